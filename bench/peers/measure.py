@@ -1,0 +1,75 @@
+"""What every peer script shares: its cores, the input data, the clocks, the form of a result.
+
+Import this module before torch or jax: it pins the process to two cores (PEER_THREADS changes that), and both
+libraries size their thread pools from that.
+"""
+import json
+import os
+import statistics
+import time
+
+THREADS = int(os.environ.get("PEER_THREADS", "2"))
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
+os.environ["OMP_NUM_THREADS"] = str(THREADS)
+
+import numpy as np  # noqa: E402  (after the pinning, for the sake of its BLAS)
+
+LOSS_STEP = 10  # The loss reported is that of this training step, counted from 1.
+
+
+def uniform(seed, shape, scale=1.0):
+    """Floats in [-scale, scale), element i from a splitmix64 step: easy to reproduce in any language."""
+    count = int(np.prod(shape))
+    with np.errstate(over="ignore"):
+        z = (np.uint64(seed) << np.uint64(32)) + np.arange(count, dtype=np.uint64)
+        z = z * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> np.uint64(31))
+    unit = (z >> np.uint64(40)).astype(np.float32) / np.float32(1 << 24)
+    return ((unit * np.float32(2) - np.float32(1)) * np.float32(scale)).reshape(shape)
+
+
+def integers(seed, shape, bound):
+    """Integers in [0, bound) from the same generator."""
+    unit = uniform(seed, shape) * np.float32(0.5) + np.float32(0.5)
+    return np.minimum((unit * bound).astype(np.int64), bound - 1)
+
+
+def time_ms(call, seconds=3.0, at_least=10, warm_up=3):
+    """Median and minimum wall time of `call`, which must return only when its work is done.
+
+    Also the least processor time over all threads: on a busy machine with PEER_THREADS=1 it is the figure to
+    trust, since it leaves out the time other processes held the core.
+    """
+    for _ in range(warm_up):
+        call()
+    wall, processor, start = [], [], time.perf_counter()
+    while len(wall) < at_least or time.perf_counter() - start < seconds:
+        before, used = time.perf_counter(), time.process_time()
+        call()
+        wall.append((time.perf_counter() - before) * 1e3)
+        processor.append((time.process_time() - used) * 1e3)
+    return {"ms": statistics.median(wall), "min_ms": min(wall), "cpu_ms": min(processor), "runs": len(wall)}
+
+
+def report(workload, peer, mode, minimal_bytes=None, **fields):
+    """Prints one result; with `minimal_bytes` also the rate at which the bytes that must move did move."""
+    if minimal_bytes is not None and "ms" in fields:
+        fields["GBps"] = minimal_bytes / fields["ms"] / 1e6
+        fields["max_GBps"] = minimal_bytes / fields["min_ms"] / 1e6
+    rounded = {k: round(v, 5) if isinstance(v, float) else v for k, v in fields.items()}
+    result = {"workload": workload, "peer": peer, "mode": mode, "threads": THREADS, **rounded}
+    print(json.dumps(result), flush=True)
+
+
+def run_cases(cases, wanted, peer):
+    """Runs the named cases (all if none is named); one that fails is reported and does not stop the others."""
+    unknown = [name for name in wanted if name not in cases]
+    if unknown:
+        raise SystemExit(f"unknown workload {', '.join(unknown)}; known: {', '.join(cases)}")
+    for name in wanted or cases:
+        try:
+            cases[name]()
+        except Exception as error:  # That a peer cannot run a workload is a result too.
+            report(name, peer, "failed", error=repr(error)[:300])
