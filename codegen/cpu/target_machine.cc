@@ -1,0 +1,135 @@
+#include "sinter/codegen/cpu/target_machine.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/X86TargetParser.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter::codegen {
+namespace {
+
+constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
+
+// What LLVM may use unasked and __builtin_cpu_supports can check; both give these the same names.
+constexpr const char* kCheckableFeatures[] = {
+    "avx",     "avx2",       "avx512bf16", "avx512bitalg", "avx512bw", "avx512cd",   "avx512dq",
+    "avx512f", "avx512ifma", "avx512vbmi", "avx512vbmi2",  "avx512vl", "avx512vnni", "avx512vpopcntdq",
+    "bmi",     "bmi2",       "f16c",       "fma",          "fma4",     "gfni",       "lzcnt",
+    "movbe",   "popcnt",     "sse3",       "sse4.1",       "sse4.2",   "sse4a",      "ssse3",
+    "tbm",     "vpclmulqdq", "xop"};
+
+// What every target must have: the difference of x86-64-v3 that our kernels rely on.
+constexpr const char* kNeededFeatures[] = {"avx2", "bmi2", "f16c", "fma"};
+
+void InitializeLlvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();
+  });
+}
+
+absl::StatusOr<CpuTarget> FinishTarget(std::string cpu, std::string features,
+                                       const std::set<std::string>& has) {
+  for (const char* needed : kNeededFeatures) {
+    if (has.count(needed) != 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the CPU \"", cpu, "\" has no ", needed,
+                     ", which Sinter's kernels need; the oldest CPU level that has it "
+                     "is \"x86-64-v3\" (Intel Haswell, AMD Zen, or newer)"));
+  }
+  CpuTarget target;
+  target.triple = kTriple;
+  target.cpu = std::move(cpu);
+  target.features = std::move(features);
+  for (const char* feature : kCheckableFeatures) {
+    if (has.count(feature) != 0) target.required_features.emplace_back(feature);
+  }
+  target.vector_bits = has.count("avx512f") != 0 && has.count("avx512vl") != 0 ? 512 : 256;
+  return target;
+}
+
+std::string NearestNames(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> valid) {
+  std::vector<std::pair<unsigned, std::string>> ranked;
+  for (llvm::StringRef candidate : valid) {
+    ranked.emplace_back(name.edit_distance(candidate), candidate.str());
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (ranked.size() > 3) ranked.resize(3);
+  return absl::StrJoin(ranked, ", ", [](std::string* out, const auto& entry) {
+    absl::StrAppend(out, "\"", entry.second, "\"");
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<CpuTarget> CpuTarget::Host() {
+  std::set<std::string> enabled;
+  std::set<std::string> all;
+  for (const auto& entry : llvm::sys::getHostCPUFeatures()) {
+    all.insert((entry.second ? "+" : "-") + entry.first().str());
+    if (entry.second) enabled.insert(entry.first().str());
+  }
+  return FinishTarget(llvm::sys::getHostCPUName().str(), absl::StrJoin(all, ","), enabled);
+}
+
+absl::StatusOr<CpuTarget> CpuTarget::Parse(std::string_view name) {
+  if (name == "native") return Host();
+  llvm::SmallVector<llvm::StringRef, 128> valid;
+  llvm::X86::fillValidCPUArchList(valid, /*Only64Bit=*/true);
+  llvm::StringRef wanted(name.data(), name.size());
+  if (!llvm::is_contained(valid, wanted)) {
+    return absl::InvalidArgumentError(absl::StrCat("unknown CPU \"", std::string(name),
+                                                   "\"; the nearest names are ", NearestNames(wanted, valid),
+                                                   ", and \"native\" is this machine"));
+  }
+  llvm::SmallVector<llvm::StringRef, 64> features;
+  llvm::X86::getFeaturesForCPU(wanted, features);
+  llvm::StringMap<bool> implied;  // The CPU levels name avx2 but not the avx and sse4.1 below it.
+  for (llvm::StringRef feature : features) {
+    implied[feature] = true;
+    llvm::X86::updateImpliedFeatures(feature, /*Enabled=*/true, implied);
+  }
+  std::set<std::string> enabled;
+  for (const auto& entry : implied) {
+    if (entry.second) enabled.insert(entry.first().str());
+  }
+  return FinishTarget(wanted.str(), "", enabled);
+}
+
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> CpuTarget::CreateTargetMachine(int opt_level) const {
+  InitializeLlvm();
+  std::string error;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (target == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat("this build of LLVM cannot generate code for ", triple, ": ", error));
+  }
+  std::optional<llvm::CodeGenOptLevel> level = llvm::CodeGenOpt::getLevel(opt_level);
+  if (!level.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("optimisation level ", opt_level, " is not one of 0, 1, 2, 3"));
+  }
+  llvm::TargetOptions options;
+  options.FunctionSections = true;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, *level));
+}
+
+}  // namespace sinter::codegen

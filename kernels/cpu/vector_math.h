@@ -1,0 +1,112 @@
+// Scalar math functions written so that a loop which calls them becomes vector code once they are inlined.
+//
+// Contract: no branches, no tables, no calls, no errno, no floating-point flags, no global state. Infinities,
+// NaN, denormals and signed zero follow C's Annex F. The same C text is compiled twice: natively (the tests,
+// host kernels) and by Clang to bitcode that codegen/cpu inlines into each plan. Both need fused
+// multiply-add, so x86-64-v3 is the oldest x86 that runs them; the results do not depend on the vector width.
+//
+//   for (int64_t i = 0; i < n; ++i) y[i] = sn_exp_f32(x[i]);
+//
+// Error bounds are against the correctly rounded result, in units in the last place (of the result's own
+// format, denormal results included), over ALL inputs unless the last column says otherwise. The f32 bounds
+// of functions of one argument were checked on all 2^32 inputs, the others on random ones.
+//
+//   function              f32 ulp  f64 ulp  inputs and remarks
+//   exp, exp2, expm1         2        2
+//   log, log2, log10, log1p  2        3
+//   tanh, sigmoid            3        3     sigmoid(x) = 1 / (1 + exp(-x)), exact down to denormals
+//   erf                      2        2
+//   sin, cos                 2        2     f64: |x| <= 2^50, beyond it the result is NaN
+//   tan                      2        3     f64: |x| <= 2^50, beyond it the result is NaN
+//   atan, atan2              3        3
+//   pow                      1        2
+//   sqrt                    exact    exact
+//   rsqrt                    2        2     1 / sqrt(x), two roundings
+//   floor, ceil, rint       exact    exact  rint rounds halves to even
+//   rem                     exact    exact  C's fmod; a loop, the one function here that does not vectorise
+#ifndef SINTER_KERNELS_CPU_VECTOR_MATH_H_
+#define SINTER_KERNELS_CPU_VECTOR_MATH_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+float sn_exp_f32(float x);
+float sn_exp2_f32(float x);
+float sn_expm1_f32(float x);
+float sn_log_f32(float x);
+float sn_log2_f32(float x);
+float sn_log10_f32(float x);
+float sn_log1p_f32(float x);
+float sn_tanh_f32(float x);
+float sn_sigmoid_f32(float x);
+float sn_erf_f32(float x);
+float sn_sin_f32(float x);
+float sn_cos_f32(float x);
+float sn_tan_f32(float x);
+float sn_atan_f32(float x);
+float sn_atan2_f32(float y, float x);
+float sn_pow_f32(float x, float y);
+float sn_sqrt_f32(float x);
+float sn_rsqrt_f32(float x);
+float sn_floor_f32(float x);
+float sn_ceil_f32(float x);
+float sn_rint_f32(float x);
+float sn_rem_f32(float x, float y);
+
+double sn_exp_f64(double x);
+double sn_exp2_f64(double x);
+double sn_expm1_f64(double x);
+double sn_log_f64(double x);
+double sn_log2_f64(double x);
+double sn_log10_f64(double x);
+double sn_log1p_f64(double x);
+double sn_tanh_f64(double x);
+double sn_sigmoid_f64(double x);
+double sn_erf_f64(double x);
+double sn_sin_f64(double x);
+double sn_cos_f64(double x);
+double sn_tan_f64(double x);
+double sn_atan_f64(double x);
+double sn_atan2_f64(double y, double x);
+double sn_pow_f64(double x, double y);
+double sn_sqrt_f64(double x);
+double sn_rsqrt_f64(double x);
+double sn_floor_f64(double x);
+double sn_ceil_f64(double x);
+double sn_rint_f64(double x);
+double sn_rem_f64(double x, double y);
+
+// Sixteen-bit floats travel as their bits. Rounding is to nearest even, once, also from f64; overflow gives
+// infinity, NaN stays a (quiet) NaN, denormals are kept.
+uint16_t sn_bf16_from_f32(float x);
+uint16_t sn_bf16_from_f64(double x);
+float sn_f32_from_bf16(uint16_t bits);
+uint16_t sn_f16_from_f32(float x);
+uint16_t sn_f16_from_f64(double x);
+float sn_f32_from_f16(uint16_t bits);
+
+// One 32-bit word of Philox 4x32-10. The counter is (index low, index high, stream, step low) and the key is
+// (seed low, seed high XOR step high): every element of every random op of every step has its own block of
+// four words, and `lane` (0 to 3) picks one. `stream` numbers the random ops of a program, `index` is the
+// element's logical position, so the numbers do not depend on vector width, threads or sharding. Ask for
+// several lanes of one index rather than for several indices where an element needs several words: the rounds
+// are then shared.
+uint32_t sn_philox(uint64_t seed, uint64_t step, uint32_t stream, uint64_t index, int32_t lane);
+
+// Uniform in [0, 1): 24 bits of one word, or 53 bits of two.
+float sn_uniform_f32(uint32_t word);
+double sn_uniform_f64(uint32_t high, uint32_t low);
+
+// Standard normal by Box and Muller (the cosine branch): f32 reaches 6.6 standard deviations, f64
+// reaches 8.5.
+float sn_normal_f32(uint32_t word0, uint32_t word1);
+double sn_normal_f64(uint32_t word0, uint32_t word1, uint32_t word2, uint32_t word3);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // SINTER_KERNELS_CPU_VECTOR_MATH_H_
