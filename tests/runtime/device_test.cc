@@ -1,0 +1,91 @@
+#include "sinter/runtime/device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <unordered_set>
+
+#include "absl/hash/hash.h"
+#include "sinter/runtime/device_memory.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(DeviceTest, IsAValue) {
+  EXPECT_EQ(Device(), Device::Cpu());
+  EXPECT_EQ(Device::Cpu(), Device::Cpu(0));
+  EXPECT_EQ(Device::Gpu(), Device::Gpu(0));
+  EXPECT_NE(Device::Gpu(1), Device::Gpu(0));
+  EXPECT_NE(Device::Cpu(1), Device::Gpu(1));
+  EXPECT_LT(Device::Cpu(7), Device::Gpu(0));
+  EXPECT_TRUE(Device::Gpu(3).is_gpu());
+  EXPECT_FALSE(Device::Gpu(3).is_cpu());
+  EXPECT_EQ(Device::Gpu(3).index(), 3);
+}
+
+TEST(DeviceTest, Hashes) {
+  const std::unordered_set<Device> devices = {Device::Cpu(0), Device::Cpu(0), Device::Gpu(0), Device::Gpu(1)};
+  EXPECT_EQ(devices.size(), 3u);
+  EXPECT_EQ(absl::Hash<Device>()(Device::Gpu(2)), absl::Hash<Device>()(Device::Gpu(2)));
+}
+
+TEST(DeviceTest, TextIsStableAndReadsBack) {
+  EXPECT_EQ(Device::Cpu().ToString(), "cpu:0");
+  EXPECT_EQ(Device::Gpu(12).ToString(), "gpu:12");
+  for (const Device device : {Device::Cpu(), Device::Cpu(3), Device::Gpu(), Device::Gpu(2147483647)}) {
+    EXPECT_EQ(Device::Parse(device.ToString()).value(), device);
+  }
+  EXPECT_EQ(Device::Parse("cpu").value(), Device::Cpu());
+  EXPECT_EQ(Device::Parse("gpu").value(), Device::Gpu());
+}
+
+TEST(DeviceTest, RefusesOtherText) {
+  for (const char* text : {"", "tpu:0", "cpu:", ":0", "gpu:-1", "gpu:01", "gpu:1 ", "GPU:0", "gpu:x",
+                           "gpu:1:2", "gpu:2147483648", "cpu0"}) {
+    const absl::StatusOr<Device> device = Device::Parse(text);
+    ASSERT_TRUE(absl::IsInvalidArgument(device.status())) << text;
+    EXPECT_THAT(std::string(device.status().message()),
+                HasSubstr(std::string("\"") + text + "\" is not a device"));
+    EXPECT_THAT(std::string(device.status().message()), HasSubstr("cpu:0 or gpu:1"));
+  }
+}
+
+TEST(HostMemoryTest, ServesSmallAndHugePieces) {
+  HostMemory memory;
+  EXPECT_EQ(memory.device(), Device::Cpu());
+  for (const int64_t bytes : {int64_t{1}, int64_t{513}, HostMemory::kHugeBytes - 1, HostMemory::kHugeBytes,
+                              HostMemory::kHugeBytes + 12345}) {
+    const absl::StatusOr<void*> ptr = memory.Allocate(bytes);
+    ASSERT_TRUE(ptr.ok()) << ptr.status();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(*ptr) % HostMemory::kAlignment, 0u);
+    memory.Fill(*ptr, 0x5a, bytes);
+    EXPECT_EQ(static_cast<const unsigned char*>(*ptr)[0], 0x5a);
+    EXPECT_EQ(static_cast<const unsigned char*>(*ptr)[bytes - 1], 0x5a);
+    memory.Free(*ptr, bytes);
+  }
+}
+
+TEST(HostMemoryTest, KnowsWhatThereIs) {
+  HostMemory memory(Device::Cpu(2));
+  EXPECT_EQ(memory.device(), Device::Cpu(2));
+  EXPECT_GT(memory.FreeBytes(), 0);
+  EXPECT_GE(memory.TotalBytes(), memory.FreeBytes());
+  EXPECT_LT(memory.TotalBytes(), int64_t{1} << 50);
+}
+
+TEST(HostMemoryTest, RefusesWhatDoesNotFitAndBadSizes) {
+  HostMemory memory;
+  const absl::Status status = memory.Allocate(memory.TotalBytes() * 2).status();
+  ASSERT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("main memory has no room for"));
+  EXPECT_TRUE(absl::IsInvalidArgument(memory.Allocate(0).status()));
+  EXPECT_THAT(std::string(memory.Allocate(-1).status().message()),
+              HasSubstr("cannot allocate -1 bytes of main memory"));
+}
+
+}  // namespace
+}  // namespace sinter
