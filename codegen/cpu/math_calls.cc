@@ -148,10 +148,24 @@ class MathRewriter {
       for (llvm::Value* arg : args) wide.push_back(Extend(arg, builder_.getFloatTy()));
       return Truncate(CallVectorMath(name, wide), type);
     }
+    if (name == "pow") {
+      if (llvm::Value* product = SimplePower(args[0], args[1])) return product;
+    }
     std::string full_name = absl::StrCat("sn_", name.str(), type->isFloatTy() ? "_f32" : "_f64");
     llvm::SmallVector<llvm::Type*, 3> types(args.size(), type);
     return builder_.CreateCall(
         module_.getOrInsertFunction(full_name, llvm::FunctionType::get(type, types, false)), args);
+  }
+
+  // Squares and the like, which pow could not see once it is inlined; null for other exponents.
+  llvm::Value* SimplePower(llvm::Value* x, llvm::Value* exponent) {
+    auto* constant = llvm::dyn_cast<llvm::ConstantFP>(exponent);
+    if (constant == nullptr) return nullptr;
+    if (constant->isExactlyValue(1.0)) return x;
+    if (constant->isExactlyValue(2.0)) return builder_.CreateFMul(x, x);
+    if (constant->isExactlyValue(-1.0))
+      return builder_.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1.0), x);
+    return nullptr;
   }
 
   llvm::Value* Truncate(llvm::Value* x, llvm::Type* type) {

@@ -228,6 +228,19 @@ TEST(SharedObjectTest, EveryMathFunctionVectorises) {
   }
 }
 
+TEST(SharedObjectTest, PowersThatAreProductsAreNotComputedAsPowers) {
+  for (auto [exponent, instruction] : {std::pair(2.0, "fmul"), std::pair(-1.0, "fdiv")}) {
+    KernelModule kernels;
+    llvm::Type* f32 = kernels.F32();
+    kernels.AddLoop(
+        "k", {f32}, f32, [&](llvm::IRBuilder<>& b, llvm::ArrayRef<llvm::Value*> args) -> llvm::Value* {
+          return b.CreateIntrinsic(intrinsic::pow, {f32}, {args[0], llvm::ConstantFP::get(f32, exponent)});
+        });
+    std::string ir = EmitOptimizedIr(kernels.Take(), Host()).value();
+    EXPECT_THAT(ir, AllOf(HasSubstr(instruction), Not(HasSubstr("double"))));
+  }
+}
+
 TEST(SharedObjectTest, RandomNumbersVectorise) {
   KernelModule kernels;
   llvm::Type *i32 = llvm::Type::getInt32Ty(kernels.context()),
