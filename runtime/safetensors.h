@@ -1,0 +1,95 @@
+// The safetensors format: named tensors and text metadata in one file that is read without copying.
+//
+//   SINTER_RETURN_IF_ERROR(SaveSafetensors("model.safetensors", tensors, {{"step", "100"}}));
+//
+//   SINTER_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open("model.safetensors"));
+//   SINTER_ASSIGN_OR_RETURN(HostTensor w, file.Get("encoder.weight"));     // Borrows from `file`'s mapping.
+//
+// Layout: the header's length (u64), the header (JSON: name -> dtype, shape, data_offsets; "__metadata__" ->
+// texts), the data, little-endian and row-major, without holes. Written with the data at a multiple of 64
+// bytes and the widest element types first, then by name, so that every tensor is aligned for its type and
+// the same tensors and metadata give the same bytes whatever order they came in. i1 is the format's BOOL.
+//
+// The header is verified as untrusted bytes at Open; a file that opens can be read without further checks.
+// What a header cannot show, damaged data, Verify finds by the CRC-32 of each tensor, which files written
+// here carry in the metadata under "sinter.crc32" (the eight-digit sums in the data's order; metadata()
+// leaves it out).
+#ifndef SINTER_RUNTIME_SAFETENSORS_H_
+#define SINTER_RUNTIME_SAFETENSORS_H_
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sinter/runtime/file.h"
+#include "sinter/runtime/named_tensor.h"
+
+namespace sinter {
+
+using Metadata = std::map<std::string, std::string>;
+
+// Writes the file whole or not at all. InvalidArgument: two tensors of one name, a name that is
+// "__metadata__", the metadata key "sinter.crc32", or a text that is not UTF-8.
+absl::Status SaveSafetensors(const std::string& path, std::span<const NamedTensor> tensors,
+                             const Metadata& metadata = {});
+
+// Where one tensor lies: data_offsets of the header, counted from the end of the header.
+struct SafetensorsEntry {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+// A verified header: entries in the order of their data.
+struct SafetensorsHeader {
+  std::vector<SafetensorsEntry> entries;
+  Metadata metadata;
+  uint64_t data_begin = 0;  // Where the data begins in the file.
+};
+
+// Reads and verifies the header of a file that is in memory. `name` is what errors call it. DataLoss for
+// anything that the format forbids, with the tensor or the byte concerned; Unimplemented for an element type
+// that we do not have.
+absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::span<const std::byte> bytes,
+                                                         const std::string& name);
+
+class SafetensorsFile {
+ public:
+  static absl::StatusOr<SafetensorsFile> Open(const std::string& path);
+
+  // Names in the order of the data.
+  std::vector<std::string> names() const;
+  const Metadata& metadata() const { return header_.metadata; }
+  const std::vector<SafetensorsEntry>& entries() const { return header_.entries; }
+
+  // The tensor of that name, as a view: this object must outlive it. A tensor that a foreign writer put at an
+  // address not aligned for its type is copied instead. NotFound names the file's nearest tensors; DataLoss:
+  // a BOOL tensor with elements other than 0 and 1.
+  absl::StatusOr<HostTensor> Get(std::string_view name) const;
+
+  // Reads all data and compares the checksums; DataLoss names the damaged tensors. FailedPrecondition: the
+  // file was written by something else and carries none.
+  absl::Status Verify() const;
+
+ private:
+  explicit SafetensorsFile(MappedFile file) : file_(std::move(file)) {}
+
+  std::span<const std::byte> Data(const SafetensorsEntry& entry) const {
+    return file_.bytes().subspan(header_.data_begin + entry.begin, entry.end - entry.begin);
+  }
+
+  MappedFile file_;
+  SafetensorsHeader header_;
+  std::string checksums_;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_SAFETENSORS_H_

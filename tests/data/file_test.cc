@@ -1,0 +1,162 @@
+#include "sinter/runtime/file.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+#include <utility>
+
+#include "sinter/tests/data/scratch_folder.h"
+
+namespace sinter {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Lets no file grow beyond `bytes` while it lives: what a full disk is like.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    old_handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit limit = {.rlim_cur = bytes, .rlim_max = old_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, old_handler_);
+  }
+
+ private:
+  rlimit old_ = {};
+  void (*old_handler_)(int) = nullptr;
+};
+
+TEST(AtomicFileTest, WritesNewFileAndLeavesNothingElse) {
+  ScratchFolder folder;
+  ASSERT_OK_AND_ASSIGN(AtomicFile file, AtomicFile::Create(folder.File("a")));
+  ASSERT_OK(file.Write("one "));
+  ASSERT_OK(file.Write("two"));
+  EXPECT_EQ(file.size(), 7);
+  EXPECT_FALSE(std::filesystem::exists(folder.File("a")));
+  ASSERT_OK(file.Commit());
+  EXPECT_EQ(ReadAll(folder.File("a")), "one two");
+  EXPECT_THAT(folder.List(), ElementsAre("a"));
+}
+
+TEST(AtomicFileTest, OldFileStaysUntilCommit) {
+  ScratchFolder folder;
+  folder.Write("a", "old");
+  {
+    ASSERT_OK_AND_ASSIGN(AtomicFile file, AtomicFile::Create(folder.File("a")));
+    ASSERT_OK(file.Write("new"));
+    EXPECT_EQ(ReadAll(folder.File("a")), "old");
+  }
+  EXPECT_EQ(ReadAll(folder.File("a")), "old");
+  EXPECT_THAT(folder.List(), ElementsAre("a"));
+}
+
+TEST(AtomicFileTest, FullDiskLeavesOldFile) {
+  ScratchFolder folder;
+  folder.Write("a", "old");
+  FileSizeLimit limit(1000);
+  ASSERT_OK_AND_ASSIGN(AtomicFile file, AtomicFile::Create(folder.File("a")));
+  const absl::Status error = file.Write(std::string(5000, 'x'));
+  EXPECT_THAT(std::string(error.message()),
+              testing::AllOf(testing::HasSubstr("cannot write '" + folder.File("a")),
+                             testing::HasSubstr("File too large")));
+  EXPECT_EQ(file.Write("y"), error);
+  EXPECT_EQ(file.Commit(), error);
+  EXPECT_EQ(ReadAll(folder.File("a")), "old");
+  EXPECT_THAT(folder.List(), ElementsAre("a"));
+}
+
+TEST(AtomicFileTest, FullDiskLeavesNoNewFile) {
+  ScratchFolder folder;
+  FileSizeLimit limit(1000);
+  EXPECT_FALSE(WriteFileAtomically(folder.File("a"), std::string(5000, 'x')).ok());
+  EXPECT_THAT(folder.List(), IsEmpty());
+}
+
+TEST(AtomicFileTest, MovedFileIsRemovedOnce) {
+  ScratchFolder folder;
+  ASSERT_OK_AND_ASSIGN(AtomicFile first, AtomicFile::Create(folder.File("a")));
+  ASSERT_OK_AND_ASSIGN(AtomicFile second, AtomicFile::Create(folder.File("b")));
+  second = std::move(first);
+  ASSERT_OK(second.Write("x"));
+  ASSERT_OK(second.Commit());
+  EXPECT_THAT(folder.List(), ElementsAre("a"));
+}
+
+TEST(AtomicFileTest, WritersOfOneFileDoNotMix) {
+  ScratchFolder folder;
+  ASSERT_OK_AND_ASSIGN(AtomicFile first, AtomicFile::Create(folder.File("a")));
+  ASSERT_OK_AND_ASSIGN(AtomicFile second, AtomicFile::Create(folder.File("a")));
+  ASSERT_OK(first.Write("first"));
+  ASSERT_OK(second.Write("second"));
+  ASSERT_OK(second.Commit());
+  ASSERT_OK(first.Commit());
+  EXPECT_EQ(ReadAll(folder.File("a")), "first");
+}
+
+TEST(AtomicFileTest, FollowsLinksAndKeepsPermissions) {
+  ScratchFolder folder;
+  folder.Write("real", "old");
+  ASSERT_EQ(chmod(folder.File("real").c_str(), 0640), 0);
+  ASSERT_EQ(symlink("real", folder.File("link").c_str()), 0);
+  ASSERT_OK(WriteFileAtomically(folder.File("link"), "new"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.File("link")));
+  EXPECT_EQ(ReadAll(folder.File("real")), "new");
+  struct stat info{};
+  ASSERT_EQ(stat(folder.File("real").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0640u);
+}
+
+TEST(AtomicFileTest, RefusesWhatIsNoFile) {
+  ScratchFolder folder;
+  EXPECT_ERROR(AtomicFile::Create(folder.path()), absl::StatusCode::kFailedPrecondition, "it is a folder");
+  EXPECT_ERROR(AtomicFile::Create("/dev/full"), absl::StatusCode::kFailedPrecondition, "not a regular file");
+  EXPECT_ERROR(AtomicFile::Create(""), absl::StatusCode::kInvalidArgument, "its path is empty");
+  EXPECT_ERROR(AtomicFile::Create(std::string("a\0b", 3)), absl::StatusCode::kInvalidArgument, "zero byte");
+  EXPECT_ERROR(AtomicFile::Create(folder.File("no/such/folder/a")), absl::StatusCode::kNotFound,
+               "No such file or directory");
+  EXPECT_ERROR(AtomicFile::Create("/proc/a"), absl::StatusCode::kNotFound,
+               "cannot create a file beside '/proc/a'");
+}
+
+TEST(AtomicFileTest, NoUseAfterCommit) {
+  ScratchFolder folder;
+  ASSERT_OK_AND_ASSIGN(AtomicFile file, AtomicFile::Create(folder.File("a")));
+  ASSERT_OK(file.Commit());
+  EXPECT_ERROR(file.Write("x"), absl::StatusCode::kFailedPrecondition, "committed already");
+  EXPECT_ERROR(file.Commit(), absl::StatusCode::kFailedPrecondition, "committed already");
+}
+
+TEST(MappedFileTest, MapsContents) {
+  ScratchFolder folder;
+  ASSERT_OK_AND_ASSIGN(MappedFile file, MappedFile::Open(folder.Write("a", "abc")));
+  MappedFile moved = std::move(file);
+  EXPECT_THAT(moved.bytes(), ElementsAre(std::byte{'a'}, std::byte{'b'}, std::byte{'c'}));
+  // Replacing the file leaves the mapping alone.
+  ASSERT_OK(WriteFileAtomically(folder.File("a"), ""));
+  EXPECT_EQ(moved.bytes()[2], std::byte{'c'});
+  ASSERT_OK_AND_ASSIGN(moved, MappedFile::Open(folder.File("a")));
+  EXPECT_THAT(moved.bytes(), IsEmpty());
+}
+
+TEST(MappedFileTest, ErrorsNamePathAndCause) {
+  ScratchFolder folder;
+  EXPECT_ERROR(MappedFile::Open(folder.File("none")), absl::StatusCode::kNotFound,
+               "cannot open '" + folder.File("none") + "': No such file or directory");
+  EXPECT_ERROR(MappedFile::Open(folder.path()), absl::StatusCode::kFailedPrecondition, "it is a folder");
+  ASSERT_EQ(mkfifo(folder.File("pipe").c_str(), 0600), 0);
+  EXPECT_ERROR(MappedFile::Open(folder.File("pipe")), absl::StatusCode::kFailedPrecondition,
+               "not a regular file");
+  EXPECT_ERROR(MappedFile::Open(std::string("a\0b", 3)), absl::StatusCode::kInvalidArgument, "zero byte");
+}
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,18 @@
+// IDX files, plain and compressed: any bytes give a tensor that agrees with them, or an error.
+#include <cstddef>
+#include <cstdint>
+
+#include "sinter/frontend/data/idx.h"
+#include "sinter/runtime/status.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::StatusOr<sinter::HostTensor> tensor =
+      sinter::ParseIdx(std::as_bytes(std::span(data, size)), "input");
+  if (!tensor.ok()) {
+    SINTER_CHECK(!tensor.status().message().empty());
+    return 0;
+  }
+  // Every element came out of the input: i16 grows by two, compressed bytes by their ratio.
+  SINTER_CHECK(static_cast<uint64_t>(tensor->num_bytes()) <= 2 * 1040 * static_cast<uint64_t>(size));
+  return 0;
+}
