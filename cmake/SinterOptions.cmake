@@ -1,0 +1,42 @@
+# Build options and the flags shared by every target.
+option(SINTER_BUILD_TESTS "Build the tests" ON)
+option(SINTER_BUILD_BENCH "Build the benchmarks" ON)
+option(SINTER_PORTABLE "Link LLVM and Abseil statically, so that the binaries run on another Linux" OFF)
+option(SINTER_FUZZ "Build the libFuzzer targets (needs Clang)" OFF)
+set(SINTER_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address;undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# A program may catch our errors or our bugs, but never through symbols it was not meant to see.
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+add_library(sinter_flags INTERFACE)
+target_compile_options(sinter_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-unused-parameter>
+  -ffunction-sections -fdata-sections -fno-math-errno)
+if(SINTER_SANITIZE)
+  list(JOIN SINTER_SANITIZE "," _sanitizers)
+  add_compile_options(-fsanitize=${_sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=${_sanitizers})
+endif()
+find_program(SINTER_LLD NAMES ld.lld-19 ld.lld)
+if(SINTER_LLD)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    add_link_options(--ld-path=${SINTER_LLD})
+  else()
+    add_link_options(-fuse-ld=lld)
+  endif()
+endif()
+add_link_options(-Wl,--gc-sections)
+find_program(SINTER_CCACHE ccache)
+if(SINTER_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${SINTER_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${SINTER_CCACHE})
+endif()

@@ -1,0 +1,201 @@
+#include "sinter/frontend/compile.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "sinter/codegen/cpu/target_machine.h"
+#include "sinter/codegen/emit_plan.h"
+#include "sinter/codegen/select_kernels.h"
+#include "sinter/frontend/diagnostics.h"
+#include "sinter/frontend/graph_state.h"
+#include "sinter/passes/passes.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter {
+
+namespace {
+
+using mlir::func::FuncOp;
+using plan_ir::FunctionOp;
+using Report = std::vector<std::string> CompileReport::*;
+
+struct Stage {
+  std::string name;
+  std::function<void(mlir::OpPassManager&, const CompileOptions&)> add;
+  Report remarks = nullptr;  // Where the stage's remarks go.
+};
+
+// On the CPU, channels-last lets a convolution's inner loop run over channels without reordering
+// (docs/decisions).
+std::string LayoutName(Layout layout) { return layout == Layout::kNchw ? "nchw" : "nhwc"; }
+
+// The compiler, in order. Each stage's IR can be dumped under its name.
+std::vector<Stage> Pipeline() {
+  using Manager = mlir::OpPassManager;
+  using Options = CompileOptions;
+  auto simplify = [](Manager& m, const Options&) {
+    m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
+    m.addNestedPass<FuncOp>(mlir::createCSEPass());
+  };
+  return {
+      {"simplify", simplify},
+      {"differentiate", [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDifferentiate()); }},
+      {"decompose", [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDecompose()); }},
+      {"fold-constants",
+       [](Manager& m, const Options&) {
+         m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
+         m.addNestedPass<FuncOp>(createFoldConstants());
+         m.addNestedPass<FuncOp>(mlir::createCSEPass());
+       }},
+      {"assign-layouts",
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FuncOp>(createAssignLayouts({.layout = LayoutName(o.image_layout)}));
+         m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
+         m.addNestedPass<FuncOp>(mlir::createCSEPass());
+       }},
+      {"fuse-epilogue",
+       [](Manager& m, const Options& o) {
+         if (o.fuse_epilogues) m.addNestedPass<FuncOp>(createFuseEpilogue({.report = o.report}));
+       },
+       &CompileReport::fusion},
+      {"fuse",
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FuncOp>(createSplitReductions());
+         if (o.fuse) m.addNestedPass<FuncOp>(createMoveReshapes());
+         m.addNestedPass<FuncOp>(mlir::createCSEPass());
+         m.addNestedPass<FuncOp>(createFuse({.enable = o.fuse, .report = o.report}));
+       },
+       &CompileReport::fusion},
+      {"lower-to-plan", [](Manager& m, const Options&) { m.addPass(createLowerToPlan()); }},
+      {"select-kernels", [](Manager& m, const Options&) { m.addPass(codegen::CreateSelectKernelsPass()); }},
+      {"schedule", [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(createSchedule()); }},
+      {"update-in-place",
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FunctionOp>(createUpdateInPlace({.enable = o.in_place, .report = o.report}));
+       },
+       &CompileReport::memory},
+      {"plan-memory",
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FunctionOp>(
+             createPlanMemory({.reuse = o.reuse_memory, .in_place = o.in_place, .report = o.report}));
+       },
+       &CompileReport::memory},
+      {"verify-plan", [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(createVerifyPlan()); }},
+  };
+}
+
+double MsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string Print(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, mlir::OpPrintingFlags().enableDebugInfo(/*enable=*/false));
+  return text;
+}
+
+absl::Status CheckDumpNames(const std::vector<std::string>& names) {
+  std::vector<std::string> known = StageNames();
+  for (const std::string& name : names) {
+    if (name == "all" || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string list;
+    for (const std::string& k : known) absl::StrAppend(&list, list.empty() ? "" : ", ", k);
+    return absl::InvalidArgumentError(
+        absl::StrCat("dump_stages names \"", name, "\"; stages are all, ", list));
+  }
+  return absl::OkStatus();
+}
+
+// Runs every stage on `module`, which it consumes, and emits the plan.
+absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const CompileOptions& options,
+                                   CompileReport& report) {
+  SINTER_RETURN_IF_ERROR(CheckDumpNames(options.dump_stages));
+  auto wants_dump = [&](const std::string& stage) {
+    return std::any_of(options.dump_stages.begin(), options.dump_stages.end(),
+                       [&](const std::string& s) { return s == "all" || s == stage; });
+  };
+  SINTER_ASSIGN_OR_RETURN(codegen::CpuTarget target, options.target_cpu == "native"
+                                                         ? codegen::CpuTarget::Host()
+                                                         : codegen::CpuTarget::Parse(options.target_cpu));
+  Diagnostics diagnostics(module.getContext());
+  if (mlir::failed(mlir::verify(module))) return diagnostics.Error("verify");
+  for (const Stage& stage : Pipeline()) {
+    auto start = std::chrono::steady_clock::now();
+    mlir::PassManager manager(module.getContext(), mlir::ModuleOp::getOperationName());
+    manager.enableVerifier(options.verify_each_pass);
+    stage.add(manager, options);
+    if (mlir::failed(manager.run(module))) return diagnostics.Error(stage.name);
+    std::vector<std::string> remarks = diagnostics.TakeRemarks();
+    if (stage.remarks) {
+      std::vector<std::string>& lines = report.*stage.remarks;
+      lines.insert(lines.end(), remarks.begin(), remarks.end());
+    }
+    report.stage_ms.emplace_back(stage.name, MsSince(start));
+    if (wants_dump(stage.name)) report.dumps[stage.name] = Print(module);
+  }
+  auto start = std::chrono::steady_clock::now();
+  codegen::EmitOptions emit{.target = target};
+  SINTER_ASSIGN_OR_RETURN(std::string bytes, codegen::EmitPlan(module, emit));
+  report.stage_ms.emplace_back("emit", MsSince(start));
+  return Plan::FromBytes(std::move(bytes));
+}
+
+}  // namespace
+
+std::string CompileReport::ToString() const {
+  std::string text;
+  double total = 0;
+  for (const auto& [stage, ms] : stage_ms) {
+    absl::StrAppendFormat(&text, "%-16s %8.2f ms\n", stage, ms);
+    total += ms;
+  }
+  absl::StrAppendFormat(&text, "%-16s %8.2f ms\n", "total", total);
+  for (const std::string& line : fusion) absl::StrAppend(&text, line, "\n");
+  for (const std::string& line : memory) absl::StrAppend(&text, line, "\n");
+  return text;
+}
+
+std::vector<std::string> StageNames() {
+  std::vector<std::string> names;
+  for (const Stage& stage : Pipeline()) names.push_back(stage.name);
+  return names;
+}
+
+absl::StatusOr<Plan> Compile(const Graph& graph, const CompileOptions& options, CompileReport* report) {
+  SINTER_RETURN_IF_ERROR(graph.status());
+  if (graph.state()->functions.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("graph \"", graph.name(), "\" has no function; add one by Function()"));
+  }
+  mlir::OwningOpRef<mlir::ModuleOp> module = graph.state()->module().clone();
+  CompileReport ignored;
+  return CompileModule(*module, options, report ? *report : ignored);
+}
+
+absl::StatusOr<Plan> CompileText(std::string_view mlir, std::string_view name, const CompileOptions& options,
+                                 CompileReport* report) {
+  mlir::DialectRegistry registry;
+  ir::RegisterDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  {
+    Diagnostics diagnostics(&context);
+    module = mlir::parseSourceString<mlir::ModuleOp>(llvm::StringRef(mlir.data(), mlir.size()),
+                                                     mlir::ParserConfig(&context),
+                                                     llvm::StringRef(name.data(), name.size()));
+    if (!module) return diagnostics.Error("parse");
+  }
+  CompileReport ignored;
+  return CompileModule(*module, options, report ? *report : ignored);
+}
+
+}  // namespace sinter

@@ -1,0 +1,64 @@
+// From a graph to a plan: the whole compiler, ahead of time.
+//
+//   absl::StatusOr<sn::Plan> plan = sn::Compile(graph);
+//   if (!plan.ok()) std::cerr << plan.status();          // the user's lines and what is wrong with them
+//   plan->Save("lenet.plan");                            // or run it at once: runtime/session.h
+//
+// The same graph and options give the same bytes. No compiler, assembler or linker program is started.
+#ifndef SINTER_FRONTEND_COMPILE_H_
+#define SINTER_FRONTEND_COMPILE_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sinter/frontend/graph.h"
+#include "sinter/runtime/plan.h"
+
+namespace sinter {
+
+enum class Layout { kAuto, kNchw, kNhwc };
+
+struct CompileOptions {
+  // "native", or a CPU or level such as "x86-64-v3" or "znver4": the plan runs on CPUs with those features.
+  std::string target_cpu = "native";
+  // For tests and for measuring what they bring; results agree within rounding whatever is chosen.
+  bool fuse = true;
+  bool fuse_epilogues = true;
+  bool in_place = true;
+  bool reuse_memory = true;
+  // The layout in which convolutions and pools run; inputs and outputs stay as the graph says.
+  Layout image_layout = Layout::kAuto;
+  // Runs the IR verifier after every pass.
+  bool verify_each_pass = false;
+  // Stages whose IR is kept in CompileReport::dumps, by the names of StageNames(), or "all".
+  std::vector<std::string> dump_stages;
+  // Fills CompileReport::fusion and ::memory.
+  bool report = false;
+};
+
+// What the compiler did and how long it took.
+struct CompileReport {
+  std::map<std::string, std::string> dumps;  // Stage name to MLIR text.
+  std::vector<std::pair<std::string, double>> stage_ms;
+  std::vector<std::string> fusion;  // One line a group formed and a fusion refused, with the user's line.
+  std::vector<std::string> memory;  // The peak of each function and what is alive at it.
+  std::string ToString() const;     // Times, then the other lines.
+};
+
+// The stages in order: what --dump and dump_stages accept.
+std::vector<std::string> StageNames();
+
+// InvalidArgument with every error of the graph, one a line, or with the diagnostics of the stage that
+// failed.
+absl::StatusOr<Plan> Compile(const Graph& graph, const CompileOptions& options = {},
+                             CompileReport* report = nullptr);
+
+// The same from the program's MLIR text, as Graph::ToString() prints it; `name` is used in messages.
+absl::StatusOr<Plan> CompileText(std::string_view mlir, std::string_view name,
+                                 const CompileOptions& options = {}, CompileReport* report = nullptr);
+
+}  // namespace sinter
+
+#endif  // SINTER_FRONTEND_COMPILE_H_

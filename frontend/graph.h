@@ -1,0 +1,153 @@
+// The builder: a graph of variables and of functions that share them.
+//
+//   sn::Graph graph("mlp");
+//   auto net = nn::Sequential{nn::Linear(100), nn::Relu(), nn::Linear(10)};
+//   graph.Function("train", [&](sn::Builder& b) {
+//     auto x = b.Input("x", sn::F32, {32, 784});
+//     auto y = b.Input("y", sn::I32, {32});
+//     auto loss = sn::SoftmaxCrossEntropy(net(x), y, sn::Reduction::kMean);
+//     optim::Sgd{.learning_rate = b.Scalar("lr")}.Minimize(loss);
+//     b.Output("loss", loss);
+//   });
+//   absl::StatusOr<sn::Plan> plan = sn::Compile(graph);          // frontend/compile.h
+//
+// Functions are built when Function() is called, one at a time, on one thread. They are pure but for the
+// variables that they assign: within a function a read after an Assign sees the new value, and the values
+// reach the variables when the function has run. Errors are kept (see tensor.h) and returned by Compile().
+#ifndef SINTER_FRONTEND_GRAPH_H_
+#define SINTER_FRONTEND_GRAPH_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "sinter/frontend/tensor.h"
+#include "sinter/runtime/tensor.h"
+
+namespace sinter {
+
+class GraphState;
+class Builder;
+
+// How a variable gets its first value, when a session starts and no checkpoint is loaded. Random values
+// depend on the variable's seed only: nn's initialisers (frontend/nn/initializer.h) derive it from the
+// graph's seed and the name.
+struct VariableInit {
+  enum class Kind { kConstant, kUniform, kNormal, kOrthogonal };
+  Kind kind = Kind::kConstant;
+  double a = 0;  // The constant; the lower bound; the mean; the gain.
+  double b = 0;  // The upper bound; the standard deviation.
+};
+
+// A named tensor that outlives a run. A cheap handle, valid as long as its graph.
+class Variable {
+ public:
+  Variable() = default;
+  Variable(GraphState* graph, std::string name, DType dtype, Shape shape)
+      : graph_(graph), name_(std::move(name)), dtype_(dtype), shape_(std::move(shape)) {}
+
+  bool ok() const { return graph_ != nullptr; }
+  const std::string& name() const { return name_; }
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  GraphState* graph() const { return graph_; }
+
+ private:
+  GraphState* graph_ = nullptr;
+  std::string name_;
+  DType dtype_ = DType::kF32;
+  Shape shape_;
+};
+
+// Layers that behave differently in training (Dropout, BatchNorm) ask the function for its mode.
+enum class Mode { kTrain, kEval };
+
+struct VariableOptions {
+  VariableInit init;
+  bool trainable = true;
+};
+
+class Graph {
+ public:
+  // `seed` decides every random initial value and the first random stream.
+  explicit Graph(std::string_view name, int64_t seed = 0);
+  ~Graph();
+  Graph(Graph&&) noexcept;
+  Graph& operator=(Graph&&) noexcept;
+
+  // Builds a function. Names are unique within the graph.
+  void Function(std::string_view name, const std::function<void(Builder&)>& body,
+                Where where = Where::current());
+  void Function(std::string_view name, Mode mode, const std::function<void(Builder&)>& body,
+                Where where = Where::current());
+
+  // Makes a variable, or returns the existing one of this name, dtype and shape (an error when they differ).
+  sinter::Variable Variable(std::string_view name, DType dtype, const Shape& shape,
+                            const VariableOptions& options = {}, Where where = Where::current());
+
+  const std::string& name() const;
+  // Every variable, in the order in which they were made.
+  std::vector<sinter::Variable> variables() const;
+  // The errors so far, joined; OK when there are none.
+  absl::Status status() const;
+  // The program as MLIR text, before any pass.
+  std::string ToString() const;
+
+  GraphState* state() const { return state_.get(); }
+
+ private:
+  std::unique_ptr<GraphState> state_;
+};
+
+// A function under construction.
+class Builder {
+ public:
+  explicit Builder(FunctionState* function) : function_(function) {}
+
+  // A named input, given at each run.
+  Tensor Input(std::string_view name, DType dtype, const Shape& shape, Where where = Where::current());
+  // A rank-0 f32 input, such as a learning rate: changing it needs no recompilation.
+  Tensor Scalar(std::string_view name, Where where = Where::current());
+  void Output(std::string_view name, const Tensor& value, Where where = Where::current());
+
+  // The variable's value at this point of the function.
+  Tensor Read(const Variable& variable, Where where = Where::current());
+  // Gives the variable a new value of its dtype and shape.
+  void Assign(const Variable& variable, const Tensor& value, Where where = Where::current());
+  Variable MakeVariable(std::string_view name, DType dtype, const Shape& shape,
+                        const VariableOptions& options = {}, Where where = Where::current());
+
+  // Constants.
+  Tensor Full(DType dtype, const Shape& shape, double value, Where where = Where::current());
+  Tensor Zeros(DType dtype, const Shape& shape, Where where = Where::current()) {
+    return Full(dtype, shape, 0, where);
+  }
+  Tensor Ones(DType dtype, const Shape& shape, Where where = Where::current()) {
+    return Full(dtype, shape, 1, where);
+  }
+  Tensor Constant(const HostTensor& value, Where where = Where::current());
+  // 0, 1, 2, ... along `dim`.
+  Tensor Iota(DType dtype, const Shape& shape, int64_t dim = 0, Where where = Where::current());
+
+  // Random tensors: new values at each run, the same for the same graph seed and number of runs before.
+  Tensor RandomUniform(DType dtype, const Shape& shape, double low = 0, double high = 1,
+                       Where where = Where::current());
+  Tensor RandomNormal(DType dtype, const Shape& shape, double mean = 0, double stddev = 1,
+                      Where where = Where::current());
+  Tensor RandomBernoulli(const Shape& shape, double probability, Where where = Where::current());
+  // 0 to n-1 in random order, i32[n] or i64[n].
+  Tensor RandomPermutation(DType dtype, int64_t n, Where where = Where::current());
+
+  Mode mode() const;
+  FunctionState* function() const { return function_; }
+
+ private:
+  FunctionState* function_;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_FRONTEND_GRAPH_H_

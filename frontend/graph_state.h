@@ -1,0 +1,188 @@
+// What stands behind Graph, Builder and Tensor: the MLIR module under construction. Sinter's own sources
+// only.
+//
+//   Tensor Exp(const Tensor& x, Where where) {
+//     Call call("Exp", where, {x});
+//     if (!call.ok()) return {};
+//     if (!IsFloat(x.dtype())) return call.Fail("takes floats; Cast(x, F32) first");
+//     return call.Done(call.b().exp(call.expr(0)));
+//   }
+#ifndef SINTER_FRONTEND_GRAPH_STATE_H_
+#define SINTER_FRONTEND_GRAPH_STATE_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "sinter/frontend/graph.h"
+#include "sinter/ir/ops.h"
+
+namespace sinter {
+
+mlir::Type ElementType(DType dtype, mlir::MLIRContext& context);
+DType DTypeOf(mlir::Type element);
+mlir::RankedTensorType TensorType(DType dtype, const Shape& shape, mlir::MLIRContext& context);
+
+class GraphState {
+ public:
+  GraphState(std::string name, int64_t seed);
+
+  // Keeps an error; `what` names the call.
+  void Error(Where where, std::string_view what, std::string_view message);
+  absl::Status status() const;
+
+  // The variable of this name, made if need be. Null, with an error kept, when it exists with another type.
+  ir::VariableOp FindOrMake(const std::string& name, DType dtype, const Shape& shape,
+                            const VariableOptions& options, Where where);
+
+  const std::string& name() const { return name_; }
+  int64_t seed() const { return seed_; }
+  mlir::MLIRContext& context() { return *context_; }
+  mlir::ModuleOp module() const { return *module_; }
+  // While scopes are open, ops carry the line of the outermost (the user's) and the description of the
+  // innermost.
+  mlir::Location Locate(Where where, std::string_view what);
+  void PushScope(Where where, std::string what);
+  void PopScope();
+  // The outermost open scope's line, or `where`.
+  Where Outermost(Where where) const;
+
+  std::vector<Variable> variables;
+  std::map<std::string, ir::VariableOp> variable_ops;
+  std::map<std::string, std::unique_ptr<FunctionState>> functions;
+  std::vector<std::string> function_order;
+  FunctionState* current = nullptr;  // The function being built.
+
+ private:
+  struct Scope {
+    Where where;
+    std::string what;
+  };
+  std::string name_;
+  int64_t seed_;
+  std::unique_ptr<mlir::MLIRContext> context_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+  std::vector<std::string> errors_;
+  std::vector<Scope> scopes_;
+};
+
+class FunctionState {
+ public:
+  FunctionState(GraphState& graph, std::string name, Mode mode, Where where);
+
+  // Writes results and the terminator. Called once, after the user's body.
+  void Finish();
+
+  // The value of a variable here; adds an argument at the first read.
+  mlir::Value Read(ir::VariableOp variable);
+  void Assign(ir::VariableOp variable, mlir::Value value);
+  // Seed, step and a new stream number, for one random op.
+  struct Random {
+    mlir::Value seed, step;
+    int64_t stream;
+  };
+  Random NextRandom(Where where);
+  bool HasInput(const std::string& name) const { return inputs_.contains(name); }
+  bool HasOutput(const std::string& name) const { return outputs_.contains(name); }
+  mlir::Value AddInput(const std::string& name, mlir::RankedTensorType type, mlir::Location loc);
+  void AddOutput(const std::string& name, mlir::Value value);
+  // The trainable variables that were read, in order of the first read.
+  std::vector<ir::VariableOp> TrainableReads() const;
+  // The value a variable had when it was first read.
+  mlir::Value FirstValue(ir::VariableOp variable) const {
+    return first_values_.at(variable.getSymName().str());
+  }
+
+  GraphState& graph() { return graph_; }
+  const std::string& name() const { return name_; }
+  Mode mode() const { return mode_; }
+  Where where() const { return where_; }
+  mlir::OpBuilder& builder() { return builder_; }
+
+ private:
+  mlir::Value AddArgument(mlir::RankedTensorType type, mlir::NamedAttribute attribute, mlir::Location loc);
+
+  GraphState& graph_;
+  std::string name_;
+  Mode mode_;
+  Where where_;
+  mlir::func::FuncOp func_;
+  mlir::OpBuilder builder_;
+  std::map<std::string, mlir::Value> inputs_;
+  std::map<std::string, mlir::Value> outputs_;
+  std::vector<std::string> output_order_;
+  std::vector<ir::VariableOp> reads_;
+  std::map<std::string, mlir::Value> first_values_;
+  std::map<std::string, mlir::Value> values_;  // By variable, now.
+  std::vector<ir::VariableOp> assigned_;       // In order of the first assignment.
+  bool uses_random_ = false;
+};
+
+// One builder call: its operands, its location, its outcome.
+class Call {
+ public:
+  // Not ok when an operand is not, or when operands belong to different functions (an error is kept then).
+  Call(std::string_view name, Where where, std::vector<Tensor> operands);
+  Call(std::string_view name, Where where, FunctionState* function, std::vector<Tensor> operands = {});
+
+  bool ok() const { return ok_; }
+  // Keeps the error "name(operand types) message" and returns a tensor that is not ok.
+  Tensor Fail(std::string_view message);
+  ir::GraphBuilder& b() { return *builder_; }
+  FunctionState& function() { return *function_; }
+  GraphState& graph() { return function_->graph(); }
+  mlir::Location loc() const { return *loc_; }
+  Where where() const { return where_; }
+  ir::Expr expr(size_t i) { return builder_->wrap(value(i)); }
+  mlir::Value value(size_t i) const { return mlir::Value::getFromOpaquePointer(operands_[i].value()); }
+  Tensor Done(ir::Expr result) { return Done(result.value); }
+  Tensor Done(mlir::Value result);
+  mlir::Type element(DType dtype) { return ElementType(dtype, graph().context()); }
+  mlir::RankedTensorType type(DType dtype, const Shape& shape) {
+    return TensorType(dtype, shape, graph().context());
+  }
+
+  // `dim` counted from the end when negative; null, with the error kept, when there is no such dimension.
+  // `extra` allows one dimension more than the rank.
+  std::optional<int64_t> Dim(int64_t dim, int64_t rank, bool extra = false);
+
+ private:
+  void Start();
+
+  std::string name_;
+  Where where_;
+  FunctionState* function_ = nullptr;
+  std::vector<Tensor> operands_;
+  bool ok_ = true;
+  std::optional<mlir::Location> loc_;
+  std::optional<ir::GraphBuilder> builder_;
+};
+
+// While alive, everything that is built carries this line, unless a scope is open already, and this
+// description.
+class LocationScope {
+ public:
+  LocationScope(GraphState* graph, Where where, std::string what) : graph_(graph) {
+    if (graph_) graph_->PushScope(where, std::move(what));
+  }
+  ~LocationScope() {
+    if (graph_) graph_->PopScope();
+  }
+  LocationScope(const LocationScope&) = delete;
+  LocationScope& operator=(const LocationScope&) = delete;
+
+ private:
+  GraphState* graph_;
+};
+
+// "Conv2d(f32[2,3], f32[4])".
+std::string CallString(std::string_view name, const std::vector<Tensor>& operands);
+
+}  // namespace sinter
+
+#endif  // SINTER_FRONTEND_GRAPH_STATE_H_

@@ -1,0 +1,203 @@
+// Neural-network functions, losses and gradients of the builder.
+#include "absl/strings/str_cat.h"
+#include "sinter/frontend/graph_state.h"
+#include "sinter/frontend/ops.h"
+
+namespace sinter {
+
+namespace {
+
+constexpr char kFloats[] = "takes floats; Cast(x, F32) first";
+
+template <typename Op>
+Tensor SoftmaxLike(std::string_view name, const Tensor& x, int64_t dim, Where where) {
+  Call call(name, where, {x});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype())) return call.Fail(kFloats);
+  auto d = call.Dim(dim, x.rank());
+  if (!d) return {};
+  return call.Done(
+      call.b().builder().create<Op>(call.loc(), call.value(0).getType(), call.value(0), *d).getResult());
+}
+
+// Whether each of `vectors` is a vector of `size` elements of x's element type.
+bool CheckVectors(Call& call, const Tensor& x, const std::vector<Tensor>& vectors, int64_t size) {
+  for (const Tensor& v : vectors) {
+    if (v.dtype() == x.dtype() && v.shape() == Shape{size}) continue;
+    call.Fail(absl::StrCat("needs parameters of type ", TypeString(x.dtype(), {size})));
+    return false;
+  }
+  return true;
+}
+
+ir::LossReduction Lower(Reduction reduction) { return static_cast<ir::LossReduction>(reduction); }
+
+template <typename Op, typename... Attributes>
+Tensor Loss(std::string_view name, const Tensor& x, const Tensor& target, Reduction reduction, Where where,
+            Attributes... attributes) {
+  Call call(name, where, {x, target});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype()) || x.dtype() != target.dtype())
+    return call.Fail("takes floats of one element type");
+  if (x.shape() != target.shape())
+    return call.Fail("takes a target of the same shape; losses do not broadcast");
+  auto type = call.type(x.dtype(), reduction == Reduction::kNone ? x.shape() : Shape{});
+  return call.Done(
+      call.b()
+          .builder()
+          .create<Op>(call.loc(), type, call.value(0), call.value(1), Lower(reduction), attributes...)
+          .getResult());
+}
+
+}  // namespace
+
+Tensor Softmax(const Tensor& x, int64_t dim, Where where) {
+  return SoftmaxLike<ir::SoftmaxOp>("Softmax", x, dim, where);
+}
+Tensor LogSoftmax(const Tensor& x, int64_t dim, Where where) {
+  return SoftmaxLike<ir::LogSoftmaxOp>("LogSoftmax", x, dim, where);
+}
+
+Tensor LayerNorm(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon, Where where) {
+  Call call("LayerNorm", where, {x, scale, offset});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype()) || x.rank() < 1) return call.Fail("takes floats of rank 1 or more");
+  if (!(epsilon >= 0)) return call.Fail(absl::StrCat("needs an epsilon of at least 0, got ", epsilon));
+  if (!CheckVectors(call, x, {scale, offset}, x.dim(-1))) return {};
+  return call.Done(call.b()
+                       .builder()
+                       .create<ir::LayerNormOp>(call.loc(), call.value(0).getType(), call.value(0),
+                                                call.value(1), call.value(2), llvm::APFloat(epsilon))
+                       .getResult());
+}
+
+Tensor RmsNorm(const Tensor& x, const Tensor& scale, double epsilon, Where where) {
+  Call call("RmsNorm", where, {x, scale});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype()) || x.rank() < 1) return call.Fail("takes floats of rank 1 or more");
+  if (!(epsilon >= 0)) return call.Fail(absl::StrCat("needs an epsilon of at least 0, got ", epsilon));
+  if (!CheckVectors(call, x, {scale}, x.dim(-1))) return {};
+  return call.Done(call.b()
+                       .builder()
+                       .create<ir::RmsNormOp>(call.loc(), call.value(0).getType(), call.value(0),
+                                              call.value(1), llvm::APFloat(epsilon))
+                       .getResult());
+}
+
+BatchNormResult BatchNormTraining(const Tensor& x, const Tensor& scale, const Tensor& offset, int64_t dim,
+                                  double epsilon, Where where) {
+  Call call("BatchNormTraining", where, {x, scale, offset});
+  if (!call.ok()) return {};
+  auto d = call.Dim(dim, x.rank());
+  if (!d) return {};
+  if (!IsFloat(x.dtype())) return {call.Fail(kFloats), {}, {}};
+  if (!(epsilon >= 0))
+    return {call.Fail(absl::StrCat("needs an epsilon of at least 0, got ", epsilon)), {}, {}};
+  if (!CheckVectors(call, x, {scale, offset}, x.dim(*d))) return {};
+  auto channels = call.type(x.dtype(), {x.dim(*d)});
+  auto op = call.b().builder().create<ir::BatchNormTrainingOp>(
+      call.loc(), call.value(0).getType(), channels, channels, call.value(0), call.value(1), call.value(2),
+      call.b().builder().getI64IntegerAttr(*d), call.b().builder().getF64FloatAttr(epsilon));
+  return {call.Done(op.getResult()), call.Done(op.getMean()), call.Done(op.getVariance())};
+}
+
+Tensor BatchNormInference(const Tensor& x, const Tensor& scale, const Tensor& offset, const Tensor& mean,
+                          const Tensor& variance, int64_t dim, double epsilon, Where where) {
+  Call call("BatchNormInference", where, {x, scale, offset, mean, variance});
+  if (!call.ok()) return {};
+  auto d = call.Dim(dim, x.rank());
+  if (!d) return {};
+  if (!IsFloat(x.dtype())) return call.Fail(kFloats);
+  if (!(epsilon >= 0)) return call.Fail(absl::StrCat("needs an epsilon of at least 0, got ", epsilon));
+  if (!CheckVectors(call, x, {scale, offset, mean, variance}, x.dim(*d))) return {};
+  return call.Done(call.b()
+                       .builder()
+                       .create<ir::BatchNormInferenceOp>(
+                           call.loc(), call.value(0).getType(), call.value(0), call.value(1), call.value(2),
+                           call.value(3), call.value(4), call.b().builder().getI64IntegerAttr(*d),
+                           call.b().builder().getF64FloatAttr(epsilon))
+                       .getResult());
+}
+
+Tensor Dropout(const Tensor& x, double probability, Where where) {
+  Call call("Dropout", where, {x});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype())) return call.Fail(kFloats);
+  if (!(probability >= 0 && probability < 1)) {
+    return call.Fail(absl::StrCat("needs a probability of at least 0 and below 1, got ", probability));
+  }
+  auto random = call.function().NextRandom(where);
+  return call.Done(call.b()
+                       .builder()
+                       .create<ir::DropoutOp>(call.loc(), call.value(0).getType(), call.value(0), random.seed,
+                                              random.step, random.stream, llvm::APFloat(probability))
+                       .getResult());
+}
+
+Tensor SoftmaxCrossEntropy(const Tensor& logits, const Tensor& labels, Reduction reduction,
+                           std::optional<int64_t> ignore_label, Where where) {
+  Call call("SoftmaxCrossEntropy", where, {logits, labels});
+  if (!call.ok()) return {};
+  if (!IsFloat(logits.dtype())) return call.Fail("takes float logits; Cast(logits, F32) first");
+  if (labels.dtype() != DType::kI32 && labels.dtype() != DType::kI64) {
+    return call.Fail("takes i32 or i64 labels; Cast(labels, I32) first");
+  }
+  Shape examples = logits.shape();
+  if (examples.empty()) return call.Fail("takes logits of rank 1 or more");
+  examples.pop_back();
+  if (labels.shape() != examples) {
+    return call.Fail(absl::StrCat("needs labels of type ", TypeString(labels.dtype(), examples),
+                                  ": the logits' shape without the classes"));
+  }
+  mlir::OpBuilder& builder = call.b().builder();
+  auto type = call.type(logits.dtype(), reduction == Reduction::kNone ? examples : Shape{});
+  auto ignore = ignore_label ? builder.getI64IntegerAttr(*ignore_label) : mlir::IntegerAttr();
+  auto kind = ir::LossReductionAttr::get(builder.getContext(), Lower(reduction));
+  return call.Done(
+      builder.create<ir::SoftmaxCrossEntropyOp>(call.loc(), type, call.value(0), call.value(1), kind, ignore)
+          .getResult());
+}
+
+Tensor MseLoss(const Tensor& x, const Tensor& target, Reduction reduction, Where where) {
+  return Loss<ir::MseLossOp>("MseLoss", x, target, reduction, where);
+}
+Tensor L1Loss(const Tensor& x, const Tensor& target, Reduction reduction, Where where) {
+  return Loss<ir::L1LossOp>("L1Loss", x, target, reduction, where);
+}
+Tensor HuberLoss(const Tensor& x, const Tensor& target, double delta, Reduction reduction, Where where) {
+  Call call("HuberLoss", where, {x, target});
+  if (!call.ok()) return {};
+  if (!(delta > 0)) return call.Fail(absl::StrCat("needs a delta above 0, got ", delta));
+  return Loss<ir::HuberLossOp>("HuberLoss", x, target, reduction, where, llvm::APFloat(delta));
+}
+Tensor BceWithLogitsLoss(const Tensor& x, const Tensor& target, Reduction reduction, Where where) {
+  return Loss<ir::BceWithLogitsLossOp>("BceWithLogitsLoss", x, target, reduction, where);
+}
+
+std::vector<Tensor> Gradients(const Tensor& loss, const std::vector<Tensor>& xs, Where where) {
+  std::vector<Tensor> operands = {loss};
+  operands.insert(operands.end(), xs.begin(), xs.end());
+  Call call("Gradients", where, operands);
+  std::vector<Tensor> failed(xs.size());
+  if (!call.ok()) return failed;
+  if (!IsFloat(loss.dtype()) || loss.rank() != 0) {
+    call.Fail("takes a float loss of rank 0; Mean(loss) or Sum(loss) first");
+    return failed;
+  }
+  llvm::SmallVector<mlir::Value> values;
+  llvm::SmallVector<mlir::Type> types;
+  for (size_t i = 0; i < xs.size(); ++i) {
+    if (!IsFloat(xs[i].dtype())) {
+      call.Fail("takes gradients with respect to floats only");
+      return failed;
+    }
+    values.push_back(call.value(i + 1));
+    types.push_back(values.back().getType());
+  }
+  auto op = call.b().builder().create<ir::GradientsOp>(call.loc(), types, call.value(0), values);
+  std::vector<Tensor> gradients;
+  for (mlir::Value g : op.getGradients()) gradients.push_back(call.Done(g));
+  return gradients;
+}
+
+}  // namespace sinter

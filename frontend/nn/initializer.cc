@@ -1,0 +1,40 @@
+#include "sinter/frontend/nn/initializer.h"
+
+#include <cmath>
+
+namespace sinter::nn {
+
+VariableInit Initializer::Resolve(double fan_in, double fan_out) const {
+  double fan = fan_ == Fan::kIn ? fan_in : (fan_in + fan_out) / 2;
+  double variance = fan > 0 ? a_ / fan : 0;
+  switch (kind_) {
+    case Kind::kConstant:
+      return {VariableInit::Kind::kConstant, a_, 0};
+    case Kind::kNormal:
+      return {VariableInit::Kind::kNormal, a_, b_};
+    case Kind::kUniform:
+      return {VariableInit::Kind::kUniform, a_, b_};
+    case Kind::kScaledNormal:
+      return {VariableInit::Kind::kNormal, 0, std::sqrt(variance)};
+    case Kind::kScaledUniform:
+      return {VariableInit::Kind::kUniform, -std::sqrt(3 * variance), std::sqrt(3 * variance)};
+    case Kind::kOrthogonal:
+      return {VariableInit::Kind::kOrthogonal, a_, 0};
+  }
+  return {};
+}
+
+Initializer Zeros() { return Constant(0); }
+Initializer Ones() { return Constant(1); }
+Initializer Constant(double value) { return {Initializer::Kind::kConstant, value, 0}; }
+Initializer Normal(double stddev, double mean) { return {Initializer::Kind::kNormal, mean, stddev}; }
+Initializer Uniform(double low, double high) { return {Initializer::Kind::kUniform, low, high}; }
+Initializer GlorotNormal() { return {Initializer::Kind::kScaledNormal, 1, 0, Initializer::Fan::kAverage}; }
+Initializer GlorotUniform() { return {Initializer::Kind::kScaledUniform, 1, 0, Initializer::Fan::kAverage}; }
+Initializer HeNormal() { return {Initializer::Kind::kScaledNormal, 2, 0}; }
+Initializer HeUniform() { return {Initializer::Kind::kScaledUniform, 2, 0}; }
+Initializer LeCunNormal() { return {Initializer::Kind::kScaledNormal, 1, 0}; }
+Initializer LeCunUniform() { return {Initializer::Kind::kScaledUniform, 1, 0}; }
+Initializer Orthogonal(double gain) { return {Initializer::Kind::kOrthogonal, gain, 0}; }
+
+}  // namespace sinter::nn

@@ -1,0 +1,50 @@
+// How parameters start. Fans are those of the parameter's shape: [out, in] for Linear's transposed form,
+// [out, in, kh, kw] for convolutions; see Fans().
+//
+//   nn::Linear(128, {.weight = nn::HeNormal()})
+#ifndef SINTER_FRONTEND_NN_INITIALIZER_H_
+#define SINTER_FRONTEND_NN_INITIALIZER_H_
+
+#include "sinter/frontend/graph.h"
+
+namespace sinter::nn {
+
+// Resolves to a VariableInit once the parameter's fans are known.
+class Initializer {
+ public:
+  enum class Kind { kConstant, kNormal, kUniform, kScaledNormal, kScaledUniform, kOrthogonal };
+  enum class Fan { kIn, kAverage };
+  // Zeros.
+  Initializer() = default;
+  Initializer(Kind kind, double a, double b, Fan fan = Fan::kIn) : kind_(kind), a_(a), b_(b), fan_(fan) {}
+  VariableInit Resolve(double fan_in, double fan_out) const;
+
+ private:
+  Kind kind_ = Kind::kConstant;
+  double a_ = 0;
+  double b_ = 0;
+  Fan fan_ = Fan::kIn;
+};
+
+Initializer Zeros();
+Initializer Ones();
+Initializer Constant(double value);
+Initializer Normal(double stddev, double mean = 0);
+Initializer Uniform(double low, double high);
+// Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks" (2010):
+// variance 2 / (fan_in + fan_out).
+Initializer GlorotNormal();
+Initializer GlorotUniform();
+// He et al., "Delving Deep into Rectifiers" (arXiv 1502.01852): variance 2 / fan_in.
+Initializer HeNormal();
+Initializer HeUniform();
+// LeCun et al., "Efficient BackProp" (1998): variance 1 / fan_in.
+Initializer LeCunNormal();
+Initializer LeCunUniform();
+// Saxe et al., "Exact solutions to the nonlinear dynamics of learning" (arXiv 1312.6120): orthogonal rows or
+// columns of the matrix first dimension x the rest.
+Initializer Orthogonal(double gain = 1);
+
+}  // namespace sinter::nn
+
+#endif  // SINTER_FRONTEND_NN_INITIALIZER_H_

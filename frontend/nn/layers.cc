@@ -1,0 +1,244 @@
+#include "sinter/frontend/nn/layers.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace sinter::nn {
+
+namespace {
+
+class LinearLayer : public Layer {
+ public:
+  LinearLayer(int64_t out, const LinearOptions& options) : out_(out), options_(options) {}
+  std::string Describe() const override { return absl::StrCat("Linear(", out_, ")"); }
+
+ protected:
+  Tensor Forward(const Tensor& x, Where where) override {
+    if (x.rank() < 1) return Fail(x, where, "takes a tensor of rank 1 or more");
+    if (out_ < 1) return Fail(x, where, "needs at least one output feature");
+    int64_t in = x.dim(-1);
+    Tensor weight = Parameter(x, "weight", {in, out_}, options_.weight, in, out_, where);
+    if (!weight.ok()) return {};
+    Shape shape = x.shape();
+    // A matrix product of two matrices is one library call, whatever x's rank.
+    Tensor rows = x.rank() == 2 ? x : Reshape(x, {x.size() / std::max<int64_t>(in, 1), in}, where);
+    Tensor y = MatMul(rows, weight, {.math = options_.math}, where);
+    if (options_.bias) {
+      Tensor bias = Parameter(x, "bias", {out_}, options_.bias_init, in, out_, where);
+      y = Operand(y, where) + Operand(bias, where);
+    }
+    shape.back() = out_;
+    return x.rank() == 2 ? y : Reshape(y, shape, where);
+  }
+
+ private:
+  int64_t out_;
+  LinearOptions options_;
+};
+
+class Conv2dLayer : public Layer {
+ public:
+  Conv2dLayer(int64_t out, std::array<int64_t, 2> kernel, const ConvOptions& options)
+      : out_(out), kernel_(kernel), options_(options) {}
+  std::string Describe() const override {
+    return absl::StrCat("Conv2d(", out_, ", ", kernel_[0], "x", kernel_[1], ")");
+  }
+
+ protected:
+  Tensor Forward(const Tensor& x, Where where) override {
+    if (x.rank() != 4) return Fail(x, where, "takes images of shape [N, C, H, W]");
+    if (options_.groups < 1 || x.dim(1) % options_.groups != 0) {
+      return Fail(
+          x, where,
+          absl::StrCat("has ", options_.groups, " groups, which must divide the ", x.dim(1), " channels"));
+    }
+    int64_t in = x.dim(1) / options_.groups;
+    double area = static_cast<double>(kernel_[0] * kernel_[1]);
+    double fan_in = static_cast<double>(in) * area, fan_out = static_cast<double>(out_) * area;
+    Tensor weight =
+        Parameter(x, "weight", {out_, in, kernel_[0], kernel_[1]}, options_.weight, fan_in, fan_out, where);
+    sinter::Conv2dOptions conv{options_.strides, options_.padding, options_.dilations, options_.groups,
+                               options_.math};
+    Tensor y = sinter::Conv2d(x, weight, conv, where);
+    if (!y.ok() || !options_.bias) return y;
+    Tensor bias = Parameter(x, "bias", {out_}, options_.bias_init, fan_in, fan_out, where);
+    return Operand(y, where) + Operand(Reshape(bias, {out_, 1, 1}, where), where);
+  }
+
+ private:
+  int64_t out_;
+  std::array<int64_t, 2> kernel_;
+  ConvOptions options_;
+};
+
+class BatchNormLayer : public Layer {
+ public:
+  explicit BatchNormLayer(const BatchNormOptions& options) : options_(options) {}
+  std::string Describe() const override { return "BatchNorm"; }
+
+ protected:
+  Tensor Forward(const Tensor& x, Where where) override {
+    if (x.rank() < 2) return Fail(x, where, "takes a tensor of rank 2 or more, channels at dimension 1");
+    int64_t channels = x.dim(1);
+    Tensor scale = Parameter(x, "scale", {channels}, Ones(), channels, channels, where);
+    Tensor offset = Parameter(x, "offset", {channels}, Zeros(), channels, channels, where);
+    Variable mean = State(x, "running_mean", {channels}, 0, where);
+    Variable variance = State(x, "running_variance", {channels}, 1, where);
+    if (!scale.ok() || !offset.ok() || !mean.ok() || !variance.ok()) return {};
+    Tensor old_mean = ReadState(x, mean, where), old_variance = ReadState(x, variance, where);
+    if (ModeOf(x) == Mode::kEval) {
+      return BatchNormInference(x, scale, offset, old_mean, old_variance, 1, options_.epsilon, where);
+    }
+    BatchNormResult batch = BatchNormTraining(x, scale, offset, 1, options_.epsilon, where);
+    if (!batch.result.ok()) return {};
+    double count = static_cast<double>(x.size()) / static_cast<double>(std::max<int64_t>(channels, 1));
+    double unbiased = count > 1 ? count / (count - 1) : 1.0;
+    Update(x, mean, old_mean, batch.mean, 1.0, where);
+    Update(x, variance, old_variance, batch.variance, unbiased, where);
+    return batch.result;
+  }
+
+ private:
+  void Update(const Tensor& x, const Variable& variable, const Tensor& old, const Tensor& batch,
+              double factor, Where where) {
+    Tensor value =
+        Operand(Operand(old, where) * Operand(1 - options_.momentum, where), where) +
+        Operand(Operand(StopGradient(batch, where), where) * Operand(options_.momentum * factor, where),
+                where);
+    WriteState(x, variable, value, where);
+  }
+
+  BatchNormOptions options_;
+};
+
+class LayerNormLayer : public Layer {
+ public:
+  LayerNormLayer(double epsilon, bool rms) : epsilon_(epsilon), rms_(rms) {}
+  std::string Describe() const override { return rms_ ? "RmsNorm" : "LayerNorm"; }
+
+ protected:
+  Tensor Forward(const Tensor& x, Where where) override {
+    if (x.rank() < 1) return Fail(x, where, "takes a tensor of rank 1 or more");
+    int64_t width = x.dim(-1);
+    Tensor scale = Parameter(x, "scale", {width}, Ones(), width, width, where);
+    if (rms_) return RmsNormOp(x, scale, where);
+    Tensor offset = Parameter(x, "offset", {width}, Zeros(), width, width, where);
+    return sinter::LayerNorm(x, scale, offset, epsilon_, where);
+  }
+
+ private:
+  Tensor RmsNormOp(const Tensor& x, const Tensor& scale, Where where) {
+    return sinter::RmsNorm(x, scale, epsilon_, where);
+  }
+
+  double epsilon_;
+  bool rms_;
+};
+
+class EmbeddingLayer : public Layer {
+ public:
+  EmbeddingLayer(int64_t count, int64_t width, const EmbeddingOptions& options)
+      : count_(count), width_(width), options_(options) {}
+  std::string Describe() const override { return absl::StrCat("Embedding(", count_, ", ", width_, ")"); }
+
+ protected:
+  Tensor Forward(const Tensor& x, Where where) override {
+    if (x.dtype() != DType::kI32 && x.dtype() != DType::kI64) {
+      return Fail(x, where, "takes i32 or i64 ids; Cast(ids, I32) first");
+    }
+    // Parameter() takes the element type from its tensor; ids are integers, so a float stands in for them.
+    Tensor like = Builder(x.function()).Full(options_.dtype, {}, 0, where);
+    Tensor weight = Parameter(like, "weight", {count_, width_}, options_.weight, static_cast<double>(count_),
+                              static_cast<double>(width_), where);
+    return weight.ok() ? Gather(weight, x, 0, where) : Tensor();
+  }
+
+ private:
+  int64_t count_, width_;
+  EmbeddingOptions options_;
+};
+
+// A layer without parameters.
+class FunctionLayer : public Layer {
+ public:
+  FunctionLayer(std::string name, std::function<Tensor(const Tensor&, Where)> function)
+      : name_(std::move(name)), function_(std::move(function)) {}
+  std::string Describe() const override { return name_; }
+  static Mode FunctionMode(const Tensor& x) { return ModeOf(x); }
+
+ protected:
+  Tensor Forward(const Tensor& x, Where where) override { return function_(x, where); }
+
+ private:
+  std::string name_;
+  std::function<Tensor(const Tensor&, Where)> function_;
+};
+
+class SequentialLayer : public Layer {
+ public:
+  explicit SequentialLayer(const std::vector<Module>& modules) : modules_(modules) {
+    for (size_t i = 0; i < modules_.size(); ++i) AddChild(absl::StrCat(i), modules_[i].layer());
+  }
+  std::string Describe() const override { return absl::StrCat("Sequential(", modules_.size(), ")"); }
+
+ protected:
+  Tensor Forward(const Tensor& x, Where where) override {
+    Tensor y = x;
+    for (const Module& module : modules_) y = module(y, where);
+    return y;
+  }
+
+ private:
+  std::vector<Module> modules_;
+};
+
+Module FromFunction(std::string name, std::function<Tensor(const Tensor&, Where)> function) {
+  return Module(std::make_shared<FunctionLayer>(std::move(name), std::move(function)));
+}
+
+}  // namespace
+
+Linear::Linear(int64_t out_features, const LinearOptions& options)
+    : Module(std::make_shared<LinearLayer>(out_features, options)) {}
+Conv2d::Conv2d(int64_t out_channels, int64_t kernel, const ConvOptions& options)
+    : Conv2d(out_channels, std::array<int64_t, 2>{kernel, kernel}, options) {}
+Conv2d::Conv2d(int64_t out_channels, std::array<int64_t, 2> kernel, const ConvOptions& options)
+    : Module(std::make_shared<Conv2dLayer>(out_channels, kernel, options)) {}
+MaxPool::MaxPool(int64_t window, const Pool2dOptions& options)
+    : Module(FromFunction(absl::StrCat("MaxPool(", window, ")"), [=](const Tensor& x, Where w) {
+        return MaxPool2d(x, {window, window}, options, w);
+      })) {}
+AvgPool::AvgPool(int64_t window, const Pool2dOptions& options)
+    : Module(FromFunction(absl::StrCat("AvgPool(", window, ")"), [=](const Tensor& x, Where w) {
+        return AvgPool2d(x, {window, window}, options, w);
+      })) {}
+BatchNorm::BatchNorm(const BatchNormOptions& options) : Module(std::make_shared<BatchNormLayer>(options)) {}
+LayerNorm::LayerNorm(double epsilon) : Module(std::make_shared<LayerNormLayer>(epsilon, /*rms=*/false)) {}
+RmsNorm::RmsNorm(double epsilon) : Module(std::make_shared<LayerNormLayer>(epsilon, /*rms=*/true)) {}
+Embedding::Embedding(int64_t count, int64_t width, const EmbeddingOptions& options)
+    : Module(std::make_shared<EmbeddingLayer>(count, width, options)) {}
+Dropout::Dropout(double probability)
+    : Module(FromFunction(absl::StrCat("Dropout(", probability, ")"), [=](const Tensor& x, Where w) {
+        return FunctionLayer::FunctionMode(x) == Mode::kTrain ? sinter::Dropout(x, probability, w) : x;
+      })) {}
+Flatten::Flatten(int64_t first_dim)
+    : Module(FromFunction("Flatten",
+                          [=](const Tensor& x, Where w) { return sinter::Flatten(x, first_dim, w); })) {}
+Lambda::Lambda(std::string name, std::function<Tensor(const Tensor&, Where)> function)
+    : Module(FromFunction(std::move(name), std::move(function))) {}
+Relu::Relu() : Module(FromFunction("Relu", sinter::Relu)) {}
+LeakyRelu::LeakyRelu(double alpha)
+    : Module(FromFunction("LeakyRelu",
+                          [=](const Tensor& x, Where w) { return sinter::LeakyRelu(x, alpha, w); })) {}
+Elu::Elu(double alpha)
+    : Module(FromFunction("Elu", [=](const Tensor& x, Where w) { return sinter::Elu(x, alpha, w); })) {}
+Gelu::Gelu() : Module(FromFunction("Gelu", sinter::Gelu)) {}
+GeluTanh::GeluTanh() : Module(FromFunction("GeluTanh", sinter::GeluTanh)) {}
+Silu::Silu() : Module(FromFunction("Silu", sinter::Silu)) {}
+Sigmoid::Sigmoid() : Module(FromFunction("Sigmoid", sinter::Sigmoid)) {}
+Tanh::Tanh() : Module(FromFunction("Tanh", sinter::Tanh)) {}
+Softplus::Softplus() : Module(FromFunction("Softplus", sinter::Softplus)) {}
+Sequential::Sequential(std::initializer_list<Module> modules) : Sequential(std::vector<Module>(modules)) {}
+Sequential::Sequential(const std::vector<Module>& modules)
+    : Module(std::make_shared<SequentialLayer>(modules)) {}
+
+}  // namespace sinter::nn

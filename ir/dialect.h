@@ -1,0 +1,49 @@
+// The `sinter` dialect and the interfaces of its ops. `ops.h` beside this file brings every op class.
+//
+//   mlir::DialectRegistry registry;
+//   sinter::ir::RegisterDialects(registry);   // sinter, plan, and the upstream dialects that they use
+//   mlir::MLIRContext context(registry);
+#ifndef SINTER_IR_DIALECT_H_
+#define SINTER_IR_DIALECT_H_
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "sinter/ir/element_builder.h"
+#include "sinter/ir/graph_builder.h"
+#include "sinter/ir/scalar_builder.h"
+
+// Generated.
+#include "ir/dialect.h.inc"
+#include "ir/interfaces.h.inc"
+
+namespace sinter::ir {
+
+// Adds `sinter`, `plan` and the dialects that they build on.
+void RegisterDialects(mlir::DialectRegistry& registry);
+
+// Each family adds its own ops to the dialect; called once, by the dialect's initialize().
+void AddActivationOps(SinterDialect* dialect);
+void AddArithmeticOps(SinterDialect* dialect);
+void AddCompositeOps(SinterDialect* dialect);
+void AddLinearOps(SinterDialect* dialect);
+void AddLogicOps(SinterDialect* dialect);
+void AddProgramOps(SinterDialect* dialect);
+void AddRandomOps(SinterDialect* dialect);
+void AddReduceOps(SinterDialect* dialect);
+void AddShapeOps(SinterDialect* dialect);
+void AddTranscendentalOps(SinterDialect* dialect);
+
+// Names of the attributes of function arguments and results, and of the variable they stand for.
+inline constexpr llvm::StringLiteral kInputAttr = "sinter.input";
+inline constexpr llvm::StringLiteral kOutputAttr = "sinter.output";
+inline constexpr llvm::StringLiteral kVariableAttr = "sinter.variable";
+
+}  // namespace sinter::ir
+
+#endif  // SINTER_IR_DIALECT_H_

@@ -1,0 +1,42 @@
+// One step of a function: a kernel or library call with everything decided.
+//
+// Phases: a step is made at Load (creates library primitives, looks symbols up, may allocate); Run only launches, with
+// no heap allocation. Run may be called by one thread at a time.
+//
+//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Step> step, MakeMatmulStep(*table, context));
+//   SINTER_RETURN_IF_ERROR(step->Run(args));
+#ifndef SINTER_RUNTIME_STEP_H_
+#define SINTER_RUNTIME_STEP_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "absl/status/status.h"
+
+namespace sinter {
+
+class ThreadPool;
+
+// What a step needs while it runs. The arrays hold one pointer an entry of Step.inputs and Step.outputs of the plan.
+struct StepArgs {
+  void* const* buffers;  // Inputs, then outputs.
+  void* workspace;       // Step.workspace_bytes, 64-byte aligned; null when there are none.
+  void* scratch;         // Thread scratch of the whole executable; see StepContext::scratch_stride.
+};
+
+// What a step may use while it is made.
+struct StepContext {
+  ThreadPool* pool = nullptr;
+  void* shared_object = nullptr;  // Handle of dlopen; null in a plan without generated kernels.
+  size_t scratch_stride = 0;      // Bytes of scratch memory a thread.
+};
+
+class Step {
+ public:
+  virtual ~Step() = default;
+  virtual absl::Status Run(const StepArgs& args) = 0;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_STEP_H_
