@@ -1,0 +1,114 @@
+#include "sinter/ir/plan_ops.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "sinter/ir/ops.h"
+
+// clang-format off: the dialect comes after the headers that declare it.
+#include "ir/plan_dialect.cc.inc"
+// clang-format on
+#define GET_TYPEDEF_CLASSES
+#include "ir/plan_types.cc.inc"
+#define GET_OP_CLASSES
+#include "ir/plan_ops.cc.inc"
+
+namespace sinter::plan_ir {
+
+void PlanDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "ir/plan_types.cc.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/plan_ops.cc.inc"
+      >();
+}
+
+int64_t TensorBytes(mlir::RankedTensorType type) {
+  unsigned bits = type.getElementTypeBitWidth();
+  return type.getNumElements() * (bits < 8 ? 1 : bits / 8);
+}
+
+int64_t BufferType::getBytes() const { return TensorBytes(getTensor()); }
+
+mlir::LogicalResult ViewOp::verify() {
+  int64_t offset = static_cast<int64_t>(getOffset()), bytes = getBuffer().getType().getBytes();
+  int64_t source_bytes = getSource().getType().getBytes();
+  if (offset < 0 || offset > source_bytes || bytes > source_bytes - offset) {
+    return emitOpError() << "takes " << bytes << " bytes at offset " << offset << " of a buffer of "
+                         << source_bytes << " bytes; expected bytes that lie within it";
+  }
+  return mlir::success();
+}
+
+mlir::LogicalResult CallOp::verify() {
+  mlir::Block& block = getBody().front();
+  auto yield = block.empty() ? nullptr : llvm::dyn_cast<ir::YieldOp>(block.back());
+  if (!yield) return emitOpError("has a region that does not end in sinter.yield");
+  if (block.getNumArguments() != getIns().size() || yield.getValues().size() != getOuts().size()) {
+    return emitOpError() << "has " << getIns().size() << " ins and " << getOuts().size()
+                         << " outs, its region " << block.getNumArguments() << " arguments and "
+                         << yield.getValues().size() << " results";
+  }
+  auto matches = [](mlir::Value buffer, mlir::Value tensor) {
+    return llvm::cast<BufferType>(buffer.getType()).getTensor() == tensor.getType();
+  };
+  for (auto [i, buffer] : llvm::enumerate(getIns())) {
+    if (!matches(buffer, block.getArgument(i))) {
+      return emitOpError() << "ins " << i << " is " << buffer.getType() << ", the region's argument "
+                           << block.getArgument(i).getType();
+    }
+  }
+  for (auto [i, buffer] : llvm::enumerate(getOuts())) {
+    if (!matches(buffer, yield.getValues()[i])) {
+      return emitOpError() << "outs " << i << " is " << buffer.getType() << ", the region's result "
+                           << yield.getValues()[i].getType();
+    }
+  }
+  return mlir::success();
+}
+
+// plan.call "name" ins(%a, %b : types) outs(%c : types) attributes {...} { ^bb0(...): ... }
+void CallOp::print(mlir::OpAsmPrinter& p) {
+  p << ' ';
+  p.printAttribute(getNameAttr());
+  auto group = [&](llvm::StringRef keyword, mlir::OperandRange values) {
+    p << ' ' << keyword << '(';
+    if (!values.empty()) p << values << " : " << values.getTypes();
+    p << ')';
+  };
+  group("ins", getIns());
+  group("outs", getOuts());
+  llvm::SmallVector<llvm::StringRef> elided = {"name", "operandSegmentSizes"};
+  if (getWorkspaceBytes() == 0) elided.push_back("workspace_bytes");
+  p.printOptionalAttrDictWithKeyword((*this)->getAttrs(), elided);
+  p << ' ';
+  p.printRegion(getBody());
+}
+
+mlir::ParseResult CallOp::parse(mlir::OpAsmParser& parser, mlir::OperationState& result) {
+  mlir::StringAttr name;
+  if (parser.parseAttribute(name, "name", result.attributes)) return mlir::failure();
+  int32_t sizes[2];
+  const char* keywords[] = {"ins", "outs"};
+  for (int i = 0; i < 2; ++i) {
+    llvm::SmallVector<mlir::OpAsmParser::UnresolvedOperand> operands;
+    llvm::SmallVector<mlir::Type> types;
+    auto where = parser.getCurrentLocation();
+    if (parser.parseKeyword(keywords[i]) || parser.parseLParen()) return mlir::failure();
+    if (parser.parseOptionalRParen()) {
+      if (parser.parseOperandList(operands) || parser.parseColonTypeList(types) || parser.parseRParen() ||
+          parser.resolveOperands(operands, types, where, result.operands)) {
+        return mlir::failure();
+      }
+    }
+    sizes[i] = operands.size();
+  }
+  result.addAttribute("operandSegmentSizes", parser.getBuilder().getDenseI32ArrayAttr(sizes));
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes)) return mlir::failure();
+  return parser.parseRegion(*result.addRegion());
+}
+
+}  // namespace sinter::plan_ir

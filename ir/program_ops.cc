@@ -1,0 +1,168 @@
+#include "mlir/IR/Builders.h"
+#include "sinter/ir/ops.h"
+
+// clang-format off: the enums come after the header that declares them.
+#include "ir/program_enums.cc.inc"
+// clang-format on
+#define GET_OP_CLASSES
+#include "ir/program_ops.cc.inc"
+
+namespace sinter::ir {
+
+void AddProgramOps(SinterDialect* dialect) {
+  dialect->addFamily<
+#define GET_OP_LIST
+#include "ir/program_ops.cc.inc"
+      >();
+}
+
+// variable
+// ------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool IsElementType(mlir::Type type) {
+  if (type.isF64() || type.isF32() || type.isBF16() || type.isF16()) return true;
+  return type.isSignlessInteger(64) || type.isSignlessInteger(32) || type.isSignlessInteger(8) ||
+         type.isUnsignedInteger(8) || type.isSignlessInteger(1);
+}
+
+}  // namespace
+
+mlir::LogicalResult VariableOp::verify() {
+  auto type = llvm::dyn_cast<mlir::RankedTensorType>(getType());
+  if (!type || !type.hasStaticShape() || type.getRank() > 8 || !IsElementType(type.getElementType())) {
+    return emitOpError() << "has type " << getType()
+                         << "; expected a static tensor of rank 0 to 8 of f64 f32 bf16 f16 i64 i32 i8 ui8 i1";
+  }
+  bool is_float = llvm::isa<mlir::FloatType>(type.getElementType());
+  llvm::StringRef initializer = stringifyInitializer(getInitializer());
+  if (getInitializer() == Initializer::constant) {
+    if (!is_float && !getA().isInteger()) {
+      return emitOpError() << "is initialised with " << getA().convertToDouble() << ", which "
+                           << type.getElementType() << " cannot hold; expected a whole number";
+    }
+    return mlir::success();
+  }
+  if (!is_float) {
+    return emitOpError() << "of type " << type << " has the random initializer " << initializer
+                         << "; expected a floating-point element type, or the initializer constant";
+  }
+  if (!getA().isFinite() || !getB().isFinite()) {
+    return emitOpError() << "has the initializer " << initializer << "(" << getA().convertToDouble() << ", "
+                         << getB().convertToDouble() << "); expected finite parameters";
+  }
+  if (getInitializer() == Initializer::uniform && getA().compare(getB()) == llvm::APFloat::cmpGreaterThan) {
+    return emitOpError() << "is uniform in [" << getA().convertToDouble() << ", " << getB().convertToDouble()
+                         << "); expected the lower bound first";
+  }
+  if (getInitializer() == Initializer::normal && getB().isNegative() && !getB().isZero()) {
+    return emitOpError() << "is normal with deviation " << getB().convertToDouble() << "; expected 0 or more";
+  }
+  if (getInitializer() == Initializer::orthogonal && type.getRank() < 2) {
+    return emitOpError() << "of type " << type << " is orthogonal; expected rank 2 or more";
+  }
+  return mlir::success();
+}
+
+// gradients, stop_gradient
+// --------------------------------------------------------------------------------------------
+
+mlir::LogicalResult GradientsOp::verify() {
+  if (getLoss().getType().getRank() != 0) {
+    return emitOpError() << "has a loss of type " << getLoss().getType()
+                         << "; expected rank 0: sum or mean it first";
+  }
+  if (getXs().size() != getGradients().size()) {
+    return emitOpError() << "has " << getXs().size() << " values and " << getGradients().size()
+                         << " gradients; expected one gradient a value";
+  }
+  for (auto [i, x, gradient] : llvm::enumerate(getXs(), getGradients())) {
+    if (x.getType() != gradient.getType()) {
+      return emitOpError() << "gives value " << i << " of type " << x.getType() << " a gradient of type "
+                           << gradient.getType() << "; expected the same type";
+    }
+  }
+  return mlir::success();
+}
+
+llvm::SmallVector<mlir::Value> StopGradientOp::decompose(GraphBuilder& b) { return {getX()}; }
+
+llvm::SmallVector<Expr> StopGradientOp::buildGradient(GraphBuilder& b,
+                                                      llvm::ArrayRef<Expr> output_gradients) {
+  return {Expr()};
+}
+
+// fusion
+// --------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+template <typename Values>
+mlir::LogicalResult SameTypes(FusionOp op, llvm::StringRef outside, mlir::ValueRange outer,
+                              llvm::StringRef inside, Values inner) {
+  if (outer.size() != inner.size()) {
+    return op.emitOpError() << "has " << outer.size() << " " << outside << "s and " << inner.size() << " "
+                            << inside << "s; expected as many";
+  }
+  for (auto [i, a, b] : llvm::enumerate(outer, inner)) {
+    if (a.getType() != b.getType()) {
+      return op.emitOpError() << outside << " " << i << " is " << a.getType() << ", the region's " << inside
+                              << " " << b.getType();
+    }
+  }
+  return mlir::success();
+}
+
+}  // namespace
+
+mlir::LogicalResult FusionOp::verify() {
+  mlir::Block& block = getBody().front();
+  auto yield = block.empty() ? nullptr : llvm::dyn_cast<YieldOp>(block.back());
+  if (!yield) return emitOpError("has a region that does not end in sinter.yield");
+  if (mlir::failed(SameTypes(*this, "input", getInputs(), "argument", block.getArguments())) ||
+      mlir::failed(SameTypes(*this, "output", getOutputs(), "result", yield.getValues()))) {
+    return mlir::failure();
+  }
+  for (mlir::Operation& op : block.without_terminator()) {
+    if (!llvm::isa<FusibleInterface, ReductionInterface>(op)) {
+      return emitOpError() << "holds '" << op.getName() << "'; expected fusible ops and reductions only";
+    }
+  }
+  return mlir::success();
+}
+
+// sinter.fusion(%a, %b : types) -> (types) attributes {...} { ^bb0(...): ... }
+void FusionOp::print(mlir::OpAsmPrinter& p) {
+  p << '(';
+  if (!getInputs().empty()) p << getInputs() << " : " << getInputs().getTypes();
+  p << ") -> (" << getOutputs().getTypes() << ')';
+  p.printOptionalAttrDictWithKeyword((*this)->getAttrs());
+  p << ' ';
+  p.printRegion(getBody());
+}
+
+mlir::ParseResult FusionOp::parse(mlir::OpAsmParser& parser, mlir::OperationState& result) {
+  llvm::SmallVector<mlir::OpAsmParser::UnresolvedOperand> operands;
+  llvm::SmallVector<mlir::Type> types;
+  auto where = parser.getCurrentLocation();
+  if (parser.parseLParen()) return mlir::failure();
+  if (parser.parseOptionalRParen()) {
+    if (parser.parseOperandList(operands) || parser.parseColonTypeList(types) || parser.parseRParen() ||
+        parser.resolveOperands(operands, types, where, result.operands)) {
+      return mlir::failure();
+    }
+  }
+  if (parser.parseArrow() || parser.parseLParen()) return mlir::failure();
+  if (parser.parseOptionalRParen()) {
+    if (parser.parseTypeList(result.types) || parser.parseRParen()) return mlir::failure();
+  }
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes)) return mlir::failure();
+  mlir::Region* body = result.addRegion();
+  if (parser.parseRegion(*body)) return mlir::failure();
+  if (body->empty())
+    return parser.emitError(where, "has an empty region; expected ops that end in sinter.yield");
+  return mlir::success();
+}
+
+}  // namespace sinter::ir

@@ -1,0 +1,165 @@
+#include "sinter/ir/ops.h"
+#include "sinter/passes/passes.h"
+
+namespace sinter {
+
+#define GEN_PASS_DEF_DIFFERENTIATE
+#include "passes/passes.h.inc"
+
+namespace {
+
+using ir::Expr;
+using ir::GraphBuilder;
+using mlir::Operation;
+using mlir::Value;
+
+bool IsFloat(Value value) {
+  auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
+  return type && llvm::isa<mlir::FloatType>(type.getElementType());
+}
+
+// One sinter.gradients, from the ops between its values and its loss to the ops that compute the gradients.
+class ReverseMode {
+ public:
+  explicit ReverseMode(ir::GradientsOp gradients) : gradients_(gradients), builder_(gradients) {}
+
+  mlir::LogicalResult run() {
+    findPath();
+    while (decomposeOnPath()) findPath();
+    for (Operation* op : path_) {
+      if (mlir::failed(checkDifferentiable(op))) return mlir::failure();
+    }
+    seed();
+    for (Operation* op : llvm::reverse(path_)) {
+      if (mlir::failed(propagate(op))) return mlir::failure();
+    }
+    replace();
+    return mlir::success();
+  }
+
+ private:
+  // The ops, in program order, that compute the loss from the values: what gradients flow through.
+  void findPath() {
+    active_.clear();
+    path_.clear();
+    for (Value x : gradients_.getXs()) active_.insert(x);
+    mlir::Block* block = gradients_->getBlock();
+    for (Operation& op : llvm::make_range(block->begin(), gradients_->getIterator())) {
+      if (llvm::none_of(op.getOperands(), [&](Value v) { return active_.contains(v); })) continue;
+      for (Value result : op.getResults()) {
+        if (IsFloat(result)) active_.insert(result);
+      }
+    }
+    llvm::DenseSet<Value> reaches_loss = {gradients_.getLoss()};
+    for (Operation& op : llvm::reverse(llvm::make_range(block->begin(), gradients_->getIterator()))) {
+      auto carries = [&](Value v) { return active_.contains(v); };
+      auto wanted = [&](Value v) { return carries(v) && reaches_loss.contains(v); };
+      if (llvm::none_of(op.getResults(), wanted) || llvm::none_of(op.getOperands(), carries)) continue;
+      path_.push_back(&op);
+      reaches_loss.insert(op.operand_begin(), op.operand_end());
+    }
+    std::reverse(path_.begin(), path_.end());
+  }
+
+  bool decomposeOnPath() {
+    bool changed = false;
+    for (Operation* op : path_) {
+      auto composite = llvm::dyn_cast<ir::CompositeInterface>(op);
+      if (!composite || llvm::isa<ir::DifferentiableInterface>(op)) continue;
+      mlir::OpBuilder at(op);
+      GraphBuilder b(at, op->getLoc());
+      op->replaceAllUsesWith(composite.decompose(b));
+      op->erase();
+      changed = true;
+    }
+    return changed;
+  }
+
+  mlir::LogicalResult checkDifferentiable(Operation* op) {
+    auto activation = op->getAttrOfType<ir::ActivationAttr>("activation");
+    if (activation && activation.getValue() != ir::Activation::none) {
+      return refuse(op->emitOpError()
+                    << "applies " << stringifyActivation(activation.getValue())
+                    << " to its result and has no gradient; expected the activation as an op of "
+                       "its own");
+    }
+    if (llvm::isa<ir::DifferentiableInterface>(op)) return mlir::success();
+    return refuse(op->emitOpError("has no gradient; use stop_gradient if that is intended"));
+  }
+
+  mlir::LogicalResult refuse(mlir::InFlightDiagnostic error) {
+    error.attachNote(gradients_.getLoc()) << "the gradient is wanted here";
+    return error;
+  }
+
+  void seed() {
+    GraphBuilder b(builder_, gradientLoc(gradients_));
+    Value loss = gradients_.getLoss();
+    if (active_.contains(loss)) sums_[loss] = b.ones(b.wrap(loss)).value;
+  }
+
+  mlir::LogicalResult propagate(Operation* op) {
+    GraphBuilder b(builder_, gradientLoc(op));
+    llvm::SmallVector<Expr> result_gradients;
+    bool any = false;
+    for (Value result : op->getResults()) {
+      Value sum = sums_.lookup(result);
+      result_gradients.push_back(sum ? b.wrap(sum) : Expr());
+      any |= static_cast<bool>(sum);
+    }
+    if (!any) return mlir::success();
+    llvm::SmallVector<Expr> terms =
+        llvm::cast<ir::DifferentiableInterface>(op).buildGradient(b, result_gradients);
+    if (terms.size() != op->getNumOperands()) {
+      return op->emitOpError() << "gave " << terms.size() << " gradients for " << op->getNumOperands()
+                               << " operands";
+    }
+    for (auto [operand, term] : llvm::zip_equal(op->getOperands(), terms)) {
+      if (!term || !active_.contains(operand)) continue;
+      if (term.value.getType() != operand.getType()) {
+        return op->emitOpError() << "gave a gradient of type " << term.value.getType()
+                                 << " for an operand of type " << operand.getType();
+      }
+      Value& sum = sums_[operand];
+      sum = sum ? b.add(b.wrap(sum), term).value : term.value;
+    }
+    return mlir::success();
+  }
+
+  void replace() {
+    GraphBuilder b(builder_, gradientLoc(gradients_));
+    for (auto [x, gradient] : llvm::zip_equal(gradients_.getXs(), gradients_.getGradients())) {
+      Value sum = sums_.lookup(x);
+      gradient.replaceAllUsesWith(sum ? sum : b.zeros(b.wrap(x)).value);
+    }
+    gradients_.erase();
+  }
+
+  static mlir::Location gradientLoc(Operation* forward) {
+    auto name = mlir::StringAttr::get(forward->getContext(), "gradient");
+    return mlir::FusedLoc::get(forward->getContext(), {forward->getLoc()}, name);
+  }
+
+  ir::GradientsOp gradients_;
+  mlir::OpBuilder builder_;
+  llvm::DenseSet<Value> active_;        // Floating-point values that depend on the xs.
+  llvm::SmallVector<Operation*> path_;  // In program order.
+  llvm::DenseMap<Value, Value> sums_;   // The gradient of the loss with respect to a value, so far.
+};
+
+class DifferentiatePass : public impl::DifferentiateBase<DifferentiatePass> {
+ public:
+  using DifferentiateBase::DifferentiateBase;
+
+  // In program order, so that a gradient of a gradient finds the inner one expanded.
+  void runOnOperation() override {
+    llvm::SmallVector<ir::GradientsOp> all;
+    getOperation().walk([&](ir::GradientsOp op) { all.push_back(op); });
+    for (ir::GradientsOp op : all) {
+      if (mlir::failed(ReverseMode(op).run())) return signalPassFailure();
+    }
+  }
+};
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,209 @@
+#include <cmath>
+#include <limits>
+
+#include "mlir/IR/Matchers.h"
+#include "sinter/ir/ops.h"
+#include "sinter/passes/passes.h"
+
+namespace sinter {
+
+#define GEN_PASS_DEF_FOLDCONSTANTS
+#include "passes/passes.h.inc"
+
+namespace {
+
+namespace math = mlir::math;
+using mlir::Attribute;
+using mlir::DenseElementsAttr;
+using mlir::Operation;
+using mlir::RankedTensorType;
+using mlir::Type;
+using mlir::Value;
+
+// A value of storage type as the constant of compute type that an emitted body sees, and back. The way back
+// rounds to nearest even, as a store does.
+mlir::TypedAttr ToCompute(Attribute value) {
+  Type element = llvm::cast<mlir::TypedAttr>(value).getType(), to = ir::ScalarBuilder::ComputeType(element);
+  if (auto number = llvm::dyn_cast<mlir::FloatAttr>(value)) {
+    return mlir::FloatAttr::get(to, number.getValueAsDouble());
+  }
+  return mlir::IntegerAttr::get(to, llvm::cast<mlir::IntegerAttr>(value).getValue());
+}
+Attribute ToStorage(Attribute value, Type element) {
+  if (auto number = llvm::dyn_cast<mlir::FloatAttr>(value)) {
+    llvm::APFloat rounded = number.getValue();
+    bool loses_information;
+    rounded.convert(llvm::cast<mlir::FloatType>(element).getFloatSemantics(),
+                    llvm::APFloat::rmNearestTiesToEven, &loses_information);
+    return mlir::FloatAttr::get(element, rounded);
+  }
+  return mlir::IntegerAttr::get(element, llvm::cast<mlir::IntegerAttr>(value).getValue());
+}
+
+bool IsFinite(DenseElementsAttr values) {
+  if (!llvm::isa<mlir::FloatType>(values.getElementType())) return true;
+  if (values.isSplat()) return values.getSplatValue<llvm::APFloat>().isFinite();
+  return llvm::all_of(values.getValues<llvm::APFloat>(), [](const llvm::APFloat& x) { return x.isFinite(); });
+}
+
+// MLIR's folders leave logarithms and roots of negative numbers alone; at run time they are NaN.
+Attribute FoldUndefined(Operation* op, llvm::ArrayRef<Attribute> operands) {
+  if (!llvm::isa<math::LogOp, math::Log1pOp, math::SqrtOp>(op)) return {};
+  auto x = llvm::dyn_cast_or_null<mlir::FloatAttr>(operands[0]);
+  if (!x || !(x.getValueAsDouble() < (llvm::isa<math::Log1pOp>(op) ? -1 : 0))) return {};
+  return mlir::FloatAttr::get(x.getType(), std::numeric_limits<double>::quiet_NaN());
+}
+
+// Lets an op emit the body of one of its elements into a scratch block and folds that body to a constant.
+class Evaluator : public ir::ElementBuilder {
+ public:
+  Evaluator(mlir::Location loc, const llvm::DenseMap<Value, DenseElementsAttr>& constants)
+      : ir::ElementBuilder(scalars_),
+        constants_(constants),
+        builder_(loc.getContext()),
+        scalars_(builder_, loc) {}
+
+  // The element of `result` at `coords`; without coords, the element that is the same everywhere. Null when
+  // it cannot be evaluated or is not the same everywhere.
+  Attribute evaluate(mlir::OpResult result, std::optional<llvm::ArrayRef<int64_t>> coords) {
+    values_.clear();
+    failed_ = false;
+    mlir::Block block;
+    builder_.setInsertionPointToEnd(&block);
+    llvm::SmallVector<Value> at;
+    for (int64_t d = 0; d < llvm::cast<RankedTensorType>(result.getType()).getRank(); ++d) {
+      at.push_back(coords ? index((*coords)[d])
+                          : Value(block.addArgument(builder_.getIndexType(), scalars_.loc())));
+    }
+    auto op = llvm::cast<ir::FusibleInterface>(result.getOwner());
+    Attribute value = fold(op.emitElement(*this, at, result.getResultNumber()).value);
+    return failed_ ? Attribute() : value;
+  }
+
+  ir::Scalar element(Value tensor, mlir::ValueRange coords) override {
+    DenseElementsAttr values = constants_.at(tensor);
+    Attribute value;
+    if (values.isSplat()) {
+      value = values.getSplatValue<Attribute>();
+    } else {
+      int64_t position = 0;
+      for (auto [coord, size] : llvm::zip_equal(coords, values.getType().getShape())) {
+        auto constant = llvm::dyn_cast_or_null<mlir::IntegerAttr>(fold(coord));
+        failed_ |= !constant;
+        position = position * size + (constant ? constant.getInt() : 0);
+      }
+      // After a failure the element only has to have the right type.
+      value = values.getValues<Attribute>()[failed_ ? 0 : position];
+    }
+    mlir::Location loc = scalars_.loc();
+    return scalars_.wrap(builder_.create<mlir::arith::ConstantOp>(loc, ToCompute(value)),
+                         ir::ScalarBuilder::IsUnsigned(values.getElementType()));
+  }
+
+ private:
+  // Folds all ops up to now, in their order.
+  Attribute fold(Value wanted) {
+    for (Operation& op : *builder_.getInsertionBlock()) {
+      if (op.getNumResults() == 0 || values_.contains(op.getResult(0))) continue;
+      llvm::SmallVector<Attribute> operands;
+      for (Value operand : op.getOperands()) operands.push_back(values_.lookup(operand));
+      llvm::SmallVector<mlir::OpFoldResult> results;
+      if (mlir::failed(op.fold(operands, results)) || results.size() != op.getNumResults()) {
+        results.assign(op.getNumResults(), mlir::OpFoldResult());
+        results[0] = FoldUndefined(&op, operands);
+      }
+      for (auto [result, folded] : llvm::zip_equal(op.getResults(), results)) {
+        auto same = llvm::dyn_cast_if_present<Value>(folded);
+        values_[result] = same ? values_.lookup(same) : llvm::dyn_cast_if_present<Attribute>(folded);
+      }
+    }
+    return values_.lookup(wanted);
+  }
+
+  const llvm::DenseMap<Value, DenseElementsAttr>& constants_;
+  mlir::OpBuilder builder_;
+  ir::ScalarBuilder scalars_;
+  llvm::DenseMap<Value, Attribute> values_;
+  bool failed_ = false;
+};
+
+class FoldConstantsPass : public impl::FoldConstantsBase<FoldConstantsPass> {
+ public:
+  using FoldConstantsBase::FoldConstantsBase;
+
+  void runOnOperation() override {
+    constants_.clear();
+    bool ok = true;
+    getOperation().walk([&](Operation* op) {
+      DenseElementsAttr value;
+      if (mlir::matchPattern(op, mlir::m_Constant(&value))) {
+        constants_[op->getResult(0)] = value;
+      } else if (op->getNumOperands() > 0 && llvm::isa<ir::FusibleInterface>(op) &&
+                 llvm::all_of(op->getOperands(), [&](Value v) { return constants_.contains(v); })) {
+        ok &= fold(op);
+      }
+    });
+    // In reverse, so that constants that only fed folded ops go as well.
+    for (mlir::Block& block : getOperation().getBody()) {
+      for (Operation& op : llvm::make_early_inc_range(llvm::reverse(block))) {
+        if (op.use_empty() && (constants_.contains(op.getNumResults() ? op.getResult(0) : Value())))
+          op.erase();
+      }
+    }
+    if (!ok) signalPassFailure();
+  }
+
+ private:
+  // False when the result is not a number and that is an error.
+  bool fold(Operation* op) {
+    bool finite = llvm::all_of(op->getOperands(), [&](Value v) { return IsFinite(constants_.at(v)); });
+    for (mlir::OpResult result : op->getResults()) {
+      DenseElementsAttr value = evaluate(result);
+      if (!value) continue;
+      if (finite && !IsFinite(value)) return report(op, value);
+      mlir::OpBuilder builder(op);
+      auto constant = builder.create<ir::ConstantOp>(op->getLoc(), value);
+      result.replaceAllUsesWith(constant);
+      constants_[constant] = value;
+      constants_[result] = value;
+    }
+    return true;
+  }
+
+  DenseElementsAttr evaluate(mlir::OpResult result) {
+    auto type = llvm::cast<RankedTensorType>(result.getType());
+    if (type.getNumElements() == 0) return {};
+    Evaluator evaluator(result.getLoc(), constants_);
+    if (Attribute value = evaluator.evaluate(result, std::nullopt)) {
+      return DenseElementsAttr::get(type, ToStorage(value, type.getElementType()));
+    }
+    if (type.getNumElements() > limit) return {};
+    llvm::SmallVector<Attribute> values;
+    llvm::SmallVector<int64_t> coords(type.getRank(), 0);
+    for (int64_t i = 0; i < type.getNumElements(); ++i) {
+      int64_t rest = i;
+      for (int64_t d = type.getRank(); d-- > 0;) {
+        coords[d] = rest % type.getDimSize(d);
+        rest /= type.getDimSize(d);
+      }
+      Attribute value = evaluator.evaluate(result, llvm::ArrayRef<int64_t>(coords));
+      if (!value) return {};
+      values.push_back(ToStorage(value, type.getElementType()));
+    }
+    return DenseElementsAttr::get(type, values);
+  }
+
+  bool report(Operation* op, DenseElementsAttr value) {
+    bool nan =
+        llvm::any_of(value.getValues<llvm::APFloat>(), [](const llvm::APFloat& x) { return x.isNaN(); });
+    auto diagnostic = nan_is_error ? op->emitError() : op->emitWarning();
+    diagnostic << "folding '" << op->getName() << "' of finite constants gives "
+               << (nan ? "NaN" : "infinity");
+    return !nan_is_error;
+  }
+
+  llvm::DenseMap<Value, DenseElementsAttr> constants_;
+};
+
+}  // namespace
+}  // namespace sinter

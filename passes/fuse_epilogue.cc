@@ -1,0 +1,126 @@
+#include "sinter/ir/ops.h"
+#include "sinter/passes/passes.h"
+
+namespace sinter {
+
+#define GEN_PASS_DEF_FUSEEPILOGUE
+#include "passes/passes.h.inc"
+
+namespace {
+
+using ir::Activation;
+using mlir::Operation;
+using mlir::Value;
+
+Activation ActivationOf(Operation* op) {
+  return llvm::TypeSwitch<Operation*, Activation>(op)
+      .Case([](ir::ReluOp) { return Activation::relu; })
+      .Case([](ir::GeluOp) { return Activation::gelu; })
+      .Case([](ir::GeluTanhOp) { return Activation::gelu_tanh; })
+      .Case([](ir::SigmoidOp) { return Activation::sigmoid; })
+      .Case([](ir::TanhOp) { return Activation::tanh; })
+      .Case([](ir::SiluOp) { return Activation::silu; })
+      .Default(Activation::none);
+}
+
+// The dimension of the result along which the library op adds its bias.
+int64_t BiasDim(ir::MatmulOp op) { return op.getType().getRank() - 1; }
+int64_t BiasDim(ir::Conv2dOp op) { return op.getLayout() == ir::ImageLayout::nchw ? 1 : 3; }
+
+// The vector that `value` repeats along all dimensions but `dim`; null when it is none.
+Value BiasVector(Value value, int64_t dim, int64_t size) {
+  auto broadcast = value.getDefiningOp<ir::BroadcastOp>();
+  if (!broadcast || broadcast.getDims() != llvm::ArrayRef<int64_t>({dim})) return {};
+  Value x = broadcast.getX();
+  return broadcast.getX().getType().getShape() == llvm::ArrayRef<int64_t>({size}) ? x : Value();
+}
+
+class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
+ public:
+  using FuseEpilogueBase::FuseEpilogueBase;
+
+  void runOnOperation() override {
+    llvm::SmallVector<Operation*> heads;
+    getOperation().walk([&](Operation* op) {
+      if (llvm::isa<ir::MatmulOp, ir::Conv2dOp>(op)) heads.push_back(op);
+    });
+    for (Operation* op : heads) {
+      if (auto matmul = llvm::dyn_cast<ir::MatmulOp>(op)) fuse(matmul);
+      if (auto conv = llvm::dyn_cast<ir::Conv2dOp>(op)) fuse(conv);
+    }
+  }
+
+ private:
+  template <typename Op>
+  void fuse(Op op) {
+    if (!llvm::isa<mlir::FloatType>(op.getType().getElementType())) return;
+    op = fuseBias(op);
+    fuseActivation(op);
+  }
+
+  // The op with the bias, in place of the addition; the op as it was when there is nothing to fuse.
+  template <typename Op>
+  Op fuseBias(Op op) {
+    if (op.getBias() || op.getActivation() != Activation::none) return op;
+    ir::AddOp add;
+    Value bias;
+    int64_t dim = BiasDim(op), size = op.getType().getDimSize(dim);
+    for (Operation* user : op->getUsers()) {
+      auto candidate = llvm::dyn_cast<ir::AddOp>(user);
+      if (!candidate) continue;
+      Value other = candidate.getX() == op.getResult() ? candidate.getY() : candidate.getX();
+      add = candidate;
+      if ((bias = BiasVector(other, dim, size))) break;
+    }
+    if (!add) return op;
+    if (!bias) {
+      refuse(op, add,
+             "what is added is not a vector repeated along every dimension but " + std::to_string(dim));
+      return op;
+    }
+    if (!op->hasOneUse()) {
+      refuse(op, add, "the result without bias has other uses");
+      return op;
+    }
+    mlir::OpBuilder builder(add);
+    auto fused = llvm::cast<Op>(builder.clone(*op));
+    fused.getBiasMutable().assign(bias);
+    replace(op, add, fused);
+    return fused;
+  }
+
+  template <typename Op>
+  void fuseActivation(Op op) {
+    if (op.getActivation() != Activation::none) return;
+    for (Operation* user : op->getUsers()) {
+      Activation activation = ActivationOf(user);
+      if (activation == Activation::none) continue;
+      if (!op->hasOneUse()) {
+        refuse(op, user, "the value before it has other uses, such as its gradient");
+        return;
+      }
+      mlir::OpBuilder builder(user);
+      auto fused = llvm::cast<Op>(builder.clone(*op));
+      fused.setActivation(activation);
+      replace(op, user, fused);
+      return;
+    }
+  }
+
+  // `last` is computed by `fused` now. Its location names the user's lines of both.
+  void replace(Operation* op, Operation* last, Operation* fused) {
+    fused->setLoc(mlir::FusedLoc::get(&getContext(), {op->getLoc(), last->getLoc()}));
+    last->getResult(0).replaceAllUsesWith(fused->getResult(0));
+    last->erase();
+    op->erase();
+  }
+
+  void refuse(Operation* op, Operation* epilogue, const std::string& reason) {
+    if (!report) return;
+    op->emitRemark() << "epilogue not fused: '" << epilogue->getName() << "' after '" << op->getName()
+                     << "': " << reason;
+  }
+};
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,27 @@
+// The compiler's passes over the `sinter` and `plan` dialects; passes.td describes them in pipeline order.
+//
+//   sinter::RegisterPasses();                              // for textual pipelines: sinter-opt
+//   pass_manager.addNestedPass<mlir::func::FuncOp>(sinter::createDifferentiate());
+//   sinter::AssignLayoutsOptions options;
+//   options.layout = "nchw";
+//   pass_manager.addNestedPass<mlir::func::FuncOp>(sinter::createAssignLayouts(options));
+#ifndef SINTER_PASSES_PASSES_H_
+#define SINTER_PASSES_PASSES_H_
+
+#include <memory>
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+#include "sinter/ir/plan_ops.h"
+
+namespace sinter {
+
+#define GEN_PASS_DECL
+#include "passes/passes.h.inc"
+
+// Makes every pass known to MLIR's textual pipelines.
+void RegisterPasses();
+
+}  // namespace sinter
+
+#endif  // SINTER_PASSES_PASSES_H_

@@ -1,0 +1,162 @@
+// The passes, one record each, in pipeline order. The pass of record `Foo` is in foo.cc, its test in
+// tests/passes/foo.mlir; the pass reference is generated from summary and description.
+#ifndef SINTER_PASSES_PASSES_TD
+#define SINTER_PASSES_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def Differentiate : Pass<"sinter-differentiate", "::mlir::func::FuncOp"> {
+  let summary = "Replace sinter.gradients by the ops that compute them";
+  let description = [{
+    Reverse mode inside the function. Walks backwards over the ops that lie between the `xs` and the loss, asks each for
+    its gradient and sums where a value was used more than once. Composites without a gradient of their own are
+    decomposed first. A value that the loss does not depend on gets a gradient of zeros. Ops of the gradient carry the
+    location of the forward op they belong to, fused under the name "gradient".
+
+    An op on the path that has no gradient is an error that names the op and the user's line.
+  }];
+}
+
+def Decompose : Pass<"sinter-decompose", "::mlir::func::FuncOp"> {
+  let summary = "Replace composite ops by the simpler ops that define them";
+  let description = [{
+    Runs until no op with a decomposition is left. bf16 and f16 composites compute in f32 inside.
+  }];
+}
+
+def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {
+  let summary = "Evaluate ops whose operands are all constants";
+  let description = [{
+    Evaluates pointwise ops element by element through the op's own scalar body, and index maps by moving elements, as
+    long as the result is a splat or has at most `limit` elements. A splat stays a splat.
+
+    When finite constants give NaN or infinity, the op is left alone for the runtime; with `nan-is-error` this is an
+    error that names the user's line.
+  }];
+  let options = [
+    Option<"limit", "limit", "int64_t", "1024", "Most elements of a folded result that is not a splat">,
+    Option<"nan_is_error", "nan-is-error", "bool", "true", "Whether folding finite constants to NaN or infinity is an error">
+  ];
+}
+
+def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
+  let summary = "Choose the memory order of image tensors";
+  let description = [{
+    Rewrites convolutions, their gradients and pools to the wanted layout between transposes, then moves transposes
+    through pointwise ops, pads, broadcasts and reductions until they cancel. What is left stays at the borders: the
+    function's arguments and results keep the user's order, weights stay [C_out, C_in / groups, kh, kw]. A transpose that
+    only moves dimensions of size 1 becomes a reshape.
+  }];
+  let options = [
+    Option<"layout", "layout", "std::string", "\"nhwc\"", "nhwc or nchw; nchw leaves the program as it is">
+  ];
+}
+
+def FuseEpilogue : Pass<"sinter-fuse-epilogue", "::mlir::func::FuncOp"> {
+  let summary = "Let matmul and conv2d add the bias and apply the activation";
+  let description = [{
+    Takes the broadcast add of a bias, then relu, gelu, gelu_tanh, sigmoid, tanh or silu, into the library op before it,
+    when the value in between has no other use. With `report`, each refusal becomes a remark that gives the reason.
+  }];
+  let options = [
+    Option<"report", "report", "bool", "false", "Say why an epilogue was not fused">
+  ];
+}
+
+def SplitReductions : Pass<"sinter-split-reductions", "::mlir::func::FuncOp"> {
+  let summary = "Reduce large tensors to one number in two stages";
+  let description = [{
+    A reduction of all elements of more than `limit` elements runs on one thread. It becomes a reshape to chunks, a
+    reduction of each chunk and a reduction of their results. The number of chunks depends on the number of elements
+    only, never on the threads, so that the result does not either. bf16 and f16 keep f32 between the stages.
+  }];
+  let options = [
+    Option<"limit", "limit", "int64_t", "65536", "Most elements that are reduced in one stage">,
+    Option<"report", "report", "bool", "false", "Say which large reductions could not be split">
+  ];
+}
+
+def MoveReshapes : Pass<"sinter-move-reshapes", "::mlir::func::FuncOp"> {
+  let summary = "Move reshapes out of chains of pointwise ops";
+  let description = [{
+    A reshape that regroups dimensions is a view of memory and ends a fused loop. Where pointwise ops start from
+    function arguments, library calls or constants, the reshape moves before them; else, behind the pointwise op that
+    alone reads it. A reshape that only adds or drops dimensions of size 1 is no boundary and stays.
+  }];
+}
+
+def Fuse : Pass<"sinter-fuse", "::mlir::func::FuncOp"> {
+  let summary = "Group loops into kernels";
+  let description = [{
+    Groups fusible ops and reductions into sinter.fusion ops, one generated kernel each. What a group may be says
+    ir/fusion_domain.h: a map, a row kernel (reductions along the same dimensions with what feeds and follows them), or
+    several maps side by side. Producers join their readers when that is one loop nest, makes no cycle, computes nothing
+    expensive twice and leaves enough rows for the threads; kernels that loop over the same large value become one; the
+    pointwise updates of all variables become one. Constants, iotas and cheap index maps are copied into every reader.
+
+    Afterwards every op is a sinter.fusion, a library op, a reshape, a constant that is not a splat, or the return.
+    With `report`, a remark for each kernel, and one for each value that is stored between two, with the reason.
+  }];
+  let options = [
+    Option<"enable", "enable", "bool", "true", "Whether to group at all; otherwise each op is a kernel of its own">,
+    Option<"most_ops", "most-ops", "int64_t", "256", "Most ops in a kernel: values must fit registers and caches">,
+    Option<"report", "report", "bool", "false", "Say what was fused, and why the rest was not">
+  ];
+}
+
+def LowerToPlan : Pass<"sinter-lower-to-plan", "::mlir::ModuleOp"> {
+  let summary = "Turn functions on tensors into buffers and calls";
+  let description = [{
+    Each func.func becomes a plan.function: arguments become plan.input and plan.variable, every value a plan.alloc, every
+    fusion and library op a plan.call. Reshapes and contiguous slices become views. An output that is not memory of its
+    own is copied. A variable's new value is copied to it at the end, under a second plan.variable: one plan.variable is
+    one value, the old or the new.
+  }];
+  let dependentDialects = ["::sinter::plan_ir::PlanDialect"];
+}
+
+def Schedule : Pass<"sinter-schedule", "::sinter::plan_ir::FunctionOp"> {
+  let summary = "Order calls for a low peak of memory";
+  let description = [{
+    List scheduling: of the calls that may come next, the one that leaves the fewest bytes alive. The given order is kept
+    where that is no better. Calls that compute a variable's new value come after the readers of the old one where
+    possible, so that they can write in place.
+  }];
+  let options = [Option<"report", "report", "bool", "false", "Say the bytes alive at most, before and after">];
+}
+
+def UpdateInPlace : Pass<"sinter-update-in-place", "::sinter::plan_ir::FunctionOp"> {
+  let summary = "Let calls write the new values of variables directly";
+  let description = [{
+    Removes the copy of a new value to its variable when the call that computes it can write the variable: nobody reads
+    the old value later, and where the call itself does, the two may share memory.
+  }];
+  let options = [
+    Option<"enable", "enable", "bool", "true", "Whether to remove any copy">,
+    Option<"report", "report", "bool", "false", "Say why the other copies stay">
+  ];
+}
+
+def PlanMemory : Pass<"sinter-plan-memory", "::sinter::plan_ir::FunctionOp"> {
+  let summary = "Give every buffer its place in the arena";
+  let description = [{
+    Lifetimes are intervals of steps; a view extends its source's. A call's output takes over the memory of an input that
+    dies there, when the call lists the pair. Larger blocks are placed first, each into the gap that it fills best, at
+    multiples of 64 bytes; a call's workspace lives for that call.
+  }];
+  let options = [
+    Option<"reuse", "reuse", "bool", "true", "Whether buffers that are never alive together may share memory">,
+    Option<"in_place", "in-place", "bool", "true", "Whether calls may write over inputs that die there">,
+    Option<"report", "report", "bool", "false", "Say what is alive at the peak">
+  ];
+}
+
+def VerifyPlan : Pass<"sinter-verify-plan", "::sinter::plan_ir::FunctionOp"> {
+  let summary = "Check that every buffer is placed and read while it holds its value";
+  let description = [{
+    Runs through the steps, keeping for every byte of the arena and the variables whose contents it holds. Shares nothing
+    with the passes that laid the memory out.
+  }];
+}
+
+#endif  // SINTER_PASSES_PASSES_TD

@@ -1,0 +1,209 @@
+// RUN: sinter-opt %s --split-input-file --verify-diagnostics
+
+func.func @ranks(%a: tensor<2x3xf32>, %b: tensor<3xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{multiplies 'tensor<2x3xf32>' and 'tensor<3xf32>'; expected equal ranks of at least 2}}
+  %c = sinter.matmul %a, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2xf32>
+  return %c : tensor<2xf32>
+}
+
+// -----
+
+func.func @elements(%a: tensor<2x3xf32>, %b: tensor<3x4xf64>) -> tensor<2x4xf32> {
+  // expected-error@+1 {{has operand 1 of element type 'f64'; expected 'f32' as the first operand has}}
+  %c = sinter.matmul %a, %b : (tensor<2x3xf32>, tensor<3x4xf64>) -> tensor<2x4xf32>
+  return %c : tensor<2x4xf32>
+}
+
+// -----
+
+func.func @inner(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) -> tensor<2x3xf32> {
+  // expected-error@+1 {{multiplies 2x3 by 4x3 matrices; expected equal inner dimensions}}
+  %c = sinter.matmul %a, %b {transpose_b} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x3xf32>
+  return %c : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @batches(%a: tensor<5x2x3xf32>, %b: tensor<1x3x4xf32>) -> tensor<5x2x4xf32> {
+  // expected-error@+1 {{multiplies batches [5] and [1]; expected equal leading dimensions}}
+  %c = sinter.matmul %a, %b : (tensor<5x2x3xf32>, tensor<1x3x4xf32>) -> tensor<5x2x4xf32>
+  return %c : tensor<5x2x4xf32>
+}
+
+// -----
+
+func.func @result(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) -> tensor<4x2xf32> {
+  // expected-error@+1 {{has a result of shape [4, 2]; expected [2, 4]}}
+  %c = sinter.matmul %a, %b : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<4x2xf32>
+  return %c : tensor<4x2xf32>
+}
+
+// -----
+
+func.func @bias(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %bias: tensor<2xf32>) -> tensor<2x4xf32> {
+  // expected-error@+1 {{has a bias of shape [2]; expected [4]}}
+  %c = sinter.matmul %a, %b bias %bias : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<2xf32>) -> tensor<2x4xf32>
+  return %c : tensor<2x4xf32>
+}
+
+// -----
+
+func.func @integer_activation(%a: tensor<2x3xi32>, %b: tensor<3x4xi32>) -> tensor<2x4xi32> {
+  // expected-error@+1 {{applies gelu to 'i32'; expected a floating-point element type}}
+  %c = sinter.matmul %a, %b activation gelu : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
+  return %c : tensor<2x4xi32>
+}
+
+// -----
+
+func.func @math(%a: tensor<2x3xf64>, %b: tensor<3x4xf64>) -> tensor<2x4xf64> {
+  // expected-error@+1 {{has math mode tf32 for 'f64'; expected ieee, the other modes are for f32}}
+  %c = sinter.matmul %a, %b math tf32 : (tensor<2x3xf64>, tensor<3x4xf64>) -> tensor<2x4xf64>
+  return %c : tensor<2x4xf64>
+}
+
+// -----
+
+func.func @image_rank(%x: tensor<3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<4x6x6xf32> {
+  // expected-error@+1 {{has images of type 'tensor<3x8x8xf32>'; expected rank 4}}
+  %y = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+    : (tensor<3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<4x6x6xf32>
+  return %y : tensor<4x6x6xf32>
+}
+
+// -----
+
+func.func @strides(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32> {
+  // expected-error@+1 {{has strides [1, 0]; expected 2 numbers [height, width] of at least 1}}
+  %y = sinter.conv2d %x, %w {strides = array<i64: 1, 0>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+    : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
+  return %y : tensor<1x4x6x6xf32>
+}
+
+// -----
+
+func.func @padding(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32> {
+  // expected-error@+1 {{has padding [1, 1]; expected 4 numbers [top, bottom, left, right] of at least 0}}
+  %y = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+    : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
+  return %y : tensor<1x4x6x6xf32>
+}
+
+// -----
+
+func.func @groups(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32> {
+  // expected-error@+1 {{has 2 groups for 3 input and 4 output channels; expected a number of groups that divides both}}
+  %y = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 2 : i64}
+    : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
+  return %y : tensor<1x4x6x6xf32>
+}
+
+// -----
+
+func.func @channels(%x: tensor<1x4x8x8xf32>, %w: tensor<4x4x3x3xf32>) -> tensor<1x4x6x6xf32> {
+  // expected-error@+1 {{has weights [4, 4, 3, 3] for images of 4 channels in 2 groups; expected 2 input channels, the second dimension}}
+  %y = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 2 : i64}
+    : (tensor<1x4x8x8xf32>, tensor<4x4x3x3xf32>) -> tensor<1x4x6x6xf32>
+  return %y : tensor<1x4x6x6xf32>
+}
+
+// -----
+
+func.func @empty_window(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x0x3xf32>) -> tensor<1x4x8x6xf32> {
+  // expected-error@+1 {{has weights [4, 3, 0, 3]; expected a window of at least 1x1}}
+  %y = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+    : (tensor<1x3x8x8xf32>, tensor<4x3x0x3xf32>) -> tensor<1x4x8x6xf32>
+  return %y : tensor<1x4x8x6xf32>
+}
+
+// -----
+
+func.func @does_not_fit(%x: tensor<1x3x4x4xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x1x1xf32> {
+  // expected-error@+1 {{has a window 3x3 with dilations [2, 2] that does not fit into images of 4x4 with padding [0, 0, 0, 0]}}
+  %y = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 2, 2>, groups = 1 : i64}
+    : (tensor<1x3x4x4xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x1x1xf32>
+  return %y : tensor<1x4x1x1xf32>
+}
+
+// -----
+
+// The last row and column are left over: floor((8 - 3) / 2) + 1 = 3.
+func.func @outputs(%x: tensor<1x8x8x3xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x4x4xf32> {
+  // expected-error@+1 {{relates images [1, 8, 8, 3] and weights [4, 3, 3, 3] to outputs [1, 4, 4, 4]; expected outputs [1, 3, 3, 4]}}
+  %y = sinter.conv2d %x, %w layout nhwc {strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+    : (tensor<1x8x8x3xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x4x4xf32>
+  return %y : tensor<1x4x4x4xf32>
+}
+
+// -----
+
+func.func @conv_bias(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %b: tensor<3xf32>) -> tensor<1x4x6x6xf32> {
+  // expected-error@+1 {{has a bias of shape [3]; expected [4]}}
+  %y = sinter.conv2d %x, %w bias %b {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+    : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>, tensor<3xf32>) -> tensor<1x4x6x6xf32>
+  return %y : tensor<1x4x6x6xf32>
+}
+
+// -----
+
+func.func @gradient_activation(%g: tensor<1x4x6x6xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x3x8x8xf32> {
+  // expected-error@+1 {{has an activation; expected none on a gradient}}
+  %y = sinter.conv2d_input_grad %g, %w {activation = 1 : i32, strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+    : (tensor<1x4x6x6xf32>, tensor<4x3x3x3xf32>) -> tensor<1x3x8x8xf32>
+  return %y : tensor<1x3x8x8xf32>
+}
+
+// -----
+
+func.func @pool_padding(%x: tensor<1x3x8x8xf32>) -> tensor<1x3x5x4xf32> {
+  // expected-error@+1 {{has padding [2, 0, 0, 0] for a window of [2, 2]; expected padding smaller than the window}}
+  %y = sinter.avg_pool2d %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 2, 0, 0, 0>}
+    : tensor<1x3x8x8xf32> -> tensor<1x3x5x4xf32>
+  return %y : tensor<1x3x5x4xf32>
+}
+
+// -----
+
+func.func @pool_outputs(%x: tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32> {
+  // expected-error@+1 {{relates images [1, 3, 8, 8] to outputs [1, 3, 8, 8]; expected outputs [1, 3, 4, 4]}}
+  %y = sinter.avg_pool2d %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>}
+    : tensor<1x3x8x8xf32> -> tensor<1x3x8x8xf32>
+  return %y : tensor<1x3x8x8xf32>
+}
+
+// -----
+
+func.func @pool_does_not_fit(%x: tensor<1x3x2x8xf32>) -> tensor<1x3x1x4xf32> {
+  // expected-error@+1 {{has a window [3, 2] that does not fit into images of 2x8 with padding [0, 0, 0, 0]}}
+  %y = sinter.avg_pool2d %x {window = array<i64: 3, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>}
+    : tensor<1x3x2x8xf32> -> tensor<1x3x1x4xf32>
+  return %y : tensor<1x3x1x4xf32>
+}
+
+// -----
+
+func.func @pool_elements(%x: tensor<1x3x8x8xf32>) -> tensor<1x3x4x4xf64> {
+  // expected-error@+1 {{relates images of 'f32' to outputs of 'f64'; expected one element type}}
+  %y = sinter.avg_pool2d %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>}
+    : tensor<1x3x8x8xf32> -> tensor<1x3x4x4xf64>
+  return %y : tensor<1x3x4x4xf64>
+}
+
+// -----
+
+// A position is stored in 8 bits.
+func.func @pool_positions(%x: tensor<1x1x32x32xf32>) -> tensor<1x1x1x1xf32> {
+  // expected-error@+1 {{has a window of [17, 17]; expected at most 256 elements}}
+  %y, %p = sinter.max_pool2d %x {window = array<i64: 17, 17>, strides = array<i64: 17, 17>, padding = array<i64: 0, 0, 0, 0>}
+    : tensor<1x1x32x32xf32> -> tensor<1x1x1x1xf32>, tensor<1x1x1x1xui8>
+  return %y : tensor<1x1x1x1xf32>
+}
+
+// -----
+
+func.func @pool_position_shape(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xf32> {
+  // expected-error@+1 {{has positions of shape [1, 1, 4, 4]; expected [1, 1, 2, 2]}}
+  %y, %p = sinter.max_pool2d %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>}
+    : tensor<1x1x4x4xf32> -> tensor<1x1x2x2xf32>, tensor<1x1x4x4xui8>
+  return %y : tensor<1x1x2x2xf32>
+}

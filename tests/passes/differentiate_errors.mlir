@@ -1,0 +1,24 @@
+// RUN: sinter-opt %s --split-input-file --sinter-differentiate --verify-diagnostics
+
+func.func @no_gradient(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32> {
+  %m, %p = sinter.max_pool2d %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>}
+    : tensor<1x1x4x4xf32> -> tensor<1x1x2x2xf32>, tensor<1x1x2x2xui8>
+  // expected-error@+1 {{'sinter.max_pool2d_grad' op has no gradient; use stop_gradient if that is intended}}
+  %back = sinter.max_pool2d_grad %m, %p {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>}
+    : tensor<1x1x2x2xf32>, tensor<1x1x2x2xui8> -> tensor<1x1x4x4xf32>
+  %loss = sinter.sum %back [0, 1, 2, 3] : tensor<1x1x4x4xf32> -> tensor<f32>
+  // expected-note@+1 {{the gradient is wanted here}}
+  %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
+  return %g : tensor<1x1x4x4xf32>
+}
+
+// -----
+
+func.func @activation_inside(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) -> tensor<2x3xf32> {
+  // expected-error@+1 {{'sinter.matmul' op applies gelu to its result and has no gradient; expected the activation as an op of its own}}
+  %c = sinter.matmul %a, %b activation gelu : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %loss = sinter.sum %c [0, 1] : tensor<2x4xf32> -> tensor<f32>
+  // expected-note@+1 {{the gradient is wanted here}}
+  %g = sinter.gradients %loss wrt %a : (tensor<f32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %g : tensor<2x3xf32>
+}
