@@ -1,0 +1,201 @@
+// Matrix products, convolutions and pooling.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "sinter/ir/ops.h"
+#include "sinter/tests/reference/reference.h"
+
+namespace sinter::reference {
+namespace {
+
+double Activate(ir::Activation activation, double x) {
+  switch (activation) {
+    case ir::Activation::none:
+      return x;
+    case ir::Activation::relu:
+      return x > 0 ? x : std::isnan(x) ? x : 0;
+    case ir::Activation::gelu:
+      return x / 2 * (1 + std::erf(x / std::numbers::sqrt2));
+    case ir::Activation::gelu_tanh:
+      return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+    case ir::Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case ir::Activation::tanh:
+      return std::tanh(x);
+    case ir::Activation::silu:
+      return x / (1 + std::exp(-x));
+  }
+  return x;
+}
+
+std::vector<Value> Matmul(const Call& call) {
+  auto op = llvm::cast<ir::MatmulOp>(call.op);
+  const Value &a = call.in[0], &b = call.in[1];
+  Value r = call.Result();
+  int64_t m = r.shape[r.shape.size() - 2], n = r.shape.back();
+  int64_t k = op.getTransposeA() ? a.shape[a.shape.size() - 2] : a.shape.back();
+  int64_t batches = NumElements(Shape(r.shape.begin(), r.shape.end() - 2));
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        double real = 0;
+        uint64_t integer = 0;
+        for (int64_t l = 0; l < k; ++l) {
+          int64_t at_a = batch * m * k + (op.getTransposeA() ? l * m + i : i * k + l);
+          int64_t at_b = batch * k * n + (op.getTransposeB() ? j * k + l : l * n + j);
+          if (a.is_real()) {
+            real += a.reals[at_a] * b.reals[at_b];
+          } else {
+            integer += static_cast<uint64_t>(a.ints[at_a]) * static_cast<uint64_t>(b.ints[at_b]);
+          }
+        }
+        int64_t to = (batch * m + i) * n + j;
+        if (a.is_real()) {
+          r.reals[to] = Activate(op.getActivation(), op.getBias() ? real + call.in[2].reals[j] : real);
+        } else {
+          r.ints[to] = static_cast<int64_t>(integer) + (op.getBias() ? call.in[2].ints[j] : 0);
+        }
+      }
+    }
+  }
+  return {r};
+}
+
+// Sizes and positions of an image tensor in either layout.
+struct Image {
+  int64_t n, c, h, w;
+  bool nchw;
+
+  Image(const Shape& shape, ir::ImageLayout layout) : nchw(layout == ir::ImageLayout::nchw) {
+    n = shape[0], c = shape[nchw ? 1 : 3], h = shape[nchw ? 2 : 1], w = shape[nchw ? 3 : 2];
+  }
+  int64_t At(int64_t in, int64_t ic, int64_t ih, int64_t iw) const {
+    return nchw ? ((in * c + ic) * h + ih) * w + iw : ((in * h + ih) * w + iw) * c + ic;
+  }
+  bool Inside(int64_t ih, int64_t iw) const { return ih >= 0 && ih < h && iw >= 0 && iw < w; }
+};
+
+// Calls visit(image element, weight element, output element) for every product of a convolution.
+template <typename Op>
+void ForEachProduct(Op op, const Shape& images, const Shape& weights, const Shape& outputs,
+                    const std::function<void(int64_t, int64_t, int64_t)>& visit) {
+  Image x(images, op.getLayout()), y(outputs, op.getLayout());
+  int64_t outputs_a_group = weights[0] / static_cast<int64_t>(op.getGroups());
+  for (int64_t n = 0; n < y.n; ++n) {
+    ForEachIndex({y.c, y.h, y.w}, [&](const Shape& to) {
+      ForEachIndex({weights[1], weights[2], weights[3]}, [&](const Shape& tap) {
+        int64_t h = to[1] * op.getStrides()[0] - op.getPadding()[0] + tap[1] * op.getDilations()[0];
+        int64_t w = to[2] * op.getStrides()[1] - op.getPadding()[2] + tap[2] * op.getDilations()[1];
+        if (!x.Inside(h, w)) return;
+        int64_t channel = to[0] / outputs_a_group * weights[1] + tap[0];
+        visit(x.At(n, channel, h, w), Offset(weights, {to[0], tap[0], tap[1], tap[2]}),
+              y.At(n, to[0], to[1], to[2]));
+      });
+    });
+  }
+}
+
+std::vector<Value> Conv2d(const Call& call) {
+  auto op = llvm::cast<ir::Conv2dOp>(call.op);
+  const Value &x = call.in[0], &weights = call.in[1];
+  Value r = call.Result();
+  ForEachProduct(op, x.shape, weights.shape, r.shape,
+                 [&](int64_t xi, int64_t wi, int64_t yi) { r.reals[yi] += x.reals[xi] * weights.reals[wi]; });
+  Image y(r.shape, op.getLayout());
+  ForEachIndex({y.n, y.c, y.h, y.w}, [&](const Shape& at) {
+    double& element = r.reals[y.At(at[0], at[1], at[2], at[3])];
+    element = Activate(op.getActivation(), op.getBias() ? element + call.in[2].reals[at[1]] : element);
+  });
+  return {r};
+}
+
+std::vector<Value> Conv2dInputGrad(const Call& call) {
+  const Value &g = call.in[0], &weights = call.in[1];
+  Value r = call.Result();
+  ForEachProduct(llvm::cast<ir::Conv2dInputGradOp>(call.op), r.shape, weights.shape, g.shape,
+                 [&](int64_t xi, int64_t wi, int64_t yi) { r.reals[xi] += g.reals[yi] * weights.reals[wi]; });
+  return {r};
+}
+
+std::vector<Value> Conv2dWeightGrad(const Call& call) {
+  const Value &x = call.in[0], &g = call.in[1];
+  Value r = call.Result();
+  ForEachProduct(llvm::cast<ir::Conv2dWeightGradOp>(call.op), x.shape, r.shape, g.shape,
+                 [&](int64_t xi, int64_t wi, int64_t yi) { r.reals[wi] += g.reals[yi] * x.reals[xi]; });
+  return {r};
+}
+
+// Calls visit(output element, image element, position in the window) for every element of every window that is not
+// padding, windows and positions in row-major order.
+template <typename Op>
+void ForEachWindowElement(Op op, const Shape& images, const Shape& outputs,
+                          const std::function<void(int64_t, int64_t, int64_t)>& visit) {
+  Image x(images, op.getLayout()), y(outputs, op.getLayout());
+  ForEachIndex({y.n, y.c, y.h, y.w}, [&](const Shape& to) {
+    ForEachIndex({op.getWindow()[0], op.getWindow()[1]}, [&](const Shape& tap) {
+      int64_t h = to[2] * op.getStrides()[0] - op.getPadding()[0] + tap[0];
+      int64_t w = to[3] * op.getStrides()[1] - op.getPadding()[2] + tap[1];
+      if (!x.Inside(h, w)) return;
+      visit(y.At(to[0], to[1], to[2], to[3]), x.At(to[0], to[1], h, w), tap[0] * op.getWindow()[1] + tap[1]);
+    });
+  });
+}
+
+std::vector<Value> MaxPool2d(const Call& call) {
+  const Value& x = call.in[0];
+  Value r = call.Result(0), position = call.Result(1);
+  std::vector<bool> seen(r.reals.size(), false);
+  ForEachWindowElement(llvm::cast<ir::MaxPool2dOp>(call.op), x.shape, r.shape,
+                       [&](int64_t yi, int64_t xi, int64_t at) {
+                         double v = x.reals[xi], best = r.reals[yi];
+                         if (seen[yi] && !(v > best) && !(std::isnan(v) && !std::isnan(best))) return;
+                         seen[yi] = true;
+                         r.reals[yi] = v;
+                         position.ints[yi] = at;
+                       });
+  return {r, position};
+}
+
+std::vector<Value> MaxPool2dGrad(const Call& call) {
+  const Value &g = call.in[0], &position = call.in[1];
+  Value r = call.Result();
+  ForEachWindowElement(llvm::cast<ir::MaxPool2dGradOp>(call.op), r.shape, g.shape,
+                       [&](int64_t yi, int64_t xi, int64_t at) {
+                         if (at == position.ints[yi]) r.reals[xi] += g.reals[yi];
+                       });
+  return {r};
+}
+
+std::vector<Value> AvgPool2d(const Call& call) {
+  auto op = llvm::cast<ir::AvgPool2dOp>(call.op);
+  double count = static_cast<double>(op.getWindow()[0] * op.getWindow()[1]);
+  Value r = call.Result();
+  ForEachWindowElement(op, call.in[0].shape, r.shape,
+                       [&](int64_t yi, int64_t xi, int64_t) { r.reals[yi] += call.in[0].reals[xi] / count; });
+  return {r};
+}
+
+std::vector<Value> AvgPool2dGrad(const Call& call) {
+  auto op = llvm::cast<ir::AvgPool2dGradOp>(call.op);
+  double count = static_cast<double>(op.getWindow()[0] * op.getWindow()[1]);
+  Value r = call.Result();
+  ForEachWindowElement(op, r.shape, call.in[0].shape,
+                       [&](int64_t yi, int64_t xi, int64_t) { r.reals[xi] += call.in[0].reals[yi] / count; });
+  return {r};
+}
+
+}  // namespace
+
+void AddLinearOps(OpTable& table) {
+  table["sinter.matmul"] = Matmul;
+  table["sinter.conv2d"] = Conv2d;
+  table["sinter.conv2d_input_grad"] = Conv2dInputGrad;
+  table["sinter.conv2d_weight_grad"] = Conv2dWeightGrad;
+  table["sinter.max_pool2d"] = MaxPool2d;
+  table["sinter.max_pool2d_grad"] = MaxPool2dGrad;
+  table["sinter.avg_pool2d"] = AvgPool2d;
+  table["sinter.avg_pool2d_grad"] = AvgPool2dGrad;
+}
+
+}  // namespace sinter::reference

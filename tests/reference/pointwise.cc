@@ -1,0 +1,149 @@
+// Arithmetic, transcendental and activation functions. Integers wrap around.
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "sinter/tests/reference/reference.h"
+
+namespace sinter::reference {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+using RealUnary = double (*)(double);
+using RealBinary = double (*)(double, double);
+// Integers come as they are stored and go modulo 2^bits: EvaluateOp wraps.
+using IntUnary = int64_t (*)(int64_t);
+using IntBinary = int64_t (*)(int64_t, int64_t);
+
+int64_t NoInts(int64_t) { return 0; }
+int64_t NoInts2(int64_t, int64_t) { return 0; }
+
+template <RealUnary real, IntUnary integer = NoInts>
+std::vector<Value> Unary(const Call& call) {
+  Value r = call.Result();
+  for (size_t i = 0; i < r.reals.size(); ++i) r.reals[i] = real(call.in[0].reals[i]);
+  for (size_t i = 0; i < r.ints.size(); ++i) r.ints[i] = integer(call.in[0].ints[i]);
+  return {r};
+}
+
+template <RealBinary real, IntBinary integer = NoInts2>
+std::vector<Value> Binary(const Call& call) {
+  Value r = call.Result();
+  for (size_t i = 0; i < r.reals.size(); ++i) r.reals[i] = real(call.in[0].reals[i], call.in[1].reals[i]);
+  for (size_t i = 0; i < r.ints.size(); ++i) r.ints[i] = integer(call.in[0].ints[i], call.in[1].ints[i]);
+  return {r};
+}
+
+int64_t Signed(uint64_t x) { return static_cast<int64_t>(x); }
+uint64_t Unsigned(int64_t x) { return static_cast<uint64_t>(x); }
+
+double Add(double x, double y) { return x + y; }
+int64_t AddInts(int64_t x, int64_t y) { return Signed(Unsigned(x) + Unsigned(y)); }
+double Sub(double x, double y) { return x - y; }
+int64_t SubInts(int64_t x, int64_t y) { return Signed(Unsigned(x) - Unsigned(y)); }
+double Mul(double x, double y) { return x * y; }
+int64_t MulInts(int64_t x, int64_t y) { return Signed(Unsigned(x) * Unsigned(y)); }
+double Div(double x, double y) { return x / y; }
+int64_t DivInts(int64_t x, int64_t y) {
+  if (y == 0) return 0;
+  return y == -1 ? SubInts(0, x) : x / y;
+}
+double Rem(double x, double y) { return std::fmod(x, y); }
+int64_t RemInts(int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; }
+double Power(double x, double y) { return std::pow(x, y); }
+double Atan2(double x, double y) { return std::atan2(x, y); }
+double Maximum(double x, double y) { return std::isnan(x) || std::isnan(y) ? kNan : std::max(x, y); }
+int64_t MaximumInts(int64_t x, int64_t y) { return std::max(x, y); }
+double Minimum(double x, double y) { return std::isnan(x) || std::isnan(y) ? kNan : std::min(x, y); }
+int64_t MinimumInts(int64_t x, int64_t y) { return std::min(x, y); }
+
+double Neg(double x) { return -x; }
+int64_t NegInts(int64_t x) { return SubInts(0, x); }
+double Abs(double x) { return std::fabs(x); }
+int64_t AbsInts(int64_t x) { return x < 0 ? SubInts(0, x) : x; }
+double Sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : std::isnan(x) ? kNan : 0; }
+int64_t SignInts(int64_t x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
+double Floor(double x) { return std::floor(x); }
+double Ceil(double x) { return std::ceil(x); }
+double NearestEven(double x) { return std::nearbyint(x); }
+
+double Exp(double x) { return std::exp(x); }
+double Expm1(double x) { return std::expm1(x); }
+double Log(double x) { return std::log(x); }
+double Log1p(double x) { return std::log1p(x); }
+double Sqrt(double x) { return std::sqrt(x); }
+double Rsqrt(double x) { return 1 / std::sqrt(x); }
+double Square(double x) { return x * x; }
+int64_t SquareInts(int64_t x) { return MulInts(x, x); }
+double Reciprocal(double x) { return 1 / x; }
+double Sin(double x) { return std::sin(x); }
+double Cos(double x) { return std::cos(x); }
+double Tan(double x) { return std::tan(x); }
+double Tanh(double x) { return std::tanh(x); }
+double Erf(double x) { return std::erf(x); }
+
+double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double Relu(double x) { return std::isnan(x) ? kNan : std::max(x, 0.0); }
+int64_t ReluInts(int64_t x) { return std::max<int64_t>(x, 0); }
+double Silu(double x) { return x * Sigmoid(x); }
+double Softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
+double Gelu(double x) { return x / 2 * (1 + std::erf(x / std::numbers::sqrt2)); }
+double GeluTanh(double x) {
+  return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+}
+
+std::vector<Value> LeakyRelu(const Call& call) {
+  Value r = call.in[0];
+  for (double& x : r.reals) x = x > 0 ? x : call.Real("alpha") * x;
+  return {r};
+}
+
+std::vector<Value> Elu(const Call& call) {
+  Value r = call.in[0];
+  for (double& x : r.reals) x = x > 0 ? x : call.Real("alpha") * (std::exp(x) - 1);
+  return {r};
+}
+
+}  // namespace
+
+void AddPointwiseOps(OpTable& table) {
+  table["sinter.add"] = Binary<Add, AddInts>;
+  table["sinter.sub"] = Binary<Sub, SubInts>;
+  table["sinter.mul"] = Binary<Mul, MulInts>;
+  table["sinter.div"] = Binary<Div, DivInts>;
+  table["sinter.rem"] = Binary<Rem, RemInts>;
+  table["sinter.pow"] = Binary<Power>;
+  table["sinter.atan2"] = Binary<Atan2>;
+  table["sinter.maximum"] = Binary<Maximum, MaximumInts>;
+  table["sinter.minimum"] = Binary<Minimum, MinimumInts>;
+  table["sinter.neg"] = Unary<Neg, NegInts>;
+  table["sinter.abs"] = Unary<Abs, AbsInts>;
+  table["sinter.sign"] = Unary<Sign, SignInts>;
+  table["sinter.floor"] = Unary<Floor>;
+  table["sinter.ceil"] = Unary<Ceil>;
+  table["sinter.round"] = Unary<NearestEven>;
+  table["sinter.exp"] = Unary<Exp>;
+  table["sinter.expm1"] = Unary<Expm1>;
+  table["sinter.log"] = Unary<Log>;
+  table["sinter.log1p"] = Unary<Log1p>;
+  table["sinter.sqrt"] = Unary<Sqrt>;
+  table["sinter.rsqrt"] = Unary<Rsqrt>;
+  table["sinter.square"] = Unary<Square, SquareInts>;
+  table["sinter.reciprocal"] = Unary<Reciprocal>;
+  table["sinter.sin"] = Unary<Sin>;
+  table["sinter.cos"] = Unary<Cos>;
+  table["sinter.tan"] = Unary<Tan>;
+  table["sinter.tanh"] = Unary<Tanh>;
+  table["sinter.erf"] = Unary<Erf>;
+  table["sinter.sigmoid"] = Unary<Sigmoid>;
+  table["sinter.relu"] = Unary<Relu, ReluInts>;
+  table["sinter.silu"] = Unary<Silu>;
+  table["sinter.softplus"] = Unary<Softplus>;
+  table["sinter.gelu"] = Unary<Gelu>;
+  table["sinter.gelu_tanh"] = Unary<GeluTanh>;
+  table["sinter.leaky_relu"] = LeakyRelu;
+  table["sinter.elu"] = Elu;
+}
+
+}  // namespace sinter::reference
