@@ -1,0 +1,15 @@
+#include "sinter/ir/ops.h"
+
+#define GET_OP_CLASSES
+#include "ir/activation_ops.cc.inc"
+
+namespace sinter::ir {
+
+void AddActivationOps(SinterDialect* dialect) {
+  dialect->addFamily<
+#define GET_OP_LIST
+#include "ir/activation_ops.cc.inc"
+      >();
+}
+
+}  // namespace sinter::ir

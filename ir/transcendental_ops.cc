@@ -1,0 +1,15 @@
+#include "sinter/ir/ops.h"
+
+#define GET_OP_CLASSES
+#include "ir/transcendental_ops.cc.inc"
+
+namespace sinter::ir {
+
+void AddTranscendentalOps(SinterDialect* dialect) {
+  dialect->addFamily<
+#define GET_OP_LIST
+#include "ir/transcendental_ops.cc.inc"
+      >();
+}
+
+}  // namespace sinter::ir
