@@ -1,0 +1,38 @@
+// RUN: sinter-opt %s | sinter-opt | FileCheck %s
+
+// CHECK-LABEL: func.func @matmul
+func.func @matmul(%a: tensor<5x2x3xf32>, %b: tensor<5x3x4xf32>, %bias: tensor<4xf32>, %at: tensor<3x2xf32>, %bt: tensor<4x3xf32>) {
+  // CHECK: sinter.matmul %{{.*}}, %{{.*}} : (tensor<5x2x3xf32>, tensor<5x3x4xf32>) -> tensor<5x2x4xf32>
+  %0 = sinter.matmul %a, %b : (tensor<5x2x3xf32>, tensor<5x3x4xf32>) -> tensor<5x2x4xf32>
+  // CHECK: sinter.matmul %{{.*}}, %{{.*}} bias %{{.*}} activation relu math bf16x3 : (tensor<5x2x3xf32>, tensor<5x3x4xf32>, tensor<4xf32>) -> tensor<5x2x4xf32>
+  %1 = sinter.matmul %a, %b bias %bias activation relu math bf16x3 : (tensor<5x2x3xf32>, tensor<5x3x4xf32>, tensor<4xf32>) -> tensor<5x2x4xf32>
+  // CHECK: sinter.matmul %{{.*}}, %{{.*}} {transpose_a, transpose_b} : (tensor<3x2xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+  %2 = sinter.matmul %at, %bt {transpose_a, transpose_b} : (tensor<3x2xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @convolution
+func.func @convolution(%x: tensor<2x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %bias: tensor<6xf32>, %nhwc: tensor<2x8x8x4xf32>) {
+  // CHECK: sinter.conv2d %{{.*}}, %{{.*}} bias %{{.*}} {dilations = array<i64: 1, 1>, groups = 1 : i64, padding = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>} : (tensor<2x4x8x8xf32>, tensor<6x4x3x3xf32>, tensor<6xf32>) -> tensor<2x6x4x4xf32>
+  %0 = sinter.conv2d %x, %w bias %bias {strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x4x8x8xf32>, tensor<6x4x3x3xf32>, tensor<6xf32>) -> tensor<2x6x4x4xf32>
+  // CHECK: sinter.conv2d %{{.*}}, %{{.*}} layout nhwc {{.*}} : (tensor<2x8x8x4xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x6x6xf32>
+  %1 = sinter.conv2d %nhwc, %w layout nhwc {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x8x8x4xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x6x6xf32>
+  // CHECK: sinter.conv2d_input_grad %{{.*}}, %{{.*}} {{.*}} : (tensor<2x6x4x4xf32>, tensor<6x4x3x3xf32>) -> tensor<2x4x8x8xf32>
+  %2 = sinter.conv2d_input_grad %0, %w {strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x6x4x4xf32>, tensor<6x4x3x3xf32>) -> tensor<2x4x8x8xf32>
+  // CHECK: sinter.conv2d_weight_grad %{{.*}}, %{{.*}} {{.*}} : (tensor<2x4x8x8xf32>, tensor<2x6x4x4xf32>) -> tensor<6x4x3x3xf32>
+  %3 = sinter.conv2d_weight_grad %x, %0 {strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x4x8x8xf32>, tensor<2x6x4x4xf32>) -> tensor<6x4x3x3xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @pooling
+func.func @pooling(%x: tensor<2x4x8x8xf32>) {
+  // CHECK: sinter.max_pool2d %{{.*}} {{.*}} : tensor<2x4x8x8xf32> -> tensor<2x4x4x4xf32>, tensor<2x4x4x4xui8>
+  %0:2 = sinter.max_pool2d %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>} : tensor<2x4x8x8xf32> -> tensor<2x4x4x4xf32>, tensor<2x4x4x4xui8>
+  // CHECK: sinter.max_pool2d_grad %{{.*}}, %{{.*}} {{.*}} : tensor<2x4x4x4xf32>, tensor<2x4x4x4xui8> -> tensor<2x4x8x8xf32>
+  %1 = sinter.max_pool2d_grad %0#0, %0#1 {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>} : tensor<2x4x4x4xf32>, tensor<2x4x4x4xui8> -> tensor<2x4x8x8xf32>
+  // CHECK: sinter.avg_pool2d %{{.*}} {{.*}} : tensor<2x4x8x8xf32> -> tensor<2x4x4x4xf32>
+  %2 = sinter.avg_pool2d %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>} : tensor<2x4x8x8xf32> -> tensor<2x4x4x4xf32>
+  // CHECK: sinter.avg_pool2d_grad %{{.*}} {{.*}} : tensor<2x4x4x4xf32> -> tensor<2x4x8x8xf32>
+  %3 = sinter.avg_pool2d_grad %2 {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>} : tensor<2x4x4x4xf32> -> tensor<2x4x8x8xf32>
+  return
+}

@@ -1,0 +1,55 @@
+// RUN: sinter-opt %s -split-input-file -verify-diagnostics
+
+func.func @seed(%seed: tensor<2xi64>, %step: tensor<i64>) {
+  // expected-error @+1 {{'sinter.random_bernoulli' op has seed 'tensor<2xi64>', not tensor<i64>}}
+  %0 = sinter.random_bernoulli %seed, %step stream 0 probability 0.5 : tensor<2xi64>, tensor<i64> -> tensor<4xi1>
+  return
+}
+
+// -----
+
+func.func @step(%seed: tensor<i64>, %step: tensor<i32>) {
+  // expected-error @+1 {{'sinter.random_bernoulli' op has step 'tensor<i32>', not tensor<i64>}}
+  %0 = sinter.random_bernoulli %seed, %step stream 0 probability 0.5 : tensor<i64>, tensor<i32> -> tensor<4xi1>
+  return
+}
+
+// -----
+
+func.func @stream(%s: tensor<i64>) {
+  // expected-error @+1 {{'sinter.random_permutation' op has stream -1: streams are 0 to 4294967295}}
+  %0 = sinter.random_permutation %s, %s stream -1 : tensor<i64>, tensor<i64> -> tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @uniform(%s: tensor<i64>) {
+  // expected-error @+1 {{'sinter.random_uniform' op has low 1.000000e+00 and high 0.000000e+00: both must be finite, low not above high}}
+  %0 = sinter.random_uniform %s, %s stream 0 low 1.0 high 0.0 : tensor<i64>, tensor<i64> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @normal(%s: tensor<i64>) {
+  // expected-error @+1 {{'sinter.random_normal' op has mean 0.000000e+00 and stddev -1.000000e+00: both must be finite, stddev not negative}}
+  %0 = sinter.random_normal %s, %s stream 0 mean 0.0 stddev -1.0 : tensor<i64>, tensor<i64> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @bernoulli(%s: tensor<i64>) {
+  // expected-error @+1 {{'sinter.random_bernoulli' op has probability 1.500000e+00: it must be 0 to 1}}
+  %0 = sinter.random_bernoulli %s, %s stream 0 probability 1.5 : tensor<i64>, tensor<i64> -> tensor<4xi1>
+  return
+}
+
+// -----
+
+func.func @permutation(%s: tensor<i64>) {
+  // expected-error @+1 {{'sinter.random_permutation' op gives 'tensor<2x2xi64>': a permutation has rank 1}}
+  %0 = sinter.random_permutation %s, %s stream 0 : tensor<i64>, tensor<i64> -> tensor<2x2xi64>
+  return
+}

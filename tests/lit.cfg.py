@@ -1,0 +1,13 @@
+# Tests of IR as text: each .mlir file has RUN lines, FileCheck reads what they print. lit.site.cfg.py, which CMake
+# writes, sets the folders.
+import os
+
+import lit.formats
+
+config.name = "sinter"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.sinter_build_dir, "tests", "lit")
+config.environment["PATH"] = os.pathsep.join(
+    [os.path.join(config.sinter_build_dir, "tools"), config.llvm_tools_dir, os.environ["PATH"]])
