@@ -1,0 +1,180 @@
+#include "sinter/tests/numerics/op_cases.h"
+
+namespace sinter::numerics {
+namespace {
+
+std::string Typed(const std::string& dims) { return "tensor<" + dims + "x$T>"; }
+
+void AddMatmuls(std::vector<OpCase>& cases) {
+  auto make = [&](const std::string& name, const std::string& a, const std::string& b, const std::string& r,
+                  const std::string& attributes, const std::string& dtypes) {
+    cases.push_back(
+        {"matmul_" + name,
+         OpClass::kProduct,
+         "%r = sinter.matmul %a, %b" + attributes + " : (" + Typed(a) + ", " + Typed(b) + ") -> " + Typed(r),
+         {{Typed(a)}, {Typed(b)}},
+         {Typed(r)},
+         dtypes});
+  };
+  make("plain", "3x5", "5x4", "3x4", "", kNumbers);
+  make("a_turned", "5x3", "5x4", "3x4", " {transpose_a}", kNumbers);
+  make("b_turned", "3x5", "4x5", "3x4", " {transpose_b}", kNumbers);
+  make("both_turned", "5x3", "4x5", "3x4", " {transpose_a, transpose_b}", kNumbers);
+  make("batches", "2x3x5", "2x5x4", "2x3x4", "", kNumbers);
+  make("batches_turned", "2x2x5x3", "2x2x4x5", "2x2x3x4", " {transpose_a, transpose_b}", kFloats);
+  make("odd", "33x17", "17x7", "33x7", "", kNumbers);
+  make("larger", "70x130", "130x65", "70x65", "", kFloats);
+  make("vector", "1x64", "64x1", "1x1", "", kFloats);
+  make("no_rows", "0x5", "5x4", "0x4", "", "f64 f32");
+  make("no_terms", "3x0", "0x4", "3x4", "", "f64 f32");
+  // On the CPU every mode computes in full precision; a plan may not fail on it.
+  make("tf32", "3x5", "5x4", "3x4", " {math = 1 : i32}", "f32");
+  cases.back().has_gradient = false;
+  const char* const kActivations[] = {"none", "relu", "gelu", "gelu_tanh", "sigmoid", "tanh", "silu"};
+  for (int i = 0; i < 7; ++i) {
+    cases.push_back({std::string("matmul_bias_") + kActivations[i],
+                     OpClass::kProduct,
+                     "%r = sinter.matmul %a, %b bias %c {activation = " + std::to_string(i) + " : i32} : (" +
+                         Typed("9x5") + ", " + Typed("5x4") + ", " + Typed("4") + ") -> " + Typed("9x4"),
+                     {{Typed("9x5")}, {Typed("5x4")}, {Typed("4")}},
+                     {Typed("9x4")},
+                     kFloats,
+                     i == 0});
+  }
+}
+
+struct Conv {
+  const char *name, *x, *weights, *y, *attributes;
+  const char* bias = nullptr;
+};
+
+// In nchw and nhwc: strides, padding, dilations, groups, windows as large as the image.
+const Conv kConvs[] = {
+    {"plain", "2x3x5x6", "4x3x3x2", "2x4x3x5",
+     "strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 "
+     ": i64"},
+    {"padded", "1x2x5x5", "3x2x3x3", "1x3x5x5",
+     "strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 "
+     ": i64",
+     "3"},
+    {"uneven", "1x2x6x5", "2x2x3x2", "1x2x3x4",
+     "strides = array<i64: 2, 1>, padding = array<i64: 1, 0, 0, 1>, dilations = array<i64: 1, 2>, groups = 1 "
+     ": i64"},
+    {"groups", "1x4x4x4", "6x2x2x2", "1x6x3x3",
+     "strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 2 "
+     ": i64",
+     "6"},
+    {"depthwise", "1x3x5x5", "3x1x3x3", "1x3x3x3",
+     "strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 3 "
+     ": i64"},
+    {"one_by_one", "2x3x3x3", "5x3x1x1", "2x5x3x3",
+     "strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 "
+     ": i64"},
+    {"nhwc", "2x5x6x3", "4x3x3x2", "2x3x5x4",
+     "layout = 1 : i32, strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, "
+     "dilations = array<i64: 1, 1>, groups = 1 : i64",
+     "4"},
+    {"nhwc_strided", "1x7x7x2", "4x1x3x3", "1x4x4x4",
+     "layout = 1 : i32, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, "
+     "dilations = array<i64: 1, 1>, groups = 2 : i64"},
+};
+
+void AddConvs(std::vector<OpCase>& cases) {
+  for (const Conv& c : kConvs) {
+    std::string x = Typed(c.x), w = Typed(c.weights), y = Typed(c.y),
+                attributes = std::string(" {") + c.attributes;
+    auto grad = [&](const std::string& op, const std::string& a, const std::string& b, const std::string& r) {
+      cases.push_back({op + "_" + c.name,
+                       OpClass::kProduct,
+                       "%r = sinter." + op + " %a, %b" + attributes + "} : (" + a + ", " + b + ") -> " + r,
+                       {{a}, {b}},
+                       {r},
+                       "f64 f32 bf16 f16"});
+    };
+    grad("conv2d", x, w, y);
+    grad("conv2d_input_grad", y, w, x);
+    grad("conv2d_weight_grad", x, y, w);
+    if (!c.bias) continue;
+    for (int activation : {0, 1, 5}) {
+      cases.push_back({std::string("conv2d_bias_") + c.name + std::to_string(activation),
+                       OpClass::kProduct,
+                       "%r = sinter.conv2d %a, %b bias %c" + attributes +
+                           ", activation = " + std::to_string(activation) + " : i32} : (" + x + ", " + w +
+                           ", " + Typed(c.bias) + ") -> " + y,
+                       {{x}, {w}, {Typed(c.bias)}},
+                       {y},
+                       kFloats,
+                       activation == 0});
+    }
+  }
+}
+
+struct Pool {
+  const char *name, *x, *y, *attributes;
+  int64_t window;  // Elements.
+};
+
+const Pool kPools[] = {
+    {"plain", "2x2x4x6", "2x2x2x3",
+     "window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>", 4},
+    {"overlapping", "1x2x5x5", "1x2x3x3",
+     "window = array<i64: 3, 3>, strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>", 9},
+    {"padded", "1x2x5x5", "1x2x3x3",
+     "window = array<i64: 3, 3>, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>", 9},
+    {"uneven", "1x2x5x4", "1x2x2x4",
+     "window = array<i64: 3, 2>, strides = array<i64: 2, 1>, padding = array<i64: 1, 0, 0, 1>", 6},
+    {"nhwc", "2x4x6x3", "2x2x3x3",
+     "layout = 1 : i32, window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, "
+     "0>",
+     4},
+    {"nhwc_padded", "1x5x5x2", "1x3x3x2",
+     "layout = 1 : i32, window = array<i64: 3, 3>, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, "
+     "1>",
+     9},
+};
+
+void AddPools(std::vector<OpCase>& cases) {
+  for (const Pool& p : kPools) {
+    std::string x = Typed(p.x), y = Typed(p.y), position = std::string("tensor<") + p.y + "xui8>";
+    std::string attributes = std::string(" {") + p.attributes + "}";
+    cases.push_back({std::string("max_pool2d_") + p.name,
+                     OpClass::kExact,
+                     "%r:2 = sinter.max_pool2d %a" + attributes + " : " + x + " -> " + y + ", " + position,
+                     {{x, -50, 50}},
+                     {y, position},
+                     kFloats});
+    cases.push_back({std::string("avg_pool2d_") + p.name,
+                     OpClass::kComposite,
+                     "%r = sinter.avg_pool2d %a" + attributes + " : " + x + " -> " + y,
+                     {{x}},
+                     {y},
+                     kFloats});
+    cases.push_back({std::string("avg_pool2d_grad_") + p.name,
+                     OpClass::kComposite,
+                     "%r = sinter.avg_pool2d_grad %a" + attributes + " : " + y + " -> " + x,
+                     {{y}},
+                     {x},
+                     kFloats});
+    cases.push_back({std::string("max_pool2d_and_grad_") + p.name,
+                     OpClass::kComposite,
+                     "%0:2 = sinter.max_pool2d %a" + attributes + " : " + x + " -> " + y + ", " + position +
+                         "\n  %r = sinter.max_pool2d_grad %b, %0#1" + attributes + " : " + y + ", " +
+                         position + " -> " + x,
+                     {{x, -50, 50}, {y}},
+                     {x},
+                     kFloats,
+                     false});
+  }
+}
+
+}  // namespace
+
+std::vector<OpCase> LinearCases() {
+  std::vector<OpCase> cases;
+  AddMatmuls(cases);
+  AddConvs(cases);
+  AddPools(cases);
+  return cases;
+}
+
+}  // namespace sinter::numerics

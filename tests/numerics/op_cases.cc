@@ -1,0 +1,108 @@
+#include "sinter/tests/numerics/op_cases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <sstream>
+
+namespace sinter::numerics {
+
+using reference::Shape;
+using reference::Value;
+
+std::vector<OpCase> AllOpCases() {
+  std::vector<OpCase> all;
+  for (auto family : {PointwiseCases, ShapeCases, ReduceCases, LinearCases, RandomCases, CompositeCases}) {
+    std::vector<OpCase> cases = family();
+    all.insert(all.end(), cases.begin(), cases.end());
+  }
+  return all;
+}
+
+std::vector<std::string> DTypesOf(const OpCase& c) {
+  std::istringstream words(c.dtypes);
+  std::vector<std::string> dtypes;
+  for (std::string dtype; words >> dtype;) dtypes.push_back(dtype);
+  return dtypes;
+}
+
+std::string Replace(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+Value ZerosOfText(const std::string& type) {
+  std::string inside = type.substr(7, type.size() - 8);  // Between "tensor<" and ">".
+  Shape shape;
+  size_t at = 0;
+  while (at < inside.size() && std::isdigit(static_cast<unsigned char>(inside[at]))) {
+    size_t end = inside.find('x', at);
+    shape.push_back(std::stoll(inside.substr(at, end - at)));
+    at = end + 1;
+  }
+  std::string element = inside.substr(at);
+  return Value::Zeros(element == "ui8" ? DType::kU8 : *ParseDType(element), shape);
+}
+
+std::string ResultName(const OpCase& c, size_t i) {
+  return c.results.size() == 1 ? "%r" : "%r#" + std::to_string(i);
+}
+
+std::string FunctionText(const OpCase& c, const std::string& dtype, const std::string& function) {
+  std::string arguments, results, values, types;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    arguments += (i ? ", %" : "%") + OperandName(i) + ": " + c.operands[i].type + " {sinter.input = \"" +
+                 OperandName(i) + "\"}";
+  }
+  for (size_t i = 0; i < c.results.size(); ++i) {
+    results += (i ? ", " : "") + c.results[i] + " {sinter.output = \"r" + std::to_string(i) + "\"}";
+    values += (i ? ", " : "") + ResultName(c, i);
+    types += (i ? ", " : "") + c.results[i];
+  }
+  return Replace("func.func @" + function + "(" + arguments + ") -> (" + results + ") {\n  " + c.body +
+                     "\n  return " + values + " : " + types + "\n}\n",
+                 "$T", dtype);
+}
+
+namespace {
+
+double SpecialReal(DType dtype, uint64_t i) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const double values[] = {0.0,  -0.0, 1.0, -1.0,  kInfinity, -kInfinity, std::nan(""), 0.5,
+                           -2.5, 3.0,  100, -1000, 1e-3,      -1e30,      1e30,         6e4};
+  return reference::Round(dtype, values[i % std::size(values)]);
+}
+
+int64_t SpecialInt(DType dtype, uint64_t i) {
+  const int64_t values[] = {0, 1, -1, reference::Lowest(dtype), reference::Highest(dtype), 2, -7, 100};
+  return reference::Wrap(dtype, values[i % std::size(values)]);
+}
+
+}  // namespace
+
+std::vector<Value> MakeOperands(const OpCase& c, const std::string& dtype, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Value> operands;
+  for (const OperandCase& operand : c.operands) {
+    Value value = ZerosOfText(Replace(operand.type, "$T", dtype));
+    for (double& x : value.reals) {
+      double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+      x = c.special_values ? SpecialReal(value.dtype, random())
+                           : reference::Round(value.dtype, operand.low + (operand.high - operand.low) * unit);
+    }
+    int64_t low = static_cast<int64_t>(std::ceil(operand.low)), high = static_cast<int64_t>(operand.high);
+    low = std::max(low, reference::Lowest(value.dtype));
+    high = std::max(low, std::min(high, reference::Highest(value.dtype)));
+    for (int64_t& x : value.ints) {
+      x = c.special_values ? SpecialInt(value.dtype, random())
+                           : low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
+    }
+    operands.push_back(std::move(value));
+  }
+  return operands;
+}
+
+}  // namespace sinter::numerics

@@ -1,0 +1,111 @@
+#include "sinter/tests/numerics/op_cases.h"
+
+namespace sinter::numerics {
+namespace {
+
+struct Reduction {
+  const char* name;
+  OpClass op_class;
+  const char* dtypes;
+  double low, high;
+  bool of_nothing = true;  // Defined for no elements.
+};
+
+const Reduction kReductions[] = {
+    {"sum", OpClass::kReduction, kNumbers, -2, 2}, {"prod", OpClass::kReduction, kNumbers, 0.5, 1.5},
+    {"max", OpClass::kExact, kNumbers, -50, 50},   {"min", OpClass::kExact, kNumbers, -50, 50},
+    {"any", OpClass::kExact, "i1", 0, 1},          {"all", OpClass::kExact, "i1", 0, 1},
+    {"mean", OpClass::kReduction, kFloats, -2, 2}, {"logsumexp", OpClass::kReduction, kFloats, -2, 2},
+    {"norm", OpClass::kReduction, kFloats, -2, 2},
+};
+
+struct Shapes {
+  const char* name;
+  const char* operand;
+  const char* dims;
+  const char* result;
+};
+
+const Shapes kReducedShapes[] = {
+    {"rows", "33x17x", "[1]", "33x"},      {"columns", "33x17x", "[0]", "17x"},
+    {"all", "7x5x", "[0, 1]", ""},         {"middle", "3x4x5x", "[1]", "3x5x"},
+    {"ends", "3x4x5x", "[0, 2]", "4x"},    {"nothing", "4x0x", "[1]", "4x"},
+    {"to_nothing", "0x4x", "[1]", "0x"},   {"no_dims", "7x", "[]", "7x"},
+    {"long_row", "1x20011x", "[1]", "1x"}, {"long", "100003x", "[0]", ""},
+    {"tall", "2003x9x", "[0]", "9x"},      {"single", "1x", "[0]", ""},
+};
+
+}  // namespace
+
+std::vector<OpCase> ReduceCases() {
+  std::vector<OpCase> cases;
+  for (const Reduction& r : kReductions) {
+    for (const Shapes& s : kReducedShapes) {
+      std::string from = std::string("tensor<") + s.operand + "$T>",
+                  to = std::string("tensor<") + s.result + "$T>";
+      std::string name = std::string(r.name) + "_" + s.name;
+      // A product of very many factors leaves every range; a mean and a norm of nothing have no slope.
+      bool is_large = std::string(s.operand).size() >= 7 || std::string(s.name) == "tall";
+      if (std::string(r.name) == "prod" && is_large) continue;
+      cases.push_back({name,
+                       r.op_class,
+                       std::string("%r = sinter.") + r.name + " %a " + s.dims + " : " + from + " -> " + to,
+                       {{from, r.low, r.high}},
+                       {to},
+                       r.dtypes,
+                       std::string(r.dtypes) != "i1"});
+      // f16 holds no sum of 1e5 integers, bf16 is too coarse for this table.
+      if (is_large && r.op_class == OpClass::kReduction && std::string(r.dtypes) != kNumbers)
+        cases.back().dtypes = "f64 f32";
+    }
+  }
+  for (const char* name : {"max", "min"}) {
+    cases.push_back({std::string(name) + "_special",
+                     OpClass::kExact,
+                     std::string("%r = sinter.") + name + " %a [1] : tensor<40x3x$T> -> tensor<40x$T>",
+                     {{"tensor<40x3x$T>"}},
+                     {"tensor<40x$T>"},
+                     kNumbers,
+                     false,
+                     true});
+  }
+  for (const char* name : {"argmax", "argmin"}) {
+    for (const char* index : {"i32", "i64"}) {
+      std::string result = std::string("x") + index + ">";
+      std::string op = std::string("%r = sinter.") + name;
+      auto make = [&](const std::string& what, const std::string& operand, const std::string& dim,
+                      const std::string& to, bool special) {
+        cases.push_back({std::string(name) + what + index,
+                         OpClass::kExact,
+                         op + " %a dim " + dim + " : " + operand + " -> " + to,
+                         {{operand, -3, 3}},
+                         {to},
+                         kNumbers,
+                         false,
+                         special});
+      };
+      make("_rows_", "tensor<33x17x$T>", "1", "tensor<33" + result, false);
+      make("_columns_", "tensor<33x17x$T>", "0", "tensor<17" + result, false);
+      make("_special_", "tensor<40x5x$T>", "1", "tensor<40" + result, true);
+      make("_long_", "tensor<20011x$T>", "0", std::string("tensor<") + index + ">", false);
+    }
+  }
+  for (const char* reverse : {"", " {reverse}"}) {
+    std::string suffix = *reverse ? "_reverse" : "";
+    cases.push_back({"cumsum_rows" + suffix,
+                     OpClass::kReduction,
+                     std::string("%r = sinter.cumsum %a dim 1") + reverse + " : tensor<3x7x$T>",
+                     {{"tensor<3x7x$T>"}},
+                     {"tensor<3x7x$T>"},
+                     kNumbers});
+    cases.push_back({"cumsum_middle" + suffix,
+                     OpClass::kReduction,
+                     std::string("%r = sinter.cumsum %a dim 1") + reverse + " : tensor<2x5x3x$T>",
+                     {{"tensor<2x5x3x$T>"}},
+                     {"tensor<2x5x3x$T>"},
+                     kNumbers});
+  }
+  return cases;
+}
+
+}  // namespace sinter::numerics
