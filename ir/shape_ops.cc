@@ -110,6 +110,20 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
     setDims(composed);
     return getResult();
   }
+  // A reshape that only adds dimensions of size 1, as a bias [C] made [C, 1, 1]: the broadcast can place them itself.
+  if (auto inner = getX().getDefiningOp<ReshapeOp>()) {
+    llvm::ArrayRef<int64_t> narrow = inner.getX().getType().getShape(), wide = inner.getType().getShape();
+    llvm::SmallVector<int64_t> kept;
+    for (auto [size, dim] : llvm::zip(wide, getDims())) {
+      bool matches = kept.size() < narrow.size() && size == narrow[kept.size()];
+      if (!matches && size != 1) return {};
+      if (matches) kept.push_back(dim);
+    }
+    if (kept.size() != narrow.size() || narrow.size() == wide.size()) return {};
+    getXMutable().assign(inner.getX());
+    setDims(kept);
+    return getResult();
+  }
   return {};
 }
 

@@ -1,6 +1,9 @@
 #include "sinter/frontend/nn/layers.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "sinter/frontend/graph_state.h"
 
 namespace sinter::nn {
 
@@ -61,7 +64,9 @@ class Conv2dLayer : public Layer {
     Tensor y = sinter::Conv2d(x, weight, conv, where);
     if (!y.ok() || !options_.bias) return y;
     Tensor bias = Parameter(x, "bias", {out_}, options_.bias_init, fan_in, fan_out, where);
-    return Operand(y, where) + Operand(Reshape(bias, {out_, 1, 1}, where), where);
+    Call call("Conv2d", where, {y, bias});
+    if (!call.ok()) return {};
+    return call.Done(call.expr(0) + call.b().broadcastAlong(call.expr(1), call.expr(0), {1}));
   }
 
  private:

@@ -63,3 +63,13 @@ func.func @constants() -> (tensor<3x2xf32>, tensor<4x2x3xf32>, tensor<1x3xf32>, 
   %3 = sinter.reshape %values : tensor<4xi32> -> tensor<2x2xi32>
   return %0, %1, %2, %3 : tensor<3x2xf32>, tensor<4x2x3xf32>, tensor<1x3xf32>, tensor<2x2xi32>
 }
+
+// A bias made [C, 1, 1] before it is broadcast: the reshape goes.
+// CHECK-LABEL: func.func @broadcast_of_added_unit_dims
+// CHECK-SAME: %[[X:.*]]: tensor<20xf32>
+// CHECK: sinter.broadcast %[[X]] [1] : tensor<20xf32> -> tensor<4x20x3x3xf32>
+func.func @broadcast_of_added_unit_dims(%x: tensor<20xf32>) -> tensor<4x20x3x3xf32> {
+  %0 = sinter.reshape %x : tensor<20xf32> -> tensor<20x1x1xf32>
+  %1 = sinter.broadcast %0 [1, 2, 3] : tensor<20x1x1xf32> -> tensor<4x20x3x3xf32>
+  return %1 : tensor<4x20x3x3xf32>
+}

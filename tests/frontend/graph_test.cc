@@ -1,0 +1,174 @@
+#include "sinter/frontend/graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sinter/tests/frontend/run_graph.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+
+TEST(GraphTest, RunsArithmeticWithBroadcasts) {
+  Graph graph("g");
+  graph.Function("f", [](Builder& b) {
+    Tensor x = b.Input("x", F32, {2, 3}), row = b.Input("row", F32, {3});
+    b.Output("y", 2.0 * x + row - 1.0);
+  });
+  Session session = MustStart(graph);
+  HostTensor x = *HostTensor::FromVector<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  HostTensor row = *HostTensor::FromVector<float>({3}, {10, 20, 30});
+  EXPECT_THAT(Floats(session, "f", {{"x", x}, {"row", row}}, "y"), ElementsAre(11, 23, 35, 17, 29, 41));
+}
+
+TEST(GraphTest, SoftplusIsStableEverywhere) {
+  Graph graph("g");
+  graph.Function("f", [](Builder& b) {
+    Tensor x = b.Input("x", F32, {5});
+    b.Output("y", Maximum(x, 0.0) + Log1p(Exp(-Abs(x))));
+  });
+  Session session = MustStart(graph);
+  HostTensor x = *HostTensor::FromVector<float>({5}, {-1000, -1, 0, 1, 1000});
+  EXPECT_THAT(Floats(session, "f", {{"x", x}}, "y"),
+              Pointwise(FloatNear(1e-6), {0.f, 0.31326169f, 0.69314718f, 1.31326169f, 1000.f}));
+}
+
+TEST(GraphTest, VariablesAreSharedByFunctions) {
+  Graph graph("counter");
+  Variable count = graph.Variable("count", F32, {2}, {.init = {.a = 3}});
+  graph.Function("add", [&](Builder& b) { b.Assign(count, b.Read(count) + b.Input("x", F32, {2})); });
+  graph.Function("get", [&](Builder& b) { b.Output("count", b.Read(count)); });
+  Session session = MustStart(graph);
+  HostTensor x = *HostTensor::FromVector<float>({2}, {1, 10});
+  ASSERT_TRUE(session.Run("add", {{"x", x}}).ok());
+  ASSERT_TRUE(session.Run("add", {{"x", x}}).ok());
+  EXPECT_THAT(Floats(session, "get", {}, "count"), ElementsAre(5, 23));
+}
+
+TEST(GraphTest, ReadAfterAssignSeesTheNewValue) {
+  Graph graph("g");
+  Variable v = graph.Variable("v", F32, {}, {.init = {.a = 1}});
+  graph.Function("f", [&](Builder& b) {
+    Tensor before = b.Read(v);
+    b.Assign(v, before + 1.0);
+    b.Output("before", before);
+    b.Output("after", b.Read(v) * 10.0);
+  });
+  Session session = MustStart(graph);
+  auto outputs = session.Run("f", {});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ(*outputs->Scalar("before"), 1);
+  EXPECT_EQ(*outputs->Scalar("after"), 20);
+}
+
+TEST(GraphTest, SwapsVariables) {
+  Graph graph("g");
+  Variable a = graph.Variable("a", F32, {3}, {.init = {.a = 1}}),
+           z = graph.Variable("z", F32, {3}, {.init = {.a = 2}});
+  graph.Function("swap", [&](Builder& b) {
+    Tensor old = b.Read(a);
+    b.Assign(a, b.Read(z));
+    b.Assign(z, old);
+  });
+  Session session = MustStart(graph);
+  ASSERT_TRUE(session.Run("swap", {}).ok());
+  EXPECT_THAT(VariableFloats(session, "a"), ElementsAre(2, 2, 2));
+  EXPECT_THAT(VariableFloats(session, "z"), ElementsAre(1, 1, 1));
+}
+
+TEST(GraphTest, GradientOfAnExpression) {
+  Graph graph("g");
+  graph.Function("f", [](Builder& b) {
+    Tensor x = b.Input("x", F32, {3});
+    b.Output("g", Gradients(Sum(Exp(x) * x), {x})[0]);
+  });
+  Session session = MustStart(graph);
+  HostTensor x = *HostTensor::FromVector<float>({3}, {-1, 0, 2});
+  std::vector<float> expected;
+  for (float v : {-1.f, 0.f, 2.f}) expected.push_back(std::exp(v) * (v + 1));
+  EXPECT_THAT(Floats(session, "f", {{"x", x}}, "g"), Pointwise(FloatNear(1e-5), expected));
+}
+
+TEST(GraphTest, RandomNumbersChangeWithTheStepAndRepeatWithTheSeed) {
+  auto build = [](int64_t seed) {
+    Graph graph("g", seed);
+    graph.Function("f", [](Builder& b) { b.Output("u", b.RandomUniform(F32, {1000})); });
+    return graph;
+  };
+  Session first = MustStart(build(1)), again = MustStart(build(1)), other = MustStart(build(2));
+  std::vector<float> u1 = Floats(first, "f", {}, "u"), u2 = Floats(first, "f", {}, "u");
+  EXPECT_NE(u1, u2);
+  EXPECT_EQ(Floats(again, "f", {}, "u"), u1);
+  EXPECT_NE(Floats(other, "f", {}, "u"), u1);
+  double mean = 0;
+  for (float u : u1) {
+    EXPECT_GE(u, 0);
+    EXPECT_LT(u, 1);
+    mean += u / 1000;
+  }
+  EXPECT_NEAR(mean, 0.5, 0.05);
+}
+
+TEST(GraphTest, SameGraphGivesTheSameBytes) {
+  auto compile = [] {
+    Graph graph("g");
+    nn::Module net = nn::Sequential{nn::Linear(8), nn::Relu(), nn::Linear(3)};
+    graph.Function("train", [&](Builder& b) {
+      Tensor loss = SoftmaxCrossEntropy(net(b.Input("x", F32, {4, 5})), b.Input("y", I32, {4}));
+      optim::Sgd{.learning_rate = 0.1}.Minimize(loss);
+      b.Output("loss", loss);
+    });
+    return *Compile(graph);
+  };
+  EXPECT_EQ(compile().bytes(), compile().bytes());
+}
+
+TEST(GraphTest, PrintsTheProgramAndCompilesItFromText) {
+  Graph graph("g");
+  graph.Function("f", [](Builder& b) { b.Output("y", Relu(b.Input("x", F32, {4}))); });
+  std::string text = graph.ToString();
+  EXPECT_THAT(text, HasSubstr("sinter.relu"));
+  absl::StatusOr<Plan> plan = CompileText(text, "g.mlir");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(std::string(CompileText("func.func @f() {", "broken.mlir").status().message()),
+              HasSubstr("broken.mlir:1"));
+}
+
+TEST(GraphTest, ReportsStagesFusionAndDumps) {
+  Graph graph("g");
+  graph.Function("f", [](Builder& b) {
+    Tensor x = b.Input("x", F32, {64, 32});
+    b.Output("y", Softmax(x * 2.0 + 1.0));
+  });
+  CompileReport report;
+  ASSERT_TRUE(Compile(graph, {.dump_stages = {"fuse"}, .report = true}, &report).ok());
+  EXPECT_THAT(report.dumps["fuse"], HasSubstr("sinter.fusion"));
+  EXPECT_EQ(report.stage_ms.size(), StageNames().size() + 1);
+  EXPECT_FALSE(report.fusion.empty());
+  EXPECT_THAT(report.ToString(), HasSubstr("graph_test.cc"));
+}
+
+TEST(GraphTest, FunctionsWithZeroSizedTensorsRun) {
+  Graph graph("g");
+  nn::Linear linear(3);
+  graph.Function("f", [&](Builder& b) {
+    Tensor x = b.Input("x", F32, {0, 4});
+    b.Output("y", linear(x));
+    b.Output("sum", Sum(linear(x)));
+  });
+  Session session = MustStart(graph);
+  HostTensor x = HostTensor::Zeros(F32, {0, 4});
+  auto outputs = session.Run("f", {{"x", x}});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ((*outputs)["y"].size(), 0);
+  EXPECT_EQ(*outputs->Scalar("sum"), 0);
+}
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,163 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "sinter/tests/frontend/run_graph.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<std::string> Names(const std::vector<Variable>& variables) {
+  std::vector<std::string> names;
+  for (const Variable& v : variables) names.push_back(v.name());
+  return names;
+}
+
+nn::Module LeNet() {
+  return nn::Sequential{nn::Conv2d(20, 3), nn::Relu(),    nn::AvgPool(2),  nn::Conv2d(50, 5), nn::Relu(),
+                        nn::AvgPool(2),    nn::Flatten(), nn::Linear(128), nn::Relu(),        nn::Linear(10)};
+}
+
+TEST(NnTest, LeNetHasTheExpectedShapesAndParameters) {
+  Graph graph("lenet");
+  nn::Module net = LeNet();
+  graph.Function("f", [&](Builder& b) {
+    Tensor y = net(b.Input("x", F32, {2, 1, 28, 28}));
+    EXPECT_EQ(y.ToString(), "f32[2,10]");
+    b.Output("y", y);
+  });
+  ASSERT_TRUE(graph.status().ok()) << graph.status();
+  int64_t count = 0;
+  for (const Variable& v : net.parameters()) {
+    count += std::accumulate(v.shape().begin(), v.shape().end(), int64_t{1}, std::multiplies<>());
+  }
+  EXPECT_EQ(count, 129068);
+  EXPECT_THAT(Names(net.parameters()), ElementsAre("0.weight", "0.bias", "3.weight", "3.bias", "7.weight",
+                                                   "7.bias", "9.weight", "9.bias"));
+}
+
+TEST(NnTest, FunctionsShareParametersAndNamesGetAPrefix) {
+  Graph graph("g");
+  nn::Module net = nn::Sequential{nn::Linear(4), nn::Linear(2)};
+  net.Named("head");
+  graph.Function("a", [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 3}))); });
+  graph.Function("z", [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {1, 3}))); });
+  ASSERT_TRUE(graph.status().ok()) << graph.status();
+  EXPECT_THAT(Names(graph.variables()),
+              ElementsAre("head.0.weight", "head.0.bias", "head.1.weight", "head.1.bias"));
+}
+
+TEST(NnTest, LinearKeepsLeadingDimensions) {
+  Graph graph("g");
+  nn::Linear linear(2, {.weight = nn::Ones(), .bias_init = nn::Constant(0.5)});
+  graph.Function("f", [&](Builder& b) { b.Output("y", linear(b.Input("x", F32, {2, 2, 3}))); });
+  Session session = MustStart(graph);
+  HostTensor x = *HostTensor::FromVector<float>({2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  EXPECT_THAT(Floats(session, "f", {{"x", x}}, "y"),
+              ElementsAre(6.5, 6.5, 15.5, 15.5, 24.5, 24.5, 33.5, 33.5));
+}
+
+TEST(NnTest, DropoutActsInTrainingOnly) {
+  Graph graph("g");
+  nn::Dropout dropout(0.25);
+  auto body = [&](Builder& b) { b.Output("y", dropout(b.Input("x", F32, {10000}))); };
+  graph.Function("train", body);
+  graph.Function("eval", Mode::kEval, body);
+  Session session = MustStart(graph);
+  HostTensor x = *HostTensor::FromVector<float>({10000}, std::vector<float>(10000, 3.0f));
+  int zeros = 0;
+  for (float v : Floats(session, "train", {{"x", x}}, "y")) {
+    zeros += v == 0;
+    if (v != 0) {
+      EXPECT_FLOAT_EQ(v, 4.0f);
+    }
+  }
+  EXPECT_NEAR(zeros, 2500, 200);
+  EXPECT_THAT(Floats(session, "eval", {{"x", x}}, "y"), ::testing::Each(3.0f));
+}
+
+TEST(NnTest, BatchNormNormalisesAndKeepsRunningStatistics) {
+  Graph graph("g");
+  nn::BatchNorm norm({.epsilon = 0, .momentum = 0.5});
+  auto body = [&](Builder& b) { b.Output("y", norm(b.Input("x", F32, {4, 2}))); };
+  graph.Function("train", body);
+  graph.Function("eval", Mode::kEval, body);
+  Session session = MustStart(graph);
+  HostTensor x = *HostTensor::FromVector<float>({4, 2}, {1, 10, 2, 20, 3, 30, 4, 40});
+  std::vector<float> y = Floats(session, "train", {{"x", x}}, "y");
+  double deviation = std::sqrt(1.25);  // Biased, of 1 2 3 4.
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_NEAR(y[2 * i], (i + 1 - 2.5) / deviation, 1e-5);
+    EXPECT_NEAR(y[2 * i + 1], (i + 1 - 2.5) / deviation, 1e-5);
+  }
+  // running = 0.5 * (0 and 1) + 0.5 * (mean and unbiased variance of the batch)
+  std::vector<float> mean = VariableFloats(session, "running_mean");
+  std::vector<float> variance = VariableFloats(session, "running_variance");
+  EXPECT_NEAR(mean[0], 1.25, 1e-6);
+  EXPECT_NEAR(mean[1], 12.5, 1e-5);
+  EXPECT_NEAR(variance[0], 0.5 + 0.5 * 5.0 / 3, 1e-5);
+  y = Floats(session, "eval", {{"x", x}}, "y");
+  EXPECT_NEAR(y[0], (1 - 1.25) / std::sqrt(0.5 + 0.5 * 5.0 / 3), 1e-5);
+  EXPECT_EQ(VariableFloats(session, "running_mean"), mean);
+}
+
+TEST(NnTest, EmbeddingLooksUpRows) {
+  Graph graph("g");
+  nn::Embedding embedding(3, 2);
+  graph.Function("f", [&](Builder& b) { b.Output("y", embedding(b.Input("ids", I32, {2, 2}))); });
+  Session session = MustStart(graph);
+  HostTensor table = *HostTensor::FromVector<float>({3, 2}, {0, 1, 10, 11, 20, 21});
+  ASSERT_TRUE(session.WriteVariable("weight", table).ok());
+  HostTensor ids = *HostTensor::FromVector<int32_t>({2, 2}, {2, 0, 1, 2});
+  EXPECT_THAT(Floats(session, "f", {{"ids", ids}}, "y"), ElementsAre(20, 21, 0, 1, 10, 11, 20, 21));
+}
+
+TEST(NnTest, InitializersHaveTheRightSpread) {
+  Graph graph("g");
+  struct {
+    std::string name;
+    nn::Initializer initializer;
+    double deviation;
+  } cases[] = {{"glorot", nn::GlorotUniform(), std::sqrt(2.0 / (300 + 200))},
+               {"he", nn::HeNormal(), std::sqrt(2.0 / 300)},
+               {"lecun", nn::LeCunUniform(), std::sqrt(1.0 / 300)},
+               {"normal", nn::Normal(0.3), 0.3},
+               {"orthogonal", nn::Orthogonal(), std::sqrt(1.0 / 300)}};
+  for (auto& c : cases) {
+    nn::Module linear = nn::Linear(200, {.bias = false, .weight = c.initializer});
+    linear.Named(c.name);
+    graph.Function(c.name, [&](Builder& b) { b.Output("y", linear(b.Input("x", F32, {1, 300}))); });
+  }
+  Session session = MustStart(graph);
+  for (auto& c : cases) {
+    std::vector<float> w = VariableFloats(session, c.name + ".weight");
+    ASSERT_EQ(w.size(), 300u * 200u);
+    double sum = 0, squares = 0;
+    for (float v : w) {
+      sum += v;
+      squares += static_cast<double>(v) * v;
+    }
+    EXPECT_NEAR(sum / w.size(), 0, 0.01 * c.deviation) << c.name;
+    EXPECT_NEAR(std::sqrt(squares / w.size()), c.deviation, 0.02 * c.deviation) << c.name;
+  }
+}
+
+TEST(NnTest, AFreshClassifierStartsAtTheLogOfItsClasses) {
+  Graph graph("g");
+  nn::Module net = LeNet();
+  graph.Function("f", [&](Builder& b) {
+    b.Output("loss", SoftmaxCrossEntropy(net(b.Input("x", F32, {16, 1, 28, 28})), b.Input("y", I32, {16})));
+  });
+  Session session = MustStart(graph);
+  HostTensor x = HostTensor::Zeros(F32, {16, 1, 28, 28}), y = HostTensor::Zeros(I32, {16});
+  auto outputs = session.Run("f", {{"x", x}, {"y", y}});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_NEAR(*outputs->Scalar("loss"), std::log(10.0), 1e-5);
+}
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,48 @@
+// Compiles a graph and runs one of its functions: what most frontend tests want.
+//
+//   Session session = MustStart(graph);
+//   std::vector<float> y = Floats(session, "f", {{"x", x}}, "y");
+#ifndef SINTER_TESTS_FRONTEND_RUN_GRAPH_H_
+#define SINTER_TESTS_FRONTEND_RUN_GRAPH_H_
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "sinter/frontend/sinter.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter {
+
+inline Session MustStart(const Graph& graph, const CompileOptions& options = {}) {
+  absl::StatusOr<Plan> plan = Compile(graph, options);
+  SINTER_CHECK(plan.ok()) << plan.status();
+  absl::StatusOr<Session> session = Session::Create(*std::move(plan));
+  SINTER_CHECK(session.ok()) << session.status();
+  return *std::move(session);
+}
+
+inline std::vector<float> ToFloats(const HostTensor& tensor) {
+  auto values = tensor.Span<float>();
+  SINTER_CHECK(values.ok()) << values.status();
+  return std::vector<float>(values->begin(), values->end());
+}
+
+inline std::vector<float> Floats(Session& session, std::string_view function,
+                                 std::initializer_list<Argument> arguments, std::string_view output) {
+  auto outputs = session.Run(function, arguments);
+  SINTER_CHECK(outputs.ok()) << outputs.status();
+  return ToFloats((*outputs)[output]);
+}
+
+inline std::vector<float> VariableFloats(Session& session, std::string_view name) {
+  auto tensor = session.ReadVariable(name);
+  SINTER_CHECK(tensor.ok()) << tensor.status();
+  return ToFloats(*tensor);
+}
+
+}  // namespace sinter
+
+#endif  // SINTER_TESTS_FRONTEND_RUN_GRAPH_H_
