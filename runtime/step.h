@@ -19,9 +19,10 @@ class ThreadPool;
 
 // What a step needs while it runs. The arrays hold one pointer an entry of Step.inputs and Step.outputs of the plan.
 struct StepArgs {
-  void* const* buffers;  // Inputs, then outputs.
-  void* workspace;       // Step.workspace_bytes, 64-byte aligned; null when there are none.
-  void* scratch;         // Thread scratch of the whole executable; see StepContext::scratch_stride.
+  void* const* buffers;     // Inputs, then outputs.
+  void* workspace;          // Step.workspace_bytes, 64-byte aligned; null when there are none.
+  void* scratch;            // Thread scratch of the whole executable; see StepContext::scratch_stride.
+  void* library_workspace;  // At least LibraryWorkspaceBytes(), 64-byte aligned; shared by all steps.
 };
 
 // What a step may use while it is made.
@@ -34,6 +35,8 @@ struct StepContext {
 class Step {
  public:
   virtual ~Step() = default;
+  // Memory that the step needs besides the plan's: known once the step is made.
+  virtual size_t LibraryWorkspaceBytes() const { return 0; }
   virtual absl::Status Run(const StepArgs& args) = 0;
 };
 

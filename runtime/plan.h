@@ -1,0 +1,108 @@
+// A plan: a compiled program, verified. Compile makes one, a Session (runtime/session.h) runs it.
+//
+//   SINTER_ASSIGN_OR_RETURN(Plan plan, Plan::Load("lenet.plan"));    // Mapped, not read.
+//   for (const FunctionInfo& f : plan.Functions()) std::cout << f.name << "\n";
+//   SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan)));
+//
+// The bytes (runtime/plan.fbs) are verified as untrusted before anything is read from them: every index, offset, size
+// and shape. A truncated or altered file is an error that says what is wrong, never a crash. But a plan holds native
+// code, which a session loads into the process: the content hash guards against damage, not against malice. Load plans
+// from sources that you would run a program from.
+//
+// A plan made for another CPU loads, so that it can be looked at and shipped; CheckTarget and Session::Create refuse it.
+#ifndef SINTER_RUNTIME_PLAN_H_
+#define SINTER_RUNTIME_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sinter/runtime/dtype.h"
+
+namespace sinter {
+
+namespace fb {
+struct Plan;  // Generated from plan.fbs as "runtime/plan_generated.h".
+}  // namespace fb
+
+struct TensorInfo {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+
+  // "f32[2,3]".
+  std::string TypeString() const;
+};
+
+struct VariableInfo : TensorInfo {
+  int64_t bytes = 0;
+  bool trainable = false;
+  std::string location;  // "lenet.cc:12: Linear(128)", of what was recorded; may be empty.
+};
+
+struct FunctionInfo {
+  std::string name;
+  std::vector<TensorInfo> inputs;
+  std::vector<TensorInfo> outputs;
+  int64_t arena_bytes = 0;
+  int64_t steps = 0;
+};
+
+// Movable; Share gives another handle of the same bytes, which live as long as the last handle.
+class Plan {
+ public:
+  static constexpr uint32_t kVersion = 1;
+
+  // InvalidArgument: not a plan, or a version that this build cannot read. DataLoss: truncated or altered.
+  static absl::StatusOr<Plan> FromBytes(std::string_view bytes);
+  // The same for a file, and the errors of runtime/file.h.
+  static absl::StatusOr<Plan> Load(const std::string& path);
+  // Writes the file whole or not at all.
+  absl::Status Save(const std::string& path) const;
+
+  Plan(Plan&&) noexcept = default;
+  Plan& operator=(Plan&&) noexcept = default;
+  Plan Share() const { return Plan(data_); }
+
+  // Starts at a multiple of 64.
+  std::span<const std::byte> bytes() const;
+  // SHA-256 of the contents, as 64 hexadecimal digits.
+  std::string hash() const;
+  std::string_view name() const;
+  std::string_view producer() const;  // "sinter 0.1.0"
+  std::string_view target_cpu() const;
+
+  std::vector<FunctionInfo> Functions() const;
+  // NotFound lists the functions that there are.
+  absl::StatusOr<FunctionInfo> Function(std::string_view name) const;
+  std::vector<VariableInfo> Variables() const;
+
+  // FailedPrecondition when the running CPU lacks what the plan's code was compiled for.
+  absl::Status CheckTarget() const;
+
+  // The verified tables, for the runtime and for tools that print them. Every index in them is in range, every pointer
+  // that plan_verifier.h lists is set.
+  const fb::Plan& table() const { return *table_; }
+
+ private:
+  struct Data;
+  explicit Plan(std::shared_ptr<const Data> data);
+  static absl::StatusOr<Plan> Verified(std::shared_ptr<const Data> data);
+
+  std::shared_ptr<const Data> data_;
+  const fb::Plan* table_;
+};
+
+// For whoever writes plans. Completes a finished FlatBuffer whose content_hash field holds 32 bytes: writes the SHA-256
+// of the whole, taken with these bytes zero. InvalidArgument when there is no such field.
+absl::Status SealPlan(std::string& bytes);
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_PLAN_H_

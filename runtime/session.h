@@ -1,0 +1,196 @@
+// Runs the functions of a plan. All that can be decided or allocated is, at Create; Run only checks and launches.
+//
+//   SINTER_ASSIGN_OR_RETURN(Plan plan, Plan::Load("lenet.plan"));
+//   SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan)));
+//   SINTER_ASSIGN_OR_RETURN(Outputs out, session.Run("train", {{"x", x}, {"y", y}, {"lr", 0.1f}}));
+//   SINTER_ASSIGN_OR_RETURN(double loss, out.Scalar("loss"));
+//
+// A loop that allocates nothing at all:
+//   SINTER_ASSIGN_OR_RETURN(BoundFunction train, session.Bind("train"));
+//   SINTER_RETURN_IF_ERROR(train.SetInput("x", x));                  // Borrows x until it is set again.
+//   for (...) SINTER_RETURN_IF_ERROR(train.Run());
+//
+// Inputs are read in place when they start at a multiple of 64 bytes, as those of every owning HostTensor do; others
+// are copied first. Outputs are views of the session's memory: valid until the next run of any function and as long as
+// the session; Clone() keeps one. Variables live in the session, from their initial values on.
+//
+// Use a session, and everything that it handed out, from one thread at a time. A failed call changes nothing.
+//
+// Allocations in Run: none of ours after a function's first run. oneDNN's own execute calls allocate and free some 6
+// small blocks (about 250 bytes) each, inside the library, with no way around it in its interface.
+#ifndef SINTER_RUNTIME_SESSION_H_
+#define SINTER_RUNTIME_SESSION_H_
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sinter/runtime/caching_allocator.h"
+#include "sinter/runtime/memory_limit.h"
+#include "sinter/runtime/plan.h"
+#include "sinter/runtime/profile.h"
+#include "sinter/runtime/tensor.h"
+
+namespace sinter {
+
+namespace internal_session {
+class FunctionState;
+class State;
+}  // namespace internal_session
+
+struct SessionOptions {
+  // 0: what SINTER_NUM_THREADS says, else one for each core.
+  int threads = 0;
+  // Of the session's own allocator. InvalidArgument together with `allocator`, which has a limit of its own.
+  std::optional<MemoryLimit> memory_limit = std::nullopt;
+  // Serves all of the session's memory; must live until it is destroyed. Null: the session makes one.
+  CachingAllocator* allocator = nullptr;
+  // For tests: fills the arena with 0xff bytes (NaN, -1) before every run, so that reads of unwritten memory show.
+  bool poison = false;
+};
+
+// The value of an input by name: a tensor, or a number for an input of rank 0, converted to the input's element type.
+// Refers to the name and the tensor: both must live until the call returns.
+class Argument {
+ public:
+  Argument(std::string_view name, const HostTensor& tensor) : name_(name), tensor_(&tensor) {}
+  template <std::floating_point T>
+  Argument(std::string_view name, T value) : name_(name), real_(value) {}
+  template <std::integral T>
+  Argument(std::string_view name, T value)
+      : name_(name),
+        real_(static_cast<double>(value)),
+        integer_(static_cast<int64_t>(value)),
+        is_integer_(true) {}
+
+  std::string_view name() const { return name_; }
+  const HostTensor* tensor() const { return tensor_; }  // Null for a number.
+  double real() const { return real_; }
+  int64_t integer() const { return integer_; }
+  bool is_integer() const { return is_integer_; }
+
+ private:
+  std::string_view name_;
+  const HostTensor* tensor_ = nullptr;
+  double real_ = 0;
+  int64_t integer_ = 0;
+  bool is_integer_ = false;
+};
+
+// What a run returned: read-only views. Cheap to copy.
+class Outputs {
+ public:
+  // In the order in which the function declares them.
+  size_t size() const;
+  std::string_view name(size_t i) const;
+  const HostTensor& tensor(size_t i) const;
+
+  // NotFound lists the outputs that there are.
+  absl::StatusOr<const HostTensor*> Get(std::string_view name) const;
+  // For a name known to be right: a wrong one ends the program with the message of Get.
+  const HostTensor& operator[](std::string_view name) const;
+  // The one element of an output, of whatever type. NotFound; InvalidArgument when there is not exactly one element.
+  absl::StatusOr<double> Scalar(std::string_view name) const;
+
+ private:
+  friend class BoundFunction;
+  explicit Outputs(const internal_session::FunctionState* function) : function_(function) {}
+
+  const internal_session::FunctionState* function_;
+};
+
+// A function with its inputs remembered from run to run. Cheap to make; must not outlive the session.
+class BoundFunction {
+ public:
+  BoundFunction(BoundFunction&&) noexcept;
+  BoundFunction& operator=(BoundFunction&&) noexcept;
+  ~BoundFunction();
+
+  // Borrows the tensor's data, read at each run: it must stay where it is until the input is set again or for the last
+  // time used. NotFound: no such input; InvalidArgument: not its type or shape. A failed call keeps what was set.
+  absl::Status SetInput(std::string_view name, const HostTensor& tensor);
+  // For inputs of rank 0. InvalidArgument: the element type cannot hold the number.
+  absl::Status SetScalar(std::string_view name, double value);
+  absl::Status Set(const Argument& argument);
+
+  // InvalidArgument names every input not set. `profile`: see runtime/profile.h.
+  absl::Status Run(Profile* profile = nullptr);
+  // Of the last run.
+  Outputs outputs() const;
+
+  std::span<const TensorInfo> inputs() const;
+  std::span<const TensorInfo> output_infos() const;
+
+ private:
+  friend class Session;
+  struct Input;
+  explicit BoundFunction(internal_session::FunctionState* function);
+
+  internal_session::FunctionState* function_;
+  std::vector<Input> inputs_;
+};
+
+// Bytes of a session, all from its allocator. `used` is what the pool counts for this session (rounded up to 512 each):
+// equal to the sum of the others rounded likewise.
+struct SessionMemory {
+  int64_t variables = 0;
+  int64_t arena = 0;           // The largest of all functions: they share it.
+  int64_t input_staging = 0;   // For inputs that are not aligned, and for numbers.
+  int64_t thread_scratch = 0;  // Of generated kernels.
+  int64_t library_workspace = 0;
+  int64_t output_copies = 0;  // For outputs that are inputs handed through.
+  int64_t constants = 0;      // In the plan's own bytes, not in the pool.
+  int64_t predicted = 0;      // Sum of all but the constants, each allocation rounded up to 512.
+  int64_t used = 0;           // Measured: what the pool's used bytes grew by in Create.
+};
+
+class Session {
+ public:
+  // Loads the plan's code, allocates everything and gives variables their initial values. FailedPrecondition: a plan
+  // for another CPU. ResourceExhausted: not enough memory; the message says for what.
+  static absl::StatusOr<Session> Create(Plan plan, const SessionOptions& options = {});
+
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  // Runs a function. NotFound: no such function. InvalidArgument lists everything wrong with the arguments: missing,
+  // unknown and repeated names, wrong types and shapes, with what was expected. Variables are then untouched.
+  absl::StatusOr<Outputs> Run(std::string_view function, std::span<const Argument> arguments,
+                              Profile* profile = nullptr);
+  absl::StatusOr<Outputs> Run(std::string_view function, std::initializer_list<Argument> arguments,
+                              Profile* profile = nullptr);
+
+  // A function to run many times. The session may be moved meanwhile.
+  absl::StatusOr<BoundFunction> Bind(std::string_view function);
+
+  std::span<const VariableInfo> variables() const;
+  // A copy. NotFound lists the nearest names.
+  absl::StatusOr<HostTensor> ReadVariable(std::string_view name) const;
+  // InvalidArgument: not the variable's type and shape.
+  absl::Status WriteVariable(std::string_view name, const HostTensor& tensor);
+  // All variables to their initial values again.
+  absl::Status ResetVariables();
+
+  const Plan& plan() const;
+  int threads() const;
+  SessionMemory memory() const;
+  CachingAllocator& allocator() const;
+
+ private:
+  explicit Session(std::unique_ptr<internal_session::State> state);
+
+  std::unique_ptr<internal_session::State> state_;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_SESSION_H_
