@@ -1,0 +1,61 @@
+#include "sinter/codegen/buffer_place.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace sinter::codegen {
+
+namespace {
+
+bool SameMemory(const BufferPlace& a, const BufferPlace& b) {
+  if (a.space != b.space) return false;
+  switch (a.space) {
+    case BufferPlace::Space::kArena:
+      return true;
+    case BufferPlace::Space::kVariable:
+    case BufferPlace::Space::kInput:
+      return a.name == b.name;
+    case BufferPlace::Space::kConstant:
+    case BufferPlace::Space::kUnplaced:
+      return a.root == b.root;
+  }
+  return false;
+}
+
+}  // namespace
+
+BufferPlace PlaceOf(mlir::Value buffer) {
+  using Space = BufferPlace::Space;
+  BufferPlace place;
+  place.bytes = llvm::cast<plan_ir::BufferType>(buffer.getType()).getBytes();
+  while (auto view = buffer.getDefiningOp<plan_ir::ViewOp>()) {
+    place.offset += view.getOffset();
+    buffer = view.getSource();
+  }
+  place.root = buffer.getDefiningOp();
+  llvm::TypeSwitch<mlir::Operation*>(place.root)
+      .Case<plan_ir::AllocOp>([&](plan_ir::AllocOp op) {
+        if (!op.getOffset()) return;
+        place.space = Space::kArena;
+        place.offset += *op.getOffset();
+      })
+      .Case<plan_ir::VariableOp>([&](plan_ir::VariableOp op) {
+        place.space = Space::kVariable;
+        place.name = op.getVariableAttr();
+      })
+      .Case<plan_ir::InputOp>([&](plan_ir::InputOp op) {
+        place.space = Space::kInput;
+        place.name = op.getNameAttr();
+      })
+      .Case<plan_ir::ConstantOp>([&](plan_ir::ConstantOp) { place.space = Space::kConstant; });
+  return place;
+}
+
+bool StartTogether(const BufferPlace& a, const BufferPlace& b) {
+  return SameMemory(a, b) && a.offset == b.offset;
+}
+
+bool Overlaps(const BufferPlace& a, const BufferPlace& b) {
+  return SameMemory(a, b) && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,262 @@
+#include "sinter/codegen/cpu/fused_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "sinter/codegen/buffer_place.h"
+#include "sinter/codegen/cpu/loop_nest.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter::codegen {
+
+namespace LLVM = mlir::LLVM;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using mlir::Value;
+
+// A call of a loop function: with which buffers, for how many units.
+struct KernelModule::JobCall {
+  std::string body;
+  SmallVector<Slot> slots;
+  int64_t units = 0;
+  int64_t unit_length = 1;  // What the function counts in a unit: elements in flat loops, else units.
+  int64_t length = 0;       // In all.
+  double cost = 0;
+  int64_t scratch_bytes = 0;
+};
+
+namespace {
+
+constexpr double kWorthAThread = 65536;  // Simple operations: some microseconds.
+
+// The place whose pointer stands for the slot: the first of several inputs that are one buffer, and the output that
+// overwrites an input. Loops may then take pointers for distinct memory.
+Slot Resolve(plan_ir::CallOp call, Slot slot) {
+  if (slot.kind != Slot::Kind::kIn) return slot;
+  BufferPlace place = PlaceOf(call.getIns()[slot.index]);
+  if (place.bytes == 0) return slot;
+  for (auto [j, out] : llvm::enumerate(call.getOuts())) {
+    if (StartTogether(place, PlaceOf(out))) return {Slot::Kind::kOut, static_cast<int>(j), 0, slot.type};
+  }
+  for (int i = 0; i < slot.index; ++i) {
+    if (StartTogether(place, PlaceOf(call.getIns()[i]))) return {Slot::Kind::kIn, i, 0, slot.type};
+  }
+  return slot;
+}
+
+bool SamePlace(const Slot& a, const Slot& b) {
+  return a.kind == b.kind && a.index == b.index && a.offset == b.offset;
+}
+
+int Find(ArrayRef<Slot> slots, const Slot& slot) {
+  auto found = llvm::find_if(slots, [&](const Slot& s) { return SamePlace(s, slot); });
+  return found == slots.end() ? -1 : found - slots.begin();
+}
+
+void AddOnce(SmallVector<Slot>& slots, const Slot& slot) {
+  if (Find(slots, slot) < 0) slots.push_back(slot);
+}
+
+// Everything that the job reads and, apart, writes.
+void CollectSlots(const Job& job, SmallVector<Slot>& read, SmallVector<Slot>& written) {
+  for (auto& [tensor, slot] : job.reads) AddOnce(read, slot);
+  for (const JobReduction& r : job.reductions) {
+    for (const Slot& slot : r.partials) AddOnce(job.kind == Job::Kind::kCombine ? read : written, slot);
+  }
+  for (const JobOutput& o : job.full_outputs) AddOnce(written, o.slot);
+  for (const JobOutput& o : job.reduced_outputs) AddOnce(written, o.slot);
+}
+
+std::string Identifier(llvm::StringRef name) {
+  std::string result;
+  for (char c : name) result += llvm::isAlnum(c) ? c : '_';
+  return result.empty() || llvm::isDigit(result[0]) ? "k" + result : result;
+}
+
+int64_t Elements(ArrayRef<int64_t> shape) {
+  int64_t count = 1;
+  for (int64_t size : shape) count *= size;
+  return count;
+}
+
+// Folding leaves constants behind that nobody uses, of lengths above all: without them equal loops have equal text.
+void EraseDead(mlir::Block& block) {
+  for (mlir::Operation& op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    for (mlir::Region& region : op.getRegions()) {
+      for (mlir::Block& inner : region) EraseDead(inner);
+    }
+    if (mlir::isOpTriviallyDead(&op)) op.erase();
+  }
+}
+
+// Scalar operations of the whole job; partial results and their combination count once.
+double Flops(const Job& job) {
+  if (job.kind == Job::Kind::kCombine) return Elements(job.parallel_shape()) * job.chunks;
+  double cost = 0, reduced_cost = 0;
+  for (const JobReduction& r : job.reductions) cost += 1 + r.trace.cost;
+  for (const JobOutput& o : job.full_outputs) cost += o.trace.cost;
+  for (const JobOutput& o : job.reduced_outputs) reduced_cost += o.trace.cost;
+  return cost * Elements(job.domain) + reduced_cost * Elements(job.parallel_shape());
+}
+
+}  // namespace
+
+KernelModule::KernelModule(mlir::MLIRContext* context) {
+  context->loadDialect<LLVM::LLVMDialect, mlir::scf::SCFDialect, mlir::cf::ControlFlowDialect,
+                       mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::func::FuncDialect>();
+  module_ = mlir::ModuleOp::create(mlir::UnknownLoc::get(context));
+}
+
+absl::StatusOr<std::vector<KernelLaunch>> KernelModule::AddCall(plan_ir::CallOp call) {
+  SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call));
+  std::vector<KernelLaunch> launches;
+  for (std::vector<Job>& jobs : cut.stages) launches.push_back(AddStage(call, jobs));
+  return launches;
+}
+
+KernelLaunch KernelModule::AddStage(plan_ir::CallOp call, std::vector<Job>& jobs) {
+  KernelLaunch launch;
+  SmallVector<Slot> read, written, buffers;
+  SmallVector<JobCall> calls;
+  double cost = 0;
+  for (Job& job : jobs) {
+    CollectSlots(job, read, written);
+    launch.flops += Flops(job);
+    calls.push_back(AddJob(call, job));
+    launch.units += calls.back().units;
+    launch.scratch_bytes = std::max(launch.scratch_bytes, calls.back().scratch_bytes);
+    cost += calls.back().cost;
+  }
+  launch.inputs.assign(read.begin(), read.end());
+  launch.outputs.assign(written.begin(), written.end());
+  for (const Slot& slot : launch.inputs) launch.bytes += plan_ir::TensorBytes(slot.type);
+  for (const Slot& slot : launch.outputs) launch.bytes += plan_ir::TensorBytes(slot.type);
+  if (cost > 0) {
+    double grain = std::ceil(kWorthAThread * launch.units / cost);
+    launch.grain = std::clamp<int64_t>(grain, 1, std::max<int64_t>(1, launch.units));
+  }
+  buffers.append(read);
+  buffers.append(written);
+  mlir::func::FuncOp kernel = EmitKernel(call, calls, buffers);
+  launch.symbol = Share(kernel, kernels_, absl::StrCat(Identifier(call.getName()), "_", kernels_.size()));
+  return launch;
+}
+
+std::string KernelModule::Share(mlir::func::FuncOp function, llvm::StringMap<std::string>& known,
+                                const std::string& name) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  function->print(stream, mlir::OpPrintingFlags().useLocalScope());
+  auto [found, is_new] = known.try_emplace(text, name);
+  if (is_new) {
+    function.setName(name);
+  } else {
+    function.erase();
+  }
+  return found->second;
+}
+
+KernelModule::JobCall KernelModule::AddJob(plan_ir::CallOp call, Job& job) {
+  JobCall result;
+  mlir::func::FuncOp function = EmitJob(call, job, result);
+  result.body = Share(function, bodies_, absl::StrCat(kBodyPrefix, bodies_.size()));
+  return result;
+}
+
+mlir::func::FuncOp KernelModule::EmitJob(plan_ir::CallOp call, Job& job, JobCall& result) {
+  Schedule schedule = MakeSchedule(job);
+  SmallVector<Slot> read, written;
+  CollectSlots(job, read, written);
+  for (const Slot& slot : read) AddOnce(result.slots, Resolve(call, slot));
+  for (const Slot& slot : written) AddOnce(result.slots, slot);
+  bool is_flat = schedule.mode == Schedule::Mode::kFlat;
+  result.units = schedule.units;
+  result.unit_length = is_flat ? schedule.tile : 1;
+  result.length = is_flat ? schedule.parallel[0].size : schedule.units;
+  result.cost = schedule.unit_cost * schedule.units;
+  result.scratch_bytes = schedule.scratch_bytes;
+
+  mlir::MLIRContext* context = module_->getContext();
+  mlir::OpBuilder b = mlir::OpBuilder::atBlockEnd(module_->getBody());
+  auto pointer = LLVM::LLVMPointerType::get(context);
+  SmallVector<mlir::Type> types(result.slots.size() + 1, pointer);
+  types.append(2, b.getIndexType());
+  auto function = b.create<mlir::func::FuncOp>(call.getLoc(), "body", b.getFunctionType(types, {}));
+  function.setPrivate();
+  for (size_t i = 0; i <= result.slots.size(); ++i) function.setArgAttr(i, "llvm.noalias", b.getUnitAttr());
+  mlir::Block* entry = function.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  ir::ScalarBuilder s(b, call.getLoc());
+  auto pointer_of = [&](const Slot& slot) -> Value {
+    int index = Find(result.slots, Resolve(call, slot));
+    SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
+    return entry->getArgument(index);
+  };
+  size_t n = result.slots.size();
+  NestEmitter nest(s, job, schedule, pointer_of, entry->getArgument(n));
+  nest.Emit(entry->getArgument(n + 1), entry->getArgument(n + 2));
+  b.setInsertionPointToEnd(entry);
+  b.create<mlir::func::ReturnOp>(call.getLoc());
+  EraseDead(*entry);
+  return function;
+}
+
+mlir::func::FuncOp KernelModule::EmitKernel(plan_ir::CallOp call, ArrayRef<JobCall> jobs,
+                                            ArrayRef<Slot> buffers) {
+  mlir::MLIRContext* context = module_->getContext();
+  mlir::Location loc = call.getLoc();
+  mlir::OpBuilder b = mlir::OpBuilder::atBlockEnd(module_->getBody());
+  auto pointer = LLVM::LLVMPointerType::get(context);
+  SmallVector<mlir::Type> types = {pointer, b.getI64Type(), b.getI64Type(), pointer};
+  auto function = b.create<mlir::func::FuncOp>(loc, "kernel", b.getFunctionType(types, {}));
+  mlir::Block* entry = function.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  ir::ScalarBuilder s(b, loc);
+  KernelEmitter e(s);
+  SmallVector<Value> pointers;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    Value address = e.Address(entry->getArgument(0), pointer, e.index(i));
+    pointers.push_back(b.create<LLVM::LoadOp>(loc, pointer, address));
+  }
+  Value begin = b.create<mlir::arith::IndexCastOp>(loc, b.getIndexType(), entry->getArgument(1));
+  Value end = b.create<mlir::arith::IndexCastOp>(loc, b.getIndexType(), entry->getArgument(2));
+  int64_t first = 0;
+  for (const JobCall& job : jobs) {
+    // The part of [begin, end) that is this job's, as its function counts.
+    auto local = [&](Value unit) {
+      Value offset = e.sub(unit, e.index(first));
+      if (jobs.size() > 1) offset = e.max(offset, e.index(0));
+      offset = e.mul(offset, e.index(job.unit_length));
+      return jobs.size() > 1 || job.unit_length > 1 ? e.min(offset, e.index(job.length)) : offset;
+    };
+    SmallVector<Value> arguments;
+    for (const Slot& slot : job.slots) {
+      int index = Find(buffers, slot);
+      // Read here, overwritten by an output of a later stage: the same memory under the input's name.
+      if (index < 0) {
+        auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(Resolve(call, b), slot); });
+        if (found != buffers.end()) index = found - buffers.begin();
+      }
+      SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
+      arguments.push_back(pointers[index]);
+    }
+    arguments.push_back(entry->getArgument(3));
+    arguments.push_back(local(begin));
+    arguments.push_back(local(end));
+    b.create<mlir::func::CallOp>(loc, job.body, mlir::TypeRange(), arguments);
+    first += job.units;
+  }
+  b.create<mlir::func::ReturnOp>(loc);
+  return function;
+}
+
+absl::StatusOr<int64_t> FusedWorkspaceBytes(plan_ir::CallOp call) {
+  SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call));
+  return cut.workspace_bytes;
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,67 @@
+// Fused plan.calls as functions of one MLIR module (func, scf, arith, math, llvm), ready for lower_kernels_to_llvm.h.
+//
+//   KernelModule kernels(context);
+//   SINTER_ASSIGN_OR_RETURN(std::vector<KernelLaunch> launches, kernels.AddCall(call));   // run one after the other
+//   kernels.module();
+//
+// A kernel is void(void* const* buffers, int64_t begin, int64_t end, void* scratch); it computes the units [begin, end)
+// of [0, units). `buffers` are the launch's inputs, then its outputs. Equal kernels share one symbol, and jobs that differ
+// only in their pointers and their length share one loop: code does not grow with the number of parameters or layers.
+#ifndef SINTER_CODEGEN_CPU_FUSED_KERNEL_H_
+#define SINTER_CODEGEN_CPU_FUSED_KERNEL_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "llvm/ADT/StringMap.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "sinter/codegen/cpu/fused_stages.h"
+
+namespace sinter::codegen {
+
+struct KernelLaunch {
+  std::string symbol;
+  int64_t units = 0;
+  int64_t grain = 1;          // The least units worth a thread.
+  int64_t scratch_bytes = 0;  // A thread.
+  std::vector<Slot> inputs, outputs;
+  double flops = 0;
+  double bytes = 0;  // Read and written, each buffer once.
+};
+
+class KernelModule {
+ public:
+  explicit KernelModule(mlir::MLIRContext* context);
+
+  absl::StatusOr<std::vector<KernelLaunch>> AddCall(plan_ir::CallOp call);
+
+  mlir::ModuleOp module() { return *module_; }
+  bool empty() const { return kernels_.empty(); }
+
+ private:
+  struct JobCall;
+
+  KernelLaunch AddStage(plan_ir::CallOp call, std::vector<Job>& jobs);
+  JobCall AddJob(plan_ir::CallOp call, Job& job);
+  mlir::func::FuncOp EmitJob(plan_ir::CallOp call, Job& job, JobCall& result);
+  mlir::func::FuncOp EmitKernel(plan_ir::CallOp call, llvm::ArrayRef<JobCall> jobs,
+                                llvm::ArrayRef<Slot> buffers);
+  // The name of an equal function if there is one, else `function` under a name of its own.
+  std::string Share(mlir::func::FuncOp function, llvm::StringMap<std::string>& known,
+                    const std::string& name);
+
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+  llvm::StringMap<std::string> bodies_, kernels_;
+};
+
+// Bytes of workspace that a fused call needs.
+absl::StatusOr<int64_t> FusedWorkspaceBytes(plan_ir::CallOp call);
+
+// What the names of functions that hold loops begin with; kernels call them.
+inline constexpr char kBodyPrefix[] = "body_";
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_CPU_FUSED_KERNEL_H_

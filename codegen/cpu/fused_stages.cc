@@ -1,0 +1,409 @@
+#include "sinter/codegen/cpu/fused_stages.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "llvm/ADT/DenseSet.h"
+#include "sinter/codegen/buffer_place.h"
+#include "sinter/codegen/cpu/element_emitter.h"
+#include "sinter/codegen/cpu/job_schedule.h"
+#include "sinter/codegen/user_line.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter::codegen {
+
+using llvm::SmallVector;
+using mlir::Value;
+
+int Job::phases() const {
+  int count = 1;
+  for (const JobReduction& r : reductions) count = std::max(count, r.phase + 1);
+  for (const JobOutput& o : full_outputs) count = std::max(count, o.phase + 1);
+  return count;
+}
+
+SmallVector<int64_t> Job::parallel_shape() const {
+  SmallVector<int64_t> shape;
+  for (size_t d = 0; d < domain.size(); ++d) {
+    if (!reduced[d]) shape.push_back(domain[d]);
+  }
+  return shape;
+}
+
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+llvm::ArrayRef<int64_t> ShapeOf(Value v) {
+  return llvm::cast<mlir::RankedTensorType>(v.getType()).getShape();
+}
+
+class Cutter {
+ public:
+  explicit Cutter(plan_ir::CallOp call)
+      : call_(call), block_(call.getBody().front()), shared_(SharedPairs(call)) {}
+
+  absl::StatusOr<FusedStages> Run() {
+    SINTER_RETURN_IF_ERROR(CheckOps());
+    for (mlir::Operation& op : block_) {
+      if (auto reduction = llvm::dyn_cast<ir::ReductionInterface>(op)) PlaceReduction(reduction);
+    }
+    auto yield = llvm::cast<ir::YieldOp>(block_.getTerminator());
+    for (auto [i, value] : llvm::enumerate(yield.getValues())) PlaceOutput(StripReshapes(value), i);
+    for (auto& [reduction, owner] : materialized_) Materialize(reduction, owner);
+    for (Draft& draft : jobs_) AssignPhases(draft.job);
+    SINTER_RETURN_IF_ERROR(CheckInPlace());
+    return Collect();
+  }
+
+ private:
+  struct Draft {
+    Job job;
+    bool chunked = false;
+    std::set<int> needs;            // Jobs whose results it reads.
+    llvm::DenseSet<Value> tensors;  // Of more than one element that it touches: what connects it to others.
+    int stage = -1;
+  };
+
+  absl::Status CheckOps() {
+    for (mlir::Operation& op : block_.without_terminator()) {
+      if (llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(op)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          UserLine(op.getLoc()), ": ", op.getName().getStringRef().str(), " stands in the fused call '",
+          call_.getName().str(), "' but can be computed neither by element nor as a reduction"));
+    }
+    return absl::OkStatus();
+  }
+
+  // Whether job `to` must run after job `from`.
+  bool Needs(int to, int from) const {
+    if (to == from) return true;
+    return llvm::any_of(jobs_[to].needs, [&](int k) { return Needs(k, from); });
+  }
+
+  // Whether the coordinates of a request are those of the job's parallel dimensions, given for each coordinate of the
+  // traced value the domain dimension that it is.
+  static bool IsAligned(const Request& request, const Job& job, llvm::ArrayRef<int> space) {
+    SmallVector<int> parallel;
+    for (size_t d = 0; d < job.domain.size(); ++d) {
+      if (!job.reduced[d]) parallel.push_back(d);
+    }
+    if (request.dims.size() != parallel.size()) return false;
+    for (auto [i, dim] : llvm::enumerate(request.dims)) {
+      bool same = dim >= 0 && space[dim] == parallel[i];
+      if (!same && !(dim == Request::kConstant && job.domain[parallel[i]] == 1)) return false;
+    }
+    return true;
+  }
+
+  static SmallVector<int> Space(const Job& job, bool reduced) {
+    SmallVector<int> space;
+    for (size_t d = 0; d < job.domain.size(); ++d) {
+      if (!reduced || !job.reduced[d]) space.push_back(d);
+    }
+    return space;
+  }
+
+  bool CanJoin(int j, const Trace& trace, bool reduced) {
+    Draft& draft = jobs_[j];
+    SmallVector<int> space = Space(draft.job, reduced);
+    for (int index : trace.reductions) {
+      const Request& use = trace.requests[index];
+      int owner = owner_of_.at(use.tensor.getDefiningOp());
+      if (owner == j) {
+        if (!IsAligned(use, draft.job, space) || (draft.chunked && !reduced)) return false;
+      } else if (Needs(owner, j)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool Touches(const Draft& draft, const Trace& trace) const {
+    return llvm::any_of(trace.requests, [&](const Request& r) { return draft.tensors.contains(r.tensor); });
+  }
+
+  bool Uses(int j, const Trace& trace) const {
+    return llvm::any_of(trace.reductions, [&](int index) {
+      return owner_of_.at(trace.requests[index].tensor.getDefiningOp()) == j;
+    });
+  }
+
+  void Join(int j, const Trace& trace) {
+    for (int index : trace.reductions) {
+      Value tensor = trace.requests[index].tensor;
+      int owner = owner_of_.at(tensor.getDefiningOp());
+      if (owner == j) continue;
+      jobs_[j].needs.insert(owner);
+      if (!llvm::is_contained(materialized_, std::pair(tensor, owner)))
+        materialized_.emplace_back(tensor, owner);
+    }
+    for (const Request& request : trace.requests) {
+      if (llvm::cast<mlir::RankedTensorType>(request.tensor.getType()).getNumElements() > 1) {
+        jobs_[j].tensors.insert(request.tensor);
+      }
+    }
+  }
+
+  int NewJob(llvm::ArrayRef<int64_t> domain, llvm::ArrayRef<int64_t> dims) {
+    Draft draft;
+    draft.job.domain.assign(domain.begin(), domain.end());
+    draft.job.reduced.resize(domain.size());
+    for (int64_t d : dims) draft.job.reduced.set(d);
+    draft.chunked = !dims.empty() && NeedsChunks(draft.job.domain, draft.job.reduced);
+    jobs_.push_back(std::move(draft));
+    return jobs_.size() - 1;
+  }
+
+  void PlaceReduction(ir::ReductionInterface op) {
+    JobReduction reduction{op, TraceElement(op->getOperand(0)), 0, {}};
+    llvm::ArrayRef<int64_t> shape = ShapeOf(op->getOperand(0));
+    llvm::SmallBitVector reduced(shape.size());
+    for (int64_t d : op.getReducedDims()) reduced.set(d);
+    int home = -1;
+    for (size_t j = 0; j < jobs_.size() && home < 0; ++j) {
+      const Job& job = jobs_[j].job;
+      if (llvm::equal(job.domain, shape) && job.reduced == reduced && CanJoin(j, reduction.trace, false) &&
+          (Touches(jobs_[j], reduction.trace) || Uses(j, reduction.trace))) {
+        home = j;
+      }
+    }
+    if (home < 0) home = NewJob(shape, op.getReducedDims());
+    Join(home, reduction.trace);
+    owner_of_[op] = home;
+    jobs_[home].job.reductions.push_back(std::move(reduction));
+  }
+
+  void PlaceOutput(Value value, int index) {
+    auto type = llvm::cast<plan_ir::BufferType>(call_.getOuts()[index].getType()).getTensor();
+    JobOutput output{value, {Slot::Kind::kOut, index, 0, type}, TraceElement(value), 0};
+    llvm::ArrayRef<int64_t> shape = ShapeOf(value);
+    // First a job whose reductions it uses, then one that touches the same tensors, then one of its own.
+    for (bool uses : {true, false}) {
+      for (size_t j = 0; j < jobs_.size(); ++j) {
+        Job& job = jobs_[j].job;
+        bool has_reductions = !job.reductions.empty();
+        if (uses ? !Uses(j, output.trace) : !Touches(jobs_[j], output.trace)) continue;
+        if (llvm::equal(job.domain, shape) && !jobs_[j].chunked && CanJoin(j, output.trace, false)) {
+          Join(j, output.trace);
+          job.full_outputs.push_back(std::move(output));
+          return;
+        }
+        if (uses && has_reductions && llvm::equal(job.parallel_shape(), shape) &&
+            CanJoin(j, output.trace, true)) {
+          Join(j, output.trace);
+          job.reduced_outputs.push_back(std::move(output));
+          return;
+        }
+      }
+    }
+    int j = NewJob(shape, {});
+    Join(j, output.trace);
+    jobs_[j].job.full_outputs.push_back(std::move(output));
+  }
+
+  Slot NewWorkspace(mlir::RankedTensorType type) {
+    Slot slot{Slot::Kind::kWorkspace, 0, workspace_bytes_, type};
+    workspace_bytes_ += (plan_ir::TensorBytes(type) + kAlignment - 1) / kAlignment * kAlignment;
+    return slot;
+  }
+
+  // Gives a reduction result that other jobs read a place in memory: its output buffer if it is an output.
+  void Materialize(Value tensor, int owner) {
+    Job& job = jobs_[owner].job;
+    for (JobOutput& output : job.reduced_outputs) {
+      if (output.value != tensor) continue;
+      places_[tensor] = output.slot;
+      return;
+    }
+    Slot slot = NewWorkspace(llvm::cast<mlir::RankedTensorType>(tensor.getType()));
+    places_[tensor] = slot;
+    job.reduced_outputs.push_back({tensor, slot, TraceElement(tensor), 0});
+  }
+
+  void AssignPhases(Job& job) {
+    llvm::DenseMap<mlir::Operation*, int> done;  // The phase in which a reduction of the job ends.
+    auto phase_of = [&](const Trace& trace) {
+      int phase = 0;
+      for (int index : trace.reductions) {
+        auto found = done.find(trace.requests[index].tensor.getDefiningOp());
+        if (found != done.end()) phase = std::max(phase, found->second + 1);
+      }
+      return phase;
+    };
+    for (JobReduction& r : job.reductions) done[r.op] = r.phase = phase_of(r.trace);
+    for (JobOutput& o : job.full_outputs) o.phase = phase_of(o.trace);
+    // An output that overwrites an input waits for the last pass that reads it.
+    for (JobOutput& o : job.full_outputs) {
+      for (auto [in, out] : shared_) {
+        if (out != o.slot.index) continue;
+        Value input = block_.getArgument(in);
+        auto reads = [&](const Trace& t) {
+          return llvm::any_of(t.accesses, [&](auto& a) { return a.tensor == input; });
+        };
+        for (JobReduction& r : job.reductions) {
+          if (reads(r.trace)) o.phase = std::max(o.phase, r.phase);
+        }
+        for (JobOutput& other : job.full_outputs) {
+          if (reads(other.trace)) o.phase = std::max(o.phase, other.phase);
+        }
+      }
+    }
+  }
+
+  // What job number j, or the part of it that `job` is, reads from memory.
+  void CollectReads(int j, Job& job) {
+    llvm::DenseSet<Value> seen;
+    auto add = [&](const Trace& trace) {
+      for (const Request& request : trace.requests) {
+        Value tensor = request.tensor;
+        if (auto argument = llvm::dyn_cast<mlir::BlockArgument>(tensor)) {
+          if (!seen.insert(tensor).second) continue;
+          auto type = llvm::cast<mlir::RankedTensorType>(tensor.getType());
+          job.reads.emplace_back(tensor,
+                                 Slot{Slot::Kind::kIn, static_cast<int>(argument.getArgNumber()), 0, type});
+        } else if (auto owner = owner_of_.find(tensor.getDefiningOp());
+                   owner != owner_of_.end() && owner->second != j) {
+          if (seen.insert(tensor).second) job.reads.emplace_back(tensor, places_.at(tensor));
+        }
+      }
+    };
+    for (JobReduction& r : job.reductions) {
+      if (job.kind != Job::Kind::kCombine) add(r.trace);
+    }
+    for (JobOutput& o : job.full_outputs) add(o.trace);
+    for (JobOutput& o : job.reduced_outputs) add(o.trace);
+  }
+
+  // Reads of an input that an output overwrites must come earlier, or be of the very element that is written.
+  absl::Status CheckInPlace() {
+    for (auto [i, in] : llvm::enumerate(call_.getIns())) {
+      for (auto [j, out] : llvm::enumerate(call_.getOuts())) {
+        BufferPlace read = PlaceOf(in), written = PlaceOf(out);
+        if (!Overlaps(read, written)) continue;
+        if (StartTogether(read, written) && MayOverwrite(j, block_.getArgument(i))) continue;
+        return absl::InvalidArgumentError(absl::StrCat(
+            UserLine(call_.getLoc()), ": the call '", call_.getName().str(), "' may not write output ", j,
+            " in place of input ", i, ": other elements of it are still to be read"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  bool MayOverwrite(int out, Value input) {
+    for (size_t writer = 0; writer < jobs_.size(); ++writer) {
+      for (bool reduced : {false, true}) {
+        Job& job = jobs_[writer].job;
+        for (JobOutput& output : reduced ? job.reduced_outputs : job.full_outputs) {
+          bool writes = output.slot.kind == Slot::Kind::kOut && output.slot.index == out;
+          if (writes && !MayOverwrite(writer, reduced, input)) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  bool MayOverwrite(int writer, bool reduced, Value input) {
+    Job& job = jobs_[writer].job;
+    for (size_t j = 0; j < jobs_.size(); ++j) {
+      auto same_place = [&](const Trace& trace, bool trace_reduced) {
+        SmallVector<int> space = Space(jobs_[j].job, trace_reduced);
+        SmallVector<int64_t> expected(job.domain.size(), 0);
+        int64_t stride = 1;
+        for (size_t d = job.domain.size(); d-- > 0;) {
+          if (reduced && job.reduced[d]) continue;
+          expected[d] = job.domain[d] == 1 ? 0 : stride;
+          stride *= job.domain[d];
+        }
+        for (const Access& access : trace.accesses) {
+          if (access.tensor != input) continue;
+          if (static_cast<int>(j) != writer) {
+            if (!Needs(writer, j)) return false;
+            continue;
+          }
+          SmallVector<int64_t> strides(job.domain.size(), 0);
+          for (auto [k, s] : llvm::enumerate(access.strides)) strides[space[k]] = s;
+          if (!access.is_affine || access.constant != 0 || strides != expected) return false;
+        }
+        return true;
+      };
+      for (JobReduction& r : jobs_[j].job.reductions)
+        if (!same_place(r.trace, false)) return false;
+      for (JobOutput& o : jobs_[j].job.full_outputs)
+        if (!same_place(o.trace, false)) return false;
+      for (JobOutput& o : jobs_[j].job.reduced_outputs)
+        if (!same_place(o.trace, true)) return false;
+    }
+    return true;
+  }
+
+  int StageOf(int j) {
+    Draft& draft = jobs_[j];
+    if (draft.stage >= 0) return draft.stage;
+    int stage = 0;
+    for (int k : draft.needs) stage = std::max(stage, StageOf(k) + (jobs_[k].chunked ? 2 : 1));
+    return draft.stage = stage;
+  }
+
+  FusedStages Collect() {
+    FusedStages result;
+    auto put = [&](int stage, size_t j, Job job) {
+      CollectReads(j, job);
+      if (result.stages.size() <= static_cast<size_t>(stage)) result.stages.resize(stage + 1);
+      result.stages[stage].push_back(std::move(job));
+    };
+    for (size_t j = 0; j < jobs_.size(); ++j) {
+      Job job = jobs_[j].job;
+      int stage = StageOf(j);
+      if (jobs_[j].chunked) {
+        job.chunks = CountChunks(job);
+        AddPartials(job);
+        Job partial = job;
+        partial.kind = Job::Kind::kPartial;
+        partial.reduced_outputs.clear();
+        put(stage++, j, std::move(partial));
+        job.kind = Job::Kind::kCombine;
+      }
+      put(stage, j, std::move(job));
+    }
+    result.workspace_bytes = workspace_bytes_;
+    return result;
+  }
+
+  void AddPartials(Job& job) {
+    SmallVector<int64_t> shape = {job.chunks};
+    shape.append(job.parallel_shape());
+    for (JobReduction& r : job.reductions) {
+      for (mlir::Type type : AccumulatorTypes(r.op)) {
+        r.partials.push_back(NewWorkspace(mlir::RankedTensorType::get(shape, type)));
+      }
+    }
+  }
+
+  plan_ir::CallOp call_;
+  mlir::Block& block_;
+  SmallVector<std::pair<int, int>> shared_;
+  std::vector<Draft> jobs_;
+  llvm::DenseMap<mlir::Operation*, int> owner_of_;
+  std::vector<std::pair<Value, int>> materialized_;
+  llvm::DenseMap<Value, Slot> places_;
+  int64_t workspace_bytes_ = 0;
+};
+
+}  // namespace
+
+SmallVector<std::pair<int, int>> SharedPairs(plan_ir::CallOp call) {
+  SmallVector<std::pair<int, int>> pairs;
+  for (auto [i, in] : llvm::enumerate(call.getIns())) {
+    for (auto [j, out] : llvm::enumerate(call.getOuts())) {
+      BufferPlace read = PlaceOf(in), written = PlaceOf(out);
+      if (read.bytes > 0 && StartTogether(read, written)) pairs.emplace_back(i, j);
+    }
+  }
+  return pairs;
+}
+
+absl::StatusOr<FusedStages> CutIntoStages(plan_ir::CallOp call) { return Cutter(call).Run(); }
+
+}  // namespace sinter::codegen

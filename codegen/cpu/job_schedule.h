@@ -1,0 +1,65 @@
+// How a job's domain is walked: which dimensions merge into one loop, which loop is the vector's, what a unit of work is.
+//
+// Decided by the job alone, never by the number of threads: units may be shared among threads in any way and the bits of
+// the results stay.
+#ifndef SINTER_CODEGEN_CPU_JOB_SCHEDULE_H_
+#define SINTER_CODEGEN_CPU_JOB_SCHEDULE_H_
+
+#include <vector>
+
+#include "sinter/codegen/cpu/fused_stages.h"
+
+namespace sinter::codegen {
+
+// `dim` is the domain dimension whose coordinate is the loop's; those merged into it have coordinate 0. -1: none.
+struct Loop {
+  int64_t size;
+  int dim;
+};
+
+// A value kept for later: of the whole domain (recomputing it would cost much), or of the parallel dimensions only (it
+// does not change along the reduced ones).
+struct KeptValue {
+  mlir::Value tensor;
+  llvm::SmallVector<int> dims;
+  llvm::SmallVector<int64_t> constants;
+  bool is_full = false;
+  int phase = 0;       // In (full) or before which it is first computed.
+  int64_t offset = 0;  // In scratch; unused for parallel values of rows, which stay in registers.
+};
+
+struct Schedule {
+  enum class Mode {
+    kFlat,    // One loop: a unit is `tile` elements.
+    kMap,     // Outer loops in units of `tile`, or, with cut_inner, the innermost loop in blocks of `tile`.
+    kTiles,   // The two loops `cross` and the innermost in squares of `tile`, for transposed accesses.
+    kRow,     // Reduced loops inside, the last is the vector's; `tile` rows a unit.
+    kColumn,  // The last parallel loop is the vector's; `tile` columns a unit, their accumulators in scratch.
+  };
+  Mode mode = Mode::kFlat;
+  llvm::SmallVector<Loop> parallel, reduced;  // Outermost first. kMap and kFlat: all in `parallel`.
+  int64_t tile = 1;
+  bool cut_inner = false;
+  int cross = -1;
+  int64_t chunk_size = 0;  // Of the outermost reduced loop; its whole size without chunks.
+  int64_t units = 0;
+  double unit_cost = 0;  // In simple scalar operations.
+  std::vector<KeptValue> kept;
+  llvm::SmallVector<llvm::SmallVector<int64_t>>
+      accumulators;                    // kColumn: offsets in scratch, a reduction each
+  llvm::SmallVector<int64_t> results;  // and of the finished results.
+  int64_t scratch_bytes = 0;
+};
+
+Schedule MakeSchedule(Job& job);
+
+// Whether a reduction is cut in chunks, and how many there are at the job's loops.
+bool NeedsChunks(llvm::ArrayRef<int64_t> domain, const llvm::SmallBitVector& reduced);
+int64_t CountChunks(Job& job);
+
+// The types of a reduction's accumulator scalars.
+llvm::SmallVector<mlir::Type> AccumulatorTypes(ir::ReductionInterface op);
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_CPU_JOB_SCHEDULE_H_

@@ -1,0 +1,112 @@
+#include "sinter/codegen/cpu/lower_kernels_to_llvm.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
+#include "sinter/codegen/cpu/fused_kernel.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter::codegen {
+
+namespace math = mlir::math;
+
+namespace {
+
+// The vector math's name for an op that has no instruction.
+std::optional<const char*> VectorMathName(mlir::Operation* op) {
+  using Name = std::optional<const char*>;
+  return llvm::TypeSwitch<mlir::Operation*, Name>(op)
+      .Case<math::ExpOp>([](auto) { return "exp"; })
+      .Case<math::Exp2Op>([](auto) { return "exp2"; })
+      .Case<math::ExpM1Op>([](auto) { return "expm1"; })
+      .Case<math::LogOp>([](auto) { return "log"; })
+      .Case<math::Log2Op>([](auto) { return "log2"; })
+      .Case<math::Log10Op>([](auto) { return "log10"; })
+      .Case<math::Log1pOp>([](auto) { return "log1p"; })
+      .Case<math::TanhOp>([](auto) { return "tanh"; })
+      .Case<math::ErfOp>([](auto) { return "erf"; })
+      .Case<math::SinOp>([](auto) { return "sin"; })
+      .Case<math::CosOp>([](auto) { return "cos"; })
+      .Case<math::TanOp>([](auto) { return "tan"; })
+      .Case<math::AtanOp>([](auto) { return "atan"; })
+      .Case<math::Atan2Op>([](auto) { return "atan2"; })
+      .Case<math::PowFOp>([](auto) { return "pow"; })
+      .Default([](auto) { return Name(); });
+}
+
+void CallVectorMath(mlir::ModuleOp module) {
+  llvm::SmallVector<mlir::Operation*> ops;
+  module.walk([&](mlir::Operation* op) {
+    if (VectorMathName(op)) ops.push_back(op);
+  });
+  for (mlir::Operation* op : ops) {
+    mlir::OpBuilder b(op);
+    std::string name =
+        absl::StrCat("sn_", *VectorMathName(op), op->getResult(0).getType().isF32() ? "_f32" : "_f64");
+    if (!module.lookupSymbol(name)) {
+      mlir::OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(module.getBody());
+      auto type = b.getFunctionType(op->getOperandTypes(), op->getResultTypes());
+      b.create<mlir::func::FuncOp>(op->getLoc(), name, type).setPrivate();
+    }
+    auto call = b.create<mlir::func::CallOp>(op->getLoc(), name, op->getResultTypes(), op->getOperands());
+    op->replaceAllUsesWith(call);
+    op->erase();
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<llvm::Module>> LowerKernelsToLlvm(mlir::ModuleOp module,
+                                                                 llvm::LLVMContext& context) {
+  mlir::MLIRContext* mlir_context = module.getContext();
+  mlir::DialectRegistry registry;
+  mlir::registerBuiltinDialectTranslation(registry);
+  mlir::registerLLVMDialectTranslation(registry);
+  mlir_context->appendDialectRegistry(registry);
+  CallVectorMath(module);
+
+  std::string diagnostics;
+  mlir::ScopedDiagnosticHandler handler(mlir_context, [&](mlir::Diagnostic& diagnostic) {
+    absl::StrAppend(&diagnostics, diagnostics.empty() ? "" : "; ", diagnostic.str());
+    return mlir::success();
+  });
+  mlir::PassManager passes(mlir_context);
+  passes.addPass(mlir::createCSEPass());
+  passes.addPass(mlir::createConvertSCFToCFPass());
+  passes.addPass(mlir::createConvertMathToLLVMPass());
+  passes.addPass(mlir::createArithToLLVMConversionPass());
+  passes.addPass(mlir::createConvertControlFlowToLLVMPass());
+  passes.addPass(mlir::createConvertFuncToLLVMPass());
+  passes.addPass(mlir::createReconcileUnrealizedCastsPass());
+  if (mlir::failed(passes.run(module))) {
+    return absl::InternalError(absl::StrCat("lowering the kernels to LLVM failed: ", diagnostics));
+  }
+  std::unique_ptr<llvm::Module> result = mlir::translateModuleToLLVMIR(module, context, "sinter");
+  if (!result)
+    return absl::InternalError(absl::StrCat("translating the kernels to LLVM failed: ", diagnostics));
+  for (llvm::Function& function : *result) {
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+    if (function.isDeclaration() || !function.getName().starts_with(kBodyPrefix)) continue;
+    // A function of its own keeps what is known of its pointers: that they do not overlap.
+    function.setLinkage(llvm::GlobalValue::InternalLinkage);
+    function.addFnAttr(llvm::Attribute::NoInline);
+  }
+  return result;
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,291 @@
+// Fused kernels, compiled and run, against plain loops.
+#include "sinter/codegen/cpu/fused_kernel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <random>
+
+#include "sinter/tests/codegen/kernel_runner.h"
+
+namespace sinter::codegen {
+namespace {
+
+using ::testing::HasSubstr;
+using Floats = std::vector<float>;
+
+Floats Random(size_t n, int seed = 1, float low = -2, float high = 2) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<float> distribution(low, high);
+  Floats values(n);
+  for (float& v : values) v = distribution(engine);
+  return values;
+}
+
+void ExpectNear(const Floats& actual, const Floats& expected, double tolerance = 1e-5) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_NEAR(actual[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << "at " << i;
+  }
+}
+
+// Runs the kernel whole and in 2, 3 and 7 parts: the bits must be the same. Returns the output.
+Floats RunOne(KernelRunner& runner, const std::vector<const void*>& ins, size_t n) {
+  Floats whole(n, NAN);
+  runner.Run(ins, {whole.data()});
+  for (int parts : {2, 3, 7}) {
+    Floats again(n, NAN);
+    runner.Run(ins, {again.data()}, parts);
+    EXPECT_EQ(std::memcmp(whole.data(), again.data(), n * sizeof(float)), 0) << parts << " parts";
+  }
+  return whole;
+}
+
+TEST(FusedKernelTest, Chain) {
+  KernelRunner runner(CallText({"tensor<10007xf32>", "tensor<10007xf32>"}, {"tensor<10007xf32>"}, R"(
+    %0 = sinter.add %a0, %a1 : tensor<10007xf32>
+    %1 = sinter.mul %0, %a0 : tensor<10007xf32>
+    %2 = sinter.tanh %1 : tensor<10007xf32>
+    sinter.yield %2 : tensor<10007xf32>)"));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  Floats x = Random(10007, 1), y = Random(10007, 2), expected(10007);
+  for (size_t i = 0; i < x.size(); ++i) expected[i] = std::tanh((x[i] + y[i]) * x[i]);
+  ExpectNear(RunOne(runner, {x.data(), y.data()}, x.size()), expected);
+  EXPECT_THAT(runner.Assembly(), HasSubstr("%zmm"));
+}
+
+TEST(FusedKernelTest, BiasOfRows) {
+  KernelRunner runner(CallText({"tensor<300x77xf32>", "tensor<77xf32>"}, {"tensor<300x77xf32>"}, R"(
+    %0 = sinter.broadcast %a1 [1] : tensor<77xf32> -> tensor<300x77xf32>
+    %1 = sinter.add %a0, %0 : tensor<300x77xf32>
+    sinter.yield %1 : tensor<300x77xf32>)"));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  Floats x = Random(300 * 77), b = Random(77, 2), expected(x);
+  for (size_t i = 0; i < x.size(); ++i) expected[i] = x[i] + b[i % 77];
+  EXPECT_EQ(RunOne(runner, {x.data(), b.data()}, x.size()), expected);
+}
+
+TEST(FusedKernelTest, Transpose) {
+  KernelRunner runner(CallText({"tensor<3x50x70xf32>"}, {"tensor<3x70x50xf32>"}, R"(
+    %0 = sinter.transpose %a0 [0, 2, 1] : tensor<3x50x70xf32> -> tensor<3x70x50xf32>
+    %1 = sinter.neg %0 : tensor<3x70x50xf32>
+    sinter.yield %1 : tensor<3x70x50xf32>)"));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  Floats x = Random(3 * 50 * 70), expected(x.size());
+  for (int n = 0; n < 3; ++n) {
+    for (int i = 0; i < 70; ++i) {
+      for (int j = 0; j < 50; ++j) expected[(n * 70 + i) * 50 + j] = -x[(n * 50 + j) * 70 + i];
+    }
+  }
+  EXPECT_EQ(RunOne(runner, {x.data()}, x.size()), expected);
+}
+
+std::string SoftmaxText(int rows, int columns) {
+  std::string full = "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) + "xf32>";
+  std::string row = "tensor<" + std::to_string(rows) + "xf32>";
+  return CallText(
+      {full}, {full},
+      "%0 = sinter.max %a0 [1] : " + full + " -> " + row + "\n%1 = sinter.broadcast %0 [0] : " + row +
+          " -> " + full + "\n%2 = sinter.sub %a0, %1 : " + full + "\n%3 = sinter.exp %2 : " + full +
+          "\n%4 = sinter.sum %3 [1] : " + full + " -> " + row + "\n%5 = sinter.broadcast %4 [0] : " + row +
+          " -> " + full + "\n%6 = sinter.div %3, %5 : " + full + "\nsinter.yield %6 : " + full);
+}
+
+Floats Softmax(const Floats& x, int columns) {
+  Floats expected(x.size());
+  for (size_t row = 0; row < x.size(); row += columns) {
+    double max = -INFINITY, sum = 0;
+    for (int j = 0; j < columns; ++j) max = std::max<double>(max, x[row + j]);
+    for (int j = 0; j < columns; ++j) sum += std::exp(x[row + j] - max);
+    for (int j = 0; j < columns; ++j) expected[row + j] = std::exp(x[row + j] - max) / sum;
+  }
+  return expected;
+}
+
+class SoftmaxTest : public ::testing::TestWithParam<std::pair<int, int>> {};
+TEST_P(SoftmaxTest, MatchesLoops) {
+  auto [rows, columns] = GetParam();
+  KernelRunner runner(SoftmaxText(rows, columns));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  Floats x = Random(rows * columns);
+  ExpectNear(RunOne(runner, {x.data()}, x.size()), Softmax(x, columns));
+  EXPECT_EQ(runner.launches().size(), 1u);
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, SoftmaxTest,
+                         ::testing::Values(std::pair(64, 1000), std::pair(256, 10), std::pair(5, 3),
+                                           std::pair(1, 1), std::pair(7, 128), std::pair(3, 65)));
+
+TEST(FusedKernelTest, SoftmaxUsesWholeVectors) {
+  KernelRunner runner(SoftmaxText(64, 1024));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  EXPECT_THAT(runner.Assembly(), HasSubstr("%zmm"));
+}
+
+class ColumnSumTest : public ::testing::TestWithParam<std::pair<int, int>> {};
+TEST_P(ColumnSumTest, MatchesLoops) {
+  auto [rows, columns] = GetParam();
+  std::string full = "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) + "xf32>";
+  std::string sums = "tensor<" + std::to_string(columns) + "xf32>";
+  KernelRunner runner(CallText({full}, {sums},
+                               "%0 = sinter.mul %a0, %a0 : " + full + "\n%1 = sinter.sum %0 [0] : " + full +
+                                   " -> " + sums + "\nsinter.yield %1 : " + sums));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  Floats x = Random(rows * columns), expected(columns);
+  for (int j = 0; j < columns; ++j) {
+    double sum = 0;
+    for (int i = 0; i < rows; ++i) sum += double(x[i * columns + j]) * x[i * columns + j];
+    expected[j] = sum;
+  }
+  ExpectNear(RunOne(runner, {x.data()}, columns), expected);
+  EXPECT_GE(runner.launches()[0].units, rows * columns > 200000 ? 8 : columns > 0 ? 1 : 0);
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, ColumnSumTest,
+                         ::testing::Values(std::pair(256, 800), std::pair(20736, 50), std::pair(400000, 1),
+                                           std::pair(100000, 3), std::pair(17, 5), std::pair(0, 9),
+                                           std::pair(4, 0)));
+
+TEST(FusedKernelTest, ChannelStatisticsOfImages) {
+  KernelRunner runner(CallText({"tensor<8x5x9x7xf32>"}, {"tensor<5xf32>", "tensor<8x5x9x7xf32>"}, R"(
+    %0 = sinter.sum %a0 [0, 2, 3] : tensor<8x5x9x7xf32> -> tensor<5xf32>
+    %1 = sinter.broadcast %0 [1] : tensor<5xf32> -> tensor<8x5x9x7xf32>
+    %2 = sinter.sub %a0, %1 : tensor<8x5x9x7xf32>
+    %3 = sinter.square %2 : tensor<8x5x9x7xf32>
+    %4 = sinter.sum %3 [0, 2, 3] : tensor<8x5x9x7xf32> -> tensor<5xf32>
+    %5 = sinter.sqrt %4 : tensor<5xf32>
+    %6 = sinter.broadcast %5 [1] : tensor<5xf32> -> tensor<8x5x9x7xf32>
+    %7 = sinter.div %2, %6 : tensor<8x5x9x7xf32>
+    sinter.yield %5, %7 : tensor<5xf32>, tensor<8x5x9x7xf32>)"));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  Floats x = Random(8 * 5 * 63), deviation(5), normal(x.size());
+  runner.Run({x.data()}, {deviation.data(), normal.data()}, 3);
+  Floats expected(5), expected_normal(x.size());
+  for (int c = 0; c < 5; ++c) {
+    double sum = 0, squares = 0;
+    auto at = [&](int n, int i) -> size_t { return (n * 5 + c) * 63 + i; };
+    for (int n = 0; n < 8; ++n)
+      for (int i = 0; i < 63; ++i) sum += x[at(n, i)];
+    for (int n = 0; n < 8; ++n)
+      for (int i = 0; i < 63; ++i) squares += std::pow(x[at(n, i)] - sum, 2);
+    expected[c] = std::sqrt(squares);
+    for (int n = 0; n < 8; ++n)
+      for (int i = 0; i < 63; ++i) expected_normal[at(n, i)] = (x[at(n, i)] - sum) / expected[c];
+  }
+  ExpectNear(deviation, expected);
+  ExpectNear(normal, expected_normal);
+}
+
+TEST(FusedKernelTest, Argmax) {
+  KernelRunner runner(CallText({"tensor<9x300xf32>"}, {"tensor<9xi32>"}, R"(
+    %0 = sinter.argmax %a0 dim 1 : tensor<9x300xf32> -> tensor<9xi32>
+    sinter.yield %0 : tensor<9xi32>)"));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  Floats x = Random(9 * 300);
+  for (float& v : x) v = std::round(v * 4);  // Ties.
+  std::vector<int32_t> actual(9);
+  runner.Run({x.data()}, {actual.data()});
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_EQ(actual[i], std::max_element(&x[i * 300], &x[i * 300] + 300) - &x[i * 300]);
+  }
+}
+
+TEST(FusedKernelTest, FullSumOfManyElementsInChunks) {
+  KernelRunner runner(CallText({"tensor<1000x1000xf32>"}, {"tensor<f32>"}, R"(
+    %0 = sinter.sum %a0 [0, 1] : tensor<1000x1000xf32> -> tensor<f32>
+    %1 = sinter.neg %0 : tensor<f32>
+    sinter.yield %1 : tensor<f32>)"));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  Floats x = Random(1000000);
+  double sum = 0;
+  for (float v : x) sum += v;
+  EXPECT_NEAR(RunOne(runner, {x.data()}, 1)[0], -sum, 1e-2);
+  EXPECT_EQ(runner.launches().size(), 2u);
+  EXPECT_GE(runner.launches()[0].units, 16);
+}
+
+TEST(FusedKernelTest, ConcatPadAndGather) {
+  KernelRunner runner(
+      CallText({"tensor<2x5xf32>", "tensor<3x5xf32>", "tensor<4xi64>"}, {"tensor<4x7xf32>"}, R"(
+    %0 = sinter.concat %a0, %a1 dim 0 : (tensor<2x5xf32>, tensor<3x5xf32>) -> tensor<5x5xf32>
+    %1 = sinter.gather %0[%a2] dim 0 : tensor<5x5xf32>, tensor<4xi64> -> tensor<4x5xf32>
+    %2 = sinter.pad %1 value 9.0 low [0, 1] high [0, 1] interior [0, 0] : tensor<4x5xf32> -> tensor<4x7xf32>
+    sinter.yield %2 : tensor<4x7xf32>)"));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  Floats x = Random(10), y = Random(15, 2), expected;
+  std::vector<int64_t> rows = {4, 0, 99, 2};
+  for (int64_t row : rows) {
+    row = std::min<int64_t>(row, 4);
+    expected.push_back(9);
+    for (int j = 0; j < 5; ++j) expected.push_back(row < 2 ? x[row * 5 + j] : y[(row - 2) * 5 + j]);
+    expected.push_back(9);
+  }
+  EXPECT_EQ(RunOne(runner, {x.data(), y.data(), rows.data()}, 28), expected);
+}
+
+TEST(FusedKernelTest, Bfloat16RoundsToNearestEven) {
+  KernelRunner runner(CallText({"tensor<4xbf16>", "tensor<4xf32>"}, {"tensor<4xbf16>"}, R"(
+    %0 = sinter.cast %a0 : tensor<4xbf16> -> tensor<4xf32>
+    %1 = sinter.add %0, %a1 : tensor<4xf32>
+    %2 = sinter.cast %1 : tensor<4xf32> -> tensor<4xbf16>
+    sinter.yield %2 : tensor<4xbf16>)"));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  std::vector<uint16_t> x = {0x3f80, 0x3f80, 0x3f81, 0x4000}, actual(4);
+  Floats y = {0x1p-8f, 0x1.8p-8f, 0x1p-8f, NAN};
+  runner.Run({x.data(), y.data()}, {actual.data()});
+  EXPECT_EQ(actual[0], 0x3f80);
+  EXPECT_EQ(actual[1], 0x3f81);
+  EXPECT_EQ(actual[2], 0x3f82);
+  EXPECT_GT(actual[3] & 0x7fff, 0x7f80);
+}
+
+TEST(FusedKernelTest, EqualJobsShareALoop) {
+  // Ten updates p - lr * g of different lengths, in place.
+  std::vector<std::string> ins = {"tensor<f32>"}, outs;
+  std::string body, values, types;
+  for (int i = 0; i < 10; ++i) {
+    std::string t = "tensor<" + std::to_string(100 + 3000 * i) + "xf32>", n = std::to_string(i);
+    ins.push_back(t), ins.push_back(t), outs.push_back(t);
+    std::string p = "%a" + std::to_string(1 + 2 * i), g = "%a" + std::to_string(2 + 2 * i);
+    body += "%l" + n + " = sinter.broadcast %a0 [] : tensor<f32> -> " + t + "\n%m" + n + " = sinter.mul %l" +
+            n + ", " + g + " : " + t + "\n%p" + n + " = sinter.sub " + p + ", %m" + n + " : " + t + "\n";
+    values += (i ? ", %p" : "%p") + n;
+    types += (i ? ", " : "") + t;
+  }
+  KernelRunner runner(CallText(ins, outs, body + "sinter.yield " + values + " : " + types));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  EXPECT_EQ(runner.launches().size(), 1u);
+  EXPECT_EQ(runner.bodies(), 1);
+  float rate = 0.5;
+  std::vector<Floats> memory, results;
+  std::vector<const void*> in_pointers = {&rate};
+  std::vector<void*> out_pointers;
+  for (int i = 0; i < 10; ++i) {
+    memory.push_back(Random(100 + 3000 * i, i)), memory.push_back(Random(100 + 3000 * i, 50 + i));
+    results.emplace_back(100 + 3000 * i);
+  }
+  for (Floats& m : memory) in_pointers.push_back(m.data());
+  for (Floats& r : results) out_pointers.push_back(r.data());
+  runner.Run(in_pointers, out_pointers, 3);
+  for (int i = 0; i < 10; ++i) {
+    for (size_t j = 0; j < results[i].size(); ++j) {
+      ASSERT_EQ(results[i][j], memory[2 * i][j] - 0.5f * memory[2 * i + 1][j]) << i << " " << j;
+    }
+  }
+}
+
+TEST(FusedKernelTest, RankZeroAndBooleans) {
+  KernelRunner runner(CallText({"tensor<f32>", "tensor<f32>"}, {"tensor<i1>"}, R"(
+    %0 = sinter.compare lt %a0, %a1 : tensor<f32> -> tensor<i1>
+    sinter.yield %0 : tensor<i1>)"));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  float x = 1, y = 2;
+  uint8_t less = 7, greater = 7;
+  runner.Run({&x, &y}, {&less});
+  runner.Run({&y, &x}, {&greater});
+  EXPECT_EQ(less, 1);
+  EXPECT_EQ(greater, 0);
+}
+
+}  // namespace
+}  // namespace sinter::codegen
