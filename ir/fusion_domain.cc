@@ -1,0 +1,396 @@
+#include "sinter/ir/fusion_domain.h"
+
+#include <numeric>
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/Support/MathExtras.h"
+#include "sinter/ir/ops.h"
+
+namespace sinter::ir {
+
+using mlir::AffineExpr;
+using mlir::AffineMap;
+using mlir::Operation;
+using mlir::Value;
+
+namespace {
+
+llvm::ArrayRef<int64_t> ShapeOf(Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
+}
+
+int64_t Product(llvm::ArrayRef<int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+}
+
+std::string ShapeText(llvm::ArrayRef<int64_t> shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+// Replaces coordinates along dimensions of size 1, of the value and of the domain, by 0.
+AffineMap Normalize(AffineMap map, llvm::ArrayRef<int64_t> domain, llvm::ArrayRef<int64_t> shape) {
+  mlir::MLIRContext* context = map.getContext();
+  AffineExpr zero = mlir::getAffineConstantExpr(0, context);
+  llvm::SmallVector<AffineExpr> dims;
+  for (size_t d = 0; d < domain.size(); ++d) {
+    dims.push_back(domain[d] == 1 ? zero : mlir::getAffineDimExpr(d, context));
+  }
+  llvm::SmallVector<AffineExpr> results;
+  for (auto [expr, size] : llvm::zip_equal(map.getResults(), shape)) {
+    results.push_back(size == 1 ? zero : mlir::simplifyAffineExpr(expr.replaceDims(dims), domain.size(), 0));
+  }
+  return AffineMap::get(domain.size(), 0, results, context);
+}
+
+struct Extent {
+  llvm::ArrayRef<int64_t> shape, reduced;
+  bool operator==(const Extent& other) const { return shape == other.shape && reduced == other.reduced; }
+};
+
+// The domain that the reductions, or without any the outputs, ask for.
+mlir::FailureOr<Extent> FindExtent(llvm::ArrayRef<Operation*> ops, llvm::ArrayRef<Value> outputs,
+                                   std::string* why) {
+  std::optional<Extent> extent;
+  for (Operation* op : ops) {
+    auto reduction = llvm::dyn_cast<ReductionInterface>(op);
+    if (!reduction) continue;
+    Extent own{ShapeOf(op->getOperand(0)), reduction.getReducedDims()};
+    if (extent && !(*extent == own)) {
+      *why = "one reduces " + ShapeText(extent->shape) + " along " + ShapeText(extent->reduced) +
+             ", the other " + ShapeText(own.shape) + " along " + ShapeText(own.reduced);
+      return mlir::failure();
+    }
+    extent = own;
+  }
+  if (extent) return *extent;
+  for (Value output : outputs) {
+    Extent own{ShapeOf(output), {}};
+    if (extent && !(*extent == own)) {
+      *why = "the results " + ShapeText(extent->shape) + " and " + ShapeText(own.shape) +
+             " need different loops";
+      return mlir::failure();
+    }
+    extent = own;
+  }
+  if (!extent) {
+    *why = "nothing is stored";
+    return mlir::failure();
+  }
+  return *extent;
+}
+
+void AddRead(LoopNest& nest, Value value, AffineMap map) {
+  auto& maps = nest.reads[value];
+  if (!llvm::is_contained(maps, map)) maps.push_back(map);
+}
+
+// Follows every read from the outputs back to the inputs.
+mlir::LogicalResult CollectReads(LoopNest& nest, std::string* why) {
+  for (Operation* op : llvm::reverse(nest.ops)) {
+    auto fusible = llvm::dyn_cast<FusibleInterface>(op);
+    for (Value result : op->getResults()) {
+      llvm::SmallVector<AffineMap, 1> maps = nest.reads.lookup(result);
+      for (AffineMap map : maps) {
+        if (llvm::isa<ReductionInterface>(op)) {
+          if (map != nest.row_map) {
+            *why =
+                "the result of " + op->getName().getStringRef().str() + " is read at other rows than its own";
+            return mlir::failure();
+          }
+          AddRead(nest, op->getOperand(0), nest.full_map);
+          continue;
+        }
+        for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+          AffineMap operand_map = map ? fusible.getOperandMap(i) : AffineMap();
+          if (operand_map)
+            operand_map = Normalize(operand_map.compose(map), nest.shape, ShapeOf(op->getOperand(i)));
+          AddRead(nest, op->getOperand(i), operand_map);
+        }
+      }
+    }
+  }
+  return mlir::success();
+}
+
+mlir::LogicalResult AnalyzeNest(LoopNest& nest, const Extent& extent, llvm::ArrayRef<Value> outputs,
+                                mlir::MLIRContext* context, std::string* why) {
+  nest.shape.assign(extent.shape.begin(), extent.shape.end());
+  nest.reduced.assign(extent.reduced.begin(), extent.reduced.end());
+  llvm::SmallVector<int64_t> row_shape;
+  llvm::SmallVector<AffineExpr> row_dims;
+  for (int64_t d : nest.parallelDims()) {
+    row_shape.push_back(nest.shape[d]);
+    row_dims.push_back(mlir::getAffineDimExpr(d, context));
+  }
+  nest.full_map =
+      Normalize(AffineMap::getMultiDimIdentityMap(nest.shape.size(), context), nest.shape, nest.shape);
+  nest.row_map = Normalize(AffineMap::get(nest.shape.size(), 0, row_dims, context), nest.shape, row_shape);
+  for (unsigned output : nest.outputs) {
+    llvm::ArrayRef<int64_t> shape = ShapeOf(outputs[output]);
+    bool full = shape == llvm::ArrayRef<int64_t>(nest.shape);
+    if (!full && shape != llvm::ArrayRef<int64_t>(row_shape)) {
+      *why = "a result of shape " + ShapeText(shape) + " does not fit loops over " + ShapeText(nest.shape) +
+             " that reduce " + ShapeText(nest.reduced);
+      return mlir::failure();
+    }
+    AddRead(nest, outputs[output], full ? nest.full_map : nest.row_map);
+  }
+  for (Operation* op : nest.ops) {
+    if (llvm::isa<ReductionInterface>(op)) nest.reductions.push_back(op);
+  }
+  return CollectReads(nest, why);
+}
+
+// Groups the outputs by what they share: an op with operands, or an input of the domain's shape in equal
+// domains.
+class NestSplitter {
+ public:
+  NestSplitter(llvm::ArrayRef<Operation*> ops, llvm::ArrayRef<Value> outputs) : ops_(ops), outputs_(outputs) {
+    for (Operation* op : ops) members_.insert(op);
+  }
+
+  mlir::LogicalResult split(std::vector<LoopNest>& nests, std::string* why) {
+    for (Value output : outputs_) {
+      if (output.getDefiningOp() && members_.contains(output.getDefiningOp())) continue;
+      *why = "an input is handed out unchanged";
+      return mlir::failure();
+    }
+    for (Operation* op : ops_) {
+      parts_.insert(op);
+      for (Value operand : op->getOperands()) {
+        Operation* def = operand.getDefiningOp();
+        if (def && members_.contains(def) && def->getNumOperands() > 0) parts_.unionSets(op, def);
+      }
+    }
+    Candidates found;
+    if (mlir::failed(collect(found, why))) return mlir::failure();
+    if (joinByInputs(found)) {
+      found.clear();
+      if (mlir::failed(collect(found, why))) return mlir::failure();
+    }
+    for (auto& [nest, extent] : found) {
+      if (mlir::failed(AnalyzeNest(nest, extent, outputs_, ops_.front()->getContext(), why)))
+        return mlir::failure();
+      nests.push_back(std::move(nest));
+    }
+    return mlir::success();
+  }
+
+ private:
+  using Candidates = std::vector<std::pair<LoopNest, Extent>>;
+
+  mlir::LogicalResult collect(Candidates& found, std::string* why) {
+    llvm::MapVector<Operation*, LoopNest> by_leader;
+    for (auto [i, output] : llvm::enumerate(outputs_)) {
+      by_leader[parts_.getLeaderValue(output.getDefiningOp())].outputs.push_back(i);
+    }
+    for (auto& [leader, nest] : by_leader) {
+      llvm::DenseSet<Operation*> needed;
+      llvm::SmallVector<Value> results;
+      for (unsigned i : nest.outputs) {
+        results.push_back(outputs_[i]);
+        needed.insert(outputs_[i].getDefiningOp());
+      }
+      for (Operation* op : llvm::reverse(ops_)) {
+        if (!needed.contains(op)) continue;
+        nest.ops.push_back(op);
+        for (Value operand : op->getOperands()) {
+          Operation* def = operand.getDefiningOp();
+          if (def && members_.contains(def)) needed.insert(def);
+        }
+      }
+      std::reverse(nest.ops.begin(), nest.ops.end());
+      auto extent = FindExtent(nest.ops, results, why);
+      if (mlir::failed(extent)) return mlir::failure();
+      found.push_back({std::move(nest), *extent});
+    }
+    return mlir::success();
+  }
+
+  bool joinByInputs(const Candidates& found) {
+    bool joined = false;
+    llvm::DenseMap<Value, llvm::SmallVector<size_t, 2>> readers;
+    for (size_t n = 0; n < found.size(); ++n) {
+      const auto& [nest, extent] = found[n];
+      for (Operation* op : nest.ops) {
+        for (Value operand : op->getOperands()) {
+          if (operand.getDefiningOp() && members_.contains(operand.getDefiningOp())) continue;
+          if (ShapeOf(operand) != extent.shape) continue;
+          auto& others = readers[operand];
+          if (llvm::is_contained(others, n)) continue;
+          for (size_t other : others) {
+            if (found[other].second == extent) {
+              parts_.unionSets(found[other].first.ops.back(), nest.ops.back());
+              joined = true;
+            }
+          }
+          others.push_back(n);
+        }
+      }
+    }
+    return joined;
+  }
+
+  llvm::ArrayRef<Operation*> ops_;
+  llvm::ArrayRef<Value> outputs_;
+  llvm::DenseSet<Operation*> members_;
+  llvm::EquivalenceClasses<Operation*> parts_;
+};
+
+// Whether codegen, which adds reductions and then outputs to the first loop whose values they touch, makes one loop of the
+// nest. Reductions in order, then outputs.
+bool IsOneLoop(const LoopNest& nest, mlir::ValueRange outputs) {
+  llvm::DenseSet<Operation*> held(nest.ops.begin(), nest.ops.end());
+  llvm::DenseSet<Value> touched;
+  bool first = true;
+  // Adds what `value` is computed from, up to reductions.
+  auto join = [&](Value value, bool must_use_reduction) {
+    llvm::SmallVector<Value> stack = {value};
+    llvm::DenseSet<Value> seen;
+    bool touches = first, uses = false;
+    while (!stack.empty()) {
+      Value at = stack.pop_back_val();
+      if (!seen.insert(at).second) continue;
+      Operation* def = at.getDefiningOp();
+      if (def && held.contains(def) && llvm::isa<ReductionInterface>(def)) {
+        uses = true;
+        continue;
+      }
+      touches |= Product(ShapeOf(at)) > 1 && touched.contains(at);
+      if (def && held.contains(def)) stack.append(def->operand_begin(), def->operand_end());
+    }
+    touched.insert(seen.begin(), seen.end());
+    first = false;
+    return must_use_reduction ? uses : touches || uses;
+  };
+  for (Operation* op : nest.reductions) {
+    if (!join(op->getOperand(0), false)) return false;
+  }
+  for (unsigned output : nest.outputs) {
+    bool is_row = !nest.reduced.empty() && ShapeOf(outputs[output]) != llvm::ArrayRef<int64_t>(nest.shape);
+    if (!join(outputs[output], is_row)) return false;
+  }
+  return true;
+}
+
+// Whether only row values are computed from `input`, so that it is read once for each row, beside the row's outputs.
+bool IsReadByRowsOnly(const LoopNest& nest, Value input) {
+  llvm::DenseSet<Value> from = {input};
+  for (Operation* op : nest.ops) {
+    if (llvm::none_of(op->getOperands(), [&](Value operand) { return from.contains(operand); })) continue;
+    if (llvm::isa<ReductionInterface>(op) || !nest.isReadOnlyThrough(op->getResult(0), nest.row_map))
+      return false;
+    from.insert(op->getResult(0));
+  }
+  return nest.isReadOnlyThrough(input, nest.row_map);
+}
+
+unsigned ElementBytes(Value value) {
+  unsigned bits = llvm::cast<mlir::RankedTensorType>(value.getType()).getElementTypeBitWidth();
+  return bits < 8 ? 1 : bits / 8;
+}
+
+}  // namespace
+
+llvm::SmallVector<int64_t> LoopNest::parallelDims() const {
+  llvm::SmallVector<int64_t> dims;
+  for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
+    if (!llvm::is_contained(reduced, d)) dims.push_back(d);
+  }
+  return dims;
+}
+
+int64_t LoopNest::elements() const { return Product(shape); }
+
+int64_t LoopNest::rows() const {
+  int64_t rows = 1;
+  for (int64_t d : parallelDims()) rows *= shape[d];
+  return rows;
+}
+
+bool LoopNest::isCutInChunks() const {
+  constexpr int64_t kManyElements = 131072, kFewUnits = 16, kColumnsAUnit = 32;
+  if (reduced.empty() || elements() < kManyElements) return false;
+  int64_t last = static_cast<int64_t>(shape.size()) - 1;
+  while (last > 0 && shape[last] == 1) --last;
+  if (llvm::is_contained(reduced, last)) return rows() < kFewUnits;
+  int64_t columns = 1;
+  for (int64_t d = last; d >= 0 && !llvm::is_contained(reduced, d); --d) columns *= shape[d];
+  return rows() / columns * llvm::divideCeil(columns, kColumnsAUnit) < kFewUnits;
+}
+
+bool LoopNest::isReadOnlyThrough(Value value, AffineMap map) const {
+  auto maps = reads.lookup(value);
+  return maps.size() == 1 && maps[0] == map;
+}
+
+bool LoopNest::isRowInvariant(Value value) const {
+  return llvm::all_of(reads.lookup(value), [&](AffineMap map) {
+    return map && llvm::none_of(reduced, [&](int64_t d) { return map.isFunctionOfDim(d); });
+  });
+}
+
+llvm::StringRef FusionDomain::kind() const {
+  if (nests.size() > 1) return "horizontal";
+  return nests[0].reductions.empty() ? "map" : "row";
+}
+
+mlir::FailureOr<FusionDomain> AnalyzeFusion(llvm::ArrayRef<Operation*> ops, llvm::ArrayRef<Value> outputs,
+                                            std::string* why) {
+  FusionDomain domain;
+  if (outputs.empty() || ops.empty()) {
+    *why = "nothing is stored";
+    return mlir::failure();
+  }
+  for (Operation* op : ops) {
+    if (llvm::isa<FusibleInterface, ReductionInterface>(op)) continue;
+    *why = op->getName().getStringRef().str() + " is neither fusible nor a reduction";
+    return mlir::failure();
+  }
+  if (mlir::failed(NestSplitter(ops, outputs).split(domain.nests, why))) return mlir::failure();
+  return domain;
+}
+
+mlir::FailureOr<FusionDomain> AnalyzeFusion(mlir::Block& body, std::string* why) {
+  llvm::SmallVector<Operation*> ops;
+  for (Operation& op : body.without_terminator()) ops.push_back(&op);
+  llvm::SmallVector<Value> outputs(body.getTerminator()->getOperands());
+  return AnalyzeFusion(ops, outputs, why);
+}
+
+bool IsUnitReshape(Operation* op) {
+  auto reshape = llvm::dyn_cast<ReshapeOp>(op);
+  return reshape && reshape.getOperandMap(0);
+}
+
+llvm::SmallVector<std::pair<unsigned, unsigned>> InPlacePairs(mlir::Block& body) {
+  llvm::SmallVector<std::pair<unsigned, unsigned>> pairs;
+  std::string why;
+  auto domain = AnalyzeFusion(body, &why);
+  if (mlir::failed(domain)) return pairs;
+  for (mlir::BlockArgument input : body.getArguments()) {
+    const LoopNest* reader = nullptr;
+    bool alone = true;
+    for (const LoopNest& nest : domain->nests) {
+      if (!nest.reads.contains(input)) continue;
+      alone &= reader == nullptr;
+      reader = &nest;
+    }
+    if (!reader || !alone) continue;
+    mlir::ValueRange outputs = body.getTerminator()->getOperands();
+    bool full = !reader->isCutInChunks() && ShapeOf(input) == llvm::ArrayRef<int64_t>(reader->shape) &&
+                reader->isReadOnlyThrough(input, reader->full_map);
+    if (!(full || IsReadByRowsOnly(*reader, input)) || !IsOneLoop(*reader, outputs)) continue;
+    for (unsigned output : reader->outputs) {
+      Value stored = outputs[output];
+      if (ShapeOf(stored) != ShapeOf(input) || ElementBytes(stored) != ElementBytes(input)) continue;
+      pairs.push_back({input.getArgNumber(), output});
+    }
+  }
+  return pairs;
+}
+
+}  // namespace sinter::ir

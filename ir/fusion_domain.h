@@ -1,0 +1,90 @@
+// What one generated kernel computes, loop nest by loop nest: the contract between fusion, lowering and
+// codegen.
+//
+// A fused group is a list of fusible ops and reductions with some outputs. It is legal when it splits into
+// loop nests that share no computation. A nest has one shape, the iteration domain, whose dimensions are
+// parallel or reduced.
+//   - Full values have the nest's shape and are computed at the nest's coordinates.
+//   - Row values have the shape of the parallel dimensions: the results of reductions, and what is computed
+//   from them.
+//   - All reductions of a nest have the same reduced dimensions, of full values. They may depend on earlier
+//   ones (the
+//     maximum, then the sum of exponentials): such phases run one after the other over the same row.
+//   - Every output is a full or a row value. Full outputs are stored in the last phase.
+//   - Any other value in the nest is computed again wherever it is read: an index map, or something cheap. It
+//   never
+//     depends on a reduction: a reduction's result is only ever read at the coordinates of its own row.
+//
+// Kinds: `map`, one nest without reductions; `row`, one nest with them, whether the reduced dimensions come
+// last (rows), first (columns) or in between; `horizontal`, several nests.
+//
+//   std::string why;
+//   auto domain = AnalyzeFusion(fusion.getBody().front(), &why);
+//   if (mlir::failed(domain)) return fusion.emitError(why);
+//   for (const LoopNest& nest : domain->nests) EmitLoops(nest);
+#ifndef SINTER_IR_FUSION_DOMAIN_H_
+#define SINTER_IR_FUSION_DOMAIN_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "llvm/ADT/MapVector.h"
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+
+namespace sinter::ir {
+
+struct LoopNest {
+  llvm::SmallVector<int64_t> shape;         // The iteration domain.
+  llvm::SmallVector<int64_t> reduced;       // Its reduced dimensions, ascending; empty for a map.
+  llvm::SmallVector<mlir::Operation*> ops;  // In program order. Constants and iotas may be in several nests.
+  llvm::SmallVector<mlir::Operation*> reductions;  // The reductions among them.
+  llvm::SmallVector<unsigned> outputs;             // Numbers of the group's outputs that this nest stores.
+  // From the nest's coordinates to those at which a value is read or stored, each map once. A null map stands
+  // for places that depend on data or conditions. Covers inputs and results of ops. Coordinates of dimensions
+  // of size 1 are the constant 0, so that equal maps read equal places.
+  llvm::MapVector<mlir::Value, llvm::SmallVector<mlir::AffineMap, 1>> reads;
+  mlir::AffineMap full_map;  // The coordinates of a full value.
+  mlir::AffineMap row_map;   // The coordinates of a row value.
+
+  llvm::SmallVector<int64_t> parallelDims() const;
+  int64_t elements() const;  // Of the domain.
+  int64_t rows() const;      // Of the parallel dimensions.
+  // Whether `value` is read (or stored) through `map` only.
+  bool isReadOnlyThrough(mlir::Value value, mlir::AffineMap map) const;
+  // Whether the reductions leave so few rows to so many elements that each is computed in chunks, and combined later: full
+  // values then have loops of their own. Depends on the shape alone, so that results do not depend on threads.
+  bool isCutInChunks() const;
+  // Whether every read of `value` needs the parallel coordinates only, so that it is computed once a row.
+  bool isRowInvariant(mlir::Value value) const;
+};
+
+struct FusionDomain {
+  std::vector<LoopNest> nests;
+  // map, row or horizontal.
+  llvm::StringRef kind() const;
+};
+
+// Analyses `ops` (in program order, one block) as one kernel that stores `outputs`. What the ops read from
+// elsewhere is an input. On failure `why` says in a short clause what does not fit.
+mlir::FailureOr<FusionDomain> AnalyzeFusion(llvm::ArrayRef<mlir::Operation*> ops,
+                                            llvm::ArrayRef<mlir::Value> outputs, std::string* why);
+// The same for the body of a sinter.fusion or plan.call: its outputs are the operands of the terminator.
+mlir::FailureOr<FusionDomain> AnalyzeFusion(mlir::Block& body, std::string* why);
+
+// Whether `op` is a reshape that only adds or drops dimensions of size 1.
+bool IsUnitReshape(mlir::Operation* op);
+
+// Pairs (input, output), by number in the body's arguments and the terminator's operands, that may share memory when
+// the input dies with this kernel: both are full, or both row values, with elements of one size, and one nest alone reads
+// the input, each element only at the coordinates of the output's element. This relies on kernels that compute all
+// outputs at some coordinates before they store any, full outputs in the last phase that reads their input. Full
+// values of reductions in chunks have no pairs, nor have nests whose reductions and outputs share values only through
+// later ones, because they may become several loops. Empty when the body is not a legal group.
+llvm::SmallVector<std::pair<unsigned, unsigned>> InPlacePairs(mlir::Block& body);
+
+}  // namespace sinter::ir
+
+#endif  // SINTER_IR_FUSION_DOMAIN_H_

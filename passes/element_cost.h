@@ -1,0 +1,25 @@
+// What computing one element of an op costs, derived from the op's own scalar body.
+//
+//   ElementCost costs;
+//   if (costs.of(op) <= 2) ...   // cheaper to compute again than to store and load
+#ifndef SINTER_PASSES_ELEMENT_COST_H_
+#define SINTER_PASSES_ELEMENT_COST_H_
+
+#include "llvm/ADT/DenseMap.h"
+#include "mlir/IR/Operation.h"
+
+namespace sinter {
+
+class ElementCost {
+ public:
+  // In additions: arithmetic 1, division and square root 4, other functions of `math` 12; index arithmetic is
+  // not counted, reductions cost 1. Remembered, so that asking again is free while the op lives.
+  int64_t of(mlir::Operation* op);
+
+ private:
+  llvm::DenseMap<mlir::Operation*, int64_t> known_;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_PASSES_ELEMENT_COST_H_

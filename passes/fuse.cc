@@ -1,0 +1,255 @@
+#include "llvm/ADT/DenseSet.h"
+#include "mlir/IR/IRMapping.h"
+#include "sinter/ir/fusion_domain.h"
+#include "sinter/ir/ops.h"
+#include "sinter/passes/fusion_graph.h"
+#include "sinter/passes/fusion_rules.h"
+#include "sinter/passes/passes.h"
+#include "sinter/passes/topological_order.h"
+
+namespace sinter {
+
+#define GEN_PASS_DEF_FUSE
+#include "passes/passes.h.inc"
+
+namespace {
+
+using mlir::Operation;
+using mlir::Value;
+
+// Groups that only become legal through other merges are tried again, this often.
+constexpr int kRounds = 3;
+// Reading less than this twice costs nothing.
+constexpr int64_t kSharedElements = 1024;
+
+struct Edge {
+  unsigned producer, consumer;
+  int64_t bytes;
+  std::string refusal;
+};
+
+int64_t Bytes(Value value) {
+  auto type = llvm::cast<mlir::RankedTensorType>(value.getType());
+  return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
+}
+
+std::string ShapeText(llvm::ArrayRef<int64_t> shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+void EraseDeadOps(mlir::Block& block) {
+  for (Operation& op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (op.use_empty() && mlir::isMemoryEffectFree(&op) && !op.hasTrait<mlir::OpTrait::IsTerminator>())
+      op.erase();
+  }
+}
+
+class FusePass : public impl::FuseBase<FusePass> {
+ public:
+  using FuseBase::FuseBase;
+  void runOnOperation() override;
+
+ private:
+  mlir::LogicalResult checkOps(mlir::Block& block);
+  void mergeAlongEdges(FusionGraph& graph, const FusionRules& rules, llvm::MutableArrayRef<Edge> edges);
+  void mergeSiblings(FusionGraph& graph, const FusionRules& rules, mlir::Block& block);
+  void mergeUpdates(FusionGraph& graph);
+  mlir::LogicalResult buildFusions(FusionGraph& graph, mlir::Block& block);
+};
+
+llvm::SmallVector<Edge> CollectEdges(const FusionGraph& graph, const FusionRules& rules) {
+  llvm::SmallVector<Edge> edges;
+  for (unsigned consumer = 0; consumer < graph.nodes().size(); ++consumer) {
+    for (Value need : graph.nodes()[consumer].needs) {
+      int producer = graph.nodeOf(need);
+      if (producer < 0) continue;
+      edges.push_back(
+          {static_cast<unsigned>(producer), consumer, Bytes(need), rules.boundary(producer, consumer)});
+    }
+  }
+  return edges;
+}
+
+mlir::LogicalResult FusePass::checkOps(mlir::Block& block) {
+  for (Operation& op : block.without_terminator()) {
+    if (llvm::isa<ir::FusibleInterface, ir::ReductionInterface, ir::LibraryInterface, ir::FusionOp>(op))
+      continue;
+    return op.emitOpError(
+        "can be neither fused nor called: decompose composites and differentiate gradients first");
+  }
+  return mlir::success();
+}
+
+void FusePass::mergeAlongEdges(FusionGraph& graph, const FusionRules& rules,
+                               llvm::MutableArrayRef<Edge> edges) {
+  // What saves most memory traffic first, then in program order: a producer prefers its nearest reader.
+  llvm::SmallVector<Edge*> order;
+  for (Edge& edge : edges) {
+    if (graph.nodes()[edge.producer].fusible && graph.nodes()[edge.consumer].fusible) order.push_back(&edge);
+  }
+  llvm::stable_sort(order, [](Edge* a, Edge* b) { return a->bytes > b->bytes; });
+  for (int round = 0; round < kRounds; ++round) {
+    bool changed = false;
+    for (Edge* edge : order) {
+      unsigned a = graph.groupOf(edge->producer), b = graph.groupOf(edge->consumer);
+      if (a == b) continue;
+      edge->refusal = rules.refuse(a, b);
+      if (!edge->refusal.empty()) continue;
+      graph.merge(a, b);
+      changed = true;
+    }
+    if (!changed) break;
+  }
+}
+
+// Kernels that loop over the same large value read it once when they are one.
+void FusePass::mergeSiblings(FusionGraph& graph, const FusionRules& rules, mlir::Block& block) {
+  auto try_readers = [&](Value value) {
+    auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
+    if (!type || type.getNumElements() < kSharedElements) return;
+    llvm::SmallVector<unsigned> groups;
+    for (unsigned reader : graph.readers(value)) {
+      if (!graph.nodes()[reader].fusible) continue;
+      unsigned group = graph.groupOf(reader);
+      auto merges = [&](unsigned& other) {
+        if (other == group) return true;
+        if (!rules.refuse(other, group).empty()) return false;
+        other = graph.merge(other, group);
+        return true;
+      };
+      for (unsigned& other : groups) other = graph.groupOf(other);
+      if (llvm::none_of(groups, merges)) groups.push_back(group);
+    }
+  };
+  for (Value argument : block.getArguments()) try_readers(argument);
+  for (unsigned n = 0; n < graph.nodes().size(); ++n) {
+    for (Value result : graph.nodes()[n].op->getResults()) try_readers(result);
+  }
+}
+
+// Pointwise updates of variables that nothing else reads become one kernel, whatever their shapes.
+void FusePass::mergeUpdates(FusionGraph& graph) {
+  mlir::func::FuncOp function = getOperation();
+  std::optional<unsigned> all;
+  for (unsigned group : graph.groups()) {
+    if (!graph.nodes()[group].fusible) continue;
+    llvm::SmallVector<Value> outputs = graph.outputsOf({group});
+    bool only_updates = !outputs.empty() && llvm::all_of(outputs, [&](Value output) {
+      return llvm::all_of(graph.readers(output), [&](unsigned reader) {
+        return graph.nodes()[reader].op->hasTrait<mlir::OpTrait::IsTerminator>() ||
+               graph.groupOf(reader) == group;
+      });
+    });
+    bool updates_variable = false;
+    for (mlir::OpOperand& result : function.getBody().front().getTerminator()->getOpOperands()) {
+      updates_variable |= llvm::is_contained(outputs, result.get()) &&
+                          function.getResultAttr(result.getOperandNumber(), ir::kVariableAttr);
+    }
+    if (!only_updates || !updates_variable) continue;
+    std::string why;
+    auto domain = ir::AnalyzeFusion(graph.opsOf({group}), outputs, &why);
+    if (mlir::failed(domain) || domain->kind() != "map") continue;
+    all = all ? graph.merge(*all, group) : group;
+  }
+}
+
+// Clones one group into a sinter.fusion before the terminator and redirects the readers of its outputs.
+mlir::FailureOr<ir::FusionOp> BuildFusion(const FusionGraph& graph, unsigned group, mlir::Block& block) {
+  llvm::SmallVector<Operation*> ops = graph.opsOf({group});
+  llvm::SmallVector<Value> outputs = graph.outputsOf({group});
+  llvm::SmallVector<mlir::Location> locations;
+  for (Operation* op : ops) {
+    if (!graph.isInlined(op)) locations.push_back(op->getLoc());
+  }
+  if (locations.empty()) locations.push_back(ops.back()->getLoc());
+  mlir::OpBuilder builder(block.getTerminator());
+  std::string why;
+  auto domain = ir::AnalyzeFusion(ops, outputs, &why);
+  if (mlir::failed(domain)) return ops.back()->emitOpError("cannot be a kernel of its own: ") << why;
+
+  llvm::DenseSet<Operation*> held(ops.begin(), ops.end());
+  llvm::SetVector<Value> inputs;
+  for (Operation* op : ops) {
+    for (Value operand : op->getOperands()) {
+      if (!operand.getDefiningOp() || !held.contains(operand.getDefiningOp())) inputs.insert(operand);
+    }
+  }
+  llvm::SmallVector<mlir::Type> types;
+  for (Value output : outputs) types.push_back(output.getType());
+  auto fusion = builder.create<ir::FusionOp>(builder.getFusedLoc(locations), types, inputs.getArrayRef(),
+                                             builder.getStringAttr(domain->kind()));
+  mlir::Block& body = fusion.getBody().emplaceBlock();
+  mlir::IRMapping mapping;
+  for (Value input : inputs) mapping.map(input, body.addArgument(input.getType(), input.getLoc()));
+  builder.setInsertionPointToEnd(&body);
+  for (Operation* op : ops) builder.clone(*op, mapping);
+  llvm::SmallVector<Value> yielded;
+  for (Value output : outputs) yielded.push_back(mapping.lookup(output));
+  builder.create<ir::YieldOp>(fusion.getLoc(), yielded);
+  for (auto [output, result] : llvm::zip_equal(outputs, fusion.getOutputs())) {
+    // Kernels that get a copy of an inlined op do not read the stored one.
+    output.replaceUsesWithIf(result, [&, output = output](mlir::OpOperand& use) {
+      if (!graph.isInlined(output.getDefiningOp())) return true;
+      return llvm::any_of(graph.readers(output),
+                          [&](unsigned reader) { return graph.nodes()[reader].op == use.getOwner(); });
+    });
+  }
+  return fusion;
+}
+
+mlir::LogicalResult FusePass::buildFusions(FusionGraph& graph, mlir::Block& block) {
+  llvm::DenseMap<Operation*, unsigned> rank;
+  for (Operation& op : block) rank[&op] = graph.position(&op);
+  for (unsigned group : graph.groups()) {
+    if (!graph.nodes()[group].fusible) continue;
+    llvm::SmallVector<Operation*> ops = graph.opsOf({group});
+    auto fusion = BuildFusion(graph, group, block);
+    if (mlir::failed(fusion)) return mlir::failure();
+    rank[*fusion] = graph.position(ops.back());
+    if (report) {
+      std::string why;
+      auto domain = ir::AnalyzeFusion(fusion->getBody().front(), &why);
+      auto remark = mlir::emitRemark(ops.back()->getLoc())
+                    << "fused " << graph.members(group).size() << " op(s) into a " << domain->kind()
+                    << " kernel over ";
+      llvm::interleaveComma(domain->nests, remark, [&](const ir::LoopNest& nest) {
+        remark << ShapeText(nest.shape);
+        if (!nest.reduced.empty()) remark << " reduced along " << ShapeText(nest.reduced);
+      });
+    }
+  }
+  EraseDeadOps(block);
+  SortTopologically(block, rank);
+  return mlir::success();
+}
+
+void FusePass::runOnOperation() {
+  mlir::func::FuncOp function = getOperation();
+  if (function.isExternal()) return;
+  mlir::Block& block = function.getBody().front();
+  if (mlir::failed(checkOps(block))) return signalPassFailure();
+  EraseDeadOps(block);
+  ElementCost costs;
+  FusionGraph graph(block, costs);
+  FusionRules rules(graph, costs, most_ops);
+  llvm::SmallVector<Edge> edges = CollectEdges(graph, rules);
+  if (enable) {
+    mergeAlongEdges(graph, rules, edges);
+    mergeSiblings(graph, rules, block);
+    mergeUpdates(graph);
+  }
+  for (const Edge& edge : edges) {
+    if (!report || graph.groupOf(edge.producer) == graph.groupOf(edge.consumer)) continue;
+    bool loops = graph.nodes()[edge.producer].fusible && graph.nodes()[edge.consumer].fusible;
+    std::string reason = loops && !enable ? "fusion is off" : edge.refusal;
+    if (reason.empty()) continue;
+    mlir::emitRemark(graph.nodes()[edge.consumer].op->getLoc())
+        << "not fused with " << graph.nodes()[edge.producer].op->getName() << ": " << reason;
+  }
+  if (mlir::failed(buildFusions(graph, block))) signalPassFailure();
+}
+
+}  // namespace
+}  // namespace sinter

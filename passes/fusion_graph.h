@@ -1,0 +1,69 @@
+// The ops of one block as a graph of groups that only ever grow: what `fuse` decides on.
+//
+//   FusionGraph graph(block, costs);
+//   if (!graph.pathAround(a, b)) graph.merge(a, b);
+//   graph.opsOf({a}); graph.outputsOf({a});   // what the group's kernel holds and stores
+//
+// Constants, iotas and cheap index maps (broadcast, transpose, slice) are *inlined*: they belong to no group,
+// every reader gets a copy. Such an op is a node of its own only when something that cannot hold a copy reads
+// it, like a library call.
+#ifndef SINTER_PASSES_FUSION_GRAPH_H_
+#define SINTER_PASSES_FUSION_GRAPH_H_
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+#include "sinter/passes/element_cost.h"
+
+namespace sinter {
+
+class FusionGraph {
+ public:
+  struct Node {
+    mlir::Operation* op;
+    bool fusible;                          // May be in a kernel with others.
+    llvm::SmallVector<mlir::Value> needs;  // What it reads, through inlined ops when it is fusible.
+    unsigned group;
+  };
+
+  FusionGraph(mlir::Block& block, ElementCost& costs);
+
+  llvm::ArrayRef<Node> nodes() const { return nodes_; }
+  // The node that computes `value`, or -1: a function argument.
+  int nodeOf(mlir::Value value) const;
+  bool isInlined(mlir::Operation* op) const { return inlined_.contains(op); }
+  // Position in the block.
+  unsigned position(mlir::Operation* op) const { return position_.lookup(op); }
+
+  // A group is known by one of its nodes; its members are ascending.
+  unsigned groupOf(unsigned node) const { return nodes_[node].group; }
+  llvm::ArrayRef<unsigned> members(unsigned group) const { return members_[group]; }
+  llvm::SmallVector<unsigned> groups() const;
+  // The nodes that read `value`, ascending.
+  llvm::ArrayRef<unsigned> readers(mlir::Value value) const;
+
+  // Whether a value flows from group `a` to group `b` through a third group, so that they cannot be one
+  // kernel.
+  bool pathAround(unsigned a, unsigned b) const;
+  // Makes `a` and `b` one group and returns its number.
+  unsigned merge(unsigned a, unsigned b);
+
+  // What one kernel of these groups would hold (members and copies of inlined ops, in program order) and
+  // store.
+  llvm::SmallVector<mlir::Operation*> opsOf(llvm::ArrayRef<unsigned> groups) const;
+  llvm::SmallVector<mlir::Value> outputsOf(llvm::ArrayRef<unsigned> groups) const;
+
+ private:
+  void collectNeeds(mlir::Operation* op, llvm::SmallVectorImpl<mlir::Value>& needs) const;
+
+  llvm::SmallVector<Node> nodes_;
+  llvm::SmallVector<llvm::SmallVector<unsigned>> members_;
+  llvm::DenseMap<mlir::Operation*, unsigned> node_of_, position_;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> readers_;
+  llvm::DenseSet<mlir::Operation*> inlined_;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_PASSES_FUSION_GRAPH_H_

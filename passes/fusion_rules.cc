@@ -1,0 +1,92 @@
+#include "sinter/passes/fusion_rules.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "sinter/ir/ops.h"
+
+namespace sinter {
+
+using mlir::Operation;
+using mlir::Value;
+
+namespace {
+
+// Computing this much again for each element costs less than storing and loading the element.
+constexpr int64_t kCheapCost = 2;
+// Work that may be repeated for each element that is not stored and loaded.
+constexpr int64_t kRepeatedCost = 16;
+
+int64_t NumElements(Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType()).getNumElements();
+}
+
+std::string NameOf(Operation* op) { return op->getName().getStringRef().str(); }
+
+}  // namespace
+
+std::string FusionRules::boundary(unsigned producer, unsigned consumer) const {
+  if (graph_.nodes()[consumer].op->hasTrait<mlir::OpTrait::IsTerminator>()) return "";
+  for (unsigned node : {producer, consumer}) {
+    Operation* op = graph_.nodes()[node].op;
+    if (llvm::isa<ir::LibraryInterface>(op)) return NameOf(op) + " is a library call";
+    if (llvm::isa<ir::ReshapeOp>(op)) return "a reshape that regroups dimensions is a view of memory";
+  }
+  return "";
+}
+
+std::string FusionRules::refuse(unsigned a, unsigned b) const {
+  size_t size = graph_.members(a).size() + graph_.members(b).size();
+  if (size > most_ops_) {
+    return "the kernel would have " + std::to_string(size) + " ops, more than " + std::to_string(most_ops_);
+  }
+  std::string why;
+  llvm::SmallVector<unsigned> groups = {a, b};
+  llvm::SmallVector<Value> outputs = graph_.outputsOf(groups);
+  auto domain = ir::AnalyzeFusion(graph_.opsOf(groups), outputs, &why);
+  if (mlir::failed(domain)) return why;
+  if (domain->nests.size() != 1) return "they share no loop";
+  why = refuseNest(domain->nests[0], outputs);
+  if (!why.empty()) return why;
+  if (graph_.pathAround(a, b) || graph_.pathAround(b, a)) {
+    return "a value between them is computed by another kernel or library call";
+  }
+  return "";
+}
+
+std::string FusionRules::refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<Value> outputs) const {
+  for (Operation* op : nest.ops) {
+    if (graph_.isInlined(op) || llvm::isa<ir::ReductionInterface>(op)) continue;
+    Value result = op->getResult(0);
+    auto reads = nest.reads.lookup(result);
+    int64_t once = nest.isRowInvariant(result) ? nest.rows() : nest.elements();
+    int64_t times = once * static_cast<int64_t>(reads.size()), elements = NumElements(result);
+    if (times <= elements) continue;
+    int64_t cost = costOfReading(result, nest);
+    if (cost <= kCheapCost || cost * (times - elements) <= kRepeatedCost * elements) continue;
+    return NameOf(op) + " would be read through an index map more than once: " + std::to_string(times) +
+           " elements computed instead of " + std::to_string(elements);
+  }
+  if (!nest.isCutInChunks()) return "";
+  bool stores_full = llvm::any_of(
+      nest.outputs, [&](unsigned output) { return NumElements(outputs[output]) == nest.elements(); });
+  if (!stores_full) return "";
+  return std::to_string(nest.elements()) + " elements are reduced to " + std::to_string(nest.rows()) +
+         " in chunks, where full results cannot be stored";
+}
+
+// The cost of an element of `value` from the inputs and the results of reductions.
+int64_t FusionRules::costOfReading(Value value, const ir::LoopNest& nest) const {
+  llvm::DenseSet<Operation*> seen, held(nest.ops.begin(), nest.ops.end());
+  llvm::SmallVector<Operation*> stack = {value.getDefiningOp()};
+  int64_t cost = 0;
+  while (!stack.empty()) {
+    Operation* op = stack.pop_back_val();
+    if (!held.contains(op) || llvm::isa<ir::ReductionInterface>(op) || !seen.insert(op).second) continue;
+    cost += costs_.of(op);
+    for (Value operand : op->getOperands()) {
+      if (operand.getDefiningOp()) stack.push_back(operand.getDefiningOp());
+    }
+  }
+  return cost;
+}
+
+}  // namespace sinter

@@ -1,0 +1,39 @@
+// Whether two groups should be one kernel, and if not, why not.
+//
+//   FusionRules rules(graph, costs, 256);
+//   std::string why = rules.refuse(a, b);
+//   if (why.empty()) graph.merge(a, b);
+#ifndef SINTER_PASSES_FUSION_RULES_H_
+#define SINTER_PASSES_FUSION_RULES_H_
+
+#include <string>
+
+#include "sinter/ir/fusion_domain.h"
+#include "sinter/passes/fusion_graph.h"
+
+namespace sinter {
+
+class FusionRules {
+ public:
+  FusionRules(const FusionGraph& graph, ElementCost& costs, size_t most_ops)
+      : graph_(graph), costs_(costs), most_ops_(most_ops) {}
+
+  // Why groups `a` and `b` must stay two kernels; empty when they may be one. Legality first (one loop nest,
+  // no cycle), then whether it pays: nothing expensive computed several times, no results stored that need loops of their own.
+  std::string refuse(unsigned a, unsigned b) const;
+  // Why a value cannot pass inside a kernel from node `producer` to node `consumer` at all: one of them is no
+  // loop.
+  std::string boundary(unsigned producer, unsigned consumer) const;
+
+ private:
+  std::string refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<mlir::Value> outputs) const;
+  int64_t costOfReading(mlir::Value value, const ir::LoopNest& nest) const;
+
+  const FusionGraph& graph_;
+  ElementCost& costs_;
+  size_t most_ops_;  // In a kernel, inlined ones not counted.
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_PASSES_FUSION_RULES_H_

@@ -1,0 +1,243 @@
+#include "llvm/ADT/SetVector.h"
+#include "mlir/IR/IRMapping.h"
+#include "sinter/ir/fusion_domain.h"
+#include "sinter/ir/ops.h"
+#include "sinter/passes/call_names.h"
+#include "sinter/passes/passes.h"
+#include "sinter/passes/plan_steps.h"
+
+namespace sinter {
+
+#define GEN_PASS_DEF_LOWERTOPLAN
+#include "passes/passes.h.inc"
+
+namespace {
+
+using mlir::Operation;
+using mlir::Value;
+
+// The element at which a slice begins, when its elements lie next to each other in the operand.
+std::optional<int64_t> ContiguousStart(ir::SliceOp slice) {
+  llvm::ArrayRef<int64_t> from = slice.getX().getType().getShape(), to = slice.getType().getShape();
+  int64_t start = 0, stride = 1;
+  bool partial = false;  // Inside a dimension of which only a part is taken.
+  for (int64_t d = static_cast<int64_t>(from.size()) - 1; d >= 0; --d) {
+    if (partial && to[d] > 1) return std::nullopt;
+    if (to[d] > 1 && slice.getStrides()[d] != 1) return std::nullopt;
+    partial |= to[d] != from[d];
+    start += slice.getStarts()[d] * stride;
+    stride *= from[d];
+  }
+  return start;
+}
+
+class FunctionLowering {
+ public:
+  FunctionLowering(mlir::func::FuncOp function, CallNames& names)
+      : function_(function), names_(names), builder_(function) {}
+
+  mlir::LogicalResult run();
+
+ private:
+  mlir::LogicalResult lowerArguments();
+  mlir::LogicalResult lowerOp(Operation& op);
+  void lowerFusion(ir::FusionOp fusion);
+  void lowerLibraryOp(Operation& op);
+  bool lowerToView(ir::FusionOp fusion);
+  mlir::LogicalResult lowerResults(mlir::func::ReturnOp op);
+  void lowerUpdates(llvm::ArrayRef<std::pair<mlir::FlatSymbolRefAttr, Value>> updates, mlir::Location loc);
+  plan_ir::CallOp makeCall(Operation* op, mlir::ValueRange operands, mlir::StringAttr name,
+                           llvm::ArrayRef<std::pair<unsigned, unsigned>> in_place);
+
+  plan_ir::BufferType bufferType(Value tensor) {
+    return plan_ir::BufferType::get(builder_.getContext(),
+                                    llvm::cast<mlir::RankedTensorType>(tensor.getType()));
+  }
+  Value copyToAlloc(Value buffer, mlir::Location loc) {
+    Value copy = builder_.create<plan_ir::AllocOp>(loc, buffer.getType(), mlir::IntegerAttr());
+    builder_.create<plan_ir::CopyOp>(loc, buffer, copy);
+    return copy;
+  }
+
+  mlir::func::FuncOp function_;
+  CallNames& names_;
+  mlir::OpBuilder builder_;
+  llvm::DenseMap<Value, Value> buffers_;  // Of tensors.
+};
+
+mlir::LogicalResult FunctionLowering::run() {
+  auto plan = builder_.create<plan_ir::FunctionOp>(function_.getLoc(), function_.getSymNameAttr(),
+                                                   mlir::IntegerAttr());
+  builder_.setInsertionPointToEnd(&plan.getBody().emplaceBlock());
+  if (mlir::failed(lowerArguments())) return mlir::failure();
+  for (Operation& op : function_.getBody().front().without_terminator()) {
+    if (mlir::failed(lowerOp(op))) return mlir::failure();
+  }
+  auto result = llvm::cast<mlir::func::ReturnOp>(function_.getBody().front().getTerminator());
+  if (mlir::failed(lowerResults(result))) return mlir::failure();
+  ArrangeBody(plan, StepsOf(plan));
+  function_.erase();
+  return mlir::success();
+}
+
+mlir::LogicalResult FunctionLowering::lowerArguments() {
+  for (mlir::BlockArgument argument : function_.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    if (auto name = function_.getArgAttrOfType<mlir::StringAttr>(i, ir::kInputAttr)) {
+      buffers_[argument] = builder_.create<plan_ir::InputOp>(argument.getLoc(), bufferType(argument), name);
+    } else if (auto variable = function_.getArgAttrOfType<mlir::FlatSymbolRefAttr>(i, ir::kVariableAttr)) {
+      buffers_[argument] =
+          builder_.create<plan_ir::VariableOp>(argument.getLoc(), bufferType(argument), variable);
+    } else {
+      return function_.emitOpError() << "argument " << i << " has neither " << ir::kInputAttr << " nor "
+                                     << ir::kVariableAttr << ", so that nothing says where it comes from";
+    }
+  }
+  return mlir::success();
+}
+
+mlir::LogicalResult FunctionLowering::lowerOp(Operation& op) {
+  if (auto fusion = llvm::dyn_cast<ir::FusionOp>(op)) {
+    lowerFusion(fusion);
+  } else if (auto constant = llvm::dyn_cast<ir::ConstantOp>(op)) {
+    buffers_[constant] =
+        builder_.create<plan_ir::ConstantOp>(op.getLoc(), bufferType(constant), constant.getValue());
+  } else if (auto reshape = llvm::dyn_cast<ir::ReshapeOp>(op)) {
+    buffers_[reshape] = builder_.create<plan_ir::ViewOp>(op.getLoc(), bufferType(reshape),
+                                                         buffers_[reshape.getX()], int64_t{0});
+  } else if (llvm::isa<ir::LibraryInterface>(op)) {
+    lowerLibraryOp(op);
+  } else {
+    return op.emitOpError(
+        "has no place in a plan: it is neither a sinter.fusion nor a library call; run sinter-fuse first");
+  }
+  return mlir::success();
+}
+
+plan_ir::CallOp FunctionLowering::makeCall(Operation* op, mlir::ValueRange operands, mlir::StringAttr name,
+                                           llvm::ArrayRef<std::pair<unsigned, unsigned>> in_place) {
+  llvm::SmallVector<Value> ins, outs;
+  for (Value operand : operands) ins.push_back(buffers_.lookup(operand));
+  for (Value result : op->getResults()) {
+    outs.push_back(builder_.create<plan_ir::AllocOp>(op->getLoc(), bufferType(result), mlir::IntegerAttr()));
+    buffers_[result] = outs.back();
+  }
+  mlir::DenseI64ArrayAttr pairs;
+  if (!in_place.empty()) {
+    llvm::SmallVector<int64_t> flat;
+    for (auto [input, output] : in_place) flat.append({input, output});
+    pairs = builder_.getDenseI64ArrayAttr(flat);
+  }
+  return builder_.create<plan_ir::CallOp>(op->getLoc(), ins, outs, name, builder_.getI64IntegerAttr(0),
+                                          mlir::IntegerAttr(), pairs);
+}
+
+void FunctionLowering::lowerFusion(ir::FusionOp fusion) {
+  if (lowerToView(fusion)) return;
+  auto pairs = ir::InPlacePairs(fusion.getBody().front());
+  auto call = makeCall(fusion, fusion.getInputs(), names_.nameFusion(fusion), pairs);
+  call.getBody().takeBody(fusion.getBody());
+}
+
+bool FunctionLowering::lowerToView(ir::FusionOp fusion) {
+  mlir::Block& body = fusion.getBody().front();
+  auto slice = llvm::dyn_cast<ir::SliceOp>(body.front());
+  if (!slice || !llvm::hasNItems(body, 2)) return false;
+  auto start = ContiguousStart(slice);
+  if (!start) return false;
+  plan_ir::BufferType type = bufferType(slice.getResult());
+  int64_t elements = type.getTensor().getNumElements();
+  int64_t offset = elements == 0 ? 0 : *start * (type.getBytes() / elements);
+  buffers_[fusion.getResult(0)] =
+      builder_.create<plan_ir::ViewOp>(fusion.getLoc(), type, buffers_[fusion.getInputs()[0]], offset);
+  return true;
+}
+
+void FunctionLowering::lowerLibraryOp(Operation& op) {
+  llvm::SetVector<Value> operands(op.operand_begin(), op.operand_end());
+  auto library = llvm::cast<ir::LibraryInterface>(op);
+  llvm::SmallVector<std::pair<unsigned, unsigned>> pairs;
+  for (auto [i, operand] : llvm::enumerate(operands)) {
+    for (unsigned result = 0; result < op.getNumResults(); ++result) {
+      if (bufferType(operand).getBytes() != bufferType(op.getResult(result)).getBytes()) continue;
+      // An operand that the op reads twice must allow it at both places.
+      bool allowed = true;
+      for (unsigned o = 0; o < op.getNumOperands(); ++o) {
+        allowed &= op.getOperand(o) != operand || library.mayUpdateInPlace(o, result);
+      }
+      if (allowed) pairs.push_back({i, result});
+    }
+  }
+  auto call = makeCall(&op, operands.getArrayRef(), names_.nameLibraryCall(&op), pairs);
+  mlir::OpBuilder::InsertionGuard guard(builder_);
+  builder_.setInsertionPointToEnd(&call.getBody().emplaceBlock());
+  mlir::IRMapping mapping;
+  for (Value operand : operands) {
+    mapping.map(operand, call.getBody().addArgument(operand.getType(), operand.getLoc()));
+  }
+  Operation* clone = builder_.clone(op, mapping);
+  builder_.create<ir::YieldOp>(op.getLoc(), clone->getResults());
+}
+
+mlir::LogicalResult FunctionLowering::lowerResults(mlir::func::ReturnOp op) {
+  llvm::SmallVector<std::pair<mlir::StringAttr, Value>> outputs;
+  llvm::SmallVector<std::pair<mlir::FlatSymbolRefAttr, Value>> updates;
+  llvm::SmallVector<Value> handed_out;
+  for (auto [i, tensor] : llvm::enumerate(op.getOperands())) {
+    Value buffer = buffers_.lookup(tensor);
+    auto name = function_.getResultAttrOfType<mlir::StringAttr>(i, ir::kOutputAttr);
+    auto variable = function_.getResultAttrOfType<mlir::FlatSymbolRefAttr>(i, ir::kVariableAttr);
+    if (!name && !variable) {
+      return function_.emitOpError() << "result " << i << " has neither " << ir::kOutputAttr << " nor "
+                                     << ir::kVariableAttr << ", so that nothing says where it goes";
+    }
+    if (variable) updates.push_back({variable, buffer});
+    if (!name) continue;
+    // The caller gets memory that nobody else changes or hands out.
+    Value root = Resolve(buffer).root;
+    if (!root.getDefiningOp<plan_ir::AllocOp>() || llvm::is_contained(handed_out, root)) {
+      buffer = copyToAlloc(buffer, op.getLoc());
+      root = buffer;
+    }
+    handed_out.push_back(root);
+    outputs.push_back({name, buffer});
+  }
+  lowerUpdates(updates, op.getLoc());
+  for (auto [name, buffer] : outputs) builder_.create<plan_ir::OutputOp>(op.getLoc(), name, buffer);
+  return mlir::success();
+}
+
+// All new values are read before the first variable is overwritten: a swap of two variables is legal.
+void FunctionLowering::lowerUpdates(llvm::ArrayRef<std::pair<mlir::FlatSymbolRefAttr, Value>> updates,
+                                    mlir::Location loc) {
+  llvm::SmallVector<std::pair<mlir::FlatSymbolRefAttr, Value>> copies;
+  for (auto [variable, buffer] : updates) {
+    BufferPlace place = Resolve(buffer);
+    auto old = place.root.getDefiningOp<plan_ir::VariableOp>();
+    bool same = old && old.getVariable() == variable.getValue() && place.offset == 0 &&
+                BytesOf(buffer) == BytesOf(place.root);
+    if (same) continue;
+    bool overwritten = old && llvm::any_of(updates, [&](auto& other) {
+                         return other.first.getValue() == old.getVariable() && other.second != buffer;
+                       });
+    copies.push_back({variable, overwritten ? copyToAlloc(buffer, loc) : buffer});
+  }
+  for (auto [variable, buffer] : copies) {
+    auto target = builder_.create<plan_ir::VariableOp>(loc, buffer.getType(), variable);
+    builder_.create<plan_ir::CopyOp>(loc, buffer, target);
+  }
+}
+
+class LowerToPlanPass : public impl::LowerToPlanBase<LowerToPlanPass> {
+ public:
+  using LowerToPlanBase::LowerToPlanBase;
+  void runOnOperation() override {
+    CallNames names;
+    for (auto function : llvm::make_early_inc_range(getOperation().getOps<mlir::func::FuncOp>())) {
+      if (mlir::failed(FunctionLowering(function, names).run())) return signalPassFailure();
+    }
+  }
+};
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,134 @@
+// RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-fuse))' | FileCheck %s
+// RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-fuse{enable=false}))' | FileCheck %s --check-prefix=OFF
+
+// Reductions along the same dimension, what feeds and what follows them: one kernel. The constant is copied in.
+// CHECK-LABEL: func.func @softmax
+// CHECK: %[[Y:.*]] = sinter.fusion(%arg0 : tensor<8x16xf32>) -> (tensor<8x16xf32>) attributes {kind = "row"} {
+// CHECK: sinter.constant dense<2.000000e+00>
+// CHECK: sinter.max
+// CHECK: sinter.exp
+// CHECK: sinter.sum
+// CHECK: sinter.div
+// CHECK: sinter.yield
+// CHECK-NOT: sinter.fusion
+// CHECK: return %[[Y]]
+// OFF-LABEL: func.func @softmax
+// OFF: sinter.mul
+// OFF: sinter.yield
+// OFF: sinter.fusion
+// OFF: sinter.max
+// OFF: sinter.yield
+// OFF: sinter.fusion
+// OFF: sinter.broadcast
+// OFF: sinter.sub
+// OFF: sinter.yield
+func.func @softmax(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %c = sinter.constant dense<2.0> : tensor<8x16xf32>
+  %z = sinter.mul %x, %c : tensor<8x16xf32>
+  %m = sinter.max %z [1] : tensor<8x16xf32> -> tensor<8xf32>
+  %mb = sinter.broadcast %m [0] : tensor<8xf32> -> tensor<8x16xf32>
+  %s = sinter.sub %z, %mb : tensor<8x16xf32>
+  %e = sinter.exp %s : tensor<8x16xf32>
+  %t = sinter.sum %e [1] : tensor<8x16xf32> -> tensor<8xf32>
+  %tb = sinter.broadcast %t [0] : tensor<8xf32> -> tensor<8x16xf32>
+  %y = sinter.div %e, %tb : tensor<8x16xf32>
+  return %y : tensor<8x16xf32>
+}
+
+// A column reduction with its producer, which others read as well, and the pointwise op that follows: two outputs of
+// different shapes.
+// CHECK-LABEL: func.func @column
+// CHECK: sinter.fusion({{.*}}) -> (tensor<32x4xf32>, tensor<4xf32>) attributes {kind = "row"} {
+// CHECK-NOT: sinter.fusion
+// CHECK: sinter.matmul
+func.func @column(%g: tensor<32x4xf32>, %b: tensor<4xf32>, %w: tensor<4x4xf32>) -> (tensor<32x4xf32>, tensor<4xf32>) {
+  %d = sinter.tanh %g : tensor<32x4xf32>
+  %s = sinter.sum %d [0] : tensor<32x4xf32> -> tensor<4xf32>
+  %n = sinter.sub %b, %s : tensor<4xf32>
+  %y = sinter.matmul %d, %w : (tensor<32x4xf32>, tensor<4x4xf32>) -> tensor<32x4xf32>
+  return %y, %n : tensor<32x4xf32>, tensor<4xf32>
+}
+
+// Two kernels that read the same large value are one. A small one is not worth it.
+// CHECK-LABEL: func.func @siblings
+// CHECK: sinter.fusion(%arg0 : tensor<64x32xf32>) -> (tensor<64x32xf32>, tensor<64x32xf32>) attributes {kind = "map"}
+// CHECK: sinter.fusion(%arg1 : tensor<8xf32>) -> (tensor<8xf32>)
+// CHECK: sinter.fusion(%arg1 : tensor<8xf32>) -> (tensor<8xf32>)
+func.func @siblings(%x: tensor<64x32xf32>, %y: tensor<8xf32>)
+    -> (tensor<64x32xf32>, tensor<64x32xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %a = sinter.exp %x : tensor<64x32xf32>
+  %b = sinter.tanh %x : tensor<64x32xf32>
+  %c = sinter.exp %y : tensor<8xf32>
+  %d = sinter.tanh %y : tensor<8xf32>
+  return %a, %b, %c, %d : tensor<64x32xf32>, tensor<64x32xf32>, tensor<8xf32>, tensor<8xf32>
+}
+
+// Updates of variables of different shapes are one kernel; an output is not held back for them.
+// CHECK-LABEL: func.func @updates
+// CHECK: sinter.fusion({{.*}}) -> (tensor<4x4xf32>, tensor<7xf32>) attributes {kind = "horizontal"}
+// CHECK: sinter.fusion(%arg2 : tensor<5xf32>) -> (tensor<5xf32>) attributes {kind = "map"}
+sinter.variable @w : tensor<4x4xf32> = constant(0.0, 0.0) seed 0 trainable
+sinter.variable @b : tensor<7xf32> = constant(0.0, 0.0) seed 0 trainable
+func.func @updates(%w: tensor<4x4xf32> {sinter.variable = @w}, %b: tensor<7xf32> {sinter.variable = @b},
+                   %x: tensor<5xf32> {sinter.input = "x"})
+    -> (tensor<4x4xf32> {sinter.variable = @w}, tensor<7xf32> {sinter.variable = @b}, tensor<5xf32> {sinter.output = "y"}) {
+  %nw = sinter.neg %w : tensor<4x4xf32>
+  %nb = sinter.neg %b : tensor<7xf32>
+  %y = sinter.neg %x : tensor<5xf32>
+  return %nw, %nb, %y : tensor<4x4xf32>, tensor<7xf32>, tensor<5xf32>
+}
+
+// Index maps join as well: a concatenation of a value computed in the same kernel,
+// CHECK-LABEL: func.func @concat
+// CHECK: sinter.fusion(%arg0, %arg1 : tensor<4xf32>, tensor<4xf32>) -> (tensor<8xf32>) attributes {kind = "map"}
+// CHECK: sinter.neg
+// CHECK: sinter.concat
+func.func @concat(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<8xf32> {
+  %n = sinter.neg %x : tensor<4xf32>
+  %c = sinter.concat %n, %y dim 0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  return %c : tensor<8xf32>
+}
+
+// and a transpose of one.
+// CHECK-LABEL: func.func @transposed
+// CHECK: sinter.fusion(%arg0 : tensor<4x6xf32>) -> (tensor<6x4xf32>) attributes {kind = "map"}
+// CHECK: sinter.exp
+// CHECK: sinter.transpose
+func.func @transposed(%x: tensor<4x6xf32>, %w: tensor<4x2xf32>) -> tensor<6x2xf32> {
+  %e = sinter.exp %x : tensor<4x6xf32>
+  %t = sinter.transpose %e [1, 0] : tensor<4x6xf32> -> tensor<6x4xf32>
+  %y = sinter.matmul %t, %w : (tensor<6x4xf32>, tensor<4x2xf32>) -> tensor<6x2xf32>
+  return %y : tensor<6x2xf32>
+}
+
+// A mask made of iotas is computed again by each reader; what a library call reads is stored, also when it is a constant.
+// CHECK-LABEL: func.func @masks
+// CHECK: sinter.fusion() -> (tensor<64x64xf32>)
+// CHECK: sinter.constant
+// CHECK: sinter.fusion(%arg0 : tensor<64x64xf32>) -> (tensor<64x64xf32>)
+// CHECK: sinter.compare
+// CHECK: %[[H:.*]] = sinter.matmul
+// CHECK: sinter.fusion(%[[H]] : tensor<64x64xf32>) -> (tensor<64x64xf32>)
+// CHECK: sinter.compare
+func.func @masks(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %i = sinter.iota 0 : tensor<64x64xi32>
+  %j = sinter.iota 1 : tensor<64x64xi32>
+  %m = sinter.compare ge %i, %j : tensor<64x64xi32> -> tensor<64x64xi1>
+  %z = sinter.constant dense<0.0> : tensor<64x64xf32>
+  %a = sinter.select %m, %x, %z : tensor<64x64xi1>, tensor<64x64xf32>
+  %h = sinter.matmul %a, %z : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %b = sinter.select %m, %h, %z : tensor<64x64xi1>, tensor<64x64xf32>
+  return %b : tensor<64x64xf32>
+}
+
+// What is left: stored constants and reshapes. Dead ops go.
+// CHECK-LABEL: func.func @left
+// CHECK-NEXT: sinter.constant dense<[1.000000e+00, 2.000000e+00]>
+// CHECK-NEXT: sinter.reshape
+// CHECK-NEXT: return
+func.func @left(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<3x2xf32>) {
+  %c = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %dead = sinter.exp %c : tensor<2xf32>
+  %r = sinter.reshape %x : tensor<2x3xf32> -> tensor<3x2xf32>
+  return %c, %r : tensor<2xf32>, tensor<3x2xf32>
+}

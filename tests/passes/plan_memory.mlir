@@ -1,0 +1,89 @@
+// RUN: sinter-opt %s --pass-pipeline='builtin.module(plan.function(sinter-plan-memory,sinter-verify-plan))' | FileCheck %s
+// RUN: sinter-opt %s --pass-pipeline='builtin.module(plan.function(sinter-plan-memory{in-place=false},sinter-verify-plan))' | FileCheck %s --check-prefix=APART
+// RUN: sinter-opt %s --pass-pipeline='builtin.module(plan.function(sinter-plan-memory{reuse=false in-place=false},sinter-verify-plan))' | FileCheck %s --check-prefix=NOREUSE
+// RUN: sinter-opt %s --pass-pipeline='builtin.module(plan.function(sinter-plan-memory{report=true}))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REPORT
+
+// %b takes over %a, through the view, when calls may write in place; else %c finds the place of %a free again.
+// CHECK-LABEL: plan.function @chain arena 1664
+// CHECK: plan.alloc at [[A:[0-9]+]] : <tensor<200xf32>>
+// CHECK: plan.alloc at [[A]] : <tensor<10x20xf32>>
+// CHECK: plan.alloc at 832 : <tensor<20x10xf32>>
+// APART-LABEL: plan.function @chain arena 1664
+// APART: plan.alloc at 0 : <tensor<200xf32>>
+// APART: plan.alloc at 832 : <tensor<10x20xf32>>
+// APART: plan.alloc at 0 : <tensor<20x10xf32>>
+// NOREUSE-LABEL: plan.function @chain arena 2496
+// REPORT: memory is at its peak here: 1600 bytes alive in an arena of 1664
+// REPORT: note: 800 bytes: 'tensor<10x20xf32>'
+// REPORT: note: 800 bytes: 'tensor<20x10xf32>'
+plan.function @chain {
+  %x = plan.input "x" : <tensor<200xf32>>
+  %a = plan.alloc : <tensor<200xf32>>
+  %v = plan.view %a at 0 : <tensor<200xf32>> -> <tensor<10x20xf32>>
+  %b = plan.alloc : <tensor<10x20xf32>>
+  %c = plan.alloc : <tensor<20x10xf32>>
+  plan.call "a" ins(%x : !plan.buffer<tensor<200xf32>>) outs(%a : !plan.buffer<tensor<200xf32>>) {
+  ^bb0(%i: tensor<200xf32>):
+    %r = sinter.neg %i : tensor<200xf32>
+    sinter.yield %r : tensor<200xf32>
+  }
+  plan.call "b" ins(%v : !plan.buffer<tensor<10x20xf32>>) outs(%b : !plan.buffer<tensor<10x20xf32>>) attributes {in_place = array<i64: 0, 0>} {
+  ^bb0(%i: tensor<10x20xf32>):
+    %r = sinter.neg %i : tensor<10x20xf32>
+    sinter.yield %r : tensor<10x20xf32>
+  }
+  plan.call "c" ins(%b : !plan.buffer<tensor<10x20xf32>>) outs(%c : !plan.buffer<tensor<20x10xf32>>) {
+  ^bb0(%i: tensor<10x20xf32>):
+    %r = sinter.transpose %i [1, 0] : tensor<10x20xf32> -> tensor<20x10xf32>
+    sinter.yield %r : tensor<20x10xf32>
+  }
+  plan.output "c" %c : <tensor<20x10xf32>>
+}
+
+// An input that is read later, or twice by the call, is not taken over.
+// CHECK-LABEL: plan.function @not_dead
+// CHECK: plan.alloc at 0 : <tensor<16xf32>>
+// CHECK: plan.alloc at 64 : <tensor<16xf32>>
+plan.function @not_dead {
+  %a = plan.alloc : <tensor<16xf32>>
+  %v = plan.view %a at 0 : <tensor<16xf32>> -> <tensor<16xf32>>
+  %b = plan.alloc : <tensor<16xf32>>
+  plan.call "a" ins() outs(%a : !plan.buffer<tensor<16xf32>>) {
+    %r = sinter.constant dense<0.0> : tensor<16xf32>
+    sinter.yield %r : tensor<16xf32>
+  }
+  plan.call "b" ins(%a, %v : !plan.buffer<tensor<16xf32>>, !plan.buffer<tensor<16xf32>>) outs(%b : !plan.buffer<tensor<16xf32>>) attributes {in_place = array<i64: 0, 0>} {
+  ^bb0(%i: tensor<16xf32>, %j: tensor<16xf32>):
+    %t = sinter.reverse %j [0] : tensor<16xf32>
+    %r = sinter.add %i, %t : tensor<16xf32>
+    sinter.yield %r : tensor<16xf32>
+  }
+  plan.output "b" %b : <tensor<16xf32>>
+}
+
+// A workspace lives during its call, beside what the call reads and writes. Nothing is placed for no bytes.
+// CHECK-LABEL: plan.function @workspace arena 192
+// CHECK: workspace_offset = 128 : i64
+// CHECK-LABEL: plan.function @empty arena 0
+plan.function @workspace {
+  %a = plan.alloc : <tensor<16xf32>>
+  %b = plan.alloc : <tensor<16xf32>>
+  plan.call "a" ins() outs(%a : !plan.buffer<tensor<16xf32>>) {
+    %r = sinter.constant dense<0.0> : tensor<16xf32>
+    sinter.yield %r : tensor<16xf32>
+  }
+  plan.call "b" ins(%a : !plan.buffer<tensor<16xf32>>) outs(%b : !plan.buffer<tensor<16xf32>>) attributes {workspace_bytes = 10 : i64} {
+  ^bb0(%i: tensor<16xf32>):
+    %r = sinter.cumsum %i dim 0 : tensor<16xf32>
+    sinter.yield %r : tensor<16xf32>
+  }
+  plan.output "b" %b : <tensor<16xf32>>
+}
+plan.function @empty {
+  %a = plan.alloc : <tensor<0x4xf32>>
+  plan.call "a" ins() outs(%a : !plan.buffer<tensor<0x4xf32>>) {
+    %r = sinter.constant dense<0.0> : tensor<0x4xf32>
+    sinter.yield %r : tensor<0x4xf32>
+  }
+  plan.output "a" %a : <tensor<0x4xf32>>
+}
