@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Builds everything and runs every test. Stops at the first stage that fails; the last line is ctest's summary.
+#
+#   scripts/test.sh
+#   SINTER_FUZZ_SECONDS=600 scripts/test.sh      each fuzzer for ten minutes instead of one
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+stage() { printf '\n== %s\n' "$1"; }
+
+stage "Install what is missing"
+scripts/bootstrap.sh
+
+stage "Build all (preset release)"
+cmake --preset release -D SINTER_BUILD_TESTS=ON -D SINTER_BUILD_BENCH=ON
+cmake --build --preset release
+
+stage "Build the fuzzers and the tests of the code that reads bytes, with sanitizers (preset asan)"
+cmake --preset asan -D SINTER_FUZZ_SECONDS="${SINTER_FUZZ_SECONDS:-60}"
+cmake --build --preset asan --target sinter_tests
+
+stage "Test"
+# One run over both build trees, so that there is one summary.
+mkdir -p build/all
+printf 'subdirs("%s/build/release" "%s/build/asan")\n' "$PWD" "$PWD" > build/all/CTestTestfile.cmake
+# Several test programs share the cores: idle threads must sleep, not spin (runtime/thread_pool.h).
+export OMP_WAIT_POLICY=passive
+ctest --test-dir build/all --output-on-failure --no-tests=error --parallel "$(nproc)"
