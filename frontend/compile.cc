@@ -145,7 +145,7 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const CompileOptions& 
   codegen::EmitOptions emit{.target = target};
   SINTER_ASSIGN_OR_RETURN(std::string bytes, codegen::EmitPlan(module, emit));
   report.stage_ms.emplace_back("emit", MsSince(start));
-  return Plan::FromBytes(std::move(bytes));
+  return Plan::FromBytes(bytes);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ struct CompileOptions {
   // Runs the IR verifier after every pass.
   bool verify_each_pass = false;
   // Stages whose IR is kept in CompileReport::dumps, by the names of StageNames(), or "all".
-  std::vector<std::string> dump_stages;
+  std::vector<std::string> dump_stages = {};
   // Fills CompileReport::fusion and ::memory.
   bool report = false;
 };

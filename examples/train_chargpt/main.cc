@@ -190,7 +190,7 @@ void FillBatch(const std::string& text, const Vocabulary& vocabulary, const Opti
 }
 
 absl::StatusOr<std::string> Sample(sn::Session& session, const Vocabulary& vocabulary, const Options& o) {
-  HostTensor x = HostTensor::Zeros(sn::I32, {1, o.context});
+  SINTER_ASSIGN_OR_RETURN(HostTensor x, HostTensor::Zeros(sn::I32, {1, o.context}));
   auto window = *x.MutableSpan<int32_t>();
   sn::SplitMix bits(static_cast<uint64_t>(o.seed), /*stream=*/1);
   std::vector<int32_t> ids = {vocabulary.id('\n')};
@@ -224,8 +224,8 @@ absl::Status Run(const Options& o) {
   SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
   std::printf("%zu characters, %ld different\n", text.size(), vocabulary.size());
 
-  HostTensor x = HostTensor::Zeros(sn::I32, {o.batch, o.context});
-  HostTensor y = HostTensor::Zeros(sn::I32, {o.batch, o.context});
+  SINTER_ASSIGN_OR_RETURN(HostTensor x, HostTensor::Zeros(sn::I32, {o.batch, o.context}));
+  SINTER_ASSIGN_OR_RETURN(HostTensor y, HostTensor::Zeros(sn::I32, {o.batch, o.context}));
   sn::SplitMix bits(static_cast<uint64_t>(o.seed), /*stream=*/0);
   optim::Schedule rate = optim::WarmupCosine(o.learning_rate, std::min<int64_t>(100, o.steps / 10 + 1),
                                              o.steps, o.learning_rate / 10);

@@ -90,8 +90,10 @@ sn::Graph BuildGraph(const Options& options, int64_t train_rows, int64_t test_ro
 
 absl::StatusOr<sn::BatchIterator> MakeBatches(const sn::ImageSet& set, const Options& options, bool train) {
   std::vector<HostTensor> tensors;
-  tensors.push_back(HostTensor::View(set.images));
-  tensors.push_back(HostTensor::View(set.labels));
+  for (const HostTensor* t : {&set.images, &set.labels}) {
+    SINTER_ASSIGN_OR_RETURN(HostTensor view, HostTensor::View(t->dtype(), t->shape(), t->data()));
+    tensors.push_back(std::move(view));
+  }
   sn::BatchOptions batches{.batch_size = std::min<int64_t>(options.batch, set.images.shape()[0]),
                            .shuffle = train,
                            .seed = static_cast<uint64_t>(options.seed),
@@ -192,7 +194,7 @@ absl::Status Run(const Options& options) {
   auto start = std::chrono::steady_clock::now();
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph));
   double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  std::printf("compiled %zu functions in %.0f ms to a plan of %.0f kB\n", plan.function_names().size(), ms,
+  std::printf("compiled %zu functions in %.0f ms to a plan of %.0f kB\n", plan.Functions().size(), ms,
               static_cast<double>(plan.bytes().size()) / 1e3);
   if (!options.plan.empty()) SINTER_RETURN_IF_ERROR(plan.Save(options.plan));
   SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));

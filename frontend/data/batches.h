@@ -5,8 +5,7 @@
 //   BatchOptions options = {.batch_size = 256, .seed = 1, .last = LastBatch::kPad};
 //   options.transforms = {ScaleToF32(1 / 255.0f), WidenToI32()};               // frontend/data/transforms.h
 //   SINTER_ASSIGN_OR_RETURN(BatchIterator batches, BatchIterator::Create(std::move(data), options));
-//   SINTER_ASSIGN_OR_RETURN(Batch batch, batches.Next());                      // f32 [256, 28, 28], i32
-//   [256]
+//   SINTER_ASSIGN_OR_RETURN(Batch batch, batches.Next());                // f32 [256, 28, 28], i32 [256]
 //
 // The order of an epoch depends on (seed, epoch) and the number of examples only, and is the same on every
 // platform. Epochs follow each other without end unless `max_epochs` says otherwise. State and Restore give

@@ -1,7 +1,7 @@
 // Drawn digits: an endless stand-in for MNIST where no data files are at hand.
 //
-//   SINTER_ASSIGN_OR_RETURN(ImageSet train, DrawDigits(8000, /*seed=*/1));   // images u8 [8000, 28, 28],
-//   labels u8 [8000] SINTER_ASSIGN_OR_RETURN(ImageSet test, DrawDigits(2000, /*seed=*/2));
+//   SINTER_ASSIGN_OR_RETURN(ImageSet train, DrawDigits(8000, /*seed=*/1));   // images u8 [8000, 28, 28], labels u8 [8000]
+//   SINTER_ASSIGN_OR_RETURN(ImageSet test, DrawDigits(2000, /*seed=*/2));
 //
 // Every digit is a set of pen strokes that is bent, turned, slanted, scaled and shifted at random, drawn with
 // a round pen of random width, smoothed at the edges, and covered with a little noise. Image i depends on

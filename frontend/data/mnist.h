@@ -1,8 +1,7 @@
 // MNIST and the data sets that copy its format (Fashion-MNIST, KMNIST), from a folder of IDX files.
 //
-//   SINTER_ASSIGN_OR_RETURN(MnistDataset mnist, LoadMnist());                  // or
-//   LoadMnist("fashion-mnist") mnist.train.images                                                         //
-//   u8 [60000, 28, 28]
+//   SINTER_ASSIGN_OR_RETURN(MnistDataset mnist, LoadMnist());       // or LoadMnist("fashion-mnist")
+//   mnist.train.images                                              // u8 [60000, 28, 28]
 //
 // Nothing is downloaded. The folder is `folder` if that is given, else $SINTER_DATA/<name>, else
 // ../shared/data/<name>: the first that exists. Files are called t10k-images-idx3-ubyte or

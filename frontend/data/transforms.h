@@ -1,7 +1,6 @@
 // What most batches need before a step can take them: 8-bit pixels as f32, 8-bit labels as i32.
 //
-//   options.transforms = {ScaleToF32(1 / 255.0f, 0, {784}), WidenToI32()};   // u8 [n, 28, 28] -> f32 [n,
-//   784]
+//   options.transforms = {ScaleToF32(1 / 255.0f, 0, {784}), WidenToI32()};   // u8 [n, 28, 28] -> f32 [n, 784]
 #ifndef SINTER_FRONTEND_DATA_TRANSFORMS_H_
 #define SINTER_FRONTEND_DATA_TRANSFORMS_H_
 

@@ -153,7 +153,7 @@ TEST(NnTest, AFreshClassifierStartsAtTheLogOfItsClasses) {
     b.Output("loss", SoftmaxCrossEntropy(net(b.Input("x", F32, {16, 1, 28, 28})), b.Input("y", I32, {16})));
   });
   Session session = MustStart(graph);
-  HostTensor x = HostTensor::Zeros(F32, {16, 1, 28, 28}), y = HostTensor::Zeros(I32, {16});
+  HostTensor x = *HostTensor::Zeros(F32, {16, 1, 28, 28}), y = *HostTensor::Zeros(I32, {16});
   auto outputs = session.Run("f", {{"x", x}, {"y", y}});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   EXPECT_NEAR(*outputs->Scalar("loss"), std::log(10.0), 1e-5);
