@@ -1,0 +1,87 @@
+// Every op has what an op must have: a reference, a line in a lit test, a summary, a gradient or none on purpose.
+#include <iostream>
+#include <regex>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mlir/IR/MLIRContext.h"
+#include "sinter/ir/dialect.h"
+#include "sinter/tests/house/source_tree.h"
+#include "sinter/tests/reference/reference.h"
+
+namespace sinter::house {
+namespace {
+
+using ::testing::IsEmpty;
+
+class CoverageTest : public ::testing::Test {
+ protected:
+  CoverageTest() {
+    mlir::DialectRegistry registry;
+    ir::RegisterDialects(registry);
+    context_.appendDialectRegistry(registry);
+    context_.loadAllAvailableDialects();
+    for (mlir::RegisteredOperationName op : context_.getRegisteredOperations()) {
+      if (op.getDialectNamespace() == "sinter" || op.getDialectNamespace() == "plan") ops_.push_back(op);
+    }
+  }
+
+  mlir::MLIRContext context_;
+  std::vector<mlir::RegisteredOperationName> ops_;
+};
+
+TEST_F(CoverageTest, EveryOpHasAReference) {
+  EXPECT_THAT(reference::OpsWithoutReference(&context_), IsEmpty());
+}
+
+TEST_F(CoverageTest, EveryOpHasALineInALitTest) {
+  std::string texts;
+  for (const SourceFile& file : SourceTree()) {
+    if (file.path.rfind("tests/ir/", 0) == 0 && file.EndsWith(".mlir")) texts += file.Text();
+  }
+  for (mlir::RegisteredOperationName op : ops_) {
+    std::string name = op.getStringRef().str();
+    std::regex use("(^|[^A-Za-z_.])" + std::regex_replace(name, std::regex("\\."), "\\.") +
+                   "($|[^A-Za-z0-9_])");
+    EXPECT_TRUE(std::regex_search(texts, use)) << name << " occurs in no tests/ir/*.mlir";
+  }
+}
+
+// The records: `def AddOp : Class<"add", "summary", ...>` or with `let summary` in the body.
+TEST_F(CoverageTest, EveryRecordHasASummary) {
+  int records = 0;
+  for (const SourceFile& file : SourceTree()) {
+    if (file.path.rfind("ir/", 0) != 0 || !file.EndsWith("_ops.td")) continue;
+    std::string text = file.Text();
+    static const std::regex kRecord("\ndef ([A-Za-z0-9]+Op) :");
+    for (std::sregex_iterator it(text.begin(), text.end(), kRecord), end; it != end; ++it) {
+      ++records;
+      size_t begin = it->position() + 1, next = text.find("\ndef ", begin);
+      std::string record = text.substr(begin, next == std::string::npos ? next : next - begin);
+      bool has_text = std::regex_search(record, std::regex("<\\s*\"[a-z0-9_]+\",\\s*\"[^\"]{1,}\""));
+      bool has_summary = std::regex_search(record, std::regex("let summary = \"[^\"]{4,}\""));
+      EXPECT_TRUE(has_text || has_summary) << file.path << ": " << (*it)[1] << " has no summary";
+    }
+  }
+  EXPECT_GT(records, 80);
+}
+
+// Nothing is asserted of ops without a gradient: the table is what a reader looks at when one is missed.
+TEST_F(CoverageTest, EveryOpIsOfAKnownKind) {
+  std::string without;
+  for (mlir::RegisteredOperationName op : ops_) {
+    std::string name = op.getStringRef().str();
+    if (op.getDialectNamespace() != "sinter" || reference::IsStructural(name)) continue;
+    bool computes = op.hasInterface<ir::FusibleInterface>() || op.hasInterface<ir::ReductionInterface>() ||
+                    op.hasInterface<ir::CompositeInterface>() || op.hasInterface<ir::LibraryInterface>();
+    EXPECT_TRUE(computes) << name << " is neither fusible, a reduction, a composite nor a library call";
+    bool differentiable =
+        op.hasInterface<ir::DifferentiableInterface>() || op.hasInterface<ir::CompositeInterface>();
+    if (!differentiable) without += "  " + name + "\n";
+  }
+  std::cout << "Ops without a gradient:\n" << without;
+}
+
+}  // namespace
+}  // namespace sinter::house

@@ -1,0 +1,103 @@
+// Who may include whom: the table of docs and of each folder's CMakeLists.txt, read from the #include lines.
+#include <map>
+#include <regex>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/tests/house/source_tree.h"
+
+namespace sinter::house {
+namespace {
+
+// The top folder's own headers are allowed; "x.h" and "x*.h" name single headers.
+const std::map<std::string, std::vector<std::string>> kAllowed = {
+    {"ir", {"ir/.*"}},
+    {"passes", {"ir/.*", "passes/.*"}},
+    {"codegen",
+     {"ir/.*", "codegen/.*", "kernels/.*", "runtime/plan[a-z_]*\\.h", "runtime/dtype\\.h",
+      "runtime/status\\.h", "runtime/half\\.h"}},
+    {"runtime", {"runtime/.*", "kernels/.*"}},
+    {"kernels", {"kernels/.*"}},
+    {"frontend", {"(ir|passes|codegen|runtime|kernels|frontend)/.*"}},
+    {"tools", {"(ir|passes|codegen|runtime|kernels|frontend)/.*"}},
+    {"examples", {"(frontend|runtime|examples)/.*"}},
+    {"bench", {".*"}},
+    {"tests", {".*"}},
+};
+
+// The path of `#include "sinter/<path>"`, of a generated header, or of a header by angle brackets.
+std::string Included(const std::string& line) {
+  static const std::regex kInclude(R"(^\s*#\s*include\s*["<]([^">]+)[">])");
+  std::smatch match;
+  return std::regex_search(line, match, kInclude) ? match[1].str() : "";
+}
+
+bool Matches(const std::string& path, const std::vector<std::string>& patterns) {
+  for (const std::string& pattern : patterns) {
+    if (std::regex_match(path, std::regex(pattern))) return true;
+  }
+  return false;
+}
+
+bool IsCode(const SourceFile& file) { return file.EndsWith(".cc") || file.EndsWith(".h"); }
+
+TEST(LayeringTest, IncludesFollowTheTable) {
+  for (const SourceFile& file : SourceTree()) {
+    if (!IsCode(file)) continue;
+    auto allowed = kAllowed.find(file.path.substr(0, file.path.find('/')));
+    ASSERT_NE(allowed, kAllowed.end()) << file.path << ": its folder is not in the table of layering_test.cc";
+    for (const std::string& line : file.lines) {
+      std::string path = Included(line);
+      if (path.rfind("sinter/", 0) != 0) continue;
+      path = path.substr(7);
+      EXPECT_TRUE(Matches(path, allowed->second)) << file.path << " includes " << path;
+      bool is_test = file.path.rfind("tests/", 0) == 0 || file.path.rfind("bench/", 0) == 0;
+      EXPECT_TRUE(is_test || !Matches(path, {"(tests|bench)/.*"})) << file.path << " includes " << path;
+    }
+  }
+}
+
+// The runtime has no compiler, and a user's program sees none.
+TEST(LayeringTest, NoCompilerInTheRuntimeNorInPublicHeaders) {
+  const std::set<std::string> not_public = {"frontend/graph_state.h", "frontend/broadcasting.h",
+                                            "frontend/diagnostics.h"};
+  for (const SourceFile& file : SourceTree()) {
+    if (!IsCode(file)) continue;
+    bool is_runtime = file.path.rfind("runtime/", 0) == 0 || file.path.rfind("kernels/", 0) == 0;
+    bool is_public =
+        file.path.rfind("frontend/", 0) == 0 && file.EndsWith(".h") && not_public.count(file.path) == 0;
+    if (!is_runtime && !is_public) continue;
+    for (const std::string& line : file.lines) {
+      std::string path = Included(line);
+      EXPECT_FALSE(Matches(path, {"(mlir|llvm|lld)/.*", "sinter/(ir|passes|codegen)/.*"}))
+          << file.path << " includes " << path;
+      for (const std::string& name : not_public) {
+        EXPECT_FALSE(path == "sinter/" + name)
+            << file.path << " includes " << name << ", which is not public";
+      }
+    }
+  }
+}
+
+TEST(LayeringTest, OnlyCodegenAndItsTestsSeeTheBackendOfLlvm) {
+  for (const SourceFile& file : SourceTree()) {
+    if (!IsCode(file) || file.path.rfind("ir/", 0) != 0) continue;
+    for (const std::string& line : file.lines) {
+      EXPECT_FALSE(Matches(Included(line), {"llvm/(IR|Target|CodeGen|MC|Passes)/.*", "lld/.*"}))
+          << file.path << ": " << line;
+    }
+  }
+}
+
+TEST(LayeringTest, EveryFolderStatesItsLaw) {
+  for (const auto& [folder, allowed] : kAllowed) {
+    const SourceFile* lists = FindSource(folder + "/CMakeLists.txt");
+    if (lists == nullptr) continue;
+    ASSERT_GE(lists->lines.size(), 3u) << lists->path;
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(lists->lines[i].rfind("# ", 0), 0u) << lists->path << ":" << i + 1;
+  }
+}
+
+}  // namespace
+}  // namespace sinter::house

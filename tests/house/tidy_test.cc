@@ -1,0 +1,136 @@
+// The house rules that a machine can check.
+#include <cctype>
+#include <regex>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/tests/house/source_tree.h"
+
+namespace sinter::house {
+namespace {
+
+constexpr size_t kMostLines = 500;
+
+bool IsCode(const SourceFile& file) { return file.EndsWith(".cc") || file.EndsWith(".h"); }
+
+// "fold_constants" of "FoldConstants".
+std::string SnakeCase(const std::string& name) {
+  std::string snake;
+  for (char c : name) {
+    if (std::isupper(static_cast<unsigned char>(c)) && !snake.empty()) snake += '_';
+    snake += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return snake;
+}
+
+TEST(TidyTest, FilesAreShort) {
+  for (const SourceFile& file : SourceTree()) {
+    EXPECT_LE(file.lines.size(), kMostLines) << file.path << " has " << file.lines.size() << " lines";
+  }
+}
+
+TEST(TidyTest, NamesSayWhatAFileHolds) {
+  const std::set<std::string> banned = {"util",    "utils", "common",  "misc",  "helper",
+                                        "helpers", "base",  "manager", "stuff", "types"};
+  const std::regex word("[a-z0-9]+");
+  for (const SourceFile& file : SourceTree()) {
+    std::string name = file.Name();
+    if (name == "CMakeLists.txt") continue;
+    std::string stem = name.substr(0, name.find('.'));
+    for (std::sregex_iterator it(stem.begin(), stem.end(), word), end; it != end; ++it) {
+      EXPECT_EQ(banned.count(it->str()), 0u) << file.path;
+    }
+    // CMake's own modules are written in its own case.
+    bool is_snake_case = std::regex_match(stem, std::regex("[a-z0-9_]+"));
+    EXPECT_TRUE(is_snake_case || file.EndsWith(".cmake")) << file.path;
+  }
+}
+
+// Whether a list names the source, with or without ".cc": lists of CMake add endings and prefixes in loops.
+bool IsListed(const SourceFile& lists, const std::string& stem) {
+  return std::regex_search(lists.Text(), std::regex("[\\s(\"/]" + stem + "(\\.cc)?[\\s)\"]"));
+}
+
+TEST(TidyTest, EverySourceIsBuilt) {
+  for (const SourceFile& file : SourceTree()) {
+    if (!file.EndsWith(".cc")) continue;
+    bool listed = false;
+    // A list may be that of a folder above.
+    for (std::string folder = file.Folder(); !listed && !folder.empty();) {
+      const SourceFile* lists = FindSource(folder + "/CMakeLists.txt");
+      std::string relative = file.path.substr(folder.size() + 1),
+                  stem = relative.substr(0, relative.size() - 3);
+      // examples/x/main.cc belongs to the list that names x.
+      if (file.Name() == "main.cc") stem = stem.substr(0, stem.find('/'));
+      listed = lists != nullptr && IsListed(*lists, stem);
+      size_t slash = folder.rfind('/');
+      folder = slash == std::string::npos ? "" : folder.substr(0, slash);
+    }
+    EXPECT_TRUE(listed) << file.path << " is in no CMakeLists.txt";
+  }
+}
+
+TEST(TidyTest, HeadersOpenWithACommentAndHaveAGuard) {
+  for (const SourceFile& file : SourceTree()) {
+    // A precompiled header is included once, by the compiler's command line.
+    if (!file.EndsWith(".h") || file.EndsWith("_pch.h")) continue;
+    std::string guard = "SINTER_";
+    for (char c : file.path) {
+      guard += std::isalnum(static_cast<unsigned char>(c))
+                   ? static_cast<char>(std::toupper(static_cast<unsigned char>(c)))
+                   : '_';
+    }
+    guard += "_";
+    ASSERT_FALSE(file.lines.empty()) << file.path;
+    EXPECT_EQ(file.lines[0].rfind("// ", 0), 0u) << file.path << " does not open with a comment";
+    EXPECT_NE(file.Text().find("#ifndef " + guard + "\n#define " + guard + "\n"), std::string::npos)
+        << file.path << " has no guard " << guard;
+  }
+}
+
+TEST(TidyTest, NothingIsLeftForLater) {
+  // Written apart, so that this file passes.
+  const std::regex marks(std::string("\\b(TO") + "DO|FIX" + "ME|X" + "XX|HA" + "CK)\\b");
+  for (const SourceFile& file : SourceTree()) {
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      EXPECT_FALSE(std::regex_search(file.lines[i], marks))
+          << file.path << ":" << i + 1 << ": " << file.lines[i];
+    }
+  }
+}
+
+// A pass is a record, a source and a test of one name.
+TEST(TidyTest, EveryPassHasASourceAndATest) {
+  const SourceFile* records = FindSource("passes/passes.td");
+  ASSERT_NE(records, nullptr);
+  const std::regex record("^def ([A-Za-z0-9]+) : Pass<\"sinter-([a-z-]+)\"");
+  int passes = 0;
+  for (const std::string& line : records->lines) {
+    std::smatch match;
+    if (!std::regex_search(line, match, record)) continue;
+    ++passes;
+    std::string name = SnakeCase(match[1].str());
+    EXPECT_EQ(match[2].str(), std::regex_replace(name, std::regex("_"), "-"));
+    EXPECT_NE(FindSource("passes/" + name + ".cc"), nullptr) << name;
+    const SourceFile* test = FindSource("tests/passes/" + name + ".mlir");
+    ASSERT_NE(test, nullptr) << "passes/" << name << ".cc has no tests/passes/" << name << ".mlir";
+    EXPECT_NE(test->Text().find("sinter-" + match[2].str()), std::string::npos) << test->path;
+    EXPECT_NE(test->Text().find("FileCheck"), std::string::npos) << test->path;
+  }
+  EXPECT_GT(passes, 5);
+}
+
+// What is not code has a limit of its own kind: lines that fit a screen.
+TEST(TidyTest, LinesFitTheScreen) {
+  for (const SourceFile& file : SourceTree()) {
+    if (!IsCode(file)) continue;
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      EXPECT_LE(file.lines[i].size(), 140u) << file.path << ":" << i + 1;
+      EXPECT_EQ(file.lines[i].find('\t'), std::string::npos) << file.path << ":" << i + 1 << " has a tab";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sinter::house
