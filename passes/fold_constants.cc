@@ -54,6 +54,15 @@ Attribute FoldUndefined(Operation* op, llvm::ArrayRef<Attribute> operands) {
   return mlir::FloatAttr::get(x.getType(), std::numeric_limits<double>::quiet_NaN());
 }
 
+// MLIR's folder makes the angle of (0, 0) NaN; in C, and at run time, it is 0 or pi by the signs of the zeros.
+Attribute FoldAngle(Operation* op, llvm::ArrayRef<Attribute> operands) {
+  if (!llvm::isa<math::Atan2Op>(op)) return {};
+  auto y = llvm::dyn_cast_or_null<mlir::FloatAttr>(operands[0]);
+  auto x = llvm::dyn_cast_or_null<mlir::FloatAttr>(operands[1]);
+  if (!x || !y) return {};
+  return mlir::FloatAttr::get(x.getType(), std::atan2(y.getValueAsDouble(), x.getValueAsDouble()));
+}
+
 // Lets an op emit the body of one of its elements into a scratch block and folds that body to a constant.
 class Evaluator : public ir::ElementBuilder {
  public:
@@ -108,7 +117,9 @@ class Evaluator : public ir::ElementBuilder {
       llvm::SmallVector<Attribute> operands;
       for (Value operand : op.getOperands()) operands.push_back(values_.lookup(operand));
       llvm::SmallVector<mlir::OpFoldResult> results;
-      if (mlir::failed(op.fold(operands, results)) || results.size() != op.getNumResults()) {
+      if (Attribute angle = FoldAngle(&op, operands)) {
+        results.push_back(angle);
+      } else if (mlir::failed(op.fold(operands, results)) || results.size() != op.getNumResults()) {
         results.assign(op.getNumResults(), mlir::OpFoldResult());
         results[0] = FoldUndefined(&op, operands);
       }
