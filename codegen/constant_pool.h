@@ -1,0 +1,30 @@
+// The plan's constants: bytes one after the other, each value once, at multiples of 64 bytes.
+//
+//   ConstantPool pool;
+//   SINTER_ASSIGN_OR_RETURN(uint64_t offset, pool.Add(values));
+#ifndef SINTER_CODEGEN_CONSTANT_POOL_H_
+#define SINTER_CODEGEN_CONSTANT_POOL_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "mlir/IR/BuiltinAttributeInterfaces.h"
+
+namespace sinter::codegen {
+
+class ConstantPool {
+ public:
+  // UNIMPLEMENTED for attributes that do not hold their values themselves.
+  absl::StatusOr<uint64_t> Add(mlir::ElementsAttr values);
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+  std::map<std::string, uint64_t> offsets_;  // Of each value that is stored.
+};
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_CONSTANT_POOL_H_

@@ -1,0 +1,146 @@
+#include "sinter/codegen/emit_plan.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "sinter/codegen/content_hash.h"
+#include "sinter/codegen/cpu/lower_kernels_to_llvm.h"
+#include "sinter/codegen/cpu/shared_object.h"
+#include "sinter/codegen/lowering.h"
+#include "sinter/codegen/plan_function.h"
+#include "sinter/codegen/user_line.h"
+#include "sinter/ir/ops.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter::codegen {
+
+using flatbuffers::Offset;
+
+namespace {
+
+constexpr size_t kSectionAlignment = 64;
+
+static_assert(static_cast<int>(ir::Initializer::orthogonal) ==
+              static_cast<int>(fb::InitializerKind_Orthogonal));
+
+SharedObjectOptions CompileOptionsOf(const EmitOptions& options) {
+  SharedObjectOptions compile;
+  compile.opt_level = options.opt_level;
+  compile.threads = options.threads;
+  return compile;
+}
+
+std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanContents& plan) {
+  std::vector<Offset<fb::Variable>> variables;
+  flatbuffers::FlatBufferBuilder& builder = plan.builder;
+  for (auto variable : module.getOps<ir::VariableOp>()) {
+    plan.variables[variable.getSymName().str()] = variables.size();
+    auto type = llvm::cast<mlir::RankedTensorType>(variable.getType());
+    auto name = builder.CreateString(variable.getSymName().str());
+    auto initializer = fb::CreateInitializer(
+        builder, static_cast<fb::InitializerKind>(variable.getInitializer()),
+        variable.getA().convertToDouble(), variable.getB().convertToDouble(), variable.getSeed());
+    llvm::SmallVector<UserLocation> lines = UserLocations(variable.getLoc());
+    uint32_t location = plan.locations.Add(lines.empty() ? UserLocation{} : lines.front());
+    variables.push_back(fb::CreateVariable(builder, name, WriteType(builder, type),
+                                           plan_ir::TensorBytes(type), initializer, variable.getTrainable(),
+                                           location));
+  }
+  return variables;
+}
+
+Offset<flatbuffers::Vector<uint8_t>> WriteSection(flatbuffers::FlatBufferBuilder& builder,
+                                                  const std::string& bytes) {
+  // Not ForceVectorAlignment: FlatBuffers 2 asserts there that 32 is enough.
+  builder.PreAlign(bytes.size(), kSectionAlignment);
+  return builder.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+}
+
+Offset<fb::Target> WriteTarget(flatbuffers::FlatBufferBuilder& builder, const CpuTarget& target) {
+  auto triple = builder.CreateString(target.triple), cpu = builder.CreateString(target.cpu);
+  return fb::CreateTarget(builder, triple, cpu, builder.CreateVectorOfStrings(target.required_features));
+}
+
+std::string Finish(PlanContents& plan, const EmitOptions& options,
+                   const std::vector<Offset<fb::Variable>>& variables,
+                   const std::vector<Offset<fb::Function>>& functions, const std::string& shared_object) {
+  flatbuffers::FlatBufferBuilder& builder = plan.builder;
+  std::vector<Offset<fb::SourceLocation>> lines;
+  for (const UserLocation& location : plan.locations.locations()) {
+    auto file = builder.CreateString(location.file), what = builder.CreateString(location.what);
+    lines.push_back(fb::CreateSourceLocation(builder, file, location.line, what));
+  }
+  auto locations = builder.CreateVector(lines);
+  auto variable_table = builder.CreateVector(variables);
+  auto function_table = builder.CreateVector(functions);
+  auto target = WriteTarget(builder, options.target);
+  auto producer = builder.CreateString(options.producer), name = builder.CreateString(options.name);
+  auto hash = builder.CreateVector(std::vector<uint8_t>(kContentHashBytes, 0));
+  auto constants = WriteSection(builder, plan.constants.bytes());
+  auto code = WriteSection(builder, shared_object);
+  fb::FinishPlanBuffer(builder, fb::CreatePlan(builder, kPlanVersion, producer, name, hash, target,
+                                               variable_table, function_table, locations, constants, code));
+  std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
+  const uint8_t* place = fb::GetPlan(bytes.data())->content_hash()->data();
+  WriteContentHash(bytes, place - reinterpret_cast<const uint8_t*>(bytes.data()));
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& options) {
+  PlanContents plan(module.getContext());
+  std::vector<Offset<fb::Variable>> variables = WriteVariables(module, plan);
+  std::vector<Offset<fb::Function>> functions;
+  for (auto function : module.getOps<plan_ir::FunctionOp>()) {
+    SINTER_ASSIGN_OR_RETURN(functions.emplace_back(), WriteFunction(function, plan));
+  }
+  std::string shared_object;
+  if (!plan.kernels.empty()) {
+    llvm::LLVMContext context;
+    SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code,
+                            LowerKernelsToLlvm(plan.kernels.module(), context));
+    SINTER_ASSIGN_OR_RETURN(shared_object,
+                            EmitSharedObject(std::move(code), options.target, CompileOptionsOf(options)));
+  }
+  return Finish(plan, options, variables, functions, shared_object);
+}
+
+absl::StatusOr<std::string> DumpKernels(mlir::ModuleOp module, const EmitOptions& options, KernelText kind) {
+  KernelModule kernels(module.getContext());
+  absl::Status status;
+  module.walk([&](plan_ir::CallOp call) {
+    if (status.ok() && !LibraryOpOf(call)) status = kernels.AddCall(call).status();
+  });
+  SINTER_RETURN_IF_ERROR(status);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (kind == KernelText::kMlir) {
+    kernels.module().print(stream);
+    return text;
+  }
+  llvm::LLVMContext context;
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code, LowerKernelsToLlvm(kernels.module(), context));
+  if (kind == KernelText::kAssembly) {
+    return EmitAssembly(std::move(code), options.target, CompileOptionsOf(options));
+  }
+  if (kind == KernelText::kOptimizedLlvm) {
+    return EmitOptimizedIr(std::move(code), options.target, CompileOptionsOf(options));
+  }
+  code->print(stream, nullptr);
+  return text;
+}
+
+mlir::Operation* LibraryOpOf(plan_ir::CallOp call) {
+  mlir::Operation& first = call.getBody().front().front();
+  return llvm::isa<ir::LibraryInterface>(first) ? &first : nullptr;
+}
+
+absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) {
+  mlir::Operation* op = LibraryOpOf(call);
+  return op ? LibraryLowerings::Default().WorkspaceBytes(op) : FusedWorkspaceBytes(call);
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,45 @@
+// From a planned module to the bytes of a plan file.
+//
+// The module holds `sinter.variable`s and `plan.function`s whose memory is laid out (every plan.alloc has its offset,
+// every call its workspace). Generated code is compiled on the way. The same module and options give the same bytes.
+//
+//   EmitOptions options{.target = target, .name = "lenet"};
+//   SINTER_ASSIGN_OR_RETURN(std::string bytes, EmitPlan(module, options));
+#ifndef SINTER_CODEGEN_EMIT_PLAN_H_
+#define SINTER_CODEGEN_EMIT_PLAN_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "sinter/codegen/cpu/target_machine.h"
+#include "sinter/ir/plan_ops.h"
+
+namespace sinter::codegen {
+
+inline constexpr unsigned kPlanVersion = 1;
+
+struct EmitOptions {
+  CpuTarget target;
+  std::string name;  // The graph's.
+  std::string producer = "sinter 0.1.0";
+  int opt_level = 3;  // Of LLVM: 0 to 3.
+  int threads = 0;    // That compile; 0: one a core. The bytes do not depend on it.
+};
+
+// INVALID_ARGUMENT for a module that is not laid out; UNIMPLEMENTED for a library op that the CPU has no kernel for. Both
+// name the user's line.
+absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& options);
+
+enum class KernelText { kMlir, kLlvm, kOptimizedLlvm, kAssembly };
+// The generated kernels of a planned module, to read.
+absl::StatusOr<std::string> DumpKernels(mlir::ModuleOp module, const EmitOptions& options, KernelText kind);
+
+// Bytes of workspace that a call needs: what the pass select-kernels writes to the call.
+absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call);
+// The library op that a call's region holds; null for a fused group.
+mlir::Operation* LibraryOpOf(plan_ir::CallOp call);
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_EMIT_PLAN_H_

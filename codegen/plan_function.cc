@@ -1,0 +1,241 @@
+#include "sinter/codegen/plan_function.h"
+
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/codegen/emit_plan.h"
+#include "sinter/codegen/lowering.h"
+#include "sinter/ir/ops.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter::codegen {
+
+using flatbuffers::Offset;
+using llvm::SmallVector;
+using mlir::Value;
+
+uint32_t LocationTable::Add(const UserLocation& location) {
+  auto [found, is_new] = index_.try_emplace(location, locations_.size());
+  if (is_new) locations_.push_back(location);
+  return found->second;
+}
+
+std::vector<uint32_t> LocationTable::Add(mlir::Location loc) {
+  std::vector<uint32_t> indices;
+  for (const UserLocation& location : UserLocations(loc)) indices.push_back(Add(location));
+  return indices;
+}
+
+Offset<fb::TensorType> WriteType(flatbuffers::FlatBufferBuilder& builder, mlir::RankedTensorType type) {
+  auto shape = builder.CreateVector(type.getShape().data(), type.getShape().size());
+  return fb::CreateTensorType(builder, DTypeOf(type.getElementType()), shape);
+}
+
+namespace {
+
+class FunctionWriter {
+ public:
+  FunctionWriter(plan_ir::FunctionOp function, PlanContents& plan)
+      : function_(function), plan_(plan), builder_(plan.builder) {}
+
+  absl::StatusOr<Offset<fb::Function>> Write() {
+    for (auto input : function_.getBody().front().getOps<plan_ir::InputOp>()) {
+      inputs_.try_emplace(input.getName().str(), inputs_.size());
+      SINTER_RETURN_IF_ERROR(AddPort(input.getName(), input.getBuffer(), input_ports_));
+    }
+    for (mlir::Operation& op : function_.getBody().front()) {
+      if (auto call = llvm::dyn_cast<plan_ir::CallOp>(op)) {
+        SINTER_RETURN_IF_ERROR(AddCall(call));
+      } else if (auto copy = llvm::dyn_cast<plan_ir::CopyOp>(op)) {
+        SINTER_RETURN_IF_ERROR(AddCopy(copy));
+      } else if (auto output = llvm::dyn_cast<plan_ir::OutputOp>(op)) {
+        SINTER_RETURN_IF_ERROR(AddPort(output.getName(), output.getBuffer(), output_ports_));
+      }
+    }
+    auto name = builder_.CreateString(function_.getSymName().str());
+    auto inputs = builder_.CreateVector(input_ports_), outputs = builder_.CreateVector(output_ports_);
+    auto buffers = builder_.CreateVector(buffers_);
+    auto steps = builder_.CreateVector(steps_);
+    return fb::CreateFunction(builder_, name, inputs, outputs, buffers, steps,
+                              function_.getArenaBytes().value_or(0));
+  }
+
+ private:
+  // What makes two buffers one entry of the table.
+  using Key = std::tuple<int, uint32_t, uint64_t, std::string>;
+
+  absl::Status Unplaced(mlir::Location loc) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(UserLine(loc), ": a buffer of function '", function_.getSymName().str(),
+                     "' has no place in the arena; run sinter-plan-memory first"));
+  }
+
+  absl::StatusOr<uint32_t> AddBuffer(Value buffer) {
+    BufferPlace place = PlaceOf(buffer);
+    auto type = llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor();
+    uint64_t offset = place.offset;
+    switch (place.space) {
+      case BufferPlace::Space::kUnplaced:
+        return Unplaced(buffer.getLoc());
+      case BufferPlace::Space::kArena:
+        return AddBuffer(fb::Space_Arena, 0, offset, type);
+      case BufferPlace::Space::kInput:
+        return AddBuffer(fb::Space_Input, inputs_.at(llvm::cast<mlir::StringAttr>(place.name).str()), offset,
+                         type);
+      case BufferPlace::Space::kVariable: {
+        std::string name = llvm::cast<mlir::FlatSymbolRefAttr>(place.name).getValue().str();
+        auto found = plan_.variables.find(name);
+        if (found != plan_.variables.end()) return AddBuffer(fb::Space_Variable, found->second, offset, type);
+        return absl::InvalidArgumentError(
+            absl::StrCat(UserLine(buffer.getLoc()), ": the module has no variable @", name));
+      }
+      case BufferPlace::Space::kConstant: {
+        SINTER_ASSIGN_OR_RETURN(uint64_t start,
+                                plan_.constants.Add(llvm::cast<plan_ir::ConstantOp>(place.root).getValue()));
+        return AddBuffer(fb::Space_Constant, 0, start + offset, type);
+      }
+    }
+    return Unplaced(buffer.getLoc());
+  }
+
+  uint32_t AddBuffer(fb::Space space, uint32_t index, uint64_t offset, mlir::RankedTensorType type) {
+    std::string type_text;
+    llvm::raw_string_ostream(type_text) << type;
+    auto [found, is_new] = buffer_index_.try_emplace(Key{space, index, offset, type_text}, buffers_.size());
+    if (is_new) {
+      buffers_.push_back(fb::CreateBuffer(builder_, space, index, offset, WriteType(builder_, type),
+                                          plan_ir::TensorBytes(type)));
+    }
+    return found->second;
+  }
+
+  absl::Status AddPort(llvm::StringRef name, Value buffer, std::vector<Offset<fb::Port>>& ports) {
+    SINTER_ASSIGN_OR_RETURN(uint32_t index, AddBuffer(buffer));
+    auto type = WriteType(builder_, llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor());
+    ports.push_back(fb::CreatePort(builder_, builder_.CreateString(name.str()), type, index));
+    return absl::OkStatus();
+  }
+
+  struct StepContents {
+    std::string name;
+    fb::StepBody type;
+    Offset<void> body;
+    std::vector<uint32_t> inputs, outputs;
+    uint64_t workspace_offset = 0, workspace_bytes = 0;
+    double flops = 0, bytes = 0;
+  };
+
+  void AddStep(const StepContents& step, mlir::Location loc) {
+    auto name = builder_.CreateString(step.name);
+    auto inputs = builder_.CreateVector(step.inputs), outputs = builder_.CreateVector(step.outputs);
+    auto locations = builder_.CreateVector(plan_.locations.Add(loc));
+    steps_.push_back(fb::CreateStep(builder_, name, step.type, step.body, inputs, outputs,
+                                    step.workspace_offset, step.workspace_bytes, locations, step.flops,
+                                    step.bytes));
+  }
+
+  absl::Status AddCopy(plan_ir::CopyOp copy) {
+    StepContents step;
+    SINTER_ASSIGN_OR_RETURN(uint32_t from, AddBuffer(copy.getSource()));
+    SINTER_ASSIGN_OR_RETURN(uint32_t to, AddBuffer(copy.getTarget()));
+    if (from == to) return absl::OkStatus();
+    uint64_t bytes = llvm::cast<plan_ir::BufferType>(copy.getSource().getType()).getBytes();
+    step.name = "copy";
+    step.type = fb::StepBody_CopyStep;
+    step.body = fb::CreateCopyStep(builder_, bytes).Union();
+    step.inputs = {from}, step.outputs = {to};
+    step.bytes = 2.0 * bytes;
+    AddStep(step, copy.getLoc());
+    return absl::OkStatus();
+  }
+
+  absl::Status AddCall(plan_ir::CallOp call) {
+    if (call.getWorkspaceBytes() > 0 && !call.getWorkspaceOffset()) return Unplaced(call.getLoc());
+    mlir::Operation* op = LibraryOpOf(call);
+    return op ? AddLibraryCall(call, op) : AddFusedCall(call);
+  }
+
+  absl::Status AddLibraryCall(plan_ir::CallOp call, mlir::Operation* op) {
+    SINTER_ASSIGN_OR_RETURN(LibraryStep library, LibraryLowerings::Default().Lower(op, builder_));
+    StepContents step{call.getName().str(), library.type, library.body, {}, {}};
+    step.flops = library.flops;
+    step.workspace_bytes = call.getWorkspaceBytes();
+    step.workspace_offset = call.getWorkspaceOffset().value_or(0);
+    for (Value operand : op->getOperands()) {
+      SINTER_ASSIGN_OR_RETURN(
+          uint32_t index, AddBuffer(call.getIns()[llvm::cast<mlir::BlockArgument>(operand).getArgNumber()]));
+      step.inputs.push_back(index);
+    }
+    mlir::Operation* yield = call.getBody().front().getTerminator();
+    for (Value result : op->getResults()) {
+      auto found = llvm::find(yield->getOperands(), result);
+      if (found == yield->operand_end()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(UserLine(call.getLoc()), ": the call '", call.getName().str(),
+                         "' must have a buffer for every result of ", op->getName().getStringRef().str()));
+      }
+      SINTER_ASSIGN_OR_RETURN(uint32_t index, AddBuffer(call.getOuts()[found - yield->operand_begin()]));
+      step.outputs.push_back(index);
+    }
+    for (Value buffer : call->getOperands()) {
+      step.bytes += llvm::cast<plan_ir::BufferType>(buffer.getType()).getBytes();
+    }
+    AddStep(step, call.getLoc());
+    return absl::OkStatus();
+  }
+
+  absl::Status AddFusedCall(plan_ir::CallOp call) {
+    SINTER_ASSIGN_OR_RETURN(int64_t workspace, FusedWorkspaceBytes(call));
+    if (workspace > static_cast<int64_t>(call.getWorkspaceBytes())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(UserLine(call.getLoc()), ": the call '", call.getName().str(), "' needs ", workspace,
+                       " bytes of workspace and has ", call.getWorkspaceBytes(),
+                       "; run sinter-select-kernels before sinter-plan-memory"));
+    }
+    SINTER_ASSIGN_OR_RETURN(std::vector<KernelLaunch> launches, plan_.kernels.AddCall(call));
+    for (auto [i, launch] : llvm::enumerate(launches)) {
+      auto symbol = builder_.CreateString(launch.symbol);
+      auto body = fb::CreateKernelStep(builder_, symbol, launch.units, launch.grain, launch.scratch_bytes);
+      StepContents step{call.getName().str(), fb::StepBody_KernelStep, body.Union(), {}, {}};
+      if (launches.size() > 1) absl::StrAppend(&step.name, "/", i);
+      step.flops = launch.flops, step.bytes = launch.bytes;
+      step.workspace_bytes = call.getWorkspaceBytes();
+      step.workspace_offset = call.getWorkspaceOffset().value_or(0);
+      SINTER_ASSIGN_OR_RETURN(step.inputs, AddSlots(call, launch.inputs));
+      SINTER_ASSIGN_OR_RETURN(step.outputs, AddSlots(call, launch.outputs));
+      AddStep(step, call.getLoc());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<uint32_t>> AddSlots(plan_ir::CallOp call, const std::vector<Slot>& slots) {
+    std::vector<uint32_t> indices;
+    for (const Slot& slot : slots) {
+      if (slot.kind == Slot::Kind::kWorkspace) {
+        indices.push_back(AddBuffer(fb::Space_Arena, 0, *call.getWorkspaceOffset() + slot.offset, slot.type));
+        continue;
+      }
+      Value buffer = slot.kind == Slot::Kind::kIn ? call.getIns()[slot.index] : call.getOuts()[slot.index];
+      SINTER_ASSIGN_OR_RETURN(uint32_t index, AddBuffer(buffer));
+      indices.push_back(index);
+    }
+    return indices;
+  }
+
+  plan_ir::FunctionOp function_;
+  PlanContents& plan_;
+  flatbuffers::FlatBufferBuilder& builder_;
+  std::map<std::string, uint32_t> inputs_;
+  std::map<Key, uint32_t> buffer_index_;
+  std::vector<Offset<fb::Buffer>> buffers_;
+  std::vector<Offset<fb::Port>> input_ports_, output_ports_;
+  std::vector<Offset<fb::Step>> steps_;
+};
+
+}  // namespace
+
+absl::StatusOr<Offset<fb::Function>> WriteFunction(plan_ir::FunctionOp function, PlanContents& plan) {
+  return FunctionWriter(function, plan).Write();
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,37 @@
+#include "sinter/codegen/select_kernels.h"
+
+#include "sinter/codegen/emit_plan.h"
+
+namespace sinter::codegen {
+
+namespace {
+
+class SelectKernelsPass
+    : public mlir::PassWrapper<SelectKernelsPass, mlir::OperationPass<plan_ir::FunctionOp>> {
+ public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SelectKernelsPass)
+
+  llvm::StringRef getArgument() const override { return "sinter-select-kernels"; }
+  llvm::StringRef getDescription() const override { return "Settle each call's kernel and its workspace"; }
+
+  void runOnOperation() override {
+    bool failed = false;
+    getOperation().walk([&](plan_ir::CallOp call) {
+      absl::StatusOr<int64_t> bytes = WorkspaceBytes(call);
+      if (bytes.ok()) {
+        call.setWorkspaceBytes(*bytes);
+      } else {
+        call.emitError() << std::string(bytes.status().message());
+        failed = true;
+      }
+    });
+    if (failed) signalPassFailure();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<mlir::Pass> CreateSelectKernels() { return std::make_unique<SelectKernelsPass>(); }
+void RegisterSelectKernels() { mlir::PassRegistration<SelectKernelsPass>(); }
+
+}  // namespace sinter::codegen

@@ -1,0 +1,216 @@
+// Planned modules as plan files: what is in them, and that the bytes depend on nothing else.
+#include "sinter/codegen/emit_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "llvm/Support/SHA256.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "runtime/plan_generated.h"
+#include "sinter/codegen/select_kernels.h"
+#include "sinter/ir/dialect.h"
+
+namespace sinter::codegen {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// y = relu(x w + b); the bias gets a new value; 64 constants twice.
+constexpr char kModule[] = R"mlir(
+sinter.variable @w : tensor<8x16xf32> = uniform(-1.0, 1.0) seed 7 trainable loc("net.cc":3:1)
+sinter.variable @b : tensor<16xf32> = constant(0.5, 0.0) seed 0
+plan.function @step arena 1024 {
+  %x = plan.input "x" : !plan.buffer<tensor<4x8xf32>>
+  %w = plan.variable @w : !plan.buffer<tensor<8x16xf32>>
+  %b = plan.variable @b : !plan.buffer<tensor<16xf32>>
+  %c = plan.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0]> : tensor<16xf32> : !plan.buffer<tensor<16xf32>>
+  %d = plan.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0]> : tensor<16xf32> : !plan.buffer<tensor<16xf32>>
+  %m = plan.alloc at 0 : !plan.buffer<tensor<4x16xf32>>
+  %y = plan.alloc at 256 : !plan.buffer<tensor<4x16xf32>>
+  %s = plan.alloc at 512 : !plan.buffer<tensor<16xf32>>
+  %row = plan.view %y at 64 : !plan.buffer<tensor<4x16xf32>> -> !plan.buffer<tensor<16xf32>>
+  plan.call "matmul" ins(%x, %w : !plan.buffer<tensor<4x8xf32>>, !plan.buffer<tensor<8x16xf32>>) outs(%m : !plan.buffer<tensor<4x16xf32>>) {
+  ^bb0(%0: tensor<4x8xf32>, %1: tensor<8x16xf32>):
+    %2 = sinter.matmul %0, %1 : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+    sinter.yield %2 : tensor<4x16xf32>
+  } loc("Linear(16)"("net.cc":12:3))
+  plan.call "relu" ins(%m, %b : !plan.buffer<tensor<4x16xf32>>, !plan.buffer<tensor<16xf32>>) outs(%y : !plan.buffer<tensor<4x16xf32>>) {
+  ^bb0(%0: tensor<4x16xf32>, %1: tensor<16xf32>):
+    %2 = sinter.broadcast %1 [1] : tensor<16xf32> -> tensor<4x16xf32>
+    %3 = sinter.add %0, %2 : tensor<4x16xf32>
+    %4 = sinter.tanh %3 : tensor<4x16xf32>
+    sinter.yield %4 : tensor<4x16xf32>
+  } loc(fused["net.cc":13:3, "net.cc":14:3])
+  plan.call "sum" ins(%row, %c, %d : !plan.buffer<tensor<16xf32>>, !plan.buffer<tensor<16xf32>>, !plan.buffer<tensor<16xf32>>) outs(%s : !plan.buffer<tensor<16xf32>>) {
+  ^bb0(%0: tensor<16xf32>, %1: tensor<16xf32>, %2: tensor<16xf32>):
+    %3 = sinter.add %0, %1 : tensor<16xf32>
+    %4 = sinter.mul %3, %2 : tensor<16xf32>
+    sinter.yield %4 : tensor<16xf32>
+  }
+  plan.copy %s to %b : !plan.buffer<tensor<16xf32>>
+  plan.output "y" %y : !plan.buffer<tensor<4x16xf32>>
+}
+)mlir";
+
+class EmitPlanTest : public ::testing::Test {
+ protected:
+  EmitPlanTest() {
+    mlir::DialectRegistry registry;
+    ir::RegisterDialects(registry);
+    context_ = std::make_unique<mlir::MLIRContext>(registry);
+    options_.target = *CpuTarget::Parse("x86-64-v3");
+    options_.name = "net";
+  }
+
+  mlir::OwningOpRef<mlir::ModuleOp> Parse(const std::string& text) {
+    return mlir::parseSourceString<mlir::ModuleOp>(text, context_.get());
+  }
+  absl::StatusOr<std::string> Emit(const std::string& text) {
+    auto module = Parse(text);
+    EXPECT_TRUE(module);
+    return EmitPlan(*module, options_);
+  }
+
+  std::unique_ptr<mlir::MLIRContext> context_;
+  EmitOptions options_;
+};
+
+TEST_F(EmitPlanTest, HoldsTheProgram) {
+  absl::StatusOr<std::string> bytes = Emit(kModule);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes->data()), bytes->size());
+  ASSERT_TRUE(fb::VerifyPlanBuffer(verifier));
+  const fb::Plan* plan = fb::GetPlan(bytes->data());
+  EXPECT_EQ(plan->version(), kPlanVersion);
+  EXPECT_EQ(plan->name()->str(), "net");
+  EXPECT_EQ(plan->target()->cpu()->str(), "x86-64-v3");
+  ASSERT_EQ(plan->variables()->size(), 2u);
+  const fb::Variable* w = plan->variables()->Get(0);
+  EXPECT_EQ(w->name()->str(), "w");
+  EXPECT_EQ(w->bytes(), 512u);
+  EXPECT_TRUE(w->trainable());
+  EXPECT_EQ(w->initializer()->seed(), 7);
+  EXPECT_EQ(plan->locations()->Get(w->location())->line(), 3u);
+
+  const fb::Function* step = plan->functions()->Get(0);
+  EXPECT_EQ(step->arena_bytes(), 1024u);
+  ASSERT_EQ(step->steps()->size(), 4u);
+  const fb::MatmulStep* matmul = step->steps()->Get(0)->body_as_MatmulStep();
+  ASSERT_NE(matmul, nullptr);
+  EXPECT_EQ(matmul->m(), 4);
+  EXPECT_EQ(matmul->n(), 16);
+  EXPECT_EQ(matmul->k(), 8);
+  EXPECT_EQ(step->steps()->Get(0)->flops(), 2 * 4 * 16 * 8);
+  const fb::SourceLocation* line = plan->locations()->Get(step->steps()->Get(0)->locations()->Get(0));
+  EXPECT_EQ(line->what()->str(), "Linear(16)");
+  EXPECT_EQ(line->line(), 12u);
+  EXPECT_EQ(step->steps()->Get(1)->locations()->size(), 2u);
+  EXPECT_NE(step->steps()->Get(1)->body_as_KernelStep(), nullptr);
+  EXPECT_EQ(step->steps()->Get(3)->body_as_CopyStep()->bytes(), 64u);
+
+  // The view and both constants have become places; the constants are one.
+  auto inputs = step->steps()->Get(2)->inputs();
+  ASSERT_EQ(inputs->size(), 3u);
+  const fb::Buffer* row = step->buffers()->Get(inputs->Get(0));
+  EXPECT_EQ(row->space(), fb::Space_Arena);
+  EXPECT_EQ(row->offset(), 320u);
+  EXPECT_EQ(inputs->Get(1), inputs->Get(2));
+  EXPECT_EQ(plan->constants()->size(), 64u);
+  EXPECT_EQ((plan->constants()->data() - reinterpret_cast<const uint8_t*>(bytes->data())) % 64, 0);
+  EXPECT_EQ((plan->shared_object()->data() - reinterpret_cast<const uint8_t*>(bytes->data())) % 64, 0);
+  EXPECT_GT(plan->shared_object()->size(), 1000u);
+}
+
+TEST_F(EmitPlanTest, SameModuleSameBytes) {
+  options_.threads = 1;
+  absl::StatusOr<std::string> first = Emit(kModule);
+  options_.threads = 3;
+  absl::StatusOr<std::string> second = Emit(kModule);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(*first, *second);
+}
+
+TEST_F(EmitPlanTest, HashIsOfTheFileWithoutIt) {
+  absl::StatusOr<std::string> bytes = Emit(kModule);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  auto* hash = fb::GetPlan(bytes->data())->content_hash();
+  ASSERT_EQ(hash->size(), 32u);
+  std::string stored(reinterpret_cast<const char*>(hash->data()), 32);
+  bytes->replace(reinterpret_cast<const char*>(hash->data()) - bytes->data(), 32, 32, '\0');
+  llvm::SHA256 sha;
+  sha.update(llvm::StringRef(*bytes));
+  std::array<uint8_t, 32> expected = sha.final();
+  EXPECT_EQ(stored, std::string(expected.begin(), expected.end()));
+}
+
+TEST_F(EmitPlanTest, UnplacedBufferIsAnError) {
+  absl::StatusOr<std::string> bytes = Emit(R"(
+plan.function @f {
+  %x = plan.input "x" : !plan.buffer<tensor<4xf32>>
+  %y = plan.alloc : !plan.buffer<tensor<4xf32>> loc("net.cc":5:1)
+  plan.copy %x to %y : !plan.buffer<tensor<4xf32>>
+})");
+  EXPECT_EQ(bytes.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(bytes.status().message()),
+              HasSubstr("net.cc:5: a buffer of function 'f' has no place"));
+}
+
+TEST_F(EmitPlanTest, MissingWorkspaceIsAnErrorAndSelectKernelsSetsIt) {
+  auto module = Parse(R"(
+plan.function @f {
+  %x = plan.input "x" : !plan.buffer<tensor<1000000xf32>>
+  %y = plan.alloc at 0 : !plan.buffer<tensor<f32>>
+  plan.call "sum" ins(%x : !plan.buffer<tensor<1000000xf32>>) outs(%y : !plan.buffer<tensor<f32>>) {
+  ^bb0(%0: tensor<1000000xf32>):
+    %1 = sinter.sum %0 [0] : tensor<1000000xf32> -> tensor<f32>
+    sinter.yield %1 : tensor<f32>
+  }
+  plan.output "y" %y : !plan.buffer<tensor<f32>>
+})");
+  absl::StatusOr<std::string> bytes = EmitPlan(*module, options_);
+  EXPECT_THAT(std::string(bytes.status().message()), HasSubstr("bytes of workspace and has 0"));
+
+  mlir::PassManager passes(context_.get());
+  passes.addNestedPass<plan_ir::FunctionOp>(CreateSelectKernels());
+  ASSERT_TRUE(mlir::succeeded(passes.run(*module)));
+  plan_ir::CallOp call;
+  module->walk([&](plan_ir::CallOp op) { call = op; });
+  EXPECT_GT(call.getWorkspaceBytes(), 0u);
+  call.setWorkspaceOffset(64);
+  bytes = EmitPlan(*module, options_);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  const fb::Function* f = fb::GetPlan(bytes->data())->functions()->Get(0);
+  ASSERT_EQ(f->steps()->size(), 2u);
+  EXPECT_EQ(f->steps()->Get(0)->outputs()->Get(0), f->steps()->Get(1)->inputs()->Get(0));
+  EXPECT_EQ(f->buffers()->Get(f->steps()->Get(0)->outputs()->Get(0))->offset(), 64u);
+}
+
+TEST_F(EmitPlanTest, OverwritingWhatIsStillReadIsAnError) {
+  absl::StatusOr<std::string> bytes = Emit(R"(
+plan.function @f {
+  %x = plan.alloc at 0 : !plan.buffer<tensor<4x4xf32>>
+  %y = plan.alloc at 0 : !plan.buffer<tensor<4x4xf32>>
+  plan.call "t" ins(%x : !plan.buffer<tensor<4x4xf32>>) outs(%y : !plan.buffer<tensor<4x4xf32>>) {
+  ^bb0(%0: tensor<4x4xf32>):
+    %1 = sinter.transpose %0 [1, 0] : tensor<4x4xf32> -> tensor<4x4xf32>
+    sinter.yield %1 : tensor<4x4xf32>
+  } loc("net.cc":9:1)
+})");
+  EXPECT_THAT(std::string(bytes.status().message()),
+              HasSubstr("net.cc:9: the call 't' may not write output 0 in place of input 0"));
+}
+
+TEST_F(EmitPlanTest, DumpsEveryForm) {
+  auto module = Parse(kModule);
+  EXPECT_THAT(*DumpKernels(*module, options_, KernelText::kMlir), HasSubstr("scf.for"));
+  EXPECT_THAT(*DumpKernels(*module, options_, KernelText::kLlvm), HasSubstr("define void @relu_0"));
+  EXPECT_THAT(*DumpKernels(*module, options_, KernelText::kOptimizedLlvm), HasSubstr("<8 x float>"));
+  EXPECT_THAT(*DumpKernels(*module, options_, KernelText::kAssembly), HasSubstr("%ymm"));
+}
+
+}  // namespace
+}  // namespace sinter::codegen
