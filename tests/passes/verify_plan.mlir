@@ -3,8 +3,6 @@
 // Two plan.variables are the old and the new value of one; a pair may share bytes; a workspace lies beside what is alive.
 // CHECK-LABEL: plan.function @good arena 128
 // CHECK: plan.output "b"
-plan.function(sinter-verify-plan))' -o /dev/null
-
 plan.function @good arena 128 {
   %w = plan.variable @w : <tensor<4xf32>>
   %new = plan.variable @w : <tensor<4xf32>>
