@@ -1,0 +1,64 @@
+// The batch-blocked kernels once for each instruction set; batch_conv.cc and batch_pool.cc pick at run time.
+//
+// kernels/CMakeLists.txt compiles batch_conv_*.cc and batch_pool_planes.cc several times, each time with
+// another -march and SINTER_BATCH_ISA, the name of the Isa whose members they define. Such a file must not
+// call inline functions of other headers: the linker keeps one copy of those, which an older CPU may not be
+// able to run.
+//
+//   WithBestIsa([&](auto isa) { isa.AvgPool(pool, x, y, begin, end); });
+#ifndef SINTER_KERNELS_CPU_BATCH_ISA_H_
+#define SINTER_KERNELS_CPU_BATCH_ISA_H_
+
+#include "sinter/kernels/cpu/batch_conv.h"
+#include "sinter/kernels/cpu/batch_pool.h"
+
+namespace sinter::kernels {
+
+// kBaseline: 16-byte vectors. kV3, kV4: x86-64-v3 (AVX2, FMA) and x86-64-v4 (AVX-512).
+enum class Isa { kBaseline, kV3, kV4 };
+
+// How many partial sums a weight gradient has: one for each few blocks of images.
+int64_t WeightGradParts(const BatchConv& conv);
+
+// Members are as their namesakes of batch_conv.h and batch_pool.h.
+template <Isa isa>
+struct BatchIsa {
+  static int64_t ConvForwardUnits(const BatchConv& conv);
+  static void ConvForward(const BatchConv& conv, const float* x, const float* weights, const float* bias,
+                          bool relu, float* y, int64_t begin, int64_t end);
+  static int64_t ConvInputGradUnits(const BatchConv& conv);
+  static void ConvInputGrad(const BatchConv& conv, const float* g, const float* weights, float* dx,
+                            int64_t begin, int64_t end);
+  static int64_t ConvWeightGradUnits(const BatchConv& conv);
+  static void ConvWeightGrad(const BatchConv& conv, const float* x, const float* g, float* workspace,
+                             int64_t begin, int64_t end);
+
+  static void MaxPool(const BatchPool& pool, const float* x, float* y, uint8_t* position, int64_t begin,
+                      int64_t end);
+  static void MaxPoolGrad(const BatchPool& pool, const float* g, const uint8_t* position, float* dx,
+                          int64_t begin, int64_t end);
+  static void AvgPool(const BatchPool& pool, const float* x, float* y, int64_t begin, int64_t end);
+  static void AvgPoolGrad(const BatchPool& pool, const float* g, float* dx, int64_t begin, int64_t end);
+};
+
+// The best that the running CPU has.
+Isa BestIsa();
+
+template <typename F>
+auto WithBestIsa(F&& f) {
+#if defined(__x86_64__)
+  switch (BestIsa()) {
+    case Isa::kV4:
+      return f(BatchIsa<Isa::kV4>());
+    case Isa::kV3:
+      return f(BatchIsa<Isa::kV3>());
+    case Isa::kBaseline:
+      break;
+  }
+#endif
+  return f(BatchIsa<Isa::kBaseline>());
+}
+
+}  // namespace sinter::kernels
+
+#endif  // SINTER_KERNELS_CPU_BATCH_ISA_H_

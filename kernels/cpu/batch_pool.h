@@ -1,0 +1,45 @@
+// Pooling of f32 images stored 16 images at a time: [N / 16, C, H, W, 16]; see batch_conv.h, whose contract
+// this shares. A unit is one channel of one block of images.
+//
+// Windows lie within the padded image (the last ones that do not fit are dropped) and contain at least one
+// pixel.
+//
+//   BatchPool pool = {.blocks = 16, .channels = 20, .in_h = 26, .in_w = 26, .out_h = 13, .out_w = 13,
+//                     .window_h = 2, .window_w = 2, .stride_h = 2, .stride_w = 2};
+//   threads.ParallelFor(BatchPoolUnits(pool), 1, [&](int64_t begin, int64_t end, int) {
+//     BatchAvgPool(pool, x, y, begin, end);
+//   });
+#ifndef SINTER_KERNELS_CPU_BATCH_POOL_H_
+#define SINTER_KERNELS_CPU_BATCH_POOL_H_
+
+#include <cstdint>
+
+namespace sinter::kernels {
+
+struct BatchPool {
+  int64_t blocks = 0;  // N / 16
+  int64_t channels = 0;
+  int64_t in_h = 0, in_w = 0, out_h = 0, out_w = 0;
+  int64_t window_h = 1, window_w = 1;
+  int64_t stride_h = 1, stride_w = 1;
+  int64_t pad_top = 0, pad_left = 0;
+};
+
+int64_t BatchPoolUnits(const BatchPool& pool);
+
+// The largest element of each window and its row-major position in the window, the first on a tie; a NaN
+// wins. Padding never does. Windows have at most 256 elements.
+void BatchMaxPool(const BatchPool& pool, const float* x, float* y, uint8_t* position, int64_t begin,
+                  int64_t end);
+// Adds each gradient to the element that won.
+void BatchMaxPoolGrad(const BatchPool& pool, const float* g, const uint8_t* position, float* dx,
+                      int64_t begin, int64_t end);
+
+// The mean of each window, padding counted as zeros.
+void BatchAvgPool(const BatchPool& pool, const float* x, float* y, int64_t begin, int64_t end);
+// Spreads each gradient evenly over its window.
+void BatchAvgPoolGrad(const BatchPool& pool, const float* g, float* dx, int64_t begin, int64_t end);
+
+}  // namespace sinter::kernels
+
+#endif  // SINTER_KERNELS_CPU_BATCH_POOL_H_
