@@ -74,7 +74,8 @@ std::vector<Stage> Pipeline() {
        },
        &CompileReport::fusion},
       {"lower-to-plan", [](Manager& m, const Options&) { m.addPass(createLowerToPlan()); }},
-      {"select-kernels", [](Manager& m, const Options&) { m.addPass(codegen::CreateSelectKernelsPass()); }},
+      {"select-kernels",
+       [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(codegen::CreateSelectKernels()); }},
       {"schedule", [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(createSchedule()); }},
       {"update-in-place",
        [](Manager& m, const Options& o) {
@@ -90,6 +91,12 @@ std::vector<Stage> Pipeline() {
       {"verify-plan", [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(createVerifyPlan()); }},
   };
 }
+
+// What the generated kernels can be dumped as, besides the stages.
+constexpr std::pair<const char*, codegen::KernelText> kKernelDumps[] = {
+    {"kernels", codegen::KernelText::kMlir},
+    {"llvm", codegen::KernelText::kOptimizedLlvm},
+    {"assembly", codegen::KernelText::kAssembly}};
 
 double MsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -141,8 +148,12 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const CompileOptions& 
     report.stage_ms.emplace_back(stage.name, MsSince(start));
     if (wants_dump(stage.name)) report.dumps[stage.name] = Print(module);
   }
+  codegen::EmitOptions emit{.target = target, .name = module.getName().value_or("").str()};
+  for (const auto& [name, kind] : kKernelDumps) {
+    if (!wants_dump(name)) continue;
+    SINTER_ASSIGN_OR_RETURN(report.dumps[name], codegen::DumpKernels(module, emit, kind));
+  }
   auto start = std::chrono::steady_clock::now();
-  codegen::EmitOptions emit{.target = target};
   SINTER_ASSIGN_OR_RETURN(std::string bytes, codegen::EmitPlan(module, emit));
   report.stage_ms.emplace_back("emit", MsSince(start));
   return Plan::FromBytes(bytes);
@@ -166,6 +177,7 @@ std::string CompileReport::ToString() const {
 std::vector<std::string> StageNames() {
   std::vector<std::string> names;
   for (const Stage& stage : Pipeline()) names.push_back(stage.name);
+  for (const auto& [name, kind] : kKernelDumps) names.push_back(name);
   return names;
 }
 

@@ -47,7 +47,7 @@ struct CompileReport {
   std::string ToString() const;     // Times, then the other lines.
 };
 
-// The stages in order: what --dump and dump_stages accept.
+// The stages in order, then "kernels" (MLIR), "llvm" and "assembly" of the generated code: what dump_stages accepts.
 std::vector<std::string> StageNames();
 
 // InvalidArgument with every error of the graph, one a line, or with the diagnostics of the stage that
