@@ -1,0 +1,62 @@
+# What `cmake --install` copies, and the package that find_package(Sinter) finds there.
+#
+# Two shared libraries, of which a program links one:
+#   Sinter::sinter    builder, compiler and runtime. MLIR, LLVM and lld are inside and invisible: users need neither
+#                     their headers nor their libraries to build.
+#   Sinter::runtime   loads and runs plans; no compiler.
+# Sinter::sinter contains the runtime, so linking both is an error at configure time.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# sinter_shared_library(target export_name file_name archives...): a shared library of whole archives, of which only the
+# names in namespace sinter can be seen.
+function(sinter_shared_library target export_name file_name)
+  set(source ${CMAKE_BINARY_DIR}/generated/${target}.cc)
+  file(CONFIGURE OUTPUT ${source} CONTENT "// Written by cmake/SinterInstall.cmake: all code comes from archives.\n")
+  add_library(${target} SHARED ${source})
+  list(JOIN ARGN "," archives)
+  set_property(TARGET ${target} PROPERTY LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${archives}")
+  target_link_libraries(${target} PRIVATE ${ARGN} INTERFACE absl::status absl::statusor absl::strings)
+  target_compile_features(${target} INTERFACE cxx_std_20)
+  target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_options(${target} PRIVATE "LINKER:--version-script=${CMAKE_SOURCE_DIR}/cmake/exported_symbols.map"
+    LINKER:--no-undefined)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${file_name} EXPORT_NAME ${export_name}
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/exported_symbols.map
+    INTERFACE_SINTER_LIBRARY ${export_name} COMPATIBLE_INTERFACE_STRING SINTER_LIBRARY)
+  install(TARGETS ${target} EXPORT SinterTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
+# A sanitizer's own symbols stay undefined in shared libraries, and its builds are not for installation.
+if(NOT SINTER_SANITIZE)
+  sinter_shared_library(sinter_shared sinter sinter sinter_runtime sinter_data sinter_frontend)
+  sinter_shared_library(sinter_runtime_shared runtime sinter_runtime sinter_runtime)
+  foreach(tool sinter-opt sinter-cli sinter-run sinter)
+    if(TARGET ${tool})
+      install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    endif()
+  endforeach()
+  install(EXPORT SinterTargets NAMESPACE Sinter:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Sinter)
+endif()
+
+# The public headers, and those that they include.
+set(_frontend compile.h graph.h ops.h sinter.h tensor.h)
+set(_runtime caching_allocator.h device.h device_memory.h dtype.h file.h half.h memory_limit.h named_tensor.h npy.h npz.h
+    plan.h profile.h safetensors.h session.h status.h tensor.h)
+list(TRANSFORM _frontend PREPEND ${CMAKE_SOURCE_DIR}/frontend/)
+list(TRANSFORM _runtime PREPEND ${CMAKE_SOURCE_DIR}/runtime/)
+set(_include ${CMAKE_INSTALL_INCLUDEDIR}/sinter)
+install(FILES ${_frontend} DESTINATION ${_include}/frontend)
+install(FILES ${_runtime} DESTINATION ${_include}/runtime)
+foreach(folder frontend/nn frontend/optim frontend/data)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION ${_include}/frontend FILES_MATCHING PATTERN "*.h")
+endforeach()
+install(FILES ${CMAKE_SOURCE_DIR}/runtime/plan.fbs DESTINATION ${CMAKE_INSTALL_DATADIR}/sinter)
+
+configure_package_config_file(cmake/SinterConfig.cmake.in ${CMAKE_BINARY_DIR}/cmake/SinterConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Sinter)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/cmake/SinterConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/cmake/SinterConfig.cmake ${CMAKE_BINARY_DIR}/cmake/SinterConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Sinter)

@@ -1,8 +1,10 @@
 # Build options and the flags shared by every target.
 option(SINTER_BUILD_TESTS "Build the tests" ON)
 option(SINTER_BUILD_BENCH "Build the benchmarks" ON)
+set(SINTER_TEST_FOLDERS "" CACHE STRING "Folders of tests/ to build, such as \"runtime;data\"; empty: all")
 option(SINTER_PORTABLE "Link LLVM and Abseil statically, so that the binaries run on another Linux" OFF)
 option(SINTER_FUZZ "Build the libFuzzer targets (needs Clang)" OFF)
+set(SINTER_FUZZ_SECONDS 60 CACHE STRING "How long ctest runs each fuzzer")
 set(SINTER_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address;undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)
@@ -24,6 +26,11 @@ if(SINTER_SANITIZE)
   list(JOIN SINTER_SANITIZE "," _sanitizers)
   add_compile_options(-fsanitize=${_sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${_sanitizers})
+endif()
+# MLIR's libraries come without instrumentation: containers that they fill look as if they overflowed.
+set(SINTER_ASAN_OPTIONS "detect_container_overflow=0")
+if(SINTER_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 find_program(SINTER_LLD NAMES ld.lld-19 ld.lld)
 if(SINTER_LLD)

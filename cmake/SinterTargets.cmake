@@ -32,6 +32,9 @@ function(sinter_use_mlir name)
   endif()
 endfunction()
 
+# Builds every test and fuzzer, and not the tools, examples and benchmarks.
+add_custom_target(sinter_tests)
+
 # sinter_test(name SOURCES a_test.cc ... DEPS libs... [LABELS ...] [MLIR]): a GoogleTest binary, one ctest per case.
 function(sinter_test name)
   cmake_parse_arguments(ARG "MLIR" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
@@ -43,10 +46,13 @@ function(sinter_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  add_dependencies(sinter_tests ${name})
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+    ENVIRONMENT "ASAN_OPTIONS=${SINTER_ASAN_OPTIONS}")
 endfunction()
 
-# sinter_fuzzer(name SOURCE file.cc DEPS libs... [MLIR] [CORPUS dir]): a libFuzzer binary, built with SINTER_FUZZ.
+# sinter_fuzzer(name SOURCE file.cc DEPS libs... [MLIR]): a libFuzzer binary, built with SINTER_FUZZ. The ctest fuzz.<name>
+# runs it for SINTER_FUZZ_SECONDS, from the seeds in corpus/<name without _fuzzer>. What it finds goes to the build folder.
 function(sinter_fuzzer name)
   cmake_parse_arguments(ARG "MLIR" "SOURCE" "DEPS" ${ARGN})
   if(NOT SINTER_FUZZ)
@@ -58,4 +64,17 @@ function(sinter_fuzzer name)
   if(ARG_MLIR)
     sinter_use_mlir(${name})
   endif()
+  add_dependencies(sinter_tests ${name})
+  string(REGEX REPLACE "_fuzzer$" "" format ${name})
+  set(found ${CMAKE_CURRENT_BINARY_DIR}/corpus/${format})
+  file(MAKE_DIRECTORY ${found})
+  set(seeds ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${format})
+  if(NOT IS_DIRECTORY ${seeds})
+    message(FATAL_ERROR "${name}: there are no seeds in ${seeds}")
+  endif()
+  math(EXPR timeout "${SINTER_FUZZ_SECONDS} + 120")
+  add_test(NAME fuzz.${format} COMMAND ${name} -max_total_time=${SINTER_FUZZ_SECONDS} -timeout=20 -rss_limit_mb=2048
+    -print_final_stats=1 -verbosity=0 -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${format}- ${found} ${seeds})
+  set_tests_properties(fuzz.${format} PROPERTIES LABELS fuzz TIMEOUT ${timeout}
+    ENVIRONMENT "ASAN_OPTIONS=${SINTER_ASAN_OPTIONS}")
 endfunction()
