@@ -62,16 +62,20 @@ std::vector<Value> Matmul(const Call& call) {
   return {r};
 }
 
-// Sizes and positions of an image tensor in either layout.
+// Sizes and positions of an image tensor in any layout.
 struct Image {
   int64_t n, c, h, w;
-  bool nchw;
+  ir::ImageLayout layout;
 
-  Image(const Shape& shape, ir::ImageLayout layout) : nchw(layout == ir::ImageLayout::nchw) {
-    n = shape[0], c = shape[nchw ? 1 : 3], h = shape[nchw ? 2 : 1], w = shape[nchw ? 3 : 2];
+  Image(const Shape& shape, ir::ImageLayout layout) : layout(layout) {
+    bool last = layout == ir::ImageLayout::nhwc;
+    n = shape[0], c = shape[last ? 3 : 1], h = shape[last ? 1 : 2], w = shape[last ? 2 : 3];
+    if (layout == ir::ImageLayout::nchw16n) n *= 16;
   }
   int64_t At(int64_t in, int64_t ic, int64_t ih, int64_t iw) const {
-    return nchw ? ((in * c + ic) * h + ih) * w + iw : ((in * h + ih) * w + iw) * c + ic;
+    if (layout == ir::ImageLayout::nhwc) return ((in * h + ih) * w + iw) * c + ic;
+    if (layout == ir::ImageLayout::nchw) return ((in * c + ic) * h + ih) * w + iw;
+    return (((in / 16 * c + ic) * h + ih) * w + iw) * 16 + in % 16;
   }
   bool Inside(int64_t ih, int64_t iw) const { return ih >= 0 && ih < h && iw >= 0 && iw < w; }
 };

@@ -39,21 +39,6 @@ std::string Text(mlir::Type type) {
   return text;
 }
 
-// The values of the block's terminator.
-absl::StatusOr<std::vector<Value>> EvaluateBlock(mlir::Block& block, const std::vector<Value>& arguments,
-                                                 const EvaluateOptions& options) {
-  llvm::DenseMap<mlir::Value, Value> values;
-  for (auto [argument, value] : llvm::zip_equal(block.getArguments(), arguments)) values[argument] = value;
-  for (mlir::Operation& op : block) {
-    std::vector<Value> operands;
-    for (mlir::Value operand : op.getOperands()) operands.push_back(values.lookup(operand));
-    if (op.hasTrait<mlir::OpTrait::IsTerminator>()) return operands;
-    SINTER_ASSIGN_OR_RETURN(std::vector<Value> results, EvaluateOp(&op, operands, options));
-    for (auto [result, value] : llvm::zip_equal(op.getResults(), results)) values[result] = std::move(value);
-  }
-  return absl::InvalidArgumentError("the block has no terminator");
-}
-
 }  // namespace
 
 int64_t Call::Int(const char* name) const { return op->getAttrOfType<mlir::IntegerAttr>(name).getInt(); }
@@ -100,6 +85,20 @@ Value ValueOf(mlir::DenseElementsAttr attribute) {
     }
   }
   return value;
+}
+
+absl::StatusOr<std::vector<Value>> EvaluateBlock(mlir::Block& block, const std::vector<Value>& arguments,
+                                                 const EvaluateOptions& options) {
+  llvm::DenseMap<mlir::Value, Value> values;
+  for (auto [argument, value] : llvm::zip_equal(block.getArguments(), arguments)) values[argument] = value;
+  for (mlir::Operation& op : block) {
+    std::vector<Value> operands;
+    for (mlir::Value operand : op.getOperands()) operands.push_back(values.lookup(operand));
+    if (op.hasTrait<mlir::OpTrait::IsTerminator>()) return operands;
+    SINTER_ASSIGN_OR_RETURN(std::vector<Value> results, EvaluateOp(&op, operands, options));
+    for (auto [result, value] : llvm::zip_equal(op.getResults(), results)) values[result] = std::move(value);
+  }
+  return absl::InvalidArgumentError("the block has no terminator");
 }
 
 absl::StatusOr<std::vector<Value>> EvaluateOp(mlir::Operation* op, const std::vector<Value>& operands,

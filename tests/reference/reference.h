@@ -26,6 +26,9 @@ struct EvaluateOptions {
 absl::StatusOr<std::vector<Value>> EvaluateFunction(mlir::func::FuncOp function,
                                                     const std::vector<Value>& inputs,
                                                     const EvaluateOptions& options = {});
+// The values that the block's terminator returns or yields.
+absl::StatusOr<std::vector<Value>> EvaluateBlock(mlir::Block& block, const std::vector<Value>& arguments,
+                                                 const EvaluateOptions& options = {});
 // One op on its operands' values.
 absl::StatusOr<std::vector<Value>> EvaluateOp(mlir::Operation* op, const std::vector<Value>& operands,
                                               const EvaluateOptions& options = {});

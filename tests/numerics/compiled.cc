@@ -1,0 +1,122 @@
+#include "sinter/tests/numerics/compiled.h"
+
+#include "sinter/runtime/status.h"
+
+namespace sinter::numerics {
+
+using reference::Value;
+
+namespace {
+
+template <typename T>
+T StorageOf(double x) {
+  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
+    return T::FromFloat(static_cast<float>(x));
+  } else {
+    return static_cast<T>(x);
+  }
+}
+template <typename T>
+double NumberOf(T x) {
+  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
+    return x.ToFloat();
+  } else {
+    return static_cast<double>(x);
+  }
+}
+
+// Calls f with a null pointer of the element type.
+template <typename F>
+void WithElementType(DType dtype, F f) {
+  switch (dtype) {
+    case DType::kF64:
+      return f(static_cast<double*>(nullptr));
+    case DType::kF32:
+      return f(static_cast<float*>(nullptr));
+    case DType::kBf16:
+      return f(static_cast<BFloat16*>(nullptr));
+    case DType::kF16:
+      return f(static_cast<Float16*>(nullptr));
+    case DType::kI64:
+      return f(static_cast<int64_t*>(nullptr));
+    case DType::kI32:
+      return f(static_cast<int32_t*>(nullptr));
+    case DType::kI8:
+      return f(static_cast<int8_t*>(nullptr));
+    case DType::kU8:
+    case DType::kI1:
+      return f(static_cast<uint8_t*>(nullptr));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<HostTensor> ToTensor(const Value& value) {
+  SINTER_ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::Empty(value.dtype, value.shape));
+  WithElementType(value.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    T* to = static_cast<T*>(tensor.mutable_data());
+    for (int64_t i = 0; i < value.size(); ++i) {
+      if constexpr (std::is_integral_v<T>) {
+        to[i] = static_cast<T>(value.ints[i]);
+      } else {
+        to[i] = StorageOf<T>(value.reals[i]);
+      }
+    }
+  });
+  return tensor;
+}
+
+Value FromTensor(const HostTensor& tensor) {
+  Value value = Value::Zeros(tensor.dtype(), tensor.shape());
+  WithElementType(value.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const T* from = static_cast<const T*>(tensor.data());
+    for (int64_t i = 0; i < value.size(); ++i) {
+      if constexpr (std::is_integral_v<T>) {
+        value.ints[i] = static_cast<int64_t>(from[i]);
+      } else {
+        value.reals[i] = NumberOf(from[i]);
+      }
+    }
+  });
+  return value;
+}
+
+absl::StatusOr<CompiledProgram> CompiledProgram::Make(const std::string& mlir, const CompileOptions& options,
+                                                      int threads) {
+  SINTER_ASSIGN_OR_RETURN(Plan plan, CompileText(mlir, "test", options));
+  SessionOptions session_options;
+  session_options.threads = threads;
+  session_options.poison = true;
+  SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan), session_options));
+  return CompiledProgram(std::move(session));
+}
+
+absl::StatusOr<std::vector<Value>> CompiledProgram::Run(const std::string& function,
+                                                        const std::vector<std::string>& names,
+                                                        const std::vector<Value>& inputs) {
+  std::vector<HostTensor> tensors;
+  for (const Value& input : inputs) {
+    SINTER_ASSIGN_OR_RETURN(HostTensor tensor, ToTensor(input));
+    tensors.push_back(std::move(tensor));
+  }
+  std::vector<Argument> arguments;
+  for (size_t i = 0; i < names.size(); ++i) arguments.emplace_back(names[i], tensors[i]);
+  SINTER_ASSIGN_OR_RETURN(Outputs outputs, session_.Run(function, std::span<const Argument>(arguments)));
+  std::vector<Value> values;
+  for (size_t i = 0; i < outputs.size(); ++i) values.push_back(FromTensor(outputs.tensor(i)));
+  return values;
+}
+
+absl::Status CompiledProgram::SetVariable(const std::string& name, const Value& value) {
+  SINTER_ASSIGN_OR_RETURN(HostTensor tensor, ToTensor(value));
+  return session_.WriteVariable(name, tensor);
+}
+
+absl::StatusOr<Value> CompiledProgram::Variable(const std::string& name) {
+  SINTER_ASSIGN_OR_RETURN(HostTensor tensor, session_.ReadVariable(name));
+  return FromTensor(tensor);
+}
+
+}  // namespace sinter::numerics

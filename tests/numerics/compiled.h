@@ -1,0 +1,42 @@
+// Runs compiled programs on the reference's values.
+//
+//   absl::StatusOr<CompiledProgram> program = CompiledProgram::Make(text, {.fuse = false});
+//   absl::StatusOr<std::vector<Value>> outputs = program->Run("f", {"a", "b"}, {a, b});
+#ifndef SINTER_TESTS_NUMERICS_COMPILED_H_
+#define SINTER_TESTS_NUMERICS_COMPILED_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sinter/frontend/compile.h"
+#include "sinter/runtime/session.h"
+#include "sinter/tests/reference/value.h"
+
+namespace sinter::numerics {
+
+// A copy in the storage type, and back.
+absl::StatusOr<HostTensor> ToTensor(const reference::Value& value);
+reference::Value FromTensor(const HostTensor& tensor);
+
+class CompiledProgram {
+ public:
+  // Sessions poison their arenas, so that reads of unwritten memory show.
+  static absl::StatusOr<CompiledProgram> Make(const std::string& mlir, const CompileOptions& options = {},
+                                              int threads = 2);
+
+  // The outputs in the order in which the function declares them.
+  absl::StatusOr<std::vector<reference::Value>> Run(const std::string& function,
+                                                    const std::vector<std::string>& names,
+                                                    const std::vector<reference::Value>& inputs);
+  absl::Status SetVariable(const std::string& name, const reference::Value& value);
+  absl::StatusOr<reference::Value> Variable(const std::string& name);
+
+ private:
+  explicit CompiledProgram(Session session) : session_(std::move(session)) {}
+  Session session_;
+};
+
+}  // namespace sinter::numerics
+
+#endif  // SINTER_TESTS_NUMERICS_COMPILED_H_

@@ -1,0 +1,108 @@
+// Every op, in every element type and many shapes, compiled and run on the CPU, against the reference.
+#include <map>
+
+#include "gtest/gtest.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+#include "sinter/ir/dialect.h"
+#include "sinter/tests/numerics/comparison.h"
+#include "sinter/tests/numerics/compiled.h"
+#include "sinter/tests/numerics/op_cases.h"
+#include "sinter/tests/reference/reference.h"
+
+namespace sinter::numerics {
+namespace {
+
+using reference::Value;
+
+// A case in one element type, as a function of a module.
+struct Job {
+  OpCase op;
+  std::string dtype, function;
+  std::string Text() const { return FunctionText(op, dtype, function); }
+  std::string Title() const { return op.name + " in " + dtype + "\n" + Text(); }
+};
+
+constexpr size_t kFunctionsAModule = 24;
+
+struct Family {
+  const char* name;
+  std::vector<OpCase> (*cases)();
+  size_t part, parts;
+};
+
+class OpTest : public ::testing::TestWithParam<Family> {
+ protected:
+  OpTest() {
+    mlir::DialectRegistry registry;
+    ir::RegisterDialects(registry);
+    context_.appendDialectRegistry(registry);
+    context_.loadAllAvailableDialects();
+  }
+
+  static std::vector<Job> Jobs(const Family& family) {
+    std::vector<Job> jobs;
+    std::vector<OpCase> cases = family.cases();
+    for (size_t i = family.part * cases.size() / family.parts;
+         i < (family.part + 1) * cases.size() / family.parts; ++i) {
+      for (const std::string& dtype : DTypesOf(cases[i])) {
+        jobs.push_back({cases[i], dtype, "f" + std::to_string(jobs.size())});
+      }
+    }
+    return jobs;
+  }
+
+  // Compiles the jobs as one program; when that fails, each as its own, so that the message names the culprit.
+  void Run(const std::vector<Job>& jobs) {
+    std::string module;
+    for (const Job& job : jobs) module += job.Text();
+    absl::StatusOr<CompiledProgram> program = CompiledProgram::Make(module);
+    if (program.ok()) {
+      for (const Job& job : jobs) Judge(job, *program);
+      return;
+    }
+    if (jobs.size() == 1) {
+      ADD_FAILURE() << jobs[0].Title() << program.status();
+      return;
+    }
+    for (const Job& job : jobs) Run({job});
+  }
+
+  void Judge(const Job& job, CompiledProgram& program) {
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(job.Text(), &context_);
+    ASSERT_TRUE(module) << job.Title();
+    std::vector<Value> inputs = MakeOperands(job.op, job.dtype, 11);
+    auto want = reference::EvaluateFunction(module->lookupSymbol<mlir::func::FuncOp>(job.function), inputs);
+    ASSERT_TRUE(want.ok()) << job.Title() << want.status();
+    std::vector<std::string> names;
+    for (size_t i = 0; i < inputs.size(); ++i) names.push_back(OperandName(i));
+    auto got = program.Run(job.function, names, inputs);
+    ASSERT_TRUE(got.ok()) << job.Title() << got.status();
+    ASSERT_EQ(got->size(), want->size()) << job.Title();
+    for (size_t i = 0; i < want->size(); ++i) {
+      EXPECT_EQ(Disagreement((*got)[i], (*want)[i], job.op.op_class), "")
+          << "result " << i << " of " << job.Title();
+    }
+  }
+
+  mlir::MLIRContext context_;
+};
+
+TEST_P(OpTest, AgreesWithTheReference) {
+  std::vector<Job> jobs = Jobs(GetParam());
+  for (size_t i = 0; i < jobs.size(); i += kFunctionsAModule) {
+    Run({jobs.begin() + i, jobs.begin() + std::min(jobs.size(), i + kFunctionsAModule)});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Families, OpTest,
+    ::testing::Values(Family{"pointwise0", PointwiseCases, 0, 4}, Family{"pointwise1", PointwiseCases, 1, 4},
+                      Family{"pointwise2", PointwiseCases, 2, 4}, Family{"pointwise3", PointwiseCases, 3, 4},
+                      Family{"shape", ShapeCases, 0, 1}, Family{"reduce0", ReduceCases, 0, 2},
+                      Family{"reduce1", ReduceCases, 1, 2}, Family{"linear", LinearCases, 0, 1},
+                      Family{"random", RandomCases, 0, 1}, Family{"composite", CompositeCases, 0, 1}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace sinter::numerics
