@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kSectionAlignment = 64;
 
 static_assert(static_cast<int>(ir::Initializer::orthogonal) ==
-              static_cast<int>(fb::InitializerKind_Orthogonal));
+              static_cast<int>(fb::InitializerKind::Orthogonal));
 
 SharedObjectOptions CompileOptionsOf(const EmitOptions& options) {
   SharedObjectOptions compile;

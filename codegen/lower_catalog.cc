@@ -32,7 +32,7 @@ LibraryStep Catalog(const char* kernel, llvm::ArrayRef<int64_t> parameters, doub
                     FlatBufferBuilder& builder) {
   auto name = builder.CreateString(kernel);
   auto numbers = builder.CreateVector(parameters.data(), parameters.size());
-  return {fb::StepBody_CatalogStep, fb::CreateCatalogStep(builder, name, numbers).Union(), flops};
+  return {fb::StepBody::CatalogStep, fb::CreateCatalogStep(builder, name, numbers).Union(), flops};
 }
 
 absl::StatusOr<LibraryStep> LowerCumsum(mlir::Operation* op, FlatBufferBuilder& builder) {

@@ -1,8 +1,9 @@
-// Matrix products, convolutions and pooling: calls of oneDNN.
+// Matrix products, convolutions and pooling: calls of oneDNN, or of kernels/cpu/batch_*.h in layout nchw16n.
 //
 // An op's math mode allows the library to be less exact than its element type; on the CPU all compute in full.
 #include "sinter/codegen/lowering.h"
 #include "sinter/ir/ops.h"
+#include "sinter/kernels/cpu/batch_conv.h"
 
 namespace sinter::codegen {
 
@@ -22,15 +23,16 @@ auto Numbers(FlatBufferBuilder& builder, ArrayRef<int64_t> values) {
 }
 
 // The enums of ir/linear_ops.td and of plan.fbs number their cases alike.
-static_assert(static_cast<int>(ir::Activation::silu) == static_cast<int>(fb::Activation_Silu));
-static_assert(static_cast<int>(ir::ImageLayout::nhwc) == static_cast<int>(fb::ImageLayout_Nhwc));
+static_assert(static_cast<int>(ir::Activation::silu) == static_cast<int>(fb::Activation::Silu));
+static_assert(static_cast<int>(ir::ImageLayout::nchw16n) == static_cast<int>(fb::ImageLayout::Nchw16n));
 
 struct Image {
   int64_t batch, channels, height, width;
   Image(Value v, ir::ImageLayout layout) {
     ArrayRef<int64_t> s = ShapeOf(v);
-    bool nchw = layout == ir::ImageLayout::nchw;
-    batch = s[0], channels = s[nchw ? 1 : 3], height = s[nchw ? 2 : 1], width = s[nchw ? 3 : 2];
+    bool last = layout == ir::ImageLayout::nhwc;
+    batch = s[0], channels = s[last ? 3 : 1], height = s[last ? 1 : 2], width = s[last ? 2 : 3];
+    if (layout == ir::ImageLayout::nchw16n) batch *= s[4];
   }
 };
 
@@ -43,7 +45,7 @@ absl::StatusOr<LibraryStep> LowerMatmul(mlir::Operation* op, FlatBufferBuilder& 
   auto body = fb::CreateMatmulStep(
       builder, batch, m, n, k, matmul.getTransposeA(), matmul.getTransposeB(), DTypeOf(matmul.getA()),
       static_cast<fb::Activation>(matmul.getActivation()), bool(matmul.getBias()));
-  return LibraryStep{fb::StepBody_MatmulStep, body.Union(), 2.0 * batch * m * n * k};
+  return LibraryStep{fb::StepBody::MatmulStep, body.Union(), 2.0 * batch * m * n * k};
 }
 
 template <typename Op>
@@ -61,23 +63,32 @@ LibraryStep Convolution(Op op, fb::ConvKind kind, Value in, Value out, Value wei
                                  static_cast<fb::Activation>(op.getActivation()), has_bias);
   double flops = 2.0 * to.batch * to.channels * to.height * to.width * (from.channels / op.getGroups()) *
                  kernel[0] * kernel[1];
-  return {fb::StepBody_ConvStep, body.Union(), flops};
+  return {fb::StepBody::ConvStep, body.Union(), flops};
 }
 
 absl::StatusOr<LibraryStep> LowerConv2d(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto conv = llvm::cast<ir::Conv2dOp>(op);
-  return Convolution(conv, fb::ConvKind_Forward, conv.getX(), conv.getResult(), conv.getWeights(),
+  return Convolution(conv, fb::ConvKind::Forward, conv.getX(), conv.getResult(), conv.getWeights(),
                      bool(conv.getBias()), builder);
 }
 absl::StatusOr<LibraryStep> LowerConv2dInputGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto conv = llvm::cast<ir::Conv2dInputGradOp>(op);
-  return Convolution(conv, fb::ConvKind_InputGrad, conv.getResult(), conv.getG(), conv.getWeights(), false,
+  return Convolution(conv, fb::ConvKind::InputGrad, conv.getResult(), conv.getG(), conv.getWeights(), false,
                      builder);
 }
 absl::StatusOr<LibraryStep> LowerConv2dWeightGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto conv = llvm::cast<ir::Conv2dWeightGradOp>(op);
-  return Convolution(conv, fb::ConvKind_WeightGrad, conv.getX(), conv.getG(), conv.getResult(), false,
-                     builder);
+  LibraryStep step =
+      Convolution(conv, fb::ConvKind::WeightGrad, conv.getX(), conv.getG(), conv.getResult(), false, builder);
+  if (conv.getLayout() == ir::ImageLayout::nchw16n) {
+    ArrayRef<int64_t> weights = ShapeOf(conv.getResult());
+    kernels::BatchConv batch;
+    batch.blocks = ShapeOf(conv.getX())[0];
+    batch.out_channels = weights[0], batch.in_channels = weights[1];
+    batch.kernel_h = weights[2], batch.kernel_w = weights[3];
+    step.workspace_bytes = static_cast<int64_t>(kernels::BatchConvWeightGradWorkspaceBytes(batch));
+  }
+  return step;
 }
 
 template <typename Op>
@@ -92,24 +103,24 @@ LibraryStep Pooling(Op op, fb::PoolKind kind, Value unpooled, Value pooled, Flat
                          large.batch, large.channels, in_size, out_size, window, strides, padding);
   double flops =
       1.0 * small.batch * small.channels * small.height * small.width * op.getWindow()[0] * op.getWindow()[1];
-  return {fb::StepBody_PoolStep, body.Union(), flops};
+  return {fb::StepBody::PoolStep, body.Union(), flops};
 }
 
 absl::StatusOr<LibraryStep> LowerMaxPool(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto pool = llvm::cast<ir::MaxPool2dOp>(op);
-  return Pooling(pool, fb::PoolKind_Max, pool.getX(), pool.getResult(), builder);
+  return Pooling(pool, fb::PoolKind::Max, pool.getX(), pool.getResult(), builder);
 }
 absl::StatusOr<LibraryStep> LowerMaxPoolGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto pool = llvm::cast<ir::MaxPool2dGradOp>(op);
-  return Pooling(pool, fb::PoolKind_MaxGrad, pool.getResult(), pool.getG(), builder);
+  return Pooling(pool, fb::PoolKind::MaxGrad, pool.getResult(), pool.getG(), builder);
 }
 absl::StatusOr<LibraryStep> LowerAvgPool(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto pool = llvm::cast<ir::AvgPool2dOp>(op);
-  return Pooling(pool, fb::PoolKind_Avg, pool.getX(), pool.getResult(), builder);
+  return Pooling(pool, fb::PoolKind::Avg, pool.getX(), pool.getResult(), builder);
 }
 absl::StatusOr<LibraryStep> LowerAvgPoolGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto pool = llvm::cast<ir::AvgPool2dGradOp>(op);
-  return Pooling(pool, fb::PoolKind_AvgGrad, pool.getResult(), pool.getG(), builder);
+  return Pooling(pool, fb::PoolKind::AvgGrad, pool.getResult(), pool.getG(), builder);
 }
 
 }  // namespace

@@ -28,19 +28,19 @@ absl::StatusOr<LibraryStep> LibraryLowerings::Lower(mlir::Operation* op,
 
 absl::StatusOr<int64_t> LibraryLowerings::WorkspaceBytes(mlir::Operation* op) const {
   flatbuffers::FlatBufferBuilder builder;
-  SINTER_RETURN_IF_ERROR(Lower(op, builder).status());
-  return 0;
+  SINTER_ASSIGN_OR_RETURN(LibraryStep step, Lower(op, builder));
+  return step.workspace_bytes;
 }
 
 fb::DType DTypeOf(mlir::Type element) {
-  if (element.isF64()) return fb::DType_F64;
-  if (element.isF32()) return fb::DType_F32;
-  if (element.isBF16()) return fb::DType_BF16;
-  if (element.isF16()) return fb::DType_F16;
-  if (element.isInteger(64)) return fb::DType_I64;
-  if (element.isInteger(32)) return fb::DType_I32;
-  if (element.isInteger(1)) return fb::DType_I1;
-  return element.isUnsignedInteger() ? fb::DType_U8 : fb::DType_I8;
+  if (element.isF64()) return fb::DType::F64;
+  if (element.isF32()) return fb::DType::F32;
+  if (element.isBF16()) return fb::DType::BF16;
+  if (element.isF16()) return fb::DType::F16;
+  if (element.isInteger(64)) return fb::DType::I64;
+  if (element.isInteger(32)) return fb::DType::I32;
+  if (element.isInteger(1)) return fb::DType::I1;
+  return element.isUnsignedInteger() ? fb::DType::U8 : fb::DType::I8;
 }
 
 }  // namespace sinter::codegen

@@ -16,9 +16,10 @@
 namespace sinter::codegen {
 
 struct LibraryStep {
-  fb::StepBody type = fb::StepBody_NONE;
+  fb::StepBody type = fb::StepBody::NONE;
   flatbuffers::Offset<void> body;
   double flops = 0;
+  int64_t workspace_bytes = 0;
 };
 
 using LibraryLowering = absl::StatusOr<LibraryStep> (*)(mlir::Operation* op,

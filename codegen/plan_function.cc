@@ -62,7 +62,7 @@ class FunctionWriter {
 
  private:
   // What makes two buffers one entry of the table.
-  using Key = std::tuple<int, uint32_t, uint64_t, std::string>;
+  using Key = std::tuple<fb::Space, uint32_t, uint64_t, std::string>;
 
   absl::Status Unplaced(mlir::Location loc) {
     return absl::InvalidArgumentError(
@@ -78,21 +78,21 @@ class FunctionWriter {
       case BufferPlace::Space::kUnplaced:
         return Unplaced(buffer.getLoc());
       case BufferPlace::Space::kArena:
-        return AddBuffer(fb::Space_Arena, 0, offset, type);
+        return AddBuffer(fb::Space::Arena, 0, offset, type);
       case BufferPlace::Space::kInput:
-        return AddBuffer(fb::Space_Input, inputs_.at(llvm::cast<mlir::StringAttr>(place.name).str()), offset,
+        return AddBuffer(fb::Space::Input, inputs_.at(llvm::cast<mlir::StringAttr>(place.name).str()), offset,
                          type);
       case BufferPlace::Space::kVariable: {
         std::string name = llvm::cast<mlir::FlatSymbolRefAttr>(place.name).getValue().str();
         auto found = plan_.variables.find(name);
-        if (found != plan_.variables.end()) return AddBuffer(fb::Space_Variable, found->second, offset, type);
+        if (found != plan_.variables.end()) return AddBuffer(fb::Space::Variable, found->second, offset, type);
         return absl::InvalidArgumentError(
             absl::StrCat(UserLine(buffer.getLoc()), ": the module has no variable @", name));
       }
       case BufferPlace::Space::kConstant: {
         SINTER_ASSIGN_OR_RETURN(uint64_t start,
                                 plan_.constants.Add(llvm::cast<plan_ir::ConstantOp>(place.root).getValue()));
-        return AddBuffer(fb::Space_Constant, 0, start + offset, type);
+        return AddBuffer(fb::Space::Constant, 0, start + offset, type);
       }
     }
     return Unplaced(buffer.getLoc());
@@ -141,7 +141,7 @@ class FunctionWriter {
     if (from == to) return absl::OkStatus();
     uint64_t bytes = llvm::cast<plan_ir::BufferType>(copy.getSource().getType()).getBytes();
     step.name = "copy";
-    step.type = fb::StepBody_CopyStep;
+    step.type = fb::StepBody::CopyStep;
     step.body = fb::CreateCopyStep(builder_, bytes).Union();
     step.inputs = {from}, step.outputs = {to};
     step.bytes = 2.0 * bytes;
@@ -196,7 +196,7 @@ class FunctionWriter {
     for (auto [i, launch] : llvm::enumerate(launches)) {
       auto symbol = builder_.CreateString(launch.symbol);
       auto body = fb::CreateKernelStep(builder_, symbol, launch.units, launch.grain, launch.scratch_bytes);
-      StepContents step{call.getName().str(), fb::StepBody_KernelStep, body.Union(), {}, {}};
+      StepContents step{call.getName().str(), fb::StepBody::KernelStep, body.Union(), {}, {}};
       if (launches.size() > 1) absl::StrAppend(&step.name, "/", i);
       step.flops = launch.flops, step.bytes = launch.bytes;
       step.workspace_bytes = call.getWorkspaceBytes();
@@ -212,7 +212,7 @@ class FunctionWriter {
     std::vector<uint32_t> indices;
     for (const Slot& slot : slots) {
       if (slot.kind == Slot::Kind::kWorkspace) {
-        indices.push_back(AddBuffer(fb::Space_Arena, 0, *call.getWorkspaceOffset() + slot.offset, slot.type));
+        indices.push_back(AddBuffer(fb::Space::Arena, 0, *call.getWorkspaceOffset() + slot.offset, slot.type));
         continue;
       }
       Value buffer = slot.kind == Slot::Kind::kIn ? call.getIns()[slot.index] : call.getOuts()[slot.index];

@@ -103,6 +103,10 @@ class Tracer : public ElementEmitter {
     if (op && !is_reduction && !llvm::isa<mlir::BlockArgument>(source)) return std::nullopt;
     if (is_reduction) trace_.reductions.push_back(trace_.requests.size());
     Record(is_reduction ? tensor : source, key);
+    if (!is_reduction && tensor != source) {
+      // Its own coordinates are others than the reshape's.
+      for (int& dim : trace_.requests.back().dims) dim = Request::kComputed;
+    }
     AddPosition(is_reduction ? tensor : source, coords, type.getShape());
     mlir::Type compute = ir::ScalarBuilder::ComputeType(type.getElementType());
     return s().wrap(block_.addArgument(compute, s().loc()),

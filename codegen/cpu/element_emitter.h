@@ -78,6 +78,7 @@ class KernelEmitter : public ElementEmitter {
   explicit KernelEmitter(ir::ScalarBuilder& s) : ElementEmitter(s) {}
 
   void SetMemory(mlir::Value tensor, mlir::Value pointer) { memory_[tensor] = pointer; }
+  mlir::Value MemoryOf(mlir::Value tensor) const { return memory_.lookup(tensor); }
   // Elements at the cache's coordinates are read from it, or stored to it on their first computation.
   void SetCache(mlir::Value tensor, Cache cache) { caches_[tensor] = std::move(cache); }
   Cache* FindCache(mlir::Value tensor);

@@ -145,7 +145,38 @@ int FindCross(const Footprint& footprint, ArrayRef<Loop> loops) {
                                                                                                       : -1;
 }
 
-void ScheduleMap(const Footprint& footprint, double cost, Schedule& s) {
+// A tensor is kept at one place only.
+bool IsKept(const std::vector<KeptValue>& kept, mlir::Value tensor) {
+  return llvm::any_of(kept, [&](const KeptValue& k) { return k.tensor == tensor; });
+}
+
+int64_t ComputeBytes(mlir::Type type) { return std::max<int64_t>(1, type.getIntOrFloatBitWidth() / 8); }
+int64_t ElementBytes(mlir::Value tensor) {
+  mlir::Type element = llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType();
+  return ComputeBytes(ir::ScalarBuilder::ComputeType(element));
+}
+
+// Inputs whose neighbours lie along the cross loop.
+void KeepTiles(Job& job, Schedule& s) {
+  int inner = s.parallel.back().dim, cross = s.parallel[s.cross].dim;
+  for (JobOutput& output : job.full_outputs) {
+    for (const Request& request : output.trace.requests) {
+      bool plain = llvm::none_of(request.dims, [](int dim) { return dim == Request::kComputed; });
+      if (!llvm::isa<mlir::BlockArgument>(request.tensor) || !plain) continue;
+      ArrayRef<int64_t> shape = llvm::cast<mlir::RankedTensorType>(request.tensor.getType()).getShape();
+      int64_t stride = 1, along_inner = 0, along_cross = 0;
+      for (size_t k = shape.size(); k-- > 0; stride *= shape[k]) {
+        if (request.dims[k] == inner) along_inner += stride;
+        if (request.dims[k] == cross) along_cross += stride;
+      }
+      if (along_cross != 1 || along_inner < kShortLoop || IsKept(s.kept, request.tensor)) continue;
+      s.kept.push_back({request.tensor, request.dims, request.constants, true, 0, s.scratch_bytes});
+      s.scratch_bytes += RoundUp(s.tile * s.tile_pitch() * ElementBytes(request.tensor), 64);
+    }
+  }
+}
+
+void ScheduleMap(Job& job, const Footprint& footprint, double cost, Schedule& s) {
   if (s.parallel.empty()) s.parallel.push_back({1, -1});
   int64_t inner = s.parallel.back().size;
   int64_t outer = Product(ArrayRef(s.parallel).drop_back());
@@ -160,6 +191,7 @@ void ScheduleMap(const Footprint& footprint, double cost, Schedule& s) {
     int64_t width = s.parallel[cross].size;
     s.units = outer / width * CeilDiv(width, kSquare) * CeilDiv(inner, kSquare);
     s.unit_cost = cost * kSquare * kSquare;
+    KeepTiles(job, s);
     return;
   } else {
     s.mode = Schedule::Mode::kMap;
@@ -202,11 +234,6 @@ KeptValue* Find(std::vector<KeptValue>& kept, const Request& request) {
     if (k.tensor == request.tensor && k.dims == request.dims && k.constants == request.constants) return &k;
   }
   return nullptr;
-}
-
-// A tensor is kept at one place only.
-bool IsKept(const std::vector<KeptValue>& kept, mlir::Value tensor) {
-  return llvm::any_of(kept, [&](const KeptValue& k) { return k.tensor == tensor; });
 }
 
 bool IsComputed(mlir::Value tensor) {
@@ -257,12 +284,6 @@ void KeepParallelValues(Job& job, Schedule& s) {
       }
     }
   });
-}
-
-int64_t ComputeBytes(mlir::Type type) { return std::max<int64_t>(1, type.getIntOrFloatBitWidth() / 8); }
-int64_t ElementBytes(mlir::Value tensor) {
-  mlir::Type element = llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType();
-  return ComputeBytes(ir::ScalarBuilder::ComputeType(element));
 }
 
 void LayOutScratch(Job& job, Schedule& s) {
@@ -355,7 +376,7 @@ Schedule MakeSchedule(Job& job) {
   s.parallel = loops.parallel;
   s.reduced = loops.reduced;
   if (job.reductions.empty()) {
-    ScheduleMap(footprint, ElementCost(job), s);
+    ScheduleMap(job, footprint, ElementCost(job), s);
   } else {
     ScheduleReduction(job, loops, ElementCost(job), s);
   }

@@ -17,8 +17,8 @@ struct Loop {
   int dim;
 };
 
-// A value kept for later: of the whole domain (recomputing it would cost much), or of the parallel dimensions only (it
-// does not change along the reduced ones).
+// A value kept for later: of the whole domain (recomputing it would cost much), of the parallel dimensions only (it does
+// not change along the reduced ones), or, in tiles, an input that lies across (read along its rows, used along columns).
 struct KeptValue {
   mlir::Value tensor;
   llvm::SmallVector<int> dims;
@@ -49,6 +49,10 @@ struct Schedule {
       accumulators;                    // kColumn: offsets in scratch, a reduction each
   llvm::SmallVector<int64_t> results;  // and of the finished results.
   int64_t scratch_bytes = 0;
+
+  // kTiles: places between neighbours of a kept tile's rows. One more than a row has, so that a column's places do not
+  // fall into the same sets of the cache.
+  int64_t tile_pitch() const { return tile + 1; }
 };
 
 Schedule MakeSchedule(Job& job);

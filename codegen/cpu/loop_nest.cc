@@ -16,6 +16,7 @@ namespace {
 
 // Partial results side by side in the vector's loop: four vectors of sixteen, enough to hide an addition's latency.
 constexpr int64_t kLanes = 64;
+constexpr int64_t kCacheLine = 64;  // Bytes.
 
 SmallVector<int64_t> SizesOf(ArrayRef<Loop> loops) {
   SmallVector<int64_t> sizes;
@@ -158,13 +159,36 @@ void NestEmitter::EmitTiles(Value unit) {
   SetCoordinates(others, e_.div(rest, squares(cross)));
   Value high_inner = e_.min(e_.add(low_inner, tile), e_.index(inner.size));
   Value high_cross = e_.min(e_.add(low_cross, tile), e_.index(cross.size));
-  For(low_cross, high_cross, [&](Value i) {
+  auto pitch = e_.index(schedule_.tile_pitch());
+  auto at = [&](Value i, Value j) {
     SetCoordinate(cross, i);
+    SetCoordinate(inner, j);
+    tile_position_ = e_.add(e_.mul(e_.sub(j, low_inner), pitch), e_.sub(i, low_cross));
+  };
+  e_.ClearCaches();
+  for (const KeptValue& kept : schedule_.kept) {
     For(low_inner, high_inner, [&](Value j) {
-      SetCoordinate(inner, j);
+      For(low_cross, high_cross, [&](Value i) {
+        at(i, j);
+        KeepTile(kept);
+      });
+    });
+  }
+  for (const KeptValue& kept : schedule_.kept) {
+    e_.SetCache(kept.tensor, {ScratchAt(kept.offset), Value(), {}, true});
+  }
+  For(low_cross, high_cross, [&](Value i) {
+    For(low_inner, high_inner, [&](Value j) {
+      at(i, j);
       EmitElements(0);
     });
   });
+}
+
+void NestEmitter::KeepTile(const KeptValue& kept) {
+  ElementEmitter::Scope scope(e_);
+  Scalar scalar = e_.element(kept.tensor, CoordsOf(kept));
+  e_.Store(ScratchAt(kept.offset), scalar.type(), tile_position_, scalar);
 }
 
 // Rows ------------------------------------------------------------------------------------------------------------------
@@ -208,10 +232,7 @@ void NestEmitter::EmitRow() {
   for (int phase = 0; phase < job_.phases(); ++phase) {
     for (const KeptValue& kept : schedule_.kept) {
       if (kept.is_full || kept.phase != phase) continue;
-      SmallVector<Value> at;
-      for (auto [dim, constant] : llvm::zip(kept.dims, kept.constants))
-        at.push_back(dim >= 0 ? coords_[dim] : e_.index(constant));
-      e_.element(kept.tensor, at);
+      e_.element(kept.tensor, CoordsOf(kept));
     }
     EmitRowPhase(phase);
     for (const KeptValue& kept : schedule_.kept) {
@@ -266,9 +287,33 @@ void NestEmitter::EmitLanes(int phase, Value low, Value high) {
   For(e_.index(0), blocks, [&](Value block) {
     Value first = e_.add(low, e_.mul(block, lanes));
     For(e_.index(0), lanes, [&](Value lane) { pass(first, lane); });
+    SetCoordinate(loop, first);
+    if (phase == 1) PrefetchNextRow();
   });
   Value first = e_.add(low, e_.mul(blocks, lanes));
   For(e_.index(0), e_.rem(count, lanes), [&](Value lane) { pass(first, lane); });
+}
+
+void NestEmitter::PrefetchNextRow() {
+  if (schedule_.parallel.empty() || job_.reductions.empty()) return;
+  int row = schedule_.parallel.back().dim, column = schedule_.reduced.back().dim;
+  llvm::SmallDenseSet<Value> seen;
+  for (const Access& access : job_.reductions.front().trace.accesses) {
+    bool streams = llvm::isa_and_nonnull<mlir::BlockArgument>(access.tensor) && access.is_affine &&
+                   access.strides[column] == 1 && access.strides[row] != 0;
+    if (!streams || !seen.insert(access.tensor).second) continue;
+    mlir::Type element = llvm::cast<mlir::RankedTensorType>(access.tensor.getType()).getElementType();
+    Value position = e_.index(access.constant + access.strides[row]);
+    for (auto [stride, coord] : llvm::zip(access.strides, coords_)) {
+      position = e_.add(position, e_.mul(coord, e_.index(stride)));
+    }
+    Value pointer = e_.MemoryOf(access.tensor);
+    int64_t line = kCacheLine / std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
+    for (int64_t lane = 0; lane < lanes_; lane += line) {
+      Value address = e_.Address(pointer, element, e_.add(position, e_.index(lane)));
+      b_.create<LLVM::Prefetch>(s_.loc(), address, /*rw=*/0, /*hint=*/2, /*cache=*/1);
+    }
+  }
 }
 
 void NestEmitter::CombineLanes(int phase) {
@@ -316,10 +361,7 @@ void NestEmitter::EmitColumnPhase(int phase) {
     if (kept.is_full || kept.phase != phase) continue;
     e_.SetCache(kept.tensor, {ScratchAt(kept.offset), Value(), {}, false});
     ForColumns([&](Value) {
-      SmallVector<Value> at;
-      for (auto [dim, constant] : llvm::zip(kept.dims, kept.constants))
-        at.push_back(dim >= 0 ? coords_[dim] : e_.index(constant));
-      e_.element(kept.tensor, at);
+      e_.element(kept.tensor, CoordsOf(kept));
     });
     e_.FindCache(kept.tensor)->is_written = true;
   }
@@ -440,7 +482,8 @@ void NestEmitter::UpdateCaches() {
     KernelEmitter::Cache* cache = e_.FindCache(kept.tensor);
     if (!cache) continue;
     cache->coords = KeyOf(kept.dims, kept.constants);
-    cache->position = kept.is_full ? ReducedPosition() : column_;
+    bool tiles = schedule_.mode == Schedule::Mode::kTiles;
+    cache->position = tiles ? tile_position_ : kept.is_full ? ReducedPosition() : column_;
   }
   if (schedule_.mode != Schedule::Mode::kColumn) return;
   for (JobReduction& reduction : job_.reductions) {
@@ -449,6 +492,14 @@ void NestEmitter::UpdateCaches() {
     cache->coords = ParallelKey();
     cache->position = column_;
   }
+}
+
+SmallVector<Value> NestEmitter::CoordsOf(const KeptValue& kept) {
+  SmallVector<Value> at;
+  for (auto [dim, constant] : llvm::zip(kept.dims, kept.constants)) {
+    at.push_back(dim >= 0 ? coords_[dim] : e_.index(constant));
+  }
+  return at;
 }
 
 Coordinates NestEmitter::KeyOf(ArrayRef<int> dims, ArrayRef<int64_t> constants) const {

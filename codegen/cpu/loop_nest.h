@@ -39,10 +39,13 @@ class NestEmitter {
   void EmitElements(int phase);
   void EmitMap(mlir::Value unit);
   void EmitTiles(mlir::Value unit);
+  void KeepTile(const KeptValue& kept);
   void EmitRows(mlir::Value unit);
   void EmitRow();
   void EmitRowPhase(int phase);
   void EmitLanes(int phase, mlir::Value low, mlir::Value high);
+  // Asks for the next row's elements behind the current ones, while this row is computed from cache.
+  void PrefetchNextRow();
   void CombineLanes(int phase);
   void EmitColumns(mlir::Value unit);
   // One pass over the tile's columns.
@@ -61,6 +64,7 @@ class NestEmitter {
   void AllocateAccumulators();
   void SplitChunk(mlir::Value& unit);
   void UpdateCaches();
+  llvm::SmallVector<mlir::Value> CoordsOf(const KeptValue& kept);
   Coordinates KeyOf(llvm::ArrayRef<int> dims, llvm::ArrayRef<int64_t> constants) const;
   llvm::SmallVector<mlir::Value> ParallelCoords() const;
   Coordinates ParallelKey() const;
@@ -83,6 +87,7 @@ class NestEmitter {
   std::vector<llvm::SmallVector<mlir::Value>> accumulators_;  // Arrays, a reduction each
   std::vector<llvm::SmallVector<bool>> is_unsigned_;          // and their scalars' signedness.
   std::vector<llvm::SmallVector<mlir::Type>> types_;
+  mlir::Value tile_position_;  // Of the current element in a kept tile.
   int64_t lanes_ = 1;
 };
 

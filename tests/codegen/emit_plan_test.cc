@@ -116,7 +116,7 @@ TEST_F(EmitPlanTest, HoldsTheProgram) {
   auto inputs = step->steps()->Get(2)->inputs();
   ASSERT_EQ(inputs->size(), 3u);
   const fb::Buffer* row = step->buffers()->Get(inputs->Get(0));
-  EXPECT_EQ(row->space(), fb::Space_Arena);
+  EXPECT_EQ(row->space(), fb::Space::Arena);
   EXPECT_EQ(row->offset(), 320u);
   EXPECT_EQ(inputs->Get(1), inputs->Get(2));
   EXPECT_EQ(plan->constants()->size(), 64u);

@@ -31,6 +31,9 @@ struct KernelRunner::Impl {
   std::vector<KernelLaunch> launches;
   int64_t workspace_bytes = 0;
   void* handle = nullptr;
+
+  void RunUnits(const KernelLaunch& launch, const std::vector<const void*>& ins, const std::vector<void*>& outs,
+                std::byte* workspace, int part, int parts);
 };
 
 KernelRunner::KernelRunner(const std::string& text) : impl_(new Impl) { status_ = Compile(text); }
@@ -69,25 +72,35 @@ absl::Status KernelRunner::Compile(const std::string& text) {
   return absl::OkStatus();
 }
 
+void KernelRunner::Impl::RunUnits(const KernelLaunch& launch, const std::vector<const void*>& ins,
+                                  const std::vector<void*>& outs, std::byte* workspace, int part, int parts) {
+  using Kernel = void (*)(void* const*, int64_t, int64_t, void*);
+  auto kernel = reinterpret_cast<Kernel>(dlsym(handle, launch.symbol.c_str()));
+  SINTER_CHECK(kernel != nullptr) << launch.symbol;
+  std::vector<void*> buffers;
+  for (const auto* slots : {&launch.inputs, &launch.outputs}) {
+    for (const Slot& slot : *slots) {
+      buffers.push_back(slot.kind == Slot::Kind::kIn    ? const_cast<void*>(ins[slot.index])
+                        : slot.kind == Slot::Kind::kOut ? outs[slot.index]
+                                                        : workspace + slot.offset);
+    }
+  }
+  void* scratch = std::aligned_alloc(64, (launch.scratch_bytes + 127) / 64 * 64);
+  kernel(buffers.data(), launch.units * part / parts, launch.units * (part + 1) / parts, scratch);
+  std::free(scratch);
+}
+
 void KernelRunner::Run(const std::vector<const void*>& ins, const std::vector<void*>& outs, int parts) {
-  std::vector<std::byte> workspace(impl_->workspace_bytes + 64);
+  std::vector<std::byte> workspace(impl_->workspace_bytes);
   for (const KernelLaunch& launch : impl_->launches) {
-    using Kernel = void (*)(void* const*, int64_t, int64_t, void*);
-    auto kernel = reinterpret_cast<Kernel>(dlsym(impl_->handle, launch.symbol.c_str()));
-    SINTER_CHECK(kernel != nullptr) << launch.symbol;
-    std::vector<void*> buffers;
-    for (const auto* slots : {&launch.inputs, &launch.outputs}) {
-      for (const Slot& slot : *slots) {
-        buffers.push_back(slot.kind == Slot::Kind::kIn    ? const_cast<void*>(ins[slot.index])
-                          : slot.kind == Slot::Kind::kOut ? outs[slot.index]
-                                                          : workspace.data() + slot.offset);
-      }
-    }
-    void* scratch = std::aligned_alloc(64, (launch.scratch_bytes + 127) / 64 * 64);
-    for (int part = parts; part-- > 0;) {
-      kernel(buffers.data(), launch.units * part / parts, launch.units * (part + 1) / parts, scratch);
-    }
-    std::free(scratch);
+    for (int part = parts; part-- > 0;) impl_->RunUnits(launch, ins, outs, workspace.data(), part, parts);
+  }
+}
+
+void KernelRunner::RunPart(const std::vector<const void*>& ins, const std::vector<void*>& outs, int part, int parts) {
+  std::vector<std::byte> workspace(impl_->workspace_bytes);
+  for (const KernelLaunch& launch : impl_->launches) {
+    impl_->RunUnits(launch, ins, outs, workspace.data(), part, parts);
   }
 }
 

@@ -28,6 +28,8 @@ class KernelRunner {
 
   const absl::Status& status() const { return status_; }
   void Run(const std::vector<const void*>& ins, const std::vector<void*>& outs, int parts = 1);
+  // The units of part `part` of `parts` only, with scratch of its own: for kernels of one launch, from several threads.
+  void RunPart(const std::vector<const void*>& ins, const std::vector<void*>& outs, int part, int parts);
   const std::vector<RunnerLaunch>& launches() const { return launches_; }
   // The assembly of all kernels, and how many functions hold loops.
   std::string Assembly() const;
