@@ -1,0 +1,109 @@
+#include "sinter/runtime/checkpoint.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter {
+
+namespace {
+
+// "encoder.*" matches by prefix, anything else by the whole name.
+bool Matches(std::string_view pattern, std::string_view name) {
+  if (!pattern.ends_with('*')) return pattern == name;
+  return name.starts_with(pattern.substr(0, pattern.size() - 1));
+}
+
+// The variables to load; problems with `only` are appended to `problems`.
+std::vector<const VariableInfo*> Wanted(std::span<const VariableInfo> variables, const LoadOptions& options,
+                                        std::vector<std::string>& problems) {
+  std::vector<const VariableInfo*> wanted;
+  for (const VariableInfo& variable : variables) {
+    auto names_it = [&](const std::string& pattern) { return Matches(pattern, variable.name); };
+    if (options.only.empty() || std::ranges::any_of(options.only, names_it)) wanted.push_back(&variable);
+  }
+  for (const std::string& pattern : options.only) {
+    auto is_named = [&](const VariableInfo* variable) { return Matches(pattern, variable->name); };
+    if (std::ranges::none_of(wanted, is_named)) {
+      problems.push_back(absl::StrCat(
+          "\"", pattern, "\" names no variable of the session; a prefix ends in '*', as \"encoder.*\""));
+    }
+  }
+  return wanted;
+}
+
+// What keeps the file's tensors from becoming the wanted variables, one entry a difference.
+void CompareWithFile(const std::vector<const VariableInfo*>& wanted, const SafetensorsFile& file,
+                     bool is_filtered, std::vector<std::string>& problems) {
+  std::map<std::string_view, const SafetensorsEntry*> rest;
+  for (const SafetensorsEntry& entry : file.entries()) rest[entry.name] = &entry;
+  for (const VariableInfo* variable : wanted) {
+    auto found = rest.find(variable->name);
+    if (found == rest.end()) {
+      problems.push_back(absl::StrCat("variable \"", variable->name, "\" (", variable->TypeString(),
+                                      ") is missing in the file"));
+      continue;
+    }
+    const SafetensorsEntry& entry = *found->second;
+    if (entry.dtype != variable->dtype || entry.shape != variable->shape) {
+      problems.push_back(absl::StrCat("variable \"", variable->name, "\" is ", variable->TypeString(),
+                                      " in the session and ", ShapeToString(entry.dtype, entry.shape),
+                                      " in the file"));
+    }
+    rest.erase(found);
+  }
+  if (is_filtered) return;
+  for (const auto& [name, entry] : rest) {
+    problems.push_back(absl::StrCat("the file's tensor \"", entry->name, "\" (",
+                                    ShapeToString(entry->dtype, entry->shape),
+                                    ") is no variable of the session"));
+  }
+}
+
+absl::Status Mismatch(const std::string& path, const std::vector<std::string>& problems) {
+  std::string text = absl::StrCat(path, ": does not fit the session, which keeps its values; ",
+                                  problems.size(), problems.size() == 1 ? " difference:" : " differences:");
+  for (const std::string& problem : problems) absl::StrAppend(&text, "\n  ", problem);
+  return absl::InvalidArgumentError(text);
+}
+
+}  // namespace
+
+absl::Status SaveCheckpoint(const Session& session, const std::string& path, const Metadata& metadata) {
+  std::vector<NamedTensor> tensors;
+  for (const VariableInfo& variable : session.variables()) {
+    SINTER_ASSIGN_OR_RETURN(HostTensor value, session.ReadVariable(variable.name));
+    tensors.push_back({variable.name, std::move(value)});
+  }
+  return SaveSafetensors(path, tensors, metadata);
+}
+
+absl::StatusOr<Metadata> LoadCheckpoint(Session& session, const std::string& path,
+                                        const LoadOptions& options) {
+  SINTER_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path));
+  // FailedPrecondition says that the file has no checksums: somebody else's, as pretrained weights are.
+  absl::Status intact = file.Verify();
+  if (!intact.ok() && !absl::IsFailedPrecondition(intact)) return intact;
+
+  std::vector<std::string> problems;
+  std::vector<const VariableInfo*> wanted = Wanted(session.variables(), options, problems);
+  CompareWithFile(wanted, file, !options.only.empty(), problems);
+  if (!problems.empty()) return Mismatch(path, problems);
+
+  std::vector<HostTensor> values;
+  for (const VariableInfo* variable : wanted) {
+    SINTER_ASSIGN_OR_RETURN(HostTensor value, file.Get(variable->name));
+    values.push_back(std::move(value));
+  }
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    absl::Status written = session.WriteVariable(wanted[i]->name, values[i]);
+    SINTER_CHECK(written.ok()) << written;
+  }
+  return file.metadata();
+}
+
+}  // namespace sinter

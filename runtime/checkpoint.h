@@ -1,0 +1,44 @@
+// Checkpoints: the variables of a session in a safetensors file (runtime/safetensors.h).
+//
+//   SINTER_RETURN_IF_ERROR(SaveCheckpoint(session, "lenet.safetensors", {{"epoch", "3"}}));
+//   SINTER_ASSIGN_OR_RETURN(Metadata metadata, LoadCheckpoint(session, "lenet.safetensors"));
+//   metadata["epoch"]                                                  // "3"
+//
+// Saved is every variable: parameters, optimiser slots, running statistics, counters and the random state, so that a
+// run that goes on from a checkpoint gives the same bits as one that was never interrupted. The file is written whole
+// or not at all: after any error, a full disk included, the old file is what it was.
+//
+// Loading checks everything before it changes anything: the checksums, then each variable's name, element type and
+// shape, with all differences in one message. After an error the session's variables are what they were.
+#ifndef SINTER_RUNTIME_CHECKPOINT_H_
+#define SINTER_RUNTIME_CHECKPOINT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sinter/runtime/safetensors.h"
+#include "sinter/runtime/session.h"
+
+namespace sinter {
+
+// Errors: those of SaveSafetensors, ResourceExhausted for a full disk.
+absl::Status SaveCheckpoint(const Session& session, const std::string& path, const Metadata& metadata = {});
+
+struct LoadOptions {
+  // Empty: the file must hold exactly the session's variables. Otherwise only these are loaded: whole names
+  // ("conv1.weight"), or prefixes that end in '*' ("encoder.*"); the other variables keep their values and whatever
+  // else the file holds is not looked at. Each entry must name at least one variable.
+  std::vector<std::string> only;
+};
+
+// Returns the metadata that was saved. InvalidArgument lists every variable that the file lacks, every tensor that the
+// session lacks, every wrong element type and shape, and every entry of `only` that names nothing. DataLoss: a truncated
+// or altered file. A file that another program wrote carries no checksums and is loaded without that check.
+absl::StatusOr<Metadata> LoadCheckpoint(Session& session, const std::string& path,
+                                        const LoadOptions& options = {});
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_CHECKPOINT_H_
