@@ -32,9 +32,9 @@ Session SessionWith(const std::vector<VariableSpec>& specs, int64_t seed = 1) {
   std::vector<flatbuffers::Offset<fb::Variable>> variables;
   for (const VariableSpec& spec : specs) {
     auto type = fb::CreateTensorTypeDirect(b, spec.dtype, &spec.shape);
-    bool is_float = spec.dtype == fb::DType_F32;
+    bool is_float = spec.dtype == fb::DType::F32;
     auto init =
-        fb::CreateInitializer(b, is_float ? fb::InitializerKind_Uniform : fb::InitializerKind_Constant,
+        fb::CreateInitializer(b, is_float ? fb::InitializerKind::Uniform : fb::InitializerKind::Constant,
                               is_float ? -1 : 7, 1, seed++);
     variables.push_back(fb::CreateVariableDirect(b, spec.name.c_str(), type,
                                                  static_cast<uint64_t>(spec.bytes), init, true, 0));
@@ -72,9 +72,9 @@ Session SessionWith(const std::vector<VariableSpec>& specs, int64_t seed = 1) {
 }
 
 Session SmallSession(int64_t seed = 1) {
-  return SessionWith({{"fc.weight", fb::DType_F32, {3, 2}, 24},
-                      {"fc.bias", fb::DType_F32, {2}, 8},
-                      {"steps", fb::DType_I64, {}, 8}},
+  return SessionWith({{"fc.weight", fb::DType::F32, {3, 2}, 24},
+                      {"fc.bias", fb::DType::F32, {2}, 8},
+                      {"steps", fb::DType::I64, {}, 8}},
                      seed);
 }
 
@@ -130,9 +130,9 @@ TEST(CheckpointTest, RoundTripIsBitwise) {
 
 TEST(CheckpointTest, ListsEveryMismatchAndChangesNothing) {
   ScratchFolder folder;
-  Session other = SessionWith({{"fc.weight", fb::DType_F32, {2, 3}, 24},
-                               {"steps", fb::DType_I32, {}, 4},
-                               {"old.bias", fb::DType_F32, {4}, 16}});
+  Session other = SessionWith({{"fc.weight", fb::DType::F32, {2, 3}, 24},
+                               {"steps", fb::DType::I32, {}, 4},
+                               {"old.bias", fb::DType::F32, {4}, 16}});
   ASSERT_OK(SaveCheckpoint(other, folder.File("other")));
   Session session = SmallSession();
   std::vector<std::string> before = AllBytes(session);
@@ -149,9 +149,9 @@ TEST(CheckpointTest, ListsEveryMismatchAndChangesNothing) {
 
 TEST(CheckpointTest, LoadsOnlyWhatIsAsked) {
   ScratchFolder folder;
-  Session saved = SessionWith({{"fc.weight", fb::DType_F32, {3, 2}, 24},
-                               {"fc.bias", fb::DType_F32, {2}, 8},
-                               {"head.weight", fb::DType_F32, {9}, 36}},
+  Session saved = SessionWith({{"fc.weight", fb::DType::F32, {3, 2}, 24},
+                               {"fc.bias", fb::DType::F32, {2}, 8},
+                               {"head.weight", fb::DType::F32, {9}, 36}},
                               /*seed=*/30);
   ASSERT_OK(SaveCheckpoint(saved, folder.File("a")));
   Session session = SmallSession();
@@ -235,7 +235,7 @@ TEST(CheckpointTest, ForeignFileWithoutChecksums) {
   std::string file(reinterpret_cast<const char*>(&length), 8);
   const float values[] = {2.5f, -3};
   file += header + std::string(reinterpret_cast<const char*>(values), 8);
-  Session session = SessionWith({{"v", fb::DType_F32, {2}, 8}});
+  Session session = SessionWith({{"v", fb::DType::F32, {2}, 8}});
   ASSERT_OK(LoadCheckpoint(session, folder.Write("foreign", file)));
   EXPECT_THAT(Values<float>(session.ReadVariable("v").value()), ElementsAre(2.5f, -3));
 }
