@@ -32,9 +32,19 @@ struct Stage {
   Report remarks = nullptr;  // Where the stage's remarks go.
 };
 
-// On the CPU, channels-last lets a convolution's inner loop run over channels without reordering
-// (docs/decisions).
-std::string LayoutName(Layout layout) { return layout == Layout::kNchw ? "nchw" : "nhwc"; }
+std::string LayoutName(Layout layout) {
+  switch (layout) {
+    case Layout::kNchw:
+      return "nchw";
+    case Layout::kNhwc:
+      return "nhwc";
+    case Layout::kNchw16n:
+      return "nchw16n";
+    case Layout::kAuto:
+      break;
+  }
+  return "auto";
+}
 
 // The compiler, in order. Each stage's IR can be dumped under its name.
 std::vector<Stage> Pipeline() {

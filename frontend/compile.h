@@ -18,7 +18,7 @@
 
 namespace sinter {
 
-enum class Layout { kAuto, kNchw, kNhwc };
+enum class Layout { kAuto, kNchw, kNhwc, kNchw16n };
 
 struct CompileOptions {
   // "native", or a CPU or level such as "x86-64-v3" or "znver4": the plan runs on CPUs with those features.
@@ -28,7 +28,8 @@ struct CompileOptions {
   bool fuse_epilogues = true;
   bool in_place = true;
   bool reuse_memory = true;
-  // The layout in which convolutions and pools run; inputs and outputs stay as the graph says.
+  // The layout in which convolutions and pools run; inputs and outputs stay as the graph says. kNchw16n,
+  // [N / 16, C, H, W, 16], is for f32 and batches that are multiples of 16; kAuto takes it where it can, else kNhwc.
   Layout image_layout = Layout::kAuto;
   // Runs the IR verifier after every pass.
   bool verify_each_pass = false;

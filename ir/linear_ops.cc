@@ -65,27 +65,43 @@ LogicalResult CheckActivation(mlir::Operation* op, Activation activation, MathMo
   return mlir::success();
 }
 
+// Images in one block of layout nchw16n.
+constexpr int64_t kBatchBlock = 16;
+
 // An image tensor's sizes, whatever its layout.
 struct Image {
   int64_t n, c, h, w;
 
   Image(ArrayRef<int64_t> shape, ImageLayout layout) {
-    bool nchw = layout == ImageLayout::nchw;
-    n = shape[0], c = shape[nchw ? 1 : 3], h = shape[nchw ? 2 : 1], w = shape[nchw ? 3 : 2];
+    bool last = layout == ImageLayout::nhwc;
+    n = shape[0], c = shape[last ? 3 : 1], h = shape[last ? 1 : 2], w = shape[last ? 2 : 3];
+    if (layout == ImageLayout::nchw16n) n *= kBatchBlock;
   }
   llvm::SmallVector<int64_t> shape(ImageLayout layout) const {
-    if (layout == ImageLayout::nchw) return {n, c, h, w};
-    return {n, h, w, c};
+    if (layout == ImageLayout::nhwc) return {n, h, w, c};
+    if (layout == ImageLayout::nchw16n) return {n / kBatchBlock, c, h, w, kBatchBlock};
+    return {n, c, h, w};
   }
 };
 
-LogicalResult CheckRank4(mlir::Operation* op, llvm::StringRef what, RankedTensorType type) {
-  if (type.getRank() != 4) {
-    return op->emitOpError() << "has " << what << " of type " << type << "; expected rank 4";
+LogicalResult CheckRank(mlir::Operation* op, llvm::StringRef what, RankedTensorType type, int64_t rank) {
+  if (type.getRank() != rank) {
+    return op->emitOpError() << "has " << what << " of type " << type << "; expected rank " << rank;
   }
   if (llvm::any_of(type.getShape(), [](int64_t size) { return size > kLargest; })) {
     return op->emitOpError() << "has " << what << " of type " << type << "; expected dimensions up to "
                              << kLargest;
+  }
+  return mlir::success();
+}
+
+LogicalResult CheckImages(mlir::Operation* op, llvm::StringRef what, RankedTensorType type,
+                          ImageLayout layout) {
+  if (layout != ImageLayout::nchw16n) return CheckRank(op, what, type, 4);
+  if (mlir::failed(CheckRank(op, what, type, 5))) return mlir::failure();
+  if (type.getShape().back() != kBatchBlock || !type.getElementType().isF32()) {
+    return op->emitOpError() << "has " << what << " of type " << type
+                             << " in layout nchw16n; expected f32 and a last dimension of 16";
   }
   return mlir::success();
 }
@@ -100,8 +116,9 @@ int64_t Places(int64_t size, int64_t before, int64_t after, int64_t extent, int6
 // Checks one convolution given as images, weights and outputs, of whichever op it is.
 template <typename Op>
 LogicalResult CheckConv(Op op, RankedTensorType images, RankedTensorType weights, RankedTensorType outputs) {
-  if (mlir::failed(CheckRank4(op, "images", images)) || mlir::failed(CheckRank4(op, "weights", weights)) ||
-      mlir::failed(CheckRank4(op, "outputs", outputs)) ||
+  if (mlir::failed(CheckImages(op, "images", images, op.getLayout())) ||
+      mlir::failed(CheckRank(op, "weights", weights, 4)) ||
+      mlir::failed(CheckImages(op, "outputs", outputs, op.getLayout())) ||
       mlir::failed(CheckList(op, "strides", op.getStrides(), 2, 1)) ||
       mlir::failed(CheckList(op, "padding", op.getPadding(), 4, 0)) ||
       mlir::failed(CheckList(op, "dilations", op.getDilations(), 2, 1)) ||
@@ -144,7 +161,8 @@ LogicalResult CheckConv(Op op, RankedTensorType images, RankedTensorType weights
 
 template <typename Op>
 LogicalResult CheckPool(Op op, RankedTensorType images, RankedTensorType outputs) {
-  if (mlir::failed(CheckRank4(op, "images", images)) || mlir::failed(CheckRank4(op, "outputs", outputs)) ||
+  if (mlir::failed(CheckImages(op, "images", images, op.getLayout())) ||
+      mlir::failed(CheckImages(op, "outputs", outputs, op.getLayout())) ||
       mlir::failed(CheckList(op, "window", op.getWindow(), 2, 1)) ||
       mlir::failed(CheckList(op, "strides", op.getStrides(), 2, 1)) ||
       mlir::failed(CheckList(op, "padding", op.getPadding(), 4, 0))) {
@@ -269,6 +287,11 @@ LogicalResult Conv2dOp::verify() {
     return emitOpError() << "has a bias of shape " << Text(getBias().getType().getShape()) << "; expected ["
                          << channels << "]";
   }
+  if (getLayout() == ImageLayout::nchw16n && getActivation() != Activation::none &&
+      getActivation() != Activation::relu) {
+    return emitOpError() << "applies " << stringifyActivation(getActivation())
+                         << " in layout nchw16n; expected relu or none";
+  }
   return mlir::success();
 }
 
@@ -307,8 +330,10 @@ llvm::SmallVector<Expr> Conv2dOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> 
   llvm::SmallVector<Expr> gradients = {SameConv<Conv2dInputGradOp>(*this, x.type(), g, w),
                                        SameConv<Conv2dWeightGradOp>(*this, w.type(), x, g)};
   if (getBias()) {
-    bool nchw = getLayout() == ImageLayout::nchw;
-    gradients.push_back(b.sum(g, nchw ? ArrayRef<int64_t>({0, 2, 3}) : ArrayRef<int64_t>({0, 1, 2})));
+    llvm::SmallVector<int64_t> dims = {0, 2, 3};
+    if (getLayout() == ImageLayout::nhwc) dims = {0, 1, 2};
+    if (getLayout() == ImageLayout::nchw16n) dims = {0, 2, 3, 4};
+    gradients.push_back(b.sum(g, dims));
   }
   return gradients;
 }

@@ -13,8 +13,10 @@ def Sinter_MathMode : I32EnumAttr<"MathMode", "how products of f32 operands may 
     I32EnumAttrCase<"ieee", 0>, I32EnumAttrCase<"tf32", 1>, I32EnumAttrCase<"bf16x3", 2>]> {
   let cppNamespace = "::sinter::ir";
 }
+// nchw16n, [N / 16, C, H, W, 16], has the same pixel of 16 images beside each other: a vector of any machine is full
+// whatever the number of channels. f32 only, N a multiple of 16.
 def Sinter_ImageLayout : I32EnumAttr<"ImageLayout", "the order of an image tensor's dimensions", [
-    I32EnumAttrCase<"nchw", 0>, I32EnumAttrCase<"nhwc", 1>]> {
+    I32EnumAttrCase<"nchw", 0>, I32EnumAttrCase<"nhwc", 1>, I32EnumAttrCase<"nchw16n", 2>]> {
   let cppNamespace = "::sinter::ir";
 }
 
@@ -31,8 +33,8 @@ def MatmulOp : Sinter_Op<"matmul", [Pure, DeclareOpInterfaceMethods<LibraryInter
   let assemblyFormat = "$a `,` $b (`bias` $bias^)? (`activation` $activation^)? (`math` $math^)? attr-dict `:` functional-type(operands, $result)";
 }
 
-// Shared by convolution and its two gradients. Images are [N, C, H, W] or, in layout nhwc, [N, H, W, C]; weights are
-// [C_out, C_in / groups, kh, kw] in either; padding is [top, bottom, left, right].
+// Shared by convolution and its two gradients. Images are [N, C, H, W] or what `layout` says; weights are
+// [C_out, C_in / groups, kh, kw] in all; padding is [top, bottom, left, right].
 class Sinter_ConvOp<string mnemonic, string text, dag operands>
     : Sinter_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<LibraryInterface>,
                            DeclareOpInterfaceMethods<DifferentiableInterface>]> {

@@ -1,4 +1,5 @@
 #include "sinter/ir/ops.h"
+#include "sinter/passes/image_order.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -14,26 +15,7 @@ using mlir::Operation;
 using mlir::RankedTensorType;
 using mlir::Value;
 
-// Dimension i of the new order is dimension kToNhwc[i] of the old; dimension d of the old is kNewPlace[d] of
-// the new.
-constexpr int64_t kToNhwc[] = {0, 2, 3, 1};
-constexpr int64_t kNewPlace[] = {0, 3, 1, 2};
-
 RankedTensorType TypeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
-
-SmallVector<int64_t> Permuted(ArrayRef<int64_t> by_dimension) {
-  SmallVector<int64_t> result;
-  for (int64_t d : kToNhwc) result.push_back(by_dimension[d]);
-  return result;
-}
-SmallVector<int64_t> NewPlaces(ArrayRef<int64_t> dims) {
-  SmallVector<int64_t> result;
-  for (int64_t d : dims) result.push_back(kNewPlace[d]);
-  return result;
-}
-RankedTensorType Permuted(RankedTensorType type) {
-  return RankedTensorType::get(Permuted(type.getShape()), type.getElementType());
-}
 
 // Convolutions, their gradients and pools: the ops that have a layout, and only while it is the user's.
 bool IsImageOp(Operation* op) {
@@ -59,8 +41,9 @@ bool IsSplat(ir::ConstantOp op) {
 // The operands and results of `op` that must all be in one order, so that changing one means changing all.
 // None when the op does not carry images or depends on their order (a reshape, a random op, a user's
 // transpose).
-SmallVector<Value> Tied(Operation* op) {
+SmallVector<Value> TiedBy(Operation* op, const ImageOrder& order) {
   SmallVector<Value> tied;
+  if (!order.canExpress(op)) return tied;
   auto add_images = [&](mlir::ValueRange values) {
     for (Value value : values) {
       if (TypeOf(value).getRank() == 4 && value != WeightsOf(op)) tied.push_back(value);
@@ -82,19 +65,21 @@ SmallVector<Value> Tied(Operation* op) {
 
 class Relayout {
  public:
-  explicit Relayout(mlir::func::FuncOp function) : function_(function) {}
+  Relayout(mlir::func::FuncOp function, ir::ImageLayout layout) : function_(function), order_(layout) {}
 
   void run() {
     mark();
     SmallVector<Operation*> marked;
     for (Operation& op : function_.getBody().front()) {
-      if (llvm::any_of(Tied(&op), [&](Value v) { return changed_.contains(v); })) marked.push_back(&op);
+      if (llvm::any_of(tied(&op), [&](Value v) { return changed_.contains(v); })) marked.push_back(&op);
     }
     for (Operation* op : marked) rewrite(op);
     if (!marked.empty()) simplifyTransposes();
   }
 
  private:
+  SmallVector<Value> tied(Operation* op) const { return TiedBy(op, order_); }
+
   // Spreads from the image ops over everything whose order follows theirs.
   void mark() {
     SmallVector<Operation*> work;
@@ -102,7 +87,7 @@ class Relayout {
       if (IsImageOp(&op)) work.push_back(&op);
     }
     while (!work.empty()) {
-      for (Value value : Tied(work.pop_back_val())) {
+      for (Value value : tied(work.pop_back_val())) {
         if (!changed_.insert(value).second) continue;
         if (Operation* producer = value.getDefiningOp()) reach(producer, value, work);
         for (Operation* user : value.getUsers()) reach(user, value, work);
@@ -110,7 +95,7 @@ class Relayout {
     }
   }
   void reach(Operation* op, Value value, SmallVector<Operation*>& work) {
-    if (llvm::is_contained(Tied(op), value)) work.push_back(op);
+    if (llvm::is_contained(tied(op), value)) work.push_back(op);
   }
 
   // `value` in the new order: from the op that made it, else by a transpose beside its definition.
@@ -119,86 +104,38 @@ class Relayout {
     if (!result) {
       mlir::OpBuilder builder(function_.getContext());
       builder.setInsertionPointAfterValue(value);
-      result = transpose(builder, value, kToNhwc);
+      result = order_.fromUser(builder, value);
     }
     return result;
   }
 
-  static Value transpose(mlir::OpBuilder& builder, Value value, ArrayRef<int64_t> permutation) {
-    ir::GraphBuilder b(builder, value.getLoc());
-    return b.transpose(b.wrap(value), permutation).value;
-  }
-
   void rewrite(Operation* op) {
     mlir::OpBuilder builder(op);
-    SmallVector<Value> tied = Tied(op);
-    auto is_tied = [&](Value v) { return llvm::is_contained(tied, v); };
+    SmallVector<Value> images = tied(op);
+    auto is_image = [&](Value v) { return llvm::is_contained(images, v); };
     Operation* copy = builder.clone(*op);
     for (mlir::OpOperand& operand : copy->getOpOperands()) {
-      if (is_tied(op->getOperand(operand.getOperandNumber()))) operand.set(inNewOrder(operand.get()));
+      if (is_image(op->getOperand(operand.getOperandNumber()))) operand.set(inNewOrder(operand.get()));
     }
     for (auto [from, to] : llvm::zip_equal(op->getResults(), copy->getResults())) {
-      if (is_tied(from)) to.setType(Permuted(TypeOf(from)));
+      if (is_image(from)) to.setType(order_.typeOf(TypeOf(from)));
     }
-    adapt(copy);
+    if (IsImageOp(copy)) {
+      copy->setAttr("layout", ir::ImageLayoutAttr::get(op->getContext(), order_.layout()));
+    } else {
+      order_.adapt(copy);
+    }
     for (auto [from, to] : llvm::zip_equal(op->getResults(), copy->getResults())) {
-      Value old_order = is_tied(from) ? transpose(builder, to, kNewPlace) : reorderReduced(builder, op, to);
-      if (is_tied(from)) new_order_[old_order] = to;
-      from.replaceAllUsesWith(old_order);
+      Value users = to;
+      if (is_image(from)) {
+        users = order_.toUser(builder, to);
+        new_order_[users] = to;
+      } else if (llvm::isa<ir::ReductionInterface>(op)) {
+        users = order_.reducedToUser(builder, op, to);
+      }
+      from.replaceAllUsesWith(users);
     }
     op->erase();
-  }
-
-  // Attributes that name dimensions follow them to their new places.
-  static void adapt(Operation* op) {
-    mlir::Builder builder(op->getContext());
-    if (IsImageOp(op)) {
-      op->setAttr("layout", ir::ImageLayoutAttr::get(op->getContext(), ir::ImageLayout::nhwc));
-      return;
-    }
-    llvm::TypeSwitch<Operation*>(op)
-        .Case([](ir::PadOp pad) {
-          pad.setLow(Permuted(pad.getLow()));
-          pad.setHigh(Permuted(pad.getHigh()));
-          pad.setInterior(Permuted(pad.getInterior()));
-        })
-        .Case([](ir::SliceOp slice) {
-          slice.setStarts(Permuted(slice.getStarts()));
-          slice.setLimits(Permuted(slice.getLimits()));
-          slice.setStrides(Permuted(slice.getStrides()));
-        })
-        .Case<ir::ConcatOp, ir::IotaOp>([](auto along) { along.setDim(kNewPlace[along.getDim()]); })
-        .Case<ir::ReverseOp, ir::BroadcastOp>([](auto along) { along.setDims(NewPlaces(along.getDims())); })
-        .Case([](ir::ConstantOp constant) {
-          auto values = llvm::cast<mlir::DenseElementsAttr>(constant.getValue());
-          constant.setValueAttr(values.resizeSplat(constant.getType()));
-        })
-        .Case([&](ir::ReductionInterface reduction) {
-          SmallVector<int64_t> dims = NewPlaces(reduction.getReducedDims());
-          llvm::sort(dims);
-          if (op->hasAttr("dim")) {
-            op->setAttr("dim", builder.getI64IntegerAttr(dims[0]));
-          } else {
-            op->setAttr("dims", builder.getDenseI64ArrayAttr(dims));
-          }
-        });
-  }
-
-  // The result of a reduction has the remaining dimensions in the new order; other results are as they were.
-  static Value reorderReduced(mlir::OpBuilder& builder, Operation* old, Value result) {
-    auto reduction = llvm::dyn_cast<ir::ReductionInterface>(old);
-    if (!reduction) return result;
-    SmallVector<int64_t> kept_old, kept_new, permutation;
-    for (int64_t d = 0; d < 4; ++d) {
-      if (!llvm::is_contained(reduction.getReducedDims(), d)) kept_old.push_back(d);
-      if (!llvm::is_contained(reduction.getReducedDims(), kToNhwc[d])) kept_new.push_back(kToNhwc[d]);
-    }
-    if (kept_old == kept_new) return result;  // The usual case.
-    for (int64_t d : kept_old) permutation.push_back(llvm::find(kept_new, d) - kept_new.begin());
-    SmallVector<int64_t> shape;
-    for (int64_t d : kept_new) shape.push_back(TypeOf(old->getOperand(0)).getDimSize(d));
-    result.setType(RankedTensorType::get(shape, TypeOf(result).getElementType()));
-    return transpose(builder, result, permutation);
   }
 
   // Joins transposes of transposes, which cancels what two neighbours in the new order had between them, and
@@ -215,15 +152,13 @@ class Relayout {
       }
       if (llvm::is_sorted(op.getPermutation())) op.replaceAllUsesWith(op.getX());
     }
-    for (ir::TransposeOp op : llvm::reverse(transposes)) {
-      if (op.use_empty()) {
-        op.erase();
-      } else if (movesNothing(op)) {
-        mlir::OpBuilder builder(op);
-        op.replaceAllUsesWith(
-            builder.create<ir::ReshapeOp>(op.getLoc(), op.getType(), op.getX()).getResult());
-        op.erase();
-      }
+    for (ir::TransposeOp op : transposes) {
+      if (!movesNothing(op)) continue;
+      mlir::OpBuilder builder(op);
+      op.replaceAllUsesWith(builder.create<ir::ReshapeOp>(op.getLoc(), op.getType(), op.getX()).getResult());
+    }
+    for (Operation& op : llvm::make_early_inc_range(llvm::reverse(function_.getBody().front()))) {
+      if (llvm::isa<ir::TransposeOp, ir::ReshapeOp>(op) && op.use_empty()) op.erase();
     }
   }
 
@@ -236,20 +171,70 @@ class Relayout {
   }
 
   mlir::func::FuncOp function_;
+  ImageOrder order_;
   llvm::DenseSet<Value> changed_;           // Values whose order follows the image ops'.
   llvm::DenseMap<Value, Value> new_order_;  // A value in the user's order to the same in the new one.
 };
+
+// Why the image op cannot or should not be in layout nchw16n; empty when it can.
+std::string AgainstBlocks(Operation* op) {
+  // Larger weights do not stay in cache beside the images of a block.
+  constexpr int64_t kMostWeights = (1 << 20) / sizeof(float);
+  Value weights = WeightsOf(op);
+  for (mlir::ValueRange values : {mlir::ValueRange(op->getOperands()), mlir::ValueRange(op->getResults())}) {
+    for (Value value : values) {
+      RankedTensorType type = TypeOf(value);
+      if (type.getRank() != 4 || type.getElementType().isInteger(8)) continue;  // A bias; positions.
+      if (!type.getElementType().isF32()) return "its images are not of f32";
+      if (value == weights) {
+        if (type.getNumElements() > kMostWeights) return "its weights are larger than 1 MiB";
+      } else if (type.getDimSize(0) == 0 || type.getDimSize(0) % ImageOrder::kBlock != 0) {
+        return "its batch is " + std::to_string(type.getDimSize(0)) + ", not a multiple of 16";
+      }
+    }
+  }
+  auto groups = op->getAttrOfType<mlir::IntegerAttr>("groups");
+  if (groups && groups.getInt() != 1) return "it has groups";
+  return "";
+}
 
 class AssignLayoutsPass : public impl::AssignLayoutsBase<AssignLayoutsPass> {
  public:
   using AssignLayoutsBase::AssignLayoutsBase;
 
   void runOnOperation() override {
-    if (layout != "nchw" && layout != "nhwc") {
-      getOperation().emitError() << "there is no layout '" << layout << "'; expected nhwc or nchw";
+    std::optional<ir::ImageLayout> known = ir::symbolizeImageLayout(layout);
+    if (!known && layout != "auto") {
+      getOperation().emitError() << "there is no layout '" << layout
+                                 << "'; expected auto, nchw, nhwc or nchw16n";
       return signalPassFailure();
     }
-    if (layout == "nhwc" && !getOperation().isDeclaration()) Relayout(getOperation()).run();
+    if (getOperation().isDeclaration()) return;
+    ir::ImageLayout chosen = known ? *known : choose();
+    if (known == ir::ImageLayout::nchw16n && mlir::failed(checkBlocks())) return signalPassFailure();
+    if (chosen != ir::ImageLayout::nchw) Relayout(getOperation(), chosen).run();
+  }
+
+ private:
+  // nchw16n when all image ops can be in it and one is a convolution, whose arithmetic pays for the transposes.
+  ir::ImageLayout choose() {
+    bool convolves = false, fits = true;
+    for (Operation& op : getOperation().getBody().front()) {
+      if (!IsImageOp(&op)) continue;
+      convolves |= static_cast<bool>(WeightsOf(&op));
+      fits = fits && AgainstBlocks(&op).empty();
+    }
+    return convolves && fits ? ir::ImageLayout::nchw16n : ir::ImageLayout::nhwc;
+  }
+
+  mlir::LogicalResult checkBlocks() {
+    for (Operation& op : getOperation().getBody().front()) {
+      if (!IsImageOp(&op)) continue;
+      std::string reason = AgainstBlocks(&op);
+      if (reason.empty()) continue;
+      return op.emitOpError() << "cannot be in layout nchw16n: " << reason << "; choose auto or nhwc";
+    }
+    return mlir::success();
   }
 };
 

@@ -25,7 +25,13 @@ Activation ActivationOf(Operation* op) {
 
 // The dimension of the result along which the library op adds its bias.
 int64_t BiasDim(ir::MatmulOp op) { return op.getType().getRank() - 1; }
-int64_t BiasDim(ir::Conv2dOp op) { return op.getLayout() == ir::ImageLayout::nchw ? 1 : 3; }
+int64_t BiasDim(ir::Conv2dOp op) { return op.getLayout() == ir::ImageLayout::nhwc ? 3 : 1; }
+
+// The kernels of layout nchw16n know relu only.
+bool Applies(ir::MatmulOp, Activation) { return true; }
+bool Applies(ir::Conv2dOp op, Activation activation) {
+  return op.getLayout() != ir::ImageLayout::nchw16n || activation == Activation::relu;
+}
 
 // The vector that `value` repeats along all dimensions but `dim`; null when it is none.
 Value BiasVector(Value value, int64_t dim, int64_t size) {
@@ -97,6 +103,10 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
       if (activation == Activation::none) continue;
       if (!op->hasOneUse()) {
         refuse(op, user, "the value before it has other uses, such as its gradient");
+        return;
+      }
+      if (!Applies(op, activation)) {
+        refuse(op, user, "a convolution in layout nchw16n applies relu only");
         return;
       }
       mlir::OpBuilder builder(user);

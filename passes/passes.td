@@ -46,9 +46,12 @@ def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
     through pointwise ops, pads, broadcasts and reductions until they cancel. What is left stays at the borders: the
     function's arguments and results keep the user's order, weights stay [C_out, C_in / groups, kh, kw]. A transpose that
     only moves dimensions of size 1 becomes a reshape.
+
+    auto: nchw16n, which has kernels of its own, for a function that convolves, when all its image ops are of f32, have
+    batches that are multiples of 16, no groups and at most 1 MiB of weights; nhwc for all others.
   }];
   let options = [
-    Option<"layout", "layout", "std::string", "\"nhwc\"", "nhwc or nchw; nchw leaves the program as it is">
+    Option<"layout", "layout", "std::string", "\"auto\"", "auto, nchw16n, nhwc or nchw; nchw leaves the program as it is">
   ];
 }
 

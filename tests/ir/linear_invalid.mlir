@@ -207,3 +207,35 @@ func.func @pool_position_shape(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xf32> {
     : tensor<1x1x4x4xf32> -> tensor<1x1x2x2xf32>, tensor<1x1x4x4xui8>
   return %y : tensor<1x1x2x2xf32>
 }
+
+// -----
+
+func.func @unblocked_images(%x: tensor<16x4x8x8xf32>, %w: tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32> {
+  // expected-error@+1 {{has images of type 'tensor<16x4x8x8xf32>'; expected rank 5}}
+  %0 = sinter.conv2d %x, %w layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<16x4x8x8xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32>
+  return %0 : tensor<1x6x6x6x16xf32>
+}
+
+// -----
+
+func.func @wrong_block(%x: tensor<2x4x8x8x8xf32>, %w: tensor<6x4x3x3xf32>) -> tensor<2x6x6x6x8xf32> {
+  // expected-error@+1 {{has images of type 'tensor<2x4x8x8x8xf32>' in layout nchw16n; expected f32 and a last dimension of 16}}
+  %0 = sinter.conv2d %x, %w layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x4x8x8x8xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x6x6x8xf32>
+  return %0 : tensor<2x6x6x6x8xf32>
+}
+
+// -----
+
+func.func @blocked_activation(%x: tensor<1x4x8x8x16xf32>, %w: tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32> {
+  // expected-error@+1 {{applies gelu in layout nchw16n; expected relu or none}}
+  %0 = sinter.conv2d %x, %w activation gelu layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x4x8x8x16xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32>
+  return %0 : tensor<1x6x6x6x16xf32>
+}
+
+// -----
+
+func.func @blocked_output(%x: tensor<2x4x8x8x16xf32>, %w: tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32> {
+  // expected-error@+1 {{relates images [2, 4, 8, 8, 16] and weights [6, 4, 3, 3] to outputs [1, 6, 6, 6, 16]; expected outputs [2, 6, 6, 6, 16]}}
+  %0 = sinter.conv2d %x, %w layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x4x8x8x16xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32>
+  return %0 : tensor<1x6x6x6x16xf32>
+}

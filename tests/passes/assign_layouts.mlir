@@ -1,7 +1,7 @@
 // RUN: sinter-opt %s --sinter-assign-layouts --canonicalize --cse | FileCheck %s
 // RUN: sinter-opt %s --pass-pipeline="builtin.module(func.func(sinter-assign-layouts{layout=nchw}))" | FileCheck %s --check-prefix=NCHW
 // RUN: not sinter-opt %s --pass-pipeline="builtin.module(func.func(sinter-assign-layouts{layout=chwn}))" 2>&1 | FileCheck %s --check-prefix=ERROR
-// ERROR: there is no layout 'chwn'; expected nhwc or nchw
+// ERROR: there is no layout 'chwn'; expected auto, nchw, nhwc or nchw16n
 
 // Bias, batch norm's statistics, relu and the residual stay in the new order; one channel in means that the input is
 // only reshaped, and one transpose is left at the flattening.
