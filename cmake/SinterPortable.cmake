@@ -37,11 +37,7 @@ set_property(TARGET LLVMExtensions PROPERTY INTERFACE_LINK_LIBRARIES ${_extensio
 
 # LLVM's own needs: zstd as an archive; zlib is everywhere; Z3, which Debian's LLVM names, is not used by these parts.
 find_library(SINTER_ZSTD_ARCHIVE libzstd.a REQUIRED)
-get_target_property(_configurations zstd::libzstd_shared IMPORTED_CONFIGURATIONS)
-foreach(_configuration ${_configurations})
-  set_target_properties(zstd::libzstd_shared PROPERTIES IMPORTED_LOCATION_${_configuration} ${SINTER_ZSTD_ARCHIVE}
-    IMPORTED_SONAME_${_configuration} "")
-endforeach()
+set_target_properties(zstd::libzstd_shared PROPERTIES IMPORTED_LOCATION ${SINTER_ZSTD_ARCHIVE} IMPORTED_SONAME "")
 add_link_options(LINKER:--as-needed)
 
 # Abseil: the same targets, their archives.

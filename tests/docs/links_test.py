@@ -1,0 +1,31 @@
+"""Every file that a document of this repository links to exists, and so does each `path/like/this.h` that it names."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ("bench", "cmake", "codegen", "docs", "examples", "frontend", "ir", "kernels", "passes", "runtime", "scripts", "tests",
+           "tools")
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+NAMED = re.compile(r"`((?:" + "|".join(FOLDERS) + r")/[\w./-]*\w/?)`")
+
+
+def documents():
+    yield ROOT / "README.md"
+    for folder in FOLDERS:
+        yield from (path for path in (ROOT / folder).rglob("*.md") if "generated" not in path.parts)
+
+
+def missing(document):
+    text = re.sub(r"^ *```.*?^ *```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for link in LINK.findall(text):
+        if "://" not in link and not (document.parent / link).exists():
+            yield link
+    for name in NAMED.findall(text):
+        if not (ROOT / name).exists():
+            yield name
+
+
+problems = [f"{document.relative_to(ROOT)}: there is no {name}" for document in documents() for name in missing(document)]
+print("\n".join(problems))
+sys.exit(1 if problems else 0)
