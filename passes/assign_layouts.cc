@@ -188,7 +188,9 @@ std::string AgainstBlocks(Operation* op) {
       if (!type.getElementType().isF32()) return "its images are not of f32";
       if (value == weights) {
         if (type.getNumElements() > kMostWeights) return "its weights are larger than 1 MiB";
-      } else if (type.getDimSize(0) == 0 || type.getDimSize(0) % ImageOrder::kBlock != 0) {
+      } else if (type.getNumElements() == 0) {
+        return "its images are empty";
+      } else if (type.getDimSize(0) % ImageOrder::kBlock != 0) {
         return "its batch is " + std::to_string(type.getDimSize(0)) + ", not a multiple of 16";
       }
     }

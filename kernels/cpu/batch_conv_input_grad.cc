@@ -247,8 +247,8 @@ void BatchIsa<kIsa>::ConvInputGrad(const BatchConv& conv, const float* g, const 
                                    int64_t begin, int64_t end) {
   const int64_t in_channels = conv.in_channels / conv.groups, out_channels = conv.out_channels / conv.groups;
   const int64_t chunks = CeilDiv(in_channels, kUnitChannels), taps = conv.kernel_h * conv.kernel_w;
-  const bool unit_steps =
-      conv.stride_h == 1 && conv.stride_w == 1 && conv.dilation_h == 1 && conv.dilation_w == 1;
+  const bool unit_steps = conv.stride_h == 1 && conv.stride_w == 1 && conv.dilation_h == 1 &&
+                          conv.dilation_w == 1 && conv.out_w > 0;
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t block = unit / (conv.groups * chunks), group = unit / chunks % conv.groups;
     const int64_t c = unit % chunks * kUnitChannels;
