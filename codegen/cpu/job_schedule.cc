@@ -22,11 +22,6 @@ constexpr int64_t kSquare = 32;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
-int64_t Product(ArrayRef<Loop> loops) {
-  int64_t product = 1;
-  for (const Loop& loop : loops) product *= loop.size;
-  return product;
-}
 
 // Runs `visit` on an op's accumulator scalars, built on trial.
 template <typename Visit>
@@ -179,7 +174,7 @@ void KeepTiles(Job& job, Schedule& s) {
 void ScheduleMap(Job& job, const Footprint& footprint, double cost, Schedule& s) {
   if (s.parallel.empty()) s.parallel.push_back({1, -1});
   int64_t inner = s.parallel.back().size;
-  int64_t outer = Product(ArrayRef(s.parallel).drop_back());
+  int64_t outer = TripCount(ArrayRef(s.parallel).drop_back());
   if (s.parallel.size() == 1) {
     s.mode = Schedule::Mode::kFlat;
     s.tile = kBlock;
@@ -294,7 +289,7 @@ void LayOutScratch(Job& job, Schedule& s) {
   };
   bool columns = s.mode == Schedule::Mode::kColumn;
   for (KeptValue& k : s.kept) {
-    if (k.is_full) k.offset = take(Product(s.reduced) * ElementBytes(k.tensor));
+    if (k.is_full) k.offset = take(TripCount(s.reduced) * ElementBytes(k.tensor));
     if (!k.is_full && columns) k.offset = take(s.tile * ElementBytes(k.tensor));
   }
   if (!columns) return;
@@ -319,16 +314,16 @@ void ScheduleReduction(Job& job, const Loops& loops, double cost, Schedule& s) {
     s.reduced.push_back({1, -1});
     s.chunk_size = 1;
   }
-  int64_t per_parallel = Product(s.reduced) / std::max<int64_t>(1, s.reduced.front().size) * s.chunk_size;
+  int64_t per_parallel = TripCount(s.reduced) / std::max<int64_t>(1, s.reduced.front().size) * s.chunk_size;
   if (s.mode == Schedule::Mode::kRow) {
-    int64_t rows = Product(s.parallel);
+    int64_t rows = TripCount(s.parallel);
     s.tile = std::max<int64_t>(1, kBlock / std::max<int64_t>(1, per_parallel));
     s.units = CeilDiv(rows, s.tile);
-    if (Product(s.reduced) <= kMaxKeptElements) KeepFullValues(job, s);
+    if (TripCount(s.reduced) <= kMaxKeptElements) KeepFullValues(job, s);
   } else {
     int64_t columns = s.parallel.back().size;
     s.tile = std::clamp(RoundUp(CeilDiv(columns, kEnoughUnits), 16), kMinColumns, kMaxColumns);
-    s.units = Product(ArrayRef(s.parallel).drop_back()) * CeilDiv(columns, s.tile);
+    s.units = TripCount(ArrayRef(s.parallel).drop_back()) * CeilDiv(columns, s.tile);
   }
   if (job.kind == Job::Kind::kPartial) s.units *= job.chunks;
   if (job.kind != Job::Kind::kCombine) KeepParallelValues(job, s);
@@ -337,6 +332,18 @@ void ScheduleReduction(Job& job, const Loops& loops, double cost, Schedule& s) {
 }
 
 }  // namespace
+
+int64_t TripCount(ArrayRef<Loop> loops) {
+  int64_t count = 1;
+  for (const Loop& loop : loops) count *= loop.size;
+  return count;
+}
+
+SmallVector<int64_t> SizesOf(ArrayRef<Loop> loops) {
+  SmallVector<int64_t> sizes;
+  for (const Loop& loop : loops) sizes.push_back(loop.size);
+  return sizes;
+}
 
 SmallVector<mlir::Type> AccumulatorTypes(ir::ReductionInterface op) {
   SmallVector<mlir::Type> types;
@@ -363,7 +370,7 @@ bool NeedsChunks(ArrayRef<int64_t> domain, const llvm::SmallBitVector& reduced) 
 
 int64_t CountChunks(Job& job) {
   Loops loops = MergeLoops(job, MakeFootprint(job));
-  int64_t elements = Product(loops.all);
+  int64_t elements = TripCount(loops.all);
   int64_t wanted = std::clamp<int64_t>(elements / kChunkElements, 2, kMaxChunks);
   int64_t size = ChunkSize(loops, ReductionMode(loops), wanted);
   return CeilDiv(loops.reduced.front().size, size);

@@ -17,6 +17,10 @@ struct Loop {
   int dim;
 };
 
+// How often the body of nested loops runs; their sizes.
+int64_t TripCount(llvm::ArrayRef<Loop> loops);
+llvm::SmallVector<int64_t> SizesOf(llvm::ArrayRef<Loop> loops);
+
 // A value kept for later: of the whole domain (recomputing it would cost much), of the parallel dimensions only (it does
 // not change along the reduced ones), or, in tiles, an input that lies across (read along its rows, used along columns).
 struct KeptValue {

@@ -39,6 +39,8 @@ class NestEmitter {
   void EmitElements(int phase);
   void EmitMap(mlir::Value unit);
   void EmitTiles(mlir::Value unit);
+  // A number that LLVM cannot see: a loop of known length it would unroll whole, before it looks for vectors.
+  mlir::Value Opaque(int64_t value);
   void KeepTile(const KeptValue& kept);
   void EmitRows(mlir::Value unit);
   void EmitRow();

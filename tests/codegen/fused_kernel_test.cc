@@ -287,5 +287,89 @@ TEST(FusedKernelTest, RankZeroAndBooleans) {
   EXPECT_EQ(greater, 0);
 }
 
+TEST(FusedKernelTest, OverwritesItsInput) {
+  // The output takes x's place; a later pass still reads x.
+  KernelRunner runner(R"(
+plan.function @f {
+  %x = plan.alloc at 0 : !plan.buffer<tensor<6x100xf32>>
+  %y = plan.alloc at 0 : !plan.buffer<tensor<6x100xf32>>
+  %z = plan.alloc at 4096 : !plan.buffer<tensor<6x100xf32>>
+  plan.call "k" ins(%x : !plan.buffer<tensor<6x100xf32>>) outs(%y, %z : !plan.buffer<tensor<6x100xf32>>, !plan.buffer<tensor<6x100xf32>>) {
+  ^bb0(%0: tensor<6x100xf32>):
+    %1 = sinter.sum %0 [1] : tensor<6x100xf32> -> tensor<6xf32>
+    %2 = sinter.broadcast %1 [0] : tensor<6xf32> -> tensor<6x100xf32>
+    %3 = sinter.mul %0, %2 : tensor<6x100xf32>
+    %4 = sinter.neg %0 : tensor<6x100xf32>
+    sinter.yield %4, %3 : tensor<6x100xf32>, tensor<6x100xf32>
+  }
+})");
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  Floats x = Random(600), memory = x, z(600), negative(600), products(600);
+  runner.Run({memory.data()}, {memory.data(), z.data()}, 2);
+  for (int i = 0; i < 600; ++i) {
+    double sum = 0;
+    for (int j = 0; j < 100; ++j) sum += x[i / 100 * 100 + j];
+    negative[i] = -x[i], products[i] = x[i] * sum;
+  }
+  EXPECT_EQ(memory, negative);
+  ExpectNear(z, products);
+}
+
+TEST(FusedKernelTest, RowsAndColumnsSideBySide) {
+  // What a layer norm's gradient asks for: along rows for dx, along columns for the scale and the bias.
+  KernelRunner runner(CallText({"tensor<40x60xf32>", "tensor<40x60xf32>"},
+                               {"tensor<40x60xf32>", "tensor<60xf32>", "tensor<60xf32>"}, R"(
+    %0 = sinter.mul %a0, %a1 : tensor<40x60xf32>
+    %1 = sinter.sum %0 [1] : tensor<40x60xf32> -> tensor<40xf32>
+    %2 = sinter.broadcast %1 [0] : tensor<40xf32> -> tensor<40x60xf32>
+    %3 = sinter.mul %2, %a1 : tensor<40x60xf32>
+    %4 = sinter.sub %a0, %3 : tensor<40x60xf32>
+    %5 = sinter.sum %0 [0] : tensor<40x60xf32> -> tensor<60xf32>
+    %6 = sinter.sum %4 [0] : tensor<40x60xf32> -> tensor<60xf32>
+    sinter.yield %4, %5, %6 : tensor<40x60xf32>, tensor<60xf32>, tensor<60xf32>)"));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  Floats g = Random(2400), x = Random(2400, 2), dx(2400), scale(60), bias(60);
+  runner.Run({g.data(), x.data()}, {dx.data(), scale.data(), bias.data()}, 3);
+  Floats expected_dx(2400), expected_scale(60), expected_bias(60);
+  for (int i = 0; i < 40; ++i) {
+    double dot = 0;
+    for (int j = 0; j < 60; ++j) dot += g[i * 60 + j] * x[i * 60 + j];
+    for (int j = 0; j < 60; ++j) {
+      expected_dx[i * 60 + j] = g[i * 60 + j] - dot * x[i * 60 + j];
+      expected_scale[j] += g[i * 60 + j] * x[i * 60 + j];
+      expected_bias[j] += expected_dx[i * 60 + j];
+    }
+  }
+  ExpectNear(dx, expected_dx, 1e-4);
+  ExpectNear(scale, expected_scale, 1e-4);
+  ExpectNear(bias, expected_bias, 1e-3);
+}
+
+TEST(FusedKernelTest, ReductionOfReductionsIsASecondStage) {
+  KernelRunner runner(CallText({"tensor<30x70xf32>"}, {"tensor<f32>"}, R"(
+    %0 = sinter.max %a0 [1] : tensor<30x70xf32> -> tensor<30xf32>
+    %1 = sinter.square %0 : tensor<30xf32>
+    %2 = sinter.sum %1 [0] : tensor<30xf32> -> tensor<f32>
+    sinter.yield %2 : tensor<f32>)"));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  EXPECT_EQ(runner.launches().size(), 2u);
+  Floats x = Random(2100);
+  x[75] = NAN;
+  EXPECT_TRUE(std::isnan(RunOne(runner, {x.data()}, 1)[0]));
+  x[75] = 0;
+  double expected = 0;
+  for (int i = 0; i < 30; ++i) expected += std::pow(*std::max_element(&x[i * 70], &x[i * 70] + 70), 2);
+  EXPECT_NEAR(RunOne(runner, {x.data()}, 1)[0], expected, 1e-3);
+}
+
+TEST(FusedKernelTest, OpThatIsNoLoopIsAnErrorWithTheUsersLine) {
+  KernelRunner runner(CallText({"tensor<4xf32>"}, {"tensor<4xf32>"}, R"(
+    %0 = sinter.cumsum %a0 dim 0 : tensor<4xf32> loc("net.cc":8:1)
+    %1 = sinter.neg %0 : tensor<4xf32>
+    sinter.yield %1 : tensor<4xf32>)"));
+  EXPECT_THAT(std::string(runner.status().message()),
+              HasSubstr("net.cc:8: sinter.cumsum stands in the fused call 'k'"));
+}
+
 }  // namespace
 }  // namespace sinter::codegen

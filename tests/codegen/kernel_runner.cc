@@ -32,8 +32,8 @@ struct KernelRunner::Impl {
   int64_t workspace_bytes = 0;
   void* handle = nullptr;
 
-  void RunUnits(const KernelLaunch& launch, const std::vector<const void*>& ins, const std::vector<void*>& outs,
-                std::byte* workspace, int part, int parts);
+  void RunUnits(const KernelLaunch& launch, const std::vector<const void*>& ins,
+                const std::vector<void*>& outs, std::byte* workspace, int part, int parts);
 };
 
 KernelRunner::KernelRunner(const std::string& text) : impl_(new Impl) { status_ = Compile(text); }
@@ -97,7 +97,8 @@ void KernelRunner::Run(const std::vector<const void*>& ins, const std::vector<vo
   }
 }
 
-void KernelRunner::RunPart(const std::vector<const void*>& ins, const std::vector<void*>& outs, int part, int parts) {
+void KernelRunner::RunPart(const std::vector<const void*>& ins, const std::vector<void*>& outs, int part,
+                           int parts) {
   std::vector<std::byte> workspace(impl_->workspace_bytes);
   for (const KernelLaunch& launch : impl_->launches) {
     impl_->RunUnits(launch, ins, outs, workspace.data(), part, parts);
