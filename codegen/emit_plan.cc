@@ -53,6 +53,8 @@ std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanCont
 
 Offset<flatbuffers::Vector<uint8_t>> WriteSection(flatbuffers::FlatBufferBuilder& builder,
                                                   const std::string& bytes) {
+  // Nothing aligns an empty vector; a missing one means the same.
+  if (bytes.empty()) return 0;
   // Not ForceVectorAlignment: FlatBuffers 2 asserts there that 32 is enough.
   builder.PreAlign(bytes.size(), kSectionAlignment);
   return builder.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
