@@ -46,9 +46,10 @@ void AddMatmuls(std::vector<OpCase>& cases) {
 struct Conv {
   const char *name, *x, *weights, *y, *attributes;
   const char* bias = nullptr;
+  const char* dtypes = kFloats;
 };
 
-// In nchw and nhwc: strides, padding, dilations, groups, windows as large as the image.
+// In nchw, nhwc and nchw16n: strides, padding, dilations, groups, windows as large as the image.
 const Conv kConvs[] = {
     {"plain", "2x3x5x6", "4x3x3x2", "2x4x3x5",
      "strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 "
@@ -77,25 +78,36 @@ const Conv kConvs[] = {
     {"nhwc_strided", "1x7x7x2", "4x1x3x3", "1x4x4x4",
      "layout = 1 : i32, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, "
      "dilations = array<i64: 1, 1>, groups = 2 : i64"},
+    {"nchw16n", "2x3x5x6x16", "5x3x3x5", "2x5x3x5x16",
+     "layout = 2 : i32, strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 1, 2>, "
+     "dilations = array<i64: 1, 1>, groups = 1 : i64",
+     "5", "f32"},
+    {"nchw16n_strided", "1x4x7x8x16", "6x2x2x3", "1x6x3x5x16",
+     "layout = 2 : i32, strides = array<i64: 2, 2>, padding = array<i64: 1, 0, 1, 2>, "
+     "dilations = array<i64: 2, 1>, groups = 2 : i64",
+     nullptr, "f32"},
 };
 
 void AddConvs(std::vector<OpCase>& cases) {
   for (const Conv& c : kConvs) {
     std::string x = Typed(c.x), w = Typed(c.weights), y = Typed(c.y),
                 attributes = std::string(" {") + c.attributes;
+    const bool all_floats = std::string(c.dtypes) == kFloats;
     auto grad = [&](const std::string& op, const std::string& a, const std::string& b, const std::string& r) {
       cases.push_back({op + "_" + c.name,
                        OpClass::kProduct,
                        "%r = sinter." + op + " %a, %b" + attributes + "} : (" + a + ", " + b + ") -> " + r,
                        {{a}, {b}},
                        {r},
-                       "f64 f32 bf16 f16"});
+                       c.dtypes,
+                       all_floats});
     };
     grad("conv2d", x, w, y);
     grad("conv2d_input_grad", y, w, x);
     grad("conv2d_weight_grad", x, y, w);
     if (!c.bias) continue;
     for (int activation : {0, 1, 5}) {
+      if (activation == 5 && !all_floats) continue;  // Layout nchw16n knows relu only.
       cases.push_back({std::string("conv2d_bias_") + c.name + std::to_string(activation),
                        OpClass::kProduct,
                        "%r = sinter.conv2d %a, %b bias %c" + attributes +
@@ -103,8 +115,8 @@ void AddConvs(std::vector<OpCase>& cases) {
                            ", " + Typed(c.bias) + ") -> " + y,
                        {{x}, {w}, {Typed(c.bias)}},
                        {y},
-                       kFloats,
-                       activation == 0});
+                       c.dtypes,
+                       activation == 0 && all_floats});
     }
   }
 }
@@ -112,6 +124,7 @@ void AddConvs(std::vector<OpCase>& cases) {
 struct Pool {
   const char *name, *x, *y, *attributes;
   int64_t window;  // Elements.
+  const char* dtypes = kFloats;
 };
 
 const Pool kPools[] = {
@@ -131,30 +144,42 @@ const Pool kPools[] = {
      "layout = 1 : i32, window = array<i64: 3, 3>, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, "
      "1>",
      9},
+    {"nchw16n", "2x3x4x6x16", "2x3x2x3x16",
+     "layout = 2 : i32, window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, "
+     "0>",
+     4, "f32"},
+    {"nchw16n_padded", "1x2x5x5x16", "1x2x3x3x16",
+     "layout = 2 : i32, window = array<i64: 3, 3>, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, "
+     "1>",
+     9, "f32"},
 };
 
 void AddPools(std::vector<OpCase>& cases) {
   for (const Pool& p : kPools) {
     std::string x = Typed(p.x), y = Typed(p.y), position = std::string("tensor<") + p.y + "xui8>";
     std::string attributes = std::string(" {") + p.attributes + "}";
+    const bool all_floats = std::string(p.dtypes) == kFloats;
     cases.push_back({std::string("max_pool2d_") + p.name,
                      OpClass::kExact,
                      "%r:2 = sinter.max_pool2d %a" + attributes + " : " + x + " -> " + y + ", " + position,
                      {{x, -50, 50}},
                      {y, position},
-                     kFloats});
+                     p.dtypes,
+                     all_floats});
     cases.push_back({std::string("avg_pool2d_") + p.name,
                      OpClass::kComposite,
                      "%r = sinter.avg_pool2d %a" + attributes + " : " + x + " -> " + y,
                      {{x}},
                      {y},
-                     kFloats});
+                     p.dtypes,
+                     all_floats});
     cases.push_back({std::string("avg_pool2d_grad_") + p.name,
                      OpClass::kComposite,
                      "%r = sinter.avg_pool2d_grad %a" + attributes + " : " + y + " -> " + x,
                      {{y}},
                      {x},
-                     kFloats});
+                     p.dtypes,
+                     all_floats});
     cases.push_back({std::string("max_pool2d_and_grad_") + p.name,
                      OpClass::kComposite,
                      "%0:2 = sinter.max_pool2d %a" + attributes + " : " + x + " -> " + y + ", " + position +
@@ -162,7 +187,7 @@ void AddPools(std::vector<OpCase>& cases) {
                          position + " -> " + x,
                      {{x, -50, 50}, {y}},
                      {x},
-                     kFloats,
+                     p.dtypes,
                      false});
   }
 }
