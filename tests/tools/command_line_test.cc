@@ -1,0 +1,141 @@
+// Exit codes and messages of `sinter` and `sinter-compile`: 0, 2 for wrong arguments, 1 for anything else.
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <string>
+
+#include "sinter/runtime/plan.h"
+#include "sinter/tests/data/scratch_folder.h"
+
+namespace sinter {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+struct Finished {
+  int code = -1;
+  std::string text;  // Of both streams.
+};
+
+Finished Command(const std::string& program, const std::string& arguments) {
+  std::string line = std::string(SINTER_TOOLS_FOLDER) + "/" + program + " " + arguments + " 2>&1";
+  FILE* pipe = popen(line.c_str(), "r");
+  Finished finished;
+  char buffer[4096];
+  for (size_t n; (n = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) finished.text.append(buffer, n);
+  int status = pclose(pipe);
+  finished.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return finished;
+}
+
+constexpr char kProgram[] = R"(
+sinter.variable @w : tensor<3xf32> = constant(1.0, 0.0) seed 0 trainable
+func.func @twice(%x: tensor<3xf32> {sinter.input = "x"}) -> (tensor<3xf32> {sinter.output = "y"}) {
+  %y = sinter.add %x, %x : tensor<3xf32>
+  return %y : tensor<3xf32>
+}
+func.func @add(%x: tensor<3xf32> {sinter.input = "x"}, %w: tensor<3xf32> {sinter.variable = @w})
+    -> (tensor<3xf32> {sinter.variable = @w}, tensor<f32> {sinter.output = "sum"}) {
+  %y = sinter.add %x, %w : tensor<3xf32>
+  %s = sinter.sum %y [0] : tensor<3xf32> -> tensor<f32>
+  return %y, %s : tensor<3xf32>, tensor<f32>
+}
+)";
+
+class CommandLineTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    program_ = folder_.Write("p.mlir", kProgram);
+    plan_ = folder_.File("p.plan");
+    Finished compiled = Command("sinter-compile", program_ + " -o " + plan_);
+    ASSERT_EQ(compiled.code, 0) << compiled.text;
+  }
+
+  static void ExpectBadArguments(const std::string& program, const std::string& arguments,
+                                 const std::string& text) {
+    Finished f = Command(program, arguments);
+    EXPECT_EQ(f.code, 2) << program << " " << arguments << "\n" << f.text;
+    EXPECT_THAT(f.text, HasSubstr(text)) << program << " " << arguments;
+  }
+
+  ScratchFolder folder_;
+  std::string program_, plan_;
+};
+
+TEST_F(CommandLineTest, HelpEndsWithZero) {
+  for (const char* arguments : {"--help", "run --help", "inspect --help"}) {
+    Finished f = Command("sinter", arguments);
+    EXPECT_EQ(f.code, 0);
+    EXPECT_THAT(f.text, HasSubstr("plan"));
+  }
+  EXPECT_THAT(Command("sinter-compile", "--help").text, HasSubstr("--target-cpu"));
+}
+
+TEST_F(CommandLineTest, WrongArgumentsOfSinter) {
+  ExpectBadArguments("sinter", "", "subcommand is required");
+  ExpectBadArguments("sinter", "walk", "subcommand is required");
+  ExpectBadArguments("sinter", "run", "plan is required");
+  ExpectBadArguments("sinter", "run " + plan_ + " --repeat 0", "--repeat");
+  ExpectBadArguments("sinter", "run " + plan_, "the plan has 2 functions; choose one with --function: ");
+  ExpectBadArguments("sinter", "run " + plan_ + " --function thrice", "twice");
+  ExpectBadArguments("sinter", "inspect " + plan_ + " --function thrice", "twice");
+  ExpectBadArguments("sinter", "run " + folder_.File("none.plan"), "none.plan");
+}
+
+TEST_F(CommandLineTest, WrongInputs) {
+  std::string run = "run " + plan_ + " --function twice ";
+  ExpectBadArguments("sinter", run + "--input x",
+                     "--input x: expected name=file.npy, name=number or file.npz");
+  ExpectBadArguments("sinter", run + "--input q=x.npy", "x.npy");
+  ExpectBadArguments("sinter", run + "--input q=1", "the function has no input \"q\"; it has x");
+  ExpectBadArguments("sinter", run + "--input x=1 --input x=2", "--input gives \"x\" twice");
+  ExpectBadArguments("sinter", run + "--input x=1", "\"x\"");
+}
+
+TEST_F(CommandLineTest, OutputsAndCheckpointsGoRound) {
+  std::string first = folder_.File("first.npz"), second = folder_.File("second.npz");
+  std::string weights = folder_.File("w.safetensors");
+  Finished f = Command("sinter", "run " + plan_ + " --function add --repeat 2 --output " + first +
+                                     " --save-checkpoint " + weights);
+  EXPECT_EQ(f.code, 0) << f.text;
+  // Two runs, or one run, a checkpoint and another run from there: the same sum.
+  f = Command("sinter", "run " + plan_ + " --function add --save-checkpoint " + weights);
+  EXPECT_EQ(f.code, 0) << f.text;
+  f = Command("sinter", "run " + plan_ + " --function add --checkpoint " + weights + " --output " + second);
+  EXPECT_EQ(f.code, 0) << f.text;
+  EXPECT_EQ(ReadAll(first), ReadAll(second));
+  EXPECT_THAT(ReadAll(first), Not(IsEmpty()));
+}
+
+TEST_F(CommandLineTest, DamagedPlanEndsWithOne) {
+  std::string bytes = ReadAll(plan_);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  for (const char* command : {"inspect ", "run "}) {
+    Finished f = Command("sinter", command + folder_.Write("damaged.plan", bytes));
+    EXPECT_EQ(f.code, 1) << f.text;
+    EXPECT_THAT(f.text, HasSubstr("damaged.plan"));
+  }
+}
+
+TEST_F(CommandLineTest, WrongArgumentsOfCompile) {
+  ExpectBadArguments("sinter-compile", "", "program is required");
+  ExpectBadArguments("sinter-compile", folder_.File("none.mlir"), "none.mlir");
+  ExpectBadArguments("sinter-compile", program_ + " --report=speed",
+                     "--report=speed: reports are fusion, memory, time, copies");
+  ExpectBadArguments("sinter-compile", program_ + " --dump=magic", "\"magic\"; stages are all, ");
+  ExpectBadArguments("sinter-compile", program_ + " --layout=chwn", "chwn");
+  ExpectBadArguments("sinter-compile", program_ + " --target-cpu=z80", "z80");
+  ExpectBadArguments("sinter-compile", folder_.Write("bad.mlir", "func.func @f("), "bad.mlir");
+}
+
+TEST_F(CommandLineTest, FailedCompilationLeavesTheOldPlan) {
+  std::string before = ReadAll(plan_);
+  ExpectBadArguments("sinter-compile", folder_.Write("bad.mlir", "func.func @f(") + " -o " + plan_,
+                     "bad.mlir");
+  EXPECT_EQ(ReadAll(plan_), before);
+}
+
+}  // namespace
+}  // namespace sinter

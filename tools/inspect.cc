@@ -1,0 +1,117 @@
+#include "sinter/tools/inspect.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "sinter/runtime/status.h"
+#include "sinter/tools/peak_memory.h"
+#include "sinter/tools/plan_text.h"
+
+namespace sinter::tools {
+
+namespace {
+
+double SizeOfBytes(const flatbuffers::Vector<uint8_t>* bytes) {
+  return static_cast<double>(OrEmpty(bytes).size());
+}
+
+// "x86-64-v3, x86_64-unknown-linux-gnu" and the features that the CPU must have.
+std::string TargetText(const fb::Target* target) {
+  if (target == nullptr) return "  target     any\n";
+  std::vector<std::string> features;
+  for (const flatbuffers::String* f : OrEmpty(target->features())) features.push_back(f->str());
+  auto text = [](const flatbuffers::String* s) { return s == nullptr ? "-" : s->str(); };
+  return absl::StrCat("  target     ", text(target->cpu()), ", ", text(target->triple()), "\n  needs      ",
+                      features.empty() ? "nothing special" : absl::StrJoin(features, " "), "\n");
+}
+
+std::string HeaderText(const Plan& plan) {
+  const fb::Plan& table = plan.table();
+  absl::Status runs_here = plan.CheckTarget();
+  std::string text;
+  absl::StrAppend(&text, "plan ", std::string(plan.name()), "\n");
+  absl::StrAppend(&text, "  made by    ", std::string(plan.producer()), ", format version ", table.version(),
+                  "\n");
+  absl::StrAppend(&text, "  hash       ", plan.hash(), "\n");
+  absl::StrAppend(&text, TargetText(table.target()));
+  absl::StrAppend(&text, "  runs here  ", runs_here.ok() ? "yes" : std::string(runs_here.message()), "\n");
+  absl::StrAppend(&text, "  size       ", BytesText(static_cast<double>(plan.bytes().size())), ": code ",
+                  BytesText(SizeOfBytes(table.shared_object())), ", constants ",
+                  BytesText(SizeOfBytes(table.constants())), "\n");
+  return text;
+}
+
+std::string VariablesText(const Plan& plan) {
+  std::vector<VariableInfo> variables = plan.Variables();
+  double total = 0;
+  for (const VariableInfo& v : variables) total += static_cast<double>(v.bytes);
+  std::string text = absl::StrCat("\nvariables: ", variables.size(), ", ", BytesText(total), "\n");
+  for (const VariableInfo& v : variables) {
+    absl::StrAppendFormat(&text, "  %-32s %-20s %10s  %s%s\n", v.name, v.TypeString(),
+                          BytesText(static_cast<double>(v.bytes)), v.trainable ? "trainable  " : "",
+                          v.location);
+  }
+  return text;
+}
+
+void AppendPorts(std::string& text, const char* kind, const std::vector<TensorInfo>& ports) {
+  for (const TensorInfo& port : ports)
+    absl::StrAppendFormat(&text, "  %-6s %s: %s\n", kind, port.name, port.TypeString());
+}
+
+std::string StepsText(const fb::Plan& plan, const fb::Function& function) {
+  std::string text = "  steps:\n";
+  for (uint32_t i = 0; i < OrEmpty(function.steps()).size(); ++i) {
+    const fb::Step& step = *function.steps()->Get(i);
+    std::string work = absl::StrCat(FlopsText(step.flops()), ", ", BytesText(step.bytes()));
+    absl::StrAppendFormat(&text, "  %4d  %s\n", i, StepText(step));
+    absl::StrAppend(&text, "        ", SignatureText(function, step), "\n");
+    absl::StrAppend(&text, "        ", work, "; ", LocationsText(plan, step, 4), "\n");
+  }
+  return text;
+}
+
+std::string MemoryText(const fb::Plan& plan, const fb::Function& function) {
+  PeakMemory peak = FindPeakMemory(function);
+  std::string text = absl::StrCat("  memory: arena of ", function.arena_bytes(), " bytes");
+  if (peak.alive.empty()) return absl::StrCat(text, ", nothing alive between steps\n");
+  absl::StrAppend(&text, "; peak at step ", peak.step, " with ", peak.live_bytes, " bytes alive:\n");
+  if (peak.workspace_bytes > 0) {
+    absl::StrAppendFormat(&text, "    %12d  workspace of the step\n", peak.workspace_bytes);
+  }
+  constexpr size_t kMost = 40;
+  for (size_t i = 0; i < peak.alive.size() && i < kMost; ++i) {
+    const LiveValue& value = peak.alive[i];
+    const fb::Step& maker = *function.steps()->Get(value.first_step);
+    std::string until =
+        value.last_step == OrEmpty(function.steps()).size() ? "the end" : absl::StrCat(value.last_step);
+    absl::StrAppendFormat(&text, "    %12d  %-20s steps %d to %s  %s\n", value.bytes,
+                          TypeText(*function.buffers()->Get(value.buffer)->type()), value.first_step, until,
+                          LocationsText(plan, maker, 2));
+  }
+  if (peak.alive.size() > kMost)
+    absl::StrAppend(&text, "    and ", peak.alive.size() - kMost, " smaller ones\n");
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> InspectText(const Plan& plan, const InspectOptions& options) {
+  std::string text = HeaderText(plan);
+  absl::StrAppend(&text, VariablesText(plan));
+  if (!options.function.empty()) SINTER_RETURN_IF_ERROR(plan.Function(options.function).status());
+  for (const fb::Function* function : OrEmpty(plan.table().functions())) {
+    if (!options.function.empty() && function->name()->str() != options.function) continue;
+    SINTER_ASSIGN_OR_RETURN(FunctionInfo info, plan.Function(function->name()->str()));
+    double flops = 0;
+    for (const fb::Step* step : OrEmpty(function->steps())) flops += step->flops();
+    absl::StrAppend(&text, "\nfunction ", info.name, ": ", info.steps, " steps, ", FlopsText(flops), "\n");
+    AppendPorts(text, "input", info.inputs);
+    AppendPorts(text, "output", info.outputs);
+    if (options.steps) absl::StrAppend(&text, StepsText(plan.table(), *function));
+    if (options.memory) absl::StrAppend(&text, MemoryText(plan.table(), *function));
+  }
+  return text;
+}
+
+}  // namespace sinter::tools

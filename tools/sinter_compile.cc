@@ -1,0 +1,106 @@
+// Compiles a program in MLIR text, as Graph::ToString() prints it, to a plan.
+//
+//   sinter-compile lenet.mlir -o lenet.plan --target-cpu=x86-64-v3 --report=fusion,time
+//   sinter-compile lenet.mlir --dump=fuse
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_join.h"
+#include "sinter/frontend/compile.h"
+#include "sinter/runtime/file.h"
+#include "sinter/runtime/status.h"
+#include "sinter/tools/exit_code.h"
+#include "sinter/tools/plan_text.h"
+
+namespace {
+
+struct Options {
+  std::string program;
+  std::string output;
+  std::vector<std::string> reports;
+  std::string layout = "auto";
+  sinter::CompileOptions compile;
+};
+
+absl::Status CheckReports(const std::vector<std::string>& reports) {
+  static const std::vector<std::string> kKnown = {"fusion", "memory", "time", "copies"};
+  for (const std::string& report : reports) {
+    if (std::ranges::find(kKnown, report) != kKnown.end()) continue;
+    return absl::InvalidArgumentError("--report=" + report + ": reports are " + absl::StrJoin(kKnown, ", "));
+  }
+  return absl::OkStatus();
+}
+
+void PrintReport(const std::string& which, const sinter::CompileReport& report, const sinter::Plan& plan) {
+  if (which == "fusion") {
+    for (const std::string& line : report.fusion) std::cout << line << "\n";
+  } else if (which == "memory") {
+    for (const std::string& line : report.memory) std::cout << line << "\n";
+  } else if (which == "time") {
+    sinter::CompileReport times;
+    times.stage_ms = report.stage_ms;
+    std::cout << times.ToString();
+  } else {
+    std::string copies = sinter::tools::CopiesText(plan.table());
+    std::cout << (copies.empty() ? "no copies\n" : copies);
+  }
+}
+
+absl::Status Compile(Options options) {
+  SINTER_RETURN_IF_ERROR(CheckReports(options.reports));
+  static const std::map<std::string, sinter::Layout> kLayouts = {
+      {"auto", sinter::Layout::kAuto}, {"nchw", sinter::Layout::kNchw}, {"nhwc", sinter::Layout::kNhwc}};
+  options.compile.image_layout = kLayouts.at(options.layout);
+  options.compile.report = !options.reports.empty();
+  SINTER_ASSIGN_OR_RETURN(sinter::MappedFile file, sinter::MappedFile::Open(options.program));
+  std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  sinter::CompileReport report;
+  absl::StatusOr<sinter::Plan> plan = sinter::CompileText(text, options.program, options.compile, &report);
+  // What the stages made before one failed is what the error is to be looked up in.
+  for (const std::string& stage : options.compile.dump_stages) {
+    for (const auto& [name, dump] : report.dumps) {
+      if (stage == name || stage == "all") std::cout << "// " << name << "\n" << dump << "\n";
+    }
+  }
+  SINTER_RETURN_IF_ERROR(plan.status());
+  for (const std::string& which : options.reports) PrintReport(which, report, *plan);
+  return options.output.empty() ? absl::OkStatus() : plan->Save(options.output);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Compiles a program in MLIR text to a plan."};
+  Options options;
+  bool no_fuse = false, no_epilogues = false, no_in_place = false, no_reuse = false;
+  app.add_option("program", options.program, "the program's .mlir file")->required();
+  app.add_option("-o,--output", options.output, "the plan to write; none: only check, report and dump");
+  app.add_option("--target-cpu", options.compile.target_cpu, "native, or such as x86-64-v3 or znver4")
+      ->capture_default_str();
+  app.add_option("--report", options.reports, "of fusion, memory, time, copies")->delimiter(',');
+  app.add_option("--dump", options.compile.dump_stages,
+                 "print the IR after these stages: all, " + absl::StrJoin(sinter::StageNames(), ", "))
+      ->delimiter(',');
+  app.add_option("--layout", options.layout, "of images in convolutions and pools")
+      ->check(CLI::IsMember({"auto", "nchw", "nhwc"}))
+      ->capture_default_str();
+  app.add_flag("--no-fuse", no_fuse, "one kernel an op");
+  app.add_flag("--no-fuse-epilogues", no_epilogues, "biases and activations stay out of library calls");
+  app.add_flag("--no-in-place", no_in_place, "no step writes over what it reads");
+  app.add_flag("--no-reuse-memory", no_reuse, "every value gets bytes of its own");
+  app.add_flag("--verify-each-pass", options.compile.verify_each_pass,
+               "run the IR verifier after every pass");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return sinter::tools::ExitCode(app, error);
+  }
+  options.compile.fuse = !no_fuse;
+  options.compile.fuse_epilogues = !no_epilogues;
+  options.compile.in_place = !no_in_place;
+  options.compile.reuse_memory = !no_reuse;
+  return sinter::tools::ExitCode("sinter-compile", Compile(std::move(options)));
+}
