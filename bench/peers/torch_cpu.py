@@ -124,5 +124,6 @@ def layer_norm():
     operation("layer_norm_f32", function, 8 * x.numel(), x, gain, bias)
 
 
-run_cases({"lenet": lenet, "mlp6": mlp6, "char_gpt": char_gpt, "chain_f32": chain, "softmax_f32": softmax,
-           "layer_norm_f32": layer_norm}, sys.argv[1:], "torch")
+if __name__ == "__main__":
+    run_cases({"lenet": lenet, "mlp6": mlp6, "char_gpt": char_gpt, "chain_f32": chain, "softmax_f32": softmax,
+               "layer_norm_f32": layer_norm}, sys.argv[1:], "torch")

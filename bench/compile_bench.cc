@@ -1,0 +1,72 @@
+// How long compilation takes, whole and stage by stage, and loading what it made.
+//
+//   sinter_bench_compile --benchmark_filter=lenet
+#include <benchmark/benchmark.h>
+
+#include <map>
+#include <string>
+
+#include "sinter/bench/workloads.h"
+#include "sinter/runtime/status.h"
+
+namespace {
+
+namespace sn = sinter;
+
+sn::bench::TrainingWorkload MustMake(const std::string& model) {
+  absl::StatusOr<sn::bench::TrainingWorkload> workload = sn::bench::MakeTrainingWorkload(model);
+  SINTER_CHECK(workload.ok()) << workload.status();
+  return *std::move(workload);
+}
+
+// Counters: milliseconds of each stage, mean over the iterations.
+void Compile(benchmark::State& state, const std::string& model) {
+  sn::bench::TrainingWorkload w = MustMake(model);
+  std::map<std::string, double> stage_ms;
+  for (auto _ : state) {
+    sn::CompileReport report;
+    absl::StatusOr<sn::Plan> plan = sn::Compile(w.graph, {}, &report);
+    if (!plan.ok()) return state.SkipWithError(std::string(plan.status().message()).c_str());
+    for (const auto& [stage, ms] : report.stage_ms) stage_ms[stage] += ms;
+  }
+  for (const auto& [stage, ms] : stage_ms)
+    state.counters[stage] = benchmark::Counter(ms, benchmark::Counter::kAvgIterations);
+}
+
+void BuildGraph(benchmark::State& state, const std::string& model) {
+  for (auto _ : state) benchmark::DoNotOptimize(MustMake(model).graph.variables().size());
+}
+
+// From bytes in memory to a session that can run.
+void Load(benchmark::State& state, const std::string& model) {
+  sn::bench::TrainingWorkload w = MustMake(model);
+  absl::StatusOr<sn::Plan> plan = sn::Compile(w.graph);
+  if (!plan.ok()) return state.SkipWithError(std::string(plan.status().message()).c_str());
+  std::string bytes(reinterpret_cast<const char*>(plan->bytes().data()), plan->bytes().size());
+  for (auto _ : state) {
+    absl::StatusOr<sn::Plan> loaded = sn::Plan::FromBytes(bytes);
+    if (!loaded.ok()) return state.SkipWithError(std::string(loaded.status().message()).c_str());
+    absl::StatusOr<sn::Session> session = sn::Session::Create(*std::move(loaded));
+    if (!session.ok()) return state.SkipWithError(std::string(session.status().message()).c_str());
+  }
+  state.counters["plan_bytes"] = static_cast<double>(bytes.size());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  for (std::string model : {"lenet", "mlp6", "char_gpt"}) {
+    auto add = [&](const std::string& what, void (*run)(benchmark::State&, const std::string&)) {
+      benchmark::RegisterBenchmark((what + "/" + model).c_str(), [=](benchmark::State& state) {
+        run(state, model);
+      })->Unit(benchmark::kMillisecond);
+    };
+    add("compile", Compile);
+    add("build_graph", BuildGraph);
+    add("load", Load);
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

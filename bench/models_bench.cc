@@ -1,0 +1,249 @@
+// Sinter on the workloads of bench/peers, one result a line in the form that bench/peers/README.md describes; then what
+// compiling, loading and launching cost.
+//
+//   sinter_bench_models --json                        # what bench/peers/compare.py calls
+//   sinter_bench_models --json --only lenet,mlp6 --seconds 1
+//   sinter_bench_models --trace-loss 100 --only lenet --weights lenet.safetensors   # for bench/peers/judge_torch.py
+#include <chrono>
+#include <functional>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "sinter/bench/timing.h"
+#include "sinter/bench/workloads.h"
+#include "sinter/runtime/checkpoint.h"
+#include "sinter/runtime/safetensors.h"
+#include "sinter/runtime/status.h"
+
+namespace {
+
+namespace sn = sinter;
+using sn::bench::Timing;
+using Json = nlohmann::ordered_json;
+
+constexpr int kLossStep = 10;  // measure.py's LOSS_STEP.
+
+struct Options {
+  std::vector<std::string> only;
+  double seconds = 3;
+  bool json = false;
+  bool fuse = true;
+  int trace_steps = 0;
+  std::string weights;
+};
+
+double MsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+Json Result(const std::string& workload, const Timing& timing) {
+  return {{"workload", workload},
+          {"peer", "sinter"},
+          {"mode", ""},
+          {"threads", sn::bench::BenchThreads()},
+          {"ms", timing.ms},
+          {"min_ms", timing.min_ms},
+          {"cpu_ms", timing.cpu_ms},
+          {"runs", timing.runs}};
+}
+
+void AddRate(Json& result, double minimal_bytes, const Timing& timing) {
+  result["GBps"] = minimal_bytes / timing.ms / 1e6;
+  result["max_GBps"] = minimal_bytes / timing.min_ms / 1e6;
+}
+
+void Print(const Options& options, const Json& result) {
+  if (options.json) {
+    std::cout << result.dump() << std::endl;
+    return;
+  }
+  for (const auto& [key, value] : result.items()) std::cout << key << "=" << value << " ";
+  std::cout << std::endl;
+}
+
+absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options) {
+  sn::CompileOptions compile{.fuse = options.fuse, .fuse_epilogues = options.fuse};
+  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile));
+  return sn::Session::Create(std::move(plan));
+}
+
+absl::StatusOr<sn::BoundFunction> BindTraining(sn::Session& session, const sn::bench::TrainingWorkload& w) {
+  SINTER_RETURN_IF_ERROR(sn::bench::SetParameters(session, w));
+  SINTER_ASSIGN_OR_RETURN(sn::BoundFunction train, session.Bind("train"));
+  SINTER_RETURN_IF_ERROR(train.SetInput("x", w.x));
+  SINTER_RETURN_IF_ERROR(train.SetInput("y", w.y));
+  return train;
+}
+
+absl::Status BenchTraining(const std::string& name, const Options& options) {
+  SINTER_ASSIGN_OR_RETURN(sn::bench::TrainingWorkload w, sn::bench::MakeTrainingWorkload(name));
+  SINTER_ASSIGN_OR_RETURN(sn::Session session, Start(w.graph, options));
+  SINTER_ASSIGN_OR_RETURN(sn::BoundFunction train, BindTraining(session, w));
+  double loss = 0;
+  for (int step = 1; step <= kLossStep; ++step) {
+    SINTER_RETURN_IF_ERROR(train.Run());
+    SINTER_ASSIGN_OR_RETURN(loss, train.outputs().Scalar("loss"));
+  }
+  SINTER_ASSIGN_OR_RETURN(Timing timing, sn::bench::TimeMs([&] { return train.Run(); }, options.seconds));
+  Json result = Result(name, timing);
+  result["loss"] = loss;
+  Print(options, result);
+  return absl::OkStatus();
+}
+
+absl::Status BenchStreaming(const std::string& name, const Options& options) {
+  SINTER_ASSIGN_OR_RETURN(sn::bench::StreamingWorkload w, sn::bench::MakeStreamingWorkload(name));
+  SINTER_ASSIGN_OR_RETURN(sn::Session session, Start(w.graph, options));
+  SINTER_ASSIGN_OR_RETURN(sn::BoundFunction run, session.Bind("run"));
+  for (const sn::NamedTensor& input : w.inputs)
+    SINTER_RETURN_IF_ERROR(run.SetInput(input.name, input.tensor));
+  SINTER_ASSIGN_OR_RETURN(Timing timing, sn::bench::TimeMs([&] { return run.Run(); }, options.seconds));
+  Json result = Result(name, timing);
+  AddRate(result, w.minimal_bytes, timing);
+  Print(options, result);
+  return absl::OkStatus();
+}
+
+absl::Status BenchCopy(const std::string& name, const Options& options) {
+  Timing timing = sn::bench::TimeCopy(sn::bench::BenchThreads(), options.seconds);
+  Json result = Result(name, timing);
+  AddRate(result, sn::bench::kCopyBytes, timing);
+  Print(options, result);
+  return absl::OkStatus();
+}
+
+// LeNet's train and eval functions from the graph to the plan, nothing cached: the first compilation of a process pays
+// for starting MLIR and LLVM too, so it is reported apart from the best of the later ones.
+absl::Status BenchCompile(const std::string& name, const Options& options) {
+  SINTER_ASSIGN_OR_RETURN(sn::bench::TrainingWorkload w, sn::bench::MakeTrainingWorkload("lenet"));
+  auto start = std::chrono::steady_clock::now();
+  SINTER_RETURN_IF_ERROR(sn::Compile(w.graph).status());
+  double cold_ms = MsSince(start);
+  auto compile = [&] { return sn::Compile(w.graph).status(); };
+  SINTER_ASSIGN_OR_RETURN(Timing timing,
+                          sn::bench::TimeMs(compile, options.seconds, /*at_least=*/3, /*warm_up=*/0));
+  Json result = Result(name, timing);
+  result["cold_ms"] = cold_ms;
+  Print(options, result);
+  return absl::OkStatus();
+}
+
+// From the plan's bytes in memory to a session that can run: verified, code loaded, memory taken, variables set.
+absl::Status BenchLoad(const std::string& name, const Options& options) {
+  SINTER_ASSIGN_OR_RETURN(sn::bench::TrainingWorkload w, sn::bench::MakeTrainingWorkload("lenet"));
+  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(w.graph));
+  std::string bytes(reinterpret_cast<const char*>(plan.bytes().data()), plan.bytes().size());
+  auto load = [&]() -> absl::Status {
+    SINTER_ASSIGN_OR_RETURN(sn::Plan loaded, sn::Plan::FromBytes(bytes));
+    return sn::Session::Create(std::move(loaded)).status();
+  };
+  SINTER_ASSIGN_OR_RETURN(Timing timing, sn::bench::TimeMs(load, options.seconds, 10, /*warm_up=*/0));
+  Json result = Result(name, timing);
+  result["plan_bytes"] = bytes.size();
+  Print(options, result);
+  return absl::OkStatus();
+}
+
+// What a run costs beside its steps: a function whose one step adds two small tensors.
+absl::Status BenchHost(const std::string& name, const Options& options) {
+  sn::Graph graph("tiny");
+  graph.Function("f", [](sn::Builder& b) {
+    sn::Tensor x = b.Input("x", sn::F32, {16});
+    b.Output("y", x + b.Input("z", sn::F32, {16}));
+  });
+  SINTER_ASSIGN_OR_RETURN(sn::Session session, Start(graph, options));
+  sn::HostTensor x = sn::bench::Uniform(1, {16}), z = sn::bench::Uniform(2, {16});
+  SINTER_ASSIGN_OR_RETURN(sn::BoundFunction f, session.Bind("f"));
+  SINTER_RETURN_IF_ERROR(f.SetInput("x", x));
+  SINTER_RETURN_IF_ERROR(f.SetInput("z", z));
+  constexpr int kCalls = 1000;
+  auto bound = [&]() -> absl::Status {
+    for (int i = 0; i < kCalls; ++i) SINTER_RETURN_IF_ERROR(f.Run());
+    return absl::OkStatus();
+  };
+  auto by_name = [&]() -> absl::Status {
+    for (int i = 0; i < kCalls; ++i) SINTER_RETURN_IF_ERROR(session.Run("f", {{"x", x}, {"z", z}}).status());
+    return absl::OkStatus();
+  };
+  SINTER_ASSIGN_OR_RETURN(Timing fast, sn::bench::TimeMs(bound, options.seconds / 2));
+  SINTER_ASSIGN_OR_RETURN(Timing slow, sn::bench::TimeMs(by_name, options.seconds / 2));
+  Json result =
+      Result(name, Timing{fast.ms / kCalls, fast.min_ms / kCalls, fast.cpu_ms / kCalls, fast.runs * kCalls});
+  result["bound_us"] = fast.ms / kCalls * 1e3;
+  result["run_by_name_us"] = slow.ms / kCalls * 1e3;
+  Print(options, result);
+  return absl::OkStatus();
+}
+
+// One JSON line with the losses of every step, and the initial weights as a file.
+absl::Status TraceLoss(const std::string& name, const Options& options) {
+  SINTER_ASSIGN_OR_RETURN(sn::bench::TrainingWorkload w, sn::bench::MakeTrainingWorkload(name));
+  SINTER_ASSIGN_OR_RETURN(sn::Session session, Start(w.graph, options));
+  SINTER_ASSIGN_OR_RETURN(sn::BoundFunction train, BindTraining(session, w));
+  if (!options.weights.empty()) SINTER_RETURN_IF_ERROR(sn::SaveCheckpoint(session, options.weights));
+  std::vector<double> losses;
+  for (int i = 0; i < options.trace_steps; ++i) {
+    SINTER_RETURN_IF_ERROR(train.Run());
+    SINTER_ASSIGN_OR_RETURN(double loss, train.outputs().Scalar("loss"));
+    losses.push_back(loss);
+  }
+  Print(options, {{"workload", name}, {"peer", "sinter"}, {"losses", losses}});
+  return absl::OkStatus();
+}
+
+int Main(const Options& options) {
+  using Bench = std::function<absl::Status(const std::string&, const Options&)>;
+  std::vector<std::pair<std::string, Bench>> all = {
+      {"lenet_compile", BenchCompile},  // First: only then is it cold.
+      {"lenet_load", BenchLoad},       {"host_step", BenchHost},        {"memcpy_f32", BenchCopy},
+      {"chain_f32", BenchStreaming},   {"softmax_f32", BenchStreaming}, {"layer_norm_f32", BenchStreaming},
+      {"lenet", BenchTraining},        {"mlp6", BenchTraining},         {"char_gpt", BenchTraining}};
+  if (options.trace_steps > 0) all = {{"lenet", TraceLoss}, {"mlp6", TraceLoss}, {"char_gpt", TraceLoss}};
+  for (const std::string& name : options.only) {
+    if (std::ranges::any_of(all, [&](const auto& b) { return b.first == name; })) continue;
+    std::cerr << "sinter_bench_models: no workload \"" << name << "\"; there are";
+    for (const auto& [known, bench] : all) std::cerr << " " << known;
+    std::cerr << "\n";
+    return 2;
+  }
+  int failures = 0;
+  for (const auto& [name, bench] : all) {
+    if (!options.only.empty() && std::ranges::find(options.only, name) == options.only.end()) continue;
+    absl::Status status = bench(name, options);
+    if (status.ok()) continue;
+    Print(options,
+          {{"workload", name}, {"peer", "sinter"}, {"mode", ""}, {"error", std::string(status.message())}});
+    ++failures;
+  }
+  return failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Times Sinter on the workloads of bench/peers."};
+  app.add_flag("--json", options.json, "one JSON object a line");
+  app.add_option("--only", options.only, "these workloads")->delimiter(',');
+  app.add_option("--seconds", options.seconds, "to measure each")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_flag("!--no-fuse", options.fuse, "compile without fusion");
+  auto* trace = app.add_option("--trace-loss", options.trace_steps, "instead: the losses of this many steps");
+  app.add_option("--weights", options.weights,
+                 "with --trace-loss and one workload: write the initial weights here")
+      ->needs(trace);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (!options.weights.empty() && options.only.size() != 1) {
+    std::cerr << "sinter_bench_models: --weights needs --only with exactly one workload\n";
+    return 2;
+  }
+  return Main(options);
+}

@@ -1,0 +1,51 @@
+// The workloads that Sinter is compared with other systems on: the same shapes, initial values and inputs as
+// bench/peers/workloads.py.
+//
+//   SINTER_ASSIGN_OR_RETURN(TrainingWorkload lenet, MakeTrainingWorkload("lenet"));
+//   SINTER_ASSIGN_OR_RETURN(Plan plan, Compile(lenet.graph));
+//   ... SINTER_RETURN_IF_ERROR(SetParameters(session, lenet));
+//   session.Run("train", {{"x", lenet.x}, {"y", lenet.y}})
+#ifndef SINTER_BENCH_WORKLOADS_H_
+#define SINTER_BENCH_WORKLOADS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sinter/frontend/sinter.h"
+#include "sinter/runtime/named_tensor.h"
+
+namespace sinter::bench {
+
+// Floats in [-scale, scale), element i from one splitmix64 step: measure.py's uniform().
+HostTensor Uniform(uint64_t seed, const Shape& shape, float scale = 1);
+// Integers in [0, bound) from the same generator, i32: measure.py's integers().
+HostTensor Integers(uint64_t seed, const Shape& shape, int64_t bound);
+
+// A model with functions "train" (inputs x and y; output loss; one step of the optimiser) and "eval" (inputs x and y;
+// output loss).
+struct TrainingWorkload {
+  std::string name;
+  Graph graph;
+  // In the order of workloads.py, by the names of the variables.
+  std::vector<NamedTensor> parameters;
+  HostTensor x, y;
+};
+// lenet, mlp6 or char_gpt; NotFound for another name.
+absl::StatusOr<TrainingWorkload> MakeTrainingWorkload(std::string_view name);
+absl::Status SetParameters(Session& session, const TrainingWorkload& workload);
+
+// One function "run" of large tensors, bounded by memory: what each moves at least is `minimal_bytes`.
+struct StreamingWorkload {
+  std::string name;
+  Graph graph;
+  std::vector<NamedTensor> inputs;
+  double minimal_bytes = 0;
+};
+// chain_f32, softmax_f32 or layer_norm_f32; NotFound for another name.
+absl::StatusOr<StreamingWorkload> MakeStreamingWorkload(std::string_view name);
+
+}  // namespace sinter::bench
+
+#endif  // SINTER_BENCH_WORKLOADS_H_
