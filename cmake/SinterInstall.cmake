@@ -8,15 +8,13 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# sinter_shared_library(target export_name file_name archives...): a shared library of whole archives, of which only the
-# names in namespace sinter can be seen.
+# sinter_shared_library(target export_name file_name libraries...): a shared library of all that these libraries hold, and of
+# what they need. Only the names in namespace sinter can be seen.
 function(sinter_shared_library target export_name file_name)
-  set(source ${CMAKE_BINARY_DIR}/generated/${target}.cc)
-  file(CONFIGURE OUTPUT ${source} CONTENT "// Written by cmake/SinterInstall.cmake: all code comes from archives.\n")
-  add_library(${target} SHARED ${source})
-  list(JOIN ARGN "," archives)
-  set_property(TARGET ${target} PROPERTY LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${archives}")
+  list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
+  add_library(${target} SHARED ${objects})
   target_link_libraries(${target} PRIVATE ${ARGN} INTERFACE absl::status absl::statusor absl::strings)
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
   target_compile_features(${target} INTERFACE cxx_std_20)
   target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
