@@ -55,12 +55,8 @@ Session SessionWith(const std::vector<VariableSpec>& specs, int64_t seed = 1) {
   auto producer = b.CreateString("test");
   auto name = b.CreateString("net");
   auto hash = b.CreateVector(std::vector<uint8_t>(32, 0));
-  b.ForceVectorAlignment(0, 1, 64);
-  auto constants = b.CreateVector(std::vector<uint8_t>{});
-  b.ForceVectorAlignment(0, 1, 64);
-  auto code = b.CreateVector(std::vector<uint8_t>{});
   fb::FinishPlanBuffer(b, fb::CreatePlan(b, Plan::kVersion, producer, name, hash, target, variables_offset,
-                                         functions_offset, locations_offset, constants, code));
+                                         functions_offset, locations_offset));
   std::string bytes(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
   absl::Status sealed = SealPlan(bytes);
   SINTER_CHECK(sealed.ok()) << sealed;
