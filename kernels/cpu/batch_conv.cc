@@ -8,7 +8,7 @@ namespace {
 
 // More parts: more threads can share the work and more stays in cache. Fewer: fewer sums over lanes and
 // parts.
-constexpr int64_t kPartBlocks = 2, kMaxParts = 16;
+constexpr int64_t kPartBlocks = 4, kMaxParts = 16;
 
 }  // namespace
 
