@@ -50,9 +50,11 @@ func.func @f(%x: tensor<32x2x6x7xf32>, %w: tensor<3x2x3x3xf32>, %b: tensor<3xf32
   %column = sinter.iota 1 : tensor<32x54xf32>
   %weighted = sinter.mul %flat, %column : tensor<32x54xf32>
   %loss = sinter.sum %weighted [0, 1] : tensor<32x54xf32> -> tensor<f32>
-  %d:4 = sinter.gradients %loss wrt %x, %w, %b, %v : (tensor<f32>, tensor<32x2x6x7xf32>, tensor<3x2x3x3xf32>, tensor<3xf32>, tensor<3x3x2x2xf32>)
+  %d:4 = sinter.gradients %loss wrt %x, %w, %b, %v
+    : (tensor<f32>, tensor<32x2x6x7xf32>, tensor<3x2x3x3xf32>, tensor<3xf32>, tensor<3x3x2x2xf32>)
     -> (tensor<32x2x6x7xf32>, tensor<3x2x3x3xf32>, tensor<3xf32>, tensor<3x3x2x2xf32>)
-  return %loss, %d#0, %d#1, %d#2, %d#3, %best, %later : tensor<f32>, tensor<32x2x6x7xf32>, tensor<3x2x3x3xf32>, tensor<3xf32>, tensor<3x3x2x2xf32>, tensor<32x3x3xi64>, tensor<31x3x3x3xf32>
+  return %loss, %d#0, %d#1, %d#2, %d#3, %best, %later
+    : tensor<f32>, tensor<32x2x6x7xf32>, tensor<3x2x3x3xf32>, tensor<3xf32>, tensor<3x3x2x2xf32>, tensor<32x3x3xi64>, tensor<31x3x3x3xf32>
 }
 )";
 
