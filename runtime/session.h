@@ -43,7 +43,8 @@ namespace sinter {
 
 namespace internal_session {
 class FunctionState;
-class State;
+struct InputValue;
+struct State;
 }  // namespace internal_session
 
 struct SessionOptions {
@@ -131,11 +132,11 @@ class BoundFunction {
 
  private:
   friend class Session;
-  struct Input;
+  friend struct internal_session::State;
   explicit BoundFunction(internal_session::FunctionState* function);
 
   internal_session::FunctionState* function_;
-  std::vector<Input> inputs_;
+  std::vector<internal_session::InputValue> inputs_;
 };
 
 // Bytes of a session, all from its allocator. `used` is what the pool counts for this session (rounded up to 512 each):

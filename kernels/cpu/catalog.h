@@ -1,7 +1,9 @@
 // The catalogue of hand-written kernels that a plan calls by name (CatalogStep in runtime/plan.fbs).
 //
 //   const CatalogKernel* kernel = FindCatalogKernel("cumsum");
-//   int64_t bytes = kernel->workspace_bytes(parameters);        // For Step.workspace_bytes.
+//   kernel->run({buffers, parameters, workspace, parallel});
+//
+// Workspace comes from the runtime, not from the plan: Step.workspace_bytes is 0.
 //
 // Parameters are int64, in the order written here. Element types are numbers as in runtime/dtype.h (f64 0, f32 1,
 // bf16 2, f16 3, i64 4, i32 5, i8 6, u8 7, i1 8). Buffers are dense and row-major.

@@ -1,0 +1,96 @@
+// Element types of buffers, by the numbers of runtime/dtype.h, for kernels written once for all of them.
+//
+//   WithElement(dtype, [&](auto element) {
+//     using E = decltype(element);                       // E::Storage in memory, E::Compute to calculate with.
+//     E::Compute sum = E::Load(x[0]) + E::Load(x[1]);
+//     y[0] = E::Store(sum);
+//   });
+//
+// 16-bit floats compute in float; integers as unsigned numbers of their width or 32 bits, so that they wrap.
+#ifndef SINTER_KERNELS_CPU_ELEMENT_TYPES_H_
+#define SINTER_KERNELS_CPU_ELEMENT_TYPES_H_
+
+#include <cstdint>
+
+#include "sinter/kernels/cpu/vector_math.h"
+
+namespace sinter::kernels {
+
+inline constexpr int kF64 = 0, kF32 = 1, kBf16 = 2, kF16 = 3, kI64 = 4, kI32 = 5, kI8 = 6, kU8 = 7, kI1 = 8;
+
+constexpr int64_t ElementBytes(int dtype) {
+  constexpr int64_t kBytes[] = {8, 4, 2, 2, 8, 4, 1, 1, 1};
+  return kBytes[dtype];
+}
+
+template <typename S, typename C, int number>
+struct Element {
+  using Storage = S;
+  using Compute = C;
+  static constexpr int kDType = number;
+  static constexpr bool kIsFloat = number <= kF16;
+  static constexpr bool kIsNarrowFloat = number == kBf16 || number == kF16;
+
+  static C Load(S value) {
+    if constexpr (number == kBf16)
+      return sn_f32_from_bf16(value);
+    else if constexpr (number == kF16)
+      return sn_f32_from_f16(value);
+    else
+      return static_cast<C>(value);
+  }
+  static S Store(C value) {
+    if constexpr (number == kBf16)
+      return sn_bf16_from_f32(value);
+    else if constexpr (number == kF16)
+      return sn_f16_from_f32(value);
+    else
+      return static_cast<S>(value);
+  }
+};
+
+// Calls f with an Element of `dtype`, which is neither i1 nor out of range.
+template <typename F>
+void WithElement(int dtype, F&& f) {
+  switch (dtype) {
+    case kF64:
+      return f(Element<double, double, kF64>());
+    case kF32:
+      return f(Element<float, float, kF32>());
+    case kBf16:
+      return f(Element<uint16_t, float, kBf16>());
+    case kF16:
+      return f(Element<uint16_t, float, kF16>());
+    case kI64:
+      return f(Element<int64_t, uint64_t, kI64>());
+    case kI32:
+      return f(Element<int32_t, uint32_t, kI32>());
+    case kI8:
+      return f(Element<int8_t, uint32_t, kI8>());
+    case kU8:
+      return f(Element<uint8_t, uint32_t, kU8>());
+    default:
+      return;
+  }
+}
+
+// The same for floats only.
+template <typename F>
+void WithFloatElement(int dtype, F&& f) {
+  switch (dtype) {
+    case kF64:
+      return f(Element<double, double, kF64>());
+    case kF32:
+      return f(Element<float, float, kF32>());
+    case kBf16:
+      return f(Element<uint16_t, float, kBf16>());
+    case kF16:
+      return f(Element<uint16_t, float, kF16>());
+    default:
+      return;
+  }
+}
+
+}  // namespace sinter::kernels
+
+#endif  // SINTER_KERNELS_CPU_ELEMENT_TYPES_H_

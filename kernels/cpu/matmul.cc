@@ -1,0 +1,158 @@
+// Blocked as usual: a unit of work is a tile of the result, kept as sums of the compute type in the thread's workspace;
+// for each block of k, the tile's rows of a and columns of b are packed, converted, into panels as wide as the registers
+// hold, and multiplied panel by panel.
+#include "sinter/kernels/cpu/matmul.h"
+
+#include <cstring>
+
+#include "sinter/kernels/cpu/activation.h"
+#include "sinter/kernels/cpu/element_types.h"
+
+namespace sinter::kernels {
+namespace {
+
+constexpr int64_t kTile = 64;     // Rows and columns of a tile.
+constexpr int64_t kDepth = 256;   // Of k at a time.
+constexpr int kRows = 4;          // Of a panel of a.
+constexpr int kVectorBytes = 32;  // Of a register.
+constexpr int kVectors = 2;  // Registers across a panel of b: 8 sums of them, as many as hide the latency.
+
+template <typename C>
+struct Panels {
+  typedef C Vector __attribute__((vector_size(kVectorBytes)));
+  static constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(C));
+  static constexpr int64_t kColumns = kVectors * kLanes;
+
+  alignas(64) C sums[kTile * kTile];
+  alignas(64) C a[kTile * kDepth];  // Panels of kRows rows, k by k.
+  alignas(64) C b[kTile * kDepth];  // Panels of kColumns columns, k by k.
+};
+
+// Elements at row * row_stride + column * column_stride of a matrix become panels of `width` rows; what lies outside is 0.
+template <typename E>
+void Pack(const typename E::Storage* from, int64_t row_stride, int64_t k_stride, int64_t rows, int64_t depth,
+          int64_t width, typename E::Compute* to) {
+  for (int64_t panel = 0; panel < rows; panel += width) {
+    for (int64_t i = 0; i < width; ++i) {
+      const bool inside = panel + i < rows;
+      const typename E::Storage* const row = from + (panel + i) * row_stride;
+      typename E::Compute* const out = to + panel * depth + i;
+      for (int64_t k = 0; k < depth; ++k) {
+        out[k * width] = inside ? E::Load(row[k * k_stride]) : typename E::Compute(0);
+      }
+    }
+  }
+}
+
+// sums[kRows, kColumns] += panel of a * panel of b. `sums` has rows of kTile.
+template <typename C>
+void MultiplyPanels(const C* a, const C* b, int64_t depth, C* sums) {
+  using P = Panels<C>;
+  using Vector = typename P::Vector;
+  Vector acc[kRows][kVectors];
+  for (int i = 0; i < kRows; ++i) {
+    for (int v = 0; v < kVectors; ++v)
+      std::memcpy(&acc[i][v], sums + i * kTile + v * P::kLanes, kVectorBytes);
+  }
+  for (int64_t k = 0; k < depth; ++k) {
+    Vector columns[kVectors];
+    std::memcpy(columns, b + k * P::kColumns, sizeof(columns));
+#pragma GCC unroll 4
+    for (int i = 0; i < kRows; ++i) {
+      const Vector row = Vector{} + a[k * kRows + i];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) acc[i][v] += row * columns[v];
+    }
+  }
+  for (int i = 0; i < kRows; ++i) {
+    for (int v = 0; v < kVectors; ++v)
+      std::memcpy(sums + i * kTile + v * P::kLanes, &acc[i][v], kVectorBytes);
+  }
+}
+
+template <typename E>
+class Product {
+ public:
+  using S = typename E::Storage;
+  using C = typename E::Compute;
+  using P = Panels<C>;
+
+  Product(const Matmul& p, const void* a, const void* b, const void* bias, void* result)
+      : p_(p),
+        a_(static_cast<const S*>(a)),
+        b_(static_cast<const S*>(b)),
+        bias_(static_cast<const S*>(bias)),
+        result_(static_cast<S*>(result)),
+        row_tiles_((p.m + kTile - 1) / kTile),
+        column_tiles_((p.n + kTile - 1) / kTile) {}
+
+  int64_t units() const { return p_.batch * row_tiles_ * column_tiles_; }
+
+  void RunUnit(int64_t unit, P& panels) const {
+    const int64_t batch = unit / (row_tiles_ * column_tiles_);
+    const int64_t row = unit / column_tiles_ % row_tiles_ * kTile;
+    const int64_t column = unit % column_tiles_ * kTile;
+    const int64_t rows = Least(kTile, p_.m - row), columns = Least(kTile, p_.n - column);
+    const S* const a = a_ + batch * p_.m * p_.k + row * (p_.transpose_a ? 1 : p_.k);
+    const S* const b = b_ + batch * p_.n * p_.k + column * (p_.transpose_b ? p_.k : 1);
+    const int64_t a_k = p_.transpose_a ? p_.m : 1, b_k = p_.transpose_b ? 1 : p_.n;
+    std::memset(panels.sums, 0, sizeof(panels.sums));
+    for (int64_t k = 0; k < p_.k; k += kDepth) {
+      const int64_t depth = Least(kDepth, p_.k - k);
+      Pack<E>(a + k * a_k, p_.transpose_a ? 1 : p_.k, a_k, rows, depth, kRows, panels.a);
+      Pack<E>(b + k * b_k, p_.transpose_b ? p_.k : 1, b_k, columns, depth, P::kColumns, panels.b);
+      for (int64_t j = 0; j < columns; j += P::kColumns) {
+        for (int64_t i = 0; i < rows; i += kRows) {
+          MultiplyPanels<C>(panels.a + i * depth, panels.b + j * depth, depth, panels.sums + i * kTile + j);
+        }
+      }
+    }
+    Write(panels, result_ + (batch * p_.m + row) * p_.n + column, rows, columns, column);
+  }
+
+ private:
+  static int64_t Least(int64_t x, int64_t y) { return x < y ? x : y; }
+
+  void Write(const P& panels, S* to, int64_t rows, int64_t columns, int64_t column) const {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        C sum = panels.sums[i * kTile + j];
+        if (bias_ != nullptr) sum += E::Load(bias_[column + j]);
+        // The sign of a narrow integer is in its own top bit, not in that of the compute type.
+        if constexpr (!E::kIsFloat) sum = static_cast<C>(E::Store(sum));
+        to[i * p_.n + j] = E::Store(Activate(p_.activation, sum));
+      }
+    }
+  }
+
+  Matmul p_;
+  const S* a_;
+  const S* b_;
+  const S* bias_;
+  S* result_;
+  int64_t row_tiles_, column_tiles_;
+};
+
+}  // namespace
+
+size_t MatmulWorkspaceBytes(const Matmul& product, int threads) {
+  size_t bytes = 0;
+  WithElement(product.dtype,
+              [&](auto element) { bytes = sizeof(Panels<typename decltype(element)::Compute>); });
+  return bytes * static_cast<size_t>(threads);
+}
+
+void RunMatmul(const Matmul& product, const void* a, const void* b, const void* bias, void* result,
+               void* workspace, const Parallel& parallel) {
+  WithElement(product.dtype, [&](auto element) {
+    using E = decltype(element);
+    const Product<E> work(product, a, b, bias, result);
+    auto* const panels = static_cast<Panels<typename E::Compute>*>(workspace);
+    const int64_t grain = 1 + (1 << 15) / (kTile * kTile * (product.k + 1));
+    parallel.For(work.units(), grain, [&](int64_t begin, int64_t end, int thread) {
+      for (int64_t unit = begin; unit < end; ++unit) work.RunUnit(unit, panels[thread]);
+    });
+  });
+}
+
+}  // namespace sinter::kernels

@@ -1,0 +1,168 @@
+#include "sinter/runtime/initializer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/kernels/cpu/vector_math.h"
+#include "sinter/runtime/half.h"
+#include "sinter/runtime/tensor.h"
+
+namespace sinter {
+namespace {
+
+constexpr int64_t kGrain = 4096;
+
+template <typename T>
+T FromDouble(double value) {
+  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
+    return T::FromFloat(static_cast<float>(value));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(value);
+  } else {
+    if (std::isnan(value)) return T{0};
+    // The largest 64-bit number is not a double: compare before converting.
+    if (value >= std::ldexp(1.0, std::numeric_limits<T>::digits)) return std::numeric_limits<T>::max();
+    if (value <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
+    return static_cast<T>(value);
+  }
+}
+
+// Calls f(T*) with the element type of `dtype`.
+template <typename F>
+void WithType(DType dtype, void* data, F&& f) {
+  switch (dtype) {
+    case DType::kF64:
+      return f(static_cast<double*>(data));
+    case DType::kF32:
+      return f(static_cast<float*>(data));
+    case DType::kBf16:
+      return f(static_cast<BFloat16*>(data));
+    case DType::kF16:
+      return f(static_cast<Float16*>(data));
+    case DType::kI64:
+      return f(static_cast<int64_t*>(data));
+    case DType::kI32:
+      return f(static_cast<int32_t*>(data));
+    case DType::kI8:
+      return f(static_cast<int8_t*>(data));
+    case DType::kU8:
+      return f(static_cast<uint8_t*>(data));
+    case DType::kI1:
+      return f(static_cast<bool*>(data));
+  }
+}
+
+struct Words {
+  uint32_t word[4];
+  Words(int64_t seed, int64_t index) {
+    for (int lane = 0; lane < 4; ++lane) {
+      word[lane] = sn_philox(static_cast<uint64_t>(seed), 0, 0, static_cast<uint64_t>(index), lane);
+    }
+  }
+};
+
+double Uniform(const Words& w, bool wide) {
+  return wide ? sn_uniform_f64(w.word[0], w.word[1]) : sn_uniform_f32(w.word[0]);
+}
+double Normal(const Words& w, bool wide) {
+  return wide ? sn_normal_f64(w.word[0], w.word[1], w.word[2], w.word[3])
+              : sn_normal_f32(w.word[0], w.word[1]);
+}
+
+// Eight sums side by side, added up at the end: the same bits on every machine, and vectors.
+double Dot(const double* x, const double* y, int64_t n) {
+  double sums[8] = {};
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (int lane = 0; lane < 8; ++lane) sums[lane] += x[i + lane] * y[i + lane];
+  }
+  for (; i < n; ++i) sums[0] += x[i] * y[i];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+void Orthonormalize(double* vectors, int64_t count, int64_t size, const ThreadPool& pool) {
+  for (int64_t i = 0; i < count; ++i) {
+    double* const v = vectors + i * size;
+    const double scale = 1 / std::sqrt(Dot(v, v, size));
+    for (int64_t e = 0; e < size; ++e) v[e] *= scale;
+    pool.ParallelFor(count - i - 1, 1 + 16384 / size, [&](int64_t begin, int64_t end, int) {
+      for (int64_t j = i + 1 + begin; j < i + 1 + end; ++j) {
+        double* const other = vectors + j * size;
+        const double along = Dot(v, other, size);
+        for (int64_t e = 0; e < size; ++e) other[e] -= along * v[e];
+      }
+    });
+  }
+}
+
+absl::Status FillOrthogonal(const InitialValues& values, DType dtype, std::span<const int64_t> shape,
+                            int64_t elements, void* data, const ThreadPool& pool) {
+  if (shape.size() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("orthogonal initial values need rank 2 or more, not ", ShapeToString(dtype, shape)));
+  }
+  if (elements == 0) return absl::OkStatus();
+  const int64_t rows = shape[0], columns = elements / rows;
+  const bool by_row = rows <= columns;
+  const int64_t count = std::min(rows, columns), size = std::max(rows, columns);
+  std::unique_ptr<double[]> vectors(new (std::nothrow) double[static_cast<size_t>(elements)]);
+  if (vectors == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "main memory has no room to make the orthogonal values of ", ShapeToString(dtype, shape)));
+  }
+  const auto place = [&](int64_t element) {
+    return by_row ? element : element % columns * size + element / columns;
+  };
+  const bool wide = dtype == DType::kF64;
+  pool.ParallelFor(elements, kGrain, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) vectors[place(i)] = Normal(Words(values.seed, i), wide);
+  });
+  Orthonormalize(vectors.get(), count, size, pool);
+  WithType(dtype, data, [&](auto* to) {
+    using T = std::remove_pointer_t<decltype(to)>;
+    for (int64_t i = 0; i < elements; ++i) to[i] = FromDouble<T>(values.a * vectors[place(i)]);
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status FillInitialValues(const InitialValues& values, DType dtype, std::span<const int64_t> shape,
+                               void* data, const ThreadPool& pool) {
+  int64_t elements = 1;
+  for (const int64_t size : shape) elements *= size;
+  using Kind = InitialValues::Kind;
+  if (values.kind != Kind::kConstant && !IsFloat(dtype)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("random initial values are floats, not ", std::string(DTypeName(dtype))));
+  }
+  if (values.kind == Kind::kOrthogonal) return FillOrthogonal(values, dtype, shape, elements, data, pool);
+  const bool wide = dtype == DType::kF64;
+  WithType(dtype, data, [&](auto* to) {
+    using T = std::remove_pointer_t<decltype(to)>;
+    pool.ParallelFor(elements, kGrain, [&](int64_t begin, int64_t end, int) {
+      switch (values.kind) {
+        case Kind::kConstant:
+          std::fill(to + begin, to + end, FromDouble<T>(values.a));
+          break;
+        case Kind::kUniform:
+          for (int64_t i = begin; i < end; ++i) {
+            to[i] = FromDouble<T>(values.a + (values.b - values.a) * Uniform(Words(values.seed, i), wide));
+          }
+          break;
+        default:
+          for (int64_t i = begin; i < end; ++i) {
+            to[i] = FromDouble<T>(values.a + values.b * Normal(Words(values.seed, i), wide));
+          }
+      }
+    });
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace sinter

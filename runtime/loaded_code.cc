@@ -1,0 +1,44 @@
+#include "sinter/runtime/loaded_code.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace sinter {
+
+absl::StatusOr<LoadedCode> LoadedCode::Load(std::span<const std::byte> bytes) {
+  const int fd = memfd_create("sinter-plan", MFD_CLOEXEC);
+  if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make a file in memory for the plan's code");
+  absl::Status status;
+  while (!bytes.empty() && status.ok()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written > 0) {
+      bytes = bytes.subspan(static_cast<size_t>(written));
+    } else if (errno != EINTR) {
+      status = absl::ErrnoToStatus(errno, "cannot copy the plan's code into memory");
+    }
+  }
+  LoadedCode code;
+  if (status.ok()) {
+    code.handle_ = dlopen(absl::StrCat("/proc/self/fd/", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (code.handle_ == nullptr) {
+      const char* const reason = dlerror();
+      status = absl::InvalidArgumentError(
+          absl::StrCat("the plan's code cannot be loaded: ", reason == nullptr ? "no reason given" : reason));
+    }
+  }
+  close(fd);  // The loader has mapped what it needs.
+  if (!status.ok()) return status;
+  return code;
+}
+
+LoadedCode::~LoadedCode() {
+  if (handle_ != nullptr) dlclose(handle_);
+}
+
+}  // namespace sinter

@@ -1,0 +1,48 @@
+// Verifies the bytes of a plan, which nobody vouches for. After it, the runtime indexes and dereferences freely.
+//
+//   SINTER_RETURN_IF_ERROR(VerifyPlan(bytes));
+//   const fb::Plan* plan = fb::GetPlan(bytes.data());
+//
+// In this order: size and identifier, the FlatBuffers structure (bounded depth and tables), version, content hash, then
+// what the schema cannot say: names, types, every index, offset and size, alignment, and for each step the number, types
+// and sizes of its operands against its parameters. Then these hold:
+//  - Set: content_hash (32 bytes), names of variables, functions and ports, every TensorType, Initializer and Step body,
+//    symbols of kernels, names of catalogue kernels. Vectors may be null, which means empty; elements are never null.
+//  - A buffer lies in its arena, variable, constants or input, aligned to its element size; `bytes` is its type's.
+//  - No step writes to constants or inputs; no step reads or writes outside its buffers if its kernel does as declared.
+//
+// Not looked at: the code in shared_object. A plan is as trustworthy as where it came from.
+#ifndef SINTER_RUNTIME_PLAN_VERIFIER_H_
+#define SINTER_RUNTIME_PLAN_VERIFIER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace sinter {
+
+namespace fb {
+struct Function;
+struct Plan;
+struct Step;
+}  // namespace fb
+
+inline constexpr size_t kPlanMaxBytes = (size_t{1} << 31) - 1;  // FlatBuffers' own limit.
+inline constexpr uint32_t kPlanMaxDepth = 16;
+inline constexpr uint32_t kPlanMaxTables = 1u << 24;
+
+// InvalidArgument: not a plan, an unknown version, or malformed. DataLoss: truncated or altered.
+absl::Status VerifyPlan(std::span<const std::byte> bytes);
+
+// One step of a function whose buffers are verified. The message has no subject: the caller names the step.
+absl::Status VerifyStep(const fb::Plan& plan, const fb::Function& function, const fb::Step& step);
+
+// "lenet.cc:12: Linear(128)" for an index into Plan.locations; empty when there is no such place.
+std::string LocationText(const fb::Plan& plan, uint32_t index);
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_PLAN_VERIFIER_H_

@@ -1,0 +1,174 @@
+#include "sinter/runtime/session.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "sinter/runtime/argument_value.h"
+#include "sinter/runtime/executable.h"
+#include "sinter/runtime/session_state.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter {
+
+using internal_session::FunctionState;
+using internal_session::InputValue;
+using internal_session::State;
+
+// Outputs.
+
+size_t Outputs::size() const { return function_->outputs().size(); }
+std::string_view Outputs::name(size_t i) const { return function_->info().outputs[i].name; }
+const HostTensor& Outputs::tensor(size_t i) const { return function_->outputs()[i]; }
+
+absl::StatusOr<const HostTensor*> Outputs::Get(std::string_view name) const {
+  for (size_t i = 0; i < size(); ++i) {
+    if (this->name(i) == name) return &tensor(i);
+  }
+  std::vector<std::string> names;
+  for (const TensorInfo& output : function_->info().outputs) names.push_back(output.name);
+  return absl::NotFoundError(
+      absl::StrCat("function \"", function_->info().name, "\" has no output \"", std::string(name), "\"; ",
+                   names.empty() ? "it has none" : "its outputs are ", absl::StrJoin(names, ", ")));
+}
+
+const HostTensor& Outputs::operator[](std::string_view name) const {
+  absl::StatusOr<const HostTensor*> tensor = Get(name);
+  if (!tensor.ok()) {
+    std::cerr << tensor.status().message() << std::endl;
+    std::abort();
+  }
+  return **tensor;
+}
+
+absl::StatusOr<double> Outputs::Scalar(std::string_view name) const {
+  SINTER_ASSIGN_OR_RETURN(const HostTensor* tensor, Get(name));
+  if (tensor->num_elements() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("output \"", std::string(name), "\" is ",
+                                                   tensor->ToString(),
+                                                   ", which is not one number: read its elements with Span"));
+  }
+  return LoadNumber(tensor->dtype(), tensor->data());
+}
+
+// BoundFunction.
+
+BoundFunction::BoundFunction(FunctionState* function)
+    : function_(function), inputs_(function->info().inputs.size()) {}
+BoundFunction::BoundFunction(BoundFunction&&) noexcept = default;
+BoundFunction& BoundFunction::operator=(BoundFunction&&) noexcept = default;
+BoundFunction::~BoundFunction() = default;
+
+absl::Status BoundFunction::Set(const Argument& argument) {
+  const int index = function_->FindInput(argument.name());
+  InputValue value;
+  SINTER_RETURN_IF_ERROR(function_->Bind(argument, &value));
+  inputs_[static_cast<size_t>(index)] = value;
+  return absl::OkStatus();
+}
+absl::Status BoundFunction::SetInput(std::string_view name, const HostTensor& tensor) {
+  return Set(Argument(name, tensor));
+}
+absl::Status BoundFunction::SetScalar(std::string_view name, double value) {
+  return Set(Argument(name, value));
+}
+
+absl::Status BoundFunction::Run(Profile* profile) {
+  absl::Status status = function_->Run(inputs_, profile);
+  if (status.ok() || status.code() != absl::StatusCode::kInvalidArgument) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot run \"", function_->info().name, "\": ", status.message()));
+}
+
+Outputs BoundFunction::outputs() const { return Outputs(function_); }
+std::span<const TensorInfo> BoundFunction::inputs() const { return function_->info().inputs; }
+std::span<const TensorInfo> BoundFunction::output_infos() const { return function_->info().outputs; }
+
+// Session.
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+absl::StatusOr<Session> Session::Create(Plan plan, const SessionOptions& options) {
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<State> state, State::Load(std::move(plan), options));
+  return Session(std::move(state));
+}
+
+absl::StatusOr<Outputs> Session::Run(std::string_view function, std::initializer_list<Argument> arguments,
+                                     Profile* profile) {
+  return Run(function, std::span<const Argument>(arguments.begin(), arguments.size()), profile);
+}
+
+absl::StatusOr<Outputs> Session::Run(std::string_view function, std::span<const Argument> arguments,
+                                     Profile* profile) {
+  SINTER_ASSIGN_OR_RETURN(State::Entry * entry, state_->Find(function));
+  BoundFunction& bound = entry->bound;
+  std::fill(bound.inputs_.begin(), bound.inputs_.end(), InputValue());
+  std::vector<std::string> problems;
+  for (const Argument& argument : arguments) {
+    const int index = entry->function->FindInput(argument.name());
+    if (index >= 0 && bound.inputs_[static_cast<size_t>(index)].is_set) {
+      problems.push_back(absl::StrCat("input \"", std::string(argument.name()), "\" is given twice"));
+    } else if (absl::Status status = bound.Set(argument); !status.ok()) {
+      problems.emplace_back(status.message());
+      // It is not missing as well.
+      if (index >= 0) bound.inputs_[static_cast<size_t>(index)].is_set = true;
+    }
+  }
+  if (problems.empty()) {
+    SINTER_RETURN_IF_ERROR(bound.Run(profile));
+    return bound.outputs();
+  }
+  for (size_t i = 0; i < bound.inputs_.size(); ++i) {
+    const TensorInfo& input = bound.inputs()[i];
+    if (bound.inputs_[i].is_set) continue;
+    problems.push_back(absl::StrCat("input \"", input.name, "\", ", input.TypeString(), ", is missing"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot run \"", std::string(function), "\": ", absl::StrJoin(problems, "; ")));
+}
+
+absl::StatusOr<BoundFunction> Session::Bind(std::string_view function) {
+  SINTER_ASSIGN_OR_RETURN(State::Entry * entry, state_->Find(function));
+  return BoundFunction(entry->function.get());
+}
+
+std::span<const VariableInfo> Session::variables() const { return state_->variables; }
+
+absl::StatusOr<HostTensor> Session::ReadVariable(std::string_view name) const {
+  SINTER_ASSIGN_OR_RETURN(const size_t index, state_->FindVariable(name));
+  const VariableInfo& info = state_->variables[index];
+  SINTER_ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::Empty(info.dtype, info.shape));
+  if (info.bytes > 0) {
+    std::memcpy(tensor.mutable_data(), state_->memory.variables[index], static_cast<size_t>(info.bytes));
+  }
+  return tensor;
+}
+
+absl::Status Session::WriteVariable(std::string_view name, const HostTensor& tensor) {
+  SINTER_ASSIGN_OR_RETURN(const size_t index, state_->FindVariable(name));
+  const VariableInfo& info = state_->variables[index];
+  if (tensor.dtype() != info.dtype || tensor.shape() != info.shape) {
+    return absl::InvalidArgumentError(absl::StrCat("variable \"", info.name, "\" is ", info.TypeString(),
+                                                   ", and ", tensor.ToString(), " is given"));
+  }
+  // The tensor may be an output, which is a view of our own memory.
+  if (info.bytes > 0) {
+    std::memmove(state_->memory.variables[index], tensor.data(), static_cast<size_t>(info.bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::ResetVariables() { return state_->InitializeVariables(); }
+
+const Plan& Session::plan() const { return state_->plan; }
+int Session::threads() const { return state_->pool->threads(); }
+SessionMemory Session::memory() const { return state_->report; }
+CachingAllocator& Session::allocator() const { return *state_->allocator; }
+
+}  // namespace sinter

@@ -1,0 +1,298 @@
+// The part of plan_verifier.h that looks into steps.
+#include <limits>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/plan_generated.h"
+#include "sinter/kernels/cpu/batch_conv.h"
+#include "sinter/kernels/cpu/catalog.h"
+#include "sinter/runtime/batch_image_step.h"
+#include "sinter/runtime/dtype.h"
+#include "sinter/runtime/plan_verifier.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter {
+namespace {
+
+constexpr uint64_t kMaxScratchBytes = uint64_t{256} << 20;
+constexpr int64_t kMaxSize = int64_t{1} << 40;
+
+template <typename... Parts>
+absl::Status Bad(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+struct Operands {
+  std::vector<const fb::Buffer*> inputs, outputs;
+};
+
+absl::Status Collect(const fb::Function& function, const flatbuffers::Vector<uint32_t>* indices,
+                     const char* what, std::vector<const fb::Buffer*>& buffers) {
+  const size_t count = function.buffers() == nullptr ? 0 : function.buffers()->size();
+  for (size_t i = 0; indices != nullptr && i < indices->size(); ++i) {
+    if (indices->Get(i) >= count) return Bad(what, " ", i, " is buffer ", indices->Get(i), " of ", count);
+    buffers.push_back(function.buffers()->Get(indices->Get(i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCounts(const Operands& o, size_t inputs, size_t outputs) {
+  if (o.inputs.size() == inputs && o.outputs.size() == outputs) return absl::OkStatus();
+  return Bad("it has ", o.inputs.size(), " inputs and ", o.outputs.size(), " outputs, not ", inputs, " and ",
+             outputs);
+}
+
+// The elements of an operand: the product of `sizes`, none negative.
+absl::Status CheckOperand(const fb::Buffer& buffer, const char* what, fb::DType dtype,
+                          std::vector<int64_t> sizes) {
+  if (buffer.type()->dtype() != dtype) {
+    return Bad(what, " holds ", std::string(DTypeName(static_cast<DType>(buffer.type()->dtype()))), ", not ",
+               std::string(DTypeName(static_cast<DType>(dtype))));
+  }
+  int64_t elements = 1;
+  for (const int64_t size : sizes) {
+    if (size < 0 || size > kMaxSize ||
+        (size > 0 && elements > std::numeric_limits<int64_t>::max() / 16 / size)) {
+      return Bad("the size ", size, " is out of range");
+    }
+    elements *= size;
+  }
+  const uint64_t bytes = static_cast<uint64_t>(elements * SizeOf(static_cast<DType>(dtype)));
+  if (bytes == buffer.bytes()) return absl::OkStatus();
+  return Bad(what, " has ", buffer.bytes(), " bytes, and the step's parameters make ", bytes);
+}
+
+absl::Status CheckDType(fb::DType dtype, bool floats_only) {
+  if (static_cast<int>(dtype) >= kNumDTypes)
+    return Bad("element type ", static_cast<int>(dtype), " does not exist");
+  if (dtype == fb::DType::I1 || (floats_only && !IsFloat(static_cast<DType>(dtype)))) {
+    return Bad("element type ", std::string(DTypeName(static_cast<DType>(dtype))), " is not supported");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckActivation(fb::Activation activation, fb::DType dtype) {
+  if (activation > fb::Activation::MAX)
+    return Bad("activation ", static_cast<int>(activation), " does not exist");
+  if (activation > fb::Activation::Relu && !IsFloat(static_cast<DType>(dtype))) {
+    return Bad("integers have no such activation");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKernel(const fb::Plan& plan, const fb::KernelStep& step, const Operands& o) {
+  if (step.symbol() == nullptr || step.symbol()->size() == 0) return Bad("its kernel has no symbol");
+  if (plan.shared_object() == nullptr || plan.shared_object()->size() == 0) {
+    return Bad("it calls the kernel ", step.symbol()->c_str(), ", and the plan holds no code");
+  }
+  if (step.units() < 0 || step.units() > kMaxSize || step.grain() < 1) {
+    return Bad(step.units(), " units in parts of ", step.grain(), " are out of range");
+  }
+  if (step.scratch_bytes() > kMaxScratchBytes) {
+    return Bad(step.scratch_bytes(), " bytes of scratch memory a thread are more than ", kMaxScratchBytes);
+  }
+  return o.outputs.empty() ? Bad("its kernel has no outputs") : absl::OkStatus();
+}
+
+absl::Status CheckMatmul(const fb::MatmulStep& s, const Operands& o) {
+  SINTER_RETURN_IF_ERROR(CheckDType(s.dtype(), /*floats_only=*/false));
+  SINTER_RETURN_IF_ERROR(CheckActivation(s.activation(), s.dtype()));
+  SINTER_RETURN_IF_ERROR(CheckCounts(o, s.has_bias() ? 3 : 2, 1));
+  SINTER_RETURN_IF_ERROR(CheckOperand(*o.inputs[0], "a", s.dtype(), {s.batch(), s.m(), s.k()}));
+  SINTER_RETURN_IF_ERROR(CheckOperand(*o.inputs[1], "b", s.dtype(), {s.batch(), s.k(), s.n()}));
+  if (s.has_bias()) SINTER_RETURN_IF_ERROR(CheckOperand(*o.inputs[2], "the bias", s.dtype(), {s.n()}));
+  return CheckOperand(*o.outputs[0], "the result", s.dtype(), {s.batch(), s.m(), s.n()});
+}
+
+using Sizes = flatbuffers::Vector<int64_t>;
+
+// A list of `count` numbers, each in [least, 2^31).
+absl::Status CheckSizes(const Sizes* sizes, const char* what, size_t count, int64_t least) {
+  if (sizes == nullptr || sizes->size() != count) {
+    return Bad(what, " has ", sizes == nullptr ? 0 : sizes->size(), " numbers, not ", count);
+  }
+  for (const int64_t size : *sizes) {
+    if (size < least || size >= int64_t{1} << 31)
+      return Bad(what, " holds ", size, ", which is out of range");
+  }
+  return absl::OkStatus();
+}
+
+// out = (in + padding - dilated window) / stride + 1, in both dimensions.
+absl::Status CheckWindow(const Sizes& in, const Sizes& out, const Sizes& window, const Sizes& strides,
+                         const Sizes& padding, const Sizes* dilations) {
+  for (int d = 0; d < 2; ++d) {
+    const int64_t extent = (window.Get(d) - 1) * (dilations == nullptr ? 1 : dilations->Get(d)) + 1;
+    const int64_t padded = in.Get(d) + padding.Get(2 * d) + padding.Get(2 * d + 1);
+    const int64_t want = padded < extent ? 0 : (padded - extent) / strides.Get(d) + 1;
+    if (out.Get(d) == want) continue;
+    return Bad("its output has ", out.Get(d), d == 0 ? " rows" : " columns", ", and its window makes ", want);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckImages(fb::ImageLayout layout, fb::DType dtype) {
+  if (layout > fb::ImageLayout::MAX) return Bad("image layout ", static_cast<int>(layout), " does not exist");
+  return CheckDType(dtype, /*floats_only=*/true);
+}
+
+// What layout nchw16n asks for besides. `sizes` are of images, once they are known to be two numbers.
+absl::Status CheckBatchBlocks(fb::Activation activation, const Sizes& sizes) {
+  if (activation > fb::Activation::Relu) return Bad("images in blocks of 16 have no such activation");
+  if (sizes.Get(0) < 1 || sizes.Get(1) < 1) return Bad("images in blocks of 16 may not be empty");
+  return absl::OkStatus();
+}
+
+absl::Status CheckConv(const fb::ConvStep& s, const fb::Step& step, const Operands& o) {
+  if (s.kind() > fb::ConvKind::MAX)
+    return Bad("convolution kind ", static_cast<int>(s.kind()), " does not exist");
+  SINTER_RETURN_IF_ERROR(CheckImages(s.layout(), s.dtype()));
+  SINTER_RETURN_IF_ERROR(CheckActivation(s.activation(), s.dtype()));
+  SINTER_RETURN_IF_ERROR(CheckSizes(s.in_size(), "in_size", 2, 0));
+  SINTER_RETURN_IF_ERROR(CheckSizes(s.out_size(), "out_size", 2, 0));
+  SINTER_RETURN_IF_ERROR(CheckSizes(s.kernel(), "kernel", 2, 1));
+  SINTER_RETURN_IF_ERROR(CheckSizes(s.strides(), "strides", 2, 1));
+  SINTER_RETURN_IF_ERROR(CheckSizes(s.padding(), "padding", 4, 0));
+  SINTER_RETURN_IF_ERROR(CheckSizes(s.dilations(), "dilations", 2, 1));
+  SINTER_RETURN_IF_ERROR(
+      CheckWindow(*s.in_size(), *s.out_size(), *s.kernel(), *s.strides(), *s.padding(), s.dilations()));
+  if (s.groups() < 1 || s.in_channels() % s.groups() != 0 || s.out_channels() % s.groups() != 0) {
+    return Bad(s.groups(), " groups do not divide ", s.in_channels(), " and ", s.out_channels(), " channels");
+  }
+  if (s.layout() == fb::ImageLayout::Nchw16n) {
+    SINTER_RETURN_IF_ERROR(CheckBatchBlocks(s.activation(), *s.in_size()));
+  }
+  const bool forward = s.kind() == fb::ConvKind::Forward;
+  if (!forward && (s.has_bias() || s.activation() != fb::Activation::None)) {
+    return Bad("the gradient of a convolution has neither bias nor activation");
+  }
+  SINTER_RETURN_IF_ERROR(CheckCounts(o, s.has_bias() ? 3 : 2, 1));
+  const std::vector<int64_t> x = {s.batch(), s.in_channels(), s.in_size()->Get(0), s.in_size()->Get(1)};
+  const std::vector<int64_t> y = {s.batch(), s.out_channels(), s.out_size()->Get(0), s.out_size()->Get(1)};
+  const std::vector<int64_t> w = {s.out_channels(), s.in_channels() / s.groups(), s.kernel()->Get(0),
+                                  s.kernel()->Get(1)};
+  const bool input_grad = s.kind() == fb::ConvKind::InputGrad;
+  SINTER_RETURN_IF_ERROR(CheckOperand(*o.inputs[0], "input 0", s.dtype(), input_grad ? y : x));
+  SINTER_RETURN_IF_ERROR(
+      CheckOperand(*o.inputs[1], "input 1", s.dtype(), s.kind() == fb::ConvKind::WeightGrad ? y : w));
+  if (s.has_bias())
+    SINTER_RETURN_IF_ERROR(CheckOperand(*o.inputs[2], "the bias", s.dtype(), {s.out_channels()}));
+  SINTER_RETURN_IF_ERROR(CheckOperand(*o.outputs[0], "the result", s.dtype(),
+                                      forward      ? y
+                                      : input_grad ? x
+                                                   : w));
+  const uint64_t workspace = s.layout() == fb::ImageLayout::Nchw16n ? BatchConvWorkspaceBytes(s) : 0;
+  if (step.workspace_bytes() >= workspace) return absl::OkStatus();
+  return Bad("the convolution needs ", workspace, " bytes of workspace, and has ", step.workspace_bytes());
+}
+
+absl::Status CheckPool(const fb::PoolStep& s, const Operands& o) {
+  if (s.kind() > fb::PoolKind::MAX)
+    return Bad("pooling kind ", static_cast<int>(s.kind()), " does not exist");
+  SINTER_RETURN_IF_ERROR(CheckImages(s.layout(), s.dtype()));
+  SINTER_RETURN_IF_ERROR(CheckSizes(s.in_size(), "in_size", 2, 0));
+  SINTER_RETURN_IF_ERROR(CheckSizes(s.out_size(), "out_size", 2, 0));
+  SINTER_RETURN_IF_ERROR(CheckSizes(s.window(), "window", 2, 1));
+  SINTER_RETURN_IF_ERROR(CheckSizes(s.strides(), "strides", 2, 1));
+  SINTER_RETURN_IF_ERROR(CheckSizes(s.padding(), "padding", 4, 0));
+  SINTER_RETURN_IF_ERROR(
+      CheckWindow(*s.in_size(), *s.out_size(), *s.window(), *s.strides(), *s.padding(), nullptr));
+  if (s.layout() == fb::ImageLayout::Nchw16n) {
+    SINTER_RETURN_IF_ERROR(CheckBatchBlocks(fb::Activation::None, *s.in_size()));
+  }
+  const bool max = s.kind() == fb::PoolKind::Max || s.kind() == fb::PoolKind::MaxGrad;
+  for (int i = 0; i < 4; ++i) {
+    if (s.padding()->Get(i) >= s.window()->Get(i / 2)) {
+      return Bad("padding of ", s.padding()->Get(i), " leaves windows of ", s.window()->Get(i / 2),
+                 " without elements");
+    }
+  }
+  if (max && s.window()->Get(0) * s.window()->Get(1) > 256) {
+    return Bad("a window of ", s.window()->Get(0), " x ", s.window()->Get(1), " has more than 256 positions");
+  }
+  SINTER_RETURN_IF_ERROR(
+      CheckCounts(o, s.kind() == fb::PoolKind::MaxGrad ? 2 : 1, s.kind() == fb::PoolKind::Max ? 2 : 1));
+  const std::vector<int64_t> large = {s.batch(), s.channels(), s.in_size()->Get(0), s.in_size()->Get(1)};
+  const std::vector<int64_t> small = {s.batch(), s.channels(), s.out_size()->Get(0), s.out_size()->Get(1)};
+  const bool forward = s.kind() == fb::PoolKind::Max || s.kind() == fb::PoolKind::Avg;
+  SINTER_RETURN_IF_ERROR(CheckOperand(*o.inputs[0], "input 0", s.dtype(), forward ? large : small));
+  SINTER_RETURN_IF_ERROR(CheckOperand(*o.outputs[0], "output 0", s.dtype(), forward ? small : large));
+  if (!max) return absl::OkStatus();
+  return CheckOperand(forward ? *o.outputs[1] : *o.inputs[1], "the positions", fb::DType::U8, small);
+}
+
+absl::Status CheckCopy(const fb::CopyStep& s, const Operands& o) {
+  SINTER_RETURN_IF_ERROR(CheckCounts(o, 1, 1));
+  if (s.bytes() == o.inputs[0]->bytes() && s.bytes() == o.outputs[0]->bytes()) return absl::OkStatus();
+  return Bad("it copies ", s.bytes(), " bytes from a buffer of ", o.inputs[0]->bytes(), " to one of ",
+             o.outputs[0]->bytes());
+}
+
+absl::Status CheckCatalog(const fb::CatalogStep& s, const Operands& o) {
+  const std::string name = s.kernel() == nullptr ? std::string() : s.kernel()->str();
+  const kernels::CatalogKernel* const kernel = kernels::FindCatalogKernel(name);
+  if (kernel == nullptr) return Bad("the catalogue has no kernel \"", name, "\"");
+  std::span<const int64_t> parameters;
+  if (s.parameters() != nullptr) parameters = {s.parameters()->data(), s.parameters()->size()};
+  if (parameters.size() != kernel->parameters.size()) {
+    return Bad("the kernel ", name, " has ", kernel->parameters.size(), " parameters, not ",
+               parameters.size());
+  }
+  SINTER_RETURN_IF_ERROR(
+      CheckCounts(o, static_cast<size_t>(kernel->inputs), static_cast<size_t>(kernel->outputs)));
+  std::vector<kernels::CatalogOperand> operands;
+  for (const std::vector<const fb::Buffer*>* buffers : {&o.inputs, &o.outputs}) {
+    for (const fb::Buffer* buffer : *buffers) {
+      const DType dtype = static_cast<DType>(buffer->type()->dtype());
+      operands.push_back({static_cast<int>(dtype), static_cast<int64_t>(buffer->bytes()) / SizeOf(dtype)});
+    }
+  }
+  if (const std::string problem = kernel->check(parameters, operands); !problem.empty()) return Bad(problem);
+  return absl::OkStatus();
+}
+
+absl::Status CheckBody(const fb::Plan& plan, const fb::Step& step, const Operands& o) {
+  if (step.body() != nullptr) {
+    switch (step.body_type()) {
+      case fb::StepBody::KernelStep:
+        return CheckKernel(plan, *step.body_as_KernelStep(), o);
+      case fb::StepBody::MatmulStep:
+        return CheckMatmul(*step.body_as_MatmulStep(), o);
+      case fb::StepBody::ConvStep:
+        return CheckConv(*step.body_as_ConvStep(), step, o);
+      case fb::StepBody::PoolStep:
+        return CheckPool(*step.body_as_PoolStep(), o);
+      case fb::StepBody::CopyStep:
+        return CheckCopy(*step.body_as_CopyStep(), o);
+      case fb::StepBody::CatalogStep:
+        return CheckCatalog(*step.body_as_CatalogStep(), o);
+      default:
+        break;
+    }
+  }
+  return Bad("its kind, ", static_cast<int>(step.body_type()), ", does not exist");
+}
+
+}  // namespace
+
+absl::Status VerifyStep(const fb::Plan& plan, const fb::Function& function, const fb::Step& step) {
+  Operands operands;
+  SINTER_RETURN_IF_ERROR(Collect(function, step.inputs(), "input", operands.inputs));
+  SINTER_RETURN_IF_ERROR(Collect(function, step.outputs(), "output", operands.outputs));
+  for (const fb::Buffer* buffer : operands.outputs) {
+    if (buffer->space() == fb::Space::Constant || buffer->space() == fb::Space::Input) {
+      return Bad("it writes to ", buffer->space() == fb::Space::Input ? "an input" : "a constant");
+    }
+  }
+  const uint64_t arena = function.arena_bytes();
+  if (step.workspace_bytes() > arena || step.workspace_offset() > arena - step.workspace_bytes()) {
+    return Bad("its workspace, bytes ", step.workspace_offset(), " to ", step.workspace_offset(), " + ",
+               step.workspace_bytes(), ", is outside the arena of ", arena, " bytes");
+  }
+  if (step.workspace_bytes() > 0 && step.workspace_offset() % 64 != 0) {
+    return Bad("its workspace's offset, ", step.workspace_offset(), ", is not a multiple of 64");
+  }
+  return CheckBody(plan, step, operands);
+}
+
+}  // namespace sinter
