@@ -1,6 +1,5 @@
 # sinter_lit_tests(): one ctest, lit.<folder>.<file>, for each .mlir file of the current folder. They need sinter-opt and
 # FileCheck; lit itself comes with llvm-19-tools.
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_file(SINTER_LIT lit.py PATHS ${LLVM_INSTALL_PREFIX}/build/utils/lit REQUIRED NO_DEFAULT_PATH)
 configure_file(${CMAKE_SOURCE_DIR}/tests/lit.site.cfg.py.in ${CMAKE_BINARY_DIR}/tests/lit/lit.site.cfg.py @ONLY)
 
