@@ -47,8 +47,12 @@ function(sinter_test name)
     set(ARG_TIMEOUT 120)
   endif()
   add_dependencies(sinter_tests ${name})
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
-    ENVIRONMENT "ASAN_OPTIONS=${SINTER_ASAN_OPTIONS}")
+  # An empty value would be lost on the way, and the next word taken for it.
+  set(properties TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "ASAN_OPTIONS=${SINTER_ASAN_OPTIONS}")
+  if(ARG_LABELS)
+    list(APPEND properties LABELS "${ARG_LABELS}")
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
 endfunction()
 
 # sinter_fuzzer(name SOURCE file.cc DEPS libs... [MLIR]): a libFuzzer binary, built with SINTER_FUZZ. The ctest fuzz.<name>
