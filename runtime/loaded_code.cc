@@ -24,6 +24,9 @@ absl::StatusOr<LoadedCode> LoadedCode::Load(std::span<const std::byte> bytes) {
     }
   }
   LoadedCode code;
+  // Stays open as long as the code is loaded: the loader takes an object of a name that it knows for the same object,
+  // and a closed descriptor's number, which is in the name, would go to the next plan's code.
+  code.fd_ = fd;
   if (status.ok()) {
     code.handle_ = dlopen(absl::StrCat("/proc/self/fd/", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (code.handle_ == nullptr) {
@@ -32,13 +35,13 @@ absl::StatusOr<LoadedCode> LoadedCode::Load(std::span<const std::byte> bytes) {
           absl::StrCat("the plan's code cannot be loaded: ", reason == nullptr ? "no reason given" : reason));
     }
   }
-  close(fd);  // The loader has mapped what it needs.
   if (!status.ok()) return status;
   return code;
 }
 
 LoadedCode::~LoadedCode() {
   if (handle_ != nullptr) dlclose(handle_);
+  if (fd_ >= 0) close(fd_);
 }
 
 }  // namespace sinter

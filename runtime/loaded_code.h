@@ -22,9 +22,11 @@ class LoadedCode {
   // InvalidArgument when the bytes are not a shared object that this system can load, with the loader's reason.
   static absl::StatusOr<LoadedCode> Load(std::span<const std::byte> bytes);
 
-  LoadedCode(LoadedCode&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  LoadedCode(LoadedCode&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), fd_(std::exchange(other.fd_, -1)) {}
   LoadedCode& operator=(LoadedCode&& other) noexcept {
     std::swap(handle_, other.handle_);
+    std::swap(fd_, other.fd_);
     return *this;
   }
   ~LoadedCode();
@@ -33,6 +35,7 @@ class LoadedCode {
 
  private:
   void* handle_ = nullptr;
+  int fd_ = -1;
 };
 
 }  // namespace sinter

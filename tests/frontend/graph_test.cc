@@ -157,6 +157,18 @@ TEST(GraphTest, ReportsStagesFusionAndDumps) {
   EXPECT_THAT(report.ToString(), HasSubstr("graph_test.cc"));
 }
 
+TEST(GraphTest, SessionsOfDifferentPlansLiveSideBySide) {
+  auto start = [](double factor) {
+    Graph graph("g");
+    graph.Function("f", [&](Builder& b) { b.Output("y", Exp(b.Input("x", F32, {2})) * factor); });
+    return MustStart(graph);
+  };
+  Session one = start(1.0), two = start(2.0);
+  HostTensor x = *HostTensor::Zeros(F32, {2});
+  EXPECT_THAT(Floats(one, "f", {{"x", x}}, "y"), ElementsAre(1, 1));
+  EXPECT_THAT(Floats(two, "f", {{"x", x}}, "y"), ElementsAre(2, 2));
+}
+
 TEST(GraphTest, FunctionsWithZeroSizedTensorsRun) {
   Graph graph("g");
   nn::Linear linear(3);
