@@ -27,8 +27,8 @@ if(SINTER_SANITIZE)
   add_compile_options(-fsanitize=${_sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${_sanitizers})
 endif()
-# MLIR's libraries come without instrumentation: containers that they fill look as if they overflowed.
-set(SINTER_ASAN_OPTIONS "detect_container_overflow=0")
+# MLIR's libraries come without instrumentation: what they fill, containers and LLVM's arenas, looks as if it overflowed.
+set(SINTER_ASAN_OPTIONS "detect_container_overflow=0:allow_user_poisoning=0")
 if(SINTER_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
