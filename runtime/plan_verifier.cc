@@ -280,7 +280,7 @@ absl::Status Flatten(const absl::Status& status) {
 }
 
 absl::Status VerifyContents(std::span<const std::byte> bytes, const fb::Plan& plan) {
-  if (plan.constants() != nullptr) {
+  if (plan.constants() != nullptr && plan.constants()->size() > 0) {
     const std::byte* const constants = reinterpret_cast<const std::byte*>(plan.constants()->data());
     if ((constants - bytes.data()) % 64 != 0) return Malformed("its constants are not aligned to 64 bytes");
   }

@@ -1,0 +1,203 @@
+#include "sinter/tests/runtime/test_plan.h"
+
+#include <cstring>
+
+#include "sinter/runtime/file.h"
+#include "sinter/runtime/status.h"
+#include "sinter/runtime/tensor.h"
+
+namespace sinter {
+
+uint64_t BytesOf(DType dtype, const std::vector<int64_t>& shape) {
+  return static_cast<uint64_t>(DenseBytes(dtype, shape).value_or(0));
+}
+
+fb::TensorTypeT MakeType(DType dtype, const std::vector<int64_t>& shape) {
+  fb::TensorTypeT type;
+  type.dtype = static_cast<fb::DType>(dtype);
+  type.shape = shape;
+  return type;
+}
+
+TestPlan::TestPlan() {
+  table.version = Plan::kVersion;
+  table.producer = "test";
+  table.name = "test plan";
+  table.content_hash.resize(32);
+  auto location = std::make_unique<fb::SourceLocationT>();
+  location->file = "net.cc";
+  location->line = 12;
+  location->what = "Linear(4)";
+  table.locations.push_back(std::move(location));
+}
+
+uint32_t TestPlan::AddVariable(const std::string& name, DType dtype, std::vector<int64_t> shape,
+                               double value) {
+  auto variable = std::make_unique<fb::VariableT>();
+  variable->name = name;
+  variable->type = std::make_unique<fb::TensorTypeT>(MakeType(dtype, shape));
+  variable->bytes = BytesOf(dtype, shape);
+  variable->initializer = std::make_unique<fb::InitializerT>();
+  variable->initializer->a = value;
+  variable->trainable = true;
+  table.variables.push_back(std::move(variable));
+  return static_cast<uint32_t>(table.variables.size() - 1);
+}
+
+uint64_t TestPlan::AddConstant(const void* data, size_t bytes) {
+  const size_t offset = (table.constants.size() + 63) / 64 * 64;
+  table.constants.resize(offset + bytes);
+  std::memcpy(table.constants.data() + offset, data, bytes);
+  return offset;
+}
+
+void TestPlan::UseTestKernels() {
+  absl::StatusOr<MappedFile> file = MappedFile::Open(SINTER_TEST_KERNELS);
+  SINTER_CHECK(file.ok()) << file.status();
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(file->bytes().data());
+  table.shared_object.assign(bytes, bytes + file->bytes().size());
+}
+
+namespace {
+
+// Plan::Pack cannot: FlatBuffers 2 refuses to align vectors to 64.
+flatbuffers::Offset<flatbuffers::Vector<uint8_t>> PackAligned(flatbuffers::FlatBufferBuilder& builder,
+                                                              const std::vector<uint8_t>& bytes) {
+  if (bytes.empty()) return 0;
+  builder.PreAlign(bytes.size(), 64);
+  return builder.CreateVector(bytes);
+}
+
+template <typename Table>
+auto PackAll(flatbuffers::FlatBufferBuilder& builder,
+             const std::vector<std::unique_ptr<typename Table::NativeTableType>>& tables) {
+  std::vector<flatbuffers::Offset<Table>> offsets;
+  for (const auto& table : tables) offsets.push_back(Table::Pack(builder, table.get()));
+  return builder.CreateVector(offsets);
+}
+
+}  // namespace
+
+std::string TestPlan::Bytes() const {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto constants = PackAligned(builder, table.constants);
+  const auto shared_object = PackAligned(builder, table.shared_object);
+  const auto producer = builder.CreateString(table.producer), name = builder.CreateString(table.name);
+  const auto hash = builder.CreateVector(table.content_hash);
+  const auto target = table.target == nullptr ? 0 : fb::Target::Pack(builder, table.target.get());
+  const auto variables = PackAll<fb::Variable>(builder, table.variables);
+  const auto functions = PackAll<fb::Function>(builder, table.functions);
+  const auto locations = PackAll<fb::SourceLocation>(builder, table.locations);
+  builder.Finish(fb::CreatePlan(builder, table.version, producer, name, hash, target, variables, functions,
+                                locations, constants, shared_object),
+                 fb::PlanIdentifier());
+  std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
+  // A plan without room for the hash is a test's own wish.
+  (void)SealPlan(bytes);
+  return bytes;
+}
+
+absl::StatusOr<Session> TestPlan::MakeSession(const SessionOptions& options) const {
+  SINTER_ASSIGN_OR_RETURN(Plan plan, Make());
+  return Session::Create(std::move(plan), options);
+}
+
+TestFunction::TestFunction(TestPlan& plan, const std::string& name) : plan_(plan) {
+  plan.table.functions.push_back(std::make_unique<fb::FunctionT>());
+  table_ = plan.table.functions.back().get();
+  table_->name = name;
+}
+
+uint32_t TestFunction::Buffer(fb::Space space, uint32_t index, uint64_t offset, DType dtype,
+                              std::vector<int64_t> shape) {
+  auto buffer = std::make_unique<fb::BufferT>();
+  buffer->space = space;
+  buffer->index = index;
+  buffer->offset = offset;
+  buffer->type = std::make_unique<fb::TensorTypeT>(MakeType(dtype, shape));
+  buffer->bytes = BytesOf(dtype, shape);
+  table_->buffers.push_back(std::move(buffer));
+  return static_cast<uint32_t>(table_->buffers.size() - 1);
+}
+
+uint32_t TestFunction::Input(const std::string& name, DType dtype, std::vector<int64_t> shape) {
+  auto port = std::make_unique<fb::PortT>();
+  port->name = name;
+  port->type = std::make_unique<fb::TensorTypeT>(MakeType(dtype, shape));
+  port->buffer = Buffer(fb::Space::Input, static_cast<uint32_t>(table_->inputs.size()), 0, dtype, shape);
+  table_->inputs.push_back(std::move(port));
+  return table_->inputs.back()->buffer;
+}
+
+uint32_t TestFunction::Arena(DType dtype, std::vector<int64_t> shape) {
+  const uint64_t offset = (table_->arena_bytes + 63) / 64 * 64;
+  table_->arena_bytes = offset + BytesOf(dtype, shape);
+  return Buffer(fb::Space::Arena, 0, offset, dtype, std::move(shape));
+}
+
+uint32_t TestFunction::Variable(uint32_t index) {
+  const fb::TensorTypeT& type = *plan_.table.variables[index]->type;
+  return Buffer(fb::Space::Variable, index, 0, static_cast<DType>(type.dtype), type.shape);
+}
+
+void TestFunction::Output(const std::string& name, uint32_t buffer) {
+  auto port = std::make_unique<fb::PortT>();
+  port->name = name;
+  port->type = std::make_unique<fb::TensorTypeT>(*table_->buffers[buffer]->type);
+  port->buffer = buffer;
+  table_->outputs.push_back(std::move(port));
+}
+
+template <typename Body>
+fb::StepT& TestFunction::Add(const std::string& name, const Body& body, std::vector<uint32_t> inputs,
+                             std::vector<uint32_t> outputs) {
+  auto step = std::make_unique<fb::StepT>();
+  step->name = name;
+  step->body.Set(Body(body));
+  step->inputs = std::move(inputs);
+  step->outputs = std::move(outputs);
+  step->locations = {0};
+  table_->steps.push_back(std::move(step));
+  return *table_->steps.back();
+}
+
+fb::StepT& TestFunction::Kernel(const std::string& symbol, std::vector<uint32_t> inputs,
+                                std::vector<uint32_t> outputs, int64_t units, int64_t grain,
+                                uint64_t scratch_bytes) {
+  if (plan_.table.shared_object.empty()) plan_.UseTestKernels();
+  fb::KernelStepT body;
+  body.symbol = symbol;
+  body.units = units;
+  body.grain = grain;
+  body.scratch_bytes = scratch_bytes;
+  return Add(symbol, body, std::move(inputs), std::move(outputs));
+}
+
+fb::StepT& TestFunction::Copy(uint32_t from, uint32_t to) {
+  fb::CopyStepT body;
+  body.bytes = table_->buffers[from]->bytes;
+  return Add("copy", body, {from}, {to});
+}
+
+fb::StepT& TestFunction::Catalog(const std::string& kernel, std::vector<int64_t> parameters,
+                                 std::vector<uint32_t> inputs, std::vector<uint32_t> outputs) {
+  fb::CatalogStepT body;
+  body.kernel = kernel;
+  body.parameters = std::move(parameters);
+  return Add(kernel, body, std::move(inputs), std::move(outputs));
+}
+
+fb::StepT& TestFunction::Matmul(const fb::MatmulStepT& step, std::vector<uint32_t> inputs,
+                                std::vector<uint32_t> outputs) {
+  return Add("matmul", step, std::move(inputs), std::move(outputs));
+}
+fb::StepT& TestFunction::Conv(const fb::ConvStepT& step, std::vector<uint32_t> inputs,
+                              std::vector<uint32_t> outputs) {
+  return Add("conv", step, std::move(inputs), std::move(outputs));
+}
+fb::StepT& TestFunction::Pool(const fb::PoolStepT& step, std::vector<uint32_t> inputs,
+                              std::vector<uint32_t> outputs) {
+  return Add("pool", step, std::move(inputs), std::move(outputs));
+}
+
+}  // namespace sinter

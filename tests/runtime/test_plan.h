@@ -1,0 +1,80 @@
+// Plans for tests, built field by field, so that a test can also build wrong ones.
+//
+//   TestPlan plan;
+//   plan.AddVariable("w", DType::kF32, {4}, 0.5);
+//   TestFunction f(plan, "double");
+//   uint32_t x = f.Input("x", DType::kF32, {4}), y = f.Arena(DType::kF32, {4});
+//   f.Kernel("add_f32", {x, x}, {y}, 4);
+//   f.Output("y", y);
+//   absl::StatusOr<Plan> made = plan.Make();        // Or alter plan.table first.
+//
+// The code is that of test_kernels.c.
+#ifndef SINTER_TESTS_RUNTIME_TEST_PLAN_H_
+#define SINTER_TESTS_RUNTIME_TEST_PLAN_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/plan_generated.h"
+#include "sinter/runtime/dtype.h"
+#include "sinter/runtime/plan.h"
+#include "sinter/runtime/session.h"
+
+namespace sinter {
+
+struct TestPlan {
+  TestPlan();
+
+  // Index into Plan.variables.
+  uint32_t AddVariable(const std::string& name, DType dtype, std::vector<int64_t> shape, double value = 0);
+  // Offset into the constants, a multiple of 64.
+  uint64_t AddConstant(const void* data, size_t bytes);
+  // Loads the code of test_kernels.c.
+  void UseTestKernels();
+
+  std::string Bytes() const;  // Sealed.
+  absl::StatusOr<Plan> Make() const { return Plan::FromBytes(Bytes()); }
+  absl::StatusOr<Session> MakeSession(const SessionOptions& options = {}) const;
+
+  fb::PlanT table;
+};
+
+fb::TensorTypeT MakeType(DType dtype, const std::vector<int64_t>& shape);
+uint64_t BytesOf(DType dtype, const std::vector<int64_t>& shape);
+
+// Adds itself to the plan. Buffers are indices into Function.buffers.
+class TestFunction {
+ public:
+  TestFunction(TestPlan& plan, const std::string& name);
+
+  uint32_t Input(const std::string& name, DType dtype, std::vector<int64_t> shape);
+  // The next free bytes of the arena.
+  uint32_t Arena(DType dtype, std::vector<int64_t> shape);
+  uint32_t Variable(uint32_t index);
+  uint32_t Buffer(fb::Space space, uint32_t index, uint64_t offset, DType dtype, std::vector<int64_t> shape);
+  void Output(const std::string& name, uint32_t buffer);
+
+  fb::StepT& Kernel(const std::string& symbol, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
+                    int64_t units, int64_t grain = 1, uint64_t scratch_bytes = 0);
+  fb::StepT& Copy(uint32_t from, uint32_t to);
+  fb::StepT& Catalog(const std::string& kernel, std::vector<int64_t> parameters, std::vector<uint32_t> inputs,
+                     std::vector<uint32_t> outputs);
+  fb::StepT& Matmul(const fb::MatmulStepT& step, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
+  fb::StepT& Conv(const fb::ConvStepT& step, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
+  fb::StepT& Pool(const fb::PoolStepT& step, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
+
+  fb::FunctionT& table() { return *table_; }
+
+ private:
+  template <typename Body>
+  fb::StepT& Add(const std::string& name, const Body& body, std::vector<uint32_t> inputs,
+                 std::vector<uint32_t> outputs);
+
+  TestPlan& plan_;
+  fb::FunctionT* table_;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_TESTS_RUNTIME_TEST_PLAN_H_
