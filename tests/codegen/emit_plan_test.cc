@@ -27,8 +27,10 @@ plan.function @step arena 1024 {
   %x = plan.input "x" : !plan.buffer<tensor<4x8xf32>>
   %w = plan.variable @w : !plan.buffer<tensor<8x16xf32>>
   %b = plan.variable @b : !plan.buffer<tensor<16xf32>>
-  %c = plan.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0]> : tensor<16xf32> : !plan.buffer<tensor<16xf32>>
-  %d = plan.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0]> : tensor<16xf32> : !plan.buffer<tensor<16xf32>>
+  %c = plan.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0,
+      9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0]> : tensor<16xf32> : !plan.buffer<tensor<16xf32>>
+  %d = plan.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0,
+      9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0]> : tensor<16xf32> : !plan.buffer<tensor<16xf32>>
   %m = plan.alloc at 0 : !plan.buffer<tensor<4x16xf32>>
   %y = plan.alloc at 256 : !plan.buffer<tensor<4x16xf32>>
   %s = plan.alloc at 512 : !plan.buffer<tensor<16xf32>>
@@ -45,7 +47,8 @@ plan.function @step arena 1024 {
     %4 = sinter.tanh %3 : tensor<4x16xf32>
     sinter.yield %4 : tensor<4x16xf32>
   } loc(fused["net.cc":13:3, "net.cc":14:3])
-  plan.call "sum" ins(%row, %c, %d : !plan.buffer<tensor<16xf32>>, !plan.buffer<tensor<16xf32>>, !plan.buffer<tensor<16xf32>>) outs(%s : !plan.buffer<tensor<16xf32>>) {
+  plan.call "sum" ins(%row, %c, %d : !plan.buffer<tensor<16xf32>>, !plan.buffer<tensor<16xf32>>, !plan.buffer<tensor<16xf32>>)
+      outs(%s : !plan.buffer<tensor<16xf32>>) {
   ^bb0(%0: tensor<16xf32>, %1: tensor<16xf32>, %2: tensor<16xf32>):
     %3 = sinter.add %0, %1 : tensor<16xf32>
     %4 = sinter.mul %3, %2 : tensor<16xf32>

@@ -20,7 +20,7 @@ const std::map<std::string, std::vector<std::string>> kAllowed = {
     {"runtime", {"runtime/.*", "kernels/.*"}},
     {"kernels", {"kernels/.*"}},
     {"frontend", {"(ir|passes|codegen|runtime|kernels|frontend)/.*"}},
-    {"tools", {"(ir|passes|codegen|runtime|kernels|frontend)/.*"}},
+    {"tools", {"(ir|passes|codegen|runtime|kernels|frontend|tools)/.*"}},
     {"examples", {"(frontend|runtime|examples)/.*"}},
     {"bench", {".*"}},
     {"tests", {".*"}},
