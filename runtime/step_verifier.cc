@@ -137,7 +137,9 @@ absl::Status CheckImages(fb::ImageLayout layout, fb::DType dtype) {
 }
 
 // What layout nchw16n asks for besides. `sizes` are of images, once they are known to be two numbers.
-absl::Status CheckBatchBlocks(fb::Activation activation, const Sizes& sizes) {
+absl::Status CheckBatchBlocks(int64_t batch, fb::DType dtype, fb::Activation activation, const Sizes& sizes) {
+  if (batch % kernels::kBatchBlock != 0) return Bad("a batch of ", batch, " is not in blocks of 16 images");
+  if (dtype != fb::DType::F32) return Bad("images in blocks of 16 are of f32 only");
   if (activation > fb::Activation::Relu) return Bad("images in blocks of 16 have no such activation");
   if (sizes.Get(0) < 1 || sizes.Get(1) < 1) return Bad("images in blocks of 16 may not be empty");
   return absl::OkStatus();
@@ -160,7 +162,7 @@ absl::Status CheckConv(const fb::ConvStep& s, const fb::Step& step, const Operan
     return Bad(s.groups(), " groups do not divide ", s.in_channels(), " and ", s.out_channels(), " channels");
   }
   if (s.layout() == fb::ImageLayout::Nchw16n) {
-    SINTER_RETURN_IF_ERROR(CheckBatchBlocks(s.activation(), *s.in_size()));
+    SINTER_RETURN_IF_ERROR(CheckBatchBlocks(s.batch(), s.dtype(), s.activation(), *s.in_size()));
   }
   const bool forward = s.kind() == fb::ConvKind::Forward;
   if (!forward && (s.has_bias() || s.activation() != fb::Activation::None)) {
@@ -198,7 +200,7 @@ absl::Status CheckPool(const fb::PoolStep& s, const Operands& o) {
   SINTER_RETURN_IF_ERROR(
       CheckWindow(*s.in_size(), *s.out_size(), *s.window(), *s.strides(), *s.padding(), nullptr));
   if (s.layout() == fb::ImageLayout::Nchw16n) {
-    SINTER_RETURN_IF_ERROR(CheckBatchBlocks(fb::Activation::None, *s.in_size()));
+    SINTER_RETURN_IF_ERROR(CheckBatchBlocks(s.batch(), s.dtype(), fb::Activation::None, *s.in_size()));
   }
   const bool max = s.kind() == fb::PoolKind::Max || s.kind() == fb::PoolKind::MaxGrad;
   for (int i = 0; i < 4; ++i) {

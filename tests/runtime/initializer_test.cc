@@ -1,0 +1,110 @@
+#include "sinter/runtime/initializer.h"
+
+#include <cmath>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/kernels/cpu/vector_math.h"
+#include "sinter/tests/runtime/step_values.h"
+
+namespace sinter {
+namespace {
+
+using Kind = InitialValues::Kind;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+std::vector<double> Fill(const InitialValues& values, DType dtype, std::vector<int64_t> shape,
+                         int threads = 2) {
+  HostTensor tensor = *HostTensor::Zeros(dtype, shape);
+  const absl::Status status =
+      FillInitialValues(values, dtype, shape, tensor.mutable_data(), ThreadPool(threads));
+  EXPECT_TRUE(status.ok()) << status;
+  return ToDoubles(tensor);
+}
+
+TEST(InitializerTest, Constants) {
+  EXPECT_THAT(Fill({.a = 0.5}, DType::kF32, {3, 2}), Each(0.5));
+  EXPECT_THAT(Fill({.a = 7.9}, DType::kI32, {4}), Each(7));
+  EXPECT_THAT(Fill({.a = -300}, DType::kI8, {4}), Each(-128));
+  EXPECT_THAT(Fill({.a = 1e30}, DType::kI64, {4}), Each(0x1p63));
+  EXPECT_THAT(Fill({.a = std::nan("")}, DType::kI64, {4}), Each(0));
+  EXPECT_THAT(Fill({.a = 1}, DType::kI1, {4}), Each(1));
+  EXPECT_THAT(Fill({.a = 3}, DType::kF16, {}), Each(3));
+  EXPECT_TRUE(Fill({.a = 3}, DType::kF32, {0, 5}).empty());
+}
+
+TEST(InitializerTest, UniformNumbersAreThoseOfPhilox) {
+  const InitialValues values = {.kind = Kind::kUniform, .a = -2, .b = 3, .seed = -12345678901234};
+  const std::vector<double> got = Fill(values, DType::kF32, {100});
+  for (size_t i = 0; i < got.size(); ++i) {
+    const uint32_t word = sn_philox(static_cast<uint64_t>(values.seed), 0, 0, i, 0);
+    EXPECT_EQ(got[i], static_cast<float>(-2 + 5 * ((word >> 8) * 0x1p-24)));
+  }
+}
+
+TEST(InitializerTest, NormalNumbersAreThoseOfBoxAndMuller) {
+  const InitialValues values = {.kind = Kind::kNormal, .a = 1, .b = 0.5, .seed = 42};
+  const std::vector<double> f32 = Fill(values, DType::kF32, {1000}), f64 = Fill(values, DType::kF64, {1000});
+  for (size_t i = 0; i < f32.size(); ++i) {
+    uint32_t w[4];
+    for (int lane = 0; lane < 4; ++lane) w[lane] = sn_philox(42, 0, 0, i, lane);
+    const double u = (w[0] >> 1) * 0x1p-31 + 0x1p-33, turns = (w[1] >> 8) * 0x1p-24;
+    EXPECT_NEAR(f32[i], 1 + 0.5 * std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * turns), 2e-6);
+    EXPECT_EQ(f64[i], 1 + 0.5 * sn_normal_f64(w[0], w[1], w[2], w[3]));
+  }
+}
+
+TEST(InitializerTest, MomentsAreRight) {
+  constexpr int kCount = 200000;
+  double sum = 0, squares = 0;
+  for (const double value : Fill({.kind = Kind::kNormal, .b = 1, .seed = 1}, DType::kF32, {kCount})) {
+    sum += value, squares += value * value;
+  }
+  EXPECT_NEAR(sum / kCount, 0, 0.01);
+  EXPECT_NEAR(squares / kCount, 1, 0.01);
+}
+
+TEST(InitializerTest, ThreadsDoNotMatter) {
+  for (Kind kind : {Kind::kUniform, Kind::kNormal, Kind::kOrthogonal}) {
+    for (DType dtype : {DType::kF64, DType::kF32, DType::kBf16, DType::kF16}) {
+      const InitialValues values = {.kind = kind, .a = 1, .b = 2, .seed = 3};
+      EXPECT_EQ(Fill(values, dtype, {90, 120}, 1), Fill(values, dtype, {90, 120}, 5));
+    }
+  }
+}
+
+TEST(InitializerTest, OrthogonalMatrices) {
+  for (const std::vector<int64_t>& shape :
+       std::vector<std::vector<int64_t>>{{5, 5}, {3, 17}, {40, 9}, {8, 3, 2, 2}, {64, 64}}) {
+    const std::vector<double> m = Fill({.kind = Kind::kOrthogonal, .a = 2, .seed = 9}, DType::kF64, shape);
+    const int64_t rows = shape[0], columns = static_cast<int64_t>(m.size()) / rows;
+    const bool by_row = rows <= columns;
+    const int64_t count = std::min(rows, columns), size = std::max(rows, columns);
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t j = 0; j < count; ++j) {
+        double dot = 0;
+        for (int64_t k = 0; k < size; ++k) {
+          dot += by_row ? m[i * columns + k] * m[j * columns + k] : m[k * columns + i] * m[k * columns + j];
+        }
+        ASSERT_NEAR(dot, i == j ? 4 : 0, 1e-11);
+      }
+    }
+  }
+  EXPECT_TRUE(Fill({.kind = Kind::kOrthogonal, .a = 1}, DType::kF32, {0, 4}).empty());
+}
+
+TEST(InitializerTest, Errors) {
+  int32_t data[4];
+  const ThreadPool pool(1);
+  const int64_t shape[] = {4};
+  EXPECT_THAT(
+      std::string(FillInitialValues({.kind = Kind::kNormal}, DType::kI32, shape, data, pool).message()),
+      HasSubstr("random initial values are floats, not i32"));
+  EXPECT_THAT(
+      std::string(FillInitialValues({.kind = Kind::kOrthogonal}, DType::kF32, shape, data, pool).message()),
+      HasSubstr("orthogonal initial values need rank 2 or more, not f32[4]"));
+}
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,165 @@
+#include "sinter/runtime/plan.h"
+
+#include <filesystem>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/runtime/file.h"
+#include "sinter/runtime/plan_verifier.h"
+#include "sinter/runtime/sha256.h"
+#include "sinter/tests/runtime/test_plan.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+std::string HashOf(std::string_view text) {
+  Sha256 hash;
+  hash.Update(AsBytes(text));
+  return HexText(hash.Digest());
+}
+
+// Examples of FIPS 180-2, appendix B, and the empty message.
+TEST(Sha256Test, KnownMessages) {
+  EXPECT_EQ(HashOf(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(HashOf("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(HashOf("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(HashOf(std::string(1000000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(Sha256Test, PiecesDoNotMatter) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += static_cast<char>(i * 7);
+  for (size_t piece : {1, 3, 63, 64, 65, 128, 299}) {
+    Sha256 hash;
+    for (size_t at = 0; at < text.size(); at += piece)
+      hash.Update(AsBytes(std::string_view(text).substr(at, piece)));
+    EXPECT_EQ(HexText(hash.Digest()), HashOf(text)) << piece;
+  }
+}
+
+TestPlan SmallPlan() {
+  TestPlan plan;
+  plan.AddVariable("w", DType::kF32, {4, 2}, 1);
+  const float ones[4] = {1, 1, 1, 1};
+  const uint64_t offset = plan.AddConstant(ones, sizeof(ones));
+  TestFunction f(plan, "f");
+  const uint32_t x = f.Input("x", DType::kF32, {4}), y = f.Arena(DType::kF32, {4});
+  f.Kernel("add_f32", {x, f.Buffer(fb::Space::Constant, 0, offset, DType::kF32, {4})}, {y}, 4, 1, 128);
+  f.Output("y", y);
+  TestFunction g(plan, "g");
+  const uint32_t z = g.Input("z", DType::kI32, {2, 3}), copy = g.Arena(DType::kI32, {2, 3});
+  g.Copy(z, copy);
+  g.Catalog("cumsum", {5, 2, 3, 1, 0}, {copy}, {copy});
+  g.Output("c", copy);
+  return plan;
+}
+
+std::string TemporaryPath(const std::string& name) {
+  return (std::filesystem::path(::testing::TempDir()) / name).string();
+}
+
+TEST(PlanTest, Accessors) {
+  absl::StatusOr<Plan> plan = SmallPlan().Make();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->name(), "test plan");
+  EXPECT_EQ(plan->producer(), "test");
+  EXPECT_EQ(plan->target_cpu(), "");
+  EXPECT_EQ(plan->hash().size(), 64u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(plan->bytes().data()) % 64, 0u);
+  const std::vector<FunctionInfo> functions = plan->Functions();
+  ASSERT_EQ(functions.size(), 2u);
+  EXPECT_EQ(functions[0].name, "f");
+  EXPECT_EQ(functions[0].inputs[0].name, "x");
+  EXPECT_EQ(functions[1].inputs[0].TypeString(), "i32[2,3]");
+  EXPECT_EQ(functions[1].steps, 2);
+  EXPECT_EQ(functions[1].arena_bytes, 24);
+  EXPECT_EQ(plan->Function("g")->outputs[0].name, "c");
+  EXPECT_EQ(plan->Function("h").status().message(), "the plan has no function \"h\"; it has f, g");
+  ASSERT_EQ(plan->Variables().size(), 1u);
+  EXPECT_EQ(plan->Variables()[0].TypeString(), "f32[4,2]");
+  EXPECT_EQ(plan->Variables()[0].bytes, 32);
+  EXPECT_TRUE(plan->CheckTarget().ok());
+}
+
+TEST(PlanTest, SavesAndLoads) {
+  const std::string path = TemporaryPath("plan_test.plan");
+  Plan plan = *SmallPlan().Make();
+  ASSERT_TRUE(plan.Save(path).ok());
+  absl::StatusOr<Plan> loaded = Plan::Load(path);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->hash(), plan.hash());
+  Plan shared = loaded->Share();
+  loaded = absl::UnknownError("gone");
+  EXPECT_EQ(shared.name(), "test plan");
+  std::filesystem::remove(path);
+  EXPECT_EQ(Plan::Load(path).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(PlanTest, TheSamePlanHasTheSameBytes) { EXPECT_EQ(SmallPlan().Bytes(), SmallPlan().Bytes()); }
+
+TEST(PlanTest, FilesThatAreNotPlans) {
+  EXPECT_THAT(std::string(Plan::FromBytes("").status().message()), HasSubstr("has 0 bytes"));
+  EXPECT_THAT(std::string(Plan::FromBytes("hello, this is some text").status().message()),
+              HasSubstr("not a plan: it does not carry the identifier"));
+  const std::string path = TemporaryPath("text.plan");
+  ASSERT_TRUE(WriteFileAtomically(path, std::string(1000, 'x')).ok());
+  EXPECT_THAT(std::string(Plan::Load(path).status().message()),
+              AllOf(HasSubstr("cannot load the plan '"), HasSubstr("text.plan': this is not a plan")));
+  std::filesystem::remove(path);
+}
+
+TEST(PlanTest, TruncatedFilesAreErrors) {
+  const std::string bytes = SmallPlan().Bytes();
+  for (size_t size = 0; size < bytes.size(); size += size < 2048 ? 1 : 61) {
+    const absl::Status status = Plan::FromBytes(bytes.substr(0, size)).status();
+    ASSERT_FALSE(status.ok()) << size;
+    ASSERT_TRUE(size < 8 || status.code() == absl::StatusCode::kDataLoss) << size << status;
+  }
+}
+
+TEST(PlanTest, FlippedBitsAreErrors) {
+  std::string bytes = SmallPlan().Bytes();
+  for (size_t at = 0; at < bytes.size(); at += at < 2048 || at + 4096 > bytes.size() ? 1 : 37) {
+    const char good = bytes[at];
+    bytes[at] = static_cast<char>(good ^ (1 << at % 8));
+    ASSERT_FALSE(Plan::FromBytes(bytes).ok()) << at;
+    bytes[at] = good;
+  }
+  EXPECT_TRUE(Plan::FromBytes(bytes).ok());
+}
+
+// Alterations that a fresh hash covers up: what the verifier lets pass must load and report without a crash.
+TEST(PlanTest, SealedAlterationsDoNotCrash) {
+  TestPlan plan = SmallPlan();
+  plan.table.shared_object.resize(64);  // The tables, then, are most of the bytes.
+  const std::string good = plan.Bytes();
+  for (size_t at = 0; at < good.size(); ++at) {
+    for (int change : {1, 2, 4, 16, 64, 128, 255}) {
+      std::string bytes = good;
+      bytes[at] = static_cast<char>(bytes[at] ^ change);
+      if (!SealPlan(bytes).ok()) continue;
+      absl::StatusOr<Plan> altered = Plan::FromBytes(bytes);
+      if (!altered.ok()) continue;
+      altered->Functions();
+      altered->Variables();
+      (void)altered->CheckTarget();
+    }
+  }
+}
+
+TEST(PlanTest, SealingAsksForAHashField) {
+  std::string text(100, 'x');
+  EXPECT_THAT(std::string(SealPlan(text).message()), HasSubstr("these bytes are not a plan"));
+  TestPlan plan = SmallPlan();
+  plan.table.content_hash.resize(31);
+  std::string bytes = plan.Bytes();
+  EXPECT_THAT(std::string(SealPlan(bytes).message()), HasSubstr("content_hash must hold 32 bytes"));
+}
+
+}  // namespace
+}  // namespace sinter

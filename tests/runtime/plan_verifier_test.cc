@@ -1,0 +1,302 @@
+#include "sinter/runtime/plan_verifier.h"
+
+#include <functional>
+#include <limits>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/tests/runtime/test_plan.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A plan with a step of every kind. Names of functions say what they hold.
+TestPlan GoodPlan() {
+  TestPlan plan;
+  plan.AddVariable("w", DType::kF32, {4, 4}, 1);
+  plan.AddVariable("v", DType::kF32, {4, 4}, 1);
+  const float ones[16] = {1, 1, 1, 1};
+  const uint64_t offset = plan.AddConstant(ones, sizeof(ones));
+  {
+    TestFunction f(plan, "kernel");
+    const uint32_t x = f.Input("x", DType::kF32, {4, 4}), y = f.Arena(DType::kF32, {4, 4});
+    const uint32_t c = f.Buffer(fb::Space::Constant, 0, offset, DType::kF32, {4, 4});
+    f.Kernel("add_f32", {x, c}, {y}, 16, 4, 128);
+    f.Copy(y, f.Variable(0));
+    f.Output("y", y);
+    f.Output("w", f.Variable(0));
+  }
+  {
+    TestFunction f(plan, "matmul");
+    const uint32_t a = f.Arena(DType::kF32, {2, 3}), b = f.Arena(DType::kF32, {3, 5}),
+                   bias = f.Arena(DType::kF32, {5});
+    fb::MatmulStepT step;
+    step.batch = 1, step.m = 2, step.n = 5, step.k = 3, step.dtype = fb::DType::F32, step.has_bias = true;
+    f.Matmul(step, {a, b, bias}, {f.Arena(DType::kF32, {2, 5})});
+  }
+  {
+    TestFunction f(plan, "conv");
+    const uint32_t x = f.Arena(DType::kF32, {2, 4, 6, 6}), w = f.Arena(DType::kF32, {6, 2, 3, 3});
+    fb::ConvStepT step;
+    step.dtype = fb::DType::F32, step.batch = 2, step.in_channels = 4, step.out_channels = 6, step.groups = 2;
+    step.in_size = {6, 6}, step.out_size = {4, 4}, step.kernel = {3, 3}, step.strides = {1, 1},
+    step.dilations = {1, 1};
+    step.padding = {0, 0, 0, 0};
+    f.Conv(step, {x, w}, {f.Arena(DType::kF32, {2, 6, 4, 4})});
+  }
+  {
+    TestFunction f(plan, "pool");
+    const uint32_t x = f.Arena(DType::kF32, {2, 4, 6, 6});
+    fb::PoolStepT step;
+    step.dtype = fb::DType::F32, step.batch = 2, step.channels = 4, step.in_size = {6, 6},
+    step.out_size = {3, 3};
+    step.window = {2, 2}, step.strides = {2, 2}, step.padding = {0, 0, 0, 0};
+    f.Pool(step, {x}, {f.Arena(DType::kF32, {2, 4, 3, 3}), f.Arena(DType::kU8, {2, 4, 3, 3})});
+  }
+  TestFunction f(plan, "catalog");
+  const uint32_t x = f.Arena(DType::kI32, {2, 3});
+  f.Catalog("cumsum", {5, 2, 3, 1, 0}, {x}, {x});
+  return plan;
+}
+
+struct Alteration {
+  const char* name;
+  std::function<void(fb::PlanT&)> alter;
+  const char* message;
+};
+void PrintTo(const Alteration& alteration, std::ostream* out) { *out << alteration.name; }
+
+fb::StepT& StepOf(fb::PlanT& plan, int function, int step = 0) {
+  return *plan.functions[function]->steps[step];
+}
+fb::BufferT& BufferOf(fb::PlanT& plan, int function, int buffer) {
+  return *plan.functions[function]->buffers[buffer];
+}
+
+constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+
+const Alteration kAlterations[] = {
+    {"version", [](auto& p) { p.version = 7; },
+     "the plan has format version 7, and this build reads version 1"},
+    {"no hash", [](auto& p) { p.content_hash.clear(); }, "the plan has no content hash"},
+    // Variables.
+    {"variable name", [](auto& p) { p.variables[1]->name = "w"; },
+     "variable 1: the name \"w\" is used twice"},
+    {"variable unnamed", [](auto& p) { p.variables[1]->name = ""; }, "variable 1: it has no name"},
+    {"variable newline", [](auto& p) { p.variables[1]->name = "a\nb"; },
+     "its name holds a control character"},
+    {"variable bytes", [](auto& p) { p.variables[0]->bytes = 60; },
+     "variable 0: it has 60 bytes, and its type has 64"},
+    {"no type", [](auto& p) { p.variables[0]->type = nullptr; }, "variable 0: it has no type"},
+    {"dtype", [](auto& p) { p.variables[0]->type->dtype = fb::DType{9}; }, "element type 9 does not exist"},
+    {"rank", [](auto& p) { p.variables[0]->type->shape.assign(9, 1); }, "its rank is 9: at most 8"},
+    {"negative size", [](auto& p) { p.variables[0]->type->shape = {-4, 4}; }, "has a negative size, -4"},
+    {"overflow", [](auto& p) { p.variables[0]->type->shape = {kHuge, kHuge}; },
+     "more bytes than 64 bits can count"},
+    {"address space", [](auto& p) { p.variables[0]->type->shape = {kHuge / 16}; },
+     "more than an address space"},
+    {"initializer", [](auto& p) { p.variables[0]->initializer = nullptr; }, "it has no initializer"},
+    {"initializer kind", [](auto& p) { p.variables[0]->initializer->kind = fb::InitializerKind{4}; },
+     "initializer kind 4 does not exist"},
+    {"infinite parameter",
+     [](auto& p) {
+       p.variables[0]->initializer->kind = fb::InitializerKind::Normal;
+       p.variables[0]->initializer->b = INFINITY;
+     },
+     "parameters are not finite"},
+    {"random integers",
+     [](auto& p) {
+       p.variables[0]->initializer->kind = fb::InitializerKind::Normal;
+       p.variables[0]->type->dtype = fb::DType::I32;
+     },
+     "only floats have random initial values"},
+    {"orthogonal vector",
+     [](auto& p) {
+       p.variables[0]->initializer->kind = fb::InitializerKind::Orthogonal;
+       p.variables[0]->type->shape = {16};
+     },
+     "orthogonal initial values need rank 2 or more, not 1"},
+    {"variable location", [](auto& p) { p.variables[0]->location = 1; }, "source location 1 of 1"},
+    // Functions, ports, buffers.
+    {"function name", [](auto& p) { p.functions[1]->name = "kernel"; },
+     "function 1: the name \"kernel\" is used twice"},
+    {"arena", [](auto& p) { p.functions[0]->arena_bytes = ~0ull; }, "function \"kernel\": its arena exceeds"},
+    {"input type", [](auto& p) { p.functions[0]->inputs[0]->type->shape = {16}; },
+     "function \"kernel\": input 0: its type is not that of its buffer"},
+    {"input buffer", [](auto& p) { p.functions[0]->inputs[0]->buffer = 99; }, "input 0: buffer 99 of"},
+    {"input elsewhere", [](auto& p) { p.functions[0]->inputs[0]->buffer = 1; },
+     "input 0: its buffer is not the input itself"},
+    {"output buffer", [](auto& p) { p.functions[0]->outputs[0]->buffer = 99; }, "output 0: buffer 99 of"},
+    {"output type", [](auto& p) { p.functions[0]->outputs[0]->type->dtype = fb::DType::I32; },
+     "output 0: its type is not that of its buffer"},
+    {"output name", [](auto& p) { p.functions[0]->outputs[1]->name = "y"; },
+     "output 1: the name \"y\" is used twice"},
+    {"buffer bytes", [](auto& p) { BufferOf(p, 0, 1).bytes = 1; },
+     "buffer 1: it has 1 bytes, and its type has 64"},
+    {"buffer offset", [](auto& p) { BufferOf(p, 0, 1).offset = 4; },
+     "buffer 1: bytes 4 to 4 + 64 are outside its arena of 64"},
+    {"buffer wraps", [](auto& p) { BufferOf(p, 0, 1).offset = ~0ull - 3; }, "are outside its arena"},
+    {"alignment",
+     [](auto& p) {
+       BufferOf(p, 0, 1).offset = 2;
+       p.functions[0]->arena_bytes = 128;
+     },
+     "offset 2 is not aligned to its elements of 4 bytes"},
+    {"constant offset", [](auto& p) { BufferOf(p, 0, 2).offset = 4; },
+     "are outside its constants of 64 bytes"},
+    {"variable index", [](auto& p) { BufferOf(p, 0, 3).index = 5; }, "buffer 3: variable 5 of 2"},
+    {"input index", [](auto& p) { BufferOf(p, 0, 0).index = 5; }, "buffer 0: input 5 of 1"},
+    {"space", [](auto& p) { BufferOf(p, 0, 1).space = fb::Space{4}; }, "space 4 does not exist"},
+    // Steps in general.
+    {"step input", [](auto& p) { StepOf(p, 0).inputs = {0, 77}; },
+     "step 0 (add_f32): input 1 is buffer 77 of"},
+    {"step output", [](auto& p) { StepOf(p, 0).outputs = {77}; },
+     "step 0 (add_f32): output 0 is buffer 77 of"},
+    {"writes constant", [](auto& p) { StepOf(p, 0).outputs = {2}; }, "it writes to a constant"},
+    {"writes input", [](auto& p) { StepOf(p, 0).outputs = {0}; }, "it writes to an input"},
+    {"workspace", [](auto& p) { StepOf(p, 0).workspace_bytes = 65; },
+     "its workspace, bytes 0 to 0 + 65, is outside the arena"},
+    {"workspace wraps",
+     [](auto& p) {
+       StepOf(p, 0).workspace_bytes = 64;
+       StepOf(p, 0).workspace_offset = ~0ull - 63;
+     },
+     "is outside the arena"},
+    {"workspace offset",
+     [](auto& p) {
+       StepOf(p, 0).workspace_bytes = 8;
+       StepOf(p, 0).workspace_offset = 8;
+     },
+     "its workspace's offset, 8, is not a multiple of 64"},
+    {"step location", [](auto& p) { StepOf(p, 0).locations = {3}; }, "source location 3 of 1"},
+    {"no body", [](auto& p) { StepOf(p, 0).body.Reset(); }, "its kind, 0, does not exist"},
+    // Kernels and copies.
+    {"symbol", [](auto& p) { StepOf(p, 0).body.AsKernelStep()->symbol = ""; }, "its kernel has no symbol"},
+    {"no code", [](auto& p) { p.shared_object.clear(); },
+     "it calls the kernel add_f32, and the plan holds no code"},
+    {"units", [](auto& p) { StepOf(p, 0).body.AsKernelStep()->units = -1; },
+     "-1 units in parts of 4 are out of range"},
+    {"grain", [](auto& p) { StepOf(p, 0).body.AsKernelStep()->grain = 0; },
+     "16 units in parts of 0 are out of range"},
+    {"scratch", [](auto& p) { StepOf(p, 0).body.AsKernelStep()->scratch_bytes = ~0ull; },
+     "bytes of scratch memory a thread"},
+    {"no outputs", [](auto& p) { StepOf(p, 0).outputs.clear(); }, "its kernel has no outputs"},
+    {"copy bytes", [](auto& p) { StepOf(p, 0, 1).body.AsCopyStep()->bytes = 8; },
+     "step 1 (copy): it copies 8 bytes from a buffer of 64 to one of 64"},
+    {"copy operands", [](auto& p) { StepOf(p, 0, 1).inputs.clear(); },
+     "it has 0 inputs and 1 outputs, not 1 and 1"},
+    // Matrix products.
+    {"matmul k", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->k = 4; },
+     "a has 24 bytes, and the step's parameters make 32"},
+    {"matmul n", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->n = 4; },
+     "b has 60 bytes, and the step's parameters make 48"},
+    {"matmul negative", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->m = -2; },
+     "the size -2 is out of range"},
+    {"matmul overflow", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->batch = kHuge; }, "is out of range"},
+    {"matmul bias", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->has_bias = false; },
+     "it has 3 inputs and 1 outputs, not 2 and 1"},
+    {"matmul dtype", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->dtype = fb::DType::BF16; },
+     "a holds f32, not bf16"},
+    {"matmul bool", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->dtype = fb::DType::I1; },
+     "element type i1 is not supported"},
+    {"matmul type", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->dtype = fb::DType{77}; },
+     "element type 77 does not exist"},
+    {"activation", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->activation = fb::Activation{7}; },
+     "activation 7 does not exist"},
+    // Convolutions.
+    {"conv kind", [](auto& p) { StepOf(p, 2).body.AsConvStep()->kind = fb::ConvKind{3}; },
+     "convolution kind 3 does not exist"},
+    {"conv layout", [](auto& p) { StepOf(p, 2).body.AsConvStep()->layout = fb::ImageLayout{9}; },
+     "image layout 9 does not exist"},
+    {"conv blocks", [](auto& p) { StepOf(p, 2).body.AsConvStep()->layout = fb::ImageLayout::Nchw16n; },
+     "a batch of 2 is not in blocks"},
+    {"conv dtype", [](auto& p) { StepOf(p, 2).body.AsConvStep()->dtype = fb::DType::I32; },
+     "element type i32 is not supported"},
+    {"conv groups", [](auto& p) { StepOf(p, 2).body.AsConvStep()->groups = 4; },
+     "4 groups do not divide 4 and 6 channels"},
+    {"conv no groups", [](auto& p) { StepOf(p, 2).body.AsConvStep()->groups = 0; }, "0 groups do not divide"},
+    {"conv list", [](auto& p) { StepOf(p, 2).body.AsConvStep()->strides = {1}; },
+     "strides has 1 numbers, not 2"},
+    {"conv no list", [](auto& p) { StepOf(p, 2).body.AsConvStep()->padding.clear(); },
+     "padding has 0 numbers, not 4"},
+    {"conv stride", [](auto& p) { StepOf(p, 2).body.AsConvStep()->strides = {0, 1}; },
+     "strides holds 0, which is out of range"},
+    {"conv window", [](auto& p) { StepOf(p, 2).body.AsConvStep()->padding = {1, 0, 0, 0}; },
+     "its output has 4 rows, and its window makes 5"},
+    {"conv columns", [](auto& p) { StepOf(p, 2).body.AsConvStep()->dilations = {1, 2}; },
+     "its output has 4 columns, and its window makes 2"},
+    {"conv channels", [](auto& p) { StepOf(p, 2).body.AsConvStep()->in_channels = 2; },
+     "input 0 has 1152 bytes, and the step's parameters make 576"},
+    {"conv grad", [](auto& p) { StepOf(p, 2).body.AsConvStep()->kind = fb::ConvKind::InputGrad; },
+     "input 0 has 1152 bytes"},
+    {"conv grad bias",
+     [](auto& p) {
+       StepOf(p, 2).body.AsConvStep()->kind = fb::ConvKind::InputGrad;
+       StepOf(p, 2).body.AsConvStep()->activation = fb::Activation::Relu;
+     },
+     "has neither bias nor activation"},
+    // Pools.
+    {"pool kind", [](auto& p) { StepOf(p, 3).body.AsPoolStep()->kind = fb::PoolKind{4}; },
+     "pooling kind 4 does not exist"},
+    {"pool operands", [](auto& p) { StepOf(p, 3).body.AsPoolStep()->kind = fb::PoolKind::Avg; },
+     "it has 1 inputs and 2 outputs, not 1 and 1"},
+    {"pool window", [](auto& p) { StepOf(p, 3).body.AsPoolStep()->window = {3, 2}; },
+     "its output has 3 rows, and its window makes 2"},
+    {"pool padding",
+     [](auto& p) {
+       StepOf(p, 3).body.AsPoolStep()->padding = {2, 0, 0, 0};
+       StepOf(p, 3).body.AsPoolStep()->out_size = {4, 3};
+     },
+     "padding of 2 leaves windows of 2 without elements"},
+    {"pool positions",
+     [](auto& p) {
+       auto& step = *StepOf(p, 3).body.AsPoolStep();
+       step.window = {17, 17}, step.padding = {11, 0, 11, 0}, step.strides = {1, 1}, step.out_size = {1, 1};
+     },
+     "a window of 17 x 17 has more than 256 positions"},
+    {"pool position type", [](auto& p) { StepOf(p, 3).outputs[1] = 1; }, "the positions holds f32, not u8"},
+    // The catalogue.
+    {"catalog kernel", [](auto& p) { StepOf(p, 4).body.AsCatalogStep()->kernel = "sort"; },
+     "the catalogue has no kernel \"sort\""},
+    {"catalog parameters", [](auto& p) { StepOf(p, 4).body.AsCatalogStep()->parameters.pop_back(); },
+     "the kernel cumsum has 5 parameters, not 4"},
+    {"catalog operands", [](auto& p) { StepOf(p, 4).inputs.clear(); },
+     "it has 0 inputs and 1 outputs, not 1 and 1"},
+    {"catalog sizes", [](auto& p) { StepOf(p, 4).body.AsCatalogStep()->parameters[2] = 4; },
+     "x has 6 elements of i32, and the parameters make 8 of i32"},
+};
+
+class AlteredPlanTest : public ::testing::TestWithParam<Alteration> {};
+
+TEST_P(AlteredPlanTest, IsRefusedByName) {
+  TestPlan plan = GoodPlan();
+  GetParam().alter(plan.table);
+  const absl::Status status = plan.Make().status();
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(PlanVerifier, AlteredPlanTest, ::testing::ValuesIn(kAlterations),
+                         [](const ::testing::TestParamInfo<Alteration>& info) {
+                           std::string name;
+                           for (const char* c = info.param.name; *c != 0; ++c) name += *c == ' ' ? '_' : *c;
+                           return name;
+                         });
+
+TEST(PlanVerifierTest, AGoodPlanPasses) {
+  const absl::Status status = GoodPlan().Make().status();
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(PlanVerifierTest, MissingVectorsAreEmpty) {
+  TestPlan plan;
+  plan.table.locations.clear();
+  plan.table.functions.push_back(std::make_unique<fb::FunctionT>());
+  plan.table.functions[0]->name = "f";
+  EXPECT_TRUE(plan.Make().ok());
+}
+
+}  // namespace
+}  // namespace sinter
