@@ -30,7 +30,7 @@ struct Options {
   std::string folder;
   int64_t epochs = 10;
   int64_t batch = 256;
-  float learning_rate = 0.2f;
+  float learning_rate = 0.4f;
   int64_t seed = 1;
   std::string checkpoint;
   bool resume = false;
@@ -154,6 +154,9 @@ absl::Status Train(sn::Session& session, const Data& data, const Options& option
     std::printf("resumed behind epoch %ld\n", state.epoch);
   }
   int64_t first = batches.state().epoch;
+  // The rate is an input of the step: a schedule recompiles nothing.
+  optim::Schedule rate =
+      optim::WarmupCosine(options.learning_rate, /*warmup_steps=*/steps, options.epochs * steps);
   SINTER_ASSIGN_OR_RETURN(auto ahead, sn::Prefetcher::Create([&] { return batches.Next(); }, /*depth=*/2));
   for (int64_t epoch = first; epoch < options.epochs; ++epoch) {
     sn::examples::ProgressBar bar("epoch " + std::to_string(epoch + 1) + "/" + std::to_string(options.epochs),
@@ -166,7 +169,7 @@ absl::Status Train(sn::Session& session, const Data& data, const Options& option
       SINTER_ASSIGN_OR_RETURN(
           auto outputs,
           session.Run(FunctionName("train", batch.rows),
-                      {{"x", batch.tensors[0]}, {"y", batch.tensors[1]}, {"lr", options.learning_rate}}));
+                      {{"x", batch.tensors[0]}, {"y", batch.tensors[1]}, {"lr", rate(epoch * steps + i)}}));
       SINTER_ASSIGN_OR_RETURN(double loss, outputs.Scalar("loss"));
       total += loss * static_cast<double>(batch.rows);
       images += batch.rows;
@@ -214,7 +217,9 @@ int main(int argc, char** argv) {
   app.add_option("--data", options.folder, "folder with the IDX files; default: $SINTER_DATA/<dataset>");
   app.add_option("--epochs", options.epochs)->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--batch", options.batch)->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--lr", options.learning_rate, "learning rate")->capture_default_str();
+  app.add_option("--lr", options.learning_rate,
+                 "highest learning rate: it rises over the first epoch, then falls by a cosine")
+      ->capture_default_str();
   app.add_option("--seed", options.seed)->capture_default_str();
   auto* checkpoint =
       app.add_option("--checkpoint", options.checkpoint, "safetensors file, written after each epoch");
