@@ -78,6 +78,7 @@ absl::StatusOr<uint64_t> VerifyType(const fb::TensorType* type) {
     return absl::InvalidArgumentError(
         absl::StrCat("element type ", static_cast<int>(type->dtype()), " does not exist"));
   }
+  if (!IsAligned(type->shape())) return absl::InvalidArgumentError("its shape is not aligned to 8 bytes");
   std::span<const int64_t> shape;
   if (type->shape() != nullptr) shape = {type->shape()->data(), type->shape()->size()};
   if (shape.size() > HostTensor::kMaxRank) {

@@ -8,6 +8,7 @@
 // and sizes of its operands against its parameters. Then these hold:
 //  - Set: content_hash (32 bytes), names of variables, functions and ports, every TensorType, Initializer and Step body,
 //    symbols of kernels, names of catalogue kernels. Vectors may be null, which means empty; elements are never null.
+//  - Lists of numbers begin at a multiple of their size; VerifyPlan wants `bytes` at a multiple of 64.
 //  - A buffer lies in its arena, variable, constants or input, aligned to its element size; `bytes` is its type's.
 //  - No step writes to constants or inputs; no step reads or writes outside its buffers if its kernel does as declared.
 //
@@ -36,6 +37,13 @@ inline constexpr uint32_t kPlanMaxTables = 1u << 24;
 
 // InvalidArgument: not a plan, an unknown version, or malformed. DataLoss: truncated or altered.
 absl::Status VerifyPlan(std::span<const std::byte> bytes);
+
+// FlatBuffers' own verifier leaves out where the numbers of a list begin, and FlatBuffers aligns them only if there are any.
+template <typename List>
+bool IsAligned(const List* list) {
+  return list == nullptr || list->size() == 0 ||  // An empty list has no numbers to align.
+         reinterpret_cast<uintptr_t>(list->Data()) % sizeof(typename List::return_type) == 0;
+}
 
 // One step of a function whose buffers are verified. The message has no subject: the caller names the step.
 absl::Status VerifyStep(const fb::Plan& plan, const fb::Function& function, const fb::Step& step);

@@ -111,6 +111,7 @@ absl::Status CheckSizes(const Sizes* sizes, const char* what, size_t count, int6
   if (sizes == nullptr || sizes->size() != count) {
     return Bad(what, " has ", sizes == nullptr ? 0 : sizes->size(), " numbers, not ", count);
   }
+  if (!IsAligned(sizes)) return Bad(what, " is not aligned to 8 bytes");
   for (const int64_t size : *sizes) {
     if (size < least || size >= int64_t{1} << 31)
       return Bad(what, " holds ", size, ", which is out of range");
@@ -234,6 +235,7 @@ absl::Status CheckCatalog(const fb::CatalogStep& s, const Operands& o) {
   const std::string name = s.kernel() == nullptr ? std::string() : s.kernel()->str();
   const kernels::CatalogKernel* const kernel = kernels::FindCatalogKernel(name);
   if (kernel == nullptr) return Bad("the catalogue has no kernel \"", name, "\"");
+  if (!IsAligned(s.parameters())) return Bad("its parameters are not aligned to 8 bytes");
   std::span<const int64_t> parameters;
   if (s.parameters() != nullptr) parameters = {s.parameters()->data(), s.parameters()->size()};
   if (parameters.size() != kernel->parameters.size()) {

@@ -14,7 +14,21 @@
 
 #include "sinter/kernels/cpu/vector_math.h"
 
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
 namespace sinter::kernels {
+
+// Inline, because kernels do little else between two of them.
+inline float LoadF16(uint16_t bits) {
+#if defined(__F16C__)
+  return _cvtsh_ss(bits);
+#else
+  return sn_f32_from_f16(bits);
+#endif
+}
+inline float LoadBf16(uint16_t bits) { return __builtin_bit_cast(float, static_cast<uint32_t>(bits) << 16); }
 
 inline constexpr int kF64 = 0, kF32 = 1, kBf16 = 2, kF16 = 3, kI64 = 4, kI32 = 5, kI8 = 6, kU8 = 7, kI1 = 8;
 
@@ -33,9 +47,9 @@ struct Element {
 
   static C Load(S value) {
     if constexpr (number == kBf16)
-      return sn_f32_from_bf16(value);
+      return LoadBf16(value);
     else if constexpr (number == kF16)
-      return sn_f32_from_f16(value);
+      return LoadF16(value);
     else
       return static_cast<C>(value);
   }

@@ -19,7 +19,7 @@ constexpr int kVectors = 2;  // Registers across a panel of b: 8 sums of them, a
 
 template <typename C>
 struct Panels {
-  typedef C Vector __attribute__((vector_size(kVectorBytes)));
+  typedef C Vector __attribute__((vector_size(kVectorBytes), may_alias));
   static constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(C));
   static constexpr int64_t kColumns = kVectors * kLanes;
 
@@ -28,17 +28,25 @@ struct Panels {
   alignas(64) C b[kTile * kDepth];  // Panels of kColumns columns, k by k.
 };
 
-// Elements at row * row_stride + column * column_stride of a matrix become panels of `width` rows; what lies outside is 0.
-template <typename E>
+// Elements at row * row_stride + k * k_stride of a matrix become panels of kWidth rows; what lies outside is 0.
+template <typename E, int64_t kWidth>
 void Pack(const typename E::Storage* from, int64_t row_stride, int64_t k_stride, int64_t rows, int64_t depth,
-          int64_t width, typename E::Compute* to) {
-  for (int64_t panel = 0; panel < rows; panel += width) {
-    for (int64_t i = 0; i < width; ++i) {
-      const bool inside = panel + i < rows;
-      const typename E::Storage* const row = from + (panel + i) * row_stride;
-      typename E::Compute* const out = to + panel * depth + i;
+          typename E::Compute* to) {
+  for (int64_t panel = 0; panel < rows; panel += kWidth, from += kWidth * row_stride, to += kWidth * depth) {
+    if (rows - panel < kWidth) {
       for (int64_t k = 0; k < depth; ++k) {
-        out[k * width] = inside ? E::Load(row[k * k_stride]) : typename E::Compute(0);
+        for (int64_t i = 0; i < kWidth; ++i) {
+          to[k * kWidth + i] =
+              i < rows - panel ? E::Load(from[i * row_stride + k * k_stride]) : typename E::Compute(0);
+        }
+      }
+    } else if (row_stride == 1) {
+      for (int64_t k = 0; k < depth; ++k) {
+        for (int64_t i = 0; i < kWidth; ++i) to[k * kWidth + i] = E::Load(from[k * k_stride + i]);
+      }
+    } else {
+      for (int64_t i = 0; i < kWidth; ++i) {
+        for (int64_t k = 0; k < depth; ++k) to[k * kWidth + i] = E::Load(from[i * row_stride + k * k_stride]);
       }
     }
   }
@@ -49,24 +57,28 @@ template <typename C>
 void MultiplyPanels(const C* a, const C* b, int64_t depth, C* sums) {
   using P = Panels<C>;
   using Vector = typename P::Vector;
+  // Everything is a whole register from here on: the panels are aligned to 64 bytes.
+  Vector* const places = reinterpret_cast<Vector*>(sums);
+  const Vector* columns = reinterpret_cast<const Vector*>(b);
+  constexpr int kRowVectors = kTile / P::kLanes;
   Vector acc[kRows][kVectors];
+#pragma GCC unroll 4
   for (int i = 0; i < kRows; ++i) {
-    for (int v = 0; v < kVectors; ++v)
-      std::memcpy(&acc[i][v], sums + i * kTile + v * P::kLanes, kVectorBytes);
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) acc[i][v] = places[i * kRowVectors + v];
   }
-  for (int64_t k = 0; k < depth; ++k) {
-    Vector columns[kVectors];
-    std::memcpy(columns, b + k * P::kColumns, sizeof(columns));
+  for (int64_t k = 0; k < depth; ++k, a += kRows, columns += kVectors) {
 #pragma GCC unroll 4
     for (int i = 0; i < kRows; ++i) {
-      const Vector row = Vector{} + a[k * kRows + i];
+      const Vector row = a[i] - Vector{};  // Less zero, unlike plus zero, is nothing to do.
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) acc[i][v] += row * columns[v];
     }
   }
+#pragma GCC unroll 4
   for (int i = 0; i < kRows; ++i) {
-    for (int v = 0; v < kVectors; ++v)
-      std::memcpy(sums + i * kTile + v * P::kLanes, &acc[i][v], kVectorBytes);
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) places[i * kRowVectors + v] = acc[i][v];
   }
 }
 
@@ -99,8 +111,8 @@ class Product {
     std::memset(panels.sums, 0, sizeof(panels.sums));
     for (int64_t k = 0; k < p_.k; k += kDepth) {
       const int64_t depth = Least(kDepth, p_.k - k);
-      Pack<E>(a + k * a_k, p_.transpose_a ? 1 : p_.k, a_k, rows, depth, kRows, panels.a);
-      Pack<E>(b + k * b_k, p_.transpose_b ? p_.k : 1, b_k, columns, depth, P::kColumns, panels.b);
+      Pack<E, kRows>(a + k * a_k, p_.transpose_a ? 1 : p_.k, a_k, rows, depth, panels.a);
+      Pack<E, P::kColumns>(b + k * b_k, p_.transpose_b ? p_.k : 1, b_k, columns, depth, panels.b);
       for (int64_t j = 0; j < columns; j += P::kColumns) {
         for (int64_t i = 0; i < rows; i += kRows) {
           MultiplyPanels<C>(panels.a + i * depth, panels.b + j * depth, depth, panels.sums + i * kTile + j);
