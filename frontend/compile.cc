@@ -211,7 +211,8 @@ absl::StatusOr<Plan> CompileText(std::string_view mlir, std::string_view name, c
   mlir::OwningOpRef<mlir::ModuleOp> module;
   {
     Diagnostics diagnostics(&context);
-    module = mlir::parseSourceString<mlir::ModuleOp>(llvm::StringRef(mlir.data(), mlir.size()),
+    std::string text(mlir);  // The lexer reads up to a terminating zero.
+    module = mlir::parseSourceString<mlir::ModuleOp>(text,
                                                      mlir::ParserConfig(&context),
                                                      llvm::StringRef(name.data(), name.size()));
     if (!module) return diagnostics.Error("parse");

@@ -1,0 +1,25 @@
+// Programs as text: any bytes parse and verify, or give diagnostics. The parser is MLIR's; ours are the types, the op
+// formats and the verifiers.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "sinter/ir/dialect.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static mlir::MLIRContext* context = [] {
+    mlir::DialectRegistry registry;
+    sinter::ir::RegisterDialects(registry);
+    auto* made = new mlir::MLIRContext(registry, mlir::MLIRContext::Threading::DISABLED);
+    made->loadAllAvailableDialects();
+    return made;
+  }();
+  mlir::ScopedDiagnosticHandler quiet(context, [](mlir::Diagnostic&) { return mlir::success(); });
+  std::string text(reinterpret_cast<const char*>(data), size);  // The lexer reads up to a terminating zero.
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(context));
+  return 0;
+}
