@@ -85,7 +85,8 @@ class FunctionWriter {
       case BufferPlace::Space::kVariable: {
         std::string name = llvm::cast<mlir::FlatSymbolRefAttr>(place.name).getValue().str();
         auto found = plan_.variables.find(name);
-        if (found != plan_.variables.end()) return AddBuffer(fb::Space::Variable, found->second, offset, type);
+        if (found != plan_.variables.end())
+          return AddBuffer(fb::Space::Variable, found->second, offset, type);
         return absl::InvalidArgumentError(
             absl::StrCat(UserLine(buffer.getLoc()), ": the module has no variable @", name));
       }
@@ -212,7 +213,8 @@ class FunctionWriter {
     std::vector<uint32_t> indices;
     for (const Slot& slot : slots) {
       if (slot.kind == Slot::Kind::kWorkspace) {
-        indices.push_back(AddBuffer(fb::Space::Arena, 0, *call.getWorkspaceOffset() + slot.offset, slot.type));
+        indices.push_back(
+            AddBuffer(fb::Space::Arena, 0, *call.getWorkspaceOffset() + slot.offset, slot.type));
         continue;
       }
       Value buffer = slot.kind == Slot::Kind::kIn ? call.getIns()[slot.index] : call.getOuts()[slot.index];

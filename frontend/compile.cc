@@ -212,8 +212,7 @@ absl::StatusOr<Plan> CompileText(std::string_view mlir, std::string_view name, c
   {
     Diagnostics diagnostics(&context);
     std::string text(mlir);  // The lexer reads up to a terminating zero.
-    module = mlir::parseSourceString<mlir::ModuleOp>(text,
-                                                     mlir::ParserConfig(&context),
+    module = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context),
                                                      llvm::StringRef(name.data(), name.size()));
     if (!module) return diagnostics.Error("parse");
   }

@@ -24,8 +24,8 @@ void SinterDialect::initialize() {
   AddTranscendentalOps(this);
 }
 
-mlir::Operation* SinterDialect::materializeConstant(mlir::OpBuilder& builder, mlir::Attribute value, mlir::Type type,
-                                                    mlir::Location loc) {
+mlir::Operation* SinterDialect::materializeConstant(mlir::OpBuilder& builder, mlir::Attribute value,
+                                                    mlir::Type type, mlir::Location loc) {
   auto elements = llvm::dyn_cast<mlir::ElementsAttr>(value);
   if (!elements || elements.getType() != type) return nullptr;
   return builder.create<ConstantOp>(loc, elements);

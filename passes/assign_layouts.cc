@@ -9,7 +9,6 @@ namespace sinter {
 
 namespace {
 
-using llvm::ArrayRef;
 using llvm::SmallVector;
 using mlir::Operation;
 using mlir::RankedTensorType;

@@ -35,7 +35,8 @@ constexpr int64_t SizeOf(DType dtype) {
 }
 
 constexpr std::string_view DTypeName(DType dtype) {
-  constexpr std::string_view kNames[kNumDTypes] = {"f64", "f32", "bf16", "f16", "i64", "i32", "i8", "u8", "i1"};
+  constexpr std::string_view kNames[kNumDTypes] = {"f64", "f32", "bf16", "f16", "i64",
+                                                   "i32", "i8",  "u8",   "i1"};
   return kNames[static_cast<int>(dtype)];
 }
 

@@ -109,8 +109,8 @@ absl::StatusOr<HostTensor> ReadNpy(const ByteSource& source, uint64_t size, cons
     return absl::Status(bytes.status().code(), absl::StrCat(name, ": ", bytes.status().message()));
   }
   if (static_cast<uint64_t>(*bytes) != left) {
-    return absl::DataLossError(absl::StrCat(name, ": ", ShapeToString(header.dtype, header.shape), " takes ", *bytes,
-                                            " bytes, but ", left, " follow the header"));
+    return absl::DataLossError(absl::StrCat(name, ": ", ShapeToString(header.dtype, header.shape), " takes ",
+                                            *bytes, " bytes, but ", left, " follow the header"));
   }
   SINTER_ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::Empty(header.dtype, header.shape));
   if (header.fortran_order && header.shape.size() > 1) {

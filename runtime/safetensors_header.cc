@@ -194,7 +194,8 @@ absl::Status CheckPlaces(const std::vector<SafetensorsEntry>& entries, uint64_t 
     const absl::StatusOr<int64_t> bytes = DenseBytes(entry.dtype, entry.shape);
     if (!bytes.ok()) return damaged("cannot be: ", bytes.status().message());
     if (static_cast<uint64_t>(*bytes) != entry.end - entry.begin) {
-      return damaged("of ", ShapeToString(entry.dtype, entry.shape), " takes ", *bytes, " bytes, but lies at ", place);
+      return damaged("of ", ShapeToString(entry.dtype, entry.shape), " takes ", *bytes,
+                     " bytes, but lies at ", place);
     }
     if (entry.begin < at) return damaged("at ", place, " overlaps the tensor that ends at ", at);
     if (entry.begin > at) return damaged("at ", place, " leaves a hole after ", at);

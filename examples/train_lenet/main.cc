@@ -34,6 +34,7 @@ struct Options {
   int64_t seed = 1;
   std::string checkpoint;
   bool resume = false;
+  int64_t stop_after = 0;
   std::string plan;
 };
 
@@ -184,6 +185,7 @@ absl::Status Train(sn::Session& session, const Data& data, const Options& option
       SINTER_RETURN_IF_ERROR(
           sn::SaveCheckpoint(session, options.checkpoint, {{"batches", reached.ToText()}}));
     }
+    if (options.stop_after > 0 && epoch + 1 - first >= options.stop_after) break;
   }
   return absl::OkStatus();
 }
@@ -224,6 +226,7 @@ int main(int argc, char** argv) {
   auto* checkpoint =
       app.add_option("--checkpoint", options.checkpoint, "safetensors file, written after each epoch");
   app.add_flag("--resume", options.resume, "go on from the checkpoint")->needs(checkpoint);
+  app.add_option("--stop-after", options.stop_after, "leave off after this many epochs, to be resumed");
   app.add_option("--plan", options.plan, "also save the plan here");
   CLI11_PARSE(app, argc, argv);
   absl::Status status = Run(options);

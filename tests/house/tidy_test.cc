@@ -31,7 +31,7 @@ TEST(TidyTest, FilesAreShort) {
 }
 
 TEST(TidyTest, NamesSayWhatAFileHolds) {
-  const std::set<std::string> banned = {"util",    "utils", "common",  "misc",  "helper",
+  const std::set<std::string> banned = {"util",    "utils", "common",  "misc", "helper",
                                         "helpers", "base",  "manager", "stuff"};
   const std::regex word("[a-z0-9]+");
   for (const SourceFile& file : SourceTree()) {
