@@ -153,7 +153,7 @@ ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, cons
 // -----------------------------------------------------------------------------------------------------
 
 FunctionState::FunctionState(GraphState& graph, std::string name, Mode mode, Where where)
-    : graph_(graph), name_(std::move(name)), mode_(mode), where_(where), builder_(&graph.context()) {
+    : graph_(graph), name_(std::move(name)), mode_(mode), builder_(&graph.context()) {
   auto builder = mlir::OpBuilder::atBlockEnd(graph.module().getBody());
   func_ =
       builder.create<mlir::func::FuncOp>(graph.Locate(where, name_), name_, builder.getFunctionType({}, {}));

@@ -101,7 +101,6 @@ class FunctionState {
   GraphState& graph() { return graph_; }
   const std::string& name() const { return name_; }
   Mode mode() const { return mode_; }
-  Where where() const { return where_; }
   mlir::OpBuilder& builder() { return builder_; }
 
  private:
@@ -110,7 +109,6 @@ class FunctionState {
   GraphState& graph_;
   std::string name_;
   Mode mode_;
-  Where where_;
   mlir::func::FuncOp func_;
   mlir::OpBuilder builder_;
   std::map<std::string, mlir::Value> inputs_;

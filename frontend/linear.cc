@@ -70,7 +70,7 @@ Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options, Where whe
     return call.Fail(
         absl::StrCat("mixes element types; convert one: Cast(b, ", std::string(DTypeName(a.dtype())), ")"));
   }
-  if (a.dtype() == DType::kI1 || !IsFloat(a.dtype())) return call.Fail("takes floats; Cast(x, F32) first");
+  if (!IsFloat(a.dtype())) return call.Fail("takes floats; Cast(x, F32) first");
   if (a.rank() < 2 || b.rank() < 2)
     return call.Fail("takes tensors of rank 2 or more; ExpandDims adds a dimension");
   Shape sa = a.shape(), sb = b.shape();

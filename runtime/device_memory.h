@@ -47,7 +47,7 @@ class DeviceMemory {
 };
 
 // Main memory. Pieces of 4 MiB and more start at a 2 MiB boundary and ask the kernel for huge pages, which
-// makes the first touch several times cheaper and relieves the TLB. TotalBytes and FreeBytes respect the
+// means fewer page faults at the first touch and fewer TLB entries. TotalBytes and FreeBytes respect the
 // memory limit of the process's control group. Allocate refuses what exceeds FreeBytes at once, because the
 // kernel would grant it and kill the process at first touch.
 class HostMemory : public DeviceMemory {

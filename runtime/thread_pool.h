@@ -11,8 +11,7 @@
 //  time, or
 //    give each fewer threads.
 //  - Call BindCallingThread() before calling oneDNN, so that it uses as many threads. Teams of one size are
-//  kept;
-//    changing the size ends and starts threads (some 30 us), so never use two sizes in turn.
+//    kept; changing the size ends and starts threads, so never use two sizes in turn.
 //  - After fork, a child must not call ParallelFor if its parent did: OpenMP does not survive fork.
 //
 // How idle threads wait. libgomp reads its environment once, before main, so a program cannot choose for
@@ -26,8 +25,7 @@
 //  the same
 //    cores: a spinning thread there keeps the others off, and is itself put aside for milliseconds.
 //  - With more threads than cores libgomp spins 100 times only. It does not see a CPU quota (cgroup) below
-//  the number of
-//    cores: set SINTER_NUM_THREADS to the quota.
+//    the number of cores: set SINTER_NUM_THREADS to the quota.
 // An empty ParallelFor over 2 threads, median (2-core AMD EPYC VM, gcc 12, other programs running): 0.6
 // to 1.4 us while the threads spin, 30 us when they sleep (passive). A step of 50 kernels of 10 us each: 535
 // to 580 us, passive 1360 us. The first call starts the threads, about 0.5 ms. With three times more runnable

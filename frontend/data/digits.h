@@ -17,8 +17,8 @@
 
 namespace sinter {
 
-// How much the images vary. With the defaults a LeNet passes 97 % on unseen ones after a few epochs over
-// 8,000.
+// How much the images vary. With the defaults examples/train_lenet reaches 97.0 % of 2,000 unseen ones
+// after three epochs over 8,000.
 struct DigitOptions {
   float distortion = 1.0f;  // Scales every geometric variation; 0 draws each digit the same.
   float noise = 12.0f;      // Largest grey value added to or taken from a pixel.
