@@ -1,0 +1,77 @@
+// What a session needs of one device of its plan: memory, steps, copies to and from main memory, and replay.
+//
+//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceRuntime> gpu, MakeDeviceRuntime(Device::Gpu(0), options));
+//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Step> step, gpu->MakeStep(plan, step_table));
+//   SINTER_RETURN_IF_ERROR(step->Run(args));             // A CPU computes; a GPU enqueues on its stream.
+//   SINTER_RETURN_IF_ERROR(gpu->Download(host, result, bytes));
+//
+// A device's work runs in the order in which it was given. Between devices order exists only where Wait makes it. One
+// thread at a time, as for sessions. Addresses are fixed before the first run, so that steps may be recorded once.
+#ifndef SINTER_RUNTIME_DEVICE_RUNTIME_H_
+#define SINTER_RUNTIME_DEVICE_RUNTIME_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sinter/runtime/caching_allocator.h"
+#include "sinter/runtime/device.h"
+#include "sinter/runtime/step.h"
+
+namespace sinter {
+
+namespace fb {
+struct Plan;
+struct Step;
+}  // namespace fb
+
+// Work of a device that was recorded once and is launched again as a whole: a CUDA graph.
+class RecordedWork {
+ public:
+  virtual ~RecordedWork() = default;
+  virtual absl::Status Launch() = 0;
+};
+
+class DeviceRuntime {
+ public:
+  virtual ~DeviceRuntime() = default;
+
+  virtual Device device() const = 0;
+  virtual CachingAllocator& allocator() = 0;
+  // Whether the CPU may read and write the device's memory directly.
+  virtual bool is_host_memory() const = 0;
+  // The multiple that arenas and inputs start at.
+  virtual int64_t alignment() const = 0;
+
+  // Load phase: everything slow about a step. Errors: NotFound (no kernel for this device's architecture: says which the
+  // plan holds), FailedPrecondition (a library is missing or of the wrong version), Internal.
+  virtual absl::StatusOr<std::unique_ptr<Step>> MakeStep(const fb::Plan& plan, const fb::Step& step) = 0;
+
+  // After all work given so far. Upload returns when `from` may be changed; Download and Synchronize when it is done.
+  virtual absl::Status Upload(void* to, const void* from, size_t bytes) = 0;
+  virtual absl::Status Download(void* to, const void* from, size_t bytes) = 0;
+  virtual absl::Status Fill(void* to, uint8_t value, size_t bytes) = 0;
+  virtual absl::Status Synchronize() = 0;
+  // Work given from now on waits for all that `other` was given so far. Nothing to do on a CPU, which is never behind.
+  virtual absl::Status WaitFor(DeviceRuntime& other) = 0;
+  // Copies from memory of another device, which has given its work before (see WaitFor): peer to peer, or through
+  // pinned memory.
+  virtual absl::Status CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) = 0;
+
+  // Runs `work`, which only runs steps of this device, and keeps what it enqueued. Null: the device has no use for
+  // recording (a CPU), and nothing was run.
+  virtual absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) = 0;
+
+  // Bytes moved by Upload, Download and CopyFrom so far: for tests that count unrequested transfers.
+  struct Traffic {
+    int64_t uploaded = 0, downloaded = 0, copied = 0;
+  };
+  virtual Traffic traffic() const = 0;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_DEVICE_RUNTIME_H_
