@@ -5,8 +5,11 @@
 //   SINTER_RETURN_IF_ERROR(step->Run(args));             // A CPU computes; a GPU enqueues on its stream.
 //   SINTER_RETURN_IF_ERROR(gpu->Download(host, result, bytes));
 //
-// A device's work runs in the order in which it was given. Between devices order exists only where Wait makes it. One
+// A device's work runs in the order in which it was given. Between devices order exists only where WaitFor makes it. One
 // thread at a time, as for sessions. Addresses are fixed before the first run, so that steps may be recorded once.
+//
+// StepArgs on a device: buffers, workspace and library_workspace (the largest LibraryWorkspaceBytes of its steps) are in
+// its memory; so is scratch, ScratchBytes() of it, null when there are none.
 #ifndef SINTER_RUNTIME_DEVICE_RUNTIME_H_
 #define SINTER_RUNTIME_DEVICE_RUNTIME_H_
 
@@ -49,20 +52,24 @@ class DeviceRuntime {
   // Load phase: everything slow about a step. Errors: NotFound (no kernel for this device's architecture: says which the
   // plan holds), FailedPrecondition (a library is missing or of the wrong version), Internal.
   virtual absl::StatusOr<std::unique_ptr<Step>> MakeStep(const fb::Plan& plan, const fb::Step& step) = 0;
+  // Memory that all steps made so far share while they run, besides the library workspace. The session allocates it.
+  virtual size_t ScratchBytes() const { return 0; }
 
   // After all work given so far. Upload returns when `from` may be changed; Download and Synchronize when it is done.
   virtual absl::Status Upload(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Download(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Fill(void* to, uint8_t value, size_t bytes) = 0;
   virtual absl::Status Synchronize() = 0;
-  // Work given from now on waits for all that `other` was given so far. Nothing to do on a CPU, which is never behind.
+  // Work given from now on waits for all that `other` was given so far. Nothing to do for a CPU as `other`, which is never
+  // behind.
   virtual absl::Status WaitFor(DeviceRuntime& other) = 0;
-  // Copies from memory of another device, which has given its work before (see WaitFor): peer to peer, or through
-  // pinned memory.
+  // Copies from memory of another device; the session has called WaitFor where `other` may still be writing `from`, and
+  // will where it is to be written again. Peer to peer, or through pinned memory. From a CPU it is an Upload: `from` may be
+  // changed on return. Never called within Record.
   virtual absl::Status CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) = 0;
 
-  // Runs `work`, which only runs steps of this device, and keeps what it enqueued. Null: the device has no use for
-  // recording (a CPU), and nothing was run.
+  // Calls `work`, which only runs steps of this device that have run before, and keeps what it enqueues instead of running
+  // it: Launch runs it, the first time too. Null: the device has no use for recording (a CPU), and `work` was not called.
   virtual absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) = 0;
 
   // Bytes moved by Upload, Download and CopyFrom so far: for tests that count unrequested transfers.
