@@ -110,7 +110,9 @@ absl::StatusOr<Block*> Pool::Allocate(int64_t bytes, std::string_view tag, Strea
   if (*block == nullptr) block = Grow(event);
   if (block.ok()) {
     event.ptr = (*block)->ptr;
+    memory_->MarkAccessible(event.ptr, event.rounded_bytes);
     if (poison_) memory_->Fill(event.ptr, kPoison, event.rounded_bytes);
+    memory_->MarkInaccessible(static_cast<char*>(event.ptr) + bytes, event.rounded_bytes - bytes);
   }
   Notify(&PoolObserver::AfterAllocate, event);
   return block;
@@ -180,7 +182,11 @@ void Pool::Free(Block* block) noexcept {
   PoolEvent event{memory_->device(), block->arena->stream, block->asked_bytes,
                   block->bytes,      block->ptr,           block->tag};
   Notify(&PoolObserver::BeforeFree, event);
-  if (poison_) memory_->Fill(block->ptr, kPoison, block->bytes);
+  if (poison_) {
+    memory_->MarkAccessible(block->ptr, block->bytes);
+    memory_->Fill(block->ptr, kPoison, block->bytes);
+  }
+  memory_->MarkInaccessible(block->ptr, block->bytes);
   std::string tag;
   {
     std::lock_guard lock(mutex_);
@@ -361,6 +367,7 @@ Allocation& Allocation::operator=(Allocation&& other) noexcept {
   return *this;
 }
 
+int64_t Allocation::rounded_bytes() const { return block_ == nullptr ? 0 : block_->bytes; }
 std::string_view Allocation::tag() const { return block_ == nullptr ? std::string_view() : block_->tag; }
 
 void Allocation::Reset() noexcept {

@@ -1,5 +1,6 @@
 // A caching allocator (memory pool) over the raw memory of one device. It serves everything alike: variables,
-// user tensors, arenas of plans, workspaces; so its statistics account for all of them.
+// user tensors, arenas of plans, workspaces; so its statistics account for all of them. Programs use the one
+// that the process has for the device (runtime/process_allocator.h), and seldom make another.
 //
 //   SINTER_ASSIGN_OR_RETURN(auto pool, CachingAllocator::Create(std::make_unique<HostMemory>()));
 //   {
@@ -18,6 +19,9 @@
 // then fails with ResourceExhausted, naming the sizes involved and the tags that hold most. One request may
 // then be too large although enough bytes are cached: blocks of which a part is in use cannot go back. The
 // error says how many.
+//
+// Built with AddressSanitizer, a program that touches memory which it has freed, or bytes behind those that it
+// asked for, is stopped as it would be with malloc.
 //
 // Thread-safe. Freeing never fails and never allocates. Allocations may outlive the CachingAllocator: its
 // memory goes back to the device with the last of them. All sizes are in bytes.
@@ -78,6 +82,7 @@ class Allocation {
 
   void* ptr() const { return ptr_; }
   int64_t bytes() const { return bytes_; }  // As asked.
+  int64_t rounded_bytes() const;            // As served: what UsedBytes() counts.
   std::string_view tag() const;
   // Gives the memory back to its pool now.
   void Reset() noexcept;

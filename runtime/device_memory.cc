@@ -1,5 +1,6 @@
 #include "sinter/runtime/device_memory.h"
 
+#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -96,6 +97,7 @@ absl::StatusOr<void*> HostMemory::Allocate(int64_t bytes) {
 }
 
 void HostMemory::Free(void* ptr, int64_t bytes) noexcept {
+  MarkAccessible(ptr, bytes);
   if (bytes < kHugeBytes) {
     std::free(ptr);
   } else {
@@ -104,6 +106,14 @@ void HostMemory::Free(void* ptr, int64_t bytes) noexcept {
 }
 
 void HostMemory::Fill(void* ptr, uint8_t value, int64_t bytes) noexcept { std::memset(ptr, value, bytes); }
+
+// Both macros are empty in programs built without AddressSanitizer.
+void HostMemory::MarkAccessible(void* ptr, int64_t bytes) noexcept {
+  ASAN_UNPOISON_MEMORY_REGION(ptr, static_cast<size_t>(bytes));
+}
+void HostMemory::MarkInaccessible(void* ptr, int64_t bytes) noexcept {
+  ASAN_POISON_MEMORY_REGION(ptr, static_cast<size_t>(bytes));
+}
 
 int64_t HostMemory::TotalBytes() const {
   return std::min<int64_t>(int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE), ReadGroupMemory().limit);

@@ -35,6 +35,12 @@ class DeviceMemory {
   // Sets every byte of the range, before anything that the program starts later.
   virtual void Fill(void* ptr, uint8_t value, int64_t bytes) noexcept = 0;
 
+  // Tell what watches accesses, as AddressSanitizer does main memory, which bytes the program may touch: those
+  // that were served, not those that are cached. Without such a tool nothing happens. What Allocate returns may
+  // be touched; Free takes either.
+  virtual void MarkAccessible(void*, int64_t) noexcept {}
+  virtual void MarkInaccessible(void*, int64_t) noexcept {}
+
   // What the device has in all, and what is left for this process just now (an estimate: others use it too).
   virtual int64_t TotalBytes() const = 0;
   virtual int64_t FreeBytes() const = 0;
@@ -60,6 +66,8 @@ class HostMemory : public DeviceMemory {
   absl::StatusOr<void*> Allocate(int64_t bytes) override;
   void Free(void* ptr, int64_t bytes) noexcept override;
   void Fill(void* ptr, uint8_t value, int64_t bytes) noexcept override;
+  void MarkAccessible(void* ptr, int64_t bytes) noexcept override;
+  void MarkInaccessible(void* ptr, int64_t bytes) noexcept override;
   int64_t TotalBytes() const override;
   int64_t FreeBytes() const override;
   Device device() const override { return device_; }

@@ -6,7 +6,8 @@
 //   SINTER_CPU_MEMORY_LIMIT=50% ./train             // Or bytes: SINTER_CPU_MEMORY_LIMIT=4294967296
 //
 // The variable is named after the kind of the device: SINTER_CPU_MEMORY_LIMIT, SINTER_GPU_MEMORY_LIMIT. It is
-// read when an allocator is made.
+// read when an allocator is made; the one that the process shares (runtime/process_allocator.h) is made at its
+// first use.
 #ifndef SINTER_RUNTIME_MEMORY_LIMIT_H_
 #define SINTER_RUNTIME_MEMORY_LIMIT_H_
 

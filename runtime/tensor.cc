@@ -5,11 +5,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/process_allocator.h"
 
 namespace sinter {
 namespace {
 
-constexpr uint64_t kAddressSpace = uint64_t{1} << 47;
+static_assert(CachingAllocator::kUnit % HostTensor::kAlignment == 0);
+
+// Where owning tensors without elements are said to be.
+alignas(HostTensor::kAlignment) char nowhere[HostTensor::kAlignment];
 
 }  // namespace
 
@@ -50,6 +54,7 @@ HostTensor& HostTensor::operator=(HostTensor&& other) noexcept {
   if (this == &other) return *this;
   dtype_ = other.dtype_;
   read_only_ = std::exchange(other.read_only_, false);
+  is_owning_ = std::exchange(other.is_owning_, false);
   shape_ = std::move(other.shape_);
   num_elements_ = std::exchange(other.num_elements_, 0);
   data_ = std::exchange(other.data_, nullptr);
@@ -69,14 +74,11 @@ absl::StatusOr<HostTensor> HostTensor::Describe(DType dtype, std::vector<int64_t
 
 absl::StatusOr<HostTensor> HostTensor::Empty(DType dtype, std::vector<int64_t> shape) {
   SINTER_ASSIGN_OR_RETURN(HostTensor tensor, Describe(dtype, std::move(shape)));
-  const uint64_t bytes = static_cast<uint64_t>(tensor.num_bytes());
-  const uint64_t rounded = std::max<uint64_t>((bytes + kAlignment - 1) / kAlignment, 1) * kAlignment;
-  if (rounded < kAddressSpace) tensor.owned_.reset(std::aligned_alloc(kAlignment, rounded));
-  if (tensor.owned_ == nullptr) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("main memory has no room for ", tensor.ToString(), ", ", bytes, " bytes"));
-  }
-  tensor.data_ = tensor.owned_.get();
+  SINTER_ASSIGN_OR_RETURN(CachingAllocator* const allocator, ProcessAllocator());
+  SINTER_ASSIGN_OR_RETURN(
+      tensor.owned_, allocator->Allocate(tensor.num_bytes(), absl::StrCat("tensor ", tensor.ToString())));
+  tensor.is_owning_ = true;
+  tensor.data_ = tensor.num_elements_ > 0 ? tensor.owned_.ptr() : nowhere;
   return tensor;
 }
 

@@ -11,13 +11,15 @@
 // tensor with no elements. An owning tensor's data is aligned to 64 bytes and its pointer is never null. A
 // borrowing tensor's memory must outlive it. Movable; Clone copies. Element types in C++: double, float,
 // BFloat16, Float16, int64_t, int32_t, int8_t, uint8_t, bool.
+//
+// Owned memory comes from the process's caching allocator (runtime/process_allocator.h), which counts it, in units of
+// 512 bytes and under the name "tensor f32[2,3]", and keeps it for the next tensor or session when a tensor is freed.
+// Any thread may free a tensor, at any time until the process ends. Memory is what it was left as: Empty means it.
 #ifndef SINTER_RUNTIME_TENSOR_H_
 #define SINTER_RUNTIME_TENSOR_H_
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -25,6 +27,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sinter/runtime/caching_allocator.h"
 #include "sinter/runtime/dtype.h"
 #include "sinter/runtime/half.h"
 #include "sinter/runtime/status.h"
@@ -72,8 +75,8 @@ class HostTensor {
   HostTensor(HostTensor&& other) noexcept;
   HostTensor& operator=(HostTensor&& other) noexcept;
 
-  // Owning. InvalidArgument for a bad shape, ResourceExhausted when memory is short. Empty leaves the values
-  // undefined.
+  // Owning. InvalidArgument for a bad shape, or a bad limit in the environment; ResourceExhausted when memory or the
+  // limit is short, with the allocator's list of who holds most. Empty leaves the values undefined.
   static absl::StatusOr<HostTensor> Empty(DType dtype, std::vector<int64_t> shape);
   static absl::StatusOr<HostTensor> Zeros(DType dtype, std::vector<int64_t> shape);
   // Owning: copies `values`, in row-major order. InvalidArgument when their number is not that of the shape.
@@ -93,7 +96,7 @@ class HostTensor {
   int rank() const { return static_cast<int>(shape_.size()); }
   int64_t num_elements() const { return num_elements_; }
   int64_t num_bytes() const { return num_elements_ * SizeOf(dtype_); }
-  bool is_owning() const { return owned_ != nullptr; }
+  bool is_owning() const { return is_owning_; }
   bool is_read_only() const { return read_only_; }
 
   const void* data() const { return data_; }
@@ -111,20 +114,17 @@ class HostTensor {
   std::string ToString() const { return ShapeToString(dtype_, shape_); }
 
  private:
-  struct Free {
-    void operator()(void* data) const { std::free(data); }
-  };
-
   static absl::StatusOr<HostTensor> Describe(DType dtype, std::vector<int64_t> shape);
   absl::Status CheckAccess(DType asked, bool writing) const;
   absl::Status CheckCount(size_t values) const;
 
   DType dtype_ = DType::kF32;
   bool read_only_ = false;
+  bool is_owning_ = false;
   std::vector<int64_t> shape_ = {0};
   int64_t num_elements_ = 0;
   void* data_ = nullptr;
-  std::unique_ptr<void, Free> owned_;
+  Allocation owned_;  // Empty also for an owning tensor without elements.
 };
 
 template <typename T>

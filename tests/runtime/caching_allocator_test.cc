@@ -314,8 +314,14 @@ TEST(CachingAllocatorTest, NoGrowthScopeServesOnlyCachedBlocks) {
   EXPECT_EQ(Take(*pool, 2048).bytes(), 2048);
 }
 
+// Lets a test read what it has freed, at which a sanitizer would stop it.
+class OpenMemory : public HostMemory {
+ public:
+  void MarkInaccessible(void*, int64_t) noexcept override {}
+};
+
 TEST(CachingAllocatorTest, PoisonsFreshAndFreedMemory) {
-  auto pool = CachingAllocator::Create(std::make_unique<HostMemory>(), {.poison = true}).value();
+  auto pool = CachingAllocator::Create(std::make_unique<OpenMemory>(), {.poison = true}).value();
   Allocation whole = Take(*pool, 4096);
   const float* const values = static_cast<const float*>(whole.ptr());
   EXPECT_TRUE(std::isnan(values[0]) && std::isnan(values[1023]));
@@ -325,6 +331,56 @@ TEST(CachingAllocatorTest, PoisonsFreshAndFreedMemory) {
   EXPECT_EQ(part.ptr(), values);
   EXPECT_TRUE(std::isnan(values[0]) && std::isnan(values[128]) && std::isnan(values[1023]));
 }
+
+class WatchedMemory : public FakeMemory {
+ public:
+  explicit WatchedMemory(std::vector<std::string>* log) : FakeMemory(kGiB), log_(log) {}
+
+  void MarkAccessible(void* ptr, int64_t bytes) noexcept override { Log("+", ptr, bytes); }
+  void MarkInaccessible(void* ptr, int64_t bytes) noexcept override { Log("-", ptr, bytes); }
+
+ private:
+  void Log(const char* what, void* ptr, int64_t bytes) {
+    log_->push_back(what + std::to_string(reinterpret_cast<uintptr_t>(ptr) % 4096) + " " +
+                    std::to_string(bytes));
+  }
+
+  std::vector<std::string>* log_;
+};
+
+TEST(CachingAllocatorTest, TellsTheDeviceWhichBytesAreServed) {
+  std::vector<std::string> log;
+  auto pool = CachingAllocator::Create(std::make_unique<WatchedMemory>(&log), {}).value();
+  Allocation a = Take(*pool, 1000);
+  EXPECT_EQ(a.rounded_bytes(), 1024);
+  EXPECT_THAT(std::exchange(log, {}), ElementsAre("+0 1024", "-1000 24"));
+  a.Reset();
+  EXPECT_EQ(a.rounded_bytes(), 0);
+  EXPECT_THAT(std::exchange(log, {}), ElementsAre("-0 1024"));
+  a = Take(*pool, 512);
+  EXPECT_THAT(std::exchange(log, {}), ElementsAre("+0 512", "-512 0"));
+}
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SINTER_HAS_ASAN 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define SINTER_HAS_ASAN 1
+#endif
+#ifdef SINTER_HAS_ASAN
+TEST(CachingAllocatorDeathTest, SanitizersSeeTouchesOfWhatIsNotServed) {
+  auto pool = CachingAllocator::Create(std::make_unique<HostMemory>()).value();
+  Allocation a = Take(*pool, 100);
+  volatile char* const bytes = static_cast<char*>(a.ptr());
+  bytes[99] = 1;
+  EXPECT_DEATH(bytes[100] = 1, "use-after-poison");
+  a.Reset();
+  EXPECT_DEATH(bytes[0] = 1, "use-after-poison");
+  a = Take(*pool, 512);
+  bytes[511] = 1;
+}
+#endif
 
 class Recorder : public PoolObserver {
  public:

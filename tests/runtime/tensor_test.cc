@@ -9,13 +9,28 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/runtime/process_allocator.h"
+
 namespace sinter {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
+
+CachingAllocator& Memory() { return *ProcessAllocator().value(); }
+
+// Limits the memory of the process to what it holds, and `bytes` more, while it lives.
+class TightLimit {
+ public:
+  explicit TightLimit(int64_t bytes) {
+    Memory().FreeAllBlocks();
+    EXPECT_TRUE(Memory().SetLimit({.bytes = Memory().TotalBytes() + bytes}).ok());
+  }
+  ~TightLimit() { EXPECT_TRUE(Memory().SetLimit({}).ok()); }
+};
 
 TEST(HostTensorTest, FromVectorOwnsAnAlignedCopy) {
   const HostTensor x = HostTensor::FromVector<float>({2, 3}, {1, 2, 3, 4, 5, 6}).value();
@@ -55,6 +70,59 @@ TEST(HostTensorTest, ScalarsAndEmptyTensors) {
   EXPECT_EQ(HostTensor().ToString(), "f32[0]");
   // The other sizes do not matter then.
   EXPECT_EQ(HostTensor::Zeros(DType::kF64, {INT64_MAX, INT64_MAX, 0}).value().num_bytes(), 0);
+}
+
+TEST(HostTensorTest, OwnedMemoryIsCountedUnderTheTensorsType) {
+  const int64_t before = Memory().UsedBytes();
+  HostTensor x = HostTensor::Zeros(DType::kF32, {1000}).value();
+  EXPECT_EQ(Memory().UsedBytes() - before, 4096);
+  EXPECT_THAT(Memory().DescribeHolders(), HasSubstr("4096 bytes (4.0 KiB) in 1: tensor f32[1000]"));
+  const HostTensor copy = x.Clone().value();
+  const HostTensor values = HostTensor::FromVector<float>({2}, {1, 2}).value();
+  EXPECT_EQ(Memory().UsedBytes() - before, 4096 + 4096 + 512);
+  // No bytes, no memory: borrowed, empty, moved from.
+  const HostTensor view = HostTensor::View(DType::kF32, {1000}, x.data()).value();
+  const HostTensor empty = HostTensor::Zeros(DType::kF32, {0, 3}).value();
+  EXPECT_TRUE(empty.is_owning());
+  HostTensor moved = std::move(x);
+  EXPECT_FALSE(x.is_owning());  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(Memory().UsedBytes() - before, 4096 + 4096 + 512);
+  moved = HostTensor();
+  EXPECT_EQ(Memory().UsedBytes() - before, 4096 + 512);
+}
+
+TEST(HostTensorTest, FreedMemoryServesTheNextTensor) {
+  Memory().FreeAllBlocks();
+  const void* data = nullptr;
+  {
+    const HostTensor x = HostTensor::Zeros(DType::kF32, {1000}).value();
+    data = x.data();
+  }
+  const PoolStats freed = Memory().Stats();
+  EXPECT_EQ(freed.free_bytes, 4096);
+  const HostTensor y = HostTensor::Empty(DType::kI64, {500}).value();
+  EXPECT_EQ(y.data(), data);
+  const PoolStats reused = Memory().Stats();
+  EXPECT_EQ(reused.raw_allocations, freed.raw_allocations);
+  EXPECT_EQ(reused.total_bytes, freed.total_bytes);
+  EXPECT_EQ(reused.free_bytes, 0);
+}
+
+TEST(HostTensorTest, ALimitNamesWhoHoldsWhat) {
+  const TightLimit limit(4096);
+  const HostTensor x = HostTensor::Zeros(DType::kF32, {512}).value();
+  EXPECT_TRUE(HostTensor::Zeros(DType::kF32, {512}).ok());
+  const absl::Status status = HostTensor::Zeros(DType::kI32, {3, 256}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_THAT(
+      MessageOf(status),
+      AllOf(HasSubstr("out of memory on cpu:0: 3072 bytes (3.0 KiB) asked for \"tensor i32[3,256]\""),
+            HasSubstr("(SetLimit or SINTER_CPU_MEMORY_LIMIT)"), HasSubstr("the limit is reached; held by:\n"),
+            HasSubstr("\n  2048 bytes (2.0 KiB) in 1: tensor f32[512]")));
+  EXPECT_EQ(HostTensor::FromVector<float>({768}, std::vector<float>(768)).status().code(), status.code());
+  const std::vector<float> memory(768);
+  const HostTensor view = HostTensor::View(DType::kF32, {768}, memory.data()).value();
+  EXPECT_EQ(view.Clone().status().code(), status.code());
 }
 
 TEST(HostTensorTest, ZerosIsWritable) {
