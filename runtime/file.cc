@@ -131,7 +131,20 @@ absl::Status AtomicFile::Fail(absl::Status status) {
   return status;
 }
 
-absl::Status AtomicFile::Write(std::span<const std::byte> bytes) {
+absl::Status AtomicFile::Write(std::span<const std::byte> bytes) { return WriteAt(size_, bytes); }
+
+absl::Status AtomicFile::Overwrite(int64_t offset, std::span<const std::byte> bytes) {
+  SINTER_RETURN_IF_ERROR(status_);
+  const int64_t count = static_cast<int64_t>(bytes.size());
+  if (offset < 0 || count > size_ || offset > size_ - count) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot overwrite ", count, " bytes from ", offset,
+                                                   " on in '", path_, "': only ", size_,
+                                                   " are written, append with Write"));
+  }
+  return WriteAt(offset, bytes);
+}
+
+absl::Status AtomicFile::WriteAt(int64_t offset, std::span<const std::byte> bytes) {
   SINTER_RETURN_IF_ERROR(status_);
   if (fd_ < 0) {
     return absl::FailedPreconditionError(absl::StrCat("cannot write '", path_, "': it is committed already"));
@@ -139,11 +152,12 @@ absl::Status AtomicFile::Write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     // Linux writes at most 2 GiB a call anyway; asking for less keeps the return value in range everywhere.
     const size_t chunk = std::min<size_t>(bytes.size(), size_t{1} << 30);
-    const ssize_t written = write(fd_, bytes.data(), chunk);
+    const ssize_t written = pwrite(fd_, bytes.data(), chunk, offset);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return Fail(ErrnoError(written < 0 ? errno : ENOSPC, "write", path_));
     bytes = bytes.subspan(written);
-    size_ += written;
+    offset += written;
+    size_ = std::max(size_, offset);
   }
   return absl::OkStatus();
 }

@@ -42,6 +42,9 @@ class AtomicFile {
   // Appends. After an error every later call returns that error again.
   absl::Status Write(std::span<const std::byte> bytes);
   absl::Status Write(std::string_view text) { return Write(AsBytes(text)); }
+  // Replaces bytes that were written already, from `offset` on: for what is known only after what follows it, such
+  // as a checksum in a header. InvalidArgument when not all of them were written. Otherwise as Write.
+  absl::Status Overwrite(int64_t offset, std::span<const std::byte> bytes);
 
   // fsync, rename over the target, fsync of the folder. No more writes after it.
   absl::Status Commit();
@@ -51,6 +54,7 @@ class AtomicFile {
 
  private:
   AtomicFile() = default;
+  absl::Status WriteAt(int64_t offset, std::span<const std::byte> bytes);
   absl::Status Fail(absl::Status status);
   void Discard();
 

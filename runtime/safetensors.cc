@@ -42,10 +42,23 @@ std::string NearestNames(std::string_view name, const std::vector<SafetensorsEnt
   return absl::StrJoin(nearest, ", ");
 }
 
-absl::Status CheckNames(const std::string& path, const std::vector<const NamedTensor*>& sorted,
-                        const Metadata& metadata) {
+using Sources = std::vector<const TensorSource*>;
+
+// The order of the data: tensors stay aligned to their elements, and the order given does not matter.
+Sources InOrderOfData(std::span<const TensorSource> tensors) {
+  Sources sorted;
+  for (const TensorSource& tensor : tensors) sorted.push_back(&tensor);
+  std::ranges::sort(sorted, [](const TensorSource* a, const TensorSource* b) {
+    const int64_t a_size = SizeOf(a->dtype);
+    const int64_t b_size = SizeOf(b->dtype);
+    return a_size != b_size ? a_size > b_size : a->name < b->name;
+  });
+  return sorted;
+}
+
+absl::Status CheckNames(const std::string& path, const Sources& sorted, const Metadata& metadata) {
   std::vector<std::string> names;
-  for (const NamedTensor* named : sorted) names.push_back(named->name);
+  for (const TensorSource* tensor : sorted) names.push_back(tensor->name);
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
     return absl::InvalidArgumentError(
@@ -62,54 +75,81 @@ absl::Status CheckNames(const std::string& path, const std::vector<const NamedTe
   return absl::OkStatus();
 }
 
-// The JSON text, in the order of the data, padded so that the data begins at a multiple of kAlignment.
-std::string HeaderText(const std::vector<const NamedTensor*>& sorted, const Metadata& metadata) {
-  std::vector<std::string> checksums;
-  for (const NamedTensor* named : sorted) checksums.push_back(Checksum(BytesOf(named->tensor)));
-  Json texts = metadata;
-  texts[kChecksumKey] = absl::StrJoin(checksums, " ");
-  std::string out = absl::StrCat("{\"", kMetadataKey, "\":", texts.dump());
-  uint64_t at = 0;
-  for (const NamedTensor* named : sorted) {
-    const HostTensor& tensor = named->tensor;
-    const uint64_t end = at + tensor.num_bytes();
-    absl::StrAppend(&out, ",", Json(named->name).dump(), ":{\"dtype\":\"",
-                    std::string(kTypeNames[static_cast<int>(tensor.dtype())]), "\",\"shape\":[",
-                    absl::StrJoin(tensor.shape(), ","), "],\"data_offsets\":[", at, ",", end, "]}");
-    at = end;
+// The JSON text, in the order of the data, padded so that the data begins at a multiple of kAlignment. Its length does
+// not depend on the checksums.
+absl::StatusOr<std::string> HeaderText(const std::string& path, const Sources& sorted,
+                                       const Metadata& metadata, const std::vector<std::string>& checksums) {
+  try {
+    Json texts = metadata;
+    texts[kChecksumKey] = absl::StrJoin(checksums, " ");
+    std::string out = absl::StrCat("{\"", kMetadataKey, "\":", texts.dump());
+    uint64_t at = 0;
+    for (const TensorSource* tensor : sorted) {
+      SINTER_ASSIGN_OR_RETURN(const int64_t bytes, DenseBytes(tensor->dtype, tensor->shape));
+      absl::StrAppend(&out, ",", Json(tensor->name).dump(), ":{\"dtype\":\"",
+                      std::string(kTypeNames[static_cast<int>(tensor->dtype)]), "\",\"shape\":[",
+                      absl::StrJoin(tensor->shape, ","), "],\"data_offsets\":[", at, ",",
+                      at + static_cast<uint64_t>(bytes), "]}");
+      at += static_cast<uint64_t>(bytes);
+    }
+    out += '}';
+    out.append((kAlignment - (8 + out.size()) % kAlignment) % kAlignment, ' ');
+    return out;
+  } catch (const Json::exception& exception) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot write '", path, "': a name or a metadata text is not UTF-8: ", exception.what()));
   }
-  out += '}';
-  out.append((kAlignment - (8 + out.size()) % kAlignment) % kAlignment, ' ');
-  return out;
+}
+
+// Writes the values of one tensor and returns their checksum.
+absl::StatusOr<std::string> AppendValues(const std::string& path, const TensorSource& source,
+                                         AtomicFile& file) {
+  if (!source.read) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot write '", path, "': tensor '", source.name, "' has no `read`: set it"));
+  }
+  SINTER_ASSIGN_OR_RETURN(const HostTensor tensor, source.read());
+  if (tensor.dtype() != source.dtype || tensor.shape() != source.shape) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot write '", path, "': tensor '", source.name, "' was said to be ",
+        ShapeToString(source.dtype, source.shape), ", and its source gives ", tensor.ToString()));
+  }
+  SINTER_RETURN_IF_ERROR(file.Write(BytesOf(tensor)));
+  return Checksum(BytesOf(tensor));
 }
 
 }  // namespace
 
 absl::Status SaveSafetensors(const std::string& path, std::span<const NamedTensor> tensors,
                              const Metadata& metadata) {
-  std::vector<const NamedTensor*> sorted;
-  for (const NamedTensor& named : tensors) sorted.push_back(&named);
-  std::ranges::sort(sorted, [](const NamedTensor* a, const NamedTensor* b) {
-    const int64_t a_size = SizeOf(a->tensor.dtype());
-    const int64_t b_size = SizeOf(b->tensor.dtype());
-    return a_size != b_size ? a_size > b_size : a->name < b->name;
-  });
-  SINTER_RETURN_IF_ERROR(CheckNames(path, sorted, metadata));
-  std::string header;
-  try {
-    header = HeaderText(sorted, metadata);
-  } catch (const Json::exception& exception) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "cannot write '", path, "': a name or a metadata text is not UTF-8: ", exception.what()));
+  std::vector<TensorSource> sources;
+  for (const NamedTensor& named : tensors) {
+    const HostTensor& tensor = named.tensor;
+    sources.push_back({named.name, tensor.dtype(), tensor.shape(), [&tensor] {
+                         return HostTensor::View(tensor.dtype(), tensor.shape(), tensor.data());
+                       }});
   }
+  return SaveSafetensorsOneByOne(path, sources, metadata);
+}
+
+absl::Status SaveSafetensorsOneByOne(const std::string& path, std::span<const TensorSource> tensors,
+                                     const Metadata& metadata) {
+  const Sources sorted = InOrderOfData(tensors);
+  SINTER_RETURN_IF_ERROR(CheckNames(path, sorted, metadata));
+  // The checksums stand in front of the data, but are known after it: the header is written twice, the values once.
+  std::vector<std::string> checksums(sorted.size(), Checksum({}));
+  SINTER_ASSIGN_OR_RETURN(const std::string draft, HeaderText(path, sorted, metadata, checksums));
   SINTER_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
   std::string length;
-  AppendLittle<uint64_t>(header.size(), &length);
+  AppendLittle<uint64_t>(draft.size(), &length);
   SINTER_RETURN_IF_ERROR(file.Write(length));
-  SINTER_RETURN_IF_ERROR(file.Write(header));
-  for (const NamedTensor* named : sorted) {
-    SINTER_RETURN_IF_ERROR(file.Write(BytesOf(named->tensor)));
+  SINTER_RETURN_IF_ERROR(file.Write(draft));
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    SINTER_ASSIGN_OR_RETURN(checksums[i], AppendValues(path, *sorted[i], file));
   }
+  SINTER_ASSIGN_OR_RETURN(const std::string header, HeaderText(path, sorted, metadata, checksums));
+  SINTER_CHECK(header.size() == draft.size()) << header.size() << " and " << draft.size() << " bytes";
+  SINTER_RETURN_IF_ERROR(file.Overwrite(static_cast<int64_t>(length.size()), AsBytes(header)));
   return file.Commit();
 }
 

@@ -18,6 +18,7 @@
 #define SINTER_RUNTIME_SAFETENSORS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -37,6 +38,24 @@ using Metadata = std::map<std::string, std::string>;
 // "__metadata__", the metadata key "sinter.crc32", or a text that is not UTF-8.
 absl::Status SaveSafetensors(const std::string& path, std::span<const NamedTensor> tensors,
                              const Metadata& metadata = {});
+
+// A tensor to write, and where its values come from.
+//
+//   TensorSource{"w", DType::kF32, {2, 3}, [&] { return session.ViewVariable("w"); }}
+struct TensorSource {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+  // Called once. A view, or a copy made for the purpose, as values from another device's memory need: it is written
+  // and gone before the next source is asked.
+  std::function<absl::StatusOr<HostTensor>()> read;
+};
+
+// The same file as SaveSafetensors, from tensors that need not all be in main memory at once: no more of it is taken
+// than the sources take one at a time. Errors besides: a source's own, and InvalidArgument for a source that gives
+// another element type or shape than it has said, or that cannot be read. After any of them the old file is what it was.
+absl::Status SaveSafetensorsOneByOne(const std::string& path, std::span<const TensorSource> tensors,
+                                     const Metadata& metadata = {});
 
 // Where one tensor lies: data_offsets of the header, counted from the end of the header.
 struct SafetensorsEntry {

@@ -47,6 +47,22 @@ TEST(AtomicFileTest, WritesNewFileAndLeavesNothingElse) {
   EXPECT_THAT(folder.List(), ElementsAre("a"));
 }
 
+TEST(AtomicFileTest, OverwritesWhatIsWritten) {
+  ScratchFolder folder;
+  ASSERT_OK_AND_ASSIGN(AtomicFile file, AtomicFile::Create(folder.File("a")));
+  ASSERT_OK(file.Write("one two"));
+  ASSERT_OK(file.Overwrite(4, AsBytes("TWO")));
+  ASSERT_OK(file.Overwrite(7, {}));
+  ASSERT_OK(file.Write(" three"));
+  EXPECT_EQ(file.size(), 13);
+  EXPECT_ERROR(file.Overwrite(12, AsBytes("xx")), absl::StatusCode::kInvalidArgument,
+               "cannot overwrite 2 bytes from 12 on in '" + folder.File("a") + "': only 13 are written");
+  EXPECT_ERROR(file.Overwrite(-1, AsBytes("x")), absl::StatusCode::kInvalidArgument, "from -1 on");
+  ASSERT_OK(file.Commit());
+  EXPECT_ERROR(file.Overwrite(0, AsBytes("x")), absl::StatusCode::kFailedPrecondition, "committed already");
+  EXPECT_EQ(ReadAll(folder.File("a")), "one TWO three");
+}
+
 TEST(AtomicFileTest, OldFileStaysUntilCommit) {
   ScratchFolder folder;
   folder.Write("a", "old");

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/runtime/process_allocator.h"
 #include "sinter/runtime/tensor_bytes.h"
 #include "sinter/runtime/untrusted_bytes.h"
 #include "sinter/tests/data/golden_files.h"
@@ -128,6 +129,50 @@ TEST(SafetensorsTest, SaveRefusesBadNames) {
   EXPECT_ERROR(save("x", "y", {{"sinter.crc32", ""}}), absl::StatusCode::kInvalidArgument,
                "reserved for checksums");
   EXPECT_TRUE(folder.List().empty());
+}
+
+TEST(SafetensorsTest, SourcesAreReadOnceAndOneByOne) {
+  ScratchFolder folder;
+  CachingAllocator& memory = *ProcessAllocator().value();
+  const std::vector<NamedTensor> tensors = OneOfEach();
+  ASSERT_OK(SaveSafetensors(folder.File("whole"), tensors, {{"step", "3"}}));
+  std::vector<TensorSource> sources;
+  std::vector<std::string> read;
+  for (const NamedTensor& named : tensors) {
+    sources.push_back({named.name, named.tensor.dtype(), named.tensor.shape(), [&named, &read] {
+                         read.push_back(named.name);
+                         return named.tensor.Clone();
+                       }});
+  }
+  const int64_t used = memory.UsedBytes();
+  memory.ResetPeaks();
+  ASSERT_OK(SaveSafetensorsOneByOne(folder.File("one_by_one"), sources, {{"step", "3"}}));
+  EXPECT_EQ(memory.Stats().peak_used_bytes - used, CachingAllocator::kUnit) << "more than one at a time";
+  EXPECT_THAT(read, ElementsAre("f64", "i64", "f32", "i32", "bf16", "f16", "i1", "i8", "u8"));
+  EXPECT_EQ(ReadAll(folder.File("one_by_one")), ReadAll(folder.File("whole")));
+}
+
+TEST(SafetensorsTest, BadSourcesLeaveTheOldFile) {
+  ScratchFolder folder;
+  folder.Write("t", "old");
+  const auto save = [&](std::vector<int64_t> shape, absl::StatusOr<HostTensor> (*b)()) {
+    const TensorSource sources[] = {
+        {"a", DType::kF64, {1}, [] { return HostTensor::FromVector<double>({1}, {1}); }},
+        {"b", DType::kF32, std::move(shape), b}};
+    return SaveSafetensorsOneByOne(folder.File("t"), sources);
+  };
+  EXPECT_ERROR(save({2}, [] { return HostTensor::Zeros(DType::kF32, {3}); }),
+               absl::StatusCode::kInvalidArgument,
+               "tensor 'b' was said to be f32[2], and its source gives f32[3]");
+  EXPECT_ERROR(save({2}, [] { return HostTensor::Zeros(DType::kI32, {2}); }),
+               absl::StatusCode::kInvalidArgument, "gives i32[2]");
+  EXPECT_ERROR(save({2}, []() -> absl::StatusOr<HostTensor> { return absl::UnavailableError("gone"); }),
+               absl::StatusCode::kUnavailable, "gone");
+  EXPECT_ERROR(save({-1}, [] { return HostTensor::Zeros(DType::kF32, {1}); }),
+               absl::StatusCode::kInvalidArgument, "f32[-1] has a negative size");
+  EXPECT_ERROR(save({2}, nullptr), absl::StatusCode::kInvalidArgument, "tensor 'b' has no `read`");
+  EXPECT_EQ(ReadAll(folder.File("t")), "old");
+  EXPECT_THAT(folder.List(), ElementsAre("t"));
 }
 
 TEST(SafetensorsTest, EveryTruncationIsAnError) {
