@@ -1,4 +1,5 @@
 // Copies of whole buffers, shared among the threads.
+#include <algorithm>
 #include <cstring>
 
 #include "sinter/runtime/steps.h"
@@ -15,15 +16,7 @@ class CopyStep : public Step {
   CopyStep(size_t bytes, const ThreadPool* pool) : bytes_(bytes), pool_(pool) {}
 
   absl::Status Run(const StepArgs& args) override {
-    const std::byte* const from = static_cast<const std::byte*>(args.buffers[0]);
-    std::byte* const to = static_cast<std::byte*>(args.buffers[1]);
-    if (from == to) return absl::OkStatus();
-    const int64_t lines = (static_cast<int64_t>(bytes_) + kLineBytes - 1) / kLineBytes;
-    pool_->ParallelFor(lines, kGrainBytes / kLineBytes, [&](int64_t begin, int64_t end, int) {
-      const size_t first = static_cast<size_t>(begin * kLineBytes);
-      const size_t last = std::min(static_cast<size_t>(end * kLineBytes), bytes_);
-      std::memcpy(to + first, from + first, last - first);
-    });
+    CopyBytes(args.buffers[1], args.buffers[0], bytes_, *pool_);
     return absl::OkStatus();
   }
 
@@ -33,6 +26,17 @@ class CopyStep : public Step {
 };
 
 }  // namespace
+
+void CopyBytes(void* to, const void* from, size_t bytes, const ThreadPool& pool) {
+  if (from == to) return;
+  const int64_t lines = (static_cast<int64_t>(bytes) + kLineBytes - 1) / kLineBytes;
+  pool.ParallelFor(lines, kGrainBytes / kLineBytes, [=](int64_t begin, int64_t end, int) {
+    const size_t first = static_cast<size_t>(begin * kLineBytes);
+    const size_t last = std::min(static_cast<size_t>(end * kLineBytes), bytes);
+    std::memcpy(static_cast<std::byte*>(to) + first, static_cast<const std::byte*>(from) + first,
+                last - first);
+  });
+}
 
 absl::StatusOr<std::unique_ptr<Step>> MakeCopyStep(const fb::CopyStep& table, const StepContext& context) {
   return std::make_unique<CopyStep>(table.bytes(), context.pool);

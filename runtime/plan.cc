@@ -11,6 +11,7 @@
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/cpu_features.h"
 #include "sinter/runtime/file.h"
+#include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/plan_verifier.h"
 #include "sinter/runtime/sha256.h"
 #include "sinter/runtime/status.h"
@@ -38,20 +39,6 @@ TensorInfo PortInfo(const fb::Port& port) {
   return info;
 }
 
-FunctionInfo InfoOf(const fb::Function& function) {
-  FunctionInfo info;
-  info.name = function.name()->str();
-  if (function.inputs() != nullptr) {
-    for (const fb::Port* port : *function.inputs()) info.inputs.push_back(PortInfo(*port));
-  }
-  if (function.outputs() != nullptr) {
-    for (const fb::Port* port : *function.outputs()) info.outputs.push_back(PortInfo(*port));
-  }
-  info.arena_bytes = static_cast<int64_t>(function.arena_bytes());
-  info.steps = function.steps() == nullptr ? 0 : function.steps()->size();
-  return info;
-}
-
 }  // namespace
 
 std::string TensorInfo::TypeString() const { return ShapeToString(dtype, shape); }
@@ -62,6 +49,23 @@ std::string LocationText(const fb::Plan& plan, uint32_t index) {
   const std::string file = Text(location.file()), what = Text(location.what());
   if (file.empty()) return what;
   return absl::StrCat(file, ":", location.line(), what.empty() ? "" : ": ", what);
+}
+
+FunctionInfo DescribeFunction(const fb::Plan& plan, const fb::Function& function) {
+  FunctionInfo info;
+  info.name = function.name()->str();
+  if (function.inputs() != nullptr) {
+    for (const fb::Port* port : *function.inputs()) info.inputs.push_back(PortInfo(*port));
+  }
+  if (function.outputs() != nullptr) {
+    for (const fb::Port* port : *function.outputs()) info.outputs.push_back(PortInfo(*port));
+  }
+  for (uint32_t d = 0; d < NumDevices(plan); ++d) {
+    info.device_arena_bytes.push_back(static_cast<int64_t>(ArenaBytes(function, d)));
+    info.arena_bytes += info.device_arena_bytes.back();
+  }
+  info.steps = function.steps() == nullptr ? 0 : function.steps()->size();
+  return info;
 }
 
 struct Plan::Data {
@@ -122,10 +126,17 @@ std::string_view Plan::target_cpu() const {
   return table_->target() == nullptr ? std::string_view() : View(table_->target()->cpu());
 }
 
+std::vector<Device> Plan::Devices() const {
+  std::vector<Device> devices;
+  for (uint32_t d = 0; d < NumDevices(*table_); ++d) devices.push_back(DeviceOf(*table_, d));
+  return devices;
+}
+
 std::vector<FunctionInfo> Plan::Functions() const {
   std::vector<FunctionInfo> functions;
   if (table_->functions() == nullptr) return functions;
-  for (const fb::Function* function : *table_->functions()) functions.push_back(InfoOf(*function));
+  for (const fb::Function* function : *table_->functions())
+    functions.push_back(DescribeFunction(*table_, *function));
   return functions;
 }
 
@@ -149,6 +160,7 @@ std::vector<VariableInfo> Plan::Variables() const {
     info.bytes = static_cast<int64_t>(variable->bytes());
     info.trainable = variable->trainable();
     info.location = LocationText(*table_, variable->location());
+    info.device = DeviceOf(*table_, variable->device());
     variables.push_back(std::move(info));
   }
   return variables;

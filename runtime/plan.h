@@ -23,6 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sinter/runtime/device.h"
 #include "sinter/runtime/dtype.h"
 
 namespace sinter {
@@ -44,13 +45,15 @@ struct VariableInfo : TensorInfo {
   int64_t bytes = 0;
   bool trainable = false;
   std::string location;  // "lenet.cc:12: Linear(128)", of what was recorded; may be empty.
+  Device device;         // Where its value lives.
 };
 
 struct FunctionInfo {
   std::string name;
   std::vector<TensorInfo> inputs;
   std::vector<TensorInfo> outputs;
-  int64_t arena_bytes = 0;
+  int64_t arena_bytes = 0;                  // Of all devices together,
+  std::vector<int64_t> device_arena_bytes;  // and of each, in the order of Plan::Devices.
   int64_t steps = 0;
 };
 
@@ -77,6 +80,8 @@ class Plan {
   std::string_view name() const;
   std::string_view producer() const;  // "sinter 0.1.0"
   std::string_view target_cpu() const;
+  // What the plan runs on, each once: cpu:0 where it says nothing else. They need not exist here (runtime/device_info.h).
+  std::vector<Device> Devices() const;
 
   std::vector<FunctionInfo> Functions() const;
   // NotFound lists the functions that there are.

@@ -11,6 +11,7 @@
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/file.h"
 #include "sinter/runtime/plan.h"
+#include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/sha256.h"
 #include "sinter/runtime/status.h"
 #include "sinter/runtime/tensor.h"
@@ -122,6 +123,65 @@ class Names {
   std::set<std::string_view> seen_;
 };
 
+absl::Status VerifyDevice(const fb::Plan& plan, uint32_t index) {
+  if (index < NumDevices(plan)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("device ", index, " of ", NumDevices(plan)));
+}
+
+absl::Status VerifyDevices(const fb::Plan& plan) {
+  if (NumDevices(plan) > kPlanMaxDevices) {
+    return Malformed("it names ", NumDevices(plan), " devices: at most ", kPlanMaxDevices);
+  }
+  std::set<Device> seen;
+  for (uint32_t i = 0; plan.devices() != nullptr && i < plan.devices()->size(); ++i) {
+    const fb::DeviceName& name = *plan.devices()->Get(i);
+    if (name.kind() > fb::DeviceKind::MAX) {
+      return Malformed("device ", i, ": kind ", static_cast<int>(name.kind()), " does not exist");
+    }
+    if (name.index() < 0 || name.index() > kPlanMaxDeviceIndex) {
+      return Malformed("device ", i, ": index ", name.index(), " is outside 0..", kPlanMaxDeviceIndex);
+    }
+    if (!seen.insert(DeviceOf(plan, i)).second) {
+      return Malformed("device ", i, ": ", DeviceOf(plan, i).ToString(), " is named twice");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyImages(const fb::GpuKernel& kernel) {
+  const size_t count = kernel.images() == nullptr ? 0 : kernel.images()->size();
+  if (count == 0) return absl::InvalidArgumentError("it has no image");
+  std::set<std::string_view> seen;
+  for (size_t i = 0; i < count; ++i) {
+    const fb::GpuImage& image = *kernel.images()->Get(i);
+    if (image.architecture() == nullptr || image.architecture()->size() == 0) {
+      return absl::InvalidArgumentError(absl::StrCat("image ", i, " does not say for which architecture"));
+    }
+    if (image.cubin() == nullptr || image.cubin()->size() == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("its image for ", image.architecture()->c_str(), " is empty"));
+    }
+    if (!seen.emplace(image.architecture()->c_str(), image.architecture()->size()).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("it has two images for ", image.architecture()->c_str()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyGpuKernels(const fb::Plan& plan) {
+  for (size_t i = 0; plan.gpu_kernels() != nullptr && i < plan.gpu_kernels()->size(); ++i) {
+    const fb::GpuKernel& kernel = *plan.gpu_kernels()->Get(i);
+    const std::string subject = absl::StrCat("GPU kernel ", i);
+    if (kernel.symbol() == nullptr || kernel.symbol()->size() == 0) {
+      return Malformed(subject, ": it has no symbol");
+    }
+    SINTER_RETURN_IF_ERROR(
+        Within(absl::StrCat(subject, " (", kernel.symbol()->c_str(), ")"), VerifyImages(kernel)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyLocation(const fb::Plan& plan, uint32_t index) {
   const size_t count = plan.locations() == nullptr ? 0 : plan.locations()->size();
   if (index < count || (index == 0 && count == 0)) return absl::OkStatus();
@@ -161,6 +221,7 @@ absl::Status VerifyVariable(const fb::Plan& plan, const fb::Variable& variable, 
   total += bytes;
   if (total > kMaxMemoryBytes) return absl::InvalidArgumentError("all variables exceed an address space");
   SINTER_RETURN_IF_ERROR(VerifyInitializer(variable));
+  SINTER_RETURN_IF_ERROR(VerifyDevice(plan, variable.device()));
   return VerifyLocation(plan, variable.location());
 }
 
@@ -170,12 +231,13 @@ absl::Status VerifyBuffer(const fb::Plan& plan, const fb::Function& function, co
     return absl::InvalidArgumentError(
         absl::StrCat("it has ", buffer.bytes(), " bytes, and its type has ", bytes));
   }
+  SINTER_RETURN_IF_ERROR(VerifyDevice(plan, buffer.device()));
   uint64_t room = 0;
   size_t count = 1;
   const char* where = "arena";
   switch (buffer.space()) {
     case fb::Space::Arena:
-      room = function.arena_bytes();
+      room = ArenaBytes(function, buffer.device());
       break;
     case fb::Space::Constant:
       room = plan.constants() == nullptr ? 0 : plan.constants()->size();
@@ -201,6 +263,12 @@ absl::Status VerifyBuffer(const fb::Plan& plan, const fb::Function& function, co
     return absl::InvalidArgumentError(absl::StrCat("bytes ", buffer.offset(), " to ", buffer.offset(), " + ",
                                                    bytes, " are outside its ", where, " of ", room,
                                                    " bytes"));
+  }
+  if (buffer.space() == fb::Space::Variable &&
+      buffer.device() != plan.variables()->Get(buffer.index())->device()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it is on ", DeviceOf(plan, buffer.device()).ToString(), ", and its variable on ",
+                     DeviceOf(plan, plan.variables()->Get(buffer.index())->device()).ToString()));
   }
   const uint64_t element = static_cast<uint64_t>(SizeOf(static_cast<DType>(buffer.type()->dtype())));
   if (buffer.offset() % element != 0) {
@@ -241,8 +309,21 @@ absl::Status VerifyPorts(const fb::Function& function) {
   return absl::OkStatus();
 }
 
+absl::Status VerifyArenas(const fb::Plan& plan, const fb::Function& function) {
+  const flatbuffers::Vector<uint64_t>* const more = function.more_arena_bytes();
+  if (!IsAligned(more)) return Malformed("its list of arenas is not aligned to 8 bytes");
+  const size_t count = 1 + (more == nullptr ? 0 : more->size());
+  if (count != NumDevices(plan)) {
+    return Malformed("it has arenas on ", count, " devices, and the plan has ", NumDevices(plan));
+  }
+  for (uint32_t d = 0; d < count; ++d) {
+    if (ArenaBytes(function, d) > kMaxMemoryBytes) return Malformed("its arena exceeds an address space");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyFunction(const fb::Plan& plan, const fb::Function& function) {
-  if (function.arena_bytes() > kMaxMemoryBytes) return Malformed("its arena exceeds an address space");
+  SINTER_RETURN_IF_ERROR(VerifyArenas(plan, function));
   // Buffers refer to the inputs' types, so these come first.
   Names names;
   for (size_t i = 0; function.inputs() != nullptr && i < function.inputs()->size(); ++i) {
@@ -285,6 +366,8 @@ absl::Status VerifyContents(std::span<const std::byte> bytes, const fb::Plan& pl
     const std::byte* const constants = reinterpret_cast<const std::byte*>(plan.constants()->data());
     if ((constants - bytes.data()) % 64 != 0) return Malformed("its constants are not aligned to 64 bytes");
   }
+  SINTER_RETURN_IF_ERROR(VerifyDevices(plan));
+  SINTER_RETURN_IF_ERROR(VerifyGpuKernels(plan));
   Names variables, functions;
   uint64_t total = 0;
   for (size_t i = 0; plan.variables() != nullptr && i < plan.variables()->size(); ++i) {

@@ -11,6 +11,8 @@
 //  - Lists of numbers begin at a multiple of their size; VerifyPlan wants `bytes` at a multiple of 64.
 //  - A buffer lies in its arena, variable, constants or input, aligned to its element size; `bytes` is its type's.
 //  - No step writes to constants or inputs; no step reads or writes outside its buffers if its kernel does as declared.
+//  - Every index of a device is one of the plan's (runtime/plan_devices.h), which are named once each. A step's operands and
+//    workspace are on its own device, but for the input of a copy.
 //
 // Not looked at: the code in shared_object. A plan is as trustworthy as where it came from.
 #ifndef SINTER_RUNTIME_PLAN_VERIFIER_H_
@@ -25,6 +27,8 @@
 
 namespace sinter {
 
+struct FunctionInfo;
+
 namespace fb {
 struct Function;
 struct Plan;
@@ -34,6 +38,8 @@ struct Step;
 inline constexpr size_t kPlanMaxBytes = (size_t{1} << 31) - 1;  // FlatBuffers' own limit.
 inline constexpr uint32_t kPlanMaxDepth = 16;
 inline constexpr uint32_t kPlanMaxTables = 1u << 24;
+inline constexpr uint32_t kPlanMaxDevices = 256;
+inline constexpr int32_t kPlanMaxDeviceIndex = 65535;
 
 // InvalidArgument: not a plan, an unknown version, or malformed. DataLoss: truncated or altered.
 absl::Status VerifyPlan(std::span<const std::byte> bytes);
@@ -50,6 +56,9 @@ absl::Status VerifyStep(const fb::Plan& plan, const fb::Function& function, cons
 
 // "lenet.cc:12: Linear(128)" for an index into Plan.locations; empty when there is no such place.
 std::string LocationText(const fb::Plan& plan, uint32_t index);
+
+// What plan.h says of a function.
+FunctionInfo DescribeFunction(const fb::Plan& plan, const fb::Function& function);
 
 }  // namespace sinter
 

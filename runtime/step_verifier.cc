@@ -1,5 +1,6 @@
 // The part of plan_verifier.h that looks into steps.
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,8 @@
 #include "sinter/kernels/cpu/catalog.h"
 #include "sinter/runtime/batch_image_step.h"
 #include "sinter/runtime/dtype.h"
+#include "sinter/runtime/gpu_limits.h"
+#include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/plan_verifier.h"
 #include "sinter/runtime/status.h"
 
@@ -16,6 +19,10 @@ namespace {
 
 constexpr uint64_t kMaxScratchBytes = uint64_t{256} << 20;
 constexpr int64_t kMaxSize = int64_t{1} << 40;
+// Of the largest GPU so far, and of CUDA (CUDA C++ Programming Guide, "Compute Capabilities"); what a GPU has less of, its
+// runtime refuses.
+constexpr uint32_t kMaxSharedBytes = 227 << 10;
+constexpr uint32_t kMaxBlocks = (uint32_t{1} << 31) - 1;
 
 template <typename... Parts>
 absl::Status Bad(const Parts&... parts) {
@@ -94,8 +101,33 @@ absl::Status CheckKernel(const fb::Plan& plan, const fb::KernelStep& step, const
   return o.outputs.empty() ? Bad("its kernel has no outputs") : absl::OkStatus();
 }
 
+absl::Status CheckGpuKernel(const fb::Plan& plan, const fb::GpuKernelStep& s, const Operands& o) {
+  const size_t count = plan.gpu_kernels() == nullptr ? 0 : plan.gpu_kernels()->size();
+  if (s.kernel() >= count) return Bad("it launches GPU kernel ", s.kernel(), " of ", count);
+  if (s.grid() < 1 || s.grid() > kMaxBlocks) {
+    return Bad("a grid of ", s.grid(), " blocks is outside 1..", kMaxBlocks);
+  }
+  if (s.block() < 1 || s.block() > kMaxGpuBlock) {
+    return Bad("a block of ", s.block(), " threads is outside 1..", kMaxGpuBlock);
+  }
+  if (s.shared_bytes() > kMaxSharedBytes) {
+    return Bad(s.shared_bytes(), " bytes of shared memory a block are more than ", kMaxSharedBytes);
+  }
+  if (o.inputs.size() + o.outputs.size() > kMaxGpuKernelBuffers) {
+    return Bad("its kernel has ", o.inputs.size() + o.outputs.size(), " operands: at most ",
+               kMaxGpuKernelBuffers);
+  }
+  return o.outputs.empty() ? Bad("its kernel has no outputs") : absl::OkStatus();
+}
+
+absl::Status CheckMath(fb::MathMode math) {
+  if (math <= fb::MathMode::MAX) return absl::OkStatus();
+  return Bad("math mode ", static_cast<int>(math), " does not exist");
+}
+
 absl::Status CheckMatmul(const fb::MatmulStep& s, const Operands& o) {
   SINTER_RETURN_IF_ERROR(CheckDType(s.dtype(), /*floats_only=*/false));
+  SINTER_RETURN_IF_ERROR(CheckMath(s.math()));
   SINTER_RETURN_IF_ERROR(CheckActivation(s.activation(), s.dtype()));
   SINTER_RETURN_IF_ERROR(CheckCounts(o, s.has_bias() ? 3 : 2, 1));
   SINTER_RETURN_IF_ERROR(CheckOperand(*o.inputs[0], "a", s.dtype(), {s.batch(), s.m(), s.k()}));
@@ -150,6 +182,7 @@ absl::Status CheckConv(const fb::ConvStep& s, const fb::Step& step, const Operan
   if (s.kind() > fb::ConvKind::MAX)
     return Bad("convolution kind ", static_cast<int>(s.kind()), " does not exist");
   SINTER_RETURN_IF_ERROR(CheckImages(s.layout(), s.dtype()));
+  SINTER_RETURN_IF_ERROR(CheckMath(s.math()));
   SINTER_RETURN_IF_ERROR(CheckActivation(s.activation(), s.dtype()));
   SINTER_RETURN_IF_ERROR(CheckSizes(s.in_size(), "in_size", 2, 0));
   SINTER_RETURN_IF_ERROR(CheckSizes(s.out_size(), "out_size", 2, 0));
@@ -270,11 +303,38 @@ absl::Status CheckBody(const fb::Plan& plan, const fb::Step& step, const Operand
         return CheckCopy(*step.body_as_CopyStep(), o);
       case fb::StepBody::CatalogStep:
         return CheckCatalog(*step.body_as_CatalogStep(), o);
+      case fb::StepBody::GpuKernelStep:
+        return CheckGpuKernel(plan, *step.body_as_GpuKernelStep(), o);
       default:
         break;
     }
   }
   return Bad("its kind, ", static_cast<int>(step.body_type()), ", does not exist");
+}
+
+// All that a step touches is on its own device, but for what a copy reads; and each kind of device runs its own code.
+absl::Status CheckDevices(const fb::Plan& plan, const fb::Step& step, const Operands& o) {
+  if (step.device() >= NumDevices(plan)) {
+    return Bad("it runs on device ", step.device(), " of ", NumDevices(plan));
+  }
+  const Device device = DeviceOf(plan, step.device());
+  if (step.body_type() == fb::StepBody::KernelStep && !device.is_cpu()) {
+    return Bad("it runs on ", device.ToString(), ", and its kernel is code of a CPU");
+  }
+  if (step.body_type() == fb::StepBody::GpuKernelStep && !device.is_gpu()) {
+    return Bad("it runs on ", device.ToString(), ", and its kernel is code of a GPU");
+  }
+  const bool is_copy = step.body_type() == fb::StepBody::CopyStep;
+  for (const auto& [buffers, what] : {std::pair{&o.inputs, "input "}, std::pair{&o.outputs, "output "}}) {
+    if (is_copy && buffers == &o.inputs) continue;
+    for (size_t i = 0; i < buffers->size(); ++i) {
+      const Device place = DeviceOf(plan, (*buffers)[i]->device());
+      if (place == device) continue;
+      return Bad("it runs on ", device.ToString(), ", and its ", what, i, " is on ", place.ToString(),
+                 ": only a copy may read from another device");
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -288,7 +348,8 @@ absl::Status VerifyStep(const fb::Plan& plan, const fb::Function& function, cons
       return Bad("it writes to ", buffer->space() == fb::Space::Input ? "an input" : "a constant");
     }
   }
-  const uint64_t arena = function.arena_bytes();
+  SINTER_RETURN_IF_ERROR(CheckDevices(plan, step, operands));
+  const uint64_t arena = ArenaBytes(function, step.device());
   if (step.workspace_bytes() > arena || step.workspace_offset() > arena - step.workspace_bytes()) {
     return Bad("its workspace, bytes ", step.workspace_offset(), " to ", step.workspace_offset(), " + ",
                step.workspace_bytes(), ", is outside the arena of ", arena, " bytes");

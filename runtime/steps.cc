@@ -16,15 +16,17 @@ absl::StatusOr<std::unique_ptr<Step>> MakeStep(const fb::Step& step, const StepC
       return MakeCopyStep(*step.body_as_CopyStep(), context);
     case fb::StepBody::CatalogStep:
       return MakeCatalogStep(*step.body_as_CatalogStep(), context);
+    case fb::StepBody::GpuKernelStep:
     case fb::StepBody::NONE:
       break;
   }
-  return absl::InternalError("a step without a kind passed the verifier");
+  return absl::InternalError("a step that no CPU runs passed the verifier");
 }
 
 std::string_view StepKind(const fb::Step& step) {
   switch (step.body_type()) {
     case fb::StepBody::KernelStep:
+    case fb::StepBody::GpuKernelStep:
       return "kernel";
     case fb::StepBody::MatmulStep:
       return "matmul";

@@ -1,4 +1,5 @@
-// Makes the steps of a verified plan (runtime/step.h says what a step is). One function a kind, one file a function.
+// Makes the steps that a CPU runs, from a verified plan (runtime/step.h says what a step is). One function a kind, one file
+// a function.
 //
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Step> step, MakeStep(*function.steps()->Get(i), context));
 //
@@ -7,6 +8,7 @@
 #ifndef SINTER_RUNTIME_STEPS_H_
 #define SINTER_RUNTIME_STEPS_H_
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 
@@ -27,6 +29,9 @@ absl::StatusOr<std::unique_ptr<Step>> MakePoolStep(const fb::PoolStep& table, co
 absl::StatusOr<std::unique_ptr<Step>> MakeCopyStep(const fb::CopyStep& table, const StepContext& context);
 absl::StatusOr<std::unique_ptr<Step>> MakeCatalogStep(const fb::CatalogStep& table,
                                                       const StepContext& context);
+
+// By the threads of the pool. The pieces may be one and the same, and do not overlap otherwise.
+void CopyBytes(void* to, const void* from, size_t bytes, const ThreadPool& pool);
 
 // "kernel", "matmul", "conv", "pool", "copy", or a catalogue kernel's name.
 std::string_view StepKind(const fb::Step& step);

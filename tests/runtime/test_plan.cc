@@ -31,9 +31,32 @@ TestPlan::TestPlan() {
   table.locations.push_back(std::move(location));
 }
 
-uint32_t TestPlan::AddVariable(const std::string& name, DType dtype, std::vector<int64_t> shape,
-                               double value) {
+void TestPlan::UseDevices(const std::vector<Device>& devices) {
+  SINTER_CHECK(table.functions.empty()) << "devices come first";
+  table.devices.clear();
+  for (const Device device : devices) {
+    auto name = std::make_unique<fb::DeviceNameT>();
+    name->kind = static_cast<fb::DeviceKind>(device.kind());
+    name->index = device.index();
+    table.devices.push_back(std::move(name));
+  }
+}
+
+uint32_t TestPlan::AddGpuKernel(const std::string& symbol) {
+  auto image = std::make_unique<fb::GpuImageT>();
+  image->architecture = "sm_90";
+  image->cubin = {1, 2, 3};
+  auto kernel = std::make_unique<fb::GpuKernelT>();
+  kernel->symbol = symbol;
+  kernel->images.push_back(std::move(image));
+  table.gpu_kernels.push_back(std::move(kernel));
+  return static_cast<uint32_t>(table.gpu_kernels.size() - 1);
+}
+
+uint32_t TestPlan::AddVariable(const std::string& name, DType dtype, std::vector<int64_t> shape, double value,
+                               uint32_t device) {
   auto variable = std::make_unique<fb::VariableT>();
+  variable->device = device;
   variable->name = name;
   variable->type = std::make_unique<fb::TensorTypeT>(MakeType(dtype, shape));
   variable->bytes = BytesOf(dtype, shape);
@@ -88,8 +111,13 @@ std::string TestPlan::Bytes() const {
   const auto variables = PackAll<fb::Variable>(builder, table.variables);
   const auto functions = PackAll<fb::Function>(builder, table.functions);
   const auto locations = PackAll<fb::SourceLocation>(builder, table.locations);
+  // As in the files of before, there is none where there is nothing to say.
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::DeviceName>>> devices = 0;
+  if (!table.devices.empty()) devices = PackAll<fb::DeviceName>(builder, table.devices);
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::GpuKernel>>> gpu_kernels = 0;
+  if (!table.gpu_kernels.empty()) gpu_kernels = PackAll<fb::GpuKernel>(builder, table.gpu_kernels);
   builder.Finish(fb::CreatePlan(builder, table.version, producer, name, hash, target, variables, functions,
-                                locations, constants, shared_object),
+                                locations, constants, shared_object, devices, gpu_kernels),
                  fb::PlanIdentifier());
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   // A plan without room for the hash is a test's own wish.
@@ -106,38 +134,50 @@ TestFunction::TestFunction(TestPlan& plan, const std::string& name) : plan_(plan
   plan.table.functions.push_back(std::make_unique<fb::FunctionT>());
   table_ = plan.table.functions.back().get();
   table_->name = name;
+  if (plan.table.devices.size() > 1) table_->more_arena_bytes.resize(plan.table.devices.size() - 1);
 }
 
 uint32_t TestFunction::Buffer(fb::Space space, uint32_t index, uint64_t offset, DType dtype,
-                              std::vector<int64_t> shape) {
+                              std::vector<int64_t> shape, uint32_t device) {
   auto buffer = std::make_unique<fb::BufferT>();
   buffer->space = space;
   buffer->index = index;
   buffer->offset = offset;
+  buffer->device = device;
   buffer->type = std::make_unique<fb::TensorTypeT>(MakeType(dtype, shape));
   buffer->bytes = BytesOf(dtype, shape);
   table_->buffers.push_back(std::move(buffer));
   return static_cast<uint32_t>(table_->buffers.size() - 1);
 }
 
-uint32_t TestFunction::Input(const std::string& name, DType dtype, std::vector<int64_t> shape) {
+uint32_t TestFunction::Input(const std::string& name, DType dtype, std::vector<int64_t> shape,
+                             uint32_t device) {
   auto port = std::make_unique<fb::PortT>();
   port->name = name;
   port->type = std::make_unique<fb::TensorTypeT>(MakeType(dtype, shape));
-  port->buffer = Buffer(fb::Space::Input, static_cast<uint32_t>(table_->inputs.size()), 0, dtype, shape);
+  port->buffer =
+      Buffer(fb::Space::Input, static_cast<uint32_t>(table_->inputs.size()), 0, dtype, shape, device);
   table_->inputs.push_back(std::move(port));
   return table_->inputs.back()->buffer;
 }
 
-uint32_t TestFunction::Arena(DType dtype, std::vector<int64_t> shape) {
-  const uint64_t offset = (table_->arena_bytes + 63) / 64 * 64;
-  table_->arena_bytes = offset + BytesOf(dtype, shape);
-  return Buffer(fb::Space::Arena, 0, offset, dtype, std::move(shape));
+uint32_t TestFunction::InputOn(uint32_t buffer, uint32_t device) {
+  table_->buffers.push_back(std::make_unique<fb::BufferT>(*table_->buffers[buffer]));
+  table_->buffers.back()->device = device;
+  return static_cast<uint32_t>(table_->buffers.size() - 1);
+}
+
+uint32_t TestFunction::Arena(DType dtype, std::vector<int64_t> shape, uint32_t device) {
+  uint64_t& arena_bytes = device == 0 ? table_->arena_bytes : table_->more_arena_bytes[device - 1];
+  const uint64_t offset = (arena_bytes + 63) / 64 * 64;
+  arena_bytes = offset + BytesOf(dtype, shape);
+  return Buffer(fb::Space::Arena, 0, offset, dtype, std::move(shape), device);
 }
 
 uint32_t TestFunction::Variable(uint32_t index) {
   const fb::TensorTypeT& type = *plan_.table.variables[index]->type;
-  return Buffer(fb::Space::Variable, index, 0, static_cast<DType>(type.dtype), type.shape);
+  return Buffer(fb::Space::Variable, index, 0, static_cast<DType>(type.dtype), type.shape,
+                plan_.table.variables[index]->device);
 }
 
 void TestFunction::Output(const std::string& name, uint32_t buffer) {
@@ -157,6 +197,7 @@ fb::StepT& TestFunction::Add(const std::string& name, const Body& body, std::vec
   step->inputs = std::move(inputs);
   step->outputs = std::move(outputs);
   step->locations = {0};
+  if (!step->outputs.empty()) step->device = table_->buffers[step->outputs[0]]->device;
   table_->steps.push_back(std::move(step));
   return *table_->steps.back();
 }
@@ -170,6 +211,15 @@ fb::StepT& TestFunction::Kernel(const std::string& symbol, std::vector<uint32_t>
   body.units = units;
   body.grain = grain;
   body.scratch_bytes = scratch_bytes;
+  return Add(symbol, body, std::move(inputs), std::move(outputs));
+}
+
+fb::StepT& TestFunction::GpuKernel(const std::string& symbol, std::vector<uint32_t> inputs,
+                                   std::vector<uint32_t> outputs, uint32_t grid, uint32_t block) {
+  fb::GpuKernelStepT body;
+  body.kernel = plan_.AddGpuKernel(symbol);
+  body.grid = grid;
+  body.block = block;
   return Add(symbol, body, std::move(inputs), std::move(outputs));
 }
 

@@ -8,6 +8,11 @@
 //   f.Output("y", y);
 //   absl::StatusOr<Plan> made = plan.Make();        // Or alter plan.table first.
 //
+// On several devices: UseDevices before anything is added; steps run where their first output is.
+//   plan.UseDevices({Device::Cpu(0), Device::Cpu(1)});
+//   uint32_t far = f.Arena(DType::kF32, {4}, /*device=*/1);
+//   f.Copy(y, far);
+//
 // The code is that of test_kernels.c.
 #ifndef SINTER_TESTS_RUNTIME_TEST_PLAN_H_
 #define SINTER_TESTS_RUNTIME_TEST_PLAN_H_
@@ -17,6 +22,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/plan_generated.h"
+#include "sinter/runtime/device.h"
 #include "sinter/runtime/dtype.h"
 #include "sinter/runtime/plan.h"
 #include "sinter/runtime/session.h"
@@ -26,10 +32,14 @@ namespace sinter {
 struct TestPlan {
   TestPlan();
 
+  void UseDevices(const std::vector<Device>& devices);
   // Index into Plan.variables.
-  uint32_t AddVariable(const std::string& name, DType dtype, std::vector<int64_t> shape, double value = 0);
+  uint32_t AddVariable(const std::string& name, DType dtype, std::vector<int64_t> shape, double value = 0,
+                       uint32_t device = 0);
   // Offset into the constants, a multiple of 64.
   uint64_t AddConstant(const void* data, size_t bytes);
+  // Index into Plan.gpu_kernels, of an image that no GPU runs.
+  uint32_t AddGpuKernel(const std::string& symbol);
   // Loads the code of test_kernels.c.
   void UseTestKernels();
 
@@ -48,15 +58,21 @@ class TestFunction {
  public:
   TestFunction(TestPlan& plan, const std::string& name);
 
-  uint32_t Input(const std::string& name, DType dtype, std::vector<int64_t> shape);
+  uint32_t Input(const std::string& name, DType dtype, std::vector<int64_t> shape, uint32_t device = 0);
   // The next free bytes of the arena.
-  uint32_t Arena(DType dtype, std::vector<int64_t> shape);
+  uint32_t Arena(DType dtype, std::vector<int64_t> shape, uint32_t device = 0);
   uint32_t Variable(uint32_t index);
-  uint32_t Buffer(fb::Space space, uint32_t index, uint64_t offset, DType dtype, std::vector<int64_t> shape);
+  uint32_t Buffer(fb::Space space, uint32_t index, uint64_t offset, DType dtype, std::vector<int64_t> shape,
+                  uint32_t device = 0);
+  // The same input, as another device sees it.
+  uint32_t InputOn(uint32_t buffer, uint32_t device);
   void Output(const std::string& name, uint32_t buffer);
 
   fb::StepT& Kernel(const std::string& symbol, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
                     int64_t units, int64_t grain = 1, uint64_t scratch_bytes = 0);
+  // Adds the kernel too.
+  fb::StepT& GpuKernel(const std::string& symbol, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
+                       uint32_t grid, uint32_t block = 1);
   fb::StepT& Copy(uint32_t from, uint32_t to);
   fb::StepT& Catalog(const std::string& kernel, std::vector<int64_t> parameters, std::vector<uint32_t> inputs,
                      std::vector<uint32_t> outputs);

@@ -1,0 +1,48 @@
+// What GPU steps can hold, for those who make plans: codegen asks here, and the runtime refuses the rest.
+//
+//   if (CublasEpilogueSupported(fb::Activation::Relu)) FuseIntoMatmul(relu);   // Else a kernel of its own computes it.
+//   SINTER_CHECK(inputs + outputs <= kMaxGpuKernelBuffers);
+//
+// Nothing of CUDA is included or needed.
+#ifndef SINTER_RUNTIME_GPU_LIMITS_H_
+#define SINTER_RUNTIME_GPU_LIMITS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/plan_generated.h"
+
+namespace sinter {
+
+// A kernel takes one struct of pointers by value. CUDA passes that many bytes of parameters to a kernel of sm_70 and up.
+inline constexpr size_t kMaxGpuKernelParameterBytes = 32764;
+inline constexpr size_t kMaxGpuKernelBuffers = kMaxGpuKernelParameterBytes / sizeof(void*);
+
+// Shared memory that a block has without asking for more, and threads that a block may have on every GPU. More shared
+// memory than this is asked for at Load; the most that there is depends on the GPU (sm_90: 227 KiB a block).
+inline constexpr uint32_t kGpuSharedBytesWithoutAsking = 48 * 1024;
+inline constexpr uint32_t kMaxGpuBlock = 1024;
+
+// A matmul's bias and activation within cuBLASLt. Its GELU is the form with tanh, and it has no epilogue in f64.
+constexpr bool CublasEpilogueSupported(fb::Activation activation, bool has_bias = false,
+                                       fb::DType dtype = fb::DType::F32) {
+  const bool is_known = activation == fb::Activation::None || activation == fb::Activation::Relu ||
+                        activation == fb::Activation::GeluTanh;
+  const bool is_plain = activation == fb::Activation::None && !has_bias;
+  return is_known && (dtype != fb::DType::F64 || is_plain);
+}
+
+// A product in cuBLASLt. Integers are not: a generated kernel computes them.
+constexpr bool CublasTypeSupported(fb::DType dtype) {
+  return dtype == fb::DType::F64 || dtype == fb::DType::F32 || dtype == fb::DType::BF16 ||
+         dtype == fb::DType::F16;
+}
+
+// A forward convolution's activation after its bias, in all types that convolutions have; gradients have none.
+constexpr bool CudnnEpilogueSupported(fb::Activation activation) {
+  return activation == fb::Activation::None || activation == fb::Activation::Relu;
+}
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_GPU_LIMITS_H_
