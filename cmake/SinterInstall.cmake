@@ -41,7 +41,7 @@ endif()
 
 # The public headers, and those that they include.
 set(_frontend compile.h graph.h ops.h sinter.h tensor.h)
-set(_runtime caching_allocator.h checkpoint.h device.h device_memory.h dtype.h file.h half.h memory_limit.h named_tensor.h npy.h npz.h
+set(_runtime caching_allocator.h checkpoint.h device.h device_info.h device_memory.h dtype.h file.h half.h memory_limit.h named_tensor.h npy.h npz.h
     plan.h process_allocator.h profile.h safetensors.h session.h status.h tensor.h)
 list(TRANSFORM _frontend PREPEND ${CMAKE_SOURCE_DIR}/frontend/)
 list(TRANSFORM _runtime PREPEND ${CMAKE_SOURCE_DIR}/runtime/)

@@ -2,24 +2,22 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/argument_value.h"
+#include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/plan_verifier.h"
 #include "sinter/runtime/status.h"
 #include "sinter/runtime/steps.h"
-#include "sinter/runtime/thread_pool.h"
 
 namespace sinter::internal_session {
 namespace {
 
-constexpr size_t kAlignment = 64;
-
-size_t RoundUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+// To replay a single step costs no less than to run it.
+constexpr size_t kLeastRecorded = 2;
 
 using Clock = std::chrono::steady_clock;
 double SecondsSince(Clock::time_point start) {
@@ -39,103 +37,79 @@ std::string InputList(const FunctionInfo& info) {
                       }));
 }
 
+std::vector<bool> HostDevices(const Memory& memory) {
+  std::vector<bool> is_host;
+  for (const DevicePlaces& places : memory.devices) is_host.push_back(places.is_host);
+  return is_host;
+}
+
 }  // namespace
 
+FunctionState::FunctionState(const fb::Plan& plan, const fb::Function& table, Memory* memory,
+                             const ThreadPool& pool)
+    : plan_(&plan),
+      table_(&table),
+      memory_(memory),
+      pool_(&pool),
+      info_(DescribeFunction(plan, table)),
+      inputs_(plan, table, memory),
+      outputs_(table, info_.outputs, memory),
+      library_workspace_bytes_(memory->devices.size()) {}
+
 absl::StatusOr<std::unique_ptr<FunctionState>> FunctionState::Load(const fb::Plan& plan,
-                                                                   const fb::Function& table,
-                                                                   const StepContext& context) {
-  std::unique_ptr<FunctionState> state(new FunctionState(plan, table, context));
-  state->LayOutInputs();
-  for (size_t i = 0; i < SizeOrZero(table.steps()); ++i) {
-    const fb::Step& step = *table.steps()->Get(i);
-    absl::StatusOr<std::unique_ptr<Step>> made = MakeStep(step, context);
-    if (!made.ok()) {
-      return absl::Status(
-          made.status().code(),
-          absl::StrCat("function \"", state->info_.name, "\", step ", i, " (",
-                       step.name() == nullptr ? "" : step.name()->c_str(), "): ", made.status().message()));
-    }
-    state->library_workspace_bytes_ =
-        std::max(state->library_workspace_bytes_, (*made)->LibraryWorkspaceBytes());
-    state->steps_.push_back({*std::move(made), &step, state->slots_.size()});
-    for (const auto* indices : {step.inputs(), step.outputs()}) {
-      for (size_t k = 0; k < SizeOrZero(indices); ++k) {
-        const fb::Buffer& buffer = *table.buffers()->Get(indices->Get(k));
-        if (buffer.space() == fb::Space::Input) {
-          state->input_slots_.push_back({state->slots_.size(), buffer.index(), buffer.offset()});
-        }
-        state->slots_.push_back(nullptr);
-      }
-    }
+                                                                   const fb::Function& table, Memory* memory,
+                                                                   const ThreadPool& pool) {
+  std::unique_ptr<FunctionState> state(new FunctionState(plan, table, memory, pool));
+  SINTER_RETURN_IF_ERROR(state->LoadSteps());
+  LaunchOrder order = MakeLaunchOrder(plan, table, HostDevices(*memory));
+  for (Launch& launch : order.launches) {
+    const bool may_record = !memory->devices[launch.device].is_host && launch.steps.size() >= kLeastRecorded;
+    state->launches_.push_back({std::move(launch), may_record, nullptr});
   }
-  state->LayOutOutputs();
+  state->last_waits_ = std::move(order.last);
   return state;
 }
 
-void FunctionState::LayOutInputs() {
-  const auto info = [](const fb::Port& port) {
-    TensorInfo tensor;
-    tensor.name = port.name()->str();
-    tensor.dtype = static_cast<DType>(port.type()->dtype());
-    if (port.type()->shape() != nullptr)
-      tensor.shape.assign(port.type()->shape()->begin(), port.type()->shape()->end());
-    return tensor;
-  };
-  info_.name = table_->name()->str();
-  info_.arena_bytes = static_cast<int64_t>(table_->arena_bytes());
-  info_.steps = static_cast<int64_t>(SizeOrZero(table_->steps()));
-  for (size_t i = 0; i < SizeOrZero(table_->inputs()); ++i) {
-    info_.inputs.push_back(info(*table_->inputs()->Get(i)));
-    input_bytes_.push_back(*DenseBytes(info_.inputs.back().dtype, info_.inputs.back().shape));
-    staging_offsets_.push_back(staging_bytes_);
-    staging_bytes_ += RoundUp(input_bytes_.back());
+absl::Status FunctionState::LoadSteps() {
+  for (size_t i = 0; i < SizeOrZero(table_->steps()); ++i) {
+    const fb::Step& table = *table_->steps()->Get(i);
+    std::unique_ptr<Step> step;
+    if (!IsBetweenDevices(*table_, table)) {
+      absl::StatusOr<std::unique_ptr<Step>> made = RuntimeOf(table.device()).MakeStep(*plan_, table);
+      if (!made.ok()) return AtStep(i, made.status());
+      step = *std::move(made);
+      size_t& workspace = library_workspace_bytes_[table.device()];
+      workspace = std::max(workspace, step->LibraryWorkspaceBytes());
+    }
+    steps_.push_back({std::move(step), &table, slots_.size()});
+    for (const auto* indices : {table.inputs(), table.outputs()}) {
+      for (size_t k = 0; k < SizeOrZero(indices); ++k) {
+        const fb::Buffer& buffer = *table_->buffers()->Get(indices->Get(k));
+        if (buffer.space() == fb::Space::Input && memory_->devices[buffer.device()].is_host) {
+          input_slots_.push_back({slots_.size(), buffer.index(), buffer.offset()});
+        }
+        slots_.push_back(nullptr);
+      }
+    }
   }
-  bound_.resize(info_.inputs.size());
-  for (size_t i = 0; i < SizeOrZero(table_->outputs()); ++i)
-    info_.outputs.push_back(info(*table_->outputs()->Get(i)));
-}
-
-void FunctionState::LayOutOutputs() {
-  for (size_t i = 0; i < info_.outputs.size(); ++i) {
-    const fb::Buffer& buffer = *table_->buffers()->Get(table_->outputs()->Get(i)->buffer());
-    if (buffer.space() != fb::Space::Input) continue;
-    copies_.push_back({buffer.index(), buffer.offset(), output_copy_bytes_, buffer.bytes(), i});
-    output_copy_bytes_ += RoundUp(buffer.bytes());
-  }
+  return absl::OkStatus();
 }
 
 std::byte* FunctionState::PointerOf(uint32_t index) const {
   const fb::Buffer& buffer = *table_->buffers()->Get(index);
-  switch (buffer.space()) {
-    case fb::Space::Arena:
-      return memory_->arena + buffer.offset();
-    case fb::Space::Variable:
-      return memory_->variables[buffer.index()] + buffer.offset();
-    case fb::Space::Constant:
-      // Steps do not write to it: the verifier has looked.
-      return const_cast<std::byte*>(memory_->constants) + buffer.offset();
-    case fb::Space::Input:
-      break;
-  }
-  return nullptr;
+  if (buffer.space() != fb::Space::Input) return memory_->AddressOf(buffer);
+  if (memory_->devices[buffer.device()].is_host) return nullptr;  // Of each run's caller.
+  return inputs_.DeviceAddress(buffer.device(), buffer.index()) + buffer.offset();
 }
 
-void FunctionState::Place(const Memory* memory, std::byte* output_copies) {
-  memory_ = memory;
-  output_copies_ = output_copies;
+void FunctionState::Place() {
   size_t slot = 0;
   for (const LoadedStep& step : steps_) {
     for (const auto* indices : {step.table->inputs(), step.table->outputs()}) {
       for (size_t k = 0; k < SizeOrZero(indices); ++k) slots_[slot++] = PointerOf(indices->Get(k));
     }
   }
-  auto copy = copies_.begin();
-  for (size_t i = 0; i < info_.outputs.size(); ++i) {
-    const void* data = PointerOf(table_->outputs()->Get(i)->buffer());
-    if (copy != copies_.end() && copy->output == i) data = output_copies + (copy++)->copy_offset;
-    // The verifier has checked the type, and alignment to the element follows from the buffer's.
-    outputs_.push_back(*HostTensor::View(info_.outputs[i].dtype, info_.outputs[i].shape, data));
-  }
+  outputs_.Place();
 }
 
 int FunctionState::FindInput(std::string_view name) const {
@@ -158,8 +132,7 @@ absl::Status FunctionState::Bind(const Argument& argument, InputValue* bound) co
       return absl::InvalidArgumentError(absl::StrCat("input \"", want.name, "\" is ", want.TypeString(),
                                                      ", and ", tensor->ToString(), " is given"));
     }
-    value.data = tensor->data();
-    if (value.data == nullptr) value.data = memory_->staging;  // No elements.
+    value.data = tensor->data();  // Null only if there are no elements.
   } else {
     if (!want.shape.empty()) {
       return absl::InvalidArgumentError(
@@ -189,50 +162,27 @@ absl::Status FunctionState::CheckAllSet(std::span<const InputValue> inputs) cons
   return absl::InvalidArgumentError(absl::StrJoin(missing, "; "));
 }
 
-bool FunctionState::IsOurs(const void* data, size_t bytes) const {
-  const std::byte* const begin = static_cast<const std::byte*>(data);
-  const auto overlaps = [&](const std::byte* with, size_t with_bytes) {
-    return std::less<>()(begin, with + with_bytes) && std::less<>()(with, begin + bytes);
-  };
-  if (overlaps(memory_->arena, memory_->arena_bytes)) return true;
-  for (size_t i = 0; i < memory_->variables.size(); ++i) {
-    if (overlaps(memory_->variables[i], memory_->variable_bytes[i])) return true;
+absl::Status FunctionState::FillArenas() {
+  for (const DevicePlaces& places : memory_->devices) {
+    if (places.arena_bytes == 0) continue;
+    SINTER_RETURN_IF_ERROR(places.runtime->Fill(places.arena, 0xff, places.arena_bytes));
   }
-  return false;
-}
-
-void FunctionState::PatchInputs(std::span<const InputValue> inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    std::byte* const staging = memory_->staging + staging_offsets_[i];
-    bound_[i] = staging;
-    if (inputs[i].data == nullptr) {
-      std::memcpy(staging, inputs[i].number, input_bytes_[i]);
-    } else if (reinterpret_cast<uintptr_t>(inputs[i].data) % kAlignment != 0 ||
-               IsOurs(inputs[i].data, input_bytes_[i])) {
-      // An earlier run's output, above all, would be overwritten while it is read.
-      std::memcpy(staging, inputs[i].data, input_bytes_[i]);
-    } else {
-      bound_[i] = inputs[i].data;
-    }
-  }
-  for (const InputSlot& patch : input_slots_) {
-    slots_[patch.slot] =
-        const_cast<std::byte*>(static_cast<const std::byte*>(bound_[patch.input])) + patch.offset;
-  }
+  return absl::OkStatus();
 }
 
 absl::Status FunctionState::Run(std::span<const InputValue> inputs, Profile* profile) {
   const Clock::time_point start = Clock::now();
   SINTER_RETURN_IF_ERROR(CheckAllSet(inputs));
-  PatchInputs(inputs);
-  if (memory_->poison && memory_->arena_bytes > 0) std::memset(memory_->arena, 0xff, memory_->arena_bytes);
-  context_.pool->BindCallingThread();
-  SINTER_RETURN_IF_ERROR(RunSteps(profile));
-  for (const OutputCopy& copy : copies_) {
-    if (copy.bytes == 0) continue;
-    std::memmove(output_copies_ + copy.copy_offset,
-                 static_cast<const std::byte*>(bound_[copy.input]) + copy.input_offset, copy.bytes);
+  ++memory_->runs;
+  SINTER_RETURN_IF_ERROR(inputs_.Bind(inputs));
+  for (const InputSlot& patch : input_slots_) {
+    slots_[patch.slot] = const_cast<std::byte*>(inputs_.bound(patch.input)) + patch.offset;
   }
+  if (memory_->poison) SINTER_RETURN_IF_ERROR(FillArenas());
+  pool_->BindCallingThread();
+  SINTER_RETURN_IF_ERROR(profile == nullptr ? RunLaunches() : RunOneByOne(profile));
+  has_run_ = true;
+  outputs_.Finish(inputs_);
   if (profile != nullptr) {
     ++profile->runs;
     profile->seconds_total += SecondsSince(start);
@@ -240,28 +190,88 @@ absl::Status FunctionState::Run(std::span<const InputValue> inputs, Profile* pro
   return absl::OkStatus();
 }
 
-absl::Status FunctionState::RunSteps(Profile* profile) {
-  if (profile != nullptr) PrepareProfile(profile);
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    const LoadedStep& step = steps_[i];
-    const fb::Step& table = *step.table;
-    const StepArgs args = {
-        .buffers = slots_.data() + step.first_slot,
-        .workspace = table.workspace_bytes() == 0 ? nullptr : memory_->arena + table.workspace_offset(),
-        .scratch = memory_->thread_scratch,
-        .library_workspace = memory_->library_workspace};
-    const Clock::time_point start = profile == nullptr ? Clock::time_point() : Clock::now();
-    if (absl::Status status = step.step->Run(args); !status.ok()) {
-      return absl::Status(status.code(), absl::StrCat("function \"", info_.name, "\", step ", i, " (",
-                                                      table.name() == nullptr ? "" : table.name()->c_str(),
-                                                      "): ", status.message()));
+absl::Status FunctionState::RunStep(size_t index) {
+  const LoadedStep& step = steps_[index];
+  const fb::Step& table = *step.table;
+  void* const* const buffers = slots_.data() + step.first_slot;
+  const DevicePlaces& places = memory_->devices[table.device()];
+  if (step.step == nullptr) {
+    const uint32_t from = table_->buffers()->Get(table.inputs()->Get(0))->device();
+    const size_t bytes = table.body_as_CopyStep()->bytes();
+    return bytes == 0 ? absl::OkStatus()
+                      : places.runtime->CopyFrom(RuntimeOf(from), buffers[1], buffers[0], bytes);
+  }
+  return step.step->Run(
+      {.buffers = buffers,
+       .workspace = table.workspace_bytes() == 0 ? nullptr : places.arena + table.workspace_offset(),
+       .scratch = places.scratch,
+       .library_workspace = places.library_workspace});
+}
+
+absl::Status FunctionState::RunSteps(const Launch& launch) {
+  for (const uint32_t index : launch.steps) {
+    if (absl::Status status = RunStep(index); !status.ok()) return AtStep(index, status);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FunctionState::RunLaunch(LoadedLaunch& loaded) {
+  DeviceRuntime& runtime = RuntimeOf(loaded.launch.device);
+  absl::Status status;
+  if (loaded.may_record && has_run_) {
+    absl::StatusOr<std::unique_ptr<RecordedWork>> recorded =
+        runtime.Record([this, &loaded] { return RunSteps(loaded.launch); });
+    status = recorded.status();
+    if (status.ok()) {
+      loaded.recorded = *std::move(recorded);
+      loaded.may_record = false;
     }
-    if (profile == nullptr) continue;
+  }
+  if (status.ok() && loaded.recorded == nullptr) return RunSteps(loaded.launch);
+  if (status.ok()) status = loaded.recorded->Launch();
+  if (status.ok()) return status;
+  return absl::Status(
+      status.code(),
+      absl::StrCat("function \"", info_.name, "\", steps ", loaded.launch.steps.front(), " to ",
+                   loaded.launch.steps.back(), " on ", runtime.device().ToString(), ": ", status.message()));
+}
+
+absl::Status FunctionState::RunLaunches() {
+  for (LoadedLaunch& loaded : launches_) {
+    for (const uint32_t other : loaded.launch.others) {
+      SINTER_RETURN_IF_ERROR(RuntimeOf(loaded.launch.device).WaitFor(RuntimeOf(other)));
+    }
+    SINTER_RETURN_IF_ERROR(RunLaunch(loaded));
+  }
+  for (const Wait& wait : last_waits_) {
+    SINTER_RETURN_IF_ERROR(RuntimeOf(wait.waiter).WaitFor(RuntimeOf(wait.other)));
+  }
+  return absl::OkStatus();
+}
+
+// Nobody waits for anybody: each device is idle before the next step.
+absl::Status FunctionState::RunOneByOne(Profile* profile) {
+  PrepareProfile(profile);
+  for (const DevicePlaces& places : memory_->devices) {
+    SINTER_RETURN_IF_ERROR(places.runtime->Synchronize());
+  }
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Clock::time_point start = Clock::now();
+    absl::Status status = RunStep(i);
+    if (status.ok()) status = RuntimeOf(steps_[i].table->device()).Synchronize();
+    if (!status.ok()) return AtStep(i, status);
     const double seconds = SecondsSince(start);
     profile->steps[i].seconds_total += seconds;
     profile->steps[i].seconds_min = std::min(profile->steps[i].seconds_min, seconds);
   }
   return absl::OkStatus();
+}
+
+absl::Status FunctionState::AtStep(size_t index, const absl::Status& status) const {
+  const fb::Step& table = *table_->steps()->Get(static_cast<uint32_t>(index));
+  return absl::Status(status.code(), absl::StrCat("function \"", info_.name, "\", step ", index, " (",
+                                                  table.name() == nullptr ? "" : table.name()->c_str(),
+                                                  "): ", status.message()));
 }
 
 void FunctionState::PrepareProfile(Profile* profile) const {
@@ -273,6 +283,7 @@ void FunctionState::PrepareProfile(Profile* profile) const {
     StepTimes times;
     if (table.name() != nullptr) times.name = table.name()->str();
     times.kind = StepKind(table);
+    times.device = DeviceOf(*plan_, table.device());
     for (size_t k = 0; k < SizeOrZero(table.locations()); ++k) {
       times.locations.push_back(LocationText(*plan_, table.locations()->Get(k)));
     }

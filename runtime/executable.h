@@ -1,19 +1,24 @@
-// One function of a plan, loaded: its steps and the tables of pointers that they read. What a Session is made of.
+// One function of a plan, loaded: its steps, on their devices, and the tables of pointers that they read. What a Session is
+// made of.
 //
-// Phases: Load makes the steps and says what memory they need; Place, once, is given that memory and resolves every
-// pointer; Run checks the inputs, patches their pointers into the tables and launches the steps, allocating nothing.
+// Phases: Load makes the steps and says what memory they need; Place, once that memory is there, resolves every pointer;
+// Run binds the inputs and launches the steps in the order of launch_order.h, allocating nothing.
 //
-//   SINTER_ASSIGN_OR_RETURN(auto train, FunctionState::Load(plan, *plan.functions()->Get(0), context));
-//   train->Place({.arena = arena, ...});
+//   SINTER_ASSIGN_OR_RETURN(auto train, FunctionState::Load(plan, *plan.functions()->Get(0), &memory, pool));
+//   train->Place();
 //   SINTER_RETURN_IF_ERROR(train->Run(inputs, nullptr));
 //
-// One thread at a time. Neither the plan nor the context's pool and code may go away before it.
+// Launches of several steps on a device that records them (DeviceRuntime::Record) are recorded in the second run, because
+// libraries set themselves up in the first, and replayed from then on. With a profile every step runs by itself.
+//
+// One thread at a time. Neither the plan, the memory with its runtimes, nor the pool may go away before it.
 #ifndef SINTER_RUNTIME_EXECUTABLE_H_
 #define SINTER_RUNTIME_EXECUTABLE_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,11 +26,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sinter/runtime/device_runtime.h"
+#include "sinter/runtime/function_inputs.h"
+#include "sinter/runtime/function_outputs.h"
+#include "sinter/runtime/launch_order.h"
 #include "sinter/runtime/plan.h"
 #include "sinter/runtime/profile.h"
 #include "sinter/runtime/session.h"
+#include "sinter/runtime/session_memory.h"
 #include "sinter/runtime/step.h"
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/thread_pool.h"
 
 namespace sinter::fb {
 struct Function;
@@ -34,97 +44,74 @@ struct Step;
 
 namespace sinter::internal_session {
 
-// All memory that functions share. Every piece starts at a multiple of 64 and is never null.
-struct Memory {
-  std::byte* arena = nullptr;
-  size_t arena_bytes = 0;
-  bool poison = false;
-  std::vector<std::byte*> variables;
-  std::vector<size_t> variable_bytes;
-  const std::byte* constants = nullptr;
-  std::byte* staging = nullptr;
-  std::byte* thread_scratch = nullptr;
-  std::byte* library_workspace = nullptr;
-};
-
-// What an input is bound to.
-struct InputValue {
-  bool is_set = false;
-  const void* data = nullptr;  // Null: the number.
-  alignas(8) std::byte number[8] = {};
-};
-
 class FunctionState {
  public:
+  // Of `memory` only the runtimes are looked at.
   static absl::StatusOr<std::unique_ptr<FunctionState>> Load(const fb::Plan& plan, const fb::Function& table,
-                                                             const StepContext& context);
+                                                             Memory* memory, const ThreadPool& pool);
 
   const FunctionInfo& info() const { return info_; }
   // -1: no such input.
   int FindInput(std::string_view name) const;
 
-  size_t StagingBytes() const { return staging_bytes_; }
-  size_t OutputCopyBytes() const { return output_copy_bytes_; }
-  size_t LibraryWorkspaceBytes() const { return library_workspace_bytes_; }
+  const FunctionInputs& inputs() const { return inputs_; }
+  FunctionOutputs& outputs() { return outputs_; }
+  size_t LibraryWorkspaceBytes(uint32_t device) const { return library_workspace_bytes_[device]; }
 
-  void Place(const Memory* memory, std::byte* output_copies);
+  void Place();
 
   // What is wrong with an argument for an input, or nothing, in which case `value` is bound to it.
   absl::Status Bind(const Argument& argument, InputValue* value) const;
   absl::Status Run(std::span<const InputValue> inputs, Profile* profile);
 
-  const std::vector<HostTensor>& outputs() const { return outputs_; }
-
  private:
   struct LoadedStep {
-    std::unique_ptr<Step> step;
+    std::unique_ptr<Step> step;  // Null: a copy from another device.
     const fb::Step* table;
     size_t first_slot;
   };
-  // A table entry that points into an input.
+  struct LoadedLaunch {
+    Launch launch;
+    bool may_record;
+    std::unique_ptr<RecordedWork> recorded;
+  };
+  // A table entry that points into an input in main memory.
   struct InputSlot {
     size_t slot;
     size_t input;
     size_t offset;
   };
-  // An output that points into an input, whose memory is the caller's.
-  struct OutputCopy {
-    size_t input;
-    size_t input_offset;
-    size_t copy_offset;
-    size_t bytes;
-    size_t output;
-  };
 
-  FunctionState(const fb::Plan& plan, const fb::Function& table, const StepContext& context)
-      : plan_(&plan), table_(&table), context_(context) {}
+  FunctionState(const fb::Plan& plan, const fb::Function& table, Memory* memory, const ThreadPool& pool);
 
-  void LayOutInputs();
-  void LayOutOutputs();
+  absl::Status LoadSteps();
+  DeviceRuntime& RuntimeOf(uint32_t device) const { return *memory_->devices[device].runtime; }
   std::byte* PointerOf(uint32_t buffer) const;
-  bool IsOurs(const void* data, size_t bytes) const;
   absl::Status CheckAllSet(std::span<const InputValue> inputs) const;
-  void PatchInputs(std::span<const InputValue> inputs);
-  absl::Status RunSteps(Profile* profile);
+  absl::Status FillArenas();
+  absl::Status RunStep(size_t index);
+  absl::Status RunSteps(const Launch& launch);
+  absl::Status RunLaunch(LoadedLaunch& launch);
+  absl::Status RunLaunches();
+  absl::Status RunOneByOne(Profile* profile);
   void PrepareProfile(Profile* profile) const;
+  // The status with the step's name in front.
+  absl::Status AtStep(size_t index, const absl::Status& status) const;
 
   const fb::Plan* plan_;
   const fb::Function* table_;
-  StepContext context_;
+  Memory* memory_;
+  const ThreadPool* pool_;
   FunctionInfo info_;
-  std::vector<size_t> input_bytes_;
-  std::vector<size_t> staging_offsets_;
-  size_t staging_bytes_ = 0;
-  size_t output_copy_bytes_ = 0;
-  size_t library_workspace_bytes_ = 0;
+  FunctionInputs inputs_;
+  FunctionOutputs outputs_;
+  std::vector<size_t> library_workspace_bytes_;  // Of each device.
   std::vector<LoadedStep> steps_;
   std::vector<void*> slots_;
   std::vector<InputSlot> input_slots_;
-  std::vector<OutputCopy> copies_;
-  std::vector<const void*> bound_;  // Where each input is in this run.
-  std::vector<HostTensor> outputs_;
-  const Memory* memory_ = nullptr;
-  std::byte* output_copies_ = nullptr;
+  std::vector<LoadedLaunch> launches_;
+  std::vector<Wait> last_waits_;
+  bool has_run_ = false;
 };
 
 }  // namespace sinter::internal_session

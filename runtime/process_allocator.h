@@ -23,9 +23,12 @@
 
 namespace sinter {
 
-// Never null, and the same for the life of the process. Unimplemented: a device whose memory this build does not manage.
-// InvalidArgument: the environment sets a limit that cannot be read.
+// Never null, and the same for the life of the process. InvalidArgument: the environment sets a limit that cannot be read.
+// The errors of MakeDeviceMemory (runtime/device_info.h): no such GPU, or a build without CUDA.
 absl::StatusOr<CachingAllocator*> ProcessAllocator(Device device = Device::Cpu());
+
+// Null: nobody has asked for it yet.
+CachingAllocator* FindProcessAllocator(Device device);
 
 }  // namespace sinter
 

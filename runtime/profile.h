@@ -5,7 +5,8 @@
 //   for (const StepTimes& s : profile.steps) std::cout << s.name << " " << s.seconds_min * 1e3 << " ms\n";
 //
 // Runs of one function add up; a run of another function starts the profile anew. The first run with a profile
-// allocates its entries. Timing costs some 50 ns a step.
+// allocates its entries. Timing costs some 50 ns a step on a CPU. On other devices every step is waited for, so that its time
+// is its own; a run without a profile is quicker than the sum.
 #ifndef SINTER_RUNTIME_PROFILE_H_
 #define SINTER_RUNTIME_PROFILE_H_
 
@@ -14,11 +15,14 @@
 #include <string_view>
 #include <vector>
 
+#include "sinter/runtime/device.h"
+
 namespace sinter {
 
 struct StepTimes {
   std::string name;
   std::string_view kind;  // "kernel", "matmul", "conv", "pool", "copy", a catalogue kernel's name.
+  Device device;          // That ran it.
   std::vector<std::string> locations;  // The user's lines that the step computes: "lenet.cc:12: Linear(128)".
   double seconds_total = 0;            // Over `runs`.
   double seconds_min = 0;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sinter/runtime/argument_value.h"
+#include "sinter/runtime/device_runtimes.h"
 #include "sinter/runtime/executable.h"
 #include "sinter/runtime/session_state.h"
 #include "sinter/runtime/status.h"
@@ -20,13 +21,25 @@ using internal_session::State;
 
 // Outputs.
 
-size_t Outputs::size() const { return function_->outputs().size(); }
+namespace {
+
+const HostTensor& OrAbort(const absl::StatusOr<const HostTensor*>& tensor) {
+  if (!tensor.ok()) {
+    std::cerr << tensor.status().message() << std::endl;
+    std::abort();
+  }
+  return **tensor;
+}
+
+}  // namespace
+
+size_t Outputs::size() const { return function_->info().outputs.size(); }
 std::string_view Outputs::name(size_t i) const { return function_->info().outputs[i].name; }
-const HostTensor& Outputs::tensor(size_t i) const { return function_->outputs()[i]; }
+const HostTensor& Outputs::tensor(size_t i) const { return OrAbort(function_->outputs().Get(i)); }
 
 absl::StatusOr<const HostTensor*> Outputs::Get(std::string_view name) const {
   for (size_t i = 0; i < size(); ++i) {
-    if (this->name(i) == name) return &tensor(i);
+    if (this->name(i) == name) return function_->outputs().Get(i);
   }
   std::vector<std::string> names;
   for (const TensorInfo& output : function_->info().outputs) names.push_back(output.name);
@@ -35,14 +48,7 @@ absl::StatusOr<const HostTensor*> Outputs::Get(std::string_view name) const {
                    names.empty() ? "it has none" : "its outputs are ", absl::StrJoin(names, ", ")));
 }
 
-const HostTensor& Outputs::operator[](std::string_view name) const {
-  absl::StatusOr<const HostTensor*> tensor = Get(name);
-  if (!tensor.ok()) {
-    std::cerr << tensor.status().message() << std::endl;
-    std::abort();
-  }
-  return **tensor;
-}
+const HostTensor& Outputs::operator[](std::string_view name) const { return OrAbort(Get(name)); }
 
 absl::StatusOr<double> Outputs::Scalar(std::string_view name) const {
   SINTER_ASSIGN_OR_RETURN(const HostTensor* tensor, Get(name));
@@ -89,14 +95,24 @@ std::span<const TensorInfo> BoundFunction::output_infos() const { return functio
 
 // Session.
 
+SessionMemory& SessionMemory::operator+=(const SessionMemory& other) {
+  for (int64_t SessionMemory::* const part :
+       {&SessionMemory::variables, &SessionMemory::arena, &SessionMemory::input_staging,
+        &SessionMemory::input_copies, &SessionMemory::thread_scratch, &SessionMemory::library_workspace,
+        &SessionMemory::output_copies, &SessionMemory::constant_copies, &SessionMemory::constants,
+        &SessionMemory::predicted, &SessionMemory::used}) {
+    this->*part += other.*part;
+  }
+  return *this;
+}
+
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 absl::StatusOr<Session> Session::Create(Plan plan, const SessionOptions& options) {
-  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<State> state, State::Load(std::move(plan), options));
-  return Session(std::move(state));
+  return State::MakeSession(std::move(plan), options, MakeDeviceRuntime);
 }
 
 absl::StatusOr<Outputs> Session::Run(std::string_view function, std::initializer_list<Argument> arguments,
@@ -141,13 +157,22 @@ absl::StatusOr<BoundFunction> Session::Bind(std::string_view function) {
 std::span<const VariableInfo> Session::variables() const { return state_->variables; }
 
 absl::StatusOr<HostTensor> Session::ReadVariable(std::string_view name) const {
+  SINTER_ASSIGN_OR_RETURN(HostTensor tensor, ViewVariable(name));
+  if (tensor.is_owning()) return tensor;
+  return tensor.Clone();
+}
+
+absl::StatusOr<HostTensor> Session::ViewVariable(std::string_view name) const {
   SINTER_ASSIGN_OR_RETURN(const size_t index, state_->FindVariable(name));
   const VariableInfo& info = state_->variables[index];
-  SINTER_ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::Empty(info.dtype, info.shape));
-  if (info.bytes > 0) {
-    std::memcpy(tensor.mutable_data(), state_->memory.variables[index], static_cast<size_t>(info.bytes));
-  }
-  return tensor;
+  const std::byte* const data = state_->memory.variables[index];
+  const internal_session::DevicePlaces& places = state_->PlacesOf(index);
+  if (places.is_host) return HostTensor::View(info.dtype, info.shape, data);
+  SINTER_ASSIGN_OR_RETURN(HostTensor copy, HostTensor::Empty(info.dtype, info.shape));
+  if (info.bytes == 0) return copy;
+  SINTER_RETURN_IF_ERROR(
+      places.runtime->Download(copy.mutable_data(), data, static_cast<size_t>(info.bytes)));
+  return copy;
 }
 
 absl::Status Session::WriteVariable(std::string_view name, const HostTensor& tensor) {
@@ -157,18 +182,36 @@ absl::Status Session::WriteVariable(std::string_view name, const HostTensor& ten
     return absl::InvalidArgumentError(absl::StrCat("variable \"", info.name, "\" is ", info.TypeString(),
                                                    ", and ", tensor.ToString(), " is given"));
   }
+  if (info.bytes == 0) return absl::OkStatus();
+  std::byte* const data = state_->memory.variables[index];
+  const internal_session::DevicePlaces& places = state_->PlacesOf(index);
+  const size_t bytes = static_cast<size_t>(info.bytes);
+  if (!places.is_host) return places.runtime->Upload(data, tensor.data(), bytes);
   // The tensor may be an output, which is a view of our own memory.
-  if (info.bytes > 0) {
-    std::memmove(state_->memory.variables[index], tensor.data(), static_cast<size_t>(info.bytes));
-  }
+  std::memmove(data, tensor.data(), bytes);
   return absl::OkStatus();
 }
 
 absl::Status Session::ResetVariables() { return state_->InitializeVariables(); }
+absl::Status Session::Synchronize() { return state_->Synchronize(); }
 
 const Plan& Session::plan() const { return state_->plan; }
 int Session::threads() const { return state_->pool->threads(); }
-SessionMemory Session::memory() const { return state_->report; }
-CachingAllocator& Session::allocator() const { return *state_->allocator; }
+
+SessionMemory Session::memory() const {
+  SessionMemory sum;
+  for (const internal_session::DeviceShare& share : state_->shares) sum += share.report();
+  return sum;
+}
+SessionMemory Session::memory(Device device) const {
+  const internal_session::DeviceShare* const share = state_->FindShare(device);
+  return share == nullptr ? SessionMemory() : share->report();
+}
+
+CachingAllocator& Session::allocator() const { return state_->shares.front().allocator(); }
+CachingAllocator* Session::allocator(Device device) const {
+  const internal_session::DeviceShare* const share = state_->FindShare(device);
+  return share == nullptr ? nullptr : &share->allocator();
+}
 
 }  // namespace sinter

@@ -14,6 +14,10 @@
 // are copied first. Outputs are views of the session's memory: valid until the next run of any function and as long as
 // the session; Clone() keeps one. Variables live in the session, from their initial values on.
 //
+// A plan may run on several devices, driven by the one thread that calls Run. On a GPU Run returns when the work is given to
+// it, and errors of that work come with the next call that waits for it. Outputs stay there until they are asked for, one by
+// one; what is not asked for is not brought to main memory. Synchronize waits for everything.
+//
 // Use a session, and everything that it handed out, from one thread at a time. A failed call changes nothing.
 //
 // Allocations in Run: none of ours after a function's first run. oneDNN's own execute calls allocate and free some 6
@@ -34,6 +38,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sinter/runtime/caching_allocator.h"
+#include "sinter/runtime/device.h"
 #include "sinter/runtime/memory_limit.h"
 #include "sinter/runtime/plan.h"
 #include "sinter/runtime/profile.h"
@@ -50,11 +55,16 @@ struct State;
 struct SessionOptions {
   // 0: what SINTER_NUM_THREADS says, else one for each core.
   int threads = 0;
-  // Of the session's own allocator. InvalidArgument together with `allocator`, which has a limit of its own.
+  // The most that this session may take of each device; Create says what a plan that needs more needs it for. Allocators
+  // have limits besides, for all that draw from them.
   std::optional<MemoryLimit> memory_limit = std::nullopt;
-  // Serves all of the session's memory; must live until it is destroyed. Null: the session makes one.
+  // Serves all of the session's memory on its device; must live until it is destroyed. Null: ProcessAllocator(), which
+  // serves other sessions and tensors too (runtime/process_allocator.h).
   CachingAllocator* allocator = nullptr;
-  // For tests: fills the arena with 0xff bytes (NaN, -1) before every run, so that reads of unwritten memory show.
+  // The same for plans on several devices: at most one for each, and ProcessAllocator(device) for those without one.
+  // InvalidArgument: two for one device, or one for a device that the plan does not use.
+  std::vector<CachingAllocator*> allocators = {};
+  // For tests: fills all arenas with 0xff bytes (NaN, -1) before every run, so that reads of unwritten memory show.
   bool poison = false;
 };
 
@@ -86,26 +96,28 @@ class Argument {
   bool is_integer_ = false;
 };
 
-// What a run returned: read-only views. Cheap to copy.
+// What a run returned: read-only views in main memory. Cheap to copy.
 class Outputs {
  public:
   // In the order in which the function declares them.
   size_t size() const;
   std::string_view name(size_t i) const;
+  // Where Get would fail, which on a CPU it does not, the program ends with its message.
   const HostTensor& tensor(size_t i) const;
 
-  // NotFound lists the outputs that there are.
+  // NotFound lists the outputs that there are. An output on another device than a CPU is brought here by the first call
+  // after a run, which waits for the run: its errors too, and FailedPrecondition if the session has run since.
   absl::StatusOr<const HostTensor*> Get(std::string_view name) const;
-  // For a name known to be right: a wrong one ends the program with the message of Get.
+  // For a name known to be right, and a device that works: else the program ends with the message of Get.
   const HostTensor& operator[](std::string_view name) const;
   // The one element of an output, of whatever type. NotFound; InvalidArgument when there is not exactly one element.
   absl::StatusOr<double> Scalar(std::string_view name) const;
 
  private:
   friend class BoundFunction;
-  explicit Outputs(const internal_session::FunctionState* function) : function_(function) {}
+  explicit Outputs(internal_session::FunctionState* function) : function_(function) {}
 
-  const internal_session::FunctionState* function_;
+  internal_session::FunctionState* function_;
 };
 
 // A function with its inputs remembered from run to run. Cheap to make; must not outlive the session.
@@ -139,24 +151,31 @@ class BoundFunction {
   std::vector<internal_session::InputValue> inputs_;
 };
 
-// Bytes of a session, all from its allocator. `used` is what the pool counts for this session (rounded up to 512 each):
-// equal to the sum of the others rounded likewise.
+// Bytes of a session on one device, or on all, all from their allocators. `used` is what the pools count for this session
+// (rounded up to 512 each): equal to the sum of the others rounded likewise.
 struct SessionMemory {
   int64_t variables = 0;
-  int64_t arena = 0;           // The largest of all functions: they share it.
-  int64_t input_staging = 0;   // For inputs that are not aligned, and for numbers.
+  int64_t arena = 0;  // The largest of all functions: they share it.
+  int64_t input_staging =
+      0;  // For inputs that are not aligned, for numbers, and for small inputs on their way.
+  int64_t input_copies = 0;    // On devices that do not read main memory: what the largest function needs.
   int64_t thread_scratch = 0;  // Of generated kernels.
   int64_t library_workspace = 0;
-  int64_t output_copies = 0;  // For outputs that are inputs handed through.
-  int64_t constants = 0;      // In the plan's own bytes, not in the pool.
-  int64_t predicted = 0;      // Sum of all but the constants, each allocation rounded up to 512.
-  int64_t used = 0;           // Measured: what the pool's used bytes grew by in Create.
+  int64_t output_copies = 0;    // For outputs that are inputs handed through, and for those of other devices.
+  int64_t constant_copies = 0;  // On devices that do not read main memory.
+  int64_t constants = 0;        // In the plan's own bytes, not in the pool.
+  int64_t predicted = 0;        // Sum of all but the constants, each allocation rounded up to 512.
+  int64_t used = 0;             // Measured: what the pool has served to this session.
+
+  SessionMemory& operator+=(const SessionMemory& other);
 };
 
 class Session {
  public:
-  // Loads the plan's code, allocates everything and gives variables their initial values. FailedPrecondition: a plan
-  // for another CPU. ResourceExhausted: not enough memory; the message says for what.
+  // Loads the plan's code, allocates everything and gives variables their initial values, the same bits on every device.
+  // FailedPrecondition: a plan for another CPU, or for a device that this process does not have; NotFound: for a GPU that
+  // this machine does not have. ResourceExhausted: not enough memory, or more than a limit; the message says for what, and
+  // what each device needs and has; then nothing was allocated.
   static absl::StatusOr<Session> Create(Plan plan, const SessionOptions& options = {});
 
   Session(Session&&) noexcept;
@@ -176,17 +195,30 @@ class Session {
   std::span<const VariableInfo> variables() const;
   // A copy. NotFound lists the nearest names.
   absl::StatusOr<HostTensor> ReadVariable(std::string_view name) const;
+  // The variable's own memory, to read without a copy: a view that is valid as long as the session, and that shows what
+  // later runs and writes make of it. On other devices than CPUs there is no such view: a copy. Errors as ReadVariable.
+  absl::StatusOr<HostTensor> ViewVariable(std::string_view name) const;
   // InvalidArgument: not the variable's type and shape.
   absl::Status WriteVariable(std::string_view name, const HostTensor& tensor);
   // All variables to their initial values again.
   absl::Status ResetVariables();
 
+  // Waits until all devices have done what they were given, and returns the first error that they had.
+  absl::Status Synchronize();
+
   const Plan& plan() const;
   int threads() const;
+  // Of all devices together, and of one; the main memory's under the plan's first CPU, or cpu:0. Zeros for a device of
+  // which the session takes nothing.
   SessionMemory memory() const;
+  SessionMemory memory(Device device) const;
+  // SessionOptions::allocator, or that of the process: of the plan's first device.
   CachingAllocator& allocator() const;
+  // Of one of the session's devices; null for another.
+  CachingAllocator* allocator(Device device) const;
 
  private:
+  friend struct internal_session::State;
   explicit Session(std::unique_ptr<internal_session::State> state);
 
   std::unique_ptr<internal_session::State> state_;

@@ -7,15 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/device_memory.h"
 #include "sinter/runtime/initializer.h"
+#include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/process_allocator.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::internal_session {
 namespace {
-
-// Where pieces of no bytes are said to be.
-alignas(64) std::byte nowhere[64];
 
 // Threads write to neighbouring pieces: two cache lines apart, because some CPUs fetch pairs.
 constexpr size_t kScratchAlignment = 128;
@@ -27,6 +25,50 @@ void ForEachStep(const fb::Plan& plan, F&& f) {
     if (function->steps() == nullptr) continue;
     for (const fb::Step* step : *function->steps()) f(*step);
   }
+}
+
+// Whether a function reads constants on a device.
+bool ReadsConstants(const fb::Plan& plan, uint32_t device) {
+  for (size_t i = 0; plan.functions() != nullptr && i < plan.functions()->size(); ++i) {
+    const auto* const buffers = plan.functions()->Get(i)->buffers();
+    for (size_t k = 0; buffers != nullptr && k < buffers->size(); ++k) {
+      const fb::Buffer& buffer = *buffers->Get(k);
+      if (buffer.space() == fb::Space::Constant && buffer.device() == device) return true;
+    }
+  }
+  return false;
+}
+
+// The allocators that the options name, each for its own device.
+absl::StatusOr<std::vector<CachingAllocator*>> GivenAllocators(const SessionOptions& options,
+                                                               const Plan& plan) {
+  std::vector<CachingAllocator*> given = options.allocators;
+  if (options.allocator != nullptr) given.push_back(options.allocator);
+  std::vector<Device> devices = plan.Devices();
+  // Inputs and outputs pass through the main memory whatever the plan runs on.
+  if (std::ranges::none_of(devices, &Device::is_cpu)) devices.push_back(Device::Cpu());
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i] == nullptr) return absl::InvalidArgumentError("SessionOptions::allocators holds a null");
+    const Device device = given[i]->device();
+    if (std::ranges::find(devices, device) == devices.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "an allocator of ", device.ToString(), " is given, and the plan runs on ",
+          absl::StrJoin(plan.Devices(), ", ",
+                        [](std::string* out, Device d) { absl::StrAppend(out, d.ToString()); })));
+    }
+    for (size_t k = 0; k < i; ++k) {
+      if (given[k]->device() != device) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("two allocators of ", device.ToString(), " are given: give one"));
+    }
+  }
+  return given;
+}
+
+// Null: none is given.
+CachingAllocator* FindAllocator(const std::vector<CachingAllocator*>& given, Device device) {
+  const auto found = std::ranges::find(given, device, &CachingAllocator::device);
+  return found == given.end() ? nullptr : *found;
 }
 
 size_t EditDistance(std::string_view a, std::string_view b) {
@@ -44,7 +86,8 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<State>> State::Load(Plan plan, const SessionOptions& options) {
+absl::StatusOr<std::unique_ptr<State>> State::Load(Plan plan, const SessionOptions& options,
+                                                   const DeviceRuntimeFactory& make) {
   SINTER_RETURN_IF_ERROR(plan.CheckTarget());
   std::unique_ptr<State> state(new State(std::move(plan)));
   SINTER_RETURN_IF_ERROR(state->UseOptions(options));
@@ -53,10 +96,21 @@ absl::StatusOr<std::unique_ptr<State>> State::Load(Plan plan, const SessionOptio
                             LoadedCode::Load(std::as_bytes(std::span(bytes->data(), bytes->size()))));
   }
   state->variables = state->plan.Variables();
+  SINTER_RETURN_IF_ERROR(state->MakeRuntimes(options, make));
   SINTER_RETURN_IF_ERROR(state->LoadFunctions());
   SINTER_RETURN_IF_ERROR(state->Allocate());
+  SINTER_RETURN_IF_ERROR(state->PlaceConstants());
+  for (const Entry& entry : state->functions) entry.function->Place();
   SINTER_RETURN_IF_ERROR(state->InitializeVariables());
   return state;
+}
+
+State::~State() { Synchronize().IgnoreError(); }
+
+absl::Status State::Synchronize() {
+  absl::Status status;
+  for (const std::unique_ptr<DeviceRuntime>& runtime : runtimes) status.Update(runtime->Synchronize());
+  return status;
 }
 
 absl::Status State::UseOptions(const SessionOptions& options) {
@@ -72,99 +126,171 @@ absl::Status State::UseOptions(const SessionOptions& options) {
     pool = std::make_unique<ThreadPool>(made);
   }
   memory.poison = options.poison;
-  allocator = options.allocator;
-  if (allocator != nullptr) {
-    if (!options.memory_limit.has_value()) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        "memory_limit is for the session's own allocator: set the limit of the given allocator instead");
-  }
-  SINTER_ASSIGN_OR_RETURN(own_allocator, CachingAllocator::Create(std::make_unique<HostMemory>(),
-                                                                  {.limit = options.memory_limit}));
-  allocator = own_allocator.get();
   return absl::OkStatus();
 }
 
-absl::Status State::LoadFunctions() {
-  const fb::Plan& table = plan.table();
+absl::Status State::MakeRuntimes(const SessionOptions& options, const DeviceRuntimeFactory& make) {
+  SINTER_ASSIGN_OR_RETURN(const std::vector<CachingAllocator*> given, GivenAllocators(options, plan));
   StepContext context = {.pool = pool.get(), .shared_object = code.handle()};
-  ForEachStep(table, [&](const fb::Step& step) {
+  ForEachStep(plan.table(), [&](const fb::Step& step) {
     if (const fb::KernelStep* kernel = step.body_as_KernelStep(); kernel != nullptr) {
       context.scratch_stride = std::max<size_t>(context.scratch_stride, kernel->scratch_bytes());
     }
   });
   context.scratch_stride =
       (context.scratch_stride + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
-  report.thread_scratch = static_cast<int64_t>(context.scratch_stride) * pool->threads();
-  // oneDNN plans for the threads that it sees when a primitive is made.
-  pool->BindCallingThread();
+  bool has_main_memory = false;
+  for (const Device device : plan.Devices()) {
+    absl::StatusOr<std::unique_ptr<DeviceRuntime>> made = make(device, FindAllocator(given, device), context);
+    if (!made.ok()) {
+      return absl::Status(made.status().code(),
+                          absl::StrCat("cannot run the plan: ", made.status().message()));
+    }
+    SINTER_ASSIGN_OR_RETURN(DeviceShare share, DeviceShare::Make((*made)->allocator(), options.memory_limit));
+    shares.push_back(std::move(share));
+    memory.devices.push_back({.runtime = made->get(), .is_host = (*made)->is_host_memory()});
+    has_main_memory = has_main_memory || (*made)->is_host_memory();
+    runtimes.push_back(*std::move(made));
+  }
+  if (has_main_memory) return absl::OkStatus();
+  CachingAllocator* main_memory = FindAllocator(given, Device::Cpu());
+  if (main_memory == nullptr) {
+    SINTER_ASSIGN_OR_RETURN(main_memory, ProcessAllocator());
+  }
+  SINTER_ASSIGN_OR_RETURN(DeviceShare share, DeviceShare::Make(*main_memory, options.memory_limit));
+  shares.push_back(std::move(share));
+  return absl::OkStatus();
+}
+
+absl::Status State::LoadFunctions() {
+  const fb::Plan& table = plan.table();
   for (size_t i = 0; table.functions() != nullptr && i < table.functions()->size(); ++i) {
     SINTER_ASSIGN_OR_RETURN(std::unique_ptr<FunctionState> function,
-                            FunctionState::Load(table, *table.functions()->Get(i), context));
+                            FunctionState::Load(table, *table.functions()->Get(i), &memory, *pool));
     BoundFunction bound(function.get());
     functions.push_back({std::move(function), std::move(bound)});
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::byte*> State::Take(size_t bytes, std::string_view tag, int64_t* reported) {
-  *reported += static_cast<int64_t>(bytes);
-  if (bytes == 0) return nowhere;
-  report.predicted += (static_cast<int64_t>(bytes) + CachingAllocator::kUnit - 1) / CachingAllocator::kUnit *
-                      CachingAllocator::kUnit;
-  SINTER_ASSIGN_OR_RETURN(Allocation allocation, allocator->Allocate(static_cast<int64_t>(bytes), tag));
-  allocations.push_back(std::move(allocation));
-  return static_cast<std::byte*>(allocations.back().ptr());
+DeviceShare& State::MainMemory() {
+  for (size_t d = 0; d < memory.devices.size(); ++d) {
+    if (memory.devices[d].is_host) return shares[d];
+  }
+  return shares.back();
+}
+
+void State::ListPieces() {
+  memory.variables.resize(variables.size());
+  for (size_t i = 0; i < variables.size(); ++i) {
+    shares[plan.table().variables()->Get(i)->device()].Need("variable " + variables[i].name,
+                                                            static_cast<size_t>(variables[i].bytes),
+                                                            &SessionMemory::variables, &memory.variables[i]);
+  }
+  const auto* const constants = plan.table().constants();
+  size_t staging = 0;
+  for (const Entry& entry : functions) {
+    staging = std::max(staging, entry.function->inputs().StagingBytes());
+    memory.outputs_bytes = std::max(memory.outputs_bytes, entry.function->outputs().HostBytes());
+  }
+  for (uint32_t d = 0; d < memory.devices.size(); ++d) {
+    DevicePlaces& places = memory.devices[d];
+    size_t inputs = 0, library = 0, copied = 0;
+    for (const Entry& entry : functions) {
+      const FunctionState& function = *entry.function;
+      places.arena_bytes =
+          std::max(places.arena_bytes, static_cast<size_t>(function.info().device_arena_bytes[d]));
+      inputs = std::max(inputs, function.inputs().DeviceBytes(d));
+      library = std::max(library, function.LibraryWorkspaceBytes(d));
+    }
+    if (!places.is_host && constants != nullptr && ReadsConstants(plan.table(), d))
+      copied = constants->size();
+    DeviceShare& share = shares[d];
+    share.Need("arena", places.arena_bytes, &SessionMemory::arena, &places.arena);
+    share.Need("copies of inputs", inputs, &SessionMemory::input_copies, &places.inputs);
+    share.Need("copy of constants", copied, &SessionMemory::constant_copies, &places.constants);
+    share.Need("thread scratch", runtimes[d]->ScratchBytes(), &SessionMemory::thread_scratch,
+               &places.scratch);
+    share.Need("library workspace", library, &SessionMemory::library_workspace, &places.library_workspace);
+  }
+  MainMemory().Need("input staging", staging, &SessionMemory::input_staging, &memory.staging);
+  MainMemory().Need("output copies", memory.outputs_bytes, &SessionMemory::output_copies, &memory.outputs);
 }
 
 absl::Status State::Allocate() {
-  const int64_t used_before = allocator->UsedBytes();
-  for (const VariableInfo& variable : variables) {
-    const size_t bytes = static_cast<size_t>(variable.bytes);
-    SINTER_ASSIGN_OR_RETURN(std::byte * data, Take(bytes, "variable " + variable.name, &report.variables));
-    memory.variables.push_back(data);
-    memory.variable_bytes.push_back(bytes);
+  ListPieces();
+  SINTER_RETURN_IF_ERROR(CheckRoom(shares));
+  for (DeviceShare& share : shares) SINTER_RETURN_IF_ERROR(share.Take());
+  memory.written.emplace_back(memory.outputs, memory.outputs_bytes);
+  for (const DevicePlaces& places : memory.devices) {
+    if (places.is_host) memory.written.emplace_back(places.arena, places.arena_bytes);
   }
-  size_t staging = 0, library = 0;
-  for (const Entry& entry : functions) {
-    const FunctionState& function = *entry.function;
-    memory.arena_bytes = std::max(memory.arena_bytes, static_cast<size_t>(function.info().arena_bytes));
-    staging = std::max(staging, function.StagingBytes());
-    library = std::max(library, function.LibraryWorkspaceBytes());
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (!PlacesOf(i).is_host) continue;
+    memory.written.emplace_back(memory.variables[i], static_cast<size_t>(variables[i].bytes));
   }
-  const size_t scratch = static_cast<size_t>(std::exchange(report.thread_scratch, 0));
-  SINTER_ASSIGN_OR_RETURN(memory.arena, Take(memory.arena_bytes, "arena", &report.arena));
-  SINTER_ASSIGN_OR_RETURN(memory.staging, Take(staging, "input staging", &report.input_staging));
-  SINTER_ASSIGN_OR_RETURN(memory.thread_scratch, Take(scratch, "thread scratch", &report.thread_scratch));
-  SINTER_ASSIGN_OR_RETURN(memory.library_workspace,
-                          Take(library, "library workspace", &report.library_workspace));
-  memory.constants = nowhere;
-  if (const auto* constants = plan.table().constants(); constants != nullptr && constants->size() > 0) {
-    memory.constants = reinterpret_cast<const std::byte*>(constants->data());
-    report.constants = constants->size();
-  }
-  for (const Entry& entry : functions) {
-    SINTER_ASSIGN_OR_RETURN(std::byte * copies,
-                            Take(entry.function->OutputCopyBytes(), "output copies", &report.output_copies));
-    entry.function->Place(&memory, copies);
-  }
-  report.used = allocator->UsedBytes() - used_before;
   return absl::OkStatus();
+}
+
+absl::Status State::PlaceConstants() {
+  const auto* const constants = plan.table().constants();
+  if (constants == nullptr || constants->size() == 0) return absl::OkStatus();
+  // Steps do not write to them: the verifier has looked.
+  auto* const data = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(constants->data()));
+  MainMemory().report().constants = constants->size();
+  for (size_t d = 0; d < memory.devices.size(); ++d) {
+    DevicePlaces& places = memory.devices[d];
+    if (places.is_host) {
+      places.constants = data;
+    } else if (shares[d].report().constant_copies > 0) {
+      SINTER_RETURN_IF_ERROR(places.runtime->Upload(places.constants, data, constants->size()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+const DevicePlaces& State::PlacesOf(size_t variable) const {
+  return memory.devices[plan.table().variables()->Get(static_cast<uint32_t>(variable))->device()];
+}
+
+const DeviceShare* State::FindShare(Device device) const {
+  const auto found = std::ranges::find(shares, device, &DeviceShare::device);
+  return found == shares.end() ? nullptr : &*found;
+}
+
+// Always computed by the CPU, so that the values have the same bits wherever they live.
+absl::Status State::InitializeVariable(size_t index) {
+  const VariableInfo& variable = variables[index];
+  const fb::Initializer& init = *plan.table().variables()->Get(static_cast<uint32_t>(index))->initializer();
+  const InitialValues values = {.kind = static_cast<InitialValues::Kind>(init.kind()),
+                                .a = init.a(),
+                                .b = init.b(),
+                                .seed = init.seed()};
+  const DevicePlaces& places = PlacesOf(index);
+  if (places.is_host) {
+    return FillInitialValues(values, variable.dtype, variable.shape, memory.variables[index], *pool);
+  }
+  SINTER_ASSIGN_OR_RETURN(HostTensor host, HostTensor::Empty(variable.dtype, variable.shape));
+  SINTER_RETURN_IF_ERROR(
+      FillInitialValues(values, variable.dtype, variable.shape, host.mutable_data(), *pool));
+  if (variable.bytes == 0) return absl::OkStatus();
+  return places.runtime->Upload(memory.variables[index], host.data(), static_cast<size_t>(variable.bytes));
 }
 
 absl::Status State::InitializeVariables() {
   for (size_t i = 0; i < variables.size(); ++i) {
-    const fb::Initializer& init = *plan.table().variables()->Get(i)->initializer();
-    const InitialValues values = {.kind = static_cast<InitialValues::Kind>(init.kind()),
-                                  .a = init.a(),
-                                  .b = init.b(),
-                                  .seed = init.seed()};
-    absl::Status status =
-        FillInitialValues(values, variables[i].dtype, variables[i].shape, memory.variables[i], *pool);
+    absl::Status status = InitializeVariable(i);
     if (status.ok()) continue;
     return absl::Status(status.code(),
                         absl::StrCat("variable \"", variables[i].name, "\": ", status.message()));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Session> State::MakeSession(Plan plan, const SessionOptions& options,
+                                           const DeviceRuntimeFactory& make) {
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<State> state, Load(std::move(plan), options, make));
+  return Session(std::move(state));
 }
 
 absl::StatusOr<State::Entry*> State::Find(std::string_view name) {

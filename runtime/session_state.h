@@ -1,9 +1,11 @@
 // What a Session owns, in the order in which it must come and go.
 //
-//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<State> state, State::Load(std::move(plan), options));
+//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<State> state, State::Load(std::move(plan), options, MakeDeviceRuntime));
 #ifndef SINTER_RUNTIME_SESSION_STATE_H_
 #define SINTER_RUNTIME_SESSION_STATE_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -11,10 +13,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sinter/runtime/caching_allocator.h"
+#include "sinter/runtime/device_runtimes.h"
 #include "sinter/runtime/executable.h"
 #include "sinter/runtime/loaded_code.h"
 #include "sinter/runtime/plan.h"
 #include "sinter/runtime/session.h"
+#include "sinter/runtime/session_memory.h"
 #include "sinter/runtime/thread_pool.h"
 
 namespace sinter::internal_session {
@@ -25,30 +29,44 @@ struct State {
     BoundFunction bound;  // For Session::Run.
   };
 
-  static absl::StatusOr<std::unique_ptr<State>> Load(Plan plan, const SessionOptions& options);
+  // As Session::Create, for whom `make` is MakeDeviceRuntime; tests bring devices of their own.
+  static absl::StatusOr<Session> MakeSession(Plan plan, const SessionOptions& options,
+                                             const DeviceRuntimeFactory& make);
+  static absl::StatusOr<std::unique_ptr<State>> Load(Plan plan, const SessionOptions& options,
+                                                     const DeviceRuntimeFactory& make);
+  // Devices may still be working in the memory that goes.
+  ~State();
 
   // NotFound lists what there is.
   absl::StatusOr<Entry*> Find(std::string_view function);
   absl::StatusOr<size_t> FindVariable(std::string_view name) const;
   absl::Status InitializeVariables();
+  absl::Status Synchronize();
+
+  const DevicePlaces& PlacesOf(size_t variable) const;
+  // Null: the session takes nothing of this device.
+  const DeviceShare* FindShare(Device device) const;
 
   Plan plan;
-  std::unique_ptr<CachingAllocator> own_allocator;
-  CachingAllocator* allocator = nullptr;
   std::unique_ptr<ThreadPool> pool;
   LoadedCode code;
+  std::vector<std::unique_ptr<DeviceRuntime>> runtimes;  // As the plan lists the devices.
+  std::vector<DeviceShare> shares;  // One a runtime, and the main memory's if none has it.
   std::vector<VariableInfo> variables;
-  std::vector<Allocation> allocations;
   Memory memory;
   std::vector<Entry> functions;
-  SessionMemory report;
 
  private:
   explicit State(Plan plan) : plan(std::move(plan)) {}
   absl::Status UseOptions(const SessionOptions& options);
+  absl::Status MakeRuntimes(const SessionOptions& options, const DeviceRuntimeFactory& make);
   absl::Status LoadFunctions();
   absl::Status Allocate();
-  absl::StatusOr<std::byte*> Take(size_t bytes, std::string_view tag, int64_t* reported);
+  void ListPieces();
+  absl::Status PlaceConstants();
+  absl::Status InitializeVariable(size_t index);
+  // The share of the first CPU.
+  DeviceShare& MainMemory();
 };
 
 }  // namespace sinter::internal_session

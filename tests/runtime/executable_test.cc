@@ -109,6 +109,25 @@ TEST_F(AllocationTest, KernelsCopiesAndTheCatalogueAllocateNothing) {
   EXPECT_EQ(CountOf(plan, {&unaligned}), 0);
 }
 
+TEST_F(AllocationTest, SeveralDevicesAllocateNothing) {
+  setenv("SINTER_CPU_DEVICES", "2", 1);
+  TestPlan plan;
+  plan.UseDevices({Device::Cpu(0), Device::Cpu(1)});
+  plan.AddVariable("w", DType::kF32, {4096}, 1, 1);
+  TestFunction f(plan, "f");
+  const uint32_t x = f.Input("x", DType::kF32, {4096}), y = f.Arena(DType::kF32, {4096});
+  const uint32_t far = f.Arena(DType::kF32, {4096}, 1);
+  f.Kernel("add_f32", {x, x}, {y}, 4096, 16, 128);
+  f.Copy(y, far);
+  f.Kernel("add_f32", {far, f.Variable(0)}, {f.Variable(0)}, 4096, 16, 128);
+  f.Copy(f.Variable(0), y);
+  f.Output("y", y);
+  f.Output("w", f.Variable(0));
+  const HostTensor tensor = *HostTensor::Zeros(DType::kF32, {4096});
+  EXPECT_EQ(CountOf(plan, {&tensor}), 0);
+  unsetenv("SINTER_CPU_DEVICES");
+}
+
 TestPlan MatmulPlan(DType dtype) {
   TestPlan plan;
   TestFunction f(plan, "f");

@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sinter/runtime/process_allocator.h"
 #include "sinter/tests/runtime/test_plan.h"
 
 namespace sinter {
@@ -209,18 +210,88 @@ TEST(SessionTest, MemoryIsAsPredicted) {
   EXPECT_EQ(pool->UsedBytes(), 0);
 }
 
+TEST(SessionTest, SessionsAndTensorsShareTheMemoryOfTheProcess) {
+  CachingAllocator* const memory = *ProcessAllocator();
+  const int64_t before = memory->UsedBytes();
+  {
+    Session session = *TrainPlan().MakeSession();
+    EXPECT_EQ(&session.allocator(), memory);
+    Session other = *TrainPlan().MakeSession();
+    EXPECT_EQ(memory->UsedBytes() - before, session.memory().used + other.memory().used);
+    const HostTensor copy = *session.ReadVariable("layer.weight");
+    EXPECT_EQ(memory->UsedBytes() - before, session.memory().used + other.memory().used + 512);
+    EXPECT_THAT(
+        memory->DescribeHolders(),
+        AllOf(HasSubstr("1024 bytes (1.0 KiB) in 2: variable layer.weight"), HasSubstr("tensor f32[100]")));
+  }
+  EXPECT_EQ(memory->UsedBytes(), before);
+}
+
 TEST(SessionTest, OptionErrors) {
-  auto pool = *CachingAllocator::Create(std::make_unique<HostMemory>());
-  const MemoryLimit limit = {.bytes = 1024};
-  EXPECT_THAT(
-      std::string(
-          TrainPlan().MakeSession({.memory_limit = limit, .allocator = pool.get()}).status().message()),
-      HasSubstr("set the limit of the given allocator instead"));
   EXPECT_THAT(std::string(TrainPlan().MakeSession({.threads = -1}).status().message()),
               HasSubstr("-1 threads"));
-  const absl::Status status = TrainPlan().MakeSession({.memory_limit = limit}).status();
+  EXPECT_THAT(
+      std::string(TrainPlan().MakeSession({.memory_limit = MemoryLimit{.fraction = 2}}).status().message()),
+      HasSubstr("a memory limit of 2 of the device is outside 0..1"));
+}
+
+TEST(SessionTest, AMemoryLimitIsTheSessionsOwn) {
+  auto pool = *CachingAllocator::Create(std::make_unique<HostMemory>());
+  const auto make = [&](const MemoryLimit& limit) {
+    return TrainPlan().MakeSession({.threads = 2, .memory_limit = limit, .allocator = pool.get()});
+  };
+  const int64_t needed = make({.bytes = 0})->memory().predicted;
+  const absl::StatusOr<Session> first = make({.bytes = needed});
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_TRUE(make({.bytes = needed}).ok()) << "what others hold does not count";
+  const int64_t used = pool->UsedBytes();
+  const absl::Status status = make({.bytes = needed - 1}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("variable layer.weight"));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("the session needs " + std::to_string(needed) +
+                              " bytes of memory on cpu:0, and its limit is " + std::to_string(needed - 1) +
+                              ": raise SessionOptions::memory_limit"),
+                    HasSubstr("it needs:\n  1024 bytes: arena\n"),
+                    HasSubstr("\n  512 bytes: variable layer.weight")));
+  EXPECT_EQ(pool->UsedBytes(), used);
+}
+
+TEST(SessionTest, AMemoryLimitListsTheLargestTen) {
+  TestPlan plan;
+  for (int64_t i = 1; i <= 12; ++i) plan.AddVariable("v" + std::to_string(i), DType::kU8, {512 * i});
+  TestFunction f(plan, "f");
+  f.Output("v", f.Variable(0));
+  const absl::Status status = plan.MakeSession({.memory_limit = MemoryLimit{.bytes = 512}}).status();
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("it needs:\n  6144 bytes: variable v12\n  5632 bytes: variable v11\n"),
+                    HasSubstr("\n  1536 bytes: variable v3\n  1536 bytes: 2 more")));
+}
+
+TEST(SessionTest, TheAllocatorsLimitNamesWhatDidNotFit) {
+  auto pool =
+      *CachingAllocator::Create(std::make_unique<HostMemory>(), {.limit = MemoryLimit{.bytes = 1024}});
+  const absl::Status status = TrainPlan().MakeSession({.allocator = pool.get()}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(
+      std::string(status.message()),
+      AllOf(
+          HasSubstr("on cpu:0, and its allocator has 1024 left of its limit of 1024: raise that (SetLimit or "
+                    "SINTER_CPU_MEMORY_LIMIT)"),
+          HasSubstr("it needs:\n  1024 bytes: arena\n"), HasSubstr("\n  512 bytes: variable layer.weight")));
+  EXPECT_EQ(pool->Stats().raw_allocations, 0);
+}
+
+TEST(SessionTest, ViewsOfVariablesShowWhatRunsMakeOfThem) {
+  Session session = *TrainPlan().MakeSession();
+  absl::StatusOr<HostTensor> view = session.ViewVariable("layer.weight");
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_FALSE(view->is_owning());
+  EXPECT_TRUE(view->is_read_only());
+  EXPECT_THAT(Values(*view), Each(0.5f));
+  ASSERT_TRUE(session.Run("train", {{"x", Filled(kSize, 2)}, {"lr", 0.25f}}).ok());
+  EXPECT_THAT(Values(*view), Each(1.0f));
+  EXPECT_EQ(session.ViewVariable("layer.weihgt").status().message(),
+            "there is no variable \"layer.weihgt\"; the nearest names are \"layer.weight\"");
 }
 
 TEST(SessionTest, AMissingKernelIsNamed) {

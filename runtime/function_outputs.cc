@@ -1,0 +1,67 @@
+#include "sinter/runtime/function_outputs.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/plan_generated.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter::internal_session {
+namespace {
+
+size_t RoundUp(size_t bytes) {
+  return (bytes + HostTensor::kAlignment - 1) / HostTensor::kAlignment * HostTensor::kAlignment;
+}
+
+}  // namespace
+
+FunctionOutputs::FunctionOutputs(const fb::Function& table, const std::vector<TensorInfo>& infos,
+                                 const Memory* memory)
+    : infos_(infos), memory_(memory) {
+  for (size_t i = 0; i < infos.size(); ++i) {
+    const fb::Buffer& buffer = *table.buffers()->Get(table.outputs()->Get(i)->buffer());
+    Kind kind = memory->devices[buffer.device()].is_host ? Kind::kInPlace : Kind::kDownloaded;
+    if (buffer.space() == fb::Space::Input) kind = Kind::kHandedThrough;
+    outputs_.push_back({.kind = kind, .buffer = &buffer, .host_offset = host_bytes_, .tensor = HostTensor()});
+    if (kind != Kind::kInPlace) host_bytes_ += RoundUp(buffer.bytes());
+  }
+}
+
+void FunctionOutputs::Place() {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    Output& output = outputs_[i];
+    const std::byte* const data = output.kind == Kind::kInPlace ? memory_->AddressOf(*output.buffer)
+                                                                : memory_->outputs + output.host_offset;
+    // The verifier has checked the type, and alignment to the element follows from the buffer's.
+    output.tensor = *HostTensor::View(infos_[i].dtype, infos_[i].shape, data);
+  }
+}
+
+void FunctionOutputs::Finish(const FunctionInputs& inputs) {
+  run_ = memory_->runs;
+  for (const Output& output : outputs_) {
+    if (output.kind != Kind::kHandedThrough || output.buffer->bytes() == 0) continue;
+    std::memmove(memory_->outputs + output.host_offset,
+                 inputs.bound(output.buffer->index()) + output.buffer->offset(), output.buffer->bytes());
+  }
+}
+
+absl::StatusOr<const HostTensor*> FunctionOutputs::Get(size_t i) {
+  Output& output = outputs_[i];
+  if (output.kind != Kind::kDownloaded || output.downloaded_run == run_) return &output.tensor;
+  if (run_ != memory_->runs) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "output \"", infos_[i].name,
+        "\" is gone: the session has run since, and it was not read before, which brings it from ",
+        memory_->devices[output.buffer->device()].runtime->device().ToString()));
+  }
+  DeviceRuntime& runtime = *memory_->devices[output.buffer->device()].runtime;
+  if (output.buffer->bytes() > 0) {
+    SINTER_RETURN_IF_ERROR(runtime.Download(memory_->outputs + output.host_offset,
+                                            memory_->AddressOf(*output.buffer), output.buffer->bytes()));
+  }
+  output.downloaded_run = run_;
+  return &output.tensor;
+}
+
+}  // namespace sinter::internal_session

@@ -1,0 +1,173 @@
+#include "sinter/runtime/launch_order.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "sinter/runtime/plan_devices.h"
+
+namespace sinter {
+namespace {
+
+constexpr size_t kNone = ~size_t{0};
+
+// Bytes of one device's memory: of its arena, of a variable, or of its copy of an input. Constants are never written.
+struct Range {
+  fb::Space space;
+  uint32_t index;
+  uint64_t begin, end;
+
+  bool Overlaps(const Range& other) const {
+    return space == other.space && index == other.index && begin < other.end && other.begin < end;
+  }
+};
+
+Range RangeOf(const fb::Buffer& buffer) {
+  const bool has_index = buffer.space() == fb::Space::Variable || buffer.space() == fb::Space::Input;
+  return {buffer.space(), has_index ? buffer.index() : 0, buffer.offset(), buffer.offset() + buffer.bytes()};
+}
+
+class Orderer {
+ public:
+  Orderer(const fb::Plan& plan, const fb::Function& function, const std::vector<bool>& is_host)
+      : function_(function),
+        is_host_(is_host),
+        devices_(NumDevices(plan)),
+        open_(devices_, kNone),
+        given_(devices_, 1),
+        known_(devices_, std::vector<size_t>(devices_, 0)),
+        writes_(devices_) {}
+
+  void Add(uint32_t index) {
+    const fb::Step& step = *function_.steps()->Get(index);
+    const uint32_t device = step.device();
+    const bool is_between = IsBetweenDevices(function_, step);
+    const std::vector<Range> writes = WritesOf(step);
+    std::vector<uint32_t> others;
+    if (!is_host_[device]) {
+      others = ReadersOf(device, writes);
+      if (is_between) AddIfBehind(step, others);
+    }
+    for (const uint32_t other : others) {
+      Learn(device, other);
+      open_[other] = kNone;
+    }
+    if (!others.empty() || is_between) open_[device] = kNone;
+    const size_t number = ++given_[device];
+    for (const Range& range : writes) writes_[device].push_back({number, range});
+    if (is_between) {
+      const fb::Buffer& from = *function_.buffers()->Get(step.inputs()->Get(0));
+      open_[from.device()] = kNone;
+      if (!is_host_[device] && !is_host_[from.device()]) {
+        reads_.push_back({from.device(), device, number, RangeOf(from)});
+      }
+    }
+    Place(index, device, std::move(others), is_between);
+  }
+
+  LaunchOrder Finish() {
+    ForgetKnownReads();
+    for (const Read& read : reads_) {
+      const Wait wait = {read.owner, read.reader};
+      if (std::ranges::find(order_.last, wait) == order_.last.end()) order_.last.push_back(wait);
+    }
+    return std::move(order_);
+  }
+
+ private:
+  // Work of a device is numbered: 1 is all that it was given before this run.
+  struct Write {
+    size_t number;
+    Range range;
+  };
+  struct Read {
+    uint32_t owner, reader;
+    size_t number;  // Of the reader's work.
+    Range range;
+  };
+
+  std::vector<Range> WritesOf(const fb::Step& step) const {
+    std::vector<Range> ranges;
+    for (size_t i = 0; step.outputs() != nullptr && i < step.outputs()->size(); ++i) {
+      ranges.push_back(RangeOf(*function_.buffers()->Get(step.outputs()->Get(i))));
+    }
+    const uint64_t begin = step.workspace_offset();
+    ranges.push_back({fb::Space::Arena, 0, begin, begin + step.workspace_bytes()});
+    return ranges;
+  }
+
+  // The devices that may still be reading what `device` is about to write.
+  std::vector<uint32_t> ReadersOf(uint32_t device, const std::vector<Range>& writes) const {
+    std::vector<uint32_t> readers;
+    for (const Read& read : reads_) {
+      if (read.owner != device || known_[device][read.reader] >= read.number) continue;
+      const bool overwritten =
+          std::ranges::any_of(writes, [&](const Range& range) { return range.Overlaps(read.range); });
+      if (overwritten && std::ranges::find(readers, read.reader) == readers.end()) {
+        readers.push_back(read.reader);
+      }
+    }
+    return readers;
+  }
+
+  // Adds the device that a copy reads from if it may still be writing there.
+  void AddIfBehind(const fb::Step& copy, std::vector<uint32_t>& others) const {
+    const fb::Buffer& from = *function_.buffers()->Get(copy.inputs()->Get(0));
+    const uint32_t other = from.device();
+    if (is_host_[other] || std::ranges::find(others, other) != others.end()) return;
+    const size_t known = known_[copy.device()][other];
+    bool is_behind = known == 0;
+    const Range range = RangeOf(from);
+    const std::vector<Write>& writes = writes_[other];
+    for (auto write = writes.rbegin(); write != writes.rend() && write->number > known; ++write) {
+      is_behind = is_behind || write->range.Overlaps(range);
+    }
+    if (is_behind) others.push_back(other);
+  }
+
+  // After a wait: whatever `other` comes after, `device` does too.
+  void Learn(uint32_t device, uint32_t other) {
+    for (uint32_t d = 0; d < devices_; ++d) {
+      known_[device][d] = std::max(known_[device][d], known_[other][d]);
+    }
+    known_[device][other] = given_[other];
+    ForgetKnownReads();
+  }
+
+  void ForgetKnownReads() {
+    std::erase_if(reads_, [&](const Read& read) { return known_[read.owner][read.reader] >= read.number; });
+  }
+
+  void Place(uint32_t index, uint32_t device, std::vector<uint32_t> others, bool is_between) {
+    std::vector<Launch>& launches = order_.launches;
+    // A CPU's steps take the time of whoever gives work to the others: never earlier than where the plan has them.
+    const bool is_last = open_[device] == launches.size() - 1;
+    if (open_[device] != kNone && (!is_host_[device] || is_last)) {
+      launches[open_[device]].steps.push_back(index);
+      return;
+    }
+    if (!is_between) open_[device] = launches.size();
+    launches.push_back({device, {index}, std::move(others), is_between});
+  }
+
+  const fb::Function& function_;
+  const std::vector<bool>& is_host_;
+  const uint32_t devices_;
+  LaunchOrder order_;
+  std::vector<size_t> open_;   // Of each device, its launch that still takes steps.
+  std::vector<size_t> given_;  // Of each device, the number of its latest work.
+  std::vector<std::vector<size_t>>
+      known_;  // known_[d][e]: what d is given now comes after e's work up to this number.
+  std::vector<std::vector<Write>> writes_;  // Of each device, in order.
+  std::vector<Read> reads_;  // Of one GPU's memory by another, of which the owner does not know the end.
+};
+
+}  // namespace
+
+LaunchOrder MakeLaunchOrder(const fb::Plan& plan, const fb::Function& function,
+                            const std::vector<bool>& is_host) {
+  Orderer orderer(plan, function, is_host);
+  for (uint32_t i = 0; function.steps() != nullptr && i < function.steps()->size(); ++i) orderer.Add(i);
+  return orderer.Finish();
+}
+
+}  // namespace sinter

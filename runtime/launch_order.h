@@ -1,0 +1,53 @@
+// In which pieces the steps of a function are given to their devices, and which device waits for which before.
+//
+//   LaunchOrder order = MakeLaunchOrder(plan, function, {false, false});    // Two GPUs.
+//   for (const Launch& launch : order.launches) ...                         // WaitFor, then the steps.
+//
+// Worked out once, from bytes that steps read and write, in the order of the plan. A device runs its own steps in order,
+// and only copies touch the memory of two devices, so there are two reasons to wait: a copy reads what the other device has
+// written since it last waited for it, and a step writes what another device's copy may still be reading. CPUs never wait and
+// are never waited for: they are done when a call returns, and copies from and to them end with the call.
+//
+// Steps of a GPU go into the launch that is open on it, over the heads of other devices' steps, as long as they wait for
+// nobody and nobody has waited for the launch: fewer, larger launches, each of which can be recorded.
+#ifndef SINTER_RUNTIME_LAUNCH_ORDER_H_
+#define SINTER_RUNTIME_LAUNCH_ORDER_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace sinter {
+
+namespace fb {
+struct Function;
+struct Plan;
+}  // namespace fb
+
+// One device waits for all that another was given so far.
+struct Wait {
+  uint32_t waiter;
+  uint32_t other;
+
+  friend bool operator==(const Wait&, const Wait&) = default;
+};
+
+struct Launch {
+  uint32_t device = 0;
+  std::vector<uint32_t> steps;   // Indices into Function.steps, ascending.
+  std::vector<uint32_t> others;  // Devices to wait for first.
+  bool is_between = false;       // One copy, from another device.
+};
+
+struct LaunchOrder {
+  std::vector<Launch> launches;
+  // Behind the last launch: the next run, of any function, may write what this one's copies read.
+  std::vector<Wait> last;
+};
+
+// `is_host` says of each device of the plan whether it is a CPU.
+LaunchOrder MakeLaunchOrder(const fb::Plan& plan, const fb::Function& function,
+                            const std::vector<bool>& is_host);
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_LAUNCH_ORDER_H_

@@ -1,0 +1,105 @@
+// The memory of a session: where its pieces are, what they need on each device, and whether that is there.
+//
+//   DeviceShare share(runtime.allocator(), limit);
+//   share.Need("arena", bytes, &SessionMemory::arena, &places.arena);
+//   SINTER_RETURN_IF_ERROR(CheckRoom(shares));          // Before anything is taken, for all devices at once.
+//   SINTER_RETURN_IF_ERROR(share.Take());
+#ifndef SINTER_RUNTIME_SESSION_MEMORY_H_
+#define SINTER_RUNTIME_SESSION_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "sinter/runtime/caching_allocator.h"
+#include "sinter/runtime/device_runtime.h"
+#include "sinter/runtime/memory_limit.h"
+#include "sinter/runtime/session.h"
+
+namespace sinter {
+
+namespace fb {
+struct Buffer;
+}  // namespace fb
+
+namespace internal_session {
+
+// What all functions share on one device. Every piece starts at a multiple of the runtime's alignment and is never null.
+struct DevicePlaces {
+  DeviceRuntime* runtime = nullptr;
+  bool is_host = true;
+  std::byte* arena = nullptr;
+  size_t arena_bytes = 0;
+  std::byte* constants = nullptr;  // Never written to: on a host they are the plan's own bytes.
+  std::byte* inputs = nullptr;     // The function's copies of inputs; not on a host.
+  std::byte* scratch = nullptr;
+  std::byte* library_workspace = nullptr;
+};
+
+struct Memory {
+  std::vector<DevicePlaces> devices;  // As the plan lists them.
+  std::vector<std::byte*> variables;
+  // In main memory: inputs on their way, and outputs that are not to be read where they are.
+  std::byte* staging = nullptr;
+  std::byte* outputs = nullptr;
+  size_t outputs_bytes = 0;
+  // What a run may write in main memory: an input that lies there is copied first.
+  std::vector<std::span<const std::byte>> written;
+  bool poison = false;
+  int64_t runs = 0;  // Begun so far, of all functions: outputs of earlier ones are gone.
+
+  // Of any buffer but an input. Constants are not to be written to.
+  std::byte* AddressOf(const fb::Buffer& buffer) const;
+  bool IsWritten(const void* data, size_t bytes) const;
+};
+
+// What a session takes from one allocator.
+class DeviceShare {
+ public:
+  // InvalidArgument: the limit cannot be.
+  static absl::StatusOr<DeviceShare> Make(CachingAllocator& allocator,
+                                          const std::optional<MemoryLimit>& limit);
+
+  // `place` is set by Take. `kind`: where it is reported.
+  void Need(std::string tag, size_t bytes, int64_t SessionMemory::* kind, std::byte** place);
+  // Allocates everything; places of no bytes are somewhere.
+  absl::Status Take();
+
+  Device device() const { return allocator_->device(); }
+  CachingAllocator& allocator() const { return *allocator_; }
+  const SessionMemory& report() const { return report_; }
+  SessionMemory& report() { return report_; }
+
+ private:
+  friend absl::Status CheckRoom(std::span<const DeviceShare> shares);
+
+  struct Piece {
+    std::string tag;
+    size_t bytes;
+    std::byte** place;
+  };
+
+  DeviceShare(CachingAllocator& allocator, int64_t limit) : allocator_(&allocator), limit_(limit) {}
+  // What keeps the pieces from being allocated, if `free_bytes` are left on the device; empty: nothing.
+  std::string Problem(int64_t needed, int64_t free_bytes) const;
+  std::string Largest() const;
+
+  CachingAllocator* allocator_;
+  int64_t limit_;  // Of this session; 0: none.
+  std::vector<Piece> pieces_;
+  std::vector<Allocation> allocations_;
+  SessionMemory report_;
+};
+
+// ResourceExhausted when the pieces of any device do not fit, with what every device needs and has. CPUs share the main
+// memory, so their needs add up.
+absl::Status CheckRoom(std::span<const DeviceShare> shares);
+
+}  // namespace internal_session
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_SESSION_MEMORY_H_

@@ -1,0 +1,96 @@
+// A GPU for tests on machines without one: work that runs only when somebody waits for it, and not in order with that of
+// other devices unless WaitFor says so. Whoever forgets to wait reads old values.
+//
+//   FakeGpus gpus;
+//   absl::StatusOr<Session> session = gpus.MakeSession(plan);            // gpu:N of the plan are fake, cpu:N real.
+//   session->Run("f", {{"x", x}});
+//   EXPECT_EQ(gpus[0].counts().uploads, 1);
+//
+// Its kernels, by the names of the plan's, have as many elements as threads: add_f32 (a + b), scale_f32 (a * b[0]) and
+// count_f32 (i). It copies too; other steps are an error. Recorded steps must have run before, as libraries want it.
+#ifndef SINTER_TESTS_RUNTIME_FAKE_GPU_H_
+#define SINTER_TESTS_RUNTIME_FAKE_GPU_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sinter/runtime/caching_allocator.h"
+#include "sinter/runtime/device_runtime.h"
+#include "sinter/runtime/session.h"
+#include "sinter/tests/runtime/test_plan.h"
+
+namespace sinter {
+
+class FakeGpu : public DeviceRuntime {
+ public:
+  using Work = std::function<void()>;
+
+  struct Counts {
+    int uploads = 0, downloads = 0;
+    int waits = 0;
+    int steps = 0;  // Run one by one, and once for each recording.
+    int recordings = 0, launches = 0;
+  };
+
+  FakeGpu(Device device, CachingAllocator* allocator) : device_(device), allocator_(allocator) {}
+
+  Device device() const override { return device_; }
+  CachingAllocator& allocator() override { return *allocator_; }
+  bool is_host_memory() const override { return false; }
+  int64_t alignment() const override { return 256; }
+  absl::StatusOr<std::unique_ptr<Step>> MakeStep(const fb::Plan& plan, const fb::Step& step) override;
+  absl::Status Upload(void* to, const void* from, size_t bytes) override;
+  absl::Status Download(void* to, const void* from, size_t bytes) override;
+  absl::Status Fill(void* to, uint8_t value, size_t bytes) override;
+  absl::Status Synchronize() override;
+  absl::Status WaitFor(DeviceRuntime& other) override;
+  absl::Status CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) override;
+  absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) override;
+  Traffic traffic() const override { return traffic_; }
+
+  const Counts& counts() const { return counts_; }
+  // Every call from now on that waits for it fails with this.
+  void Break(absl::Status status) { broken_ = std::move(status); }
+
+  // For its steps and recordings.
+  void Give(Work work);
+  void CountStep() { ++counts_.steps; }
+  void CountLaunch() { ++counts_.launches; }
+
+ private:
+  // Runs what was given, up to and including the piece of this number.
+  void RunUpTo(size_t number);
+
+  Device device_;
+  CachingAllocator* allocator_;
+  std::vector<Work> queue_;  // Given and not yet run.
+  size_t given_ = 0, done_ = 0;
+  std::vector<Work>* recording_ = nullptr;
+  absl::Status broken_;
+  Traffic traffic_;
+  Counts counts_;
+};
+
+// The fake GPUs of one session, each with an allocator of its own.
+class FakeGpus {
+ public:
+  absl::StatusOr<Session> MakeSession(const TestPlan& plan, const SessionOptions& options = {});
+
+  // Of the last session made. It lives as long as the session.
+  FakeGpu& operator[](int32_t index) const { return *gpus_.at(index); }
+  CachingAllocator& allocator(int32_t index) { return *allocators_.at(index); }
+
+ private:
+  std::map<int32_t, std::unique_ptr<CachingAllocator>> allocators_;
+  std::map<int32_t, FakeGpu*> gpus_;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_TESTS_RUNTIME_FAKE_GPU_H_

@@ -1,0 +1,460 @@
+// Sessions over several CPU devices, and over GPUs that fake_gpu.h makes up.
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/runtime/checkpoint.h"
+#include "sinter/runtime/process_allocator.h"
+#include "sinter/runtime/session.h"
+#include "sinter/tests/data/scratch_folder.h"
+#include "sinter/tests/runtime/fake_gpu.h"
+#include "sinter/tests/runtime/test_plan.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+constexpr int64_t kSize = 100;
+
+HostTensor Filled(int64_t size, float value) {
+  return *HostTensor::FromVector<float>({size}, std::vector<float>(static_cast<size_t>(size), value));
+}
+
+std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
+
+// Two devices: y = x + a on the first, z = copy of y, b = b + z and w = z + z on the second, t = copy of w on the first.
+TestPlan TwoDevices(Device first, Device second) {
+  TestPlan plan;
+  plan.UseDevices({first, second});
+  plan.AddVariable("a", DType::kF32, {kSize}, 1, 0);
+  plan.AddVariable("b", DType::kF32, {kSize}, 10, 1);
+  TestFunction f(plan, "f");
+  const auto add = [&](uint32_t a, uint32_t b, uint32_t to, Device device) {
+    if (device.is_gpu()) {
+      f.GpuKernel("add_f32", {a, b}, {to}, kSize);
+    } else {
+      f.Kernel("add_f32", {a, b}, {to}, kSize, 10);
+    }
+  };
+  const uint32_t x = f.Input("x", DType::kF32, {kSize}), a = f.Variable(0), b = f.Variable(1);
+  const uint32_t y = f.Arena(DType::kF32, {kSize}), t = f.Arena(DType::kF32, {kSize});
+  const uint32_t z = f.Arena(DType::kF32, {kSize}, 1), w = f.Arena(DType::kF32, {kSize}, 1);
+  add(x, a, y, first);
+  f.Copy(y, z);
+  add(b, z, b, second);
+  add(z, z, w, second);
+  f.Copy(w, t);
+  f.Output("y", y);
+  f.Output("w", w);
+  f.Output("t", t);
+  f.Output("b", b);
+  f.Output("x", x);
+  return plan;
+}
+
+void ExpectRuns(Session& session, int runs) {
+  const HostTensor x = Filled(kSize, 2);
+  for (int run = 1; run <= runs; ++run) {
+    absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_THAT(*(*out)["t"].Span<float>(), Each(6.0f)) << "run " << run;
+    EXPECT_THAT(*(*out)["y"].Span<float>(), Each(3.0f));
+    EXPECT_THAT(*(*out)["w"].Span<float>(), Each(6.0f));
+    EXPECT_THAT(*(*out)["b"].Span<float>(), Each(10.0f + 3.0f * static_cast<float>(run)));
+    EXPECT_THAT(*(*out)["x"].Span<float>(), Each(2.0f));
+  }
+}
+
+class SessionDevicesTest : public ::testing::Test {
+ protected:
+  void SetUp() override { setenv("SINTER_CPU_DEVICES", "2", 1); }
+  void TearDown() override { unsetenv("SINTER_CPU_DEVICES"); }
+};
+
+TEST_F(SessionDevicesTest, TwoCpusRunOnePlan) {
+  for (const bool poison : {false, true}) {
+    absl::StatusOr<Session> session =
+        TwoDevices(Device::Cpu(0), Device::Cpu(1)).MakeSession({.threads = 2, .poison = poison});
+    ASSERT_TRUE(session.ok()) << session.status();
+    ExpectRuns(*session, 3);
+  }
+}
+
+TEST_F(SessionDevicesTest, EachCpuHasItsAllocatorAndStatistics) {
+  auto first = *CachingAllocator::Create(std::make_unique<HostMemory>(Device::Cpu(0)));
+  auto second = *CachingAllocator::Create(std::make_unique<HostMemory>(Device::Cpu(1)));
+  const TestPlan plan = TwoDevices(Device::Cpu(0), Device::Cpu(1));
+  {
+    Session session =
+        *plan.MakeSession({.threads = 2, .allocator = first.get(), .allocators = {second.get()}});
+    const SessionMemory here = session.memory(Device::Cpu(0)), there = session.memory(Device::Cpu(1));
+    EXPECT_EQ(here.variables, 400);
+    EXPECT_EQ(here.arena, 448 + 400);
+    EXPECT_EQ(here.input_staging, 448);
+    EXPECT_EQ(here.output_copies, 448);
+    EXPECT_EQ(there.variables, 400);
+    EXPECT_EQ(there.arena, 448 + 400);
+    EXPECT_EQ(there.input_staging + there.output_copies + there.input_copies, 0);
+    EXPECT_EQ(here.used, here.predicted);
+    EXPECT_EQ(there.used, there.predicted);
+    EXPECT_EQ(first->UsedBytes(), here.used);
+    EXPECT_EQ(second->UsedBytes(), there.used);
+    EXPECT_EQ(session.memory().used, here.used + there.used);
+    EXPECT_EQ(session.memory(Device::Cpu(7)).predicted, 0);
+    EXPECT_EQ(session.allocator(Device::Cpu(1)), second.get());
+    EXPECT_EQ(session.allocator(Device::Gpu(0)), nullptr);
+    EXPECT_EQ(&session.allocator(), first.get());
+    ExpectRuns(session, 2);
+  }
+  EXPECT_EQ(second->UsedBytes(), 0);
+  Session session = *plan.MakeSession();
+  EXPECT_EQ(session.allocator(Device::Cpu(1)), *ProcessAllocator(Device::Cpu(1)));
+}
+
+TEST_F(SessionDevicesTest, WrongAllocators) {
+  auto first = *CachingAllocator::Create(std::make_unique<HostMemory>(Device::Cpu(0)));
+  auto third = *CachingAllocator::Create(std::make_unique<HostMemory>(Device::Cpu(2)));
+  const TestPlan plan = TwoDevices(Device::Cpu(0), Device::Cpu(1));
+  const auto message = [&](const SessionOptions& options) {
+    const absl::Status status = plan.MakeSession(options).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status));
+    return MessageOf(status);
+  };
+  EXPECT_EQ(message({.allocators = {third.get()}}),
+            "an allocator of cpu:2 is given, and the plan runs on cpu:0, cpu:1");
+  EXPECT_EQ(message({.allocator = first.get(), .allocators = {first.get()}}),
+            "two allocators of cpu:0 are given: give one");
+  EXPECT_EQ(message({.allocators = {nullptr}}), "SessionOptions::allocators holds a null");
+}
+
+TEST_F(SessionDevicesTest, DevicesThatThereAreNot) {
+  unsetenv("SINTER_CPU_DEVICES");
+  absl::Status status = TwoDevices(Device::Cpu(0), Device::Cpu(3)).MakeSession().status();
+  EXPECT_EQ(status,
+            absl::FailedPreconditionError(
+                "cannot run the plan: cpu:3 does not exist: there is cpu:0 alone; set SINTER_CPU_DEVICES=4 "
+                "to have as many CPU devices, which share the cores"));
+  status = TwoDevices(Device::Gpu(99), Device::Cpu(0)).MakeSession().status();
+  EXPECT_THAT(MessageOf(status), HasSubstr("cannot run the plan: gpu:99"));
+  EXPECT_TRUE(absl::IsNotFound(status) || absl::IsFailedPrecondition(status));
+}
+
+TEST_F(SessionDevicesTest, PoisonReachesEveryArena) {
+  for (const Device device : {Device::Cpu(1), Device::Gpu(0)}) {
+    TestPlan plan;
+    plan.UseDevices({Device::Cpu(0), device});
+    TestFunction f(plan, "f");
+    f.Output("here", f.Arena(DType::kF32, {8}));
+    f.Output("there", f.Arena(DType::kF32, {8}, 1));
+    FakeGpus gpus;
+    Session session = *gpus.MakeSession(plan, {.poison = true});
+    absl::StatusOr<Outputs> out = session.Run("f", {});
+    for (const char* name : {"here", "there"}) {
+      for (const float value : *(*out)[name].Span<float>()) EXPECT_TRUE(std::isnan(value)) << name;
+    }
+  }
+}
+
+TEST_F(SessionDevicesTest, MemoryIsCheckedOnAllDevicesBeforeAnyIsTaken) {
+  auto first = *CachingAllocator::Create(std::make_unique<HostMemory>(Device::Cpu(0)));
+  auto second = *CachingAllocator::Create(std::make_unique<HostMemory>(Device::Cpu(1)),
+                                          {.limit = MemoryLimit{.bytes = 1024}});
+  const TestPlan plan = TwoDevices(Device::Cpu(0), Device::Cpu(1));
+  const absl::Status status = plan.MakeSession({.allocators = {first.get(), second.get()}}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_EQ(MessageOf(status),
+            "the session needs 1536 bytes of memory on cpu:1, and its allocator has 1024 left of its limit "
+            "of 1024: "
+            "raise that (SetLimit or SINTER_CPU_MEMORY_LIMIT), or compile for smaller batches; it needs:\n"
+            "  1024 bytes: arena\n  512 bytes: variable b\non cpu:0 it needs 2560 bytes and has them");
+  EXPECT_EQ(first->Stats().raw_allocations, 0);
+  const absl::Status limited = plan.MakeSession({.memory_limit = MemoryLimit{.bytes = 1536}}).status();
+  EXPECT_THAT(MessageOf(limited),
+              AllOf(HasSubstr("needs 2560 bytes of memory on cpu:0, and its limit is 1536: raise "
+                              "SessionOptions::memory_limit"),
+                    HasSubstr("\non cpu:1 it needs 1536 bytes and has them")));
+}
+
+// Less than there is in main memory for each, more than there is for both.
+TEST_F(SessionDevicesTest, CpusShareTheMainMemory) {
+  const int64_t most = HostMemory().FreeBytes() / 4 * 3 / 4096 * 4096;
+  TestPlan plan;
+  plan.UseDevices({Device::Cpu(0), Device::Cpu(1)});
+  TestFunction f(plan, "f");
+  f.Output("here", f.Arena(DType::kU8, {most}));
+  f.Output("there", f.Arena(DType::kU8, {most}, 1));
+  const absl::Status status = plan.MakeSession().status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_THAT(MessageOf(status),
+              AllOf(HasSubstr("on cpu:0, and all CPU devices together need " + std::to_string(2 * most) +
+                              " of the main memory, where "),
+                    HasSubstr(" are free of "), HasSubstr(": make room, or compile for smaller batches")));
+}
+
+TEST_F(SessionDevicesTest, GpusRunAsWell) {
+  for (const auto& [first, second] :
+       {std::pair{Device::Gpu(0), Device::Gpu(1)}, std::pair{Device::Cpu(0), Device::Gpu(0)},
+        std::pair{Device::Gpu(0), Device::Cpu(0)}, std::pair{Device::Gpu(1), Device::Cpu(1)}}) {
+    for (const bool poison : {false, true}) {
+      FakeGpus gpus;
+      absl::StatusOr<Session> session = gpus.MakeSession(TwoDevices(first, second), {.poison = poison});
+      ASSERT_TRUE(session.ok()) << session.status();
+      ExpectRuns(*session, 5);
+    }
+  }
+}
+
+// What a device has not run when it is destroyed needs its memory, and that of the others.
+TEST_F(SessionDevicesTest, EndsWithWorkUnderWay) {
+  FakeGpus gpus;
+  absl::StatusOr<Session> session = gpus.MakeSession(TwoDevices(Device::Gpu(0), Device::Gpu(1)));
+  const HostTensor x = Filled(kSize, 2);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(session->Run("f", {{"x", x}}).ok());
+  session = absl::CancelledError();
+  EXPECT_EQ(gpus.allocator(0).UsedBytes() + gpus.allocator(1).UsedBytes(), 0);
+}
+
+// gpu:0 overwrites at once what gpu:1 copies: in the same run, in the next, and in one of another function.
+TEST_F(SessionDevicesTest, NobodyOverwritesWhatIsStillRead) {
+  TestPlan plan;
+  plan.UseDevices({Device::Gpu(0), Device::Gpu(1)});
+  plan.AddVariable("sum", DType::kF32, {kSize}, 0, 1);
+  for (const char* name : {"f", "g"}) {
+    TestFunction f(plan, name);
+    const uint32_t x = f.Input("x", DType::kF32, {kSize}), y = f.Arena(DType::kF32, {kSize}),
+                   copy = f.Arena(DType::kF32, {kSize}, 1);
+    f.GpuKernel("add_f32", {x, x}, {y}, kSize);
+    f.Copy(y, copy);
+    f.GpuKernel("add_f32", {copy, f.Variable(0)}, {f.Variable(0)}, kSize);
+    f.GpuKernel("add_f32", {y, y}, {y}, kSize);
+    f.Copy(y, copy);
+    f.GpuKernel("add_f32", {copy, f.Variable(0)}, {f.Variable(0)}, kSize);
+    f.Output("y", y);
+    f.Output("sum", f.Variable(0));
+  }
+  for (const bool first_first : {true, false}) {
+    FakeGpus gpus;
+    Session session = *gpus.MakeSession(plan);
+    float sum = 0;
+    for (int run = 0; run < 6; ++run) {
+      const HostTensor x = Filled(kSize, static_cast<float>(run));
+      absl::StatusOr<Outputs> out = session.Run(run % 2 == 0 ? "f" : "g", {{"x", x}});
+      ASSERT_TRUE(out.ok()) << out.status();
+      sum += static_cast<float>(6 * run);
+      if (run % 3 != 2) continue;  // Nobody looks, so that work of several runs is under way.
+      if (first_first) {
+        EXPECT_THAT(*(*out)["y"].Span<float>(), Each(static_cast<float>(4 * run)));
+      }
+      EXPECT_THAT(*(*out)["sum"].Span<float>(), Each(sum)) << run;
+      EXPECT_THAT(*(*out)["y"].Span<float>(), Each(static_cast<float>(4 * run)));
+    }
+  }
+}
+
+// y = x * s on gpu:0, where x is large and s a number.
+TestPlan ScalePlan(int64_t size) {
+  TestPlan plan;
+  plan.UseDevices({Device::Gpu(0)});
+  plan.AddVariable("w", DType::kF32, {size}, 0.5);
+  TestFunction f(plan, "f");
+  const uint32_t x = f.Input("x", DType::kF32, {size}), s = f.Input("s", DType::kF32, {}),
+                 t = f.Input("t", DType::kF32, {size});
+  const uint32_t y = f.Arena(DType::kF32, {size}), z = f.Arena(DType::kF32, {size});
+  f.GpuKernel("scale_f32", {x, s}, {y}, static_cast<uint32_t>(size));
+  f.GpuKernel("add_f32", {y, f.Variable(0)}, {z}, static_cast<uint32_t>(size));
+  f.Output("y", y);
+  f.Output("z", z);
+  f.Output("t", t);
+  return plan;
+}
+
+TEST_F(SessionDevicesTest, OutputsAreDownloadedWhenAskedForAndOnce) {
+  FakeGpus gpus;
+  Session session = *gpus.MakeSession(ScalePlan(kSize));
+  const HostTensor x = Filled(kSize, 2), t = Filled(kSize, 7);
+  absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}, {"s", 3}, {"t", t}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  const FakeGpu& gpu = gpus[0];
+  EXPECT_EQ(gpu.counts().downloads, 0);
+  EXPECT_THAT(*(*out)["t"].Span<float>(), Each(7.0f));  // Never was there.
+  EXPECT_EQ(gpu.counts().downloads, 0);
+  EXPECT_THAT(*(*out)["z"].Span<float>(), Each(6.5f));
+  EXPECT_EQ(gpu.traffic().downloaded, 400);
+  EXPECT_EQ(out->Get("z").value(), &out->tensor(1));
+  EXPECT_EQ(gpu.counts().downloads, 1);
+  EXPECT_EQ((*out)["y"].Span<float>()->front(), 6.0f);
+  EXPECT_EQ(gpu.counts().downloads, 2);
+  out = session.Run("f", {{"x", x}, {"s", 4}, {"t", t}});
+  EXPECT_EQ(gpu.counts().downloads, 2);
+  EXPECT_THAT(*(*out)["z"].Span<float>(), Each(8.5f));
+  EXPECT_EQ(gpu.traffic().downloaded, 1200);
+}
+
+TEST_F(SessionDevicesTest, OutputsOfEarlierRunsAreGone) {
+  TestPlan plan = ScalePlan(kSize);
+  const TestFunction other(plan, "g");
+  FakeGpus gpus;
+  Session session = *gpus.MakeSession(plan);
+  const HostTensor x = Filled(kSize, 2);
+  const std::vector<Argument> arguments = {{"x", x}, {"s", 3}, {"t", x}};
+  const Outputs out = *session.Run("f", arguments);
+  ASSERT_TRUE(session.Run("g", {}).ok());
+  EXPECT_EQ(out.Get("z").status().message(),
+            "output \"z\" is gone: the session has run since, and it was not read before, which brings it "
+            "from gpu:0");
+  EXPECT_DEATH(out["z"], "is gone: the session has run since");
+}
+
+TEST_F(SessionDevicesTest, SmallInputsGoInOneUploadLargeOnesByThemselves) {
+  for (const auto& [size, uploads] : {std::pair{int64_t{100}, 1}, std::pair{int64_t{1} << 14, 2}}) {
+    FakeGpus gpus;
+    Session session = *gpus.MakeSession(ScalePlan(size));
+    const int before = gpus[0].counts().uploads;
+    EXPECT_EQ(before, 1) << "the variable's initial value";
+    const HostTensor x = Filled(size, 2);
+    absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}, {"s", 3}, {"t", x}});
+    EXPECT_EQ(gpus[0].counts().uploads - before, uploads);
+    EXPECT_EQ(gpus[0].counts().waits, 0);
+    EXPECT_THAT(*(*out)["z"].Span<float>(), Each(6.5f));
+    const SessionMemory memory = session.memory(Device::Gpu(0)), host = session.memory(Device::Cpu(0));
+    // In multiples of 256: x and the number; t is not read there.
+    EXPECT_EQ(memory.input_copies, (size * 4 + 255) / 256 * 256 + 256);
+    EXPECT_EQ(memory.arena, memory.variables + (size * 4 + 63) / 64 * 64);
+    EXPECT_EQ(memory.used, gpus.allocator(0).UsedBytes());
+    EXPECT_EQ(host.variables + host.arena, 0);
+    EXPECT_EQ(host.output_copies, 3 * ((size * 4 + 63) / 64 * 64));
+  }
+}
+
+TEST_F(SessionDevicesTest, StepsAreRecordedInTheSecondRunAndReplayed) {
+  FakeGpus gpus;
+  Session session = *gpus.MakeSession(ScalePlan(kSize));
+  const HostTensor x = Filled(kSize, 2);
+  for (int run = 1; run <= 4; ++run) {
+    absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}, {"s", run}, {"t", x}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_THAT(*(*out)["z"].Span<float>(), Each(2.0f * static_cast<float>(run) + 0.5f));
+    EXPECT_EQ(gpus[0].counts().recordings, run > 1 ? 1 : 0);
+    EXPECT_EQ(gpus[0].counts().launches, run - 1);
+    EXPECT_EQ(gpus[0].counts().steps, run > 1 ? 4 : 2);
+  }
+  // One by one for a profile, and replayed again.
+  Profile profile;
+  ASSERT_TRUE(session.Run("f", {{"x", x}, {"s", 1}, {"t", x}}, &profile).ok());
+  EXPECT_EQ(gpus[0].counts().launches, 3);
+  EXPECT_EQ(gpus[0].counts().steps, 6);
+  ASSERT_EQ(profile.steps.size(), 2u);
+  EXPECT_EQ(profile.steps[0].device, Device::Gpu(0));
+  EXPECT_EQ(profile.steps[0].kind, "kernel");
+  EXPECT_EQ(profile.runs, 1);
+  ASSERT_TRUE(session.Run("f", {{"x", x}, {"s", 1}, {"t", x}}).ok());
+  EXPECT_EQ(gpus[0].counts().launches, 4);
+}
+
+TEST_F(SessionDevicesTest, ProfilesOfSeveralDevices) {
+  FakeGpus gpus;
+  Session session = *gpus.MakeSession(TwoDevices(Device::Gpu(0), Device::Gpu(1)));
+  const HostTensor x = Filled(kSize, 2);
+  Profile profile;
+  for (int run = 1; run <= 3; ++run) {
+    absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}}, &profile);
+    EXPECT_THAT(*(*out)["t"].Span<float>(), Each(6.0f));
+    EXPECT_THAT(*(*out)["b"].Span<float>(), Each(10.0f + 3.0f * static_cast<float>(run)));
+  }
+  EXPECT_EQ(gpus[0].counts().recordings, 0);
+  EXPECT_EQ(profile.steps[1].kind, "copy");
+  EXPECT_EQ(profile.steps[1].device, Device::Gpu(1));
+}
+
+TEST_F(SessionDevicesTest, VariablesOnAGpu) {
+  TestPlan plan, host_plan;
+  plan.UseDevices({Device::Gpu(0)});
+  for (TestPlan* p : {&plan, &host_plan}) {
+    p->AddVariable("w", DType::kF32, {64, 32});
+    fb::InitializerT& init = *p->table.variables[0]->initializer;
+    init.kind = fb::InitializerKind::Normal, init.b = 0.02, init.seed = 7;
+    p->AddVariable("empty", DType::kF32, {0});
+    TestFunction f(*p, "f");
+    f.Output("w", f.Variable(0));
+  }
+  FakeGpus gpus;
+  Session session = *gpus.MakeSession(plan), host = *host_plan.MakeSession();
+  const auto bytes = [](const Session& s) {
+    const HostTensor value = *s.ReadVariable("w");
+    return std::string(static_cast<const char*>(value.data()), static_cast<size_t>(value.num_bytes()));
+  };
+  EXPECT_EQ(bytes(session), bytes(host));
+  EXPECT_EQ(session.ReadVariable("empty")->ToString(), "f32[0]");
+  EXPECT_TRUE(session.ViewVariable("w")->is_owning());
+
+  const ScratchFolder folder;
+  const std::string path = folder.File("w.safetensors");
+  ASSERT_TRUE(SaveCheckpoint(session, path).ok());
+  const HostTensor ones = *HostTensor::FromVector<float>({64, 32}, std::vector<float>(64 * 32, 1));
+  ASSERT_TRUE(session.WriteVariable("w", ones).ok());
+  EXPECT_THAT(*(*session.Run("f", {}))["w"].Span<float>(), Each(1.0f));
+  ASSERT_TRUE(LoadCheckpoint(session, path).ok());
+  EXPECT_EQ(bytes(session), bytes(host));
+  ASSERT_TRUE(session.WriteVariable("w", ones).ok());
+  ASSERT_TRUE(session.ResetVariables().ok());
+  EXPECT_EQ(bytes(session), bytes(host));
+}
+
+TEST_F(SessionDevicesTest, ConstantsAreCopiedToWhereTheyAreRead) {
+  TestPlan plan;
+  plan.UseDevices({Device::Gpu(0), Device::Cpu(0), Device::Gpu(1)});
+  const std::vector<float> values(kSize, 5);
+  plan.AddConstant("pad", 3);
+  const uint64_t offset = plan.AddConstant(values.data(), values.size() * sizeof(float));
+  TestFunction f(plan, "f");
+  for (const uint32_t device : {0u, 1u}) {
+    const uint32_t constant = f.Buffer(fb::Space::Constant, 0, offset, DType::kF32, {kSize}, device);
+    const uint32_t y = f.Arena(DType::kF32, {kSize}, device);
+    f.Copy(constant, y);
+    f.Output(device == 0 ? "gpu" : "cpu", y);
+  }
+  FakeGpus gpus;
+  Session session = *gpus.MakeSession(plan);
+  const Outputs out = *session.Run("f", {});
+  EXPECT_THAT(*out["gpu"].Span<float>(), Each(5.0f));
+  EXPECT_THAT(*out["cpu"].Span<float>(), Each(5.0f));
+  EXPECT_EQ(session.memory(Device::Gpu(0)).constant_copies, 464);
+  EXPECT_EQ(session.memory(Device::Gpu(1)).constant_copies, 0);
+  EXPECT_EQ(session.memory().constants, 464);
+  EXPECT_EQ(gpus[1].counts().uploads, 0);
+}
+
+TEST_F(SessionDevicesTest, ADevicesErrorsComeWithTheCallThatWaits) {
+  FakeGpus gpus;
+  Session session = *gpus.MakeSession(ScalePlan(kSize));
+  const HostTensor x = Filled(kSize, 2);
+  gpus[0].Break(absl::InternalError("the bus is gone"));
+  absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}, {"s", 3}, {"t", x}});
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(out->Get("z").status(), absl::InternalError("the bus is gone"));
+  EXPECT_EQ(session.Synchronize(), absl::InternalError("the bus is gone"));
+  EXPECT_EQ(session.ReadVariable("w").status(), absl::InternalError("the bus is gone"));
+  Profile profile;
+  EXPECT_EQ(session.Run("f", {{"x", x}, {"s", 3}, {"t", x}}, &profile).status(),
+            absl::InternalError("the bus is gone"));
+}
+
+TEST_F(SessionDevicesTest, AStepThatADeviceCannotRunIsNamed) {
+  TestPlan plan;
+  plan.UseDevices({Device::Gpu(0)});
+  TestFunction f(plan, "f");
+  f.GpuKernel("sub_f32", {}, {f.Arena(DType::kF32, {4})}, 4);
+  FakeGpus gpus;
+  EXPECT_EQ(gpus.MakeSession(plan).status().message(),
+            "function \"f\", step 0 (sub_f32): a fake GPU has no kernel sub_f32");
+}
+
+}  // namespace
+}  // namespace sinter
