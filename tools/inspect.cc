@@ -1,8 +1,12 @@
 #include "sinter/tools/inspect.h"
 
+#include <map>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "sinter/runtime/device_info.h"
+#include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/status.h"
 #include "sinter/tools/peak_memory.h"
 #include "sinter/tools/plan_text.h"
@@ -25,15 +29,41 @@ std::string TargetText(const fb::Target* target) {
                       features.empty() ? "nothing special" : absl::StrJoin(features, " "), "\n");
 }
 
+// Why the plan would not run here, or OK.
+absl::Status RunsHere(const Plan& plan) {
+  SINTER_RETURN_IF_ERROR(plan.CheckTarget());
+  for (const Device device : plan.Devices()) SINTER_RETURN_IF_ERROR(CheckDevice(device));
+  return absl::OkStatus();
+}
+
+// "GPU code 2 kernels: 1 for sm_100, 2 for sm_90"; empty without GPU kernels.
+std::string GpuKernelsText(const fb::Plan& plan) {
+  std::map<std::string, int> counts;
+  for (const fb::GpuKernel* kernel : OrEmpty(plan.gpu_kernels())) {
+    for (const fb::GpuImage* image : *kernel->images()) ++counts[image->architecture()->str()];
+  }
+  if (counts.empty()) return "";
+  std::string images = absl::StrJoin(counts, ", ", [](std::string* out, const auto& entry) {
+    absl::StrAppend(out, entry.second, " for ", entry.first);
+  });
+  return absl::StrCat("  GPU code   ", OrEmpty(plan.gpu_kernels()).size(), " kernels: ", images, "\n");
+}
+
+std::string DevicesText(const Plan& plan) {
+  return absl::StrJoin(plan.Devices(), ", ",
+                       [](std::string* out, Device device) { absl::StrAppend(out, device.ToString()); });
+}
+
 std::string HeaderText(const Plan& plan) {
   const fb::Plan& table = plan.table();
-  absl::Status runs_here = plan.CheckTarget();
+  absl::Status runs_here = RunsHere(plan);
   std::string text;
   absl::StrAppend(&text, "plan ", std::string(plan.name()), "\n");
   absl::StrAppend(&text, "  made by    ", std::string(plan.producer()), ", format version ", table.version(),
                   "\n");
   absl::StrAppend(&text, "  hash       ", plan.hash(), "\n");
   absl::StrAppend(&text, TargetText(table.target()));
+  absl::StrAppend(&text, GpuKernelsText(table), "  devices    ", DevicesText(plan), "\n");
   absl::StrAppend(&text, "  runs here  ", runs_here.ok() ? "yes" : std::string(runs_here.message()), "\n");
   absl::StrAppend(&text, "  size       ", BytesText(static_cast<double>(plan.bytes().size())), ": code ",
                   BytesText(SizeOfBytes(table.shared_object())), ", constants ",
@@ -47,9 +77,10 @@ std::string VariablesText(const Plan& plan) {
   for (const VariableInfo& v : variables) total += static_cast<double>(v.bytes);
   std::string text = absl::StrCat("\nvariables: ", variables.size(), ", ", BytesText(total), "\n");
   for (const VariableInfo& v : variables) {
-    absl::StrAppendFormat(&text, "  %-32s %-20s %10s  %s%s\n", v.name, v.TypeString(),
-                          BytesText(static_cast<double>(v.bytes)), v.trainable ? "trainable  " : "",
-                          v.location);
+    absl::StrAppendFormat(&text, "  %-32s %-20s %10s  %s%s%s\n", v.name, v.TypeString(),
+                          BytesText(static_cast<double>(v.bytes)),
+                          plan.Devices().size() == 1 ? "" : v.device.ToString() + "  ",
+                          v.trainable ? "trainable  " : "", v.location);
   }
   return text;
 }
@@ -64,16 +95,18 @@ std::string StepsText(const fb::Plan& plan, const fb::Function& function) {
   for (uint32_t i = 0; i < OrEmpty(function.steps()).size(); ++i) {
     const fb::Step& step = *function.steps()->Get(i);
     std::string work = absl::StrCat(FlopsText(step.flops()), ", ", BytesText(step.bytes()));
-    absl::StrAppendFormat(&text, "  %4d  %s\n", i, StepText(step));
+    std::string place = PlaceText(plan, function, step);
+    absl::StrAppendFormat(&text, "  %4d  %s%s\n", i, StepText(plan, step), place.empty() ? "" : ", " + place);
     absl::StrAppend(&text, "        ", SignatureText(function, step), "\n");
     absl::StrAppend(&text, "        ", work, "; ", LocationsText(plan, step, 4), "\n");
   }
   return text;
 }
 
-std::string MemoryText(const fb::Plan& plan, const fb::Function& function) {
-  PeakMemory peak = FindPeakMemory(function);
-  std::string text = absl::StrCat("  memory: arena of ", function.arena_bytes(), " bytes");
+std::string MemoryText(const fb::Plan& plan, const fb::Function& function, uint32_t device) {
+  PeakMemory peak = FindPeakMemory(function, device);
+  std::string place = NumDevices(plan) == 1 ? "" : absl::StrCat(" on ", DeviceOf(plan, device).ToString());
+  std::string text = absl::StrCat("  memory", place, ": arena of ", ArenaBytes(function, device), " bytes");
   if (peak.alive.empty()) return absl::StrCat(text, ", nothing alive between steps\n");
   absl::StrAppend(&text, "; peak at step ", peak.step, " with ", peak.live_bytes, " bytes alive:\n");
   if (peak.workspace_bytes > 0) {
@@ -109,7 +142,9 @@ absl::StatusOr<std::string> InspectText(const Plan& plan, const InspectOptions& 
     AppendPorts(text, "input", info.inputs);
     AppendPorts(text, "output", info.outputs);
     if (options.steps) absl::StrAppend(&text, StepsText(plan.table(), *function));
-    if (options.memory) absl::StrAppend(&text, MemoryText(plan.table(), *function));
+    for (uint32_t d = 0; options.memory && d < NumDevices(plan.table()); ++d) {
+      absl::StrAppend(&text, MemoryText(plan.table(), *function, d));
+    }
   }
   return text;
 }

@@ -17,8 +17,8 @@ struct InspectOptions {
   bool memory = true;
 };
 
-// Target, hash and sizes; the variables; for each function its inputs and outputs, its steps with shapes, work and the
-// user's lines, and what is alive when it needs the most memory. NotFound: no such function.
+// Target, hash, sizes and devices; the variables; for each function its inputs and outputs, its steps with shapes, work and
+// the user's lines, and what is alive on each device when it needs the most memory. NotFound: no such function.
 absl::StatusOr<std::string> InspectText(const Plan& plan, const InspectOptions& options = {});
 
 }  // namespace sinter::tools

@@ -18,11 +18,11 @@ struct Owned {
 
 class Arena {
  public:
-  explicit Arena(const fb::Function& function) : function_(function) {}
+  Arena(const fb::Function& function, uint32_t device) : function_(function), device_(device) {}
 
   void Write(uint32_t buffer, uint32_t step) {
     const fb::Buffer& b = *function_.buffers()->Get(buffer);
-    if (b.space() != fb::Space::Arena || b.bytes() == 0) return;
+    if (b.space() != fb::Space::Arena || b.device() != device_ || b.bytes() == 0) return;
     CutAt(b.offset());
     CutAt(b.offset() + b.bytes());
     owners_.erase(owners_.lower_bound(b.offset()), owners_.lower_bound(b.offset() + b.bytes()));
@@ -32,7 +32,7 @@ class Arena {
 
   void Read(uint32_t buffer, uint32_t step) {
     const fb::Buffer& b = *function_.buffers()->Get(buffer);
-    if (b.space() != fb::Space::Arena) return;
+    if (b.space() != fb::Space::Arena || b.device() != device_) return;
     for (auto& [begin, owned] : owners_) {
       if (begin < b.offset() + b.bytes() && b.offset() < owned.end) values_[owned.value].last_step = step;
     }
@@ -51,6 +51,7 @@ class Arena {
   }
 
   const fb::Function& function_;
+  const uint32_t device_;
   std::vector<LiveValue> values_;
   std::map<uint64_t, Owned> owners_;
 };
@@ -68,8 +69,8 @@ uint64_t UnionBytes(std::vector<std::pair<uint64_t, uint64_t>> ranges) {
 
 }  // namespace
 
-PeakMemory FindPeakMemory(const fb::Function& function) {
-  Arena arena(function);
+PeakMemory FindPeakMemory(const fb::Function& function, uint32_t device) {
+  Arena arena(function, device);
   uint32_t steps = OrEmpty(function.steps()).size();
   for (uint32_t i = 0; i < steps; ++i) {
     for (uint32_t buffer : OrEmpty(function.steps()->Get(i)->inputs())) arena.Read(buffer, i);
@@ -81,7 +82,8 @@ PeakMemory FindPeakMemory(const fb::Function& function) {
   for (uint32_t i = 0; i < steps; ++i) {
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
     const fb::Step& step = *function.steps()->Get(i);
-    ranges.emplace_back(step.workspace_offset(), step.workspace_offset() + step.workspace_bytes());
+    const uint64_t workspace = step.device() == device ? step.workspace_bytes() : 0;
+    ranges.emplace_back(step.workspace_offset(), step.workspace_offset() + workspace);
     std::vector<LiveValue> alive;
     for (const LiveValue& value : arena.values()) {
       if (i < value.first_step || value.last_step < i) continue;
@@ -91,7 +93,7 @@ PeakMemory FindPeakMemory(const fb::Function& function) {
     }
     uint64_t live = UnionBytes(std::move(ranges));
     if (live <= peak.live_bytes) continue;
-    peak = {i, live, step.workspace_bytes(), std::move(alive)};
+    peak = {i, live, workspace, std::move(alive)};
   }
   std::ranges::stable_sort(peak.alive,
                            [](const LiveValue& a, const LiveValue& b) { return a.bytes > b.bytes; });

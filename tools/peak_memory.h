@@ -1,6 +1,6 @@
-// Which values of a function are alive at the step that needs the most memory.
+// Which values of a function are alive on a device at the step that needs the most of its memory.
 //
-//   PeakMemory peak = FindPeakMemory(*function);
+//   PeakMemory peak = FindPeakMemory(*function, /*device=*/0);
 //   for (const LiveValue& v : peak.alive) std::cout << v.bytes << " " << v.first_step << "\n";
 //
 // Worked out from the plan alone: a value is alive from the step that writes its bytes of the arena to the last step
@@ -29,8 +29,8 @@ struct PeakMemory {
   std::vector<LiveValue> alive;  // The largest first.
 };
 
-// `function` must be of a verified plan.
-PeakMemory FindPeakMemory(const fb::Function& function);
+// `function` must be of a verified plan, and `device` an index into its devices.
+PeakMemory FindPeakMemory(const fb::Function& function, uint32_t device);
 
 }  // namespace sinter::tools
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "sinter/runtime/dtype.h"
+#include "sinter/runtime/plan_devices.h"
 
 namespace sinter::tools {
 
@@ -115,11 +116,16 @@ std::string SignatureText(const fb::Function& function, const fb::Step& step) {
   return absl::StrCat(TypesText(function, step.inputs()), " -> ", TypesText(function, step.outputs()));
 }
 
-std::string StepText(const fb::Step& step) {
+std::string StepText(const fb::Plan& plan, const fb::Step& step) {
   switch (step.body_type()) {
     case fb::StepBody::KernelStep:
       return absl::StrCat("kernel ", Text(step.body_as_KernelStep()->symbol()), ", ",
                           step.body_as_KernelStep()->units(), " units");
+    case fb::StepBody::GpuKernelStep: {
+      const fb::GpuKernelStep& kernel = *step.body_as_GpuKernelStep();
+      return absl::StrCat("kernel ", Text(plan.gpu_kernels()->Get(kernel.kernel())->symbol()), ", ",
+                          kernel.grid(), " blocks of ", kernel.block());
+    }
     case fb::StepBody::MatmulStep:
       return MatmulText(*step.body_as_MatmulStep());
     case fb::StepBody::ConvStep:
@@ -135,6 +141,14 @@ std::string StepText(const fb::Step& step) {
   }
 }
 
+std::string PlaceText(const fb::Plan& plan, const fb::Function& function, const fb::Step& step) {
+  if (NumDevices(plan) == 1) return "";
+  std::string to = DeviceOf(plan, step.device()).ToString();
+  if (!IsBetweenDevices(function, step)) return to;
+  const fb::Buffer& from = *function.buffers()->Get(step.inputs()->Get(0));
+  return absl::StrCat(DeviceOf(plan, from.device()).ToString(), " to ", to);
+}
+
 std::string BytesText(double bytes) { return Scaled(bytes, "B"); }
 
 std::string FlopsText(double flops) { return flops > 0 ? Scaled(flops, "FLOP") : "-"; }
@@ -145,9 +159,10 @@ std::string CopiesText(const fb::Plan& plan) {
     for (const fb::Step* step : OrEmpty(function->steps())) {
       const fb::CopyStep* copy = step->body_as_CopyStep();
       if (copy == nullptr) continue;
+      std::string place = PlaceText(plan, *function, *step);
       absl::StrAppend(&text, "copy in ", Text(function->name()), ": ",
                       BytesText(static_cast<double>(copy->bytes())), ", ", SignatureText(*function, *step),
-                      ", ", LocationsText(plan, *step, 3), "\n");
+                      ", ", LocationsText(plan, *step, 3), place.empty() ? "" : ", ", place, "\n");
     }
   }
   return text;

@@ -1,7 +1,7 @@
 // Parts of a plan as short text, for the command-line programs.
 //
 //   LocationText(plan.table(), 3)      // "lenet.cc:12 Linear(128)"
-//   StepText(step)                     // "matmul 256x128x800 bias relu"
+//   StepText(plan.table(), step)       // "matmul 256x128x800 bias relu"
 #ifndef SINTER_TOOLS_PLAN_TEXT_H_
 #define SINTER_TOOLS_PLAN_TEXT_H_
 
@@ -30,14 +30,18 @@ std::string TypeText(const fb::TensorType& type);
 std::string SignatureText(const fb::Function& function, const fb::Step& step);
 
 // What a step does and its parameters: "kernel softmax", "matmul 256x128x800 bias relu", "copy".
-std::string StepText(const fb::Step& step);
+std::string StepText(const fb::Plan& plan, const fb::Step& step);
+// Where a step of a plan on several devices runs: "gpu:1", and for a copy from elsewhere "cpu:0 to gpu:1". "" for a plan on
+// one device.
+std::string PlaceText(const fb::Plan& plan, const fb::Function& function, const fb::Step& step);
 
 // "512 B", "1.50 kB", "3.20 MB": powers of 1000.
 std::string BytesText(double bytes);
 // "1.20 GFLOP", "-" for none.
 std::string FlopsText(double flops);
 
-// The copies that the plan makes, one a line: function, bytes, the user's lines. "" when it makes none.
+// The copies that the plan makes, one a line: function, bytes, the user's lines, between which devices. "" when it makes
+// none.
 std::string CopiesText(const fb::Plan& plan);
 
 }  // namespace sinter::tools

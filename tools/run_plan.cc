@@ -220,6 +220,8 @@ std::string Rate(double amount, double seconds) {
 void PrintProfile(const Profile& profile, std::ostream& out) {
   double sum = 0;
   for (const StepTimes& step : profile.steps) sum += step.seconds_total;
+  auto is_elsewhere = [&](const StepTimes& step) { return step.device != profile.steps[0].device; };
+  bool has_several = std::ranges::any_of(profile.steps, is_elsewhere);
   out << absl::StrFormat("%5s %10s %10s %6s %9s %9s  %s\n", "step", "ms mean", "ms min", "%", "GB/s",
                          "GFLOP/s", "what");
   double runs = static_cast<double>(std::max<int64_t>(profile.runs, 1));
@@ -228,10 +230,11 @@ void PrintProfile(const Profile& profile, std::ostream& out) {
     std::string lines = absl::StrJoin(s.locations.begin(),
                                       s.locations.begin() + std::min<size_t>(3, s.locations.size()), ", ");
     if (s.locations.size() > 3) absl::StrAppend(&lines, " and ", s.locations.size() - 3, " more");
-    out << absl::StrFormat("%5d %10.4f %10.4f %6.1f %9s %9s  %s %s; %s\n", i, s.seconds_total / runs * 1e3,
+    out << absl::StrFormat("%5d %10.4f %10.4f %6.1f %9s %9s  %s %s%s; %s\n", i, s.seconds_total / runs * 1e3,
                            s.seconds_min * 1e3, sum > 0 ? 100 * s.seconds_total / sum : 0.0,
                            Rate(s.bytes, s.seconds_min), Rate(s.flops, s.seconds_min), std::string(s.kind),
-                           s.name, lines.empty() ? "-" : lines);
+                           s.name, has_several ? " on " + s.device.ToString() : "",
+                           lines.empty() ? "-" : lines);
   }
   out << absl::StrFormat("  sum %10.4f ms of steps, %.4f ms of whole runs\n", sum / runs * 1e3,
                          profile.seconds_total / runs * 1e3);
@@ -240,18 +243,21 @@ void PrintProfile(const Profile& profile, std::ostream& out) {
 absl::Status SaveOutputs(const std::string& path, const Outputs& outputs) {
   std::vector<NamedTensor> tensors;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    SINTER_ASSIGN_OR_RETURN(HostTensor copy, outputs.tensor(i).Clone());
+    SINTER_ASSIGN_OR_RETURN(const HostTensor* const output, outputs.Get(outputs.name(i)));
+    SINTER_ASSIGN_OR_RETURN(HostTensor copy, output->Clone());
     tensors.push_back({std::string(outputs.name(i)), std::move(copy)});
   }
   return SaveNpz(path, tensors);
 }
 
-absl::Status TimeRuns(BoundFunction& function, const RunOptions& options, Profile* profile,
+// Each run until its last device is done.
+absl::Status TimeRuns(Session& session, BoundFunction& function, const RunOptions& options, Profile* profile,
                       std::ostream& out) {
   std::vector<double> ms;
   for (int i = 0; i < options.repeat; ++i) {
     auto start = std::chrono::steady_clock::now();
     SINTER_RETURN_IF_ERROR(function.Run(profile));
+    SINTER_RETURN_IF_ERROR(session.Synchronize());
     ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   double first = ms[0];
@@ -276,11 +282,11 @@ absl::Status RunPlan(const RunOptions& options, std::ostream& out) {
   SINTER_RETURN_IF_ERROR(SetInputs(function, given, options.seed, random));
 
   Profile profile;
-  SINTER_RETURN_IF_ERROR(TimeRuns(function, options, options.profile ? &profile : nullptr, out));
+  SINTER_RETURN_IF_ERROR(TimeRuns(session, function, options, options.profile ? &profile : nullptr, out));
   Outputs outputs = function.outputs();
   for (size_t i = 0; i < outputs.size(); ++i) {
-    out << "output " << outputs.name(i) << ": " << outputs.tensor(i).ToString() << " "
-        << SummaryOf(outputs.tensor(i)) << "\n";
+    SINTER_ASSIGN_OR_RETURN(const HostTensor* const output, outputs.Get(outputs.name(i)));
+    out << "output " << outputs.name(i) << ": " << output->ToString() << " " << SummaryOf(*output) << "\n";
   }
   if (options.profile) PrintProfile(profile, out);
   if (!options.output.empty()) SINTER_RETURN_IF_ERROR(SaveOutputs(options.output, outputs));
