@@ -15,13 +15,45 @@ void SinterDialect::initialize() {
   AddActivationOps(this);
   AddArithmeticOps(this);
   AddCompositeOps(this);
+  AddDeviceAttr(this);
   AddLinearOps(this);
   AddLogicOps(this);
+  AddPlacementOps(this);
   AddProgramOps(this);
   AddRandomOps(this);
   AddReduceOps(this);
   AddShapeOps(this);
   AddTranscendentalOps(this);
+}
+
+namespace {
+
+// Of the attributes on other dialects' ops, arguments and results, one is ours to check: whoever asks for a device must
+// not take a wrong attribute for none.
+mlir::LogicalResult CheckDevice(mlir::Operation* op, mlir::NamedAttribute attribute) {
+  if (attribute.getName() != kDeviceAttr || llvm::isa<DeviceAttr>(attribute.getValue())) return mlir::success();
+  return op->emitError() << "has " << kDeviceAttr << " = " << attribute.getValue()
+                         << "; expected a device, such as #sinter.device<gpu, 0>";
+}
+
+}  // namespace
+
+mlir::LogicalResult SinterDialect::verifyOperationAttribute(mlir::Operation* op,
+                                                            mlir::NamedAttribute attribute) {
+  if (attribute.getName() == kDeviceAttr && llvm::isa<CopyOp, GradientsOp>(op)) {
+    return op->emitOpError() << "has the attribute " << kDeviceAttr << "; expected none: "
+                             << (llvm::isa<CopyOp>(op) ? "a copy names its device behind `to`"
+                                                       : "each gradient is where its value is");
+  }
+  return CheckDevice(op, attribute);
+}
+mlir::LogicalResult SinterDialect::verifyRegionArgAttribute(mlir::Operation* op, unsigned, unsigned,
+                                                            mlir::NamedAttribute attribute) {
+  return CheckDevice(op, attribute);
+}
+mlir::LogicalResult SinterDialect::verifyRegionResultAttribute(mlir::Operation* op, unsigned, unsigned,
+                                                               mlir::NamedAttribute attribute) {
+  return CheckDevice(op, attribute);
 }
 
 mlir::Operation* SinterDialect::materializeConstant(mlir::OpBuilder& builder, mlir::Attribute value,

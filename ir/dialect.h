@@ -14,6 +14,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "sinter/ir/device_attr.h"
 #include "sinter/ir/element_builder.h"
 #include "sinter/ir/graph_builder.h"
 #include "sinter/ir/scalar_builder.h"
@@ -31,8 +32,10 @@ void RegisterDialects(mlir::DialectRegistry& registry);
 void AddActivationOps(SinterDialect* dialect);
 void AddArithmeticOps(SinterDialect* dialect);
 void AddCompositeOps(SinterDialect* dialect);
+void AddDeviceAttr(SinterDialect* dialect);
 void AddLinearOps(SinterDialect* dialect);
 void AddLogicOps(SinterDialect* dialect);
+void AddPlacementOps(SinterDialect* dialect);
 void AddProgramOps(SinterDialect* dialect);
 void AddRandomOps(SinterDialect* dialect);
 void AddReduceOps(SinterDialect* dialect);

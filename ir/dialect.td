@@ -22,9 +22,14 @@ def Sinter_Dialect : Dialect {
   }];
   let cppNamespace = "::sinter::ir";
   let hasConstantMaterializer = 1;
-  // Lets a family's source add its ops (addOperations is protected).
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  // Lets a family's source add its ops, and an attribute's source the attribute (MLIR's own functions are protected).
   let extraClassDeclaration = [{
     template <typename... Ops> void addFamily() { addOperations<Ops...>(); }
+    template <typename Attr> void addAttribute() { addAttributes<Attr>(); }
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect"];
 }

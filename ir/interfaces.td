@@ -84,7 +84,10 @@ def CompositeInterface : OpInterface<"CompositeInterface"> {
 }
 
 def LibraryInterface : OpInterface<"LibraryInterface"> {
-  let description = "The op becomes one call of a library or of a catalogued kernel: it is never part of a fused loop.";
+  let description = [{
+    The op becomes one step of the plan, a call of a library or of a catalogued kernel, or a copy: it is never part of a
+    fused loop.
+  }];
   let cppNamespace = "::sinter::ir";
   let methods = [
     InterfaceMethod<[{

@@ -8,6 +8,7 @@
 #include "sinter/ir/dialect.h"
 #include "sinter/ir/linear_ops.h"
 #include "sinter/ir/logic_ops.h"
+#include "sinter/ir/placement_ops.h"
 #include "sinter/ir/program_ops.h"
 #include "sinter/ir/random_ops.h"
 #include "sinter/ir/reduce_ops.h"

@@ -33,6 +33,44 @@ int64_t TensorBytes(mlir::RankedTensorType type) {
 
 int64_t BufferType::getBytes() const { return TensorBytes(getTensor()); }
 
+mlir::LogicalResult FunctionOp::verify() {
+  llvm::SmallVector<ir::DeviceAttr> devices = deviceList();
+  for (size_t i = 1; i < devices.size(); ++i) {
+    if (devices[i - 1].before(devices[i])) continue;
+    return emitOpError() << "names " << devices[i - 1].text() << " before " << devices[i].text()
+                         << "; expected each device once, CPUs before GPUs, by index";
+  }
+  size_t more = getMoreArenaBytes() ? getMoreArenaBytes()->size() : 0;
+  if (devices.empty() || (getArenaBytes() && more + 1 != devices.size()) || (!getArenaBytes() && more > 0)) {
+    return emitOpError() << "has " << devices.size() << " device(s) and " << (getArenaBytes() ? more + 1 : more)
+                         << " arena(s); expected an arena a device";
+  }
+  return mlir::success();
+}
+
+mlir::LogicalResult FunctionOp::verifyRegions() {
+  llvm::SmallVector<ir::DeviceAttr> devices = deviceList();
+  for (mlir::Operation& op : getBody().front()) {
+    if (!llvm::isa_and_present<PlanDialect>(op.getDialect()) || llvm::is_contained(devices, ir::DeviceOf(&op))) continue;
+    return op.emitOpError() << "is on " << ir::DeviceOf(&op).text() << ", which '" << getSymName()
+                            << "' does not name; expected one of the devices behind its `on`";
+  }
+  return mlir::success();
+}
+
+llvm::SmallVector<ir::DeviceAttr> FunctionOp::deviceList() {
+  if (!getDevices()) return {ir::DeviceAttr::cpu(getContext())};
+  return llvm::to_vector(getDevices()->getAsRange<ir::DeviceAttr>());
+}
+
+std::optional<int64_t> FunctionOp::arenaBytesOf(ir::DeviceAttr device) {
+  llvm::SmallVector<ir::DeviceAttr> devices = deviceList();
+  auto found = llvm::find(devices, device);
+  if (found == devices.end() || !getArenaBytes()) return std::nullopt;
+  if (found == devices.begin()) return static_cast<int64_t>(*getArenaBytes());
+  return (*getMoreArenaBytes())[found - devices.begin() - 1];
+}
+
 mlir::LogicalResult ViewOp::verify() {
   int64_t offset = static_cast<int64_t>(getOffset()), bytes = getBuffer().getType().getBytes();
   int64_t source_bytes = getSource().getType().getBytes();
@@ -70,7 +108,7 @@ mlir::LogicalResult CallOp::verify() {
   return mlir::success();
 }
 
-// plan.call "name" ins(%a, %b : types) outs(%c : types) attributes {...} { ^bb0(...): ... }
+// plan.call "name" ins(%a, %b : types) outs(%c : types) on <gpu, 0> attributes {...} { ^bb0(...): ... }
 void CallOp::print(mlir::OpAsmPrinter& p) {
   p << ' ';
   p.printAttribute(getNameAttr());
@@ -81,7 +119,11 @@ void CallOp::print(mlir::OpAsmPrinter& p) {
   };
   group("ins", getIns());
   group("outs", getOuts());
-  llvm::SmallVector<llvm::StringRef> elided = {"name", "operandSegmentSizes"};
+  if (getDeviceAttr()) {
+    p << " on ";
+    p.printStrippedAttrOrType(getDeviceAttr());
+  }
+  llvm::SmallVector<llvm::StringRef> elided = {"name", "operandSegmentSizes", "device"};
   if (getWorkspaceBytes() == 0) elided.push_back("workspace_bytes");
   p.printOptionalAttrDictWithKeyword((*this)->getAttrs(), elided);
   p << ' ';
@@ -107,6 +149,12 @@ mlir::ParseResult CallOp::parse(mlir::OpAsmParser& parser, mlir::OperationState&
     sizes[i] = operands.size();
   }
   result.addAttribute("operandSegmentSizes", parser.getBuilder().getDenseI32ArrayAttr(sizes));
+  if (mlir::succeeded(parser.parseOptionalKeyword("on"))) {
+    ir::DeviceAttr device;
+    if (parser.parseCustomAttributeWithFallback(device, mlir::Type(), "device", result.attributes)) {
+      return mlir::failure();
+    }
+  }
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes)) return mlir::failure();
   return parser.parseRegion(*result.addRegion());
 }

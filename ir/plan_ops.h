@@ -9,6 +9,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "sinter/ir/device_attr.h"
 
 // Generated.
 #include "ir/plan_dialect.h.inc"

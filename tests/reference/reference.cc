@@ -20,6 +20,7 @@ const OpTable& Table() {
     AddLinearOps(*t);
     AddRandomOps(*t);
     AddCompositeOps(*t);
+    AddPlacementOps(*t);
     return t;
   }();
   return *table;

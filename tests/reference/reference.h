@@ -61,6 +61,7 @@ struct Call {
 using OpFunction = std::vector<Value> (*)(const Call& call);
 using OpTable = std::map<std::string, OpFunction>;
 
+void AddPlacementOps(OpTable& table);
 void AddPointwiseOps(OpTable& table);
 void AddLogicOps(OpTable& table);
 void AddShapeOps(OpTable& table);
