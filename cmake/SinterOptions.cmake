@@ -5,6 +5,7 @@ set(SINTER_TEST_FOLDERS "" CACHE STRING "Folders of tests/ to build, such as \"r
 option(SINTER_PORTABLE "Link LLVM and Abseil statically, so that the binaries run on another Linux" OFF)
 option(SINTER_FUZZ "Build the libFuzzer targets (needs Clang)" OFF)
 set(SINTER_FUZZ_SECONDS 60 CACHE STRING "How long ctest runs each fuzzer")
+set(SINTER_CUDA AUTO CACHE STRING "GPUs: AUTO builds for them where the CUDA toolkit is found, ON insists, OFF does not")
 set(SINTER_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address;undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)

@@ -1,0 +1,55 @@
+#include "sinter/runtime/cuda/cublaslt_library.h"
+
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/library_loader.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter {
+namespace {
+
+constexpr size_t kMajor = CUBLAS_VER_MAJOR;
+
+absl::Status Open(CublasLt* f) {
+  SINTER_ASSIGN_OR_RETURN(
+      const OpenedLibrary library,
+      OpenLibrary({.title = "cuBLASLt", .file = "libcublasLt.so.13", .package = "nvidia-cublas"}));
+  SINTER_RETURN_IF_ERROR(library.Find({
+      {"cublasLtGetVersion", &f->GetVersion},
+      {"cublasLtCreate", &f->Create},
+      {"cublasLtDestroy", &f->Destroy},
+      {"cublasLtMatmul", &f->Matmul},
+      {"cublasLtMatmulDescCreate", &f->MatmulDescCreate},
+      {"cublasLtMatmulDescDestroy", &f->MatmulDescDestroy},
+      {"cublasLtMatmulDescSetAttribute", &f->MatmulDescSetAttribute},
+      {"cublasLtMatrixLayoutCreate", &f->MatrixLayoutCreate},
+      {"cublasLtMatrixLayoutDestroy", &f->MatrixLayoutDestroy},
+      {"cublasLtMatrixLayoutSetAttribute", &f->MatrixLayoutSetAttribute},
+      {"cublasLtMatmulPreferenceCreate", &f->MatmulPreferenceCreate},
+      {"cublasLtMatmulPreferenceDestroy", &f->MatmulPreferenceDestroy},
+      {"cublasLtMatmulPreferenceSetAttribute", &f->MatmulPreferenceSetAttribute},
+      {"cublasLtMatmulAlgoGetHeuristic", &f->MatmulAlgoGetHeuristic},
+  }));
+  const size_t version = f->GetVersion();
+  return library.CheckVersion(
+      {.wanted = absl::StrCat(kMajor, ".0 to ", kMajor, ".x"),
+       .found = absl::StrCat(version / 10000, ".", version / 100 % 100, ".", version % 100),
+       .fits = version / 10000 == kMajor});
+}
+
+}  // namespace
+
+absl::StatusOr<const CublasLt*> LoadCublasLt() {
+  static std::mutex mutex;
+  static CublasLt functions = {};
+  static bool is_open = false;
+  const std::lock_guard lock(mutex);
+  if (!is_open) {
+    SINTER_RETURN_IF_ERROR(Open(&functions));
+    is_open = true;
+  }
+  return &functions;
+}
+
+}  // namespace sinter

@@ -1,0 +1,37 @@
+// The GPUs of CUDA as devices of a session (runtime/device_runtime.h).
+//
+//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceRuntime> gpu, MakeCudaRuntime(Device::Gpu(0), {.allocator = pool}));
+//
+// All work of a runtime goes to one stream, in the order in which it was given; uploads through a ring of pinned memory,
+// so that the CPU goes on as soon as the bytes are there. Record captures the stream into a CUDA graph.
+//
+// Only in builds with CUDA (SINTER_WITH_CUDA). No CUDA type is seen here.
+#ifndef SINTER_RUNTIME_CUDA_CUDA_RUNTIME_H_
+#define SINTER_RUNTIME_CUDA_CUDA_RUNTIME_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "sinter/runtime/caching_allocator.h"
+#include "sinter/runtime/device.h"
+#include "sinter/runtime/device_runtime.h"
+
+namespace sinter {
+
+struct CudaRuntimeOptions {
+  // Of the GPU's memory (MakeCudaMemory); outlives the runtime. Null: the runtime makes its own, with the limit that the
+  // environment sets.
+  CachingAllocator* allocator = nullptr;
+};
+
+// NotFound: no such GPU, and why. InvalidArgument: the device is no GPU, the allocator is another device's, or
+// SINTER_DISABLE_P2P cannot be read.
+//
+// The runtime waits for its work when it is destroyed. RecordedWork must be destroyed before it, and memory that its work
+// uses freed after it, or after Synchronize.
+absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeCudaRuntime(Device device,
+                                                               const CudaRuntimeOptions& options = {});
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_CUDA_CUDA_RUNTIME_H_

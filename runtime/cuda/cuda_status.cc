@@ -1,0 +1,130 @@
+#include "sinter/runtime/cuda/cuda_status.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace sinter {
+namespace {
+
+struct Kind {
+  absl::StatusCode code;
+  const char* hint;  // What to do about it; may be empty.
+};
+
+constexpr char kDriverHint[] =
+    "; this build needs a driver for CUDA 13, 580 or newer: nvidia-smi shows what is installed";
+constexpr char kKernelHint[] =
+    "; a kernel that was launched before went wrong, and the GPU cannot be used any more by this program: "
+    "compute-sanitizer PROGRAM names the kernel";
+
+Kind KindOf(cudaError_t code) {
+  switch (code) {
+    case cudaErrorMemoryAllocation:
+    case cudaErrorLaunchOutOfResources:
+      return {absl::StatusCode::kResourceExhausted, ""};
+    case cudaErrorInsufficientDriver:
+    case cudaErrorStubLibrary:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorCompatNotSupportedOnDevice:
+      return {absl::StatusCode::kFailedPrecondition, kDriverHint};
+    case cudaErrorNoDevice:
+      return {absl::StatusCode::kFailedPrecondition, "; is CUDA_VISIBLE_DEVICES set?"};
+    case cudaErrorSystemNotReady:
+    case cudaErrorDevicesUnavailable:
+      return {absl::StatusCode::kFailedPrecondition, "; another program may hold it: nvidia-smi shows which"};
+    case cudaErrorInvalidDevice:
+      return {absl::StatusCode::kNotFound, ""};
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidKernelImage:
+    case cudaErrorInvalidPtx:
+    case cudaErrorUnsupportedPtxVersion:
+    case cudaErrorSymbolNotFound:
+      return {absl::StatusCode::kNotFound, "; compile the plan again for this GPU's architecture"};
+    case cudaErrorNotSupported:
+      return {absl::StatusCode::kUnimplemented, ""};
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorHardwareStackError:
+    case cudaErrorLaunchFailure:
+    case cudaErrorAssert:
+      return {absl::StatusCode::kInternal, kKernelHint};
+    default:
+      return {absl::StatusCode::kInternal, ""};
+  }
+}
+
+const char* CublasName(cublasStatus_t code) {
+  switch (code) {
+    case CUBLAS_STATUS_SUCCESS:
+      return "success";
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+      return "not initialised";
+    case CUBLAS_STATUS_ALLOC_FAILED:
+      return "an allocation failed";
+    case CUBLAS_STATUS_INVALID_VALUE:
+      return "an invalid value";
+    case CUBLAS_STATUS_ARCH_MISMATCH:
+      return "not for this GPU's architecture";
+    case CUBLAS_STATUS_MAPPING_ERROR:
+      return "memory could not be mapped";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+      return "the execution failed";
+    case CUBLAS_STATUS_INTERNAL_ERROR:
+      return "an internal error";
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+      return "not supported";
+    case CUBLAS_STATUS_LICENSE_ERROR:
+      return "a licence error";
+  }
+  return "an unknown error";
+}
+
+}  // namespace
+
+absl::Status CudaStatus(cudaError_t code, std::string_view what) {
+  if (code == cudaSuccess) return absl::OkStatus();
+  // Else the next call that asks for the last error would get this one.
+  (void)cudaGetLastError();
+  const Kind kind = KindOf(code);
+  return absl::Status(kind.code,
+                      absl::StrCat("CUDA could not ", std::string(what), ": ", cudaGetErrorString(code), " (",
+                                   cudaGetErrorName(code), ")", kind.hint));
+}
+
+absl::Status CublasStatus(cublasStatus_t code, std::string_view what) {
+  if (code == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
+  absl::StatusCode kind = absl::StatusCode::kInternal;
+  if (code == CUBLAS_STATUS_ALLOC_FAILED) kind = absl::StatusCode::kResourceExhausted;
+  if (code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_ARCH_MISMATCH)
+    kind = absl::StatusCode::kUnimplemented;
+  if (code == CUBLAS_STATUS_NOT_INITIALIZED) kind = absl::StatusCode::kFailedPrecondition;
+  return absl::Status(kind, absl::StrCat("cuBLASLt could not ", std::string(what), ": ", CublasName(code),
+                                         " (status ", static_cast<int>(code), ")"));
+}
+
+absl::Status CudnnStatus(cudnnStatus_t code, std::string_view what, std::string_view details) {
+  if (code == CUDNN_STATUS_SUCCESS) return absl::OkStatus();
+  absl::StatusCode kind = absl::StatusCode::kInternal;
+  // Thousands are categories: 3000 is "not supported".
+  if (CUDNN_STATUS_CATEGORY(code) == CUDNN_STATUS_NOT_SUPPORTED) kind = absl::StatusCode::kUnimplemented;
+  if (code == CUDNN_STATUS_NOT_INITIALIZED || code == CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH ||
+      code == CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED) {
+    kind = absl::StatusCode::kFailedPrecondition;
+  }
+  if (code == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+      code == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED) {
+    kind = absl::StatusCode::kResourceExhausted;
+  }
+  return absl::Status(kind,
+                      absl::StrCat("cuDNN could not ", std::string(what), ": status ", static_cast<int>(code),
+                                   details.empty() ? "" : ", ", std::string(details)));
+}
+
+std::string DescribeBytes(int64_t bytes) {
+  return absl::StrFormat("%d bytes (%.1f MiB)", bytes, static_cast<double>(bytes) / (1 << 20));
+}
+
+}  // namespace sinter

@@ -1,0 +1,192 @@
+#include "sinter/runtime/cuda/cudnn_descriptors.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter {
+namespace {
+
+// Whether cuDNN says so of the engine.
+bool IsAllowed(const std::vector<cudnnBackendNumericalNote_t>& notes, const CudnnEngineRules& rules) {
+  const auto has = [&](cudnnBackendNumericalNote_t note) {
+    return std::find(notes.begin(), notes.end(), note) != notes.end();
+  };
+  for (const cudnnBackendNumericalNote_t refused :
+       {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION,
+        CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, CUDNN_NUMERICAL_NOTE_FFT, CUDNN_NUMERICAL_NOTE_WINOGRAD,
+        CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6,
+        CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13}) {
+    if (has(refused)) return false;
+  }
+  return rules.may_use_tensor_cores || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+}
+
+absl::StatusOr<std::vector<cudnnBackendNumericalNote_t>> NotesOf(const CudnnHandle& cudnn,
+                                                                 const CudnnDescriptor& config) {
+  CudnnDescriptor engine(cudnn, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  cudnnBackendDescriptor_t raw = engine.get();
+  SINTER_RETURN_IF_ERROR(
+      config.Get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw).status());
+  std::vector<cudnnBackendNumericalNote_t> notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  SINTER_ASSIGN_OR_RETURN(const int64_t count,
+                          engine.Get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                     static_cast<int64_t>(notes.size()), notes.data()));
+  notes.resize(static_cast<size_t>(std::min<int64_t>(count, static_cast<int64_t>(notes.size()))));
+  return notes;
+}
+
+// The engines that cuDNN names for the graph, the quickest first. None: it has nothing to say in this mode.
+absl::StatusOr<std::vector<CudnnDescriptor>> NamedEngines(const CudnnHandle& cudnn,
+                                                          const CudnnDescriptor& graph,
+                                                          cudnnBackendHeurMode_t mode) {
+  CudnnDescriptor heuristic(cudnn, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  SINTER_RETURN_IF_ERROR(heuristic.Set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph));
+  SINTER_RETURN_IF_ERROR(heuristic.Set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode));
+  std::vector<CudnnDescriptor> configs;
+  const absl::Status status = heuristic.Finalize("ask for engines");
+  if (absl::IsUnimplemented(status)) return configs;
+  SINTER_RETURN_IF_ERROR(status);
+  SINTER_ASSIGN_OR_RETURN(const int64_t count, heuristic.Get(CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                                             CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr));
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (int64_t i = 0; i < count; ++i) {
+    configs.emplace_back(cudnn, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    raw.push_back(configs.back().get());
+  }
+  if (count == 0) return configs;
+  SINTER_ASSIGN_OR_RETURN(
+      const int64_t given,
+      heuristic.Get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, raw.data()));
+  while (static_cast<int64_t>(configs.size()) > given) configs.pop_back();
+  return configs;
+}
+
+}  // namespace
+
+CudnnDescriptor::CudnnDescriptor(const CudnnHandle& cudnn, cudnnBackendDescriptorType_t type)
+    : cudnn_(cudnn) {
+  made_ = cudnn_.functions->CreateDescriptor(type, &descriptor_);
+}
+
+CudnnDescriptor::~CudnnDescriptor() {
+  if (descriptor_ != nullptr) (void)cudnn_.functions->DestroyDescriptor(descriptor_);
+}
+
+absl::Status CudnnDescriptor::Set(cudnnBackendAttributeName_t name, const std::vector<int64_t>& values) {
+  return Set(name, CUDNN_TYPE_INT64, static_cast<int64_t>(values.size()), values.data());
+}
+
+absl::Status CudnnDescriptor::Set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value) {
+  return Set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value.descriptor_);
+}
+
+absl::Status CudnnDescriptor::Set(cudnnBackendAttributeName_t name,
+                                  const std::vector<const CudnnDescriptor*>& values) {
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (const CudnnDescriptor* value : values) raw.push_back(value->descriptor_);
+  return Set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<int64_t>(raw.size()), raw.data());
+}
+
+absl::Status CudnnDescriptor::Set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                                  int64_t count, const void* values) {
+  SINTER_RETURN_IF_ERROR(cudnn_.functions->Check(made_, "make a descriptor"));
+  return cudnn_.functions->Check(cudnn_.functions->SetAttribute(descriptor_, name, type, count, values),
+                                 absl::StrCat("set attribute ", static_cast<int>(name)));
+}
+
+absl::Status CudnnDescriptor::Finalize(std::string_view what) {
+  SINTER_RETURN_IF_ERROR(cudnn_.functions->Check(made_, "make a descriptor"));
+  return cudnn_.functions->Check(cudnn_.functions->Finalize(descriptor_), what);
+}
+
+absl::StatusOr<int64_t> CudnnDescriptor::Get(cudnnBackendAttributeName_t name,
+                                             cudnnBackendAttributeType_t type, int64_t count,
+                                             void* values) const {
+  SINTER_RETURN_IF_ERROR(cudnn_.functions->Check(made_, "make a descriptor"));
+  int64_t given = 0;
+  SINTER_RETURN_IF_ERROR(
+      cudnn_.functions->Check(cudnn_.functions->GetAttribute(descriptor_, name, type, count, &given, values),
+                              absl::StrCat("read attribute ", static_cast<int>(name))));
+  return given;
+}
+
+absl::StatusOr<std::unique_ptr<CudnnPlan>> CudnnPlan::Create(const CudnnHandle& cudnn,
+                                                             const CudnnDescriptor& graph,
+                                                             const CudnnEngineRules& rules) {
+  int named = 0, allowed = 0;
+  std::string last_reason;
+  // The second names engines that are slower and do more shapes.
+  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    SINTER_ASSIGN_OR_RETURN(std::vector<CudnnDescriptor> configs, NamedEngines(cudnn, graph, mode));
+    for (CudnnDescriptor& config : configs) {
+      ++named;
+      const absl::StatusOr<std::vector<cudnnBackendNumericalNote_t>> notes = NotesOf(cudnn, config);
+      if (!notes.ok()) last_reason = std::string(notes.status().message());
+      if (!notes.ok() || !IsAllowed(*notes, rules)) continue;
+      ++allowed;
+      CudnnDescriptor plan(cudnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+      SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &cudnn.handle));
+      SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config));
+      // That an engine was named does not mean that it can.
+      if (const absl::Status status = plan.Finalize("prepare an engine"); !status.ok()) {
+        last_reason = std::string(status.message());
+        continue;
+      }
+      int64_t workspace = 0;
+      SINTER_RETURN_IF_ERROR(
+          plan.Get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace).status());
+      if (workspace > rules.max_workspace) {
+        last_reason = absl::StrCat("it needs a workspace of ", DescribeBytes(workspace));
+        continue;
+      }
+      return std::unique_ptr<CudnnPlan>(
+          new CudnnPlan(cudnn, std::move(config), std::move(plan), static_cast<size_t>(workspace)));
+    }
+  }
+  return absl::UnimplementedError(absl::StrCat(
+      "cuDNN has no engine: it names ", named, ", of which ", allowed, " are deterministic and exact enough",
+      last_reason.empty() ? "" : "; the last one cannot: ", last_reason));
+}
+
+absl::StatusOr<CudnnDescriptor> CudnnPlan::MakePack(std::initializer_list<Operand> operands,
+                                                    void* workspace) const {
+  std::vector<int64_t> ids;
+  std::vector<void*> data;
+  for (const Operand& operand : operands) {
+    ids.push_back(operand.id);
+    data.push_back(operand.data);
+  }
+  CudnnDescriptor pack(cudnn_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  SINTER_RETURN_IF_ERROR(pack.Set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids));
+  SINTER_RETURN_IF_ERROR(pack.Set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
+                                  static_cast<int64_t>(data.size()), data.data()));
+  SINTER_RETURN_IF_ERROR(pack.Set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace));
+  SINTER_RETURN_IF_ERROR(pack.Finalize("bind tensors"));
+  return pack;
+}
+
+absl::Status CudnnPlan::Execute(std::initializer_list<Operand> operands, void* workspace) {
+  SINTER_CHECK(operands.size() <= kMaxOperands) << operands.size();
+  std::array<Operand, kMaxOperands> key = {};
+  std::copy(operands.begin(), operands.end(), key.begin());
+  auto found = std::find_if(bindings_.begin(), bindings_.end(), [&](const Binding& binding) {
+    return binding.operands == key && binding.workspace == workspace;
+  });
+  if (found == bindings_.end()) {
+    SINTER_ASSIGN_OR_RETURN(CudnnDescriptor pack, MakePack(operands, workspace));
+    Binding binding = {.operands = key, .workspace = workspace, .pack = std::move(pack)};
+    if (bindings_.size() < kMaxBindings) {
+      found = bindings_.insert(bindings_.end(), std::move(binding));
+    } else {
+      found = bindings_.begin() + static_cast<std::ptrdiff_t>(oldest_);
+      *found = std::move(binding);
+      oldest_ = (oldest_ + 1) % kMaxBindings;
+    }
+  }
+  return cudnn_.functions->Check(cudnn_.functions->Execute(cudnn_.handle, plan_.get(), found->pack.get()),
+                                 "launch a convolution");
+}
+
+}  // namespace sinter

@@ -1,0 +1,120 @@
+// cuDNN's graph API as it is used here: descriptors that free themselves, and plans: one engine for one graph of operations.
+//
+//   CudnnDescriptor tensor(cudnn, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+//   SINTER_RETURN_IF_ERROR(tensor.Set(CUDNN_ATTR_TENSOR_DIMENSIONS, dims));
+//   SINTER_RETURN_IF_ERROR(tensor.Finalize("describe a tensor"));
+//   SINTER_ASSIGN_OR_RETURN(auto plan, CudnnPlan::Create(cudnn, graph, rules));
+//   plan->Execute({{1, x}, {2, w}, {4, y}}, workspace);
+//
+// Not NVIDIA's C++ frontend: docs/decisions/0006-cuda-libraries-at-first-need.md says why.
+#ifndef SINTER_RUNTIME_CUDA_CUDNN_DESCRIPTORS_H_
+#define SINTER_RUNTIME_CUDA_CUDNN_DESCRIPTORS_H_
+
+#include <cudnn_graph.h>
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sinter/runtime/cuda/cuda_context.h"
+
+namespace sinter {
+
+class CudnnDescriptor {
+ public:
+  CudnnDescriptor(const CudnnHandle& cudnn, cudnnBackendDescriptorType_t type);
+  ~CudnnDescriptor();
+  CudnnDescriptor(CudnnDescriptor&& other) noexcept
+      : cudnn_(other.cudnn_), descriptor_(std::exchange(other.descriptor_, nullptr)), made_(other.made_) {}
+  CudnnDescriptor& operator=(CudnnDescriptor&& other) noexcept {
+    std::swap(cudnn_, other.cudnn_);
+    std::swap(descriptor_, other.descriptor_);
+    std::swap(made_, other.made_);
+    return *this;
+  }
+
+  // Each kind of value that attributes have. An error of making the descriptor shows here.
+  absl::Status Set(cudnnBackendAttributeName_t name, const std::vector<int64_t>& values);
+  absl::Status Set(cudnnBackendAttributeName_t name, int64_t value) {
+    return Set(name, std::vector<int64_t>{value});
+  }
+  absl::Status Set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
+  absl::Status Set(cudnnBackendAttributeName_t name, const std::vector<const CudnnDescriptor*>& values);
+  // Anything else, with its type.
+  absl::Status Set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
+                   const void* values);
+  absl::Status Finalize(std::string_view what);
+
+  // At most `count` elements into `values`; how many there are.
+  absl::StatusOr<int64_t> Get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                              int64_t count, void* values) const;
+
+  cudnnBackendDescriptor_t get() const { return descriptor_; }
+
+ private:
+  CudnnHandle cudnn_;
+  cudnnBackendDescriptor_t descriptor_ = nullptr;
+  cudnnStatus_t made_;
+};
+
+// Which engines may be taken, of those that are deterministic and sum the products themselves, unrounded, in the type of
+// the computation: Winograd and Fourier transforms lose bits in proportion to the largest value, not to each result.
+struct CudnnEngineRules {
+  // They round f32 to tf32.
+  bool may_use_tensor_cores = true;
+  int64_t max_workspace = 0;
+};
+
+class CudnnPlan {
+ public:
+  // A tensor's CUDNN_ATTR_TENSOR_UNIQUE_ID and its address.
+  struct Operand {
+    int64_t id;
+    void* data;
+    friend bool operator==(const Operand&, const Operand&) = default;
+  };
+  static constexpr size_t kMaxOperands = 4;
+
+  // `graph`: a finalised CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR. The first engine that cuDNN names and the rules allow.
+  // Unimplemented: there is none; the message says how many were named.
+  static absl::StatusOr<std::unique_ptr<CudnnPlan>> Create(const CudnnHandle& cudnn,
+                                                           const CudnnDescriptor& graph,
+                                                           const CudnnEngineRules& rules);
+
+  size_t workspace_bytes() const { return workspace_bytes_; }
+
+  // Enqueues on the handle's stream. Allocates only where these addresses are new to it.
+  absl::Status Execute(std::initializer_list<Operand> operands, void* workspace);
+
+ private:
+  struct Binding {
+    std::array<Operand, kMaxOperands> operands = {};
+    void* workspace = nullptr;
+    CudnnDescriptor pack;
+  };
+  // Where inputs are bound in turn, a plan sees a few sets of addresses.
+  static constexpr size_t kMaxBindings = 4;
+
+  CudnnPlan(const CudnnHandle& cudnn, CudnnDescriptor config, CudnnDescriptor plan, size_t workspace_bytes)
+      : cudnn_(cudnn),
+        config_(std::move(config)),
+        plan_(std::move(plan)),
+        workspace_bytes_(workspace_bytes) {}
+  absl::StatusOr<CudnnDescriptor> MakePack(std::initializer_list<Operand> operands, void* workspace) const;
+
+  CudnnHandle cudnn_;
+  CudnnDescriptor config_;
+  CudnnDescriptor plan_;
+  size_t workspace_bytes_;
+  std::vector<Binding> bindings_;
+  size_t oldest_ = 0;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_CUDA_CUDNN_DESCRIPTORS_H_

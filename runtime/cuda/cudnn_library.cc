@@ -1,0 +1,65 @@
+#include "sinter/runtime/cuda/cudnn_library.h"
+
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/cuda_status.h"
+#include "sinter/runtime/cuda/library_loader.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter {
+namespace {
+
+constexpr size_t kMajor = CUDNN_MAJOR;
+
+absl::Status Open(Cudnn* f) {
+  // cuDNN opens these two by name when an engine of its needs them, and looks in its own folder and in the loader's.
+  // Opened before, they are found wherever SINTER_CUDA_LIBRARY_PATH has them. Without them cuDNN has fewer engines, and
+  // says so when none is left.
+  (void)OpenLibrary({.title = "cuBLASLt", .file = "libcublasLt.so.13", .package = "nvidia-cublas"});
+  (void)OpenLibrary({.title = "NVRTC", .file = "libnvrtc.so.13", .package = "nvidia-cuda-nvrtc"});
+  SINTER_ASSIGN_OR_RETURN(
+      const OpenedLibrary library,
+      OpenLibrary({.title = "cuDNN", .file = "libcudnn.so.9", .package = "nvidia-cudnn-cu13"}));
+  SINTER_RETURN_IF_ERROR(library.Find({
+      {"cudnnGetVersion", &f->GetVersion},
+      {"cudnnGetLastErrorString", &f->GetLastErrorString},
+      {"cudnnCreate", &f->Create},
+      {"cudnnDestroy", &f->Destroy},
+      {"cudnnSetStream", &f->SetStream},
+      {"cudnnBackendCreateDescriptor", &f->CreateDescriptor},
+      {"cudnnBackendDestroyDescriptor", &f->DestroyDescriptor},
+      {"cudnnBackendFinalize", &f->Finalize},
+      {"cudnnBackendSetAttribute", &f->SetAttribute},
+      {"cudnnBackendGetAttribute", &f->GetAttribute},
+      {"cudnnBackendExecute", &f->Execute},
+  }));
+  const size_t version = f->GetVersion();
+  return library.CheckVersion(
+      {.wanted = absl::StrCat(kMajor, ".0 to ", kMajor, ".x"),
+       .found = absl::StrCat(version / 10000, ".", version / 100 % 100, ".", version % 100),
+       .fits = version / 10000 == kMajor});
+}
+
+}  // namespace
+
+absl::Status Cudnn::Check(cudnnStatus_t code, std::string_view what) const {
+  if (code == CUDNN_STATUS_SUCCESS) return absl::OkStatus();
+  char details[512] = "";
+  GetLastErrorString(details, sizeof(details));
+  return CudnnStatus(code, what, details);
+}
+
+absl::StatusOr<const Cudnn*> LoadCudnn() {
+  static std::mutex mutex;
+  static Cudnn functions = {};
+  static bool is_open = false;
+  const std::lock_guard lock(mutex);
+  if (!is_open) {
+    SINTER_RETURN_IF_ERROR(Open(&functions));
+    is_open = true;
+  }
+  return &functions;
+}
+
+}  // namespace sinter

@@ -1,0 +1,94 @@
+// Launches of generated kernels. A kernel takes one struct of pointers, inputs then outputs, by value: just what
+// StepArgs::buffers holds, so a launch passes that array's bytes on.
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/cuda_steps.h"
+#include "sinter/runtime/gpu_limits.h"
+
+namespace sinter {
+namespace {
+
+class CudaKernelStep : public Step {
+ public:
+  CudaKernelStep(const CudaContext& context, std::shared_ptr<const LoadedKernel> kernel,
+                 const fb::GpuKernelStep& table)
+      : kernel_(std::move(kernel)), index_(context.index()) {
+    config_.gridDim = dim3(table.grid());
+    config_.blockDim = dim3(table.block());
+    config_.dynamicSmemBytes = table.shared_bytes();
+    config_.stream = context.stream();
+  }
+
+  absl::Status Run(const StepArgs& args) override {
+    const CudaDeviceScope on(index_);
+    void* parameters[] = {const_cast<void**>(args.buffers)};
+    return CudaStatus(cudaLaunchKernelExC(&config_, kernel_->function(), parameters), "launch a kernel");
+  }
+
+ private:
+  std::shared_ptr<const LoadedKernel> kernel_;
+  int index_;
+  cudaLaunchConfig_t config_ = {};
+};
+
+// A launch reads as many bytes as the kernel declares: they must be those that there are.
+absl::Status CheckParameters(const LoadedKernel& kernel, size_t buffers, const std::string& symbol) {
+  size_t offset = 0, bytes = 0;
+  if (buffers > kMaxGpuKernelBuffers) {
+    return absl::UnimplementedError(absl::StrCat("kernel \"", symbol, "\" has ", buffers,
+                                                 " buffers; a launch carries the addresses of at most ",
+                                                 kMaxGpuKernelBuffers));
+  }
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaFuncGetParamInfo(kernel.function(), 0, &offset, &bytes),
+                                    absl::StrCat("see the parameters of kernel \"", symbol, "\"")));
+  const bool has_more = cudaFuncGetParamInfo(kernel.function(), 1, &offset, &offset) == cudaSuccess;
+  (void)cudaGetLastError();
+  if (bytes == buffers * sizeof(void*) && !has_more) return absl::OkStatus();
+  const std::string taken = has_more ? "several parameters" : absl::StrCat(bytes, " bytes of parameters");
+  return absl::InvalidArgumentError(absl::StrCat("kernel \"", symbol, "\" takes ", taken,
+                                                 ", and its step has ", buffers,
+                                                 " buffers: it must take one struct of as many pointers"));
+}
+
+absl::Status CheckLaunch(const CudaContext& context, const LoadedKernel& kernel,
+                         const fb::GpuKernelStep& table, const std::string& symbol) {
+  cudaFuncAttributes attributes = {};
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaFuncGetAttributes(&attributes, kernel.function()),
+                                    absl::StrCat("see the needs of kernel \"", symbol, "\"")));
+  if (table.block() == 0 || table.block() > static_cast<uint32_t>(attributes.maxThreadsPerBlock)) {
+    return absl::InvalidArgumentError(absl::StrCat("kernel \"", symbol, "\" is to run with ", table.block(),
+                                                   " threads a block; on ", context.info().name,
+                                                   " it runs with 1 to ", attributes.maxThreadsPerBlock));
+  }
+  const int64_t shared = static_cast<int64_t>(attributes.sharedSizeBytes) + table.shared_bytes();
+  if (shared > context.info().max_shared_bytes_per_block) {
+    return absl::InvalidArgumentError(absl::StrCat("kernel \"", symbol, "\" needs ", shared,
+                                                   " bytes of shared memory a block; ", context.info().name,
+                                                   " has ", context.info().max_shared_bytes_per_block));
+  }
+  if (shared <= kGpuSharedBytesWithoutAsking) return absl::OkStatus();
+  // All that there is, since another step may launch the same kernel with less: a launch takes what it asks for.
+  const int64_t most =
+      context.info().max_shared_bytes_per_block - static_cast<int64_t>(attributes.sharedSizeBytes);
+  return CudaStatus(
+      cudaKernelSetAttributeForDevice(kernel.kernel(), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      static_cast<int>(most), context.index()),
+      absl::StrCat("give kernel \"", symbol, "\" ", table.shared_bytes(), " bytes of shared memory"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Step>> MakeCudaKernelStep(CudaContext& context, KernelLibraries& libraries,
+                                                         const fb::Plan& plan, const fb::Step& step) {
+  const fb::GpuKernelStep& table = *step.body_as_GpuKernelStep();
+  if (table.grid() == 0) return MakeNothingStep();
+  const fb::GpuKernel& described = *plan.gpu_kernels()->Get(table.kernel());
+  SINTER_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedKernel> kernel, libraries.Load(context, described));
+  const std::string symbol = described.symbol()->str();
+  const size_t buffers = (step.inputs() == nullptr ? 0 : step.inputs()->size()) +
+                         (step.outputs() == nullptr ? 0 : step.outputs()->size());
+  SINTER_RETURN_IF_ERROR(CheckParameters(*kernel, buffers, symbol));
+  SINTER_RETURN_IF_ERROR(CheckLaunch(context, *kernel, table, symbol));
+  return std::make_unique<CudaKernelStep>(context, std::move(kernel), table);
+}
+
+}  // namespace sinter
