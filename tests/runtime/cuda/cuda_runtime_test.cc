@@ -1,0 +1,196 @@
+#include "sinter/runtime/cuda/cuda_runtime.h"
+
+#include <cstdlib>
+#include <numeric>
+
+#include "gmock/gmock.h"
+#include "sinter/runtime/cuda/cuda_memory.h"
+#include "sinter/runtime/cuda/staging_ring.h"
+#include "sinter/tests/runtime/cuda/gpu_steps.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+TEST(CudaRuntimeMakingTest, RefusesWhatIsNoGpu) {
+  const absl::Status status = MakeCudaRuntime(Device::Cpu()).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(status.message(), "cpu:0 is no GPU");
+}
+
+TEST(CudaRuntimeMakingTest, SaysWhichGpusThereAre) {
+  const absl::Status status = MakeCudaRuntime(Device::Gpu(1000)).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("there is no gpu:1000: "));
+}
+
+TEST(CudaRuntimeMakingTest, RefusesAnUnreadableChoiceOfPeerAccess) {
+  setenv("SINTER_DISABLE_P2P", "yes", 1);
+  const absl::Status status = MakeCudaRuntime(Device::Gpu(0)).status();
+  unsetenv("SINTER_DISABLE_P2P");
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("SINTER_DISABLE_P2P is \"yes\": write 1"));
+}
+
+std::vector<uint32_t> Numbers(size_t count, uint32_t first = 0) {
+  std::vector<uint32_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+class CudaRuntimeTest : public GpuTest {
+ protected:
+  Allocation Take(DeviceRuntime& gpu, size_t bytes) {
+    return gpu.allocator().Allocate(static_cast<int64_t>(bytes), "test").value();
+  }
+  std::vector<uint32_t> Read(DeviceRuntime& gpu, const void* from, size_t count) {
+    std::vector<uint32_t> numbers(count);
+    const absl::Status status = gpu.Download(numbers.data(), from, count * sizeof(uint32_t));
+    EXPECT_TRUE(status.ok()) << status;
+    return numbers;
+  }
+};
+
+TEST_F(CudaRuntimeTest, IsWhatItSays) {
+  EXPECT_EQ(gpu().device(), Device::Gpu(0));
+  EXPECT_FALSE(gpu().is_host_memory());
+  EXPECT_EQ(gpu().allocator().device(), Device::Gpu(0));
+  EXPECT_EQ(gpu().alignment() % 64, 0);
+}
+
+// Several times around the ring of pinned memory, which ends neither at a slot nor at a multiple of 4.
+TEST_F(CudaRuntimeTest, LargeTransfersComeBackWhole) {
+  const size_t count = 5 * StagingRing::kSlots * StagingRing::kSlotBytes / 2 / sizeof(uint32_t) + 12345;
+  std::vector<uint32_t> numbers = Numbers(count);
+  const Allocation memory = Take(gpu(), count * sizeof(uint32_t));
+  const DeviceRuntime::Traffic before = gpu().traffic();
+  ASSERT_TRUE(gpu().Upload(memory.ptr(), numbers.data(), count * sizeof(uint32_t)).ok());
+  // Ours again as soon as Upload returns.
+  std::fill(numbers.begin(), numbers.end(), 0);
+  EXPECT_EQ(Read(gpu(), memory.ptr(), count), Numbers(count));
+  EXPECT_EQ(gpu().traffic().uploaded - before.uploaded, static_cast<int64_t>(count * sizeof(uint32_t)));
+  EXPECT_EQ(gpu().traffic().downloaded - before.downloaded, static_cast<int64_t>(count * sizeof(uint32_t)));
+  EXPECT_EQ(gpu().traffic().copied, before.copied);
+}
+
+TEST_F(CudaRuntimeTest, ManySmallUploadsArriveInOrder) {
+  constexpr size_t kCount = 50'000;
+  const Allocation memory = Take(gpu(), kCount * sizeof(uint32_t));
+  for (uint32_t pass = 0; pass < 2; ++pass) {
+    for (uint32_t i = 0; i < kCount; ++i) {
+      const uint32_t value = i + pass;
+      ASSERT_TRUE(gpu().Upload(static_cast<uint32_t*>(memory.ptr()) + i, &value, sizeof(value)).ok());
+    }
+  }
+  EXPECT_EQ(Read(gpu(), memory.ptr(), kCount), Numbers(kCount, 1));
+}
+
+TEST_F(CudaRuntimeTest, WorkRunsInTheOrderGiven) {
+  constexpr size_t kBytes = 1 << 20;
+  const Allocation memory = Take(gpu(), kBytes);
+  const std::vector<uint32_t> numbers = Numbers(kBytes / sizeof(uint32_t));
+  ASSERT_TRUE(gpu().Upload(memory.ptr(), numbers.data(), kBytes).ok());
+  ASSERT_TRUE(gpu().Fill(memory.ptr(), 1, kBytes).ok());
+  EXPECT_THAT(Read(gpu(), memory.ptr(), 1000), Each(0x01010101u));
+  ASSERT_TRUE(gpu().Fill(memory.ptr(), 2, kBytes).ok());
+  ASSERT_TRUE(gpu().Upload(memory.ptr(), numbers.data(), kBytes).ok());
+  EXPECT_EQ(Read(gpu(), memory.ptr(), numbers.size()), numbers);
+}
+
+TEST_F(CudaRuntimeTest, NothingIsAlsoTransferred) {
+  EXPECT_TRUE(gpu().Upload(nullptr, nullptr, 0).ok());
+  EXPECT_TRUE(gpu().Download(nullptr, nullptr, 0).ok());
+  EXPECT_TRUE(gpu().Fill(nullptr, 0, 0).ok());
+  EXPECT_TRUE(gpu().Synchronize().ok());
+}
+
+// A run's uploads, steps, launches and downloads ask the driver for no memory.
+TEST_F(CudaRuntimeTest, SteadyStateAllocatesNothing) {
+  const Allocation memory = Take(gpu(), 8 << 20);
+  std::vector<uint32_t> numbers = Numbers((8 << 20) / sizeof(uint32_t));
+  const CudaDriverCalls before = CountCudaDriverCalls();
+  for (int run = 0; run < 20; ++run) {
+    ASSERT_TRUE(gpu().Upload(memory.ptr(), numbers.data(), 8 << 20).ok());
+    ASSERT_TRUE(gpu().Download(numbers.data(), memory.ptr(), 8 << 20).ok());
+    const Allocation cached = Take(gpu(), 4096);
+  }
+  // The first 4096 bytes may be new.
+  EXPECT_LE(CountCudaDriverCalls().allocations, before.allocations + 1);
+  EXPECT_EQ(CountCudaDriverCalls().frees, before.frees);
+}
+
+TEST_F(CudaRuntimeTest, RecordedWorkRunsAtEachLaunchOnly) {
+  const Allocation memory = Take(gpu(), 64);
+  ASSERT_TRUE(gpu().Fill(memory.ptr(), 0, 64).ok());
+  absl::StatusOr<std::unique_ptr<RecordedWork>> recorded =
+      gpu().Record([&] { return gpu().Fill(memory.ptr(), 7, 64); });
+  ASSERT_TRUE(recorded.ok()) << recorded.status();
+  EXPECT_THAT(Read(gpu(), memory.ptr(), 16), Each(0u));
+  for (int run = 0; run < 2; ++run) {
+    ASSERT_TRUE((*recorded)->Launch().ok());
+    EXPECT_THAT(Read(gpu(), memory.ptr(), 16), Each(0x07070707u));
+    ASSERT_TRUE(gpu().Fill(memory.ptr(), 0, 64).ok());
+  }
+}
+
+TEST_F(CudaRuntimeTest, AFailedRecordingLeavesNothingBehind) {
+  const absl::Status status = gpu().Record([] { return absl::InternalError("step 3 failed"); }).status();
+  EXPECT_EQ(status, absl::InternalError("step 3 failed"));
+  EXPECT_TRUE(gpu().Synchronize().ok());
+  // Waiting while recording is an error, of the recording.
+  EXPECT_FALSE(gpu().Record([&] { return gpu().Synchronize(); }).ok());
+  const Allocation memory = Take(gpu(), 64);
+  ASSERT_TRUE(gpu().Fill(memory.ptr(), 3, 64).ok());
+  EXPECT_THAT(Read(gpu(), memory.ptr(), 16), Each(0x03030303u));
+}
+
+TEST_F(CudaRuntimeTest, RefusesAnAllocatorOfAnotherDevice) {
+  const auto pool = CachingAllocator::Create(std::make_unique<HostMemory>()).value();
+  const absl::Status status = MakeCudaRuntime(Device::Gpu(0), {.allocator = pool.get()}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(status.message(), "an allocator of cpu:0 cannot serve gpu:0");
+}
+
+// Between two runtimes; of two GPUs, if there are.
+class CudaPeerTest : public CudaRuntimeTest, public ::testing::WithParamInterface<bool> {
+ protected:
+  void SetUp() override {
+    CudaRuntimeTest::SetUp();
+    if (IsSkipped()) return;
+    other_index_ = NumCudaDevices() > 1 ? 1 : 0;
+    if (GetParam()) setenv("SINTER_DISABLE_P2P", "1", 1);
+  }
+  void TearDown() override { unsetenv("SINTER_DISABLE_P2P"); }
+
+  int other_index_ = 0;
+};
+
+TEST_P(CudaPeerTest, CopiesAfterWaiting) {
+  absl::StatusOr<std::unique_ptr<DeviceRuntime>> other = MakeCudaRuntime(Device::Gpu(other_index_));
+  ASSERT_TRUE(other.ok()) << other.status();
+  const size_t count = 3 * StagingRing::kSlots * StagingRing::kSlotBytes / 2 / sizeof(uint32_t) + 77;
+  const size_t bytes = count * sizeof(uint32_t);
+  const Allocation from = Take(**other, bytes), to = Take(gpu(), bytes);
+  for (uint32_t run = 0; run < 3; ++run) {
+    const std::vector<uint32_t> numbers = Numbers(count, run);
+    // Not yet done when the copy is asked for.
+    ASSERT_TRUE((*other)->Upload(from.ptr(), numbers.data(), bytes).ok());
+    ASSERT_TRUE(gpu().WaitFor(**other).ok());
+    const DeviceRuntime::Traffic before = gpu().traffic();
+    const absl::Status status = gpu().CopyFrom(**other, to.ptr(), from.ptr(), bytes);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(gpu().traffic().copied - before.copied, static_cast<int64_t>(bytes));
+    EXPECT_EQ(gpu().traffic().uploaded, before.uploaded);
+    ASSERT_TRUE((*other)->WaitFor(gpu()).ok());
+    ASSERT_EQ(Read(gpu(), to.ptr(), count), numbers);
+  }
+  EXPECT_TRUE(gpu().WaitFor(gpu()).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, CudaPeerTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "through_pinned" : "direct"; });
+
+}  // namespace
+}  // namespace sinter

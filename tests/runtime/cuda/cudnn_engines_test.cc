@@ -1,0 +1,136 @@
+// That cuDNN has a deterministic engine for every convolution that plans may hold, on GPUs that need not be there: cuDNN
+// answers for a described GPU as for one of its own. Needs its library only.
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "sinter/runtime/cuda/cudnn_convolution.h"
+
+namespace sinter {
+namespace {
+
+// What CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR gives as its JSON on an H100, in the names of cuDNN 9.19.
+constexpr char kH100[] =
+    R"({"deviceName":"NVIDIA H100 80GB HBM3","cudaDeviceId":0,"deviceVer":900,"multiProcessorCount":132,)"
+    R"("driverVer":13000,"maxSharedMemoryPerBlockOptin":232448,"totalGlobalMem":85017755648,)"
+    R"("maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,"warpSize":32,)"
+    R"("maxSharedMemoryPerBlock":49152,"reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,)"
+    R"("maxCtasPerSM":32,"maxThreadsPerBlock":1024,"maxThreadsPerSM":2048,"pciDeviceId":0,"isTccDriver":0,)"
+    R"("supportCoopLaunch":1,"smClockRateKHz":1980000,"memClockRateKHz":2619000,"l2CacheSize":52428800})";
+
+const Cudnn* real = nullptr;
+cudnnBackendDescriptor_t gpu = nullptr;
+
+// In place of a handle, which only a real GPU has, the described one.
+cudnnStatus_t SetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
+                           cudnnBackendAttributeType_t type, int64_t count, const void* values) {
+  if (name == CUDNN_ATTR_OPERATIONGRAPH_HANDLE) return CUDNN_STATUS_SUCCESS;
+  if (name == CUDNN_ATTR_EXECUTION_PLAN_HANDLE) {
+    return real->SetAttribute(descriptor, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                              1, &gpu);
+  }
+  if (name == CUDNN_ATTR_ENGINEHEUR_MODE) {
+    const cudnnStatus_t status = real->SetAttribute(descriptor, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,
+                                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &gpu);
+    if (status != CUDNN_STATUS_SUCCESS) return status;
+  }
+  return real->SetAttribute(descriptor, name, type, count, values);
+}
+
+class CudnnEnginesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const absl::StatusOr<const Cudnn*> loaded = LoadCudnn();
+    if (!loaded.ok()) GTEST_SKIP() << loaded.status();
+    real = *loaded;
+    functions_ = *real;
+    functions_.SetAttribute = &SetAttribute;
+    ASSERT_EQ(real->CreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &gpu), CUDNN_STATUS_SUCCESS);
+    const auto length = static_cast<int64_t>(std::strlen(kH100));
+    if (real->SetAttribute(gpu, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, length, kH100) !=
+            CUDNN_STATUS_SUCCESS ||
+        real->Finalize(gpu) != CUDNN_STATUS_SUCCESS) {
+      GTEST_SKIP() << "cuDNN " << real->GetVersion() << " describes GPUs in other words";
+    }
+  }
+
+  void TearDown() override {
+    if (gpu != nullptr) (void)real->DestroyDescriptor(gpu);
+    gpu = nullptr;
+  }
+
+  CudnnHandle handle() const { return {.functions = &functions_, .handle = nullptr}; }
+
+  Cudnn functions_ = {};
+};
+
+struct Geometry {
+  int64_t batch, in, out, groups;
+  std::array<int64_t, 2> size, kernel, strides, before, after, dilations;
+};
+
+constexpr Geometry kGeometries[] = {
+    {2, 1, 20, 1, {12, 12}, {3, 3}, {1, 1}, {0, 0}, {0, 0}, {1, 1}},
+    {3, 20, 17, 1, {9, 7}, {5, 3}, {1, 1}, {0, 0}, {0, 0}, {1, 1}},
+    {2, 3, 5, 1, {11, 10}, {3, 2}, {2, 3}, {1, 2}, {0, 1}, {1, 1}},
+    {2, 6, 4, 2, {8, 9}, {3, 3}, {1, 2}, {1, 1}, {1, 1}, {2, 1}},
+    {2, 8, 8, 8, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 1, 1, 1, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, {1, 1}},
+    {32, 64, 64, 1, {56, 56}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {32, 3, 64, 1, {224, 224}, {7, 7}, {2, 2}, {3, 3}, {3, 3}, {1, 1}},
+};
+
+ConvShape ShapeOf(const Geometry& g, bool channels_last) {
+  const auto out = [&](size_t d) {
+    return (g.size[d] + g.before[d] + g.after[d] - (g.kernel[d] - 1) * g.dilations[d] - 1) / g.strides[d] + 1;
+  };
+  ConvShape shape;
+  shape.channels_last = channels_last;
+  shape.x = PackedTensor({g.batch, g.in, g.size[0], g.size[1]}, channels_last);
+  shape.y = PackedTensor({g.batch, g.out, out(0), out(1)}, channels_last);
+  shape.weights = PackedTensor({g.out, g.in / g.groups, g.kernel[0], g.kernel[1]}, /*channels_last=*/false);
+  shape.strides = g.strides, shape.dilations = g.dilations;
+  shape.padding_before = g.before, shape.padding_after = g.after;
+  return shape;
+}
+
+TEST_F(CudnnEnginesTest, ThereIsOneForEveryConvolution) {
+  const std::pair<fb::DType, fb::MathMode> types[] = {{fb::DType::F64, fb::MathMode::Ieee},
+                                                      {fb::DType::F32, fb::MathMode::Ieee},
+                                                      {fb::DType::F32, fb::MathMode::Tf32},
+                                                      {fb::DType::BF16, fb::MathMode::Ieee},
+                                                      {fb::DType::F16, fb::MathMode::Ieee}};
+  const ConvEpilogue epilogues[] = {{}, {.bias = true}, {.bias = true, .relu = true}};
+  for (const auto& [dtype, math] : types) {
+    for (const bool channels_last : {false, true}) {
+      for (const Geometry& geometry : kGeometries) {
+        ConvShape shape = ShapeOf(geometry, channels_last);
+        shape.dtype = dtype, shape.math = math;
+        for (const ConvEpilogue& epilogue : epilogues) {
+          const auto plan = MakeConvolutionPlan(handle(), shape, epilogue);
+          EXPECT_TRUE(plan.ok()) << plan.status();
+        }
+        for (const fb::ConvKind kind : {fb::ConvKind::InputGrad, fb::ConvKind::WeightGrad}) {
+          shape.kind = kind;
+          const auto plan = MakeConvolutionPlan(handle(), shape, {});
+          EXPECT_TRUE(plan.ok()) << plan.status();
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CudnnEnginesTest, SaysForWhatThereIsNone) {
+  ConvShape shape = ShapeOf(kGeometries[0], /*channels_last=*/false);
+  shape.strides = {0, 0};
+  const absl::Status status = MakeConvolutionPlan(handle(), shape, {}).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(std::string(status.message())
+                .find("convolution Forward f32 Ieee nchw [2,1,12,12] by [20,1,3,3]: cuDNN "),
+            0u)
+      << status;
+}
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,77 @@
+#include "sinter/runtime/cuda/library_loader.h"
+
+#include <cstdlib>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class LibraryLoaderTest : public ::testing::Test {
+ protected:
+  void TearDown() override { unsetenv("SINTER_CUDA_LIBRARY_PATH"); }
+};
+
+constexpr LibraryName kMissing = {
+    .title = "cuNothing", .file = "libcunothing.so.7", .package = "nvidia-cunothing"};
+// Every program has it.
+constexpr LibraryName kPresent = {.title = "the C library", .file = "libc.so.6", .package = "none"};
+
+TEST_F(LibraryLoaderTest, LooksInTheNamedFoldersFirst) {
+  unsetenv("CUDA_PATH");
+  setenv("SINTER_CUDA_LIBRARY_PATH", "/opt/a/lib::/opt/b/lib", 1);
+  EXPECT_THAT(LibraryCandidates("libx.so.1"), ElementsAre("/opt/a/lib/libx.so.1", "/opt/b/lib/libx.so.1",
+                                                          "libx.so.1", "/usr/local/cuda/lib64/libx.so.1"));
+  unsetenv("SINTER_CUDA_LIBRARY_PATH");
+  setenv("CUDA_PATH", "/opt/cuda", 1);
+  EXPECT_THAT(LibraryCandidates("libx.so.1"),
+              ElementsAre("libx.so.1", "/opt/cuda/lib64/libx.so.1", "/usr/local/cuda/lib64/libx.so.1"));
+  unsetenv("CUDA_PATH");
+}
+
+TEST_F(LibraryLoaderTest, SaysWhereItLookedAndWhatToDo) {
+  setenv("SINTER_CUDA_LIBRARY_PATH", "/opt/a/lib", 1);
+  const absl::Status status = OpenLibrary(kMissing).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  const std::string message(status.message());
+  EXPECT_THAT(message, HasSubstr("cuNothing is needed and was not found: looked for libcunothing.so.7 ("));
+  EXPECT_THAT(message, HasSubstr("/opt/a/lib/libcunothing.so.7: cannot open shared object file"));
+  EXPECT_THAT(message, HasSubstr("/usr/local/cuda/lib64/libcunothing.so.7: cannot open"));
+  EXPECT_THAT(message,
+              HasSubstr("Install the CUDA toolkit 13 or the package nvidia-cunothing of PyPI, and put the "
+                        "folder of the file into SINTER_CUDA_LIBRARY_PATH"));
+}
+
+TEST_F(LibraryLoaderTest, FindsFunctions) {
+  const absl::StatusOr<OpenedLibrary> library = OpenLibrary(kPresent);
+  ASSERT_TRUE(library.ok()) << library.status();
+  EXPECT_THAT(library->path(), HasSubstr("libc.so.6"));
+  int (*absolute)(int) = nullptr;
+  ASSERT_TRUE(library->Find({{"abs", &absolute}}).ok());
+  EXPECT_EQ(absolute(-3), 3);
+  const absl::Status status = library->Find({{"abs", &absolute}, {"sinter_has_no_such_function", &absolute}});
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("has no function sinter_has_no_such_function: it is of another "
+                        "version than libc.so.6"));
+}
+
+TEST_F(LibraryLoaderTest, NamesBothVersions) {
+  const absl::StatusOr<OpenedLibrary> library = OpenLibrary(kPresent);
+  ASSERT_TRUE(library.ok()) << library.status();
+  EXPECT_TRUE(library->CheckVersion({.wanted = "9.0 to 9.x", .found = "9.1.0", .fits = true}).ok());
+  const absl::Status status =
+      library->CheckVersion({.wanted = "9.0 to 9.x", .found = "8.9.7", .fits = false});
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_EQ(status.message(),
+            "the C library 9.0 to 9.x is needed, and " + library->path() +
+                " is 8.9.7: install another one and put its folder into SINTER_CUDA_LIBRARY_PATH, "
+                "which is looked at first");
+}
+
+}  // namespace
+}  // namespace sinter
