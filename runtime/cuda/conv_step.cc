@@ -112,15 +112,15 @@ absl::Status CheckTable(const fb::ConvStep& table) {
   if (table.layout() == fb::ImageLayout::Nchw16n) {
     return absl::UnimplementedError(
         "a convolution of images in layout nchw16n, which is for CPUs, cannot run on a GPU: compile the "
-        "graph again for "
-        "this device");
+        "graph "
+        "again for this device");
   }
   if (table.kind() == fb::ConvKind::Forward && !CudnnEpilogueSupported(table.activation())) {
-    return absl::UnimplementedError(absl::StrCat("a convolution with activation ",
-                                                 fb::EnumNameActivation(table.activation()),
-                                                 " is not done by cuDNN: leave it out of the convolution, "
-                                                 "for a kernel of its own (CudnnEpilogueSupported in "
-                                                 "runtime/gpu_limits.h)"));
+    const char* const activation = fb::EnumNameActivation(table.activation());
+    return absl::UnimplementedError(
+        absl::StrCat("a convolution with activation ", activation,
+                     " is not done by cuDNN: leave it out of the convolution, for a kernel of its own "
+                     "(CudnnEpilogueSupported in runtime/gpu_limits.h)"));
   }
   if (!CublasTypeSupported(table.dtype())) {
     return absl::UnimplementedError(absl::StrCat("a convolution of ", fb::EnumNameDType(table.dtype()),

@@ -6,7 +6,7 @@
 //   SINTER_ASSIGN_OR_RETURN(auto plan, CudnnPlan::Create(cudnn, graph, rules));
 //   plan->Execute({{1, x}, {2, w}, {4, y}}, workspace);
 //
-// Not NVIDIA's C++ frontend: docs/decisions/0006-cuda-libraries-at-first-need.md says why.
+// Not NVIDIA's C++ frontend: docs/decisions/0007-cuda-libraries-at-first-need.md says why.
 #ifndef SINTER_RUNTIME_CUDA_CUDNN_DESCRIPTORS_H_
 #define SINTER_RUNTIME_CUDA_CUDNN_DESCRIPTORS_H_
 
