@@ -20,6 +20,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/MemoryBufferRef.h"
+#include "sinter/codegen/cpu/far_arguments.h"
 #include "sinter/kernels/cpu/embedded_kernels.h"
 #include "sinter/runtime/status.h"
 
@@ -306,9 +307,9 @@ absl::Status LinkBitcode(llvm::Module& module) {
   return absl::OkStatus();
 }
 
-// Object code of kernels/cpu/freestanding.c that a module may call itself.
+// Object code of kernels/cpu/freestanding.c that a module may call itself, or will once it is optimised.
 bool IsFreestanding(llvm::StringRef name) {
-  return name == "memcpy" || name == "memmove" || name == "memset";
+  return name == "memcpy" || name == "memmove" || name == "memset" || IsUnlessFar(name);
 }
 
 }  // namespace

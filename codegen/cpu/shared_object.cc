@@ -22,6 +22,7 @@
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "llvm/Transforms/Utils/SplitModule.h"
+#include "sinter/codegen/cpu/far_arguments.h"
 #include "sinter/codegen/cpu/link_shared_object.h"
 #include "sinter/codegen/cpu/math_calls.h"
 #include "sinter/runtime/status.h"
@@ -46,6 +47,7 @@ llvm::TargetLibraryInfoImpl FreestandingLibrary(const llvm::Triple& triple) {
   for (llvm::LibFunc function : {llvm::LibFunc_memcpy, llvm::LibFunc_memmove, llvm::LibFunc_memset}) {
     library.setAvailable(function);
   }
+  library.addVectorizableFunctions(FarVectorForms());
   return library;
 }
 
@@ -105,10 +107,12 @@ absl::StatusOr<std::string> Compile(llvm::Module& module, const CpuTarget& targe
   module.setDataLayout(machine->createDataLayout());
   SINTER_RETURN_IF_ERROR(Verify(module, "given to the CPU code generator"));
   SINTER_RETURN_IF_ERROR(LinkVectorMath(module));
+  PrepareFarCalls(module);
   SetTarget(module, target);
   SINTER_RETURN_IF_ERROR(Verify(module, "after linking the vector math"));
   llvm::TargetLibraryInfoImpl library = FreestandingLibrary(llvm::Triple(target.triple));
   Optimize(module, *machine, library, opt_level);
+  ExpandFarCalls(module);
 
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);

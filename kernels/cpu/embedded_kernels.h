@@ -21,7 +21,8 @@ struct EmbeddedFile {
 // The functions of vector_math.h, for any CPU: no target attributes. A file uses only files after it.
 std::vector<EmbeddedFile> VectorMathBitcode();
 
-// An ELF object for x86-64-v3 with what LLVM's back end may call: memcpy, memmove, memset, __truncsfbf2, ...
+// An ELF object for x86-64-v3 with what LLVM's back end may call (memcpy, memmove, memset,
+// __truncsfbf2, ...) and the functions of vector_math.h for far arguments.
 EmbeddedFile FreestandingObject();
 
 }  // namespace sinter

@@ -1,11 +1,13 @@
 // The functions that LLVM's back end may call on its own account, so that a plan's shared object needs no C
-// library: block copies and fills, and conversions to the sixteen-bit floats that the target lacks. Linked
-// into a plan only where they are called, and hidden there.
+// library: block copies and fills, and conversions to the sixteen-bit floats that the target lacks. Also what
+// vector loops call for the few arguments that need it. Linked into a plan only where they are called, and
+// hidden there.
 #include <stddef.h>
 #include <stdint.h>
 
 // Compiled into this object, which must not need another.
 #include "sinter/kernels/cpu/sixteen_bit_floats.c"
+#include "sinter/kernels/cpu/trigonometry_f64.c"
 
 typedef uint8_t Block __attribute__((vector_size(32), aligned(1), may_alias));
 

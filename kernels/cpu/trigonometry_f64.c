@@ -4,10 +4,9 @@
 
 #define FMA __builtin_fma
 
-// x = k * pi / 2 + high + low, |high| <= pi / 4, for |x| <= 2^50; *quarter is k modulo 2^32. Up to there k
-// times the first of the four parts of pi / 2 is subtracted without error.
+// x = k * pi / 2 + high + low, |high| <= pi / 4, for |x| <= SN_FAR_F64; *quarter is k modulo 2^32. Up to there
+// k times the first of the three parts of pi / 2 is subtracted without error.
 SN_INLINE double ReduceByHalfPi(double x, double* low, int32_t* quarter) {
-  x = __builtin_fabs(x) <= 0x1p50 ? x : __builtin_nan("");
   double shifted = FMA(x, 0x1.45f306dc9c883p-1, SN_SHIFTER_F64);
   double k = shifted - SN_SHIFTER_F64;
   double r = FMA(-k, 0x1.921fb54442d18p+0, x);
@@ -22,6 +21,64 @@ SN_INLINE double ReduceByHalfPi(double x, double* low, int32_t* quarter) {
   *quarter = (int32_t)(uint32_t)SnBits64(shifted);
   return sum;
 }
+
+#ifndef SINTER_KERNEL_BITCODE
+
+SN_INLINE int IsFar(double x) { return __builtin_fabs(x) > SN_FAR_F64; }
+
+// 64 zeros, then the first 1216 bits of 2 / pi after the point.
+static const uint64_t kTwoOverPi[] = {
+    0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
+    0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41,
+    0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7,
+    0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
+
+__extension__ typedef unsigned __int128 Wide;
+
+// The same for |x| > SN_FAR_F64, NaN for infinity, after Payne and Hanek, "Radian reduction for trigonometric
+// functions" (SIGNUM Newsletter 18, 1983): with x = m 2^e, the bits of 2 / pi that make m 2^e 2 / pi a multiple
+// of 4 are left out, and 192 bits are taken from there on. The nearest that a double comes to a multiple of
+// pi / 2 is 2^-60.9, so that of the 128 bits of the fraction that are kept, 66 and more count.
+static double ReduceFarByHalfPi(double x, double* low, int32_t* quarter) {
+  uint64_t bits = SnBits64(x);
+  *low = 0.0;
+  *quarter = 0;
+  if (!(__builtin_fabs(x) < __builtin_inf())) return __builtin_nan("");
+  uint64_t m = (bits & 0x000fffffffffffffu) | 0x0010000000000000u;
+  int32_t start = (int32_t)(bits >> 52 & 0x7ff) - 1075 + 62;
+  const uint64_t* from = kTwoOverPi + start / 64;
+  uint64_t window[3];
+  for (int i = 0; i < 3; ++i) window[i] = from[i] << start % 64 | from[i + 1] >> 1 >> (63 - start % 64);
+  Wide part0 = (Wide)m * window[2];
+  Wide part1 = (Wide)m * window[1] + (uint64_t)(part0 >> 64);
+  uint64_t high = m * window[0] + (uint64_t)(part1 >> 64);  // Modulo 2^192: whole turns go.
+
+  // Two bits of quarters; the rest is a fraction of one, taken as signed, so that it is at most half.
+  Wide fraction = ((Wide)high << 64 | (uint64_t)part1) << 2 | (uint64_t)part0 >> 62;
+  int is_negative = (int)(fraction >> 127);
+  *quarter = (int32_t)(high >> 62) + is_negative;
+  if (is_negative) fraction = -fraction;
+  uint64_t leading = (uint64_t)(fraction >> 64);
+  int shift = leading != 0 ? __builtin_clzll(leading) : 64 + __builtin_clzll((uint64_t)fraction);
+  fraction <<= shift;
+  double unit = SnDouble((uint64_t)(1023 - 53 - shift) << 52);
+  double f = (double)(int64_t)(fraction >> 75) * unit;
+  double f_low = (double)(int64_t)((uint64_t)(fraction >> 22) & 0x001fffffffffffffu) * (unit * 0x1p-53);
+
+  double p = f * 0x1.921fb54442d18p+0;
+  double p_low =
+      FMA(f, 0x1.921fb54442d18p+0, -p) + FMA(f, 0x1.1a62633145c07p-54, f_low * 0x1.921fb54442d18p+0);
+  double sum = p + p_low;
+  *low = (p - sum) + p_low;
+  if (is_negative != (int)(bits >> 63)) {
+    sum = -sum;
+    *low = -*low;
+  }
+  if (bits >> 63 != 0) *quarter = -*quarter;
+  return sum;
+}
+
+#endif  // SINTER_KERNEL_BITCODE
 
 SN_INLINE double SineReduced(double r, double low) {  // 2^-68.8
   double z = r * r;
@@ -55,29 +112,88 @@ SN_INLINE double SineOfQuarter(double r, double low, int32_t quarter) {
   return SnDouble(SnBits64(y) ^ ((uint64_t)(uint32_t)(quarter & 2) << 62));
 }
 
+SN_INLINE double TangentOfQuarter(double r, double low, int32_t quarter) {
+  double s = SineReduced(r, low);
+  double c = CosineReduced(r, low);
+  int odd = (quarter & 1) != 0;
+  return (odd ? -c : s) / (odd ? s : c);
+}
+
+#ifndef SINTER_KERNEL_BITCODE
+
+void sn_sin_far_f64(const double* x, double* y, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (!IsFar(x[i])) continue;
+    double low;
+    int32_t quarter;
+    double r = ReduceFarByHalfPi(x[i], &low, &quarter);
+    y[i] = SineOfQuarter(r, low, quarter);
+  }
+}
+
+void sn_cos_far_f64(const double* x, double* y, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (!IsFar(x[i])) continue;
+    double low;
+    int32_t quarter;
+    double r = ReduceFarByHalfPi(x[i], &low, &quarter);
+    y[i] = SineOfQuarter(r, low, quarter + 1);
+  }
+}
+
+void sn_tan_far_f64(const double* x, double* y, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (!IsFar(x[i])) continue;
+    double low;
+    int32_t quarter;
+    double r = ReduceFarByHalfPi(x[i], &low, &quarter);
+    y[i] = TangentOfQuarter(r, low, quarter);
+  }
+}
+
+// `near`, unless x is far.
+SN_INLINE double sn_sin_unless_far_f64(double x, double near) {
+  if (__builtin_expect(IsFar(x), 0)) sn_sin_far_f64(&x, &near, 1);
+  return near;
+}
+SN_INLINE double sn_cos_unless_far_f64(double x, double near) {
+  if (__builtin_expect(IsFar(x), 0)) sn_cos_far_f64(&x, &near, 1);
+  return near;
+}
+SN_INLINE double sn_tan_unless_far_f64(double x, double near) {
+  if (__builtin_expect(IsFar(x), 0)) sn_tan_far_f64(&x, &near, 1);
+  return near;
+}
+
+#else
+
+// The same. Only names here: a branch would keep a loop from becoming vector code, so
+// codegen/cpu/far_arguments.h writes it once the loop has.
+__attribute__((const)) double sn_sin_unless_far_f64(double x, double near);
+__attribute__((const)) double sn_cos_unless_far_f64(double x, double near);
+__attribute__((const)) double sn_tan_unless_far_f64(double x, double near);
+
+#endif  // SINTER_KERNEL_BITCODE
+
 SN_EXPORT double sn_sin_f64(double x) {
   double low;
   int32_t quarter;
   double r = ReduceByHalfPi(x, &low, &quarter);
-  return x == 0.0 ? x : SineOfQuarter(r, low, quarter);
+  return sn_sin_unless_far_f64(x, x == 0.0 ? x : SineOfQuarter(r, low, quarter));
 }
 
 SN_EXPORT double sn_cos_f64(double x) {
   double low;
   int32_t quarter;
   double r = ReduceByHalfPi(x, &low, &quarter);
-  return SineOfQuarter(r, low, (int32_t)((uint32_t)quarter + 1u));
+  return sn_cos_unless_far_f64(x, SineOfQuarter(r, low, (int32_t)((uint32_t)quarter + 1u)));
 }
 
 SN_EXPORT double sn_tan_f64(double x) {
   double low;
   int32_t quarter;
   double r = ReduceByHalfPi(x, &low, &quarter);
-  double s = SineReduced(r, low);
-  double c = CosineReduced(r, low);
-  int odd = (quarter & 1) != 0;
-  double y = (odd ? -c : s) / (odd ? s : c);
-  return x == 0.0 ? x : y;
+  return sn_tan_unless_far_f64(x, x == 0.0 ? x : TangentOfQuarter(r, low, quarter));
 }
 
 SN_EXPORT double sn_atan2_f64(double y, double x) {

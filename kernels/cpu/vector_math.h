@@ -1,15 +1,16 @@
 // Scalar math functions written so that a loop which calls them becomes vector code once they are inlined.
 //
-// Contract: no branches, no tables, no calls, no errno, no floating-point flags, no global state. Infinities,
-// NaN, denormals and signed zero follow C's Annex F. The same C text is compiled twice: natively (the tests,
-// host kernels) and by Clang to bitcode that codegen/cpu inlines into each plan. Both need fused
-// multiply-add, so x86-64-v3 is the oldest x86 that runs them; the results do not depend on the vector width.
+// Contract: no branches, no tables, no calls, but for rem and far arguments (SN_FAR_F64); no errno, no
+// floating-point flags, no global state. Infinities, NaN, denormals and signed zero follow C's Annex F. The same
+// C text is compiled twice: natively (the tests, host kernels) and by Clang to bitcode that codegen/cpu inlines
+// into each plan. Both need fused multiply-add, so x86-64-v3 is the oldest x86 that runs them; the results do
+// not depend on the vector width.
 //
 //   for (int64_t i = 0; i < n; ++i) y[i] = sn_exp_f32(x[i]);
 //
 // Error bounds are against the correctly rounded result, in units in the last place (of the result's own
 // format, denormal results included), over ALL inputs unless the last column says otherwise. Checked for f32:
-// exp to erf and sin on all 2^32 inputs; cos, tan, atan and rsqrt on every seventeenth; the others, and f64,
+// exp to erf, sin, cos and tan on all 2^32 inputs; atan and rsqrt on every seventeenth; the others, and f64,
 // on random inputs.
 //
 //   function              f32 ulp  f64 ulp  inputs and remarks
@@ -17,8 +18,8 @@
 //   log, log2, log10, log1p  2        3
 //   tanh, sigmoid            3        3     sigmoid(x) = 1 / (1 + exp(-x)), accurate down to denormals
 //   erf                      2        2
-//   sin, cos                 2        2     f64: |x| <= 2^50, beyond it the result is NaN
-//   tan                      2        3     f64: |x| <= 2^50, beyond it the result is NaN
+//   sin, cos                 2        2     f64 beyond 2^50: see SN_FAR_F64
+//   tan                      2        3     f64 beyond 2^50: see SN_FAR_F64
 //   atan, atan2              3        3
 //   pow                      1        2
 //   sqrt                    exact    exact
@@ -79,6 +80,14 @@ double sn_floor_f64(double x);
 double sn_ceil_f64(double x);
 double sn_rint_f64(double x);
 double sn_rem_f64(double x, double y);
+
+// Sine, cosine and tangent of doubles beyond this need a reduction of 192 bits, which has no place in a vector
+// loop: the loop looks whether any of a vector's arguments is that far, and then calls one of the functions
+// below, which overwrite y[i] where |x[i]| > SN_FAR_F64 and leave the rest. Some 30 ns an argument.
+#define SN_FAR_F64 0x1p50
+void sn_sin_far_f64(const double* x, double* y, int64_t count);
+void sn_cos_far_f64(const double* x, double* y, int64_t count);
+void sn_tan_far_f64(const double* x, double* y, int64_t count);
 
 // Sixteen-bit floats travel as their bits. Rounding is to nearest even, once, also from f64; overflow gives
 // infinity, NaN stays a (quiet) NaN, denormals are kept.

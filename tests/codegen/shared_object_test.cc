@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -39,6 +40,10 @@ template <typename T>
 std::vector<T> Inputs() {
   std::vector<T> inputs = {0,     -0.0, INFINITY, -INFINITY, NAN, 1, -1, std::numeric_limits<T>::denorm_min(),
                            88.8f, 710};
+  // Only some elements of a vector need the slow path; as a float, some are infinite.
+  for (double far : {1e16, -1e22, 0x1p1000, -1e300, 0x1.fffffffffffffp+1023}) {
+    inputs.insert(inputs.end(), {static_cast<T>(far), T{1}, static_cast<T>(-2.5)});
+  }
   for (int i = -2000; i < 2000; ++i) inputs.push_back(static_cast<T>(i * 0.0137));
   return inputs;
 }
@@ -222,7 +227,7 @@ TEST(SharedObjectTest, EveryMathFunctionVectorises) {
         std::string ir = EmitOptimizedIr(kernels.Take(), CpuTarget::Parse(cpu).value()).value();
         EXPECT_THAT(ir, HasSubstr(is_f32 ? " x float>" : " x double>"))
             << name << type_name << " for " << cpu;
-        EXPECT_THAT(ir, Not(HasSubstr("call float @sn_"))) << name;
+        EXPECT_THAT(ir, Not(ContainsRegex("call (float|double) @sn_"))) << name;
       }
     }
   }
