@@ -74,12 +74,13 @@ absl::Status Mismatch(const std::string& path, const std::vector<std::string>& p
 }  // namespace
 
 absl::Status SaveCheckpoint(const Session& session, const std::string& path, const Metadata& metadata) {
-  std::vector<NamedTensor> tensors;
+  std::vector<TensorSource> sources;
   for (const VariableInfo& variable : session.variables()) {
-    SINTER_ASSIGN_OR_RETURN(HostTensor value, session.ReadVariable(variable.name));
-    tensors.push_back({variable.name, std::move(value)});
+    // A view, where the variable is in main memory; a copy of another device's goes before the next one comes.
+    sources.push_back({variable.name, variable.dtype, variable.shape,
+                       [&session, &variable] { return session.ViewVariable(variable.name); }});
   }
-  return SaveSafetensors(path, tensors, metadata);
+  return SaveSafetensorsOneByOne(path, sources, metadata);
 }
 
 absl::StatusOr<Metadata> LoadCheckpoint(Session& session, const std::string& path,

@@ -6,7 +6,8 @@
 //
 // Saved is every variable: parameters, optimiser slots, running statistics, counters and the random state, so that a
 // run that goes on from a checkpoint gives the same bits as one that was never interrupted. The file is written whole
-// or not at all: after any error, a full disk included, the old file is what it was.
+// or not at all: after any error, a full disk included, the old file is what it was. Saving takes no memory that grows
+// with the variables: values go to the file from where they are, one variable after the other.
 //
 // Loading checks everything before it changes anything: the checksums, then each variable's name, element type and
 // shape, with all differences in one message. After an error the session's variables are what they were.

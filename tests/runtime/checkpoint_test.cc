@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/plan_generated.h"
+#include "sinter/runtime/process_allocator.h"
 #include "sinter/tests/data/scratch_folder.h"
 
 namespace sinter {
@@ -214,6 +215,23 @@ TEST(CheckpointTest, FullDiskKeepsTheOldFile) {
   }
   EXPECT_EQ(ReadAll(folder.File("a")), old);
   EXPECT_THAT(folder.List(), ElementsAre("a"));
+}
+
+TEST(CheckpointTest, CopiesNoVariable) {
+  ScratchFolder folder;
+  constexpr int64_t kSize = 1 << 20;
+  Session session = SessionWith({{"a", fb::DType::F32, {kSize}, 4 * kSize},
+                                 {"b", fb::DType::F32, {2, kSize}, 8 * kSize},
+                                 {"steps", fb::DType::I64, {}, 8}});
+  CachingAllocator& memory = session.allocator();
+  ASSERT_EQ(&memory, ProcessAllocator().value()) << "what counts tensors too";
+  const int64_t used = memory.UsedBytes();
+  EXPECT_GE(used, 12 * kSize);
+  memory.ResetPeaks();
+  ASSERT_OK(SaveCheckpoint(session, folder.File("a")));
+  EXPECT_EQ(memory.Stats().peak_used_bytes, used);
+  ASSERT_OK(LoadCheckpoint(session, folder.File("a")));
+  EXPECT_EQ(memory.Stats().peak_used_bytes, used);
 }
 
 TEST(CheckpointTest, MissingFileAndFolder) {
