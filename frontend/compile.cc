@@ -77,7 +77,6 @@ std::vector<Stage> Pipeline() {
        &CompileReport::fusion},
       {"fuse",
        [](Manager& m, const Options& o) {
-         m.addNestedPass<FuncOp>(createSplitReductions());
          if (o.fuse) m.addNestedPass<FuncOp>(createMoveReshapes());
          m.addNestedPass<FuncOp>(mlir::createCSEPass());
          m.addNestedPass<FuncOp>(createFuse({.enable = o.fuse, .report = o.report}));

@@ -293,6 +293,23 @@ unsigned ElementBytes(Value value) {
   return bits < 8 ? 1 : bits / 8;
 }
 
+bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced) {
+  constexpr int64_t kManyElements = 131072;  // Fewer are not worth a second stage.
+  if (reduced.empty() || Product(shape) < kManyElements) return false;
+  int64_t rows = 1, columns = 1;  // Columns: rows whose elements lie side by side.
+  bool is_innermost = true;
+  for (int64_t d = static_cast<int64_t>(shape.size()) - 1; d >= 0; --d) {
+    if (shape[d] == 1) continue;
+    if (llvm::is_contained(reduced, d)) {
+      is_innermost = false;
+    } else {
+      rows *= shape[d];
+      if (is_innermost) columns *= shape[d];
+    }
+  }
+  return rows / columns * static_cast<int64_t>(llvm::divideCeil(columns, kFewestColumns)) < kFewestUnits;
+}
+
 }  // namespace
 
 llvm::SmallVector<int64_t> LoopNest::parallelDims() const {
@@ -309,17 +326,6 @@ int64_t LoopNest::rows() const {
   int64_t rows = 1;
   for (int64_t d : parallelDims()) rows *= shape[d];
   return rows;
-}
-
-bool LoopNest::isCutInChunks() const {
-  constexpr int64_t kManyElements = 131072, kFewUnits = 16, kColumnsAUnit = 32;
-  if (reduced.empty() || elements() < kManyElements) return false;
-  int64_t last = static_cast<int64_t>(shape.size()) - 1;
-  while (last > 0 && shape[last] == 1) --last;
-  if (llvm::is_contained(reduced, last)) return rows() < kFewUnits;
-  int64_t columns = 1;
-  for (int64_t d = last; d >= 0 && !llvm::is_contained(reduced, d); --d) columns *= shape[d];
-  return rows() / columns * llvm::divideCeil(columns, kColumnsAUnit) < kFewUnits;
 }
 
 bool LoopNest::isReadOnlyThrough(Value value, AffineMap map) const {

@@ -36,6 +36,17 @@
 
 namespace sinter::ir {
 
+// A unit of work is what one thread computes at a time: a row, or some neighbouring columns. Fewer units than these leave
+// threads idle.
+inline constexpr int64_t kFewestUnits = 16;
+inline constexpr int64_t kFewestColumns = 32;  // In a unit.
+
+// Whether reducing `shape` along `reduced` leaves so few units to so many elements that each row is computed in chunks,
+// whose results are combined afterwards: full values then have loops of their own. That a reduction is cut is decided
+// here, for fusion and codegen alike; how, only by codegen/cpu/job_schedule.h, on loops. Depends on the shape alone, so
+// that results do not depend on threads.
+bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced);
+
 struct LoopNest {
   llvm::SmallVector<int64_t> shape;         // The iteration domain.
   llvm::SmallVector<int64_t> reduced;       // Its reduced dimensions, ascending; empty for a map.
@@ -54,9 +65,7 @@ struct LoopNest {
   int64_t rows() const;      // Of the parallel dimensions.
   // Whether `value` is read (or stored) through `map` only.
   bool isReadOnlyThrough(mlir::Value value, mlir::AffineMap map) const;
-  // Whether the reductions leave so few rows to so many elements that each is computed in chunks, and combined later: full
-  // values then have loops of their own. Depends on the shape alone, so that results do not depend on threads.
-  bool isCutInChunks() const;
+  bool isCutInChunks() const { return IsCutInChunks(shape, reduced); }
   // Whether every read of `value` needs the parallel coordinates only, so that it is computed once a row.
   bool isRowInvariant(mlir::Value value) const;
 };

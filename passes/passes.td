@@ -66,19 +66,6 @@ def FuseEpilogue : Pass<"sinter-fuse-epilogue", "::mlir::func::FuncOp"> {
   ];
 }
 
-def SplitReductions : Pass<"sinter-split-reductions", "::mlir::func::FuncOp"> {
-  let summary = "Reduce large tensors to one number in two stages";
-  let description = [{
-    A reduction of all elements of more than `limit` elements runs on one thread. It becomes a reshape to chunks, a
-    reduction of each chunk and a reduction of their results. The number of chunks depends on the number of elements
-    only, never on the threads, so that the result does not either. bf16 and f16 keep f32 between the stages.
-  }];
-  let options = [
-    Option<"limit", "limit", "int64_t", "65536", "Most elements that are reduced in one stage">,
-    Option<"report", "report", "bool", "false", "Say which large reductions could not be split">
-  ];
-}
-
 def MoveReshapes : Pass<"sinter-move-reshapes", "::mlir::func::FuncOp"> {
   let summary = "Move reshapes out of chains of pointwise ops";
   let description = [{

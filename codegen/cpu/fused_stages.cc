@@ -9,6 +9,7 @@
 #include "sinter/codegen/cpu/element_emitter.h"
 #include "sinter/codegen/cpu/job_schedule.h"
 #include "sinter/codegen/user_line.h"
+#include "sinter/ir/fusion_domain.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
@@ -151,7 +152,7 @@ class Cutter {
     draft.job.domain.assign(domain.begin(), domain.end());
     draft.job.reduced.resize(domain.size());
     for (int64_t d : dims) draft.job.reduced.set(d);
-    draft.chunked = !dims.empty() && NeedsChunks(draft.job.domain, draft.job.reduced);
+    draft.chunked = ir::IsCutInChunks(domain, dims);
     jobs_.push_back(std::move(draft));
     return jobs_.size() - 1;
   }

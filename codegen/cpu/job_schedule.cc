@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sinter/ir/fusion_domain.h"
+
 namespace sinter::codegen {
 
 using llvm::ArrayRef;
@@ -11,11 +13,8 @@ namespace {
 
 constexpr int64_t kBlock = 4096;    // Elements a unit, about: 16 KB of f32, in cache beside its neighbours.
 constexpr int64_t kShortLoop = 16;  // Shorter loops do not fill a vector.
-constexpr int64_t kChunkDomain = 131072;  // Smaller reductions are not worth a second stage.
-constexpr int64_t kChunkElements = 32768;
-constexpr int64_t kMaxChunks = 64;
-constexpr int64_t kEnoughUnits = 16;
-constexpr int64_t kMinColumns = 32, kMaxColumns = 1024;
+constexpr int64_t kChunkElements = 32768, kMaxChunks = 64;
+constexpr int64_t kMaxColumns = 1024;
 constexpr int64_t kMaxKeptElements = 32768;  // A longer row would not stay in cache.
 constexpr double kWorthKeeping = 8, kWorthHoisting = 4;
 constexpr int64_t kSquare = 32;
@@ -322,7 +321,7 @@ void ScheduleReduction(Job& job, const Loops& loops, double cost, Schedule& s) {
     if (TripCount(s.reduced) <= kMaxKeptElements) KeepFullValues(job, s);
   } else {
     int64_t columns = s.parallel.back().size;
-    s.tile = std::clamp(RoundUp(CeilDiv(columns, kEnoughUnits), 16), kMinColumns, kMaxColumns);
+    s.tile = std::clamp(RoundUp(CeilDiv(columns, ir::kFewestUnits), 16), ir::kFewestColumns, kMaxColumns);
     s.units = TripCount(ArrayRef(s.parallel).drop_back()) * CeilDiv(columns, s.tile);
   }
   if (job.kind == Job::Kind::kPartial) s.units *= job.chunks;
@@ -351,21 +350,6 @@ SmallVector<mlir::Type> AccumulatorTypes(ir::ReductionInterface op) {
     for (const ir::Scalar& scalar : identity) types.push_back(scalar.type());
   });
   return types;
-}
-
-bool NeedsChunks(ArrayRef<int64_t> domain, const llvm::SmallBitVector& reduced) {
-  int64_t elements = 1, rows = 1, last_run = 1;
-  int last = -1;
-  for (size_t d = domain.size(); d-- > 0;) {
-    elements *= domain[d];
-    if (!reduced[d]) rows *= domain[d];
-    if (domain[d] == 1) continue;
-    if (last < 0) last = d;
-    if (!reduced[last] && !reduced[d] && last_run * rows > 0 && elements == rows) last_run = rows;
-  }
-  if (elements < kChunkDomain) return false;
-  int64_t units = reduced[last] ? rows : rows / last_run * CeilDiv(last_run, kMinColumns);
-  return units < kEnoughUnits;
 }
 
 int64_t CountChunks(Job& job) {

@@ -1,7 +1,8 @@
 // How a job's domain is walked: which dimensions merge into one loop, which loop is the vector's, what a unit of work is.
 //
 // Decided by the job alone, never by the number of threads: units may be shared among threads in any way and the bits of
-// the results stay.
+// the results stay. That a reduction is cut in chunks says ir/fusion_domain.h, which fusion asks as well; how many there
+// are is decided here.
 #ifndef SINTER_CODEGEN_CPU_JOB_SCHEDULE_H_
 #define SINTER_CODEGEN_CPU_JOB_SCHEDULE_H_
 
@@ -61,8 +62,7 @@ struct Schedule {
 
 Schedule MakeSchedule(Job& job);
 
-// Whether a reduction is cut in chunks, and how many there are at the job's loops.
-bool NeedsChunks(llvm::ArrayRef<int64_t> domain, const llvm::SmallBitVector& reduced);
+// The chunks of the outermost reduced loop, for a job that ir::IsCutInChunks.
 int64_t CountChunks(Job& job);
 
 // The types of a reduction's accumulator scalars.

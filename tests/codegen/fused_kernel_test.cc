@@ -204,6 +204,37 @@ TEST(FusedKernelTest, FullSumOfManyElementsInChunks) {
   EXPECT_GE(runner.launches()[0].units, 16);
 }
 
+// What a position means does not depend on the chunk that it is found in; an odd number of elements leaves a short chunk.
+TEST(FusedKernelTest, ArgmaxInChunks) {
+  KernelRunner runner(CallText({"tensor<300007xf32>"}, {"tensor<i64>"}, R"(
+    %0 = sinter.argmax %a0 dim 0 : tensor<300007xf32> -> tensor<i64>
+    sinter.yield %0 : tensor<i64>)"));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  EXPECT_EQ(runner.launches().size(), 2u);
+  Floats x = Random(300007);
+  float largest = 0;
+  for (size_t at : {size_t{0}, size_t{123456}, x.size() - 1}) {
+    x[at] = largest += 10;
+    if (at + 1000 < x.size()) x[at + 1000] = x[at];  // The first of equals wins.
+    int64_t actual = -1;
+    runner.Run({x.data()}, {&actual}, 3);
+    EXPECT_EQ(actual, static_cast<int64_t>(at));
+  }
+}
+
+// Partial results are kept in the accumulator's type: 200000 ones are more than bf16 can count.
+TEST(FusedKernelTest, NarrowSumsInChunksKeepTheirBits) {
+  KernelRunner runner(CallText({"tensor<200000xbf16>"}, {"tensor<bf16>"}, R"(
+    %0 = sinter.sum %a0 [0] : tensor<200000xbf16> -> tensor<bf16>
+    sinter.yield %0 : tensor<bf16>)"));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  EXPECT_EQ(runner.launches().size(), 2u);
+  std::vector<uint16_t> ones(200000, 0x3f80);
+  uint16_t actual = 0;
+  runner.Run({ones.data()}, {&actual}, 2);
+  EXPECT_EQ(actual, 0x4843);  // 199680, the nearest to 200000.
+}
+
 TEST(FusedKernelTest, ConcatPadAndGather) {
   KernelRunner runner(
       CallText({"tensor<2x5xf32>", "tensor<3x5xf32>", "tensor<4xi64>"}, {"tensor<4x7xf32>"}, R"(

@@ -80,7 +80,6 @@ class FusedCallTest : public ::testing::Test {
     manager.addNestedPass<FuncOp>(createDifferentiate());
     manager.addNestedPass<FuncOp>(createDecompose());
     manager.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
-    manager.addNestedPass<FuncOp>(createSplitReductions());
     manager.addNestedPass<FuncOp>(mlir::createCSEPass());
     manager.addNestedPass<FuncOp>(createFuse());
     manager.addPass(createLowerToPlan());

@@ -38,9 +38,6 @@ std::vector<Stage> Stages() {
   add("assign-layouts", createAssignLayouts());
   add("canonicalize", mlir::createCanonicalizerPass());
   add("fuse-epilogue", createFuseEpilogue());
-  SplitReductionsOptions split;
-  split.limit = 500;
-  add("split-reductions", createSplitReductions(split));
   add("move-reshapes", createMoveReshapes());
   add("cse", mlir::createCSEPass());
   add("fuse", createFuse());

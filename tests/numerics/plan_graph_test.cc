@@ -34,7 +34,6 @@ void AddPasses(mlir::PassManager& manager, const Options& options) {
   manager.addNestedPass<FuncOp>(createFoldConstants());
   manager.addNestedPass<FuncOp>(mlir::createCSEPass());
   manager.addNestedPass<FuncOp>(createFuseEpilogue());
-  manager.addNestedPass<FuncOp>(createSplitReductions());
   if (options.fuse) manager.addNestedPass<FuncOp>(createMoveReshapes());
   manager.addNestedPass<FuncOp>(mlir::createCSEPass());
   FuseOptions fuse;

@@ -124,3 +124,15 @@ func.func @composite(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %y = sinter.softmax %x dim 1 : tensor<4x4xf32> -> tensor<4x4xf32>
   return %y : tensor<4x4xf32>
 }
+
+// -----
+
+// A dimension of size 1 among the columns is no border: they are one unit of 32.
+func.func @chunks_of_columns(%x: tensor<8192x16x1x2xf32>) -> (tensor<8192x16x1x2xf32>, tensor<16x2xf32>) {
+  // expected-remark @below {{fused 1 op(s) into a map kernel over [8192, 16, 1, 2]}}
+  %e = sinter.exp %x : tensor<8192x16x1x2xf32>
+  // expected-remark @below {{not fused with sinter.exp: 262144 elements are reduced to 32 in chunks, where full results cannot be stored}}
+  // expected-remark @below {{fused 1 op(s) into a row kernel over [8192, 16, 1, 2] reduced along [0, 2]}}
+  %s = sinter.sum %e [0, 2] : tensor<8192x16x1x2xf32> -> tensor<16x2xf32>
+  return %e, %s : tensor<8192x16x1x2xf32>, tensor<16x2xf32>
+}
