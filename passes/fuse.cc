@@ -1,3 +1,5 @@
+#include <cassert>
+
 #include "llvm/ADT/DenseSet.h"
 #include "mlir/IR/IRMapping.h"
 #include "sinter/ir/fusion_domain.h"
@@ -56,7 +58,7 @@ class FusePass : public impl::FuseBase<FusePass> {
   void mergeAlongEdges(FusionGraph& graph, const FusionRules& rules, llvm::MutableArrayRef<Edge> edges);
   void mergeSiblings(FusionGraph& graph, const FusionRules& rules, mlir::Block& block);
   void mergeUpdates(FusionGraph& graph);
-  mlir::LogicalResult buildFusions(FusionGraph& graph, mlir::Block& block);
+  void buildFusions(FusionGraph& graph, mlir::Block& block);
 };
 
 llvm::SmallVector<Edge> CollectEdges(const FusionGraph& graph, const FusionRules& rules) {
@@ -129,10 +131,26 @@ void FusePass::mergeSiblings(FusionGraph& graph, const FusionRules& rules, mlir:
   }
 }
 
-// Pointwise updates of variables that nothing else reads become one kernel, whatever their shapes.
+// Pointwise updates of variables that nothing else reads become one kernel, whatever their shapes. Loops of two shapes
+// hold no op in common, so updates that read one inlined op in loops of two shapes become two kernels.
 void FusePass::mergeUpdates(FusionGraph& graph) {
+  struct Updates {
+    unsigned group = 0;
+    llvm::DenseMap<Operation*, llvm::SmallVector<int64_t>> inlined;  // To the shape of the loops that hold it.
+
+    bool add(const FusionGraph& graph, const ir::LoopNest& nest) {
+      auto maps = llvm::make_filter_range(
+          nest.ops, [&](Operation* op) { return graph.isInlined(op) && op->getNumOperands() > 0; });
+      for (Operation* op : maps) {
+        auto held = inlined.find(op);
+        if (held != inlined.end() && held->second != nest.shape) return false;
+      }
+      for (Operation* op : maps) inlined[op] = nest.shape;
+      return true;
+    }
+  };
   mlir::func::FuncOp function = getOperation();
-  std::optional<unsigned> all;
+  std::vector<Updates> kernels;
   for (unsigned group : graph.groups()) {
     if (!graph.nodes()[group].fusible) continue;
     llvm::SmallVector<Value> outputs = graph.outputsOf({group});
@@ -151,12 +169,19 @@ void FusePass::mergeUpdates(FusionGraph& graph) {
     std::string why;
     auto domain = ir::AnalyzeFusion(graph.opsOf({group}), outputs, &why);
     if (mlir::failed(domain) || domain->kind() != "map") continue;
-    all = all ? graph.merge(*all, group) : group;
+    const ir::LoopNest& nest = domain->nests[0];
+    auto found = llvm::find_if(kernels, [&](Updates& updates) { return updates.add(graph, nest); });
+    if (found != kernels.end()) {
+      found->group = graph.merge(found->group, group);
+    } else {
+      kernels.emplace_back().group = group;
+      kernels.back().add(graph, nest);
+    }
   }
 }
 
 // Clones one group into a sinter.fusion before the terminator and redirects the readers of its outputs.
-mlir::FailureOr<ir::FusionOp> BuildFusion(const FusionGraph& graph, unsigned group, mlir::Block& block) {
+ir::FusionOp BuildFusion(const FusionGraph& graph, unsigned group, mlir::Block& block) {
   llvm::SmallVector<Operation*> ops = graph.opsOf({group});
   llvm::SmallVector<Value> outputs = graph.outputsOf({group});
   llvm::SmallVector<mlir::Location> locations;
@@ -167,7 +192,7 @@ mlir::FailureOr<ir::FusionOp> BuildFusion(const FusionGraph& graph, unsigned gro
   mlir::OpBuilder builder(block.getTerminator());
   std::string why;
   auto domain = ir::AnalyzeFusion(ops, outputs, &why);
-  if (mlir::failed(domain)) return ops.back()->emitOpError("cannot be a kernel of its own: ") << why;
+  assert(mlir::succeeded(domain) && "groups only grow into what is legal");
 
   llvm::DenseSet<Operation*> held(ops.begin(), ops.end());
   llvm::SetVector<Value> inputs;
@@ -199,18 +224,17 @@ mlir::FailureOr<ir::FusionOp> BuildFusion(const FusionGraph& graph, unsigned gro
   return fusion;
 }
 
-mlir::LogicalResult FusePass::buildFusions(FusionGraph& graph, mlir::Block& block) {
+void FusePass::buildFusions(FusionGraph& graph, mlir::Block& block) {
   llvm::DenseMap<Operation*, unsigned> rank;
   for (Operation& op : block) rank[&op] = graph.position(&op);
   for (unsigned group : graph.groups()) {
     if (!graph.nodes()[group].fusible) continue;
     llvm::SmallVector<Operation*> ops = graph.opsOf({group});
-    auto fusion = BuildFusion(graph, group, block);
-    if (mlir::failed(fusion)) return mlir::failure();
-    rank[*fusion] = graph.position(ops.back());
+    ir::FusionOp fusion = BuildFusion(graph, group, block);
+    rank[fusion] = graph.position(ops.back());
     if (report) {
       std::string why;
-      auto domain = ir::AnalyzeFusion(fusion->getBody().front(), &why);
+      auto domain = ir::AnalyzeFusion(fusion.getBody().front(), &why);
       auto remark = mlir::emitRemark(ops.back()->getLoc())
                     << "fused " << graph.members(group).size() << " op(s) into a " << domain->kind()
                     << " kernel over ";
@@ -222,7 +246,6 @@ mlir::LogicalResult FusePass::buildFusions(FusionGraph& graph, mlir::Block& bloc
   }
   EraseDeadOps(block);
   SortTopologically(block, rank);
-  return mlir::success();
 }
 
 void FusePass::runOnOperation() {
@@ -248,7 +271,7 @@ void FusePass::runOnOperation() {
     mlir::emitRemark(graph.nodes()[edge.consumer].op->getLoc())
         << "not fused with " << graph.nodes()[edge.producer].op->getName() << ": " << reason;
   }
-  if (mlir::failed(buildFusions(graph, block))) signalPassFailure();
+  buildFusions(graph, block);
 }
 
 }  // namespace

@@ -78,6 +78,27 @@ func.func @updates(%w: tensor<4x4xf32> {sinter.variable = @w}, %b: tensor<7xf32>
   return %nw, %nb, %y : tensor<4x4xf32>, tensor<7xf32>, tensor<5xf32>
 }
 
+// Updates that read one slice in loops of two shapes are two kernels; those of one shape share it.
+// CHECK-LABEL: func.func @updates_of_a_slice
+// CHECK-DAG: sinter.fusion({{.*}}) -> (tensor<4x5xf32>, tensor<4x5xf32>) attributes {kind = "map"}
+// CHECK-DAG: sinter.fusion({{.*}}) -> (tensor<4x7xf32>) attributes {kind = "map"}
+// CHECK-NOT: sinter.fusion
+// CHECK: return
+sinter.variable @u : tensor<4x5xf32> = constant(0.0, 0.0) seed 0 trainable
+sinter.variable @v : tensor<4x7xf32> = constant(0.0, 0.0) seed 0 trainable
+sinter.variable @z : tensor<4x5xf32> = constant(0.0, 0.0) seed 0 trainable
+func.func @updates_of_a_slice(%u: tensor<4x5xf32> {sinter.variable = @u}, %v: tensor<4x7xf32> {sinter.variable = @v},
+                              %z: tensor<4x5xf32> {sinter.variable = @z}, %rates: tensor<8xf32> {sinter.input = "rates"})
+    -> (tensor<4x5xf32> {sinter.variable = @u}, tensor<4x7xf32> {sinter.variable = @v}, tensor<4x5xf32> {sinter.variable = @z}) {
+  %s = sinter.slice %rates [0] [8] [2] : tensor<8xf32> -> tensor<4xf32>
+  %wide = sinter.broadcast %s [0] : tensor<4xf32> -> tensor<4x5xf32>
+  %wider = sinter.broadcast %s [0] : tensor<4xf32> -> tensor<4x7xf32>
+  %nu = sinter.sub %u, %wide : tensor<4x5xf32>
+  %nv = sinter.sub %v, %wider : tensor<4x7xf32>
+  %nz = sinter.sub %z, %wide : tensor<4x5xf32>
+  return %nu, %nv, %nz : tensor<4x5xf32>, tensor<4x7xf32>, tensor<4x5xf32>
+}
+
 // Index maps join as well: a concatenation of a value computed in the same kernel,
 // CHECK-LABEL: func.func @concat
 // CHECK: sinter.fusion(%arg0, %arg1 : tensor<4xf32>, tensor<4xf32>) -> (tensor<8xf32>) attributes {kind = "map"}
