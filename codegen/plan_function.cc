@@ -167,15 +167,8 @@ class FunctionWriter {
           uint32_t index, AddBuffer(call.getIns()[llvm::cast<mlir::BlockArgument>(operand).getArgNumber()]));
       step.inputs.push_back(index);
     }
-    mlir::Operation* yield = call.getBody().front().getTerminator();
-    for (Value result : op->getResults()) {
-      auto found = llvm::find(yield->getOperands(), result);
-      if (found == yield->operand_end()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(UserLine(call.getLoc()), ": the call '", call.getName().str(),
-                         "' must have a buffer for every result of ", op->getName().getStringRef().str()));
-      }
-      SINTER_ASSIGN_OR_RETURN(uint32_t index, AddBuffer(call.getOuts()[found - yield->operand_begin()]));
+    for (Value out : call.getOuts()) {
+      SINTER_ASSIGN_OR_RETURN(uint32_t index, AddBuffer(out));
       step.outputs.push_back(index);
     }
     for (Value buffer : call->getOperands()) {

@@ -1,5 +1,6 @@
 #include "sinter/ir/fusion_domain.h"
 
+#include <cassert>
 #include <numeric>
 
 #include "llvm/ADT/DenseSet.h"
@@ -75,10 +76,7 @@ mlir::FailureOr<Extent> FindExtent(llvm::ArrayRef<Operation*> ops, llvm::ArrayRe
     }
     extent = own;
   }
-  if (!extent) {
-    *why = "nothing is stored";
-    return mlir::failure();
-  }
+  assert(extent && "a nest stores something");
   return *extent;
 }
 
@@ -293,6 +291,8 @@ unsigned ElementBytes(Value value) {
   return bits < 8 ? 1 : bits / 8;
 }
 
+}  // namespace
+
 bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced) {
   constexpr int64_t kManyElements = 131072;  // Fewer are not worth a second stage.
   if (reduced.empty() || Product(shape) < kManyElements) return false;
@@ -309,8 +309,6 @@ bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduce
   }
   return rows / columns * static_cast<int64_t>(llvm::divideCeil(columns, kFewestColumns)) < kFewestUnits;
 }
-
-}  // namespace
 
 llvm::SmallVector<int64_t> LoopNest::parallelDims() const {
   llvm::SmallVector<int64_t> dims;
@@ -351,11 +349,7 @@ mlir::FailureOr<FusionDomain> AnalyzeFusion(llvm::ArrayRef<Operation*> ops, llvm
     *why = "nothing is stored";
     return mlir::failure();
   }
-  for (Operation* op : ops) {
-    if (llvm::isa<FusibleInterface, ReductionInterface>(op)) continue;
-    *why = op->getName().getStringRef().str() + " is neither fusible nor a reduction";
-    return mlir::failure();
-  }
+  assert(llvm::all_of(ops, [](Operation* op) { return llvm::isa<FusibleInterface, ReductionInterface>(op); }));
   if (mlir::failed(NestSplitter(ops, outputs).split(domain.nests, why))) return mlir::failure();
   return domain;
 }
@@ -365,6 +359,21 @@ mlir::FailureOr<FusionDomain> AnalyzeFusion(mlir::Block& body, std::string* why)
   for (Operation& op : body.without_terminator()) ops.push_back(&op);
   llvm::SmallVector<Value> outputs(body.getTerminator()->getOperands());
   return AnalyzeFusion(ops, outputs, why);
+}
+
+mlir::LogicalResult VerifyFusedBody(Operation* holder, mlir::Block& body) {
+  for (Operation& op : body.without_terminator()) {
+    if (!llvm::isa<FusibleInterface, ReductionInterface>(op)) {
+      return holder->emitOpError() << "holds '" << op.getName()
+                                   << "'; expected fusible ops and reductions only";
+    }
+    auto constant = llvm::dyn_cast<ConstantOp>(op);
+    if (constant && !llvm::isa<mlir::SplatElementsAttr>(constant.getValue())) {
+      return holder->emitOpError() << "holds a constant of type " << constant.getType()
+                                   << " whose elements differ; expected it among the operands";
+    }
+  }
+  return mlir::success();
 }
 
 bool IsUnitReshape(Operation* op) {

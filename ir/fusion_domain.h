@@ -83,6 +83,10 @@ mlir::FailureOr<FusionDomain> AnalyzeFusion(llvm::ArrayRef<mlir::Operation*> ops
 // The same for the body of a sinter.fusion or plan.call: its outputs are the operands of the terminator.
 mlir::FailureOr<FusionDomain> AnalyzeFusion(mlir::Block& body, std::string* why);
 
+// Checks what the body of a sinter.fusion, or of a plan.call that holds no library op, is made of: fusible ops, reductions
+// and constants that are splats. Says what else there is, as an error of `holder`.
+mlir::LogicalResult VerifyFusedBody(mlir::Operation* holder, mlir::Block& body);
+
 // Whether `op` is a reshape that only adds or drops dimensions of size 1.
 bool IsUnitReshape(mlir::Operation* op);
 

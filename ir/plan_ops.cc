@@ -3,6 +3,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
 
 // clang-format off: the dialect comes after the headers that declare it.
@@ -104,6 +105,21 @@ mlir::LogicalResult CallOp::verify() {
       return emitOpError() << "outs " << i << " is " << buffer.getType() << ", the region's result "
                            << yield.getValues()[i].getType();
     }
+  }
+  llvm::ArrayRef<int64_t> pairs = getInPlace().value_or(llvm::ArrayRef<int64_t>());
+  for (auto [i, number] : llvm::enumerate(pairs)) {
+    int64_t count = i % 2 == 0 ? getIns().size() : getOuts().size();
+    if (pairs.size() % 2 == 0 && number >= 0 && number < count) continue;
+    return emitOpError() << "has in_place numbers that are not pairs of ins and outs, of which there are "
+                         << getIns().size() << " and " << getOuts().size();
+  }
+  mlir::Operation& first = block.front();
+  if (!llvm::isa<ir::LibraryInterface>(first)) return ir::VerifyFusedBody(*this, block);
+  if (!llvm::hasNItems(block, 2)) {
+    return emitOpError() << "holds '" << first.getName() << "' and other ops; expected a library op alone";
+  }
+  if (!llvm::equal(yield.getValues(), first.getResults())) {
+    return emitOpError() << "holds '" << first.getName() << "'; expected outs for its results, in their order";
   }
   return mlir::success();
 }

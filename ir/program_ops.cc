@@ -1,4 +1,5 @@
 #include "mlir/IR/Builders.h"
+#include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
 
 // clang-format off: the enums come after the header that declares them.
@@ -124,12 +125,7 @@ mlir::LogicalResult FusionOp::verify() {
       mlir::failed(SameTypes(*this, "output", getOutputs(), "result", yield.getValues()))) {
     return mlir::failure();
   }
-  for (mlir::Operation& op : block.without_terminator()) {
-    if (!llvm::isa<FusibleInterface, ReductionInterface>(op)) {
-      return emitOpError() << "holds '" << op.getName() << "'; expected fusible ops and reductions only";
-    }
-  }
-  return mlir::success();
+  return VerifyFusedBody(*this, block);
 }
 
 // sinter.fusion(%a, %b : types) -> (types) attributes {...} { ^bb0(...): ... }

@@ -45,7 +45,8 @@ def StopGradientOp : Sinter_Op<"stop_gradient", [Pure, SameOperandsAndResultType
 def FusionOp : Sinter_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "Ops that become one generated kernel";
   let description = [{
-    The region's arguments are the operands; `sinter.yield` names the results. Its ops are fusible ops and reductions.
+    The region's arguments are the operands; `sinter.yield` names the results. Its ops are fusible ops and reductions;
+    its constants are splats.
   }];
   let arguments = (ins Variadic<Sinter_Tensor>:$inputs, OptionalAttr<StrAttr>:$kind);
   let results = (outs Variadic<Sinter_Tensor>:$outputs);

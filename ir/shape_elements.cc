@@ -1,7 +1,6 @@
 // FusibleInterface of the shape ops: which operand element each result element is.
 #include <limits>
 
-#include "llvm/Support/ErrorHandling.h"
 #include "sinter/ir/ops.h"
 
 namespace sinter::ir {
@@ -75,9 +74,7 @@ SmallVector<Run> MatchRuns(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
 
 Scalar ConstantOp::emitElement(ElementBuilder& e, ValueRange, unsigned) {
   auto splat = llvm::dyn_cast<mlir::SplatElementsAttr>(getValue());
-  if (!splat)
-    llvm::report_fatal_error(
-        "sinter.constant: only splats enter a fused loop; other values live in the plan");
+  assert(splat && "only splats enter a fused loop: VerifyFusedBody");
   ScalarBuilder& s = e.s();
   mlir::Type element = getType().getElementType(), type = ScalarBuilder::ComputeType(element);
   if (llvm::isa<mlir::FloatType>(element))

@@ -46,7 +46,6 @@ class Cutter {
       : call_(call), block_(call.getBody().front()), shared_(SharedPairs(call)) {}
 
   absl::StatusOr<FusedStages> Run() {
-    SINTER_RETURN_IF_ERROR(CheckOps());
     for (mlir::Operation& op : block_) {
       if (auto reduction = llvm::dyn_cast<ir::ReductionInterface>(op)) PlaceReduction(reduction);
     }
@@ -66,16 +65,6 @@ class Cutter {
     llvm::DenseSet<Value> tensors;  // Of more than one element that it touches: what connects it to others.
     int stage = -1;
   };
-
-  absl::Status CheckOps() {
-    for (mlir::Operation& op : block_.without_terminator()) {
-      if (llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(op)) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          UserLine(op.getLoc()), ": ", op.getName().getStringRef().str(), " stands in the fused call '",
-          call_.getName().str(), "' but can be computed neither by element nor as a reduction"));
-    }
-    return absl::OkStatus();
-  }
 
   // Whether job `to` must run after job `from`.
   bool Needs(int to, int from) const {

@@ -73,8 +73,7 @@ struct FusedStages {
 // Pairs (ins, outs) of the call that begin at the same byte: an output that overwrites an input.
 llvm::SmallVector<std::pair<int, int>> SharedPairs(plan_ir::CallOp call);
 
-// INVALID_ARGUMENT for an op that neither fuses nor reduces, and for an output that would overwrite elements of an input
-// that are still to be read.
+// INVALID_ARGUMENT for an output that would overwrite elements of an input that are still to be read.
 absl::StatusOr<FusedStages> CutIntoStages(plan_ir::CallOp call);
 
 }  // namespace sinter::codegen

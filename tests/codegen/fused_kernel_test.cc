@@ -393,14 +393,5 @@ TEST(FusedKernelTest, ReductionOfReductionsIsASecondStage) {
   EXPECT_NEAR(RunOne(runner, {x.data()}, 1)[0], expected, 1e-3);
 }
 
-TEST(FusedKernelTest, OpThatIsNoLoopIsAnErrorWithTheUsersLine) {
-  KernelRunner runner(CallText({"tensor<4xf32>"}, {"tensor<4xf32>"}, R"(
-    %0 = sinter.cumsum %a0 dim 0 : tensor<4xf32> loc("net.cc":8:1)
-    %1 = sinter.neg %0 : tensor<4xf32>
-    sinter.yield %1 : tensor<4xf32>)"));
-  EXPECT_THAT(std::string(runner.status().message()),
-              HasSubstr("net.cc:8: sinter.cumsum stands in the fused call 'k'"));
-}
-
 }  // namespace
 }  // namespace sinter::codegen

@@ -99,3 +99,27 @@ func.func @fusion_empty() {
   sinter.fusion() -> () {}
   return
 }
+
+// -----
+
+func.func @fusion_terminator(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{has a region that does not end in sinter.yield}}
+  %r = sinter.fusion(%x : tensor<4xf32>) -> (tensor<4xf32>) {
+  ^bb0(%a: tensor<4xf32>):
+    %c = sinter.neg %a : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}
+
+// -----
+
+func.func @fusion_constant(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{holds a constant of type 'tensor<2xf32>' whose elements differ; expected it among the operands}}
+  %r = sinter.fusion(%x : tensor<2xf32>) -> (tensor<2xf32>) {
+  ^bb0(%a: tensor<2xf32>):
+    %c = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
+    %s = sinter.add %a, %c : tensor<2xf32>
+    sinter.yield %s : tensor<2xf32>
+  }
+  return %r : tensor<2xf32>
+}
