@@ -1,6 +1,9 @@
 #include "sinter/codegen/constant_pool.h"
 
+#include "absl/strings/str_cat.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "sinter/codegen/user_line.h"
+#include "sinter/runtime/plan_verifier.h"
 
 namespace sinter::codegen {
 
@@ -24,16 +27,29 @@ std::string RawBytes(mlir::DenseElementsAttr values) {
 
 }  // namespace
 
-absl::StatusOr<uint64_t> ConstantPool::Add(mlir::ElementsAttr values) {
-  auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(values);
-  if (!dense) return absl::UnimplementedError("a constant's values must be dense, in the module itself");
-  std::string bytes = RawBytes(dense);
-  auto [found, is_new] = offsets_.try_emplace(bytes, bytes_.size());
-  if (is_new) {
-    bytes_ += bytes;
-    bytes_.resize((bytes_.size() + kAlignment - 1) / kAlignment * kAlignment, '\0');
+absl::StatusOr<uint64_t> ConstantPool::Add(plan_ir::ConstantOp constant) {
+  auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(constant.getValue());
+  if (!dense) {
+    return absl::UnimplementedError(absl::StrCat(
+        UserLine(constant.getLoc()),
+        ": a plan stores dense values, and this constant's are sparse or kept elsewhere; write dense<...>"));
   }
-  return found->second;
+  uint64_t size = constant.getBuffer().getType().getBytes();
+  // Asked first, of the type: a splat of any size is small until it is written out.
+  if (size < kPlanMaxBytes) {
+    std::string bytes = RawBytes(dense);
+    if (auto found = offsets_.find(bytes); found != offsets_.end()) return found->second;
+    if (bytes_.size() + bytes.size() < kPlanMaxBytes) {
+      uint64_t offset = bytes_.size();
+      bytes_ += bytes;
+      bytes_.resize((bytes_.size() + kAlignment - 1) / kAlignment * kAlignment, '\0');
+      offsets_.emplace(std::move(bytes), offset);
+      return offset;
+    }
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      UserLine(constant.getLoc()), ": a constant of ", size, " bytes, after ", bytes_.size(),
+      " of others, does not fit a plan, which has less than 2 GiB; make it an input or a variable"));
 }
 
 }  // namespace sinter::codegen

@@ -1,7 +1,7 @@
 // The plan's constants: bytes one after the other, each value once, at multiples of 64 bytes.
 //
 //   ConstantPool pool;
-//   SINTER_ASSIGN_OR_RETURN(uint64_t offset, pool.Add(values));
+//   SINTER_ASSIGN_OR_RETURN(uint64_t offset, pool.Add(constant));
 #ifndef SINTER_CODEGEN_CONSTANT_POOL_H_
 #define SINTER_CODEGEN_CONSTANT_POOL_H_
 
@@ -10,14 +10,15 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "mlir/IR/BuiltinAttributeInterfaces.h"
+#include "sinter/ir/plan_ops.h"
 
 namespace sinter::codegen {
 
 class ConstantPool {
  public:
-  // UNIMPLEMENTED for attributes that do not hold their values themselves.
-  absl::StatusOr<uint64_t> Add(mlir::ElementsAttr values);
+  // UNIMPLEMENTED for values that are not dense; RESOURCE_EXHAUSTED when all together would not fit a plan. Both name the
+  // user's line.
+  absl::StatusOr<uint64_t> Add(plan_ir::ConstantOp constant);
   const std::string& bytes() const { return bytes_; }
 
  private:

@@ -5,13 +5,14 @@
 #include "absl/strings/str_cat.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "sinter/codegen/content_hash.h"
 #include "sinter/codegen/cpu/lower_kernels_to_llvm.h"
 #include "sinter/codegen/cpu/shared_object.h"
 #include "sinter/codegen/lowering.h"
 #include "sinter/codegen/plan_function.h"
 #include "sinter/codegen/user_line.h"
 #include "sinter/ir/ops.h"
+#include "sinter/runtime/plan.h"
+#include "sinter/runtime/plan_verifier.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
@@ -65,9 +66,10 @@ Offset<fb::Target> WriteTarget(flatbuffers::FlatBufferBuilder& builder, const Cp
   return fb::CreateTarget(builder, triple, cpu, builder.CreateVectorOfStrings(target.required_features));
 }
 
-std::string Finish(PlanContents& plan, const EmitOptions& options,
-                   const std::vector<Offset<fb::Variable>>& variables,
-                   const std::vector<Offset<fb::Function>>& functions, const std::string& shared_object) {
+absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& options,
+                                   const std::vector<Offset<fb::Variable>>& variables,
+                                   const std::vector<Offset<fb::Function>>& functions,
+                                   const std::string& shared_object) {
   flatbuffers::FlatBufferBuilder& builder = plan.builder;
   std::vector<Offset<fb::SourceLocation>> lines;
   for (const UserLocation& location : plan.locations.locations()) {
@@ -79,14 +81,13 @@ std::string Finish(PlanContents& plan, const EmitOptions& options,
   auto function_table = builder.CreateVector(functions);
   auto target = WriteTarget(builder, options.target);
   auto producer = builder.CreateString(options.producer), name = builder.CreateString(options.name);
-  auto hash = builder.CreateVector(std::vector<uint8_t>(kContentHashBytes, 0));
+  auto hash = builder.CreateVector(std::vector<uint8_t>(kPlanHashBytes, 0));
   auto constants = WriteSection(builder, plan.constants.bytes());
   auto code = WriteSection(builder, shared_object);
-  fb::FinishPlanBuffer(builder, fb::CreatePlan(builder, kPlanVersion, producer, name, hash, target,
+  fb::FinishPlanBuffer(builder, fb::CreatePlan(builder, Plan::kVersion, producer, name, hash, target,
                                                variable_table, function_table, locations, constants, code));
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
-  const uint8_t* place = fb::GetPlan(bytes.data())->content_hash()->data();
-  WriteContentHash(bytes, place - reinterpret_cast<const uint8_t*>(bytes.data()));
+  SINTER_RETURN_IF_ERROR(SealPlan(bytes));
   return bytes;
 }
 

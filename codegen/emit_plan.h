@@ -17,8 +17,6 @@
 
 namespace sinter::codegen {
 
-inline constexpr unsigned kPlanVersion = 1;
-
 struct EmitOptions {
   CpuTarget target;
   std::string name;  // The graph's.
@@ -27,8 +25,8 @@ struct EmitOptions {
   int threads = 0;    // That compile; 0: one a core. The bytes do not depend on it.
 };
 
-// INVALID_ARGUMENT for a module that is not laid out; UNIMPLEMENTED for a library op that the CPU has no kernel for. Both
-// name the user's line.
+// INVALID_ARGUMENT for a module that is not laid out; UNIMPLEMENTED for a library op that the CPU has no kernel for, and for
+// constants that are not dense; RESOURCE_EXHAUSTED for more constants than a plan holds. All name the user's line.
 absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& options);
 
 enum class KernelText { kMlir, kLlvm, kOptimizedLlvm, kAssembly };

@@ -91,8 +91,8 @@ class FunctionWriter {
             absl::StrCat(UserLine(buffer.getLoc()), ": the module has no variable @", name));
       }
       case BufferPlace::Space::kConstant: {
-        SINTER_ASSIGN_OR_RETURN(uint64_t start,
-                                plan_.constants.Add(llvm::cast<plan_ir::ConstantOp>(place.root).getValue()));
+        auto constant = llvm::cast<plan_ir::ConstantOp>(place.root);
+        SINTER_ASSIGN_OR_RETURN(uint64_t start, plan_.constants.Add(constant));
         return AddBuffer(fb::Space::Constant, 0, start + offset, type);
       }
     }

@@ -198,15 +198,12 @@ absl::Status SealPlan(std::string& bytes) {
     return absl::InvalidArgumentError("cannot seal a plan: these bytes are not a plan of less than 2 GiB");
   }
   const flatbuffers::Vector<uint8_t>* field = fb::GetPlan(bytes.data())->content_hash();
-  if (field == nullptr || field->size() != sizeof(Sha256::Bytes)) {
+  if (field == nullptr || field->size() != kPlanHashBytes) {
     return absl::InvalidArgumentError("cannot seal a plan: its content_hash must hold 32 bytes");
   }
-  char* const place = const_cast<char*>(reinterpret_cast<const char*>(field->data()));
-  std::memset(place, 0, sizeof(Sha256::Bytes));
-  Sha256 hash;
-  hash.Update(AsBytes(bytes));
-  const Sha256::Bytes digest = hash.Digest();
-  std::memcpy(place, digest.data(), digest.size());
+  const Sha256::Bytes hash = PlanHash(AsBytes(bytes));
+  std::memcpy(bytes.data() + (reinterpret_cast<const char*>(field->data()) - bytes.data()), hash.data(),
+              kPlanHashBytes);
   return absl::OkStatus();
 }
 

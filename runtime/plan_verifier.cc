@@ -19,7 +19,6 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kHashBytes = sizeof(Sha256::Bytes);
 constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 47;  // The address space of a process.
 
 template <typename... Parts>
@@ -55,21 +54,15 @@ absl::Status VerifyStructure(std::span<const std::byte> bytes) {
 }
 
 absl::Status VerifyHash(std::span<const std::byte> bytes, const fb::Plan& plan) {
-  if (plan.content_hash() == nullptr || plan.content_hash()->size() != kHashBytes) {
+  const flatbuffers::Vector<uint8_t>* const stored = plan.content_hash();
+  if (stored == nullptr || stored->size() != kPlanHashBytes) {
     return absl::DataLossError("the plan has no content hash: it was not written to the end, or is damaged");
   }
-  const std::byte* const stored = reinterpret_cast<const std::byte*>(plan.content_hash()->data());
-  const size_t before = static_cast<size_t>(stored - bytes.data());
-  const std::byte zeros[kHashBytes] = {};
-  Sha256 hash;
-  hash.Update(bytes.first(before));
-  hash.Update(zeros);
-  hash.Update(bytes.subspan(before + kHashBytes));
-  const Sha256::Bytes digest = hash.Digest();
-  if (std::memcmp(digest.data(), stored, kHashBytes) == 0) return absl::OkStatus();
+  const Sha256::Bytes hash = PlanHash(bytes);
+  if (std::memcmp(hash.data(), stored->data(), kPlanHashBytes) == 0) return absl::OkStatus();
   return absl::DataLossError(
-      absl::StrCat("the plan is damaged: its content hash is ", HexText(digest).substr(0, 16), "..., and ",
-                   HexText({plan.content_hash()->data(), kHashBytes}).substr(0, 16), "... is written in it"));
+      absl::StrCat("the plan is damaged: its content hash is ", HexText(hash).substr(0, 16), "..., and ",
+                   HexText({stored->data(), kPlanHashBytes}).substr(0, 16), "... is written in it"));
 }
 
 // Dense bytes of a type, or what is wrong with it.
@@ -384,6 +377,17 @@ absl::Status VerifyContents(std::span<const std::byte> bytes, const fb::Plan& pl
 }
 
 }  // namespace
+
+Sha256::Bytes PlanHash(std::span<const std::byte> bytes) {
+  const uint8_t* const field = fb::GetPlan(bytes.data())->content_hash()->data();
+  const size_t before = static_cast<size_t>(reinterpret_cast<const std::byte*>(field) - bytes.data());
+  const std::byte zeros[kPlanHashBytes] = {};
+  Sha256 hash;
+  hash.Update(bytes.first(before));
+  hash.Update(zeros);
+  hash.Update(bytes.subspan(before + kPlanHashBytes));
+  return hash.Digest();
+}
 
 absl::Status VerifyPlan(std::span<const std::byte> bytes) {
   SINTER_RETURN_IF_ERROR(VerifyStructure(bytes));

@@ -24,6 +24,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "sinter/runtime/sha256.h"
 
 namespace sinter {
 
@@ -38,6 +39,11 @@ struct Step;
 inline constexpr size_t kPlanMaxBytes = (size_t{1} << 31) - 1;  // FlatBuffers' own limit.
 inline constexpr uint32_t kPlanMaxDepth = 16;
 inline constexpr uint32_t kPlanMaxTables = 1u << 24;
+inline constexpr size_t kPlanHashBytes = sizeof(Sha256::Bytes);
+
+// What Plan.content_hash must be: SHA-256 of the bytes, taken with those of the field zero. For a plan that has the field,
+// of kPlanHashBytes.
+Sha256::Bytes PlanHash(std::span<const std::byte> bytes);
 inline constexpr uint32_t kPlanMaxDevices = 256;
 inline constexpr int32_t kPlanMaxDeviceIndex = 65535;
 

@@ -10,8 +10,11 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "runtime/plan_generated.h"
+#include "sinter/codegen/lowering.h"
 #include "sinter/codegen/select_kernels.h"
-#include "sinter/ir/dialect.h"
+#include "sinter/codegen/user_line.h"
+#include "sinter/ir/ops.h"
+#include "sinter/runtime/plan.h"
 
 namespace sinter::codegen {
 namespace {
@@ -88,7 +91,7 @@ TEST_F(EmitPlanTest, HoldsTheProgram) {
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes->data()), bytes->size());
   ASSERT_TRUE(fb::VerifyPlanBuffer(verifier));
   const fb::Plan* plan = fb::GetPlan(bytes->data());
-  EXPECT_EQ(plan->version(), kPlanVersion);
+  EXPECT_EQ(plan->version(), Plan::kVersion);
   EXPECT_EQ(plan->name()->str(), "net");
   EXPECT_EQ(plan->target()->cpu()->str(), "x86-64-v3");
   ASSERT_EQ(plan->variables()->size(), 2u);
@@ -205,6 +208,51 @@ plan.function @f {
 })");
   EXPECT_THAT(std::string(bytes.status().message()),
               HasSubstr("net.cc:9: the call 't' may not write output 0 in place of input 0"));
+}
+
+TEST_F(EmitPlanTest, UnknownVariableIsAnError) {
+  absl::StatusOr<std::string> bytes = Emit(R"(
+plan.function @f arena 64 {
+  %w = plan.variable @w : !plan.buffer<tensor<4xf32>> loc("net.cc":6:1)
+  %y = plan.alloc at 0 : !plan.buffer<tensor<4xf32>>
+  plan.copy %w to %y : !plan.buffer<tensor<4xf32>>
+})");
+  EXPECT_EQ(bytes.status().message(), "net.cc:6: the module has no variable @w");
+}
+
+// A function that hands out one constant.
+std::string ConstantText(const std::string& value, const std::string& type) {
+  return "plan.function @f arena 64 {\n  %c = plan.constant " + value + " : " + type + " : !plan.buffer<" +
+         type + "> loc(\"net.cc\":7:1)\n  plan.output \"c\" %c : !plan.buffer<" + type + ">\n}\n";
+}
+
+TEST_F(EmitPlanTest, ConstantsMustBeDense) {
+  absl::StatusOr<std::string> bytes = Emit(ConstantText("sparse<[[0]], [1.0]>", "tensor<4xf32>"));
+  EXPECT_EQ(bytes.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(bytes.status().message()), HasSubstr("net.cc:7: a plan stores dense values"));
+}
+
+TEST_F(EmitPlanTest, ConstantsMustFitAPlan) {
+  absl::StatusOr<std::string> bytes = Emit(ConstantText("dense<1.0>", "tensor<536870912xf32>"));
+  EXPECT_EQ(bytes.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(bytes.status().message()),
+              HasSubstr("net.cc:7: a constant of 2147483648 bytes, after 0 of others, does not fit a plan"));
+}
+
+TEST_F(EmitPlanTest, LibraryOpWithoutAnEntryIsAnError) {
+  auto module = Parse(R"(
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = sinter.exp %x : tensor<4xf32> loc("net.cc":8:1)
+  return %y : tensor<4xf32>
+})");
+  mlir::Operation* exp = nullptr;
+  module->walk([&](ir::ExpOp op) { exp = op; });
+  EXPECT_THAT(std::string(LibraryLowerings::Default().WorkspaceBytes(exp).status().message()),
+              HasSubstr("net.cc:8: no CPU library or kernel computes sinter.exp; decompose it"));
+}
+
+TEST_F(EmitPlanTest, LocationsWithoutALineSaySo) {
+  EXPECT_EQ(UserLine(mlir::UnknownLoc::get(context_.get())), "unknown line");
 }
 
 TEST_F(EmitPlanTest, DumpsEveryForm) {
