@@ -34,7 +34,6 @@ class LibraryLowerings {
     lowerings_[Op::getOperationName()] = lowering;
   }
 
-  bool Has(mlir::Operation* op) const { return lowerings_.contains(op->getName().getStringRef()); }
   // UNIMPLEMENTED, naming the op and the user's line, for an op without an entry.
   absl::StatusOr<LibraryStep> Lower(mlir::Operation* op, flatbuffers::FlatBufferBuilder& builder) const;
   // Bytes of workspace that the op's step needs. What a library allocates for itself at Load is not among them.

@@ -32,6 +32,5 @@ class SelectKernelsPass
 }  // namespace
 
 std::unique_ptr<mlir::Pass> CreateSelectKernels() { return std::make_unique<SelectKernelsPass>(); }
-void RegisterSelectKernels() { mlir::PassRegistration<SelectKernelsPass>(); }
 
 }  // namespace sinter::codegen

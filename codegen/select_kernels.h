@@ -12,7 +12,6 @@ namespace sinter::codegen {
 
 // "sinter-select-kernels": sets workspace_bytes of every plan.call; an error for a call that no kernel computes.
 std::unique_ptr<mlir::Pass> CreateSelectKernels();
-void RegisterSelectKernels();
 
 }  // namespace sinter::codegen
 

@@ -1,4 +1,5 @@
 #include "sinter/ir/ops.h"
+#include "sinter/ir/shape_checks.h"
 
 // clang-format off: the enums come after the header that declares them.
 #include "ir/composite_enums.cc.inc"
@@ -29,12 +30,6 @@ namespace {
 LogicalResult CheckType(mlir::Operation* op, llvm::StringRef what, mlir::Type given, mlir::Type expected) {
   if (given == expected) return mlir::success();
   return op->emitOpError() << "has " << what << " of type " << given << "; expected " << expected;
-}
-
-LogicalResult CheckDim(mlir::Operation* op, int64_t dim, RankedTensorType x) {
-  if (dim >= 0 && dim < x.getRank()) return mlir::success();
-  return op->emitOpError() << "works along dimension " << dim << " of " << x << "; expected 0 to "
-                           << x.getRank() - 1;
 }
 
 LogicalResult CheckFinite(mlir::Operation* op, llvm::StringRef what, const llvm::APFloat& value,

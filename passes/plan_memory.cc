@@ -55,7 +55,7 @@ class MemoryPlan {
  private:
   void collectBlocks();
   void shareInPlace();
-  bool share(plan_ir::CallOp call, int64_t step, int64_t in, int64_t out);
+  void share(plan_ir::CallOp call, int64_t step, int64_t in, int64_t out);
 
   plan_ir::FunctionOp function_;
   llvm::SmallVector<Operation*> steps_;
@@ -96,18 +96,18 @@ void MemoryPlan::shareInPlace() {
 }
 
 // Lets the call's output take over the memory of an input that nobody reads any more.
-bool MemoryPlan::share(plan_ir::CallOp call, int64_t step, int64_t in, int64_t out) {
+void MemoryPlan::share(plan_ir::CallOp call, int64_t step, int64_t in, int64_t out) {
   BufferPlace input = Resolve(call.getIns()[in]), output = Resolve(call.getOuts()[out]);
   auto from = block_of_.find(input.root), to = block_of_.find(output.root);
-  if (from == block_of_.end() || to == block_of_.end() || from->second == to->second) return false;
+  if (from == block_of_.end() || to == block_of_.end() || from->second == to->second) return;
   Block& old_block = blocks_[from->second];
   Block& new_block = blocks_[to->second];
-  if (old_block.memory.last != step || new_block.memory.first != step) return false;
+  if (old_block.memory.last != step || new_block.memory.first != step) return;
   if (input.offset != 0 || output.offset != 0 || new_block.memory.bytes > old_block.memory.bytes)
-    return false;
+    return;
   for (auto [k, other] : llvm::enumerate(call.getIns())) {
     auto it = block_of_.find(Resolve(other).root);
-    if (static_cast<int64_t>(k) != in && it != block_of_.end() && it->second == from->second) return false;
+    if (static_cast<int64_t>(k) != in && it != block_of_.end() && it->second == from->second) return;
   }
   unsigned kept = from->second;
   for (Value alloc : new_block.allocs) {
@@ -116,7 +116,6 @@ bool MemoryPlan::share(plan_ir::CallOp call, int64_t step, int64_t in, int64_t o
   }
   old_block.memory.last = new_block.memory.last;
   new_block.shared_away = true;
-  return true;
 }
 
 // The step with most bytes alive, and who holds them.

@@ -2,6 +2,7 @@
 #include "sinter/runtime/batch_image_step.h"
 #include "sinter/kernels/cpu/batch_conv.h"
 #include "sinter/kernels/cpu/batch_pool.h"
+#include "sinter/runtime/status.h"
 #include "sinter/runtime/steps.h"
 
 namespace sinter {
@@ -73,7 +74,7 @@ class BatchConvStep : public Step {
         return absl::OkStatus();
       }
     }
-    return absl::InternalError("a convolution without a kind passed the verifier");
+    SINTER_CHECK(false) << "a convolution without a kind passed the verifier";
   }
 
  private:

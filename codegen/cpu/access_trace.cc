@@ -15,6 +15,19 @@ namespace {
 
 constexpr double kCallCost = 20, kDivisionCost = 6;
 
+// One op as the number of simple operations that it is worth.
+double CostOf(mlir::Operation* op) {
+  if (llvm::isa<arith::ConstantOp>(op)) return 0;
+  if (llvm::isa<arith::DivFOp, mlir::math::SqrtOp>(op)) return kDivisionCost;
+  if (llvm::isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp, arith::RemFOp>(op))
+    return kCallCost;
+  if (llvm::isa<mlir::math::AbsFOp, mlir::math::AbsIOp, mlir::math::FloorOp, mlir::math::CeilOp,
+                mlir::math::RoundEvenOp>(op)) {
+    return 1;
+  }
+  return llvm::isa<mlir::math::MathDialect>(op->getDialect()) ? kCallCost : 1;
+}
+
 class CostListener : public mlir::OpBuilder::Listener {
  public:
   void notifyOperationInserted(mlir::Operation* op, mlir::OpBuilder::InsertPoint) override {
@@ -170,18 +183,6 @@ class Tracer : public ElementEmitter {
 };
 
 }  // namespace
-
-double CostOf(mlir::Operation* op) {
-  if (llvm::isa<arith::ConstantOp>(op)) return 0;
-  if (llvm::isa<arith::DivFOp, mlir::math::SqrtOp>(op)) return kDivisionCost;
-  if (llvm::isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp, arith::RemFOp>(op))
-    return kCallCost;
-  if (llvm::isa<mlir::math::AbsFOp, mlir::math::AbsIOp, mlir::math::FloorOp, mlir::math::CeilOp,
-                mlir::math::RoundEvenOp>(op)) {
-    return 1;
-  }
-  return llvm::isa<mlir::math::MathDialect>(op->getDialect()) ? kCallCost : 1;
-}
 
 Trace TraceElement(Value value) {
   llvm::ArrayRef<int64_t> shape = llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();

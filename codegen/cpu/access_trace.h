@@ -47,9 +47,6 @@ struct Trace {
 // At the coordinates of the value's own shape; dimensions of size 1 have the constant coordinate 0.
 Trace TraceElement(mlir::Value value);
 
-// Cost of one op as the number of simple operations that it is worth.
-double CostOf(mlir::Operation* op);
-
 }  // namespace sinter::codegen
 
 #endif  // SINTER_CODEGEN_CPU_ACCESS_TRACE_H_

@@ -24,11 +24,6 @@ class NestEmitter {
 
  private:
   using Body = llvm::function_ref<void(mlir::Value)>;
-  // Where a reduction's accumulator scalars are: arrays, and the position in them.
-  struct Place {
-    llvm::ArrayRef<mlir::Value> arrays;
-    mlir::Value position;
-  };
 
   void For(mlir::Value low, mlir::Value high, Body body);
   void ForLoops(llvm::ArrayRef<Loop> loops, llvm::function_ref<void()> body);

@@ -1,7 +1,7 @@
 // RUN: sinter-opt %s --split-input-file --verify-diagnostics
 
 func.func @dimension(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-error@+1 {{works along dimension 2 of 'tensor<4x8xf32>'; expected 0 to 1}}
+  // expected-error@+1 {{has dimension 2, but 'tensor<4x8xf32>' has rank 2}}
   %r = sinter.softmax %x dim 2 : tensor<4x8xf32> -> tensor<4x8xf32>
   return %r : tensor<4x8xf32>
 }
