@@ -22,8 +22,9 @@ void AddLinearOps(SinterDialect* dialect) {
 
 namespace {
 
-// Larger windows, strides and images could overflow the size arithmetic; no real program comes near.
-constexpr int64_t kLargest = int64_t{1} << 31;
+// Larger windows, strides and images could overflow the size arithmetic, and no plan holds them; no real program comes
+// near.
+constexpr int64_t kLargest = (int64_t{1} << 31) - 1;
 
 std::string Text(ArrayRef<int64_t> values) {
   std::string text = "[";
@@ -37,7 +38,7 @@ LogicalResult CheckList(mlir::Operation* op, llvm::StringRef name, ArrayRef<int6
   if (values.size() == size && llvm::none_of(values, bad)) return mlir::success();
   return op->emitOpError() << "has " << name << " " << Text(values) << "; expected " << size
                            << (size == 4 ? " numbers [top, bottom, left, right]" : " numbers [height, width]")
-                           << " of at least " << least;
+                           << " from " << least << " to " << kLargest;
 }
 
 LogicalResult CheckElements(mlir::Operation* op, mlir::Type expected) {

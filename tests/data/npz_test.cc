@@ -8,6 +8,7 @@
 
 #include "sinter/runtime/file.h"
 #include "sinter/runtime/tensor_bytes.h"
+#include "sinter/runtime/untrusted_bytes.h"
 #include "sinter/runtime/zip_archive.h"
 #include "sinter/tests/data/golden_files.h"
 #include "sinter/tests/data/scratch_folder.h"
@@ -153,6 +154,70 @@ TEST(NpzTest, DamagedDirectories) {
   bad(Patched<char>(whole, 30, 'Z'), kLoss, "has another name in its local header");
   const std::string stored = golden::FromHex(golden::kNpz);
   bad(Patched<uint32_t>(stored, stored.find("PK\1\2") + 24, 7), kLoss, "is stored, but its two sizes differ");
+}
+
+TEST(NpzTest, DirectoriesOfTheWrongLength) {
+  const std::string whole = golden::FromHex(golden::kNpzCompressed);
+  const size_t end = whole.find("PK\5\6");
+  const uint32_t bytes = static_cast<uint32_t>(end - whole.find("PK\1\2"));
+  EXPECT_ERROR(Parse(Patched<uint32_t>(whole, end + 12, bytes - 1)), absl::StatusCode::kDataLoss,
+               "its directory is cut short at");
+  EXPECT_ERROR(Parse(Patched<uint16_t>(Patched<uint16_t>(whole, end + 8, 0), end + 10, 0)),
+               absl::StatusCode::kDataLoss, "its directory has " + std::to_string(bytes) + " bytes too many");
+  EXPECT_ERROR(Parse("PK\5\6"), absl::StatusCode::kDataLoss, "it has 4 bytes, too few for even an empty one");
+  EXPECT_ERROR(Parse(std::string(100, 'x')), absl::StatusCode::kDataLoss,
+               "no end record; the file is cut short");
+}
+
+TEST(NpzTest, DamagedExtraFields) {
+  const std::string whole = golden::FromHex(golden::kNpzCompressed);
+  const size_t central = whole.find("PK\1\2"), end = whole.find("PK\5\6");
+  // The directory's one entry with an extra field more behind its name.
+  const auto with_extra = [&](const std::string& extra) {
+    std::string bytes = whole;
+    bytes.insert(central + 46 + std::string("zeros.npy").size(), extra);
+    const auto size = static_cast<uint16_t>(extra.size());
+    bytes = Patched<uint16_t>(bytes, central + 30, size);
+    return Patched<uint32_t>(bytes, end + size + 12, static_cast<uint32_t>(end + size - central));
+  };
+  ASSERT_OK(Parse(with_extra(std::string("\7\0\1\0x", 5))));
+  EXPECT_ERROR(Parse(with_extra(std::string("\1\0\x20\0", 4))), absl::StatusCode::kDataLoss,
+               "the extra field of 'zeros.npy' is cut short");
+  EXPECT_ERROR(Parse(Patched<uint32_t>(with_extra(std::string("\1\0\0\0", 4)), central + 24, 0xffffffff)),
+               absl::StatusCode::kDataLoss, "the zip64 sizes of 'zeros.npy' are cut short");
+}
+
+// An empty archive that says so in the records of zip64: the end record of 56 bytes, its locator of 20, the old end record.
+std::string EmptyZip64() {
+  std::string bytes;
+  AppendLittle<uint32_t>(0x06064b50, &bytes);
+  AppendLittle<uint64_t>(44, &bytes);
+  bytes.resize(56);
+  AppendLittle<uint32_t>(0x07064b50, &bytes);
+  bytes.resize(76);
+  AppendLittle<uint32_t>(0x06054b50, &bytes);
+  bytes.resize(98);
+  return Patched<uint16_t>(bytes, 76 + 10, 0xffff);
+}
+
+TEST(NpzTest, DamagedZip64Records) {
+  const std::string whole = EmptyZip64();
+  ASSERT_OK(Parse(whole));
+  const auto bad = [](const std::string& bytes, const std::string& text) {
+    EXPECT_ERROR(Parse(bytes), absl::StatusCode::kDataLoss, text);
+  };
+  bad(whole.substr(76), "no room for the zip64 end record");
+  bad(Patched<uint32_t>(whole, 56, 0), "the zip64 locator is missing");
+  bad(Patched<uint64_t>(whole, 56 + 8, 1), "the zip64 end record lies outside the file");
+  bad(Patched<uint32_t>(whole, 0, 0), "the zip64 end record is missing");
+  bad(Patched<uint64_t>(whole, 48, 1), "its directory lies outside the file");
+}
+
+TEST(NpzTest, MembersAreReadToTheirEnd) {
+  const std::string whole = golden::FromHex(golden::kNpz);
+  ASSERT_OK_AND_ASSIGN(const std::vector<ZipMember> members, ReadZipDirectory(AsBytes(whole), "t.npz"));
+  EXPECT_ERROR(ZipMemberReader(members[0], "t.npz").Finish(), absl::StatusCode::kDataLoss,
+               "t.npz(w.npy): " + std::to_string(members[0].size) + " bytes follow where it should end");
 }
 
 TEST(NpzTest, OverlapsAndDoubles) {

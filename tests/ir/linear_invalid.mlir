@@ -74,7 +74,7 @@ func.func @image_rank(%x: tensor<3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<
 // -----
 
 func.func @strides(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32> {
-  // expected-error@+1 {{has strides [1, 0]; expected 2 numbers [height, width] of at least 1}}
+  // expected-error@+1 {{has strides [1, 0]; expected 2 numbers [height, width] from 1 to 2147483647}}
   %y = sinter.conv2d %x, %w {strides = array<i64: 1, 0>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
     : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
   return %y : tensor<1x4x6x6xf32>
@@ -83,7 +83,7 @@ func.func @strides(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1
 // -----
 
 func.func @padding(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32> {
-  // expected-error@+1 {{has padding [1, 1]; expected 4 numbers [top, bottom, left, right] of at least 0}}
+  // expected-error@+1 {{has padding [1, 1]; expected 4 numbers [top, bottom, left, right] from 0 to 2147483647}}
   %y = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64}
     : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
   return %y : tensor<1x4x6x6xf32>
@@ -238,4 +238,29 @@ func.func @blocked_output(%x: tensor<2x4x8x8x16xf32>, %w: tensor<6x4x3x3xf32>) -
   // expected-error@+1 {{relates images [2, 4, 8, 8, 16] and weights [6, 4, 3, 3] to outputs [1, 6, 6, 6, 16]; expected outputs [2, 6, 6, 6, 16]}}
   %0 = sinter.conv2d %x, %w layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x4x8x8x16xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32>
   return %0 : tensor<1x6x6x6x16xf32>
+}
+
+// -----
+
+func.func @blocked_elements(%x: tensor<2x4x8x8x16xbf16>, %w: tensor<6x4x3x3xbf16>) -> tensor<2x6x6x6x16xbf16> {
+  // expected-error@+1 {{has images of type 'tensor<2x4x8x8x16xbf16>' in layout nchw16n; expected f32 and a last dimension of 16}}
+  %0 = sinter.conv2d %x, %w layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x4x8x8x16xbf16>, tensor<6x4x3x3xbf16>) -> tensor<2x6x6x6x16xbf16>
+  return %0 : tensor<2x6x6x6x16xbf16>
+}
+
+// -----
+
+func.func @large_images(%x: tensor<1x1x1x2147483648xf32>, %w: tensor<1x1x1x1xf32>) -> tensor<1x1x1x2147483648xf32> {
+  // expected-error@+1 {{has images of type 'tensor<1x1x1x2147483648xf32>'; expected dimensions up to 2147483647}}
+  %0 = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x1x1x2147483648xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x1x2147483648xf32>
+  return %0 : tensor<1x1x1x2147483648xf32>
+}
+
+// -----
+
+func.func @large_strides(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x1x1xf32> {
+  // expected-error@+1 {{has strides [1, 2147483648]; expected 2 numbers [height, width] from 1 to 2147483647}}
+  %0 = sinter.avg_pool2d %x {window = array<i64: 2, 2>, strides = array<i64: 1, 2147483648>, padding = array<i64: 0, 0, 0, 0>}
+    : tensor<1x1x4x4xf32> -> tensor<1x1x1x1xf32>
+  return %0 : tensor<1x1x1x1xf32>
 }

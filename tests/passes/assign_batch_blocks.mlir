@@ -128,3 +128,14 @@ func.func @pool(%x: tensor<16x2x4x4xf32>) -> tensor<16x2x2x2xf32> {
     : tensor<16x2x4x4xf32> -> tensor<16x2x2x2xf32>
   return %y : tensor<16x2x2x2xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @no_images
+// CHECK: sinter.conv2d {{.*}} layout nhwc
+func.func @no_images(%x: tensor<0x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) -> tensor<0x2x4x4xf32> {
+  // expected-error @+1 {{cannot be in layout nchw16n: its images are empty; choose auto or nhwc}}
+  %y = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+    : (tensor<0x2x4x4xf32>, tensor<2x2x1x1xf32>) -> tensor<0x2x4x4xf32>
+  return %y : tensor<0x2x4x4xf32>
+}

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -74,6 +75,12 @@ TEST(CachingAllocatorTest, RefusesNegativeSizes) {
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("cannot allocate -1 bytes for \"w\": the size is negative"));
+}
+
+TEST(CachingAllocatorTest, RefusesSizesThatNoDeviceHas) {
+  const absl::Status status = MakePool()->Allocate(std::numeric_limits<int64_t>::max(), "w").status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no device has as much"));
 }
 
 TEST(CachingAllocatorTest, TakesTheSmallestBlockThatFits) {

@@ -106,6 +106,8 @@ TEST(PlanTest, FilesThatAreNotPlans) {
   EXPECT_THAT(std::string(Plan::FromBytes("").status().message()), HasSubstr("has 0 bytes"));
   EXPECT_THAT(std::string(Plan::FromBytes("hello, this is some text").status().message()),
               HasSubstr("not a plan: it does not carry the identifier"));
+  EXPECT_THAT(std::string(Plan::FromBytes("hello").status().message()),
+              HasSubstr("this is not a plan, or the beginning of one: it has 5 bytes"));
   const std::string path = TemporaryPath("text.plan");
   ASSERT_TRUE(WriteFileAtomically(path, std::string(1000, 'x')).ok());
   EXPECT_THAT(std::string(Plan::Load(path).status().message()),
@@ -120,6 +122,9 @@ TEST(PlanTest, TruncatedFilesAreErrors) {
     ASSERT_FALSE(status.ok()) << size;
     ASSERT_TRUE(size < 8 || status.code() == absl::StatusCode::kDataLoss) << size << status;
   }
+  EXPECT_THAT(
+      std::string(Plan::FromBytes(bytes.substr(0, bytes.size() / 2)).status().message()),
+      HasSubstr("the plan is truncated or damaged: its " + std::to_string(bytes.size() / 2) + " bytes"));
 }
 
 TEST(PlanTest, FlippedBitsAreErrors) {
@@ -131,6 +136,10 @@ TEST(PlanTest, FlippedBitsAreErrors) {
     bytes[at] = good;
   }
   EXPECT_TRUE(Plan::FromBytes(bytes).ok());
+  const auto* code = reinterpret_cast<const char*>(fb::GetPlan(bytes.data())->shared_object()->data());
+  bytes[static_cast<size_t>(code - bytes.data())] ^= 1;
+  EXPECT_THAT(std::string(Plan::FromBytes(bytes).status().message()),
+              HasSubstr("the plan is damaged: its content hash is"));
 }
 
 // Alterations that a fresh hash covers up: what the verifier lets pass must load and report without a crash.

@@ -1,5 +1,8 @@
 #include "sinter/runtime/plan_verifier.h"
 
+#include <sys/mman.h>
+
+#include <cstring>
 #include <functional>
 #include <limits>
 
@@ -10,6 +13,7 @@
 namespace sinter {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // A plan with a step of every kind. Names of functions say what they hold.
@@ -75,6 +79,14 @@ fb::BufferT& BufferOf(fb::PlanT& plan, int function, int buffer) {
   return *plan.functions[function]->buffers[buffer];
 }
 
+// The convolution, in layout nchw16n.
+fb::ConvStepT& InBlocks(fb::PlanT& plan) {
+  fb::ConvStepT& step = *StepOf(plan, 2).body.AsConvStep();
+  step.layout = fb::ImageLayout::Nchw16n;
+  step.batch = 16;
+  return step;
+}
+
 constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
 
 const Alteration kAlterations[] = {
@@ -118,6 +130,14 @@ const Alteration kAlterations[] = {
        p.variables[0]->type->shape = {16};
      },
      "orthogonal initial values need rank 2 or more, not 1"},
+    {"all variables",
+     [](auto& p) {
+       for (auto& variable : p.variables) {
+         variable->type->shape = {int64_t{3} << 43};
+         variable->bytes = uint64_t{3} << 45;
+       }
+     },
+     "all variables exceed an address space"},
     {"variable location", [](auto& p) { p.variables[0]->location = 1; }, "source location 1 of 1"},
     // Functions, ports, buffers.
     {"function name", [](auto& p) { p.functions[1]->name = "kernel"; },
@@ -203,6 +223,12 @@ const Alteration kAlterations[] = {
      "element type i1 is not supported"},
     {"matmul type", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->dtype = fb::DType{77}; },
      "element type 77 does not exist"},
+    {"integer activation",
+     [](auto& p) {
+       StepOf(p, 1).body.AsMatmulStep()->dtype = fb::DType::I32;
+       StepOf(p, 1).body.AsMatmulStep()->activation = fb::Activation::Gelu;
+     },
+     "integers have no such activation"},
     {"activation", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->activation = fb::Activation{7}; },
      "activation 7 does not exist"},
     // Convolutions.
@@ -212,6 +238,16 @@ const Alteration kAlterations[] = {
      "image layout 9 does not exist"},
     {"conv blocks", [](auto& p) { StepOf(p, 2).body.AsConvStep()->layout = fb::ImageLayout::Nchw16n; },
      "a batch of 2 is not in blocks"},
+    {"conv blocks type", [](auto& p) { InBlocks(p).dtype = fb::DType::BF16; },
+     "images in blocks of 16 are of f32 only"},
+    {"conv blocks activation", [](auto& p) { InBlocks(p).activation = fb::Activation::Gelu; },
+     "images in blocks of 16 have no such activation"},
+    {"conv blocks empty",
+     [](auto& p) {
+       InBlocks(p).in_size[0] = 0;
+       InBlocks(p).out_size[0] = 0;
+     },
+     "images in blocks of 16 may not be empty"},
     {"conv dtype", [](auto& p) { StepOf(p, 2).body.AsConvStep()->dtype = fb::DType::I32; },
      "element type i32 is not supported"},
     {"conv groups", [](auto& p) { StepOf(p, 2).body.AsConvStep()->groups = 4; },
@@ -223,6 +259,8 @@ const Alteration kAlterations[] = {
      "padding has 0 numbers, not 4"},
     {"conv stride", [](auto& p) { StepOf(p, 2).body.AsConvStep()->strides = {0, 1}; },
      "strides holds 0, which is out of range"},
+    {"conv large stride", [](auto& p) { StepOf(p, 2).body.AsConvStep()->strides = {int64_t{1} << 31, 1}; },
+     "strides holds 2147483648, which is out of range"},
     {"conv window", [](auto& p) { StepOf(p, 2).body.AsConvStep()->padding = {1, 0, 0, 0}; },
      "its output has 4 rows, and its window makes 5"},
     {"conv columns", [](auto& p) { StepOf(p, 2).body.AsConvStep()->dilations = {1, 2}; },
@@ -288,6 +326,69 @@ INSTANTIATE_TEST_SUITE_P(PlanVerifier, AlteredPlanTest, ::testing::ValuesIn(kAlt
 TEST(PlanVerifierTest, AGoodPlanPasses) {
   const absl::Status status = GoodPlan().Make().status();
   EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(PlanVerifierTest, WeightGradientsInBlocksNeedWorkspace) {
+  TestPlan plan;
+  TestFunction f(plan, "f");
+  fb::ConvStepT step;
+  step.kind = fb::ConvKind::WeightGrad, step.layout = fb::ImageLayout::Nchw16n, step.dtype = fb::DType::F32;
+  step.batch = 16, step.in_channels = 2, step.out_channels = 3, step.groups = 1;
+  step.in_size = {3, 3}, step.out_size = {2, 2}, step.kernel = {2, 2}, step.strides = {1, 1},
+  step.dilations = {1, 1}, step.padding = {0, 0, 0, 0};
+  const uint32_t x = f.Arena(DType::kF32, {1, 2, 3, 3, 16}), g = f.Arena(DType::kF32, {1, 3, 2, 2, 16});
+  f.Conv(step, {x, g}, {f.Arena(DType::kF32, {3, 2, 2, 2})});
+  EXPECT_THAT(std::string(plan.Make().status().message()),
+              AllOf(HasSubstr("the convolution needs "), HasSubstr(" bytes of workspace, and has 0")));
+}
+
+// FlatBuffers puts every list at a multiple of its numbers' size. Moves that of `field` on by four bytes, where the low
+// half of the first number is taken for the length.
+std::string MessageOfMoved(const TestPlan& plan, const std::function<const void*(const fb::Plan&)>& table,
+                           flatbuffers::voffset_t field) {
+  std::string bytes = plan.Bytes();
+  const auto* at = static_cast<const flatbuffers::Table*>(table(*fb::GetPlan(bytes.data())));
+  char* const offset = bytes.data() + (reinterpret_cast<const char*>(at->GetAddressOf(field)) - bytes.data());
+  const auto moved = flatbuffers::ReadScalar<flatbuffers::uoffset_t>(offset) + 4;
+  flatbuffers::WriteScalar<flatbuffers::uoffset_t>(offset, moved);
+  const absl::Status sealed = SealPlan(bytes);
+  EXPECT_TRUE(sealed.ok()) << sealed;
+  return std::string(Plan::FromBytes(bytes).status().message());
+}
+
+TEST(PlanVerifierTest, ListsThatAreNotAligned) {
+  const auto first_step = [](const fb::Plan& p, int function) {
+    return p.functions()->Get(function)->steps()->Get(0);
+  };
+  const auto shape_of_w = [](const fb::Plan& p) { return p.variables()->Get(0)->type(); };
+  EXPECT_THAT(MessageOfMoved(GoodPlan(), shape_of_w, fb::TensorType::VT_SHAPE),
+              HasSubstr("variable 0: its shape is not aligned to 8 bytes"));
+  const auto cumsum = [&](const fb::Plan& p) { return first_step(p, 4)->body_as_CatalogStep(); };
+  EXPECT_THAT(MessageOfMoved(GoodPlan(), cumsum, fb::CatalogStep::VT_PARAMETERS),
+              HasSubstr("its parameters are not aligned to 8 bytes"));
+  TestPlan strided = GoodPlan();
+  StepOf(strided.table, 2).body.AsConvStep()->strides = {2, 2};
+  const auto conv = [&](const fb::Plan& p) { return first_step(p, 2)->body_as_ConvStep(); };
+  EXPECT_THAT(MessageOfMoved(strided, conv, fb::ConvStep::VT_STRIDES),
+              HasSubstr("strides is not aligned to 8 bytes"));
+  TestPlan constants = GoodPlan();
+  constants.table.constants.assign(128, 0);
+  constants.table.constants[0] = 1;
+  const auto whole = [](const fb::Plan& p) { return &p; };
+  EXPECT_THAT(MessageOfMoved(constants, whole, fb::Plan::VT_CONSTANTS),
+              HasSubstr("its constants are not aligned to 64 bytes"));
+}
+
+TEST(PlanVerifierTest, PlansOf2GiBAreRefused) {
+  // Mapped and not touched: only its first page takes memory.
+  const size_t size = size_t{1} << 31;
+  void* const memory =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  std::memcpy(static_cast<char*>(memory) + 4, fb::PlanIdentifier(), 4);
+  EXPECT_EQ(VerifyPlan({static_cast<const std::byte*>(memory), size}).message(),
+            "the plan has 2147483648 bytes, and a plan has less than 2 GiB");
+  munmap(memory, size);
 }
 
 TEST(PlanVerifierTest, MissingVectorsAreEmpty) {
