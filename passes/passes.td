@@ -5,6 +5,28 @@
 
 include "mlir/Pass/PassBase.td"
 
+def PropagatePlacement : Pass<"sinter-propagate-placement", "::mlir::ModuleOp"> {
+  let summary = "Say of every op and value on which device it is";
+  let description = [{
+    What the program places stays there: ops, arguments and variables with `sinter.device`, and copies. The rest is, in this
+    order, where its first operand that has a place is; where its first user is; a variable where its new value is
+    computed; on `device`. What is computed from constants alone follows its users: `place-constants` gives it its places.
+
+    An op whose operand is on another device is an error that names both lines, unless `copies` is automatic: then the
+    operand is copied, once a device. A rank-0 value and an input that nothing places are taken wherever they are used, in
+    any case. Copies between a device and itself go away.
+
+    Afterwards everything but constants has its device; or nothing has, when all of the program is on cpu:0. Passes may
+    leave out the devices of ops that they make, as long as those read what the ops that they replace could read: the
+    pass runs again after them.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [
+    Option<"device", "device", "std::string", "\"cpu:0\"", "Where everything goes that the program does not place">,
+    Option<"copies", "copies", "std::string", "\"explicit\"", "explicit: only the program copies; automatic: also this pass">
+  ];
+}
+
 def Differentiate : Pass<"sinter-differentiate", "::mlir::func::FuncOp"> {
   let summary = "Replace sinter.gradients by the ops that compute them";
   let description = [{
@@ -72,6 +94,14 @@ def MoveReshapes : Pass<"sinter-move-reshapes", "::mlir::func::FuncOp"> {
     A reshape that regroups dimensions is a view of memory and ends a fused loop. Where pointwise ops start from
     function arguments, library calls or constants, the reshape moves before them; else, behind the pointwise op that
     alone reads it. A reshape that only adds or drops dimensions of size 1 is no boundary and stays.
+  }];
+}
+
+def PlaceConstants : Pass<"sinter-place-constants", "::mlir::ModuleOp"> {
+  let summary = "Give every device its own constants";
+  let description = [{
+    What is computed from constants alone, and was left without a device by `propagate-placement`, is copied to each device
+    that uses it. Nothing happens in a program on cpu:0 alone.
   }];
 }
 
