@@ -48,7 +48,8 @@ SmallVector<Value> TiedBy(Operation* op, const ImageOrder& order) {
       if (TypeOf(value).getRank() == 4 && value != WeightsOf(op)) tied.push_back(value);
     }
   };
-  bool moves_all = llvm::isa<ir::PointwiseInterface, ir::PadOp, ir::SliceOp, ir::ConcatOp, ir::ReverseOp>(op);
+  bool moves_all = llvm::isa<ir::PointwiseInterface, ir::PadOp, ir::SliceOp, ir::ConcatOp, ir::ReverseOp,
+                             ir::CopyOp, ir::CloneOp>(op);
   bool makes = llvm::isa<ir::BroadcastOp, ir::IotaOp>(op) ||
                (llvm::isa<ir::ConstantOp>(op) && IsSplat(llvm::cast<ir::ConstantOp>(op)));
   if (IsImageOp(op) || moves_all) {

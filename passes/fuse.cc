@@ -131,12 +131,13 @@ void FusePass::mergeSiblings(FusionGraph& graph, const FusionRules& rules, mlir:
   }
 }
 
-// Pointwise updates of variables that nothing else reads become one kernel, whatever their shapes. Loops of two shapes
+// Pointwise updates of variables that nothing else reads become one kernel a device, whatever their shapes. Loops of two shapes
 // hold no op in common, so updates that read one inlined op in loops of two shapes become two kernels.
 void FusePass::mergeUpdates(FusionGraph& graph) {
   struct Updates {
     unsigned group = 0;
-    llvm::DenseMap<Operation*, llvm::SmallVector<int64_t>> inlined;  // To the shape of the loops that hold it.
+    llvm::DenseMap<Operation*, llvm::SmallVector<int64_t>>
+        inlined;  // To the shape of the loops that hold it.
 
     bool add(const FusionGraph& graph, const ir::LoopNest& nest) {
       auto maps = llvm::make_filter_range(
@@ -170,7 +171,10 @@ void FusePass::mergeUpdates(FusionGraph& graph) {
     auto domain = ir::AnalyzeFusion(graph.opsOf({group}), outputs, &why);
     if (mlir::failed(domain) || domain->kind() != "map") continue;
     const ir::LoopNest& nest = domain->nests[0];
-    auto found = llvm::find_if(kernels, [&](Updates& updates) { return updates.add(graph, nest); });
+    auto found = llvm::find_if(kernels, [&](Updates& updates) {
+      bool together = graph.deviceOf(updates.group) == graph.deviceOf(group);
+      return together && updates.add(graph, nest);
+    });
     if (found != kernels.end()) {
       found->group = graph.merge(found->group, group);
     } else {
@@ -208,8 +212,9 @@ ir::FusionOp BuildFusion(const FusionGraph& graph, unsigned group, mlir::Block& 
   mlir::Block& body = fusion.getBody().emplaceBlock();
   mlir::IRMapping mapping;
   for (Value input : inputs) mapping.map(input, body.addArgument(input.getType(), input.getLoc()));
+  ir::SetDevice(fusion, ir::DeviceOf(graph.nodes()[group].op));
   builder.setInsertionPointToEnd(&body);
-  for (Operation* op : ops) builder.clone(*op, mapping);
+  for (Operation* op : ops) ir::SetDevice(builder.clone(*op, mapping), nullptr);  // The fusion says it.
   llvm::SmallVector<Value> yielded;
   for (Value output : outputs) yielded.push_back(mapping.lookup(output));
   builder.create<ir::YieldOp>(fusion.getLoc(), yielded);

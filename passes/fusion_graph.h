@@ -14,6 +14,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
+#include "sinter/ir/device_attr.h"
 #include "sinter/passes/element_cost.h"
 
 namespace sinter {
@@ -40,6 +41,8 @@ class FusionGraph {
   unsigned groupOf(unsigned node) const { return nodes_[node].group; }
   llvm::ArrayRef<unsigned> members(unsigned group) const { return members_[group]; }
   llvm::SmallVector<unsigned> groups() const;
+  // Where the group's kernel runs; null: on cpu:0, as everything does.
+  ir::DeviceAttr deviceOf(unsigned group) const { return ir::DeviceOf(nodes_[group].op); }
   // The nodes that read `value`, ascending.
   llvm::ArrayRef<unsigned> readers(mlir::Value value) const;
 

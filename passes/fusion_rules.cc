@@ -27,6 +27,7 @@ std::string FusionRules::boundary(unsigned producer, unsigned consumer) const {
   if (graph_.nodes()[consumer].op->hasTrait<mlir::OpTrait::IsTerminator>()) return "";
   for (unsigned node : {producer, consumer}) {
     Operation* op = graph_.nodes()[node].op;
+    if (llvm::isa<ir::CopyOp, ir::CloneOp>(op)) return NameOf(op) + " moves memory";
     if (llvm::isa<ir::LibraryInterface>(op)) return NameOf(op) + " is a library call";
     if (llvm::isa<ir::ReshapeOp>(op)) return "a reshape that regroups dimensions is a view of memory";
   }
@@ -38,6 +39,8 @@ std::string FusionRules::refuse(unsigned a, unsigned b) const {
   if (size > most_ops_) {
     return "the kernel would have " + std::to_string(size) + " ops, more than " + std::to_string(most_ops_);
   }
+  ir::DeviceAttr on_a = graph_.deviceOf(a), on_b = graph_.deviceOf(b);
+  if (on_a != on_b && on_a && on_b) return "one runs on " + on_a.text() + ", the other on " + on_b.text();
   std::string why;
   llvm::SmallVector<unsigned> groups = {a, b};
   llvm::SmallVector<Value> outputs = graph_.outputsOf(groups);

@@ -31,10 +31,28 @@ std::optional<int64_t> ContiguousStart(ir::SliceOp slice) {
   return start;
 }
 
+llvm::StringRef ReasonOf(ir::CopyCause cause) {
+  switch (cause) {
+    case ir::CopyCause::asked:
+      return "asked for here";
+    case ir::CopyCause::gradient:
+      return "the gradient of the copy here";
+    case ir::CopyCause::scalar:
+      return "nothing places the scalar, which is read there";
+    case ir::CopyCause::input:
+      return "nothing places the input, which is read there";
+    case ir::CopyCause::automatic:
+      return "it is read there, and copies are automatic";
+  }
+  return "";
+}
+
 class FunctionLowering {
  public:
-  FunctionLowering(mlir::func::FuncOp function, CallNames& names)
-      : function_(function), names_(names), builder_(function) {}
+  // `devices` are those of the program; empty: cpu:0 alone, and nothing says where it is.
+  FunctionLowering(mlir::func::FuncOp function, llvm::ArrayRef<ir::DeviceAttr> devices, CallNames& names,
+                   bool report)
+      : function_(function), devices_(devices), names_(names), report_(report), builder_(function) {}
 
   mlir::LogicalResult run();
 
@@ -43,7 +61,9 @@ class FunctionLowering {
   mlir::LogicalResult lowerOp(Operation& op);
   void lowerFusion(ir::FusionOp fusion);
   void lowerLibraryOp(Operation& op);
+  void lowerCopy(ir::CopyOp copy);
   bool lowerToView(ir::FusionOp fusion);
+  mlir::LogicalResult checkPlaced(Operation& op);
   mlir::LogicalResult lowerResults(mlir::func::ReturnOp op);
   void lowerUpdates(llvm::ArrayRef<std::pair<mlir::FlatSymbolRefAttr, Value>> updates, mlir::Location loc);
   plan_ir::CallOp makeCall(Operation* op, mlir::ValueRange operands, mlir::StringAttr name,
@@ -53,21 +73,34 @@ class FunctionLowering {
     return plan_ir::BufferType::get(builder_.getContext(),
                                     llvm::cast<mlir::RankedTensorType>(tensor.getType()));
   }
-  Value copyToAlloc(Value buffer, mlir::Location loc) {
-    Value copy = builder_.create<plan_ir::AllocOp>(loc, buffer.getType(), mlir::IntegerAttr());
-    builder_.create<plan_ir::CopyOp>(loc, buffer, copy);
+  Value copyToAlloc(Value buffer, mlir::Location loc, ir::DeviceAttr device) {
+    Value copy = builder_.create<plan_ir::AllocOp>(loc, buffer.getType(), mlir::IntegerAttr(), device);
+    builder_.create<plan_ir::CopyOp>(loc, buffer, copy, device);
     return copy;
+  }
+  Value copyToAlloc(Value buffer, mlir::Location loc) { return copyToAlloc(buffer, loc, deviceOf(buffer)); }
+  // Of an op or a value; null, which plan ops take for cpu:0, when there is no other.
+  template <typename OpOrValue>
+  ir::DeviceAttr deviceOf(OpOrValue x) const {
+    return devices_.empty() ? ir::DeviceAttr() : ir::DeviceOf(x);
   }
 
   mlir::func::FuncOp function_;
+  llvm::ArrayRef<ir::DeviceAttr> devices_;
   CallNames& names_;
+  bool report_;
   mlir::OpBuilder builder_;
   llvm::DenseMap<Value, Value> buffers_;  // Of tensors.
 };
 
 mlir::LogicalResult FunctionLowering::run() {
-  auto plan = builder_.create<plan_ir::FunctionOp>(function_.getLoc(), function_.getSymNameAttr(),
-                                                   mlir::IntegerAttr());
+  auto plan =
+      builder_.create<plan_ir::FunctionOp>(function_.getLoc(), function_.getSymNameAttr(),
+                                           mlir::IntegerAttr(), mlir::DenseI64ArrayAttr(), mlir::ArrayAttr());
+  if (!devices_.empty()) {
+    llvm::SmallVector<mlir::Attribute> devices(devices_.begin(), devices_.end());
+    plan.setDevicesAttr(builder_.getArrayAttr(devices));
+  }
   builder_.setInsertionPointToEnd(&plan.getBody().emplaceBlock());
   if (mlir::failed(lowerArguments())) return mlir::failure();
   for (Operation& op : function_.getBody().front().without_terminator()) {
@@ -83,11 +116,17 @@ mlir::LogicalResult FunctionLowering::run() {
 mlir::LogicalResult FunctionLowering::lowerArguments() {
   for (mlir::BlockArgument argument : function_.getArguments()) {
     unsigned i = argument.getArgNumber();
+    ir::DeviceAttr device = deviceOf(Value(argument));
+    if (!devices_.empty() && !device) {
+      return function_.emitOpError() << "argument " << i
+                                     << " has no device; run sinter-propagate-placement first";
+    }
     if (auto name = function_.getArgAttrOfType<mlir::StringAttr>(i, ir::kInputAttr)) {
-      buffers_[argument] = builder_.create<plan_ir::InputOp>(argument.getLoc(), bufferType(argument), name);
+      buffers_[argument] =
+          builder_.create<plan_ir::InputOp>(argument.getLoc(), bufferType(argument), name, device);
     } else if (auto variable = function_.getArgAttrOfType<mlir::FlatSymbolRefAttr>(i, ir::kVariableAttr)) {
       buffers_[argument] =
-          builder_.create<plan_ir::VariableOp>(argument.getLoc(), bufferType(argument), variable);
+          builder_.create<plan_ir::VariableOp>(argument.getLoc(), bufferType(argument), variable, device);
     } else {
       return function_.emitOpError() << "argument " << i << " has neither " << ir::kInputAttr << " nor "
                                      << ir::kVariableAttr << ", so that nothing says where it comes from";
@@ -96,15 +135,25 @@ mlir::LogicalResult FunctionLowering::lowerArguments() {
   return mlir::success();
 }
 
+mlir::LogicalResult FunctionLowering::checkPlaced(Operation& op) {
+  if (devices_.empty() || deviceOf(&op)) return mlir::success();
+  return op.emitOpError("has no device; run sinter-propagate-placement first");
+}
+
 mlir::LogicalResult FunctionLowering::lowerOp(Operation& op) {
+  if (mlir::failed(checkPlaced(op))) return mlir::failure();
   if (auto fusion = llvm::dyn_cast<ir::FusionOp>(op)) {
     lowerFusion(fusion);
   } else if (auto constant = llvm::dyn_cast<ir::ConstantOp>(op)) {
-    buffers_[constant] =
-        builder_.create<plan_ir::ConstantOp>(op.getLoc(), bufferType(constant), constant.getValue());
+    buffers_[constant] = builder_.create<plan_ir::ConstantOp>(op.getLoc(), bufferType(constant),
+                                                              constant.getValue(), deviceOf(&op));
   } else if (auto reshape = llvm::dyn_cast<ir::ReshapeOp>(op)) {
     buffers_[reshape] = builder_.create<plan_ir::ViewOp>(op.getLoc(), bufferType(reshape),
                                                          buffers_[reshape.getX()], int64_t{0});
+  } else if (auto copy = llvm::dyn_cast<ir::CopyOp>(op)) {
+    lowerCopy(copy);
+  } else if (auto clone = llvm::dyn_cast<ir::CloneOp>(op)) {
+    buffers_[clone] = copyToAlloc(buffers_.lookup(clone.getX()), op.getLoc(), deviceOf(&op));
   } else if (llvm::isa<ir::LibraryInterface>(op)) {
     lowerLibraryOp(op);
   } else {
@@ -116,10 +165,12 @@ mlir::LogicalResult FunctionLowering::lowerOp(Operation& op) {
 
 plan_ir::CallOp FunctionLowering::makeCall(Operation* op, mlir::ValueRange operands, mlir::StringAttr name,
                                            llvm::ArrayRef<std::pair<unsigned, unsigned>> in_place) {
+  ir::DeviceAttr device = deviceOf(op);
   llvm::SmallVector<Value> ins, outs;
   for (Value operand : operands) ins.push_back(buffers_.lookup(operand));
   for (Value result : op->getResults()) {
-    outs.push_back(builder_.create<plan_ir::AllocOp>(op->getLoc(), bufferType(result), mlir::IntegerAttr()));
+    outs.push_back(
+        builder_.create<plan_ir::AllocOp>(op->getLoc(), bufferType(result), mlir::IntegerAttr(), device));
     buffers_[result] = outs.back();
   }
   mlir::DenseI64ArrayAttr pairs;
@@ -129,7 +180,7 @@ plan_ir::CallOp FunctionLowering::makeCall(Operation* op, mlir::ValueRange opera
     pairs = builder_.getDenseI64ArrayAttr(flat);
   }
   return builder_.create<plan_ir::CallOp>(op->getLoc(), ins, outs, name, builder_.getI64IntegerAttr(0),
-                                          mlir::IntegerAttr(), pairs);
+                                          mlir::IntegerAttr(), pairs, device);
 }
 
 void FunctionLowering::lowerFusion(ir::FusionOp fusion) {
@@ -176,7 +227,34 @@ void FunctionLowering::lowerLibraryOp(Operation& op) {
     mapping.map(operand, call.getBody().addArgument(operand.getType(), operand.getLoc()));
   }
   Operation* clone = builder_.clone(op, mapping);
+  ir::SetDevice(clone, nullptr);  // The call says it.
   builder_.create<ir::YieldOp>(op.getLoc(), clone->getResults());
+}
+
+// What the caller gives is taken to each device directly, when the compiler chose to copy it.
+void FunctionLowering::lowerCopy(ir::CopyOp copy) {
+  mlir::Location loc = copy.getLoc();
+  ir::DeviceAttr to = deviceOf(copy.getOperation());
+  Value source = buffers_.lookup(copy.getX());
+  auto input = source.getDefiningOp<plan_ir::InputOp>();
+  bool again = input && copy.getCause() == ir::CopyCause::input;
+  Value target;
+  if (again) {
+    target = builder_.create<plan_ir::InputOp>(loc, source.getType(), input.getNameAttr(), to);
+  } else {
+    target = copyToAlloc(source, loc, to);
+  }
+  buffers_[copy] = target;
+  if (!report_) return;
+  auto remark = mlir::emitRemark(loc);
+  if (again) {
+    remark << "gives input \"" << input.getName() << "\"";
+  } else {
+    remark << "copies a value";
+  }
+  remark << " of " << copy.getType() << ", " << BytesOf(source) << " bytes, from "
+         << (again ? std::string("the caller") : ir::DeviceOf(source).text()) << " to "
+         << ir::DeviceOf(target).text() << ": " << ReasonOf(copy.getCause());
 }
 
 mlir::LogicalResult FunctionLowering::lowerResults(mlir::func::ReturnOp op) {
@@ -223,9 +301,27 @@ void FunctionLowering::lowerUpdates(llvm::ArrayRef<std::pair<mlir::FlatSymbolRef
     copies.push_back({variable, overwritten ? copyToAlloc(buffer, loc) : buffer});
   }
   for (auto [variable, buffer] : copies) {
-    auto target = builder_.create<plan_ir::VariableOp>(loc, buffer.getType(), variable);
-    builder_.create<plan_ir::CopyOp>(loc, buffer, target);
+    ir::DeviceAttr device = deviceOf(buffer);
+    auto target = builder_.create<plan_ir::VariableOp>(loc, buffer.getType(), variable, device);
+    builder_.create<plan_ir::CopyOp>(loc, buffer, target, device);
   }
+}
+
+// Those that the program names, in the plan's order; empty when there is cpu:0 alone, which need not be named.
+llvm::SmallVector<ir::DeviceAttr> DevicesOf(mlir::ModuleOp module) {
+  llvm::SetVector<ir::DeviceAttr> found;
+  module.walk([&](Operation* op) {
+    if (ir::DeviceAttr device = ir::DeviceOf(op)) found.insert(device);
+    auto function = llvm::dyn_cast<mlir::func::FuncOp>(op);
+    if (!function || function.isExternal()) return;
+    for (mlir::BlockArgument argument : function.getArguments()) {
+      if (ir::DeviceAttr device = ir::DeviceOf(argument)) found.insert(device);
+    }
+  });
+  llvm::SmallVector<ir::DeviceAttr> devices = found.takeVector();
+  llvm::sort(devices, [](ir::DeviceAttr a, ir::DeviceAttr b) { return a.before(b); });
+  if (devices == llvm::ArrayRef(ir::DeviceAttr::cpu(module.getContext()))) devices.clear();
+  return devices;
 }
 
 class LowerToPlanPass : public impl::LowerToPlanBase<LowerToPlanPass> {
@@ -233,8 +329,9 @@ class LowerToPlanPass : public impl::LowerToPlanBase<LowerToPlanPass> {
   using LowerToPlanBase::LowerToPlanBase;
   void runOnOperation() override {
     CallNames names;
+    llvm::SmallVector<ir::DeviceAttr> devices = DevicesOf(getOperation());
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<mlir::func::FuncOp>())) {
-      if (mlir::failed(FunctionLowering(function, names).run())) return signalPassFailure();
+      if (mlir::failed(FunctionLowering(function, devices, names, report).run())) return signalPassFailure();
     }
   }
 };

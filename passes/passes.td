@@ -130,9 +130,11 @@ def LowerToPlan : Pass<"sinter-lower-to-plan", "::mlir::ModuleOp"> {
     Each func.func becomes a plan.function: arguments become plan.input and plan.variable, every value a plan.alloc, every
     fusion and library op a plan.call. Reshapes and contiguous slices become views. An output that is not memory of its
     own is copied. A variable's new value is copied to it at the end, under a second plan.variable: one plan.variable is
-    one value, the old or the new.
+    one value, the old or the new. Copies become plan.copy, except that an input which nothing places is given to each
+    device that reads it. With `report`, a remark for each of both.
   }];
-  let dependentDialects = ["::sinter::plan_ir::PlanDialect"];
+  let dependentDialects = ["::sinter::ir::SinterDialect", "::sinter::plan_ir::PlanDialect"];
+  let options = [Option<"report", "report", "bool", "false", "Say what is copied between devices, and why">];
 }
 
 def Schedule : Pass<"sinter-schedule", "::sinter::plan_ir::FunctionOp"> {
@@ -162,7 +164,7 @@ def PlanMemory : Pass<"sinter-plan-memory", "::sinter::plan_ir::FunctionOp"> {
   let description = [{
     Lifetimes are intervals of steps; a view extends its source's. A call's output takes over the memory of an input that
     dies there, when the call lists the pair. Larger blocks are placed first, each into the gap that it fills best, at
-    multiples of 64 bytes; a call's workspace lives for that call.
+    multiples of 64 bytes; a call's workspace lives for that call. Every device has an arena of its own.
   }];
   let options = [
     Option<"reuse", "reuse", "bool", "true", "Whether buffers that are never alive together may share memory">,

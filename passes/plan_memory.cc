@@ -17,6 +17,7 @@ using mlir::Value;
 struct Block {
   llvm::SmallVector<Value> allocs;  // Empty for the workspace of `call`.
   plan_ir::CallOp call;
+  ir::DeviceAttr device;  // In whose arena it is.
   MemoryBlock memory;
   bool shared_away = false;  // Merged into another block.
 };
@@ -31,28 +32,38 @@ class MemoryPlan {
       int64_t when = s;
       if (call && call.getWorkspaceBytes() > 0) {
         int64_t bytes = call.getWorkspaceBytes();
-        blocks_.push_back({{}, call, {bytes, when, when, 0}, false});
+        blocks_.push_back({{}, call, ir::DeviceOf(call), {bytes, when, when, 0}, false});
       }
     }
     llvm::erase_if(blocks_, [](const Block& block) { return block.shared_away; });
   }
 
   void place(bool reuse) {
-    llvm::SmallVector<MemoryBlock*> memory;
-    for (Block& block : blocks_) memory.push_back(&block.memory);
-    int64_t bytes = reuse ? PlaceBlocks(memory) : PlaceBlocksApart(memory);
+    llvm::SmallVector<int64_t> arenas;
+    for (ir::DeviceAttr device : function_.deviceList()) {
+      llvm::SmallVector<MemoryBlock*> memory;
+      for (Block& block : blocks_) {
+        if (block.device == device) memory.push_back(&block.memory);
+      }
+      arenas.push_back(reuse ? PlaceBlocks(memory) : PlaceBlocksApart(memory));
+    }
     mlir::Builder builder(function_.getContext());
     for (Block& block : blocks_) {
       auto offset = builder.getI64IntegerAttr(block.memory.offset);
       for (Value alloc : block.allocs) alloc.getDefiningOp<plan_ir::AllocOp>().setOffsetAttr(offset);
       if (block.call) block.call.setWorkspaceOffsetAttr(offset);
     }
-    function_.setArenaBytesAttr(builder.getI64IntegerAttr(bytes));
+    function_.setArenaBytesAttr(builder.getI64IntegerAttr(arenas[0]));
+    llvm::ArrayRef<int64_t> more = llvm::ArrayRef(arenas).drop_front();
+    function_.setMoreArenaBytesAttr(more.empty() ? nullptr : builder.getDenseI64ArrayAttr(more));
   }
 
-  void report();
+  void report() {
+    for (ir::DeviceAttr device : function_.deviceList()) report(device);
+  }
 
  private:
+  void report(ir::DeviceAttr device);
   void collectBlocks();
   void shareInPlace();
   void share(plan_ir::CallOp call, int64_t step, int64_t in, int64_t out);
@@ -68,7 +79,7 @@ void MemoryPlan::collectBlocks() {
   for (auto alloc : function_.getBody().getOps<plan_ir::AllocOp>()) {
     Value value = alloc.getBuffer();
     block_of_[value] = blocks_.size();
-    blocks_.push_back({{value}, nullptr, {BytesOf(value), never, -1, 0}, false});
+    blocks_.push_back({{value}, nullptr, ir::DeviceOf(value), {BytesOf(value), never, -1, 0}, false});
   }
   for (auto [s, step] : llvm::enumerate(steps_)) {
     for (Value buffer : step->getOperands()) {
@@ -103,8 +114,7 @@ void MemoryPlan::share(plan_ir::CallOp call, int64_t step, int64_t in, int64_t o
   Block& old_block = blocks_[from->second];
   Block& new_block = blocks_[to->second];
   if (old_block.memory.last != step || new_block.memory.first != step) return;
-  if (input.offset != 0 || output.offset != 0 || new_block.memory.bytes > old_block.memory.bytes)
-    return;
+  if (input.offset != 0 || output.offset != 0 || new_block.memory.bytes > old_block.memory.bytes) return;
   for (auto [k, other] : llvm::enumerate(call.getIns())) {
     auto it = block_of_.find(Resolve(other).root);
     if (static_cast<int64_t>(k) != in && it != block_of_.end() && it->second == from->second) return;
@@ -118,22 +128,25 @@ void MemoryPlan::share(plan_ir::CallOp call, int64_t step, int64_t in, int64_t o
   new_block.shared_away = true;
 }
 
-// The step with most bytes alive, and who holds them.
-void MemoryPlan::report() {
+// The step with most bytes of the device alive, and who holds them.
+void MemoryPlan::report(ir::DeviceAttr device) {
   int64_t peak = -1, when = 0;
   for (int64_t s = 0; s < static_cast<int64_t>(steps_.size()); ++s) {
     int64_t bytes = 0;
     for (Block& block : blocks_) {
-      if (block.memory.first <= s && s <= block.memory.last) bytes += block.memory.bytes;
+      bool alive = block.memory.first <= s && s <= block.memory.last;
+      if (block.device == device && alive) bytes += block.memory.bytes;
     }
     if (bytes > peak) peak = bytes, when = s;
   }
   if (peak < 0) return;
   auto remark = mlir::emitRemark(steps_[when]->getLoc())
-                << "memory is at its peak here: " << peak << " bytes alive in an arena of "
-                << function_.getArenaBytes().value_or(0);
+                << "memory" << (function_.getDevices() ? " of " + device.text() : "")
+                << " is at its peak here: " << peak << " bytes alive in an arena of "
+                << function_.arenaBytesOf(device).value_or(0);
   for (Block& block : blocks_) {
     if (when < block.memory.first || block.memory.last < when || block.memory.bytes == 0) continue;
+    if (block.device != device) continue;
     if (block.call) {
       remark.attachNote(block.call->getLoc())
           << block.memory.bytes << " bytes of workspace of " << block.call.getName();

@@ -15,8 +15,7 @@ namespace {
 using mlir::Operation;
 using mlir::Value;
 
-// Bytes [begin, end) of one memory: the arena (no owner), a variable (by name), an input or a constant (by
-// value).
+// Bytes [begin, end) of one memory: a device's arena, a variable (by name), an input or a constant (by value).
 struct Range {
   const void* space = nullptr;
   int64_t begin = 0, end = 0;
@@ -83,6 +82,7 @@ class Simulation {
 
  private:
   mlir::LogicalResult declare(Operation& op);
+  mlir::LogicalResult checkDevices(Operation* step);
   mlir::FailureOr<Range> rangeOf(Value buffer, Operation* user);
   mlir::LogicalResult runCall(plan_ir::CallOp call);
   mlir::LogicalResult checkRead(const Range& range, Operation* step, const llvm::Twine& what);
@@ -110,6 +110,7 @@ mlir::LogicalResult Simulation::run() {
     if (mlir::failed(declare(op))) return mlir::failure();
   }
   for (Operation& op : function_.getBody().front()) {
+    if (mlir::failed(checkDevices(&op))) return mlir::failure();
     if (auto call = llvm::dyn_cast<plan_ir::CallOp>(op)) {
       if (mlir::failed(runCall(call))) return mlir::failure();
     } else if (auto copy = llvm::dyn_cast<plan_ir::CopyOp>(op)) {
@@ -132,14 +133,30 @@ mlir::LogicalResult Simulation::run() {
   return mlir::success();
 }
 
+// A call reads and writes memory of its own device; only a copy reads another's.
+mlir::LogicalResult Simulation::checkDevices(Operation* step) {
+  auto copy = llvm::dyn_cast<plan_ir::CopyOp>(step);
+  if (!copy && !llvm::isa<plan_ir::CallOp>(step)) return mlir::success();
+  ir::DeviceAttr on = ir::DeviceOf(step);
+  for (Value buffer : copy ? step->getOperands().drop_front(1) : step->getOperands()) {
+    ir::DeviceAttr device = ir::DeviceOf(buffer);
+    if (device == on) continue;
+    auto error = step->emitOpError() << "runs on " << on.text() << " and "
+                                     << (copy ? "copies to " : "uses a buffer of ") << device.text();
+    error.attachNote(buffer.getLoc()) << "the buffer is here";
+    return error;
+  }
+  return mlir::success();
+}
+
 // Inputs, constants and the old values of variables are there from the start.
 mlir::LogicalResult Simulation::declare(Operation& op) {
   if (auto alloc = llvm::dyn_cast<plan_ir::AllocOp>(op)) {
     if (!alloc.getOffset()) return alloc.emitOpError("has no place in the arena");
     int64_t begin = *alloc.getOffset(), end = begin + alloc.getBuffer().getType().getBytes();
-    if (begin < 0 || end > static_cast<int64_t>(*function_.getArenaBytes())) {
-      return alloc.emitOpError() << "takes bytes " << begin << " to " << end << " of an arena of "
-                                 << *function_.getArenaBytes();
+    int64_t arena = *function_.arenaBytesOf(ir::DeviceOf(alloc.getOperation()));
+    if (begin < 0 || end > arena) {
+      return alloc.emitOpError() << "takes bytes " << begin << " to " << end << " of an arena of " << arena;
     }
     if (begin % 64 != 0)
       return alloc.emitOpError() << "begins at " << begin << ", which is not a multiple of 64";
@@ -168,7 +185,7 @@ mlir::FailureOr<Range> Simulation::rangeOf(Value buffer, Operation* user) {
     range.space = variable.getVariableAttr().getAsOpaquePointer();
   } else if (auto alloc = buffer.getDefiningOp<plan_ir::AllocOp>()) {
     if (!alloc.getOffset()) return alloc.emitOpError("has no place in the arena");
-    range.space = &function_;
+    range.space = ir::DeviceOf(buffer).getAsOpaquePointer();
     range.begin += *alloc.getOffset();
     range.end += *alloc.getOffset();
   }
@@ -241,11 +258,12 @@ mlir::LogicalResult Simulation::runCall(plan_ir::CallOp call) {
   if (mlir::failed(checkOverlaps(call, ins, outs))) return mlir::failure();
   if (int64_t bytes = call.getWorkspaceBytes(); bytes > 0) {
     if (!call.getWorkspaceOffset()) return call.emitOpError("has a workspace without a place in the arena");
-    int64_t begin = *call.getWorkspaceOffset();
-    Range workspace{&function_, begin, begin + bytes, Value()};
-    if (begin < 0 || begin + bytes > static_cast<int64_t>(*function_.getArenaBytes())) {
+    ir::DeviceAttr device = ir::DeviceOf(call);
+    int64_t begin = *call.getWorkspaceOffset(), arena = *function_.arenaBytesOf(device);
+    Range workspace{device.getAsOpaquePointer(), begin, begin + bytes, Value()};
+    if (begin < 0 || begin + bytes > arena) {
       return call.emitOpError() << "has a workspace at bytes " << begin << " to " << begin + bytes
-                                << " of an arena of " << *function_.getArenaBytes();
+                                << " of an arena of " << arena;
     }
     for (llvm::ArrayRef<Range> ranges : {llvm::ArrayRef<Range>(ins), llvm::ArrayRef<Range>(outs)}) {
       for (const Range& range : ranges) {

@@ -222,3 +222,27 @@ func.func @layer_norm(%x: tensor<4x8xf32>, %s: tensor<8xf32>, %o: tensor<8xf32>)
   %g:3 = sinter.gradients %loss wrt %x, %s, %o : (tensor<f32>, tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>)
   return %g#0, %g#1, %g#2, %loss : tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>
 }
+
+// The gradient of a copy is copied back to where the value was; fan-in sums are there. A clone's gradient passes.
+// CHECK-LABEL: func.func @copy
+// CHECK: %[[BACK:.*]] = sinter.copy %{{.*}} to <gpu, 0> because gradient : tensor<f32>
+// CHECK: %[[G:.*]] = sinter.add %{{.*}}, %[[BACK]]
+// CHECK: return %[[G]]
+func.func @copy(%x: tensor<f32> {sinter.device = #sinter.device<gpu, 0>}) -> tensor<f32> {
+  %a = sinter.copy %x to <gpu, 1> : tensor<f32>
+  %b = sinter.exp %a : tensor<f32>
+  %c = sinter.copy %b to <gpu, 0> : tensor<f32>
+  %d = sinter.clone %x : tensor<f32>
+  %loss = sinter.mul %c, %d : tensor<f32>
+  %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %g : tensor<f32>
+}
+// Where the value will be may not be known yet.
+// CHECK-LABEL: func.func @copy_from_anywhere
+// CHECK: sinter.copy %{{.*}} like %arg0 of tensor<f32> because gradient : tensor<f32>
+func.func @copy_from_anywhere(%x: tensor<f32>) -> tensor<f32> {
+  %a = sinter.copy %x to <gpu, 1> : tensor<f32>
+  %loss = sinter.exp %a : tensor<f32>
+  %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %g : tensor<f32>
+}

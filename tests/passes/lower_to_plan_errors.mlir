@@ -19,3 +19,19 @@ func.func @unfused(%x: tensor<4xf32> {sinter.input = "x"}) -> (tensor<4xf32> {si
   %y = sinter.exp %x : tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @unplaced_op(%x: tensor<4xf32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>}) -> (tensor<4xf32> {sinter.output = "y"}) {
+  // expected-error@+1 {{has no device; run sinter-propagate-placement first}}
+  %y = sinter.reshape %x : tensor<4xf32> -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 has no device; run sinter-propagate-placement first}}
+func.func @unplaced_argument(%x: tensor<4xf32> {sinter.input = "x"}) -> (tensor<4xf32> {sinter.output = "y"}) {
+  %y = sinter.copy %x to <gpu, 0> : tensor<4xf32>
+  return %y : tensor<4xf32>
+}

@@ -87,3 +87,25 @@ plan.function @empty {
   }
   plan.output "a" %a : <tensor<0x4xf32>>
 }
+
+// Every device has its own arena; a workspace is in that of its call.
+// CHECK-LABEL: plan.function @two_devices on [#sinter.device<cpu, 0>, #sinter.device<gpu, 0>, #sinter.device<gpu, 1>] arena 64 and [192, 0] {
+// CHECK: plan.alloc at 0 : <tensor<16xf32>>
+// CHECK: plan.alloc at 0 on <gpu, 0> : <tensor<16xf32>>
+// CHECK: plan.alloc at 64 on <gpu, 0> : <tensor<16xf32>>
+// CHECK: workspace_offset = 128
+plan.function @two_devices on [#sinter.device<cpu, 0>, #sinter.device<gpu, 0>, #sinter.device<gpu, 1>] {
+  %x = plan.input "x" : !plan.buffer<tensor<16xf32>>
+  %a = plan.alloc : !plan.buffer<tensor<16xf32>>
+  %b = plan.alloc on <gpu, 0> : !plan.buffer<tensor<16xf32>>
+  %c = plan.alloc on <gpu, 0> : !plan.buffer<tensor<16xf32>>
+  plan.copy %x to %a : !plan.buffer<tensor<16xf32>>
+  plan.copy %a to %b on <gpu, 0> : !plan.buffer<tensor<16xf32>>
+  plan.call "neg" ins(%b : !plan.buffer<tensor<16xf32>>) outs(%c : !plan.buffer<tensor<16xf32>>) on <gpu, 0>
+      attributes {workspace_bytes = 64 : i64} {
+  ^bb0(%i: tensor<16xf32>):
+    %0 = sinter.neg %i : tensor<16xf32>
+    sinter.yield %0 : tensor<16xf32>
+  }
+  plan.output "c" %c : !plan.buffer<tensor<16xf32>>
+}

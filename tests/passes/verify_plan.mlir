@@ -20,3 +20,15 @@ plan.function @good arena 128 {
   }
   plan.output "b" %b : <tensor<4xf32>>
 }
+
+// The same bytes of two arenas are not the same memory; a copy may read another device's.
+// CHECK-LABEL: plan.function @two_devices
+plan.function @two_devices on [#sinter.device<cpu, 0>, #sinter.device<gpu, 0>] arena 64 and [64] {
+  %x = plan.input "x" : !plan.buffer<tensor<16xf32>>
+  %a = plan.alloc at 0 : !plan.buffer<tensor<16xf32>>
+  %b = plan.alloc at 0 on <gpu, 0> : !plan.buffer<tensor<16xf32>>
+  plan.copy %x to %a : !plan.buffer<tensor<16xf32>>
+  plan.copy %a to %b on <gpu, 0> : !plan.buffer<tensor<16xf32>>
+  plan.output "a" %a : !plan.buffer<tensor<16xf32>>
+  plan.output "b" %b : !plan.buffer<tensor<16xf32>>
+}

@@ -170,3 +170,35 @@ plan.function @workspace_overlaps arena 64 {
     sinter.yield %r : tensor<4xf32>
   }
 }
+
+// -----
+
+plan.function @other_arena on [#sinter.device<gpu, 0>, #sinter.device<gpu, 1>] arena 64 and [128] {
+  %b = plan.alloc at 64 on <gpu, 1> : !plan.buffer<tensor<4xf32>>
+  // expected-error@+1 {{takes bytes 64 to 80 of an arena of 64}}
+  %a = plan.alloc at 64 on <gpu, 0> : !plan.buffer<tensor<4xf32>>
+}
+
+// -----
+
+plan.function @mixes on [#sinter.device<gpu, 0>, #sinter.device<gpu, 1>] arena 64 and [64] {
+  // expected-note@+1 {{the buffer is here}}
+  %x = plan.input "x" on <gpu, 1> : !plan.buffer<tensor<4xf32>>
+  %y = plan.alloc at 0 on <gpu, 0> : !plan.buffer<tensor<4xf32>>
+  // expected-error@+1 {{runs on gpu:0 and uses a buffer of gpu:1}}
+  plan.call "neg" ins(%x : !plan.buffer<tensor<4xf32>>) outs(%y : !plan.buffer<tensor<4xf32>>) on <gpu, 0> {
+  ^bb0(%i: tensor<4xf32>):
+    %0 = sinter.neg %i : tensor<4xf32>
+    sinter.yield %0 : tensor<4xf32>
+  }
+}
+
+// -----
+
+plan.function @copy_elsewhere on [#sinter.device<gpu, 0>, #sinter.device<gpu, 1>] arena 64 and [64] {
+  %x = plan.input "x" on <gpu, 1> : !plan.buffer<tensor<4xf32>>
+  // expected-note@+1 {{the buffer is here}}
+  %y = plan.alloc at 0 on <gpu, 0> : !plan.buffer<tensor<4xf32>>
+  // expected-error@+1 {{runs on gpu:1 and copies to gpu:0}}
+  plan.copy %x to %y on <gpu, 1> : !plan.buffer<tensor<4xf32>>
+}
