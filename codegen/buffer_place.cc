@@ -7,7 +7,7 @@ namespace sinter::codegen {
 namespace {
 
 bool SameMemory(const BufferPlace& a, const BufferPlace& b) {
-  if (a.space != b.space) return false;
+  if (a.space != b.space || a.device != b.device) return false;
   switch (a.space) {
     case BufferPlace::Space::kArena:
       return true;
@@ -32,6 +32,7 @@ BufferPlace PlaceOf(mlir::Value buffer) {
     buffer = view.getSource();
   }
   place.root = buffer.getDefiningOp();
+  place.device = ir::DeviceOf(place.root);
   llvm::TypeSwitch<mlir::Operation*>(place.root)
       .Case<plan_ir::AllocOp>([&](plan_ir::AllocOp op) {
         if (!op.getOffset()) return;

@@ -25,12 +25,33 @@ constexpr size_t kSectionAlignment = 64;
 
 static_assert(static_cast<int>(ir::Initializer::orthogonal) ==
               static_cast<int>(fb::InitializerKind::Orthogonal));
+static_assert(static_cast<int>(ir::DeviceKind::gpu) == static_cast<int>(fb::DeviceKind::Gpu));
 
 SharedObjectOptions CompileOptionsOf(const EmitOptions& options) {
   SharedObjectOptions compile;
   compile.opt_level = options.opt_level;
   compile.threads = options.threads;
   return compile;
+}
+
+ir::DeviceAttr DeviceOfVariable(ir::VariableOp variable) {
+  ir::DeviceAttr device = ir::DeviceOf(variable.getOperation());
+  return device ? device : ir::DeviceAttr::cpu(variable.getContext());
+}
+
+// Every device that holds or runs something, CPUs before GPUs; cpu:0 when nothing says where it is.
+std::vector<ir::DeviceAttr> DevicesOf(mlir::ModuleOp module) {
+  std::vector<ir::DeviceAttr> devices;
+  auto add = [&](ir::DeviceAttr device) {
+    if (!llvm::is_contained(devices, device)) devices.push_back(device);
+  };
+  for (auto variable : module.getOps<ir::VariableOp>()) add(DeviceOfVariable(variable));
+  for (auto function : module.getOps<plan_ir::FunctionOp>()) {
+    for (ir::DeviceAttr device : function.deviceList()) add(device);
+  }
+  if (devices.empty()) add(ir::DeviceAttr::cpu(module.getContext()));
+  llvm::sort(devices, [](ir::DeviceAttr a, ir::DeviceAttr b) { return a.before(b); });
+  return devices;
 }
 
 std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanContents& plan) {
@@ -47,7 +68,7 @@ std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanCont
     uint32_t location = plan.locations.Add(lines.empty() ? UserLocation{} : lines.front());
     variables.push_back(fb::CreateVariable(builder, name, WriteType(builder, type),
                                            plan_ir::TensorBytes(type), initializer, variable.getTrainable(),
-                                           location));
+                                           location, plan.DeviceIndex(DeviceOfVariable(variable))));
   }
   return variables;
 }
@@ -64,6 +85,18 @@ Offset<flatbuffers::Vector<uint8_t>> WriteSection(flatbuffers::FlatBufferBuilder
 Offset<fb::Target> WriteTarget(flatbuffers::FlatBufferBuilder& builder, const CpuTarget& target) {
   auto triple = builder.CreateString(target.triple), cpu = builder.CreateString(target.cpu);
   return fb::CreateTarget(builder, triple, cpu, builder.CreateVectorOfStrings(target.required_features));
+}
+
+// A plan for cpu:0 alone does not name it.
+Offset<flatbuffers::Vector<Offset<fb::DeviceName>>> WriteDevices(PlanContents& plan) {
+  if (plan.devices.size() == 1 && plan.devices[0] == ir::DeviceAttr::cpu(plan.devices[0].getContext()))
+    return 0;
+  std::vector<Offset<fb::DeviceName>> names;
+  for (ir::DeviceAttr device : plan.devices) {
+    auto kind = static_cast<fb::DeviceKind>(device.getKind());
+    names.push_back(fb::CreateDeviceName(plan.builder, kind, device.getIndex()));
+  }
+  return plan.builder.CreateVector(names);
 }
 
 absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& options,
@@ -84,8 +117,10 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
   auto hash = builder.CreateVector(std::vector<uint8_t>(kPlanHashBytes, 0));
   auto constants = WriteSection(builder, plan.constants.bytes());
   auto code = WriteSection(builder, shared_object);
-  fb::FinishPlanBuffer(builder, fb::CreatePlan(builder, Plan::kVersion, producer, name, hash, target,
-                                               variable_table, function_table, locations, constants, code));
+  auto devices = WriteDevices(plan);
+  fb::FinishPlanBuffer(builder,
+                       fb::CreatePlan(builder, Plan::kVersion, producer, name, hash, target, variable_table,
+                                      function_table, locations, constants, code, devices));
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   SINTER_RETURN_IF_ERROR(SealPlan(bytes));
   return bytes;
@@ -95,6 +130,7 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
 
 absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& options) {
   PlanContents plan(module.getContext());
+  plan.devices = DevicesOf(module);
   std::vector<Offset<fb::Variable>> variables = WriteVariables(module, plan);
   std::vector<Offset<fb::Function>> functions;
   for (auto function : module.getOps<plan_ir::FunctionOp>()) {

@@ -1,5 +1,6 @@
 #include "sinter/codegen/plan_function.h"
 
+#include <algorithm>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +27,12 @@ std::vector<uint32_t> LocationTable::Add(mlir::Location loc) {
   return indices;
 }
 
+uint32_t PlanContents::DeviceIndex(ir::DeviceAttr device) const {
+  auto found = std::find(devices.begin(), devices.end(), device);
+  SINTER_CHECK(found != devices.end()) << device.text() << " is not among the plan's devices";
+  return found - devices.begin();
+}
+
 Offset<fb::TensorType> WriteType(flatbuffers::FlatBufferBuilder& builder, mlir::RankedTensorType type) {
   auto shape = builder.CreateVector(type.getShape().data(), type.getShape().size());
   return fb::CreateTensorType(builder, DTypeOf(type.getElementType()), shape);
@@ -40,7 +47,8 @@ class FunctionWriter {
 
   absl::StatusOr<Offset<fb::Function>> Write() {
     for (auto input : function_.getBody().front().getOps<plan_ir::InputOp>()) {
-      inputs_.try_emplace(input.getName().str(), inputs_.size());
+      // An input on several devices is one port; its other buffers say which device they are on.
+      if (!inputs_.try_emplace(input.getName().str(), inputs_.size()).second) continue;
       SINTER_RETURN_IF_ERROR(AddPort(input.getName(), input.getBuffer(), input_ports_));
     }
     for (mlir::Operation& op : function_.getBody().front()) {
@@ -56,13 +64,16 @@ class FunctionWriter {
     auto inputs = builder_.CreateVector(input_ports_), outputs = builder_.CreateVector(output_ports_);
     auto buffers = builder_.CreateVector(buffers_);
     auto steps = builder_.CreateVector(steps_);
-    return fb::CreateFunction(builder_, name, inputs, outputs, buffers, steps,
-                              function_.getArenaBytes().value_or(0));
+    std::vector<uint64_t> arenas;
+    for (ir::DeviceAttr device : plan_.devices) arenas.push_back(function_.arenaBytesOf(device).value_or(0));
+    Offset<flatbuffers::Vector<uint64_t>> more;
+    if (arenas.size() > 1) more = builder_.CreateVector(arenas.data() + 1, arenas.size() - 1);
+    return fb::CreateFunction(builder_, name, inputs, outputs, buffers, steps, arenas.front(), more);
   }
 
  private:
   // What makes two buffers one entry of the table.
-  using Key = std::tuple<fb::Space, uint32_t, uint64_t, std::string>;
+  using Key = std::tuple<fb::Space, uint32_t, uint64_t, std::string, uint32_t>;
 
   absl::Status Unplaced(mlir::Location loc) {
     return absl::InvalidArgumentError(
@@ -74,38 +85,41 @@ class FunctionWriter {
     BufferPlace place = PlaceOf(buffer);
     auto type = llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor();
     uint64_t offset = place.offset;
+    uint32_t device = plan_.DeviceIndex(place.device);
     switch (place.space) {
       case BufferPlace::Space::kUnplaced:
         return Unplaced(buffer.getLoc());
       case BufferPlace::Space::kArena:
-        return AddBuffer(fb::Space::Arena, 0, offset, type);
+        return AddBuffer(fb::Space::Arena, 0, offset, type, device);
       case BufferPlace::Space::kInput:
         return AddBuffer(fb::Space::Input, inputs_.at(llvm::cast<mlir::StringAttr>(place.name).str()), offset,
-                         type);
+                         type, device);
       case BufferPlace::Space::kVariable: {
         std::string name = llvm::cast<mlir::FlatSymbolRefAttr>(place.name).getValue().str();
         auto found = plan_.variables.find(name);
         if (found != plan_.variables.end())
-          return AddBuffer(fb::Space::Variable, found->second, offset, type);
+          return AddBuffer(fb::Space::Variable, found->second, offset, type, device);
         return absl::InvalidArgumentError(
             absl::StrCat(UserLine(buffer.getLoc()), ": the module has no variable @", name));
       }
       case BufferPlace::Space::kConstant: {
         auto constant = llvm::cast<plan_ir::ConstantOp>(place.root);
         SINTER_ASSIGN_OR_RETURN(uint64_t start, plan_.constants.Add(constant));
-        return AddBuffer(fb::Space::Constant, 0, start + offset, type);
+        return AddBuffer(fb::Space::Constant, 0, start + offset, type, device);
       }
     }
     return Unplaced(buffer.getLoc());
   }
 
-  uint32_t AddBuffer(fb::Space space, uint32_t index, uint64_t offset, mlir::RankedTensorType type) {
+  uint32_t AddBuffer(fb::Space space, uint32_t index, uint64_t offset, mlir::RankedTensorType type,
+                     uint32_t device) {
     std::string type_text;
     llvm::raw_string_ostream(type_text) << type;
-    auto [found, is_new] = buffer_index_.try_emplace(Key{space, index, offset, type_text}, buffers_.size());
+    auto [found, is_new] =
+        buffer_index_.try_emplace(Key{space, index, offset, type_text, device}, buffers_.size());
     if (is_new) {
       buffers_.push_back(fb::CreateBuffer(builder_, space, index, offset, WriteType(builder_, type),
-                                          plan_ir::TensorBytes(type)));
+                                          plan_ir::TensorBytes(type), device));
     }
     return found->second;
   }
@@ -126,13 +140,13 @@ class FunctionWriter {
     double flops = 0, bytes = 0;
   };
 
-  void AddStep(const StepContents& step, mlir::Location loc) {
+  void AddStep(const StepContents& step, mlir::Operation* op) {
     auto name = builder_.CreateString(step.name);
     auto inputs = builder_.CreateVector(step.inputs), outputs = builder_.CreateVector(step.outputs);
-    auto locations = builder_.CreateVector(plan_.locations.Add(loc));
+    auto locations = builder_.CreateVector(plan_.locations.Add(op->getLoc()));
     steps_.push_back(fb::CreateStep(builder_, name, step.type, step.body, inputs, outputs,
                                     step.workspace_offset, step.workspace_bytes, locations, step.flops,
-                                    step.bytes));
+                                    step.bytes, plan_.DeviceIndex(ir::DeviceOf(op))));
   }
 
   absl::Status AddCopy(plan_ir::CopyOp copy) {
@@ -146,7 +160,7 @@ class FunctionWriter {
     step.body = fb::CreateCopyStep(builder_, bytes).Union();
     step.inputs = {from}, step.outputs = {to};
     step.bytes = 2.0 * bytes;
-    AddStep(step, copy.getLoc());
+    AddStep(step, copy);
     return absl::OkStatus();
   }
 
@@ -174,7 +188,7 @@ class FunctionWriter {
     for (Value buffer : call->getOperands()) {
       step.bytes += llvm::cast<plan_ir::BufferType>(buffer.getType()).getBytes();
     }
-    AddStep(step, call.getLoc());
+    AddStep(step, call);
     return absl::OkStatus();
   }
 
@@ -197,7 +211,7 @@ class FunctionWriter {
       step.workspace_offset = call.getWorkspaceOffset().value_or(0);
       SINTER_ASSIGN_OR_RETURN(step.inputs, AddSlots(call, launch.inputs));
       SINTER_ASSIGN_OR_RETURN(step.outputs, AddSlots(call, launch.outputs));
-      AddStep(step, call.getLoc());
+      AddStep(step, call);
     }
     return absl::OkStatus();
   }
@@ -206,8 +220,8 @@ class FunctionWriter {
     std::vector<uint32_t> indices;
     for (const Slot& slot : slots) {
       if (slot.kind == Slot::Kind::kWorkspace) {
-        indices.push_back(
-            AddBuffer(fb::Space::Arena, 0, *call.getWorkspaceOffset() + slot.offset, slot.type));
+        indices.push_back(AddBuffer(fb::Space::Arena, 0, *call.getWorkspaceOffset() + slot.offset, slot.type,
+                                    plan_.DeviceIndex(ir::DeviceOf(call))));
         continue;
       }
       Value buffer = slot.kind == Slot::Kind::kIn ? call.getIns()[slot.index] : call.getOuts()[slot.index];

@@ -32,7 +32,11 @@ class LocationTable {
 struct PlanContents {
   explicit PlanContents(mlir::MLIRContext* context) : kernels(context) {}
 
+  // Index into `devices`.
+  uint32_t DeviceIndex(ir::DeviceAttr device) const;
+
   flatbuffers::FlatBufferBuilder builder;
+  std::vector<ir::DeviceAttr> devices;        // Of all functions and variables, in the plan's order.
   std::map<std::string, uint32_t> variables;  // Index by symbol.
   ConstantPool constants;
   LocationTable locations;
