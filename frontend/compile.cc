@@ -46,6 +46,12 @@ std::string LayoutName(Layout layout) {
   return "auto";
 }
 
+// Says where things are, for what the passes before it made.
+void Place(mlir::OpPassManager& m, const CompileOptions& o) {
+  m.addPass(createPropagatePlacement(
+      {.device = o.device.ToString(), .copies = o.copies == Copies::kAutomatic ? "automatic" : "explicit"}));
+}
+
 // The compiler, in order. Each stage's IR can be dumped under its name.
 std::vector<Stage> Pipeline() {
   using Manager = mlir::OpPassManager;
@@ -55,20 +61,32 @@ std::vector<Stage> Pipeline() {
     m.addNestedPass<FuncOp>(mlir::createCSEPass());
   };
   return {
+      // First, while every op is one that the user wrote.
+      {"propagate-placement", Place},
       {"simplify", simplify},
-      {"differentiate", [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDifferentiate()); }},
-      {"decompose", [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDecompose()); }},
+      {"differentiate",
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FuncOp>(createDifferentiate());
+         Place(m, o);
+       }},
+      {"decompose",
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FuncOp>(createDecompose());
+         Place(m, o);
+       }},
       {"fold-constants",
-       [](Manager& m, const Options&) {
+       [](Manager& m, const Options& o) {
          m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
          m.addNestedPass<FuncOp>(createFoldConstants());
          m.addNestedPass<FuncOp>(mlir::createCSEPass());
+         Place(m, o);
        }},
       {"assign-layouts",
        [](Manager& m, const Options& o) {
          m.addNestedPass<FuncOp>(createAssignLayouts({.layout = LayoutName(o.image_layout)}));
          m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
          m.addNestedPass<FuncOp>(mlir::createCSEPass());
+         Place(m, o);
        }},
       {"fuse-epilogue",
        [](Manager& m, const Options& o) {
@@ -79,10 +97,14 @@ std::vector<Stage> Pipeline() {
        [](Manager& m, const Options& o) {
          if (o.fuse) m.addNestedPass<FuncOp>(createMoveReshapes());
          m.addNestedPass<FuncOp>(mlir::createCSEPass());
+         Place(m, o);
+         m.addPass(createPlaceConstants());
          m.addNestedPass<FuncOp>(createFuse({.enable = o.fuse, .report = o.report}));
        },
        &CompileReport::fusion},
-      {"lower-to-plan", [](Manager& m, const Options&) { m.addPass(createLowerToPlan()); }},
+      {"lower-to-plan",
+       [](Manager& m, const Options& o) { m.addPass(createLowerToPlan({.report = o.report})); },
+       &CompileReport::copies},
       {"select-kernels",
        [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(codegen::CreateSelectKernels()); }},
       {"schedule", [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(createSchedule()); }},
@@ -179,6 +201,7 @@ std::string CompileReport::ToString() const {
   }
   absl::StrAppendFormat(&text, "%-16s %8.2f ms\n", "total", total);
   for (const std::string& line : fusion) absl::StrAppend(&text, line, "\n");
+  for (const std::string& line : copies) absl::StrAppend(&text, line, "\n");
   for (const std::string& line : memory) absl::StrAppend(&text, line, "\n");
   return text;
 }

@@ -20,7 +20,18 @@ namespace sinter {
 
 enum class Layout { kAuto, kNchw, kNhwc, kNchw16n };
 
+// Who copies values between devices: the graph alone, or also the compiler where an op reads from another device.
+enum class Copies { kExplicit, kAutomatic };
+
 struct CompileOptions {
+  // Where everything lives and runs that the graph does not place (DeviceScope, Copy, nn's To).
+  Device device = Device::Cpu();
+  // kExplicit: an op that reads from another device is an error with both lines.
+  Copies copies = Copies::kExplicit;
+  // What the plan's GPU kernels are compiled for, when a GPU is among its devices: names such as "sm_90", or "native", which
+  // are this machine's GPUs; without a GPU here, sm_80, sm_90 and sm_100. It runs on no other, but code for sm_80 runs on
+  // sm_89 too.
+  std::vector<std::string> gpu_architectures = {"native"};
   // "native", or a CPU or level such as "x86-64-v3" or "znver4": the plan runs on CPUs with those features.
   std::string target_cpu = "native";
   // For tests and for measuring what they bring; results agree within rounding whatever is chosen.
@@ -35,7 +46,7 @@ struct CompileOptions {
   bool verify_each_pass = false;
   // Stages whose IR is kept in CompileReport::dumps, by the names of StageNames(), or "all".
   std::vector<std::string> dump_stages = {};
-  // Fills CompileReport::fusion and ::memory.
+  // Fills CompileReport::fusion, ::copies and ::memory.
   bool report = false;
 };
 
@@ -44,6 +55,7 @@ struct CompileReport {
   std::map<std::string, std::string> dumps;  // Stage name to MLIR text.
   std::vector<std::pair<std::string, double>> stage_ms;
   std::vector<std::string> fusion;  // One line a group formed and a fusion refused, with the user's line.
+  std::vector<std::string> copies;  // One line a copy between devices: bytes, from where to where, why, the user's line.
   std::vector<std::string> memory;  // The peak of each function and what is alive at it.
   std::string ToString() const;     // Times, then the other lines.
 };

@@ -38,7 +38,6 @@ int64_t Tensor::dim(int64_t d) const {
 
 int64_t Tensor::size() const { return ok() ? TypeOf(*this).getNumElements() : 1; }
 DType Tensor::dtype() const { return ok() ? DTypeOf(TypeOf(*this).getElementType()) : DType::kF32; }
-Device Tensor::device() const { return Device::Cpu(); }
 std::string Tensor::ToString() const { return ok() ? TypeString(dtype(), shape()) : "?"; }
 
 // Graph
@@ -143,7 +142,10 @@ void Builder::Assign(const Variable& variable, const Tensor& value, Where where)
 
 Variable Builder::MakeVariable(std::string_view name, DType dtype, const Shape& shape,
                                const VariableOptions& options, Where where) {
-  if (!function_->graph().FindOrMake(std::string(name), dtype, shape, options, where)) return {};
+  VariableOptions here = options;
+  bool is_new = !function_->graph().variable_ops.contains(std::string(name));
+  if (is_new && !here.device && function_->device_scope()) here.device = DeviceOf(function_->device_scope());
+  if (!function_->graph().FindOrMake(std::string(name), dtype, shape, here, where)) return {};
   return Variable(&function_->graph(), std::string(name), dtype, shape);
 }
 

@@ -19,6 +19,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,8 +67,10 @@ class Variable {
 enum class Mode { kTrain, kEval };
 
 struct VariableOptions {
-  VariableInit init;
+  VariableInit init = {};
   bool trainable = true;
+  // Where it lives; else in the scope that makes it (DeviceScope), else with its first user.
+  std::optional<Device> device = std::nullopt;
 };
 
 class Graph {
@@ -84,7 +87,8 @@ class Graph {
   void Function(std::string_view name, Mode mode, const std::function<void(Builder&)>& body,
                 Where where = Where::current());
 
-  // Makes a variable, or returns the existing one of this name, dtype and shape (an error when they differ).
+  // Makes a variable, or returns the existing one of this name, dtype and shape (an error when they, or the devices asked
+  // for, differ).
   sinter::Variable Variable(std::string_view name, DType dtype, const Shape& shape,
                             const VariableOptions& options = {}, Where where = Where::current());
 
@@ -146,6 +150,28 @@ class Builder {
 
  private:
   FunctionState* function_;
+};
+
+// While alive, what is built in the function is on the device: ops, inputs, constants and the variables made meanwhile.
+// Scopes nest, and the inner one counts. Outside of scopes an op is where its operands are, and what has none, where it is
+// used. An op on one device cannot read from another: Copy (ops.h) first.
+//
+//   sn::Tensor h0 = Relu(MatMul(x, w));                    // Where x is.
+//   {
+//     sn::DeviceScope on(b, sn::Device::Gpu(1));
+//     h1 = Relu(MatMul(Copy(x, sn::Device::Gpu(1)), w1));
+//   }
+class DeviceScope {
+ public:
+  // Without a device the scope changes nothing, so that placing can be optional.
+  DeviceScope(Builder& b, std::optional<Device> device, Where where = Where::current());
+  DeviceScope(FunctionState* function, std::optional<Device> device, Where where = Where::current());
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  FunctionState* function_ = nullptr;
 };
 
 }  // namespace sinter

@@ -112,6 +112,13 @@ ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, cons
                                       const VariableOptions& options, Where where) {
   if (auto found = variable_ops.find(name); found != variable_ops.end()) {
     auto type = llvm::cast<mlir::RankedTensorType>(found->second.getType());
+    ir::DeviceAttr lives = ir::DeviceOf(found->second.getOperation());
+    if (options.device && lives && DeviceOf(lives) != *options.device) {
+      Error(where, absl::StrCat("Variable \"", name, "\""),
+            absl::StrCat("lives on ", lives.text(), " and was asked for on ", options.device->ToString(),
+                         "; choose another name or the same device"));
+      return {};
+    }
     if (type == TensorType(dtype, shape, *context_)) return found->second;
     std::string has =
         TypeString(DTypeOf(type.getElementType()), Shape(type.getShape().begin(), type.getShape().end()));
@@ -133,6 +140,7 @@ ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, cons
           absl::StrCat("has a negative size in its shape ", TypeString(dtype, shape)));
     return {};
   }
+  if (options.device && !CheckDevice(*options.device, where, absl::StrCat("Variable \"", name, "\""))) return {};
   auto builder = mlir::OpBuilder::atBlockBegin(module_->getBody());
   if (!variables.empty()) builder.setInsertionPointAfter(variable_ops.at(variables.back().name()));
   auto kind = static_cast<ir::Initializer>(options.init.kind);
@@ -144,6 +152,7 @@ ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, cons
       ir::InitializerAttr::get(context_.get(), kind), builder.getF64FloatAttr(options.init.a),
       builder.getF64FloatAttr(options.init.b), builder.getI64IntegerAttr(seed),
       options.trainable ? builder.getUnitAttr() : mlir::UnitAttr());
+  if (options.device) ir::SetDevice(op, AttrOf(*options.device, *context_));
   variables.emplace_back(this, name, dtype, shape);
   variable_ops[name] = op;
   return op;
@@ -159,19 +168,22 @@ FunctionState::FunctionState(GraphState& graph, std::string name, Mode mode, Whe
       builder.create<mlir::func::FuncOp>(graph.Locate(where, name_), name_, builder.getFunctionType({}, {}));
   func_.addEntryBlock();
   builder_.setInsertionPointToEnd(&func_.getBody().front());
+  builder_.setListener(&placer_);
 }
 
-mlir::Value FunctionState::AddArgument(mlir::RankedTensorType type, mlir::NamedAttribute attribute,
-                                       mlir::Location loc) {
-  auto attributes = mlir::DictionaryAttr::get(&graph_.context(), {attribute});
-  func_.insertArgument(func_.getNumArguments(), type, attributes, loc);
+mlir::Value FunctionState::AddArgument(mlir::RankedTensorType type,
+                                       llvm::ArrayRef<mlir::NamedAttribute> attributes, mlir::Location loc) {
+  func_.insertArgument(func_.getNumArguments(), type,
+                       mlir::DictionaryAttr::get(&graph_.context(), attributes), loc);
   return func_.getArguments().back();
 }
 
 mlir::Value FunctionState::AddInput(const std::string& name, mlir::RankedTensorType type,
                                     mlir::Location loc) {
-  return inputs_[name] =
-             AddArgument(type, builder_.getNamedAttr(ir::kInputAttr, builder_.getStringAttr(name)), loc);
+  llvm::SmallVector<mlir::NamedAttribute> attributes = {
+      builder_.getNamedAttr(ir::kInputAttr, builder_.getStringAttr(name))};
+  if (device_scope()) attributes.push_back(builder_.getNamedAttr(ir::kDeviceAttr, device_scope()));
+  return inputs_[name] = AddArgument(type, attributes, loc);
 }
 
 void FunctionState::AddOutput(const std::string& name, mlir::Value value) {

@@ -26,6 +26,8 @@ namespace sinter {
 
 mlir::Type ElementType(DType dtype, mlir::MLIRContext& context);
 DType DTypeOf(mlir::Type element);
+ir::DeviceAttr AttrOf(Device device, mlir::MLIRContext& context);
+Device DeviceOf(ir::DeviceAttr device);
 mlir::RankedTensorType TensorType(DType dtype, const Shape& shape, mlir::MLIRContext& context);
 
 class GraphState {
@@ -39,6 +41,10 @@ class GraphState {
   // The variable of this name, made if need be. Null, with an error kept, when it exists with another type.
   ir::VariableOp FindOrMake(const std::string& name, DType dtype, const Shape& shape,
                             const VariableOptions& options, Where where);
+
+  // False, with an error kept, when there can be no such device.
+  bool CheckDevice(Device device, Where where, std::string_view what);
+  void MoveVariable(const std::string& name, Device device, Where where);
 
   const std::string& name() const { return name_; }
   int64_t seed() const { return seed_; }
@@ -74,6 +80,8 @@ class GraphState {
 class FunctionState {
  public:
   FunctionState(GraphState& graph, std::string name, Mode mode, Where where);
+  FunctionState(const FunctionState&) = delete;
+  FunctionState& operator=(const FunctionState&) = delete;
 
   // Writes results and the terminator. Called once, after the user's body.
   void Finish();
@@ -98,19 +106,40 @@ class FunctionState {
     return first_values_.at(variable.getSymName().str());
   }
 
+  // What is built from now on is on `device`; null: nothing places it.
+  void PushDevice(ir::DeviceAttr device) { device_scopes_.push_back(device); }
+  void PopDevice() { device_scopes_.pop_back(); }
+  ir::DeviceAttr device_scope() const {
+    return device_scopes_.empty() ? ir::DeviceAttr() : device_scopes_.back();
+  }
+  // Where the value is, as far as it is known while building; else null.
+  ir::DeviceAttr DeviceOf(mlir::Value value) const;
+
   GraphState& graph() { return graph_; }
   const std::string& name() const { return name_; }
   Mode mode() const { return mode_; }
   mlir::OpBuilder& builder() { return builder_; }
 
  private:
-  mlir::Value AddArgument(mlir::RankedTensorType type, mlir::NamedAttribute attribute, mlir::Location loc);
+  // Tells the function of every op that is built.
+  struct Placer : mlir::OpBuilder::Listener {
+    explicit Placer(FunctionState* f) : function(f) {}
+    void notifyOperationInserted(mlir::Operation* op, mlir::OpBuilder::InsertPoint) override;
+    FunctionState* function;
+  };
+
+  mlir::Value AddArgument(mlir::RankedTensorType type, llvm::ArrayRef<mlir::NamedAttribute> attributes,
+                          mlir::Location loc);
+  void PlaceInserted(mlir::Operation* op);
 
   GraphState& graph_;
   std::string name_;
   Mode mode_;
-  mlir::func::FuncOp func_;
+  mutable mlir::func::FuncOp func_;  // MLIR's questions are not const.
   mlir::OpBuilder builder_;
+  Placer placer_{this};
+  std::vector<ir::DeviceAttr> device_scopes_;
+  llvm::DenseMap<mlir::Operation*, ir::DeviceAttr> known_device_;
   std::map<std::string, mlir::Value> inputs_;
   std::map<std::string, mlir::Value> outputs_;
   std::vector<std::string> output_order_;
@@ -176,6 +205,19 @@ class LocationScope {
 
  private:
   GraphState* graph_;
+};
+
+// While alive, nothing that is built in the function is placed by the scopes around it: for library code whose ops belong
+// where their operands are.
+class UnplacedScope {
+ public:
+  explicit UnplacedScope(FunctionState* function) : function_(function) { function_->PushDevice(nullptr); }
+  ~UnplacedScope() { function_->PopDevice(); }
+  UnplacedScope(const UnplacedScope&) = delete;
+  UnplacedScope& operator=(const UnplacedScope&) = delete;
+
+ private:
+  FunctionState* function_;
 };
 
 // "Conv2d(f32[2,3], f32[4])".

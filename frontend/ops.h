@@ -77,6 +77,12 @@ Tensor Clamp(const Tensor& x, double low, double high, Where where = Where::curr
 Tensor Cast(const Tensor& x, DType dtype, Where where = Where::current());               // Any type.
 Tensor StopGradient(const Tensor& x, Where where = Where::current());                    // Any type.
 
+// Another device. Copy gives x on `device`, or where `like` is; there already, it is x itself. Its gradient is copied back.
+// Clone gives x in memory of its own, on x's device: two clones are two buffers.
+Tensor Copy(const Tensor& x, Device device, Where where = Where::current());       // Any type.
+Tensor Copy(const Tensor& x, const Tensor& like, Where where = Where::current());  // Any types.
+Tensor Clone(const Tensor& x, Where where = Where::current());                     // Any type.
+
 // Shape. One size of Reshape may be -1: what is left over.
 Tensor Reshape(const Tensor& x, const Shape& shape, Where where = Where::current());
 Tensor Flatten(const Tensor& x, int64_t first_dim = 1, Where where = Where::current());

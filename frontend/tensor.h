@@ -44,6 +44,8 @@ class Tensor {
   int64_t dim(int64_t d) const;
   int64_t size() const;  // Elements.
   DType dtype() const;
+  // Where the graph places it: by a scope, a copy, a module, or as what it is computed from. What nothing places is on
+  // CompileOptions::device, or with its users; here it is cpu:0.
   Device device() const;
   // "f32[32,10]".
   std::string ToString() const;

@@ -9,7 +9,14 @@ Tensor Layer::Apply(const Tensor& x, Where where) {
   if (!x.ok()) return {};
   LocationScope scope(&x.function()->graph(), where,
                       path_.empty() ? Describe() : absl::StrCat(path_, " ", Describe()));
+  DeviceScope on(x.function(), device_, where);
   return Forward(x, where);
+}
+
+void Layer::SetDevice(Device device, Where where) {
+  device_ = device;
+  for (const Variable& variable : variables_) variable.graph()->MoveVariable(variable.name(), device, where);
+  for (auto& [name, child] : children_) child->SetDevice(device, where);
 }
 
 void Layer::SetPath(std::string path) {
@@ -19,6 +26,7 @@ void Layer::SetPath(std::string path) {
 
 void Layer::AddChild(std::string name, std::shared_ptr<Layer> child) {
   child->SetPath(path_.empty() ? name : absl::StrCat(path_, ".", name));
+  if (device_) child->SetDevice(*device_, Where::current());
   children_.emplace_back(std::move(name), std::move(child));
 }
 

@@ -21,6 +21,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,8 @@ class Layer {
   // parent's.
   void SetPath(std::string path);
   const std::string& path() const { return path_; }
+  // Places the layer and those below it: what they compute, and their variables, also those made already.
+  void SetDevice(Device device, Where where);
   std::vector<Variable> parameters() const;
 
  protected:
@@ -63,6 +66,7 @@ class Layer {
   std::string FullName(std::string_view name) const;
 
   std::string path_;
+  std::optional<Device> device_;
   GraphState* graph_ = nullptr;  // That the parameters live in.
   std::vector<std::pair<std::string, std::shared_ptr<Layer>>> children_;
   std::vector<Variable> variables_;
@@ -77,6 +81,13 @@ class Module {
   // Prefixes the names of all parameters; call it before the first use.
   Module& Named(std::string_view name) {
     layer_->SetPath(std::string(name));
+    return *this;
+  }
+  // Places the module on a device: its parameters and buffers live there, and what it computes runs there. Its input must
+  // be there too: Copy it. An optimiser's slots go where their parameters are. A part of the module that is to be
+  // elsewhere is placed after the whole.
+  Module& To(Device device, Where where = Where::current()) {
+    layer_->SetDevice(device, where);
     return *this;
   }
   // The parameters made so far, this module's and those below, in order.

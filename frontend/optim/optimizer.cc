@@ -1,5 +1,6 @@
 #include "sinter/frontend/optim/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -121,17 +122,28 @@ std::optional<std::vector<Parameter>> ParametersOf(Call& call, const Tensor& los
   return parameters;
 }
 
-// Factors the gradients by min(1, clip_norm / norm), with the norm over all of them.
+// Whether the graph says where the tensor is.
+bool IsPlaced(const Tensor& x) {
+  return x.ok() && x.function()->DeviceOf(mlir::Value::getFromOpaquePointer(x.value()));
+}
+
+// Factors the gradients by min(1, clip_norm / norm), with the norm over all of them. Gradients on several devices send
+// their sums to the first one's and get the factor back.
 void ClipByGlobalNorm(Update& u, double clip_norm, std::vector<Tensor>& gradients, Where where) {
+  bool placed = std::any_of(gradients.begin(), gradients.end(), IsPlaced);
   Tensor total;
   for (const Tensor& g : gradients) {
     Tensor squares = Sum(Square(Cast(g, DType::kF32, where), where), {}, {}, where);
+    if (placed && total.ok()) squares = Copy(squares, total, where);
     total = total.ok() ? u.Add(total, squares) : squares;
   }
   Tensor norm = Sqrt(total, where);
   // A norm of 0 divides to infinity, which the minimum makes 1.
   Tensor factor = Minimum(Operand(u.Div(clip_norm, norm), where), Operand(1.0, where));
-  for (Tensor& g : gradients) g = u.Mul(g, Cast(factor, g.dtype(), where));
+  for (Tensor& g : gradients) {
+    Tensor here = placed ? Copy(factor, g, where) : factor;
+    g = u.Mul(g, Cast(here, g.dtype(), where));
+  }
 }
 
 void Apply(const Tensor& loss, const Candidates& candidates, const std::string& name,
@@ -145,6 +157,8 @@ void Apply(const Tensor& loss, const Candidates& candidates, const std::string& 
     call.Fail(absl::StrCat("takes a learning rate that is a number or f32[], got ", lr.ToString()));
     return;
   }
+  // An update is where its parameter is.
+  UnplacedScope unplaced(&call.function());
   Update u(loss, absl::AsciiStrToLower(name), where);
   std::optional<std::vector<Parameter>> parameters = ParametersOf(call, loss, candidates, u);
   if (!parameters) return;
@@ -158,7 +172,10 @@ void Apply(const Tensor& loss, const Candidates& candidates, const std::string& 
   for (size_t i = 0; i < gradients.size(); ++i) {
     const Parameter& parameter = (*parameters)[i];
     Tensor value = Cast(parameter.now, gradients[i].dtype(), where);
-    Operand rate = learning_rate.is_tensor() ? Operand(Cast(lr, value.dtype(), where), where) : learning_rate;
+    Operand rate = learning_rate;
+    if (learning_rate.is_tensor()) {
+      rate = Operand(Cast(IsPlaced(lr) ? Copy(lr, value, where) : lr, value.dtype(), where), where);
+    }
     u.Assign(parameter.variable, rule(u, parameter.variable, value, gradients[i], rate));
   }
 }

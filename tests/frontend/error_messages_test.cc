@@ -248,6 +248,30 @@ std::vector<Case> ProgramCases() {
   };
 }
 
+std::vector<Case> PlacementCases() {
+  return {
+      In("CopyNowhere", [](Builder& b) { Copy(X(b), Device::Gpu(-1)); },
+         {"Copy names gpu:-1", "devices count from 0, as in gpu:0"}),
+      In("ScopeNowhere", [](Builder& b) { DeviceScope on(b, Device::Cpu(-2)); },
+         {"DeviceScope names cpu:-2", "as in cpu:0"}),
+      In("VariableNowhere", [](Builder& b) { b.MakeVariable("w", F32, {2}, {.device = Device::Gpu(-1)}); },
+         {"Variable \"w\" names gpu:-1"}),
+      In("ModuleNowhere",
+         [](Builder& b) {
+           nn::Module linear = nn::Linear(2);
+           linear(X(b));
+           linear.To(Device::Gpu(-1));
+         },
+         {"To names gpu:-1"}),
+      {"VariableOnTwoDevices",
+       [](Graph& g) {
+         g.Variable("w", F32, {2}, {.device = Device::Gpu(0)});
+         g.Variable("w", F32, {2}, {.device = Device::Gpu(1)});
+       },
+       {"Variable \"w\"", "lives on gpu:0 and was asked for on gpu:1", "the same device"}},
+  };
+}
+
 std::string CaseName(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Pointwise, ErrorMessageTest, ::testing::ValuesIn(PointwiseCases()), CaseName);
@@ -255,6 +279,7 @@ INSTANTIATE_TEST_SUITE_P(Shape, ErrorMessageTest, ::testing::ValuesIn(ShapeCases
 INSTANTIATE_TEST_SUITE_P(Linear, ErrorMessageTest, ::testing::ValuesIn(ReduceAndLinearCases()), CaseName);
 INSTANTIATE_TEST_SUITE_P(Neural, ErrorMessageTest, ::testing::ValuesIn(NeuralCases()), CaseName);
 INSTANTIATE_TEST_SUITE_P(Program, ErrorMessageTest, ::testing::ValuesIn(ProgramCases()), CaseName);
+INSTANTIATE_TEST_SUITE_P(Placement, ErrorMessageTest, ::testing::ValuesIn(PlacementCases()), CaseName);
 
 TEST(ErrorsTest, IndependentErrorsComeTogetherAndFollowUpsDoNot) {
   Graph graph("g");

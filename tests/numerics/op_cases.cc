@@ -13,7 +13,8 @@ using reference::Value;
 
 std::vector<OpCase> AllOpCases() {
   std::vector<OpCase> all;
-  for (auto family : {PointwiseCases, ShapeCases, ReduceCases, LinearCases, RandomCases, CompositeCases}) {
+  for (auto family :
+       {PointwiseCases, ShapeCases, ReduceCases, LinearCases, RandomCases, CompositeCases, PlacementCases}) {
     std::vector<OpCase> cases = family();
     all.insert(all.end(), cases.begin(), cases.end());
   }

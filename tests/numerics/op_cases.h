@@ -46,6 +46,7 @@ std::vector<OpCase> ReduceCases();
 std::vector<OpCase> LinearCases();
 std::vector<OpCase> RandomCases();
 std::vector<OpCase> CompositeCases();
+std::vector<OpCase> PlacementCases();
 
 std::vector<std::string> DTypesOf(const OpCase& c);
 // `text` with every `from` replaced.
