@@ -7,6 +7,8 @@
 #include "llvm/IR/Module.h"
 #include "sinter/codegen/cpu/lower_kernels_to_llvm.h"
 #include "sinter/codegen/cpu/shared_object.h"
+#include "sinter/codegen/cuda/compile_cubins.h"
+#include "sinter/codegen/cuda/cuda_catalog.h"
 #include "sinter/codegen/lowering.h"
 #include "sinter/codegen/plan_function.h"
 #include "sinter/codegen/user_line.h"
@@ -99,6 +101,32 @@ Offset<flatbuffers::Vector<Offset<fb::DeviceName>>> WriteDevices(PlanContents& p
   return plan.builder.CreateVector(names);
 }
 
+using GpuKernelTable = Offset<flatbuffers::Vector<Offset<fb::GpuKernel>>>;
+
+// Compiles the sources for every architecture asked for. Nothing without kernels for GPUs.
+absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const EmitOptions& options) {
+  const std::vector<CudaSource>& sources = plan.cuda_kernels.sources();
+  if (sources.empty()) return GpuKernelTable();
+  if (options.gpu_architectures.empty()) {
+    return absl::InvalidArgumentError(
+        "the program runs on a GPU and gpu_architectures is empty; name what to compile for, such as sm_90");
+  }
+  SINTER_ASSIGN_OR_RETURN(auto cubins,
+                          CompileCubins(sources, options.gpu_architectures, {.threads = options.threads}));
+  flatbuffers::FlatBufferBuilder& builder = plan.builder;
+  std::vector<Offset<fb::GpuKernel>> kernels;
+  for (auto [source, images] : llvm::zip(sources, cubins)) {
+    std::vector<Offset<fb::GpuImage>> tables;
+    for (auto [architecture, cubin] : llvm::zip(options.gpu_architectures, images)) {
+      auto name = builder.CreateString(architecture);
+      tables.push_back(fb::CreateGpuImage(builder, name, WriteSection(builder, cubin)));
+    }
+    auto symbol = builder.CreateString(source.symbol);
+    kernels.push_back(fb::CreateGpuKernel(builder, symbol, builder.CreateVector(tables)));
+  }
+  return builder.CreateVector(kernels);
+}
+
 absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& options,
                                    const std::vector<Offset<fb::Variable>>& variables,
                                    const std::vector<Offset<fb::Function>>& functions,
@@ -118,9 +146,10 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
   auto constants = WriteSection(builder, plan.constants.bytes());
   auto code = WriteSection(builder, shared_object);
   auto devices = WriteDevices(plan);
+  SINTER_ASSIGN_OR_RETURN(GpuKernelTable gpu_kernels, WriteGpuKernels(plan, options));
   fb::FinishPlanBuffer(builder,
                        fb::CreatePlan(builder, Plan::kVersion, producer, name, hash, target, variable_table,
-                                      function_table, locations, constants, code, devices));
+                                      function_table, locations, constants, code, devices, gpu_kernels));
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   SINTER_RETURN_IF_ERROR(SealPlan(bytes));
   return bytes;
@@ -149,13 +178,20 @@ absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& o
 
 absl::StatusOr<std::string> DumpKernels(mlir::ModuleOp module, const EmitOptions& options, KernelText kind) {
   KernelModule kernels(module.getContext());
+  CudaKernels cuda_kernels(module.getContext());
   absl::Status status;
   module.walk([&](plan_ir::CallOp call) {
-    if (status.ok() && !LibraryOpOf(call)) status = kernels.AddCall(call).status();
+    if (!status.ok() || LibraryOpOf(call)) return;
+    bool on_gpu = ir::DeviceOf(call).getKind() == ir::DeviceKind::gpu;
+    status = on_gpu ? cuda_kernels.AddCall(call).status() : kernels.AddCall(call).status();
   });
   SINTER_RETURN_IF_ERROR(status);
   std::string text;
   llvm::raw_string_ostream stream(text);
+  if (kind == KernelText::kCuda) {
+    for (const CudaSource& source : cuda_kernels.sources()) stream << source.text << "\n";
+    return text;
+  }
   if (kind == KernelText::kMlir) {
     kernels.module().print(stream);
     return text;
@@ -179,7 +215,12 @@ mlir::Operation* LibraryOpOf(plan_ir::CallOp call) {
 
 absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) {
   mlir::Operation* op = LibraryOpOf(call);
-  return op ? LibraryLowerings::Default().WorkspaceBytes(op) : FusedWorkspaceBytes(call);
+  if (!op) return FusedWorkspaceBytes(call);
+  if (ir::DeviceOf(call).getKind() == ir::DeviceKind::gpu && CudaCatalog::Default().Has(op)) {
+    SINTER_ASSIGN_OR_RETURN(CudaCatalogCall catalog, CudaCatalog::Default().Lower(op));
+    return catalog.workspace_bytes;
+  }
+  return LibraryLowerings::Default().WorkspaceBytes(op);
 }
 
 }  // namespace sinter::codegen

@@ -9,6 +9,7 @@
 #define SINTER_CODEGEN_EMIT_PLAN_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -23,13 +24,14 @@ struct EmitOptions {
   std::string producer = "sinter 0.1.0";
   int opt_level = 3;  // Of LLVM: 0 to 3.
   int threads = 0;    // That compile; 0: one a core. The bytes do not depend on it.
+  std::vector<std::string> gpu_architectures;  // That kernels for GPUs are compiled for: "sm_90".
 };
 
 // INVALID_ARGUMENT for a module that is not laid out; UNIMPLEMENTED for a library op that the CPU has no kernel for, and for
 // constants that are not dense; RESOURCE_EXHAUSTED for more constants than a plan holds. All name the user's line.
 absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& options);
 
-enum class KernelText { kMlir, kLlvm, kOptimizedLlvm, kAssembly };
+enum class KernelText { kMlir, kLlvm, kOptimizedLlvm, kAssembly, kCuda };
 // The generated kernels of a planned module, to read.
 absl::StatusOr<std::string> DumpKernels(mlir::ModuleOp module, const EmitOptions& options, KernelText kind);
 

@@ -24,6 +24,7 @@ auto Numbers(FlatBufferBuilder& builder, ArrayRef<int64_t> values) {
 
 // The enums of ir/linear_ops.td and of plan.fbs number their cases alike.
 static_assert(static_cast<int>(ir::Activation::silu) == static_cast<int>(fb::Activation::Silu));
+static_assert(static_cast<int>(ir::MathMode::bf16x3) == static_cast<int>(fb::MathMode::Bf16x3));
 static_assert(static_cast<int>(ir::ImageLayout::nchw16n) == static_cast<int>(fb::ImageLayout::Nchw16n));
 
 struct Image {
@@ -42,9 +43,10 @@ absl::StatusOr<LibraryStep> LowerMatmul(mlir::Operation* op, FlatBufferBuilder& 
   int64_t batch = 1, m = result[result.size() - 2], n = result.back();
   int64_t k = matmul.getTransposeA() ? a[a.size() - 2] : a.back();
   for (int64_t size : result.drop_back(2)) batch *= size;
-  auto body = fb::CreateMatmulStep(
-      builder, batch, m, n, k, matmul.getTransposeA(), matmul.getTransposeB(), DTypeOf(matmul.getA()),
-      static_cast<fb::Activation>(matmul.getActivation()), bool(matmul.getBias()));
+  auto body =
+      fb::CreateMatmulStep(builder, batch, m, n, k, matmul.getTransposeA(), matmul.getTransposeB(),
+                           DTypeOf(matmul.getA()), static_cast<fb::Activation>(matmul.getActivation()),
+                           bool(matmul.getBias()), static_cast<fb::MathMode>(matmul.getMath()));
   return LibraryStep{fb::StepBody::MatmulStep, body.Union(), 2.0 * batch * m * n * k};
 }
 
@@ -57,10 +59,10 @@ LibraryStep Convolution(Op op, fb::ConvKind kind, Value in, Value out, Value wei
        out_size = Numbers(builder, {to.height, to.width});
   auto kernel_size = Numbers(builder, kernel), strides = Numbers(builder, op.getStrides());
   auto padding = Numbers(builder, op.getPadding()), dilations = Numbers(builder, op.getDilations());
-  auto body = fb::CreateConvStep(builder, kind, static_cast<fb::ImageLayout>(op.getLayout()), DTypeOf(in),
-                                 from.batch, from.channels, to.channels, in_size, out_size, kernel_size,
-                                 strides, padding, dilations, op.getGroups(),
-                                 static_cast<fb::Activation>(op.getActivation()), has_bias);
+  auto body = fb::CreateConvStep(
+      builder, kind, static_cast<fb::ImageLayout>(op.getLayout()), DTypeOf(in), from.batch, from.channels,
+      to.channels, in_size, out_size, kernel_size, strides, padding, dilations, op.getGroups(),
+      static_cast<fb::Activation>(op.getActivation()), has_bias, static_cast<fb::MathMode>(op.getMath()));
   double flops = 2.0 * to.batch * to.channels * to.height * to.width * (from.channels / op.getGroups()) *
                  kernel[0] * kernel[1];
   return {fb::StepBody::ConvStep, body.Union(), flops};

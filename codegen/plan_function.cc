@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/codegen/cuda/cuda_catalog.h"
 #include "sinter/codegen/emit_plan.h"
 #include "sinter/codegen/lowering.h"
 #include "sinter/ir/ops.h"
@@ -133,7 +134,7 @@ class FunctionWriter {
 
   struct StepContents {
     std::string name;
-    fb::StepBody type;
+    fb::StepBody type = fb::StepBody::NONE;
     Offset<void> body;
     std::vector<uint32_t> inputs, outputs;
     uint64_t workspace_offset = 0, workspace_bytes = 0;
@@ -167,7 +168,73 @@ class FunctionWriter {
   absl::Status AddCall(plan_ir::CallOp call) {
     if (call.getWorkspaceBytes() > 0 && !call.getWorkspaceOffset()) return Unplaced(call.getLoc());
     mlir::Operation* op = LibraryOpOf(call);
-    return op ? AddLibraryCall(call, op) : AddFusedCall(call);
+    bool on_gpu = ir::DeviceOf(call).getKind() == ir::DeviceKind::gpu;
+    if (op && on_gpu && CudaCatalog::Default().Has(op)) return AddCatalogCall(call, op);
+    if (op) return AddLibraryCall(call, op);
+    SINTER_RETURN_IF_ERROR(CheckWorkspace(call));
+    return on_gpu ? AddCudaCall(call) : AddFusedCall(call);
+  }
+
+  absl::Status CheckWorkspace(plan_ir::CallOp call) {
+    SINTER_ASSIGN_OR_RETURN(int64_t workspace, FusedWorkspaceBytes(call));
+    if (workspace <= static_cast<int64_t>(call.getWorkspaceBytes())) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(UserLine(call.getLoc()), ": the call '",
+                                                   call.getName().str(), "' needs ", workspace,
+                                                   " bytes of workspace and has ", call.getWorkspaceBytes(),
+                                                   "; run sinter-select-kernels before sinter-plan-memory"));
+  }
+
+  // Step number `i` of `count` that a call becomes.
+  absl::StatusOr<StepContents> StepOf(plan_ir::CallOp call, size_t i, size_t count,
+                                      const std::vector<Slot>& inputs, const std::vector<Slot>& outputs) {
+    StepContents step;
+    step.name = call.getName().str();
+    if (count > 1) absl::StrAppend(&step.name, "/", i);
+    step.workspace_bytes = call.getWorkspaceBytes();
+    step.workspace_offset = call.getWorkspaceOffset().value_or(0);
+    SINTER_ASSIGN_OR_RETURN(step.inputs, AddSlots(call, inputs));
+    SINTER_ASSIGN_OR_RETURN(step.outputs, AddSlots(call, outputs));
+    return step;
+  }
+
+  absl::Status AddCudaCall(plan_ir::CallOp call) {
+    SINTER_ASSIGN_OR_RETURN(std::vector<CudaLaunch> launches, plan_.cuda_kernels.AddCall(call));
+    for (auto [i, launch] : llvm::enumerate(launches)) {
+      SINTER_ASSIGN_OR_RETURN(StepContents step,
+                              StepOf(call, i, launches.size(), launch.inputs, launch.outputs));
+      step.type = fb::StepBody::GpuKernelStep;
+      step.body = fb::CreateGpuKernelStep(builder_, launch.kernel, launch.grid, launch.block, 0).Union();
+      step.flops = launch.flops, step.bytes = launch.bytes;
+      AddStep(step, call);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddCatalogCall(plan_ir::CallOp call, mlir::Operation* op) {
+    SINTER_ASSIGN_OR_RETURN(CudaCatalogCall catalog, CudaCatalog::Default().Lower(op));
+    // The catalogue counts operands and results, the call its buffers.
+    auto of_call = [&](const std::vector<Slot>& slots) {
+      std::vector<Slot> result = slots;
+      for (Slot& slot : result) {
+        if (slot.kind != Slot::Kind::kIn) continue;
+        slot.index = llvm::cast<mlir::BlockArgument>(op->getOperand(slot.index)).getArgNumber();
+      }
+      return result;
+    };
+    for (auto [i, launch] : llvm::enumerate(catalog.launches)) {
+      if (launch.grid == 0) continue;
+      SINTER_ASSIGN_OR_RETURN(StepContents step, StepOf(call, i, catalog.launches.size(),
+                                                        of_call(launch.inputs), of_call(launch.outputs)));
+      uint32_t kernel = plan_.cuda_kernels.AddSource(launch.source);
+      step.type = fb::StepBody::GpuKernelStep;
+      step.body =
+          fb::CreateGpuKernelStep(builder_, kernel, launch.grid, launch.block, launch.shared_bytes).Union();
+      step.flops = i == 0 ? catalog.flops : 0;
+      for (const Slot& slot : launch.inputs) step.bytes += plan_ir::TensorBytes(slot.type);
+      for (const Slot& slot : launch.outputs) step.bytes += plan_ir::TensorBytes(slot.type);
+      AddStep(step, call);
+    }
+    return absl::OkStatus();
   }
 
   absl::Status AddLibraryCall(plan_ir::CallOp call, mlir::Operation* op) {
@@ -193,24 +260,15 @@ class FunctionWriter {
   }
 
   absl::Status AddFusedCall(plan_ir::CallOp call) {
-    SINTER_ASSIGN_OR_RETURN(int64_t workspace, FusedWorkspaceBytes(call));
-    if (workspace > static_cast<int64_t>(call.getWorkspaceBytes())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(UserLine(call.getLoc()), ": the call '", call.getName().str(), "' needs ", workspace,
-                       " bytes of workspace and has ", call.getWorkspaceBytes(),
-                       "; run sinter-select-kernels before sinter-plan-memory"));
-    }
     SINTER_ASSIGN_OR_RETURN(std::vector<KernelLaunch> launches, plan_.kernels.AddCall(call));
     for (auto [i, launch] : llvm::enumerate(launches)) {
       auto symbol = builder_.CreateString(launch.symbol);
       auto body = fb::CreateKernelStep(builder_, symbol, launch.units, launch.grain, launch.scratch_bytes);
-      StepContents step{call.getName().str(), fb::StepBody::KernelStep, body.Union(), {}, {}};
-      if (launches.size() > 1) absl::StrAppend(&step.name, "/", i);
+      SINTER_ASSIGN_OR_RETURN(StepContents step,
+                              StepOf(call, i, launches.size(), launch.inputs, launch.outputs));
+      step.type = fb::StepBody::KernelStep;
+      step.body = body.Union();
       step.flops = launch.flops, step.bytes = launch.bytes;
-      step.workspace_bytes = call.getWorkspaceBytes();
-      step.workspace_offset = call.getWorkspaceOffset().value_or(0);
-      SINTER_ASSIGN_OR_RETURN(step.inputs, AddSlots(call, launch.inputs));
-      SINTER_ASSIGN_OR_RETURN(step.outputs, AddSlots(call, launch.outputs));
       AddStep(step, call);
     }
     return absl::OkStatus();

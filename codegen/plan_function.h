@@ -11,6 +11,7 @@
 #include "sinter/codegen/buffer_place.h"
 #include "sinter/codegen/constant_pool.h"
 #include "sinter/codegen/cpu/fused_kernel.h"
+#include "sinter/codegen/cuda/cuda_kernels.h"
 #include "sinter/codegen/user_line.h"
 #include "sinter/ir/plan_ops.h"
 
@@ -30,7 +31,7 @@ class LocationTable {
 
 // What all functions of a plan write to.
 struct PlanContents {
-  explicit PlanContents(mlir::MLIRContext* context) : kernels(context) {}
+  explicit PlanContents(mlir::MLIRContext* context) : kernels(context), cuda_kernels(context) {}
 
   // Index into `devices`.
   uint32_t DeviceIndex(ir::DeviceAttr device) const;
@@ -40,7 +41,8 @@ struct PlanContents {
   std::map<std::string, uint32_t> variables;  // Index by symbol.
   ConstantPool constants;
   LocationTable locations;
-  KernelModule kernels;
+  KernelModule kernels;      // Of the CPUs,
+  CudaKernels cuda_kernels;  // and of the GPUs.
 };
 
 flatbuffers::Offset<fb::TensorType> WriteType(flatbuffers::FlatBufferBuilder& builder,

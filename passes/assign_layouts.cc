@@ -178,6 +178,9 @@ class Relayout {
 
 // Why the image op cannot or should not be in layout nchw16n; empty when it can.
 std::string AgainstBlocks(Operation* op) {
+  if (ir::DeviceAttr device = ir::DeviceOf(op); device && device.getKind() == ir::DeviceKind::gpu) {
+    return "it runs on a GPU";
+  }
   // Larger weights do not stay in cache beside the images of a block.
   constexpr int64_t kMostWeights = (1 << 20) / sizeof(float);
   Value weights = WeightsOf(op);
@@ -218,13 +221,19 @@ class AssignLayoutsPass : public impl::AssignLayoutsBase<AssignLayoutsPass> {
   }
 
  private:
-  // nchw16n when all image ops can be in it and one is a convolution, whose arithmetic pays for the transposes.
+  // On a CPU nchw16n when all image ops can be in it and one is a convolution, whose arithmetic pays for the transposes.
   ir::ImageLayout choose() {
     bool convolves = false, fits = true;
     for (Operation& op : getOperation().getBody().front()) {
       if (!IsImageOp(&op)) continue;
       convolves |= static_cast<bool>(WeightsOf(&op));
       fits = fits && AgainstBlocks(&op).empty();
+      // A GPU's matrix units want the channels of 16-bit images beside each other; its f32 kernels do not care.
+      if (ir::DeviceAttr device = ir::DeviceOf(&op); device && device.getKind() == ir::DeviceKind::gpu) {
+        Value image = op.getOperand(0);
+        return TypeOf(image).getElementType().getIntOrFloatBitWidth() == 16 ? ir::ImageLayout::nhwc
+                                                                            : ir::ImageLayout::nchw;
+      }
     }
     return convolves && fits ? ir::ImageLayout::nchw16n : ir::ImageLayout::nhwc;
   }

@@ -27,10 +27,26 @@ Activation ActivationOf(Operation* op) {
 int64_t BiasDim(ir::MatmulOp op) { return op.getType().getRank() - 1; }
 int64_t BiasDim(ir::Conv2dOp op) { return op.getLayout() == ir::ImageLayout::nhwc ? 3 : 1; }
 
-// The kernels of layout nchw16n know relu only.
-bool Applies(ir::MatmulOp, Activation) { return true; }
-bool Applies(ir::Conv2dOp op, Activation activation) {
-  return op.getLayout() != ir::ImageLayout::nchw16n || activation == Activation::relu;
+bool IsOnGpu(Operation* op) {
+  ir::DeviceAttr device = ir::DeviceOf(op);
+  return device && device.getKind() == ir::DeviceKind::gpu;
+}
+
+// Why the library does not apply the activation, or a bias alone (none); empty when it does. What it cannot do costs a
+// kernel of its own.
+std::string AgainstEpilogue(ir::MatmulOp op, Activation activation) {
+  if (!IsOnGpu(op)) return "";
+  if (op.getType().getElementType().isF64()) return "cuBLASLt has no epilogues in f64";
+  bool has =
+      activation == Activation::none || activation == Activation::relu || activation == Activation::gelu_tanh;
+  return has ? "" : "cuBLASLt applies relu and gelu_tanh only";
+}
+std::string AgainstEpilogue(ir::Conv2dOp op, Activation activation) {
+  bool has = activation == Activation::none || activation == Activation::relu;
+  if (IsOnGpu(op)) return has ? "" : "cuDNN applies relu only";
+  return has || op.getLayout() != ir::ImageLayout::nchw16n
+             ? ""
+             : "a convolution in layout nchw16n applies relu only";
 }
 
 // The vector that `value` repeats along all dimensions but `dim`; null when it is none.
@@ -88,6 +104,10 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
       refuse(op, add, "the result without bias has other uses");
       return op;
     }
+    if (std::string reason = AgainstEpilogue(op, Activation::none); !reason.empty()) {
+      refuse(op, add, reason);
+      return op;
+    }
     mlir::OpBuilder builder(add);
     auto fused = llvm::cast<Op>(builder.clone(*op));
     fused.getBiasMutable().assign(bias);
@@ -105,8 +125,8 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
         refuse(op, user, "the value before it has other uses, such as its gradient");
         return;
       }
-      if (!Applies(op, activation)) {
-        refuse(op, user, "a convolution in layout nchw16n applies relu only");
+      if (std::string reason = AgainstEpilogue(op, activation); !reason.empty()) {
+        refuse(op, user, reason);
         return;
       }
       mlir::OpBuilder builder(user);

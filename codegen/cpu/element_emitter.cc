@@ -94,41 +94,51 @@ Value KernelEmitter::Address(Value pointer, Type element, Value position) {
                                llvm::ArrayRef<LLVM::GEPArg>{offset}, /*inbounds=*/true);
 }
 
-Scalar KernelEmitter::Load(Value pointer, Type element, Value position) {
+Type KernelEmitter::StoredType(Type element) {
+  mlir::OpBuilder& b = s().builder();
+  if (element.isInteger(1)) return b.getI8Type();
+  // Bits, because not every target has arithmetic for it.
+  if (element.isBF16()) return b.getIntegerType(16);
+  return element.isF16() ? element : ir::ScalarBuilder::ComputeType(element);
+}
+
+Scalar KernelEmitter::Widen(Value stored, Type element) {
   mlir::OpBuilder& b = s().builder();
   mlir::Location loc = s().loc();
-  Value address = Address(pointer, element, position);
-  Type i8 = b.getI8Type(), i16 = b.getIntegerType(16), i32 = b.getI32Type(), f32 = b.getF32Type();
   if (element.isInteger(1)) {
-    Value byte = b.create<LLVM::LoadOp>(loc, i8, address);
-    Value zero = b.create<arith::ConstantOp>(loc, b.getIntegerAttr(i8, 0));
-    return s().wrap(b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, byte, zero));
+    Value zero = b.create<arith::ConstantOp>(loc, b.getIntegerAttr(b.getI8Type(), 0));
+    return s().wrap(b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, stored, zero));
   }
   if (element.isBF16()) {
-    Value half = b.create<LLVM::LoadOp>(loc, i16, address);
-    Value bits = b.create<arith::ExtUIOp>(loc, i32, half);
+    Type i32 = b.getI32Type();
+    Value bits = b.create<arith::ExtUIOp>(loc, i32, stored);
     Value sixteen = b.create<arith::ConstantOp>(loc, b.getIntegerAttr(i32, 16));
     Value shifted = b.create<arith::ShLIOp>(loc, bits, sixteen);
-    return s().wrap(b.create<arith::BitcastOp>(loc, f32, shifted));
+    return s().wrap(b.create<arith::BitcastOp>(loc, b.getF32Type(), shifted));
   }
-  if (element.isF16()) {
-    Value narrow = b.create<LLVM::LoadOp>(loc, element, address);
-    return s().wrap(b.create<arith::ExtFOp>(loc, f32, narrow));
+  if (element.isF16()) return s().wrap(b.create<arith::ExtFOp>(loc, b.getF32Type(), stored));
+  return s().wrap(stored, ir::ScalarBuilder::IsUnsigned(element));
+}
+
+Value KernelEmitter::Narrow(Scalar scalar, Type element) {
+  mlir::OpBuilder& b = s().builder();
+  if (element.isInteger(1)) return b.create<arith::ExtUIOp>(s().loc(), b.getI8Type(), scalar.value);
+  if (element.isBF16() || element.isF16()) {
+    return b.create<arith::TruncFOp>(s().loc(), element, scalar.value);
   }
-  Value value = b.create<LLVM::LoadOp>(loc, ir::ScalarBuilder::ComputeType(element), address);
-  return s().wrap(value, ir::ScalarBuilder::IsUnsigned(element));
+  return scalar.value;
+}
+
+Scalar KernelEmitter::Load(Value pointer, Type element, Value position) {
+  mlir::OpBuilder& b = s().builder();
+  Value address = Address(pointer, element, position);
+  return Widen(b.create<LLVM::LoadOp>(s().loc(), StoredType(element), address), element);
 }
 
 void KernelEmitter::Store(Value pointer, Type element, Value position, Scalar scalar) {
   mlir::OpBuilder& b = s().builder();
-  mlir::Location loc = s().loc();
-  Value value = scalar.value;
-  if (element.isInteger(1)) {
-    value = b.create<arith::ExtUIOp>(loc, b.getI8Type(), value);
-  } else if (element.isBF16() || element.isF16()) {
-    value = b.create<arith::TruncFOp>(loc, element, value);
-  }
-  b.create<LLVM::StoreOp>(loc, value, Address(pointer, element, position));
+  Value value = Narrow(scalar, element);
+  b.create<LLVM::StoreOp>(s().loc(), value, Address(pointer, element, position));
 }
 
 }  // namespace sinter::codegen

@@ -85,6 +85,10 @@ class KernelEmitter : public ElementEmitter {
   void ClearCaches() { caches_.clear(); }
 
   ir::Scalar Load(mlir::Value pointer, mlir::Type element, mlir::Value position);
+  // The type in which memory holds an element, and conversions between a value of it and the compute type.
+  mlir::Type StoredType(mlir::Type element);
+  ir::Scalar Widen(mlir::Value stored, mlir::Type element);
+  mlir::Value Narrow(ir::Scalar scalar, mlir::Type element);
   void Store(mlir::Value pointer, mlir::Type element, mlir::Value position, ir::Scalar value);
   // The address of element `position` of an array of storage type `element`.
   mlir::Value Address(mlir::Value pointer, mlir::Type element, mlir::Value position);

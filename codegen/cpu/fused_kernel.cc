@@ -7,7 +7,7 @@
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "sinter/codegen/buffer_place.h"
+#include "sinter/codegen/cpu/job_slots.h"
 #include "sinter/codegen/cpu/loop_nest.h"
 #include "sinter/runtime/status.h"
 
@@ -33,74 +33,10 @@ namespace {
 
 constexpr double kWorthAThread = 65536;  // Simple operations: some microseconds.
 
-// The place whose pointer stands for the slot: the first of several inputs that are one buffer, and the output that
-// overwrites an input. Loops may then take pointers for distinct memory.
-Slot Resolve(plan_ir::CallOp call, Slot slot) {
-  if (slot.kind != Slot::Kind::kIn) return slot;
-  BufferPlace place = PlaceOf(call.getIns()[slot.index]);
-  if (place.bytes == 0) return slot;
-  for (auto [j, out] : llvm::enumerate(call.getOuts())) {
-    if (StartTogether(place, PlaceOf(out))) return {Slot::Kind::kOut, static_cast<int>(j), 0, slot.type};
-  }
-  for (int i = 0; i < slot.index; ++i) {
-    if (StartTogether(place, PlaceOf(call.getIns()[i]))) return {Slot::Kind::kIn, i, 0, slot.type};
-  }
-  return slot;
-}
-
-bool SamePlace(const Slot& a, const Slot& b) {
-  return a.kind == b.kind && a.index == b.index && a.offset == b.offset;
-}
-
-int Find(ArrayRef<Slot> slots, const Slot& slot) {
-  auto found = llvm::find_if(slots, [&](const Slot& s) { return SamePlace(s, slot); });
-  return found == slots.end() ? -1 : found - slots.begin();
-}
-
-void AddOnce(SmallVector<Slot>& slots, const Slot& slot) {
-  if (Find(slots, slot) < 0) slots.push_back(slot);
-}
-
-// Everything that the job reads and, apart, writes.
-void CollectSlots(const Job& job, SmallVector<Slot>& read, SmallVector<Slot>& written) {
-  for (auto& [tensor, slot] : job.reads) AddOnce(read, slot);
-  for (const JobReduction& r : job.reductions) {
-    for (const Slot& slot : r.partials) AddOnce(job.kind == Job::Kind::kCombine ? read : written, slot);
-  }
-  for (const JobOutput& o : job.full_outputs) AddOnce(written, o.slot);
-  for (const JobOutput& o : job.reduced_outputs) AddOnce(written, o.slot);
-}
-
 std::string Identifier(llvm::StringRef name) {
   std::string result;
   for (char c : name) result += llvm::isAlnum(c) ? c : '_';
   return result.empty() || llvm::isDigit(result[0]) ? "k" + result : result;
-}
-
-int64_t Elements(ArrayRef<int64_t> shape) {
-  int64_t count = 1;
-  for (int64_t size : shape) count *= size;
-  return count;
-}
-
-// Folding leaves constants behind that nobody uses, of lengths above all: without them equal loops have equal text.
-void EraseDead(mlir::Block& block) {
-  for (mlir::Operation& op : llvm::make_early_inc_range(llvm::reverse(block))) {
-    for (mlir::Region& region : op.getRegions()) {
-      for (mlir::Block& inner : region) EraseDead(inner);
-    }
-    if (mlir::isOpTriviallyDead(&op)) op.erase();
-  }
-}
-
-// Scalar operations of the whole job; partial results and their combination count once.
-double Flops(const Job& job) {
-  if (job.kind == Job::Kind::kCombine) return Elements(job.parallel_shape()) * job.chunks;
-  double cost = 0, reduced_cost = 0;
-  for (const JobReduction& r : job.reductions) cost += 1 + r.trace.cost;
-  for (const JobOutput& o : job.full_outputs) cost += o.trace.cost;
-  for (const JobOutput& o : job.reduced_outputs) reduced_cost += o.trace.cost;
-  return cost * Elements(job.domain) + reduced_cost * Elements(job.parallel_shape());
 }
 
 }  // namespace
@@ -125,7 +61,7 @@ KernelLaunch KernelModule::AddStage(plan_ir::CallOp call, std::vector<Job>& jobs
   double cost = 0;
   for (Job& job : jobs) {
     CollectSlots(job, read, written);
-    launch.flops += Flops(job);
+    launch.flops += JobFlops(job);
     calls.push_back(AddJob(call, job));
     launch.units += calls.back().units;
     launch.scratch_bytes = std::max(launch.scratch_bytes, calls.back().scratch_bytes);
@@ -171,8 +107,8 @@ mlir::func::FuncOp KernelModule::EmitJob(plan_ir::CallOp call, Job& job, JobCall
   Schedule schedule = MakeSchedule(job);
   SmallVector<Slot> read, written;
   CollectSlots(job, read, written);
-  for (const Slot& slot : read) AddOnce(result.slots, Resolve(call, slot));
-  for (const Slot& slot : written) AddOnce(result.slots, slot);
+  for (const Slot& slot : read) AddSlot(result.slots, ResolveSlot(call, slot));
+  for (const Slot& slot : written) AddSlot(result.slots, slot);
   bool is_flat = schedule.mode == Schedule::Mode::kFlat;
   result.units = schedule.units;
   result.unit_length = is_flat ? schedule.tile : 1;
@@ -192,7 +128,7 @@ mlir::func::FuncOp KernelModule::EmitJob(plan_ir::CallOp call, Job& job, JobCall
   b.setInsertionPointToStart(entry);
   ir::ScalarBuilder s(b, call.getLoc());
   auto pointer_of = [&](const Slot& slot) -> Value {
-    int index = Find(result.slots, Resolve(call, slot));
+    int index = FindSlot(result.slots, ResolveSlot(call, slot));
     SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
     return entry->getArgument(index);
   };
@@ -235,10 +171,10 @@ mlir::func::FuncOp KernelModule::EmitKernel(plan_ir::CallOp call, ArrayRef<JobCa
     };
     SmallVector<Value> arguments;
     for (const Slot& slot : job.slots) {
-      int index = Find(buffers, slot);
+      int index = FindSlot(buffers, slot);
       // Read here, overwritten by an output of a later stage: the same memory under the input's name.
       if (index < 0) {
-        auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(Resolve(call, b), slot); });
+        auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(ResolveSlot(call, b), slot); });
         if (found != buffers.end()) index = found - buffers.begin();
       }
       SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();

@@ -86,13 +86,7 @@ Footprint MakeFootprint(Job& job) {
   return footprint;
 }
 
-// Loops over all dimensions: neighbours that every access walks as one are merged.
-struct Loops {
-  SmallVector<Loop> all, parallel, reduced;
-  SmallVector<bool> is_reduced;
-};
-
-Loops MergeLoops(const Job& job, const Footprint& footprint) {
+Loops LoopsOf(const Job& job, const Footprint& footprint) {
   Loops loops;
   int last = -1;
   for (size_t d = 0; d < job.domain.size(); ++d) {
@@ -209,14 +203,6 @@ Schedule::Mode ReductionMode(const Loops& loops) {
   return narrow ? Schedule::Mode::kRow : Schedule::Mode::kColumn;
 }
 
-int64_t ChunkSize(const Loops& loops, Schedule::Mode mode, int64_t chunks) {
-  if (loops.reduced.empty()) return 1;
-  int64_t size = CeilDiv(loops.reduced.front().size, chunks);
-  // Whole vectors, where the chunked loop is the vector's.
-  if (mode == Schedule::Mode::kRow && loops.reduced.size() == 1) size = RoundUp(size, 64);
-  return size;
-}
-
 template <typename Function>
 void ForEachFullTrace(Job& job, Function function) {
   for (JobReduction& r : job.reductions) function(r.trace, r.phase);
@@ -302,7 +288,7 @@ void LayOutScratch(Job& job, Schedule& s) {
 
 void ScheduleReduction(Job& job, const Loops& loops, double cost, Schedule& s) {
   s.mode = ReductionMode(loops);
-  s.chunk_size = ChunkSize(loops, s.mode, job.chunks);
+  s.chunk_size = ChunkSize(loops, job.chunks);
   if (job.kind == Job::Kind::kCombine) {
     s.reduced = {{job.chunks, -1}};
     s.chunk_size = job.chunks;
@@ -332,6 +318,18 @@ void ScheduleReduction(Job& job, const Loops& loops, double cost, Schedule& s) {
 
 }  // namespace
 
+Loops MergeLoops(Job& job) { return LoopsOf(job, MakeFootprint(job)); }
+
+bool ReducesRows(const Loops& loops) { return ReductionMode(loops) == Schedule::Mode::kRow; }
+
+int64_t ChunkSize(const Loops& loops, int64_t chunks) {
+  if (loops.reduced.empty()) return 1;
+  int64_t size = CeilDiv(loops.reduced.front().size, chunks);
+  // Whole vectors, where the chunked loop is the vector's.
+  if (ReducesRows(loops) && loops.reduced.size() == 1) size = RoundUp(size, 64);
+  return size;
+}
+
 int64_t TripCount(ArrayRef<Loop> loops) {
   int64_t count = 1;
   for (const Loop& loop : loops) count *= loop.size;
@@ -353,16 +351,16 @@ SmallVector<mlir::Type> AccumulatorTypes(ir::ReductionInterface op) {
 }
 
 int64_t CountChunks(Job& job) {
-  Loops loops = MergeLoops(job, MakeFootprint(job));
+  Loops loops = MergeLoops(job);
   int64_t elements = TripCount(loops.all);
   int64_t wanted = std::clamp<int64_t>(elements / kChunkElements, 2, kMaxChunks);
-  int64_t size = ChunkSize(loops, ReductionMode(loops), wanted);
+  int64_t size = ChunkSize(loops, wanted);
   return CeilDiv(loops.reduced.front().size, size);
 }
 
 Schedule MakeSchedule(Job& job) {
   Footprint footprint = MakeFootprint(job);
-  Loops loops = MergeLoops(job, footprint);
+  Loops loops = LoopsOf(job, footprint);
   Schedule s;
   s.parallel = loops.parallel;
   s.reduced = loops.reduced;

@@ -22,6 +22,18 @@ struct Loop {
 int64_t TripCount(llvm::ArrayRef<Loop> loops);
 llvm::SmallVector<int64_t> SizesOf(llvm::ArrayRef<Loop> loops);
 
+// Loops over all dimensions: neighbours that every access walks as one are merged. Sizes of 1 have none.
+struct Loops {
+  llvm::SmallVector<Loop> all, parallel, reduced;
+  llvm::SmallVector<bool> is_reduced;
+};
+Loops MergeLoops(Job& job);
+// Whether a reduction's threads and vectors lie along the reduced loops, because the last of them is the innermost, or
+// along the parallel ones.
+bool ReducesRows(const Loops& loops);
+// Of the outermost reduced loop.
+int64_t ChunkSize(const Loops& loops, int64_t chunks);
+
 // A value kept for later: of the whole domain (recomputing it would cost much), of the parallel dimensions only (it does
 // not change along the reduced ones), or, in tiles, an input that lies across (read along its rows, used along columns).
 struct KeptValue {

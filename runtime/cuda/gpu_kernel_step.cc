@@ -40,10 +40,8 @@ absl::Status CheckParameters(const LoadedKernel& kernel, size_t buffers, const s
   }
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaFuncGetParamInfo(kernel.function(), 0, &offset, &bytes),
                                     absl::StrCat("see the parameters of kernel \"", symbol, "\"")));
-  const bool has_more = cudaFuncGetParamInfo(kernel.function(), 1, &offset, &offset) == cudaSuccess;
-  (void)cudaGetLastError();
-  if (bytes == buffers * sizeof(void*) && !has_more) return absl::OkStatus();
-  const std::string taken = has_more ? "several parameters" : absl::StrCat(bytes, " bytes of parameters");
+  if (bytes == buffers * sizeof(void*)) return absl::OkStatus();
+  const std::string taken = absl::StrCat(bytes, " bytes of parameters");
   return absl::InvalidArgumentError(absl::StrCat("kernel \"", symbol, "\" takes ", taken,
                                                  ", and its step has ", buffers,
                                                  " buffers: it must take one struct of as many pointers"));

@@ -1,6 +1,7 @@
 #include "sinter/tests/numerics/compiled.h"
 
 #include "sinter/runtime/status.h"
+#include "sinter/tests/numerics/test_device.h"
 
 namespace sinter::numerics {
 
@@ -8,7 +9,9 @@ using reference::Value;
 
 absl::StatusOr<CompiledProgram> CompiledProgram::Make(const std::string& mlir, const CompileOptions& options,
                                                       int threads) {
-  SINTER_ASSIGN_OR_RETURN(Plan plan, CompileText(mlir, "test", options));
+  CompileOptions placed = options;
+  if (Device device = TestDevice(); device.is_gpu()) placed.device = device;
+  SINTER_ASSIGN_OR_RETURN(Plan plan, CompileText(mlir, "test", placed));
   SessionOptions session_options;
   session_options.threads = threads;
   session_options.poison = true;

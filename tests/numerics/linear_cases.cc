@@ -27,8 +27,9 @@ void AddMatmuls(std::vector<OpCase>& cases) {
   make("vector", "1x64", "64x1", "1x1", "", kFloats);
   make("no_rows", "0x5", "5x4", "0x4", "", "f64 f32");
   make("no_terms", "3x0", "0x4", "3x4", "", "f64 f32");
-  // On the CPU every mode computes in full precision; a plan may not fail on it.
+  // CPUs compute every mode in full precision.
   make("tf32", "3x5", "5x4", "3x4", " {math = 1 : i32}", "f32");
+  cases.back().op_class = OpClass::kTf32Product;
   cases.back().has_gradient = false;
   const char* const kActivations[] = {"none", "relu", "gelu", "gelu_tanh", "sigmoid", "tanh", "silu"};
   for (int i = 0; i < 7; ++i) {

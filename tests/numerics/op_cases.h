@@ -49,6 +49,8 @@ std::vector<OpCase> CompositeCases();
 std::vector<OpCase> PlacementCases();
 
 std::vector<std::string> DTypesOf(const OpCase& c);
+// Not in layout nchw16n, which is for CPUs.
+inline bool RunsOnGpus(const OpCase& c) { return c.name.find("nchw16n") == std::string::npos; }
 // `text` with every `from` replaced.
 std::string Replace(std::string text, const std::string& from, const std::string& to);
 // "2x3x" of "tensor<2x3xf32>" becomes {2, 3}; the element type is what is left.

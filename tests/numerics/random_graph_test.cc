@@ -12,6 +12,7 @@
 #include "sinter/passes/passes.h"
 #include "sinter/tests/numerics/comparison.h"
 #include "sinter/tests/numerics/compiled.h"
+#include "sinter/tests/numerics/test_device.h"
 #include "sinter/tests/reference/reference.h"
 
 namespace sinter::numerics {
@@ -124,7 +125,12 @@ void Check(uint64_t seed, mlir::MLIRContext& context) {
   }
 }
 
-class RandomGraphTest : public ::testing::TestWithParam<int> {};
+class RandomGraphTest : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    if (std::string why = MissingTestDevice(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
 
 // SINTER_RANDOM_GRAPHS: how many graphs each part takes.
 TEST_P(RandomGraphTest, AgreesHoweverItIsCompiled) {

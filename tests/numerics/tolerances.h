@@ -20,6 +20,7 @@ enum class OpClass {
   kTranscendental,  // A few units in the last place; absolute near a zero of the function.
   kReduction,       // Sums of up to some 1e5 terms of order 1.
   kProduct,         // Matrix products and convolutions of some 100 terms.
+  kTf32Product,     // The same with operands rounded to 10 bits of mantissa, where f32 may be.
   kComposite,       // Softmax, norms, losses: several of the above.
   kGraph,           // Whole random graphs.
 };
@@ -38,6 +39,7 @@ inline Tolerance ToleranceOf(OpClass op_class, DType dtype) {
       {{1e-14, 1e-15}, {2e-6, 5e-7}, {8e-3, 1e-6}, {1e-3, 1e-6}},
       {{1e-12, 1e-10}, {1e-5, 3e-3}, {1e-2, 1e-2}, {2e-3, 1e-2}},
       {{1e-13, 1e-13}, {1e-5, 5e-5}, {1e-2, 2e-2}, {2e-3, 5e-3}},
+      {{1e-13, 1e-13}, {2e-3, 1e-2}, {1e-2, 2e-2}, {2e-3, 5e-3}},
       {{1e-12, 1e-12}, {1e-5, 1e-5}, {2e-2, 1e-2}, {4e-3, 2e-3}},
       {{1e-9, 1e-10}, {1e-3, 1e-4}, {1e-1, 1e-1}, {2e-2, 2e-2}},
   };

@@ -1,0 +1,42 @@
+// CUDA sources to machine code, in parallel, through a cache on disk.
+//
+//   SINTER_ASSIGN_OR_RETURN(auto cubins,
+//                           CompileCubins(sources, {"sm_90"}, CubinOptions{}));
+//   cubins[i][a]                // of sources[i] for architectures[a]
+//
+// A cubin's key is a hash of everything that it is made from: prelude, text, architecture, NVRTC's version. Cache files hold
+// a hash of their own contents; a damaged one is made again. Written under another name and renamed, so that processes may
+// share the folder.
+#ifndef SINTER_CODEGEN_CUDA_COMPILE_CUBINS_H_
+#define SINTER_CODEGEN_CUDA_COMPILE_CUBINS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sinter/codegen/cuda/cuda_source.h"
+
+namespace sinter::codegen {
+
+struct CubinOptions {
+  int threads = 0;  // 0: one a core.
+  // Empty: SINTER_CACHE_DIR, else XDG_CACHE_HOME/sinter, else ~/.cache/sinter; "off": no cache.
+  std::string cache_folder;
+};
+
+struct CubinStatistics {
+  int compiled = 0, cached = 0;
+};
+
+// INVALID_ARGUMENT: an architecture that NVRTC does not know, or a text that does not compile, with its first errors.
+// FAILED_PRECONDITION: no NVRTC. A cache that cannot be read or written is not an error.
+absl::StatusOr<std::vector<std::vector<std::string>>> CompileCubins(
+    const std::vector<CudaSource>& sources, const std::vector<std::string>& architectures,
+    const CubinOptions& options, CubinStatistics* statistics = nullptr);
+
+// What NVRTC is given: the prelude and the source's text.
+std::string WholeText(const CudaSource& source);
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_CUDA_COMPILE_CUBINS_H_

@@ -1,0 +1,238 @@
+#include "sinter/codegen/cuda/cuda_kernels.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "sinter/codegen/buffer_place.h"
+#include "sinter/codegen/cpu/job_slots.h"
+#include "sinter/codegen/cuda/cuda_nest.h"
+#include "sinter/codegen/cuda/cuda_printer.h"
+#include "sinter/codegen/user_line.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter::codegen {
+
+namespace LLVM = mlir::LLVM;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using mlir::Value;
+
+// A call of a device function: with which buffers, over how many blocks, elements in flat loops.
+struct CudaKernels::JobCall {
+  std::string body;  // The function's text, under the name body.
+  SmallVector<Slot> slots;
+  int64_t blocks = 0, block = 0, length = 0;
+};
+
+namespace {
+
+// Of the 32,764 bytes that a kernel's parameters may have.
+constexpr size_t kMaxPointers = 4094;
+constexpr int64_t kAccessBytes = 16;
+constexpr size_t kNamedOps = 3;
+// Positions are computed in 32 bits where all fit, threads behind the end included.
+constexpr int64_t kMaxNarrow = std::numeric_limits<int32_t>::max() - (1 << 24);
+
+bool IsAligned(plan_ir::CallOp call, const Slot& slot) {
+  switch (slot.kind) {
+    case Slot::Kind::kIn:
+      return PlaceOf(call.getIns()[slot.index]).offset % kAccessBytes == 0;
+    case Slot::Kind::kOut:
+      return PlaceOf(call.getOuts()[slot.index]).offset % kAccessBytes == 0;
+    case Slot::Kind::kWorkspace:
+      return slot.offset % kAccessBytes == 0;
+  }
+  return false;
+}
+
+int64_t LargestTensor(ArrayRef<Slot> slots) {
+  int64_t most = 0;
+  for (const Slot& slot : slots) most = std::max(most, slot.type.getNumElements());
+  return most;
+}
+
+// The op's name without its dialect, of the first few ops that compute something.
+std::string NameOps(plan_ir::CallOp call) {
+  std::string name;
+  size_t count = 0;
+  for (mlir::Operation& op : call.getBody().front().without_terminator()) {
+    if (op.hasTrait<mlir::OpTrait::ConstantLike>() || op.getNumOperands() == 0) continue;
+    if (count++ == kNamedOps) break;
+    absl::StrAppend(&name, op.getName().stripDialect().str(), "_");
+  }
+  return name.empty() ? "kernel_" : absl::StrReplaceAll(name, {{".", "_"}});
+}
+
+std::string HashOf(const std::string& text) {
+  auto digest = llvm::SHA256::hash(ArrayRef(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+  return llvm::toHex(ArrayRef(digest).take_front(4), /*LowerCase=*/true);
+}
+
+// The jobs of one function, in the order of their blocks.
+struct Group {
+  std::string body;
+  size_t parameters = 0;
+  std::vector<size_t> jobs;
+};
+
+}  // namespace
+
+CudaKernels::CudaKernels(mlir::MLIRContext* context) {
+  context->loadDialect<LLVM::LLVMDialect, mlir::scf::SCFDialect, mlir::arith::ArithDialect,
+                       mlir::math::MathDialect, mlir::func::FuncDialect>();
+  scratch_ = mlir::ModuleOp::create(mlir::UnknownLoc::get(context));
+}
+
+uint32_t CudaKernels::AddSource(CudaSource source) {
+  auto [found, is_new] = known_.try_emplace(source.text, sources_.size());
+  if (is_new) sources_.push_back(std::move(source));
+  return found->second;
+}
+
+absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddCall(plan_ir::CallOp call) {
+  SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call));
+  std::vector<CudaLaunch> launches;
+  for (std::vector<Job>& jobs : cut.stages) {
+    SINTER_ASSIGN_OR_RETURN(CudaLaunch launch, AddStage(call, jobs));
+    // Nothing to compute: every output is empty.
+    if (launch.grid > 0) launches.push_back(std::move(launch));
+  }
+  return launches;
+}
+
+CudaKernels::JobCall CudaKernels::EmitJob(plan_ir::CallOp call, Job& job, bool alone,
+                                          ArrayRef<Slot> all_written) {
+  CudaSchedule schedule = MakeCudaSchedule(job, alone);
+  JobCall result;
+  SmallVector<Slot> read, written;
+  CollectSlots(job, read, written);
+  for (const Slot& slot : read) AddSlot(result.slots, ResolveSlot(call, slot));
+  for (const Slot& slot : written) AddSlot(result.slots, slot);
+  result.blocks = schedule.blocks;
+  result.block = schedule.block;
+  result.length = schedule.mode == CudaSchedule::Mode::kFlat ? schedule.parallel[0].size : 0;
+
+  mlir::MLIRContext* context = scratch_->getContext();
+  mlir::OpBuilder b = mlir::OpBuilder::atBlockEnd(scratch_->getBody());
+  SmallVector<mlir::Type> types(result.slots.size(), LLVM::LLVMPointerType::get(context));
+  types.append(3, b.getIndexType());
+  auto function = b.create<mlir::func::FuncOp>(call.getLoc(), "body", b.getFunctionType(types, {}));
+  mlir::Block* entry = function.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  ir::ScalarBuilder s(b, call.getLoc());
+  auto place_of = [&](const Slot& slot) {
+    Slot resolved = ResolveSlot(call, slot);
+    int index = FindSlot(result.slots, resolved);
+    SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
+    return CudaNest::Place{entry->getArgument(index), FindSlot(all_written, resolved) < 0,
+                           IsAligned(call, resolved)};
+  };
+  size_t n = result.slots.size();
+  CudaNest nest(s, job, schedule, place_of);
+  nest.Emit(entry->getArgument(n), entry->getArgument(n + 1), entry->getArgument(n + 2));
+  b.setInsertionPointToEnd(entry);
+  b.create<mlir::func::ReturnOp>(call.getLoc());
+  EraseDead(*entry);
+  result.body = PrintCudaFunction(function, "body");
+  function.erase();
+  return result;
+}
+
+absl::StatusOr<CudaLaunch> CudaKernels::AddStage(plan_ir::CallOp call, std::vector<Job>& jobs) {
+  CudaLaunch launch;
+  SmallVector<Slot> read, written, buffers;
+  for (const Job& job : jobs) {
+    CollectSlots(job, read, written);
+    launch.flops += JobFlops(job);
+  }
+  std::vector<JobCall> calls;
+  for (Job& job : jobs) calls.push_back(EmitJob(call, job, jobs.size() == 1, written));
+  launch.inputs.assign(read.begin(), read.end());
+  launch.outputs.assign(written.begin(), written.end());
+  for (const Slot& slot : launch.inputs) launch.bytes += plan_ir::TensorBytes(slot.type);
+  for (const Slot& slot : launch.outputs) launch.bytes += plan_ir::TensorBytes(slot.type);
+  buffers.append(read);
+  buffers.append(written);
+  if (buffers.size() > kMaxPointers) {
+    return absl::UnimplementedError(absl::StrCat(
+        UserLine(call.getLoc()), ": the kernel '", call.getName().str(), "' works on ", buffers.size(),
+        " buffers and a GPU kernel may have ", kMaxPointers, "; split the function that it belongs to"));
+  }
+
+  std::vector<Group> groups;
+  for (size_t j = 0; j < calls.size(); ++j) {
+    if (calls[j].blocks == 0) continue;
+    auto same = llvm::find_if(groups, [&](const Group& g) { return g.body == calls[j].body; });
+    if (same == groups.end()) same = groups.insert(groups.end(), {calls[j].body, calls[j].slots.size(), {}});
+    same->jobs.push_back(j);
+    launch.grid += calls[j].blocks;
+    launch.block = calls[j].block;
+  }
+  // Read here, overwritten by an output of a later stage: the same memory under the input's name.
+  auto number_of = [&](const Slot& slot) {
+    int index = FindSlot(buffers, slot);
+    if (index >= 0) return index;
+    auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(ResolveSlot(call, b), slot); });
+    SINTER_CHECK(found != buffers.end()) << "in the call " << call.getName().str();
+    return static_cast<int>(found - buffers.begin());
+  };
+  bool narrow = LargestTensor(buffers) < kMaxNarrow;
+  std::string text =
+      narrow ? "typedef i32 idx;\ntypedef u32 uidx;\n\n" : "typedef i64 idx;\ntypedef u64 uidx;\n\n";
+  std::string dispatch;
+  int64_t first = 0;
+  for (auto [g, group] : llvm::enumerate(groups)) {
+    std::string body = absl::StrCat("body_", g);
+    absl::StrAppend(&text, absl::StrReplaceAll(group.body, {{" body(", absl::StrCat(" ", body, "(")}}), "\n");
+    int64_t blocks = 0;
+    for (size_t j : group.jobs) blocks += calls[j].blocks;
+    std::string condition =
+        groups.size() > 1 ? absl::StrCat("  if (block < ", first + blocks, ") {\n") : "  {\n";
+    dispatch += condition;
+    if (group.jobs.size() == 1) {
+      const JobCall& job = calls[group.jobs[0]];
+      std::string arguments;
+      for (const Slot& slot : job.slots) absl::StrAppend(&arguments, "b.p[", number_of(slot), "], ");
+      absl::StrAppend(&dispatch, "    ", body, "(", arguments, "block - ", first, ", thread, ", job.length,
+                      ");\n");
+    } else {
+      // A table of where each job's blocks begin, how long it is, and which pointers are its.
+      std::string firsts, lengths, pointers;
+      int64_t begin = first;
+      for (size_t j : group.jobs) {
+        absl::StrAppend(&firsts, begin, ", ");
+        absl::StrAppend(&lengths, calls[j].length, ", ");
+        for (const Slot& slot : calls[j].slots) absl::StrAppend(&pointers, number_of(slot), ", ");
+        begin += calls[j].blocks;
+      }
+      absl::StrAppend(&text, "__constant__ const u32 first_", g, "[] = {", firsts, "};\n",
+                      "__constant__ const idx length_", g, "[] = {", lengths, "};\n",
+                      "__constant__ const u16 pointers_", g, "[] = {", pointers, "};\n\n");
+      std::string arguments;
+      for (size_t k = 0; k < group.parameters; ++k) absl::StrAppend(&arguments, "b.p[at[", k, "]], ");
+      absl::StrAppend(&dispatch, "    u32 job = 0;\n",
+                      "    for (u32 step = ", llvm::bit_ceil(group.jobs.size()) / 2,
+                      "; step > 0; step /= 2)\n", "      if (job + step < ", group.jobs.size(), " && first_",
+                      g, "[job + step] <= block) job += step;\n", "    const u16* at = pointers_", g,
+                      " + job * ", group.parameters, ";\n", "    ", body, "(", arguments, "block - first_", g,
+                      "[job], thread, length_", g, "[job]);\n");
+    }
+    dispatch += "    return;\n  }\n";
+    first += blocks;
+  }
+  absl::StrAppend(&text, "struct Buffers {\n  char* p[", std::max<size_t>(1, buffers.size()), "];\n};\n");
+  std::string code = absl::StrCat("(const __grid_constant__ Buffers b) {\n",
+                                  "  const idx block = blockIdx.x, thread = threadIdx.x;\n", dispatch, "}\n");
+  std::string symbol = absl::StrCat(NameOps(call), HashOf(absl::StrCat(text, launch.block, code)));
+  absl::StrAppend(&text, "extern \"C\" __global__ void __launch_bounds__(", launch.block, ") ", symbol, code);
+  if (launch.grid > 0) launch.kernel = AddSource({symbol, text});
+  return launch;
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,56 @@
+// Fused plan.calls as CUDA C++ kernels, one source each.
+//
+//   CudaKernels kernels;
+//   SINTER_ASSIGN_OR_RETURN(std::vector<CudaLaunch> launches, kernels.AddCall(call));    // run one after the other
+//   kernels.sources()[launches[0].kernel].text
+//
+// A kernel takes one struct of pointers by value: the launch's inputs, then its outputs. Equal kernels are one source,
+// whatever they are called for: the name is made of the ops and a hash of the text.
+#ifndef SINTER_CODEGEN_CUDA_CUDA_KERNELS_H_
+#define SINTER_CODEGEN_CUDA_CUDA_KERNELS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "llvm/ADT/StringMap.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "sinter/codegen/cpu/fused_stages.h"
+#include "sinter/codegen/cuda/cuda_source.h"
+
+namespace sinter::codegen {
+
+struct CudaLaunch {
+  uint32_t kernel = 0;  // Among the sources.
+  int64_t grid = 0, block = 0;
+  std::vector<Slot> inputs, outputs;
+  double flops = 0;
+  double bytes = 0;  // Read and written, each buffer once.
+};
+
+class CudaKernels {
+ public:
+  explicit CudaKernels(mlir::MLIRContext* context);
+
+  // UNIMPLEMENTED for a call with more buffers than a kernel may have parameters, with the user's line.
+  absl::StatusOr<std::vector<CudaLaunch>> AddCall(plan_ir::CallOp call);
+  // A source made elsewhere, such as a kernel of the catalogue.
+  uint32_t AddSource(CudaSource source);
+
+  const std::vector<CudaSource>& sources() const { return sources_; }
+
+ private:
+  struct JobCall;
+
+  absl::StatusOr<CudaLaunch> AddStage(plan_ir::CallOp call, std::vector<Job>& jobs);
+  JobCall EmitJob(plan_ir::CallOp call, Job& job, bool alone, llvm::ArrayRef<Slot> written);
+
+  mlir::OwningOpRef<mlir::ModuleOp> scratch_;  // Functions on their way to text.
+  std::vector<CudaSource> sources_;
+  llvm::StringMap<uint32_t> known_;
+};
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_CUDA_CUDA_KERNELS_H_

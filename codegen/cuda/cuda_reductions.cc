@@ -1,0 +1,383 @@
+// Rows and columns: how a block's threads share reductions.
+#include <algorithm>
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "sinter/codegen/cuda/cuda_nest.h"
+#include "sinter/codegen/cuda/cuda_printer.h"
+
+namespace sinter::codegen {
+
+namespace arith = mlir::arith;
+namespace LLVM = mlir::LLVM;
+namespace scf = mlir::scf;
+using ir::Scalar;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using mlir::Value;
+
+namespace {
+
+constexpr int64_t kWarp = 32;
+constexpr int64_t kUnroll = 4;  // Loads in flight of loops that reduce.
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+Value CudaNest::SplitChunk(Value block) {
+  const Loop& loop = schedule_.reduced.front();
+  chunk_low_ = e_.index(0);
+  chunk_high_ = e_.index(loop.size);
+  if (job_.kind != Job::Kind::kPartial) return block;
+  Value blocks = e_.index(schedule_.blocks / job_.chunks);
+  chunk_ = e_.div(block, blocks);
+  Value size = e_.index(schedule_.chunk_size);
+  chunk_low_ = e_.mul(chunk_, size);
+  chunk_high_ = e_.min(e_.add(chunk_low_, size), e_.index(loop.size));
+  return e_.rem(block, blocks);
+}
+
+// How many vectors (rows) or positions (columns) the chunk has.
+Value CudaNest::ReducedVectors() {
+  bool rows = schedule_.mode == CudaSchedule::Mode::kRow;
+  Value count = e_.max(e_.index(0), e_.sub(chunk_high_, chunk_low_));
+  for (const Loop& loop : ArrayRef(schedule_.reduced).drop_front())
+    count = e_.mul(count, e_.index(loop.size));
+  return rows ? e_.div(count, e_.index(schedule_.vector)) : count;
+}
+
+CudaNest::Lanes CudaNest::RowLanes(Value vector, Value exists) {
+  SmallVector<int64_t> sizes = SizesOf(schedule_.reduced);
+  sizes.back() /= schedule_.vector;
+  SmallVector<Value> at;
+  // The first loop may be a chunk: what is left of the position, without a bound.
+  if (sizes.size() == 1) {
+    at = {vector};
+  } else {
+    at = e_.delinearize(vector, sizes);
+  }
+  Value low = chunk_low_;
+  if (sizes.size() == 1) low = e_.div(low, e_.index(schedule_.vector));
+  at.front() = e_.add(at.front(), low);
+  SmallVector<Value> coords = coords_;
+  for (auto [loop, value] : llvm::zip(schedule_.reduced, at)) {
+    if (loop.dim >= 0) coords[loop.dim] = value;
+  }
+  Lanes lanes{{}, exists, Value()};
+  int dim = schedule_.reduced.back().dim;
+  Value first = e_.mul(at.back(), e_.index(schedule_.vector));
+  lanes.index = first;
+  for (int64_t j = 0; j < schedule_.vector; ++j) {
+    if (dim >= 0) coords[dim] = e_.add(first, e_.index(j));
+    lanes.coords.push_back(coords);
+  }
+  return lanes;
+}
+
+CudaNest::Lanes CudaNest::ColumnLanes(Value position) {
+  SmallVector<Value> at = schedule_.reduced.size() == 1
+                              ? SmallVector<Value>{position}
+                              : e_.delinearize(position, SizesOf(schedule_.reduced));
+  at.front() = e_.add(at.front(), chunk_low_);
+  SmallVector<Value> coords = coords_;
+  for (auto [loop, value] : llvm::zip(schedule_.reduced, at)) {
+    if (loop.dim >= 0) coords[loop.dim] = value;
+  }
+  int dim = schedule_.parallel.back().dim;
+  Value first = coords_[dim];
+  Lanes lanes{{}, Value(), at.back()};
+  for (int64_t j = 0; j < schedule_.vector; ++j) {
+    coords[dim] = e_.add(first, e_.index(j));
+    lanes.coords.push_back(coords);
+  }
+  return lanes;
+}
+
+CudaNest::Scalars CudaNest::Lift(JobReduction& reduction, ArrayRef<Value> coords, Value index) {
+  if (job_.kind == Job::Kind::kCombine) {
+    Value rows = e_.index(TripCount(schedule_.parallel));
+    Value position = e_.add(e_.mul(index, rows), ParallelPosition(coords));
+    Scalars identity = reduction.op.emitIdentity(s_), scalars;
+    for (auto [slot, like] : llvm::zip(reduction.partials, identity)) {
+      scalars.push_back(e_.Load(place_of_(slot).pointer, like.type(), position));
+      scalars.back().is_unsigned = like.is_unsigned;
+    }
+    return scalars;
+  }
+  ArrayRef<int64_t> dims = reduction.op.getReducedDims();
+  Value at = dims.empty() ? e_.index(0) : coords[dims.front()];
+  return reduction.op.emitLift(s_, e_.element(reduction.operand(), coords), at);
+}
+
+std::vector<CudaNest::Scalars> CudaNest::Identities(int phase) {
+  // In columns each lane is a column with accumulators of its own.
+  int64_t lanes = schedule_.mode == CudaSchedule::Mode::kColumn ? schedule_.vector : 1;
+  std::vector<Scalars> result;
+  for (size_t i : ReductionsOf(phase)) {
+    for (int64_t j = 0; j < lanes; ++j) result.push_back(job_.reductions[i].op.emitIdentity(s_));
+  }
+  return result;
+}
+
+void CudaNest::Accumulate(int phase, const Lanes& lanes, std::vector<Scalars>& accumulators) {
+  UseLanes(lanes);
+  bool columns = schedule_.mode == CudaSchedule::Mode::kColumn;
+  size_t at = 0;
+  for (size_t i : ReductionsOf(phase)) {
+    JobReduction& reduction = job_.reductions[i];
+    for (size_t j = 0; j < lanes.coords.size(); ++j) {
+      Scalars& sum = accumulators[columns ? at + j : at];
+      Value index = lanes.index && !columns ? e_.add(lanes.index, e_.index(j)) : lanes.index;
+      Scalars next = reduction.op.emitCombine(s_, sum, Lift(reduction, lanes.coords[j], index));
+      for (auto [old, value] : llvm::zip(sum, next)) {
+        value.value = lanes.exists ? Select(lanes.exists, value.value, old.value) : value.value;
+      }
+      sum = next;
+    }
+    at += columns ? lanes.coords.size() : 1;
+  }
+  StoreFullOutputs(phase, lanes);
+}
+
+std::vector<CudaNest::Scalars> CudaNest::Loop_(int phase, Value first, Value end,
+                                               llvm::function_ref<Lanes(Value)> lanes_at) {
+  std::vector<Scalars> accumulators = Identities(phase);
+  SmallVector<Value> initial;
+  for (const Scalars& scalars : accumulators) {
+    for (const Scalar& scalar : scalars) initial.push_back(scalar.value);
+  }
+  auto loop = b_.create<scf::ForOp>(s_.loc(), first, end, e_.index(schedule_.threads), initial);
+  loop->setAttr(kUnrollAttr, b_.getI64IntegerAttr(kUnroll));
+  auto spread = [](std::vector<Scalars>& to, mlir::ValueRange values) {
+    size_t k = 0;
+    for (Scalars& scalars : to) {
+      for (Scalar& scalar : scalars) scalar.value = values[k++];
+    }
+  };
+  std::vector<Scalars> results = accumulators;
+  {
+    mlir::OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(loop.getBody());
+    if (!loop.getBody()->empty()) b_.setInsertionPoint(loop.getBody()->getTerminator());
+    ElementEmitter::Scope scope(e_);
+    spread(accumulators, loop.getRegionIterArgs());
+    Accumulate(phase, lanes_at(loop.getInductionVar()), accumulators);
+    if (!initial.empty()) {
+      SmallVector<Value> yielded;
+      for (const Scalars& scalars : accumulators) {
+        for (const Scalar& scalar : scalars) yielded.push_back(scalar.value);
+      }
+      b_.create<scf::YieldOp>(s_.loc(), yielded);
+    }
+  }
+  spread(results, loop.getResults());
+  return results;
+}
+
+// Makes the totals of the phase's reductions the elements of their results, or stores them as a chunk's partial results.
+void CudaNest::FinishPhase(int phase, ArrayRef<Scalars> totals, ArrayRef<Value> coords, Value writes) {
+  Coordinates key;
+  for (Value coord : ParallelCoords(coords)) key.push_back(Coordinate::Of(coord));
+  for (auto [i, total] : llvm::zip(ReductionsOf(phase), totals)) {
+    JobReduction& reduction = job_.reductions[i];
+    if (job_.kind != Job::Kind::kPartial) {
+      e_.Bind(reduction.result(), key, reduction.op.emitFinish(s_, total));
+      continue;
+    }
+    If(writes, [&, &total = total] {
+      Value position =
+          e_.add(e_.mul(chunk_, e_.index(TripCount(schedule_.parallel))), ParallelPosition(coords));
+      for (auto [slot, scalar] : llvm::zip(reduction.partials, total)) {
+        e_.Store(place_of_(slot).pointer, scalar.type(), position, scalar);
+      }
+    });
+  }
+}
+
+// Across threads --------------------------------------------------------------------------------------------------------
+
+SmallVector<Value> CudaNest::SharedArrays(ArrayRef<Scalar> like, int64_t size) {
+  SmallVector<Value> arrays;
+  auto pointer = LLVM::LLVMPointerType::get(b_.getContext(), kSharedSpace);
+  Value count = b_.create<LLVM::ConstantOp>(s_.loc(), b_.getI64Type(), b_.getI64IntegerAttr(size));
+  for (const Scalar& scalar : like) {
+    mlir::Type stored = e_.StoredType(scalar.type());
+    arrays.push_back(b_.create<LLVM::AllocaOp>(s_.loc(), pointer, stored, count));
+  }
+  return arrays;
+}
+
+CudaNest::Scalars CudaNest::CombineWarp(JobReduction& reduction, Scalars scalars, int64_t width, Value lane) {
+  for (int64_t mask = width / 2; mask > 0; mask /= 2) {
+    Scalars other;
+    for (Scalar x : scalars) other.push_back(ShuffleXor(x, mask));
+    if (scalars.size() > 1) {
+      // The lower lane's first, so that all lanes compute the same bits.
+      Value bit = e_.rem(e_.div(lane, e_.index(mask)), e_.index(2));
+      Value is_upper = e_.ge(bit, e_.index(1));
+      for (auto [x, y] : llvm::zip(scalars, other)) {
+        Value mine = x.value;
+        x.value = Select(is_upper, y.value, mine);
+        y.value = Select(is_upper, mine, y.value);
+      }
+    }
+    scalars = reduction.op.emitCombine(s_, scalars, other);
+  }
+  return scalars;
+}
+
+CudaNest::Scalars CudaNest::CombineRow(JobReduction& reduction, Scalars scalars, Value lane) {
+  int64_t threads = schedule_.threads;
+  if (threads <= kWarp) return CombineWarp(reduction, std::move(scalars), threads, lane);
+  Value in_warp = e_.rem(lane, e_.index(kWarp)), warp = e_.div(lane, e_.index(kWarp));
+  scalars = CombineWarp(reduction, std::move(scalars), kWarp, in_warp);
+  int64_t warps = threads / kWarp;
+  SmallVector<Value> arrays = SharedArrays(scalars, warps);
+  Value is_first = e_.lt(in_warp, e_.index(1));
+  If(is_first, [&] {
+    for (auto [array, scalar] : llvm::zip(arrays, scalars)) e_.Store(array, scalar.type(), warp, scalar);
+  });
+  Barrier();
+  // Every warp combines the results of all, in the same way.
+  Value from = warps == kWarp ? in_warp : e_.min(in_warp, e_.index(warps - 1));
+  Value exists = warps == kWarp ? Value() : e_.lt(in_warp, e_.index(warps));
+  Scalars identity = reduction.op.emitIdentity(s_), loaded;
+  for (auto [array, like] : llvm::zip(arrays, identity)) {
+    Scalar x = e_.Load(array, like.type(), from);
+    loaded.push_back(s_.wrap(exists ? Select(exists, x.value, like.value) : x.value, like.is_unsigned));
+  }
+  int64_t width = 1;
+  while (width < warps) width *= 2;
+  loaded = CombineWarp(reduction, loaded, width, in_warp);
+  // Lanes behind `width` have combined other lanes' identities alone.
+  if (width == kWarp) return loaded;
+  Scalars first;
+  for (Scalar x : loaded) {
+    auto call =
+        b_.create<mlir::func::CallOp>(s_.loc(), "sn_shuffle_first", x.type(), mlir::ValueRange{x.value});
+    first.push_back(s_.wrap(call.getResult(0), x.is_unsigned));
+  }
+  return first;
+}
+
+CudaNest::Scalars CudaNest::CombineColumn(JobReduction& reduction, Scalars scalars, Value row, Value column,
+                                          int64_t) {
+  if (schedule_.threads == 1) return scalars;
+  SmallVector<Value> arrays = SharedArrays(scalars, schedule_.block);
+  Value width = e_.index(schedule_.width);
+  Value place = e_.add(e_.mul(row, width), column);
+  for (auto [array, scalar] : llvm::zip(arrays, scalars)) e_.Store(array, scalar.type(), place, scalar);
+  Barrier();
+  Scalars total;
+  for (int64_t t = 0; t < schedule_.threads; ++t) {
+    Scalars loaded;
+    Value at = e_.add(e_.index(t * schedule_.width), column);
+    for (auto [array, like] : llvm::zip(arrays, scalars)) {
+      Scalar x = e_.Load(array, like.type(), at);
+      loaded.push_back(s_.wrap(x.value, like.is_unsigned));
+    }
+    total = t == 0 ? loaded : reduction.op.emitCombine(s_, total, loaded);
+  }
+  return total;
+}
+
+// Rows ------------------------------------------------------------------------------------------------------------------
+
+void CudaNest::EmitRow(Value block, Value thread) {
+  block = SplitChunk(block);
+  int64_t rows = TripCount(schedule_.parallel), a_block = schedule_.block / schedule_.threads;
+  Value lane = a_block == 1 ? thread : e_.rem(thread, e_.index(schedule_.threads));
+  Value row = block;
+  if (a_block > 1)
+    row = e_.add(e_.mul(block, e_.index(a_block)), e_.div(thread, e_.index(schedule_.threads)));
+  Value exists;
+  if (rows % a_block != 0) {
+    // All threads of a warp take part in shuffles: the last row again, without storing it.
+    exists = e_.lt(row, e_.index(rows));
+    row = e_.min(row, e_.index(rows - 1));
+  }
+  SetParallel(schedule_.parallel, row);
+  EmitRowPhases(lane, exists);
+}
+
+void CudaNest::EmitRowPhases(Value lane, Value row_exists) {
+  int64_t vectors = TripCount(schedule_.reduced) / schedule_.vector;
+  std::vector<Lanes> kept;
+  if (schedule_.keeps_row) {
+    for (int64_t k = 0; k < CeilDiv(vectors, schedule_.threads); ++k) {
+      Value vector = e_.add(lane, e_.index(k * schedule_.threads)), exists;
+      if ((k + 1) * schedule_.threads > vectors) {
+        exists = e_.lt(vector, e_.index(vectors));
+        vector = e_.min(vector, e_.index(vectors - 1));
+      }
+      kept.push_back(RowLanes(vector, exists));
+    }
+  }
+  Value writes = And(row_exists, schedule_.threads == 1 ? Value() : e_.lt(lane, e_.index(1)));
+  for (int phase = 0; phase < job_.phases(); ++phase) {
+    std::vector<Scalars> sums;
+    if (schedule_.keeps_row) {
+      sums = Identities(phase);
+      for (const Lanes& lanes : kept) {
+        // Existence of the row matters to what is stored only.
+        Lanes stored = lanes;
+        stored.exists = And(lanes.exists, row_exists);
+        Accumulate(phase, stored, sums);
+      }
+    } else {
+      sums = Loop_(phase, lane, ReducedVectors(), [&](Value vector) { return RowLanes(vector, row_exists); });
+    }
+    std::vector<Scalars> totals;
+    for (auto [i, sum] : llvm::zip(ReductionsOf(phase), sums)) {
+      totals.push_back(CombineRow(job_.reductions[i], sum, lane));
+    }
+    FinishPhase(phase, totals, coords_, writes);
+  }
+  if (job_.kind != Job::Kind::kPartial) EmitReducedOutputs(coords_, writes);
+}
+
+// Columns ---------------------------------------------------------------------------------------------------------------
+
+void CudaNest::EmitColumn(Value block, Value thread) {
+  block = SplitChunk(block);
+  const Loop& inner = schedule_.parallel.back();
+  Value column = e_.rem(thread, e_.index(schedule_.width)), row = e_.div(thread, e_.index(schedule_.width));
+  int64_t vectors = inner.size / schedule_.vector, tiles = CeilDiv(vectors, schedule_.width);
+  SetParallel(ArrayRef(schedule_.parallel).drop_back(), e_.div(block, e_.index(tiles)));
+  Value vector = e_.add(e_.mul(e_.rem(block, e_.index(tiles)), e_.index(schedule_.width)), column), exists;
+  if (vectors % schedule_.width != 0) {
+    exists = e_.lt(vector, e_.index(vectors));
+    vector = e_.min(vector, e_.index(vectors - 1));
+  }
+  Value first = e_.mul(vector, e_.index(schedule_.vector));
+  coords_[inner.dim] = first;
+  // The columns' own coordinates, lane by lane: values of the parallel dimensions alone.
+  std::vector<SmallVector<Value>> columns;
+  for (int64_t j = 0; j < schedule_.vector; ++j) {
+    columns.push_back(coords_);
+    columns.back()[inner.dim] = e_.add(first, e_.index(j));
+  }
+  Value writes = And(exists, e_.lt(row, e_.index(1)));
+  for (int phase = 0; phase < job_.phases(); ++phase) {
+    auto lanes_at = [&](Value position) {
+      Lanes lanes = ColumnLanes(position);
+      for (auto [coords, own] : llvm::zip(lanes.coords, columns)) coords[inner.dim] = own[inner.dim];
+      lanes.exists = exists;
+      return lanes;
+    };
+    std::vector<Scalars> sums = Loop_(phase, row, ReducedVectors(), lanes_at);
+    std::vector<std::vector<Scalars>> totals(schedule_.vector);
+    size_t k = 0;
+    for (size_t i : ReductionsOf(phase)) {
+      for (int64_t j = 0; j < schedule_.vector; ++j) {
+        totals[j].push_back(CombineColumn(job_.reductions[i], sums[k++], row, column, j));
+      }
+    }
+    for (auto [total, coords] : llvm::zip(totals, columns)) FinishPhase(phase, total, coords, writes);
+  }
+  if (job_.kind == Job::Kind::kPartial) return;
+  for (const auto& coords : columns) EmitReducedOutputs(coords, writes);
+}
+
+}  // namespace sinter::codegen

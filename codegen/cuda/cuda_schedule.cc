@@ -1,0 +1,163 @@
+#include "sinter/codegen/cuda/cuda_schedule.h"
+
+#include <algorithm>
+
+namespace sinter::codegen {
+
+using llvm::ArrayRef;
+
+namespace {
+
+constexpr int64_t kWarp = 32, kMaxBlock = 1024;
+constexpr int64_t kAccessBytes = 16;
+constexpr int64_t kMaxKept = 32;       // Elements of a row that a thread keeps in registers.
+constexpr int64_t kGoodKept = 8;       // Fewer leave threads idle at barriers; more lengthen the chain.
+constexpr int64_t kManyBlocks = 1056;  // Eight for each of 132 multiprocessors.
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t PowerOfTwoAtLeast(int64_t x) {
+  int64_t p = 1;
+  while (p < x) p *= 2;
+  return p;
+}
+
+int64_t StoredBytes(mlir::Value tensor) {
+  mlir::Type element = llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType();
+  return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
+}
+
+// The widest vector whose narrowest element still fills an access, among what is read or written along `dim` as neighbours.
+int64_t VectorWidth(Job& job, int dim, int64_t size) {
+  int64_t narrowest = 16;
+  auto see = [&](const Trace& trace, bool reduced) {
+    int k = -1, at = 0;  // The trace's dimension that is `dim`.
+    for (size_t d = 0; d < job.domain.size(); ++d) {
+      if (reduced && job.reduced[d]) continue;
+      if (static_cast<int>(d) == dim) k = at;
+      ++at;
+    }
+    if (k < 0) return;
+    for (const Access& access : trace.accesses) {
+      if (!access.tensor || !access.is_affine || access.strides[k] != 1) continue;
+      narrowest = std::min(narrowest, StoredBytes(access.tensor));
+    }
+  };
+  for (JobReduction& r : job.reductions) see(r.trace, false);
+  for (JobOutput& o : job.full_outputs) {
+    see(o.trace, false);
+    if (dim == static_cast<int>(job.domain.size()) - 1) narrowest = std::min(narrowest, StoredBytes(o.value));
+  }
+  for (JobOutput& o : job.reduced_outputs) see(o.trace, true);
+  if (narrowest == 16) return 1;
+  int64_t width = kAccessBytes / narrowest;
+  while (width > 1 && size % width != 0) width /= 2;
+  return std::min<int64_t>(width, 8);
+}
+
+void ScheduleMap(Job& job, CudaSchedule& s) {
+  if (s.parallel.empty()) s.parallel.push_back({1, -1});
+  const Loop& inner = s.parallel.back();
+  if (s.parallel.size() == 1) {
+    s.mode = CudaSchedule::Mode::kFlat;
+    // Whatever the length: the last elements have a loop of their own.
+    s.vector = inner.size < kWarp ? 1 : VectorWidth(job, inner.dim, 8);
+    s.blocks = CeilDiv(inner.size, s.vector * s.block);
+    return;
+  }
+  s.mode = CudaSchedule::Mode::kMap;
+  s.vector = VectorWidth(job, inner.dim, inner.size);
+  int64_t units = TripCount(s.parallel) / s.vector;
+  for (int64_t unroll : {4, 2}) {
+    if (units % (unroll * s.block) != 0 || units / (unroll * s.block) < kManyBlocks) continue;
+    s.unroll = unroll;
+    break;
+  }
+  s.blocks = CeilDiv(units, s.unroll * s.block);
+}
+
+void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
+  s.mode = CudaSchedule::Mode::kRow;
+  int64_t rows = TripCount(s.parallel);
+  bool whole = job.kind == Job::Kind::kWhole;
+  const Loop& inner = s.reduced.back();
+  // A chunk of the innermost loop may begin anywhere.
+  bool aligned = whole || s.reduced.size() > 1 || s.chunk_size % 8 == 0;
+  if (job.kind != Job::Kind::kCombine && aligned) s.vector = VectorWidth(job, inner.dim, inner.size);
+  int64_t length = TripCount(s.reduced);
+  if (!whole) length = length / std::max<int64_t>(1, s.reduced.front().size) * s.chunk_size;
+  int64_t vectors = CeilDiv(length, s.vector);
+  int64_t most = alone ? kMaxBlock : kCudaBlock;
+  int64_t kept = std::max<int64_t>(1, kGoodKept / s.vector) * s.vector;
+  int64_t wanted = CeilDiv(length, kept);
+  // Many rows: a warp each, as long as its registers hold the row.
+  if (rows >= kManyBlocks * 4 && length <= kWarp * 16) wanted = std::min(wanted, kWarp);
+  s.threads = wanted <= kWarp ? PowerOfTwoAtLeast(wanted) : std::min(most, CeilDiv(wanted, kWarp) * kWarp);
+  // A number of threads that leaves none idle, if there is one near.
+  if (s.threads > kWarp) {
+    for (int64_t t = s.threads; t > kWarp && t > s.threads / 2; t -= kWarp) {
+      if (vectors % t != 0) continue;
+      s.threads = t;
+      break;
+    }
+  }
+  s.keeps_row = whole && CeilDiv(vectors, s.threads) * s.vector <= kMaxKept;
+  s.block = s.threads > kWarp ? s.threads : kCudaBlock;
+  if (!alone) s.block = kCudaBlock;
+  // Blocks of one row only have as many threads as the row.
+  if (!alone && s.threads > kWarp) s.threads = kCudaBlock;
+  if (!alone) s.keeps_row = whole && CeilDiv(vectors, s.threads) * s.vector <= kMaxKept;
+  int64_t rows_a_block = s.block / s.threads;
+  while (alone && s.block > kWarp && s.block > s.threads &&
+         CeilDiv(rows, s.block / s.threads) < kManyBlocks) {
+    s.block /= 2;
+    rows_a_block = s.block / s.threads;
+  }
+  s.blocks = CeilDiv(rows, rows_a_block);
+}
+
+void ScheduleColumn(Job& job, CudaSchedule& s) {
+  s.mode = CudaSchedule::Mode::kColumn;
+  const Loop& inner = s.parallel.back();
+  int64_t outer = TripCount(s.parallel) / std::max<int64_t>(1, inner.size);
+  if (job.kind != Job::Kind::kCombine) s.vector = VectorWidth(job, inner.dim, inner.size);
+  int64_t chunks = job.kind == Job::Kind::kPartial ? job.chunks : 1;
+  // Narrower threads when there would be too few blocks.
+  auto blocks = [&] { return outer * chunks * CeilDiv(inner.size, s.vector * kWarp); };
+  while (s.vector > 1 && blocks() < kManyBlocks / 4) s.vector /= 2;
+  s.width = std::min(kWarp, PowerOfTwoAtLeast(CeilDiv(inner.size, s.vector)));
+  s.threads = s.block / s.width;
+  s.blocks = outer * CeilDiv(inner.size, s.vector * s.width);
+}
+
+}  // namespace
+
+CudaSchedule MakeCudaSchedule(Job& job, bool alone) {
+  Loops loops = MergeLoops(job);
+  CudaSchedule s;
+  s.parallel = loops.parallel;
+  s.reduced = loops.reduced;
+  if (job.reductions.empty()) {
+    ScheduleMap(job, s);
+    return s;
+  }
+  bool row = ReducesRows(loops);
+  s.chunk_size = ChunkSize(loops, job.chunks);
+  if (job.kind == Job::Kind::kCombine) {
+    s.reduced = {{job.chunks, -1}};
+    s.chunk_size = job.chunks;
+    row = s.parallel.empty() || s.parallel.back().size < kWarp;
+  }
+  if (s.reduced.empty()) {
+    s.reduced.push_back({1, -1});
+    s.chunk_size = 1;
+  }
+  if (row || s.parallel.empty()) {
+    ScheduleRow(job, alone, s);
+  } else {
+    ScheduleColumn(job, s);
+  }
+  if (job.kind == Job::Kind::kPartial) s.blocks *= job.chunks;
+  return s;
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,41 @@
+// How a job's domain is spread over a GPU's blocks and threads.
+//
+// Decided by the job alone, never by the device's size, so that the bits of the results are the same on every device.
+//
+//   CudaSchedule s = MakeCudaSchedule(job, /*alone=*/true);
+//   s.mode, s.block, s.blocks ...
+#ifndef SINTER_CODEGEN_CUDA_CUDA_SCHEDULE_H_
+#define SINTER_CODEGEN_CUDA_CUDA_SCHEDULE_H_
+
+#include "sinter/codegen/cpu/job_schedule.h"
+
+namespace sinter::codegen {
+
+struct CudaSchedule {
+  enum class Mode {
+    kFlat,  // One loop: a thread computes `vector` neighbours; its length is not part of the code.
+    kMap,   // Several loops; a thread computes `vector` neighbours of the innermost.
+    kRow,   // `threads` threads share each row's reduced elements, `vector` neighbours at a time.
+    kColumn,  // Threads lie along the last parallel loop, `vector` columns each, and `threads` deep along the reduced ones.
+  };
+  Mode mode = Mode::kFlat;
+  llvm::SmallVector<Loop> parallel, reduced;  // Outermost first. Without reductions all are in `parallel`.
+  int64_t vector = 1;
+  int64_t unroll = 1;  // kMap: vectors of a thread, one block's width apart.
+  int64_t threads =
+      1;  // Along the reduced loops. kRow: a power of two up to 32, or whole warps, then the block has one row.
+  int64_t width = 1;       // kColumn: threads along the columns.
+  bool keeps_row = false;  // kRow: a thread's elements stay in registers from phase to phase.
+  int64_t chunk_size = 0;  // Of the outermost reduced loop.
+  int64_t block = 256;     // Threads.
+  int64_t blocks = 0;
+};
+
+// `alone`: no other job shares the launch, so that the block may be as large as suits this one.
+CudaSchedule MakeCudaSchedule(Job& job, bool alone);
+
+inline constexpr int64_t kCudaBlock = 256;  // Threads of a block whose launch has several jobs.
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_CUDA_CUDA_SCHEDULE_H_

@@ -1,0 +1,16 @@
+// The text of one CUDA kernel, complete but for the prelude (kernels/cuda/prelude.cuh).
+#ifndef SINTER_CODEGEN_CUDA_CUDA_SOURCE_H_
+#define SINTER_CODEGEN_CUDA_CUDA_SOURCE_H_
+
+#include <string>
+
+namespace sinter::codegen {
+
+struct CudaSource {
+  std::string symbol;  // The kernel's, an extern "C" function.
+  std::string text;
+};
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_CUDA_CUDA_SOURCE_H_

@@ -1,0 +1,75 @@
+// Vector loads: neighbouring elements in one access.
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "sinter/codegen/cuda/cuda_nest.h"
+
+namespace sinter::codegen {
+
+namespace LLVM = mlir::LLVM;
+using ir::Scalar;
+using mlir::Value;
+
+void LaneEmitter::SetTensor(Value tensor, Value pointer, bool is_read_only, bool is_aligned) {
+  SetMemory(tensor, pointer);
+  sources_[tensor] = {is_read_only, is_aligned};
+}
+
+void LaneEmitter::SetLanes(llvm::ArrayRef<Value> lanes) {
+  lanes_.assign(lanes.begin(), lanes.end());
+  reads_.clear();
+}
+
+Value LaneEmitter::LoadRaw(Value pointer, mlir::Type stored, mlir::Type element, Value position,
+                           bool is_read_only) {
+  auto load = s().builder().create<LLVM::LoadOp>(s().loc(), stored, Address(pointer, element, position));
+  load.setInvariant(is_read_only);
+  return load;
+}
+
+std::optional<Scalar> LaneEmitter::FromVector(Value memory, mlir::RankedTensorType type,
+                                              mlir::ValueRange coords, const Source& source) {
+  if (lanes_.size() < 2 || !source.is_aligned || coords.empty()) return std::nullopt;
+  auto lane = llvm::find(lanes_, coords.back());
+  if (lane == lanes_.end()) return std::nullopt;
+  // Lane 0's position must be a multiple of the lanes: the other coordinates move it in whole vectors or not at all.
+  int64_t count = lanes_.size();
+  for (auto [d, coord] : llvm::enumerate(coords.drop_back())) {
+    int64_t stride = 1;
+    for (int64_t size : type.getShape().drop_front(d + 1)) stride *= size;
+    Coordinate at = Coordinate::Of(coord);
+    bool fits = at.value ? stride % count == 0 : at.constant * stride % count == 0;
+    if (!fits) return std::nullopt;
+  }
+  llvm::SmallVector<Value> first(coords.begin(), coords.end());
+  first.back() = lanes_.front();
+  Coordinates key;
+  for (Value coord : first) key.push_back(Coordinate::Of(coord));
+  Value vector;
+  for (const Read& read : reads_) {
+    if (read.pointer == memory && read.first == key) vector = read.vector;
+  }
+  if (!vector) {
+    mlir::Type stored = StoredType(type.getElementType());
+    auto array = LLVM::LLVMArrayType::get(stored, count);
+    vector =
+        LoadRaw(memory, array, type.getElementType(), linearize(first, type.getShape()), source.is_read_only);
+    reads_.push_back({memory, key, vector});
+  }
+  Value stored = s().builder().create<LLVM::ExtractValueOp>(s().loc(), vector,
+                                                            llvm::ArrayRef<int64_t>{lane - lanes_.begin()});
+  return Widen(stored, type.getElementType());
+}
+
+std::optional<Scalar> LaneEmitter::Leaf(Value tensor, mlir::ValueRange coords, const Coordinates& key) {
+  Value held = tensor;
+  if (!MemoryOf(held)) held = StripReshapes(tensor);
+  Value memory = MemoryOf(held);
+  if (!memory) return std::nullopt;
+  const Source& source = sources_.at(held);
+  auto type = llvm::cast<mlir::RankedTensorType>(tensor.getType());
+  if (std::optional<Scalar> lane = FromVector(memory, type, coords, source)) return lane;
+  Value stored = LoadRaw(memory, StoredType(type.getElementType()), type.getElementType(),
+                         linearize(coords, type.getShape()), source.is_read_only);
+  return Widen(stored, type.getElementType());
+}
+
+}  // namespace sinter::codegen

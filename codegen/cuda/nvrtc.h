@@ -1,0 +1,42 @@
+// NVIDIA's runtime compiler, opened when it is first needed: CUDA C++ text to a cubin. Needs no GPU and no driver.
+//
+//   SINTER_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, Nvrtc::Get());
+//   SINTER_ASSIGN_OR_RETURN(std::string cubin, nvrtc->Compile(text, "gelu.cu", "sm_90"));
+//
+// Thread-safe: programs compile in parallel.
+#ifndef SINTER_CODEGEN_CUDA_NVRTC_H_
+#define SINTER_CODEGEN_CUDA_NVRTC_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace sinter::codegen {
+
+class Nvrtc {
+ public:
+  // FAILED_PRECONDITION when the library is not found: says where was looked and how to point to it. Besides the
+  // system's places, in the folders of SINTER_CUDA_LIBRARY_PATH (separated by colons) and of an installed CUDA toolkit.
+  static absl::StatusOr<const Nvrtc*> Get();
+
+  // For an architecture such as "sm_90". INVALID_ARGUMENT with the compiler's log when the text does not compile.
+  absl::StatusOr<std::string> Compile(const std::string& text, const std::string& name,
+                                      const std::string& architecture) const;
+  // "13.0"
+  const std::string& version() const { return version_; }
+  // What this version compiles for, ascending.
+  const std::vector<std::string>& architectures() const { return architectures_; }
+
+ private:
+  struct Functions;
+  static absl::StatusOr<const Nvrtc*> Open();
+
+  const Functions* functions_ = nullptr;
+  std::string version_;
+  std::vector<std::string> architectures_;
+};
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_CUDA_NVRTC_H_

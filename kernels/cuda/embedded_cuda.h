@@ -1,0 +1,27 @@
+// The CUDA texts that travel inside the compiler: what every kernel begins with, and the hand-written kernels.
+//
+//   std::string text = std::string(CudaPrelude()) + source;
+//
+// Contract: constant data; depends on nothing. Written by kernels/CMakeLists.txt from the .cuh files of this folder.
+#ifndef SINTER_KERNELS_CUDA_EMBEDDED_CUDA_H_
+#define SINTER_KERNELS_CUDA_EMBEDDED_CUDA_H_
+
+#include <string_view>
+
+namespace sinter::kernels {
+
+// Begins every kernel.
+std::string_view CudaPrelude();
+// Parts of hand-written kernels (codegen/cuda/catalog_text.h): what several need, then one family each.
+std::string_view CudaElements();
+std::string_view CudaScan();
+std::string_view CudaRadixSort();
+std::string_view CudaPool();
+std::string_view CudaCumsum();
+std::string_view CudaScatterAdd();
+std::string_view CudaRandomPermutation();
+std::string_view CudaMatmul();
+
+}  // namespace sinter::kernels
+
+#endif  // SINTER_KERNELS_CUDA_EMBEDDED_CUDA_H_

@@ -1,0 +1,92 @@
+// y = activation(op(a) op(b) + bias) for what the library of matrix products lacks: a block computes 64 x 64
+// elements, a thread 4 x 4 of them, 16 of k at a time in shared memory. Sums run along k in order; integers
+// wrap.
+//
+// Constants: E; kM, kN, kK; kTransposeA, kTransposeB, kHasBias; kActivation, numbered as in ir/linear_ops.td.
+typedef E::Storage Storage;
+typedef E::Compute Compute;
+constexpr int kSide = 64, kDepth = 16, kEach = 4, kThreads = 256;
+// Of the tiles, in elements: a column more, so that neighbours in k lie in different banks.
+constexpr int kPitch = kSide + 1;
+
+__device__ __forceinline__ float Exp(float x) { return expf(x); }
+__device__ __forceinline__ double Exp(double x) { return exp(x); }
+__device__ __forceinline__ float Tanh(float x) { return tanhf(x); }
+__device__ __forceinline__ double Tanh(double x) { return tanh(x); }
+__device__ __forceinline__ float Erf(float x) { return erff(x); }
+__device__ __forceinline__ double Erf(double x) { return erf(x); }
+
+template <typename C>
+__device__ __forceinline__ C Activate(C x) {
+  if constexpr (kActivation == 0) {
+    return x;
+  } else {
+    switch (kActivation) {
+      case 1:
+        return x < 0 ? C(0) : x;  // NaN stays.
+      case 2:
+        return x * C(0.5) * (C(1) + Erf(x * C(0.70710678118654752440)));
+      case 3:
+        return x * C(0.5) * (C(1) + Tanh(C(0.79788456080286535588) * (x + C(0.044715) * x * x * x)));
+      case 4:
+        return C(1) / (C(1) + Exp(-x));
+      case 5:
+        return Tanh(x);
+      default:
+        return x / (C(1) + Exp(-x));
+    }
+  }
+}
+
+// The tile's [kDepth, kSide] elements of a matrix whose rows are those of y (a) or its columns (b); what lies
+// outside is 0. `k_runs`: neighbours in memory are neighbours in k, so threads lie along it.
+template <bool k_runs>
+__device__ __forceinline__ void Fetch(const Storage* from, idx rows, idx row, idx k,
+                                      Compute (&tile)[kDepth][kPitch]) {
+#pragma unroll
+  for (int i = 0; i < kSide * kDepth / kThreads; ++i) {
+    const int n = i * kThreads + threadIdx.x;
+    const int r = k_runs ? n / kDepth : n % kSide, d = k_runs ? n % kDepth : n / kSide;
+    const bool inside = row + r < rows && k + d < kK;
+    const idx at = k_runs ? (row + r) * kK + k + d : (k + d) * rows + row + r;
+    tile[d][r] = inside ? E::load(sn_load(from + at)) : Compute(0);
+  }
+}
+
+// Reads a once for each 64 columns and b once for each 64 rows of y, from near where it can, and writes y.
+__device__ __forceinline__ void Matmul(const Storage* a, const Storage* b, const Storage* bias, Storage* y) {
+  __shared__ Compute rows[kDepth][kPitch], columns[kDepth][kPitch];
+  constexpr uidx row_tiles = (kM + kSide - 1) / kSide, column_tiles = (kN + kSide - 1) / kSide;
+  const uidx tile = blockIdx.x;
+  const idx column = idx(tile % column_tiles) * kSide, row = idx(tile / column_tiles % row_tiles) * kSide;
+  const idx batch = idx(tile / column_tiles / row_tiles);
+  const int right = threadIdx.x % 16, down = threadIdx.x / 16;
+  Compute sums[kEach][kEach] = {};
+  for (idx k = 0; k < kK; k += kDepth) {
+    Fetch<!kTransposeA>(a + batch * (kM * kK), kM, row, k, rows);
+    Fetch<kTransposeB>(b + batch * (kN * kK), kN, column, k, columns);
+    sn_barrier();
+#pragma unroll
+    for (int d = 0; d < kDepth; ++d) {
+      Compute left[kEach], top[kEach];
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) left[i] = rows[d][down + i * 16], top[i] = columns[d][right + i * 16];
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) {
+#pragma unroll
+        for (int j = 0; j < kEach; ++j) sums[i][j] += left[i] * top[j];
+      }
+    }
+    sn_barrier();
+  }
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) {
+      const idx m = row + down + i * 16, n = column + right + j * 16;
+      if (m >= kM || n >= kN) continue;
+      const Compute sum = kHasBias ? sums[i][j] + E::load(sn_load(bias + n)) : sums[i][j];
+      y[(batch * kM + m) * kN + n] = E::store(Activate(sum));
+    }
+  }
+}

@@ -1,0 +1,185 @@
+// Pooling, one thread a result of kVector neighbouring channels (nhwc) or of one pixel (nchw): images are
+// [planes, height, width, kLanes] in both layouts. A NaN wins, the first largest element wins a tie, padding
+// never does. Gradients gather, from every window that holds their pixel, in one order.
+//
+// Constants: E; kInH, kInW, kOutH, kOutW, kLanes, kWindowH, kWindowW, kStrideH, kStrideW, kPadTop, kPadLeft;
+// kVector; kUnits, the results' number; kShare, the threads that share a window of nchw.
+typedef E::Storage Storage;
+typedef E::Compute Compute;
+typedef Vec<Storage, kVector> Pack;
+typedef Vec<u8, kVector> Marks;
+
+// Whether no window of the pooled image reaches into padding.
+constexpr bool kInsideH = kPadTop == 0 && (kOutH - 1) * kStrideH + kWindowH <= kInH;
+constexpr bool kInsideW = kPadLeft == 0 && (kOutW - 1) * kStrideW + kWindowW <= kInW;
+// Loads of a window's row that are begun together.
+constexpr int kTogether = kWindowW <= 4 ? kWindowW : 4;
+constexpr int kUnrollWindow = kWindowH * kWindowW * kVector <= 64 ? int(kWindowH) : 1;
+// Windows that hold one pixel, at most.
+constexpr idx kReachH = (kWindowH + kStrideH - 1) / kStrideH, kReachW = (kWindowW + kStrideW - 1) / kStrideW;
+constexpr idx kMostH = kReachH < kOutH ? kReachH : kOutH, kMostW = kReachW < kOutW ? kReachW : kOutW;
+constexpr int kUnrollMost = kMostH * kMostW * kVector <= 64 ? int(kMostW) : 1;
+
+__device__ __forceinline__ uidx FirstThread() { return (uidx)blockIdx.x * blockDim.x + threadIdx.x; }
+
+// Where the unit's first element is, in an image of this size.
+struct Place {
+  uidx plane, row, column, lane;
+  __device__ __forceinline__ Place(uidx unit, uidx height, uidx width) {
+    constexpr uidx packs = kLanes / kVector;
+    lane = unit % packs * kVector;
+    unit /= packs;
+    column = unit % width;
+    unit /= width;
+    row = unit % height;
+    plane = unit / height;
+  }
+};
+
+// Calls f(number in the window, pack) for the elements of a window that are not padding, in row-major order.
+template <typename F>
+__device__ __forceinline__ void ForWindow(const Storage* x, const Place& at, bool aligned, F&& f) {
+  const idx top = idx(at.row) * kStrideH - kPadTop, left = idx(at.column) * kStrideW - kPadLeft;
+  const Storage* const from = x + idx(at.plane) * (kInH * kInW * kLanes) + at.lane;
+#pragma unroll kUnrollWindow
+  for (idx h = 0; h < kWindowH; ++h) {
+    if (!kInsideH && (uidx)(top + h) >= (uidx)kInH) continue;
+    const Storage* const line = from + (top + h) * (kInW * kLanes);
+    for (idx w = 0; w < kWindowW; w += kTogether) {
+      Pack packs[kTogether];
+      bool exists[kTogether];
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        const idx column = left + w + i;
+        exists[i] =
+            (kWindowW % kTogether == 0 || w + i < kWindowW) && (kInsideW || (uidx)column < (uidx)kInW);
+        if (exists[i]) packs[i] = ReadPack<kVector>(line + column * kLanes, aligned);
+      }
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        if (exists[i]) f(h * kWindowW + w + i, packs[i]);
+      }
+    }
+  }
+}
+
+// Reads x once, as far as windows hold it, and writes y and the positions.
+__device__ __forceinline__ void MaxPool(const Storage* x, Storage* y, u8* position) {
+  const uidx unit = FirstThread();
+  if (unit >= kUnits) return;
+  const bool aligned =
+      IsPackAligned<kVector>(x) && IsPackAligned<kVector>(y) && IsPackAligned<kVector>(position);
+  const Place at(unit, kOutH, kOutW);
+  // What is first in the window wins if nothing is larger than minus infinity.
+  const idx top = kPadTop - idx(at.row) * kStrideH, left = kPadLeft - idx(at.column) * kStrideW;
+  const u32 first = u32((top > 0 ? top : 0) * kWindowW + (left > 0 ? left : 0));
+  Compute best[kVector];
+  u32 number[kVector];
+#pragma unroll
+  for (int i = 0; i < kVector; ++i) best[i] = Compute(-__int_as_float(0x7f800000)), number[i] = first;
+  ForWindow(x, at, aligned, [&](idx n, const Pack& pack) {
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) {
+      const Compute value = E::load(pack.v[i]), old = best[i];
+      const bool wins = value > old || (value != value && old == old);
+      best[i] = wins ? value : old;
+      number[i] = wins ? (u32)n : number[i];
+    }
+  });
+  Pack result;
+  Marks marks;
+#pragma unroll
+  for (int i = 0; i < kVector; ++i) result.v[i] = E::store(best[i]), marks.v[i] = (u8)number[i];
+  WritePack<kVector>(y + unit * kVector, result, aligned);
+  WritePack<kVector>(position + unit * kVector, marks, aligned);
+}
+
+// Reads x once, as far as windows hold it, and writes y.
+__device__ __forceinline__ void AvgPool(const Storage* x, Storage* y) {
+  const uidx unit = FirstThread();
+  if (unit >= kUnits) return;
+  const bool aligned = IsPackAligned<kVector>(x) && IsPackAligned<kVector>(y);
+  Compute sums[kVector] = {};
+  ForWindow(x, Place(unit, kOutH, kOutW), aligned, [&](idx, const Pack& pack) {
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) sums[i] += E::load(pack.v[i]);
+  });
+  Pack result;
+#pragma unroll
+  for (int i = 0; i < kVector; ++i) result.v[i] = E::store(sums[i] / Compute(kWindowElements));
+  WritePack<kVector>(y + unit * kVector, result, aligned);
+}
+
+// The same for large windows of nchw: kShare neighbouring threads read one together.
+__device__ __forceinline__ void AvgPoolShared(const Storage* x, Storage* y) {
+  const uidx unit = FirstThread() / kShare;
+  const bool exists = unit < kUnits;
+  const Place at(exists ? unit : 0, kOutH, kOutW);
+  const idx top = idx(at.row) * kStrideH - kPadTop, left = idx(at.column) * kStrideW - kPadLeft;
+  const Storage* const from = x + idx(at.plane) * (kInH * kInW);
+  Compute sum = 0;
+#pragma unroll 4
+  for (uidx n = threadIdx.x % kShare; n < kWindowElements; n += kShare) {
+    const idx row = top + idx(n / uidx(kWindowW)), column = left + idx(n % uidx(kWindowW));
+    const bool inside = (kInsideH || (uidx)row < (uidx)kInH) && (kInsideW || (uidx)column < (uidx)kInW);
+    if (inside) sum += E::load(sn_load(from + row * kInW + column));
+  }
+#pragma unroll
+  for (int distance = kShare / 2; distance > 0; distance /= 2) sum += sn_shuffle_xor(sum, distance);
+  if (exists && threadIdx.x % kShare == 0) y[unit] = E::store(sum / Compute(kWindowElements));
+}
+
+// The gradient of pixel `at`: what it gets from each window, rows from above, columns from the right, as on
+// the CPU. Without `position` that of a mean.
+template <bool is_max>
+__device__ __forceinline__ void PoolGrad(const Storage* g, const u8* position, Storage* dx) {
+  const uidx unit = FirstThread();
+  if (unit >= kUnits) return;
+  const bool aligned = IsPackAligned<kVector>(g) && IsPackAligned<kVector>(dx) &&
+                       (!is_max || IsPackAligned<kVector>(position));
+  const Place at(unit, kInH, kInW);
+  const uidx down = at.row + kPadTop, right = at.column + kPadLeft;
+  const idx first_h = down < kWindowH ? 0 : idx((down - kWindowH) / kStrideH + 1);
+  const idx first_w = right < kWindowW ? 0 : idx((right - kWindowW) / kStrideW + 1);
+  const idx last_h = sn_imin(idx(down / kStrideH), kOutH - 1),
+            last_w = sn_imin(idx(right / kStrideW), kOutW - 1);
+  const idx from = idx(at.plane) * (kOutH * kOutW * kLanes) + at.lane;
+  Compute sums[kVector] = {};
+  for (idx i = 0; i < kMostH; ++i) {
+    const idx h = first_h + i;
+    if (h > last_h) break;
+#pragma unroll kUnrollMost
+    for (idx j = 0; j < kMostW; ++j) {
+      const idx w = last_w - j;
+      if (w < first_w) continue;
+      const idx element = from + (h * kOutW + w) * kLanes;
+      const u32 number = u32((idx(down) - h * kStrideH) * kWindowW + (idx(right) - w * kStrideW));
+      const Pack gradient = ReadPack<kVector>(g + element, aligned);
+      if (is_max) {
+        const Marks marks = ReadPack<kVector>(position + element, aligned);
+#pragma unroll
+        for (int k = 0; k < kVector; ++k) {
+          sums[k] += marks.v[k] == number ? E::load(gradient.v[k]) : Compute(0);
+        }
+      } else {
+#pragma unroll
+        for (int k = 0; k < kVector; ++k) sums[k] += E::load(gradient.v[k]);
+      }
+    }
+  }
+  Pack result;
+#pragma unroll
+  for (int k = 0; k < kVector; ++k) {
+    result.v[k] = E::store(is_max ? sums[k] : sums[k] / Compute(kWindowElements));
+  }
+  WritePack<kVector>(dx + unit * kVector, result, aligned);
+}
+
+// Reads g and the positions once, and writes dx.
+__device__ __forceinline__ void MaxPoolGrad(const Storage* g, const u8* position, Storage* dx) {
+  PoolGrad<true>(g, position, dx);
+}
+// Reads g once, and writes dx.
+__device__ __forceinline__ void AvgPoolGrad(const Storage* g, Storage* dx) {
+  PoolGrad<false>(g, nullptr, dx);
+}

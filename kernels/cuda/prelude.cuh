@@ -1,0 +1,113 @@
+// What every generated CUDA kernel begins with: names of types, and small functions that the printer of
+// codegen/cuda/cuda_printer.h calls. Compiled by NVRTC, without headers.
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+
+// n elements side by side, read and written in accesses of up to 16 bytes.
+template <typename T, int n>
+struct alignas(sizeof(T) * n > 16 ? 16 : sizeof(T) * n) Vec {
+  T v[n];
+};
+
+// Reads memory that nothing writes while the kernel runs.
+template <int bytes>
+struct SnWord;
+template <>
+struct SnWord<1> {
+  typedef unsigned char type;
+};
+template <>
+struct SnWord<2> {
+  typedef unsigned short type;
+};
+template <>
+struct SnWord<4> {
+  typedef unsigned int type;
+};
+template <>
+struct SnWord<8> {
+  typedef uint2 type;
+};
+template <>
+struct SnWord<16> {
+  typedef uint4 type;
+};
+template <typename T>
+__device__ __forceinline__ T sn_load(const T* p) {
+  constexpr int access = sizeof(T) > 16 ? 16 : sizeof(T);
+  typedef typename SnWord<access>::type Word;
+  union Bits {
+    Word words[sizeof(T) / access];
+    T value;
+    __device__ Bits() {}
+  } bits;
+#pragma unroll
+  for (int i = 0; i < int(sizeof(T)) / access; ++i) bits.words[i] = __ldg((const Word*)p + i);
+  return bits.value;
+}
+
+// NaN wins, and +0 is above -0, as in arith.maximumf and arith.minimumf.
+__device__ __forceinline__ float sn_max(float x, float y) {
+  float r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y));
+  return r;
+}
+__device__ __forceinline__ float sn_min(float x, float y) {
+  float r;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y));
+  return r;
+}
+__device__ __forceinline__ double sn_max(double x, double y) {
+  return x != x || y != y ? x + y : fmax(x, y);
+}
+__device__ __forceinline__ double sn_min(double x, double y) {
+  return x != x || y != y ? x + y : fmin(x, y);
+}
+template <typename T>
+__device__ __forceinline__ T sn_imax(T x, T y) {
+  return x > y ? x : y;
+}
+template <typename T>
+__device__ __forceinline__ T sn_imin(T x, T y) {
+  return x < y ? x : y;
+}
+template <typename T>
+__device__ __forceinline__ T sn_abs(T x) {
+  return x < 0 ? T(-x) : x;
+}
+
+// bf16 and f16 as their bits, rounded to nearest even.
+__device__ __forceinline__ float sn_from_bf16(u16 x) { return __uint_as_float((u32)x << 16); }
+__device__ __forceinline__ u16 sn_to_bf16(float x) {
+  u16 r;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x));
+  return r;
+}
+__device__ __forceinline__ float sn_from_f16(u16 x) {
+  float r;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x));
+  return r;
+}
+__device__ __forceinline__ u16 sn_to_f16(float x) {
+  u16 r;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(x));
+  return r;
+}
+
+// The value of the lane whose number differs in the bits of `mask`; all lanes of the warp take part.
+template <typename T>
+__device__ __forceinline__ T sn_shuffle_xor(T x, int mask) {
+  return (T)__shfl_xor_sync(0xffffffffu, x, mask);
+}
+// The value of the warp's first lane.
+template <typename T>
+__device__ __forceinline__ T sn_shuffle_first(T x) {
+  return (T)__shfl_sync(0xffffffffu, x, 0);
+}
+__device__ __forceinline__ void sn_barrier() { __syncthreads(); }

@@ -1,0 +1,380 @@
+// The catalogue of hand-written CUDA kernels: what it lowers to, and that NVRTC compiles it for every architecture that plans
+// are made for. Needs no GPU; what the kernels compute is judged on one by tests/numerics/op_test.cc.
+#include "sinter/codegen/cuda/cuda_catalog.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "sinter/codegen/cuda/compile_cubins.h"
+#include "sinter/codegen/cuda/nvrtc.h"
+#include "sinter/ir/ops.h"
+
+namespace sinter::codegen {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kFloats[] = "f64 f32 bf16 f16";
+constexpr char kIntegers[] = "i64 i32 i8 ui8";
+constexpr char kNumbers[] = "f64 f32 bf16 f16 i64 i32 i8 ui8";
+
+// An op in the types `dtypes` for $T, and the names of the kernels that it becomes.
+struct Case {
+  std::string name, dtypes, arguments, op;
+  std::vector<std::string> kernels;
+};
+
+std::vector<Case> PoolCases() {
+  std::vector<Case> cases;
+  auto add = [&](std::string name, std::string x, std::string y, std::string attributes) {
+    std::string large = absl::StrCat("tensor<", x, "x$T>"), small = absl::StrCat("tensor<", y, "x$T>"),
+                marks = absl::StrCat("tensor<", y, "xui8>");
+    absl::StrAppend(&name, " ");
+    cases.push_back(
+        {name + "max",
+         kFloats,
+         "%a: " + large,
+         absl::StrCat("sinter.max_pool2d %a {", attributes, "} : ", large, " -> ", small, ", ", marks),
+         {"max_pool2d"}});
+    cases.push_back({name + "max_grad",
+                     kFloats,
+                     absl::StrCat("%a: ", small, ", %b: ", marks),
+                     absl::StrCat("sinter.max_pool2d_grad %a, %b {", attributes, "} : ", small, ", ", marks,
+                                  " -> ", large),
+                     {"max_pool2d_grad"}});
+    cases.push_back({name + "avg",
+                     kFloats,
+                     "%a: " + large,
+                     absl::StrCat("sinter.avg_pool2d %a {", attributes, "} : ", large, " -> ", small),
+                     {"avg_pool2d"}});
+    cases.push_back({name + "avg_grad",
+                     kFloats,
+                     "%a: " + small,
+                     absl::StrCat("sinter.avg_pool2d_grad %a {", attributes, "} : ", small, " -> ", large),
+                     {"avg_pool2d_grad"}});
+  };
+  add("halves", "8x3x32x32", "8x3x16x16",
+      "window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>");
+  add("overlapping", "8x64x57x57", "8x64x29x29",
+      "window = array<i64: 3, 3>, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>");
+  add("whole image", "2x5x14x14", "2x5x1x1",
+      "window = array<i64: 14, 14>, strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>");
+  add("channels last", "16x56x56x64", "16x28x28x64",
+      "layout = 1 : i32, window = array<i64: 3, 3>, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, "
+      "1, 1>");
+  return cases;
+}
+
+std::vector<std::string> SortKernels(const std::string& name, int passes) {
+  std::vector<std::string> kernels;
+  for (int pass = 0; pass < passes; ++pass) {
+    for (const char* part : {"_count", "_place", "_move"}) kernels.push_back(name + part);
+  }
+  return kernels;
+}
+
+std::vector<Case> CumsumCases() {
+  auto cumsum = [](const std::string& name, const std::string& dims, int dim,
+                   std::vector<std::string> kernels) {
+    std::string type = absl::StrCat("tensor<", dims, "x$T>");
+    return Case{"cumsum " + name, kNumbers, "%a: " + type,
+                absl::StrCat("sinter.cumsum %a dim ", dim, " : ", type), std::move(kernels)};
+  };
+  std::vector<Case> cases = {
+      cumsum("of short rows", "1000x7", 1, {"cumsum"}),
+      cumsum("of rows", "5000x3000", 1, {"cumsum"}),
+      cumsum("of long rows", "2x1000000", 1, {"cumsum_totals", "cumsum"}),
+      cumsum("of columns", "64x100x512", 1, {"cumsum"}),
+      cumsum("of long columns", "100000x3", 0, {"cumsum_totals", "cumsum"}),
+  };
+  Case reverse = cumsum("from the end", "3x5000", 1, {"cumsum"});
+  reverse.op = absl::StrReplaceAll(reverse.op, {{" : ", " {reverse} : "}});
+  reverse.dtypes = "f32 i8";
+  cases.push_back(reverse);
+  return cases;
+}
+
+std::vector<Case> ScatterCases() {
+  auto scatter = [](const std::string& name, const std::string& x, const std::string& indices,
+                    const std::string& updates, std::vector<std::string> kernels) {
+    std::string type = absl::StrCat("tensor<", x, "x$T>"), from = absl::StrCat("tensor<", updates, "x$T>"),
+                at = absl::StrCat("tensor<", indices, ">");
+    return Case{"scatter_add " + name, kNumbers, absl::StrCat("%a: ", type, ", %b: ", at, ", %c: ", from),
+                absl::StrCat("sinter.scatter_add %a [%b], %c dim 0 : ", type, ", ", at, ", ", from),
+                std::move(kernels)};
+  };
+  std::vector<std::string> sorted = SortKernels("scatter_add", 2);
+  sorted.insert(sorted.begin(), "scatter_add_copy");
+  sorted.push_back("scatter_add_runs");
+  return {
+      scatter("of few", "5x33", "70xi64", "70x33", {"scatter_add"}),
+      scatter("of some", "300x24", "5000xi32", "5000x24",
+              {"scatter_add_copy", "scatter_add_sort", "scatter_add_runs"}),
+      scatter("of many", "50257x768", "32768xi64", "32768x768", sorted),
+  };
+}
+
+std::vector<Case> PermutationCases() {
+  auto permutation = [](const std::string& count, std::vector<std::string> kernels) {
+    return Case{
+        "permutation of " + count, "i64 i32", "%a: tensor<i64>, %b: tensor<i64>",
+        absl::StrCat("sinter.random_permutation %a, %b stream 7 : tensor<i64>, tensor<i64> -> tensor<", count,
+                     "x$T>"),
+        std::move(kernels)};
+  };
+  return {permutation("1000", {"random_permutation_sort"}), permutation("5000", {"random_permutation_sort"}),
+          permutation("20011", SortKernels("random_permutation", 4))};
+}
+
+std::vector<Case> MatmulCases() {
+  const std::string a = "tensor<2x70x33x$T>", b = "tensor<2x33x65x$T>", bias = "tensor<65x$T>",
+                    result = "tensor<2x70x65x$T>";
+  std::vector<Case> cases = {{"matmul of integers",
+                              kIntegers,
+                              absl::StrCat("%a: ", a, ", %b: ", b),
+                              absl::StrCat("sinter.matmul %a, %b : (", a, ", ", b, ") -> ", result),
+                              {"matmul"}}};
+  for (int activation = 0; activation < 7; ++activation) {
+    // With a bias cuBLASLt has the others.
+    const bool only_f64 = activation == 0 || activation == 1 || activation == 3;
+    cases.push_back({absl::StrCat("matmul with activation ", activation),
+                     only_f64 ? "f64" : kFloats,
+                     absl::StrCat("%a: ", a, ", %b: ", b, ", %c: ", bias),
+                     absl::StrCat("sinter.matmul %a, %b bias %c {activation = ", activation, " : i32} : (", a,
+                                  ", ", b, ", ", bias, ") -> ", result),
+                     {"matmul"}});
+  }
+  return cases;
+}
+
+class CudaCatalogTest : public ::testing::Test {
+ protected:
+  CudaCatalogTest() {
+    mlir::DialectRegistry registry;
+    ir::RegisterDialects(registry);
+    context_ = std::make_unique<mlir::MLIRContext>(registry);
+    context_->loadAllAvailableDialects();
+  }
+
+  // The only op of the function, at model.cc:7.
+  mlir::Operation* Parse(const std::string& arguments, const std::string& op) {
+    const bool has_two = op.find("max_pool2d %a") != std::string::npos;
+    std::string text = absl::StrCat("func.func @f(", arguments, ") {\n  ", has_two ? "%r:2 = " : "%r = ", op,
+                                    " loc(\"model.cc\":7:1)\n  return\n}\n");
+    module_ = mlir::parseSourceString<mlir::ModuleOp>(text, context_.get());
+    if (!module_) ADD_FAILURE() << text;
+    return module_ ? &*module_->lookupSymbol<mlir::func::FuncOp>("f").getBody().front().begin() : nullptr;
+  }
+  mlir::Operation* Parse(const Case& c, const std::string& dtype) {
+    return Parse(absl::StrReplaceAll(c.arguments, {{"$T", dtype}}),
+                 absl::StrReplaceAll(c.op, {{"$T", dtype}}));
+  }
+  absl::StatusOr<CudaCatalogCall> Lower(const std::string& arguments, const std::string& op) {
+    mlir::Operation* parsed = Parse(arguments, op);
+    if (!parsed) return absl::InternalError("not parsed");
+    return CudaCatalog::Default().Lower(parsed);
+  }
+
+  // Lowers every case in every type; the sources by their text, each once.
+  void LowerAll(const std::vector<Case>& cases, std::map<std::string, CudaSource>& sources) {
+    for (const Case& c : cases) {
+      std::vector<std::string> dtypes = absl::StrSplit(c.dtypes, ' ');
+      for (const std::string& dtype : dtypes) {
+        SCOPED_TRACE(absl::StrCat(c.name, " in ", dtype));
+        mlir::Operation* op = Parse(c, dtype);
+        ASSERT_NE(op, nullptr);
+        EXPECT_TRUE(CudaCatalog::Default().Has(op));
+        absl::StatusOr<CudaCatalogCall> call = CudaCatalog::Default().Lower(op);
+        ASSERT_TRUE(call.ok()) << call.status();
+        Check(op, *call, c);
+        for (const CudaCatalogLaunch& launch : call->launches)
+          sources.emplace(launch.source.text, launch.source);
+      }
+    }
+  }
+
+  // What the plan relies on: launches, buffers within the workspace, every result written.
+  void Check(mlir::Operation* op, const CudaCatalogCall& call, const Case& c) {
+    std::vector<bool> is_written(op->getNumResults(), false);
+    ASSERT_EQ(call.launches.size(), c.kernels.size());
+    for (size_t i = 0; i < call.launches.size(); ++i) {
+      const CudaCatalogLaunch& launch = call.launches[i];
+      const std::string& symbol = launch.source.symbol;
+      EXPECT_EQ(symbol.substr(0, symbol.rfind('_')), c.kernels[i]);
+      EXPECT_THAT(launch.source.text,
+                  HasSubstr(absl::StrCat(" ", symbol, "(const __grid_constant__ Buffers b)")));
+      EXPECT_THAT(launch.source.text,
+                  HasSubstr(absl::StrCat("char* p[", launch.inputs.size() + launch.outputs.size(), "];")));
+      EXPECT_GT(launch.grid, 0);
+      EXPECT_EQ(launch.block % 32, 0);
+      for (const auto* slots : {&launch.inputs, &launch.outputs}) {
+        for (const Slot& slot : *slots) {
+          if (slot.kind != Slot::Kind::kWorkspace) continue;
+          EXPECT_EQ(slot.offset % 256, 0);
+          EXPECT_LE(slot.offset + plan_ir::TensorBytes(slot.type), call.workspace_bytes);
+        }
+      }
+      for (const Slot& slot : launch.outputs) {
+        EXPECT_NE(slot.kind, Slot::Kind::kIn);
+        if (slot.kind == Slot::Kind::kOut) is_written[slot.index] = true;
+      }
+    }
+    EXPECT_THAT(is_written, ::testing::Each(true));
+  }
+
+  void Compile(const std::vector<Case>& cases) {
+    std::map<std::string, CudaSource> sources;
+    LowerAll(cases, sources);
+    if (auto nvrtc = Nvrtc::Get(); !nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
+    std::vector<CudaSource> all;
+    for (const auto& [text, source] : sources) all.push_back(source);
+    absl::StatusOr<std::vector<std::vector<std::string>>> cubins =
+        CompileCubins(all, {"sm_80", "sm_90", "sm_100"}, {.cache_folder = "off"});
+    EXPECT_TRUE(cubins.ok()) << cubins.status();
+  }
+
+  std::unique_ptr<mlir::MLIRContext> context_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+};
+
+TEST_F(CudaCatalogTest, PoolsCompile) { Compile(PoolCases()); }
+TEST_F(CudaCatalogTest, CumsumsCompile) { Compile(CumsumCases()); }
+TEST_F(CudaCatalogTest, ScattersCompile) { Compile(ScatterCases()); }
+TEST_F(CudaCatalogTest, PermutationsCompile) { Compile(PermutationCases()); }
+TEST_F(CudaCatalogTest, ProductsCompile) { Compile(MatmulCases()); }
+
+TEST_F(CudaCatalogTest, SameOpSameText) {
+  const std::string arguments = "%a: tensor<2x1000000xf32>",
+                    op = "sinter.cumsum %a dim 1 : tensor<2x1000000xf32>";
+  absl::StatusOr<CudaCatalogCall> first = Lower(arguments, op), second = Lower(arguments, op);
+  ASSERT_TRUE(first.ok() && second.ok());
+  ASSERT_EQ(first->launches.size(), second->launches.size());
+  for (size_t i = 0; i < first->launches.size(); ++i) {
+    EXPECT_EQ(first->launches[i].source.symbol, second->launches[i].source.symbol);
+    EXPECT_EQ(first->launches[i].source.text, second->launches[i].source.text);
+  }
+  EXPECT_EQ(first->workspace_bytes, second->workspace_bytes);
+  EXPECT_EQ(first->flops, 2e6);
+}
+
+TEST_F(CudaCatalogTest, EmptyTensorsLaunchNothing) {
+  for (auto [arguments, op] : std::map<std::string, std::string>{
+           {"%a: tensor<0x3x4x4xf32>",
+            "sinter.avg_pool2d %a {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = "
+            "array<i64: 0, 0, 0, 0>} : "
+            "tensor<0x3x4x4xf32> -> tensor<0x3x2x2xf32>"},
+           {"%a: tensor<4x0xi32>", "sinter.cumsum %a dim 1 : tensor<4x0xi32>"},
+           {"%a: tensor<0x4xf32>, %b: tensor<3xi32>, %c: tensor<3x4xf32>",
+            "sinter.scatter_add %a [%b], %c dim 0 : tensor<0x4xf32>, tensor<3xi32>, tensor<3x4xf32>"},
+           {"%a: tensor<i64>, %b: tensor<i64>",
+            "sinter.random_permutation %a, %b stream 1 : tensor<i64>, tensor<i64> -> tensor<0xi32>"},
+           {"%a: tensor<0x3xi32>, %b: tensor<3x4xi32>",
+            "sinter.matmul %a, %b : (tensor<0x3xi32>, tensor<3x4xi32>) -> tensor<0x4xi32>"}}) {
+    absl::StatusOr<CudaCatalogCall> call = Lower(arguments, op);
+    ASSERT_TRUE(call.ok()) << op << call.status();
+    EXPECT_TRUE(call->launches.empty()) << op;
+    EXPECT_EQ(call->workspace_bytes, 0) << op;
+  }
+}
+
+// Without updates, and without terms, there is a result still.
+TEST_F(CudaCatalogTest, EmptyOperandsStillGiveAResult) {
+  absl::StatusOr<CudaCatalogCall> scatter =
+      Lower("%a: tensor<5x4xf32>, %b: tensor<0xi32>, %c: tensor<0x4xf32>",
+            "sinter.scatter_add %a [%b], %c dim 0 : tensor<5x4xf32>, tensor<0xi32>, tensor<0x4xf32>");
+  ASSERT_TRUE(scatter.ok()) << scatter.status();
+  EXPECT_EQ(scatter->launches.size(), 1u);
+  absl::StatusOr<CudaCatalogCall> matmul =
+      Lower("%a: tensor<3x0xi32>, %b: tensor<0x4xi32>",
+            "sinter.matmul %a, %b : (tensor<3x0xi32>, tensor<0x4xi32>) -> tensor<3x4xi32>");
+  ASSERT_TRUE(matmul.ok()) << matmul.status();
+  EXPECT_EQ(matmul->launches.size(), 1u);
+}
+
+TEST_F(CudaCatalogTest, PositionsHave64BitsWhereTheyMust) {
+  auto text_of = [&](const std::string& rows) {
+    std::string type = absl::StrCat("tensor<", rows, "x3000xf32>");
+    absl::StatusOr<CudaCatalogCall> call =
+        Lower("%a: " + type, absl::StrCat("sinter.cumsum %a dim 1 : ", type));
+    return call.ok() ? call->launches[0].source.text : call.status().ToString();
+  };
+  EXPECT_THAT(text_of("1000"), HasSubstr("typedef i32 idx;"));
+  EXPECT_THAT(text_of("1000000"), HasSubstr("typedef i64 idx;"));
+}
+
+TEST_F(CudaCatalogTest, LeavesProductsToTheLibrary) {
+  const std::string plain = "sinter.matmul %a, %b : (tensor<4x4x$T>, tensor<4x4x$T>) -> tensor<4x4x$T>";
+  const std::string fused =
+      "sinter.matmul %a, %b bias %c {activation = $A : i32} : (tensor<4x4x$T>, tensor<4x4x$T>, tensor<4x$T>) "
+      "-> tensor<4x4x$T>";
+  auto has = [&](const std::string& op, const std::string& dtype, const std::string& activation) {
+    mlir::Operation* parsed = Parse(
+        absl::StrReplaceAll("%a: tensor<4x4x$T>, %b: tensor<4x4x$T>, %c: tensor<4x$T>", {{"$T", dtype}}),
+        absl::StrReplaceAll(op, {{"$T", dtype}, {"$A", activation}}));
+    return parsed && CudaCatalog::Default().Has(parsed);
+  };
+  for (std::string dtype : {"f64", "f32", "bf16", "f16"}) EXPECT_FALSE(has(plain, dtype, "")) << dtype;
+  for (std::string dtype : {"i64", "i32", "i8", "ui8"}) EXPECT_TRUE(has(plain, dtype, "")) << dtype;
+  for (std::string activation : {"0", "1", "3"}) {
+    EXPECT_FALSE(has(fused, "f32", activation)) << activation;
+    EXPECT_TRUE(has(fused, "f64", activation)) << activation;
+  }
+  for (std::string activation : {"2", "4", "5", "6"})
+    EXPECT_TRUE(has(fused, "bf16", activation)) << activation;
+}
+
+// What has no kernel, with the user's line and what to do.
+TEST_F(CudaCatalogTest, Messages) {
+  auto message = [&](const std::string& arguments, const std::string& op) {
+    absl::Status status = Lower(arguments, op).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+    return std::string(status.message());
+  };
+  EXPECT_EQ(
+      message(
+          "%a: tensor<1x3x4x4x16xf32>",
+          "sinter.avg_pool2d %a {layout = 2 : i32, window = array<i64: 2, 2>, strides = array<i64: 2, 2>, "
+          "padding = array<i64: 0, 0, 0, 0>} : tensor<1x3x4x4x16xf32> -> tensor<1x3x2x2x16xf32>"),
+      "model.cc:7: sinter.avg_pool2d in layout nchw16n has no kernel for GPUs; expected nchw or nhwc, "
+      "nchw16n is for CPUs");
+  EXPECT_EQ(message("%a: tensor<4xf32>", "sinter.exp %a : tensor<4xf32>"),
+            "model.cc:7: sinter.exp has no kernel for GPUs");
+  EXPECT_EQ(message("%a: tensor<4x4xf32>",
+                    "sinter.matmul %a, %a : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>"),
+            "model.cc:7: sinter.matmul to tensor<4x4xf32> has no kernel in the catalogue for GPUs; a library "
+            "computes it");
+  EXPECT_EQ(
+      message(
+          "%a: tensor<i64>, %b: tensor<i64>",
+          "sinter.random_permutation %a, %b stream 1 : tensor<i64>, tensor<i64> -> tensor<3000000000xi64>"),
+      "model.cc:7: a random_permutation on a GPU has at most 2147483647 numbers, not 3000000000; permute "
+      "parts");
+  EXPECT_EQ(message("%a: tensor<5xi8>, %b: tensor<3000000000xi32>, %c: tensor<3000000000xi8>",
+                    "sinter.scatter_add %a [%b], %c dim 0 : tensor<5xi8>, tensor<3000000000xi32>, "
+                    "tensor<3000000000xi8>"),
+            "model.cc:7: a scatter_add on a GPU has at most 2147483647 indices, not 3000000000; add parts of "
+            "the updates");
+  EXPECT_EQ(
+      message(
+          "%a: tensor<5000000000xi8>, %b: tensor<1000xi64>, %c: tensor<1000xi8>",
+          "sinter.scatter_add %a [%b], %c dim 0 : tensor<5000000000xi8>, tensor<1000xi64>, tensor<1000xi8>"),
+      "model.cc:7: a scatter_add on a GPU indexes at most 4294967294 places, not 5000000000; split the "
+      "dimension");
+  EXPECT_EQ(
+      message("%a: tensor<1000000000000x1000xf64>",
+              "sinter.cumsum %a dim 1 : tensor<1000000000000x1000xf64>"),
+      "model.cc:7: sinter.cumsum is too large for a GPU: it takes 1000000000000 blocks of threads and a "
+      "launch has at most "
+      "2147483647; split the tensor");
+}
+
+}  // namespace
+}  // namespace sinter::codegen

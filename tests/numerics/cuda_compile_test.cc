@@ -1,0 +1,58 @@
+// Every op in one or two types, compiled for a GPU: NVRTC takes what codegen/cuda prints. Needs no GPU;
+// what the kernels compute is judged on one by op_test (test_device.h).
+#include <algorithm>
+
+#include "gtest/gtest.h"
+#include "sinter/codegen/cuda/nvrtc.h"
+#include "sinter/frontend/compile.h"
+#include "sinter/tests/numerics/op_cases.h"
+#include "sinter/tests/numerics/random_graph.h"
+
+namespace sinter::numerics {
+namespace {
+
+CompileOptions ForGpu() {
+  CompileOptions options;
+  options.device = Device::Gpu(0);
+  options.gpu_architectures = {"sm_90"};
+  return options;
+}
+
+class CudaCompileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (auto nvrtc = codegen::Nvrtc::Get(); !nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
+  }
+
+  void CompileAll(const std::vector<OpCase>& cases, const std::vector<std::string>& dtypes) {
+    std::string module;
+    int count = 0;
+    for (const OpCase& op : cases) {
+      if (!RunsOnGpus(op)) continue;
+      for (const std::string& dtype : DTypesOf(op)) {
+        if (std::find(dtypes.begin(), dtypes.end(), dtype) == dtypes.end()) continue;
+        module += FunctionText(op, dtype, "f" + std::to_string(count++));
+      }
+    }
+    absl::StatusOr<Plan> plan = CompileText(module, "ops", ForGpu());
+    EXPECT_TRUE(plan.ok()) << plan.status();
+  }
+};
+
+TEST_F(CudaCompileTest, PointwiseOps) { CompileAll(PointwiseCases(), {"f32", "i32"}); }
+TEST_F(CudaCompileTest, ShapeOps) { CompileAll(ShapeCases(), {"f32", "i1"}); }
+TEST_F(CudaCompileTest, Reductions) { CompileAll(ReduceCases(), {"f32", "bf16"}); }
+TEST_F(CudaCompileTest, LinearOps) { CompileAll(LinearCases(), {"bf16", "i32"}); }
+TEST_F(CudaCompileTest, RandomOps) { CompileAll(RandomCases(), {"f32"}); }
+TEST_F(CudaCompileTest, Composites) { CompileAll(CompositeCases(), {"f32"}); }
+
+TEST_F(CudaCompileTest, RandomGraphs) {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    RandomGraph graph = MakeRandomGraph(seed, /*gradients=*/seed % 2 == 1);
+    absl::StatusOr<Plan> plan = CompileText(graph.text, "graph", ForGpu());
+    EXPECT_TRUE(plan.ok()) << plan.status() << "\n" << graph.text;
+  }
+}
+
+}  // namespace
+}  // namespace sinter::numerics
