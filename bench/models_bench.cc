@@ -4,6 +4,7 @@
 //   sinter_bench_models --json                        # what bench/peers/compare.py calls
 //   sinter_bench_models --json --only lenet,mlp6 --seconds 1
 //   sinter_bench_models --trace-loss 100 --only lenet --weights lenet.safetensors   # for bench/peers/judge_torch.py
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <iostream>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_format.h"
 #include "sinter/bench/timing.h"
 #include "sinter/bench/workloads.h"
 #include "sinter/runtime/checkpoint.h"
@@ -31,6 +33,10 @@ struct Options {
   double seconds = 3;
   bool json = false;
   bool fuse = true;
+  bool profile = false;
+  sn::Device device;
+  sn::MathMode math = sn::MathMode::kIeee;
+  std::vector<std::string> architectures = sn::CompileOptions().gpu_architectures;
   int trace_steps = 0;
   std::string weights;
 };
@@ -65,21 +71,57 @@ void Print(const Options& options, const Json& result) {
 }
 
 absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options) {
-  sn::CompileOptions compile{.fuse = options.fuse, .fuse_epilogues = options.fuse};
+  sn::CompileOptions compile;
+  compile.device = options.device;
+  compile.gpu_architectures = options.architectures;
+  compile.fuse = compile.fuse_epilogues = options.fuse;
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile));
   return sn::Session::Create(std::move(plan));
+}
+
+// On a GPU the data stay there, as the peers' do, and a run has ended when the device has done it.
+sn::bench::WorkloadOptions WorkloadOptionsOf(const Options& options) {
+  return {.data_are_variables = options.device.is_gpu(), .math = options.math};
+}
+
+// Runs in a burst without waiting in between: what a training loop sees. One run on a CPU, which waits anyway.
+absl::StatusOr<Timing> TimeRuns(sn::Session& session, sn::BoundFunction& f, const Options& options) {
+  const int burst = options.device.is_gpu() ? 100 : 1;
+  auto call = [&]() -> absl::Status {
+    for (int i = 0; i < burst; ++i) SINTER_RETURN_IF_ERROR(f.Run());
+    return session.Synchronize();
+  };
+  SINTER_ASSIGN_OR_RETURN(Timing t, sn::bench::TimeMs(call, options.seconds));
+  return Timing{t.ms / burst, t.min_ms / burst, t.cpu_ms / burst, t.runs * burst};
+}
+
+// Each step's least time over some runs, the longest first.
+absl::Status PrintProfile(sn::BoundFunction& f) {
+  constexpr int kRuns = 20;
+  sn::Profile profile;
+  for (int i = 0; i < kRuns; ++i) SINTER_RETURN_IF_ERROR(f.Run(&profile));
+  std::ranges::sort(profile.steps, std::ranges::greater(), &sn::StepTimes::seconds_min);
+  for (const sn::StepTimes& step : profile.steps) {
+    std::cerr << absl::StrFormat("%10.1f us %8.0f GB/s %8.1f GFLOP/s  %s %s  %s\n", step.seconds_min * 1e6,
+                                 step.bytes / step.seconds_min / 1e9, step.flops / step.seconds_min / 1e9,
+                                 std::string(step.kind), step.name,
+                                 step.locations.empty() ? "" : step.locations.front());
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<sn::BoundFunction> BindTraining(sn::Session& session, const sn::bench::TrainingWorkload& w) {
   SINTER_RETURN_IF_ERROR(sn::bench::SetParameters(session, w));
   SINTER_ASSIGN_OR_RETURN(sn::BoundFunction train, session.Bind("train"));
+  if (w.options.data_are_variables) return train;
   SINTER_RETURN_IF_ERROR(train.SetInput("x", w.x));
   SINTER_RETURN_IF_ERROR(train.SetInput("y", w.y));
   return train;
 }
 
 absl::Status BenchTraining(const std::string& name, const Options& options) {
-  SINTER_ASSIGN_OR_RETURN(sn::bench::TrainingWorkload w, sn::bench::MakeTrainingWorkload(name));
+  SINTER_ASSIGN_OR_RETURN(sn::bench::TrainingWorkload w,
+                          sn::bench::MakeTrainingWorkload(name, WorkloadOptionsOf(options)));
   SINTER_ASSIGN_OR_RETURN(sn::Session session, Start(w.graph, options));
   SINTER_ASSIGN_OR_RETURN(sn::BoundFunction train, BindTraining(session, w));
   double loss = 0;
@@ -87,24 +129,24 @@ absl::Status BenchTraining(const std::string& name, const Options& options) {
     SINTER_RETURN_IF_ERROR(train.Run());
     SINTER_ASSIGN_OR_RETURN(loss, train.outputs().Scalar("loss"));
   }
-  SINTER_ASSIGN_OR_RETURN(Timing timing, sn::bench::TimeMs([&] { return train.Run(); }, options.seconds));
+  SINTER_ASSIGN_OR_RETURN(Timing timing, TimeRuns(session, train, options));
   Json result = Result(name, timing);
   result["loss"] = loss;
   Print(options, result);
-  return absl::OkStatus();
+  return options.profile ? PrintProfile(train) : absl::OkStatus();
 }
 
 absl::Status BenchStreaming(const std::string& name, const Options& options) {
-  SINTER_ASSIGN_OR_RETURN(sn::bench::StreamingWorkload w, sn::bench::MakeStreamingWorkload(name));
+  SINTER_ASSIGN_OR_RETURN(sn::bench::StreamingWorkload w,
+                          sn::bench::MakeStreamingWorkload(name, WorkloadOptionsOf(options)));
   SINTER_ASSIGN_OR_RETURN(sn::Session session, Start(w.graph, options));
   SINTER_ASSIGN_OR_RETURN(sn::BoundFunction run, session.Bind("run"));
-  for (const sn::NamedTensor& input : w.inputs)
-    SINTER_RETURN_IF_ERROR(run.SetInput(input.name, input.tensor));
-  SINTER_ASSIGN_OR_RETURN(Timing timing, sn::bench::TimeMs([&] { return run.Run(); }, options.seconds));
+  SINTER_RETURN_IF_ERROR(sn::bench::SetInputs(session, run, w));
+  SINTER_ASSIGN_OR_RETURN(Timing timing, TimeRuns(session, run, options));
   Json result = Result(name, timing);
   AddRate(result, w.minimal_bytes, timing);
   Print(options, result);
-  return absl::OkStatus();
+  return options.profile ? PrintProfile(run) : absl::OkStatus();
 }
 
 absl::Status BenchCopy(const std::string& name, const Options& options) {
@@ -180,7 +222,8 @@ absl::Status BenchHost(const std::string& name, const Options& options) {
 
 // One JSON line with the losses of every step, and the initial weights as a file.
 absl::Status TraceLoss(const std::string& name, const Options& options) {
-  SINTER_ASSIGN_OR_RETURN(sn::bench::TrainingWorkload w, sn::bench::MakeTrainingWorkload(name));
+  SINTER_ASSIGN_OR_RETURN(sn::bench::TrainingWorkload w,
+                          sn::bench::MakeTrainingWorkload(name, WorkloadOptionsOf(options)));
   SINTER_ASSIGN_OR_RETURN(sn::Session session, Start(w.graph, options));
   SINTER_ASSIGN_OR_RETURN(sn::BoundFunction train, BindTraining(session, w));
   if (!options.weights.empty()) SINTER_RETURN_IF_ERROR(sn::SaveCheckpoint(session, options.weights));
@@ -232,6 +275,12 @@ int main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_flag("!--no-fuse", options.fuse, "compile without fusion");
+  std::string device = "cpu:0";
+  app.add_option("--device", device, "cpu:0 or a GPU such as gpu:0")->capture_default_str();
+  app.add_option("--gpu-architectures", options.architectures, "to compile for")->delimiter(',');
+  app.add_flag("--profile", options.profile, "also print what each step takes, to the error stream");
+  bool tf32 = false;
+  app.add_flag("--tf32", tf32, "matrix products and convolutions may round operands to tf32");
   auto* trace = app.add_option("--trace-loss", options.trace_steps, "instead: the losses of this many steps");
   app.add_option("--weights", options.weights,
                  "with --trace-loss and one workload: write the initial weights here")
@@ -241,6 +290,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  absl::StatusOr<sn::Device> parsed = sn::Device::Parse(device);
+  if (!parsed.ok()) {
+    std::cerr << "sinter_bench_models: " << parsed.status().message() << "\n";
+    return 2;
+  }
+  options.device = *parsed;
+  if (tf32) options.math = sn::MathMode::kTf32;
   if (!options.weights.empty() && options.only.size() != 1) {
     std::cerr << "sinter_bench_models: --weights needs --only with exactly one workload\n";
     return 2;

@@ -62,11 +62,15 @@ struct TrainedModel {
   std::function<void(const Tensor& loss)> minimize;
 };
 
+Tensor Data(Builder& b, std::string_view name, const HostTensor& value, const WorkloadOptions& options) {
+  if (!options.data_are_variables) return b.Input(name, value.dtype(), value.shape());
+  return b.Read(b.MakeVariable(name, value.dtype(), value.shape(), {.trainable = false}));
+}
+
 void AddFunctions(TrainingWorkload& workload, const TrainedModel& model) {
   for (bool train : {true, false}) {
     auto body = [&](Builder& b) {
-      Tensor x = b.Input("x", workload.x.dtype(), workload.x.shape());
-      Tensor y = b.Input("y", workload.y.dtype(), workload.y.shape());
+      Tensor x = Data(b, "x", workload.x, workload.options), y = Data(b, "y", workload.y, workload.options);
       Tensor loss = SoftmaxCrossEntropy(model.logits(b, x), y, Reduction::kMean);
       if (train) model.minimize(loss);
       b.Output("loss", loss);
@@ -75,8 +79,9 @@ void AddFunctions(TrainingWorkload& workload, const TrainedModel& model) {
   }
 }
 
-TrainingWorkload Lenet() {
-  TrainingWorkload w{.name = "lenet", .graph = Graph("lenet"), .parameters = {}, .x = {}, .y = {}};
+TrainingWorkload Lenet(const WorkloadOptions& options) {
+  TrainingWorkload w{
+      .name = "lenet", .graph = Graph("lenet"), .parameters = {}, .x = {}, .y = {}, .options = options};
   Parameters p(w);
   std::vector<Variable> v = {
       p.Weight({20, 1, 3, 3}, 9), p.Filled({20}, 0),  p.Weight({50, 20, 5, 5}, 500), p.Filled({50}, 0),
@@ -84,22 +89,23 @@ TrainingWorkload Lenet() {
   w.x = Uniform(1001, {256, 1, 28, 28});
   w.y = Integers(1002, {256}, 10);
   TrainedModel model;
-  model.logits = [v](Builder& b, const Tensor& x) {
+  model.logits = [v, math = options.math](Builder& b, const Tensor& x) {
     auto conv = [&](const Tensor& images, size_t i) {
       Tensor bias = Reshape(b.Read(v[i + 1]), {v[i + 1].shape()[0], 1, 1});
-      return AvgPool2d(Relu(Conv2d(images, b.Read(v[i])) + bias), {2, 2});
+      return AvgPool2d(Relu(Conv2d(images, b.Read(v[i]), {.math = math}) + bias), {2, 2});
     };
     Tensor h = Flatten(conv(conv(x, 0), 2));
-    h = Relu(MatMul(h, b.Read(v[4])) + b.Read(v[5]));
-    return MatMul(h, b.Read(v[6])) + b.Read(v[7]);
+    h = Relu(MatMul(h, b.Read(v[4]), {.math = math}) + b.Read(v[5]));
+    return MatMul(h, b.Read(v[6]), {.math = math}) + b.Read(v[7]);
   };
   model.minimize = [](const Tensor& loss) { optim::Sgd{.learning_rate = 0.2}.Minimize(loss); };
   AddFunctions(w, model);
   return w;
 }
 
-TrainingWorkload Mlp6() {
-  TrainingWorkload w{.name = "mlp6", .graph = Graph("mlp6"), .parameters = {}, .x = {}, .y = {}};
+TrainingWorkload Mlp6(const WorkloadOptions& options) {
+  TrainingWorkload w{
+      .name = "mlp6", .graph = Graph("mlp6"), .parameters = {}, .x = {}, .y = {}, .options = options};
   Parameters p(w);
   const std::vector<int64_t> widths = {784, 2000, 2000, 2000, 2000, 2000, 10};
   std::vector<Variable> v;
@@ -110,9 +116,9 @@ TrainingWorkload Mlp6() {
   w.x = Uniform(1001, {100, 784});
   w.y = Integers(1002, {100}, 10);
   TrainedModel model;
-  model.logits = [v](Builder& b, Tensor x) {
+  model.logits = [v, math = options.math](Builder& b, Tensor x) {
     for (size_t i = 0; i < v.size(); i += 2) {
-      x = MatMul(x, b.Read(v[i])) + b.Read(v[i + 1]);
+      x = MatMul(x, b.Read(v[i]), {.math = math}) + b.Read(v[i + 1]);
       if (i + 2 < v.size()) x = Relu(x);
     }
     return x;
@@ -122,22 +128,23 @@ TrainingWorkload Mlp6() {
   return w;
 }
 
-Tensor Attention(Builder& b, const Tensor& x, const Tensor& wqkv, const Tensor& bqkv) {
+Tensor Attention(Builder& b, const Tensor& x, const Tensor& wqkv, const Tensor& bqkv, MathMode math) {
   int64_t depth = kGptWidth / kGptHeads;
-  Tensor qkv = MatMul(x, wqkv) + bqkv;
+  Tensor qkv = MatMul(x, wqkv, {.math = math}) + bqkv;
   qkv = Transpose(Reshape(qkv, {kGptBatch, kGptContext, 3, kGptHeads, depth}), {2, 0, 3, 1, 4});
   std::vector<Tensor> parts = Split(qkv, {1, 1, 1}, 0);
   for (Tensor& part : parts) part = Squeeze(part, 0);
-  Tensor scores =
-      MatMul(parts[0], parts[1], {.transpose_b = true}) * (1.0 / std::sqrt(static_cast<double>(depth)));
+  Tensor scores = MatMul(parts[0], parts[1], {.transpose_b = true, .math = math}) *
+                  (1.0 / std::sqrt(static_cast<double>(depth)));
   Tensor rows = b.Iota(I32, {kGptContext, kGptContext}, 0),
          columns = b.Iota(I32, {kGptContext, kGptContext}, 1);
   Tensor weights = Softmax(Select(columns <= rows, scores, -1e9));
-  return Reshape(Transpose(MatMul(weights, parts[2]), {0, 2, 1, 3}), x.shape());
+  return Reshape(Transpose(MatMul(weights, parts[2], {.math = math}), {0, 2, 1, 3}), x.shape());
 }
 
-TrainingWorkload CharGpt() {
-  TrainingWorkload w{.name = "char_gpt", .graph = Graph("char_gpt"), .parameters = {}, .x = {}, .y = {}};
+TrainingWorkload CharGpt(const WorkloadOptions& options) {
+  TrainingWorkload w{
+      .name = "char_gpt", .graph = Graph("char_gpt"), .parameters = {}, .x = {}, .y = {}, .options = options};
   Parameters p(w);
   constexpr int64_t d = kGptWidth;
   std::vector<Variable> v = {p.Weight({kGptVocabulary, d}, d), p.Weight({kGptContext, d}, d)};
@@ -160,17 +167,19 @@ TrainingWorkload CharGpt() {
   w.x = Integers(1001, {kGptBatch, kGptContext}, kGptVocabulary);
   w.y = Integers(1002, {kGptBatch, kGptContext}, kGptVocabulary);
   TrainedModel model;
-  model.logits = [v](Builder& b, const Tensor& tokens) {
+  model.logits = [v, math = options.math](Builder& b, const Tensor& tokens) {
     auto at = [&](size_t i) { return b.Read(v[i]); };
     Tensor table = at(0);
     Tensor x = Gather(table, tokens, 0) + at(1);
     for (size_t i = 2; i + 2 < v.size(); i += 12) {
-      Tensor a = Attention(b, LayerNorm(x, at(i), at(i + 1)), at(i + 2), at(i + 3));
-      x = x + MatMul(a, at(i + 4)) + at(i + 5);
-      Tensor hidden = GeluTanh(MatMul(LayerNorm(x, at(i + 6), at(i + 7)), at(i + 8)) + at(i + 9));
-      x = x + MatMul(hidden, at(i + 10)) + at(i + 11);
+      Tensor a = Attention(b, LayerNorm(x, at(i), at(i + 1)), at(i + 2), at(i + 3), math);
+      x = x + MatMul(a, at(i + 4), {.math = math}) + at(i + 5);
+      Tensor hidden =
+          GeluTanh(MatMul(LayerNorm(x, at(i + 6), at(i + 7)), at(i + 8), {.math = math}) + at(i + 9));
+      x = x + MatMul(hidden, at(i + 10), {.math = math}) + at(i + 11);
     }
-    return MatMul(LayerNorm(x, at(v.size() - 2), at(v.size() - 1)), table, {.transpose_b = true});
+    return MatMul(LayerNorm(x, at(v.size() - 2), at(v.size() - 1)), table,
+                  {.transpose_b = true, .math = math});
   };
   model.minimize = [](const Tensor& loss) {
     optim::AdamW{.learning_rate = 6e-4, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1}
@@ -202,10 +211,10 @@ HostTensor Integers(uint64_t seed, const Shape& shape, int64_t bound) {
   return tensor;
 }
 
-absl::StatusOr<TrainingWorkload> MakeTrainingWorkload(std::string_view name) {
-  if (name == "lenet") return Lenet();
-  if (name == "mlp6") return Mlp6();
-  if (name == "char_gpt") return CharGpt();
+absl::StatusOr<TrainingWorkload> MakeTrainingWorkload(std::string_view name, const WorkloadOptions& options) {
+  if (name == "lenet") return Lenet(options);
+  if (name == "mlp6") return Mlp6(options);
+  if (name == "char_gpt") return CharGpt(options);
   return absl::NotFoundError(
       absl::StrCat("no training workload ", std::string(name), "; there are lenet, mlp6, char_gpt"));
 }
@@ -213,11 +222,23 @@ absl::StatusOr<TrainingWorkload> MakeTrainingWorkload(std::string_view name) {
 absl::Status SetParameters(Session& session, const TrainingWorkload& workload) {
   for (const NamedTensor& p : workload.parameters)
     SINTER_RETURN_IF_ERROR(session.WriteVariable(p.name, p.tensor));
+  if (!workload.options.data_are_variables) return absl::OkStatus();
+  SINTER_RETURN_IF_ERROR(session.WriteVariable("x", workload.x));
+  return session.WriteVariable("y", workload.y);
+}
+
+absl::Status SetInputs(Session& session, BoundFunction& run, const StreamingWorkload& workload) {
+  for (const NamedTensor& input : workload.inputs) {
+    SINTER_RETURN_IF_ERROR(!workload.options.data_are_variables
+                               ? run.SetInput(input.name, input.tensor)
+                               : session.WriteVariable(input.name, input.tensor));
+  }
   return absl::OkStatus();
 }
 
-absl::StatusOr<StreamingWorkload> MakeStreamingWorkload(std::string_view name) {
-  StreamingWorkload w{.name = std::string(name), .graph = Graph(name), .inputs = {}};
+absl::StatusOr<StreamingWorkload> MakeStreamingWorkload(std::string_view name,
+                                                        const WorkloadOptions& options) {
+  StreamingWorkload w{.name = std::string(name), .graph = Graph(name), .inputs = {}, .options = options};
   if (name == "chain_f32") {
     w.inputs.push_back({"x", Uniform(1, {kChainElements})});
     w.inputs.push_back({"z", Uniform(2, {kChainElements})});
@@ -235,8 +256,7 @@ absl::StatusOr<StreamingWorkload> MakeStreamingWorkload(std::string_view name) {
   }
   w.graph.Function("run", [&](Builder& b) {
     std::vector<Tensor> t;
-    for (const NamedTensor& input : w.inputs)
-      t.push_back(b.Input(input.name, DType::kF32, input.tensor.shape()));
+    for (const NamedTensor& input : w.inputs) t.push_back(Data(b, input.name, input.tensor, options));
     if (name == "chain_f32") {
       b.Output("result", GeluTanh(1.5 * t[0] + 0.5) * Sigmoid(t[1]) + t[0]);
     } else if (name == "softmax_f32") {

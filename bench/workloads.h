@@ -23,6 +23,13 @@ HostTensor Uniform(uint64_t seed, const Shape& shape, float scale = 1);
 // Integers in [0, bound) from the same generator, i32: measure.py's integers().
 HostTensor Integers(uint64_t seed, const Shape& shape, int64_t bound);
 
+struct WorkloadOptions {
+  // Whether the data are given at each run, or are variables, which stay on the device: what peers on GPUs do.
+  bool data_are_variables = false;
+  // Of matrix products and convolutions.
+  MathMode math = MathMode::kIeee;
+};
+
 // A model with functions "train" (inputs x and y; output loss; one step of the optimiser) and "eval" (inputs x and y;
 // output loss).
 struct TrainingWorkload {
@@ -31,9 +38,12 @@ struct TrainingWorkload {
   // In the order of workloads.py, by the names of the variables.
   std::vector<NamedTensor> parameters;
   HostTensor x, y;
+  WorkloadOptions options;
 };
 // lenet, mlp6 or char_gpt; NotFound for another name.
-absl::StatusOr<TrainingWorkload> MakeTrainingWorkload(std::string_view name);
+absl::StatusOr<TrainingWorkload> MakeTrainingWorkload(std::string_view name,
+                                                      const WorkloadOptions& options = {});
+// Data that are variables too.
 absl::Status SetParameters(Session& session, const TrainingWorkload& workload);
 
 // One function "run" of large tensors, bounded by memory: what each moves at least is `minimal_bytes`.
@@ -42,9 +52,12 @@ struct StreamingWorkload {
   Graph graph;
   std::vector<NamedTensor> inputs;
   double minimal_bytes = 0;
+  WorkloadOptions options;
 };
 // chain_f32, softmax_f32 or layer_norm_f32; NotFound for another name.
-absl::StatusOr<StreamingWorkload> MakeStreamingWorkload(std::string_view name);
+absl::StatusOr<StreamingWorkload> MakeStreamingWorkload(std::string_view name,
+                                                        const WorkloadOptions& options = {});
+absl::Status SetInputs(Session& session, BoundFunction& run, const StreamingWorkload& workload);
 
 }  // namespace sinter::bench
 

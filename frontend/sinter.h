@@ -13,6 +13,7 @@
 #include "sinter/frontend/optim/optimizer.h"
 #include "sinter/frontend/optim/schedule.h"
 #include "sinter/frontend/tensor.h"
+#include "sinter/runtime/device_info.h"
 #include "sinter/runtime/session.h"
 
 #endif  // SINTER_FRONTEND_SINTER_H_

@@ -1,5 +1,7 @@
 #include "sinter/runtime/device_info.h"
 
+#include <algorithm>
+
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -109,6 +111,19 @@ absl::StatusOr<std::unique_ptr<DeviceMemory>> MakeDeviceMemory(Device device) {
 
 absl::Status CheckDevice(Device device) {
   return device.is_gpu() ? CheckGpu(device.index()) : CheckCpu(device.index());
+}
+
+std::vector<std::string> GpuArchitectures() {
+  std::vector<std::string> names;
+#ifdef SINTER_WITH_CUDA
+  for (int i = 0; i < NumCudaDevices(); ++i) {
+    const absl::StatusOr<CudaDeviceInfo> info = DescribeCudaDevice(i);
+    if (info.ok() && std::find(names.begin(), names.end(), info->Architecture()) == names.end()) {
+      names.push_back(info->Architecture());
+    }
+  }
+#endif
+  return names;
 }
 
 absl::StatusOr<DeviceInfo> QueryDevice(Device device) {

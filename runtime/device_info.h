@@ -34,6 +34,9 @@ absl::StatusOr<int> NumCpuDevices();
 // gpu:`index`, or cpu:0 if there is no such GPU.
 Device TryGpu(int32_t index = 0);
 
+// What this machine's GPUs are, each kind once, as plans name it: "sm_90". Empty without one.
+std::vector<std::string> GpuArchitectures();
+
 // gpu:0, gpu:1 and so on; cpu:0 alone if there is no GPU. Never empty.
 std::vector<Device> TryAllGpus();
 

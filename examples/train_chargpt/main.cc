@@ -31,6 +31,7 @@ struct Options {
   float learning_rate = 1e-3f;
   double temperature = 0.8;
   int64_t seed = 1;
+  sn::Device device;
 };
 
 // Characters as small integers, in order of their code.
@@ -220,7 +221,7 @@ absl::Status Run(const Options& o) {
   }
   Vocabulary vocabulary(text);
   sn::Graph graph = BuildGraph(o, vocabulary.size());
-  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph));
+  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, {.device = o.device}));
   SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
   std::printf("%zu characters, %ld different\n", text.size(), vocabulary.size());
 
@@ -265,7 +266,16 @@ int main(int argc, char** argv) {
   app.add_option("--sample", options.sample, "characters to sample at the end")->capture_default_str();
   app.add_option("--temperature", options.temperature)->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--seed", options.seed)->capture_default_str();
+  std::string device = sn::TryGpu().ToString();
+  app.add_option("--device", device, "cpu:0, or a GPU; default: a GPU if there is one")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+  absl::StatusOr<sn::Device> parsed = sn::Device::Parse(device);
+  if (!parsed.ok()) {
+    std::cerr << "train_chargpt: " << parsed.status().message() << "\n";
+    return 2;
+  }
+  options.device = *parsed;
   if (options.width % options.heads != 0) {
     std::cerr << "train_chargpt: the width must be a multiple of the heads\n";
     return 2;

@@ -36,6 +36,7 @@ struct Options {
   bool resume = false;
   int64_t stop_after = 0;
   std::string plan;
+  sn::Device device;
 };
 
 struct Data {
@@ -126,6 +127,7 @@ absl::StatusOr<double> StepMs(sn::Session& session, const sn::Batch& batch, int 
                                .Run(FunctionName("train", batch.rows),
                                     {{"x", batch.tensors[0]}, {"y", batch.tensors[1]}, {"lr", 0.0f}})
                                .status());
+    SINTER_RETURN_IF_ERROR(session.Synchronize());
     double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     if (i >= 3) best = std::min(best, ms);
   }
@@ -134,7 +136,8 @@ absl::StatusOr<double> StepMs(sn::Session& session, const sn::Batch& batch, int 
 
 absl::Status CompareFusion(const sn::Graph& graph, sn::Session& fused, const Data& data,
                            const Options& options) {
-  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, {.fuse = false, .fuse_epilogues = false}));
+  SINTER_ASSIGN_OR_RETURN(
+      sn::Plan plan, sn::Compile(graph, {.device = options.device, .fuse = false, .fuse_epilogues = false}));
   SINTER_ASSIGN_OR_RETURN(sn::Session unfused, sn::Session::Create(std::move(plan)));
   SINTER_ASSIGN_OR_RETURN(sn::BatchIterator batches, MakeBatches(data.train, options, /*train=*/true));
   SINTER_ASSIGN_OR_RETURN(sn::Batch batch, batches.Next());
@@ -197,7 +200,7 @@ absl::Status Run(const Options& options) {
 
   sn::Graph graph = BuildGraph(options, train_rows, test_rows);
   auto start = std::chrono::steady_clock::now();
-  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph));
+  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, {.device = options.device}));
   double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   std::printf("compiled %zu functions in %.0f ms to a plan of %.0f kB\n", plan.Functions().size(), ms,
               static_cast<double>(plan.bytes().size()) / 1e3);
@@ -228,7 +231,16 @@ int main(int argc, char** argv) {
   app.add_flag("--resume", options.resume, "go on from the checkpoint")->needs(checkpoint);
   app.add_option("--stop-after", options.stop_after, "leave off after this many epochs, to be resumed");
   app.add_option("--plan", options.plan, "also save the plan here");
+  std::string device = sn::TryGpu().ToString();
+  app.add_option("--device", device, "cpu:0, or a GPU; default: a GPU if there is one")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+  absl::StatusOr<sn::Device> parsed = sn::Device::Parse(device);
+  if (!parsed.ok()) {
+    std::cerr << "train_lenet: " << parsed.status().message() << "\n";
+    return 2;
+  }
+  options.device = *parsed;
   absl::Status status = Run(options);
   if (!status.ok()) {
     std::cerr << "train_lenet: " << status.message() << "\n";
