@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 
 #include "absl/strings/str_cat.h"
@@ -152,9 +153,9 @@ absl::Status CheckDumpNames(const std::vector<std::string>& names) {
   return absl::OkStatus();
 }
 
-// Runs every stage on `module`, which it consumes, and emits the plan.
-absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const CompileOptions& options,
-                                   CompileReport& report) {
+// Runs every stage on `module`, which it consumes, and emits the plan, under the name `unnamed` if the module has none.
+absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unnamed,
+                                   const CompileOptions& options, CompileReport& report) {
   SINTER_RETURN_IF_ERROR(CheckDumpNames(options.dump_stages));
   auto wants_dump = [&](const std::string& stage) {
     return std::any_of(options.dump_stages.begin(), options.dump_stages.end(),
@@ -179,7 +180,7 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const CompileOptions& 
     report.stage_ms.emplace_back(stage.name, MsSince(start));
     if (wants_dump(stage.name)) report.dumps[stage.name] = Print(module);
   }
-  codegen::EmitOptions emit{.target = target, .name = module.getName().value_or("").str()};
+  codegen::EmitOptions emit{.target = target, .name = module.getName().value_or(unnamed).str()};
   for (const auto& [name, kind] : kKernelDumps) {
     if (!wants_dump(name)) continue;
     SINTER_ASSIGN_OR_RETURN(report.dumps[name], codegen::DumpKernels(module, emit, kind));
@@ -221,7 +222,7 @@ absl::StatusOr<Plan> Compile(const Graph& graph, const CompileOptions& options, 
   }
   mlir::OwningOpRef<mlir::ModuleOp> module = graph.state()->module().clone();
   CompileReport ignored;
-  return CompileModule(*module, options, report ? *report : ignored);
+  return CompileModule(*module, graph.name(), options, report ? *report : ignored);
 }
 
 absl::StatusOr<Plan> CompileText(std::string_view mlir, std::string_view name, const CompileOptions& options,
@@ -239,7 +240,8 @@ absl::StatusOr<Plan> CompileText(std::string_view mlir, std::string_view name, c
     if (!module) return diagnostics.Error("parse");
   }
   CompileReport ignored;
-  return CompileModule(*module, options, report ? *report : ignored);
+  return CompileModule(*module, std::filesystem::path(name).stem().string(), options,
+                       report ? *report : ignored);
 }
 
 }  // namespace sinter

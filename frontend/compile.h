@@ -68,7 +68,9 @@ std::vector<std::string> StageNames();
 absl::StatusOr<Plan> Compile(const Graph& graph, const CompileOptions& options = {},
                              CompileReport* report = nullptr);
 
-// The same from the program's MLIR text, as Graph::ToString() prints it; `name` is used in messages.
+// The same from the program's MLIR text, as Graph::ToString() prints it. `name` says where the text is from: messages and
+// source lines begin with it. The plan has the name of the module; that of a module without one is `name` without
+// folders and ending, so that "models/lenet.mlir" makes the plan "lenet".
 absl::StatusOr<Plan> CompileText(std::string_view mlir, std::string_view name,
                                  const CompileOptions& options = {}, CompileReport* report = nullptr);
 

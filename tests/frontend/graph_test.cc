@@ -137,10 +137,27 @@ TEST(GraphTest, PrintsTheProgramAndCompilesItFromText) {
   graph.Function("f", [](Builder& b) { b.Output("y", Relu(b.Input("x", F32, {4}))); });
   std::string text = graph.ToString();
   EXPECT_THAT(text, HasSubstr("sinter.relu"));
-  absl::StatusOr<Plan> plan = CompileText(text, "g.mlir");
+  absl::StatusOr<Plan> plan = CompileText(text, "models/other.mlir");
   ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->name(), "g");
   EXPECT_THAT(std::string(CompileText("func.func @f() {", "broken.mlir").status().message()),
               HasSubstr("broken.mlir:1"));
+}
+
+TEST(GraphTest, NamesPlansOfUnnamedTextByItsFile) {
+  const std::string text = R"(
+func.func @f(%x: tensor<4xf32> {sinter.input = "x"}) -> (tensor<4xf32> {sinter.output = "y"}) {
+  %y = sinter.relu %x : tensor<4xf32>
+  return %y : tensor<4xf32>
+})";
+  for (const auto& [file, name] : {std::pair<std::string, std::string>{"models/lenet.mlir", "lenet"},
+                                   {"lenet.v2.mlir", "lenet.v2"},
+                                   {"lenet", "lenet"},
+                                   {"", ""}}) {
+    absl::StatusOr<Plan> plan = CompileText(text, file);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->name(), name) << file;
+  }
 }
 
 TEST(GraphTest, ReportsStagesFusionAndDumps) {
