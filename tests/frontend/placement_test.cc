@@ -2,11 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <regex>
 #include <set>
 #include <sstream>
 
-#include "sinter/frontend/sinter.h"
+#include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {
 namespace {
@@ -263,6 +264,37 @@ TEST(PlacementTest, OptimisersWorkOnEveryDevice) {
     ASSERT_TRUE(std::regex_search(text, found, line)) << name;
     EXPECT_THAT(found.str(), HasSubstr("#sinter.device<cpu, 1>"));
   }
+}
+
+// A norm over two devices, random masks and step counters included.
+TEST(PlacementTest, TwoDevicesTrainAsOneDoes) {
+  setenv("SINTER_CPU_DEVICES", "2", /*overwrite=*/1);
+  std::vector<std::vector<float>> weights;
+  for (Device device : {Device::Cpu(), kCpu1}) {
+    Graph graph("g");
+    nn::Module first = nn::Sequential{nn::Linear(16), nn::Dropout(0.5)}, second = nn::Linear(4);
+    first.Named("first").To(Device::Cpu());
+    second.Named("second").To(device);
+    graph.Function("train", [&](Builder& b) {
+      Tensor h = Relu(first(b.Input("x", F32, {8, 10})));
+      Tensor loss = SoftmaxCrossEntropy(second(Copy(h, device)), b.Input("y", I32, {8}));
+      optim::AdamW{.learning_rate = b.Scalar("lr"), .clip_norm = 0.1}.Minimize(loss);
+      b.Output("loss", loss);
+    });
+    Session session = MustStart(graph);
+    std::vector<float> values(80);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = 0.1f * static_cast<float>((i * 7) % 23) - 1;
+    HostTensor x = *HostTensor::FromVector<float>({8, 10}, values);
+    HostTensor y = *HostTensor::FromVector<int32_t>({8}, {0, 1, 2, 3, 0, 1, 2, 3});
+    for (int step = 0; step < 5; ++step) {
+      auto out = session.Run("train", {{"x", x}, {"y", y}, {"lr", 0.05f}});
+      ASSERT_TRUE(out.ok()) << out.status();
+    }
+    weights.push_back(VariableFloats(session, "first.0.weight"));
+    for (float w : VariableFloats(session, "second.weight")) weights.back().push_back(w);
+  }
+  unsetenv("SINTER_CPU_DEVICES");
+  for (size_t i = 0; i < weights[0].size(); ++i) EXPECT_NEAR(weights[0][i], weights[1][i], 1e-5) << i;
 }
 
 TEST(PlacementTest, ThePlanSaysWhereThingsAre) {
