@@ -53,7 +53,7 @@ Scalar UnitInterval(ScalarBuilder& s, Scalar first, Scalar second, mlir::Type ty
 PhiloxWords EmitPhilox(ScalarBuilder& s, Scalar seed, Scalar step, uint32_t stream, Scalar position) {
   Words w(s);
   Value c[4] = {w.low(position.value), w.high(position.value), w.word(stream), w.low(step.value)};
-  Value k[2] = {w.low(seed.value), w.high(seed.value)};
+  Value k[2] = {w.low(seed.value), w.exclusiveOr(w.high(seed.value), w.high(step.value))};
   // The keys of the rounds are k + round * constant.
   for (uint32_t round = 0; round < 10; ++round) {
     Value k0 = round == 0 ? k[0] : w.add(k[0], w.word(static_cast<uint32_t>(round * 0x9E3779B9u)));

@@ -3,8 +3,9 @@
 //   auto words = EmitPhilox(s, seed, step, stream, position);   // i64 scalars and a number in, four i32 scalars out
 //   Scalar u = EmitUniform(s, words, f32);                      // in [0, 1)
 //
-// The counter is (position low, position high, stream, step low), the key (seed low, seed high). f32 uses one word for a
-// uniform number and two for a normal one, f64 twice as many. kernels/cpu/vector_math.h has the same numbers in C.
+// The counter is (position low, position high, stream, step low), the key (seed low, seed high XOR step high): no two of
+// 2^64 steps share their numbers. f32 uses one word for a uniform number and two for a normal one, f64 twice as many.
+// kernels/cpu/vector_math.h has the same numbers in C.
 #ifndef SINTER_IR_PHILOX_H_
 #define SINTER_IR_PHILOX_H_
 

@@ -1,6 +1,7 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
 // The value at a coordinate depends only on seed, step, the op's stream number and the row-major position, so that it is
-// the same however the tensor is split, fused or scheduled.
+// the same however the tensor is split, fused or scheduled. The counter is (position low, position high, stream, step
+// low), the key (seed low, seed high XOR step high), each a word of 32 bits.
 #ifndef SINTER_IR_RANDOM_OPS_TD
 #define SINTER_IR_RANDOM_OPS_TD
 

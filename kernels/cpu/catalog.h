@@ -18,7 +18,8 @@
 //   random_permutation  inputs seed[], step[]; outputs result[count]
 //     parameters        dtype (of the result, i32 or i64), seed_dtype, step_dtype (i32 or i64), count, stream
 //                       0 to count - 1 sorted by (key, number); the key of number i is word 0 of Philox4x32-10 with
-//                       counter (i low, i high, stream, step low) and key (seed low, seed high), as in ir/philox.h.
+//                       counter (i low, i high, stream, step low) and key (seed low, seed high XOR step high), as in
+//                       ir/philox.h.
 //
 // Every kernel gives the same bits whatever the number of threads. It allocates nothing.
 #ifndef SINTER_KERNELS_CPU_CATALOG_H_

@@ -61,8 +61,7 @@ const Entry* Sort(Entry* entries, Entry* other, int64_t count) {
 void Run(const CatalogCall& call) {
   const std::span<const int64_t> p = call.parameters;
   const uint64_t seed = static_cast<uint64_t>(ReadIndex(call.buffers[0], p[kSeedDType]));
-  // Only the step's low word counts: sn_philox would mix the high one into the key.
-  const uint64_t step = static_cast<uint32_t>(ReadIndex(call.buffers[1], p[kStepDType]));
+  const uint64_t step = static_cast<uint64_t>(ReadIndex(call.buffers[1], p[kStepDType]));
   const uint32_t stream = static_cast<uint32_t>(p[kStream]);
   const int64_t count = p[kCount];
   Entry* const entries = static_cast<Entry*>(call.workspace);

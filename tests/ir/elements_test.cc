@@ -190,15 +190,20 @@ TEST_F(ElementsTest, PhiloxKnownAnswers) {
     auto attribute = builder.getI64IntegerAttr(static_cast<int64_t>(value));
     return s.wrap(builder.create<mlir::arith::ConstantOp>(s.loc(), attribute));
   };
-  auto words = [&](uint64_t position, uint32_t stream, uint32_t step, uint64_t seed) {
+  auto words = [&](uint64_t position, uint32_t stream, uint64_t step, uint64_t seed) {
     Numbers result;
     for (Scalar word : EmitPhilox(s, i64(seed), i64(step), stream, i64(position)))
       result.push_back(run.EvaluateNumber(word));
     return result;
   };
   EXPECT_THAT(words(0, 0, 0, 0), ElementsAre(0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u));
-  EXPECT_THAT(words(~0ull, ~0u, ~0u, ~0ull), ElementsAre(0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu));
+  EXPECT_THAT(words(~0ull, ~0u, 0xffffffff, ~0ull),
+              ElementsAre(0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu));
   EXPECT_THAT(words(0x85a308d3243f6a88, 0x13198a2e, 0x03707344, 0x299f31d0a4093822),
+              ElementsAre(0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u));
+  // A step's high word goes into the key: here key and counter are as before.
+  EXPECT_THAT(words(0x85a308d3243f6a88, 0x13198a2e, 0x1234567803707344,
+                    0x299f31d0a4093822 ^ (uint64_t{0x12345678} << 32)),
               ElementsAre(0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u));
 }
 

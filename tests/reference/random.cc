@@ -13,7 +13,8 @@ namespace sinter::reference {
 PhiloxWords Philox(int64_t seed, int64_t step, uint32_t stream, uint64_t position) {
   PhiloxWords counter = {static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), stream,
                          static_cast<uint32_t>(step)};
-  uint32_t key[2] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(static_cast<uint64_t>(seed) >> 32)};
+  uint32_t key[2] = {static_cast<uint32_t>(seed),
+                     static_cast<uint32_t>(static_cast<uint64_t>(seed ^ step) >> 32)};
   for (int round = 0; round < 10; ++round) {
     uint64_t a = uint64_t{0xD2511F53} * counter[0], b = uint64_t{0xCD9E8D57} * counter[2];
     counter = {static_cast<uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(b),

@@ -11,7 +11,7 @@ namespace sinter::reference {
 
 using PhiloxWords = std::array<uint32_t, 4>;
 
-// Counter (position low, position high, stream, step low), key (seed low, seed high).
+// Counter (position low, position high, stream, step low), key (seed low, seed high XOR step high).
 PhiloxWords Philox(int64_t seed, int64_t step, uint32_t stream, uint64_t position);
 
 // The top 24 bits.

@@ -105,17 +105,19 @@ TEST(CatalogTest, RandomPermutation) {
   constexpr int64_t kSeed = 0x123456789abcdef, kStream = 5;
   for (DType dtype : {DType::kI64, DType::kI32}) {
     for (int64_t count : {0, 1, 2, 100, 70000}) {
-      for (int64_t step : {0, 3}) {
+      for (int64_t step : {int64_t{0}, int64_t{3}, int64_t{-1}, (int64_t{5} << 32) + 3}) {
         std::vector<std::pair<uint32_t, int64_t>> keys;
         for (int64_t i = 0; i < count; ++i) keys.emplace_back(sn_philox(kSeed, step, kStream, i, 0), i);
         std::sort(keys.begin(), keys.end());
         std::vector<double> want;
         for (const auto& [key, number] : keys) want.push_back(static_cast<double>(number));
         HostTensor seed = *HostTensor::FromVector<int64_t>({}, {kSeed});
-        const HostTensor ts = MakeTensor(DType::kI32, {}, {static_cast<double>(step)});
+        const DType step_dtype = step > 3 ? DType::kI64 : DType::kI32;
+        const HostTensor ts = MakeTensor(step_dtype, {}, {static_cast<double>(step)});
         const auto results =
             RunStep({&seed, &ts}, {{dtype, {count}}},
-                    Calling("random_permutation", {static_cast<int>(dtype), 4, 5, count, kStream}));
+                    Calling("random_permutation",
+                            {static_cast<int>(dtype), 4, static_cast<int>(step_dtype), count, kStream}));
         EXPECT_EQ(results[0], want);
       }
     }
