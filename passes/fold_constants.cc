@@ -1,5 +1,6 @@
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "mlir/IR/Matchers.h"
 #include "sinter/ir/ops.h"
@@ -63,6 +64,21 @@ Attribute FoldAngle(Operation* op, llvm::ArrayRef<Attribute> operands) {
   return mlir::FloatAttr::get(x.getType(), std::atan2(y.getValueAsDouble(), x.getValueAsDouble()));
 }
 
+// MLIR's folder narrows only what is representable; at run time the rest is rounded to nearest even.
+Attribute FoldNarrowing(Operation* op, llvm::ArrayRef<Attribute> operands) {
+  if (!llvm::isa<mlir::arith::TruncFOp>(op) || !operands[0]) return {};
+  return ToStorage(operands[0], op->getResult(0).getType());
+}
+
+// Row-major coordinates in `shape`, one after the other; false after the last, which is followed by the first.
+bool Advance(llvm::MutableArrayRef<int64_t> coords, llvm::ArrayRef<int64_t> shape) {
+  for (size_t d = shape.size(); d-- > 0;) {
+    if (++coords[d] < shape[d]) return true;
+    coords[d] = 0;
+  }
+  return false;
+}
+
 // Lets an op emit the body of one of its elements into a scratch block and folds that body to a constant.
 class Evaluator : public ir::ElementBuilder {
  public:
@@ -75,10 +91,9 @@ class Evaluator : public ir::ElementBuilder {
   // The element of `result` at `coords`; without coords, the element that is the same everywhere. Null when
   // it cannot be evaluated or is not the same everywhere.
   Attribute evaluate(mlir::OpResult result, std::optional<llvm::ArrayRef<int64_t>> coords) {
-    values_.clear();
     failed_ = false;
     mlir::Block block;
-    builder_.setInsertionPointToEnd(&block);
+    start(block);
     llvm::SmallVector<Value> at;
     for (int64_t d = 0; d < llvm::cast<RankedTensorType>(result.getType()).getRank(); ++d) {
       at.push_back(coords ? index((*coords)[d])
@@ -87,6 +102,32 @@ class Evaluator : public ir::ElementBuilder {
     auto op = llvm::cast<ir::FusibleInterface>(result.getOwner());
     Attribute value = fold(op.emitElement(*this, at, result.getResultNumber()).value);
     return failed_ ? Attribute() : value;
+  }
+
+  // The element of a reduction's result at `coords`; null when it cannot be evaluated. Neighbours are combined,
+  // then their neighbours, so that a sum is rounded as seldom as its number of terms allows.
+  Attribute reduce(ir::ReductionInterface op, llvm::ArrayRef<int64_t> coords) {
+    failed_ = false;
+    llvm::ArrayRef<int64_t> dims = op.getReducedDims();
+    auto shape = llvm::cast<RankedTensorType>(op->getOperand(0).getType()).getShape();
+    llvm::SmallVector<int64_t> reduced(dims.size(), 0), sizes;
+    for (int64_t d : dims) sizes.push_back(shape[d]);
+    std::vector<Accumulator> row;
+    do {
+      llvm::SmallVector<int64_t> at(shape.size());
+      const int64_t* kept = coords.begin();
+      const int64_t* dropped = reduced.begin();
+      for (auto [d, coord] : llvm::enumerate(at))
+        coord = llvm::is_contained(dims, static_cast<int64_t>(d)) ? *dropped++ : *kept++;
+      row.push_back(lift(op, at));
+    } while (!failed_ && Advance(reduced, sizes));
+    while (!failed_ && row.size() > 1) {
+      std::vector<Accumulator> next;
+      for (size_t i = 1; !failed_ && i < row.size(); i += 2) next.push_back(combine(op, row[i - 1], row[i]));
+      if (row.size() % 2 != 0) next.push_back(row.back());
+      row = std::move(next);
+    }
+    return failed_ ? Attribute() : finish(op, row[0]);
   }
 
   ir::Scalar element(Value tensor, mlir::ValueRange coords) override {
@@ -104,12 +145,58 @@ class Evaluator : public ir::ElementBuilder {
       // After a failure the element only has to have the right type.
       value = values.getValues<Attribute>()[failed_ ? 0 : position];
     }
-    mlir::Location loc = scalars_.loc();
-    return scalars_.wrap(builder_.create<mlir::arith::ConstantOp>(loc, ToCompute(value)),
-                         ir::ScalarBuilder::IsUnsigned(values.getElementType()));
+    return emit(ToCompute(value), ir::ScalarBuilder::IsUnsigned(values.getElementType()));
   }
 
  private:
+  // Scalars of a reduction, with their signedness.
+  using Accumulator = llvm::SmallVector<std::pair<Attribute, bool>, 2>;
+
+  // The next ops are emitted into `block`, which must outlive their folding.
+  void start(mlir::Block& block) {
+    values_.clear();
+    builder_.setInsertionPointToEnd(&block);
+  }
+
+  Accumulator lift(ir::ReductionInterface op, llvm::ArrayRef<int64_t> coords) {
+    mlir::Block block;
+    start(block);
+    llvm::SmallVector<Value> at;
+    for (int64_t coord : coords) at.push_back(index(coord));
+    ir::Scalar x = element(op->getOperand(0), at);
+    llvm::ArrayRef<int64_t> dims = op.getReducedDims();
+    return fold(op.emitLift(scalars_, x, dims.size() == 1 ? at[dims[0]] : index(0)));
+  }
+  Accumulator combine(ir::ReductionInterface op, const Accumulator& a, const Accumulator& b) {
+    mlir::Block block;
+    start(block);
+    return fold(op.emitCombine(scalars_, emit(a), emit(b)));
+  }
+  Attribute finish(ir::ReductionInterface op, const Accumulator& acc) {
+    mlir::Block block;
+    start(block);
+    return fold(op.emitFinish(scalars_, emit(acc)).value);
+  }
+
+  ir::Scalar emit(Attribute value, bool is_unsigned) {
+    auto constant =
+        builder_.create<mlir::arith::ConstantOp>(scalars_.loc(), llvm::cast<mlir::TypedAttr>(value));
+    return scalars_.wrap(constant, is_unsigned);
+  }
+  llvm::SmallVector<ir::Scalar> emit(const Accumulator& acc) {
+    llvm::SmallVector<ir::Scalar> scalars;
+    for (auto [value, is_unsigned] : acc) scalars.push_back(emit(value, is_unsigned));
+    return scalars;
+  }
+  Accumulator fold(llvm::ArrayRef<ir::Scalar> scalars) {
+    Accumulator acc;
+    for (ir::Scalar scalar : scalars) {
+      acc.emplace_back(fold(scalar.value), scalar.is_unsigned);
+      failed_ |= !acc.back().first;
+    }
+    return acc;
+  }
+
   // Folds all ops up to now, in their order.
   Attribute fold(Value wanted) {
     for (Operation& op : *builder_.getInsertionBlock()) {
@@ -117,8 +204,10 @@ class Evaluator : public ir::ElementBuilder {
       llvm::SmallVector<Attribute> operands;
       for (Value operand : op.getOperands()) operands.push_back(values_.lookup(operand));
       llvm::SmallVector<mlir::OpFoldResult> results;
-      if (Attribute angle = FoldAngle(&op, operands)) {
-        results.push_back(angle);
+      Attribute own = FoldAngle(&op, operands);
+      if (!own) own = FoldNarrowing(&op, operands);
+      if (own) {
+        results.push_back(own);
       } else if (mlir::failed(op.fold(operands, results)) || results.size() != op.getNumResults()) {
         results.assign(op.getNumResults(), mlir::OpFoldResult());
         results[0] = FoldUndefined(&op, operands);
@@ -149,7 +238,7 @@ class FoldConstantsPass : public impl::FoldConstantsBase<FoldConstantsPass> {
       DenseElementsAttr value;
       if (mlir::matchPattern(op, mlir::m_Constant(&value))) {
         constants_[op->getResult(0)] = value;
-      } else if (op->getNumOperands() > 0 && llvm::isa<ir::FusibleInterface>(op) &&
+      } else if (op->getNumOperands() > 0 && llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(op) &&
                  llvm::all_of(op->getOperands(), [&](Value v) { return constants_.contains(v); })) {
         ok &= fold(op);
       }
@@ -184,6 +273,7 @@ class FoldConstantsPass : public impl::FoldConstantsBase<FoldConstantsPass> {
   DenseElementsAttr evaluate(mlir::OpResult result) {
     auto type = llvm::cast<RankedTensorType>(result.getType());
     if (type.getNumElements() == 0) return {};
+    if (auto op = llvm::dyn_cast<ir::ReductionInterface>(result.getOwner())) return reduce(op, type);
     Evaluator evaluator(result.getLoc(), constants_);
     if (Attribute value = evaluator.evaluate(result, std::nullopt)) {
       return DenseElementsAttr::get(type, ToStorage(value, type.getElementType()));
@@ -191,15 +281,29 @@ class FoldConstantsPass : public impl::FoldConstantsBase<FoldConstantsPass> {
     if (type.getNumElements() > limit) return {};
     llvm::SmallVector<Attribute> values;
     llvm::SmallVector<int64_t> coords(type.getRank(), 0);
-    for (int64_t i = 0; i < type.getNumElements(); ++i) {
-      int64_t rest = i;
-      for (int64_t d = type.getRank(); d-- > 0;) {
-        coords[d] = rest % type.getDimSize(d);
-        rest /= type.getDimSize(d);
-      }
+    do {
       Attribute value = evaluator.evaluate(result, llvm::ArrayRef<int64_t>(coords));
       if (!value) return {};
       values.push_back(ToStorage(value, type.getElementType()));
+    } while (Advance(coords, type.getShape()));
+    return DenseElementsAttr::get(type, values);
+  }
+
+  // What is reduced of a splat is the same for all elements of the result.
+  DenseElementsAttr reduce(ir::ReductionInterface op, RankedTensorType type) {
+    DenseElementsAttr operand = constants_.at(op->getOperand(0));
+    int64_t results = operand.isSplat() ? 1 : type.getNumElements();
+    int64_t reduced = operand.getNumElements() / type.getNumElements();
+    // Nothing reduced gives the start value, infinite for max and min: the runtime's business.
+    if (reduced == 0 || results * reduced > limit) return {};
+    Evaluator evaluator(op->getLoc(), constants_);
+    llvm::SmallVector<Attribute> values;
+    llvm::SmallVector<int64_t> coords(type.getRank(), 0);
+    for (int64_t i = 0; i < results; ++i) {
+      Attribute value = evaluator.reduce(op, coords);
+      if (!value) return {};
+      values.push_back(ToStorage(value, type.getElementType()));
+      Advance(coords, type.getShape());
     }
     return DenseElementsAttr::get(type, values);
   }

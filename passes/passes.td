@@ -50,13 +50,15 @@ def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {
   let summary = "Evaluate ops whose operands are all constants";
   let description = [{
     Evaluates pointwise ops element by element through the op's own scalar body, and index maps by moving elements, as
-    long as the result is a splat or has at most `limit` elements. A splat stays a splat.
+    long as the result is a splat or has at most `limit` elements. A splat stays a splat. Reductions are evaluated when
+    at most `limit` elements are read; those of a splat, when at most `limit` elements are reduced to one. Neighbours are
+    combined first, then their neighbours; a reduction of no elements is left alone.
 
     When finite constants give NaN or infinity, the op is left alone for the runtime; with `nan-is-error` this is an
     error that names the user's line.
   }];
   let options = [
-    Option<"limit", "limit", "int64_t", "1024", "Most elements of a folded result that is not a splat">,
+    Option<"limit", "limit", "int64_t", "1024", "Most elements of a folded result that is not a splat; most elements that a folded reduction reads">,
     Option<"nan_is_error", "nan-is-error", "bool", "true", "Whether folding finite constants to NaN or infinity is an error">
   ];
 }

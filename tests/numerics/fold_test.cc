@@ -1,4 +1,8 @@
 // Constant folding evaluates each op's own scalar body: here the reference judges it, special values included.
+#include <algorithm>
+#include <set>
+#include <string>
+
 #include "gtest/gtest.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
@@ -40,6 +44,15 @@ bool AllConstant(mlir::func::FuncOp function) {
                       [](mlir::Value v) { return v.getDefiningOp<ir::ConstantOp>() != nullptr; });
 }
 
+// Reductions, also those made of several ops. Only of no elements they stay for the runtime.
+bool IsReductionOfSomething(const OpCase& c, const std::vector<Value>& inputs) {
+  static const std::set<std::string> kReductions = {"sum",    "prod",   "max",  "min",       "any", "all",
+                                                    "argmax", "argmin", "mean", "logsumexp", "norm"};
+  static const std::string kBefore = "%r = sinter.";
+  std::string op = c.body.substr(std::min(kBefore.size(), c.body.size()));
+  return kReductions.count(op.substr(0, op.find(' '))) != 0 && inputs[0].size() > 0;
+}
+
 TEST(FoldTest, AgreesWithTheReference) {
   mlir::DialectRegistry registry;
   ir::RegisterDialects(registry);
@@ -70,6 +83,7 @@ TEST(FoldTest, AgreesWithTheReference) {
         EXPECT_EQ(Disagreement((*got)[i], (*want)[i], c.op_class), "") << c.name << "\n" << text;
       }
       folded += AllConstant(function);
+      EXPECT_TRUE(AllConstant(function) || !IsReductionOfSomething(c, inputs)) << c.name << " of " << dtype;
       ++compared;
     }
   }

@@ -31,6 +31,14 @@ func.func @bf16() -> tensor<2xbf16> {
   return %c : tensor<2xbf16>
 }
 
+// CHECK-LABEL: func.func @narrowing
+// CHECK-NEXT: sinter.constant dense<[2.560000e+02, 2.600000e+02]> : tensor<2xbf16>
+func.func @narrowing() -> tensor<2xbf16> {
+  %a = sinter.constant dense<[257.0, 259.0]> : tensor<2xf32>
+  %b = sinter.cast %a : tensor<2xf32> -> tensor<2xbf16>
+  return %b : tensor<2xbf16>
+}
+
 // ui8 wraps around, integers divide towards zero, and a comparison gives booleans.
 // CHECK-LABEL: func.func @integers
 // CHECK-DAG: sinter.constant dense<4> : tensor<2xui8>
@@ -54,6 +62,61 @@ func.func @pad() -> tensor<3xf32> {
   %c = sinter.constant dense<1.0> : tensor<2xf32>
   %p = sinter.pad %c value 0.0 low [1] high [0] interior [0] : tensor<2xf32> -> tensor<3xf32>
   return %p : tensor<3xf32>
+}
+
+// Reductions, when no more elements than the limit are read.
+// CHECK-LABEL: func.func @reductions
+// CHECK-DAG: sinter.constant dense<[6.000000e+00, 1.500000e+01]> : tensor<2xf32>
+// CHECK-DAG: sinter.constant dense<[4.000000e+00, 5.000000e+00, 6.000000e+00]> : tensor<3xf32>
+// CHECK-DAG: sinter.constant dense<7.200000e+02> : tensor<f32>
+// CHECK-DAG: sinter.constant dense<[2, 0]> : tensor<2xi32>
+// CHECK-NOT: sinter.{{sum|max|prod|argmin}}
+func.func @reductions() -> (tensor<2xf32>, tensor<3xf32>, tensor<f32>, tensor<2xi32>) {
+  %x = sinter.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>
+  %y = sinter.constant dense<[[5.0, 5.0, 3.0], [4.0, 4.0, 6.0]]> : tensor<2x3xf32>
+  %sum = sinter.sum %x [1] : tensor<2x3xf32> -> tensor<2xf32>
+  %max = sinter.max %x [0] : tensor<2x3xf32> -> tensor<3xf32>
+  %prod = sinter.prod %x [0, 1] : tensor<2x3xf32> -> tensor<f32>
+  %argmin = sinter.argmin %y dim 1 : tensor<2x3xf32> -> tensor<2xi32>
+  return %sum, %max, %prod, %argmin : tensor<2xf32>, tensor<3xf32>, tensor<f32>, tensor<2xi32>
+}
+
+// bf16 adds up in f32: 259 lies halfway between two bf16 and goes to the even one. ui8 wraps around.
+// CHECK-LABEL: func.func @reduced_types
+// CHECK-DAG: sinter.constant dense<2.600000e+02> : tensor<bf16>
+// CHECK-DAG: sinter.constant dense<4> : tensor<ui8>
+// CHECK-DAG: sinter.constant dense<[true, false]> : tensor<2xi1>
+func.func @reduced_types() -> (tensor<bf16>, tensor<ui8>, tensor<2xi1>) {
+  %x = sinter.constant dense<[256.0, 1.0, 1.0, 1.0]> : tensor<4xbf16>
+  %y = sinter.constant dense<[250, 10]> : tensor<2xui8>
+  %z = sinter.constant dense<[[false, true], [false, false]]> : tensor<2x2xi1>
+  %a = sinter.sum %x [0] : tensor<4xbf16> -> tensor<bf16>
+  %b = sinter.sum %y [0] : tensor<2xui8> -> tensor<ui8>
+  %c = sinter.any %z [1] : tensor<2x2xi1> -> tensor<2xi1>
+  return %a, %b, %c : tensor<bf16>, tensor<ui8>, tensor<2xi1>
+}
+
+// Of a splat, only what is reduced to one element counts.
+// CHECK-LABEL: func.func @reduced_splat
+// CHECK-DAG: sinter.constant dense<4.000000e+00> : tensor<1000xf32>
+// CHECK-DAG: sinter.sum %{{.*}} [0]
+func.func @reduced_splat() -> (tensor<1000xf32>, tensor<8xf32>) {
+  %x = sinter.constant dense<0.5> : tensor<1000x8xf32>
+  %a = sinter.sum %x [1] : tensor<1000x8xf32> -> tensor<1000xf32>
+  %b = sinter.sum %x [0] : tensor<1000x8xf32> -> tensor<8xf32>
+  return %a, %b : tensor<1000xf32>, tensor<8xf32>
+}
+
+// Above the limit, and of nothing: stays for the runtime.
+// CHECK-LABEL: func.func @reductions_stay
+// CHECK: sinter.sum
+// CHECK: sinter.max
+func.func @reductions_stay() -> (tensor<f32>, tensor<2xf32>) {
+  %x = sinter.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]> : tensor<9xf32>
+  %none = sinter.constant dense<> : tensor<2x0xf32>
+  %a = sinter.sum %x [0] : tensor<9xf32> -> tensor<f32>
+  %b = sinter.max %none [1] : tensor<2x0xf32> -> tensor<2xf32>
+  return %a, %b : tensor<f32>, tensor<2xf32>
 }
 
 // Above the limit: stays for the runtime. So does what depends on an argument.
@@ -94,4 +157,13 @@ func.func @gives_infinity() -> tensor<2xf32> {
   // expected-error@+1 {{folding 'sinter.div' of finite constants gives infinity}}
   %e = sinter.div %one, %zero : tensor<2xf32>
   return %e : tensor<2xf32>
+}
+
+// -----
+
+func.func @reduction_gives_infinity() -> tensor<f16> {
+  %x = sinter.constant dense<[6.0e+04, 1.0e+04]> : tensor<2xf16>
+  // expected-error@+1 {{folding 'sinter.sum' of finite constants gives infinity}}
+  %a = sinter.sum %x [0] : tensor<2xf16> -> tensor<f16>
+  return %a : tensor<f16>
 }
