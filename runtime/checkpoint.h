@@ -10,7 +10,8 @@
 // with the variables: values go to the file from where they are, one variable after the other.
 //
 // Loading checks everything before it changes anything: the checksums, then each variable's name, element type and
-// shape, with all differences in one message. After an error the session's variables are what they were.
+// shape, with all differences in one message. After an error the session's variables are what they were, unless it is a
+// device other than a CPU that failed.
 #ifndef SINTER_RUNTIME_CHECKPOINT_H_
 #define SINTER_RUNTIME_CHECKPOINT_H_
 

@@ -103,6 +103,7 @@ void FakeGpu::RunUpTo(size_t number) {
 
 absl::Status FakeGpu::Upload(void* to, const void* from, size_t bytes) {
   SINTER_CHECK(recording_ == nullptr) << "an upload in a recording";
+  if (breaks_uploads_) return broken_;
   ++counts_.uploads;
   traffic_.uploaded += static_cast<int64_t>(bytes);
   const std::byte* const data = static_cast<const std::byte*>(from);

@@ -57,6 +57,8 @@ class FakeGpu : public DeviceRuntime {
   const Counts& counts() const { return counts_; }
   // Every call from now on that waits for it fails with this.
   void Break(absl::Status status) { broken_ = std::move(status); }
+  // Uploads fail too.
+  void BreakUploads() { breaks_uploads_ = true; }
 
   // For its steps and recordings.
   void Give(Work work);
@@ -73,6 +75,7 @@ class FakeGpu : public DeviceRuntime {
   size_t given_ = 0, done_ = 0;
   std::vector<Work>* recording_ = nullptr;
   absl::Status broken_;
+  bool breaks_uploads_ = false;
   Traffic traffic_;
   Counts counts_;
 };

@@ -11,6 +11,7 @@
 #include "sinter/runtime/process_allocator.h"
 #include "sinter/runtime/session.h"
 #include "sinter/tests/data/scratch_folder.h"
+#include "sinter/tests/runtime/device_plans.h"
 #include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/test_plan.h"
 
@@ -21,56 +22,9 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-constexpr int64_t kSize = 100;
-
-HostTensor Filled(int64_t size, float value) {
-  return *HostTensor::FromVector<float>({size}, std::vector<float>(static_cast<size_t>(size), value));
-}
+constexpr int64_t kSize = kTwoDevicesSize;
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
-
-// Two devices: y = x + a on the first, z = copy of y, b = b + z and w = z + z on the second, t = copy of w on the first.
-TestPlan TwoDevices(Device first, Device second) {
-  TestPlan plan;
-  plan.UseDevices({first, second});
-  plan.AddVariable("a", DType::kF32, {kSize}, 1, 0);
-  plan.AddVariable("b", DType::kF32, {kSize}, 10, 1);
-  TestFunction f(plan, "f");
-  const auto add = [&](uint32_t a, uint32_t b, uint32_t to, Device device) {
-    if (device.is_gpu()) {
-      f.GpuKernel("add_f32", {a, b}, {to}, kSize);
-    } else {
-      f.Kernel("add_f32", {a, b}, {to}, kSize, 10);
-    }
-  };
-  const uint32_t x = f.Input("x", DType::kF32, {kSize}), a = f.Variable(0), b = f.Variable(1);
-  const uint32_t y = f.Arena(DType::kF32, {kSize}), t = f.Arena(DType::kF32, {kSize});
-  const uint32_t z = f.Arena(DType::kF32, {kSize}, 1), w = f.Arena(DType::kF32, {kSize}, 1);
-  add(x, a, y, first);
-  f.Copy(y, z);
-  add(b, z, b, second);
-  add(z, z, w, second);
-  f.Copy(w, t);
-  f.Output("y", y);
-  f.Output("w", w);
-  f.Output("t", t);
-  f.Output("b", b);
-  f.Output("x", x);
-  return plan;
-}
-
-void ExpectRuns(Session& session, int runs) {
-  const HostTensor x = Filled(kSize, 2);
-  for (int run = 1; run <= runs; ++run) {
-    absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}});
-    ASSERT_TRUE(out.ok()) << out.status();
-    EXPECT_THAT(*(*out)["t"].Span<float>(), Each(6.0f)) << "run " << run;
-    EXPECT_THAT(*(*out)["y"].Span<float>(), Each(3.0f));
-    EXPECT_THAT(*(*out)["w"].Span<float>(), Each(6.0f));
-    EXPECT_THAT(*(*out)["b"].Span<float>(), Each(10.0f + 3.0f * static_cast<float>(run)));
-    EXPECT_THAT(*(*out)["x"].Span<float>(), Each(2.0f));
-  }
-}
 
 class SessionDevicesTest : public ::testing::Test {
  protected:
@@ -81,16 +35,16 @@ class SessionDevicesTest : public ::testing::Test {
 TEST_F(SessionDevicesTest, TwoCpusRunOnePlan) {
   for (const bool poison : {false, true}) {
     absl::StatusOr<Session> session =
-        TwoDevices(Device::Cpu(0), Device::Cpu(1)).MakeSession({.threads = 2, .poison = poison});
+        TwoDevicesPlan(Device::Cpu(0), Device::Cpu(1)).MakeSession({.threads = 2, .poison = poison});
     ASSERT_TRUE(session.ok()) << session.status();
-    ExpectRuns(*session, 3);
+    ExpectTwoDevices(*session, 3);
   }
 }
 
 TEST_F(SessionDevicesTest, EachCpuHasItsAllocatorAndStatistics) {
   auto first = *CachingAllocator::Create(std::make_unique<HostMemory>(Device::Cpu(0)));
   auto second = *CachingAllocator::Create(std::make_unique<HostMemory>(Device::Cpu(1)));
-  const TestPlan plan = TwoDevices(Device::Cpu(0), Device::Cpu(1));
+  const TestPlan plan = TwoDevicesPlan(Device::Cpu(0), Device::Cpu(1));
   {
     Session session =
         *plan.MakeSession({.threads = 2, .allocator = first.get(), .allocators = {second.get()}});
@@ -111,7 +65,7 @@ TEST_F(SessionDevicesTest, EachCpuHasItsAllocatorAndStatistics) {
     EXPECT_EQ(session.allocator(Device::Cpu(1)), second.get());
     EXPECT_EQ(session.allocator(Device::Gpu(0)), nullptr);
     EXPECT_EQ(&session.allocator(), first.get());
-    ExpectRuns(session, 2);
+    ExpectTwoDevices(session, 2);
   }
   EXPECT_EQ(second->UsedBytes(), 0);
   Session session = *plan.MakeSession();
@@ -121,7 +75,7 @@ TEST_F(SessionDevicesTest, EachCpuHasItsAllocatorAndStatistics) {
 TEST_F(SessionDevicesTest, WrongAllocators) {
   auto first = *CachingAllocator::Create(std::make_unique<HostMemory>(Device::Cpu(0)));
   auto third = *CachingAllocator::Create(std::make_unique<HostMemory>(Device::Cpu(2)));
-  const TestPlan plan = TwoDevices(Device::Cpu(0), Device::Cpu(1));
+  const TestPlan plan = TwoDevicesPlan(Device::Cpu(0), Device::Cpu(1));
   const auto message = [&](const SessionOptions& options) {
     const absl::Status status = plan.MakeSession(options).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status));
@@ -136,12 +90,12 @@ TEST_F(SessionDevicesTest, WrongAllocators) {
 
 TEST_F(SessionDevicesTest, DevicesThatThereAreNot) {
   unsetenv("SINTER_CPU_DEVICES");
-  absl::Status status = TwoDevices(Device::Cpu(0), Device::Cpu(3)).MakeSession().status();
+  absl::Status status = TwoDevicesPlan(Device::Cpu(0), Device::Cpu(3)).MakeSession().status();
   EXPECT_EQ(status,
             absl::FailedPreconditionError(
                 "cannot run the plan: cpu:3 does not exist: there is cpu:0 alone; set SINTER_CPU_DEVICES=4 "
                 "to have as many CPU devices, which share the cores"));
-  status = TwoDevices(Device::Gpu(99), Device::Cpu(0)).MakeSession().status();
+  status = TwoDevicesPlan(Device::Gpu(99), Device::Cpu(0)).MakeSession().status();
   EXPECT_THAT(MessageOf(status), HasSubstr("cannot run the plan: gpu:99"));
   EXPECT_TRUE(absl::IsNotFound(status) || absl::IsFailedPrecondition(status));
 }
@@ -166,7 +120,7 @@ TEST_F(SessionDevicesTest, MemoryIsCheckedOnAllDevicesBeforeAnyIsTaken) {
   auto first = *CachingAllocator::Create(std::make_unique<HostMemory>(Device::Cpu(0)));
   auto second = *CachingAllocator::Create(std::make_unique<HostMemory>(Device::Cpu(1)),
                                           {.limit = MemoryLimit{.bytes = 1024}});
-  const TestPlan plan = TwoDevices(Device::Cpu(0), Device::Cpu(1));
+  const TestPlan plan = TwoDevicesPlan(Device::Cpu(0), Device::Cpu(1));
   const absl::Status status = plan.MakeSession({.allocators = {first.get(), second.get()}}).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status));
   EXPECT_EQ(MessageOf(status),
@@ -204,9 +158,9 @@ TEST_F(SessionDevicesTest, GpusRunAsWell) {
         std::pair{Device::Gpu(0), Device::Cpu(0)}, std::pair{Device::Gpu(1), Device::Cpu(1)}}) {
     for (const bool poison : {false, true}) {
       FakeGpus gpus;
-      absl::StatusOr<Session> session = gpus.MakeSession(TwoDevices(first, second), {.poison = poison});
+      absl::StatusOr<Session> session = gpus.MakeSession(TwoDevicesPlan(first, second), {.poison = poison});
       ASSERT_TRUE(session.ok()) << session.status();
-      ExpectRuns(*session, 5);
+      ExpectTwoDevices(*session, 5);
     }
   }
 }
@@ -214,70 +168,25 @@ TEST_F(SessionDevicesTest, GpusRunAsWell) {
 // What a device has not run when it is destroyed needs its memory, and that of the others.
 TEST_F(SessionDevicesTest, EndsWithWorkUnderWay) {
   FakeGpus gpus;
-  absl::StatusOr<Session> session = gpus.MakeSession(TwoDevices(Device::Gpu(0), Device::Gpu(1)));
+  absl::StatusOr<Session> session = gpus.MakeSession(TwoDevicesPlan(Device::Gpu(0), Device::Gpu(1)));
   const HostTensor x = Filled(kSize, 2);
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(session->Run("f", {{"x", x}}).ok());
   session = absl::CancelledError();
   EXPECT_EQ(gpus.allocator(0).UsedBytes() + gpus.allocator(1).UsedBytes(), 0);
 }
 
-// gpu:0 overwrites at once what gpu:1 copies: in the same run, in the next, and in one of another function.
 TEST_F(SessionDevicesTest, NobodyOverwritesWhatIsStillRead) {
-  TestPlan plan;
-  plan.UseDevices({Device::Gpu(0), Device::Gpu(1)});
-  plan.AddVariable("sum", DType::kF32, {kSize}, 0, 1);
-  for (const char* name : {"f", "g"}) {
-    TestFunction f(plan, name);
-    const uint32_t x = f.Input("x", DType::kF32, {kSize}), y = f.Arena(DType::kF32, {kSize}),
-                   copy = f.Arena(DType::kF32, {kSize}, 1);
-    f.GpuKernel("add_f32", {x, x}, {y}, kSize);
-    f.Copy(y, copy);
-    f.GpuKernel("add_f32", {copy, f.Variable(0)}, {f.Variable(0)}, kSize);
-    f.GpuKernel("add_f32", {y, y}, {y}, kSize);
-    f.Copy(y, copy);
-    f.GpuKernel("add_f32", {copy, f.Variable(0)}, {f.Variable(0)}, kSize);
-    f.Output("y", y);
-    f.Output("sum", f.Variable(0));
-  }
+  const TestPlan plan = OverwritingPlan(Device::Gpu(0), Device::Gpu(1), kSize);
   for (const bool first_first : {true, false}) {
     FakeGpus gpus;
     Session session = *gpus.MakeSession(plan);
-    float sum = 0;
-    for (int run = 0; run < 6; ++run) {
-      const HostTensor x = Filled(kSize, static_cast<float>(run));
-      absl::StatusOr<Outputs> out = session.Run(run % 2 == 0 ? "f" : "g", {{"x", x}});
-      ASSERT_TRUE(out.ok()) << out.status();
-      sum += static_cast<float>(6 * run);
-      if (run % 3 != 2) continue;  // Nobody looks, so that work of several runs is under way.
-      if (first_first) {
-        EXPECT_THAT(*(*out)["y"].Span<float>(), Each(static_cast<float>(4 * run)));
-      }
-      EXPECT_THAT(*(*out)["sum"].Span<float>(), Each(sum)) << run;
-      EXPECT_THAT(*(*out)["y"].Span<float>(), Each(static_cast<float>(4 * run)));
-    }
+    ExpectOverwriting(session, kSize, 12, first_first);
   }
-}
-
-// y = x * s on gpu:0, where x is large and s a number.
-TestPlan ScalePlan(int64_t size) {
-  TestPlan plan;
-  plan.UseDevices({Device::Gpu(0)});
-  plan.AddVariable("w", DType::kF32, {size}, 0.5);
-  TestFunction f(plan, "f");
-  const uint32_t x = f.Input("x", DType::kF32, {size}), s = f.Input("s", DType::kF32, {}),
-                 t = f.Input("t", DType::kF32, {size});
-  const uint32_t y = f.Arena(DType::kF32, {size}), z = f.Arena(DType::kF32, {size});
-  f.GpuKernel("scale_f32", {x, s}, {y}, static_cast<uint32_t>(size));
-  f.GpuKernel("add_f32", {y, f.Variable(0)}, {z}, static_cast<uint32_t>(size));
-  f.Output("y", y);
-  f.Output("z", z);
-  f.Output("t", t);
-  return plan;
 }
 
 TEST_F(SessionDevicesTest, OutputsAreDownloadedWhenAskedForAndOnce) {
   FakeGpus gpus;
-  Session session = *gpus.MakeSession(ScalePlan(kSize));
+  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kSize));
   const HostTensor x = Filled(kSize, 2), t = Filled(kSize, 7);
   absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}, {"s", 3}, {"t", t}});
   ASSERT_TRUE(out.ok()) << out.status();
@@ -298,7 +207,7 @@ TEST_F(SessionDevicesTest, OutputsAreDownloadedWhenAskedForAndOnce) {
 }
 
 TEST_F(SessionDevicesTest, OutputsOfEarlierRunsAreGone) {
-  TestPlan plan = ScalePlan(kSize);
+  TestPlan plan = ScalePlan(Device::Gpu(0), kSize);
   const TestFunction other(plan, "g");
   FakeGpus gpus;
   Session session = *gpus.MakeSession(plan);
@@ -315,7 +224,7 @@ TEST_F(SessionDevicesTest, OutputsOfEarlierRunsAreGone) {
 TEST_F(SessionDevicesTest, SmallInputsGoInOneUploadLargeOnesByThemselves) {
   for (const auto& [size, uploads] : {std::pair{int64_t{100}, 1}, std::pair{int64_t{1} << 14, 2}}) {
     FakeGpus gpus;
-    Session session = *gpus.MakeSession(ScalePlan(size));
+    Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), size));
     const int before = gpus[0].counts().uploads;
     EXPECT_EQ(before, 1) << "the variable's initial value";
     const HostTensor x = Filled(size, 2);
@@ -335,7 +244,7 @@ TEST_F(SessionDevicesTest, SmallInputsGoInOneUploadLargeOnesByThemselves) {
 
 TEST_F(SessionDevicesTest, StepsAreRecordedInTheSecondRunAndReplayed) {
   FakeGpus gpus;
-  Session session = *gpus.MakeSession(ScalePlan(kSize));
+  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kSize));
   const HostTensor x = Filled(kSize, 2);
   for (int run = 1; run <= 4; ++run) {
     absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}, {"s", run}, {"t", x}});
@@ -360,7 +269,7 @@ TEST_F(SessionDevicesTest, StepsAreRecordedInTheSecondRunAndReplayed) {
 
 TEST_F(SessionDevicesTest, ProfilesOfSeveralDevices) {
   FakeGpus gpus;
-  Session session = *gpus.MakeSession(TwoDevices(Device::Gpu(0), Device::Gpu(1)));
+  Session session = *gpus.MakeSession(TwoDevicesPlan(Device::Gpu(0), Device::Gpu(1)));
   const HostTensor x = Filled(kSize, 2);
   Profile profile;
   for (int run = 1; run <= 3; ++run) {
@@ -433,7 +342,7 @@ TEST_F(SessionDevicesTest, ConstantsAreCopiedToWhereTheyAreRead) {
 
 TEST_F(SessionDevicesTest, ADevicesErrorsComeWithTheCallThatWaits) {
   FakeGpus gpus;
-  Session session = *gpus.MakeSession(ScalePlan(kSize));
+  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kSize));
   const HostTensor x = Filled(kSize, 2);
   gpus[0].Break(absl::InternalError("the bus is gone"));
   absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}, {"s", 3}, {"t", x}});
@@ -444,6 +353,17 @@ TEST_F(SessionDevicesTest, ADevicesErrorsComeWithTheCallThatWaits) {
   Profile profile;
   EXPECT_EQ(session.Run("f", {{"x", x}, {"s", 3}, {"t", x}}, &profile).status(),
             absl::InternalError("the bus is gone"));
+}
+
+TEST_F(SessionDevicesTest, CheckpointsReturnADevicesErrors) {
+  FakeGpus gpus;
+  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kSize));
+  const ScratchFolder folder;
+  ASSERT_TRUE(SaveCheckpoint(session, folder.File("w")).ok());
+  gpus[0].Break(absl::InternalError("the bus is gone"));
+  EXPECT_EQ(SaveCheckpoint(session, folder.File("again")), absl::InternalError("the bus is gone"));
+  gpus[0].BreakUploads();
+  EXPECT_EQ(LoadCheckpoint(session, folder.File("w")).status(), absl::InternalError("the bus is gone"));
 }
 
 TEST_F(SessionDevicesTest, AStepThatADeviceCannotRunIsNamed) {

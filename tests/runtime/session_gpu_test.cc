@@ -1,0 +1,224 @@
+// Sessions on the GPUs of this machine: what session_devices_test.cc expects of fake ones.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/runtime/checkpoint.h"
+#include "sinter/runtime/cuda/cuda_devices.h"
+#include "sinter/runtime/cuda/cuda_memory.h"
+#include "sinter/runtime/device_info.h"
+#include "sinter/runtime/process_allocator.h"
+#include "sinter/runtime/session_state.h"
+#include "sinter/tests/data/scratch_folder.h"
+#include "sinter/tests/runtime/cuda/cuda_compiler.h"
+#include "sinter/tests/runtime/device_plans.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+constexpr char kSource[] = R"(
+struct Three { float* p[3]; };
+__device__ unsigned Index() { return blockIdx.x * blockDim.x + threadIdx.x; }
+extern "C" __global__ void add_f32(Three b) { b.p[2][Index()] = b.p[0][Index()] + b.p[1][Index()]; }
+extern "C" __global__ void scale_f32(Three b) { b.p[2][Index()] = b.p[0][Index()] * b.p[1][0]; }
+)";
+
+class SessionGpuTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const absl::Status status = CudaAvailable(); !status.ok()) GTEST_SKIP() << status.message();
+  }
+
+  // With real code in the place of what test_plan.h makes up.
+  absl::StatusOr<Session> MakeSession(TestPlan plan, const SessionOptions& options = {}) {
+    const std::string architecture = DescribeCudaDevice(0)->Architecture();
+    SINTER_ASSIGN_OR_RETURN(const std::string cubin, CompileCuda(kSource, architecture));
+    for (auto& kernel : plan.table.gpu_kernels) {
+      kernel->images[0]->architecture = architecture;
+      kernel->images[0]->cubin.assign(cubin.begin(), cubin.end());
+    }
+    SINTER_ASSIGN_OR_RETURN(Plan made, plan.Make());
+    const auto make = [this](Device device, CachingAllocator* allocator, const StepContext& context) {
+      absl::StatusOr<std::unique_ptr<DeviceRuntime>> runtime = MakeDeviceRuntime(device, allocator, context);
+      if (runtime.ok()) runtimes_[device] = runtime->get();
+      return runtime;
+    };
+    return internal_session::State::MakeSession(std::move(made), options, make);
+  }
+  DeviceRuntime::Traffic TrafficOf(Device device) { return runtimes_[device]->traffic(); }
+
+ private:
+  std::map<Device, DeviceRuntime*> runtimes_;
+};
+
+TEST_F(SessionGpuTest, OneGpuAndTheCpu) {
+  for (const bool poison : {false, true}) {
+    for (const auto& [first, second] :
+         {std::pair{Device::Cpu(), Device::Gpu(0)}, std::pair{Device::Gpu(0), Device::Cpu()}}) {
+      absl::StatusOr<Session> session = MakeSession(TwoDevicesPlan(first, second), {.poison = poison});
+      ASSERT_TRUE(session.ok()) << session.status();
+      ExpectTwoDevices(*session, 20);
+    }
+  }
+}
+
+TEST_F(SessionGpuTest, OutputsAreDownloadedWhenAskedFor) {
+  constexpr int64_t kSize = 1 << 20;
+  absl::StatusOr<Session> session = MakeSession(ScalePlan(Device::Gpu(0), kSize));
+  ASSERT_TRUE(session.ok()) << session.status();
+  const HostTensor x = Filled(kSize, 2);
+  const int64_t before = TrafficOf(Device::Gpu(0)).uploaded;
+  for (int run = 1; run <= 10; ++run) {
+    absl::StatusOr<Outputs> out = session->Run("f", {{"x", x}, {"s", run}, {"t", x}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_EQ(TrafficOf(Device::Gpu(0)).downloaded, (run - 1) * 4 * kSize);
+    ASSERT_THAT(*(*out)["z"].Span<float>(), Each(2.0f * static_cast<float>(run) + 0.5f));
+  }
+  const int64_t small = session->memory(Device::Gpu(0)).input_copies - 4 * kSize;
+  EXPECT_EQ(TrafficOf(Device::Gpu(0)).uploaded - before, 10 * (4 * kSize + small));
+  Profile profile;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(session->Run("f", {{"x", x}, {"s", 1}, {"t", x}}, &profile).ok());
+  }
+  EXPECT_EQ(profile.runs, 3);
+  // 12 MB at 10 TB/s, which no GPU reaches.
+  EXPECT_GT(profile.steps[1].seconds_min, 1e-6);
+}
+
+TEST_F(SessionGpuTest, VariablesHaveTheBitsOfTheCpu) {
+  const auto make = [](Device device) {
+    TestPlan plan;
+    plan.UseDevices({device});
+    plan.AddVariable("w", DType::kF32, {640, 320});
+    fb::InitializerT& init = *plan.table.variables[0]->initializer;
+    init.kind = fb::InitializerKind::Normal, init.b = 0.02, init.seed = 7;
+    return plan;
+  };
+  absl::StatusOr<Session> gpu = MakeSession(make(Device::Gpu(0))), cpu = MakeSession(make(Device::Cpu()));
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  const auto bytes = [](const Session& s) {
+    const HostTensor value = *s.ReadVariable("w");
+    return std::string(static_cast<const char*>(value.data()), static_cast<size_t>(value.num_bytes()));
+  };
+  const std::string first = bytes(*cpu);
+  EXPECT_EQ(bytes(*gpu), first);
+  const ScratchFolder folder;
+  ASSERT_TRUE(SaveCheckpoint(*gpu, folder.File("w")).ok());
+  ASSERT_TRUE(gpu->WriteVariable("w", *HostTensor::Zeros(DType::kF32, {640, 320})).ok());
+  EXPECT_NE(bytes(*gpu), first);
+  ASSERT_TRUE(LoadCheckpoint(*gpu, folder.File("w")).ok());
+  EXPECT_EQ(bytes(*gpu), first);
+}
+
+TEST_F(SessionGpuTest, RunsTakeNoMemoryOfTheDriver) {
+  constexpr int64_t kSize = 1 << 16;
+  absl::StatusOr<Session> session = MakeSession(ScalePlan(Device::Gpu(0), kSize));
+  ASSERT_TRUE(session.ok()) << session.status();
+  const HostTensor x = Filled(kSize, 2);
+  CudaDriverCalls before;
+  for (int run = 0; run < 8; ++run) {
+    if (run == 2) before = CountCudaDriverCalls();
+    absl::StatusOr<Outputs> out = session->Run("f", {{"x", x}, {"s", 3}, {"t", x}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_TRUE(out->Get("y").ok());
+  }
+  EXPECT_EQ(CountCudaDriverCalls().allocations, before.allocations);
+  EXPECT_EQ(CountCudaDriverCalls().frees, before.frees);
+}
+
+TEST_F(SessionGpuTest, MemoryIsCheckedBeforeAnyIsTaken) {
+  TestPlan plan = ScalePlan(Device::Gpu(0), 1 << 20);
+  absl::Status status = MakeSession(plan, {.memory_limit = MemoryLimit{.bytes = 1 << 20}}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("bytes of memory on gpu:0, and its limit is 1048576"),
+                    HasSubstr("on cpu:0, and its limit is 1048576")));
+  plan.table.functions[0]->arena_bytes = uint64_t{1} << 44;
+  status = MakeSession(plan).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("on gpu:0, and "), HasSubstr(" are free of "),
+                                                   HasSubstr("17592186044416 bytes: arena")));
+}
+
+TEST_F(SessionGpuTest, GpusAreDescribed) {
+  absl::StatusOr<Session> session = MakeSession(ScalePlan(Device::Gpu(0), 1 << 20));
+  ASSERT_TRUE(session.ok()) << session.status();
+  const absl::StatusOr<DeviceInfo> info = QueryDevice(Device::Gpu(0));
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_THAT(info->name, HasSubstr("NVIDIA"));
+  EXPECT_EQ(info->architecture,
+            "sm_" + std::to_string(info->compute_major) + std::to_string(info->compute_minor));
+  EXPECT_GT(info->free_bytes, 0);
+  EXPECT_GT(info->total_bytes, info->free_bytes);
+  EXPECT_EQ(info->used_bytes, (*ProcessAllocator(Device::Gpu(0)))->UsedBytes());
+  EXPECT_GE(info->used_bytes, session->memory(Device::Gpu(0)).used);
+  EXPECT_EQ(TryGpu(), Device::Gpu(0));
+}
+
+class SessionGpusTest : public SessionGpuTest {
+ protected:
+  void SetUp() override {
+    SessionGpuTest::SetUp();
+    if (!IsSkipped() && NumGpus() < 2) GTEST_SKIP() << "there is one GPU";
+  }
+};
+
+TEST_F(SessionGpusTest, TwoGpus) {
+  for (const bool poison : {false, true}) {
+    absl::StatusOr<Session> session =
+        MakeSession(TwoDevicesPlan(Device::Gpu(1), Device::Gpu(0)), {.poison = poison});
+    ASSERT_TRUE(session.ok()) << session.status();
+    ExpectTwoDevices(*session, 20);
+  }
+}
+
+// Large enough that a wait that is missing would show.
+TEST_F(SessionGpusTest, NobodyOverwritesWhatIsStillRead) {
+  constexpr int64_t kSize = 1 << 18;
+  absl::StatusOr<Session> session = MakeSession(OverwritingPlan(Device::Gpu(0), Device::Gpu(1), kSize));
+  ASSERT_TRUE(session.ok()) << session.status();
+  ExpectOverwriting(*session, kSize, 60, /*first_first=*/true);
+  ASSERT_TRUE(session->ResetVariables().ok());
+  ExpectOverwriting(*session, kSize, 60, /*first_first=*/false);
+}
+
+// Each GPU adds to its variable what it has from the one before: round all of them, and back to the first.
+TEST_F(SessionGpusTest, ARingOfAll) {
+  constexpr int64_t kSize = 1 << 18;
+  const uint32_t count = static_cast<uint32_t>(NumGpus());
+  TestPlan plan;
+  plan.UseDevices(TryAllGpus());
+  for (uint32_t d = 0; d < count; ++d) plan.AddVariable("v" + std::to_string(d), DType::kF32, {kSize}, 1, d);
+  TestFunction f(plan, "f");
+  uint32_t at = f.Input("x", DType::kF32, {kSize});
+  for (uint32_t d = 0; d < count; ++d) {
+    const uint32_t variable = f.Variable(d);
+    AddSum(f, plan, at, variable, variable);
+    at = f.Arena(DType::kF32, {kSize}, (d + 1) % count);
+    f.Copy(variable, at);
+  }
+  f.Output("y", at);
+  absl::StatusOr<Session> session = MakeSession(plan);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const HostTensor x = Filled(kSize, 1);
+  std::vector<float> expected(count, 1);
+  for (int run = 0; run < 6; ++run) {
+    float sum = 1;
+    for (float& variable : expected) sum = variable += sum;
+    absl::StatusOr<Outputs> out = session->Run("f", {{"x", x}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    if (run % 2 == 0) continue;
+    ASSERT_THAT(*(*out)["y"].Span<float>(), Each(sum)) << run;
+  }
+}
+
+}  // namespace
+}  // namespace sinter
