@@ -35,6 +35,42 @@ const Shapes kReducedShapes[] = {
     {"tall", "2003x9x", "[0]", "9x"},      {"single", "1x", "[0]", ""},
 };
 
+void AddCumsums(std::vector<OpCase>& cases) {
+  for (const char* reverse : {"", " {reverse}"}) {
+    std::string suffix = *reverse ? "_reverse" : "";
+    cases.push_back({"cumsum_rows" + suffix,
+                     OpClass::kReduction,
+                     std::string("%r = sinter.cumsum %a dim 1") + reverse + " : tensor<3x7x$T>",
+                     {{"tensor<3x7x$T>"}},
+                     {"tensor<3x7x$T>"},
+                     kNumbers});
+    cases.push_back({"cumsum_middle" + suffix,
+                     OpClass::kReduction,
+                     std::string("%r = sinter.cumsum %a dim 1") + reverse + " : tensor<2x5x3x$T>",
+                     {{"tensor<2x5x3x$T>"}},
+                     {"tensor<2x5x3x$T>"},
+                     kNumbers});
+    // So long that several threads share a row, and several chunks a row or a column.
+    for (const char* sizes : {"3x700", "2x5003", "1x20011"}) {
+      std::string type = std::string("tensor<") + sizes + "x$T>";
+      cases.push_back({std::string("cumsum_long_") + sizes + suffix,
+                       OpClass::kReduction,
+                       std::string("%r = sinter.cumsum %a dim 1") + reverse + " : " + type,
+                       {{type}},
+                       {type},
+                       "f64 f32 f16 i32 i8",
+                       false});
+    }
+    cases.push_back({"cumsum_long_columns" + suffix,
+                     OpClass::kReduction,
+                     std::string("%r = sinter.cumsum %a dim 0") + reverse + " : tensor<5003x3x$T>",
+                     {{"tensor<5003x3x$T>"}},
+                     {"tensor<5003x3x$T>"},
+                     "f64 f32 bf16 i64 ui8",
+                     false});
+  }
+}
+
 }  // namespace
 
 std::vector<OpCase> ReduceCases() {
@@ -90,21 +126,7 @@ std::vector<OpCase> ReduceCases() {
       make("_long_", "tensor<20011x$T>", "0", std::string("tensor<") + index + ">", false);
     }
   }
-  for (const char* reverse : {"", " {reverse}"}) {
-    std::string suffix = *reverse ? "_reverse" : "";
-    cases.push_back({"cumsum_rows" + suffix,
-                     OpClass::kReduction,
-                     std::string("%r = sinter.cumsum %a dim 1") + reverse + " : tensor<3x7x$T>",
-                     {{"tensor<3x7x$T>"}},
-                     {"tensor<3x7x$T>"},
-                     kNumbers});
-    cases.push_back({"cumsum_middle" + suffix,
-                     OpClass::kReduction,
-                     std::string("%r = sinter.cumsum %a dim 1") + reverse + " : tensor<2x5x3x$T>",
-                     {{"tensor<2x5x3x$T>"}},
-                     {"tensor<2x5x3x$T>"},
-                     kNumbers});
-  }
+  AddCumsums(cases);
   return cases;
 }
 
