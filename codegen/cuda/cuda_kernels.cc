@@ -144,6 +144,83 @@ CudaKernels::JobCall CudaKernels::EmitJob(plan_ir::CallOp call, Job& job, bool a
   return result;
 }
 
+// The text of a launch: the jobs' functions, tables of equal jobs, and a kernel that gives each block to its job.
+struct CudaKernels::KernelText {
+  plan_ir::CallOp call;
+  const std::vector<JobCall>& calls;
+  ArrayRef<Slot> buffers;
+  std::string functions, dispatch;
+
+  // Read here, overwritten by an output of a later stage: the same memory under the input's name.
+  int NumberOf(const Slot& slot) {
+    int index = FindSlot(buffers, slot);
+    if (index >= 0) return index;
+    auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(ResolveSlot(call, b), slot); });
+    SINTER_CHECK(found != buffers.end()) << "in the call " << call.getName().str();
+    return static_cast<int>(found - buffers.begin());
+  }
+
+  void AddCall(const std::string& body, const JobCall& job, int64_t first) {
+    std::string arguments;
+    for (const Slot& slot : job.slots) absl::StrAppend(&arguments, "b.p[", NumberOf(slot), "], ");
+    absl::StrAppend(&dispatch, "    ", body, "(", arguments, "block - ", first, ", thread, ", job.length,
+                    ");\n");
+  }
+
+  // Tables of where each job's blocks begin, how long it is, and which pointers are its; then a search in the first.
+  void AddCalls(const std::string& body, const Group& group, size_t g, int64_t first) {
+    std::string firsts, lengths, pointers, arguments;
+    for (size_t j : group.jobs) {
+      absl::StrAppend(&firsts, first, ", ");
+      absl::StrAppend(&lengths, calls[j].length, ", ");
+      for (const Slot& slot : calls[j].slots) absl::StrAppend(&pointers, NumberOf(slot), ", ");
+      first += calls[j].blocks;
+    }
+    absl::StrAppend(&functions, "__constant__ const u32 first_", g, "[] = {", firsts, "};\n",
+                    "__constant__ const idx length_", g, "[] = {", lengths, "};\n",
+                    "__constant__ const u16 pointers_", g, "[] = {", pointers, "};\n\n");
+    for (size_t k = 0; k < group.parameters; ++k) absl::StrAppend(&arguments, "b.p[at[", k, "]], ");
+    absl::StrAppend(&dispatch, "    u32 job = 0;\n",
+                    "    for (u32 step = ", llvm::bit_ceil(group.jobs.size()) / 2, "; step > 0; step /= 2)\n",
+                    "      if (job + step < ", group.jobs.size(), " && first_", g,
+                    "[job + step] <= block) job += step;\n", "    const u16* at = pointers_", g, " + job * ",
+                    group.parameters, ";\n", "    ", body, "(", arguments, "block - first_", g,
+                    "[job], thread, length_", g, "[job]);\n");
+  }
+
+  void AddGroups(ArrayRef<Group> groups) {
+    int64_t first = 0;
+    for (auto [g, group] : llvm::enumerate(groups)) {
+      std::string body = absl::StrCat("body_", g);
+      absl::StrAppend(&functions, absl::StrReplaceAll(group.body, {{" body(", absl::StrCat(" ", body, "(")}}),
+                      "\n");
+      int64_t blocks = 0;
+      for (size_t j : group.jobs) blocks += calls[j].blocks;
+      dispatch += groups.size() > 1 ? absl::StrCat("  if (block < ", first + blocks, ") {\n") : "  {\n";
+      if (group.jobs.size() == 1) {
+        AddCall(body, calls[group.jobs[0]], first);
+      } else {
+        AddCalls(body, group, g, first);
+      }
+      dispatch += "    return;\n  }\n";
+      first += blocks;
+    }
+  }
+
+  CudaSource Finish(int64_t block) {
+    bool narrow = LargestTensor(buffers) < kMaxNarrow;
+    std::string text = absl::StrCat(
+        narrow ? "typedef i32 idx;\ntypedef u32 uidx;\n\n" : "typedef i64 idx;\ntypedef u64 uidx;\n\n",
+        functions, "struct Buffers {\n  char* p[", std::max<size_t>(1, buffers.size()), "];\n};\n");
+    std::string code =
+        absl::StrCat("(const __grid_constant__ Buffers b) {\n",
+                     "  const idx block = blockIdx.x, thread = threadIdx.x;\n", dispatch, "}\n");
+    std::string symbol = absl::StrCat(NameOps(call), HashOf(absl::StrCat(text, block, code)));
+    absl::StrAppend(&text, "extern \"C\" __global__ void __launch_bounds__(", block, ") ", symbol, code);
+    return {symbol, text};
+  }
+};
+
 absl::StatusOr<CudaLaunch> CudaKernels::AddStage(plan_ir::CallOp call, std::vector<Job>& jobs) {
   CudaLaunch launch;
   SmallVector<Slot> read, written, buffers;
@@ -155,16 +232,14 @@ absl::StatusOr<CudaLaunch> CudaKernels::AddStage(plan_ir::CallOp call, std::vect
   for (Job& job : jobs) calls.push_back(EmitJob(call, job, jobs.size() == 1, written));
   launch.inputs.assign(read.begin(), read.end());
   launch.outputs.assign(written.begin(), written.end());
-  for (const Slot& slot : launch.inputs) launch.bytes += plan_ir::TensorBytes(slot.type);
-  for (const Slot& slot : launch.outputs) launch.bytes += plan_ir::TensorBytes(slot.type);
   buffers.append(read);
   buffers.append(written);
+  for (const Slot& slot : buffers) launch.bytes += plan_ir::TensorBytes(slot.type);
   if (buffers.size() > kMaxPointers) {
     return absl::UnimplementedError(absl::StrCat(
         UserLine(call.getLoc()), ": the kernel '", call.getName().str(), "' works on ", buffers.size(),
         " buffers and a GPU kernel may have ", kMaxPointers, "; split the function that it belongs to"));
   }
-
   std::vector<Group> groups;
   for (size_t j = 0; j < calls.size(); ++j) {
     if (calls[j].blocks == 0) continue;
@@ -174,64 +249,10 @@ absl::StatusOr<CudaLaunch> CudaKernels::AddStage(plan_ir::CallOp call, std::vect
     launch.grid += calls[j].blocks;
     launch.block = calls[j].block;
   }
-  // Read here, overwritten by an output of a later stage: the same memory under the input's name.
-  auto number_of = [&](const Slot& slot) {
-    int index = FindSlot(buffers, slot);
-    if (index >= 0) return index;
-    auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(ResolveSlot(call, b), slot); });
-    SINTER_CHECK(found != buffers.end()) << "in the call " << call.getName().str();
-    return static_cast<int>(found - buffers.begin());
-  };
-  bool narrow = LargestTensor(buffers) < kMaxNarrow;
-  std::string text =
-      narrow ? "typedef i32 idx;\ntypedef u32 uidx;\n\n" : "typedef i64 idx;\ntypedef u64 uidx;\n\n";
-  std::string dispatch;
-  int64_t first = 0;
-  for (auto [g, group] : llvm::enumerate(groups)) {
-    std::string body = absl::StrCat("body_", g);
-    absl::StrAppend(&text, absl::StrReplaceAll(group.body, {{" body(", absl::StrCat(" ", body, "(")}}), "\n");
-    int64_t blocks = 0;
-    for (size_t j : group.jobs) blocks += calls[j].blocks;
-    std::string condition =
-        groups.size() > 1 ? absl::StrCat("  if (block < ", first + blocks, ") {\n") : "  {\n";
-    dispatch += condition;
-    if (group.jobs.size() == 1) {
-      const JobCall& job = calls[group.jobs[0]];
-      std::string arguments;
-      for (const Slot& slot : job.slots) absl::StrAppend(&arguments, "b.p[", number_of(slot), "], ");
-      absl::StrAppend(&dispatch, "    ", body, "(", arguments, "block - ", first, ", thread, ", job.length,
-                      ");\n");
-    } else {
-      // A table of where each job's blocks begin, how long it is, and which pointers are its.
-      std::string firsts, lengths, pointers;
-      int64_t begin = first;
-      for (size_t j : group.jobs) {
-        absl::StrAppend(&firsts, begin, ", ");
-        absl::StrAppend(&lengths, calls[j].length, ", ");
-        for (const Slot& slot : calls[j].slots) absl::StrAppend(&pointers, number_of(slot), ", ");
-        begin += calls[j].blocks;
-      }
-      absl::StrAppend(&text, "__constant__ const u32 first_", g, "[] = {", firsts, "};\n",
-                      "__constant__ const idx length_", g, "[] = {", lengths, "};\n",
-                      "__constant__ const u16 pointers_", g, "[] = {", pointers, "};\n\n");
-      std::string arguments;
-      for (size_t k = 0; k < group.parameters; ++k) absl::StrAppend(&arguments, "b.p[at[", k, "]], ");
-      absl::StrAppend(&dispatch, "    u32 job = 0;\n",
-                      "    for (u32 step = ", llvm::bit_ceil(group.jobs.size()) / 2,
-                      "; step > 0; step /= 2)\n", "      if (job + step < ", group.jobs.size(), " && first_",
-                      g, "[job + step] <= block) job += step;\n", "    const u16* at = pointers_", g,
-                      " + job * ", group.parameters, ";\n", "    ", body, "(", arguments, "block - first_", g,
-                      "[job], thread, length_", g, "[job]);\n");
-    }
-    dispatch += "    return;\n  }\n";
-    first += blocks;
-  }
-  absl::StrAppend(&text, "struct Buffers {\n  char* p[", std::max<size_t>(1, buffers.size()), "];\n};\n");
-  std::string code = absl::StrCat("(const __grid_constant__ Buffers b) {\n",
-                                  "  const idx block = blockIdx.x, thread = threadIdx.x;\n", dispatch, "}\n");
-  std::string symbol = absl::StrCat(NameOps(call), HashOf(absl::StrCat(text, launch.block, code)));
-  absl::StrAppend(&text, "extern \"C\" __global__ void __launch_bounds__(", launch.block, ") ", symbol, code);
-  if (launch.grid > 0) launch.kernel = AddSource({symbol, text});
+  if (launch.grid == 0) return launch;
+  KernelText text{call, calls, buffers, "", ""};
+  text.AddGroups(groups);
+  launch.kernel = AddSource(text.Finish(launch.block));
   return launch;
 }
 

@@ -42,6 +42,7 @@ class CudaKernels {
 
  private:
   struct JobCall;
+  struct KernelText;
 
   absl::StatusOr<CudaLaunch> AddStage(plan_ir::CallOp call, std::vector<Job>& jobs);
   JobCall EmitJob(plan_ir::CallOp call, Job& job, bool alone, llvm::ArrayRef<Slot> written);
