@@ -5,14 +5,18 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sinter/tests/house/function_spans.h"
 #include "sinter/tests/house/source_tree.h"
 
 namespace sinter::house {
 namespace {
 
 constexpr size_t kMostLines = 500;
+constexpr size_t kMostFunctionLines = 70;
 
-bool IsCode(const SourceFile& file) { return file.EndsWith(".cc") || file.EndsWith(".h"); }
+bool IsCode(const SourceFile& file) {
+  return file.EndsWith(".cc") || file.EndsWith(".h") || file.EndsWith(".cu") || file.EndsWith(".cuh");
+}
 
 // "fold_constants" of "FoldConstants".
 std::string SnakeCase(const std::string& name) {
@@ -28,6 +32,19 @@ TEST(TidyTest, FilesAreShort) {
   for (const SourceFile& file : SourceTree()) {
     EXPECT_LE(file.lines.size(), kMostLines) << file.path << " has " << file.lines.size() << " lines";
   }
+}
+
+TEST(TidyTest, FunctionsAreShort) {
+  size_t functions = 0;
+  for (const SourceFile& file : SourceTree()) {
+    if (!IsCode(file)) continue;
+    for (const FunctionSpan& f : FunctionSpans(file)) {
+      EXPECT_LE(f.lines, kMostFunctionLines)
+          << file.path << ":" << f.first_line << ": " << f.signature << "has " << f.lines << " lines";
+      ++functions;
+    }
+  }
+  EXPECT_GT(functions, 1000u);
 }
 
 TEST(TidyTest, NamesSayWhatAFileHolds) {

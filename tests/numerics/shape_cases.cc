@@ -1,9 +1,11 @@
 #include "sinter/tests/numerics/op_cases.h"
 
 namespace sinter::numerics {
+namespace {
 
-std::vector<OpCase> ShapeCases() {
-  constexpr OpClass kExact = OpClass::kExact;
+constexpr OpClass kExact = OpClass::kExact;
+
+std::vector<OpCase> ConstantCases() {
   return {
       {"constant",
        kExact,
@@ -18,6 +20,11 @@ std::vector<OpCase> ShapeCases() {
        {"tensor<1x3x$T>"},
        kFloats},
       {"iota", kExact, "%r = sinter.iota 1 : tensor<3x7x2x$T>", {}, {"tensor<3x7x2x$T>"}, kNumbers},
+  };
+}
+
+std::vector<OpCase> ReshapeCases() {
+  return {
       {"reshape",
        kExact,
        "%r = sinter.reshape %a : tensor<2x3x4x$T> -> tensor<6x2x2x$T>",
@@ -78,6 +85,11 @@ std::vector<OpCase> ShapeCases() {
        {{"tensor<$T>"}},
        {"tensor<5x$T>"},
        kAnything},
+  };
+}
+
+std::vector<OpCase> PartCases() {
+  return {
       {"slice",
        kExact,
        "%r = sinter.slice %a [1, 2] [4, 9] [1, 3] : tensor<5x9x$T> -> tensor<3x3x$T>",
@@ -135,6 +147,11 @@ std::vector<OpCase> ShapeCases() {
        {{"tensor<2x3x5x$T>"}},
        {"tensor<2x3x5x$T>"},
        kAnything},
+  };
+}
+
+std::vector<OpCase> IndexedCases() {
+  return {
       {"gather",
        kExact,
        "%r = sinter.gather %a [%b] dim 1 : tensor<2x5x3x$T>, tensor<2x2xi32> -> tensor<2x2x2x3x$T>",
@@ -188,6 +205,16 @@ std::vector<OpCase> ShapeCases() {
        {"tensor<3x2x5x$T>"},
        kNumbers},
   };
+}
+
+}  // namespace
+
+std::vector<OpCase> ShapeCases() {
+  std::vector<OpCase> cases;
+  for (const auto& family : {ConstantCases(), ReshapeCases(), PartCases(), IndexedCases()}) {
+    cases.insert(cases.end(), family.begin(), family.end());
+  }
+  return cases;
 }
 
 }  // namespace sinter::numerics
