@@ -17,6 +17,7 @@
 #include "sinter/frontend/diagnostics.h"
 #include "sinter/frontend/graph_state.h"
 #include "sinter/passes/passes.h"
+#include "sinter/runtime/device_info.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter {
@@ -128,7 +129,8 @@ std::vector<Stage> Pipeline() {
 constexpr std::pair<const char*, codegen::KernelText> kKernelDumps[] = {
     {"kernels", codegen::KernelText::kMlir},
     {"llvm", codegen::KernelText::kOptimizedLlvm},
-    {"assembly", codegen::KernelText::kAssembly}};
+    {"assembly", codegen::KernelText::kAssembly},
+    {"cuda", codegen::KernelText::kCuda}};
 
 double MsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -151,6 +153,24 @@ absl::Status CheckDumpNames(const std::vector<std::string>& names) {
         absl::StrCat("dump_stages names \"", name, "\"; stages are all, ", list));
   }
   return absl::OkStatus();
+}
+
+// The architectures that are meant, each once, in the order given.
+std::vector<std::string> ArchitecturesOf(const CompileOptions& options) {
+  std::vector<std::string> names;
+  auto add = [&](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const std::string& name : options.gpu_architectures) {
+    if (name != "native") {
+      add(name);
+      continue;
+    }
+    std::vector<std::string> here = GpuArchitectures();
+    if (here.empty()) here = {"sm_80", "sm_90", "sm_100"};
+    for (const std::string& native : here) add(native);
+  }
+  return names;
 }
 
 // Runs every stage on `module`, which it consumes, and emits the plan, under the name `unnamed` if the module has none.
@@ -180,7 +200,9 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
     report.stage_ms.emplace_back(stage.name, MsSince(start));
     if (wants_dump(stage.name)) report.dumps[stage.name] = Print(module);
   }
-  codegen::EmitOptions emit{.target = target, .name = module.getName().value_or(unnamed).str()};
+  codegen::EmitOptions emit{.target = target,
+                            .name = module.getName().value_or(unnamed).str(),
+                            .gpu_architectures = ArchitecturesOf(options)};
   for (const auto& [name, kind] : kKernelDumps) {
     if (!wants_dump(name)) continue;
     SINTER_ASSIGN_OR_RETURN(report.dumps[name], codegen::DumpKernels(module, emit, kind));
