@@ -111,7 +111,8 @@ TEST_F(SessionDevicesTest, PoisonReachesEveryArena) {
     Session session = *gpus.MakeSession(plan, {.poison = true});
     absl::StatusOr<Outputs> out = session.Run("f", {});
     for (const char* name : {"here", "there"}) {
-      for (const float value : *(*out)[name].Span<float>()) EXPECT_TRUE(std::isnan(value)) << name;
+      const std::span<const float> values = *(*out)[name].Span<float>();
+      for (const float value : values) EXPECT_TRUE(std::isnan(value)) << name;
     }
   }
 }
