@@ -46,7 +46,8 @@ std::string TensorInfo::TypeString() const { return ShapeToString(dtype, shape);
 std::string LocationText(const fb::Plan& plan, uint32_t index) {
   if (plan.locations() == nullptr || index >= plan.locations()->size()) return "";
   const fb::SourceLocation& location = *plan.locations()->Get(index);
-  const std::string file = Text(location.file()), what = Text(location.what());
+  const std::string file = Text(location.file());
+  std::string what = Text(location.what());
   if (file.empty()) return what;
   return absl::StrCat(file, ":", location.line(), what.empty() ? "" : ": ", what);
 }

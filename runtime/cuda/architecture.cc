@@ -21,7 +21,7 @@ std::optional<Target> Parse(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || number < 10) return std::nullopt;
   const std::string_view suffix = text.substr(static_cast<size_t>(end - text.data()));
-  if (suffix != "" && suffix != "a" && suffix != "f") return std::nullopt;
+  if (!suffix.empty() && suffix != "a" && suffix != "f") return std::nullopt;
   return Target{number / 10, number % 10, suffix == "a" ? 2 : suffix == "f" ? 1 : 0};
 }
 
