@@ -16,7 +16,7 @@ struct BufferPlace {
   Space space = Space::kUnplaced;
   mlir::Operation* root = nullptr;  // plan.alloc, plan.variable, plan.constant or plan.input.
   mlir::Attribute name;             // Of the variable or the input.
-  ir::DeviceAttr device;            // Whose arena, or whose copy of the input; a variable's and a constant's own.
+  ir::DeviceAttr device;  // Whose arena, or whose copy of the input; a variable's and a constant's own.
   int64_t offset = 0;
   int64_t bytes = 0;
 };

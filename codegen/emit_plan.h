@@ -22,8 +22,8 @@ struct EmitOptions {
   CpuTarget target;
   std::string name;  // The graph's.
   std::string producer = "sinter 0.1.0";
-  int opt_level = 3;  // Of LLVM: 0 to 3.
-  int threads = 0;    // That compile; 0: one a core. The bytes do not depend on it.
+  int opt_level = 3;                           // Of LLVM: 0 to 3.
+  int threads = 0;                             // That compile; 0: one a core. The bytes do not depend on it.
   std::vector<std::string> gpu_architectures;  // That kernels for GPUs are compiled for: "sm_90".
 };
 

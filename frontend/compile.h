@@ -55,7 +55,8 @@ struct CompileReport {
   std::map<std::string, std::string> dumps;  // Stage name to MLIR text.
   std::vector<std::pair<std::string, double>> stage_ms;
   std::vector<std::string> fusion;  // One line a group formed and a fusion refused, with the user's line.
-  std::vector<std::string> copies;  // One line a copy between devices: bytes, from where to where, why, the user's line.
+  std::vector<std::string>
+      copies;  // One line a copy between devices: bytes, from where to where, why, the user's line.
   std::vector<std::string> memory;  // The peak of each function and what is alive at it.
   std::string ToString() const;     // Times, then the other lines.
 };

@@ -140,7 +140,8 @@ ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, cons
           absl::StrCat("has a negative size in its shape ", TypeString(dtype, shape)));
     return {};
   }
-  if (options.device && !CheckDevice(*options.device, where, absl::StrCat("Variable \"", name, "\""))) return {};
+  if (options.device && !CheckDevice(*options.device, where, absl::StrCat("Variable \"", name, "\"")))
+    return {};
   auto builder = mlir::OpBuilder::atBlockBegin(module_->getBody());
   if (!variables.empty()) builder.setInsertionPointAfter(variable_ops.at(variables.back().name()));
   auto kind = static_cast<ir::Initializer>(options.init.kind);

@@ -31,7 +31,8 @@ namespace {
 // Of the attributes on other dialects' ops, arguments and results, one is ours to check: whoever asks for a device must
 // not take a wrong attribute for none.
 mlir::LogicalResult CheckDevice(mlir::Operation* op, mlir::NamedAttribute attribute) {
-  if (attribute.getName() != kDeviceAttr || llvm::isa<DeviceAttr>(attribute.getValue())) return mlir::success();
+  if (attribute.getName() != kDeviceAttr || llvm::isa<DeviceAttr>(attribute.getValue()))
+    return mlir::success();
   return op->emitError() << "has " << kDeviceAttr << " = " << attribute.getValue()
                          << "; expected a device, such as #sinter.device<gpu, 0>";
 }

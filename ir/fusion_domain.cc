@@ -349,7 +349,8 @@ mlir::FailureOr<FusionDomain> AnalyzeFusion(llvm::ArrayRef<Operation*> ops, llvm
     *why = "nothing is stored";
     return mlir::failure();
   }
-  assert(llvm::all_of(ops, [](Operation* op) { return llvm::isa<FusibleInterface, ReductionInterface>(op); }));
+  assert(
+      llvm::all_of(ops, [](Operation* op) { return llvm::isa<FusibleInterface, ReductionInterface>(op); }));
   if (mlir::failed(NestSplitter(ops, outputs).split(domain.nests, why))) return mlir::failure();
   return domain;
 }

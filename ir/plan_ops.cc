@@ -43,8 +43,8 @@ mlir::LogicalResult FunctionOp::verify() {
   }
   size_t more = getMoreArenaBytes() ? getMoreArenaBytes()->size() : 0;
   if (devices.empty() || (getArenaBytes() && more + 1 != devices.size()) || (!getArenaBytes() && more > 0)) {
-    return emitOpError() << "has " << devices.size() << " device(s) and " << (getArenaBytes() ? more + 1 : more)
-                         << " arena(s); expected an arena a device";
+    return emitOpError() << "has " << devices.size() << " device(s) and "
+                         << (getArenaBytes() ? more + 1 : more) << " arena(s); expected an arena a device";
   }
   return mlir::success();
 }
@@ -52,7 +52,9 @@ mlir::LogicalResult FunctionOp::verify() {
 mlir::LogicalResult FunctionOp::verifyRegions() {
   llvm::SmallVector<ir::DeviceAttr> devices = deviceList();
   for (mlir::Operation& op : getBody().front()) {
-    if (!llvm::isa_and_present<PlanDialect>(op.getDialect()) || llvm::is_contained(devices, ir::DeviceOf(&op))) continue;
+    if (!llvm::isa_and_present<PlanDialect>(op.getDialect()) ||
+        llvm::is_contained(devices, ir::DeviceOf(&op)))
+      continue;
     return op.emitOpError() << "is on " << ir::DeviceOf(&op).text() << ", which '" << getSymName()
                             << "' does not name; expected one of the devices behind its `on`";
   }
@@ -119,7 +121,8 @@ mlir::LogicalResult CallOp::verify() {
     return emitOpError() << "holds '" << first.getName() << "' and other ops; expected a library op alone";
   }
   if (!llvm::equal(yield.getValues(), first.getResults())) {
-    return emitOpError() << "holds '" << first.getName() << "'; expected outs for its results, in their order";
+    return emitOpError() << "holds '" << first.getName()
+                         << "'; expected outs for its results, in their order";
   }
   return mlir::success();
 }

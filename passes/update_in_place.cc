@@ -87,8 +87,9 @@ void Apply(Update update) {
   mlir::OpBuilder builder(alloc);
   // The target's value is defined where the alloc was, so that the producer can name it.
   auto variable_op = Resolve(variable).root.getDefiningOp<plan_ir::VariableOp>();
-  Value place = builder.create<plan_ir::VariableOp>(alloc->getLoc(), variable_op.getBuffer().getType(),
-                                                    variable_op.getVariableAttr(), variable_op.getDeviceAttr());
+  Value place =
+      builder.create<plan_ir::VariableOp>(alloc->getLoc(), variable_op.getBuffer().getType(),
+                                          variable_op.getVariableAttr(), variable_op.getDeviceAttr());
   if (place.getType() != update.new_value.getType()) {
     place = builder.create<plan_ir::ViewOp>(alloc->getLoc(), update.new_value.getType(), place, int64_t{0});
   }

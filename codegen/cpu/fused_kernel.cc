@@ -174,7 +174,8 @@ mlir::func::FuncOp KernelModule::EmitKernel(plan_ir::CallOp call, ArrayRef<JobCa
       int index = FindSlot(buffers, slot);
       // Read here, overwritten by an output of a later stage: the same memory under the input's name.
       if (index < 0) {
-        auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(ResolveSlot(call, b), slot); });
+        auto found =
+            llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(ResolveSlot(call, b), slot); });
         if (found != buffers.end()) index = found - buffers.begin();
       }
       SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
