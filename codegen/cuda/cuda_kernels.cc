@@ -14,6 +14,7 @@
 #include "sinter/codegen/cuda/cuda_nest.h"
 #include "sinter/codegen/cuda/cuda_printer.h"
 #include "sinter/codegen/user_line.h"
+#include "sinter/runtime/gpu_limits.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
@@ -32,8 +33,6 @@ struct CudaKernels::JobCall {
 
 namespace {
 
-// Of the 32,764 bytes that a kernel's parameters may have.
-constexpr size_t kMaxPointers = 4094;
 constexpr int64_t kAccessBytes = 16;
 constexpr size_t kNamedOps = 3;
 // Positions are computed in 32 bits where all fit, threads behind the end included.
@@ -235,10 +234,11 @@ absl::StatusOr<CudaLaunch> CudaKernels::AddStage(plan_ir::CallOp call, std::vect
   buffers.append(read);
   buffers.append(written);
   for (const Slot& slot : buffers) launch.bytes += plan_ir::TensorBytes(slot.type);
-  if (buffers.size() > kMaxPointers) {
-    return absl::UnimplementedError(absl::StrCat(
-        UserLine(call.getLoc()), ": the kernel '", call.getName().str(), "' works on ", buffers.size(),
-        " buffers and a GPU kernel may have ", kMaxPointers, "; split the function that it belongs to"));
+  if (buffers.size() > kMaxGpuKernelBuffers) {
+    return absl::UnimplementedError(absl::StrCat(UserLine(call.getLoc()), ": the kernel '",
+                                                 call.getName().str(), "' works on ", buffers.size(),
+                                                 " buffers and a GPU kernel may have ", kMaxGpuKernelBuffers,
+                                                 "; split the function that it belongs to"));
   }
   std::vector<Group> groups;
   for (size_t j = 0; j < calls.size(); ++j) {

@@ -92,8 +92,8 @@ class CudaNest {
   void StoreFullOutputs(int phase, const Lanes& lanes);
   std::vector<Scalars> Identities(int phase);
   // Runs `body` for every lane group of the row or column that is this thread's; accumulators go through the loop.
-  std::vector<Scalars> Loop_(int phase, mlir::Value first, mlir::Value end,
-                             llvm::function_ref<Lanes(mlir::Value)> lanes_at);
+  std::vector<Scalars> ReduceInLoop(int phase, mlir::Value first, mlir::Value end,
+                                    llvm::function_ref<Lanes(mlir::Value)> lanes_at);
   Scalars Lift(JobReduction& reduction, llvm::ArrayRef<mlir::Value> coords, mlir::Value index);
   void FinishPhase(int phase, llvm::ArrayRef<Scalars> totals, llvm::ArrayRef<mlir::Value> coords,
                    mlir::Value writes);
@@ -104,8 +104,7 @@ class CudaNest {
   // Combinations across threads; every thread has the result.
   Scalars CombineWarp(JobReduction& reduction, Scalars scalars, int64_t width, mlir::Value lane);
   Scalars CombineRow(JobReduction& reduction, Scalars scalars, mlir::Value lane);
-  Scalars CombineColumn(JobReduction& reduction, Scalars scalars, mlir::Value row, mlir::Value column,
-                        int64_t vector_lane);
+  Scalars CombineColumn(JobReduction& reduction, Scalars scalars, mlir::Value row, mlir::Value column);
   llvm::SmallVector<mlir::Value> SharedArrays(llvm::ArrayRef<ir::Scalar> like, int64_t size);
   void Barrier();
   ir::Scalar ShuffleXor(ir::Scalar x, int64_t mask);

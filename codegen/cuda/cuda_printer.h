@@ -17,9 +17,9 @@
 
 namespace sinter::codegen {
 
-// Loads that nothing in the kernel may write under: LLVM's `invariant`.
 // Attribute of scf.for: how often its body is unrolled.
 inline constexpr char kUnrollAttr[] = "sinter.unroll";
+// The address space of memory that a block shares.
 inline constexpr unsigned kSharedSpace = 3;
 
 // The text does not depend on names, so that equal functions have equal text under equal names.

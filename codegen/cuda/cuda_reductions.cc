@@ -140,8 +140,8 @@ void CudaNest::Accumulate(int phase, const Lanes& lanes, std::vector<Scalars>& a
   StoreFullOutputs(phase, lanes);
 }
 
-std::vector<CudaNest::Scalars> CudaNest::Loop_(int phase, Value first, Value end,
-                                               llvm::function_ref<Lanes(Value)> lanes_at) {
+std::vector<CudaNest::Scalars> CudaNest::ReduceInLoop(int phase, Value first, Value end,
+                                                      llvm::function_ref<Lanes(Value)> lanes_at) {
   std::vector<Scalars> accumulators = Identities(phase);
   SmallVector<Value> initial;
   for (const Scalars& scalars : accumulators) {
@@ -261,8 +261,7 @@ CudaNest::Scalars CudaNest::CombineRow(JobReduction& reduction, Scalars scalars,
   return first;
 }
 
-CudaNest::Scalars CudaNest::CombineColumn(JobReduction& reduction, Scalars scalars, Value row, Value column,
-                                          int64_t) {
+CudaNest::Scalars CudaNest::CombineColumn(JobReduction& reduction, Scalars scalars, Value row, Value column) {
   if (schedule_.threads == 1) return scalars;
   SmallVector<Value> arrays = SharedArrays(scalars, schedule_.block);
   Value width = e_.index(schedule_.width);
@@ -326,7 +325,8 @@ void CudaNest::EmitRowPhases(Value lane, Value row_exists) {
         Accumulate(phase, stored, sums);
       }
     } else {
-      sums = Loop_(phase, lane, ReducedVectors(), [&](Value vector) { return RowLanes(vector, row_exists); });
+      sums = ReduceInLoop(phase, lane, ReducedVectors(),
+                          [&](Value vector) { return RowLanes(vector, row_exists); });
     }
     std::vector<Scalars> totals;
     for (auto [i, sum] : llvm::zip(ReductionsOf(phase), sums)) {
@@ -366,12 +366,12 @@ void CudaNest::EmitColumn(Value block, Value thread) {
       lanes.exists = exists;
       return lanes;
     };
-    std::vector<Scalars> sums = Loop_(phase, row, ReducedVectors(), lanes_at);
+    std::vector<Scalars> sums = ReduceInLoop(phase, row, ReducedVectors(), lanes_at);
     std::vector<std::vector<Scalars>> totals(schedule_.vector);
     size_t k = 0;
     for (size_t i : ReductionsOf(phase)) {
       for (int64_t j = 0; j < schedule_.vector; ++j) {
-        totals[j].push_back(CombineColumn(job_.reductions[i], sums[k++], row, column, j));
+        totals[j].push_back(CombineColumn(job_.reductions[i], sums[k++], row, column));
       }
     }
     for (auto [total, coords] : llvm::zip(totals, columns)) FinishPhase(phase, total, coords, writes);

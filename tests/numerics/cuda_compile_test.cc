@@ -46,6 +46,22 @@ TEST_F(CudaCompileTest, LinearOps) { CompileAll(LinearCases(), {"bf16", "i32"});
 TEST_F(CudaCompileTest, RandomOps) { CompileAll(RandomCases(), {"f32"}); }
 TEST_F(CudaCompileTest, Composites) { CompileAll(CompositeCases(), {"f32"}); }
 
+TEST_F(CudaCompileTest, RefusesArchitecturesThatItCannotCompileFor) {
+  const char* text =
+      R"(func.func @f(%x: tensor<8xf32> {sinter.input = "x"}) -> (tensor<8xf32> {sinter.output = "y"}) {
+    %y = sinter.relu %x : tensor<8xf32>
+    return %y : tensor<8xf32>
+  })";
+  CompileOptions options = ForGpu();
+  options.gpu_architectures = {"sm_1"};
+  std::string message(CompileText(text, "f", options).status().message());
+  EXPECT_NE(message.find("cannot compile for \"sm_1\"; it knows sm_"), std::string::npos) << message;
+  options.gpu_architectures = {};
+  message = std::string(CompileText(text, "f", options).status().message());
+  EXPECT_NE(message.find("gpu_architectures is empty; name what to compile for"), std::string::npos)
+      << message;
+}
+
 TEST_F(CudaCompileTest, RandomGraphs) {
   for (uint64_t seed = 0; seed < 8; ++seed) {
     RandomGraph graph = MakeRandomGraph(seed, /*gradients=*/seed % 2 == 1);
