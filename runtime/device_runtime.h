@@ -72,6 +72,11 @@ class DeviceRuntime {
   // it: Launch runs it, the first time too. Null: the device has no use for recording (a CPU), and `work` was not called.
   virtual absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) = 0;
 
+  // The steps run between these two calls are members of one collective (runtime/collective.h) on several devices of this
+  // kind, this one among them. Never within Record.
+  virtual absl::Status BeginGroup() { return absl::OkStatus(); }
+  virtual absl::Status EndGroup() { return absl::OkStatus(); }
+
   // Bytes moved by Upload, Download and CopyFrom so far: for tests that count unrequested transfers.
   struct Traffic {
     int64_t uploaded = 0, downloaded = 0, copied = 0;

@@ -36,6 +36,10 @@ struct Launch {
   std::vector<uint32_t> steps;   // Indices into Function.steps, ascending.
   std::vector<uint32_t> others;  // Devices to wait for first.
   bool is_between = false;       // One copy, from another device.
+  // All members of a collective that are here, of which `device` has the first: more than one, or on CPUs. `others` is
+  // empty.
+  bool is_collective = false;
+  std::vector<Wait> member_waits;  // Before a collective.
 };
 
 struct LaunchOrder {

@@ -12,10 +12,12 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "sinter/runtime/local_devices.h"
 
 namespace sinter {
 
 class ThreadPool;
+class World;
 
 // What a step needs while it runs. The arrays hold one pointer an entry of Step.inputs and Step.outputs of the plan.
 struct StepArgs {
@@ -30,6 +32,9 @@ struct StepContext {
   ThreadPool* pool = nullptr;
   void* shared_object = nullptr;  // Handle of dlopen; null in a plan without generated kernels.
   size_t scratch_stride = 0;      // Bytes of scratch memory a thread.
+  // For collectives (runtime/collective.h).
+  World* world = nullptr;  // Null: this process is alone.
+  LocalDevices local;      // Of the plan.
 };
 
 class Step {
