@@ -8,11 +8,32 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# With SINTER_PORTABLE, libraries of others are installed too, where nothing but Sinter looks for them.
+set(_sinter_dependencies)
+set(_sinter_shipped ${CMAKE_INSTALL_LIBDIR}/sinter)
+if(SINTER_PORTABLE)
+  set(_sinter_dependencies RUNTIME_DEPENDENCY_SET sinter_dependencies)
+endif()
+# sinter_search_shipped(target folder): the installed file looks into this folder first, and so do the libraries that it
+# finds there: that takes --disable-new-dtags.
+function(sinter_search_shipped target folder)
+  if(SINTER_PORTABLE)
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH ${folder})
+    target_link_options(${target} PRIVATE LINKER:--disable-new-dtags)
+  endif()
+endfunction()
+
 # sinter_shared_library(target export_name file_name libraries...): a shared library of all that these libraries hold, and of
 # what they need. Only the names in namespace sinter can be seen.
 function(sinter_shared_library target export_name file_name)
   list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
   add_library(${target} SHARED ${objects})
+  if(SINTER_PORTABLE)
+    # Options come before libraries: no archive of Abseil is asked.
+    list(JOIN SINTER_SHARED_ABSEIL "," abseil)
+    target_link_options(${target} PRIVATE LINKER:--no-as-needed,${abseil},--as-needed
+      INTERFACE $<INSTALL_INTERFACE:-Wl,-rpath,$<INSTALL_PREFIX>/${_sinter_shipped}>)
+  endif()
   target_link_libraries(${target} PRIVATE ${ARGN} INTERFACE absl::status absl::statusor absl::strings)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
   target_compile_features(${target} INTERFACE cxx_std_20)
@@ -24,7 +45,8 @@ function(sinter_shared_library target export_name file_name)
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
     LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/exported_symbols.map
     INTERFACE_SINTER_LIBRARY ${export_name} COMPATIBLE_INTERFACE_STRING SINTER_LIBRARY)
-  install(TARGETS ${target} EXPORT SinterTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  sinter_search_shipped(${target} $ORIGIN/sinter)
+  install(TARGETS ${target} ${_sinter_dependencies} EXPORT SinterTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
 # A sanitizer's own symbols stay undefined in shared libraries, and its builds are not for installation.
@@ -33,16 +55,21 @@ if(NOT SINTER_SANITIZE)
   sinter_shared_library(sinter_runtime_shared runtime sinter_runtime sinter_runtime)
   foreach(tool sinter sinter-compile sinter-opt)
     if(TARGET ${tool})
-      install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+      sinter_search_shipped(${tool} $ORIGIN/../${_sinter_shipped})
+      install(TARGETS ${tool} ${_sinter_dependencies} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     endif()
   endforeach()
+  if(SINTER_PORTABLE)
+    install(RUNTIME_DEPENDENCY_SET sinter_dependencies PRE_INCLUDE_REGEXES ${SINTER_SHIPPED} PRE_EXCLUDE_REGEXES .
+      LIBRARY DESTINATION ${_sinter_shipped})
+  endif()
   install(EXPORT SinterTargets NAMESPACE Sinter:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Sinter)
 endif()
 
 # The public headers, and those that they include.
 set(_frontend compile.h graph.h ops.h sinter.h tensor.h)
 set(_runtime caching_allocator.h checkpoint.h device.h device_info.h device_memory.h dtype.h file.h half.h memory_limit.h named_tensor.h npy.h npz.h
-    plan.h process_allocator.h profile.h safetensors.h session.h status.h tensor.h)
+    plan.h process_allocator.h profile.h safetensors.h scalar_log.h session.h status.h tensor.h)
 list(TRANSFORM _frontend PREPEND ${CMAKE_SOURCE_DIR}/frontend/)
 list(TRANSFORM _runtime PREPEND ${CMAKE_SOURCE_DIR}/runtime/)
 set(_include ${CMAKE_INSTALL_INCLUDEDIR}/sinter)

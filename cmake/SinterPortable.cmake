@@ -1,5 +1,7 @@
-# With SINTER_PORTABLE: LLVM, MLIR, lld and Abseil are linked statically, so that the libraries and tools run on any Linux
-# whose C library is as new. Included after the packages are found; changes what their targets stand for.
+# With SINTER_PORTABLE: LLVM, MLIR and lld are linked statically, so that libraries and programs run on any Linux whose C
+# library is as new. Abseil's archives are inside programs. They cannot be inside shared libraries: a distribution compiles
+# them for programs, with thread-local variables at fixed places. Those link Abseil's shared libraries, which are installed
+# beside them (cmake/SinterInstall.cmake). Included after the packages are found; changes what their targets stand for.
 
 # Debian's MLIR archives name the target LLVM, the shared library. One static LLVM in its place: mixing the two would
 # register LLVM's options twice and end the program at its start.
@@ -40,7 +42,41 @@ find_library(SINTER_ZSTD_ARCHIVE libzstd.a REQUIRED)
 set_target_properties(zstd::libzstd_shared PROPERTIES IMPORTED_LOCATION ${SINTER_ZSTD_ARCHIVE} IMPORTED_SONAME "")
 add_link_options(LINKER:--as-needed)
 
-# Abseil: the same targets, their archives.
+# sinter_abseil_closure(result targets...): the files of these targets of Abseil and of all that they need.
+function(sinter_abseil_closure result)
+  set(waiting ${ARGN})
+  set(seen)
+  set(files)
+  while(waiting)
+    list(POP_FRONT waiting target)
+    if(NOT target MATCHES "^absl::" OR target IN_LIST seen)
+      continue()
+    endif()
+    list(APPEND seen ${target})
+    get_target_property(needed ${target} INTERFACE_LINK_LIBRARIES)
+    if(needed)
+      list(APPEND waiting ${needed})
+    endif()
+    get_target_property(type ${target} TYPE)
+    if(NOT type STREQUAL "INTERFACE_LIBRARY")
+      get_target_property(configuration ${target} IMPORTED_CONFIGURATIONS)
+      list(GET configuration 0 configuration)
+      get_target_property(file ${target} IMPORTED_LOCATION_${configuration})
+      list(APPEND files ${file})
+    endif()
+  endwhile()
+  set(${result} ${files} PARENT_SCOPE)
+endfunction()
+
+# For shared libraries, before they become archives. The whole closure is linked, used or not: a loader that meets what a
+# library of Abseil needs has then found it beside Sinter's, and need not search the system, where it may be missing.
+sinter_abseil_closure(SINTER_SHARED_ABSEIL absl::status absl::statusor absl::strings absl::str_format)
+
+# What is installed beside Sinter's files, as regular expressions. The rest that they need, zlib and what comes with GCC, is
+# everywhere. OpenCL's loader is for Debian's oneDNN, which names it.
+set(SINTER_SHIPPED ^libabsl_ ^libdnnl ^libOpenCL)
+
+# For programs: the same targets, their archives.
 get_directory_property(_imported IMPORTED_TARGETS)
 foreach(_target ${_imported})
   get_target_property(_type ${_target} TYPE)

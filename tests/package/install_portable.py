@@ -1,0 +1,37 @@
+"""Installs what the preset portable would, without compiling: only the linking differs, so the object files of a build that
+is there are linked as a build with SINTER_PORTABLE would link its own.
+
+    install_portable.py NINJA CMAKE BUILD PORTABLE_BUILD PREFIX
+"""
+import pathlib
+import shutil
+import subprocess
+import sys
+
+LIBRARIES = ("libsinter.so", "libsinter_runtime.so")
+TOOLS = ("tools/sinter", "tools/sinter-compile", "tools/sinter-opt")
+# Of SINTER_PORTABLE alone: the other build has none.
+FOREIGN_TARGETS = "libsinter_foreign_targets.a"
+
+
+def main(ninja, cmake, build, portable, prefix):
+    run = lambda command, folder=portable: subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    run([ninja, FOREIGN_TARGETS])
+    for name in LIBRARIES + TOOLS:
+        lines = subprocess.run([ninja, "-t", "commands", name], cwd=portable, check=True, capture_output=True,
+                               text=True).stdout.splitlines()
+        links = [line for line in lines if f" -o {name}" in line]
+        assert len(links) == 1, f"{name} is linked by {links}"
+        pathlib.Path(portable, name).parent.mkdir(exist_ok=True)
+        command = links[0].replace(f" -o {name}", f" -o {portable}/{name}")
+        command = command.replace(f" {FOREIGN_TARGETS}", f" {portable}/{FOREIGN_TARGETS}")
+        run(["sh", "-c", command], build)
+        if name in LIBRARIES:
+            run(["sh", "-c", lines[-1]])  # Its links, such as libsinter.so.
+    shutil.rmtree(prefix, ignore_errors=True)
+    run([cmake, "--install", portable, "--prefix", prefix])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
