@@ -42,7 +42,9 @@ absl::Status CheckGpu(int32_t index) {
   const std::string name = Device::Gpu(index).ToString();
 #ifndef SINTER_WITH_CUDA
   return absl::FailedPreconditionError(
-      absl::StrCat(name, ": this build of Sinter has no CUDA; build it where CUDA's toolkit is found"));
+      absl::StrCat(name,
+                   ": this build of Sinter has no CUDA; build it with -D SINTER_CUDA=ON, which says what of "
+                   "CUDA's toolkit is missing"));
 #else
   const int count = NumGpus();
   if (index >= 0 && index < count) return absl::OkStatus();

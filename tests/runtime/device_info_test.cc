@@ -56,8 +56,10 @@ TEST_F(DeviceInfoTest, GpusAreThereOrTheReasonIs) {
               HasSubstr("gpu:" + std::to_string(NumGpus()) + " does not exist: "));
 #else
   EXPECT_EQ(NumGpus(), 0);
-  EXPECT_EQ(status, absl::FailedPreconditionError(
-                        "gpu:0: this build of Sinter has no CUDA; build it where CUDA's toolkit is found"));
+  EXPECT_EQ(status,
+            absl::FailedPreconditionError(
+                "gpu:0: this build of Sinter has no CUDA; build it with -D SINTER_CUDA=ON, which says "
+                "what of CUDA's toolkit is missing"));
 #endif
   EXPECT_EQ(QueryDevice(Device::Gpu(NumGpus())).status(), status);
   EXPECT_EQ(ProcessAllocator(Device::Gpu(NumGpus())).status(), status);
