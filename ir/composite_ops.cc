@@ -120,6 +120,14 @@ LogicalResult CheckBatchNorm(Op op, ArrayRef<std::pair<llvm::StringRef, Value>> 
 }  // namespace
 
 LogicalResult BatchNormTrainingOp::verify() {
+  RankedTensorType x = getX().getType();
+  int64_t groups = getGroups();
+  if (groups < 1 || (groups > 1 && (getDim() == 0 || x.getRank() == 8 || x.getDimSize(0) % groups != 0))) {
+    return emitOpError()
+           << "cuts " << x << " in " << groups
+           << " groups; expected equal parts of dimension 0, which is not that of the channels, and a rank "
+              "below 8";
+  }
   return CheckBatchNorm(
       *this,
       {{"scale", getScale()}, {"offset", getOffset()}, {"mean", getMean()}, {"variance", getVariance()}});
@@ -373,31 +381,74 @@ SmallVector<Expr> RmsNormOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> outpu
           NarrowExpr(b.sum(g * s.result, s.kept), getScale())};
 }
 
+namespace {
+
+// The images of a batch norm, with a dimension of the parts in front when there are several.
+struct BatchParts {
+  int64_t parts, dim;  // The channels' dimension.
+  Expr x;
+  Standardized norm;
+
+  explicit BatchParts(BatchNormTrainingOp op, GraphBuilder& b)
+      : parts(op.getGroups()),
+        dim(op.getDim() + (parts > 1 ? 1 : 0)),
+        x(split(Wide(b, op.getX()))),
+        norm(x, along(), op.getEpsilon().convertToDouble(), true) {}
+
+  Expr split(Expr whole) const {
+    if (parts == 1) return whole;
+    SmallVector<int64_t> shape(whole.shape());
+    shape[0] /= parts;
+    shape.insert(shape.begin(), parts);
+    return whole.builder->reshape(whole, shape);
+  }
+  Expr join(Expr split, Value like) const {
+    return parts == 1
+               ? split
+               : split.builder->reshape(split, llvm::cast<RankedTensorType>(like.getType()).getShape());
+  }
+  // Of one number a part and channel, one a channel.
+  Expr sum(Expr each) const { return parts == 1 ? each : each.builder->sum(each, {0}); }
+  Expr average(Expr each) const { return parts == 1 ? each : sum(each) / static_cast<double>(parts); }
+  Expr perChannel(Expr channels) const { return PerChannel(channels, x, dim); }
+
+ private:
+  SmallVector<int64_t> along() const {
+    SmallVector<int64_t> dims;
+    for (int64_t d : AllDims(x)) {
+      if (d != dim && (parts == 1 || d != 0)) dims.push_back(d);
+    }
+    return dims;
+  }
+};
+
+}  // namespace
+
 SmallVector<Value> BatchNormTrainingOp::decompose(GraphBuilder& b) {
-  Expr x = Wide(b, getX());
-  Standardized s(x, DimsBut(x, getDim()), getEpsilon().convertToDouble(), true);
+  BatchParts batch(*this, b);
   Expr result =
-      s.result * PerChannel(Wide(b, getScale()), x, getDim()) + PerChannel(Wide(b, getOffset()), x, getDim());
-  return {Narrow(result, getResult()), Narrow(s.mean, getMean()), Narrow(s.variance, getVariance())};
+      batch.norm.result * batch.perChannel(Wide(b, getScale())) + batch.perChannel(Wide(b, getOffset()));
+  return {Narrow(batch.join(result, getX()), getResult()), Narrow(batch.average(batch.norm.mean), getMean()),
+          Narrow(batch.average(batch.norm.variance), getVariance())};
 }
 
 SmallVector<Expr> BatchNormTrainingOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
-  Expr x = Wide(b, getX()), dx, dscale, doffset;
-  Standardized s(x, DimsBut(x, getDim()), getEpsilon().convertToDouble(), true);
-  double count = static_cast<double>(CountAlong(x, s.dims));
+  BatchParts batch(*this, b);
+  const Standardized& s = batch.norm;
+  Expr dx, dscale, doffset;
+  double count = static_cast<double>(CountAlong(batch.x, s.dims) * batch.parts);
   auto accumulate = [](Expr& sum, Expr term) { sum = sum ? sum + term : term; };
   if (output_gradients[0]) {
-    Expr g = Wide(b, output_gradients[0].value);
-    accumulate(dx, s.gradient(g * PerChannel(Wide(b, getScale()), x, getDim())));
-    dscale = NarrowExpr(b.sum(g * s.result, s.dims), getScale());
-    doffset = NarrowExpr(b.sum(g, s.dims), getOffset());
+    Expr g = batch.split(Wide(b, output_gradients[0].value));
+    accumulate(dx, s.gradient(g * batch.perChannel(Wide(b, getScale()))));
+    dscale = NarrowExpr(batch.sum(b.sum(g * s.result, s.dims)), getScale());
+    doffset = NarrowExpr(batch.sum(b.sum(g, s.dims)), getOffset());
   }
-  if (output_gradients[1])
-    accumulate(dx, PerChannel(Wide(b, output_gradients[1].value) / count, x, getDim()));
+  if (output_gradients[1]) accumulate(dx, batch.perChannel(Wide(b, output_gradients[1].value) / count));
   if (output_gradients[2]) {
-    accumulate(dx, s.centered * PerChannel(Wide(b, output_gradients[2].value) * (2 / count), x, getDim()));
+    accumulate(dx, s.centered * batch.perChannel(Wide(b, output_gradients[2].value) * (2 / count)));
   }
-  return {NarrowExpr(dx, getX()), dscale, doffset};
+  return {NarrowExpr(batch.join(dx, getX()), getX()), dscale, doffset};
 }
 
 SmallVector<Value> BatchNormInferenceOp::decompose(GraphBuilder& b) {

@@ -53,9 +53,10 @@ def RmsNormOp : Sinter_DifferentiableCompositeOp<"rms_norm",
 // Ioffe, Szegedy, "Batch Normalization" (arXiv 1502.03167). Channels are dimension `dim`.
 def BatchNormTrainingOp : Sinter_DifferentiableCompositeOp<"batch_norm_training",
     "Normalises each channel by its own mean and biased variance over all other dimensions, times scale plus offset; "
-    "also returns that mean and variance"> {
+    "also returns that mean and variance. With `groups`, dimension 0 is cut in as many equal parts, each normalised by its "
+    "own; the parts' means and variances are returned averaged"> {
   let arguments = (ins Sinter_FloatTensor:$x, Sinter_FloatTensor:$scale, Sinter_FloatTensor:$offset, I64Attr:$dim,
-                   F64Attr:$epsilon);
+                   F64Attr:$epsilon, DefaultValuedAttr<I64Attr, "1">:$groups);
   let results = (outs Sinter_FloatTensor:$result, Sinter_FloatTensor:$mean, Sinter_FloatTensor:$variance);
   let assemblyFormat = "$x `,` $scale `,` $offset `dim` $dim attr-dict `:` functional-type(operands, results)";
 }

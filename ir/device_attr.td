@@ -1,4 +1,5 @@
-// `#sinter.device<gpu, 1>`: where something lives or runs; and why something is copied.
+// `#sinter.device<gpu, 1>`: where something lives or runs; why something is copied; how the values of several devices are
+// combined.
 //
 // On ops of functions, on function arguments and results and on `sinter.variable` it is the attribute `sinter.device`; ops of
 // the `plan` dialect have it as their own, `on <gpu, 1>`. C++: ir/device_attr.h.
@@ -37,6 +38,12 @@ def Sinter_CopyCause : I32EnumAttr<"CopyCause", "why a value is copied", [
     // copies wherever they are needed.
     I32EnumAttrCase<"asked", 0>, I32EnumAttrCase<"gradient", 1>, I32EnumAttrCase<"scalar", 2>,
     I32EnumAttrCase<"input", 3>, I32EnumAttrCase<"automatic", 4>]> {
+  let cppNamespace = "::sinter::ir";
+}
+
+// The numbers are those of the plan file.
+def Sinter_Combine : I32EnumAttr<"Combine", "how a collective combines the members' elements", [
+    I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"mean", 1>, I32EnumAttrCase<"max", 2>, I32EnumAttrCase<"min", 3>]> {
   let cppNamespace = "::sinter::ir";
 }
 

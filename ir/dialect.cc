@@ -14,7 +14,9 @@ namespace sinter::ir {
 void SinterDialect::initialize() {
   AddActivationOps(this);
   AddArithmeticOps(this);
+  AddCollectiveOps(this);
   AddCompositeOps(this);
+  AddCustomOps(this);
   AddDeviceAttr(this);
   AddLinearOps(this);
   AddLogicOps(this);

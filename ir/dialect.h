@@ -18,6 +18,7 @@
 #include "sinter/ir/element_builder.h"
 #include "sinter/ir/graph_builder.h"
 #include "sinter/ir/scalar_builder.h"
+#include "sinter/ir/split_rule.h"
 
 // Generated.
 #include "ir/dialect.h.inc"
@@ -31,7 +32,9 @@ void RegisterDialects(mlir::DialectRegistry& registry);
 // Each family adds its own ops to the dialect; called once, by the dialect's initialize().
 void AddActivationOps(SinterDialect* dialect);
 void AddArithmeticOps(SinterDialect* dialect);
+void AddCollectiveOps(SinterDialect* dialect);
 void AddCompositeOps(SinterDialect* dialect);
+void AddCustomOps(SinterDialect* dialect);
 void AddDeviceAttr(SinterDialect* dialect);
 void AddLinearOps(SinterDialect* dialect);
 void AddLogicOps(SinterDialect* dialect);
@@ -46,6 +49,8 @@ void AddTranscendentalOps(SinterDialect* dialect);
 inline constexpr llvm::StringLiteral kInputAttr = "sinter.input";
 inline constexpr llvm::StringLiteral kOutputAttr = "sinter.output";
 inline constexpr llvm::StringLiteral kVariableAttr = "sinter.variable";
+// On a result, and on a `sinter.variable`: a copy, on another device, of the output or the variable that it names.
+inline constexpr llvm::StringLiteral kReplicaOfAttr = "sinter.replica_of";
 
 }  // namespace sinter::ir
 

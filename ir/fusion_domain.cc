@@ -293,9 +293,11 @@ unsigned ElementBytes(Value value) {
 
 }  // namespace
 
-bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced) {
-  constexpr int64_t kManyElements = 131072;  // Fewer are not worth a second stage.
-  if (reduced.empty() || Product(shape) < kManyElements) return false;
+DeviceKind KindOf(DeviceAttr device) { return device ? device.getKind() : DeviceKind::cpu; }
+
+bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced, DeviceKind device) {
+  const int64_t elements = Product(shape);
+  if (reduced.empty() || elements == 0) return false;
   int64_t rows = 1, columns = 1;  // Columns: rows whose elements lie side by side.
   bool is_innermost = true;
   for (int64_t d = static_cast<int64_t>(shape.size()) - 1; d >= 0; --d) {
@@ -307,7 +309,18 @@ bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduce
       if (is_innermost) columns *= shape[d];
     }
   }
-  return rows / columns * static_cast<int64_t>(llvm::divideCeil(columns, kFewestColumns)) < kFewestUnits;
+  const int64_t units = rows / columns * static_cast<int64_t>(llvm::divideCeil(columns, kFewestColumns));
+  if (device == DeviceKind::cpu) {
+    constexpr int64_t kManyElements = 131072;  // Fewer are not worth a second stage.
+    return elements >= kManyElements && units < kFewestUnits;
+  }
+  // A block computes a unit: up to 1,024 threads a row, half of what a multiprocessor holds, and 256 threads some columns.
+  // Fewer units than these leave the larger part of 132 multiprocessors idle, and with so many elements a unit takes longer
+  // than a second stage. A row of that length no longer fits into the registers of a block.
+  constexpr int64_t kFewRows = 66, kLongRow = 32768;
+  constexpr int64_t kFewColumnUnits = 264, kLongColumns = 8192;
+  if (columns == 1) return units < kFewRows && elements / units >= kLongRow;
+  return units < kFewColumnUnits && elements / units >= kLongColumns;
 }
 
 llvm::SmallVector<int64_t> LoopNest::parallelDims() const {
@@ -335,6 +348,21 @@ bool LoopNest::isRowInvariant(Value value) const {
   return llvm::all_of(reads.lookup(value), [&](AffineMap map) {
     return map && llvm::none_of(reduced, [&](int64_t d) { return map.isFunctionOfDim(d); });
   });
+}
+
+bool LoopNest::dependsOnReduction(Value value) const {
+  llvm::DenseSet<Operation*> held(ops.begin(), ops.end());
+  llvm::SmallVector<Value> stack = {value};
+  llvm::DenseSet<Value> seen;
+  while (!stack.empty()) {
+    Operation* def = stack.pop_back_val().getDefiningOp();
+    if (!def || !held.contains(def)) continue;
+    if (llvm::isa<ReductionInterface>(def)) return true;
+    for (Value operand : def->getOperands()) {
+      if (seen.insert(operand).second) stack.push_back(operand);
+    }
+  }
+  return false;
 }
 
 llvm::StringRef FusionDomain::kind() const {
@@ -387,6 +415,7 @@ llvm::SmallVector<std::pair<unsigned, unsigned>> InPlacePairs(mlir::Block& body)
   std::string why;
   auto domain = AnalyzeFusion(body, &why);
   if (mlir::failed(domain)) return pairs;
+  const DeviceKind device = KindOf(DeviceOf(body.getParentOp()));
   for (mlir::BlockArgument input : body.getArguments()) {
     const LoopNest* reader = nullptr;
     bool alone = true;
@@ -397,7 +426,7 @@ llvm::SmallVector<std::pair<unsigned, unsigned>> InPlacePairs(mlir::Block& body)
     }
     if (!reader || !alone) continue;
     mlir::ValueRange outputs = body.getTerminator()->getOperands();
-    bool full = !reader->isCutInChunks() && ShapeOf(input) == llvm::ArrayRef<int64_t>(reader->shape) &&
+    bool full = !reader->isCutInChunks(device) && ShapeOf(input) == llvm::ArrayRef<int64_t>(reader->shape) &&
                 reader->isReadOnlyThrough(input, reader->full_map);
     if (!(full || IsReadByRowsOnly(*reader, input)) || !IsOneLoop(*reader, outputs)) continue;
     for (unsigned output : reader->outputs) {

@@ -33,19 +33,24 @@
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
+#include "sinter/ir/device_attr.h"
 
 namespace sinter::ir {
 
-// A unit of work is what one thread computes at a time: a row, or some neighbouring columns. Fewer units than these leave
-// threads idle.
+// A unit of work is a row, or some neighbouring columns: what one thread of a CPU computes at a time, or one block of threads
+// of a GPU. Fewer units than these leave threads of a CPU idle.
 inline constexpr int64_t kFewestUnits = 16;
 inline constexpr int64_t kFewestColumns = 32;  // In a unit.
 
 // Whether reducing `shape` along `reduced` leaves so few units to so many elements that each row is computed in chunks,
-// whose results are combined afterwards: full values then have loops of their own. That a reduction is cut is decided
-// here, for fusion and codegen alike; how, only by codegen/cpu/job_schedule.h, on loops. Depends on the shape alone, so
-// that results do not depend on threads.
-bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced);
+// whose results are combined afterwards. Full values that depend on a result then have loops of their own; on a CPU all full
+// values have. That a reduction is cut is decided here, for fusion and codegen alike; into how many chunks, only by
+// codegen/cpu/job_schedule.h and codegen/cuda/cuda_schedule.h, on loops. Depends on the shape and the kind of device alone,
+// so that results do not depend on how many threads or multiprocessors there are.
+bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced, DeviceKind device);
+
+// The kind of `device`; cpu for null: what nothing places runs on cpu:0.
+DeviceKind KindOf(DeviceAttr device);
 
 struct LoopNest {
   llvm::SmallVector<int64_t> shape;         // The iteration domain.
@@ -65,7 +70,9 @@ struct LoopNest {
   int64_t rows() const;      // Of the parallel dimensions.
   // Whether `value` is read (or stored) through `map` only.
   bool isReadOnlyThrough(mlir::Value value, mlir::AffineMap map) const;
-  bool isCutInChunks() const { return IsCutInChunks(shape, reduced); }
+  bool isCutInChunks(DeviceKind device) const { return IsCutInChunks(shape, reduced, device); }
+  // Whether a reduction of the nest goes into `value`.
+  bool dependsOnReduction(mlir::Value value) const;
   // Whether every read of `value` needs the parallel coordinates only, so that it is computed once a row.
   bool isRowInvariant(mlir::Value value) const;
 };

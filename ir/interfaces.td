@@ -96,4 +96,18 @@ def LibraryInterface : OpInterface<"LibraryInterface"> {
   ];
 }
 
+def ShardableInterface : OpInterface<"ShardableInterface"> {
+  let description = [{
+    The op can run on a part of its operands, and says what that gives. Only for ops about which FusibleInterface::getOperandMap
+    does not say it already: ask ir::SplitAlong (ir/split_rule.h), which knows both.
+  }];
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<[{
+      How the other operands and the results are split when operand number `operand` is split along `dim`; nothing when
+      the op needs all of it.}],
+      "std::optional<::sinter::ir::SplitRule>", "splitAlong", (ins "unsigned":$operand, "int64_t":$dim)>
+  ];
+}
+
 #endif  // SINTER_IR_INTERFACES_TD

@@ -20,7 +20,7 @@ def Sinter_ImageLayout : I32EnumAttr<"ImageLayout", "the order of an image tenso
   let cppNamespace = "::sinter::ir";
 }
 
-def MatmulOp : Sinter_Op<"matmul", [Pure, DeclareOpInterfaceMethods<LibraryInterface>,
+def MatmulOp : Sinter_Op<"matmul", [Pure, DeclareOpInterfaceMethods<LibraryInterface>, DeclareOpInterfaceMethods<ShardableInterface>,
                                     DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = "activation(A B + bias): A [..., m, k] (or [..., k, m] when transpose_a), B [..., k, n] (or [..., n, k] when "
     "transpose_b), equal leading batch dimensions, bias [n]; bf16 and f16 accumulate in f32";
@@ -36,7 +36,7 @@ def MatmulOp : Sinter_Op<"matmul", [Pure, DeclareOpInterfaceMethods<LibraryInter
 // Shared by convolution and its two gradients. Images are [N, C, H, W] or what `layout` says; weights are
 // [C_out, C_in / groups, kh, kw] in all; padding is [top, bottom, left, right].
 class Sinter_ConvOp<string mnemonic, string text, dag operands>
-    : Sinter_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<LibraryInterface>,
+    : Sinter_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<LibraryInterface>, DeclareOpInterfaceMethods<ShardableInterface>,
                            DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = text;
   let arguments = !con(operands, (ins DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$padding,
@@ -64,7 +64,7 @@ def Conv2dWeightGradOp : Sinter_ConvOp<"conv2d_weight_grad",
 }
 
 class Sinter_PoolOp<string mnemonic, string text, dag operands, list<Trait> traits = []>
-    : Sinter_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<LibraryInterface>]> {
+    : Sinter_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<LibraryInterface>, DeclareOpInterfaceMethods<ShardableInterface>]> {
   let summary = text;
   let arguments = !con(operands, (ins DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$padding,
       DefaultValuedAttr<Sinter_ImageLayout, "::sinter::ir::ImageLayout::nchw">:$layout));

@@ -4,7 +4,9 @@
 
 #include "sinter/ir/activation_ops.h"
 #include "sinter/ir/arithmetic_ops.h"
+#include "sinter/ir/collective_ops.h"
 #include "sinter/ir/composite_ops.h"
+#include "sinter/ir/custom_ops.h"
 #include "sinter/ir/dialect.h"
 #include "sinter/ir/linear_ops.h"
 #include "sinter/ir/logic_ops.h"

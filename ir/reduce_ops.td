@@ -6,7 +6,7 @@ include "sinter/ir/dialect.td"
 
 // bf16 and f16 accumulate in f32, integers in their own type.
 class Sinter_ReduceOp<string mnemonic, string text, Type operand, list<Trait> traits = []>
-    : Sinter_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<ReductionInterface>,
+    : Sinter_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<ReductionInterface>, DeclareOpInterfaceMethods<ShardableInterface>,
                                     DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = text;
   let arguments = (ins operand:$x, DenseI64ArrayAttr:$dims);
@@ -24,7 +24,7 @@ def AnyOp : Sinter_ReduceOp<"any", "Whether any element along `dims` is true", S
 def AllOp : Sinter_ReduceOp<"all", "Whether all elements along `dims` are true", Sinter_BoolTensor>;
 
 class Sinter_ArgReduceOp<string mnemonic, string text>
-    : Sinter_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<ReductionInterface>]> {
+    : Sinter_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<ReductionInterface>, DeclareOpInterfaceMethods<ShardableInterface>]> {
   let summary = text;
   let arguments = (ins Sinter_NumberTensor:$x, I64Attr:$dim);
   let results = (outs Sinter_IndexTensor:$result);
@@ -49,7 +49,7 @@ def LogsumexpOp : Sinter_CompositeReduceOp<"logsumexp", "log of the sum of exp a
                                            "that it does not overflow">;
 def NormOp : Sinter_CompositeReduceOp<"norm", "Euclidean norm along `dims`: sqrt of the sum of squares">;
 
-def CumsumOp : Sinter_Op<"cumsum", [Pure, AllTypesMatch<["x", "result"]>,
+def CumsumOp : Sinter_Op<"cumsum", [Pure, AllTypesMatch<["x", "result"]>, DeclareOpInterfaceMethods<ShardableInterface>,
     DeclareOpInterfaceMethods<LibraryInterface, ["mayUpdateInPlace"]>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = "Running sum along `dim`; from the end when `reverse`";
   let arguments = (ins Sinter_NumberTensor:$x, I64Attr:$dim, UnitAttr:$reverse);

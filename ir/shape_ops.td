@@ -27,7 +27,8 @@ def IotaOp : Sinter_Op<"iota", [Pure, DeclareOpInterfaceMethods<FusibleInterface
   let assemblyFormat = "$dim attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
-def ReshapeOp : Sinter_ShapeOp<"reshape", "The same elements in row-major order under another shape"> {
+def ReshapeOp : Sinter_ShapeOp<"reshape", "The same elements in row-major order under another shape",
+                               [DeclareOpInterfaceMethods<ShardableInterface>]> {
   let arguments = (ins Sinter_Tensor:$x);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
@@ -54,7 +55,8 @@ def SliceOp : Sinter_ShapeOp<"slice", "Elements starts[d], starts[d] + strides[d
   let hasVerifier = 1;
   let hasFolder = 1;
 }
-def ConcatOp : Sinter_ShapeOp<"concat", "The operands one after the other along `dim`"> {
+def ConcatOp : Sinter_ShapeOp<"concat", "The operands one after the other along `dim`",
+                              [DeclareOpInterfaceMethods<ShardableInterface>]> {
   let arguments = (ins Variadic<Sinter_Tensor>:$xs, I64Attr:$dim);
   let assemblyFormat = "$xs `dim` $dim attr-dict `:` functional-type($xs, $result)";
   let hasVerifier = 1;
@@ -68,7 +70,8 @@ def SplitOp : Sinter_Op<"split", [Pure, DeclareOpInterfaceMethods<CompositeInter
   let hasVerifier = 1;
 }
 def PadOp : Sinter_ShapeOp<"pad",
-    "Along d: low[d] copies of `value`, the operand with interior[d] copies between neighbours, high[d] copies"> {
+    "Along d: low[d] copies of `value`, the operand with interior[d] copies between neighbours, high[d] copies",
+    [DeclareOpInterfaceMethods<ShardableInterface>]> {
   let arguments = (ins Sinter_Tensor:$x, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high,
                    DenseI64ArrayAttr:$interior, F64Attr:$value);
   let assemblyFormat = "$x `value` $value `low` $low `high` $high `interior` $interior attr-dict `:` type($x) `->` type($result)";
@@ -88,12 +91,13 @@ def GatherOp : Sinter_ShapeOp<"gather",
   let hasVerifier = 1;
 }
 def TakeAlongOp : Sinter_ShapeOp<"take_along",
-    "result[c] = x[c with c[dim] replaced by indices[c]]: `indices` has the result's shape. Indices out of range are clamped"> {
+    "result[c] = x[c with c[dim] replaced by indices[c]]: `indices` has the result's shape. Indices out of range are clamped",
+    [DeclareOpInterfaceMethods<ShardableInterface>]> {
   let arguments = (ins Sinter_Tensor:$x, Sinter_IndexTensor:$indices, I64Attr:$dim);
   let assemblyFormat = "$x `[` $indices `]` `dim` $dim attr-dict `:` type($x) `,` type($indices) `->` type($result)";
   let hasVerifier = 1;
 }
-def ScatterAddOp : Sinter_Op<"scatter_add", [Pure, AllTypesMatch<["x", "result"]>,
+def ScatterAddOp : Sinter_Op<"scatter_add", [Pure, AllTypesMatch<["x", "result"]>, DeclareOpInterfaceMethods<ShardableInterface>,
     DeclareOpInterfaceMethods<LibraryInterface, ["mayUpdateInPlace"]>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = "x with updates added: result[..., indices[i...], ...] += updates[..., i..., ...] along `dim`, in the "
                 "order of i, so that the sum is deterministic; an index out of range adds nothing";
