@@ -27,6 +27,24 @@ def PropagatePlacement : Pass<"sinter-propagate-placement", "::mlir::ModuleOp"> 
   ];
 }
 
+def PrecisionPolicy : Pass<"sinter-precision-policy", "::mlir::func::FuncOp"> {
+  let summary = "Run matrix products, convolutions and what lies between them in bf16 or f16";
+  let description = [{
+    Follows the module's attribute `sinter.precision`, a type: bf16 or f16; f32, or none, leaves everything as it is. Only
+    values of f32 change. Products (ops that have a math mode) get narrow operands and results, and accumulate in f32. Of
+    the ops between two of them, narrow become pointwise ops, ops that move elements, copies, pools, and composites whose
+    result has the type of their first operand, such as norms and dropout: these compute in f32 inside and keep their
+    parameters and statistics in f32. What is before the first product and behind the last stays in f32: losses, what
+    is returned, and what updates variables. So do reductions, and products whose math mode is not `ieee`.
+
+    A value is cast once in a function, where it is made. Runs before `differentiate`: the gradient of a cast is a cast, so
+    that the gradient of a variable of f32 is of f32. Gradients that the program asks for keep their types.
+    With `report`, a remark for each cast and for each product that stays as it is, with the reason.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [Option<"report", "report", "bool", "false", "Say what is cast, and why">];
+}
+
 def Differentiate : Pass<"sinter-differentiate", "::mlir::func::FuncOp"> {
   let summary = "Replace sinter.gradients by the ops that compute them";
   let description = [{
