@@ -4,12 +4,11 @@
 //   auto sum = HostCollective::Make(function, groups[0], {.pool = &pool, .local = local, .name = name});
 //   SINTER_RETURN_IF_ERROR(sum->Run(buffers, workspace));                          // All its members at once.
 //
-// The members of a channel are neighbours in the plan. Those that one process has are given to their devices as one launch
-// (runtime/launch_order.h, Launch::is_collective):
-//  - CPUs: one HostCollective does the work of all of them when their turn comes, on the calling thread and its pool.
-//  - GPUs: each member is a step that its device has made (DeviceRuntime::MakeStep). Several members are run one after the
-//    other between BeginGroup and EndGroup of the first one's runtime; one alone is run like any other step, and may be
-//    recorded with its neighbours. StepContext says which devices are here and who the other processes are.
+// The members of a channel are neighbours in the plan.
+//  - CPUs: those that one process has are one launch (runtime/launch_order.h, Launch::is_collective). One HostCollective does
+//    the work of all of them when their turn comes, on the calling thread and its pool.
+//  - GPUs: each member is a step that its device has made (DeviceRuntime::MakeStep) after DeviceRuntime::Connect, run and
+//    recorded with its neighbours. Where one process has several, each device is given its work by a thread of its own.
 //
 // Elements are combined in the order of the ranks, one after the other, so that all members get the same bits however the
 // devices are spread over processes. bf16 and f16 are added as f32 and rounded once. A mean is the sum divided by the number

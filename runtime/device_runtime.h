@@ -17,12 +17,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sinter/runtime/caching_allocator.h"
 #include "sinter/runtime/device.h"
+#include "sinter/runtime/local_devices.h"
 #include "sinter/runtime/step.h"
+#include "sinter/runtime/world.h"
 
 namespace sinter {
 
@@ -49,6 +52,16 @@ class DeviceRuntime {
   // The multiple that arenas and inputs start at.
   virtual int64_t alignment() const = 0;
 
+  // Load phase, once for all devices of this kind, before the steps of a plan with collectives among them are made: lets the
+  // members of every group reach each other. `peers` are the plan's devices; null where one is of another kind or elsewhere.
+  // `world`: null for a process alone. Errors: FailedPrecondition (a library is missing), Unavailable (a rank does not answer).
+  virtual absl::Status Connect(const fb::Plan&, std::span<DeviceRuntime* const> /*peers*/,
+                               const LocalDevices&, World* /*world*/) {
+    return absl::OkStatus();
+  }
+  // Whoever waits for a member of a collective, on this device or on its CPU side, gets this error instead. Any thread.
+  virtual void Abort(const absl::Status& /*reason*/) {}
+
   // Load phase: everything slow about a step. Errors: NotFound (no kernel for this device's architecture: says which the
   // plan holds), FailedPrecondition (a library is missing or of the wrong version), Internal.
   virtual absl::StatusOr<std::unique_ptr<Step>> MakeStep(const fb::Plan& plan, const fb::Step& step) = 0;
@@ -58,6 +71,23 @@ class DeviceRuntime {
   // After all work given so far. Upload returns when `from` may be changed; Download and Synchronize when it is done.
   virtual absl::Status Upload(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Download(void* to, const void* from, size_t bytes) = 0;
+  // A run's inputs to their place, `bytes` from `to` on: pieces of main memory, which may be changed on return. A device that
+  // uses a landing, as many bytes of its memory, brings them there while earlier work still runs, and from there to their
+  // place when that is done; for others `landing` is null, and it is an Upload of each.
+  struct InputPiece {
+    size_t offset;
+    const void* from;
+    size_t bytes;
+  };
+  virtual bool uses_landing() const { return false; }
+  virtual absl::Status UploadInputs(void* to, void* /*landing*/, std::span<const InputPiece> pieces,
+                                    size_t /*bytes*/) {
+    for (const InputPiece& piece : pieces) {
+      absl::Status status = Upload(static_cast<std::byte*>(to) + piece.offset, piece.from, piece.bytes);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
   virtual absl::Status Fill(void* to, uint8_t value, size_t bytes) = 0;
   virtual absl::Status Synchronize() = 0;
   // Work given from now on waits for all that `other` was given so far. Nothing to do for a CPU as `other`, which is never
@@ -71,11 +101,6 @@ class DeviceRuntime {
   // Calls `work`, which only runs steps of this device that have run before, and keeps what it enqueues instead of running
   // it: Launch runs it, the first time too. Null: the device has no use for recording (a CPU), and `work` was not called.
   virtual absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) = 0;
-
-  // The steps run between these two calls are members of one collective (runtime/collective.h) on several devices of this
-  // kind, this one among them. Never within Record.
-  virtual absl::Status BeginGroup() { return absl::OkStatus(); }
-  virtual absl::Status EndGroup() { return absl::OkStatus(); }
 
   // Bytes moved by Upload, Download and CopyFrom so far: for tests that count unrequested transfers.
   struct Traffic {

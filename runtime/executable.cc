@@ -12,6 +12,7 @@
 #include "sinter/runtime/plan_verifier.h"
 #include "sinter/runtime/status.h"
 #include "sinter/runtime/steps.h"
+#include "sinter/runtime/tensor.h"
 
 namespace sinter::internal_session {
 namespace {
@@ -53,7 +54,7 @@ FunctionState::FunctionState(const fb::Plan& plan, const fb::Function& table, Me
       pool_(&pool),
       info_(DescribeFunction(plan, table)),
       inputs_(plan, table, memory),
-      outputs_(table, info_.outputs, memory),
+      outputs_(plan, table, info_.outputs, memory),
       library_workspace_bytes_(memory->devices.size()) {}
 
 absl::StatusOr<std::unique_ptr<FunctionState>> FunctionState::Load(const fb::Plan& plan,
@@ -61,31 +62,124 @@ absl::StatusOr<std::unique_ptr<FunctionState>> FunctionState::Load(const fb::Pla
                                                                    const ThreadPool& pool) {
   std::unique_ptr<FunctionState> state(new FunctionState(plan, table, memory, pool));
   SINTER_RETURN_IF_ERROR(state->LoadSteps());
-  LaunchOrder order = MakeLaunchOrder(plan, table, HostDevices(*memory));
-  for (Launch& launch : order.launches) {
-    const bool may_record = !memory->devices[launch.device].is_host && launch.steps.size() >= kLeastRecorded;
-    state->launches_.push_back({std::move(launch), may_record, nullptr});
-  }
-  state->last_waits_ = std::move(order.last);
+  SINTER_RETURN_IF_ERROR(state->LoadLaunches());
   return state;
+}
+
+absl::Status FunctionState::LoadLaunches() {
+  LaunchOrder order = MakeLaunchOrder(*plan_, *table_, HostDevices(*memory_), &memory_->local);
+  for (Launch& launch : order.launches) {
+    const bool is_host = memory_->devices[launch.device].is_host;
+    LoadedLaunch loaded;
+    if (!is_host && !launch.is_between) {
+      // A collective is recorded by all its members or by none.
+      loaded.joins = FindJoins(*table_, launch.steps);
+      loaded.may_record = launch.steps.size() >= kLeastRecorded || !loaded.joins.empty();
+    }
+    if (is_host && launch.is_collective) {
+      loaded.collective = MakeHostCollective(launch);
+      for (const uint32_t step : launch.steps) {
+        loaded.operands.push_back(slots_.data() + steps_[step].first_slot);
+      }
+    }
+    loaded.launch = std::move(launch);
+    launches_.push_back(std::move(loaded));
+  }
+  last_waits_ = std::move(order.last);
+  for (uint32_t i = 0; i < steps_.size(); ++i) {
+    if (std::vector<uint32_t> unit = StepsRunWith(i); !unit.empty()) units_.push_back(std::move(unit));
+  }
+  MakeThreads();
+  return absl::OkStatus();
+}
+
+// A step by itself, or all members of its collective that are here, of which it is the first. Empty: it is not here, or a
+// later member.
+std::vector<uint32_t> FunctionState::StepsRunWith(uint32_t index) const {
+  if (!steps_[index].is_here) return {};
+  const fb::CollectiveStep* const collective = steps_[index].table->body_as_CollectiveStep();
+  if (collective == nullptr) return {index};
+  std::vector<uint32_t> members;
+  const uint32_t first = index - collective->rank();
+  for (uint32_t member = first; member < first + collective->group()->size(); ++member) {
+    if (steps_[member].is_here) members.push_back(member);
+  }
+  if (members.front() != index) members.clear();
+  return members;
+}
+
+// Where several devices that are not CPUs exchange, each of them gets its launches from a thread of its own.
+void FunctionState::MakeThreads() {
+  std::vector<bool> exchanges(memory_->devices.size());
+  for (const LoadedLaunch& loaded : launches_) {
+    if (!loaded.joins.empty()) exchanges[loaded.launch.device] = true;
+  }
+  const auto count = std::ranges::count(exchanges, true);
+  has_device_collectives_ = count > 0;
+  if (count < 2) return;
+  threads_ = std::make_unique<LaunchThreads>(
+      exchanges, [this](const LaunchThreads::Task& task) { return RunTask(task); },
+      [this](const absl::Status& status) { AbortDevices(status); });
+}
+
+std::unique_ptr<HostCollective> FunctionState::MakeHostCollective(const Launch& launch) {
+  constexpr uint32_t kTags = 32768;
+  const fb::Step& first = *steps_[launch.steps.front()].table;
+  const fb::CollectiveStep& table = *first.body_as_CollectiveStep();
+  // The first member's place, which is the same in every process.
+  const size_t place = launch.steps.front() - table.rank();
+  const std::string name = absl::StrCat(std::string(CollectiveName(table.kind())), ", ", PlaceOf(place));
+  std::unique_ptr<HostCollective> made = HostCollective::Make(*table_, CollectiveGroup{launch.steps},
+                                                              {.pool = pool_,
+                                                               .local = memory_->local,
+                                                               .world = memory_->world,
+                                                               .name = name,
+                                                               .tag = static_cast<uint32_t>(place % kTags)});
+  size_t& workspace = library_workspace_bytes_[launch.device];
+  workspace = std::max(workspace, made->WorkspaceBytes());
+  return made;
+}
+
+// Between CPUs alone: GPUs exchange by collectives.
+absl::Status FunctionState::CheckCopyBetweenProcesses(size_t index) const {
+  const fb::Step& copy = *table_->steps()->Get(static_cast<uint32_t>(index));
+  const uint32_t from = table_->buffers()->Get(copy.inputs()->Get(0))->device(), to = copy.device();
+  if (DeviceOf(*plan_, to).is_cpu()) return absl::OkStatus();
+  return AtStep(index, absl::UnimplementedError(absl::StrCat(
+                           "it copies from ", DeviceOf(*plan_, from).ToString(), " of rank ",
+                           memory_->local.RankOf(from), " to ", DeviceOf(*plan_, to).ToString(), " of rank ",
+                           memory_->local.RankOf(to),
+                           ": between GPUs of several processes values move by collectives alone, such as "
+                           "send and recv")));
 }
 
 absl::Status FunctionState::LoadSteps() {
   for (size_t i = 0; i < SizeOrZero(table_->steps()); ++i) {
-    const fb::Step& table = *table_->steps()->Get(i);
+    const fb::Step& table = *table_->steps()->Get(static_cast<uint32_t>(i));
+    const bool is_between = IsBetweenDevices(*table_, table);
+    bool is_here = memory_->local.Has(table.device());
+    if (is_between) {
+      const bool has_source = memory_->local.Has(table_->buffers()->Get(table.inputs()->Get(0))->device());
+      if (is_here != has_source) SINTER_RETURN_IF_ERROR(CheckCopyBetweenProcesses(i));
+      is_here = is_here || has_source;
+    }
+    const bool is_host_member = table.body_type() == fb::StepBody::CollectiveStep && is_here &&
+                                memory_->devices[table.device()].is_host;
     std::unique_ptr<Step> step;
-    if (!IsBetweenDevices(*table_, table)) {
+    if (is_here && !is_between && !is_host_member) {
       absl::StatusOr<std::unique_ptr<Step>> made = RuntimeOf(table.device()).MakeStep(*plan_, table);
       if (!made.ok()) return AtStep(i, made.status());
       step = *std::move(made);
       size_t& workspace = library_workspace_bytes_[table.device()];
       workspace = std::max(workspace, step->LibraryWorkspaceBytes());
     }
-    steps_.push_back({std::move(step), &table, slots_.size()});
+    steps_.push_back({std::move(step), &table, slots_.size(), is_here, num_here_});
+    if (is_here) ++num_here_;
     for (const auto* indices : {table.inputs(), table.outputs()}) {
       for (size_t k = 0; k < SizeOrZero(indices); ++k) {
         const fb::Buffer& buffer = *table_->buffers()->Get(indices->Get(k));
-        if (buffer.space() == fb::Space::Input && memory_->devices[buffer.device()].is_host) {
+        const DevicePlaces& places = memory_->devices[buffer.device()];
+        if (buffer.space() == fb::Space::Input && places.is_here() && places.is_host) {
           input_slots_.push_back({slots_.size(), buffer.index(), buffer.offset()});
         }
         slots_.push_back(nullptr);
@@ -97,6 +191,7 @@ absl::Status FunctionState::LoadSteps() {
 
 std::byte* FunctionState::PointerOf(uint32_t index) const {
   const fb::Buffer& buffer = *table_->buffers()->Get(index);
+  if (!memory_->local.Has(buffer.device())) return nullptr;
   if (buffer.space() != fb::Space::Input) return memory_->AddressOf(buffer);
   if (memory_->devices[buffer.device()].is_host) return nullptr;  // Of each run's caller.
   return inputs_.DeviceAddress(buffer.device(), buffer.index()) + buffer.offset();
@@ -119,6 +214,28 @@ int FunctionState::FindInput(std::string_view name) const {
   return -1;
 }
 
+absl::Status FunctionState::FitTensor(const HostTensor& tensor, size_t index, InputValue* value) const {
+  const TensorInfo& want = info_.inputs[index];
+  value->data = tensor.data();  // Null only if there are no elements.
+  if (tensor.dtype() == want.dtype && tensor.shape() == want.shape) return absl::OkStatus();
+  std::string also;
+  const std::optional<FunctionInputs::RowRange> rows =
+      memory_->local.is_alone ? std::nullopt : inputs_.Rows(index);
+  if (rows.has_value()) {
+    TensorInfo part = want;
+    part.shape[0] = rows->end - rows->begin;
+    if (tensor.dtype() == part.dtype && tensor.shape() == part.shape) {
+      const int64_t row = want.shape[0] == 0 ? 0 : *DenseBytes(want.dtype, want.shape) / want.shape[0];
+      value->first_byte = static_cast<size_t>(rows->begin * row);
+      return absl::OkStatus();
+    }
+    also = absl::StrCat(", of which rank ", memory_->world->rank(), " may give rows ", rows->begin, " to ",
+                        rows->end, " alone, ", part.TypeString());
+  }
+  return absl::InvalidArgumentError(absl::StrCat("input \"", want.name, "\" is ", want.TypeString(), also,
+                                                 ", and ", tensor.ToString(), " is given"));
+}
+
 absl::Status FunctionState::Bind(const Argument& argument, InputValue* bound) const {
   const int index = FindInput(argument.name());
   if (index < 0) {
@@ -128,11 +245,7 @@ absl::Status FunctionState::Bind(const Argument& argument, InputValue* bound) co
   const TensorInfo& want = info_.inputs[static_cast<size_t>(index)];
   InputValue value{.is_set = true};
   if (const HostTensor* tensor = argument.tensor(); tensor != nullptr) {
-    if (tensor->dtype() != want.dtype || tensor->shape() != want.shape) {
-      return absl::InvalidArgumentError(absl::StrCat("input \"", want.name, "\" is ", want.TypeString(),
-                                                     ", and ", tensor->ToString(), " is given"));
-    }
-    value.data = tensor->data();  // Null only if there are no elements.
+    SINTER_RETURN_IF_ERROR(FitTensor(*tensor, static_cast<size_t>(index), &value));
   } else {
     if (!want.shape.empty()) {
       return absl::InvalidArgumentError(
@@ -164,7 +277,7 @@ absl::Status FunctionState::CheckAllSet(std::span<const InputValue> inputs) cons
 
 absl::Status FunctionState::FillArenas() {
   for (const DevicePlaces& places : memory_->devices) {
-    if (places.arena_bytes == 0) continue;
+    if (!places.is_here() || places.arena_bytes == 0) continue;
     SINTER_RETURN_IF_ERROR(places.runtime->Fill(places.arena, 0xff, places.arena_bytes));
   }
   return absl::OkStatus();
@@ -180,7 +293,10 @@ absl::Status FunctionState::Run(std::span<const InputValue> inputs, Profile* pro
   }
   if (memory_->poison) SINTER_RETURN_IF_ERROR(FillArenas());
   pool_->BindCallingThread();
-  SINTER_RETURN_IF_ERROR(profile == nullptr ? RunLaunches() : RunOneByOne(profile));
+  if (absl::Status status = profile == nullptr ? RunLaunches() : RunOneByOne(profile); !status.ok()) {
+    AbortAll(status);
+    return status;
+  }
   has_run_ = true;
   outputs_.Finish(inputs_);
   if (profile != nullptr) {
@@ -188,110 +304,6 @@ absl::Status FunctionState::Run(std::span<const InputValue> inputs, Profile* pro
     profile->seconds_total += SecondsSince(start);
   }
   return absl::OkStatus();
-}
-
-absl::Status FunctionState::RunStep(size_t index) {
-  const LoadedStep& step = steps_[index];
-  const fb::Step& table = *step.table;
-  void* const* const buffers = slots_.data() + step.first_slot;
-  const DevicePlaces& places = memory_->devices[table.device()];
-  if (step.step == nullptr) {
-    const uint32_t from = table_->buffers()->Get(table.inputs()->Get(0))->device();
-    const size_t bytes = table.body_as_CopyStep()->bytes();
-    return bytes == 0 ? absl::OkStatus()
-                      : places.runtime->CopyFrom(RuntimeOf(from), buffers[1], buffers[0], bytes);
-  }
-  return step.step->Run(
-      {.buffers = buffers,
-       .workspace = table.workspace_bytes() == 0 ? nullptr : places.arena + table.workspace_offset(),
-       .scratch = places.scratch,
-       .library_workspace = places.library_workspace});
-}
-
-absl::Status FunctionState::RunSteps(const Launch& launch) {
-  for (const uint32_t index : launch.steps) {
-    if (absl::Status status = RunStep(index); !status.ok()) return AtStep(index, status);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status FunctionState::RunLaunch(LoadedLaunch& loaded) {
-  DeviceRuntime& runtime = RuntimeOf(loaded.launch.device);
-  absl::Status status;
-  if (loaded.may_record && has_run_) {
-    absl::StatusOr<std::unique_ptr<RecordedWork>> recorded =
-        runtime.Record([this, &loaded] { return RunSteps(loaded.launch); });
-    status = recorded.status();
-    if (status.ok()) {
-      loaded.recorded = *std::move(recorded);
-      loaded.may_record = false;
-    }
-  }
-  if (status.ok() && loaded.recorded == nullptr) return RunSteps(loaded.launch);
-  if (status.ok()) status = loaded.recorded->Launch();
-  if (status.ok()) return status;
-  return absl::Status(
-      status.code(),
-      absl::StrCat("function \"", info_.name, "\", steps ", loaded.launch.steps.front(), " to ",
-                   loaded.launch.steps.back(), " on ", runtime.device().ToString(), ": ", status.message()));
-}
-
-absl::Status FunctionState::RunLaunches() {
-  for (LoadedLaunch& loaded : launches_) {
-    for (const uint32_t other : loaded.launch.others) {
-      SINTER_RETURN_IF_ERROR(RuntimeOf(loaded.launch.device).WaitFor(RuntimeOf(other)));
-    }
-    SINTER_RETURN_IF_ERROR(RunLaunch(loaded));
-  }
-  for (const Wait& wait : last_waits_) {
-    SINTER_RETURN_IF_ERROR(RuntimeOf(wait.waiter).WaitFor(RuntimeOf(wait.other)));
-  }
-  return absl::OkStatus();
-}
-
-// Nobody waits for anybody: each device is idle before the next step.
-absl::Status FunctionState::RunOneByOne(Profile* profile) {
-  PrepareProfile(profile);
-  for (const DevicePlaces& places : memory_->devices) {
-    SINTER_RETURN_IF_ERROR(places.runtime->Synchronize());
-  }
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    const Clock::time_point start = Clock::now();
-    absl::Status status = RunStep(i);
-    if (status.ok()) status = RuntimeOf(steps_[i].table->device()).Synchronize();
-    if (!status.ok()) return AtStep(i, status);
-    const double seconds = SecondsSince(start);
-    profile->steps[i].seconds_total += seconds;
-    profile->steps[i].seconds_min = std::min(profile->steps[i].seconds_min, seconds);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status FunctionState::AtStep(size_t index, const absl::Status& status) const {
-  const fb::Step& table = *table_->steps()->Get(static_cast<uint32_t>(index));
-  return absl::Status(status.code(), absl::StrCat("function \"", info_.name, "\", step ", index, " (",
-                                                  table.name() == nullptr ? "" : table.name()->c_str(),
-                                                  "): ", status.message()));
-}
-
-void FunctionState::PrepareProfile(Profile* profile) const {
-  if (profile->function == info_.name && profile->steps.size() == steps_.size()) return;
-  *profile = Profile();
-  profile->function = info_.name;
-  for (const LoadedStep& step : steps_) {
-    const fb::Step& table = *step.table;
-    StepTimes times;
-    if (table.name() != nullptr) times.name = table.name()->str();
-    times.kind = StepKind(table);
-    times.device = DeviceOf(*plan_, table.device());
-    for (size_t k = 0; k < SizeOrZero(table.locations()); ++k) {
-      times.locations.push_back(LocationText(*plan_, table.locations()->Get(k)));
-    }
-    times.seconds_min = std::numeric_limits<double>::infinity();
-    times.flops = table.flops();
-    times.bytes = table.bytes();
-    profile->steps.push_back(std::move(times));
-  }
 }
 
 }  // namespace sinter::internal_session

@@ -8,8 +8,15 @@
 //   train->Place();
 //   SINTER_RETURN_IF_ERROR(train->Run(inputs, nullptr));
 //
+// Among several processes only the steps of this one's devices are loaded, and the members of a collective that are here run
+// together (runtime/collective.h).
+//
 // Launches of several steps on a device that records them (DeviceRuntime::Record) are recorded in the second run, because
-// libraries set themselves up in the first, and replayed from then on. With a profile every step runs by itself.
+// libraries set themselves up in the first, and replayed from then on. With a profile every step runs by itself. Processes
+// that exchange with each other's GPUs must run with a profile, or without, alike.
+//
+// Devices that are not CPUs and exchange with each other have each a thread that gives them their launches
+// (runtime/launch_threads.h). An error in a function with such collectives ends them on all ranks.
 //
 // One thread at a time. Neither the plan, the memory with its runtimes, nor the pool may go away before it.
 #ifndef SINTER_RUNTIME_EXECUTABLE_H_
@@ -26,10 +33,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sinter/runtime/collective.h"
+#include "sinter/runtime/collective_joins.h"
 #include "sinter/runtime/device_runtime.h"
 #include "sinter/runtime/function_inputs.h"
 #include "sinter/runtime/function_outputs.h"
 #include "sinter/runtime/launch_order.h"
+#include "sinter/runtime/launch_threads.h"
 #include "sinter/runtime/plan.h"
 #include "sinter/runtime/profile.h"
 #include "sinter/runtime/session.h"
@@ -46,7 +56,7 @@ namespace sinter::internal_session {
 
 class FunctionState {
  public:
-  // Of `memory` only the runtimes are looked at.
+  // Of `memory` only the runtimes, the local devices and the world are looked at.
   static absl::StatusOr<std::unique_ptr<FunctionState>> Load(const fb::Plan& plan, const fb::Function& table,
                                                              Memory* memory, const ThreadPool& pool);
 
@@ -60,20 +70,28 @@ class FunctionState {
 
   void Place();
 
-  // What is wrong with an argument for an input, or nothing, in which case `value` is bound to it.
+  // What is wrong with an argument for an input, or nothing, in which case `value` is bound to it. Among several processes a
+  // tensor may have the rows alone that are read here (FunctionInputs::Rows).
   absl::Status Bind(const Argument& argument, InputValue* value) const;
   absl::Status Run(std::span<const InputValue> inputs, Profile* profile);
 
  private:
   struct LoadedStep {
-    std::unique_ptr<Step> step;  // Null: a copy from another device.
+    std::unique_ptr<Step>
+        step;  // Null: a copy from another device, a member of a collective on CPUs, or not here.
     const fb::Step* table;
     size_t first_slot;
+    bool is_here;
+    size_t profile_entry;
   };
   struct LoadedLaunch {
     Launch launch;
-    bool may_record;
+    bool may_record = false;
+    std::vector<Join> joins;
     std::unique_ptr<RecordedWork> recorded;
+    // Of a collective on CPUs: what does it, and each member's operands.
+    std::unique_ptr<HostCollective> collective;
+    std::vector<void* const*> operands;
   };
   // A table entry that points into an input in main memory.
   struct InputSlot {
@@ -85,18 +103,40 @@ class FunctionState {
   FunctionState(const fb::Plan& plan, const fb::Function& table, Memory* memory, const ThreadPool& pool);
 
   absl::Status LoadSteps();
+  absl::Status LoadLaunches();
+  absl::Status CheckCopyBetweenProcesses(size_t index) const;
+  std::unique_ptr<HostCollective> MakeHostCollective(const Launch& launch);
+  void MakeThreads();
+  std::vector<uint32_t> StepsRunWith(uint32_t index) const;
   DeviceRuntime& RuntimeOf(uint32_t device) const { return *memory_->devices[device].runtime; }
   std::byte* PointerOf(uint32_t buffer) const;
+  absl::Status FitTensor(const HostTensor& tensor, size_t index, InputValue* value) const;
   absl::Status CheckAllSet(std::span<const InputValue> inputs) const;
   absl::Status FillArenas();
+  // In executable_run.cc.
   absl::Status RunStep(size_t index);
-  absl::Status RunSteps(const Launch& launch);
+  absl::Status RunCopyBetweenProcesses(size_t index);
+  absl::Status RunCollective(LoadedLaunch& launch);
+  absl::Status RunSteps(const LoadedLaunch& launch);
+  absl::Status RecordLaunch(LoadedLaunch& launch);
   absl::Status RunLaunch(LoadedLaunch& launch);
+  absl::Status RunTask(const LaunchThreads::Task& task);
+  absl::Status RecordLaunches();
+  absl::Status WaitForThreadsOf(const Launch& launch);
+  absl::Status GiveLaunch(size_t index);
   absl::Status RunLaunches();
+  absl::Status RunByThemselves(std::span<const uint32_t> steps);
   absl::Status RunOneByOne(Profile* profile);
+  absl::Status SynchronizeAll();
+  void AbortDevices(const absl::Status& reason);
+  void AbortAll(const absl::Status& reason);
+  void AddTime(std::span<const uint32_t> steps, double seconds, Profile* profile) const;
   void PrepareProfile(Profile* profile) const;
-  // The status with the step's name in front.
+  // `function "train", step 14 (sum)`.
+  std::string PlaceOf(size_t index) const;
+  // The status with that in front.
   absl::Status AtStep(size_t index, const absl::Status& status) const;
+  absl::Status AtLaunch(const Launch& launch, const absl::Status& status) const;
 
   const fb::Plan* plan_;
   const fb::Function* table_;
@@ -106,12 +146,17 @@ class FunctionState {
   FunctionInputs inputs_;
   FunctionOutputs outputs_;
   std::vector<size_t> library_workspace_bytes_;  // Of each device.
-  std::vector<LoadedStep> steps_;
+  std::vector<LoadedStep> steps_;                // All of the function's, by index.
+  size_t num_here_ = 0;
   std::vector<void*> slots_;
   std::vector<InputSlot> input_slots_;
   std::vector<LoadedLaunch> launches_;
   std::vector<Wait> last_waits_;
-  bool has_run_ = false;
+  std::vector<std::vector<uint32_t>> units_;  // The steps that are here, as RunOneByOne runs them.
+  bool has_run_ = false, has_recorded_ = false;
+  bool has_device_collectives_ = false;  // On devices that are not CPUs.
+  std::unique_ptr<LaunchThreads>
+      threads_;  // Null: the calling thread gives everything. They use all that stands above.
 };
 
 }  // namespace sinter::internal_session

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/plan_generated.h"
+#include "sinter/runtime/local_devices.h"
 #include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/status.h"
 #include "sinter/runtime/tensor.h"
@@ -30,48 +31,70 @@ FunctionInputs::FunctionInputs(const fb::Plan& plan, const fb::Function& table, 
   const size_t count = SizeOrZero(table.inputs());
   bound_.resize(count);
   host_.resize(count);
-  for (size_t i = 0; i < count; ++i) {
+  all_.resize(count);
+  const std::vector<std::vector<Hull>> hulls = FindHulls(table);
+  for (uint32_t i = 0; i < count; ++i) {
     const fb::TensorType& type = *table.inputs()->Get(i)->type();
     std::span<const int64_t> shape;
     if (type.shape() != nullptr) shape = {type.shape()->data(), type.shape()->size()};
-    host_[i].bytes = static_cast<size_t>(*DenseBytes(static_cast<DType>(type.dtype()), shape));
-  }
-  std::vector<std::vector<bool>> is_read(devices_.size(), std::vector<bool>(count));
-  for (size_t s = 0; s < SizeOrZero(table.steps()); ++s) {
-    const fb::Step& step = *table.steps()->Get(s);
-    for (size_t k = 0; k < SizeOrZero(step.inputs()); ++k) {
-      const fb::Buffer& buffer = *table.buffers()->Get(step.inputs()->Get(k));
-      if (buffer.space() != fb::Space::Input) continue;
-      is_read[buffer.device()][buffer.index()] = true;
-      if (memory->devices[buffer.device()].is_host) host_[buffer.index()].is_read = true;
+    rows_.push_back(shape.empty() ? 0 : static_cast<size_t>(shape[0]));
+    const size_t bytes = static_cast<size_t>(*DenseBytes(static_cast<DType>(type.dtype()), shape));
+    row_bytes_.push_back(rows_[i] == 0 ? 0 : bytes / rows_[i]);
+    for (uint32_t d = 0; d < devices_.size(); ++d) {
+      if (!memory->devices[d].is_here()) continue;
+      all_[i].Add(hulls[d][i]);
+      if (memory->devices[d].is_host) host_[i].hull.Add(hulls[d][i]);
     }
-  }
-  // Outputs that are inputs handed through come from main memory, wherever they are said to be.
-  for (size_t i = 0; i < SizeOrZero(table.outputs()); ++i) {
-    const fb::Buffer& buffer = *table.buffers()->Get(table.outputs()->Get(i)->buffer());
-    if (buffer.space() == fb::Space::Input) host_[buffer.index()].is_read = true;
+    // Outputs that are inputs handed through come from main memory, wherever they are said to be.
+    host_[i].hull.Add(hulls.back()[i]);
+    all_[i].Add(hulls.back()[i]);
   }
   for (HostInput& input : host_) {
-    if (!input.is_read) continue;
-    input.staging_offset = staging_bytes_;
-    staging_bytes_ += RoundUp(input.bytes, kHostAlignment);
+    if (!input.hull.is_read()) continue;
+    // Vectors begin where they would if all of the input was there.
+    input.staging_offset = staging_bytes_ + input.hull.begin % kHostAlignment;
+    staging_bytes_ += RoundUp(input.hull.begin % kHostAlignment + input.hull.bytes(), kHostAlignment);
   }
   for (uint32_t d = 0; d < devices_.size(); ++d) {
-    if (!memory->devices[d].is_host) LayOut(d, is_read[d]);
+    if (memory->devices[d].is_here() && !memory->devices[d].is_host) LayOut(d, hulls[d]);
   }
 }
 
-void FunctionInputs::LayOut(uint32_t device, const std::vector<bool>& is_read) {
+// Of each device, by input, and of what is handed through.
+std::vector<std::vector<FunctionInputs::Hull>> FunctionInputs::FindHulls(const fb::Function& table) const {
+  std::vector<std::vector<Hull>> hulls(devices_.size() + 1, std::vector<Hull>(host_.size()));
+  const auto add = [](const fb::Buffer& buffer, std::vector<Hull>& to) {
+    if (buffer.space() != fb::Space::Input) return;
+    to[buffer.index()].Add(buffer.offset(), buffer.offset() + buffer.bytes());
+  };
+  for (uint32_t s = 0; s < SizeOrZero(table.steps()); ++s) {
+    const fb::Step& step = *table.steps()->Get(s);
+    for (uint32_t k = 0; k < SizeOrZero(step.inputs()); ++k) {
+      const fb::Buffer& buffer = *table.buffers()->Get(step.inputs()->Get(k));
+      add(buffer, hulls[buffer.device()]);
+    }
+  }
+  for (uint32_t i = 0; i < SizeOrZero(table.outputs()); ++i) {
+    const fb::Buffer* const buffer = LocalBuffer(table, *table.outputs()->Get(i), memory_->local);
+    if (buffer != nullptr) add(*buffer, hulls.back());
+  }
+  return hulls;
+}
+
+void FunctionInputs::LayOut(uint32_t device, const std::vector<Hull>& hulls) {
   DeviceLayout& layout = devices_[device];
   const size_t alignment = static_cast<size_t>(memory_->devices[device].runtime->alignment());
   for (const bool is_packed : {true, false}) {
-    for (uint32_t i = 0; i < is_read.size(); ++i) {
-      if (!is_read[i] || (host_[i].bytes <= kPackedBytes) != is_packed) continue;
-      (is_packed ? layout.packed : layout.single).push_back({i, layout.bytes});
-      layout.bytes += RoundUp(host_[i].bytes, alignment);
+    for (uint32_t i = 0; i < hulls.size(); ++i) {
+      const Hull& hull = hulls[i];
+      if (!hull.is_read() || (hull.bytes() <= kPackedBytes) != is_packed) continue;
+      const size_t offset = hull.begin % alignment;
+      (is_packed ? layout.packed : layout.single).push_back({i, layout.bytes + offset, hull});
+      layout.bytes += RoundUp(offset + hull.bytes(), alignment);
     }
     if (is_packed) layout.packed_bytes = layout.bytes;
   }
+  layout.pieces.reserve(layout.single.size() + 1);
   layout.staging_offset = staging_bytes_;
   staging_bytes_ += RoundUp(layout.packed_bytes, kHostAlignment);
 }
@@ -79,49 +102,57 @@ void FunctionInputs::LayOut(uint32_t device, const std::vector<bool>& is_read) {
 std::byte* FunctionInputs::DeviceAddress(uint32_t device, uint32_t input) const {
   for (const std::vector<DeviceCopy>* copies : {&devices_[device].packed, &devices_[device].single}) {
     for (const DeviceCopy& copy : *copies) {
-      if (copy.input == input) return memory_->devices[device].inputs + copy.offset;
+      if (copy.input == input) return memory_->devices[device].inputs + copy.offset - copy.hull.begin;
     }
   }
   return nullptr;
 }
 
+std::optional<FunctionInputs::RowRange> FunctionInputs::Rows(size_t input) const {
+  const Hull& hull = all_[input];
+  const size_t row = row_bytes_[input];
+  if (rows_[input] == 0) return std::nullopt;
+  if (!hull.is_read()) return RowRange{0, 0};
+  if (row == 0) return RowRange{0, static_cast<int64_t>(rows_[input])};
+  if (hull.begin % row != 0 || hull.end % row != 0) return std::nullopt;
+  return RowRange{static_cast<int64_t>(hull.begin / row), static_cast<int64_t>(hull.end / row)};
+}
+
 absl::Status FunctionInputs::Bind(std::span<const InputValue> values) {
   for (size_t i = 0; i < values.size(); ++i) {
-    if (!host_[i].is_read) continue;
-    const void* const data = values[i].address();
-    bound_[i] = static_cast<const std::byte*>(data);
+    const Hull& hull = host_[i].hull;
+    if (!hull.is_read()) continue;
+    const std::byte* const data = values[i].At(hull.begin);
+    bound_[i] = data - hull.begin;
     // An earlier run's output, above all, would be overwritten while it is read.
     const bool in_place = values[i].data != nullptr &&
-                          reinterpret_cast<uintptr_t>(data) % kHostAlignment == 0 &&
-                          !memory_->IsWritten(data, host_[i].bytes);
+                          reinterpret_cast<uintptr_t>(bound_[i]) % kHostAlignment == 0 &&
+                          !memory_->IsWritten(data, hull.bytes());
     if (in_place) continue;
     std::byte* const staging = memory_->staging + host_[i].staging_offset;
-    if (host_[i].bytes > 0) std::memcpy(staging, data, host_[i].bytes);
-    bound_[i] = staging;
+    if (hull.bytes() > 0) std::memcpy(staging, data, hull.bytes());
+    bound_[i] = staging - hull.begin;
   }
   for (size_t d = 0; d < devices_.size(); ++d) {
     if (devices_[d].bytes == 0) continue;
-    const DevicePlaces& places = memory_->devices[d];
-    SINTER_RETURN_IF_ERROR(Upload(*places.runtime, devices_[d], places.inputs, values));
+    SINTER_RETURN_IF_ERROR(Upload(memory_->devices[d], devices_[d], values));
   }
   return absl::OkStatus();
 }
 
-absl::Status FunctionInputs::Upload(DeviceRuntime& runtime, const DeviceLayout& layout, std::byte* to,
+absl::Status FunctionInputs::Upload(const DevicePlaces& places, DeviceLayout& layout,
                                     std::span<const InputValue> values) {
   std::byte* const staging = memory_->staging + layout.staging_offset;
   for (const DeviceCopy& copy : layout.packed) {
-    if (host_[copy.input].bytes == 0) continue;
-    std::memcpy(staging + copy.offset, values[copy.input].address(), host_[copy.input].bytes);
+    if (copy.hull.bytes() == 0) continue;
+    std::memcpy(staging + copy.offset, values[copy.input].At(copy.hull.begin), copy.hull.bytes());
   }
-  if (layout.packed_bytes > 0) {
-    SINTER_RETURN_IF_ERROR(runtime.Upload(to, staging, layout.packed_bytes));
-  }
+  layout.pieces.clear();
+  if (layout.packed_bytes > 0) layout.pieces.push_back({0, staging, layout.packed_bytes});
   for (const DeviceCopy& copy : layout.single) {
-    SINTER_RETURN_IF_ERROR(
-        runtime.Upload(to + copy.offset, values[copy.input].address(), host_[copy.input].bytes));
+    layout.pieces.push_back({copy.offset, values[copy.input].At(copy.hull.begin), copy.hull.bytes()});
   }
-  return absl::OkStatus();
+  return places.runtime->UploadInputs(places.inputs, places.landing, layout.pieces, layout.bytes);
 }
 
 }  // namespace sinter::internal_session

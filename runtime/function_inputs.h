@@ -1,4 +1,4 @@
-// The inputs of one function on their way to the devices that read them.
+// The inputs of one function on their way to the devices of this process that read them.
 //
 //   FunctionInputs inputs(plan, function, memory);
 //   size_t bytes = inputs.DeviceBytes(1);                    // Needed on a GPU: a copy of each input that is read there.
@@ -7,12 +7,17 @@
 //
 // CPUs read the caller's memory in place, unless it is not aligned, or is the session's own: that is copied to the staging
 // memory first. Other devices have copies at fixed places: the small inputs are packed in the staging memory and uploaded as
-// one, the large ones each.
+// one, the large ones each, while the device may still be at work on the last run's (DeviceRuntime::UploadInputs). Of an input
+// only the bytes are moved that are read: from the first byte of a device's buffers in it to the last.
+//
+// Among several processes a caller may give those rows of an input alone that its devices read (Rows).
 #ifndef SINTER_RUNTIME_FUNCTION_INPUTS_H_
 #define SINTER_RUNTIME_FUNCTION_INPUTS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,9 +37,13 @@ namespace internal_session {
 struct InputValue {
   bool is_set = false;
   const void* data = nullptr;  // Null: the number.
+  size_t first_byte = 0;       // Of the input: what lies at `data`.
   alignas(8) std::byte number[8] = {};
 
-  const void* address() const { return data == nullptr ? number : data; }
+  // Where byte `begin` of the input is.
+  const std::byte* At(size_t begin) const {
+    return (data == nullptr ? number : static_cast<const std::byte*>(data)) + (begin - first_byte);
+  }
 };
 
 class FunctionInputs {
@@ -44,37 +53,62 @@ class FunctionInputs {
 
   size_t StagingBytes() const { return staging_bytes_; }
   size_t DeviceBytes(uint32_t device) const { return devices_[device].bytes; }
-  // Where a device that is not a CPU has its copy of an input that it reads.
+  // Where a device that is not a CPU would have the beginning of an input that it reads, if it had it all.
   std::byte* DeviceAddress(uint32_t device, uint32_t input) const;
+
+  // All that this process reads of an input, if these are whole rows: elements [begin, end) along the first dimension. Else,
+  // and of numbers: nothing.
+  struct RowRange {
+    int64_t begin, end;
+  };
+  std::optional<RowRange> Rows(size_t input) const;
 
   // Brings the values to where they are read. All are set. Errors: those of uploads.
   absl::Status Bind(std::span<const InputValue> values);
-  // In main memory, where it was found by Bind. Only of inputs that CPUs read or that are handed through.
+  // In main memory, where it was found by Bind: where the input would begin. Only of inputs that CPUs read or that are handed
+  // through, and only their bytes that are.
   const std::byte* bound(size_t input) const { return bound_[input]; }
 
  private:
+  // Bytes of an input that are read; nobody does if the end is before the beginning.
+  struct Hull {
+    size_t begin = ~size_t{0}, end = 0;
+
+    bool is_read() const { return begin <= end; }
+    size_t bytes() const { return end > begin ? end - begin : 0; }
+    void Add(size_t first, size_t last) {
+      begin = std::min(begin, first);
+      end = std::max(end, last);
+    }
+    void Add(const Hull& other) {
+      if (other.is_read()) Add(other.begin, other.end);
+    }
+  };
   struct DeviceCopy {
     uint32_t input;
-    size_t offset;
+    size_t offset;  // Of the hull's first byte.
+    Hull hull;
   };
   struct DeviceLayout {
     std::vector<DeviceCopy> packed, single;
-    size_t bytes = 0;           // Of all of them,
-    size_t packed_bytes = 0;    // and of the packed ones, which come first.
-    size_t staging_offset = 0;  // Where these are packed.
+    std::vector<DeviceRuntime::InputPiece> pieces;  // Of one run.
+    size_t bytes = 0;                               // Of all of them,
+    size_t packed_bytes = 0;                        // and of the packed ones, which come first.
+    size_t staging_offset = 0;                      // Where these are packed.
   };
   struct HostInput {
-    size_t bytes = 0;
-    bool is_read = false;
+    Hull hull;
     size_t staging_offset = 0;
   };
 
-  void LayOut(uint32_t device, const std::vector<bool>& is_read);
-  absl::Status Upload(DeviceRuntime& runtime, const DeviceLayout& layout, std::byte* to,
-                      std::span<const InputValue> values);
+  std::vector<std::vector<Hull>> FindHulls(const fb::Function& table) const;
+  void LayOut(uint32_t device, const std::vector<Hull>& hulls);
+  absl::Status Upload(const DevicePlaces& places, DeviceLayout& layout, std::span<const InputValue> values);
 
   const Memory* memory_;
   std::vector<HostInput> host_;
+  std::vector<Hull> all_;  // Of all devices here, by input.
+  std::vector<size_t> row_bytes_, rows_;
   std::vector<DeviceLayout> devices_;
   size_t staging_bytes_ = 0;
   std::vector<const std::byte*> bound_;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/plan_generated.h"
+#include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::internal_session {
@@ -15,21 +16,28 @@ size_t RoundUp(size_t bytes) {
 
 }  // namespace
 
-FunctionOutputs::FunctionOutputs(const fb::Function& table, const std::vector<TensorInfo>& infos,
-                                 const Memory* memory)
-    : infos_(infos), memory_(memory) {
-  for (size_t i = 0; i < infos.size(); ++i) {
-    const fb::Buffer& buffer = *table.buffers()->Get(table.outputs()->Get(i)->buffer());
-    Kind kind = memory->devices[buffer.device()].is_host ? Kind::kInPlace : Kind::kDownloaded;
-    if (buffer.space() == fb::Space::Input) kind = Kind::kHandedThrough;
-    outputs_.push_back({.kind = kind, .buffer = &buffer, .host_offset = host_bytes_, .tensor = HostTensor()});
-    if (kind != Kind::kInPlace) host_bytes_ += RoundUp(buffer.bytes());
+FunctionOutputs::FunctionOutputs(const fb::Plan& plan, const fb::Function& table,
+                                 const std::vector<TensorInfo>& infos, const Memory* memory)
+    : plan_(&plan), infos_(infos), memory_(memory) {
+  for (uint32_t i = 0; i < infos.size(); ++i) {
+    const fb::Port& port = *table.outputs()->Get(i);
+    const fb::Buffer* buffer = LocalBuffer(table, port, memory->local);
+    if (buffer == nullptr) {
+      buffer = table.buffers()->Get(port.buffer());
+      outputs_.push_back({.kind = Kind::kElsewhere, .buffer = buffer, .tensor = HostTensor()});
+      continue;
+    }
+    Kind kind = memory->devices[buffer->device()].is_host ? Kind::kInPlace : Kind::kDownloaded;
+    if (buffer->space() == fb::Space::Input) kind = Kind::kHandedThrough;
+    outputs_.push_back({.kind = kind, .buffer = buffer, .host_offset = host_bytes_, .tensor = HostTensor()});
+    if (kind != Kind::kInPlace) host_bytes_ += RoundUp(buffer->bytes());
   }
 }
 
 void FunctionOutputs::Place() {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     Output& output = outputs_[i];
+    if (output.kind == Kind::kElsewhere) continue;
     const std::byte* const data = output.kind == Kind::kInPlace ? memory_->AddressOf(*output.buffer)
                                                                 : memory_->outputs + output.host_offset;
     // The verifier has checked the type, and alignment to the element follows from the buffer's.
@@ -48,6 +56,13 @@ void FunctionOutputs::Finish(const FunctionInputs& inputs) {
 
 absl::StatusOr<const HostTensor*> FunctionOutputs::Get(size_t i) {
   Output& output = outputs_[i];
+  if (output.kind == Kind::kElsewhere) {
+    const uint32_t device = output.buffer->device();
+    return absl::FailedPreconditionError(
+        absl::StrCat("output \"", infos_[i].name, "\" is on ", DeviceOf(*plan_, device).ToString(),
+                     " of the plan, which rank ", memory_->local.RankOf(device),
+                     " runs and this process does not: read it there"));
+  }
   if (output.kind != Kind::kDownloaded || output.downloaded_run == run_) return &output.tensor;
   if (run_ != memory_->runs) {
     return absl::FailedPreconditionError(absl::StrCat(

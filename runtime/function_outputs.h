@@ -5,7 +5,8 @@
 //   SINTER_ASSIGN_OR_RETURN(const HostTensor* loss, outputs.Get(0));
 //
 // Those of CPUs are views of where they were computed. Those of other devices are downloaded when first asked for after a
-// run, each by itself, and never otherwise. Inputs handed through are copied, since their memory is the caller's.
+// run, each by itself, and never otherwise. Inputs handed through are copied, since their memory is the caller's. Where an
+// output has several buffers, on several devices, it is the first that this process has.
 #ifndef SINTER_RUNTIME_FUNCTION_OUTPUTS_H_
 #define SINTER_RUNTIME_FUNCTION_OUTPUTS_H_
 
@@ -24,8 +25,9 @@ namespace sinter::internal_session {
 
 class FunctionOutputs {
  public:
-  // `infos`: of the function's outputs, and all three must outlive it.
-  FunctionOutputs(const fb::Function& table, const std::vector<TensorInfo>& infos, const Memory* memory);
+  // `infos`: of the function's outputs, and all four must outlive it.
+  FunctionOutputs(const fb::Plan& plan, const fb::Function& table, const std::vector<TensorInfo>& infos,
+                  const Memory* memory);
 
   // Of Memory::outputs, for copies and downloads.
   size_t HostBytes() const { return host_bytes_; }
@@ -34,20 +36,21 @@ class FunctionOutputs {
 
   void Finish(const FunctionInputs& inputs);
 
-  // FailedPrecondition: the output is still on its device, and a later run has overwritten it there. The errors of
-  // downloads, which are also those of the run itself.
+  // FailedPrecondition: the output is still on its device, and a later run has overwritten it there; or no device of this
+  // process has it. The errors of downloads, which are also those of the run itself.
   absl::StatusOr<const HostTensor*> Get(size_t i);
 
  private:
-  enum class Kind { kInPlace, kHandedThrough, kDownloaded };
+  enum class Kind { kInPlace, kHandedThrough, kDownloaded, kElsewhere };
   struct Output {
     Kind kind;
-    const fb::Buffer* buffer;
-    size_t host_offset = 0;  // In Memory::outputs.
+    const fb::Buffer* buffer;  // If elsewhere, the output's own.
+    size_t host_offset = 0;    // In Memory::outputs.
     HostTensor tensor;
     int64_t downloaded_run = 0;
   };
 
+  const fb::Plan* plan_;
   const std::vector<TensorInfo>& infos_;
   const Memory* memory_;
   size_t host_bytes_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "sinter/runtime/collective.h"
 #include "sinter/runtime/plan_devices.h"
 
 namespace sinter {
@@ -28,9 +29,12 @@ Range RangeOf(const fb::Buffer& buffer) {
 
 class Orderer {
  public:
-  Orderer(const fb::Plan& plan, const fb::Function& function, const std::vector<bool>& is_host)
+  Orderer(const fb::Plan& plan, const fb::Function& function, const std::vector<bool>& is_host,
+          const LocalDevices& local)
       : function_(function),
         is_host_(is_host),
+        local_(local),
+        groups_(LocalGroups(function, local)),
         devices_(NumDevices(plan)),
         open_(devices_, kNone),
         given_(devices_, 1),
@@ -41,6 +45,16 @@ class Orderer {
     const fb::Step& step = *function_.steps()->Get(index);
     const uint32_t device = step.device();
     const bool is_between = IsBetweenDevices(function_, step);
+    if (!local_.Has(device) || (is_between && !local_.Has(SourceOf(step)))) {
+      if (is_between && (local_.Has(device) || local_.Has(SourceOf(step)))) AddBetweenProcesses(index);
+      return;
+    }
+    if (next_group_ < groups_.size() && groups_[next_group_].steps.front() == index) {
+      const CollectiveGroup& group = groups_[next_group_++];
+      if (is_host_[device]) return AddCollective(group);
+      AddWaits(group);
+    }
+    if (index <= last_member_) return;
     const std::vector<Range> writes = WritesOf(step);
     std::vector<uint32_t> others;
     if (!is_host_[device]) {
@@ -84,6 +98,50 @@ class Orderer {
     size_t number;  // Of the reader's work.
     Range range;
   };
+
+  uint32_t SourceOf(const fb::Step& copy) const {
+    return function_.buffers()->Get(copy.inputs()->Get(0))->device();
+  }
+
+  // Between CPUs, of which this process has one: in its turn, like any other step.
+  void AddBetweenProcesses(uint32_t index) {
+    const fb::Step& copy = *function_.steps()->Get(index);
+    const uint32_t device = local_.Has(copy.device()) ? copy.device() : SourceOf(copy);
+    open_[device] = kNone;
+    order_.launches.push_back({.device = device, .steps = {index}, .is_between = true});
+  }
+
+  // On CPUs.
+  // On CPUs.
+  void AddCollective(const CollectiveGroup& group) {
+    for (const uint32_t index : group.steps) {
+      const fb::Step& step = *function_.steps()->Get(index);
+      const uint32_t device = step.device();
+      open_[device] = kNone;
+      const size_t number = ++given_[device];
+      for (const Range& range : WritesOf(step)) writes_[device].push_back({number, range});
+    }
+    last_member_ = group.steps.back();
+    const uint32_t first = function_.steps()->Get(group.steps.front())->device();
+    order_.launches.push_back({.device = first, .steps = group.steps, .is_collective = true});
+  }
+
+  // Before any member of a collective on GPUs, what each waits for: between members, one would wait for another that waits
+  // for it in the exchange.
+  void AddWaits(const CollectiveGroup& group) {
+    for (const uint32_t index : group.steps) {
+      const fb::Step& step = *function_.steps()->Get(index);
+      const uint32_t device = step.device();
+      std::vector<uint32_t> others = ReadersOf(device, WritesOf(step));
+      if (others.empty()) continue;
+      for (const uint32_t other : others) {
+        Learn(device, other);
+        open_[other] = kNone;
+      }
+      open_[device] = kNone;
+      order_.launches.push_back({.device = device, .others = std::move(others)});
+    }
+  }
 
   std::vector<Range> WritesOf(const fb::Step& step) const {
     std::vector<Range> ranges;
@@ -146,11 +204,16 @@ class Orderer {
       return;
     }
     if (!is_between) open_[device] = launches.size();
-    launches.push_back({device, {index}, std::move(others), is_between});
+    launches.push_back(
+        {.device = device, .steps = {index}, .others = std::move(others), .is_between = is_between});
   }
 
   const fb::Function& function_;
   const std::vector<bool>& is_host_;
+  const LocalDevices local_;
+  const std::vector<CollectiveGroup> groups_;
+  size_t next_group_ = 0;
+  int64_t last_member_ = -1;  // Of the latest collective launch.
   const uint32_t devices_;
   LaunchOrder order_;
   std::vector<size_t> open_;   // Of each device, its launch that still takes steps.
@@ -164,8 +227,9 @@ class Orderer {
 }  // namespace
 
 LaunchOrder MakeLaunchOrder(const fb::Plan& plan, const fb::Function& function,
-                            const std::vector<bool>& is_host) {
-  Orderer orderer(plan, function, is_host);
+                            const std::vector<bool>& is_host, const LocalDevices* local) {
+  const LocalDevices all = {.first = 0, .count = NumDevices(plan)};
+  Orderer orderer(plan, function, is_host, local == nullptr ? all : *local);
   for (uint32_t i = 0; function.steps() != nullptr && i < function.steps()->size(); ++i) orderer.Add(i);
   return orderer.Finish();
 }

@@ -8,6 +8,10 @@
 // written since it last waited for it, and a step writes what another device's copy may still be reading. CPUs never wait and
 // are never waited for: they are done when a call returns, and copies from and to them end with the call.
 //
+// The members of a collective that are here are one launch if they are on CPUs. On GPUs each is a step of its device's launch
+// like any other: they meet on the GPUs, but what a device may assume of the others' work stays as it was. What they wait for,
+// as other steps do, they wait for before any of them is launched.
+//
 // Steps of a GPU go into the launch that is open on it, over the heads of other devices' steps, as long as they wait for
 // nobody and nobody has waited for the launch: fewer, larger launches, each of which can be recorded.
 #ifndef SINTER_RUNTIME_LAUNCH_ORDER_H_
@@ -15,6 +19,8 @@
 
 #include <cstdint>
 #include <vector>
+
+#include "sinter/runtime/local_devices.h"
 
 namespace sinter {
 
@@ -33,13 +39,11 @@ struct Wait {
 
 struct Launch {
   uint32_t device = 0;
-  std::vector<uint32_t> steps;   // Indices into Function.steps, ascending.
-  std::vector<uint32_t> others;  // Devices to wait for first.
-  bool is_between = false;       // One copy, from another device.
-  // All members of a collective that are here, of which `device` has the first: more than one, or on CPUs. `others` is
-  // empty.
+  std::vector<uint32_t> steps = {};   // Indices into Function.steps, ascending. None: the device only waits.
+  std::vector<uint32_t> others = {};  // Devices to wait for first.
+  bool is_between = false;            // One copy, from another device.
+  // All members of a collective on CPUs that are here, of which `device` has the first.
   bool is_collective = false;
-  std::vector<Wait> member_waits;  // Before a collective.
 };
 
 struct LaunchOrder {
@@ -48,9 +52,10 @@ struct LaunchOrder {
   std::vector<Wait> last;
 };
 
-// `is_host` says of each device of the plan whether it is a CPU.
+// `is_host` says of each device of the plan whether it is a CPU. Only the steps that `local` has are launched, and copies that
+// it has one side of, as steps of that side; null: all.
 LaunchOrder MakeLaunchOrder(const fb::Plan& plan, const fb::Function& function,
-                            const std::vector<bool>& is_host);
+                            const std::vector<bool>& is_host, const LocalDevices* local = nullptr);
 
 }  // namespace sinter
 

@@ -17,7 +17,10 @@
 namespace sinter {
 
 namespace fb {
+struct Buffer;
+struct Function;
 struct Plan;
+struct Port;
 }  // namespace fb
 
 struct LocalDevices {
@@ -34,6 +37,10 @@ struct LocalDevices {
   // Of a device that this process runs.
   Device NameOf(const fb::Plan& plan, uint32_t device) const;
 };
+
+// The first of an output's buffers that is here: its own, or a replica. Null: there is none.
+const fb::Buffer* LocalBuffer(const fb::Function& function, const fb::Port& output,
+                              const LocalDevices& local);
 
 }  // namespace sinter
 

@@ -69,6 +69,17 @@ FunctionInfo DescribeFunction(const fb::Plan& plan, const fb::Function& function
   return info;
 }
 
+VariableInfo DescribeVariable(const fb::Plan& plan, const fb::Variable& variable) {
+  VariableInfo info;
+  info.name = variable.name()->str();
+  SetType(*variable.type(), &info);
+  info.bytes = static_cast<int64_t>(variable.bytes());
+  info.trainable = variable.trainable();
+  info.location = LocationText(plan, variable.location());
+  info.device = DeviceOf(plan, variable.device());
+  return info;
+}
+
 struct Plan::Data {
   struct Free {
     void operator()(std::byte* data) const { std::free(data); }
@@ -155,14 +166,7 @@ std::vector<VariableInfo> Plan::Variables() const {
   std::vector<VariableInfo> variables;
   if (table_->variables() == nullptr) return variables;
   for (const fb::Variable* variable : *table_->variables()) {
-    VariableInfo info;
-    info.name = variable->name()->str();
-    SetType(*variable->type(), &info);
-    info.bytes = static_cast<int64_t>(variable->bytes());
-    info.trainable = variable->trainable();
-    info.location = LocationText(*table_, variable->location());
-    info.device = DeviceOf(*table_, variable->device());
-    variables.push_back(std::move(info));
+    if (variable->replica_of() == 0) variables.push_back(DescribeVariable(*table_, *variable));
   }
   return variables;
 }

@@ -86,6 +86,7 @@ class Plan {
   std::vector<FunctionInfo> Functions() const;
   // NotFound lists the functions that there are.
   absl::StatusOr<FunctionInfo> Function(std::string_view name) const;
+  // Once each: replicas on other devices, which always have the same value, are not listed.
   std::vector<VariableInfo> Variables() const;
 
   // FailedPrecondition when the running CPU lacks what the plan's code was compiled for.

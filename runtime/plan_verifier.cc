@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -218,6 +219,31 @@ absl::Status VerifyVariable(const fb::Plan& plan, const fb::Variable& variable, 
   return VerifyLocation(plan, variable.location());
 }
 
+// All variables have passed VerifyVariable. `devices`: of the variable and the replicas seen so far.
+absl::Status VerifyReplica(const fb::Plan& plan, const fb::Variable& variable,
+                           std::set<std::pair<uint32_t, uint32_t>>& devices) {
+  if (variable.replica_of() == 0) return absl::OkStatus();
+  const uint32_t index = variable.replica_of() - 1;
+  if (index >= plan.variables()->size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it is a replica of variable ", index, " of ", plan.variables()->size()));
+  }
+  const fb::Variable& original = *plan.variables()->Get(index);
+  const std::string name = absl::StrCat("\"", original.name()->c_str(), "\"");
+  if (&original == &variable) return absl::InvalidArgumentError("it is a replica of itself");
+  if (original.replica_of() != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("it is a replica of ", name, ", which is one itself"));
+  }
+  if (!SameType(*original.type(), *variable.type())) {
+    return absl::InvalidArgumentError(absl::StrCat("it is a replica of ", name, ", of another type"));
+  }
+  devices.emplace(index, original.device());
+  if (devices.emplace(index, variable.device()).second) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("it is a replica of ", name, " on ",
+                                                 DeviceOf(plan, variable.device()).ToString(),
+                                                 ", where there is one already"));
+}
+
 absl::Status VerifyBuffer(const fb::Plan& plan, const fb::Function& function, const fb::Buffer& buffer) {
   SINTER_ASSIGN_OR_RETURN(const uint64_t bytes, VerifyType(buffer.type()));
   if (bytes != buffer.bytes()) {
@@ -281,7 +307,30 @@ absl::Status VerifyPort(const fb::Function& function, const fb::Port& port) {
   return absl::OkStatus();
 }
 
-absl::Status VerifyPorts(const fb::Function& function) {
+// More buffers with the value of an output, each on a device of its own.
+absl::Status VerifyReplicas(const fb::Plan& plan, const fb::Function& function, const fb::Port& port) {
+  const size_t count = function.buffers() == nullptr ? 0 : function.buffers()->size();
+  if (!IsAligned(port.replicas()))
+    return absl::InvalidArgumentError("its replicas are not aligned to 4 bytes");
+  std::set<uint32_t> devices = {function.buffers()->Get(port.buffer())->device()};
+  for (size_t i = 0; port.replicas() != nullptr && i < port.replicas()->size(); ++i) {
+    const uint32_t index = port.replicas()->Get(i);
+    if (index >= count) {
+      return absl::InvalidArgumentError(absl::StrCat("replica ", i, " is buffer ", index, " of ", count));
+    }
+    const fb::Buffer& buffer = *function.buffers()->Get(index);
+    if (!SameType(*port.type(), *buffer.type())) {
+      return absl::InvalidArgumentError(absl::StrCat("replica ", i, " is of another type"));
+    }
+    if (!devices.insert(buffer.device()).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("replica ", i, " is a second buffer on ", DeviceOf(plan, buffer.device()).ToString()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyPorts(const fb::Plan& plan, const fb::Function& function) {
   Names outputs;
   for (size_t i = 0; function.inputs() != nullptr && i < function.inputs()->size(); ++i) {
     const fb::Port& port = *function.inputs()->Get(i);
@@ -291,6 +340,9 @@ absl::Status VerifyPorts(const fb::Function& function) {
     if (buffer.space() != fb::Space::Input || buffer.index() != i || buffer.offset() != 0) {
       return Malformed(subject, ": its buffer is not the input itself");
     }
+    if (port.replicas() != nullptr && port.replicas()->size() > 0) {
+      return Malformed(subject, ": it has replicas, which only outputs have");
+    }
   }
   for (size_t i = 0; function.outputs() != nullptr && i < function.outputs()->size(); ++i) {
     const fb::Port& port = *function.outputs()->Get(i);
@@ -298,6 +350,7 @@ absl::Status VerifyPorts(const fb::Function& function) {
     SINTER_RETURN_IF_ERROR(Within(subject, outputs.Add(port.name())));
     SINTER_RETURN_IF_ERROR(Within(subject, VerifyType(port.type()).status()));
     SINTER_RETURN_IF_ERROR(Within(subject, VerifyPort(function, port)));
+    SINTER_RETURN_IF_ERROR(Within(subject, VerifyReplicas(plan, function, port)));
   }
   return absl::OkStatus();
 }
@@ -315,6 +368,11 @@ absl::Status VerifyArenas(const fb::Plan& plan, const fb::Function& function) {
   return absl::OkStatus();
 }
 
+const char* StepName(const fb::Function& function, uint32_t step) {
+  const flatbuffers::String* const name = function.steps()->Get(step)->name();
+  return name == nullptr ? "" : name->c_str();
+}
+
 absl::Status VerifyFunction(const fb::Plan& plan, const fb::Function& function) {
   SINTER_RETURN_IF_ERROR(VerifyArenas(plan, function));
   // Buffers refer to the inputs' types, so these come first.
@@ -328,15 +386,19 @@ absl::Status VerifyFunction(const fb::Plan& plan, const fb::Function& function) 
     SINTER_RETURN_IF_ERROR(
         Within(absl::StrCat("buffer ", i), VerifyBuffer(plan, function, *function.buffers()->Get(i))));
   }
-  SINTER_RETURN_IF_ERROR(VerifyPorts(function));
-  for (size_t i = 0; function.steps() != nullptr && i < function.steps()->size(); ++i) {
+  SINTER_RETURN_IF_ERROR(VerifyPorts(plan, function));
+  for (uint32_t i = 0; function.steps() != nullptr && i < function.steps()->size(); ++i) {
     const fb::Step& step = *function.steps()->Get(i);
-    const std::string subject =
-        absl::StrCat("step ", i, " (", step.name() == nullptr ? "" : step.name()->c_str(), ")");
+    const std::string subject = absl::StrCat("step ", i, " (", StepName(function, i), ")");
     for (size_t k = 0; step.locations() != nullptr && k < step.locations()->size(); ++k) {
       SINTER_RETURN_IF_ERROR(Within(subject, VerifyLocation(plan, step.locations()->Get(k))));
     }
     SINTER_RETURN_IF_ERROR(Within(subject, VerifyStep(plan, function, step)));
+  }
+  std::set<uint32_t> channels;
+  for (uint32_t i = 0; function.steps() != nullptr && i < function.steps()->size(); ++i) {
+    SINTER_RETURN_IF_ERROR(Within(absl::StrCat("step ", i, " (", StepName(function, i), ")"),
+                                  VerifyCollectiveOrder(function, i, channels)));
   }
   return absl::OkStatus();
 }
@@ -366,6 +428,11 @@ absl::Status VerifyContents(std::span<const std::byte> bytes, const fb::Plan& pl
   for (size_t i = 0; plan.variables() != nullptr && i < plan.variables()->size(); ++i) {
     SINTER_RETURN_IF_ERROR(Within(absl::StrCat("variable ", i),
                                   VerifyVariable(plan, *plan.variables()->Get(i), variables, total)));
+  }
+  std::set<std::pair<uint32_t, uint32_t>> replicas;
+  for (uint32_t i = 0; plan.variables() != nullptr && i < plan.variables()->size(); ++i) {
+    SINTER_RETURN_IF_ERROR(
+        Within(absl::StrCat("variable ", i), VerifyReplica(plan, *plan.variables()->Get(i), replicas)));
   }
   for (size_t i = 0; plan.functions() != nullptr && i < plan.functions()->size(); ++i) {
     const fb::Function& function = *plan.functions()->Get(i);

@@ -14,12 +14,18 @@
 //  - Every index of a device is one of the plan's (runtime/plan_devices.h), which are named once each. A step's operands and
 //    workspace are on its own device, but for the input of a copy.
 //
+//  - The members of a collective are neighbours, in the order of their ranks, one on each device of their group; they agree in
+//    all but rank and elements, and their operands fit each other and overlap only as plan.fbs says.
+//  - A replica of a variable is on another device than it and the other replicas, and has its type; so have those of an
+//    output's buffer.
+//
 // Not looked at: the code in shared_object. A plan is as trustworthy as where it came from.
 #ifndef SINTER_RUNTIME_PLAN_VERIFIER_H_
 #define SINTER_RUNTIME_PLAN_VERIFIER_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 
@@ -29,11 +35,13 @@
 namespace sinter {
 
 struct FunctionInfo;
+struct VariableInfo;
 
 namespace fb {
 struct Function;
 struct Plan;
 struct Step;
+struct Variable;
 }  // namespace fb
 
 inline constexpr size_t kPlanMaxBytes = (size_t{1} << 31) - 1;  // FlatBuffers' own limit.
@@ -60,11 +68,17 @@ bool IsAligned(const List* list) {
 // One step of a function whose buffers are verified. The message has no subject: the caller names the step.
 absl::Status VerifyStep(const fb::Plan& plan, const fb::Function& function, const fb::Step& step);
 
+// For VerifyStep: a step that is a collective.
+absl::Status VerifyCollective(const fb::Plan& plan, const fb::Function& function, const fb::Step& step);
+// Any step, among its function's, which have passed VerifyStep. `channels`: of the collectives before it.
+absl::Status VerifyCollectiveOrder(const fb::Function& function, uint32_t step, std::set<uint32_t>& channels);
+
 // "lenet.cc:12: Linear(128)" for an index into Plan.locations; empty when there is no such place.
 std::string LocationText(const fb::Plan& plan, uint32_t index);
 
-// What plan.h says of a function.
+// What plan.h says of a function, and of a variable, replica or not.
 FunctionInfo DescribeFunction(const fb::Plan& plan, const fb::Function& function);
+VariableInfo DescribeVariable(const fb::Plan& plan, const fb::Variable& variable);
 
 }  // namespace sinter
 

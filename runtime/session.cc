@@ -165,8 +165,9 @@ absl::StatusOr<HostTensor> Session::ReadVariable(std::string_view name) const {
 absl::StatusOr<HostTensor> Session::ViewVariable(std::string_view name) const {
   SINTER_ASSIGN_OR_RETURN(const size_t index, state_->FindVariable(name));
   const VariableInfo& info = state_->variables[index];
-  const std::byte* const data = state_->memory.variables[index];
-  const internal_session::DevicePlaces& places = state_->PlacesOf(index);
+  SINTER_ASSIGN_OR_RETURN(const uint32_t first, state_->FirstCopy(index));
+  const std::byte* const data = state_->memory.variables[first];
+  const internal_session::DevicePlaces& places = state_->PlacesOf(first);
   if (places.is_host) return HostTensor::View(info.dtype, info.shape, data);
   SINTER_ASSIGN_OR_RETURN(HostTensor copy, HostTensor::Empty(info.dtype, info.shape));
   if (info.bytes == 0) return copy;
@@ -182,17 +183,31 @@ absl::Status Session::WriteVariable(std::string_view name, const HostTensor& ten
     return absl::InvalidArgumentError(absl::StrCat("variable \"", info.name, "\" is ", info.TypeString(),
                                                    ", and ", tensor.ToString(), " is given"));
   }
-  if (info.bytes == 0) return absl::OkStatus();
-  std::byte* const data = state_->memory.variables[index];
-  const internal_session::DevicePlaces& places = state_->PlacesOf(index);
-  const size_t bytes = static_cast<size_t>(info.bytes);
-  if (!places.is_host) return places.runtime->Upload(data, tensor.data(), bytes);
   // The tensor may be an output, which is a view of our own memory.
-  std::memmove(data, tensor.data(), bytes);
-  return absl::OkStatus();
+  return state_->WriteCopies(index, tensor.data());
 }
 
-absl::Status Session::ResetVariables() { return state_->InitializeVariables(); }
+absl::Status Session::ResetVariables() {
+  state_->log_numbers.clear();
+  return state_->InitializeVariables();
+}
+
+absl::StatusOr<LogValues> Session::ReadLog(std::string_view name) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < state_->variables.size(); ++i) {
+    const std::string_view variable = state_->variables[i].name;
+    if (!variable.starts_with(kLogPrefix)) continue;
+    const std::string_view log = variable.substr(kLogPrefix.size());
+    names.emplace_back(log);
+    if (log != name) continue;
+    SINTER_ASSIGN_OR_RETURN(const HostTensor ring, ViewVariable(variable));
+    return TakeLogValues(ring, state_->log_numbers[i]);
+  }
+  return absl::NotFoundError(absl::StrCat("no function logs \"", std::string(name), "\"; ",
+                                          names.empty() ? "the plan has no logs" : "the logs are ",
+                                          absl::StrJoin(names, ", ")));
+}
+
 absl::Status Session::Synchronize() { return state_->Synchronize(); }
 
 const Plan& Session::plan() const { return state_->plan; }

@@ -18,6 +18,12 @@
 // it, and errors of that work come with the next call that waits for it. Outputs stay there until they are asked for, one by
 // one; what is not asked for is not brought to main memory. Synchronize waits for everything.
 //
+// Among several processes (SessionOptions::world) each runs a part of the plan's devices, and all make the same calls in the
+// same order. Run takes inputs whole, or those rows alone that the process reads, a share of a batch for instance. Outputs and
+// variables are read from the first device here that has them; FailedPrecondition where none has.
+//
+// Variables and outputs that several devices have, always with the same value, are one: a write reaches all.
+//
 // Use a session, and everything that it handed out, from one thread at a time. A failed call changes nothing.
 //
 // Allocations in Run: none of ours after a function's first run. oneDNN's own execute calls allocate and free some 6
@@ -42,7 +48,9 @@
 #include "sinter/runtime/memory_limit.h"
 #include "sinter/runtime/plan.h"
 #include "sinter/runtime/profile.h"
+#include "sinter/runtime/scalar_log.h"
 #include "sinter/runtime/tensor.h"
+#include "sinter/runtime/world.h"
 
 namespace sinter {
 
@@ -64,6 +72,9 @@ struct SessionOptions {
   // The same for plans on several devices: at most one for each, and ProcessAllocator(device) for those without one.
   // InvalidArgument: two for one device, or one for a device that the plan does not use.
   std::vector<CachingAllocator*> allocators = {};
+  // The processes that run the plan together (runtime/world.h), each with its share of the devices; must outlive the session.
+  // Null: this one runs them all.
+  World* world = nullptr;
   // For tests: fills all arenas with 0xff bytes (NaN, -1) before every run, so that reads of unwritten memory show.
   bool poison = false;
 };
@@ -173,7 +184,8 @@ struct SessionMemory {
 class Session {
  public:
   // Loads the plan's code, allocates everything and gives variables their initial values, the same bits on every device.
-  // FailedPrecondition: a plan for another CPU, or for a device that this process does not have; NotFound: for a GPU that
+  // FailedPrecondition: a plan for another CPU, or for a device that this process does not have, or another process could not
+  // create its session; InvalidArgument: the processes have several plans, or cannot share the devices evenly; NotFound: for a GPU that
   // this machine does not have. ResourceExhausted: not enough memory, or more than a limit; the message says for what, and
   // what each device needs and has; then nothing was allocated.
   static absl::StatusOr<Session> Create(Plan plan, const SessionOptions& options = {});
@@ -200,8 +212,12 @@ class Session {
   absl::StatusOr<HostTensor> ViewVariable(std::string_view name) const;
   // InvalidArgument: not the variable's type and shape.
   absl::Status WriteVariable(std::string_view name, const HostTensor& tensor);
-  // All variables to their initial values again.
+  // All variables to their initial values again, and logs empty.
   absl::Status ResetVariables();
+
+  // What functions have logged under this name since the last call, oldest first: one transfer from the device where the
+  // log is, after what it was given before (runtime/scalar_log.h). NotFound lists the logs that there are.
+  absl::StatusOr<LogValues> ReadLog(std::string_view name);
 
   // Waits until all devices have done what they were given, and returns the first error that they had.
   absl::Status Synchronize();

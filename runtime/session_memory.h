@@ -17,8 +17,10 @@
 #include "absl/status/status.h"
 #include "sinter/runtime/caching_allocator.h"
 #include "sinter/runtime/device_runtime.h"
+#include "sinter/runtime/local_devices.h"
 #include "sinter/runtime/memory_limit.h"
 #include "sinter/runtime/session.h"
+#include "sinter/runtime/world.h"
 
 namespace sinter {
 
@@ -30,19 +32,24 @@ namespace internal_session {
 
 // What all functions share on one device. Every piece starts at a multiple of the runtime's alignment and is never null.
 struct DevicePlaces {
-  DeviceRuntime* runtime = nullptr;
+  DeviceRuntime* runtime = nullptr;  // Null: another process runs the device, and the rest says nothing.
   bool is_host = true;
   std::byte* arena = nullptr;
   size_t arena_bytes = 0;
   std::byte* constants = nullptr;  // Never written to: on a host they are the plan's own bytes.
   std::byte* inputs = nullptr;     // The function's copies of inputs; not on a host.
+  std::byte* landing = nullptr;    // As large, where the runtime uses it.
   std::byte* scratch = nullptr;
   std::byte* library_workspace = nullptr;
+
+  bool is_here() const { return runtime != nullptr; }
 };
 
 struct Memory {
   std::vector<DevicePlaces> devices;  // As the plan lists them.
-  std::vector<std::byte*> variables;
+  LocalDevices local;                 // Those that this process runs.
+  World* world = nullptr;             // Null: there are no other processes.
+  std::vector<std::byte*> variables;  // As the plan lists them, replicas too; null of devices elsewhere.
   // In main memory: inputs on their way, and outputs that are not to be read where they are.
   std::byte* staging = nullptr;
   std::byte* outputs = nullptr;
@@ -52,7 +59,7 @@ struct Memory {
   bool poison = false;
   int64_t runs = 0;  // Begun so far, of all functions: outputs of earlier ones are gone.
 
-  // Of any buffer but an input. Constants are not to be written to.
+  // Of any buffer of a device here but an input. Constants are not to be written to.
   std::byte* AddressOf(const fb::Buffer& buffer) const;
   bool IsWritten(const void* data, size_t bytes) const;
 };

@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/initializer.h"
 #include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/process_allocator.h"
 #include "sinter/runtime/status.h"
+#include "sinter/runtime/world_agreement.h"
 
 namespace sinter::internal_session {
 namespace {
@@ -41,10 +41,10 @@ bool ReadsConstants(const fb::Plan& plan, uint32_t device) {
 
 // The allocators that the options name, each for its own device.
 absl::StatusOr<std::vector<CachingAllocator*>> GivenAllocators(const SessionOptions& options,
-                                                               const Plan& plan) {
+                                                               std::vector<Device> devices) {
+  const std::vector<Device> names = devices;
   std::vector<CachingAllocator*> given = options.allocators;
   if (options.allocator != nullptr) given.push_back(options.allocator);
-  std::vector<Device> devices = plan.Devices();
   // Inputs and outputs pass through the main memory whatever the plan runs on.
   if (std::ranges::none_of(devices, &Device::is_cpu)) devices.push_back(Device::Cpu());
   for (size_t i = 0; i < given.size(); ++i) {
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<CachingAllocator*>> GivenAllocators(const SessionOpti
     if (std::ranges::find(devices, device) == devices.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "an allocator of ", device.ToString(), " is given, and the plan runs on ",
-          absl::StrJoin(plan.Devices(), ", ",
+          absl::StrJoin(names, ", ",
                         [](std::string* out, Device d) { absl::StrAppend(out, d.ToString()); })));
     }
     for (size_t k = 0; k < i; ++k) {
@@ -71,38 +71,35 @@ CachingAllocator* FindAllocator(const std::vector<CachingAllocator*>& given, Dev
   return found == given.end() ? nullptr : *found;
 }
 
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t best = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = std::exchange(row[j], best);
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<State>> State::Load(Plan plan, const SessionOptions& options,
                                                    const DeviceRuntimeFactory& make) {
-  SINTER_RETURN_IF_ERROR(plan.CheckTarget());
+  SINTER_RETURN_IF_ERROR(AgreeOnPlan(options.world, plan));
   std::unique_ptr<State> state(new State(std::move(plan)));
-  SINTER_RETURN_IF_ERROR(state->UseOptions(options));
-  if (const auto* bytes = state->plan.table().shared_object(); bytes != nullptr && bytes->size() > 0) {
-    SINTER_ASSIGN_OR_RETURN(state->code,
-                            LoadedCode::Load(std::as_bytes(std::span(bytes->data(), bytes->size()))));
-  }
-  state->variables = state->plan.Variables();
-  SINTER_RETURN_IF_ERROR(state->MakeRuntimes(options, make));
-  SINTER_RETURN_IF_ERROR(state->LoadFunctions());
-  SINTER_RETURN_IF_ERROR(state->Allocate());
-  SINTER_RETURN_IF_ERROR(state->PlaceConstants());
-  for (const Entry& entry : state->functions) entry.function->Place();
-  SINTER_RETURN_IF_ERROR(state->InitializeVariables());
+  // A rank that fails must not let the others wait for it, neither where GPUs are connected nor in the first run.
+  SINTER_RETURN_IF_ERROR(AgreeOnStatus(options.world, state->LoadDevices(options, make)));
+  SINTER_RETURN_IF_ERROR(AgreeOnStatus(options.world, state->LoadProgram()));
   return state;
+}
+
+absl::Status State::LoadDevices(const SessionOptions& options, const DeviceRuntimeFactory& make) {
+  SINTER_RETURN_IF_ERROR(plan.CheckTarget());
+  SINTER_RETURN_IF_ERROR(UseOptions(options));
+  if (const auto* bytes = plan.table().shared_object(); bytes != nullptr && bytes->size() > 0) {
+    SINTER_ASSIGN_OR_RETURN(code, LoadedCode::Load(std::as_bytes(std::span(bytes->data(), bytes->size()))));
+  }
+  ListVariables();
+  return MakeRuntimes(options, make);
+}
+
+absl::Status State::LoadProgram() {
+  SINTER_RETURN_IF_ERROR(Connect());
+  SINTER_RETURN_IF_ERROR(LoadFunctions());
+  SINTER_RETURN_IF_ERROR(Allocate());
+  SINTER_RETURN_IF_ERROR(PlaceConstants());
+  for (const Entry& entry : functions) entry.function->Place();
+  return InitializeVariables();
 }
 
 State::~State() { Synchronize().IgnoreError(); }
@@ -126,12 +123,23 @@ absl::Status State::UseOptions(const SessionOptions& options) {
     pool = std::make_unique<ThreadPool>(made);
   }
   memory.poison = options.poison;
+  SINTER_ASSIGN_OR_RETURN(memory.local, LocalDevices::Of(plan.table(), options.world));
+  if (!memory.local.is_alone) memory.world = options.world;
   return absl::OkStatus();
 }
 
+std::vector<Device> State::LocalNames() const {
+  std::vector<Device> names;
+  for (uint32_t d = 0; d < memory.local.count; ++d) {
+    names.push_back(memory.local.NameOf(plan.table(), memory.local.first + d));
+  }
+  return names;
+}
+
 absl::Status State::MakeRuntimes(const SessionOptions& options, const DeviceRuntimeFactory& make) {
-  SINTER_ASSIGN_OR_RETURN(const std::vector<CachingAllocator*> given, GivenAllocators(options, plan));
-  StepContext context = {.pool = pool.get(), .shared_object = code.handle()};
+  SINTER_ASSIGN_OR_RETURN(const std::vector<CachingAllocator*> given, GivenAllocators(options, LocalNames()));
+  StepContext context = {
+      .pool = pool.get(), .shared_object = code.handle(), .world = memory.world, .local = memory.local};
   ForEachStep(plan.table(), [&](const fb::Step& step) {
     if (const fb::KernelStep* kernel = step.body_as_KernelStep(); kernel != nullptr) {
       context.scratch_stride = std::max<size_t>(context.scratch_stride, kernel->scratch_bytes());
@@ -140,7 +148,9 @@ absl::Status State::MakeRuntimes(const SessionOptions& options, const DeviceRunt
   context.scratch_stride =
       (context.scratch_stride + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
   bool has_main_memory = false;
-  for (const Device device : plan.Devices()) {
+  memory.devices.resize(NumDevices(plan.table()));
+  for (uint32_t d = memory.local.first; d < memory.local.first + memory.local.count; ++d) {
+    const Device device = memory.local.NameOf(plan.table(), d);
     absl::StatusOr<std::unique_ptr<DeviceRuntime>> made = make(device, FindAllocator(given, device), context);
     if (!made.ok()) {
       return absl::Status(made.status().code(),
@@ -148,7 +158,8 @@ absl::Status State::MakeRuntimes(const SessionOptions& options, const DeviceRunt
     }
     SINTER_ASSIGN_OR_RETURN(DeviceShare share, DeviceShare::Make((*made)->allocator(), options.memory_limit));
     shares.push_back(std::move(share));
-    memory.devices.push_back({.runtime = made->get(), .is_host = (*made)->is_host_memory()});
+    memory.devices[d].runtime = made->get();
+    memory.devices[d].is_host = (*made)->is_host_memory();
     has_main_memory = has_main_memory || (*made)->is_host_memory();
     runtimes.push_back(*std::move(made));
   }
@@ -160,6 +171,21 @@ absl::Status State::MakeRuntimes(const SessionOptions& options, const DeviceRunt
   SINTER_ASSIGN_OR_RETURN(DeviceShare share, DeviceShare::Make(*main_memory, options.memory_limit));
   shares.push_back(std::move(share));
   return absl::OkStatus();
+}
+
+absl::Status State::Connect() {
+  DeviceRuntime* first = nullptr;
+  std::vector<DeviceRuntime*> peers;
+  for (const DevicePlaces& places : memory.devices) {
+    peers.push_back(places.is_here() && !places.is_host ? places.runtime : nullptr);
+    if (first == nullptr) first = peers.back();
+  }
+  bool has_collectives = false;
+  ForEachStep(plan.table(), [&](const fb::Step& step) {
+    has_collectives = has_collectives || step.body_type() == fb::StepBody::CollectiveStep;
+  });
+  if (first == nullptr || !has_collectives) return absl::OkStatus();
+  return first->Connect(plan.table(), peers, memory.local, memory.world);
 }
 
 absl::Status State::LoadFunctions() {
@@ -174,18 +200,21 @@ absl::Status State::LoadFunctions() {
 }
 
 DeviceShare& State::MainMemory() {
-  for (size_t d = 0; d < memory.devices.size(); ++d) {
-    if (memory.devices[d].is_host) return shares[d];
+  for (uint32_t d = 0; d < memory.devices.size(); ++d) {
+    if (memory.devices[d].is_here() && memory.devices[d].is_host) return ShareOf(d);
   }
   return shares.back();
 }
 
 void State::ListPieces() {
-  memory.variables.resize(variables.size());
-  for (size_t i = 0; i < variables.size(); ++i) {
-    shares[plan.table().variables()->Get(i)->device()].Need("variable " + variables[i].name,
-                                                            static_cast<size_t>(variables[i].bytes),
-                                                            &SessionMemory::variables, &memory.variables[i]);
+  const auto* const tables = plan.table().variables();
+  memory.variables.resize(tables == nullptr ? 0 : tables->size());
+  for (uint32_t i = 0; i < memory.variables.size(); ++i) {
+    const fb::Variable& table = *tables->Get(i);
+    if (!PlacesOf(i).is_here()) continue;
+    ShareOf(table.device())
+        .Need("variable " + table.name()->str(), table.bytes(), &SessionMemory::variables,
+              &memory.variables[i]);
   }
   const auto* const constants = plan.table().constants();
   size_t staging = 0;
@@ -195,6 +224,7 @@ void State::ListPieces() {
   }
   for (uint32_t d = 0; d < memory.devices.size(); ++d) {
     DevicePlaces& places = memory.devices[d];
+    if (!places.is_here()) continue;
     size_t inputs = 0, library = 0, copied = 0;
     for (const Entry& entry : functions) {
       const FunctionState& function = *entry.function;
@@ -205,11 +235,13 @@ void State::ListPieces() {
     }
     if (!places.is_host && constants != nullptr && ReadsConstants(plan.table(), d))
       copied = constants->size();
-    DeviceShare& share = shares[d];
+    DeviceShare& share = ShareOf(d);
     share.Need("arena", places.arena_bytes, &SessionMemory::arena, &places.arena);
     share.Need("copies of inputs", inputs, &SessionMemory::input_copies, &places.inputs);
+    share.Need("landing of inputs", places.runtime->uses_landing() ? inputs : 0, &SessionMemory::input_copies,
+               &places.landing);
     share.Need("copy of constants", copied, &SessionMemory::constant_copies, &places.constants);
-    share.Need("thread scratch", runtimes[d]->ScratchBytes(), &SessionMemory::thread_scratch,
+    share.Need("thread scratch", places.runtime->ScratchBytes(), &SessionMemory::thread_scratch,
                &places.scratch);
     share.Need("library workspace", library, &SessionMemory::library_workspace, &places.library_workspace);
   }
@@ -223,11 +255,13 @@ absl::Status State::Allocate() {
   for (DeviceShare& share : shares) SINTER_RETURN_IF_ERROR(share.Take());
   memory.written.emplace_back(memory.outputs, memory.outputs_bytes);
   for (const DevicePlaces& places : memory.devices) {
-    if (places.is_host) memory.written.emplace_back(places.arena, places.arena_bytes);
+    if (places.is_here() && places.is_host) {
+      memory.written.emplace_back(places.arena, places.arena_bytes);
+    }
   }
-  for (size_t i = 0; i < variables.size(); ++i) {
-    if (!PlacesOf(i).is_host) continue;
-    memory.written.emplace_back(memory.variables[i], static_cast<size_t>(variables[i].bytes));
+  for (uint32_t i = 0; i < memory.variables.size(); ++i) {
+    if (!PlacesOf(i).is_here() || !PlacesOf(i).is_host) continue;
+    memory.written.emplace_back(memory.variables[i], plan.table().variables()->Get(i)->bytes());
   }
   return absl::OkStatus();
 }
@@ -238,53 +272,21 @@ absl::Status State::PlaceConstants() {
   // Steps do not write to them: the verifier has looked.
   auto* const data = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(constants->data()));
   MainMemory().report().constants = constants->size();
-  for (size_t d = 0; d < memory.devices.size(); ++d) {
+  for (uint32_t d = 0; d < memory.devices.size(); ++d) {
     DevicePlaces& places = memory.devices[d];
+    if (!places.is_here()) continue;
     if (places.is_host) {
       places.constants = data;
-    } else if (shares[d].report().constant_copies > 0) {
+    } else if (ShareOf(d).report().constant_copies > 0) {
       SINTER_RETURN_IF_ERROR(places.runtime->Upload(places.constants, data, constants->size()));
     }
   }
   return absl::OkStatus();
 }
 
-const DevicePlaces& State::PlacesOf(size_t variable) const {
-  return memory.devices[plan.table().variables()->Get(static_cast<uint32_t>(variable))->device()];
-}
-
 const DeviceShare* State::FindShare(Device device) const {
   const auto found = std::ranges::find(shares, device, &DeviceShare::device);
   return found == shares.end() ? nullptr : &*found;
-}
-
-// Always computed by the CPU, so that the values have the same bits wherever they live.
-absl::Status State::InitializeVariable(size_t index) {
-  const VariableInfo& variable = variables[index];
-  const fb::Initializer& init = *plan.table().variables()->Get(static_cast<uint32_t>(index))->initializer();
-  const InitialValues values = {.kind = static_cast<InitialValues::Kind>(init.kind()),
-                                .a = init.a(),
-                                .b = init.b(),
-                                .seed = init.seed()};
-  const DevicePlaces& places = PlacesOf(index);
-  if (places.is_host) {
-    return FillInitialValues(values, variable.dtype, variable.shape, memory.variables[index], *pool);
-  }
-  SINTER_ASSIGN_OR_RETURN(HostTensor host, HostTensor::Empty(variable.dtype, variable.shape));
-  SINTER_RETURN_IF_ERROR(
-      FillInitialValues(values, variable.dtype, variable.shape, host.mutable_data(), *pool));
-  if (variable.bytes == 0) return absl::OkStatus();
-  return places.runtime->Upload(memory.variables[index], host.data(), static_cast<size_t>(variable.bytes));
-}
-
-absl::Status State::InitializeVariables() {
-  for (size_t i = 0; i < variables.size(); ++i) {
-    absl::Status status = InitializeVariable(i);
-    if (status.ok()) continue;
-    return absl::Status(status.code(),
-                        absl::StrCat("variable \"", variables[i].name, "\": ", status.message()));
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<Session> State::MakeSession(Plan plan, const SessionOptions& options,
@@ -298,23 +300,6 @@ absl::StatusOr<State::Entry*> State::Find(std::string_view name) {
     if (entry.function->info().name == name) return &entry;
   }
   return plan.Function(name).status();
-}
-
-absl::StatusOr<size_t> State::FindVariable(std::string_view name) const {
-  for (size_t i = 0; i < variables.size(); ++i) {
-    if (variables[i].name == name) return i;
-  }
-  std::vector<std::pair<size_t, std::string>> near;
-  for (const VariableInfo& variable : variables)
-    near.emplace_back(EditDistance(name, variable.name), variable.name);
-  std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  near.resize(std::min<size_t>(near.size(), 3));
-  const auto append = [](std::string* out, const auto& candidate) {
-    absl::StrAppend(out, "\"", candidate.second, "\"");
-  };
-  return absl::NotFoundError(absl::StrCat(
-      "there is no variable \"", std::string(name), "\"; ",
-      near.empty() ? "the plan has none" : "the nearest names are " + absl::StrJoin(near, ", ", append)));
 }
 
 }  // namespace sinter::internal_session

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -43,28 +44,41 @@ struct State {
   absl::Status InitializeVariables();
   absl::Status Synchronize();
 
-  const DevicePlaces& PlacesOf(size_t variable) const;
+  // Of a variable of the plan.
+  const DevicePlaces& PlacesOf(uint32_t plan_variable) const;
+  // FailedPrecondition: no device of this process has the variable.
+  absl::StatusOr<uint32_t> FirstCopy(size_t variable) const;
+  // To all copies that are here. `data` may be the session's own.
+  absl::Status WriteCopies(size_t variable, const void* data);
   // Null: the session takes nothing of this device.
   const DeviceShare* FindShare(Device device) const;
 
   Plan plan;
   std::unique_ptr<ThreadPool> pool;
   LoadedCode code;
-  std::vector<std::unique_ptr<DeviceRuntime>> runtimes;  // As the plan lists the devices.
-  std::vector<DeviceShare> shares;  // One a runtime, and the main memory's if none has it.
-  std::vector<VariableInfo> variables;
+  std::vector<std::unique_ptr<DeviceRuntime>> runtimes;  // As the plan lists the devices that are here.
+  std::vector<DeviceShare> shares;            // One a runtime, and the main memory's if none has it.
+  std::vector<VariableInfo> variables;        // Without replicas,
+  std::vector<std::vector<uint32_t>> copies;  // and where each is here: indices into the plan's variables.
   Memory memory;
   std::vector<Entry> functions;
+  std::map<size_t, int64_t> log_numbers;  // By a ring's variable: the number of the last value that was read.
 
  private:
   explicit State(Plan plan) : plan(std::move(plan)) {}
   absl::Status UseOptions(const SessionOptions& options);
+  absl::Status LoadDevices(const SessionOptions& options, const DeviceRuntimeFactory& make);
+  absl::Status LoadProgram();
+  void ListVariables();
+  std::vector<Device> LocalNames() const;
+  absl::Status Connect();
   absl::Status MakeRuntimes(const SessionOptions& options, const DeviceRuntimeFactory& make);
   absl::Status LoadFunctions();
   absl::Status Allocate();
   void ListPieces();
   absl::Status PlaceConstants();
-  absl::Status InitializeVariable(size_t index);
+  absl::Status InitializeVariable(size_t variable);
+  DeviceShare& ShareOf(uint32_t device) { return shares[device - memory.local.first]; }
   // The share of the first CPU.
   DeviceShare& MainMemory();
 };

@@ -288,7 +288,8 @@ absl::Status CheckCatalog(const fb::CatalogStep& s, const Operands& o) {
   return absl::OkStatus();
 }
 
-absl::Status CheckBody(const fb::Plan& plan, const fb::Step& step, const Operands& o) {
+absl::Status CheckBody(const fb::Plan& plan, const fb::Function& function, const fb::Step& step,
+                       const Operands& o) {
   if (step.body() != nullptr) {
     switch (step.body_type()) {
       case fb::StepBody::KernelStep:
@@ -305,6 +306,8 @@ absl::Status CheckBody(const fb::Plan& plan, const fb::Step& step, const Operand
         return CheckCatalog(*step.body_as_CatalogStep(), o);
       case fb::StepBody::GpuKernelStep:
         return CheckGpuKernel(plan, *step.body_as_GpuKernelStep(), o);
+      case fb::StepBody::CollectiveStep:
+        return VerifyCollective(plan, function, step);
       default:
         break;
     }
@@ -357,7 +360,7 @@ absl::Status VerifyStep(const fb::Plan& plan, const fb::Function& function, cons
   if (step.workspace_bytes() > 0 && step.workspace_offset() % 64 != 0) {
     return Bad("its workspace's offset, ", step.workspace_offset(), ", is not a multiple of 64");
   }
-  return CheckBody(plan, step, operands);
+  return CheckBody(plan, function, step, operands);
 }
 
 }  // namespace sinter

@@ -1,5 +1,7 @@
 #include "sinter/runtime/steps.h"
 
+#include "sinter/runtime/collective.h"
+
 namespace sinter {
 
 absl::StatusOr<std::unique_ptr<Step>> MakeStep(const fb::Step& step, const StepContext& context) {
@@ -16,11 +18,13 @@ absl::StatusOr<std::unique_ptr<Step>> MakeStep(const fb::Step& step, const StepC
       return MakeCopyStep(*step.body_as_CopyStep(), context);
     case fb::StepBody::CatalogStep:
       return MakeCatalogStep(*step.body_as_CatalogStep(), context);
+    // Run by HostCollective, all members together.
+    case fb::StepBody::CollectiveStep:
     case fb::StepBody::GpuKernelStep:
     case fb::StepBody::NONE:
       break;
   }
-  return absl::InternalError("a step that no CPU runs passed the verifier");
+  return absl::InternalError("a step that no CPU runs by itself is asked for");
 }
 
 std::string_view StepKind(const fb::Step& step) {
@@ -40,6 +44,8 @@ std::string_view StepKind(const fb::Step& step) {
       const flatbuffers::String& kernel = *step.body_as_CatalogStep()->kernel();
       return {kernel.c_str(), kernel.size()};
     }
+    case fb::StepBody::CollectiveStep:
+      return CollectiveName(step.body_as_CollectiveStep()->kind());
     case fb::StepBody::NONE:
       break;
   }

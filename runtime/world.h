@@ -50,7 +50,11 @@ class World {
 
   // Everybody's bytes, as many on each rank, in the order of the ranks: `all` has size() times as many. Errors as Exchange.
   virtual absl::Status AllGather(std::span<const std::byte> own, std::span<std::byte> all,
-                                 const Operation& operation) = 0;
+                                 const Operation& operation);
+
+  // Unavailable, as Exchange, if a rank is known to have ended or given up. Asks nobody and waits for nobody, so that it can
+  // be called again and again while the GPUs exchange by themselves.
+  virtual absl::Status Check() { return absl::OkStatus(); }
 
   // This rank gives up: calls of the others, now and later, fail with this reason.
   virtual void Abort(std::string_view reason) = 0;

@@ -78,6 +78,9 @@ class TestFunction {
                      std::vector<uint32_t> outputs);
   fb::StepT& Matmul(const fb::MatmulStepT& step, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
   fb::StepT& Conv(const fb::ConvStepT& step, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
+  // On the device of the group that has its rank.
+  fb::StepT& Collective(const fb::CollectiveStepT& step, std::vector<uint32_t> inputs,
+                        std::vector<uint32_t> outputs);
   fb::StepT& Pool(const fb::PoolStepT& step, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
 
   fb::FunctionT& table() { return *table_; }

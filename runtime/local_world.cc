@@ -1,0 +1,128 @@
+#include "sinter/runtime/local_world.h"
+
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter {
+
+struct LocalWorld::Shared {
+  struct Message {
+    const void* data;
+    size_t bytes;
+    std::string name;
+    uint32_t tag;
+    size_t* unsent;  // Of its sender, under the lock.
+  };
+  // From one rank to another, in order.
+  struct Lane {
+    std::vector<Message> messages;
+    size_t next = 0;
+  };
+
+  Shared(int count, std::chrono::milliseconds patience)
+      : size(count), patience(patience), lanes(static_cast<size_t>(count) * static_cast<size_t>(count)) {}
+
+  Lane& LaneOf(int from, int to) { return lanes[static_cast<size_t>(from * size + to)]; }
+  // With the lock.
+  void Break(std::string reason) {
+    if (broken.ok()) broken = absl::UnavailableError(reason);
+    changed.notify_all();
+  }
+
+  const int size;
+  const std::chrono::milliseconds patience;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Lane> lanes;
+  absl::Status broken;
+};
+
+class LocalWorld::Rank : public World {
+ public:
+  Rank(Shared* shared, int rank) : shared_(*shared), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return shared_.size; }
+
+  absl::Status Exchange(std::span<const Transfer> transfers, const Operation& operation) override {
+    std::unique_lock<std::mutex> lock(shared_.mutex);
+    if (!shared_.broken.ok()) return shared_.broken;
+    size_t unsent = 0;
+    for (const Transfer& transfer : transfers) {
+      if (!transfer.is_send) continue;
+      ++unsent;
+      shared_.LaneOf(rank_, transfer.peer)
+          .messages.push_back(
+              {transfer.data, transfer.bytes, std::string(operation.name), operation.tag, &unsent});
+    }
+    shared_.changed.notify_all();
+    for (const Transfer& transfer : transfers) {
+      if (!transfer.is_send) SINTER_RETURN_IF_ERROR(Receive(lock, transfer, operation));
+    }
+    return WaitUntil(lock, [&] { return unsent == 0; }, nullptr, operation);
+  }
+
+  absl::Status Check() override {
+    const std::lock_guard<std::mutex> lock(shared_.mutex);
+    return shared_.broken;
+  }
+
+  void Abort(std::string_view reason) override {
+    const std::lock_guard<std::mutex> lock(shared_.mutex);
+    shared_.Break(absl::StrCat("rank ", rank_, " has given up: ", std::string(reason)));
+  }
+
+ private:
+  absl::Status Receive(std::unique_lock<std::mutex>& lock, const Transfer& transfer,
+                       const Operation& operation) {
+    Shared::Lane& lane = shared_.LaneOf(transfer.peer, rank_);
+    SINTER_RETURN_IF_ERROR(
+        WaitUntil(lock, [&] { return lane.next < lane.messages.size(); }, &transfer, operation));
+    const Shared::Message& message = lane.messages[lane.next];
+    if (message.bytes != transfer.bytes || message.tag != operation.tag || message.name != operation.name) {
+      shared_.Break(absl::StrCat("rank ", transfer.peer, " sends ", message.bytes, " bytes in ", message.name,
+                                 ", and rank ", rank_, " expects ", transfer.bytes, " in ",
+                                 std::string(operation.name)));
+      return shared_.broken;
+    }
+    if (message.bytes > 0) std::memcpy(transfer.data, message.data, message.bytes);
+    --*message.unsent;
+    if (++lane.next == lane.messages.size()) {
+      lane.messages.clear();
+      lane.next = 0;
+    }
+    shared_.changed.notify_all();
+    return absl::OkStatus();
+  }
+
+  // `from`: what is waited for; null: that others take what was sent.
+  template <typename Condition>
+  absl::Status WaitUntil(std::unique_lock<std::mutex>& lock, Condition condition, const Transfer* from,
+                         const Operation& operation) {
+    const bool in_time =
+        shared_.changed.wait_for(lock, shared_.patience, [&] { return !shared_.broken.ok() || condition(); });
+    if (!shared_.broken.ok()) return shared_.broken;
+    if (in_time) return absl::OkStatus();
+    const std::string who = from == nullptr ? "a rank that is sent to" : absl::StrCat("rank ", from->peer);
+    shared_.Break(absl::StrCat(who, " does not answer in ", std::string(operation.name)));
+    return shared_.broken;
+  }
+
+  Shared& shared_;
+  const int rank_;
+};
+
+LocalWorld::LocalWorld(int size, std::chrono::milliseconds patience)
+    : shared_(std::make_unique<Shared>(size, patience)) {
+  SINTER_CHECK(size >= 1) << "a world of " << size;
+  for (int rank = 0; rank < size; ++rank) ranks_.push_back(std::make_unique<Rank>(shared_.get(), rank));
+}
+
+LocalWorld::~LocalWorld() = default;
+
+}  // namespace sinter

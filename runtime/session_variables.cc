@@ -1,0 +1,137 @@
+// The part of session_state.h that knows variables.
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/plan_generated.h"
+#include "sinter/runtime/initializer.h"
+#include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/plan_verifier.h"
+#include "sinter/runtime/session_state.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter::internal_session {
+namespace {
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t best = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = std::exchange(row[j], best);
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+// A replica is a copy of what it is of, which a program sees once: as on the first of its devices that is here.
+void State::ListVariables() {
+  const auto* const tables = plan.table().variables();
+  const uint32_t count = tables == nullptr ? 0 : tables->size();
+  std::vector<size_t> listed(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (tables->Get(i)->replica_of() != 0) continue;
+    listed[i] = variables.size();
+    variables.push_back(DescribeVariable(plan.table(), *tables->Get(i)));
+    copies.emplace_back();
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const fb::Variable& table = *tables->Get(i);
+    if (!memory.local.Has(table.device())) continue;
+    const size_t variable = listed[table.replica_of() == 0 ? i : table.replica_of() - 1];
+    if (copies[variable].empty()) {
+      variables[variable].device = memory.local.NameOf(plan.table(), table.device());
+    }
+    copies[variable].push_back(i);
+  }
+}
+
+const DevicePlaces& State::PlacesOf(uint32_t plan_variable) const {
+  return memory.devices[plan.table().variables()->Get(plan_variable)->device()];
+}
+
+absl::StatusOr<uint32_t> State::FirstCopy(size_t variable) const {
+  if (!copies[variable].empty()) return copies[variable].front();
+  // Its own device is somebody's.
+  for (const fb::Variable* table : *plan.table().variables()) {
+    if (variables[variable].name != table->name()->c_str()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("variable \"", variables[variable].name, "\" is on ",
+                     DeviceOf(plan.table(), table->device()).ToString(), " of the plan, which rank ",
+                     memory.local.RankOf(table->device()), " runs and this process does not: use it there"));
+  }
+  return absl::InternalError("a variable without a table");
+}
+
+absl::Status State::WriteCopies(size_t variable, const void* data) {
+  const size_t bytes = static_cast<size_t>(variables[variable].bytes);
+  if (bytes == 0) return absl::OkStatus();
+  for (const uint32_t copy : copies[variable]) {
+    const DevicePlaces& places = PlacesOf(copy);
+    if (places.is_host) {
+      std::memmove(memory.variables[copy], data, bytes);
+    } else {
+      SINTER_RETURN_IF_ERROR(places.runtime->Upload(memory.variables[copy], data, bytes));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Always computed by the CPU, so that the values have the same bits wherever they live.
+absl::Status State::InitializeVariable(size_t index) {
+  if (copies[index].empty()) return absl::OkStatus();
+  const VariableInfo& variable = variables[index];
+  const uint32_t first = copies[index].front();
+  const fb::Variable* table = plan.table().variables()->Get(first);
+  if (table->replica_of() != 0) table = plan.table().variables()->Get(table->replica_of() - 1);
+  const fb::Initializer& init = *table->initializer();
+  const InitialValues values = {.kind = static_cast<InitialValues::Kind>(init.kind()),
+                                .a = init.a(),
+                                .b = init.b(),
+                                .seed = init.seed()};
+  if (PlacesOf(first).is_host) {
+    std::byte* const data = memory.variables[first];
+    SINTER_RETURN_IF_ERROR(FillInitialValues(values, variable.dtype, variable.shape, data, *pool));
+    return copies[index].size() == 1 ? absl::OkStatus() : WriteCopies(index, data);
+  }
+  SINTER_ASSIGN_OR_RETURN(HostTensor host, HostTensor::Empty(variable.dtype, variable.shape));
+  SINTER_RETURN_IF_ERROR(
+      FillInitialValues(values, variable.dtype, variable.shape, host.mutable_data(), *pool));
+  return WriteCopies(index, host.data());
+}
+
+absl::Status State::InitializeVariables() {
+  for (size_t i = 0; i < variables.size(); ++i) {
+    absl::Status status = InitializeVariable(i);
+    if (status.ok()) continue;
+    return absl::Status(status.code(),
+                        absl::StrCat("variable \"", variables[i].name, "\": ", status.message()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> State::FindVariable(std::string_view name) const {
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].name == name) return i;
+  }
+  std::vector<std::pair<size_t, std::string>> near;
+  for (const VariableInfo& variable : variables)
+    near.emplace_back(EditDistance(name, variable.name), variable.name);
+  std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  near.resize(std::min<size_t>(near.size(), 3));
+  const auto append = [](std::string* out, const auto& candidate) {
+    absl::StrAppend(out, "\"", candidate.second, "\"");
+  };
+  return absl::NotFoundError(absl::StrCat(
+      "there is no variable \"", std::string(name), "\"; ",
+      near.empty() ? "the plan has none" : "the nearest names are " + absl::StrJoin(near, ", ", append)));
+}
+
+}  // namespace sinter::internal_session

@@ -1,0 +1,197 @@
+// Collectives among CPU devices: every kind and type against tests/runtime/collective_plans.h, in one process and several.
+#include "sinter/runtime/collective.h"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/runtime/combine.h"
+#include "sinter/runtime/session.h"
+#include "sinter/tests/runtime/collective_plans.h"
+#include "sinter/tests/runtime/test_plan.h"
+#include "sinter/tests/runtime/world_threads.h"
+
+namespace sinter {
+namespace {
+
+using Kind = fb::CollectiveKind;
+using ::testing::ElementsAre;
+
+bool IsCombining(Kind kind) {
+  return kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter;
+}
+
+// Some of everything, uneven and empty too.
+std::vector<int64_t> SizesFor(Kind kind, uint32_t members, int64_t scale) {
+  if (kind == Kind::AllToAll) return {5 * scale * members};
+  if (kind == Kind::SendRecv) return {11 * scale};
+  if (kind != Kind::AllGather && kind != Kind::ReduceScatter) return {5 * scale, 0, 70 * scale};
+  const std::vector<int64_t> parts = {3 * scale, 0, 70 * scale, 2};
+  return {parts.begin(), parts.begin() + members};
+}
+
+std::vector<CollectiveCase> CasesOf(DType dtype, uint32_t members, int64_t scale) {
+  std::vector<CollectiveCase> cases;
+  for (const Kind kind : fb::EnumValuesCollectiveKind()) {
+    if (kind == Kind::SendRecv && members != 2) continue;
+    for (const fb::Combine combine : fb::EnumValuesCombine()) {
+      if (IsCombining(kind) ? !CanCombine(combine, dtype) : combine != fb::Combine::Sum) continue;
+      const uint32_t root = kind == Kind::Reduce || kind == Kind::Broadcast ? members - 1 : 0;
+      cases.push_back({.kind = kind,
+                       .combine = combine,
+                       .dtype = dtype,
+                       .members = members,
+                       .sizes = SizesFor(kind, members, scale),
+                       .root = root});
+    }
+  }
+  return cases;
+}
+
+class CollectiveTest : public ::testing::Test {
+ protected:
+  void SetUp() override { setenv("SINTER_CPU_DEVICES", "4", 1); }
+  void TearDown() override { unsetenv("SINTER_CPU_DEVICES"); }
+
+  static void ExpectHere(const CollectiveCase& c, int threads, bool is_wild) {
+    absl::StatusOr<Session> session = CollectivePlan(c).MakeSession({.threads = threads, .poison = true});
+    ASSERT_TRUE(session.ok()) << c.Name() << ": " << session.status();
+    for (const uint32_t seed : {1u, 2u}) ExpectCollective(*session, c, seed, is_wild);
+  }
+
+  static void ExpectInWorld(const CollectiveCase& c, int processes) {
+    const TestPlan plan = CollectivePlan(c);
+    RunInWorld(processes, [&](World& world) {
+      absl::StatusOr<Session> session = plan.MakeSession({.threads = 1, .world = &world, .poison = true});
+      ASSERT_TRUE(session.ok()) << c.Name() << ": " << session.status();
+      for (const uint32_t seed : {3u, 4u}) {
+        ExpectCollective(*session, c, seed, /*is_wild=*/true, /*has_all=*/false);
+      }
+    });
+  }
+};
+
+class CollectiveTypesTest : public CollectiveTest, public ::testing::WithParamInterface<int> {};
+
+TEST_P(CollectiveTypesTest, EveryKindAmongOneToFour) {
+  for (uint32_t members = 1; members <= 4; ++members) {
+    for (const CollectiveCase& c : CasesOf(static_cast<DType>(GetParam()), members, 1)) {
+      ExpectHere(c, 1, /*is_wild=*/false);
+    }
+  }
+}
+
+TEST_P(CollectiveTypesTest, AnyValuesByAnyNumberOfThreads) {
+  for (const CollectiveCase& c : CasesOf(static_cast<DType>(GetParam()), 3, 700)) {
+    ExpectHere(c, 2, /*is_wild=*/true);
+  }
+}
+
+TEST_P(CollectiveTypesTest, SameBitsInOneTwoAndFourProcesses) {
+  for (const int processes : {1, 2, 4}) {
+    for (const CollectiveCase& c : CasesOf(static_cast<DType>(GetParam()), 4, 3)) ExpectInWorld(c, processes);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTypes, CollectiveTypesTest, ::testing::Range(0, kNumDTypes),
+                         [](const ::testing::TestParamInfo<int>& info) {
+                           return std::string(DTypeName(static_cast<DType>(info.param)));
+                         });
+
+TEST_F(CollectiveTest, SendAndReceiveBetweenProcesses) {
+  ExpectInWorld({.kind = Kind::SendRecv, .members = 2, .sizes = {33}}, 2);
+  ExpectInWorld({.kind = Kind::SendRecv, .members = 2, .sizes = {33}, .is_reversed = true}, 2);
+}
+
+TEST_F(CollectiveTest, InPlaceFlatAndInAnyOrderOfDevices) {
+  for (const Kind kind :
+       {Kind::AllReduce, Kind::Reduce, Kind::Broadcast, Kind::AllGather, Kind::ReduceScatter}) {
+    for (int bits = 1; bits < 8; ++bits) {
+      const bool is_list = kind != Kind::AllGather && kind != Kind::ReduceScatter;
+      const CollectiveCase c = {.kind = kind,
+                                .dtype = bits % 2 == 0 ? DType::kBf16 : DType::kF32,
+                                .members = 4,
+                                .sizes = SizesFor(kind, 4, 40),
+                                .root = is_list ? 2u : 0u,
+                                .is_in_place = (bits & 1) != 0,
+                                .is_flat = is_list && (bits & 2) != 0,
+                                .is_reversed = (bits & 4) != 0};
+      ExpectHere(c, 2, /*is_wild=*/true);
+      for (const int processes : {2, 4}) ExpectInWorld(c, processes);
+    }
+  }
+}
+
+// More than one chunk for each process, and an odd rest.
+TEST_F(CollectiveTest, LargeTensorsTravelInChunks) {
+  const int64_t large = static_cast<int64_t>(kCollectiveChunkBytes / 4 * 5 / 2) + 99;
+  for (const Kind kind : {Kind::AllReduce, Kind::Reduce}) {
+    for (const bool is_in_place : {false, true}) {
+      ExpectInWorld(
+          {.kind = kind, .members = 2, .sizes = {large, 3, 0}, .root = 1, .is_in_place = is_in_place}, 2);
+    }
+  }
+  ExpectInWorld({.kind = Kind::ReduceScatter, .members = 2, .sizes = {5, large}}, 2);
+}
+
+TEST_F(CollectiveTest, NothingToExchange) {
+  for (const Kind kind : fb::EnumValuesCollectiveKind()) {
+    const bool is_in_parts = kind == Kind::AllGather || kind == Kind::ReduceScatter;
+    const CollectiveCase c = {.kind = kind, .sizes = std::vector<int64_t>(is_in_parts ? 2 : 1, 0)};
+    ExpectHere(c, 1, false);
+    ExpectInWorld(c, 2);
+    if (is_in_parts || kind == Kind::AllToAll || kind == Kind::SendRecv) continue;
+    ExpectHere({.kind = kind, .sizes = {}}, 1, false);
+  }
+}
+
+TEST_F(CollectiveTest, MemoryForWhatComesFromOthersIsAccountedFor) {
+  const CollectiveCase c = {.members = 4, .sizes = {4096}};
+  EXPECT_EQ(CollectivePlan(c).MakeSession()->memory().library_workspace, 0);
+  RunInWorld(2, [&](World& world) {
+    const absl::StatusOr<Session> session = CollectivePlan(c).MakeSession({.threads = 1, .world = &world});
+    ASSERT_TRUE(session.ok()) << session.status();
+    // Of the two members elsewhere, the half of the elements that is combined here.
+    EXPECT_EQ(session->memory().library_workspace, 2 * 2048 * 4);
+  });
+}
+
+TEST_F(CollectiveTest, GroupsOfOneProcess) {
+  const CollectiveCase c = {.members = 4};
+  const absl::StatusOr<Plan> plan = CollectivePlan(c).Make();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const fb::Function& function = *plan->table().functions()->Get(0);
+  const std::vector<CollectiveGroup> all = LocalGroups(function, {.first = 0, .count = 4});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_THAT(all[0].steps, ElementsAre(0, 1, 2, 3));
+  const std::vector<CollectiveGroup> some =
+      LocalGroups(function, {.first = 2, .count = 2, .is_alone = false});
+  ASSERT_EQ(some.size(), 1u);
+  EXPECT_THAT(some[0].steps, ElementsAre(2, 3));
+  const Collective made = Collective::Of(function, 1);
+  EXPECT_THAT(made.group, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(made.starts, ElementsAre(0, 10));
+  EXPECT_EQ(CollectiveName(made.kind), "all_reduce");
+}
+
+TEST_F(CollectiveTest, AProfileHasOneEntryAMember) {
+  const CollectiveCase c = {.members = 2, .sizes = {1000}};
+  Session session = *CollectivePlan(c).MakeSession();
+  BoundFunction f = *session.Bind("f");
+  const std::map<std::string, HostTensor> inputs = CollectiveInputs(c, 1);
+  for (const auto& [name, tensor] : inputs) ASSERT_TRUE(f.SetInput(name, tensor).ok());
+  Profile profile;
+  for (int run = 0; run < 2; ++run) ASSERT_TRUE(f.Run(&profile).ok());
+  ASSERT_EQ(profile.steps.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(profile.steps[i].kind, "all_reduce");
+    EXPECT_EQ(profile.steps[i].device, Device::Cpu(static_cast<int32_t>(i)));
+    EXPECT_GT(profile.steps[i].seconds_total, 0);
+  }
+  EXPECT_EQ(profile.steps[0].seconds_total, profile.steps[1].seconds_total);
+}
+
+}  // namespace
+}  // namespace sinter

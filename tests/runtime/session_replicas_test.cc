@@ -1,0 +1,195 @@
+// Variables and outputs that several devices have, in one process and several.
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/runtime/checkpoint.h"
+#include "sinter/runtime/session.h"
+#include "sinter/tests/data/scratch_folder.h"
+#include "sinter/tests/runtime/device_plans.h"
+#include "sinter/tests/runtime/fake_gpu.h"
+#include "sinter/tests/runtime/test_plan.h"
+#include "sinter/tests/runtime/world_threads.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
+
+constexpr int64_t kRows = 4, kColumns = 16, kSize = kRows * kColumns;
+
+// Each of two devices adds its half of the rows of x to its replica of w, "step" steps at a time:
+// w += all_reduce(sum, rows of x) ; own = rows of x. The output "w" is on both, "own0" on the first alone.
+TestPlan ReplicatedPlan(Device first, Device second) {
+  TestPlan plan;
+  plan.UseDevices({first, second});
+  constexpr int64_t kHalf = kSize / 2;
+  plan.AddVariable("w", DType::kF32, {kHalf}, 1, 0);
+  plan.AddVariable("w@1", DType::kF32, {kHalf}, 77, 1);
+  plan.AddVariable("here", DType::kF32, {2}, 3, 1);
+  plan.table.variables[1]->replica_of = 1;
+  TestFunction f(plan, "train");
+  f.Input("x", DType::kF32, {kRows, kColumns});
+  std::vector<uint32_t> sums;
+  fb::CollectiveStepT step;
+  step.dtype = fb::DType::F32, step.group = {0, 1}, step.elements = {kHalf};
+  std::vector<uint32_t> parts;
+  for (uint32_t d : {0u, 1u}) {
+    parts.push_back(f.Buffer(fb::Space::Input, 0, d * kHalf * 4, DType::kF32, {kHalf}, d));
+    sums.push_back(f.Arena(DType::kF32, {kHalf}, d));
+  }
+  for (uint32_t d : {0u, 1u}) {
+    step.rank = d;
+    f.Collective(step, {parts[d]}, {sums[d]});
+  }
+  for (uint32_t d : {0u, 1u}) AddSum(f, plan, f.Variable(d), sums[d], f.Variable(d));
+  f.Output("w", f.Variable(0));
+  f.table().outputs[0]->replicas = {f.Variable(1)};
+  f.Output("sum1", sums[1]);
+  return plan;
+}
+
+TestPlan CpuPlan() { return ReplicatedPlan(Device::Cpu(0), Device::Cpu(1)); }
+
+HostTensor Rows(int64_t begin, int64_t end) {
+  std::vector<float> values;
+  for (int64_t i = begin * kColumns; i < end * kColumns; ++i) values.push_back(static_cast<float>(i));
+  return *HostTensor::FromVector<float>({end - begin, kColumns}, values);
+}
+// After a run from `w`: of element i of the half.
+std::vector<float> Sums(float w) {
+  std::vector<float> sums;
+  for (int64_t i = 0; i < kSize / 2; ++i) sums.push_back(w + static_cast<float>(2 * i + kSize / 2));
+  return sums;
+}
+
+class SessionReplicasTest : public ::testing::Test {
+ protected:
+  void SetUp() override { setenv("SINTER_CPU_DEVICES", "2", 1); }
+  void TearDown() override { unsetenv("SINTER_CPU_DEVICES"); }
+};
+
+TEST_F(SessionReplicasTest, AreOneVariable) {
+  Session session = *CpuPlan().MakeSession();
+  ASSERT_EQ(session.variables().size(), 2u);
+  EXPECT_EQ(session.variables()[0].name, "w");
+  EXPECT_EQ(session.variables()[1].name, "here");
+  EXPECT_TRUE(absl::IsNotFound(session.ReadVariable("w@1").status()));
+  // The replica starts as its original does.
+  absl::StatusOr<Outputs> out = session.Run("train", {{"x", Rows(0, kRows)}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(session.memory(Device::Cpu(1)).variables, kSize / 2 * 4 + 8);
+  ASSERT_TRUE(session.WriteVariable("w", Filled(kSize / 2, 5)).ok());
+  for (int run = 0; run < 2; ++run) ASSERT_TRUE(session.Run("train", {{"x", Rows(0, kRows)}}).ok());
+  ASSERT_TRUE(session.ResetVariables().ok());
+  out = session.Run("train", {{"x", Rows(0, kRows)}});
+  EXPECT_THAT(*(*out)["w"].Span<float>(), ::testing::ElementsAreArray(Sums(1)));
+  EXPECT_THAT(*session.ReadVariable("w")->Span<float>(), ::testing::ElementsAreArray(Sums(1)));
+}
+
+TEST_F(SessionReplicasTest, CheckpointsHoldThemOnce) {
+  const ScratchFolder folder;
+  const std::string path = folder.File("w.safetensors");
+  Session session = *CpuPlan().MakeSession();
+  ASSERT_TRUE(session.WriteVariable("w", Filled(kSize / 2, 9)).ok());
+  ASSERT_TRUE(SaveCheckpoint(session, path).ok());
+  Session other = *CpuPlan().MakeSession();
+  ASSERT_TRUE(LoadCheckpoint(other, path).ok());
+  absl::StatusOr<Outputs> out = other.Run("train", {{"x", Rows(0, kRows)}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_THAT(*(*out)["w"].Span<float>(), ::testing::ElementsAreArray(Sums(9)));
+}
+
+// Each process reads what its device has, and gives it what it reads.
+TEST_F(SessionReplicasTest, AmongProcesses) {
+  RunInWorld(2, [](World& world) {
+    const int64_t rank = world.rank();
+    absl::StatusOr<Session> session = CpuPlan().MakeSession({.threads = 1, .world = &world, .poison = true});
+    ASSERT_TRUE(session.ok()) << session.status();
+    EXPECT_EQ(session->memory().variables, rank == 0 ? kSize / 2 * 4 : kSize / 2 * 4 + 8);
+    EXPECT_EQ(session->variables()[0].device, Device::Cpu(0));
+    ASSERT_TRUE(session->WriteVariable("w", Filled(kSize / 2, 2)).ok());
+    // All of the input, or the rows that are read here.
+    for (const bool is_part : {false, true}) {
+      ASSERT_TRUE(session->WriteVariable("w", Filled(kSize / 2, 2)).ok());
+      const HostTensor x = is_part ? Rows(rank * 2, rank * 2 + 2) : Rows(0, kRows);
+      absl::StatusOr<Outputs> out = session->Run("train", {{"x", x}});
+      ASSERT_TRUE(out.ok()) << out.status();
+      EXPECT_THAT(*(*out)["w"].Span<float>(), ::testing::ElementsAreArray(Sums(2)));
+      EXPECT_THAT(*session->ReadVariable("w")->Span<float>(), ::testing::ElementsAreArray(Sums(2)));
+      if (rank == 1) {
+        EXPECT_THAT(*(*out)["sum1"].Span<float>(), ::testing::ElementsAreArray(Sums(0)));
+        EXPECT_THAT(*session->ReadVariable("here")->Span<float>(), Each(3.0f));
+        continue;
+      }
+      EXPECT_EQ(
+          out->Get("sum1").status(),
+          absl::FailedPreconditionError("output \"sum1\" is on cpu:1 of the plan, which rank 1 runs and "
+                                        "this process does not: read it there"));
+      EXPECT_EQ(session->ReadVariable("here").status(),
+                absl::FailedPreconditionError("variable \"here\" is on cpu:1 of the plan, which rank 1 runs "
+                                              "and this process does not: use it there"));
+      EXPECT_TRUE(session->WriteVariable("here", Filled(2, 1)).ok());
+    }
+    const absl::Status wrong = session->Run("train", {{"x", Rows(0, 3)}}).status();
+    EXPECT_THAT(MessageOf(wrong),
+                HasSubstr(rank == 0 ? "input \"x\" is f32[4,16], of which rank 0 may give rows 0 to 2 alone, "
+                                      "f32[2,16], and f32[3,16] is given"
+                                    : "of which rank 1 may give rows 2 to 4 alone"));
+  });
+}
+
+TEST_F(SessionReplicasTest, RowsAreForSeveralProcessesAlone) {
+  Session session = *CpuPlan().MakeSession();
+  EXPECT_THAT(MessageOf(session.Run("train", {{"x", Rows(0, 2)}}).status()),
+              HasSubstr("input \"x\" is f32[4,16], and f32[2,16] is given"));
+}
+
+// What is not aligned is copied, and nothing more than is read.
+TEST_F(SessionReplicasTest, UnalignedRows) {
+  RunInWorld(2, [](World& world) {
+    Session session = *CpuPlan().MakeSession({.threads = 1, .world = &world});
+    EXPECT_EQ(session.memory().input_staging, kSize / 2 * 4);
+    std::vector<float> values(kSize + 1);
+    const HostTensor x = Rows(0, kRows);
+    std::copy_n(x.Span<float>()->begin(), kSize, values.begin() + 1);
+    const HostTensor shifted = *HostTensor::View(DType::kF32, {kRows, kColumns}, values.data() + 1);
+    absl::StatusOr<Outputs> out = session.Run("train", {{"x", shifted}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_THAT(*(*out)["w"].Span<float>(), ::testing::ElementsAreArray(Sums(1)));
+  });
+}
+
+// On GPUs a device is given its own rows, not the whole input.
+TEST_F(SessionReplicasTest, UploadsAreHalves) {
+  TestPlan plan;
+  plan.UseDevices({Device::Gpu(0), Device::Gpu(1)});
+  constexpr int64_t kMany = 10000;
+  TestFunction f(plan, "f");
+  f.Input("x", DType::kF32, {2, kMany});
+  for (uint32_t d : {0u, 1u}) {
+    const uint32_t part = f.Buffer(fb::Space::Input, 0, d * kMany * 4, DType::kF32, {kMany}, d);
+    const uint32_t sum = f.Arena(DType::kF32, {kMany}, d);
+    AddSum(f, plan, part, part, sum);
+    f.Output(d == 0 ? "first" : "second", sum);
+  }
+  FakeGpus gpus;
+  Session session = *gpus.MakeSession(plan);
+  std::vector<float> values(2 * kMany, 1);
+  std::fill(values.begin() + kMany, values.end(), 2.0f);
+  const HostTensor x = *HostTensor::FromVector<float>({2, kMany}, values);
+  absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_THAT(*(*out)["first"].Span<float>(), Each(2.0f));
+  EXPECT_THAT(*(*out)["second"].Span<float>(), Each(4.0f));
+  for (int gpu : {0, 1}) EXPECT_EQ(gpus[gpu].traffic().uploaded, kMany * 4);
+}
+
+}  // namespace
+}  // namespace sinter
