@@ -4,6 +4,7 @@
 #   Sinter::sinter    builder, compiler and runtime. MLIR, LLVM and lld are inside and invisible: users need neither
 #                     their headers nor their libraries to build.
 #   Sinter::runtime   loads and runs plans; no compiler.
+# Besides one of them, Sinter::mpi (an archive, if MPI was found) runs a plan in several processes.
 # Sinter::sinter contains the runtime, so linking both is an error at configure time.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -63,13 +64,20 @@ if(NOT SINTER_SANITIZE)
     install(RUNTIME_DEPENDENCY_SET sinter_dependencies PRE_INCLUDE_REGEXES ${SINTER_SHIPPED} PRE_EXCLUDE_REGEXES .
       LIBRARY DESTINATION ${_sinter_shipped})
   endif()
+  if(SINTER_WITH_MPI)
+    # A set of its own, so that nobody needs MPI who does not ask for it.
+    install(TARGETS sinter_mpi EXPORT SinterMpiTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(EXPORT SinterMpiTargets NAMESPACE Sinter:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Sinter)
+    install(FILES ${CMAKE_SOURCE_DIR}/runtime/mpi/mpi_world.h
+      DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sinter/runtime/mpi)
+  endif()
   install(EXPORT SinterTargets NAMESPACE Sinter:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Sinter)
 endif()
 
 # The public headers, and those that they include.
-set(_frontend compile.h graph.h ops.h sinter.h tensor.h)
+set(_frontend compile.h data_parallel.h elementwise_kernel.h graph.h ops.h sinter.h tensor.h)
 set(_runtime caching_allocator.h checkpoint.h device.h device_info.h device_memory.h dtype.h file.h half.h memory_limit.h named_tensor.h npy.h npz.h
-    plan.h process_allocator.h profile.h safetensors.h scalar_log.h session.h status.h tensor.h)
+    plan.h process_allocator.h profile.h safetensors.h scalar_log.h session.h status.h tensor.h world.h)
 list(TRANSFORM _frontend PREPEND ${CMAKE_SOURCE_DIR}/frontend/)
 list(TRANSFORM _runtime PREPEND ${CMAKE_SOURCE_DIR}/runtime/)
 set(_include ${CMAKE_INSTALL_INCLUDEDIR}/sinter)

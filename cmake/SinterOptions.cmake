@@ -6,6 +6,9 @@ option(SINTER_PORTABLE "Link LLVM statically, and Abseil or install it beside, s
 option(SINTER_FUZZ "Build the libFuzzer targets (needs Clang)" OFF)
 set(SINTER_FUZZ_SECONDS 60 CACHE STRING "How long ctest runs each fuzzer")
 set(SINTER_CUDA AUTO CACHE STRING "GPUs: AUTO builds for them where the CUDA toolkit is found, ON insists, OFF does not")
+set(SINTER_MPI AUTO CACHE STRING "Several processes: AUTO builds for MPI where it is found, ON insists, OFF does not")
+set(SINTER_LIBCLANG AUTO CACHE STRING
+  "User-defined kernels on CPUs: AUTO builds them where the Clang library is found, ON insists, OFF does not")
 set(SINTER_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address;undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)

@@ -16,10 +16,14 @@ packages=(
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools liblld-19-dev lld-19
   # Clang compiles the kernels' bitcode, and the fuzzers with its sanitizers
   clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev
+  # and, as a library, user-defined kernels
+  libclang-19-dev libclang-cpp19-dev
   # Asked for by LLVM's package file
   zlib1g-dev libzstd-dev libxml2-dev libedit-dev libcurl4-openssl-dev
   # What Sinter links
   libdnnl-dev libflatbuffers-dev flatbuffers-compiler libcli11-dev nlohmann-json3-dev libabsl-dev
+  # Programs of several processes
+  libopenmpi-dev openmpi-bin
   # Tests and benchmarks
   libgtest-dev libgmock-dev libbenchmark-dev
 )

@@ -1,0 +1,20 @@
+# MPI, if it is wanted and there: SINTER_WITH_MPI says. Only runtime/mpi, a library of its own, is built with it.
+set(SINTER_WITH_MPI OFF)
+if(NOT SINTER_MPI MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "SINTER_MPI is \"${SINTER_MPI}\": write AUTO, ON or OFF")
+endif()
+if(SINTER_MPI STREQUAL "OFF")
+  return()
+endif()
+
+# The C interface, from C++: without the C++ one, which MPI has given up.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)
+if(MPI_CXX_FOUND)
+  set(SINTER_WITH_MPI ON)
+  message(STATUS "Several processes: by MPI ${MPI_CXX_VERSION}")
+elseif(SINTER_MPI STREQUAL "ON")
+  message(FATAL_ERROR "SINTER_MPI is ON, but MPI is not found: install libopenmpi-dev, or set MPI_CXX_COMPILER")
+else()
+  message(STATUS "Several processes: built without MPI, which is not found (libopenmpi-dev, openmpi-bin)")
+endif()

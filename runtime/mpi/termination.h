@@ -1,0 +1,38 @@
+// SIGTERM while a program waits for others, as a flag instead of its end: mpirun sends it to all when one process has died.
+//
+//   TerminationWatch watch;                       // While it lives; does nothing if the program has a handler of its own.
+//   {
+//     TerminationWatch::Waiting waiting;          // SIGTERM is kept back only here.
+//     while (!done && !TerminationWatch::IsRequested()) ...
+//   }
+//
+// The second SIGTERM ends the program in any case, and so does the first outside a Waiting. One watch at a time.
+#ifndef SINTER_RUNTIME_MPI_TERMINATION_H_
+#define SINTER_RUNTIME_MPI_TERMINATION_H_
+
+namespace sinter {
+
+class TerminationWatch {
+ public:
+  TerminationWatch();
+  ~TerminationWatch();
+  TerminationWatch(const TerminationWatch&) = delete;
+  TerminationWatch& operator=(const TerminationWatch&) = delete;
+
+  class Waiting {
+   public:
+    Waiting();
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+  };
+
+  static bool IsRequested();
+
+ private:
+  bool is_installed_ = false;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_MPI_TERMINATION_H_

@@ -1,0 +1,51 @@
+// Sums for ever in a world of four: for lost_rank_test.py, which takes a rank away.
+//
+//   mpirun -n 4 endless_sum [rank that leaves after a while]
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <string>
+
+#include "sinter/runtime/mpi/mpi_world.h"
+#include "sinter/runtime/status.h"
+#include "sinter/tests/runtime/collective_plans.h"
+
+namespace sinter {
+namespace {
+
+// Whole lines, or those of several ranks mix.
+void Print(const std::string& line) { std::cout << line + "\n" << std::flush; }
+
+absl::Status Run(World& world, int leaving_rank) {
+  const CollectiveCase c = {.members = static_cast<uint32_t>(world.size()), .sizes = {100000}};
+  TestPlan plan = CollectivePlan(c);
+  for (auto& step : plan.table.functions[0]->steps) step->name = "sum of gradients";
+  SINTER_ASSIGN_OR_RETURN(Session session, plan.MakeSession({.threads = 1, .world = &world}));
+  const std::map<std::string, HostTensor> inputs = CollectiveInputs(c, 1);
+  SINTER_ASSIGN_OR_RETURN(BoundFunction f, session.Bind("f"));
+  for (const auto& [name, tensor] : inputs) SINTER_RETURN_IF_ERROR(f.SetInput(name, tensor));
+  for (int64_t run = 0; world.rank() != leaving_rank || run < 200; ++run) {
+    if (run == 100)
+      Print("rank " + std::to_string(world.rank()) + " sums as process " + std::to_string(getpid()));
+    SINTER_RETURN_IF_ERROR(f.Run());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace sinter
+
+int main(int argc, char** argv) {
+  absl::StatusOr<std::unique_ptr<sinter::MpiWorld>> world = sinter::MpiWorld::Create();
+  if (!world.ok()) {
+    std::cerr << world.status() << "\n";
+    return 1;
+  }
+  const absl::Status status = sinter::Run(**world, argc > 1 ? std::atoi(argv[1]) : -1);
+  if (!status.ok()) {
+    sinter::Print("rank " + std::to_string((*world)->rank()) + " ends: " + std::string(status.message()));
+  }
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,62 @@
+"""Takes one of four ranks away, and judges how the others end.
+
+  lost_rank_test.py MPIRUN ENDLESS_SUM kill|stop|leave
+
+They must all end within 10 seconds, each with an error that names the rank and what they were exchanging.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+LOST = 2
+RANKS = 4
+LIMIT_SECONDS = 10
+WORDS = {"kill": "has ended", "stop": "does not answer", "leave": "has left, and is missing"}
+
+
+def main():
+    mpirun, program, how = sys.argv[1:]
+    command = [mpirun, "--oversubscribe", "-n", str(RANKS), program]
+    if how == "leave":
+        command.append(str(LOST))
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    processes, lines = {}, []
+    while len(processes) < RANKS:
+        line = job.stdout.readline()
+        if not line:
+            sys.exit("it ended before all ranks did anything:\n" + "".join(lines))
+        lines.append(line)
+        for rank, process in re.findall(r"rank (\d) sums as process (\d+)", line):
+            processes[int(rank)] = int(process)
+    start = time.monotonic()
+    if how != "leave":
+        os.kill(processes[LOST], signal.SIGKILL if how == "kill" else signal.SIGSTOP)
+    try:
+        rest, _ = job.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        job.kill()
+        sys.exit("it did not end within a minute:\n" + "".join(lines))
+    seconds = time.monotonic() - start
+    output = "".join(lines) + rest
+    print(output)
+    print(f"ended after {seconds:.1f} s")
+    problems = []
+    if seconds > LIMIT_SECONDS:
+        problems.append(f"it took {seconds:.1f} s to end, more than {LIMIT_SECONDS}")
+    if job.returncode == 0:
+        problems.append("mpirun says that all went well")
+    for rank in range(RANKS):
+        expected = rf'rank {rank} ends: rank {LOST} {WORDS[how]} in all_reduce, function "f", step 0 \(sum of gradients\)'
+        # Those that were not waiting for it learn of it from a rank that was.
+        told = rf"rank {rank} ends: rank {LOST} {WORDS[how]} in "
+        if rank != LOST and not re.search(expected, output) and not re.search(told, output):
+            problems.append(f"rank {rank} does not say: {expected}")
+    if problems:
+        sys.exit("\n".join(problems))
+
+
+if __name__ == "__main__":
+    main()

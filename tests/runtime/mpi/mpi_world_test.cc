@@ -1,0 +1,139 @@
+// The world of MPI, run by mpirun: every rank runs these tests, in the same order.
+#include "sinter/runtime/mpi/mpi_world.h"
+
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/runtime/collective.h"
+#include "sinter/runtime/session.h"
+#include "sinter/tests/runtime/collective_plans.h"
+
+namespace sinter {
+namespace {
+
+using Kind = fb::CollectiveKind;
+using ::testing::HasSubstr;
+
+std::unique_ptr<MpiWorld> the_world;
+MpiWorldOptions the_options;
+
+// Between as many members as there are ranks, and twice as many.
+void ExpectEverywhere(CollectiveCase c, bool is_wild) {
+  absl::StatusOr<Session> session = CollectivePlan(c).MakeSession({.threads = 1, .world = the_world.get()});
+  ASSERT_TRUE(session.ok()) << c.Name() << ": " << session.status();
+  for (const uint32_t seed : {1u, 2u}) ExpectCollective(*session, c, seed, is_wild, /*has_all=*/false);
+}
+
+std::vector<int64_t> SizesFor(Kind kind, uint32_t members, int64_t scale) {
+  if (kind == Kind::AllToAll) return {5 * scale * members};
+  if (kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::Broadcast)
+    return {3 * scale, 0, 40 * scale};
+  std::vector<int64_t> parts;
+  for (uint32_t rank = 0; rank < members; ++rank) parts.push_back(rank == 1 ? 0 : 7 * scale + rank);
+  return parts;
+}
+
+TEST(MpiWorldTest, EveryKindOfCollective) {
+  const uint32_t ranks = static_cast<uint32_t>(the_world->size());
+  for (const uint32_t members : {ranks, 2 * ranks}) {
+    for (const Kind kind : fb::EnumValuesCollectiveKind()) {
+      if (kind == Kind::SendRecv) continue;
+      for (const DType dtype : {DType::kF32, DType::kBf16, DType::kI8}) {
+        const bool is_rooted = kind == Kind::Reduce || kind == Kind::Broadcast;
+        ExpectEverywhere({.kind = kind,
+                          .combine = dtype == DType::kI8 ? fb::Combine::Max : fb::Combine::Mean,
+                          .dtype = dtype,
+                          .members = members,
+                          .sizes = SizesFor(kind, members, 50),
+                          .root = is_rooted ? members - 1 : 0,
+                          .is_in_place = kind != Kind::AllToAll && dtype == DType::kF32,
+                          .is_reversed = dtype == DType::kBf16},
+                         /*is_wild=*/true);
+      }
+    }
+  }
+}
+
+TEST(MpiWorldTest, SendAndReceive) {
+  if (the_world->size() != 2) GTEST_SKIP() << "between two processes";
+  ExpectEverywhere({.kind = Kind::SendRecv, .members = 2, .sizes = {5000}}, true);
+}
+
+TEST(MpiWorldTest, LargeSums) {
+  const uint32_t members = static_cast<uint32_t>(the_world->size());
+  ExpectEverywhere({.members = members, .sizes = {3, 700001}, .is_in_place = true, .is_flat = true}, true);
+}
+
+TEST(MpiWorldTest, NothingBreaksAWorldThatIsWhole) {
+  EXPECT_TRUE(the_world->Check().ok());
+  EXPECT_TRUE(the_world->Exchange({}, {"nothing", 0}).ok());
+  EXPECT_EQ(MpiWorld::Create().status(),
+            absl::FailedPreconditionError("there is a world of MPI already: use it, or destroy it first"));
+  EXPECT_THAT(std::string(MpiWorld::Create({.silence = std::chrono::milliseconds(999)}).status().message()),
+              HasSubstr("a rank that was silent for 999 ms may only have been slow: give "
+                        "MpiWorldOptions::silence at least 1000"));
+  EXPECT_THAT(std::string(MpiWorld::Create({.piece_bytes = 0}).status().message()),
+              HasSubstr("MPI cannot send pieces of 0 bytes: MpiWorldOptions::piece_bytes is 1 to 2^30"));
+}
+
+TEST(MpiWorldTest, OthersPlansAreRefused) {
+  if (the_world->size() == 1) GTEST_SKIP() << "alone";
+  TestPlan plan = CollectivePlan({.members = static_cast<uint32_t>(the_world->size())});
+  if (the_world->rank() == 1) plan.table.producer = "another";
+  const absl::Status status = plan.MakeSession({.threads = 1, .world = the_world.get()}).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 has another plan than rank 0"));
+}
+
+// By itself: a world that is broken ends with MPI_Abort. What ctest looks for is printed.
+TEST(BrokenMpiWorldTest, DifferentSizes) {
+  std::vector<std::byte> data(64);
+  const bool sends = the_world->rank() == 1;
+  const World::Transfer transfer = {1 - the_world->rank(), data.data(), sends ? 8u : 16u, sends};
+  const absl::Status status = the_world->Exchange({&transfer, 1}, {"send_recv", 3});
+  if (sends) return;
+  EXPECT_EQ(status, absl::UnavailableError(
+                        "rank 1 sends 8 bytes where rank 0 expects 16 (all ranks must run the same functions "
+                        "in the same order) in send_recv"));
+  EXPECT_EQ(the_world->Exchange({}, {"next", 0}), status);
+  EXPECT_EQ(the_world->Check(), status);
+  if (!HasFailure()) std::cout << "as expected: " + std::string(status.message()) + "\n" << std::flush;
+}
+
+TEST(BrokenMpiWorldTest, GivingUp) {
+  if (the_world->rank() == 1) {
+    the_world->Abort("no more data");
+    EXPECT_EQ(the_world->Check(), absl::UnavailableError("rank 1 has given up (no more data)"));
+    return;
+  }
+  std::byte data{};
+  const World::Transfer transfer = {1, &data, 1, false};
+  const absl::Status status = the_world->Exchange({&transfer, 1}, {"send_recv", 3});
+  EXPECT_EQ(status, absl::UnavailableError("rank 1 has given up (no more data) in send_recv"));
+  if (!HasFailure()) std::cout << "as expected: " + std::string(status.message()) + "\n" << std::flush;
+}
+
+}  // namespace
+}  // namespace sinter
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  constexpr std::string_view kPieces = "--piece_bytes=";
+  if (argc > 1 && std::string_view(argv[1]).starts_with(kPieces)) {
+    sinter::the_options.piece_bytes = std::strtoull(argv[1] + kPieces.size(), nullptr, 10);
+  }
+  absl::StatusOr<std::unique_ptr<sinter::MpiWorld>> world = sinter::MpiWorld::Create(sinter::the_options);
+  if (!world.ok()) {
+    std::cerr << world.status() << "\n";
+    return 1;
+  }
+  sinter::the_world = *std::move(world);
+  const int result = RUN_ALL_TESTS();
+  sinter::the_world.reset();
+  return result;
+}
