@@ -1,6 +1,6 @@
 # The CUDA toolkit, if it is wanted and there: SINTER_WITH_CUDA says. Found by itself: by nvcc, CUDA_PATH, CUDAToolkit_ROOT or
-# /usr/local/cuda. Of CUDA only the runtime is linked, as an archive; the headers of cuBLASLt and cuDNN are needed to build,
-# their libraries are opened when first used (runtime/cuda/library_loader.h).
+# /usr/local/cuda. Of CUDA only the runtime is linked, as an archive; the headers of cuBLASLt, cuDNN and NCCL are needed to
+# build, their libraries are opened when first used (runtime/cuda/library_loader.h).
 set(SINTER_WITH_CUDA OFF)
 if(NOT SINTER_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "SINTER_CUDA is \"${SINTER_CUDA}\": write AUTO, ON or OFF")
@@ -19,7 +19,8 @@ elseif(NOT TARGET CUDA::cudart_static)
 endif()
 find_path(SINTER_CUBLASLT_INCLUDE_DIR cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_path(SINTER_CUDNN_INCLUDE_DIR cudnn_graph.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-foreach(_header SINTER_CUBLASLT_INCLUDE_DIR:cublasLt.h SINTER_CUDNN_INCLUDE_DIR:cudnn_graph.h)
+find_path(SINTER_NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+foreach(_header SINTER_CUBLASLT_INCLUDE_DIR:cublasLt.h SINTER_CUDNN_INCLUDE_DIR:cudnn_graph.h SINTER_NCCL_INCLUDE_DIR:nccl.h)
   string(REPLACE ":" ";" _header ${_header})
   list(GET _header 0 _variable)
   list(GET _header 1 _name)

@@ -43,6 +43,9 @@ class Step {
   // Memory that the step needs besides the plan's: known once the step is made.
   virtual size_t LibraryWorkspaceBytes() const { return 0; }
   virtual absl::Status Run(const StepArgs& args) = 0;
+  // Of a step that runs beside those given after it, as a collective of a GPU does: what is given from now on comes after
+  // it. Called once for each Run, within the same recording (runtime/collective_joins.h).
+  virtual absl::Status Join() { return absl::OkStatus(); }
 };
 
 }  // namespace sinter

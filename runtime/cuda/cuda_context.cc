@@ -1,8 +1,39 @@
 #include "sinter/runtime/cuda/cuda_context.h"
 
+#include <chrono>
+#include <thread>
+
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/nccl_communicators.h"
 
 namespace sinter {
+namespace {
+
+// What is nearly done is waited for without sleeping.
+constexpr int kSpins = 2000;
+constexpr std::chrono::microseconds kPause(20);
+constexpr std::chrono::milliseconds kCheckPause(5);
+
+// `query`: cudaErrorNotReady, or how it ended.
+template <typename Query>
+absl::Status Poll(NcclCommunicators& communicators, std::string_view what, Query&& query) {
+  std::chrono::steady_clock::time_point checked = std::chrono::steady_clock::now();
+  for (int spins = 0;; ++spins) {
+    const cudaError_t code = query();
+    if (code != cudaErrorNotReady) return CudaStatus(code, what);
+    if (spins < kSpins) continue;
+    std::this_thread::sleep_for(kPause);
+    const auto now = std::chrono::steady_clock::now();
+    if (now - checked < kCheckPause) continue;
+    checked = now;
+    if (absl::Status status = communicators.Check(); !status.ok()) {
+      return absl::Status(status.code(),
+                          absl::StrCat("could not ", std::string(what), ": ", status.message()));
+    }
+  }
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaContext>> CudaContext::Create(int index, CachingAllocator* allocator) {
   SINTER_ASSIGN_OR_RETURN(CudaDeviceInfo info, DescribeCudaDevice(index));
@@ -11,19 +42,33 @@ absl::StatusOr<std::unique_ptr<CudaContext>> CudaContext::Create(int index, Cach
   int before = 0;
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaGetDevice(&before), "ask for the current GPU"));
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index), absl::StrCat("use gpu:", index)));
-  absl::StatusOr<CudaStream> stream = MakeCudaStream();
+  absl::Status status;
+  for (CudaStream* stream : {&context->stream_, &context->collective_stream_, &context->input_stream_}) {
+    absl::StatusOr<CudaStream> made = MakeCudaStream();
+    status.Update(made.status());
+    if (made.ok()) *stream = *std::move(made);
+  }
   (void)cudaSetDevice(before);
-  SINTER_RETURN_IF_ERROR(stream.status());
-  context->stream_ = *std::move(stream);
+  SINTER_RETURN_IF_ERROR(status);
   return context;
 }
 
 CudaContext::~CudaContext() {
   const CudaDeviceScope on(index());
-  if (stream_ != nullptr) (void)cudaStreamSynchronize(stream_.get());
+  if (stream_ != nullptr) WaitForStream("end").IgnoreError();
   if (cublas_.handle != nullptr) (void)cublas_.functions->Destroy(cublas_.handle);
   if (cudnn_.handle != nullptr) (void)cudnn_.functions->Destroy(cudnn_.handle);
-  stream_.reset();
+  for (CudaStream* stream : {&input_stream_, &collective_stream_, &stream_}) stream->reset();
+}
+
+absl::Status CudaContext::WaitFor(cudaEvent_t event, std::string_view what) const {
+  if (communicators_ == nullptr) return CudaStatus(cudaEventSynchronize(event), what);
+  return Poll(*communicators_, what, [&] { return cudaEventQuery(event); });
+}
+
+absl::Status CudaContext::WaitForStream(std::string_view what) const {
+  if (communicators_ == nullptr) return CudaStatus(cudaStreamSynchronize(stream()), what);
+  return Poll(*communicators_, what, [&] { return cudaStreamQuery(stream()); });
 }
 
 absl::StatusOr<CublasHandle> CudaContext::Cublas() {

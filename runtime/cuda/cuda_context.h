@@ -1,14 +1,18 @@
-// What the steps of one GPU share: which GPU, its stream, and the handles of libraries, made when first needed.
+// What the steps of one GPU share: which GPU, its streams, and the handles of libraries, made when first needed.
 //
 //   SINTER_ASSIGN_OR_RETURN(auto context, CudaContext::Create(0, allocator));
 //   SINTER_ASSIGN_OR_RETURN(const CublasHandle cublas, context->Cublas());
 //   cublas.functions->Matmul(cublas.handle, ...);
+//
+// Whoever waits for the GPU does it here: with collectives under way it might wait for a rank that is gone, so that their
+// communicators are looked at meanwhile.
 //
 // Steps keep a pointer to it: it outlives them. One thread at a time; methods make the GPU current themselves.
 #ifndef SINTER_RUNTIME_CUDA_CUDA_CONTEXT_H_
 #define SINTER_RUNTIME_CUDA_CUDA_CONTEXT_H_
 
 #include <memory>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "sinter/runtime/caching_allocator.h"
@@ -19,6 +23,8 @@
 #include "sinter/runtime/device.h"
 
 namespace sinter {
+
+class NcclCommunicators;
 
 struct CublasHandle {
   const CublasLt* functions = nullptr;
@@ -42,7 +48,21 @@ class CudaContext {
   Device device() const { return Device::Gpu(info_.index); }
   int index() const { return info_.index; }
   cudaStream_t stream() const { return stream_.get(); }
+  // Where collectives run, beside the steps; and inputs on their way. Each is ordered with the first by events.
+  cudaStream_t collective_stream() const { return collective_stream_.get(); }
+  cudaStream_t input_stream() const { return input_stream_.get(); }
   CachingAllocator& allocator() const { return *allocator_; }
+
+  // Null: the plan has no collectives.
+  void set_communicators(std::shared_ptr<NcclCommunicators> communicators) {
+    communicators_ = std::move(communicators);
+  }
+  NcclCommunicators* communicators() const { return communicators_.get(); }
+
+  // Until the event has happened, or everything given to the first stream is done. `what` completes "could not ...". The
+  // error of a communicator, if it has one: the GPU may then never be done.
+  absl::Status WaitFor(cudaEvent_t event, std::string_view what) const;
+  absl::Status WaitForStream(std::string_view what) const;
 
   // FailedPrecondition: the library is not there (library_loader.h).
   absl::StatusOr<CublasHandle> Cublas();
@@ -54,9 +74,10 @@ class CudaContext {
 
   CudaDeviceInfo info_;
   CachingAllocator* allocator_;
-  CudaStream stream_;
+  CudaStream stream_, collective_stream_, input_stream_;
   CublasHandle cublas_;
   CudnnHandle cudnn_;
+  std::shared_ptr<NcclCommunicators> communicators_;
 };
 
 }  // namespace sinter

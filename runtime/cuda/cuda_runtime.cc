@@ -7,6 +7,7 @@
 #include "sinter/runtime/cuda/cuda_context.h"
 #include "sinter/runtime/cuda/cuda_memory.h"
 #include "sinter/runtime/cuda/cuda_steps.h"
+#include "sinter/runtime/cuda/nccl_communicators.h"
 #include "sinter/runtime/cuda/peer_access.h"
 #include "sinter/runtime/cuda/recorded_graph.h"
 #include "sinter/runtime/cuda/staging_ring.h"
@@ -25,12 +26,20 @@ class CudaRuntime : public DeviceRuntime {
   bool is_host_memory() const override { return false; }
   int64_t alignment() const override { return 256; }
 
+  absl::Status Connect(const fb::Plan& plan, std::span<DeviceRuntime* const> peers, const LocalDevices& local,
+                       World* world) override;
+  void Abort(const absl::Status& reason) override {
+    if (context_->communicators() != nullptr) context_->communicators()->Abort(reason);
+  }
   absl::StatusOr<std::unique_ptr<Step>> MakeStep(const fb::Plan& plan, const fb::Step& step) override {
     return MakeCudaStep(*context_, libraries_, plan, step);
   }
 
   absl::Status Upload(void* to, const void* from, size_t bytes) override;
   absl::Status Download(void* to, const void* from, size_t bytes) override;
+  bool uses_landing() const override { return true; }
+  absl::Status UploadInputs(void* to, void* landing, std::span<const InputPiece> pieces,
+                            size_t bytes) override;
   absl::Status Fill(void* to, uint8_t value, size_t bytes) override;
   absl::Status Synchronize() override;
   absl::Status WaitFor(DeviceRuntime& other) override;
@@ -45,6 +54,8 @@ class CudaRuntime : public DeviceRuntime {
   CudaRuntime() = default;
 
   cudaStream_t stream() const { return context_->stream(); }
+  absl::Status UploadBy(StagingRing& ring, cudaStream_t stream, std::byte* to, const void* from,
+                        size_t bytes);
   absl::Status CopyThroughPinned(CudaRuntime& other, std::byte* to, const std::byte* from, size_t bytes);
   // Makes this stream wait for what `other`'s was given so far, by an event of that GPU.
   absl::Status WaitForStream(CudaRuntime& other);
@@ -52,10 +63,12 @@ class CudaRuntime : public DeviceRuntime {
   std::unique_ptr<CachingAllocator> own_allocator_;
   std::unique_ptr<CudaContext> context_;
   KernelLibraries libraries_;
-  std::unique_ptr<StagingRing> ring_;
+  std::unique_ptr<StagingRing> ring_, input_ring_;
   CudaEvent given_;    // Recorded on this stream when another waits for it.
   CudaEvent arrived_;  // Ends a download.
   CudaEvent arrived_before_;
+  CudaEvent landed_;   // The inputs of a run, in their landing,
+  CudaEvent cleared_;  // and from there in their place.
   Traffic traffic_;
 };
 
@@ -74,25 +87,64 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
   }
   SINTER_ASSIGN_OR_RETURN(runtime->context_, CudaContext::Create(index, allocator));
   const CudaDeviceScope on(index);
-  SINTER_ASSIGN_OR_RETURN(runtime->ring_, StagingRing::Create(runtime->context_.get()));
-  for (CudaEvent* event : {&runtime->given_, &runtime->arrived_, &runtime->arrived_before_}) {
+  const CudaContext& context = *runtime->context_;
+  SINTER_ASSIGN_OR_RETURN(runtime->ring_, StagingRing::Create(&context, context.stream()));
+  SINTER_ASSIGN_OR_RETURN(runtime->input_ring_, StagingRing::Create(&context, context.input_stream()));
+  for (CudaEvent* event : {&runtime->given_, &runtime->arrived_, &runtime->arrived_before_, &runtime->landed_,
+                           &runtime->cleared_}) {
     SINTER_ASSIGN_OR_RETURN(*event, MakeCudaEvent());
   }
   return runtime;
 }
 
-absl::Status CudaRuntime::Upload(void* to, const void* from, size_t bytes) {
-  const CudaDeviceScope on(context_->index());
+absl::Status CudaRuntime::Connect(const fb::Plan& plan, std::span<DeviceRuntime* const> peers,
+                                  const LocalDevices& local, World* world) {
+  std::vector<PlanGpu> gpus;
+  for (uint32_t device = 0; device < peers.size(); ++device) {
+    if (peers[device] != nullptr) gpus.push_back({device, peers[device]->device().index()});
+  }
+  SINTER_ASSIGN_OR_RETURN(std::shared_ptr<NcclCommunicators> communicators,
+                          NcclCommunicators::Connect(plan, gpus, local, world));
+  for (DeviceRuntime* const peer : peers) {
+    if (peer != nullptr) static_cast<CudaRuntime*>(peer)->context_->set_communicators(communicators);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CudaRuntime::UploadBy(StagingRing& ring, cudaStream_t stream, std::byte* to, const void* from,
+                                   size_t bytes) {
   traffic_.uploaded += static_cast<int64_t>(bytes);
   for (size_t done = 0; done < bytes;) {
-    SINTER_ASSIGN_OR_RETURN(const std::span<std::byte> piece, ring_->Take(bytes - done));
+    SINTER_ASSIGN_OR_RETURN(const std::span<std::byte> piece, ring.Take(bytes - done));
     std::memcpy(piece.data(), static_cast<const std::byte*>(from) + done, piece.size());
-    SINTER_RETURN_IF_ERROR(CudaStatus(cudaMemcpyAsync(static_cast<std::byte*>(to) + done, piece.data(),
-                                                      piece.size(), cudaMemcpyHostToDevice, stream()),
-                                      "upload"));
+    SINTER_RETURN_IF_ERROR(CudaStatus(
+        cudaMemcpyAsync(to + done, piece.data(), piece.size(), cudaMemcpyHostToDevice, stream), "upload"));
     done += piece.size();
   }
   return absl::OkStatus();
+}
+
+absl::Status CudaRuntime::Upload(void* to, const void* from, size_t bytes) {
+  const CudaDeviceScope on(context_->index());
+  return UploadBy(*ring_, stream(), static_cast<std::byte*>(to), from, bytes);
+}
+
+absl::Status CudaRuntime::UploadInputs(void* to, void* landing, std::span<const InputPiece> pieces,
+                                       size_t bytes) {
+  const CudaDeviceScope on(context_->index());
+  cudaStream_t input_stream = context_->input_stream();
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamWaitEvent(input_stream, cleared_.get(), 0),
+                                    "wait for the inputs of the last run"));
+  for (const InputPiece& piece : pieces) {
+    SINTER_RETURN_IF_ERROR(UploadBy(*input_ring_, input_stream,
+                                    static_cast<std::byte*>(landing) + piece.offset, piece.from,
+                                    piece.bytes));
+  }
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(landed_.get(), input_stream), "record an event"));
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamWaitEvent(stream(), landed_.get(), 0), "wait for inputs"));
+  SINTER_RETURN_IF_ERROR(
+      CudaStatus(cudaMemcpyAsync(to, landing, bytes, cudaMemcpyDeviceToDevice, stream()), "place inputs"));
+  return CudaStatus(cudaEventRecord(cleared_.get(), stream()), "record an event");
 }
 
 // While the CPU copies one piece out of pinned memory, the next is on its way.
@@ -102,7 +154,7 @@ absl::Status CudaRuntime::Download(void* to, const void* from, size_t bytes) {
   std::span<std::byte> before;
   std::byte* target = static_cast<std::byte*>(to);
   const auto finish_before = [&]() -> absl::Status {
-    SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventSynchronize(arrived_before_.get()), "download"));
+    SINTER_RETURN_IF_ERROR(context_->WaitFor(arrived_before_.get(), "download"));
     std::memcpy(target, before.data(), before.size());
     target += before.size();
     return absl::OkStatus();
@@ -130,8 +182,7 @@ absl::Status CudaRuntime::Fill(void* to, uint8_t value, size_t bytes) {
 
 absl::Status CudaRuntime::Synchronize() {
   const CudaDeviceScope on(context_->index());
-  return CudaStatus(cudaStreamSynchronize(stream()),
-                    absl::StrCat("finish the work of ", device().ToString()));
+  return context_->WaitForStream(absl::StrCat("finish the work of ", device().ToString()));
 }
 
 absl::Status CudaRuntime::WaitForStream(CudaRuntime& other) {

@@ -3,7 +3,9 @@
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceRuntime> gpu, MakeCudaRuntime(Device::Gpu(0), {.allocator = pool}));
 //
 // All work of a runtime goes to one stream, in the order in which it was given; uploads through a ring of pinned memory,
-// so that the CPU goes on as soon as the bytes are there. Record captures the stream into a CUDA graph.
+// so that the CPU goes on as soon as the bytes are there. Two streams more run beside it, ordered with it by events: inputs
+// come in on one while the work of earlier runs goes on, collectives go on the other (collective_step.cc). Record captures
+// the first, with the collectives, into a CUDA graph.
 //
 // Only in builds with CUDA (SINTER_WITH_CUDA). No CUDA type is seen here.
 #ifndef SINTER_RUNTIME_CUDA_CUDA_RUNTIME_H_

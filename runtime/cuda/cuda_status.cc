@@ -1,5 +1,7 @@
 #include "sinter/runtime/cuda/cuda_status.h"
 
+#include <nccl.h>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -82,6 +84,42 @@ const char* CublasName(cublasStatus_t code) {
   return "an unknown error";
 }
 
+constexpr char kNcclHint[] = "; with NCCL_DEBUG=WARN in the environment NCCL prints what it saw";
+
+Kind KindOf(ncclResult_t code) {
+  switch (code) {
+    case ncclSystemError:
+      return {absl::StatusCode::kUnavailable, kNcclHint};
+    case ncclRemoteError:
+      return {absl::StatusCode::kUnavailable, ": another rank has failed or ended"};
+    case ncclInvalidUsage:
+      return {absl::StatusCode::kFailedPrecondition, kNcclHint};
+    default:
+      return {absl::StatusCode::kInternal, kNcclHint};
+  }
+}
+
+const char* NcclName(ncclResult_t code) {
+  switch (code) {
+    case ncclUnhandledCudaError:
+      return "a call of CUDA failed";
+    case ncclSystemError:
+      return "a call of the system failed";
+    case ncclInternalError:
+      return "an internal error";
+    case ncclInvalidArgument:
+      return "an invalid argument";
+    case ncclInvalidUsage:
+      return "an invalid use";
+    case ncclRemoteError:
+      return "a remote error";
+    case ncclInProgress:
+      return "still in progress";
+    default:
+      return "an unknown error";
+  }
+}
+
 }  // namespace
 
 absl::Status CudaStatus(cudaError_t code, std::string_view what) {
@@ -121,6 +159,15 @@ absl::Status CudnnStatus(cudnnStatus_t code, std::string_view what, std::string_
   return absl::Status(kind,
                       absl::StrCat("cuDNN could not ", std::string(what), ": status ", static_cast<int>(code),
                                    details.empty() ? "" : ", ", std::string(details)));
+}
+
+absl::Status NcclStatus(int code, std::string_view what, std::string_view details) {
+  if (code == ncclSuccess) return absl::OkStatus();
+  const Kind kind = KindOf(static_cast<ncclResult_t>(code));
+  return absl::Status(
+      kind.code,
+      absl::StrCat("NCCL could not ", std::string(what), ": ", NcclName(static_cast<ncclResult_t>(code)),
+                   " (status ", code, ")", details.empty() ? "" : ", ", std::string(details), kind.hint));
 }
 
 std::string DescribeBytes(int64_t bytes) {

@@ -1,6 +1,6 @@
 // Pinned memory on the way between main memory and one GPU, handed out in a circle.
 //
-//   SINTER_ASSIGN_OR_RETURN(auto ring, StagingRing::Create(context));
+//   SINTER_ASSIGN_OR_RETURN(auto ring, StagingRing::Create(context, stream));
 //   SINTER_ASSIGN_OR_RETURN(std::span<std::byte> piece, ring->Take(bytes));   // As much of it as fits.
 //   std::memcpy(piece.data(), from, piece.size());
 //   cudaMemcpyAsync(to, piece.data(), piece.size(), cudaMemcpyHostToDevice, stream);
@@ -28,7 +28,8 @@ class StagingRing {
   static constexpr size_t kSlots = 4;
   static constexpr size_t kSlotBytes = size_t{2} << 20;
 
-  static absl::StatusOr<std::unique_ptr<StagingRing>> Create(const CudaContext* context);
+  // `stream`: of the context, to which the work goes that uses the pieces.
+  static absl::StatusOr<std::unique_ptr<StagingRing>> Create(const CudaContext* context, cudaStream_t stream);
   ~StagingRing();
   StagingRing(const StagingRing&) = delete;
   StagingRing& operator=(const StagingRing&) = delete;
@@ -42,9 +43,10 @@ class StagingRing {
     bool was_left = false;
   };
 
-  explicit StagingRing(const CudaContext* context) : context_(context) {}
+  StagingRing(const CudaContext* context, cudaStream_t stream) : context_(context), stream_(stream) {}
 
   const CudaContext* context_;
+  cudaStream_t stream_;
   std::unique_ptr<DeviceMemory> memory_;
   std::byte* data_ = nullptr;
   std::array<Slot, kSlots> slots_;
