@@ -6,7 +6,9 @@
 # Debian's MLIR archives name the target LLVM, the shared library. One static LLVM in its place: mixing the two would
 # register LLVM's options twice and end the program at its start.
 llvm_map_components_to_libnames(_llvm_archives core support native passes orcjit option lto bitreader bitwriter irreader
-  linker frontendopenmp targetparser)
+  linker frontendopenmp targetparser
+  # Of the Clang library (cmake/SinterClang.cmake).
+  coverage frontenddriver frontendhlsl frontendoffloading hipstdpar irprinter windowsdriver)
 list(REMOVE_ITEM _llvm_archives LLVM LLVMSupport)
 get_target_property(_llvm_configurations LLVM IMPORTED_CONFIGURATIONS)
 foreach(_configuration ${_llvm_configurations})
