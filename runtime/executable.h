@@ -125,6 +125,7 @@ class FunctionState {
   absl::Status WaitForThreadsOf(const Launch& launch);
   absl::Status GiveLaunch(size_t index);
   absl::Status RunLaunches();
+  absl::Status RunByItself(size_t step);
   absl::Status RunByThemselves(std::span<const uint32_t> steps);
   absl::Status RunOneByOne(Profile* profile);
   absl::Status SynchronizeAll();

@@ -100,9 +100,15 @@ absl::Status FunctionState::RunTask(const LaunchThreads::Task& task) {
     case LaunchThreads::Kind::kLaunch:
       return RunLaunch(launches_[task.index]);
     case LaunchThreads::Kind::kStep:
-      if (absl::Status status = RunStep(task.index); !status.ok()) return AtStep(task.index, status);
+      return RunByItself(task.index);
   }
   return absl::OkStatus();
+}
+
+absl::Status FunctionState::RunByItself(size_t index) {
+  absl::Status status = RunStep(index);
+  if (status.ok() && steps_[index].step != nullptr) status = steps_[index].step->Join();
+  return status.ok() ? status : AtStep(index, status);
 }
 
 // Before anything is launched: to record allocates, which may wait for a device, and one that has begun an exchange would
@@ -187,10 +193,7 @@ absl::Status FunctionState::RunByThemselves(std::span<const uint32_t> steps) {
     return loaded.launch.is_collective && loaded.launch.steps.front() == steps.front();
   });
   if (launch != launches_.end()) return RunCollective(*launch);
-  if (steps.size() == 1) {
-    absl::Status status = RunStep(steps.front());
-    return status.ok() ? status : AtStep(steps.front(), status);
-  }
+  if (steps.size() == 1) return RunByItself(steps.front());
   for (const uint32_t step : steps) {
     threads_->Post(steps_[step].table->device(), {LaunchThreads::Kind::kStep, step});
   }

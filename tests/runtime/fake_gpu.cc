@@ -1,16 +1,68 @@
 #include "sinter/tests/runtime/fake_gpu.h"
 
+#include <algorithm>
 #include <cstring>
+#include <deque>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/plan_generated.h"
+#include "sinter/runtime/collective.h"
 #include "sinter/runtime/device_runtimes.h"
 #include "sinter/runtime/session_state.h"
 #include "sinter/runtime/status.h"
+#include "sinter/runtime/thread_pool.h"
 
 namespace sinter {
+
+class FakeMeeting {
+ public:
+  FakeMeeting(const fb::Function& function, uint32_t first, const LocalDevices& local,
+              const std::vector<FakeGpu*>& peers)
+      : pool_(1) {
+    CollectiveGroup group;
+    for (const uint32_t device : *function.steps()->Get(first)->body_as_CollectiveStep()->group()) {
+      group.steps.push_back(first + static_cast<uint32_t>(members_.size()));
+      members_.push_back(peers[device]);
+    }
+    buffers_.resize(members_.size());
+    numbers_.resize(members_.size());
+    work_ = HostCollective::Make(function, group, {.pool = &pool_, .local = local, .name = "fake"});
+    workspace_.resize(work_->WorkspaceBytes());
+  }
+
+  // By the thread that gives the member its work.
+  void SetBuffers(uint32_t rank, void* const* buffers) { buffers_[rank] = buffers; }
+  // `number`: of the work that begins it, of this member. Under the mutex of the connection.
+  void Give(uint32_t rank, size_t number) { numbers_[rank].push_back(number); }
+
+  // When all have begun, and ended what they began before.
+  void Execute() {
+    for (size_t rank = 0; rank < members_.size(); ++rank) {
+      SINTER_CHECK(!numbers_[rank].empty())
+          << "rank " << rank << " was not given the collective: others hang";
+      members_[rank]->RunUpTo(numbers_[rank].front());
+    }
+    for (FakeGpu* const member : members_) {
+      while (member->begun_.front() != this) member->begun_.front()->Execute();
+    }
+    SINTER_CHECK(work_->Run(buffers_, workspace_.data()).ok());
+    for (size_t rank = 0; rank < members_.size(); ++rank) {
+      numbers_[rank].pop_front();
+      members_[rank]->begun_.pop_front();
+    }
+  }
+
+ private:
+  ThreadPool pool_;
+  std::vector<FakeGpu*> members_;
+  std::vector<void* const*> buffers_;
+  std::vector<std::deque<size_t>> numbers_;  // Of each member, given and not yet executed.
+  std::unique_ptr<HostCollective> work_;
+  std::vector<std::byte> workspace_;
+};
+
 namespace {
 
 using Kernel = void (*)(const std::vector<void*>& buffers, int64_t count);
@@ -34,9 +86,9 @@ class FakeStep : public Step {
 
   absl::Status Run(const StepArgs& args) override {
     gpu_->CountStep();
-    gpu_->Give([work = work_, buffers = std::vector<void*>(args.buffers, args.buffers + operands_)] {
+    gpu_->Give({[work = work_, buffers = std::vector<void*>(args.buffers, args.buffers + operands_)] {
       work(buffers);
-    });
+    }});
     return absl::OkStatus();
   }
 
@@ -44,6 +96,28 @@ class FakeStep : public Step {
   FakeGpu* gpu_;
   size_t operands_;
   std::function<void(const std::vector<void*>&)> work_;
+};
+
+class FakeCollectiveStep : public Step {
+ public:
+  FakeCollectiveStep(FakeGpu* gpu, std::shared_ptr<FakeMeeting> meeting, uint32_t rank)
+      : gpu_(gpu), meeting_(std::move(meeting)), rank_(rank) {}
+
+  absl::Status Run(const StepArgs& args) override {
+    gpu_->CountStep();
+    meeting_->SetBuffers(rank_, args.buffers);
+    gpu_->Give({[] {}, meeting_, rank_});
+    return absl::OkStatus();
+  }
+  absl::Status Join() override {
+    gpu_->Give({[] {}, meeting_, rank_, /*is_join=*/true});
+    return absl::OkStatus();
+  }
+
+ private:
+  FakeGpu* gpu_;
+  std::shared_ptr<FakeMeeting> meeting_;
+  uint32_t rank_;
 };
 
 class FakeRecording : public RecordedWork {
@@ -63,7 +137,48 @@ class FakeRecording : public RecordedWork {
 
 }  // namespace
 
+absl::Status FakeGpu::Connect(const fb::Plan&, std::span<DeviceRuntime* const> peers,
+                              const LocalDevices& local, World*) {
+  auto connection = std::make_shared<Connection>();
+  connection->local = local;
+  for (DeviceRuntime* const peer : peers) connection->peers.push_back(static_cast<FakeGpu*>(peer));
+  for (FakeGpu* const peer : connection->peers) {
+    if (peer != nullptr) peer->connection_ = connection;
+  }
+  return absl::OkStatus();
+}
+
+void FakeGpu::Abort(const absl::Status& reason) {
+  const std::lock_guard lock(connection_->mutex);
+  connection_->aborted.Update(reason);
+}
+
+absl::Status FakeGpu::aborted() const {
+  const std::lock_guard lock(connection_->mutex);
+  return connection_->aborted;
+}
+
+std::unique_ptr<Step> FakeGpu::MakeCollective(const fb::Plan& plan, const fb::Step& step) {
+  const uint32_t rank = step.body_as_CollectiveStep()->rank();
+  for (const fb::Function* function : *plan.functions()) {
+    for (uint32_t i = 0; function->steps() != nullptr && i < function->steps()->size(); ++i) {
+      if (function->steps()->Get(i) != &step) continue;
+      const uint32_t first = i - rank;
+      std::shared_ptr<FakeMeeting>& meeting = connection_->meetings[function->steps()->Get(first)];
+      if (meeting == nullptr) {
+        meeting = std::make_shared<FakeMeeting>(*function, first, connection_->local, connection_->peers);
+      }
+      return std::make_unique<FakeCollectiveStep>(this, meeting, rank);
+    }
+  }
+  return nullptr;
+}
+
 absl::StatusOr<std::unique_ptr<Step>> FakeGpu::MakeStep(const fb::Plan& plan, const fb::Step& step) {
+  if (step.body_type() == fb::StepBody::CollectiveStep) {
+    SINTER_CHECK(connection_ != nullptr) << "a collective of devices that are not connected";
+    return MakeCollective(plan, step);
+  }
   static const std::map<std::string, Kernel> kKernels = {
       {"add_f32", Add}, {"scale_f32", Scale}, {"count_f32", Count}};
   size_t operands = 0;
@@ -74,7 +189,7 @@ absl::StatusOr<std::unique_ptr<Step>> FakeGpu::MakeStep(const fb::Plan& plan, co
     });
   }
   const fb::GpuKernelStep* const kernel = step.body_as_GpuKernelStep();
-  if (kernel == nullptr) return absl::UnimplementedError("a fake GPU runs kernels and copies");
+  if (kernel == nullptr) return absl::UnimplementedError("a fake GPU runs kernels, copies and collectives");
   const std::string symbol = plan.gpu_kernels()->Get(kernel->kernel())->symbol()->str();
   const auto found = kKernels.find(symbol);
   if (found == kKernels.end()) return absl::NotFoundError(absl::StrCat("a fake GPU has no kernel ", symbol));
@@ -89,15 +204,35 @@ void FakeGpu::Give(Work work) {
     return;
   }
   ++given_;
+  if (work.meeting != nullptr) {
+    ++(work.is_join ? counts_.joins : counts_.collectives);
+    const std::lock_guard lock(connection_->mutex);
+    if (!work.is_join) work.meeting->Give(work.rank, given_);
+  }
   queue_.push_back(std::move(work));
 }
 
 void FakeGpu::RunUpTo(size_t number) {
   while (done_ < number) {
+    SINTER_CHECK(!is_running_) << "device " << device_ << " waits for itself";
+    is_running_ = true;
     const Work work = std::move(queue_.front());
     queue_.erase(queue_.begin());
     ++done_;
-    work();
+    RunOne(work);
+    is_running_ = false;
+  }
+}
+
+// A collective is begun, and done as late as may be: when somebody joins it.
+void FakeGpu::RunOne(const Work& work) {
+  FakeMeeting* const meeting = work.meeting.get();
+  if (meeting == nullptr) {
+    work.run();
+  } else if (!work.is_join) {
+    begun_.push_back(meeting);
+  } else {
+    while (std::ranges::find(begun_, meeting) != begun_.end()) begun_.front()->Execute();
   }
 }
 
@@ -107,8 +242,9 @@ absl::Status FakeGpu::Upload(void* to, const void* from, size_t bytes) {
   ++counts_.uploads;
   traffic_.uploaded += static_cast<int64_t>(bytes);
   const std::byte* const data = static_cast<const std::byte*>(from);
-  Give(
-      [to, copy = std::vector<std::byte>(data, data + bytes)] { std::memcpy(to, copy.data(), copy.size()); });
+  Give({[to, copy = std::vector<std::byte>(data, data + bytes)] {
+    std::memcpy(to, copy.data(), copy.size());
+  }});
   return absl::OkStatus();
 }
 
@@ -122,7 +258,7 @@ absl::Status FakeGpu::Download(void* to, const void* from, size_t bytes) {
 
 absl::Status FakeGpu::Fill(void* to, uint8_t value, size_t bytes) {
   SINTER_CHECK(recording_ == nullptr) << "a fill in a recording";
-  Give([=] { std::memset(to, value, bytes); });
+  Give({[=] { std::memset(to, value, bytes); }});
   return absl::OkStatus();
 }
 
@@ -137,7 +273,7 @@ absl::Status FakeGpu::WaitFor(DeviceRuntime& other) {
   ++counts_.waits;
   if (other.is_host_memory()) return absl::OkStatus();
   FakeGpu* const gpu = static_cast<FakeGpu*>(&other);
-  Give([gpu, number = gpu->given_] { gpu->RunUpTo(number); });
+  Give({[gpu, number = gpu->given_] { gpu->RunUpTo(number); }});
   return absl::OkStatus();
 }
 
@@ -145,12 +281,13 @@ absl::Status FakeGpu::CopyFrom(DeviceRuntime& other, void* to, const void* from,
   SINTER_CHECK(recording_ == nullptr) << "a copy between devices in a recording";
   if (other.is_host_memory()) return Upload(to, from, bytes);
   traffic_.copied += static_cast<int64_t>(bytes);
-  Give([=] { std::memcpy(to, from, bytes); });
+  Give({[=] { std::memcpy(to, from, bytes); }});
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<RecordedWork>> FakeGpu::Record(const std::function<absl::Status()>& work) {
   SINTER_CHECK(recording_ == nullptr) << "a recording in a recording";
+  if (!broken_recording_.ok()) return std::exchange(broken_recording_, absl::OkStatus());
   ++counts_.recordings;
   std::vector<Work> recorded;
   recording_ = &recorded;

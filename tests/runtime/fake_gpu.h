@@ -8,14 +8,21 @@
 //
 // Its kernels, by the names of the plan's, have as many elements as threads: add_f32 (a + b), scale_f32 (a * b[0]) and
 // count_f32 (i). It copies too; other steps are an error. Recorded steps must have run before, as libraries want it.
+//
+// Members of a collective run when all of them are next: whoever gives them in an order in which they wait for each other
+// fails a check. They run on a stream of their own: until a step is given after Join, their results are old ones, and what
+// they read may have been overwritten. Devices may be given work by threads of their own.
 #ifndef SINTER_TESTS_RUNTIME_FAKE_GPU_H_
 #define SINTER_TESTS_RUNTIME_FAKE_GPU_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -27,15 +34,27 @@
 
 namespace sinter {
 
+class FakeGpu;
+
+// The members of one collective of one session, on fake GPUs.
+class FakeMeeting;
+
 class FakeGpu : public DeviceRuntime {
  public:
-  using Work = std::function<void()>;
+  // Work of a stream. A member of a collective has no work of its own.
+  struct Work {
+    std::function<void()> run;
+    std::shared_ptr<FakeMeeting> meeting = nullptr;
+    uint32_t rank = 0;
+    bool is_join = false;  // Of the meeting.
+  };
 
   struct Counts {
     int uploads = 0, downloads = 0;
     int waits = 0;
     int steps = 0;  // Run one by one, and once for each recording.
     int recordings = 0, launches = 0;
+    int collectives = 0, joins = 0;  // Given, also by launches of recordings.
   };
 
   FakeGpu(Device device, CachingAllocator* allocator) : device_(device), allocator_(allocator) {}
@@ -44,6 +63,9 @@ class FakeGpu : public DeviceRuntime {
   CachingAllocator& allocator() override { return *allocator_; }
   bool is_host_memory() const override { return false; }
   int64_t alignment() const override { return 256; }
+  absl::Status Connect(const fb::Plan& plan, std::span<DeviceRuntime* const> peers, const LocalDevices& local,
+                       World* world) override;
+  void Abort(const absl::Status& reason) override;
   absl::StatusOr<std::unique_ptr<Step>> MakeStep(const fb::Plan& plan, const fb::Step& step) override;
   absl::Status Upload(void* to, const void* from, size_t bytes) override;
   absl::Status Download(void* to, const void* from, size_t bytes) override;
@@ -59,6 +81,10 @@ class FakeGpu : public DeviceRuntime {
   void Break(absl::Status status) { broken_ = std::move(status); }
   // Uploads fail too.
   void BreakUploads() { breaks_uploads_ = true; }
+  // The next recording fails with this.
+  void BreakRecording(absl::Status status) { broken_recording_ = std::move(status); }
+  // Why the session has given up; OK: it has not.
+  absl::Status aborted() const;
 
   // For its steps and recordings.
   void Give(Work work);
@@ -66,16 +92,33 @@ class FakeGpu : public DeviceRuntime {
   void CountLaunch() { ++counts_.launches; }
 
  private:
+  friend class FakeMeeting;
+
+  // What the GPUs of one session share.
+  struct Connection {
+    std::mutex mutex;
+    std::vector<FakeGpu*> peers;                                   // By the plan's index.
+    std::map<const void*, std::shared_ptr<FakeMeeting>> meetings;  // By the step of the first member.
+    LocalDevices local;
+    absl::Status aborted;
+  };
+
+  std::unique_ptr<Step> MakeCollective(const fb::Plan& plan, const fb::Step& step);
   // Runs what was given, up to and including the piece of this number.
   void RunUpTo(size_t number);
+  void RunOne(const Work& work);
 
   Device device_;
   CachingAllocator* allocator_;
   std::vector<Work> queue_;  // Given and not yet run.
   size_t given_ = 0, done_ = 0;
+  bool is_running_ = false;
+  std::deque<FakeMeeting*> begun_;  // Collectives under way.
   std::vector<Work>* recording_ = nullptr;
   absl::Status broken_;
   bool breaks_uploads_ = false;
+  absl::Status broken_recording_;
+  std::shared_ptr<Connection> connection_;
   Traffic traffic_;
   Counts counts_;
 };

@@ -65,8 +65,23 @@ class Steps {
     return to;
   }
 
+  // In place, of these devices' buffers.
+  void Exchange(const std::vector<uint32_t>& buffers) {
+    fb::CollectiveStepT step;
+    step.dtype = fb::DType::F32;
+    step.channel = channels_++;
+    step.elements = {4};
+    for (const uint32_t buffer : buffers) step.group.push_back(function->table().buffers[buffer]->device);
+    for (step.rank = 0; step.rank < buffers.size(); ++step.rank) {
+      function->Collective(step, {buffers[step.rank]}, {buffers[step.rank]});
+    }
+  }
+
   TestPlan plan;
   std::optional<TestFunction> function;
+
+ private:
+  uint32_t channels_ = 0;
 };
 
 constexpr Device kCpu0 = Device::Cpu(0), kCpu1 = Device::Cpu(1), kGpu0 = Device::Gpu(0),
@@ -180,6 +195,35 @@ TEST(LaunchOrderTest, CopiesFromAndToACpuEndLaunchesAndWaitForNobody) {
   s.Compute(b, b);
   s.Compute(c, c);
   EXPECT_EQ(OrderOf(s.plan), "gpu:0 [0], cpu:0 <1>, cpu:0 [2], gpu:0 <3>, gpu:0 [4 6], cpu:0 [5]");
+}
+
+TEST(LaunchOrderTest, CollectivesOfGpusAreStepsOfTheirLaunches) {
+  Steps s({kGpu0, kGpu1});
+  const uint32_t a = s.Compute(s.New(0)), b = s.Compute(s.New(1));
+  s.Exchange({a, b});
+  s.Compute(a);
+  s.Compute(b);
+  s.Exchange({a, b});
+  EXPECT_EQ(OrderOf(s.plan), "gpu:0 [0 2 4 6], gpu:1 [1 3 5 7]");
+}
+
+TEST(LaunchOrderTest, CollectivesOfCpusAreOneLaunch) {
+  Steps s({kCpu0, kCpu1});
+  const uint32_t a = s.Compute(s.New(0)), b = s.Compute(s.New(1));
+  s.Exchange({a, b});
+  s.Compute(a);
+  EXPECT_EQ(OrderOf(s.plan), "cpu:0 [0], cpu:1 [1], cpu:0 [2 3], cpu:0 [4]");
+}
+
+// gpu:0 overwrites what gpu:1 copies, and waits before either member is launched: later, gpu:1's copy would be behind its
+// member, which waits for gpu:0's.
+TEST(LaunchOrderTest, MembersWaitForOthersBeforeAnyIsLaunched) {
+  Steps s({kGpu0, kGpu1});
+  const uint32_t a = s.Compute(s.New(0)), b = s.Compute(s.New(1));
+  s.Move(a, 1);
+  s.Exchange({b, a});
+  EXPECT_EQ(OrderOf(s.plan),
+            "gpu:0 [0], gpu:1 [1], gpu:1 after gpu:0 <2>, gpu:0 after gpu:1 [], gpu:1 [3], gpu:0 [4]");
 }
 
 TEST(LaunchOrderTest, BuffersOfNoBytesAreNowhere) {

@@ -1,0 +1,117 @@
+// Collectives in sessions on fake GPUs, each of which is given its work by a thread: the order of what they do, not what NCCL
+// does.
+#include <cstdlib>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/tests/runtime/collective_plans.h"
+#include "sinter/tests/runtime/fake_gpu.h"
+#include "sinter/tests/runtime/training_plans.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::HasSubstr;
+using Kind = fb::CollectiveKind;
+
+constexpr Device kGpu0 = Device::Gpu(0), kGpu1 = Device::Gpu(1), kGpu2 = Device::Gpu(2);
+
+TEST(CollectiveDevicesTest, EveryKindAmongGpus) {
+  for (const uint32_t members : {1u, 2u, 3u}) {
+    for (const Kind kind : fb::EnumValuesCollectiveKind()) {
+      if (kind == Kind::SendRecv && members != 2) continue;
+      CollectiveCase c{.kind = kind, .members = members, .device_kind = DeviceKind::kGpu};
+      c.sizes = {6 * members};
+      if (kind == Kind::AllGather || kind == Kind::ReduceScatter) {
+        c.sizes.clear();
+        for (uint32_t i = 0; i < members; ++i) c.sizes.push_back(3 + i);
+      }
+      for (const bool is_reversed : {false, true}) {
+        c.is_reversed = is_reversed;
+        FakeGpus gpus;
+        absl::StatusOr<Session> session = gpus.MakeSession(CollectivePlan(c), {.poison = true});
+        ASSERT_TRUE(session.ok()) << c.Name() << ": " << session.status();
+        for (const uint32_t seed : {1u, 2u, 3u}) ExpectCollective(*session, c, seed);
+      }
+    }
+  }
+}
+
+TEST(CollectiveDevicesTest, TrainsOnTwoAndThree) {
+  for (const bool with_copy : {false, true}) {
+    for (const std::vector<Device>& devices : {std::vector{kGpu0, kGpu1}, std::vector{kGpu2, kGpu0, kGpu1}}) {
+      FakeGpus gpus;
+      absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan(devices, 100, with_copy));
+      ASSERT_TRUE(session.ok()) << session.status();
+      ExpectTraining(*session, static_cast<int>(devices.size()), 100, 30);
+    }
+  }
+}
+
+TEST(CollectiveDevicesTest, EachDeviceHasOneGraphWithItsCollectives) {
+  FakeGpus gpus;
+  absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kGpu0, kGpu1}, 10, false));
+  ASSERT_TRUE(session.ok()) << session.status();
+  ExpectTraining(*session, 2, 10, 5);
+  for (const int gpu : {0, 1}) {
+    const FakeGpu::Counts& counts = gpus[gpu].counts();
+    EXPECT_EQ(counts.recordings, 1);
+    EXPECT_EQ(counts.launches, 4);
+    EXPECT_EQ(counts.waits, 0);
+    EXPECT_EQ(counts.collectives, 5 * 2);
+    // Before each one's first reader: b, computed in between, joins none.
+    EXPECT_EQ(counts.joins, 5 * 2);
+  }
+}
+
+TEST(CollectiveDevicesTest, CpusTrainAlike) {
+  setenv("SINTER_CPU_DEVICES", "2", 1);
+  absl::StatusOr<Session> session = TrainingPlan({Device::Cpu(0), Device::Cpu(1)}, 100, true).MakeSession();
+  unsetenv("SINTER_CPU_DEVICES");
+  ASSERT_TRUE(session.ok()) << session.status();
+  ExpectTraining(*session, 2, 100, 10);
+}
+
+TEST(CollectiveDevicesTest, ProfilesRunAllMembersTogether) {
+  FakeGpus gpus;
+  absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kGpu0, kGpu1}, 10, true));
+  ASSERT_TRUE(session.ok()) << session.status();
+  Profile profile;
+  // Before anything was recorded, and after.
+  ExpectTraining(*session, 2, 10, 3, &profile);
+  ExpectTraining(*session, 2, 10, 3);
+  ExpectTraining(*session, 2, 10, 3, &profile);
+  EXPECT_EQ(profile.runs, 6);
+  ASSERT_EQ(profile.steps.size(), 13u);
+  for (const StepTimes& step : profile.steps) EXPECT_GT(step.seconds_min, 0) << step.name;
+}
+
+// The other would wait for its member.
+TEST(CollectiveDevicesTest, WhenOneDeviceFailsAllGiveUp) {
+  FakeGpus gpus;
+  absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kGpu0, kGpu1}, 10, false));
+  ASSERT_TRUE(session.ok()) << session.status();
+  ExpectTraining(*session, 2, 10, 1);
+  EXPECT_TRUE(gpus[0].aborted().ok());
+  gpus[1].BreakRecording(absl::InternalError("the graph is too large"));
+  const HostTensor x = Filled(10, 1);
+  const absl::Status status = session->Run("f", {{"x", x}}).status();
+  EXPECT_TRUE(absl::IsInternal(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("function \"f\", steps 1 to"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("on gpu:1: the graph is too large"));
+  EXPECT_EQ(gpus[0].aborted(), status);
+  EXPECT_EQ(gpus[1].aborted(), status);
+}
+
+// What is wrong with the arguments is nobody else's affair.
+TEST(CollectiveDevicesTest, AWrongCallEndsNoExchange) {
+  FakeGpus gpus;
+  absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kGpu0, kGpu1}, 10, false));
+  ASSERT_TRUE(session.ok()) << session.status();
+  EXPECT_TRUE(absl::IsInvalidArgument(session->Run("f", {}).status()));
+  EXPECT_TRUE(gpus[0].aborted().ok());
+  ExpectTraining(*session, 2, 10, 3);
+}
+
+}  // namespace
+}  // namespace sinter
