@@ -12,9 +12,8 @@
 #include "sinter/runtime/cuda/cuda_memory.h"
 #include "sinter/runtime/device_info.h"
 #include "sinter/runtime/process_allocator.h"
-#include "sinter/runtime/session_state.h"
 #include "sinter/tests/data/scratch_folder.h"
-#include "sinter/tests/runtime/cuda/cuda_compiler.h"
+#include "sinter/tests/runtime/cuda/gpu_session.h"
 #include "sinter/tests/runtime/device_plans.h"
 
 namespace sinter {
@@ -24,34 +23,14 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-constexpr char kSource[] = R"(
-struct Three { float* p[3]; };
-__device__ unsigned Index() { return blockIdx.x * blockDim.x + threadIdx.x; }
-extern "C" __global__ void add_f32(Three b) { b.p[2][Index()] = b.p[0][Index()] + b.p[1][Index()]; }
-extern "C" __global__ void scale_f32(Three b) { b.p[2][Index()] = b.p[0][Index()] * b.p[1][0]; }
-)";
-
 class SessionGpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (const absl::Status status = CudaAvailable(); !status.ok()) GTEST_SKIP() << status.message();
   }
 
-  // With real code in the place of what test_plan.h makes up.
   absl::StatusOr<Session> MakeSession(TestPlan plan, const SessionOptions& options = {}) {
-    const std::string architecture = DescribeCudaDevice(0)->Architecture();
-    SINTER_ASSIGN_OR_RETURN(const std::string cubin, CompileCuda(kSource, architecture));
-    for (auto& kernel : plan.table.gpu_kernels) {
-      kernel->images[0]->architecture = architecture;
-      kernel->images[0]->cubin.assign(cubin.begin(), cubin.end());
-    }
-    SINTER_ASSIGN_OR_RETURN(Plan made, plan.Make());
-    const auto make = [this](Device device, CachingAllocator* allocator, const StepContext& context) {
-      absl::StatusOr<std::unique_ptr<DeviceRuntime>> runtime = MakeDeviceRuntime(device, allocator, context);
-      if (runtime.ok()) runtimes_[device] = runtime->get();
-      return runtime;
-    };
-    return internal_session::State::MakeSession(std::move(made), options, make);
+    return MakeGpuSession(std::move(plan), options, &runtimes_);
   }
   DeviceRuntime::Traffic TrafficOf(Device device) { return runtimes_[device]->traffic(); }
 
