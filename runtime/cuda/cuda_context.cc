@@ -13,23 +13,29 @@ namespace {
 constexpr int kSpins = 2000;
 constexpr std::chrono::microseconds kPause(20);
 constexpr std::chrono::milliseconds kCheckPause(5);
+// For what is under way when communicators are aborted: it ends soon, and uses memory until then.
+constexpr std::chrono::seconds kAbortLimit(5);
 
 // `query`: cudaErrorNotReady, or how it ended.
 template <typename Query>
 absl::Status Poll(NcclCommunicators& communicators, std::string_view what, Query&& query) {
-  std::chrono::steady_clock::time_point checked = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point checked = Clock::now(), failed;
+  absl::Status failure;
   for (int spins = 0;; ++spins) {
     const cudaError_t code = query();
-    if (code != cudaErrorNotReady) return CudaStatus(code, what);
+    if (code != cudaErrorNotReady) return failure.ok() ? CudaStatus(code, what) : failure;
     if (spins < kSpins) continue;
     std::this_thread::sleep_for(kPause);
-    const auto now = std::chrono::steady_clock::now();
-    if (now - checked < kCheckPause) continue;
+    const Clock::time_point now = Clock::now();
+    if (!failure.ok() && now - failed > kAbortLimit) return failure;
+    if (!failure.ok() || now - checked < kCheckPause) continue;
     checked = now;
-    if (absl::Status status = communicators.Check(); !status.ok()) {
-      return absl::Status(status.code(),
-                          absl::StrCat("could not ", std::string(what), ": ", status.message()));
-    }
+    const absl::Status status = communicators.Check();
+    if (status.ok()) continue;
+    failure =
+        absl::Status(status.code(), absl::StrCat("could not ", std::string(what), ": ", status.message()));
+    failed = now;
   }
 }
 

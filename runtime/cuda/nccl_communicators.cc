@@ -159,6 +159,11 @@ absl::Status NcclCommunicators::MakeGroup(const fb::Plan& plan, const std::vecto
   for (size_t i = first; i < members_.size() && status.ok(); ++i) {
     status = WaitUntilReady(*members_[i], "connect");
   }
+  if (absl::IsFailedPrecondition(status) && world_ != nullptr) {
+    status = absl::FailedPreconditionError(
+        absl::StrCat(std::string(status.message()),
+                     "; each process needs GPUs of its own: set CUDA_VISIBLE_DEVICES for each"));
+  }
   if (!status.ok()) Abort(status);
   return status;
 }
