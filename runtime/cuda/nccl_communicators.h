@@ -37,8 +37,7 @@ struct PlanGpu {
   int gpu;
 };
 
-// The groups that the plan's collectives name and that have a member among `gpus`, or, with a world, anywhere: each once,
-// in the order of the plan.
+// The groups of GPUs that the plan's collectives name: each once, in the order of the plan.
 std::vector<std::vector<uint32_t>> GroupsOf(const fb::Plan& plan);
 
 class NcclCommunicators;
