@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 // All ranks have just answered each other when communicators are made, and what takes NCCL longest is to look at the
 // machine: some seconds with eight GPUs.
-constexpr std::chrono::seconds kConnectLimit(60);
+constexpr std::chrono::seconds kConnectLimit(30);
 // For the other members to end too, and for NCCL to give up.
 constexpr std::chrono::seconds kEndLimit(5);
 constexpr std::chrono::microseconds kPause(20);
@@ -157,7 +157,7 @@ absl::Status NcclCommunicators::MakeGroup(const fb::Plan& plan, const std::vecto
   }
   status.Update(nccl_.Check(nccl_.GroupEnd(), absl::StrCat("connect ", names)));
   for (size_t i = first; i < members_.size() && status.ok(); ++i) {
-    status = WaitUntilReady(*members_[i], "connect");
+    status = WaitUntilReady(*members_[i], "connect", kConnectLimit);
   }
   if (absl::IsFailedPrecondition(status) && world_ != nullptr) {
     status = absl::FailedPreconditionError(
@@ -168,7 +168,8 @@ absl::Status NcclCommunicators::MakeGroup(const fb::Plan& plan, const std::vecto
   return status;
 }
 
-absl::Status NcclCommunicators::WaitUntilReady(NcclCommunicator& member, std::string_view operation) {
+absl::Status NcclCommunicators::WaitUntilReady(NcclCommunicator& member, std::string_view operation,
+                                               std::optional<std::chrono::seconds> limit) {
   const Clock::time_point start = Clock::now();
   Clock::time_point asked = start;
   bool in_progress = true;
@@ -180,9 +181,9 @@ absl::Status NcclCommunicators::WaitUntilReady(NcclCommunicator& member, std::st
       asked = now;
       status = Check();
     }
-    if (status.ok() && now - start > kConnectLimit) {
-      status = absl::UnavailableError(absl::StrCat("another member has not answered for ",
-                                                   std::chrono::seconds(kConnectLimit).count(), " seconds"));
+    if (status.ok() && limit.has_value() && now - start > *limit) {
+      status = absl::UnavailableError(
+          absl::StrCat("another member has not answered for ", limit->count(), " seconds"));
     }
     if (!status.ok()) {
       status = WithName(status, operation, member.name());

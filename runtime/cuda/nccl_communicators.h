@@ -14,10 +14,12 @@
 #define SINTER_RUNTIME_CUDA_NCCL_COMMUNICATORS_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -94,8 +96,9 @@ class NcclCommunicators {
 
   absl::Status MakeGroup(const fb::Plan& plan, const std::vector<uint32_t>& group,
                          const std::vector<PlanGpu>& gpus, const ncclUniqueId& id);
-  // Until none of these is at work, or something is wrong.
-  absl::Status WaitUntilReady(NcclCommunicator& member, std::string_view operation);
+  // Until it is not at work any more, or something is wrong, or for so long.
+  absl::Status WaitUntilReady(NcclCommunicator& member, std::string_view operation,
+                              std::optional<std::chrono::seconds> limit = std::nullopt);
   absl::Status aborted() const;
   // A thread for each: they wait for each other.
   void EndEach(const std::function<void(ncclComm_t)>& end);
