@@ -202,9 +202,11 @@ class NcclGpuTest : public ::testing::Test {
 
 std::vector<std::vector<double>> NcclGpuTest::OutputsOf(const Case& c, uint32_t rank) const {
   std::vector<std::vector<double>> outputs;
+  std::vector<std::vector<std::vector<double>>> inputs;
+  for (uint32_t r = 0; r < size_; ++r) inputs.push_back(InputsOf(c, r));
   const auto combined = [&](size_t tensor, size_t i) {
     std::vector<double> all;
-    for (uint32_t r = 0; r < size_; ++r) all.push_back(InputsOf(c, r)[tensor][i]);
+    for (uint32_t r = 0; r < size_; ++r) all.push_back(inputs[r][tensor][i]);
     return Combined(c, all);
   };
   switch (c.kind) {
