@@ -9,6 +9,7 @@ void PopulateCudaCatalog(CudaCatalog& catalog) {
   AddScatterKernels(catalog);
   AddPermutationKernels(catalog);
   AddMatmulKernels(catalog);
+  AddConvKernels(catalog);
 }
 
 }  // namespace sinter::codegen

@@ -1,4 +1,5 @@
-// Matrix products that cuBLASLt does not do: kernels/cuda/matmul.cuh.
+// Matrix products that cuBLASLt does not do (kernels/cuda/matmul.cuh), and small ones in tf32, for which its tiles are too
+// few (kernels/cuda/split_matmul.cuh; docs/performance-notes.md).
 #include <algorithm>
 
 #include "sinter/codegen/cuda/catalog_text.h"
@@ -14,9 +15,75 @@ namespace {
 
 constexpr int64_t kTile = 64;  // Rows and columns of a block.
 
-// Integers, and what cuBLASLt cannot apply to a product of floats.
+constexpr int64_t kSplitThreads = 128, kSplitStep = 32;
+constexpr int64_t kFewTiles = 66;            // Half of a large GPU's multiprocessors.
+constexpr int64_t kManyBlocks = 132;         // That a product is split for.
+constexpr int64_t kShortestSplit = 64;       // Of k.
+constexpr double kMostSplitFlops = 2 << 26;  // Larger ones keep a GPU busy in few tiles as well.
+
+struct Sizes {
+  int64_t m, n, k;
+  explicit Sizes(ir::MatmulOp matmul) {
+    mlir::RankedTensorType a = TensorOf(matmul.getA()), result = TensorOf(matmul.getResult());
+    const int64_t rank = a.getRank();
+    m = result.getDimSize(rank - 2), n = result.getDimSize(rank - 1);
+    k = a.getDimSize(rank - (matmul.getTransposeA() ? 2 : 1));
+  }
+  int64_t tiles() const { return CeilDiv(m, kTile) * CeilDiv(n, kTile); }
+};
+
+// Two matrices of f32 with tf32 allowed, of few tiles.
+bool IsSplit(ir::MatmulOp matmul) {
+  const Sizes s(matmul);
+  const bool known =
+      matmul.getActivation() == ir::Activation::none || matmul.getActivation() == ir::Activation::relu;
+  return TensorOf(matmul.getA()).getElementType().isF32() && matmul.getMath() == ir::MathMode::tf32 &&
+         known && TensorOf(matmul.getA()).getRank() == 2 && std::min({s.m, s.n, s.k}) > 0 &&
+         s.tiles() <= kFewTiles && 2.0 * s.m * s.n * s.k <= kMostSplitFlops;
+}
+
+absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
+  auto matmul = llvm::cast<ir::MatmulOp>(op);
+  const Sizes s(matmul);
+  const int64_t wanted = std::clamp<int64_t>(s.k / kShortestSplit, 1, kManyBlocks / s.tiles());
+  const int64_t depth = CeilDiv(CeilDiv(s.k, wanted), kSplitStep) * kSplitStep, splits = CeilDiv(s.k, depth);
+  const bool has_bias = bool(matmul.getBias());
+  CatalogText text(FitsNarrow(std::max({s.m * s.n * splits, s.m * s.k, s.k * s.n})));
+  text.Number("kM", s.m).Number("kN", s.n).Number("kK", s.k);
+  text.Number("kTransposeA", matmul.getTransposeA()).Number("kTransposeB", matmul.getTransposeB());
+  text.Number("kHasBias", has_bias).Number("kRelu", matmul.getActivation() == ir::Activation::relu);
+  text.Number("kSplits", splits).Number("kSplitDepth", depth);
+  text.Append(kernels::CudaTensorCore()).Append(kernels::CudaSplitMatmul());
+  std::vector<CatalogArgument> factors = {{In(op, 0), "const float"}, {In(op, 1), "const float"}};
+  const CatalogArgument result = {Out(op, 0), "float"};
+  CudaCatalogCall call;
+  call.flops = 2.0 * s.m * s.n * s.k;
+  if (splits == 1) {
+    if (has_bias) factors.push_back({In(op, 2), "const float"});
+    call.launches.push_back(text.Launch(
+        "matmul_tf32", has_bias ? "MultiplySplit($0, $1, $2, $3)" : "MultiplySplit($0, $1, nullptr, $2)",
+        factors, {result}, s.tiles(), kSplitThreads));
+    return call;
+  }
+  CatalogWorkspace workspace;
+  CatalogArgument partials = {workspace.Add(splits * s.m * s.n, mlir::Float32Type::get(op->getContext())),
+                              "float"};
+  call.launches.push_back(text.Launch("matmul_tf32_split", "MultiplySplit($0, $1, nullptr, $2)", factors,
+                                      {partials}, s.tiles() * splits, kSplitThreads));
+  partials.type = "const float";
+  std::vector<CatalogArgument> terms = {partials};
+  if (has_bias) terms.push_back({In(op, 2), "const float"});
+  call.launches.push_back(text.Launch("matmul_tf32",
+                                      has_bias ? "SumSplits($0, $1, $2)" : "SumSplits($0, nullptr, $1)",
+                                      terms, {result}, CeilDiv(s.m * s.n, kCatalogBlock), kCatalogBlock));
+  call.workspace_bytes = workspace.bytes();
+  return call;
+}
+
+// Integers, what cuBLASLt cannot apply to a product of floats, and what is split.
 bool Computes(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
+  if (IsSplit(matmul)) return true;
   const fb::DType dtype = DTypeOf(TensorOf(matmul.getA()).getElementType());
   const auto activation = static_cast<fb::Activation>(matmul.getActivation());
   return !CublasTypeSupported(dtype) || !CublasEpilogueSupported(activation, bool(matmul.getBias()), dtype);
@@ -24,12 +91,11 @@ bool Computes(mlir::Operation* op) {
 
 absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
+  if (IsSplit(matmul)) return LowerSplit(op);
   mlir::RankedTensorType a = TensorOf(matmul.getA()), result = TensorOf(matmul.getResult());
   CudaCatalogCall call;
   if (result.getNumElements() == 0) return call;
-  const int64_t rank = a.getRank();
-  const int64_t m = result.getDimSize(rank - 2), n = result.getDimSize(rank - 1);
-  const int64_t k = a.getDimSize(rank - (matmul.getTransposeA() ? 2 : 1));
+  const auto [m, n, k] = Sizes(matmul);
   const int64_t batch = result.getNumElements() / (m * n);
   const bool has_bias = bool(matmul.getBias());
 

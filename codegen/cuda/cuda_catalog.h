@@ -1,5 +1,6 @@
-// Library ops that hand-written CUDA kernels compute (kernels/cuda/*.cuh): pooling, cumsum, scatter-add, permutation, and
-// matrix products that cuBLASLt lacks. The kernels are compiled with the plan, so that its runtime knows nothing of them.
+// Library ops that hand-written CUDA kernels compute (kernels/cuda/*.cuh): pooling, cumsum, scatter-add, permutation; matrix
+// products that cuBLASLt lacks; in tf32 small products and convolutions of few channels. The kernels are compiled with the
+// plan, so that its runtime knows nothing of them.
 //
 //   if (CudaCatalog::Default().Has(op)) {
 //     SINTER_ASSIGN_OR_RETURN(CudaCatalogCall call, CudaCatalog::Default().Lower(op));

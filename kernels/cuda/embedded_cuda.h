@@ -21,6 +21,11 @@ std::string_view CudaCumsum();
 std::string_view CudaScatterAdd();
 std::string_view CudaRandomPermutation();
 std::string_view CudaMatmul();
+std::string_view CudaTensorCore();
+std::string_view CudaSplitMatmul();
+std::string_view CudaConvImage();
+std::string_view CudaConv();
+std::string_view CudaConvWeightGrad();
 
 }  // namespace sinter::kernels
 

@@ -142,6 +142,17 @@ std::vector<Case> MatmulCases() {
                               absl::StrCat("%a: ", a, ", %b: ", b),
                               absl::StrCat("sinter.matmul %a, %b : (", a, ", ", b, ") -> ", result),
                               {"matmul"}}};
+  for (const char* turned : {"", ", transpose_a", ", transpose_b"}) {
+    const bool is_a = std::string(turned) == ", transpose_a", is_b = std::string(turned) == ", transpose_b";
+    const std::string left = is_a ? "tensor<800x256xf32>" : "tensor<256x800xf32>",
+                      right = is_b ? "tensor<128x800xf32>" : "tensor<800x128xf32>";
+    cases.push_back({absl::StrCat("matmul of few tiles", turned),
+                     "f32",
+                     absl::StrCat("%a: ", left, ", %b: ", right),
+                     absl::StrCat("sinter.matmul %a, %b {math = 1 : i32", turned, "} : (", left, ", ", right,
+                                  ") -> tensor<256x128xf32>"),
+                     {"matmul_tf32_split", "matmul_tf32"}});
+  }
   for (int activation = 0; activation < 7; ++activation) {
     // With a bias cuBLASLt has the others.
     const bool only_f64 = activation == 0 || activation == 1 || activation == 3;
@@ -152,6 +163,32 @@ std::vector<Case> MatmulCases() {
                                   ", ", b, ", ", bias, ") -> ", result),
                      {"matmul"}});
   }
+  return cases;
+}
+
+std::vector<Case> ConvCases() {
+  std::vector<Case> cases;
+  auto add = [&](std::string name, std::string x, std::string w, std::string y, std::string padding) {
+    const std::string images = absl::StrCat("tensor<", x, "xf32>"),
+                      weights = absl::StrCat("tensor<", w, "xf32>"),
+                      result = absl::StrCat("tensor<", y, "xf32>");
+    const std::string attributes =
+        absl::StrCat(" {math = 1 : i32, strides = array<i64: 1, 1>, padding = array<i64: ", padding,
+                     ">, dilations = array<i64: 1, 1>, groups = 1 : i64} : (");
+    auto conv = [&](std::string op, std::string a, std::string b, std::string r,
+                    std::vector<std::string> kernels) {
+      cases.push_back({absl::StrCat(op, " ", name), "f32", absl::StrCat("%a: ", a, ", %b: ", b),
+                       absl::StrCat("sinter.", op, " %a, %b", attributes, a, ", ", b, ") -> ", r),
+                       std::move(kernels)});
+    };
+    conv("conv2d", images, weights, result, {"conv2d"});
+    conv("conv2d_input_grad", result, weights, images, {"conv2d_input_grad"});
+    conv("conv2d_weight_grad", images, result, weights, {"conv2d_weight_grad_groups", "conv2d_weight_grad"});
+  };
+  add("of one channel", "256x1x28x28", "20x1x3x3", "256x20x26x26", "0, 0, 0, 0");
+  add("of few channels", "256x20x13x13", "50x20x5x5", "256x50x9x9", "0, 0, 0, 0");
+  add("padded", "7x3x32x32", "16x3x3x3", "7x16x32x32", "1, 1, 1, 1");
+  add("unevenly padded", "1x5x9x7", "3x5x2x3", "1x3x9x8", "0, 1, 2, 1");
   return cases;
 }
 
@@ -250,6 +287,7 @@ TEST_F(CudaCatalogTest, CumsumsCompile) { Compile(CumsumCases()); }
 TEST_F(CudaCatalogTest, ScattersCompile) { Compile(ScatterCases()); }
 TEST_F(CudaCatalogTest, PermutationsCompile) { Compile(PermutationCases()); }
 TEST_F(CudaCatalogTest, ProductsCompile) { Compile(MatmulCases()); }
+TEST_F(CudaCatalogTest, ConvolutionsCompile) { Compile(ConvCases()); }
 
 TEST_F(CudaCatalogTest, SameOpSameText) {
   const std::string arguments = "%a: tensor<2x1000000xf32>",
@@ -310,6 +348,29 @@ TEST_F(CudaCatalogTest, PositionsHave64BitsWhereTheyMust) {
   EXPECT_THAT(text_of("1000000"), HasSubstr("typedef i64 idx;"));
 }
 
+// What is exact, large, in groups, of other types or orders.
+TEST_F(CudaCatalogTest, LeavesOtherConvolutionsToTheLibrary) {
+  auto has = [&](std::string x, std::string w, std::string y, std::string dtype, std::string attributes) {
+    auto type = [&](const std::string& dims) { return absl::StrCat("tensor<", dims, "x", dtype, ">"); };
+    mlir::Operation* parsed = Parse(
+        absl::StrCat("%a: ", type(x), ", %b: ", type(w)),
+        absl::StrCat(
+            "sinter.conv2d %a, %b {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = "
+            "array<i64: 1, 1>, ",
+            attributes, "} : (", type(x), ", ", type(w), ") -> ", type(y)));
+    return parsed && CudaCatalog::Default().Has(parsed);
+  };
+  const std::string tf32 = "math = 1 : i32, groups = 1 : i64";
+  EXPECT_TRUE(has("4x4x8x8", "6x4x3x3", "4x6x6x6", "f32", tf32));
+  EXPECT_FALSE(has("4x4x8x8", "6x4x3x3", "4x6x6x6", "f32", "groups = 1 : i64"));
+  EXPECT_FALSE(has("4x4x8x8", "6x4x3x3", "4x6x6x6", "bf16", "groups = 1 : i64"));
+  EXPECT_FALSE(has("4x4x8x8", "6x2x3x3", "4x6x6x6", "f32", "math = 1 : i32, groups = 2 : i64"));
+  EXPECT_FALSE(has("4x8x8x4", "6x4x3x3", "4x6x6x6", "f32", absl::StrCat("layout = 1 : i32, ", tf32)));
+  EXPECT_FALSE(has("0x4x8x8", "6x4x3x3", "0x6x6x6", "f32", tf32));
+  EXPECT_FALSE(has("4x4x8x8", "65x4x3x3", "4x65x6x6", "f32", tf32));
+  EXPECT_FALSE(has("4x64x58x58", "64x64x3x3", "4x64x56x56", "f32", tf32));
+}
+
 TEST_F(CudaCatalogTest, LeavesProductsToTheLibrary) {
   const std::string plain = "sinter.matmul %a, %b : (tensor<4x4x$T>, tensor<4x4x$T>) -> tensor<4x4x$T>";
   const std::string fused =
@@ -323,6 +384,18 @@ TEST_F(CudaCatalogTest, LeavesProductsToTheLibrary) {
   };
   for (std::string dtype : {"f64", "f32", "bf16", "f16"}) EXPECT_FALSE(has(plain, dtype, "")) << dtype;
   for (std::string dtype : {"i64", "i32", "i8", "ui8"}) EXPECT_TRUE(has(plain, dtype, "")) << dtype;
+  // In tf32 those of few tiles.
+  const auto tf32 = [&](const std::string& size, const std::string& more) {
+    const std::string type = absl::StrCat("tensor<", size, "x", size, "xf32>");
+    mlir::Operation* parsed = Parse(
+        absl::StrCat("%a: ", type, ", %b: ", type),
+        absl::StrCat("sinter.matmul %a, %b {math = 1 : i32", more, "} : (", type, ", ", type, ") -> ", type));
+    return parsed && CudaCatalog::Default().Has(parsed);
+  };
+  EXPECT_TRUE(tf32("4", ""));
+  EXPECT_TRUE(tf32("256", ", activation = 1 : i32"));
+  EXPECT_FALSE(tf32("256", ", activation = 3 : i32"));
+  EXPECT_FALSE(tf32("512", ""));
   for (std::string activation : {"0", "1", "3"}) {
     EXPECT_FALSE(has(fused, "f32", activation)) << activation;
     EXPECT_TRUE(has(fused, "f64", activation)) << activation;

@@ -31,6 +31,26 @@ void AddMatmuls(std::vector<OpCase>& cases) {
   make("tf32", "3x5", "5x4", "3x4", " {math = 1 : i32}", "f32");
   cases.back().op_class = OpClass::kTf32Product;
   cases.back().has_gradient = false;
+  // On a GPU a kernel of the catalogue, with k in several parts.
+  auto tf32 = [&](const std::string& name, const std::string& a, const std::string& b, const std::string& r,
+                  const std::string& attributes, const std::string& bias = "") {
+    make("tf32_" + name, a, b, r, (bias.empty() ? "" : " bias %c") + (" {math = 1 : i32" + attributes) + "}",
+         "f32");
+    OpCase& made = cases.back();
+    if (!bias.empty()) {
+      made.operands.push_back({Typed(bias)});
+      made.body.replace(made.body.find(") ->"), 1, ", " + Typed(bias) + ")");
+    }
+    for (OperandCase& operand : made.operands) operand.low = -0.5, operand.high = 0.5;
+    made.op_class = OpClass::kTf32Product;
+    made.has_gradient = false;
+  };
+  tf32("split", "70x800", "800x20", "70x20", "");
+  tf32("a_turned", "300x68", "300x65", "68x65", ", transpose_a");
+  tf32("b_turned", "33x130", "65x130", "33x65", ", transpose_b");
+  tf32("both_turned", "129x7", "66x129", "7x66", ", transpose_a, transpose_b");
+  tf32("bias_relu", "65x256", "256x128", "65x128", ", activation = 1 : i32", "128");
+  tf32("bias", "9x40", "40x10", "9x10", "", "10");
   const char* const kActivations[] = {"none", "relu", "gelu", "gelu_tanh", "sigmoid", "tanh", "silu"};
   for (int i = 0; i < 7; ++i) {
     cases.push_back({std::string("matmul_bias_") + kActivations[i],
@@ -122,6 +142,49 @@ void AddConvs(std::vector<OpCase>& cases) {
   }
 }
 
+// On a GPU kernels of the catalogue, where they are of few channels: several chunks of channels and of pixels, parts of an
+// image, groups of images, tiles that are not whole. CPUs compute every mode in full precision.
+const Conv kTf32Convs[] = {
+    {"plain", "3x3x7x8", "4x3x3x2", "3x4x5x7",
+     "strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>", "4"},
+    {"padded", "2x2x5x6", "9x2x3x3", "2x9x5x6",
+     "strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>", "9"},
+    {"uneven", "2x2x7x6", "3x2x3x2", "2x3x4x5",
+     "strides = array<i64: 2, 1>, padding = array<i64: 1, 1, 0, 1>, dilations = array<i64: 1, 2>"},
+    {"dilated", "1x2x7x7", "3x2x2x3", "1x3x6x5",
+     "strides = array<i64: 1, 1>, padding = array<i64: 0, 1, 1, 1>, dilations = array<i64: 2, 2>"},
+    {"one_channel", "5x1x28x28", "20x1x3x3", "5x20x26x26",
+     "strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>", "20"},
+    {"chunks", "2x20x13x13", "50x20x5x5", "2x50x9x9",
+     "strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>"},
+};
+
+void AddTf32Convs(std::vector<OpCase>& cases) {
+  for (const Conv& c : kTf32Convs) {
+    const std::string x = Typed(c.x), w = Typed(c.weights), y = Typed(c.y);
+    const std::string attributes = std::string(" {math = 1 : i32, groups = 1 : i64, ") + c.attributes;
+    auto add = [&](const std::string& op, const std::vector<std::string>& operands, const std::string& bias,
+                   const std::string& more, const std::string& r) {
+      OpCase made = {op + "_tf32_" + c.name, OpClass::kTf32Product, "", {}, {r}, "f32",
+                     /*has_gradient=*/false};
+      std::string types;
+      for (const std::string& type : operands) {
+        // Small, so that sums of thousands of products stay within the tolerance.
+        made.operands.push_back({type, -0.5, 0.5});
+        types += (types.empty() ? "" : ", ") + type;
+      }
+      made.body = "%r = sinter." + op + " %a, %b" + bias + attributes + more + "} : (" + types + ") -> " + r;
+      cases.push_back(made);
+    };
+    add("conv2d", {x, w}, "", "", y);
+    add("conv2d_input_grad", {y, w}, "", "", x);
+    add("conv2d_weight_grad", {x, y}, "", "", w);
+    if (c.bias == nullptr) continue;
+    add("conv2d", {x, w, Typed(c.bias)}, " bias %c", ", activation = 1 : i32", y);
+    cases.back().name += "_relu";
+  }
+}
+
 struct Pool {
   const char *name, *x, *y, *attributes;
   int64_t window;  // Elements.
@@ -199,6 +262,7 @@ std::vector<OpCase> LinearCases() {
   std::vector<OpCase> cases;
   AddMatmuls(cases);
   AddConvs(cases);
+  AddTf32Convs(cases);
   AddPools(cases);
   return cases;
 }

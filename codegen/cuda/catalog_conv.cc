@@ -1,0 +1,258 @@
+// Convolutions of few channels in tf32, and their gradients: kernels/cuda/conv.cuh and conv_weight_grad.cuh. cuDNN's
+// deterministic kernels for these lose an order of magnitude: docs/performance-notes.md.
+#include <algorithm>
+#include <optional>
+
+#include "sinter/codegen/cuda/catalog_text.h"
+#include "sinter/ir/ops.h"
+#include "sinter/kernels/cuda/embedded_cuda.h"
+#include "sinter/runtime/gpu_limits.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter::codegen {
+
+using mlir::Value;
+
+namespace {
+
+constexpr int64_t kTile = 16, kNarrow = 8, kWarp = 32;  // A tile of sums is [kTile, kNarrow].
+constexpr int64_t kMostTiles = 16;                      // Of a warp: 64 registers of sums.
+constexpr int64_t kMostOut = 64;                        // Channels.
+constexpr int64_t kMostFloats = kGpuSharedBytesWithoutAsking / sizeof(float);
+constexpr int64_t kBlocks = 132;  // That a GPU should have at least.
+constexpr int64_t kMostPartialBytes = 8 << 20;
+// A multiprocessor's cycles: for an element on its way to shared memory; for a step of eight terms of one tile.
+constexpr double kFetchCycles = 0.12, kTileCycles = 2;
+
+// A cross-correlation of `x` with weights to `y`, in layout nchw: what is padded, and by how much.
+struct Conv {
+  int64_t batch, channels, height, width, out, out_h, out_w, kernel_h, kernel_w;
+  int64_t stride_h, stride_w, dilation_h, dilation_w;
+  int64_t pad_top, pad_bottom, pad_left, pad_right;
+
+  template <typename Op>
+  Conv(Op op, Value x, Value weights, Value y) {
+    llvm::ArrayRef<int64_t> from = TensorOf(x).getShape(), to = TensorOf(y).getShape();
+    llvm::ArrayRef<int64_t> kernel = TensorOf(weights).getShape(), padding = op.getPadding();
+    batch = from[0], channels = from[1], height = from[2], width = from[3];
+    out = to[1], out_h = to[2], out_w = to[3], kernel_h = kernel[2], kernel_w = kernel[3];
+    stride_h = op.getStrides()[0], stride_w = op.getStrides()[1];
+    dilation_h = op.getDilations()[0], dilation_w = op.getDilations()[1];
+    pad_top = padding[0], pad_bottom = padding[1], pad_left = padding[2], pad_right = padding[3];
+  }
+
+  int64_t taps() const { return kernel_h * kernel_w; }
+  int64_t pixels() const { return out_h * out_w; }
+  int64_t padded_h() const { return height + pad_top + pad_bottom; }
+  int64_t padded_w() const { return width + pad_left + pad_right; }
+  int64_t padded_plane() const { return padded_h() * padded_w(); }
+  double flops() const { return 2.0 * batch * out * pixels() * channels * taps(); }
+};
+
+// The convolution of the result's gradient that gives that of the images: with the weights turned round, and as much around
+// as makes every window whole.
+Conv TurnedRound(ir::Conv2dInputGradOp op) {
+  Conv conv(op, op.getG(), op.getWeights(), op.getResult());
+  const int64_t around_h = (conv.kernel_h - 1) * conv.dilation_h,
+                around_w = (conv.kernel_w - 1) * conv.dilation_w;
+  conv.pad_top = around_h - conv.pad_top, conv.pad_bottom = around_h - conv.pad_bottom;
+  conv.pad_left = around_w - conv.pad_left, conv.pad_right = around_w - conv.pad_right;
+  return conv;
+}
+
+int64_t RoundUp(int64_t x, int64_t multiple) { return CeilDiv(x, multiple) * multiple; }
+// Of rows whose pairs four threads of each of four rows read at once, without two in one bank.
+int64_t PitchOf(int64_t length) {
+  const int64_t pitch = RoundUp(length, 8);
+  return pitch % 16 == 8 ? pitch : pitch + 8;
+}
+
+// Cycles of a multiprocessor for one step of a warp's tiles: the tensor cores, or shared memory, whichever is slower.
+double StepCycles(int64_t tiles_m, int64_t tiles_n) {
+  return std::max<double>(kTileCycles * tiles_m * tiles_n, 4 * tiles_m + 2 * tiles_n + 2);
+}
+
+struct ConvTiles {
+  int64_t chunk, parts, warps_m, warps_n, tiles_m, tiles_n;
+};
+
+// None: the images or the weights are too large.
+std::optional<ConvTiles> TilesOf(const Conv& conv) {
+  const auto floats = [&](int64_t chunk) {
+    return conv.out * PitchOf(chunk * conv.taps()) + chunk * conv.padded_plane() +
+           RoundUp(chunk * conv.taps(), 8);
+  };
+  if (conv.out > kMostOut || floats(1) > kMostFloats) return std::nullopt;
+  int64_t chunk = 1;
+  while (chunk < conv.channels && floats(chunk + 1) <= kMostFloats) ++chunk;
+  // Chunks of about one size; of four channels each, for accesses of 16 bytes to all of them.
+  const int64_t even = CeilDiv(conv.channels, CeilDiv(conv.channels, chunk));
+  chunk = chunk >= RoundUp(even, 4) ? std::min(RoundUp(even, 4), conv.channels) : even;
+  const double fetch = kFetchCycles * conv.channels * (conv.height * conv.width + conv.out * conv.taps());
+  std::optional<ConvTiles> best;
+  double least = 0;
+  for (int64_t warps : {4, 8}) {
+    for (int64_t warps_n = 1; warps_n <= warps; warps_n *= 2) {
+      for (int64_t tiles_m = 1; tiles_m <= 4; ++tiles_m) {
+        const int64_t warps_m = warps / warps_n, tiles_n = CeilDiv(CeilDiv(conv.out, kNarrow), warps_n);
+        if (tiles_m * tiles_n > kMostTiles) continue;
+        const int64_t parts = CeilDiv(conv.pixels(), kTile * warps_m * tiles_m);
+        const double steps = 1.0 * conv.channels * conv.taps() / 8;
+        const double products = warps * steps * StepCycles(tiles_m, tiles_n);
+        // Large images, which every part would fetch again.
+        if (parts > 1 && fetch > products) continue;
+        const double cycles = parts * (products + fetch);
+        if (best && cycles >= least) continue;
+        best = {chunk, parts, warps_m, warps_n, tiles_m, tiles_n};
+        least = cycles;
+      }
+    }
+  }
+  return best;
+}
+
+struct GradTiles {
+  int64_t chunk, parts, group, groups, warps_m, warps_k, tiles_m, tiles_n;
+};
+
+// None: the images are too large.
+std::optional<GradTiles> GradTilesOf(const Conv& conv) {
+  const int64_t pixels = conv.pixels(), rows = conv.channels * conv.taps();
+  const int64_t room = kMostFloats - conv.channels * conv.padded_plane() - RoundUp(pixels, 8);
+  if (conv.out > kMostOut || room < conv.out * PitchOf(1)) return std::nullopt;
+  // The longest pitch that there is room for, then as many pixels as make all chunks equal.
+  int64_t most = room / conv.out / 8 * 8;
+  if (most % 16 == 0) most -= 8;
+  GradTiles t = {};
+  t.chunk = RoundUp(CeilDiv(pixels, CeilDiv(pixels, most)), 8);
+  if (PitchOf(t.chunk) > most) t.chunk -= 8;
+  const int64_t row_tiles = CeilDiv(rows, kTile);
+  t.tiles_n = CeilDiv(conv.out, kNarrow);
+  t.warps_m = std::min<int64_t>(8, llvm::PowerOf2Ceil(row_tiles));
+  t.warps_k = 8 / t.warps_m;
+  t.tiles_m = row_tiles > t.warps_m ? 2 : 1;
+  const auto sums = [&] { return t.warps_k * t.warps_m * t.tiles_m * kTile * t.tiles_n * kNarrow; };
+  while (t.warps_k > 1 && sums() > conv.out * PitchOf(t.chunk)) t.warps_k /= 2;
+  t.parts = CeilDiv(row_tiles, t.warps_m * t.tiles_m);
+  const double fetch = kFetchCycles * (conv.channels * conv.height * conv.width + conv.out * pixels);
+  const double products = t.warps_m * pixels / 8.0 * StepCycles(t.tiles_m, t.tiles_n);
+  if (t.parts > 1 && fetch > products) return std::nullopt;
+  const int64_t bytes = conv.out * rows * static_cast<int64_t>(sizeof(float));
+  const int64_t wanted = std::clamp<int64_t>(kMostPartialBytes / bytes, 1, CeilDiv(2 * kBlocks, t.parts));
+  t.group = CeilDiv(conv.batch, wanted);
+  t.groups = CeilDiv(conv.batch, t.group);
+  return t;
+}
+
+// Whether the op is in f32 with tf32 allowed, in one group, and not empty.
+template <typename Op>
+bool IsPlain(Op op) {
+  const auto has_elements = [](Value v) { return TensorOf(v).getNumElements() > 0; };
+  const bool known = op.getActivation() == ir::Activation::none || op.getActivation() == ir::Activation::relu;
+  return TensorOf(op.getResult()).getElementType().isF32() && op.getMath() == ir::MathMode::tf32 &&
+         op.getLayout() == ir::ImageLayout::nchw && op.getGroups() == 1 && known &&
+         has_elements(op.getResult()) && llvm::all_of(op->getOperands(), has_elements);
+}
+
+bool ComputesConv(mlir::Operation* op) {
+  auto conv = llvm::cast<ir::Conv2dOp>(op);
+  return IsPlain(conv) && TilesOf(Conv(conv, conv.getX(), conv.getWeights(), conv.getResult())).has_value();
+}
+bool ComputesInputGrad(mlir::Operation* op) {
+  auto grad = llvm::cast<ir::Conv2dInputGradOp>(op);
+  if (!IsPlain(grad) || llvm::any_of(grad.getStrides(), [](int64_t stride) { return stride != 1; }))
+    return false;
+  const Conv conv = TurnedRound(grad);
+  const bool fits = std::min({conv.pad_top, conv.pad_bottom, conv.pad_left, conv.pad_right}) >= 0;
+  return fits && TilesOf(conv).has_value();
+}
+bool ComputesWeightGrad(mlir::Operation* op) {
+  auto grad = llvm::cast<ir::Conv2dWeightGradOp>(op);
+  return IsPlain(grad) && GradTilesOf(Conv(grad, grad.getX(), grad.getResult(), grad.getG())).has_value();
+}
+
+CatalogText TextOf(const Conv& conv, int64_t threads, int64_t pitch) {
+  const int64_t largest =
+      conv.batch * std::max(conv.channels * conv.height * conv.width, conv.out * conv.pixels());
+  CatalogText text(FitsNarrow(largest));
+  text.Number("kThreads", threads).Number("kBatch", conv.batch).Number("kChannels", conv.channels);
+  text.Number("kHeight", conv.height).Number("kWidth", conv.width);
+  text.Number("kOut", conv.out).Number("kOutH", conv.out_h).Number("kOutW", conv.out_w);
+  text.Number("kKernelH", conv.kernel_h).Number("kKernelW", conv.kernel_w);
+  text.Number("kStrideH", conv.stride_h).Number("kStrideW", conv.stride_w);
+  text.Number("kDilationH", conv.dilation_h).Number("kDilationW", conv.dilation_w);
+  text.Number("kPadTop", conv.pad_top).Number("kPadLeft", conv.pad_left);
+  text.Number("kPaddedH", conv.padded_h()).Number("kPaddedW", conv.padded_w());
+  text.Number("kPitch", pitch);
+  return text.Append(kernels::CudaTensorCore()).Append(kernels::CudaConvImage());
+}
+
+absl::StatusOr<CudaCatalogCall> LowerConv(mlir::Operation* op, const Conv& conv, bool is_turned,
+                                          bool has_bias, bool has_relu) {
+  const ConvTiles t = *TilesOf(conv);
+  const int64_t threads = t.warps_m * t.warps_n * kWarp;
+  CatalogText text = TextOf(conv, threads, PitchOf(t.chunk * conv.taps()));
+  text.Number("kChunk", t.chunk).Number("kParts", t.parts);
+  text.Number("kWarpsM", t.warps_m).Number("kWarpsN", t.warps_n);
+  text.Number("kTilesM", t.tiles_m).Number("kTilesN", t.tiles_n);
+  text.Number("kTurned", is_turned).Number("kHasBias", has_bias).Number("kRelu", has_relu);
+  text.Append(kernels::CudaConv());
+  std::vector<CatalogArgument> inputs;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) inputs.push_back({In(op, i), "const float"});
+  CudaCatalogCall call;
+  call.flops = conv.flops();
+  call.launches.push_back(text.Launch(op->getName().stripDialect().str(),
+                                      has_bias ? "Convolve($0, $1, $2, $3)" : "Convolve($0, $1, nullptr, $2)",
+                                      inputs, {{Out(op, 0), "float"}}, conv.batch * t.parts, threads));
+  SINTER_RETURN_IF_ERROR(CheckGrids(op, call));
+  return call;
+}
+
+absl::StatusOr<CudaCatalogCall> LowerConv2d(mlir::Operation* op) {
+  auto conv = llvm::cast<ir::Conv2dOp>(op);
+  return LowerConv(op, Conv(conv, conv.getX(), conv.getWeights(), conv.getResult()), /*is_turned=*/false,
+                   bool(conv.getBias()), conv.getActivation() == ir::Activation::relu);
+}
+absl::StatusOr<CudaCatalogCall> LowerInputGrad(mlir::Operation* op) {
+  return LowerConv(op, TurnedRound(llvm::cast<ir::Conv2dInputGradOp>(op)), /*is_turned=*/true,
+                   /*has_bias=*/false,
+                   /*has_relu=*/false);
+}
+
+absl::StatusOr<CudaCatalogCall> LowerWeightGrad(mlir::Operation* op) {
+  auto grad = llvm::cast<ir::Conv2dWeightGradOp>(op);
+  const Conv conv(grad, grad.getX(), grad.getResult(), grad.getG());
+  const GradTiles t = *GradTilesOf(conv);
+  const int64_t threads = t.warps_m * t.warps_k * kWarp,
+                elements = TensorOf(grad.getResult()).getNumElements();
+  CatalogText text = TextOf(conv, threads, PitchOf(t.chunk));
+  text.Number("kChunk", t.chunk).Number("kParts", t.parts);
+  text.Number("kGroup", t.group).Number("kGroups", t.groups);
+  text.Number("kWarpsM", t.warps_m).Number("kWarpsK", t.warps_k);
+  text.Number("kTilesM", t.tiles_m).Number("kTilesN", t.tiles_n);
+  text.Append(kernels::CudaConvWeightGrad());
+  CudaCatalogCall call;
+  CatalogWorkspace workspace;
+  CatalogArgument partials = {workspace.Add(t.groups * elements, mlir::Float32Type::get(op->getContext())),
+                              "float"};
+  call.flops = conv.flops();
+  call.launches.push_back(text.Launch("conv2d_weight_grad_groups", "WeightGrad($0, $1, $2)",
+                                      {{In(op, 0), "const float"}, {In(op, 1), "const float"}}, {partials},
+                                      t.groups * t.parts, threads));
+  partials.type = "const float";
+  call.launches.push_back(text.Launch("conv2d_weight_grad", "SumGroups($0, $1)", {partials},
+                                      {{Out(op, 0), "float"}}, CeilDiv(elements, kWarp), kCatalogBlock));
+  call.workspace_bytes = workspace.bytes();
+  SINTER_RETURN_IF_ERROR(CheckGrids(op, call));
+  return call;
+}
+
+}  // namespace
+
+void AddConvKernels(CudaCatalog& catalog) {
+  catalog.Add<ir::Conv2dOp>(LowerConv2d, ComputesConv);
+  catalog.Add<ir::Conv2dInputGradOp>(LowerInputGrad, ComputesInputGrad);
+  catalog.Add<ir::Conv2dWeightGradOp>(LowerWeightGrad, ComputesWeightGrad);
+}
+
+}  // namespace sinter::codegen
