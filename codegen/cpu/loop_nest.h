@@ -24,6 +24,8 @@ class NestEmitter {
 
  private:
   using Body = llvm::function_ref<void(mlir::Value)>;
+  // Of accumulators: a reduction each, a scalar each.
+  using Arrays = std::vector<llvm::SmallVector<mlir::Value>>;
 
   void For(mlir::Value low, mlir::Value high, Body body);
   void ForLoops(llvm::ArrayRef<Loop> loops, llvm::function_ref<void()> body);
@@ -43,7 +45,8 @@ class NestEmitter {
   void EmitLanes(int phase, mlir::Value low, mlir::Value high);
   // Asks for the next row's elements behind the current ones, while this row is computed from cache.
   void PrefetchNextRow();
-  void CombineLanes(int phase);
+  // The arrays whose first element is what all lanes are together.
+  Arrays CombineLanes(int phase);
   void EmitColumns(mlir::Value unit);
   // One pass over the tile's columns.
   void ForColumns(Body body);
@@ -53,12 +56,14 @@ class NestEmitter {
   // Adds the current element to the accumulators of the phase's reductions and writes the phase's outputs.
   void Accumulate(int phase, mlir::Value lane);
   void InitAccumulators(int phase, mlir::Value lane);
-  llvm::SmallVector<ir::Scalar> LoadAccumulators(size_t reduction, mlir::Value lane);
-  void StoreAccumulators(size_t reduction, llvm::ArrayRef<ir::Scalar> scalars, mlir::Value lane);
+  llvm::SmallVector<ir::Scalar> LoadAccumulators(const Arrays& arrays, size_t reduction, mlir::Value lane);
+  void StoreAccumulators(const Arrays& arrays, size_t reduction, llvm::ArrayRef<ir::Scalar> scalars,
+                         mlir::Value lane);
   llvm::SmallVector<ir::Scalar> Lift(JobReduction& reduction);
   void StorePartials(JobReduction& reduction, llvm::ArrayRef<ir::Scalar> scalars);
 
   void AllocateAccumulators();
+  Arrays AllocateLanes(int64_t lanes);
   void SplitChunk(mlir::Value& unit);
   void UpdateCaches();
   llvm::SmallVector<mlir::Value> CoordsOf(const KeptValue& kept);
@@ -81,8 +86,10 @@ class NestEmitter {
   mlir::Value chunk_, chunk_low_, chunk_high_;  // The outermost reduced loop's range.
   mlir::Value column_low_, columns_,
       column_;  // The tile's first, how many it has, and the current one's place in it.
-  std::vector<llvm::SmallVector<mlir::Value>> accumulators_;  // Arrays, a reduction each
-  std::vector<llvm::SmallVector<bool>> is_unsigned_;          // and their scalars' signedness.
+  Arrays accumulators_;
+  // Half as many lanes each, for CombineLanes: in arrays of their own they can stay in registers.
+  std::vector<Arrays> halves_;
+  std::vector<llvm::SmallVector<bool>> is_unsigned_;  // Of accumulators.
   std::vector<llvm::SmallVector<mlir::Type>> types_;
   mlir::Value tile_position_;  // Of the current element in a kept tile.
   int64_t lanes_ = 1;

@@ -91,10 +91,10 @@ void NestEmitter::EmitRowPhase(int phase) {
     });
   }
   if (!reduces) return;
-  CombineLanes(phase);
+  Arrays combined = CombineLanes(phase);
   for (auto [i, reduction] : llvm::enumerate(job_.reductions)) {
     if (reduction.phase != phase) continue;
-    SmallVector<Scalar> scalars = LoadAccumulators(i, e_.index(0));
+    SmallVector<Scalar> scalars = LoadAccumulators(combined, i, e_.index(0));
     if (job_.kind == Job::Kind::kPartial) {
       StorePartials(reduction, scalars);
     } else {
@@ -144,17 +144,22 @@ void NestEmitter::PrefetchNextRow() {
   }
 }
 
-void NestEmitter::CombineLanes(int phase) {
-  for (int64_t half = lanes_ / 2; half > 0; half /= 2) {
+NestEmitter::Arrays NestEmitter::CombineLanes(int phase) {
+  Arrays from = accumulators_;
+  int64_t half = lanes_;
+  for (const Arrays& to : halves_) {
+    half /= 2;
     For(e_.index(0), e_.index(half), [&](Value lane) {
       for (auto [i, reduction] : llvm::enumerate(job_.reductions)) {
         if (reduction.phase != phase) continue;
-        SmallVector<Scalar> a = LoadAccumulators(i, lane),
-                            b = LoadAccumulators(i, e_.add(lane, e_.index(half)));
-        StoreAccumulators(i, reduction.op.emitCombine(s_, a, b), lane);
+        SmallVector<Scalar> a = LoadAccumulators(from, i, lane),
+                            b = LoadAccumulators(from, i, e_.add(lane, e_.index(half)));
+        StoreAccumulators(to, i, reduction.op.emitCombine(s_, a, b), lane);
       }
     });
+    from = to;
   }
+  return from;
 }
 
 // Columns ---------------------------------------------------------------------------------------------------------------
@@ -201,7 +206,7 @@ void NestEmitter::EmitColumnPhase(int phase) {
     if (reduction.phase != phase) continue;
     Value results = ScratchAt(schedule_.results[i]);
     ForColumns([&](Value t) {
-      SmallVector<Scalar> scalars = LoadAccumulators(i, t);
+      SmallVector<Scalar> scalars = LoadAccumulators(accumulators_, i, t);
       if (job_.kind == Job::Kind::kPartial) return StorePartials(reduction, scalars);
       Scalar result = reduction.op.emitFinish(s_, scalars);
       e_.Store(results, result.type(), t, result);
@@ -229,10 +234,10 @@ void NestEmitter::Accumulate(int phase, Value lane) {
   for (auto [i, reduction] : llvm::enumerate(job_.reductions)) {
     if (reduction.phase != phase) continue;
     SmallVector<Scalar> element = Lift(reduction);
-    sums.emplace_back(i, reduction.op.emitCombine(s_, LoadAccumulators(i, lane), element));
+    sums.emplace_back(i, reduction.op.emitCombine(s_, LoadAccumulators(accumulators_, i, lane), element));
   }
   EmitElements(phase);
-  for (auto& [i, scalars] : sums) StoreAccumulators(i, scalars, lane);
+  for (auto& [i, scalars] : sums) StoreAccumulators(accumulators_, i, scalars, lane);
 }
 
 SmallVector<Scalar> NestEmitter::Lift(JobReduction& reduction) {
@@ -264,42 +269,52 @@ void NestEmitter::AllocateAccumulators() {
   int64_t count = schedule_.reduced.size() == 1 ? schedule_.chunk_size : schedule_.reduced.back().size;
   if (!columns)
     lanes_ = std::min<int64_t>(kLanes, llvm::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, count))));
-  auto pointer = LLVM::LLVMPointerType::get(b_.getContext());
   for (auto [i, reduction] : llvm::enumerate(job_.reductions)) {
     accumulators_.emplace_back(), is_unsigned_.emplace_back(), types_.emplace_back();
     for (auto [k, scalar] : llvm::enumerate(reduction.op.emitIdentity(s_))) {
       types_.back().push_back(scalar.type());
       is_unsigned_.back().push_back(scalar.is_unsigned);
-      if (columns) {
-        accumulators_.back().push_back(ScratchAt(schedule_.accumulators[i][k]));
-        continue;
-      }
-      mlir::Type stored = scalar.type().isInteger(1) ? b_.getI8Type() : scalar.type();
-      Value lanes = b_.create<LLVM::ConstantOp>(s_.loc(), b_.getI64Type(), b_.getI64IntegerAttr(lanes_));
-      accumulators_.back().push_back(
-          b_.create<LLVM::AllocaOp>(s_.loc(), pointer, stored, lanes, /*alignment=*/64));
+      if (columns) accumulators_.back().push_back(ScratchAt(schedule_.accumulators[i][k]));
     }
   }
+  if (columns) return;
+  accumulators_ = AllocateLanes(lanes_);
+  for (int64_t half = lanes_ / 2; half > 0; half /= 2) halves_.push_back(AllocateLanes(half));
+}
+
+NestEmitter::Arrays NestEmitter::AllocateLanes(int64_t lanes) {
+  auto pointer = LLVM::LLVMPointerType::get(b_.getContext());
+  Value count = b_.create<LLVM::ConstantOp>(s_.loc(), b_.getI64Type(), b_.getI64IntegerAttr(lanes));
+  Arrays arrays;
+  for (ArrayRef<mlir::Type> types : types_) {
+    arrays.emplace_back();
+    for (mlir::Type type : types) {
+      mlir::Type stored = type.isInteger(1) ? b_.getI8Type() : type;
+      arrays.back().push_back(b_.create<LLVM::AllocaOp>(s_.loc(), pointer, stored, count, /*alignment=*/64));
+    }
+  }
+  return arrays;
 }
 
 void NestEmitter::InitAccumulators(int phase, Value lane) {
   for (auto [i, reduction] : llvm::enumerate(job_.reductions)) {
-    if (reduction.phase == phase) StoreAccumulators(i, reduction.op.emitIdentity(s_), lane);
+    if (reduction.phase == phase) StoreAccumulators(accumulators_, i, reduction.op.emitIdentity(s_), lane);
   }
 }
 
-SmallVector<Scalar> NestEmitter::LoadAccumulators(size_t reduction, Value lane) {
+SmallVector<Scalar> NestEmitter::LoadAccumulators(const Arrays& arrays, size_t reduction, Value lane) {
   SmallVector<Scalar> scalars;
   for (auto [array, type, is_unsigned] :
-       llvm::zip(accumulators_[reduction], types_[reduction], is_unsigned_[reduction])) {
+       llvm::zip(arrays[reduction], types_[reduction], is_unsigned_[reduction])) {
     scalars.push_back(e_.Load(array, type, lane));
     scalars.back().is_unsigned = is_unsigned;
   }
   return scalars;
 }
 
-void NestEmitter::StoreAccumulators(size_t reduction, ArrayRef<Scalar> scalars, Value lane) {
-  for (auto [array, scalar] : llvm::zip(accumulators_[reduction], scalars))
+void NestEmitter::StoreAccumulators(const Arrays& arrays, size_t reduction, ArrayRef<Scalar> scalars,
+                                    Value lane) {
+  for (auto [array, scalar] : llvm::zip(arrays[reduction], scalars))
     e_.Store(array, scalar.type(), lane, scalar);
 }
 
