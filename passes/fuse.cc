@@ -23,6 +23,9 @@ using mlir::Value;
 constexpr int kRounds = 3;
 // Reading less than this twice costs nothing.
 constexpr int64_t kSharedElements = 1024;
+// On a GPU an update of so many elements takes longer than a launch: alone it can run while its gradient is still in cache,
+// and the gradient's memory serves the next one.
+constexpr int64_t kLargeUpdate = 1 << 20;
 
 struct Edge {
   unsigned producer, consumer;
@@ -131,7 +134,8 @@ void FusePass::mergeSiblings(FusionGraph& graph, const FusionRules& rules, mlir:
   }
 }
 
-// Pointwise updates of variables that nothing else reads become one kernel a device, whatever their shapes. Loops of two shapes
+// Pointwise updates of variables that nothing else reads become one kernel a device, whatever their shapes, but for large
+// ones on a GPU. Loops of two shapes
 // hold no op in common, so updates that read one inlined op in loops of two shapes become two kernels.
 void FusePass::mergeUpdates(FusionGraph& graph) {
   struct Updates {
@@ -171,6 +175,7 @@ void FusePass::mergeUpdates(FusionGraph& graph) {
     auto domain = ir::AnalyzeFusion(graph.opsOf({group}), outputs, &why);
     if (mlir::failed(domain) || domain->kind() != "map") continue;
     const ir::LoopNest& nest = domain->nests[0];
+    if (ir::KindOf(graph.deviceOf(group)) == ir::DeviceKind::gpu && nest.elements() >= kLargeUpdate) continue;
     auto found = llvm::find_if(kernels, [&](Updates& updates) {
       bool together = graph.deviceOf(updates.group) == graph.deviceOf(group);
       return together && updates.add(graph, nest);

@@ -47,7 +47,7 @@ std::string FusionRules::refuse(unsigned a, unsigned b) const {
   auto domain = ir::AnalyzeFusion(graph_.opsOf(groups), outputs, &why);
   if (mlir::failed(domain)) return why;
   if (domain->nests.size() != 1) return "they share no loop";
-  why = refuseNest(domain->nests[0], outputs);
+  why = refuseNest(domain->nests[0], outputs, ir::KindOf(on_a ? on_a : on_b));
   if (!why.empty()) return why;
   if (graph_.pathAround(a, b) || graph_.pathAround(b, a)) {
     return "a value between them is computed by another kernel or library call";
@@ -55,7 +55,8 @@ std::string FusionRules::refuse(unsigned a, unsigned b) const {
   return "";
 }
 
-std::string FusionRules::refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<Value> outputs) const {
+std::string FusionRules::refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<Value> outputs,
+                                    ir::DeviceKind device) const {
   for (Operation* op : nest.ops) {
     if (graph_.isInlined(op) || llvm::isa<ir::ReductionInterface>(op)) continue;
     Value result = op->getResult(0);
@@ -68,9 +69,12 @@ std::string FusionRules::refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<Val
     return NameOf(op) + " would be read through an index map more than once: " + std::to_string(times) +
            " elements computed instead of " + std::to_string(elements);
   }
-  if (!nest.isCutInChunks()) return "";
-  bool stores_full = llvm::any_of(
-      nest.outputs, [&](unsigned output) { return NumElements(outputs[output]) == nest.elements(); });
+  if (!nest.isCutInChunks(device)) return "";
+  // A GPU stores what depends on no reduction while it computes the chunks.
+  bool stores_full = llvm::any_of(nest.outputs, [&](unsigned output) {
+    return NumElements(outputs[output]) == nest.elements() &&
+           (device == ir::DeviceKind::cpu || nest.dependsOnReduction(outputs[output]));
+  });
   if (!stores_full) return "";
   return std::to_string(nest.elements()) + " elements are reduced to " + std::to_string(nest.rows()) +
          " in chunks, where full results cannot be stored";

@@ -26,7 +26,8 @@ class FusionRules {
   std::string boundary(unsigned producer, unsigned consumer) const;
 
  private:
-  std::string refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<mlir::Value> outputs) const;
+  std::string refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<mlir::Value> outputs,
+                         ir::DeviceKind device) const;
   int64_t costOfReading(mlir::Value value, const ir::LoopNest& nest) const;
 
   const FusionGraph& graph_;

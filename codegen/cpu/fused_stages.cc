@@ -8,6 +8,7 @@
 #include "sinter/codegen/buffer_place.h"
 #include "sinter/codegen/cpu/element_emitter.h"
 #include "sinter/codegen/cpu/job_schedule.h"
+#include "sinter/codegen/cuda/cuda_schedule.h"
 #include "sinter/codegen/user_line.h"
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/runtime/status.h"
@@ -43,7 +44,10 @@ llvm::ArrayRef<int64_t> ShapeOf(Value v) {
 class Cutter {
  public:
   explicit Cutter(plan_ir::CallOp call)
-      : call_(call), block_(call.getBody().front()), shared_(SharedPairs(call)) {}
+      : call_(call),
+        block_(call.getBody().front()),
+        device_(ir::KindOf(ir::DeviceOf(call))),
+        shared_(SharedPairs(call)) {}
 
   absl::StatusOr<FusedStages> Run() {
     for (mlir::Operation& op : block_) {
@@ -141,7 +145,7 @@ class Cutter {
     draft.job.domain.assign(domain.begin(), domain.end());
     draft.job.reduced.resize(domain.size());
     for (int64_t d : dims) draft.job.reduced.set(d);
-    draft.chunked = ir::IsCutInChunks(domain, dims);
+    draft.chunked = ir::IsCutInChunks(domain, dims, device_);
     jobs_.push_back(std::move(draft));
     return jobs_.size() - 1;
   }
@@ -175,7 +179,9 @@ class Cutter {
         Job& job = jobs_[j].job;
         bool has_reductions = !job.reductions.empty();
         if (uses ? !Uses(j, output.trace) : !Touches(jobs_[j], output.trace)) continue;
-        if (llvm::equal(job.domain, shape) && !jobs_[j].chunked && CanJoin(j, output.trace, false)) {
+        // A GPU's chunks store what depends on none of their reductions; a CPU's are of loops that store nothing.
+        bool may_store = !jobs_[j].chunked || device_ == ir::DeviceKind::gpu;
+        if (may_store && llvm::equal(job.domain, shape) && CanJoin(j, output.trace, false)) {
           Join(j, output.trace);
           job.full_outputs.push_back(std::move(output));
           return;
@@ -347,13 +353,14 @@ class Cutter {
       Job job = jobs_[j].job;
       int stage = StageOf(j);
       if (jobs_[j].chunked) {
-        job.chunks = CountChunks(job);
+        job.chunks = device_ == ir::DeviceKind::gpu ? CountCudaChunks(job) : CountChunks(job);
         AddPartials(job);
         Job partial = job;
         partial.kind = Job::Kind::kPartial;
         partial.reduced_outputs.clear();
         put(stage++, j, std::move(partial));
         job.kind = Job::Kind::kCombine;
+        job.full_outputs.clear();
       }
       put(stage, j, std::move(job));
     }
@@ -373,6 +380,7 @@ class Cutter {
 
   plan_ir::CallOp call_;
   mlir::Block& block_;
+  ir::DeviceKind device_;
   SmallVector<std::pair<int, int>> shared_;
   std::vector<Draft> jobs_;
   llvm::DenseMap<mlir::Operation*, int> owner_of_;

@@ -3,8 +3,8 @@
 // A job is one loop nest over a domain: parallel dimensions, and reduced ones when it holds reductions. Reductions of one
 // domain share a job with what computes their operands and with the outputs that use their results at the same place
 // (softmax, norms). A result that is used elsewhere goes through memory to a later stage. A reduction of many elements to
-// few is cut in chunks, by its shape alone, and combined in a second stage, so that every thread has work and the bits do
-// not depend on how many there are.
+// few is cut in chunks, by its shape and the kind of device alone, and combined in a second stage, so that every thread has
+// work and the bits do not depend on how many there are.
 //
 //   SINTER_ASSIGN_OR_RETURN(FusedStages stages, CutIntoStages(call));
 //   stages.workspace_bytes, stages.stages[0][0].domain ...
@@ -50,7 +50,8 @@ struct JobReduction {
 };
 
 struct Job {
-  // kCombine finishes what the kPartial job before it, with the same reductions, left in memory.
+  // kCombine finishes what the kPartial job before it, with the same reductions, left in memory. On a GPU kPartial may have
+  // full outputs.
   enum class Kind { kWhole, kPartial, kCombine };
   Kind kind = Kind::kWhole;
   llvm::SmallVector<int64_t> domain;

@@ -32,6 +32,8 @@ void CudaNest::Emit(Value block, Value thread, Value length) {
       return EmitFlat(block, thread, length);
     case CudaSchedule::Mode::kMap:
       return EmitMap(block, thread);
+    case CudaSchedule::Mode::kTiles:
+      return EmitTiles(block, thread);
     case CudaSchedule::Mode::kRow:
       return EmitRow(block, thread);
     case CudaSchedule::Mode::kColumn:

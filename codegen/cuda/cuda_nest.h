@@ -75,6 +75,7 @@ class CudaNest {
 
   void EmitFlat(mlir::Value block, mlir::Value thread, mlir::Value length);
   void EmitMap(mlir::Value block, mlir::Value thread);
+  void EmitTiles(mlir::Value block, mlir::Value thread);
   void EmitRow(mlir::Value block, mlir::Value thread);
   void EmitRowPhases(mlir::Value lane, mlir::Value row_exists);
   void EmitColumn(mlir::Value block, mlir::Value thread);
@@ -97,6 +98,11 @@ class CudaNest {
   Scalars Lift(JobReduction& reduction, llvm::ArrayRef<mlir::Value> coords, mlir::Value index);
   void FinishPhase(int phase, llvm::ArrayRef<Scalars> totals, llvm::ArrayRef<mlir::Value> coords,
                    mlir::Value writes);
+  // kTiles: one input of a square to shared memory, or an output of it from there.
+  llvm::SmallVector<mlir::Value> CoordsOf(const KeptValue& kept);
+  void InSquare(mlir::Value thread, mlir::Value row_first, mlir::Value column_first, const Loop& row_loop,
+                const Loop& column_loop,
+                llvm::function_ref<void(mlir::Value row, mlir::Value column)> action);
   // Whether a reduced output takes the place of an input.
   bool OverwritesRowValue();
   void EmitReducedOutputs(llvm::ArrayRef<mlir::Value> coords, mlir::Value writes);

@@ -12,7 +12,13 @@ constexpr int64_t kWarp = 32, kMaxBlock = 1024;
 constexpr int64_t kAccessBytes = 16;
 constexpr int64_t kMaxKept = 32;       // Elements of a row that a thread keeps in registers.
 constexpr int64_t kGoodKept = 8;       // Fewer leave threads idle at barriers; more lengthen the chain.
+constexpr size_t kMostCrossing = 4;    // Inputs that go through shared memory: 8.4 KB each in f64.
 constexpr int64_t kManyBlocks = 1056;  // Eight for each of 132 multiprocessors.
+// Chunks: two blocks for each multiprocessor, unless they would be shorter than this. Combining them costs a launch, whose
+// length is in proportion to their number.
+constexpr int64_t kChunkBlocks = 264;
+constexpr int64_t kShortestRow = 8 * kMaxBlock;
+constexpr int64_t kFewestOfThread = 4;  // In columns.
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t PowerOfTwoAtLeast(int64_t x) {
@@ -54,8 +60,24 @@ int64_t VectorWidth(Job& job, int dim, int64_t size) {
   return std::min<int64_t>(width, 8);
 }
 
-void ScheduleMap(Job& job, CudaSchedule& s) {
+// Whether inputs lie across, as a CPU's schedule finds them, so that squares pay.
+bool ScheduleTiles(Job& job, CudaSchedule& s) {
+  Schedule found = MakeSchedule(job);
+  if (found.mode != Schedule::Mode::kTiles || found.kept.empty()) return false;
+  s.mode = CudaSchedule::Mode::kTiles;
+  s.cross = found.cross;
+  s.crossing = std::move(found.kept);
+  if (s.crossing.size() > kMostCrossing) s.crossing.resize(kMostCrossing);
+  const int64_t width = s.parallel[s.cross].size, length = s.parallel.back().size;
+  s.blocks =
+      TripCount(s.parallel) / (width * length) * CeilDiv(width, kCudaTile) * CeilDiv(length, kCudaTile);
+  return true;
+}
+
+void ScheduleMap(Job& job, bool alone, CudaSchedule& s) {
   if (s.parallel.empty()) s.parallel.push_back({1, -1});
+  // Jobs that share a launch would add up their shared memory.
+  if (alone && s.parallel.size() > 1 && ScheduleTiles(job, s)) return;
   const Loop& inner = s.parallel.back();
   if (s.parallel.size() == 1) {
     s.mode = CudaSchedule::Mode::kFlat;
@@ -115,21 +137,38 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   s.blocks = CeilDiv(rows, rows_a_block);
 }
 
+// Threads along the columns.
+int64_t ColumnWidth(int64_t vectors) { return std::min(kWarp, PowerOfTwoAtLeast(vectors)); }
+
 void ScheduleColumn(Job& job, CudaSchedule& s) {
   s.mode = CudaSchedule::Mode::kColumn;
   const Loop& inner = s.parallel.back();
   int64_t outer = TripCount(s.parallel) / std::max<int64_t>(1, inner.size);
   if (job.kind != Job::Kind::kCombine) s.vector = VectorWidth(job, inner.dim, inner.size);
-  int64_t chunks = job.kind == Job::Kind::kPartial ? job.chunks : 1;
-  // Narrower threads when there would be too few blocks.
-  auto blocks = [&] { return outer * chunks * CeilDiv(inner.size, s.vector * kWarp); };
-  while (s.vector > 1 && blocks() < kManyBlocks / 4) s.vector /= 2;
-  s.width = std::min(kWarp, PowerOfTwoAtLeast(CeilDiv(inner.size, s.vector)));
+  // Narrower threads when there would be too few blocks. Chunks are as many as whole vectors want.
+  auto blocks = [&] { return outer * CeilDiv(inner.size, s.vector * kWarp); };
+  while (job.kind != Job::Kind::kPartial && s.vector > 1 && blocks() < kManyBlocks / 4) s.vector /= 2;
+  s.width = ColumnWidth(CeilDiv(inner.size, s.vector));
   s.threads = s.block / s.width;
   s.blocks = outer * CeilDiv(inner.size, s.vector * s.width);
 }
 
 }  // namespace
+
+int64_t CountCudaChunks(Job& job) {
+  Loops loops = MergeLoops(job);
+  int64_t rows = TripCount(loops.parallel), length = TripCount(loops.reduced), units = rows;
+  int64_t shortest = kShortestRow;
+  if (!ReducesRows(loops) && !loops.parallel.empty()) {
+    const Loop& inner = loops.parallel.back();
+    int64_t vectors = inner.size / VectorWidth(job, inner.dim, inner.size);
+    int64_t width = ColumnWidth(vectors);
+    units = rows / inner.size * CeilDiv(vectors, width);
+    shortest = kFewestOfThread * kCudaBlock / width;
+  }
+  int64_t wanted = std::min(CeilDiv(kChunkBlocks, units), length / shortest);
+  return CeilDiv(loops.reduced.front().size, ChunkSize(loops, std::max<int64_t>(2, wanted)));
+}
 
 CudaSchedule MakeCudaSchedule(Job& job, bool alone) {
   Loops loops = MergeLoops(job);
@@ -137,7 +176,7 @@ CudaSchedule MakeCudaSchedule(Job& job, bool alone) {
   s.parallel = loops.parallel;
   s.reduced = loops.reduced;
   if (job.reductions.empty()) {
-    ScheduleMap(job, s);
+    ScheduleMap(job, alone, s);
     return s;
   }
   bool row = ReducesRows(loops);

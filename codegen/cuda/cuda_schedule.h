@@ -13,9 +13,11 @@ namespace sinter::codegen {
 
 struct CudaSchedule {
   enum class Mode {
-    kFlat,  // One loop: a thread computes `vector` neighbours; its length is not part of the code.
-    kMap,   // Several loops; a thread computes `vector` neighbours of the innermost.
-    kRow,   // `threads` threads share each row's reduced elements, `vector` neighbours at a time.
+    kFlat,   // One loop: a thread computes `vector` neighbours; its length is not part of the code.
+    kMap,    // Several loops; a thread computes `vector` neighbours of the innermost.
+    kTiles,  // Squares of the loops `cross` and the innermost, for inputs whose neighbours lie along `cross`: they go through
+             // shared memory, so that they are read along their rows, as results are written along theirs.
+    kRow,    // `threads` threads share each row's reduced elements, `vector` neighbours at a time.
     kColumn,  // Threads lie along the last parallel loop, `vector` columns each, and `threads` deep along the reduced ones.
   };
   Mode mode = Mode::kFlat;
@@ -24,16 +26,22 @@ struct CudaSchedule {
   int64_t unroll = 1;  // kMap: vectors of a thread, one block's width apart.
   int64_t threads =
       1;  // Along the reduced loops. kRow: a power of two up to 32, or whole warps, then the block has one row.
-  int64_t width = 1;       // kColumn: threads along the columns.
-  bool keeps_row = false;  // kRow: a thread's elements stay in registers from phase to phase.
-  int64_t chunk_size = 0;  // Of the outermost reduced loop.
-  int64_t block = 256;     // Threads.
+  int64_t width = 1;                // kColumn: threads along the columns.
+  bool keeps_row = false;           // kRow: a thread's elements stay in registers from phase to phase.
+  int cross = -1;                   // kTiles: which of `parallel`.
+  std::vector<KeptValue> crossing;  // kTiles: the inputs that lie across.
+  int64_t chunk_size = 0;           // Of the outermost reduced loop.
+  int64_t block = 256;              // Threads.
   int64_t blocks = 0;
 };
 
 // `alone`: no other job shares the launch, so that the block may be as large as suits this one.
 CudaSchedule MakeCudaSchedule(Job& job, bool alone);
 
+// The chunks of the outermost reduced loop, for a job that ir::IsCutInChunks.
+int64_t CountCudaChunks(Job& job);
+
+inline constexpr int64_t kCudaTile = 32;    // The side of a square.
 inline constexpr int64_t kCudaBlock = 256;  // Threads of a block whose launch has several jobs.
 
 }  // namespace sinter::codegen

@@ -84,24 +84,46 @@ TEST_F(FusionDomainTest, ReductionsInChunksHaveNoInPlacePairs) {
   EXPECT_TRUE(InPlacePairs(BodyOf(with_rows("8192"))).empty());
 }
 
+bool OnCpu(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced) {
+  return IsCutInChunks(shape, reduced, DeviceKind::cpu);
+}
+bool OnGpu(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced) {
+  return IsCutInChunks(shape, reduced, DeviceKind::gpu);
+}
+
 TEST(IsCutInChunksTest, AsksForManyElementsAndFewUnits) {
-  EXPECT_TRUE(IsCutInChunks({131072}, {0}));
-  EXPECT_FALSE(IsCutInChunks({131071}, {0}));
-  EXPECT_FALSE(IsCutInChunks({1 << 20}, {}));
-  EXPECT_TRUE(IsCutInChunks({15, 1 << 20}, {1}));  // 15 rows,
-  EXPECT_FALSE(IsCutInChunks({16, 1 << 20}, {1}));
-  EXPECT_TRUE(IsCutInChunks({1 << 20, 15 * 32}, {0}));  // 15 units of 32 columns,
-  EXPECT_FALSE(IsCutInChunks({1 << 20, 15 * 32 + 1}, {0}));
-  EXPECT_TRUE(IsCutInChunks({3, 1 << 20, 5 * 32}, {1}));  // 3 rows of 5 such units.
-  EXPECT_FALSE(IsCutInChunks({4, 1 << 20, 4 * 32}, {1}));
+  EXPECT_TRUE(OnCpu({131072}, {0}));
+  EXPECT_FALSE(OnCpu({131071}, {0}));
+  EXPECT_FALSE(OnCpu({1 << 20}, {}));
+  EXPECT_TRUE(OnCpu({15, 1 << 20}, {1}));  // 15 rows,
+  EXPECT_FALSE(OnCpu({16, 1 << 20}, {1}));
+  EXPECT_TRUE(OnCpu({1 << 20, 15 * 32}, {0}));  // 15 units of 32 columns,
+  EXPECT_FALSE(OnCpu({1 << 20, 15 * 32 + 1}, {0}));
+  EXPECT_TRUE(OnCpu({3, 1 << 20, 5 * 32}, {1}));  // 3 rows of 5 such units.
+  EXPECT_FALSE(OnCpu({4, 1 << 20, 4 * 32}, {1}));
+}
+
+TEST(IsCutInChunksTest, AsksOnGpusForLongUnitsThatLeaveMultiprocessorsIdle) {
+  EXPECT_TRUE(OnGpu({65, 32768}, {1}));
+  EXPECT_FALSE(OnGpu({66, 32768}, {1}));
+  EXPECT_FALSE(OnGpu({65, 32767}, {1}));
+  EXPECT_TRUE(OnGpu({256, 512}, {0}));  // 16 units of 32 columns and 256 rows.
+  EXPECT_FALSE(OnGpu({255, 512}, {0}));
+  EXPECT_TRUE(OnGpu({1024, 263 * 32}, {0}));
+  EXPECT_FALSE(OnGpu({1024, 264 * 32}, {0}));
+  EXPECT_TRUE(OnGpu({8192, 2}, {0}));  // One narrow unit.
+  EXPECT_TRUE(OnGpu({256, 20, 26, 26}, {0, 2, 3}));
+  EXPECT_FALSE(OnGpu({1 << 20}, {}));
 }
 
 // Dimensions of size 1 are no loops.
 TEST(IsCutInChunksTest, PassesOverDimensionsOfSizeOne) {
-  EXPECT_TRUE(IsCutInChunks({1 << 20, 16, 1, 2}, {0, 2}));
-  EXPECT_TRUE(IsCutInChunks({1 << 20, 1}, {0}));
-  EXPECT_FALSE(IsCutInChunks({1 << 20, 1}, {1}));
-  EXPECT_FALSE(IsCutInChunks({0, 1 << 20}, {1}));
+  for (auto is_cut : {&OnCpu, &OnGpu}) {
+    EXPECT_TRUE(is_cut({1 << 20, 16, 1, 2}, {0, 2}));
+    EXPECT_TRUE(is_cut({1 << 20, 1}, {0}));
+    EXPECT_FALSE(is_cut({1 << 20, 1}, {1}));
+    EXPECT_FALSE(is_cut({0, 1 << 20}, {1}));
+  }
 }
 
 }  // namespace

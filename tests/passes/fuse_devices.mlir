@@ -26,3 +26,59 @@ func.func @step(%x: tensor<4xf32> {sinter.input = "x", sinter.device = #sinter.d
   %m = sinter.sub %v, %d {sinter.device = #sinter.device<gpu, 0>} : tensor<4xf32>
   return %m, %n : tensor<4xf32>, tensor<4xf32>
 }
+
+// Column sums in chunks: a GPU stores on the way what depends on no sum, a CPU does not.
+// CHECK-LABEL: func.func @sums_on_gpu
+// CHECK-COUNT-1: sinter.fusion(
+// CHECK-NOT: sinter.fusion(
+// CHECK: return
+func.func @sums_on_gpu(%x: tensor<8192x256xf32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>})
+    -> (tensor<8192x256xf32> {sinter.output = "a"}, tensor<256xf32> {sinter.output = "s"}) {
+  %a = sinter.exp %x {sinter.device = #sinter.device<gpu, 0>} : tensor<8192x256xf32>
+  %s = sinter.sum %a [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<8192x256xf32> -> tensor<256xf32>
+  return %a, %s : tensor<8192x256xf32>, tensor<256xf32>
+}
+// CHECK-LABEL: func.func @sums_on_cpu
+// CHECK-COUNT-2: sinter.fusion(
+// CHECK: return
+func.func @sums_on_cpu(%x: tensor<8192x256xf32> {sinter.input = "x"})
+    -> (tensor<8192x256xf32> {sinter.output = "a"}, tensor<256xf32> {sinter.output = "s"}) {
+  %a = sinter.exp %x : tensor<8192x256xf32>
+  %s = sinter.sum %a [0] : tensor<8192x256xf32> -> tensor<256xf32>
+  return %a, %s : tensor<8192x256xf32>, tensor<256xf32>
+}
+
+// What depends on the sum has a loop of its own on both.
+// CHECK-LABEL: func.func @shifted
+// CHECK-COUNT-2: sinter.fusion(
+// CHECK: return
+func.func @shifted(%x: tensor<8192x256xf32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>})
+    -> (tensor<8192x256xf32> {sinter.output = "y"}) {
+  %s = sinter.sum %x [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<8192x256xf32> -> tensor<256xf32>
+  %b = sinter.broadcast %s [1] {sinter.device = #sinter.device<gpu, 0>} : tensor<256xf32> -> tensor<8192x256xf32>
+  %y = sinter.sub %x, %b {sinter.device = #sinter.device<gpu, 0>} : tensor<8192x256xf32>
+  return %y : tensor<8192x256xf32>
+}
+
+sinter.variable @a : tensor<1024x1024xf32> = constant(0.0, 0.0) seed 0 {sinter.device = #sinter.device<gpu, 0>}
+sinter.variable @b : tensor<2048x1024xf32> = constant(0.0, 0.0) seed 0 {sinter.device = #sinter.device<gpu, 0>}
+sinter.variable @c : tensor<16xf32> = constant(0.0, 0.0) seed 0 {sinter.device = #sinter.device<gpu, 0>}
+sinter.variable @d : tensor<8xf32> = constant(0.0, 0.0) seed 0 {sinter.device = #sinter.device<gpu, 0>}
+
+// Small updates are one kernel; each large one is alone.
+// CHECK-LABEL: func.func @updates
+// CHECK-COUNT-3: sinter.fusion(
+// CHECK-NOT: sinter.fusion(
+// CHECK: return
+func.func @updates(%a: tensor<1024x1024xf32> {sinter.variable = @a, sinter.device = #sinter.device<gpu, 0>},
+                   %b: tensor<2048x1024xf32> {sinter.variable = @b, sinter.device = #sinter.device<gpu, 0>},
+                   %c: tensor<16xf32> {sinter.variable = @c, sinter.device = #sinter.device<gpu, 0>},
+                   %d: tensor<8xf32> {sinter.variable = @d, sinter.device = #sinter.device<gpu, 0>})
+    -> (tensor<1024x1024xf32> {sinter.variable = @a}, tensor<2048x1024xf32> {sinter.variable = @b},
+        tensor<16xf32> {sinter.variable = @c}, tensor<8xf32> {sinter.variable = @d}) {
+  %0 = sinter.exp %a {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x1024xf32>
+  %1 = sinter.exp %b {sinter.device = #sinter.device<gpu, 0>} : tensor<2048x1024xf32>
+  %2 = sinter.exp %c {sinter.device = #sinter.device<gpu, 0>} : tensor<16xf32>
+  %3 = sinter.exp %d {sinter.device = #sinter.device<gpu, 0>} : tensor<8xf32>
+  return %0, %1, %2, %3 : tensor<1024x1024xf32>, tensor<2048x1024xf32>, tensor<16xf32>, tensor<8xf32>
+}

@@ -1,0 +1,155 @@
+// Fused calls as CUDA launches: how many, over what, and what is refused. That NVRTC takes the text judges
+// tests/numerics/cuda_compile_test.cc, what the kernels compute op_test on a GPU.
+#include "sinter/codegen/cuda/cuda_kernels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "mlir/Parser/Parser.h"
+#include "sinter/codegen/cuda/compile_cubins.h"
+#include "sinter/codegen/cuda/nvrtc.h"
+#include "sinter/ir/ops.h"
+#include "sinter/ir/plan_ops.h"
+#include "sinter/runtime/gpu_limits.h"
+
+namespace sinter::codegen {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CudaKernelsTest : public ::testing::Test {
+ protected:
+  CudaKernelsTest() {
+    mlir::DialectRegistry registry;
+    ir::RegisterDialects(registry);
+    context_ = std::make_unique<mlir::MLIRContext>(registry);
+    context_->loadAllAvailableDialects();
+    kernels_ = std::make_unique<CudaKernels>(context_.get());
+  }
+
+  // The launches of the only call of a plan.function with this body, at model.cc:5.
+  absl::StatusOr<std::vector<CudaLaunch>> Launches(const std::string& body) {
+    module_ = mlir::parseSourceString<mlir::ModuleOp>(
+        absl::StrCat("plan.function @f on [#sinter.device<cpu, 0>, #sinter.device<gpu, 0>] {\n", body, "}\n"),
+        context_.get());
+    if (!module_) return absl::InternalError(absl::StrCat("not parsed:\n", body));
+    plan_ir::CallOp call;
+    module_->walk([&](plan_ir::CallOp op) { call = op; });
+    return kernels_->AddCall(call);
+  }
+  const std::string& TextOf(const CudaLaunch& launch) const {
+    return kernels_->sources()[launch.kernel].text;
+  }
+
+  void ExpectCompiles() {
+    if (!Nvrtc::Get().ok()) return;
+    auto cubins = CompileCubins(kernels_->sources(), {"sm_90"}, {.cache_folder = "off"});
+    EXPECT_TRUE(cubins.ok()) << cubins.status();
+  }
+
+  std::unique_ptr<mlir::MLIRContext> context_;
+  std::unique_ptr<CudaKernels> kernels_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+};
+
+// `count` updates side by side, an input and an output each.
+std::string Updates(int count) {
+  std::string buffers, ins, in_types, outs, arguments, ops, yielded, types;
+  for (int i = 0; i < count; ++i) {
+    const std::string comma = i == 0 ? "" : ", ";
+    absl::StrAppend(&buffers, "  %x", i, " = plan.input \"x", i, "\" on <gpu, 0> : <tensor<8xf32>>\n  %y", i,
+                    " = plan.alloc at ", 64 * i, " on <gpu, 0> : <tensor<8xf32>>\n");
+    absl::StrAppend(&ins, comma, "%x", i);
+    absl::StrAppend(&outs, comma, "%y", i);
+    absl::StrAppend(&in_types, comma, "!plan.buffer<tensor<8xf32>>");
+    absl::StrAppend(&arguments, comma, "%a", i, ": tensor<8xf32>");
+    absl::StrAppend(&ops, "    %r", i, " = sinter.neg %a", i, " : tensor<8xf32>\n");
+    absl::StrAppend(&yielded, comma, "%r", i);
+    absl::StrAppend(&types, comma, "tensor<8xf32>");
+  }
+  return absl::StrCat(buffers, "  plan.call \"update\" ins(", ins, " : ", in_types, ") outs(", outs, " : ",
+                      in_types, ") on <gpu, 0> {\n  ^bb0(", arguments, "):\n", ops, "    sinter.yield ",
+                      yielded, " : ", types, "\n  } loc(\"model.cc\":5:1)\n");
+}
+
+TEST_F(CudaKernelsTest, RefusesMoreBuffersThanALaunchCarries) {
+  const int most = static_cast<int>(kMaxGpuKernelBuffers) / 2;
+  auto launches = Launches(Updates(most));
+  ASSERT_TRUE(launches.ok()) << launches.status();
+  ASSERT_EQ(launches->size(), 1u);
+  EXPECT_EQ((*launches)[0].inputs.size() + (*launches)[0].outputs.size(), 2u * most);
+  launches = Launches(Updates(most + 1));
+  EXPECT_EQ(launches.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(launches.status().message(),
+            "model.cc:5: the kernel 'update' works on 4096 buffers and a GPU kernel may have 4095; split the "
+            "function "
+            "that it belongs to");
+}
+
+// y = exp(x) and the sums of its columns.
+constexpr char kSums[] = R"mlir(
+  %x = plan.input "x" on <gpu, 0> : <tensor<4096x512xf32>>
+  %y = plan.alloc at 0 on <gpu, 0> : <tensor<4096x512xf32>>
+  %s = plan.alloc at 8388608 on <gpu, 0> : <tensor<512xf32>>
+  plan.call "sums" ins(%x : !plan.buffer<tensor<4096x512xf32>>)
+      outs(%y, %s : !plan.buffer<tensor<4096x512xf32>>, !plan.buffer<tensor<512xf32>>) on <gpu, 0> {
+  ^bb0(%a: tensor<4096x512xf32>):
+    %e = sinter.exp %a : tensor<4096x512xf32>
+    %r = sinter.sum %e [0] : tensor<4096x512xf32> -> tensor<512xf32>
+    sinter.yield %e, %r : tensor<4096x512xf32>, tensor<512xf32>
+  }
+)mlir";
+
+TEST_F(CudaKernelsTest, ChunksFillTheGpuAndStoreWhatNeedsNoSum) {
+  auto launches = Launches(kSums);
+  ASSERT_TRUE(launches.ok()) << launches.status();
+  ASSERT_EQ(launches->size(), 2u);
+  const CudaLaunch &chunks = (*launches)[0], &sums = (*launches)[1];
+  EXPECT_GE(chunks.grid, 2 * 128);
+  ASSERT_EQ(chunks.outputs.size(), 2u);
+  EXPECT_EQ(chunks.outputs[0].kind, Slot::Kind::kWorkspace);
+  EXPECT_EQ(chunks.outputs[1].kind, Slot::Kind::kOut);
+  EXPECT_EQ(chunks.outputs[1].index, 0);
+  ASSERT_EQ(sums.inputs.size(), 1u);
+  EXPECT_EQ(sums.inputs[0], chunks.outputs[0]);
+  ASSERT_EQ(sums.outputs.size(), 1u);
+  EXPECT_EQ(sums.outputs[0].index, 1);
+  ExpectCompiles();
+}
+
+// y = x + z turned round, of sizes that are no multiples of a square's side.
+std::string AddTurned(const std::string& type) {
+  return absl::StrReplaceAll(R"mlir(
+  %x = plan.input "x" on <gpu, 0> : <tensor<3x70x45x$T>>
+  %z = plan.input "z" on <gpu, 0> : <tensor<3x45x70x$T>>
+  %y = plan.alloc at 0 on <gpu, 0> : <tensor<3x70x45x$T>>
+  plan.call "add" ins(%x, %z : !plan.buffer<tensor<3x70x45x$T>>, !plan.buffer<tensor<3x45x70x$T>>)
+      outs(%y : !plan.buffer<tensor<3x70x45x$T>>) on <gpu, 0> {
+  ^bb0(%a: tensor<3x70x45x$T>, %b: tensor<3x45x70x$T>):
+    %t = sinter.transpose %b [0, 2, 1] : tensor<3x45x70x$T> -> tensor<3x70x45x$T>
+    %r = sinter.add %a, %t : tensor<3x70x45x$T>
+    sinter.yield %r : tensor<3x70x45x$T>
+  }
+)mlir",
+                             {{"$T", type}});
+}
+
+TEST_F(CudaKernelsTest, InputsThatLieAcrossGoThroughSharedMemory) {
+  for (const char* type : {"f32", "bf16", "f16", "f64", "i8"}) {
+    auto launches = Launches(AddTurned(type));
+    ASSERT_TRUE(launches.ok()) << launches.status();
+    ASSERT_EQ(launches->size(), 1u);
+    EXPECT_EQ((*launches)[0].grid, 3 * 3 * 2);
+    EXPECT_EQ((*launches)[0].block, 256);
+    EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("__shared__"));
+    EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("sn_barrier()"));
+  }
+  ExpectCompiles();
+}
+
+}  // namespace
+}  // namespace sinter::codegen
