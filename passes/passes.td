@@ -168,10 +168,10 @@ def Schedule : Pass<"sinter-schedule", "::sinter::plan_ir::FunctionOp"> {
 }
 
 def UpdateInPlace : Pass<"sinter-update-in-place", "::sinter::plan_ir::FunctionOp"> {
-  let summary = "Let calls write the new values of variables directly";
+  let summary = "Let calls and copies write the new values of variables directly";
   let description = [{
-    Removes the copy of a new value to its variable when the call that computes it can write the variable: nobody reads
-    the old value later, and where the call itself does, the two may share memory.
+    Removes the copy of a new value to its variable when the step that makes it, a call or a copy from another device, can
+    write the variable: nobody reads the old value later, and where the call itself does, the two may share memory.
   }];
   let options = [
     Option<"enable", "enable", "bool", "true", "Whether to remove any copy">,

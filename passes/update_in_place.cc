@@ -11,16 +11,17 @@ namespace {
 using mlir::Operation;
 using mlir::Value;
 
-// A copy of a new value to its variable, and the call that could have written it there.
+// A copy of a new value to its variable, and the step that could have written it there: a call, or a copy from another place.
 struct Update {
   plan_ir::CopyOp copy;
   Value new_value;  // The alloc.
-  plan_ir::CallOp producer;
+  Operation* producer;
   unsigned result;
 };
 
-bool HasInPlacePair(plan_ir::CallOp call, unsigned in, unsigned out) {
-  auto pairs = call.getInPlace();
+bool HasInPlacePair(Operation* step, unsigned in, unsigned out) {
+  auto call = llvm::dyn_cast<plan_ir::CallOp>(step);
+  auto pairs = call ? call.getInPlace() : std::nullopt;
   if (!pairs) return false;
   for (size_t i = 0; i + 1 < pairs->size(); i += 2) {
     if ((*pairs)[i] == in && (*pairs)[i + 1] == out) return true;
@@ -47,29 +48,28 @@ std::string Match(plan_ir::CopyOp copy, Update& update) {
   for (Operation* step : StepsOf(copy->getParentOfType<plan_ir::FunctionOp>())) {
     for (auto [i, out] : llvm::enumerate(WritesOf(step))) {
       if (Resolve(out).root != source.root) continue;
-      auto call = llvm::dyn_cast<plan_ir::CallOp>(step);
-      if (!call || update.producer) return "the new value is not the result of one call";
-      update.producer = call;
+      if (update.producer) return "the new value is not the result of one step";
+      update.producer = step;
       update.result = i;
     }
   }
-  return update.producer ? "" : "the new value is not the result of one call";
+  return update.producer ? "" : "the new value is not the result of one step";
 }
 
 // Why the producer must not overwrite the variable; empty when it may.
 std::string Conflict(Update update) {
   Value variable = Resolve(update.copy.getTarget()).root;
-  for (auto [i, in] : llvm::enumerate(update.producer.getIns())) {
+  for (auto [i, in] : llvm::enumerate(ReadsOf(update.producer))) {
     BufferPlace place = Resolve(in);
     if (!SameMemory(place.root, variable)) continue;
     if (place.offset != 0 || !HasInPlacePair(update.producer, i, update.result)) {
-      return "its call still reads the old value while it writes the new one";
+      return "its step still reads the old value while it writes the new one";
     }
   }
   // Two in place inputs that are the same memory are one and the same read.
-  for (auto [i, out] : llvm::enumerate(update.producer.getOuts())) {
+  for (auto [i, out] : llvm::enumerate(WritesOf(update.producer))) {
     if (i != update.result && SameMemory(Resolve(out).root, variable))
-      return "its call writes the variable already";
+      return "its step writes the variable already";
   }
   bool produced = false;
   for (Operation* step : StepsOf(update.copy->getParentOfType<plan_ir::FunctionOp>())) {

@@ -80,15 +80,43 @@ plan.function @handed_out {
   plan.output "n" %n : <tensor<4xf32>>
 }
 
-// CHECK-LABEL: plan.function @no_call
-// CHECK: plan.copy
-// CHECK: plan.copy
-plan.function @no_call {
+// A copy from another device goes to the variable at once.
+// CHECK-LABEL: plan.function @from_another_device
+// CHECK: %[[X:.*]] = plan.input "x"
+// CHECK: %[[NEW:.*]] = plan.variable @w on <cpu, 1> : <tensor<4xf32>>
+// CHECK: plan.copy %[[X]] to %[[NEW]] on <cpu, 1>
+// CHECK-NOT: plan.copy
+plan.function @from_another_device on [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] {
   %x = plan.input "x" : <tensor<4xf32>>
+  %new = plan.variable @w on <cpu, 1> : <tensor<4xf32>>
+  %n = plan.alloc on <cpu, 1> : <tensor<4xf32>>
+  plan.copy %x to %n on <cpu, 1> : <tensor<4xf32>>
+  plan.copy %n to %new on <cpu, 1> : <tensor<4xf32>>
+}
+
+// CHECK-LABEL: plan.function @two_steps
+// CHECK-COUNT-3: plan.copy
+plan.function @two_steps {
+  %x = plan.input "x" : <tensor<2xf32>>
   %new = plan.variable @w : <tensor<4xf32>>
   %n = plan.alloc : <tensor<4xf32>>
-  plan.copy %x to %n : <tensor<4xf32>>
-  // expected-remark @below {{kept the copy to @w: the new value is not the result of one call}}
+  %low = plan.view %n at 0 : <tensor<4xf32>> -> <tensor<2xf32>>
+  %high = plan.view %n at 8 : <tensor<4xf32>> -> <tensor<2xf32>>
+  plan.copy %x to %low : <tensor<2xf32>>
+  plan.copy %x to %high : <tensor<2xf32>>
+  // expected-remark @below {{kept the copy to @w: the new value is not the result of one step}}
+  plan.copy %n to %new : <tensor<4xf32>>
+}
+
+// Swapped by copies: the old value is still to be read.
+// CHECK-LABEL: plan.function @copied_from_itself
+// CHECK-COUNT-2: plan.copy
+plan.function @copied_from_itself {
+  %w = plan.variable @w : <tensor<4xf32>>
+  %new = plan.variable @w : <tensor<4xf32>>
+  %n = plan.alloc : <tensor<4xf32>>
+  plan.copy %w to %n : <tensor<4xf32>>
+  // expected-remark @below {{kept the copy to @w: its step still reads the old value while it writes the new one}}
   plan.copy %n to %new : <tensor<4xf32>>
 }
 
@@ -103,7 +131,7 @@ plan.function @same_call {
     %r = sinter.reverse %i [0] : tensor<4xf32>
     sinter.yield %r : tensor<4xf32>
   }
-  // expected-remark @below {{kept the copy to @w: its call still reads the old value while it writes the new one}}
+  // expected-remark @below {{kept the copy to @w: its step still reads the old value while it writes the new one}}
   plan.copy %n to %new : <tensor<4xf32>>
 }
 
@@ -153,6 +181,6 @@ plan.function @both {
     %r = sinter.constant dense<0.0> : tensor<4xf32>
     sinter.yield %r, %r : tensor<4xf32>, tensor<4xf32>
   }
-  // expected-remark @below {{kept the copy to @w: its call writes the variable already}}
+  // expected-remark @below {{kept the copy to @w: its step writes the variable already}}
   plan.copy %n to %newer : <tensor<4xf32>>
 }

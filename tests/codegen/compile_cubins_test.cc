@@ -1,0 +1,102 @@
+// The cache of cubins on disk: what is found again, and that what is damaged is made again. Needs NVRTC and no GPU.
+#include "sinter/codegen/cuda/compile_cubins.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "sinter/codegen/cuda/nvrtc.h"
+
+namespace sinter::codegen {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CompileCubinsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (auto nvrtc = Nvrtc::Get(); !nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
+    folder_ = fs::path(::testing::TempDir()) /
+              (std::string("cubins_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(folder_);
+  }
+  void TearDown() override {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
+
+  // The cubin of a kernel, and whether it was compiled for this call.
+  std::string Compile(bool& compiled, const std::string& symbol = "k") {
+    CudaSource source = {symbol, "extern \"C\" __global__ void " + symbol + "(float* x) { *x += 1; }\n"};
+    CubinStatistics statistics;
+    auto cubins = CompileCubins({source}, {"sm_90"}, {.cache_folder = folder_.string()}, &statistics);
+    EXPECT_TRUE(cubins.ok()) << cubins.status();
+    EXPECT_EQ(statistics.compiled + statistics.cached, 1);
+    compiled = statistics.compiled == 1;
+    return cubins.ok() ? (*cubins)[0][0] : "";
+  }
+
+  std::vector<fs::path> Files() const {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+      if (entry.is_regular_file()) files.push_back(entry.path());
+    }
+    return files;
+  }
+  static std::string Read(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream stream;
+    stream << file.rdbuf();
+    return stream.str();
+  }
+  static void Write(const fs::path& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(CompileCubinsTest, FindsWhatItHasCompiled) {
+  bool compiled = false;
+  const std::string cubin = Compile(compiled);
+  EXPECT_TRUE(compiled);
+  EXPECT_EQ(Compile(compiled), cubin);
+  EXPECT_FALSE(compiled);
+  (void)Compile(compiled, "other");
+  EXPECT_TRUE(compiled);
+  EXPECT_EQ(Files().size(), 2u);
+}
+
+TEST_F(CompileCubinsTest, CompilesAgainWhatIsDamaged) {
+  bool compiled = false;
+  const std::string cubin = Compile(compiled);
+  ASSERT_EQ(Files().size(), 1u);
+  const fs::path path = Files()[0];
+  const std::string whole = Read(path);
+  std::string flipped = whole, wrong_hash = whole;
+  flipped[whole.size() / 2] ^= 1;
+  wrong_hash[3] ^= 1;
+  for (const std::string& damaged : {flipped, wrong_hash, whole.substr(0, whole.size() - 1),
+                                     whole.substr(0, 64), whole + "x", std::string()}) {
+    Write(path, damaged);
+    EXPECT_EQ(Compile(compiled), cubin);
+    EXPECT_TRUE(compiled) << "of " << damaged.size() << " bytes";
+    // And is whole again for the next.
+    EXPECT_EQ(Read(path), whole);
+  }
+  (void)Compile(compiled);
+  EXPECT_FALSE(compiled);
+}
+
+TEST_F(CompileCubinsTest, DoesWithoutACacheThatCannotBeWritten) {
+  std::ofstream(folder_) << "a file where the folder would be";
+  bool compiled = false;
+  EXPECT_FALSE(Compile(compiled).empty());
+  EXPECT_TRUE(compiled);
+  (void)Compile(compiled);
+  EXPECT_TRUE(compiled);
+}
+
+}  // namespace
+}  // namespace sinter::codegen
