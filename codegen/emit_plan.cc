@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "sinter/codegen/cpu/elementwise_kernels.h"
 #include "sinter/codegen/cpu/lower_kernels_to_llvm.h"
 #include "sinter/codegen/cpu/shared_object.h"
 #include "sinter/codegen/cuda/compile_cubins.h"
@@ -155,6 +156,15 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
   return bytes;
 }
 
+// All code for CPUs, not optimised yet.
+absl::StatusOr<std::unique_ptr<llvm::Module>> CpuCode(mlir::ModuleOp module, KernelModule& kernels,
+                                                      const EmitOptions& options,
+                                                      llvm::LLVMContext& context) {
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code, LowerKernelsToLlvm(kernels.module(), context));
+  SINTER_RETURN_IF_ERROR(LinkElementwiseKernels(module, options.target, *code));
+  return code;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& options) {
@@ -166,10 +176,10 @@ absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& o
     SINTER_ASSIGN_OR_RETURN(functions.emplace_back(), WriteFunction(function, plan));
   }
   std::string shared_object;
-  if (!plan.kernels.empty()) {
+  if (!plan.kernels.empty() || HasElementwiseKernels(module)) {
     llvm::LLVMContext context;
     SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code,
-                            LowerKernelsToLlvm(plan.kernels.module(), context));
+                            CpuCode(module, plan.kernels, options, context));
     SINTER_ASSIGN_OR_RETURN(shared_object,
                             EmitSharedObject(std::move(code), options.target, CompileOptionsOf(options)));
   }
@@ -181,8 +191,17 @@ absl::StatusOr<std::string> DumpKernels(mlir::ModuleOp module, const EmitOptions
   CudaKernels cuda_kernels(module.getContext());
   absl::Status status;
   module.walk([&](plan_ir::CallOp call) {
-    if (!status.ok() || LibraryOpOf(call)) return;
+    if (!status.ok()) return;
     bool on_gpu = ir::DeviceOf(call).getKind() == ir::DeviceKind::gpu;
+    mlir::Operation* op = LibraryOpOf(call);
+    if (llvm::isa_and_present<ir::ElementwiseKernelOp>(op) && on_gpu) {
+      absl::StatusOr<CudaCatalogCall> user = CudaCatalog::Default().Lower(op);
+      status = user.status();
+      for (size_t i = 0; status.ok() && i < user->launches.size(); ++i) {
+        cuda_kernels.AddSource(user->launches[i].source);
+      }
+    }
+    if (op) return;
     status = on_gpu ? cuda_kernels.AddCall(call).status() : kernels.AddCall(call).status();
   });
   SINTER_RETURN_IF_ERROR(status);
@@ -197,7 +216,7 @@ absl::StatusOr<std::string> DumpKernels(mlir::ModuleOp module, const EmitOptions
     return text;
   }
   llvm::LLVMContext context;
-  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code, LowerKernelsToLlvm(kernels.module(), context));
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code, CpuCode(module, kernels, options, context));
   if (kind == KernelText::kAssembly) {
     return EmitAssembly(std::move(code), options.target, CompileOptionsOf(options));
   }

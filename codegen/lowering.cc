@@ -12,6 +12,7 @@ const LibraryLowerings& LibraryLowerings::Default() {
     auto* all = new LibraryLowerings();
     PopulateLinearLowerings(*all);
     PopulateCatalogLowerings(*all);
+    PopulateElementwiseLowerings(*all);
     return all;
   }();
   return *lowerings;

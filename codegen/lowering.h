@@ -46,6 +46,7 @@ class LibraryLowerings {
 // The families.
 void PopulateLinearLowerings(LibraryLowerings& lowerings);
 void PopulateCatalogLowerings(LibraryLowerings& lowerings);
+void PopulateElementwiseLowerings(LibraryLowerings& lowerings);
 
 // The plan file's name of an element type.
 fb::DType DTypeOf(mlir::Type element);

@@ -69,6 +69,8 @@ std::vector<Stage> Pipeline() {
       {"differentiate",
        [](Manager& m, const Options& o) {
          m.addNestedPass<FuncOp>(createDifferentiate());
+         // The gradients of users' kernels are where they are wanted now.
+         m.addPass(mlir::createSymbolDCEPass());
          Place(m, o);
        }},
       {"decompose",

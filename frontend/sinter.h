@@ -7,6 +7,7 @@
 #define SINTER_FRONTEND_SINTER_H_
 
 #include "sinter/frontend/compile.h"
+#include "sinter/frontend/elementwise_kernel.h"
 #include "sinter/frontend/graph.h"
 #include "sinter/frontend/nn/layers.h"
 #include "sinter/frontend/ops.h"

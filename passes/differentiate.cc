@@ -83,6 +83,13 @@ class ReverseMode {
                     << " to its result and has no gradient; expected the activation as an op of "
                        "its own");
     }
+    auto kernel = llvm::dyn_cast<ir::ElementwiseKernelOp>(op);
+    if (kernel && !kernel.getGradientAttr()) {
+      return refuse(op->emitOpError()
+                    << "\"" << kernel.getKernelName()
+                    << "\" has no gradient; give the kernel one, ElementwiseOptions::gradient, or use "
+                       "stop_gradient if that is intended");
+    }
     if (llvm::isa<ir::DifferentiableInterface>(op)) return mlir::success();
     return refuse(op->emitOpError("has no gradient; use stop_gradient if that is intended"));
   }
@@ -150,6 +157,9 @@ class DifferentiatePass : public impl::DifferentiateBase<DifferentiatePass> {
     for (ir::GradientsOp op : all) {
       if (mlir::failed(ReverseMode(op).run())) return signalPassFailure();
     }
+    // Nothing asks again. A gradient that other gradients are made of keeps its own, until nothing uses it.
+    if (getOperation().isPrivate()) return;
+    getOperation().walk([](ir::ElementwiseKernelOp kernel) { kernel.removeGradientAttr(); });
   }
 };
 

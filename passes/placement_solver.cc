@@ -25,6 +25,8 @@ Operation* ReturnOf(FuncOp function) { return function.getBody().front().getTerm
 
 }  // namespace
 
+bool IsPlaced(FuncOp function) { return !function.isExternal() && !function.isPrivate(); }
+
 bool MentionsDevices(mlir::ModuleOp module) {
   auto result = module.walk([](Operation* op) {
     bool found = llvm::isa<ir::CopyOp>(op) || op->hasAttr(ir::kDeviceAttr);
@@ -42,7 +44,7 @@ bool MentionsDevices(mlir::ModuleOp module) {
 }
 
 PlacementSolver::PlacementSolver(mlir::ModuleOp module, DeviceAttr default_device)
-    : functions_(llvm::make_filter_range(module.getOps<FuncOp>(), [](FuncOp f) { return !f.isExternal(); })),
+    : functions_(llvm::make_filter_range(module.getOps<FuncOp>(), IsPlaced)),
       variables_(module.getOps<ir::VariableOp>()),
       default_(default_device) {
   for (ir::VariableOp variable : variables_) {

@@ -22,6 +22,9 @@ namespace sinter {
 // Whether anything in the program has a device or is a copy. Nothing has when all of it is on cpu:0.
 bool MentionsDevices(mlir::ModuleOp module);
 
+// Whether a function has places at all. A private one is a gradient of a user's kernel: it goes where it is copied to.
+bool IsPlaced(mlir::func::FuncOp function);
+
 class PlacementSolver {
  public:
   PlacementSolver(mlir::ModuleOp module, ir::DeviceAttr default_device);

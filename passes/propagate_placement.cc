@@ -170,7 +170,7 @@ class PropagatePlacementPass : public impl::PropagatePlacementBase<PropagatePlac
     auto functions = module.getOps<FuncOp>();
     bool failed = false;
     for (FuncOp function : functions) {
-      if (function.isExternal()) continue;
+      if (!IsPlaced(function)) continue;
       failed |= mlir::failed(FunctionPlacement(function, placement, copies == "automatic").run());
     }
     if (failed) return signalPassFailure();
@@ -180,7 +180,7 @@ class PropagatePlacementPass : public impl::PropagatePlacementBase<PropagatePlac
       ir::SetDevice(variable, placement.ofVariable(variable));
     }
     for (FuncOp function : functions) {
-      if (!function.isExternal()) annotate(function, placement, rest);
+      if (IsPlaced(function)) annotate(function, placement, rest);
     }
     if (used_.size() == 1 && used_.contains(cpu)) strip(module);
   }

@@ -9,6 +9,7 @@ void PopulateCudaCatalog(CudaCatalog& catalog) {
   AddScatterKernels(catalog);
   AddPermutationKernels(catalog);
   AddMatmulKernels(catalog);
+  AddElementwiseKernels(catalog);
   AddConvKernels(catalog);
 }
 

@@ -110,6 +110,10 @@ absl::StatusOr<std::vector<std::vector<std::string>>> CompileCubins(
         }
       }
       absl::StatusOr<std::string> made = nvrtc->Compile(text, source.symbol + ".cu", architecture);
+      if (!made.ok() && !source.subject.empty()) {
+        made = absl::Status(made.status().code(),
+                            absl::StrCat(source.subject, " does not compile:\n", made.status().message()));
+      }
       if (!made.ok()) {
         // The first by number, however the threads run.
         std::lock_guard lock(mutex);

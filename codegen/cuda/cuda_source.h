@@ -9,6 +9,8 @@ namespace sinter::codegen {
 struct CudaSource {
   std::string symbol;  // The kernel's, an extern "C" function.
   std::string text;
+  // Of a text that a user wrote: what the compiler's errors begin with, his line and the kernel.
+  std::string subject = {};
 };
 
 }  // namespace sinter::codegen

@@ -1,8 +1,11 @@
-"""README.md shows examples/quickstart/quickstart.cc, which is built and run, word for word."""
+"""Documents show the programs of examples/, which are built and run, word for word."""
 import pathlib
 import sys
 
-root = pathlib.Path(__file__).resolve().parents[2]
-program = (root / "examples/quickstart/quickstart.cc").read_text()
-if f"```cpp\n{program}```" not in (root / "README.md").read_text():
-    sys.exit("README.md does not show examples/quickstart/quickstart.cc as it is: copy it there, between ```cpp and ```.")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHOWN = {"README.md": "examples/quickstart/quickstart.cc", "docs/user-kernels.md": "examples/user_kernel/user_kernel.cc"}
+
+wrong = [f"{document} does not show {program} as it is: copy it there, between ```cpp and ```."
+         for document, program in SHOWN.items()
+         if f"```cpp\n{(ROOT / program).read_text()}```" not in (ROOT / document).read_text()]
+sys.exit("\n".join(wrong) or 0)

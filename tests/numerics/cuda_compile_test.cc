@@ -44,6 +44,7 @@ TEST_F(CudaCompileTest, ShapeOps) { CompileAll(ShapeCases(), {"f32", "i1"}); }
 TEST_F(CudaCompileTest, Reductions) { CompileAll(ReduceCases(), {"f32", "bf16"}); }
 TEST_F(CudaCompileTest, LinearOps) { CompileAll(LinearCases(), {"bf16", "i32"}); }
 TEST_F(CudaCompileTest, RandomOps) { CompileAll(RandomCases(), {"f32"}); }
+TEST_F(CudaCompileTest, UsersKernels) { CompileAll(CustomCases(), {"f32", "bf16", "i1"}); }
 TEST_F(CudaCompileTest, Composites) { CompileAll(CompositeCases(), {"f32"}); }
 
 TEST_F(CudaCompileTest, RefusesArchitecturesThatItCannotCompileFor) {

@@ -36,7 +36,8 @@ struct ScalarFunction {
   std::vector<size_t> wanted;  // The operands with gradients.
 
   explicit ScalarFunction(const OpCase& c) : op(c) {
-    auto concrete = [](const std::string& text) { return Replace(text, "$T", "f64"); };
+    auto concrete = [](const std::string& text) { return Replace(Replace(text, "$T", "f64"), "$F", "f"); };
+    op.functions = concrete(c.functions);
     for (size_t i = 0; i < c.operands.size(); ++i) {
       types.push_back(concrete(c.operands[i].type));
       arguments += (i ? ", %" : "%") + OperandName(i) + ": " + types.back();
@@ -86,7 +87,7 @@ struct ScalarFunction {
   std::string Module() const {
     return "func.func @loss(" + arguments + ") -> tensor<f64> {\n" + body +
            "  return %loss : tensor<f64>\n}\n" + "func.func @gradient(" + arguments + ") -> " +
-           ResultTypes() + " {\n" + body + Gradients("g", "%loss") + Return("g");
+           ResultTypes() + " {\n" + body + Gradients("g", "%loss") + Return("g") + op.functions;
   }
   // The same of sum(gradient of the first operand, each times 0.5 and its square): its gradient is of second order.
   std::string SecondOrderModule() const {
@@ -96,7 +97,7 @@ struct ScalarFunction {
                         " -> tensor<f64>\n";
     return "func.func @loss(" + arguments + ") -> tensor<f64> {\n" + inner +
            "  return %inner : tensor<f64>\n}\n" + "func.func @gradient(" + arguments + ") -> " +
-           ResultTypes() + " {\n" + inner + Gradients("h", "%inner") + Return("h");
+           ResultTypes() + " {\n" + inner + Gradients("h", "%inner") + Return("h") + op.functions;
   }
 };
 

@@ -13,8 +13,8 @@ using reference::Value;
 
 std::vector<OpCase> AllOpCases() {
   std::vector<OpCase> all;
-  for (auto family :
-       {PointwiseCases, ShapeCases, ReduceCases, LinearCases, RandomCases, CompositeCases, PlacementCases}) {
+  for (auto family : {PointwiseCases, ShapeCases, ReduceCases, LinearCases, RandomCases, CompositeCases,
+                      PlacementCases, CustomCases}) {
     std::vector<OpCase> cases = family();
     all.insert(all.end(), cases.begin(), cases.end());
   }
@@ -63,9 +63,10 @@ std::string FunctionText(const OpCase& c, const std::string& dtype, const std::s
     values += (i ? ", " : "") + ResultName(c, i);
     types += (i ? ", " : "") + c.results[i];
   }
-  return Replace("func.func @" + function + "(" + arguments + ") -> (" + results + ") {\n  " + c.body +
-                     "\n  return " + values + " : " + types + "\n}\n",
-                 "$T", dtype);
+  std::string text = Replace("func.func @" + function + "(" + arguments + ") -> (" + results + ") {\n  " +
+                                 c.body + "\n  return " + values + " : " + types + "\n}\n" + c.functions,
+                             "$T", dtype);
+  return Replace(text, "$F", function);
 }
 
 namespace {

@@ -31,6 +31,8 @@ struct OpCase {
   std::string dtypes;           // "f64 f32": the values of $T.
   bool has_gradient = true;     // Checked against finite differences, with f64 for $T.
   bool special_values = false;  // Operands hold zeros, infinities, NaN, ends of ranges.
+  // More functions of the module, whose names begin with `$F`: the name of the one with the body.
+  std::string functions = {};
 };
 
 inline constexpr char kFloats[] = "f64 f32 bf16 f16";
@@ -47,6 +49,7 @@ std::vector<OpCase> LinearCases();
 std::vector<OpCase> RandomCases();
 std::vector<OpCase> CompositeCases();
 std::vector<OpCase> PlacementCases();
+std::vector<OpCase> CustomCases();
 
 std::vector<std::string> DTypesOf(const OpCase& c);
 // Not in layout nchw16n, which is for CPUs.

@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
+#include "sinter/codegen/cpu/compile_cpp.h"
 #include "sinter/ir/dialect.h"
 #include "sinter/tests/numerics/comparison.h"
 #include "sinter/tests/numerics/compiled.h"
@@ -44,6 +45,8 @@ class OpTest : public ::testing::TestWithParam<Family> {
 
   void SetUp() override {
     if (std::string why = MissingTestDevice(); !why.empty()) GTEST_SKIP() << why;
+    bool needs_cpp = GetParam().cases == CustomCases && TestDevice().is_cpu();
+    if (needs_cpp && !codegen::HasCppCompiler()) GTEST_SKIP() << "built without the Clang library";
   }
 
   static std::vector<Job> Jobs(const Family& family) {
@@ -115,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Family{"shape", ShapeCases, 0, 1}, Family{"reduce0", ReduceCases, 0, 2},
                       Family{"reduce1", ReduceCases, 1, 2}, Family{"linear", LinearCases, 0, 1},
                       Family{"random", RandomCases, 0, 1}, Family{"composite", CompositeCases, 0, 1},
-                      Family{"placement", PlacementCases, 0, 1}),
+                      Family{"placement", PlacementCases, 0, 1}, Family{"custom", CustomCases, 0, 1}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

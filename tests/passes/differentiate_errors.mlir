@@ -22,3 +22,15 @@ func.func @activation_inside(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) -> tensor
   %g = sinter.gradients %loss wrt %a : (tensor<f32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   return %g : tensor<2x3xf32>
 }
+
+// -----
+
+func.func @kernel_without_gradient(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{'sinter.elementwise_kernel' op "twice" has no gradient; give the kernel one, ElementwiseOptions::gradient, or use stop_gradient if that is intended}}
+  %z = sinter.elementwise_kernel "twice"(%x) {parameters = ["x", "z"], raw = array<i1: false, false>, n = 4 : i64,
+    body = "z = 2 * x"} : (tensor<4xf32>) -> tensor<4xf32>
+  %loss = sinter.sum %z [0] : tensor<4xf32> -> tensor<f32>
+  // expected-note@+1 {{the gradient is wanted here}}
+  %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+  return %g : tensor<4xf32>
+}

@@ -21,6 +21,7 @@ const OpTable& Table() {
     AddRandomOps(*t);
     AddCompositeOps(*t);
     AddPlacementOps(*t);
+    AddCustomOps(*t);
     return t;
   }();
   return *table;
@@ -119,6 +120,9 @@ absl::StatusOr<std::vector<Value>> EvaluateOp(mlir::Operation* op, const std::ve
                      llvm::isa<ir::GradientsOp>(op) ? "; run differentiate first" : ""));
   }
   std::vector<Value> results = entry->second(Call{op, operands, options});
+  if (results.size() != op->getNumResults()) {
+    return absl::UnimplementedError(absl::StrCat("the reference does not know this ", NameOf(op)));
+  }
   for (auto [value, type] : llvm::zip_equal(results, op->getResultTypes())) {
     if (!Fits(value, type)) {
       return absl::InternalError(

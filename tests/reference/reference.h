@@ -57,7 +57,7 @@ struct Call {
   Shape Ints(const char* name) const;
 };
 
-// Results are not rounded yet.
+// Results are not rounded yet. No results: it does not know this op of the kind.
 using OpFunction = std::vector<Value> (*)(const Call& call);
 using OpTable = std::map<std::string, OpFunction>;
 
@@ -69,6 +69,7 @@ void AddReduceOps(OpTable& table);
 void AddLinearOps(OpTable& table);
 void AddRandomOps(OpTable& table);
 void AddCompositeOps(OpTable& table);
+void AddCustomOps(OpTable& table);
 
 }  // namespace sinter::reference
 
