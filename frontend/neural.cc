@@ -97,7 +97,8 @@ BatchNormResult BatchNormTraining(const Tensor& x, const Tensor& scale, const Te
   auto channels = call.type(x.dtype(), {x.dim(*d)});
   auto op = call.b().builder().create<ir::BatchNormTrainingOp>(
       call.loc(), call.value(0).getType(), channels, channels, call.value(0), call.value(1), call.value(2),
-      call.b().builder().getI64IntegerAttr(*d), call.b().builder().getF64FloatAttr(epsilon));
+      call.b().builder().getI64IntegerAttr(*d), call.b().builder().getF64FloatAttr(epsilon),
+      call.b().builder().getI64IntegerAttr(1));
   return {call.Done(op.getResult()), call.Done(op.getMean()), call.Done(op.getVariance())};
 }
 
