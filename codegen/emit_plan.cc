@@ -60,6 +60,11 @@ std::vector<ir::DeviceAttr> DevicesOf(mlir::ModuleOp module) {
 std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanContents& plan) {
   std::vector<Offset<fb::Variable>> variables;
   flatbuffers::FlatBufferBuilder& builder = plan.builder;
+  // One more than the original's index, which comes before its replicas.
+  auto replica_of = [&](ir::VariableOp variable) -> uint32_t {
+    auto original = variable->getAttrOfType<mlir::FlatSymbolRefAttr>(ir::kReplicaOfAttr);
+    return original ? 1 + plan.variables.at(original.getValue().str()) : 0;
+  };
   for (auto variable : module.getOps<ir::VariableOp>()) {
     plan.variables[variable.getSymName().str()] = variables.size();
     auto type = llvm::cast<mlir::RankedTensorType>(variable.getType());
@@ -71,7 +76,8 @@ std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanCont
     uint32_t location = plan.locations.Add(lines.empty() ? UserLocation{} : lines.front());
     variables.push_back(fb::CreateVariable(builder, name, WriteType(builder, type),
                                            plan_ir::TensorBytes(type), initializer, variable.getTrainable(),
-                                           location, plan.DeviceIndex(DeviceOfVariable(variable))));
+                                           location, plan.DeviceIndex(DeviceOfVariable(variable)),
+                                           replica_of(variable)));
   }
   return variables;
 }
@@ -235,6 +241,7 @@ mlir::Operation* LibraryOpOf(plan_ir::CallOp call) {
 absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) {
   mlir::Operation* op = LibraryOpOf(call);
   if (!op) return FusedWorkspaceBytes(call);
+  if (ir::Collective::Of(op)) return 0;
   if (ir::DeviceOf(call).getKind() == ir::DeviceKind::gpu && CudaCatalog::Default().Has(op)) {
     SINTER_ASSIGN_OR_RETURN(CudaCatalogCall catalog, CudaCatalog::Default().Lower(op));
     return catalog.workspace_bytes;

@@ -4,8 +4,10 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "llvm/ADT/MapVector.h"
 #include "sinter/codegen/cuda/cuda_catalog.h"
 #include "sinter/codegen/emit_plan.h"
+#include "sinter/codegen/lower_collective.h"
 #include "sinter/codegen/lowering.h"
 #include "sinter/ir/ops.h"
 #include "sinter/runtime/status.h"
@@ -57,10 +59,9 @@ class FunctionWriter {
         SINTER_RETURN_IF_ERROR(AddCall(call));
       } else if (auto copy = llvm::dyn_cast<plan_ir::CopyOp>(op)) {
         SINTER_RETURN_IF_ERROR(AddCopy(copy));
-      } else if (auto output = llvm::dyn_cast<plan_ir::OutputOp>(op)) {
-        SINTER_RETURN_IF_ERROR(AddPort(output.getName(), output.getBuffer(), output_ports_));
       }
     }
+    SINTER_RETURN_IF_ERROR(AddOutputs());
     auto name = builder_.CreateString(function_.getSymName().str());
     auto inputs = builder_.CreateVector(input_ports_), outputs = builder_.CreateVector(output_ports_);
     auto buffers = builder_.CreateVector(buffers_);
@@ -125,10 +126,30 @@ class FunctionWriter {
     return found->second;
   }
 
-  absl::Status AddPort(llvm::StringRef name, Value buffer, std::vector<Offset<fb::Port>>& ports) {
+  absl::Status AddPort(llvm::StringRef name, Value buffer, std::vector<Offset<fb::Port>>& ports,
+                       const std::vector<uint32_t>& replicas = {}) {
     SINTER_ASSIGN_OR_RETURN(uint32_t index, AddBuffer(buffer));
     auto type = WriteType(builder_, llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor());
-    ports.push_back(fb::CreatePort(builder_, builder_.CreateString(name.str()), type, index));
+    auto text = builder_.CreateString(name.str());
+    Offset<flatbuffers::Vector<uint32_t>> more;
+    if (!replicas.empty()) more = builder_.CreateVector(replicas);
+    ports.push_back(fb::CreatePort(builder_, text, type, index, more));
+    return absl::OkStatus();
+  }
+
+  // Outputs of one name are one output, which several devices have.
+  absl::Status AddOutputs() {
+    llvm::MapVector<mlir::StringAttr, SmallVector<Value>> outputs;
+    for (auto output : function_.getBody().front().getOps<plan_ir::OutputOp>()) {
+      outputs[output.getNameAttr()].push_back(output.getBuffer());
+    }
+    for (auto& [name, buffers] : outputs) {
+      std::vector<uint32_t> replicas;
+      for (Value buffer : llvm::ArrayRef(buffers).drop_front()) {
+        SINTER_ASSIGN_OR_RETURN(replicas.emplace_back(), AddBuffer(buffer));
+      }
+      SINTER_RETURN_IF_ERROR(AddPort(name.getValue(), buffers.front(), output_ports_, replicas));
+    }
     return absl::OkStatus();
   }
 
@@ -169,6 +190,7 @@ class FunctionWriter {
     if (call.getWorkspaceBytes() > 0 && !call.getWorkspaceOffset()) return Unplaced(call.getLoc());
     mlir::Operation* op = LibraryOpOf(call);
     bool on_gpu = ir::DeviceOf(call).getKind() == ir::DeviceKind::gpu;
+    if (op && ir::Collective::Of(op)) return AddCollective(call);
     if (op && on_gpu && CudaCatalog::Default().Has(op)) return AddCatalogCall(call, op);
     if (op) return AddLibraryCall(call, op);
     SINTER_RETURN_IF_ERROR(CheckWorkspace(call));
@@ -251,6 +273,25 @@ class FunctionWriter {
     for (Value out : call.getOuts()) {
       SINTER_ASSIGN_OR_RETURN(uint32_t index, AddBuffer(out));
       step.outputs.push_back(index);
+    }
+    for (Value buffer : call->getOperands()) {
+      step.bytes += llvm::cast<plan_ir::BufferType>(buffer.getType()).getBytes();
+    }
+    AddStep(step, call);
+    return absl::OkStatus();
+  }
+
+  absl::Status AddCollective(plan_ir::CallOp call) {
+    StepContents step;
+    step.name = call.getName().str();
+    SINTER_ASSIGN_OR_RETURN(Offset<fb::CollectiveStep> body, LowerCollective(call, plan_));
+    step.type = fb::StepBody::CollectiveStep;
+    step.body = body.Union();
+    for (Value in : call.getIns()) {
+      SINTER_ASSIGN_OR_RETURN(step.inputs.emplace_back(), AddBuffer(in));
+    }
+    for (Value out : call.getOuts()) {
+      SINTER_ASSIGN_OR_RETURN(step.outputs.emplace_back(), AddBuffer(out));
     }
     for (Value buffer : call->getOperands()) {
       step.bytes += llvm::cast<plan_ir::BufferType>(buffer.getType()).getBytes();

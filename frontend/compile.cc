@@ -48,10 +48,29 @@ std::string LayoutName(Layout layout) {
   return "auto";
 }
 
-// Says where things are, for what the passes before it made.
+// Says where things are, for what the passes before it made. Until `partition` has settled it, nothing that devices are to
+// share is anywhere.
 void Place(mlir::OpPassManager& m, const CompileOptions& o) {
+  const Device device = o.data_parallel.devices.empty() ? o.device : Device::Cpu();
   m.addPass(createPropagatePlacement(
-      {.device = o.device.ToString(), .copies = o.copies == Copies::kAutomatic ? "automatic" : "explicit"}));
+      {.device = device.ToString(), .copies = o.copies == Copies::kAutomatic ? "automatic" : "explicit"}));
+}
+
+void AddPartition(mlir::OpPassManager& m, const CompileOptions& o) {
+  const DataParallel& parallel = o.data_parallel;
+  std::vector<std::string> devices;
+  for (const Device& device : parallel.devices) devices.push_back(device.ToString());
+  PartitionOptions options;
+  options.devices = devices;
+  options.whole = parallel.whole_inputs;
+  options.scale = parallel.scale == GradientScale::kSum           ? "sum"
+                  : parallel.scale == GradientScale::kMeanOfMeans ? "mean-of-means"
+                                                                  : "global-mean";
+  options.update = parallel.update == UpdateStrategy::kMain ? "main" : "replicated";
+  options.even = parallel.even;
+  options.bucketBytes = parallel.bucket_bytes;
+  options.report = o.report;
+  m.addPass(createPartition(options));
 }
 
 // The compiler, in order. Each stage's IR can be dumped under its name.
@@ -66,8 +85,18 @@ std::vector<Stage> Pipeline() {
       // First, while every op is one that the user wrote.
       {"propagate-placement", Place},
       {"simplify", simplify},
+      {"precision-policy",
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FuncOp>(createPrecisionPolicy({.report = o.report}));
+       },
+       &CompileReport::casts},
       {"differentiate",
        [](Manager& m, const Options& o) {
+         const DataParallel& parallel = o.data_parallel;
+         if (parallel.devices.size() > 1 && parallel.batch_norm == BatchStatistics::kPerDevice) {
+           m.addNestedPass<FuncOp>(
+               createGroupBatchNorm({.groups = static_cast<int64_t>(parallel.devices.size())}));
+         }
          m.addNestedPass<FuncOp>(createDifferentiate());
          // The gradients of users' kernels are where they are wanted now.
          m.addPass(mlir::createSymbolDCEPass());
@@ -85,6 +114,15 @@ std::vector<Stage> Pipeline() {
          m.addNestedPass<FuncOp>(mlir::createCSEPass());
          Place(m, o);
        }},
+      {"partition",
+       [](Manager& m, const Options& o) {
+         if (o.data_parallel.devices.empty()) return;
+         AddPartition(m, o);
+         m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
+         m.addNestedPass<FuncOp>(mlir::createCSEPass());
+         Place(m, o);
+       },
+       &CompileReport::copies},
       {"assign-layouts",
        [](Manager& m, const Options& o) {
          m.addNestedPass<FuncOp>(createAssignLayouts({.layout = LayoutName(o.image_layout)}));
@@ -227,6 +265,7 @@ std::string CompileReport::ToString() const {
   absl::StrAppendFormat(&text, "%-16s %8.2f ms\n", "total", total);
   for (const std::string& line : fusion) absl::StrAppend(&text, line, "\n");
   for (const std::string& line : copies) absl::StrAppend(&text, line, "\n");
+  for (const std::string& line : casts) absl::StrAppend(&text, line, "\n");
   for (const std::string& line : memory) absl::StrAppend(&text, line, "\n");
   return text;
 }

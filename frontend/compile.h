@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "sinter/frontend/data_parallel.h"
 #include "sinter/frontend/graph.h"
 #include "sinter/runtime/plan.h"
 
@@ -26,6 +27,9 @@ enum class Copies { kExplicit, kAutomatic };
 struct CompileOptions {
   // Where everything lives and runs that the graph does not place (DeviceScope, Copy, nn's To).
   Device device = Device::Cpu();
+  // With devices in it: what the graph does not place runs on all of these, each with a part of the batch, and `device` does
+  // not count.
+  DataParallel data_parallel = {};
   // kExplicit: an op that reads from another device is an error with both lines.
   Copies copies = Copies::kExplicit;
   // What the plan's GPU kernels are compiled for, when a GPU is among its devices: names such as "sm_90", or "native", which
@@ -46,7 +50,7 @@ struct CompileOptions {
   bool verify_each_pass = false;
   // Stages whose IR is kept in CompileReport::dumps, by the names of StageNames(), or "all".
   std::vector<std::string> dump_stages = {};
-  // Fills CompileReport::fusion, ::copies and ::memory.
+  // Fills CompileReport::fusion, ::copies, ::casts and ::memory.
   bool report = false;
 };
 
@@ -56,7 +60,10 @@ struct CompileReport {
   std::vector<std::pair<std::string, double>> stage_ms;
   std::vector<std::string> fusion;  // One line a group formed and a fusion refused, with the user's line.
   std::vector<std::string>
-      copies;  // One line a copy between devices: bytes, from where to where, why, the user's line.
+      copies;  // One line a copy between devices or a collective: bytes, from where to where, why, the user's line.
+  // One line a cast that Graph::SetPrecision made: of what, bytes, for which op, the user's line; and one a product that
+  // keeps its type.
+  std::vector<std::string> casts;
   std::vector<std::string> memory;  // The peak of each function and what is alive at it.
   std::string ToString() const;     // Times, then the other lines.
 };

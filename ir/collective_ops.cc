@@ -67,12 +67,12 @@ LogicalResult CheckSameTypes(mlir::Operation* op) {
 LogicalResult CheckRooted(mlir::Operation* op, int64_t root, bool root_reads) {
   if (mlir::failed(CheckGroup(op)) || mlir::failed(CheckRoot(op, root))) return mlir::failure();
   mlir::Operation::operand_range operands = op->getOperands();
-  if (op->getNumResults() > 0 && !operands.empty()) return CheckSameTypes(op);
   int64_t rank = Collective::Of(op)->Rank();
-  if (rank < 0) return mlir::success();
+  bool is_root = op->getNumResults() > 0 && !operands.empty();
+  if (rank < 0) return is_root ? CheckSameTypes(op) : mlir::success();
   bool fits = rank == root ? op->getNumResults() == operands.size()
                            : (root_reads ? operands.empty() : op->getNumResults() == 0);
-  if (fits) return mlir::success();
+  if (fits) return is_root ? CheckSameTypes(op) : mlir::success();
   return op->emitOpError() << "of rank " << rank << " has " << operands.size() << " operands and "
                            << op->getNumResults() << " results; expected "
                            << (rank == root ? "as many of each on the root"

@@ -48,6 +48,7 @@ void FunctionPartition::run() {
 void FunctionPartition::addArguments() {
   for (mlir::BlockArgument argument : function_.getArguments()) {
     mlir::DictionaryAttr attributes = function_.getArgAttrDict(argument.getArgNumber());
+    if (!attributes) attributes = builder_.getDictionaryAttr({});
     if (attributes.contains(ir::kVariableAttr)) {
       addVariable(argument, attributes);
     } else {
@@ -147,8 +148,7 @@ Operation* FunctionPartition::cloneOn(Operation* op, size_t rank, const ir::Spli
       slice.setLimits(limits);
     }
   }
-  ir::SetDevice(clone, replicas_.devices[rank]);
-  return clone;
+  return on(rank, clone);
 }
 
 // The devices' results are parts of a sum. What only new values and outputs need waits for company.

@@ -63,14 +63,16 @@ class FunctionPartition {
   void addReturn(mlir::func::ReturnOp op);
 
   bool isOnMain(mlir::Value value) const { return replicas_.count() > 1 && !values_.find(value)->second[1]; }
-  bool isPending(mlir::Value value) const { return pending_of_.contains(value); }
   mlir::ArrayAttr group() {
     llvm::SmallVector<mlir::Attribute> devices(replicas_.devices.begin(), replicas_.devices.end());
     return builder_.getArrayAttr(devices);
   }
+  // Constants are nowhere: rewrites share them, and `place-constants` gives each device its own.
   template <typename Op>
   Op on(size_t rank, Op op) {
-    ir::SetDevice(op, replicas_.devices[rank]);
+    mlir::Operation* placed = op;
+    bool is_constant = placed->getNumOperands() == 0 && mlir::isPure(placed);
+    if (!is_constant) ir::SetDevice(placed, replicas_.devices[rank]);
     return op;
   }
 

@@ -16,9 +16,9 @@ class GroupBatchNormPass : public impl::GroupBatchNormBase<GroupBatchNormPass> {
     getOperation().walk([&](ir::BatchNormTrainingOp op) {
       int64_t batch = op.getX().getType().getDimSize(0);
       if (op.getDim() == 0 || batch % groups != 0) {
-        op.emitOpError() << "normalises " << op.getX().getType() << ", whose batch is not " << groups
-                         << " equal parts; choose a batch that is a multiple of " << groups
-                         << ", or BatchStatistics::kSynchronized";
+        op.emitOpError() << "normalises " << op.getX().getType() << ", whose batch is not "
+                         << groups.getValue() << " equal parts; choose a batch that is a multiple of "
+                         << groups.getValue() << ", or BatchStatistics::kSynchronized";
         return signalPassFailure();
       }
       op.setGroups(groups);

@@ -3,6 +3,7 @@
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
 #include "sinter/passes/call_names.h"
+#include "sinter/passes/flat_bucket.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/plan_steps.h"
 
@@ -62,6 +63,8 @@ class FunctionLowering {
   void lowerFusion(ir::FusionOp fusion);
   void lowerLibraryOp(Operation& op);
   void lowerCopy(ir::CopyOp copy);
+  void lowerCollective(const ir::Collective& collective);
+  void lowerInBucket(Operation* op);
   bool lowerToView(ir::FusionOp fusion);
   mlir::LogicalResult checkPlaced(Operation& op);
   mlir::LogicalResult lowerResults(mlir::func::ReturnOp op);
@@ -154,6 +157,8 @@ mlir::LogicalResult FunctionLowering::lowerOp(Operation& op) {
     lowerCopy(copy);
   } else if (auto clone = llvm::dyn_cast<ir::CloneOp>(op)) {
     buffers_[clone] = copyToAlloc(buffers_.lookup(clone.getX()), op.getLoc(), deviceOf(&op));
+  } else if (auto collective = ir::Collective::Of(&op)) {
+    lowerCollective(*collective);
   } else if (llvm::isa<ir::LibraryInterface>(op)) {
     lowerLibraryOp(op);
   } else {
@@ -229,6 +234,48 @@ void FunctionLowering::lowerLibraryOp(Operation& op) {
   Operation* clone = builder_.clone(op, mapping);
   ir::SetDevice(clone, nullptr);  // The call says it.
   builder_.create<ir::YieldOp>(op.getLoc(), clone->getResults());
+}
+
+// Several tensors travel as one piece of memory, in which they are computed and replaced by their sums.
+void FunctionLowering::lowerInBucket(Operation* op) {
+  FlatBucket bucket(builder_, op, deviceOf(op));
+  llvm::SmallVector<Value> before, slots;
+  for (mlir::OpOperand& operand : op->getOpOperands()) {
+    before.push_back(buffers_.lookup(operand.get()));
+    slots.push_back(bucket.add(operand, before.back()));
+    buffers_[operand.get()] = slots.back();
+  }
+  lowerLibraryOp(*op);
+  for (auto [result, slot] : llvm::zip(op->getResults(), slots)) {
+    Value out = buffers_.lookup(result);
+    out.replaceAllUsesWith(slot);
+    out.getDefiningOp()->erase();
+    buffers_[result] = slot;
+  }
+  // Other readers want the member's own part.
+  for (auto [operand, buffer] : llvm::zip(op->getOperands(), before)) {
+    if (!operand.hasOneUse()) buffers_[operand] = buffer;
+  }
+}
+
+void FunctionLowering::lowerCollective(const ir::Collective& collective) {
+  Operation* op = collective.op;
+  llvm::SetVector<Value> operands(op->operand_begin(), op->operand_end());
+  bool is_sum = llvm::isa<ir::AllReduceOp, ir::ReduceOp>(op);
+  if (is_sum && operands.size() > 1 && operands.size() == op->getNumOperands()) {
+    lowerInBucket(op);
+  } else {
+    lowerLibraryOp(*op);
+  }
+  if (!report_ || collective.Rank() > 0) return;
+  int64_t bytes = 0;
+  for (mlir::Type type : op->getNumOperands() > 0 ? mlir::TypeRange(op->getOperandTypes())
+                                                  : mlir::TypeRange(op->getResultTypes())) {
+    bytes += plan_ir::TensorBytes(llvm::cast<mlir::RankedTensorType>(type));
+  }
+  auto remark = mlir::emitRemark(op->getLoc())
+                << op->getName().stripDialect() << " of " << bytes << " bytes over";
+  for (auto [i, device] : llvm::enumerate(collective.group)) remark << (i == 0 ? " " : ", ") << device.text();
 }
 
 // What the caller gives is taken to each device directly, when the compiler chose to copy it.

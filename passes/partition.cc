@@ -22,6 +22,8 @@ class PartitionPass : public impl::PartitionBase<PartitionPass> {
     llvm::SmallVector<FuncOp> functions;
     llvm::SmallVector<BatchSharding> shardings;
     for (FuncOp function : getOperation().getOps<FuncOp>()) {
+      // What a kernel of the user's own has for a gradient: nothing runs it.
+      if (function.isPrivate()) continue;
       auto bounds = boundsOf(function);
       if (mlir::failed(bounds)) return signalPassFailure();
       functions.push_back(function);

@@ -45,6 +45,16 @@ def PrecisionPolicy : Pass<"sinter-precision-policy", "::mlir::func::FuncOp"> {
   let options = [Option<"report", "report", "bool", "false", "Say what is cast, and why">];
 }
 
+def GroupBatchNorm : Pass<"sinter-group-batch-norm", "::mlir::func::FuncOp"> {
+  let summary = "Let batch norms take their statistics from equal parts of the batch";
+  let description = [{
+    Every `batch_norm_training` gets that many groups: each part of the batch is normalised by its own mean and variance, and
+    the running statistics follow the average of the parts'. With as many groups as devices no device needs another's
+    images. A batch that `groups` does not divide is an error.
+  }];
+  let options = [Option<"groups", "groups", "int64_t", "1", "How many parts">];
+}
+
 def Differentiate : Pass<"sinter-differentiate", "::mlir::func::FuncOp"> {
   let summary = "Replace sinter.gradients by the ops that compute them";
   let description = [{
@@ -78,6 +88,38 @@ def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {
   let options = [
     Option<"limit", "limit", "int64_t", "1024", "Most elements of a folded result that is not a splat; most elements that a folded reduction reads">,
     Option<"nan_is_error", "nan-is-error", "bool", "true", "Whether folding finite constants to NaN or infinity is an error">
+  ];
+}
+
+def Partition : Pass<"sinter-partition", "::mlir::ModuleOp"> {
+  let summary = "Run one program on several devices, each with a part of the batch";
+  let description = [{
+    Every input of rank 1 or more is cut along dimension 0 in contiguous parts that differ by at most one, one a device; inputs
+    that `whole` names, and those of rank 0, go to all. Variables are kept on every device. An op of which some operand is
+    cut runs on the parts where its ir::SplitRule says how; results that are then sums over the parts are combined by
+    `all_reduce`; where an op needs all of the batch, an `all_gather` gives it to every device. So what each device computes
+    from combined values is the same on all, to the bit, and the results are those of the whole batch on one device.
+
+    Sums that only variables and outputs are computed from, gradients above all, travel together: buckets of up to `bucket_bytes`,
+    in the order in which backward computes them.
+
+    `scale` says what the sum over the devices is for gradients of a loss that is a mean over the batch: `global-mean` the mean over
+    all examples; `mean-of-means` the mean of each device's mean; `sum` the sum of those. `update`: `replicated` computes
+    every variable's new value on all devices; `main` on the first alone, which receives the gradients and sends the new
+    values; variables that nothing else reads, such as an optimizer's, are then only there.
+
+    A program that places anything itself is an error, and so are inputs of unequal first dimensions, and with `even` a
+    batch that the devices do not divide.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [
+    ListOption<"devices", "devices", "std::string", "The devices, such as gpu:0,gpu:1; the first one is main">,
+    ListOption<"whole", "whole", "std::string", "Inputs of which every device gets all">,
+    Option<"scale", "scale", "std::string", "\"global-mean\"", "global-mean, mean-of-means or sum">,
+    Option<"update", "update", "std::string", "\"replicated\"", "replicated or main">,
+    Option<"even", "even", "bool", "true", "Refuse a batch that the devices do not divide">,
+    Option<"bucketBytes", "bucket-bytes", "int64_t", "26214400", "Most bytes that travel together">,
+    Option<"report", "report", "bool", "false", "Say where the whole batch is gathered, and why">
   ];
 }
 

@@ -45,6 +45,12 @@ bool IsHandedOut(Value root) {
   });
 }
 
+std::optional<ir::Collective> CollectiveOf(Operation* step) {
+  auto call = llvm::dyn_cast<plan_ir::CallOp>(step);
+  if (!call || call.getBody().empty() || call.getBody().front().empty()) return std::nullopt;
+  return ir::Collective::Of(&call.getBody().front().front());
+}
+
 int64_t BytesOf(Value buffer) { return llvm::cast<plan_ir::BufferType>(buffer.getType()).getBytes(); }
 
 void ArrangeBody(plan_ir::FunctionOp function, llvm::ArrayRef<Operation*> steps) {

@@ -2,6 +2,9 @@
 #ifndef SINTER_PASSES_PLAN_STEPS_H_
 #define SINTER_PASSES_PLAN_STEPS_H_
 
+#include <optional>
+
+#include "sinter/ir/ops.h"
 #include "sinter/ir/plan_ops.h"
 
 namespace sinter {
@@ -24,6 +27,9 @@ mlir::ValueRange WritesOf(mlir::Operation* step);
 bool IsHandedOut(mlir::Value root);
 
 int64_t BytesOf(mlir::Value buffer);
+
+// The collective that the step is a member of, if it is one.
+std::optional<ir::Collective> CollectiveOf(mlir::Operation* step);
 
 // Puts all buffers first, then the steps in the order given, then the outputs.
 void ArrangeBody(plan_ir::FunctionOp function, llvm::ArrayRef<mlir::Operation*> steps);

@@ -199,7 +199,7 @@ class PropagatePlacementPass : public impl::PropagatePlacementBase<PropagatePlac
       // Copies made here have their device already.
       DeviceAttr device = llvm::isa<ir::CopyOp>(op) ? ir::DeviceOf(&op) : placement.of(&op);
       // A constant follows its users from now on: folding shares constants without asking where they are.
-      bool is_constant = op.getNumOperands() == 0;
+      bool is_constant = op.getNumOperands() == 0 && mlir::isPure(&op);
       if (device) note(device);
       if (!llvm::isa<ir::CopyOp>(op)) ir::SetDevice(&op, is_constant ? DeviceAttr() : device);
     }

@@ -181,6 +181,12 @@ llvm::SmallVector<Operation*> OrderAsGiven(llvm::ArrayRef<Operation*> steps, con
   return order;
 }
 
+// A collective's member in its group: the call says where it is.
+int64_t RankOf(Operation* member) {
+  ir::Collective collective = *CollectiveOf(member);
+  return llvm::find(collective.group, ir::DeviceOf(member)) - collective.group.begin();
+}
+
 // Moves steps that free nothing to just before the first that needs them.
 llvm::SmallVector<Operation*> StartLate(llvm::ArrayRef<Operation*> order, llvm::ArrayRef<Operation*> steps,
                                         const StepGraph& graph) {
@@ -208,6 +214,43 @@ llvm::SmallVector<Operation*> StartLate(llvm::ArrayRef<Operation*> order, llvm::
   return late;
 }
 
+// The same order, but for the members of a collective, which come together, in the order of their group, where the last of
+// them was. What has to come before one of them comes before all.
+llvm::SmallVector<Operation*> JoinCollectives(llvm::ArrayRef<Operation*> order,
+                                              llvm::ArrayRef<Operation*> steps, const StepGraph& graph) {
+  llvm::DenseMap<Operation*, unsigned> number;
+  for (auto [s, step] : llvm::enumerate(steps)) number[step] = s;
+  llvm::DenseMap<int64_t, llvm::SmallVector<Operation*>> members;
+  for (Operation* step : steps) {
+    if (auto collective = CollectiveOf(step)) members[collective->channel].push_back(step);
+  }
+  if (members.empty()) return llvm::to_vector(order);
+  llvm::DenseMap<int64_t, size_t> seen;
+  llvm::DenseSet<Operation*> done;
+  llvm::SmallVector<Operation*> joined;
+  auto visit = [&](auto& self, Operation* step) -> void {
+    if (!done.insert(step).second) return;
+    llvm::SmallVector<Operation*> unit = {step};
+    if (auto collective = CollectiveOf(step)) {
+      unit = members[collective->channel];
+      llvm::sort(unit, [&](Operation* a, Operation* b) { return RankOf(a) < RankOf(b); });
+      done.insert(unit.begin(), unit.end());
+    }
+    for (Operation* member : unit) {
+      for (unsigned before : graph.before(number[member])) {
+        if (!llvm::is_contained(unit, steps[before])) self(self, steps[before]);
+      }
+    }
+    llvm::append_range(joined, unit);
+  };
+  for (Operation* step : order) {
+    auto collective = CollectiveOf(step);
+    bool is_last = !collective || ++seen[collective->channel] == members[collective->channel].size();
+    if (is_last) visit(visit, step);
+  }
+  return joined;
+}
+
 int64_t PeakOf(llvm::ArrayRef<Operation*> order) {
   LiveBytes live(order);
   for (Operation* step : order) live.take(step);
@@ -222,9 +265,10 @@ class SchedulePass : public impl::ScheduleBase<SchedulePass> {
     StepGraph graph(steps);
     // The first of the best, so that the given order is kept where others are no better.
     llvm::SmallVector<Operation*> given = OrderAsGiven(steps, graph), greedy = OrderGreedily(steps, graph);
-    llvm::SmallVector<Operation*> best = given;
+    llvm::SmallVector<Operation*> best = JoinCollectives(given, steps, graph);
     for (const auto& order : {StartLate(given, steps, graph), greedy, StartLate(greedy, steps, graph)}) {
-      if (PeakOf(order) < PeakOf(best)) best = order;
+      llvm::SmallVector<Operation*> joined = JoinCollectives(order, steps, graph);
+      if (PeakOf(joined) < PeakOf(best)) best = joined;
     }
     if (report) {
       mlir::emitRemark(getOperation().getLoc())

@@ -4,6 +4,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "sinter/ir/plan_ops.h"
 #include "sinter/passes/passes.h"
+#include "sinter/passes/plan_steps.h"
 
 namespace sinter {
 
@@ -83,6 +84,7 @@ class Simulation {
  private:
   mlir::LogicalResult declare(Operation& op);
   mlir::LogicalResult checkDevices(Operation* step);
+  mlir::LogicalResult checkCollectives();
   mlir::FailureOr<Range> rangeOf(Value buffer, Operation* user);
   mlir::LogicalResult runCall(plan_ir::CallOp call);
   mlir::LogicalResult checkRead(const Range& range, Operation* step, const llvm::Twine& what);
@@ -109,6 +111,7 @@ mlir::LogicalResult Simulation::run() {
   for (Operation& op : function_.getBody().front()) {
     if (mlir::failed(declare(op))) return mlir::failure();
   }
+  if (mlir::failed(checkCollectives())) return mlir::failure();
   for (Operation& op : function_.getBody().front()) {
     if (mlir::failed(checkDevices(&op))) return mlir::failure();
     if (auto call = llvm::dyn_cast<plan_ir::CallOp>(op)) {
@@ -129,6 +132,37 @@ mlir::LogicalResult Simulation::run() {
         mlir::failed(checkRead(*range, output, "output \"" + output.getName() + "\""))) {
       return mlir::failure();
     }
+  }
+  return mlir::success();
+}
+
+// Every device must meet the same collectives in the same order, or they wait for each other for ever. That the members of
+// each lie next to each other, in the order of the group, makes it so.
+mlir::LogicalResult Simulation::checkCollectives() {
+  llvm::SmallVector<Operation*> steps = StepsOf(function_);
+  llvm::DenseSet<int64_t> done;
+  for (size_t s = 0; s < steps.size();) {
+    auto first = CollectiveOf(steps[s]);
+    if (!first) {
+      ++s;
+      continue;
+    }
+    if (!done.insert(first->channel).second) {
+      return steps[s]->emitOpError()
+             << "is of channel " << first->channel
+             << ", whose members lie apart: devices would wait for each other for ever";
+    }
+    for (auto [rank, device] : llvm::enumerate(first->group)) {
+      auto member = s + rank < steps.size() ? CollectiveOf(steps[s + rank]) : std::nullopt;
+      bool fits = member && member->channel == first->channel && member->group == first->group &&
+                  ir::DeviceOf(steps[s + rank]) == device;
+      if (!fits) {
+        return steps[s]->emitOpError()
+               << "is of channel " << first->channel << ", which lacks its member of rank " << rank << " on "
+               << device.text() << " behind it";
+      }
+    }
+    s += first->group.size();
   }
   return mlir::success();
 }

@@ -202,3 +202,72 @@ plan.function @copy_elsewhere on [#sinter.device<gpu, 0>, #sinter.device<gpu, 1>
   // expected-error@+1 {{runs on gpu:1 and copies to gpu:0}}
   plan.copy %x to %y on <gpu, 1> : !plan.buffer<tensor<4xf32>>
 }
+
+// -----
+
+plan.function @one_member on [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] arena 64 and [64] {
+  %x0 = plan.input "x" on <cpu, 0> : !plan.buffer<tensor<4xf32>>
+  %x1 = plan.input "x" on <cpu, 1> : !plan.buffer<tensor<4xf32>>
+  %y0 = plan.alloc at 0 on <cpu, 0> : !plan.buffer<tensor<4xf32>>
+  // expected-error@+1 {{is of channel 3, which lacks its member of rank 1 on cpu:1 behind it}}
+  plan.call "a" ins(%x0 : !plan.buffer<tensor<4xf32>>) outs(%y0 : !plan.buffer<tensor<4xf32>>) on <cpu, 0> {
+  ^bb0(%i: tensor<4xf32>):
+    %r = sinter.all_reduce sum %i over [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] channel 3 : (tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield %r : tensor<4xf32>
+  }
+}
+
+// -----
+
+plan.function @apart on [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] arena 64 and [64] {
+  %x0 = plan.input "x" on <cpu, 0> : !plan.buffer<tensor<4xf32>>
+  %x1 = plan.input "x" on <cpu, 1> : !plan.buffer<tensor<4xf32>>
+  %y0 = plan.alloc at 0 on <cpu, 0> : !plan.buffer<tensor<4xf32>>
+  %y1 = plan.alloc at 0 on <cpu, 1> : !plan.buffer<tensor<4xf32>>
+  // expected-error@+1 {{is of channel 0, which lacks its member of rank 1 on cpu:1 behind it}}
+  plan.call "a" ins(%x0 : !plan.buffer<tensor<4xf32>>) outs(%y0 : !plan.buffer<tensor<4xf32>>) on <cpu, 0> {
+  ^bb0(%i: tensor<4xf32>):
+    %r = sinter.all_reduce sum %i over [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] channel 0 : (tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield %r : tensor<4xf32>
+  }
+  plan.call "n" ins(%x1 : !plan.buffer<tensor<4xf32>>) outs(%y1 : !plan.buffer<tensor<4xf32>>) on <cpu, 1> {
+  ^bb0(%i: tensor<4xf32>):
+    %r = sinter.neg %i : tensor<4xf32>
+    sinter.yield %r : tensor<4xf32>
+  }
+  plan.call "b" ins(%x1 : !plan.buffer<tensor<4xf32>>) outs(%y1 : !plan.buffer<tensor<4xf32>>) on <cpu, 1> {
+  ^bb0(%i: tensor<4xf32>):
+    %r = sinter.all_reduce sum %i over [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] channel 0 : (tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield %r : tensor<4xf32>
+  }
+}
+
+// -----
+
+plan.function @again on [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] arena 64 and [64] {
+  %x0 = plan.input "x" on <cpu, 0> : !plan.buffer<tensor<4xf32>>
+  %x1 = plan.input "x" on <cpu, 1> : !plan.buffer<tensor<4xf32>>
+  %y0 = plan.alloc at 0 on <cpu, 0> : !plan.buffer<tensor<4xf32>>
+  %y1 = plan.alloc at 0 on <cpu, 1> : !plan.buffer<tensor<4xf32>>
+  plan.call "a" ins(%x0 : !plan.buffer<tensor<4xf32>>) outs(%y0 : !plan.buffer<tensor<4xf32>>) on <cpu, 0> {
+  ^bb0(%i: tensor<4xf32>):
+    %r = sinter.all_reduce sum %i over [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] channel 0 : (tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield %r : tensor<4xf32>
+  }
+  plan.call "b" ins(%x1 : !plan.buffer<tensor<4xf32>>) outs(%y1 : !plan.buffer<tensor<4xf32>>) on <cpu, 1> {
+  ^bb0(%i: tensor<4xf32>):
+    %r = sinter.all_reduce sum %i over [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] channel 0 : (tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield %r : tensor<4xf32>
+  }
+  // expected-error@+1 {{is of channel 0, whose members lie apart: devices would wait for each other for ever}}
+  plan.call "c" ins(%x0 : !plan.buffer<tensor<4xf32>>) outs(%y0 : !plan.buffer<tensor<4xf32>>) on <cpu, 0> {
+  ^bb0(%i: tensor<4xf32>):
+    %r = sinter.all_reduce sum %i over [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] channel 0 : (tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield %r : tensor<4xf32>
+  }
+  plan.call "d" ins(%x1 : !plan.buffer<tensor<4xf32>>) outs(%y1 : !plan.buffer<tensor<4xf32>>) on <cpu, 1> {
+  ^bb0(%i: tensor<4xf32>):
+    %r = sinter.all_reduce sum %i over [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] channel 0 : (tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield %r : tensor<4xf32>
+  }
+}

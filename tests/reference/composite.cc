@@ -139,12 +139,21 @@ std::vector<Value> BatchNormTraining(const Call& call) {
   const Value &x = call.in[0], &scale = call.in[1], &offset = call.in[2];
   Value r = call.Result(0), mean = call.Result(1), variance = call.Result(2);
   auto channels = Channels(x.shape, call.Int("dim"));
+  // Equal parts of the batch, each by itself; dimension 0 is the outermost.
+  int64_t parts = call.op->hasAttr("groups") ? call.Int("groups") : 1;
   for (size_t c = 0; c < channels.size(); ++c) {
-    mean.reals[c] = Average(x, channels[c]);
-    variance.reals[c] = Variance(x, channels[c], mean.reals[c]);
-    double deviation = std::sqrt(variance.reals[c] + call.Real("epsilon"));
-    for (int64_t i : channels[c]) {
-      r.reals[i] = (x.reals[i] - mean.reals[c]) / deviation * scale.reals[c] + offset.reals[c];
+    for (int64_t part = 0; part < parts; ++part) {
+      std::vector<int64_t> own;
+      for (int64_t i : channels[c]) {
+        if (i * parts / x.size() == part) own.push_back(i);
+      }
+      double part_mean = Average(x, own), part_variance = Variance(x, own, part_mean);
+      double deviation = std::sqrt(part_variance + call.Real("epsilon"));
+      for (int64_t i : own) {
+        r.reals[i] = (x.reals[i] - part_mean) / deviation * scale.reals[c] + offset.reals[c];
+      }
+      mean.reals[c] += part_mean / static_cast<double>(parts);
+      variance.reals[c] += part_variance / static_cast<double>(parts);
     }
   }
   return {r, mean, variance};

@@ -5,6 +5,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "sinter/ir/ops.h"
 #include "sinter/runtime/status.h"
+#include "sinter/tests/reference/collective.h"
 
 namespace sinter::reference {
 
@@ -21,6 +22,7 @@ const OpTable& Table() {
     AddRandomOps(*t);
     AddCompositeOps(*t);
     AddPlacementOps(*t);
+    AddCollectiveOps(*t);
     AddCustomOps(*t);
     return t;
   }();
@@ -33,6 +35,12 @@ bool Fits(const Value& value, mlir::Type type) {
   auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
   return tensor && value.dtype == DTypeOf(tensor.getElementType()) &&
          llvm::ArrayRef<int64_t>(value.shape) == tensor.getShape();
+}
+
+// What the value's element type holds of it.
+void RoundTo(Value& value, const EvaluateOptions& options) {
+  for (double& x : value.reals) x = options.keep_double ? x : Round(value.dtype, x);
+  for (int64_t& x : value.ints) x = Wrap(value.dtype, x);
 }
 
 std::string Text(mlir::Type type) {
@@ -93,10 +101,33 @@ absl::StatusOr<std::vector<Value>> EvaluateBlock(mlir::Block& block, const std::
                                                  const EvaluateOptions& options) {
   llvm::DenseMap<mlir::Value, Value> values;
   for (auto [argument, value] : llvm::zip_equal(block.getArguments(), arguments)) values[argument] = value;
-  for (mlir::Operation& op : block) {
+  auto operands_of = [&](mlir::Operation& op) {
     std::vector<Value> operands;
     for (mlir::Value operand : op.getOperands()) operands.push_back(values.lookup(operand));
+    return operands;
+  };
+  for (mlir::Operation& op : block) {
+    std::vector<Value> operands = operands_of(op);
     if (op.hasTrait<mlir::OpTrait::IsTerminator>()) return operands;
+    if (auto collective = ir::Collective::Of(&op); collective && collective->group.size() > 1) {
+      // The members lie next to each other: the first one computes for all.
+      if (collective->Rank() != 0) continue;
+      std::vector<mlir::Operation*> members;
+      std::vector<std::vector<Value>> given;
+      for (mlir::Operation* member = &op; members.size() < collective->group.size();
+           member = member->getNextNode()) {
+        members.push_back(member);
+        given.push_back(operands_of(*member));
+      }
+      std::vector<std::vector<Value>> received = ExchangeValues(members, given);
+      for (auto [member, results] : llvm::zip_equal(members, received)) {
+        for (auto [result, value] : llvm::zip_equal(member->getResults(), results)) {
+          RoundTo(value, options);
+          values[result] = std::move(value);
+        }
+      }
+      continue;
+    }
     SINTER_ASSIGN_OR_RETURN(std::vector<Value> results, EvaluateOp(&op, operands, options));
     for (auto [result, value] : llvm::zip_equal(op.getResults(), results)) values[result] = std::move(value);
   }
@@ -128,8 +159,7 @@ absl::StatusOr<std::vector<Value>> EvaluateOp(mlir::Operation* op, const std::ve
       return absl::InternalError(
           absl::StrCat("the reference's ", NameOf(op), " did not give a ", Text(type)));
     }
-    for (double& x : value.reals) x = options.keep_double ? x : Round(value.dtype, x);
-    for (int64_t& x : value.ints) x = Wrap(value.dtype, x);
+    RoundTo(value, options);
   }
   return results;
 }

@@ -1,0 +1,224 @@
+// Trains LeNet on several devices that share each batch, and prints accuracy and time: "Training on Multiple GPUs" of Dive
+// into Deep Learning, ahead of time. The graph is the one for a single device; only CompileOptions::data_parallel differs.
+//
+//   data_parallel                                              # all GPUs, or two virtual CPU devices
+//   data_parallel --devices gpu:0,gpu:1 --dataset fashion-mnist --data FOLDER
+//   data_parallel --devices cpu:0,cpu:1,cpu:2 --epochs 2 --batch 100 --uneven
+//   mpirun -n 4 data_parallel                                  # four processes, one device each: where built with MPI
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+
+#include "CLI/CLI.hpp"
+#include "sinter/frontend/data/batches.h"
+#include "sinter/frontend/data/digits.h"
+#include "sinter/frontend/data/mnist.h"
+#include "sinter/frontend/data/prefetcher.h"
+#include "sinter/frontend/data/transforms.h"
+#include "sinter/frontend/sinter.h"
+#include "sinter/runtime/device_info.h"
+#include "sinter/runtime/status.h"
+#ifdef SINTER_WITH_MPI
+#include "sinter/runtime/mpi/mpi_world.h"
+#endif
+
+namespace {
+
+namespace nn = sn::nn;
+using sn::HostTensor;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::string dataset = "fashion-mnist", folder;
+  std::vector<std::string> device_names;
+  sn::World* world = nullptr;  // The processes that share the devices; null: this one alone.
+  std::vector<sn::Device> devices;
+  int64_t epochs = 10, batch = 256;
+  float learning_rate = 0.2f;
+  bool main = false, uneven = false, report = false;
+};
+
+// One of several processes does the talking.
+bool Talks(const Options& options) { return options.world == nullptr || options.world->rank() == 0; }
+
+struct Data {
+  sn::ImageSet train, test;
+};
+
+absl::StatusOr<Data> LoadData(const Options& options) {
+  absl::StatusOr<sn::MnistDataset> found = sn::LoadMnist(options.dataset, options.folder);
+  if (found.ok()) return Data{std::move(found->train), std::move(found->test)};
+  if (!options.folder.empty() || !absl::IsNotFound(found.status())) return found.status();
+  std::cout << "no " << options.dataset << " here: digits drawn by the generator\n";
+  SINTER_ASSIGN_OR_RETURN(sn::ImageSet train, sn::DrawDigits(8000, /*seed=*/1));
+  SINTER_ASSIGN_OR_RETURN(sn::ImageSet test, sn::DrawDigits(2000, /*seed=*/2));
+  return Data{std::move(train), std::move(test)};
+}
+
+// A function for each size of batch: the last one of an epoch is smaller, and its mean is over what it holds.
+std::string Named(const char* kind, int64_t rows) { return kind + std::string("_") + std::to_string(rows); }
+
+void AddFunctions(sn::Graph& graph, nn::Module& net, int64_t rows) {
+  graph.Function(Named("train", rows), [&](sn::Builder& b) {
+    sn::Tensor x = b.Input("x", sn::F32, {rows, 1, 28, 28}), y = b.Input("y", sn::I32, {rows});
+    sn::Tensor loss = sn::SoftmaxCrossEntropy(net(x), y);
+    sn::optim::Sgd{.learning_rate = b.Scalar("lr")}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+}
+
+void AddEvaluation(sn::Graph& graph, nn::Module& net, int64_t rows) {
+  graph.Function(Named("eval", rows), sn::Mode::kEval, [&](sn::Builder& b) {
+    sn::Tensor x = b.Input("x", sn::F32, {rows, 1, 28, 28}), y = b.Input("y", sn::I32, {rows});
+    b.Output("correct", sn::Sum(sn::Cast(sn::Equal(sn::ArgMax(net(x), -1), y), sn::I32)));
+  });
+}
+
+sn::Graph BuildGraph(const Options& options, int64_t train_rows, int64_t test_rows) {
+  sn::Graph graph("lenet", /*seed=*/1);
+  nn::Module net =
+      nn::Sequential{nn::Conv2d(20, 3), nn::Relu(),    nn::AvgPool(2),  nn::Conv2d(50, 5), nn::Relu(),
+                     nn::AvgPool(2),    nn::Flatten(), nn::Linear(128), nn::Relu(),        nn::Linear(10)};
+  auto sizes = [&](int64_t rows) {
+    std::vector<int64_t> sizes = {std::min(options.batch, rows)};
+    if (rows > options.batch && rows % options.batch != 0) sizes.push_back(rows % options.batch);
+    return sizes;
+  };
+  for (int64_t rows : sizes(train_rows)) AddFunctions(graph, net, rows);
+  for (int64_t rows : sizes(test_rows)) AddEvaluation(graph, net, rows);
+  return graph;
+}
+
+absl::StatusOr<sn::BatchIterator> MakeBatches(const sn::ImageSet& set, const Options& options, bool train) {
+  std::vector<HostTensor> tensors;
+  for (const HostTensor* t : {&set.images, &set.labels}) {
+    SINTER_ASSIGN_OR_RETURN(HostTensor view, HostTensor::View(t->dtype(), t->shape(), t->data()));
+    tensors.push_back(std::move(view));
+  }
+  sn::BatchOptions batches{.batch_size = std::min<int64_t>(options.batch, set.images.shape()[0]),
+                           .shuffle = train,
+                           .seed = 1,
+                           .last = sn::LastBatch::kKeep,
+                           .max_epochs = train ? options.epochs : 1};
+  batches.transforms = {sn::ScaleToF32(1 / 255.0f, 0, {1, 28, 28}), sn::WidenToI32()};
+  return sn::BatchIterator::Create(std::move(tensors), std::move(batches));
+}
+
+// All devices count; the sums are exact whatever the last batch's size.
+absl::StatusOr<double> Accuracy(sn::Session& session, const sn::ImageSet& test, const Options& options) {
+  SINTER_ASSIGN_OR_RETURN(sn::BatchIterator batches, MakeBatches(test, options, /*train=*/false));
+  double correct = 0;
+  for (int64_t i = 0; i < batches.batches_per_epoch(); ++i) {
+    SINTER_ASSIGN_OR_RETURN(sn::Batch batch, batches.Next());
+    SINTER_ASSIGN_OR_RETURN(auto outputs, session.Run(Named("eval", batch.rows),
+                                                      {{"x", batch.tensors[0]}, {"y", batch.tensors[1]}}));
+    SINTER_ASSIGN_OR_RETURN(double hits, outputs.Scalar("correct"));
+    correct += hits;
+  }
+  return correct / static_cast<double>(batches.num_examples());
+}
+
+// Seconds of training, batches included, evaluation not. The loss stays on its device.
+absl::StatusOr<double> Train(sn::Session& session, const Data& data, const Options& options) {
+  SINTER_ASSIGN_OR_RETURN(sn::BatchIterator batches, MakeBatches(data.train, options, /*train=*/true));
+  int64_t steps = batches.batches_per_epoch();
+  SINTER_ASSIGN_OR_RETURN(auto ahead, sn::Prefetcher::Create([&] { return batches.Next(); }, /*depth=*/2));
+  double seconds = 0;
+  for (int64_t epoch = 0; epoch < options.epochs; ++epoch) {
+    Clock::time_point start = Clock::now();
+    for (int64_t i = 0; i < steps; ++i) {
+      SINTER_ASSIGN_OR_RETURN(sn::Batch batch, ahead->Next());
+      SINTER_RETURN_IF_ERROR(
+          session
+              .Run(Named("train", batch.rows),
+                   {{"x", batch.tensors[0]}, {"y", batch.tensors[1]}, {"lr", options.learning_rate}})
+              .status());
+    }
+    SINTER_RETURN_IF_ERROR(session.Synchronize());
+    seconds += std::chrono::duration<double>(Clock::now() - start).count();
+    SINTER_ASSIGN_OR_RETURN(double accuracy, Accuracy(session, data.test, options));
+    if (Talks(options)) std::cout << "epoch " << epoch + 1 << ": test acc " << accuracy << std::endl;
+  }
+  return seconds;
+}
+
+// One a process, where there are several; else all GPUs, or two virtual CPU devices.
+std::vector<std::string> DefaultDevices(int processes) {
+  const int gpus = sn::NumGpus();
+  const int count = processes > 1 ? processes : std::max(gpus, 1) * (gpus == 0 ? 2 : 1);
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back((gpus == 0 ? "cpu:" : "gpu:") + std::to_string(i));
+  return names;
+}
+
+absl::Status Run(const Options& options) {
+  SINTER_ASSIGN_OR_RETURN(Data data, LoadData(options));
+  sn::Graph graph = BuildGraph(options, data.train.images.shape()[0], data.test.images.shape()[0]);
+  sn::CompileOptions compile{.report = options.report};
+  compile.data_parallel.devices = options.devices;
+  compile.data_parallel.even = !options.uneven;
+  if (options.main) compile.data_parallel.update = sn::UpdateStrategy::kMain;
+  sn::CompileReport report;
+  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile, &report));
+  if (Talks(options)) {
+    for (const std::string& line : report.copies) std::cout << line << "\n";
+  }
+  SINTER_ASSIGN_OR_RETURN(sn::Session session,
+                          sn::Session::Create(std::move(plan), {.world = options.world}));
+  SINTER_ASSIGN_OR_RETURN(double seconds, Train(session, data, options));
+  SINTER_ASSIGN_OR_RETURN(double accuracy, Accuracy(session, data.test, options));
+  if (!Talks(options)) return absl::OkStatus();
+  std::cout << "test acc: " << accuracy << ", " << seconds / static_cast<double>(options.epochs)
+            << " sec/epoch on [";
+  for (size_t i = 0; i < options.devices.size(); ++i) std::cout << (i == 0 ? "" : ", ") << options.devices[i];
+  std::cout << "]\n";
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Trains LeNet on several devices that share each batch."};
+  app.add_option("--devices", options.device_names,
+                 "such as gpu:0,gpu:1; default: all GPUs, or two virtual CPU devices")
+      ->delimiter(',');
+  app.add_option("--dataset", options.dataset, "mnist or fashion-mnist")->capture_default_str();
+  app.add_option("--data", options.folder, "folder with the IDX files; default: $SINTER_DATA/<dataset>");
+  app.add_option("--epochs", options.epochs)->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--batch", options.batch, "of all devices together")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--lr", options.learning_rate)->capture_default_str();
+  app.add_flag("--main", options.main,
+               "the first device alone updates the parameters and sends them to the others");
+  app.add_flag("--uneven", options.uneven, "devices may have parts of the batch that differ by one");
+  app.add_flag("--report", options.report, "list what goes from device to device");
+  CLI11_PARSE(app, argc, argv);
+  int processes = 1;
+#ifdef SINTER_WITH_MPI
+  absl::StatusOr<std::unique_ptr<sn::MpiWorld>> world = sn::MpiWorld::Create();
+  if (!world.ok()) {
+    std::cerr << "data_parallel: " << world.status().message() << "\n";
+    return 1;
+  }
+  options.world = world->get();
+  processes = options.world->size();
+#endif
+  if (options.device_names.empty()) options.device_names = DefaultDevices(processes);
+  for (const std::string& name : options.device_names) {
+    absl::StatusOr<sn::Device> device = sn::Device::Parse(name);
+    if (!device.ok()) {
+      std::cerr << "data_parallel: " << device.status().message() << "\n";
+      return 2;
+    }
+    options.devices.push_back(*device);
+  }
+  // Virtual CPU devices are there when asked for; each process has its share.
+  const size_t own =
+      (options.devices.size() + static_cast<size_t>(processes) - 1) / static_cast<size_t>(processes);
+  setenv("SINTER_CPU_DEVICES", std::to_string(own).c_str(), /*overwrite=*/0);
+  absl::Status status = Run(options);
+  if (!status.ok()) std::cerr << "data_parallel: " << status.message() << "\n";
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,247 @@
+// One program on several devices that share the batch computes what it computes on one with all of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+
+#include "sinter/tests/frontend/run_graph.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr int64_t kClasses = 4;
+
+using Minimize = std::function<void(const Tensor& loss, const Operand& rate)>;
+
+struct Net {
+  int64_t rows = 12;
+  bool batch_norm = false;
+  double dropout = 0;
+  Minimize minimize = [](const Tensor& loss, const Operand& rate) {
+    optim::Sgd{.learning_rate = rate}.Minimize(loss);
+  };
+};
+
+// Training, and evaluation that counts: images of 6 x 6, four classes.
+Graph Build(const Net& net) {
+  Graph graph("net", /*seed=*/5);
+  std::vector<nn::Module> layers = {nn::Conv2d(6, 3)};
+  if (net.batch_norm) layers.push_back(nn::BatchNorm());
+  layers.insert(layers.end(), {nn::Relu(), nn::MaxPool(2), nn::Flatten(), nn::Linear(8), nn::Relu()});
+  if (net.dropout > 0) layers.push_back(nn::Dropout(net.dropout));
+  layers.push_back(nn::Linear(kClasses));
+  nn::Module model = nn::Sequential(layers);
+  graph.Function("train", [&](Builder& b) {
+    Tensor x = b.Input("x", F32, {net.rows, 1, 6, 6}), y = b.Input("y", I32, {net.rows});
+    Tensor loss = SoftmaxCrossEntropy(model(x), y);
+    net.minimize(loss, b.Scalar("lr"));
+    b.Output("loss", loss);
+  });
+  graph.Function("eval", Mode::kEval, [&](Builder& b) {
+    Tensor logits = model(b.Input("x", F32, {net.rows, 1, 6, 6}));
+    Tensor hits = Equal(ArgMax(logits, -1), b.Input("y", I32, {net.rows}));
+    b.Output("correct", Sum(Cast(hits, I32)));
+    b.Output("logits", logits);
+  });
+  return graph;
+}
+
+std::vector<Device> Cpus(int n) {
+  setenv("SINTER_CPU_DEVICES", "4", /*overwrite=*/1);
+  std::vector<Device> devices;
+  for (int i = 0; i < n; ++i) devices.push_back(Device::Cpu(i));
+  return devices;
+}
+
+struct Trained {
+  std::vector<double> losses;
+  std::vector<float> logits, weights;
+  double correct = 0;
+};
+
+struct Examples {
+  HostTensor x, y;
+};
+
+Examples MakeExamples(int64_t rows) {
+  std::vector<float> x(static_cast<size_t>(rows * 36));
+  std::vector<int32_t> y(static_cast<size_t>(rows));
+  for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i % 101));
+  for (size_t i = 0; i < y.size(); ++i) y[i] = static_cast<int32_t>(i * 7 % 5 % kClasses);
+  return {HostTensor::FromVector<float>({rows, 1, 6, 6}, x).value(),
+          HostTensor::FromVector<int32_t>({rows}, y).value()};
+}
+
+Trained Train(const Net& net, const DataParallel& parallel, int steps = 8) {
+  Session session = MustStart(Build(net), {.data_parallel = parallel});
+  Examples examples = MakeExamples(net.rows);
+  Trained trained;
+  for (int step = 0; step < steps; ++step) {
+    auto out = session.Run("train", {{"x", examples.x}, {"y", examples.y}, {"lr", 0.1f}});
+    SINTER_CHECK(out.ok()) << out.status();
+    trained.losses.push_back(out->Scalar("loss").value());
+  }
+  auto out = session.Run("eval", {{"x", examples.x}, {"y", examples.y}});
+  SINTER_CHECK(out.ok()) << out.status();
+  trained.correct = out->Scalar("correct").value();
+  trained.logits = ToFloats((*out)["logits"]);
+  for (const VariableInfo& variable : session.variables()) {
+    if (!variable.trainable) continue;
+    std::vector<float> values = VariableFloats(session, variable.name);
+    trained.weights.insert(trained.weights.end(), values.begin(), values.end());
+  }
+  return trained;
+}
+
+void ExpectNear(const std::vector<float>& a, const std::vector<float>& b, double tolerance) {
+  ASSERT_EQ(a.size(), b.size());
+  double most = 0, largest = 1e-3;
+  for (size_t i = 0; i < a.size(); ++i) {
+    most = std::max(most, std::abs(static_cast<double>(a[i]) - b[i]));
+    largest = std::max(largest, std::abs(static_cast<double>(b[i])));
+  }
+  EXPECT_LE(most, tolerance * largest);
+}
+
+// Up to the order of sums.
+void ExpectSame(const Trained& got, const Trained& want, double tolerance = 2e-5) {
+  ASSERT_EQ(got.losses.size(), want.losses.size());
+  for (size_t i = 0; i < got.losses.size(); ++i) {
+    EXPECT_NEAR(got.losses[i], want.losses[i], tolerance * std::abs(want.losses[i])) << "step " << i;
+  }
+  EXPECT_EQ(got.correct, want.correct);
+  ExpectNear(got.logits, want.logits, 10 * tolerance);
+  ExpectNear(got.weights, want.weights, 10 * tolerance);
+}
+
+TEST(DataParallelTest, DevicesThatShareABatchComputeWhatOneDoes) {
+  Trained one = Train({}, {});
+  EXPECT_LT(one.losses.back(), one.losses.front());
+  for (int n = 1; n <= 4; ++n) {
+    SCOPED_TRACE(n);
+    ExpectSame(Train({}, {.devices = Cpus(n)}), one);
+  }
+}
+
+// Parts that differ, and with one row more devices than rows.
+TEST(DataParallelTest, ABatchNeedNotDivide) {
+  for (int64_t rows : {10, 7, 3, 1}) {
+    SCOPED_TRACE(rows);
+    Net net{.rows = rows};
+    ExpectSame(Train(net, {.devices = Cpus(4), .even = false}), Train(net, {}));
+  }
+}
+
+TEST(DataParallelTest, EveryOptimizerIsTheSame) {
+  const std::vector<Minimize> optimizers = {
+      [](const Tensor& l, const Operand& r) {
+        optim::Sgd{.learning_rate = r, .weight_decay = 0.1}.Minimize(l);
+      },
+      [](const Tensor& l, const Operand& r) { optim::Momentum{.learning_rate = r}.Minimize(l); },
+      [](const Tensor& l, const Operand& r) {
+        optim::Momentum{.learning_rate = r, .nesterov = true}.Minimize(l);
+      },
+      [](const Tensor& l, const Operand&) {
+        optim::Adam{.learning_rate = 0.01, .clip_norm = 0.5}.Minimize(l);
+      },
+      [](const Tensor& l, const Operand&) {
+        optim::AdamW{.learning_rate = 0.01, .clip_norm = 0.5}.Minimize(l);
+      }};
+  for (size_t i = 0; i < optimizers.size(); ++i) {
+    SCOPED_TRACE(i);
+    Net net{.minimize = optimizers[i]};
+    Trained one = Train(net, {});
+    for (UpdateStrategy update : {UpdateStrategy::kReplicated, UpdateStrategy::kMain}) {
+      // Adam divides by what may be as small as its epsilon: rounding grows.
+      ExpectSame(Train(net, {.devices = Cpus(3), .update = update}), one, i < 3 ? 2e-5 : 2e-4);
+    }
+  }
+}
+
+// The mask depends on the example, not on the device that computes it.
+TEST(DataParallelTest, DropoutDropsTheSame) {
+  Net net{.dropout = 0.4};
+  ExpectSame(Train(net, {.devices = Cpus(4)}), Train(net, {}));
+}
+
+TEST(DataParallelTest, SynchronizedBatchNormSeesTheWholeBatch) {
+  Net net{.batch_norm = true};
+  Trained one = Train(net, {});
+  ExpectSame(Train(net, {.devices = Cpus(3), .batch_norm = BatchStatistics::kSynchronized}), one, 1e-4);
+  // Its own part has other statistics.
+  Trained own = Train(net, {.devices = Cpus(3)});
+  EXPECT_GT(std::abs(own.losses[0] - one.losses[0]), 1e-4);
+  EXPECT_LT(own.losses.back(), own.losses.front());
+}
+
+// One step of plain gradient descent moves the weights by the gradient.
+TEST(DataParallelTest, TheScaleOfGradientsIsChosen) {
+  auto moved = [](GradientScale scale, int64_t rows) {
+    Session before = MustStart(Build({.rows = rows}));
+    std::vector<float> moved;
+    Trained after = Train({.rows = rows}, {.devices = Cpus(2), .scale = scale, .even = false}, /*steps=*/1);
+    for (const VariableInfo& variable : before.variables()) {
+      if (!variable.trainable) continue;
+      for (float x : VariableFloats(before, variable.name)) moved.push_back(after.weights[moved.size()] - x);
+    }
+    return moved;
+  };
+  std::vector<float> mean = moved(GradientScale::kGlobalMean, 12), sum = moved(GradientScale::kSum, 12);
+  ExpectNear(moved(GradientScale::kMeanOfMeans, 12), mean, 1e-4);
+  for (float& x : mean) x *= 2;
+  ExpectNear(sum, mean, 1e-4);
+  // Three rows on one device, two on the other: the means weigh the same.
+  std::vector<float> uneven = moved(GradientScale::kGlobalMean, 5),
+                     means = moved(GradientScale::kMeanOfMeans, 5);
+  double difference = 0;
+  for (size_t i = 0; i < uneven.size(); ++i) difference += std::abs(uneven[i] - means[i]);
+  EXPECT_GT(difference, 1e-3);
+}
+
+TEST(DataParallelTest, ARunRepeatsToTheBit) {
+  Net net{.dropout = 0.4};
+  Trained a = Train(net, {.devices = Cpus(4)}), b = Train(net, {.devices = Cpus(4)});
+  EXPECT_EQ(a.losses, b.losses);
+  EXPECT_EQ(a.weights, b.weights);
+}
+
+TEST(DataParallelTest, TheReportListsWhatTravels) {
+  CompileReport report;
+  CompileOptions options{.data_parallel = {.devices = Cpus(2)}, .report = true};
+  ASSERT_TRUE(Compile(Build({}), options, &report).ok());
+  EXPECT_THAT(report.copies, Contains(AllOf(HasSubstr("all_reduce of "), HasSubstr("over cpu:0, cpu:1"))));
+  EXPECT_THAT(report.copies, Contains(HasSubstr("data_parallel_test.cc:")));
+  // The caller wants all logits.
+  EXPECT_THAT(report.copies, Contains(AllOf(HasSubstr("gathers a value of"), HasSubstr("12x4xf32"))));
+}
+
+std::string ErrorOf(const Graph& graph, const DataParallel& parallel) {
+  absl::StatusOr<Plan> plan = Compile(graph, {.data_parallel = parallel});
+  EXPECT_FALSE(plan.ok());
+  return std::string(plan.status().message());
+}
+
+TEST(DataParallelTest, WhatCannotBeSharedIsRefusedWithTheUsersLine) {
+  EXPECT_THAT(
+      ErrorOf(Build({.rows = 10}), {.devices = Cpus(4)}),
+      AllOf(HasSubstr("data_parallel_test.cc:"),
+            HasSubstr(
+                "has a batch of 10, which is not a multiple of the 4 devices; the nearest are 8 and 12")));
+  EXPECT_THAT(ErrorOf(Build({.rows = 10, .batch_norm = true}), {.devices = Cpus(4), .even = false}),
+              AllOf(HasSubstr("data_parallel_test.cc:"), HasSubstr("BatchStatistics::kSynchronized")));
+  Graph placed("placed");
+  placed.Function("f", [](Builder& b) {
+    DeviceScope scope(b, Device::Cpu(1));
+    b.Output("y", Relu(b.Input("x", F32, {4})));
+  });
+  EXPECT_THAT(ErrorOf(placed, {.devices = Cpus(2)}), HasSubstr("is placed by the program"));
+}
+
+}  // namespace
+}  // namespace sinter

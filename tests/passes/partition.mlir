@@ -1,0 +1,88 @@
+// RUN: sinter-opt %s --split-input-file '--sinter-partition=devices=cpu:0,cpu:1' --canonicalize --cse --mlir-print-local-scope | FileCheck %s
+// RUN: sinter-opt %s --split-input-file '--sinter-partition=devices=cpu:0,cpu:1 update=main' --canonicalize --cse --mlir-print-local-scope | FileCheck %s --check-prefix=MAIN
+// RUN: sinter-opt %s --split-input-file '--sinter-partition=devices=cpu:0' --canonicalize --cse --mlir-print-local-scope | FileCheck %s --check-prefix=ONE
+
+// A world of one exchanges nothing.
+// ONE-NOT: all_reduce
+// ONE-NOT: all_gather
+// ONE-NOT: reduce
+// ONE-NOT: "w#1"
+
+// A variable on every device; each has half of the rows; loss and gradient travel together; each updates its own.
+// CHECK: sinter.variable @w {{.*}}sinter.device = #sinter.device<cpu, 0>
+// CHECK: sinter.variable @"w#1" {{.*}}sinter.device = #sinter.device<cpu, 1>, sinter.replica_of = @w
+// CHECK-LABEL: func.func @train
+// CHECK-SAME: sinter.variable = @"w#1"
+// CHECK-SAME: (tensor<f32> {sinter.device = #sinter.device<cpu, 0>, sinter.output = "loss"}, tensor<f32> {sinter.device = #sinter.device<cpu, 1>, sinter.output = "loss"}
+// CHECK: %[[X1:.*]] = sinter.copy %[[X:.*]] to <cpu, 1> because input
+// CHECK: %[[P0:.*]] = sinter.slice %[[X]] [0, 0] [3, 4] [1, 1]
+// CHECK: %[[P1:.*]] = sinter.slice %[[X1]] [3, 0] [6, 4] [1, 1]
+// CHECK: %[[D0:.*]] = sinter.matmul %[[P0]], %{{.*}}transpose_a} : (tensor<3x4xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
+// CHECK: %[[D1:.*]] = sinter.matmul %[[P1]], %{{.*}}transpose_a} : (tensor<3x4xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
+// CHECK: %[[S0:.*]] = sinter.sum %{{.*}} [0, 1] {sinter.device = #sinter.device<cpu, 0>} : tensor<3x3xf32>
+// CHECK: %[[S1:.*]] = sinter.sum
+// CHECK: %[[R0:.*]]:2 = sinter.all_reduce sum %[[D0]], %[[S0]] over [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] channel 0 {sinter.device = #sinter.device<cpu, 0>}
+// CHECK-NEXT: %[[R1:.*]]:2 = sinter.all_reduce sum %[[D1]], %[[S1]] over {{.*}} channel 0 {sinter.device = #sinter.device<cpu, 1>}
+// CHECK: %[[W0:.*]] = sinter.sub %{{.*}}, %[[R0]]#0
+// CHECK: %[[W1:.*]] = sinter.sub %{{.*}}, %[[R1]]#0
+// CHECK: return %[[R0]]#1, %[[R1]]#1, %[[W0]], %[[W1]]
+
+// The main device alone has the sums, computes the new values and sends them.
+// MAIN-LABEL: func.func @train
+// MAIN: %[[R:.*]]:2 = sinter.reduce sum %{{.*}}, %{{.*}} to 0 over {{.*}} channel 0 {sinter.device = #sinter.device<cpu, 0>}
+// MAIN-NEXT: sinter.reduce sum {{.*}} channel 0 {sinter.device = #sinter.device<cpu, 1>}{{.*}} -> ()
+// MAIN-NEXT: %[[W:.*]] = sinter.sub %{{.*}}, %[[R]]#0
+// MAIN-NEXT: %[[B0:.*]]:2 = sinter.broadcast_from %[[R]]#1, %[[W]] root 0
+// MAIN-NEXT: %[[B1:.*]]:2 = sinter.broadcast_from root 0
+// MAIN-NEXT: return %[[B0]]#0, %[[B1]]#0, %[[B0]]#1, %[[B1]]#1
+sinter.variable @w : tensor<4x3xf32> = normal(0.0, 0.1) seed 7 trainable
+func.func @train(%x: tensor<6x4xf32> {sinter.input = "x"}, %w: tensor<4x3xf32> {sinter.variable = @w})
+    -> (tensor<f32> {sinter.output = "loss"}, tensor<4x3xf32> {sinter.variable = @w}) {
+  %y = sinter.matmul %x, %w : (tensor<6x4xf32>, tensor<4x3xf32>) -> tensor<6x3xf32>
+  %e = sinter.square %y : tensor<6x3xf32>
+  %g = sinter.matmul %x, %y {transpose_a} : (tensor<6x4xf32>, tensor<6x3xf32>) -> tensor<4x3xf32>
+  %s = sinter.sum %e [0, 1] : tensor<6x3xf32> -> tensor<f32>
+  %w1 = sinter.sub %w, %g : tensor<4x3xf32>
+  return %s, %w1 : tensor<f32>, tensor<4x3xf32>
+}
+
+// -----
+
+// A sum that the batch is computed from is combined at once; what needs all of the batch is gathered; what only needs its
+// rows is not.
+// CHECK-LABEL: func.func @statistics
+// CHECK: %[[A:.*]] = sinter.sum %{{.*}} [0] {sinter.device = #sinter.device<cpu, 0>} : tensor<4x8xf32> -> tensor<8xf32>
+// CHECK: sinter.all_reduce sum %[[A]] over
+// CHECK: sinter.sub {{.*}} : tensor<4x8xf32>
+// CHECK: sinter.max {{.*}} : tensor<4x8xf32> -> tensor<4xf32>
+// CHECK: sinter.all_gather %{{.*}} sizes [4, 4] over {{.*}} : tensor<4xf32> -> tensor<8xf32>
+// CHECK: sinter.argmax %{{.*}} dim 0 {{.*}} : tensor<8xf32> -> tensor<i32>
+func.func @statistics(%x: tensor<8x8xf32> {sinter.input = "x"}) -> (tensor<i32> {sinter.output = "best"}) {
+  %s = sinter.sum %x [0] : tensor<8x8xf32> -> tensor<8xf32>
+  %b = sinter.broadcast %s [1] : tensor<8xf32> -> tensor<8x8xf32>
+  %c = sinter.sub %x, %b : tensor<8x8xf32>
+  %m = sinter.max %c [1] : tensor<8x8xf32> -> tensor<8xf32>
+  %a = sinter.argmax %m dim 0 : tensor<8xf32> -> tensor<i32>
+  return %a : tensor<i32>
+}
+
+// -----
+
+// Rows stay rows through reshapes and transposes; a value that is whole is sliced where rows are wanted; an embedding's
+// gradient is a sum of parts, of which the first alone starts from the operand.
+// CHECK-LABEL: func.func @tokens
+// CHECK: sinter.reshape {{.*}} : tensor<1x3x4xf32> -> tensor<3x4xf32>
+// CHECK: sinter.transpose {{.*}} : tensor<3x4xf32> -> tensor<4x3xf32>
+// CHECK: sinter.scatter_add %[[TABLE:.*]][%{{.*}}], %{{.*}} dim 0 {sinter.device = #sinter.device<cpu, 0>}
+// CHECK: sinter.scatter_add %[[ZERO:.*]][%{{.*}}], %{{.*}} dim 0 {sinter.device = #sinter.device<cpu, 1>}
+// CHECK: sinter.all_reduce sum
+func.func @tokens(%x: tensor<2x3x4xf32> {sinter.input = "x"}, %i: tensor<2x3xi32> {sinter.input = "i"},
+                  %table: tensor<5x4xf32> {sinter.variable = @table})
+    -> (tensor<4x4xf32> {sinter.output = "gram"}, tensor<5x4xf32> {sinter.variable = @table}) {
+  %r = sinter.reshape %x : tensor<2x3x4xf32> -> tensor<6x4xf32>
+  %t = sinter.transpose %r [1, 0] : tensor<6x4xf32> -> tensor<4x6xf32>
+  %gram = sinter.matmul %t, %r : (tensor<4x6xf32>, tensor<6x4xf32>) -> tensor<4x4xf32>
+  %new = sinter.scatter_add %table [%i], %x dim 0 : tensor<5x4xf32>, tensor<2x3xi32>, tensor<2x3x4xf32>
+  return %gram, %new : tensor<4x4xf32>, tensor<5x4xf32>
+}
+sinter.variable @table : tensor<5x4xf32> = constant(0.0, 0.0) seed 0
