@@ -1,13 +1,11 @@
 #include "sinter/codegen/cuda/nvrtc.h"
 
-#include <dlfcn.h>
-
-#include <cstdlib>
+#include <algorithm>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
+#include "sinter/runtime/cuda/library_loader.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
@@ -18,28 +16,7 @@ namespace {
 using Program = struct Opaque*;
 using Result = int;
 
-constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
-constexpr const char* kFolders[] = {"", "/usr/local/cuda/lib64/",
-                                    "/usr/local/cuda/targets/x86_64-linux/lib/"};
 constexpr int kOldest = 12;
-
-void* OpenLibrary(std::vector<std::string>& tried) {
-  std::vector<std::string> folders;
-  if (const char* path = std::getenv("SINTER_CUDA_LIBRARY_PATH")) {
-    for (absl::string_view folder : absl::StrSplit(path, ':', absl::SkipEmpty())) {
-      folders.push_back(absl::StrCat(folder, "/"));
-    }
-  }
-  folders.insert(folders.end(), std::begin(kFolders), std::end(kFolders));
-  for (const std::string& folder : folders) {
-    for (const char* name : kNames) {
-      std::string path = folder + name;
-      if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-      tried.push_back(path);
-    }
-  }
-  return nullptr;
-}
 
 }  // namespace
 
@@ -63,42 +40,38 @@ absl::StatusOr<const Nvrtc*> Nvrtc::Get() {
 }
 
 absl::StatusOr<const Nvrtc*> Nvrtc::Open() {
-  std::vector<std::string> tried;
-  void* handle = OpenLibrary(tried);
-  if (!handle) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("compiling for a GPU needs NVRTC 12 or 13 (libnvrtc.so), which was not found: install "
-                     "CUDA's toolkit, or point "
-                     "SINTER_CUDA_LIBRARY_PATH to the folder of libnvrtc.so; looked for ",
-                     absl::StrJoin(tried, ", ")));
+  absl::StatusOr<OpenedLibrary> library = OpenLibrary({.title = "NVRTC",
+                                                       .file = "libnvrtc.so.13",
+                                                       .package = "nvidia-cuda-nvrtc",
+                                                       .older = "libnvrtc.so.12"});
+  if (!library.ok()) {
+    return absl::Status(library.status().code(), absl::StrCat("a program for a GPU is compiled: ",
+                                                              std::string(library.status().message())));
   }
-  static Functions functions;
-  auto load = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(handle, name));
-    return function != nullptr;
-  };
-  bool complete =
-      load(functions.version, "nvrtcVersion") &&
-      load(functions.num_architectures, "nvrtcGetNumSupportedArchs") &&
-      load(functions.architectures, "nvrtcGetSupportedArchs") &&
-      load(functions.create, "nvrtcCreateProgram") && load(functions.destroy, "nvrtcDestroyProgram") &&
-      load(functions.compile, "nvrtcCompileProgram") && load(functions.log_size, "nvrtcGetProgramLogSize") &&
-      load(functions.log, "nvrtcGetProgramLog") && load(functions.cubin_size, "nvrtcGetCUBINSize") &&
-      load(functions.cubin, "nvrtcGetCUBIN") && load(functions.error, "nvrtcGetErrorString");
+  static Functions f;
+  SINTER_RETURN_IF_ERROR(library->Find({
+      {"nvrtcVersion", &f.version},
+      {"nvrtcGetNumSupportedArchs", &f.num_architectures},
+      {"nvrtcGetSupportedArchs", &f.architectures},
+      {"nvrtcCreateProgram", &f.create},
+      {"nvrtcDestroyProgram", &f.destroy},
+      {"nvrtcCompileProgram", &f.compile},
+      {"nvrtcGetProgramLogSize", &f.log_size},
+      {"nvrtcGetProgramLog", &f.log},
+      {"nvrtcGetCUBINSize", &f.cubin_size},
+      {"nvrtcGetCUBIN", &f.cubin},
+      {"nvrtcGetErrorString", &f.error},
+  }));
   int major = 0, minor = 0, count = 0;
-  if (complete) functions.version(&major, &minor);
-  if (!complete || major < kOldest) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("NVRTC is of version ", major, ".", minor,
-                     " and 12.0 or newer is needed: install CUDA 12 or 13, or point "
-                     "SINTER_CUDA_LIBRARY_PATH to its libnvrtc.so"));
-  }
+  f.version(&major, &minor);
+  SINTER_RETURN_IF_ERROR(library->CheckVersion(
+      {.wanted = "12.0 or newer", .found = absl::StrCat(major, ".", minor), .fits = major >= kOldest}));
   auto* nvrtc = new Nvrtc;
-  nvrtc->functions_ = &functions;
+  nvrtc->functions_ = &f;
   nvrtc->version_ = absl::StrCat(major, ".", minor);
-  functions.num_architectures(&count);
+  f.num_architectures(&count);
   std::vector<int> numbers(count);
-  functions.architectures(numbers.data());
+  f.architectures(numbers.data());
   for (int number : numbers) nvrtc->architectures_.push_back(absl::StrCat("sm_", number));
   return nvrtc;
 }

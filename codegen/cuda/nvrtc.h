@@ -16,8 +16,8 @@ namespace sinter::codegen {
 
 class Nvrtc {
  public:
-  // FAILED_PRECONDITION when the library is not found: says where was looked and how to point to it. Besides the
-  // system's places, in the folders of SINTER_CUDA_LIBRARY_PATH (separated by colons) and of an installed CUDA toolkit.
+  // FAILED_PRECONDITION when the library is not found: says where was looked and how to point to it
+  // (runtime/cuda/library_loader.h).
   static absl::StatusOr<const Nvrtc*> Get();
 
   // For an architecture such as "sm_90". INVALID_ARGUMENT with the compiler's log when the text does not compile.

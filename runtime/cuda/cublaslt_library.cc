@@ -1,7 +1,5 @@
 #include "sinter/runtime/cuda/cublaslt_library.h"
 
-#include <mutex>
-
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/library_loader.h"
 #include "sinter/runtime/status.h"
@@ -40,16 +38,6 @@ absl::Status Open(CublasLt* f) {
 
 }  // namespace
 
-absl::StatusOr<const CublasLt*> LoadCublasLt() {
-  static std::mutex mutex;
-  static CublasLt functions = {};
-  static bool is_open = false;
-  const std::lock_guard lock(mutex);
-  if (!is_open) {
-    SINTER_RETURN_IF_ERROR(Open(&functions));
-    is_open = true;
-  }
-  return &functions;
-}
+absl::StatusOr<const CublasLt*> LoadCublasLt() { return LoadOnce<CublasLt, Open>(); }
 
 }  // namespace sinter

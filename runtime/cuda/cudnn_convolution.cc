@@ -225,15 +225,29 @@ cudnnDataType_t CudnnType(fb::DType dtype) {
   }
 }
 
+CudnnEngineRules RulesOf(const ConvShape& shape) {
+  const bool is_ieee = shape.dtype == fb::DType::F32 && shape.math == fb::MathMode::Ieee;
+  CudnnEngineRules rules = {.may_use_tensor_cores = !is_ieee, .max_workspace = kMaxWorkspace};
+  // Engine 1 is named first for weight gradients of few channels in f32 and takes 344 us where engine 17 takes 52; engine 0
+  // takes 597 (docs/performance-notes.md).
+  if (shape.kind == fb::ConvKind::WeightGrad) rules.last_resort = {0, 1};
+  return rules;
+}
+
 absl::StatusOr<std::unique_ptr<CudnnPlan>> MakeConvolutionPlan(const CudnnHandle& cudnn,
                                                                const ConvShape& shape,
                                                                const ConvEpilogue& epilogue) {
+  return MakeConvolutionPlan(cudnn, shape, epilogue, RulesOf(shape));
+}
+
+absl::StatusOr<std::unique_ptr<CudnnPlan>> MakeConvolutionPlan(const CudnnHandle& cudnn,
+                                                               const ConvShape& shape,
+                                                               const ConvEpilogue& epilogue,
+                                                               const CudnnEngineRules& rules) {
   GraphBuilder builder(cudnn, shape);
-  const bool is_ieee = shape.dtype == fb::DType::F32 && shape.math == fb::MathMode::Ieee;
   const auto plan = [&]() -> absl::StatusOr<std::unique_ptr<CudnnPlan>> {
     SINTER_ASSIGN_OR_RETURN(const CudnnDescriptor graph, builder.Build(epilogue));
-    return CudnnPlan::Create(cudnn, graph,
-                             {.may_use_tensor_cores = !is_ieee, .max_workspace = kMaxWorkspace});
+    return CudnnPlan::Create(cudnn, graph, rules);
   };
   absl::StatusOr<std::unique_ptr<CudnnPlan>> made = plan();
   if (made.ok()) return made;

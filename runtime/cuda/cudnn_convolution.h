@@ -63,6 +63,13 @@ struct ConvEpilogue {
 absl::StatusOr<std::unique_ptr<CudnnPlan>> MakeConvolutionPlan(const CudnnHandle& cudnn,
                                                                const ConvShape& shape,
                                                                const ConvEpilogue& epilogue);
+// The same with other rules than those of steps, for measurements.
+absl::StatusOr<std::unique_ptr<CudnnPlan>> MakeConvolutionPlan(const CudnnHandle& cudnn,
+                                                               const ConvShape& shape,
+                                                               const ConvEpilogue& epilogue,
+                                                               const CudnnEngineRules& rules);
+// Those of steps.
+CudnnEngineRules RulesOf(const ConvShape& shape);
 
 }  // namespace sinter
 

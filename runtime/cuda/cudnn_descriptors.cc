@@ -13,28 +13,35 @@ bool IsAllowed(const std::vector<cudnnBackendNumericalNote_t>& notes, const Cudn
   const auto has = [&](cudnnBackendNumericalNote_t note) {
     return std::find(notes.begin(), notes.end(), note) != notes.end();
   };
-  for (const cudnnBackendNumericalNote_t refused :
-       {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION,
-        CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, CUDNN_NUMERICAL_NOTE_FFT, CUDNN_NUMERICAL_NOTE_WINOGRAD,
-        CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6,
-        CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13}) {
-    if (has(refused)) return false;
+  if (rules.must_be_deterministic && has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) return false;
+  for (const cudnnBackendNumericalNote_t inexact :
+       {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
+        CUDNN_NUMERICAL_NOTE_FFT, CUDNN_NUMERICAL_NOTE_WINOGRAD, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4,
+        CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13}) {
+    if (rules.must_be_exact && has(inexact)) return false;
   }
   return rules.may_use_tensor_cores || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
 }
 
-absl::StatusOr<std::vector<cudnnBackendNumericalNote_t>> NotesOf(const CudnnHandle& cudnn,
-                                                                 const CudnnDescriptor& config) {
+struct Engine {
+  int64_t number = -1;
+  std::vector<cudnnBackendNumericalNote_t> notes;
+};
+
+absl::StatusOr<Engine> EngineOf(const CudnnHandle& cudnn, const CudnnDescriptor& config) {
   CudnnDescriptor engine(cudnn, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = engine.get();
   SINTER_RETURN_IF_ERROR(
       config.Get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw).status());
-  std::vector<cudnnBackendNumericalNote_t> notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  Engine found;
+  SINTER_RETURN_IF_ERROR(
+      engine.Get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &found.number).status());
+  found.notes.resize(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
   SINTER_ASSIGN_OR_RETURN(const int64_t count,
                           engine.Get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
-                                     static_cast<int64_t>(notes.size()), notes.data()));
-  notes.resize(static_cast<size_t>(std::min<int64_t>(count, static_cast<int64_t>(notes.size()))));
-  return notes;
+                                     static_cast<int64_t>(found.notes.size()), found.notes.data()));
+  found.notes.resize(static_cast<size_t>(std::min<int64_t>(count, static_cast<int64_t>(found.notes.size()))));
+  return found;
 }
 
 // The engines that cuDNN names for the graph, the quickest first. None: it has nothing to say in this mode.
@@ -115,39 +122,51 @@ absl::StatusOr<int64_t> CudnnDescriptor::Get(cudnnBackendAttributeName_t name,
 absl::StatusOr<std::unique_ptr<CudnnPlan>> CudnnPlan::Create(const CudnnHandle& cudnn,
                                                              const CudnnDescriptor& graph,
                                                              const CudnnEngineRules& rules) {
-  int named = 0, allowed = 0;
+  int named = 0, passed_over = 0;
   std::string last_reason;
+  std::vector<CudnnDescriptor> allowed, last_resort;
   // The second names engines that are slower and do more shapes.
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     SINTER_ASSIGN_OR_RETURN(std::vector<CudnnDescriptor> configs, NamedEngines(cudnn, graph, mode));
     for (CudnnDescriptor& config : configs) {
       ++named;
-      const absl::StatusOr<std::vector<cudnnBackendNumericalNote_t>> notes = NotesOf(cudnn, config);
-      if (!notes.ok()) last_reason = std::string(notes.status().message());
-      if (!notes.ok() || !IsAllowed(*notes, rules)) continue;
-      ++allowed;
-      CudnnDescriptor plan(cudnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-      SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &cudnn.handle));
-      SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config));
-      // That an engine was named does not mean that it can.
-      if (const absl::Status status = plan.Finalize("prepare an engine"); !status.ok()) {
-        last_reason = std::string(status.message());
-        continue;
-      }
-      int64_t workspace = 0;
-      SINTER_RETURN_IF_ERROR(
-          plan.Get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace).status());
-      if (workspace > rules.max_workspace) {
-        last_reason = absl::StrCat("it needs a workspace of ", DescribeBytes(workspace));
-        continue;
-      }
-      return std::unique_ptr<CudnnPlan>(
-          new CudnnPlan(cudnn, std::move(config), std::move(plan), static_cast<size_t>(workspace)));
+      const absl::StatusOr<Engine> engine = EngineOf(cudnn, config);
+      if (!engine.ok()) last_reason = std::string(engine.status().message());
+      if (!engine.ok() || !IsAllowed(engine->notes, rules)) continue;
+      const bool is_last = std::count(rules.last_resort.begin(), rules.last_resort.end(), engine->number) > 0;
+      (is_last ? last_resort : allowed).push_back(std::move(config));
     }
   }
-  return absl::UnimplementedError(absl::StrCat(
-      "cuDNN has no engine: it names ", named, ", of which ", allowed, " are deterministic and exact enough",
-      last_reason.empty() ? "" : "; the last one cannot: ", last_reason));
+  for (CudnnDescriptor& config : last_resort) allowed.push_back(std::move(config));
+  for (CudnnDescriptor& config : allowed) {
+    CudnnDescriptor plan(cudnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &cudnn.handle));
+    SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config));
+    // That an engine was named does not mean that it can.
+    if (const absl::Status status = plan.Finalize("prepare an engine"); !status.ok()) {
+      last_reason = std::string(status.message());
+      continue;
+    }
+    int64_t workspace = 0;
+    SINTER_RETURN_IF_ERROR(
+        plan.Get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace).status());
+    if (workspace > rules.max_workspace) {
+      last_reason = absl::StrCat("it needs a workspace of ", DescribeBytes(workspace));
+      continue;
+    }
+    if (passed_over++ < rules.skip) continue;
+    return std::unique_ptr<CudnnPlan>(
+        new CudnnPlan(cudnn, std::move(config), std::move(plan), static_cast<size_t>(workspace)));
+  }
+  return absl::UnimplementedError(
+      absl::StrCat("cuDNN has no engine: it names ", named, ", of which ", allowed.size(),
+                   " are deterministic and exact enough",
+                   last_reason.empty() ? "" : "; the last one cannot: ", last_reason));
+}
+
+absl::StatusOr<int64_t> CudnnPlan::EngineNumber() const {
+  SINTER_ASSIGN_OR_RETURN(const Engine engine, EngineOf(cudnn_, config_));
+  return engine.number;
 }
 
 absl::StatusOr<CudnnDescriptor> CudnnPlan::MakePack(std::initializer_list<Operand> operands,

@@ -62,12 +62,19 @@ class CudnnDescriptor {
   cudnnStatus_t made_;
 };
 
-// Which engines may be taken, of those that are deterministic and sum the products themselves, unrounded, in the type of
-// the computation: Winograd and Fourier transforms lose bits in proportion to the largest value, not to each result.
+// Which engine may be taken.
 struct CudnnEngineRules {
   // They round f32 to tf32.
   bool may_use_tensor_cores = true;
   int64_t max_workspace = 0;
+  // Without these two, for measurements alone. Exact engines sum the products themselves, unrounded, in the type of the
+  // computation: Winograd and Fourier transforms lose bits in proportion to the largest value, not to each result.
+  bool must_be_deterministic = true;
+  bool must_be_exact = true;
+  // Of those that all this allows and that can, the engine behind so many others.
+  int skip = 0;
+  // Engines, by cuDNN's number, that are taken where there is no other, whatever place cuDNN names them in.
+  std::vector<int64_t> last_resort = {};
 };
 
 class CudnnPlan {
@@ -87,6 +94,8 @@ class CudnnPlan {
                                                            const CudnnEngineRules& rules);
 
   size_t workspace_bytes() const { return workspace_bytes_; }
+  // cuDNN's number of the engine among those for this kind of graph.
+  absl::StatusOr<int64_t> EngineNumber() const;
 
   // Enqueues on the handle's stream. Allocates only where these addresses are new to it.
   absl::Status Execute(std::initializer_list<Operand> operands, void* workspace);

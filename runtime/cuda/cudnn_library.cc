@@ -1,7 +1,5 @@
 #include "sinter/runtime/cuda/cudnn_library.h"
 
-#include <mutex>
-
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/cuda_status.h"
 #include "sinter/runtime/cuda/library_loader.h"
@@ -50,16 +48,6 @@ absl::Status Cudnn::Check(cudnnStatus_t code, std::string_view what) const {
   return CudnnStatus(code, what, details);
 }
 
-absl::StatusOr<const Cudnn*> LoadCudnn() {
-  static std::mutex mutex;
-  static Cudnn functions = {};
-  static bool is_open = false;
-  const std::lock_guard lock(mutex);
-  if (!is_open) {
-    SINTER_RETURN_IF_ERROR(Open(&functions));
-    is_open = true;
-  }
-  return &functions;
-}
+absl::StatusOr<const Cudnn*> LoadCudnn() { return LoadOnce<Cudnn, Open>(); }
 
 }  // namespace sinter

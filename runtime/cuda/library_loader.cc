@@ -42,7 +42,12 @@ std::vector<std::string> LibraryCandidates(std::string_view file) {
 
 absl::StatusOr<OpenedLibrary> OpenLibrary(const LibraryName& name) {
   std::vector<std::string> tried;
-  for (const std::string& candidate : LibraryCandidates(name.file)) {
+  std::vector<std::string> candidates = LibraryCandidates(name.file);
+  if (!name.older.empty()) {
+    const std::vector<std::string> older = LibraryCandidates(name.older);
+    for (size_t i = older.size(); i-- > 0;) candidates.insert(candidates.begin() + i + 1, older[i]);
+  }
+  for (const std::string& candidate : candidates) {
     // Local: a program that links its own copy of another version keeps seeing that one.
     void* const handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle != nullptr) return OpenedLibrary(name, handle, PathOf(handle, candidate));

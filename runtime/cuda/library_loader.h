@@ -16,6 +16,7 @@
 #define SINTER_RUNTIME_CUDA_LIBRARY_LOADER_H_
 
 #include <initializer_list>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,8 @@ struct LibraryName {
   std::string_view title;    // "cuBLASLt".
   std::string_view file;     // "libcublasLt.so.13": with its version.
   std::string_view package;  // Of PyPI: "nvidia-cublas".
+  std::string_view older =
+      {};  // Another version that does, in each place after `file`: "libnvrtc.so.12". Or none.
 };
 
 // A function's name and where its address goes: the address of a pointer to a function.
@@ -60,6 +63,23 @@ class OpenedLibrary {
   void* handle_;
   std::string path_;
 };
+
+// `functions`, filled by `open` at the first call that succeeds: the same for the life of the process. An error is not
+// remembered.
+//
+//   absl::StatusOr<const CublasLt*> LoadCublasLt() { return LoadOnce<CublasLt, Open>(); }
+template <typename Functions, absl::Status (*open)(Functions*)>
+absl::StatusOr<const Functions*> LoadOnce() {
+  static std::mutex mutex;
+  static Functions functions = {};
+  static bool is_open = false;
+  const std::lock_guard lock(mutex);
+  if (!is_open) {
+    if (absl::Status status = open(&functions); !status.ok()) return status;
+    is_open = true;
+  }
+  return &functions;
+}
 
 // FailedPrecondition: not found; says where it was looked for and what to install or set.
 absl::StatusOr<OpenedLibrary> OpenLibrary(const LibraryName& name);

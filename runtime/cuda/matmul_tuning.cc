@@ -15,7 +15,7 @@
 namespace sinter {
 namespace {
 
-constexpr int kCandidates = 8;
+constexpr int kCandidates = 8, kAllCandidates = 32;
 constexpr double kLeastGain = 0.98;
 // Less work than this takes a few microseconds, most of them to launch.
 constexpr double kLeastFlops = 1 << 24;
@@ -29,14 +29,18 @@ constexpr int64_t kBlockElements = (1 << 16) + 1;
 // Between the operands of two rounds, in bytes.
 constexpr int64_t kRoundOffset = 512;
 
-absl::StatusOr<bool> IsTuningWanted() {
+enum class Tuning { kOff, kSameBits, kAnyBits };
+
+absl::StatusOr<Tuning> WantedTuning() {
   const char* const value = std::getenv("SINTER_GPU_TUNE");
   const std::string text = value == nullptr ? "" : value;
-  if (text.empty() || text == "1") return true;
-  if (text == "0") return false;
-  return absl::InvalidArgumentError(
-      absl::StrCat("SINTER_GPU_TUNE is \"", text,
-                   "\": write 0 to take cuBLASLt's first choice of algorithms, or 1 to measure"));
+  if (text.empty() || text == "1") return Tuning::kSameBits;
+  if (text == "0") return Tuning::kOff;
+  if (text == "2") return Tuning::kAnyBits;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "SINTER_GPU_TUNE is \"", text,
+      "\": write 0 to take cuBLASLt's first choice of algorithms, 1 to measure those that give its bits, or "
+      "2 to measure all, whose bits may differ from load to load"));
 }
 
 // Numbers from -1 to 1 from a linear congruential generator (Knuth's MMIX), the same in every run.
@@ -189,10 +193,11 @@ absl::StatusOr<double> Trial::Seconds(const cublasLtMatmulHeuristicResult_t& alg
 }
 
 absl::StatusOr<cublasLtMatmulHeuristicResult_t> Measure(
-    Trial& trial, const std::vector<cublasLtMatmulHeuristicResult_t>& algorithms) {
+    Trial& trial, const std::vector<cublasLtMatmulHeuristicResult_t>& algorithms, Tuning tuning) {
   SINTER_RETURN_IF_ERROR(trial.Prepare());
   SINTER_ASSIGN_OR_RETURN(const std::vector<std::byte> wanted, trial.Results(algorithms[0]));
   const auto same_bits = [&](size_t i) -> absl::StatusOr<bool> {
+    if (tuning == Tuning::kAnyBits) return true;
     SINTER_ASSIGN_OR_RETURN(const std::vector<std::byte> results, trial.Results(algorithms[i]));
     return results == wanted;
   };
@@ -223,22 +228,23 @@ absl::StatusOr<size_t> ChooseQuickest(size_t count,
 absl::StatusOr<cublasLtMatmulHeuristicResult_t> ChooseAlgorithm(CudaContext& context, CublasMatmul& product) {
   static std::mutex mutex;
   static std::map<std::string, cublasLtMatmulHeuristicResult_t> chosen;
-  SINTER_ASSIGN_OR_RETURN(const bool is_wanted, IsTuningWanted());
-  if (!is_wanted || product.shape().Flops() < kLeastFlops) {
+  SINTER_ASSIGN_OR_RETURN(const Tuning tuning, WantedTuning());
+  if (tuning == Tuning::kOff || product.shape().Flops() < kLeastFlops) {
     SINTER_ASSIGN_OR_RETURN(const auto algorithms, product.Algorithms(1));
     return algorithms[0];
   }
   // Held while measuring too: two threads that measure at once would measure each other.
   const std::lock_guard lock(mutex);
-  const std::string key =
-      absl::StrCat(context.info().name, " ", context.info().Architecture(), " ", product.shape().ToString());
+  const std::string key = absl::StrCat(static_cast<int>(tuning), " ", context.info().name, " ",
+                                       context.info().Architecture(), " ", product.shape().ToString());
   if (const auto known = chosen.find(key); known != chosen.end()) return known->second;
-  SINTER_ASSIGN_OR_RETURN(const auto algorithms, product.Algorithms(kCandidates));
+  SINTER_ASSIGN_OR_RETURN(const auto algorithms,
+                          product.Algorithms(tuning == Tuning::kAnyBits ? kAllCandidates : kCandidates));
   Trial trial(context, product);
   if (algorithms.size() == 1 || trial.Bytes() > context.allocator().memory().FreeBytes() / 2)
     return algorithms[0];
   const CudaDeviceScope on(context.index());
-  absl::StatusOr<cublasLtMatmulHeuristicResult_t> best = Measure(trial, algorithms);
+  absl::StatusOr<cublasLtMatmulHeuristicResult_t> best = Measure(trial, algorithms, tuning);
   // A limit may leave less than the device has.
   if (absl::IsResourceExhausted(best.status())) return algorithms[0];
   SINTER_RETURN_IF_ERROR(best.status());

@@ -6,8 +6,9 @@
 // random operands, so that two loads that measure differently still compute the same. Within 2 % the earlier one wins.
 // The choice for a product is kept for the life of the process.
 //
-// SINTER_GPU_TUNE=0 takes cuBLASLt's first choice, as products do that are too small to time or whose operands have no
-// room beside what is in use.
+// SINTER_GPU_TUNE=2 measures among all algorithms: within a process the same bits run after run, but another process, or
+// another machine, may choose otherwise. SINTER_GPU_TUNE=0 takes cuBLASLt's first choice, as products do that are too small
+// to time or whose operands have no room beside what is in use.
 #ifndef SINTER_RUNTIME_CUDA_MATMUL_TUNING_H_
 #define SINTER_RUNTIME_CUDA_MATMUL_TUNING_H_
 
@@ -21,7 +22,7 @@
 
 namespace sinter {
 
-// InvalidArgument: SINTER_GPU_TUNE is neither unset, 0 nor 1.
+// InvalidArgument: SINTER_GPU_TUNE is neither unset, 0, 1 nor 2.
 absl::StatusOr<cublasLtMatmulHeuristicResult_t> ChooseAlgorithm(CudaContext& context, CublasMatmul& product);
 
 // Which of `count` candidates to take, the first being right: candidate i counts if same_bits(i); it replaces the best so

@@ -46,6 +46,30 @@ TEST_F(LibraryLoaderTest, SaysWhereItLookedAndWhatToDo) {
                         "folder of the file into SINTER_CUDA_LIBRARY_PATH"));
 }
 
+TEST_F(LibraryLoaderTest, TakesAnOlderOneWhereItIsNamed) {
+  LibraryName name = kMissing;
+  name.older = kPresent.file;
+  const absl::StatusOr<OpenedLibrary> library = OpenLibrary(name);
+  ASSERT_TRUE(library.ok()) << library.status();
+  EXPECT_THAT(library->path(), HasSubstr("libc.so.6"));
+}
+
+int opened = 0;
+absl::Status FailOnce(int* functions) {
+  if (++opened == 1) return absl::FailedPreconditionError("not there yet");
+  *functions = opened;
+  return absl::OkStatus();
+}
+
+TEST_F(LibraryLoaderTest, LoadsOnceAndForgetsErrors) {
+  EXPECT_FALSE((LoadOnce<int, FailOnce>().ok()));
+  for (int i = 0; i < 2; ++i) {
+    const absl::StatusOr<const int*> functions = LoadOnce<int, FailOnce>();
+    ASSERT_TRUE(functions.ok());
+    EXPECT_EQ(**functions, 2);
+  }
+}
+
 TEST_F(LibraryLoaderTest, FindsFunctions) {
   const absl::StatusOr<OpenedLibrary> library = OpenLibrary(kPresent);
   ASSERT_TRUE(library.ok()) << library.status();
