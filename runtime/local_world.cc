@@ -104,10 +104,10 @@ class LocalWorld::Rank : public World {
   template <typename Condition>
   absl::Status WaitUntil(std::unique_lock<std::mutex>& lock, Condition condition, const Transfer* from,
                          const Operation& operation) {
-    const bool in_time =
-        shared_.changed.wait_for(lock, shared_.patience, [&] { return !shared_.broken.ok() || condition(); });
+    shared_.changed.wait_for(lock, shared_.patience, [&] { return condition() || !shared_.broken.ok(); });
+    // What is done is done, though another has given up since.
+    if (condition()) return absl::OkStatus();
     if (!shared_.broken.ok()) return shared_.broken;
-    if (in_time) return absl::OkStatus();
     const std::string who = from == nullptr ? "a rank that is sent to" : absl::StrCat("rank ", from->peer);
     shared_.Break(absl::StrCat(who, " does not answer in ", std::string(operation.name)));
     return shared_.broken;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/mpi/termination.h"
 
 namespace sinter {
 namespace {
@@ -121,6 +122,7 @@ bool Heartbeat::IsAllTold() const {
 
 void Heartbeat::Run() {
   while (true) {
+    TerminationWatch::EndUnlessWaiting();
     LookForEnded();
     {
       const std::lock_guard<std::mutex> mpi_lock(*mpi_);

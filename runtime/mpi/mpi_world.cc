@@ -26,6 +26,8 @@ constexpr std::chrono::microseconds kBusyTime(50);
 constexpr std::chrono::microseconds kNap(20);
 // In which the others learn why it ends.
 constexpr std::chrono::milliseconds kGrace(1000);
+// The same once mpirun has sent SIGTERM, a second before SIGKILL; and so long another's reason is waited for.
+constexpr std::chrono::milliseconds kShortGrace(300);
 constexpr std::chrono::milliseconds kLookInterval(20);
 
 bool exists = false;
@@ -86,6 +88,7 @@ struct MpiWorld::State {
   absl::Status Begin(std::span<const Transfer> transfers, int tag);
   absl::Status Step(size_t& left);
   absl::Status FindFailure();
+  absl::Status FindReasonToEnd();
   absl::Status Wait();
   void Break(const absl::Status& cause, const Operation& operation);
 };
@@ -119,7 +122,8 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Create(const MpiWorldOptions
   }
   MPI_Comm_rank(state->messages, &state->rank);
   MPI_Comm_size(state->messages, &state->size);
-  state->termination.emplace();
+  // Without others there is nobody to wait for, and no thread that would end the program.
+  if (state->size > 1) state->termination.emplace();
   state->heart.emplace(state->beats, &state->mpi, options.silence);
   exists = true;
   return std::unique_ptr<MpiWorld>(new MpiWorld(std::move(state)));
@@ -133,7 +137,9 @@ MpiWorld::~MpiWorld() {
     if (s.heart->failure().has_value()) s.broken = absl::UnavailableError(*s.heart->failure());
     std::this_thread::sleep_for(kLookInterval);
   }
-  if (!s.broken.ok() && !TerminationWatch::IsRequested()) std::this_thread::sleep_for(kGrace);
+  if (!s.broken.ok()) {
+    std::this_thread::sleep_for(TerminationWatch::IsRequested() ? kShortGrace : kGrace);
+  }
   s.heart->Stop(kGrace);
   s.heart.reset();
   s.termination.reset();
@@ -219,18 +225,28 @@ absl::Status MpiWorld::State::Step(size_t& left) {
 }
 
 absl::Status MpiWorld::State::FindFailure() {
-  if (TerminationWatch::IsRequested()) heart->LookForEnded();
+  if (TerminationWatch::IsRequested()) return FindReasonToEnd();
   if (const std::optional<std::string> failure = heart->failure(); failure.has_value()) {
     return absl::UnavailableError(*failure);
-  }
-  if (TerminationWatch::IsRequested()) {
-    return absl::UnavailableError(absl::StrCat("rank ", rank, " is told to end (SIGTERM)"));
   }
   for (size_t i = 0; i < requests.size(); ++i) {
     if (requests[i] == MPI_REQUEST_NULL || !heart->HasLeft(pieces[i].peer)) continue;
     return absl::UnavailableError(absl::StrCat("rank ", pieces[i].peer, " has left, and is missing"));
   }
   return absl::OkStatus();
+}
+
+// Of SIGTERM: a rank that has ended, or what others know, if they say so in time.
+absl::Status MpiWorld::State::FindReasonToEnd() {
+  const Clock::time_point start = Clock::now();
+  std::optional<std::string> failure;
+  while (!failure.has_value() && Clock::now() - start < kShortGrace) {
+    heart->LookForEnded();
+    failure = heart->failure();
+    std::this_thread::sleep_for(kLookInterval);
+  }
+  return absl::UnavailableError(
+      failure.has_value() ? *failure : absl::StrCat("rank ", rank, " is told to end (SIGTERM)"));
 }
 
 absl::Status MpiWorld::State::Wait() {

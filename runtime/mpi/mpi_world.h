@@ -34,7 +34,7 @@ namespace sinter {
 
 struct MpiWorldOptions {
   // A rank that was not heard for so long does not answer. At least a second.
-  std::chrono::milliseconds silence = std::chrono::seconds(5);
+  std::chrono::milliseconds silence = std::chrono::seconds(4);
   // Larger messages travel in pieces: MPI counts in int.
   size_t piece_bytes = size_t{1} << 30;
 };

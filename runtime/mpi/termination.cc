@@ -1,29 +1,33 @@
 #include "sinter/runtime/mpi/termination.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 
 namespace sinter {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kGrace(500);
+
 std::atomic<bool> is_waiting = false;
 std::atomic<bool> is_requested = false;
+std::atomic<Clock::rep> seen = 0;  // When EndUnlessWaiting first saw the request.
 
 void SetHandler(void (*handler)(int)) {
   struct sigaction action = {};
   action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
   sigaction(SIGTERM, &action, nullptr);
 }
 
 // Calls only what a handler may.
 void OnTermination(int) {
   SetHandler(SIG_DFL);
-  if (is_waiting.load()) {
-    is_requested.store(true);
-  } else {
-    raise(SIGTERM);  // Once the handler has returned.
-  }
+  is_requested.store(true);
 }
 
 }  // namespace
@@ -45,5 +49,14 @@ TerminationWatch::Waiting::Waiting() { is_waiting.store(true); }
 TerminationWatch::Waiting::~Waiting() { is_waiting.store(false); }
 
 bool TerminationWatch::IsRequested() { return is_requested.load(); }
+
+void TerminationWatch::EndUnlessWaiting() {
+  if (!is_requested.load()) return;
+  const Clock::rep now = Clock::now().time_since_epoch().count();
+  Clock::rep first = 0;
+  if (seen.compare_exchange_strong(first, now)) return;
+  // The handler is the default again.
+  if (!is_waiting.load() && now - first > Clock::duration(kGrace).count()) kill(getpid(), SIGTERM);
+}
 
 }  // namespace sinter

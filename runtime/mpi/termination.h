@@ -2,11 +2,13 @@
 //
 //   TerminationWatch watch;                       // While it lives; does nothing if the program has a handler of its own.
 //   {
-//     TerminationWatch::Waiting waiting;          // SIGTERM is kept back only here.
+//     TerminationWatch::Waiting waiting;
 //     while (!done && !TerminationWatch::IsRequested()) ...
 //   }
+//   TerminationWatch::EndUnlessWaiting();         // Now and then, from another thread.
 //
-// The second SIGTERM ends the program in any case, and so does the first outside a Waiting. One watch at a time.
+// A program that computes when the signal comes may be about to wait: it has half a second to begin, and is ended then. The
+// second SIGTERM ends it in any case. One watch at a time.
 #ifndef SINTER_RUNTIME_MPI_TERMINATION_H_
 #define SINTER_RUNTIME_MPI_TERMINATION_H_
 
@@ -28,6 +30,8 @@ class TerminationWatch {
   };
 
   static bool IsRequested();
+  // By the signal.
+  static void EndUnlessWaiting();
 
  private:
   bool is_installed_ = false;

@@ -22,7 +22,7 @@ int64_t Total(const CollectiveCase& c) { return std::accumulate(c.sizes.begin(),
 
 // The device of a rank, by its index.
 uint32_t DeviceOfRank(const CollectiveCase& c, uint32_t rank) {
-  return c.is_reversed ? c.members - 1 - rank : rank;
+  return c.first_device + (c.is_reversed ? c.members - 1 - rank : rank);
 }
 
 // The sizes of a member's inputs, and of its outputs.
@@ -236,7 +236,7 @@ std::string CollectiveCase::Name() const {
 TestPlan CollectivePlan(const CollectiveCase& c) {
   TestPlan plan;
   std::vector<Device> devices;
-  for (int32_t d = 0; d < static_cast<int32_t>(c.members); ++d) {
+  for (int32_t d = 0; d < static_cast<int32_t>(c.first_device + c.members); ++d) {
     devices.push_back(c.device_kind == DeviceKind::kCpu ? Device::Cpu(d) : Device::Gpu(d));
   }
   plan.UseDevices(devices);

@@ -31,6 +31,7 @@ struct CollectiveCase {
   bool is_flat = false;
   bool is_reversed = false;  // The group lists the devices from the last to the first.
   DeviceKind device_kind = DeviceKind::kCpu;
+  uint32_t first_device = 0;  // The devices before it do nothing.
 
   std::string Name() const;
 };

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/runtime/combine.h"
+#include "sinter/runtime/launch_order.h"
 #include "sinter/runtime/session.h"
 #include "sinter/tests/runtime/collective_plans.h"
 #include "sinter/tests/runtime/test_plan.h"
@@ -124,6 +125,16 @@ TEST_F(CollectiveTest, InPlaceFlatAndInAnyOrderOfDevices) {
   }
 }
 
+// The others have nothing to do with it.
+TEST_F(CollectiveTest, AmongSomeOfTheDevices) {
+  for (const Kind kind : fb::EnumValuesCollectiveKind()) {
+    const CollectiveCase pair = {
+        .kind = kind, .members = 2, .sizes = SizesFor(kind, 2, 30), .first_device = 2};
+    ExpectHere(pair, 1, /*is_wild=*/true);
+    for (const int processes : {2, 4}) ExpectInWorld(pair, processes);
+  }
+}
+
 // More than one chunk for each process, and an odd rest.
 TEST_F(CollectiveTest, LargeTensorsTravelInChunks) {
   const int64_t large = static_cast<int64_t>(kCollectiveChunkBytes / 4 * 5 / 2) + 99;
@@ -174,6 +185,27 @@ TEST_F(CollectiveTest, GroupsOfOneProcess) {
   EXPECT_THAT(made.group, ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(made.starts, ElementsAre(0, 10));
   EXPECT_EQ(CollectiveName(made.kind), "all_reduce");
+}
+
+// Four copies, then the members, which are one launch of those that are here.
+TEST_F(CollectiveTest, LaunchesOfOneProcess) {
+  const Plan plan = *CollectivePlan({.members = 4, .is_in_place = true}).Make();
+  const fb::Function& function = *plan.table().functions()->Get(0);
+  const std::vector<bool> is_host(4, true);
+  const auto steps_of = [](const LaunchOrder& order) {
+    std::vector<std::vector<uint32_t>> steps;
+    for (const Launch& launch : order.launches) steps.push_back(launch.steps);
+    return steps;
+  };
+  const LaunchOrder all = MakeLaunchOrder(plan.table(), function, is_host);
+  EXPECT_THAT(steps_of(all), ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(2), ElementsAre(3),
+                                         ElementsAre(4, 5, 6, 7)));
+  EXPECT_TRUE(all.launches[4].is_collective);
+  EXPECT_EQ(all.launches[4].device, 0u);
+  const LocalDevices local = {.first = 2, .count = 2, .is_alone = false};
+  const LaunchOrder some = MakeLaunchOrder(plan.table(), function, is_host, &local);
+  EXPECT_THAT(steps_of(some), ElementsAre(ElementsAre(2), ElementsAre(3), ElementsAre(6, 7)));
+  EXPECT_EQ(some.launches[2].device, 2u);
 }
 
 TEST_F(CollectiveTest, AProfileHasOneEntryAMember) {

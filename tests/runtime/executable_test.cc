@@ -140,6 +140,25 @@ TestPlan MatmulPlan(DType dtype) {
   return plan;
 }
 
+TEST_F(AllocationTest, CollectivesAllocateNothing) {
+  setenv("SINTER_CPU_DEVICES", "2", 1);
+  TestPlan plan;
+  plan.UseDevices({Device::Cpu(0), Device::Cpu(1)});
+  TestFunction f(plan, "f");
+  const uint32_t x = f.Input("x", DType::kF32, {4096});
+  fb::CollectiveStepT step;
+  step.dtype = fb::DType::F32, step.group = {0, 1}, step.elements = {4096};
+  for (const uint32_t device : {0u, 1u}) {
+    step.rank = device;
+    const uint32_t sum = f.Arena(DType::kF32, {4096}, device);
+    f.Collective(step, {device == 0 ? x : f.InputOn(x, 1)}, {sum});
+    f.Output(device == 0 ? "here" : "there", sum);
+  }
+  const HostTensor tensor = *HostTensor::Zeros(DType::kF32, {4096});
+  EXPECT_EQ(CountOf(plan, {&tensor}), 0);
+  unsetenv("SINTER_CPU_DEVICES");
+}
+
 TEST_F(AllocationTest, OwnKernelsAllocateNothing) {
   const HostTensor a = *HostTensor::Zeros(DType::kF64, {100, 90}),
                    b = *HostTensor::Zeros(DType::kF64, {90, 120});

@@ -13,6 +13,7 @@
 #include "sinter/runtime/session.h"
 #include "sinter/runtime/world_agreement.h"
 #include "sinter/tests/runtime/device_plans.h"
+#include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/test_plan.h"
 #include "sinter/tests/runtime/world_threads.h"
 
@@ -66,6 +67,19 @@ TEST(LocalWorldTest, WhoDoesNotAnswerIsNamed) {
         EXPECT_EQ(status, absl::UnavailableError("rank 1 does not answer in all_reduce, function \"f\""));
         EXPECT_EQ(world.Exchange({}, {"next", 0}), status);
         EXPECT_EQ(world.Check(), status);
+      },
+      std::chrono::milliseconds(20));
+}
+
+TEST(LocalWorldTest, NobodyTakesWhatIsSent) {
+  RunInWorld(
+      2,
+      [](World& world) {
+        if (world.rank() == 1) return;
+        int value = 0;
+        const World::Transfer transfer = {1, &value, sizeof(value), true};
+        EXPECT_EQ(MessageOf(world.Exchange({&transfer, 1}, {"send_recv", 0})),
+                  "a rank that is sent to does not answer in send_recv");
       },
       std::chrono::milliseconds(20));
 }
@@ -182,7 +196,20 @@ TEST(WorldSessionTest, CopiesBetweenProcesses) {
   });
 }
 
-TEST(WorldSessionTest, FunctionsThatDiffer) {
+TEST(WorldSessionTest, GpusOfSeveralProcessesDoNotCopy) {
+  RunInWorld(2, [](World& world) {
+    FakeGpus gpus;
+    const absl::Status status =
+        gpus.MakeSession(TwoDevicesPlan(Device::Gpu(0), Device::Gpu(1)), {.threads = 1, .world = &world})
+            .status();
+    EXPECT_EQ(status, absl::UnimplementedError(
+                          "function \"f\", step 1 (copy): it copies from gpu:0 of rank 0 to gpu:1 of rank 1: "
+                          "between GPUs of several processes values move by collectives alone, such as send "
+                          "and recv"));
+  });
+}
+
+TEST(WorldSessionTest, WhoGivesUpBeforeTheFirstRun) {
   RunInWorld(
       2,
       [](World& world) {

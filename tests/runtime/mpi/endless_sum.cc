@@ -1,6 +1,6 @@
 // Sums for ever in a world of four: for lost_rank_test.py, which takes a rank away.
 //
-//   mpirun -n 4 endless_sum [rank that leaves after a while]
+//   mpirun -n 4 endless_sum [rank that leaves after a while [rank that pauses for some seconds, so that all wait for it]]
 #include <unistd.h>
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace {
 // Whole lines, or those of several ranks mix.
 void Print(const std::string& line) { std::cout << line + "\n" << std::flush; }
 
-absl::Status Run(World& world, int leaving_rank) {
+absl::Status Run(World& world, int leaving_rank, int pausing_rank) {
   const CollectiveCase c = {.members = static_cast<uint32_t>(world.size()), .sizes = {100000}};
   TestPlan plan = CollectivePlan(c);
   for (auto& step : plan.table.functions[0]->steps) step->name = "sum of gradients";
@@ -29,6 +29,7 @@ absl::Status Run(World& world, int leaving_rank) {
   for (int64_t run = 0; world.rank() != leaving_rank || run < 200; ++run) {
     if (run == 100)
       Print("rank " + std::to_string(world.rank()) + " sums as process " + std::to_string(getpid()));
+    if (run == 100 && world.rank() == pausing_rank) sleep(5);
     SINTER_RETURN_IF_ERROR(f.Run());
   }
   return absl::OkStatus();
@@ -43,7 +44,8 @@ int main(int argc, char** argv) {
     std::cerr << world.status() << "\n";
     return 1;
   }
-  const absl::Status status = sinter::Run(**world, argc > 1 ? std::atoi(argv[1]) : -1);
+  const absl::Status status =
+      sinter::Run(**world, argc > 1 ? std::atoi(argv[1]) : -1, argc > 2 ? std::atoi(argv[2]) : -1);
   if (!status.ok()) {
     sinter::Print("rank " + std::to_string((*world)->rank()) + " ends: " + std::string(status.message()));
   }

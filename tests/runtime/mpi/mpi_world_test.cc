@@ -1,6 +1,8 @@
 // The world of MPI, run by mpirun: every rank runs these tests, in the same order.
 #include "sinter/runtime/mpi/mpi_world.h"
 
+#include <mpi.h>
+
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -19,6 +21,7 @@ namespace {
 
 using Kind = fb::CollectiveKind;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 std::unique_ptr<MpiWorld> the_world;
 MpiWorldOptions the_options;
@@ -105,6 +108,17 @@ TEST(BrokenMpiWorldTest, DifferentSizes) {
   if (!HasFailure()) std::cout << "as expected: " + std::string(status.message()) + "\n" << std::flush;
 }
 
+TEST(BrokenMpiWorldTest, TooMuch) {
+  std::vector<std::byte> data(64);
+  const bool sends = the_world->rank() == 1;
+  const World::Transfer transfer = {1 - the_world->rank(), data.data(), sends ? 16u : 8u, sends};
+  const absl::Status status = the_world->Exchange({&transfer, 1}, {"send_recv", 3});
+  if (sends) return;
+  const std::string message(status.message());
+  EXPECT_THAT(message, MatchesRegex("receiving from rank 1 fails .*truncated.* in send_recv"));
+  if (!HasFailure()) std::cout << "as expected: " + message + "\n" << std::flush;
+}
+
 TEST(BrokenMpiWorldTest, GivingUp) {
   if (the_world->rank() == 1) {
     the_world->Abort("no more data");
@@ -121,10 +135,21 @@ TEST(BrokenMpiWorldTest, GivingUp) {
 }  // namespace
 }  // namespace sinter
 
+// A program that has begun MPI for one thread alone.
+int RunWithoutThreads() {
+  MPI_Init(nullptr, nullptr);
+  const absl::Status status = sinter::MpiWorld::Create().status();
+  std::cout << "as expected: " << status.message() << "\n" << std::flush;
+  MPI_Finalize();
+  return 0;
+}
+
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
+  const std::string_view argument = argc > 1 ? argv[1] : "";
   constexpr std::string_view kPieces = "--piece_bytes=";
-  if (argc > 1 && std::string_view(argv[1]).starts_with(kPieces)) {
+  if (argument == "--without_threads") return RunWithoutThreads();
+  if (argument.starts_with(kPieces)) {
     sinter::the_options.piece_bytes = std::strtoull(argv[1] + kPieces.size(), nullptr, 10);
   }
   absl::StatusOr<std::unique_ptr<sinter::MpiWorld>> world = sinter::MpiWorld::Create(sinter::the_options);
@@ -135,5 +160,12 @@ int main(int argc, char** argv) {
   sinter::the_world = *std::move(world);
   const int result = RUN_ALL_TESTS();
   sinter::the_world.reset();
-  return result;
+  if (result != 0) return result;
+  const absl::Status again = sinter::MpiWorld::Create().status();
+  if (again.message() ==
+      "MPI has ended in this process, and begins only once: keep one world for the whole program") {
+    return 0;
+  }
+  std::cerr << "a second world: " << again << "\n";
+  return 1;
 }
