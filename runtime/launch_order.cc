@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "sinter/runtime/buffer_range.h"
 #include "sinter/runtime/collective.h"
 #include "sinter/runtime/plan_devices.h"
 
@@ -10,22 +11,6 @@ namespace sinter {
 namespace {
 
 constexpr size_t kNone = ~size_t{0};
-
-// Bytes of one device's memory: of its arena, of a variable, or of its copy of an input. Constants are never written.
-struct Range {
-  fb::Space space;
-  uint32_t index;
-  uint64_t begin, end;
-
-  bool Overlaps(const Range& other) const {
-    return space == other.space && index == other.index && begin < other.end && other.begin < end;
-  }
-};
-
-Range RangeOf(const fb::Buffer& buffer) {
-  const bool has_index = buffer.space() == fb::Space::Variable || buffer.space() == fb::Space::Input;
-  return {buffer.space(), has_index ? buffer.index() : 0, buffer.offset(), buffer.offset() + buffer.bytes()};
-}
 
 class Orderer {
  public:
@@ -55,7 +40,7 @@ class Orderer {
       AddWaits(group);
     }
     if (index <= last_member_) return;
-    const std::vector<Range> writes = WritesOf(step);
+    const std::vector<BufferRange> writes = WritesOf(step);
     std::vector<uint32_t> others;
     if (!is_host_[device]) {
       others = ReadersOf(device, writes);
@@ -67,7 +52,7 @@ class Orderer {
     }
     if (!others.empty() || is_between) open_[device] = kNone;
     const size_t number = ++given_[device];
-    for (const Range& range : writes) writes_[device].push_back({number, range});
+    for (const BufferRange& range : writes) writes_[device].push_back({number, range});
     if (is_between) {
       const fb::Buffer& from = *function_.buffers()->Get(step.inputs()->Get(0));
       open_[from.device()] = kNone;
@@ -91,12 +76,12 @@ class Orderer {
   // Work of a device is numbered: 1 is all that it was given before this run.
   struct Write {
     size_t number;
-    Range range;
+    BufferRange range;
   };
   struct Read {
     uint32_t owner, reader;
     size_t number;  // Of the reader's work.
-    Range range;
+    BufferRange range;
   };
 
   uint32_t SourceOf(const fb::Step& copy) const {
@@ -119,7 +104,7 @@ class Orderer {
       const uint32_t device = step.device();
       open_[device] = kNone;
       const size_t number = ++given_[device];
-      for (const Range& range : WritesOf(step)) writes_[device].push_back({number, range});
+      for (const BufferRange& range : WritesOf(step)) writes_[device].push_back({number, range});
     }
     last_member_ = group.steps.back();
     const uint32_t first = function_.steps()->Get(group.steps.front())->device();
@@ -143,8 +128,8 @@ class Orderer {
     }
   }
 
-  std::vector<Range> WritesOf(const fb::Step& step) const {
-    std::vector<Range> ranges;
+  std::vector<BufferRange> WritesOf(const fb::Step& step) const {
+    std::vector<BufferRange> ranges;
     for (size_t i = 0; step.outputs() != nullptr && i < step.outputs()->size(); ++i) {
       ranges.push_back(RangeOf(*function_.buffers()->Get(step.outputs()->Get(i))));
     }
@@ -154,12 +139,12 @@ class Orderer {
   }
 
   // The devices that may still be reading what `device` is about to write.
-  std::vector<uint32_t> ReadersOf(uint32_t device, const std::vector<Range>& writes) const {
+  std::vector<uint32_t> ReadersOf(uint32_t device, const std::vector<BufferRange>& writes) const {
     std::vector<uint32_t> readers;
     for (const Read& read : reads_) {
       if (read.owner != device || known_[device][read.reader] >= read.number) continue;
       const bool overwritten =
-          std::ranges::any_of(writes, [&](const Range& range) { return range.Overlaps(read.range); });
+          std::ranges::any_of(writes, [&](const BufferRange& range) { return range.Overlaps(read.range); });
       if (overwritten && std::ranges::find(readers, read.reader) == readers.end()) {
         readers.push_back(read.reader);
       }
@@ -174,7 +159,7 @@ class Orderer {
     if (is_host_[other] || std::ranges::find(others, other) != others.end()) return;
     const size_t known = known_[copy.device()][other];
     bool is_behind = known == 0;
-    const Range range = RangeOf(from);
+    const BufferRange range = RangeOf(from);
     const std::vector<Write>& writes = writes_[other];
     for (auto write = writes.rbegin(); write != writes.rend() && write->number > known; ++write) {
       is_behind = is_behind || write->range.Overlaps(range);

@@ -1,7 +1,5 @@
 #include "sinter/runtime/cuda/nccl_library.h"
 
-#include <mutex>
-
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/cuda_status.h"
 #include "sinter/runtime/cuda/library_loader.h"
@@ -54,16 +52,6 @@ absl::Status Nccl::Check(ncclResult_t code, std::string_view what) const {
   return NcclStatus(code, what, details == nullptr ? "" : details);
 }
 
-absl::StatusOr<const Nccl*> LoadNccl() {
-  static std::mutex mutex;
-  static Nccl functions = {};
-  static bool is_open = false;
-  const std::lock_guard lock(mutex);
-  if (!is_open) {
-    SINTER_RETURN_IF_ERROR(Open(&functions));
-    is_open = true;
-  }
-  return &functions;
-}
+absl::StatusOr<const Nccl*> LoadNccl() { return LoadOnce<Nccl, Open>(); }
 
 }  // namespace sinter
