@@ -158,7 +158,7 @@ absl::Status FunctionState::LoadSteps() {
     const fb::Step& table = *table_->steps()->Get(static_cast<uint32_t>(i));
     const bool is_between = IsBetweenDevices(*table_, table);
     bool is_here = memory_->local.Has(table.device());
-    if (is_between) {
+    if (is_between && !IsCopyOfInput(*table_, table)) {
       const bool has_source = memory_->local.Has(table_->buffers()->Get(table.inputs()->Get(0))->device());
       if (is_here != has_source) SINTER_RETURN_IF_ERROR(CheckCopyBetweenProcesses(i));
       is_here = is_here || has_source;
@@ -179,7 +179,8 @@ absl::Status FunctionState::LoadSteps() {
       for (size_t k = 0; k < SizeOrZero(indices); ++k) {
         const fb::Buffer& buffer = *table_->buffers()->Get(indices->Get(k));
         const DevicePlaces& places = memory_->devices[buffer.device()];
-        if (buffer.space() == fb::Space::Input && places.is_here() && places.is_host) {
+        const bool is_in_main_memory = places.is_here() ? places.is_host : is_here;
+        if (buffer.space() == fb::Space::Input && is_in_main_memory) {
           input_slots_.push_back({slots_.size(), buffer.index(), buffer.offset()});
         }
         slots_.push_back(nullptr);

@@ -34,8 +34,11 @@ absl::Status FunctionState::RunStep(size_t index) {
   const DevicePlaces& places = memory_->devices[table.device()];
   if (step.step == nullptr) {
     const uint32_t from = table_->buffers()->Get(table.inputs()->Get(0))->device();
-    if (!places.is_here() || !memory_->local.Has(from)) return RunCopyBetweenProcesses(index);
     const size_t bytes = table.body_as_CopyStep()->bytes();
+    if (!memory_->local.Has(from) && IsCopyOfInput(*table_, table)) {
+      return bytes == 0 ? absl::OkStatus() : places.runtime->Upload(buffers[1], buffers[0], bytes);
+    }
+    if (!places.is_here() || !memory_->local.Has(from)) return RunCopyBetweenProcesses(index);
     return bytes == 0 ? absl::OkStatus()
                       : places.runtime->CopyFrom(RuntimeOf(from), buffers[1], buffers[0], bytes);
   }

@@ -45,7 +45,7 @@ FunctionInputs::FunctionInputs(const fb::Plan& plan, const fb::Function& table, 
       all_[i].Add(hulls[d][i]);
       if (memory->devices[d].is_host) host_[i].hull.Add(hulls[d][i]);
     }
-    // Outputs that are inputs handed through come from main memory, wherever they are said to be.
+    // Outputs that are inputs handed through come from main memory too, wherever they are said to be.
     host_[i].hull.Add(hulls.back()[i]);
     all_[i].Add(hulls.back()[i]);
   }
@@ -60,7 +60,7 @@ FunctionInputs::FunctionInputs(const fb::Plan& plan, const fb::Function& table, 
   }
 }
 
-// Of each device, by input, and of what is handed through.
+// Of each device, by input, and of what else is read in main memory.
 std::vector<std::vector<FunctionInputs::Hull>> FunctionInputs::FindHulls(const fb::Function& table) const {
   std::vector<std::vector<Hull>> hulls(devices_.size() + 1, std::vector<Hull>(host_.size()));
   const auto add = [](const fb::Buffer& buffer, std::vector<Hull>& to) {
@@ -71,7 +71,10 @@ std::vector<std::vector<FunctionInputs::Hull>> FunctionInputs::FindHulls(const f
     const fb::Step& step = *table.steps()->Get(s);
     for (uint32_t k = 0; k < SizeOrZero(step.inputs()); ++k) {
       const fb::Buffer& buffer = *table.buffers()->Get(step.inputs()->Get(k));
-      add(buffer, hulls[buffer.device()]);
+      // A copy of an input from a device elsewhere reads the main memory of its own process.
+      const bool is_copied_here = IsCopyOfInput(table, step) && memory_->local.Has(step.device()) &&
+                                  !memory_->local.Has(buffer.device());
+      add(buffer, is_copied_here ? hulls.back() : hulls[buffer.device()]);
     }
   }
   for (uint32_t i = 0; i < SizeOrZero(table.outputs()); ++i) {

@@ -30,8 +30,11 @@ class Orderer {
     const fb::Step& step = *function_.steps()->Get(index);
     const uint32_t device = step.device();
     const bool is_between = IsBetweenDevices(function_, step);
-    if (!local_.Has(device) || (is_between && !local_.Has(SourceOf(step)))) {
-      if (is_between && (local_.Has(device) || local_.Has(SourceOf(step)))) AddBetweenProcesses(index);
+    // The main memory stands for a device elsewhere that has an input.
+    const bool is_of_input = IsCopyOfInput(function_, step);
+    const bool has_source = is_between && local_.Has(SourceOf(step));
+    if (!local_.Has(device) || (is_between && !has_source && !is_of_input)) {
+      if (is_between && !is_of_input && (local_.Has(device) || has_source)) AddBetweenProcesses(index);
       return;
     }
     if (next_group_ < groups_.size() && groups_[next_group_].steps.front() == index) {
@@ -44,7 +47,7 @@ class Orderer {
     std::vector<uint32_t> others;
     if (!is_host_[device]) {
       others = ReadersOf(device, writes);
-      if (is_between) AddIfBehind(step, others);
+      if (has_source) AddIfBehind(step, others);
     }
     for (const uint32_t other : others) {
       Learn(device, other);
@@ -53,7 +56,7 @@ class Orderer {
     if (!others.empty() || is_between) open_[device] = kNone;
     const size_t number = ++given_[device];
     for (const BufferRange& range : writes) writes_[device].push_back({number, range});
-    if (is_between) {
+    if (has_source) {
       const fb::Buffer& from = *function_.buffers()->Get(step.inputs()->Get(0));
       open_[from.device()] = kNone;
       if (!is_host_[device] && !is_host_[from.device()]) {

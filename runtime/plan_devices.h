@@ -38,6 +38,12 @@ inline bool IsBetweenDevices(const fb::Function& function, const fb::Step& step)
          function.buffers()->Get(step.inputs()->Get(0))->device() != step.device();
 }
 
+// Whether a step copies what the caller gave to another device: every process has that, so that none sends it.
+inline bool IsCopyOfInput(const fb::Function& function, const fb::Step& step) {
+  return IsBetweenDevices(function, step) &&
+         function.buffers()->Get(step.inputs()->Get(0))->space() == fb::Space::Input;
+}
+
 }  // namespace sinter
 
 #endif  // SINTER_RUNTIME_PLAN_DEVICES_H_

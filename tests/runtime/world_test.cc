@@ -196,6 +196,41 @@ TEST(WorldSessionTest, CopiesBetweenProcesses) {
   });
 }
 
+// sum += 2 x on the second device, which copies x from the first: every process has been given x, and sends none.
+TEST(WorldSessionTest, InputsAreNotSent) {
+  for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kGpu}) {
+    const bool is_cpu = kind == DeviceKind::kCpu;
+    const Device first = is_cpu ? Device::Cpu(0) : Device::Gpu(0),
+                 second = is_cpu ? Device::Cpu(1) : Device::Gpu(1);
+    TestPlan plan;
+    plan.UseDevices({first, second});
+    plan.AddVariable("sum", DType::kF32, {100}, 0, 1);
+    TestFunction f(plan, "f");
+    const uint32_t x = f.Input("x", DType::kF32, {100}), here = f.Arena(DType::kF32, {100});
+    const uint32_t there = f.Arena(DType::kF32, {100}, 1), twice = f.Arena(DType::kF32, {100}, 1);
+    AddSum(f, plan, x, x, here);
+    f.Copy(x, there);
+    AddSum(f, plan, there, there, twice);
+    AddSum(f, plan, twice, f.Variable(0), f.Variable(0));
+    f.Output("here", here);
+    f.Output("sum", f.Variable(0));
+    RunInWorld(2, [&](World& world) {
+      FakeGpus gpus;
+      absl::StatusOr<Session> session = gpus.MakeSession(plan, {.threads = 1, .world = &world});
+      ASSERT_TRUE(session.ok()) << session.status();
+      float sum = 0;
+      for (int run = 1; run <= 4; ++run) {
+        const float value = static_cast<float>(run);
+        absl::StatusOr<Outputs> out = session->Run("f", {{"x", Filled(100, value)}});
+        ASSERT_TRUE(out.ok()) << out.status();
+        sum += 2 * value;
+        EXPECT_THAT(*(*out)[world.rank() == 0 ? "here" : "sum"].Span<float>(),
+                    Each(world.rank() == 0 ? 2 * value : sum));
+      }
+    });
+  }
+}
+
 TEST(WorldSessionTest, GpusOfSeveralProcessesDoNotCopy) {
   RunInWorld(2, [](World& world) {
     FakeGpus gpus;

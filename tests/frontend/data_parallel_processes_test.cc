@@ -1,0 +1,102 @@
+// One plan on four devices trains to the same bits in one process, in two and in four.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "sinter/frontend/sinter.h"
+#include "sinter/tests/runtime/world_threads.h"
+
+namespace sinter {
+namespace {
+
+constexpr int64_t kRows = 14, kClasses = 4;
+constexpr int kDevices = 4, kSteps = 4;
+
+Graph Build() {
+  Graph graph("net", /*seed=*/3);
+  nn::Module model = nn::Sequential{nn::Conv2d(4, 3), nn::BatchNorm(), nn::Relu(),          nn::Flatten(),
+                                    nn::Linear(8),    nn::Tanh(),      nn::Linear(kClasses)};
+  graph.Function("train", [&](Builder& b) {
+    Tensor x = b.Input("x", F32, {kRows, 1, 6, 6}), y = b.Input("y", I32, {kRows});
+    Tensor loss = SoftmaxCrossEntropy(model(x), y);
+    optim::Adam{.learning_rate = b.Scalar("lr")}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  graph.Function("eval", Mode::kEval,
+                 [&](Builder& b) { b.Output("logits", model(b.Input("x", F32, {kRows, 1, 6, 6}))); });
+  return graph;
+}
+
+HostTensor Images() {
+  std::vector<float> x;
+  for (int64_t i = 0; i < kRows * 36; ++i) x.push_back(std::sin(static_cast<float>(i * i % 101)));
+  return *HostTensor::FromVector<float>({kRows, 1, 6, 6}, x);
+}
+HostTensor Labels() {
+  std::vector<int32_t> y;
+  for (int64_t i = 0; i < kRows; ++i) y.push_back(static_cast<int32_t>(i * 7 % 5 % kClasses));
+  return *HostTensor::FromVector<int32_t>({kRows}, y);
+}
+
+// All that a process can read of a trained program, as bits.
+std::string BitsOf(Session& session, const HostTensor& x) {
+  std::string bits;
+  const auto add = [&bits](const HostTensor& tensor) {
+    bits.append(static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.num_bytes()));
+  };
+  for (const VariableInfo& variable : session.variables()) {
+    absl::StatusOr<HostTensor> value = session.ReadVariable(variable.name);
+    if (value.ok()) add(*value);
+  }
+  absl::StatusOr<Outputs> out = session.Run("eval", {{"x", x}});
+  EXPECT_TRUE(out.ok()) << out.status();
+  if (out.ok()) add((*out)["logits"]);
+  return bits;
+}
+
+// Of the first process.
+std::string Train(const Plan& plan, int processes) {
+  std::string bits;
+  RunInWorld(processes, [&](World& world) {
+    absl::StatusOr<Session> session = Session::Create(plan.Share(), {.threads = 1, .world = &world});
+    ASSERT_TRUE(session.ok()) << session.status();
+    const HostTensor x = Images(), y = Labels();
+    for (int step = 0; step < kSteps; ++step) {
+      absl::StatusOr<Outputs> out = session->Run("train", {{"x", x}, {"y", y}, {"lr", 0.05}});
+      ASSERT_TRUE(out.ok()) << out.status();
+      ASSERT_TRUE(out->Get("loss").ok());
+    }
+    std::string own = BitsOf(*session, x);
+    if (world.rank() == 0) bits = std::move(own);
+  });
+  return bits;
+}
+
+class DataParallelProcessesTest : public ::testing::TestWithParam<UpdateStrategy> {
+ protected:
+  void SetUp() override { setenv("SINTER_CPU_DEVICES", "4", 1); }
+  void TearDown() override { unsetenv("SINTER_CPU_DEVICES"); }
+};
+
+TEST_P(DataParallelProcessesTest, SameBitsInOneTwoAndFour) {
+  DataParallel parallel{.update = GetParam(), .batch_norm = BatchStatistics::kSynchronized, .even = false};
+  for (int d = 0; d < kDevices; ++d) parallel.devices.push_back(Device::Cpu(d));
+  absl::StatusOr<Plan> plan = Compile(Build(), {.data_parallel = parallel});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const std::string alone = Train(*plan, 1);
+  EXPECT_GT(alone.size(), 1000u);
+  for (const int processes : {2, 4}) EXPECT_TRUE(Train(*plan, processes) == alone) << processes;
+}
+
+INSTANTIATE_TEST_SUITE_P(Updates, DataParallelProcessesTest,
+                         ::testing::Values(UpdateStrategy::kReplicated, UpdateStrategy::kMain),
+                         [](const auto& info) {
+                           return info.param == UpdateStrategy::kMain ? "OnTheFirst" : "OnAll";
+                         });
+
+}  // namespace
+}  // namespace sinter
