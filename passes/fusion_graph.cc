@@ -119,8 +119,10 @@ llvm::ArrayRef<unsigned> FusionGraph::readers(Value value) const {
 }
 
 bool FusionGraph::pathAround(unsigned a, unsigned b) const {
-  // What starts after the end of `b` cannot lead to it.
+  // What starts after the end of `b`, and of every group that begins before such an end, cannot lead to it: readers come
+  // later, and a later node leads back only through a group that holds an earlier one too.
   unsigned last = members_[b].back();
+  for (unsigned n = 0; n <= last; ++n) last = std::max(last, members_[nodes_[n].group].back());
   llvm::SmallVector<unsigned> stack = {a};
   llvm::DenseSet<unsigned> seen = {a};
   while (!stack.empty()) {

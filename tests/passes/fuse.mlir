@@ -153,3 +153,19 @@ func.func @left(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<3x2xf32>) {
   %r = sinter.reshape %x : tensor<2x3xf32> -> tensor<3x2xf32>
   return %c, %r : tensor<2xf32>, tensor<3x2xf32>
 }
+
+// The product leads back to the sum through a kernel that begins before it and ends behind it: no cycle of kernels.
+// CHECK-LABEL: func.func @path_behind_the_consumer
+// CHECK: %[[A:.*]] = sinter.fusion({{.*}}) -> (tensor<8x8xf32>)
+// CHECK: %[[M:.*]] = sinter.matmul %[[A]], %{{.*}}
+// CHECK: %{{.*}} = sinter.fusion({{.*}}%[[M]]
+func.func @path_behind_the_consumer(%x: tensor<8x8xf32>, %y: tensor<8x8xf64>) -> (tensor<8x8xf32>, tensor<8x8xf64>) {
+  %a = sinter.exp %x : tensor<8x8xf32>
+  %p = sinter.exp %y : tensor<8x8xf64>
+  %n = sinter.cast %p : tensor<8x8xf64> -> tensor<8x8xf32>
+  %b = sinter.add %a, %n : tensor<8x8xf32>
+  %m = sinter.matmul %a, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %w = sinter.cast %m : tensor<8x8xf32> -> tensor<8x8xf64>
+  %c = sinter.add %p, %w : tensor<8x8xf64>
+  return %b, %c : tensor<8x8xf32>, tensor<8x8xf64>
+}
