@@ -3,6 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sinter/frontend/graph_state.h"
+#include "sinter/ir/precision_attr.h"
+#include "sinter/runtime/scalar_log.h"
 
 namespace sinter {
 
@@ -13,6 +15,15 @@ mlir::RankedTensorType TypeOf(const Tensor& t) {
 }
 
 absl::string_view View(std::string_view s) { return absl::string_view(s.data(), s.size()); }
+
+// False, with an error kept, for a name that a user's variable cannot have.
+bool CheckVariableName(GraphState& graph, std::string_view name, Where where) {
+  if (!IsLogVariable(name)) return true;
+  graph.Error(
+      where, absl::StrCat("Variable \"", View(name), "\""),
+      "has a name that is a log's; choose one that begins neither with \"log/\" nor with \"log_count/\"");
+  return false;
+}
 
 }  // namespace
 
@@ -77,8 +88,15 @@ void Graph::Function(std::string_view name, Mode mode, const std::function<void(
 
 Variable Graph::Variable(std::string_view name, DType dtype, const Shape& shape,
                          const VariableOptions& options, Where where) {
+  if (!CheckVariableName(*state_, name, where)) return {};
   if (!state_->FindOrMake(std::string(name), dtype, shape, options, where)) return {};
   return sinter::Variable(state_.get(), std::string(name), dtype, shape);
+}
+
+void Graph::SetPrecision(Precision precision) {
+  static constexpr DType kElements[] = {DType::kF32, DType::kBf16, DType::kF16};
+  mlir::Type element = ElementType(kElements[static_cast<int>(precision)], state_->context());
+  state_->module()->setAttr(ir::kPrecisionAttr, mlir::TypeAttr::get(element));
 }
 
 const std::string& Graph::name() const { return state_->name(); }
@@ -142,6 +160,7 @@ void Builder::Assign(const Variable& variable, const Tensor& value, Where where)
 
 Variable Builder::MakeVariable(std::string_view name, DType dtype, const Shape& shape,
                                const VariableOptions& options, Where where) {
+  if (!CheckVariableName(function_->graph(), name, where)) return {};
   VariableOptions here = options;
   bool is_new = !function_->graph().variable_ops.contains(std::string(name));
   if (is_new && !here.device && function_->device_scope()) here.device = DeviceOf(function_->device_scope());

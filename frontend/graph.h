@@ -66,6 +66,14 @@ class Variable {
 // Layers that behave differently in training (Dropout, BatchNorm) ask the function for its mode.
 enum class Mode { kTrain, kEval };
 
+// In which type a graph's matrix products and convolutions run, and what lies between them (Graph::SetPrecision).
+enum class Precision { kF32, kBf16, kF16 };
+
+struct LogOptions {
+  // Values that are kept until they are read; after that the newest takes the place of the oldest.
+  int64_t capacity = 1024;
+};
+
 struct VariableOptions {
   VariableInit init = {};
   bool trainable = true;
@@ -88,9 +96,16 @@ class Graph {
                 Where where = Where::current());
 
   // Makes a variable, or returns the existing one of this name, dtype and shape (an error when they, or the devices asked
-  // for, differ).
+  // for, differ). Names that begin with "log/" or "log_count/" are those of logs.
   sinter::Variable Variable(std::string_view name, DType dtype, const Shape& shape,
                             const VariableOptions& options = {}, Where where = Where::current());
+
+  // Lets products and convolutions that are written in f32 run in bf16 or f16, with sums in f32, and so what lies between
+  // two of them: pointwise ops, ops that move elements, pools, norms, softmax, dropout. Softmax and norms compute in f32
+  // inside. All else stays in f32: variables, their gradients and updates, losses, reductions, inputs and outputs; so do
+  // products with a MathMode other than kIeee, and what the program gives another type. Counts for all functions, when the
+  // graph is compiled; each cast is a line of CompileReport::casts. For kF16 see optim::LossScale.
+  void SetPrecision(Precision precision);
 
   const std::string& name() const;
   // Every variable, in the order in which they were made.
@@ -116,6 +131,12 @@ class Builder {
   // A rank-0 f32 input, such as a learning rate: changing it needs no recompilation.
   Tensor Scalar(std::string_view name, Where where = Where::current());
   void Output(std::string_view name, const Tensor& value, Where where = Where::current());
+
+  // Appends a number to a log on the device where it is: nothing is brought to main memory until the program reads the
+  // values since the last time, by Session::ReadLog. `value` has rank 0 and any type; it is kept as f64. Functions that log
+  // under one name share a log, in the order in which they run; they must give it one capacity. See runtime/scalar_log.h.
+  void Log(std::string_view name, const Tensor& value, LogOptions options = {},
+           Where where = Where::current());
 
   // The variable's value at this point of the function.
   Tensor Read(const Variable& variable, Where where = Where::current());

@@ -155,7 +155,7 @@ class FunctionPrecision {
 
   void keep(Operation* op) {
     if (report_ && IsProduct(op) && IsF32(op->getResult(0))) {
-      op->emitRemark() << "'" << op->getName() << "' stays in f32: the program asks for its math mode "
+      mlir::emitRemark(op->getLoc()) << "'" << op->getName() << "' stays in f32: the program asks for its math mode "
                        << stringifyMathMode(MathOf(op));
     }
     for (OpOperand& operand : op->getOpOperands()) {
@@ -193,7 +193,7 @@ class FunctionPrecision {
 
   void remark(Value value, mlir::Type element, Operation* reader, llvm::StringRef because) {
     auto type = llvm::cast<RankedTensorType>(value.getType());
-    auto remark = reader->emitRemark();
+    auto remark = mlir::emitRemark(reader->getLoc());
     remark << "casts " << nameOf(value) << " of " << type << ", "
            << type.getNumElements() * (type.getElementTypeBitWidth() / 8) << " bytes, to " << element;
     if (reader->hasTrait<mlir::OpTrait::IsTerminator>()) {

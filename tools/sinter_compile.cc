@@ -26,7 +26,7 @@ struct Options {
 };
 
 absl::Status CheckReports(const std::vector<std::string>& reports) {
-  static const std::vector<std::string> kKnown = {"fusion", "memory", "time", "copies"};
+  static const std::vector<std::string> kKnown = {"fusion", "memory", "time", "copies", "casts"};
   for (const std::string& report : reports) {
     if (std::ranges::find(kKnown, report) != kKnown.end()) continue;
     return absl::InvalidArgumentError("--report=" + report + ": reports are " + absl::StrJoin(kKnown, ", "));
@@ -39,6 +39,8 @@ void PrintReport(const std::string& which, const sinter::CompileReport& report, 
     for (const std::string& line : report.fusion) std::cout << line << "\n";
   } else if (which == "memory") {
     for (const std::string& line : report.memory) std::cout << line << "\n";
+  } else if (which == "casts") {
+    for (const std::string& line : report.casts) std::cout << line << "\n";
   } else if (which == "time") {
     sinter::CompileReport times;
     times.stage_ms = report.stage_ms;
@@ -80,7 +82,7 @@ int main(int argc, char** argv) {
   app.add_option("-o,--output", options.output, "the plan to write; none: only check, report and dump");
   app.add_option("--target-cpu", options.compile.target_cpu, "native, or such as x86-64-v3 or znver4")
       ->capture_default_str();
-  app.add_option("--report", options.reports, "of fusion, memory, time, copies")->delimiter(',');
+  app.add_option("--report", options.reports, "of fusion, memory, time, copies, casts")->delimiter(',');
   app.add_option("--dump", options.compile.dump_stages,
                  "print the IR after these stages: all, " + absl::StrJoin(sinter::StageNames(), ", "))
       ->delimiter(',');

@@ -13,6 +13,11 @@ namespace sinter::optim {
 
 namespace {
 
+// Whether the graph says where the tensor is.
+bool IsPlaced(const Tensor& x) {
+  return x.ok() && x.function()->DeviceOf(mlir::Value::getFromOpaquePointer(x.value()));
+}
+
 // Everything that one update rule works with. Arithmetic happens in f32 (f64 for f64 parameters).
 class Update {
  public:
@@ -21,23 +26,35 @@ class Update {
 
   // A slot of the parameter, by name; starts at zero.
   Variable Slot(const Variable& parameter, std::string_view slot) {
-    return builder_.MakeVariable(absl::StrCat(optimizer_, "/", std::string(slot), "/", parameter.name()),
-                                 ComputeType(parameter.dtype()), parameter.shape(),
-                                 {.init = {}, .trainable = false}, where_);
+    return State(absl::StrCat(std::string(slot), "/", parameter.name()), ComputeType(parameter.dtype()),
+                 parameter.shape(), 0);
+  }
+  // A variable of the optimiser's own.
+  Variable State(const std::string& name, DType dtype, const Shape& shape, double initial) {
+    return builder_.MakeVariable(absl::StrCat(optimizer_, "/", name), dtype, shape,
+                                 {.init = {.a = initial}, .trainable = false}, where_);
   }
   // The number of this update, counted from 1, as f32.
   Tensor StepNumber() {
-    Variable step = builder_.MakeVariable(absl::StrCat(optimizer_, "/step"), DType::kI64, {},
-                                          {.init = {}, .trainable = false}, where_);
+    Variable step = State("step", DType::kI64, {}, 0);
     if (!step.ok()) return {};
     Tensor next = Add(builder_.Read(step, where_), 1);
-    builder_.Assign(step, next, where_);
+    Assign(step, next);
     return Cast(next, DType::kF32, where_);
   }
   Tensor Read(const Variable& v) { return builder_.Read(v, where_); }
+  // A new value, unless the step is not to count.
   void Assign(const Variable& v, const Tensor& value) {
-    builder_.Assign(v, Cast(value, v.dtype(), where_), where_);
+    Tensor next = Cast(value, v.dtype(), where_);
+    if (counts_.ok() && next.ok()) {
+      Tensor counts = IsPlaced(next) ? Copy(counts_, next, where_) : counts_;
+      next = Select(At(counts), At(next), At(Read(v)));
+    }
+    builder_.Assign(v, next, where_);
   }
+  void AssignAlways(const Variable& v, const Tensor& value) { builder_.Assign(v, value, where_); }
+  // From now on variables keep their values where `counts`, i1[], is false.
+  void CountOnlyIf(const Tensor& counts) { counts_ = counts; }
   static DType ComputeType(DType dtype) { return dtype == DType::kF64 ? DType::kF64 : DType::kF32; }
 
   // Arithmetic that carries the user's line.
@@ -45,15 +62,15 @@ class Update {
   Tensor Sub(Operand x, Operand y) { return At(x) - At(y); }
   Tensor Mul(Operand x, Operand y) { return At(x) * At(y); }
   Tensor Div(Operand x, Operand y) { return At(x) / At(y); }
-
- private:
   Operand At(const Operand& x) {
     return x.is_tensor() ? Operand(x.tensor(), where_) : Operand(x.number(), where_);
   }
 
+ private:
   Builder builder_;
   std::string optimizer_;
   Where where_;
+  Tensor counts_;  // Not ok: every step counts.
 };
 
 // One parameter's new value from its gradient, both in the compute type; `lr` as well.
@@ -122,11 +139,6 @@ std::optional<std::vector<Parameter>> ParametersOf(Call& call, const Tensor& los
   return parameters;
 }
 
-// Whether the graph says where the tensor is.
-bool IsPlaced(const Tensor& x) {
-  return x.ok() && x.function()->DeviceOf(mlir::Value::getFromOpaquePointer(x.value()));
-}
-
 // Factors the gradients by min(1, clip_norm / norm), with the norm over all of them. Gradients on several devices send
 // their sums to the first one's and get the factor back.
 void ClipByGlobalNorm(Update& u, double clip_norm, std::vector<Tensor>& gradients, Where where) {
@@ -146,34 +158,124 @@ void ClipByGlobalNorm(Update& u, double clip_norm, std::vector<Tensor>& gradient
   }
 }
 
-void Apply(const Tensor& loss, const Candidates& candidates, const std::string& name,
-           const Operand& learning_rate, double clip_norm, Where where, const Rule& rule) {
+// The loss scale of one Minimize.
+class Scaling {
+ public:
+  Scaling(Update& u, const LossScale& options, Where where) : u_(u), options_(options), where_(where) {
+    scale_ = u.State("loss_scale", DType::kF32, {}, options.initial);
+    good_steps_ = u.State("good_steps", DType::kI64, {}, 0);
+    if (scale_.ok() && good_steps_.ok()) now_ = u.Read(scale_);
+  }
+
+  // At least in f32: f16 cannot hold a large scale.
+  Tensor Scaled(const Tensor& loss) {
+    Tensor wide = Cast(loss, Update::ComputeType(loss.dtype()), where_);
+    return u_.Mul(wide, Cast(Near(now_, wide), wide.dtype(), where_));
+  }
+  void Unscale(std::vector<Tensor>& gradients) {
+    Tensor inverse = u_.Div(1.0, now_);
+    for (Tensor& g : gradients) g = u_.Mul(g, Cast(Near(inverse, g), g.dtype(), where_));
+  }
+  // Lets the update count if all gradients are finite, and moves the scale.
+  void Judge(const std::vector<Tensor>& gradients) {
+    Tensor good;
+    for (const Tensor& g : gradients) {
+      Tensor finite = All(IsFinite(g, where_), {}, {}, where_);
+      good = good.ok() ? Operand(good, where_) && Operand(Near(finite, good), where_) : finite;
+    }
+    u_.CountOnlyIf(good);
+    Tensor steps = u_.Add(u_.Read(good_steps_), 1);
+    Tensor due = Operand(steps, where_) >= Operand(static_cast<double>(options_.double_after), where_);
+    Tensor more = Minimum(Operand(u_.Mul(now_, 2.0), where_), Operand(kLargest, where_));
+    Tensor less = Maximum(Operand(u_.Mul(now_, 0.5), where_), Operand(1.0, where_));
+    Tensor after_good = Choose(due, more, now_);
+    u_.AssignAlways(scale_, Choose(good, after_good, less));
+    u_.AssignAlways(good_steps_, Choose(good, Choose(due, 0.0, steps), 0.0));
+  }
+
+  static constexpr double kLargest = 16777216;  // 2^24
+
+ private:
+  Tensor Choose(const Tensor& condition, const Operand& yes, const Operand& no) {
+    return Select(u_.At(condition), u_.At(yes), u_.At(no));
+  }
+  // Where `like` is, if the graph says where that is.
+  Tensor Near(const Tensor& x, const Tensor& like) { return IsPlaced(like) ? Copy(x, like, where_) : x; }
+
+  Update& u_;
+  const LossScale& options_;
+  Where where_;
+  Variable scale_, good_steps_;
+  Tensor now_;
+};
+
+// What all optimisers have.
+struct Shared {
+  const Operand& learning_rate;
+  double clip_norm;
+  const std::optional<LossScale>& loss_scale;
+};
+
+template <typename Optimizer>
+Shared SharedBy(const Optimizer& o) {
+  return {o.learning_rate, o.clip_norm, o.loss_scale};
+}
+
+// False, with an error kept, when the options make no sense.
+bool CheckShared(Call& call, const Shared& shared) {
+  const Tensor& lr = shared.learning_rate.tensor();
+  if (shared.learning_rate.is_tensor() && lr.ok() && (lr.rank() != 0 || lr.dtype() != DType::kF32)) {
+    call.Fail(absl::StrCat("takes a learning rate that is a number or f32[], got ", lr.ToString()));
+    return false;
+  }
+  if (!shared.loss_scale) return true;
+  const auto& [initial, double_after] = *shared.loss_scale;
+  if (!(initial >= 1 && initial <= Scaling::kLargest) || double_after < 1) {
+    call.Fail(
+        absl::StrCat("needs a first loss scale from 1 to 2^24 and at least 1 step until it is doubled, got ",
+                     initial, " and ", double_after));
+    return false;
+  }
+  return true;
+}
+
+// The gradients of the loss in the type in which updates are computed.
+std::vector<Tensor> GradientsOf(const Tensor& loss, const std::vector<Parameter>& parameters, Where where) {
+  std::vector<Tensor> in_loss;
+  for (const Parameter& p : parameters) in_loss.push_back(p.in_loss);
+  std::vector<Tensor> gradients = Gradients(loss, in_loss, where);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    gradients[i] = Cast(gradients[i], Update::ComputeType(parameters[i].variable.dtype()), where);
+  }
+  return gradients;
+}
+
+void Apply(const Tensor& loss, const Candidates& candidates, const std::string& name, const Shared& shared,
+           Where where, const Rule& rule) {
   if (!loss.ok()) return;
   LocationScope scope(&loss.function()->graph(), where, absl::StrCat("optim::", name));
   Call call("Minimize", where, {loss});
   if (!call.ok()) return;
-  const Tensor& lr = learning_rate.tensor();
-  if (learning_rate.is_tensor() && lr.ok() && (lr.rank() != 0 || lr.dtype() != DType::kF32)) {
-    call.Fail(absl::StrCat("takes a learning rate that is a number or f32[], got ", lr.ToString()));
-    return;
-  }
+  if (!CheckShared(call, shared)) return;
   // An update is where its parameter is.
   UnplacedScope unplaced(&call.function());
   Update u(loss, absl::AsciiStrToLower(name), where);
   std::optional<std::vector<Parameter>> parameters = ParametersOf(call, loss, candidates, u);
   if (!parameters) return;
-  std::vector<Tensor> in_loss;
-  for (const Parameter& p : *parameters) in_loss.push_back(p.in_loss);
-  std::vector<Tensor> gradients = Gradients(loss, in_loss, where);
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    gradients[i] = Cast(gradients[i], Update::ComputeType((*parameters)[i].variable.dtype()), where);
+  std::optional<Scaling> scaling;
+  if (shared.loss_scale) scaling.emplace(u, *shared.loss_scale, where);
+  std::vector<Tensor> gradients = GradientsOf(scaling ? scaling->Scaled(loss) : loss, *parameters, where);
+  if (scaling) {
+    scaling->Unscale(gradients);
+    scaling->Judge(gradients);
   }
-  if (clip_norm > 0) ClipByGlobalNorm(u, clip_norm, gradients, where);
+  if (shared.clip_norm > 0) ClipByGlobalNorm(u, shared.clip_norm, gradients, where);
+  const Tensor& lr = shared.learning_rate.tensor();
   for (size_t i = 0; i < gradients.size(); ++i) {
     const Parameter& parameter = (*parameters)[i];
     Tensor value = Cast(parameter.now, gradients[i].dtype(), where);
-    Operand rate = learning_rate;
-    if (learning_rate.is_tensor()) {
+    Operand rate = shared.learning_rate;
+    if (rate.is_tensor()) {
       rate = Operand(Cast(IsPlaced(lr) ? Copy(lr, value, where) : lr, value.dtype(), where), where);
     }
     u.Assign(parameter.variable, rule(u, parameter.variable, value, gradients[i], rate));
@@ -211,14 +313,14 @@ Rule AdamRule(double beta1, double beta2, double epsilon, double weight_decay, b
 }
 
 void Run(const Sgd& o, const Tensor& loss, const Candidates& parameters, Where where) {
-  Apply(loss, parameters, "Sgd", o.learning_rate, o.clip_norm, where,
+  Apply(loss, parameters, "Sgd", SharedBy(o), where,
         [&](Update& u, const Variable&, const Tensor& p, const Tensor& g, const Operand& lr) {
           return u.Sub(p, u.Mul(WithDecay(u, g, p, o.weight_decay), lr));
         });
 }
 
 void Run(const Momentum& o, const Tensor& loss, const Candidates& parameters, Where where) {
-  Apply(loss, parameters, o.nesterov ? "Nesterov" : "Momentum", o.learning_rate, o.clip_norm, where,
+  Apply(loss, parameters, o.nesterov ? "Nesterov" : "Momentum", SharedBy(o), where,
         [&](Update& u, const Variable& variable, const Tensor& p, const Tensor& g,
             const Operand& lr) -> Tensor {
           Variable slot = u.Slot(variable, "v");
@@ -232,12 +334,12 @@ void Run(const Momentum& o, const Tensor& loss, const Candidates& parameters, Wh
 }
 
 void Run(const Adam& o, const Tensor& loss, const Candidates& parameters, Where where) {
-  Apply(loss, parameters, "Adam", o.learning_rate, o.clip_norm, where,
+  Apply(loss, parameters, "Adam", SharedBy(o), where,
         AdamRule(o.beta1, o.beta2, o.epsilon, o.weight_decay, /*decoupled=*/false, where));
 }
 
 void Run(const AdamW& o, const Tensor& loss, const Candidates& parameters, Where where) {
-  Apply(loss, parameters, "AdamW", o.learning_rate, o.clip_norm, where,
+  Apply(loss, parameters, "AdamW", SharedBy(o), where,
         AdamRule(o.beta1, o.beta2, o.epsilon, o.weight_decay, /*decoupled=*/true, where));
 }
 

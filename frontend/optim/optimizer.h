@@ -12,6 +12,8 @@
 #ifndef SINTER_FRONTEND_OPTIM_OPTIMIZER_H_
 #define SINTER_FRONTEND_OPTIM_OPTIMIZER_H_
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sinter/frontend/graph.h"
@@ -19,11 +21,27 @@
 
 namespace sinter::optim {
 
+// Dynamic loss scaling, for gradients that f16 cannot hold otherwise (Micikevicius et al., "Mixed Precision Training", arXiv
+// 1710.03740): gradients are those of the loss times a scale, divided by it again before they are clipped or used. If any
+// of them is not finite, the step changes neither parameters nor the optimiser's state, and the scale is halved, down to 1;
+// after `double_after` good steps in a row it is doubled, up to 2^24. All of this happens on the device.
+//
+//   graph.SetPrecision(sn::Precision::kF16);
+//   optim::Adam{.loss_scale = optim::LossScale{}}.Minimize(loss);
+//
+// The scale is the variable "<optimiser>/loss_scale", beside "<optimiser>/good_steps". What the model itself assigns, such as
+// the running statistics of BatchNorm, is assigned in every step.
+struct LossScale {
+  double initial = 65536;  // From 1 to 2^24, best a power of two: then scaling rounds nothing.
+  int64_t double_after = 2000;
+};
+
 // p -= lr * (g + weight_decay * p)
 struct Sgd {
   Operand learning_rate = 0.01;
   double weight_decay = 0;
   double clip_norm = 0;  // Scales all gradients so that their global norm is at most this; 0: no clipping.
+  std::optional<LossScale> loss_scale = std::nullopt;
   void Minimize(const Tensor& loss, Where where = Where::current()) const;
   void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
                     Where where = Where::current()) const;
@@ -38,6 +56,7 @@ struct Momentum {
   bool nesterov = false;
   double weight_decay = 0;
   double clip_norm = 0;
+  std::optional<LossScale> loss_scale = std::nullopt;
   void Minimize(const Tensor& loss, Where where = Where::current()) const;
   void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
                     Where where = Where::current()) const;
@@ -51,6 +70,7 @@ struct Adam {
   double epsilon = 1e-8;
   double weight_decay = 0;
   double clip_norm = 0;
+  std::optional<LossScale> loss_scale = std::nullopt;
   void Minimize(const Tensor& loss, Where where = Where::current()) const;
   void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
                     Where where = Where::current()) const;
@@ -65,6 +85,7 @@ struct AdamW {
   double epsilon = 1e-8;
   double weight_decay = 0.01;
   double clip_norm = 0;
+  std::optional<LossScale> loss_scale = std::nullopt;
   void Minimize(const Tensor& loss, Where where = Where::current()) const;
   void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
                     Where where = Where::current()) const;
