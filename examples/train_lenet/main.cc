@@ -7,6 +7,8 @@
 #include <chrono>
 #include <iostream>
 #include <map>
+#include <numeric>
+#include <optional>
 
 #include "CLI/CLI.hpp"
 #include "sinter/examples/progress_bar.h"
@@ -37,6 +39,7 @@ struct Options {
   int64_t stop_after = 0;
   std::string plan;
   sn::Device device;
+  sn::Precision precision = sn::Precision::kF32;
 };
 
 struct Data {
@@ -54,17 +57,24 @@ absl::StatusOr<Data> LoadData(const Options& options) {
   return Data{std::move(train), std::move(test), "digits drawn by the generator"};
 }
 
+// Reading the losses waits for the device, and so is not done after every step.
+constexpr int64_t kStepsPerReading = 10;
+
 // One function per batch size: the last batch of an epoch is smaller, and its mean is over what it holds.
 std::string FunctionName(const std::string& kind, int64_t rows) { return kind + "_" + std::to_string(rows); }
 
-void AddFunctions(sn::Graph& graph, nn::Module& net, int64_t rows) {
+void AddFunctions(sn::Graph& graph, nn::Module& net, sn::Precision precision, int64_t rows) {
   if (rows == 0) return;
   graph.Function(FunctionName("train", rows), [&](sn::Builder& b) {
     auto x = b.Input("x", sn::F32, {rows, 1, 28, 28});
     auto y = b.Input("y", sn::I32, {rows});
     auto loss = sn::SoftmaxCrossEntropy(net(x), y, sn::Reduction::kMean);
-    optim::Sgd{.learning_rate = b.Scalar("lr")}.Minimize(loss);
+    std::optional<optim::LossScale> scale;
+    if (precision == sn::Precision::kF16) scale.emplace();
+    optim::Sgd{.learning_rate = b.Scalar("lr"), .loss_scale = scale}.Minimize(loss);
     b.Output("loss", loss);
+    // Summed over the batch, and kept on the device until it is read.
+    b.Log("loss", loss * static_cast<double>(rows));
   });
 }
 
@@ -83,8 +93,9 @@ sn::Graph BuildGraph(const Options& options, int64_t train_rows, int64_t test_ro
   nn::Module net =
       nn::Sequential{nn::Conv2d(20, 3), nn::Relu(),    nn::AvgPool(2),  nn::Conv2d(50, 5), nn::Relu(),
                      nn::AvgPool(2),    nn::Flatten(), nn::Linear(128), nn::Relu(),        nn::Linear(10)};
-  AddFunctions(graph, net, std::min(options.batch, train_rows));
-  if (train_rows > options.batch) AddFunctions(graph, net, train_rows % options.batch);
+  graph.SetPrecision(options.precision);
+  AddFunctions(graph, net, options.precision, std::min(options.batch, train_rows));
+  if (train_rows > options.batch) AddFunctions(graph, net, options.precision, train_rows % options.batch);
   AddEvaluation(graph, net, std::min(options.batch, test_rows));
   if (test_rows > options.batch) AddEvaluation(graph, net, test_rows % options.batch);
   return graph;
@@ -170,15 +181,17 @@ absl::Status Train(sn::Session& session, const Data& data, const Options& option
     double total = 0;
     for (int64_t i = 0; i < steps; ++i) {
       SINTER_ASSIGN_OR_RETURN(sn::Batch batch, ahead->Next());
-      SINTER_ASSIGN_OR_RETURN(
-          auto outputs,
-          session.Run(FunctionName("train", batch.rows),
-                      {{"x", batch.tensors[0]}, {"y", batch.tensors[1]}, {"lr", rate(epoch * steps + i)}}));
-      SINTER_ASSIGN_OR_RETURN(double loss, outputs.Scalar("loss"));
-      total += loss * static_cast<double>(batch.rows);
+      SINTER_RETURN_IF_ERROR(
+          session
+              .Run(FunctionName("train", batch.rows),
+                   {{"x", batch.tensors[0]}, {"y", batch.tensors[1]}, {"lr", rate(epoch * steps + i)}})
+              .status());
       images += batch.rows;
-      bar.Update(i + 1, total / static_cast<double>(images), images);
       reached = batch.state_after;
+      if ((i + 1) % kStepsPerReading != 0 && i + 1 < steps) continue;
+      SINTER_ASSIGN_OR_RETURN(sn::LogValues losses, session.ReadLog("loss"));
+      total = std::accumulate(losses.values.begin(), losses.values.end(), total);
+      bar.Update(i + 1, total / static_cast<double>(images), images);
     }
     SINTER_ASSIGN_OR_RETURN(double accuracy, Accuracy(session, data.test, options));
     char text[64];
@@ -231,6 +244,11 @@ int main(int argc, char** argv) {
   app.add_flag("--resume", options.resume, "go on from the checkpoint")->needs(checkpoint);
   app.add_option("--stop-after", options.stop_after, "leave off after this many epochs, to be resumed");
   app.add_option("--plan", options.plan, "also save the plan here");
+  std::map<std::string, sn::Precision> precisions = {
+      {"f32", sn::Precision::kF32}, {"bf16", sn::Precision::kBf16}, {"f16", sn::Precision::kF16}};
+  app.add_option("--precision", options.precision, "of products and convolutions: f32, bf16 or f16")
+      ->transform(CLI::CheckedTransformer(precisions).description(""))
+      ->default_str("f32");
   std::string device = sn::TryGpu().ToString();
   app.add_option("--device", device, "cpu:0, or a GPU; default: a GPU if there is one")
       ->capture_default_str();
