@@ -75,6 +75,7 @@ absl::Status NcclCommunicator::Issue(
   {
     const std::lock_guard lock(mutex_);
     if (comm_ == nullptr) return all_->aborted();
+    if (std::ranges::find(operations_, operation) == operations_.end()) operations_.emplace_back(operation);
     status = nccl.Check(nccl.GroupStart(), "begin a group of calls");
     if (status.ok()) {
       status = calls(nccl, comm_);
@@ -86,6 +87,12 @@ absl::Status NcclCommunicator::Issue(
   status = WithName(status, operation, name_);
   all_->Abort(status);
   return status;
+}
+
+std::string NcclCommunicator::Describe() {
+  const std::lock_guard lock(mutex_);
+  const std::string operations = absl::StrJoin(operations_, ", ");
+  return absl::StrCat(operations, operations.empty() ? "" : ", ", name_);
 }
 
 // NcclCommunicators.
@@ -208,12 +215,21 @@ absl::Status NcclCommunicators::Check() {
     bool in_progress = false;
     status = member->State(&in_progress);
     if (status.ok()) continue;
-    if (!is_aborted_) status = WithName(status, "exchange", member->name());
+    if (!is_aborted_)
+      status = absl::Status(status.code(), absl::StrCat(member->Describe(), ": ", status.message()));
     break;
   }
   if (status.ok() && world_ != nullptr) {
-    const std::lock_guard lock(mutex_);
-    status = world_->Check();
+    {
+      const std::lock_guard lock(mutex_);
+      status = world_->Check();
+    }
+    if (!status.ok()) {
+      const std::string waiting = absl::StrJoin(members_, "; ", [](std::string* out, const auto& member) {
+        absl::StrAppend(out, member->Describe());
+      });
+      status = absl::Status(status.code(), absl::StrCat(status.message(), ", and is missing in ", waiting));
+    }
   }
   if (!status.ok()) Abort(status);
   return status;

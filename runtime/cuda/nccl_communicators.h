@@ -60,14 +60,17 @@ class NcclCommunicator {
 
   // What it says is wrong; OK also while it is at work, which `in_progress` tells.
   absl::Status State(bool* in_progress);
+  // "all_reduce, broadcast, rank 1 of 2 (gpu:0, gpu:1)": all that it was ever given.
+  std::string Describe();
 
   NcclCommunicators* all_ = nullptr;
   std::vector<uint32_t> group_;
   uint32_t rank_ = 0;
   PlanGpu gpu_ = {};
   std::string name_;
-  std::mutex mutex_;  // Of `comm_`: one call at a time.
+  std::mutex mutex_;  // Of what follows: one call at a time.
   ncclComm_t comm_ = nullptr;
+  std::vector<std::string> operations_;  // Each once.
 };
 
 class NcclCommunicators {

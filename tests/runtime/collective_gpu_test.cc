@@ -68,7 +68,8 @@ TEST_F(CollectiveGpuTest, EveryKindGivesWhatCpusGive) {
     for (const fb::Combine combine : fb::EnumValuesCombine()) {
       const bool combines = kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter;
       if (!combines && combine != fb::Combine::Sum) continue;
-      for (int variant = 0; variant < 4; ++variant) {
+      // A session takes a second to connect.
+      for (int variant = 0; variant < (combine == fb::Combine::Sum ? 4 : 1); ++variant) {
         CollectiveCase c{.kind = kind, .combine = combine, .device_kind = DeviceKind::kGpu};
         c.members = kind == Kind::SendRecv ? 2 : static_cast<uint32_t>(count_);
         c.is_in_place = (variant & 1) != 0 && kind != Kind::AllToAll && kind != Kind::SendRecv;
@@ -216,7 +217,8 @@ TEST(CollectiveProcessTest, DISABLED_Rank) {
   absl::Status status = session->Run("f", {{"x", input}}).status();
   if (status.ok()) status = session->Synchronize();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("rank 1 has ended, and is missing in all_reduce, rank 0 of 2 (gpu:0, gpu:1)"));
   std::cout << "after " << std::chrono::duration<double>(Clock::now() - start).count() << " s: " << status
             << std::endl;
   EXPECT_LT(std::chrono::duration<double>(Clock::now() - start).count(), 10);
