@@ -25,6 +25,7 @@
 #include "sinter/codegen/cpu/far_arguments.h"
 #include "sinter/codegen/cpu/link_shared_object.h"
 #include "sinter/codegen/cpu/math_calls.h"
+#include "sinter/codegen/cpu/scale_floats.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
@@ -113,6 +114,7 @@ absl::StatusOr<std::string> Compile(llvm::Module& module, const CpuTarget& targe
   llvm::TargetLibraryInfoImpl library = FreestandingLibrary(llvm::Triple(target.triple));
   Optimize(module, *machine, library, opt_level);
   ExpandFarCalls(module);
+  if (target.vector_bits >= 512) ScaleByInstruction(module);
 
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
