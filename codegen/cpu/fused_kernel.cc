@@ -9,6 +9,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "sinter/codegen/cpu/job_slots.h"
 #include "sinter/codegen/cpu/loop_nest.h"
+#include "sinter/codegen/cpu/streamed_slots.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
@@ -37,6 +38,21 @@ std::string Identifier(llvm::StringRef name) {
   std::string result;
   for (char c : name) result += llvm::isAlnum(c) ? c : '_';
   return result.empty() || llvm::isDigit(result[0]) ? "k" + result : result;
+}
+
+// Says of the function's pointers which ones stream; `slots` are its first arguments.
+void SetStreamed(mlir::func::FuncOp function, plan_ir::CallOp call, ArrayRef<Slot> slots,
+                 ArrayRef<StreamedSlot> streamed) {
+  if (streamed.empty()) return;
+  mlir::OpBuilder b(function.getContext());
+  SmallVector<int64_t> distances(slots.size(), kNotStreamed);
+  for (const StreamedSlot& s : streamed) {
+    int index = FindSlot(slots, ResolveSlot(call, s.slot));
+    if (index < 0 || slots[index].kind != s.slot.kind) continue;
+    distances[index] = s.distance;
+    if (s.distance == 0) function.setArgAttr(index, "llvm.align", b.getI64IntegerAttr(kStreamedAlignment));
+  }
+  function->setAttr(kStreamedDistances, b.getDenseI64ArrayAttr(distances));
 }
 
 }  // namespace
@@ -105,6 +121,8 @@ KernelModule::JobCall KernelModule::AddJob(plan_ir::CallOp call, Job& job) {
 
 mlir::func::FuncOp KernelModule::EmitJob(plan_ir::CallOp call, Job& job, JobCall& result) {
   Schedule schedule = MakeSchedule(job);
+  SmallVector<StreamedSlot> streamed = FindStreamedSlots(call, job, schedule);
+  if (llvm::any_of(streamed, [](auto& s) { return s.distance > 0; })) schedule.prefetch_next_row = false;
   SmallVector<Slot> read, written;
   CollectSlots(job, read, written);
   for (const Slot& slot : read) AddSlot(result.slots, ResolveSlot(call, slot));
@@ -124,6 +142,7 @@ mlir::func::FuncOp KernelModule::EmitJob(plan_ir::CallOp call, Job& job, JobCall
   auto function = b.create<mlir::func::FuncOp>(call.getLoc(), "body", b.getFunctionType(types, {}));
   function.setPrivate();
   for (size_t i = 0; i <= result.slots.size(); ++i) function.setArgAttr(i, "llvm.noalias", b.getUnitAttr());
+  SetStreamed(function, call, result.slots, streamed);
   mlir::Block* entry = function.addEntryBlock();
   b.setInsertionPointToStart(entry);
   ir::ScalarBuilder s(b, call.getLoc());
@@ -134,7 +153,13 @@ mlir::func::FuncOp KernelModule::EmitJob(plan_ir::CallOp call, Job& job, JobCall
   };
   size_t n = result.slots.size();
   NestEmitter nest(s, job, schedule, pointer_of, entry->getArgument(n));
-  nest.Emit(entry->getArgument(n + 1), entry->getArgument(n + 2));
+  Value begin = entry->getArgument(n + 1);
+  if (is_flat && !streamed.empty()) {
+    // A unit begins at a multiple of the tile, which LLVM cannot see, and must, to prove the stores aligned.
+    Value mask = b.create<mlir::arith::ConstantIndexOp>(call.getLoc(), -schedule.tile);
+    begin = b.create<mlir::arith::AndIOp>(call.getLoc(), begin, mask);
+  }
+  nest.Emit(begin, entry->getArgument(n + 2));
   b.setInsertionPointToEnd(entry);
   b.create<mlir::func::ReturnOp>(call.getLoc());
   EraseDead(*entry);
@@ -162,12 +187,12 @@ mlir::func::FuncOp KernelModule::EmitKernel(plan_ir::CallOp call, ArrayRef<JobCa
   Value end = b.create<mlir::arith::IndexCastOp>(loc, b.getIndexType(), entry->getArgument(2));
   int64_t first = 0;
   for (const JobCall& job : jobs) {
-    // The part of [begin, end) that is this job's, as its function counts.
-    auto local = [&](Value unit) {
+    // The part of [begin, end) that is this job's, as its function counts: none where it begins behind its end.
+    auto local = [&](Value unit, bool is_end) {
       Value offset = e.sub(unit, e.index(first));
       if (jobs.size() > 1) offset = e.max(offset, e.index(0));
       offset = e.mul(offset, e.index(job.unit_length));
-      return jobs.size() > 1 || job.unit_length > 1 ? e.min(offset, e.index(job.length)) : offset;
+      return is_end && (jobs.size() > 1 || job.unit_length > 1) ? e.min(offset, e.index(job.length)) : offset;
     };
     SmallVector<Value> arguments;
     for (const Slot& slot : job.slots) {
@@ -182,8 +207,8 @@ mlir::func::FuncOp KernelModule::EmitKernel(plan_ir::CallOp call, ArrayRef<JobCa
       arguments.push_back(pointers[index]);
     }
     arguments.push_back(entry->getArgument(3));
-    arguments.push_back(local(begin));
-    arguments.push_back(local(end));
+    arguments.push_back(local(begin, false));
+    arguments.push_back(local(end, true));
     b.create<mlir::func::CallOp>(loc, job.body, mlir::TypeRange(), arguments);
     first += job.units;
   }

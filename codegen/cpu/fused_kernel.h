@@ -62,6 +62,10 @@ absl::StatusOr<int64_t> FusedWorkspaceBytes(plan_ir::CallOp call);
 // What the names of functions that hold loops begin with; kernels call them.
 inline constexpr char kBodyPrefix[] = "body_";
 
+// Their attribute about memory that streams: StreamedSlot::distance of each pointer, or kNotStreamed.
+inline constexpr char kStreamedDistances[] = "streamed_distances";
+inline constexpr int64_t kNotStreamed = -1;
+
 }  // namespace sinter::codegen
 
 #endif  // SINTER_CODEGEN_CPU_FUSED_KERNEL_H_

@@ -66,6 +66,8 @@ struct Schedule {
       accumulators;                    // kColumn: offsets in scratch, a reduction each
   llvm::SmallVector<int64_t> results;  // and of the finished results.
   int64_t scratch_bytes = 0;
+  bool prefetch_next_row =
+      true;  // kRow: in the second pass. Otherwise other prefetches do (streamed_slots.h).
 
   // kTiles: places between neighbours of a kept tile's rows. One more than a row has, so that a column's places do not
   // fall into the same sets of the cache.

@@ -18,6 +18,7 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
 #include "sinter/codegen/cpu/fused_kernel.h"
+#include "sinter/codegen/cpu/streaming_memory.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
@@ -85,6 +86,27 @@ void SelectInstead(mlir::ModuleOp module, mlir::arith::CmpFPredicate x_wins) {
   });
 }
 
+// What the functions say of memory that streams, by their names; afterwards they say it no more.
+using StreamedDistances = llvm::StringMap<llvm::SmallVector<int64_t>>;
+StreamedDistances TakeStreamedDistances(mlir::ModuleOp module) {
+  StreamedDistances result;
+  module.walk([&](mlir::func::FuncOp function) {
+    auto distances = function->getAttrOfType<mlir::DenseI64ArrayAttr>(kStreamedDistances);
+    if (!distances) return;
+    result[function.getName()].assign(distances.asArrayRef().begin(), distances.asArrayRef().end());
+    function->removeAttr(kStreamedDistances);
+  });
+  return result;
+}
+
+void SetStreamedAttributes(llvm::Function& function, llvm::ArrayRef<int64_t> distances) {
+  for (auto [i, distance] : llvm::enumerate(distances)) {
+    if (distance == kNotStreamed) continue;
+    function.addParamAttr(
+        i, llvm::Attribute::get(function.getContext(), kStreamedAttribute, std::to_string(distance)));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<llvm::Module>> LowerKernelsToLlvm(mlir::ModuleOp module,
@@ -94,6 +116,7 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> LowerKernelsToLlvm(mlir::ModuleOp 
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
   mlir_context->appendDialectRegistry(registry);
+  StreamedDistances streamed = TakeStreamedDistances(module);
   CallVectorMath(module);
   SelectInstead<mlir::arith::MaximumFOp>(module, mlir::arith::CmpFPredicate::OGT);
   SelectInstead<mlir::arith::MinimumFOp>(module, mlir::arith::CmpFPredicate::OLT);
@@ -123,6 +146,7 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> LowerKernelsToLlvm(mlir::ModuleOp 
     // A function of its own keeps what is known of its pointers: that they do not overlap.
     function.setLinkage(llvm::GlobalValue::InternalLinkage);
     function.addFnAttr(llvm::Attribute::NoInline);
+    SetStreamedAttributes(function, streamed.lookup(function.getName()));
   }
   return result;
 }

@@ -116,7 +116,7 @@ void NestEmitter::EmitLanes(int phase, Value low, Value high) {
     Value first = e_.add(low, e_.mul(block, lanes));
     For(e_.index(0), lanes, [&](Value lane) { pass(first, lane); });
     SetCoordinate(loop, first);
-    if (phase == 1) PrefetchNextRow();
+    if (phase == 1 && schedule_.prefetch_next_row) PrefetchNextRow();
   });
   Value first = e_.add(low, e_.mul(blocks, lanes));
   For(e_.index(0), e_.rem(count, lanes), [&](Value lane) { pass(first, lane); });

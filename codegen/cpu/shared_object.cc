@@ -26,6 +26,7 @@
 #include "sinter/codegen/cpu/link_shared_object.h"
 #include "sinter/codegen/cpu/math_calls.h"
 #include "sinter/codegen/cpu/scale_floats.h"
+#include "sinter/codegen/cpu/streaming_memory.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
@@ -115,6 +116,7 @@ absl::StatusOr<std::string> Compile(llvm::Module& module, const CpuTarget& targe
   Optimize(module, *machine, library, opt_level);
   ExpandFarCalls(module);
   if (target.vector_bits >= 512) ScaleByInstruction(module);
+  StreamMemory(module);
 
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
