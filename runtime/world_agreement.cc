@@ -1,6 +1,5 @@
 #include "sinter/runtime/world_agreement.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -52,8 +51,7 @@ absl::Status AgreeOnPlan(World* world, const Plan& plan) {
 absl::Status AgreeOnStatus(World* world, const absl::Status& own) {
   if (world == nullptr || world->size() == 1) return own;
   Report report = {.failed = !own.ok()};
-  const absl::string_view message = own.message();
-  std::memcpy(report.text.data(), message.data(), std::min(message.size(), kTextBytes - 1));
+  std::string(own.message()).copy(report.text.data(), kTextBytes - 1);
   const absl::StatusOr<std::vector<Report>> all = Gather(*world, report, kCompareErrors);
   if (!own.ok()) return own;
   SINTER_RETURN_IF_ERROR(all.status());
