@@ -155,8 +155,9 @@ class FunctionPrecision {
 
   void keep(Operation* op) {
     if (report_ && IsProduct(op) && IsF32(op->getResult(0))) {
-      mlir::emitRemark(op->getLoc()) << "'" << op->getName() << "' stays in f32: the program asks for its math mode "
-                       << stringifyMathMode(MathOf(op));
+      mlir::emitRemark(op->getLoc()) << "'" << op->getName()
+                                     << "' stays in f32: the program asks for its math mode "
+                                     << stringifyMathMode(MathOf(op));
     }
     for (OpOperand& operand : op->getOpOperands()) {
       if (narrow_.contains(operand.get())) operand.set(cast(operand.get(), f32_, op, "which stays in f32"));
