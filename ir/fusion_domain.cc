@@ -316,9 +316,9 @@ bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduce
   }
   // A block computes a unit: up to 1,024 threads a row, half of what a multiprocessor holds, and 256 threads some columns.
   // Fewer units than these leave the larger part of 132 multiprocessors idle, and with so many elements a unit takes longer
-  // than a second stage. A row of that length no longer fits into the registers of a block.
-  constexpr int64_t kFewRows = 66, kLongRow = 32768;
-  constexpr int64_t kFewColumnUnits = 264, kLongColumns = 8192;
+  // than a second stage.
+  constexpr int64_t kFewRows = 66, kLongRow = 16384;
+  constexpr int64_t kFewColumnUnits = 264, kLongColumns = 16384;
   if (columns == 1) return units < kFewRows && elements / units >= kLongRow;
   return units < kFewColumnUnits && elements / units >= kLongColumns;
 }

@@ -15,19 +15,32 @@ __device__ __forceinline__ void ClearPadding(float* to) {
   }
 }
 
-// Runs put(e, element e in tf32) for the first `count` elements, shared among the block's threads.
+// Runs put(e, element e in tf32) for the first `count` elements, shared among the block's threads: `at_once`
+// accesses of `n` elements are on their way together.
+template <int n, int at_once, typename Put>
+__device__ __forceinline__ void FetchPacks(const float* from, int count, Put put) {
+  for (int first = threadIdx.x * n; first < count; first += kThreads * n * at_once) {
+    Vec<float, n> packs[at_once];
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+      const int e = first + i * kThreads * n;
+      if (e < count) packs[i] = sn_load((const Vec<float, n>*)(from + e));
+    }
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+      const int e = first + i * kThreads * n;
+      if (e >= count) break;
+#pragma unroll
+      for (int j = 0; j < n; ++j) put(e + j, RoundToTf32(packs[i].v[j]));
+    }
+  }
+}
 template <typename Put>
 __device__ __forceinline__ void FetchEach(const float* from, int count, Put put) {
   if (count % 4 == 0 && IsPackAligned<4>(from)) {
-#pragma unroll 4
-    for (int e = threadIdx.x * 4; e < count; e += kThreads * 4) {
-      const Vec<float, 4> pack = sn_load((const Vec<float, 4>*)(from + e));
-#pragma unroll
-      for (int i = 0; i < 4; ++i) put(e + i, RoundToTf32(pack.v[i]));
-    }
+    FetchPacks<4, 4>(from, count, put);
   } else {
-#pragma unroll 8
-    for (int e = threadIdx.x; e < count; e += kThreads) put(e, RoundToTf32(sn_load(from + e)));
+    FetchPacks<1, 8>(from, count, put);
   }
 }
 
@@ -44,24 +57,32 @@ __device__ __forceinline__ void FetchImage(const float* from, int channels, floa
 }
 
 // `rows` rows of `length` elements, of which the first `count` exist, `stride` apart: to rows kPitch apart.
+template <int rows, int length, int stride, int n, int at_once>
+__device__ __forceinline__ void FetchRowPacks(const float* from, int count, float* to) {
+  for (int first = threadIdx.x * n; first < rows * length; first += kThreads * n * at_once) {
+    Vec<float, n> packs[at_once];
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+      const int e = first + i * kThreads * n, at = e % length;
+      if (e < rows * length && at < count)
+        packs[i] = sn_load((const Vec<float, n>*)(from + e / length * stride + at));
+    }
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+      const int e = first + i * kThreads * n, at = e % length;
+      if (e >= rows * length || at >= count) continue;
+#pragma unroll
+      for (int j = 0; j < n; ++j) packs[i].v[j] = RoundToTf32(packs[i].v[j]);
+      *(Vec<float, n>*)(to + e / length * kPitch + at) = packs[i];
+    }
+  }
+}
 template <int rows, int length, int stride>
 __device__ __forceinline__ void FetchRows(const float* from, int count, float* to) {
   if (length % 4 == 0 && stride % 4 == 0 && count % 4 == 0 && IsPackAligned<4>(from)) {
-#pragma unroll 4
-    for (int e = threadIdx.x * 4; e < rows * length; e += kThreads * 4) {
-      const int n = e / length, at = e % length;
-      if (at >= count) continue;
-      Vec<float, 4> pack = sn_load((const Vec<float, 4>*)(from + n * stride + at));
-#pragma unroll
-      for (int i = 0; i < 4; ++i) pack.v[i] = RoundToTf32(pack.v[i]);
-      *(Vec<float, 4>*)(to + n * kPitch + at) = pack;
-    }
+    FetchRowPacks<rows, length, stride, 4, 5>(from, count, to);
   } else {
-#pragma unroll 8
-    for (int e = threadIdx.x; e < rows * length; e += kThreads) {
-      const int n = e / length, at = e % length;
-      if (at < count) to[n * kPitch + at] = RoundToTf32(sn_load(from + n * stride + at));
-    }
+    FetchRowPacks<rows, length, stride, 1, 9>(from, count, to);
   }
 }
 

@@ -104,11 +104,11 @@ TEST(IsCutInChunksTest, AsksForManyElementsAndFewUnits) {
 }
 
 TEST(IsCutInChunksTest, AsksOnGpusForLongUnitsThatLeaveMultiprocessorsIdle) {
-  EXPECT_TRUE(OnGpu({65, 32768}, {1}));
-  EXPECT_FALSE(OnGpu({66, 32768}, {1}));
-  EXPECT_FALSE(OnGpu({65, 32767}, {1}));
-  EXPECT_TRUE(OnGpu({256, 512}, {0}));  // 16 units of 32 columns and 256 rows.
-  EXPECT_FALSE(OnGpu({255, 512}, {0}));
+  EXPECT_TRUE(OnGpu({65, 16384}, {1}));
+  EXPECT_FALSE(OnGpu({66, 16384}, {1}));
+  EXPECT_FALSE(OnGpu({65, 16383}, {1}));
+  EXPECT_TRUE(OnGpu({512, 512}, {0}));  // 16 units of 32 columns and 512 rows.
+  EXPECT_FALSE(OnGpu({511, 512}, {0}));
   EXPECT_TRUE(OnGpu({1024, 263 * 32}, {0}));
   EXPECT_FALSE(OnGpu({1024, 264 * 32}, {0}));
   EXPECT_TRUE(OnGpu({8192, 2}, {0}));  // One narrow unit.
