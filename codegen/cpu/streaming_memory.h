@@ -25,8 +25,10 @@ namespace sinter::codegen {
 
 inline constexpr char kStreamedAttribute[] = "sinter-streamed";
 
-// Buffers of this size stream: 32 MiB is beyond the caches of most machines.
-inline constexpr int64_t kStreamedBytes = int64_t{32} << 20;
+// Buffers of this size stream. A kernel and the one that reads its output touch three such buffers, which no cache of 32 to
+// 48 MiB holds. Measured on an Intel Xeon with 48 MiB (docs/performance-notes.md): two kernels, one after the other, break
+// even at 4 MiB, and take 0.6 times as long at 16; where a cache is quicker beside its memory, the break-even lies higher.
+inline constexpr int64_t kStreamedBytes = int64_t{16} << 20;
 
 // How far ahead of a load its prefetch is, where neighbours follow each other: the best of 0.5, 1, 2 and 4 KiB
 // (docs/performance-notes.md).
