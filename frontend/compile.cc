@@ -25,6 +25,7 @@ namespace sinter {
 namespace {
 
 using mlir::func::FuncOp;
+using Manager = mlir::OpPassManager;
 using plan_ir::FunctionOp;
 using Report = std::vector<std::string> CompileReport::*;
 
@@ -50,14 +51,47 @@ std::string LayoutName(Layout layout) {
 
 // Says where things are, for what the passes before it made. Until `partition` has settled it, nothing that devices are to
 // share is anywhere.
-void Place(mlir::OpPassManager& m, const CompileOptions& o) {
+void Place(Manager& m, const CompileOptions& o) {
   const Device device = o.data_parallel.devices.empty() ? o.device : Device::Cpu();
   m.addPass(createPropagatePlacement(
       {.device = device.ToString(), .copies = o.copies == Copies::kAutomatic ? "automatic" : "explicit"}));
 }
 
-void AddPartition(mlir::OpPassManager& m, const CompileOptions& o) {
+void Simplify(Manager& m, const CompileOptions&) {
+  m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
+  m.addNestedPass<FuncOp>(mlir::createCSEPass());
+}
+void SimplifyAndPlace(Manager& m, const CompileOptions& o) {
+  Simplify(m, o);
+  Place(m, o);
+}
+
+void Differentiate(Manager& m, const CompileOptions& o) {
   const DataParallel& parallel = o.data_parallel;
+  if (parallel.devices.size() > 1 && parallel.batch_norm == BatchStatistics::kPerDevice) {
+    m.addNestedPass<FuncOp>(createGroupBatchNorm({.groups = static_cast<int64_t>(parallel.devices.size())}));
+  }
+  m.addNestedPass<FuncOp>(createDifferentiate());
+  // The gradients of users' kernels are where they are wanted now.
+  m.addPass(mlir::createSymbolDCEPass());
+  Place(m, o);
+}
+
+void Decompose(Manager& m, const CompileOptions& o) {
+  m.addNestedPass<FuncOp>(createDecompose());
+  Place(m, o);
+}
+
+void Fold(Manager& m, const CompileOptions& o) {
+  m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
+  m.addNestedPass<FuncOp>(createFoldConstants());
+  m.addNestedPass<FuncOp>(mlir::createCSEPass());
+  Place(m, o);
+}
+
+void Partition(Manager& m, const CompileOptions& o) {
+  const DataParallel& parallel = o.data_parallel;
+  if (parallel.devices.empty()) return;
   std::vector<std::string> devices;
   for (const Device& device : parallel.devices) devices.push_back(device.ToString());
   PartitionOptions options;
@@ -71,79 +105,45 @@ void AddPartition(mlir::OpPassManager& m, const CompileOptions& o) {
   options.bucketBytes = parallel.bucket_bytes;
   options.report = o.report;
   m.addPass(createPartition(options));
+  SimplifyAndPlace(m, o);
+}
+
+void AssignLayouts(Manager& m, const CompileOptions& o) {
+  m.addNestedPass<FuncOp>(createAssignLayouts({.layout = LayoutName(o.image_layout)}));
+  SimplifyAndPlace(m, o);
+}
+
+void Fuse(Manager& m, const CompileOptions& o) {
+  if (o.fuse) m.addNestedPass<FuncOp>(createMoveReshapes());
+  m.addNestedPass<FuncOp>(mlir::createCSEPass());
+  Place(m, o);
+  m.addPass(createPlaceConstants());
+  m.addNestedPass<FuncOp>(createFuse({.enable = o.fuse, .report = o.report}));
 }
 
 // The compiler, in order. Each stage's IR can be dumped under its name.
 std::vector<Stage> Pipeline() {
-  using Manager = mlir::OpPassManager;
   using Options = CompileOptions;
-  auto simplify = [](Manager& m, const Options&) {
-    m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
-    m.addNestedPass<FuncOp>(mlir::createCSEPass());
-  };
   return {
       // First, while every op is one that the user wrote.
       {"propagate-placement", Place},
-      {"simplify", simplify},
+      {"simplify", Simplify},
       {"precision-policy",
        [](Manager& m, const Options& o) {
          m.addNestedPass<FuncOp>(createPrecisionPolicy({.report = o.report}));
        },
        &CompileReport::casts},
-      {"differentiate",
-       [](Manager& m, const Options& o) {
-         const DataParallel& parallel = o.data_parallel;
-         if (parallel.devices.size() > 1 && parallel.batch_norm == BatchStatistics::kPerDevice) {
-           m.addNestedPass<FuncOp>(
-               createGroupBatchNorm({.groups = static_cast<int64_t>(parallel.devices.size())}));
-         }
-         m.addNestedPass<FuncOp>(createDifferentiate());
-         // The gradients of users' kernels are where they are wanted now.
-         m.addPass(mlir::createSymbolDCEPass());
-         Place(m, o);
-       }},
-      {"decompose",
-       [](Manager& m, const Options& o) {
-         m.addNestedPass<FuncOp>(createDecompose());
-         Place(m, o);
-       }},
-      {"fold-constants",
-       [](Manager& m, const Options& o) {
-         m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
-         m.addNestedPass<FuncOp>(createFoldConstants());
-         m.addNestedPass<FuncOp>(mlir::createCSEPass());
-         Place(m, o);
-       }},
-      {"partition",
-       [](Manager& m, const Options& o) {
-         if (o.data_parallel.devices.empty()) return;
-         AddPartition(m, o);
-         m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
-         m.addNestedPass<FuncOp>(mlir::createCSEPass());
-         Place(m, o);
-       },
-       &CompileReport::copies},
-      {"assign-layouts",
-       [](Manager& m, const Options& o) {
-         m.addNestedPass<FuncOp>(createAssignLayouts({.layout = LayoutName(o.image_layout)}));
-         m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
-         m.addNestedPass<FuncOp>(mlir::createCSEPass());
-         Place(m, o);
-       }},
+      {"differentiate", Differentiate},
+      {"decompose", Decompose},
+      {"fold-constants", Fold},
+      {"partition", Partition, &CompileReport::copies},
+      {"assign-layouts", AssignLayouts},
       {"fuse-epilogue",
        [](Manager& m, const Options& o) {
          if (o.fuse_epilogues) m.addNestedPass<FuncOp>(createFuseEpilogue({.report = o.report}));
        },
        &CompileReport::fusion},
-      {"fuse",
-       [](Manager& m, const Options& o) {
-         if (o.fuse) m.addNestedPass<FuncOp>(createMoveReshapes());
-         m.addNestedPass<FuncOp>(mlir::createCSEPass());
-         Place(m, o);
-         m.addPass(createPlaceConstants());
-         m.addNestedPass<FuncOp>(createFuse({.enable = o.fuse, .report = o.report}));
-       },
-       &CompileReport::fusion},
+      {"fuse", Fuse, &CompileReport::fusion},
       {"lower-to-plan",
        [](Manager& m, const Options& o) { m.addPass(createLowerToPlan({.report = o.report})); },
        &CompileReport::copies},

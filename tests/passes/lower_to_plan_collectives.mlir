@@ -11,7 +11,7 @@
 // CHECK: %[[V0:.*]] = plan.view %[[B0]] at 512 : <tensor<768xi8>> -> <tensor<4xf32>>
 // CHECK: plan.call "matmul_0" ins(%{{.*}} outs(%[[P0]] :
 // CHECK: plan.copy %[[Q0]] to %[[C0]] on <cpu, 0>
-// CHECK: plan.call "all_reduce_{{.*}}" ins(%[[P0]], %[[C0]], %[[V0]] : {{.*}} outs(%[[P0]], %[[C0]], %[[V0]] : {{.*}} in_place = array<i64: 0, 0, 1, 1, 2, 2>
+// CHECK: plan.call "all_reduce_{{.*}}" ins(%[[P0]], %[[C0]], %[[V0]] : {{.*}} outs(%[[P0]], %[[C0]], %[[V0]] : {{.*}}{in_place = array<i64: 0, 0, 1, 1, 2, 2>}
 // REPORT: remark: all_reduce of 48 bytes over cpu:0, cpu:1
 #d0 = #sinter.device<cpu, 0>
 #d1 = #sinter.device<cpu, 1>
