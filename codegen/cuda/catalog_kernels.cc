@@ -9,8 +9,8 @@ void PopulateCudaCatalog(CudaCatalog& catalog) {
   AddScatterKernels(catalog);
   AddPermutationKernels(catalog);
   AddMatmulKernels(catalog);
-  AddElementwiseKernels(catalog);
   AddConvKernels(catalog);
+  AddElementwiseKernels(catalog);
 }
 
 }  // namespace sinter::codegen

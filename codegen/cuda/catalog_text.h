@@ -82,8 +82,8 @@ void AddCumsumKernels(CudaCatalog& catalog);
 void AddScatterKernels(CudaCatalog& catalog);
 void AddPermutationKernels(CudaCatalog& catalog);
 void AddMatmulKernels(CudaCatalog& catalog);
-void AddElementwiseKernels(CudaCatalog& catalog);
 void AddConvKernels(CudaCatalog& catalog);
+void AddElementwiseKernels(CudaCatalog& catalog);
 
 }  // namespace sinter::codegen
 
