@@ -259,6 +259,14 @@ absl::Status State::Allocate() {
       memory.written.emplace_back(places.arena, places.arena_bytes);
     }
   }
+  for (uint32_t d = 0; d < memory.devices.size(); ++d) {
+    const DevicePlaces& places = memory.devices[d];
+    if (places.landing == nullptr) continue;
+    size_t inputs = 0;
+    for (const Entry& entry : functions) inputs = std::max(inputs, entry.function->inputs().DeviceBytes(d));
+    // It is copied in one piece, with what lies between two inputs.
+    SINTER_RETURN_IF_ERROR(places.runtime->Fill(places.landing, 0, inputs));
+  }
   for (uint32_t i = 0; i < memory.variables.size(); ++i) {
     if (!PlacesOf(i).is_here() || !PlacesOf(i).is_host) continue;
     memory.written.emplace_back(memory.variables[i], plan.table().variables()->Get(i)->bytes());

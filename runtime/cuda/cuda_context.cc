@@ -24,7 +24,11 @@ absl::Status Poll(NcclCommunicators& communicators, std::string_view what, Query
   absl::Status failure;
   for (int spins = 0;; ++spins) {
     const cudaError_t code = query();
-    if (code != cudaErrorNotReady) return failure.ok() ? CudaStatus(code, what) : failure;
+    if (code != cudaErrorNotReady) {
+      // What was aborted ends like what is done, and has computed nothing.
+      if (failure.ok()) failure = communicators.aborted();
+      return failure.ok() ? CudaStatus(code, what) : failure;
+    }
     if (spins < kSpins) continue;
     std::this_thread::sleep_for(kPause);
     const Clock::time_point now = Clock::now();

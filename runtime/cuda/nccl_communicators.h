@@ -91,6 +91,8 @@ class NcclCommunicators {
   absl::Status Check();
   // Ends whatever is under way. The first reason counts.
   void Abort(const absl::Status& reason);
+  // The reason; OK if nothing was aborted.
+  absl::Status aborted() const;
 
  private:
   friend class NcclCommunicator;
@@ -102,7 +104,6 @@ class NcclCommunicators {
   // Until it is not at work any more, or something is wrong, or for so long.
   absl::Status WaitUntilReady(NcclCommunicator& member, std::string_view operation,
                               std::optional<std::chrono::seconds> limit = std::nullopt);
-  absl::Status aborted() const;
   // A thread for each: they wait for each other.
   void EndEach(const std::function<void(ncclComm_t)>& end);
 
