@@ -60,7 +60,7 @@ std::string FloatLiteral(double value, bool single) {
     std::memcpy(&bits, &value, sizeof(bits));
     return absl::StrFormat("__longlong_as_double(0x%016xll)", bits);
   }
-  std::string text = absl::StrFormat(single ? "%.9g" : "%.17g", value);
+  std::string text = single ? absl::StrFormat("%.9g", value) : absl::StrFormat("%.17g", value);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   if (single) text += "f";
   return value < 0 || std::signbit(value) ? absl::StrCat("(", text, ")") : text;
