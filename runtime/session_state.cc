@@ -261,7 +261,7 @@ absl::Status State::Allocate() {
   }
   for (uint32_t d = 0; d < memory.devices.size(); ++d) {
     const DevicePlaces& places = memory.devices[d];
-    if (places.landing == nullptr) continue;
+    if (!places.is_here() || !places.runtime->uses_landing()) continue;
     size_t inputs = 0;
     for (const Entry& entry : functions) inputs = std::max(inputs, entry.function->inputs().DeviceBytes(d));
     // It is copied in one piece, with what lies between two inputs.
