@@ -30,13 +30,13 @@ enum class GradientScale {
 
 enum class UpdateStrategy {
   kReplicated,  // Gradients are combined on all devices, and each updates its own variables.
-  kMain,        // Gradients are combined on the first device, which updates the variables and sends them to the others. What
-                // only updates read, an optimizer's state, is there alone.
+  kMain,  // Gradients are combined on the first device, which updates the variables and sends them to the others. What
+  // only updates read, an optimizer's state, is there alone.
 };
 
 enum class BatchStatistics {
-  kPerDevice,     // Batch norms normalise by the mean and variance of each device's part, and their running statistics follow
-                  // the average of the parts'. The parts must be equal.
+  kPerDevice,  // Batch norms normalise by the mean and variance of each device's part, and their running statistics follow
+               // the average of the parts'. The parts must be equal.
   kSynchronized,  // By those of the whole batch, as on one device.
 };
 

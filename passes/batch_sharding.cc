@@ -60,7 +60,8 @@ bool BatchSharding::fits(Operation* op, const SplitRule& rule, llvm::ArrayRef<in
     const Sharding& sharding = of(operand);
     int64_t dim = rule.operands[i];
     if (dim != kWhole && ShapeOf(operand)[dim] != bounds.back()) return false;
-    if (sharding.IsSplit() && (sharding.dim != dim || llvm::ArrayRef(sharding.bounds) != bounds)) return false;
+    if (sharding.IsSplit() && (sharding.dim != dim || llvm::ArrayRef(sharding.bounds) != bounds))
+      return false;
   }
   return ResultBounds(rule, bounds).has_value();
 }
@@ -86,7 +87,6 @@ void BatchSharding::findFeeds(mlir::func::FuncOp function) {
   for (Operation& op : llvm::reverse(function.getBody().front().without_terminator())) {
     bool feeds =
         rules_.contains(&op) || llvm::any_of(op.getResults(), [&](Value r) { return feeds_.contains(r); });
-    // What is gathered for the op is not computed in parts behind it.
     if (feeds) feeds_.insert(op.operand_begin(), op.operand_end());
   }
 }

@@ -11,6 +11,7 @@
 #include "sinter/runtime/combine.h"
 #include "sinter/runtime/dtype.h"
 #include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/plan_vectors.h"
 #include "sinter/runtime/plan_verifier.h"
 #include "sinter/runtime/status.h"
 
@@ -38,11 +39,6 @@ bool IsInParts(fb::CollectiveKind kind) {
 bool IsMany(fb::CollectiveKind kind) {
   return kind == fb::CollectiveKind::AllReduce || kind == fb::CollectiveKind::Reduce ||
          kind == fb::CollectiveKind::Broadcast;
-}
-
-template <typename List>
-uint32_t SizeOrZero(const List* list) {
-  return list == nullptr ? 0 : list->size();
 }
 
 // The buffers of a list of operands, which VerifyStep has checked.

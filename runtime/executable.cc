@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/argument_value.h"
 #include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/plan_vectors.h"
 #include "sinter/runtime/plan_verifier.h"
 #include "sinter/runtime/status.h"
 #include "sinter/runtime/steps.h"
@@ -23,11 +23,6 @@ constexpr size_t kLeastRecorded = 2;
 using Clock = std::chrono::steady_clock;
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-template <typename Vector>
-size_t SizeOrZero(const Vector* vector) {
-  return vector == nullptr ? 0 : vector->size();
 }
 
 std::string InputList(const FunctionInfo& info) {

@@ -8,6 +8,7 @@
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/executable.h"
 #include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/plan_vectors.h"
 #include "sinter/runtime/plan_verifier.h"
 #include "sinter/runtime/status.h"
 #include "sinter/runtime/steps.h"
@@ -18,11 +19,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-template <typename Vector>
-size_t SizeOrZero(const Vector* vector) {
-  return vector == nullptr ? 0 : vector->size();
 }
 
 }  // namespace

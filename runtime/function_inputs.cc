@@ -5,6 +5,7 @@
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/local_devices.h"
 #include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/plan_vectors.h"
 #include "sinter/runtime/status.h"
 #include "sinter/runtime/tensor.h"
 
@@ -18,11 +19,6 @@ constexpr size_t kHostAlignment = 64;
 constexpr size_t kPackedBytes = 16 << 10;
 
 size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
-template <typename Vector>
-size_t SizeOrZero(const Vector* vector) {
-  return vector == nullptr ? 0 : vector->size();
-}
 
 }  // namespace
 

@@ -9,7 +9,8 @@
 // kPitch, of the weights in shared memory; kWarpsM, kWarpsN, kTilesM, kTilesN; kTurned, for the gradient;
 // kHasBias, kRelu.
 constexpr int kPixels = kOutH * kOutW, kChunkTaps = kChunk * kTaps;
-static_assert(kPitch % 16 == 8 && kPitch >= kChunkTaps, "pairs of taps of four channels lie in different banks");
+static_assert(kPitch % 16 == 8 && kPitch >= kChunkTaps,
+              "pairs of taps of four channels lie in different banks");
 
 // The weights of `channels` channels from `first` on: to [kOut][kPitch].
 __device__ __forceinline__ void FetchWeights(const float* w, int first, int channels, float* to) {
@@ -26,7 +27,8 @@ __device__ __forceinline__ void FetchWeights(const float* w, int first, int chan
 // Eight taps from `tap` on, of which those from `taps` on do not exist.
 template <bool is_last>
 __device__ __forceinline__ void AddTaps(int tap, int taps, const float* image, const Vec<int, 2>* offsets,
-                                        const int (&windows)[kTilesM][2], const float* const (&weights)[kTilesN],
+                                        const int (&windows)[kTilesM][2],
+                                        const float* const (&weights)[kTilesN],
                                         float (&sums)[kTilesM][kTilesN][4]) {
   const int own = tap + threadIdx.x % 4 * 2;
   const Vec<int, 2> offset = offsets[own / 2];
@@ -84,7 +86,8 @@ __device__ __forceinline__ void Convolve(const float* x, const float* w, const f
     windows[i / 2][i % 2] = WindowOffset(sn_imin((first_tile + i / 2) * 16 + i % 2 * 8 + row, kPixels - 1));
 #pragma unroll
   for (int j = 0; j < kTilesN; ++j)
-    columns[j] = (const float*)weights + sn_imin(first_channel + j * 8 + row, int(kOut) - 1) * kPitch + thread % 4 * 2;
+    columns[j] =
+        (const float*)weights + sn_imin(first_channel + j * 8 + row, int(kOut) - 1) * kPitch + thread % 4 * 2;
 
   for (int c = 0; c < kChannels; c += kChunk) {
     const int channels = sn_imin(int(kChunk), int(kChannels) - c), taps = channels * kTaps;

@@ -8,8 +8,10 @@
 // multiple of 8; kParts, blocks of a group; kPitch, of g in shared memory; kWarpsM, kWarpsK, kTilesM, kTilesN.
 constexpr int kPixels = kOutH * kOutW, kRows = kChannels * kTaps;
 constexpr int kBlockRows = kWarpsM * kTilesM * 16, kColumns = kTilesN * 8;
-static_assert(kPitch % 16 == 8 && kPitch >= kChunk, "pairs of pixels of four channels lie in different banks");
-static_assert(kWarpsK == 1 || kWarpsK * kBlockRows * kColumns <= kOut * kPitch, "the warps' sums fit in the place of g");
+static_assert(kPitch % 16 == 8 && kPitch >= kChunk,
+              "pairs of pixels of four channels lie in different banks");
+static_assert(kWarpsK == 1 || kWarpsK * kBlockRows * kColumns <= kOut * kPitch,
+              "the warps' sums fit in the place of g");
 
 // Pixels [first, first + pixels) of all channels: to [kOut][kPitch].
 __device__ __forceinline__ void FetchGradients(const float* g, int first, int pixels, float* to) {
@@ -18,8 +20,9 @@ __device__ __forceinline__ void FetchGradients(const float* g, int first, int pi
 
 // Eight pixels from `pixel` on, of which those from `pixels` on do not exist.
 template <bool is_last>
-__device__ __forceinline__ void AddPixels(int pixel, int pixels, const float* image, const Vec<int, 2>* offsets,
-                                          const int (&taps)[kTilesM][2], const float* const (&gradients)[kTilesN],
+__device__ __forceinline__ void AddPixels(int pixel, int pixels, const float* image,
+                                          const Vec<int, 2>* offsets, const int (&taps)[kTilesM][2],
+                                          const float* const (&gradients)[kTilesN],
                                           float (&sums)[kTilesM][kTilesN][4]) {
   const int own = pixel + threadIdx.x % 4 * 2;
   const Vec<int, 2> offset = offsets[own / 2];
@@ -33,17 +36,17 @@ __device__ __forceinline__ void AddPixels(int pixel, int pixels, const float* im
   }
 #pragma unroll
   for (int i = 0; i < kTilesM; ++i) {
-    const float a[4] = {first ? image[taps[i][0] + offset.v[0]] : 0.f, first ? image[taps[i][1] + offset.v[0]] : 0.f,
-                        second ? image[taps[i][0] + offset.v[1]] : 0.f,
-                        second ? image[taps[i][1] + offset.v[1]] : 0.f};
+    const float a[4] = {
+        first ? image[taps[i][0] + offset.v[0]] : 0.f, first ? image[taps[i][1] + offset.v[0]] : 0.f,
+        second ? image[taps[i][0] + offset.v[1]] : 0.f, second ? image[taps[i][1] + offset.v[1]] : 0.f};
 #pragma unroll
     for (int j = 0; j < kTilesN; ++j) MultiplyTiles(sums[i][j], a, b[j]);
   }
 }
 
 // The sums of the warps that share pixels, through `shared`, which nothing else needs any more.
-__device__ __forceinline__ void AddUpWarps(const float (&sums)[kTilesM][kTilesN][4], int first_row, float* shared,
-                                           float* partials) {
+__device__ __forceinline__ void AddUpWarps(const float (&sums)[kTilesM][kTilesN][4], int first_row,
+                                           float* shared, float* partials) {
   const int thread = threadIdx.x, warp = thread / 32, row = thread % 32 / 4;
   float* own = shared + warp / kWarpsM * (kBlockRows * kColumns) + warp % kWarpsM * (kTilesM * 16);
   sn_barrier();
@@ -79,7 +82,8 @@ __device__ __forceinline__ void WeightGrad(const float* x, const float* g, float
   float sums[kTilesM][kTilesN][4] = {};
   // Tiles over the edge compute their last tap or channel again.
 #pragma unroll
-  for (int i = 0; i < kTilesM * 2; ++i) taps[i / 2][i % 2] = TapOffset(sn_imin(first_row + i * 8 + row, kRows - 1));
+  for (int i = 0; i < kTilesM * 2; ++i)
+    taps[i / 2][i % 2] = TapOffset(sn_imin(first_row + i * 8 + row, kRows - 1));
 #pragma unroll
   for (int j = 0; j < kTilesN; ++j)
     columns[j] = (const float*)gradients + sn_imin(j * 8 + row, int(kOut) - 1) * kPitch + thread % 4 * 2;
@@ -95,7 +99,8 @@ __device__ __forceinline__ void WeightGrad(const float* x, const float* g, float
       const Vec<int, 2>* windows = offsets + pixel / 2;
       int k = own_k;
 #pragma unroll 2
-      for (; k + 8 <= pixels; k += kWarpsK * 8) AddPixels<false>(k, pixels, image, windows, taps, columns, sums);
+      for (; k + 8 <= pixels; k += kWarpsK * 8)
+        AddPixels<false>(k, pixels, image, windows, taps, columns, sums);
       if (k < pixels) AddPixels<true>(k, pixels, image, windows, taps, columns, sums);
     }
   }
@@ -119,7 +124,8 @@ __device__ __forceinline__ void SumGroups(const float* partials, float* dw) {
   float sum = 0;
   if (e < kOut * kRows) {
 #pragma unroll 8
-    for (int group = slice; group < kGroups; group += 8) sum += sn_load(partials + idx(group) * (kOut * kRows) + e);
+    for (int group = slice; group < kGroups; group += 8)
+      sum += sn_load(partials + idx(group) * (kOut * kRows) + e);
   }
   sums[slice][lane] = sum;
   sn_barrier();

@@ -18,9 +18,11 @@ __device__ __forceinline__ void Send(float* to, const float* from, bool exists) 
   const u32 target = (u32)__cvta_generic_to_shared(to);
   const int read = exists ? bytes : 0;
   if constexpr (bytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(from), "r"(read) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(from), "r"(read)
+                 : "memory");
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(target), "l"(from), "r"(read) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(target), "l"(from), "r"(read)
+                 : "memory");
   }
 #else
 #pragma unroll

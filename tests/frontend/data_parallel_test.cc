@@ -245,5 +245,29 @@ TEST(DataParallelTest, WhatCannotBeSharedIsRefusedWithTheUsersLine) {
   EXPECT_THAT(ErrorOf(placed, {.devices = Cpus(2)}), HasSubstr("is placed by the program"));
 }
 
+// Programs as text may say what `partition` never does.
+TEST(DataParallelTest, AnExchangeCarriesOneElementType) {
+  Cpus(2);
+  constexpr char kText[] = R"mlir(
+    #d0 = #sinter.device<cpu, 0>
+    #d1 = #sinter.device<cpu, 1>
+    func.func @f(%x: tensor<4xf32> {sinter.input = "x", sinter.device = #d0},
+                 %i: tensor<4xi32> {sinter.input = "i", sinter.device = #d0},
+                 %y: tensor<4xf32> {sinter.input = "y", sinter.device = #d1},
+                 %j: tensor<4xi32> {sinter.input = "j", sinter.device = #d1})
+        -> (tensor<4xf32> {sinter.output = "sum", sinter.device = #d0}) {
+      %a:2 = sinter.all_reduce sum %x, %i over [#d0, #d1] channel 0 {sinter.device = #d0} :
+          (tensor<4xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xi32>)
+      %b:2 = sinter.all_reduce sum %y, %j over [#d0, #d1] channel 0 {sinter.device = #d1} :
+          (tensor<4xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xi32>)
+      return %a#0 : tensor<4xf32>
+    })mlir";
+  absl::StatusOr<Plan> plan = CompileText(kText, "mixed.mlir");
+  ASSERT_FALSE(plan.ok());
+  EXPECT_THAT(std::string(plan.status().message()),
+              AllOf(HasSubstr("mixed.mlir:9"),
+                    HasSubstr("sinter.all_reduce carries tensors of several element types; use one each")));
+}
+
 }  // namespace
 }  // namespace sinter

@@ -76,7 +76,8 @@ void AddNorms(std::vector<OpCase>& cases) {
     make("rms_norm", "vector", "6", "6", 2, epsilon, false);
     make("rms_norm", "wide", "5x1003", "1003", 2, epsilon, false);
     make("batch_norm_training", "images", "3x2x2x3", "2", 3, " dim 1" + epsilon, true);
-    make("batch_norm_training", "groups", "6x2x2x3", "2", 3, " dim 1 {epsilon = 1.0e-5 : f64, groups = 3 : i64}", true);
+    make("batch_norm_training", "groups", "6x2x2x3", "2", 3,
+         " dim 1 {epsilon = 1.0e-5 : f64, groups = 3 : i64}", true);
     make("batch_norm_training", "last", "7x4", "4", 3, " dim 1" + epsilon, true);
     make("batch_norm_training", "large", "16x3x33x17", "3", 3, " dim 1" + epsilon, true);
     make("batch_norm_inference", "images", "3x2x2x3", "2", 5, " dim 1" + epsilon, false);
