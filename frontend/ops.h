@@ -182,6 +182,19 @@ Tensor BatchNormInference(const Tensor& x, const Tensor& scale, const Tensor& of
 // Zeroes each element with the given probability and scales the others by 1 / (1 - probability).
 Tensor Dropout(const Tensor& x, double probability, Where where = Where::current());
 
+// softmax(scale * Q K^T) V for each example and head, of q [B, T, H, D], k and v [B, S, HK, D]: the result is [B, T, H, D].
+// H is a multiple of HK: heads share keys and values in groups of H / HK. Causal: position t sees positions up to t alone,
+// and S is T. On a GPU, in bf16 and f16, no [T, S] is ever in memory. `math` says how f32 products may be computed.
+struct AttentionOptions {
+  bool causal = false;
+  std::optional<double> scale;  // 1 / sqrt(D).
+  MathMode math = MathMode::kIeee;
+};
+Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {},
+                 Where where = Where::current());
+// The same of [B, T, 3, H, D], which holds q, k and v: what one projection to 3 * H * D gives, reshaped.
+Tensor Attention(const Tensor& qkv, const AttentionOptions& options = {}, Where where = Where::current());
+
 // Losses: none gives one value an example (or element), sum and mean a rank-0 tensor.
 enum class Reduction { kNone, kSum, kMean };
 // Logits [..., classes], integer labels [...]; examples with `ignore_label` count neither in the sum nor in
