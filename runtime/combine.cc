@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <concepts>
 #include <type_traits>
 
@@ -52,7 +53,7 @@ struct Extreme {
     const Acc larger = (kMax ? a > b : a < b) ? a : b;
     if constexpr (std::floating_point<Acc>) {
       const Acc ordered = a == b ? EqualFloats<Acc, kMax>(a, b) : larger;
-      return a != a || b != b ? a + b : ordered;
+      return std::isunordered(a, b) ? a + b : ordered;
     } else {
       return larger;
     }

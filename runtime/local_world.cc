@@ -29,7 +29,7 @@ struct LocalWorld::Shared {
 
   Lane& LaneOf(int from, int to) { return lanes[static_cast<size_t>(from * size + to)]; }
   // With the lock.
-  void Break(std::string reason) {
+  void Break(const std::string& reason) {
     if (broken.ok()) broken = absl::UnavailableError(reason);
     changed.notify_all();
   }

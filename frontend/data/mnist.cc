@@ -38,7 +38,8 @@ absl::StatusOr<std::string> FindFolder(const std::string& name, const std::strin
 }
 
 // `part` is "train" or "t10k", `kind` is "images-idx3" or "labels-idx1".
-std::optional<std::string> FindFile(const std::string& folder, const std::string& part, std::string kind) {
+std::optional<std::string> FindFile(const std::string& folder, const std::string& part,
+                                    const std::string& kind) {
   std::string dotted = kind;
   dotted[dotted.find('-')] = '.';
   std::error_code ignored;

@@ -31,7 +31,8 @@ absl::StatusOr<HostTensor> MapU8(const HostTensor& rows, std::vector<int64_t> sh
 }  // namespace
 
 BatchTransform ScaleToF32(float scale, float shift, std::vector<int64_t> example_shape) {
-  return [scale, shift, example_shape](HostTensor rows, SplitMix&) -> absl::StatusOr<HostTensor> {
+  return [scale, shift, example_shape = std::move(example_shape)](HostTensor rows,
+                                                                  SplitMix&) -> absl::StatusOr<HostTensor> {
     std::vector<int64_t> shape = rows.shape();
     if (!example_shape.empty()) {
       shape.resize(1);

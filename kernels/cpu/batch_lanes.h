@@ -24,7 +24,8 @@
 #define SINTER_ALWAYS_INLINE __attribute__((always_inline)) inline
 
 namespace sinter::kernels {
-namespace {
+// Compiled once for each set of instructions: every file must have its own.
+namespace {  // NOLINT(google-build-namespaces)
 
 inline constexpr Isa kIsa = Isa::SINTER_BATCH_ISA;
 #if defined(__AVX512F__)

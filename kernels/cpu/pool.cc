@@ -2,6 +2,7 @@
 // thread's workspace, so that the inner loop runs over neighbouring elements: columns in nchw, channels in nhwc.
 #include "sinter/kernels/cpu/pool.h"
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -74,7 +75,7 @@ void MaxRow(const Pool& p, const typename E::Storage* plane, int64_t row, typena
       ForColumns(p, lanes, column, [&](int64_t small, int64_t large) {
         const C value = E::Load(x[large]);
         const C old = best[small];
-        const bool wins = value > old || (value != value && old == old);
+        const bool wins = value > old || (std::isnan(value) && !std::isnan(old));
         best[small] = wins ? value : old;
         position[small] = wins ? number : position[small];
       });

@@ -35,7 +35,7 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> RecordGraph(const CudaContext& con
   const CudaDeviceScope on(context.index());
   SINTER_RETURN_IF_ERROR(CudaStatus(
       cudaStreamBeginCapture(context.stream(), cudaStreamCaptureModeThreadLocal), "begin to record"));
-  const absl::Status worked = work();
+  absl::Status worked = work();
   cudaGraph_t captured = nullptr;
   // Even after an error: the stream must leave capture mode.
   const cudaError_t ended = cudaStreamEndCapture(context.stream(), &captured);

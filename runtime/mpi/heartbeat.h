@@ -69,7 +69,7 @@ class Heartbeat {
   void Fail(std::string reason);
   bool IsAllTold() const;
 
-  const MPI_Comm communicator_;
+  MPI_Comm const communicator_;  // NOLINT(misc-misplaced-const): a pointer with Open MPI.
   std::mutex* const mpi_;
   const std::chrono::milliseconds silence_;
   std::vector<std::unique_ptr<Peer>> peers_;

@@ -117,7 +117,7 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Create(const MpiWorldOptions
   MPI_Comm_dup(MPI_COMM_WORLD, &state->messages);
   MPI_Comm_dup(MPI_COMM_WORLD, &state->beats);
   // Errors are returned, instead of ending the program.
-  for (const MPI_Comm communicator : {state->messages, state->beats}) {
+  for (MPI_Comm communicator : {state->messages, state->beats}) {
     MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
   }
   MPI_Comm_rank(state->messages, &state->rank);

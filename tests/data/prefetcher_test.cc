@@ -14,7 +14,7 @@ namespace sinter {
 namespace {
 
 // Batches numbered from 0 in `index`, then an error.
-Prefetcher::Source Count(int count, absl::Status after = absl::OutOfRangeError("the end")) {
+Prefetcher::Source Count(int count, const absl::Status& after = absl::OutOfRangeError("the end")) {
   return [i = 0, count, after]() mutable -> absl::StatusOr<Batch> {
     if (i == count) return after;
     Batch batch;

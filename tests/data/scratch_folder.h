@@ -53,7 +53,7 @@ inline std::string ReadAll(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-inline const absl::Status& StatusOf(const absl::Status& status) { return status; }
+inline absl::Status StatusOf(const absl::Status& status) { return status; }
 template <typename T>
 const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
   return result.status();

@@ -22,7 +22,7 @@ std::vector<float> Numbers(int64_t count) {
 class ConvTable {
  public:
   ConvTable(fb::ConvKind kind, fb::Activation activation, bool has_bias) {
-    auto list = [&](std::vector<int64_t> v) { return builder_.CreateVector(v); };
+    auto list = [&](const std::vector<int64_t>& v) { return builder_.CreateVector(v); };
     auto in = list({9, 8}), out = list({4, 4}), kernel = list({3, 2}), strides = list({2, 2}),
          padding = list({1, 1, 2, 0}), dilations = list({2, 3});
     builder_.Finish(fb::CreateConvStep(builder_, kind, fb::ImageLayout::Nchw16n, fb::DType::F32, 32, 4, 6, in,
@@ -54,7 +54,7 @@ const kernels::BatchConv kConv = {.blocks = 2,
                                   .dilation_w = 3};
 constexpr int64_t kX = 32 * 4 * 9 * 8, kY = 32 * 6 * 4 * 4, kW = 6 * 2 * 3 * 2;
 
-void RunStep(const ConvTable& table, std::vector<std::vector<float>*> operands) {
+void RunStep(const ConvTable& table, const std::vector<std::vector<float>*>& operands) {
   ThreadPool pool(3);
   std::unique_ptr<Step> step = MakeBatchConvStep(*table, {.pool = &pool});
   std::vector<void*> buffers;
@@ -111,7 +111,7 @@ TEST(BatchImageStepTest, Pools) {
   ThreadPool pool(3);
   auto run = [&](fb::PoolKind kind, std::vector<void*> buffers) {
     flatbuffers::FlatBufferBuilder builder;
-    auto list = [&](std::vector<int64_t> v) { return builder.CreateVector(v); };
+    auto list = [&](const std::vector<int64_t>& v) { return builder.CreateVector(v); };
     auto in = list({5, 6}), out = list({2, 6}), window = list({3, 2}), strides = list({2, 1}),
          padding = list({0, 0, 1, 0});
     builder.Finish(fb::CreatePoolStep(builder, kind, fb::ImageLayout::Nchw16n, fb::DType::F32, 32, 3, in, out,

@@ -17,8 +17,8 @@ using ::testing::HasSubstr;
 const DType kNumbers[] = {DType::kF64, DType::kF32, DType::kBf16, DType::kF16,
                           DType::kI64, DType::kI32, DType::kI8,   DType::kU8};
 
-AddStep Calling(const std::string& kernel, std::vector<int64_t> parameters) {
-  return [=](TestFunction& f, std::vector<uint32_t> in, std::vector<uint32_t> out) {
+AddStep Calling(const std::string& kernel, const std::vector<int64_t>& parameters) {
+  return [=](TestFunction& f, const std::vector<uint32_t>& in, const std::vector<uint32_t>& out) {
     f.Catalog(kernel, parameters, in, out);
   };
 }
@@ -71,11 +71,12 @@ TEST(CatalogTest, ScatterAddInPlaceSumsNarrowFloatsInF32) {
   const HostTensor x = MakeTensor(DType::kF16, {2}, {2048, 1}),
                    indices = MakeTensor(DType::kI64, {2}, {0, 0});
   const HostTensor updates = MakeTensor(DType::kF16, {2}, {1, 1});
-  const auto results = RunStep({&x, &indices, &updates}, {{DType::kF16, {2}}},
-                               [](TestFunction& f, std::vector<uint32_t> in, std::vector<uint32_t> out) {
-                                 f.Copy(in[0], out[0]);
-                                 f.Catalog("scatter_add", {3, 4, 1, 2, 1, 2}, {out[0], in[1], in[2]}, out);
-                               });
+  const auto results =
+      RunStep({&x, &indices, &updates}, {{DType::kF16, {2}}},
+              [](TestFunction& f, const std::vector<uint32_t>& in, const std::vector<uint32_t>& out) {
+                f.Copy(in[0], out[0]);
+                f.Catalog("scatter_add", {3, 4, 1, 2, 1, 2}, {out[0], in[1], in[2]}, out);
+              });
   EXPECT_THAT(results[0], ElementsAre(2050, 1));
 }
 

@@ -57,7 +57,9 @@ void Check(fb::MatmulStepT s, DType dtype, bool same_bits = true) {
   if (s.has_bias) inputs.push_back(&tbias);
   const auto results = RunStep(
       inputs, {{dtype, {s.batch, s.m, s.n}}},
-      [&](TestFunction& f, std::vector<uint32_t> in, std::vector<uint32_t> out) { f.Matmul(s, in, out); },
+      [&](TestFunction& f, const std::vector<uint32_t>& in, const std::vector<uint32_t>& out) {
+        f.Matmul(s, in, out);
+      },
       same_bits ? std::vector<int>{1, 3} : std::vector<int>{2});
   const std::string what = std::string(DTypeName(dtype)) + " " + std::to_string(s.batch) + "x" +
                            std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
@@ -120,7 +122,7 @@ TEST(MatmulStepTest, NarrowIntegersWrapBeforeRelu) {
   const HostTensor a = MakeTensor(DType::kI8, {1, 2}, {100, 100}), b = MakeTensor(DType::kI8, {2, 1}, {1, 1});
   fb::MatmulStepT s;
   s.batch = 1, s.m = 1, s.n = 1, s.k = 2, s.dtype = fb::DType::I8;
-  const auto add = [&](TestFunction& f, std::vector<uint32_t> in, std::vector<uint32_t> out) {
+  const auto add = [&](TestFunction& f, const std::vector<uint32_t>& in, const std::vector<uint32_t>& out) {
     f.Matmul(s, in, out);
   };
   EXPECT_EQ(RunStep({&a, &b}, {{DType::kI8, {1, 1}}}, add)[0][0], -56);

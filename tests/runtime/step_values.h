@@ -58,7 +58,7 @@ using AddStep =
 // Runs one step, with poisoned outputs, once for each number of threads, which must not change a bit.
 inline std::vector<std::vector<double>> RunStep(const std::vector<const HostTensor*>& inputs,
                                                 const std::vector<TensorType>& outputs, const AddStep& add,
-                                                std::vector<int> threads = {1, 3}) {
+                                                const std::vector<int>& threads = {1, 3}) {
   TestPlan plan;
   TestFunction f(plan, "f");
   std::vector<uint32_t> in, out;

@@ -29,7 +29,7 @@ struct MemoryCase {
 // Lets a test read what it has freed, at which a sanitizer would stop it.
 class OpenMemory : public HostMemory {
  public:
-  void MarkInaccessible(void*, int64_t) noexcept {}
+  void MarkInaccessible(void*, int64_t) noexcept override {}
 };
 
 class AllocatorOnMemoryTest : public ::testing::TestWithParam<MemoryCase> {

@@ -302,8 +302,9 @@ TEST_F(NcclGpuTest, EveryKindTypeAndCombination) {
         absl::Status run = m.step->Run(m.args());
         return run.ok() ? m.step->Join() : run;
       });
-      if (recorded.ok()) m.recorded = *std::move(recorded);
-      return recorded.status();
+      if (!recorded.ok()) return recorded.status();
+      m.recorded = *std::move(recorded);
+      return absl::OkStatus();
     });
     ASSERT_TRUE(status.ok()) << NameOf(cases[k]) << ", recorded: " << status;
     for (int run = 0; run < 2; ++run) {
@@ -348,8 +349,9 @@ TEST_P(NcclFailureTest, NobodyWaitsForAMemberThatHasFailed) {
         absl::Status again = m.step->Run(m.args());
         return again.ok() ? m.step->Join() : again;
       });
-      if (recorded.ok()) m.recorded = *std::move(recorded);
-      return recorded.status();
+      if (!recorded.ok()) return recorded.status();
+      m.recorded = *std::move(recorded);
+      return absl::OkStatus();
     });
     ASSERT_TRUE(status.ok()) << status;
   }
