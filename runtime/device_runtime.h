@@ -25,6 +25,7 @@
 #include "sinter/runtime/device.h"
 #include "sinter/runtime/local_devices.h"
 #include "sinter/runtime/step.h"
+#include "sinter/runtime/stopwatch.h"
 #include "sinter/runtime/world.h"
 
 namespace sinter {
@@ -102,9 +103,14 @@ class DeviceRuntime {
   // it: Launch runs it, the first time too. Null: the device has no use for recording (a CPU), and `work` was not called.
   virtual absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) = 0;
 
-  // Bytes moved by Upload, Download and CopyFrom so far: for tests that count unrequested transfers.
+  // With marks 0 to `marks` - 1 in this device's work. Load phase: allocates, and the first may measure what a mark costs.
+  virtual absl::StatusOr<std::unique_ptr<Stopwatch>> MakeStopwatch(size_t marks) = 0;
+
+  // Bytes moved by Upload, Download and CopyFrom so far, and how often it was a Download: for tests that count unrequested
+  // transfers, and for what a program's transfers cost.
   struct Traffic {
     int64_t uploaded = 0, downloaded = 0, copied = 0;
+    int64_t downloads = 0;
   };
   virtual Traffic traffic() const = 0;
 };

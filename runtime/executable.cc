@@ -20,11 +20,6 @@ namespace {
 // To replay a single step costs no less than to run it.
 constexpr size_t kLeastRecorded = 2;
 
-using Clock = std::chrono::steady_clock;
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 std::string InputList(const FunctionInfo& info) {
   if (info.inputs.empty()) return "it has none";
   return absl::StrCat("its inputs are ",
@@ -65,8 +60,10 @@ absl::Status FunctionState::LoadLaunches() {
   LaunchOrder order = MakeLaunchOrder(*plan_, *table_, HostDevices(*memory_), &memory_->local);
   for (Launch& launch : order.launches) {
     const bool is_host = memory_->devices[launch.device].is_host;
+    is_all_host_ = is_all_host_ && is_host;
     LoadedLaunch loaded;
     if (!is_host && !launch.is_between) {
+      loaded.may_record_with_marks = !launch.steps.empty();
       // A collective is recorded by all its members or by none.
       loaded.joins = FindJoins(*table_, launch.steps);
       loaded.may_record = launch.steps.size() >= kLeastRecorded || !loaded.joins.empty();
@@ -280,7 +277,7 @@ absl::Status FunctionState::FillArenas() {
 }
 
 absl::Status FunctionState::Run(std::span<const InputValue> inputs, Profile* profile) {
-  const Clock::time_point start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   SINTER_RETURN_IF_ERROR(CheckAllSet(inputs));
   ++memory_->runs;
   SINTER_RETURN_IF_ERROR(inputs_.Bind(inputs));
@@ -289,16 +286,13 @@ absl::Status FunctionState::Run(std::span<const InputValue> inputs, Profile* pro
   }
   if (memory_->poison) SINTER_RETURN_IF_ERROR(FillArenas());
   pool_->BindCallingThread();
-  if (absl::Status status = profile == nullptr ? RunLaunches() : RunOneByOne(profile); !status.ok()) {
+  if (absl::Status status = profile == nullptr ? RunLaunches() : RunProfiled(profile); !status.ok()) {
     AbortAll(status);
     return status;
   }
   has_run_ = true;
   outputs_.Finish(inputs_);
-  if (profile != nullptr) {
-    ++profile->runs;
-    profile->seconds_total += SecondsSince(start);
-  }
+  if (profile != nullptr) AddRun(start, profile);
   return absl::OkStatus();
 }
 

@@ -12,8 +12,9 @@
 // together (runtime/collective.h).
 //
 // Launches of several steps on a device that records them (DeviceRuntime::Record) are recorded in the second run, because
-// libraries set themselves up in the first, and replayed from then on. With a profile every step runs by itself. Processes
-// that exchange with each other's GPUs must run with a profile, or without, alike.
+// libraries set themselves up in the first, and replayed from then on. With a profile there is a second recording, with marks
+// between the steps; in a function's first run, and where all devices are CPUs, every step runs by itself. Processes that
+// exchange with each other's GPUs must run with a profile, or without, alike.
 //
 // Devices that are not CPUs and exchange with each other have each a thread that gives them their launches
 // (runtime/launch_threads.h). An error in a function with such collectives ends them on all ranks.
@@ -22,6 +23,7 @@
 #ifndef SINTER_RUNTIME_EXECUTABLE_H_
 #define SINTER_RUNTIME_EXECUTABLE_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,6 +47,7 @@
 #include "sinter/runtime/session.h"
 #include "sinter/runtime/session_memory.h"
 #include "sinter/runtime/step.h"
+#include "sinter/runtime/stopwatch.h"
 #include "sinter/runtime/thread_pool.h"
 
 namespace sinter::fb {
@@ -86,9 +89,10 @@ class FunctionState {
   };
   struct LoadedLaunch {
     Launch launch;
-    bool may_record = false;
+    bool may_record = false, may_record_with_marks = false;
     std::vector<Join> joins;
-    std::unique_ptr<RecordedWork> recorded;
+    std::unique_ptr<RecordedWork> recorded, recorded_with_marks;
+    size_t first_mark = 0;  // Of its device's stopwatch: one before each step, and one behind the last.
     // Of a collective on CPUs: what does it, and each member's operands.
     std::unique_ptr<HostCollective> collective;
     std::vector<void* const*> operands;
@@ -118,6 +122,7 @@ class FunctionState {
   absl::Status RunCopyBetweenProcesses(size_t index);
   absl::Status RunCollective(LoadedLaunch& launch);
   absl::Status RunSteps(const LoadedLaunch& launch);
+  std::unique_ptr<RecordedWork>& RecordingOf(LoadedLaunch& launch) const;
   absl::Status RecordLaunch(LoadedLaunch& launch);
   absl::Status RunLaunch(LoadedLaunch& launch);
   absl::Status RunTask(const LaunchThreads::Task& task);
@@ -125,13 +130,22 @@ class FunctionState {
   absl::Status WaitForThreadsOf(const Launch& launch);
   absl::Status GiveLaunch(size_t index);
   absl::Status RunLaunches();
-  absl::Status RunByItself(size_t step);
-  absl::Status RunByThemselves(std::span<const uint32_t> steps);
-  absl::Status RunOneByOne(Profile* profile);
   absl::Status SynchronizeAll();
   void AbortDevices(const absl::Status& reason);
   void AbortAll(const absl::Status& reason);
-  void AddTime(std::span<const uint32_t> steps, double seconds, Profile* profile) const;
+  // In executable_profile.cc.
+  absl::Status RunByItself(size_t step);
+  absl::Status RunByThemselves(std::span<const uint32_t> steps);
+  absl::Status RunOneByOne(Profile* profile);
+  absl::Status MakeStopwatches();
+  absl::Status RunStepsWithMarks(const LoadedLaunch& launch);
+  absl::Status RunCollectiveWithMarks(LoadedLaunch& launch);
+  absl::Status WaitForSourceOf(const Launch& launch);
+  absl::Status RunWithMarks(Profile* profile);
+  absl::Status ReadMarks(Profile* profile) const;
+  absl::Status RunProfiled(Profile* profile);
+  void AddTime(std::span<const uint32_t> steps, double begin, double seconds, Profile* profile) const;
+  void AddRun(std::chrono::steady_clock::time_point start, Profile* profile) const;
   void PrepareProfile(Profile* profile) const;
   // `function "train", step 14 (sum)`.
   std::string PlaceOf(size_t index) const;
@@ -151,10 +165,13 @@ class FunctionState {
   size_t num_here_ = 0;
   std::vector<void*> slots_;
   std::vector<InputSlot> input_slots_;
+  std::vector<std::unique_ptr<Stopwatch>> stopwatches_;  // Of each device, made for the first run with marks.
   std::vector<LoadedLaunch> launches_;
   std::vector<Wait> last_waits_;
   std::vector<std::vector<uint32_t>> units_;  // The steps that are here, as RunOneByOne runs them.
-  bool has_run_ = false, has_recorded_ = false;
+  bool has_run_ = false, has_recorded_ = false, has_recorded_marks_ = false;
+  bool with_marks_ = false;              // This run.
+  bool is_all_host_ = true;              // All launches are of CPUs.
   bool has_device_collectives_ = false;  // On devices that are not CPUs.
   std::unique_ptr<LaunchThreads>
       threads_;  // Null: the calling thread gives everything. They use all that stands above.

@@ -1,7 +1,4 @@
-// How a function runs, loaded: its launches, or, with a profile, its steps.
-#include <algorithm>
-#include <chrono>
-#include <limits>
+// How a function runs, loaded: by its launches.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -14,14 +11,6 @@
 #include "sinter/runtime/steps.h"
 
 namespace sinter::internal_session {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
 
 absl::Status FunctionState::RunStep(size_t index) {
   const LoadedStep& step = steps_[index];
@@ -64,6 +53,7 @@ absl::Status FunctionState::RunCollective(LoadedLaunch& loaded) {
 }
 
 absl::Status FunctionState::RunSteps(const LoadedLaunch& loaded) {
+  if (with_marks_) return RunStepsWithMarks(loaded);
   const std::span<const uint32_t> steps = loaded.launch.steps;
   auto join = loaded.joins.begin();
   for (size_t i = 0; i <= steps.size(); ++i) {
@@ -77,18 +67,25 @@ absl::Status FunctionState::RunSteps(const LoadedLaunch& loaded) {
   return absl::OkStatus();
 }
 
+std::unique_ptr<RecordedWork>& FunctionState::RecordingOf(LoadedLaunch& loaded) const {
+  return with_marks_ ? loaded.recorded_with_marks : loaded.recorded;
+}
+
 absl::Status FunctionState::RecordLaunch(LoadedLaunch& loaded) {
   absl::StatusOr<std::unique_ptr<RecordedWork>> recorded =
       RuntimeOf(loaded.launch.device).Record([this, &loaded] { return RunSteps(loaded); });
   if (!recorded.ok()) return AtLaunch(loaded.launch, recorded.status());
-  loaded.recorded = *std::move(recorded);
+  RecordingOf(loaded) = *std::move(recorded);
   return absl::OkStatus();
 }
 
 absl::Status FunctionState::RunLaunch(LoadedLaunch& loaded) {
-  if (loaded.launch.is_collective) return RunCollective(loaded);
-  if (loaded.recorded == nullptr) return RunSteps(loaded);
-  absl::Status status = loaded.recorded->Launch();
+  if (loaded.launch.is_collective) {
+    return with_marks_ ? RunCollectiveWithMarks(loaded) : RunCollective(loaded);
+  }
+  RecordedWork* const recorded = RecordingOf(loaded).get();
+  if (recorded == nullptr) return RunSteps(loaded);
+  absl::Status status = recorded->Launch();
   return status.ok() ? status : AtLaunch(loaded.launch, status);
 }
 
@@ -104,12 +101,6 @@ absl::Status FunctionState::RunTask(const LaunchThreads::Task& task) {
   return absl::OkStatus();
 }
 
-absl::Status FunctionState::RunByItself(size_t index) {
-  absl::Status status = RunStep(index);
-  if (status.ok() && steps_[index].step != nullptr) status = steps_[index].step->Join();
-  return status.ok() ? status : AtStep(index, status);
-}
-
 // Before anything is launched: to record allocates, which may wait for a device, and one that has begun an exchange would
 // wait for its partner.
 absl::Status FunctionState::RecordLaunches() {
@@ -117,7 +108,8 @@ absl::Status FunctionState::RecordLaunches() {
   for (size_t i = 0; i < launches_.size() && status.ok(); ++i) {
     LoadedLaunch& loaded = launches_[i];
     const uint32_t device = loaded.launch.device;
-    if (!loaded.may_record || loaded.recorded != nullptr) continue;
+    const bool may_record = with_marks_ ? loaded.may_record_with_marks : loaded.may_record;
+    if (!may_record || RecordingOf(loaded) != nullptr) continue;
     if (threads_ != nullptr && threads_->Has(device)) {
       threads_->Post(device, {LaunchThreads::Kind::kRecord, i});
     } else {
@@ -129,7 +121,7 @@ absl::Status FunctionState::RecordLaunches() {
     if (!drained.ok()) return drained;
     if (status.ok()) status = SynchronizeAll();
   }
-  has_recorded_ = status.ok();
+  (with_marks_ ? has_recorded_marks_ : has_recorded_) = status.ok();
   return status;
 }
 
@@ -149,6 +141,7 @@ absl::Status FunctionState::GiveLaunch(size_t index) {
   const Launch& launch = loaded.launch;
   const bool is_posted = threads_ != nullptr && threads_->Has(launch.device) && !launch.is_between;
   if (!is_posted || !launch.others.empty()) SINTER_RETURN_IF_ERROR(WaitForThreadsOf(launch));
+  if (with_marks_ && launch.is_between) SINTER_RETURN_IF_ERROR(WaitForSourceOf(launch));
   for (const uint32_t other : launch.others) {
     SINTER_RETURN_IF_ERROR(RuntimeOf(launch.device).WaitFor(RuntimeOf(other)));
   }
@@ -159,7 +152,8 @@ absl::Status FunctionState::GiveLaunch(size_t index) {
 }
 
 absl::Status FunctionState::RunLaunches() {
-  if (has_run_ && !has_recorded_) SINTER_RETURN_IF_ERROR(RecordLaunches());
+  const bool has_recorded = with_marks_ ? has_recorded_marks_ : has_recorded_;
+  if (has_run_ && !has_recorded) SINTER_RETURN_IF_ERROR(RecordLaunches());
   absl::Status status;
   for (size_t i = 0; i < launches_.size() && status.ok(); ++i) status = GiveLaunch(i);
   if (threads_ != nullptr) {
@@ -187,45 +181,6 @@ void FunctionState::AbortAll(const absl::Status& reason) {
   if (memory_->world != nullptr) memory_->world->Abort(std::string(reason.message()));
 }
 
-absl::Status FunctionState::RunByThemselves(std::span<const uint32_t> steps) {
-  const auto launch = std::ranges::find_if(launches_, [&](const LoadedLaunch& loaded) {
-    return loaded.launch.is_collective && loaded.launch.steps.front() == steps.front();
-  });
-  if (launch != launches_.end()) return RunCollective(*launch);
-  if (steps.size() == 1) return RunByItself(steps.front());
-  for (const uint32_t step : steps) {
-    threads_->Post(steps_[step].table->device(), {LaunchThreads::Kind::kStep, step});
-  }
-  return threads_->Drain();
-}
-
-// Nobody waits for anybody: each device is idle before the next step.
-absl::Status FunctionState::RunOneByOne(Profile* profile) {
-  PrepareProfile(profile);
-  SINTER_RETURN_IF_ERROR(SynchronizeAll());
-  for (const std::vector<uint32_t>& steps : units_) {
-    const Clock::time_point start = Clock::now();
-    SINTER_RETURN_IF_ERROR(RunByThemselves(steps));
-    for (const uint32_t step : steps) {
-      const DevicePlaces& places = memory_->devices[steps_[step].table->device()];
-      if (!places.is_here()) continue;  // A copy to another process.
-      if (absl::Status status = places.runtime->Synchronize(); !status.ok()) return AtStep(step, status);
-    }
-    AddTime(steps, SecondsSince(start), profile);
-  }
-  return absl::OkStatus();
-}
-
-// Steps that ran as one share the time.
-void FunctionState::AddTime(std::span<const uint32_t> steps, double seconds, Profile* profile) const {
-  seconds /= static_cast<double>(steps.size());
-  for (const uint32_t step : steps) {
-    StepTimes& times = profile->steps[steps_[step].profile_entry];
-    times.seconds_total += seconds;
-    times.seconds_min = std::min(times.seconds_min, seconds);
-  }
-}
-
 absl::Status FunctionState::SynchronizeAll() {
   for (const DevicePlaces& places : memory_->devices) {
     if (places.is_here()) SINTER_RETURN_IF_ERROR(places.runtime->Synchronize());
@@ -248,28 +203,6 @@ absl::Status FunctionState::AtLaunch(const Launch& launch, const absl::Status& s
       status.code(),
       absl::StrCat("function \"", info_.name, "\", steps ", launch.steps.front(), " to ", launch.steps.back(),
                    " on ", RuntimeOf(launch.device).device().ToString(), ": ", status.message()));
-}
-
-void FunctionState::PrepareProfile(Profile* profile) const {
-  if (profile->function == info_.name && profile->steps.size() == num_here_) return;
-  *profile = Profile();
-  profile->function = info_.name;
-  for (const LoadedStep& step : steps_) {
-    if (!step.is_here) continue;
-    const fb::Step& table = *step.table;
-    StepTimes times;
-    if (table.name() != nullptr) times.name = table.name()->str();
-    times.kind = StepKind(table);
-    times.device = memory_->local.Has(table.device()) ? memory_->local.NameOf(*plan_, table.device())
-                                                      : DeviceOf(*plan_, table.device());
-    for (size_t k = 0; k < SizeOrZero(table.locations()); ++k) {
-      times.locations.push_back(LocationText(*plan_, table.locations()->Get(k)));
-    }
-    times.seconds_min = std::numeric_limits<double>::infinity();
-    times.flops = table.flops();
-    times.bytes = table.bytes();
-    profile->steps.push_back(std::move(times));
-  }
 }
 
 }  // namespace sinter::internal_session

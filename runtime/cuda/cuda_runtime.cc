@@ -1,12 +1,14 @@
 #include "sinter/runtime/cuda/cuda_runtime.h"
 
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/cuda_context.h"
 #include "sinter/runtime/cuda/cuda_memory.h"
 #include "sinter/runtime/cuda/cuda_steps.h"
+#include "sinter/runtime/cuda/cuda_stopwatch.h"
 #include "sinter/runtime/cuda/nccl_communicators.h"
 #include "sinter/runtime/cuda/peer_access.h"
 #include "sinter/runtime/cuda/recorded_graph.h"
@@ -48,6 +50,7 @@ class CudaRuntime : public DeviceRuntime {
     const CudaDeviceScope on(context_->index());
     return RecordGraph(*context_, work);
   }
+  absl::StatusOr<std::unique_ptr<Stopwatch>> MakeStopwatch(size_t marks) override;
   Traffic traffic() const override { return traffic_; }
 
  private:
@@ -67,8 +70,9 @@ class CudaRuntime : public DeviceRuntime {
   CudaEvent given_;    // Recorded on this stream when another waits for it.
   CudaEvent arrived_;  // Ends a download.
   CudaEvent arrived_before_;
-  CudaEvent landed_;   // The inputs of a run, in their landing,
-  CudaEvent cleared_;  // and from there in their place.
+  CudaEvent landed_;                       // The inputs of a run, in their landing,
+  CudaEvent cleared_;                      // and from there in their place.
+  std::optional<double> seconds_of_mark_;  // Measured when first needed.
   Traffic traffic_;
 };
 
@@ -151,6 +155,7 @@ absl::Status CudaRuntime::UploadInputs(void* to, void* landing, std::span<const 
 absl::Status CudaRuntime::Download(void* to, const void* from, size_t bytes) {
   const CudaDeviceScope on(context_->index());
   traffic_.downloaded += static_cast<int64_t>(bytes);
+  ++traffic_.downloads;
   std::span<std::byte> before;
   std::byte* target = static_cast<std::byte*>(to);
   const auto finish_before = [&]() -> absl::Status {
@@ -238,6 +243,13 @@ absl::Status CudaRuntime::CopyThroughPinned(CudaRuntime& other, std::byte* to, c
     done += piece->size();
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Stopwatch>> CudaRuntime::MakeStopwatch(size_t marks) {
+  if (!seconds_of_mark_.has_value()) {
+    SINTER_ASSIGN_OR_RETURN(seconds_of_mark_, MeasureCudaMark(*context_));
+  }
+  return MakeCudaStopwatch(*context_, marks, *seconds_of_mark_);
 }
 
 }  // namespace

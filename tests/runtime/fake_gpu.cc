@@ -135,6 +135,24 @@ class FakeRecording : public RecordedWork {
   std::vector<FakeGpu::Work> work_;
 };
 
+class FakeStopwatch : public Stopwatch {
+ public:
+  FakeStopwatch(FakeGpu* gpu, size_t marks) : gpu_(gpu), times_(marks) {}
+
+  absl::Status Mark(size_t index) override {
+    gpu_->Give({[this, index] { times_[index] = gpu_->seconds(); }});
+    return absl::OkStatus();
+  }
+  absl::StatusOr<double> SecondsBetween(size_t first, size_t second) const override {
+    return times_[second] - times_[first];
+  }
+  double SecondsOfMark() const override { return FakeGpu::kSecondsOfWork; }
+
+ private:
+  FakeGpu* gpu_;
+  std::vector<double> times_;
+};
+
 }  // namespace
 
 absl::Status FakeGpu::Connect(const fb::Plan&, std::span<DeviceRuntime* const> peers,
@@ -234,6 +252,7 @@ void FakeGpu::RunOne(const Work& work) {
   } else {
     while (std::ranges::find(begun_, meeting) != begun_.end()) begun_.front()->Execute();
   }
+  seconds_ += kSecondsOfWork;
 }
 
 absl::Status FakeGpu::Upload(void* to, const void* from, size_t bytes) {
@@ -252,6 +271,7 @@ absl::Status FakeGpu::Download(void* to, const void* from, size_t bytes) {
   SINTER_RETURN_IF_ERROR(Synchronize());
   ++counts_.downloads;
   traffic_.downloaded += static_cast<int64_t>(bytes);
+  ++traffic_.downloads;
   std::memcpy(to, from, bytes);
   return absl::OkStatus();
 }
@@ -295,6 +315,11 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> FakeGpu::Record(const std::functio
   recording_ = nullptr;
   SINTER_RETURN_IF_ERROR(status);
   return std::make_unique<FakeRecording>(this, std::move(recorded));
+}
+
+absl::StatusOr<std::unique_ptr<Stopwatch>> FakeGpu::MakeStopwatch(size_t marks) {
+  SINTER_CHECK(recording_ == nullptr) << "a stopwatch made in a recording";
+  return std::make_unique<FakeStopwatch>(this, marks);
 }
 
 absl::StatusOr<Session> FakeGpus::MakeSession(const TestPlan& test_plan, const SessionOptions& options) {

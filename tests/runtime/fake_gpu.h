@@ -12,6 +12,9 @@
 // Members of a collective run when all of them are next: whoever gives them in an order in which they wait for each other
 // fails a check. They run on a stream of their own: until a step is given after Join, their results are old ones, and what
 // they read may have been overwritten. Devices may be given work by threads of their own.
+//
+// Each piece of work takes kSecondsOfWork of a clock of its own: a kernel, a copy, a mark of a stopwatch, a wait; a collective
+// takes two, one when it is begun and one when it is joined.
 #ifndef SINTER_TESTS_RUNTIME_FAKE_GPU_H_
 #define SINTER_TESTS_RUNTIME_FAKE_GPU_H_
 
@@ -74,7 +77,11 @@ class FakeGpu : public DeviceRuntime {
   absl::Status WaitFor(DeviceRuntime& other) override;
   absl::Status CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) override;
   absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) override;
+  absl::StatusOr<std::unique_ptr<Stopwatch>> MakeStopwatch(size_t marks) override;
   Traffic traffic() const override { return traffic_; }
+
+  static constexpr double kSecondsOfWork = 1e-3;
+  double seconds() const { return seconds_; }
 
   const Counts& counts() const { return counts_; }
   // Every call from now on that waits for it fails with this.
@@ -112,6 +119,7 @@ class FakeGpu : public DeviceRuntime {
   CachingAllocator* allocator_;
   std::vector<Work> queue_;  // Given and not yet run.
   size_t given_ = 0, done_ = 0;
+  double seconds_ = 0;
   bool is_running_ = false;
   std::deque<FakeMeeting*> begun_;  // Collectives under way.
   std::vector<Work>* recording_ = nullptr;

@@ -255,17 +255,54 @@ TEST_F(SessionDevicesTest, StepsAreRecordedInTheSecondRunAndReplayed) {
     EXPECT_EQ(gpus[0].counts().launches, run - 1);
     EXPECT_EQ(gpus[0].counts().steps, run > 1 ? 4 : 2);
   }
-  // One by one for a profile, and replayed again.
+}
+
+TEST_F(SessionDevicesTest, ProfilesHaveARecordingOfTheirOwn) {
+  FakeGpus gpus;
+  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kSize));
+  const HostTensor x = Filled(kSize, 2);
+  const auto run = [&](int number, Profile* profile) {
+    absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}, {"s", number}, {"t", x}}, profile);
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_THAT(*(*out)["z"].Span<float>(), Each(2.0f * static_cast<float>(number) + 0.5f));
+  };
+  for (int number = 1; number <= 3; ++number) run(number, nullptr);
   Profile profile;
-  ASSERT_TRUE(session.Run("f", {{"x", x}, {"s", 1}, {"t", x}}, &profile).ok());
-  EXPECT_EQ(gpus[0].counts().launches, 3);
-  EXPECT_EQ(gpus[0].counts().steps, 6);
+  for (int number = 4; number <= 6; ++number) {
+    run(number, &profile);
+    EXPECT_EQ(gpus[0].counts().recordings, 2);
+    EXPECT_EQ(gpus[0].counts().launches, number - 1);
+    EXPECT_EQ(gpus[0].counts().steps, 6);
+  }
+  EXPECT_EQ(profile.runs, 3);
   ASSERT_EQ(profile.steps.size(), 2u);
-  EXPECT_EQ(profile.steps[0].device, Device::Gpu(0));
-  EXPECT_EQ(profile.steps[0].kind, "kernel");
-  EXPECT_EQ(profile.runs, 1);
-  ASSERT_TRUE(session.Run("f", {{"x", x}, {"s", 1}, {"t", x}}).ok());
-  EXPECT_EQ(gpus[0].counts().launches, 4);
+  const double work = FakeGpu::kSecondsOfWork;
+  EXPECT_DOUBLE_EQ(profile.seconds_of_mark, work);
+  for (const StepTimes& step : profile.steps) {
+    EXPECT_EQ(step.device, Device::Gpu(0));
+    EXPECT_EQ(step.kind, "kernel");
+    // The marks are taken off.
+    EXPECT_NEAR(step.seconds_min, work, 1e-9);
+    EXPECT_NEAR(step.seconds_total, 3 * work, 1e-9);
+  }
+  // A step and its mark.
+  EXPECT_NEAR(profile.steps[1].begin_seconds - profile.steps[0].begin_seconds, 2 * work, 1e-9);
+  run(7, nullptr);
+  EXPECT_EQ(gpus[0].counts().recordings, 2);
+  EXPECT_EQ(gpus[0].counts().launches, 6);
+}
+
+// Libraries set themselves up in it.
+TEST_F(SessionDevicesTest, AFirstRunIsProfiledStepByStep) {
+  FakeGpus gpus;
+  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kSize));
+  const HostTensor x = Filled(kSize, 2);
+  Profile profile;
+  for (int number = 1; number <= 2; ++number) {
+    ASSERT_TRUE(session.Run("f", {{"x", x}, {"s", number}, {"t", x}}, &profile).ok());
+    EXPECT_EQ(gpus[0].counts().recordings, number - 1);
+  }
+  EXPECT_EQ(profile.runs, 2);
 }
 
 TEST_F(SessionDevicesTest, ProfilesOfSeveralDevices) {
@@ -274,13 +311,16 @@ TEST_F(SessionDevicesTest, ProfilesOfSeveralDevices) {
   const HostTensor x = Filled(kSize, 2);
   Profile profile;
   for (int run = 1; run <= 3; ++run) {
-    absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}}, &profile);
+    absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}}, run == 1 ? nullptr : &profile);
     EXPECT_THAT(*(*out)["t"].Span<float>(), Each(6.0f));
     EXPECT_THAT(*(*out)["b"].Span<float>(), Each(10.0f + 3.0f * static_cast<float>(run)));
   }
-  EXPECT_EQ(gpus[0].counts().recordings, 0);
+  // From the second run on; a launch of one step too.
+  EXPECT_EQ(gpus[0].counts().recordings, gpus[0].counts().launches / 2);
   EXPECT_EQ(profile.steps[1].kind, "copy");
   EXPECT_EQ(profile.steps[1].device, Device::Gpu(1));
+  // What the copy waits for is not its own.
+  EXPECT_NEAR(profile.steps[1].seconds_min, FakeGpu::kSecondsOfWork, 1e-9);
 }
 
 TEST_F(SessionDevicesTest, VariablesOnAGpu) {

@@ -71,6 +71,8 @@ TEST_F(SessionGpuTest, OutputsAreDownloadedWhenAskedFor) {
   EXPECT_EQ(profile.runs, 3);
   // 12 MB at 10 TB/s, which no GPU reaches.
   EXPECT_GT(profile.steps[1].seconds_min, 1e-6);
+  EXPECT_LT(profile.seconds_of_mark, 1e-5);
+  EXPECT_GE(profile.steps[1].begin_seconds, profile.steps[0].begin_seconds + profile.steps[0].seconds_min);
 }
 
 TEST_F(SessionGpuTest, VariablesHaveTheBitsOfTheCpu) {
