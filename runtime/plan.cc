@@ -132,6 +132,9 @@ std::string Plan::hash() const {
   return HexText({table_->content_hash()->data(), table_->content_hash()->size()});
 }
 
+std::string_view Plan::path() const {
+  return data_->file.has_value() ? std::string_view(data_->file->path()) : std::string_view();
+}
 std::string_view Plan::name() const { return View(table_->name()); }
 std::string_view Plan::producer() const { return View(table_->producer()); }
 std::string_view Plan::target_cpu() const {

@@ -78,6 +78,8 @@ class Plan {
   // SHA-256 of the contents, as 64 hexadecimal digits.
   std::string hash() const;
   std::string_view name() const;
+  // Of the file that it was loaded from; empty for other bytes.
+  std::string_view path() const;
   std::string_view producer() const;  // "sinter 0.1.0"
   std::string_view target_cpu() const;
   // What the plan runs on, each once: cpu:0 where it says nothing else. They need not exist here (runtime/device_info.h).

@@ -211,6 +211,7 @@ absl::StatusOr<LogValues> Session::ReadLog(std::string_view name) {
 absl::Status Session::Synchronize() { return state_->Synchronize(); }
 
 const Plan& Session::plan() const { return state_->plan; }
+const TuningReport& Session::tuning() const { return state_->tuning.report(); }
 int Session::threads() const { return state_->pool->threads(); }
 
 SessionMemory Session::memory() const {

@@ -50,6 +50,7 @@
 #include "sinter/runtime/profile.h"
 #include "sinter/runtime/scalar_log.h"
 #include "sinter/runtime/tensor.h"
+#include "sinter/runtime/tuning.h"
 #include "sinter/runtime/world.h"
 
 namespace sinter {
@@ -75,6 +76,8 @@ struct SessionOptions {
   // The processes that run the plan together (runtime/world.h), each with its share of the devices; must outlive the session.
   // Null: this one runs them all.
   World* world = nullptr;
+  // How matrix products of GPUs are done, and where the choice is kept (runtime/tuning.h).
+  TuningOptions tuning = {};
   // For tests: fills all arenas with 0xff bytes (NaN, -1) before every run, so that reads of unwritten memory show.
   bool poison = false;
 };
@@ -223,6 +226,8 @@ class Session {
   absl::Status Synchronize();
 
   const Plan& plan() const;
+  // How the algorithms of matrix products on GPUs were chosen, and what is wrong with the tuning file.
+  const TuningReport& tuning() const;
   int threads() const;
   // Of all devices together, and of one; the main memory's under the plan's first CPU, or cpu:0. Zeros for a device of
   // which the session takes nothing.

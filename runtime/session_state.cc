@@ -96,6 +96,7 @@ absl::Status State::LoadDevices(const SessionOptions& options, const DeviceRunti
 absl::Status State::LoadProgram() {
   SINTER_RETURN_IF_ERROR(Connect());
   SINTER_RETURN_IF_ERROR(LoadFunctions());
+  tuning.Finish();
   SINTER_RETURN_IF_ERROR(Allocate());
   SINTER_RETURN_IF_ERROR(PlaceConstants());
   for (const Entry& entry : functions) entry.function->Place();
@@ -123,6 +124,7 @@ absl::Status State::UseOptions(const SessionOptions& options) {
     pool = std::make_unique<ThreadPool>(made);
   }
   memory.poison = options.poison;
+  tuning = SessionTuning(options.tuning, plan.path());
   SINTER_ASSIGN_OR_RETURN(memory.local, LocalDevices::Of(plan.table(), options.world));
   if (!memory.local.is_alone) memory.world = options.world;
   return absl::OkStatus();
@@ -138,8 +140,11 @@ std::vector<Device> State::LocalNames() const {
 
 absl::Status State::MakeRuntimes(const SessionOptions& options, const DeviceRuntimeFactory& make) {
   SINTER_ASSIGN_OR_RETURN(const std::vector<CachingAllocator*> given, GivenAllocators(options, LocalNames()));
-  StepContext context = {
-      .pool = pool.get(), .shared_object = code.handle(), .world = memory.world, .local = memory.local};
+  StepContext context = {.pool = pool.get(),
+                         .shared_object = code.handle(),
+                         .world = memory.world,
+                         .local = memory.local,
+                         .tuning = &tuning};
   ForEachStep(plan.table(), [&](const fb::Step& step) {
     if (const fb::KernelStep* kernel = step.body_as_KernelStep(); kernel != nullptr) {
       context.scratch_stride = std::max<size_t>(context.scratch_stride, kernel->scratch_bytes());

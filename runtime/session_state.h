@@ -20,6 +20,7 @@
 #include "sinter/runtime/plan.h"
 #include "sinter/runtime/session.h"
 #include "sinter/runtime/session_memory.h"
+#include "sinter/runtime/session_tuning.h"
 #include "sinter/runtime/thread_pool.h"
 
 namespace sinter::internal_session {
@@ -56,6 +57,7 @@ struct State {
   Plan plan;
   std::unique_ptr<ThreadPool> pool;
   LoadedCode code;
+  SessionTuning tuning;
   std::vector<std::unique_ptr<DeviceRuntime>> runtimes;  // As the plan lists the devices that are here.
   std::vector<DeviceShare> shares;            // One a runtime, and the main memory's if none has it.
   std::vector<VariableInfo> variables;        // Without replicas,

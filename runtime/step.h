@@ -16,6 +16,7 @@
 
 namespace sinter {
 
+class SessionTuning;
 class ThreadPool;
 class World;
 
@@ -35,6 +36,8 @@ struct StepContext {
   // For collectives (runtime/collective.h).
   World* world = nullptr;  // Null: this process is alone.
   LocalDevices local;      // Of the plan.
+  // For matrix products of GPUs (runtime/session_tuning.h); outlives all steps. Null: there is no tuning file.
+  SessionTuning* tuning = nullptr;
 };
 
 class Step {

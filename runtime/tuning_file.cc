@@ -1,0 +1,274 @@
+#include "sinter/runtime/tuning_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/file.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kFormat[] = "sinter tuning";
+constexpr int64_t kVersion = 1;
+// Thousands of times what a plan has.
+constexpr size_t kMaxBytes = size_t{16} << 20;
+constexpr size_t kMaxTextBytes = 1024;
+constexpr double kMaxMicroseconds = 1e9;
+// Another process holds the lock for as long as it takes to write a small file.
+constexpr std::chrono::milliseconds kLockLimit(5000), kLockPause(5);
+
+constexpr char kAdvice[] = "; delete it, or move it away, and make it anew with `sinter tune`";
+
+// What names an algorithm, by its names in the file.
+template <typename Config, typename F>
+void ForEachAttribute(Config& config, F&& f) {
+  f("id", config.id);
+  f("tile", config.tile);
+  f("stages", config.stages);
+  f("split_k", config.split_k);
+  f("reduction", config.reduction);
+  f("swizzle", config.swizzle);
+  f("custom", config.custom);
+  f("inner_shape", config.inner_shape);
+  f("cluster_shape", config.cluster_shape);
+  f("ordinal", config.ordinal);
+}
+
+// Reads the members of one object; the first thing that is wrong is kept.
+class ObjectReader {
+ public:
+  ObjectReader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
+    if (!object.is_object()) Refuse(absl::StrCat(where_, " is no object"));
+  }
+
+  template <typename T>
+  void Integer(const char* key, T* value) {
+    const Json* const member = Take(key);
+    if (member == nullptr) return;
+    constexpr int64_t low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+    const bool is_integer = member->is_number_integer() &&
+                            (!member->is_number_unsigned() ||
+                             member->template get<uint64_t>() <= std::numeric_limits<int64_t>::max());
+    const int64_t number = is_integer ? member->template get<int64_t>() : 0;
+    if (!is_integer || number < low || number > high) {
+      return Refuse(absl::StrCat("\"", key, "\" of ", where_, " is no integer from ", low, " to ", high));
+    }
+    *value = static_cast<T>(number);
+  }
+  void Microseconds(const char* key, double* value) {
+    const Json* const member = Take(key);
+    if (member == nullptr) return;
+    *value = member->is_number() ? member->get<double>() : 0;
+    if (*value > 0 && *value <= kMaxMicroseconds) return;
+    Refuse(absl::StrCat("\"", key, "\" of ", where_, " is no time in microseconds"));
+  }
+  void Text(const char* key, std::string* value) {
+    const Json* const member = Take(key);
+    if (member == nullptr) return;
+    if (member->is_string()) *value = member->get<std::string>();
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
+    if (!value->empty() && value->size() <= kMaxTextBytes && std::ranges::none_of(*value, is_control)) return;
+    Refuse(absl::StrCat("\"", key, "\" of ", where_, " is no text of 1 to ", kMaxTextBytes,
+                        " bytes without control characters"));
+  }
+  // Null: it is not there.
+  const Json* Take(const char* key) {
+    if (!error_.empty()) return nullptr;
+    const auto found = object_.find(key);
+    if (found == object_.end()) {
+      Refuse(absl::StrCat(where_, " has no \"", key, "\""));
+      return nullptr;
+    }
+    ++taken_;
+    return &*found;
+  }
+  void Refuse(std::string error) {
+    if (error_.empty()) error_ = std::move(error);
+  }
+  // What is wrong, an unknown member too; empty: nothing.
+  std::string Finish() {
+    if (error_.empty() && taken_ < object_.size()) {
+      error_ = absl::StrCat(where_, " has members that this version does not know");
+    }
+    return std::move(error_);
+  }
+
+ private:
+  const Json& object_;
+  std::string where_;
+  std::string error_;
+  size_t taken_ = 0;
+};
+
+std::string ParseAlgorithm(const Json& json, const std::string& where, AlgorithmConfig* config) {
+  ObjectReader reader(json, absl::StrCat("the algorithm of ", where));
+  ForEachAttribute(*config, [&](const char* key, auto& value) { reader.Integer(key, &value); });
+  return reader.Finish();
+}
+
+std::string ParseProduct(const Json& json, size_t index, TuningTable* table) {
+  const std::string where = absl::StrCat("product ", index);
+  ObjectReader reader(json, where);
+  ProductKey key;
+  TunedProduct product;
+  std::string bits;
+  reader.Text("device", &key.device);
+  reader.Text("library", &key.library);
+  reader.Text("product", &key.product);
+  if (const Json* const algorithm = reader.Take("algorithm"); algorithm != nullptr) {
+    if (std::string error = ParseAlgorithm(*algorithm, where, &product.algorithm); !error.empty()) {
+      reader.Refuse(std::move(error));
+    }
+  }
+  reader.Microseconds("first_us", &product.first_us);
+  reader.Microseconds("chosen_us", &product.chosen_us);
+  reader.Text("bits", &bits);
+  product.any_bits = bits == "any";
+  if (bits != "any" && bits != "same") {
+    reader.Refuse(absl::StrCat("\"bits\" of ", where, R"( is neither "same" nor "any")"));
+  }
+  std::string error = reader.Finish();
+  if (error.empty() && !table->emplace(key, product).second) {
+    error = absl::StrCat(where, " is there twice: ", key.product);
+  }
+  return error;
+}
+
+// Null for what is no JSON: then `error` says why.
+Json ParseJson(std::string_view text, std::string* error) {
+  try {
+    return Json::parse(text);
+  } catch (const std::exception& exception) {
+    *error = exception.what();
+    return nullptr;
+  }
+}
+
+// Of the file itself, where the path is a symbolic link.
+std::string FolderOf(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, ignored);
+  const std::filesystem::path folder =
+      (resolved.empty() ? std::filesystem::path(path) : resolved).parent_path();
+  return folder.empty() ? std::string(1, '.') : folder.string();
+}
+
+// An advisory lock of a folder, which every file system has without another file that stays behind.
+class FolderLock {
+ public:
+  static absl::StatusOr<FolderLock> Take(const std::string& path) {
+    const std::string folder = FolderOf(path);
+    FolderLock lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const auto failed = [&](const char* action) {
+      return absl::ErrnoToStatus(
+          errno, absl::StrCat("cannot ", action, " the folder '", folder, "' to write a tuning file"));
+    };
+    if (lock.fd_ < 0) return failed("open");
+    const auto end = std::chrono::steady_clock::now() + kLockLimit;
+    while (flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
+      // Network file systems lock files alone: there two that write at the same instant may lose what one of them measured.
+      if (errno == EBADF || errno == ENOLCK || errno == EOPNOTSUPP || errno == EINVAL) return lock;
+      if (errno != EWOULDBLOCK && errno != EINTR) return failed("lock");
+      if (std::chrono::steady_clock::now() > end) {
+        return absl::UnavailableError(absl::StrCat("another process has held the lock of the folder '",
+                                                   folder, "' for ", kLockLimit.count() / 1000,
+                                                   " seconds: write the tuning file when it has ended"));
+      }
+      std::this_thread::sleep_for(kLockPause);
+    }
+    return lock;
+  }
+  ~FolderLock() {
+    if (fd_ >= 0) close(fd_);
+  }
+  FolderLock(FolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FolderLock& operator=(FolderLock&&) = delete;
+
+ private:
+  explicit FolderLock(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+}  // namespace
+
+absl::StatusOr<TuningTable> ParseTuning(std::string_view text, const std::string& name) {
+  const auto damaged = [&name](const std::string& error) {
+    return absl::DataLossError(absl::StrCat(name, ": no whole tuning file: ", error, kAdvice));
+  };
+  if (text.size() > kMaxBytes) {
+    return damaged(absl::StrCat("it has ", text.size(), " bytes, and at most ", kMaxBytes, " are read"));
+  }
+  std::string error;
+  const Json json = ParseJson(text, &error);
+  if (!error.empty()) return damaged(error);
+  ObjectReader reader(json, "the file");
+  std::string format;
+  int64_t version = 0;
+  reader.Text("format", &format);
+  if (format != kFormat) reader.Refuse(absl::StrCat("its \"format\" is not \"", kFormat, "\""));
+  reader.Integer("version", &version);
+  const Json* const products = reader.Take("products");
+  if (products != nullptr && version != kVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(name, ": a tuning file of version ", version,
+                                                      ", and this build reads version ", kVersion, kAdvice));
+  }
+  if (products != nullptr && !products->is_array()) reader.Refuse("\"products\" is no list");
+  if (error = reader.Finish(); !error.empty()) return damaged(error);
+  TuningTable table;
+  for (size_t i = 0; i < products->size(); ++i) {
+    if (error = ParseProduct((*products)[i], i, &table); !error.empty()) return damaged(error);
+  }
+  return table;
+}
+
+std::string TuningText(const TuningTable& table) {
+  std::string text =
+      absl::StrCat(R"({"format": ")", kFormat, R"(", "version": )", kVersion, R"(, "products": [)");
+  const char* separator = "\n";
+  for (const auto& [key, product] : table) {
+    Json algorithm;
+    ForEachAttribute(product.algorithm, [&](const char* name, auto value) { algorithm[name] = value; });
+    const Json line = {{"device", key.device},
+                       {"library", key.library},
+                       {"product", key.product},
+                       {"algorithm", std::move(algorithm)},
+                       {"first_us", product.first_us},
+                       {"chosen_us", product.chosen_us},
+                       {"bits", product.any_bits ? "any" : "same"}};
+    absl::StrAppend(&text, separator, line.dump(-1, ' ', false, Json::error_handler_t::replace));
+    separator = ",\n";
+  }
+  return text + "\n]}\n";
+}
+
+absl::StatusOr<TuningTable> LoadTuning(const std::string& path) {
+  SINTER_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  const std::span<const std::byte> bytes = file.bytes();
+  return ParseTuning({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+}
+
+absl::Status SaveTuning(const std::string& path, const TuningTable& products) {
+  SINTER_ASSIGN_OR_RETURN(const FolderLock lock, FolderLock::Take(path));
+  absl::StatusOr<TuningTable> table = LoadTuning(path);
+  if (absl::IsNotFound(table.status())) table = TuningTable();
+  SINTER_RETURN_IF_ERROR(table.status());
+  for (const auto& [key, product] : products) (*table)[key] = product;
+  return WriteFileAtomically(path, TuningText(*table));
+}
+
+}  // namespace sinter

@@ -1,0 +1,16 @@
+// Tuning files: any bytes give a table, whose text gives it again, or an error.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "sinter/runtime/status.h"
+#include "sinter/runtime/tuning_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const absl::StatusOr<sinter::TuningTable> table = sinter::ParseTuning(text, "input");
+  if (!table.ok()) return 0;
+  const absl::StatusOr<sinter::TuningTable> again = sinter::ParseTuning(sinter::TuningText(*table), "text");
+  SINTER_CHECK(again.ok() && *again == *table);
+  return 0;
+}

@@ -1,0 +1,176 @@
+#include "sinter/runtime/tuning_file.h"
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/tests/data/scratch_folder.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+ProductKey Key(const std::string& product) {
+  return {"GPU, sm_90, 132 multiprocessors", "cuBLASLt 13.1.0", product};
+}
+
+TunedProduct Tuned(double chosen_us) {
+  return {.algorithm = {.id = 66,
+                        .tile = 20,
+                        .stages = 36,
+                        .split_k = 2,
+                        .reduction = 2,
+                        .swizzle = 1,
+                        .custom = 7,
+                        .inner_shape = 3,
+                        .cluster_shape = 5,
+                        .ordinal = 1},
+          .first_us = 71.5,
+          .chosen_us = chosen_us,
+          .any_bits = false};
+}
+
+constexpr char kOne[] =
+    R"({"format": "sinter tuning", "version": 1, "products": [)"
+    "\n"
+    R"({"device":"GPU, sm_90, 132 multiprocessors","library":"cuBLASLt 13.1.0","product":"p",)"
+    R"("algorithm":{"id":66,"tile":20,"stages":36,"split_k":2,"reduction":2,"swizzle":1,"custom":7,)"
+    R"("inner_shape":3,"cluster_shape":5,"ordinal":1},"first_us":71.5,"chosen_us":66.25,"bits":"same"})"
+    "\n]}\n";
+
+// kOne with a part of it replaced.
+std::string Altered(const std::string& part, const std::string& by) {
+  std::string text = kOne;
+  const size_t at = text.find(part);
+  EXPECT_NE(at, std::string::npos) << part;
+  return text.replace(at, part.size(), by);
+}
+
+void ExpectDamaged(const std::string& text, const std::string& message) {
+  const absl::Status status = ParseTuning(text, "m.plan.tuning").status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("m.plan.tuning: no whole tuning file: "), HasSubstr(message),
+                    HasSubstr("; delete it, or move it away, and make it anew with `sinter tune`")));
+}
+
+TEST(TuningFileTest, OneProductALine) {
+  EXPECT_EQ(TuningText({{Key("p"), Tuned(66.25)}}), kOne);
+  EXPECT_EQ(TuningText({}), "{\"format\": \"sinter tuning\", \"version\": 1, \"products\": [\n]}\n");
+}
+
+TEST(TuningFileTest, GoesRound) {
+  TuningTable table = {{Key("p"), Tuned(66.25)}, {Key("q \"quoted\" \\ \u00e9"), Tuned(0.1)}};
+  table[{"other", "cuBLASLt 13.1.0", "p"}] = {
+      .algorithm = {.id = -1, .tile = 4294967295u, .cluster_shape = 65535},
+      .first_us = 1e-2,
+      .chosen_us = 1.0 / 3,
+      .any_bits = true};
+  const absl::StatusOr<TuningTable> read = ParseTuning(TuningText(table), "t");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, table);
+  EXPECT_TRUE(ParseTuning(TuningText({}), "t")->empty());
+}
+
+TEST(TuningFileTest, CutShortAnywhere) {
+  const std::string whole = kOne;
+  // Only the end of the last line may be missing.
+  for (size_t length = 0; length < whole.size() - 1; ++length) {
+    EXPECT_TRUE(absl::IsDataLoss(ParseTuning(whole.substr(0, length), "t").status())) << length;
+  }
+  EXPECT_TRUE(ParseTuning(whole.substr(0, whole.size() - 1), "t").ok());
+}
+
+TEST(TuningFileTest, SaysWhatIsWrong) {
+  ExpectDamaged("", "parse error");
+  ExpectDamaged("null", "the file is no object");
+  ExpectDamaged("{}", "the file has no \"format\"");
+  ExpectDamaged(Altered("sinter tuning", "tune"), "its \"format\" is not \"sinter tuning\"");
+  ExpectDamaged(Altered("\"version\": 1", "\"version\": \"1\""), "\"version\" of the file is no integer");
+  ExpectDamaged(Altered("\"version\": 1", "\"version\": 1, \"more\": 2"),
+                "the file has members that this version does not know");
+  ExpectDamaged(R"({"format": "sinter tuning", "version": 1, "products": {}})", "\"products\" is no list");
+  ExpectDamaged(R"({"format": "sinter tuning", "version": 1, "products": [7]})", "product 0 is no object");
+  ExpectDamaged(Altered("\"tile\":20,", ""), "the algorithm of product 0 has no \"tile\"");
+  ExpectDamaged(Altered("\"tile\":20", "\"tile\":-1"),
+                "\"tile\" of the algorithm of product 0 is no integer from 0 to 4294967295");
+  ExpectDamaged(Altered("\"id\":66", "\"id\":6.5"), "\"id\" of the algorithm of product 0 is no integer");
+  ExpectDamaged(Altered("\"id\":66", "\"id\":18446744073709551615"),
+                "is no integer from -2147483648 to 2147483647");
+  ExpectDamaged(Altered("\"inner_shape\":3", "\"inner_shape\":65536"), "is no integer from 0 to 65535");
+  ExpectDamaged(Altered("71.5", "0"), "\"first_us\" of product 0 is no time in microseconds");
+  ExpectDamaged(Altered("66.25", "1e300"), "\"chosen_us\" of product 0 is no time in microseconds");
+  ExpectDamaged(Altered("same", "none"), R"("bits" of product 0 is neither "same" nor "any")");
+  ExpectDamaged(Altered("\"p\"", "\"\""), "\"product\" of product 0 is no text of 1 to 1024 bytes");
+  ExpectDamaged(Altered("\"p\"", "\"" + std::string(1025, 'p') + "\""),
+                "\"product\" of product 0 is no text");
+  ExpectDamaged(Altered("\"p\"", "\"p\\n\""), "\"product\" of product 0 is no text");
+  ExpectDamaged(Altered("\"bits\":\"same\"", "\"bits\":\"same\",\"time\":1"),
+                "product 0 has members that this version does not know");
+  const std::string one = kOne;
+  const size_t begin = one.find("\n{") + 1;
+  const std::string product = one.substr(begin, one.find("\n]") - begin);
+  ExpectDamaged(Altered(product, product + ",\n" + product), "product 1 is there twice: p");
+  ExpectDamaged(std::string((16 << 20) + 1, ' '), "it has 16777217 bytes, and at most 16777216 are read");
+}
+
+TEST(TuningFileTest, AnotherVersion) {
+  const absl::Status status = ParseTuning(Altered("\"version\": 1", "\"version\": 2"), "m.tuning").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("m.tuning: a tuning file of version 2, and this build reads version 1; delete it"));
+}
+
+TEST(TuningFileTest, SavesAndAdds) {
+  const ScratchFolder folder;
+  const std::string path = folder.File("m.plan.tuning");
+  EXPECT_TRUE(absl::IsNotFound(LoadTuning(path).status()));
+  ASSERT_TRUE(SaveTuning(path, {{Key("p"), Tuned(1)}}).ok());
+  ASSERT_TRUE(SaveTuning(path, {{Key("q"), Tuned(2)}}).ok());
+  ASSERT_TRUE(SaveTuning(path, {{Key("p"), Tuned(3)}}).ok());
+  EXPECT_EQ(*LoadTuning(path), (TuningTable{{Key("p"), Tuned(3)}, {Key("q"), Tuned(2)}}));
+  EXPECT_THAT(folder.List(), ElementsAre("m.plan.tuning"));
+}
+
+TEST(TuningFileTest, WritersAtTheSameTimeLoseNothing) {
+  const ScratchFolder folder;
+  const std::string path = folder.File("m.plan.tuning");
+  constexpr int kWriters = 4, kProducts = 8;
+  std::vector<std::thread> writers;
+  for (int w = 0; w < kWriters; ++w) {
+    writers.emplace_back([&path, w] {
+      for (int i = 0; i < kProducts; ++i) {
+        const absl::Status status =
+            SaveTuning(path, {{Key(std::to_string(w) + "." + std::to_string(i)), Tuned(1)}});
+        EXPECT_TRUE(status.ok()) << status;
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(LoadTuning(path)->size(), size_t{kWriters * kProducts});
+}
+
+TEST(TuningFileTest, ABrokenFileStaysAsItIs) {
+  const ScratchFolder folder;
+  for (const std::string& text : {Altered("]}", ""), Altered("\"version\": 1", "\"version\": 2")}) {
+    const std::string path = folder.Write("m.plan.tuning", text);
+    EXPECT_FALSE(SaveTuning(path, {{Key("q"), Tuned(2)}}).ok());
+    EXPECT_EQ(ReadAll(path), text);
+  }
+}
+
+TEST(TuningFileTest, NoFolderToWriteTo) {
+  const ScratchFolder folder;
+  const absl::Status status = SaveTuning(folder.File("none/m.tuning"), {{Key("q"), Tuned(2)}});
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("cannot open the folder '"), HasSubstr("/none' to write a tuning file")));
+}
+
+}  // namespace
+}  // namespace sinter
