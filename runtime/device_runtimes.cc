@@ -17,7 +17,8 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeDeviceRuntime(Device device, 
     SINTER_ASSIGN_OR_RETURN(allocator, ProcessAllocator(device));
   }
 #ifdef SINTER_WITH_CUDA
-  if (device.is_gpu()) return MakeCudaRuntime(device, {.allocator = allocator});
+  if (device.is_gpu())
+    return MakeCudaRuntime(device, {.allocator = allocator, .tuning = context.tuning});
 #endif
   return std::make_unique<HostRuntime>(device, context, allocator);
 }

@@ -20,23 +20,32 @@ absl::Status Open(CublasLt* f) {
       {"cublasLtMatmul", &f->Matmul},
       {"cublasLtMatmulDescCreate", &f->MatmulDescCreate},
       {"cublasLtMatmulDescDestroy", &f->MatmulDescDestroy},
+      {"cublasLtMatmulDescGetAttribute", &f->MatmulDescGetAttribute},
       {"cublasLtMatmulDescSetAttribute", &f->MatmulDescSetAttribute},
       {"cublasLtMatrixLayoutCreate", &f->MatrixLayoutCreate},
       {"cublasLtMatrixLayoutDestroy", &f->MatrixLayoutDestroy},
+      {"cublasLtMatrixLayoutGetAttribute", &f->MatrixLayoutGetAttribute},
       {"cublasLtMatrixLayoutSetAttribute", &f->MatrixLayoutSetAttribute},
       {"cublasLtMatmulPreferenceCreate", &f->MatmulPreferenceCreate},
       {"cublasLtMatmulPreferenceDestroy", &f->MatmulPreferenceDestroy},
       {"cublasLtMatmulPreferenceSetAttribute", &f->MatmulPreferenceSetAttribute},
       {"cublasLtMatmulAlgoGetHeuristic", &f->MatmulAlgoGetHeuristic},
+      {"cublasLtMatmulAlgoInit", &f->MatmulAlgoInit},
+      {"cublasLtMatmulAlgoCheck", &f->MatmulAlgoCheck},
+      {"cublasLtMatmulAlgoConfigGetAttribute", &f->MatmulAlgoConfigGetAttribute},
+      {"cublasLtMatmulAlgoConfigSetAttribute", &f->MatmulAlgoConfigSetAttribute},
   }));
-  const size_t version = f->GetVersion();
-  return library.CheckVersion(
-      {.wanted = absl::StrCat(kMajor, ".0 to ", kMajor, ".x"),
-       .found = absl::StrCat(version / 10000, ".", version / 100 % 100, ".", version % 100),
-       .fits = version / 10000 == kMajor});
+  return library.CheckVersion({.wanted = absl::StrCat(kMajor, ".0 to ", kMajor, ".x"),
+                               .found = VersionOf(*f),
+                               .fits = f->GetVersion() / 10000 == kMajor});
 }
 
 }  // namespace
+
+std::string VersionOf(const CublasLt& cublas) {
+  const size_t version = cublas.GetVersion();
+  return absl::StrCat(version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
 
 absl::StatusOr<const CublasLt*> LoadCublasLt() { return LoadOnce<CublasLt, Open>(); }
 

@@ -7,6 +7,8 @@
 
 #include <cublasLt.h>
 
+#include <string>
+
 #include "absl/status/statusor.h"
 
 namespace sinter {
@@ -18,15 +20,24 @@ struct CublasLt {
   decltype(&cublasLtMatmul) Matmul;
   decltype(&cublasLtMatmulDescCreate) MatmulDescCreate;
   decltype(&cublasLtMatmulDescDestroy) MatmulDescDestroy;
+  decltype(&cublasLtMatmulDescGetAttribute) MatmulDescGetAttribute;
   decltype(&cublasLtMatmulDescSetAttribute) MatmulDescSetAttribute;
   decltype(&cublasLtMatrixLayoutCreate) MatrixLayoutCreate;
   decltype(&cublasLtMatrixLayoutDestroy) MatrixLayoutDestroy;
+  decltype(&cublasLtMatrixLayoutGetAttribute) MatrixLayoutGetAttribute;
   decltype(&cublasLtMatrixLayoutSetAttribute) MatrixLayoutSetAttribute;
   decltype(&cublasLtMatmulPreferenceCreate) MatmulPreferenceCreate;
   decltype(&cublasLtMatmulPreferenceDestroy) MatmulPreferenceDestroy;
   decltype(&cublasLtMatmulPreferenceSetAttribute) MatmulPreferenceSetAttribute;
   decltype(&cublasLtMatmulAlgoGetHeuristic) MatmulAlgoGetHeuristic;
+  decltype(&cublasLtMatmulAlgoInit) MatmulAlgoInit;
+  decltype(&cublasLtMatmulAlgoCheck) MatmulAlgoCheck;
+  decltype(&cublasLtMatmulAlgoConfigGetAttribute) MatmulAlgoConfigGetAttribute;
+  decltype(&cublasLtMatmulAlgoConfigSetAttribute) MatmulAlgoConfigSetAttribute;
 };
+
+// Of the library that was opened: "13.1.0".
+std::string VersionOf(const CublasLt& cublas);
 
 // The same for the life of the process. FailedPrecondition as in library_loader.h; an error is not remembered.
 absl::StatusOr<const CublasLt*> LoadCublasLt();

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/cuda/cuda_context.h"
+#include "sinter/runtime/tuning_file.h"
 
 namespace sinter {
 
@@ -60,6 +61,12 @@ class CublasMatmul {
   // apart, only those that keep partial sums in full precision and add them in a fixed order: same operands, same bits.
   // Unimplemented: there is none, as for bf16x3 before compute capability 10.0.
   absl::StatusOr<std::vector<cublasLtMatmulHeuristicResult_t>> Algorithms(int count) const;
+
+  // The attributes of an algorithm; those that it does not have keep their defaults. The ordinal is 0.
+  AlgorithmConfig ConfigOf(const cublasLtMatmulHeuristicResult_t& algorithm) const;
+  // The algorithm of these attributes, which may come from a file. FailedPrecondition: cuBLASLt has none or not for this
+  // product, it needs too large a workspace, it is not of the kind that Algorithms gives, or the ordinal is not 0.
+  absl::StatusOr<cublasLtMatmulHeuristicResult_t> Rebuild(const AlgorithmConfig& config) const;
 
   // Enqueues. `workspace`: algorithm.workspaceSize bytes.
   absl::Status Launch(const cublasLtMatmulHeuristicResult_t& algorithm, const MatmulOperands& operands,

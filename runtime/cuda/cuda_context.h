@@ -25,6 +25,7 @@
 namespace sinter {
 
 class NcclCommunicators;
+class SessionTuning;
 
 struct CublasHandle {
   const CublasLt* functions = nullptr;
@@ -59,6 +60,10 @@ class CudaContext {
   }
   NcclCommunicators* communicators() const { return communicators_.get(); }
 
+  // Null: nothing is known of the quickest algorithms.
+  void set_tuning(SessionTuning* tuning) { tuning_ = tuning; }
+  SessionTuning* tuning() const { return tuning_; }
+
   // Until the event has happened, or everything given to the first stream is done. `what` completes "could not ...". The
   // error of a communicator, if it has one: the GPU may then never be done.
   absl::Status WaitFor(cudaEvent_t event, std::string_view what) const;
@@ -74,6 +79,7 @@ class CudaContext {
 
   CudaDeviceInfo info_;
   CachingAllocator* allocator_;
+  SessionTuning* tuning_ = nullptr;
   CudaStream stream_, collective_stream_, input_stream_;
   CublasHandle cublas_;
   CudnnHandle cudnn_;

@@ -90,6 +90,7 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
                                                    " cannot serve ", Device::Gpu(index).ToString()));
   }
   SINTER_ASSIGN_OR_RETURN(runtime->context_, CudaContext::Create(index, allocator));
+  runtime->context_->set_tuning(options.tuning);
   const CudaDeviceScope on(index);
   const CudaContext& context = *runtime->context_;
   SINTER_ASSIGN_OR_RETURN(runtime->ring_, StagingRing::Create(&context, context.stream()));

@@ -20,10 +20,14 @@
 
 namespace sinter {
 
+class SessionTuning;
+
 struct CudaRuntimeOptions {
   // Of the GPU's memory (MakeCudaMemory); outlives the runtime. Null: the runtime makes its own, with the limit that the
   // environment sets.
   CachingAllocator* allocator = nullptr;
+  // What is known of the quickest algorithms; outlives the runtime. Null: nothing.
+  SessionTuning* tuning = nullptr;
 };
 
 // NotFound: no such GPU, and why. InvalidArgument: the device is no GPU, the allocator is another device's, or

@@ -1,35 +1,45 @@
-// Measures which of cuBLASLt's algorithms is quickest for a product, at Load.
+// Chooses which of cuBLASLt's algorithms computes a product, at Load: as the tuning file says, else by measuring.
 //
 //   SINTER_ASSIGN_OR_RETURN(cublasLtMatmulHeuristicResult_t best, ChooseAlgorithm(context, product));
 //
-// Never at the price of bits: an algorithm is considered only if it gives the very bits of cuBLASLt's first choice on
-// random operands, so that two loads that measure differently still compute the same. Within 2 % the earlier one wins.
-// The choice for a product is kept for the life of the process.
+// By default never at the price of bits: an algorithm is considered only if it gives the very bits of cuBLASLt's first
+// choice on random operands, so that two loads that measure differently still compute the same. In TuningMode::kAnyBits all
+// are considered: within a process the same bits run after run, and in others too if a tuning file keeps the choice.
 //
-// SINTER_GPU_TUNE=2 measures among all algorithms: within a process the same bits run after run, but another process, or
-// another machine, may choose otherwise. SINTER_GPU_TUNE=0 takes cuBLASLt's first choice, as products do that are too small
-// to time or whose operands have no room beside what is in use.
+// The choice for a product is kept for the life of the process, and by the session for its file (runtime/session_tuning.h).
+// cuBLASLt's first choice is taken unmeasured in TuningMode::kFirstChoice, for products that are too small to time, and where
+// operands to measure with have no room beside what is in use.
+//
+// An algorithm of a file is looked for among those that cuBLASLt proposes, so that it is the one that was measured whatever
+// its attributes leave unsaid; else it is made of its attributes, and checked. One that cuBLASLt refuses is reported, and the
+// product measured.
 #ifndef SINTER_RUNTIME_CUDA_MATMUL_TUNING_H_
 #define SINTER_RUNTIME_CUDA_MATMUL_TUNING_H_
 
-#include <cstddef>
-#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "sinter/runtime/cuda/cublaslt_matmul.h"
 #include "sinter/runtime/cuda/cuda_context.h"
+#include "sinter/runtime/tuning.h"
+#include "sinter/runtime/tuning_file.h"
 
 namespace sinter {
 
-// InvalidArgument: SINTER_GPU_TUNE is neither unset, 0, 1 nor 2.
+// InvalidArgument: SINTER_GPU_TUNE or SINTER_GPU_TUNE_SAVE cannot be read.
 absl::StatusOr<cublasLtMatmulHeuristicResult_t> ChooseAlgorithm(CudaContext& context, CublasMatmul& product);
 
-// Which of `count` candidates to take, the first being right: candidate i counts if same_bits(i); it replaces the best so
-// far if it takes less than 98 % of its time.
-absl::StatusOr<size_t> ChooseQuickest(size_t count,
-                                      const std::function<absl::StatusOr<bool>(size_t)>& same_bits,
-                                      const std::function<absl::StatusOr<double>(size_t)>& seconds);
+// What the choice is kept under.
+ProductKey ProductKeyOf(const CudaDeviceInfo& device, std::string_view cublaslt_version,
+                        const MatmulShape& shape);
+
+struct MatmulCandidate {
+  cublasLtMatmulHeuristicResult_t algorithm;
+  AlgorithmConfig config;  // Each another one.
+};
+// Those that are measured: what cuBLASLt proposes, its first choice first.
+absl::StatusOr<std::vector<MatmulCandidate>> CandidatesOf(const CublasMatmul& product);
 
 }  // namespace sinter
 

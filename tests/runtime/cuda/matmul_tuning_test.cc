@@ -1,42 +1,134 @@
 #include "sinter/runtime/cuda/matmul_tuning.h"
 
+#include <cstring>
+#include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sinter/runtime/cuda/matmul_trial.h"
+#include "sinter/runtime/session_tuning.h"
+#include "sinter/tests/data/scratch_folder.h"
+#include "sinter/tests/runtime/cuda/gpu_steps.h"
 
 namespace sinter {
 namespace {
 
-// Candidates with these times, of which some give other bits than the first.
-size_t Choose(const std::vector<double>& seconds, const std::vector<bool>& same_bits) {
-  return ChooseQuickest(
-             seconds.size(), [&](size_t i) -> absl::StatusOr<bool> { return same_bits[i]; },
-             [&](size_t i) -> absl::StatusOr<double> {
-               EXPECT_TRUE(same_bits[i]) << "measured, though it does not count";
-               return seconds[i];
-             })
-      .value();
+using ::testing::HasSubstr;
+
+TEST(ProductKeyTest, SaysAllThatAChoiceDependsOn) {
+  const CudaDeviceInfo device = {.name = "NVIDIA H200", .major = 9, .minor = 0, .multiprocessors = 132};
+  const MatmulShape shape = {.m = 64, .n = 32, .k = 16, .transpose_b = true, .dtype = fb::DType::BF16};
+  const ProductKey key = ProductKeyOf(device, "13.1.0", shape);
+  EXPECT_EQ(key.device, "NVIDIA H200, sm_90, 132 multiprocessors");
+  EXPECT_EQ(key.library, "cuBLASLt 13.1.0");
+  EXPECT_EQ(key.product, "bf16 Ieee 1x64x32x16 (batch, m, n, k), b transposed, aligned to 16");
 }
 
-TEST(MatmulTuningTest, TakesTheQuickestOfThoseThatGiveTheSameBits) {
-  EXPECT_EQ(Choose({5, 4, 3, 2}, {true, true, true, true}), 3u);
-  EXPECT_EQ(Choose({5, 4, 3, 2}, {true, true, false, false}), 1u);
-  EXPECT_EQ(Choose({5, 1}, {true, false}), 0u);
-  EXPECT_EQ(Choose({5}, {true}), 0u);
+class MatmulTuningTest : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    context_ = CudaContext::Create(0, &gpu().allocator()).value();
+  }
+
+  std::unique_ptr<CublasMatmul> Product(const MatmulShape& shape) {
+    return CublasMatmul::Create(*context_, shape).value();
+  }
+
+  std::unique_ptr<CudaContext> context_;
+  ScratchFolder folder_;
+};
+
+constexpr MatmulShape kShape = {
+    .m = 512, .n = 768, .k = 320, .transpose_b = true, .has_bias = true, .dtype = fb::DType::BF16};
+
+// Whatever can be made of its attributes computes the same bits as what cuBLASLt proposed.
+TEST_F(MatmulTuningTest, RebuildsAlgorithmsFromTheirAttributes) {
+  const std::unique_ptr<CublasMatmul> product = Product(kShape);
+  const auto candidates = CandidatesOf(*product).value();
+  MatmulTrial trial(*context_, *product);
+  ASSERT_TRUE(trial.Prepare().ok());
+  int rebuilt = 0;
+  for (const auto& [candidate, config] : candidates) {
+    if (config.ordinal > 0) continue;
+    const auto made = product->Rebuild(config);
+    if (!made.ok()) {
+      EXPECT_TRUE(absl::IsFailedPrecondition(made.status())) << made.status();
+      continue;
+    }
+    ++rebuilt;
+    EXPECT_EQ(product->ConfigOf(*made), config);
+    EXPECT_EQ(*trial.Results(*made), *trial.Results(candidate)) << "algorithm " << config.id;
+  }
+  EXPECT_GT(rebuilt, 0) << "of " << candidates.size();
+  RecordProperty("rebuilt", rebuilt);
+  RecordProperty("candidates", static_cast<int>(candidates.size()));
 }
 
-TEST(MatmulTuningTest, TakesTheEarlierOfNearlyEqualOnes) {
-  EXPECT_EQ(Choose({5, 5, 4.95}, {true, true, true}), 0u);
-  EXPECT_EQ(Choose({5, 4, 3.99}, {true, true, true}), 1u);
+TEST_F(MatmulTuningTest, RefusesAlgorithmsThatAreNot) {
+  const std::unique_ptr<CublasMatmul> product = Product(kShape);
+  const auto message = [&](const AlgorithmConfig& config) {
+    const absl::Status status = product->Rebuild(config).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(message({.id = 1 << 30}),
+              HasSubstr("algorithm 1073741824 of cuBLASLt for bf16 Ieee 1x512x768x320 (batch, m, n, k), b "
+                        "transposed, bias "));
+  EXPECT_THAT(message({.ordinal = 1}), HasSubstr("shares its attributes with others"));
+  EXPECT_THAT(message({.reduction = 1}), HasSubstr("in full precision and in a fixed order"));
+  AlgorithmConfig config = CandidatesOf(*product).value()[0].config;
+  config.tile = 1 << 30;
+  EXPECT_THAT(message(config), HasSubstr("cannot be set up as the tuning file says"));
 }
 
-TEST(MatmulTuningTest, PassesErrorsOn) {
-  const absl::Status status =
-      ChooseQuickest(
-          2, [](size_t) -> absl::StatusOr<bool> { return absl::InternalError("broken"); },
-          [](size_t) -> absl::StatusOr<double> { return 1; })
-          .status();
-  EXPECT_EQ(status, absl::InternalError("broken"));
+// What the file says is taken without measuring, and what it says wrongly is reported and measured.
+TEST_F(MatmulTuningTest, TakesWhatTheFileSays) {
+  const std::unique_ptr<CublasMatmul> product =
+      Product({.m = 640, .n = 768, .k = 320, .dtype = fb::DType::BF16});
+  const std::string version = VersionOf(*context_->Cublas()->functions);
+  const ProductKey key = ProductKeyOf(context_->info(), version, product->shape());
+  const auto candidates = CandidatesOf(*product).value();
+  const auto& [last, config] = candidates.back();
+  const std::string file = folder_.File("t.tuning");
+  ASSERT_TRUE(SaveTuning(file, {{key, {.algorithm = config, .first_us = 2, .chosen_us = 1}}}).ok());
+  SessionTuning tuning({.file = file, .mode = TuningMode::kSameBits});
+  context_->set_tuning(&tuning);
+  for (int i = 0; i < 2; ++i) {
+    const auto chosen = ChooseAlgorithm(*context_, *product);
+    ASSERT_TRUE(chosen.ok()) << chosen.status();
+    EXPECT_EQ(std::memcmp(&chosen->algo, &last.algo, sizeof(last.algo)), 0);
+  }
+  ASSERT_EQ(tuning.report().products.size(), 1u);
+  EXPECT_EQ(tuning.report().Count(ChoiceSource::kFile), 1);
+
+  ASSERT_TRUE(SaveTuning(file, {{key, {.algorithm = {.id = 1 << 30}, .first_us = 2, .chosen_us = 1}}}).ok());
+  SessionTuning wrong({.file = file, .save = true, .mode = TuningMode::kSameBits});
+  context_->set_tuning(&wrong);
+  ASSERT_TRUE(ChooseAlgorithm(*context_, *product).ok());
+  wrong.Finish();
+  EXPECT_EQ(wrong.report().Count(ChoiceSource::kMeasured), 1);
+  EXPECT_THAT(std::string(wrong.report().status.message()),
+              HasSubstr("a product is measured although the tuning file"));
+  // The file is right again.
+  SessionTuning right({.file = file, .mode = TuningMode::kSameBits});
+  context_->set_tuning(&right);
+  ASSERT_TRUE(ChooseAlgorithm(*context_, *product).ok());
+  EXPECT_EQ(right.report().Count(ChoiceSource::kFile), 1);
+  EXPECT_TRUE(right.report().status.ok()) << right.report().status;
+}
+
+TEST_F(MatmulTuningTest, SaysWhyAProductIsNotMeasured) {
+  SessionTuning tuning({.mode = TuningMode::kSameBits}), off({.mode = TuningMode::kFirstChoice});
+  const std::unique_ptr<CublasMatmul> small = Product({.m = 8, .n = 8, .k = 8});
+  context_->set_tuning(&tuning);
+  ASSERT_TRUE(ChooseAlgorithm(*context_, *small).ok());
+  EXPECT_EQ(tuning.report().products.at(0).reason, "it is too small to time");
+  context_->set_tuning(&off);
+  ASSERT_TRUE(ChooseAlgorithm(*context_, *small).ok());
+  EXPECT_EQ(off.report().products.at(0).reason, "tuning is off");
 }
 
 }  // namespace

@@ -1,0 +1,125 @@
+// Whether the algorithm that a session takes for a product is cuBLASLt's quickest: for the products of GPT-2's training step in
+// bf16, one JSON object a line.
+//
+//   sinter_bench_matmul [TOKENS]                       (32768)
+//   {"product":"bf16 Ieee 1x32768x2304x768 (batch, m, n, k), aligned to 16","algorithms":54,"first_us":180.2,
+//    "same_bits_us":171.0,"any_bits_us":168.4,"best_us":167.9,"same_bits_loss":"1.8 %","any_bits_loss":"0.3 %",
+//    "tuning_ms":61.0}
+//
+// `best`: of all that cuBLASLt proposes when it may propose 512, timed for as long as it takes. The columns of times come
+// from one series in turns, so that they may be compared. `tuning_ms`: how long a session takes to choose, for the same bits.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_format.h"
+#include "sinter/runtime/cuda/cuda_memory.h"
+#include "sinter/runtime/cuda/matmul_trial.h"
+#include "sinter/runtime/cuda/matmul_tuning.h"
+#include "sinter/runtime/session_tuning.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter {
+namespace {
+
+using Algorithm = cublasLtMatmulHeuristicResult_t;
+
+constexpr int kProposals = 512, kPasses = 3, kFinals = 15;
+constexpr size_t kFinalists = 4;
+constexpr double kSampleSeconds = 2e-3;
+
+// Forwards, the gradient of the input, and that of the weights, of a layer from `in` to `out` numbers a token.
+std::vector<MatmulShape> Products(int64_t tokens, int64_t in, int64_t out) {
+  const auto dtype = fb::DType::BF16;
+  return {{.m = tokens, .n = out, .k = in, .dtype = dtype},
+          {.m = tokens, .n = in, .k = out, .transpose_b = true, .dtype = dtype},
+          {.m = in, .n = out, .k = tokens, .transpose_a = true, .dtype = dtype}};
+}
+
+// The best of several samples each, in turns; those that do not run come out last.
+absl::StatusOr<std::vector<double>> Series(MatmulTrial& trial, const std::vector<Algorithm>& algorithms,
+                                           int passes) {
+  std::vector<double> best(algorithms.size(), 1e9);
+  for (int pass = 0; pass < passes; ++pass) {
+    for (size_t i = 0; i < algorithms.size(); ++i) {
+      // What is loaded at the first launch is not timed.
+      absl::StatusOr<double> once = pass == 0 ? trial.Seconds(algorithms[i], 1) : best[i];
+      if (absl::IsUnimplemented(once.status()) || (pass > 0 && *once > 1)) continue;
+      SINTER_RETURN_IF_ERROR(once.status());
+      const int launches = std::clamp(static_cast<int>(kSampleSeconds / *once), 2, 50);
+      SINTER_ASSIGN_OR_RETURN(const double seconds, trial.Seconds(algorithms[i], launches));
+      best[i] = std::min(best[i], seconds);
+    }
+  }
+  return best;
+}
+
+absl::StatusOr<Algorithm> Chosen(CudaContext& context, CublasMatmul& product, TuningMode mode, double* ms) {
+  SessionTuning tuning({.mode = mode});
+  context.set_tuning(&tuning);
+  const auto begin = std::chrono::steady_clock::now();
+  absl::StatusOr<Algorithm> algorithm = ChooseAlgorithm(context, product);
+  *ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  context.set_tuning(nullptr);
+  return algorithm;
+}
+
+absl::Status Bench(CudaContext& context, const MatmulShape& shape) {
+  SINTER_ASSIGN_OR_RETURN(const auto product, CublasMatmul::Create(context, shape));
+  double ms = 0, ignored = 0;
+  SINTER_ASSIGN_OR_RETURN(const Algorithm same, Chosen(context, *product, TuningMode::kSameBits, &ms));
+  SINTER_ASSIGN_OR_RETURN(const Algorithm any, Chosen(context, *product, TuningMode::kAnyBits, &ignored));
+  SINTER_ASSIGN_OR_RETURN(const std::vector<Algorithm> all, product->Algorithms(kProposals));
+  MatmulTrial trial(context, *product);
+  SINTER_RETURN_IF_ERROR(trial.Prepare());
+  SINTER_RETURN_IF_ERROR(trial.WarmUp(all[0]));
+  SINTER_ASSIGN_OR_RETURN(const std::vector<double> times, Series(trial, all, kPasses));
+  std::vector<size_t> order(all.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return times[i]; });
+  std::vector<Algorithm> finalists = {all[0], same, any};
+  for (size_t i = 0; i < std::min(kFinalists, order.size()); ++i) finalists.push_back(all[order[i]]);
+  SINTER_ASSIGN_OR_RETURN(const std::vector<double> finals, Series(trial, finalists, kFinals));
+  const double best = std::ranges::min(finals);
+  const auto us = [](double seconds) { return std::round(seconds * 1e8) / 100; };
+  const auto loss = [&](double seconds) { return absl::StrFormat("%.1f %%", 100 * (seconds / best - 1)); };
+  const nlohmann::ordered_json line = {{"product", shape.ToString()},
+                                       {"algorithms", all.size()},
+                                       {"first_us", us(finals[0])},
+                                       {"same_bits_us", us(finals[1])},
+                                       {"any_bits_us", us(finals[2])},
+                                       {"best_us", us(best)},
+                                       {"same_bits_loss", loss(finals[1])},
+                                       {"any_bits_loss", loss(finals[2])},
+                                       {"tflops", std::round(shape.Flops() / finals[1] / 1e12)},
+                                       {"tuning_ms", std::round(ms)}};
+  std::cout << line.dump() << std::endl;
+  return absl::OkStatus();
+}
+
+absl::Status Main(int64_t tokens) {
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemory> memory, MakeCudaMemory(0));
+  SINTER_ASSIGN_OR_RETURN(const auto allocator, CachingAllocator::Create(std::move(memory)));
+  SINTER_ASSIGN_OR_RETURN(const auto context, CudaContext::Create(0, allocator.get()));
+  const std::pair<int64_t, int64_t> layers[] = {
+      {768, 2304}, {768, 768}, {768, 3072}, {3072, 768}, {768, 50304}};
+  for (const auto& [in, out] : layers) {
+    for (const MatmulShape& shape : Products(tokens, in, out)) SINTER_RETURN_IF_ERROR(Bench(*context, shape));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace sinter
+
+int main(int argc, char** argv) {
+  const int64_t tokens = argc > 1 ? std::atoll(argv[1]) : 32768;
+  const absl::Status status =
+      tokens > 0 ? sinter::Main(tokens)
+                 : absl::InvalidArgumentError("usage: sinter_bench_matmul [TOKENS], a number from 1 on");
+  if (!status.ok()) std::cerr << "sinter_bench_matmul: " << status.message() << "\n";
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,155 @@
+#include "sinter/runtime/cuda/matmul_trial.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "sinter/runtime/dtype.h"
+#include "sinter/runtime/half.h"
+
+namespace sinter {
+namespace {
+
+// Results that are compared, in several rounds with different operands where one has fewer.
+constexpr int64_t kComparedElements = 1 << 20;
+constexpr int kMaxRounds = 8;
+// Operands repeat a block of so many random numbers: an odd number, so that no two rows of a matrix are alike.
+constexpr int64_t kBlockElements = (1 << 16) + 1;
+// Between the operands of two rounds, in bytes.
+constexpr int64_t kRoundOffset = 512;
+// An idle GPU takes some tens of milliseconds to reach its clocks, and keeps them for about a second.
+constexpr double kFirstWarmUpSeconds = 0.05, kWarmUpSeconds = 0.002;
+constexpr std::chrono::seconds kStaysWarm(1);
+
+int64_t RoundUp(int64_t bytes) { return (bytes + 511) / 512 * 512; }
+
+// Numbers from -1 to 1 from a linear congruential generator (Knuth's MMIX), the same in every run.
+std::vector<std::byte> RandomBlock(fb::DType dtype) {
+  const size_t size = static_cast<size_t>(SizeOf(static_cast<DType>(dtype)));
+  std::vector<std::byte> block(kBlockElements * size);
+  uint64_t state = 1;
+  for (int64_t i = 0; i < kBlockElements; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const double f64 = std::ldexp(static_cast<double>(state >> 11), -52) - 1;
+    const float f32 = static_cast<float>(f64);
+    const uint16_t bf16 = BFloat16::FromFloat(f32).bits, f16 = Float16::FromFloat(f32).bits;
+    const void* const value = dtype == fb::DType::F64    ? static_cast<const void*>(&f64)
+                              : dtype == fb::DType::F32  ? static_cast<const void*>(&f32)
+                              : dtype == fb::DType::BF16 ? static_cast<const void*>(&bf16)
+                                                         : static_cast<const void*>(&f16);
+    std::memcpy(block.data() + static_cast<size_t>(i) * size, value, size);
+  }
+  return block;
+}
+
+}  // namespace
+
+MatmulTrial::MatmulTrial(CudaContext& context, CublasMatmul& product) : context_(context), product_(product) {
+  const MatmulShape& s = product.shape();
+  const int64_t size = SizeOf(static_cast<DType>(s.dtype));
+  const int64_t more = kRoundOffset * kMaxRounds;
+  a_bytes_ = s.batch * s.m * s.k * size + more;
+  b_bytes_ = s.batch * s.k * s.n * size + more;
+  bias_bytes_ = s.has_bias ? s.n * size + more : 0;
+  result_bytes_ = s.batch * s.m * s.n * size;
+}
+
+int64_t MatmulTrial::Bytes() const {
+  return RoundUp(a_bytes_) + RoundUp(b_bytes_) + RoundUp(bias_bytes_) + RoundUp(result_bytes_) +
+         static_cast<int64_t>(CublasMatmul::kMaxWorkspace);
+}
+
+absl::Status MatmulTrial::Prepare() {
+  SINTER_ASSIGN_OR_RETURN(memory_,
+                          context_.allocator().Allocate(Bytes(), "operands to measure a matmul with"));
+  a_ = static_cast<std::byte*>(memory_.ptr());
+  b_ = a_ + RoundUp(a_bytes_);
+  bias_ = b_ + RoundUp(b_bytes_);
+  result_ = bias_ + RoundUp(bias_bytes_);
+  workspace_ = result_ + RoundUp(result_bytes_);
+  const std::vector<std::byte> block = RandomBlock(product_.shape().dtype);
+  SINTER_RETURN_IF_ERROR(Repeat(block, a_, a_bytes_));
+  SINTER_RETURN_IF_ERROR(Repeat(block, b_, b_bytes_));
+  SINTER_RETURN_IF_ERROR(Repeat(block, bias_, bias_bytes_));
+  SINTER_ASSIGN_OR_RETURN(begin_, MakeCudaEvent(/*with_time=*/true));
+  SINTER_ASSIGN_OR_RETURN(end_, MakeCudaEvent(/*with_time=*/true));
+  return absl::OkStatus();
+}
+
+absl::Status MatmulTrial::Repeat(const std::vector<std::byte>& block, std::byte* to, int64_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  int64_t done = std::min(bytes, static_cast<int64_t>(block.size()));
+  SINTER_RETURN_IF_ERROR(CudaStatus(
+      cudaMemcpyAsync(to, block.data(), static_cast<size_t>(done), cudaMemcpyHostToDevice, context_.stream()),
+      "upload"));
+  // Each copy doubles what there is; the period stays that of the block.
+  while (done < bytes) {
+    const int64_t more = std::min(done, bytes - done);
+    SINTER_RETURN_IF_ERROR(CudaStatus(cudaMemcpyAsync(to + done, to, static_cast<size_t>(more),
+                                                      cudaMemcpyDeviceToDevice, context_.stream()),
+                                      "copy"));
+    done += more;
+  }
+  return CudaStatus(cudaStreamSynchronize(context_.stream()), "upload");
+}
+
+absl::Status MatmulTrial::Launch(const cublasLtMatmulHeuristicResult_t& algorithm, int round) {
+  // The first operand moves on by one round's offset, the second by two.
+  return product_.Launch(algorithm,
+                         {.a = a_ + round * kRoundOffset,
+                          .b = b_ + (round * 2 % kMaxRounds) * kRoundOffset,
+                          .bias = bias_ + round * kRoundOffset,
+                          .result = result_},
+                         workspace_);
+}
+
+absl::StatusOr<std::vector<std::byte>> MatmulTrial::Results(
+    const cublasLtMatmulHeuristicResult_t& algorithm) {
+  const int64_t size = SizeOf(static_cast<DType>(product_.shape().dtype));
+  const int64_t elements = result_bytes_ / size;
+  const int64_t rounds = std::clamp<int64_t>(kComparedElements / elements, 1, kMaxRounds);
+  const int64_t compared = std::min(elements, kComparedElements) * size;
+  std::vector<std::byte> results(static_cast<size_t>(compared * rounds));
+  for (int64_t round = 0; round < rounds; ++round) {
+    SINTER_RETURN_IF_ERROR(Launch(algorithm, static_cast<int>(round)));
+    // The end of the result: where tiles that are not whole and the last parts of k are.
+    SINTER_RETURN_IF_ERROR(
+        CudaStatus(cudaMemcpyAsync(results.data() + round * compared, result_ + result_bytes_ - compared,
+                                   static_cast<size_t>(compared), cudaMemcpyDeviceToHost, context_.stream()),
+                   "download"));
+    SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(context_.stream()), "try a product"));
+  }
+  return results;
+}
+
+absl::StatusOr<double> MatmulTrial::Seconds(const cublasLtMatmulHeuristicResult_t& algorithm, int launches) {
+  cudaStream_t stream = context_.stream();
+  // Short ones wait behind another, so that the GPU does not wait for the CPU between the events.
+  if (launches > 1) SINTER_RETURN_IF_ERROR(Launch(algorithm, 0));
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(begin_.get(), stream), "record an event"));
+  for (int i = 0; i < launches; ++i) SINTER_RETURN_IF_ERROR(Launch(algorithm, 0));
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(end_.get(), stream), "record an event"));
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventSynchronize(end_.get()), "time a product"));
+  float milliseconds = 0;
+  SINTER_RETURN_IF_ERROR(
+      CudaStatus(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()), "read a time"));
+  return milliseconds * 1e-3 / launches;
+}
+
+absl::Status MatmulTrial::WarmUp(const cublasLtMatmulHeuristicResult_t& algorithm) {
+  using Clock = std::chrono::steady_clock;
+  // By GPU. Products are measured by one thread at a time.
+  static std::map<int, Clock::time_point>& warm_until = *new std::map<int, Clock::time_point>;
+  Clock::time_point& until = warm_until[context_.index()];
+  double left = Clock::now() < until ? kWarmUpSeconds : kFirstWarmUpSeconds;
+  for (int launches = 1; left > 0; launches = std::min(2 * launches, 64)) {
+    SINTER_ASSIGN_OR_RETURN(const double seconds, Seconds(algorithm, launches));
+    left -= std::max(seconds, 1e-7) * launches;
+  }
+  until = Clock::now() + kStaysWarm;
+  return absl::OkStatus();
+}
+
+}  // namespace sinter

@@ -1,0 +1,57 @@
+// One product on operands of its own, to compare and time algorithms of cuBLASLt.
+//
+//   MatmulTrial trial(context, product);
+//   SINTER_RETURN_IF_ERROR(trial.Prepare());                          // Takes trial.Bytes() of memory until the end.
+//   SINTER_RETURN_IF_ERROR(trial.WarmUp(algorithms[0]));
+//   SINTER_ASSIGN_OR_RETURN(double seconds, trial.Seconds(algorithms[1], /*launches=*/4));
+//
+// Operands are random numbers, the same in every process: zeros would make a GPU draw less power, and run faster, than in use.
+#ifndef SINTER_RUNTIME_CUDA_MATMUL_TRIAL_H_
+#define SINTER_RUNTIME_CUDA_MATMUL_TRIAL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sinter/runtime/caching_allocator.h"
+#include "sinter/runtime/cuda/cublaslt_matmul.h"
+#include "sinter/runtime/cuda/cuda_context.h"
+#include "sinter/runtime/cuda/cuda_handles.h"
+
+namespace sinter {
+
+class MatmulTrial {
+ public:
+  MatmulTrial(CudaContext& context, CublasMatmul& product);
+  // The memory goes back to all streams.
+  ~MatmulTrial() { (void)cudaStreamSynchronize(context_.stream()); }
+  MatmulTrial(const MatmulTrial&) = delete;
+  MatmulTrial& operator=(const MatmulTrial&) = delete;
+
+  int64_t Bytes() const;
+  // ResourceExhausted: there is no room.
+  absl::Status Prepare();
+  // Keeps the GPU busy until its clocks are those of a long run: for long, unless this process has done so a moment ago.
+  absl::Status WarmUp(const cublasLtMatmulHeuristicResult_t& algorithm);
+  // The bytes of as many results as are compared, in several rounds.
+  absl::StatusOr<std::vector<std::byte>> Results(const cublasLtMatmulHeuristicResult_t& algorithm);
+  // Of one launch, the mean of so many in a row.
+  absl::StatusOr<double> Seconds(const cublasLtMatmulHeuristicResult_t& algorithm, int launches);
+
+ private:
+  absl::Status Repeat(const std::vector<std::byte>& block, std::byte* to, int64_t bytes);
+  absl::Status Launch(const cublasLtMatmulHeuristicResult_t& algorithm, int round);
+
+  CudaContext& context_;
+  CublasMatmul& product_;
+  int64_t a_bytes_, b_bytes_, bias_bytes_, result_bytes_;
+  Allocation memory_;
+  std::byte *a_ = nullptr, *b_ = nullptr, *bias_ = nullptr, *result_ = nullptr, *workspace_ = nullptr;
+  CudaEvent begin_, end_;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_CUDA_MATMUL_TRIAL_H_
