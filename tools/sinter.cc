@@ -2,6 +2,7 @@
 //
 //   sinter inspect lenet.plan
 //   sinter run lenet.plan --function train --input x=x.npy --input lr=0.1 --repeat 20 --profile
+//   sinter tune lenet.plan
 #include <iostream>
 #include <string>
 
@@ -10,11 +11,13 @@
 #include "sinter/tools/exit_code.h"
 #include "sinter/tools/inspect.h"
 #include "sinter/tools/run_plan.h"
+#include "sinter/tools/tune_plan.h"
 
 namespace {
 
 using sinter::tools::InspectOptions;
 using sinter::tools::RunOptions;
+using sinter::tools::TuneOptions;
 
 absl::Status Inspect(const std::string& path, const InspectOptions& options) {
   absl::StatusOr<sinter::Plan> plan = sinter::Plan::Load(path);
@@ -56,6 +59,21 @@ CLI::App* AddRun(CLI::App& app, RunOptions& options) {
   return run;
 }
 
+CLI::App* AddTune(CLI::App& app, TuneOptions& options) {
+  CLI::App* tune = app.add_subcommand(
+      "tune",
+      "Measures which of cuBLASLt's algorithms is quickest for each matrix product on a GPU, for later runs");
+  tune->add_option("plan", options.plan, "a .plan file")->required();
+  tune->add_option("--file", options.file,
+                   "the tuning file that what is measured is added to; else what SINTER_GPU_TUNING_FILE says, "
+                   "else PLAN.tuning, where runs of the plan look for it");
+  tune->add_flag("--again", options.again, "measure also what the file has already");
+  tune->add_flag("--any-bits", options.any_bits,
+                 "among all algorithms, not only those that give the bits of cuBLASLt's first choice: the same "
+                 "bits in every run with this file, and others without it");
+  return tune;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -64,8 +82,10 @@ int main(int argc, char** argv) {
   std::string inspected;
   InspectOptions inspect_options;
   RunOptions run_options;
+  TuneOptions tune_options;
   CLI::App* inspect = AddInspect(app, inspected, inspect_options);
   AddRun(app, run_options);
+  CLI::App* tune = AddTune(app, tune_options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -73,5 +93,7 @@ int main(int argc, char** argv) {
   }
   if (inspect->parsed())
     return sinter::tools::ExitCode("sinter inspect", Inspect(inspected, inspect_options));
+  if (tune->parsed())
+    return sinter::tools::ExitCode("sinter tune", sinter::tools::TunePlan(tune_options, std::cout));
   return sinter::tools::ExitCode("sinter run", sinter::tools::RunPlan(run_options, std::cout));
 }

@@ -65,7 +65,7 @@ class CommandLineTest : public testing::Test {
 };
 
 TEST_F(CommandLineTest, HelpEndsWithZero) {
-  for (const char* arguments : {"--help", "run --help", "inspect --help"}) {
+  for (const char* arguments : {"--help", "run --help", "inspect --help", "tune --help"}) {
     Finished f = Command("sinter", arguments);
     EXPECT_EQ(f.code, 0);
     EXPECT_THAT(f.text, HasSubstr("plan"));
@@ -82,6 +82,20 @@ TEST_F(CommandLineTest, WrongArgumentsOfSinter) {
   ExpectBadArguments("sinter", "run " + plan_ + " --function thrice", "twice");
   ExpectBadArguments("sinter", "inspect " + plan_ + " --function thrice", "twice");
   ExpectBadArguments("sinter", "run " + folder_.File("none.plan"), "none.plan");
+}
+
+TEST_F(CommandLineTest, NothingToTune) {
+  ExpectBadArguments("sinter", "tune", "plan is required");
+  ExpectBadArguments("sinter", "tune " + folder_.File("none.plan"), "none.plan");
+  Finished f = Command("sinter", "tune " + plan_);
+  EXPECT_EQ(f.code, 1) << f.text;
+  EXPECT_THAT(f.text, HasSubstr("there is nothing to tune: the plan '" + plan_ +
+                                "' has no matrix products on a GPU; compile the graph for one"));
+  std::string file = folder_.Write("p.plan.tuning", "{");
+  f = Command("sinter", "tune " + plan_);
+  EXPECT_EQ(f.code, 1) << f.text;
+  EXPECT_THAT(f.text, HasSubstr(file + ": no whole tuning file"));
+  EXPECT_EQ(ReadAll(file), "{");
 }
 
 TEST_F(CommandLineTest, WrongInputs) {

@@ -1,0 +1,84 @@
+#include "sinter/tools/tune_plan.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "sinter/runtime/plan.h"
+#include "sinter/runtime/session.h"
+#include "sinter/runtime/session_tuning.h"
+#include "sinter/runtime/status.h"
+#include "sinter/runtime/tuning_file.h"
+
+namespace sinter::tools {
+namespace {
+
+const char* SourceText(ChoiceSource source) {
+  switch (source) {
+    case ChoiceSource::kFile:
+      return "in the file";
+    case ChoiceSource::kMeasured:
+    case ChoiceSource::kProcess:
+      return "measured";
+    case ChoiceSource::kFirstChoice:
+      break;
+  }
+  return "first choice";
+}
+
+std::string Line(const ProductChoice& choice) {
+  if (choice.source == ChoiceSource::kFirstChoice) {
+    return absl::StrFormat("%10s %10s %7s  %-12s  %s; %s\n", "-", "-", "-", SourceText(choice.source),
+                           choice.key.product, choice.reason);
+  }
+  return absl::StrFormat("%10.2f %10.2f %6.1f%%  %-12s  %s%s\n", choice.first_us, choice.chosen_us,
+                         100 * (choice.first_us / choice.chosen_us - 1), SourceText(choice.source),
+                         choice.key.product, choice.any_bits ? "; any bits" : "");
+}
+
+// What the file lacks is measured, so it must be known before.
+absl::Status CheckFile(const std::string& path) {
+  const absl::Status status = LoadTuning(path).status();
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
+}  // namespace
+
+std::string TuningTableText(const TuningReport& report) {
+  std::string text;
+  const ProductKey* before = nullptr;
+  for (const ProductChoice& choice : report.products) {
+    const ProductKey& key = choice.key;
+    if (before == nullptr || before->device != key.device || before->library != key.library) {
+      absl::StrAppend(
+          &text, key.device, ", ", key.library, "\n",
+          absl::StrFormat("%10s %10s %7s  %-12s  %s\n", "first us", "chosen us", "gain", "from", "product"));
+    }
+    before = &key;
+    text += Line(choice);
+  }
+  absl::StrAppend(&text, report.Count(ChoiceSource::kMeasured), " measured, ",
+                  report.Count(ChoiceSource::kFile), " in the file before, ",
+                  report.Count(ChoiceSource::kFirstChoice), " left to cuBLASLt; ", report.file, "\n");
+  return text;
+}
+
+absl::Status TunePlan(const TuneOptions& options, std::ostream& out) {
+  SINTER_ASSIGN_OR_RETURN(Plan plan, Plan::Load(options.plan));
+  const TuningOptions tuning = {.file = options.file,
+                                .save = true,
+                                .again = options.again,
+                                .mode = options.any_bits ? TuningMode::kAnyBits : TuningMode::kSameBits};
+  SINTER_RETURN_IF_ERROR(CheckFile(TuningPath(tuning, options.plan)));
+  SINTER_ASSIGN_OR_RETURN(const Session session, Session::Create(std::move(plan), {.tuning = tuning}));
+  const TuningReport& report = session.tuning();
+  if (report.products.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("there is nothing to tune: the plan '", options.plan,
+                     "' has no matrix products on a GPU; compile the graph for one"));
+  }
+  out << TuningTableText(report);
+  return report.status;
+}
+
+}  // namespace sinter::tools
