@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "sinter/runtime/collective.h"
 #include "sinter/runtime/dtype.h"
 #include "sinter/runtime/plan_devices.h"
 
@@ -136,6 +137,11 @@ std::string StepText(const fb::Plan& plan, const fb::Step& step) {
       return "copy";
     case fb::StepBody::CatalogStep:
       return Text(step.body_as_CatalogStep()->kernel());
+    case fb::StepBody::CollectiveStep: {
+      const fb::CollectiveStep& c = *step.body_as_CollectiveStep();
+      return absl::StrCat(std::string(CollectiveName(c.kind())), ", rank ", c.rank(), " of ",
+                          OrEmpty(c.group()).size());
+    }
     default:
       return absl::StrCat("step of kind ", static_cast<int>(step.body_type()));
   }

@@ -2,19 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
-#include <optional>
-#include <random>
-#include <type_traits>
+#include <span>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "sinter/runtime/checkpoint.h"
 #include "sinter/runtime/half.h"
-#include "sinter/runtime/npy.h"
 #include "sinter/runtime/npz.h"
 #include "sinter/runtime/session.h"
 #include "sinter/runtime/status.h"
@@ -22,147 +17,6 @@
 namespace sinter::tools {
 
 namespace {
-
-// What the command line gives for one input.
-struct Given {
-  std::optional<HostTensor> tensor;
-  double number = 0;
-};
-using GivenInputs = std::map<std::string, Given>;
-
-absl::Status AddGiven(GivenInputs& given, const std::string& name, Given value) {
-  if (!given.emplace(name, std::move(value)).second) {
-    return absl::InvalidArgumentError(absl::StrCat("--input gives \"", name, "\" twice"));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<GivenInputs> ReadInputs(const std::vector<std::string>& arguments) {
-  GivenInputs given;
-  for (const std::string& argument : arguments) {
-    size_t equals = argument.find('=');
-    if (equals == std::string::npos) {
-      if (!std::string_view(argument).ends_with(".npz")) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("--input ", argument, ": expected name=file.npy, name=number or file.npz"));
-      }
-      SINTER_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors, LoadNpz(argument));
-      for (NamedTensor& t : tensors) SINTER_RETURN_IF_ERROR(AddGiven(given, t.name, {std::move(t.tensor)}));
-      continue;
-    }
-    std::string name = argument.substr(0, equals), value = argument.substr(equals + 1);
-    double number = 0;
-    if (absl::SimpleAtod(value, &number)) {
-      SINTER_RETURN_IF_ERROR(AddGiven(given, name, {std::nullopt, number}));
-      continue;
-    }
-    SINTER_ASSIGN_OR_RETURN(HostTensor tensor, LoadNpy(value));
-    SINTER_RETURN_IF_ERROR(AddGiven(given, name, {std::move(tensor)}));
-  }
-  return given;
-}
-
-template <typename T>
-T FromFloat(float value) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return static_cast<T>(value);
-  } else {
-    return T::FromFloat(value);
-  }
-}
-
-template <typename T>
-absl::Status FillFloats(HostTensor& tensor, std::mt19937_64& bits) {
-  SINTER_ASSIGN_OR_RETURN(std::span<T> values, tensor.MutableSpan<T>());
-  for (T& value : values) {
-    float unit = static_cast<float>(bits() >> 40) / static_cast<float>(1 << 24);
-    value = FromFloat<T>(tensor.rank() == 0 ? 0.01f : 2 * unit - 1);
-  }
-  return absl::OkStatus();
-}
-
-template <typename T>
-absl::Status FillBits(HostTensor& tensor, std::mt19937_64& bits) {
-  SINTER_ASSIGN_OR_RETURN(std::span<T> values, tensor.MutableSpan<T>());
-  for (T& value : values) value = static_cast<T>(bits() & 1);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<HostTensor> RandomTensor(const TensorInfo& info, std::mt19937_64& bits) {
-  SINTER_ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::Empty(info.dtype, info.shape));
-  absl::Status filled;
-  switch (info.dtype) {
-    case DType::kF64:
-      filled = FillFloats<double>(tensor, bits);
-      break;
-    case DType::kF32:
-      filled = FillFloats<float>(tensor, bits);
-      break;
-    case DType::kBf16:
-      filled = FillFloats<BFloat16>(tensor, bits);
-      break;
-    case DType::kF16:
-      filled = FillFloats<Float16>(tensor, bits);
-      break;
-    case DType::kI64:
-      filled = FillBits<int64_t>(tensor, bits);
-      break;
-    case DType::kI32:
-      filled = FillBits<int32_t>(tensor, bits);
-      break;
-    case DType::kI8:
-      filled = FillBits<int8_t>(tensor, bits);
-      break;
-    case DType::kU8:
-      filled = FillBits<uint8_t>(tensor, bits);
-      break;
-    case DType::kI1:
-      filled = FillBits<bool>(tensor, bits);
-      break;
-  }
-  SINTER_RETURN_IF_ERROR(filled);
-  return tensor;
-}
-
-// The inputs of `function`, given or random; holds the tensors that `arguments` refer to.
-absl::Status SetInputs(BoundFunction& function, GivenInputs& given, uint64_t seed,
-                       std::vector<HostTensor>& random) {
-  std::mt19937_64 bits(seed);
-  random.reserve(function.inputs().size());
-  for (const TensorInfo& info : function.inputs()) {
-    auto found = given.find(info.name);
-    if (found == given.end()) {
-      SINTER_ASSIGN_OR_RETURN(HostTensor tensor, RandomTensor(info, bits));
-      random.push_back(std::move(tensor));
-      SINTER_RETURN_IF_ERROR(function.SetInput(info.name, random.back()));
-    } else if (found->second.tensor) {
-      SINTER_RETURN_IF_ERROR(function.SetInput(info.name, *found->second.tensor));
-    } else {
-      SINTER_RETURN_IF_ERROR(function.SetScalar(info.name, found->second.number));
-    }
-  }
-  for (const auto& [name, value] : given) {
-    auto is_it = [&](const TensorInfo& info) { return info.name == name; };
-    if (std::ranges::any_of(function.inputs(), is_it)) continue;
-    std::vector<std::string> names;
-    for (const TensorInfo& info : function.inputs()) names.push_back(info.name);
-    return absl::InvalidArgumentError(
-        absl::StrCat("the function has no input \"", name, "\"; it has ", absl::StrJoin(names, ", ")));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> FunctionName(const Plan& plan, const std::string& asked) {
-  if (!asked.empty()) {
-    SINTER_RETURN_IF_ERROR(plan.Function(asked).status());
-    return asked;
-  }
-  std::vector<std::string> names;
-  for (const FunctionInfo& info : plan.Functions()) names.push_back(info.name);
-  if (names.size() == 1) return names[0];
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the plan has ", names.size(), " functions; choose one with --function: ", absl::StrJoin(names, ", ")));
-}
 
 template <typename T>
 std::string Summary(std::span<const T> values) {
@@ -251,19 +105,18 @@ absl::Status SaveOutputs(const std::string& path, const Outputs& outputs) {
 }
 
 // Each run until its last device is done.
-absl::Status TimeRuns(Session& session, BoundFunction& function, const RunOptions& options, Profile* profile,
-                      std::ostream& out) {
+absl::Status TimeRuns(FunctionCall& call, int repeat, Profile* profile, std::ostream& out) {
   std::vector<double> ms;
-  for (int i = 0; i < options.repeat; ++i) {
+  for (int i = 0; i < repeat; ++i) {
     auto start = std::chrono::steady_clock::now();
-    SINTER_RETURN_IF_ERROR(function.Run(profile));
-    SINTER_RETURN_IF_ERROR(session.Synchronize());
+    SINTER_RETURN_IF_ERROR(call.function().Run(profile));
+    SINTER_RETURN_IF_ERROR(call.session().Synchronize());
     ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   double first = ms[0];
   std::ranges::sort(ms);
-  out << absl::StrFormat("%d %s: median %.4f ms, least %.4f ms, first %.4f ms\n", options.repeat,
-                         options.repeat == 1 ? "run" : "runs", ms[ms.size() / 2], ms[0], first);
+  out << absl::StrFormat("%d %s: median %.4f ms, least %.4f ms, first %.4f ms\n", repeat,
+                         repeat == 1 ? "run" : "runs", ms[ms.size() / 2], ms[0], first);
   return absl::OkStatus();
 }
 
@@ -271,19 +124,10 @@ absl::Status TimeRuns(Session& session, BoundFunction& function, const RunOption
 
 absl::Status RunPlan(const RunOptions& options, std::ostream& out) {
   if (options.repeat < 1) return absl::InvalidArgumentError("--repeat must be at least 1");
-  SINTER_ASSIGN_OR_RETURN(Plan plan, Plan::Load(options.plan));
-  SINTER_ASSIGN_OR_RETURN(std::string name, FunctionName(plan, options.function));
-  SINTER_ASSIGN_OR_RETURN(GivenInputs given, ReadInputs(options.inputs));
-  SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan), {.threads = options.threads}));
-  if (!options.checkpoint.empty())
-    SINTER_RETURN_IF_ERROR(LoadCheckpoint(session, options.checkpoint).status());
-  SINTER_ASSIGN_OR_RETURN(BoundFunction function, session.Bind(name));
-  std::vector<HostTensor> random;
-  SINTER_RETURN_IF_ERROR(SetInputs(function, given, options.seed, random));
-
+  SINTER_ASSIGN_OR_RETURN(FunctionCall call, FunctionCall::Make(options.call));
   Profile profile;
-  SINTER_RETURN_IF_ERROR(TimeRuns(session, function, options, options.profile ? &profile : nullptr, out));
-  Outputs outputs = function.outputs();
+  SINTER_RETURN_IF_ERROR(TimeRuns(call, options.repeat, options.profile ? &profile : nullptr, out));
+  Outputs outputs = call.function().outputs();
   for (size_t i = 0; i < outputs.size(); ++i) {
     SINTER_ASSIGN_OR_RETURN(const HostTensor* const output, outputs.Get(outputs.name(i)));
     out << "output " << outputs.name(i) << ": " << output->ToString() << " " << SummaryOf(*output) << "\n";
@@ -291,7 +135,7 @@ absl::Status RunPlan(const RunOptions& options, std::ostream& out) {
   if (options.profile) PrintProfile(profile, out);
   if (!options.output.empty()) SINTER_RETURN_IF_ERROR(SaveOutputs(options.output, outputs));
   if (!options.save_checkpoint.empty())
-    SINTER_RETURN_IF_ERROR(SaveCheckpoint(session, options.save_checkpoint));
+    SINTER_RETURN_IF_ERROR(SaveCheckpoint(call.session(), options.save_checkpoint));
   return absl::OkStatus();
 }
 

@@ -1,21 +1,31 @@
 // Looks at plans and runs them. Holds no compiler: what a deployed machine has.
 //
 //   sinter inspect lenet.plan
-//   sinter run lenet.plan --function train --input x=x.npy --input lr=0.1 --repeat 20 --profile
+//   sinter run lenet.plan --function train --input x=x.npy --input lr=0.1 --repeat 20
+//   sinter profile lenet.plan --function train --trace train.json
 //   sinter tune lenet.plan
 #include <iostream>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "sinter/runtime/plan.h"
+#include "sinter/runtime/status.h"
+#include "sinter/tools/chrome_trace.h"
 #include "sinter/tools/exit_code.h"
+#include "sinter/tools/function_call.h"
+#include "sinter/tools/function_profile.h"
 #include "sinter/tools/inspect.h"
+#include "sinter/tools/profile_text.h"
 #include "sinter/tools/run_plan.h"
 #include "sinter/tools/tune_plan.h"
 
 namespace {
 
+using sinter::tools::FunctionCall;
+using sinter::tools::FunctionCallOptions;
+using sinter::tools::FunctionProfile;
 using sinter::tools::InspectOptions;
+using sinter::tools::ProfileOptions;
 using sinter::tools::RunOptions;
 using sinter::tools::TuneOptions;
 
@@ -27,6 +37,23 @@ absl::Status Inspect(const std::string& path, const InspectOptions& options) {
   return text.status();
 }
 
+struct ProfileArguments {
+  FunctionCallOptions call;
+  ProfileOptions profile;
+  int top = 0;
+  std::string trace;  // Empty: none.
+};
+
+absl::Status Profile(const ProfileArguments& arguments) {
+  SINTER_ASSIGN_OR_RETURN(FunctionCall call, FunctionCall::Make(arguments.call));
+  SINTER_ASSIGN_OR_RETURN(
+      const FunctionProfile profile,
+      sinter::tools::ProfileFunction(call.session(), call.function(), call.name(), arguments.profile));
+  std::cout << sinter::tools::ProfileText(profile, arguments.top);
+  return arguments.trace.empty() ? absl::OkStatus()
+                                 : sinter::tools::WriteChromeTrace(profile, arguments.trace);
+}
+
 CLI::App* AddInspect(CLI::App& app, std::string& path, InspectOptions& options) {
   CLI::App* inspect = app.add_subcommand("inspect", "Prints what is in a plan");
   inspect->add_option("plan", path, "a .plan file")->required();
@@ -36,27 +63,47 @@ CLI::App* AddInspect(CLI::App& app, std::string& path, InspectOptions& options) 
   return inspect;
 }
 
-CLI::App* AddRun(CLI::App& app, RunOptions& options) {
-  CLI::App* run = app.add_subcommand("run", "Runs a function of a plan and times it");
-  run->add_option("plan", options.plan, "a .plan file")->required();
-  run->add_option("--function", options.function, "needed if the plan has several");
-  run->add_option(
+void AddCall(CLI::App& command, FunctionCallOptions& options) {
+  command.add_option("plan", options.plan, "a .plan file")->required();
+  command.add_option("--function", options.function, "needed if the plan has several");
+  command.add_option(
       "--input", options.inputs,
       "name=file.npy, name=number or file.npz; inputs not given are random: floats in [-1, 1), those of "
       "rank 0 the number 0.01, integers 0 or 1");
-  run->add_option("--checkpoint", options.checkpoint, "safetensors file with the variables");
+  command.add_option("--checkpoint", options.checkpoint, "safetensors file with the variables");
+  command.add_option("--threads", options.threads, "0: one a core")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--seed", options.seed, "of random inputs")->capture_default_str();
+}
+
+void AddRun(CLI::App& app, RunOptions& options) {
+  CLI::App* run = app.add_subcommand("run", "Runs a function of a plan and times it");
+  AddCall(*run, options.call);
   run->add_option("--output", options.output, "write the last run's outputs to this .npz file");
   run->add_option("--save-checkpoint", options.save_checkpoint,
                   "write the variables to this safetensors file at the end");
   run->add_option("--repeat", options.repeat, "number of runs")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  run->add_option("--threads", options.threads, "0: one a core")
+  run->add_flag("--profile", options.profile, "print the time of each step");
+}
+
+CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments) {
+  CLI::App* profile = app.add_subcommand(
+      "profile", "Says where the time of a plan's function goes, against what its devices can do at most");
+  AddCall(*profile, arguments.call);
+  profile->add_option("--repeat", arguments.profile.repeat, "number of runs that are timed")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  profile->add_option("--top", arguments.top, "print only so many steps, the longest; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  run->add_option("--seed", options.seed, "of random inputs")->capture_default_str();
-  run->add_flag("--profile", options.profile, "print the time of each step");
-  return run;
+  profile->add_flag("!--no-roof", arguments.profile.with_roofs,
+                    "do not measure what the devices can do at most, which takes memory and seconds");
+  profile->add_option("--trace", arguments.trace,
+                      "write the last run to this .json file, for chrome://tracing or ui.perfetto.dev");
+  return profile;
 }
 
 CLI::App* AddTune(CLI::App& app, TuneOptions& options) {
@@ -82,9 +129,11 @@ int main(int argc, char** argv) {
   std::string inspected;
   InspectOptions inspect_options;
   RunOptions run_options;
+  ProfileArguments profile_arguments;
   TuneOptions tune_options;
   CLI::App* inspect = AddInspect(app, inspected, inspect_options);
   AddRun(app, run_options);
+  CLI::App* profile = AddProfile(app, profile_arguments);
   CLI::App* tune = AddTune(app, tune_options);
   try {
     app.parse(argc, argv);
@@ -95,5 +144,6 @@ int main(int argc, char** argv) {
     return sinter::tools::ExitCode("sinter inspect", Inspect(inspected, inspect_options));
   if (tune->parsed())
     return sinter::tools::ExitCode("sinter tune", sinter::tools::TunePlan(tune_options, std::cout));
+  if (profile->parsed()) return sinter::tools::ExitCode("sinter profile", Profile(profile_arguments));
   return sinter::tools::ExitCode("sinter run", sinter::tools::RunPlan(run_options, std::cout));
 }

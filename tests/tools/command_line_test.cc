@@ -65,7 +65,7 @@ class CommandLineTest : public testing::Test {
 };
 
 TEST_F(CommandLineTest, HelpEndsWithZero) {
-  for (const char* arguments : {"--help", "run --help", "inspect --help", "tune --help"}) {
+  for (const char* arguments : {"--help", "run --help", "profile --help", "inspect --help", "tune --help"}) {
     Finished f = Command("sinter", arguments);
     EXPECT_EQ(f.code, 0);
     EXPECT_THAT(f.text, HasSubstr("plan"));
@@ -82,6 +82,18 @@ TEST_F(CommandLineTest, WrongArgumentsOfSinter) {
   ExpectBadArguments("sinter", "run " + plan_ + " --function thrice", "twice");
   ExpectBadArguments("sinter", "inspect " + plan_ + " --function thrice", "twice");
   ExpectBadArguments("sinter", "run " + folder_.File("none.plan"), "none.plan");
+}
+
+TEST_F(CommandLineTest, WrongArgumentsOfProfile) {
+  const std::string profile = "profile " + plan_ + " --no-roof ";
+  ExpectBadArguments("sinter", "profile", "plan is required");
+  ExpectBadArguments("sinter", profile, "the plan has 2 functions; choose one with --function: ");
+  ExpectBadArguments("sinter", profile + "--function thrice", "twice");
+  ExpectBadArguments("sinter", profile + "--function twice --repeat 0", "--repeat");
+  ExpectBadArguments("sinter", profile + "--function twice --top -1", "--top");
+  ExpectBadArguments("sinter", profile + "--function twice --input q=1", "the function has no input \"q\"");
+  ExpectBadArguments("sinter", profile + "--function twice --trace " + folder_.File("none/t.json"),
+                     "none/t.json");
 }
 
 TEST_F(CommandLineTest, NothingToTune) {
@@ -126,7 +138,7 @@ TEST_F(CommandLineTest, OutputsAndCheckpointsGoRound) {
 TEST_F(CommandLineTest, DamagedPlanEndsWithOne) {
   std::string bytes = ReadAll(plan_);
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
-  for (const char* command : {"inspect ", "run "}) {
+  for (const char* command : {"inspect ", "run ", "profile "}) {
     Finished f = Command("sinter", command + folder_.Write("damaged.plan", bytes));
     EXPECT_EQ(f.code, 1) << f.text;
     EXPECT_THAT(f.text, HasSubstr("damaged.plan"));

@@ -76,7 +76,7 @@ TEST(RunPlanTest, RunsOnSeveralDevices) {
   ASSERT_TRUE(TwoDevices(Device::Cpu(1)).Make()->Save(path).ok());
   std::ostringstream out;
   tools::RunOptions options;
-  options.plan = path;
+  options.call.plan = path;
   options.output = folder.File("out.npz");
   options.repeat = 2;
   options.profile = true;

@@ -1,0 +1,228 @@
+// What `sinter profile` measures and prints, on the CPU and on fake GPUs.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/tests/data/scratch_folder.h"
+#include "sinter/tests/runtime/device_plans.h"
+#include "sinter/tests/runtime/fake_gpu.h"
+#include "sinter/tests/runtime/test_plan.h"
+#include "sinter/tools/chrome_trace.h"
+#include "sinter/tools/function_profile.h"
+#include "sinter/tools/profile_text.h"
+#include "sinter/tools/roof.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using tools::FunctionProfile;
+using tools::ProductType;
+using tools::ProfiledStep;
+
+constexpr ProductType kBf16{DType::kBf16, fb::MathMode::Ieee};
+
+ProfiledStep Step(std::string kind, std::string what, double us, double begin_us, double bound_us) {
+  ProfiledStep step;
+  step.kind = std::move(kind);
+  step.what = std::move(what);
+  step.lines = "net.cc:12 Linear(4)";
+  step.device = Device::Gpu(0);
+  step.seconds = us * 1e-6;
+  step.last_seconds = us * 1.1e-6;
+  step.begin_seconds = begin_us * 1e-6;
+  step.bytes = us * 1e6;
+  step.bound = {bound_us * 1e-6, "memory"};
+  return step;
+}
+
+FunctionProfile Example() {
+  FunctionProfile profile;
+  profile.plan = "net";
+  profile.function = "train";
+  profile.repeat = 7;
+  profile.run_seconds = 400e-6;
+  profile.marked_seconds = 410e-6;
+  profile.seconds_of_mark = 1.5e-6;
+  profile.devices = {Device::Gpu(0)};
+  profile.roofs.push_back({Device::Gpu(0), 4e12, 512 << 20, {{kBf16, {7e14, 8192}}}});
+  profile.steps = {Step("kernel", "kernel add", 50, 2, 25), Step("matmul", "matmul a", 100, 60, 80),
+                   Step("matmul", "matmul a", 140, 165, 80), Step("copy", "copy", 10, 310, 0)};
+  profile.steps[1].flops = 6e10;
+  profile.steps[1].bound.limit = "compute";
+  return profile;
+}
+
+TEST(ProfileTextTest, IsATableWithTotals) {
+  EXPECT_EQ(tools::ProfileText(Example()),
+            R"(function train of plan net on gpu:0: 4 steps, 7 runs
+  run        0.4000 ms  without a profile, the median
+  steps      0.3000 ms  75.0 %: the sum of their medians
+  gap        0.1000 ms  25.0 %
+  marks      0.0060 ms  1.50 us each, measured between small fills, taken off every step; a run with them 0.4100 ms
+
+roof, measured before
+  gpu:0  copy of 512 MiB     4000.0 GB/s
+  gpu:0  bf16 product of 8192  700000.0 GFLOP/s
+
+by kind
+ steps          ms       %      GB/s    GFLOP/s  roof % bound    kind
+     2      0.2400    60.0    1000.0   250000.0    66.7 both     matmul
+     1      0.0500    12.5    1000.0          -    50.0 memory   kernel
+     1      0.0100     2.5    1000.0          -       - -        copy
+
+alike, together
+ steps          ms       %      GB/s    GFLOP/s  roof % bound    what
+     2      0.2400    60.0    1000.0   250000.0    66.7 both     matmul a; net.cc:12 Linear(4)
+     1      0.0500    12.5    1000.0          -    50.0 memory   kernel add; net.cc:12 Linear(4)
+     1      0.0100     2.5    1000.0          -       - -        copy; net.cc:12 Linear(4)
+
+step by step
+  step          ms       %      GB/s    GFLOP/s  roof % bound    what
+     2      0.1400    35.0    1000.0          -    57.1 memory   matmul a; net.cc:12 Linear(4)
+     1      0.1000    25.0    1000.0   600000.0    80.0 compute  matmul a; net.cc:12 Linear(4)
+     0      0.0500    12.5    1000.0          -    50.0 memory   kernel add; net.cc:12 Linear(4)
+     3      0.0100     2.5    1000.0          -       - -        copy; net.cc:12 Linear(4)
+)");
+}
+
+TEST(ProfileTextTest, LeavesTheShortOnesOut) {
+  const std::string text = tools::ProfileText(Example(), 1);
+  EXPECT_THAT(
+      text,
+      HasSubstr("     -      0.1600    40.0    1000.0   375000.0    70.0 both     the other 3 steps\n"));
+  EXPECT_THAT(text, Not(HasSubstr("kernel add")));
+}
+
+TEST(ChromeTraceTest, IsTheLastRunOfEachDevice) {
+  FunctionProfile profile = Example();
+  profile.devices = {Device::Cpu(0), Device::Gpu(0)};
+  profile.steps[0].lines = "caf\xe9.cc:1";  // A file's name in Latin 1.
+  const ScratchFolder folder;
+  ASSERT_TRUE(tools::WriteChromeTrace(profile, folder.File("t.json")).ok());
+  const auto trace = nlohmann::json::parse(ReadAll(folder.File("t.json")));
+  const auto& events = trace["traceEvents"];
+  ASSERT_EQ(events.size(), 7u);
+  EXPECT_EQ(events[0]["args"]["name"], "net, train");
+  EXPECT_EQ(events[2]["args"]["name"], "gpu:0");
+  EXPECT_EQ(events[2]["tid"], 1);
+  const auto& step = events[4];
+  EXPECT_EQ(step["name"], "matmul a");
+  EXPECT_EQ(step["ph"], "X");
+  EXPECT_EQ(step["tid"], 1);
+  EXPECT_NEAR(step["ts"].get<double>(), 60, 1e-6);
+  EXPECT_NEAR(step["dur"].get<double>(), 110, 1e-6);
+  EXPECT_NEAR(step["args"]["median_us"].get<double>(), 100, 1e-6);
+  EXPECT_NEAR(step["args"]["least_us"].get<double>(), 80, 1e-6);
+  EXPECT_EQ(step["args"]["bound"], "compute");
+  EXPECT_EQ(step["args"]["lines"], "net.cc:12 Linear(4)");
+  EXPECT_FALSE(events[6]["args"].contains("bound"));
+}
+
+// A product of n, the copy of its result and a sum, with what they move and compute.
+TestPlan ProductPlan(Device device, DType dtype, int64_t n, fb::MathMode math = fb::MathMode::Ieee) {
+  TestPlan plan;
+  plan.UseDevices({device});
+  plan.AddVariable("a", dtype, {n, n}, 1);
+  TestFunction f(plan, "f");
+  const uint32_t a = f.Variable(0), y = f.Arena(dtype, {n, n}), z = f.Arena(dtype, {n, n});
+  fb::MatmulStepT product;
+  product.batch = 1, product.m = product.n = product.k = n;
+  product.dtype = static_cast<fb::DType>(dtype);
+  product.math = math;
+  fb::StepT& step = f.Matmul(product, {a, a}, {y});
+  const double bytes = static_cast<double>(BytesOf(dtype, {n, n}));
+  step.flops = 2 * static_cast<double>(n * n * n);
+  step.bytes = 2 * bytes;
+  f.Copy(y, z).bytes = 2 * bytes;
+  f.Output("z", z);
+  return plan;
+}
+
+TEST(RoofTest, StepsAreHeldAgainstIt) {
+  const Plan plan = *ProductPlan(Device::Cpu(), DType::kF32, 64, fb::MathMode::Tf32).Make();
+  const fb::Function& f = *plan.table().functions()->Get(0);
+  const fb::Step &product = *f.steps()->Get(0), &copy = *f.steps()->Get(1);
+  const ProductType tf32{DType::kF32, fb::MathMode::Tf32};
+  EXPECT_EQ(*tools::ProductTypeOf(product), tf32);
+  EXPECT_EQ(tf32.ToString(), "f32 as tf32");
+  EXPECT_EQ(kBf16.ToString(), "bf16");
+  EXPECT_FALSE(tools::ProductTypeOf(copy).has_value());
+  tools::Roof roof{Device::Cpu(), 32768e3, 0, {{tf32, {524288e4, 64}}}};
+  EXPECT_EQ(tools::BoundOf(f, product, roof).limit, "memory");
+  EXPECT_NEAR(tools::BoundOf(f, product, roof).seconds, 1e-3, 1e-12);
+  roof.products[tf32].flops_per_second = 524288e2;
+  EXPECT_EQ(tools::BoundOf(f, product, roof).limit, "compute");
+  EXPECT_NEAR(tools::BoundOf(f, product, roof).seconds, 1e-2, 1e-12);
+  // There is none for products in another type: memory it is.
+  roof.products = {{kBf16, {1, 64}}};
+  EXPECT_EQ(tools::BoundOf(f, product, roof).limit, "memory");
+  EXPECT_EQ(tools::BoundOf(f, copy, roof).limit, "memory");
+}
+
+TEST(RoofTest, ThereIsNoneBetweenDevices) {
+  const Plan plan = *TwoDevicesPlan(Device::Cpu(), Device::Gpu(0)).Make();
+  const fb::Function& f = *plan.table().functions()->Get(0);
+  const tools::StepBound bound =
+      tools::BoundOf(f, *f.steps()->Get(1), {.device = Device::Gpu(0), .products = {}});
+  EXPECT_EQ(bound.seconds, 0);
+  EXPECT_EQ(bound.limit, "-");
+}
+
+TEST(FunctionProfileTest, ProfilesAgainstAMeasuredRoof) {
+  Session session = *ProductPlan(Device::Cpu(), DType::kF32, 256).MakeSession();
+  BoundFunction f = *session.Bind("f");
+  const absl::StatusOr<FunctionProfile> profile = tools::ProfileFunction(session, f, "f", {.repeat = 5});
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  ASSERT_EQ(profile->roofs.size(), 1u);
+  EXPECT_GT(profile->roofs[0].bytes_per_second, 1e8);
+  ASSERT_EQ(profile->roofs[0].products.size(), 1u);
+  EXPECT_GT(profile->roofs[0].products.begin()->second.flops_per_second, 1e8);
+  ASSERT_EQ(profile->steps.size(), 2u);
+  EXPECT_EQ(profile->steps[0].what, "matmul 256x256x256 in f32");
+  EXPECT_EQ(profile->steps[1].what, "copy; f32[256,256] -> f32[256,256]");
+  EXPECT_EQ(profile->steps[1].lines, "net.cc:12 Linear(4)");
+  for (const ProfiledStep& step : profile->steps) EXPECT_GT(step.bound.seconds, 0);
+  EXPECT_EQ(profile->seconds_of_mark, 0);
+  EXPECT_GT(profile->run_seconds, 0);
+}
+
+// Of which a run of the fake takes no time, and each piece of work a millisecond of a clock of its own.
+TEST(FunctionProfileTest, GpusAreTimedByMarks) {
+  FakeGpus gpus;
+  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), 100));
+  BoundFunction f = *session.Bind("f");
+  const HostTensor x = Filled(100, 2);
+  for (const char* name : {"x", "t"}) ASSERT_TRUE(f.SetInput(name, x).ok());
+  ASSERT_TRUE(f.SetScalar("s", 3).ok());
+  const absl::StatusOr<FunctionProfile> profile =
+      tools::ProfileFunction(session, f, "f", {.repeat = 4, .with_roofs = false});
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_NEAR(profile->StepSeconds(), 2e-3, 1e-9);
+  EXPECT_NEAR(profile->seconds_of_mark, 1e-3, 1e-9);
+  // Two steps, and the mark between them.
+  EXPECT_NEAR(profile->marked_seconds, 3e-3, 1e-9);
+  EXPECT_THAT(tools::ProfileText(*profile),
+              AllOf(HasSubstr("on gpu:0: 2 steps, 4 runs\n"), HasSubstr("  steps      2.0000 ms  "),
+                    HasSubstr("1000.00 us each, measured")));
+}
+
+TEST(FunctionProfileTest, SaysWhatIsWrong) {
+  Session session = *ProductPlan(Device::Cpu(), DType::kF32, 8).MakeSession();
+  BoundFunction f = *session.Bind("f");
+  EXPECT_EQ(tools::ProfileFunction(session, f, "f", {.repeat = 0}).status(),
+            absl::InvalidArgumentError("--repeat must be at least 1"));
+  // There is no such device here: only a fake one runs it.
+  FakeGpus gpus;
+  Session far = *gpus.MakeSession(ScalePlan(Device::Gpu(77), 100));
+  BoundFunction g = *far.Bind("f");
+  EXPECT_THAT(
+      std::string(tools::ProfileFunction(far, g, "f").status().message()),
+      HasSubstr("what the device can do at most could not be measured; --no-roof profiles without it: "));
+}
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,147 @@
+#include "sinter/tools/function_profile.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/plan_generated.h"
+#include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/profile.h"
+#include "sinter/runtime/status.h"
+#include "sinter/tools/plan_text.h"
+
+namespace sinter::tools {
+
+namespace {
+
+// The first sets libraries up, the second records; then caches and clocks settle.
+constexpr int kWarmUp = 5;
+constexpr int kBursts = 5;
+
+double Median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+absl::StatusOr<double> SecondsOfRuns(Session& session, BoundFunction& function, int runs) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < runs; ++i) SINTER_RETURN_IF_ERROR(function.Run());
+  SINTER_RETURN_IF_ERROR(session.Synchronize());
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / runs;
+}
+
+// GPUs get their runs one behind the other, as a training loop gives them; a CPU is done with each when it returns.
+absl::StatusOr<double> RunSeconds(Session& session, BoundFunction& function, int repeat, bool in_bursts) {
+  SINTER_RETURN_IF_ERROR(SecondsOfRuns(session, function, kWarmUp).status());
+  std::vector<double> samples;
+  for (int i = 0; i < (in_bursts ? kBursts : repeat); ++i) {
+    SINTER_ASSIGN_OR_RETURN(const double seconds, SecondsOfRuns(session, function, in_bursts ? repeat : 1));
+    samples.push_back(seconds);
+  }
+  return Median(std::move(samples));
+}
+
+const fb::Function& FunctionOf(const fb::Plan& plan, std::string_view name) {
+  const auto& functions = OrEmpty(plan.functions());
+  const auto found = std::find_if(functions.begin(), functions.end(), [&](const fb::Function* function) {
+    return function->name()->string_view() == name;
+  });
+  SINTER_CHECK(found != functions.end()) << "no function " << name;
+  return **found;
+}
+
+std::string WhatText(const fb::Plan& plan, const fb::Function& function, const fb::Step& step) {
+  std::string text = StepText(plan, step);
+  const std::optional<ProductType> type = ProductTypeOf(step);
+  absl::StrAppend(&text, type.has_value() ? " in " + type->ToString() : "; " + SignatureText(function, step));
+  const std::string place = PlaceText(plan, function, step);
+  return place.empty() ? text : absl::StrCat(text, ", ", place);
+}
+
+ProfiledStep DescribeStep(const fb::Plan& plan, const fb::Function& function, uint32_t index,
+                          const std::vector<Roof>& roofs) {
+  const fb::Step& step = *function.steps()->Get(index);
+  ProfiledStep described;
+  described.what = WhatText(plan, function, step);
+  described.lines = LocationsText(plan, step, 3);
+  described.device = DeviceOf(plan, step.device());
+  described.bytes = step.bytes();
+  described.flops = step.flops();
+  const auto roof = std::ranges::find(roofs, described.device, &Roof::device);
+  if (roof != roofs.end()) described.bound = BoundOf(function, step, *roof);
+  return described;
+}
+
+// Runs with a profile: the medians of each step, and what the last run was like.
+absl::Status TimeSteps(BoundFunction& function, FunctionProfile& result) {
+  std::vector<std::vector<double>> samples(result.steps.size());
+  std::vector<double> totals(result.steps.size()), runs;
+  Profile profile;
+  // In the first the marks are recorded.
+  for (int run = -1; run < result.repeat; ++run) {
+    SINTER_RETURN_IF_ERROR(function.Run(&profile));
+    SINTER_CHECK(profile.steps.size() == result.steps.size()) << "a profile of other steps";
+    double begin = std::numeric_limits<double>::infinity(), end = 0;
+    for (size_t i = 0; i < profile.steps.size(); ++i) {
+      const StepTimes& times = profile.steps[i];
+      const double seconds = times.seconds_total - totals[i];
+      totals[i] = times.seconds_total;
+      if (run < 0) continue;
+      samples[i].push_back(seconds);
+      begin = std::min(begin, times.begin_seconds);
+      end = std::max(end, times.begin_seconds + seconds);
+      result.steps[i].begin_seconds = times.begin_seconds;
+      result.steps[i].last_seconds = seconds;
+    }
+    if (run >= 0) runs.push_back(std::max(0.0, end - begin));
+  }
+  for (size_t i = 0; i < samples.size(); ++i) {
+    result.steps[i].kind = std::string(profile.steps[i].kind);
+    result.steps[i].seconds = Median(std::move(samples[i]));
+  }
+  result.marked_seconds = Median(std::move(runs));
+  result.seconds_of_mark = profile.seconds_of_mark;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+double FunctionProfile::StepSeconds() const {
+  double sum = 0;
+  for (const ProfiledStep& step : steps) sum += step.seconds;
+  return sum;
+}
+
+absl::StatusOr<FunctionProfile> ProfileFunction(Session& session, BoundFunction& function,
+                                                std::string_view name, const ProfileOptions& options) {
+  if (options.repeat < 1) return absl::InvalidArgumentError("--repeat must be at least 1");
+  const fb::Plan& plan = session.plan().table();
+  const fb::Function& table = FunctionOf(plan, name);
+  FunctionProfile result;
+  result.plan = session.plan().name();
+  result.function = name;
+  result.repeat = options.repeat;
+  result.devices = session.plan().Devices();
+  if (options.with_roofs) {
+    absl::StatusOr<std::vector<Roof>> roofs = MeasureRoofs(plan, table, session.threads());
+    if (!roofs.ok()) {
+      return absl::Status(roofs.status().code(),
+                          absl::StrCat("what the device can do at most could not be measured; --no-roof "
+                                       "profiles without it: ",
+                                       roofs.status().message()));
+    }
+    result.roofs = *std::move(roofs);
+  }
+  for (uint32_t i = 0; i < OrEmpty(table.steps()).size(); ++i) {
+    result.steps.push_back(DescribeStep(plan, table, i, result.roofs));
+  }
+  const bool has_gpu = std::ranges::any_of(result.devices, &Device::is_gpu);
+  SINTER_ASSIGN_OR_RETURN(result.run_seconds, RunSeconds(session, function, options.repeat, has_gpu));
+  SINTER_RETURN_IF_ERROR(TimeSteps(function, result));
+  return result;
+}
+
+}  // namespace sinter::tools

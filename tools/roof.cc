@@ -1,0 +1,229 @@
+#include "sinter/tools/roof.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/plan.h"
+#include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/session.h"
+#include "sinter/runtime/status.h"
+#include "sinter/runtime/tensor.h"
+#include "sinter/tools/plan_text.h"
+
+namespace sinter::tools {
+
+namespace {
+
+// Far more than the caches hold.
+constexpr int64_t kCpuCopyFloats = 1 << 25, kGpuCopyFloats = 1 << 27;
+// Large enough that larger products are no faster.
+constexpr int64_t kCpuProductSize = 1024, kGpuProductSize = 8192, kGpuDoubleProductSize = 4096;
+constexpr int kMostRuns = 20, kLeastRuns = 3;
+constexpr double kSeconds = 0.5;
+
+// A plan of a copy and of products, written by hand: it needs no generated code.
+class RoofPlan {
+ public:
+  explicit RoofPlan(Device device) : device_(device) {
+    table_.version = Plan::kVersion;
+    table_.producer = "sinter profile";
+    table_.name = "roof";
+    table_.content_hash.resize(32);
+    auto name = std::make_unique<fb::DeviceNameT>();
+    name->kind = static_cast<fb::DeviceKind>(device.kind());
+    name->index = device.index();
+    table_.devices.push_back(std::move(name));
+  }
+
+  int64_t CopyFloats() const { return device_.is_gpu() ? kGpuCopyFloats : kCpuCopyFloats; }
+  int64_t SizeOf(const ProductType& type) const {
+    if (device_.is_cpu()) return kCpuProductSize;
+    return type.dtype == DType::kF64 ? kGpuDoubleProductSize : kGpuProductSize;
+  }
+
+  void AddCopy() {
+    fb::FunctionT& function = AddFunction("copy");
+    const uint32_t from = Variable(function, AddVariable(DType::kF32, {CopyFloats()}));
+    fb::CopyStepT copy;
+    copy.bytes = function.buffers[from]->bytes;
+    const double bytes = 2 * static_cast<double>(copy.bytes);
+    AddStep(function, std::move(copy), {from, Result(function, from)}, 0, bytes);
+  }
+
+  void AddProduct(const ProductType& type) {
+    const int64_t size = SizeOf(type);
+    fb::FunctionT& function = AddFunction(type.ToString());
+    const uint32_t a = Variable(function, AddVariable(type.dtype, {size, size}));
+    const uint32_t b = Variable(function, AddVariable(type.dtype, {size, size}));
+    fb::MatmulStepT product;
+    product.batch = 1;
+    product.m = product.n = product.k = size;
+    product.dtype = static_cast<fb::DType>(type.dtype);
+    product.math = type.math;
+    const double n = static_cast<double>(size);
+    AddStep(function, std::move(product), {a, b, Result(function, a)}, 2 * n * n * n,
+            3 * static_cast<double>(function.buffers[a]->bytes));
+  }
+
+  absl::StatusOr<Plan> Make() const {
+    flatbuffers::FlatBufferBuilder builder;
+    builder.Finish(fb::Plan::Pack(builder, &table_), fb::PlanIdentifier());
+    std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
+    SINTER_RETURN_IF_ERROR(SealPlan(bytes));
+    return Plan::FromBytes(bytes);
+  }
+
+ private:
+  static std::unique_ptr<fb::TensorTypeT> MakeType(DType dtype, std::vector<int64_t> shape) {
+    auto type = std::make_unique<fb::TensorTypeT>();
+    type->dtype = static_cast<fb::DType>(dtype);
+    type->shape = std::move(shape);
+    return type;
+  }
+
+  // Random, as what zeros take is not what numbers take.
+  uint32_t AddVariable(DType dtype, const std::vector<int64_t>& shape) {
+    auto variable = std::make_unique<fb::VariableT>();
+    variable->name = absl::StrCat("v", table_.variables.size());
+    variable->type = MakeType(dtype, shape);
+    variable->bytes = static_cast<uint64_t>(*DenseBytes(dtype, shape));
+    variable->initializer = std::make_unique<fb::InitializerT>();
+    variable->initializer->kind = fb::InitializerKind::Uniform;
+    variable->initializer->a = -1;
+    variable->initializer->b = 1;
+    variable->initializer->seed = static_cast<int64_t>(table_.variables.size());
+    table_.variables.push_back(std::move(variable));
+    return static_cast<uint32_t>(table_.variables.size() - 1);
+  }
+
+  fb::FunctionT& AddFunction(const std::string& name) {
+    table_.functions.push_back(std::make_unique<fb::FunctionT>());
+    table_.functions.back()->name = name;
+    return *table_.functions.back();
+  }
+
+  static uint32_t AddBuffer(fb::FunctionT& function, fb::BufferT buffer) {
+    function.buffers.push_back(std::make_unique<fb::BufferT>(std::move(buffer)));
+    return static_cast<uint32_t>(function.buffers.size() - 1);
+  }
+  uint32_t Variable(fb::FunctionT& function, uint32_t index) const {
+    const fb::VariableT& variable = *table_.variables[index];
+    fb::BufferT buffer;
+    buffer.space = fb::Space::Variable;
+    buffer.index = index;
+    buffer.type = std::make_unique<fb::TensorTypeT>(*variable.type);
+    buffer.bytes = variable.bytes;
+    return AddBuffer(function, std::move(buffer));
+  }
+  // All of the arena, for a value of the same type.
+  static uint32_t Result(fb::FunctionT& function, uint32_t like) {
+    fb::BufferT buffer;
+    buffer.type = std::make_unique<fb::TensorTypeT>(*function.buffers[like]->type);
+    buffer.bytes = function.arena_bytes = function.buffers[like]->bytes;
+    return AddBuffer(function, std::move(buffer));
+  }
+
+  template <typename Body>
+  static void AddStep(fb::FunctionT& function, Body body, std::vector<uint32_t> operands, double flops,
+                      double bytes) {
+    auto step = std::make_unique<fb::StepT>();
+    step->name = function.name;
+    step->body.Set(std::move(body));
+    step->outputs = {operands.back()};
+    operands.pop_back();
+    step->inputs = std::move(operands);
+    step->flops = flops;
+    step->bytes = bytes;
+    function.steps.push_back(std::move(step));
+  }
+
+  Device device_;
+  fb::PlanT table_;
+};
+
+// The least time of the only step of a function, whatever is done around it.
+absl::StatusOr<StepTimes> BestTimes(Session& session, const std::string& name) {
+  SINTER_ASSIGN_OR_RETURN(BoundFunction function, session.Bind(name));
+  SINTER_RETURN_IF_ERROR(function.Run());
+  SINTER_RETURN_IF_ERROR(session.Synchronize());
+  Profile profile;
+  for (int run = 0; run < kMostRuns; ++run) {
+    if (run >= kLeastRuns && profile.seconds_total > kSeconds) break;
+    SINTER_RETURN_IF_ERROR(function.Run(&profile));
+  }
+  return profile.steps.front();
+}
+
+absl::StatusOr<Roof> MeasureRoof(Device device, const std::set<ProductType>& types, int threads) {
+  Roof roof{.device = device, .bytes_per_second = 0, .copied_bytes = 0, .products = {}};
+  {
+    RoofPlan plan(device);
+    plan.AddCopy();
+    SINTER_ASSIGN_OR_RETURN(Plan made, plan.Make());
+    SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(made), {.threads = threads}));
+    SINTER_ASSIGN_OR_RETURN(const StepTimes copy, BestTimes(session, "copy"));
+    roof.bytes_per_second = copy.bytes / copy.seconds_min;
+    roof.copied_bytes = copy.bytes / 2;
+  }
+  for (const ProductType& type : types) {
+    RoofPlan plan(device);
+    plan.AddProduct(type);
+    SINTER_ASSIGN_OR_RETURN(Plan made, plan.Make());
+    SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(made), {.threads = threads}));
+    SINTER_ASSIGN_OR_RETURN(const StepTimes product, BestTimes(session, type.ToString()));
+    roof.products[type] = {product.flops / product.seconds_min, plan.SizeOf(type)};
+  }
+  return roof;
+}
+
+}  // namespace
+
+std::string ProductType::ToString() const {
+  const std::string_view name = DTypeName(dtype);
+  const std::string text(name.data(), name.size());
+  if (math == fb::MathMode::Ieee) return text;
+  return absl::StrCat(text, " as ", absl::AsciiStrToLower(fb::EnumNameMathMode(math)));
+}
+
+std::optional<ProductType> ProductTypeOf(const fb::Step& step) {
+  if (const fb::MatmulStep* const matmul = step.body_as_MatmulStep(); matmul != nullptr) {
+    return ProductType{static_cast<DType>(matmul->dtype()), matmul->math()};
+  }
+  if (const fb::ConvStep* const conv = step.body_as_ConvStep(); conv != nullptr) {
+    return ProductType{static_cast<DType>(conv->dtype()), conv->math()};
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::vector<Roof>> MeasureRoofs(const fb::Plan& plan, const fb::Function& function,
+                                               int threads) {
+  std::map<uint32_t, std::set<ProductType>> types;
+  for (const fb::Step* step : OrEmpty(function.steps())) {
+    std::set<ProductType>& of_device = types[step->device()];
+    if (const std::optional<ProductType> type = ProductTypeOf(*step); type.has_value()) {
+      of_device.insert(*type);
+    }
+  }
+  std::vector<Roof> roofs;
+  for (const auto& [device, of_device] : types) {
+    SINTER_ASSIGN_OR_RETURN(Roof roof, MeasureRoof(DeviceOf(plan, device), of_device, threads));
+    roofs.push_back(std::move(roof));
+  }
+  return roofs;
+}
+
+StepBound BoundOf(const fb::Function& function, const fb::Step& step, const Roof& roof) {
+  if (step.body_type() == fb::StepBody::CollectiveStep || IsBetweenDevices(function, step)) return {};
+  StepBound bound;
+  if (step.bytes() > 0) bound = {step.bytes() / roof.bytes_per_second, "memory"};
+  const std::optional<ProductType> type = ProductTypeOf(step);
+  if (!type.has_value() || !roof.products.contains(*type)) return bound;
+  const double seconds = step.flops() / roof.products.at(*type).flops_per_second;
+  return seconds > bound.seconds ? StepBound{seconds, "compute"} : bound;
+}
+
+}  // namespace sinter::tools
