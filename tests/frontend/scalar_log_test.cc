@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -14,32 +13,7 @@
 #include "sinter/runtime/process_allocator.h"
 #include "sinter/runtime/session_state.h"
 #include "sinter/tests/frontend/run_graph.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SINTER_COUNTS 0
-#else
-#define SINTER_COUNTS 1
-#endif
-
-static std::atomic<int64_t> allocations{0};
-
-#if SINTER_COUNTS
-// Those of glibc, under the names that it keeps for this purpose.
-extern "C" {
-void* __libc_malloc(size_t);
-void* __libc_memalign(size_t, size_t);
-
-void* malloc(size_t bytes) {
-  ++allocations;
-  return __libc_malloc(bytes);
-}
-void* memalign(size_t alignment, size_t bytes) {
-  ++allocations;
-  return __libc_memalign(alignment, bytes);
-}
-void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
-}
-#endif
+#include "sinter/tests/runtime/counted_malloc.h"
 
 namespace sinter {
 namespace {
@@ -75,6 +49,7 @@ class WatchedSession {
   Session& operator*() { return *session_; }
   Session* operator->() { return session_.get(); }
   int64_t downloaded() const { return runtime_->traffic().downloaded; }
+  int64_t downloads() const { return runtime_->traffic().downloads; }
 
  private:
   DeviceRuntime* runtime_ = nullptr;
@@ -119,13 +94,14 @@ void RunAll(Session& session, std::string_view function, double from, double to)
 void ExpectOneTransferForAThousandSteps(WatchedSession session) {
   RunAll(*session, "train", 0, 10);
   ASSERT_TRUE(session->ResetVariables().ok());
-  const int64_t before = session.downloaded();
+  const int64_t before = session.downloaded(), downloads = session.downloads();
   RunAll(*session, "train", 0, 1000);
   ASSERT_TRUE(session->Synchronize().ok());
   EXPECT_EQ(session.downloaded(), before);
   auto log = session->ReadLog("twice");
   ASSERT_TRUE(log.ok()) << log.status();
   EXPECT_EQ(session.downloaded(), before + 2 * 1024 * 8);
+  EXPECT_EQ(session.downloads(), downloads + 1);
   EXPECT_EQ(log->lost, 0);
   ASSERT_EQ(log->values.size(), 1000u);
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(log->values[i], 2.0 * i);
@@ -223,7 +199,7 @@ TEST(ScalarLogTest, LoggingIsPartOfTheUpdate) {
 }
 
 TEST(ScalarLogTest, LoggingAllocatesNothing) {
-  if (SINTER_COUNTS == 0) GTEST_SKIP() << "sanitizers bring their own malloc";
+  if (!kCountsAllocations) GTEST_SKIP() << "sanitizers bring their own malloc";
   WatchedSession session = Far(Training({.capacity = 8}));
   BoundFunction train = *session->Bind("train");
   ASSERT_TRUE(train.SetScalar("x", 3).ok());

@@ -1,56 +1,11 @@
 // How many heap allocations a run makes: counted by this program's own malloc.
 #include "sinter/runtime/executable.h"
 
-#include <atomic>
 #include <cstdlib>
 
 #include "gtest/gtest.h"
+#include "sinter/tests/runtime/counted_malloc.h"
 #include "sinter/tests/runtime/step_values.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SINTER_COUNTS 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SINTER_COUNTS 0
-#endif
-#endif
-#ifndef SINTER_COUNTS
-#define SINTER_COUNTS 1
-#endif
-
-static std::atomic<int64_t> allocations{0};
-
-#if SINTER_COUNTS
-// Those of glibc, under the names that it keeps for this purpose.
-extern "C" {
-void* __libc_malloc(size_t);
-void* __libc_calloc(size_t, size_t);
-void* __libc_realloc(void*, size_t);
-void* __libc_memalign(size_t, size_t);
-
-void* malloc(size_t bytes) {
-  ++allocations;
-  return __libc_malloc(bytes);
-}
-void* calloc(size_t count, size_t bytes) {
-  ++allocations;
-  return __libc_calloc(count, bytes);
-}
-void* realloc(void* old, size_t bytes) {
-  ++allocations;
-  return __libc_realloc(old, bytes);
-}
-void* memalign(size_t alignment, size_t bytes) {
-  ++allocations;
-  return __libc_memalign(alignment, bytes);
-}
-void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
-int posix_memalign(void** out, size_t alignment, size_t bytes) {
-  *out = memalign(alignment, bytes);
-  return 0;
-}
-}
-#endif
 
 namespace sinter {
 namespace {
@@ -58,7 +13,7 @@ namespace {
 class AllocationTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (SINTER_COUNTS == 0) GTEST_SKIP() << "sanitizers bring their own malloc";
+    if (!kCountsAllocations) GTEST_SKIP() << "sanitizers bring their own malloc";
     const int64_t before = allocations;
     void* volatile memory = std::malloc(1);
     std::free(memory);
