@@ -15,8 +15,8 @@
 
 namespace sinter {
 
-// `allocator` is of this device and outlives the runtime; null: ProcessAllocator(device). `context` is for CPUs, but for its tuning. The errors
-// of CheckDevice (runtime/device_info.h), and those of a device that does not answer.
+// `allocator` is of this device and outlives the runtime; null: ProcessAllocator(device). `context` is for CPUs; of it a GPU
+// takes the tuning. The errors of CheckDevice (runtime/device_info.h), and those of a device that does not answer.
 absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeDeviceRuntime(Device device, CachingAllocator* allocator,
                                                                  const StepContext& context);
 
