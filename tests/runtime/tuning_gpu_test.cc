@@ -23,11 +23,13 @@ constexpr int64_t kRows = 1024, kColumns = 768;
 class TuningGpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    const absl::StatusOr<Plan> plan = ChainPlan().Make();
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    path_ = folder_.File("m.plan");
+    ASSERT_TRUE(plan->Save(path_).ok());
     if (const absl::Status status = CudaAvailable(); !status.ok()) GTEST_SKIP() << status.message();
     x_ = MakeTensor(DType::kBf16, {kRows, kColumns}, Values(kRows * kColumns));
     w_ = MakeTensor(DType::kBf16, {kColumns, kColumns}, Values(kColumns * kColumns));
-    path_ = folder_.File("m.plan");
-    ASSERT_TRUE(ChainPlan().Make()->Save(path_).ok());
   }
 
   static std::vector<double> Values(int64_t count) {
