@@ -24,6 +24,9 @@ struct Options {
   std::string device0, device1;
 };
 
+// The losses stay on their device until then: to read them is to wait for it.
+constexpr int64_t kStepsPerReading = 100;
+
 struct Trained {
   std::vector<double> losses;
   sn::HostTensor logits;
@@ -42,9 +45,11 @@ absl::StatusOr<Trained> Train(const Options& options, sn::Device device0, sn::De
   SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
   Trained trained;
   for (int64_t step = 0; step < options.steps; ++step) {
-    SINTER_ASSIGN_OR_RETURN(sn::Outputs out,
-                            session.Run("train", {{"x", x}, {"y", y}, {"lr", options.learning_rate}}));
-    SINTER_ASSIGN_OR_RETURN(trained.losses.emplace_back(), out.Scalar("loss"));
+    SINTER_RETURN_IF_ERROR(
+        session.Run("train", {{"x", x}, {"y", y}, {"lr", options.learning_rate}}).status());
+    if ((step + 1) % kStepsPerReading != 0 && step + 1 < options.steps) continue;
+    SINTER_ASSIGN_OR_RETURN(sn::LogValues losses, session.ReadLog("loss"));
+    trained.losses.insert(trained.losses.end(), losses.values.begin(), losses.values.end());
   }
   SINTER_ASSIGN_OR_RETURN(sn::Outputs out, session.Run("predict", {{"x", x}}));
   SINTER_ASSIGN_OR_RETURN(const sn::HostTensor* logits, out.Get("logits"));

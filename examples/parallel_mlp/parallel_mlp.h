@@ -58,6 +58,8 @@ inline sn::Graph BuildParallelMlp(const ParallelMlpOptions& options, int64_t row
     sn::Tensor loss = sn::SoftmaxCrossEntropy(net(x), y);
     sn::optim::Sgd{.learning_rate = b.Scalar("lr")}.Minimize(loss);
     b.Output("loss", loss);
+    // What a loop reads: kept on the device until then.
+    b.Log("loss", loss);
   });
   graph.Function("predict",
                  [&](sn::Builder& b) { b.Output("logits", net(b.Input("x", sn::F32, {rows, features}))); });
