@@ -1,5 +1,6 @@
 #include "sinter/ir/ops.h"
 #include "sinter/passes/image_order.h"
+#include "sinter/passes/input_parts.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -42,6 +43,9 @@ bool IsSplat(ir::ConstantOp op) {
 // transpose).
 SmallVector<Value> TiedBy(Operation* op, const ImageOrder& order) {
   SmallVector<Value> tied;
+  // Each device is given the input, and its part of it, in the user's order: it brings that part alone into another.
+  auto copy = llvm::dyn_cast<ir::CopyOp>(op);
+  if (IsInputPart(op) || (copy && copy.getCause() == ir::CopyCause::input)) return tied;
   if (!order.canExpress(op)) return tied;
   auto add_images = [&](mlir::ValueRange values) {
     for (Value value : values) {

@@ -238,11 +238,12 @@ void FusePass::buildFusions(FusionGraph& graph, mlir::Block& block) {
   llvm::DenseMap<Operation*, unsigned> rank;
   for (Operation& op : block) rank[&op] = graph.position(&op);
   for (unsigned group : graph.groups()) {
-    if (!graph.nodes()[group].fusible) continue;
+    const FusionGraph::Node& node = graph.nodes()[group];
+    if (!node.fusible && !node.is_part) continue;
     llvm::SmallVector<Operation*> ops = graph.opsOf({group});
     ir::FusionOp fusion = BuildFusion(graph, group, block);
     rank[fusion] = graph.position(ops.back());
-    if (report) {
+    if (report && node.fusible) {
       std::string why;
       auto domain = ir::AnalyzeFusion(fusion.getBody().front(), &why);
       auto remark = mlir::emitRemark(ops.back()->getLoc())

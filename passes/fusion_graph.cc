@@ -2,6 +2,7 @@
 
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
+#include "sinter/passes/input_parts.h"
 
 namespace sinter {
 
@@ -20,9 +21,9 @@ bool IsStoredConstant(Operation* op) {
   return constant && !llvm::isa<mlir::SplatElementsAttr>(constant.getValue());
 }
 
-// A reshape that moves dimensions is a view of memory, not a loop.
+// A reshape that moves dimensions and a part of an input are views of memory, not loops.
 bool IsFusible(Operation* op) {
-  if (IsStoredConstant(op)) return false;
+  if (IsStoredConstant(op) || IsInputPart(op)) return false;
   if (llvm::isa<ir::ReshapeOp>(op)) return ir::IsUnitReshape(op);
   return llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(op);
 }
@@ -72,7 +73,7 @@ FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) {
     if (inlined_.contains(op) && !stored.contains(op)) continue;
     unsigned index = nodes_.size();
     bool fusible = IsFusible(op) && !llvm::isa<ir::ReshapeOp>(op);
-    Node node{op, fusible, {}, index};
+    Node node{op, fusible, IsInputPart(op), {}, index};
     if (fusible) {
       collectNeeds(op, node.needs);
     } else {
@@ -85,6 +86,13 @@ FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) {
     node_of_[op] = index;
     nodes_.push_back(std::move(node));
     members_.push_back({index});
+  }
+  llvm::DenseMap<int64_t, unsigned> first_of;
+  for (unsigned n = 0; n < nodes_.size(); ++n) {
+    auto collective = ir::Collective::Of(nodes_[n].op);
+    if (!collective) continue;
+    auto [first, is_new] = first_of.try_emplace(collective->channel, n);
+    if (!is_new) merge(first->second, n);
   }
 }
 

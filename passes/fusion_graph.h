@@ -6,7 +6,8 @@
 //
 // Constants, iotas and cheap index maps (broadcast, transpose, slice) are *inlined*: they belong to no group,
 // every reader gets a copy. Such an op is a node of its own only when something that cannot hold a copy reads
-// it, like a library call.
+// it, like a library call. A part of an input is always one. The members of a collective, which wait for each
+// other, are one group.
 #ifndef SINTER_PASSES_FUSION_GRAPH_H_
 #define SINTER_PASSES_FUSION_GRAPH_H_
 
@@ -24,6 +25,7 @@ class FusionGraph {
   struct Node {
     mlir::Operation* op;
     bool fusible;                          // May be in a kernel with others.
+    bool is_part;                          // Of an input (input_parts.h): a group of its own, and never run.
     llvm::SmallVector<mlir::Value> needs;  // What it reads, through inlined ops when it is fusible.
     unsigned group;
   };

@@ -2,6 +2,7 @@
 
 #include "llvm/ADT/DenseSet.h"
 #include "sinter/ir/ops.h"
+#include "sinter/passes/input_parts.h"
 
 namespace sinter {
 
@@ -29,6 +30,7 @@ std::string FusionRules::boundary(unsigned producer, unsigned consumer) const {
     Operation* op = graph_.nodes()[node].op;
     if (llvm::isa<ir::CopyOp, ir::CloneOp>(op)) return NameOf(op) + " moves memory";
     if (llvm::isa<ir::LibraryInterface>(op)) return NameOf(op) + " is a library call";
+    if (IsInputPart(op)) return "a part of an input that several devices share is a view of memory";
     if (llvm::isa<ir::ReshapeOp>(op)) return "a reshape that regroups dimensions is a view of memory";
   }
   return "";

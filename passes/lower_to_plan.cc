@@ -1,9 +1,13 @@
+#include <algorithm>
+#include <limits>
+
 #include "llvm/ADT/SetVector.h"
 #include "mlir/IR/IRMapping.h"
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
 #include "sinter/passes/call_names.h"
 #include "sinter/passes/flat_bucket.h"
+#include "sinter/passes/input_parts.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/plan_steps.h"
 
@@ -17,20 +21,33 @@ namespace {
 using mlir::Operation;
 using mlir::Value;
 
-// The element at which a slice begins, when its elements lie next to each other in the operand.
-std::optional<int64_t> ContiguousStart(ir::SliceOp slice) {
-  llvm::ArrayRef<int64_t> from = slice.getX().getType().getShape(), to = slice.getType().getShape();
-  int64_t start = 0, stride = 1;
-  bool partial = false;  // Inside a dimension of which only a part is taken.
-  for (int64_t d = static_cast<int64_t>(from.size()) - 1; d >= 0; --d) {
-    if (partial && to[d] > 1) return std::nullopt;
-    if (to[d] > 1 && slice.getStrides()[d] != 1) return std::nullopt;
-    partial |= to[d] != from[d];
-    start += slice.getStarts()[d] * stride;
-    stride *= from[d];
-  }
-  return start;
+// Where the libraries of GPUs, and users' kernels there, expect what they read to begin.
+constexpr int64_t kGpuAlignment = 16;
+
+// Whether a step reads the value that is more than a generated kernel or a copy, which take any alignment. Views are followed.
+bool IsReadByLibrary(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation* user) {
+    if (llvm::isa<ir::ReshapeOp>(user)) return IsReadByLibrary(user->getResult(0));
+    return llvm::isa<ir::LibraryInterface>(user) && !llvm::isa<ir::CopyOp, ir::CloneOp>(user);
+  });
 }
+
+// From the first byte of a buffer that steps read to the last.
+struct BytesRead {
+  int64_t begin = std::numeric_limits<int64_t>::max(), end = 0;
+
+  void add(Value buffer, int64_t offset) {
+    for (Operation* user : buffer.getUsers()) {
+      if (auto view = llvm::dyn_cast<plan_ir::ViewOp>(user)) {
+        add(view.getBuffer(), offset + view.getOffset());
+      } else if (BytesOf(buffer) > 0) {
+        begin = std::min(begin, offset);
+        end = std::max(end, offset + BytesOf(buffer));
+      }
+    }
+  }
+  int64_t count() const { return std::max<int64_t>(end - begin, 0); }
+};
 
 llvm::StringRef ReasonOf(ir::CopyCause cause) {
   switch (cause) {
@@ -66,6 +83,7 @@ class FunctionLowering {
   void lowerCollective(const ir::Collective& collective);
   void lowerInBucket(Operation* op);
   bool lowerToView(ir::FusionOp fusion);
+  void reportInputs();
   mlir::LogicalResult checkPlaced(Operation& op);
   mlir::LogicalResult lowerResults(mlir::func::ReturnOp op);
   void lowerUpdates(llvm::ArrayRef<std::pair<mlir::FlatSymbolRefAttr, Value>> updates, mlir::Location loc);
@@ -94,6 +112,13 @@ class FunctionLowering {
   bool report_;
   mlir::OpBuilder builder_;
   llvm::DenseMap<Value, Value> buffers_;  // Of tensors.
+  // Inputs that are given to one more device, and what the program says of it.
+  struct GivenInput {
+    plan_ir::InputOp input;
+    mlir::Location loc;
+    ir::CopyCause cause;
+  };
+  llvm::SmallVector<GivenInput> given_;
 };
 
 mlir::LogicalResult FunctionLowering::run() {
@@ -111,6 +136,7 @@ mlir::LogicalResult FunctionLowering::run() {
   }
   auto result = llvm::cast<mlir::func::ReturnOp>(function_.getBody().front().getTerminator());
   if (mlir::failed(lowerResults(result))) return mlir::failure();
+  if (report_) reportInputs();
   ArrangeBody(plan, StepsOf(plan));
   function_.erase();
   return mlir::success();
@@ -202,10 +228,13 @@ bool FunctionLowering::lowerToView(ir::FusionOp fusion) {
   auto start = ContiguousStart(slice);
   if (!start) return false;
   plan_ir::BufferType type = bufferType(slice.getResult());
-  int64_t elements = type.getTensor().getNumElements();
-  int64_t offset = elements == 0 ? 0 : *start * (type.getBytes() / elements);
-  buffers_[fusion.getResult(0)] =
-      builder_.create<plan_ir::ViewOp>(fusion.getLoc(), type, buffers_[fusion.getInputs()[0]], offset);
+  auto element = mlir::RankedTensorType::get({}, type.getTensor().getElementType());
+  Value view = builder_.create<plan_ir::ViewOp>(fusion.getLoc(), type, buffers_[fusion.getInputs()[0]],
+                                                *start * plan_ir::TensorBytes(element));
+  bool aligned = ir::KindOf(deviceOf(fusion.getOperation())) != ir::DeviceKind::gpu ||
+                 Resolve(view).offset % kGpuAlignment == 0;
+  bool copied = !aligned && IsReadByLibrary(fusion.getResult(0));
+  buffers_[fusion.getResult(0)] = copied ? copyToAlloc(view, fusion.getLoc()) : view;
   return true;
 }
 
@@ -285,23 +314,33 @@ void FunctionLowering::lowerCopy(ir::CopyOp copy) {
   Value source = buffers_.lookup(copy.getX());
   auto input = source.getDefiningOp<plan_ir::InputOp>();
   bool again = input && copy.getCause() == ir::CopyCause::input;
-  Value target;
   if (again) {
-    target = builder_.create<plan_ir::InputOp>(loc, source.getType(), input.getNameAttr(), to);
-  } else {
-    target = copyToAlloc(source, loc, to);
+    auto target = builder_.create<plan_ir::InputOp>(loc, source.getType(), input.getNameAttr(), to);
+    buffers_[copy] = target;
+    given_.push_back({target, loc, copy.getCause()});
+    return;
   }
-  buffers_[copy] = target;
+  Value target = buffers_[copy] = copyToAlloc(source, loc, to);
   if (!report_) return;
-  auto remark = mlir::emitRemark(loc);
-  if (again) {
-    remark << "gives input \"" << input.getName() << "\"";
-  } else {
-    remark << "copies a value";
+  mlir::emitRemark(loc) << "copies a value of " << copy.getType() << ", " << BytesOf(source)
+                        << " bytes, from " << ir::DeviceOf(source).text() << " to "
+                        << ir::DeviceOf(target).text() << ": " << ReasonOf(copy.getCause());
+}
+
+// Once all readers are known: a device is given what they read.
+void FunctionLowering::reportInputs() {
+  for (GivenInput& given : given_) {
+    Value buffer = given.input.getBuffer();
+    BytesRead read;
+    read.add(buffer, 0);
+    bool whole = read.count() == BytesOf(buffer);
+    auto remark = mlir::emitRemark(given.loc)
+                  << "gives " << (whole ? "" : "a part of ") << "input \"" << given.input.getName()
+                  << "\" of " << llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor() << ", "
+                  << read.count();
+    if (!whole) remark << " of " << BytesOf(buffer);
+    remark << " bytes, from the caller to " << ir::DeviceOf(buffer).text() << ": " << ReasonOf(given.cause);
   }
-  remark << " of " << copy.getType() << ", " << BytesOf(source) << " bytes, from "
-         << (again ? std::string("the caller") : ir::DeviceOf(source).text()) << " to "
-         << ir::DeviceOf(target).text() << ": " << ReasonOf(copy.getCause());
 }
 
 mlir::LogicalResult FunctionLowering::lowerResults(mlir::func::ReturnOp op) {

@@ -10,7 +10,8 @@
 
 namespace sinter {
 
-// Whether `value` lies in memory whatever is fused: a function argument, a library call's result, a stored constant.
+// Whether `value` lies in memory whatever is fused: a function argument, a part of an input, a library call's result, a
+// stored constant.
 bool IsInMemory(mlir::Value value);
 
 // Whether `value` is computed, by pointwise ops that nothing else reads and broadcasts that `shape` does not mix with

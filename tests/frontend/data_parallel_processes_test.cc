@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <string>
@@ -31,15 +32,30 @@ Graph Build() {
   return graph;
 }
 
-HostTensor Images() {
+// Rows of the batch.
+struct Rows {
+  int64_t begin = 0, end = kRows;
+};
+
+HostTensor Images(Rows rows) {
   std::vector<float> x;
-  for (int64_t i = 0; i < kRows * 36; ++i) x.push_back(std::sin(static_cast<float>(i * i % 101)));
-  return *HostTensor::FromVector<float>({kRows, 1, 6, 6}, x);
+  for (int64_t i = rows.begin * 36; i < rows.end * 36; ++i) {
+    x.push_back(std::sin(static_cast<float>(i * i % 101)));
+  }
+  return *HostTensor::FromVector<float>({rows.end - rows.begin, 1, 6, 6}, x);
 }
-HostTensor Labels() {
+HostTensor Labels(Rows rows) {
   std::vector<int32_t> y;
-  for (int64_t i = 0; i < kRows; ++i) y.push_back(static_cast<int32_t>(i * 7 % 5 % kClasses));
-  return *HostTensor::FromVector<int32_t>({kRows}, y);
+  for (int64_t i = rows.begin; i < rows.end; ++i) y.push_back(static_cast<int32_t>(i * 7 % 5 % kClasses));
+  return *HostTensor::FromVector<int32_t>({rows.end - rows.begin}, y);
+}
+
+// Those that the devices of one of so many processes read: the larger parts come first.
+Rows RowsOf(int process, int processes) {
+  const auto begin_of = [](int64_t device) {
+    return device * (kRows / kDevices) + std::min(device, kRows % kDevices);
+  };
+  return {begin_of(process * kDevices / processes), begin_of((process + 1) * kDevices / processes)};
 }
 
 // All that a process can read of a trained program, as bits.
@@ -58,13 +74,14 @@ std::string BitsOf(Session& session, const HostTensor& x) {
   return bits;
 }
 
-// Of the first process.
-std::string Train(const Plan& plan, int processes) {
+// Of the first process. Each gives the whole batch, or its own rows alone.
+std::string Train(const Plan& plan, int processes, bool gives_rows = false) {
   std::string bits;
   RunInWorld(processes, [&](World& world) {
     absl::StatusOr<Session> session = Session::Create(plan.Share(), {.threads = 1, .world = &world});
     ASSERT_TRUE(session.ok()) << session.status();
-    const HostTensor x = Images(), y = Labels();
+    const Rows rows = gives_rows ? RowsOf(world.rank(), processes) : Rows{};
+    const HostTensor x = Images(rows), y = Labels(rows);
     for (int step = 0; step < kSteps; ++step) {
       absl::StatusOr<Outputs> out = session->Run("train", {{"x", x}, {"y", y}, {"lr", 0.05}});
       ASSERT_TRUE(out.ok()) << out.status();
@@ -90,6 +107,37 @@ TEST_P(DataParallelProcessesTest, SameBitsInOneTwoAndFour) {
   const std::string alone = Train(*plan, 1);
   EXPECT_GT(alone.size(), 1000u);
   for (const int processes : {2, 4}) EXPECT_TRUE(Train(*plan, processes) == alone) << processes;
+}
+
+// Whatever reads the input: kernels, library calls that want the images in another order, the gradients of both.
+TEST_P(DataParallelProcessesTest, ARankMayGiveItsRowsAlone) {
+  DataParallel parallel{.update = GetParam(), .batch_norm = BatchStatistics::kSynchronized, .even = false};
+  for (int d = 0; d < kDevices; ++d) parallel.devices.push_back(Device::Cpu(d));
+  absl::StatusOr<Plan> plan = Compile(Build(), {.data_parallel = parallel});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const std::string alone = Train(*plan, 1);
+  for (const int processes : {2, 4}) {
+    EXPECT_TRUE(Train(*plan, processes, /*gives_rows=*/true) == alone) << processes;
+  }
+}
+
+// Three rows on four devices: the last rank has none to give.
+TEST_P(DataParallelProcessesTest, ARankWithoutRowsGivesNone) {
+  Graph graph("sum");
+  graph.Function("f", [](Builder& b) { b.Output("sum", Sum(Square(b.Input("x", F32, {3, 2})))); });
+  DataParallel parallel{.update = GetParam(), .even = false};
+  for (int d = 0; d < kDevices; ++d) parallel.devices.push_back(Device::Cpu(d));
+  absl::StatusOr<Plan> plan = Compile(graph, {.data_parallel = parallel});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  RunInWorld(kDevices, [&](World& world) {
+    absl::StatusOr<Session> session = Session::Create(plan->Share(), {.threads = 1, .world = &world});
+    ASSERT_TRUE(session.ok()) << session.status();
+    const int64_t rows = world.rank() < 3 ? 1 : 0;
+    const std::vector<float> values(static_cast<size_t>(2 * rows), static_cast<float>(world.rank() + 1));
+    auto out = session->Run("f", {{"x", *HostTensor::FromVector<float>({rows, 2}, values)}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_EQ(*out->Scalar("sum"), 2 * (1 + 4 + 9));
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Updates, DataParallelProcessesTest,

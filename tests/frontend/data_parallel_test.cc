@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -13,7 +14,9 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int64_t kClasses = 4;
 
@@ -221,6 +224,30 @@ TEST(DataParallelTest, TheReportListsWhatTravels) {
   EXPECT_THAT(report.copies, Contains(HasSubstr("data_parallel_test.cc:")));
   // The caller wants all logits.
   EXPECT_THAT(report.copies, Contains(AllOf(HasSubstr("gathers a value of"), HasSubstr("12x4xf32"))));
+  // A device is given its rows, in training and in evaluation, and no device sends another any of them.
+  EXPECT_EQ(std::count_if(report.copies.begin(), report.copies.end(),
+                          [](const std::string& line) {
+                            return line.find(
+                                       "gives a part of input \"x\" of 'tensor<12x1x6x6xf32>', 864 of 1728 "
+                                       "bytes, from the caller to cpu:1") != std::string::npos;
+                          }),
+            2)
+      << report.ToString();
+  EXPECT_THAT(report.copies,
+              Contains(HasSubstr("gives a part of input \"y\" of 'tensor<12xi32>', 24 of 48")));
+  EXPECT_THAT(report.copies, Each(Not(HasSubstr("copies a value"))));
+}
+
+// What needs the batch whole is given it whole.
+TEST(DataParallelTest, AnInputThatEveryDeviceReadsIsGivenWhole) {
+  Graph graph("g");
+  graph.Function("f", [](Builder& b) {
+    Tensor x = b.Input("x", F32, {4, 6});
+    b.Output("product", MatMul(x, Transpose(x, {1, 0})));
+  });
+  CompileReport report;
+  ASSERT_TRUE(Compile(graph, {.data_parallel = {.devices = Cpus(2)}, .report = true}, &report).ok());
+  EXPECT_THAT(report.copies, Contains(HasSubstr("gives input \"x\" of 'tensor<4x6xf32>', 96 bytes")));
 }
 
 std::string ErrorOf(const Graph& graph, const DataParallel& parallel) {

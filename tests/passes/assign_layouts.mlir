@@ -81,3 +81,18 @@ func.func @no_images(%x: tensor<1x2x3x4xf32>) -> tensor<1x3x4x2xf32> {
   %y = sinter.exp %t : tensor<1x3x4x2xf32>
   return %y : tensor<1x3x4x2xf32>
 }
+
+// Each of the devices that share an input brings its own rows into the new order: the input is given to both as the user has it.
+// CHECK-LABEL: func.func @shared
+// CHECK-SAME: (%[[X:.*]]: tensor<4x3x8x8xf32>
+// CHECK: %[[X1:.*]] = sinter.copy %[[X]] to <cpu, 1> because input : tensor<4x3x8x8xf32>
+// CHECK: %[[P:.*]] = sinter.slice %[[X1]] [2, 0, 0, 0] [4, 3, 8, 8] {{.*}} -> tensor<2x3x8x8xf32>
+// CHECK: sinter.transpose %[[P]] [0, 2, 3, 1] : tensor<2x3x8x8xf32> -> tensor<2x8x8x3xf32>
+// CHECK: sinter.conv2d {{.*}} layout nhwc
+func.func @shared(%x: tensor<4x3x8x8xf32> {sinter.input = "x", sinter.device = #sinter.device<cpu, 0>}, %w: tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32> {
+  %x1 = sinter.copy %x to <cpu, 1> because input : tensor<4x3x8x8xf32>
+  %p = sinter.slice %x1 [2, 0, 0, 0] [4, 3, 8, 8] [1, 1, 1, 1] {sinter.device = #sinter.device<cpu, 1>} : tensor<4x3x8x8xf32> -> tensor<2x3x8x8xf32>
+  %y = sinter.conv2d %p, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64,
+    sinter.device = #sinter.device<cpu, 1>} : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32>
+  return %y : tensor<2x4x6x6xf32>
+}

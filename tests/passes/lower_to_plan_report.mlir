@@ -1,8 +1,8 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-fuse),sinter-lower-to-plan{report})' -o /dev/null 2>&1 | FileCheck %s
 
-// CHECK: :[[@LINE+6]]:{{.*}}: remark: copies a value of 'tensor<4xf32>', 16 bytes, from gpu:0 to gpu:1: asked for here
-// CHECK: :[[@LINE+6]]:{{.*}}: remark: gives input "lr" of 'tensor<f32>', 4 bytes, from the caller to gpu:1: nothing places the input, which is read there
-// CHECK: :[[@LINE+8]]:{{.*}}: remark: copies a value of 'tensor<4xf32>', 16 bytes, from gpu:1 to gpu:0: it is read there, and copies are automatic
+// CHECK-DAG: :[[@LINE+6]]:{{.*}}: remark: copies a value of 'tensor<4xf32>', 16 bytes, from gpu:0 to gpu:1: asked for here
+// CHECK-DAG: :[[@LINE+6]]:{{.*}}: remark: gives input "lr" of 'tensor<f32>', 4 bytes, from the caller to gpu:1: nothing places the input, which is read there
+// CHECK-DAG: :[[@LINE+8]]:{{.*}}: remark: copies a value of 'tensor<4xf32>', 16 bytes, from gpu:1 to gpu:0: it is read there, and copies are automatic
 func.func @f(%x: tensor<4xf32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>},
              %lr: tensor<f32> {sinter.input = "lr", sinter.device = #sinter.device<gpu, 0>})
     -> (tensor<4xf32> {sinter.output = "y"}, tensor<4xf32> {sinter.output = "z"}) {
