@@ -1,5 +1,7 @@
 #include "sinter/frontend/graph.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sinter/frontend/graph_state.h"
@@ -80,9 +82,11 @@ void Graph::Function(std::string_view name, Mode mode, const std::function<void(
   auto& function = state_->functions[key] = std::make_unique<FunctionState>(*state_, key, mode, where);
   state_->function_order.push_back(key);
   state_->current = function.get();
+  FunctionState* const outer = std::exchange(FunctionState::Building(), function.get());
   Builder builder(function.get());
   body(builder);
   function->Finish();
+  FunctionState::Building() = outer;
   state_->current = nullptr;
 }
 

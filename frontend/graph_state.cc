@@ -162,6 +162,11 @@ ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, cons
 // FunctionState
 // -----------------------------------------------------------------------------------------------------
 
+FunctionState*& FunctionState::Building() {
+  thread_local FunctionState* building = nullptr;
+  return building;
+}
+
 FunctionState::FunctionState(GraphState& graph, std::string name, Mode mode, Where where)
     : graph_(graph), name_(std::move(name)), mode_(mode), builder_(&graph.context()) {
   auto builder = mlir::OpBuilder::atBlockEnd(graph.module().getBody());

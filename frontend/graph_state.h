@@ -83,6 +83,9 @@ class FunctionState {
   FunctionState(const FunctionState&) = delete;
   FunctionState& operator=(const FunctionState&) = delete;
 
+  // Whose body this thread runs; null: none. Where a call belongs that is given no tensor.
+  static FunctionState*& Building();
+
   // Writes results and the terminator. Called once, after the user's body.
   void Finish();
 

@@ -6,6 +6,7 @@
 #ifndef SINTER_FRONTEND_SINTER_H_
 #define SINTER_FRONTEND_SINTER_H_
 
+#include "sinter/frontend/collectives.h"
 #include "sinter/frontend/compile.h"
 #include "sinter/frontend/elementwise_kernel.h"
 #include "sinter/frontend/graph.h"

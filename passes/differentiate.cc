@@ -1,6 +1,7 @@
 #include <cassert>
 
 #include "sinter/ir/ops.h"
+#include "sinter/passes/collective_gradients.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -38,14 +39,15 @@ class ReverseMode {
   }
 
  private:
-  // The ops, in program order, that compute the loss from the values: what gradients flow through.
+  // The ops, in program order, that compute the loss from the values: what gradients flow through. What one member of a
+  // collective reads reaches the results of all.
   void findPath() {
     active_.clear();
     path_.clear();
     for (Value x : gradients_.getXs()) active_.insert(x);
     mlir::Block* block = gradients_->getBlock();
     for (Operation& op : llvm::make_range(block->begin(), gradients_->getIterator())) {
-      if (llvm::none_of(op.getOperands(), [&](Value v) { return active_.contains(v); })) continue;
+      if (!anyOperand(&op, [&](Value v) { return active_.contains(v); })) continue;
       for (Value result : op.getResults()) {
         if (IsFloat(result)) active_.insert(result);
       }
@@ -54,11 +56,20 @@ class ReverseMode {
     for (Operation& op : llvm::reverse(llvm::make_range(block->begin(), gradients_->getIterator()))) {
       auto carries = [&](Value v) { return active_.contains(v); };
       auto wanted = [&](Value v) { return carries(v) && reaches_loss.contains(v); };
-      if (llvm::none_of(op.getResults(), wanted) || llvm::none_of(op.getOperands(), carries)) continue;
+      bool reached = llvm::any_of(
+          MembersOf(&op), [&](Operation* member) { return llvm::any_of(member->getResults(), wanted); });
+      if (!reached || !anyOperand(&op, carries)) continue;
       path_.push_back(&op);
       reaches_loss.insert(op.operand_begin(), op.operand_end());
     }
     std::reverse(path_.begin(), path_.end());
+  }
+
+  // Of the op, or of any member of its collective.
+  template <typename Predicate>
+  static bool anyOperand(Operation* op, Predicate predicate) {
+    return llvm::any_of(MembersOf(op),
+                        [&](Operation* member) { return llvm::any_of(member->getOperands(), predicate); });
   }
 
   bool decomposeOnPath() {
@@ -90,6 +101,10 @@ class ReverseMode {
                     << "\" has no gradient; give the kernel one, ElementwiseOptions::gradient, or use "
                        "stop_gradient if that is intended");
     }
+    if (ir::Collective::Of(op)) {
+      std::string why = WhyNoGradient(op);
+      return why.empty() ? mlir::success() : refuse(op->emitOpError(why));
+    }
     if (llvm::isa<ir::DifferentiableInterface>(op)) return mlir::success();
     return refuse(op->emitOpError("has no gradient; use stop_gradient if that is intended"));
   }
@@ -107,16 +122,29 @@ class ReverseMode {
 
   void propagate(Operation* op) {
     GraphBuilder b(builder_, gradientLoc(op));
-    llvm::SmallVector<Expr> result_gradients;
+    llvm::SmallVector<Operation*> members = MembersOf(op);
+    // The gradients of all results are known at the last member, which is met first.
+    if (op != members.back()) return;
+    GradientsOfMembers gradients;
     bool any = false;
-    for (Value result : op->getResults()) {
-      Value sum = sums_.lookup(result);
-      result_gradients.push_back(sum ? b.wrap(sum) : Expr());
-      any |= static_cast<bool>(sum);
+    for (Operation* member : members) {
+      gradients.emplace_back();
+      for (Value result : member->getResults()) {
+        Value sum = sums_.lookup(result);
+        gradients.back().push_back(sum ? b.wrap(sum) : Expr());
+        any |= static_cast<bool>(sum);
+      }
     }
     if (!any) return;
-    llvm::SmallVector<Expr> terms =
-        llvm::cast<ir::DifferentiableInterface>(op).buildGradient(b, result_gradients);
+    if (ir::Collective::Of(op)) {
+      GradientsOfMembers terms = CollectiveGradient(b, members, std::move(gradients));
+      for (auto [member, of_member] : llvm::zip_equal(members, terms)) accumulate(b, member, of_member);
+    } else {
+      accumulate(b, op, llvm::cast<ir::DifferentiableInterface>(op).buildGradient(b, gradients[0]));
+    }
+  }
+
+  void accumulate(GraphBuilder& b, Operation* op, llvm::ArrayRef<Expr> terms) {
     for (auto [operand, term] : llvm::zip_equal(op->getOperands(), terms)) {
       if (!term || !active_.contains(operand)) continue;
       assert(term.value.getType() == operand.getType() && "a gradient has its operand's type");

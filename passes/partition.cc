@@ -81,9 +81,11 @@ mlir::LogicalResult PartitionPass::checkUnplaced() {
     auto variable = llvm::dyn_cast<ir::VariableOp>(op);
     placed |= (variable || op->getParentOfType<FuncOp>()) && ir::DeviceOf(op);
     if (!placed) return mlir::WalkResult::advance();
-    op->emitError() << (variable ? "variable \"" + variable.getSymName().str() + "\"" : "this op")
-                    << " is placed by the program, and one batch can be shared by several devices only where "
-                       "nothing else says what runs where; leave out the placement or the data parallelism";
+    op->emitError()
+        << (variable ? "variable \"" + variable.getSymName().str() + "\"" : "this op")
+        << " is placed by the program, and one batch can be shared by several devices only where "
+           "nothing else says what runs where; leave out the placement or the data parallelism, or "
+           "build the model for each part of the batch and combine the gradients by AllReduce";
     return mlir::WalkResult::interrupt();
   });
   return mlir::failure(walk.wasInterrupted());

@@ -34,3 +34,45 @@ func.func @kernel_without_gradient(%x: tensor<4xf32>) -> tensor<4xf32> {
   %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
   return %g : tensor<4xf32>
 }
+
+// -----
+
+#d0 = #sinter.device<cpu, 0>
+#d1 = #sinter.device<cpu, 1>
+func.func @largest(%x: tensor<2xf32> {sinter.device = #d0}, %y: tensor<2xf32> {sinter.device = #d1}) -> tensor<2xf32> {
+  // expected-error@+1 {{'sinter.all_reduce' op combines by max and has no gradient; expected sum or mean, or use stop_gradient if that is intended}}
+  %a = sinter.all_reduce max %x over [#d0, #d1] channel 0 {sinter.device = #d0} : (tensor<2xf32>) -> tensor<2xf32>
+  %b = sinter.all_reduce max %y over [#d0, #d1] channel 0 {sinter.device = #d1} : (tensor<2xf32>) -> tensor<2xf32>
+  %loss = sinter.sum %a [0] {sinter.device = #d0} : tensor<2xf32> -> tensor<f32>
+  // expected-note@+1 {{the gradient is wanted here}}
+  %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<2xf32>) -> tensor<2xf32>
+  return %g : tensor<2xf32>
+}
+
+// -----
+
+#d0 = #sinter.device<cpu, 0>
+#d1 = #sinter.device<cpu, 1>
+func.func @apart(%x: tensor<2xf32> {sinter.device = #d0}, %y: tensor<2xf32> {sinter.device = #d1}) -> tensor<2xf32> {
+  // expected-error@+1 {{'sinter.all_reduce' op has no gradient, because its members do not lie next to each other}}
+  %a = sinter.all_reduce sum %x over [#d0, #d1] channel 0 {sinter.device = #d0} : (tensor<2xf32>) -> tensor<2xf32>
+  %loss = sinter.sum %a [0] {sinter.device = #d0} : tensor<2xf32> -> tensor<f32>
+  %b = sinter.all_reduce sum %y over [#d0, #d1] channel 0 {sinter.device = #d1} : (tensor<2xf32>) -> tensor<2xf32>
+  // expected-note@+1 {{the gradient is wanted here}}
+  %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<2xf32>) -> tensor<2xf32>
+  return %g : tensor<2xf32>
+}
+
+// -----
+
+#d0 = #sinter.device<cpu, 0>
+#d1 = #sinter.device<cpu, 1>
+func.func @sent(%x: tensor<2xf32> {sinter.device = #d0}) -> tensor<2xf32> {
+  // expected-error@+1 {{'sinter.send' op has no gradient; expected a copy, or use stop_gradient if that is intended}}
+  sinter.send %x over [#d0, #d1] channel 0 {sinter.device = #d0} : tensor<2xf32>
+  %y = sinter.recv over [#d0, #d1] channel 0 {sinter.device = #d1} : tensor<2xf32>
+  %loss = sinter.sum %y [0] {sinter.device = #d1} : tensor<2xf32> -> tensor<f32>
+  // expected-note@+1 {{the gradient is wanted here}}
+  %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<2xf32>) -> tensor<2xf32>
+  return %g : tensor<2xf32>
+}

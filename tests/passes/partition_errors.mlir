@@ -25,7 +25,7 @@ module {
 // -----
 
 func.func @train(%x: tensor<3x4xf32> {sinter.input = "x"}, %mask: tensor<4xf32> {sinter.input = "mask"}) -> (tensor<3x4xf32> {sinter.output = "y"}) {
-  // expected-error @below {{this op is placed by the program, and one batch can be shared by several devices only where nothing else says what runs where; leave out the placement or the data parallelism}}
+  // expected-error @below {{this op is placed by the program, and one batch can be shared by several devices only where nothing else says what runs where; leave out the placement or the data parallelism, or build the model for each part of the batch and combine the gradients by AllReduce}}
   %y = sinter.neg %x {sinter.device = #sinter.device<gpu, 1>} : tensor<3x4xf32>
   return %y : tensor<3x4xf32>
 }
