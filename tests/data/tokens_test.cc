@@ -1,0 +1,108 @@
+#include "sinter/frontend/data/tokens.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "sinter/tests/data/scratch_folder.h"
+
+namespace sinter {
+namespace {
+
+using testing::ElementsAre;
+
+template <typename T>
+std::string Bytes(const std::vector<T>& values) {
+  std::string bytes(values.size() * sizeof(T), '\0');
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+std::string WithHeader(int32_t version, int32_t count, const std::vector<uint16_t>& tokens) {
+  std::vector<int32_t> header(256, 0);
+  header[0] = 20240520;
+  header[1] = version;
+  header[2] = count;
+  return Bytes(header) + Bytes(tokens);
+}
+
+std::vector<int32_t> All(const TokenSet& set) {
+  std::vector<int32_t> tokens;
+  for (int64_t i = 0; i < set.size(); ++i) tokens.push_back(set[i]);
+  return tokens;
+}
+
+TEST(TokensTest, ReadsBytesAndIds) {
+  ScratchFolder folder;
+  ASSERT_OK_AND_ASSIGN(TokenSet bytes, TokenSet::ReadBytes(folder.Write("t.txt", "a\xff")));
+  EXPECT_THAT(All(bytes), ElementsAre('a', 255));
+  EXPECT_EQ(bytes.Largest(), 255);
+  ASSERT_OK_AND_ASSIGN(TokenSet plain, TokenSet::ReadU16(folder.Write("t.bin", Bytes<uint16_t>({7, 50256}))));
+  EXPECT_THAT(All(plain), ElementsAre(7, 50256));
+  ASSERT_OK_AND_ASSIGN(TokenSet ids,
+                       TokenSet::ReadU16(folder.Write("h.bin", WithHeader(1, 3, {5, 65535, 6}))));
+  EXPECT_THAT(All(ids), ElementsAre(5, 65535, 6));
+  EXPECT_EQ(ids.Largest(), 65535);
+}
+
+TEST(TokensTest, RefusesWhatIsNoFileOfTokens) {
+  ScratchFolder folder;
+  EXPECT_ERROR(TokenSet::ReadBytes(folder.File("none")), absl::StatusCode::kNotFound, "none");
+  EXPECT_ERROR(TokenSet::ReadBytes(folder.Write("e", "")), absl::StatusCode::kInvalidArgument, "is empty");
+  EXPECT_ERROR(TokenSet::ReadU16(folder.Write("e", "")), absl::StatusCode::kInvalidArgument,
+               "holds no tokens");
+  EXPECT_ERROR(TokenSet::ReadU16(folder.Write("o", "abc")), absl::StatusCode::kDataLoss, "has 3 bytes");
+  EXPECT_ERROR(TokenSet::ReadU16(folder.Write("v", WithHeader(7, 1, {1}))), absl::StatusCode::kUnimplemented,
+               "version 7");
+  EXPECT_ERROR(TokenSet::ReadU16(folder.Write("s", WithHeader(1, 3, {1, 2}))), absl::StatusCode::kDataLoss,
+               "declares 3 tokens of 2 bytes, but 4 bytes follow");
+  EXPECT_ERROR(TokenSet::ReadU16(folder.Write("n", WithHeader(1, -1, {1, 2}))), absl::StatusCode::kDataLoss,
+               "declares -1 tokens");
+  EXPECT_ERROR(TokenSet::ReadU16(folder.Write("z", WithHeader(1, 0, {}))), absl::StatusCode::kInvalidArgument,
+               "holds no tokens");
+  EXPECT_ERROR(TokenSet::FromVector({}), absl::StatusCode::kInvalidArgument, "at least one");
+}
+
+TEST(TokensTest, WindowsAreTheTextAndTheTextOneTokenOn) {
+  ScratchFolder folder;
+  for (bool of_bytes : {true, false}) {
+    ASSERT_OK_AND_ASSIGN(TokenSet set, of_bytes ? TokenSet::ReadBytes(folder.Write("t", "\1\2\3\4\5\6\7"))
+                                                : TokenSet::FromVector({1, 2, 3, 4, 5, 6, 7}));
+    ASSERT_OK_AND_ASSIGN(set, set.Part(1, 7));
+    EXPECT_THAT(All(set), ElementsAre(2, 3, 4, 5, 6, 7));
+    ASSERT_OK_AND_ASSIGN(HostTensor x, HostTensor::Zeros(DType::kI32, {2, 2}));
+    ASSERT_OK_AND_ASSIGN(HostTensor y, HostTensor::Zeros(DType::kI32, {2, 2}));
+    ASSERT_OK(set.Read(1, x, y));
+    EXPECT_THAT(Values<int32_t>(x), ElementsAre(3, 4, 5, 6));
+    EXPECT_THAT(Values<int32_t>(y), ElementsAre(4, 5, 6, 7));
+    EXPECT_ERROR(set.Read(2, x, y), absl::StatusCode::kInvalidArgument, "leave the 6 tokens");
+    EXPECT_ERROR(set.Read(-1, x, y), absl::StatusCode::kInvalidArgument, "tokens -1 to 3");
+    std::vector<int> seen(8, 0);
+    for (uint64_t stream = 0; stream < 50; ++stream) {
+      SplitMix bits(1, stream), again(1, stream);
+      ASSERT_OK(set.Draw(bits, x, y));
+      const std::vector<int32_t> inputs = Values<int32_t>(x), targets = Values<int32_t>(y);
+      for (size_t i = 0; i < 4; ++i) EXPECT_EQ(targets[i], inputs[i] + 1);
+      ++seen[inputs[0]];
+      ASSERT_OK(set.Draw(again, x, y));
+      EXPECT_EQ(Values<int32_t>(x), inputs);
+    }
+    for (int start : {2, 3, 4, 5}) EXPECT_GT(seen[start], 0) << start;
+    EXPECT_EQ(seen[6], 0);
+  }
+}
+
+TEST(TokensTest, RefusesPartsAndWindowsThatThereAreNot) {
+  ASSERT_OK_AND_ASSIGN(TokenSet set, TokenSet::FromVector({1, 2, 3}));
+  EXPECT_ERROR(set.Part(0, 4), absl::StatusCode::kInvalidArgument, "no part of 3 tokens");
+  EXPECT_ERROR(set.Part(1, 1), absl::StatusCode::kInvalidArgument, "tokens 1 to 1");
+  SplitMix bits(1);
+  ASSERT_OK_AND_ASSIGN(HostTensor x, HostTensor::Zeros(DType::kI32, {1, 3}));
+  ASSERT_OK_AND_ASSIGN(HostTensor y, HostTensor::Zeros(DType::kI32, {1, 3}));
+  EXPECT_ERROR(set.Draw(bits, x, y), absl::StatusCode::kInvalidArgument, "a window of 3 tokens");
+  ASSERT_OK_AND_ASSIGN(HostTensor wide, HostTensor::Zeros(DType::kI64, {1, 2}));
+  EXPECT_ERROR(set.Draw(bits, x, wide), absl::StatusCode::kInvalidArgument, "got i32[1,3] and i64[1,2]");
+}
+
+}  // namespace
+}  // namespace sinter
