@@ -10,11 +10,8 @@
 #include <iostream>
 
 #include "CLI/CLI.hpp"
-#include "sinter/frontend/data/batches.h"
-#include "sinter/frontend/data/digits.h"
-#include "sinter/frontend/data/mnist.h"
+#include "sinter/examples/lenet.h"
 #include "sinter/frontend/data/prefetcher.h"
-#include "sinter/frontend/data/transforms.h"
 #include "sinter/frontend/sinter.h"
 #include "sinter/runtime/device_info.h"
 #include "sinter/runtime/status.h"
@@ -24,8 +21,7 @@
 
 namespace {
 
-namespace nn = sn::nn;
-using sn::HostTensor;
+namespace examples = sn::examples;
 using Clock = std::chrono::steady_clock;
 
 struct Options {
@@ -41,86 +37,28 @@ struct Options {
 // One of several processes does the talking.
 bool Talks(const Options& options) { return options.world == nullptr || options.world->rank() == 0; }
 
-struct Data {
-  sn::ImageSet train, test;
-};
-
-absl::StatusOr<Data> LoadData(const Options& options) {
-  absl::StatusOr<sn::MnistDataset> found = sn::LoadMnist(options.dataset, options.folder);
-  if (found.ok()) return Data{std::move(found->train), std::move(found->test)};
-  if (!options.folder.empty() || !absl::IsNotFound(found.status())) return found.status();
-  std::cout << "no " << options.dataset << " here: digits drawn by the generator\n";
-  SINTER_ASSIGN_OR_RETURN(sn::ImageSet train, sn::DrawDigits(8000, /*seed=*/1));
-  SINTER_ASSIGN_OR_RETURN(sn::ImageSet test, sn::DrawDigits(2000, /*seed=*/2));
-  return Data{std::move(train), std::move(test)};
-}
-
-// A function for each size of batch: the last one of an epoch is smaller, and its mean is over what it holds.
-std::string Named(const char* kind, int64_t rows) { return kind + std::string("_") + std::to_string(rows); }
-
-void AddFunctions(sn::Graph& graph, nn::Module& net, int64_t rows) {
-  graph.Function(Named("train", rows), [&](sn::Builder& b) {
-    sn::Tensor x = b.Input("x", sn::F32, {rows, 1, 28, 28}), y = b.Input("y", sn::I32, {rows});
-    sn::Tensor loss = sn::SoftmaxCrossEntropy(net(x), y);
-    sn::optim::Sgd{.learning_rate = b.Scalar("lr")}.Minimize(loss);
-    b.Output("loss", loss);
-  });
-}
-
-void AddEvaluation(sn::Graph& graph, nn::Module& net, int64_t rows) {
-  graph.Function(Named("eval", rows), sn::Mode::kEval, [&](sn::Builder& b) {
-    sn::Tensor x = b.Input("x", sn::F32, {rows, 1, 28, 28}), y = b.Input("y", sn::I32, {rows});
-    b.Output("correct", sn::Sum(sn::Cast(sn::Equal(sn::ArgMax(net(x), -1), y), sn::I32)));
-  });
-}
-
-sn::Graph BuildGraph(const Options& options, int64_t train_rows, int64_t test_rows) {
+sn::Graph BuildGraph(const Options& options, const examples::Digits& data) {
   sn::Graph graph("lenet", /*seed=*/1);
-  nn::Module net =
-      nn::Sequential{nn::Conv2d(20, 3), nn::Relu(),    nn::AvgPool(2),  nn::Conv2d(50, 5), nn::Relu(),
-                     nn::AvgPool(2),    nn::Flatten(), nn::Linear(128), nn::Relu(),        nn::Linear(10)};
-  auto sizes = [&](int64_t rows) {
-    std::vector<int64_t> sizes = {std::min(options.batch, rows)};
-    if (rows > options.batch && rows % options.batch != 0) sizes.push_back(rows % options.batch);
-    return sizes;
-  };
-  for (int64_t rows : sizes(train_rows)) AddFunctions(graph, net, rows);
-  for (int64_t rows : sizes(test_rows)) AddEvaluation(graph, net, rows);
+  sn::nn::Module net = examples::LeNet();
+  for (int64_t rows : examples::BatchSizes(data.train, options.batch)) {
+    graph.Function(examples::FunctionName("train", rows), [&](sn::Builder& b) {
+      sn::Tensor x = b.Input("x", sn::F32, {rows, 1, 28, 28}), y = b.Input("y", sn::I32, {rows});
+      sn::Tensor loss = sn::SoftmaxCrossEntropy(net(x), y);
+      sn::optim::Sgd{.learning_rate = b.Scalar("lr")}.Minimize(loss);
+      b.Output("loss", loss);
+    });
+  }
+  for (int64_t rows : examples::BatchSizes(data.test, options.batch))
+    examples::AddEvaluation(graph, net, rows);
   return graph;
 }
 
-absl::StatusOr<sn::BatchIterator> MakeBatches(const sn::ImageSet& set, const Options& options, bool train) {
-  std::vector<HostTensor> tensors;
-  for (const HostTensor* t : {&set.images, &set.labels}) {
-    SINTER_ASSIGN_OR_RETURN(HostTensor view, HostTensor::View(t->dtype(), t->shape(), t->data()));
-    tensors.push_back(std::move(view));
-  }
-  sn::BatchOptions batches{.batch_size = std::min<int64_t>(options.batch, set.images.shape()[0]),
-                           .shuffle = train,
-                           .seed = 1,
-                           .last = sn::LastBatch::kKeep,
-                           .max_epochs = train ? options.epochs : 1};
-  batches.transforms = {sn::ScaleToF32(1 / 255.0f, 0, {1, 28, 28}), sn::WidenToI32()};
-  return sn::BatchIterator::Create(std::move(tensors), std::move(batches));
-}
-
-// All devices count; the sums are exact whatever the last batch's size.
-absl::StatusOr<double> Accuracy(sn::Session& session, const sn::ImageSet& test, const Options& options) {
-  SINTER_ASSIGN_OR_RETURN(sn::BatchIterator batches, MakeBatches(test, options, /*train=*/false));
-  double correct = 0;
-  for (int64_t i = 0; i < batches.batches_per_epoch(); ++i) {
-    SINTER_ASSIGN_OR_RETURN(sn::Batch batch, batches.Next());
-    SINTER_ASSIGN_OR_RETURN(auto outputs, session.Run(Named("eval", batch.rows),
-                                                      {{"x", batch.tensors[0]}, {"y", batch.tensors[1]}}));
-    SINTER_ASSIGN_OR_RETURN(double hits, outputs.Scalar("correct"));
-    correct += hits;
-  }
-  return correct / static_cast<double>(batches.num_examples());
-}
-
 // Seconds of training, batches included, evaluation not. The loss stays on its device.
-absl::StatusOr<double> Train(sn::Session& session, const Data& data, const Options& options) {
-  SINTER_ASSIGN_OR_RETURN(sn::BatchIterator batches, MakeBatches(data.train, options, /*train=*/true));
+absl::StatusOr<double> Train(sn::Session& session, const examples::Digits& data, const Options& options) {
+  SINTER_ASSIGN_OR_RETURN(
+      sn::BatchIterator batches,
+      examples::MakeBatches(data.train,
+                            {.batch_size = options.batch, .seed = 1, .max_epochs = options.epochs}));
   int64_t steps = batches.batches_per_epoch();
   SINTER_ASSIGN_OR_RETURN(auto ahead, sn::Prefetcher::Create([&] { return batches.Next(); }, /*depth=*/2));
   double seconds = 0;
@@ -130,13 +68,13 @@ absl::StatusOr<double> Train(sn::Session& session, const Data& data, const Optio
       SINTER_ASSIGN_OR_RETURN(sn::Batch batch, ahead->Next());
       SINTER_RETURN_IF_ERROR(
           session
-              .Run(Named("train", batch.rows),
+              .Run(examples::FunctionName("train", batch.rows),
                    {{"x", batch.tensors[0]}, {"y", batch.tensors[1]}, {"lr", options.learning_rate}})
               .status());
     }
     SINTER_RETURN_IF_ERROR(session.Synchronize());
     seconds += std::chrono::duration<double>(Clock::now() - start).count();
-    SINTER_ASSIGN_OR_RETURN(double accuracy, Accuracy(session, data.test, options));
+    SINTER_ASSIGN_OR_RETURN(double accuracy, examples::Accuracy(session, data.test, options.batch));
     if (Talks(options)) std::cout << "epoch " << epoch + 1 << ": test acc " << accuracy << std::endl;
   }
   return seconds;
@@ -152,8 +90,9 @@ std::vector<std::string> DefaultDevices(int processes) {
 }
 
 absl::Status Run(const Options& options) {
-  SINTER_ASSIGN_OR_RETURN(Data data, LoadData(options));
-  sn::Graph graph = BuildGraph(options, data.train.images.shape()[0], data.test.images.shape()[0]);
+  SINTER_ASSIGN_OR_RETURN(examples::Digits data, examples::LoadDigits(options.dataset, options.folder));
+  if (Talks(options)) std::cout << "data: " << data.source << "\n";
+  sn::Graph graph = BuildGraph(options, data);
   sn::CompileOptions compile{.report = options.report};
   compile.data_parallel.devices = options.devices;
   compile.data_parallel.even = !options.uneven;
@@ -166,7 +105,7 @@ absl::Status Run(const Options& options) {
   SINTER_ASSIGN_OR_RETURN(sn::Session session,
                           sn::Session::Create(std::move(plan), {.world = options.world}));
   SINTER_ASSIGN_OR_RETURN(double seconds, Train(session, data, options));
-  SINTER_ASSIGN_OR_RETURN(double accuracy, Accuracy(session, data.test, options));
+  SINTER_ASSIGN_OR_RETURN(double accuracy, examples::Accuracy(session, data.test, options.batch));
   if (!Talks(options)) return absl::OkStatus();
   std::cout << "test acc: " << accuracy << ", " << seconds / static_cast<double>(options.epochs)
             << " sec/epoch on [";

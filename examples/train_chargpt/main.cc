@@ -14,6 +14,7 @@
 
 #include "CLI/CLI.hpp"
 #include "sinter/examples/progress_bar.h"
+#include "sinter/examples/sampling.h"
 #include "sinter/frontend/data/splitmix.h"
 #include "sinter/frontend/sinter.h"
 #include "sinter/runtime/status.h"
@@ -204,12 +205,7 @@ absl::StatusOr<std::string> Sample(sn::Session& session, const Vocabulary& vocab
     SINTER_ASSIGN_OR_RETURN(auto outputs, session.Run("predict", {{"x", x}}));
     SINTER_ASSIGN_OR_RETURN(auto logits, outputs["logits"].Span<float>());
     auto row = logits.subspan((count - 1) * vocabulary.size(), vocabulary.size());
-    double highest = *std::max_element(row.begin(), row.end()), total = 0;
-    std::vector<double> weights;
-    for (float logit : row) total += weights.emplace_back(std::exp((logit - highest) / o.temperature));
-    double pick = static_cast<double>(bits.Next() >> 11) * 0x1p-53 * total;
-    int64_t id = 0;
-    while (id + 1 < vocabulary.size() && pick >= weights[id]) pick -= weights[id++];
+    int64_t id = sn::examples::SampleToken(row, o.temperature, bits);
     ids.push_back(static_cast<int32_t>(id));
     text.push_back(vocabulary.character(id));
   }

@@ -11,12 +11,9 @@
 #include <optional>
 
 #include "CLI/CLI.hpp"
+#include "sinter/examples/lenet.h"
 #include "sinter/examples/progress_bar.h"
-#include "sinter/frontend/data/batches.h"
-#include "sinter/frontend/data/digits.h"
-#include "sinter/frontend/data/mnist.h"
 #include "sinter/frontend/data/prefetcher.h"
-#include "sinter/frontend/data/transforms.h"
 #include "sinter/frontend/sinter.h"
 #include "sinter/runtime/checkpoint.h"
 #include "sinter/runtime/status.h"
@@ -25,7 +22,7 @@ namespace {
 
 namespace nn = sn::nn;
 namespace optim = sn::optim;
-using sn::HostTensor;
+namespace examples = sn::examples;
 
 struct Options {
   std::string dataset = "mnist";
@@ -42,30 +39,11 @@ struct Options {
   sn::Precision precision = sn::Precision::kF32;
 };
 
-struct Data {
-  sn::ImageSet train, test;
-  std::string source;
-};
-
-absl::StatusOr<Data> LoadData(const Options& options) {
-  absl::StatusOr<sn::MnistDataset> found = sn::LoadMnist(options.dataset, options.folder);
-  if (found.ok()) return Data{std::move(found->train), std::move(found->test), found->folder};
-  // A folder that was asked for must be there; otherwise the program works without any data.
-  if (!options.folder.empty() || !absl::IsNotFound(found.status())) return found.status();
-  SINTER_ASSIGN_OR_RETURN(sn::ImageSet train, sn::DrawDigits(8000, /*seed=*/1));
-  SINTER_ASSIGN_OR_RETURN(sn::ImageSet test, sn::DrawDigits(2000, /*seed=*/2));
-  return Data{std::move(train), std::move(test), "digits drawn by the generator"};
-}
-
 // Reading the losses waits for the device, and so is not done after every step.
 constexpr int64_t kStepsPerReading = 10;
 
-// One function per batch size: the last batch of an epoch is smaller, and its mean is over what it holds.
-std::string FunctionName(const std::string& kind, int64_t rows) { return kind + "_" + std::to_string(rows); }
-
-void AddFunctions(sn::Graph& graph, nn::Module& net, sn::Precision precision, int64_t rows) {
-  if (rows == 0) return;
-  graph.Function(FunctionName("train", rows), [&](sn::Builder& b) {
+void AddTraining(sn::Graph& graph, nn::Module& net, sn::Precision precision, int64_t rows) {
+  graph.Function(examples::FunctionName("train", rows), [&](sn::Builder& b) {
     auto x = b.Input("x", sn::F32, {rows, 1, 28, 28});
     auto y = b.Input("y", sn::I32, {rows});
     auto loss = sn::SoftmaxCrossEntropy(net(x), y, sn::Reduction::kMean);
@@ -78,55 +56,22 @@ void AddFunctions(sn::Graph& graph, nn::Module& net, sn::Precision precision, in
   });
 }
 
-void AddEvaluation(sn::Graph& graph, nn::Module& net, int64_t rows) {
-  if (rows == 0) return;
-  graph.Function(FunctionName("eval", rows), sn::Mode::kEval, [&](sn::Builder& b) {
-    auto x = b.Input("x", sn::F32, {rows, 1, 28, 28});
-    auto y = b.Input("y", sn::I32, {rows});
-    auto hits = sn::Equal(sn::ArgMax(net(x), -1), y);
-    b.Output("correct", sn::Sum(sn::Cast(hits, sn::I32)));
-  });
-}
-
-sn::Graph BuildGraph(const Options& options, int64_t train_rows, int64_t test_rows) {
+sn::Graph BuildGraph(const Options& options, const examples::Digits& data) {
   sn::Graph graph("lenet", options.seed);
-  nn::Module net =
-      nn::Sequential{nn::Conv2d(20, 3), nn::Relu(),    nn::AvgPool(2),  nn::Conv2d(50, 5), nn::Relu(),
-                     nn::AvgPool(2),    nn::Flatten(), nn::Linear(128), nn::Relu(),        nn::Linear(10)};
+  nn::Module net = examples::LeNet();
   graph.SetPrecision(options.precision);
-  AddFunctions(graph, net, options.precision, std::min(options.batch, train_rows));
-  if (train_rows > options.batch) AddFunctions(graph, net, options.precision, train_rows % options.batch);
-  AddEvaluation(graph, net, std::min(options.batch, test_rows));
-  if (test_rows > options.batch) AddEvaluation(graph, net, test_rows % options.batch);
+  for (int64_t rows : examples::BatchSizes(data.train, options.batch)) {
+    AddTraining(graph, net, options.precision, rows);
+  }
+  for (int64_t rows : examples::BatchSizes(data.test, options.batch))
+    examples::AddEvaluation(graph, net, rows);
   return graph;
 }
 
-absl::StatusOr<sn::BatchIterator> MakeBatches(const sn::ImageSet& set, const Options& options, bool train) {
-  std::vector<HostTensor> tensors;
-  for (const HostTensor* t : {&set.images, &set.labels}) {
-    SINTER_ASSIGN_OR_RETURN(HostTensor view, HostTensor::View(t->dtype(), t->shape(), t->data()));
-    tensors.push_back(std::move(view));
-  }
-  sn::BatchOptions batches{.batch_size = std::min<int64_t>(options.batch, set.images.shape()[0]),
-                           .shuffle = train,
-                           .seed = static_cast<uint64_t>(options.seed),
-                           .last = sn::LastBatch::kKeep,
-                           .max_epochs = train ? options.epochs : 1};
-  batches.transforms = {sn::ScaleToF32(1 / 255.0f, 0, {1, 28, 28}), sn::WidenToI32()};
-  return sn::BatchIterator::Create(std::move(tensors), std::move(batches));
-}
-
-absl::StatusOr<double> Accuracy(sn::Session& session, const sn::ImageSet& test, const Options& options) {
-  SINTER_ASSIGN_OR_RETURN(sn::BatchIterator batches, MakeBatches(test, options, /*train=*/false));
-  int64_t correct = 0;
-  for (int64_t i = 0; i < batches.batches_per_epoch(); ++i) {
-    SINTER_ASSIGN_OR_RETURN(sn::Batch batch, batches.Next());
-    SINTER_ASSIGN_OR_RETURN(auto outputs, session.Run(FunctionName("eval", batch.rows),
-                                                      {{"x", batch.tensors[0]}, {"y", batch.tensors[1]}}));
-    SINTER_ASSIGN_OR_RETURN(double hits, outputs.Scalar("correct"));
-    correct += static_cast<int64_t>(hits);
-  }
-  return static_cast<double>(correct) / static_cast<double>(batches.num_examples());
+absl::StatusOr<sn::BatchIterator> TrainingBatches(const examples::Digits& data, const Options& options) {
+  return examples::MakeBatches(data.train, {.batch_size = options.batch,
+                                            .seed = static_cast<uint64_t>(options.seed),
+                                            .max_epochs = options.epochs});
 }
 
 // Milliseconds of the fastest of `runs` training steps.
@@ -135,7 +80,7 @@ absl::StatusOr<double> StepMs(sn::Session& session, const sn::Batch& batch, int 
   for (int i = 0; i < runs + 3; ++i) {
     auto start = std::chrono::steady_clock::now();
     SINTER_RETURN_IF_ERROR(session
-                               .Run(FunctionName("train", batch.rows),
+                               .Run(examples::FunctionName("train", batch.rows),
                                     {{"x", batch.tensors[0]}, {"y", batch.tensors[1]}, {"lr", 0.0f}})
                                .status());
     SINTER_RETURN_IF_ERROR(session.Synchronize());
@@ -145,12 +90,12 @@ absl::StatusOr<double> StepMs(sn::Session& session, const sn::Batch& batch, int 
   return best;
 }
 
-absl::Status CompareFusion(const sn::Graph& graph, sn::Session& fused, const Data& data,
+absl::Status CompareFusion(const sn::Graph& graph, sn::Session& fused, const examples::Digits& data,
                            const Options& options) {
   SINTER_ASSIGN_OR_RETURN(
       sn::Plan plan, sn::Compile(graph, {.device = options.device, .fuse = false, .fuse_epilogues = false}));
   SINTER_ASSIGN_OR_RETURN(sn::Session unfused, sn::Session::Create(std::move(plan)));
-  SINTER_ASSIGN_OR_RETURN(sn::BatchIterator batches, MakeBatches(data.train, options, /*train=*/true));
+  SINTER_ASSIGN_OR_RETURN(sn::BatchIterator batches, TrainingBatches(data, options));
   SINTER_ASSIGN_OR_RETURN(sn::Batch batch, batches.Next());
   SINTER_ASSIGN_OR_RETURN(double fused_ms, StepMs(fused, batch, 20));
   SINTER_ASSIGN_OR_RETURN(double unfused_ms, StepMs(unfused, batch, 20));
@@ -159,8 +104,8 @@ absl::Status CompareFusion(const sn::Graph& graph, sn::Session& fused, const Dat
   return absl::OkStatus();
 }
 
-absl::Status Train(sn::Session& session, const Data& data, const Options& options) {
-  SINTER_ASSIGN_OR_RETURN(sn::BatchIterator batches, MakeBatches(data.train, options, /*train=*/true));
+absl::Status Train(sn::Session& session, const examples::Digits& data, const Options& options) {
+  SINTER_ASSIGN_OR_RETURN(sn::BatchIterator batches, TrainingBatches(data, options));
   int64_t steps = batches.batches_per_epoch();
   if (options.resume) {
     SINTER_ASSIGN_OR_RETURN(auto metadata, sn::LoadCheckpoint(session, options.checkpoint));
@@ -174,8 +119,8 @@ absl::Status Train(sn::Session& session, const Data& data, const Options& option
       optim::WarmupCosine(options.learning_rate, /*warmup_steps=*/steps, options.epochs * steps);
   SINTER_ASSIGN_OR_RETURN(auto ahead, sn::Prefetcher::Create([&] { return batches.Next(); }, /*depth=*/2));
   for (int64_t epoch = first; epoch < options.epochs; ++epoch) {
-    sn::examples::ProgressBar bar("epoch " + std::to_string(epoch + 1) + "/" + std::to_string(options.epochs),
-                                  steps);
+    examples::ProgressBar bar("epoch " + std::to_string(epoch + 1) + "/" + std::to_string(options.epochs),
+                              steps);
     sn::BatchState reached;
     int64_t images = 0;
     double total = 0;
@@ -183,7 +128,7 @@ absl::Status Train(sn::Session& session, const Data& data, const Options& option
       SINTER_ASSIGN_OR_RETURN(sn::Batch batch, ahead->Next());
       SINTER_RETURN_IF_ERROR(
           session
-              .Run(FunctionName("train", batch.rows),
+              .Run(examples::FunctionName("train", batch.rows),
                    {{"x", batch.tensors[0]}, {"y", batch.tensors[1]}, {"lr", rate(epoch * steps + i)}})
               .status());
       images += batch.rows;
@@ -193,7 +138,7 @@ absl::Status Train(sn::Session& session, const Data& data, const Options& option
       total = std::accumulate(losses.values.begin(), losses.values.end(), total);
       bar.Update(i + 1, total / static_cast<double>(images), images);
     }
-    SINTER_ASSIGN_OR_RETURN(double accuracy, Accuracy(session, data.test, options));
+    SINTER_ASSIGN_OR_RETURN(double accuracy, examples::Accuracy(session, data.test, options.batch));
     char text[64];
     std::snprintf(text, sizeof(text), "test accuracy %.2f %%", 100 * accuracy);
     bar.Finish(text);
@@ -207,11 +152,11 @@ absl::Status Train(sn::Session& session, const Data& data, const Options& option
 }
 
 absl::Status Run(const Options& options) {
-  SINTER_ASSIGN_OR_RETURN(Data data, LoadData(options));
-  int64_t train_rows = data.train.images.shape()[0], test_rows = data.test.images.shape()[0];
-  std::printf("data: %s, %ld train, %ld test\n", data.source.c_str(), train_rows, test_rows);
+  SINTER_ASSIGN_OR_RETURN(examples::Digits data, examples::LoadDigits(options.dataset, options.folder));
+  std::printf("data: %s, %ld train, %ld test\n", data.source.c_str(), data.train.images.shape()[0],
+              data.test.images.shape()[0]);
 
-  sn::Graph graph = BuildGraph(options, train_rows, test_rows);
+  sn::Graph graph = BuildGraph(options, data);
   auto start = std::chrono::steady_clock::now();
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, {.device = options.device}));
   double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -221,7 +166,7 @@ absl::Status Run(const Options& options) {
   SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
 
   SINTER_RETURN_IF_ERROR(Train(session, data, options));
-  SINTER_ASSIGN_OR_RETURN(double accuracy, Accuracy(session, data.test, options));
+  SINTER_ASSIGN_OR_RETURN(double accuracy, examples::Accuracy(session, data.test, options.batch));
   std::printf("test acc: %.4f\n", accuracy);
   return CompareFusion(graph, session, data, options);
 }
