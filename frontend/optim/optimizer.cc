@@ -21,8 +21,8 @@ bool IsPlaced(const Tensor& x) {
 // Everything that one update rule works with. Arithmetic happens in f32 (f64 for f64 parameters).
 class Update {
  public:
-  Update(const Tensor& loss, std::string optimizer, Where where)
-      : builder_(loss.function()), optimizer_(std::move(optimizer)), where_(where) {}
+  Update(FunctionState* function, std::string optimizer, Where where)
+      : builder_(function), optimizer_(std::move(optimizer)), where_(where) {}
 
   // A slot of the parameter, by name; starts at zero.
   Variable Slot(const Variable& parameter, std::string_view slot) {
@@ -53,8 +53,14 @@ class Update {
     builder_.Assign(v, next, where_);
   }
   void AssignAlways(const Variable& v, const Tensor& value) { builder_.Assign(v, value, where_); }
-  // From now on variables keep their values where `counts`, i1[], is false.
-  void CountOnlyIf(const Tensor& counts) { counts_ = counts; }
+  // From now on variables keep their values also where `counts`, i1[], is false.
+  void CountOnlyIf(const Tensor& counts) {
+    if (!counts_.ok()) {
+      counts_ = counts;
+    } else {
+      counts_ = At(counts_) && At(IsPlaced(counts_) ? Copy(counts, counts_, where_) : counts);
+    }
+  }
   static DType ComputeType(DType dtype) { return dtype == DType::kF64 ? DType::kF64 : DType::kF32; }
 
   // Arithmetic that carries the user's line.
@@ -221,6 +227,18 @@ Shared SharedBy(const Optimizer& o) {
   return {o.learning_rate, o.clip_norm, o.loss_scale};
 }
 
+// An optimiser, as the functions below see it.
+struct Method {
+  std::string name;
+  Shared shared;
+  Rule rule;
+  std::string prefix() const { return absl::AsciiStrToLower(name); }  // Of its variables.
+};
+
+// Sums of gradients, and how many losses they are of: between Accumulate and ApplyAccumulated.
+constexpr char kSums[] = "accumulated";
+constexpr char kCount[] = "accumulated_losses";
+
 // False, with an error kept, when the options make no sense.
 bool CheckShared(Call& call, const Shared& shared) {
   const Tensor& lr = shared.learning_rate.tensor();
@@ -250,36 +268,103 @@ std::vector<Tensor> GradientsOf(const Tensor& loss, const std::vector<Parameter>
   return gradients;
 }
 
-void Apply(const Tensor& loss, const Candidates& candidates, const std::string& name, const Shared& shared,
-           Where where, const Rule& rule) {
-  if (!loss.ok()) return;
-  LocationScope scope(&loss.function()->graph(), where, absl::StrCat("optim::", name));
-  Call call("Minimize", where, {loss});
-  if (!call.ok()) return;
-  if (!CheckShared(call, shared)) return;
-  // An update is where its parameter is.
-  UnplacedScope unplaced(&call.function());
-  Update u(loss, absl::AsciiStrToLower(name), where);
-  std::optional<std::vector<Parameter>> parameters = ParametersOf(call, loss, candidates, u);
-  if (!parameters) return;
-  std::optional<Scaling> scaling;
-  if (shared.loss_scale) scaling.emplace(u, *shared.loss_scale, where);
-  std::vector<Tensor> gradients = GradientsOf(scaling ? scaling->Scaled(loss) : loss, *parameters, where);
+// New values of the parameters, from gradients that are still scaled.
+void Step(Update& u, const std::vector<Parameter>& parameters, std::vector<Tensor> gradients,
+          std::optional<Scaling>& scaling, const Method& method, Where where) {
   if (scaling) {
     scaling->Unscale(gradients);
     scaling->Judge(gradients);
   }
+  const Shared& shared = method.shared;
   if (shared.clip_norm > 0) ClipByGlobalNorm(u, shared.clip_norm, gradients, where);
   const Tensor& lr = shared.learning_rate.tensor();
   for (size_t i = 0; i < gradients.size(); ++i) {
-    const Parameter& parameter = (*parameters)[i];
+    const Parameter& parameter = parameters[i];
     Tensor value = Cast(parameter.now, gradients[i].dtype(), where);
     Operand rate = shared.learning_rate;
     if (rate.is_tensor()) {
       rate = Operand(Cast(IsPlaced(lr) ? Copy(lr, value, where) : lr, value.dtype(), where), where);
     }
-    u.Assign(parameter.variable, rule(u, parameter.variable, value, gradients[i], rate));
+    u.Assign(parameter.variable, method.rule(u, parameter.variable, value, gradients[i], rate));
   }
+}
+
+// Hands the gradients of a loss to `then`, with what it needs to go on.
+void WithGradients(std::string_view call_name, const Tensor& loss, const Candidates& candidates,
+                   const Method& method, Where where,
+                   const std::function<void(Update&, const std::vector<Parameter>&, std::vector<Tensor>,
+                                            std::optional<Scaling>&)>& then) {
+  if (!loss.ok()) return;
+  LocationScope scope(&loss.function()->graph(), where, absl::StrCat("optim::", method.name));
+  Call call(call_name, where, {loss});
+  if (!call.ok()) return;
+  if (!CheckShared(call, method.shared)) return;
+  // An update is where its parameter is.
+  UnplacedScope unplaced(&call.function());
+  Update u(&call.function(), method.prefix(), where);
+  std::optional<std::vector<Parameter>> parameters = ParametersOf(call, loss, candidates, u);
+  if (!parameters) return;
+  std::optional<Scaling> scaling;
+  if (method.shared.loss_scale) scaling.emplace(u, *method.shared.loss_scale, where);
+  then(u, *parameters, GradientsOf(scaling ? scaling->Scaled(loss) : loss, *parameters, where), scaling);
+}
+
+void DoMinimize(const Method& method, const Tensor& loss, const Candidates& candidates, Where where) {
+  WithGradients("Minimize", loss, candidates, method, where,
+                [&](Update& u, const std::vector<Parameter>& parameters, std::vector<Tensor> gradients,
+                    std::optional<Scaling>& scaling) {
+                  Step(u, parameters, std::move(gradients), scaling, method, where);
+                });
+}
+
+void DoAccumulate(const Method& method, const Tensor& loss, Where where) {
+  WithGradients("Accumulate", loss, std::nullopt, method, where,
+                [&](Update& u, const std::vector<Parameter>& parameters, std::vector<Tensor> gradients,
+                    std::optional<Scaling>&) {
+                  for (size_t i = 0; i < parameters.size(); ++i) {
+                    Variable sum = u.Slot(parameters[i].variable, kSums);
+                    if (sum.ok()) u.Assign(sum, u.Add(u.Read(sum), gradients[i]));
+                  }
+                  Variable count = u.State(kCount, DType::kI64, {}, 0);
+                  if (count.ok()) u.Assign(count, u.Add(u.Read(count), 1));
+                });
+}
+
+void DoApplyAccumulated(const Method& method, Builder& b, Where where) {
+  GraphState& graph = b.function()->graph();
+  LocationScope scope(&graph, where, absl::StrCat("optim::", method.name));
+  Call call("ApplyAccumulated", where, b.function());
+  if (!call.ok() || !CheckShared(call, method.shared)) return;
+  UnplacedScope unplaced(&call.function());
+  Update u(&call.function(), method.prefix(), where);
+  const std::string sums_begin = absl::StrCat(method.prefix(), "/", kSums, "/");
+  std::vector<Variable> sums;
+  for (const Variable& v : graph.variables) {
+    if (v.name().starts_with(sums_begin)) sums.push_back(v);
+  }
+  if (sums.empty()) {
+    call.Fail(
+        "finds no gradients; build a function before this one that calls Accumulate of the same optimiser");
+    return;
+  }
+  Variable count = u.State(kCount, DType::kI64, {}, 0);
+  Tensor losses = u.Read(count), counts = u.At(losses) > u.At(0);
+  u.CountOnlyIf(counts);
+  u.AssignAlways(count, Select(u.At(counts), u.At(0), u.At(losses)));
+  std::vector<Parameter> parameters;
+  std::vector<Tensor> gradients;
+  for (const Variable& sum : sums) {
+    Variable variable = VariableOf(graph, graph.variable_ops.at(sum.name().substr(sums_begin.size())));
+    Tensor now = u.Read(variable), total = u.Read(sum);
+    auto here = [&](const Tensor& x) { return IsPlaced(now) ? Copy(x, now, where) : x; };
+    parameters.push_back({variable, now, now});
+    gradients.push_back(u.Div(total, Cast(here(losses), total.dtype(), where)));
+    // Not a plain zero, so that the kernel which reads the sums empties them too.
+    u.AssignAlways(sum, Select(u.At(here(counts)), u.At(0), u.At(total)));
+  }
+  std::optional<Scaling> scaling;
+  if (method.shared.loss_scale) scaling.emplace(u, *method.shared.loss_scale, where);
+  Step(u, parameters, std::move(gradients), scaling, method, where);
 }
 
 Tensor WithDecay(Update& u, const Tensor& g, const Tensor& p, double weight_decay) {
@@ -312,57 +397,89 @@ Rule AdamRule(double beta1, double beta2, double epsilon, double weight_decay, b
   };
 }
 
-void Run(const Sgd& o, const Tensor& loss, const Candidates& parameters, Where where) {
-  Apply(loss, parameters, "Sgd", SharedBy(o), where,
-        [&](Update& u, const Variable&, const Tensor& p, const Tensor& g, const Operand& lr) {
-          return u.Sub(p, u.Mul(WithDecay(u, g, p, o.weight_decay), lr));
-        });
+Method MethodOf(const Sgd& o, Where) {
+  return {"Sgd", SharedBy(o),
+          [&o](Update& u, const Variable&, const Tensor& p, const Tensor& g, const Operand& lr) {
+            return u.Sub(p, u.Mul(WithDecay(u, g, p, o.weight_decay), lr));
+          }};
 }
 
-void Run(const Momentum& o, const Tensor& loss, const Candidates& parameters, Where where) {
-  Apply(loss, parameters, o.nesterov ? "Nesterov" : "Momentum", SharedBy(o), where,
-        [&](Update& u, const Variable& variable, const Tensor& p, const Tensor& g,
-            const Operand& lr) -> Tensor {
-          Variable slot = u.Slot(variable, "v");
-          if (!slot.ok()) return {};
-          Tensor gradient = WithDecay(u, g, p, o.weight_decay);
-          Tensor v = u.Add(u.Mul(u.Read(slot), o.momentum), gradient);
-          u.Assign(slot, v);
-          Tensor step = o.nesterov ? u.Add(gradient, u.Mul(v, o.momentum)) : v;
-          return u.Sub(p, u.Mul(step, lr));
-        });
+Method MethodOf(const Momentum& o, Where) {
+  Rule rule = [&o](Update& u, const Variable& variable, const Tensor& p, const Tensor& g,
+                   const Operand& lr) -> Tensor {
+    Variable slot = u.Slot(variable, "v");
+    if (!slot.ok()) return {};
+    Tensor gradient = WithDecay(u, g, p, o.weight_decay);
+    Tensor v = u.Add(u.Mul(u.Read(slot), o.momentum), gradient);
+    u.Assign(slot, v);
+    Tensor step = o.nesterov ? u.Add(gradient, u.Mul(v, o.momentum)) : v;
+    return u.Sub(p, u.Mul(step, lr));
+  };
+  return {o.nesterov ? "Nesterov" : "Momentum", SharedBy(o), std::move(rule)};
 }
 
-void Run(const Adam& o, const Tensor& loss, const Candidates& parameters, Where where) {
-  Apply(loss, parameters, "Adam", SharedBy(o), where,
-        AdamRule(o.beta1, o.beta2, o.epsilon, o.weight_decay, /*decoupled=*/false, where));
+Method MethodOf(const Adam& o, Where where) {
+  return {"Adam", SharedBy(o),
+          AdamRule(o.beta1, o.beta2, o.epsilon, o.weight_decay, /*decoupled=*/false, where)};
 }
 
-void Run(const AdamW& o, const Tensor& loss, const Candidates& parameters, Where where) {
-  Apply(loss, parameters, "AdamW", SharedBy(o), where,
-        AdamRule(o.beta1, o.beta2, o.epsilon, o.weight_decay, /*decoupled=*/true, where));
+Method MethodOf(const AdamW& o, Where where) {
+  return {"AdamW", SharedBy(o),
+          AdamRule(o.beta1, o.beta2, o.epsilon, o.weight_decay, /*decoupled=*/true, where)};
 }
 
 }  // namespace
 
-void Sgd::Minimize(const Tensor& loss, Where where) const { Run(*this, loss, std::nullopt, where); }
+void Sgd::Minimize(const Tensor& loss, Where where) const {
+  DoMinimize(MethodOf(*this, where), loss, std::nullopt, where);
+}
 void Sgd::MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters, Where where) const {
-  Run(*this, loss, parameters, where);
+  DoMinimize(MethodOf(*this, where), loss, parameters, where);
+}
+void Sgd::Accumulate(const Tensor& loss, Where where) const {
+  DoAccumulate(MethodOf(*this, where), loss, where);
+}
+void Sgd::ApplyAccumulated(Builder& b, Where where) const {
+  DoApplyAccumulated(MethodOf(*this, where), b, where);
 }
 
-void Momentum::Minimize(const Tensor& loss, Where where) const { Run(*this, loss, std::nullopt, where); }
+void Momentum::Minimize(const Tensor& loss, Where where) const {
+  DoMinimize(MethodOf(*this, where), loss, std::nullopt, where);
+}
 void Momentum::MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters, Where where) const {
-  Run(*this, loss, parameters, where);
+  DoMinimize(MethodOf(*this, where), loss, parameters, where);
+}
+void Momentum::Accumulate(const Tensor& loss, Where where) const {
+  DoAccumulate(MethodOf(*this, where), loss, where);
+}
+void Momentum::ApplyAccumulated(Builder& b, Where where) const {
+  DoApplyAccumulated(MethodOf(*this, where), b, where);
 }
 
-void Adam::Minimize(const Tensor& loss, Where where) const { Run(*this, loss, std::nullopt, where); }
+void Adam::Minimize(const Tensor& loss, Where where) const {
+  DoMinimize(MethodOf(*this, where), loss, std::nullopt, where);
+}
 void Adam::MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters, Where where) const {
-  Run(*this, loss, parameters, where);
+  DoMinimize(MethodOf(*this, where), loss, parameters, where);
+}
+void Adam::Accumulate(const Tensor& loss, Where where) const {
+  DoAccumulate(MethodOf(*this, where), loss, where);
+}
+void Adam::ApplyAccumulated(Builder& b, Where where) const {
+  DoApplyAccumulated(MethodOf(*this, where), b, where);
 }
 
-void AdamW::Minimize(const Tensor& loss, Where where) const { Run(*this, loss, std::nullopt, where); }
+void AdamW::Minimize(const Tensor& loss, Where where) const {
+  DoMinimize(MethodOf(*this, where), loss, std::nullopt, where);
+}
 void AdamW::MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters, Where where) const {
-  Run(*this, loss, parameters, where);
+  DoMinimize(MethodOf(*this, where), loss, parameters, where);
+}
+void AdamW::Accumulate(const Tensor& loss, Where where) const {
+  DoAccumulate(MethodOf(*this, where), loss, where);
+}
+void AdamW::ApplyAccumulated(Builder& b, Where where) const {
+  DoApplyAccumulated(MethodOf(*this, where), b, where);
 }
 
 }  // namespace sinter::optim

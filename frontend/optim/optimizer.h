@@ -9,6 +9,16 @@
 //
 // Minimize() updates the trainable variables that the function has read so far and that the loss depends on;
 // MinimizeOver() names them.
+//
+// Batches that do not fit in memory are cut into smaller ones: a function that accumulates their gradients runs several
+// times, then one that updates, with the mean of the gradients. Both call the same optimiser; what Accumulate takes of its
+// fields is the loss scale alone. k equal parts with mean losses give what the whole batch would have given.
+//
+//   graph.Function("accumulate", [&](Builder& b) { ...; optim::AdamW{}.Accumulate(loss); });
+//   graph.Function("update", [&](Builder& b) { optim::AdamW{.learning_rate = b.Scalar("lr")}.ApplyAccumulated(b); });
+//
+// The sums are the variables "<optimiser>/accumulated/<parameter>", which each update empties; "<optimiser>/accumulated_losses"
+// counts. An update with nothing accumulated changes no parameter.
 #ifndef SINTER_FRONTEND_OPTIM_OPTIMIZER_H_
 #define SINTER_FRONTEND_OPTIM_OPTIMIZER_H_
 
@@ -45,6 +55,8 @@ struct Sgd {
   void Minimize(const Tensor& loss, Where where = Where::current()) const;
   void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
                     Where where = Where::current()) const;
+  void Accumulate(const Tensor& loss, Where where = Where::current()) const;
+  void ApplyAccumulated(Builder& b, Where where = Where::current()) const;
 };
 
 // v = momentum * v + g + weight_decay * p;  p -= lr * v (Polyak, 1964), or with nesterov p -= lr * (g' +
@@ -60,6 +72,8 @@ struct Momentum {
   void Minimize(const Tensor& loss, Where where = Where::current()) const;
   void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
                     Where where = Where::current()) const;
+  void Accumulate(const Tensor& loss, Where where = Where::current()) const;
+  void ApplyAccumulated(Builder& b, Where where = Where::current()) const;
 };
 
 // Kingma and Ba, "Adam" (arXiv 1412.6980), algorithm 1; weight_decay is added to the gradient.
@@ -74,6 +88,8 @@ struct Adam {
   void Minimize(const Tensor& loss, Where where = Where::current()) const;
   void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
                     Where where = Where::current()) const;
+  void Accumulate(const Tensor& loss, Where where = Where::current()) const;
+  void ApplyAccumulated(Builder& b, Where where = Where::current()) const;
 };
 
 // Loshchilov and Hutter, "Decoupled Weight Decay Regularization" (arXiv 1711.05101): p -= lr * weight_decay *
@@ -89,6 +105,8 @@ struct AdamW {
   void Minimize(const Tensor& loss, Where where = Where::current()) const;
   void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
                     Where where = Where::current()) const;
+  void Accumulate(const Tensor& loss, Where where = Where::current()) const;
+  void ApplyAccumulated(Builder& b, Where where = Where::current()) const;
 };
 
 }  // namespace sinter::optim

@@ -1,4 +1,4 @@
-// Every optimiser against a scalar reference in double precision over 100 steps.
+// Every optimiser against a scalar reference in double precision over 100 steps, and with batches in parts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -138,6 +138,111 @@ TEST(OptimTest, TwoOptimisersInOneFunctionUseTheValuesOfTheLoss) {
   Session session = MustStart(graph);
   ASSERT_TRUE(session.Run("train", {}).ok());
   EXPECT_NEAR(VariableFloats(session, "w")[0], 1 - 0.1 * 2 - 0.1 * 3, 1e-6);
+}
+
+constexpr int64_t kBatch = 12, kPart = 3;
+
+// Runs `optimizer(b, loss)` once a batch, and its two halves once a part and once a batch.
+template <typename Make>
+void ExpectPartsEqualTheWhole(const std::string& name, const Make& make) {
+  SCOPED_TRACE(name);
+  auto build = [&](bool in_parts) {
+    Graph graph("g", /*seed=*/7);
+    nn::Module net = nn::Sequential{nn::Linear(8), nn::Tanh(), nn::Linear(2)};
+    const int64_t rows = in_parts ? kPart : kBatch;
+    graph.Function("loss", [&](Builder& b) {
+      Tensor loss = MseLoss(net(b.Input("x", F32, {rows, 4})), b.Input("y", F32, {rows, 2}));
+      if (in_parts) {
+        make(Operand(0.0)).Accumulate(loss);
+      } else {
+        make(b.Scalar("lr")).Minimize(loss);
+      }
+    });
+    if (in_parts) graph.Function("update", [&](Builder& b) { make(b.Scalar("lr")).ApplyAccumulated(b); });
+    return graph;
+  };
+  Session whole = MustStart(build(false)), parts = MustStart(build(true));
+  for (int step = 0; step < 10; ++step) {
+    std::vector<float> x(kBatch * 4), y(kBatch * 2);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * 37 + step * 11));
+    for (size_t i = 0; i < y.size(); ++i) y[i] = std::cos(static_cast<float>(i * 17 + step * 5));
+    HostTensor all_x = *HostTensor::FromVector<float>({kBatch, 4}, x);
+    HostTensor all_y = *HostTensor::FromVector<float>({kBatch, 2}, y);
+    const float lr = static_cast<float>(Rate(step));
+    ASSERT_TRUE(whole.Run("loss", {{"x", all_x}, {"y", all_y}, {"lr", lr}}).ok());
+    for (int64_t row = 0; row < kBatch; row += kPart) {
+      HostTensor part_x = *HostTensor::View(F32, {kPart, 4}, x.data() + row * 4);
+      HostTensor part_y = *HostTensor::View(F32, {kPart, 2}, y.data() + row * 2);
+      ASSERT_TRUE(parts.Run("loss", {{"x", part_x}, {"y", part_y}}).ok());
+    }
+    ASSERT_TRUE(parts.Run("update", {{"lr", lr}}).ok());
+  }
+  for (const char* parameter : {"0.weight", "0.bias", "2.weight", "2.bias"}) {
+    EXPECT_THAT(VariableFloats(parts, parameter),
+                ::testing::Pointwise(::testing::FloatNear(2e-5f), VariableFloats(whole, parameter)))
+        << parameter;
+    EXPECT_THAT(VariableFloats(parts, name + "/accumulated/" + parameter), ::testing::Each(0)) << parameter;
+  }
+}
+
+TEST(AccumulateTest, PartsOfABatchEqualTheWholeForEveryOptimiser) {
+  for (double clip : {0.0, 0.1}) {
+    for (bool scaled : {false, true}) {
+      std::optional<optim::LossScale> scale;
+      if (scaled) scale.emplace();
+      ExpectPartsEqualTheWhole("sgd", [=](const Operand& lr) {
+        return optim::Sgd{.learning_rate = lr, .weight_decay = 0.1, .clip_norm = clip, .loss_scale = scale};
+      });
+      ExpectPartsEqualTheWhole("momentum", [=](const Operand& lr) {
+        return optim::Momentum{.learning_rate = lr, .clip_norm = clip, .loss_scale = scale};
+      });
+      ExpectPartsEqualTheWhole("nesterov", [=](const Operand& lr) {
+        return optim::Momentum{.learning_rate = lr, .nesterov = true, .clip_norm = clip, .loss_scale = scale};
+      });
+      ExpectPartsEqualTheWhole("adam", [=](const Operand& lr) {
+        return optim::Adam{.learning_rate = lr, .epsilon = 1e-4, .clip_norm = clip, .loss_scale = scale};
+      });
+      ExpectPartsEqualTheWhole("adamw", [=](const Operand& lr) {
+        return optim::AdamW{.learning_rate = lr, .epsilon = 1e-4, .clip_norm = clip, .loss_scale = scale};
+      });
+    }
+  }
+}
+
+// w = 1 and loss = boost * w, whose gradient is `boost`.
+Graph Accumulating(const std::optional<optim::LossScale>& scale) {
+  Graph graph("g");
+  Variable w = graph.Variable("w", F32, {}, {.init = {.a = 1}});
+  optim::Adam adam{.learning_rate = 0.5, .weight_decay = 1, .loss_scale = scale};
+  graph.Function("accumulate", [&](Builder& b) { adam.Accumulate(b.Read(w) * b.Scalar("boost")); });
+  graph.Function("update", [&](Builder& b) { adam.ApplyAccumulated(b); });
+  return graph;
+}
+
+TEST(AccumulateTest, WithoutGradientsNothingChanges) {
+  Session session = MustStart(Accumulating(std::nullopt));
+  ASSERT_TRUE(session.Run("update", {}).ok());
+  EXPECT_EQ(VariableFloats(session, "w")[0], 1);
+  EXPECT_EQ((*session.ReadVariable("adam/step")->Span<int64_t>())[0], 0);
+  ASSERT_TRUE(session.Run("accumulate", {{"boost", 1.0f}}).ok());
+  ASSERT_TRUE(session.Run("update", {}).ok());
+  EXPECT_NEAR(VariableFloats(session, "w")[0], 0.5, 1e-6);
+  EXPECT_EQ((*session.ReadVariable("adam/step")->Span<int64_t>())[0], 1);
+  ASSERT_TRUE(session.Run("update", {}).ok());
+  EXPECT_NEAR(VariableFloats(session, "w")[0], 0.5, 1e-6);
+}
+
+TEST(AccumulateTest, OneBadPartDropsTheUpdateAndHalvesTheScale) {
+  Session session = MustStart(Accumulating(optim::LossScale{.initial = 1024}));
+  for (float boost : {1.0f, 1e38f, 1.0f}) ASSERT_TRUE(session.Run("accumulate", {{"boost", boost}}).ok());
+  ASSERT_TRUE(session.Run("update", {}).ok());
+  EXPECT_EQ(VariableFloats(session, "w")[0], 1);
+  EXPECT_EQ(VariableFloats(session, "adam/loss_scale")[0], 512);
+  EXPECT_EQ(VariableFloats(session, "adam/accumulated/w")[0], 0);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(session.Run("accumulate", {{"boost", 1.0f}}).ok());
+  ASSERT_TRUE(session.Run("update", {}).ok());
+  EXPECT_NEAR(VariableFloats(session, "w")[0], 0.5, 1e-6);
+  EXPECT_EQ(VariableFloats(session, "adam/loss_scale")[0], 512);
 }
 
 TEST(ScheduleTest, Values) {
