@@ -10,6 +10,7 @@
 #include "sinter/frontend/compile.h"
 #include "sinter/frontend/elementwise_kernel.h"
 #include "sinter/frontend/graph.h"
+#include "sinter/frontend/nn/attention.h"
 #include "sinter/frontend/nn/layers.h"
 #include "sinter/frontend/ops.h"
 #include "sinter/frontend/optim/optimizer.h"

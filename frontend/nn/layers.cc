@@ -178,6 +178,17 @@ class FunctionLayer : public Layer {
   std::function<Tensor(const Tensor&, Where)> function_;
 };
 
+class GlobalAvgPoolLayer : public Layer {
+ public:
+  std::string Describe() const override { return "GlobalAvgPool"; }
+
+ protected:
+  Tensor Forward(const Tensor& x, Where where) override {
+    if (x.rank() != 4) return Fail(x, where, "takes images of shape [N, C, H, W]");
+    return Mean(x, {2, 3}, {}, where);
+  }
+};
+
 class SequentialLayer : public Layer {
  public:
   explicit SequentialLayer(const std::vector<Module>& modules) : modules_(modules) {
@@ -191,9 +202,29 @@ class SequentialLayer : public Layer {
     for (const Module& module : modules_) y = module(y, where);
     return y;
   }
+  size_t size() const { return modules_.size(); }
 
  private:
   std::vector<Module> modules_;
+};
+
+class ResidualLayer : public SequentialLayer {
+ public:
+  using SequentialLayer::SequentialLayer;
+  std::string Describe() const override { return absl::StrCat("Residual(", size(), ")"); }
+
+ protected:
+  Tensor Forward(const Tensor& x, Where where) override {
+    Tensor y = SequentialLayer::Forward(x, where);
+    if (!y.ok()) return {};
+    // A sum would broadcast, which is no residual.
+    if (y.shape() != x.shape() || y.dtype() != x.dtype()) {
+      return Fail(
+          x, where,
+          absl::StrCat("got ", y.ToString(), " from its modules; they must keep shape and element type"));
+    }
+    return Operand(x, where) + Operand(y, where);
+  }
 };
 
 Module FromFunction(std::string name, std::function<Tensor(const Tensor&, Where)> function) {
@@ -216,6 +247,7 @@ AvgPool::AvgPool(int64_t window, const Pool2dOptions& options)
     : Module(FromFunction(absl::StrCat("AvgPool(", window, ")"), [=](const Tensor& x, Where w) {
         return AvgPool2d(x, {window, window}, options, w);
       })) {}
+GlobalAvgPool::GlobalAvgPool() : Module(std::make_shared<GlobalAvgPoolLayer>()) {}
 BatchNorm::BatchNorm(const BatchNormOptions& options) : Module(std::make_shared<BatchNormLayer>(options)) {}
 LayerNorm::LayerNorm(double epsilon) : Module(std::make_shared<LayerNormLayer>(epsilon, /*rms=*/false)) {}
 RmsNorm::RmsNorm(double epsilon) : Module(std::make_shared<LayerNormLayer>(epsilon, /*rms=*/true)) {}
@@ -245,5 +277,7 @@ Softplus::Softplus() : Module(FromFunction("Softplus", sinter::Softplus)) {}
 Sequential::Sequential(std::initializer_list<Module> modules) : Sequential(std::vector<Module>(modules)) {}
 Sequential::Sequential(const std::vector<Module>& modules)
     : Module(std::make_shared<SequentialLayer>(modules)) {}
+Residual::Residual(std::initializer_list<Module> modules) : Residual(std::vector<Module>(modules)) {}
+Residual::Residual(const std::vector<Module>& modules) : Module(std::make_shared<ResidualLayer>(modules)) {}
 
 }  // namespace sinter::nn

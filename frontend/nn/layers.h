@@ -53,6 +53,12 @@ class AvgPool : public Module {
   explicit AvgPool(int64_t window, const Pool2dOptions& options = {});
 };
 
+// Images [N, C, H, W] to the means of their channels [N, C].
+class GlobalAvgPool : public Module {
+ public:
+  GlobalAvgPool();
+};
+
 struct BatchNormOptions {
   double epsilon = 1e-5;
   double momentum = 0.1;  // running = (1 - momentum) * running + momentum * batch
@@ -144,6 +150,13 @@ class Sequential : public Module {
  public:
   Sequential(std::initializer_list<Module> modules);
   explicit Sequential(const std::vector<Module>& modules);
+};
+
+// x plus what a Sequential of the modules makes of x, which must have x's type; children are named as there.
+class Residual : public Module {
+ public:
+  Residual(std::initializer_list<Module> modules);
+  explicit Residual(const std::vector<Module>& modules);
 };
 
 }  // namespace sinter::nn

@@ -116,6 +116,82 @@ TEST(NnTest, EmbeddingLooksUpRows) {
   EXPECT_THAT(Floats(session, "f", {{"ids", ids}}, "y"), ElementsAre(20, 21, 0, 1, 10, 11, 20, 21));
 }
 
+// What MultiHeadAttention promises, from products and a softmax, with its own parameters.
+Tensor AttentionByHand(Builder& b, const nn::Module& layer, const Tensor& x, int64_t heads, bool causal) {
+  std::vector<Tensor> p;  // qkv.weight, qkv.bias, out.weight, out.bias
+  for (const Variable& variable : layer.parameters()) p.push_back(b.Read(variable));
+  const int64_t batch = x.dim(0), time = x.dim(1), width = p[0].dim(1) / 3, depth = width / heads;
+  Tensor qkv = MatMul(x, p[0]) + p[1];
+  auto part = [&](int64_t i) {
+    return Transpose(Reshape(SliceDim(qkv, 2, i * width, (i + 1) * width), {batch, time, heads, depth}),
+                     {0, 2, 1, 3});
+  };
+  Tensor scores = MatMul(part(0), part(1), {.transpose_b = true}) / std::sqrt(static_cast<double>(depth));
+  Tensor to = b.Iota(I32, {time, time}, 0), from = b.Iota(I32, {time, time}, 1);
+  if (causal) scores = Select(from <= to, scores, -1e30);
+  Tensor mixed = Transpose(MatMul(Softmax(scores), part(2)), {0, 2, 1, 3});
+  return MatMul(Reshape(mixed, {batch, time, width}), p[2]) + p[3];
+}
+
+TEST(NnTest, MultiHeadAttentionMixesPositions) {
+  for (bool causal : {false, true}) {
+    for (int64_t width : {0, 6}) {
+      Graph graph("g", /*seed=*/3);
+      nn::MultiHeadAttention attention(2, {.causal = causal, .width = width, .bias_init = nn::Normal(1)});
+      graph.Function("f", [&](Builder& b) {
+        Tensor x = b.Input("x", F32, {2, 5, 4});
+        Tensor y = attention(x);
+        EXPECT_EQ(y.ToString(), "f32[2,5,4]");
+        b.Output("y", y);
+        b.Output("by_hand", AttentionByHand(b, attention, x, 2, causal));
+      });
+      EXPECT_THAT(Names(attention.parameters()),
+                  ElementsAre("qkv.weight", "qkv.bias", "out.weight", "out.bias"));
+      const int64_t inner = width == 0 ? 4 : width;
+      EXPECT_EQ(attention.parameters()[0].shape(), (Shape{4, 3 * inner}));
+      EXPECT_EQ(attention.parameters()[2].shape(), (Shape{inner, 4}));
+      Session session = MustStart(graph);
+      std::vector<float> values(40);
+      for (int i = 0; i < 40; ++i) values[i] = std::sin(0.7f * static_cast<float>(i * i));
+      HostTensor x = *HostTensor::FromVector<float>({2, 5, 4}, values);
+      EXPECT_THAT(
+          Floats(session, "f", {{"x", x}}, "y"),
+          ::testing::Pointwise(::testing::FloatNear(1e-5f), Floats(session, "f", {{"x", x}}, "by_hand")));
+    }
+  }
+}
+
+TEST(NnTest, MultiHeadAttentionTakesAScaleAndMayHaveNoBias) {
+  Graph graph("g", /*seed=*/3);
+  // Scores of 0 weigh all positions alike: the mean of the values, projected.
+  nn::MultiHeadAttention attention(
+      1, {.scale = 0.0, .bias = false, .weight = nn::Ones(), .out_weight = nn::Ones()});
+  graph.Function("f", [&](Builder& b) { b.Output("y", attention(b.Input("x", F32, {1, 2, 2}))); });
+  EXPECT_THAT(Names(attention.parameters()), ElementsAre("qkv.weight", "out.weight"));
+  Session session = MustStart(graph);
+  HostTensor x = *HostTensor::FromVector<float>({1, 2, 2}, {1, 2, 3, 6});
+  EXPECT_THAT(Floats(session, "f", {{"x", x}}, "y"), ElementsAre(12, 12, 12, 12));
+}
+
+TEST(NnTest, ResidualAddsItsInput) {
+  Graph graph("g");
+  nn::Module net = nn::Sequential{nn::Residual{nn::Linear(2, {.weight = nn::Ones()}), nn::Relu()}};
+  graph.Function("f", [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {2, 2}))); });
+  EXPECT_THAT(Names(net.parameters()), ElementsAre("0.0.weight", "0.0.bias"));
+  Session session = MustStart(graph);
+  HostTensor x = *HostTensor::FromVector<float>({2, 2}, {1, 2, 3, -5});
+  EXPECT_THAT(Floats(session, "f", {{"x", x}}, "y"), ElementsAre(4, 5, 3, -5));
+}
+
+TEST(NnTest, GlobalAvgPoolTakesTheMeanOfAChannel) {
+  Graph graph("g");
+  nn::GlobalAvgPool pool;
+  graph.Function("f", [&](Builder& b) { b.Output("y", pool(b.Input("x", F32, {1, 2, 1, 2}))); });
+  Session session = MustStart(graph);
+  HostTensor x = *HostTensor::FromVector<float>({1, 2, 1, 2}, {1, 2, 3, 6});
+  EXPECT_THAT(Floats(session, "f", {{"x", x}}, "y"), ElementsAre(1.5, 4.5));
+}
+
 TEST(NnTest, InitializersHaveTheRightSpread) {
   Graph graph("g");
   struct {

@@ -1,0 +1,34 @@
+// Multi-head self-attention (Vaswani et al., "Attention Is All You Need", arXiv 1706.03762): every position of a sequence
+// takes a mean of what the positions hold, weighted by how their keys match its query.
+//
+//   auto block = nn::Residual{nn::LayerNorm(), nn::MultiHeadAttention(12, {.causal = true})};
+//   Tensor y = block(x);                   // x: f32[8,1024,768]; parameters "1.qkv.weight", "1.qkv.bias", "1.out.weight", ...
+#ifndef SINTER_FRONTEND_NN_ATTENTION_H_
+#define SINTER_FRONTEND_NN_ATTENTION_H_
+
+#include <optional>
+
+#include "sinter/frontend/nn/layers.h"
+
+namespace sinter::nn {
+
+struct MultiHeadAttentionOptions {
+  bool causal = false;  // A position sees itself and those before it only.
+  // Of the queries, and of the keys and the values, over all heads; 0: that of the input.
+  int64_t width = 0;
+  std::optional<double> scale = std::nullopt;  // Of queries times keys; null: 1 / sqrt(width / heads).
+  bool bias = true;
+  Initializer weight = LeCunNormal();      // Of the projection to queries, keys and values.
+  Initializer out_weight = LeCunNormal();  // Of the projection back.
+  Initializer bias_init = Zeros();
+  MathMode math = MathMode::kIeee;
+};
+// x [batch, time, in] to [batch, time, in]. Children qkv, a Linear to 3 * width, and out, a Linear to `in`.
+class MultiHeadAttention : public Module {
+ public:
+  explicit MultiHeadAttention(int64_t heads, const MultiHeadAttentionOptions& options = {});
+};
+
+}  // namespace sinter::nn
+
+#endif  // SINTER_FRONTEND_NN_ATTENTION_H_
