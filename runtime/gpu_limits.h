@@ -43,6 +43,13 @@ constexpr bool CudnnEpilogueSupported(fb::Activation activation) {
   return activation == fb::Activation::None || activation == fb::Activation::Relu;
 }
 
+// Attention in cuDNN: heads of q, k and v of one width, and as many of k as of q. Any number of positions but one.
+constexpr bool CudnnAttentionSupported(fb::DType dtype, int64_t width, bool has_equal_heads,
+                                       int64_t positions) {
+  return (dtype == fb::DType::BF16 || dtype == fb::DType::F16) && width % 8 == 0 && width <= 128 &&
+         has_equal_heads && positions > 1;
+}
+
 }  // namespace sinter
 
 #endif  // SINTER_RUNTIME_GPU_LIMITS_H_

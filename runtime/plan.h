@@ -60,7 +60,8 @@ struct FunctionInfo {
 // Movable; Share gives another handle of the same bytes, which live as long as the last handle.
 class Plan {
  public:
-  static constexpr uint32_t kVersion = 1;
+  // What this build writes. It reads all versions from 1 on.
+  static constexpr uint32_t kVersion = 2;
 
   // InvalidArgument: not a plan, or a version that this build cannot read. DataLoss: truncated or altered.
   static absl::StatusOr<Plan> FromBytes(std::string_view bytes);
@@ -77,9 +78,9 @@ class Plan {
   std::span<const std::byte> bytes() const;
   // SHA-256 of the contents, as 64 hexadecimal digits.
   std::string hash() const;
-  std::string_view name() const;
   // Of the file that it was loaded from; empty for other bytes.
   std::string_view path() const;
+  std::string_view name() const;
   std::string_view producer() const;  // "sinter 0.1.0"
   std::string_view target_cpu() const;
   // What the plan runs on, each once: cpu:0 where it says nothing else. They need not exist here (runtime/device_info.h).

@@ -459,9 +459,9 @@ Sha256::Bytes PlanHash(std::span<const std::byte> bytes) {
 absl::Status VerifyPlan(std::span<const std::byte> bytes) {
   SINTER_RETURN_IF_ERROR(VerifyStructure(bytes));
   const fb::Plan& plan = *fb::GetPlan(bytes.data());
-  if (plan.version() != Plan::kVersion) {
+  if (plan.version() < 1 || plan.version() > Plan::kVersion) {
     return absl::InvalidArgumentError(absl::StrCat("the plan has format version ", plan.version(),
-                                                   ", and this build reads version ", Plan::kVersion,
+                                                   ", and this build reads versions 1 to ", Plan::kVersion,
                                                    ": compile it anew, or use a build of its own version"));
   }
   SINTER_RETURN_IF_ERROR(VerifyHash(bytes, plan));

@@ -1,4 +1,5 @@
 // The part of plan_verifier.h that looks into steps.
+#include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -51,7 +52,7 @@ absl::Status CheckCounts(const Operands& o, size_t inputs, size_t outputs) {
 
 // The elements of an operand: the product of `sizes`, none negative.
 absl::Status CheckOperand(const fb::Buffer& buffer, const char* what, fb::DType dtype,
-                          std::vector<int64_t> sizes) {
+                          const std::vector<int64_t>& sizes) {
   if (buffer.type()->dtype() != dtype) {
     return Bad(what, " holds ", std::string(DTypeName(static_cast<DType>(buffer.type()->dtype()))), ", not ",
                std::string(DTypeName(static_cast<DType>(dtype))));
@@ -288,6 +289,62 @@ absl::Status CheckCatalog(const fb::CatalogStep& s, const Operands& o) {
   return absl::OkStatus();
 }
 
+using Buffers = std::vector<const fb::Buffer*>;
+
+// q, k and v, or what holds all three, from `buffers` on: operands of a step, or their gradients.
+absl::Status CheckQueriesAndKeys(const fb::AttentionStep& s, const Buffers& buffers) {
+  const std::vector<int64_t> q = {s.batch(), s.queries(), s.heads(), s.width()};
+  const std::vector<int64_t> k = {s.batch(), s.keys(), s.key_heads(), s.width()};
+  if (s.packed()) {
+    return CheckOperand(*buffers[0], "the packed tensor", s.dtype(),
+                        {s.batch(), s.queries(), 3, s.heads(), s.width()});
+  }
+  SINTER_RETURN_IF_ERROR(CheckOperand(*buffers[0], "q", s.dtype(), q));
+  SINTER_RETURN_IF_ERROR(CheckOperand(*buffers[1], "k", s.dtype(), k));
+  return CheckOperand(*buffers[2], "v", s.dtype(), k);
+}
+
+absl::Status CheckAttention(const fb::AttentionStep& s, const Operands& o) {
+  if (s.dtype() != fb::DType::BF16 && s.dtype() != fb::DType::F16) {
+    return Bad("element type ", static_cast<int>(s.dtype()),
+               " is not supported: attention is of bf16 or f16");
+  }
+  for (const int64_t size : {s.batch(), s.queries(), s.keys(), s.heads(), s.key_heads(), s.width()}) {
+    // Sizes are counted in 32 bits by cuDNN.
+    if (size < 1 || size >= int64_t{1} << 31)
+      return Bad("the size ", size, " of an attention is out of range");
+  }
+  if (s.heads() % s.key_heads() != 0) {
+    return Bad(s.key_heads(), " heads of k do not divide ", s.heads(), " of q");
+  }
+  if (s.packed() && (s.keys() != s.queries() || s.key_heads() != s.heads())) {
+    return Bad("q and k in one tensor have ", s.queries(), " and ", s.keys(), " positions of ", s.heads(),
+               " and ", s.key_heads(), " heads: they must be alike");
+  }
+  if (s.causal() && s.keys() != s.queries()) {
+    return Bad("causal attention has ", s.queries(), " positions of q and ", s.keys(), " of k");
+  }
+  if (!std::isfinite(s.scale())) return Bad("the scale of an attention is not finite");
+  if (s.backward() && s.has_stats()) return Bad("the gradient of an attention gives no stats");
+  const size_t given = s.packed() ? 1 : 3;
+  if (s.backward()) {
+    SINTER_RETURN_IF_ERROR(CheckCounts(o, given + 3, given));
+  } else {
+    SINTER_RETURN_IF_ERROR(CheckCounts(o, given, s.has_stats() ? 2 : 1));
+  }
+  SINTER_RETURN_IF_ERROR(CheckQueriesAndKeys(s, o.inputs));
+  const std::vector<int64_t> like_q = {s.batch(), s.queries(), s.heads(), s.width()};
+  const std::vector<int64_t> rows = {s.batch(), s.heads(), s.queries()};
+  if (!s.backward()) {
+    SINTER_RETURN_IF_ERROR(CheckOperand(*o.outputs[0], "o", s.dtype(), like_q));
+    return s.has_stats() ? CheckOperand(*o.outputs[1], "stats", fb::DType::F32, rows) : absl::OkStatus();
+  }
+  SINTER_RETURN_IF_ERROR(CheckOperand(*o.inputs[given], "o", s.dtype(), like_q));
+  SINTER_RETURN_IF_ERROR(CheckOperand(*o.inputs[given + 1], "stats", fb::DType::F32, rows));
+  SINTER_RETURN_IF_ERROR(CheckOperand(*o.inputs[given + 2], "g", s.dtype(), like_q));
+  return CheckQueriesAndKeys(s, o.outputs);
+}
+
 absl::Status CheckBody(const fb::Plan& plan, const fb::Function& function, const fb::Step& step,
                        const Operands& o) {
   if (step.body() != nullptr) {
@@ -308,6 +365,8 @@ absl::Status CheckBody(const fb::Plan& plan, const fb::Function& function, const
         return CheckGpuKernel(plan, *step.body_as_GpuKernelStep(), o);
       case fb::StepBody::CollectiveStep:
         return VerifyCollective(plan, function, step);
+      case fb::StepBody::AttentionStep:
+        return CheckAttention(*step.body_as_AttentionStep(), o);
       default:
         break;
     }
@@ -326,6 +385,9 @@ absl::Status CheckDevices(const fb::Plan& plan, const fb::Step& step, const Oper
   }
   if (step.body_type() == fb::StepBody::GpuKernelStep && !device.is_gpu()) {
     return Bad("it runs on ", device.ToString(), ", and its kernel is code of a GPU");
+  }
+  if (step.body_type() == fb::StepBody::AttentionStep && !device.is_gpu()) {
+    return Bad("it runs on ", device.ToString(), ", and attention is a step of GPUs");
   }
   const bool is_copy = step.body_type() == fb::StepBody::CopyStep;
   for (const auto& [buffers, what] : {std::pair{&o.inputs, "input "}, std::pair{&o.outputs, "output "}}) {

@@ -21,6 +21,7 @@ absl::StatusOr<std::unique_ptr<Step>> MakeStep(const fb::Step& step, const StepC
     // Run by HostCollective, all members together.
     case fb::StepBody::CollectiveStep:
     case fb::StepBody::GpuKernelStep:
+    case fb::StepBody::AttentionStep:
     case fb::StepBody::NONE:
       break;
   }
@@ -46,6 +47,8 @@ std::string_view StepKind(const fb::Step& step) {
     }
     case fb::StepBody::CollectiveStep:
       return CollectiveName(step.body_as_CollectiveStep()->kind());
+    case fb::StepBody::AttentionStep:
+      return "attention";
     case fb::StepBody::NONE:
       break;
   }

@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCatalogStep(const fb::CatalogStep& tab
 // By the threads of the pool. The pieces may be one and the same, and do not overlap otherwise.
 void CopyBytes(void* to, const void* from, size_t bytes, const ThreadPool& pool);
 
-// "kernel", "matmul", "conv", "pool", "copy", "all_reduce" and the like, or a catalogue kernel's name.
+// "kernel", "matmul", "conv", "pool", "copy", "attention", "all_reduce" and the like, or a catalogue kernel's name.
 std::string_view StepKind(const fb::Step& step);
 
 // The pool, as the kernels of kernels/ see it. The pool must outlive it.

@@ -63,6 +63,12 @@ std::string ConvText(const fb::ConvStep& c) {
                       SnakeCase(fb::EnumNameImageLayout(c.layout())), Epilogue(c.has_bias(), c.activation()));
 }
 
+std::string AttentionText(const fb::AttentionStep& a) {
+  return absl::StrCat("attention ", a.backward() ? "backward " : "forward ", a.batch(), "x", a.heads(), "x",
+                      a.queries(), "x", a.width(), " by ", a.keys(), a.causal() ? " causal" : "",
+                      a.packed() ? " packed" : "");
+}
+
 std::string PoolText(const fb::PoolStep& p) {
   return absl::StrCat("pool ", SnakeCase(fb::EnumNamePoolKind(p.kind())), " ", p.batch(), "x", p.channels(),
                       "x", Sizes(p.in_size()), " to ", Sizes(p.out_size()), " window ", Sizes(p.window()),
@@ -135,6 +141,8 @@ std::string StepText(const fb::Plan& plan, const fb::Step& step) {
       return PoolText(*step.body_as_PoolStep());
     case fb::StepBody::CopyStep:
       return "copy";
+    case fb::StepBody::AttentionStep:
+      return AttentionText(*step.body_as_AttentionStep());
     case fb::StepBody::CatalogStep:
       return Text(step.body_as_CatalogStep()->kernel());
     case fb::StepBody::CollectiveStep: {

@@ -33,6 +33,8 @@ absl::StatusOr<std::unique_ptr<Step>> Make(CudaContext& context, KernelLibraries
       return MakeCudaConvStep(context, *step.body_as_ConvStep());
     case fb::StepBody::CopyStep:
       return MakeCudaCopyStep(context, *step.body_as_CopyStep());
+    case fb::StepBody::AttentionStep:
+      return MakeCudaAttentionStep(context, *step.body_as_AttentionStep());
     case fb::StepBody::CollectiveStep:
       return MakeCudaCollectiveStep(context, plan, step);
     case fb::StepBody::KernelStep:

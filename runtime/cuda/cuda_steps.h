@@ -26,6 +26,8 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaKernelStep(CudaContext& context, K
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaMatmulStep(CudaContext& context, const fb::MatmulStep& table);
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaConvStep(CudaContext& context, const fb::ConvStep& table);
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaCopyStep(CudaContext& context, const fb::CopyStep& table);
+absl::StatusOr<std::unique_ptr<Step>> MakeCudaAttentionStep(CudaContext& context,
+                                                            const fb::AttentionStep& table);
 // Its device must have been connected (DeviceRuntime::Connect).
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& context, const fb::Plan& plan,
                                                              const fb::Step& step);

@@ -169,7 +169,7 @@ absl::StatusOr<int64_t> CudnnPlan::EngineNumber() const {
   return engine.number;
 }
 
-absl::StatusOr<CudnnDescriptor> CudnnPlan::MakePack(std::initializer_list<Operand> operands,
+absl::StatusOr<CudnnDescriptor> CudnnPlan::MakePack(std::span<const Operand> operands,
                                                     void* workspace) const {
   std::vector<int64_t> ids;
   std::vector<void*> data;
@@ -186,7 +186,7 @@ absl::StatusOr<CudnnDescriptor> CudnnPlan::MakePack(std::initializer_list<Operan
   return pack;
 }
 
-absl::Status CudnnPlan::Execute(std::initializer_list<Operand> operands, void* workspace) {
+absl::Status CudnnPlan::Execute(std::span<const Operand> operands, void* workspace) {
   SINTER_CHECK(operands.size() <= kMaxOperands) << operands.size();
   std::array<Operand, kMaxOperands> key = {};
   std::copy(operands.begin(), operands.end(), key.begin());
@@ -196,16 +196,16 @@ absl::Status CudnnPlan::Execute(std::initializer_list<Operand> operands, void* w
   if (found == bindings_.end()) {
     SINTER_ASSIGN_OR_RETURN(CudnnDescriptor pack, MakePack(operands, workspace));
     Binding binding = {.operands = key, .workspace = workspace, .pack = std::move(pack)};
-    if (bindings_.size() < kMaxBindings) {
+    if (bindings_.size() < most_bindings_) {
       found = bindings_.insert(bindings_.end(), std::move(binding));
     } else {
       found = bindings_.begin() + static_cast<std::ptrdiff_t>(oldest_);
       *found = std::move(binding);
-      oldest_ = (oldest_ + 1) % kMaxBindings;
+      oldest_ = (oldest_ + 1) % most_bindings_;
     }
   }
   return cudnn_.functions->Check(cudnn_.functions->Execute(cudnn_.handle, plan_.get(), found->pack.get()),
-                                 "launch a convolution");
+                                 "launch an operation of cuDNN");
 }
 
 }  // namespace sinter

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -85,7 +86,7 @@ class CudnnPlan {
     void* data;
     friend bool operator==(const Operand&, const Operand&) = default;
   };
-  static constexpr size_t kMaxOperands = 4;
+  static constexpr size_t kMaxOperands = 14;
 
   // `graph`: a finalised CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR. The first engine that cuDNN names and the rules allow.
   // Unimplemented: there is none; the message says how many were named.
@@ -98,7 +99,12 @@ class CudnnPlan {
   absl::StatusOr<int64_t> EngineNumber() const;
 
   // Enqueues on the handle's stream. Allocates only where these addresses are new to it.
-  absl::Status Execute(std::initializer_list<Operand> operands, void* workspace);
+  absl::Status Execute(std::span<const Operand> operands, void* workspace);
+  absl::Status Execute(std::initializer_list<Operand> operands, void* workspace) {
+    return Execute(std::span<const Operand>(operands.begin(), operands.size()), workspace);
+  }
+  // For steps that execute it so many times in each run, with other addresses.
+  void KeepBindings(size_t executions) { most_bindings_ = executions * kBindingsAnExecution; }
 
  private:
   struct Binding {
@@ -107,20 +113,21 @@ class CudnnPlan {
     CudnnDescriptor pack;
   };
   // Where inputs are bound in turn, a plan sees a few sets of addresses.
-  static constexpr size_t kMaxBindings = 4;
+  static constexpr size_t kBindingsAnExecution = 4;
 
   CudnnPlan(const CudnnHandle& cudnn, CudnnDescriptor config, CudnnDescriptor plan, size_t workspace_bytes)
       : cudnn_(cudnn),
         config_(std::move(config)),
         plan_(std::move(plan)),
         workspace_bytes_(workspace_bytes) {}
-  absl::StatusOr<CudnnDescriptor> MakePack(std::initializer_list<Operand> operands, void* workspace) const;
+  absl::StatusOr<CudnnDescriptor> MakePack(std::span<const Operand> operands, void* workspace) const;
 
   CudnnHandle cudnn_;
   CudnnDescriptor config_;
   CudnnDescriptor plan_;
   size_t workspace_bytes_;
   std::vector<Binding> bindings_;
+  size_t most_bindings_ = kBindingsAnExecution;
   size_t oldest_ = 0;
 };
 

@@ -254,6 +254,10 @@ fb::StepT& TestFunction::Conv(const fb::ConvStepT& step, std::vector<uint32_t> i
                               std::vector<uint32_t> outputs) {
   return Add("conv", step, std::move(inputs), std::move(outputs));
 }
+fb::StepT& TestFunction::Attention(const fb::AttentionStepT& step, std::vector<uint32_t> inputs,
+                                   std::vector<uint32_t> outputs) {
+  return Add("attention", step, std::move(inputs), std::move(outputs));
+}
 fb::StepT& TestFunction::Pool(const fb::PoolStepT& step, std::vector<uint32_t> inputs,
                               std::vector<uint32_t> outputs) {
   return Add("pool", step, std::move(inputs), std::move(outputs));

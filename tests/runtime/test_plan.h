@@ -81,6 +81,8 @@ class TestFunction {
   // On the device of the group that has its rank.
   fb::StepT& Collective(const fb::CollectiveStepT& step, std::vector<uint32_t> inputs,
                         std::vector<uint32_t> outputs);
+  fb::StepT& Attention(const fb::AttentionStepT& step, std::vector<uint32_t> inputs,
+                       std::vector<uint32_t> outputs);
   fb::StepT& Pool(const fb::PoolStepT& step, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
 
   fb::FunctionT& table() { return *table_; }

@@ -49,6 +49,19 @@ TEST(InspectTest, SaysWhereThingsAreOnSeveralDevices) {
   EXPECT_THAT(text, HasSubstr("  memory on gpu:1: arena of 80 bytes; peak at step 2 with 32 bytes alive:\n"));
 }
 
+TEST(InspectTest, NamesAttention) {
+  TestPlan plan;
+  plan.UseDevices({Device::Gpu(0)});
+  TestFunction f(plan, "f");
+  fb::AttentionStepT step;
+  step.dtype = fb::DType::BF16, step.packed = step.causal = true, step.batch = 2,
+  step.queries = step.keys = 4;
+  step.heads = step.key_heads = 3, step.width = 8, step.scale = 0.5;
+  f.Attention(step, {f.Arena(DType::kBf16, {2, 4, 3, 3, 8})}, {f.Arena(DType::kBf16, {2, 4, 3, 8})});
+  EXPECT_THAT(*tools::InspectText(*plan.Make()),
+              HasSubstr("  attention forward 2x3x4x8 by 4 causal packed\n"));
+}
+
 TEST(InspectTest, SaysLittleOfOneDevice) {
   TestPlan plan;
   plan.AddVariable("w", DType::kF32, {4});

@@ -1,10 +1,13 @@
-// That cuDNN has a deterministic engine for every convolution that plans may hold, on GPUs that need not be there: cuDNN
+// That cuDNN has a deterministic engine for every convolution and attention that plans may hold, on GPUs that need not be there: cuDNN
 // answers for a described GPU as for one of its own. Needs its library only.
+#include <dlfcn.h>
+
 #include <array>
 #include <cstring>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "sinter/runtime/cuda/cudnn_attention.h"
 #include "sinter/runtime/cuda/cudnn_convolution.h"
 
 // Whether leaks end the program: with the address sanitizer. GCC and Clang say so differently.
@@ -53,6 +56,10 @@ class CudnnEnginesTest : public ::testing::Test {
 #ifdef SINTER_TEST_FINDS_LEAKS
     GTEST_SKIP() << "cuDNN and cuBLASLt leak, which is theirs to mend";
 #endif
+    // Attention's kernels are prepared with the driver. One that is loaded is found by its name, wherever it came from.
+    if (dlopen("libcuda.so.1", RTLD_NOW) == nullptr) {
+      ASSERT_NE(dlopen(SINTER_FAKE_DRIVER, RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
+    }
     const absl::StatusOr<const Cudnn*> loaded = LoadCudnn();
     if (!loaded.ok()) GTEST_SKIP() << loaded.status();
     real = *loaded;
@@ -140,6 +147,73 @@ TEST_F(CudnnEnginesTest, SaysForWhatThereIsNone) {
   EXPECT_FALSE(status.ok());
   EXPECT_EQ(std::string(status.message())
                 .find("convolution Forward f32 Ieee nchw [2,1,12,12] by [20,1,3,3]: cuDNN "),
+            0u)
+      << status;
+}
+
+// Each takes a second to prepare: not every combination of what they differ in.
+constexpr CudnnAttention kAttentions[] = {
+    {.packed = true, .causal = true, .batch = 8, .heads = 12, .queries = 1024, .keys = 1024, .width = 64},
+    {.dtype = fb::DType::F16,
+     .packed = true,
+     .batch = 3,
+     .heads = 5,
+     .queries = 129,
+     .keys = 129,
+     .width = 64},
+    {.causal = true, .batch = 2, .heads = 4, .queries = 4096, .keys = 4096, .width = 128},
+    {.dtype = fb::DType::F16, .causal = true, .batch = 2, .heads = 3, .queries = 77, .keys = 77, .width = 40},
+    {.batch = 1, .heads = 1, .queries = 2, .keys = 2, .width = 8},
+    {.batch = 2, .heads = 2, .queries = 64, .keys = 300, .width = 128},
+    {.dtype = fb::DType::F16, .batch = 2, .heads = 2, .queries = 300, .keys = 3, .width = 16},
+    // Heads of one example, of more.
+    {.packed = true,
+     .causal = true,
+     .batch = 1,
+     .heads = 4,
+     .queries = 512,
+     .keys = 512,
+     .width = 64,
+     .heads_in_memory = 12},
+};
+
+TEST_F(CudnnEnginesTest, ThereIsOneForEveryAttention) {
+  for (CudnnAttention attention : kAttentions) {
+    for (const bool has_stats : {false, true}) {
+      attention.has_stats = has_stats;
+      const auto plan = MakeAttentionPlan(handle(), attention);
+      EXPECT_TRUE(plan.ok()) << plan.status();
+    }
+    attention.backward = true, attention.has_stats = false;
+    const auto plan = MakeAttentionPlan(handle(), attention);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+  }
+}
+
+// Nothing of the size of the scores is in a forward's workspace, nor in a gradient's whose sums are in any order; in order it
+// holds one value of each score, in the type of the operands.
+TEST_F(CudnnEnginesTest, AttentionNeedsLittleMemory) {
+  CudnnAttention attention = {.packed = true, .causal = true, .has_stats = true, .batch = 8, .heads = 12};
+  attention.queries = attention.keys = 1024, attention.width = 64;
+  const size_t scores = size_t{8} * 12 * 1024 * 1024;
+  const auto workspace = [&]() -> size_t {
+    const auto plan = MakeAttentionPlan(handle(), attention);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() ? (*plan)->workspace_bytes() : 0;
+  };
+  EXPECT_LT(workspace(), scores / 16);
+  attention.backward = true, attention.has_stats = false;
+  EXPECT_LT(workspace(), 5 * scores / 2);
+  attention.in_order = false;
+  EXPECT_LT(workspace(), scores / 2);
+}
+
+TEST_F(CudnnEnginesTest, SaysForWhichAttentionThereIsNone) {
+  const CudnnAttention attention = {
+      .causal = true, .batch = 2, .heads = 3, .queries = 64, .keys = 64, .width = 7};
+  const absl::Status status = MakeAttentionPlan(handle(), attention).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(std::string(status.message()).find("attention forward bf16 causal [2,3,64,7] by 64 keys: cuDNN "),
             0u)
       << status;
 }
