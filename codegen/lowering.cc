@@ -11,6 +11,7 @@ const LibraryLowerings& LibraryLowerings::Default() {
   static const LibraryLowerings* const lowerings = [] {
     auto* all = new LibraryLowerings();
     PopulateLinearLowerings(*all);
+    PopulateAttentionLowerings(*all);
     PopulateCatalogLowerings(*all);
     PopulateElementwiseLowerings(*all);
     return all;

@@ -45,6 +45,7 @@ class LibraryLowerings {
 
 // The families.
 void PopulateLinearLowerings(LibraryLowerings& lowerings);
+void PopulateAttentionLowerings(LibraryLowerings& lowerings);
 void PopulateCatalogLowerings(LibraryLowerings& lowerings);
 void PopulateElementwiseLowerings(LibraryLowerings& lowerings);
 

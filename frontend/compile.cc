@@ -78,7 +78,10 @@ void Differentiate(Manager& m, const CompileOptions& o) {
 }
 
 void Decompose(Manager& m, const CompileOptions& o) {
-  m.addNestedPass<FuncOp>(createDecompose());
+  // What is to be shared by several devices is on none of them yet.
+  const std::vector<Device>& shared_by = o.data_parallel.devices;
+  const Device device = shared_by.empty() ? o.device : shared_by.front();
+  m.addNestedPass<FuncOp>(createDecompose({.device = device.ToString(), .report = o.report}));
   Place(m, o);
 }
 
@@ -134,7 +137,7 @@ std::vector<Stage> Pipeline() {
        },
        &CompileReport::casts},
       {"differentiate", Differentiate},
-      {"decompose", Decompose},
+      {"decompose", Decompose, &CompileReport::fusion},
       {"fold-constants", Fold},
       {"partition", Partition, &CompileReport::copies},
       {"assign-layouts", AssignLayouts},

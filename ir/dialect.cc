@@ -14,6 +14,7 @@ namespace sinter::ir {
 void SinterDialect::initialize() {
   AddActivationOps(this);
   AddArithmeticOps(this);
+  AddAttentionOps(this);
   AddCollectiveOps(this);
   AddCompositeOps(this);
   AddCustomOps(this);

@@ -32,6 +32,7 @@ void RegisterDialects(mlir::DialectRegistry& registry);
 // Each family adds its own ops to the dialect; called once, by the dialect's initialize().
 void AddActivationOps(SinterDialect* dialect);
 void AddArithmeticOps(SinterDialect* dialect);
+void AddAttentionOps(SinterDialect* dialect);
 void AddCollectiveOps(SinterDialect* dialect);
 void AddCompositeOps(SinterDialect* dialect);
 void AddCustomOps(SinterDialect* dialect);

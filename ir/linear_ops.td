@@ -3,14 +3,11 @@
 #define SINTER_IR_LINEAR_OPS_TD
 
 include "sinter/ir/dialect.td"
+include "sinter/ir/math_mode.td"
 
 def Sinter_Activation : I32EnumAttr<"Activation", "what a library call applies to its result before storing it", [
     I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"relu", 1>, I32EnumAttrCase<"gelu", 2>, I32EnumAttrCase<"gelu_tanh", 3>,
     I32EnumAttrCase<"sigmoid", 4>, I32EnumAttrCase<"tanh", 5>, I32EnumAttrCase<"silu", 6>]> {
-  let cppNamespace = "::sinter::ir";
-}
-def Sinter_MathMode : I32EnumAttr<"MathMode", "how products of f32 operands may be computed", [
-    I32EnumAttrCase<"ieee", 0>, I32EnumAttrCase<"tf32", 1>, I32EnumAttrCase<"bf16x3", 2>]> {
   let cppNamespace = "::sinter::ir";
 }
 // nchw16n, [N / 16, C, H, W, 16], has the same pixel of 16 images beside each other: a vector of any machine is full

@@ -4,6 +4,7 @@
 
 #include "sinter/ir/activation_ops.h"
 #include "sinter/ir/arithmetic_ops.h"
+#include "sinter/ir/attention_ops.h"
 #include "sinter/ir/collective_ops.h"
 #include "sinter/ir/composite_ops.h"
 #include "sinter/ir/custom_ops.h"

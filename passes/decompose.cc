@@ -8,16 +8,43 @@ namespace sinter {
 
 namespace {
 
+using mlir::Operation;
+
+// Why cuDNN does not compute the attention; empty when it does. As CudnnAttentionSupported of runtime/gpu_limits.h says;
+// codegen/lower_attention.cc refuses what this lets through against it.
+std::string AgainstWhole(mlir::ValueRange inputs) {
+  ir::AttentionShape s = ir::AttentionShape::Of(inputs);
+  if (!s.element.isBF16() && !s.element.isF16()) return "cuDNN computes attention in bf16 and f16 only";
+  if (s.width % 8 != 0 || s.width > 128) {
+    return "cuDNN takes heads of a width that is a multiple of 8 and at most 128, and this is " +
+           std::to_string(s.width);
+  }
+  if (s.heads != s.key_heads) {
+    return "its gradient in cuDNN has as many heads of k as of q, and these are " +
+           std::to_string(s.key_heads) + " and " + std::to_string(s.heads);
+  }
+  if (std::min(s.queries, s.keys) < 2) return "cuDNN takes two positions and more";
+  return s.batch == 0 ? "the batch is empty" : "";
+}
+
 class DecomposePass : public impl::DecomposeBase<DecomposePass> {
  public:
   using DecomposeBase::DecomposeBase;
 
   // A definition may use composites itself: rounds go on until there is none.
   void runOnOperation() override {
+    ir::DeviceAttr unplaced = ir::DeviceAttr::parse(&getContext(), device.getValue());
+    if (!unplaced) {
+      getOperation().emitError() << "\"" << device.getValue()
+                                 << "\" is no device; expected one such as gpu:0";
+      return signalPassFailure();
+    }
     for (;;) {
       llvm::SmallVector<ir::CompositeInterface> composites;
-      getOperation().walk([&](ir::CompositeInterface op) { composites.push_back(op); });
-      if (composites.empty()) return;
+      getOperation().walk([&](ir::CompositeInterface op) {
+        if (!staysWhole(op, unplaced)) composites.push_back(op);
+      });
+      if (composites.empty()) break;
       for (ir::CompositeInterface op : composites) {
         mlir::OpBuilder at(op);
         ir::GraphBuilder b(at, op->getLoc());
@@ -25,6 +52,36 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
         op->erase();
       }
     }
+    llvm::SmallVector<ir::AttentionOp> whole;
+    getOperation().walk([&](ir::AttentionOp op) { whole.push_back(op); });
+    for (ir::AttentionOp op : whole) dropUnreadStats(op);
+  }
+
+ private:
+  bool staysWhole(Operation* op, ir::DeviceAttr unplaced) {
+    if (!llvm::isa<ir::AttentionOp, ir::AttentionGradOp>(op)) return false;
+    ir::DeviceAttr place = ir::DeviceOf(op);
+    if (!place) place = unplaced;
+    if (place.getKind() != ir::DeviceKind::gpu) return false;
+    auto forward = llvm::dyn_cast<ir::AttentionOp>(op);
+    std::string reason =
+        AgainstWhole(forward ? forward.getInputs() : llvm::cast<ir::AttentionGradOp>(op).getInputs());
+    if (reason.empty()) return true;
+    if (report) {
+      op->emitRemark() << "'" << op->getName() << "' is decomposed, its scores in memory: " << reason;
+    }
+    return false;
+  }
+
+  // Only gradients read them.
+  void dropUnreadStats(ir::AttentionOp op) {
+    if (!op.getStats() || !op.getStats().use_empty()) return;
+    mlir::OpBuilder at(op);
+    auto lean = at.create<ir::AttentionOp>(op.getLoc(), op.getResult().getType(), mlir::Type(),
+                                           op.getInputs(), op.getScale(), op.getCausal(), op.getMath());
+    ir::SetDevice(lean, ir::DeviceOf(op));
+    op.getResult().replaceAllUsesWith(lean.getResult());
+    op.erase();
   }
 };
 

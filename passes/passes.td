@@ -71,7 +71,14 @@ def Decompose : Pass<"sinter-decompose", "::mlir::func::FuncOp"> {
   let summary = "Replace composite ops by the simpler ops that define them";
   let description = [{
     Runs until no op with a decomposition is left. bf16 and f16 composites compute in f32 inside.
+
+    Attention on a GPU stays whole where a library computes it without its scores in memory; statistics that nobody reads
+    go. With `report`, a remark for each attention on a GPU that does not stay whole, with the reason.
   }];
+  let options = [
+    Option<"device", "device", "std::string", "\"cpu:0\"", "Where ops run that nothing places">,
+    Option<"report", "report", "bool", "false", "Say which attentions on GPUs are decomposed, and why">
+  ];
 }
 
 def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {

@@ -54,8 +54,15 @@ bool IsMove(Operation* op) {
 
 // Composites that give back what they are given, changed: norms, softmax, dropout. They compute in f32 whatever that is.
 bool IsLikeOperand(Operation* op) {
-  return llvm::isa<ir::CompositeInterface>(op) && op->getNumOperands() > 0 && !IsMove(op) &&
+  return llvm::isa<ir::CompositeInterface>(op) && op->getNumOperands() > 0 && !IsMove(op) && !IsProduct(op) &&
          op->getResult(0).getType() == op->getOperand(0).getType();
+}
+
+// Of attention, what stays in f32 beside narrow operands; null for others.
+Value StatisticsOf(Operation* op) {
+  if (auto attention = llvm::dyn_cast<ir::AttentionOp>(op)) return attention.getStats();
+  if (auto gradient = llvm::dyn_cast<ir::AttentionGradOp>(op)) return gradient.getStats();
+  return {};
 }
 
 bool Follows(Operation* op) {
@@ -67,6 +74,7 @@ llvm::SmallVector<OpOperand*> DataOperands(Operation* op) {
   llvm::SmallVector<OpOperand*> operands;
   for (OpOperand& operand : op->getOpOperands()) {
     bool is_data = !IsLikeOperand(op) || operand.get().getType() == op->getOperand(0).getType();
+    is_data &= operand.get() != StatisticsOf(op);
     if (IsF32(operand.get()) && is_data) operands.push_back(&operand);
   }
   return operands;
@@ -76,6 +84,7 @@ llvm::SmallVector<Value> DataResults(Operation* op) {
   llvm::SmallVector<Value> results;
   for (Value result : op->getResults()) {
     bool is_data = !IsLikeOperand(op) || result.getType() == op->getOperand(0).getType();
+    is_data &= result != StatisticsOf(op);
     if (IsF32(result) && is_data) results.push_back(result);
   }
   return results;

@@ -48,6 +48,7 @@ std::vector<OpCase> ReduceCases();
 std::vector<OpCase> LinearCases();
 std::vector<OpCase> RandomCases();
 std::vector<OpCase> CompositeCases();
+std::vector<OpCase> AttentionCases();
 std::vector<OpCase> PlacementCases();
 std::vector<OpCase> CustomCases();
 

@@ -86,3 +86,20 @@ func.func @tokens(%x: tensor<2x3x4xf32> {sinter.input = "x"}, %i: tensor<2x3xi32
   return %gram, %new : tensor<4x4xf32>, tensor<5x4xf32>
 }
 sinter.variable @table : tensor<5x4xf32> = constant(0.0, 0.0) seed 0
+
+// -----
+
+// Examples are apart from each other in attention, whichever operand holds them.
+// CHECK-LABEL: func.func @attention
+// CHECK: sinter.attention {{.*}}sinter.device = #sinter.device<cpu, 0>{{.*}} -> (tensor<3x4x2x8xbf16>, tensor<3x2x4xf32>)
+// CHECK: sinter.attention {{.*}}sinter.device = #sinter.device<cpu, 1>{{.*}} -> (tensor<3x4x2x8xbf16>, tensor<3x2x4xf32>)
+// CHECK: sinter.attention_grad {{.*}} -> tensor<3x4x3x2x8xbf16>
+// CHECK: sinter.attention_grad {{.*}} -> tensor<3x4x3x2x8xbf16>
+// CHECK-NOT: all_gather {{.*}}tensor<3x4x2x8xbf16>
+// CHECK: return
+func.func @attention(%x: tensor<6x4x3x2x8xbf16> {sinter.input = "x"}) -> (tensor<bf16> {sinter.output = "y"}) {
+  %r:2 = sinter.attention %x {scale = 0.5 : f64} : (tensor<6x4x3x2x8xbf16>) -> (tensor<6x4x2x8xbf16>, tensor<6x2x4xf32>)
+  %d = sinter.attention_grad %x result %r#0 stats %r#1 gradient %r#0 {scale = 0.5 : f64} : (tensor<6x4x3x2x8xbf16>, tensor<6x4x2x8xbf16>, tensor<6x2x4xf32>, tensor<6x4x2x8xbf16>) -> tensor<6x4x3x2x8xbf16>
+  %s = sinter.sum %d [0, 1, 2, 3, 4] : tensor<6x4x3x2x8xbf16> -> tensor<bf16>
+  return %s : tensor<bf16>
+}

@@ -37,6 +37,33 @@ module attributes {sinter.precision = bf16} {
 
 // -----
 
+// Attention is a product: it is narrow whatever is beside it. Its stats are not.
+// CHECK-LABEL: func.func @attention
+// CHECK: %[[QKV:.*]] = sinter.cast %arg0 : tensor<2x16x3x4x8xf32> -> tensor<2x16x3x4x8xbf16>
+// CHECK: %[[R:.*]], %[[S:.*]] = sinter.attention %[[QKV]] causal {scale = 5.000000e-01 : f64} : (tensor<2x16x3x4x8xbf16>) -> (tensor<2x16x4x8xbf16>, tensor<2x4x16xf32>)
+// CHECK: %[[O:.*]] = sinter.cast %[[R]] : tensor<2x16x4x8xbf16> -> tensor<2x16x4x8xf32>
+// CHECK: return %[[O]], %[[S]]
+module attributes {sinter.precision = bf16} {
+  func.func @attention(%qkv: tensor<2x16x3x4x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>) {
+    %r:2 = sinter.attention %qkv causal {scale = 0.5 : f64} : (tensor<2x16x3x4x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+    return %r#0, %r#1 : tensor<2x16x4x8xf32>, tensor<2x4x16xf32>
+  }
+}
+
+// -----
+
+// Keys of another shape than the queries are narrow like them; so are a gradient's operands, but for the stats.
+// CHECK-LABEL: func.func @gradient
+// CHECK: sinter.attention_grad {{.*}} : (tensor<2x16x4x8xf16>, tensor<2x9x4x8xf16>, tensor<2x9x4x8xf16>, tensor<2x16x4x8xf16>, tensor<2x4x16xf32>, tensor<2x16x4x8xf16>) -> (tensor<2x16x4x8xf16>, tensor<2x9x4x8xf16>, tensor<2x9x4x8xf16>)
+module attributes {sinter.precision = f16} {
+  func.func @gradient(%q: tensor<2x16x4x8xf32>, %k: tensor<2x9x4x8xf32>, %s: tensor<2x4x16xf32>) -> tensor<2x9x4x8xf32> {
+    %d:3 = sinter.attention_grad %q, %k, %k result %q stats %s gradient %q {scale = 0.5 : f64} : (tensor<2x16x4x8xf32>, tensor<2x9x4x8xf32>, tensor<2x9x4x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>, tensor<2x16x4x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x9x4x8xf32>, tensor<2x9x4x8xf32>)
+    return %d#1 : tensor<2x9x4x8xf32>
+  }
+}
+
+// -----
+
 // Images: pools and norms between convolutions are narrow, a norm's parameters and statistics are not.
 // CHECK-LABEL: func.func @convolutions
 // CHECK: sinter.conv2d {{.*}} -> tensor<2x4x8x8xf16>

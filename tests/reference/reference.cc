@@ -20,6 +20,7 @@ const OpTable& Table() {
     AddReduceOps(*t);
     AddLinearOps(*t);
     AddRandomOps(*t);
+    AddAttentionOps(*t);
     AddCompositeOps(*t);
     AddPlacementOps(*t);
     AddCollectiveOps(*t);

@@ -69,6 +69,7 @@ void AddReduceOps(OpTable& table);
 void AddLinearOps(OpTable& table);
 void AddRandomOps(OpTable& table);
 void AddCompositeOps(OpTable& table);
+void AddAttentionOps(OpTable& table);
 void AddCollectiveOps(OpTable& table);
 void AddCustomOps(OpTable& table);
 

@@ -1,0 +1,131 @@
+// Attention of the builder, from its values on the CPU to the steps and the memory that a GPU's plan has. Needs no GPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/plan_generated.h"
+#include "sinter/codegen/cuda/nvrtc.h"
+#include "sinter/tests/frontend/run_graph.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr int64_t kBatch = 2, kPositions = 1024, kHeads = 4, kWidth = 16;
+
+// loss = mean(attention(x w)^2), and its gradient; and attention alone.
+Graph SelfAttention(Precision precision) {
+  Graph graph("attention");
+  graph.SetPrecision(precision);
+  const auto attention = [](Builder& b, const char* name) {
+    const int64_t features = kHeads * kWidth;
+    Tensor x = b.Input("x", F32, {kBatch, kPositions, features});
+    Tensor w = b.Read(b.MakeVariable(name, F32, {features, 3 * features}));
+    Tensor qkv = MatMul(Reshape(x, {kBatch * kPositions, features}), w);
+    return std::pair(Attention(Reshape(qkv, {kBatch, kPositions, 3, kHeads, kWidth}), {.causal = true}), w);
+  };
+  graph.Function("infer", [&](Builder& b) { b.Output("y", attention(b, "w").first); });
+  graph.Function("gradient", [&](Builder& b) {
+    const auto [y, w] = attention(b, "trained");
+    b.Output("g", Gradients(Mean(Square(y)), {w})[0]);
+  });
+  return graph;
+}
+
+std::vector<const fb::AttentionStep*> AttentionSteps(const Plan& plan, size_t function) {
+  std::vector<const fb::AttentionStep*> steps;
+  for (const fb::Step* step : *plan.table().functions()->Get(function)->steps()) {
+    if (const fb::AttentionStep* attention = step->body_as_AttentionStep()) steps.push_back(attention);
+  }
+  return steps;
+}
+
+class AttentionOnGpuTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (auto nvrtc = codegen::Nvrtc::Get(); !nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
+  }
+  static CompileOptions ForGpu() {
+    CompileOptions options;
+    options.device = Device::Gpu(0);
+    options.gpu_architectures = {"sm_90"};
+    options.report = true;
+    return options;
+  }
+};
+
+TEST_F(AttentionOnGpuTest, TheScoresAreNeverInMemory) {
+  const absl::StatusOr<Plan> plan = Compile(SelfAttention(Precision::kBf16), ForGpu());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  // Stats are for the gradient alone.
+  const auto infer = AttentionSteps(*plan, 0), gradient = AttentionSteps(*plan, 1);
+  ASSERT_EQ(infer.size(), 1u);
+  EXPECT_FALSE(infer[0]->has_stats());
+  ASSERT_EQ(gradient.size(), 2u);
+  EXPECT_TRUE(gradient[0]->has_stats());
+  EXPECT_FALSE(gradient[0]->backward());
+  EXPECT_TRUE(gradient[1]->backward());
+  for (const fb::AttentionStep* step : gradient) {
+    EXPECT_TRUE(step->packed());
+    EXPECT_TRUE(step->causal());
+    EXPECT_EQ(step->dtype(), fb::DType::BF16);
+    EXPECT_EQ(step->scale(), 0.25);
+  }
+  // In bf16, which is what they would be least.
+  const int64_t scores = kBatch * kHeads * kPositions * kPositions * 2;
+  for (const char* name : {"infer", "gradient"}) {
+    EXPECT_LT(plan->Function(name)->arena_bytes, scores / 4) << name;
+  }
+}
+
+TEST_F(AttentionOnGpuTest, DevicesThatShareABatchHaveItWholeToo) {
+  CompileOptions options = ForGpu();
+  options.device = Device::Cpu();
+  options.data_parallel.devices = {Device::Gpu(0), Device::Gpu(1)};
+  const absl::StatusOr<Plan> plan = Compile(SelfAttention(Precision::kBf16), options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto steps = AttentionSteps(*plan, 1);
+  ASSERT_EQ(steps.size(), 4u);
+  for (const fb::AttentionStep* step : steps) EXPECT_EQ(step->batch(), kBatch / 2);
+}
+
+TEST_F(AttentionOnGpuTest, SaysWhyItIsDecomposed) {
+  CompileReport report;
+  const absl::StatusOr<Plan> plan = Compile(SelfAttention(Precision::kF32), ForGpu(), &report);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(AttentionSteps(*plan, 1).empty());
+  EXPECT_THAT(report.fusion,
+              Contains(HasSubstr("'sinter.attention_grad' is decomposed, its scores in memory: cuDNN "
+                                 "computes attention in bf16 and f16 only")));
+}
+
+// The second of two positions sees both; the first sees itself.
+TEST(AttentionTest, IsTheSoftmaxOfItsScoresTimesTheValues) {
+  Graph graph("g");
+  graph.Function("f", [](Builder& b) {
+    Tensor qkv = b.Input("qkv", F32, {1, 2, 3, 1, 1});
+    b.Output("causal", Attention(qkv, {.causal = true, .scale = 2.0}));
+    std::vector<Tensor> parts;
+    for (int64_t i = 0; i < 3; ++i) parts.push_back(Reshape(SliceDim(qkv, 2, i, i + 1), {1, 2, 1, 1}));
+    b.Output("all", Attention(parts[0], parts[1], parts[2]));
+  });
+  Session session = MustStart(graph);
+  const HostTensor qkv = *HostTensor::FromVector<float>({1, 2, 3, 1, 1}, {0.5f, 0.25f, 3, 1, -0.5f, 5});
+  const auto mixed = [](double q, double scale) {
+    const double first = std::exp(q * scale * 0.25), second = std::exp(q * scale * -0.5);
+    return static_cast<float>((first * 3 + second * 5) / (first + second));
+  };
+  const std::vector<float> causal = Floats(session, "f", {{"qkv", qkv}}, "causal");
+  EXPECT_FLOAT_EQ(causal[0], 3);
+  EXPECT_FLOAT_EQ(causal[1], mixed(1, 2));
+  const std::vector<float> all = Floats(session, "f", {{"qkv", qkv}}, "all");
+  EXPECT_FLOAT_EQ(all[0], mixed(0.5, 1));
+  EXPECT_FLOAT_EQ(all[1], mixed(1, 1));
+}
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,111 @@
+// RUN: sinter-opt %s --split-input-file --verify-diagnostics
+
+func.func @two(%q: tensor<2x5x4x8xf32>) {
+  // expected-error@+1 {{has 2 inputs; expected q, k and v, or one tensor that holds all three}}
+  %0 = sinter.attention %q, %q {scale = 1.0 : f64} : (tensor<2x5x4x8xf32>, tensor<2x5x4x8xf32>) -> tensor<2x5x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @packed(%q: tensor<2x5x2x4x8xf32>) {
+  // expected-error@+1 {{has q, k and v in one tensor of type 'tensor<2x5x2x4x8xf32>'; expected [batch, positions, 3, heads, width]}}
+  %0 = sinter.attention %q {scale = 1.0 : f64} : (tensor<2x5x2x4x8xf32>) -> tensor<2x5x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @rank(%q: tensor<2x5x4x8xf32>, %k: tensor<5x4x8xf32>) {
+  // expected-error@+1 {{has q of type 'tensor<2x5x4x8xf32>' and k of type 'tensor<5x4x8xf32>'; expected [batch, positions, heads, width]}}
+  %0 = sinter.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<2x5x4x8xf32>, tensor<5x4x8xf32>, tensor<5x4x8xf32>) -> tensor<2x5x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @groups(%q: tensor<2x5x4x8xf32>, %k: tensor<2x5x3x8xf32>) {
+  // expected-error@+1 {{has 4 heads of q and 3 of k; expected a number of heads of k that divides that of q}}
+  %0 = sinter.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<2x5x4x8xf32>, tensor<2x5x3x8xf32>, tensor<2x5x3x8xf32>) -> tensor<2x5x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @width(%q: tensor<2x5x4x8xf32>, %k: tensor<2x5x4x7xf32>) {
+  // expected-error@+1 {{has k of type 'tensor<2x5x4x7xf32>'; expected 'tensor<2x5x4x8xf32>'}}
+  %0 = sinter.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<2x5x4x8xf32>, tensor<2x5x4x7xf32>, tensor<2x5x4x7xf32>) -> tensor<2x5x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @values(%q: tensor<2x5x4x8xf32>, %k: tensor<2x6x4x8xf32>) {
+  // expected-error@+1 {{has v of type 'tensor<2x5x4x8xf32>'; expected 'tensor<2x6x4x8xf32>'}}
+  %0 = sinter.attention %q, %k, %q {scale = 1.0 : f64} : (tensor<2x5x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x5x4x8xf32>) -> tensor<2x5x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @no_keys(%q: tensor<2x5x4x8xf32>, %k: tensor<2x0x4x8xf32>) {
+  // expected-error@+1 {{has 0 positions of k, 4 heads and a width of 8; expected at least 1 of each}}
+  %0 = sinter.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<2x5x4x8xf32>, tensor<2x0x4x8xf32>, tensor<2x0x4x8xf32>) -> tensor<2x5x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @causal(%q: tensor<2x5x4x8xf32>, %k: tensor<2x6x4x8xf32>) {
+  // expected-error@+1 {{is causal with 5 positions of q and 6 of k; expected as many of both}}
+  %0 = sinter.attention %q, %k, %k causal {scale = 1.0 : f64} : (tensor<2x5x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>) -> tensor<2x5x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @scale(%q: tensor<2x5x3x4x8xf32>) {
+  // expected-error@+1 {{has scale INF; expected a finite number}}
+  %0 = sinter.attention %q {scale = 0x7FF0000000000000 : f64} : (tensor<2x5x3x4x8xf32>) -> tensor<2x5x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @math(%q: tensor<2x5x3x4x8xbf16>) {
+  // expected-error@+1 {{has math mode tf32 for 'bf16'; expected ieee, the other modes are for f32}}
+  %0 = sinter.attention %q math tf32 {scale = 1.0 : f64} : (tensor<2x5x3x4x8xbf16>) -> tensor<2x5x4x8xbf16>
+  return
+}
+
+// -----
+
+func.func @result(%q: tensor<2x5x3x4x8xf32>) {
+  // expected-error@+1 {{has a result of type 'tensor<2x5x8x4xf32>'; expected 'tensor<2x5x4x8xf32>'}}
+  %0 = sinter.attention %q {scale = 1.0 : f64} : (tensor<2x5x3x4x8xf32>) -> tensor<2x5x8x4xf32>
+  return
+}
+
+// -----
+
+func.func @stats(%q: tensor<2x5x3x4x8xbf16>) {
+  // expected-error@+1 {{has stats of type 'tensor<2x4x5xbf16>'; expected 'tensor<2x4x5xf32>'}}
+  %0:2 = sinter.attention %q {scale = 1.0 : f64} : (tensor<2x5x3x4x8xbf16>) -> (tensor<2x5x4x8xbf16>, tensor<2x4x5xbf16>)
+  return
+}
+
+// -----
+
+func.func @gradients(%q: tensor<2x5x3x4x8xf32>, %o: tensor<2x5x4x8xf32>, %s: tensor<2x4x5xf32>) {
+  // expected-error@+1 {{has results of other types than its inputs; expected the gradient of each}}
+  %0 = sinter.attention_grad %q result %o stats %s gradient %o {scale = 1.0 : f64} : (tensor<2x5x3x4x8xf32>, tensor<2x5x4x8xf32>, tensor<2x4x5xf32>, tensor<2x5x4x8xf32>) -> tensor<2x5x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @o(%q: tensor<2x5x3x4x8xf32>, %o: tensor<2x5x4x8xf32>, %g: tensor<2x5x4x7xf32>, %s: tensor<2x4x5xf32>) {
+  // expected-error@+1 {{has g of type 'tensor<2x5x4x7xf32>'; expected 'tensor<2x5x4x8xf32>'}}
+  %0 = sinter.attention_grad %q result %o stats %s gradient %g {scale = 1.0 : f64} : (tensor<2x5x3x4x8xf32>, tensor<2x5x4x8xf32>, tensor<2x4x5xf32>, tensor<2x5x4x7xf32>) -> tensor<2x5x3x4x8xf32>
+  return
+}

@@ -1,0 +1,87 @@
+#include "sinter/tests/numerics/op_cases.h"
+
+namespace sinter::numerics {
+namespace {
+
+struct Sizes {
+  std::string name, q, k, o, stats;  // No k: q holds k and v too.
+  std::string flags, scale;
+  double low_stats = 2;
+  bool has_gradient = true;  // Else it is too large for f64 and finite differences.
+};
+
+// The element types that share a type of stats and tolerances.
+struct Group {
+  std::string name, dtypes, stats;
+  // Of gradients: each score that a product rounds moves all of its row.
+  OpClass op_class;
+};
+const Group kGroups[] = {{"f64", "f64", "f64", OpClass::kComposite},
+                         {"f32", "f32", "f32", OpClass::kComposite},
+                         {"narrow", "bf16 f16", "f32", OpClass::kGraph}};
+
+void Add(std::vector<OpCase>& cases, const Sizes& s) {
+  const std::string q = "tensor<" + s.q + "x$T>", k = "tensor<" + s.k + "x$T>", o = "tensor<" + s.o + "x$T>";
+  const bool packed = s.k.empty();
+  const std::string inputs = packed ? "%a" : "%a, %b, %c", types = packed ? q : q + ", " + k + ", " + k;
+  const std::string attributes = s.flags + " {scale = " + s.scale + " : f64} : (";
+  std::vector<OperandCase> operands = {{q, -1.5, 1.5}};
+  if (!packed) operands.insert(operands.end(), {{k, -1.5, 1.5}, {k, -1.5, 1.5}});
+  const size_t n = operands.size();
+  for (const Group& group : kGroups) {
+    if (group.name == "f64" && !s.has_gradient) continue;
+    const std::string name = s.name + "_" + group.name, stats = "tensor<" + s.stats + "x" + group.stats + ">";
+    const bool has_gradient = group.name == "f64";
+    const std::string forward = "sinter.attention " + inputs + attributes + types + ") -> ";
+    cases.push_back({"attention_" + name,
+                     OpClass::kComposite,
+                     "%r = " + forward + o,
+                     operands,
+                     {o},
+                     group.dtypes,
+                     has_gradient});
+    // Rounded to the narrow type, as the scores were.
+    const bool narrow = group.name == "narrow";
+    const std::string rounded = "tensor<" + s.stats + "x$T>", both = forward + "(" + o + ", " + stats + ")";
+    cases.push_back({"attention_with_stats_" + name, OpClass::kComposite,
+                     narrow ? "%p:2 = " + both + "\n  %r = sinter.cast %p#1 : " + stats + " -> " + rounded
+                            : "%r:2 = " + both,
+                     operands,
+                     narrow ? std::vector<std::string>{rounded} : std::vector<std::string>{o, stats},
+                     group.dtypes, has_gradient});
+    std::vector<OperandCase> backward = operands;
+    // About what the forward gives, so that probabilities are about 1 in sum.
+    backward.insert(backward.end(), {{o, -0.5, 0.5}, {stats, s.low_stats, s.low_stats + 1}, {o, -1, 1}});
+    std::vector<std::string> results(n, k);
+    results[0] = q;
+    cases.push_back({"attention_grad_" + name, group.op_class,
+                     "%r" + (packed ? std::string() : ":3") + " = sinter.attention_grad " + inputs +
+                         " result %" + OperandName(n) + " stats %" + OperandName(n + 1) + " gradient %" +
+                         OperandName(n + 2) + attributes + types + ", " + o + ", " + stats + ", " + o +
+                         ") -> " + (packed ? q : "(" + types + ")"),
+                     backward, results, group.dtypes, has_gradient});
+  }
+}
+
+}  // namespace
+
+std::vector<OpCase> AttentionCases() {
+  std::vector<OpCase> cases;
+  Add(cases, {"heads", "2x3x2x8", "2x3x2x8", "2x3x2x8", "2x2x3", "", "0.35"});
+  Add(cases, {"causal", "1x6x2x8", "1x6x2x8", "1x6x2x8", "1x2x6", " causal", "0.35"});
+  Add(cases, {"cross", "1x3x2x8", "1x5x2x8", "1x3x2x8", "1x2x3", "", "-0.4"});
+  Add(cases, {"packed", "1x4x3x1x8", "", "1x4x1x8", "1x1x4", "", "0.35"});
+  Add(cases, {"packed_causal", "1x4x3x1x8", "", "1x4x1x8", "1x1x4", " causal", "0.5"});
+  // Not done by cuDNN.
+  Add(cases, {"grouped", "2x3x4x4", "2x3x2x4", "2x3x4x4", "2x4x3", "", "0.5"});
+  Add(cases, {"grouped_causal", "1x5x6x3", "1x5x2x3", "1x5x6x3", "1x6x5", " causal", "0.5"});
+  Add(cases, {"one", "3x1x2x8", "3x1x2x8", "3x1x2x8", "3x2x1", "", "0.35"});
+  Add(cases, {"no_examples", "0x4x2x8", "0x4x2x8", "0x4x2x8", "0x2x4", "", "0.35"});
+  // Several tiles of a GPU's, and lengths that no tile divides.
+  Add(cases, {"long", "2x65x2x32", "2x130x2x32", "2x65x2x32", "2x2x65", "", "0.17", 5, false});
+  Add(cases, {"long_causal", "2x129x3x1x64", "", "2x129x1x64", "2x1x129", " causal", "0.125", 5, false});
+  Add(cases, {"wide_causal", "1x77x3x2x128", "", "1x77x2x128", "1x2x77", " causal", "0.088", 5, false});
+  return cases;
+}
+
+}  // namespace sinter::numerics

@@ -1,0 +1,81 @@
+// RUN: sinter-opt %s --split-input-file --sinter-decompose --canonicalize --cse --mlir-print-local-scope | FileCheck %s
+// RUN: sinter-opt %s --split-input-file '--sinter-decompose=device=gpu:0' --canonicalize --cse --mlir-print-local-scope | FileCheck %s --check-prefix=GPU
+// RUN: sinter-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(sinter-decompose{device=gpu:0 report=true}))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
+// RUN: not sinter-opt %s --split-input-file '--sinter-decompose=device=tpu' 2>&1 | FileCheck %s --check-prefix=DEVICE
+
+// DEVICE: "tpu" is no device; expected one such as gpu:0
+
+// The softmax is of f32, and its probabilities are rounded for the second product.
+// CHECK-LABEL: func.func @causal
+// CHECK: %[[S:.*]] = sinter.matmul %{{.*}}, %{{.*}} {transpose_b} : (tensor<2x4x16x8xbf16>, tensor<2x4x16x8xbf16>) -> tensor<2x4x16x16xbf16>
+// CHECK: sinter.cast %[[S]] : tensor<2x4x16x16xbf16> -> tensor<2x4x16x16xf32>
+// CHECK: sinter.compare ge {{.*}} : tensor<16x16xi32>
+// CHECK: sinter.select
+// CHECK: sinter.max {{.*}} [3] : tensor<2x4x16x16xf32> -> tensor<2x4x16xf32>
+// CHECK: sinter.exp
+// CHECK: %[[P:.*]] = sinter.cast %{{.*}} : tensor<2x4x16x16xf32> -> tensor<2x4x16x16xbf16>
+// CHECK: sinter.matmul %[[P]], %{{.*}} : (tensor<2x4x16x16xbf16>, tensor<2x4x16x8xbf16>) -> tensor<2x4x16x8xbf16>
+// CHECK-NOT: sinter.log
+// CHECK: return
+// On a GPU it stays whole; stats that nobody reads go.
+// GPU-LABEL: func.func @causal
+// GPU-NEXT: %[[R:.*]] = sinter.attention %arg0 causal {scale = 5.000000e-01 : f64} : (tensor<2x16x3x4x8xbf16>) -> tensor<2x16x4x8xbf16>
+// GPU-NEXT: return %[[R]]
+func.func @causal(%qkv: tensor<2x16x3x4x8xbf16>) -> tensor<2x16x4x8xbf16> {
+  %r:2 = sinter.attention %qkv causal {scale = 0.5 : f64} : (tensor<2x16x3x4x8xbf16>) -> (tensor<2x16x4x8xbf16>, tensor<2x4x16xf32>)
+  return %r#0 : tensor<2x16x4x8xbf16>
+}
+
+// -----
+
+// The gradient computes the probabilities from the stats.
+// CHECK-LABEL: func.func @gradient
+// CHECK: sinter.max
+// CHECK-NOT: sinter.max
+// CHECK: sinter.concat
+// GPU-LABEL: func.func @gradient
+// GPU: %[[R:.*]], %[[S:.*]] = sinter.attention %arg0
+// GPU: sinter.attention_grad %arg0 result %[[R]] stats %[[S]] gradient %arg1
+func.func @gradient(%qkv: tensor<2x16x3x4x8xbf16>, %g: tensor<2x16x4x8xbf16>, %s: tensor<2x4x16xf32>) -> tensor<2x16x3x4x8xbf16> {
+  %r:2 = sinter.attention %qkv {scale = 0.5 : f64} : (tensor<2x16x3x4x8xbf16>) -> (tensor<2x16x4x8xbf16>, tensor<2x4x16xf32>)
+  %d = sinter.attention_grad %qkv result %r#0 stats %r#1 gradient %g {scale = 0.5 : f64} : (tensor<2x16x3x4x8xbf16>, tensor<2x16x4x8xbf16>, tensor<2x4x16xf32>, tensor<2x16x4x8xbf16>) -> tensor<2x16x3x4x8xbf16>
+  return %d : tensor<2x16x3x4x8xbf16>
+}
+
+// -----
+
+// What says where it is counts.
+// GPU-LABEL: func.func @on_cpu
+// GPU-NOT: sinter.attention
+// GPU: return
+func.func @on_cpu(%qkv: tensor<2x16x3x4x8xf16>) -> tensor<2x16x4x8xf16> {
+  %r = sinter.attention %qkv {scale = 0.5 : f64, sinter.device = #sinter.device<cpu, 0>} : (tensor<2x16x3x4x8xf16>) -> tensor<2x16x4x8xf16>
+  return %r : tensor<2x16x4x8xf16>
+}
+// CHECK-LABEL: func.func @on_gpu
+// CHECK: sinter.attention {{.*}}sinter.device = #sinter.device<gpu, 1>
+func.func @on_gpu(%qkv: tensor<2x16x3x4x8xf16>) -> tensor<2x16x4x8xf16> {
+  %r:2 = sinter.attention %qkv {scale = 0.5 : f64, sinter.device = #sinter.device<gpu, 1>} : (tensor<2x16x3x4x8xf16>) -> (tensor<2x16x4x8xf16>, tensor<2x4x16xf32>)
+  return %r#0 : tensor<2x16x4x8xf16>
+}
+
+// -----
+
+// WHY: 'sinter.attention' is decomposed, its scores in memory: cuDNN computes attention in bf16 and f16 only
+// WHY: 'sinter.attention' is decomposed, its scores in memory: cuDNN takes heads of a width that is a multiple of 8 and at most 128, and this is 136
+// WHY: 'sinter.attention' is decomposed, its scores in memory: its gradient in cuDNN has as many heads of k as of q, and these are 1 and 4
+// WHY: 'sinter.attention' is decomposed, its scores in memory: cuDNN takes two positions and more
+// WHY: 'sinter.attention' is decomposed, its scores in memory: the batch is empty
+// GPU-LABEL: func.func @refused
+// GPU-NOT: sinter.attention
+// GPU: return
+func.func @refused(%a: tensor<2x16x3x4x8xf32>, %b: tensor<2x16x3x4x136xbf16>, %q: tensor<2x16x4x8xbf16>, %k: tensor<2x16x1x8xbf16>,
+                   %c: tensor<2x1x3x4x8xf16>, %d: tensor<0x16x3x4x8xf16>)
+    -> (tensor<2x16x4x8xf32>, tensor<2x16x4x136xbf16>, tensor<2x16x4x8xbf16>, tensor<2x1x4x8xf16>, tensor<0x16x4x8xf16>) {
+  %0 = sinter.attention %a {scale = 0.5 : f64} : (tensor<2x16x3x4x8xf32>) -> tensor<2x16x4x8xf32>
+  %1 = sinter.attention %b {scale = 0.5 : f64} : (tensor<2x16x3x4x136xbf16>) -> tensor<2x16x4x136xbf16>
+  %2 = sinter.attention %q, %k, %k {scale = 0.5 : f64} : (tensor<2x16x4x8xbf16>, tensor<2x16x1x8xbf16>, tensor<2x16x1x8xbf16>) -> tensor<2x16x4x8xbf16>
+  %3 = sinter.attention %c {scale = 0.5 : f64} : (tensor<2x1x3x4x8xf16>) -> tensor<2x1x4x8xf16>
+  %4 = sinter.attention %d {scale = 0.5 : f64} : (tensor<0x16x3x4x8xf16>) -> tensor<0x16x4x8xf16>
+  return %0, %1, %2, %3, %4 : tensor<2x16x4x8xf32>, tensor<2x16x4x136xbf16>, tensor<2x16x4x8xbf16>, tensor<2x1x4x8xf16>, tensor<0x16x4x8xf16>
+}

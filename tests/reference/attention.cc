@@ -1,0 +1,123 @@
+// Attention and its gradient, from their formulas, one query at a time.
+#include "sinter/ir/attention_ops.h"
+
+#include <cmath>
+#include <limits>
+
+#include "sinter/ir/ops.h"
+#include "sinter/tests/reference/reference.h"
+
+namespace sinter::reference {
+namespace {
+
+// Where the elements of q, k and v are, whichever way the inputs hold them.
+struct Positions {
+  ir::AttentionShape s;
+  const std::vector<Value>& in;
+
+  int64_t At(int which, int64_t example, int64_t position, int64_t head, int64_t d) const {
+    if (s.packed) return (((example * s.queries + position) * 3 + which) * s.heads + head) * s.width + d;
+    const int64_t positions = which == 0 ? s.queries : s.keys, heads = which == 0 ? s.heads : s.key_heads;
+    return ((example * positions + position) * heads + head) * s.width + d;
+  }
+  const Value& Of(int which, const std::vector<Value>& values) const { return values[s.packed ? 0 : which]; }
+  double Get(int which, int64_t example, int64_t position, int64_t head, int64_t d) const {
+    return Of(which, in).reals[At(which, example, position, head, d)];
+  }
+  int64_t KeyHead(int64_t head) const { return head / (s.heads / s.key_heads); }
+  // In o and g, and in stats.
+  int64_t Row(int64_t example, int64_t query, int64_t head) const {
+    return ((example * s.queries + query) * s.heads + head) * s.width;
+  }
+  int64_t Stats(int64_t example, int64_t query, int64_t head) const {
+    return (example * s.heads + head) * s.queries + query;
+  }
+};
+
+struct Query {
+  int64_t example, position, head;
+};
+
+template <typename Function>
+void ForEachQuery(const ir::AttentionShape& s, Function function) {
+  for (int64_t example = 0; example < s.batch; ++example)
+    for (int64_t head = 0; head < s.heads; ++head)
+      for (int64_t position = 0; position < s.queries; ++position) function(Query{example, position, head});
+}
+
+// The scores of the keys that the query sees, the first ones.
+std::vector<double> Scores(const Positions& p, const Query& q, double scale, bool causal) {
+  std::vector<double> scores;
+  for (int64_t key = 0; key < (causal ? q.position + 1 : p.s.keys); ++key) {
+    double sum = 0;
+    for (int64_t d = 0; d < p.s.width; ++d) {
+      sum += p.Get(0, q.example, q.position, q.head, d) * p.Get(1, q.example, key, p.KeyHead(q.head), d);
+    }
+    scores.push_back(scale * sum);
+  }
+  return scores;
+}
+
+std::vector<Value> Attention(const Call& call) {
+  auto op = llvm::cast<ir::AttentionOp>(call.op);
+  const Positions p = {ir::AttentionShape::Of(op.getInputs()), call.in};
+  std::vector<Value> results = {call.Result()};
+  if (op.getStats()) results.push_back(call.Result(1));
+  ForEachQuery(p.s, [&](const Query& q) {
+    const std::vector<double> scores = Scores(p, q, call.Real("scale"), op.getCausal());
+    double top = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (const double score : scores) top = std::max(top, score);
+    for (const double score : scores) sum += std::exp(score - top);
+    double* const row = &results[0].reals[p.Row(q.example, q.position, q.head)];
+    for (size_t key = 0; key < scores.size(); ++key) {
+      const double probability = std::exp(scores[key] - top) / sum;
+      for (int64_t d = 0; d < p.s.width; ++d) {
+        row[d] += probability * p.Get(2, q.example, static_cast<int64_t>(key), p.KeyHead(q.head), d);
+      }
+    }
+    if (results.size() > 1) results[1].reals[p.Stats(q.example, q.position, q.head)] = top + std::log(sum);
+  });
+  return results;
+}
+
+std::vector<Value> AttentionGrad(const Call& call) {
+  auto op = llvm::cast<ir::AttentionGradOp>(call.op);
+  const Positions p = {ir::AttentionShape::Of(op.getInputs()), call.in};
+  const size_t inputs = op.getInputs().size();
+  const Value &o = call.in[inputs], &stats = call.in[inputs + 1], &g = call.in[inputs + 2];
+  const double scale = call.Real("scale");
+  std::vector<Value> results;
+  for (unsigned i = 0; i < inputs; ++i) results.push_back(call.Result(i));
+  const auto add = [&](int which, int64_t example, int64_t position, int64_t head, int64_t d, double term) {
+    results[p.s.packed ? 0 : which].reals[p.At(which, example, position, head, d)] += term;
+  };
+  ForEachQuery(p.s, [&](const Query& q) {
+    const std::vector<double> scores = Scores(p, q, scale, op.getCausal());
+    const int64_t row = p.Row(q.example, q.position, q.head), key_head = p.KeyHead(q.head);
+    double shift = 0;
+    for (int64_t d = 0; d < p.s.width; ++d) shift += g.reals[row + d] * o.reals[row + d];
+    for (int64_t key = 0; key < static_cast<int64_t>(scores.size()); ++key) {
+      const double probability = std::exp(scores[key] - stats.reals[p.Stats(q.example, q.position, q.head)]);
+      double back = 0;
+      for (int64_t d = 0; d < p.s.width; ++d) {
+        back += g.reals[row + d] * p.Get(2, q.example, key, key_head, d);
+        add(2, q.example, key, key_head, d, probability * g.reals[row + d]);
+      }
+      const double slope = scale * probability * (back - shift);
+      for (int64_t d = 0; d < p.s.width; ++d) {
+        add(0, q.example, q.position, q.head, d, slope * p.Get(1, q.example, key, key_head, d));
+        add(1, q.example, key, key_head, d, slope * p.Get(0, q.example, q.position, q.head, d));
+      }
+    }
+  });
+  return results;
+}
+
+}  // namespace
+
+void AddAttentionOps(OpTable& table) {
+  table["sinter.attention"] = Attention;
+  table["sinter.attention_grad"] = AttentionGrad;
+}
+
+}  // namespace sinter::reference
