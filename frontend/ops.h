@@ -184,10 +184,10 @@ Tensor Dropout(const Tensor& x, double probability, Where where = Where::current
 
 // softmax(scale * Q K^T) V for each example and head, of q [B, T, H, D], k and v [B, S, HK, D]: the result is [B, T, H, D].
 // H is a multiple of HK: heads share keys and values in groups of H / HK. Causal: position t sees positions up to t alone,
-// and S is T. On a GPU, in bf16 and f16, no [T, S] is ever in memory. `math` says how f32 products may be computed.
+// and S is T. On a GPU, in bf16 and f16, no [T, S] is kept for the gradient. `math` says how f32 products may be computed.
 struct AttentionOptions {
   bool causal = false;
-  std::optional<double> scale;  // 1 / sqrt(D).
+  std::optional<double> scale = {};  // 1 / sqrt(D).
   MathMode math = MathMode::kIeee;
 };
 Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {},
