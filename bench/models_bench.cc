@@ -3,12 +3,15 @@
 //
 //   sinter_bench_models --json                        # what bench/peers/compare.py calls
 //   sinter_bench_models --json --only lenet,mlp6 --seconds 1
+//   sinter_bench_models --only gpt2 --device gpu:0 --gpt2-batch 64      # GPT-2 124M runs only when it is named
 //   sinter_bench_models --trace-loss 100 --only lenet --weights lenet.safetensors   # for bench/peers/judge_torch.py
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,9 +39,12 @@ struct Options {
   bool profile = false;
   sn::Device device;
   sn::MathMode math = sn::MathMode::kIeee;
+  std::optional<sn::Precision> precision;
+  sn::bench::GptSizes gpt2;
   std::vector<std::string> architectures = sn::CompileOptions().gpu_architectures;
   int trace_steps = 0;
-  std::string weights;
+  std::string weights, gradients;
+  std::string plan;
 };
 
 double MsSince(std::chrono::steady_clock::time_point start) {
@@ -76,21 +82,35 @@ absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options
   compile.gpu_architectures = options.architectures;
   compile.fuse = compile.fuse_epilogues = options.fuse;
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile));
+  if (!options.plan.empty()) SINTER_RETURN_IF_ERROR(plan.Save(options.plan));
   return sn::Session::Create(std::move(plan));
 }
 
 // On a GPU the data stay there, as the peers' do, and a run has ended when the device has done it.
 sn::bench::WorkloadOptions WorkloadOptionsOf(const Options& options) {
-  return {.data_are_variables = options.device.is_gpu(), .math = options.math};
+  return {.data_are_variables = options.device.is_gpu(),
+          .math = options.math,
+          .precision = options.precision,
+          .gpt2 = options.gpt2,
+          .gradients = !options.gradients.empty()};
 }
 
-// Runs in a burst without waiting in between: what a training loop sees. One run on a CPU, which waits anyway.
+// Runs in a burst without waiting in between: what a training loop sees. One run on a CPU, which waits anyway; fewer of
+// long ones, which hide the wait at the end as well.
 absl::StatusOr<Timing> TimeRuns(sn::Session& session, sn::BoundFunction& f, const Options& options) {
-  const int burst = options.device.is_gpu() ? 100 : 1;
+  constexpr double kBurstMs = 500;
+  constexpr int kMostRuns = 100;
+  int burst = 1;
   auto call = [&]() -> absl::Status {
     for (int i = 0; i < burst; ++i) SINTER_RETURN_IF_ERROR(f.Run());
     return session.Synchronize();
   };
+  SINTER_RETURN_IF_ERROR(call());
+  auto start = std::chrono::steady_clock::now();
+  SINTER_RETURN_IF_ERROR(call());
+  if (options.device.is_gpu()) {
+    burst = static_cast<int>(std::clamp(kBurstMs / MsSince(start), 1.0, 1.0 * kMostRuns));
+  }
   SINTER_ASSIGN_OR_RETURN(Timing t, sn::bench::TimeMs(call, options.seconds));
   return Timing{t.ms / burst, t.min_ms / burst, t.cpu_ms / burst, t.runs * burst};
 }
@@ -119,11 +139,28 @@ absl::StatusOr<sn::BoundFunction> BindTraining(sn::Session& session, const sn::b
   return train;
 }
 
+// What a training workload does in a second and takes; `start_ms` is from the graph to a session with its variables.
+void AddCosts(Json& result, const sn::bench::TrainingWorkload& w, const sn::Session& session,
+              const Timing& timing, double start_ms) {
+  const bool is_text = w.x.dtype() == sn::I32;
+  const int64_t examples = is_text ? w.x.num_elements() : w.x.shape()[0];
+  const std::string rate = is_text ? "tokens_per_s" : "examples_per_s";
+  result[rate] = static_cast<double>(examples) / timing.ms * 1e3;
+  result["start_ms"] = start_ms;
+  const sn::SessionMemory memory = session.memory();
+  result["variables_GiB"] = static_cast<double>(memory.variables) / (1 << 30);
+  result["arena_GiB"] = static_cast<double>(memory.arena) / (1 << 30);
+  result["peak_GiB"] = static_cast<double>(session.allocator().Stats().peak_used_bytes) / (1 << 30);
+}
+
 absl::Status BenchTraining(const std::string& name, const Options& options) {
   SINTER_ASSIGN_OR_RETURN(sn::bench::TrainingWorkload w,
                           sn::bench::MakeTrainingWorkload(name, WorkloadOptionsOf(options)));
+  auto start = std::chrono::steady_clock::now();
   SINTER_ASSIGN_OR_RETURN(sn::Session session, Start(w.graph, options));
   SINTER_ASSIGN_OR_RETURN(sn::BoundFunction train, BindTraining(session, w));
+  SINTER_RETURN_IF_ERROR(session.Synchronize());
+  const double start_ms = MsSince(start);
   double loss = 0;
   for (int step = 1; step <= kLossStep; ++step) {
     SINTER_RETURN_IF_ERROR(train.Run());
@@ -132,6 +169,7 @@ absl::Status BenchTraining(const std::string& name, const Options& options) {
   SINTER_ASSIGN_OR_RETURN(Timing timing, TimeRuns(session, train, options));
   Json result = Result(name, timing);
   result["loss"] = loss;
+  AddCosts(result, w, session, timing, start_ms);
   Print(options, result);
   return options.profile ? PrintProfile(train) : absl::OkStatus();
 }
@@ -220,13 +258,29 @@ absl::Status BenchHost(const std::string& name, const Options& options) {
   return absl::OkStatus();
 }
 
-// One JSON line with the losses of every step, and the initial weights as a file.
+// The gradients of the first step, as a file.
+absl::Status SaveGradients(sn::Session& session, const sn::bench::TrainingWorkload& w,
+                           const std::string& path) {
+  std::vector<sn::Argument> data = {{"x", w.x}, {"y", w.y}};
+  if (w.options.data_are_variables) data.clear();
+  SINTER_ASSIGN_OR_RETURN(sn::Outputs outputs, session.Run("gradients", data));
+  std::vector<sn::NamedTensor> gradients;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const sn::HostTensor& t = outputs.tensor(i);
+    SINTER_ASSIGN_OR_RETURN(sn::HostTensor view, sn::HostTensor::View(t.dtype(), t.shape(), t.data()));
+    gradients.push_back({std::string(outputs.name(i)), std::move(view)});
+  }
+  return sn::SaveSafetensors(path, gradients);
+}
+
+// One JSON line with the losses of every step; the initial weights and their gradients as files.
 absl::Status TraceLoss(const std::string& name, const Options& options) {
   SINTER_ASSIGN_OR_RETURN(sn::bench::TrainingWorkload w,
                           sn::bench::MakeTrainingWorkload(name, WorkloadOptionsOf(options)));
   SINTER_ASSIGN_OR_RETURN(sn::Session session, Start(w.graph, options));
   SINTER_ASSIGN_OR_RETURN(sn::BoundFunction train, BindTraining(session, w));
   if (!options.weights.empty()) SINTER_RETURN_IF_ERROR(sn::SaveCheckpoint(session, options.weights));
+  if (!options.gradients.empty()) SINTER_RETURN_IF_ERROR(SaveGradients(session, w, options.gradients));
   std::vector<double> losses;
   for (int i = 0; i < options.trace_steps; ++i) {
     SINTER_RETURN_IF_ERROR(train.Run());
@@ -237,14 +291,22 @@ absl::Status TraceLoss(const std::string& name, const Options& options) {
   return absl::OkStatus();
 }
 
+using Bench = std::function<absl::Status(const std::string&, const Options&)>;
+
+std::vector<std::pair<std::string, Bench>> Benches(const Options& options) {
+  if (options.trace_steps > 0) {
+    return {{"lenet", TraceLoss}, {"mlp6", TraceLoss}, {"char_gpt", TraceLoss}, {"gpt2", TraceLoss}};
+  }
+  return {{"lenet_compile", BenchCompile},  // First: only then is it cold.
+          {"lenet_load", BenchLoad},       {"host_step", BenchHost},
+          {"memcpy_f32", BenchCopy},       {"chain_f32", BenchStreaming},
+          {"softmax_f32", BenchStreaming}, {"layer_norm_f32", BenchStreaming},
+          {"lenet", BenchTraining},        {"mlp6", BenchTraining},
+          {"char_gpt", BenchTraining},     {"gpt2", BenchTraining}};
+}
+
 int Main(const Options& options) {
-  using Bench = std::function<absl::Status(const std::string&, const Options&)>;
-  std::vector<std::pair<std::string, Bench>> all = {
-      {"lenet_compile", BenchCompile},  // First: only then is it cold.
-      {"lenet_load", BenchLoad},       {"host_step", BenchHost},        {"memcpy_f32", BenchCopy},
-      {"chain_f32", BenchStreaming},   {"softmax_f32", BenchStreaming}, {"layer_norm_f32", BenchStreaming},
-      {"lenet", BenchTraining},        {"mlp6", BenchTraining},         {"char_gpt", BenchTraining}};
-  if (options.trace_steps > 0) all = {{"lenet", TraceLoss}, {"mlp6", TraceLoss}, {"char_gpt", TraceLoss}};
+  const std::vector<std::pair<std::string, Bench>> all = Benches(options);
   for (const std::string& name : options.only) {
     if (std::ranges::any_of(all, [&](const auto& b) { return b.first == name; })) continue;
     std::cerr << "sinter_bench_models: no workload \"" << name << "\"; there are";
@@ -254,7 +316,10 @@ int Main(const Options& options) {
   }
   int failures = 0;
   for (const auto& [name, bench] : all) {
-    if (!options.only.empty() && std::ranges::find(options.only, name) == options.only.end()) continue;
+    // GPT-2 takes gigabytes: only when it is named.
+    const bool wanted =
+        options.only.empty() ? name != "gpt2" : std::ranges::find(options.only, name) != options.only.end();
+    if (!wanted) continue;
     absl::Status status = bench(name, options);
     if (status.ok()) continue;
     Print(options,
@@ -262,6 +327,22 @@ int Main(const Options& options) {
     ++failures;
   }
   return failures == 0 ? 0 : 1;
+}
+
+void AddModelOptions(CLI::App& app, Options& options) {
+  static const std::map<std::string, sn::Precision> kPrecisions = {
+      {"f32", sn::Precision::kF32}, {"bf16", sn::Precision::kBf16}, {"f16", sn::Precision::kF16}};
+  auto set_precision = [&](const std::string& name) { options.precision = kPrecisions.at(name); };
+  app.add_option_function<std::string>(
+         "--precision", set_precision,
+         "of products and what lies between them; default: bf16 for gpt2, else f32")
+      ->check(CLI::IsMember(kPrecisions));
+  app.add_option("--gpt2-layers", options.gpt2.layers)->capture_default_str();
+  app.add_option("--gpt2-heads", options.gpt2.heads)->capture_default_str();
+  app.add_option("--gpt2-width", options.gpt2.width)->capture_default_str();
+  app.add_option("--gpt2-context", options.gpt2.context)->capture_default_str();
+  app.add_option("--gpt2-vocabulary", options.gpt2.vocabulary)->capture_default_str();
+  app.add_option("--gpt2-batch", options.gpt2.batch)->capture_default_str();
 }
 
 }  // namespace
@@ -281,10 +362,13 @@ int main(int argc, char** argv) {
   app.add_flag("--profile", options.profile, "also print what each step takes, to the error stream");
   bool tf32 = false;
   app.add_flag("--tf32", tf32, "matrix products and convolutions may round operands to tf32");
+  AddModelOptions(app, options);
   auto* trace = app.add_option("--trace-loss", options.trace_steps, "instead: the losses of this many steps");
   app.add_option("--weights", options.weights,
                  "with --trace-loss and one workload: write the initial weights here")
       ->needs(trace);
+  app.add_option("--gradients", options.gradients, "the same of the first step's gradients")->needs(trace);
+  app.add_option("--plan", options.plan, "with one workload: also write its plan here, for sinter profile");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -297,8 +381,8 @@ int main(int argc, char** argv) {
   }
   options.device = *parsed;
   if (tf32) options.math = sn::MathMode::kTf32;
-  if (!options.weights.empty() && options.only.size() != 1) {
-    std::cerr << "sinter_bench_models: --weights needs --only with exactly one workload\n";
+  if (!(options.weights + options.gradients + options.plan).empty() && options.only.size() != 1) {
+    std::cerr << "sinter_bench_models: --weights, --gradients and --plan need --only with exactly one workload\n";
     return 2;
   }
   return Main(options);

@@ -28,8 +28,8 @@ HostTensor MustMake(DType dtype, const Shape& shape) {
 }
 
 constexpr int64_t kRows = 4096, kColumns = 4096, kChainElements = 1 << 24;
-constexpr int64_t kGptLayers = 4, kGptHeads = 4, kGptWidth = 128, kGptContext = 128, kGptBatch = 32,
-                  kGptVocabulary = 65;
+constexpr GptSizes kCharGpt = {
+    .layers = 4, .heads = 4, .width = 128, .context = 128, .vocabulary = 65, .batch = 32};
 
 // The list of parameters that workloads.py makes, in its order: a parameter's seed is its place from 1.
 class Parameters {
@@ -38,26 +38,36 @@ class Parameters {
 
   Variable Weight(const Shape& shape, int64_t fan_in) {
     float scale = static_cast<float>(1 / std::sqrt(static_cast<double>(fan_in)));
-    return Add(Uniform(workload_.parameters.size() + 1, shape, scale));
+    return Add(Uniform(variables_.size() + 1, shape, scale));
+  }
+  // From a normal distribution, without a copy of the values in the workload.
+  Variable Drawn(const Shape& shape, double stddev) {
+    return Make(shape, {VariableInit::Kind::kNormal, 0, stddev});
   }
   Variable Filled(const Shape& shape, float value) {
     HostTensor tensor = MustMake(DType::kF32, shape);
     std::fill_n(static_cast<float*>(tensor.mutable_data()), tensor.num_elements(), value);
     return Add(std::move(tensor));
   }
+  const std::vector<Variable>& variables() const { return variables_; }
 
  private:
   Variable Add(HostTensor value) {
-    std::string name = absl::StrCat("p", workload_.parameters.size());
-    Variable variable = workload_.graph.Variable(name, DType::kF32, value.shape());
-    workload_.parameters.push_back({std::move(name), std::move(value)});
+    Variable variable = Make(value.shape(), {});
+    workload_.parameters.push_back({variable.name(), std::move(value)});
     return variable;
+  }
+  Variable Make(const Shape& shape, const VariableInit& init) {
+    std::string name = absl::StrCat("p", variables_.size());
+    return variables_.emplace_back(workload_.graph.Variable(name, DType::kF32, shape, {.init = init}));
   }
 
   TrainingWorkload& workload_;
+  std::vector<Variable> variables_;
 };
 
 struct TrainedModel {
+  std::vector<Variable> parameters;
   std::function<Tensor(Builder&, const Tensor& x)> logits;
   std::function<void(const Tensor& loss)> minimize;
 };
@@ -67,28 +77,52 @@ Tensor Data(Builder& b, std::string_view name, const HostTensor& value, const Wo
   return b.Read(b.MakeVariable(name, value.dtype(), value.shape(), {.trainable = false}));
 }
 
-void AddFunctions(TrainingWorkload& workload, const TrainedModel& model) {
+Tensor Loss(Builder& b, const TrainingWorkload& w, const TrainedModel& model) {
+  Tensor x = Data(b, "x", w.x, w.options), y = Data(b, "y", w.y, w.options);
+  // Examples of logits are rows, those of a text's labels rows and columns.
+  return SoftmaxCrossEntropy(model.logits(b, x), y.rank() > 1 ? Flatten(y, 0) : y, Reduction::kMean);
+}
+
+void AddFunctions(TrainingWorkload& w, const TrainedModel& model, Precision precision = Precision::kF32) {
+  w.graph.SetPrecision(w.options.precision.value_or(precision));
   for (bool train : {true, false}) {
     auto body = [&](Builder& b) {
-      Tensor x = Data(b, "x", workload.x, workload.options), y = Data(b, "y", workload.y, workload.options);
-      Tensor loss = SoftmaxCrossEntropy(model.logits(b, x), y, Reduction::kMean);
+      Tensor loss = Loss(b, w, model);
       if (train) model.minimize(loss);
       b.Output("loss", loss);
     };
-    workload.graph.Function(train ? "train" : "eval", train ? Mode::kTrain : Mode::kEval, body);
+    w.graph.Function(train ? "train" : "eval", train ? Mode::kTrain : Mode::kEval, body);
   }
+  if (!w.options.gradients) return;
+  w.graph.Function("gradients", [&](Builder& b) {
+    Tensor loss = Loss(b, w, model);
+    b.Output("loss", loss);
+    std::vector<Tensor> values;
+    for (const Variable& parameter : model.parameters) values.push_back(b.Read(parameter));
+    std::vector<Tensor> gradients = Gradients(loss, values);
+    for (size_t i = 0; i < values.size(); ++i) b.Output(model.parameters[i].name(), gradients[i]);
+  });
+}
+
+// A workload without functions, parameters and data.
+TrainingWorkload Empty(std::string_view name, const WorkloadOptions& options) {
+  return {.name = std::string(name),
+          .graph = Graph(name),
+          .parameters = {},
+          .x = {},
+          .y = {},
+          .options = options};
 }
 
 TrainingWorkload Lenet(const WorkloadOptions& options) {
-  TrainingWorkload w{
-      .name = "lenet", .graph = Graph("lenet"), .parameters = {}, .x = {}, .y = {}, .options = options};
+  TrainingWorkload w = Empty("lenet", options);
   Parameters p(w);
   std::vector<Variable> v = {
       p.Weight({20, 1, 3, 3}, 9), p.Filled({20}, 0),  p.Weight({50, 20, 5, 5}, 500), p.Filled({50}, 0),
       p.Weight({800, 128}, 800),  p.Filled({128}, 0), p.Weight({128, 10}, 128),      p.Filled({10}, 0)};
   w.x = Uniform(1001, {256, 1, 28, 28});
   w.y = Integers(1002, {256}, 10);
-  TrainedModel model;
+  TrainedModel model{.parameters = v, .logits = {}, .minimize = {}};
   model.logits = [v, math = options.math](Builder& b, const Tensor& x) {
     auto conv = [&](const Tensor& images, size_t i) {
       Tensor bias = Reshape(b.Read(v[i + 1]), {v[i + 1].shape()[0], 1, 1});
@@ -104,8 +138,7 @@ TrainingWorkload Lenet(const WorkloadOptions& options) {
 }
 
 TrainingWorkload Mlp6(const WorkloadOptions& options) {
-  TrainingWorkload w{
-      .name = "mlp6", .graph = Graph("mlp6"), .parameters = {}, .x = {}, .y = {}, .options = options};
+  TrainingWorkload w = Empty("mlp6", options);
   Parameters p(w);
   const std::vector<int64_t> widths = {784, 2000, 2000, 2000, 2000, 2000, 10};
   std::vector<Variable> v;
@@ -115,7 +148,7 @@ TrainingWorkload Mlp6(const WorkloadOptions& options) {
   }
   w.x = Uniform(1001, {100, 784});
   w.y = Integers(1002, {100}, 10);
-  TrainedModel model;
+  TrainedModel model{.parameters = v, .logits = {}, .minimize = {}};
   model.logits = [v, math = options.math](Builder& b, Tensor x) {
     for (size_t i = 0; i < v.size(); i += 2) {
       x = MatMul(x, b.Read(v[i]), {.math = math}) + b.Read(v[i + 1]);
@@ -128,65 +161,110 @@ TrainingWorkload Mlp6(const WorkloadOptions& options) {
   return w;
 }
 
-Tensor Attention(Builder& b, const Tensor& x, const Tensor& wqkv, const Tensor& bqkv, MathMode math) {
-  int64_t depth = kGptWidth / kGptHeads;
-  Tensor qkv = MatMul(x, wqkv, {.math = math}) + bqkv;
-  qkv = Transpose(Reshape(qkv, {kGptBatch, kGptContext, 3, kGptHeads, depth}), {2, 0, 3, 1, 4});
-  std::vector<Tensor> parts = Split(qkv, {1, 1, 1}, 0);
+// How a GPT is built; both are the same model.
+struct GptForm {
+  GptSizes sizes;
+  bool attention_op = false;  // Else products and a softmax.
+  MathMode math = MathMode::kIeee;
+};
+
+// From rows [batch * context, 3 * width] to rows [batch * context, width].
+Tensor Mix(Builder& b, const Tensor& rows, const GptForm& form) {
+  const GptSizes& s = form.sizes;
+  int64_t depth = s.width / s.heads;
+  Tensor qkv = Reshape(rows, {s.batch, s.context, 3, s.heads, depth});
+  if (form.attention_op) {
+    Tensor mixed = Attention(qkv, {.causal = true, .scale = std::nullopt, .math = form.math});
+    return Reshape(mixed, {s.batch * s.context, s.width});
+  }
+  std::vector<Tensor> parts = Split(Transpose(qkv, {2, 0, 3, 1, 4}), {1, 1, 1}, 0);
   for (Tensor& part : parts) part = Squeeze(part, 0);
-  Tensor scores = MatMul(parts[0], parts[1], {.transpose_b = true, .math = math}) *
+  Tensor scores = MatMul(parts[0], parts[1], {.transpose_b = true, .math = form.math}) *
                   (1.0 / std::sqrt(static_cast<double>(depth)));
-  Tensor rows = b.Iota(I32, {kGptContext, kGptContext}, 0),
-         columns = b.Iota(I32, {kGptContext, kGptContext}, 1);
-  Tensor weights = Softmax(Select(columns <= rows, scores, -1e9));
-  return Reshape(Transpose(MatMul(weights, parts[2], {.math = math}), {0, 2, 1, 3}), x.shape());
+  Tensor to = b.Iota(I32, {s.context, s.context}, 0), from = b.Iota(I32, {s.context, s.context}, 1);
+  Tensor weights = Softmax(Select(from <= to, scores, -1e9));
+  Tensor mixed = MatMul(weights, parts[2], {.math = form.math});
+  return Reshape(Transpose(mixed, {0, 2, 1, 3}), {s.batch * s.context, s.width});
 }
 
-TrainingWorkload CharGpt(const WorkloadOptions& options) {
-  TrainingWorkload w{
-      .name = "char_gpt", .graph = Graph("char_gpt"), .parameters = {}, .x = {}, .y = {}, .options = options};
-  Parameters p(w);
-  constexpr int64_t d = kGptWidth;
-  std::vector<Variable> v = {p.Weight({kGptVocabulary, d}, d), p.Weight({kGptContext, d}, d)};
-  for (int64_t i = 0; i < kGptLayers; ++i) {
-    v.push_back(p.Filled({d}, 1));
-    v.push_back(p.Filled({d}, 0));
-    v.push_back(p.Weight({d, 3 * d}, d));
-    v.push_back(p.Filled({3 * d}, 0));
-    v.push_back(p.Weight({d, d}, d));
-    v.push_back(p.Filled({d}, 0));
-    v.push_back(p.Filled({d}, 1));
-    v.push_back(p.Filled({d}, 0));
-    v.push_back(p.Weight({d, 4 * d}, d));
-    v.push_back(p.Filled({4 * d}, 0));
-    v.push_back(p.Weight({4 * d, d}, 4 * d));
-    v.push_back(p.Filled({d}, 0));
+// Token and position tables, twelve parameters a block, final scale and offset: workloads.py's char_gpt().
+Tensor GptLogits(Builder& b, const std::vector<Variable>& v, const Tensor& tokens, const GptForm& form) {
+  const GptSizes& s = form.sizes;
+  auto at = [&](size_t i) { return b.Read(v[i]); };
+  auto linear = [&](const Tensor& x, size_t i) { return MatMul(x, at(i), {.math = form.math}) + at(i + 1); };
+  Tensor table = at(0);
+  Tensor x = Reshape(Gather(table, tokens, 0) + at(1), {s.batch * s.context, s.width});
+  for (size_t i = 2; i + 2 < v.size(); i += 12) {
+    Tensor mixed = Mix(b, linear(LayerNorm(x, at(i), at(i + 1)), i + 2), form);
+    x = x + linear(mixed, i + 4);
+    x = x + linear(GeluTanh(linear(LayerNorm(x, at(i + 6), at(i + 7)), i + 8)), i + 10);
   }
-  v.push_back(p.Filled({d}, 1));
-  v.push_back(p.Filled({d}, 0));
-  w.x = Integers(1001, {kGptBatch, kGptContext}, kGptVocabulary);
-  w.y = Integers(1002, {kGptBatch, kGptContext}, kGptVocabulary);
+  Tensor last = LayerNorm(x, at(v.size() - 2), at(v.size() - 1));
+  return MatMul(last, table, {.transpose_b = true, .math = form.math});
+}
+
+// `weight` makes a matrix of a fan-in.
+std::vector<Variable> GptParameters(Parameters& p, const GptSizes& s,
+                                    const std::function<Variable(const Shape&, int64_t)>& weight) {
+  const int64_t d = s.width;
+  auto norm = [&] {
+    p.Filled({d}, 1);
+    p.Filled({d}, 0);
+  };
+  auto linear = [&](int64_t in, int64_t out) {
+    weight({in, out}, in);
+    p.Filled({out}, 0);
+  };
+  weight({s.vocabulary, d}, d);
+  weight({s.context, d}, d);
+  for (int64_t i = 0; i < s.layers; ++i) {
+    norm();
+    linear(d, 3 * d);
+    linear(d, d);
+    norm();
+    linear(d, 4 * d);
+    linear(4 * d, d);
+  }
+  norm();
+  return p.variables();
+}
+
+TrainingWorkload Gpt(std::string_view name, const GptForm& form, const WorkloadOptions& options) {
+  TrainingWorkload w = Empty(name, options);
+  Parameters p(w);
+  const GptSizes& s = form.sizes;
+  const bool drawn = name == "gpt2";
   TrainedModel model;
-  model.logits = [v, math = options.math](Builder& b, const Tensor& tokens) {
-    auto at = [&](size_t i) { return b.Read(v[i]); };
-    Tensor table = at(0);
-    Tensor x = Gather(table, tokens, 0) + at(1);
-    for (size_t i = 2; i + 2 < v.size(); i += 12) {
-      Tensor a = Attention(b, LayerNorm(x, at(i), at(i + 1)), at(i + 2), at(i + 3), math);
-      x = x + MatMul(a, at(i + 4), {.math = math}) + at(i + 5);
-      Tensor hidden =
-          GeluTanh(MatMul(LayerNorm(x, at(i + 6), at(i + 7)), at(i + 8), {.math = math}) + at(i + 9));
-      x = x + MatMul(hidden, at(i + 10), {.math = math}) + at(i + 11);
-    }
-    return MatMul(LayerNorm(x, at(v.size() - 2), at(v.size() - 1)), table,
-                  {.transpose_b = true, .math = math});
+  model.parameters = GptParameters(p, s, [&](const Shape& shape, int64_t fan_in) {
+    return drawn ? p.Drawn(shape, 0.02) : p.Weight(shape, fan_in);
+  });
+  w.x = Integers(1001, {s.batch, s.context}, s.vocabulary);
+  w.y = Integers(1002, {s.batch, s.context}, s.vocabulary);
+  model.logits = [v = model.parameters, form](Builder& b, const Tensor& tokens) {
+    return GptLogits(b, v, tokens, form);
   };
   model.minimize = [](const Tensor& loss) {
     optim::AdamW{.learning_rate = 6e-4, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1}
         .Minimize(loss);
   };
-  AddFunctions(w, model);
+  AddFunctions(w, model, drawn ? Precision::kBf16 : Precision::kF32);
   return w;
+}
+
+TrainingWorkload CharGpt(const WorkloadOptions& options) {
+  return Gpt("char_gpt", {.sizes = kCharGpt, .math = options.math}, options);
+}
+
+absl::StatusOr<TrainingWorkload> Gpt2(const WorkloadOptions& options) {
+  const GptSizes& s = options.gpt2;
+  for (int64_t size : {s.layers, s.heads, s.width, s.context, s.vocabulary, s.batch}) {
+    if (size < 1) return absl::InvalidArgumentError("gpt2 needs sizes of at least 1");
+  }
+  if (s.width % s.heads != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gpt2 has ", s.heads, " heads, which must divide the width of ", s.width));
+  }
+  return Gpt("gpt2", {.sizes = s, .attention_op = true, .math = options.math}, options);
 }
 
 }  // namespace
@@ -215,8 +293,9 @@ absl::StatusOr<TrainingWorkload> MakeTrainingWorkload(std::string_view name, con
   if (name == "lenet") return Lenet(options);
   if (name == "mlp6") return Mlp6(options);
   if (name == "char_gpt") return CharGpt(options);
+  if (name == "gpt2") return Gpt2(options);
   return absl::NotFoundError(
-      absl::StrCat("no training workload ", std::string(name), "; there are lenet, mlp6, char_gpt"));
+      absl::StrCat("no training workload ", std::string(name), "; there are lenet, mlp6, char_gpt, gpt2"));
 }
 
 absl::Status SetParameters(Session& session, const TrainingWorkload& workload) {

@@ -9,6 +9,7 @@
 #define SINTER_BENCH_WORKLOADS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,24 +24,34 @@ HostTensor Uniform(uint64_t seed, const Shape& shape, float scale = 1);
 // Integers in [0, bound) from the same generator, i32: measure.py's integers().
 HostTensor Integers(uint64_t seed, const Shape& shape, int64_t bound);
 
+// The sizes of gpt2: those of GPT-2 124M, its vocabulary padded.
+struct GptSizes {
+  int64_t layers = 12, heads = 12, width = 768, context = 1024, vocabulary = 50304, batch = 32;
+};
+
 struct WorkloadOptions {
   // Whether the data are given at each run, or are variables, which stay on the device: what peers on GPUs do.
   bool data_are_variables = false;
   // Of matrix products and convolutions.
   MathMode math = MathMode::kIeee;
+  // Of Graph::SetPrecision. Null: bf16 for gpt2, f32 for the others.
+  std::optional<Precision> precision = std::nullopt;
+  GptSizes gpt2 = {};
+  // Adds the function "gradients" (inputs x and y; outputs loss, and each parameter's gradient under its name).
+  bool gradients = false;
 };
 
 // A model with functions "train" (inputs x and y; output loss; one step of the optimiser) and "eval" (inputs x and y;
-// output loss).
+// output loss). Its parameters are p0, p1, ... in the order of workloads.py.
 struct TrainingWorkload {
   std::string name;
   Graph graph;
-  // In the order of workloads.py, by the names of the variables.
+  // Initial values by name; those of gpt2's matrices are drawn when a session starts.
   std::vector<NamedTensor> parameters;
   HostTensor x, y;
   WorkloadOptions options;
 };
-// lenet, mlp6 or char_gpt; NotFound for another name.
+// lenet, mlp6, char_gpt or gpt2; NotFound for another name.
 absl::StatusOr<TrainingWorkload> MakeTrainingWorkload(std::string_view name,
                                                       const WorkloadOptions& options = {});
 // Data that are variables too.
