@@ -1,0 +1,300 @@
+// Trains GPT-2 on a text, on a file of token ids, or on random tokens: in bf16 on a GPU, with gradient accumulation,
+// clipping, a cosine schedule, validation and checkpoints. After a text it prints some of its own.
+//
+//   train_gpt2 --tokens train.bin --val val.bin --batch 32 --parts 16 --checkpoint /tmp/gpt2.safetensors
+//   train_gpt2 --text input.txt --layers 4 --heads 4 --width 128 --context 128 --batch 32
+//   train_gpt2 --steps 50                                 # 124M parameters, random tokens: what a step takes
+//   train_gpt2 --steps 50 --batch 64 --device gpu:0,gpu:1     # two devices that share each batch
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "sinter/examples/progress_bar.h"
+#include "sinter/examples/sampling.h"
+#include "sinter/examples/train_gpt2/gpt2.h"
+#include "sinter/frontend/data/tokens.h"
+#include "sinter/runtime/checkpoint.h"
+#include "sinter/runtime/status.h"
+
+namespace {
+
+namespace examples = sn::examples;
+using sn::HostTensor;
+using sn::TokenSet;
+
+struct Options {
+  examples::Gpt2Sizes sizes = {.vocabulary = 0};
+  examples::Gpt2Training training;
+  std::string text, tokens, val, checkpoint;
+  int64_t steps = 1000, warmup = 100, report = 100, val_batches = 20, sample = 400, stop_after = 0;
+  double learning_rate = 6e-4, temperature = 0.8;
+  bool resume = false;
+  std::vector<sn::Device> devices;
+};
+
+struct Data {
+  TokenSet train, val;
+  std::string source;
+};
+
+// Random tokens: for measuring, there is nothing to learn from them.
+absl::StatusOr<TokenSet> RandomTokens(const Options& o) {
+  sn::SplitMix bits(static_cast<uint64_t>(o.training.seed), /*stream=*/1);
+  std::vector<uint16_t> tokens(1 << 20);
+  const uint64_t bound = static_cast<uint64_t>(std::min<int64_t>(o.sizes.vocabulary, 1 << 16));
+  for (uint16_t& token : tokens) token = static_cast<uint16_t>(bits.Below(bound));
+  return TokenSet::FromVector(std::move(tokens));
+}
+
+absl::StatusOr<TokenSet> ReadTokens(const Options& o, const std::string& path) {
+  SINTER_ASSIGN_OR_RETURN(TokenSet set, o.text.empty() ? TokenSet::ReadU16(path) : TokenSet::ReadBytes(path));
+  if (const int32_t largest = set.Largest(); largest >= o.sizes.vocabulary) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has the token ", largest,
+                                                   ", but the vocabulary is ", o.sizes.vocabulary,
+                                                   "; choose a larger --vocabulary"));
+  }
+  return set;
+}
+
+// What is learned from and what the result is judged by: a file of its own, or the last tenth.
+absl::StatusOr<Data> LoadData(const Options& o) {
+  const std::string& path = o.text.empty() ? o.tokens : o.text;
+  SINTER_ASSIGN_OR_RETURN(TokenSet all, path.empty() ? RandomTokens(o) : ReadTokens(o, path));
+  const std::string source = path.empty() ? "random tokens" : path;
+  if (!o.val.empty()) {
+    SINTER_ASSIGN_OR_RETURN(TokenSet val, ReadTokens(o, o.val));
+    return Data{std::move(all), std::move(val), source};
+  }
+  const int64_t cut = all.size() - all.size() / 10;
+  SINTER_ASSIGN_OR_RETURN(TokenSet train, all.Part(0, cut));
+  if (cut == all.size())
+    return absl::InvalidArgumentError(source + " is too short to keep a tenth of it back");
+  SINTER_ASSIGN_OR_RETURN(TokenSet val, all.Part(cut, all.size()));
+  return Data{std::move(train), std::move(val), source};
+}
+
+struct Batch {
+  HostTensor x, y;
+};
+
+absl::StatusOr<Batch> EmptyBatch(int64_t rows, int64_t context) {
+  SINTER_ASSIGN_OR_RETURN(HostTensor x, HostTensor::Zeros(sn::I32, {rows, context}));
+  SINTER_ASSIGN_OR_RETURN(HostTensor y, HostTensor::Zeros(sn::I32, {rows, context}));
+  return Batch{std::move(x), std::move(y)};
+}
+
+// The mean loss over the first tokens that are kept back, as many batches as there are up to val_batches.
+absl::StatusOr<double> ValidationLoss(sn::Session& session, const TokenSet& val, const Options& o,
+                                      Batch& batch) {
+  const int64_t tokens = batch.x.num_elements(), count = std::min(o.val_batches, (val.size() - 1) / tokens);
+  if (count < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("a batch of ", tokens, " tokens does not fit in the ",
+                                                   val.size(), " for validation; name a file with --val"));
+  }
+  double total = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    SINTER_RETURN_IF_ERROR(val.Read(i * tokens, batch.x, batch.y));
+    SINTER_ASSIGN_OR_RETURN(auto outputs, session.Run("eval", {{"x", batch.x}, {"y", batch.y}}));
+    SINTER_ASSIGN_OR_RETURN(double loss, outputs.Scalar("loss"));
+    total += loss;
+  }
+  return total / static_cast<double>(count);
+}
+
+// A step; its batches depend on its number alone, so that a run resumes with those that it would have had.
+absl::Status Step(sn::Session& session, const TokenSet& tokens, const Options& o, int64_t step, float rate,
+                  Batch& batch) {
+  const int64_t parts = o.training.parts;
+  for (int64_t part = 0; part < parts; ++part) {
+    sn::SplitMix bits(static_cast<uint64_t>(o.training.seed), static_cast<uint64_t>(step * parts + part));
+    SINTER_RETURN_IF_ERROR(tokens.Draw(bits, batch.x, batch.y));
+    SINTER_RETURN_IF_ERROR(parts == 1
+                               ? session.Run("train", {{"x", batch.x}, {"y", batch.y}, {"lr", rate}}).status()
+                               : session.Run("accumulate", {{"x", batch.x}, {"y", batch.y}}).status());
+  }
+  return parts == 1 ? absl::OkStatus() : session.Run("update", {{"lr", rate}}).status();
+}
+
+absl::StatusOr<int64_t> FirstStep(sn::Session& session, const Options& o) {
+  if (!o.resume) return 0;
+  SINTER_ASSIGN_OR_RETURN(sn::Metadata metadata, sn::LoadCheckpoint(session, o.checkpoint));
+  int64_t step = 0;
+  if (!absl::SimpleAtoi(metadata["step"], &step) || step < 0) {
+    return absl::InvalidArgumentError(o.checkpoint + " does not say after which step it was written");
+  }
+  std::printf("resumed behind step %ld\n", step);
+  return step;
+}
+
+absl::Status Train(sn::Session& session, const Data& data, const Options& o) {
+  SINTER_ASSIGN_OR_RETURN(Batch batch, EmptyBatch(o.training.batch, o.sizes.context));
+  SINTER_ASSIGN_OR_RETURN(const int64_t first, FirstStep(session, o));
+  const int64_t last = o.stop_after > 0 ? std::min(o.steps, first + o.stop_after) : o.steps;
+  const int64_t parts = o.training.parts, tokens = parts * batch.x.num_elements();
+  // Reading the log waits for the device; before it is full it must be read.
+  const int64_t reading = std::clamp<int64_t>(1000 / parts, 1, 10);
+  sn::optim::Schedule rate =
+      sn::optim::WarmupCosine(o.learning_rate, o.warmup, o.steps, o.learning_rate / 10);
+  for (int64_t step = first; step < last;) {
+    const int64_t count = std::min(o.report, last - step);
+    examples::ProgressBar bar(absl::StrCat("steps ", step + 1, " to ", step + count), count, "tokens");
+    auto start = std::chrono::steady_clock::now();
+    double total = 0;
+    for (int64_t i = 1; i <= count; ++i, ++step) {
+      SINTER_RETURN_IF_ERROR(Step(session, data.train, o, step, rate(step), batch));
+      if (i % reading != 0 && i < count) continue;
+      SINTER_ASSIGN_OR_RETURN(sn::LogValues losses, session.ReadLog("loss"));
+      total = std::accumulate(losses.values.begin(), losses.values.end(), total);
+      bar.Update(i, total / static_cast<double>(i * parts), i * tokens);
+    }
+    const double ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    bar.Finish(absl::StrFormat("%.2f ms a step", ms / static_cast<double>(count)));
+    SINTER_ASSIGN_OR_RETURN(double val, ValidationLoss(session, data.val, o, batch));
+    std::printf("step %ld: validation loss %.4f\n", step, val);
+    if (o.checkpoint.empty()) continue;
+    SINTER_RETURN_IF_ERROR(sn::SaveCheckpoint(session, o.checkpoint, {{"step", std::to_string(step)}}));
+  }
+  return absl::OkStatus();
+}
+
+// Text of byte tokens, from a line's beginning on.
+absl::StatusOr<std::string> Sample(sn::Session& session, const Options& o) {
+  SINTER_ASSIGN_OR_RETURN(HostTensor x, HostTensor::Zeros(sn::I32, {1, o.sizes.context}));
+  SINTER_ASSIGN_OR_RETURN(auto window, x.MutableSpan<int32_t>());
+  sn::SplitMix bits(static_cast<uint64_t>(o.training.seed), /*stream=*/1);
+  std::string text = "\n";
+  for (int64_t i = 0; i < o.sample; ++i) {
+    const size_t count = std::min(window.size(), text.size());
+    std::ranges::copy(std::string_view(text).substr(text.size() - count), window.begin());
+    for (int32_t& token : window.first(count)) token &= 0xff;  // char may be signed.
+    SINTER_ASSIGN_OR_RETURN(auto outputs, session.Run("next", {{"window", x}, {"at", count - 1}}));
+    SINTER_ASSIGN_OR_RETURN(auto logits, outputs["logits"].Span<float>());
+    text.push_back(static_cast<char>(examples::SampleToken(logits.first(256), o.temperature, bits)));
+  }
+  return text.substr(1);
+}
+
+double GiB(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
+
+absl::Status Run(const Options& o) {
+  SINTER_ASSIGN_OR_RETURN(Data data, LoadData(o));
+  std::printf("data: %s, %ld tokens to learn from, %ld for validation\n", data.source.c_str(),
+              data.train.size(), data.val.size());
+  sn::Graph graph = examples::BuildGpt2(o.sizes, o.training);
+  int64_t parameters = 0;
+  for (const sn::Variable& v : graph.variables()) {
+    const bool is_parameter = !v.name().starts_with("adamw/") && !v.name().starts_with("log");
+    if (is_parameter)
+      parameters += std::accumulate(v.shape().begin(), v.shape().end(), int64_t{1}, std::multiplies<>());
+  }
+  sn::CompileOptions compile{.device = o.devices.front()};
+  if (o.devices.size() > 1) {
+    compile.data_parallel.devices = o.devices;
+    compile.data_parallel.whole_inputs = {"window"};
+  }
+  auto start = std::chrono::steady_clock::now();
+  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
+  const sn::SessionMemory memory = session.memory();
+  std::printf("%ld parameters, compiled in %.1f s for %s\n", parameters, seconds,
+              absl::StrJoin(o.devices, ", ", absl::StreamFormatter()).c_str());
+  std::printf("memory: %.3f GiB predicted, of it %.3f variables, %.3f arena; %.3f taken\n",
+              GiB(memory.predicted), GiB(memory.variables), GiB(memory.arena), GiB(memory.used));
+  SINTER_RETURN_IF_ERROR(Train(session, data, o));
+  if (o.text.empty() || o.sample == 0) return absl::OkStatus();
+  SINTER_ASSIGN_OR_RETURN(std::string sample, Sample(session, o));
+  std::printf("----\n%s\n----\n", sample.c_str());
+  return absl::OkStatus();
+}
+
+void AddModelOptions(CLI::App& app, Options& o) {
+  app.add_option("--layers", o.sizes.layers)->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--heads", o.sizes.heads)->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--width", o.sizes.width)->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--context", o.sizes.context)->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--vocabulary", o.sizes.vocabulary, "default: 256 with --text, else 50304")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seed", o.training.seed)->capture_default_str();
+}
+
+void AddTrainingOptions(CLI::App& app, Options& o) {
+  auto* text = app.add_option("--text", o.text, "a file whose bytes are the tokens");
+  app.add_option("--tokens", o.tokens, "a file of u16 token ids, or one of llm.c's")->excludes(text);
+  app.add_option("--val", o.val, "another such file, for validation; default: the last tenth");
+  app.add_option("--steps", o.steps, "after which the rate has fallen to a tenth")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--batch", o.training.batch)->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--parts", o.training.parts, "batches whose gradients make a step")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--lr", o.learning_rate, "highest learning rate")->capture_default_str();
+  app.add_option("--warmup", o.warmup, "steps until it")->capture_default_str();
+  app.add_option("--weight-decay", o.training.weight_decay)->capture_default_str();
+  app.add_option("--clip", o.training.clip_norm, "the gradients' norm; 0: none")->capture_default_str();
+  app.add_option("--report", o.report, "steps between validations, and checkpoints")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--val-batches", o.val_batches)->capture_default_str()->check(CLI::PositiveNumber);
+  auto* checkpoint = app.add_option("--checkpoint", o.checkpoint, "safetensors file");
+  app.add_flag("--resume", o.resume, "go on from the checkpoint")->needs(checkpoint);
+  app.add_option("--stop-after", o.stop_after, "leave off after this many steps, to be resumed");
+  app.add_option("--sample", o.sample, "bytes of text to sample at the end")->capture_default_str();
+  app.add_option("--temperature", o.temperature)->capture_default_str()->check(CLI::PositiveNumber);
+}
+
+int Fail(std::string_view message, int code) {
+  std::cerr << "train_gpt2: " << message << "\n";
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Trains GPT-2, compiled ahead of time by Sinter."};
+  AddModelOptions(app, options);
+  AddTrainingOptions(app, options);
+  std::map<std::string, sn::Precision> precisions = {
+      {"f32", sn::Precision::kF32}, {"bf16", sn::Precision::kBf16}, {"f16", sn::Precision::kF16}};
+  auto* precision =
+      app.add_option("--precision", options.training.precision,
+                     "of products and what lies between them; default: bf16 on a GPU, f32 on a CPU")
+          ->transform(CLI::CheckedTransformer(precisions).description(""));
+  std::vector<std::string> devices = {sn::TryGpu().ToString()};
+  app.add_option("--device", devices,
+                 "cpu:0, a GPU, or several devices that share each batch; default: a GPU if there is one")
+      ->delimiter(',')
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  for (const std::string& name : devices) {
+    absl::StatusOr<sn::Device> parsed = sn::Device::Parse(name);
+    if (!parsed.ok()) return Fail(std::string(parsed.status().message()), 2);
+    options.devices.push_back(*parsed);
+  }
+  if (precision->empty() && options.devices.front().is_gpu()) {
+    options.training.precision = sn::Precision::kBf16;
+  }
+  if (options.sizes.vocabulary == 0) options.sizes.vocabulary = options.text.empty() ? 50304 : 256;
+  if (!options.val.empty() && options.text.empty() && options.tokens.empty()) {
+    return Fail("--val needs --text or --tokens, which says what kind of file it is", 2);
+  }
+  if (options.text.size() > 0 && options.sizes.vocabulary < 256)
+    return Fail("bytes need a --vocabulary of 256", 2);
+  absl::Status status = Run(options);
+  return status.ok() ? 0 : Fail(std::string(status.message()), 1);
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# A small GPT-2 learns a text and samples from it; a run that was left off and resumed ends with the same bits as one that
+# was not, whole batches or parts; token ids and wrong options are read as they should be.
+#
+#   train_gpt2_learns.sh TRAIN_GPT2 TEXT
+set -euo pipefail
+program=$1 text=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+small=(--device cpu:0 --layers 2 --heads 2 --width 64 --context 32 --batch 8 --val-batches 2)
+
+"$program" "${small[@]}" --text "$text" --steps 600 --warmup 20 --lr 6e-3 --weight-decay 0 --sample 40 | tee "$folder/log"
+# Letters alone are worth some 3.2 nats.
+awk '/^steps 501 to 600/ { for (i = 1; i < NF; ++i) if ($i == "loss") exit !($(i + 1) < 3.0) }' "$folder/log"
+awk '/^step 600: validation loss/ { found = 1; exit !($5 < 3.0) } END { if (!found) exit 1 }' "$folder/log"
+grep -q "ms a step" "$folder/log"
+grep -q "GiB predicted" "$folder/log"
+grep -q -- "----" "$folder/log"
+
+few=("${small[@]}" --text "$text" --steps 6 --report 3 --warmup 2 --sample 0)
+for how in "--parts 1" "--parts 2 --precision bf16 --clip 1"; do
+  "$program" "${few[@]}" $how --checkpoint "$folder/whole" > "$folder/log"
+  "$program" "${few[@]}" $how --checkpoint "$folder/part" --stop-after 3 > "$folder/log"
+  "$program" "${few[@]}" $how --checkpoint "$folder/part" --resume | tee "$folder/log"
+  grep -q "resumed behind step 3" "$folder/log"
+  cmp "$folder/whole" "$folder/part"
+done
+
+# Two devices compute what one does.
+export SINTER_CPU_DEVICES=2
+loss() { "$program" "${few[@]:2}" --device "$1" --stop-after 3 | awk '/^steps 1 to 3/ { for (i = 1; i < NF; ++i) if ($i == "loss") print $(i + 1) }'; }
+echo "$(loss cpu:0) $(loss cpu:0,cpu:1)" | tee "$folder/log"
+awk '{ d = $1 - $2; exit !(NF == 2 && d < 1e-3 && d > -1e-3) }' "$folder/log"
+
+# Bytes in pairs are ids up to 65535.
+head -c 10000 "$text" > "$folder/ids.bin"
+expect() {  # expect TEXT OPTION...: the program fails and says so.
+  local says=$1
+  shift
+  if "$program" "${small[@]}" --steps 1 "$@" 2> "$folder/error"; then exit 1; fi
+  grep -q -- "$says" "$folder/error" || { cat "$folder/error"; exit 1; }
+}
+expect "choose a larger --vocabulary" --tokens "$folder/ids.bin" --vocabulary 100
+printf abc > "$folder/odd"
+expect "has 3 bytes" --tokens "$folder/odd"
+expect "bytes need a --vocabulary of 256" --text "$text" --vocabulary 100
+expect "--val needs" --val "$text"
+expect "do not fit in 3 tokens" --text "$folder/odd" --val "$folder/odd"
+"$program" "${small[@]}" --steps 1 --tokens "$folder/ids.bin" --vocabulary 65536 > "$folder/log"
+grep -q "4500 tokens to learn from, 500 for validation" "$folder/log"
+"$program" "${small[@]}" --steps 1 --vocabulary 300 > "$folder/log"
+grep -q "random tokens" "$folder/log"
