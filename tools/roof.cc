@@ -196,6 +196,9 @@ std::optional<ProductType> ProductTypeOf(const fb::Step& step) {
   if (const fb::ConvStep* const conv = step.body_as_ConvStep(); conv != nullptr) {
     return ProductType{static_cast<DType>(conv->dtype()), conv->math()};
   }
+  if (const fb::AttentionStep* const attention = step.body_as_AttentionStep(); attention != nullptr) {
+    return ProductType{static_cast<DType>(attention->dtype()), fb::MathMode::Ieee};
+  }
   return std::nullopt;
 }
 

@@ -29,7 +29,7 @@ struct ProductType {
   std::string ToString() const;
   friend auto operator<=>(const ProductType&, const ProductType&) = default;
 };
-// Of matrix products and convolutions; nothing for other steps.
+// Of matrix products, convolutions and attention; nothing for other steps.
 std::optional<ProductType> ProductTypeOf(const fb::Step& step);
 
 struct Roof {

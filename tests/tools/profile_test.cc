@@ -163,6 +163,18 @@ TEST(RoofTest, StepsAreHeldAgainstIt) {
   EXPECT_EQ(tools::BoundOf(f, copy, roof).limit, "memory");
 }
 
+TEST(RoofTest, AttentionIsMadeOfProducts) {
+  TestPlan plan;
+  plan.UseDevices({Device::Gpu(0)});
+  TestFunction f(plan, "f");
+  fb::AttentionStepT step;
+  step.dtype = fb::DType::BF16, step.packed = step.causal = true, step.batch = 2, step.scale = 0.5;
+  step.queries = step.keys = 4, step.heads = step.key_heads = 3, step.width = 8;
+  f.Attention(step, {f.Arena(DType::kBf16, {2, 4, 3, 3, 8})}, {f.Arena(DType::kBf16, {2, 4, 3, 8})});
+  const Plan made = *plan.Make();
+  EXPECT_EQ(*tools::ProductTypeOf(*made.table().functions()->Get(0)->steps()->Get(0)), kBf16);
+}
+
 TEST(RoofTest, ThereIsNoneBetweenDevices) {
   const Plan plan = *TwoDevicesPlan(Device::Cpu(), Device::Gpu(0)).Make();
   const fb::Function& f = *plan.table().functions()->Get(0);
