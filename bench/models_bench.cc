@@ -5,6 +5,8 @@
 //   sinter_bench_models --json --only lenet,mlp6 --seconds 1
 //   sinter_bench_models --only gpt2 --device gpu:0 --gpt2-batch 64      # GPT-2 124M runs only when it is named
 //   sinter_bench_models --trace-loss 100 --only lenet --weights lenet.safetensors   # for bench/peers/judge_torch.py
+//   sinter_bench_models --trace-loss 1 --only gpt2 --device gpu:0 --weights g.safetensors --plan g.plan   # for: sinter
+//       profile g.plan --function train --checkpoint g.safetensors
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -382,7 +384,8 @@ int main(int argc, char** argv) {
   options.device = *parsed;
   if (tf32) options.math = sn::MathMode::kTf32;
   if (!(options.weights + options.gradients + options.plan).empty() && options.only.size() != 1) {
-    std::cerr << "sinter_bench_models: --weights, --gradients and --plan need --only with exactly one workload\n";
+    std::cerr
+        << "sinter_bench_models: --weights, --gradients and --plan need --only with exactly one workload\n";
     return 2;
   }
   return Main(options);
