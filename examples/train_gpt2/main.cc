@@ -37,7 +37,7 @@ using sn::TokenSet;
 struct Options {
   examples::Gpt2Sizes sizes = {.vocabulary = 0};
   examples::Gpt2Training training;
-  std::string text, tokens, val, checkpoint;
+  std::string text, tokens, val, checkpoint, plan;
   int64_t steps = 1000, warmup = 100, report = 100, val_batches = 20, sample = 400, stop_after = 0;
   double learning_rate = 6e-4, temperature = 0.8;
   bool resume = false;
@@ -208,6 +208,7 @@ absl::Status Run(const Options& o) {
   auto start = std::chrono::steady_clock::now();
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!o.plan.empty()) SINTER_RETURN_IF_ERROR(plan.Save(o.plan));
   SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
   const sn::SessionMemory memory = session.memory();
   std::printf("%ld parameters, compiled in %.1f s for %s\n", parameters, seconds,
@@ -229,6 +230,7 @@ void AddModelOptions(CLI::App& app, Options& o) {
   app.add_option("--vocabulary", o.sizes.vocabulary, "default: 256 with --text, else 50304")
       ->check(CLI::PositiveNumber);
   app.add_option("--seed", o.training.seed)->capture_default_str();
+  app.add_option("--plan", o.plan, "also save the plan here: it shows what memory each function takes");
 }
 
 void AddTrainingOptions(CLI::App& app, Options& o) {

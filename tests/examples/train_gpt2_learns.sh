@@ -9,12 +9,14 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 small=(--device cpu:0 --layers 2 --heads 2 --width 64 --context 32 --batch 8 --val-batches 2)
 
-"$program" "${small[@]}" --text "$text" --steps 600 --warmup 20 --lr 6e-3 --weight-decay 0 --sample 40 | tee "$folder/log"
+"$program" "${small[@]}" --text "$text" --steps 600 --warmup 20 --lr 6e-3 --weight-decay 0 --sample 40 \
+  --plan "$folder/plan" | tee "$folder/log"
 # Letters alone are worth some 3.2 nats.
 awk '/^steps 501 to 600/ { for (i = 1; i < NF; ++i) if ($i == "loss") exit !($(i + 1) < 3.0) }' "$folder/log"
 awk '/^step 600: validation loss/ { found = 1; exit !($5 < 3.0) } END { if (!found) exit 1 }' "$folder/log"
 grep -q "ms a step" "$folder/log"
 grep -q "GiB predicted" "$folder/log"
+test -s "$folder/plan"
 grep -q -- "----" "$folder/log"
 
 few=("${small[@]}" --text "$text" --steps 6 --report 3 --warmup 2 --sample 0)
