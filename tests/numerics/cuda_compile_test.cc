@@ -46,6 +46,7 @@ TEST_F(CudaCompileTest, LinearOps) { CompileAll(LinearCases(), {"bf16", "i32"});
 TEST_F(CudaCompileTest, RandomOps) { CompileAll(RandomCases(), {"f32"}); }
 TEST_F(CudaCompileTest, UsersKernels) { CompileAll(CustomCases(), {"f32", "bf16", "i1"}); }
 TEST_F(CudaCompileTest, Composites) { CompileAll(CompositeCases(), {"f32"}); }
+TEST_F(CudaCompileTest, Attention) { CompileAll(AttentionCases(), {"f32", "bf16"}); }
 
 TEST_F(CudaCompileTest, RefusesArchitecturesThatItCannotCompileFor) {
   const char* text =
