@@ -129,7 +129,8 @@ absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const EmitOpt
       tables.push_back(fb::CreateGpuImage(builder, name, WriteSection(builder, cubin)));
     }
     auto symbol = builder.CreateString(source.symbol);
-    kernels.push_back(fb::CreateGpuKernel(builder, symbol, builder.CreateVector(tables)));
+    kernels.push_back(
+        fb::CreateGpuKernel(builder, symbol, builder.CreateVector(tables), source.starts_early));
   }
   return builder.CreateVector(kernels);
 }

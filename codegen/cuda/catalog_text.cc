@@ -62,10 +62,11 @@ CudaCatalogLaunch CatalogText::Launch(std::string_view name, std::string call,
   }
   std::string buffer_struct = absl::StrCat("struct Buffers {\n  char* p[", buffers, "];\n};\n");
   std::string bounds = absl::StrCat("extern \"C\" __global__ void __launch_bounds__(", block, ") ");
-  std::string body = absl::StrCat("(const __grid_constant__ Buffers b) {\n  ", call, ";\n}\n");
+  std::string body = absl::StrCat("(const __grid_constant__ Buffers b) {\n  sn_start();\n  ", call, ";\n}\n");
   std::string text = absl::StrCat(text_, buffer_struct, bounds);
   launch.source.symbol = absl::StrCat(std::string(name), "_", HashOf(text + body));
   launch.source.text = absl::StrCat(text, launch.source.symbol, body);
+  launch.source.starts_early = true;
   return launch;
 }
 

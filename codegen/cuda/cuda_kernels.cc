@@ -212,11 +212,11 @@ struct CudaKernels::KernelText {
         narrow ? "typedef i32 idx;\ntypedef u32 uidx;\n\n" : "typedef i64 idx;\ntypedef u64 uidx;\n\n",
         functions, "struct Buffers {\n  char* p[", std::max<size_t>(1, buffers.size()), "];\n};\n");
     std::string code =
-        absl::StrCat("(const __grid_constant__ Buffers b) {\n",
+        absl::StrCat("(const __grid_constant__ Buffers b) {\n  sn_start();\n",
                      "  const idx block = blockIdx.x, thread = threadIdx.x;\n", dispatch, "}\n");
     std::string symbol = absl::StrCat(NameOps(call), HashOf(absl::StrCat(text, block, code)));
     absl::StrAppend(&text, "extern \"C\" __global__ void __launch_bounds__(", block, ") ", symbol, code);
-    return {symbol, text};
+    return {.symbol = symbol, .text = text, .starts_early = true};
   }
 };
 

@@ -11,6 +11,9 @@ struct CudaSource {
   std::string text;
   // Of a text that a user wrote: what the compiler's errors begin with, his line and the kernel.
   std::string subject = {};
+  // Whether it begins with sn_start (kernels/cuda/prelude.cuh), so that it may be launched before the kernel in front of it
+  // has ended.
+  bool starts_early = false;
 };
 
 }  // namespace sinter::codegen

@@ -111,3 +111,13 @@ __device__ __forceinline__ T sn_shuffle_first(T x) {
   return (T)__shfl_sync(0xffffffffu, x, 0);
 }
 __device__ __forceinline__ void sn_barrier() { __syncthreads(); }
+
+// What every kernel does first: it waits until the kernel in front of it has ended and its results can be read, and then
+// lets the blocks of the one behind it take their places (programmatic dependent launch). In this order never more than two
+// kernels are on their way: what a cache of the first holds is gone when the third starts.
+__device__ __forceinline__ void sn_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}

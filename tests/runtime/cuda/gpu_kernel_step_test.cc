@@ -31,7 +31,7 @@ class GpuKernelTest : public GpuTest {
 
   // A plan that launches the kernel of the source, as for the architecture that is named, by default this GPU's.
   fb::PlanT PlanOf(const std::string& symbol, const std::string& source, uint32_t inputs,
-                   fb::GpuKernelStepT step, std::string architecture = "") {
+                   fb::GpuKernelStepT step, const std::string& architecture = "") {
     absl::StatusOr<std::string> cubin = CompileCuda(source, architecture_);
     EXPECT_TRUE(cubin.ok()) << cubin.status();
     fb::PlanT plan = MakeStepPlan(step, inputs);
@@ -142,6 +142,54 @@ TEST_F(GpuKernelTest, RefusesBlocksThatAreTooLarge) {
   const absl::Status status = MakeError(PlanOf("sum", SumKernel(1, 4), 1, Launch(1, 2048)));
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("kernel \"sum\" is to run with 2048 threads a block"));
+}
+
+// Adds one, and takes its time before that.
+constexpr char kSlowIncrement[] = R"(struct Buffers { const float* in; float* out; };
+extern "C" __global__ void increment(const __grid_constant__ Buffers b) {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("nanosleep.u32 50000;");
+  b.out[threadIdx.x] = b.in[threadIdx.x] + 1;
+})";
+
+// Forth and back between two arrays, each launch while the one before it runs: as many increments as launches.
+TEST_F(GpuKernelTest, KernelsThatStartEarlySeeWhatWasBefore) {
+  if (DescribeCudaDevice(0)->major < 9)
+    GTEST_SKIP() << "programmatic launches are from compute capability 9.0";
+  fb::PlanT plan = PlanOf("increment", kSlowIncrement, 1, Launch(1, 64));
+  plan.gpu_kernels[0]->starts_early = true;
+  const PackedPlan packed(plan);
+  absl::StatusOr<std::unique_ptr<Step>> step = gpu().MakeStep(packed.plan(), packed.step());
+  ASSERT_TRUE(step.ok()) << step.status();
+  absl::StatusOr<Allocation> a = gpu().allocator().Allocate(256, "a"),
+                             b = gpu().allocator().Allocate(256, "b");
+  ASSERT_TRUE(a.ok() && b.ok());
+  void* const forth[] = {a->ptr(), b->ptr()};
+  void* const back[] = {b->ptr(), a->ptr()};
+  const auto launch_all = [&]() -> absl::Status {
+    for (int i = 0; i < 20; ++i) {
+      SINTER_RETURN_IF_ERROR((*step)->Run({.buffers = i % 2 == 0 ? forth : back}));
+    }
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(gpu().Fill(a->ptr(), 0, 256).ok());
+  ASSERT_TRUE(launch_all().ok());
+  absl::StatusOr<std::unique_ptr<RecordedWork>> recorded = gpu().Record(launch_all);
+  ASSERT_TRUE(recorded.ok()) << recorded.status();
+  ASSERT_TRUE((*recorded)->Launch().ok());
+  ASSERT_TRUE((*recorded)->Launch().ok());
+  std::vector<float> result(64);
+  ASSERT_TRUE(gpu().Download(result.data(), a->ptr(), 256).ok());
+  EXPECT_THAT(result, ::testing::Each(60.0f));
+}
+
+TEST_F(GpuKernelTest, RefusesAnUnknownWordForEarlyStarts) {
+  setenv("SINTER_GPU_EARLY_START", "no", 1);
+  const absl::Status status = MakeError(PlanOf("sum", SumKernel(1, 4), 1, Launch(1, 32)));
+  unsetenv("SINTER_GPU_EARLY_START");
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("SINTER_GPU_EARLY_START is \"no\": write 0"));
 }
 
 class OtherStepsTest : public GpuTest {};
