@@ -64,9 +64,6 @@ class CublasMatmul {
 
   // The attributes of an algorithm; those that it does not have keep their defaults. The ordinal is 0.
   AlgorithmConfig ConfigOf(const cublasLtMatmulHeuristicResult_t& algorithm) const;
-  // The algorithm of these attributes, which may come from a file. FailedPrecondition: cuBLASLt has none or not for this
-  // product, it needs too large a workspace, it is not of the kind that Algorithms gives, or the ordinal is not 0.
-  absl::StatusOr<cublasLtMatmulHeuristicResult_t> Rebuild(const AlgorithmConfig& config) const;
 
   // Enqueues. `workspace`: algorithm.workspaceSize bytes.
   absl::Status Launch(const cublasLtMatmulHeuristicResult_t& algorithm, const MatmulOperands& operands,

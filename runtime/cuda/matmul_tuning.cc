@@ -79,14 +79,14 @@ absl::StatusOr<Algorithm> Resolve(const CublasMatmul& product, const ProductKey&
   }
   SINTER_ASSIGN_OR_RETURN(const std::vector<MatmulCandidate> candidates, CandidatesOf(product));
   const auto chosen = std::ranges::find(candidates, config, &MatmulCandidate::config);
-  Algorithm algorithm = {};
-  if (chosen != candidates.end()) {
-    algorithm = chosen->algorithm;
-  } else {
-    SINTER_ASSIGN_OR_RETURN(algorithm, product.Rebuild(config));
+  // It is not made of what the file says: cuBLASLt crashes on attributes that it does not know.
+  if (chosen == candidates.end()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("algorithm ", config.id, " for ", product.shape().ToString(),
+                     " is none that cuBLASLt proposes with these attributes"));
   }
-  resolved[key] = {config, algorithm};
-  return algorithm;
+  resolved[key] = {config, chosen->algorithm};
+  return chosen->algorithm;
 }
 
 // Chooses for one product, and tells the session how.

@@ -11,8 +11,7 @@
 // operands to measure with have no room beside what is in use.
 //
 // An algorithm of a file is looked for among those that cuBLASLt proposes, so that it is the one that was measured whatever
-// its attributes leave unsaid; else it is made of its attributes, and checked. One that cuBLASLt refuses is reported, and the
-// product measured.
+// its attributes leave unsaid. One that is none of them is reported, and the product measured.
 #ifndef SINTER_RUNTIME_CUDA_MATMUL_TUNING_H_
 #define SINTER_RUNTIME_CUDA_MATMUL_TUNING_H_
 

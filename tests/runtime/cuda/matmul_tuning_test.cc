@@ -6,7 +6,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/cuda/matmul_trial.h"
 #include "sinter/runtime/session_tuning.h"
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/cuda/gpu_steps.h"
@@ -40,49 +39,6 @@ class MatmulTuningTest : public GpuTest {
   std::unique_ptr<CudaContext> context_;
   ScratchFolder folder_;
 };
-
-constexpr MatmulShape kShape = {
-    .m = 512, .n = 768, .k = 320, .transpose_b = true, .has_bias = true, .dtype = fb::DType::BF16};
-
-// Whatever can be made of its attributes computes the same bits as what cuBLASLt proposed.
-TEST_F(MatmulTuningTest, RebuildsAlgorithmsFromTheirAttributes) {
-  const std::unique_ptr<CublasMatmul> product = Product(kShape);
-  const auto candidates = CandidatesOf(*product).value();
-  MatmulTrial trial(*context_, *product);
-  ASSERT_TRUE(trial.Prepare().ok());
-  int rebuilt = 0;
-  for (const auto& [candidate, config] : candidates) {
-    if (config.ordinal > 0) continue;
-    const auto made = product->Rebuild(config);
-    if (!made.ok()) {
-      EXPECT_TRUE(absl::IsFailedPrecondition(made.status())) << made.status();
-      continue;
-    }
-    ++rebuilt;
-    EXPECT_EQ(product->ConfigOf(*made), config);
-    EXPECT_EQ(*trial.Results(*made), *trial.Results(candidate)) << "algorithm " << config.id;
-  }
-  EXPECT_GT(rebuilt, 0) << "of " << candidates.size();
-  RecordProperty("rebuilt", rebuilt);
-  RecordProperty("candidates", static_cast<int>(candidates.size()));
-}
-
-TEST_F(MatmulTuningTest, RefusesAlgorithmsThatAreNot) {
-  const std::unique_ptr<CublasMatmul> product = Product(kShape);
-  const auto message = [&](const AlgorithmConfig& config) {
-    const absl::Status status = product->Rebuild(config).status();
-    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-    return std::string(status.message());
-  };
-  EXPECT_THAT(message({.id = 1 << 30}),
-              HasSubstr("algorithm 1073741824 of cuBLASLt for bf16 Ieee 1x512x768x320 (batch, m, n, k), b "
-                        "transposed, bias "));
-  EXPECT_THAT(message({.ordinal = 1}), HasSubstr("shares its attributes with others"));
-  EXPECT_THAT(message({.reduction = 1}), HasSubstr("in full precision and in a fixed order"));
-  AlgorithmConfig config = CandidatesOf(*product).value()[0].config;
-  config.tile = 1 << 30;
-  EXPECT_THAT(message(config), HasSubstr("cannot be set up as the tuning file says"));
-}
 
 // What the file says is taken without measuring, and what it says wrongly is reported and measured.
 TEST_F(MatmulTuningTest, TakesWhatTheFileSays) {
