@@ -24,7 +24,8 @@ absl::StatusOr<LibraryStep> LowerAttentionOp(Op op, bool backward, bool has_stat
                                              FlatBufferBuilder& builder) {
   ir::AttentionShape s = ir::AttentionShape::Of(op.getInputs());
   fb::DType dtype = DTypeOf(s.element);
-  if (!CudnnAttentionSupported(dtype, s.width, s.heads == s.key_heads, std::min(s.queries, s.keys))) {
+  if (!CudnnAttentionSupported(dtype, s.width, s.heads == s.key_heads, std::min(s.queries, s.keys),
+                               op.getScale().convertToDouble())) {
     return absl::UnimplementedError(
         absl::StrCat(UserLine(op.getLoc()), ": no library computes this ", op.getOperationName().str(),
                      " whole; decompose it into products and a softmax before lower-to-plan"));

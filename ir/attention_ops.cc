@@ -228,14 +228,16 @@ class Matrices {
     SmallVector<int64_t> shape(x.shape());
     shape[2] = x.shape()[transpose_x ? 3 : 2];
     shape[3] = y.shape()[transpose_y ? 2 : 3];
-    return b_.wrap(b_.builder().create<MatmulOp>(b_.loc(), RankedTensorType::get(shape, s_.element), x.value,
+    // Numbers of bf16 and f16 are numbers of tf32: nothing is lost.
+    const MathMode math = x.element() == s_.element ? math_ : MathMode::tf32;
+    return b_.wrap(b_.builder().create<MatmulOp>(b_.loc(), RankedTensorType::get(shape, x.element()), x.value,
                                                  y.value, Value(), transpose_x, transpose_y, Activation::none,
-                                                 math_));
+                                                 math));
   }
 
-  // scale Q K^T, and minus infinity where a query does not see a key.
+  // scale Q K^T, and minus infinity where a query does not see a key. Never narrow: an exponential makes much of little.
   Expr scores() {
-    Expr s = Wide(product(q_, k_, false, true)) * scale_;
+    Expr s = product(Wide(q_), Wide(k_), false, true) * scale_;
     if (!causal_) return s;
     mlir::Type index = b_.builder().getI32Type();
     SmallVector<int64_t> one = {s_.queries, s_.keys};
@@ -281,8 +283,8 @@ SmallVector<Expr> AttentionOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> out
   SmallVector<Expr> gradients;
   // Only second derivatives ask for that of the stats, and no library has it.
   if (stats_gradient) {
-    for (Value gradient :
-         Matrices(b, *this).gradients(b.wrap(getResult()), b.wrap(with_stats.getStats()), g, stats_gradient)) {
+    for (Value gradient : Matrices(b, *this).gradients(b.wrap(getResult()), b.wrap(with_stats.getStats()), g,
+                                                       stats_gradient)) {
       gradients.push_back(b.wrap(gradient));
     }
     return gradients;

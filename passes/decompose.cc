@@ -12,7 +12,7 @@ using mlir::Operation;
 
 // Why cuDNN does not compute the attention; empty when it does. As CudnnAttentionSupported of runtime/gpu_limits.h says;
 // codegen/lower_attention.cc refuses what this lets through against it.
-std::string AgainstWhole(mlir::ValueRange inputs) {
+std::string AgainstWhole(mlir::ValueRange inputs, double scale) {
   ir::AttentionShape s = ir::AttentionShape::Of(inputs);
   if (!s.element.isBF16() && !s.element.isF16()) return "cuDNN computes attention in bf16 and f16 only";
   if (s.width % 8 != 0 || s.width > 128) {
@@ -23,6 +23,7 @@ std::string AgainstWhole(mlir::ValueRange inputs) {
     return "its gradient in cuDNN has as many heads of k as of q, and these are " +
            std::to_string(s.key_heads) + " and " + std::to_string(s.heads);
   }
+  if (!(scale > 0)) return "cuDNN takes a scale above 0, and this is " + std::to_string(scale);
   if (std::min(s.queries, s.keys) < 2) return "cuDNN takes two positions and more";
   return s.batch == 0 ? "the batch is empty" : "";
 }
@@ -64,8 +65,9 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
     if (!place) place = unplaced;
     if (place.getKind() != ir::DeviceKind::gpu) return false;
     auto forward = llvm::dyn_cast<ir::AttentionOp>(op);
-    std::string reason =
-        AgainstWhole(forward ? forward.getInputs() : llvm::cast<ir::AttentionGradOp>(op).getInputs());
+    auto backward = llvm::dyn_cast<ir::AttentionGradOp>(op);
+    std::string reason = forward ? AgainstWhole(forward.getInputs(), forward.getScale().convertToDouble())
+                                 : AgainstWhole(backward.getInputs(), backward.getScale().convertToDouble());
     if (reason.empty()) return true;
     if (report) {
       op->emitRemark() << "'" << op->getName() << "' is decomposed, its scores in memory: " << reason;

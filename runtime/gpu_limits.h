@@ -43,11 +43,12 @@ constexpr bool CudnnEpilogueSupported(fb::Activation activation) {
   return activation == fb::Activation::None || activation == fb::Activation::Relu;
 }
 
-// Attention in cuDNN: heads of q, k and v of one width, and as many of k as of q. Any number of positions but one.
+// Attention in cuDNN: heads of q, k and v of one width, and as many of k as of q. Any number of positions but one. The scale
+// is positive: its kernels look for the largest score before they scale, and give NaN where that makes it the least.
 constexpr bool CudnnAttentionSupported(fb::DType dtype, int64_t width, bool has_equal_heads,
-                                       int64_t positions) {
+                                       int64_t positions, double scale) {
   return (dtype == fb::DType::BF16 || dtype == fb::DType::F16) && width % 8 == 0 && width <= 128 &&
-         has_equal_heads && positions > 1;
+         has_equal_heads && positions > 1 && scale > 0;
 }
 
 }  // namespace sinter

@@ -206,10 +206,11 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaAttentionStep(CudaContext& context
                                     .keys = table.keys(),
                                     .width = table.width()};
   if (!CudnnAttentionSupported(table.dtype(), table.width(), table.heads() == table.key_heads(),
-                               std::min(table.queries(), table.keys()))) {
+                               std::min(table.queries(), table.keys()), table.scale())) {
     return absl::UnimplementedError(
         absl::StrCat("attention ", attention.ToString(), " with ", table.key_heads(),
-                     " heads of k is not done by cuDNN: decompose it (CudnnAttentionSupported in "
+                     " heads of k and scale ", table.scale(),
+                     " is not done by cuDNN: decompose it (CudnnAttentionSupported in "
                      "runtime/gpu_limits.h)"));
   }
   SINTER_ASSIGN_OR_RETURN(const CudnnHandle cudnn, context.CudnnOnStream());

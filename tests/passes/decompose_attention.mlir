@@ -65,17 +65,20 @@ func.func @on_gpu(%qkv: tensor<2x16x3x4x8xf16>) -> tensor<2x16x4x8xf16> {
 // WHY: 'sinter.attention' is decomposed, its scores in memory: cuDNN takes heads of a width that is a multiple of 8 and at most 128, and this is 136
 // WHY: 'sinter.attention' is decomposed, its scores in memory: its gradient in cuDNN has as many heads of k as of q, and these are 1 and 4
 // WHY: 'sinter.attention' is decomposed, its scores in memory: cuDNN takes two positions and more
+// WHY: 'sinter.attention' is decomposed, its scores in memory: cuDNN takes a scale above 0, and this is -0.500000
 // WHY: 'sinter.attention' is decomposed, its scores in memory: the batch is empty
 // GPU-LABEL: func.func @refused
 // GPU-NOT: sinter.attention
 // GPU: return
 func.func @refused(%a: tensor<2x16x3x4x8xf32>, %b: tensor<2x16x3x4x136xbf16>, %q: tensor<2x16x4x8xbf16>, %k: tensor<2x16x1x8xbf16>,
-                   %c: tensor<2x1x3x4x8xf16>, %d: tensor<0x16x3x4x8xf16>)
-    -> (tensor<2x16x4x8xf32>, tensor<2x16x4x136xbf16>, tensor<2x16x4x8xbf16>, tensor<2x1x4x8xf16>, tensor<0x16x4x8xf16>) {
+                   %c: tensor<2x1x3x4x8xf16>, %d: tensor<0x16x3x4x8xf16>,
+                   %e: tensor<2x16x3x4x8xf16>)
+    -> (tensor<2x16x4x8xf32>, tensor<2x16x4x136xbf16>, tensor<2x16x4x8xbf16>, tensor<2x1x4x8xf16>, tensor<2x16x4x8xf16>, tensor<0x16x4x8xf16>) {
   %0 = sinter.attention %a {scale = 0.5 : f64} : (tensor<2x16x3x4x8xf32>) -> tensor<2x16x4x8xf32>
   %1 = sinter.attention %b {scale = 0.5 : f64} : (tensor<2x16x3x4x136xbf16>) -> tensor<2x16x4x136xbf16>
   %2 = sinter.attention %q, %k, %k {scale = 0.5 : f64} : (tensor<2x16x4x8xbf16>, tensor<2x16x1x8xbf16>, tensor<2x16x1x8xbf16>) -> tensor<2x16x4x8xbf16>
   %3 = sinter.attention %c {scale = 0.5 : f64} : (tensor<2x1x3x4x8xf16>) -> tensor<2x1x4x8xf16>
+  %negative = sinter.attention %e {scale = -0.5 : f64} : (tensor<2x16x3x4x8xf16>) -> tensor<2x16x4x8xf16>
   %4 = sinter.attention %d {scale = 0.5 : f64} : (tensor<0x16x3x4x8xf16>) -> tensor<0x16x4x8xf16>
-  return %0, %1, %2, %3, %4 : tensor<2x16x4x8xf32>, tensor<2x16x4x136xbf16>, tensor<2x16x4x8xbf16>, tensor<2x1x4x8xf16>, tensor<0x16x4x8xf16>
+  return %0, %1, %2, %3, %negative, %4 : tensor<2x16x4x8xf32>, tensor<2x16x4x136xbf16>, tensor<2x16x4x8xbf16>, tensor<2x1x4x8xf16>, tensor<2x16x4x8xf16>, tensor<0x16x4x8xf16>
 }
