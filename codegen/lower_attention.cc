@@ -38,7 +38,7 @@ absl::StatusOr<LibraryStep> LowerAttentionOp(Op op, bool backward, bool has_stat
 
 absl::StatusOr<LibraryStep> LowerAttention(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto attention = llvm::cast<ir::AttentionOp>(op);
-  return LowerAttentionOp(attention, false, bool(attention.getStats()), builder);
+  return LowerAttentionOp(attention, false, static_cast<bool>(attention.getStats()), builder);
 }
 absl::StatusOr<LibraryStep> LowerAttentionGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
   return LowerAttentionOp(llvm::cast<ir::AttentionGradOp>(op), true, false, builder);

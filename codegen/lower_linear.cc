@@ -46,7 +46,7 @@ absl::StatusOr<LibraryStep> LowerMatmul(mlir::Operation* op, FlatBufferBuilder& 
   auto body =
       fb::CreateMatmulStep(builder, batch, m, n, k, matmul.getTransposeA(), matmul.getTransposeB(),
                            DTypeOf(matmul.getA()), static_cast<fb::Activation>(matmul.getActivation()),
-                           bool(matmul.getBias()), static_cast<fb::MathMode>(matmul.getMath()));
+                           static_cast<bool>(matmul.getBias()), static_cast<fb::MathMode>(matmul.getMath()));
   return LibraryStep{fb::StepBody::MatmulStep, body.Union(), 2.0 * batch * m * n * k};
 }
 
@@ -63,15 +63,16 @@ LibraryStep Convolution(Op op, fb::ConvKind kind, Value in, Value out, Value wei
       builder, kind, static_cast<fb::ImageLayout>(op.getLayout()), DTypeOf(in), from.batch, from.channels,
       to.channels, in_size, out_size, kernel_size, strides, padding, dilations, op.getGroups(),
       static_cast<fb::Activation>(op.getActivation()), has_bias, static_cast<fb::MathMode>(op.getMath()));
-  double flops = 2.0 * to.batch * to.channels * to.height * to.width * (from.channels / op.getGroups()) *
-                 kernel[0] * kernel[1];
+  const int64_t channels_of_group = from.channels / op.getGroups();
+  double flops =
+      2.0 * to.batch * to.channels * to.height * to.width * channels_of_group * kernel[0] * kernel[1];
   return {fb::StepBody::ConvStep, body.Union(), flops};
 }
 
 absl::StatusOr<LibraryStep> LowerConv2d(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto conv = llvm::cast<ir::Conv2dOp>(op);
   return Convolution(conv, fb::ConvKind::Forward, conv.getX(), conv.getResult(), conv.getWeights(),
-                     bool(conv.getBias()), builder);
+                     static_cast<bool>(conv.getBias()), builder);
 }
 absl::StatusOr<LibraryStep> LowerConv2dInputGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto conv = llvm::cast<ir::Conv2dInputGradOp>(op);

@@ -212,7 +212,8 @@ void PlacementSolver::placeRest() {
 void PlacementSolver::findFree(FuncOp function) {
   auto is_placed = [&](BlockArgument argument) {
     mlir::StringAttr variable = VariableOf(argument);
-    return variable ? explicit_variables_.contains(variable) : bool(ir::DeviceOf(Value(argument)));
+    return variable ? explicit_variables_.contains(variable)
+                    : static_cast<bool>(ir::DeviceOf(Value(argument)));
   };
   for (BlockArgument argument : function.getArguments()) {
     if (!is_placed(argument)) free_.insert(argument);

@@ -60,13 +60,13 @@ class ObjectReader {
   void Integer(const char* key, T* value) {
     const Json* const member = Take(key);
     if (member == nullptr) return;
-    constexpr int64_t low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+    constexpr int64_t kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
     const bool is_integer = member->is_number_integer() &&
                             (!member->is_number_unsigned() ||
                              member->template get<uint64_t>() <= std::numeric_limits<int64_t>::max());
     const int64_t number = is_integer ? member->template get<int64_t>() : 0;
-    if (!is_integer || number < low || number > high) {
-      return Refuse(absl::StrCat("\"", key, "\" of ", where_, " is no integer from ", low, " to ", high));
+    if (!is_integer || number < kLow || number > kHigh) {
+      return Refuse(absl::StrCat("\"", key, "\" of ", where_, " is no integer from ", kLow, " to ", kHigh));
     }
     *value = static_cast<T>(number);
   }

@@ -187,7 +187,7 @@ absl::StatusOr<Roof> MeasureRoof(Device device, const std::set<ProductType>& typ
 
 std::string ProductType::ToString() const {
   const std::string_view name = DTypeName(dtype);
-  const std::string text(name.data(), name.size());
+  std::string text(name.data(), name.size());
   if (math == fb::MathMode::Ieee) return text;
   return absl::StrCat(text, " as ", absl::AsciiStrToLower(fb::EnumNameMathMode(math)));
 }

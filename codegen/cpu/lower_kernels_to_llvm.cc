@@ -73,7 +73,7 @@ void CallVectorMath(mlir::ModuleOp module) {
 // maximum and minimum as one comparison and the rule for NaN. LLVM's own tell -0 from 0 as well, at twice the price.
 template <typename Op>
 void SelectInstead(mlir::ModuleOp module, mlir::arith::CmpFPredicate x_wins) {
-  namespace arith = mlir::arith;
+  namespace arith = mlir::arith;  // NOLINT(misc-unused-alias-decls): used in templates.
   module.walk([&](Op op) {
     mlir::OpBuilder b(op);
     mlir::Value x = op.getLhs(), y = op.getRhs();

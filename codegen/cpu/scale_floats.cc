@@ -25,7 +25,7 @@ struct Scaling {
 };
 
 bool MatchScaling(llvm::Instruction& instruction, Scaling& scaling) {
-  using namespace llvm::PatternMatch;
+  using namespace llvm::PatternMatch;  // NOLINT(google-build-using-namespace): as it is meant to be used.
   auto* type = llvm::dyn_cast<llvm::FixedVectorType>(instruction.getType());
   if (type == nullptr || !type->getElementType()->isFloatTy()) return false;
   unsigned size = type->getNumElements();

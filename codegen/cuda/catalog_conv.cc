@@ -211,7 +211,7 @@ absl::StatusOr<CudaCatalogCall> LowerConv(mlir::Operation* op, const Conv& conv,
 absl::StatusOr<CudaCatalogCall> LowerConv2d(mlir::Operation* op) {
   auto conv = llvm::cast<ir::Conv2dOp>(op);
   return LowerConv(op, Conv(conv, conv.getX(), conv.getWeights(), conv.getResult()), /*is_turned=*/false,
-                   bool(conv.getBias()), conv.getActivation() == ir::Activation::relu);
+                   static_cast<bool>(conv.getBias()), conv.getActivation() == ir::Activation::relu);
 }
 absl::StatusOr<CudaCatalogCall> LowerInputGrad(mlir::Operation* op) {
   return LowerConv(op, TurnedRound(llvm::cast<ir::Conv2dInputGradOp>(op)), /*is_turned=*/true,

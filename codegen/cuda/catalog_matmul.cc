@@ -49,7 +49,7 @@ absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
   const int64_t most = s.k <= kLongestWhole ? 1 : kManyBlocks / s.tiles();
   const int64_t wanted = std::clamp<int64_t>(s.k / kShortestSplit, 1, most);
   const int64_t depth = CeilDiv(CeilDiv(s.k, wanted), kSplitStep) * kSplitStep, splits = CeilDiv(s.k, depth);
-  const bool has_bias = bool(matmul.getBias());
+  const bool has_bias = static_cast<bool>(matmul.getBias());
   CatalogText text(FitsNarrow(std::max({s.m * s.n * splits, s.m * s.k, s.k * s.n})));
   text.Number("kM", s.m).Number("kN", s.n).Number("kK", s.k);
   text.Number("kTransposeA", matmul.getTransposeA()).Number("kTransposeB", matmul.getTransposeB());
@@ -88,7 +88,8 @@ bool Computes(mlir::Operation* op) {
   if (IsSplit(matmul)) return true;
   const fb::DType dtype = DTypeOf(TensorOf(matmul.getA()).getElementType());
   const auto activation = static_cast<fb::Activation>(matmul.getActivation());
-  return !CublasTypeSupported(dtype) || !CublasEpilogueSupported(activation, bool(matmul.getBias()), dtype);
+  return !CublasTypeSupported(dtype) ||
+         !CublasEpilogueSupported(activation, static_cast<bool>(matmul.getBias()), dtype);
 }
 
 absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
@@ -99,7 +100,7 @@ absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
   if (result.getNumElements() == 0) return call;
   const auto [m, n, k] = Sizes(matmul);
   const int64_t batch = result.getNumElements() / (m * n);
-  const bool has_bias = bool(matmul.getBias());
+  const bool has_bias = static_cast<bool>(matmul.getBias());
 
   CatalogText text(FitsNarrow(std::max(
       {result.getNumElements(), a.getNumElements(), TensorOf(matmul.getB()).getNumElements(), m, n, k})));

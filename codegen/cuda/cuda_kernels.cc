@@ -22,7 +22,6 @@ namespace sinter::codegen {
 namespace LLVM = mlir::LLVM;
 using llvm::ArrayRef;
 using llvm::SmallVector;
-using mlir::Value;
 
 // A call of a device function: with which buffers, over how many blocks, elements in flat loops.
 struct CudaKernels::JobCall {

@@ -298,7 +298,7 @@ class Printer {
 
   // Arithmetic ------------------------------------------------------------------------------------------------------
 
-  std::string Infix(mlir::Operation* op, StringRef sign, std::string cast = "") {
+  std::string Infix(mlir::Operation* op, StringRef sign, const std::string& cast = "") {
     std::string c = cast.empty() ? "" : absl::StrCat("(", cast, ")");
     std::string text =
         absl::StrCat(c, NameOf(op->getOperand(0)), " ", sign.str(), " ", c, NameOf(op->getOperand(1)));
@@ -308,7 +308,7 @@ class Printer {
     return narrow || !cast.empty() ? absl::StrCat("(", TypeName(type), ")(", text, ")") : text;
   }
 
-  std::string Call(StringRef name, mlir::Operation* op, std::string cast = "") {
+  std::string Call(StringRef name, mlir::Operation* op, const std::string& cast = "") {
     std::string c = cast.empty() ? "" : absl::StrCat("(", cast, ")"), arguments;
     for (Value operand : op->getOperands()) {
       absl::StrAppend(&arguments, arguments.empty() ? "" : ", ", c, NameOf(operand));

@@ -8,7 +8,6 @@
 
 namespace sinter::codegen {
 
-namespace arith = mlir::arith;
 namespace LLVM = mlir::LLVM;
 namespace scf = mlir::scf;
 using ir::Scalar;

@@ -4,8 +4,6 @@
 
 namespace sinter::codegen {
 
-using llvm::ArrayRef;
-
 namespace {
 
 constexpr int64_t kWarp = 32, kMaxBlock = 1024;

@@ -295,7 +295,7 @@ int main(int argc, char** argv) {
   if (!options.val.empty() && options.text.empty() && options.tokens.empty()) {
     return Fail("--val needs --text or --tokens, which says what kind of file it is", 2);
   }
-  if (options.text.size() > 0 && options.sizes.vocabulary < 256)
+  if (!options.text.empty() && options.sizes.vocabulary < 256)
     return Fail("bytes need a --vocabulary of 256", 2);
   absl::Status status = Run(options);
   return status.ok() ? 0 : Fail(std::string(status.message()), 1);

@@ -34,7 +34,8 @@ struct Case {
 
 std::vector<Case> PoolCases() {
   std::vector<Case> cases;
-  auto add = [&](std::string name, std::string x, std::string y, std::string attributes) {
+  auto add = [&](std::string name, const std::string& x, const std::string& y,
+                 const std::string& attributes) {
     std::string large = absl::StrCat("tensor<", x, "x$T>"), small = absl::StrCat("tensor<", y, "x$T>"),
                 marks = absl::StrCat("tensor<", y, "xui8>");
     absl::StrAppend(&name, " ");
@@ -168,7 +169,8 @@ std::vector<Case> MatmulCases() {
 
 std::vector<Case> ConvCases() {
   std::vector<Case> cases;
-  auto add = [&](std::string name, std::string x, std::string w, std::string y, std::string padding) {
+  auto add = [&](const std::string& name, const std::string& x, const std::string& w, const std::string& y,
+                 const std::string& padding) {
     const std::string images = absl::StrCat("tensor<", x, "xf32>"),
                       weights = absl::StrCat("tensor<", w, "xf32>"),
                       result = absl::StrCat("tensor<", y, "xf32>");
@@ -304,7 +306,7 @@ TEST_F(CudaCatalogTest, SameOpSameText) {
 }
 
 TEST_F(CudaCatalogTest, EmptyTensorsLaunchNothing) {
-  for (auto [arguments, op] : std::map<std::string, std::string>{
+  for (const auto& [arguments, op] : std::map<std::string, std::string>{
            {"%a: tensor<0x3x4x4xf32>",
             "sinter.avg_pool2d %a {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = "
             "array<i64: 0, 0, 0, 0>} : "
@@ -350,7 +352,8 @@ TEST_F(CudaCatalogTest, PositionsHave64BitsWhereTheyMust) {
 
 // What is exact, large, in groups, of other types or orders.
 TEST_F(CudaCatalogTest, LeavesOtherConvolutionsToTheLibrary) {
-  auto has = [&](std::string x, std::string w, std::string y, std::string dtype, std::string attributes) {
+  auto has = [&](const std::string& x, const std::string& w, const std::string& y, const std::string& dtype,
+                 const std::string& attributes) {
     auto type = [&](const std::string& dims) { return absl::StrCat("tensor<", dims, "x", dtype, ">"); };
     mlir::Operation* parsed = Parse(
         absl::StrCat("%a: ", type(x), ", %b: ", type(w)),

@@ -19,7 +19,6 @@
 namespace sinter::codegen {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // y = relu(x w + b); the bias gets a new value; 64 constants twice.

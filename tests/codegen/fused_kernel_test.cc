@@ -135,7 +135,7 @@ TEST_P(ColumnSumTest, MatchesLoops) {
   Floats x = Random(rows * columns), expected(columns);
   for (int j = 0; j < columns; ++j) {
     double sum = 0;
-    for (int i = 0; i < rows; ++i) sum += double(x[i * columns + j]) * x[i * columns + j];
+    for (int i = 0; i < rows; ++i) sum += static_cast<double>(x[i * columns + j]) * x[i * columns + j];
     expected[j] = sum;
   }
   ExpectNear(RunOne(runner, {x.data()}, columns), expected);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -40,8 +41,8 @@ TEST(ScaleFloatsTest, KeepsTheBits) {
   runner.Run({x.data()}, {y.data()}, 3);
   for (size_t i = 0; i < x.size(); ++i) {
     float expected = sn_exp_f32(x[i]);
-    bool same =
-        std::memcmp(&expected, &y[i], sizeof(float)) == 0 || (std::isnan(expected) && std::isnan(y[i]));
+    bool same = std::bit_cast<uint32_t>(expected) == std::bit_cast<uint32_t>(y[i]) ||
+                (std::isnan(expected) && std::isnan(y[i]));
     ASSERT_TRUE(same) << x[i] << " gives " << y[i] << ", not " << expected;
   }
 }

@@ -89,7 +89,8 @@ TEST_P(CollectivesTest, SumsOfOnesAreOnEveryDevice) {
     Session session = MustStart(graph);
     auto out = session.Run("f", {});
     ASSERT_TRUE(out.ok()) << out.status();
-    const float sum = static_cast<float>(devices * (devices + 1) / 2);
+    const auto pairs = devices * (devices + 1) / 2;
+    const float sum = static_cast<float>(pairs);
     for (int i = 0; i < devices; ++i) {
       const float own = static_cast<float>(i + 1);
       EXPECT_THAT(ToFloats((*out)[absl::StrCat("before", i)]), ElementsAre(own, own));

@@ -21,11 +21,11 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* os) { *os << c.name; }
 
 // A case whose mistake is inside one function.
-Case In(std::string name, std::function<void(Builder&)> body, std::vector<std::string> says) {
+Case In(std::string name, const std::function<void(Builder&)>& body, std::vector<std::string> says) {
   return {std::move(name), [body](Graph& g) { g.Function("f", body); }, std::move(says)};
 }
 
-Tensor X(Builder& b, Shape shape = {2, 3}, DType dtype = F32) {
+Tensor X(Builder& b, const Shape& shape = {2, 3}, DType dtype = F32) {
   static int counter = 0;
   return b.Input("in" + std::to_string(counter++), dtype, shape);
 }

@@ -13,7 +13,6 @@ namespace sinter {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::HasSubstr;
 
 // Written anew by whoever names it.

@@ -13,7 +13,6 @@
 namespace sinter::ir {
 namespace {
 
-using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::Pointwise;
 using Numbers = std::vector<double>;
@@ -169,7 +168,7 @@ TEST_F(ElementsTest, AnyAndAll) {
 }
 
 TEST_F(ElementsTest, ArgReductions) {
-  auto argmax = [&](Numbers x) {
+  auto argmax = [&](const Numbers& x) {
     std::string n = std::to_string(x.size());
     return Run("sinter.argmax %a dim 0 : tensor<" + n + "xf32> -> tensor<i64>", {n + "xf32"}, {x})[0];
   };

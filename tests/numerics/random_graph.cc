@@ -88,7 +88,7 @@ class Generator {
   }
 
   // A value of order 1 again.
-  void Tame(const Node node) { Emit("tanh " + node.name + " : " + TypeOf(node), node.shape); }
+  void Tame(const Node& node) { Emit("tanh " + node.name + " : " + TypeOf(node), node.shape); }
 
   // A float node; recent ones more often, so that graphs grow deep.
   Node Any(const std::function<bool(const Node&)>& fits = [](const Node&) { return true; }) {

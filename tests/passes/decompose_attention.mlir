@@ -5,10 +5,9 @@
 
 // DEVICE: "tpu" is no device; expected one such as gpu:0
 
-// The softmax is of f32, and its probabilities are rounded for the second product.
+// The scores and their softmax are of f32, and its probabilities are rounded for the second product.
 // CHECK-LABEL: func.func @causal
-// CHECK: %[[S:.*]] = sinter.matmul %{{.*}}, %{{.*}} {transpose_b} : (tensor<2x4x16x8xbf16>, tensor<2x4x16x8xbf16>) -> tensor<2x4x16x16xbf16>
-// CHECK: sinter.cast %[[S]] : tensor<2x4x16x16xbf16> -> tensor<2x4x16x16xf32>
+// CHECK: sinter.matmul %{{.*}}, %{{.*}} math tf32 {transpose_b} : (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>) -> tensor<2x4x16x16xf32>
 // CHECK: sinter.compare ge {{.*}} : tensor<16x16xi32>
 // CHECK: sinter.select
 // CHECK: sinter.max {{.*}} [3] : tensor<2x4x16x16xf32> -> tensor<2x4x16xf32>

@@ -12,7 +12,6 @@
 namespace sinter {
 namespace {
 
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 std::string HashOf(std::string_view text) {

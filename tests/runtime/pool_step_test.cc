@@ -44,7 +44,9 @@ class PoolStepTest : public ::testing::TestWithParam<std::tuple<DType, fb::Image
     return s.batch * s.channels * size[0] * size[1];
   }
   AddStep Adding(const fb::PoolStepT& s) const {
-    return [s](TestFunction& f, std::vector<uint32_t> in, std::vector<uint32_t> out) { f.Pool(s, in, out); };
+    return [s](TestFunction& f, const std::vector<uint32_t>& in, const std::vector<uint32_t>& out) {
+      f.Pool(s, in, out);
+    };
   }
 };
 

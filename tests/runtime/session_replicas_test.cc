@@ -17,7 +17,6 @@ namespace sinter {
 namespace {
 
 using ::testing::Each;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
@@ -65,7 +64,8 @@ HostTensor Rows(int64_t begin, int64_t end) {
 // After a run from `w`: of element i of the half.
 std::vector<float> Sums(float w) {
   std::vector<float> sums;
-  for (int64_t i = 0; i < kSize / 2; ++i) sums.push_back(w + static_cast<float>(2 * i + kSize / 2));
+  constexpr int64_t kHalf = kSize / 2;
+  for (int64_t i = 0; i < kHalf; ++i) sums.push_back(w + static_cast<float>(2 * i + kHalf));
   return sums;
 }
 

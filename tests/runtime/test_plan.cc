@@ -54,8 +54,8 @@ uint32_t TestPlan::AddGpuKernel(const std::string& symbol) {
   return static_cast<uint32_t>(table.gpu_kernels.size() - 1);
 }
 
-uint32_t TestPlan::AddVariable(const std::string& name, DType dtype, std::vector<int64_t> shape, double value,
-                               uint32_t device) {
+uint32_t TestPlan::AddVariable(const std::string& name, DType dtype, const std::vector<int64_t>& shape,
+                               double value, uint32_t device) {
   auto variable = std::make_unique<fb::VariableT>();
   variable->device = device;
   variable->name = name;
@@ -141,7 +141,7 @@ TestFunction::TestFunction(TestPlan& plan, const std::string& name) : plan_(plan
 }
 
 uint32_t TestFunction::Buffer(fb::Space space, uint32_t index, uint64_t offset, DType dtype,
-                              std::vector<int64_t> shape, uint32_t device) {
+                              const std::vector<int64_t>& shape, uint32_t device) {
   auto buffer = std::make_unique<fb::BufferT>();
   buffer->space = space;
   buffer->index = index;
@@ -153,7 +153,7 @@ uint32_t TestFunction::Buffer(fb::Space space, uint32_t index, uint64_t offset, 
   return static_cast<uint32_t>(table_->buffers.size() - 1);
 }
 
-uint32_t TestFunction::Input(const std::string& name, DType dtype, std::vector<int64_t> shape,
+uint32_t TestFunction::Input(const std::string& name, DType dtype, const std::vector<int64_t>& shape,
                              uint32_t device) {
   auto port = std::make_unique<fb::PortT>();
   port->name = name;
@@ -170,7 +170,7 @@ uint32_t TestFunction::InputOn(uint32_t buffer, uint32_t device) {
   return static_cast<uint32_t>(table_->buffers.size() - 1);
 }
 
-uint32_t TestFunction::Arena(DType dtype, std::vector<int64_t> shape, uint32_t device) {
+uint32_t TestFunction::Arena(DType dtype, const std::vector<int64_t>& shape, uint32_t device) {
   uint64_t& arena_bytes = device == 0 ? table_->arena_bytes : table_->more_arena_bytes[device - 1];
   const uint64_t offset = (arena_bytes + 63) / 64 * 64;
   arena_bytes = offset + BytesOf(dtype, shape);

@@ -34,8 +34,8 @@ struct TestPlan {
 
   void UseDevices(const std::vector<Device>& devices);
   // Index into Plan.variables.
-  uint32_t AddVariable(const std::string& name, DType dtype, std::vector<int64_t> shape, double value = 0,
-                       uint32_t device = 0);
+  uint32_t AddVariable(const std::string& name, DType dtype, const std::vector<int64_t>& shape,
+                       double value = 0, uint32_t device = 0);
   // Offset into the constants, a multiple of 64.
   uint64_t AddConstant(const void* data, size_t bytes);
   // Index into Plan.gpu_kernels, of an image that no GPU runs.
@@ -58,12 +58,13 @@ class TestFunction {
  public:
   TestFunction(TestPlan& plan, const std::string& name);
 
-  uint32_t Input(const std::string& name, DType dtype, std::vector<int64_t> shape, uint32_t device = 0);
+  uint32_t Input(const std::string& name, DType dtype, const std::vector<int64_t>& shape,
+                 uint32_t device = 0);
   // The next free bytes of the arena.
-  uint32_t Arena(DType dtype, std::vector<int64_t> shape, uint32_t device = 0);
+  uint32_t Arena(DType dtype, const std::vector<int64_t>& shape, uint32_t device = 0);
   uint32_t Variable(uint32_t index);
-  uint32_t Buffer(fb::Space space, uint32_t index, uint64_t offset, DType dtype, std::vector<int64_t> shape,
-                  uint32_t device = 0);
+  uint32_t Buffer(fb::Space space, uint32_t index, uint64_t offset, DType dtype,
+                  const std::vector<int64_t>& shape, uint32_t device = 0);
   // The same input, as another device sees it.
   uint32_t InputOn(uint32_t buffer, uint32_t device);
   void Output(const std::string& name, uint32_t buffer);

@@ -103,7 +103,7 @@ TEST(LocalWorldTest, RanksThatExchangeDifferentThings) {
   });
 }
 
-TestPlan OnDevices(std::vector<Device> devices) {
+TestPlan OnDevices(const std::vector<Device>& devices) {
   TestPlan plan;
   plan.UseDevices(devices);
   TestFunction f(plan, "f");

@@ -27,7 +27,7 @@ std::unique_ptr<MpiWorld> the_world;
 MpiWorldOptions the_options;
 
 // Between as many members as there are ranks, and twice as many.
-void ExpectEverywhere(CollectiveCase c, bool is_wild) {
+void ExpectEverywhere(const CollectiveCase& c, bool is_wild) {
   absl::StatusOr<Session> session = CollectivePlan(c).MakeSession({.threads = 1, .world = the_world.get()});
   ASSERT_TRUE(session.ok()) << c.Name() << ": " << session.status();
   for (const uint32_t seed : {1u, 2u}) ExpectCollective(*session, c, seed, is_wild, /*has_all=*/false);
