@@ -271,6 +271,8 @@ absl::Status State::Allocate() {
     for (const Entry& entry : functions) inputs = std::max(inputs, entry.function->inputs().DeviceBytes(d));
     // It is copied in one piece, with what lies between two inputs.
     SINTER_RETURN_IF_ERROR(places.runtime->Fill(places.landing, 0, inputs));
+    // Inputs do not come in the order of the other work: the first must not be cleared after it has landed.
+    SINTER_RETURN_IF_ERROR(places.runtime->Synchronize());
   }
   for (uint32_t i = 0; i < memory.variables.size(); ++i) {
     if (!PlacesOf(i).is_here() || !PlacesOf(i).is_host) continue;

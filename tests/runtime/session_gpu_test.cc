@@ -10,6 +10,7 @@
 #include "sinter/runtime/checkpoint.h"
 #include "sinter/runtime/cuda/cuda_devices.h"
 #include "sinter/runtime/cuda/cuda_memory.h"
+#include "sinter/runtime/cuda/cuda_runtime.h"
 #include "sinter/runtime/device_info.h"
 #include "sinter/runtime/process_allocator.h"
 #include "sinter/tests/data/scratch_folder.h"
@@ -73,6 +74,25 @@ TEST_F(SessionGpuTest, OutputsAreDownloadedWhenAskedFor) {
   EXPECT_GT(profile.steps[1].seconds_min, 1e-6);
   EXPECT_LT(profile.seconds_of_mark, 1e-5);
   EXPECT_GE(profile.steps[1].begin_seconds, profile.steps[0].begin_seconds + profile.steps[0].seconds_min);
+}
+
+// What prepares a session's memory may be late on a GPU that is busy; inputs come by another way.
+TEST_F(SessionGpuTest, FirstInputsStayWhateverElseTheGpuDoes) {
+  constexpr size_t kBytes = size_t{1} << 30;
+  absl::StatusOr<std::unique_ptr<DeviceRuntime>> other = MakeCudaRuntime(Device::Gpu(0));
+  ASSERT_TRUE(other.ok()) << other.status();
+  absl::StatusOr<Allocation> memory = (*other)->allocator().Allocate(kBytes, "busy");
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE((*other)->Fill(memory->ptr(), 1, kBytes).ok());
+    absl::StatusOr<Session> session = MakeSession(ScalePlan(Device::Gpu(0), 64));
+    ASSERT_TRUE(session.ok()) << session.status();
+    const HostTensor x = Filled(64, 2);
+    absl::StatusOr<Outputs> out = session->Run("f", {{"x", x}, {"s", 1}, {"t", x}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    ASSERT_THAT(*(*out)["z"].Span<float>(), Each(2.5f)) << "round " << round;
+    ASSERT_TRUE((*other)->Synchronize().ok());
+  }
 }
 
 TEST_F(SessionGpuTest, VariablesHaveTheBitsOfTheCpu) {
