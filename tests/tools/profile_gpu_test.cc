@@ -55,12 +55,13 @@ TEST_F(ProfileGpuTest, LargeStepsTakeWhatTheRunTakes) {
   }
 }
 
-// A run of so many is mostly what lies between them: what marks add is measured and gone.
-TEST_F(ProfileGpuTest, WhatMarksAddToSmallStepsIsTakenOff) {
+// A run of so many is mostly what lies between them: what marks add is measured, and most of it gone.
+TEST_F(ProfileGpuTest, MostOfWhatMarksAddToSmallStepsIsTakenOff) {
   const FunctionProfile profile = ProfileOf(CopiesPlan(1 << 10, 200));
   EXPECT_GT(profile.seconds_of_mark, 0);
   EXPECT_LT(profile.seconds_of_mark, 1e-5);
-  EXPECT_NEAR(profile.StepSeconds() / profile.run_seconds, 1, 0.5);
+  const double added = profile.marked_seconds - profile.run_seconds;
+  EXPECT_NEAR(profile.StepSeconds(), profile.run_seconds, added / 2);
 }
 
 TEST_F(ProfileGpuTest, ALargeProductIsNearTheRoof) {
