@@ -12,8 +12,8 @@ Schedule ConstantRate(double rate) {
 
 Schedule StepDecay(double rate, double factor, int64_t every) {
   return [=](int64_t step) {
-    return static_cast<float>(rate *
-                              std::pow(factor, static_cast<double>(step / std::max<int64_t>(every, 1))));
+    const int64_t decays = step / std::max<int64_t>(every, 1);
+    return static_cast<float>(rate * std::pow(factor, static_cast<double>(decays)));
   };
 }
 
