@@ -111,13 +111,15 @@ CLI::App* AddTune(CLI::App& app, TuneOptions& options) {
       "tune",
       "Measures which of cuBLASLt's algorithms is quickest for each matrix product on a GPU, for later runs");
   tune->add_option("plan", options.plan, "a .plan file")->required();
-  tune->add_option("--file", options.file,
-                   "the tuning file that what is measured is added to; else what SINTER_GPU_TUNING_FILE says, "
-                   "else PLAN.tuning, where runs of the plan look for it");
+  tune->add_option(
+      "--file", options.file,
+      "the tuning file that what is measured is added to; else what SINTER_GPU_TUNING_FILE says, "
+      "else PLAN.tuning, where runs of the plan look for it");
   tune->add_flag("--again", options.again, "measure also what the file has already");
-  tune->add_flag("--any-bits", options.any_bits,
-                 "among all algorithms, not only those that give the bits of cuBLASLt's first choice: the same "
-                 "bits in every run with this file, and others without it");
+  tune->add_flag(
+      "--any-bits", options.any_bits,
+      "among all algorithms, not only those that give the bits of cuBLASLt's first choice: the same "
+      "bits in every run with this file, and others without it");
   return tune;
 }
 
