@@ -22,8 +22,8 @@ packages=(
   zlib1g-dev libzstd-dev libxml2-dev libedit-dev libcurl4-openssl-dev
   # What Sinter links
   libdnnl-dev libflatbuffers-dev flatbuffers-compiler libcli11-dev nlohmann-json3-dev libabsl-dev
-  # Programs of several processes
-  libopenmpi-dev openmpi-bin
+  # Programs of several processes, and tests that make machines for them
+  libopenmpi-dev openmpi-bin iproute2
   # Tests and benchmarks
   libgtest-dev libgmock-dev libbenchmark-dev
 )
