@@ -209,9 +209,12 @@ def LowerToPlan : Pass<"sinter-lower-to-plan", "::mlir::ModuleOp"> {
 def Schedule : Pass<"sinter-schedule", "::sinter::plan_ir::FunctionOp"> {
   let summary = "Order calls for a low peak of memory";
   let description = [{
-    List scheduling: of the calls that may come next, the one that leaves the fewest bytes alive. The given order is kept
-    where that is no better. Calls that compute a variable's new value come after the readers of the old one where
-    possible, so that they can write in place.
+    Compares the given order; the same with calls that leave fewer bytes alive than there were as early as they can come, such as
+    sums of gradients and updates; and list scheduling: of the calls that may come next, the one that leaves the fewest
+    bytes alive. In each, calls whose results take more memory than they let go start as late as they can. The order with
+    the lowest peak is taken; of equal ones, that with the fewest bytes alive at all steps together. Calls that compute a
+    variable's new value come after the readers of the old one where possible, so that they can write in place: then they
+    count as taking no memory.
   }];
   let options = [Option<"report", "report", "bool", "false", "Say the bytes alive at most, before and after">];
 }

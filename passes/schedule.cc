@@ -90,12 +90,53 @@ class StepGraph {
   llvm::SmallVector<llvm::SmallVector<unsigned>> before_, after_;
 };
 
+// Memory of the arena that a step names, and what it counts for.
+struct Held {
+  Value root;
+  int64_t bytes;
+  bool handed_out;
+};
+
+// What becomes a variable's new value is computed in the variable, as a rule (update_in_place.cc), and takes no memory.
+bool BecomesVariable(Value root) {
+  return llvm::any_of(root.getUsers(), [&](Operation* user) {
+    auto copy = llvm::dyn_cast<plan_ir::CopyOp>(user);
+    return copy && copy.getSource() == root && copy.getTarget().getDefiningOp<plan_ir::VariableOp>();
+  });
+}
+
+// The arena's memory that each step names, once each.
+class ArenaUses {
+ public:
+  explicit ArenaUses(llvm::ArrayRef<Operation*> steps) {
+    for (Operation* step : steps) {
+      llvm::SmallVector<Held>& held = held_[step];
+      for (Value buffer : step->getOperands()) {
+        Value root = Resolve(buffer).root;
+        if (!root.getDefiningOp<plan_ir::AllocOp>()) continue;
+        if (llvm::any_of(held, [&](const Held& other) { return other.root == root; })) continue;
+        bool handed_out = IsHandedOut(root);
+        held.push_back({root, !handed_out && BecomesVariable(root) ? 0 : BytesOf(root), handed_out});
+      }
+      for (Value out : WritesOf(step)) ++writers_[Resolve(out).root];
+    }
+  }
+
+  llvm::ArrayRef<Held> of(Operation* step) const { return held_.find(step)->second; }
+  // How many steps write (parts of) the memory.
+  unsigned writers(Value root) const { return writers_.lookup(root); }
+
+ private:
+  llvm::DenseMap<Operation*, llvm::SmallVector<Held>> held_;
+  llvm::DenseMap<Value, unsigned> writers_;
+};
+
 // Counts arena bytes while steps are taken one by one.
 class LiveBytes {
  public:
-  explicit LiveBytes(llvm::ArrayRef<Operation*> steps) {
+  LiveBytes(llvm::ArrayRef<Operation*> steps, const ArenaUses& arena) : arena_(arena) {
     for (Operation* step : steps) {
-      for (Value root : allocsOf(step)) ++uses_[root];
+      for (const Held& held : arena.of(step)) ++uses_[held.root];
     }
   }
 
@@ -103,9 +144,9 @@ class LiveBytes {
   std::pair<int64_t, int64_t> cost(Operation* step) const {
     int64_t added = 0, freed = 0;
     if (auto call = llvm::dyn_cast<plan_ir::CallOp>(step)) added = freed = call.getWorkspaceBytes();
-    for (Value root : allocsOf(step)) {
-      if (!live_.contains(root)) added += BytesOf(root);
-      if (uses_.lookup(root) == 1 && !IsHandedOut(root)) freed += BytesOf(root);
+    for (const Held& held : arena_.of(step)) {
+      if (!live_.contains(held.root)) added += held.bytes;
+      if (uses_.lookup(held.root) == 1 && !held.handed_out) freed += held.bytes;
     }
     return {added, added - freed};
   }
@@ -113,32 +154,30 @@ class LiveBytes {
   void take(Operation* step) {
     auto [added, kept] = cost(step);
     peak_ = std::max(peak_, now_ + added);
+    total_ += now_ + added;
     now_ += kept;
-    for (Value root : allocsOf(step)) {
-      live_.insert(root);
-      --uses_[root];
+    for (const Held& held : arena_.of(step)) {
+      live_.insert(held.root);
+      --uses_[held.root];
     }
   }
 
   int64_t peak() const { return peak_; }
+  // The bytes alive at each step, together.
+  int64_t total() const { return total_; }
 
  private:
-  static llvm::SmallVector<Value> allocsOf(Operation* step) {
-    llvm::SmallVector<Value> roots;
-    for (Value buffer : step->getOperands()) {
-      Value root = Resolve(buffer).root;
-      if (root.getDefiningOp<plan_ir::AllocOp>() && !llvm::is_contained(roots, root)) roots.push_back(root);
-    }
-    return roots;
-  }
-
+  const ArenaUses& arena_;
   llvm::DenseMap<Value, unsigned> uses_;  // Steps still to come.
   llvm::DenseSet<Value> live_;
-  int64_t now_ = 0, peak_ = 0;
+  int64_t now_ = 0, peak_ = 0, total_ = 0;
 };
 
-llvm::SmallVector<Operation*> OrderGreedily(llvm::ArrayRef<Operation*> steps, const StepGraph& graph) {
-  LiveBytes live(steps);
+// Takes the steps one by one: of those that may come next the one of the lowest score, (step, added, kept) -> a comparable.
+template <typename Score>
+llvm::SmallVector<Operation*> TakeByScore(llvm::ArrayRef<Operation*> steps, const StepGraph& graph,
+                                          const ArenaUses& arena, Score score) {
+  LiveBytes live(steps, arena);
   llvm::SmallVector<unsigned> waiting, ready;
   for (unsigned s = 0; s < steps.size(); ++s) {
     waiting.push_back(graph.before(s).size());
@@ -147,12 +186,14 @@ llvm::SmallVector<Operation*> OrderGreedily(llvm::ArrayRef<Operation*> steps, co
   llvm::SmallVector<Operation*> order;
   while (!ready.empty()) {
     auto best = ready.begin();
-    auto score = [&](unsigned s) {
+    auto score_of = [&](unsigned s) {
       auto [added, kept] = live.cost(steps[s]);
-      return std::make_tuple(kept, added, s);
+      return score(s, added, kept);
     };
+    auto lowest = score_of(*best);
     for (auto it = ready.begin() + 1; it != ready.end(); ++it) {
-      if (score(*it) < score(*best)) best = it;
+      auto other = score_of(*it);
+      if (other < lowest) best = it, lowest = other;
     }
     unsigned step = *best;
     ready.erase(best);
@@ -163,6 +204,22 @@ llvm::SmallVector<Operation*> OrderGreedily(llvm::ArrayRef<Operation*> steps, co
     }
   }
   return order;
+}
+
+// Whatever leaves the fewest bytes alive.
+llvm::SmallVector<Operation*> OrderGreedily(llvm::ArrayRef<Operation*> steps, const StepGraph& graph,
+                                            const ArenaUses& arena) {
+  return TakeByScore(steps, graph, arena,
+                     [](unsigned s, int64_t added, int64_t kept) { return std::make_tuple(kept, added, s); });
+}
+
+// The given order, but what leaves fewer bytes alive than there were comes as soon as it can: sums of gradients, and updates
+// of variables, which need a gradient for the last time.
+llvm::SmallVector<Operation*> OrderFreeingEarly(llvm::ArrayRef<Operation*> steps, const StepGraph& graph,
+                                                const ArenaUses& arena) {
+  return TakeByScore(steps, graph, arena, [](unsigned s, int64_t, int64_t kept) {
+    return std::make_tuple(std::min<int64_t>(kept, 0), s);
+  });
 }
 
 // The given order, moved only as far as the preferences ask.
@@ -187,28 +244,57 @@ int64_t RankOf(Operation* member) {
   return llvm::find(collective.group, ir::DeviceOf(member)) - collective.group.begin();
 }
 
-// Moves steps that free nothing to just before the first that needs them.
+// What a step's place costs while it is moved towards the end: its operands' memory, once their last other reader is behind, less
+// that of its results, which comes into being later.
+class Delay {
+ public:
+  Delay(Operation* step, const ArenaUses& arena) {
+    for (const Held& held : arena.of(step)) {
+      bool written = llvm::any_of(WritesOf(step), [&](Value out) { return Resolve(out).root == held.root; });
+      if (written && arena.writers(held.root) == 1) gain_ += held.bytes;
+      if (!written && !held.handed_out) read_.push_back(held);
+    }
+  }
+
+  // `later`: the steps behind, the last one first. Returns how many of them from the end of the list it pays to pass.
+  size_t stepsWorthPassing(llvm::ArrayRef<Operation*> later, const ArenaUses& arena) const {
+    llvm::SmallVector<size_t> last_reader;  // How many steps to pass until nobody else reads the memory.
+    for (const Held& held : read_) {
+      size_t first = 0;
+      while (first < later.size() && !names(arena.of(later[first]), held.root)) ++first;
+      last_reader.push_back(later.size() - first);
+    }
+    for (size_t passed = 0; passed < later.size(); ++passed) {
+      int64_t cost = 0;
+      for (auto [held, reader] : llvm::zip(read_, last_reader)) cost += reader <= passed + 1 ? held.bytes : 0;
+      if (cost >= gain_) return passed;
+    }
+    return later.size();
+  }
+
+ private:
+  static bool names(llvm::ArrayRef<Held> held, Value root) {
+    return llvm::any_of(held, [&](const Held& other) { return other.root == root; });
+  }
+
+  int64_t gain_ = 0;
+  llvm::SmallVector<Held> read_;
+};
+
+// Moves steps towards the first that needs them, as long as their results take more memory than it keeps alive.
 llvm::SmallVector<Operation*> StartLate(llvm::ArrayRef<Operation*> order, llvm::ArrayRef<Operation*> steps,
-                                        const StepGraph& graph) {
+                                        const StepGraph& graph, const ArenaUses& arena) {
   llvm::DenseMap<Operation*, unsigned> number;
   for (auto [s, step] : llvm::enumerate(steps)) number[step] = s;
-  llvm::DenseSet<Value> read_later;
   llvm::SmallVector<Operation*> late;  // Last first.
   for (Operation* step : llvm::reverse(order)) {
-    bool frees = false;
-    for (Value in : ReadsOf(step)) {
-      Value root = Resolve(in).root;
-      bool last = read_later.insert(root).second;
-      frees |= last && root.getDefiningOp<plan_ir::AllocOp>() && !IsHandedOut(root);
-    }
-    auto at = late.end();
-    if (!frees) {
-      llvm::ArrayRef<unsigned> after = graph.after(number[step]);
-      while (at != late.begin() && !llvm::is_contained(after, number[*(at - 1)])) --at;
-      // Nothing needs it: it stays where it is.
-      if (at == late.begin()) at = late.end();
-    }
-    late.insert(at, step);
+    llvm::ArrayRef<unsigned> after = graph.after(number[step]);
+    auto needs = [&](Operation* later) { return llvm::is_contained(after, number[later]); };
+    // Nothing needs it: it stays where it is.
+    auto first_need = std::find_if(late.rbegin(), late.rend(), needs);
+    size_t most = first_need == late.rend() ? 0 : first_need - late.rbegin();
+    size_t passed = most == 0 ? 0 : std::min(most, Delay(step, arena).stepsWorthPassing(late, arena));
+    late.insert(late.end() - passed, step);
   }
   std::reverse(late.begin(), late.end());
   return late;
@@ -251,10 +337,11 @@ llvm::SmallVector<Operation*> JoinCollectives(llvm::ArrayRef<Operation*> order,
   return joined;
 }
 
-int64_t PeakOf(llvm::ArrayRef<Operation*> order) {
-  LiveBytes live(order);
+// The most bytes alive at a step, then those alive at all steps together.
+std::pair<int64_t, int64_t> BytesAlive(llvm::ArrayRef<Operation*> order, const ArenaUses& arena) {
+  LiveBytes live(order, arena);
   for (Operation* step : order) live.take(step);
-  return live.peak();
+  return {live.peak(), live.total()};
 }
 
 class SchedulePass : public impl::ScheduleBase<SchedulePass> {
@@ -263,17 +350,21 @@ class SchedulePass : public impl::ScheduleBase<SchedulePass> {
   void runOnOperation() override {
     llvm::SmallVector<Operation*> steps = StepsOf(getOperation());
     StepGraph graph(steps);
+    ArenaUses arena(steps);
     // The first of the best, so that the given order is kept where others are no better.
-    llvm::SmallVector<Operation*> given = OrderAsGiven(steps, graph), greedy = OrderGreedily(steps, graph);
-    llvm::SmallVector<Operation*> best = JoinCollectives(given, steps, graph);
-    for (const auto& order : {StartLate(given, steps, graph), greedy, StartLate(greedy, steps, graph)}) {
-      llvm::SmallVector<Operation*> joined = JoinCollectives(order, steps, graph);
-      if (PeakOf(joined) < PeakOf(best)) best = joined;
+    llvm::SmallVector<Operation*> best;
+    for (const auto& order : {OrderAsGiven(steps, graph), OrderFreeingEarly(steps, graph, arena),
+                              OrderGreedily(steps, graph, arena)}) {
+      for (bool late : {false, true}) {
+        llvm::SmallVector<Operation*> joined =
+            JoinCollectives(late ? StartLate(order, steps, graph, arena) : order, steps, graph);
+        if (best.empty() || BytesAlive(joined, arena) < BytesAlive(best, arena)) best = joined;
+      }
     }
     if (report) {
       mlir::emitRemark(getOperation().getLoc())
-          << "at most " << PeakOf(steps) << " bytes alive in the given order, " << PeakOf(best)
-          << " as scheduled";
+          << "at most " << BytesAlive(steps, arena).first << " bytes alive in the given order, "
+          << BytesAlive(best, arena).first << " as scheduled";
     }
     ArrangeBody(getOperation(), best);
   }
