@@ -101,7 +101,13 @@ void FusePass::mergeAlongEdges(FusionGraph& graph, const FusionRules& rules,
       unsigned a = graph.groupOf(edge->producer), b = graph.groupOf(edge->consumer);
       if (a == b) continue;
       edge->refusal = rules.refuse(a, b);
-      if (!edge->refusal.empty()) continue;
+      if (!edge->refusal.empty()) {
+        // What lies between may come along, such as what a row's sum goes through on its way to the row.
+        llvm::SmallVector<unsigned> between = rules.joinable(a, b);
+        if (between.empty()) continue;
+        for (unsigned group : between) a = graph.merge(a, group);
+        edge->refusal.clear();
+      }
       graph.merge(a, b);
       changed = true;
     }

@@ -3,6 +3,7 @@
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
 #include "sinter/passes/input_parts.h"
+#include "sinter/passes/recomputed_values.h"
 
 namespace sinter {
 
@@ -16,22 +17,19 @@ constexpr int64_t kInlinedCost = 2;
 // Computing this much costs less than reading the result from memory.
 constexpr int64_t kUnstoredCost = 6;
 
+// A number that only products read, as their scale, would be a kernel of its own in every run.
 bool IsStoredConstant(Operation* op) {
   auto constant = llvm::dyn_cast<ir::ConstantOp>(op);
-  return constant && !llvm::isa<mlir::SplatElementsAttr>(constant.getValue());
-}
-
-// A reshape that moves dimensions and a part of an input are views of memory, not loops.
-bool IsFusible(Operation* op) {
-  if (IsStoredConstant(op) || IsInputPart(op)) return false;
-  if (llvm::isa<ir::ReshapeOp>(op)) return ir::IsUnitReshape(op);
-  return llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(op);
+  if (!constant) return false;
+  const bool is_scale = constant.getType().getRank() == 0 && !op->use_empty() &&
+                        llvm::all_of(op->getUsers(), llvm::IsaPred<ir::MatmulOp>);
+  return is_scale || !llvm::isa<mlir::SplatElementsAttr>(constant.getValue());
 }
 
 // What computing `value` costs when it reads no memory, as a mask of iotas does; nullopt when it reads some.
 std::optional<int64_t> CostWithoutMemory(Value value, ElementCost& costs) {
   Operation* op = value.getDefiningOp();
-  if (!op || !IsFusible(op) || llvm::isa<ir::ReductionInterface>(op)) return std::nullopt;
+  if (!op || !IsLoop(op) || llvm::isa<ir::ReductionInterface>(op)) return std::nullopt;
   int64_t cost = costs.of(op);
   for (Value operand : op->getOperands()) {
     auto more = CostWithoutMemory(operand, costs);
@@ -41,7 +39,7 @@ std::optional<int64_t> CostWithoutMemory(Value value, ElementCost& costs) {
 }
 
 bool ShouldInline(Operation* op, ElementCost& costs) {
-  if (!IsFusible(op) || llvm::isa<ir::ReductionInterface>(op)) return false;
+  if (!IsLoop(op) || llvm::isa<ir::ReductionInterface>(op)) return false;
   if (llvm::isa<ir::PointwiseInterface>(op)) return CostWithoutMemory(op->getResult(0), costs).has_value();
   auto fusible = llvm::cast<ir::FusibleInterface>(op);
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
@@ -52,7 +50,13 @@ bool ShouldInline(Operation* op, ElementCost& costs) {
 
 }  // namespace
 
-FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) {
+bool IsLoop(Operation* op) {
+  if (IsStoredConstant(op) || IsInputPart(op)) return false;
+  if (llvm::isa<ir::ReshapeOp>(op)) return ir::IsUnitReshape(op);
+  return llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(op);
+}
+
+FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) : inlined_(FindRecomputed(block, costs)) {
   llvm::SmallVector<Operation*> ops;
   for (Operation& op : block) {
     position_[&op] = ops.size();
@@ -62,7 +66,7 @@ FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) {
   // An inlined op is stored as well when an op that is not fused reads it.
   llvm::DenseSet<Operation*> stored;
   for (Operation* op : llvm::reverse(ops)) {
-    bool copies = IsFusible(op) && !(stored.contains(op) && llvm::isa<ir::ReshapeOp>(op));
+    bool copies = IsLoop(op) && !(stored.contains(op) && llvm::isa<ir::ReshapeOp>(op));
     if (copies) continue;
     for (Value operand : op->getOperands()) {
       if (operand.getDefiningOp() && inlined_.contains(operand.getDefiningOp()))
@@ -72,7 +76,7 @@ FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) {
   for (Operation* op : ops) {
     if (inlined_.contains(op) && !stored.contains(op)) continue;
     unsigned index = nodes_.size();
-    bool fusible = IsFusible(op) && !llvm::isa<ir::ReshapeOp>(op);
+    bool fusible = IsLoop(op) && !llvm::isa<ir::ReshapeOp>(op);
     Node node{op, fusible, IsInputPart(op), {}, index};
     if (fusible) {
       collectNeeds(op, node.needs);
@@ -126,11 +130,14 @@ llvm::ArrayRef<unsigned> FusionGraph::readers(Value value) const {
   return it->second;
 }
 
-bool FusionGraph::pathAround(unsigned a, unsigned b) const {
-  // What starts after the end of `b`, and of every group that begins before such an end, cannot lead to it: readers come
-  // later, and a later node leads back only through a group that holds an earlier one too.
-  unsigned last = members_[b].back();
+unsigned FusionGraph::lastLeadingTo(unsigned group) const {
+  unsigned last = members_[group].back();
   for (unsigned n = 0; n <= last; ++n) last = std::max(last, members_[nodes_[n].group].back());
+  return last;
+}
+
+bool FusionGraph::pathAround(unsigned a, unsigned b) const {
+  const unsigned last = lastLeadingTo(b);
   llvm::SmallVector<unsigned> stack = {a};
   llvm::DenseSet<unsigned> seen = {a};
   while (!stack.empty()) {
@@ -150,6 +157,31 @@ bool FusionGraph::pathAround(unsigned a, unsigned b) const {
     }
   }
   return false;
+}
+
+llvm::SmallVector<unsigned> FusionGraph::between(unsigned a, unsigned b, size_t most) const {
+  const unsigned last = lastLeadingTo(b);
+  llvm::DenseMap<unsigned, bool> leads;  // Whether a group leads to `b`.
+  llvm::SmallVector<unsigned> path;
+  // Recursion is as deep as `most` at the deepest.
+  auto visit = [&](auto& self, unsigned group) -> bool {
+    auto [known, is_new] = leads.try_emplace(group, group == b);
+    if (!is_new || group == b || leads.size() > most) return known->second;
+    bool found = false;
+    for (unsigned member : members_[group]) {
+      for (Value result : nodes_[member].op->getResults()) {
+        for (unsigned reader : readers(result)) {
+          unsigned next = nodes_[reader].group;
+          if (next != group && members_[next].front() <= last) found |= self(self, next);
+        }
+      }
+    }
+    if (found && group != a) path.push_back(group);
+    return leads[group] = found;
+  };
+  visit(visit, a);
+  if (leads.size() > most) path.clear();
+  return path;
 }
 
 unsigned FusionGraph::merge(unsigned a, unsigned b) {

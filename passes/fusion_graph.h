@@ -4,10 +4,10 @@
 //   if (!graph.pathAround(a, b)) graph.merge(a, b);
 //   graph.opsOf({a}); graph.outputsOf({a});   // what the group's kernel holds and stores
 //
-// Constants, iotas and cheap index maps (broadcast, transpose, slice) are *inlined*: they belong to no group,
-// every reader gets a copy. Such an op is a node of its own only when something that cannot hold a copy reads
-// it, like a library call. A part of an input is always one. The members of a collective, which wait for each
-// other, are one group.
+// Constants, iotas, cheap index maps (broadcast, transpose, slice) and what recomputed_values.h finds are *inlined*:
+// they belong to no group, every reader gets a copy. Such an op is a node of its own only when something that
+// cannot hold a copy reads it, like a library call. A part of an input is always one. The members of a collective, which
+// wait for each other, are one group.
 #ifndef SINTER_PASSES_FUSION_GRAPH_H_
 #define SINTER_PASSES_FUSION_GRAPH_H_
 
@@ -19,6 +19,10 @@
 #include "sinter/passes/element_cost.h"
 
 namespace sinter {
+
+// Whether `op` is made of loops, so that kernels may hold it. A reshape that moves dimensions and a part of an input
+// are views of memory.
+bool IsLoop(mlir::Operation* op);
 
 class FusionGraph {
  public:
@@ -51,6 +55,8 @@ class FusionGraph {
   // Whether a value flows from group `a` to group `b` through a third group, so that they cannot be one
   // kernel.
   bool pathAround(unsigned a, unsigned b) const;
+  // The groups through which values flow from `a` to `b`, when no more than `most` have to be looked at; else none.
+  llvm::SmallVector<unsigned> between(unsigned a, unsigned b, size_t most) const;
   // Makes `a` and `b` one group and returns its number.
   unsigned merge(unsigned a, unsigned b);
 
@@ -60,6 +66,10 @@ class FusionGraph {
   llvm::SmallVector<mlir::Value> outputsOf(llvm::ArrayRef<unsigned> groups) const;
 
  private:
+  // The last node that may lead to `group`: what starts after the end of the group, and of every group that begins before
+  // such an end, cannot lead to it. Readers come later, and a later node leads back only through a group that holds an
+  // earlier one too.
+  unsigned lastLeadingTo(unsigned group) const;
   void collectNeeds(mlir::Operation* op, llvm::SmallVectorImpl<mlir::Value>& needs) const;
 
   llvm::SmallVector<Node> nodes_;

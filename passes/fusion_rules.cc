@@ -15,6 +15,8 @@ namespace {
 constexpr int64_t kCheapCost = 2;
 // Work that may be repeated for each element that is not stored and loaded.
 constexpr int64_t kRepeatedCost = 16;
+// Groups looked at for those between two.
+constexpr size_t kMostBetween = 32;
 
 int64_t NumElements(Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType()).getNumElements();
@@ -37,24 +39,43 @@ std::string FusionRules::boundary(unsigned producer, unsigned consumer) const {
 }
 
 std::string FusionRules::refuse(unsigned a, unsigned b) const {
-  size_t size = graph_.members(a).size() + graph_.members(b).size();
-  if (size > most_ops_) {
-    return "the kernel would have " + std::to_string(size) + " ops, more than " + std::to_string(most_ops_);
-  }
-  ir::DeviceAttr on_a = graph_.deviceOf(a), on_b = graph_.deviceOf(b);
-  if (on_a != on_b && on_a && on_b) return "one runs on " + on_a.text() + ", the other on " + on_b.text();
-  std::string why;
-  llvm::SmallVector<unsigned> groups = {a, b};
-  llvm::SmallVector<Value> outputs = graph_.outputsOf(groups);
-  auto domain = ir::AnalyzeFusion(graph_.opsOf(groups), outputs, &why);
-  if (mlir::failed(domain)) return why;
-  if (domain->nests.size() != 1) return "they share no loop";
-  why = refuseNest(domain->nests[0], outputs, ir::KindOf(on_a ? on_a : on_b));
+  std::string why = refuseTogether({a, b});
   if (!why.empty()) return why;
   if (graph_.pathAround(a, b) || graph_.pathAround(b, a)) {
     return "a value between them is computed by another kernel or library call";
   }
   return "";
+}
+
+llvm::SmallVector<unsigned> FusionRules::joinable(unsigned a, unsigned b) const {
+  if (ir::KindOf(graph_.deviceOf(a)) != ir::DeviceKind::gpu) return {};
+  llvm::SmallVector<unsigned> between = graph_.between(a, b, kMostBetween), all = {a, b};
+  if (between.empty() || llvm::any_of(between, [&](unsigned g) { return !graph_.nodes()[g].fusible; }))
+    return {};
+  all.append(between);
+  return refuseTogether(all).empty() ? between : llvm::SmallVector<unsigned>();
+}
+
+// All but whether something else lies between them.
+std::string FusionRules::refuseTogether(llvm::ArrayRef<unsigned> groups) const {
+  size_t size = 0;
+  ir::DeviceAttr device;
+  for (unsigned group : groups) {
+    size += graph_.members(group).size();
+    ir::DeviceAttr own = graph_.deviceOf(group);
+    if (device && own && own != device)
+      return "one runs on " + device.text() + ", the other on " + own.text();
+    if (own) device = own;
+  }
+  if (size > most_ops_) {
+    return "the kernel would have " + std::to_string(size) + " ops, more than " + std::to_string(most_ops_);
+  }
+  std::string why;
+  llvm::SmallVector<Value> outputs = graph_.outputsOf(groups);
+  auto domain = ir::AnalyzeFusion(graph_.opsOf(groups), outputs, &why);
+  if (mlir::failed(domain)) return why;
+  if (domain->nests.size() != 1) return "they share no loop";
+  return refuseNest(domain->nests[0], outputs, ir::KindOf(device));
 }
 
 std::string FusionRules::refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<Value> outputs,

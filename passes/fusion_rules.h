@@ -21,11 +21,15 @@ class FusionRules {
   // Why groups `a` and `b` must stay two kernels; empty when they may be one. Legality first (one loop nest,
   // no cycle), then whether it pays: nothing expensive computed several times, no results stored that need loops of their own.
   std::string refuse(unsigned a, unsigned b) const;
+  // The groups between `a` and `b`, when those keep the two apart and all of them may be one kernel. Only on a GPU, where a
+  // kernel that stores what another one could have used costs more than the other one's arithmetic.
+  llvm::SmallVector<unsigned> joinable(unsigned a, unsigned b) const;
   // Why a value cannot pass inside a kernel from node `producer` to node `consumer` at all: one of them is no
   // loop.
   std::string boundary(unsigned producer, unsigned consumer) const;
 
  private:
+  std::string refuseTogether(llvm::ArrayRef<unsigned> groups) const;
   std::string refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<mlir::Value> outputs,
                          ir::DeviceKind device) const;
   int64_t costOfReading(mlir::Value value, const ir::LoopNest& nest) const;

@@ -1,0 +1,26 @@
+// Which values every kernel that reads them computes again, in place of storing them for each other.
+//
+//   llvm::DenseSet<mlir::Operation*> again = FindRecomputed(block, costs);   // FusionGraph copies these into every reader
+//
+// On a GPU a large value that is stored costs a write, and a read in each kernel that reads it. Computing it again costs
+// its arithmetic, and reads of what it is made of. Recomputed are, when they are cheap and have several readers:
+//   - a value that no one kernel could hold with all its readers, since a library call is between them or they reduce it
+//     along different dimensions, made of no more bytes than it has itself, those included that would have to be stored for
+//     it: a normalised x of f32 from x of bf16 and the mean and scale of each row;
+//   - a cast from a narrower type, wherever its readers are.
+#ifndef SINTER_PASSES_RECOMPUTED_VALUES_H_
+#define SINTER_PASSES_RECOMPUTED_VALUES_H_
+
+#include "llvm/ADT/DenseSet.h"
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+#include "sinter/passes/element_cost.h"
+
+namespace sinter {
+
+// With each op those that it is computed through, up to what is in memory.
+llvm::DenseSet<mlir::Operation*> FindRecomputed(mlir::Block& block, ElementCost& costs);
+
+}  // namespace sinter
+
+#endif  // SINTER_PASSES_RECOMPUTED_VALUES_H_

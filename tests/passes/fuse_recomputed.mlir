@@ -1,0 +1,88 @@
+// RUN: sinter-opt %s --sinter-fuse --mlir-print-local-scope | FileCheck %s
+
+// A norm, a product and the norm's gradients. On a GPU the normalised x is computed again from x in bf16 and two numbers of
+// each row, in place of being stored in f32, and so is what the sums over rows and those over columns both read; both sums over
+// columns are one kernel, and so is all that leads to dx.
+// CHECK-LABEL: func.func @norm(
+// CHECK: %[[F:.*]]:3 = sinter.fusion(%[[X:.*]] : {{.*}}) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024x256xbf16>)
+// CHECK: %[[D:.*]] = sinter.matmul %[[F]]#2
+// CHECK: %[[S:.*]]:2 = sinter.fusion(%[[X]], %[[F]]#0, %[[F]]#1, %[[D]] : {{.*}}) -> (tensor<256xf32>, tensor<256xf32>)
+// CHECK: sinter.sum %{{.*}} [0]
+// CHECK: sinter.sum %{{.*}} [0]
+// CHECK: %[[DX:.*]] = sinter.fusion(%[[X]], %[[F]]#0, %[[F]]#1, %[[D]] : {{.*}}) -> (tensor<1024x256xbf16>)
+// CHECK: sinter.sum %{{.*}} [1]
+// CHECK: return %[[DX]], %[[S]]#0, %[[S]]#1
+func.func @norm(%x: tensor<1024x256xbf16> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>}, %w: tensor<256x256xbf16> {sinter.input = "w", sinter.device = #sinter.device<gpu, 0>})
+    -> (tensor<1024x256xbf16> {sinter.output = "dx"}, tensor<256xf32> {sinter.output = "dscale"}, tensor<256xf32> {sinter.output = "doffset"}) {
+  %count = sinter.constant dense<2.560000e+02> : tensor<1024xf32> {sinter.device = #sinter.device<gpu, 0>}
+  %wide = sinter.cast %x {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xbf16> -> tensor<1024x256xf32>
+  %total = sinter.sum %wide [1] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32> -> tensor<1024xf32>
+  %mean = sinter.div %total, %count {sinter.device = #sinter.device<gpu, 0>} : tensor<1024xf32>
+  %means = sinter.broadcast %mean [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024xf32> -> tensor<1024x256xf32>
+  %centered = sinter.sub %wide, %means {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32>
+  %squares = sinter.square %centered {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32>
+  %sum = sinter.sum %squares [1] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32> -> tensor<1024xf32>
+  %scale = sinter.rsqrt %sum {sinter.device = #sinter.device<gpu, 0>} : tensor<1024xf32>
+  %scales = sinter.broadcast %scale [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024xf32> -> tensor<1024x256xf32>
+  %normal = sinter.mul %centered, %scales {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32>
+  %narrow = sinter.cast %normal {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32> -> tensor<1024x256xbf16>
+  %product = sinter.matmul %narrow, %w {sinter.device = #sinter.device<gpu, 0>} : (tensor<1024x256xbf16>, tensor<256x256xbf16>) -> tensor<1024x256xbf16>
+  %dy = sinter.cast %product {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xbf16> -> tensor<1024x256xf32>
+  %weighted = sinter.mul %dy, %normal {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32>
+  %dscale = sinter.sum %weighted [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32> -> tensor<256xf32>
+  %doffset = sinter.sum %dy [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32> -> tensor<256xf32>
+  %along = sinter.sum %weighted [1] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32> -> tensor<1024xf32>
+  %alongs = sinter.broadcast %along [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024xf32> -> tensor<1024x256xf32>
+  %part = sinter.mul %normal, %alongs {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32>
+  %rest = sinter.sub %dy, %part {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32>
+  %scaled = sinter.mul %rest, %scales {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32>
+  %dx = sinter.cast %scaled {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32> -> tensor<1024x256xbf16>
+  return %dx, %dscale, %doffset : tensor<1024x256xbf16>, tensor<256xf32>, tensor<256xf32>
+}
+
+// On a CPU it is stored.
+// CHECK-LABEL: func.func @norm_on_cpu(
+// CHECK: sinter.fusion(%{{.*}}) -> (tensor<1024xf32>, tensor<1024x256xf32>, tensor<1024x256xbf16>)
+func.func @norm_on_cpu(%x: tensor<1024x256xbf16> {sinter.input = "x"}, %w: tensor<256x256xbf16> {sinter.input = "w"})
+    -> (tensor<1024x256xbf16> {sinter.output = "dx"}, tensor<256xf32> {sinter.output = "dscale"}, tensor<256xf32> {sinter.output = "doffset"}) {
+  %count = sinter.constant dense<2.560000e+02> : tensor<1024xf32>
+  %wide = sinter.cast %x : tensor<1024x256xbf16> -> tensor<1024x256xf32>
+  %total = sinter.sum %wide [1] : tensor<1024x256xf32> -> tensor<1024xf32>
+  %mean = sinter.div %total, %count : tensor<1024xf32>
+  %means = sinter.broadcast %mean [0] : tensor<1024xf32> -> tensor<1024x256xf32>
+  %centered = sinter.sub %wide, %means : tensor<1024x256xf32>
+  %squares = sinter.square %centered : tensor<1024x256xf32>
+  %sum = sinter.sum %squares [1] : tensor<1024x256xf32> -> tensor<1024xf32>
+  %scale = sinter.rsqrt %sum : tensor<1024xf32>
+  %scales = sinter.broadcast %scale [0] : tensor<1024xf32> -> tensor<1024x256xf32>
+  %normal = sinter.mul %centered, %scales : tensor<1024x256xf32>
+  %narrow = sinter.cast %normal : tensor<1024x256xf32> -> tensor<1024x256xbf16>
+  %product = sinter.matmul %narrow, %w : (tensor<1024x256xbf16>, tensor<256x256xbf16>) -> tensor<1024x256xbf16>
+  %dy = sinter.cast %product : tensor<1024x256xbf16> -> tensor<1024x256xf32>
+  %weighted = sinter.mul %dy, %normal : tensor<1024x256xf32>
+  %dscale = sinter.sum %weighted [0] : tensor<1024x256xf32> -> tensor<256xf32>
+  %doffset = sinter.sum %dy [0] : tensor<1024x256xf32> -> tensor<256xf32>
+  %along = sinter.sum %weighted [1] : tensor<1024x256xf32> -> tensor<1024xf32>
+  %alongs = sinter.broadcast %along [0] : tensor<1024xf32> -> tensor<1024x256xf32>
+  %part = sinter.mul %normal, %alongs : tensor<1024x256xf32>
+  %rest = sinter.sub %dy, %part : tensor<1024x256xf32>
+  %scaled = sinter.mul %rest, %scales : tensor<1024x256xf32>
+  %dx = sinter.cast %scaled : tensor<1024x256xf32> -> tensor<1024x256xbf16>
+  return %dx, %dscale, %doffset : tensor<1024x256xbf16>, tensor<256xf32>, tensor<256xf32>
+}
+
+// What costs more than reading it is stored, and so is what is made of more bytes than it has.
+// CHECK-LABEL: func.func @stored(
+// CHECK: %[[F:.*]]:3 = sinter.fusion(
+// CHECK: %[[M:.*]] = sinter.matmul
+// CHECK: sinter.fusion(%[[M]], %[[F]]#0, %[[F]]#1 :
+func.func @stored(%x: tensor<256x256xbf16> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>}, %y: tensor<256x256xbf16> {sinter.input = "y", sinter.device = #sinter.device<gpu, 0>})
+    -> (tensor<256x256xbf16> {sinter.output = "z"}) {
+  %e = sinter.exp %x {sinter.device = #sinter.device<gpu, 0>} : tensor<256x256xbf16>
+  %s = sinter.add %x, %y {sinter.device = #sinter.device<gpu, 0>} : tensor<256x256xbf16>
+  %a = sinter.mul %e, %s {sinter.device = #sinter.device<gpu, 0>} : tensor<256x256xbf16>
+  %m = sinter.matmul %a, %y {sinter.device = #sinter.device<gpu, 0>} : (tensor<256x256xbf16>, tensor<256x256xbf16>) -> tensor<256x256xbf16>
+  %f = sinter.mul %m, %e {sinter.device = #sinter.device<gpu, 0>} : tensor<256x256xbf16>
+  %z = sinter.mul %f, %s {sinter.device = #sinter.device<gpu, 0>} : tensor<256x256xbf16>
+  return %z : tensor<256x256xbf16>
+}
