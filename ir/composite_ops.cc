@@ -197,11 +197,12 @@ Expr PerChannel(Expr channels, Expr like, int64_t dim) {
 // x - max(x), exp of it and the sum of that along `dim`: what softmax, its logarithm and their gradients
 // share.
 struct Exponentials {
-  Expr shifted, exp, sum;
+  Expr max, shifted, exp, sum;
 
   Exponentials(Expr x, int64_t dim) {
     GraphBuilder& b = *x.builder;
-    shifted = x - Spread(b.max(x, {dim}), x, dim);
+    max = b.max(x, {dim});
+    shifted = x - Spread(max, x, dim);
     exp = b.exp(shifted);
     sum = b.sum(exp, {dim});
   }
@@ -286,7 +287,8 @@ SmallVector<Value> SoftmaxCrossEntropyOp::decompose(GraphBuilder& b) {
   Expr x = Wide(b, getLogits());
   Labels labels(*this, x);
   Exponentials e(x, labels.dim);
-  Expr own = b.sum(b.select(labels.is_class, e.shifted, b.zeros(x)), {labels.dim});
+  // The label's own logit is found in the pass that finds the maximum, which waits for memory.
+  Expr own = b.sum(b.select(labels.is_class, x, b.zeros(x)), {labels.dim}) - e.max;
   Expr each = b.log(e.sum) - own;
   each = b.select(labels.is_valid, each, b.fill(each, std::numeric_limits<double>::quiet_NaN()));
   if (labels.counted) each = b.select(labels.counted, each, b.zeros(each));

@@ -77,9 +77,11 @@ std::string Literal(mlir::Attribute attribute, Type type) {
   return absl::StrCat(bits, value.getBitWidth() == 64 ? "ull" : "u");
 }
 
-// The names of CUDA's functions for f32 and f64.
+// The names of CUDA's functions for f32 and f64, and of the prelude's where those are quicker and as good.
 StringRef MathFunction(mlir::Operation* op, bool single) {
   StringRef name = op->getName().stripDialect();
+  if (single && llvm::isa<math::ExpOp>(op)) return "sn_exp";
+  if (single && llvm::isa<math::TanhOp>(op)) return "sn_tanh";
   StringRef found = llvm::StringSwitch<StringRef>(name)
                         .Case("absf", "fabsf")
                         .Case("atan2", "atan2f")
@@ -348,7 +350,33 @@ class Printer {
     }
   }
 
+  // The index and the constant whose sum `value` is, in the width of another type.
+  static std::pair<Value, int64_t> SumWithConstant(Value value) {
+    while (auto* op = value.getDefiningOp()) {
+      if (!llvm::isa<arith::TruncIOp, arith::IndexCastOp>(op)) break;
+      value = op->getOperand(0);
+    }
+    auto sum = value.getDefiningOp<arith::AddIOp>();
+    auto constant = sum ? sum.getRhs().getDefiningOp<arith::ConstantIndexOp>() : arith::ConstantIndexOp();
+    return constant ? std::pair(sum.getLhs(), constant.value()) : std::pair(Value(), int64_t{0});
+  }
+
+  // Neighbours that compare their own coordinates with one number share the difference from the first one's.
+  std::optional<std::string> ComparePlace(arith::CmpIOp op) {
+    using P = arith::CmpIPredicate;
+    Type type = op.getLhs().getType();
+    bool wide = type.isInteger(32) || type.isInteger(64);
+    if (!wide || (op.getPredicate() != P::eq && op.getPredicate() != P::ne)) return std::nullopt;
+    auto [base, constant] = SumWithConstant(op.getLhs());
+    if (!base) return std::nullopt;
+    std::string unsigned_type = UnsignedName(type);
+    return absl::StrCat("(", unsigned_type, ")(", NameOf(op.getRhs()), " - (", unsigned_type, ")",
+                        NameOf(base), ") ", CompareSign(op.getPredicate()).str(), " (", unsigned_type, ")",
+                        constant);
+  }
+
   std::string CompareIntegers(arith::CmpIOp op) {
+    if (std::optional<std::string> text = ComparePlace(op)) return *text;
     Type type = op.getLhs().getType();
     bool is_signed = IsSignedPredicate(op.getPredicate());
     std::string cast = is_signed ? SignedName(type) : UnsignedName(type);
@@ -358,6 +386,10 @@ class Printer {
 
   std::string FloatConversion(mlir::Operation* op) {
     Type from = op->getOperand(0).getType(), to = op->getResult(0).getType();
+    // Rounded once is rounded: the compiler does not see through the instructions that do it.
+    auto widened = op->getOperand(0).getDefiningOp<arith::ExtFOp>();
+    if (llvm::isa<arith::TruncFOp>(op) && widened && widened.getIn().getType() == to)
+      return NameOf(widened.getIn());
     std::string x = NameOf(op->getOperand(0));
     if (from.isBF16()) return absl::StrCat("sn_from_bf16(", x, ")");
     if (from.isF16()) return absl::StrCat("sn_from_f16(", x, ")");

@@ -12,9 +12,12 @@ constexpr int64_t kMaxKept = 32;       // Elements of a row that a thread keeps 
 constexpr int64_t kGoodKept = 8;       // Fewer leave threads idle at barriers; more lengthen the chain.
 constexpr size_t kMostCrossing = 4;    // Inputs that go through shared memory: 8.4 KB each in f64.
 constexpr int64_t kManyBlocks = 1056;  // Eight for each of 132 multiprocessors.
-// Chunks: two blocks for each multiprocessor, unless they would be shorter than this. Combining them costs a launch, whose
-// length is in proportion to their number.
-constexpr int64_t kChunkBlocks = 264;
+// Of a row that no block keeps. Two such blocks to a multiprocessor leave a thread 40 registers, two of 1,024 leave it 32; three
+// blocks read more of their rows again than the L1 cache holds.
+constexpr int64_t kLongRowThreads = 768;
+// Chunks: two blocks of a row, or four of columns, which are a quarter as large, for each multiprocessor, unless they would be
+// shorter than this. Combining them costs a launch, whose length is in proportion to their number.
+constexpr int64_t kRowChunkBlocks = 264, kColumnChunkBlocks = 528;
 constexpr int64_t kShortestRow = 8 * kMaxBlock;
 constexpr int64_t kFewestOfThread = 4;  // In columns.
 
@@ -112,6 +115,7 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   // Many rows: a warp each, as long as its registers hold the row.
   if (rows >= kManyBlocks * 4 && length <= kWarp * 16) wanted = std::min(wanted, kWarp);
   s.threads = wanted <= kWarp ? PowerOfTwoAtLeast(wanted) : std::min(most, CeilDiv(wanted, kWarp) * kWarp);
+  if (length > kMaxBlock * kMaxKept) s.threads = std::min(s.threads, kLongRowThreads);
   // A number of threads that leaves none idle, if there is one near.
   if (s.threads > kWarp) {
     for (int64_t t = s.threads; t > kWarp && t > s.threads / 2; t -= kWarp) {
@@ -156,15 +160,16 @@ void ScheduleColumn(Job& job, CudaSchedule& s) {
 int64_t CountCudaChunks(Job& job) {
   Loops loops = MergeLoops(job);
   int64_t rows = TripCount(loops.parallel), length = TripCount(loops.reduced), units = rows;
-  int64_t shortest = kShortestRow;
+  int64_t shortest = kShortestRow, blocks = kRowChunkBlocks;
   if (!ReducesRows(loops) && !loops.parallel.empty()) {
     const Loop& inner = loops.parallel.back();
     int64_t vectors = inner.size / VectorWidth(job, inner.dim, inner.size);
     int64_t width = ColumnWidth(vectors);
     units = rows / inner.size * CeilDiv(vectors, width);
     shortest = kFewestOfThread * kCudaBlock / width;
+    blocks = kColumnChunkBlocks;
   }
-  int64_t wanted = std::min(CeilDiv(kChunkBlocks, units), length / shortest);
+  int64_t wanted = std::min(CeilDiv(blocks, units), length / shortest);
   return CeilDiv(loops.reduced.front().size, ChunkSize(loops, std::max<int64_t>(2, wanted)));
 }
 

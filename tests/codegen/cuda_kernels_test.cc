@@ -151,5 +151,50 @@ TEST_F(CudaKernelsTest, InputsThatLieAcrossGoThroughSharedMemory) {
   ExpectCompiles();
 }
 
+constexpr char kExponentials[] = R"mlir(
+  %x = plan.input "x" on <gpu, 0> : <tensor<4096xf32>>
+  %y = plan.alloc at 0 on <gpu, 0> : <tensor<4096xbf16>>
+  plan.call "exponentials" ins(%x : !plan.buffer<tensor<4096xf32>>) outs(%y : !plan.buffer<tensor<4096xbf16>>)
+      on <gpu, 0> {
+  ^bb0(%a: tensor<4096xf32>):
+    %e = sinter.exp %a : tensor<4096xf32>
+    %t = sinter.tanh %e : tensor<4096xf32>
+    %r = sinter.cast %t : tensor<4096xf32> -> tensor<4096xbf16>
+    sinter.yield %r : tensor<4096xbf16>
+  }
+)mlir";
+
+TEST_F(CudaKernelsTest, ExponentialsAreThePreludesAndResultsRoundedOnce) {
+  auto launches = Launches(kExponentials);
+  ASSERT_TRUE(launches.ok()) << launches.status();
+  ASSERT_EQ(launches->size(), 1u);
+  EXPECT_THAT(TextOf((*launches)[0]), HasSubstr(" = sn_exp("));
+  EXPECT_THAT(TextOf((*launches)[0]), HasSubstr(" = sn_tanh("));
+  size_t rounded = 0;
+  for (size_t at = 0; (at = TextOf((*launches)[0]).find("sn_to_bf16(", at)) != std::string::npos; ++at)
+    ++rounded;
+  EXPECT_EQ(rounded, 9u);  // Of a vector of 8, and of the loop over what is left.
+  ExpectCompiles();
+}
+
+constexpr char kLongRows[] = R"mlir(
+  %x = plan.input "x" on <gpu, 0> : <tensor<1024x50304xbf16>>
+  %y = plan.alloc at 0 on <gpu, 0> : <tensor<1024xbf16>>
+  plan.call "max" ins(%x : !plan.buffer<tensor<1024x50304xbf16>>) outs(%y : !plan.buffer<tensor<1024xbf16>>)
+      on <gpu, 0> {
+  ^bb0(%a: tensor<1024x50304xbf16>):
+    %r = sinter.max %a [1] : tensor<1024x50304xbf16> -> tensor<1024xbf16>
+    sinter.yield %r : tensor<1024xbf16>
+  }
+)mlir";
+
+TEST_F(CudaKernelsTest, LongRowsLeaveRegistersToTheirThreads) {
+  auto launches = Launches(kLongRows);
+  ASSERT_TRUE(launches.ok()) << launches.status();
+  ASSERT_EQ(launches->size(), 1u);
+  EXPECT_EQ((*launches)[0].block, 768);
+  EXPECT_EQ((*launches)[0].grid, 1024);
+}
+
 }  // namespace
 }  // namespace sinter::codegen

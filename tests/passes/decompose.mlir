@@ -34,7 +34,7 @@ func.func @log_softmax_bf16(%x: tensor<4x8xbf16>) -> tensor<4x8xbf16> {
 // CHECK-DAG: %[[COUNTED:.*]] = sinter.compare ne %[[LABELS]], %[[IGNORED]]
 // CHECK-DAG: %[[IOTA:.*]] = sinter.iota 1 : tensor<4x8xi32>
 // CHECK: %[[IS_CLASS:.*]] = sinter.compare eq %[[IOTA]], %{{.*}} : tensor<4x8xi32>
-// CHECK: %[[OWN:.*]] = sinter.select %[[IS_CLASS]]
+// CHECK: %[[OWN:.*]] = sinter.select %[[IS_CLASS]], %[[X]],
 // CHECK: sinter.sum %[[OWN]] [1]
 // CHECK: sinter.select %[[COUNTED]]
 // CHECK: %[[COUNT:.*]] = sinter.cast %[[COUNTED]] : tensor<4xi1> -> tensor<4xf32>
