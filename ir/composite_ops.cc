@@ -319,13 +319,20 @@ Expr Average(Expr x, ArrayRef<int64_t> dims) {
   return x.builder->sum(x, dims) / static_cast<double>(CountAlong(x, dims));
 }
 
+// How a variance is computed: as the mean of the squares of what is left without the mean, two passes over x; or as the mean of
+// the squares less the square of the mean, one pass. One is enough for x in bf16: with a mean of r deviations its rounding alone
+// has changed the variance by r^2 * 2^-16 / 12 in proportion, and the difference of two sums in f32 loses no more.
+enum class Moments { kCentered, kUncentered };
+
 // x less its mean along `dims`, and the rest of what a normalisation computes. `kept` are the other
 // dimensions.
 struct Standardized {
   SmallVector<int64_t> dims, kept;
   Expr mean, centered, variance, scale, result;
 
-  Standardized(Expr x, ArrayRef<int64_t> along, double epsilon, bool subtract_mean) : dims(along) {
+  Standardized(Expr x, ArrayRef<int64_t> along, double epsilon, bool subtract_mean,
+               Moments moments = Moments::kCentered)
+      : dims(along) {
     GraphBuilder& b = *x.builder;
     for (int64_t d : AllDims(x)) {
       if (!llvm::is_contained(along, d)) kept.push_back(d);
@@ -335,7 +342,12 @@ struct Standardized {
       mean = Average(x, dims);
       centered = x - b.broadcastAlong(mean, x, kept);
     }
-    variance = Average(b.square(centered), dims);
+    if (subtract_mean && moments == Moments::kUncentered) {
+      Expr difference = Average(b.square(x), dims) - b.square(mean);
+      variance = b.maximum(difference, b.zeros(difference));
+    } else {
+      variance = Average(b.square(centered), dims);
+    }
     scale = b.rsqrt(variance + epsilon);
     result = centered * b.broadcastAlong(scale, x, kept);
   }
@@ -395,7 +407,8 @@ struct BatchParts {
       : parts(op.getGroups()),
         dim(op.getDim() + (parts > 1 ? 1 : 0)),
         x(split(Wide(b, op.getX()))),
-        norm(x, along(), op.getEpsilon().convertToDouble(), true) {}
+        norm(x, along(), op.getEpsilon().convertToDouble(), true,
+             op.getX().getType().getElementType().isBF16() ? Moments::kUncentered : Moments::kCentered) {}
 
   Expr split(Expr whole) const {
     if (parts == 1) return whole;
@@ -442,9 +455,14 @@ SmallVector<Expr> BatchNormTrainingOp::buildGradient(GraphBuilder& b, ArrayRef<E
   auto accumulate = [](Expr& sum, Expr term) { sum = sum ? sum + term : term; };
   if (output_gradients[0]) {
     Expr g = batch.split(Wide(b, output_gradients[0].value));
-    accumulate(dx, s.gradient(g * batch.perChannel(Wide(b, getScale()))));
-    dscale = NarrowExpr(batch.sum(b.sum(g * s.result, s.dims)), getScale());
-    doffset = NarrowExpr(batch.sum(b.sum(g, s.dims)), getOffset());
+    // The same two sums are the gradients of the parameters and the means that x's own gradient takes off.
+    Expr sum = b.sum(g, s.dims), along_result = b.sum(g * s.result, s.dims);
+    auto spread = [&](Expr each) { return b.broadcastAlong(each, g, s.kept); };
+    const auto part = static_cast<double>(CountAlong(g, s.dims));
+    Expr inner = g - spread(sum / part) - s.result * spread(along_result / part);
+    accumulate(dx, inner * spread(s.scale) * batch.perChannel(Wide(b, getScale())));
+    dscale = NarrowExpr(batch.sum(along_result), getScale());
+    doffset = NarrowExpr(batch.sum(sum), getOffset());
   }
   if (output_gradients[1]) accumulate(dx, batch.perChannel(Wide(b, output_gradients[1].value) / count));
   if (output_gradients[2]) {

@@ -71,6 +71,21 @@ func.func @batch_norm(%x: tensor<2x3x4x4xf32>, %scale: tensor<3xf32>, %offset: t
   return %y, %m, %v : tensor<2x3x4x4xf32>, tensor<3xf32>, tensor<3xf32>
 }
 
+// One pass over x in bf16: both sums are of what is cast from it.
+// CHECK-LABEL: func.func @batch_norm_bf16
+// CHECK: %[[X:.*]] = sinter.cast %{{.*}} : tensor<2x3x4x4xbf16> -> tensor<2x3x4x4xf32>
+// CHECK: sinter.sum %[[X]] [0, 2, 3]
+// CHECK: %[[SQUARE:.*]] = sinter.square %[[X]]
+// CHECK: sinter.sum %[[SQUARE]] [0, 2, 3]
+// CHECK: %[[VARIANCE:.*]] = sinter.maximum
+// CHECK: return %{{.*}}, %{{.*}}, %[[VARIANCE]]
+func.func @batch_norm_bf16(%x: tensor<2x3x4x4xbf16>, %scale: tensor<3xf32>, %offset: tensor<3xf32>)
+    -> (tensor<2x3x4x4xbf16>, tensor<3xf32>, tensor<3xf32>) {
+  %y, %m, %v = sinter.batch_norm_training %x, %scale, %offset dim 1 {epsilon = 1.0e-5 : f64}
+    : (tensor<2x3x4x4xbf16>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3x4x4xbf16>, tensor<3xf32>, tensor<3xf32>)
+  return %y, %m, %v : tensor<2x3x4x4xbf16>, tensor<3xf32>, tensor<3xf32>
+}
+
 // CHECK-LABEL: func.func @batch_norm_inference
 // CHECK-NOT: sinter.batch_norm
 // CHECK-NOT: sinter.sum
