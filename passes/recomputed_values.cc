@@ -54,6 +54,7 @@ class Finder {
 
   llvm::DenseSet<Operation*> find() {
     for (Operation* op : ops_) {
+      if (isMaskOfKept(op)) found_.insert(op);
       if (!isCandidate(op)) continue;
       if (isWideningCast(op)) {
         found_.insert(op);
@@ -82,6 +83,23 @@ class Finder {
     return llvm::all_of(op->getUsers(), [](Operation* reader) {
       return llvm::isa<ir::PointwiseInterface, ir::ReductionInterface>(reader);
     });
+  }
+
+  // Whether it is a mask that one op reads, of 16-bit values that are kept in memory past a library call anyway.
+  bool isMaskOfKept(Operation* op) {
+    if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnGpu(op)) return false;
+    Value mask = op->getResult(0);
+    if (!llvm::cast<mlir::RankedTensorType>(mask.getType()).getElementType().isInteger(1) ||
+        Elements(mask) < kManyElements || !mask.hasOneUse() ||
+        !llvm::isa<ir::PointwiseInterface, ir::ReductionInterface>(*mask.user_begin())) {
+      return false;
+    }
+    return op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
+             Operation* def = operand.getDefiningOp();
+             if (def && IsLoop(def) && def->getNumOperands() == 0) return true;
+             return def && Bytes(operand) <= 2 * Bytes(mask) && isInMemory(operand) &&
+                    isKeptBehindLibrary(def);
+           });
   }
 
   static bool isWideningCast(Operation* op) {

@@ -8,6 +8,8 @@
 //     along different dimensions, made of no more bytes than it has itself, those included that would have to be stored for
 //     it: a normalised x of f32 from x of bf16 and the mean and scale of each row;
 //   - a cast from a narrower type, wherever its readers are.
+// So is, for its one reader, a mask of 16-bit values that a library call behind it keeps in memory anyway, as the gradient of relu
+// has: to read them moves as many bytes as to write and read the mask, which would take memory in between.
 #ifndef SINTER_PASSES_RECOMPUTED_VALUES_H_
 #define SINTER_PASSES_RECOMPUTED_VALUES_H_
 

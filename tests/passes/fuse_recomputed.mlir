@@ -86,3 +86,23 @@ func.func @stored(%x: tensor<256x256xbf16> {sinter.input = "x", sinter.device = 
   %z = sinter.mul %f, %s {sinter.device = #sinter.device<gpu, 0>} : tensor<256x256xbf16>
   return %z : tensor<256x256xbf16>
 }
+
+// A mask of what is in memory until then is computed where it is read.
+// CHECK-LABEL: func.func @mask(
+// CHECK: %[[R:.*]] = sinter.fusion({{.*}}) -> (tensor<1024x256xbf16>)
+// CHECK-NOT: sinter.compare
+// CHECK: sinter.matmul
+// CHECK: sinter.fusion({{.*}}%[[R]]
+// CHECK: sinter.compare gt
+func.func @mask(%x: tensor<1024x256xbf16> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>}, %w: tensor<256x256xbf16> {sinter.input = "w", sinter.device = #sinter.device<gpu, 0>})
+    -> (tensor<1024x256xbf16> {sinter.output = "dx"}, tensor<256x256xbf16> {sinter.output = "dw"}) {
+  %zero = sinter.constant dense<0.0> : tensor<1024x256xbf16> {sinter.device = #sinter.device<gpu, 0>}
+  %e = sinter.add %x, %x {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xbf16>
+  %r = sinter.relu %e {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xbf16>
+  %p = sinter.matmul %r, %w {sinter.device = #sinter.device<gpu, 0>} : (tensor<1024x256xbf16>, tensor<256x256xbf16>) -> tensor<1024x256xbf16>
+  %g = sinter.matmul %p, %w {sinter.device = #sinter.device<gpu, 0>} : (tensor<1024x256xbf16>, tensor<256x256xbf16>) -> tensor<1024x256xbf16>
+  %dw = sinter.matmul %r, %p {transpose_a, sinter.device = #sinter.device<gpu, 0>} : (tensor<1024x256xbf16>, tensor<1024x256xbf16>) -> tensor<256x256xbf16>
+  %m = sinter.compare gt %r, %zero {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xbf16> -> tensor<1024x256xi1>
+  %dx = sinter.select %m, %g, %zero {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xi1>, tensor<1024x256xbf16>
+  return %dx, %dw : tensor<1024x256xbf16>, tensor<256x256xbf16>
+}
