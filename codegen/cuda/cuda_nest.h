@@ -112,6 +112,9 @@ class CudaNest {
   Scalars CombineRow(JobReduction& reduction, Scalars scalars, mlir::Value lane);
   Scalars CombineColumn(JobReduction& reduction, Scalars scalars, mlir::Value row, mlir::Value column);
   llvm::SmallVector<mlir::Value> SharedArrays(llvm::ArrayRef<ir::Scalar> like, int64_t size);
+  // One element for each thread of the block, in turn for all columns and sums: arrays of their own would add up to more than
+  // there is.
+  llvm::SmallVector<mlir::Value> ColumnArrays(llvm::ArrayRef<ir::Scalar> like);
   void Barrier();
   ir::Scalar ShuffleXor(ir::Scalar x, int64_t mask);
 
@@ -131,6 +134,7 @@ class CudaNest {
   LaneEmitter e_;
   llvm::SmallVector<mlir::Value> coords_;  // Of the domain; the parallel ones are set before the phases.
   mlir::Value chunk_, chunk_low_, chunk_high_;
+  llvm::SmallVector<std::pair<mlir::Type, mlir::Value>> column_arrays_;
 };
 
 }  // namespace sinter::codegen

@@ -260,9 +260,29 @@ CudaNest::Scalars CudaNest::CombineRow(JobReduction& reduction, Scalars scalars,
   return first;
 }
 
+SmallVector<Value> CudaNest::ColumnArrays(ArrayRef<Scalar> like) {
+  SmallVector<Value> arrays;
+  bool in_use = false;
+  for (const Scalar& scalar : like) {
+    const mlir::Type stored = e_.StoredType(scalar.type());
+    auto* found = llvm::find_if(column_arrays_, [&](const auto& array) {
+      return array.first == stored && !llvm::is_contained(arrays, array.second);
+    });
+    in_use |= found != column_arrays_.end();
+    if (found == column_arrays_.end()) {
+      column_arrays_.push_back({stored, SharedArrays(scalar, schedule_.block).front()});
+      found = column_arrays_.end() - 1;
+    }
+    arrays.push_back(found->second);
+  }
+  // Others may still be reading what was there before.
+  if (in_use) Barrier();
+  return arrays;
+}
+
 CudaNest::Scalars CudaNest::CombineColumn(JobReduction& reduction, Scalars scalars, Value row, Value column) {
   if (schedule_.threads == 1) return scalars;
-  SmallVector<Value> arrays = SharedArrays(scalars, schedule_.block);
+  SmallVector<Value> arrays = ColumnArrays(scalars);
   Value width = e_.index(schedule_.width);
   Value place = e_.add(e_.mul(row, width), column);
   for (auto [array, scalar] : llvm::zip(arrays, scalars)) e_.Store(array, scalar.type(), place, scalar);
