@@ -1,9 +1,13 @@
 // Matrix products, convolutions and pooling: calls of oneDNN, or of kernels/cpu/batch_*.h in layout nchw16n.
 //
 // An op's math mode allows the library to be less exact than its element type; on the CPU all compute in full.
+#include "absl/strings/str_cat.h"
 #include "sinter/codegen/lowering.h"
+#include "sinter/codegen/user_line.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/plan_ops.h"
 #include "sinter/kernels/cpu/batch_conv.h"
+#include "sinter/runtime/gpu_limits.h"
 
 namespace sinter::codegen {
 
@@ -24,6 +28,7 @@ auto Numbers(FlatBufferBuilder& builder, ArrayRef<int64_t> values) {
 
 // The enums of ir/linear_ops.td and of plan.fbs number their cases alike.
 static_assert(static_cast<int>(ir::Activation::silu) == static_cast<int>(fb::Activation::Silu));
+static_assert(static_cast<int>(ir::MatmulSum::b) == static_cast<int>(fb::MatmulSum::B));
 static_assert(static_cast<int>(ir::MathMode::bf16x3) == static_cast<int>(fb::MathMode::Bf16x3));
 static_assert(static_cast<int>(ir::ImageLayout::nchw16n) == static_cast<int>(fb::ImageLayout::Nchw16n));
 
@@ -37,17 +42,63 @@ struct Image {
   }
 };
 
+// What all products have; the rest has its defaults.
+template <typename Op>
+fb::MatmulStepT ProductTable(Op op) {
+  const ir::ProductSizes s = ir::ProductSizes::Of(op);
+  fb::MatmulStepT table;
+  table.batch = s.batch, table.m = s.m, table.n = s.n, table.k = s.k;
+  table.transpose_a = op.getTransposeA(), table.transpose_b = op.getTransposeB();
+  table.dtype = DTypeOf(op.getA());
+  table.result_is_f32 = DTypeOf(op.getResult()) != table.dtype;
+  table.activation = static_cast<fb::Activation>(op.getActivation());
+  table.math = static_cast<fb::MathMode>(op.getMath());
+  return table;
+}
+
+LibraryStep Product(const fb::MatmulStepT& table, FlatBufferBuilder& builder) {
+  return {fb::StepBody::MatmulStep, fb::CreateMatmulStep(builder, &table).Union(),
+          2.0 * table.batch * table.m * table.n * table.k};
+}
+
 absl::StatusOr<LibraryStep> LowerMatmul(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
-  ArrayRef<int64_t> a = ShapeOf(matmul.getA()), result = ShapeOf(matmul.getResult());
-  int64_t batch = 1, m = result[result.size() - 2], n = result.back();
-  int64_t k = matmul.getTransposeA() ? a[a.size() - 2] : a.back();
-  for (int64_t size : result.drop_back(2)) batch *= size;
-  auto body =
-      fb::CreateMatmulStep(builder, batch, m, n, k, matmul.getTransposeA(), matmul.getTransposeB(),
-                           DTypeOf(matmul.getA()), static_cast<fb::Activation>(matmul.getActivation()),
-                           static_cast<bool>(matmul.getBias()), static_cast<fb::MathMode>(matmul.getMath()));
-  return LibraryStep{fb::StepBody::MatmulStep, body.Union(), 2.0 * batch * m * n * k};
+  fb::MatmulStepT table = ProductTable(matmul);
+  table.has_bias = static_cast<bool>(matmul.getBias());
+  table.has_addend = static_cast<bool>(matmul.getAddend());
+  table.has_scale = static_cast<bool>(matmul.getScale());
+  return Product(table, builder);
+}
+
+// Products with more results: cuBLASLt's, where it has them.
+absl::StatusOr<LibraryStep> LowerGpuProduct(mlir::Operation* op, const fb::MatmulStepT& table,
+                                            FlatBufferBuilder& builder) {
+  auto call = op->getParentOfType<plan_ir::CallOp>();
+  const bool on_gpu = call && ir::DeviceOf(call.getOperation()).getKind() == ir::DeviceKind::gpu;
+  const std::string_view reason =
+      on_gpu ? CublasSideResultProblem(table) : "it is on a CPU, where no library does it";
+  if (reason.empty()) return Product(table, builder);
+  return absl::UnimplementedError(
+      absl::StrCat(UserLine(op->getLoc()), ": no library computes this ", op->getName().getStringRef().str(),
+                   " in one call: ", std::string(reason), "; decompose it before lower-to-plan"));
+}
+
+absl::StatusOr<LibraryStep> LowerMatmulActivation(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto matmul = llvm::cast<ir::MatmulActivationOp>(op);
+  fb::MatmulStepT table = ProductTable(matmul);
+  table.has_bias = static_cast<bool>(matmul.getBias());
+  table.has_preactivation = true;
+  return LowerGpuProduct(op, table, builder);
+}
+
+absl::StatusOr<LibraryStep> LowerMatmulGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto matmul = llvm::cast<ir::MatmulGradOp>(op);
+  fb::MatmulStepT table = ProductTable(matmul);
+  table.is_gradient = true;
+  table.has_preactivation = static_cast<bool>(matmul.getPreactivation());
+  table.sum = static_cast<fb::MatmulSum>(matmul.getSumOf());
+  table.sum_is_f32 = matmul.getSum() && DTypeOf(matmul.getSum()) != DTypeOf(matmul.getResult());
+  return LowerGpuProduct(op, table, builder);
 }
 
 template <typename Op>
@@ -130,6 +181,8 @@ absl::StatusOr<LibraryStep> LowerAvgPoolGrad(mlir::Operation* op, FlatBufferBuil
 
 void PopulateLinearLowerings(LibraryLowerings& lowerings) {
   lowerings.Add<ir::MatmulOp>(LowerMatmul);
+  lowerings.Add<ir::MatmulActivationOp>(LowerMatmulActivation);
+  lowerings.Add<ir::MatmulGradOp>(LowerMatmulGrad);
   lowerings.Add<ir::Conv2dOp>(LowerConv2d);
   lowerings.Add<ir::Conv2dInputGradOp>(LowerConv2dInputGrad);
   lowerings.Add<ir::Conv2dWeightGradOp>(LowerConv2dWeightGrad);

@@ -89,12 +89,9 @@ Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options, Where whe
   ir::Expr xb = BroadcastExpr(g, call.expr(1), WithMatrix(*batch, sb));
   Shape shape = *batch;
   shape.insert(shape.end(), {m, n});
-  mlir::OpBuilder& builder = g.builder();
-  auto flag = [&](bool set) { return set ? builder.getUnitAttr() : mlir::UnitAttr(); };
-  mlir::Value result = builder.create<ir::MatmulOp>(
-      call.loc(), call.type(a.dtype(), shape), xa.value, xb.value, mlir::Value(), flag(options.transpose_a),
-      flag(options.transpose_b), ir::ActivationAttr::get(builder.getContext(), ir::Activation::none),
-      ir::MathModeAttr::get(builder.getContext(), static_cast<ir::MathMode>(options.math)));
+  mlir::Value result = g.builder().create<ir::MatmulOp>(
+      call.loc(), call.type(a.dtype(), shape), xa.value, xb.value, mlir::Value(), options.transpose_a,
+      options.transpose_b, ir::Activation::none, static_cast<ir::MathMode>(options.math));
   return call.Done(result);
 }
 

@@ -1,3 +1,4 @@
+#include "sinter/ir/linear_checks.h"
 #include "sinter/ir/ops.h"
 
 // clang-format off: the enums come after the header that declares them.
@@ -20,23 +21,35 @@ void AddLinearOps(SinterDialect* dialect) {
       >();
 }
 
+std::string SizesText(ArrayRef<int64_t> sizes) {
+  std::string text = "[";
+  for (auto [i, size] : llvm::enumerate(sizes)) text += (i == 0 ? "" : ", ") + std::to_string(size);
+  return text + "]";
+}
+
+LogicalResult CheckActivation(mlir::Operation* op, Activation activation, MathMode math, mlir::Type element) {
+  if (activation != Activation::none && !llvm::isa<mlir::FloatType>(element)) {
+    return op->emitOpError() << "applies " << stringifyActivation(activation) << " to " << element
+                             << "; expected a floating-point element type";
+  }
+  if (math != MathMode::ieee && !element.isF32()) {
+    return op->emitOpError() << "has math mode " << stringifyMathMode(math) << " for " << element
+                             << "; expected ieee, the other modes are for f32";
+  }
+  return mlir::success();
+}
+
 namespace {
 
 // Larger windows, strides and images could overflow the size arithmetic, and no plan holds them; no real program comes
 // near.
 constexpr int64_t kLargest = (int64_t{1} << 31) - 1;
 
-std::string Text(ArrayRef<int64_t> values) {
-  std::string text = "[";
-  for (auto [i, value] : llvm::enumerate(values)) text += (i == 0 ? "" : ", ") + std::to_string(value);
-  return text + "]";
-}
-
 LogicalResult CheckList(mlir::Operation* op, llvm::StringRef name, ArrayRef<int64_t> values, size_t size,
                         int64_t least) {
   auto bad = [&](int64_t v) { return v < least || v > kLargest; };
   if (values.size() == size && llvm::none_of(values, bad)) return mlir::success();
-  return op->emitOpError() << "has " << name << " " << Text(values) << "; expected " << size
+  return op->emitOpError() << "has " << name << " " << SizesText(values) << "; expected " << size
                            << (size == 4 ? " numbers [top, bottom, left, right]" : " numbers [height, width]")
                            << " from " << least << " to " << kLargest;
 }
@@ -52,18 +65,6 @@ LogicalResult CheckElements(mlir::Operation* op, mlir::Type expected) {
     if (mlir::failed(check("operand", i, type))) return mlir::failure();
   }
   return check("result", 0, op->getResult(0).getType());
-}
-
-LogicalResult CheckActivation(mlir::Operation* op, Activation activation, MathMode math, mlir::Type element) {
-  if (activation != Activation::none && !llvm::isa<mlir::FloatType>(element)) {
-    return op->emitOpError() << "applies " << stringifyActivation(activation) << " to " << element
-                             << "; expected a floating-point element type";
-  }
-  if (math != MathMode::ieee && !element.isF32()) {
-    return op->emitOpError() << "has math mode " << stringifyMathMode(math) << " for " << element
-                             << "; expected ieee, the other modes are for f32";
-  }
-  return mlir::success();
 }
 
 // Images in one block of layout nchw16n.
@@ -136,26 +137,26 @@ LogicalResult CheckConv(Op op, RankedTensorType images, RankedTensorType weights
                             << " output channels; expected a number of groups that divides both";
   }
   if (w[1] != x.c / groups) {
-    return op.emitOpError() << "has weights " << Text(w) << " for images of " << x.c << " channels in "
+    return op.emitOpError() << "has weights " << SizesText(w) << " for images of " << x.c << " channels in "
                             << groups << " groups; expected " << x.c / groups
                             << " input channels, the second dimension";
   }
   if (w[2] < 1 || w[3] < 1) {
-    return op.emitOpError() << "has weights " << Text(w) << "; expected a window of at least 1x1";
+    return op.emitOpError() << "has weights " << SizesText(w) << "; expected a window of at least 1x1";
   }
   Image want = x;
   want.c = w[0];
   want.h = Places(x.h, pad[0], pad[1], dilation[0] * (w[2] - 1) + 1, stride[0]);
   want.w = Places(x.w, pad[2], pad[3], dilation[1] * (w[3] - 1) + 1, stride[1]);
   if (want.h < 1 || want.w < 1) {
-    return op.emitOpError() << "has a window " << w[2] << "x" << w[3] << " with dilations " << Text(dilation)
-                            << " that does not fit into images of " << x.h << "x" << x.w << " with padding "
-                            << Text(pad);
+    return op.emitOpError() << "has a window " << w[2] << "x" << w[3] << " with dilations "
+                            << SizesText(dilation) << " that does not fit into images of " << x.h << "x"
+                            << x.w << " with padding " << SizesText(pad);
   }
   if (y.shape(op.getLayout()) != want.shape(op.getLayout())) {
-    return op.emitOpError() << "relates images " << Text(images.getShape()) << " and weights " << Text(w)
-                            << " to outputs " << Text(outputs.getShape()) << "; expected outputs "
-                            << Text(want.shape(op.getLayout()));
+    return op.emitOpError() << "relates images " << SizesText(images.getShape()) << " and weights "
+                            << SizesText(w) << " to outputs " << SizesText(outputs.getShape())
+                            << "; expected outputs " << SizesText(want.shape(op.getLayout()));
   }
   return mlir::success();
 }
@@ -176,7 +177,7 @@ LogicalResult CheckPool(Op op, RankedTensorType images, RankedTensorType outputs
   ArrayRef<int64_t> window = op.getWindow(), pad = op.getPadding(), stride = op.getStrides();
   // A window that lies wholly in the padding has no largest element.
   if (std::max(pad[0], pad[1]) >= window[0] || std::max(pad[2], pad[3]) >= window[1]) {
-    return op.emitOpError() << "has padding " << Text(pad) << " for a window of " << Text(window)
+    return op.emitOpError() << "has padding " << SizesText(pad) << " for a window of " << SizesText(window)
                             << "; expected padding smaller than the window";
   }
   Image x(images.getShape(), op.getLayout()), y(outputs.getShape(), op.getLayout());
@@ -184,13 +185,13 @@ LogicalResult CheckPool(Op op, RankedTensorType images, RankedTensorType outputs
   want.h = Places(x.h, pad[0], pad[1], window[0], stride[0]);
   want.w = Places(x.w, pad[2], pad[3], window[1], stride[1]);
   if (want.h < 1 || want.w < 1) {
-    return op.emitOpError() << "has a window " << Text(window) << " that does not fit into images of " << x.h
-                            << "x" << x.w << " with padding " << Text(pad);
+    return op.emitOpError() << "has a window " << SizesText(window) << " that does not fit into images of "
+                            << x.h << "x" << x.w << " with padding " << SizesText(pad);
   }
   if (y.shape(op.getLayout()) != want.shape(op.getLayout())) {
-    return op.emitOpError() << "relates images " << Text(images.getShape()) << " to outputs "
-                            << Text(outputs.getShape()) << "; expected outputs "
-                            << Text(want.shape(op.getLayout()));
+    return op.emitOpError() << "relates images " << SizesText(images.getShape()) << " to outputs "
+                            << SizesText(outputs.getShape()) << "; expected outputs "
+                            << SizesText(want.shape(op.getLayout()));
   }
   return mlir::success();
 }
@@ -200,81 +201,16 @@ template <typename Op>
 LogicalResult CheckPositions(Op op, RankedTensorType outputs) {
   ArrayRef<int64_t> window = op.getWindow();
   if (window[0] > 256 || window[1] > 256 || window[0] * window[1] > 256) {
-    return op.emitOpError() << "has a window of " << Text(window) << "; expected at most 256 elements";
+    return op.emitOpError() << "has a window of " << SizesText(window) << "; expected at most 256 elements";
   }
   if (op.getPosition().getType().getShape() != outputs.getShape()) {
-    return op.emitOpError() << "has positions of shape " << Text(op.getPosition().getType().getShape())
-                            << "; expected " << Text(outputs.getShape());
+    return op.emitOpError() << "has positions of shape " << SizesText(op.getPosition().getType().getShape())
+                            << "; expected " << SizesText(outputs.getShape());
   }
   return mlir::success();
 }
 
 }  // namespace
-
-// matmul
-// --------------------------------------------------------------------------------------------------------------
-
-LogicalResult MatmulOp::verify() {
-  RankedTensorType a = getA().getType(), b = getB().getType(), result = getResult().getType();
-  int64_t rank = a.getRank();
-  if (rank < 2 || b.getRank() != rank) {
-    return emitOpError() << "multiplies " << a << " and " << b << "; expected equal ranks of at least 2";
-  }
-  if (mlir::failed(CheckElements(*this, a.getElementType())) ||
-      mlir::failed(CheckActivation(*this, getActivation(), getMath(), a.getElementType()))) {
-    return mlir::failure();
-  }
-  ArrayRef<int64_t> batch = a.getShape().drop_back(2);
-  if (batch != b.getShape().drop_back(2)) {
-    return emitOpError() << "multiplies batches " << Text(batch) << " and " << Text(b.getShape().drop_back(2))
-                         << "; expected equal leading dimensions";
-  }
-  int64_t m = a.getDimSize(rank - (getTransposeA() ? 1 : 2)),
-          k = a.getDimSize(rank - (getTransposeA() ? 2 : 1));
-  int64_t n = b.getDimSize(rank - (getTransposeB() ? 2 : 1)),
-          k_of_b = b.getDimSize(rank - (getTransposeB() ? 1 : 2));
-  if (k != k_of_b) {
-    return emitOpError() << "multiplies " << m << "x" << k << " by " << k_of_b << "x" << n
-                         << " matrices; expected equal inner dimensions";
-  }
-  llvm::SmallVector<int64_t> want(batch);
-  want.append({m, n});
-  if (result.getShape() != ArrayRef<int64_t>(want)) {
-    return emitOpError() << "has a result of shape " << Text(result.getShape()) << "; expected "
-                         << Text(want);
-  }
-  if (getBias() && getBias().getType().getShape() != ArrayRef<int64_t>({n})) {
-    return emitOpError() << "has a bias of shape " << Text(getBias().getType().getShape()) << "; expected ["
-                         << n << "]";
-  }
-  return mlir::success();
-}
-
-namespace {
-
-Expr Multiply(MatmulOp like, Expr a, Expr b, bool transpose_a, bool transpose_b, Value result) {
-  GraphBuilder& builder = *a.builder;
-  return builder.wrap(builder.builder().create<MatmulOp>(builder.loc(), result.getType(), a.value, b.value,
-                                                         Value(), transpose_a, transpose_b, Activation::none,
-                                                         like.getMath()));
-}
-
-}  // namespace
-
-llvm::SmallVector<Expr> MatmulOp::buildGradient(GraphBuilder& builder, ArrayRef<Expr> output_gradients) {
-  Expr g = output_gradients[0], a = builder.wrap(getA()), b = builder.wrap(getB());
-  bool ta = getTransposeA(), tb = getTransposeB();
-  // With C = A' B': dA' = G B'^T and dB' = A'^T G; the gradient of a transposed operand is the transposed
-  // product.
-  Expr da = ta ? Multiply(*this, b, g, tb, true, getA()) : Multiply(*this, g, b, false, !tb, getA());
-  Expr db = tb ? Multiply(*this, g, a, true, ta, getB()) : Multiply(*this, a, g, !ta, false, getB());
-  llvm::SmallVector<Expr> gradients = {da, db};
-  if (getBias()) {
-    int64_t rank = g.type().getRank();
-    gradients.push_back(builder.sum(g, llvm::to_vector(llvm::seq<int64_t>(0, rank - 1))));
-  }
-  return gradients;
-}
 
 // conv2d
 // --------------------------------------------------------------------------------------------------------------
@@ -285,8 +221,8 @@ LogicalResult Conv2dOp::verify() {
   }
   int64_t channels = getWeights().getType().getDimSize(0);
   if (getBias() && getBias().getType().getShape() != ArrayRef<int64_t>({channels})) {
-    return emitOpError() << "has a bias of shape " << Text(getBias().getType().getShape()) << "; expected ["
-                         << channels << "]";
+    return emitOpError() << "has a bias of shape " << SizesText(getBias().getType().getShape())
+                         << "; expected [" << channels << "]";
   }
   if (getLayout() == ImageLayout::nchw16n && getActivation() != Activation::none &&
       getActivation() != Activation::relu) {

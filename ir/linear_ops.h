@@ -9,4 +9,23 @@
 #define GET_OP_CLASSES
 #include "ir/linear_ops.h.inc"
 
+namespace sinter::ir {
+
+// Of matmul, matmul_activation or matmul_grad: `batch` products of [m, k] and [k, n].
+struct ProductSizes {
+  int64_t batch = 1, m = 0, n = 0, k = 0;
+
+  template <typename Op>
+  static ProductSizes Of(Op op) {
+    llvm::ArrayRef<int64_t> a = op.getA().getType().getShape(), b = op.getB().getType().getShape();
+    const size_t last = a.size() - 1;
+    ProductSizes s = {1, a[last - !op.getTransposeA()], b[last - op.getTransposeB()],
+                      a[last - op.getTransposeA()]};
+    for (int64_t size : a.drop_back(2)) s.batch *= size;
+    return s;
+  }
+};
+
+}  // namespace sinter::ir
+
 #endif  // SINTER_IR_LINEAR_OPS_H_

@@ -1,4 +1,4 @@
-// Matrix products, convolutions and pooling: one library call each.
+// Matrix products, convolutions and pooling: one library call each. The verifiers of products are in matmul_ops.cc.
 #ifndef SINTER_IR_LINEAR_OPS_TD
 #define SINTER_IR_LINEAR_OPS_TD
 
@@ -17,17 +17,62 @@ def Sinter_ImageLayout : I32EnumAttr<"ImageLayout", "the order of an image tenso
   let cppNamespace = "::sinter::ir";
 }
 
-def MatmulOp : Sinter_Op<"matmul", [Pure, DeclareOpInterfaceMethods<LibraryInterface>, DeclareOpInterfaceMethods<ShardableInterface>,
-                                    DeclareOpInterfaceMethods<DifferentiableInterface>]> {
-  let summary = "activation(A B + bias): A [..., m, k] (or [..., k, m] when transpose_a), B [..., k, n] (or [..., n, k] when "
-    "transpose_b), equal leading batch dimensions, bias [n]; bf16 and f16 accumulate in f32";
+// Operands are A [..., m, k] (or [..., k, m] when transpose_a) and B [..., k, n] (or [..., n, k] when transpose_b) of one element
+// type and with equal leading dimensions. The result, [..., m, n], has their element type; that of bf16 and f16 may be f32.
+// bf16 and f16 accumulate in f32. What is applied to the sums is computed before they are rounded.
+// `addend` has the result's type and may be overwritten by it. `scale` is a number of f32 (of f64 for f64) that is read when
+// the product is computed. Neither is for integers. On a GPU cuBLASLt does all of it in one call.
+def MatmulOp : Sinter_Op<"matmul", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<LibraryInterface, ["mayUpdateInPlace"]>,
+                                    DeclareOpInterfaceMethods<ShardableInterface>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let summary = "activation(scale A B + bias + addend): A [..., m, k] (or [..., k, m] when transpose_a), B [..., k, n] (or "
+    "[..., n, k] when transpose_b), equal leading batch dimensions, bias [n]; bf16 and f16 accumulate in f32, which the result may have";
   let hasVerifier = 1;
   let arguments = (ins Sinter_NumberTensor:$a, Sinter_NumberTensor:$b, Optional<Sinter_NumberTensor>:$bias,
+                   Optional<Sinter_FloatTensor>:$addend, Optional<Sinter_FloatTensor>:$scale,
                    UnitAttr:$transpose_a, UnitAttr:$transpose_b,
                    DefaultValuedAttr<Sinter_Activation, "::sinter::ir::Activation::none">:$activation,
                    DefaultValuedAttr<Sinter_MathMode, "::sinter::ir::MathMode::ieee">:$math);
   let results = (outs Sinter_NumberTensor:$result);
-  let assemblyFormat = "$a `,` $b (`bias` $bias^)? (`activation` $activation^)? (`math` $math^)? attr-dict `:` functional-type(operands, $result)";
+  // A product as it is written first: neither addend nor scale.
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$bias,
+                                 "bool":$transpose_a, "bool":$transpose_b, "::sinter::ir::Activation":$activation,
+                                 "::sinter::ir::MathMode":$math), [{
+    build($_builder, $_state, result, a, b, bias, ::mlir::Value(), ::mlir::Value(), transpose_a, transpose_b, activation, math);
+  }]>];
+  let assemblyFormat = "$a `,` $b (`bias` $bias^)? (`addend` $addend^)? (`scale` $scale^)? (`activation` $activation^)? "
+                       "(`math` $math^)? attr-dict `:` functional-type(operands, $result)";
+}
+
+// Products of training, which a GPU's library computes in one call with what belongs to them. The pass fuse-epilogue makes them
+// there; one that was written by hand is decomposed first.
+def MatmulActivationOp : Sinter_Op<"matmul_activation", [Pure, DeclareOpInterfaceMethods<CompositeInterface>, DeclareOpInterfaceMethods<LibraryInterface>]> {
+  let summary = "activation(A B + bias), and A B + bias, which the gradient of the activation reads; operands as of matmul";
+  let hasVerifier = 1;
+  let arguments = (ins Sinter_FloatTensor:$a, Sinter_FloatTensor:$b, Optional<Sinter_FloatTensor>:$bias,
+                   UnitAttr:$transpose_a, UnitAttr:$transpose_b, Sinter_Activation:$activation,
+                   DefaultValuedAttr<Sinter_MathMode, "::sinter::ir::MathMode::ieee">:$math);
+  let results = (outs Sinter_FloatTensor:$result, Sinter_FloatTensor:$preactivation);
+  let assemblyFormat = "$a `,` $b (`bias` $bias^)? `activation` $activation (`math` $math^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Sinter_MatmulSum : I32EnumAttr<"MatmulSum", "what is summed beside a product: nothing; the result's columns; A or B over k", [
+    I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"columns", 1>, I32EnumAttrCase<"a", 2>, I32EnumAttrCase<"b", 3>]> {
+  let cppNamespace = "::sinter::ir";
+}
+// The product in front of an activation's gradient: `preactivation` is what the activation was applied to. The sums are gradients
+// of biases: those of the result's columns [n] of the bias that was added there, those of A [m] or B [n] over k of the bias
+// beside the weights of which the product is the gradient. A sum has the result's element type or f32; only products of rank 2 have one.
+def MatmulGradOp : Sinter_Op<"matmul_grad", [Pure, DeclareOpInterfaceMethods<CompositeInterface>, DeclareOpInterfaceMethods<LibraryInterface>]> {
+  let summary = "(A B) activation'(preactivation), or A B, and the sums of the result's columns, of A or of B over k; operands as of matmul";
+  let hasVerifier = 1;
+  let arguments = (ins Sinter_FloatTensor:$a, Sinter_FloatTensor:$b, Optional<Sinter_FloatTensor>:$preactivation,
+                   UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                   DefaultValuedAttr<Sinter_Activation, "::sinter::ir::Activation::none">:$activation,
+                   DefaultValuedAttr<Sinter_MatmulSum, "::sinter::ir::MatmulSum::none">:$sum_of,
+                   DefaultValuedAttr<Sinter_MathMode, "::sinter::ir::MathMode::ieee">:$math);
+  let results = (outs Sinter_FloatTensor:$result, Optional<Sinter_FloatTensor>:$sum);
+  let assemblyFormat = "$a `,` $b (`preactivation` $preactivation^)? (`activation` $activation^)? (`sum` $sum_of^)? (`math` $math^)? "
+                       "attr-dict `:` functional-type(operands, results)";
 }
 
 // Shared by convolution and its two gradients. Images are [N, C, H, W] or what `layout` says; weights are

@@ -161,25 +161,29 @@ std::optional<SplitRule> MatmulOp::splitAlong(unsigned operand, int64_t dim) {
   int64_t rank = getA().getType().getRank(), last = rank - 1, next = rank - 2;
   int64_t m = getTransposeA() ? last : next, a_k = getTransposeA() ? next : last;
   int64_t b_k = getTransposeB() ? last : next, n = getTransposeB() ? next : last;
+  bool is_addend = getAddend() && operand == getODSOperandIndexAndLength(3).first;
+  if (operand >= 2 && !is_addend) return std::nullopt;
   SplitRule rule;
-  if (operand == 2) return std::nullopt;
+  int64_t of_addend = kWhole;
   if (dim < next) {  // A batch dimension.
     rule.operands = {dim, dim};
-    rule.results = {dim};
-  } else if (operand == 0 && dim == m) {
+    rule.results = {of_addend = dim};
+  } else if ((operand == 0 && dim == m) || (is_addend && dim == next)) {
     rule.operands = {m, kWhole};
-    rule.results = {next};
-  } else if (operand == 1 && dim == n) {
+    rule.results = {of_addend = next};
+  } else if ((operand == 1 && dim == n) || is_addend) {
     if (getBias()) return std::nullopt;
     rule.operands = {kWhole, n};
-    rule.results = {last};
+    rule.results = {of_addend = last};
   } else {  // Sums over k, before anything is added or applied.
-    if (getBias() || getActivation() != Activation::none) return std::nullopt;
+    if (getBias() || getAddend() || getActivation() != Activation::none) return std::nullopt;
     rule.operands = {a_k, b_k};
     rule.results = {kWhole};
     rule.partial = Combine::sum;
   }
   if (getBias()) rule.operands.push_back(kWhole);
+  if (getAddend()) rule.operands.push_back(of_addend);
+  if (getScale()) rule.operands.push_back(kWhole);
   return rule;
 }
 

@@ -1,8 +1,10 @@
-// Matrix products: oneDNN's for f32 and bf16, our own (kernels/cpu/matmul.h) for the rest and for k = 0.
+// Matrix products: oneDNN's for f32 and bf16, our own (kernels/cpu/matmul.h) for the rest, for k = 0, and with an addend, a scale
+// or a result of f32 from 16-bit operands.
 #include <optional>
 
 #include "sinter/kernels/cpu/matmul.h"
 #include "sinter/runtime/dnnl_calls.h"
+#include "sinter/runtime/matmul_slots.h"
 #include "sinter/runtime/steps.h"
 
 namespace sinter {
@@ -25,22 +27,29 @@ class OwnMatmulStep : public Step {
                  .k = table.k(),
                  .transpose_a = table.transpose_a(),
                  .transpose_b = table.transpose_b(),
-                 .activation = static_cast<int>(table.activation())},
-        has_bias_(table.has_bias()),
+                 .activation = static_cast<int>(table.activation()),
+                 .result_is_f32 = table.result_is_f32()},
+        slots_(table),
         parallel_(ParallelOf(pool)) {}
 
   size_t LibraryWorkspaceBytes() const override {
     return kernels::MatmulWorkspaceBytes(product_, parallel_.threads);
   }
   absl::Status Run(const StepArgs& args) override {
-    kernels::RunMatmul(product_, args.buffers[0], args.buffers[1], has_bias_ ? args.buffers[2] : nullptr,
-                       args.buffers[has_bias_ ? 3 : 2], args.library_workspace, parallel_);
+    kernels::RunMatmul(product_,
+                       {.a = slots_.In(args.buffers, slots_.a),
+                        .b = slots_.In(args.buffers, slots_.b),
+                        .bias = slots_.In(args.buffers, slots_.bias),
+                        .addend = slots_.In(args.buffers, slots_.addend),
+                        .scale = slots_.In(args.buffers, slots_.scale),
+                        .result = slots_.Out(args.buffers, slots_.result)},
+                       args.library_workspace, parallel_);
     return absl::OkStatus();
   }
 
  private:
   kernels::Matmul product_;
-  bool has_bias_;
+  MatmulSlots slots_;
   kernels::Parallel parallel_;
 };
 
@@ -92,7 +101,8 @@ class DnnlMatmulStep : public Step {
 absl::StatusOr<std::unique_ptr<Step>> MakeMatmulStep(const fb::MatmulStep& table,
                                                      const StepContext& context) {
   if (table.batch() == 0 || table.m() == 0 || table.n() == 0) return std::make_unique<NothingStep>();
-  if (table.k() > 0 && DnnlType(table.dtype()) != memory::data_type::undef) {
+  const bool is_plain = !table.has_addend() && !table.has_scale() && !table.result_is_f32();
+  if (is_plain && table.k() > 0 && DnnlType(table.dtype()) != memory::data_type::undef) {
     try {
       if (auto step = DnnlMatmulStep::Make(table); step != nullptr) return step;
     } catch (const dnnl::error& error) {

@@ -61,7 +61,7 @@ struct FunctionInfo {
 class Plan {
  public:
   // What this build writes. It reads all versions from 1 on.
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 3;
 
   // InvalidArgument: not a plan, or a version that this build cannot read. DataLoss: truncated or altered.
   static absl::StatusOr<Plan> FromBytes(std::string_view bytes);

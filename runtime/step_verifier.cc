@@ -11,6 +11,7 @@
 #include "sinter/runtime/batch_image_step.h"
 #include "sinter/runtime/dtype.h"
 #include "sinter/runtime/gpu_limits.h"
+#include "sinter/runtime/matmul_slots.h"
 #include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/plan_verifier.h"
 #include "sinter/runtime/status.h"
@@ -126,15 +127,73 @@ absl::Status CheckMath(fb::MathMode math) {
   return Bad("math mode ", static_cast<int>(math), " does not exist");
 }
 
+// What only some products may have.
+absl::Status CheckMatmulKind(const fb::MatmulStep& s) {
+  if (s.sum() > fb::MatmulSum::MAX) return Bad("sum ", static_cast<int>(s.sum()), " does not exist");
+  const bool is_narrow = s.dtype() == fb::DType::BF16 || s.dtype() == fb::DType::F16;
+  if (s.result_is_f32() && !is_narrow)
+    return Bad("only products of bf16 and f16 have a result of f32 for it");
+  if (s.sum_is_f32() && (!is_narrow || s.result_is_f32() || s.sum() == fb::MatmulSum::None)) {
+    return Bad("only products of bf16 and f16 have a sum of f32 beside a result that is not");
+  }
+  if ((s.has_addend() || s.has_scale()) && !IsFloat(static_cast<DType>(s.dtype()))) {
+    return Bad("products of integers have neither addend nor scale");
+  }
+  if ((s.has_addend() || s.has_scale()) && (s.is_gradient() || s.has_preactivation())) {
+    return Bad("a product with addend or scale has neither preactivation nor an activation's gradient");
+  }
+  if (s.sum() != fb::MatmulSum::None && (!s.is_gradient() || s.batch() != 1)) {
+    return Bad("only a single product that is a gradient has a sum");
+  }
+  if (s.is_gradient() && s.has_bias()) return Bad("a product that is a gradient has no bias");
+  if (s.is_gradient() && s.has_preactivation() != (s.activation() != fb::Activation::None)) {
+    return Bad("a gradient has both preactivation and activation, or neither");
+  }
+  if (s.has_preactivation() && s.activation() == fb::Activation::None) {
+    return Bad("it has a preactivation and no activation");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckMatmul(const fb::MatmulStep& s, const Operands& o) {
   SINTER_RETURN_IF_ERROR(CheckDType(s.dtype(), /*floats_only=*/false));
   SINTER_RETURN_IF_ERROR(CheckMath(s.math()));
   SINTER_RETURN_IF_ERROR(CheckActivation(s.activation(), s.dtype()));
-  SINTER_RETURN_IF_ERROR(CheckCounts(o, s.has_bias() ? 3 : 2, 1));
-  SINTER_RETURN_IF_ERROR(CheckOperand(*o.inputs[0], "a", s.dtype(), {s.batch(), s.m(), s.k()}));
-  SINTER_RETURN_IF_ERROR(CheckOperand(*o.inputs[1], "b", s.dtype(), {s.batch(), s.k(), s.n()}));
-  if (s.has_bias()) SINTER_RETURN_IF_ERROR(CheckOperand(*o.inputs[2], "the bias", s.dtype(), {s.n()}));
-  return CheckOperand(*o.outputs[0], "the result", s.dtype(), {s.batch(), s.m(), s.n()});
+  SINTER_RETURN_IF_ERROR(CheckMatmulKind(s));
+  const MatmulSlots slots(s);
+  SINTER_RETURN_IF_ERROR(
+      CheckCounts(o, static_cast<size_t>(slots.inputs), static_cast<size_t>(slots.outputs)));
+  const fb::DType of_result = MatmulResultDType(s);
+  const fb::DType of_scale = s.dtype() == fb::DType::F64 ? fb::DType::F64 : fb::DType::F32;
+  const std::vector<int64_t> result = {s.batch(), s.m(), s.n()};
+  const struct {
+    const std::vector<const fb::Buffer*>& buffers;
+    int slot;
+    const char* what;
+    fb::DType dtype;
+    std::vector<int64_t> sizes;
+  } operands[] = {
+      {o.inputs, slots.a, "a", s.dtype(), {s.batch(), s.m(), s.k()}},
+      {o.inputs, slots.b, "b", s.dtype(), {s.batch(), s.k(), s.n()}},
+      {o.inputs, slots.bias, "the bias", of_result, {s.n()}},
+      {o.inputs, slots.addend, "the addend", of_result, result},
+      {o.inputs, slots.scale, "the scale", of_scale, {}},
+      {o.inputs, slots.preactivation_in, "the preactivation", of_result, result},
+      {o.outputs, slots.result, "the result", of_result, result},
+      {o.outputs, slots.preactivation_out, "the preactivation", of_result, result},
+      {o.outputs, slots.sum, "the sum", MatmulSumDType(s), {s.sum() == fb::MatmulSum::A ? s.m() : s.n()}}};
+  for (const auto& operand : operands) {
+    if (operand.slot < 0) continue;
+    SINTER_RETURN_IF_ERROR(CheckOperand(*operand.buffers[static_cast<size_t>(operand.slot)], operand.what,
+                                        operand.dtype, operand.sizes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMatmulDevice(const fb::MatmulStep& s, Device device) {
+  if (device.is_gpu() || !(s.is_gradient() || s.has_preactivation())) return absl::OkStatus();
+  return Bad("it runs on ", device.ToString(),
+             ", and a product with preactivation or sums is a step of GPUs");
 }
 
 using Sizes = flatbuffers::Vector<int64_t>;
@@ -352,7 +411,8 @@ absl::Status CheckBody(const fb::Plan& plan, const fb::Function& function, const
       case fb::StepBody::KernelStep:
         return CheckKernel(plan, *step.body_as_KernelStep(), o);
       case fb::StepBody::MatmulStep:
-        return CheckMatmul(*step.body_as_MatmulStep(), o);
+        SINTER_RETURN_IF_ERROR(CheckMatmul(*step.body_as_MatmulStep(), o));
+        return CheckMatmulDevice(*step.body_as_MatmulStep(), DeviceOf(plan, step.device()));
       case fb::StepBody::ConvStep:
         return CheckConv(*step.body_as_ConvStep(), step, o);
       case fb::StepBody::PoolStep:

@@ -51,8 +51,16 @@ std::string Epilogue(bool has_bias, fb::Activation activation) {
 
 std::string MatmulText(const fb::MatmulStep& m) {
   std::string batch = m.batch() == 1 ? "" : absl::StrCat(m.batch(), " of ");
-  return absl::StrCat("matmul ", batch, m.m(), "x", m.n(), "x", m.k(), m.transpose_a() ? " a^t" : "",
-                      m.transpose_b() ? " b^t" : "", Epilogue(m.has_bias(), m.activation()));
+  std::string text = absl::StrCat("matmul ", batch, m.m(), "x", m.n(), "x", m.k(),
+                                  m.transpose_a() ? " a^t" : "", m.transpose_b() ? " b^t" : "");
+  if (m.has_scale()) text += " scale";
+  if (m.is_gradient() && m.has_preactivation()) text += " gradient of";
+  text += Epilogue(m.has_bias(), m.activation());
+  if (m.has_addend()) text += " addend";
+  if (m.has_preactivation() && !m.is_gradient()) text += " and before";
+  if (m.sum() != fb::MatmulSum::None)
+    absl::StrAppend(&text, " sums of ", SnakeCase(fb::EnumNameMatmulSum(m.sum())));
+  return m.result_is_f32() ? text + " to f32" : text;
 }
 
 std::string ConvText(const fb::ConvStep& c) {

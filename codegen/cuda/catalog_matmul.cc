@@ -2,8 +2,10 @@
 // few (kernels/cuda/split_matmul.cuh; docs/performance-notes.md).
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "sinter/codegen/cuda/catalog_text.h"
 #include "sinter/codegen/lowering.h"
+#include "sinter/codegen/user_line.h"
 #include "sinter/ir/ops.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 #include "sinter/runtime/gpu_limits.h"
@@ -33,8 +35,15 @@ struct Sizes {
   int64_t tiles() const { return CeilDiv(m, kTile) * CeilDiv(n, kTile); }
 };
 
+// What only cuBLASLt computes.
+bool IsCublasOnly(ir::MatmulOp matmul) {
+  return matmul.getAddend() || matmul.getScale() ||
+         matmul.getType().getElementType() != matmul.getA().getType().getElementType();
+}
+
 // Two matrices of f32 with tf32 allowed, of few tiles.
 bool IsSplit(ir::MatmulOp matmul) {
+  if (IsCublasOnly(matmul)) return false;
   const Sizes s(matmul);
   const bool known =
       matmul.getActivation() == ir::Activation::none || matmul.getActivation() == ir::Activation::relu;
@@ -95,6 +104,13 @@ bool Computes(mlir::Operation* op) {
 absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
   if (IsSplit(matmul)) return LowerSplit(op);
+  if (IsCublasOnly(matmul)) {
+    return absl::UnimplementedError(absl::StrCat(UserLine(op->getLoc()),
+                                                 ": a product with an addend, a scale or a result of f32 "
+                                                 "from 16-bit operands is cuBLASLt's on a GPU, which "
+                                                 "has no activation but relu and gelu_tanh, and in f64 "
+                                                 "neither bias nor activation: leave those out of it"));
+  }
   mlir::RankedTensorType a = TensorOf(matmul.getA()), result = TensorOf(matmul.getResult());
   CudaCatalogCall call;
   if (result.getNumElements() == 0) return call;

@@ -89,12 +89,11 @@ class Product {
   using C = typename E::Compute;
   using P = Panels<C>;
 
-  Product(const Matmul& p, const void* a, const void* b, const void* bias, void* result)
+  Product(const Matmul& p, const MatmulOperands& o)
       : p_(p),
-        a_(static_cast<const S*>(a)),
-        b_(static_cast<const S*>(b)),
-        bias_(static_cast<const S*>(bias)),
-        result_(static_cast<S*>(result)),
+        a_(static_cast<const S*>(o.a)),
+        b_(static_cast<const S*>(o.b)),
+        o_(o),
         row_tiles_((p.m + kTile - 1) / kTile),
         column_tiles_((p.n + kTile - 1) / kTile) {}
 
@@ -119,20 +118,34 @@ class Product {
         }
       }
     }
-    Write(panels, result_ + (batch * p_.m + row) * p_.n + column, rows, columns, column);
+    const int64_t to = (batch * p_.m + row) * p_.n + column;
+    if constexpr (E::kIsNarrowFloat) {
+      if (p_.result_is_f32) return Write<Element<float, float, kF32>>(panels, to, rows, columns, column);
+    }
+    Write<E>(panels, to, rows, columns, column);
   }
 
  private:
   static int64_t Least(int64_t x, int64_t y) { return x < y ? x : y; }
 
-  void Write(const P& panels, S* to, int64_t rows, int64_t columns, int64_t column) const {
+  // R is the result's element, and that of what is like it; `to` its first.
+  template <typename R>
+  void Write(const P& panels, int64_t to, int64_t rows, int64_t columns, int64_t column) const {
+    using T = typename R::Storage;
+    const T* const bias = static_cast<const T*>(o_.bias);
+    const T* const addend = static_cast<const T*>(o_.addend);
+    T* const result = static_cast<T*>(o_.result);
+    const C scale = o_.scale == nullptr ? C(1) : *static_cast<const C*>(o_.scale);
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < columns; ++j) {
+        const int64_t at = to + i * p_.n + j;
         C sum = panels.sums[i * kTile + j];
-        if (bias_ != nullptr) sum += E::Load(bias_[column + j]);
+        if (o_.scale != nullptr) sum *= scale;
+        if (bias != nullptr) sum += R::Load(bias[column + j]);
+        if (addend != nullptr) sum += R::Load(addend[at]);
         // The sign of a narrow integer is in its own top bit, not in that of the compute type.
-        if constexpr (!E::kIsFloat) sum = static_cast<C>(E::Store(sum));
-        to[i * p_.n + j] = E::Store(Activate(p_.activation, sum));
+        if constexpr (!R::kIsFloat) sum = static_cast<C>(R::Store(sum));
+        result[at] = R::Store(Activate(p_.activation, sum));
       }
     }
   }
@@ -140,8 +153,7 @@ class Product {
   Matmul p_;
   const S* a_;
   const S* b_;
-  const S* bias_;
-  S* result_;
+  MatmulOperands o_;
   int64_t row_tiles_, column_tiles_;
 };
 
@@ -154,11 +166,11 @@ size_t MatmulWorkspaceBytes(const Matmul& product, int threads) {
   return bytes * static_cast<size_t>(threads);
 }
 
-void RunMatmul(const Matmul& product, const void* a, const void* b, const void* bias, void* result,
-               void* workspace, const Parallel& parallel) {
+void RunMatmul(const Matmul& product, const MatmulOperands& operands, void* workspace,
+               const Parallel& parallel) {
   WithElement(product.dtype, [&](auto element) {
     using E = decltype(element);
-    const Product<E> work(product, a, b, bias, result);
+    const Product<E> work(product, operands);
     auto* const panels = static_cast<Panels<typename E::Compute>*>(workspace);
     const int64_t grain = 1 + (1 << 15) / (kTile * kTile * (product.k + 1));
     parallel.For(work.units(), grain, [&](int64_t begin, int64_t end, int thread) {

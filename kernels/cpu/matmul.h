@@ -1,9 +1,9 @@
 // Matrix products of every number type, for those that oneDNN has no quick code for: f64, f16, integers.
 //
 //   Matmul product = {.dtype = kF64, .batch = 1, .m = 64, .n = 32, .k = 100};
-//   RunMatmul(product, a, b, /*bias=*/nullptr, result, workspace, parallel);
+//   RunMatmul(product, {.a = a, .b = b, .result = result}, workspace, parallel);
 //
-// result = activation(op(a) op(b) + bias), dense and row-major. 16-bit floats add up in f32; integers wrap. Each element
+// result = activation(scale op(a) op(b) + bias + addend), dense and row-major. 16-bit floats add up in f32; integers wrap. Each element
 // of the result is summed by one thread in a fixed order: the same bits for any number of threads. Allocates nothing.
 #ifndef SINTER_KERNELS_CPU_MATMUL_H_
 #define SINTER_KERNELS_CPU_MATMUL_H_
@@ -19,13 +19,24 @@ struct Matmul {
   int dtype = 0;  // As in element_types.h; not i1.
   int64_t batch = 1, m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;
-  int activation = 0;  // As in activation.h.
+  int activation = 0;          // As in activation.h.
+  bool result_is_f32 = false;  // Of 16-bit floats; so are bias and addend.
+};
+
+// Null: there is none. Integers have neither addend nor scale.
+struct MatmulOperands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  const void* bias = nullptr;    // [n].
+  const void* addend = nullptr;  // Like the result, and may be the same memory.
+  const void* scale = nullptr;   // One number of f32, of f64 for f64.
+  void* result = nullptr;
 };
 
 size_t MatmulWorkspaceBytes(const Matmul& product, int threads);
-// `bias` [n] may be null. `workspace` starts at a multiple of 64.
-void RunMatmul(const Matmul& product, const void* a, const void* b, const void* bias, void* result,
-               void* workspace, const Parallel& parallel);
+// `workspace` starts at a multiple of 64.
+void RunMatmul(const Matmul& product, const MatmulOperands& operands, void* workspace,
+               const Parallel& parallel);
 
 }  // namespace sinter::kernels
 

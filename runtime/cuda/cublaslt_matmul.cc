@@ -28,14 +28,47 @@ cublasComputeType_t ComputeType(const MatmulShape& shape) {
   return shape.math == fb::MathMode::Tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_EMULATED_16BFX9;
 }
 
+// CUBLASLT_EPILOGUE_BIAS is a bit, but not one to add to "default".
+cublasLtEpilogue_t ForwardEpilogue(const MatmulShape& shape) {
+  switch (shape.activation) {
+    case fb::Activation::Relu:
+      return shape.has_bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case fb::Activation::GeluTanh:
+      if (shape.has_preactivation) {
+        return shape.has_bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+      }
+      return shape.has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    default:
+      return shape.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  }
+}
+
+// cuBLASLt's first operand is b, its second a.
 cublasLtEpilogue_t Epilogue(const MatmulShape& shape) {
-  int epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  if (shape.activation == fb::Activation::Relu) epilogue = CUBLASLT_EPILOGUE_RELU;
-  if (shape.activation == fb::Activation::GeluTanh) epilogue = CUBLASLT_EPILOGUE_GELU;
-  // CUBLASLT_EPILOGUE_BIAS is a bit, but not one to add to "default".
-  if (!shape.has_bias) return static_cast<cublasLtEpilogue_t>(epilogue);
-  if (epilogue == CUBLASLT_EPILOGUE_DEFAULT) return CUBLASLT_EPILOGUE_BIAS;
-  return static_cast<cublasLtEpilogue_t>(epilogue | CUBLASLT_EPILOGUE_BIAS);
+  switch (shape.sum) {
+    case fb::MatmulSum::Columns:
+      return CUBLASLT_EPILOGUE_DGELU_BGRAD;
+    case fb::MatmulSum::A:
+      return CUBLASLT_EPILOGUE_BGRADB;
+    case fb::MatmulSum::B:
+      return CUBLASLT_EPILOGUE_BGRADA;
+    case fb::MatmulSum::None:
+      break;
+  }
+  if (!shape.is_gradient) return ForwardEpilogue(shape);
+  return shape.has_preactivation ? CUBLASLT_EPILOGUE_DGELU : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+std::string_view SideResultProblem(const MatmulShape& shape) {
+  if (!shape.has_preactivation && shape.sum == fb::MatmulSum::None) return "";
+  fb::MatmulStepT s;
+  s.batch = shape.batch, s.m = shape.m, s.n = shape.n, s.k = shape.k;
+  s.transpose_a = shape.transpose_a, s.transpose_b = shape.transpose_b;
+  s.dtype = shape.dtype, s.result_is_f32 = shape.result_is_f32;
+  s.activation = shape.activation, s.is_gradient = shape.is_gradient;
+  s.has_preactivation = shape.has_preactivation;
+  s.sum = shape.sum, s.sum_is_f32 = shape.sum_is_f32;
+  return CublasSideResultProblem(s);
 }
 
 absl::Status CheckShape(const MatmulShape& shape) {
@@ -52,6 +85,11 @@ absl::Status CheckShape(const MatmulShape& shape) {
                                                  "for a kernel of their own (CublasEpilogueSupported in "
                                                  "runtime/gpu_limits.h)"));
   }
+  if (const std::string_view problem = SideResultProblem(shape); !problem.empty()) {
+    return absl::UnimplementedError(absl::StrCat("the product ", shape.ToString(),
+                                                 " is not done by cuBLASLt in one call, because ",
+                                                 std::string(problem), ": compile the graph again"));
+  }
   if (shape.math == fb::MathMode::Bf16x3 && shape.dtype != fb::DType::F32) {
     return absl::UnimplementedError(absl::StrCat("math bf16x3 is for products of f32, not of ",
                                                  fb::EnumNameDType(shape.dtype), ": use ieee"));
@@ -66,11 +104,22 @@ absl::Status CheckShape(const MatmulShape& shape) {
 }  // namespace
 
 std::string MatmulShape::ToString() const {
-  return absl::StrCat(std::string(DTypeName(static_cast<DType>(dtype))), " ", fb::EnumNameMathMode(math), " ",
-                      batch, "x", m, "x", n, "x", k, " (batch, m, n, k)", transpose_a ? ", a transposed" : "",
-                      transpose_b ? ", b transposed" : "", has_bias ? ", bias" : "",
-                      activation == fb::Activation::None ? "" : ", ",
-                      activation == fb::Activation::None ? "" : fb::EnumNameActivation(activation));
+  std::string text =
+      absl::StrCat(std::string(DTypeName(static_cast<DType>(dtype))), " ", fb::EnumNameMathMode(math), " ",
+                   batch, "x", m, "x", n, "x", k, " (batch, m, n, k)", transpose_a ? ", a transposed" : "",
+                   transpose_b ? ", b transposed" : "", has_bias ? ", bias" : "");
+  if (activation != fb::Activation::None) {
+    absl::StrAppend(&text, ", ", is_gradient ? "gradient of " : "", fb::EnumNameActivation(activation));
+  }
+  if (has_preactivation && !is_gradient) absl::StrAppend(&text, " with what it is applied to");
+  if (sum == fb::MatmulSum::Columns) absl::StrAppend(&text, ", sums of columns");
+  if (sum == fb::MatmulSum::A || sum == fb::MatmulSum::B) {
+    absl::StrAppend(&text, ", sums of ", sum == fb::MatmulSum::A ? "a" : "b", " over k");
+  }
+  if (sum_is_f32) absl::StrAppend(&text, " in f32");
+  absl::StrAppend(&text, has_addend ? ", addend" : "", has_scale ? ", scale" : "",
+                  result_is_f32 ? ", result of f32" : "");
+  return text;
 }
 
 absl::StatusOr<std::unique_ptr<CublasMatmul>> CublasMatmul::Create(CudaContext& context,
@@ -79,6 +128,7 @@ absl::StatusOr<std::unique_ptr<CublasMatmul>> CublasMatmul::Create(CudaContext& 
   SINTER_ASSIGN_OR_RETURN(const CublasHandle cublas, context.Cublas());
   std::unique_ptr<CublasMatmul> product(new CublasMatmul(context, cublas, shape));
   SINTER_RETURN_IF_ERROR(product->MakeDescriptors());
+  if (shape.has_scale) SINTER_RETURN_IF_ERROR(product->MakeFactors());
   return product;
 }
 
@@ -89,10 +139,11 @@ CublasMatmul::~CublasMatmul() {
   if (product_ != nullptr) (void)cublas_.functions->MatmulDescDestroy(product_);
 }
 
-absl::Status CublasMatmul::MakeLayout(int64_t rows, int64_t columns, cublasLtMatrixLayout_t* layout) const {
+absl::Status CublasMatmul::MakeLayout(fb::DType dtype, int64_t rows, int64_t columns,
+                                      cublasLtMatrixLayout_t* layout) const {
   const CublasLt& f = *cublas_.functions;
   SINTER_RETURN_IF_ERROR(
-      CublasStatus(f.MatrixLayoutCreate(layout, CublasType(shape_.dtype), static_cast<uint64_t>(rows),
+      CublasStatus(f.MatrixLayoutCreate(layout, CublasType(dtype), static_cast<uint64_t>(rows),
                                         static_cast<uint64_t>(columns), rows),
                    "describe a matrix"));
   if (shape_.batch == 1) return absl::OkStatus();
@@ -106,31 +157,55 @@ absl::Status CublasMatmul::MakeLayout(int64_t rows, int64_t columns, cublasLtMat
                       "set a batch's stride");
 }
 
+// The factors of the sums and of the addend are both on the GPU or both not.
+absl::Status CublasMatmul::MakeFactors() {
+  const double f64[2] = {1, 0};
+  const float f32[2] = {1, 0};
+  const bool is_f64 = shape_.dtype == fb::DType::F64;
+  SINTER_ASSIGN_OR_RETURN(factors_, context_.allocator().Allocate(sizeof(f64), "the factors of a product"));
+  const CudaDeviceScope on(context_.index());
+  SINTER_RETURN_IF_ERROR(CudaStatus(
+      cudaMemcpyAsync(factors_.ptr(), is_f64 ? static_cast<const void*>(f64) : f32,
+                      is_f64 ? sizeof(f64) : sizeof(f32), cudaMemcpyHostToDevice, context_.stream()),
+      "upload"));
+  return CudaStatus(cudaStreamSynchronize(context_.stream()), "upload");
+}
+
+// No one reads the pointers before Launch sets them; the heuristic takes their alignment from them.
+absl::Status CublasMatmul::DescribeEpilogue() {
+  const void* const aligned = reinterpret_cast<const void*>(kAlignment);
+  SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE, Epilogue(shape_)));
+  if (shape_.has_bias || shape_.sum != fb::MatmulSum::None) {
+    const fb::DType dtype = shape_.has_bias ? shape_.ResultDType() : shape_.SumDType();
+    SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned));
+    SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CublasType(dtype)));
+  }
+  if (!shape_.has_preactivation) return absl::OkStatus();
+  SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned));
+  return Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, shape_.n);
+}
+
 absl::Status CublasMatmul::MakeDescriptors() {
   const CublasLt& f = *cublas_.functions;
   const cudaDataType_t scale = shape_.dtype == fb::DType::F64 ? CUDA_R_64F : CUDA_R_32F;
   SINTER_RETURN_IF_ERROR(
       CublasStatus(f.MatmulDescCreate(&product_, ComputeType(shape_), scale), "describe a product"));
-  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    return CublasStatus(f.MatmulDescSetAttribute(product_, attribute, &value, sizeof(value)),
-                        "describe a product");
-  };
   // cuBLASLt's first operand is b, its second a.
   const cublasOperation_t first = shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasOperation_t second = shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
-  SINTER_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSA, first));
-  SINTER_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSB, second));
-  SINTER_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE, Epilogue(shape_)));
-  if (shape_.has_bias) {
-    // No one reads it before Launch sets it; the heuristic takes its alignment from it.
-    SINTER_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(kAlignment)));
-    SINTER_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CublasType(shape_.dtype)));
+  SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_TRANSA, first));
+  SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_TRANSB, second));
+  SINTER_RETURN_IF_ERROR(DescribeEpilogue());
+  if (shape_.has_scale) {
+    SINTER_RETURN_IF_ERROR(
+        Set(CUBLASLT_MATMUL_DESC_POINTER_MODE, static_cast<int32_t>(CUBLASLT_POINTER_MODE_DEVICE)));
   }
-  SINTER_RETURN_IF_ERROR(shape_.transpose_b ? MakeLayout(shape_.k, shape_.n, &b_)
-                                            : MakeLayout(shape_.n, shape_.k, &b_));
-  SINTER_RETURN_IF_ERROR(shape_.transpose_a ? MakeLayout(shape_.m, shape_.k, &a_)
-                                            : MakeLayout(shape_.k, shape_.m, &a_));
-  return MakeLayout(shape_.n, shape_.m, &result_);
+  const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
+  SINTER_RETURN_IF_ERROR(
+      MakeLayout(shape_.dtype, shape_.transpose_b ? k : n, shape_.transpose_b ? n : k, &b_));
+  SINTER_RETURN_IF_ERROR(
+      MakeLayout(shape_.dtype, shape_.transpose_a ? m : k, shape_.transpose_a ? k : m, &a_));
+  return MakeLayout(shape_.ResultDType(), n, m, &result_);
 }
 
 absl::StatusOr<std::vector<cublasLtMatmulHeuristicResult_t>> CublasMatmul::Algorithms(int count) const {
@@ -178,19 +253,25 @@ absl::Status CublasMatmul::Launch(const cublasLtMatmulHeuristicResult_t& algorit
                                   const MatmulOperands& operands, void* workspace) {
   const CublasLt& f = *cublas_.functions;
   const CudaDeviceScope on(context_.index());
-  if (shape_.has_bias) {
-    SINTER_RETURN_IF_ERROR(CublasStatus(f.MatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                                                                 &operands.bias, sizeof(operands.bias)),
-                                        "set a bias"));
+  if (shape_.has_bias || shape_.sum != fb::MatmulSum::None) {
+    SINTER_RETURN_IF_ERROR(
+        Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, shape_.has_bias ? operands.bias : operands.sum));
   }
-  // Alpha is 1 and beta 0, of the type that is computed in.
+  if (shape_.has_preactivation) {
+    SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.preactivation));
+  }
+  // Of the type that is computed in: of the sums 1, or the scale; of the addend 1, or 0 where there is none.
   const float factors_f32[2] = {1, 0};
   const double factors_f64[2] = {1, 0};
   const bool is_f64 = shape_.dtype == fb::DType::F64;
-  const void* const alpha = is_f64 ? static_cast<const void*>(&factors_f64[0]) : &factors_f32[0];
-  const void* const beta = is_f64 ? static_cast<const void*>(&factors_f64[1]) : &factors_f32[1];
-  return CublasStatus(f.Matmul(cublas_.handle, product_, alpha, operands.b, b_, operands.a, a_, beta,
-                               operands.result, result_, operands.result, result_, &algorithm.algo, workspace,
+  const void* factors = is_f64 ? static_cast<const void*>(factors_f64) : factors_f32;
+  if (shape_.has_scale) factors = factors_.ptr();
+  const size_t zero = is_f64 ? sizeof(double) : sizeof(float);
+  const void* const alpha = shape_.has_scale ? operands.scale : factors;
+  const void* const beta = static_cast<const std::byte*>(factors) + (shape_.has_addend ? 0 : zero);
+  const void* const addend = shape_.has_addend ? operands.addend : operands.result;
+  return CublasStatus(f.Matmul(cublas_.handle, product_, alpha, operands.b, b_, operands.a, a_, beta, addend,
+                               result_, operands.result, result_, &algorithm.algo, workspace,
                                algorithm.workspaceSize, context_.stream()),
                       "launch a product");
 }

@@ -17,7 +17,9 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/plan_generated.h"
+#include "sinter/runtime/caching_allocator.h"
 #include "sinter/runtime/cuda/cuda_context.h"
+#include "sinter/runtime/cuda/cuda_status.h"
 #include "sinter/runtime/tuning_file.h"
 
 namespace sinter {
@@ -29,27 +31,41 @@ struct MatmulShape {
   fb::DType dtype = fb::DType::F32;
   fb::Activation activation = fb::Activation::None;
   fb::MathMode math = fb::MathMode::Ieee;
+  bool result_is_f32 = false, has_addend = false, has_scale = false;
+  bool is_gradient = false, has_preactivation = false;
+  fb::MatmulSum sum = fb::MatmulSum::None;
+  bool sum_is_f32 = false;
 
+  // Of the result, and of bias, addend and preactivation.
+  fb::DType ResultDType() const { return result_is_f32 ? fb::DType::F32 : dtype; }
+  fb::DType SumDType() const { return sum_is_f32 ? fb::DType::F32 : ResultDType(); }
+  int64_t SumElements() const { return sum == fb::MatmulSum::None ? 0 : sum == fb::MatmulSum::A ? m : n; }
   double Flops() const { return 2.0 * static_cast<double>(batch * m) * static_cast<double>(n * k); }
   // "f32 ieee 2x8x4x2 (batch, m, n, k), a transposed, bias, relu": one text for each different product.
   std::string ToString() const;
 };
 
+// Null: there is none.
 struct MatmulOperands {
   const void* a = nullptr;
   const void* b = nullptr;
   const void* bias = nullptr;
+  const void* addend = nullptr;  // May be the result.
+  const void* scale = nullptr;   // Of f32, of f64 for f64.
+  void* preactivation = nullptr;
   void* result = nullptr;
+  void* sum = nullptr;
 };
 
 class CublasMatmul {
  public:
-  // What all operands must start at a multiple of.
+  // What all operands but the scale must start at a multiple of.
   static constexpr size_t kAlignment = 16;
   // The most that an algorithm may use.
   static constexpr size_t kMaxWorkspace = size_t{32} << 20;
 
-  // Unimplemented: integers, an activation that cuBLASLt does not know, bf16x3 of what is not f32.
+  // Unimplemented: integers, an activation, preactivation or sum that cuBLASLt does not know (runtime/gpu_limits.h), bf16x3 of
+  // what is not f32.
   static absl::StatusOr<std::unique_ptr<CublasMatmul>> Create(CudaContext& context, const MatmulShape& shape);
   ~CublasMatmul();
   CublasMatmul(const CublasMatmul&) = delete;
@@ -73,13 +89,21 @@ class CublasMatmul {
   CublasMatmul(CudaContext& context, CublasHandle cublas, const MatmulShape& shape)
       : context_(context), cublas_(cublas), shape_(shape) {}
   absl::Status MakeDescriptors();
-  absl::Status MakeLayout(int64_t rows, int64_t columns, cublasLtMatrixLayout_t* layout) const;
+  absl::Status MakeFactors();
+  absl::Status DescribeEpilogue();
+  absl::Status MakeLayout(fb::DType dtype, int64_t rows, int64_t columns,
+                          cublasLtMatrixLayout_t* layout) const;
+  absl::Status Set(cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    return CublasStatus(cublas_.functions->MatmulDescSetAttribute(product_, attribute, &value, sizeof(value)),
+                        "describe a product");
+  }
 
   CudaContext& context_;
   CublasHandle cublas_;
   MatmulShape shape_;
   cublasLtMatmulDesc_t product_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, result_ = nullptr;
+  Allocation factors_;  // 1 and 0 on the GPU, where the scale is.
 };
 
 }  // namespace sinter

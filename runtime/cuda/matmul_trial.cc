@@ -49,30 +49,45 @@ std::vector<std::byte> RandomBlock(fb::DType dtype) {
 MatmulTrial::MatmulTrial(CudaContext& context, CublasMatmul& product) : context_(context), product_(product) {
   const MatmulShape& s = product.shape();
   const int64_t size = SizeOf(static_cast<DType>(s.dtype));
-  const int64_t more = kRoundOffset * kMaxRounds;
-  a_bytes_ = s.batch * s.m * s.k * size + more;
-  b_bytes_ = s.batch * s.k * s.n * size + more;
-  bias_bytes_ = s.has_bias ? s.n * size + more : 0;
-  result_bytes_ = s.batch * s.m * s.n * size;
+  const int64_t of_result = SizeOf(static_cast<DType>(s.ResultDType()));
+  const int64_t more = kRoundOffset * kMaxRounds, results = s.batch * s.m * s.n * of_result;
+  a_.bytes = s.batch * s.m * s.k * size + more;
+  b_.bytes = s.batch * s.k * s.n * size + more;
+  bias_.bytes = s.has_bias ? s.n * of_result + more : 0;
+  addend_.bytes = s.has_addend ? results : 0;
+  scale_.bytes = s.has_scale ? SizeOf(DType::kF64) : 0;
+  preactivation_.bytes = s.has_preactivation ? results : 0;
+  result_.bytes = results;
+  sum_.bytes = s.SumElements() * SizeOf(static_cast<DType>(s.SumDType()));
+  workspace_.bytes = static_cast<int64_t>(CublasMatmul::kMaxWorkspace);
 }
 
 int64_t MatmulTrial::Bytes() const {
-  return RoundUp(a_bytes_) + RoundUp(b_bytes_) + RoundUp(bias_bytes_) + RoundUp(result_bytes_) +
-         static_cast<int64_t>(CublasMatmul::kMaxWorkspace);
+  int64_t bytes = 0;
+  for (const Part* part :
+       {&a_, &b_, &bias_, &addend_, &scale_, &preactivation_, &result_, &sum_, &workspace_}) {
+    bytes += RoundUp(part->bytes);
+  }
+  return bytes;
 }
 
 absl::Status MatmulTrial::Prepare() {
   SINTER_ASSIGN_OR_RETURN(memory_,
                           context_.allocator().Allocate(Bytes(), "operands to measure a matmul with"));
-  a_ = static_cast<std::byte*>(memory_.ptr());
-  b_ = a_ + RoundUp(a_bytes_);
-  bias_ = b_ + RoundUp(b_bytes_);
-  result_ = bias_ + RoundUp(bias_bytes_);
-  workspace_ = result_ + RoundUp(result_bytes_);
-  const std::vector<std::byte> block = RandomBlock(product_.shape().dtype);
-  SINTER_RETURN_IF_ERROR(Repeat(block, a_, a_bytes_));
-  SINTER_RETURN_IF_ERROR(Repeat(block, b_, b_bytes_));
-  SINTER_RETURN_IF_ERROR(Repeat(block, bias_, bias_bytes_));
+  std::byte* next = static_cast<std::byte*>(memory_.ptr());
+  for (Part* part : {&a_, &b_, &bias_, &addend_, &scale_, &preactivation_, &result_, &sum_, &workspace_}) {
+    if (part->bytes > 0) part->ptr = next;
+    next += RoundUp(part->bytes);
+  }
+  const MatmulShape& s = product_.shape();
+  const std::vector<std::byte> block = RandomBlock(s.dtype);
+  const std::vector<std::byte> of_result = RandomBlock(s.ResultDType());
+  for (const Part* part : {&a_, &b_}) SINTER_RETURN_IF_ERROR(Repeat(block, part->ptr, part->bytes));
+  for (const Part* part : {&bias_, &addend_, &preactivation_}) {
+    SINTER_RETURN_IF_ERROR(Repeat(of_result, part->ptr, part->bytes));
+  }
+  const std::vector<std::byte> scale = RandomBlock(s.dtype == fb::DType::F64 ? s.dtype : fb::DType::F32);
+  SINTER_RETURN_IF_ERROR(Repeat(scale, scale_.ptr, scale_.bytes));
   SINTER_ASSIGN_OR_RETURN(begin_, MakeCudaEvent(/*with_time=*/true));
   SINTER_ASSIGN_OR_RETURN(end_, MakeCudaEvent(/*with_time=*/true));
   return absl::OkStatus();
@@ -98,28 +113,42 @@ absl::Status MatmulTrial::Repeat(const std::vector<std::byte>& block, std::byte*
 absl::Status MatmulTrial::Launch(const cublasLtMatmulHeuristicResult_t& algorithm, int round) {
   // The first operand moves on by one round's offset, the second by two.
   return product_.Launch(algorithm,
-                         {.a = a_ + round * kRoundOffset,
-                          .b = b_ + (round * 2 % kMaxRounds) * kRoundOffset,
-                          .bias = bias_ + round * kRoundOffset,
-                          .result = result_},
-                         workspace_);
+                         {.a = a_.ptr + round * kRoundOffset,
+                          .b = b_.ptr + (round * 2 % kMaxRounds) * kRoundOffset,
+                          .bias = bias_.ptr == nullptr ? nullptr : bias_.ptr + round * kRoundOffset,
+                          .addend = addend_.ptr,
+                          .scale = scale_.ptr,
+                          .preactivation = preactivation_.ptr,
+                          .result = result_.ptr,
+                          .sum = sum_.ptr},
+                         workspace_.ptr);
+}
+
+absl::Status MatmulTrial::Download(const std::byte* end, int64_t bytes, std::vector<std::byte>& to) {
+  if (bytes == 0) return absl::OkStatus();
+  const size_t size = static_cast<size_t>(bytes), at = to.size();
+  to.resize(at + size);
+  SINTER_RETURN_IF_ERROR(CudaStatus(
+      cudaMemcpyAsync(to.data() + at, end - bytes, size, cudaMemcpyDeviceToHost, context_.stream()),
+      "download"));
+  return CudaStatus(cudaStreamSynchronize(context_.stream()), "try a product");
 }
 
 absl::StatusOr<std::vector<std::byte>> MatmulTrial::Results(
     const cublasLtMatmulHeuristicResult_t& algorithm) {
-  const int64_t size = SizeOf(static_cast<DType>(product_.shape().dtype));
-  const int64_t elements = result_bytes_ / size;
+  const MatmulShape& s = product_.shape();
+  const int64_t size = SizeOf(static_cast<DType>(s.ResultDType()));
+  const int64_t elements = result_.bytes / size;
   const int64_t rounds = std::clamp<int64_t>(kComparedElements / elements, 1, kMaxRounds);
+  // The end of the result: where tiles that are not whole and the last parts of k are.
   const int64_t compared = std::min(elements, kComparedElements) * size;
-  std::vector<std::byte> results(static_cast<size_t>(compared * rounds));
+  const int64_t kept = s.has_preactivation && !s.is_gradient ? compared : 0;
+  std::vector<std::byte> results;
   for (int64_t round = 0; round < rounds; ++round) {
     SINTER_RETURN_IF_ERROR(Launch(algorithm, static_cast<int>(round)));
-    // The end of the result: where tiles that are not whole and the last parts of k are.
-    SINTER_RETURN_IF_ERROR(
-        CudaStatus(cudaMemcpyAsync(results.data() + round * compared, result_ + result_bytes_ - compared,
-                                   static_cast<size_t>(compared), cudaMemcpyDeviceToHost, context_.stream()),
-                   "download"));
-    SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(context_.stream()), "try a product"));
+    SINTER_RETURN_IF_ERROR(Download(result_.ptr + result_.bytes, compared, results));
+    SINTER_RETURN_IF_ERROR(Download(preactivation_.ptr + preactivation_.bytes, kept, results));
+    SINTER_RETURN_IF_ERROR(Download(sum_.ptr + sum_.bytes, sum_.bytes, results));
   }
   return results;
 }

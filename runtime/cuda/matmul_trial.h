@@ -35,7 +35,7 @@ class MatmulTrial {
   absl::Status Prepare();
   // Keeps the GPU busy until its clocks are those of a long run: for long, unless this process has done so a moment ago.
   absl::Status WarmUp(const cublasLtMatmulHeuristicResult_t& algorithm);
-  // The bytes of as many results as are compared, in several rounds.
+  // The bytes of as many results as are compared, in several rounds, with sums and preactivations that are results.
   absl::StatusOr<std::vector<std::byte>> Results(const cublasLtMatmulHeuristicResult_t& algorithm);
   // Of one launch, the mean of so many in a row.
   absl::StatusOr<double> Seconds(const cublasLtMatmulHeuristicResult_t& algorithm, int launches);
@@ -43,12 +43,17 @@ class MatmulTrial {
  private:
   absl::Status Repeat(const std::vector<std::byte>& block, std::byte* to, int64_t bytes);
   absl::Status Launch(const cublasLtMatmulHeuristicResult_t& algorithm, int round);
+  absl::Status Download(const std::byte* end, int64_t bytes, std::vector<std::byte>& to);
 
   CudaContext& context_;
   CublasMatmul& product_;
-  int64_t a_bytes_, b_bytes_, bias_bytes_, result_bytes_;
+  // One behind the other in the memory; null where there is none.
+  struct Part {
+    int64_t bytes = 0;
+    std::byte* ptr = nullptr;
+  };
+  Part a_, b_, bias_, addend_, scale_, preactivation_, result_, sum_, workspace_;
   Allocation memory_;
-  std::byte *a_ = nullptr, *b_ = nullptr, *bias_ = nullptr, *result_ = nullptr, *workspace_ = nullptr;
   CudaEvent begin_, end_;
 };
 

@@ -428,6 +428,13 @@ TEST_F(CudaCatalogTest, Messages) {
             "model.cc:7: sinter.matmul to tensor<4x4xf32> has no kernel in the catalogue for GPUs; a library "
             "computes it");
   EXPECT_EQ(
+      message("%a: tensor<4x4xf32>, %b: tensor<f32>",
+              "sinter.matmul %a, %a scale %b activation gelu : (tensor<4x4xf32>, tensor<4x4xf32>, "
+              "tensor<f32>) -> tensor<4x4xf32>"),
+      "model.cc:7: a product with an addend, a scale or a result of f32 from 16-bit operands is cuBLASLt's "
+      "on a GPU, which has no activation but relu and gelu_tanh, and in f64 neither bias nor activation: "
+      "leave those out of it");
+  EXPECT_EQ(
       message(
           "%a: tensor<i64>, %b: tensor<i64>",
           "sinter.random_permutation %a, %b stream 1 : tensor<i64>, tensor<i64> -> tensor<3000000000xi64>"),

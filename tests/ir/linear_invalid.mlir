@@ -64,6 +64,118 @@ func.func @math(%a: tensor<2x3xf64>, %b: tensor<3x4xf64>) -> tensor<2x4xf64> {
 
 // -----
 
+func.func @result_element(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
+  // expected-error@+1 {{has a result of element type 'f64'; expected 'f32' as the first operand has}}
+  %c = sinter.matmul %a, %b : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf64>
+  return
+}
+
+// -----
+
+func.func @narrow_result_element(%a: tensor<2x3xbf16>, %b: tensor<3x4xbf16>) {
+  // expected-error@+1 {{has a result of element type 'f16'; expected 'bf16' as the first operand has, or 'f32'}}
+  %c = sinter.matmul %a, %b : (tensor<2x3xbf16>, tensor<3x4xbf16>) -> tensor<2x4xf16>
+  return
+}
+
+// -----
+
+func.func @bias_element(%a: tensor<2x3xbf16>, %b: tensor<3x4xbf16>, %bias: tensor<4xbf16>) {
+  // expected-error@+1 {{has a bias of element type 'bf16'; expected 'f32' as the result has}}
+  %c = sinter.matmul %a, %b bias %bias : (tensor<2x3xbf16>, tensor<3x4xbf16>, tensor<4xbf16>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @addend(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %d: tensor<4x2xf32>) {
+  // expected-error@+1 {{has an addend of type 'tensor<4x2xf32>'; expected 'tensor<2x4xf32>' as the result has}}
+  %c = sinter.matmul %a, %b addend %d : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<4x2xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @scale(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %s: tensor<1xf32>) {
+  // expected-error@+1 {{has a scale of type 'tensor<1xf32>'; expected 'tensor<f32>'}}
+  %c = sinter.matmul %a, %b scale %s : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<1xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @integer_scale(%a: tensor<2x3xi32>, %b: tensor<3x4xi32>, %s: tensor<f32>) {
+  // expected-error@+1 {{has a scale for a product of 'i32'; expected a floating-point element type}}
+  %c = sinter.matmul %a, %b scale %s : (tensor<2x3xi32>, tensor<3x4xi32>, tensor<f32>) -> tensor<2x4xi32>
+  return
+}
+
+// -----
+
+func.func @no_activation(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
+  // expected-error@+1 {{applies none; expected an activation, or the op matmul}}
+  %c:2 = sinter.matmul_activation %a, %b activation none : (tensor<2x3xf32>, tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @preactivation_type(%a: tensor<2x3xbf16>, %b: tensor<3x4xbf16>) {
+  // expected-error@+1 {{has a preactivation of type 'tensor<2x4xf32>'; expected 'tensor<2x4xbf16>' as the result has}}
+  %c:2 = sinter.matmul_activation %a, %b activation relu : (tensor<2x3xbf16>, tensor<3x4xbf16>) -> (tensor<2x4xbf16>, tensor<2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @gradient_of_nothing(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %x: tensor<2x4xf32>) {
+  // expected-error@+1 {{has a preactivation and no activation; expected both or neither}}
+  %c = sinter.matmul_grad %a, %b preactivation %x : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @gradient_at_nothing(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
+  // expected-error@+1 {{has an activation and no preactivation; expected both or neither}}
+  %c = sinter.matmul_grad %a, %b activation relu : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @sum_without_result(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
+  // expected-error@+1 {{has a sum and no second result; expected both or neither}}
+  %c = sinter.matmul_grad %a, %b sum a : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @result_without_sum(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
+  // expected-error@+1 {{has a second result and no sum; expected both or neither}}
+  %c:2 = sinter.matmul_grad %a, %b : (tensor<2x3xf32>, tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @sum_of_batches(%a: tensor<5x2x3xf32>, %b: tensor<5x3x4xf32>) {
+  // expected-error@+1 {{has a sum beside products of rank 3; expected rank 2}}
+  %c:2 = sinter.matmul_grad %a, %b sum b : (tensor<5x2x3xf32>, tensor<5x3x4xf32>) -> (tensor<5x2x4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @sum_type(%a: tensor<2x3xbf16>, %b: tensor<3x4xbf16>) {
+  // expected-error@+1 {{has a sum of type 'tensor<4xbf16>'; expected 'tensor<2xbf16>', or of 'f32'}}
+  %c:2 = sinter.matmul_grad %a, %b sum a : (tensor<2x3xbf16>, tensor<3x4xbf16>) -> (tensor<2x4xbf16>, tensor<4xbf16>)
+  return
+}
+
+// -----
+
 func.func @image_rank(%x: tensor<3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<4x6x6xf32> {
   // expected-error@+1 {{has images of type 'tensor<3x8x8xf32>'; expected rank 4}}
   %y = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}

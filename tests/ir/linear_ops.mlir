@@ -11,6 +11,28 @@ func.func @matmul(%a: tensor<5x2x3xf32>, %b: tensor<5x3x4xf32>, %bias: tensor<4x
   return
 }
 
+// CHECK-LABEL: func.func @matmul_sums
+func.func @matmul_sums(%a: tensor<2x3xbf16>, %b: tensor<3x4xbf16>, %bias: tensor<4xf32>, %d: tensor<2x4xf32>, %s: tensor<f32>) {
+  // CHECK: sinter.matmul %{{.*}}, %{{.*}} bias %{{.*}} addend %{{.*}} scale %{{.*}} activation relu : (tensor<2x3xbf16>, tensor<3x4xbf16>, tensor<4xf32>, tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+  %0 = sinter.matmul %a, %b bias %bias addend %d scale %s activation relu : (tensor<2x3xbf16>, tensor<3x4xbf16>, tensor<4xf32>, tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+  // CHECK: sinter.matmul %{{.*}}, %{{.*}} scale %{{.*}} : (tensor<2x3xbf16>, tensor<3x4xbf16>, tensor<f32>) -> tensor<2x4xbf16>
+  %1 = sinter.matmul %a, %b scale %s : (tensor<2x3xbf16>, tensor<3x4xbf16>, tensor<f32>) -> tensor<2x4xbf16>
+  return
+}
+
+// CHECK-LABEL: func.func @matmul_of_training
+func.func @matmul_of_training(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>, %bias: tensor<4xf16>, %x: tensor<2x4xf16>) {
+  // CHECK: sinter.matmul_activation %{{.*}}, %{{.*}} bias %{{.*}} activation gelu_tanh : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<4xf16>) -> (tensor<2x4xf16>, tensor<2x4xf16>)
+  %0:2 = sinter.matmul_activation %a, %b bias %bias activation gelu_tanh : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<4xf16>) -> (tensor<2x4xf16>, tensor<2x4xf16>)
+  // CHECK: sinter.matmul_grad %{{.*}}, %{{.*}} preactivation %{{.*}} activation gelu_tanh sum columns : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<2x4xf16>) -> (tensor<2x4xf16>, tensor<4xf16>)
+  %1:2 = sinter.matmul_grad %a, %b preactivation %x activation gelu_tanh sum columns : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<2x4xf16>) -> (tensor<2x4xf16>, tensor<4xf16>)
+  // CHECK: sinter.matmul_grad %{{.*}}, %{{.*}} sum a : (tensor<2x3xf16>, tensor<3x4xf16>) -> (tensor<2x4xf32>, tensor<2xf32>)
+  %2:2 = sinter.matmul_grad %a, %b sum a : (tensor<2x3xf16>, tensor<3x4xf16>) -> (tensor<2x4xf32>, tensor<2xf32>)
+  // CHECK: sinter.matmul_grad %{{.*}}, %{{.*}} : (tensor<2x3xf16>, tensor<3x4xf16>) -> tensor<2x4xf16>
+  %3 = sinter.matmul_grad %a, %b : (tensor<2x3xf16>, tensor<3x4xf16>) -> tensor<2x4xf16>
+  return
+}
+
 // CHECK-LABEL: func.func @convolution
 func.func @convolution(%x: tensor<2x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %bias: tensor<6xf32>, %nhwc: tensor<2x8x8x4xf32>, %blocks: tensor<2x4x8x8x16xf32>) {
   // CHECK: sinter.conv2d %{{.*}}, %{{.*}} bias %{{.*}} {dilations = array<i64: 1, 1>, groups = 1 : i64, padding = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>} : (tensor<2x4x8x8xf32>, tensor<6x4x3x3xf32>, tensor<6xf32>) -> tensor<2x6x4x4xf32>

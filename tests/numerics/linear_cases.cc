@@ -64,6 +64,89 @@ void AddMatmuls(std::vector<OpCase>& cases) {
   }
 }
 
+// With an addend, a scale, a result of f32.
+void AddMatmulSums(std::vector<OpCase>& cases) {
+  auto make = [&](const std::string& name, const std::string& scale, const std::string& wide,
+                  const std::string& dtypes, const std::string& more, bool has_gradient) {
+    const std::string result = "tensor<9x8x" + wide + ">";
+    OpCase c = {
+        "matmul_" + name, OpClass::kProduct, "", {{Typed("9x16")}, {Typed("16x8")}}, {result}, dtypes};
+    std::string types = Typed("9x16") + ", " + Typed("16x8"), operands = "%a, %b";
+    for (const auto& [what, type] : {std::pair<std::string, std::string>("bias", "tensor<8x" + wide + ">"),
+                                     {"addend", result},
+                                     {"scale", scale.empty() ? "" : "tensor<" + scale + ">"}}) {
+      if (more.find(what) == std::string::npos) continue;
+      operands += " " + what + " %" + OperandName(c.operands.size());
+      types += ", " + type;
+      c.operands.push_back({type});
+    }
+    const size_t attributes = more.find('{');
+    c.body = "%r = sinter.matmul " + operands +
+             (attributes == std::string::npos ? "" : " " + more.substr(attributes)) + " : (" + types +
+             ") -> " + result;
+    c.has_gradient = has_gradient;
+    cases.push_back(c);
+  };
+  make("addend", "", "$T", kFloats, "addend", true);
+  make("scale", "$T", "$T", "f64 f32", "scale", true);
+  make("addend_scale", "$T", "$T", "f64 f32", "addend scale", true);
+  make("all", "f32", "$T", "f32 bf16 f16", "bias addend scale {activation = 3 : i32}", false);
+  make("f32_of_narrow", "", "f32", "bf16 f16", "", false);
+  make("f32_addend_of_narrow", "f32", "f32", "bf16 f16", "addend scale", false);
+  make("f32_bias_of_narrow", "", "f32", "bf16 f16", "bias addend {activation = 1 : i32}", false);
+}
+
+// With more results. Wider than long: GPUs take rows of multiples of 8.
+void AddMatmulsOfTraining(std::vector<OpCase>& cases) {
+  const std::string product = "(" + Typed("24x16") + ", " + Typed("16x32");
+  for (const auto& [activation, dtypes] :
+       {std::pair<std::string, std::string>("gelu_tanh", kFloats), {"relu", "f32"}, {"silu", "f64 bf16"}}) {
+    cases.push_back({"matmul_activation_" + activation,
+                     OpClass::kProduct,
+                     "%r:2 = sinter.matmul_activation %a, %b bias %c activation " + activation + " : " +
+                         product + ", " + Typed("32") + ") -> (" + Typed("24x32") + ", " + Typed("24x32") +
+                         ")",
+                     {{Typed("24x16")}, {Typed("16x32")}, {Typed("32")}},
+                     {Typed("24x32"), Typed("24x32")},
+                     dtypes});
+    cases.back().has_gradient = activation != "relu";
+    cases.push_back({"matmul_grad_" + activation,
+                     OpClass::kProduct,
+                     "%r:2 = sinter.matmul_grad %a, %b preactivation %c activation " + activation +
+                         " sum columns : " + product + ", " + Typed("24x32") + ") -> (" + Typed("24x32") +
+                         ", " + Typed("32") + ")",
+                     {{Typed("24x16")}, {Typed("16x32")}, {Typed("24x32")}},
+                     {Typed("24x32"), Typed("32")},
+                     dtypes});
+    // The sums are of results that are rounded.
+    for (OperandCase& operand : cases.back().operands) operand.low = -0.5, operand.high = 0.5;
+    cases.back().has_gradient = activation != "relu";
+  }
+  const std::string a[] = {Typed("16x24"), Typed("24x16")}, b[] = {Typed("16x32"), Typed("32x16")};
+  for (const std::string of : {"a", "b"}) {
+    for (int turned : {0, 1}) {
+      const std::string sum = of == "a" ? "24" : "32";
+      cases.push_back({"matmul_grad_sum_of_" + of + (turned ? "_turned" : ""),
+                       OpClass::kProduct,
+                       "%r:2 = sinter.matmul_grad %a, %b sum " + of +
+                           (turned ? " {transpose_b} : (" : " {transpose_a} : (") + a[turned] + ", " +
+                           b[turned] + ") -> (" + Typed("24x32") + ", " + Typed(sum) + ")",
+                       {{a[turned]}, {b[turned]}},
+                       {Typed("24x32"), Typed(sum)},
+                       kFloats});
+    }
+  }
+  // Sums in f32 of 16-bit operands.
+  cases.push_back({"matmul_grad_sum_in_f32",
+                   OpClass::kProduct,
+                   "%r:2 = sinter.matmul_grad %a, %b sum b {transpose_a} : (" + a[0] + ", " + b[0] +
+                       ") -> (tensor<24x32xf32>, tensor<32xf32>)",
+                   {{a[0]}, {b[0]}},
+                   {"tensor<24x32xf32>", "tensor<32xf32>"},
+                   "bf16 f16",
+                   false});
+}
+
 struct Conv {
   const char *name, *x, *weights, *y, *attributes;
   const char* bias = nullptr;
@@ -157,6 +240,10 @@ const Conv kTf32Convs[] = {
      "strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>", "20"},
     {"chunks", "2x20x13x13", "50x20x5x5", "2x50x9x9",
      "strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>"},
+    {"strided", "2x5x21x22", "40x5x3x3", "2x40x10x10",
+     "strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>"},
+    {"strided_chunks", "2x5x40x38", "48x5x2x2", "2x48x20x19",
+     "strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>"},
 };
 
 void AddTf32Convs(std::vector<OpCase>& cases) {
@@ -200,6 +287,8 @@ const Pool kPools[] = {
      "window = array<i64: 3, 3>, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>", 9},
     {"uneven", "1x2x5x4", "1x2x2x4",
      "window = array<i64: 3, 2>, strides = array<i64: 2, 1>, padding = array<i64: 1, 0, 0, 1>", 6},
+    {"rest", "2x3x7x9", "2x3x2x4",
+     "window = array<i64: 3, 2>, strides = array<i64: 3, 2>, padding = array<i64: 0, 0, 0, 0>", 6},
     {"nhwc", "2x4x6x3", "2x2x3x3",
      "layout = 1 : i32, window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, "
      "0>",
@@ -244,6 +333,15 @@ void AddPools(std::vector<OpCase>& cases) {
                      {x},
                      p.dtypes,
                      all_floats});
+    // Part of the kernel behind it on a GPU, where windows lie side by side.
+    cases.push_back({std::string("avg_pool2d_grad_read_") + p.name,
+                     OpClass::kComposite,
+                     "%0 = sinter.avg_pool2d_grad %a" + attributes + " : " + y + " -> " + x +
+                         "\n  %r = sinter.mul %0, %b : " + x,
+                     {{y}, {x}},
+                     {x},
+                     p.dtypes,
+                     false});
     cases.push_back({std::string("max_pool2d_and_grad_") + p.name,
                      OpClass::kComposite,
                      "%0:2 = sinter.max_pool2d %a" + attributes + " : " + x + " -> " + y + ", " + position +
@@ -261,6 +359,8 @@ void AddPools(std::vector<OpCase>& cases) {
 std::vector<OpCase> LinearCases() {
   std::vector<OpCase> cases;
   AddMatmuls(cases);
+  AddMatmulSums(cases);
+  AddMatmulsOfTraining(cases);
   AddConvs(cases);
   AddTf32Convs(cases);
   AddPools(cases);

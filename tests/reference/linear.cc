@@ -29,37 +29,116 @@ double Activate(ir::Activation activation, double x) {
   return x;
 }
 
-std::vector<Value> Matmul(const Call& call) {
-  auto op = llvm::cast<ir::MatmulOp>(call.op);
-  const Value &a = call.in[0], &b = call.in[1];
-  Value r = call.Result();
-  int64_t m = r.shape[r.shape.size() - 2], n = r.shape.back();
-  int64_t k = op.getTransposeA() ? a.shape[a.shape.size() - 2] : a.shape.back();
-  int64_t batches = NumElements(Shape(r.shape.begin(), r.shape.end() - 2));
-  for (int64_t batch = 0; batch < batches; ++batch) {
-    for (int64_t i = 0; i < m; ++i) {
-      for (int64_t j = 0; j < n; ++j) {
-        double real = 0;
-        uint64_t integer = 0;
-        for (int64_t l = 0; l < k; ++l) {
-          int64_t at_a = batch * m * k + (op.getTransposeA() ? l * m + i : i * k + l);
-          int64_t at_b = batch * k * n + (op.getTransposeB() ? j * k + l : l * n + j);
+double ActivationSlope(ir::Activation activation, double x) {
+  const double sigmoid = 1 / (1 + std::exp(-x));
+  switch (activation) {
+    case ir::Activation::none:
+      return 1;
+    case ir::Activation::relu:
+      return x > 0 ? 1 : 0;
+    case ir::Activation::gelu:
+      return (1 + std::erf(x / std::numbers::sqrt2)) / 2 +
+             x * std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+    case ir::Activation::gelu_tanh: {
+      const double scale = std::sqrt(2 / std::numbers::pi);
+      const double t = std::tanh(scale * (x + 0.044715 * x * x * x));
+      return (1 + t) / 2 + x / 2 * (1 - t * t) * scale * (1 + 3 * 0.044715 * x * x);
+    }
+    case ir::Activation::sigmoid:
+      return sigmoid * (1 - sigmoid);
+    case ir::Activation::tanh:
+      return 1 - std::tanh(x) * std::tanh(x);
+    case ir::Activation::silu:
+      return sigmoid * (1 + x * (1 - sigmoid));
+  }
+  return 1;
+}
+
+// op(a) op(b), row-major, summed as reals or modulo 2^64.
+struct Products {
+  int64_t rows = 0, columns = 0;  // Of all matrices, one below the other; of one.
+  std::vector<double> reals;
+  std::vector<uint64_t> integers;
+
+  template <typename Op>
+  Products(Op op, const Value& a, const Value& b) {
+    const ir::ProductSizes s = ir::ProductSizes::Of(op);
+    rows = s.batch * s.m, columns = s.n;
+    reals.resize(rows * columns), integers.resize(rows * columns);
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t batch = row / s.m, i = row % s.m;
+      for (int64_t j = 0; j < s.n; ++j) {
+        for (int64_t l = 0; l < s.k; ++l) {
+          const int64_t at_a = batch * s.m * s.k + (op.getTransposeA() ? l * s.m + i : i * s.k + l);
+          const int64_t at_b = batch * s.k * s.n + (op.getTransposeB() ? j * s.k + l : l * s.n + j);
           if (a.is_real()) {
-            real += a.reals[at_a] * b.reals[at_b];
+            reals[row * s.n + j] += a.reals[at_a] * b.reals[at_b];
           } else {
-            integer += static_cast<uint64_t>(a.ints[at_a]) * static_cast<uint64_t>(b.ints[at_b]);
+            integers[row * s.n + j] +=
+                static_cast<uint64_t>(a.ints[at_a]) * static_cast<uint64_t>(b.ints[at_b]);
           }
-        }
-        int64_t to = (batch * m + i) * n + j;
-        if (a.is_real()) {
-          r.reals[to] = Activate(op.getActivation(), op.getBias() ? real + call.in[2].reals[j] : real);
-        } else {
-          r.ints[to] = static_cast<int64_t>(integer) + (op.getBias() ? call.in[2].ints[j] : 0);
         }
       }
     }
   }
+};
+
+std::vector<Value> Matmul(const Call& call) {
+  auto op = llvm::cast<ir::MatmulOp>(call.op);
+  const Products products(op, call.in[0], call.in[1]);
+  size_t next = 2;
+  const Value* bias = op.getBias() ? &call.in[next++] : nullptr;
+  const Value* addend = op.getAddend() ? &call.in[next++] : nullptr;
+  const double scale = op.getScale() ? call.in[next].reals[0] : 1;
+  Value r = call.Result();
+  for (int64_t i = 0; i < products.rows * products.columns; ++i) {
+    const int64_t j = i % products.columns;
+    if (r.is_real()) {
+      const double sum =
+          products.reals[i] * scale + (bias ? bias->reals[j] : 0) + (addend ? addend->reals[i] : 0);
+      r.reals[i] = Activate(op.getActivation(), sum);
+    } else {
+      r.ints[i] = static_cast<int64_t>(products.integers[i]) + (bias ? bias->ints[j] : 0);
+    }
+  }
   return {r};
+}
+
+std::vector<Value> MatmulActivation(const Call& call) {
+  auto op = llvm::cast<ir::MatmulActivationOp>(call.op);
+  const Products products(op, call.in[0], call.in[1]);
+  Value r = call.Result(0), before = call.Result(1);
+  for (int64_t i = 0; i < products.rows * products.columns; ++i) {
+    before.reals[i] = products.reals[i] + (op.getBias() ? call.in[2].reals[i % products.columns] : 0);
+    r.reals[i] = Activate(op.getActivation(), before.reals[i]);
+  }
+  return {r, before};
+}
+
+std::vector<Value> MatmulGrad(const Call& call) {
+  auto op = llvm::cast<ir::MatmulGradOp>(call.op);
+  const Products products(op, call.in[0], call.in[1]);
+  const ir::ProductSizes s = ir::ProductSizes::Of(op);
+  Value r = call.Result();
+  r.reals = products.reals;
+  for (size_t i = 0; op.getPreactivation() && i < r.reals.size(); ++i) {
+    r.reals[i] *= ActivationSlope(op.getActivation(), call.in[2].reals[i]);
+  }
+  if (!op.getSum()) return {r};
+  Value sum = call.Result(1);
+  const auto add = [&](const std::vector<double>& matrix, int64_t rows, int64_t columns, bool of_rows) {
+    for (int64_t i = 0; i < rows * columns; ++i) sum.reals[of_rows ? i / columns : i % columns] += matrix[i];
+  };
+  if (op.getSumOf() == ir::MatmulSum::columns) add(r.reals, s.m, s.n, false);
+  if (op.getSumOf() == ir::MatmulSum::a) {
+    const bool t = op.getTransposeA();
+    add(call.in[0].reals, t ? s.k : s.m, t ? s.m : s.k, !t);
+  }
+  if (op.getSumOf() == ir::MatmulSum::b) {
+    const bool t = op.getTransposeB();
+    add(call.in[1].reals, t ? s.n : s.k, t ? s.k : s.n, t);
+  }
+  return {r, sum};
 }
 
 // Sizes and positions of an image tensor in any layout.
@@ -193,6 +272,8 @@ std::vector<Value> AvgPool2dGrad(const Call& call) {
 
 void AddLinearOps(OpTable& table) {
   table["sinter.matmul"] = Matmul;
+  table["sinter.matmul_activation"] = MatmulActivation;
+  table["sinter.matmul_grad"] = MatmulGrad;
   table["sinter.conv2d"] = Conv2d;
   table["sinter.conv2d_input_grad"] = Conv2dInputGrad;
   table["sinter.conv2d_weight_grad"] = Conv2dWeightGrad;

@@ -27,16 +27,18 @@ double Apply(fb::Activation activation, double x) {
 }
 
 std::vector<double> Reference(const fb::MatmulStepT& s, const std::vector<double>& a,
-                              const std::vector<double>& b, const std::vector<double>& bias) {
+                              const std::vector<double>& b, const std::vector<double>& bias,
+                              const std::vector<double>& addend, double scale) {
   std::vector<double> result;
   for (int64_t batch = 0; batch < s.batch; ++batch) {
     for (int64_t i = 0; i < s.m; ++i) {
       for (int64_t j = 0; j < s.n; ++j) {
-        double sum = s.has_bias ? bias[j] : 0;
+        double sum = 0;
         for (int64_t k = 0; k < s.k; ++k) {
           sum += a[batch * s.m * s.k + (s.transpose_a ? k * s.m + i : i * s.k + k)] *
                  b[batch * s.n * s.k + (s.transpose_b ? j * s.k + k : k * s.n + j)];
         }
+        sum = sum * scale + (s.has_bias ? bias[j] : 0) + (s.has_addend ? addend[result.size()] : 0);
         result.push_back(Apply(s.activation, sum));
       }
     }
@@ -49,22 +51,29 @@ void Check(fb::MatmulStepT s, DType dtype, bool same_bits = true) {
   const bool whole = !IsFloat(dtype);
   const std::vector<double> a = RandomValues(s.batch * s.m * s.k, 1, whole),
                             b = RandomValues(s.batch * s.k * s.n, 2, whole);
+  const DType of_result = s.result_is_f32 ? DType::kF32 : dtype;
   const std::vector<double> bias = RandomValues(s.n, 3, whole);
+  const std::vector<double> addend = RandomValues(s.batch * s.m * s.n, 4, whole);
+  const double scale = s.has_scale ? -0.5 : 1;
   const HostTensor ta = MakeTensor(dtype, {s.batch, s.m, s.k}, a),
                    tb = MakeTensor(dtype, {s.batch, s.k, s.n}, b);
-  const HostTensor tbias = MakeTensor(dtype, {s.n}, bias);
+  const HostTensor tbias = MakeTensor(of_result, {s.n}, bias);
+  const HostTensor taddend = MakeTensor(of_result, {s.batch, s.m, s.n}, addend);
+  const HostTensor tscale = MakeTensor(dtype == DType::kF64 ? dtype : DType::kF32, {}, {scale});
   std::vector<const HostTensor*> inputs = {&ta, &tb};
   if (s.has_bias) inputs.push_back(&tbias);
+  if (s.has_addend) inputs.push_back(&taddend);
+  if (s.has_scale) inputs.push_back(&tscale);
   const auto results = RunStep(
-      inputs, {{dtype, {s.batch, s.m, s.n}}},
+      inputs, {{of_result, {s.batch, s.m, s.n}}},
       [&](TestFunction& f, const std::vector<uint32_t>& in, const std::vector<uint32_t>& out) {
         f.Matmul(s, in, out);
       },
       same_bits ? std::vector<int>{1, 3} : std::vector<int>{2});
   const std::string what = std::string(DTypeName(dtype)) + " " + std::to_string(s.batch) + "x" +
                            std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
-  ExpectNear(results[0], Reference(s, a, b, bias), Tolerance(dtype) * (1 + static_cast<double>(s.k) / 64),
-             what);
+  ExpectNear(results[0], Reference(s, a, b, bias, addend, scale),
+             Tolerance(dtype) * (1 + static_cast<double>(s.k) / 64), what);
 }
 
 class MatmulStepTest : public ::testing::TestWithParam<DType> {};
@@ -103,6 +112,20 @@ TEST_P(MatmulStepTest, Activations) {
     s.batch = 1, s.m = 9, s.n = 20, s.k = 6, s.has_bias = true,
     s.activation = static_cast<fb::Activation>(activation);
     Check(s, GetParam(), /*same_bits=*/false);
+  }
+}
+
+TEST_P(MatmulStepTest, AddendScaleAndResultOfF32) {
+  if (!IsFloat(GetParam())) GTEST_SKIP() << "integers have neither";
+  const bool is_narrow = SizeOf(GetParam()) == 2;
+  for (int what = 1; what < (is_narrow ? 16 : 8); ++what) {
+    fb::MatmulStepT s;
+    s.batch = 2, s.m = 9, s.n = 20, s.k = 70;
+    s.has_addend = what & 1, s.has_scale = what & 2, s.has_bias = what & 4, s.result_is_f32 = what & 8;
+    if (what & 1) s.activation = fb::Activation::Relu;
+    Check(s, GetParam());
+    s.k = 0;
+    Check(s, GetParam());
   }
 }
 

@@ -91,7 +91,7 @@ constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
 
 const Alteration kAlterations[] = {
     {"version", [](auto& p) { p.version = 7; },
-     "the plan has format version 7, and this build reads versions 1 to 2"},
+     "the plan has format version 7, and this build reads versions 1 to 3"},
     {"version 0", [](auto& p) { p.version = 0; }, "the plan has format version 0, and"},
     {"no hash", [](auto& p) { p.content_hash.clear(); }, "the plan has no content hash"},
     // Variables.
@@ -232,6 +232,58 @@ const Alteration kAlterations[] = {
      "integers have no such activation"},
     {"activation", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->activation = fb::Activation{7}; },
      "activation 7 does not exist"},
+    {"matmul addend", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->has_addend = true; },
+     "it has 3 inputs and 1 outputs, not 4 and 1"},
+    {"matmul scale",
+     [](auto& p) {
+       StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
+       StepOf(p, 1).body.AsMatmulStep()->has_scale = true;
+     },
+     "the scale has 20 bytes, and the step's parameters make 4"},
+    {"matmul addend size",
+     [](auto& p) {
+       StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
+       StepOf(p, 1).body.AsMatmulStep()->has_addend = true;
+     },
+     "the addend has 20 bytes, and the step's parameters make 40"},
+    {"matmul integer addend",
+     [](auto& p) {
+       StepOf(p, 1).body.AsMatmulStep()->dtype = fb::DType::I32;
+       StepOf(p, 1).body.AsMatmulStep()->has_addend = true;
+     },
+     "products of integers have neither addend nor scale"},
+    {"matmul wide result", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->result_is_f32 = true; },
+     "only products of bf16 and f16 have a result of f32 for it"},
+    {"matmul wide sum", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->sum_is_f32 = true; },
+     "only products of bf16 and f16 have a sum of f32"},
+    {"matmul no such sum", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->sum = fb::MatmulSum{4}; },
+     "sum 4 does not exist"},
+    {"matmul sum", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->sum = fb::MatmulSum::A; },
+     "only a single product that is a gradient has a sum"},
+    {"matmul gradient with bias", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->is_gradient = true; },
+     "a product that is a gradient has no bias"},
+    {"matmul gradient of nothing",
+     [](auto& p) {
+       StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
+       StepOf(p, 1).body.AsMatmulStep()->is_gradient = true;
+       StepOf(p, 1).body.AsMatmulStep()->has_preactivation = true;
+     },
+     "a gradient has both preactivation and activation, or neither"},
+    {"matmul preactivation", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->has_preactivation = true; },
+     "it has a preactivation and no activation"},
+    {"matmul preactivation and scale",
+     [](auto& p) {
+       StepOf(p, 1).body.AsMatmulStep()->has_preactivation = true;
+       StepOf(p, 1).body.AsMatmulStep()->has_scale = true;
+     },
+     "a product with addend or scale has neither preactivation"},
+    {"matmul gradient on a CPU",
+     [](auto& p) {
+       StepOf(p, 1).inputs.pop_back();
+       StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
+       StepOf(p, 1).body.AsMatmulStep()->is_gradient = true;
+     },
+     "it runs on cpu:0, and a product with preactivation or sums is a step of GPUs"},
     // Convolutions.
     {"conv kind", [](auto& p) { StepOf(p, 2).body.AsConvStep()->kind = fb::ConvKind{3}; },
      "convolution kind 3 does not exist"},

@@ -1,0 +1,274 @@
+// Products on a GPU with an addend, a scale, a result of f32, and with what only training reads.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "sinter/runtime/matmul_slots.h"
+#include "sinter/tests/runtime/cuda/gpu_steps.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::HasSubstr;
+
+double Gelu(double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+double GeluSlope(double x) { return (Gelu(x + 1e-5) - Gelu(x - 1e-5)) / 2e-5; }
+
+// op(a) op(b) of one product, of values as the type holds them.
+std::vector<Sum> Products(const fb::MatmulStepT& s, const std::vector<double>& a,
+                          const std::vector<double>& b) {
+  std::vector<Sum> result(static_cast<size_t>(s.m * s.n));
+  for (int64_t i = 0; i < s.m; ++i) {
+    for (int64_t j = 0; j < s.n; ++j) {
+      for (int64_t k = 0; k < s.k; ++k) {
+        const int64_t at_a = s.transpose_a ? k * s.m + i : i * s.k + k;
+        const int64_t at_b = s.transpose_b ? j * s.k + k : k * s.n + j;
+        result[static_cast<size_t>(i * s.n + j)].Add(a[static_cast<size_t>(at_a)] *
+                                                     b[static_cast<size_t>(at_b)]);
+      }
+    }
+  }
+  return result;
+}
+
+fb::MatmulStepT Product(int64_t m, int64_t n, int64_t k, DType dtype) {
+  fb::MatmulStepT s;
+  s.batch = 1, s.m = m, s.n = n, s.k = k;
+  s.dtype = static_cast<fb::DType>(dtype);
+  return s;
+}
+
+class MatmulEpilogueTest : public GpuTest {
+ protected:
+  // Operands in the order of the slots, and what the step makes of them.
+  void Make(const fb::MatmulStepT& s) {
+    const DType dtype = static_cast<DType>(s.dtype);
+    of_result_ = s.result_is_f32 ? DType::kF32 : dtype;
+    inputs_.clear();
+    inputs_.push_back(MakeTensor(dtype, {s.m * s.k}, FullValues(s.m * s.k, 1)));
+    inputs_.push_back(MakeTensor(dtype, {s.k * s.n}, FullValues(s.k * s.n, 2)));
+    products_ = Products(s, ToDoubles(inputs_[0]), ToDoubles(inputs_[1]));
+  }
+  std::vector<double> Add(DType dtype, int64_t elements, int seed) {
+    inputs_.push_back(MakeTensor(dtype, {elements}, FullValues(elements, seed)));
+    return ToDoubles(inputs_.back());
+  }
+  std::vector<std::vector<double>> Run(const fb::MatmulStepT& s, const std::vector<TensorType>& outputs) {
+    std::vector<const HostTensor*> inputs;
+    for (const HostTensor& input : inputs_) inputs.push_back(&input);
+    auto results = TryAllOnGpu(
+        MakeStepPlan(s, static_cast<uint32_t>(inputs.size()), static_cast<uint32_t>(outputs.size())), inputs,
+        outputs);
+    EXPECT_TRUE(results.ok()) << results.status();
+    return results.ok() ? *results : std::vector<std::vector<double>>(outputs.size());
+  }
+
+  // scale op(a) op(b) + bias + addend.
+  void CheckSums(const fb::MatmulStepT& s) {
+    Make(s);
+    const std::vector<double> bias = s.has_bias ? Add(of_result_, s.n, 3) : std::vector<double>();
+    const std::vector<double> addend = s.has_addend ? Add(of_result_, s.m * s.n, 4) : std::vector<double>();
+    const DType of_scale = s.dtype == fb::DType::F64 ? DType::kF64 : DType::kF32;
+    const double scale = s.has_scale ? Add(of_scale, 1, 5)[0] : 1;
+    std::vector<Sum> want = products_;
+    for (size_t i = 0; i < want.size(); ++i) {
+      want[i].value *= scale;
+      if (s.has_bias) want[i].Add(bias[i % static_cast<size_t>(s.n)]);
+      if (s.has_addend) want[i].Add(addend[i]);
+      if (s.activation == fb::Activation::Relu) want[i].value = std::max(want[i].value, 0.0);
+    }
+    const SumTolerance tolerance = ToleranceOfSums(of_result_, s.math == fb::MathMode::Tf32);
+    ExpectSums(Run(s, {{of_result_, {s.m, s.n}}})[0], want, tolerance,
+               std::string(fb::EnumNameDType(s.dtype)) + (s.result_is_f32 ? " in f32" : "") +
+                   (s.has_addend ? " addend" : "") + (s.has_scale ? " scale" : "") +
+                   (s.has_bias ? " bias" : ""));
+  }
+
+  DType of_result_ = DType::kF32;
+  std::vector<HostTensor> inputs_;
+  std::vector<Sum> products_;
+};
+
+// The outputs hold NaN before a run: a result without an addend must not be read.
+TEST_F(MatmulEpilogueTest, AddendAndScale) {
+  for (const DType dtype : {DType::kF64, DType::kF32, DType::kBf16, DType::kF16}) {
+    for (int what = 1; what < 8; ++what) {
+      fb::MatmulStepT s = Product(72, 40, 56, dtype);
+      s.transpose_a = what & 1;
+      s.has_addend = what & 1, s.has_scale = what & 2, s.has_bias = what & 4;
+      if (s.has_bias && dtype == DType::kF64) continue;
+      CheckSums(s);
+      if (s.has_bias) s.activation = fb::Activation::Relu;
+      if (s.has_bias) CheckSums(s);
+    }
+  }
+}
+
+TEST_F(MatmulEpilogueTest, ResultOfF32FromNarrowOperands) {
+  for (const DType dtype : {DType::kBf16, DType::kF16}) {
+    for (int what = 0; what < 8; ++what) {
+      fb::MatmulStepT s = Product(48, 24, 80, dtype);
+      s.result_is_f32 = true, s.transpose_a = true;
+      s.has_addend = what & 1, s.has_scale = what & 2, s.has_bias = what & 4;
+      CheckSums(s);
+    }
+  }
+}
+
+// Large enough to be measured, and without terms.
+TEST_F(MatmulEpilogueTest, MeasuredOnesAndEmptyOnes) {
+  fb::MatmulStepT s = Product(320, 256, 512, DType::kF32);
+  s.has_addend = s.has_scale = true;
+  s.math = fb::MathMode::Tf32;
+  CheckSums(s);
+  CheckSums(s);
+  s = Product(16, 8, 0, DType::kF32);
+  s.has_addend = s.has_scale = true;
+  CheckSums(s);
+  s.has_addend = false;
+  CheckSums(s);
+}
+
+// W -= rate X^T G, over W itself.
+TEST_F(MatmulEpilogueTest, ResultOverTheAddend) {
+  fb::MatmulStepT s = Product(64, 32, 16, DType::kF32);
+  s.has_addend = s.has_scale = true;
+  const PackedPlan packed(MakeStepPlan(s, 4));
+  auto step = gpu().MakeStep(packed.plan(), packed.step());
+  ASSERT_TRUE(step.ok()) << step.status();
+  const std::vector<double> a = FullValues(64 * 16, 1), b = FullValues(16 * 32, 2),
+                            w = FullValues(64 * 32, 3);
+  std::vector<Allocation> memory;
+  std::vector<HostTensor> tensors;
+  for (const auto& [elements, values] : {std::pair(64 * 16, a), {16 * 32, b}, {64 * 32, w}, {1, {-0.5}}}) {
+    tensors.push_back(MakeTensor(DType::kF32, {elements}, values));
+    memory.push_back(gpu().allocator().Allocate(elements * 4, "test").value());
+    ASSERT_TRUE(
+        gpu().Upload(memory.back().ptr(), tensors.back().data(), static_cast<size_t>(elements) * 4).ok());
+  }
+  const Allocation workspace =
+      gpu().allocator().Allocate(static_cast<int64_t>((*step)->LibraryWorkspaceBytes()), "test").value();
+  void* buffers[] = {memory[0].ptr(), memory[1].ptr(), memory[2].ptr(), memory[3].ptr(), memory[2].ptr()};
+  ASSERT_TRUE((*step)
+                  ->Run({.buffers = buffers,
+                         .workspace = nullptr,
+                         .scratch = nullptr,
+                         .library_workspace = workspace.ptr()})
+                  .ok());
+  HostTensor got = *HostTensor::Zeros(DType::kF32, {64 * 32});
+  ASSERT_TRUE(gpu().Download(got.mutable_data(), memory[2].ptr(), 64 * 32 * 4).ok());
+  std::vector<Sum> want = Products(s, ToDoubles(tensors[0]), ToDoubles(tensors[1]));
+  const std::vector<double> before = ToDoubles(tensors[2]);
+  for (size_t i = 0; i < want.size(); ++i) {
+    want[i].value *= -0.5;
+    want[i].Add(before[i]);
+  }
+  ExpectSums(ToDoubles(got), want, ToleranceOfSums(DType::kF32, false), "over the addend");
+}
+
+TEST_F(MatmulEpilogueTest, KeepsWhatGeluIsAppliedTo) {
+  for (const DType dtype : {DType::kBf16, DType::kF16}) {
+    for (const bool is_large : {false, true}) {
+      fb::MatmulStepT s = is_large ? Product(512, 256, 320, dtype) : Product(40, 24, 8, dtype);
+      s.has_bias = s.has_preactivation = true, s.activation = fb::Activation::GeluTanh;
+      Make(s);
+      const std::vector<double> bias = Add(dtype, s.n, 3);
+      std::vector<Sum> before = products_, after = products_;
+      for (size_t i = 0; i < before.size(); ++i) {
+        before[i].Add(bias[i % static_cast<size_t>(s.n)]);
+        after[i] = before[i];
+        after[i].value = Gelu(before[i].value);
+      }
+      const auto results = Run(s, {{dtype, {s.m, s.n}}, {dtype, {s.m, s.n}}});
+      // cuBLASLt's tanh is the hardware's, off by 2^-11 (CUDA C++ Programming Guide, tanh.approx).
+      const SumTolerance tolerance = ToleranceOfSums(dtype, false);
+      ExpectSums(results[0], after, {tolerance.result + 1e-3, 1e-3}, "gelu");
+      ExpectSums(results[1], before, tolerance, "what it is applied to");
+    }
+  }
+}
+
+TEST_F(MatmulEpilogueTest, GradientOfGelu) {
+  for (const DType dtype : {DType::kBf16, DType::kF16}) {
+    for (const bool has_sum : {false, true}) {
+      fb::MatmulStepT s = Product(96, 64, 40, dtype);
+      s.transpose_b = s.is_gradient = s.has_preactivation = true;
+      s.activation = fb::Activation::GeluTanh;
+      if (has_sum) s.sum = fb::MatmulSum::Columns;
+      Make(s);
+      const std::vector<double> x = Add(dtype, s.m * s.n, 3);
+      std::vector<Sum> want = products_, sums(static_cast<size_t>(s.n));
+      for (size_t i = 0; i < want.size(); ++i) {
+        want[i].value *= GeluSlope(x[i]);
+        sums[i % static_cast<size_t>(s.n)].Add(want[i].value);
+      }
+      std::vector<TensorType> outputs = {{dtype, {s.m, s.n}}};
+      if (has_sum) outputs.push_back({dtype, {s.n}});
+      const auto results = Run(s, outputs);
+      const SumTolerance tolerance = ToleranceOfSums(dtype, false);
+      ExpectSums(results[0], want, {tolerance.result + 1e-3, 1e-3}, "gradient of gelu");
+      // Of sums of rounded or unrounded terms.
+      if (has_sum)
+        ExpectSums(results[1], sums, {tolerance.result, tolerance.result + 1e-3}, "sums of columns");
+    }
+  }
+}
+
+TEST_F(MatmulEpilogueTest, SumsOfAnOperand) {
+  for (const DType dtype : {DType::kBf16, DType::kF16}) {
+    for (const fb::MatmulSum of : {fb::MatmulSum::A, fb::MatmulSum::B}) {
+      for (const bool is_f32 : {false, true}) {
+        fb::MatmulStepT s = Product(24, 72, 104, dtype);
+        s.is_gradient = s.transpose_a = true, s.sum = of, s.result_is_f32 = is_f32;
+        Make(s);
+        const bool is_a = of == fb::MatmulSum::A;
+        const int64_t elements = is_a ? s.m : s.n;
+        const std::vector<double> matrix = ToDoubles(inputs_[is_a ? 0 : 1]);
+        std::vector<Sum> sums(static_cast<size_t>(elements));
+        for (int64_t i = 0; i < elements; ++i) {
+          for (int64_t k = 0; k < s.k; ++k) {
+            sums[static_cast<size_t>(i)].Add(matrix[static_cast<size_t>(k * elements + i)]);
+          }
+        }
+        const auto results = Run(s, {{of_result_, {s.m, s.n}}, {of_result_, {elements}}});
+        const SumTolerance tolerance = ToleranceOfSums(of_result_, false);
+        ExpectSums(results[0], products_, tolerance, "the product");
+        ExpectSums(results[1], sums, tolerance, "the sums");
+      }
+    }
+  }
+}
+
+TEST_F(MatmulEpilogueTest, RefusesWhatCublasDoesNotDo) {
+  const auto error = [&](const fb::MatmulStepT& s) {
+    const MatmulSlots slots(*PackedPlan(MakeStepPlan(s)).step().body_as_MatmulStep());
+    const absl::Status status =
+        MakeError(MakeStepPlan(s, static_cast<uint32_t>(slots.inputs), static_cast<uint32_t>(slots.outputs)));
+    EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+    return std::string(status.message());
+  };
+  fb::MatmulStepT s = Product(16, 16, 16, DType::kF32);
+  s.has_preactivation = true, s.activation = fb::Activation::GeluTanh;
+  EXPECT_EQ(
+      error(s),
+      "the product f32 Ieee 1x16x16x16 (batch, m, n, k), GeluTanh with what it is applied to is not done by "
+      "cuBLASLt in one call, because cuBLASLt does it for products of bf16 and f16: compile the graph again "
+      "(model.cc:12)");
+  s.dtype = fb::DType::BF16, s.n = 12;
+  EXPECT_THAT(error(s), HasSubstr("rows of a multiple of 8 elements"));
+  s.n = 16, s.activation = fb::Activation::Relu;
+  EXPECT_THAT(error(s), HasSubstr("has the gradient of gelu_tanh, only"));
+  s = Product(16, 16, 0, DType::kBf16);
+  s.is_gradient = true, s.sum = fb::MatmulSum::A;
+  EXPECT_THAT(error(s), HasSubstr("k being 0"));
+  s.k = 16;
+  EXPECT_THAT(error(s), HasSubstr("sums an operand beside a^T b only"));
+  s.transpose_a = s.sum_is_f32 = true;
+  EXPECT_THAT(error(s), HasSubstr("sums in the type of the result"));
+  s.sum_is_f32 = false, s.sum = fb::MatmulSum::Columns;
+  EXPECT_THAT(error(s), HasSubstr("behind an activation's gradient only"));
+}
+
+}  // namespace
+}  // namespace sinter
