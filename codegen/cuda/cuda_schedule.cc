@@ -142,7 +142,7 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
 // Threads along the columns.
 int64_t ColumnWidth(int64_t vectors) { return std::min(kWarp, PowerOfTwoAtLeast(vectors)); }
 
-void ScheduleColumn(Job& job, CudaSchedule& s) {
+void ScheduleColumn(Job& job, bool alone, CudaSchedule& s) {
   s.mode = CudaSchedule::Mode::kColumn;
   const Loop& inner = s.parallel.back();
   int64_t outer = TripCount(s.parallel) / std::max<int64_t>(1, inner.size);
@@ -151,8 +151,21 @@ void ScheduleColumn(Job& job, CudaSchedule& s) {
   auto blocks = [&] { return outer * CeilDiv(inner.size, s.vector * kWarp); };
   while (job.kind != Job::Kind::kPartial && s.vector > 1 && blocks() < kManyBlocks / 4) s.vector /= 2;
   s.width = ColumnWidth(CeilDiv(inner.size, s.vector));
+  // Partial results are few bytes: what takes time is that a thread reads them one after the other.
+  if (job.kind == Job::Kind::kCombine && alone) {
+    const int64_t deep = PowerOfTwoAtLeast(job.chunks / kFewestOfThread);
+    s.block = std::clamp(deep * s.width, kCudaBlock, kMaxBlock);
+  }
   s.threads = s.block / s.width;
   s.blocks = outer * CeilDiv(inner.size, s.vector * s.width);
+}
+
+// Threads go along all reduced loops inside the parallel ones, so that together these may be as long as a CPU wants the
+// innermost one alone.
+bool ReducesCudaRows(const Loops& loops) {
+  int64_t length = 1;
+  for (size_t i = loops.all.size(); i-- > 0 && loops.is_reduced[i];) length *= loops.all[i].size;
+  return length >= kWarp || ReducesRows(loops);
 }
 
 }  // namespace
@@ -161,7 +174,7 @@ int64_t CountCudaChunks(Job& job) {
   Loops loops = MergeLoops(job);
   int64_t rows = TripCount(loops.parallel), length = TripCount(loops.reduced), units = rows;
   int64_t shortest = kShortestRow, blocks = kRowChunkBlocks;
-  if (!ReducesRows(loops) && !loops.parallel.empty()) {
+  if (!ReducesCudaRows(loops) && !loops.parallel.empty()) {
     const Loop& inner = loops.parallel.back();
     int64_t vectors = inner.size / VectorWidth(job, inner.dim, inner.size);
     int64_t width = ColumnWidth(vectors);
@@ -182,7 +195,7 @@ CudaSchedule MakeCudaSchedule(Job& job, bool alone) {
     ScheduleMap(job, alone, s);
     return s;
   }
-  bool row = ReducesRows(loops);
+  bool row = ReducesCudaRows(loops);
   s.chunk_size = ChunkSize(loops, job.chunks);
   if (job.kind == Job::Kind::kCombine) {
     s.reduced = {{job.chunks, -1}};
@@ -196,7 +209,7 @@ CudaSchedule MakeCudaSchedule(Job& job, bool alone) {
   if (row || s.parallel.empty()) {
     ScheduleRow(job, alone, s);
   } else {
-    ScheduleColumn(job, s);
+    ScheduleColumn(job, alone, s);
   }
   if (job.kind == Job::Kind::kPartial) s.blocks *= job.chunks;
   return s;
