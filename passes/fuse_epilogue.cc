@@ -1,4 +1,5 @@
 #include "sinter/ir/ops.h"
+#include "sinter/passes/gelu_gradient.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -67,8 +68,12 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
       if (llvm::isa<ir::MatmulOp, ir::Conv2dOp>(op)) heads.push_back(op);
     });
     for (Operation* op : heads) {
-      if (auto matmul = llvm::dyn_cast<ir::MatmulOp>(op)) fuse(matmul);
-      if (auto conv = llvm::dyn_cast<ir::Conv2dOp>(op)) fuse(conv);
+      // What is fused is erased.
+      if (auto matmul = llvm::dyn_cast<ir::MatmulOp>(op)) {
+        if (!FuseGeluGradient(matmul)) fuse(matmul);
+      } else {
+        fuse(llvm::cast<ir::Conv2dOp>(op));
+      }
     }
   }
 
