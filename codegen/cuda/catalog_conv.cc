@@ -1,5 +1,5 @@
-// Convolutions of few channels in tf32, and their gradients: kernels/cuda/conv.cuh and conv_weight_grad.cuh. cuDNN's
-// deterministic kernels for these lose an order of magnitude: docs/performance-notes.md.
+// Convolutions of few channels in tf32, and their gradients: kernels/cuda/conv.cuh, conv_columns.cuh and
+// conv_weight_grad.cuh. cuDNN's deterministic kernels for these lose an order of magnitude: docs/performance-notes.md.
 #include <algorithm>
 #include <optional>
 
@@ -17,12 +17,17 @@ namespace {
 
 constexpr int64_t kTile = 16, kNarrow = 8, kWarp = 32;  // A tile of sums is [kTile, kNarrow].
 constexpr int64_t kMostTiles = 16;                      // Of a warp: 64 registers of sums.
-constexpr int64_t kMostOut = 64;                        // Channels.
+constexpr int64_t kManyRowTiles = 16;
+constexpr int64_t kMostColumnTiles = 24, kMostColumnWarps = 8;
+constexpr int64_t kMostColumnPixels = 384, kMostColumnWidth = 64;  // In registers.
+constexpr int64_t kMostOut = 64;                                   // Channels.
 constexpr int64_t kMostFloats = kGpuSharedBytesWithoutAsking / sizeof(float);
 constexpr int64_t kBlocks = 132;  // That a GPU should have at least.
 constexpr int64_t kMostPartialBytes = 8 << 20;
 // A multiprocessor's cycles: for an element on its way to shared memory; for a step of eight terms of one tile.
 constexpr double kFetchCycles = 0.12, kTileCycles = 2;
+// The same for what a warp stores to shared memory and reads there to add it up.
+constexpr double kColumnCycles = 1.0 / kWarp;
 
 // A cross-correlation of `x` with weights to `y`, in layout nchw: what is padded, and by how much.
 struct Conv {
@@ -74,6 +79,7 @@ double StepCycles(int64_t tiles_m, int64_t tiles_n) {
 
 struct ConvTiles {
   int64_t chunk, parts, warps_m, warps_n, tiles_m, tiles_n;
+  double cycles;  // Of a multiprocessor for an image.
 };
 
 // None: the images or the weights are too large.
@@ -103,7 +109,7 @@ std::optional<ConvTiles> TilesOf(const Conv& conv) {
         if (parts > 1 && fetch > products) continue;
         const double cycles = parts * (products + fetch);
         if (best && cycles >= least) continue;
-        best = {chunk, parts, warps_m, warps_n, tiles_m, tiles_n};
+        best = {chunk, parts, warps_m, warps_n, tiles_m, tiles_n, cycles};
         least = cycles;
       }
     }
@@ -111,33 +117,85 @@ std::optional<ConvTiles> TilesOf(const Conv& conv) {
   return best;
 }
 
-struct GradTiles {
-  int64_t chunk, parts, group, groups, warps_m, warps_k, tiles_m, tiles_n;
+struct ColumnTiles {
+  int64_t group, chunk, warps_m, warps_n, tiles_m, tiles_n;
+  double cycles;  // Of a multiprocessor for an image.
 };
+
+// Of pairs of pixels: four of each of four rows are read at once, without two in one bank.
+int64_t PairPitchOf(int64_t pixels) { return RoundUp(pixels + 4, 8) - 4; }
+
+// Of the gradient of conv's images. None: they, or the columns of a channel, are too large.
+std::optional<ColumnTiles> ColumnTilesOf(const Conv& conv) {
+  const int64_t pixels = conv.pixels(), pitch = PitchOf(pixels), pair_pitch = PairPitchOf(pixels);
+  const int64_t most_chunk =
+      kMostFloats / (2 * (pair_pitch + kMostColumnWarps * kNarrow)) * 2 / kNarrow * kNarrow;
+  if (conv.out > kMostOut || conv.channels > kMostOut || pixels > kMostColumnPixels ||
+      conv.width > kMostColumnWidth || most_chunk == 0)
+    return std::nullopt;
+  const int64_t chunk = RoundUp(CeilDiv(conv.out, CeilDiv(conv.out, most_chunk)), kNarrow);
+  const double fetch = kFetchCycles * conv.out * pixels;
+  std::optional<ColumnTiles> best;
+  for (int64_t group = 1; group <= conv.channels; ++group) {
+    for (int64_t tiles_m : {2, 1}) {
+      for (int64_t warps_n : {1, 2, 4, 8}) {
+        const int64_t rows = group * conv.taps(), warps_m = CeilDiv(rows, tiles_m * kTile);
+        const int64_t tiles_n = CeilDiv(CeilDiv(pixels, kNarrow), warps_n);
+        if (warps_m * warps_n > kMostColumnWarps || tiles_m * tiles_n > kMostColumnTiles) continue;
+        const int64_t floats = std::max(rows * pitch, chunk * pair_pitch + 2 * warps_n * tiles_n * kNarrow) +
+                               group * conv.height * conv.width;
+        if (floats > kMostFloats) continue;
+        const double products = 1.0 * warps_m * warps_n * CeilDiv(conv.out, kNarrow) *
+                                std::max<double>(kTileCycles * tiles_m * tiles_n, 2 * tiles_n + 4 * tiles_m);
+        const double columns = kColumnCycles * rows * (pitch + pixels);
+        const double cycles = CeilDiv(conv.channels, group) * (products + columns + fetch);
+        if (!best || cycles < best->cycles) best = {group, chunk, warps_m, warps_n, tiles_m, tiles_n, cycles};
+      }
+    }
+  }
+  return best;
+}
+
+struct GradTiles {
+  int64_t chunk, parts, touched, group, groups, warps_m, warps_k, tiles_m, tiles_n;
+};
+
+// How the rows of the product, taps of channels, are shared among blocks and their warps: many rows among blocks of four
+// warps, of which several fit a multiprocessor.
+GradTiles RowTilesOf(const Conv& conv) {
+  GradTiles t = {};
+  const int64_t rows = conv.channels * conv.taps(), row_tiles = CeilDiv(rows, kTile);
+  const bool are_many = row_tiles >= kManyRowTiles;
+  t.tiles_n = CeilDiv(conv.out, kNarrow);
+  t.warps_m = are_many ? 4 : std::min<int64_t>(8, llvm::PowerOf2Ceil(row_tiles));
+  t.warps_k = are_many ? 1 : 8 / t.warps_m;
+  t.tiles_m = row_tiles > t.warps_m ? 2 : 1;
+  t.parts = CeilDiv(row_tiles, t.warps_m * t.tiles_m);
+  const int64_t block_rows = t.warps_m * t.tiles_m * kTile;
+  for (int64_t first = 0; first < rows; first += block_rows) {
+    const int64_t last = std::min(first + block_rows, rows) - 1;
+    t.touched = std::max(t.touched, last / conv.taps() - first / conv.taps() + 1);
+  }
+  return t;
+}
 
 // None: the images are too large.
 std::optional<GradTiles> GradTilesOf(const Conv& conv) {
-  const int64_t pixels = conv.pixels(), rows = conv.channels * conv.taps();
-  const int64_t room = kMostFloats - conv.channels * conv.padded_plane() - RoundUp(pixels, 8);
+  GradTiles t = RowTilesOf(conv);
+  const int64_t pixels = conv.pixels();
+  const int64_t room = kMostFloats - t.touched * conv.padded_plane() - RoundUp(pixels, 8);
   if (conv.out > kMostOut || room < conv.out * PitchOf(1)) return std::nullopt;
   // The longest pitch that there is room for, then as many pixels as make all chunks equal.
   int64_t most = room / conv.out / 8 * 8;
   if (most % 16 == 0) most -= 8;
-  GradTiles t = {};
   t.chunk = RoundUp(CeilDiv(pixels, CeilDiv(pixels, most)), 8);
   if (PitchOf(t.chunk) > most) t.chunk -= 8;
-  const int64_t row_tiles = CeilDiv(rows, kTile);
-  t.tiles_n = CeilDiv(conv.out, kNarrow);
-  t.warps_m = std::min<int64_t>(8, llvm::PowerOf2Ceil(row_tiles));
-  t.warps_k = 8 / t.warps_m;
-  t.tiles_m = row_tiles > t.warps_m ? 2 : 1;
   const auto sums = [&] { return t.warps_k * t.warps_m * t.tiles_m * kTile * t.tiles_n * kNarrow; };
   while (t.warps_k > 1 && sums() > conv.out * PitchOf(t.chunk)) t.warps_k /= 2;
-  t.parts = CeilDiv(row_tiles, t.warps_m * t.tiles_m);
-  const double fetch = kFetchCycles * (conv.channels * conv.height * conv.width + conv.out * pixels);
+  const double fetch = kFetchCycles * (t.touched * conv.height * conv.width + conv.out * pixels);
   const double products = t.warps_m * pixels / 8.0 * StepCycles(t.tiles_m, t.tiles_n);
   if (t.parts > 1 && fetch > products) return std::nullopt;
-  const int64_t bytes = conv.out * rows * static_cast<int64_t>(sizeof(float));
+  const int64_t bytes = conv.out * conv.channels * conv.taps() * static_cast<int64_t>(sizeof(float));
   const int64_t wanted = std::clamp<int64_t>(kMostPartialBytes / bytes, 1, CeilDiv(2 * kBlocks, t.parts));
   t.group = CeilDiv(conv.batch, wanted);
   t.groups = CeilDiv(conv.batch, t.group);
@@ -158,13 +216,25 @@ bool ComputesConv(mlir::Operation* op) {
   auto conv = llvm::cast<ir::Conv2dOp>(op);
   return IsPlain(conv) && TilesOf(Conv(conv, conv.getX(), conv.getWeights(), conv.getResult())).has_value();
 }
+// The two ways to the gradient of images, the quicker one or none.
+struct InputGradTiles {
+  std::optional<ColumnTiles> columns;
+  std::optional<ConvTiles> turned;
+
+  explicit InputGradTiles(ir::Conv2dInputGradOp op)
+      : columns(ColumnTilesOf(Conv(op, op.getResult(), op.getWeights(), op.getG()))) {
+    const Conv conv = TurnedRound(op);
+    const bool fits = std::min({conv.pad_top, conv.pad_bottom, conv.pad_left, conv.pad_right}) >= 0;
+    if (fits && llvm::all_of(op.getStrides(), [](int64_t stride) { return stride == 1; }))
+      turned = TilesOf(conv);
+    if (columns && turned) turned->cycles <= columns->cycles ? columns.reset() : turned.reset();
+  }
+};
 bool ComputesInputGrad(mlir::Operation* op) {
   auto grad = llvm::cast<ir::Conv2dInputGradOp>(op);
-  if (!IsPlain(grad) || llvm::any_of(grad.getStrides(), [](int64_t stride) { return stride != 1; }))
-    return false;
-  const Conv conv = TurnedRound(grad);
-  const bool fits = std::min({conv.pad_top, conv.pad_bottom, conv.pad_left, conv.pad_right}) >= 0;
-  return fits && TilesOf(conv).has_value();
+  if (!IsPlain(grad)) return false;
+  const InputGradTiles tiles(grad);
+  return tiles.columns || tiles.turned;
 }
 bool ComputesWeightGrad(mlir::Operation* op) {
   auto grad = llvm::cast<ir::Conv2dWeightGradOp>(op);
@@ -213,8 +283,29 @@ absl::StatusOr<CudaCatalogCall> LowerConv2d(mlir::Operation* op) {
   return LowerConv(op, Conv(conv, conv.getX(), conv.getWeights(), conv.getResult()), /*is_turned=*/false,
                    static_cast<bool>(conv.getBias()), conv.getActivation() == ir::Activation::relu);
 }
+absl::StatusOr<CudaCatalogCall> LowerColumns(ir::Conv2dInputGradOp op, const ColumnTiles& t) {
+  const Conv conv(op, op.getResult(), op.getWeights(), op.getG());
+  const int64_t threads = t.warps_m * t.warps_n * kWarp;
+  CatalogText text = TextOf(conv, threads, PitchOf(conv.pixels()));
+  text.Number("kGroup", t.group).Number("kChunk", t.chunk);
+  text.Number("kPairPitch", PairPitchOf(conv.pixels()));
+  text.Number("kWarpsM", t.warps_m).Number("kWarpsN", t.warps_n);
+  text.Number("kTilesM", t.tiles_m).Number("kTilesN", t.tiles_n);
+  text.Append(kernels::CudaConvColumns());
+  CudaCatalogCall call;
+  call.flops = conv.flops();
+  call.launches.push_back(text.Launch(op->getName().stripDialect().str(), "ImageGrad($0, $1, $2)",
+                                      {{In(op, 0), "const float"}, {In(op, 1), "const float"}},
+                                      {{Out(op, 0), "float"}}, conv.batch * CeilDiv(conv.channels, t.group),
+                                      threads));
+  SINTER_RETURN_IF_ERROR(CheckGrids(op, call));
+  return call;
+}
 absl::StatusOr<CudaCatalogCall> LowerInputGrad(mlir::Operation* op) {
-  return LowerConv(op, TurnedRound(llvm::cast<ir::Conv2dInputGradOp>(op)), /*is_turned=*/true,
+  auto grad = llvm::cast<ir::Conv2dInputGradOp>(op);
+  const InputGradTiles tiles(grad);
+  if (tiles.columns) return LowerColumns(grad, *tiles.columns);
+  return LowerConv(op, TurnedRound(grad), /*is_turned=*/true,
                    /*has_bias=*/false,
                    /*has_relu=*/false);
 }
@@ -226,7 +317,7 @@ absl::StatusOr<CudaCatalogCall> LowerWeightGrad(mlir::Operation* op) {
   const int64_t threads = t.warps_m * t.warps_k * kWarp,
                 elements = TensorOf(grad.getResult()).getNumElements();
   CatalogText text = TextOf(conv, threads, PitchOf(t.chunk));
-  text.Number("kChunk", t.chunk).Number("kParts", t.parts);
+  text.Number("kChunk", t.chunk).Number("kParts", t.parts).Number("kTouched", t.touched);
   text.Number("kGroup", t.group).Number("kGroups", t.groups);
   text.Number("kWarpsM", t.warps_m).Number("kWarpsK", t.warps_k);
   text.Number("kTilesM", t.tiles_m).Number("kTilesN", t.tiles_n);

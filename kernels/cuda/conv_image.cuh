@@ -39,8 +39,10 @@ template <typename Put>
 __device__ __forceinline__ void FetchEach(const float* from, int count, Put put) {
   if (count % 4 == 0 && IsPackAligned<4>(from)) {
     FetchPacks<4, 4>(from, count, put);
+  } else if (count % 2 == 0 && IsPackAligned<2>(from)) {
+    FetchPacks<2, 8>(from, count, put);
   } else {
-    FetchPacks<1, 8>(from, count, put);
+    FetchPacks<1, 10>(from, count, put);
   }
 }
 
@@ -82,7 +84,7 @@ __device__ __forceinline__ void FetchRows(const float* from, int count, float* t
   if (length % 4 == 0 && stride % 4 == 0 && count % 4 == 0 && IsPackAligned<4>(from)) {
     FetchRowPacks<rows, length, stride, 4, 5>(from, count, to);
   } else {
-    FetchRowPacks<rows, length, stride, 1, 9>(from, count, to);
+    FetchRowPacks<rows, length, stride, 1, 16>(from, count, to);
   }
 }
 

@@ -1,11 +1,13 @@
 // The gradient of a convolution with respect to its weights, in two stages: sums over some images each, as
 // matrix products of taps [16] by pixels [8] by channels of g [8], then the sum of these in order.
 //
-// A block goes over kGroup images and computes kWarpsM * kTilesM * 16 taps of all kOut channels. It holds an
-// image in shared memory beside kChunk pixels of g; kWarpsK warps share the pixels, and add up at the end.
+// A block goes over kGroup images and computes kWarpsM * kTilesM * 16 taps of all kOut channels. It holds those
+// channels of an image in shared memory that the taps are of, beside kChunk pixels of g; kWarpsK warps share the
+// pixels, and add up at the end.
 //
 // Constants besides those of conv_image.cuh: kBatch; kChannels of x, kOut, kOutH; kGroup, kGroups; kChunk, a
-// multiple of 8; kParts, blocks of a group; kPitch, of g in shared memory; kWarpsM, kWarpsK, kTilesM, kTilesN.
+// multiple of 8; kParts, blocks of a group; kTouched, channels of a block at most; kPitch, of g in shared memory;
+// kWarpsM, kWarpsK, kTilesM, kTilesN.
 constexpr int kPixels = kOutH * kOutW, kRows = kChannels * kTaps;
 constexpr int kBlockRows = kWarpsM * kTilesM * 16, kColumns = kTilesN * 8;
 static_assert(kPitch % 16 == 8 && kPitch >= kChunk,
@@ -67,15 +69,17 @@ __device__ __forceinline__ void AddUpWarps(const float (&sums)[kTilesM][kTilesN]
 
 // partials: [kGroups][kOut][kRows].
 __device__ __forceinline__ void WeightGrad(const float* x, const float* g, float* partials) {
-  __shared__ float image[kChannels * kPaddedPlane];
+  __shared__ float image[kTouched * kPaddedPlane];
   __shared__ Vec<float, 4> gradients[kOut * kPitch / 4];
   __shared__ Vec<int, 2> offsets[(kPixels + 7) / 8 * 4];
   const int thread = threadIdx.x, warp = thread / 32, row = thread % 32 / 4;
   const int group = blockIdx.x / int(kParts), part = blockIdx.x % int(kParts);
   for (int e = thread; e < (kPixels + 7) / 8 * 8; e += kThreads)
     ((int*)offsets)[e] = e < kPixels ? WindowOffset(e) : 0;
-  ClearPadding<kChannels>(image);
+  ClearPadding<kTouched>(image);
 
+  const int first_channel = part * kBlockRows / kTaps;
+  const int channels = sn_imin(int(kTouched), int(kChannels) - first_channel);
   const int first_row = (part * kWarpsM + warp % kWarpsM) * (kTilesM * 16), own_k = warp / kWarpsM * 8;
   int taps[kTilesM][2];
   const float* columns[kTilesN];
@@ -83,7 +87,7 @@ __device__ __forceinline__ void WeightGrad(const float* x, const float* g, float
   // Tiles over the edge compute their last tap or channel again.
 #pragma unroll
   for (int i = 0; i < kTilesM * 2; ++i)
-    taps[i / 2][i % 2] = TapOffset(sn_imin(first_row + i * 8 + row, kRows - 1));
+    taps[i / 2][i % 2] = TapOffset(sn_imin(first_row + i * 8 + row, kRows - 1) - first_channel * kTaps);
 #pragma unroll
   for (int j = 0; j < kTilesN; ++j)
     columns[j] = (const float*)gradients + sn_imin(j * 8 + row, int(kOut) - 1) * kPitch + thread % 4 * 2;
@@ -93,7 +97,7 @@ __device__ __forceinline__ void WeightGrad(const float* x, const float* g, float
     for (int pixel = 0; pixel < kPixels; pixel += kChunk) {
       const int pixels = sn_imin(int(kChunk), kPixels - pixel);
       sn_barrier();
-      if (pixel == 0) FetchImage(x + idx(number) * (kChannels * kPlane), kChannels, image);
+      if (pixel == 0) FetchImage(x + (idx(number) * kChannels + first_channel) * kPlane, channels, image);
       FetchGradients(g + idx(number) * (kOut * kPixels), pixel, pixels, (float*)gradients);
       sn_barrier();
       const Vec<int, 2>* windows = offsets + pixel / 2;

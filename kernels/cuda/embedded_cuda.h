@@ -25,6 +25,7 @@ std::string_view CudaTensorCore();
 std::string_view CudaSplitMatmul();
 std::string_view CudaConvImage();
 std::string_view CudaConv();
+std::string_view CudaConvColumns();
 std::string_view CudaConvWeightGrad();
 
 }  // namespace sinter::kernels

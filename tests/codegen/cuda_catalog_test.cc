@@ -189,6 +189,7 @@ std::vector<Case> ConvCases() {
   };
   add("of one channel", "256x1x28x28", "20x1x3x3", "256x20x26x26", "0, 0, 0, 0");
   add("of few channels", "256x20x13x13", "50x20x5x5", "256x50x9x9", "0, 0, 0, 0");
+  add("of small results", "9x24x8x8", "32x24x3x3", "9x32x6x6", "0, 0, 0, 0");
   add("padded", "7x3x32x32", "16x3x3x3", "7x16x32x32", "1, 1, 1, 1");
   add("unevenly padded", "1x5x9x7", "3x5x2x3", "1x3x9x8", "0, 1, 2, 1");
   return cases;
@@ -372,6 +373,25 @@ TEST_F(CudaCatalogTest, LeavesOtherConvolutionsToTheLibrary) {
   EXPECT_FALSE(has("0x4x8x8", "6x4x3x3", "0x6x6x6", "f32", tf32));
   EXPECT_FALSE(has("4x4x8x8", "65x4x3x3", "4x65x6x6", "f32", tf32));
   EXPECT_FALSE(has("4x64x58x58", "64x64x3x3", "4x64x56x56", "f32", tf32));
+}
+
+// Columns and their sum where images are larger than g, or strides are not 1; else the convolution turned round.
+TEST_F(CudaCatalogTest, GradientsOfImagesGoTheShorterWay) {
+  auto text_of = [&](const std::string& g, const std::string& w, const std::string& x,
+                     const std::string& strides, const std::string& padding) {
+    auto type = [](const std::string& dims) { return absl::StrCat("tensor<", dims, "xf32>"); };
+    absl::StatusOr<CudaCatalogCall> call =
+        Lower(absl::StrCat("%a: ", type(g), ", %b: ", type(w)),
+              absl::StrCat(
+                  "sinter.conv2d_input_grad %a, %b {math = 1 : i32, groups = 1 : i64, strides = array<i64: ",
+                  strides, ">, padding = array<i64: ", padding, ">, dilations = array<i64: 1, 1>} : (",
+                  type(g), ", ", type(w), ") -> ", type(x)));
+    return call.ok() ? call->launches[0].source.text : call.status().ToString();
+  };
+  const std::string columns = "  ImageGrad(", turned = "  Convolve(";
+  EXPECT_THAT(text_of("256x50x9x9", "50x20x5x5", "256x20x13x13", "1, 1", "0, 0, 0, 0"), HasSubstr(columns));
+  EXPECT_THAT(text_of("4x6x3x3", "6x4x3x3", "4x4x8x8", "2, 2", "0, 0, 0, 0"), HasSubstr(columns));
+  EXPECT_THAT(text_of("7x16x32x32", "16x16x3x3", "7x16x32x32", "1, 1", "1, 1, 1, 1"), HasSubstr(turned));
 }
 
 TEST_F(CudaCatalogTest, LeavesProductsToTheLibrary) {
