@@ -143,7 +143,9 @@ std::vector<Stage> Pipeline() {
       {"assign-layouts", AssignLayouts},
       {"fuse-epilogue",
        [](Manager& m, const Options& o) {
-         if (o.fuse_epilogues) m.addNestedPass<FuncOp>(createFuseEpilogue({.report = o.report}));
+         if (!o.fuse_epilogues) return;
+         m.addNestedPass<FuncOp>(createFuseEpilogue({.report = o.report}));
+         m.addNestedPass<FuncOp>(createFuseUpdate());
        },
        &CompileReport::fusion},
       {"fuse", Fuse, &CompileReport::fusion},

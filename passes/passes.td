@@ -158,6 +158,16 @@ def FuseEpilogue : Pass<"sinter-fuse-epilogue", "::mlir::func::FuncOp"> {
   ];
 }
 
+def FuseUpdate : Pass<"sinter-fuse-update", "::mlir::func::FuncOp"> {
+  let summary = "Let the product that gives a gradient update the variable";
+  let description = [{
+    On a GPU, where the new value of a variable of f32 with 2^20 elements or more is `w - rate * product` or `w + rate * product`
+    and nothing else reads the product, the product gets w as its addend and the rate, with its sign, as its scale: the
+    gradient is never in memory, and w is updated in place. The rate is a constant, or a number that is broadcast.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def MoveReshapes : Pass<"sinter-move-reshapes", "::mlir::func::FuncOp"> {
   let summary = "Move reshapes out of chains of pointwise ops";
   let description = [{
