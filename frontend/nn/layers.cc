@@ -1,6 +1,7 @@
 #include "sinter/frontend/nn/layers.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph_state.h"
@@ -211,20 +212,36 @@ class SequentialLayer : public Layer {
 class ResidualLayer : public SequentialLayer {
  public:
   using SequentialLayer::SequentialLayer;
+  ResidualLayer(const std::vector<Module>& modules, const Module& shortcut)
+      : SequentialLayer(modules), shortcut_(shortcut) {
+    AddChild("shortcut", shortcut.layer());
+  }
   std::string Describe() const override { return absl::StrCat("Residual(", size(), ")"); }
 
  protected:
   Tensor Forward(const Tensor& x, Where where) override {
     Tensor y = SequentialLayer::Forward(x, where);
-    if (!y.ok()) return {};
+    Tensor kept = shortcut_ ? (*shortcut_)(x, where) : x;
+    if (!y.ok() || !kept.ok()) return {};
     // A sum would broadcast, which is no residual.
-    if (y.shape() != x.shape() || y.dtype() != x.dtype()) {
-      return Fail(
-          x, where,
-          absl::StrCat("got ", y.ToString(), " from its modules; they must keep shape and element type"));
-    }
-    return Operand(x, where) + Operand(y, where);
+    if (y.shape() != kept.shape() || y.dtype() != kept.dtype()) return FailToAdd(x, y, kept, where);
+    return Operand(kept, where) + Operand(y, where);
   }
+
+ private:
+  Tensor FailToAdd(const Tensor& x, const Tensor& y, const Tensor& kept, Where where) {
+    if (shortcut_) {
+      return Fail(x, where,
+                  absl::StrCat("got ", y.ToString(), " from its modules and ", kept.ToString(),
+                               " from its shortcut; they must be of one shape and element type"));
+    }
+    return Fail(x, where,
+                absl::StrCat("got ", y.ToString(),
+                             " from its modules; they must keep shape and element type, or the residual "
+                             "needs a shortcut of the same"));
+  }
+
+  std::optional<Module> shortcut_;
 };
 
 Module FromFunction(std::string name, std::function<Tensor(const Tensor&, Where)> function) {
@@ -279,5 +296,7 @@ Sequential::Sequential(const std::vector<Module>& modules)
     : Module(std::make_shared<SequentialLayer>(modules)) {}
 Residual::Residual(std::initializer_list<Module> modules) : Residual(std::vector<Module>(modules)) {}
 Residual::Residual(const std::vector<Module>& modules) : Module(std::make_shared<ResidualLayer>(modules)) {}
+Residual::Residual(const std::vector<Module>& modules, const Module& shortcut)
+    : Module(std::make_shared<ResidualLayer>(modules, shortcut)) {}
 
 }  // namespace sinter::nn

@@ -157,6 +157,10 @@ class Residual : public Module {
  public:
   Residual(std::initializer_list<Module> modules);
   explicit Residual(const std::vector<Module>& modules);
+  // What `shortcut` makes of x takes the place of x in the sum; this child is named "shortcut".
+  //   nn::Residual({nn::Conv2d(64, 3, {.strides = {2, 2}, .padding = {1, 1, 1, 1}}), nn::BatchNorm()},
+  //                nn::Conv2d(64, 1, {.strides = {2, 2}}))
+  Residual(const std::vector<Module>& modules, const Module& shortcut);
 };
 
 }  // namespace sinter::nn

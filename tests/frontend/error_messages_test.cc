@@ -213,6 +213,8 @@ std::vector<Case> NeuralCases() {
          {"has 0 heads", "at least 1"}),
       In("ResidualShape", [](Builder& b) { nn::Residual{nn::Linear(1)}(X(b)); },
          {"Residual(1)", "of f32[2,3]", "got f32[2,1]", "keep shape"}),
+      In("ResidualShortcutShape", [](Builder& b) { nn::Residual({nn::Linear(1)}, nn::Linear(3))(X(b)); },
+         {"Residual(1)", "of f32[2,3]", "got f32[2,1]", "and f32[2,3] from its shortcut", "one shape"}),
       In("GlobalAvgPoolRank", [](Builder& b) { nn::GlobalAvgPool()(X(b)); },
          {"GlobalAvgPool", "[N, C, H, W]"}),
       In("NothingAccumulated", [](Builder& b) { optim::Adam{}.ApplyAccumulated(b); },

@@ -183,6 +183,17 @@ TEST(NnTest, ResidualAddsItsInput) {
   EXPECT_THAT(Floats(session, "f", {{"x", x}}, "y"), ElementsAre(4, 5, 3, -5));
 }
 
+TEST(NnTest, ResidualWithAShortcutAddsWhatThatMakes) {
+  Graph graph("g");
+  nn::Module net = nn::Residual({nn::Linear(1, {.bias = false, .weight = nn::Ones()})},
+                                nn::Linear(1, {.bias = false, .weight = nn::Constant(10)}));
+  graph.Function("f", [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {2, 2}))); });
+  EXPECT_THAT(Names(net.parameters()), ElementsAre("0.weight", "shortcut.weight"));
+  Session session = MustStart(graph);
+  HostTensor x = *HostTensor::FromVector<float>({2, 2}, {1, 2, 3, -5});
+  EXPECT_THAT(Floats(session, "f", {{"x", x}}, "y"), ElementsAre(33, -22));
+}
+
 TEST(NnTest, GlobalAvgPoolTakesTheMeanOfAChannel) {
   Graph graph("g");
   nn::GlobalAvgPool pool;

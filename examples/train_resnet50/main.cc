@@ -1,0 +1,322 @@
+// Trains ResNet-50 on images: in bf16 on a GPU, with momentum, weight decay, a cosine schedule, evaluation and checkpoints. Images
+// are bytes until they are on the device.
+//
+//   train_resnet50 --images train-images.idx --labels train-labels.idx --steps 100000 --checkpoint /tmp/resnet.safetensors
+//   train_resnet50 --images train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz --layers 14 --width 16 --classes 10
+//   train_resnet50 --steps 50                                          # images drawn here: what a step takes
+//   train_resnet50 --steps 50 --batch 512 --device gpu:0,gpu:1         # two devices that share each batch
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "sinter/examples/progress_bar.h"
+#include "sinter/examples/resnet.h"
+#include "sinter/frontend/data/batches.h"
+#include "sinter/frontend/data/idx.h"
+#include "sinter/frontend/data/prefetcher.h"
+#include "sinter/frontend/data/transforms.h"
+#include "sinter/frontend/sinter.h"
+#include "sinter/runtime/checkpoint.h"
+#include "sinter/runtime/status.h"
+
+namespace {
+
+namespace examples = sn::examples;
+namespace optim = sn::optim;
+using sn::HostTensor;
+
+struct Options {
+  examples::ResNetOptions net;
+  std::string images, labels, checkpoint, plan;
+  int64_t size = 224, examples = 1024, batch = 256, steps = 1000, warmup = 100, report = 50, stop_after = 0;
+  int64_t seed = 1;
+  double learning_rate = 0.1, weight_decay = 1e-4;
+  bool resume = false;
+  sn::Precision precision = sn::Precision::kF32;
+  std::vector<sn::Device> devices;
+};
+
+struct Data {
+  HostTensor images;  // u8 [n, channels, height, width], or without channels
+  HostTensor labels;  // u8 or i32 [n]
+  std::string source;
+
+  int64_t count() const { return images.shape()[0]; }
+  // [channels, height, width]
+  sn::Shape image_shape() const {
+    sn::Shape shape(images.shape().begin() + 1, images.shape().end());
+    if (shape.size() == 2) shape.insert(shape.begin(), 1);
+    return shape;
+  }
+};
+
+// Noise, brighter or darker in each channel by class: enough to see that something is learned.
+absl::StatusOr<Data> DrawImages(const Options& o) {
+  constexpr int64_t kChannels = 3;
+  const int64_t pixels = o.size * o.size;
+  SINTER_ASSIGN_OR_RETURN(HostTensor images,
+                          HostTensor::Zeros(sn::U8, {o.examples, kChannels, o.size, o.size}));
+  SINTER_ASSIGN_OR_RETURN(HostTensor labels, HostTensor::Zeros(sn::I32, {o.examples}));
+  SINTER_ASSIGN_OR_RETURN(std::span<uint8_t> bytes, images.MutableSpan<uint8_t>());
+  SINTER_ASSIGN_OR_RETURN(std::span<int32_t> classes, labels.MutableSpan<int32_t>());
+  sn::SplitMix bits(static_cast<uint64_t>(o.seed), /*stream=*/1);
+  for (int64_t i = 0; i < o.examples; ++i) {
+    classes[i] = static_cast<int32_t>(bits.Below(static_cast<uint64_t>(o.net.classes)));
+    sn::SplitMix tones(static_cast<uint64_t>(classes[i]), /*stream=*/2);
+    for (int64_t c = 0; c < kChannels; ++c) {
+      const uint64_t tone = tones.Below(128);
+      for (uint8_t& byte : bytes.subspan((i * kChannels + c) * pixels, pixels)) {
+        byte = static_cast<uint8_t>(tone + bits.Below(128));
+      }
+    }
+  }
+  return Data{std::move(images), std::move(labels), "images drawn by the generator"};
+}
+
+absl::Status CheckLabels(const Options& o, const HostTensor& labels) {
+  int64_t largest = 0;
+  if (labels.dtype() == sn::U8) {
+    SINTER_ASSIGN_OR_RETURN(auto values, labels.Span<uint8_t>());
+    for (uint8_t value : values) largest = std::max<int64_t>(largest, value);
+  } else {
+    SINTER_ASSIGN_OR_RETURN(auto values, labels.Span<int32_t>());
+    for (int32_t value : values) {
+      if (value < 0) return absl::InvalidArgumentError(o.labels + " has labels below 0");
+      largest = std::max<int64_t>(largest, value);
+    }
+  }
+  if (largest < o.net.classes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(o.labels, " has the label ", largest, ", but there are ",
+                                                 o.net.classes, " classes; choose more --classes"));
+}
+
+// IDX files: u8 [n, channels, height, width] or [n, height, width]; u8 or i32 [n].
+absl::StatusOr<Data> ReadImages(const Options& o) {
+  SINTER_ASSIGN_OR_RETURN(HostTensor images, sn::ReadIdx(o.images));
+  SINTER_ASSIGN_OR_RETURN(HostTensor labels, sn::ReadIdx(o.labels));
+  if (images.dtype() != sn::U8 || images.shape().size() < 3) {
+    return absl::InvalidArgumentError(
+        o.images + " holds no images: expected u8 [n, channels, height, width] or [n, height, width]");
+  }
+  if ((labels.dtype() != sn::U8 && labels.dtype() != sn::I32) || labels.shape().size() != 1) {
+    return absl::InvalidArgumentError(o.labels + " holds no labels: expected u8, i16 or i32 [n]");
+  }
+  SINTER_RETURN_IF_ERROR(CheckLabels(o, labels));
+  return Data{std::move(images), std::move(labels), o.images};
+}
+
+// Borrows the examples from `begin` to before `end`.
+absl::StatusOr<sn::BatchIterator> Batches(const Data& data, int64_t begin, int64_t end,
+                                          const sn::BatchOptions& options) {
+  std::vector<HostTensor> tensors;
+  for (const HostTensor* t : {&data.images, &data.labels}) {
+    sn::Shape shape = t == &data.images ? data.image_shape() : sn::Shape();
+    shape.insert(shape.begin(), end - begin);
+    const auto* first = static_cast<const std::byte*>(t->data()) + begin * (t->num_bytes() / data.count());
+    SINTER_ASSIGN_OR_RETURN(HostTensor part, HostTensor::View(t->dtype(), shape, first));
+    tensors.push_back(std::move(part));
+  }
+  sn::BatchOptions of_images = options;
+  sn::BatchTransform widen;
+  if (data.labels.dtype() == sn::U8) widen = sn::WidenToI32();
+  of_images.transforms = {{}, widen};
+  return sn::BatchIterator::Create(std::move(tensors), of_images);
+}
+
+// Bytes to floats around zero, on the device.
+sn::Tensor Images(sn::Builder& b, const Options& o, const Data& data) {
+  sn::Shape shape = data.image_shape();
+  shape.insert(shape.begin(), o.batch);
+  return sn::Cast(b.Input("x", sn::U8, shape), sn::F32) * (1 / 64.0) - 2.0;
+}
+
+// train  x, y, lr  one step; logs "loss"
+// eval   x, y, w   gives the sum of w where the model is right
+absl::StatusOr<sn::Graph> BuildGraph(const Options& o, const Data& data) {
+  SINTER_ASSIGN_OR_RETURN(sn::nn::Module net, examples::ResNet(o.net));
+  sn::Graph graph("resnet50", o.seed);
+  graph.SetPrecision(o.precision);
+  graph.Function("train", [&](sn::Builder& b) {
+    sn::Tensor y = b.Input("y", sn::I32, {o.batch});
+    sn::Tensor loss = sn::SoftmaxCrossEntropy(net(Images(b, o, data)), y, sn::Reduction::kMean);
+    std::optional<optim::LossScale> scale;
+    if (o.precision == sn::Precision::kF16) scale.emplace();
+    optim::Momentum{.learning_rate = b.Scalar("lr"), .weight_decay = o.weight_decay, .loss_scale = scale}
+        .Minimize(loss);
+    b.Log("loss", loss);
+  });
+  graph.Function("eval", sn::Mode::kEval, [&](sn::Builder& b) {
+    sn::Tensor y = b.Input("y", sn::I32, {o.batch});
+    sn::Tensor hits = sn::Equal(sn::ArgMax(net(Images(b, o, data)), -1), y);
+    b.Output("correct", sn::Sum(sn::Cast(hits, sn::F32) * b.Input("w", sn::F32, {o.batch})));
+  });
+  return graph;
+}
+
+absl::StatusOr<double> Accuracy(sn::Session& session, const Options& o, const Data& data, int64_t first) {
+  SINTER_ASSIGN_OR_RETURN(
+      sn::BatchIterator batches,
+      Batches(data, first, data.count(),
+              {.batch_size = o.batch, .shuffle = false, .last = sn::LastBatch::kPad, .max_epochs = 1}));
+  double correct = 0;
+  for (int64_t i = 0; i < batches.batches_per_epoch(); ++i) {
+    SINTER_ASSIGN_OR_RETURN(sn::Batch batch, batches.Next());
+    SINTER_ASSIGN_OR_RETURN(
+        sn::Outputs outputs,
+        session.Run("eval", {{"x", batch.tensors[0]}, {"y", batch.tensors[1]}, {"w", batch.weights}}));
+    SINTER_ASSIGN_OR_RETURN(double hits, outputs.Scalar("correct"));
+    correct += hits;
+  }
+  return correct / static_cast<double>(data.count() - first);
+}
+
+// The step that a checkpoint was written after, and its batches go on from there.
+absl::StatusOr<int64_t> Resume(sn::Session& session, const Options& o, sn::BatchIterator& batches) {
+  SINTER_ASSIGN_OR_RETURN(sn::Metadata metadata, sn::LoadCheckpoint(session, o.checkpoint));
+  SINTER_ASSIGN_OR_RETURN(sn::BatchState state, sn::BatchState::Parse(metadata["batches"]));
+  SINTER_RETURN_IF_ERROR(batches.Restore(state));
+  const int64_t step = state.epoch * batches.batches_per_epoch() + state.batch;
+  std::printf("resumed behind step %ld\n", step);
+  return step;
+}
+
+absl::Status Train(sn::Session& session, const Options& o, const Data& data) {
+  // The last tenth is kept back.
+  const int64_t kept = data.count() - data.count() / 10;
+  SINTER_ASSIGN_OR_RETURN(
+      sn::BatchIterator batches,
+      Batches(data, 0, kept,
+              {.batch_size = o.batch, .seed = static_cast<uint64_t>(o.seed), .last = sn::LastBatch::kDrop}));
+  int64_t step = 0;
+  if (o.resume) {
+    SINTER_ASSIGN_OR_RETURN(step, Resume(session, o, batches));
+  }
+  const int64_t last = o.stop_after > 0 ? std::min(o.steps, step + o.stop_after) : o.steps;
+  optim::Schedule rate = optim::WarmupCosine(o.learning_rate, o.warmup, o.steps);
+  SINTER_ASSIGN_OR_RETURN(auto ahead, sn::Prefetcher::Create([&] { return batches.Next(); }, /*depth=*/2));
+  // Reading the log waits for the device.
+  constexpr int64_t kReading = 10;
+  while (step < last) {
+    const int64_t count = std::min(o.report, last - step);
+    examples::ProgressBar bar(absl::StrCat("steps ", step + 1, " to ", step + count), count);
+    sn::BatchState reached;
+    double total = 0;
+    for (int64_t i = 1; i <= count; ++i, ++step) {
+      SINTER_ASSIGN_OR_RETURN(sn::Batch batch, ahead->Next());
+      SINTER_RETURN_IF_ERROR(
+          session.Run("train", {{"x", batch.tensors[0]}, {"y", batch.tensors[1]}, {"lr", rate(step)}})
+              .status());
+      reached = batch.state_after;
+      if (i % kReading != 0 && i < count) continue;
+      SINTER_ASSIGN_OR_RETURN(sn::LogValues losses, session.ReadLog("loss"));
+      total = std::accumulate(losses.values.begin(), losses.values.end(), total);
+      bar.Update(i, total / static_cast<double>(i), i * o.batch);
+    }
+    bar.Finish("");
+    SINTER_ASSIGN_OR_RETURN(double accuracy, Accuracy(session, o, data, kept));
+    std::printf("step %ld: accuracy %.4f\n", step, accuracy);
+    if (o.checkpoint.empty()) continue;
+    SINTER_RETURN_IF_ERROR(sn::SaveCheckpoint(session, o.checkpoint, {{"batches", reached.ToText()}}));
+  }
+  return absl::OkStatus();
+}
+
+double GiB(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
+
+absl::Status Run(const Options& o) {
+  SINTER_ASSIGN_OR_RETURN(Data data, o.images.empty() ? DrawImages(o) : ReadImages(o));
+  std::printf("data: %s, %ld of u8[%s]\n", data.source.c_str(), data.count(),
+              absl::StrJoin(data.image_shape(), ",").c_str());
+  if (data.count() - data.count() / 10 < o.batch || data.count() < 10) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a batch of ", o.batch, " and a tenth to judge by need more than ", data.count(), " images"));
+  }
+  SINTER_ASSIGN_OR_RETURN(sn::Graph graph, BuildGraph(o, data));
+  sn::CompileOptions compile{.device = o.devices.front()};
+  if (o.devices.size() > 1) compile.data_parallel.devices = o.devices;
+  auto start = std::chrono::steady_clock::now();
+  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!o.plan.empty()) SINTER_RETURN_IF_ERROR(plan.Save(o.plan));
+  SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
+  const sn::SessionMemory memory = session.memory();
+  std::printf("compiled in %.1f s for %s; memory: %.3f GiB of variables, %.3f in all\n", seconds,
+              absl::StrJoin(o.devices, ", ", absl::StreamFormatter()).c_str(), GiB(memory.variables),
+              GiB(memory.used));
+  return Train(session, o, data);
+}
+
+void AddOptions(CLI::App& app, Options& o) {
+  app.add_option("--layers", o.net.layers, "14, 26, 50, 101 or 152")->capture_default_str();
+  app.add_option("--width", o.net.width, "channels of the first convolution")->capture_default_str();
+  app.add_option("--classes", o.net.classes)->capture_default_str();
+  auto* images = app.add_option("--images", o.images, "IDX file, u8 [n, c, h, w] or [n, h, w]");
+  auto* labels = app.add_option("--labels", o.labels, "IDX file, u8, i16 or i32 [n]")->needs(images);
+  images->needs(labels);
+  app.add_option("--size", o.size, "height and width of images that are drawn here")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber)
+      ->excludes(images);
+  app.add_option("--examples", o.examples, "as many are drawn")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber)
+      ->excludes(images);
+  app.add_option("--batch", o.batch)->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--steps", o.steps, "after which the rate has fallen to 0")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--lr", o.learning_rate, "highest learning rate")->capture_default_str();
+  app.add_option("--warmup", o.warmup, "steps until it")->capture_default_str();
+  app.add_option("--weight-decay", o.weight_decay)->capture_default_str();
+  app.add_option("--report", o.report, "steps between evaluations, and checkpoints")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seed", o.seed)->capture_default_str();
+  auto* checkpoint = app.add_option("--checkpoint", o.checkpoint, "safetensors file");
+  app.add_flag("--resume", o.resume, "go on from the checkpoint")->needs(checkpoint);
+  app.add_option("--stop-after", o.stop_after, "leave off after this many steps, to be resumed");
+  app.add_option("--plan", o.plan, "also save the plan here");
+}
+
+int Fail(std::string_view message, int code) {
+  std::cerr << "train_resnet50: " << message << "\n";
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Trains ResNet-50, compiled ahead of time by Sinter."};
+  AddOptions(app, options);
+  std::map<std::string, sn::Precision> precisions = {
+      {"f32", sn::Precision::kF32}, {"bf16", sn::Precision::kBf16}, {"f16", sn::Precision::kF16}};
+  auto* precision =
+      app.add_option("--precision", options.precision,
+                     "of convolutions and what lies between them; default: bf16 on a GPU, else f32")
+          ->transform(CLI::CheckedTransformer(precisions).description(""));
+  std::vector<std::string> devices = {sn::TryGpu().ToString()};
+  app.add_option("--device", devices,
+                 "cpu:0, a GPU, or several devices that share each batch; default: a GPU if there is one")
+      ->delimiter(',')
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  for (const std::string& name : devices) {
+    absl::StatusOr<sn::Device> parsed = sn::Device::Parse(name);
+    if (!parsed.ok()) return Fail(std::string(parsed.status().message()), 2);
+    options.devices.push_back(*parsed);
+  }
+  if (precision->empty() && options.devices.front().is_gpu()) options.precision = sn::Precision::kBf16;
+  absl::Status status = Run(options);
+  return status.ok() ? 0 : Fail(std::string(status.message()), 1);
+}
