@@ -3,7 +3,8 @@
 //
 //   sinter_bench_models --json                        # what bench/peers/compare.py calls
 //   sinter_bench_models --json --only lenet,mlp6 --seconds 1
-//   sinter_bench_models --only gpt2 --device gpu:0 --gpt2-batch 64      # GPT-2 124M runs only when it is named
+//   sinter_bench_models --only gpt2 --device gpu:0 --gpt2-batch 64      # GPT-2 124M runs only when it is named, and so
+//   sinter_bench_models --only resnet50 --device gpu:0                  # does ResNet-50
 //   sinter_bench_models --trace-loss 100 --only lenet --weights lenet.safetensors   # for bench/peers/judge_torch.py
 //   sinter_bench_models --trace-loss 1 --only gpt2 --device gpu:0 --weights g.safetensors --plan g.plan   # for: sinter
 //       profile g.plan --function train --checkpoint g.safetensors
@@ -43,7 +44,11 @@ struct Options {
   sn::MathMode math = sn::MathMode::kIeee;
   std::optional<sn::Precision> precision;
   sn::bench::GptSizes gpt2;
+  double gpt2_rate = sn::bench::WorkloadOptions().gpt2_rate;
+  sn::bench::ResNetSizes resnet50;
+  double resnet50_rate = sn::bench::WorkloadOptions().resnet50_rate;
   std::vector<std::string> architectures = sn::CompileOptions().gpu_architectures;
+  int64_t memory_limit = 0, row_chunk_bytes = sn::CompileOptions().row_chunk_bytes;
   int trace_steps = 0;
   std::string weights, gradients;
   std::string plan;
@@ -83,6 +88,8 @@ absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options
   compile.device = options.device;
   compile.gpu_architectures = options.architectures;
   compile.fuse = compile.fuse_epilogues = options.fuse;
+  compile.memory_limit = options.memory_limit;
+  compile.row_chunk_bytes = options.row_chunk_bytes;
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile));
   if (!options.plan.empty()) SINTER_RETURN_IF_ERROR(plan.Save(options.plan));
   return sn::Session::Create(std::move(plan));
@@ -94,6 +101,9 @@ sn::bench::WorkloadOptions WorkloadOptionsOf(const Options& options) {
           .math = options.math,
           .precision = options.precision,
           .gpt2 = options.gpt2,
+          .gpt2_rate = options.gpt2_rate,
+          .resnet50 = options.resnet50,
+          .resnet50_rate = options.resnet50_rate,
           .gradients = !options.gradients.empty()};
 }
 
@@ -297,14 +307,18 @@ using Bench = std::function<absl::Status(const std::string&, const Options&)>;
 
 std::vector<std::pair<std::string, Bench>> Benches(const Options& options) {
   if (options.trace_steps > 0) {
-    return {{"lenet", TraceLoss}, {"mlp6", TraceLoss}, {"char_gpt", TraceLoss}, {"gpt2", TraceLoss}};
+    return {{"lenet", TraceLoss},
+            {"mlp6", TraceLoss},
+            {"char_gpt", TraceLoss},
+            {"gpt2", TraceLoss},
+            {"resnet50", TraceLoss}};
   }
-  return {{"lenet_compile", BenchCompile},  // First: only then is it cold.
-          {"lenet_load", BenchLoad},       {"host_step", BenchHost},
-          {"memcpy_f32", BenchCopy},       {"chain_f32", BenchStreaming},
-          {"softmax_f32", BenchStreaming}, {"layer_norm_f32", BenchStreaming},
-          {"lenet", BenchTraining},        {"mlp6", BenchTraining},
-          {"char_gpt", BenchTraining},     {"gpt2", BenchTraining}};
+  return {
+      {"lenet_compile", BenchCompile},  // First: only then is it cold.
+      {"lenet_load", BenchLoad},       {"host_step", BenchHost},        {"memcpy_f32", BenchCopy},
+      {"chain_f32", BenchStreaming},   {"softmax_f32", BenchStreaming}, {"layer_norm_f32", BenchStreaming},
+      {"lenet", BenchTraining},        {"mlp6", BenchTraining},         {"char_gpt", BenchTraining},
+      {"gpt2", BenchTraining},         {"resnet50", BenchTraining}};
 }
 
 int Main(const Options& options) {
@@ -318,9 +332,9 @@ int Main(const Options& options) {
   }
   int failures = 0;
   for (const auto& [name, bench] : all) {
-    // GPT-2 takes gigabytes: only when it is named.
-    const bool wanted =
-        options.only.empty() ? name != "gpt2" : std::ranges::find(options.only, name) != options.only.end();
+    // GPT-2 and ResNet-50 take gigabytes: only when they are named.
+    const bool wanted = options.only.empty() ? name != "gpt2" && name != "resnet50"
+                                             : std::ranges::find(options.only, name) != options.only.end();
     if (!wanted) continue;
     absl::Status status = bench(name, options);
     if (status.ok()) continue;
@@ -337,14 +351,28 @@ void AddModelOptions(CLI::App& app, Options& options) {
   auto set_precision = [&](const std::string& name) { options.precision = kPrecisions.at(name); };
   app.add_option_function<std::string>(
          "--precision", set_precision,
-         "of products and what lies between them; default: bf16 for gpt2, else f32")
+         "of products and what lies between them; default: bf16 for gpt2 and resnet50, else f32")
       ->check(CLI::IsMember(kPrecisions));
+  app.add_option("--memory-limit", options.memory_limit, "CompileOptions::memory_limit, bytes")
+      ->capture_default_str();
+  app.add_option("--row-chunk-bytes", options.row_chunk_bytes, "CompileOptions::row_chunk_bytes")
+      ->capture_default_str();
   app.add_option("--gpt2-layers", options.gpt2.layers)->capture_default_str();
   app.add_option("--gpt2-heads", options.gpt2.heads)->capture_default_str();
   app.add_option("--gpt2-width", options.gpt2.width)->capture_default_str();
   app.add_option("--gpt2-context", options.gpt2.context)->capture_default_str();
   app.add_option("--gpt2-vocabulary", options.gpt2.vocabulary)->capture_default_str();
   app.add_option("--gpt2-batch", options.gpt2.batch)->capture_default_str();
+  app.add_option("--gpt2-rate", options.gpt2_rate, "AdamW's")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--resnet50-layers", options.resnet50.layers, "14, 26, 50, 101 or 152")
+      ->capture_default_str();
+  app.add_option("--resnet50-width", options.resnet50.width)->capture_default_str();
+  app.add_option("--resnet50-classes", options.resnet50.classes)->capture_default_str();
+  app.add_option("--resnet50-image", options.resnet50.image)->capture_default_str();
+  app.add_option("--resnet50-batch", options.resnet50.batch)->capture_default_str();
+  app.add_option("--resnet50-rate", options.resnet50_rate)->capture_default_str()->check(CLI::PositiveNumber);
 }
 
 }  // namespace

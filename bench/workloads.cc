@@ -5,7 +5,9 @@
 #include <functional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "sinter/examples/resnet.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::bench {
@@ -67,7 +69,7 @@ class Parameters {
 };
 
 struct TrainedModel {
-  std::vector<Variable> parameters;
+  std::function<std::vector<Variable>()> parameters;  // Layers have theirs once they are used.
   std::function<Tensor(Builder&, const Tensor& x)> logits;
   std::function<void(const Tensor& loss)> minimize;
 };
@@ -98,9 +100,10 @@ void AddFunctions(TrainingWorkload& w, const TrainedModel& model, Precision prec
     Tensor loss = Loss(b, w, model);
     b.Output("loss", loss);
     std::vector<Tensor> values;
-    for (const Variable& parameter : model.parameters) values.push_back(b.Read(parameter));
+    const std::vector<Variable> parameters = model.parameters();
+    for (const Variable& parameter : parameters) values.push_back(b.Read(parameter));
     std::vector<Tensor> gradients = Gradients(loss, values);
-    for (size_t i = 0; i < values.size(); ++i) b.Output(model.parameters[i].name(), gradients[i]);
+    for (size_t i = 0; i < values.size(); ++i) b.Output(parameters[i].name(), gradients[i]);
   });
 }
 
@@ -122,7 +125,7 @@ TrainingWorkload Lenet(const WorkloadOptions& options) {
       p.Weight({800, 128}, 800),  p.Filled({128}, 0), p.Weight({128, 10}, 128),      p.Filled({10}, 0)};
   w.x = Uniform(1001, {256, 1, 28, 28});
   w.y = Integers(1002, {256}, 10);
-  TrainedModel model{.parameters = v, .logits = {}, .minimize = {}};
+  TrainedModel model{.parameters = [v] { return v; }, .logits = {}, .minimize = {}};
   model.logits = [v, math = options.math](Builder& b, const Tensor& x) {
     auto conv = [&](const Tensor& images, size_t i) {
       Tensor bias = Reshape(b.Read(v[i + 1]), {v[i + 1].shape()[0], 1, 1});
@@ -148,7 +151,7 @@ TrainingWorkload Mlp6(const WorkloadOptions& options) {
   }
   w.x = Uniform(1001, {100, 784});
   w.y = Integers(1002, {100}, 10);
-  TrainedModel model{.parameters = v, .logits = {}, .minimize = {}};
+  TrainedModel model{.parameters = [v] { return v; }, .logits = {}, .minimize = {}};
   model.logits = [v, math = options.math](Builder& b, Tensor x) {
     for (size_t i = 0; i < v.size(); i += 2) {
       x = MatMul(x, b.Read(v[i]), {.math = math}) + b.Read(v[i + 1]);
@@ -235,16 +238,15 @@ TrainingWorkload Gpt(std::string_view name, const GptForm& form, const WorkloadO
   const GptSizes& s = form.sizes;
   const bool drawn = name == "gpt2";
   TrainedModel model;
-  model.parameters = GptParameters(p, s, [&](const Shape& shape, int64_t fan_in) {
+  const std::vector<Variable> v = GptParameters(p, s, [&](const Shape& shape, int64_t fan_in) {
     return drawn ? p.Drawn(shape, 0.02) : p.Weight(shape, fan_in);
   });
+  model.parameters = [v] { return v; };
   w.x = Integers(1001, {s.batch, s.context}, s.vocabulary);
   w.y = Integers(1002, {s.batch, s.context}, s.vocabulary);
-  model.logits = [v = model.parameters, form](Builder& b, const Tensor& tokens) {
-    return GptLogits(b, v, tokens, form);
-  };
-  model.minimize = [](const Tensor& loss) {
-    optim::AdamW{.learning_rate = 6e-4, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1}
+  model.logits = [v, form](Builder& b, const Tensor& tokens) { return GptLogits(b, v, tokens, form); };
+  model.minimize = [rate = drawn ? options.gpt2_rate : 6e-4](const Tensor& loss) {
+    optim::AdamW{.learning_rate = rate, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1}
         .Minimize(loss);
   };
   AddFunctions(w, model, drawn ? Precision::kBf16 : Precision::kF32);
@@ -265,6 +267,29 @@ absl::StatusOr<TrainingWorkload> Gpt2(const WorkloadOptions& options) {
         absl::StrCat("gpt2 has ", s.heads, " heads, which must divide the width of ", s.width));
   }
   return Gpt("gpt2", {.sizes = s, .attention_op = true, .math = options.math}, options);
+}
+
+absl::StatusOr<TrainingWorkload> ResNet50(const WorkloadOptions& options) {
+  const ResNetSizes& s = options.resnet50;
+  if (s.image < 1 || s.batch < 1) return absl::InvalidArgumentError("resnet50 needs sizes of at least 1");
+  SINTER_ASSIGN_OR_RETURN(
+      const nn::Module net,
+      examples::ResNet({.layers = s.layers, .width = s.width, .classes = s.classes, .math = options.math}));
+  TrainingWorkload w = Empty("resnet50", options);
+  w.x = Uniform(1001, {s.batch, 3, s.image, s.image});
+  w.y = Integers(1002, {s.batch}, s.classes);
+  auto learned = [net] {
+    std::vector<Variable> variables = net.parameters();
+    std::erase_if(variables, [](const Variable& v) { return absl::StrContains(v.name(), ".running_"); });
+    return variables;
+  };
+  TrainedModel model{
+      .parameters = learned, .logits = [net](Builder&, const Tensor& x) { return net(x); }, .minimize = {}};
+  model.minimize = [rate = options.resnet50_rate](const Tensor& loss) {
+    optim::Momentum{.learning_rate = rate, .momentum = 0.9, .weight_decay = 1e-4}.Minimize(loss);
+  };
+  AddFunctions(w, model, Precision::kBf16);
+  return w;
 }
 
 }  // namespace
@@ -294,8 +319,9 @@ absl::StatusOr<TrainingWorkload> MakeTrainingWorkload(std::string_view name, con
   if (name == "mlp6") return Mlp6(options);
   if (name == "char_gpt") return CharGpt(options);
   if (name == "gpt2") return Gpt2(options);
-  return absl::NotFoundError(
-      absl::StrCat("no training workload ", std::string(name), "; there are lenet, mlp6, char_gpt, gpt2"));
+  if (name == "resnet50") return ResNet50(options);
+  return absl::NotFoundError(absl::StrCat("no training workload ", std::string(name),
+                                          "; there are lenet, mlp6, char_gpt, gpt2, resnet50"));
 }
 
 absl::Status SetParameters(Session& session, const TrainingWorkload& workload) {

@@ -29,29 +29,37 @@ struct GptSizes {
   int64_t layers = 12, heads = 12, width = 768, context = 1024, vocabulary = 50304, batch = 32;
 };
 
+// The sizes of resnet50: ResNet-50 on images of 224 x 224.
+struct ResNetSizes {
+  int64_t layers = 50, width = 64, classes = 1000, image = 224, batch = 256;
+};
+
 struct WorkloadOptions {
   // Whether the data are given at each run, or are variables, which stay on the device: what peers on GPUs do.
   bool data_are_variables = false;
   // Of matrix products and convolutions.
   MathMode math = MathMode::kIeee;
-  // Of Graph::SetPrecision. Null: bf16 for gpt2, f32 for the others.
+  // Of Graph::SetPrecision. Null: bf16 for gpt2 and resnet50, f32 for the others.
   std::optional<Precision> precision = std::nullopt;
   GptSizes gpt2 = {};
+  double gpt2_rate = 6e-4;  // Of AdamW: constant.
+  ResNetSizes resnet50 = {};
+  double resnet50_rate = 0.1;  // Of SGD with momentum: constant.
   // Adds the function "gradients" (inputs x and y; outputs loss, and each parameter's gradient under its name).
   bool gradients = false;
 };
 
 // A model with functions "train" (inputs x and y; output loss; one step of the optimiser) and "eval" (inputs x and y;
-// output loss). Its parameters are p0, p1, ... in the order of workloads.py.
+// output loss). Its parameters are p0, p1, ... in the order of workloads.py; those of resnet50 have the layers' names.
 struct TrainingWorkload {
   std::string name;
   Graph graph;
-  // Initial values by name; those of gpt2's matrices are drawn when a session starts.
+  // Initial values by name; those of gpt2's matrices and of resnet50 are drawn when a session starts.
   std::vector<NamedTensor> parameters;
   HostTensor x, y;
   WorkloadOptions options;
 };
-// lenet, mlp6, char_gpt or gpt2; NotFound for another name.
+// lenet, mlp6, char_gpt, gpt2 or resnet50; NotFound for another name.
 absl::StatusOr<TrainingWorkload> MakeTrainingWorkload(std::string_view name,
                                                       const WorkloadOptions& options = {});
 // Data that are variables too.

@@ -2,14 +2,19 @@
 """A second judge: PyTorch trains from Sinter's own initial weights; every loss and the first gradients are compared.
 
 usage: judge_torch.py BINARY [--steps N] [--precision f32|bf16] [--device cpu:0] [--torch-device cpu]
-                      [--gpt2-layers N ...] [WORKLOAD ...]
+                      [--gpt2-layers N ...] [--gpt2-rate R] [WORKLOAD ...]
 
 BINARY is sinter_bench_models. It writes the initial weights and the gradients of the first step to safetensors files, which
 are read here, and prints the loss of each step; the batch is that of workloads.py. Workloads: lenet and mlp6 (the default),
-char_gpt, gpt2. gpt2 is a small one unless its sizes are given: the 124M on a GPU is
+char_gpt, gpt2, resnet50. The last two are small ones unless their sizes are given: the 124M on a GPU is
 
   judge_torch.py BINARY gpt2 --precision bf16 --device gpu:0 --torch-device cuda --gpt2-layers 12 --gpt2-heads 12 \\
-    --gpt2-width 768 --gpt2-context 1024 --gpt2-vocabulary 50304 --gpt2-batch 8
+    --gpt2-width 768 --gpt2-context 1024 --gpt2-vocabulary 50304 --gpt2-batch 8 --gpt2-rate 2e-5
+
+A rate of 2e-5 is what 50 steps of a usual warm-up to 6e-4 come to. Without warm-up AdamW drives rounding apart: PyTorch's own two
+kernels for attention then give losses that differ by more than the limits.
+
+A larger --resnet50-rate than 0.0003 on one batch drives rounding apart too.
 
 Gradients are compared tensor by tensor: the norm of the difference over the norm of PyTorch's. Exit status: 0, or 1 if
 anything is off by more than the limits below.
@@ -18,13 +23,13 @@ import argparse
 import json
 import math
 import pathlib
-import re
 import struct
 import subprocess
 import sys
 import tempfile
 
 import workloads as W  # Before torch: pins the threads.
+from measure import uniform
 import torch_cpu as peer  # Its losses and optimisers.
 
 import numpy as np
@@ -33,6 +38,8 @@ import torch.nn.functional as F
 
 # Relative: of a loss, and of a gradient's norm. In bf16 two programs that round at different places are that far apart.
 LIMITS = {"f32": {"loss": 1e-5, "gradient": 3e-5}, "bf16": {"loss": 1e-3, "gradient": 3e-2}}
+# Behind many batch norms rounding to bf16 is no small thing: gradients of either program are 0.3 from those in f32.
+RESNET_BF16_LIMITS = {"loss": 1e-3, "gradient": 0.3}
 # A hundred steps of plain descent at a large rate spread what rounding leaves.
 STEEP_LOSS_LIMIT = 1e-4
 
@@ -66,44 +73,97 @@ def gpt2_data(sizes):
     return W.integers(1001, shape, sizes.vocabulary), W.integers(1002, shape, sizes.vocabulary)
 
 
+# The blocks of each stage, as examples/resnet.h has them.
+RESNET_BLOCKS = {14: (1, 1, 1, 1), 26: (2, 2, 2, 2), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
+
+
+def resnet50_loss(sizes):
+    """ResNet v1.5 of bottleneck blocks; the parameters come in the order in which the layers use them."""
+    def loss(parameters, images, labels):
+        left = iter(parameters)
+
+        def convolution_and_norm(x, stride=1):
+            weight, scale, offset = next(left), next(left), next(left)
+            y = F.conv2d(x, weight, stride=stride, padding=weight.shape[-1] // 2)
+            return F.batch_norm(y, None, None, scale, offset, training=True)
+
+        x = F.max_pool2d(F.relu(convolution_and_norm(images, 2)), 3, 2, 1)
+        for stage, blocks in enumerate(RESNET_BLOCKS[sizes.layers]):
+            for block in range(blocks):
+                stride = 2 if block == 0 and stage > 0 else 1
+                y = F.relu(convolution_and_norm(x))
+                y = F.relu(convolution_and_norm(y, stride))
+                y = convolution_and_norm(y)
+                x = F.relu(y + (convolution_and_norm(x, stride) if block == 0 else x))
+        weight, bias = next(left), next(left)
+        return F.cross_entropy(F.linear(x.mean((2, 3)), weight.t(), bias).float(), labels)
+
+    return loss
+
+
+def resnet50_data(sizes):
+    return (uniform(1001, (sizes.batch, 3, sizes.image, sizes.image)),
+            W.integers(1002, (sizes.batch,), sizes.classes))
+
+
+def momentum(rate):
+    return lambda parameters: torch.optim.SGD(parameters, lr=rate, momentum=0.9, weight_decay=1e-4)
+
+
 def case(workload, sizes):
     """The data, the loss and the optimiser of a workload."""
     if workload == "gpt2":
-        return gpt2_data(sizes), gpt2_loss(sizes), peer.adamw
+        gpt2 = sizes[workload]
+        return gpt2_data(gpt2), gpt2_loss(gpt2), lambda parameters: peer.adamw(parameters, gpt2.rate)
+    if workload == "resnet50":
+        return resnet50_data(sizes[workload]), resnet50_loss(sizes[workload]), momentum(sizes[workload].rate)
     make, loss, optimizer = {"lenet": (W.lenet, peer.lenet_loss, peer.sgd(W.LENET_RATE)),
                              "mlp6": (W.mlp6, peer.mlp6_loss, peer.sgd(W.MLP6_RATE)),
                              "char_gpt": (W.char_gpt, peer.char_gpt_loss, peer.adamw)}[workload]
     return make()[1:], loss, optimizer
 
 
-def read_parameters(path):
-    """The arrays p0, p1, ... of a safetensors file. It is Sinter's, so that the format is all that has to be agreed on."""
+def read_arrays(path):
+    """The f32 arrays of a safetensors file by name. It is Sinter's, so that the format is all that has to be agreed on."""
     data = np.memmap(path, np.uint8, "r")
     length, = struct.unpack("<Q", data[:8].tobytes())
     header = json.loads(data[8:8 + length].tobytes())
     arrays = {}
     for name, entry in header.items():
-        # The optimiser's variables have other names.
-        if not re.fullmatch(r"p\d+", name):
+        if name == "__metadata__" or entry["dtype"] != "F32":
             continue
         begin, end = (8 + length + offset for offset in entry["data_offsets"])
-        arrays[int(name[1:])] = data[begin:end].view(np.float32).reshape(entry["shape"]).copy()
-    return [arrays[i] for i in range(len(arrays))]
+        arrays[name] = data[begin:end].view(np.float32).reshape(entry["shape"]).copy()
+    return arrays
+
+
+def in_order(names):
+    """A network's parameters in the order in which it uses them: p2 before p10; of layers, by the numbers in their paths, a
+    shortcut behind what it is beside, and weight or scale before bias or offset."""
+    late = {"shortcut": math.inf, "weight": 0, "scale": 0, "bias": 1, "offset": 1}
+
+    def key(name):
+        return [int(part) if part.isdigit() else late[part] for part in name.lstrip("p").split(".")]
+
+    return sorted((name for name in names if name != "loss"), key=key)
 
 
 def run_sinter(arguments, workload, folder):
-    """The losses, the initial weights and the gradients of the first step."""
+    """The losses, the parameters' names, their initial values and the gradients of the first step."""
     weights, gradients = folder / "weights.safetensors", folder / "gradients.safetensors"
     command = [str(arguments.binary.resolve()), "--json", "--trace-loss", str(arguments.steps), "--only", workload,
                "--weights", str(weights), "--gradients", str(gradients), "--device", arguments.device,
                "--precision", arguments.precision]
-    for name in SIZES:
-        command += [f"--gpt2-{name}", str(getattr(arguments.sizes, name))]
+    for model, sizes in arguments.sizes.items():
+        for name, value in vars(sizes).items():
+            command += [f"--{model}-{name}", str(value)]
     for line in subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines():
         result = json.loads(line)
         if "error" in result:
             raise SystemExit(f"judge_torch.py: {workload}: {result['error']}")
-        return result["losses"], read_parameters(weights), read_parameters(gradients)
+        values, slopes = read_arrays(weights), read_arrays(gradients)
+        names = in_order(slopes)
+        return result["losses"], names, [values[n] for n in names], [slopes[n] for n in names]
     raise SystemExit(f"judge_torch.py: {arguments.binary} printed no losses for {workload}")
 
 
@@ -140,10 +200,12 @@ def distance(a, b):
 def judge(arguments, workload):
     """Whether Sinter and PyTorch agree."""
     with tempfile.TemporaryDirectory() as folder:
-        ours, weights, our_gradients = run_sinter(arguments, workload, pathlib.Path(folder))
+        ours, names, weights, our_gradients = run_sinter(arguments, workload, pathlib.Path(folder))
     theirs, their_gradients = run_torch(arguments, workload, weights)
     limits = dict(LIMITS[arguments.precision])
-    if workload in ("lenet", "mlp6"):
+    if workload == "resnet50" and arguments.precision == "bf16":
+        limits = RESNET_BF16_LIMITS
+    if workload in ("lenet", "mlp6", "resnet50"):
         limits["loss"] = max(limits["loss"], STEEP_LOSS_LIMIT)
     step = max(range(len(ours)), key=lambda i: relative(ours[i], theirs[i]))
     loss = relative(ours[step], theirs[step])
@@ -152,12 +214,13 @@ def judge(arguments, workload):
     agrees = loss <= limits["loss"] and distances[worst] <= limits["gradient"] and len(ours) == arguments.steps
     print(f"{workload} in {arguments.precision}: {len(ours)} steps, loss {ours[0]:.6f} to {ours[-1]:.6f} "
           f"(PyTorch {theirs[-1]:.6f}); largest relative difference {loss:.2e} at step {step + 1}; of "
-          f"{len(distances)} gradients {distances[worst]:.2e} at p{worst}: {'agrees' if agrees else 'DISAGREES'}")
+          f"{len(distances)} gradients {distances[worst]:.2e} at {names[worst]}: {'agrees' if agrees else 'DISAGREES'}")
     return agrees
 
 
-# Of the small GPT-2.
-SIZES = {"layers": 2, "heads": 4, "width": 64, "context": 48, "vocabulary": 320, "batch": 4}
+# Of the small ones.
+SIZES = {"gpt2": {"layers": 2, "heads": 4, "width": 64, "context": 48, "vocabulary": 320, "batch": 4},
+         "resnet50": {"layers": 14, "width": 8, "classes": 10, "image": 64, "batch": 16, "rate": 0.0003}}
 
 
 def main():
@@ -167,12 +230,16 @@ def main():
     parser.add_argument("--precision", choices=LIMITS, default="f32")
     parser.add_argument("--device", default="cpu:0", help="Sinter's")
     parser.add_argument("--torch-device", default="cpu")
-    for name, value in SIZES.items():
-        parser.add_argument(f"--gpt2-{name}", type=int, default=value)
+    for model, sizes in SIZES.items():
+        for name, value in sizes.items():
+            parser.add_argument(f"--{model}-{name}", type=type(value), default=value)
+    parser.add_argument("--gpt2-rate", type=float, default=W.GPT_ADAMW["rate"], help="AdamW's")
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD")
     arguments = parser.parse_args()
-    arguments.sizes = argparse.Namespace(**{name: getattr(arguments, f"gpt2_{name}") for name in SIZES})
-    known = ["lenet", "mlp6", "char_gpt", "gpt2"]
+    arguments.sizes = {model: argparse.Namespace(**{name: getattr(arguments, f"{model}_{name}") for name in sizes})
+                       for model, sizes in SIZES.items()}
+    arguments.sizes["gpt2"].rate = arguments.gpt2_rate
+    known = ["lenet", "mlp6", "char_gpt", "gpt2", "resnet50"]
     chosen = arguments.workloads or ["lenet", "mlp6"]
     for workload in chosen:
         if workload not in known:

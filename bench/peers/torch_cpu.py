@@ -49,9 +49,9 @@ def sgd(rate):
     return lambda parameters: torch.optim.SGD(parameters, lr=rate, fused=True)
 
 
-def adamw(parameters):
+def adamw(parameters, rate=W.GPT_ADAMW["rate"]):
     a = W.GPT_ADAMW
-    return torch.optim.AdamW(parameters, lr=a["rate"], betas=(a["beta1"], a["beta2"]), eps=a["epsilon"],
+    return torch.optim.AdamW(parameters, lr=rate, betas=(a["beta1"], a["beta2"]), eps=a["epsilon"],
                              weight_decay=a["decay"], fused=True)
 
 
