@@ -59,7 +59,7 @@ std::string TuningTableText(const TuningReport& report) {
   }
   absl::StrAppend(&text, report.Count(ChoiceSource::kMeasured), " measured, ",
                   report.Count(ChoiceSource::kFile), " in the file before, ",
-                  report.Count(ChoiceSource::kFirstChoice), " left to cuBLASLt; ", report.file, "\n");
+                  report.Count(ChoiceSource::kFirstChoice), " left to the library; ", report.file, "\n");
   return text;
 }
 
@@ -75,7 +75,7 @@ absl::Status TunePlan(const TuneOptions& options, std::ostream& out) {
   if (report.products.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("there is nothing to tune: the plan '", options.plan,
-                     "' has no matrix products on a GPU; compile the graph for one"));
+                     "' has neither matrix products nor convolutions on a GPU; compile the graph for one"));
   }
   out << TuningTableText(report);
   return report.status;

@@ -20,7 +20,8 @@ struct TuneOptions {
 };
 
 // Makes a session of the plan, which measures what the file lacks, and prints what was chosen. FailedPrecondition: the plan
-// has no matrix products on a GPU. A file that cannot be read is an error before anything is measured, and stays as it is.
+// has neither matrix products nor convolutions on a GPU. A file that cannot be read is an error before anything is measured,
+// and stays as it is.
 absl::Status TunePlan(const TuneOptions& options, std::ostream& out);
 
 // A line a product: the times of cuBLASLt's first choice and of what is taken, what that gains, and where it comes from.

@@ -196,9 +196,11 @@ ConvShape ConvShapeOf(const fb::ConvStep& t) {
   };
   s.x = tensor(t.batch(), t.in_channels(), *t.in_size());
   s.y = tensor(t.batch(), t.out_channels(), *t.out_size());
+  // Of 1 x 1 both orders are the same bytes; told that of the images, cuDNN reorders nothing.
+  const int64_t taps = int64_t{t.kernel()->Get(0)} * t.kernel()->Get(1);
   s.weights =
       PackedTensor({t.out_channels(), t.in_channels() / t.groups(), t.kernel()->Get(0), t.kernel()->Get(1)},
-                   /*channels_last=*/false);
+                   /*channels_last=*/s.channels_last && taps == 1);
   s.strides = {t.strides()->Get(0), t.strides()->Get(1)};
   s.dilations = {t.dilations()->Get(0), t.dilations()->Get(1)};
   s.padding_before = {t.padding()->Get(0), t.padding()->Get(2)};
@@ -244,12 +246,22 @@ absl::StatusOr<std::unique_ptr<CudnnPlan>> MakeConvolutionPlan(const CudnnHandle
                                                                const ConvShape& shape,
                                                                const ConvEpilogue& epilogue,
                                                                const CudnnEngineRules& rules) {
+  SINTER_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<CudnnPlan>> plans,
+                          MakeConvolutionPlans(cudnn, shape, epilogue, rules, /*most=*/1));
+  return std::move(plans[0]);
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<CudnnPlan>>> MakeConvolutionPlans(const CudnnHandle& cudnn,
+                                                                             const ConvShape& shape,
+                                                                             const ConvEpilogue& epilogue,
+                                                                             const CudnnEngineRules& rules,
+                                                                             size_t most) {
   GraphBuilder builder(cudnn, shape);
-  const auto plan = [&]() -> absl::StatusOr<std::unique_ptr<CudnnPlan>> {
+  const auto plans = [&]() -> absl::StatusOr<std::vector<std::unique_ptr<CudnnPlan>>> {
     SINTER_ASSIGN_OR_RETURN(const CudnnDescriptor graph, builder.Build(epilogue));
-    return CudnnPlan::Create(cudnn, graph, rules);
+    return CudnnPlan::CreateSome(cudnn, graph, rules, most);
   };
-  absl::StatusOr<std::unique_ptr<CudnnPlan>> made = plan();
+  absl::StatusOr<std::vector<std::unique_ptr<CudnnPlan>>> made = plans();
   if (made.ok()) return made;
   return absl::Status(made.status().code(), absl::StrCat("convolution ", shape.ToString(), ": ",
                                                          std::string(made.status().message())));

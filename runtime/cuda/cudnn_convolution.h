@@ -5,7 +5,7 @@
 //   plan->Execute({{kFirst, x}, {kSecond, weights}, {kBias, bias}, {kResult, y}}, workspace);
 //
 // Weights are [out, in / groups, kh, kw] beside images in either order: where its kernels want another, cuDNN reorders them
-// in the workspace.
+// in the workspace. Those of 1 x 1 are in both orders at once.
 #ifndef SINTER_RUNTIME_CUDA_CUDNN_CONVOLUTION_H_
 #define SINTER_RUNTIME_CUDA_CUDNN_CONVOLUTION_H_
 
@@ -68,6 +68,12 @@ absl::StatusOr<std::unique_ptr<CudnnPlan>> MakeConvolutionPlan(const CudnnHandle
                                                                const ConvShape& shape,
                                                                const ConvEpilogue& epilogue,
                                                                const CudnnEngineRules& rules);
+// At most so many of those that the rules allow, one at least, in cuDNN's order.
+absl::StatusOr<std::vector<std::unique_ptr<CudnnPlan>>> MakeConvolutionPlans(const CudnnHandle& cudnn,
+                                                                             const ConvShape& shape,
+                                                                             const ConvEpilogue& epilogue,
+                                                                             const CudnnEngineRules& rules,
+                                                                             size_t most);
 // Those of steps.
 CudnnEngineRules RulesOf(const ConvShape& shape);
 

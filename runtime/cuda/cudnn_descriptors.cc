@@ -1,6 +1,8 @@
 #include "sinter/runtime/cuda/cudnn_descriptors.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/status.h"
@@ -70,6 +72,35 @@ absl::StatusOr<std::vector<CudnnDescriptor>> NamedEngines(const CudnnHandle& cud
   return configs;
 }
 
+struct Choice {
+  CudnnEngine engine;
+  CudnnDescriptor config;
+};
+
+// Those that the rules allow, those of last resort at the end. `named` counts all; `last_reason`: of one that says nothing.
+absl::StatusOr<std::vector<Choice>> AllowedEngines(const CudnnHandle& cudnn, const CudnnDescriptor& graph,
+                                                   const CudnnEngineRules& rules, int& named,
+                                                   std::string& last_reason) {
+  std::vector<Choice> allowed, last_resort;
+  std::map<int64_t, int> of_number;
+  // The second names engines that are slower and do more shapes.
+  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    SINTER_ASSIGN_OR_RETURN(std::vector<CudnnDescriptor> configs, NamedEngines(cudnn, graph, mode));
+    for (CudnnDescriptor& config : configs) {
+      ++named;
+      const absl::StatusOr<Engine> found = EngineOf(cudnn, config);
+      if (!found.ok()) last_reason = std::string(found.status().message());
+      if (!found.ok() || !IsAllowed(found->notes, rules)) continue;
+      const CudnnEngine engine = {.number = found->number, .ordinal = of_number[found->number]++};
+      if (rules.only.has_value() && engine != *rules.only) continue;
+      const bool is_last = std::count(rules.last_resort.begin(), rules.last_resort.end(), engine.number) > 0;
+      (is_last ? last_resort : allowed).push_back({engine, std::move(config)});
+    }
+  }
+  for (Choice& choice : last_resort) allowed.push_back(std::move(choice));
+  return allowed;
+}
+
 }  // namespace
 
 CudnnDescriptor::CudnnDescriptor(const CudnnHandle& cudnn, cudnnBackendDescriptorType_t type)
@@ -122,26 +153,25 @@ absl::StatusOr<int64_t> CudnnDescriptor::Get(cudnnBackendAttributeName_t name,
 absl::StatusOr<std::unique_ptr<CudnnPlan>> CudnnPlan::Create(const CudnnHandle& cudnn,
                                                              const CudnnDescriptor& graph,
                                                              const CudnnEngineRules& rules) {
+  SINTER_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<CudnnPlan>> plans,
+                          CreateSome(cudnn, graph, rules, /*most=*/1));
+  return std::move(plans[0]);
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<CudnnPlan>>> CudnnPlan::CreateSome(const CudnnHandle& cudnn,
+                                                                              const CudnnDescriptor& graph,
+                                                                              const CudnnEngineRules& rules,
+                                                                              size_t most) {
   int named = 0, passed_over = 0;
   std::string last_reason;
-  std::vector<CudnnDescriptor> allowed, last_resort;
-  // The second names engines that are slower and do more shapes.
-  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    SINTER_ASSIGN_OR_RETURN(std::vector<CudnnDescriptor> configs, NamedEngines(cudnn, graph, mode));
-    for (CudnnDescriptor& config : configs) {
-      ++named;
-      const absl::StatusOr<Engine> engine = EngineOf(cudnn, config);
-      if (!engine.ok()) last_reason = std::string(engine.status().message());
-      if (!engine.ok() || !IsAllowed(engine->notes, rules)) continue;
-      const bool is_last = std::count(rules.last_resort.begin(), rules.last_resort.end(), engine->number) > 0;
-      (is_last ? last_resort : allowed).push_back(std::move(config));
-    }
-  }
-  for (CudnnDescriptor& config : last_resort) allowed.push_back(std::move(config));
-  for (CudnnDescriptor& config : allowed) {
+  SINTER_ASSIGN_OR_RETURN(std::vector<Choice> allowed,
+                          AllowedEngines(cudnn, graph, rules, named, last_reason));
+  std::vector<std::unique_ptr<CudnnPlan>> plans;
+  for (Choice& choice : allowed) {
+    if (plans.size() == most) break;
     CudnnDescriptor plan(cudnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &cudnn.handle));
-    SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config));
+    SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, choice.config));
     // That an engine was named does not mean that it can.
     if (const absl::Status status = plan.Finalize("prepare an engine"); !status.ok()) {
       last_reason = std::string(status.message());
@@ -155,18 +185,14 @@ absl::StatusOr<std::unique_ptr<CudnnPlan>> CudnnPlan::Create(const CudnnHandle& 
       continue;
     }
     if (passed_over++ < rules.skip) continue;
-    return std::unique_ptr<CudnnPlan>(
-        new CudnnPlan(cudnn, std::move(config), std::move(plan), static_cast<size_t>(workspace)));
+    plans.push_back(std::unique_ptr<CudnnPlan>(new CudnnPlan(
+        cudnn, choice.engine, std::move(choice.config), std::move(plan), static_cast<size_t>(workspace))));
   }
+  if (!plans.empty()) return plans;
   return absl::UnimplementedError(
       absl::StrCat("cuDNN has no engine: it names ", named, ", of which ", allowed.size(),
                    " are deterministic and exact enough",
                    last_reason.empty() ? "" : "; the last one cannot: ", last_reason));
-}
-
-absl::StatusOr<int64_t> CudnnPlan::EngineNumber() const {
-  SINTER_ASSIGN_OR_RETURN(const Engine engine, EngineOf(cudnn_, config_));
-  return engine.number;
 }
 
 absl::StatusOr<CudnnDescriptor> CudnnPlan::MakePack(std::span<const Operand> operands,

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -63,6 +64,13 @@ class CudnnDescriptor {
   cudnnStatus_t made_;
 };
 
+// What names an engine: cuDNN's number, and which of those with this number and other settings that it names it is.
+struct CudnnEngine {
+  int64_t number = -1;
+  int ordinal = 0;
+  bool operator==(const CudnnEngine&) const = default;
+};
+
 // Which engine may be taken.
 struct CudnnEngineRules {
   // They round f32 to tf32.
@@ -76,6 +84,8 @@ struct CudnnEngineRules {
   int skip = 0;
   // Engines, by cuDNN's number, that are taken where there is no other, whatever place cuDNN names them in.
   std::vector<int64_t> last_resort = {};
+  // This one alone.
+  std::optional<CudnnEngine> only = std::nullopt;
 };
 
 class CudnnPlan {
@@ -93,10 +103,14 @@ class CudnnPlan {
   static absl::StatusOr<std::unique_ptr<CudnnPlan>> Create(const CudnnHandle& cudnn,
                                                            const CudnnDescriptor& graph,
                                                            const CudnnEngineRules& rules);
+  // At most so many of them, one at least, in cuDNN's order.
+  static absl::StatusOr<std::vector<std::unique_ptr<CudnnPlan>>> CreateSome(const CudnnHandle& cudnn,
+                                                                            const CudnnDescriptor& graph,
+                                                                            const CudnnEngineRules& rules,
+                                                                            size_t most);
 
   size_t workspace_bytes() const { return workspace_bytes_; }
-  // cuDNN's number of the engine among those for this kind of graph.
-  absl::StatusOr<int64_t> EngineNumber() const;
+  const CudnnEngine& engine() const { return engine_; }
 
   // Enqueues on the handle's stream. Allocates only where these addresses are new to it.
   absl::Status Execute(std::span<const Operand> operands, void* workspace);
@@ -115,14 +129,17 @@ class CudnnPlan {
   // Where inputs are bound in turn, a plan sees a few sets of addresses.
   static constexpr size_t kBindingsAnExecution = 4;
 
-  CudnnPlan(const CudnnHandle& cudnn, CudnnDescriptor config, CudnnDescriptor plan, size_t workspace_bytes)
+  CudnnPlan(const CudnnHandle& cudnn, const CudnnEngine& engine, CudnnDescriptor config, CudnnDescriptor plan,
+            size_t workspace_bytes)
       : cudnn_(cudnn),
+        engine_(engine),
         config_(std::move(config)),
         plan_(std::move(plan)),
         workspace_bytes_(workspace_bytes) {}
   absl::StatusOr<CudnnDescriptor> MakePack(std::span<const Operand> operands, void* workspace) const;
 
   CudnnHandle cudnn_;
+  CudnnEngine engine_;
   CudnnDescriptor config_;
   CudnnDescriptor plan_;
   size_t workspace_bytes_;

@@ -101,8 +101,10 @@ TEST_F(CommandLineTest, NothingToTune) {
   ExpectBadArguments("sinter", "tune " + folder_.File("none.plan"), "none.plan");
   Finished f = Command("sinter", "tune " + plan_);
   EXPECT_EQ(f.code, 1) << f.text;
-  EXPECT_THAT(f.text, HasSubstr("there is nothing to tune: the plan '" + plan_ +
-                                "' has no matrix products on a GPU; compile the graph for one"));
+  EXPECT_THAT(
+      f.text,
+      HasSubstr("there is nothing to tune: the plan '" + plan_ +
+                "' has neither matrix products nor convolutions on a GPU; compile the graph for one"));
   std::string file = folder_.Write("p.plan.tuning", "{");
   f = Command("sinter", "tune " + plan_);
   EXPECT_EQ(f.code, 1) << f.text;

@@ -31,7 +31,7 @@ TEST(TunePlanTest, ALineAProduct) {
             "another, cuBLASLt 13.1.0\n"
             "  first us  chosen us    gain  from          product\n"
             "      3.00       3.00    0.0%  measured      f32 c\n"
-            "2 measured, 1 in the file before, 1 left to cuBLASLt; m.plan.tuning\n");
+            "2 measured, 1 in the file before, 1 left to the library; m.plan.tuning\n");
 }
 
 }  // namespace
