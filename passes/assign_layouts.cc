@@ -1,6 +1,7 @@
 #include "sinter/ir/ops.h"
 #include "sinter/passes/image_order.h"
 #include "sinter/passes/input_parts.h"
+#include "sinter/passes/pad_channels.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -221,7 +222,9 @@ class AssignLayoutsPass : public impl::AssignLayoutsBase<AssignLayoutsPass> {
     if (getOperation().isDeclaration()) return;
     ir::ImageLayout chosen = known ? *known : choose();
     if (known == ir::ImageLayout::nchw16n && mlir::failed(checkBlocks())) return signalPassFailure();
-    if (chosen != ir::ImageLayout::nchw) Relayout(getOperation(), chosen).run();
+    if (chosen == ir::ImageLayout::nchw) return;
+    Relayout(getOperation(), chosen).run();
+    if (chosen == ir::ImageLayout::nhwc) PadChannels(getOperation());
   }
 
  private:

@@ -140,6 +140,9 @@ def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
 
     auto: nchw16n, which has kernels of its own, for a function that convolves, when all its image ops are of f32, have
     batches that are multiples of 16, no groups and at most 1 MiB of weights; nhwc for all others.
+
+    On a GPU, images of 16-bit types in nhwc whose channels are no multiple of 8 get channels of zeros for a convolution, and
+    its weights too.
   }];
   let options = [
     Option<"layout", "layout", "std::string", "\"auto\"", "auto, nchw16n, nhwc or nchw; nchw leaves the program as it is">
