@@ -7,6 +7,7 @@
 #include "sinter/passes/fusion_graph.h"
 #include "sinter/passes/fusion_rules.h"
 #include "sinter/passes/passes.h"
+#include "sinter/passes/pool_gradients.h"
 #include "sinter/passes/topological_order.h"
 
 namespace sinter {
@@ -270,6 +271,7 @@ void FusePass::runOnOperation() {
   if (function.isExternal()) return;
   mlir::Block& block = function.getBody().front();
   if (mlir::failed(checkOps(block))) return signalPassFailure();
+  if (enable) SpreadPoolGradients(block);
   EraseDeadOps(block);
   ElementCost costs;
   FusionGraph graph(block, costs);

@@ -52,8 +52,18 @@ bool ShouldInline(Operation* op, ElementCost& costs) {
 
 bool IsLoop(Operation* op) {
   if (IsStoredConstant(op) || IsInputPart(op)) return false;
-  if (llvm::isa<ir::ReshapeOp>(op)) return ir::IsUnitReshape(op);
+  if (llvm::isa<ir::ReshapeOp>(op)) return ir::IsUnitReshape(op) || IsRepeat(op);
   return llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(op);
+}
+
+bool IsRepeat(Operation* op) {
+  auto reshape = llvm::dyn_cast<ir::ReshapeOp>(op);
+  return reshape && reshape.getX().getDefiningOp<ir::BroadcastOp>() && !ir::IsUnitReshape(op) &&
+         ir::KindOf(ir::DeviceOf(op)) == ir::DeviceKind::gpu &&
+         llvm::all_of(op->getUsers(), [](Operation* user) {
+           return llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(user) &&
+                  !llvm::isa<ir::ReshapeOp>(user);
+         });
 }
 
 FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) : inlined_(FindRecomputed(block, costs)) {
@@ -76,7 +86,7 @@ FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) : inlined_(Find
   for (Operation* op : ops) {
     if (inlined_.contains(op) && !stored.contains(op)) continue;
     unsigned index = nodes_.size();
-    bool fusible = IsLoop(op) && !llvm::isa<ir::ReshapeOp>(op);
+    bool fusible = IsLoop(op) && (!llvm::isa<ir::ReshapeOp>(op) || IsRepeat(op));
     Node node{op, fusible, IsInputPart(op), {}, index};
     if (fusible) {
       collectNeeds(op, node.needs);

@@ -20,7 +20,11 @@
 
 namespace sinter {
 
-// Whether `op` is made of loops, so that kernels may hold it. A reshape that moves dimensions and a part of an input
+// Whether `op` is a reshape that joins what a broadcast repeats with its neighbours, on a GPU, for fusible ops alone. Such a
+// broadcast is in no memory that the reshape could be a view of: both are an index map.
+bool IsRepeat(mlir::Operation* op);
+
+// Whether `op` is made of loops, so that kernels may hold it. Other reshapes that move dimensions, and parts of an input,
 // are views of memory.
 bool IsLoop(mlir::Operation* op);
 

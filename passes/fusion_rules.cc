@@ -33,7 +33,7 @@ std::string FusionRules::boundary(unsigned producer, unsigned consumer) const {
     if (llvm::isa<ir::CopyOp, ir::CloneOp>(op)) return NameOf(op) + " moves memory";
     if (llvm::isa<ir::LibraryInterface>(op)) return NameOf(op) + " is a library call";
     if (IsInputPart(op)) return "a part of an input that several devices share is a view of memory";
-    if (llvm::isa<ir::ReshapeOp>(op)) return "a reshape that regroups dimensions is a view of memory";
+    if (llvm::isa<ir::ReshapeOp>(op) && !IsRepeat(op)) return "a reshape that regroups dimensions is a view of memory";
   }
   return "";
 }
