@@ -52,7 +52,7 @@ TestPlan GoodPlan() {
 TEST(AttentionPlanTest, LoadsAndSaysItsVersion) {
   const absl::StatusOr<Plan> plan = GoodPlan().Make();
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->table().version(), 2u);
+  EXPECT_EQ(plan->table().version(), Plan::kVersion);
 }
 
 struct Alteration {
