@@ -103,6 +103,11 @@ class DeviceRuntime {
   // it: Launch runs it, the first time too. Null: the device has no use for recording (a CPU), and `work` was not called.
   virtual absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) = 0;
 
+  // Within Record: what is given from now on, up to the next call, is the next piece, counted from 0, and comes after the
+  // pieces `before` alone; the others may run beside it. First called before anything is given, or not at all. A device that
+  // knows no such thing keeps the order in which it was given its work.
+  virtual absl::Status BeginPiece(std::span<const uint32_t> /*before*/) { return absl::OkStatus(); }
+
   // With marks 0 to `marks` - 1 in this device's work. Load phase: allocates, and the first may measure what a mark costs.
   virtual absl::StatusOr<std::unique_ptr<Stopwatch>> MakeStopwatch(size_t marks) = 0;
 

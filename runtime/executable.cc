@@ -67,6 +67,7 @@ absl::Status FunctionState::LoadLaunches() {
       // A collective is recorded by all its members or by none.
       loaded.joins = FindJoins(*table_, launch.steps);
       loaded.may_record = launch.steps.size() >= kLeastRecorded || !loaded.joins.empty();
+      if (loaded.may_record && loaded.joins.empty()) loaded.order = OrderOf(launch);
     }
     if (is_host && launch.is_collective) {
       loaded.collective = MakeHostCollective(launch);
@@ -83,6 +84,15 @@ absl::Status FunctionState::LoadLaunches() {
   }
   MakeThreads();
   return absl::OkStatus();
+}
+
+StepOrder FunctionState::OrderOf(const Launch& launch) const {
+  std::vector<bool> uses_library_workspace;
+  for (const uint32_t step : launch.steps) {
+    uses_library_workspace.push_back(steps_[step].step == nullptr ||
+                                     steps_[step].step->LibraryWorkspaceBytes() > 0);
+  }
+  return FindOrder(*table_, launch.steps, uses_library_workspace);
 }
 
 // A step by itself, or all members of its collective that are here, of which it is the first. Empty: it is not here, or a

@@ -47,6 +47,7 @@
 #include "sinter/runtime/session.h"
 #include "sinter/runtime/session_memory.h"
 #include "sinter/runtime/step.h"
+#include "sinter/runtime/step_order.h"
 #include "sinter/runtime/stopwatch.h"
 #include "sinter/runtime/thread_pool.h"
 
@@ -91,6 +92,7 @@ class FunctionState {
     Launch launch;
     bool may_record = false, may_record_with_marks = false;
     std::vector<Join> joins;
+    StepOrder order;  // Of a recording without collectives.
     std::unique_ptr<RecordedWork> recorded, recorded_with_marks;
     size_t first_mark = 0;  // Of its device's stopwatch: one before each step, and one behind the last.
     // Of a collective on CPUs: what does it, and each member's operands.
@@ -108,6 +110,7 @@ class FunctionState {
 
   absl::Status LoadSteps();
   absl::Status LoadLaunches();
+  StepOrder OrderOf(const Launch& launch) const;
   absl::Status CheckCopyBetweenProcesses(size_t index) const;
   std::unique_ptr<HostCollective> MakeHostCollective(const Launch& launch);
   void MakeThreads();
@@ -122,6 +125,7 @@ class FunctionState {
   absl::Status RunCopyBetweenProcesses(size_t index);
   absl::Status RunCollective(LoadedLaunch& launch);
   absl::Status RunSteps(const LoadedLaunch& launch);
+  absl::Status RunStepsAsPieces(const LoadedLaunch& launch);
   std::unique_ptr<RecordedWork>& RecordingOf(LoadedLaunch& launch) const;
   absl::Status RecordLaunch(LoadedLaunch& launch);
   absl::Status RunLaunch(LoadedLaunch& launch);

@@ -67,13 +67,26 @@ absl::Status FunctionState::RunSteps(const LoadedLaunch& loaded) {
   return absl::OkStatus();
 }
 
+absl::Status FunctionState::RunStepsAsPieces(const LoadedLaunch& loaded) {
+  const std::span<const uint32_t> steps = loaded.launch.steps;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    absl::Status status = RuntimeOf(loaded.launch.device).BeginPiece(loaded.order[i]);
+    if (status.ok()) status = RunStep(steps[i]);
+    if (!status.ok()) return AtStep(steps[i], status);
+  }
+  return absl::OkStatus();
+}
+
 std::unique_ptr<RecordedWork>& FunctionState::RecordingOf(LoadedLaunch& loaded) const {
   return with_marks_ ? loaded.recorded_with_marks : loaded.recorded;
 }
 
 absl::Status FunctionState::RecordLaunch(LoadedLaunch& loaded) {
   absl::StatusOr<std::unique_ptr<RecordedWork>> recorded =
-      RuntimeOf(loaded.launch.device).Record([this, &loaded] { return RunSteps(loaded); });
+      RuntimeOf(loaded.launch.device).Record([this, &loaded] {
+        const bool in_pieces = !with_marks_ && !loaded.order.empty();
+        return in_pieces ? RunStepsAsPieces(loaded) : RunSteps(loaded);
+      });
   if (!recorded.ok()) return AtLaunch(loaded.launch, recorded.status());
   RecordingOf(loaded) = *std::move(recorded);
   return absl::OkStatus();

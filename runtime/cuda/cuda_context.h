@@ -64,6 +64,11 @@ class CudaContext {
   void set_tuning(SessionTuning* tuning) { tuning_ = tuning; }
   SessionTuning* tuning() const { return tuning_; }
 
+  // Whether a kernel that waits itself for those in front of it may be launched while they run: not where a recording puts
+  // it behind something else.
+  void set_may_start_early(bool may) { may_start_early_ = may; }
+  bool may_start_early() const { return may_start_early_; }
+
   // Until the event has happened, or everything given to the first stream is done. `what` completes "could not ...". The
   // error of a communicator, if it has one: the GPU may then never be done.
   absl::Status WaitFor(cudaEvent_t event, std::string_view what) const;
@@ -80,6 +85,7 @@ class CudaContext {
   CudaDeviceInfo info_;
   CachingAllocator* allocator_;
   SessionTuning* tuning_ = nullptr;
+  bool may_start_early_ = true;
   CudaStream stream_, collective_stream_, input_stream_;
   CublasHandle cublas_;
   CudnnHandle cudnn_;

@@ -48,7 +48,14 @@ class CudaRuntime : public DeviceRuntime {
   absl::Status CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) override;
   absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) override {
     const CudaDeviceScope on(context_->index());
-    return RecordGraph(*context_, work);
+    return RecordGraph(*context_, [&]() -> absl::Status {
+      const absl::Status worked = work(), ended = pieces_.End(*context_);
+      return worked.ok() ? ended : worked;
+    });
+  }
+  absl::Status BeginPiece(std::span<const uint32_t> before) override {
+    const CudaDeviceScope on(context_->index());
+    return pieces_.Begin(*context_, before);
   }
   absl::StatusOr<std::unique_ptr<Stopwatch>> MakeStopwatch(size_t marks) override;
   Traffic traffic() const override { return traffic_; }
@@ -66,6 +73,7 @@ class CudaRuntime : public DeviceRuntime {
   std::unique_ptr<CachingAllocator> own_allocator_;
   std::unique_ptr<CudaContext> context_;
   KernelLibraries libraries_;
+  RecordedPieces pieces_;
   std::unique_ptr<StagingRing> ring_, input_ring_;
   CudaEvent given_;    // Recorded on this stream when another waits for it.
   CudaEvent arrived_;  // Ends a download.

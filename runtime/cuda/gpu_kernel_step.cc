@@ -16,7 +16,7 @@ class CudaKernelStep : public Step {
  public:
   CudaKernelStep(const CudaContext& context, std::shared_ptr<const LoadedKernel> kernel,
                  const fb::GpuKernelStep& table, bool starts_early)
-      : kernel_(std::move(kernel)), index_(context.index()) {
+      : context_(context), kernel_(std::move(kernel)), starts_early_(starts_early) {
     config_.gridDim = dim3(table.grid());
     config_.blockDim = dim3(table.block());
     config_.dynamicSmemBytes = table.shared_bytes();
@@ -24,18 +24,19 @@ class CudaKernelStep : public Step {
     early_start_.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early_start_.val.programmaticStreamSerializationAllowed = 1;
     config_.attrs = &early_start_;
-    config_.numAttrs = starts_early ? 1 : 0;
   }
 
   absl::Status Run(const StepArgs& args) override {
-    const CudaDeviceScope on(index_);
+    const CudaDeviceScope on(context_.index());
+    config_.numAttrs = starts_early_ && context_.may_start_early() ? 1 : 0;
     void* parameters[] = {const_cast<void**>(args.buffers)};
     return CudaStatus(cudaLaunchKernelExC(&config_, kernel_->function(), parameters), "launch a kernel");
   }
 
  private:
+  const CudaContext& context_;
   std::shared_ptr<const LoadedKernel> kernel_;
-  int index_;
+  bool starts_early_;
   cudaLaunchConfig_t config_ = {};
   cudaLaunchAttribute early_start_ = {};
 };

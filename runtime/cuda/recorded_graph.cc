@@ -1,6 +1,11 @@
 #include "sinter/runtime/cuda/recorded_graph.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <string>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace sinter {
 namespace {
@@ -28,7 +33,76 @@ struct GraphDeleter {
   void operator()(cudaGraph_t graph) const { (void)cudaGraphDestroy(graph); }
 };
 
+// A switch for those who look for the cause of a wrong result, or of time.
+absl::StatusOr<bool> SideBySideWanted() {
+  const char* const value = std::getenv("SINTER_GPU_SIDE_BY_SIDE");
+  const std::string text = value == nullptr ? "" : value;
+  if (text.empty() || text == "1") return true;
+  if (text == "0") return false;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "SINTER_GPU_SIDE_BY_SIDE is \"", text,
+      "\": write 0 to run the steps of a recording one after the other, or 1 to run those side by "
+      "side that do not need each other"));
+}
+
+absl::StatusOr<bool> AreKernels(std::span<const cudaGraphNode_t> nodes) {
+  for (cudaGraphNode_t const node : nodes) {
+    cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+    SINTER_RETURN_IF_ERROR(CudaStatus(cudaGraphNodeGetType(node, &type), "see what was recorded"));
+    if (type != cudaGraphNodeTypeKernel) return false;
+  }
+  return !nodes.empty();
+}
+
 }  // namespace
+
+absl::Status RecordedPieces::Begin(CudaContext& context, std::span<const uint32_t> before) {
+  SINTER_ASSIGN_OR_RETURN(const bool wanted, SideBySideWanted());
+  if (!wanted) return absl::OkStatus();
+  if (is_in_piece_) SINTER_RETURN_IF_ERROR(EndPiece(context));
+  is_in_piece_ = true;
+  std::vector<cudaGraphNode_t> nodes;
+  for (const uint32_t piece : before) {
+    nodes.insert(nodes.end(), last_nodes_[piece].begin(), last_nodes_[piece].end());
+  }
+  SINTER_ASSIGN_OR_RETURN(const bool only_kernels, AreKernels(nodes));
+  context.set_may_start_early(only_kernels);
+  return SetBefore(context, std::move(nodes));
+}
+
+absl::Status RecordedPieces::End(CudaContext& context) {
+  context.set_may_start_early(true);
+  if (!is_in_piece_) return absl::OkStatus();
+  absl::Status status = EndPiece(context);
+  std::vector<cudaGraphNode_t> nodes;
+  for (const auto& piece : last_nodes_) nodes.insert(nodes.end(), piece.begin(), piece.end());
+  if (status.ok()) status = SetBefore(context, std::move(nodes));
+  is_in_piece_ = false;
+  last_nodes_.clear();
+  return status;
+}
+
+absl::Status RecordedPieces::EndPiece(const CudaContext& context) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaGraphNode_t* nodes = nullptr;
+  // Asked for, since edges of early starts are of a kind of their own.
+  const cudaGraphEdgeData* edges = nullptr;
+  size_t count = 0;
+  SINTER_RETURN_IF_ERROR(CudaStatus(
+      cudaStreamGetCaptureInfo(context.stream(), &status, nullptr, nullptr, &nodes, &edges, &count),
+      "see the end of a recorded step"));
+  last_nodes_.emplace_back(nodes, nodes + count);
+  return absl::OkStatus();
+}
+
+absl::Status RecordedPieces::SetBefore(const CudaContext& context, std::vector<cudaGraphNode_t> nodes) const {
+  std::ranges::sort(nodes);
+  const auto again = std::ranges::unique(nodes);
+  nodes.erase(again.begin(), again.end());
+  return CudaStatus(cudaStreamUpdateCaptureDependencies(context.stream(), nodes.data(), nullptr, nodes.size(),
+                                                        cudaStreamSetCaptureDependencies),
+                    "record a step beside others");
+}
 
 absl::StatusOr<std::unique_ptr<RecordedWork>> RecordGraph(const CudaContext& context,
                                                           const std::function<absl::Status()>& work) {

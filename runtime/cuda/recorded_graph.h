@@ -8,14 +8,33 @@
 #ifndef SINTER_RUNTIME_CUDA_RECORDED_GRAPH_H_
 #define SINTER_RUNTIME_CUDA_RECORDED_GRAPH_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "sinter/runtime/cuda/cuda_context.h"
 #include "sinter/runtime/device_runtime.h"
 
 namespace sinter {
+
+// Pieces of a recording, begun and ended within its work, that say themselves what they come after (DeviceRuntime::BeginPiece): branches of the graph.
+class RecordedPieces {
+ public:
+  // SINTER_GPU_SIDE_BY_SIDE=0 keeps pieces in the order in which they are given.
+  absl::Status Begin(CudaContext& context, std::span<const uint32_t> before);
+  // Of this recording; then there are none.
+  absl::Status End(CudaContext& context);
+
+ private:
+  absl::Status EndPiece(const CudaContext& context);
+  absl::Status SetBefore(const CudaContext& context, std::vector<cudaGraphNode_t> nodes) const;
+
+  bool is_in_piece_ = false;
+  std::vector<std::vector<cudaGraphNode_t>> last_nodes_;  // Of each piece that has ended.
+};
 
 // An error of `work` is passed on, and nothing is left of the recording. The context must outlive the result.
 absl::StatusOr<std::unique_ptr<RecordedWork>> RecordGraph(const CudaContext& context,

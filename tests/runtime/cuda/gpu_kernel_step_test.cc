@@ -184,6 +184,53 @@ TEST_F(GpuKernelTest, KernelsThatStartEarlySeeWhatWasBefore) {
   EXPECT_THAT(result, ::testing::Each(60.0f));
 }
 
+// Two branches from one step, and a step behind both that writes what they read.
+TEST_F(GpuKernelTest, PiecesOfARecordingSeeWhatTheyComeAfter) {
+  fb::PlanT plan = PlanOf("increment", kSlowIncrement, 1, Launch(1, 64));
+  plan.gpu_kernels[0]->starts_early = true;
+  const PackedPlan packed(plan);
+  absl::StatusOr<std::unique_ptr<Step>> step = gpu().MakeStep(packed.plan(), packed.step());
+  ASSERT_TRUE(step.ok()) << step.status();
+  std::vector<Allocation> memory;
+  for (int i = 0; i < 6; ++i) {
+    absl::StatusOr<Allocation> made = gpu().allocator().Allocate(256, "piece");
+    ASSERT_TRUE(made.ok());
+    memory.push_back(*std::move(made));
+  }
+  struct Piece {
+    int from, to;
+    std::vector<uint32_t> before;
+  };
+  const std::vector<Piece> pieces = {{0, 1, {}},  {1, 2, {0}}, {1, 3, {0}},
+                                     {2, 4, {1}}, {3, 5, {2}}, {4, 1, {2, 3}}};
+  const auto increment = [&](const Piece& piece) {
+    void* const buffers[] = {memory[piece.from].ptr(), memory[piece.to].ptr()};
+    return (*step)->Run({.buffers = buffers});
+  };
+  ASSERT_TRUE(increment(pieces[0]).ok());
+  ASSERT_TRUE(gpu().Fill(memory[0].ptr(), 0, 256).ok());
+  const auto give = [&]() -> absl::Status {
+    for (const Piece& piece : pieces) {
+      SINTER_RETURN_IF_ERROR(gpu().BeginPiece(piece.before));
+      SINTER_RETURN_IF_ERROR(increment(piece));
+    }
+    return absl::OkStatus();
+  };
+  absl::StatusOr<std::unique_ptr<RecordedWork>> recorded = gpu().Record(give);
+  ASSERT_TRUE(recorded.ok()) << recorded.status();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE((*recorded)->Launch().ok());
+  std::vector<float> values(64);
+  ASSERT_TRUE(gpu().Download(values.data(), memory[1].ptr(), 256).ok());
+  EXPECT_THAT(values, ::testing::Each(4.0f));
+  ASSERT_TRUE(gpu().Download(values.data(), memory[5].ptr(), 256).ok());
+  EXPECT_THAT(values, ::testing::Each(3.0f));
+  setenv("SINTER_GPU_SIDE_BY_SIDE", "no", 1);
+  const absl::Status status = gpu().Record(give).status();
+  unsetenv("SINTER_GPU_SIDE_BY_SIDE");
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("SINTER_GPU_SIDE_BY_SIDE is \"no\": write 0"));
+}
+
 TEST_F(GpuKernelTest, RefusesAnUnknownWordForEarlyStarts) {
   setenv("SINTER_GPU_EARLY_START", "no", 1);
   const absl::Status status = MakeError(PlanOf("sum", SumKernel(1, 4), 1, Launch(1, 32)));
