@@ -124,6 +124,27 @@ void Fuse(Manager& m, const CompileOptions& o) {
   m.addNestedPass<FuncOp>(createFuse({.enable = o.fuse, .report = o.report}));
 }
 
+absl::Status CheckBytes(const CompileOptions& options) {
+  for (auto [name, bytes] : {std::pair("memory_limit", options.memory_limit),
+                             std::pair("row_chunk_bytes", options.row_chunk_bytes)}) {
+    if (bytes >= 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("CompileOptions::", name, " is ", bytes, ": give a number of bytes, or 0 for no limit"));
+  }
+  if (options.memory_limit > 0 && !options.reuse_memory) {
+    return absl::InvalidArgumentError(
+        "CompileOptions::memory_limit cannot be kept where every value has bytes of its own: set "
+        "reuse_memory");
+  }
+  return absl::OkStatus();
+}
+
+void ChunkRows(Manager& m, const CompileOptions& o) {
+  if (o.row_chunk_bytes <= 0) return;
+  m.addNestedPass<FuncOp>(createChunkRows({.bytes = o.row_chunk_bytes, .report = o.report}));
+  SimplifyAndPlace(m, o);
+}
+
 // The compiler, in order. Each stage's IR can be dumped under its name.
 std::vector<Stage> Pipeline() {
   using Options = CompileOptions;
@@ -141,6 +162,7 @@ std::vector<Stage> Pipeline() {
       {"fold-constants", Fold},
       {"partition", Partition, &CompileReport::copies},
       {"assign-layouts", AssignLayouts},
+      {"chunk-rows", ChunkRows, &CompileReport::memory},
       {"fuse-epilogue",
        [](Manager& m, const Options& o) {
          if (!o.fuse_epilogues) return;
@@ -158,6 +180,13 @@ std::vector<Stage> Pipeline() {
       {"update-in-place",
        [](Manager& m, const Options& o) {
          m.addNestedPass<FunctionOp>(createUpdateInPlace({.enable = o.in_place, .report = o.report}));
+       },
+       &CompileReport::memory},
+      {"rematerialise",
+       [](Manager& m, const Options& o) {
+         if (o.memory_limit == 0) return;
+         m.addPass(
+             createRematerialise({.limit = o.memory_limit, .in_place = o.in_place, .report = o.report}));
        },
        &CompileReport::memory},
       {"plan-memory",
@@ -222,6 +251,7 @@ std::vector<std::string> ArchitecturesOf(const CompileOptions& options) {
 absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unnamed,
                                    const CompileOptions& options, CompileReport& report) {
   SINTER_RETURN_IF_ERROR(CheckDumpNames(options.dump_stages));
+  SINTER_RETURN_IF_ERROR(CheckBytes(options));
   auto wants_dump = [&](const std::string& stage) {
     return std::any_of(options.dump_stages.begin(), options.dump_stages.end(),
                        [&](const std::string& s) { return s == "all" || s == stage; });

@@ -46,6 +46,15 @@ struct CompileOptions {
   // The layout in which convolutions and pools run; inputs and outputs stay as the graph says. kNchw16n,
   // [N / 16, C, H, W, 16], is for f32 and batches that are multiples of 16; kAuto takes it where it can, else kNhwc.
   Layout image_layout = Layout::kAuto;
+  // The most bytes of each device that a plan may need for its variables, constants, inputs and the values of its largest
+  // function; libraries take some MB of workspace besides. 0: no limit. Values that can be computed again from others are not
+  // kept where that is needed, which costs time; CompileReport::memory lists them. A limit that cannot be kept is an error that
+  // says the least that can be reached, and the lines of the largest values. Needs reuse_memory.
+  int64_t memory_limit = 0;
+  // Logits of more bytes than these, and any product whose rows are worked on one by one, are computed in chunks of
+  // rows of about as many bytes, so that they are never in memory whole: the losses are the same, gradients that are sums over
+  // rows within rounding. 0: always whole.
+  int64_t row_chunk_bytes = int64_t{576} << 20;
   // Runs the IR verifier after every pass.
   bool verify_each_pass = false;
   // Stages whose IR is kept in CompileReport::dumps, by the names of StageNames(), or "all".
@@ -64,8 +73,9 @@ struct CompileReport {
   // One line a cast that Graph::SetPrecision made: of what, bytes, for which op, the user's line; and one a product that
   // keeps its type.
   std::vector<std::string> casts;
-  std::vector<std::string> memory;  // The peak of each function and what is alive at it.
-  std::string ToString() const;     // Times, then the other lines.
+  // The peak of each function and what is alive at it; products computed in chunks; what is computed again.
+  std::vector<std::string> memory;
+  std::string ToString() const;  // Times, then the other lines.
 };
 
 // The stages in order, then "kernels" (MLIR), "llvm" and "assembly" of the generated code: what dump_stages accepts.

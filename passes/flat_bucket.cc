@@ -14,9 +14,9 @@ int64_t SlotBytes(mlir::Type tensor) {
   return llvm::alignTo(plan_ir::TensorBytes(llvm::cast<mlir::RankedTensorType>(tensor)), kBucketAlignment);
 }
 
-// Whether the memory of `buffer` is written and not yet read, and the tensor is read by the collective alone, be it
-// through reshapes.
-bool MayMove(mlir::OpOperand& operand, Value buffer) {
+}  // namespace
+
+bool MayWriteElsewhere(mlir::OpOperand& operand, Value buffer) {
   BufferPlace place = Resolve(buffer);
   if (!place.root.getDefiningOp<plan_ir::AllocOp>() || BytesOf(place.root) != BytesOf(buffer)) return false;
   for (Value value = operand.get(); value;) {
@@ -41,7 +41,16 @@ bool MayMove(mlir::OpOperand& operand, Value buffer) {
   return true;
 }
 
-}  // namespace
+Value WriteAt(mlir::OpBuilder& builder, mlir::Location loc, Value buffer, Value memory, int64_t offset) {
+  Value root = Resolve(buffer).root;
+  Operation* alloc = root.getDefiningOp();
+  mlir::OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(alloc);
+  Value place = builder.create<plan_ir::ViewOp>(loc, root.getType(), memory, offset);
+  root.replaceAllUsesWith(place);
+  alloc->erase();
+  return buffer == root ? place : buffer;
+}
 
 FlatBucket::FlatBucket(mlir::OpBuilder& builder, Operation* collective, ir::DeviceAttr device)
     : builder_(builder), device_(device) {
@@ -58,21 +67,11 @@ FlatBucket::FlatBucket(mlir::OpBuilder& builder, Operation* collective, ir::Devi
 Value FlatBucket::add(mlir::OpOperand& operand, Value buffer) {
   int64_t offset = next_;
   next_ += SlotBytes(operand.get().getType());
-  Value root = Resolve(buffer).root;
-  bool moves = MayMove(operand, buffer);
-  mlir::OpBuilder::InsertionGuard guard(builder_);
-  if (moves) builder_.setInsertionPoint(root.getDefiningOp());
-  mlir::Type type = moves ? root.getType() : buffer.getType();
-  Value slot =
-      builder_.create<plan_ir::ViewOp>(operand.getOwner()->getLoc(), type, memory_.getBuffer(), offset);
-  if (!moves) {
-    builder_.create<plan_ir::CopyOp>(operand.getOwner()->getLoc(), buffer, slot, device_);
-    return slot;
-  }
-  Operation* alloc = root.getDefiningOp();
-  root.replaceAllUsesWith(slot);
-  alloc->erase();
-  return buffer == root ? slot : buffer;
+  mlir::Location loc = operand.getOwner()->getLoc();
+  if (MayWriteElsewhere(operand, buffer)) return WriteAt(builder_, loc, buffer, memory_.getBuffer(), offset);
+  Value slot = builder_.create<plan_ir::ViewOp>(loc, buffer.getType(), memory_.getBuffer(), offset);
+  builder_.create<plan_ir::CopyOp>(loc, buffer, slot, device_);
+  return slot;
 }
 
 }  // namespace sinter

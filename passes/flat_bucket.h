@@ -14,6 +14,14 @@ namespace sinter {
 // Where each tensor of a bucket begins: at a multiple of this many bytes, which suits the vectors of any device.
 inline constexpr int64_t kBucketAlignment = 256;
 
+// Whether the memory of `buffer`, the operand's, is written and not yet read, and the tensor is read by the operand's op alone,
+// be it through reshapes.
+bool MayWriteElsewhere(mlir::OpOperand& operand, mlir::Value buffer);
+// What wrote `buffer`, which must be all of its memory, writes `memory` from `offset` on from now on; returns that place.
+// `memory` must be defined before the buffer is.
+mlir::Value WriteAt(mlir::OpBuilder& builder, mlir::Location loc, mlir::Value buffer, mlir::Value memory,
+                    int64_t offset);
+
 class FlatBucket {
  public:
   // Makes the memory for the operands of `collective`, in front of everything in the plan function at `builder`.

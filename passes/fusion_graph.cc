@@ -3,6 +3,7 @@
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
 #include "sinter/passes/input_parts.h"
+#include "sinter/passes/joined_calls.h"
 #include "sinter/passes/recomputed_values.h"
 
 namespace sinter {
@@ -51,7 +52,7 @@ bool ShouldInline(Operation* op, ElementCost& costs) {
 }  // namespace
 
 bool IsLoop(Operation* op) {
-  if (IsStoredConstant(op) || IsInputPart(op)) return false;
+  if (IsStoredConstant(op) || IsInputPart(op) || IsJoinOfCalls(op)) return false;
   if (llvm::isa<ir::ReshapeOp>(op)) return ir::IsUnitReshape(op) || IsRepeat(op);
   return llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(op);
 }
@@ -87,7 +88,7 @@ FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) : inlined_(Find
     if (inlined_.contains(op) && !stored.contains(op)) continue;
     unsigned index = nodes_.size();
     bool fusible = IsLoop(op) && (!llvm::isa<ir::ReshapeOp>(op) || IsRepeat(op));
-    Node node{op, fusible, IsInputPart(op), {}, index};
+    Node node{op, fusible, IsInputPart(op) || IsJoinOfCalls(op), {}, index};
     if (fusible) {
       collectNeeds(op, node.needs);
     } else {

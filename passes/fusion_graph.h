@@ -32,8 +32,9 @@ class FusionGraph {
  public:
   struct Node {
     mlir::Operation* op;
-    bool fusible;                          // May be in a kernel with others.
-    bool is_part;                          // Of an input (input_parts.h): a group of its own, and never run.
+    bool fusible;  // May be in a kernel with others.
+    // A part of an input (input_parts.h) or a join of calls (joined_calls.h): a group of its own, and never run.
+    bool is_part;
     llvm::SmallVector<mlir::Value> needs;  // What it reads, through inlined ops when it is fusible.
     unsigned group;
   };

@@ -3,6 +3,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "sinter/ir/ops.h"
 #include "sinter/passes/input_parts.h"
+#include "sinter/passes/joined_calls.h"
 
 namespace sinter {
 
@@ -33,7 +34,9 @@ std::string FusionRules::boundary(unsigned producer, unsigned consumer) const {
     if (llvm::isa<ir::CopyOp, ir::CloneOp>(op)) return NameOf(op) + " moves memory";
     if (llvm::isa<ir::LibraryInterface>(op)) return NameOf(op) + " is a library call";
     if (IsInputPart(op)) return "a part of an input that several devices share is a view of memory";
-    if (llvm::isa<ir::ReshapeOp>(op) && !IsRepeat(op)) return "a reshape that regroups dimensions is a view of memory";
+    if (IsJoinOfCalls(op)) return "library calls write the parts of the concat where they belong";
+    if (llvm::isa<ir::ReshapeOp>(op) && !IsRepeat(op))
+      return "a reshape that regroups dimensions is a view of memory";
   }
   return "";
 }

@@ -83,6 +83,7 @@ class FunctionLowering {
   void lowerCollective(const ir::Collective& collective);
   void lowerInBucket(Operation* op);
   bool lowerToView(ir::FusionOp fusion);
+  bool lowerToJoin(ir::FusionOp fusion);
   void reportInputs();
   mlir::LogicalResult checkPlaced(Operation& op);
   mlir::LogicalResult lowerResults(mlir::func::ReturnOp op);
@@ -215,7 +216,7 @@ plan_ir::CallOp FunctionLowering::makeCall(Operation* op, mlir::ValueRange opera
 }
 
 void FunctionLowering::lowerFusion(ir::FusionOp fusion) {
-  if (lowerToView(fusion)) return;
+  if (lowerToView(fusion) || lowerToJoin(fusion)) return;
   auto pairs = ir::InPlacePairs(fusion.getBody().front());
   auto call = makeCall(fusion, fusion.getInputs(), names_.nameFusion(fusion), pairs);
   call.getBody().takeBody(fusion.getBody());
@@ -235,6 +236,38 @@ bool FunctionLowering::lowerToView(ir::FusionOp fusion) {
                  Resolve(view).offset % kGpuAlignment == 0;
   bool copied = !aligned && IsReadByLibrary(fusion.getResult(0));
   buffers_[fusion.getResult(0)] = copied ? copyToAlloc(view, fusion.getLoc()) : view;
+  return true;
+}
+
+// Where nobody else reads the parts that calls have written, they write them behind each other.
+bool FunctionLowering::lowerToJoin(ir::FusionOp fusion) {
+  mlir::Block& body = fusion.getBody().front();
+  auto concat = llvm::dyn_cast<ir::ConcatOp>(body.front());
+  if (!concat || !llvm::hasNItems(body, 2)) return false;
+  auto type = llvm::cast<mlir::RankedTensorType>(concat.getResult().getType());
+  auto outer = type.getShape().take_front(concat.getDim());
+  bool joins = fusion.getInputs().size() == concat.getXs().size() &&
+               llvm::all_of(outer, [](int64_t size) { return size == 1; });
+  int64_t bytes = 0;
+  for (auto [i, part] : llvm::enumerate(concat.getXs())) {
+    joins = joins && part == body.getArgument(i) && bytes % kBucketAlignment == 0 &&
+            MayWriteElsewhere(fusion->getOpOperand(i), buffers_.lookup(fusion.getInputs()[i]));
+    bytes += plan_ir::TensorBytes(llvm::cast<mlir::RankedTensorType>(part.getType()));
+  }
+  if (!joins) return false;
+  mlir::OpBuilder::InsertionGuard guard(builder_);
+  builder_.setInsertionPointToStart(builder_.getInsertionBlock());
+  ir::DeviceAttr device = deviceOf(fusion.getOperation());
+  Value memory = builder_.create<plan_ir::AllocOp>(fusion.getLoc(), bufferType(fusion.getResult(0)),
+                                                   mlir::IntegerAttr(), device);
+  int64_t offset = 0;
+  for (Value part : fusion.getInputs()) {
+    Value& buffer = buffers_[part];
+    int64_t part_bytes = BytesOf(buffer);
+    buffer = WriteAt(builder_, fusion.getLoc(), buffer, memory, offset);
+    offset += part_bytes;
+  }
+  buffers_[fusion.getResult(0)] = memory;
   return true;
 }
 

@@ -149,6 +149,27 @@ def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
   ];
 }
 
+def ChunkRows : Pass<"sinter-chunk-rows", "::mlir::func::FuncOp"> {
+  let summary = "Compute large products whose rows are worked on one by one in chunks of rows";
+  let description = [{
+    A product of two matrices whose result takes more than `bytes`, as logits over a vocabulary do, is computed some rows
+    at a time, together with all that works on its rows: the loss of each row, the logits' gradient, and the products
+    that contract that away. What they give by rows is joined; products and sums over the rows are added up in f32 at
+    least, in the order of the chunks; on a GPU the products add to the sum themselves. So all of the result is never in
+    memory. Chunks are equal but for the last, and have a multiple of 128 rows, at least `min-rows`: fewer would cost
+    the products efficiency.
+
+    The product stays whole where something reads all of its result or a sum of all rows is needed for the same rows.
+    With `report`, a remark for each product that is cut, and one with the reason for each that is not.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [
+    Option<"bytes", "bytes", "int64_t", "0", "Most bytes of a result that are computed at once; 0: any number">,
+    Option<"min_rows", "min-rows", "int64_t", "2048", "Fewest rows of a chunk">,
+    Option<"report", "report", "bool", "false", "Say what is cut in chunks, and why the rest is not">
+  ];
+}
+
 def FuseEpilogue : Pass<"sinter-fuse-epilogue", "::mlir::func::FuncOp"> {
   let summary = "Let matmul and conv2d add the bias and apply the activation";
   let description = [{
@@ -243,6 +264,25 @@ def UpdateInPlace : Pass<"sinter-update-in-place", "::sinter::plan_ir::FunctionO
   let options = [
     Option<"enable", "enable", "bool", "true", "Whether to remove any copy">,
     Option<"report", "report", "bool", "false", "Say why the other copies stay">
+  ];
+}
+
+def Rematerialise : Pass<"sinter-rematerialise", "::mlir::ModuleOp"> {
+  let summary = "Compute values again rather than keep them, until a limit of memory holds";
+  let description = [{
+    While a function's arena, with the device's variables, constants and inputs, takes more than `limit` bytes: of what is alive
+    at the peak and not used there, one value is computed again in front of its next reader. Candidates are results of
+    generated kernels, and of activations that a library applied, that follow from values which are there anyway. The one is
+    taken that moves the fewest bytes, if it is enough by itself, else the one that saves the most bytes for those it moves.
+
+    A limit that cannot be kept is an error that says the least that can be reached, and what is largest at the peak.
+    With `report`, a remark for each value that is computed again.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect", "::sinter::plan_ir::PlanDialect"];
+  let options = [
+    Option<"limit", "limit", "int64_t", "0", "Most bytes of each device">,
+    Option<"in_place", "in-place", "bool", "true", "Whether calls may write over inputs that die there">,
+    Option<"report", "report", "bool", "false", "Say what is computed again">
   ];
 }
 

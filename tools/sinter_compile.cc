@@ -89,6 +89,11 @@ int main(int argc, char** argv) {
   app.add_option("--layout", options.layout, "of images in convolutions and pools")
       ->check(CLI::IsMember({"auto", "nchw", "nhwc"}))
       ->capture_default_str();
+  app.add_option("--memory-limit", options.compile.memory_limit, "most bytes of each device; 0: any number")
+      ->capture_default_str();
+  app.add_option("--row-chunk-bytes", options.compile.row_chunk_bytes,
+                 "most bytes of logits that are computed at once; 0: any number")
+      ->capture_default_str();
   app.add_flag("--no-fuse", no_fuse, "one kernel an op");
   app.add_flag("--no-fuse-epilogues", no_epilogues, "biases and activations stay out of library calls");
   app.add_flag("--no-in-place", no_in_place, "no step writes over what it reads");
