@@ -22,8 +22,7 @@ void AddCompositeOps(SinterDialect* dialect) {
       >();
 }
 
-// Verifiers
-// -----------------------------------------------------------------------------------------------------------
+// Verifiers ------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -85,6 +84,18 @@ LogicalResult CheckRowNorm(Op op) {
   return CheckType(op, "a result", op.getResult().getType(), x);
 }
 
+template <typename Op>
+LogicalResult CheckBatchNorm(Op op, ArrayRef<std::pair<llvm::StringRef, Value>> channels) {
+  RankedTensorType x = op.getX().getType();
+  if (mlir::failed(CheckDim(op, op.getDim(), x))) return mlir::failure();
+  for (auto [what, value] : channels) {
+    if (mlir::failed(CheckChannels(op, x, x.getDimSize(op.getDim()), what, value.getType())))
+      return mlir::failure();
+  }
+  if (mlir::failed(CheckFinite(op, "epsilon", op.getEpsilon(), true))) return mlir::failure();
+  return CheckType(op, "a result", op.getResult().getType(), x);
+}
+
 }  // namespace
 
 LogicalResult SoftmaxOp::verify() { return CheckSoftmax(*this); }
@@ -102,22 +113,6 @@ LogicalResult SoftmaxCrossEntropyOp::verify() {
 
 LogicalResult LayerNormOp::verify() { return CheckRowNorm(*this); }
 LogicalResult RmsNormOp::verify() { return CheckRowNorm(*this); }
-
-namespace {
-
-template <typename Op>
-LogicalResult CheckBatchNorm(Op op, ArrayRef<std::pair<llvm::StringRef, Value>> channels) {
-  RankedTensorType x = op.getX().getType();
-  if (mlir::failed(CheckDim(op, op.getDim(), x))) return mlir::failure();
-  for (auto [what, value] : channels) {
-    if (mlir::failed(CheckChannels(op, x, x.getDimSize(op.getDim()), what, value.getType())))
-      return mlir::failure();
-  }
-  if (mlir::failed(CheckFinite(op, "epsilon", op.getEpsilon(), true))) return mlir::failure();
-  return CheckType(op, "a result", op.getResult().getType(), x);
-}
-
-}  // namespace
 
 LogicalResult BatchNormTrainingOp::verify() {
   RankedTensorType x = getX().getType();
@@ -158,8 +153,7 @@ LogicalResult HuberLossOp::verify() {
   return CheckLoss(*this);
 }
 
-// The language of the definitions
-// -------------------------------------------------------------------------------------
+// The language of the definitions --------------------------------------------------------------------------
 
 namespace {
 
@@ -194,8 +188,7 @@ Expr PerChannel(Expr channels, Expr like, int64_t dim) {
   return like.builder->broadcastAlong(channels, like, {dim});
 }
 
-// x - max(x), exp of it and the sum of that along `dim`: what softmax, its logarithm and their gradients
-// share.
+// x - max(x), exp of it and the sum of that along `dim`: what softmax, its logarithm and their gradients share.
 struct Exponentials {
   Expr max, shifted, exp, sum;
 
@@ -221,36 +214,6 @@ SmallVector<Value> DecomposeLoss(Op op, GraphBuilder& b, llvm::function_ref<Expr
   Expr loss = each(Wide(b, op.getX()), Wide(b, op.getTarget()));
   return {Narrow(ReduceLoss(loss, op.getReduction()), op.getResult())};
 }
-
-}  // namespace
-
-// Softmax
-// -------------------------------------------------------------------------------------------------------------
-
-SmallVector<Value> SoftmaxOp::decompose(GraphBuilder& b) {
-  return {Narrow(Exponentials(Wide(b, getX()), getDim()).softmax(getDim()), getResult())};
-}
-
-// With r = softmax(x): dx = r (g - sum(g r)).
-SmallVector<Expr> SoftmaxOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
-  int64_t dim = getDim();
-  Expr g = Wide(b, output_gradients[0].value), r = Wide(b, getResult());
-  return {NarrowExpr(r * (g - Spread(b.sum(g * r, {dim}), g, dim)), getX())};
-}
-
-SmallVector<Value> LogSoftmaxOp::decompose(GraphBuilder& b) {
-  Exponentials e(Wide(b, getX()), getDim());
-  return {Narrow(e.shifted - Spread(b.log(e.sum), e.shifted, getDim()), getResult())};
-}
-
-// dx = g - softmax(x) sum(g), and softmax(x) = exp(r).
-SmallVector<Expr> LogSoftmaxOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
-  int64_t dim = getDim();
-  Expr g = Wide(b, output_gradients[0].value), r = Wide(b, getResult());
-  return {NarrowExpr(g - b.exp(r) * Spread(b.sum(g, {dim}), g, dim), getX())};
-}
-
-namespace {
 
 // What the loss and its gradient ask about labels.
 struct Labels {
@@ -283,6 +246,31 @@ struct Labels {
 
 }  // namespace
 
+// Softmax --------------------------------------------------------------------------------------------------
+
+SmallVector<Value> SoftmaxOp::decompose(GraphBuilder& b) {
+  return {Narrow(Exponentials(Wide(b, getX()), getDim()).softmax(getDim()), getResult())};
+}
+
+// With r = softmax(x): dx = r (g - sum(g r)).
+SmallVector<Expr> SoftmaxOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
+  int64_t dim = getDim();
+  Expr g = Wide(b, output_gradients[0].value), r = Wide(b, getResult());
+  return {NarrowExpr(r * (g - Spread(b.sum(g * r, {dim}), g, dim)), getX())};
+}
+
+SmallVector<Value> LogSoftmaxOp::decompose(GraphBuilder& b) {
+  Exponentials e(Wide(b, getX()), getDim());
+  return {Narrow(e.shifted - Spread(b.log(e.sum), e.shifted, getDim()), getResult())};
+}
+
+// dx = g - softmax(x) sum(g), and softmax(x) = exp(r).
+SmallVector<Expr> LogSoftmaxOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
+  int64_t dim = getDim();
+  Expr g = Wide(b, output_gradients[0].value), r = Wide(b, getResult());
+  return {NarrowExpr(g - b.exp(r) * Spread(b.sum(g, {dim}), g, dim), getX())};
+}
+
 SmallVector<Value> SoftmaxCrossEntropyOp::decompose(GraphBuilder& b) {
   Expr x = Wide(b, getLogits());
   Labels labels(*this, x);
@@ -297,8 +285,8 @@ SmallVector<Value> SoftmaxCrossEntropyOp::decompose(GraphBuilder& b) {
   return {Narrow(loss, getResult())};
 }
 
-// dx = (softmax(x) - onehot(label)) times the example's weight. The exponentials are those of the loss,
-// written again: CSE merges them, so that nothing but the logits has to be kept.
+// dx = (softmax(x) - onehot(label)) times the example's weight. The exponentials are those of the loss, written
+// again: CSE merges them, so that nothing but the logits has to be kept.
 SmallVector<Expr> SoftmaxCrossEntropyOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
   Expr x = Wide(b, getLogits()), g = Wide(b, output_gradients[0].value);
   Labels labels(*this, x);
@@ -310,8 +298,7 @@ SmallVector<Expr> SoftmaxCrossEntropyOp::buildGradient(GraphBuilder& b, ArrayRef
   return {NarrowExpr(gradient, getLogits()), Expr()};
 }
 
-// Norms
-// ---------------------------------------------------------------------------------------------------------------
+// Norms ----------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -324,8 +311,7 @@ Expr Average(Expr x, ArrayRef<int64_t> dims) {
 // has changed the variance by r^2 * 2^-16 / 12 in proportion, and the difference of two sums in f32 loses no more.
 enum class Moments { kCentered, kUncentered };
 
-// x less its mean along `dims`, and the rest of what a normalisation computes. `kept` are the other
-// dimensions.
+// x less its mean along `dims`, and the rest of what a normalisation computes. `kept` are the other dimensions.
 struct Standardized {
   SmallVector<int64_t> dims, kept;
   Expr mean, centered, variance, scale, result;
@@ -479,8 +465,7 @@ SmallVector<Value> BatchNormInferenceOp::decompose(GraphBuilder& b) {
                  getResult())};
 }
 
-// Dropout and losses
-// --------------------------------------------------------------------------------------------------
+// Dropout and losses ---------------------------------------------------------------------------------------
 
 SmallVector<Value> DropoutOp::decompose(GraphBuilder& b) {
   double keep = 1 - getProbability().convertToDouble();
