@@ -24,6 +24,25 @@ TEST(ProductKeyTest, SaysAllThatAChoiceDependsOn) {
   EXPECT_EQ(key.product, "bf16 Ieee 1x64x32x16 (batch, m, n, k), b transposed, aligned to 16");
 }
 
+TEST(ProductKeyTest, TellsEpiloguesApart) {
+  const auto text = [](MatmulShape shape) {
+    shape.m = 64, shape.n = 32, shape.k = 16, shape.dtype = fb::DType::BF16;
+    return shape.ToString();
+  };
+  const std::string plain = "bf16 Ieee 1x64x32x16 (batch, m, n, k)";
+  EXPECT_EQ(text({}), plain);
+  EXPECT_EQ(text({.has_bias = true, .has_addend = true, .has_scale = true}), plain + ", bias, addend, scale");
+  EXPECT_EQ(text({.result_is_f32 = true}), plain + ", result of f32");
+  EXPECT_EQ(text({.activation = fb::Activation::GeluTanh, .has_preactivation = true}),
+            plain + ", GeluTanh with what it is applied to");
+  EXPECT_EQ(text({.activation = fb::Activation::GeluTanh,
+                  .is_gradient = true,
+                  .has_preactivation = true,
+                  .sum = fb::MatmulSum::Columns}),
+            plain + ", gradient of GeluTanh, sums of columns");
+  EXPECT_EQ(text({.is_gradient = true, .sum = fb::MatmulSum::A}), plain + ", sums of a over k");
+}
+
 class MatmulTuningTest : public GpuTest {
  protected:
   void SetUp() override {
