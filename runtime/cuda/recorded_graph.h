@@ -20,7 +20,8 @@
 
 namespace sinter {
 
-// Pieces of a recording, begun and ended within its work, that say themselves what they come after (DeviceRuntime::BeginPiece): branches of the graph.
+// Pieces of a recording, begun and ended within its work, that say themselves what they come after (DeviceRuntime::BeginPiece):
+// branches of the graph.
 class RecordedPieces {
  public:
   // SINTER_GPU_SIDE_BY_SIDE=0 keeps pieces in the order in which they are given.
