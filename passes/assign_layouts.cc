@@ -3,6 +3,7 @@
 #include "sinter/passes/input_parts.h"
 #include "sinter/passes/pad_channels.h"
 #include "sinter/passes/passes.h"
+#include "sinter/passes/pixel_blocks.h"
 
 namespace sinter {
 
@@ -224,7 +225,9 @@ class AssignLayoutsPass : public impl::AssignLayoutsBase<AssignLayoutsPass> {
     if (known == ir::ImageLayout::nchw16n && mlir::failed(checkBlocks())) return signalPassFailure();
     if (chosen == ir::ImageLayout::nchw) return;
     Relayout(getOperation(), chosen).run();
-    if (chosen == ir::ImageLayout::nhwc) PadChannels(getOperation());
+    if (chosen != ir::ImageLayout::nhwc) return;
+    GatherPixels(getOperation());
+    PadChannels(getOperation());
   }
 
  private:
