@@ -15,7 +15,7 @@ stage "Build all (preset release)"
 cmake --preset release -D SINTER_BUILD_TESTS=ON -D SINTER_BUILD_BENCH=ON
 cmake --build --preset release
 
-stage "Build the fuzzers and the tests of the code that reads bytes, with sanitizers (preset asan)"
+stage "Build the fuzzers and the tests of the code that reads bytes, with sanitizers and without CUDA (preset asan)"
 cmake --preset asan -D SINTER_FUZZ_SECONDS="${SINTER_FUZZ_SECONDS:-60}"
 cmake --build --preset asan --target sinter_tests
 
