@@ -15,10 +15,11 @@ static_assert(kPitch % 16 == 8 && kPitch >= kChunkTaps,
 // The weights of `channels` channels from `first` on: to [kOut][kPitch].
 __device__ __forceinline__ void FetchWeights(const float* w, int first, int channels, float* to) {
   if constexpr (kTurned) {
-    FetchEach(w + first * (kOut * kTaps), channels * kOut * kTaps, [&](int e, float x) {
-      const int c = e / (kOut * kTaps), n = e / kTaps % kOut, tap = e % kTaps;
-      to[n * kPitch + c * kTaps + kTaps - 1 - tap] = x;
-    });
+    FetchEach<kChunk * kOut * kTaps>(
+        w + first * (kOut * kTaps), channels * kOut * kTaps, [&](int e, float x) {
+          const int c = e / (kOut * kTaps), n = e / kTaps % kOut, tap = e % kTaps;
+          to[n * kPitch + c * kTaps + kTaps - 1 - tap] = x;
+        });
   } else {
     FetchRows<kOut, kChunkTaps, kChannels * kTaps>(w + first * kTaps, channels * kTaps, to);
   }
@@ -92,7 +93,7 @@ __device__ __forceinline__ void Convolve(const float* x, const float* w, const f
   for (int c = 0; c < kChannels; c += kChunk) {
     const int channels = sn_imin(int(kChunk), int(kChannels) - c), taps = channels * kTaps;
     sn_barrier();
-    FetchImage(x + c * kPlane, channels, image);
+    FetchImage<kChunk>(x + c * kPlane, channels, image);
     FetchWeights(w, c, channels, (float*)weights);
     sn_barrier();
     int tap = 0;

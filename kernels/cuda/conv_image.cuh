@@ -35,20 +35,24 @@ __device__ __forceinline__ void FetchPacks(const float* from, int count, Put put
     }
   }
 }
-template <typename Put>
+// The same, all on their way together where `most`, of which there are `count`, are not too many for registers.
+template <int most, typename Put>
 __device__ __forceinline__ void FetchEach(const float* from, int count, Put put) {
+  constexpr int own = (most + kThreads - 1) / kThreads, kept = own <= 40 ? own : 16;
+  constexpr int singles = kept <= 16 ? kept : 16;
   if (count % 4 == 0 && IsPackAligned<4>(from)) {
-    FetchPacks<4, 4>(from, count, put);
+    FetchPacks<4, (kept + 3) / 4>(from, count, put);
   } else if (count % 2 == 0 && IsPackAligned<2>(from)) {
-    FetchPacks<2, 8>(from, count, put);
+    FetchPacks<2, (kept + 1) / 2>(from, count, put);
   } else {
-    FetchPacks<1, 10>(from, count, put);
+    FetchPacks<1, singles>(from, count, put);
   }
 }
 
-// `channels` planes, to [channel][kPaddedH][kPaddedW].
+// `channels` planes, `most` at most, to [channel][kPaddedH][kPaddedW].
+template <int most>
 __device__ __forceinline__ void FetchImage(const float* from, int channels, float* to) {
-  FetchEach(from, channels * kPlane, [&](int e, float x) {
+  FetchEach<most * kPlane>(from, channels * kPlane, [&](int e, float x) {
     if constexpr (kIsPadded) {
       const int c = e / kPlane, y = e % kPlane / kWidth + kPadTop, at = e % kWidth + kPadLeft;
       to[c * kPaddedPlane + y * kPaddedW + at] = x;

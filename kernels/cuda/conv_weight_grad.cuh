@@ -17,7 +17,12 @@ static_assert(kWarpsK == 1 || kWarpsK * kBlockRows * kColumns <= kOut * kPitch,
 
 // Pixels [first, first + pixels) of all channels: to [kOut][kPitch].
 __device__ __forceinline__ void FetchGradients(const float* g, int first, int pixels, float* to) {
-  FetchRows<kOut, kChunk, kPixels>(g + first, pixels, to);
+  if constexpr (kChunk >= kPixels) {
+    FetchEach<kOut * kPixels>(g, kOut * kPixels,
+                              [&](int e, float x) { to[e / kPixels * kPitch + e % kPixels] = x; });
+  } else {
+    FetchRows<kOut, kChunk, kPixels>(g + first, pixels, to);
+  }
 }
 
 // Eight pixels from `pixel` on, of which those from `pixels` on do not exist.
@@ -97,7 +102,8 @@ __device__ __forceinline__ void WeightGrad(const float* x, const float* g, float
     for (int pixel = 0; pixel < kPixels; pixel += kChunk) {
       const int pixels = sn_imin(int(kChunk), kPixels - pixel);
       sn_barrier();
-      if (pixel == 0) FetchImage(x + (idx(number) * kChannels + first_channel) * kPlane, channels, image);
+      if (pixel == 0)
+        FetchImage<kTouched>(x + (idx(number) * kChannels + first_channel) * kPlane, channels, image);
       FetchGradients(g + idx(number) * (kOut * kPixels), pixel, pixels, (float*)gradients);
       sn_barrier();
       const Vec<int, 2>* windows = offsets + pixel / 2;
