@@ -36,6 +36,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+# f32 is f32: PyTorch otherwise lets cuDNN round what its convolutions read.
+torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+
 # Relative: of a loss, and of a gradient's norm. In bf16 two programs that round at different places are that far apart.
 LIMITS = {"f32": {"loss": 1e-5, "gradient": 3e-5}, "bf16": {"loss": 1e-3, "gradient": 3e-2}}
 # Behind many batch norms rounding to bf16 is no small thing: gradients of either program are 0.3 from those in f32.

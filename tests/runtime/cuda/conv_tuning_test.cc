@@ -17,7 +17,7 @@ using ::testing::SizeIs;
 
 fb::ConvStepT Conv(int64_t kernel, int64_t stride) {
   fb::ConvStepT s;
-  s.batch = 32, s.in_channels = 64, s.out_channels = 128;
+  s.batch = 32, s.in_channels = 64, s.out_channels = 128, s.groups = 1;
   s.in_size = {28, 28}, s.out_size = {28 / stride, 28 / stride};
   s.kernel = {kernel, kernel}, s.strides = {stride, stride}, s.dilations = {1, 1};
   const int64_t around = kernel / 2;
