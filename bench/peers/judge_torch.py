@@ -242,7 +242,6 @@ def main():
     arguments.sizes = {model: argparse.Namespace(**{name: getattr(arguments, f"{model}_{name}") for name in sizes})
                        for model, sizes in SIZES.items()}
     arguments.sizes["gpt2"].rate = arguments.gpt2_rate
-    torch.backends.cudnn.allow_tf32 = False  # PyTorch's default for convolutions in f32 on a GPU is tf32.
     known = ["lenet", "mlp6", "char_gpt", "gpt2", "resnet50"]
     chosen = arguments.workloads or ["lenet", "mlp6"]
     for workload in chosen:
