@@ -109,10 +109,19 @@ absl::Status CheckMeans(sn::Session& session, sn::BoundFunction& run, size_t dev
   return absl::OkStatus();
 }
 
-void Report(State& state, double total_seconds, int64_t elements, size_t devices) {
-  const double seconds = total_seconds / static_cast<double>(state.iterations());
+// Times `runs`, kRunsATime exchanges among so many devices until all of them are done.
+absl::Status Time(State& state, int64_t elements, size_t devices, const std::function<absl::Status()>& runs) {
+  double total = 0;
+  for (auto _ : state) {
+    SINTER_ASSIGN_OR_RETURN(const sn::bench::Timing timing, sn::bench::TimeMs(runs, 0, 1, 0));
+    const double seconds = timing.ms / 1e3 / kRunsATime;
+    state.SetIterationTime(seconds);
+    total += seconds;
+  }
+  const double mean = total / static_cast<double>(state.iterations());
   const double k = static_cast<double>(devices), bytes = 4.0 * static_cast<double>(elements);
-  state.counters["busGBps"] = 2 * (k - 1) / k * bytes / seconds / 1e9;
+  state.counters["busGBps"] = 2 * (k - 1) / k * bytes / mean / 1e9;
+  return absl::OkStatus();
 }
 
 absl::Status TimePlan(State& state, const std::vector<sn::Device>& devices, int64_t elements,
@@ -126,14 +135,7 @@ absl::Status TimePlan(State& state, const std::vector<sn::Device>& devices, int6
   };
   // The second run records.
   SINTER_RETURN_IF_ERROR(runs());
-  double total = 0;
-  for (auto _ : state) {
-    SINTER_ASSIGN_OR_RETURN(const sn::bench::Timing timing, sn::bench::TimeMs(runs, 0, 1, 0));
-    state.SetIterationTime(timing.ms / 1e3 / kRunsATime);
-    total += timing.ms / 1e3 / kRunsATime;
-  }
-  Report(state, total, elements, devices.size());
-  return absl::OkStatus();
+  return Time(state, elements, devices.size(), runs);
 }
 
 #ifdef SINTER_WITH_CUDA
@@ -181,13 +183,7 @@ absl::Status TimeNccl(State& state, int gpus, int64_t elements) {
     return absl::OkStatus();
   };
   SINTER_RETURN_IF_ERROR(runs());
-  double total = 0;
-  for (auto _ : state) {
-    SINTER_ASSIGN_OR_RETURN(const sn::bench::Timing timing, sn::bench::TimeMs(runs, 0, 1, 0));
-    state.SetIterationTime(timing.ms / 1e3 / kRunsATime);
-    total += timing.ms / 1e3 / kRunsATime;
-  }
-  Report(state, total, elements, members.size());
+  SINTER_RETURN_IF_ERROR(Time(state, elements, members.size(), runs));
   for (const NcclMember& m : members) {
     SINTER_RETURN_IF_ERROR(nccl->Check(nccl->CommDestroy(m.comm), "disconnect"));
     SINTER_RETURN_IF_ERROR(sn::CudaStatus(cudaFree(m.data), "give memory back"));

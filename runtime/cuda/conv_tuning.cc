@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <string>
@@ -15,8 +14,8 @@
 #include "sinter/runtime/caching_allocator.h"
 #include "sinter/runtime/cuda/cuda_handles.h"
 #include "sinter/runtime/cuda/quickest_choice.h"
+#include "sinter/runtime/cuda/trial_operands.h"
 #include "sinter/runtime/dtype.h"
-#include "sinter/runtime/half.h"
 #include "sinter/runtime/session_tuning.h"
 
 namespace sinter {
@@ -24,31 +23,10 @@ namespace {
 
 constexpr size_t kEngines = 8;
 constexpr int64_t kAlignment = 512;
-// Operands repeat a block of so many random numbers.
-constexpr int64_t kBlockElements = (1 << 16) + 1;
 // An idle GPU takes some tens of milliseconds to reach its clocks.
 constexpr double kWarmUpSeconds = 0.03;
 
 int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-// Numbers from -1 to 1, the same in every run: zeros would make a GPU draw less power, and run faster, than in use.
-std::vector<std::byte> RandomBlock(fb::DType dtype) {
-  const size_t size = static_cast<size_t>(SizeOf(static_cast<DType>(dtype)));
-  std::vector<std::byte> block(kBlockElements * size);
-  uint64_t state = 1;
-  for (int64_t i = 0; i < kBlockElements; ++i) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    const double f64 = std::ldexp(static_cast<double>(state >> 11), -52) - 1;
-    const float f32 = static_cast<float>(f64);
-    const uint16_t bf16 = BFloat16::FromFloat(f32).bits, f16 = Float16::FromFloat(f32).bits;
-    const void* const value = dtype == fb::DType::F64    ? static_cast<const void*>(&f64)
-                              : dtype == fb::DType::F32  ? static_cast<const void*>(&f32)
-                              : dtype == fb::DType::BF16 ? static_cast<const void*>(&bf16)
-                                                         : static_cast<const void*>(&f16);
-    std::memcpy(block.data() + static_cast<size_t>(i) * size, value, size);
-  }
-  return block;
-}
 
 // One convolution on operands of its own, to time engines.
 class ConvTrial {
@@ -81,7 +59,7 @@ class ConvTrial {
     for (int i = 0; i < 5; ++i) {
       parts_[i] = next;
       next += RoundUp(bytes_[i]);
-      if (i < 3) SINTER_RETURN_IF_ERROR(Repeat(block, parts_[i], bytes_[i]));
+      if (i < 3) SINTER_RETURN_IF_ERROR(Repeat(context_, block, parts_[i], bytes_[i]));
     }
     SINTER_ASSIGN_OR_RETURN(begin_, MakeCudaEvent(/*with_time=*/true));
     SINTER_ASSIGN_OR_RETURN(end_, MakeCudaEvent(/*with_time=*/true));
@@ -117,23 +95,6 @@ class ConvTrial {
       return plan.Execute({{kFirst, parts_[0]}, {kSecond, parts_[1]}, {kResult, parts_[3]}}, parts_[4]);
     return plan.Execute({{kFirst, parts_[0]}, {kSecond, parts_[1]}, {kBias, parts_[2]}, {kResult, parts_[3]}},
                         parts_[4]);
-  }
-
-  absl::Status Repeat(const std::vector<std::byte>& block, std::byte* to, int64_t bytes) {
-    if (bytes == 0) return absl::OkStatus();
-    int64_t done = std::min(bytes, static_cast<int64_t>(block.size()));
-    SINTER_RETURN_IF_ERROR(CudaStatus(cudaMemcpyAsync(to, block.data(), static_cast<size_t>(done),
-                                                      cudaMemcpyHostToDevice, context_.stream()),
-                                      "upload"));
-    // Each copy doubles what there is.
-    while (done < bytes) {
-      const int64_t more = std::min(done, bytes - done);
-      SINTER_RETURN_IF_ERROR(CudaStatus(cudaMemcpyAsync(to + done, to, static_cast<size_t>(more),
-                                                        cudaMemcpyDeviceToDevice, context_.stream()),
-                                        "copy"));
-      done += more;
-    }
-    return CudaStatus(cudaStreamSynchronize(context_.stream()), "upload");
   }
 
   CudaContext& context_;

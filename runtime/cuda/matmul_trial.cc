@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstring>
 #include <map>
 
+#include "sinter/runtime/cuda/trial_operands.h"
 #include "sinter/runtime/dtype.h"
-#include "sinter/runtime/half.h"
 
 namespace sinter {
 namespace {
@@ -15,8 +13,6 @@ namespace {
 // Results that are compared, in several rounds with different operands where one has fewer.
 constexpr int64_t kComparedElements = 1 << 20;
 constexpr int kMaxRounds = 8;
-// Operands repeat a block of so many random numbers: an odd number, so that no two rows of a matrix are alike.
-constexpr int64_t kBlockElements = (1 << 16) + 1;
 // Between the operands of two rounds, in bytes.
 constexpr int64_t kRoundOffset = 512;
 // An idle GPU takes some tens of milliseconds to reach its clocks, and keeps them for about a second.
@@ -24,25 +20,6 @@ constexpr double kFirstWarmUpSeconds = 0.05, kWarmUpSeconds = 0.002;
 constexpr std::chrono::seconds kStaysWarm(1);
 
 int64_t RoundUp(int64_t bytes) { return (bytes + 511) / 512 * 512; }
-
-// Numbers from -1 to 1 from a linear congruential generator (Knuth's MMIX), the same in every run.
-std::vector<std::byte> RandomBlock(fb::DType dtype) {
-  const size_t size = static_cast<size_t>(SizeOf(static_cast<DType>(dtype)));
-  std::vector<std::byte> block(kBlockElements * size);
-  uint64_t state = 1;
-  for (int64_t i = 0; i < kBlockElements; ++i) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    const double f64 = std::ldexp(static_cast<double>(state >> 11), -52) - 1;
-    const float f32 = static_cast<float>(f64);
-    const uint16_t bf16 = BFloat16::FromFloat(f32).bits, f16 = Float16::FromFloat(f32).bits;
-    const void* const value = dtype == fb::DType::F64    ? static_cast<const void*>(&f64)
-                              : dtype == fb::DType::F32  ? static_cast<const void*>(&f32)
-                              : dtype == fb::DType::BF16 ? static_cast<const void*>(&bf16)
-                                                         : static_cast<const void*>(&f16);
-    std::memcpy(block.data() + static_cast<size_t>(i) * size, value, size);
-  }
-  return block;
-}
 
 }  // namespace
 
@@ -82,32 +59,15 @@ absl::Status MatmulTrial::Prepare() {
   const MatmulShape& s = product_.shape();
   const std::vector<std::byte> block = RandomBlock(s.dtype);
   const std::vector<std::byte> of_result = RandomBlock(s.ResultDType());
-  for (const Part* part : {&a_, &b_}) SINTER_RETURN_IF_ERROR(Repeat(block, part->ptr, part->bytes));
+  for (const Part* part : {&a_, &b_}) SINTER_RETURN_IF_ERROR(Repeat(context_, block, part->ptr, part->bytes));
   for (const Part* part : {&bias_, &addend_, &preactivation_}) {
-    SINTER_RETURN_IF_ERROR(Repeat(of_result, part->ptr, part->bytes));
+    SINTER_RETURN_IF_ERROR(Repeat(context_, of_result, part->ptr, part->bytes));
   }
   const std::vector<std::byte> scale = RandomBlock(s.dtype == fb::DType::F64 ? s.dtype : fb::DType::F32);
-  SINTER_RETURN_IF_ERROR(Repeat(scale, scale_.ptr, scale_.bytes));
+  SINTER_RETURN_IF_ERROR(Repeat(context_, scale, scale_.ptr, scale_.bytes));
   SINTER_ASSIGN_OR_RETURN(begin_, MakeCudaEvent(/*with_time=*/true));
   SINTER_ASSIGN_OR_RETURN(end_, MakeCudaEvent(/*with_time=*/true));
   return absl::OkStatus();
-}
-
-absl::Status MatmulTrial::Repeat(const std::vector<std::byte>& block, std::byte* to, int64_t bytes) {
-  if (bytes == 0) return absl::OkStatus();
-  int64_t done = std::min(bytes, static_cast<int64_t>(block.size()));
-  SINTER_RETURN_IF_ERROR(CudaStatus(
-      cudaMemcpyAsync(to, block.data(), static_cast<size_t>(done), cudaMemcpyHostToDevice, context_.stream()),
-      "upload"));
-  // Each copy doubles what there is; the period stays that of the block.
-  while (done < bytes) {
-    const int64_t more = std::min(done, bytes - done);
-    SINTER_RETURN_IF_ERROR(CudaStatus(cudaMemcpyAsync(to + done, to, static_cast<size_t>(more),
-                                                      cudaMemcpyDeviceToDevice, context_.stream()),
-                                      "copy"));
-    done += more;
-  }
-  return CudaStatus(cudaStreamSynchronize(context_.stream()), "upload");
 }
 
 absl::Status MatmulTrial::Launch(const cublasLtMatmulHeuristicResult_t& algorithm, int round) {

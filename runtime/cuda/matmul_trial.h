@@ -5,7 +5,7 @@
 //   SINTER_RETURN_IF_ERROR(trial.WarmUp(algorithms[0]));
 //   SINTER_ASSIGN_OR_RETURN(double seconds, trial.Seconds(algorithms[1], /*launches=*/4));
 //
-// Operands are random numbers, the same in every process: zeros would make a GPU draw less power, and run faster, than in use.
+// Operands are random numbers, the same in every process (trial_operands.h).
 #ifndef SINTER_RUNTIME_CUDA_MATMUL_TRIAL_H_
 #define SINTER_RUNTIME_CUDA_MATMUL_TRIAL_H_
 
@@ -41,7 +41,6 @@ class MatmulTrial {
   absl::StatusOr<double> Seconds(const cublasLtMatmulHeuristicResult_t& algorithm, int launches);
 
  private:
-  absl::Status Repeat(const std::vector<std::byte>& block, std::byte* to, int64_t bytes);
   absl::Status Launch(const cublasLtMatmulHeuristicResult_t& algorithm, int round);
   absl::Status Download(const std::byte* end, int64_t bytes, std::vector<std::byte>& to);
 
