@@ -1,4 +1,4 @@
-// Which algorithms compute the matrix products of GPUs, and the file in which measured choices are kept.
+// Which algorithms compute the matrix products and convolutions of GPUs, and the file in which measured choices are kept.
 //
 //   SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan), {.tuning = {.save = true}}));
 //   for (const ProductChoice& choice : session.tuning().products) std::cout << choice.key.product << "\n";
@@ -7,6 +7,9 @@
 // each different product of its plan: what the tuning file says; else what this process has measured before; else what it
 // measures now, while it is created. The file is that beside the plan ("model.plan.tuning"), unless another is named. The
 // command `sinter tune model.plan` writes it; a session does so where it is asked to.
+//
+// So has cuDNN engines for a convolution. They are in the same file, but the quickest gives other bits, so that only kAnyBits
+// measures them; otherwise it is the file's, else the first deterministic one.
 //
 // Bits: the same plan with the same tuning file gives the same bits in every process, on the same model of GPU with the same
 // version of cuBLASLt. Without a file that holds in the modes kFirstChoice and kSameBits.
