@@ -151,7 +151,8 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaConvStep(CudaContext& context, con
   }
   SINTER_ASSIGN_OR_RETURN(const CudnnHandle cudnn, context.CudnnOnStream());
   const ConvEpilogue done = {.bias = epilogue.bias || epilogue.relu, .relu = epilogue.relu};
-  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<CudnnPlan> plan, ChooseConvolutionPlan(context, cudnn, shape, done));
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<CudnnPlan> plan,
+                          ChooseConvolutionPlan(context, cudnn, shape, done));
   const int64_t made_up = done.bias && !epilogue.bias ? shape.y.sizes[1] : 0;
   return std::make_unique<CudaConvStep>(
       context, std::move(plan), epilogue.bias,
