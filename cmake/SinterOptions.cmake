@@ -4,7 +4,7 @@ option(SINTER_BUILD_BENCH "Build the benchmarks" ON)
 set(SINTER_TEST_FOLDERS "" CACHE STRING "Folders of tests/ to build, such as \"runtime;data\"; empty: all")
 option(SINTER_PORTABLE "Link LLVM statically, and Abseil or install it beside, so that it runs on another Linux" OFF)
 option(SINTER_FUZZ "Build the libFuzzer targets (needs Clang)" OFF)
-set(SINTER_FUZZ_SECONDS 60 CACHE STRING "How long ctest runs each fuzzer")
+set(SINTER_FUZZ_SECONDS 20 CACHE STRING "How long ctest runs each fuzzer")
 set(SINTER_CUDA AUTO CACHE STRING "GPUs: AUTO builds for them where the CUDA toolkit is found, ON insists, OFF does not")
 set(SINTER_MPI AUTO CACHE STRING "Several processes: AUTO builds for MPI where it is found, ON insists, OFF does not")
 set(SINTER_LIBCLANG AUTO CACHE STRING

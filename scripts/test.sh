@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Builds everything and runs every test. Stops at the first stage that fails; the last line is ctest's summary.
+# Builds everything and runs every test. Stops at the first stage that fails; ctest's summary comes last, and
+# after it, if tests failed, what they said.
 #
 #   scripts/test.sh
-#   SINTER_FUZZ_SECONDS=600 scripts/test.sh      each fuzzer for ten minutes instead of one
+#   SINTER_FUZZ_SECONDS=600 scripts/test.sh      each fuzzer for ten minutes instead of 20 seconds
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,7 +17,7 @@ cmake --preset release -D SINTER_BUILD_TESTS=ON -D SINTER_BUILD_BENCH=ON
 cmake --build --preset release
 
 stage "Build the fuzzers and the tests of the code that reads bytes, with sanitizers and without CUDA (preset asan)"
-cmake --preset asan -D SINTER_FUZZ_SECONDS="${SINTER_FUZZ_SECONDS:-60}"
+cmake --preset asan -D SINTER_FUZZ_SECONDS="${SINTER_FUZZ_SECONDS:-20}"
 cmake --build --preset asan --target sinter_tests
 
 stage "Test"
@@ -25,4 +26,9 @@ mkdir -p build/all
 printf 'subdirs("%s/build/release" "%s/build/asan")\n' "$PWD" "$PWD" > build/all/CTestTestfile.cmake
 # Several test programs share the cores: idle threads must sleep, not spin (runtime/thread_pool.h).
 export OMP_WAIT_POLICY=passive
-ctest --test-dir build/all --output-on-failure --no-tests=error --parallel "$(nproc)"
+ctest --test-dir build/all --output-on-failure --no-tests=error --parallel "$(nproc)" --output-junit results.xml || {
+  status=$?
+  # Once more, where a log that keeps its last lines only still has it.
+  scripts/print_failures.py build/all/results.xml
+  exit $status
+}
