@@ -1,9 +1,6 @@
 // Attention and its gradient, by cuDNN.
-//
-// SINTER_GPU_ATTENTION=any-order: gradients whose sums are in any order, which need less memory; two runs may then differ.
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <limits>
 #include <span>
 #include <string>
@@ -180,26 +177,16 @@ std::string VersionText(size_t version) {
   return absl::StrCat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
-absl::StatusOr<bool> IsInOrder() {
-  const char* const set = std::getenv("SINTER_GPU_ATTENTION");
-  const std::string order = set == nullptr ? "" : set;
-  if (order.empty() || order == "in-order") return true;
-  if (order == "any-order") return false;
-  return absl::InvalidArgumentError(
-      absl::StrCat("SINTER_GPU_ATTENTION is \"", order, "\"; expected in-order or any-order"));
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaAttentionStep(CudaContext& context,
                                                             const fb::AttentionStep& table) {
-  SINTER_ASSIGN_OR_RETURN(const bool in_order, IsInOrder());
   const CudnnAttention attention = {.dtype = table.dtype(),
                                     .backward = table.backward(),
                                     .packed = table.packed(),
                                     .causal = table.causal(),
                                     .has_stats = table.has_stats(),
-                                    .in_order = in_order,
+                                    .in_order = context.switches().attention_in_order,
                                     .batch = table.batch(),
                                     .heads = table.heads(),
                                     .queries = table.queries(),

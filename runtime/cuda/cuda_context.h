@@ -20,6 +20,7 @@
 #include "sinter/runtime/cuda/cuda_devices.h"
 #include "sinter/runtime/cuda/cuda_handles.h"
 #include "sinter/runtime/cuda/cudnn_library.h"
+#include "sinter/runtime/cuda/gpu_switches.h"
 #include "sinter/runtime/device.h"
 
 namespace sinter {
@@ -64,6 +65,9 @@ class CudaContext {
   void set_tuning(SessionTuning* tuning) { tuning_ = tuning; }
   SessionTuning* tuning() const { return tuning_; }
 
+  void set_switches(const GpuSwitches& switches) { switches_ = switches; }
+  const GpuSwitches& switches() const { return switches_; }
+
   // Whether a kernel that waits itself for those in front of it may be launched while they run: not where a recording puts
   // it behind something else.
   void set_may_start_early(bool may) { may_start_early_ = may; }
@@ -85,6 +89,7 @@ class CudaContext {
   CudaDeviceInfo info_;
   CachingAllocator* allocator_;
   SessionTuning* tuning_ = nullptr;
+  GpuSwitches switches_;
   bool may_start_early_ = true;
   CudaStream stream_, collective_stream_, input_stream_;
   CublasHandle cublas_;

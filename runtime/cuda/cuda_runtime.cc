@@ -87,6 +87,7 @@ class CudaRuntime : public DeviceRuntime {
 absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
                                                                  const CudaRuntimeOptions& options) {
   SINTER_RETURN_IF_ERROR(PeerAccessIsDisabled().status());
+  SINTER_ASSIGN_OR_RETURN(const GpuSwitches switches, GpuSwitches::FromEnvironment());
   std::unique_ptr<CudaRuntime> runtime(new CudaRuntime);
   CachingAllocator* allocator = options.allocator;
   if (allocator == nullptr) {
@@ -99,6 +100,7 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
   }
   SINTER_ASSIGN_OR_RETURN(runtime->context_, CudaContext::Create(index, allocator));
   runtime->context_->set_tuning(options.tuning);
+  runtime->context_->set_switches(switches);
   const CudaDeviceScope on(index);
   const CudaContext& context = *runtime->context_;
   SINTER_ASSIGN_OR_RETURN(runtime->ring_, StagingRing::Create(&context, context.stream()));

@@ -31,7 +31,7 @@ struct CudaRuntimeOptions {
 };
 
 // NotFound: no such GPU, and why. InvalidArgument: the device is no GPU, the allocator is another device's, or
-// SINTER_DISABLE_P2P cannot be read.
+// SINTER_DISABLE_P2P or a variable of gpu_switches.h cannot be read.
 //
 // The runtime waits for its work when it is destroyed. RecordedWork must be destroyed before it, and memory that its work
 // uses freed after it, or after Synchronize.

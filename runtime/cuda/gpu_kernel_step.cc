@@ -3,8 +3,6 @@
 //
 // A kernel that waits itself for the one in front of it is launched while that one runs (programmatic dependent launch, from
 // compute capability 9.0): its launch, about a microsecond, is hidden. In a recorded graph that is an edge of its own kind.
-#include <cstdlib>
-
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/cuda_steps.h"
 #include "sinter/runtime/gpu_limits.h"
@@ -40,18 +38,6 @@ class CudaKernelStep : public Step {
   cudaLaunchConfig_t config_ = {};
   cudaLaunchAttribute early_start_ = {};
 };
-
-// Whether kernels that can are launched early; a switch for those who look for the cause of a wrong result, or of time.
-absl::StatusOr<bool> EarlyStartWanted() {
-  const char* const value = std::getenv("SINTER_GPU_EARLY_START");
-  const std::string text = value == nullptr ? "" : value;
-  if (text.empty() || text == "1") return true;
-  if (text == "0") return false;
-  return absl::InvalidArgumentError(
-      absl::StrCat("SINTER_GPU_EARLY_START is \"", text,
-                   "\": write 0 to launch each kernel when the one in front of it has ended, or 1 to launch "
-                   "it before where it can wait itself"));
-}
 
 // A launch reads as many bytes as the kernel declares: they must be those that there are.
 absl::Status CheckParameters(const LoadedKernel& kernel, size_t buffers, const std::string& symbol) {
@@ -110,12 +96,11 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaKernelStep(CudaContext& context, K
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaFuncGetAttributes(&attributes, kernel->function()),
                                     absl::StrCat("see the needs of kernel \"", symbol, "\"")));
   SINTER_RETURN_IF_ERROR(CheckLaunch(context, *kernel, attributes, table, symbol));
-  SINTER_ASSIGN_OR_RETURN(const bool early_start_wanted, EarlyStartWanted());
   // Blocks with shared memory that come while others run find the multiprocessor divided for those, with less of it: fewer
   // fit until the last one has gone.
   const bool has_shared = attributes.sharedSizeBytes + table.shared_bytes() > 0;
   const bool starts_early =
-      early_start_wanted && described.starts_early() && !has_shared && context.info().major >= 9;
+      context.switches().early_start && described.starts_early() && !has_shared && context.info().major >= 9;
   return std::make_unique<CudaKernelStep>(context, std::move(kernel), table, starts_early);
 }
 

@@ -1,11 +1,7 @@
 #include "sinter/runtime/cuda/recorded_graph.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string>
 #include <utility>
-
-#include "absl/strings/str_cat.h"
 
 namespace sinter {
 namespace {
@@ -33,18 +29,6 @@ struct GraphDeleter {
   void operator()(cudaGraph_t graph) const { (void)cudaGraphDestroy(graph); }
 };
 
-// A switch for those who look for the cause of a wrong result, or of time.
-absl::StatusOr<bool> SideBySideWanted() {
-  const char* const value = std::getenv("SINTER_GPU_SIDE_BY_SIDE");
-  const std::string text = value == nullptr ? "" : value;
-  if (text.empty() || text == "1") return true;
-  if (text == "0") return false;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "SINTER_GPU_SIDE_BY_SIDE is \"", text,
-      "\": write 0 to run the steps of a recording one after the other, or 1 to run those side by "
-      "side that do not need each other"));
-}
-
 absl::StatusOr<bool> AreKernels(std::span<const cudaGraphNode_t> nodes) {
   for (cudaGraphNode_t const node : nodes) {
     cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
@@ -57,8 +41,7 @@ absl::StatusOr<bool> AreKernels(std::span<const cudaGraphNode_t> nodes) {
 }  // namespace
 
 absl::Status RecordedPieces::Begin(CudaContext& context, std::span<const uint32_t> before) {
-  SINTER_ASSIGN_OR_RETURN(const bool wanted, SideBySideWanted());
-  if (!wanted) return absl::OkStatus();
+  if (!context.switches().side_by_side) return absl::OkStatus();
   if (is_in_piece_) SINTER_RETURN_IF_ERROR(EndPiece(context));
   is_in_piece_ = true;
   std::vector<cudaGraphNode_t> nodes;

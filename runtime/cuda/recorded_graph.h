@@ -24,7 +24,7 @@ namespace sinter {
 // branches of the graph.
 class RecordedPieces {
  public:
-  // SINTER_GPU_SIDE_BY_SIDE=0 keeps pieces in the order in which they are given.
+  // Where the context's switches say no to side_by_side, pieces stay in the order in which they are given.
   absl::Status Begin(CudaContext& context, std::span<const uint32_t> before);
   // Of this recording; then there are none.
   absl::Status End(CudaContext& context);

@@ -224,19 +224,6 @@ TEST_F(GpuKernelTest, PiecesOfARecordingSeeWhatTheyComeAfter) {
   EXPECT_THAT(values, ::testing::Each(4.0f));
   ASSERT_TRUE(gpu().Download(values.data(), memory[5].ptr(), 256).ok());
   EXPECT_THAT(values, ::testing::Each(3.0f));
-  setenv("SINTER_GPU_SIDE_BY_SIDE", "no", 1);
-  const absl::Status status = gpu().Record(give).status();
-  unsetenv("SINTER_GPU_SIDE_BY_SIDE");
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("SINTER_GPU_SIDE_BY_SIDE is \"no\": write 0"));
-}
-
-TEST_F(GpuKernelTest, RefusesAnUnknownWordForEarlyStarts) {
-  setenv("SINTER_GPU_EARLY_START", "no", 1);
-  const absl::Status status = MakeError(PlanOf("sum", SumKernel(1, 4), 1, Launch(1, 32)));
-  unsetenv("SINTER_GPU_EARLY_START");
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("SINTER_GPU_EARLY_START is \"no\": write 0"));
 }
 
 class OtherStepsTest : public GpuTest {};
