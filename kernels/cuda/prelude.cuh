@@ -63,12 +63,8 @@ __device__ __forceinline__ float sn_min(float x, float y) {
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y));
   return r;
 }
-__device__ __forceinline__ double sn_max(double x, double y) {
-  return x != x || y != y ? x + y : fmax(x, y);
-}
-__device__ __forceinline__ double sn_min(double x, double y) {
-  return x != x || y != y ? x + y : fmin(x, y);
-}
+__device__ __forceinline__ double sn_max(double x, double y) { return x != x || y != y ? x + y : fmax(x, y); }
+__device__ __forceinline__ double sn_min(double x, double y) { return x != x || y != y ? x + y : fmin(x, y); }
 template <typename T>
 __device__ __forceinline__ T sn_imax(T x, T y) {
   return x > y ? x : y;
