@@ -28,7 +28,6 @@ auto Numbers(FlatBufferBuilder& builder, ArrayRef<int64_t> values) {
 
 // The enums of ir/linear_ops.td and of plan.fbs number their cases alike.
 static_assert(static_cast<int>(ir::Activation::silu) == static_cast<int>(fb::Activation::Silu));
-static_assert(static_cast<int>(ir::MatmulSum::b) == static_cast<int>(fb::MatmulSum::B));
 static_assert(static_cast<int>(ir::MathMode::bf16x3) == static_cast<int>(fb::MathMode::Bf16x3));
 static_assert(static_cast<int>(ir::ImageLayout::nchw16n) == static_cast<int>(fb::ImageLayout::Nchw16n));
 
@@ -70,35 +69,18 @@ absl::StatusOr<LibraryStep> LowerMatmul(mlir::Operation* op, FlatBufferBuilder& 
   return Product(table, builder);
 }
 
-// Products with more results: cuBLASLt's, where it has them.
-absl::StatusOr<LibraryStep> LowerGpuProduct(mlir::Operation* op, const fb::MatmulStepT& table,
-                                            FlatBufferBuilder& builder) {
+// On a GPU cuBLASLt's, where it has the gradient; nobody else's.
+absl::StatusOr<LibraryStep> LowerMatmulGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
+  fb::MatmulStepT table = ProductTable(llvm::cast<ir::MatmulGradOp>(op));
+  table.is_gradient = true;
   auto call = op->getParentOfType<plan_ir::CallOp>();
   const bool on_gpu = call && ir::DeviceOf(call.getOperation()).getKind() == ir::DeviceKind::gpu;
   const std::string_view reason =
-      on_gpu ? CublasSideResultProblem(table) : "it is on a CPU, where no library does it";
+      on_gpu ? CublasGradientProblem(table) : "it is on a CPU, where no library does it";
   if (reason.empty()) return Product(table, builder);
   return absl::UnimplementedError(
       absl::StrCat(UserLine(op->getLoc()), ": no library computes this ", op->getName().getStringRef().str(),
                    " in one call: ", std::string(reason), "; decompose it before lower-to-plan"));
-}
-
-absl::StatusOr<LibraryStep> LowerMatmulActivation(mlir::Operation* op, FlatBufferBuilder& builder) {
-  auto matmul = llvm::cast<ir::MatmulActivationOp>(op);
-  fb::MatmulStepT table = ProductTable(matmul);
-  table.has_bias = static_cast<bool>(matmul.getBias());
-  table.has_preactivation = true;
-  return LowerGpuProduct(op, table, builder);
-}
-
-absl::StatusOr<LibraryStep> LowerMatmulGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
-  auto matmul = llvm::cast<ir::MatmulGradOp>(op);
-  fb::MatmulStepT table = ProductTable(matmul);
-  table.is_gradient = true;
-  table.has_preactivation = static_cast<bool>(matmul.getPreactivation());
-  table.sum = static_cast<fb::MatmulSum>(matmul.getSumOf());
-  table.sum_is_f32 = matmul.getSum() && DTypeOf(matmul.getSum()) != DTypeOf(matmul.getResult());
-  return LowerGpuProduct(op, table, builder);
 }
 
 template <typename Op>
@@ -181,7 +163,6 @@ absl::StatusOr<LibraryStep> LowerAvgPoolGrad(mlir::Operation* op, FlatBufferBuil
 
 void PopulateLinearLowerings(LibraryLowerings& lowerings) {
   lowerings.Add<ir::MatmulOp>(LowerMatmul);
-  lowerings.Add<ir::MatmulActivationOp>(LowerMatmulActivation);
   lowerings.Add<ir::MatmulGradOp>(LowerMatmulGrad);
   lowerings.Add<ir::Conv2dOp>(LowerConv2d);
   lowerings.Add<ir::Conv2dInputGradOp>(LowerConv2dInputGrad);

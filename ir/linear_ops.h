@@ -11,7 +11,7 @@
 
 namespace sinter::ir {
 
-// Of matmul, matmul_activation or matmul_grad: `batch` products of [m, k] and [k, n].
+// Of matmul or matmul_grad: `batch` products of [m, k] and [k, n].
 struct ProductSizes {
   int64_t batch = 1, m = 0, n = 0, k = 0;
 

@@ -43,36 +43,19 @@ def MatmulOp : Sinter_Op<"matmul", [Pure, AttrSizedOperandSegments, DeclareOpInt
                        "(`math` $math^)? attr-dict `:` functional-type(operands, $result)";
 }
 
-// Products of training, which a GPU's library computes in one call with what belongs to them. The pass fuse-epilogue makes them
-// there; one that was written by hand is decomposed first.
-def MatmulActivationOp : Sinter_Op<"matmul_activation", [Pure, DeclareOpInterfaceMethods<CompositeInterface>, DeclareOpInterfaceMethods<LibraryInterface>]> {
-  let summary = "activation(A B + bias), and A B + bias, which the gradient of the activation reads; operands as of matmul";
+// The product in front of an activation's gradient, which a GPU's library computes in one call: the pass fuse-epilogue makes it
+// there, and one that was written by hand is decomposed first. `preactivation`, like the result, is what the activation was
+// applied to.
+def MatmulGradOp : Sinter_Op<"matmul_grad", [Pure, DeclareOpInterfaceMethods<CompositeInterface>,
+                                            DeclareOpInterfaceMethods<LibraryInterface>]> {
+  let summary = "(A B) activation'(preactivation); operands as of matmul";
   let hasVerifier = 1;
-  let arguments = (ins Sinter_FloatTensor:$a, Sinter_FloatTensor:$b, Optional<Sinter_FloatTensor>:$bias,
+  let arguments = (ins Sinter_FloatTensor:$a, Sinter_FloatTensor:$b, Sinter_FloatTensor:$preactivation,
                    UnitAttr:$transpose_a, UnitAttr:$transpose_b, Sinter_Activation:$activation,
                    DefaultValuedAttr<Sinter_MathMode, "::sinter::ir::MathMode::ieee">:$math);
-  let results = (outs Sinter_FloatTensor:$result, Sinter_FloatTensor:$preactivation);
-  let assemblyFormat = "$a `,` $b (`bias` $bias^)? `activation` $activation (`math` $math^)? attr-dict `:` functional-type(operands, results)";
-}
-
-def Sinter_MatmulSum : I32EnumAttr<"MatmulSum", "what is summed beside a product: nothing; the result's columns; A or B over k", [
-    I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"columns", 1>, I32EnumAttrCase<"a", 2>, I32EnumAttrCase<"b", 3>]> {
-  let cppNamespace = "::sinter::ir";
-}
-// The product in front of an activation's gradient: `preactivation` is what the activation was applied to. The sums are gradients
-// of biases: those of the result's columns [n] of the bias that was added there, those of A [m] or B [n] over k of the bias
-// beside the weights of which the product is the gradient. A sum has the result's element type or f32; only products of rank 2 have one.
-def MatmulGradOp : Sinter_Op<"matmul_grad", [Pure, DeclareOpInterfaceMethods<CompositeInterface>, DeclareOpInterfaceMethods<LibraryInterface>]> {
-  let summary = "(A B) activation'(preactivation), or A B, and the sums of the result's columns, of A or of B over k; operands as of matmul";
-  let hasVerifier = 1;
-  let arguments = (ins Sinter_FloatTensor:$a, Sinter_FloatTensor:$b, Optional<Sinter_FloatTensor>:$preactivation,
-                   UnitAttr:$transpose_a, UnitAttr:$transpose_b,
-                   DefaultValuedAttr<Sinter_Activation, "::sinter::ir::Activation::none">:$activation,
-                   DefaultValuedAttr<Sinter_MatmulSum, "::sinter::ir::MatmulSum::none">:$sum_of,
-                   DefaultValuedAttr<Sinter_MathMode, "::sinter::ir::MathMode::ieee">:$math);
-  let results = (outs Sinter_FloatTensor:$result, Optional<Sinter_FloatTensor>:$sum);
-  let assemblyFormat = "$a `,` $b (`preactivation` $preactivation^)? (`activation` $activation^)? (`sum` $sum_of^)? (`math` $math^)? "
-                       "attr-dict `:` functional-type(operands, results)";
+  let results = (outs Sinter_FloatTensor:$result);
+  let assemblyFormat = "$a `,` $b `preactivation` $preactivation `activation` $activation (`math` $math^)? attr-dict `:` "
+                       "functional-type(operands, $result)";
 }
 
 // Shared by convolution and its two gradients. Images are [N, C, H, W] or what `layout` says; weights are

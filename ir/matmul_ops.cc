@@ -15,7 +15,7 @@ namespace {
 
 bool IsNarrow(mlir::Type element) { return element.isBF16() || element.isF16(); }
 
-// Of all three: the operands against each other and against the first result.
+// Of both: the operands against each other and against the result.
 template <typename Op>
 LogicalResult CheckProduct(Op op) {
   RankedTensorType a = op.getA().getType(), b = op.getB().getType(), result = op.getResult().getType();
@@ -159,79 +159,29 @@ SmallVector<Expr> MatmulOp::buildGradient(GraphBuilder& builder, ArrayRef<Expr> 
   return gradients;
 }
 
-// matmul_activation
-// --------------------------------------------------------------------------------------------------------------
-
-LogicalResult MatmulActivationOp::verify() {
-  RankedTensorType result = getResult().getType();
-  if (mlir::failed(CheckProduct(*this)) || mlir::failed(CheckBias(*this, getBias(), result)) ||
-      mlir::failed(CheckLikeResult(*this, "a preactivation", getPreactivation().getType(), result))) {
-    return mlir::failure();
-  }
-  if (getActivation() != Activation::none) return mlir::success();
-  return emitOpError("applies none; expected an activation, or the op matmul");
-}
-
-SmallVector<Value> MatmulActivationOp::decompose(GraphBuilder& b) {
-  Value product = b.builder().create<MatmulOp>(b.loc(), getResult().getType(), getA(), getB(), getBias(),
-                                               getTransposeA(), getTransposeB(), Activation::none, getMath());
-  return {Activate(b, getActivation(), b.wrap(product))->getResult(0), product};
-}
-
 // matmul_grad
 // --------------------------------------------------------------------------------------------------------------
 
 LogicalResult MatmulGradOp::verify() {
-  RankedTensorType result = getResult().getType();
-  if (mlir::failed(CheckProduct(*this))) return mlir::failure();
-  if (static_cast<bool>(getPreactivation()) != (getActivation() != Activation::none)) {
-    return emitOpError() << "has "
-                         << (getPreactivation() ? "a preactivation and no activation"
-                                                : "an activation and no preactivation")
-                         << "; expected both or neither";
-  }
-  if (getPreactivation() &&
-      mlir::failed(CheckLikeResult(*this, "a preactivation", getPreactivation().getType(), result))) {
+  if (mlir::failed(CheckProduct(*this)) ||
+      mlir::failed(
+          CheckLikeResult(*this, "a preactivation", getPreactivation().getType(), getResult().getType()))) {
     return mlir::failure();
   }
-  if (static_cast<bool>(getSum()) != (getSumOf() != MatmulSum::none)) {
-    return emitOpError() << "has " << (getSum() ? "a second result and no sum" : "a sum and no second result")
-                         << "; expected both or neither";
-  }
-  if (!getSum()) return mlir::success();
-  if (result.getRank() != 2) {
-    return emitOpError() << "has a sum beside products of rank " << result.getRank() << "; expected rank 2";
-  }
-  RankedTensorType sum = getSum().getType();
-  int64_t size = result.getDimSize(getSumOf() == MatmulSum::a ? 0 : 1);
-  mlir::Type element = result.getElementType();
-  bool fits = sum.getElementType() == element || (IsNarrow(element) && sum.getElementType().isF32());
-  if (fits && sum.getShape() == ArrayRef<int64_t>({size})) return mlir::success();
-  return emitOpError() << "has a sum of type " << sum << "; expected "
-                       << RankedTensorType::get({size}, element)
-                       << (IsNarrow(element) ? ", or of 'f32'" : "");
+  if (getActivation() != Activation::none) return mlir::success();
+  return emitOpError("has the gradient of no activation; expected an activation, or the op matmul");
 }
 
 SmallVector<Value> MatmulGradOp::decompose(GraphBuilder& b) {
-  Expr result =
+  Expr product =
       b.wrap(b.builder().create<MatmulOp>(b.loc(), getResult().getType(), getA(), getB(), Value(),
                                           getTransposeA(), getTransposeB(), Activation::none, getMath()));
-  if (getPreactivation()) {
-    Expr x = Wide(b, b.wrap(getPreactivation()));
-    mlir::Operation* activation = Activate(b, getActivation(), x);
-    Expr g = Wide(b, result);
-    g = llvm::cast<DifferentiableInterface>(activation).buildGradient(b, {g})[0];
-    result = b.cast(g, result.element());
-    if (activation->use_empty()) activation->erase();
-  }
-  if (!getSum()) return {result.value};
-  Expr summed = result;
-  if (getSumOf() != MatmulSum::columns) summed = b.wrap(getSumOf() == MatmulSum::a ? getA() : getB());
-  // The dimension that is k, or m of the result.
-  bool last =
-      (getSumOf() == MatmulSum::a && !getTransposeA()) || (getSumOf() == MatmulSum::b && getTransposeB());
-  Expr sum = b.sum(Wide(b, summed), {last ? 1 : 0});
-  return {result.value, b.cast(sum, getSum().getType().getElementType()).value};
+  Expr x = Wide(b, b.wrap(getPreactivation()));
+  mlir::Operation* activation = Activate(b, getActivation(), x);
+  Expr g = llvm::cast<DifferentiableInterface>(activation).buildGradient(b, {Wide(b, product)})[0];
+  Expr result = b.cast(g, product.element());
+  if (activation->use_empty()) activation->erase();
+  return {result.value};
 }
 
 }  // namespace sinter::ir

@@ -9,9 +9,7 @@ namespace sinter {
 namespace {
 
 using ir::Activation;
-using ir::MatmulSum;
 using mlir::Operation;
-using mlir::RankedTensorType;
 using mlir::Value;
 
 // Whether two values are computed by the same ops from the same values; `want` stands for `have` where it has no op. The
@@ -65,7 +63,7 @@ llvm::SmallVector<Value> Squared(Value slope) {
   return squared;
 }
 
-// As CublasSideResultProblem of runtime/gpu_limits.h says; codegen/lower_linear.cc refuses what this lets through against it.
+// As CublasGradientProblem of runtime/gpu_limits.h says; codegen/lower_linear.cc refuses what this lets through against it.
 bool IsOfCublas(ir::MatmulOp matmul) {
   ir::DeviceAttr device = ir::DeviceOf(matmul.getOperation());
   if (!device || device.getKind() != ir::DeviceKind::gpu) return false;
@@ -91,10 +89,9 @@ ir::MatmulGradOp FuseGeluGradient(ir::MatmulOp matmul) {
   });
   if (x == squared.end()) return {};
   mlir::OpBuilder at(product);
-  auto fused =
-      at.create<ir::MatmulGradOp>(matmul.getLoc(), product.getType(), RankedTensorType(), matmul.getA(),
-                                  matmul.getB(), *x, matmul.getTransposeA(), matmul.getTransposeB(),
-                                  Activation::gelu_tanh, MatmulSum::none, matmul.getMath());
+  auto fused = at.create<ir::MatmulGradOp>(matmul.getLoc(), product.getType(), matmul.getA(), matmul.getB(),
+                                           *x, matmul.getTransposeA(), matmul.getTransposeB(),
+                                           Activation::gelu_tanh, matmul.getMath());
   fused->setLoc(mlir::FusedLoc::get(fused->getContext(), {matmul.getLoc(), product.getLoc()}));
   ir::SetDevice(fused, ir::DeviceOf(matmul.getOperation()));
   product.getResult().replaceAllUsesWith(fused.getResult());

@@ -2,7 +2,7 @@
 //
 //   if (!FuseGeluGradient(matmul)) fuse(matmul);      // (a b) gelu_tanh'(x) becomes sinter.matmul_grad
 //
-// cuBLASLt has more of the kind (ir/linear_ops.td), which took longer than kernels of their own: gelu_tanh with what it is
+// cuBLASLt has more of the kind, which took longer than kernels of their own and which no op says: gelu_tanh with what it is
 // applied to, and the sums of a product's columns or of an operand (docs/performance-notes.md).
 #ifndef SINTER_PASSES_GELU_GRADIENT_H_
 #define SINTER_PASSES_GELU_GRADIENT_H_

@@ -16,35 +16,6 @@ constexpr llvm::StringLiteral kSuffix = "_again";
 
 Operation* YieldOf(plan_ir::CallOp call) { return &call.getBody().front().back(); }
 
-// The op that gives `value` from the call's other results, for a library call that returns both what it applied its activation
-// to and what came out.
-Operation* ActivationOf(Value value) {
-  auto product = value.getDefiningOp<ir::MatmulActivationOp>();
-  return product && value == product.getResult() ? product.getOperation() : nullptr;
-}
-
-Value BuildActivation(mlir::OpBuilder& builder, ir::MatmulActivationOp product, Value x) {
-  mlir::Location loc = product.getLoc();
-  mlir::Type type = product.getResult().getType();
-  switch (product.getActivation()) {
-    case ir::Activation::none:
-      return x;
-    case ir::Activation::relu:
-      return builder.create<ir::ReluOp>(loc, type, x);
-    case ir::Activation::gelu:
-      return builder.create<ir::GeluOp>(loc, type, x);
-    case ir::Activation::gelu_tanh:
-      return builder.create<ir::GeluTanhOp>(loc, type, x);
-    case ir::Activation::sigmoid:
-      return builder.create<ir::SigmoidOp>(loc, type, x);
-    case ir::Activation::tanh:
-      return builder.create<ir::TanhOp>(loc, type, x);
-    case ir::Activation::silu:
-      return builder.create<ir::SiluOp>(loc, type, x);
-  }
-  return {};
-}
-
 // A buffer like `buffer`, a chain of views, of other memory.
 Value Rebased(Value buffer, Value root, Value other, llvm::DenseMap<Value, Value>& made) {
   if (buffer == root) return other;
@@ -114,7 +85,6 @@ bool StepUses::collectInputs(Value value, int64_t since, Recompute& again,
     if (isThere(call.getOuts()[i], since, again.before)) return add(call.getOuts()[i]);
   }
   Operation* op = value.getDefiningOp();
-  if (ActivationOf(value)) return collectInputs(op->getResult(1), since, again, seen);
   if (!llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(op)) return false;
   return llvm::all_of(op->getOperands(),
                       [&](Value operand) { return collectInputs(operand, since, again, seen); });
@@ -155,12 +125,6 @@ void StepUses::buildBody(const Recompute& again, plan_ir::CallOp clone) {
   auto build = [&](auto& self, Value value) -> Value {
     if (Value made = mapping.lookupOrNull(value)) return made;
     Operation* op = value.getDefiningOp();
-    if (ActivationOf(value)) {
-      Value x = self(self, op->getResult(1));
-      Value made = BuildActivation(builder, llvm::cast<ir::MatmulActivationOp>(op), x);
-      mapping.map(value, made);
-      return made;
-    }
     for (Value operand : op->getOperands()) self(self, operand);
     builder.clone(*op, mapping);
     return mapping.lookup(value);

@@ -33,28 +33,16 @@ constexpr bool CublasEpilogueSupported(fb::Activation activation, bool has_bias 
   return is_known && (dtype != fb::DType::F64 || is_plain);
 }
 
-// Why cuBLASLt does not do a product with a preactivation or a sum, in words that complete "..., because "; empty when it does
-// ("cuBLASLt Data Types Reference", cublasLtEpilogue_t: GELU_AUX, DGELU and BGRAD). Its auxiliary matrices, whose columns
-// are the plan's rows, have a leading dimension that is a multiple of 8.
-inline std::string_view CublasSideResultProblem(const fb::MatmulStepT& s) {
+// Why cuBLASLt does not do a product with the gradient of an activation, in words that complete "..., because "; empty when it
+// does ("cuBLASLt Data Types Reference", cublasLtEpilogue_t: DGELU). Its auxiliary matrices, whose columns are the plan's rows,
+// have a leading dimension that is a multiple of 8.
+inline std::string_view CublasGradientProblem(const fb::MatmulStepT& s) {
   const bool is_narrow = s.dtype == fb::DType::BF16 || s.dtype == fb::DType::F16;
   if (!is_narrow) return "cuBLASLt does it for products of bf16 and f16";
   if (s.m == 0 || s.n == 0 || s.k == 0) return "a dimension is 0";
-  if (s.activation != fb::Activation::None && s.activation != fb::Activation::GeluTanh) {
-    return "cuBLASLt keeps what gelu_tanh is applied to, and has the gradient of gelu_tanh, only";
-  }
-  if (s.has_preactivation && s.result_is_f32) return "cuBLASLt has what gelu_tanh is applied to in 16 bits";
-  if (s.has_preactivation && s.n % 8 != 0) return "cuBLASLt takes rows of a multiple of 8 elements here";
-  if (s.has_preactivation && s.sum != fb::MatmulSum::None && s.sum != fb::MatmulSum::Columns) {
-    return "cuBLASLt sums the columns of the result behind an activation's gradient, not an operand";
-  }
-  if (s.sum == fb::MatmulSum::Columns && !s.has_preactivation) {
-    return "cuBLASLt sums the columns of the result behind an activation's gradient only";
-  }
-  if ((s.sum == fb::MatmulSum::A || s.sum == fb::MatmulSum::B) && (!s.transpose_a || s.transpose_b)) {
-    return "cuBLASLt sums an operand beside a^T b only, as gradients of weights are";
-  }
-  if (s.sum_is_f32) return "cuBLASLt has sums in the type of the result";
+  if (s.activation != fb::Activation::GeluTanh) return "cuBLASLt has the gradient of gelu_tanh only";
+  if (s.result_is_f32) return "cuBLASLt has what gelu_tanh is applied to in 16 bits";
+  if (s.n % 8 != 0) return "cuBLASLt takes rows of a multiple of 8 elements here";
   return s.batch == 1 ? "" : "cuBLASLt does it for a single product";
 }
 

@@ -13,22 +13,15 @@ namespace sinter {
 // -1: there is none.
 struct MatmulSlots {
   static constexpr int a = 0, b = 1, result = 0;
-  int bias = -1, addend = -1, scale = -1, preactivation_in = -1;
-  int preactivation_out = -1, sum = -1;
-  int inputs = 2, outputs = 1;
+  static constexpr int outputs = 1;
+  int bias = -1, addend = -1, scale = -1, preactivation = -1;
+  int inputs = 2;
 
   explicit MatmulSlots(const fb::MatmulStep& table) {
     if (table.has_bias()) bias = inputs++;
     if (table.has_addend()) addend = inputs++;
     if (table.has_scale()) scale = inputs++;
-    if (table.has_preactivation()) {
-      if (table.is_gradient()) {
-        preactivation_in = inputs++;
-      } else {
-        preactivation_out = outputs++;
-      }
-    }
-    if (table.sum() != fb::MatmulSum::None) sum = outputs++;
+    if (table.is_gradient()) preactivation = inputs++;
   }
 
   int operands() const { return inputs + outputs; }
@@ -37,12 +30,9 @@ struct MatmulSlots {
   void* Out(void* const* buffers, int slot) const { return slot < 0 ? nullptr : buffers[inputs + slot]; }
 };
 
-// The element types of the result, and of what is like it, and of the sum.
+// The element type of the result, and of what is like it.
 inline fb::DType MatmulResultDType(const fb::MatmulStep& table) {
   return table.result_is_f32() ? fb::DType::F32 : table.dtype();
-}
-inline fb::DType MatmulSumDType(const fb::MatmulStep& table) {
-  return table.sum_is_f32() ? fb::DType::F32 : MatmulResultDType(table);
 }
 
 }  // namespace sinter

@@ -129,28 +129,17 @@ absl::Status CheckMath(fb::MathMode math) {
 
 // What only some products may have.
 absl::Status CheckMatmulKind(const fb::MatmulStep& s) {
-  if (s.sum() > fb::MatmulSum::MAX) return Bad("sum ", static_cast<int>(s.sum()), " does not exist");
   const bool is_narrow = s.dtype() == fb::DType::BF16 || s.dtype() == fb::DType::F16;
   if (s.result_is_f32() && !is_narrow)
     return Bad("only products of bf16 and f16 have a result of f32 for it");
-  if (s.sum_is_f32() && (!is_narrow || s.result_is_f32() || s.sum() == fb::MatmulSum::None)) {
-    return Bad("only products of bf16 and f16 have a sum of f32 beside a result that is not");
-  }
   if ((s.has_addend() || s.has_scale()) && !IsFloat(static_cast<DType>(s.dtype()))) {
     return Bad("products of integers have neither addend nor scale");
   }
-  if ((s.has_addend() || s.has_scale()) && (s.is_gradient() || s.has_preactivation())) {
-    return Bad("a product with addend or scale has neither preactivation nor an activation's gradient");
+  if (s.is_gradient() && (s.has_bias() || s.has_addend() || s.has_scale())) {
+    return Bad("a product with an activation's gradient has neither bias, addend nor scale");
   }
-  if (s.sum() != fb::MatmulSum::None && (!s.is_gradient() || s.batch() != 1)) {
-    return Bad("only a single product that is a gradient has a sum");
-  }
-  if (s.is_gradient() && s.has_bias()) return Bad("a product that is a gradient has no bias");
-  if (s.is_gradient() && s.has_preactivation() != (s.activation() != fb::Activation::None)) {
-    return Bad("a gradient has both preactivation and activation, or neither");
-  }
-  if (s.has_preactivation() && s.activation() == fb::Activation::None) {
-    return Bad("it has a preactivation and no activation");
+  if (s.is_gradient() && s.activation() == fb::Activation::None) {
+    return Bad("it has the gradient of no activation");
   }
   return absl::OkStatus();
 }
@@ -172,16 +161,13 @@ absl::Status CheckMatmul(const fb::MatmulStep& s, const Operands& o) {
     const char* what;
     fb::DType dtype;
     std::vector<int64_t> sizes;
-  } operands[] = {
-      {o.inputs, slots.a, "a", s.dtype(), {s.batch(), s.m(), s.k()}},
-      {o.inputs, slots.b, "b", s.dtype(), {s.batch(), s.k(), s.n()}},
-      {o.inputs, slots.bias, "the bias", of_result, {s.n()}},
-      {o.inputs, slots.addend, "the addend", of_result, result},
-      {o.inputs, slots.scale, "the scale", of_scale, {}},
-      {o.inputs, slots.preactivation_in, "the preactivation", of_result, result},
-      {o.outputs, slots.result, "the result", of_result, result},
-      {o.outputs, slots.preactivation_out, "the preactivation", of_result, result},
-      {o.outputs, slots.sum, "the sum", MatmulSumDType(s), {s.sum() == fb::MatmulSum::A ? s.m() : s.n()}}};
+  } operands[] = {{o.inputs, slots.a, "a", s.dtype(), {s.batch(), s.m(), s.k()}},
+                  {o.inputs, slots.b, "b", s.dtype(), {s.batch(), s.k(), s.n()}},
+                  {o.inputs, slots.bias, "the bias", of_result, {s.n()}},
+                  {o.inputs, slots.addend, "the addend", of_result, result},
+                  {o.inputs, slots.scale, "the scale", of_scale, {}},
+                  {o.inputs, slots.preactivation, "the preactivation", of_result, result},
+                  {o.outputs, slots.result, "the result", of_result, result}};
   for (const auto& operand : operands) {
     if (operand.slot < 0) continue;
     SINTER_RETURN_IF_ERROR(CheckOperand(*operand.buffers[static_cast<size_t>(operand.slot)], operand.what,
@@ -191,9 +177,9 @@ absl::Status CheckMatmul(const fb::MatmulStep& s, const Operands& o) {
 }
 
 absl::Status CheckMatmulDevice(const fb::MatmulStep& s, Device device) {
-  if (device.is_gpu() || !(s.is_gradient() || s.has_preactivation())) return absl::OkStatus();
+  if (device.is_gpu() || !s.is_gradient()) return absl::OkStatus();
   return Bad("it runs on ", device.ToString(),
-             ", and a product with preactivation or sums is a step of GPUs");
+             ", and a product with an activation's gradient is a step of GPUs");
 }
 
 using Sizes = flatbuffers::Vector<int64_t>;

@@ -54,12 +54,9 @@ std::string MatmulText(const fb::MatmulStep& m) {
   std::string text = absl::StrCat("matmul ", batch, m.m(), "x", m.n(), "x", m.k(),
                                   m.transpose_a() ? " a^t" : "", m.transpose_b() ? " b^t" : "");
   if (m.has_scale()) text += " scale";
-  if (m.is_gradient() && m.has_preactivation()) text += " gradient of";
+  if (m.is_gradient()) text += " gradient of";
   text += Epilogue(m.has_bias(), m.activation());
   if (m.has_addend()) text += " addend";
-  if (m.has_preactivation() && !m.is_gradient()) text += " and before";
-  if (m.sum() != fb::MatmulSum::None)
-    absl::StrAppend(&text, " sums of ", SnakeCase(fb::EnumNameMatmulSum(m.sum())));
   return m.result_is_f32() ? text + " to f32" : text;
 }
 

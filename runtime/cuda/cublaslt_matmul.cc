@@ -29,46 +29,25 @@ cublasComputeType_t ComputeType(const MatmulShape& shape) {
 }
 
 // CUBLASLT_EPILOGUE_BIAS is a bit, but not one to add to "default".
-cublasLtEpilogue_t ForwardEpilogue(const MatmulShape& shape) {
+cublasLtEpilogue_t Epilogue(const MatmulShape& shape) {
+  if (shape.is_gradient) return CUBLASLT_EPILOGUE_DGELU;
   switch (shape.activation) {
     case fb::Activation::Relu:
       return shape.has_bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
     case fb::Activation::GeluTanh:
-      if (shape.has_preactivation) {
-        return shape.has_bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
-      }
       return shape.has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
     default:
       return shape.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
   }
 }
 
-// cuBLASLt's first operand is b, its second a.
-cublasLtEpilogue_t Epilogue(const MatmulShape& shape) {
-  switch (shape.sum) {
-    case fb::MatmulSum::Columns:
-      return CUBLASLT_EPILOGUE_DGELU_BGRAD;
-    case fb::MatmulSum::A:
-      return CUBLASLT_EPILOGUE_BGRADB;
-    case fb::MatmulSum::B:
-      return CUBLASLT_EPILOGUE_BGRADA;
-    case fb::MatmulSum::None:
-      break;
-  }
-  if (!shape.is_gradient) return ForwardEpilogue(shape);
-  return shape.has_preactivation ? CUBLASLT_EPILOGUE_DGELU : CUBLASLT_EPILOGUE_DEFAULT;
-}
-
-std::string_view SideResultProblem(const MatmulShape& shape) {
-  if (!shape.has_preactivation && shape.sum == fb::MatmulSum::None) return "";
+std::string_view GradientProblem(const MatmulShape& shape) {
+  if (!shape.is_gradient) return "";
   fb::MatmulStepT s;
   s.batch = shape.batch, s.m = shape.m, s.n = shape.n, s.k = shape.k;
-  s.transpose_a = shape.transpose_a, s.transpose_b = shape.transpose_b;
   s.dtype = shape.dtype, s.result_is_f32 = shape.result_is_f32;
-  s.activation = shape.activation, s.is_gradient = shape.is_gradient;
-  s.has_preactivation = shape.has_preactivation;
-  s.sum = shape.sum, s.sum_is_f32 = shape.sum_is_f32;
-  return CublasSideResultProblem(s);
+  s.activation = shape.activation;
+  return CublasGradientProblem(s);
 }
 
 absl::Status CheckShape(const MatmulShape& shape) {
@@ -85,7 +64,7 @@ absl::Status CheckShape(const MatmulShape& shape) {
                                                  "for a kernel of their own (CublasEpilogueSupported in "
                                                  "runtime/gpu_limits.h)"));
   }
-  if (const std::string_view problem = SideResultProblem(shape); !problem.empty()) {
+  if (const std::string_view problem = GradientProblem(shape); !problem.empty()) {
     return absl::UnimplementedError(absl::StrCat("the product ", shape.ToString(),
                                                  " is not done by cuBLASLt in one call, because ",
                                                  std::string(problem), ": compile the graph again"));
@@ -111,12 +90,6 @@ std::string MatmulShape::ToString() const {
   if (activation != fb::Activation::None) {
     absl::StrAppend(&text, ", ", is_gradient ? "gradient of " : "", fb::EnumNameActivation(activation));
   }
-  if (has_preactivation && !is_gradient) absl::StrAppend(&text, " with what it is applied to");
-  if (sum == fb::MatmulSum::Columns) absl::StrAppend(&text, ", sums of columns");
-  if (sum == fb::MatmulSum::A || sum == fb::MatmulSum::B) {
-    absl::StrAppend(&text, ", sums of ", sum == fb::MatmulSum::A ? "a" : "b", " over k");
-  }
-  if (sum_is_f32) absl::StrAppend(&text, " in f32");
   absl::StrAppend(&text, has_addend ? ", addend" : "", has_scale ? ", scale" : "",
                   result_is_f32 ? ", result of f32" : "");
   return text;
@@ -175,12 +148,11 @@ absl::Status CublasMatmul::MakeFactors() {
 absl::Status CublasMatmul::DescribeEpilogue() {
   const void* const aligned = reinterpret_cast<const void*>(kAlignment);
   SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE, Epilogue(shape_)));
-  if (shape_.has_bias || shape_.sum != fb::MatmulSum::None) {
-    const fb::DType dtype = shape_.has_bias ? shape_.ResultDType() : shape_.SumDType();
+  if (shape_.has_bias) {
     SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned));
-    SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CublasType(dtype)));
+    SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CublasType(shape_.ResultDType())));
   }
-  if (!shape_.has_preactivation) return absl::OkStatus();
+  if (!shape_.is_gradient) return absl::OkStatus();
   SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned));
   return Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, shape_.n);
 }
@@ -253,11 +225,8 @@ absl::Status CublasMatmul::Launch(const cublasLtMatmulHeuristicResult_t& algorit
                                   const MatmulOperands& operands, void* workspace) {
   const CublasLt& f = *cublas_.functions;
   const CudaDeviceScope on(context_.index());
-  if (shape_.has_bias || shape_.sum != fb::MatmulSum::None) {
-    SINTER_RETURN_IF_ERROR(
-        Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, shape_.has_bias ? operands.bias : operands.sum));
-  }
-  if (shape_.has_preactivation) {
+  if (shape_.has_bias) SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias));
+  if (shape_.is_gradient) {
     SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.preactivation));
   }
   // Of the type that is computed in: of the sums 1, or the scale; of the addend 1, or 0 where there is none.

@@ -31,15 +31,10 @@ struct MatmulShape {
   fb::DType dtype = fb::DType::F32;
   fb::Activation activation = fb::Activation::None;
   fb::MathMode math = fb::MathMode::Ieee;
-  bool result_is_f32 = false, has_addend = false, has_scale = false;
-  bool is_gradient = false, has_preactivation = false;
-  fb::MatmulSum sum = fb::MatmulSum::None;
-  bool sum_is_f32 = false;
+  bool result_is_f32 = false, has_addend = false, has_scale = false, is_gradient = false;
 
   // Of the result, and of bias, addend and preactivation.
   fb::DType ResultDType() const { return result_is_f32 ? fb::DType::F32 : dtype; }
-  fb::DType SumDType() const { return sum_is_f32 ? fb::DType::F32 : ResultDType(); }
-  int64_t SumElements() const { return sum == fb::MatmulSum::None ? 0 : sum == fb::MatmulSum::A ? m : n; }
   double Flops() const { return 2.0 * static_cast<double>(batch * m) * static_cast<double>(n * k); }
   // "f32 ieee 2x8x4x2 (batch, m, n, k), a transposed, bias, relu": one text for each different product.
   std::string ToString() const;
@@ -52,9 +47,8 @@ struct MatmulOperands {
   const void* bias = nullptr;
   const void* addend = nullptr;  // May be the result.
   const void* scale = nullptr;   // Of f32, of f64 for f64.
-  void* preactivation = nullptr;
+  const void* preactivation = nullptr;
   void* result = nullptr;
-  void* sum = nullptr;
 };
 
 class CublasMatmul {
@@ -64,7 +58,7 @@ class CublasMatmul {
   // The most that an algorithm may use.
   static constexpr size_t kMaxWorkspace = size_t{32} << 20;
 
-  // Unimplemented: integers, an activation, preactivation or sum that cuBLASLt does not know (runtime/gpu_limits.h), bf16x3 of
+  // Unimplemented: integers, an activation or a gradient of one that cuBLASLt does not know (runtime/gpu_limits.h), bf16x3 of
   // what is not f32.
   static absl::StatusOr<std::unique_ptr<CublasMatmul>> Create(CudaContext& context, const MatmulShape& shape);
   ~CublasMatmul();

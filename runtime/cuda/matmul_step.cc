@@ -20,16 +20,13 @@ absl::StatusOr<MatmulOperands> OperandsOf(const StepArgs& args, const MatmulSlot
                                                    CublasMatmul::kAlignment,
                                                    " bytes, which GPUs need: copy it first"));
   }
-  void* const given = slots.In(args.buffers, slots.preactivation_in);
-  return MatmulOperands{
-      .a = slots.In(args.buffers, slots.a),
-      .b = slots.In(args.buffers, slots.b),
-      .bias = slots.In(args.buffers, slots.bias),
-      .addend = slots.In(args.buffers, slots.addend),
-      .scale = slots.In(args.buffers, slots.scale),
-      .preactivation = given != nullptr ? given : slots.Out(args.buffers, slots.preactivation_out),
-      .result = slots.Out(args.buffers, slots.result),
-      .sum = slots.Out(args.buffers, slots.sum)};
+  return MatmulOperands{.a = slots.In(args.buffers, slots.a),
+                        .b = slots.In(args.buffers, slots.b),
+                        .bias = slots.In(args.buffers, slots.bias),
+                        .addend = slots.In(args.buffers, slots.addend),
+                        .scale = slots.In(args.buffers, slots.scale),
+                        .preactivation = slots.In(args.buffers, slots.preactivation),
+                        .result = slots.Out(args.buffers, slots.result)};
 }
 
 class CudaMatmulStep : public Step {
@@ -110,31 +107,22 @@ class NoTermsStep : public Step {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaMatmulStep(CudaContext& context, const fb::MatmulStep& table) {
-  const bool is_empty = table.batch() == 0 || table.m() == 0 || table.n() == 0;
-  if (is_empty && table.sum() == fb::MatmulSum::None) return MakeNothingStep();
-  MatmulShape shape = {.batch = table.batch(),
-                       .m = table.m(),
-                       .n = table.n(),
-                       .k = std::max<int64_t>(table.k(), 1),
-                       .transpose_a = table.transpose_a(),
-                       .transpose_b = table.transpose_b(),
-                       .has_bias = table.has_bias(),
-                       .dtype = table.dtype(),
-                       .activation = table.activation(),
-                       .math = table.math(),
-                       .result_is_f32 = table.result_is_f32(),
-                       .has_addend = table.has_addend(),
-                       .has_scale = table.has_scale(),
-                       .is_gradient = table.is_gradient(),
-                       .has_preactivation = table.has_preactivation(),
-                       .sum = table.sum(),
-                       .sum_is_f32 = table.sum_is_f32()};
+  if (table.batch() == 0 || table.m() == 0 || table.n() == 0) return MakeNothingStep();
+  const MatmulShape shape = {.batch = table.batch(),
+                             .m = table.m(),
+                             .n = table.n(),
+                             .k = std::max<int64_t>(table.k(), 1),
+                             .transpose_a = table.transpose_a(),
+                             .transpose_b = table.transpose_b(),
+                             .has_bias = table.has_bias(),
+                             .dtype = table.dtype(),
+                             .activation = table.activation(),
+                             .math = table.math(),
+                             .result_is_f32 = table.result_is_f32(),
+                             .has_addend = table.has_addend(),
+                             .has_scale = table.has_scale(),
+                             .is_gradient = table.is_gradient()};
   const MatmulSlots slots(table);
-  if (table.k() == 0 && slots.outputs > 1) {
-    return absl::UnimplementedError(absl::StrCat("the product ", shape.ToString(),
-                                                 ", k being 0, is not done by ",
-                                                 "cuBLASLt in one call: compile the graph again"));
-  }
   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<CublasMatmul> product, CublasMatmul::Create(context, shape));
   if (table.k() == 0 && !table.has_bias() && !table.has_addend()) {
     const int64_t bytes = shape.batch * shape.m * shape.n * SizeOf(static_cast<DType>(shape.ResultDType()));

@@ -33,16 +33,14 @@ MatmulTrial::MatmulTrial(CudaContext& context, CublasMatmul& product) : context_
   bias_.bytes = s.has_bias ? s.n * of_result + more : 0;
   addend_.bytes = s.has_addend ? results : 0;
   scale_.bytes = s.has_scale ? SizeOf(DType::kF64) : 0;
-  preactivation_.bytes = s.has_preactivation ? results : 0;
+  preactivation_.bytes = s.is_gradient ? results : 0;
   result_.bytes = results;
-  sum_.bytes = s.SumElements() * SizeOf(static_cast<DType>(s.SumDType()));
   workspace_.bytes = static_cast<int64_t>(CublasMatmul::kMaxWorkspace);
 }
 
 int64_t MatmulTrial::Bytes() const {
   int64_t bytes = 0;
-  for (const Part* part :
-       {&a_, &b_, &bias_, &addend_, &scale_, &preactivation_, &result_, &sum_, &workspace_}) {
+  for (const Part* part : {&a_, &b_, &bias_, &addend_, &scale_, &preactivation_, &result_, &workspace_}) {
     bytes += RoundUp(part->bytes);
   }
   return bytes;
@@ -52,7 +50,7 @@ absl::Status MatmulTrial::Prepare() {
   SINTER_ASSIGN_OR_RETURN(memory_,
                           context_.allocator().Allocate(Bytes(), "operands to measure a matmul with"));
   std::byte* next = static_cast<std::byte*>(memory_.ptr());
-  for (Part* part : {&a_, &b_, &bias_, &addend_, &scale_, &preactivation_, &result_, &sum_, &workspace_}) {
+  for (Part* part : {&a_, &b_, &bias_, &addend_, &scale_, &preactivation_, &result_, &workspace_}) {
     if (part->bytes > 0) part->ptr = next;
     next += RoundUp(part->bytes);
   }
@@ -79,13 +77,11 @@ absl::Status MatmulTrial::Launch(const cublasLtMatmulHeuristicResult_t& algorith
                           .addend = addend_.ptr,
                           .scale = scale_.ptr,
                           .preactivation = preactivation_.ptr,
-                          .result = result_.ptr,
-                          .sum = sum_.ptr},
+                          .result = result_.ptr},
                          workspace_.ptr);
 }
 
 absl::Status MatmulTrial::Download(const std::byte* end, int64_t bytes, std::vector<std::byte>& to) {
-  if (bytes == 0) return absl::OkStatus();
   const size_t size = static_cast<size_t>(bytes), at = to.size();
   to.resize(at + size);
   SINTER_RETURN_IF_ERROR(CudaStatus(
@@ -102,13 +98,10 @@ absl::StatusOr<std::vector<std::byte>> MatmulTrial::Results(
   const int64_t rounds = std::clamp<int64_t>(kComparedElements / elements, 1, kMaxRounds);
   // The end of the result: where tiles that are not whole and the last parts of k are.
   const int64_t compared = std::min(elements, kComparedElements) * size;
-  const int64_t kept = s.has_preactivation && !s.is_gradient ? compared : 0;
   std::vector<std::byte> results;
   for (int64_t round = 0; round < rounds; ++round) {
     SINTER_RETURN_IF_ERROR(Launch(algorithm, static_cast<int>(round)));
     SINTER_RETURN_IF_ERROR(Download(result_.ptr + result_.bytes, compared, results));
-    SINTER_RETURN_IF_ERROR(Download(preactivation_.ptr + preactivation_.bytes, kept, results));
-    SINTER_RETURN_IF_ERROR(Download(sum_.ptr + sum_.bytes, sum_.bytes, results));
   }
   return results;
 }

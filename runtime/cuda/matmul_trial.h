@@ -35,7 +35,7 @@ class MatmulTrial {
   absl::Status Prepare();
   // Keeps the GPU busy until its clocks are those of a long run: for long, unless this process has done so a moment ago.
   absl::Status WarmUp(const cublasLtMatmulHeuristicResult_t& algorithm);
-  // The bytes of as many results as are compared, in several rounds, with sums and preactivations that are results.
+  // The bytes of as many results as are compared, in several rounds.
   absl::StatusOr<std::vector<std::byte>> Results(const cublasLtMatmulHeuristicResult_t& algorithm);
   // Of one launch, the mean of so many in a row.
   absl::StatusOr<double> Seconds(const cublasLtMatmulHeuristicResult_t& algorithm, int launches);
@@ -51,7 +51,7 @@ class MatmulTrial {
     int64_t bytes = 0;
     std::byte* ptr = nullptr;
   };
-  Part a_, b_, bias_, addend_, scale_, preactivation_, result_, sum_, workspace_;
+  Part a_, b_, bias_, addend_, scale_, preactivation_, result_, workspace_;
   Allocation memory_;
   CudaEvent begin_, end_;
 };

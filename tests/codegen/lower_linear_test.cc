@@ -1,4 +1,4 @@
-// What becomes of products: the steps of those with an addend, a scale or more results, and what is refused by name.
+// What becomes of products: the steps of those with an addend, a scale or an activation's gradient, and what is refused by name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class LowerLinearTest : public ::testing::Test {
 
   // The step of one op, in a call on this device. `a` is [m, k], `b` [k, n], both of $T.
   absl::StatusOr<fb::MatmulStepT> Lower(const std::string& op, const std::string& operands,
-                                        const std::string& results, const std::string& device) {
+                                        const std::string& result, const std::string& device) {
     std::string ins, types, names;
     for (int i = 0; const std::string& type : Split(operands)) {
       absl::StrAppend(&ins, i == 0 ? "" : ", ", "!plan.buffer<", type, ">");
@@ -39,18 +39,10 @@ class LowerLinearTest : public ::testing::Test {
     for (int i = 0; const std::string& type : Split(operands)) {
       absl::StrAppend(&text, "%i", i++, " = plan.alloc on ", device, " : !plan.buffer<", type, ">\n");
     }
-    std::string outs, out_types, yields;
-    for (int i = 0; const std::string& type : Split(results)) {
-      absl::StrAppend(&text, "%o", i, " = plan.alloc on ", device, " : !plan.buffer<", type, ">\n");
-      absl::StrAppend(&outs, i == 0 ? "" : ", ", "%o", i);
-      absl::StrAppend(&out_types, i == 0 ? "" : ", ", "!plan.buffer<", type, ">");
-      absl::StrAppend(&yields, i == 0 ? "" : ", ", "%r#", i);
-      ++i;
-    }
-    absl::StrAppend(&text, "plan.call \"c\" ins(", names, " : ", ins, ") outs(", outs, " : ", out_types,
-                    ") on ", device, " {\n^bb0(", types, "):\n%r:", Split(results).size(), " = ", op, " : (",
-                    operands, ") -> (", results, ") loc(\"model.cc\":7:1)\nsinter.yield ", yields, " : ",
-                    results, "\n}\n}\n");
+    absl::StrAppend(&text, "%o = plan.alloc on ", device, " : !plan.buffer<", result, ">\n");
+    absl::StrAppend(&text, "plan.call \"c\" ins(", names, " : ", ins, ") outs(%o : !plan.buffer<", result,
+                    ">) on ", device, " {\n^bb0(", types, "):\n%r = ", op, " : (", operands, ") -> ", result,
+                    " loc(\"model.cc\":7:1)\nsinter.yield %r : ", result, "\n}\n}\n");
     module_ = mlir::parseSourceString<mlir::ModuleOp>(text, context_.get());
     EXPECT_TRUE(module_) << text;
     if (!module_) return absl::InternalError("no module");
@@ -64,9 +56,9 @@ class LowerLinearTest : public ::testing::Test {
     flatbuffers::GetRoot<fb::MatmulStep>(builder.GetBufferPointer())->UnPackTo(&table);
     return table;
   }
-  std::string Error(const std::string& op, const std::string& operands, const std::string& results,
+  std::string Error(const std::string& op, const std::string& operands, const std::string& result,
                     const std::string& device = "<gpu, 0>") {
-    const absl::Status status = Lower(op, operands, results, device).status();
+    const absl::Status status = Lower(op, operands, result, device).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
     return std::string(status.message());
   }
@@ -95,65 +87,39 @@ TEST_F(LowerLinearTest, AddendScaleAndResultOfF32) {
   EXPECT_EQ(table->k, 5);
   EXPECT_EQ(table->dtype, fb::DType::BF16);
   EXPECT_TRUE(table->result_is_f32 && table->has_addend && table->has_scale && table->transpose_a);
-  EXPECT_FALSE(table->has_bias || table->is_gradient || table->has_preactivation);
+  EXPECT_FALSE(table->has_bias || table->is_gradient);
 }
 
-TEST_F(LowerLinearTest, MoreResultsOnAGpu) {
-  const std::string ab = "tensor<24x16xbf16>, tensor<16x32xbf16>",
-                    at_b = "tensor<16x24xbf16>, tensor<16x32xbf16>";
-  auto table = Lower("sinter.matmul_activation %a, %b bias %c activation gelu_tanh", ab + ", tensor<32xbf16>",
-                     "tensor<24x32xbf16>, tensor<24x32xbf16>", "<gpu, 0>");
+TEST_F(LowerLinearTest, GradientOfAnActivationOnAGpu) {
+  const auto table =
+      Lower("sinter.matmul_grad %a, %b preactivation %c activation gelu_tanh {transpose_b}",
+            "tensor<24x16xbf16>, tensor<32x16xbf16>, tensor<24x32xbf16>", "tensor<24x32xbf16>", "<gpu, 0>");
   ASSERT_TRUE(table.ok()) << table.status();
-  EXPECT_TRUE(table->has_preactivation && table->has_bias && !table->is_gradient);
+  EXPECT_TRUE(table->is_gradient && table->transpose_b);
+  EXPECT_FALSE(table->has_bias || table->has_addend || table->has_scale || table->result_is_f32);
   EXPECT_EQ(table->activation, fb::Activation::GeluTanh);
-  table = Lower("sinter.matmul_grad %a, %b preactivation %c activation gelu_tanh sum columns",
-                ab + ", tensor<24x32xbf16>", "tensor<24x32xbf16>, tensor<32xbf16>", "<gpu, 0>");
-  ASSERT_TRUE(table.ok()) << table.status();
-  EXPECT_TRUE(table->has_preactivation && table->is_gradient && !table->sum_is_f32);
-  EXPECT_EQ(table->sum, fb::MatmulSum::Columns);
-  table = Lower("sinter.matmul_grad %a, %b sum a {transpose_a}", at_b, "tensor<24x32xf32>, tensor<24xf32>",
-                "<gpu, 0>");
-  ASSERT_TRUE(table.ok()) << table.status();
-  EXPECT_TRUE(table->result_is_f32 && table->is_gradient && !table->sum_is_f32);
-  EXPECT_EQ(table->sum, fb::MatmulSum::A);
 }
 
-TEST_F(LowerLinearTest, RefusesMoreResultsByName) {
-  const std::string ab = "tensor<24x16xbf16>, tensor<16x32xbf16>",
-                    at_b = "tensor<16x24xbf16>, tensor<16x32xbf16>";
+TEST_F(LowerLinearTest, RefusesGradientsByName) {
+  const auto error = [&](const std::string& a, const std::string& b, const std::string& x,
+                         const std::string& activation = "gelu_tanh",
+                         const std::string& device = "<gpu, 0>") {
+    return Error("sinter.matmul_grad %a, %b preactivation %c activation " + activation,
+                 absl::StrCat("tensor<", a, ">, tensor<", b, ">, tensor<", x, ">"),
+                 absl::StrCat("tensor<", x, ">"), device);
+  };
   EXPECT_EQ(
-      Error("sinter.matmul_grad %a, %b sum b", ab, "tensor<24x32xbf16>, tensor<32xbf16>", "<cpu, 0>"),
+      error("24x16xbf16", "16x32xbf16", "24x32xbf16", "gelu_tanh", "<cpu, 0>"),
       "model.cc:7: no library computes this sinter.matmul_grad in one call: it is on a CPU, where no library "
       "does it; decompose it before lower-to-plan");
-  EXPECT_THAT(
-      Error("sinter.matmul_grad %a, %b sum b {transpose_a}", at_b, "tensor<24x32xbf16>, tensor<32xf32>"),
-      HasSubstr("cuBLASLt has sums in the type of the result"));
-  EXPECT_THAT(Error("sinter.matmul_grad %a, %b sum b", ab, "tensor<24x32xbf16>, tensor<32xbf16>"),
-              HasSubstr("sums an operand beside a^T b only"));
-  EXPECT_THAT(Error("sinter.matmul_grad %a, %b sum columns", ab, "tensor<24x32xbf16>, tensor<32xbf16>"),
-              HasSubstr("behind an activation's gradient only"));
-  EXPECT_THAT(
-      Error("sinter.matmul_activation %a, %b activation relu", ab, "tensor<24x32xbf16>, tensor<24x32xbf16>"),
-      HasSubstr("has the gradient of gelu_tanh, only"));
-  EXPECT_THAT(Error("sinter.matmul_activation %a, %b activation gelu_tanh", ab,
-                    "tensor<24x32xf32>, tensor<24x32xf32>"),
+  EXPECT_THAT(error("24x16xf32", "16x32xf32", "24x32xf32"), HasSubstr("for products of bf16 and f16"));
+  EXPECT_THAT(error("24x0xbf16", "0x32xbf16", "24x32xbf16"), HasSubstr("a dimension is 0"));
+  EXPECT_THAT(error("24x16xbf16", "16x32xbf16", "24x32xbf16", "relu"),
+              HasSubstr("has the gradient of gelu_tanh only"));
+  EXPECT_THAT(error("24x16xbf16", "16x32xbf16", "24x32xf32"),
               HasSubstr("what gelu_tanh is applied to in 16 bits"));
-  EXPECT_THAT(Error("sinter.matmul_activation %a, %b activation gelu_tanh",
-                    "tensor<24x16xbf16>, tensor<16x12xbf16>", "tensor<24x12xbf16>, tensor<24x12xbf16>"),
-              HasSubstr("rows of a multiple of 8 elements"));
-  EXPECT_THAT(Error("sinter.matmul_activation %a, %b activation gelu_tanh",
-                    "tensor<24x16xf32>, tensor<16x32xf32>", "tensor<24x32xf32>, tensor<24x32xf32>"),
-              HasSubstr("for products of bf16 and f16"));
-  EXPECT_THAT(
-      Error("sinter.matmul_activation %a, %b activation gelu_tanh",
-            "tensor<2x24x16xbf16>, tensor<2x16x32xbf16>", "tensor<2x24x32xbf16>, tensor<2x24x32xbf16>"),
-      HasSubstr("for a single product"));
-  EXPECT_THAT(Error("sinter.matmul_grad %a, %b sum a", "tensor<24x0xbf16>, tensor<0x32xbf16>",
-                    "tensor<24x32xbf16>, tensor<24xbf16>"),
-              HasSubstr("a dimension is 0"));
-  EXPECT_THAT(Error("sinter.matmul_grad %a, %b preactivation %c activation gelu_tanh sum a",
-                    ab + ", tensor<24x32xbf16>", "tensor<24x32xbf16>, tensor<24xbf16>"),
-              HasSubstr("sums the columns of the result behind an activation's gradient, not an operand"));
+  EXPECT_THAT(error("24x16xbf16", "16x12xbf16", "24x12xbf16"), HasSubstr("rows of a multiple of 8 elements"));
+  EXPECT_THAT(error("2x24x16xbf16", "2x16x32xbf16", "2x24x32xbf16"), HasSubstr("for a single product"));
 }
 
 }  // namespace

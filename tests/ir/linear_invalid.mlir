@@ -112,65 +112,17 @@ func.func @integer_scale(%a: tensor<2x3xi32>, %b: tensor<3x4xi32>, %s: tensor<f3
 
 // -----
 
-func.func @no_activation(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
-  // expected-error@+1 {{applies none; expected an activation, or the op matmul}}
-  %c:2 = sinter.matmul_activation %a, %b activation none : (tensor<2x3xf32>, tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+func.func @gradient_of_no_activation(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %x: tensor<2x4xf32>) {
+  // expected-error@+1 {{has the gradient of no activation; expected an activation, or the op matmul}}
+  %c = sinter.matmul_grad %a, %b preactivation %x activation none : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
   return
 }
 
 // -----
 
-func.func @preactivation_type(%a: tensor<2x3xbf16>, %b: tensor<3x4xbf16>) {
+func.func @preactivation_type(%a: tensor<2x3xbf16>, %b: tensor<3x4xbf16>, %x: tensor<2x4xf32>) {
   // expected-error@+1 {{has a preactivation of type 'tensor<2x4xf32>'; expected 'tensor<2x4xbf16>' as the result has}}
-  %c:2 = sinter.matmul_activation %a, %b activation relu : (tensor<2x3xbf16>, tensor<3x4xbf16>) -> (tensor<2x4xbf16>, tensor<2x4xf32>)
-  return
-}
-
-// -----
-
-func.func @gradient_of_nothing(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %x: tensor<2x4xf32>) {
-  // expected-error@+1 {{has a preactivation and no activation; expected both or neither}}
-  %c = sinter.matmul_grad %a, %b preactivation %x : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
-  return
-}
-
-// -----
-
-func.func @gradient_at_nothing(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
-  // expected-error@+1 {{has an activation and no preactivation; expected both or neither}}
-  %c = sinter.matmul_grad %a, %b activation relu : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
-  return
-}
-
-// -----
-
-func.func @sum_without_result(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
-  // expected-error@+1 {{has a sum and no second result; expected both or neither}}
-  %c = sinter.matmul_grad %a, %b sum a : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
-  return
-}
-
-// -----
-
-func.func @result_without_sum(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
-  // expected-error@+1 {{has a second result and no sum; expected both or neither}}
-  %c:2 = sinter.matmul_grad %a, %b : (tensor<2x3xf32>, tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<4xf32>)
-  return
-}
-
-// -----
-
-func.func @sum_of_batches(%a: tensor<5x2x3xf32>, %b: tensor<5x3x4xf32>) {
-  // expected-error@+1 {{has a sum beside products of rank 3; expected rank 2}}
-  %c:2 = sinter.matmul_grad %a, %b sum b : (tensor<5x2x3xf32>, tensor<5x3x4xf32>) -> (tensor<5x2x4xf32>, tensor<4xf32>)
-  return
-}
-
-// -----
-
-func.func @sum_type(%a: tensor<2x3xbf16>, %b: tensor<3x4xbf16>) {
-  // expected-error@+1 {{has a sum of type 'tensor<4xbf16>'; expected 'tensor<2xbf16>', or of 'f32'}}
-  %c:2 = sinter.matmul_grad %a, %b sum a : (tensor<2x3xbf16>, tensor<3x4xbf16>) -> (tensor<2x4xbf16>, tensor<4xbf16>)
+  %c = sinter.matmul_grad %a, %b preactivation %x activation relu : (tensor<2x3xbf16>, tensor<3x4xbf16>, tensor<2x4xf32>) -> tensor<2x4xbf16>
   return
 }
 

@@ -20,16 +20,12 @@ func.func @matmul_sums(%a: tensor<2x3xbf16>, %b: tensor<3x4xbf16>, %bias: tensor
   return
 }
 
-// CHECK-LABEL: func.func @matmul_of_training
-func.func @matmul_of_training(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>, %bias: tensor<4xf16>, %x: tensor<2x4xf16>) {
-  // CHECK: sinter.matmul_activation %{{.*}}, %{{.*}} bias %{{.*}} activation gelu_tanh : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<4xf16>) -> (tensor<2x4xf16>, tensor<2x4xf16>)
-  %0:2 = sinter.matmul_activation %a, %b bias %bias activation gelu_tanh : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<4xf16>) -> (tensor<2x4xf16>, tensor<2x4xf16>)
-  // CHECK: sinter.matmul_grad %{{.*}}, %{{.*}} preactivation %{{.*}} activation gelu_tanh sum columns : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<2x4xf16>) -> (tensor<2x4xf16>, tensor<4xf16>)
-  %1:2 = sinter.matmul_grad %a, %b preactivation %x activation gelu_tanh sum columns : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<2x4xf16>) -> (tensor<2x4xf16>, tensor<4xf16>)
-  // CHECK: sinter.matmul_grad %{{.*}}, %{{.*}} sum a : (tensor<2x3xf16>, tensor<3x4xf16>) -> (tensor<2x4xf32>, tensor<2xf32>)
-  %2:2 = sinter.matmul_grad %a, %b sum a : (tensor<2x3xf16>, tensor<3x4xf16>) -> (tensor<2x4xf32>, tensor<2xf32>)
-  // CHECK: sinter.matmul_grad %{{.*}}, %{{.*}} : (tensor<2x3xf16>, tensor<3x4xf16>) -> tensor<2x4xf16>
-  %3 = sinter.matmul_grad %a, %b : (tensor<2x3xf16>, tensor<3x4xf16>) -> tensor<2x4xf16>
+// CHECK-LABEL: func.func @matmul_grad
+func.func @matmul_grad(%a: tensor<2x3xf16>, %b: tensor<4x3xf16>, %x: tensor<2x4xf32>, %aw: tensor<2x3xf32>, %bw: tensor<3x4xf32>) {
+  // CHECK: sinter.matmul_grad %{{.*}}, %{{.*}} preactivation %{{.*}} activation gelu_tanh {transpose_b} : (tensor<2x3xf16>, tensor<4x3xf16>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %0 = sinter.matmul_grad %a, %b preactivation %x activation gelu_tanh {transpose_b} : (tensor<2x3xf16>, tensor<4x3xf16>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  // CHECK: sinter.matmul_grad %{{.*}}, %{{.*}} preactivation %{{.*}} activation relu math tf32 : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = sinter.matmul_grad %aw, %bw preactivation %x activation relu math tf32 : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
   return
 }
 

@@ -104,41 +104,14 @@ std::vector<Value> Matmul(const Call& call) {
   return {r};
 }
 
-std::vector<Value> MatmulActivation(const Call& call) {
-  auto op = llvm::cast<ir::MatmulActivationOp>(call.op);
-  const Products products(op, call.in[0], call.in[1]);
-  Value r = call.Result(0), before = call.Result(1);
-  for (int64_t i = 0; i < products.rows * products.columns; ++i) {
-    before.reals[i] = products.reals[i] + (op.getBias() ? call.in[2].reals[i % products.columns] : 0);
-    r.reals[i] = Activate(op.getActivation(), before.reals[i]);
-  }
-  return {r, before};
-}
-
 std::vector<Value> MatmulGrad(const Call& call) {
   auto op = llvm::cast<ir::MatmulGradOp>(call.op);
   const Products products(op, call.in[0], call.in[1]);
-  const ir::ProductSizes s = ir::ProductSizes::Of(op);
   Value r = call.Result();
-  r.reals = products.reals;
-  for (size_t i = 0; op.getPreactivation() && i < r.reals.size(); ++i) {
-    r.reals[i] *= ActivationSlope(op.getActivation(), call.in[2].reals[i]);
+  for (size_t i = 0; i < r.reals.size(); ++i) {
+    r.reals[i] = products.reals[i] * ActivationSlope(op.getActivation(), call.in[2].reals[i]);
   }
-  if (!op.getSum()) return {r};
-  Value sum = call.Result(1);
-  const auto add = [&](const std::vector<double>& matrix, int64_t rows, int64_t columns, bool of_rows) {
-    for (int64_t i = 0; i < rows * columns; ++i) sum.reals[of_rows ? i / columns : i % columns] += matrix[i];
-  };
-  if (op.getSumOf() == ir::MatmulSum::columns) add(r.reals, s.m, s.n, false);
-  if (op.getSumOf() == ir::MatmulSum::a) {
-    const bool t = op.getTransposeA();
-    add(call.in[0].reals, t ? s.k : s.m, t ? s.m : s.k, !t);
-  }
-  if (op.getSumOf() == ir::MatmulSum::b) {
-    const bool t = op.getTransposeB();
-    add(call.in[1].reals, t ? s.n : s.k, t ? s.k : s.n, t);
-  }
-  return {r, sum};
+  return {r};
 }
 
 // Sizes and positions of an image tensor in any layout.
@@ -272,7 +245,6 @@ std::vector<Value> AvgPool2dGrad(const Call& call) {
 
 void AddLinearOps(OpTable& table) {
   table["sinter.matmul"] = Matmul;
-  table["sinter.matmul_activation"] = MatmulActivation;
   table["sinter.matmul_grad"] = MatmulGrad;
   table["sinter.conv2d"] = Conv2d;
   table["sinter.conv2d_input_grad"] = Conv2dInputGrad;

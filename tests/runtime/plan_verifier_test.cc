@@ -254,36 +254,36 @@ const Alteration kAlterations[] = {
      "products of integers have neither addend nor scale"},
     {"matmul wide result", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->result_is_f32 = true; },
      "only products of bf16 and f16 have a result of f32 for it"},
-    {"matmul wide sum", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->sum_is_f32 = true; },
-     "only products of bf16 and f16 have a sum of f32"},
-    {"matmul no such sum", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->sum = fb::MatmulSum{4}; },
-     "sum 4 does not exist"},
-    {"matmul sum", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->sum = fb::MatmulSum::A; },
-     "only a single product that is a gradient has a sum"},
     {"matmul gradient with bias", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->is_gradient = true; },
-     "a product that is a gradient has no bias"},
+     "a product with an activation's gradient has neither bias, addend nor scale"},
+    {"matmul gradient with scale",
+     [](auto& p) {
+       StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
+       StepOf(p, 1).body.AsMatmulStep()->is_gradient = true;
+       StepOf(p, 1).body.AsMatmulStep()->has_scale = true;
+     },
+     "a product with an activation's gradient has neither bias, addend nor scale"},
     {"matmul gradient of nothing",
      [](auto& p) {
        StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
        StepOf(p, 1).body.AsMatmulStep()->is_gradient = true;
-       StepOf(p, 1).body.AsMatmulStep()->has_preactivation = true;
      },
-     "a gradient has both preactivation and activation, or neither"},
-    {"matmul preactivation", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->has_preactivation = true; },
-     "it has a preactivation and no activation"},
-    {"matmul preactivation and scale",
-     [](auto& p) {
-       StepOf(p, 1).body.AsMatmulStep()->has_preactivation = true;
-       StepOf(p, 1).body.AsMatmulStep()->has_scale = true;
-     },
-     "a product with addend or scale has neither preactivation"},
+     "it has the gradient of no activation"},
     {"matmul gradient on a CPU",
      [](auto& p) {
-       StepOf(p, 1).inputs.pop_back();
+       StepOf(p, 1).inputs[2] = StepOf(p, 1).outputs[0];  // Of the preactivation's shape.
        StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
        StepOf(p, 1).body.AsMatmulStep()->is_gradient = true;
+       StepOf(p, 1).body.AsMatmulStep()->activation = fb::Activation::GeluTanh;
      },
-     "it runs on cpu:0, and a product with preactivation or sums is a step of GPUs"},
+     "it runs on cpu:0, and a product with an activation's gradient is a step of GPUs"},
+    {"matmul preactivation size",
+     [](auto& p) {
+       StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
+       StepOf(p, 1).body.AsMatmulStep()->is_gradient = true;
+       StepOf(p, 1).body.AsMatmulStep()->activation = fb::Activation::GeluTanh;
+     },
+     "the preactivation has 20 bytes, and the step's parameters make 40"},
     // Convolutions.
     {"conv kind", [](auto& p) { StepOf(p, 2).body.AsConvStep()->kind = fb::ConvKind{3}; },
      "convolution kind 3 does not exist"},

@@ -29,41 +29,32 @@ bool SameBits(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::vector<double>>> GpuTest::TryAllOnGpu(
-    const fb::PlanT& plan, const std::vector<const HostTensor*>& inputs,
-    const std::vector<TensorType>& outputs) {
+absl::StatusOr<std::vector<double>> GpuTest::TryOnGpu(const fb::PlanT& plan,
+                                                      const std::vector<const HostTensor*>& inputs,
+                                                      const TensorType& output) {
   const PackedPlan packed(plan);
   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Step> step, gpu().MakeStep(packed.plan(), packed.step()));
   std::vector<Allocation> memory;
   std::vector<void*> buffers;
-  const auto add = [&](int64_t bytes) -> absl::Status {
-    SINTER_ASSIGN_OR_RETURN(Allocation allocation, OnGpu(gpu(), bytes));
-    buffers.push_back(allocation.ptr());
-    memory.push_back(std::move(allocation));
-    return absl::OkStatus();
-  };
   for (const HostTensor* input : inputs) {
     const int64_t bytes = input->num_elements() * SizeOf(input->dtype());
-    SINTER_RETURN_IF_ERROR(add(bytes));
-    SINTER_RETURN_IF_ERROR(gpu().Upload(buffers.back(), input->data(), static_cast<size_t>(bytes)));
+    SINTER_ASSIGN_OR_RETURN(Allocation allocation, OnGpu(gpu(), bytes));
+    SINTER_RETURN_IF_ERROR(gpu().Upload(allocation.ptr(), input->data(), static_cast<size_t>(bytes)));
+    buffers.push_back(allocation.ptr());
+    memory.push_back(std::move(allocation));
   }
-  for (const TensorType& output : outputs) {
-    SINTER_ASSIGN_OR_RETURN(const int64_t bytes, DenseBytes(output.dtype, output.shape));
-    SINTER_RETURN_IF_ERROR(add(bytes));
-  }
+  SINTER_ASSIGN_OR_RETURN(const int64_t bytes, DenseBytes(output.dtype, output.shape));
+  SINTER_ASSIGN_OR_RETURN(Allocation result, OnGpu(gpu(), bytes));
+  buffers.push_back(result.ptr());
   SINTER_ASSIGN_OR_RETURN(Allocation workspace,
                           OnGpu(gpu(), static_cast<int64_t>(step->LibraryWorkspaceBytes())));
   const StepArgs args = {.buffers = buffers.data(),
                          .workspace = nullptr,
                          .scratch = nullptr,
                          .library_workspace = workspace.ptr()};
-  const Allocation* const results = memory.data() + inputs.size();
-  std::vector<std::vector<double>> first(outputs.size());
+  std::vector<double> first;
   for (int run = 0; run < 3; ++run) {
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const size_t bytes = static_cast<size_t>(results[i].bytes());
-      SINTER_RETURN_IF_ERROR(gpu().Fill(results[i].ptr(), kPoison, bytes));
-    }
+    SINTER_RETURN_IF_ERROR(gpu().Fill(result.ptr(), kPoison, static_cast<size_t>(bytes)));
     SINTER_RETURN_IF_ERROR(gpu().Fill(workspace.ptr(), kPoison, static_cast<size_t>(workspace.bytes())));
     std::unique_ptr<RecordedWork> recorded;
     if (run < 2) {
@@ -72,21 +63,12 @@ absl::StatusOr<std::vector<std::vector<double>>> GpuTest::TryAllOnGpu(
       SINTER_ASSIGN_OR_RETURN(recorded, gpu().Record([&] { return step->Run(args); }));
       SINTER_RETURN_IF_ERROR(recorded->Launch());
     }
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      SINTER_ASSIGN_OR_RETURN(const std::vector<double> got, Results(gpu(), results[i], outputs[i]));
-      if (run == 0) first[i] = got;
-      EXPECT_TRUE(SameBits(got, first[i]))
-          << (run == 1 ? "the second run" : "recorded work") << " gives other bits";
-    }
+    SINTER_ASSIGN_OR_RETURN(const std::vector<double> results, Results(gpu(), result, output));
+    if (run == 0) first = results;
+    EXPECT_TRUE(SameBits(results, first))
+        << (run == 1 ? "the second run" : "recorded work") << " gives other bits";
   }
   return first;
-}
-
-absl::StatusOr<std::vector<double>> GpuTest::TryOnGpu(const fb::PlanT& plan,
-                                                      const std::vector<const HostTensor*>& inputs,
-                                                      const TensorType& output) {
-  SINTER_ASSIGN_OR_RETURN(const auto results, TryAllOnGpu(plan, inputs, {output}));
-  return results[0];
 }
 
 std::vector<double> GpuTest::RunOnGpu(const fb::PlanT& plan, const std::vector<const HostTensor*>& inputs,

@@ -43,10 +43,6 @@ class GpuTest : public ::testing::Test {
   absl::StatusOr<std::vector<double>> TryOnGpu(const fb::PlanT& plan,
                                                const std::vector<const HostTensor*>& inputs,
                                                const TensorType& output);
-  // The same of a step with several outputs.
-  absl::StatusOr<std::vector<std::vector<double>>> TryAllOnGpu(const fb::PlanT& plan,
-                                                               const std::vector<const HostTensor*>& inputs,
-                                                               const std::vector<TensorType>& outputs);
   // The error of MakeStep, or OK.
   absl::Status MakeError(const fb::PlanT& plan);
 };
