@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "CLI/CLI.hpp"
+#include "sinter/examples/device_flags.h"
 #include "sinter/examples/lenet.h"
 #include "sinter/frontend/data/prefetcher.h"
 #include "sinter/frontend/sinter.h"
@@ -145,14 +146,12 @@ int main(int argc, char** argv) {
   processes = options.world->size();
 #endif
   if (options.device_names.empty()) options.device_names = DefaultDevices(processes);
-  for (const std::string& name : options.device_names) {
-    absl::StatusOr<sn::Device> device = sn::Device::Parse(name);
-    if (!device.ok()) {
-      std::cerr << "data_parallel: " << device.status().message() << "\n";
-      return 2;
-    }
-    options.devices.push_back(*device);
+  absl::StatusOr<std::vector<sn::Device>> devices = examples::ParseDevices(options.device_names);
+  if (!devices.ok()) {
+    std::cerr << "data_parallel: " << devices.status().message() << "\n";
+    return 2;
   }
+  options.devices = *std::move(devices);
   // Virtual CPU devices are there when asked for; each process has its share.
   const size_t own =
       (options.devices.size() + static_cast<size_t>(processes) - 1) / static_cast<size_t>(processes);

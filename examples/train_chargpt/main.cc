@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "CLI/CLI.hpp"
+#include "sinter/examples/device_flags.h"
 #include "sinter/examples/progress_bar.h"
 #include "sinter/examples/sampling.h"
 #include "sinter/frontend/data/splitmix.h"
@@ -265,16 +266,15 @@ int main(int argc, char** argv) {
   app.add_option("--sample", options.sample, "characters to sample at the end")->capture_default_str();
   app.add_option("--temperature", options.temperature)->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--seed", options.seed)->capture_default_str();
-  std::string device = sn::TryGpu().ToString();
-  app.add_option("--device", device, "cpu:0, or a GPU; default: a GPU if there is one")
-      ->capture_default_str();
+  sn::examples::DeviceFlags flags;
+  sn::examples::AddDeviceFlag(app, flags);
   CLI11_PARSE(app, argc, argv);
-  absl::StatusOr<sn::Device> parsed = sn::Device::Parse(device);
-  if (!parsed.ok()) {
-    std::cerr << "train_chargpt: " << parsed.status().message() << "\n";
+  absl::StatusOr<std::vector<sn::Device>> devices = flags.Devices();
+  if (!devices.ok()) {
+    std::cerr << "train_chargpt: " << devices.status().message() << "\n";
     return 2;
   }
-  options.device = *parsed;
+  options.device = devices->front();
   if (options.width % options.heads != 0) {
     std::cerr << "train_chargpt: the width must be a multiple of the heads\n";
     return 2;

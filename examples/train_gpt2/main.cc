@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -21,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "sinter/examples/device_flags.h"
 #include "sinter/examples/progress_bar.h"
 #include "sinter/examples/sampling.h"
 #include "sinter/examples/train_gpt2/gpt2.h"
@@ -271,26 +271,15 @@ int main(int argc, char** argv) {
   CLI::App app{"Trains GPT-2, compiled ahead of time by Sinter."};
   AddModelOptions(app, options);
   AddTrainingOptions(app, options);
-  std::map<std::string, sn::Precision> precisions = {
-      {"f32", sn::Precision::kF32}, {"bf16", sn::Precision::kBf16}, {"f16", sn::Precision::kF16}};
-  auto* precision =
-      app.add_option("--precision", options.training.precision,
-                     "of products and what lies between them; default: bf16 on a GPU, f32 on a CPU")
-          ->transform(CLI::CheckedTransformer(precisions).description(""));
-  std::vector<std::string> devices = {sn::TryGpu().ToString()};
-  app.add_option("--device", devices,
-                 "cpu:0, a GPU, or several devices that share each batch; default: a GPU if there is one")
-      ->delimiter(',')
-      ->capture_default_str();
+  examples::DeviceFlags flags;
+  examples::AddPrecisionFlag(app, flags,
+                             "of products and what lies between them; default: bf16 on a GPU, f32 on a CPU");
+  examples::AddDevicesFlag(app, flags);
   CLI11_PARSE(app, argc, argv);
-  for (const std::string& name : devices) {
-    absl::StatusOr<sn::Device> parsed = sn::Device::Parse(name);
-    if (!parsed.ok()) return Fail(std::string(parsed.status().message()), 2);
-    options.devices.push_back(*parsed);
-  }
-  if (precision->empty() && options.devices.front().is_gpu()) {
-    options.training.precision = sn::Precision::kBf16;
-  }
+  absl::StatusOr<std::vector<sn::Device>> devices = flags.Devices();
+  if (!devices.ok()) return Fail(std::string(devices.status().message()), 2);
+  options.devices = *std::move(devices);
+  options.training.precision = flags.PrecisionOn(options.devices.front());
   if (options.sizes.vocabulary == 0) options.sizes.vocabulary = options.text.empty() ? 50304 : 256;
   if (!options.val.empty() && options.text.empty() && options.tokens.empty()) {
     return Fail("--val needs --text or --tokens, which says what kind of file it is", 2);

@@ -6,11 +6,11 @@
 //   train_lenet --epochs 10 --checkpoint /tmp/lenet.safetensors --resume
 #include <chrono>
 #include <iostream>
-#include <map>
 #include <numeric>
 #include <optional>
 
 #include "CLI/CLI.hpp"
+#include "sinter/examples/device_flags.h"
 #include "sinter/examples/lenet.h"
 #include "sinter/examples/progress_bar.h"
 #include "sinter/frontend/data/prefetcher.h"
@@ -189,21 +189,18 @@ int main(int argc, char** argv) {
   app.add_flag("--resume", options.resume, "go on from the checkpoint")->needs(checkpoint);
   app.add_option("--stop-after", options.stop_after, "leave off after this many epochs, to be resumed");
   app.add_option("--plan", options.plan, "also save the plan here");
-  std::map<std::string, sn::Precision> precisions = {
-      {"f32", sn::Precision::kF32}, {"bf16", sn::Precision::kBf16}, {"f16", sn::Precision::kF16}};
-  app.add_option("--precision", options.precision, "of products and convolutions: f32, bf16 or f16")
-      ->transform(CLI::CheckedTransformer(precisions).description(""))
+  examples::DeviceFlags flags;
+  examples::AddPrecisionFlag(app, flags, "of products and convolutions: f32, bf16 or f16")
       ->default_str("f32");
-  std::string device = sn::TryGpu().ToString();
-  app.add_option("--device", device, "cpu:0, or a GPU; default: a GPU if there is one")
-      ->capture_default_str();
+  examples::AddDeviceFlag(app, flags);
   CLI11_PARSE(app, argc, argv);
-  absl::StatusOr<sn::Device> parsed = sn::Device::Parse(device);
-  if (!parsed.ok()) {
-    std::cerr << "train_lenet: " << parsed.status().message() << "\n";
+  absl::StatusOr<std::vector<sn::Device>> devices = flags.Devices();
+  if (!devices.ok()) {
+    std::cerr << "train_lenet: " << devices.status().message() << "\n";
     return 2;
   }
-  options.device = *parsed;
+  options.device = devices->front();
+  options.precision = flags.precision.value_or(sn::Precision::kF32);
   absl::Status status = Run(options);
   if (!status.ok()) {
     std::cerr << "train_lenet: " << status.message() << "\n";

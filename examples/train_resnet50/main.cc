@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdio>
 #include <iostream>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -19,6 +18,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "sinter/examples/device_flags.h"
 #include "sinter/examples/progress_bar.h"
 #include "sinter/examples/resnet.h"
 #include "sinter/frontend/data/batches.h"
@@ -299,24 +299,15 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app{"Trains ResNet-50, compiled ahead of time by Sinter."};
   AddOptions(app, options);
-  std::map<std::string, sn::Precision> precisions = {
-      {"f32", sn::Precision::kF32}, {"bf16", sn::Precision::kBf16}, {"f16", sn::Precision::kF16}};
-  auto* precision =
-      app.add_option("--precision", options.precision,
-                     "of convolutions and what lies between them; default: bf16 on a GPU, else f32")
-          ->transform(CLI::CheckedTransformer(precisions).description(""));
-  std::vector<std::string> devices = {sn::TryGpu().ToString()};
-  app.add_option("--device", devices,
-                 "cpu:0, a GPU, or several devices that share each batch; default: a GPU if there is one")
-      ->delimiter(',')
-      ->capture_default_str();
+  examples::DeviceFlags flags;
+  examples::AddPrecisionFlag(app, flags,
+                             "of convolutions and what lies between them; default: bf16 on a GPU, else f32");
+  examples::AddDevicesFlag(app, flags);
   CLI11_PARSE(app, argc, argv);
-  for (const std::string& name : devices) {
-    absl::StatusOr<sn::Device> parsed = sn::Device::Parse(name);
-    if (!parsed.ok()) return Fail(std::string(parsed.status().message()), 2);
-    options.devices.push_back(*parsed);
-  }
-  if (precision->empty() && options.devices.front().is_gpu()) options.precision = sn::Precision::kBf16;
+  absl::StatusOr<std::vector<sn::Device>> devices = flags.Devices();
+  if (!devices.ok()) return Fail(std::string(devices.status().message()), 2);
+  options.devices = *std::move(devices);
+  options.precision = flags.PrecisionOn(options.devices.front());
   absl::Status status = Run(options);
   return status.ok() ? 0 : Fail(std::string(status.message()), 1);
 }

@@ -11,3 +11,5 @@ trap 'rm -f "$log"' EXIT
 # Letters alone are worth some 3.2 nats.
 awk '/^steps 101 to 200/ { for (i = 1; i < NF; ++i) if ($i == "loss") exit !($(i + 1) < 2.8) }' "$log"
 grep -q -- "----" "$log"
+if "$program" --text "$text" --device tpu 2> "$log"; then exit 1; fi
+grep -q 'train_chargpt: "tpu" is not a device' "$log"

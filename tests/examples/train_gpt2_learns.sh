@@ -48,6 +48,8 @@ expect "has 3 bytes" --tokens "$folder/odd"
 expect "bytes need a --vocabulary of 256" --text "$text" --vocabulary 100
 expect "--val needs" --val "$text"
 expect "do not fit in 3 tokens" --text "$folder/odd" --val "$folder/odd"
+expect 'train_gpt2: "tpu" is not a device' --device cpu:1,tpu
+expect "--precision: Check f8" --precision f8
 "$program" "${small[@]}" --steps 1 --tokens "$folder/ids.bin" --vocabulary 65536 > "$folder/log"
 grep -q "4500 tokens to learn from, 500 for validation" "$folder/log"
 "$program" "${small[@]}" --steps 1 --vocabulary 300 > "$folder/log"

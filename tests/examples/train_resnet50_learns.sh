@@ -42,4 +42,6 @@ expect "holds no labels" --images "$folder/images" --labels "$folder/images"
 { printf '\0\0\14\1\0\0\0\50'; head -c 160 /dev/zero | tr '\0' '\377'; } > "$folder/negative"
 expect "has labels below 0" --layers 14 --batch 16 --images "$folder/images" --labels "$folder/negative" --classes 4
 expect "no ResNet of 18 layers" "${drawn[@]}" --batch 16 --layers 18
+expect 'train_resnet50: "tpu" is not a device' --device tpu
+expect "--precision: Check f8" --precision f8
 expect "a batch of 500 and a tenth to judge by need more than 200 images" "${drawn[@]}" --batch 500

@@ -1,0 +1,73 @@
+// The flags --device and --precision of programs that train: where, and in what type products run.
+//
+//   DeviceFlags flags;
+//   AddDevicesFlag(app, flags);                    // --device gpu:0,gpu:1; AddDeviceFlag: one device
+//   AddPrecisionFlag(app, flags, "of products");   // --precision bf16
+//   CLI11_PARSE(app, argc, argv);
+//   SINTER_ASSIGN_OR_RETURN(std::vector<Device> devices, flags.Devices());
+//   graph.SetPrecision(flags.PrecisionOn(devices.front()));
+#ifndef SINTER_EXAMPLES_DEVICE_FLAGS_H_
+#define SINTER_EXAMPLES_DEVICE_FLAGS_H_
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "sinter/frontend/graph.h"
+#include "sinter/runtime/device.h"
+#include "sinter/runtime/device_info.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter::examples {
+
+// InvalidArgument: one of them is no name of a device.
+inline absl::StatusOr<std::vector<Device>> ParseDevices(std::span<const std::string> names) {
+  std::vector<Device> devices;
+  for (const std::string& name : names) {
+    SINTER_ASSIGN_OR_RETURN(const Device device, Device::Parse(name));
+    devices.push_back(device);
+  }
+  return devices;
+}
+
+// What was given. The parser writes into it: it outlives the parser.
+struct DeviceFlags {
+  std::vector<std::string> names = {TryGpu().ToString()};
+  std::optional<Precision> precision;
+
+  // One at least. InvalidArgument as ParseDevices.
+  absl::StatusOr<std::vector<Device>> Devices() const { return ParseDevices(names); }
+  // That given, else bf16 on a GPU and f32 on a CPU.
+  Precision PrecisionOn(Device device) const {
+    return precision.value_or(device.is_gpu() ? Precision::kBf16 : Precision::kF32);
+  }
+};
+
+inline void AddDeviceFlag(CLI::App& app, DeviceFlags& flags) {
+  app.add_option("--device", flags.names, "cpu:0, or a GPU; default: a GPU if there is one")
+      ->expected(1)
+      ->default_str(flags.names.front());
+}
+
+inline void AddDevicesFlag(CLI::App& app, DeviceFlags& flags) {
+  app.add_option("--device", flags.names,
+                 "cpu:0, a GPU, or several devices that share each batch; default: a GPU if there is one")
+      ->delimiter(',')
+      ->capture_default_str();
+}
+
+// `help` says of what it is the type, and what it is by default.
+inline CLI::Option* AddPrecisionFlag(CLI::App& app, DeviceFlags& flags, const std::string& help) {
+  const std::map<std::string, Precision> precisions = {
+      {"f32", Precision::kF32}, {"bf16", Precision::kBf16}, {"f16", Precision::kF16}};
+  return app.add_option("--precision", flags.precision, help)
+      ->transform(CLI::CheckedTransformer(precisions).description(""));
+}
+
+}  // namespace sinter::examples
+
+#endif  // SINTER_EXAMPLES_DEVICE_FLAGS_H_
