@@ -107,26 +107,6 @@ sn::bench::WorkloadOptions WorkloadOptionsOf(const Options& options) {
           .gradients = !options.gradients.empty()};
 }
 
-// Runs in a burst without waiting in between: what a training loop sees. One run on a CPU, which waits anyway; fewer of
-// long ones, which hide the wait at the end as well.
-absl::StatusOr<Timing> TimeRuns(sn::Session& session, sn::BoundFunction& f, const Options& options) {
-  constexpr double kBurstMs = 500;
-  constexpr int kMostRuns = 100;
-  int burst = 1;
-  auto call = [&]() -> absl::Status {
-    for (int i = 0; i < burst; ++i) SINTER_RETURN_IF_ERROR(f.Run());
-    return session.Synchronize();
-  };
-  SINTER_RETURN_IF_ERROR(call());
-  auto start = std::chrono::steady_clock::now();
-  SINTER_RETURN_IF_ERROR(call());
-  if (options.device.is_gpu()) {
-    burst = static_cast<int>(std::clamp(kBurstMs / MsSince(start), 1.0, 1.0 * kMostRuns));
-  }
-  SINTER_ASSIGN_OR_RETURN(Timing t, sn::bench::TimeMs(call, options.seconds));
-  return Timing{t.ms / burst, t.min_ms / burst, t.cpu_ms / burst, t.runs * burst};
-}
-
 // Each step's least time over some runs, the longest first.
 absl::Status PrintProfile(sn::BoundFunction& f) {
   constexpr int kRuns = 20;
@@ -178,7 +158,8 @@ absl::Status BenchTraining(const std::string& name, const Options& options) {
     SINTER_RETURN_IF_ERROR(train.Run());
     SINTER_ASSIGN_OR_RETURN(loss, train.outputs().Scalar("loss"));
   }
-  SINTER_ASSIGN_OR_RETURN(Timing timing, TimeRuns(session, train, options));
+  SINTER_ASSIGN_OR_RETURN(Timing timing,
+                          sn::bench::TimeRuns(session, train, options.device, options.seconds));
   Json result = Result(name, timing);
   result["loss"] = loss;
   AddCosts(result, w, session, timing, start_ms);
@@ -192,7 +173,7 @@ absl::Status BenchStreaming(const std::string& name, const Options& options) {
   SINTER_ASSIGN_OR_RETURN(sn::Session session, Start(w.graph, options));
   SINTER_ASSIGN_OR_RETURN(sn::BoundFunction run, session.Bind("run"));
   SINTER_RETURN_IF_ERROR(sn::bench::SetInputs(session, run, w));
-  SINTER_ASSIGN_OR_RETURN(Timing timing, TimeRuns(session, run, options));
+  SINTER_ASSIGN_OR_RETURN(Timing timing, sn::bench::TimeRuns(session, run, options.device, options.seconds));
   Json result = Result(name, timing);
   AddRate(result, w.minimal_bytes, timing);
   Print(options, result);

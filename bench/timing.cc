@@ -44,6 +44,24 @@ absl::StatusOr<Timing> TimeMs(const std::function<absl::Status()>& call, double 
   return Timing{median, wall[0], cpu, static_cast<int>(wall.size())};
 }
 
+absl::StatusOr<Timing> TimeRuns(Session& session, BoundFunction& function, Device device, double seconds) {
+  // Fewer of long ones, which hide the wait at the end as well.
+  constexpr double kBurstMs = 500;
+  constexpr int kMostRuns = 100;
+  int burst = 1;
+  auto call = [&]() -> absl::Status {
+    for (int i = 0; i < burst; ++i) SINTER_RETURN_IF_ERROR(function.Run());
+    return session.Synchronize();
+  };
+  SINTER_RETURN_IF_ERROR(call());
+  const double before = WallMs();
+  SINTER_RETURN_IF_ERROR(call());
+  if (device.is_gpu())
+    burst = static_cast<int>(std::clamp(kBurstMs / (WallMs() - before), 1.0, 1.0 * kMostRuns));
+  SINTER_ASSIGN_OR_RETURN(Timing t, TimeMs(call, seconds));
+  return Timing{t.ms / burst, t.min_ms / burst, t.cpu_ms / burst, t.runs * burst};
+}
+
 Timing TimeCopy(int threads, double seconds) {
   const size_t bytes = static_cast<size_t>(kCopyBytes) / 2, part = bytes / static_cast<size_t>(threads);
   std::vector<char> source(bytes, 1), target(bytes, 2);
