@@ -18,6 +18,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 SCRIPTS = ("memcpy.py", "jax_cpu.py", "torch_cpu.py")
+COPIES = ("memcpy_f32", "copy_f32")  # The roofs of what memory bounds.
 LOSS_TOLERANCE = 1e-3  # Relative; ten float32 steps in another order of summation stay well inside it.
 
 
@@ -58,9 +59,14 @@ def contender(result):
 
 
 def compare(results):
-    """Prints the table; returns the workloads on which Sinter's loss disagrees with a peer's."""
+    """Prints the table; returns the workloads on which Sinter's loss disagrees with a peer's.
+
+    "of copy" is the rate over that of the quickest copy among the results.
+    """
     disagreeing = []
-    print(f"{'workload':<16} {'contender':<34} {'ms':>10} {'GB/s':>8} {'ratio':>7}  loss at step 10")
+    width = max([16, *(len(r["workload"]) for r in results)])
+    copy = max((r["GBps"] for r in results if r["workload"] in COPIES and "GBps" in r), default=None)
+    print(f"{'workload':<{width}} {'contender':<34} {'ms':>10} {'GB/s':>8} {'of copy':>8} {'ratio':>7}  loss at step 10")
     for workload in dict.fromkeys(r["workload"] for r in results):
         rows = [r for r in results if r["workload"] == workload]
         timed = sorted((r for r in rows if "ms" in r), key=lambda r: r["ms"])
@@ -69,14 +75,15 @@ def compare(results):
         for r in timed:
             ratio = f"{best['ms'] / r['ms']:.2f}" if best else "-"
             rate = f"{r['GBps']:.1f}" if "GBps" in r else "-"
+            part = f"{r['GBps'] / copy:.1%}" if copy and "GBps" in r else "-"
             note = f"{r['loss']:.5f}" if "loss" in r else ""
             if r["peer"] == "sinter" and expected is not None and not losses_agree(r.get("loss"), expected):
                 note += f"  DISAGREES with {expected:.5f}: the time does not count"
                 disagreeing.append(workload)
-            print(f"{workload:<16} {contender(r):<34} {r['ms']:>10.3f} {rate:>8} {ratio:>7}  {note}")
+            print(f"{workload:<{width}} {contender(r):<34} {r['ms']:>10.3f} {rate:>8} {part:>8} {ratio:>7}  {note}")
         for r in rows:
             if "ms" not in r:
-                print(f"{workload:<16} {contender(r):<34} {r.get('error', 'no time given')}")
+                print(f"{workload:<{width}} {contender(r):<34} {r.get('error', 'no time given')}")
     return disagreeing
 
 

@@ -3,12 +3,14 @@
 
 usage: compare_gpu.py BINARY [--device gpu:0] [--workloads NAME ...] [--python PYTHON] [--out FILE]
 
-BINARY is sinter_bench_models; workloads are lenet, mlp6, gpt2 and resnet50 (all four by default). PYTHON has PyTorch with
-torchvision and JAX with optax for the GPU (default: the one that runs this). Every contender draws its own data and weights:
-that numbers agree, judge_torch.py shows. Exit status: 0, or 1 if Sinter gave no result for one of the workloads.
+BINARY is sinter_bench_models; sinter_bench_ops is looked for beside it. Workloads are lenet, mlp6, gpt2, resnet50 and ops,
+the kernels that memory bounds (all five by default). PYTHON has PyTorch with torchvision and JAX with optax for the GPU
+(default: the one that runs this). Every contender draws its own data and weights: that numbers agree, judge_torch.py and
+judge_ops.py show. Exit status: 0, or 1 if Sinter gave no result for one of the workloads.
 """
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -16,8 +18,9 @@ import sys
 from compare import HERE, compare, machine, results_of
 
 # What each peer is asked for: its quickest way.
-TORCH = {"lenet": "lenet:graph", "mlp6": "mlp6:graph", "gpt2": "gpt2:default:32", "resnet50": "resnet50:default:256"}
-JAX = {"lenet": "lenet", "mlp6": "mlp6", "gpt2": "gpt2:32"}
+TORCH = {"lenet": "lenet:graph", "mlp6": "mlp6:graph", "gpt2": "gpt2:default:32", "resnet50": "resnet50:default:256",
+         "ops": "ops"}  # By all its ways: eager and compiled.
+JAX = {"lenet": "lenet", "mlp6": "mlp6", "gpt2": "gpt2:32", "ops": "ops"}
 # Their products are of f32, in tf32 with every contender; the others' are of bf16.
 F32 = ("lenet", "mlp6")
 
@@ -31,6 +34,13 @@ def gpu():
     return lines[0] if lines else sys.exit("compare_gpu.py: nvidia-smi finds no GPU")
 
 
+def sinter_command(binary, device, workload):
+    command = ["--json", "--device", device, "--seconds", "2"]
+    if workload == "ops":
+        return [str(binary.with_name("sinter_bench_ops")), *command]
+    return [str(binary), *command, "--only", workload, *(["--tf32"] if workload in F32 else [])]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary", type=pathlib.Path)
@@ -40,11 +50,17 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, help="also write the results here, one JSON object a line")
     arguments = parser.parse_args()
 
+    commands = {w: sinter_command(arguments.binary.resolve(), arguments.device, w) for w in arguments.workloads}
+    for program, *_ in commands.values():
+        if not os.access(program, os.X_OK):
+            parser.error(f"{program} is not an executable file: build it first")
     print(f"{gpu()}; {machine()}", flush=True)
-    results = []
+    results, missing = [], []
     for workload in arguments.workloads:
-        results += results_of([str(arguments.binary.resolve()), "--json", "--device", arguments.device, "--seconds", "2",
-                               "--only", workload, *(["--tf32"] if workload in F32 else [])], peer="sinter", mode="")
+        ours = results_of(commands[workload], peer="sinter", mode="")
+        if not ours or any("ms" not in r for r in ours):
+            missing.append(workload)
+        results += ours
         results += results_of([arguments.python, str(HERE / "torch_gpu.py"), TORCH[workload]], peer="PyTorch")
         if workload in JAX:
             results += results_of([arguments.python, str(HERE / "jax_gpu.py"), JAX[workload]], peer="JAX")
@@ -55,10 +71,8 @@ def main():
             print(f"{r['workload']}, {r['peer']}: {r['peak_GiB']:.2f} GiB at most")
     if arguments.out:
         arguments.out.write_text("".join(json.dumps(r) + "\n" for r in results), encoding="utf-8")
-    timed = {r["workload"] for r in results if r["peer"] == "sinter" and "ms" in r}
-    missing = [w for w in arguments.workloads if w not in timed]
     if missing:
-        print(f"compare_gpu.py: {arguments.binary} printed no result for {', '.join(missing)}", file=sys.stderr)
+        print(f"compare_gpu.py: Sinter gave no result, or not all, for {', '.join(missing)}", file=sys.stderr)
     return 1 if missing else 0
 
 

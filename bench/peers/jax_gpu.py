@@ -191,8 +191,9 @@ def ops():
 
     x = jax.random.normal(key, (N,))
     z = jax.random.normal(key, (N,))
+    op("copy_f32", jnp.copy, 8 * N, x)
     op(
-        "chain_f32: gelu(1.5x+.5)*sigmoid(z)+x",
+        "chain_f32",
         lambda x, z: jax.nn.gelu(x * 1.5 + 0.5) * jax.nn.sigmoid(z) + x,
         12 * N,
         x,
@@ -204,8 +205,13 @@ def ops():
     h = jax.random.normal(key, (2**16, 4096), jnp.bfloat16)
     g = jnp.ones(4096)
     b = jnp.zeros(4096)
-    op("layernorm_bf16_65536x4096", lambda h: ln(h, g, b), 4 * h.size, h)
-    op("softmax_bf16_65536x4096", lambda h: jax.nn.softmax(h, -1), 4 * h.size, h)
+    bias = jax.random.normal(key, (4096,), jnp.bfloat16)
+    r = jax.random.normal(jax.random.PRNGKey(1), h.shape, jnp.bfloat16)
+    op("bias_gelu_residual_bf16", lambda h, b, r: jax.nn.gelu(h + b) + r, 6 * h.size, h, bias, r)
+    op("layernorm_bf16", lambda h: ln(h, g, b), 4 * h.size, h)
+    op("add_layernorm_bf16", lambda h, r: (lambda s: (s, ln(s, g, b)))(h + r), 8 * h.size, h, r)
+    del r
+    op("softmax_bf16", lambda h: jax.nn.softmax(h, -1), 4 * h.size, h)
     op("rowsum_bf16", lambda h: h.astype(jnp.float32).sum(-1), 2 * h.size, h)
     op("colsum_bf16", lambda h: h.astype(jnp.float32).sum(0), 2 * h.size, h)
     op("layernorm_fwd_bwd_bf16", lambda h, dy: jax.vjp(ln, h, g, b)[1](dy), 10 * h.size, h, h)
@@ -213,11 +219,40 @@ def ops():
     l = jax.random.normal(key, (16384, 50304), jnp.bfloat16)
     t = jax.random.randint(key, (16384,), 0, 50257)
     op(
-        "softmax_xent_fwd_bwd_bf16_16384x50304",
+        "softmax_xent_fwd_bwd_bf16",
         jax.grad(lambda l: optax.softmax_cross_entropy_with_integer_labels(l.astype(jnp.float32), t).mean()),
         6 * l.size,
         l,
     )
+    del l
+    adamw()
+
+
+def adamw():
+    """The update of GPT-2's parameters, each in its own tensor; they and the moments are given away."""
+    D = 768
+    block = [(D,), (D,), (3 * D, D), (3 * D,), (D, D), (D,), (D,), (D,), (4 * D, D), (4 * D,), (D, 4 * D), (D,)]
+    ks = iter(jax.random.split(key, 400))
+    n = lambda shapes: [jax.random.normal(next(ks), s) for s in shapes]
+    shapes = [(50304, D), (1024, D), *(block * 12), (D,), (D,)]
+    p, g = n(shapes), n(shapes)
+    opt = optax.adamw(1e-3, 0.9, 0.999, weight_decay=0.01)
+
+    def update(p, s, g):
+        u, s = opt.update(g, s, p)
+        return optax.apply_updates(p, u), s
+
+    step = jax.jit(update, donate_argnums=(0, 1))
+    st = [p, opt.init(p)]
+    count = sum(a.size for a in p)
+    del p
+
+    def f():
+        st[0], st[1] = step(st[0], st[1], g)
+        return st[0]
+
+    ms = time_ms(f, 30)
+    out(workload="adamw_f32_gpt2", mode="jax.jit", params=count, ms=ms, GBps=28 * count / ms / 1e6)
 
 
 def main():
