@@ -1,6 +1,7 @@
-// How long compilation takes, whole and stage by stage, and loading what it made.
+// How long compilation takes, whole and stage by stage, and loading what it made. For a GPU too, on a machine without one.
 //
 //   sinter_bench_compile --benchmark_filter=lenet
+//   SINTER_CACHE_DIR=off sinter_bench_compile --benchmark_filter=for_gpu      # no kernel from an earlier process
 #include <benchmark/benchmark.h>
 
 #include <map>
@@ -20,17 +21,26 @@ sn::bench::TrainingWorkload MustMake(const std::string& model) {
 }
 
 // Counters: milliseconds of each stage, mean over the iterations.
-void Compile(benchmark::State& state, const std::string& model) {
+void CompileWith(benchmark::State& state, const std::string& model, const sn::CompileOptions& options) {
   sn::bench::TrainingWorkload w = MustMake(model);
   std::map<std::string, double> stage_ms;
   for (auto _ : state) {
     sn::CompileReport report;
-    absl::StatusOr<sn::Plan> plan = sn::Compile(w.graph, {}, &report);
+    absl::StatusOr<sn::Plan> plan = sn::Compile(w.graph, options, &report);
     if (!plan.ok()) return state.SkipWithError(std::string(plan.status().message()).c_str());
     for (const auto& [stage, ms] : report.stage_ms) stage_ms[stage] += ms;
   }
   for (const auto& [stage, ms] : stage_ms)
     state.counters[stage] = benchmark::Counter(ms, benchmark::Counter::kAvgIterations);
+}
+
+void Compile(benchmark::State& state, const std::string& model) { CompileWith(state, model, {}); }
+
+void CompileForGpu(benchmark::State& state, const std::string& model) {
+  sn::CompileOptions options;
+  options.device = sn::Device::Gpu(0);
+  options.gpu_architectures = {"sm_90"};
+  CompileWith(state, model, options);
 }
 
 void BuildGraph(benchmark::State& state, const std::string& model) {
@@ -57,14 +67,17 @@ void Load(benchmark::State& state, const std::string& model) {
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  for (std::string model : {"lenet", "mlp6", "char_gpt"}) {
+  for (std::string model : {"lenet", "mlp6", "char_gpt", "gpt2", "resnet50"}) {
     auto add = [&](const std::string& what, void (*run)(benchmark::State&, const std::string&)) {
       benchmark::RegisterBenchmark((what + "/" + model).c_str(), [=](benchmark::State& state) {
         run(state, model);
       })->Unit(benchmark::kMillisecond);
     };
-    add("compile", Compile);
     add("build_graph", BuildGraph);
+    add("compile_for_gpu", CompileForGpu);
+    // Their weights are for a GPU's memory.
+    if (model == "gpt2" || model == "resnet50") continue;
+    add("compile", Compile);
     add("load", Load);
   }
   benchmark::RunSpecifiedBenchmarks();

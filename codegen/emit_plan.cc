@@ -1,5 +1,7 @@
 #include "sinter/codegen/emit_plan.h"
 
+#include <chrono>
+
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -110,16 +112,24 @@ Offset<flatbuffers::Vector<Offset<fb::DeviceName>>> WriteDevices(PlanContents& p
 
 using GpuKernelTable = Offset<flatbuffers::Vector<Offset<fb::GpuKernel>>>;
 
+double MsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
 // Compiles the sources for every architecture asked for. Nothing without kernels for GPUs.
-absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const EmitOptions& options) {
+absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const EmitOptions& options,
+                                               EmitTimes& times) {
   const std::vector<CudaSource>& sources = plan.cuda_kernels.sources();
   if (sources.empty()) return GpuKernelTable();
   if (options.gpu_architectures.empty()) {
     return absl::InvalidArgumentError(
         "the program runs on a GPU and gpu_architectures is empty; name what to compile for, such as sm_90");
   }
-  SINTER_ASSIGN_OR_RETURN(auto cubins,
-                          CompileCubins(sources, options.gpu_architectures, {.threads = options.threads}));
+  CubinOptions compile;
+  compile.threads = options.threads;
+  const auto start = std::chrono::steady_clock::now();
+  SINTER_ASSIGN_OR_RETURN(auto cubins, CompileCubins(sources, options.gpu_architectures, compile));
+  times.cubins = MsSince(start);
   flatbuffers::FlatBufferBuilder& builder = plan.builder;
   std::vector<Offset<fb::GpuKernel>> kernels;
   for (auto [source, images] : llvm::zip(sources, cubins)) {
@@ -138,7 +148,7 @@ absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const EmitOpt
 absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& options,
                                    const std::vector<Offset<fb::Variable>>& variables,
                                    const std::vector<Offset<fb::Function>>& functions,
-                                   const std::string& shared_object) {
+                                   const std::string& shared_object, EmitTimes& times) {
   flatbuffers::FlatBufferBuilder& builder = plan.builder;
   std::vector<Offset<fb::SourceLocation>> lines;
   for (const UserLocation& location : plan.locations.locations()) {
@@ -154,7 +164,7 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
   auto constants = WriteSection(builder, plan.constants.bytes());
   auto code = WriteSection(builder, shared_object);
   auto devices = WriteDevices(plan);
-  SINTER_ASSIGN_OR_RETURN(GpuKernelTable gpu_kernels, WriteGpuKernels(plan, options));
+  SINTER_ASSIGN_OR_RETURN(GpuKernelTable gpu_kernels, WriteGpuKernels(plan, options, times));
   fb::FinishPlanBuffer(builder,
                        fb::CreatePlan(builder, Plan::kVersion, producer, name, hash, target, variable_table,
                                       function_table, locations, constants, code, devices, gpu_kernels));
@@ -174,7 +184,9 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> CpuCode(mlir::ModuleOp module, Ker
 
 }  // namespace
 
-absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& options) {
+absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& options, EmitTimes* times) {
+  EmitTimes ignored;
+  if (!times) times = &ignored;
   PlanContents plan(module.getContext());
   plan.devices = DevicesOf(module);
   std::vector<Offset<fb::Variable>> variables = WriteVariables(module, plan);
@@ -184,13 +196,15 @@ absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& o
   }
   std::string shared_object;
   if (!plan.kernels.empty() || HasElementwiseKernels(module)) {
+    const auto start = std::chrono::steady_clock::now();
     llvm::LLVMContext context;
     SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code,
                             CpuCode(module, plan.kernels, options, context));
     SINTER_ASSIGN_OR_RETURN(shared_object,
                             EmitSharedObject(std::move(code), options.target, CompileOptionsOf(options)));
+    times->shared_object = MsSince(start);
   }
-  return Finish(plan, options, variables, functions, shared_object);
+  return Finish(plan, options, variables, functions, shared_object, *times);
 }
 
 absl::StatusOr<std::string> DumpKernels(mlir::ModuleOp module, const EmitOptions& options, KernelText kind) {

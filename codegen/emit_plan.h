@@ -27,9 +27,15 @@ struct EmitOptions {
   std::vector<std::string> gpu_architectures;  // That kernels for GPUs are compiled for: "sm_90".
 };
 
+// Milliseconds of EmitPlan that compilers take: LLVM for CPUs, NVRTC for GPUs.
+struct EmitTimes {
+  double shared_object = 0, cubins = 0;
+};
+
 // INVALID_ARGUMENT for a module that is not laid out; UNIMPLEMENTED for a library op that the CPU has no kernel for, and for
 // constants that are not dense; RESOURCE_EXHAUSTED for more constants than a plan holds. All name the user's line.
-absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& options);
+absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& options,
+                                     EmitTimes* times = nullptr);
 
 enum class KernelText { kMlir, kLlvm, kOptimizedLlvm, kAssembly, kCuda };
 // The generated kernels of a planned module, to read.

@@ -283,8 +283,11 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
     SINTER_ASSIGN_OR_RETURN(report.dumps[name], codegen::DumpKernels(module, emit, kind));
   }
   auto start = std::chrono::steady_clock::now();
-  SINTER_ASSIGN_OR_RETURN(std::string bytes, codegen::EmitPlan(module, emit));
-  report.stage_ms.emplace_back("emit", MsSince(start));
+  codegen::EmitTimes times;
+  SINTER_ASSIGN_OR_RETURN(std::string bytes, codegen::EmitPlan(module, emit, &times));
+  report.stage_ms.emplace_back("emit", MsSince(start) - times.shared_object - times.cubins);
+  report.stage_ms.emplace_back("shared-object", times.shared_object);
+  report.stage_ms.emplace_back("cubins", times.cubins);
   return Plan::FromBytes(bytes);
 }
 

@@ -118,9 +118,9 @@ TEST_F(CudaKernelsTest, ChunksFillTheGpuAndStoreWhatNeedsNoSum) {
   EXPECT_EQ(sums.inputs[0], chunks.outputs[0]);
   ASSERT_EQ(sums.outputs.size(), 1u);
   EXPECT_EQ(sums.outputs[0].index, 1);
-  // 66 chunks of 4,096 rows, four or five of which a thread adds.
-  EXPECT_EQ(sums.inputs[0].type.getShape()[0], 66);
-  EXPECT_EQ(sums.block, 512);
+  // 128 chunks of 4,096 rows, four of which a thread adds.
+  EXPECT_EQ(sums.inputs[0].type.getShape()[0], 128);
+  EXPECT_EQ(sums.block, 1024);
   ExpectCompiles();
 }
 
