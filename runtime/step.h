@@ -22,10 +22,10 @@ class World;
 
 // What a step needs while it runs. The arrays hold one pointer an entry of Step.inputs and Step.outputs of the plan.
 struct StepArgs {
-  void* const* buffers;     // Inputs, then outputs.
-  void* workspace;          // Step.workspace_bytes, 64-byte aligned; null when there are none.
-  void* scratch;            // Thread scratch of the whole executable; see StepContext::scratch_stride.
-  void* library_workspace;  // At least LibraryWorkspaceBytes(), 64-byte aligned; shared by all steps.
+  void* const* buffers = nullptr;  // Inputs, then outputs.
+  void* workspace = nullptr;       // Step.workspace_bytes, 64-byte aligned; null when there are none.
+  void* scratch = nullptr;         // Thread scratch of the whole executable; see StepContext::scratch_stride.
+  void* library_workspace = nullptr;  // At least LibraryWorkspaceBytes(), 64-byte aligned; of all steps.
 };
 
 // What a step may use while it is made.
@@ -34,8 +34,8 @@ struct StepContext {
   void* shared_object = nullptr;  // Handle of dlopen; null in a plan without generated kernels.
   size_t scratch_stride = 0;      // Bytes of scratch memory a thread.
   // For collectives (runtime/collective.h).
-  World* world = nullptr;  // Null: this process is alone.
-  LocalDevices local;      // Of the plan.
+  World* world = nullptr;   // Null: this process is alone.
+  LocalDevices local = {};  // Of the plan.
   // For matrix products of GPUs (runtime/session_tuning.h); outlives all steps. Null: there is no tuning file.
   SessionTuning* tuning = nullptr;
 };
