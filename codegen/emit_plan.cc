@@ -1,7 +1,6 @@
 #include "sinter/codegen/emit_plan.h"
 
 #include <chrono>
-
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "sinter/tests/frontend/run_graph.h"
 
@@ -172,6 +175,28 @@ TEST(GraphTest, ReportsStagesFusionAndDumps) {
   EXPECT_GT(report.stage_ms.size(), 10u);
   EXPECT_FALSE(report.fusion.empty());
   EXPECT_THAT(report.ToString(), HasSubstr("graph_test.cc"));
+}
+
+TEST(GraphTest, ReportsWhereTheTimeGoes) {
+  Graph graph("g");
+  graph.Function("f", [](Builder& b) { b.Output("y", Softmax(b.Input("x", F32, {64, 32}))); });
+  CompileReport report;
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_TRUE(Compile(graph, {}, &report).ok());
+  const double elapsed =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  double total = 0;
+  std::map<std::string, double> ms;
+  for (const auto& [stage, time] : report.stage_ms) {
+    EXPECT_TRUE(ms.emplace(stage, time).second) << stage;
+    EXPECT_GE(time, 0) << stage;
+    total += time;
+  }
+  EXPECT_LE(total, elapsed);
+  EXPECT_GE(total, 0.5 * elapsed);
+  // What LLVM takes for a CPU is no part of writing the plan; there is nothing for a GPU.
+  EXPECT_GT(ms["shared-object"], ms["emit"]);
+  EXPECT_EQ(ms["cubins"], 0);
 }
 
 TEST(GraphTest, SessionsOfDifferentPlansLiveSideBySide) {
