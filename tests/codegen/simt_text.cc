@@ -1,0 +1,227 @@
+#include "sinter/tests/codegen/simt_text.h"
+
+#include <regex>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "sinter/kernels/cuda/embedded_cuda.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter::codegen {
+
+namespace {
+
+// CUDA's words and built-ins. __restrict__ says nothing here: memory that another thread writes is to be seen.
+constexpr char kCuda[] = R"cpp(
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __constant__
+#define __restrict__
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define threadIdx (sn_indices[0])
+#define blockIdx (sn_indices[1])
+#define blockDim (sn_indices[2])
+#define gridDim (sn_indices[3])
+  struct SnIndex {
+    unsigned int x, y, z;
+  };
+  static const SnIndex* sn_indices;
+  struct alignas(8) uint2 {
+    unsigned int x, y;
+  };
+  struct alignas(16) uint4 {
+    unsigned int x, y, z, w;
+  };
+
+  inline float fabsf(float x) { return __builtin_fabsf(x); }
+  inline double fabs(double x) { return __builtin_fabs(x); }
+  inline float copysignf(float x, float y) { return __builtin_copysignf(x, y); }
+  inline float __fdividef(float x, float y) { return x / y; }
+  inline float __uint_as_float(unsigned int x) { return __builtin_bit_cast(float, x); }
+  inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
+  inline unsigned int __float_as_uint(float x) { return __builtin_bit_cast(unsigned int, x); }
+  inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
+  inline double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
+  inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
+
+  template <typename T>
+  inline T __ldg(const T* p) {
+    sn_host_read(p, sizeof(T));
+    return *p;
+  }
+  inline void sn_check_aligned(const void* p, unsigned bytes) {
+    if ((unsigned long long)p % bytes != 0) sn_host_misaligned(p, bytes);
+  }
+  template <typename T>
+  inline T sn_exchange(unsigned kind, unsigned mask, T x, int argument) {
+    unsigned long long bits = 0;
+    __builtin_memcpy(&bits, &x, sizeof(T));
+    bits = sn_host_shuffle(kind, mask, bits, argument);
+    __builtin_memcpy(&x, &bits, sizeof(T));
+    return x;
+  }
+#define SN_SHUFFLES(T)                                                                               \
+    inline T __shfl_xor_sync(unsigned mask, T x, int lanes) { return sn_exchange(0, mask, x, lanes); } \
+    inline T __shfl_sync(unsigned mask, T x, int lane) { return sn_exchange(1, mask, x, lane); }       \
+    inline T __shfl_up_sync(unsigned mask, T x, unsigned lanes) { return sn_exchange(2, mask, x, lanes); }
+  SN_SHUFFLES(int)
+  SN_SHUFFLES(unsigned)
+  SN_SHUFFLES(long long)
+  SN_SHUFFLES(unsigned long long) SN_SHUFFLES(float) SN_SHUFFLES(double) inline void __syncthreads() {
+    sn_host_barrier();
+  }
+
+  inline float ptx_max_NaN_f32(float x, float y) {
+    if (x != x || y != y) return __uint_as_float(0x7fffffff);
+    if (x == y) return __float_as_int(x) < 0 ? y : x;
+    return x > y ? x : y;
+  }
+  inline float ptx_min_NaN_f32(float x, float y) {
+    if (x != x || y != y) return __uint_as_float(0x7fffffff);
+    if (x == y) return __float_as_int(x) < 0 ? x : y;
+    return x < y ? x : y;
+  }
+  inline float ptx_ex2_approx_ftz_f32(float x) {
+    const float r = exp2f(x);
+    return r < 1.17549435e-38f ? 0.0f : r;
+  }
+  inline unsigned short ptx_cvt_rn_bf16_f32(float x) { return sn_host_to_bf16(x); }
+  inline unsigned short ptx_cvt_rn_f16_f32(float x) { return sn_host_to_f16(x); }
+  inline float ptx_cvt_f32_f16(unsigned short x) { return sn_host_from_f16(x); }
+)cpp";
+
+// A GPU stops at an access that is not aligned; the emulator says whose it is.
+constexpr char kVec[] = R"cpp(struct Vec {
+                                static constexpr unsigned kAccess = sizeof(T) * n > 16 ? 16 : sizeof(T) * n;
+                                struct Elements {
+                                  T v[n];
+                                };
+                                T v[n];
+                                Vec() = default;
+                                Vec(const Elements& e) {
+                                  for (int i = 0; i < n; ++i) v[i] = e.v[i];
+                                }
+                                Vec(const Vec& o) {
+                                  sn_check_aligned(&o, kAccess);
+                                  for (int i = 0; i < n; ++i) v[i] = o.v[i];
+                                }
+                                void operator=(const Vec& o) {
+                                  sn_check_aligned(this, kAccess);
+                                  for (int i = 0; i < n; ++i) v[i] = o.v[i];
+                                }
+                              };)cpp";
+
+std::string FunctionPointers(const std::vector<SimtHostFunction>& functions) {
+  std::string text;
+  for (const SimtHostFunction& f : functions) {
+    absl::StrAppend(&text, "static ", f.result, " (*", f.name, ")(", f.parameters, ");\n");
+  }
+  return text;
+}
+
+// asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y)) becomes r = ptx_max_NaN_f32((x), (y)).
+std::string WithoutPtx(const std::string& text) {
+  static const std::regex kAsm("asm\\(\"([a-zA-Z0-9_.]+) [^\"]*\" : \"=\\w\"\\((\\w+)\\) : (.*)\\);");
+  std::string result;
+  std::sregex_iterator found(text.begin(), text.end(), kAsm), end;
+  size_t at = 0;
+  for (; found != end; ++found) {
+    result += text.substr(at, found->position() - at);
+    absl::StrAppend(&result, (*found)[2].str(), " = ptx_",
+                    absl::StrReplaceAll((*found)[1].str(), {{".", "_"}}), "(",
+                    std::regex_replace((*found)[3].str(), std::regex("\"\\w\""), ""), ");");
+    at = found->position() + found->length();
+  }
+  return result + text.substr(at);
+}
+
+absl::StatusOr<std::string> Prelude() {
+  std::string text = WithoutPtx(std::string(kernels::CudaPrelude()));
+  static const std::regex kVecRecord("struct alignas\\(.*\\) Vec \\{\\n  T v\\[n\\];\\n\\};");
+  if (!std::regex_search(text, kVecRecord)) {
+    return absl::InternalError("kernels/cuda/prelude.cuh has no Vec as simt_text.cc knows it");
+  }
+  return std::regex_replace(text, kVecRecord, kVec);
+}
+
+// "Vec<float, 4> rows[8][9], column[8]": arrays in the block's memory, numbered from `slot` on. A typedef takes any dimensions.
+std::string SharedArrays(const std::string& declaration, int& slot) {
+  const std::string head = declaration.substr(0, declaration.find('['));
+  const size_t first = head.find_last_of(" *&") + 1;
+  const std::string type = head.substr(0, first);
+  std::string text;
+  for (size_t at = first; at < declaration.size();) {
+    size_t end = at;
+    for (int depth = 0; end < declaration.size() && (depth > 0 || declaration[end] != ','); ++end) {
+      depth += declaration[end] == '[' || declaration[end] == '(';
+      depth -= declaration[end] == ']' || declaration[end] == ')';
+    }
+    const std::string array = declaration.substr(at, end - at), name = array.substr(0, array.find('['));
+    const std::string n = absl::StrCat("sn_shared_", slot);
+    absl::StrAppend(&text, "typedef ", type, n, array.substr(name.size()), "; ", n, "& ", name, " = *(", n,
+                    "*)sn_host_shared(", slot++, ", sizeof(", n, "));");
+    at = declaration.find_first_not_of(", ", end);
+  }
+  return text;
+}
+
+std::string KernelBody(const CudaSource& source) {
+  static const std::regex kShared("__shared__ ([^;]+);");
+  std::string text;
+  std::sregex_iterator found(source.text.begin(), source.text.end(), kShared), end;
+  size_t at = 0;
+  for (int slot = 0; found != end; ++found) {
+    text += source.text.substr(at, found->position() - at) + SharedArrays((*found)[1].str(), slot);
+    at = found->position() + found->length();
+  }
+  text += source.text.substr(at);
+  // Unrolled loops take long to compile.
+  return absl::StrReplaceAll(text, {{"#pragma unroll", "//"}});
+}
+
+}  // namespace
+
+bool HasPtx(const CudaSource& source) { return std::regex_search(source.text, std::regex("\\basm\\b")); }
+
+absl::StatusOr<SimtLimits> SimtLimitsOf(const CudaSource& source) {
+  static const std::regex kBuffers("struct Buffers \\{\\s*char\\* p\\[(\\d+)\\];"),
+      kBounds("__launch_bounds__\\((\\d+)");
+  std::smatch buffers, bounds;
+  if (!std::regex_search(source.text, buffers, kBuffers) ||
+      !std::regex_search(source.text, bounds, kBounds)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the kernel ", source.symbol, " has no struct Buffers or no __launch_bounds__"));
+  }
+  return SimtLimits{std::stoll(buffers[1].str()), std::stoll(bounds[1].str())};
+}
+
+absl::StatusOr<std::string> SimtText(const std::vector<CudaSource>& sources,
+                                     const std::vector<SimtHostFunction>& functions) {
+  SINTER_ASSIGN_OR_RETURN(std::string prelude, Prelude());
+  std::string text = absl::StrCat(FunctionPointers(functions), kCuda, prelude), cases;
+  for (size_t k = 0; k < sources.size(); ++k) {
+    const std::string body = KernelBody(sources[k]);
+    if (HasPtx(sources[k])) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the kernel ", sources[k].symbol, " has PTX, which is not emulated"));
+    }
+    absl::StrAppend(&text, "namespace k", k, " {\n", body, "}\n");
+    absl::StrAppend(
+        &cases, "    case ", k, ": {\n      k", k, "::Buffers b;\n",
+        "      for (unsigned i = 0; i < sizeof(b.p) / sizeof(b.p[0]); ++i) b.p[i] = (char*)buffers[i];\n",
+        "      return k", k, "::", sources[k].symbol, "(b);\n    }\n");
+  }
+  absl::StrAppend(
+      &text, "extern \"C\" void ", kSimtEntry,
+      "(void* const* functions, const SnIndex* indices, unsigned kernel, void* const* buffers) {\n",
+      "  if (kernel == 0xffffffffu) {\n    sn_indices = indices;\n");
+  for (size_t i = 0; i < functions.size(); ++i) {
+    absl::StrAppend(&text, "    *(void**)&", functions[i].name, " = functions[", i, "];\n");
+  }
+  absl::StrAppend(&text, "    return;\n  }\n  switch (kernel) {\n", cases, "  }\n}\n");
+  return text;
+}
+
+}  // namespace sinter::codegen
