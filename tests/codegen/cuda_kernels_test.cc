@@ -1,5 +1,6 @@
 // Fused calls as CUDA launches: how many, over what, and what is refused. That NVRTC takes the text judges
-// tests/numerics/cuda_compile_test.cc, what the kernels compute op_test on a GPU.
+// tests/numerics/cuda_compile_test.cc, what the kernels compute emulated_kernels_test and emulated_schedules_test beside it, and
+// op_test on a GPU.
 #include "sinter/codegen/cuda/cuda_kernels.h"
 
 #include <gmock/gmock.h>

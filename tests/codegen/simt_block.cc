@@ -80,15 +80,17 @@ class Fibers {
 
 SimtIndex indices[4];
 
-// What a lane is left with.
-uint64_t Exchanged(SimtShuffle kind, int lane, int argument, const uint64_t* given, uint32_t taking_part) {
+// What a lane is left with: `given` by the lanes of the bits `taking_part`, of which `width` are a group.
+uint64_t Exchanged(SimtShuffle kind, int lane, int argument, int width, const uint64_t* given,
+                   uint32_t taking_part) {
+  const int first = lane / width * width;
   switch (kind) {
     case SimtShuffle::kXor:
       return given[(lane ^ argument) % kWarp];
     case SimtShuffle::kIndex:
-      return given[argument % kWarp];
+      return given[first + argument % width];
     case SimtShuffle::kUp:
-      return given[argument > lane ? lane : lane - argument];
+      return given[lane - argument < first ? lane : lane - argument];
     case SimtShuffle::kMatch: {
       uint64_t same = 0;
       for (int other = 0; other < kWarp; ++other) {
@@ -310,7 +312,7 @@ void SimtBlock::Barrier() {
   Continue(threads_[current_].fiber, false);
 }
 
-uint64_t SimtBlock::Shuffle(SimtShuffle kind, uint32_t mask, uint64_t bits, int argument) {
+uint64_t SimtBlock::Shuffle(SimtShuffle kind, uint32_t mask, uint64_t bits, int argument, int width) {
   const int thread = current_;
   if ((mask >> (thread % kWarp) & 1) == 0) {
     message_ = absl::StrFormat("shuffles by the mask 0x%08x, which is without it", mask);
@@ -322,6 +324,7 @@ uint64_t SimtBlock::Shuffle(SimtShuffle kind, uint32_t mask, uint64_t bits, int 
   own.mask = mask;
   own.bits = bits;
   own.argument = argument;
+  own.width = width;
   TryShuffle(thread / kWarp * kWarp, mask);
   Continue(own.fiber, false);
   return own.bits;
@@ -344,7 +347,7 @@ void SimtBlock::TryShuffle(int warp, uint32_t mask) {
   for (int lane = 0; lane < lanes; ++lane) {
     if ((taking_part >> lane & 1) == 0) continue;
     Thread& thread = threads_[warp + lane];
-    thread.bits = Exchanged(thread.kind, lane, thread.argument, given, taking_part);
+    thread.bits = Exchanged(thread.kind, lane, thread.argument, thread.width, given, taking_part);
     MakeReady(warp + lane);
   }
 }

@@ -64,7 +64,7 @@ class SimtBlock {
   static SimtBlock& Running();
   // What the kernel's text calls.
   void Barrier();
-  uint64_t Shuffle(SimtShuffle kind, uint32_t mask, uint64_t bits, int argument);
+  uint64_t Shuffle(SimtShuffle kind, uint32_t mask, uint64_t bits, int argument, int width);
   char* Shared(uint32_t slot, uint32_t bytes);
   void Read(const void* from, uint32_t bytes);
   [[noreturn]] void Misaligned(const void* at, uint32_t bytes);
@@ -79,7 +79,7 @@ class SimtBlock {
     SimtShuffle kind = SimtShuffle::kXor;
     uint32_t mask = 0;
     uint64_t bits = 0;
-    int argument = 0;
+    int argument = 0, width = 32;
   };
   struct Region {
     std::string name;

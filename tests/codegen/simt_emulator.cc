@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<SimtEmulator>> SimtEmulator::Compile(const std::v
   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> module,
                           CompileCpp(text, kSimtEntry, target, context));
   SharedObjectOptions options;
-  options.opt_level = 1;
+  options.opt_level = 0;
   SINTER_ASSIGN_OR_RETURN(std::string object, EmitSharedObject(std::move(module), target, options));
   std::unique_ptr<SimtEmulator> emulator(new SimtEmulator);
   emulator->object_ = std::make_unique<LoadedObject>(object);

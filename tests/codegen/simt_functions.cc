@@ -14,8 +14,8 @@ float FromF16(uint16_t bits) { return Float16{bits}.ToFloat(); }
 
 void Read(const void* from, uint32_t bytes) { SimtBlock::Running().Read(from, bytes); }
 void Misaligned(const void* at, uint32_t bytes) { SimtBlock::Running().Misaligned(at, bytes); }
-uint64_t Shuffle(uint32_t kind, uint32_t mask, uint64_t bits, int argument) {
-  return SimtBlock::Running().Shuffle(static_cast<SimtShuffle>(kind), mask, bits, argument);
+uint64_t Shuffle(uint32_t kind, uint32_t mask, uint64_t bits, int argument, int width) {
+  return SimtBlock::Running().Shuffle(static_cast<SimtShuffle>(kind), mask, bits, argument, width);
 }
 void Barrier() { SimtBlock::Running().Barrier(); }
 char* Shared(uint32_t slot, uint32_t bytes) { return SimtBlock::Running().Shared(slot, bytes); }
@@ -41,7 +41,7 @@ std::vector<SimtHostFunction> MakeTable() {
   std::vector<SimtHostFunction> table = {
       {"void", "sn_host_read", "const void*, unsigned", Address(Read)},
       {"void", "sn_host_misaligned", "const void*, unsigned", Address(Misaligned)},
-      {"unsigned long long", "sn_host_shuffle", "unsigned, unsigned, unsigned long long, int",
+      {"unsigned long long", "sn_host_shuffle", "unsigned, unsigned, unsigned long long, int, int",
        Address(Shuffle)},
       {"void", "sn_host_barrier", "", Address(Barrier)},
       {"char*", "sn_host_shared", "unsigned, unsigned", Address(Shared)},

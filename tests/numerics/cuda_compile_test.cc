@@ -1,5 +1,5 @@
-// Every op in one or two types, compiled for a GPU: NVRTC takes what codegen/cuda prints. Needs no GPU;
-// what the kernels compute is judged on one by op_test (test_device.h).
+// Every op in one or two types, compiled for a GPU: NVRTC takes what codegen/cuda prints. Needs no GPU. What the generated
+// kernels compute is judged without one by emulated_kernels_test, and all of them by op_test on one (test_device.h).
 #include <algorithm>
 
 #include "gtest/gtest.h"

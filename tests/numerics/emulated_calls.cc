@@ -1,0 +1,352 @@
+#include "sinter/tests/numerics/emulated_calls.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+#include "sinter/codegen/buffer_place.h"
+#include "sinter/codegen/cuda/cuda_catalog.h"
+#include "sinter/codegen/cuda/cuda_kernels.h"
+#include "sinter/codegen/cuda/cuda_schedule.h"
+#include "sinter/codegen/emit_plan.h"
+#include "sinter/frontend/compile.h"
+#include "sinter/ir/ops.h"
+#include "sinter/runtime/status.h"
+#include "sinter/tests/codegen/simt_emulator.h"
+#include "sinter/tests/numerics/comparison.h"
+#include "sinter/tests/numerics/compiled_values.h"
+#include "sinter/tests/numerics/plan_values.h"
+#include "sinter/tests/reference/reference.h"
+
+namespace sinter::numerics {
+
+using codegen::CudaLaunch;
+using codegen::CudaSchedule;
+using codegen::Job;
+using codegen::SimtBuffer;
+using codegen::Slot;
+using reference::Value;
+
+namespace {
+
+// A fused call that waits to be run: what is left of it when its module is gone.
+struct Pending {
+  std::string title;
+  OpClass op_class;
+  std::vector<CudaLaunch> launches;
+  std::vector<Value> operands, want;
+  std::vector<int64_t> in_offsets, out_offsets;  // From a multiple of 256.
+  llvm::SmallVector<std::pair<int, int>> shared;
+};
+
+std::string NameOf(const Job& job, const CudaSchedule& s) {
+  using Mode = CudaSchedule::Mode;
+  const char* kind = job.kind == Job::Kind::kPartial   ? " partial"
+                     : job.kind == Job::Kind::kCombine ? " combine"
+                                                       : " whole";
+  switch (s.mode) {
+    case Mode::kFlat:
+      return "flat";
+    case Mode::kMap:
+      return s.unroll > 1 ? "map unrolled" : "map";
+    case Mode::kTiles:
+      return "tiles";
+    case Mode::kRow:
+      if (job.kind != Job::Kind::kWhole) return absl::StrCat("row", kind);
+      return absl::StrCat(s.threads < 32    ? "row in part of a warp"
+                          : s.threads == 32 ? "row in a warp"
+                                            : "row in warps",
+                          s.keeps_row ? " kept" : " read again");
+    case Mode::kColumn:
+      return absl::StrCat("column", kind);
+  }
+  return "";
+}
+
+absl::Status CountSchedules(plan_ir::CallOp call, ScheduleCounts& counts) {
+  SINTER_ASSIGN_OR_RETURN(codegen::FusedStages cut, codegen::CutIntoStages(call));
+  for (std::vector<Job>& jobs : cut.stages) {
+    for (Job& job : jobs) ++counts[NameOf(job, codegen::MakeCudaSchedule(job, jobs.size() == 1))];
+  }
+  return absl::OkStatus();
+}
+
+std::string Print(mlir::Operation* op) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  op->print(stream, mlir::OpPrintingFlags().elideLargeElementsAttrs());
+  return text.substr(0, 3000);
+}
+
+void Fill(SimtBuffer& buffer, const Value& value) {
+  absl::StatusOr<HostTensor> tensor = ToTensor(value);
+  SINTER_CHECK(tensor.ok()) << tensor.status();
+  if (buffer.bytes() > 0) std::memcpy(buffer.data(), tensor->data(), value.size() * SizeOf(value.dtype));
+}
+
+Value Contents(const SimtBuffer& buffer, const Value& like) {
+  absl::StatusOr<HostTensor> tensor = ToTensor(like);
+  SINTER_CHECK(tensor.ok()) << tensor.status();
+  if (like.size() > 0) std::memcpy(tensor->mutable_data(), buffer.data(), like.size() * SizeOf(like.dtype));
+  return FromTensor(*tensor);
+}
+
+int64_t BytesOf(const Value& value) { return value.size() * SizeOf(value.dtype); }
+
+// The memory of a call: buffers by their slots.
+class CallMemory {
+ public:
+  explicit CallMemory(const Pending& call) {
+    for (size_t i = 0; i < call.operands.size(); ++i) {
+      ins_.push_back(std::make_shared<SimtBuffer>(BytesOf(call.operands[i]), call.in_offsets[i]));
+    }
+    for (size_t i = 0; i < call.want.size(); ++i) {
+      outs_.push_back(std::make_shared<SimtBuffer>(BytesOf(call.want[i]), call.out_offsets[i]));
+    }
+    for (auto [in, out] : call.shared) {
+      if (ins_[in]->bytes() > outs_[out]->bytes()) outs_[out] = ins_[in];
+      ins_[in] = outs_[out];
+    }
+    for (size_t i = 0; i < call.operands.size(); ++i) Fill(*ins_[i], call.operands[i]);
+    std::map<int64_t, int64_t> workspace;
+    for (const CudaLaunch& launch : call.launches) {
+      for (const auto* slots : {&launch.inputs, &launch.outputs}) {
+        for (const Slot& slot : *slots) {
+          if (slot.kind != Slot::Kind::kWorkspace) continue;
+          int64_t& bytes = workspace[slot.offset];
+          bytes = std::max(bytes, plan_ir::TensorBytes(slot.type));
+        }
+      }
+    }
+    for (auto [offset, bytes] : workspace) workspace_[offset] = std::make_shared<SimtBuffer>(bytes, offset);
+  }
+
+  std::vector<SimtBuffer*> BuffersOf(const CudaLaunch& launch) const {
+    std::vector<SimtBuffer*> buffers;
+    for (const auto* slots : {&launch.inputs, &launch.outputs}) {
+      for (const Slot& slot : *slots) {
+        buffers.push_back(slot.kind == Slot::Kind::kIn    ? ins_[slot.index].get()
+                          : slot.kind == Slot::Kind::kOut ? outs_[slot.index].get()
+                                                          : workspace_.at(slot.offset).get());
+      }
+    }
+    return buffers;
+  }
+  const SimtBuffer& out(size_t i) const { return *outs_[i]; }
+
+ private:
+  std::vector<std::shared_ptr<SimtBuffer>> ins_, outs_;
+  std::map<int64_t, std::shared_ptr<SimtBuffer>> workspace_;
+};
+
+Value RandomValue(mlir::Type type, double low, double high, std::mt19937_64& random) {
+  Value value = reference::ZerosOf(type);
+  const double unit = 0x1p-53;
+  for (double& x : value.reals) {
+    x = reference::Round(value.dtype, low + (high - low) * static_cast<double>(random() >> 11) * unit);
+  }
+  const int64_t least = std::max(static_cast<int64_t>(std::ceil(low)), reference::Lowest(value.dtype));
+  const int64_t most = std::max(least, std::min(static_cast<int64_t>(high), reference::Highest(value.dtype)));
+  for (int64_t& x : value.ints) x = least + static_cast<int64_t>(random() % (most - least + 1));
+  return value;
+}
+
+}  // namespace
+
+struct EmulatedCalls::Impl {
+  mlir::DialectRegistry registry;
+  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
+  std::unique_ptr<codegen::CudaKernels> kernels;
+  std::vector<Pending> pending;
+  int fused_calls = 0, catalogue_calls = 0, launches = 0;
+  ScheduleCounts schedules;
+
+  Impl() {
+    ir::RegisterDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    kernels = std::make_unique<codegen::CudaKernels>(&context);
+  }
+
+  // The launches of a library op's kernels, of which the catalogue counts operands and the call buffers; none where a kernel has
+  // PTX.
+  absl::StatusOr<std::vector<CudaLaunch>> AddFromCatalogue(mlir::Operation* op) {
+    SINTER_ASSIGN_OR_RETURN(codegen::CudaCatalogCall call, codegen::CudaCatalog::Default().Lower(op));
+    std::vector<CudaLaunch> launches;
+    for (const codegen::CudaCatalogLaunch& launch : call.launches) {
+      if (codegen::HasPtx(launch.source) || launch.shared_bytes > 0) return std::vector<CudaLaunch>();
+    }
+    for (const codegen::CudaCatalogLaunch& from : call.launches) {
+      if (from.grid == 0) continue;
+      CudaLaunch& launch = launches.emplace_back();
+      launch.kernel = kernels->AddSource(from.source);
+      launch.grid = from.grid;
+      launch.block = from.block;
+      launch.inputs = from.inputs;
+      launch.outputs = from.outputs;
+      for (Slot& slot : launch.inputs) {
+        if (slot.kind != Slot::Kind::kIn) continue;
+        slot.index =
+            static_cast<int>(llvm::cast<mlir::BlockArgument>(op->getOperand(slot.index)).getArgNumber());
+      }
+    }
+    return launches;
+  }
+
+  absl::Status Note(plan_ir::CallOp call, const std::vector<Value>& operands, const std::vector<Value>& want,
+                    OpClass op_class, const std::string& title) {
+    if (ir::DeviceOf(call).getKind() != ir::DeviceKind::gpu) return absl::OkStatus();
+    Pending next{absl::StrCat(title, "\n", Print(call)), op_class, {}, operands, want, {}, {}, {}};
+    if (mlir::Operation* op = codegen::LibraryOpOf(call)) {
+      if (!codegen::CudaCatalog::Default().Has(op)) return absl::OkStatus();
+      SINTER_ASSIGN_OR_RETURN(next.launches, AddFromCatalogue(op));
+      if (next.launches.empty()) return absl::OkStatus();
+      ++catalogue_calls;
+    } else {
+      ++fused_calls;
+      SINTER_RETURN_IF_ERROR(CountSchedules(call, schedules));
+      SINTER_ASSIGN_OR_RETURN(next.launches, kernels->AddCall(call));
+    }
+    launches += static_cast<int>(next.launches.size());
+    for (mlir::Value in : call.getIns()) next.in_offsets.push_back(codegen::PlaceOf(in).offset);
+    for (mlir::Value out : call.getOuts()) next.out_offsets.push_back(codegen::PlaceOf(out).offset);
+    next.shared = codegen::SharedPairs(call);
+    pending.push_back(std::move(next));
+    return absl::OkStatus();
+  }
+
+  std::string Judge(const Pending& call, codegen::SimtEmulator& gpu) {
+    CallMemory memory(call);
+    for (const CudaLaunch& launch : call.launches) {
+      absl::Status status = gpu.Run(launch.kernel, launch.grid, launch.block, memory.BuffersOf(launch));
+      if (!status.ok()) return absl::StrCat(status.ToString(), "\n", call.title, TextsOf(call));
+    }
+    for (size_t i = 0; i < call.want.size(); ++i) {
+      std::string wrong = Disagreement(Contents(memory.out(i), call.want[i]), call.want[i], call.op_class);
+      if (wrong.empty()) continue;
+      return absl::StrCat("result ", i, ": ", wrong, "\n", call.title, TextsOf(call));
+    }
+    return "";
+  }
+
+  // The kernels' text, where it is asked for.
+  std::string TextsOf(const Pending& call) const {
+    std::string text;
+    for (const CudaLaunch& launch : call.launches) {
+      const codegen::CudaSource& source = kernels->sources()[launch.kernel];
+      absl::StrAppend(&text, "\n", source.symbol, ": ", launch.grid, " blocks of ", launch.block);
+      if (std::getenv("SINTER_TEST_PRINT")) absl::StrAppend(&text, "\n", source.text);
+    }
+    return text;
+  }
+};
+
+EmulatedCalls::EmulatedCalls() : impl_(std::make_unique<Impl>()) {}
+EmulatedCalls::~EmulatedCalls() = default;
+
+absl::Status EmulatedCalls::AddPrograms(const std::string& text,
+                                        const std::map<std::string, Program>& programs) {
+  // Without an architecture nothing is compiled behind the last pass, so that neither NVRTC nor its time is needed: Compile
+  // says so, with the plan dumped.
+  CompileOptions options;
+  options.device = Device::Gpu(0);
+  options.gpu_architectures = {};
+  options.dump_stages = {"verify-plan"};
+  CompileReport report;
+  absl::Status compiled = CompileText(text, "emulated", options, &report).status();
+  if (report.dumps.empty()) return compiled;
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(report.dumps.begin()->second, &impl_->context);
+  if (!module) return absl::InternalError("a dumped plan does not parse");
+  for (auto function : module->getOps<plan_ir::FunctionOp>()) {
+    auto program = programs.find(function.getSymName().str());
+    if (program == programs.end()) continue;
+    const Program& p = program->second;
+    PlanValues values(p.inputs);
+    absl::Status status = values.Run(function, [&](plan_ir::CallOp call, const std::vector<Value>& operands,
+                                                   const std::vector<Value>& want) {
+      return impl_->Note(call, operands, want, p.op_class, p.title);
+    });
+    if (!status.ok()) return absl::Status(status.code(), absl::StrCat(p.title, ": ", status.message()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EmulatedCalls::AddCall(const std::string& text, OpClass op_class, double low, double high) {
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &impl_->context);
+  if (!module) return absl::InvalidArgumentError(absl::StrCat("does not parse:\n", text));
+  plan_ir::CallOp call;
+  module->walk([&](plan_ir::CallOp op) { call = op; });
+  std::mt19937_64 random(5);
+  std::vector<Value> operands;
+  for (mlir::Value in : call.getIns()) {
+    operands.push_back(
+        RandomValue(llvm::cast<plan_ir::BufferType>(in.getType()).getTensor(), low, high, random));
+  }
+  SINTER_ASSIGN_OR_RETURN(std::vector<Value> want,
+                          reference::EvaluateBlock(call.getBody().front(), operands));
+  return impl_->Note(call, operands, want, op_class, "a call");
+}
+
+int EmulatedCalls::fused_calls() const { return impl_->fused_calls; }
+int EmulatedCalls::catalogue_calls() const { return impl_->catalogue_calls; }
+int EmulatedCalls::launches() const { return impl_->launches; }
+const ScheduleCounts& EmulatedCalls::schedules() const { return impl_->schedules; }
+
+std::vector<std::string> EmulatedCalls::Judge() {
+  std::vector<std::string> wrong;
+  std::vector<Pending> pending = std::move(impl_->pending);
+  impl_->pending.clear();
+  auto gpu = codegen::SimtEmulator::Compile(impl_->kernels->sources());
+  if (!gpu.ok()) wrong.push_back(gpu.status().ToString());
+  for (const Pending& call : pending) {
+    if (!gpu.ok()) break;
+    if (std::string text = impl_->Judge(call, **gpu); !text.empty()) wrong.push_back(text);
+  }
+  impl_->kernels = std::make_unique<codegen::CudaKernels>(&impl_->context);
+  return wrong;
+}
+
+EmulatedCall EmulateCall(const std::string& text, OpClass op_class, double low, double high) {
+  EmulatedCalls calls;
+  EmulatedCall result;
+  if (absl::Status status = calls.AddCall(text, op_class, low, high); !status.ok()) {
+    result.wrong = status.ToString();
+    return result;
+  }
+  for (const std::string& wrong : calls.Judge()) absl::StrAppend(&result.wrong, wrong, "\n");
+  result.launches = calls.launches();
+  for (const auto& [name, count] : calls.schedules()) result.schedules.push_back(name);
+  return result;
+}
+
+std::string GpuCallText(const std::vector<std::string>& ins, const std::vector<std::string>& outs,
+                        const std::string& body) {
+  std::string buffers, in_names, in_types, out_names, out_types, arguments;
+  auto append = [](std::string& list, const std::string& item) {
+    absl::StrAppend(&list, list.empty() ? "" : ", ", item);
+  };
+  for (size_t i = 0; i < ins.size(); ++i) {
+    absl::StrAppend(&buffers, "  %i", i, " = plan.alloc on <gpu, 0> : <", ins[i], ">\n");
+    append(in_names, absl::StrCat("%i", i));
+    append(in_types, absl::StrCat("!plan.buffer<", ins[i], ">"));
+    append(arguments, absl::StrCat("%a", i, ": ", ins[i]));
+  }
+  for (size_t i = 0; i < outs.size(); ++i) {
+    const bool in_place = outs[i].rfind("in", 0) == 0;
+    const std::string type = in_place ? ins.at(std::stoul(outs[i].substr(2))) : outs[i];
+    if (!in_place) absl::StrAppend(&buffers, "  %o", i, " = plan.alloc on <gpu, 0> : <", type, ">\n");
+    append(out_names, in_place ? absl::StrCat("%i", outs[i].substr(2)) : absl::StrCat("%o", i));
+    append(out_types, absl::StrCat("!plan.buffer<", type, ">"));
+  }
+  return absl::StrCat("plan.function @f on [#sinter.device<cpu, 0>, #sinter.device<gpu, 0>] {\n", buffers,
+                      "  plan.call \"k\" ins(", in_names, ins.empty() ? "" : " : ", in_types, ") outs(",
+                      out_names, " : ", out_types, ") on <gpu, 0> {\n  ^bb0",
+                      ins.empty() ? "" : absl::StrCat("(", arguments, ")"), ":\n", body, "\n  }\n}\n");
+}
+
+}  // namespace sinter::numerics

@@ -1,0 +1,187 @@
+// What the generated CUDA kernels compute, without a GPU: every fused call of the op cases, of their gradients and of random
+// graphs, compiled for gpu:0 up to the plan and run by the emulator (emulated_calls.h), against the reference. Whole programs,
+// with the kernels of libraries and those written by hand, are judged by op_test and random_graph_test on a GPU; calls at the
+// sizes of each schedule by emulated_schedules_test.
+#include <algorithm>
+#include <iostream>
+
+#include "gtest/gtest.h"
+#include "sinter/codegen/cpu/compile_cpp.h"
+#include "sinter/tests/numerics/emulated_calls.h"
+#include "sinter/tests/numerics/op_cases.h"
+#include "sinter/tests/numerics/random_graph.h"
+
+namespace sinter::numerics {
+namespace {
+
+using reference::Value;
+
+constexpr size_t kFunctionsAModule = 40;
+
+struct Family {
+  const char* name;
+  std::vector<OpCase> (*cases)();
+  const char* dtypes;
+  bool gradients;
+  size_t part, parts;
+};
+
+// The op's gradients with respect to its real operands, of the sum of its results' elements, each times a weight: a case whose
+// results they are. Without results: nothing of it is of type $T.
+OpCase GradientOf(const OpCase& c) {
+  OpCase gradient = c;
+  gradient.name = "gradient_of_" + c.name;
+  gradient.op_class = OpClass::kGraph;
+  gradient.body = Replace(c.body, "%r", "%y") + "\n";
+  gradient.results.clear();
+  auto is_real = [](const std::string& type) { return type.find("$T") != std::string::npos; };
+  std::string sum, wanted, types;
+  for (size_t i = 0; i < c.results.size(); ++i) {
+    const std::string& type = c.results[i];
+    if (!is_real(type)) continue;
+    const std::string n = std::to_string(i), weight = "%" + OperandName(gradient.operands.size());
+    gradient.operands.push_back({type, -1, 1});
+    std::string dims;
+    for (size_t d = 0; d < ZerosOfText(Replace(type, "$T", "f32")).shape.size(); ++d) {
+      dims += (d ? ", " : "") + std::to_string(d);
+    }
+    const std::string result = Replace(ResultName(c, i), "%r", "%y"), last = sum.empty() ? "" : sum;
+    gradient.body += "  %weighed" + n + " = sinter.mul " + result + ", " + weight + " : " + type +
+                     "\n  %sum" + n + " = sinter.sum %weighed" + n + " [" + dims + "] : " + type +
+                     " -> tensor<$T>\n";
+    sum = "%sum" + n;
+    if (last.empty()) continue;
+    sum = "%total" + n;
+    gradient.body += "  " + sum + " = sinter.add " + last + ", %sum" + n + " : tensor<$T>\n";
+  }
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    const std::string& type = c.operands[i].type;
+    if (!is_real(type)) continue;
+    wanted += (wanted.empty() ? "%" : ", %") + OperandName(i);
+    types += (types.empty() ? "" : ", ") + type;
+    gradient.results.push_back(type);
+  }
+  if (sum.empty()) gradient.results.clear();
+  gradient.body += "  %r:" + std::to_string(gradient.results.size()) + " = sinter.gradients " + sum +
+                   " wrt " + wanted + " : (tensor<$T>, " + types + ") -> (" + types + ")";
+  return gradient;
+}
+
+class EmulatedKernelsTest : public ::testing::TestWithParam<Family> {
+ protected:
+  struct Job {
+    OpCase op;
+    std::string dtype, function;
+    std::string Text() const { return FunctionText(op, dtype, function); }
+  };
+
+  void SetUp() override {
+    if (!codegen::HasCppCompiler()) GTEST_SKIP() << "built without the Clang library";
+  }
+
+  static std::vector<Job> Jobs(const Family& family) {
+    std::vector<Job> jobs;
+    const std::vector<OpCase> cases = family.cases();
+    const std::string dtypes = " " + std::string(family.dtypes) + " ";
+    for (size_t i = family.part * cases.size() / family.parts;
+         i < (family.part + 1) * cases.size() / family.parts; ++i) {
+      if (!RunsOnGpus(cases[i])) continue;
+      for (const std::string& dtype : DTypesOf(cases[i])) {
+        if (dtypes.find(" " + dtype + " ") == std::string::npos) continue;
+        jobs.push_back({cases[i], dtype, "f" + std::to_string(jobs.size())});
+        if (!family.gradients || !cases[i].has_gradient || dtype != "f32") continue;
+        Job gradient{GradientOf(cases[i]), dtype, "f" + std::to_string(jobs.size())};
+        if (!gradient.op.results.empty()) jobs.push_back(gradient);
+      }
+    }
+    return jobs;
+  }
+
+  // The jobs as one program; when something of it has no kernel for GPUs, each as its own.
+  void Add(const std::vector<Job>& jobs) {
+    std::string module;
+    std::map<std::string, EmulatedCalls::Program> programs;
+    for (const Job& job : jobs) {
+      module += job.Text();
+      EmulatedCalls::Program& program = programs[job.function];
+      std::vector<Value> operands = MakeOperands(job.op, job.dtype, 11);
+      for (size_t i = 0; i < operands.size(); ++i) program.inputs[OperandName(i)] = operands[i];
+      program.op_class = job.op.op_class;
+      program.title = job.op.name + " in " + job.dtype;
+    }
+    absl::Status status = calls_.AddPrograms(module, programs);
+    if (status.ok()) return;
+    if (jobs.size() > 1) {
+      for (const Job& job : jobs) Add({job});
+    } else if (absl::IsUnimplemented(status)) {
+      std::cout << "not on GPUs: " << jobs[0].op.name << " in " << jobs[0].dtype << ": " << status.message()
+                << "\n";
+    } else {
+      ADD_FAILURE() << jobs[0].op.name << " in " << jobs[0].dtype << "\n" << jobs[0].Text() << status;
+    }
+  }
+
+  void Judge() {
+    for (const std::string& wrong : calls_.Judge()) ADD_FAILURE() << wrong;
+  }
+
+  void Report() {
+    std::cout << calls_.fused_calls() << " fused calls, " << calls_.catalogue_calls() << " of the catalogue, "
+              << calls_.launches() << " launches:";
+    for (const auto& [name, count] : calls_.schedules()) std::cout << " " << name << " " << count << ";";
+    std::cout << "\n";
+  }
+
+  EmulatedCalls calls_;
+};
+
+TEST_P(EmulatedKernelsTest, AgreeWithTheReference) {
+  const std::vector<Job> jobs = Jobs(GetParam());
+  for (size_t i = 0; i < jobs.size(); i += kFunctionsAModule) {
+    Add({jobs.begin() + i, jobs.begin() + std::min(jobs.size(), i + kFunctionsAModule)});
+    Judge();
+  }
+  Report();
+  EXPECT_GT(calls_.fused_calls(), 30);
+}
+
+constexpr char kAllTypes[] = "f64 f32 bf16 f16 i64 i32 i8 ui8 i1";
+
+INSTANTIATE_TEST_SUITE_P(Families, EmulatedKernelsTest,
+                         ::testing::Values(Family{"pointwise0", PointwiseCases, kAllTypes, true, 0, 3},
+                                           Family{"pointwise1", PointwiseCases, kAllTypes, true, 1, 3},
+                                           Family{"pointwise2", PointwiseCases, kAllTypes, true, 2, 3},
+                                           Family{"shape", ShapeCases, kAllTypes, true, 0, 1},
+                                           Family{"reduce0", ReduceCases, kAllTypes, true, 0, 2},
+                                           Family{"reduce1", ReduceCases, kAllTypes, true, 1, 2},
+                                           Family{"random", RandomCases, "f32 bf16 i1", false, 0, 1},
+                                           Family{"composite", CompositeCases, "f32 bf16 f16", true, 0, 1}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+class EmulatedGraphsTest : public EmulatedKernelsTest {};
+
+TEST_P(EmulatedGraphsTest, AgreeWithTheReference) {
+  const uint64_t first = 1000 * GetParam().part, count = 40;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    RandomGraph graph = MakeRandomGraph(seed, /*gradients=*/seed % 2 == 1, 20);
+    EmulatedCalls::Program program{{}, OpClass::kGraph, "random graph " + std::to_string(seed)};
+    for (size_t i = 0; i < graph.inputs.size(); ++i) {
+      const size_t names = graph.input_names.size();
+      program.inputs[i < names ? graph.input_names[i] : graph.variable_names[i - names]] = graph.inputs[i];
+    }
+    absl::Status status = calls_.AddPrograms(graph.text, {{"f", program}});
+    EXPECT_TRUE(status.ok()) << status;
+    if (seed % 10 == 9) Judge();
+  }
+  Judge();
+  Report();
+  EXPECT_GT(calls_.fused_calls(), 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(Random, EmulatedGraphsTest,
+                         ::testing::Values(Family{"graphs0", nullptr, "", false, 0, 1},
+                                           Family{"graphs1", nullptr, "", false, 1, 1}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace sinter::numerics

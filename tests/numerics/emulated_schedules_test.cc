@@ -1,0 +1,286 @@
+// Fused calls at the sizes that reach each schedule of codegen/cuda/cuda_schedule.h, with tails that do not divide, run by the
+// emulator (emulated_calls.h) against the reference.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "sinter/codegen/cpu/compile_cpp.h"
+#include "sinter/tests/numerics/emulated_calls.h"
+
+namespace sinter::numerics {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+
+class EmulatedSchedulesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!codegen::HasCppCompiler()) GTEST_SKIP() << "built without the Clang library";
+  }
+
+  // Each text of a type: `$T` is the element type.
+  static std::string Of(const std::string& text, const std::string& dtype) {
+    return absl::StrReplaceAll(text, {{"$T", dtype}});
+  }
+  static std::string Tensor(const std::string& shape, const std::string& dtype) {
+    return absl::StrCat("tensor<", shape, shape.empty() ? "" : "x", dtype, ">");
+  }
+
+  // `op` (sum, max, ...) of x over `dims`.
+  static EmulatedCall Reduce(const std::string& op, const std::string& from, const std::string& dims,
+                             const std::string& to, const std::string& dtype, OpClass op_class) {
+    const std::string x = Tensor(from, dtype), r = Tensor(to, dtype);
+    return EmulateCall(GpuCallText({x}, {r},
+                                   absl::StrCat("%r = sinter.", op, " %a0 ", dims, " : ", x, " -> ", r,
+                                                "\nsinter.yield %r : ", r)),
+                       op_class);
+  }
+
+  // The softmax of rows, written over x when in place.
+  static EmulatedCall Softmax(const std::string& rows, const std::string& length, const std::string& dtype,
+                              bool in_place = false) {
+    const std::string x = Tensor(rows + "x" + length, dtype), r = Tensor(rows, dtype);
+    const std::string body = absl::StrReplaceAll(R"(
+    %m = sinter.max %a0 [1] : $X -> $R
+    %mb = sinter.broadcast %m [0] : $R -> $X
+    %s = sinter.sub %a0, %mb : $X
+    %e = sinter.exp %s : $X
+    %t = sinter.sum %e [1] : $X -> $R
+    %tb = sinter.broadcast %t [0] : $R -> $X
+    %y = sinter.div %e, %tb : $X
+    sinter.yield %y : $X)",
+                                                 {{"$X", x}, {"$R", r}});
+    return EmulateCall(GpuCallText({x}, {in_place ? "in0" : x}, body), OpClass::kComposite);
+  }
+};
+
+TEST_F(EmulatedSchedulesTest, FlatLoopsAndTheirTails) {
+  for (const char* dtype : {"f64", "f32", "bf16", "f16"}) {
+    for (const char* length : {"1", "31", "37", "2048", "4099"}) {
+      const std::string x = Tensor(length, dtype);
+      EmulatedCall call =
+          EmulateCall(GpuCallText({x, x}, {x, "in1"},
+                                  Of("%e = sinter.exp %a0 : $T\n%s = sinter.add %a0, %a1 : $T\n"
+                                     "sinter.yield %e, %s : $T, $T",
+                                     x)),
+                      OpClass::kTranscendental);
+      EXPECT_EQ(call.wrong, "");
+      EXPECT_THAT(call.schedules, ElementsAre("flat"));
+    }
+  }
+}
+
+TEST_F(EmulatedSchedulesTest, UpdatesSideBySideInOneLaunch) {
+  std::vector<std::string> ins, outs;
+  std::string body, results, types;
+  for (int i = 0; i < 5; ++i) {
+    const std::string x = Tensor(std::to_string(i == 3 ? 7 : 1000 * i + 33), "f32"), n = std::to_string(i);
+    ins.push_back(x);
+    ins.push_back(x);
+    outs.push_back("in" + std::to_string(2 * i));
+    absl::StrAppend(&body, "%r", n, " = sinter.sub %a", 2 * i, ", %a", 2 * i + 1, " : ", x, "\n");
+    absl::StrAppend(&results, i ? ", " : "", "%r", n);
+    absl::StrAppend(&types, i ? ", " : "", x);
+  }
+  EmulatedCall call =
+      EmulateCall(GpuCallText(ins, outs, absl::StrCat(body, "sinter.yield ", results, " : ", types)),
+                  OpClass::kArithmetic);
+  EXPECT_EQ(call.wrong, "");
+  EXPECT_EQ(call.launches, 1);
+}
+
+TEST_F(EmulatedSchedulesTest, MapsOfSeveralLoops) {
+  for (const char* dtype : {"f32", "bf16"}) {
+    for (const char* inner : {"40", "41", "42", "3"}) {
+      const std::string x = Tensor(absl::StrCat("37x", inner), dtype), b = Tensor(inner, dtype);
+      EmulatedCall call =
+          EmulateCall(GpuCallText({x, b}, {x},
+                                  absl::StrCat("%b = sinter.broadcast %a1 [1] : ", b, " -> ", x,
+                                               "\n%r = sinter.mul %a0, %b : ", x, "\nsinter.yield %r : ", x)),
+                      OpClass::kArithmetic);
+      EXPECT_EQ(call.wrong, "");
+      EXPECT_THAT(call.schedules, ElementsAre("map"));
+    }
+  }
+}
+
+TEST_F(EmulatedSchedulesTest, MapsWhoseThreadsComputeSeveralVectors) {
+  const std::string x = Tensor("2112x1024", "f32"), b = Tensor("1024", "f32");
+  EmulatedCall call =
+      EmulateCall(GpuCallText({x, b}, {"in0"},
+                              absl::StrCat("%b = sinter.broadcast %a1 [1] : ", b, " -> ", x,
+                                           "\n%r = sinter.mul %a0, %b : ", x, "\nsinter.yield %r : ", x)),
+                  OpClass::kArithmetic);
+  EXPECT_EQ(call.wrong, "");
+  EXPECT_THAT(call.schedules, ElementsAre("map unrolled"));
+}
+
+TEST_F(EmulatedSchedulesTest, SquaresOfInputsThatLieAcross) {
+  for (const char* dtype : {"f64", "f32", "bf16", "i8"}) {
+    const std::string body = R"(
+    %t = sinter.transpose %a1 [0, 2, 1] : tensor<3x45x70x$T> -> tensor<3x70x45x$T>
+    %r = sinter.add %a0, %t : tensor<3x70x45x$T>
+    sinter.yield %r : tensor<3x70x45x$T>)";
+    EmulatedCall call = EmulateCall(GpuCallText({Tensor("3x70x45", dtype), Tensor("3x45x70", dtype)},
+                                                {Tensor("3x70x45", dtype)}, Of(body, dtype)),
+                                    OpClass::kArithmetic);
+    EXPECT_EQ(call.wrong, "");
+    EXPECT_THAT(call.schedules, ElementsAre("tiles"));
+  }
+}
+
+TEST_F(EmulatedSchedulesTest, RowsOfAWarpAndOfSeveral) {
+  for (const char* dtype : {"f64", "f32", "bf16", "f16"}) {
+    EmulatedCall part = Softmax("33", "45", dtype);
+    EXPECT_EQ(part.wrong, "");
+    EXPECT_THAT(part.schedules, ElementsAre("row in part of a warp kept"));
+    EmulatedCall warp = Softmax("19", "250", dtype);
+    EXPECT_EQ(warp.wrong, "");
+    EXPECT_THAT(warp.schedules, ElementsAre("row in a warp kept"));
+    EmulatedCall warps = Softmax("3", "3001", dtype);
+    EXPECT_EQ(warps.wrong, "");
+    EXPECT_THAT(warps.schedules, ElementsAre("row in warps kept"));
+  }
+  EmulatedCall many = Softmax("4227", "300", "f32");
+  EXPECT_EQ(many.wrong, "");
+  EXPECT_THAT(many.schedules, ElementsAre("row in a warp kept"));
+}
+
+TEST_F(EmulatedSchedulesTest, RowsThatRegistersDoNotHold) {
+  for (const char* length : {"40000", "40003"}) {
+    EmulatedCall call = Softmax("67", length, "bf16");
+    EXPECT_EQ(call.wrong, "");
+    EXPECT_THAT(call.schedules, Contains("row in warps read again"));
+  }
+}
+
+TEST_F(EmulatedSchedulesTest, RowsInPlace) {
+  for (const char* length : {"45", "250", "3000", "3001"}) {
+    EmulatedCall call = Softmax("5", length, "f32", /*in_place=*/true);
+    EXPECT_EQ(call.wrong, "");
+  }
+  EmulatedCall again = Softmax("67", "40000", "bf16", /*in_place=*/true);
+  EXPECT_EQ(again.wrong, "");
+}
+
+TEST_F(EmulatedSchedulesTest, ResultsOfRowsInPlaceOfARowsValue) {
+  for (const char* length : {"45", "250", "3001"}) {
+    const std::string x = Tensor(absl::StrCat("21x", length), "f32");
+    const std::string body = absl::StrReplaceAll(R"(
+    %b = sinter.broadcast %a1 [0] : tensor<21xf32> -> $X
+    %p = sinter.mul %a0, %b : $X
+    %s = sinter.sum %p [1] : $X -> tensor<21xf32>
+    %r = sinter.add %s, %a1 : tensor<21xf32>
+    sinter.yield %r : tensor<21xf32>)",
+                                                 {{"$X", x}});
+    EmulatedCall call = EmulateCall(GpuCallText({x, "tensor<21xf32>"}, {"in1"}, body), OpClass::kReduction);
+    EXPECT_EQ(call.wrong, "");
+  }
+}
+
+TEST_F(EmulatedSchedulesTest, RowsInChunks) {
+  for (const char* dtype : {"f64", "f32", "i32"}) {
+    for (const char* shape : {"65536", "300007", "2x40004"}) {
+      const bool rows = std::string(shape) == "2x40004";
+      EmulatedCall call =
+          Reduce("sum", shape, rows ? "[1]" : "[0]", rows ? "2" : "", dtype, OpClass::kReduction);
+      EXPECT_EQ(call.wrong, "");
+      EXPECT_THAT(call.schedules, ElementsAre("row combine", "row partial"));
+      EXPECT_EQ(call.launches, 2);
+    }
+  }
+  for (const char* dtype : {"f32", "bf16", "i8"}) {
+    EmulatedCall call = EmulateCall(GpuCallText({Tensor("300007", dtype)}, {"tensor<i64>"},
+                                                Of("%r = sinter.argmax %a0 dim 0 : tensor<300007x$T> -> "
+                                                   "tensor<i64>\nsinter.yield %r : tensor<i64>",
+                                                   dtype)),
+                                    OpClass::kExact, -1, 1);
+    EXPECT_EQ(call.wrong, "");
+    EXPECT_THAT(call.schedules, ElementsAre("row combine", "row partial"));
+  }
+}
+
+TEST_F(EmulatedSchedulesTest, Columns) {
+  for (const char* dtype : {"f64", "f32", "bf16", "i32"}) {
+    for (const char* columns : {"64", "70", "33"}) {
+      const std::string from = absl::StrCat("301x", columns);
+      EmulatedCall call = Reduce("sum", from, "[0]", columns, dtype, OpClass::kReduction);
+      EXPECT_EQ(call.wrong, "");
+      EXPECT_THAT(call.schedules, ElementsAre("column whole"));
+    }
+    EmulatedCall middle = Reduce("max", "5x77x36", "[1]", "5x36", dtype, OpClass::kExact);
+    EXPECT_EQ(middle.wrong, "");
+    EmulatedCall wide = Reduce("max", "9x8500", "[0]", "8500", dtype, OpClass::kExact);
+    EXPECT_EQ(wide.wrong, "");
+    EXPECT_THAT(wide.schedules, ElementsAre("column whole"));
+  }
+}
+
+TEST_F(EmulatedSchedulesTest, ColumnsInChunks) {
+  for (const char* dtype : {"f32", "bf16"}) {
+    for (const char* columns : {"64", "96", "33", "9"}) {
+      const std::string from = absl::StrCat("20011x", columns);
+      EmulatedCall call = Reduce("max", from, "[0]", columns, dtype, OpClass::kExact);
+      EXPECT_EQ(call.wrong, "");
+      EXPECT_THAT(call.schedules, Contains("column partial"));
+    }
+  }
+}
+
+TEST_F(EmulatedSchedulesTest, ChunksStoreWhatNeedsNoSum) {
+  for (const char* dtype : {"f32", "bf16"}) {
+    const std::string body = R"(
+    %e = sinter.exp %a0 : tensor<4100x96x$T>
+    %m = sinter.max %e [0] : tensor<4100x96x$T> -> tensor<96x$T>
+    %n = sinter.min %a0 [0] : tensor<4100x96x$T> -> tensor<96x$T>
+    sinter.yield %e, %m, %n : tensor<4100x96x$T>, tensor<96x$T>, tensor<96x$T>)";
+    EmulatedCall call =
+        EmulateCall(GpuCallText({Tensor("4100x96", dtype)}, {"in0", Tensor("96", dtype), Tensor("96", dtype)},
+                                Of(body, dtype)),
+                    OpClass::kTranscendental);
+    EXPECT_EQ(call.wrong, "");
+    EXPECT_THAT(call.schedules, Contains("column partial"));
+    EXPECT_THAT(call.schedules, Contains("column combine"));
+  }
+}
+
+// Columns of several phases: what a batch norm is, its channels inside.
+TEST_F(EmulatedSchedulesTest, ColumnsInPhases) {
+  for (const char* columns : {"40", "33"}) {
+    const std::string x = Tensor(absl::StrCat("50x", columns), "f32"), c = Tensor(columns, "f32");
+    const std::string body = absl::StrReplaceAll(R"(
+    %m = sinter.max %a0 [0] : $X -> $C
+    %mb = sinter.broadcast %m [1] : $C -> $X
+    %d = sinter.sub %a0, %mb : $X
+    %q = sinter.mul %d, %d : $X
+    %v = sinter.sum %q [0] : $X -> $C
+    %vb = sinter.broadcast %v [1] : $C -> $X
+    %y = sinter.mul %d, %vb : $X
+    sinter.yield %y, %m, %v : $X, $C, $C)",
+                                                 {{"$X", x}, {"$C", c}});
+    EmulatedCall call = EmulateCall(GpuCallText({x}, {x, c, c}, body), OpClass::kComposite);
+    EXPECT_EQ(call.wrong, "");
+    EXPECT_THAT(call.schedules, Contains("column whole"));
+  }
+}
+
+// Rows whose launch has other jobs have blocks of 256 threads.
+TEST_F(EmulatedSchedulesTest, ReductionsSideBySideInOneLaunch) {
+  const std::string body = R"(
+    %r = sinter.sum %a0 [1] : tensor<9x3001xf32> -> tensor<9xf32>
+    %s = sinter.max %a1 [1] : tensor<40x77xf32> -> tensor<40xf32>
+    %t = sinter.min %a2 [0] : tensor<50x40xf32> -> tensor<40xf32>
+    %u = sinter.neg %a3 : tensor<45xf32>
+    sinter.yield %r, %s, %t, %u : tensor<9xf32>, tensor<40xf32>, tensor<40xf32>, tensor<45xf32>)";
+  EmulatedCall call = EmulateCall(
+      GpuCallText({"tensor<9x3001xf32>", "tensor<40x77xf32>", "tensor<50x40xf32>", "tensor<45xf32>"},
+                  {"tensor<9xf32>", "tensor<40xf32>", "tensor<40xf32>", "tensor<45xf32>"}, body),
+      OpClass::kReduction);
+  EXPECT_EQ(call.wrong, "");
+  EXPECT_EQ(call.launches, 1);
+}
+
+}  // namespace
+}  // namespace sinter::numerics

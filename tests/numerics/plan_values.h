@@ -1,0 +1,47 @@
+// What the buffers of a plan.function hold, step by step, as the reference computes it: a call's operands and its results, for
+// judging the call alone.
+//
+//   PlanValues values(inputs);                        // by the names of inputs and variables
+//   absl::Status status = values.Run(function, [&](plan_ir::CallOp call, const std::vector<Value>& operands,
+//                                                  const std::vector<Value>& want) { ... return absl::OkStatus(); });
+//
+// Each plan.alloc is memory of its own, wherever the plan puts it: lifetimes are judged elsewhere (plan_graph_test).
+#ifndef SINTER_TESTS_NUMERICS_PLAN_VALUES_H_
+#define SINTER_TESTS_NUMERICS_PLAN_VALUES_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "llvm/ADT/DenseMap.h"
+#include "sinter/ir/plan_ops.h"
+#include "sinter/tests/reference/value.h"
+
+namespace sinter::numerics {
+
+class PlanValues {
+ public:
+  using Visit =
+      std::function<absl::Status(plan_ir::CallOp call, const std::vector<reference::Value>& operands,
+                                 const std::vector<reference::Value>& want)>;
+
+  explicit PlanValues(const std::map<std::string, reference::Value>& inputs) : inputs_(inputs) {}
+
+  // Stops at the first error of the reference or of `visit`.
+  absl::Status Run(plan_ir::FunctionOp function, const Visit& visit);
+
+ private:
+  absl::Status Step(mlir::Operation& op, const Visit& visit);
+  absl::StatusOr<reference::Value> Input(const std::string& name) const;
+  reference::Value Read(mlir::Value buffer);
+  void Write(mlir::Value buffer, const reference::Value& value);
+
+  const std::map<std::string, reference::Value>& inputs_;
+  llvm::DenseMap<mlir::Value, reference::Value> values_;
+};
+
+}  // namespace sinter::numerics
+
+#endif  // SINTER_TESTS_NUMERICS_PLAN_VALUES_H_
