@@ -182,6 +182,9 @@ TEST_F(SimtEmulatorTest, RefusesWhatAGpuWouldAndWhatItDoesNotKnow) {
   ExpectError(Run("  __shared__ double a_[6000];\n  __shared__ double c_[200];\n  a_[0] = c_[0] = thread;\n",
                   1, 1, {&x}),
               absl::StatusCode::kInvalidArgument, "shares 49600 bytes with its block, which has 49152");
+  auto unknown = SimtEmulator::Compile({{.symbol = "k", .text = "extern \"C\" __global__ void k() {}\n"}});
+  ExpectError(unknown.status(), absl::StatusCode::kInvalidArgument,
+              "the kernel k has no struct of char* p[n], or no __launch_bounds__");
   ExpectError(Run("  no_such_function();\n", 1, 1, {&x}), absl::StatusCode::kInvalidArgument,
               "no_such_function");
   auto gpu = SimtEmulator::Compile({Kernel(1, 64, "")});

@@ -50,8 +50,9 @@ inline T __ldg(const T* p) {
   return *p;
 }
 // The compiler takes a vector's address for aligned: it must not know whose this is.
-inline void sn_check_aligned(const void* volatile p, unsigned bytes) {
-  const void* at = p;
+inline void sn_check_aligned(const void* p, unsigned bytes) {
+  const void* volatile hidden = p;
+  const void* at = hidden;
   if ((unsigned long long)at % bytes != 0) sn_host_misaligned(at, bytes);
 }
 template <typename T>
@@ -181,15 +182,15 @@ std::string KernelBody(const CudaSource& source) {
 bool HasPtx(const CudaSource& source) { return std::regex_search(source.text, std::regex("\\basm\\b")); }
 
 absl::StatusOr<SimtLimits> SimtLimitsOf(const CudaSource& source) {
-  static const std::regex kBuffers("struct Buffers \\{\\s*char\\* p\\[(\\d+)\\];"),
+  static const std::regex kBuffers("struct (\\w+) \\{\\s*char\\* p\\[(\\d+)\\];"),
       kBounds("__launch_bounds__\\((\\d+)");
   std::smatch buffers, bounds;
   if (!std::regex_search(source.text, buffers, kBuffers) ||
       !std::regex_search(source.text, bounds, kBounds)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the kernel ", source.symbol, " has no struct Buffers or no __launch_bounds__"));
+        absl::StrCat("the kernel ", source.symbol, " has no struct of char* p[n], or no __launch_bounds__"));
   }
-  return SimtLimits{std::stoll(buffers[1].str()), std::stoll(bounds[1].str())};
+  return SimtLimits{buffers[1].str(), std::stoll(buffers[2].str()), std::stoll(bounds[1].str())};
 }
 
 absl::StatusOr<std::string> SimtText(const std::vector<CudaSource>& sources,
@@ -202,11 +203,15 @@ absl::StatusOr<std::string> SimtText(const std::vector<CudaSource>& sources,
       return absl::InvalidArgumentError(
           absl::StrCat("the kernel ", sources[k].symbol, " has PTX, which is not emulated"));
     }
-    absl::StrAppend(&text, "namespace k", k, " {\n", body, "}\n");
+    SINTER_ASSIGN_OR_RETURN(const SimtLimits limits, SimtLimitsOf(sources[k]));
+    // A user's kernel is in a namespace of its own.
     absl::StrAppend(
-        &cases, "    case ", k, ": {\n      k", k, "::Buffers b;\n",
-        "      for (unsigned i = 0; i < sizeof(b.p) / sizeof(b.p[0]); ++i) b.p[i] = (char*)buffers[i];\n",
-        "      return k", k, "::", sources[k].symbol, "(b);\n    }\n");
+        &text, "namespace k", k, " {\nnamespace sn_kernel {}\n", body,
+        "inline void sn_run(void* const* buffers) {\n  using namespace sn_kernel;\n  ", limits.parameter,
+        " b;\n",
+        "  for (unsigned i = 0; i < sizeof(b.p) / sizeof(b.p[0]); ++i) b.p[i] = (char*)buffers[i];\n  ",
+        sources[k].symbol, "(b);\n}\n}\n");
+    absl::StrAppend(&cases, "    case ", k, ": return k", k, "::sn_run(buffers);\n");
   }
   absl::StrAppend(
       &text, "extern \"C\" void ", kSimtEntry,

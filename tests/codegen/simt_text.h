@@ -42,6 +42,7 @@ enum class SimtShuffle : uint32_t { kXor, kIndex, kUp, kMatch, kSync };
 
 // What the launch of a kernel must keep to.
 struct SimtLimits {
+  std::string parameter;  // The type of the struct of pointers.
   int64_t buffers = 0, block = 0;
 };
 absl::StatusOr<SimtLimits> SimtLimitsOf(const CudaSource& source);

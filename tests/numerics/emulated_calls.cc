@@ -61,7 +61,8 @@ std::string NameOf(const Job& job, const CudaSchedule& s) {
       return absl::StrCat(s.threads < 32    ? "row in part of a warp"
                           : s.threads == 32 ? "row in a warp"
                                             : "row in warps",
-                          s.keeps_row ? " kept" : " read again");
+                          s.keeps_row ? " kept" : " read again",
+                          job.column_reductions.empty() ? "" : " with columns");
     case Mode::kColumn:
       return absl::StrCat("column", kind);
   }
@@ -165,6 +166,7 @@ struct EmulatedCalls::Impl {
   std::vector<Pending> pending;
   int fused_calls = 0, catalogue_calls = 0, launches = 0;
   ScheduleCounts schedules;
+  std::function<std::string(const std::string&)> rewrite;
 
   Impl() {
     ir::RegisterDialects(registry);
@@ -292,6 +294,10 @@ absl::Status EmulatedCalls::AddCall(const std::string& text, OpClass op_class, d
   return impl_->Note(call, operands, want, op_class, "a call");
 }
 
+void EmulatedCalls::set_rewrite(std::function<std::string(const std::string&)> rewrite) {
+  impl_->rewrite = std::move(rewrite);
+}
+
 int EmulatedCalls::fused_calls() const { return impl_->fused_calls; }
 int EmulatedCalls::catalogue_calls() const { return impl_->catalogue_calls; }
 int EmulatedCalls::launches() const { return impl_->launches; }
@@ -301,7 +307,11 @@ std::vector<std::string> EmulatedCalls::Judge() {
   std::vector<std::string> wrong;
   std::vector<Pending> pending = std::move(impl_->pending);
   impl_->pending.clear();
-  auto gpu = codegen::SimtEmulator::Compile(impl_->kernels->sources());
+  std::vector<codegen::CudaSource> sources = impl_->kernels->sources();
+  for (codegen::CudaSource& source : sources) {
+    if (impl_->rewrite) source.text = impl_->rewrite(source.text);
+  }
+  auto gpu = codegen::SimtEmulator::Compile(sources);
   if (!gpu.ok()) wrong.push_back(gpu.status().ToString());
   for (const Pending& call : pending) {
     if (!gpu.ok()) break;

@@ -21,6 +21,7 @@
 #ifndef SINTER_TESTS_NUMERICS_EMULATED_CALLS_H_
 #define SINTER_TESTS_NUMERICS_EMULATED_CALLS_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -52,6 +53,9 @@ class EmulatedCalls {
   absl::Status AddPrograms(const std::string& text, const std::map<std::string, Program>& programs);
   // The only plan.call of a module of a plan.function, its inputs of random values between low and high.
   absl::Status AddCall(const std::string& text, OpClass op_class, double low, double high);
+
+  // Changes the text of every kernel before it runs, to see what is found.
+  void set_rewrite(std::function<std::string(const std::string&)> rewrite);
 
   // Runs what was added since the last time. What is wrong, each with its title: nothing, if all is well.
   std::vector<std::string> Judge();
