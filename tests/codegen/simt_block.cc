@@ -1,8 +1,5 @@
 #include "sinter/tests/codegen/simt_block.h"
 
-#include <sys/mman.h>
-#include <ucontext.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -13,70 +10,24 @@
 #include "absl/strings/str_format.h"
 #include "sinter/runtime/gpu_limits.h"
 #include "sinter/runtime/status.h"
+#include "sinter/tests/codegen/simt_fibers.h"
 
 namespace sinter::codegen {
 
 namespace {
 
 constexpr int kWarp = 32;
-constexpr int kMain = 0;  // The context of the process's own stack.
-constexpr size_t kStackBytes = 256 << 10, kPageBytes = 4 << 10;
-
 SimtBlock* running = nullptr;
 
 void FiberMain() {
   for (;;) running->RunThreads();
 }
 
-// Stacks are made when first needed and kept: a thread that never waits leaves its own to the next.
-class Fibers {
- public:
-  static Fibers& Get() {
-    static auto* fibers = new Fibers;
-    return *fibers;
-  }
-
-  int Take() {
-    if (free_.empty()) return Make();
-    int fiber = free_.back();
-    free_.pop_back();
-    return fiber;
-  }
-  void Free(int fiber) { free_.push_back(fiber); }
-  // After an error threads are left where they are.
-  void Forget() {
-    free_.clear();
-    made_ = 0;
-  }
-  void Switch(int from, int to) { SINTER_CHECK(swapcontext(&contexts_[from], &contexts_[to]) == 0); }
-
- private:
-  Fibers() : contexts_(kMaxGpuBlock + 1) {
-    void* memory = mmap(nullptr, kStackBytes * kMaxGpuBlock, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    SINTER_CHECK(memory != MAP_FAILED) << "no address space for the stacks of a block";
-    stacks_ = static_cast<char*>(memory);
-    for (size_t i = 0; i < kMaxGpuBlock; ++i) {
-      SINTER_CHECK(mprotect(stacks_ + i * kStackBytes, kPageBytes, PROT_NONE) == 0);
-    }
-  }
-
-  int Make() {
-    SINTER_CHECK(made_ < static_cast<int>(kMaxGpuBlock));
-    ucontext_t& context = contexts_[++made_];
-    SINTER_CHECK(getcontext(&context) == 0);
-    context.uc_stack.ss_sp = stacks_ + (made_ - 1) * kStackBytes;
-    context.uc_stack.ss_size = kStackBytes;
-    context.uc_link = nullptr;
-    makecontext(&context, FiberMain, 0);
-    return made_;
-  }
-
-  std::vector<ucontext_t> contexts_;
-  char* stacks_ = nullptr;
-  std::vector<int> free_;
-  int made_ = 0;
-};
+// A thread that never waits leaves its stack to the next.
+SimtFibers& Fibers() {
+  static auto* fibers = new SimtFibers(kMaxGpuBlock, FiberMain);
+  return *fibers;
+}
 
 SimtIndex indices[4];
 
@@ -223,6 +174,7 @@ SimtBlock::SimtBlock(std::string kernel, SimtEntry entry, uint32_t number, int t
       number_(number),
       order_(order),
       threads_(threads),
+      warps_((threads + kWarp - 1) / kWarp),
       ready_((threads + 63) / 64) {
   SINTER_CHECK(running == nullptr) << "another block runs in this process";
   running = this;
@@ -240,15 +192,16 @@ absl::Status SimtBlock::Run(uint32_t block, uint32_t grid, void* const* buffers)
   at_barrier_ = 0;
   for (int t = 0; t < live_; ++t) {
     threads_[t] = Thread();
+    warps_[t / kWarp].live |= uint32_t{1} << t % kWarp;
     MakeReady(t);
   }
-  Continue(kMain, false);
+  Continue(SimtFibers::kCaller, false);
   if (error_.ok() && live_ > 0) {
     error_ = absl::FailedPreconditionError(
         absl::StrCat("kernel ", kernel_, ", block ", block, ": nothing can go on: ", DescribeAll()));
   }
   if (!error_.ok()) {
-    Fibers::Get().Forget();
+    Fibers().Forget();
     return error_;
   }
   return CheckShared();
@@ -273,17 +226,17 @@ int SimtBlock::TakeReady() {
 
 void SimtBlock::Continue(int fiber, bool fiber_is_free) {
   const int thread = TakeReady();
-  int next = kMain;
+  int next = SimtFibers::kCaller;
   if (thread >= 0) {
     current_ = thread;
     indices[0].x = thread;
     int& own = threads_[thread].fiber;
-    if (own < 0) own = fiber_is_free ? fiber : Fibers::Get().Take();
+    if (own < 0) own = fiber_is_free ? fiber : Fibers().Take();
     next = own;
   }
   if (next == fiber) return;
-  if (fiber_is_free) Fibers::Get().Free(fiber);
-  Fibers::Get().Switch(fiber, next);
+  if (fiber_is_free) Fibers().Free(fiber);
+  Fibers().Switch(fiber, next);
 }
 
 void SimtBlock::RunThreads() {
@@ -296,10 +249,12 @@ void SimtBlock::RunThreads() {
 void SimtBlock::EndThread() {
   threads_[current_].state = State::kEnded;
   --live_;
+  const int number = current_ / kWarp;
+  Warp& warp = warps_[number];
+  warp.live &= ~(uint32_t{1} << current_ % kWarp);
   // Lanes may have waited for this one alone.
-  const int first = current_ / kWarp * kWarp;
-  for (int t = first; t < std::min<int>(first + kWarp, threads_.size()); ++t) {
-    if (threads_[t].state == State::kShuffle) TryShuffle(first, threads_[t].mask);
+  for (int lane = 0; warp.at_shuffle != 0 && lane < kWarp; ++lane) {
+    if ((warp.at_shuffle >> lane & 1) != 0) TryShuffle(number, threads_[number * kWarp + lane].mask);
   }
 }
 
@@ -325,31 +280,32 @@ uint64_t SimtBlock::Shuffle(SimtShuffle kind, uint32_t mask, uint64_t bits, int 
   own.bits = bits;
   own.argument = argument;
   own.width = width;
-  TryShuffle(thread / kWarp * kWarp, mask);
+  warps_[thread / kWarp].at_shuffle |= uint32_t{1} << thread % kWarp;
+  TryShuffle(thread / kWarp, mask);
   Continue(own.fiber, false);
   return own.bits;
 }
 
-void SimtBlock::TryShuffle(int warp, uint32_t mask) {
-  const Thread* like = nullptr;
-  uint32_t taking_part = 0;
+void SimtBlock::TryShuffle(int number, uint32_t mask) {
+  Warp& warp = warps_[number];
+  const uint32_t taking_part = mask & warp.live;
+  if ((taking_part & ~warp.at_shuffle) != 0) return;
+  Thread* lanes = &threads_[number * kWarp];
+  const SimtShuffle kind = lanes[std::countr_zero(taking_part)].kind;
   uint64_t given[kWarp];
   std::fill(std::begin(given), std::end(given), 0xcbcbcbcbcbcbcbcb);
-  const int lanes = std::min<int>(kWarp, static_cast<int>(threads_.size()) - warp);
-  for (int lane = 0; lane < lanes; ++lane) {
-    const Thread& thread = threads_[warp + lane];
-    if ((mask >> lane & 1) == 0 || thread.state == State::kEnded) continue;
-    if (!like) like = &thread;
-    if (thread.state != State::kShuffle || thread.mask != mask || thread.kind != like->kind) return;
-    given[lane] = thread.bits;
-    taking_part |= uint32_t{1} << lane;
+  for (uint32_t left = taking_part; left != 0; left &= left - 1) {
+    const Thread& thread = lanes[std::countr_zero(left)];
+    if (thread.mask != mask || thread.kind != kind) return;
+    given[std::countr_zero(left)] = thread.bits;
   }
-  for (int lane = 0; lane < lanes; ++lane) {
-    if ((taking_part >> lane & 1) == 0) continue;
-    Thread& thread = threads_[warp + lane];
-    thread.bits = Exchanged(thread.kind, lane, thread.argument, thread.width, given, taking_part);
-    MakeReady(warp + lane);
+  for (uint32_t left = taking_part; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    Thread& thread = lanes[lane];
+    thread.bits = Exchanged(kind, lane, thread.argument, thread.width, given, taking_part);
+    MakeReady(number * kWarp + lane);
   }
+  warp.at_shuffle &= ~taking_part;
 }
 
 // Errors ------------------------------------------------------------------------------------------------------------------
@@ -358,7 +314,7 @@ void SimtBlock::TryShuffle(int warp, uint32_t mask) {
 void SimtBlock::Fail(absl::StatusCode code) {
   error_ = absl::Status(
       code, absl::StrCat("kernel ", kernel_, ", block ", indices[1].x, ", thread ", current_, " ", message_));
-  Fibers::Get().Switch(threads_[current_].fiber, kMain);
+  Fibers().Switch(threads_[current_].fiber, SimtFibers::kCaller);
   __builtin_unreachable();
 }
 

@@ -81,6 +81,10 @@ class SimtBlock {
     uint64_t bits = 0;
     int argument = 0, width = 32;
   };
+  // By the bits of its lanes.
+  struct Warp {
+    uint32_t live = 0, at_shuffle = 0;
+  };
   struct Region {
     std::string name;
     const std::byte* begin;
@@ -93,7 +97,7 @@ class SimtBlock {
   // Lets the next thread go on, on its fiber; returns when it is this fiber's turn again.
   void Continue(int fiber, bool fiber_is_free);
   void EndThread();
-  void TryShuffle(int warp, uint32_t mask);
+  void TryShuffle(int number, uint32_t mask);
   // Ends the block with message_ and where it was.
   [[noreturn]] void Fail(absl::StatusCode code);
   std::string Describe(const Thread& thread) const;
@@ -107,6 +111,7 @@ class SimtBlock {
   uint32_t number_;
   ThreadOrder order_;
   std::vector<Thread> threads_;
+  std::vector<Warp> warps_;
   std::vector<uint64_t> ready_;  // A bit for each thread, by its place in the order.
   std::vector<Region> regions_;
   std::map<uint32_t, std::unique_ptr<SimtBuffer>> shared_;

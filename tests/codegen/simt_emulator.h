@@ -11,7 +11,8 @@
 //   results that depend on the order of the threads or blocks, bit by bit: a barrier that is missing, a race;
 //   a read by sn_load outside the buffers, or of one that the launch changes; bytes changed around buffers and shared arrays;
 //   an access whose address is no multiple of its size; more shared memory, threads or buffers than there are.
-// What it does not see: time, occupancy, registers, the memory model beyond barriers, and PTX, which it refuses.
+// What it does not see: time, occupancy, registers, the memory model beyond barriers, and PTX: it takes the text for architectures
+// that are too old for it, and refuses kernels that have none.
 #ifndef SINTER_TESTS_CODEGEN_SIMT_EMULATOR_H_
 #define SINTER_TESTS_CODEGEN_SIMT_EMULATOR_H_
 

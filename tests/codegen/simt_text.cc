@@ -2,8 +2,11 @@
 
 #include <regex>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 #include "sinter/runtime/status.h"
 
@@ -99,6 +102,7 @@ constexpr char kVec[] = R"cuda( Vec {
   T v[n];
   Vec() = default;
   Vec(const Elements& e) { for (int i = 0; i < n; ++i) v[i] = e.v[i]; }
+  template <typename... A> requires(sizeof...(A) == n && n > 1) Vec(A... a) : v{T(a)...} {}
   Vec(const Vec& o) {
     sn_check_aligned(&o, kAccess);
     for (int i = 0; i < n; ++i) v[i] = o.v[i];
@@ -163,23 +167,44 @@ std::string SharedArrays(const std::string& declaration, int& slot) {
   return text;
 }
 
+// PTX stands where there are architectures that have it, and beside it what the others do: that is emulated.
+std::string WithoutGuardedPtx(const std::string& text) {
+  std::string result;
+  bool skips = false;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::StartsWith(line, "#if __CUDA_ARCH__ >=")) {
+      skips = true;
+      result += "#if 1\n";
+    } else if (skips && (absl::StartsWith(line, "#else") || absl::StartsWith(line, "#endif"))) {
+      skips = false;
+      if (absl::StartsWith(line, "#endif")) result += "#endif\n";
+    } else if (!skips) {
+      absl::StrAppend(&result, line, "\n");
+    }
+  }
+  return result;
+}
+
 std::string KernelBody(const CudaSource& source) {
   static const std::regex kShared("__shared__ ([^;]+);");
+  const std::string given = WithoutGuardedPtx(source.text);
   std::string text;
-  std::sregex_iterator found(source.text.begin(), source.text.end(), kShared), end;
+  std::sregex_iterator found(given.begin(), given.end(), kShared), end;
   size_t at = 0;
   for (int slot = 0; found != end; ++found) {
-    text += source.text.substr(at, found->position() - at) + SharedArrays((*found)[1].str(), slot);
+    text += given.substr(at, found->position() - at) + SharedArrays((*found)[1].str(), slot);
     at = found->position() + found->length();
   }
-  text += source.text.substr(at);
+  text += given.substr(at);
   // Unrolled loops take long to compile.
   return absl::StrReplaceAll(text, {{"#pragma unroll", "//"}});
 }
 
 }  // namespace
 
-bool HasPtx(const CudaSource& source) { return std::regex_search(source.text, std::regex("\\basm\\b")); }
+bool HasPtx(const CudaSource& source) {
+  return std::regex_search(WithoutGuardedPtx(source.text), std::regex("\\basm\\b"));
+}
 
 absl::StatusOr<SimtLimits> SimtLimitsOf(const CudaSource& source) {
   static const std::regex kBuffers("struct (\\w+) \\{\\s*char\\* p\\[(\\d+)\\];"),

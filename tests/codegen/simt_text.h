@@ -4,8 +4,9 @@
 //   CompileCpp(text, kSimtEntry, target, context)
 //
 // kernels/cuda/prelude.cuh stays what kernels begin with, so that it is judged too: only its PTX becomes calls of what is
-// defined in front of it, and its vectors check that they lie where a GPU's accesses must. A shared array becomes memory of
-// the block, which the emulator guards. Everything a kernel asks of the machine, synchronisation and mathematics, is a pointer
+// defined in front of it, and its vectors check that they lie where a GPU's accesses must. Kernels may have PTX between
+// `#if __CUDA_ARCH__ >= ...` and `#else` or `#endif`: what older architectures do is taken. A shared array becomes memory of the
+// block, which the emulator guards. Everything a kernel asks of the machine, synchronisation and mathematics, is a pointer
 // to a function of this process.
 #ifndef SINTER_TESTS_CODEGEN_SIMT_TEXT_H_
 #define SINTER_TESTS_CODEGEN_SIMT_TEXT_H_
@@ -47,6 +48,7 @@ struct SimtLimits {
 };
 absl::StatusOr<SimtLimits> SimtLimitsOf(const CudaSource& source);
 
+// Without what architectures do that are too old for it.
 bool HasPtx(const CudaSource& source);
 
 // INVALID_ARGUMENT names the kernel, and what of it is not understood: PTX above all.

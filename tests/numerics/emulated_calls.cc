@@ -175,8 +175,8 @@ struct EmulatedCalls::Impl {
     kernels = std::make_unique<codegen::CudaKernels>(&context);
   }
 
-  // The launches of a library op's kernels, of which the catalogue counts operands and the call buffers; none where a kernel has
-  // PTX.
+  // The launches of a library op's kernels, of which the catalogue counts operands and the call buffers; none where they are
+  // nothing but PTX.
   absl::StatusOr<std::vector<CudaLaunch>> AddFromCatalogue(mlir::Operation* op) {
     SINTER_ASSIGN_OR_RETURN(codegen::CudaCatalogCall call, codegen::CudaCatalog::Default().Lower(op));
     std::vector<CudaLaunch> launches;

@@ -16,8 +16,8 @@
 //   for (const std::string& wrong : calls.Judge()) ADD_FAILURE() << wrong;
 //   calls.fused_calls(), calls.launches(), calls.schedules()
 //
-// So are library ops judged whose kernels of the catalogue (codegen/cuda/cuda_catalog.h) have no PTX. The reference computes
-// the others, and nothing is said of them.
+// So are library ops judged that the catalogue has kernels for (codegen/cuda/cuda_catalog.h), in the form of GPUs without the
+// PTX in them: that of tensor cores and of asynchronous copies is not judged. The reference computes what libraries compute.
 #ifndef SINTER_TESTS_NUMERICS_EMULATED_CALLS_H_
 #define SINTER_TESTS_NUMERICS_EMULATED_CALLS_H_
 

@@ -1,7 +1,6 @@
 // What CUDA kernels compute, without a GPU: every fused call of the op cases, of their gradients and of random graphs, and the
-// library ops whose kernels of the catalogue have no PTX, compiled for gpu:0 up to the plan and run by the emulator
-// (emulated_calls.h), against the reference. Whole programs, with libraries and tensor cores, are judged by op_test and
-// random_graph_test on a GPU; calls at the sizes of each schedule by emulated_schedules_test.
+// library ops that the catalogue has kernels for, compiled for gpu:0 up to the plan and run by the emulator (emulated_calls.h),
+// against the reference. Whole programs, with libraries and tensor cores, are judged by op_test and random_graph_test on a GPU; calls at the sizes of each schedule by emulated_schedules_test.
 #include <algorithm>
 #include <iostream>
 
