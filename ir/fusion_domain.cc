@@ -1,9 +1,10 @@
 #include "sinter/ir/fusion_domain.h"
 
+#include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <tuple>
 
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/Support/MathExtras.h"
 #include "sinter/ir/ops.h"
@@ -48,7 +49,21 @@ AffineMap Normalize(AffineMap map, llvm::ArrayRef<int64_t> domain, llvm::ArrayRe
 
 struct Extent {
   llvm::ArrayRef<int64_t> shape, reduced;
-  bool operator==(const Extent& other) const { return shape == other.shape && reduced == other.reduced; }
+  llvm::ArrayRef<int64_t> over = {};  // What column reductions reduce; empty without them.
+
+  // Takes in a reduction's own extent; whether one nest may hold both.
+  bool add(const Extent& own) {
+    if (shape != own.shape) return false;
+    if (reduced == own.reduced || (!over.empty() && over == own.reduced)) return true;
+    if (!over.empty()) return false;
+    if (SumsColumns(shape, own.reduced, reduced)) {
+      over = reduced;
+      reduced = own.reduced;
+    } else if (SumsColumns(shape, reduced, own.reduced)) {
+      over = own.reduced;
+    }
+    return !over.empty();
+  }
 };
 
 // The domain that the reductions, or without any the outputs, ask for.
@@ -59,17 +74,17 @@ mlir::FailureOr<Extent> FindExtent(llvm::ArrayRef<Operation*> ops, llvm::ArrayRe
     auto reduction = llvm::dyn_cast<ReductionInterface>(op);
     if (!reduction) continue;
     Extent own{ShapeOf(op->getOperand(0)), reduction.getReducedDims()};
-    if (extent && !(*extent == own)) {
+    if (extent && !extent->add(own)) {
       *why = "one reduces " + ShapeText(extent->shape) + " along " + ShapeText(extent->reduced) +
              ", the other " + ShapeText(own.shape) + " along " + ShapeText(own.reduced);
       return mlir::failure();
     }
-    extent = own;
+    if (!extent) extent = own;
   }
   if (extent) return *extent;
   for (Value output : outputs) {
     Extent own{ShapeOf(output), {}};
-    if (extent && !(*extent == own)) {
+    if (extent && extent->shape != own.shape) {
       *why = "the results " + ShapeText(extent->shape) + " and " + ShapeText(own.shape) +
              " need different loops";
       return mlir::failure();
@@ -93,9 +108,10 @@ mlir::LogicalResult CollectReads(LoopNest& nest, std::string* why) {
       llvm::SmallVector<AffineMap, 1> maps = nest.reads.lookup(result);
       for (AffineMap map : maps) {
         if (llvm::isa<ReductionInterface>(op)) {
-          if (map != nest.row_map) {
-            *why =
-                "the result of " + op->getName().getStringRef().str() + " is read at other rows than its own";
+          const bool of_rows = !llvm::is_contained(nest.column_reductions, op);
+          if (map != (of_rows ? nest.row_map : nest.column_map)) {
+            *why = "the result of " + op->getName().getStringRef().str() + " is read at other " +
+                   (of_rows ? "rows" : "columns") + " than its own";
             return mlir::failure();
           }
           AddRead(nest, op->getOperand(0), nest.full_map);
@@ -113,36 +129,111 @@ mlir::LogicalResult CollectReads(LoopNest& nest, std::string* why) {
   return mlir::success();
 }
 
+// What `roots` are computed from, up to column reductions, those included.
+llvm::DenseSet<Value> ReachBack(const LoopNest& nest, llvm::SmallVector<Value> stack) {
+  llvm::DenseSet<Operation*> held(nest.ops.begin(), nest.ops.end());
+  llvm::DenseSet<Value> seen;
+  while (!stack.empty()) {
+    Value value = stack.pop_back_val();
+    Operation* def = value.getDefiningOp();
+    if (!seen.insert(value).second || !def || !held.contains(def)) continue;
+    if (!llvm::is_contained(nest.column_reductions, def))
+      stack.append(def->operand_begin(), def->operand_end());
+  }
+  return seen;
+}
+
+mlir::LogicalResult CheckColumnReductions(const LoopNest& nest, std::string* why) {
+  if (nest.column_reductions.empty()) return mlir::success();
+  if (nest.column_reductions.size() > kMostColumnReductions) {
+    *why = std::to_string(nest.column_reductions.size()) +
+           " reductions over the rows are more than one pass can have";
+    return mlir::failure();
+  }
+  llvm::SmallVector<Value> reduced;
+  for (Operation* op : nest.ops) {
+    if (llvm::isa<ReductionInterface>(op)) reduced.push_back(op->getOperand(0));
+  }
+  llvm::DenseSet<Value> from = ReachBack(nest, std::move(reduced));
+  for (Operation* op : nest.column_reductions) {
+    if (!from.contains(op->getResult(0))) continue;
+    *why = "the result of " + op->getName().getStringRef().str() + ", over all rows, goes into one of them";
+    return mlir::failure();
+  }
+  return mlir::success();
+}
+
+// Parts what is computed for columns alone from what the pass over the rows computes.
+void FindColumnValues(LoopNest& nest, llvm::ArrayRef<Value> outputs, llvm::ArrayRef<Value> column_outputs) {
+  llvm::SmallVector<Value> of_rows;
+  for (unsigned i : nest.outputs) {
+    if (!llvm::is_contained(column_outputs, outputs[i])) of_rows.push_back(outputs[i]);
+  }
+  for (Operation* op : nest.ops) {
+    if (llvm::isa<ReductionInterface>(op)) of_rows.push_back(op->getOperand(0));
+  }
+  llvm::DenseSet<Value> rows = ReachBack(nest, std::move(of_rows));
+  for (Value value : ReachBack(nest, llvm::SmallVector<Value>(column_outputs))) {
+    if (!rows.contains(value)) nest.column_values.insert(value);
+  }
+}
+
+// The outputs that column reductions go into.
+llvm::SmallVector<Value> ColumnOutputs(const LoopNest& nest, llvm::ArrayRef<Value> outputs) {
+  llvm::SmallVector<Value> found;
+  if (nest.column_reductions.empty()) return found;
+  for (unsigned i : nest.outputs) {
+    llvm::DenseSet<Value> from = ReachBack(nest, {outputs[i]});
+    if (llvm::any_of(nest.column_reductions, [&](Operation* op) { return from.contains(op->getResult(0)); }))
+      found.push_back(outputs[i]);
+  }
+  return found;
+}
+
 mlir::LogicalResult AnalyzeNest(LoopNest& nest, const Extent& extent, llvm::ArrayRef<Value> outputs,
                                 mlir::MLIRContext* context, std::string* why) {
   nest.shape.assign(extent.shape.begin(), extent.shape.end());
   nest.reduced.assign(extent.reduced.begin(), extent.reduced.end());
-  llvm::SmallVector<int64_t> row_shape;
-  llvm::SmallVector<AffineExpr> row_dims;
-  for (int64_t d : nest.parallelDims()) {
-    row_shape.push_back(nest.shape[d]);
-    row_dims.push_back(mlir::getAffineDimExpr(d, context));
-  }
+  // The shape and the coordinates of values that some of the dimensions have.
+  auto part = [&](llvm::ArrayRef<int64_t> dims) {
+    llvm::SmallVector<int64_t> shape;
+    llvm::SmallVector<AffineExpr> exprs;
+    for (int64_t d : dims) {
+      shape.push_back(nest.shape[d]);
+      exprs.push_back(mlir::getAffineDimExpr(d, context));
+    }
+    return std::pair(Normalize(AffineMap::get(nest.shape.size(), 0, exprs, context), nest.shape, shape),
+                     shape);
+  };
   nest.full_map =
       Normalize(AffineMap::getMultiDimIdentityMap(nest.shape.size(), context), nest.shape, nest.shape);
-  nest.row_map = Normalize(AffineMap::get(nest.shape.size(), 0, row_dims, context), nest.shape, row_shape);
+  llvm::SmallVector<int64_t> row_shape, column_shape;
+  std::tie(nest.row_map, row_shape) = part(nest.parallelDims());
+  if (!extent.over.empty()) std::tie(nest.column_map, column_shape) = part(nest.reduced);
+  for (Operation* op : nest.ops) {
+    auto reduction = llvm::dyn_cast<ReductionInterface>(op);
+    if (!reduction) continue;
+    const bool of_rows = reduction.getReducedDims() == llvm::ArrayRef<int64_t>(nest.reduced);
+    (of_rows ? nest.reductions : nest.column_reductions).push_back(op);
+  }
+  if (mlir::failed(CheckColumnReductions(nest, why))) return mlir::failure();
+  llvm::SmallVector<Value> column_outputs = ColumnOutputs(nest, outputs);
   for (unsigned output : nest.outputs) {
     llvm::ArrayRef<int64_t> shape = ShapeOf(outputs[output]);
-    bool full = shape == llvm::ArrayRef<int64_t>(nest.shape);
-    if (!full && shape != llvm::ArrayRef<int64_t>(row_shape)) {
+    const bool is_column = llvm::is_contained(column_outputs, outputs[output]);
+    const bool full = !is_column && shape == llvm::ArrayRef<int64_t>(nest.shape);
+    if (!full && shape != llvm::ArrayRef<int64_t>(is_column ? column_shape : row_shape)) {
       *why = "a result of shape " + ShapeText(shape) + " does not fit loops over " + ShapeText(nest.shape) +
-             " that reduce " + ShapeText(nest.reduced);
+             " that reduce " + ShapeText(is_column ? extent.over : nest.reduced);
       return mlir::failure();
     }
-    AddRead(nest, outputs[output], full ? nest.full_map : nest.row_map);
+    AddRead(nest, outputs[output], full ? nest.full_map : is_column ? nest.column_map : nest.row_map);
   }
-  for (Operation* op : nest.ops) {
-    if (llvm::isa<ReductionInterface>(op)) nest.reductions.push_back(op);
-  }
+  if (!nest.column_reductions.empty()) FindColumnValues(nest, outputs, column_outputs);
   return CollectReads(nest, why);
 }
 
-// Groups the outputs by what they share: an op with operands, or an input of the domain's shape in equal
+// Groups the outputs by what they share: an op that is more than a number, or an input of the domain's shape in equal
 // domains.
 class NestSplitter {
  public:
@@ -156,11 +247,13 @@ class NestSplitter {
       *why = "an input is handed out unchanged";
       return mlir::failure();
     }
+    llvm::DenseSet<Value> uniform = UniformValues(ops_);
     for (Operation* op : ops_) {
       parts_.insert(op);
       for (Value operand : op->getOperands()) {
         Operation* def = operand.getDefiningOp();
-        if (def && members_.contains(def) && def->getNumOperands() > 0) parts_.unionSets(op, def);
+        if (def && members_.contains(def) && def->getNumOperands() > 0 && !uniform.contains(operand))
+          parts_.unionSets(op, def);
       }
     }
     Candidates found;
@@ -220,7 +313,7 @@ class NestSplitter {
           auto& others = readers[operand];
           if (llvm::is_contained(others, n)) continue;
           for (size_t other : others) {
-            if (found[other].second == extent) {
+            if (Extent both = found[other].second; both.add(extent)) {
               parts_.unionSets(found[other].first.ops.back(), nest.ops.back());
               joined = true;
             }
@@ -237,59 +330,6 @@ class NestSplitter {
   llvm::DenseSet<Operation*> members_;
   llvm::EquivalenceClasses<Operation*> parts_;
 };
-
-// Whether codegen, which adds reductions and then outputs to the first loop whose values they touch, makes one loop of the
-// nest. Reductions in order, then outputs.
-bool IsOneLoop(const LoopNest& nest, mlir::ValueRange outputs) {
-  llvm::DenseSet<Operation*> held(nest.ops.begin(), nest.ops.end());
-  llvm::DenseSet<Value> touched;
-  bool first = true;
-  // Adds what `value` is computed from, up to reductions.
-  auto join = [&](Value value, bool must_use_reduction) {
-    llvm::SmallVector<Value> stack = {value};
-    llvm::DenseSet<Value> seen;
-    bool touches = first, uses = false;
-    while (!stack.empty()) {
-      Value at = stack.pop_back_val();
-      if (!seen.insert(at).second) continue;
-      Operation* def = at.getDefiningOp();
-      if (def && held.contains(def) && llvm::isa<ReductionInterface>(def)) {
-        uses = true;
-        continue;
-      }
-      touches |= Product(ShapeOf(at)) > 1 && touched.contains(at);
-      if (def && held.contains(def)) stack.append(def->operand_begin(), def->operand_end());
-    }
-    touched.insert(seen.begin(), seen.end());
-    first = false;
-    return must_use_reduction ? uses : touches || uses;
-  };
-  for (Operation* op : nest.reductions) {
-    if (!join(op->getOperand(0), false)) return false;
-  }
-  for (unsigned output : nest.outputs) {
-    bool is_row = !nest.reduced.empty() && ShapeOf(outputs[output]) != llvm::ArrayRef<int64_t>(nest.shape);
-    if (!join(outputs[output], is_row)) return false;
-  }
-  return true;
-}
-
-// Whether only row values are computed from `input`, so that it is read once for each row, beside the row's outputs.
-bool IsReadByRowsOnly(const LoopNest& nest, Value input) {
-  llvm::DenseSet<Value> from = {input};
-  for (Operation* op : nest.ops) {
-    if (llvm::none_of(op->getOperands(), [&](Value operand) { return from.contains(operand); })) continue;
-    if (llvm::isa<ReductionInterface>(op) || !nest.isReadOnlyThrough(op->getResult(0), nest.row_map))
-      return false;
-    from.insert(op->getResult(0));
-  }
-  return nest.isReadOnlyThrough(input, nest.row_map);
-}
-
-unsigned ElementBytes(Value value) {
-  unsigned bits = llvm::cast<mlir::RankedTensorType>(value.getType()).getElementTypeBitWidth();
-  return bits < 8 ? 1 : bits / 8;
-}
 
 }  // namespace
 
@@ -329,6 +369,50 @@ llvm::SmallVector<int64_t> LoopNest::parallelDims() const {
     if (!llvm::is_contained(reduced, d)) dims.push_back(d);
   }
   return dims;
+}
+
+llvm::DenseSet<Value> UniformValues(llvm::ArrayRef<Operation*> ops) {
+  llvm::DenseSet<Value> uniform;
+  llvm::DenseSet<Operation*> held(ops.begin(), ops.end());
+  for (Operation* op : ops) {
+    auto constant = llvm::dyn_cast<ConstantOp>(op);
+    bool is_number = constant && llvm::isa<mlir::SplatElementsAttr>(constant.getValue());
+    if (llvm::isa<PointwiseInterface, BroadcastOp>(op)) {
+      is_number = op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
+                    const bool from_elsewhere =
+                        !operand.getDefiningOp() || !held.contains(operand.getDefiningOp());
+                    return uniform.contains(operand) || (from_elsewhere && Product(ShapeOf(operand)) == 1);
+                  });
+    }
+    if (is_number) uniform.insert(op->result_begin(), op->result_end());
+  }
+  return uniform;
+}
+
+bool SumsColumns(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced,
+                 llvm::ArrayRef<int64_t> over) {
+  // Over the outer dimensions, along the inner ones.
+  if (over.empty() || over.size() + reduced.size() != shape.size()) return false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const int64_t own = d < over.size() ? over[d] : reduced[d - over.size()];
+    if (own != static_cast<int64_t>(d)) return false;
+  }
+  const int64_t rows = Product(shape.take_front(over.size())),
+                columns = Product(shape.drop_front(over.size()));
+  // A thread has up to 8 elements of a row, and 1,024 threads on each of 132 multiprocessors leave it 64 registers. So many blocks
+  // store partial sums, in 4 bytes, where each of their rows was read in 2 or more at least twice.
+  constexpr int64_t kShortest = 128, kLongest = 8192, kThreads = 1024, kOfThread = 8;
+  constexpr int64_t kMostBlocks = 8, kMultiprocessors = 132, kFewestRows = 16;
+  if (columns < kShortest || columns > kLongest) return false;
+  const int64_t blocks =
+      std::clamp(kThreads * kOfThread / columns, int64_t{1}, kMostBlocks) * kMultiprocessors;
+  return rows >= kFewestRows * blocks;
+}
+
+int64_t LoopNest::columns() const {
+  int64_t columns = 1;
+  for (int64_t d : reduced) columns *= shape[d];
+  return columns;
 }
 
 int64_t LoopNest::elements() const { return Product(shape); }
@@ -408,34 +492,6 @@ mlir::LogicalResult VerifyFusedBody(Operation* holder, mlir::Block& body) {
 bool IsUnitReshape(Operation* op) {
   auto reshape = llvm::dyn_cast<ReshapeOp>(op);
   return reshape && reshape.getOperandMap(0);
-}
-
-llvm::SmallVector<std::pair<unsigned, unsigned>> InPlacePairs(mlir::Block& body) {
-  llvm::SmallVector<std::pair<unsigned, unsigned>> pairs;
-  std::string why;
-  auto domain = AnalyzeFusion(body, &why);
-  if (mlir::failed(domain)) return pairs;
-  const DeviceKind device = KindOf(DeviceOf(body.getParentOp()));
-  for (mlir::BlockArgument input : body.getArguments()) {
-    const LoopNest* reader = nullptr;
-    bool alone = true;
-    for (const LoopNest& nest : domain->nests) {
-      if (!nest.reads.contains(input)) continue;
-      alone &= reader == nullptr;
-      reader = &nest;
-    }
-    if (!reader || !alone) continue;
-    mlir::ValueRange outputs = body.getTerminator()->getOperands();
-    bool full = !reader->isCutInChunks(device) && ShapeOf(input) == llvm::ArrayRef<int64_t>(reader->shape) &&
-                reader->isReadOnlyThrough(input, reader->full_map);
-    if (!(full || IsReadByRowsOnly(*reader, input)) || !IsOneLoop(*reader, outputs)) continue;
-    for (unsigned output : reader->outputs) {
-      Value stored = outputs[output];
-      if (ShapeOf(stored) != ShapeOf(input) || ElementBytes(stored) != ElementBytes(input)) continue;
-      pairs.push_back({input.getArgNumber(), output});
-    }
-  }
-  return pairs;
 }
 
 }  // namespace sinter::ir

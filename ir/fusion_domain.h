@@ -2,18 +2,19 @@
 // codegen.
 //
 // A fused group is a list of fusible ops and reductions with some outputs. It is legal when it splits into
-// loop nests that share no computation. A nest has one shape, the iteration domain, whose dimensions are
-// parallel or reduced.
+// loop nests that share no computation but of constants and of what is one number everywhere. A nest has one shape, the
+// iteration domain, whose dimensions are parallel or reduced.
 //   - Full values have the nest's shape and are computed at the nest's coordinates.
-//   - Row values have the shape of the parallel dimensions: the results of reductions, and what is computed
-//   from them.
-//   - All reductions of a nest have the same reduced dimensions, of full values. They may depend on earlier
-//   ones (the
+//   - Row values have the shape of the parallel dimensions: the results of reductions, and what is computed from them.
+//   - All reductions of a nest have the same reduced dimensions, of full values. They may depend on earlier ones (the
 //     maximum, then the sum of exponentials): such phases run one after the other over the same row.
-//   - Every output is a full or a row value. Full outputs are stored in the last phase.
+//   - Every output is a full or a row value, or a column value. Full outputs are stored in the last phase.
 //   - Any other value in the nest is computed again wherever it is read: an index map, or something cheap. It
 //   never
 //     depends on a reduction: a reduction's result is only ever read at the coordinates of its own row.
+//   - Beside reductions along the rows there may be some over them, column reductions: of full values along all
+//   parallel dimensions, where SumsColumns says so. On a GPU they are one pass over memory. Column values are their
+//   results, of the shape that the reduced dimensions have, and what is computed from them. No full or row value is.
 //
 // Kinds: `map`, one nest without reductions; `row`, one nest with them, whether the reduced dimensions come
 // last (rows), first (columns) or in between; `horizontal`, several nests.
@@ -29,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Block.h"
@@ -49,25 +51,43 @@ inline constexpr int64_t kFewestColumns = 32;  // In a unit.
 // so that results do not depend on how many threads or multiprocessors there are.
 bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced, DeviceKind device);
 
+// Whether reductions of `shape` along `reduced`, its rows, and along `over`, all other dimensions, may be one pass on a GPU: a
+// block that has the row in registers goes over some rows and sums their columns, and a second stage combines what the blocks
+// have. Rows must be short enough for the registers and many enough that there is little to combine. The order of the sums
+// depends on the shape alone.
+bool SumsColumns(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced,
+                 llvm::ArrayRef<int64_t> over);
+// In one pass; each takes registers.
+inline constexpr size_t kMostColumnReductions = 4;
+
+// Which results of `ops`, in program order, are one number everywhere: made of constants and of single elements from elsewhere,
+// such as the rate of an update. Every loop that reads one may compute it.
+llvm::DenseSet<mlir::Value> UniformValues(llvm::ArrayRef<mlir::Operation*> ops);
+
 // The kind of `device`; cpu for null: what nothing places runs on cpu:0.
 DeviceKind KindOf(DeviceAttr device);
 
 struct LoopNest {
-  llvm::SmallVector<int64_t> shape;         // The iteration domain.
-  llvm::SmallVector<int64_t> reduced;       // Its reduced dimensions, ascending; empty for a map.
-  llvm::SmallVector<mlir::Operation*> ops;  // In program order. Constants and iotas may be in several nests.
-  llvm::SmallVector<mlir::Operation*> reductions;  // The reductions among them.
-  llvm::SmallVector<unsigned> outputs;             // Numbers of the group's outputs that this nest stores.
+  llvm::SmallVector<int64_t> shape;                // The iteration domain.
+  llvm::SmallVector<int64_t> reduced;              // Its reduced dimensions, ascending; empty for a map.
+  llvm::SmallVector<mlir::Operation*> ops;         // In program order. Those may be in several nests.
+  llvm::SmallVector<mlir::Operation*> reductions;  // The reductions among them, but for
+  llvm::SmallVector<mlir::Operation*> column_reductions;  // those over the rows.
+  llvm::SmallVector<unsigned> outputs;  // Numbers of the group's outputs that this nest stores.
   // From the nest's coordinates to those at which a value is read or stored, each map once. A null map stands
   // for places that depend on data or conditions. Covers inputs and results of ops. Coordinates of dimensions
   // of size 1 are the constant 0, so that equal maps read equal places.
   llvm::MapVector<mlir::Value, llvm::SmallVector<mlir::AffineMap, 1>> reads;
-  mlir::AffineMap full_map;  // The coordinates of a full value.
-  mlir::AffineMap row_map;   // The coordinates of a row value.
+  mlir::AffineMap full_map;    // The coordinates of a full value.
+  mlir::AffineMap row_map;     // The coordinates of a row value.
+  mlir::AffineMap column_map;  // The coordinates of a column value; null without column reductions.
+  // Inputs and results that are read for column values alone, once for each column.
+  llvm::DenseSet<mlir::Value> column_values;
 
   llvm::SmallVector<int64_t> parallelDims() const;
   int64_t elements() const;  // Of the domain.
   int64_t rows() const;      // Of the parallel dimensions.
+  int64_t columns() const;   // Of the reduced dimensions.
   // Whether `value` is read (or stored) through `map` only.
   bool isReadOnlyThrough(mlir::Value value, mlir::AffineMap map) const;
   bool isCutInChunks(DeviceKind device) const { return IsCutInChunks(shape, reduced, device); }
@@ -96,14 +116,6 @@ mlir::LogicalResult VerifyFusedBody(mlir::Operation* holder, mlir::Block& body);
 
 // Whether `op` is a reshape that only adds or drops dimensions of size 1.
 bool IsUnitReshape(mlir::Operation* op);
-
-// Pairs (input, output), by number in the body's arguments and the terminator's operands, that may share memory when
-// the input dies with this kernel: both are full, or both row values, with elements of one size, and one nest alone reads
-// the input, each element only at the coordinates of the output's element. This relies on kernels that compute all
-// outputs at some coordinates before they store any, full outputs in the last phase that reads their input. Full
-// values of reductions in chunks have no pairs, nor have nests whose reductions and outputs share values only through
-// later ones, because they may become several loops. Empty when the body is not a legal group.
-llvm::SmallVector<std::pair<unsigned, unsigned>> InPlacePairs(mlir::Block& body);
 
 }  // namespace sinter::ir
 

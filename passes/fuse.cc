@@ -25,7 +25,7 @@ constexpr int kRounds = 3;
 // Reading less than this twice costs nothing.
 constexpr int64_t kSharedElements = 1024;
 // On a GPU an update of so many elements takes longer than a launch: alone it can run while its gradient is still in cache,
-// and the gradient's memory serves the next one.
+// and the gradient's memory serves the next one. So can a cast of a weight run right before its first reader.
 constexpr int64_t kLargeUpdate = 1 << 20;
 
 struct Edge {
@@ -62,6 +62,7 @@ class FusePass : public impl::FuseBase<FusePass> {
   void mergeAlongEdges(FusionGraph& graph, const FusionRules& rules, llvm::MutableArrayRef<Edge> edges);
   void mergeSiblings(FusionGraph& graph, const FusionRules& rules, mlir::Block& block);
   void mergeUpdates(FusionGraph& graph);
+  void mergeCasts(FusionGraph& graph);
   void buildFusions(FusionGraph& graph, mlir::Block& block);
 };
 
@@ -141,9 +142,19 @@ void FusePass::mergeSiblings(FusionGraph& graph, const FusionRules& rules, mlir:
   }
 }
 
+bool ComputesLargeInput(const FusionGraph& graph, unsigned group) {
+  return llvm::any_of(graph.members(group), [&](unsigned member) {
+    return llvm::any_of(graph.nodes()[member].needs, [&](Value need) {
+      const int producer = graph.nodeOf(need);
+      return producer >= 0 && graph.groupOf(producer) != group &&
+             llvm::cast<mlir::RankedTensorType>(need.getType()).getNumElements() >= kLargeUpdate;
+    });
+  });
+}
+
 // Pointwise updates of variables that nothing else reads become one kernel a device, whatever their shapes, but for large
-// ones on a GPU. Loops of two shapes
-// hold no op in common, so updates that read one inlined op in loops of two shapes become two kernels.
+// ones on a GPU whose gradients are computed in this program. Loops of two shapes hold no op in common, so updates that read
+// one inlined op in loops of two shapes become two kernels.
 void FusePass::mergeUpdates(FusionGraph& graph) {
   struct Updates {
     unsigned group = 0;
@@ -182,7 +193,10 @@ void FusePass::mergeUpdates(FusionGraph& graph) {
     auto domain = ir::AnalyzeFusion(graph.opsOf({group}), outputs, &why);
     if (mlir::failed(domain) || domain->kind() != "map") continue;
     const ir::LoopNest& nest = domain->nests[0];
-    if (ir::KindOf(graph.deviceOf(group)) == ir::DeviceKind::gpu && nest.elements() >= kLargeUpdate) continue;
+    if (ir::KindOf(graph.deviceOf(group)) == ir::DeviceKind::gpu && nest.elements() >= kLargeUpdate &&
+        ComputesLargeInput(graph, group)) {
+      continue;
+    }
     auto found = llvm::find_if(kernels, [&](Updates& updates) {
       bool together = graph.deviceOf(updates.group) == graph.deviceOf(group);
       return together && updates.add(graph, nest);
@@ -192,6 +206,45 @@ void FusePass::mergeUpdates(FusionGraph& graph) {
     } else {
       kernels.emplace_back().group = group;
       kernels.back().add(graph, nest);
+    }
+  }
+}
+
+// On a GPU small maps of variables alone, such as a weight's cast to bf16, become one kernel: each takes less than its launch.
+void FusePass::mergeCasts(FusionGraph& graph) {
+  mlir::func::FuncOp function = getOperation();
+  auto is_variable = [&](Value value) {
+    auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
+    return argument && function.getArgAttr(argument.getArgNumber(), ir::kVariableAttr);
+  };
+  llvm::SmallVector<unsigned> kernels;  // One a device.
+  for (unsigned group : graph.groups()) {
+    if (!graph.nodes()[group].fusible || ir::KindOf(graph.deviceOf(group)) != ir::DeviceKind::gpu) continue;
+    bool reads_variable = false, reads_others = false;
+    for (unsigned member : graph.members(group)) {
+      for (Value need : graph.nodes()[member].needs) {
+        const int producer = graph.nodeOf(need);
+        reads_variable |= is_variable(need);
+        reads_others |= producer >= 0 ? graph.groupOf(producer) != group : !is_variable(need);
+      }
+    }
+    llvm::SmallVector<Value> outputs = graph.outputsOf({group});
+    const bool is_result = llvm::any_of(outputs, [&](Value output) {
+      return llvm::any_of(graph.readers(output), [&](unsigned reader) {
+        return graph.nodes()[reader].op->hasTrait<mlir::OpTrait::IsTerminator>();
+      });
+    });
+    if (!reads_variable || reads_others || is_result) continue;
+    std::string why;
+    auto domain = ir::AnalyzeFusion(graph.opsOf({group}), outputs, &why);
+    if (mlir::failed(domain) || domain->kind() != "map" || domain->nests[0].elements() >= kLargeUpdate)
+      continue;
+    auto same_device = [&](unsigned other) { return graph.deviceOf(other) == graph.deviceOf(group); };
+    auto found = llvm::find_if(kernels, same_device);
+    if (found == kernels.end()) {
+      kernels.push_back(group);
+    } else {
+      *found = graph.merge(*found, group);
     }
   }
 }
@@ -259,6 +312,7 @@ void FusePass::buildFusions(FusionGraph& graph, mlir::Block& block) {
       llvm::interleaveComma(domain->nests, remark, [&](const ir::LoopNest& nest) {
         remark << ShapeText(nest.shape);
         if (!nest.reduced.empty()) remark << " reduced along " << ShapeText(nest.reduced);
+        if (!nest.column_reductions.empty()) remark << " and along " << ShapeText(nest.parallelDims());
       });
     }
   }
@@ -281,6 +335,7 @@ void FusePass::runOnOperation() {
     mergeAlongEdges(graph, rules, edges);
     mergeSiblings(graph, rules, block);
     mergeUpdates(graph);
+    mergeCasts(graph);
   }
   for (const Edge& edge : edges) {
     if (!report || graph.groupOf(edge.producer) == graph.groupOf(edge.consumer)) continue;

@@ -147,7 +147,7 @@ unsigned FusionGraph::lastLeadingTo(unsigned group) const {
   return last;
 }
 
-bool FusionGraph::pathAround(unsigned a, unsigned b) const {
+bool FusionGraph::hasPath(unsigned a, unsigned b, bool around) const {
   const unsigned last = lastLeadingTo(b);
   llvm::SmallVector<unsigned> stack = {a};
   llvm::DenseSet<unsigned> seen = {a};
@@ -158,7 +158,7 @@ bool FusionGraph::pathAround(unsigned a, unsigned b) const {
         for (unsigned reader : readers(result)) {
           unsigned next = nodes_[reader].group;
           if (next == b) {
-            if (group != a) return true;
+            if (group != a || !around) return true;
             continue;
           }
           if (members_[next].front() > last || !seen.insert(next).second) continue;

@@ -57,9 +57,10 @@ class FusionGraph {
   // The nodes that read `value`, ascending.
   llvm::ArrayRef<unsigned> readers(mlir::Value value) const;
 
-  // Whether a value flows from group `a` to group `b` through a third group, so that they cannot be one
-  // kernel.
-  bool pathAround(unsigned a, unsigned b) const;
+  // Whether a value flows from group `a` to group `b`.
+  bool leadsTo(unsigned a, unsigned b) const { return hasPath(a, b, /*around=*/false); }
+  // Whether one does through a third group, so that they cannot be one kernel.
+  bool pathAround(unsigned a, unsigned b) const { return hasPath(a, b, /*around=*/true); }
   // The groups through which values flow from `a` to `b`, when no more than `most` have to be looked at; else none.
   llvm::SmallVector<unsigned> between(unsigned a, unsigned b, size_t most) const;
   // Makes `a` and `b` one group and returns its number.
@@ -75,6 +76,7 @@ class FusionGraph {
   // such an end, cannot lead to it. Readers come later, and a later node leads back only through a group that holds an
   // earlier one too.
   unsigned lastLeadingTo(unsigned group) const;
+  bool hasPath(unsigned a, unsigned b, bool around) const;
   void collectNeeds(mlir::Operation* op, llvm::SmallVectorImpl<mlir::Value>& needs) const;
 
   llvm::SmallVector<Node> nodes_;

@@ -27,6 +27,25 @@ std::string NameOf(Operation* op) { return op->getName().getStringRef().str(); }
 
 }  // namespace
 
+FusionRules::FusionRules(const FusionGraph& graph, ElementCost& costs, size_t most_ops)
+    : graph_(graph), costs_(costs), most_ops_(most_ops) {
+  if (graph.nodes().empty()) return;
+  mlir::Block* block = graph.nodes().front().op->getBlock();
+  auto function = llvm::dyn_cast<mlir::func::FuncOp>(block->getParentOp());
+  if (!function) return;
+  llvm::DenseMap<mlir::Attribute, Value> variables;
+  for (mlir::BlockArgument argument : block->getArguments()) {
+    if (mlir::Attribute name = function.getArgAttr(argument.getArgNumber(), ir::kVariableAttr))
+      variables[name] = argument;
+  }
+  for (mlir::OpOperand& result : block->getTerminator()->getOpOperands()) {
+    mlir::Attribute name = function.getResultAttr(result.getOperandNumber(), ir::kVariableAttr);
+    Value variable = name ? variables.lookup(name) : Value();
+    if (variable && result.get().getDefiningOp())
+      overwritten_[result.get().getDefiningOp()].push_back(variable);
+  }
+}
+
 std::string FusionRules::boundary(unsigned producer, unsigned consumer) const {
   if (graph_.nodes()[consumer].op->hasTrait<mlir::OpTrait::IsTerminator>()) return "";
   for (unsigned node : {producer, consumer}) {
@@ -47,7 +66,30 @@ std::string FusionRules::refuse(unsigned a, unsigned b) const {
   if (graph_.pathAround(a, b) || graph_.pathAround(b, a)) {
     return "a value between them is computed by another kernel or library call";
   }
+  if (overwritesTooEarly({a, b})) return "the variable that is updated is still to be read";
   return "";
+}
+
+// Whether, on a GPU, an update of a variable would come before a reader of the old value, so that it could not be in its place:
+// since what the update is fused with leads to that reader. A launch for all such updates, at the end, is less than a copy each.
+bool FusionRules::overwritesTooEarly(llvm::ArrayRef<unsigned> groups) const {
+  if (ir::KindOf(graph_.deviceOf(groups.front())) != ir::DeviceKind::gpu) return false;
+  auto reads_later = [&](unsigned updating, unsigned reader) {
+    if (llvm::is_contained(groups, reader) || graph_.leadsTo(updating, reader)) return false;
+    return llvm::any_of(groups, [&](unsigned group) { return graph_.leadsTo(group, reader); });
+  };
+  for (unsigned updating : groups) {
+    for (unsigned member : graph_.members(updating)) {
+      auto variables = overwritten_.find(graph_.nodes()[member].op);
+      if (variables == overwritten_.end()) continue;
+      for (Value variable : variables->second) {
+        for (unsigned reader : graph_.readers(variable)) {
+          if (reads_later(updating, graph_.groupOf(reader))) return true;
+        }
+      }
+    }
+  }
+  return false;
 }
 
 llvm::SmallVector<unsigned> FusionRules::joinable(unsigned a, unsigned b) const {
@@ -56,6 +98,7 @@ llvm::SmallVector<unsigned> FusionRules::joinable(unsigned a, unsigned b) const 
   if (between.empty() || llvm::any_of(between, [&](unsigned g) { return !graph_.nodes()[g].fusible; }))
     return {};
   all.append(between);
+  if (overwritesTooEarly(all)) return {};
   return refuseTogether(all).empty() ? between : llvm::SmallVector<unsigned>();
 }
 
@@ -83,11 +126,15 @@ std::string FusionRules::refuseTogether(llvm::ArrayRef<unsigned> groups) const {
 
 std::string FusionRules::refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<Value> outputs,
                                     ir::DeviceKind device) const {
+  if (!nest.column_reductions.empty() && device != ir::DeviceKind::gpu)
+    return "one reduces rows, the other columns, which are one pass on a GPU only";
   for (Operation* op : nest.ops) {
     if (graph_.isInlined(op) || llvm::isa<ir::ReductionInterface>(op)) continue;
     Value result = op->getResult(0);
     auto reads = nest.reads.lookup(result);
-    int64_t once = nest.isRowInvariant(result) ? nest.rows() : nest.elements();
+    int64_t once = nest.column_values.contains(result) ? nest.columns()
+                   : nest.isRowInvariant(result)       ? nest.rows()
+                                                       : nest.elements();
     int64_t times = once * static_cast<int64_t>(reads.size()), elements = NumElements(result);
     if (times <= elements) continue;
     int64_t cost = costOfReading(result, nest);

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "llvm/ADT/DenseMap.h"
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/passes/fusion_graph.h"
 
@@ -15,8 +16,7 @@ namespace sinter {
 
 class FusionRules {
  public:
-  FusionRules(const FusionGraph& graph, ElementCost& costs, size_t most_ops)
-      : graph_(graph), costs_(costs), most_ops_(most_ops) {}
+  FusionRules(const FusionGraph& graph, ElementCost& costs, size_t most_ops);
 
   // Why groups `a` and `b` must stay two kernels; empty when they may be one. Legality first (one loop nest,
   // no cycle), then whether it pays: nothing expensive computed several times, no results stored that need loops of their own.
@@ -33,10 +33,13 @@ class FusionRules {
   std::string refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<mlir::Value> outputs,
                          ir::DeviceKind device) const;
   int64_t costOfReading(mlir::Value value, const ir::LoopNest& nest) const;
+  bool overwritesTooEarly(llvm::ArrayRef<unsigned> groups) const;
 
   const FusionGraph& graph_;
   ElementCost& costs_;
   size_t most_ops_;  // In a kernel, inlined ones not counted.
+  llvm::DenseMap<mlir::Operation*, llvm::SmallVector<mlir::Value, 1>>
+      overwritten_;  // Variables, by what updates them.
 };
 
 }  // namespace sinter

@@ -4,6 +4,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "mlir/IR/IRMapping.h"
 #include "sinter/ir/fusion_domain.h"
+#include "sinter/ir/in_place_pairs.h"
 #include "sinter/ir/ops.h"
 #include "sinter/passes/call_names.h"
 #include "sinter/passes/flat_bucket.h"

@@ -218,7 +218,8 @@ def Fuse : Pass<"sinter-fuse", "::mlir::func::FuncOp"> {
     expensive twice and leaves enough rows for the threads; kernels that loop over the same large value become one; the
     pointwise updates of all variables become one. Constants, iotas and cheap index maps are copied into every reader.
     On a GPU the gradient of an average pool whose windows lie side by side is an index map, where only such ops read it, and cheap
-    values that no one kernel can hold with all their readers are computed again by each of them, in place of stored.
+    values that no one kernel can hold with all their readers are computed again by each of them, in place of stored. A row
+    kernel over many rows there sums their columns as well.
 
     Afterwards every op is a sinter.fusion, a library op, a reshape, a constant that is not a splat, or the return.
     With `report`, a remark for each kernel, and one for each value that is stored between two, with the reason.

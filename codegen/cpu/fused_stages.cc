@@ -21,6 +21,7 @@ using mlir::Value;
 int Job::phases() const {
   int count = 1;
   for (const JobReduction& r : reductions) count = std::max(count, r.phase + 1);
+  for (const JobReduction& r : column_reductions) count = std::max(count, r.phase + 1);
   for (const JobOutput& o : full_outputs) count = std::max(count, o.phase + 1);
   return count;
 }
@@ -47,7 +48,11 @@ class Cutter {
       : call_(call),
         block_(call.getBody().front()),
         device_(ir::KindOf(ir::DeviceOf(call))),
-        shared_(SharedPairs(call)) {}
+        shared_(SharedPairs(call)) {
+    SmallVector<mlir::Operation*> ops;
+    for (mlir::Operation& op : block_.without_terminator()) ops.push_back(&op);
+    uniform_ = ir::UniformValues(ops);
+  }
 
   absl::StatusOr<FusedStages> Run() {
     for (mlir::Operation& op : block_) {
@@ -55,6 +60,7 @@ class Cutter {
     }
     auto yield = llvm::cast<ir::YieldOp>(block_.getTerminator());
     for (auto [i, value] : llvm::enumerate(yield.getValues())) PlaceOutput(StripReshapes(value), i);
+    if (device_ == ir::DeviceKind::gpu) JoinColumnsToRows();
     for (auto& [reduction, owner] : materialized_) Materialize(reduction, owner);
     for (Draft& draft : jobs_) AssignPhases(draft.job);
     SINTER_RETURN_IF_ERROR(CheckInPlace());
@@ -66,8 +72,9 @@ class Cutter {
     Job job;
     bool chunked = false;
     std::set<int> needs;            // Jobs whose results it reads.
-    llvm::DenseSet<Value> tensors;  // Of more than one element that it touches: what connects it to others.
+    llvm::DenseSet<Value> tensors;  // Of more than one number that it touches: what connects it to others.
     int stage = -1;
+    int rows = -1;  // The job whose pass over rows computes the partial results.
   };
 
   // Whether job `to` must run after job `from`.
@@ -99,8 +106,8 @@ class Cutter {
     return space;
   }
 
-  bool CanJoin(int j, const Trace& trace, bool reduced) {
-    Draft& draft = jobs_[j];
+  bool CanJoin(int j, const Trace& trace, bool reduced) const {
+    const Draft& draft = jobs_[j];
     SmallVector<int> space = Space(draft.job, reduced);
     for (int index : trace.reductions) {
       const Request& use = trace.requests[index];
@@ -134,7 +141,8 @@ class Cutter {
         materialized_.emplace_back(tensor, owner);
     }
     for (const Request& request : trace.requests) {
-      if (llvm::cast<mlir::RankedTensorType>(request.tensor.getType()).getNumElements() > 1) {
+      if (llvm::cast<mlir::RankedTensorType>(request.tensor.getType()).getNumElements() > 1 &&
+          !uniform_.contains(request.tensor)) {
         jobs_[j].tensors.insert(request.tensor);
       }
     }
@@ -199,6 +207,71 @@ class Cutter {
     jobs_[j].job.full_outputs.push_back(std::move(output));
   }
 
+  static SmallVector<int64_t> ReducedDims(const Job& job) {
+    return SmallVector<int64_t>(job.reduced.set_bits_begin(), job.reduced.set_bits_end());
+  }
+
+  // Whether the pass over rows that is job r may compute the partial results of job c, which reduces columns of the same domain.
+  bool CanSumColumns(int r, int c) const {
+    const Job &rows = jobs_[r].job, &columns = jobs_[c].job;
+    if (rows.reductions.empty() || columns.reductions.empty() || !llvm::equal(rows.domain, columns.domain) ||
+        !ir::SumsColumns(rows.domain, ReducedDims(rows), ReducedDims(columns)) ||
+        rows.column_reductions.size() + columns.reductions.size() > ir::kMostColumnReductions) {
+      return false;
+    }
+    if (jobs_[r].chunked || jobs_[r].rows >= 0 || jobs_[c].rows >= 0 || Needs(r, c)) return false;
+    for (int k : jobs_[c].needs) {
+      if (k != r && Needs(k, r)) return false;
+    }
+    auto joins = [&](const auto& part) { return CanJoin(r, part.trace, false) && !Uses(c, part.trace); };
+    auto shares = [&](const auto& part) { return Touches(jobs_[r], part.trace) || Uses(r, part.trace); };
+    return llvm::all_of(columns.reductions, joins) && llvm::all_of(columns.full_outputs, joins) &&
+           llvm::any_of(columns.reductions, shares);
+  }
+
+  void JoinColumnsToRows() {
+    for (size_t c = 0; c < jobs_.size(); ++c) {
+      for (size_t r = 0; r < jobs_.size() && jobs_[c].rows < 0; ++r) {
+        if (!CanSumColumns(r, c)) continue;
+        Draft &rows = jobs_[r], &columns = jobs_[c];
+        columns.rows = r;
+        columns.chunked = false;
+        columns.needs.erase(r);
+        rows.needs.insert(columns.needs.begin(), columns.needs.end());
+        columns.needs.insert(r);
+        rows.tensors.insert(columns.tensors.begin(), columns.tensors.end());
+        llvm::append_range(rows.job.column_reductions, columns.job.reductions);
+        llvm::append_range(rows.job.full_outputs, columns.job.full_outputs);
+        columns.job.full_outputs.clear();
+      }
+    }
+    // Rows' results that only their own pass reads now.
+    llvm::erase_if(materialized_, [&](const auto& entry) {
+      for (size_t j = 0; j < jobs_.size(); ++j) {
+        bool reads = false;
+        ForEachTrace(jobs_[j], [&](const Trace& trace, bool) { reads |= UsesResult(trace, entry.first); });
+        if (reads && static_cast<int>(j) != entry.second) return false;
+      }
+      return true;
+    });
+  }
+
+  static bool UsesResult(const Trace& trace, Value result) {
+    return llvm::any_of(trace.reductions, [&](int index) { return trace.requests[index].tensor == result; });
+  }
+
+  // What the job computes from memory and from results, each with whether it is at the coordinates of the parallel dimensions.
+  template <typename Function>
+  static void ForEachTrace(const Draft& draft, Function function) {
+    const Job& job = draft.job;
+    if (draft.rows < 0) {
+      for (const JobReduction& r : job.reductions) function(r.trace, false);
+    }
+    for (const JobReduction& r : job.column_reductions) function(r.trace, false);
+    for (const JobOutput& o : job.full_outputs) function(o.trace, false);
+    for (const JobOutput& o : job.reduced_outputs) function(o.trace, true);
+  }
+
   Slot NewWorkspace(mlir::RankedTensorType type) {
     Slot slot{Slot::Kind::kWorkspace, 0, workspace_bytes_, type};
     workspace_bytes_ += (plan_ir::TensorBytes(type) + kAlignment - 1) / kAlignment * kAlignment;
@@ -229,6 +302,7 @@ class Cutter {
       return phase;
     };
     for (JobReduction& r : job.reductions) done[r.op] = r.phase = phase_of(r.trace);
+    for (JobReduction& r : job.column_reductions) r.phase = phase_of(r.trace);
     for (JobOutput& o : job.full_outputs) o.phase = phase_of(o.trace);
     // An output that overwrites an input waits for the last pass that reads it.
     for (JobOutput& o : job.full_outputs) {
@@ -239,6 +313,9 @@ class Cutter {
           return llvm::any_of(t.accesses, [&](auto& a) { return a.tensor == input; });
         };
         for (JobReduction& r : job.reductions) {
+          if (reads(r.trace)) o.phase = std::max(o.phase, r.phase);
+        }
+        for (JobReduction& r : job.column_reductions) {
           if (reads(r.trace)) o.phase = std::max(o.phase, r.phase);
         }
         for (JobOutput& other : job.full_outputs) {
@@ -268,6 +345,7 @@ class Cutter {
     for (JobReduction& r : job.reductions) {
       if (job.kind != Job::Kind::kCombine) add(r.trace);
     }
+    for (JobReduction& r : job.column_reductions) add(r.trace);
     for (JobOutput& o : job.full_outputs) add(o.trace);
     for (JobOutput& o : job.reduced_outputs) add(o.trace);
   }
@@ -324,12 +402,10 @@ class Cutter {
         }
         return true;
       };
-      for (JobReduction& r : jobs_[j].job.reductions)
-        if (!same_place(r.trace, false)) return false;
-      for (JobOutput& o : jobs_[j].job.full_outputs)
-        if (!same_place(o.trace, false)) return false;
-      for (JobOutput& o : jobs_[j].job.reduced_outputs)
-        if (!same_place(o.trace, true)) return false;
+      bool may = true;
+      ForEachTrace(jobs_[j],
+                   [&](const Trace& trace, bool is_reduced) { may = may && same_place(trace, is_reduced); });
+      if (!may) return false;
     }
     return true;
   }
@@ -344,6 +420,9 @@ class Cutter {
 
   FusedStages Collect() {
     FusedStages result;
+    for (Draft& draft : jobs_) {
+      if (draft.rows >= 0) ShareColumns(jobs_[draft.rows].job, draft.job);
+    }
     auto put = [&](int stage, size_t j, Job job) {
       CollectReads(j, job);
       if (result.stages.size() <= static_cast<size_t>(stage)) result.stages.resize(stage + 1);
@@ -368,6 +447,18 @@ class Cutter {
     return result;
   }
 
+  // Gives the column reductions of a pass over rows memory for their partial results, in which `columns` finds them.
+  void ShareColumns(Job& rows, Job& columns) {
+    if (rows.row_groups == 0) rows.row_groups = CountCudaRowGroups(rows);
+    columns.kind = Job::Kind::kCombine;
+    columns.chunks = rows.row_groups;
+    AddPartials(columns);
+    for (JobReduction& own : columns.reductions) {
+      auto within = llvm::find_if(rows.column_reductions, [&](auto& r) { return r.op == own.op; });
+      within->partials = own.partials;
+    }
+  }
+
   void AddPartials(Job& job) {
     SmallVector<int64_t> shape = {job.chunks};
     shape.append(job.parallel_shape());
@@ -382,6 +473,7 @@ class Cutter {
   mlir::Block& block_;
   ir::DeviceKind device_;
   SmallVector<std::pair<int, int>> shared_;
+  llvm::DenseSet<Value> uniform_;
   std::vector<Draft> jobs_;
   llvm::DenseMap<mlir::Operation*, int> owner_of_;
   std::vector<std::pair<Value, int>> materialized_;

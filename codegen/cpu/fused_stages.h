@@ -4,7 +4,8 @@
 // domain share a job with what computes their operands and with the outputs that use their results at the same place
 // (softmax, norms). A result that is used elsewhere goes through memory to a later stage. A reduction of many elements to
 // few is cut in chunks, by its shape and the kind of device alone, and combined in a second stage, so that every thread has
-// work and the bits do not depend on how many there are.
+// work and the bits do not depend on how many there are. On a GPU a job of rows may sum their columns as well (ir::SumsColumns):
+// groups of rows leave partial results, which a job of the next stage combines.
 //
 //   SINTER_ASSIGN_OR_RETURN(FusedStages stages, CutIntoStages(call));
 //   stages.workspace_bytes, stages.stages[0][0].domain ...
@@ -50,16 +51,19 @@ struct JobReduction {
 };
 
 struct Job {
-  // kCombine finishes what the kPartial job before it, with the same reductions, left in memory. On a GPU kPartial may have
-  // full outputs.
+  // kCombine finishes what the kPartial job before it, with the same reductions, left in memory, or what a kWhole job left
+  // whose column reductions they are. On a GPU kPartial may have full outputs.
   enum class Kind { kWhole, kPartial, kCombine };
   Kind kind = Kind::kWhole;
   llvm::SmallVector<int64_t> domain;
   llvm::SmallBitVector reduced;  // Which dimensions are.
   std::vector<JobReduction> reductions;
-  std::vector<JobOutput> full_outputs;                    // Of the domain's shape.
-  std::vector<JobOutput> reduced_outputs;                 // Of the shape that the parallel dimensions have.
-  int64_t chunks = 1;                                     // Of the outermost reduced loop.
+  std::vector<JobOutput> full_outputs;     // Of the domain's shape.
+  std::vector<JobOutput> reduced_outputs;  // Of the shape that the parallel dimensions have.
+  int64_t chunks = 1;                      // Of the outermost reduced loop.
+  // Over the rows that the job reduces, in so many groups of them; their partial results are [groups, reduced dimensions].
+  std::vector<JobReduction> column_reductions;
+  int64_t row_groups = 0;
   llvm::SmallVector<std::pair<mlir::Value, Slot>> reads;  // Tensors that are in memory when it starts.
 
   int phases() const;

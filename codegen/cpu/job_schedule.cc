@@ -79,10 +79,18 @@ Footprint MakeFootprint(Job& job) {
     add(r.trace, false);
     if (UsesIndex(r.op)) footprint.pinned |= job.reduced;
   }
+  for (JobReduction& r : job.column_reductions) {
+    add(r.trace, false);
+    if (UsesIndex(r.op)) footprint.pinned |= ~job.reduced;
+  }
   for (JobOutput& o : job.full_outputs) add(o.trace, false);
   for (JobOutput& o : job.reduced_outputs) add(o.trace, true);
   if (!job.full_outputs.empty()) footprint.strides.push_back(RowMajor(job.domain, nullptr));
   if (!job.reductions.empty()) footprint.strides.push_back(RowMajor(job.domain, &job.reduced));
+  if (!job.column_reductions.empty()) {
+    llvm::SmallBitVector parallel = ~job.reduced;
+    footprint.strides.push_back(RowMajor(job.domain, &parallel));
+  }
   return footprint;
 }
 

@@ -48,6 +48,9 @@ void CollectSlots(const Job& job, SmallVector<Slot>& read, SmallVector<Slot>& wr
   for (const JobReduction& r : job.reductions) {
     for (const Slot& slot : r.partials) AddSlot(job.kind == Job::Kind::kCombine ? read : written, slot);
   }
+  for (const JobReduction& r : job.column_reductions) {
+    for (const Slot& slot : r.partials) AddSlot(written, slot);
+  }
   for (const JobOutput& o : job.full_outputs) AddSlot(written, o.slot);
   for (const JobOutput& o : job.reduced_outputs) AddSlot(written, o.slot);
 }
@@ -65,6 +68,7 @@ double JobFlops(const Job& job) {
   if (job.kind == Job::Kind::kCombine) return Elements(job.parallel_shape()) * job.chunks;
   double cost = 0, reduced_cost = 0;
   for (const JobReduction& r : job.reductions) cost += 1 + r.trace.cost;
+  for (const JobReduction& r : job.column_reductions) cost += 1 + r.trace.cost;
   for (const JobOutput& o : job.full_outputs) cost += o.trace.cost;
   for (const JobOutput& o : job.reduced_outputs) reduced_cost += o.trace.cost;
   return cost * Elements(job.domain) + reduced_cost * Elements(job.parallel_shape());

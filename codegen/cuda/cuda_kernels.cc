@@ -27,7 +27,7 @@ using llvm::SmallVector;
 struct CudaKernels::JobCall {
   std::string body;  // The function's text, under the name body.
   SmallVector<Slot> slots;
-  int64_t blocks = 0, block = 0, length = 0;
+  int64_t blocks = 0, block = 0, length = 0, resident = 0;
 };
 
 namespace {
@@ -114,6 +114,7 @@ CudaKernels::JobCall CudaKernels::EmitJob(plan_ir::CallOp call, Job& job, bool a
   for (const Slot& slot : written) AddSlot(result.slots, slot);
   result.blocks = schedule.blocks;
   result.block = schedule.block;
+  result.resident = schedule.resident;
   result.length = schedule.mode == CudaSchedule::Mode::kFlat ? schedule.parallel[0].size : 0;
 
   mlir::MLIRContext* context = scratch_->getContext();
@@ -205,7 +206,7 @@ struct CudaKernels::KernelText {
     }
   }
 
-  CudaSource Finish(int64_t block) {
+  CudaSource Finish(int64_t block, int64_t resident) {
     bool narrow = LargestTensor(buffers) < kMaxNarrow;
     std::string text = absl::StrCat(
         narrow ? "typedef i32 idx;\ntypedef u32 uidx;\n\n" : "typedef i64 idx;\ntypedef u64 uidx;\n\n",
@@ -213,8 +214,9 @@ struct CudaKernels::KernelText {
     std::string code =
         absl::StrCat("(const __grid_constant__ Buffers b) {\n  sn_start();\n",
                      "  const idx block = blockIdx.x, thread = threadIdx.x;\n", dispatch, "}\n");
-    std::string symbol = absl::StrCat(NameOps(call), HashOf(absl::StrCat(text, block, code)));
-    absl::StrAppend(&text, "extern \"C\" __global__ void __launch_bounds__(", block, ") ", symbol, code);
+    const std::string bounds = resident > 0 ? absl::StrCat(block, ", ", resident) : absl::StrCat(block);
+    std::string symbol = absl::StrCat(NameOps(call), HashOf(absl::StrCat(text, bounds, code)));
+    absl::StrAppend(&text, "extern \"C\" __global__ void __launch_bounds__(", bounds, ") ", symbol, code);
     return {.symbol = symbol, .text = text, .starts_early = true};
   }
 };
@@ -251,7 +253,7 @@ absl::StatusOr<CudaLaunch> CudaKernels::AddStage(plan_ir::CallOp call, std::vect
   if (launch.grid == 0) return launch;
   KernelText text{call, calls, buffers, "", ""};
   text.AddGroups(groups);
-  launch.kernel = AddSource(text.Finish(launch.block));
+  launch.kernel = AddSource(text.Finish(launch.block, calls.size() == 1 ? calls.front().resident : 0));
   return launch;
 }
 

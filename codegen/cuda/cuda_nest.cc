@@ -130,6 +130,11 @@ void CudaNest::StoreLanes(const JobOutput& output, const Lanes& lanes, ArrayRef<
     }
     return;
   }
+  StoreVector(place.pointer, element, e_.linearize(lanes.coords[0], job_.domain), values);
+}
+
+void CudaNest::StoreVector(Value pointer, mlir::Type element, Value position, ArrayRef<Scalar> values) {
+  if (values.size() == 1) return e_.Store(pointer, element, position, values.front());
   mlir::Location loc = s_.loc();
   SmallVector<Value> narrow;
   for (Scalar value : values) narrow.push_back(e_.Narrow(value, element));
@@ -138,8 +143,7 @@ void CudaNest::StoreLanes(const JobOutput& output, const Lanes& lanes, ArrayRef<
   for (auto [i, value] : llvm::enumerate(narrow)) {
     vector = b_.create<LLVM::InsertValueOp>(loc, vector, value, ArrayRef<int64_t>{static_cast<int64_t>(i)});
   }
-  Value position = e_.linearize(lanes.coords[0], job_.domain);
-  b_.create<LLVM::StoreOp>(loc, vector, e_.Address(place.pointer, element, position));
+  b_.create<LLVM::StoreOp>(loc, vector, e_.Address(pointer, element, position));
 }
 
 void CudaNest::StoreFullOutputs(int phase, const Lanes& lanes) {

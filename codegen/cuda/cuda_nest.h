@@ -71,6 +71,7 @@ class CudaNest {
     std::vector<llvm::SmallVector<mlir::Value>> coords;
     mlir::Value exists;
     mlir::Value index;  // Of the first along the flat reduced loop; null in maps.
+    size_t number = 0;  // In rows that are kept: which of the thread's vectors.
   };
 
   void EmitFlat(mlir::Value block, mlir::Value thread, mlir::Value length);
@@ -78,6 +79,10 @@ class CudaNest {
   void EmitTiles(mlir::Value block, mlir::Value thread);
   void EmitRow(mlir::Value block, mlir::Value thread);
   void EmitRowPhases(mlir::Value lane, mlir::Value row_exists);
+  // Rows with column reductions: the block's rows one after the other, then what they leave.
+  void EmitRowGroup(mlir::Value block, mlir::Value lane, mlir::Value in_block);
+  // Sets the coordinates of row number `row`; returns whether it exists (null: yes).
+  mlir::Value SetRow(mlir::Value row);
   void EmitColumn(mlir::Value block, mlir::Value thread);
 
   mlir::Value SplitChunk(mlir::Value block);
@@ -90,6 +95,8 @@ class CudaNest {
 
   // Adds the lanes to the accumulators of the phase's reductions; stores the phase's full outputs.
   void Accumulate(int phase, const Lanes& lanes, std::vector<Scalars>& accumulators);
+  void AccumulateColumns(int phase, const Lanes& lanes);
+  void StoreColumnSums(mlir::Value block, mlir::Value lane, mlir::Value in_block);
   void StoreFullOutputs(int phase, const Lanes& lanes);
   std::vector<Scalars> Identities(int phase);
   // Runs `body` for every lane group of the row or column that is this thread's; accumulators go through the loop.
@@ -110,7 +117,9 @@ class CudaNest {
   // Combinations across threads; every thread has the result.
   Scalars CombineWarp(JobReduction& reduction, Scalars scalars, int64_t width, mlir::Value lane);
   Scalars CombineRow(JobReduction& reduction, Scalars scalars, mlir::Value lane);
-  Scalars CombineColumn(JobReduction& reduction, Scalars scalars, mlir::Value row, mlir::Value column);
+  // The threads of a block are `deep` rows of `width` columns.
+  Scalars CombineColumn(JobReduction& reduction, Scalars scalars, mlir::Value row, mlir::Value column,
+                        int64_t deep, int64_t width);
   llvm::SmallVector<mlir::Value> SharedArrays(llvm::ArrayRef<ir::Scalar> like, int64_t size);
   // One element for each thread of the block, in turn for all columns and sums: arrays of their own would add up to more than
   // there is.
@@ -122,6 +131,9 @@ class CudaNest {
   mlir::Value And(mlir::Value a, mlir::Value b);
   mlir::Value Select(mlir::Value condition, mlir::Value a, mlir::Value b);
   void StoreLanes(const JobOutput& output, const Lanes& lanes, llvm::ArrayRef<ir::Scalar> values);
+  // Neighbours from `position`, a multiple of their number, in one access.
+  void StoreVector(mlir::Value pointer, mlir::Type element, mlir::Value position,
+                   llvm::ArrayRef<ir::Scalar> values);
   llvm::SmallVector<mlir::Value> ParallelCoords(llvm::ArrayRef<mlir::Value> coords) const;
   mlir::Value ParallelPosition(llvm::ArrayRef<mlir::Value> coords);
   std::vector<size_t> ReductionsOf(int phase) const;
@@ -135,6 +147,8 @@ class CudaNest {
   llvm::SmallVector<mlir::Value> coords_;  // Of the domain; the parallel ones are set before the phases.
   mlir::Value chunk_, chunk_low_, chunk_high_;
   llvm::SmallVector<std::pair<mlir::Type, mlir::Value>> column_arrays_;
+  // Of column reductions in rows: for each of the thread's vectors each reduction, lane by lane.
+  std::vector<std::vector<std::vector<Scalars>>> column_sums_;
 };
 
 }  // namespace sinter::codegen

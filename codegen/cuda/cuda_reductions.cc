@@ -136,6 +136,7 @@ void CudaNest::Accumulate(int phase, const Lanes& lanes, std::vector<Scalars>& a
     }
     at += columns ? lanes.coords.size() : 1;
   }
+  AccumulateColumns(phase, lanes);
   StoreFullOutputs(phase, lanes);
 }
 
@@ -280,17 +281,17 @@ SmallVector<Value> CudaNest::ColumnArrays(ArrayRef<Scalar> like) {
   return arrays;
 }
 
-CudaNest::Scalars CudaNest::CombineColumn(JobReduction& reduction, Scalars scalars, Value row, Value column) {
-  if (schedule_.threads == 1) return scalars;
+CudaNest::Scalars CudaNest::CombineColumn(JobReduction& reduction, Scalars scalars, Value row, Value column,
+                                          int64_t deep, int64_t width) {
+  if (deep == 1) return scalars;
   SmallVector<Value> arrays = ColumnArrays(scalars);
-  Value width = e_.index(schedule_.width);
-  Value place = e_.add(e_.mul(row, width), column);
+  Value place = e_.add(e_.mul(row, e_.index(width)), column);
   for (auto [array, scalar] : llvm::zip(arrays, scalars)) e_.Store(array, scalar.type(), place, scalar);
   Barrier();
   Scalars total;
-  for (int64_t t = 0; t < schedule_.threads; ++t) {
+  for (int64_t t = 0; t < deep; ++t) {
     Scalars loaded;
-    Value at = e_.add(e_.index(t * schedule_.width), column);
+    Value at = e_.add(e_.index(t * width), column);
     for (auto [array, like] : llvm::zip(arrays, scalars)) {
       Scalar x = e_.Load(array, like.type(), at);
       loaded.push_back(s_.wrap(x.value, like.is_unsigned));
@@ -304,19 +305,27 @@ CudaNest::Scalars CudaNest::CombineColumn(JobReduction& reduction, Scalars scala
 
 void CudaNest::EmitRow(Value block, Value thread) {
   block = SplitChunk(block);
-  int64_t rows = TripCount(schedule_.parallel), a_block = schedule_.block / schedule_.threads;
-  Value lane = a_block == 1 ? thread : e_.rem(thread, e_.index(schedule_.threads));
-  Value row = block;
-  if (a_block > 1)
-    row = e_.add(e_.mul(block, e_.index(a_block)), e_.div(thread, e_.index(schedule_.threads)));
+  const int64_t a_block = schedule_.block / schedule_.threads;
+  Value lane = thread, in_block = e_.index(0);
+  if (a_block > 1) {
+    lane = e_.rem(thread, e_.index(schedule_.threads));
+    in_block = e_.div(thread, e_.index(schedule_.threads));
+  }
+  if (!job_.column_reductions.empty()) return EmitRowGroup(block, lane, in_block);
+  Value exists = SetRow(e_.add(e_.mul(block, e_.index(a_block)), in_block));
+  EmitRowPhases(lane, exists);
+}
+
+Value CudaNest::SetRow(Value row) {
+  const int64_t rows = TripCount(schedule_.parallel);
   Value exists;
-  if (rows % a_block != 0) {
+  if (rows % (schedule_.block / schedule_.threads) != 0) {
     // All threads of a warp take part in shuffles: the last row again, without storing it.
     exists = e_.lt(row, e_.index(rows));
     row = e_.min(row, e_.index(rows - 1));
   }
   SetParallel(schedule_.parallel, row);
-  EmitRowPhases(lane, exists);
+  return exists;
 }
 
 void CudaNest::EmitRowPhases(Value lane, Value row_exists) {
@@ -330,6 +339,7 @@ void CudaNest::EmitRowPhases(Value lane, Value row_exists) {
         vector = e_.min(vector, e_.index(vectors - 1));
       }
       kept.push_back(RowLanes(vector, exists));
+      kept.back().number = k;
     }
   }
   Value writes = And(row_exists, schedule_.threads == 1 ? Value() : e_.lt(lane, e_.index(1)));
@@ -390,7 +400,8 @@ void CudaNest::EmitColumn(Value block, Value thread) {
     size_t k = 0;
     for (size_t i : ReductionsOf(phase)) {
       for (int64_t j = 0; j < schedule_.vector; ++j) {
-        totals[j].push_back(CombineColumn(job_.reductions[i], sums[k++], row, column));
+        totals[j].push_back(
+            CombineColumn(job_.reductions[i], sums[k++], row, column, schedule_.threads, schedule_.width));
       }
     }
     for (auto [total, coords] : llvm::zip(totals, columns)) FinishPhase(phase, total, coords, writes);

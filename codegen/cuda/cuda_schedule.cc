@@ -1,6 +1,7 @@
 #include "sinter/codegen/cuda/cuda_schedule.h"
 
 #include <algorithm>
+#include <map>
 
 namespace sinter::codegen {
 
@@ -8,10 +9,13 @@ namespace {
 
 constexpr int64_t kWarp = 32, kMaxBlock = 1024;
 constexpr int64_t kAccessBytes = 16;
-constexpr int64_t kMaxKept = 32;       // Elements of a row that a thread keeps in registers.
-constexpr int64_t kGoodKept = 8;       // Fewer leave threads idle at barriers; more lengthen the chain.
-constexpr size_t kMostCrossing = 4;    // Inputs that go through shared memory: 8.4 KB each in f64.
-constexpr int64_t kManyBlocks = 1056;  // Eight for each of 132 multiprocessors.
+constexpr int64_t kMaxKept = 32;     // Elements of a row that a thread keeps in registers.
+constexpr int64_t kGoodKept = 8;     // Fewer leave threads idle at barriers; more lengthen the chain.
+constexpr size_t kMostCrossing = 4;  // Inputs that go through shared memory: 8.4 KB each in f64.
+constexpr int64_t kMultiprocessors = 132;
+constexpr int64_t kManyBlocks = 8 * kMultiprocessors;
+// Of rows whose columns are summed, in the registers of a multiprocessor's threads: 64 registers for each 8.
+constexpr int64_t kResidentElements = 8192, kMostResident = 8;
 // Of a row that no block keeps. Two such blocks to a multiprocessor leave a thread 40 registers, two of 1,024 leave it 32; three
 // blocks read more of their rows again than the L1 cache holds.
 constexpr int64_t kLongRowThreads = 768;
@@ -33,9 +37,17 @@ int64_t StoredBytes(mlir::Value tensor) {
   return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
 }
 
-// The widest vector whose narrowest element still fills an access, among what is read or written along `dim` as neighbours.
+// Vectors along `dim` that fill an access of the elements which are most of what is read and written there. Narrower elements
+// then have narrower accesses, side by side as well; wider ones would have two accesses a thread, each with gaps between the
+// threads', and storing them would take twice as many sectors.
 int64_t VectorWidth(Job& job, int dim, int64_t size) {
-  int64_t narrowest = 16;
+  std::map<int64_t, int64_t> bytes;  // Of elements of so many bytes.
+  llvm::SmallPtrSet<void*, 8> seen;
+  auto add = [&](mlir::Value tensor) {
+    if (!seen.insert(tensor.getAsOpaquePointer()).second) return;
+    const int64_t width = StoredBytes(tensor);
+    bytes[width] += width * llvm::cast<mlir::RankedTensorType>(tensor.getType()).getNumElements();
+  };
   auto see = [&](const Trace& trace, bool reduced) {
     int k = -1, at = 0;  // The trace's dimension that is `dim`.
     for (size_t d = 0; d < job.domain.size(); ++d) {
@@ -45,20 +57,22 @@ int64_t VectorWidth(Job& job, int dim, int64_t size) {
     }
     if (k < 0) return;
     for (const Access& access : trace.accesses) {
-      if (!access.tensor || !access.is_affine || access.strides[k] != 1) continue;
-      narrowest = std::min(narrowest, StoredBytes(access.tensor));
+      if (access.tensor && access.is_affine && access.strides[k] == 1) add(access.tensor);
     }
   };
   for (JobReduction& r : job.reductions) see(r.trace, false);
+  for (JobReduction& r : job.column_reductions) see(r.trace, false);
   for (JobOutput& o : job.full_outputs) {
     see(o.trace, false);
-    if (dim == static_cast<int>(job.domain.size()) - 1) narrowest = std::min(narrowest, StoredBytes(o.value));
+    if (dim == static_cast<int>(job.domain.size()) - 1) add(o.value);
   }
   for (JobOutput& o : job.reduced_outputs) see(o.trace, true);
-  if (narrowest == 16) return 1;
-  int64_t width = kAccessBytes / narrowest;
+  if (bytes.empty()) return 1;
+  auto most = std::max_element(bytes.begin(), bytes.end(),
+                               [](const auto& a, const auto& b) { return a.second < b.second; });
+  int64_t width = std::min<int64_t>(kAccessBytes / most->first, 8);
   while (width > 1 && size % width != 0) width /= 2;
-  return std::min<int64_t>(width, 8);
+  return width;
 }
 
 // Whether inputs lie across, as a CPU's schedule finds them, so that squares pay.
@@ -137,6 +151,10 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
     rows_a_block = s.block / s.threads;
   }
   s.blocks = CeilDiv(rows, rows_a_block);
+  if (job.column_reductions.empty()) return;
+  const int64_t elements = CeilDiv(vectors, s.threads) * s.vector * s.block;
+  if (alone) s.resident = std::clamp(kResidentElements / elements, int64_t{1}, kMostResident);
+  s.blocks = job.row_groups > 0 ? job.row_groups : std::min(s.blocks, s.resident * kMultiprocessors);
 }
 
 // Threads along the columns.
@@ -185,6 +203,8 @@ int64_t CountCudaChunks(Job& job) {
   int64_t wanted = std::min(CeilDiv(blocks, units), length / shortest);
   return CeilDiv(loops.reduced.front().size, ChunkSize(loops, std::max<int64_t>(2, wanted)));
 }
+
+int64_t CountCudaRowGroups(Job& job) { return MakeCudaSchedule(job, /*alone=*/true).blocks; }
 
 CudaSchedule MakeCudaSchedule(Job& job, bool alone) {
   Loops loops = MergeLoops(job);

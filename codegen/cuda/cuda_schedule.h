@@ -17,7 +17,8 @@ struct CudaSchedule {
     kMap,    // Several loops; a thread computes `vector` neighbours of the innermost.
     kTiles,  // Squares of the loops `cross` and the innermost, for inputs whose neighbours lie along `cross`: they go through
              // shared memory, so that they are read along their rows, as results are written along theirs.
-    kRow,    // `threads` threads share each row's reduced elements, `vector` neighbours at a time.
+    kRow,  // `threads` threads share each row's reduced elements, `vector` neighbours at a time. With column reductions a
+           // block goes over its rows, each `blocks` times a block's rows behind the last.
     kColumn,  // Threads lie along the last parallel loop, `vector` columns each, and `threads` deep along the reduced ones.
   };
   Mode mode = Mode::kFlat;
@@ -33,6 +34,8 @@ struct CudaSchedule {
   int64_t chunk_size = 0;           // Of the outermost reduced loop.
   int64_t block = 256;              // Threads.
   int64_t blocks = 0;
+  int64_t resident =
+      0;  // So many blocks share a multiprocessor, with what registers that leaves; 0: as many as fit.
 };
 
 // `alone`: no other job shares the launch, so that the block may be as large as suits this one.
@@ -40,6 +43,9 @@ CudaSchedule MakeCudaSchedule(Job& job, bool alone);
 
 // The chunks of the outermost reduced loop, for a job that ir::IsCutInChunks.
 int64_t CountCudaChunks(Job& job);
+
+// The groups of rows of a job with column reductions.
+int64_t CountCudaRowGroups(Job& job);
 
 inline constexpr int64_t kCudaTile = 32;    // The side of a square.
 inline constexpr int64_t kCudaBlock = 256;  // Threads of a block whose launch has several jobs.

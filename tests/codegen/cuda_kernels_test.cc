@@ -21,6 +21,7 @@ namespace sinter::codegen {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CudaKernelsTest : public ::testing::Test {
  protected:
@@ -177,7 +178,7 @@ TEST_F(CudaKernelsTest, ExponentialsAreThePreludesAndResultsRoundedOnce) {
   size_t rounded = 0;
   for (size_t at = 0; (at = TextOf((*launches)[0]).find("sn_to_bf16(", at)) != std::string::npos; ++at)
     ++rounded;
-  EXPECT_EQ(rounded, 9u);  // Of a vector of 8, and of the loop over what is left.
+  EXPECT_EQ(rounded, 5u);  // Of a vector of 4, which is an access of x, and of the loop over what is left.
   ExpectCompiles();
 }
 
@@ -198,6 +199,63 @@ TEST_F(CudaKernelsTest, LongRowsLeaveRegistersToTheirThreads) {
   ASSERT_EQ(launches->size(), 1u);
   EXPECT_EQ((*launches)[0].block, 768);
   EXPECT_EQ((*launches)[0].grid, 1024);
+}
+
+// A row's sum taken off it, and the sums of x and of what is left over the rows.
+std::string RowsAndColumns(int rows, int columns) {
+  return absl::StrReplaceAll(
+      R"mlir(
+  %x = plan.input "x" on <gpu, 0> : <tensor<$RxCxf32>>
+  %y = plan.alloc at 0 on <gpu, 0> : <tensor<$RxCxf32>>
+  %s = plan.alloc at 100000000 on <gpu, 0> : <tensor<$Cxf32>>
+  %t = plan.alloc at 100100000 on <gpu, 0> : <tensor<$Cxf32>>
+  plan.call "columns" ins(%x : !plan.buffer<tensor<$RxCxf32>>)
+      outs(%y, %s, %t : !plan.buffer<tensor<$RxCxf32>>, !plan.buffer<tensor<$Cxf32>>, !plan.buffer<tensor<$Cxf32>>)
+      on <gpu, 0> {
+  ^bb0(%a: tensor<$RxCxf32>):
+    %all = sinter.sum %a [0] : tensor<$RxCxf32> -> tensor<$Cxf32>
+    %row = sinter.sum %a [1] : tensor<$RxCxf32> -> tensor<$Rxf32>
+    %rows = sinter.broadcast %row [0] : tensor<$Rxf32> -> tensor<$RxCxf32>
+    %left = sinter.sub %a, %rows : tensor<$RxCxf32>
+    %sum = sinter.sum %left [0] : tensor<$RxCxf32> -> tensor<$Cxf32>
+    sinter.yield %left, %all, %sum : tensor<$RxCxf32>, tensor<$Cxf32>, tensor<$Cxf32>
+  }
+)mlir",
+      {{"xC", absl::StrCat("x", columns)}, {"$C", absl::StrCat(columns)}, {"$R", absl::StrCat(rows)}});
+}
+
+TEST_F(CudaKernelsTest, APassOverRowsSumsTheirColumns) {
+  auto launches = Launches(RowsAndColumns(16896, 128));
+  ASSERT_TRUE(launches.ok()) << launches.status();
+  ASSERT_EQ(launches->size(), 2u);
+  const CudaLaunch& pass = (*launches)[0];
+  const CudaLaunch& sums = (*launches)[1];
+  // Four blocks of 16 rows, 16 threads each, for each of 132 multiprocessors.
+  EXPECT_EQ(pass.grid, 528);
+  EXPECT_EQ(pass.block, 256);
+  EXPECT_THAT(TextOf(pass), HasSubstr("__launch_bounds__(256, 4)"));
+  ASSERT_EQ(pass.inputs.size(), 1u);
+  ASSERT_EQ(pass.outputs.size(), 3u);  // y, and partial results that the second launch reads.
+  ASSERT_EQ(sums.inputs.size(), 2u);
+  for (const Slot& partial : sums.inputs) {
+    EXPECT_EQ(partial.kind, Slot::Kind::kWorkspace);
+    EXPECT_EQ(partial.type.getShape()[0], 528);
+  }
+  EXPECT_EQ(sums.outputs.size(), 2u);
+
+  auto long_rows = Launches(RowsAndColumns(4224, 4096));
+  ASSERT_TRUE(long_rows.ok()) << long_rows.status();
+  ASSERT_EQ(long_rows->size(), 2u);
+  EXPECT_EQ((*long_rows)[0].grid, 264);
+  EXPECT_EQ((*long_rows)[0].block, 512);
+  EXPECT_THAT(TextOf((*long_rows)[0]), HasSubstr("__launch_bounds__(512, 2)"));
+
+  // Fewer rows are not worth it: the sums have kernels of their own.
+  auto few = Launches(RowsAndColumns(4223, 4096));
+  ASSERT_TRUE(few.ok()) << few.status();
+  for (const CudaLaunch& launch : *few)
+    EXPECT_THAT(TextOf(launch), Not(HasSubstr("__launch_bounds__(512, 2)")));
+  ExpectCompiles();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
+#include "sinter/ir/in_place_pairs.h"
 #include "sinter/ir/ops.h"
 
 namespace sinter::ir {
@@ -124,6 +125,101 @@ TEST(IsCutInChunksTest, PassesOverDimensionsOfSizeOne) {
     EXPECT_FALSE(is_cut({1 << 20, 1}, {1}));
     EXPECT_FALSE(is_cut({0, 1 << 20}, {1}));
   }
+}
+
+// A row's sum, what is left without it, and over the rows the sums of both, one of which updates p in its place.
+constexpr char kRowsAndColumns[] = R"(
+func.func @f(%x: tensor<16896x128xf32>, %p: tensor<128xf32>) {
+  %r:4 = sinter.fusion(%x, %p : tensor<16896x128xf32>, tensor<128xf32>)
+      -> (tensor<16896xf32>, tensor<16896x128xf32>, tensor<128xf32>, tensor<128xf32>) {
+  ^bb0(%a: tensor<16896x128xf32>, %b: tensor<128xf32>):
+    %all = sinter.sum %a [0] : tensor<16896x128xf32> -> tensor<128xf32>
+    %row = sinter.sum %a [1] : tensor<16896x128xf32> -> tensor<16896xf32>
+    %rows = sinter.broadcast %row [0] : tensor<16896xf32> -> tensor<16896x128xf32>
+    %left = sinter.sub %a, %rows : tensor<16896x128xf32>
+    %sum = sinter.sum %left [0] : tensor<16896x128xf32> -> tensor<128xf32>
+    %new = sinter.add %b, %sum : tensor<128xf32>
+    sinter.yield %row, %left, %all, %new : tensor<16896xf32>, tensor<16896x128xf32>, tensor<128xf32>, tensor<128xf32>
+  }
+  return
+})";
+
+TEST_F(FusionDomainTest, OneNestReducesRowsAndTheirColumns) {
+  mlir::Block& body = BodyOf(kRowsAndColumns);
+  std::string why;
+  auto domain = AnalyzeFusion(body, &why);
+  ASSERT_TRUE(mlir::succeeded(domain)) << why;
+  ASSERT_EQ(domain->nests.size(), 1u);
+  const LoopNest& nest = domain->nests[0];
+  EXPECT_EQ(domain->kind(), "row");
+  EXPECT_THAT(nest.reduced, ElementsAre(1));
+  EXPECT_EQ(nest.reductions.size(), 1u);
+  EXPECT_EQ(nest.column_reductions.size(), 2u);
+  EXPECT_EQ(nest.rows(), 16896);
+  EXPECT_EQ(nest.columns(), 128);
+  EXPECT_TRUE(nest.column_values.contains(body.getArgument(1)));
+  EXPECT_FALSE(nest.column_values.contains(body.getArgument(0)));
+  EXPECT_TRUE(nest.column_values.contains(body.getTerminator()->getOperand(3)));
+  EXPECT_FALSE(nest.column_values.contains(body.getTerminator()->getOperand(0)));
+  EXPECT_THAT(InPlacePairs(body), ElementsAre(Pair(0u, 1u), Pair(1u, 2u), Pair(1u, 3u)));
+}
+
+// Why the body is no legal group.
+std::string WhyNot(mlir::Block& body) {
+  std::string why;
+  EXPECT_TRUE(mlir::failed(AnalyzeFusion(body, &why)));
+  return why;
+}
+
+// A sum over the rows is known when all have been seen.
+TEST_F(FusionDomainTest, SumsOverRowsGoIntoNoRow) {
+  std::string text = kRowsAndColumns;
+  const std::string from = "%row = sinter.sum %a [1]";
+  text.replace(text.find(from), from.size(),
+               "%alls = sinter.broadcast %all [1] : tensor<128xf32> -> tensor<16896x128xf32>\n"
+               "    %less = sinter.sub %a, %alls : tensor<16896x128xf32>\n"
+               "    %row = sinter.sum %less [1]");
+  EXPECT_EQ(WhyNot(BodyOf(text)), "the result of sinter.sum, over all rows, goes into one of them");
+  text = kRowsAndColumns;
+  const std::string rows = "%rows = sinter.broadcast %row [0] : tensor<16896xf32>";
+  text.replace(text.find(rows), rows.size(), "%rows = sinter.broadcast %all [1] : tensor<128xf32>");
+  EXPECT_EQ(WhyNot(BodyOf(text)), "the result of sinter.sum, over all rows, goes into one of them");
+}
+
+TEST_F(FusionDomainTest, FewRowsAndTheirColumnsAreNoNest) {
+  std::string text = kRowsAndColumns;
+  for (size_t at; (at = text.find("16896")) != std::string::npos;) text.replace(at, 5, "16895");
+  EXPECT_EQ(WhyNot(BodyOf(text)), "one reduces [16895, 128] along [1], the other [16895, 128] along [0]");
+}
+
+TEST_F(FusionDomainTest, OnePassHasNoMoreThanFourSumsOverItsRows) {
+  std::string text = kRowsAndColumns;
+  const std::string from = "    %new = sinter.add %b, %sum : tensor<128xf32>\n";
+  std::string more, sum = "%sum";
+  for (int i = 0; i < 3; ++i) {
+    const std::string n = std::to_string(i);
+    more += "    %most" + n + " = sinter.max %a [0] : tensor<16896x128xf32> -> tensor<128xf32>\n";
+    more += "    %sum" + n + " = sinter.add " + sum + ", %most" + n + " : tensor<128xf32>\n";
+    sum = "%sum" + n;
+  }
+  text.replace(text.find(from), from.size(),
+               more + "    %new = sinter.add %b, " + sum + " : tensor<128xf32>\n");
+  EXPECT_EQ(WhyNot(BodyOf(text)), "5 reductions over the rows are more than one pass can have");
+}
+
+TEST(SumsColumnsTest, AsksForManyRowsThatRegistersHold) {
+  EXPECT_TRUE(SumsColumns({16896, 768}, {1}, {0}));
+  EXPECT_FALSE(SumsColumns({16895, 768}, {1}, {0}));
+  EXPECT_TRUE(SumsColumns({32, 1024, 768}, {2}, {0, 1}));
+  EXPECT_TRUE(SumsColumns({2112, 64, 128}, {1, 2}, {0}));
+  EXPECT_TRUE(SumsColumns({4224, 4096}, {1}, {0}));  // Two blocks of 512 threads to a multiprocessor.
+  EXPECT_FALSE(SumsColumns({4223, 4096}, {1}, {0}));
+  EXPECT_FALSE(SumsColumns({1 << 20, 8193}, {1}, {0}));
+  EXPECT_FALSE(SumsColumns({1 << 20, 127}, {1}, {0}));
+  // Rows across memory; not all of the other dimensions.
+  EXPECT_FALSE(SumsColumns({768, 16896}, {0}, {1}));
+  EXPECT_FALSE(SumsColumns({32, 1024, 768}, {2}, {0}));
+  EXPECT_FALSE(SumsColumns({32768, 768}, {1}, {1}));
 }
 
 }  // namespace

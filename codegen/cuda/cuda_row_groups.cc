@@ -1,0 +1,102 @@
+// Rows whose columns are summed in the same pass: a block goes over some rows, with a sum for each of its columns in registers.
+// What the blocks have is combined by a launch of its own (kCombine), in the order of the blocks.
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "sinter/codegen/cuda/cuda_nest.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter::codegen {
+
+namespace scf = mlir::scf;
+using ir::Scalar;
+using llvm::SmallVector;
+using mlir::Value;
+
+namespace {
+
+constexpr int64_t kWarp = 32;
+
+}  // namespace
+
+void CudaNest::EmitRowGroup(Value block, Value lane, Value in_block) {
+  SINTER_CHECK(schedule_.keeps_row) << "columns are summed where they are kept";
+  const int64_t a_block = schedule_.block / schedule_.threads;
+  const int64_t row = TripCount(schedule_.reduced) / schedule_.vector;
+  const int64_t vectors = (row + schedule_.threads - 1) / schedule_.threads;
+  column_sums_.assign(vectors, {});
+  for (auto& of_vector : column_sums_) {
+    for (JobReduction& reduction : job_.column_reductions) {
+      auto& lanes = of_vector.emplace_back();
+      for (int64_t j = 0; j < schedule_.vector; ++j) lanes.push_back(reduction.op.emitIdentity(s_));
+    }
+  }
+  auto each = [&](llvm::function_ref<void(Scalar&)> action) {
+    for (auto& of_vector : column_sums_) {
+      for (auto& lanes : of_vector) {
+        for (Scalars& scalars : lanes) llvm::for_each(scalars, action);
+      }
+    }
+  };
+  auto set = [&](mlir::ValueRange values) {
+    size_t k = 0;
+    each([&](Scalar& scalar) { scalar.value = values[k++]; });
+  };
+  auto get = [&] {
+    SmallVector<Value> values;
+    each([&](Scalar& scalar) { values.push_back(scalar.value); });
+    return values;
+  };
+  auto loop = b_.create<scf::ForOp>(s_.loc(), e_.mul(block, e_.index(a_block)),
+                                    e_.index(TripCount(schedule_.parallel)),
+                                    e_.index(schedule_.blocks * a_block), get());
+  {
+    mlir::OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(loop.getBody());
+    ElementEmitter::Scope scope(e_);
+    set(loop.getRegionIterArgs());
+    Value exists = SetRow(e_.add(loop.getInductionVar(), in_block));
+    EmitRowPhases(lane, exists);
+    // The next row's first result goes where slower warps may still read this row's only one.
+    if (schedule_.threads > kWarp && job_.reductions.size() == 1) Barrier();
+    b_.create<scf::YieldOp>(s_.loc(), get());
+  }
+  set(loop.getResults());
+  StoreColumnSums(block, lane, in_block);
+}
+
+void CudaNest::StoreColumnSums(Value block, Value lane, Value in_block) {
+  const int64_t a_block = schedule_.block / schedule_.threads, columns = TripCount(schedule_.reduced);
+  const int64_t vectors = columns / schedule_.vector;
+  for (auto [k, of_vector] : llvm::enumerate(column_sums_)) {
+    Value vector = e_.add(lane, e_.index(k * schedule_.threads));
+    Value writes = a_block > 1 ? e_.lt(in_block, e_.index(1)) : Value();
+    if (static_cast<int64_t>(k + 1) * schedule_.threads > vectors)
+      writes = And(writes, e_.lt(vector, e_.index(vectors)));
+    Value position = e_.add(e_.mul(block, e_.index(columns)), e_.mul(vector, e_.index(schedule_.vector)));
+    for (auto [reduction, lanes] : llvm::zip(job_.column_reductions, of_vector)) {
+      for (Scalars& sum : lanes) {
+        sum = CombineColumn(reduction, sum, in_block, lane, a_block, schedule_.threads);
+      }
+      If(writes, [&, &reduction = reduction, &lanes = lanes] {
+        for (auto [i, slot] : llvm::enumerate(reduction.partials)) {
+          Scalars values;
+          for (const Scalars& sum : lanes) values.push_back(sum[i]);
+          StoreVector(place_of_(slot).pointer, values.front().type(), position, values);
+        }
+      });
+    }
+  }
+}
+
+void CudaNest::AccumulateColumns(int phase, const Lanes& lanes) {
+  for (auto [i, reduction] : llvm::enumerate(job_.column_reductions)) {
+    if (reduction.phase != phase) continue;
+    for (auto [sum, coords] : llvm::zip(column_sums_[lanes.number][i], lanes.coords)) {
+      Scalars next = reduction.op.emitCombine(s_, sum, Lift(reduction, coords, Value()));
+      for (auto [old, value] : llvm::zip(sum, next))
+        value.value = Select(lanes.exists, value.value, old.value);
+      sum = next;
+    }
+  }
+}
+
+}  // namespace sinter::codegen
