@@ -252,8 +252,9 @@ class NestSplitter {
       parts_.insert(op);
       for (Value operand : op->getOperands()) {
         Operation* def = operand.getDefiningOp();
-        if (def && members_.contains(def) && def->getNumOperands() > 0 && !uniform.contains(operand))
-          parts_.unionSets(op, def);
+        if (!def || !members_.contains(def) || def->getNumOperands() == 0) continue;
+        // Numbers that are made of each other are one loop.
+        if (!uniform.contains(operand) || Product(ShapeOf(op->getResult(0))) == 1) parts_.unionSets(op, def);
       }
     }
     Candidates found;

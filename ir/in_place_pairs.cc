@@ -40,8 +40,10 @@ bool IsOneLoop(const LoopNest& nest, mlir::ValueRange outputs) {
         uses = true;
         continue;
       }
-      touches |= llvm::cast<mlir::RankedTensorType>(at.getType()).getNumElements() > 1 &&
-                 !uniform.contains(at) && touched.contains(at);
+      const bool connects = llvm::cast<mlir::RankedTensorType>(at.getType()).getNumElements() > 1
+                                ? !uniform.contains(at)
+                                : nest.elements() == 1;
+      touches |= connects && touched.contains(at);
       if (def && held.contains(def)) stack.append(def->operand_begin(), def->operand_end());
     }
     touched.insert(seen.begin(), seen.end());

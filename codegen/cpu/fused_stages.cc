@@ -7,6 +7,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "sinter/codegen/buffer_place.h"
 #include "sinter/codegen/cpu/element_emitter.h"
+#include "sinter/codegen/cpu/job_drafts.h"
 #include "sinter/codegen/cpu/job_schedule.h"
 #include "sinter/codegen/cuda/cuda_schedule.h"
 #include "sinter/codegen/user_line.h"
@@ -62,27 +63,12 @@ class Cutter {
     for (auto [i, value] : llvm::enumerate(yield.getValues())) PlaceOutput(StripReshapes(value), i);
     if (device_ == ir::DeviceKind::gpu) JoinColumnsToRows();
     for (auto& [reduction, owner] : materialized_) Materialize(reduction, owner);
-    for (Draft& draft : jobs_) AssignPhases(draft.job);
-    SINTER_RETURN_IF_ERROR(CheckInPlace());
+    for (JobDraft& draft : jobs_) AssignPhases(draft.job);
+    SINTER_RETURN_IF_ERROR(CheckOverwrites(call_, jobs_));
     return Collect();
   }
 
  private:
-  struct Draft {
-    Job job;
-    bool chunked = false;
-    std::set<int> needs;            // Jobs whose results it reads.
-    llvm::DenseSet<Value> tensors;  // Of more than one number that it touches: what connects it to others.
-    int stage = -1;
-    int rows = -1;  // The job whose pass over rows computes the partial results.
-  };
-
-  // Whether job `to` must run after job `from`.
-  bool Needs(int to, int from) const {
-    if (to == from) return true;
-    return llvm::any_of(jobs_[to].needs, [&](int k) { return Needs(k, from); });
-  }
-
   // Whether the coordinates of a request are those of the job's parallel dimensions, given for each coordinate of the
   // traced value the domain dimension that it is.
   static bool IsAligned(const Request& request, const Job& job, llvm::ArrayRef<int> space) {
@@ -98,30 +84,22 @@ class Cutter {
     return true;
   }
 
-  static SmallVector<int> Space(const Job& job, bool reduced) {
-    SmallVector<int> space;
-    for (size_t d = 0; d < job.domain.size(); ++d) {
-      if (!reduced || !job.reduced[d]) space.push_back(d);
-    }
-    return space;
-  }
-
   bool CanJoin(int j, const Trace& trace, bool reduced) const {
-    const Draft& draft = jobs_[j];
+    const JobDraft& draft = jobs_[j];
     SmallVector<int> space = Space(draft.job, reduced);
     for (int index : trace.reductions) {
       const Request& use = trace.requests[index];
       int owner = owner_of_.at(use.tensor.getDefiningOp());
       if (owner == j) {
         if (!IsAligned(use, draft.job, space) || (draft.chunked && !reduced)) return false;
-      } else if (Needs(owner, j)) {
+      } else if (ComesAfter(jobs_, owner, j)) {
         return false;
       }
     }
     return true;
   }
 
-  bool Touches(const Draft& draft, const Trace& trace) const {
+  bool Touches(const JobDraft& draft, const Trace& trace) const {
     return llvm::any_of(trace.requests, [&](const Request& r) { return draft.tensors.contains(r.tensor); });
   }
 
@@ -140,16 +118,17 @@ class Cutter {
       if (!llvm::is_contained(materialized_, std::pair(tensor, owner)))
         materialized_.emplace_back(tensor, owner);
     }
+    const bool of_numbers = llvm::all_of(jobs_[j].job.domain, [](int64_t size) { return size == 1; });
     for (const Request& request : trace.requests) {
-      if (llvm::cast<mlir::RankedTensorType>(request.tensor.getType()).getNumElements() > 1 &&
-          !uniform_.contains(request.tensor)) {
+      const bool is_number =
+          llvm::cast<mlir::RankedTensorType>(request.tensor.getType()).getNumElements() == 1;
+      if (is_number ? of_numbers : !uniform_.contains(request.tensor))
         jobs_[j].tensors.insert(request.tensor);
-      }
     }
   }
 
   int NewJob(llvm::ArrayRef<int64_t> domain, llvm::ArrayRef<int64_t> dims) {
-    Draft draft;
+    JobDraft draft;
     draft.job.domain.assign(domain.begin(), domain.end());
     draft.job.reduced.resize(domain.size());
     for (int64_t d : dims) draft.job.reduced.set(d);
@@ -219,9 +198,9 @@ class Cutter {
         rows.column_reductions.size() + columns.reductions.size() > ir::kMostColumnReductions) {
       return false;
     }
-    if (jobs_[r].chunked || jobs_[r].rows >= 0 || jobs_[c].rows >= 0 || Needs(r, c)) return false;
+    if (jobs_[r].chunked || jobs_[r].rows >= 0 || jobs_[c].rows >= 0 || ComesAfter(jobs_, r, c)) return false;
     for (int k : jobs_[c].needs) {
-      if (k != r && Needs(k, r)) return false;
+      if (k != r && ComesAfter(jobs_, k, r)) return false;
     }
     auto joins = [&](const auto& part) { return CanJoin(r, part.trace, false) && !Uses(c, part.trace); };
     auto shares = [&](const auto& part) { return Touches(jobs_[r], part.trace) || Uses(r, part.trace); };
@@ -233,7 +212,7 @@ class Cutter {
     for (size_t c = 0; c < jobs_.size(); ++c) {
       for (size_t r = 0; r < jobs_.size() && jobs_[c].rows < 0; ++r) {
         if (!CanSumColumns(r, c)) continue;
-        Draft &rows = jobs_[r], &columns = jobs_[c];
+        JobDraft &rows = jobs_[r], &columns = jobs_[c];
         columns.rows = r;
         columns.chunked = false;
         columns.needs.erase(r);
@@ -258,18 +237,6 @@ class Cutter {
 
   static bool UsesResult(const Trace& trace, Value result) {
     return llvm::any_of(trace.reductions, [&](int index) { return trace.requests[index].tensor == result; });
-  }
-
-  // What the job computes from memory and from results, each with whether it is at the coordinates of the parallel dimensions.
-  template <typename Function>
-  static void ForEachTrace(const Draft& draft, Function function) {
-    const Job& job = draft.job;
-    if (draft.rows < 0) {
-      for (const JobReduction& r : job.reductions) function(r.trace, false);
-    }
-    for (const JobReduction& r : job.column_reductions) function(r.trace, false);
-    for (const JobOutput& o : job.full_outputs) function(o.trace, false);
-    for (const JobOutput& o : job.reduced_outputs) function(o.trace, true);
   }
 
   Slot NewWorkspace(mlir::RankedTensorType type) {
@@ -350,68 +317,8 @@ class Cutter {
     for (JobOutput& o : job.reduced_outputs) add(o.trace);
   }
 
-  // Reads of an input that an output overwrites must come earlier, or be of the very element that is written.
-  absl::Status CheckInPlace() {
-    for (auto [i, in] : llvm::enumerate(call_.getIns())) {
-      for (auto [j, out] : llvm::enumerate(call_.getOuts())) {
-        BufferPlace read = PlaceOf(in), written = PlaceOf(out);
-        if (!Overlaps(read, written)) continue;
-        if (StartTogether(read, written) && MayOverwrite(j, block_.getArgument(i))) continue;
-        return absl::InvalidArgumentError(absl::StrCat(
-            UserLine(call_.getLoc()), ": the call '", call_.getName().str(), "' may not write output ", j,
-            " in place of input ", i, ": other elements of it are still to be read"));
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  bool MayOverwrite(int out, Value input) {
-    for (size_t writer = 0; writer < jobs_.size(); ++writer) {
-      for (bool reduced : {false, true}) {
-        Job& job = jobs_[writer].job;
-        for (JobOutput& output : reduced ? job.reduced_outputs : job.full_outputs) {
-          bool writes = output.slot.kind == Slot::Kind::kOut && output.slot.index == out;
-          if (writes && !MayOverwrite(writer, reduced, input)) return false;
-        }
-      }
-    }
-    return true;
-  }
-
-  bool MayOverwrite(int writer, bool reduced, Value input) {
-    Job& job = jobs_[writer].job;
-    for (size_t j = 0; j < jobs_.size(); ++j) {
-      auto same_place = [&](const Trace& trace, bool trace_reduced) {
-        SmallVector<int> space = Space(jobs_[j].job, trace_reduced);
-        SmallVector<int64_t> expected(job.domain.size(), 0);
-        int64_t stride = 1;
-        for (size_t d = job.domain.size(); d-- > 0;) {
-          if (reduced && job.reduced[d]) continue;
-          expected[d] = job.domain[d] == 1 ? 0 : stride;
-          stride *= job.domain[d];
-        }
-        for (const Access& access : trace.accesses) {
-          if (access.tensor != input) continue;
-          if (static_cast<int>(j) != writer) {
-            if (!Needs(writer, j)) return false;
-            continue;
-          }
-          SmallVector<int64_t> strides(job.domain.size(), 0);
-          for (auto [k, s] : llvm::enumerate(access.strides)) strides[space[k]] = s;
-          if (!access.is_affine || access.constant != 0 || strides != expected) return false;
-        }
-        return true;
-      };
-      bool may = true;
-      ForEachTrace(jobs_[j],
-                   [&](const Trace& trace, bool is_reduced) { may = may && same_place(trace, is_reduced); });
-      if (!may) return false;
-    }
-    return true;
-  }
-
   int StageOf(int j) {
-    Draft& draft = jobs_[j];
+    JobDraft& draft = jobs_[j];
     if (draft.stage >= 0) return draft.stage;
     int stage = 0;
     for (int k : draft.needs) stage = std::max(stage, StageOf(k) + (jobs_[k].chunked ? 2 : 1));
@@ -420,7 +327,7 @@ class Cutter {
 
   FusedStages Collect() {
     FusedStages result;
-    for (Draft& draft : jobs_) {
+    for (JobDraft& draft : jobs_) {
       if (draft.rows >= 0) ShareColumns(jobs_[draft.rows].job, draft.job);
     }
     auto put = [&](int stage, size_t j, Job job) {
@@ -474,7 +381,7 @@ class Cutter {
   ir::DeviceKind device_;
   SmallVector<std::pair<int, int>> shared_;
   llvm::DenseSet<Value> uniform_;
-  std::vector<Draft> jobs_;
+  std::vector<JobDraft> jobs_;
   llvm::DenseMap<mlir::Operation*, int> owner_of_;
   std::vector<std::pair<Value, int>> materialized_;
   llvm::DenseMap<Value, Slot> places_;

@@ -164,6 +164,51 @@ TEST_F(FusionDomainTest, OneNestReducesRowsAndTheirColumns) {
   EXPECT_THAT(InPlacePairs(body), ElementsAre(Pair(0u, 1u), Pair(1u, 2u), Pair(1u, 3u)));
 }
 
+// A count of steps in its place, and numbers that are made of it.
+TEST_F(FusionDomainTest, NumbersMadeOfEachOtherAreOneLoop) {
+  mlir::Block& body = BodyOf(R"(
+func.func @f(%t: tensor<i64>) {
+  %r:2 = sinter.fusion(%t : tensor<i64>) -> (tensor<i64>, tensor<f32>) {
+  ^bb0(%a: tensor<i64>):
+    %one = sinter.constant dense<1> : tensor<i64>
+    %next = sinter.add %a, %one : tensor<i64>
+    %float = sinter.cast %next : tensor<i64> -> tensor<f32>
+    %rate = sinter.exp %float : tensor<f32>
+    sinter.yield %next, %rate : tensor<i64>, tensor<f32>
+  }
+  return
+})");
+  std::string why;
+  auto domain = AnalyzeFusion(body, &why);
+  ASSERT_TRUE(mlir::succeeded(domain)) << why;
+  EXPECT_EQ(domain->nests.size(), 1u);
+  EXPECT_THAT(InPlacePairs(body), ElementsAre(Pair(0u, 0u)));
+}
+
+// Two updates by one rate.
+TEST_F(FusionDomainTest, ANumberTiesNoLoopsToEachOther) {
+  mlir::Block& body = BodyOf(R"(
+func.func @f(%rate: tensor<f32>, %p: tensor<8xf32>, %q: tensor<8xf32>) {
+  %r:2 = sinter.fusion(%rate, %p, %q : tensor<f32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  ^bb0(%a: tensor<f32>, %b: tensor<8xf32>, %c: tensor<8xf32>):
+    %two = sinter.constant dense<2.0> : tensor<f32>
+    %twice = sinter.mul %a, %two : tensor<f32>
+    %rates = sinter.broadcast %twice [] : tensor<f32> -> tensor<8xf32>
+    %x = sinter.mul %b, %rates : tensor<8xf32>
+    %y = sinter.mul %c, %rates : tensor<8xf32>
+    sinter.yield %x, %y : tensor<8xf32>, tensor<8xf32>
+  }
+  return
+})");
+  std::string why;
+  auto domain = AnalyzeFusion(body, &why);
+  ASSERT_TRUE(mlir::succeeded(domain)) << why;
+  EXPECT_EQ(domain->kind(), "horizontal");
+  ASSERT_EQ(domain->nests.size(), 2u);
+  EXPECT_EQ(domain->nests[0].ops.size(), 4u);  // All but the other's product.
+  EXPECT_THAT(InPlacePairs(body), ElementsAre(Pair(1u, 0u), Pair(2u, 1u)));
+}
+
 // Why the body is no legal group.
 std::string WhyNot(mlir::Block& body) {
   std::string why;
