@@ -48,6 +48,9 @@ class EmulatedCalls {
     std::map<std::string, reference::Value> inputs;
     OpClass op_class = OpClass::kGraph;
     std::string title;
+    // Inputs without a value are drawn: floats from -1 to 1, integers from 0 to 5; variables from 0.01 to 0.2, which may be
+    // weights, and squares that an optimizer keeps.
+    bool draws_inputs = false;
   };
   // UNIMPLEMENTED: something in it has no kernel for GPUs.
   absl::Status AddPrograms(const std::string& text, const std::map<std::string, Program>& programs);

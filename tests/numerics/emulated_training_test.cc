@@ -1,0 +1,97 @@
+// Training steps of small networks, of the forms that large ones have, as a GPU's plan runs them: every call that this project
+// has a kernel for, run by the emulator (emulated_calls.h) against the reference. In f32, and by the policy for bf16 and f16.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "sinter/codegen/cpu/compile_cpp.h"
+#include "sinter/examples/resnet.h"
+#include "sinter/frontend/sinter.h"
+#include "sinter/tests/numerics/emulated_calls.h"
+
+namespace sinter::numerics {
+namespace {
+
+class EmulatedTrainingTest : public ::testing::TestWithParam<Precision> {
+ protected:
+  void SetUp() override {
+    if (!codegen::HasCppCompiler()) GTEST_SKIP() << "built without the Clang library";
+  }
+
+  // One function "train", which makes a loss of what `build` gives.
+  static Graph Training(Precision precision, const std::function<Tensor(Builder&)>& build) {
+    Graph graph("g", /*seed=*/7);
+    graph.SetPrecision(precision);
+    graph.Function("train", [&](Builder& b) {
+      Tensor loss = build(b);
+      std::optional<optim::LossScale> scale;
+      if (precision == Precision::kF16) scale.emplace();
+      optim::AdamW{
+          .learning_rate = b.Scalar("rate"), .weight_decay = 0.1, .clip_norm = 1.0, .loss_scale = scale}
+          .Minimize(loss);
+      b.Output("loss", loss);
+    });
+    return graph;
+  }
+
+  static void Judge(const Graph& graph, int least) {
+    EmulatedCalls calls;
+    EmulatedCalls::Program program{{}, OpClass::kGraph, "a training step", /*draws_inputs=*/true};
+    absl::Status status = calls.AddPrograms(graph.ToString(), {{"train", program}});
+    ASSERT_TRUE(status.ok()) << status;
+    for (const std::string& wrong : calls.Judge()) ADD_FAILURE() << wrong;
+    EXPECT_GE(calls.fused_calls(), least);
+    std::cout << calls.fused_calls() << " fused calls, " << calls.catalogue_calls() << " of the catalogue, "
+              << calls.launches() << " launches\n";
+  }
+};
+
+TEST_P(EmulatedTrainingTest, Transformer) {
+  constexpr int64_t kBatch = 2, kTime = 12, kWidth = 24, kWords = 50;
+  nn::Embedding words(kWords, kWidth);
+  nn::Module net = nn::Sequential{
+      nn::Residual{nn::LayerNorm(), nn::MultiHeadAttention(3, {.causal = true})},
+      nn::Residual{nn::LayerNorm(), nn::Linear(4 * kWidth), nn::GeluTanh(), nn::Linear(kWidth)},
+      nn::Residual{nn::RmsNorm(), nn::Linear(kWidth), nn::Silu(), nn::Dropout(0.1)}, nn::LayerNorm(),
+      nn::Linear(kWords)};
+  Judge(Training(GetParam(),
+                 [&](Builder& b) {
+                   Tensor x = b.Input("x", I32, {kBatch, kTime}), y = b.Input("y", I32, {kBatch, kTime});
+                   return SoftmaxCrossEntropy(net(words(x)), y);
+                 }),
+        8);
+}
+
+TEST_P(EmulatedTrainingTest, ResNet) {
+  auto net = examples::ResNet({.layers = 14, .width = 4, .classes = 10});
+  ASSERT_TRUE(net.ok()) << net.status();
+  Judge(Training(GetParam(),
+                 [&](Builder& b) {
+                   Tensor x = b.Input("x", F32, {3, 32, 32, 3}), y = b.Input("y", I32, {3});
+                   return SoftmaxCrossEntropy((*net)(Transpose(x, {0, 3, 1, 2})), y);
+                 }),
+        20);
+}
+
+TEST_P(EmulatedTrainingTest, LeNet) {
+  nn::Module net = nn::Sequential{nn::Conv2d(6, 5), nn::BatchNorm(), nn::Relu(),     nn::MaxPool(2),
+                                  nn::Conv2d(8, 5), nn::Elu(),       nn::AvgPool(2), nn::Flatten(),
+                                  nn::Linear(32),   nn::Softplus(),  nn::Linear(10)};
+  Judge(Training(GetParam(),
+                 [&](Builder& b) {
+                   Tensor x = b.Input("x", F32, {6, 1, 28, 28}), y = b.Input("y", I32, {6});
+                   return SoftmaxCrossEntropy(net(x), y);
+                 }),
+        8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, EmulatedTrainingTest,
+                         ::testing::Values(Precision::kF32, Precision::kBf16, Precision::kF16),
+                         [](const auto& info) {
+                           return std::string(info.param == Precision::kF32    ? "f32"
+                                              : info.param == Precision::kBf16 ? "bf16"
+                                                                               : "f16");
+                         });
+
+}  // namespace
+}  // namespace sinter::numerics
