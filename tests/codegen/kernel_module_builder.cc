@@ -54,18 +54,18 @@ KernelModule::Body KernelModule::Calling(llvm::Intrinsic::ID intrinsic, llvm::Ty
 }
 
 LoadedObject::LoadedObject(const std::string& bytes) {
-  int descriptor = memfd_create("kernels", MFD_CLOEXEC);
-  if (write(descriptor, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
+  descriptor_ = memfd_create("kernels", MFD_CLOEXEC);
+  if (write(descriptor_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
     error_ = "cannot write the object";
   } else {
-    handle_ = dlopen(("/proc/self/fd/" + std::to_string(descriptor)).c_str(), RTLD_NOW | RTLD_LOCAL);
+    handle_ = dlopen(("/proc/self/fd/" + std::to_string(descriptor_)).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr) error_ = dlerror();
   }
-  close(descriptor);
 }
 
 LoadedObject::~LoadedObject() {
   if (handle_ != nullptr) dlclose(handle_);
+  close(descriptor_);
 }
 
 void* LoadedObject::Symbol(const std::string& name) const { return dlsym(handle_, name.c_str()); }

@@ -63,6 +63,8 @@ class LoadedObject {
   }
 
  private:
+  // Open as long as the object is loaded: the loader tells objects apart by their paths, which have its number.
+  int descriptor_ = -1;
   void* handle_ = nullptr;
   std::string error_;
 };

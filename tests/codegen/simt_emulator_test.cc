@@ -194,6 +194,20 @@ TEST_F(SimtEmulatorTest, RefusesWhatAGpuWouldAndWhatItDoesNotKnow) {
   EXPECT_TRUE((*gpu)->Run(0, 2, 64, {&x}).ok());
 }
 
+TEST_F(SimtEmulatorTest, SeveralAtATimeRunTheirOwnKernels) {
+  std::vector<std::unique_ptr<SimtEmulator>> gpus;
+  for (int i = 0; i < 3; ++i) {
+    auto gpu = SimtEmulator::Compile({Kernel(1, 1, absl::StrCat("  *(u32*)b.p[0] = ", 10 + i, ";\n"))});
+    ASSERT_TRUE(gpu.ok()) << gpu.status();
+    gpus.push_back(*std::move(gpu));
+  }
+  SimtBuffer y(4);
+  for (uint32_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(gpus[i]->Run(0, 1, 1, {&y}).ok());
+    EXPECT_EQ(As<uint32_t>(y)[0], 10 + i);
+  }
+}
+
 TEST_F(SimtEmulatorTest, ThePreludesMathematicsKeepsItsBounds) {
   constexpr int kCount = 4096;
   SimtBuffer x(kCount * 4), exps(kCount * 4), tanhs(kCount * 4);
