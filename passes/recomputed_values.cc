@@ -22,6 +22,8 @@ constexpr int64_t kManyElements = 1 << 16;
 constexpr int64_t kSmallPart = 16;
 // Additions that cost less than 4 bytes of memory: some 15 of them in the time of one byte, at the rates of an H200.
 constexpr int64_t kCheapCost = 8;
+// Ops that are looked at behind one value.
+constexpr size_t kMostReaders = 64;
 
 int64_t Elements(Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()).getNumElements(); }
 int64_t Bytes(Value value) {
@@ -55,6 +57,7 @@ class Finder {
   llvm::DenseSet<Operation*> find() {
     for (Operation* op : ops_) {
       if (isMaskOfKept(op)) found_.insert(op);
+      if (isReducedThenRead(op)) continue;
       if (!isCandidate(op)) continue;
       if (isWideningCast(op)) {
         found_.insert(op);
@@ -102,6 +105,107 @@ class Finder {
            });
   }
 
+  // What follows a value through pointwise ops of its size, in the kernels of the reductions that it goes into and in others.
+  struct Readers {
+    llvm::SetVector<Operation*> ops;
+    llvm::SmallVector<Operation*> reductions;
+    bool leaves_loops = false;  // Something other than a loop reads the value itself.
+  };
+
+  Readers follow(Operation* op) {
+    Readers readers;
+    llvm::SmallVector<Operation*> stack = {op};
+    while (!stack.empty() && readers.ops.size() <= kMostReaders) {
+      Operation* at = stack.pop_back_val();
+      for (Operation* reader : at->getUsers()) {
+        if (llvm::isa<ir::ReductionInterface>(reader)) {
+          if (!llvm::is_contained(readers.reductions, reader)) readers.reductions.push_back(reader);
+        } else if (llvm::isa<ir::PointwiseInterface>(reader)) {
+          if (readers.ops.insert(reader)) stack.push_back(reader);
+        } else {
+          readers.leaves_loops |= at == op;
+        }
+      }
+    }
+    return readers;
+  }
+
+  // What is in memory and goes into `value`, and the ops between.
+  void collect(Value value, int64_t depth, Tree& into) {
+    Operation* op = value.getDefiningOp();
+    if (!op || isInMemory(value) || !llvm::isa<ir::PointwiseInterface>(op) || depth > kCheapCost) {
+      if (Elements(value) >= kManyElements && !(op && IsLoop(op) && !isInMemory(value)))
+        into.leaves.insert(value);
+      return;
+    }
+    into.ops.insert(op);
+    for (Value operand : op->getOperands()) collect(operand, depth + 1, into);
+  }
+
+  // Whether `op` goes into reductions in chunks and is read with their results, in another kernel, and is better computed there
+  // once more. Then notes it.
+  bool isReducedThenRead(Operation* op) {
+    if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnGpu(op) ||
+        isWideningCast(op) || found_.contains(op)) {
+      return false;
+    }
+    Value result = op->getResult(0);
+    if (Elements(result) < kManyElements || op->getNumOperands() == 0 || !isReadInPlace(op)) return false;
+    Readers readers = follow(op);
+    if (readers.leaves_loops || readers.ops.size() > kMostReaders || readers.reductions.empty()) return false;
+    llvm::DenseSet<Operation*> behind = behindChunks(readers.reductions);
+    // What both sides read from memory besides.
+    Tree with[2];
+    bool is_read_later = false;
+    for (Operation* reader : readers.ops) {
+      const bool is_behind = behind.contains(reader);
+      is_read_later |= is_behind;
+      for (Value operand : reader->getOperands()) {
+        Operation* def = operand.getDefiningOp();
+        if (def != op && !(def && readers.ops.contains(def))) collect(operand, 0, with[is_behind ? 1 : 0]);
+      }
+    }
+    if (!is_read_later) return false;
+    for (Value leaf : with[0].leaves) {
+      if (with[1].leaves.contains(leaf)) free_.insert(leaf);
+    }
+    free_ops_.insert(with[0].ops.begin(), with[0].ops.end());
+    std::optional<Tree> tree = expand(result, result, 0);
+    const bool pays =
+        tree && tree->cost <= kCheapCost && traffic(*tree) <= Bytes(result) && isReadWithin(*tree);
+    if (pays) found_.insert(tree->ops.begin(), tree->ops.end());
+    free_.clear();
+    free_ops_.clear();
+    return pays;
+  }
+
+  // What depends on those of the reductions that are cut in chunks: no kernel holds both.
+  llvm::DenseSet<Operation*> behindChunks(llvm::ArrayRef<Operation*> reductions) {
+    llvm::DenseSet<Operation*> behind;
+    llvm::SmallVector<Operation*> stack;
+    for (Operation* op : reductions) {
+      auto shape = llvm::cast<mlir::RankedTensorType>(op->getOperand(0).getType()).getShape();
+      if (ir::IsCutInChunks(shape, llvm::cast<ir::ReductionInterface>(op).getReducedDims(),
+                            ir::DeviceKind::gpu))
+        stack.push_back(op);
+    }
+    while (!stack.empty() && behind.size() <= kMostReaders) {
+      for (Operation* reader : stack.pop_back_val()->getUsers()) {
+        if (IsLoop(reader) && behind.insert(reader).second) stack.push_back(reader);
+      }
+    }
+    return behind;
+  }
+
+  // Whether what is stored of the tree, for a library call, is read by no other kernel: it would compute it again as well.
+  bool isReadWithin(const Tree& tree) {
+    return llvm::all_of(tree.ops, [&](Operation* op) {
+      return !isInMemory(op->getResult(0)) || llvm::all_of(op->getUsers(), [&](Operation* reader) {
+        return !IsLoop(reader) || tree.ops.contains(reader);
+      });
+    });
+  }
+
   static bool isWideningCast(Operation* op) {
     return llvm::isa<ir::CastOp>(op) && Bytes(op->getOperand(0)) < Bytes(op->getResult(0));
   }
@@ -146,15 +250,16 @@ class Finder {
   bool isInMemory(Value value) {
     Operation* op = value.getDefiningOp();
     if (!op || !IsLoop(op)) return true;
-    if (found_.contains(op)) return false;
-    bool read_as_memory = llvm::any_of(op->getUsers(), [](Operation* reader) { return !IsLoop(reader); });
-    return read_as_memory || isKeptBehindLibrary(op);
+    if (llvm::any_of(op->getUsers(), [](Operation* reader) { return !IsLoop(reader); })) return true;
+    return !found_.contains(op) && isKeptBehindLibrary(op);
   }
 
   // Bytes that a reader of the tree's value reads, and those that are stored for it.
   int64_t traffic(const Tree& tree) {
     int64_t bytes = 0;
-    for (Value leaf : tree.leaves) bytes += Bytes(leaf) * (isInMemory(leaf) ? 1 : 2);
+    for (Value leaf : tree.leaves) {
+      if (!free_.contains(leaf)) bytes += Bytes(leaf) * (isInMemory(leaf) ? 1 : 2);
+    }
     return bytes;
   }
 
@@ -170,8 +275,10 @@ class Finder {
     }
     leaf.leaves.insert(value);
     // A longer way costs too much.
-    if (depth > kCheapCost || (value != root && isInMemory(value))) return leaf;
-    if (!op || !llvm::isa<ir::PointwiseInterface>(op) || !IsOnGpu(op) || !isReadInPlace(op)) return leaf;
+    const bool is_read = isInMemory(value) && free_.empty() && !(op && found_.contains(op));
+    if (depth > kCheapCost || (value != root && is_read)) return leaf;
+    if (!op || !llvm::isa<ir::PointwiseInterface>(op) || !IsOnGpu(op)) return leaf;
+    if (!isReadInPlace(op) && !(value != root && isInMemory(value))) return leaf;
     std::optional<Tree> whole = Tree();
     for (Value operand : op->getOperands()) {
       std::optional<Tree> part = expand(root, operand, depth + 1);
@@ -184,7 +291,10 @@ class Finder {
     const bool must = value == root || found_.contains(op);
     if (whole) {
       whole->ops.insert(op);
-      for (Operation* part : whole->ops) whole->cost += costs_.of(part);
+      whole->cost = 0;
+      for (Operation* part : whole->ops) {
+        if (!free_ops_.contains(part)) whole->cost += costs_.of(part);
+      }
       if (must || (whole->cost <= kCheapCost && traffic(*whole) < traffic(leaf))) return whole;
     }
     return must ? std::nullopt : std::optional(leaf);
@@ -195,6 +305,9 @@ class Finder {
   llvm::DenseMap<Operation*, unsigned> position_;
   llvm::DenseMap<Operation*, bool> kept_;
   llvm::DenseSet<Operation*> found_;
+  // For the value that is looked at: what its readers read and compute anyway.
+  llvm::DenseSet<Value> free_;
+  llvm::DenseSet<Operation*> free_ops_;
 };
 
 }  // namespace
