@@ -85,6 +85,18 @@ TEST_P(EmulatedTrainingTest, LeNet) {
         8);
 }
 
+// Images large enough that sums are cut in chunks, behind which the masked gradients are computed again.
+TEST_P(EmulatedTrainingTest, BatchNormsInChunks) {
+  nn::Module net = nn::Sequential{nn::Conv2d(32, 1), nn::BatchNorm(),     nn::Relu(),    nn::Conv2d(32, 1),
+                                  nn::BatchNorm(),   nn::GlobalAvgPool(), nn::Linear(10)};
+  Judge(Training(GetParam(),
+                 [&](Builder& b) {
+                   Tensor x = b.Input("x", F32, {16, 8, 16, 16}), y = b.Input("y", I32, {16});
+                   return SoftmaxCrossEntropy(net(x), y);
+                 }),
+        8);
+}
+
 INSTANTIATE_TEST_SUITE_P(Precisions, EmulatedTrainingTest,
                          ::testing::Values(Precision::kF32, Precision::kBf16, Precision::kF16),
                          [](const auto& info) {
