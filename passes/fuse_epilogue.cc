@@ -58,6 +58,14 @@ Value BiasVector(Value value, int64_t dim, int64_t size) {
   return broadcast.getX().getType().getShape() == llvm::ArrayRef<int64_t>({size}) ? x : Value();
 }
 
+bool IsZero(ir::ConstantOp op) {
+  auto splat = llvm::dyn_cast<mlir::SplatElementsAttr>(op.getValue());
+  if (!splat) return false;
+  auto value = splat.getSplatValue<mlir::Attribute>();
+  if (auto number = llvm::dyn_cast<mlir::FloatAttr>(value)) return number.getValue().isZero();
+  return llvm::cast<mlir::IntegerAttr>(value).getValue().isZero();
+}
+
 class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
  public:
   using FuseEpilogueBase::FuseEpilogueBase;
@@ -65,12 +73,14 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
   void runOnOperation() override {
     llvm::SmallVector<Operation*> heads;
     getOperation().walk([&](Operation* op) {
-      if (llvm::isa<ir::MatmulOp, ir::Conv2dOp>(op)) heads.push_back(op);
+      if (llvm::isa<ir::MatmulOp, ir::Conv2dOp, ir::ScatterAddOp>(op)) heads.push_back(op);
     });
     for (Operation* op : heads) {
       // What is fused is erased.
       if (auto matmul = llvm::dyn_cast<ir::MatmulOp>(op)) {
         if (!FuseGeluGradient(matmul)) fuse(matmul);
+      } else if (auto scatter = llvm::dyn_cast<ir::ScatterAddOp>(op)) {
+        addOnto(scatter);
       } else {
         fuse(llvm::cast<ir::Conv2dOp>(op));
       }
@@ -140,6 +150,19 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
       replace(op, user, fused);
       return;
     }
+  }
+
+  // Adds the updates to what the sums are added to, in place of to zeros: a table's gradient that is a product's too, say.
+  void addOnto(ir::ScatterAddOp op) {
+    auto zeros = op.getX().getDefiningOp<ir::ConstantOp>();
+    if (!zeros || !IsZero(zeros) || !op->hasOneUse()) return;
+    auto add = llvm::dyn_cast<ir::AddOp>(*op->user_begin());
+    if (!add) return;
+    Value other = add.getX() == op.getResult() ? add.getY() : add.getX();
+    mlir::OpBuilder builder(add);
+    auto fused = llvm::cast<ir::ScatterAddOp>(builder.clone(*op));
+    fused.getXMutable().assign(other);
+    replace(op, add, fused);
   }
 
   // `last` is computed by `fused` now. Its location names the user's lines of both.

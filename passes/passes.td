@@ -175,7 +175,8 @@ def FuseEpilogue : Pass<"sinter-fuse-epilogue", "::mlir::func::FuncOp"> {
   let description = [{
     Takes the broadcast add of a bias, then relu, gelu, gelu_tanh, sigmoid, tanh or silu, into the library op before it,
     when the value in between has no other use. On a GPU, in bf16 and f16, the gradient of gelu_tanh too
-    goes into the product before it (passes/gelu_gradient.h). With `report`, each refusal becomes a remark that gives the reason.
+    goes into the product before it (passes/gelu_gradient.h). What a scatter_add onto zeros is added to takes the zeros' place.
+    With `report`, each refusal becomes a remark that gives the reason.
   }];
   let options = [
     Option<"report", "report", "bool", "false", "Say why an epilogue was not fused">
