@@ -17,7 +17,10 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeDeviceRuntime(Device device, 
     SINTER_ASSIGN_OR_RETURN(allocator, ProcessAllocator(device));
   }
 #ifdef SINTER_WITH_CUDA
-  if (device.is_gpu()) return MakeCudaRuntime(device, {.allocator = allocator, .tuning = context.tuning});
+  if (device.is_gpu()) {
+    return MakeCudaRuntime(
+        device, {.allocator = allocator, .tuning = context.tuning, .load_times = context.load_times});
+  }
 #endif
   return std::make_unique<HostRuntime>(device, context, allocator);
 }

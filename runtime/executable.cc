@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/argument_value.h"
+#include "sinter/runtime/load_times.h"
 #include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/plan_vectors.h"
 #include "sinter/runtime/plan_verifier.h"
@@ -169,6 +170,8 @@ absl::Status FunctionState::LoadSteps() {
                                 memory_->devices[table.device()].is_host;
     std::unique_ptr<Step> step;
     if (is_here && !is_between && !is_host_member) {
+      const LoadTimes::Scope time =
+          LoadTimes::Time(memory_->load_times, absl::StrCat("steps: ", std::string(StepKind(table))));
       absl::StatusOr<std::unique_ptr<Step>> made = RuntimeOf(table.device()).MakeStep(*plan_, table);
       if (!made.ok()) return AtStep(i, made.status());
       step = *std::move(made);

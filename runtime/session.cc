@@ -212,6 +212,7 @@ absl::Status Session::Synchronize() { return state_->Synchronize(); }
 
 const Plan& Session::plan() const { return state_->plan; }
 const TuningReport& Session::tuning() const { return state_->tuning.report(); }
+const LoadTimes& Session::load_times() const { return state_->load_times; }
 int Session::threads() const { return state_->pool->threads(); }
 
 SessionMemory Session::memory() const {

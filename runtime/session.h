@@ -45,6 +45,7 @@
 #include "absl/status/statusor.h"
 #include "sinter/runtime/caching_allocator.h"
 #include "sinter/runtime/device.h"
+#include "sinter/runtime/load_times.h"
 #include "sinter/runtime/memory_limit.h"
 #include "sinter/runtime/plan.h"
 #include "sinter/runtime/profile.h"
@@ -229,6 +230,8 @@ class Session {
   // How the algorithms of matrix products on GPUs were chosen, and what is wrong with the tuning file.
   const TuningReport& tuning() const;
   int threads() const;
+  // Where the time went in Create.
+  const LoadTimes& load_times() const;
   // Of all devices together, and of one; the main memory's under the plan's first CPU, or cpu:0. Zeros for a device of
   // which the session takes nothing.
   SessionMemory memory() const;

@@ -75,8 +75,9 @@ CachingAllocator* FindAllocator(const std::vector<CachingAllocator*>& given, Dev
 
 absl::StatusOr<std::unique_ptr<State>> State::Load(Plan plan, const SessionOptions& options,
                                                    const DeviceRuntimeFactory& make) {
-  SINTER_RETURN_IF_ERROR(AgreeOnPlan(options.world, plan));
   std::unique_ptr<State> state(new State(std::move(plan)));
+  const LoadTimes::Scope time = state->load_times.Time("other");
+  SINTER_RETURN_IF_ERROR(AgreeOnPlan(options.world, state->plan));
   // A rank that fails must not let the others wait for it, neither where GPUs are connected nor in the first run.
   SINTER_RETURN_IF_ERROR(AgreeOnStatus(options.world, state->LoadDevices(options, make)));
   SINTER_RETURN_IF_ERROR(AgreeOnStatus(options.world, state->LoadProgram()));
@@ -87,6 +88,7 @@ absl::Status State::LoadDevices(const SessionOptions& options, const DeviceRunti
   SINTER_RETURN_IF_ERROR(plan.CheckTarget());
   SINTER_RETURN_IF_ERROR(UseOptions(options));
   if (const auto* bytes = plan.table().shared_object(); bytes != nullptr && bytes->size() > 0) {
+    const LoadTimes::Scope time = load_times.Time("generated code of CPUs");
     SINTER_ASSIGN_OR_RETURN(code, LoadedCode::Load(std::as_bytes(std::span(bytes->data(), bytes->size()))));
   }
   ListVariables();
@@ -100,6 +102,7 @@ absl::Status State::LoadProgram() {
   SINTER_RETURN_IF_ERROR(Allocate());
   SINTER_RETURN_IF_ERROR(PlaceConstants());
   for (const Entry& entry : functions) entry.function->Place();
+  const LoadTimes::Scope time = load_times.Time("initial values");
   return InitializeVariables();
 }
 
@@ -124,6 +127,7 @@ absl::Status State::UseOptions(const SessionOptions& options) {
     pool = std::make_unique<ThreadPool>(made);
   }
   memory.poison = options.poison;
+  memory.load_times = &load_times;
   tuning = SessionTuning(options.tuning, plan.path());
   SINTER_ASSIGN_OR_RETURN(memory.local, LocalDevices::Of(plan.table(), options.world));
   if (!memory.local.is_alone) memory.world = options.world;
@@ -144,7 +148,8 @@ absl::Status State::MakeRuntimes(const SessionOptions& options, const DeviceRunt
                          .shared_object = code.handle(),
                          .world = memory.world,
                          .local = memory.local,
-                         .tuning = &tuning};
+                         .tuning = &tuning,
+                         .load_times = &load_times};
   ForEachStep(plan.table(), [&](const fb::Step& step) {
     if (const fb::KernelStep* kernel = step.body_as_KernelStep(); kernel != nullptr) {
       context.scratch_stride = std::max<size_t>(context.scratch_stride, kernel->scratch_bytes());
@@ -156,6 +161,7 @@ absl::Status State::MakeRuntimes(const SessionOptions& options, const DeviceRunt
   memory.devices.resize(NumDevices(plan.table()));
   for (uint32_t d = memory.local.first; d < memory.local.first + memory.local.count; ++d) {
     const Device device = memory.local.NameOf(plan.table(), d);
+    const LoadTimes::Scope time = load_times.Time("reach the devices");
     absl::StatusOr<std::unique_ptr<DeviceRuntime>> made = make(device, FindAllocator(given, device), context);
     if (!made.ok()) {
       return absl::Status(made.status().code(),
@@ -190,6 +196,7 @@ absl::Status State::Connect() {
     has_collectives = has_collectives || step.body_type() == fb::StepBody::CollectiveStep;
   });
   if (first == nullptr || !has_collectives) return absl::OkStatus();
+  const LoadTimes::Scope time = load_times.Time("connect the devices");
   return first->Connect(plan.table(), peers, memory.local, memory.world);
 }
 
@@ -255,6 +262,7 @@ void State::ListPieces() {
 }
 
 absl::Status State::Allocate() {
+  const LoadTimes::Scope time = load_times.Time("memory");
   ListPieces();
   SINTER_RETURN_IF_ERROR(CheckRoom(shares));
   for (DeviceShare& share : shares) SINTER_RETURN_IF_ERROR(share.Take());
@@ -286,6 +294,7 @@ absl::Status State::PlaceConstants() {
   if (constants == nullptr || constants->size() == 0) return absl::OkStatus();
   // Steps do not write to them: the verifier has looked.
   auto* const data = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(constants->data()));
+  const LoadTimes::Scope time = load_times.Time("constants");
   MainMemory().report().constants = constants->size();
   for (uint32_t d = 0; d < memory.devices.size(); ++d) {
     DevicePlaces& places = memory.devices[d];

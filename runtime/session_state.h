@@ -17,6 +17,7 @@
 #include "sinter/runtime/device_runtimes.h"
 #include "sinter/runtime/executable.h"
 #include "sinter/runtime/loaded_code.h"
+#include "sinter/runtime/load_times.h"
 #include "sinter/runtime/plan.h"
 #include "sinter/runtime/session.h"
 #include "sinter/runtime/session_memory.h"
@@ -57,6 +58,7 @@ struct State {
   Plan plan;
   std::unique_ptr<ThreadPool> pool;
   LoadedCode code;
+  LoadTimes load_times;
   SessionTuning tuning;
   std::vector<std::unique_ptr<DeviceRuntime>> runtimes;  // As the plan lists the devices that are here.
   std::vector<DeviceShare> shares;            // One a runtime, and the main memory's if none has it.

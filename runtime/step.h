@@ -16,6 +16,7 @@
 
 namespace sinter {
 
+class LoadTimes;
 class SessionTuning;
 class ThreadPool;
 class World;
@@ -38,6 +39,8 @@ struct StepContext {
   LocalDevices local = {};  // Of the plan.
   // For matrix products of GPUs (runtime/session_tuning.h); outlives all steps. Null: there is no tuning file.
   SessionTuning* tuning = nullptr;
+  // Where what takes long says so (runtime/load_times.h); outlives all steps. Null: nobody asks.
+  LoadTimes* load_times = nullptr;
 };
 
 class Step {

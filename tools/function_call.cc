@@ -1,6 +1,7 @@
 #include "sinter/tools/function_call.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <random>
@@ -166,7 +167,9 @@ absl::StatusOr<std::string> FunctionName(const Plan& plan, const std::string& as
 }  // namespace
 
 absl::StatusOr<FunctionCall> FunctionCall::Make(const FunctionCallOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
   SINTER_ASSIGN_OR_RETURN(Plan plan, Plan::Load(options.plan));
+  const std::chrono::duration<double> plan_time = std::chrono::steady_clock::now() - start;
   SINTER_ASSIGN_OR_RETURN(std::string name, FunctionName(plan, options.function));
   SINTER_ASSIGN_OR_RETURN(GivenInputs given, ReadInputs(options.inputs));
   SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan), {.threads = options.threads}));
@@ -174,6 +177,7 @@ absl::StatusOr<FunctionCall> FunctionCall::Make(const FunctionCallOptions& optio
     SINTER_RETURN_IF_ERROR(LoadCheckpoint(session, options.checkpoint).status());
   SINTER_ASSIGN_OR_RETURN(BoundFunction function, session.Bind(name));
   FunctionCall call(std::move(name), std::move(session), std::move(function));
+  call.plan_seconds_ = plan_time.count();
   SINTER_RETURN_IF_ERROR(SetInputs(call.function_, given, options.seed, call.inputs_));
   return call;
 }

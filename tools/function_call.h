@@ -34,13 +34,17 @@ class FunctionCall {
 
   const std::string& name() const { return name_; }
   Session& session() { return session_; }
+  const Session& session() const { return session_; }
   BoundFunction& function() { return function_; }
+  // To read and check the plan; what follows is session().load_times().
+  double plan_seconds() const { return plan_seconds_; }
 
  private:
   FunctionCall(std::string name, Session session, BoundFunction function)
       : name_(std::move(name)), session_(std::move(session)), function_(std::move(function)) {}
 
   std::string name_;
+  double plan_seconds_ = 0;
   Session session_;
   std::vector<HostTensor> inputs_;  // What the function borrows.
   BoundFunction function_;

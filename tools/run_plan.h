@@ -18,6 +18,8 @@ struct RunOptions {
   std::string save_checkpoint;  // Safetensors file for the variables after the last run; empty: none.
   int repeat = 1;
   bool profile = false;  // Also the time of each step.
+  // Also where the time goes from opening the plan to the end of the first run.
+  bool load_times = false;
 };
 
 // InvalidArgument and NotFound: the options are wrong; other errors come from reading, running and writing.

@@ -87,6 +87,8 @@ void AddRun(CLI::App& app, RunOptions& options) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   run->add_flag("--profile", options.profile, "print the time of each step");
+  run->add_flag("--load-times", options.load_times,
+                "print where the time goes from opening the plan to the end of the first run");
 }
 
 CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments) {

@@ -16,6 +16,7 @@
 #include "sinter/runtime/cuda/quickest_choice.h"
 #include "sinter/runtime/cuda/trial_operands.h"
 #include "sinter/runtime/dtype.h"
+#include "sinter/runtime/load_times.h"
 #include "sinter/runtime/session_tuning.h"
 
 namespace sinter {
@@ -188,6 +189,7 @@ class ConvChoice {
   }
 
   Made Measure() {
+    const LoadTimes::Scope time = LoadTimes::Time(context_.load_times(), "measure convolutions");
     SINTER_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<CudnnPlan>> plans,
                             MakeConvolutionPlans(cudnn_, shape_, epilogue_, RulesOf(shape_), kEngines));
     if (plans.size() == 1) return First("cuDNN names one engine");

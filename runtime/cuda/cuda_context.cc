@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/nccl_communicators.h"
+#include "sinter/runtime/load_times.h"
 
 namespace sinter {
 namespace {
@@ -83,6 +84,7 @@ absl::Status CudaContext::WaitForStream(std::string_view what) const {
 
 absl::StatusOr<CublasHandle> CudaContext::Cublas() {
   if (cublas_.handle != nullptr) return cublas_;
+  const LoadTimes::Scope time = LoadTimes::Time(load_times_, "open cuBLASLt");
   const CudaDeviceScope on(index());
   SINTER_ASSIGN_OR_RETURN(cublas_.functions, LoadCublasLt());
   SINTER_RETURN_IF_ERROR(CublasStatus(cublas_.functions->Create(&cublas_.handle), "make a handle"));
@@ -91,6 +93,7 @@ absl::StatusOr<CublasHandle> CudaContext::Cublas() {
 
 absl::StatusOr<CudnnHandle> CudaContext::CudnnOnStream() {
   if (cudnn_.handle != nullptr) return cudnn_;
+  const LoadTimes::Scope time = LoadTimes::Time(load_times_, "open cuDNN");
   const CudaDeviceScope on(index());
   SINTER_ASSIGN_OR_RETURN(const Cudnn* functions, LoadCudnn());
   cudnnHandle_t handle = nullptr;

@@ -25,6 +25,7 @@
 
 namespace sinter {
 
+class LoadTimes;
 class NcclCommunicators;
 class SessionTuning;
 
@@ -65,6 +66,10 @@ class CudaContext {
   void set_tuning(SessionTuning* tuning) { tuning_ = tuning; }
   SessionTuning* tuning() const { return tuning_; }
 
+  // Null: nobody asks.
+  void set_load_times(LoadTimes* times) { load_times_ = times; }
+  LoadTimes* load_times() const { return load_times_; }
+
   void set_switches(const GpuSwitches& switches) { switches_ = switches; }
   const GpuSwitches& switches() const { return switches_; }
 
@@ -89,6 +94,7 @@ class CudaContext {
   CudaDeviceInfo info_;
   CachingAllocator* allocator_;
   SessionTuning* tuning_ = nullptr;
+  LoadTimes* load_times_ = nullptr;
   GpuSwitches switches_;
   bool may_start_early_ = true;
   CudaStream stream_, collective_stream_, input_stream_;

@@ -100,6 +100,7 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
   }
   SINTER_ASSIGN_OR_RETURN(runtime->context_, CudaContext::Create(index, allocator));
   runtime->context_->set_tuning(options.tuning);
+  runtime->context_->set_load_times(options.load_times);
   runtime->context_->set_switches(switches);
   const CudaDeviceScope on(index);
   const CudaContext& context = *runtime->context_;

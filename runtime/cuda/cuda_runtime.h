@@ -20,6 +20,7 @@
 
 namespace sinter {
 
+class LoadTimes;
 class SessionTuning;
 
 struct CudaRuntimeOptions {
@@ -28,6 +29,8 @@ struct CudaRuntimeOptions {
   CachingAllocator* allocator = nullptr;
   // What is known of the quickest algorithms; outlives the runtime. Null: nothing.
   SessionTuning* tuning = nullptr;
+  // Where what takes long says so; outlives the runtime. Null: nobody asks.
+  LoadTimes* load_times = nullptr;
 };
 
 // NotFound: no such GPU, and why. InvalidArgument: the device is no GPU, the allocator is another device's, or

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/matmul_trial.h"
 #include "sinter/runtime/cuda/quickest_choice.h"
+#include "sinter/runtime/load_times.h"
 #include "sinter/runtime/session_tuning.h"
 
 namespace sinter {
@@ -150,6 +151,7 @@ class Choice {
     MatmulTrial trial(context_, product_);
     constexpr char kNoRoom[] = "the GPU has no room for operands to measure with";
     if (trial.Bytes() > context_.allocator().memory().FreeBytes() / 2) return First(kNoRoom);
+    const LoadTimes::Scope time = LoadTimes::Time(context_.load_times(), "measure matrix products");
     const CudaDeviceScope on(context_.index());
     absl::StatusOr<Measured> measured = Measure(trial, candidates, mode_);
     // A limit may leave less than the device has.
