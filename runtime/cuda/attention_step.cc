@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/cuda_steps.h"
 #include "sinter/runtime/cuda/cudnn_attention.h"
+#include "sinter/runtime/cuda/cudnn_plans.h"
 #include "sinter/runtime/dtype.h"
 #include "sinter/runtime/gpu_limits.h"
 #include "sinter/runtime/status.h"
@@ -50,15 +51,14 @@ class CudaAttentionStep : public Step {
         element_bytes_(SizeOf(static_cast<DType>(whole.dtype))),
         scale_(static_cast<float>(scale)) {}
 
-  absl::Status MakePlan(const CudnnHandle& cudnn) {
+  absl::Status MakePlan(CudnnPlans& plans, const CudnnHandle& cudnn) {
     part_ = {whole_.batch, whole_.heads};
-    SINTER_RETURN_IF_ERROR(MakePlanOfPart(cudnn));
+    // Where the scores alone are too large, the whole is not prepared first to hear it.
+    if (const size_t scores = whole_.ScoresBytes(); scores > 0) part_ = PartThatFits(scores + RowSumsBytes());
+    SINTER_RETURN_IF_ERROR(MakePlanOfPart(plans, cudnn));
     if (const size_t needed = LibraryWorkspaceBytes(); whole_.backward && needed > kMaxWorkspace) {
-      const size_t heads = static_cast<size_t>(whole_.batch * whole_.heads);
-      const auto fits = static_cast<int64_t>(kMaxWorkspace / ((needed + heads - 1) / heads));
-      part_ = fits >= whole_.heads ? Part{LargestDivisor(whole_.batch, fits / whole_.heads), whole_.heads}
-                                   : Part{1, LargestDivisor(whole_.heads, fits)};
-      SINTER_RETURN_IF_ERROR(MakePlanOfPart(cudnn));
+      part_ = PartThatFits(needed);
+      SINTER_RETURN_IF_ERROR(MakePlanOfPart(plans, cudnn));
     }
     const int64_t parts = whole_.batch / part_.examples * (whole_.heads / part_.heads);
     plan_->KeepBindings(static_cast<size_t>(parts));
@@ -83,10 +83,19 @@ class CudaAttentionStep : public Step {
  private:
   using Operand = CudnnPlan::Operand;
 
-  absl::Status MakePlanOfPart(const CudnnHandle& cudnn) {
+  // Of a part that takes so much.
+  Part PartThatFits(size_t needed) const {
+    if (needed <= kMaxWorkspace) return part_;
+    const size_t heads = static_cast<size_t>(part_.examples * part_.heads);
+    const auto fits = static_cast<int64_t>(kMaxWorkspace / ((needed + heads - 1) / heads));
+    if (fits < whole_.heads) return {1, LargestDivisor(whole_.heads, fits)};
+    return {LargestDivisor(whole_.batch, fits / whole_.heads), whole_.heads};
+  }
+
+  absl::Status MakePlanOfPart(CudnnPlans& plans, const CudnnHandle& cudnn) {
     CudnnAttention part = whole_;
     part.batch = part_.examples, part.heads = part_.heads, part.heads_in_memory = whole_.heads;
-    SINTER_ASSIGN_OR_RETURN(plan_, MakeAttentionPlan(cudnn, part));
+    SINTER_ASSIGN_OR_RETURN(plan_, plans.Attention(cudnn, part));
     return absl::OkStatus();
   }
 
@@ -207,7 +216,7 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaAttentionStep(CudaContext& context
                                                       ": install a later nvidia-cudnn-cu13"));
   }
   auto step = std::make_unique<CudaAttentionStep>(context, attention, table.scale());
-  SINTER_RETURN_IF_ERROR(step->MakePlan(cudnn));
+  SINTER_RETURN_IF_ERROR(step->MakePlan(context.cudnn_plans(), cudnn));
   return step;
 }
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "sinter/runtime/caching_allocator.h"
 #include "sinter/runtime/cuda/cuda_handles.h"
+#include "sinter/runtime/cuda/cudnn_plans.h"
 #include "sinter/runtime/cuda/quickest_choice.h"
 #include "sinter/runtime/cuda/trial_operands.h"
 #include "sinter/runtime/dtype.h"
@@ -161,13 +162,12 @@ class ConvChoice {
  private:
   Made First(std::string reason) {
     tuning_.Add({.key = key_, .source = ChoiceSource::kFirstChoice, .reason = std::move(reason)});
-    return MakeConvolutionPlan(cudnn_, shape_, epilogue_);
+    return context_.cudnn_plans().Convolution(cudnn_, shape_, epilogue_);
   }
 
   Made Named(const TunedProduct& tuned, ChoiceSource source) {
-    CudnnEngineRules rules = RulesOf(shape_);
-    rules.only = {.number = tuned.algorithm.id, .ordinal = tuned.algorithm.ordinal};
-    Made plan = MakeConvolutionPlan(cudnn_, shape_, epilogue_, rules);
+    const CudnnEngine engine = {.number = tuned.algorithm.id, .ordinal = tuned.algorithm.ordinal};
+    Made plan = context_.cudnn_plans().Convolution(cudnn_, shape_, epilogue_, engine);
     if (plan.ok()) Report(tuned, source);
     return plan;
   }

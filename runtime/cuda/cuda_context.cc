@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/cudnn_plans.h"
 #include "sinter/runtime/cuda/nccl_communicators.h"
 #include "sinter/runtime/load_times.h"
 
@@ -46,6 +47,9 @@ absl::Status Poll(NcclCommunicators& communicators, std::string_view what, Query
 
 }  // namespace
 
+CudaContext::CudaContext(CudaDeviceInfo info, CachingAllocator* allocator)
+    : info_(std::move(info)), allocator_(allocator), cudnn_plans_(std::make_unique<CudnnPlans>()) {}
+
 absl::StatusOr<std::unique_ptr<CudaContext>> CudaContext::Create(int index, CachingAllocator* allocator) {
   SINTER_ASSIGN_OR_RETURN(CudaDeviceInfo info, DescribeCudaDevice(index));
   std::unique_ptr<CudaContext> context(new CudaContext(std::move(info), allocator));
@@ -68,6 +72,7 @@ CudaContext::~CudaContext() {
   const CudaDeviceScope on(index());
   if (stream_ != nullptr) WaitForStream("end").IgnoreError();
   if (cublas_.handle != nullptr) (void)cublas_.functions->Destroy(cublas_.handle);
+  cudnn_plans_.reset();
   if (cudnn_.handle != nullptr) (void)cudnn_.functions->Destroy(cudnn_.handle);
   for (CudaStream* stream : {&input_stream_, &collective_stream_, &stream_}) stream->reset();
 }

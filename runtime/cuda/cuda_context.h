@@ -25,6 +25,7 @@
 
 namespace sinter {
 
+class CudnnPlans;
 class LoadTimes;
 class NcclCommunicators;
 class SessionTuning;
@@ -86,10 +87,11 @@ class CudaContext {
   // FailedPrecondition: the library is not there (library_loader.h).
   absl::StatusOr<CublasHandle> Cublas();
   absl::StatusOr<CudnnHandle> CudnnOnStream();
+  // What was built with that handle.
+  CudnnPlans& cudnn_plans() { return *cudnn_plans_; }
 
  private:
-  CudaContext(CudaDeviceInfo info, CachingAllocator* allocator)
-      : info_(std::move(info)), allocator_(allocator) {}
+  CudaContext(CudaDeviceInfo info, CachingAllocator* allocator);
 
   CudaDeviceInfo info_;
   CachingAllocator* allocator_;
@@ -100,6 +102,7 @@ class CudaContext {
   CudaStream stream_, collective_stream_, input_stream_;
   CublasHandle cublas_;
   CudnnHandle cudnn_;
+  std::unique_ptr<CudnnPlans> cudnn_plans_;
   std::shared_ptr<NcclCommunicators> communicators_;
 };
 

@@ -148,6 +148,11 @@ CudnnTensor CudnnAttention::Positions(int64_t positions, bool is_packed) const {
   return {{batch, heads, positions, width}, {positions * position, width, position, 1}};
 }
 
+size_t CudnnAttention::ScoresBytes() const {
+  if (!backward || !in_order) return 0;
+  return static_cast<size_t>(batch * heads * queries * keys * SizeOf(static_cast<DType>(dtype)));
+}
+
 std::string CudnnAttention::ToString() const {
   return absl::StrCat(backward ? "backward " : "forward ", std::string(DTypeName(static_cast<DType>(dtype))),
                       causal ? " causal" : "", packed ? " packed" : "", has_stats ? " stats" : "",

@@ -8,6 +8,8 @@
 #ifndef SINTER_RUNTIME_CUDA_CUDNN_ATTENTION_H_
 #define SINTER_RUNTIME_CUDA_CUDNN_ATTENTION_H_
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,6 +33,7 @@ struct CudnnAttention {
   int64_t batch = 0, heads = 0, queries = 0, keys = 0, width = 0;
   // Heads in memory, of which these are some: 0 where they are all. Then there is one example.
   int64_t heads_in_memory = 0;
+  auto operator<=>(const CudnnAttention&) const = default;
 
   // q and o, k and v, and the stats, as cuDNN sees them: [batch, heads, positions, width].
   CudnnTensor Queries() const { return Positions(queries, packed); }
@@ -40,6 +43,9 @@ struct CudnnAttention {
     return PackedTensor({batch, heads, queries, width}, /*channels_last=*/false);
   }
   CudnnTensor Stats() const { return PackedTensor({batch, heads, queries, 1}, /*channels_last=*/false); }
+  // What a gradient in order has in its workspace at least, and little besides: one value of each score, in the type of the
+  // operands. Of others 0.
+  size_t ScoresBytes() const;
   // "forward bf16 causal packed [8,12,1024,64] by 1024 keys".
   std::string ToString() const;
 

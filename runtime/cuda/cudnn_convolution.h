@@ -10,6 +10,7 @@
 #define SINTER_RUNTIME_CUDA_CUDNN_CONVOLUTION_H_
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,7 +26,7 @@ namespace sinter {
 struct CudnnTensor {
   std::array<int64_t, 4> sizes;
   std::array<int64_t, 4> strides;
-  bool operator==(const CudnnTensor&) const = default;
+  auto operator<=>(const CudnnTensor&) const = default;
   int64_t elements() const { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
 };
 CudnnTensor PackedTensor(std::array<int64_t, 4> sizes, bool channels_last);
@@ -37,6 +38,7 @@ struct ConvShape {
   bool channels_last = false;
   CudnnTensor x, weights, y;
   std::array<int64_t, 2> strides, dilations, padding_before, padding_after;
+  auto operator<=>(const ConvShape&) const = default;
 
   const CudnnTensor& first() const { return kind == fb::ConvKind::InputGrad ? y : x; }
   const CudnnTensor& second() const { return kind == fb::ConvKind::WeightGrad ? y : weights; }
@@ -57,6 +59,7 @@ inline constexpr int64_t kFirst = 1, kSecond = 2, kBias = 3, kResult = 4;
 struct ConvEpilogue {
   bool bias = false;
   bool relu = false;
+  auto operator<=>(const ConvEpilogue&) const = default;
 };
 
 // Unimplemented: cuDNN has no engine for it; the message says for what.

@@ -1,7 +1,10 @@
 #include "sinter/runtime/cuda/cudnn_descriptors.h"
 
 #include <algorithm>
+#include <deque>
+#include <limits>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -46,10 +49,10 @@ absl::StatusOr<Engine> EngineOf(const CudnnHandle& cudnn, const CudnnDescriptor&
   return found;
 }
 
-// The engines that cuDNN names for the graph, the quickest first. None: it has nothing to say in this mode.
+// At most so many engines that cuDNN names for the graph, the quickest first. None: it has nothing to say in this mode.
 absl::StatusOr<std::vector<CudnnDescriptor>> NamedEngines(const CudnnHandle& cudnn,
                                                           const CudnnDescriptor& graph,
-                                                          cudnnBackendHeurMode_t mode) {
+                                                          cudnnBackendHeurMode_t mode, int64_t most) {
   CudnnDescriptor heuristic(cudnn, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   SINTER_RETURN_IF_ERROR(heuristic.Set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph));
   SINTER_RETURN_IF_ERROR(heuristic.Set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode));
@@ -57,8 +60,9 @@ absl::StatusOr<std::vector<CudnnDescriptor>> NamedEngines(const CudnnHandle& cud
   const absl::Status status = heuristic.Finalize("ask for engines");
   if (absl::IsUnimplemented(status)) return configs;
   SINTER_RETURN_IF_ERROR(status);
-  SINTER_ASSIGN_OR_RETURN(const int64_t count, heuristic.Get(CUDNN_ATTR_ENGINEHEUR_RESULTS,
+  SINTER_ASSIGN_OR_RETURN(const int64_t known, heuristic.Get(CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                                              CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr));
+  const int64_t count = std::min(known, most);
   std::vector<cudnnBackendDescriptor_t> raw;
   for (int64_t i = 0; i < count; ++i) {
     configs.emplace_back(cudnn, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
@@ -77,29 +81,64 @@ struct Choice {
   CudnnDescriptor config;
 };
 
-// Those that the rules allow, those of last resort at the end. `named` counts all; `last_reason`: of one that says nothing.
-absl::StatusOr<std::vector<Choice>> AllowedEngines(const CudnnHandle& cudnn, const CudnnDescriptor& graph,
-                                                   const CudnnEngineRules& rules, int& named,
-                                                   std::string& last_reason) {
-  std::vector<Choice> allowed, last_resort;
-  std::map<int64_t, int> of_number;
-  // The second names engines that are slower and do more shapes.
-  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    SINTER_ASSIGN_OR_RETURN(std::vector<CudnnDescriptor> configs, NamedEngines(cudnn, graph, mode));
-    for (CudnnDescriptor& config : configs) {
-      ++named;
-      const absl::StatusOr<Engine> found = EngineOf(cudnn, config);
-      if (!found.ok()) last_reason = std::string(found.status().message());
-      if (!found.ok() || !IsAllowed(found->notes, rules)) continue;
-      const CudnnEngine engine = {.number = found->number, .ordinal = of_number[found->number]++};
-      if (rules.only.has_value() && engine != *rules.only) continue;
-      const bool is_last = std::count(rules.last_resort.begin(), rules.last_resort.end(), engine.number) > 0;
-      (is_last ? last_resort : allowed).push_back({engine, std::move(config)});
+// The engines that the rules allow, in cuDNN's order, those of last resort at the end. cuDNN takes 0.08 ms for each that it names,
+// of some 35, and mostly the first is taken: it is asked for a few, for all when these are used up, and then for those that are
+// slower and do more shapes.
+class AllowedEngines {
+ public:
+  AllowedEngines(const CudnnHandle& cudnn, const CudnnDescriptor& graph, const CudnnEngineRules& rules)
+      : cudnn_(cudnn), graph_(graph), rules_(rules) {}
+
+  // None: there are no more.
+  absl::StatusOr<std::optional<Choice>> Next() {
+    while (allowed_.empty()) {
+      if (rounds_ == 0) SINTER_RETURN_IF_ERROR(Ask(CUDNN_HEUR_MODE_A, 0, kFew));
+      if (rounds_ == 1 && named_ == kFew) SINTER_RETURN_IF_ERROR(Ask(CUDNN_HEUR_MODE_A, kFew, kAll));
+      if (rounds_ == 2) SINTER_RETURN_IF_ERROR(Ask(CUDNN_HEUR_MODE_FALLBACK, 0, kAll));
+      if (rounds_ == 3) allowed_.swap(last_resort_);
+      if (rounds_++ > 3) return std::optional<Choice>();
     }
+    std::optional<Choice> next(std::move(allowed_.front()));
+    allowed_.pop_front();
+    return next;
   }
-  for (Choice& choice : last_resort) allowed.push_back(std::move(choice));
-  return allowed;
-}
+
+  // Of those that were asked for so far.
+  int64_t named() const { return named_; }
+  int64_t allowed() const { return all_allowed_; }
+  // Of one that says nothing.
+  const std::string& last_reason() const { return last_reason_; }
+
+ private:
+  static constexpr int64_t kFew = 4, kAll = std::numeric_limits<int64_t>::max();
+
+  // For `most` of a mode, of which the first `known` were asked for before.
+  absl::Status Ask(cudnnBackendHeurMode_t mode, int64_t known, int64_t most) {
+    SINTER_ASSIGN_OR_RETURN(std::vector<CudnnDescriptor> configs, NamedEngines(cudnn_, graph_, mode, most));
+    for (size_t i = static_cast<size_t>(known); i < configs.size(); ++i) {
+      ++named_;
+      const absl::StatusOr<Engine> found = EngineOf(cudnn_, configs[i]);
+      if (!found.ok()) last_reason_ = std::string(found.status().message());
+      if (!found.ok() || !IsAllowed(found->notes, rules_)) continue;
+      const CudnnEngine engine = {.number = found->number, .ordinal = of_number_[found->number]++};
+      if (rules_.only.has_value() && engine != *rules_.only) continue;
+      const bool is_last =
+          std::count(rules_.last_resort.begin(), rules_.last_resort.end(), engine.number) > 0;
+      (is_last ? last_resort_ : allowed_).push_back({engine, std::move(configs[i])});
+      ++all_allowed_;
+    }
+    return absl::OkStatus();
+  }
+
+  const CudnnHandle& cudnn_;
+  const CudnnDescriptor& graph_;
+  const CudnnEngineRules& rules_;
+  int rounds_ = 0;
+  std::deque<Choice> allowed_, last_resort_;
+  std::map<int64_t, int> of_number_;
+  int64_t named_ = 0, all_allowed_ = 0;
+  std::string last_reason_;
+};
 
 }  // namespace
 
@@ -162,16 +201,16 @@ absl::StatusOr<std::vector<std::unique_ptr<CudnnPlan>>> CudnnPlan::CreateSome(co
                                                                               const CudnnDescriptor& graph,
                                                                               const CudnnEngineRules& rules,
                                                                               size_t most) {
-  int named = 0, passed_over = 0;
+  AllowedEngines engines(cudnn, graph, rules);
+  int passed_over = 0;
   std::string last_reason;
-  SINTER_ASSIGN_OR_RETURN(std::vector<Choice> allowed,
-                          AllowedEngines(cudnn, graph, rules, named, last_reason));
   std::vector<std::unique_ptr<CudnnPlan>> plans;
-  for (Choice& choice : allowed) {
-    if (plans.size() == most) break;
+  while (plans.size() < most) {
+    SINTER_ASSIGN_OR_RETURN(std::optional<Choice> choice, engines.Next());
+    if (!choice.has_value()) break;
     CudnnDescriptor plan(cudnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &cudnn.handle));
-    SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, choice.config));
+    SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, choice->config));
     // That an engine was named does not mean that it can.
     if (const absl::Status status = plan.Finalize("prepare an engine"); !status.ok()) {
       last_reason = std::string(status.message());
@@ -185,12 +224,17 @@ absl::StatusOr<std::vector<std::unique_ptr<CudnnPlan>>> CudnnPlan::CreateSome(co
       continue;
     }
     if (passed_over++ < rules.skip) continue;
-    plans.push_back(std::unique_ptr<CudnnPlan>(new CudnnPlan(
-        cudnn, choice.engine, std::move(choice.config), std::move(plan), static_cast<size_t>(workspace))));
+    auto built = std::make_shared<const Built>(Built{.cudnn = cudnn,
+                                                     .engine = choice->engine,
+                                                     .config = std::move(choice->config),
+                                                     .plan = std::move(plan),
+                                                     .workspace_bytes = static_cast<size_t>(workspace)});
+    plans.push_back(std::unique_ptr<CudnnPlan>(new CudnnPlan(std::move(built))));
   }
   if (!plans.empty()) return plans;
+  if (last_reason.empty()) last_reason = engines.last_reason();
   return absl::UnimplementedError(
-      absl::StrCat("cuDNN has no engine: it names ", named, ", of which ", allowed.size(),
+      absl::StrCat("cuDNN has no engine: it names ", engines.named(), ", of which ", engines.allowed(),
                    " are deterministic and exact enough",
                    last_reason.empty() ? "" : "; the last one cannot: ", last_reason));
 }
@@ -203,7 +247,7 @@ absl::StatusOr<CudnnDescriptor> CudnnPlan::MakePack(std::span<const Operand> ope
     ids.push_back(operand.id);
     data.push_back(operand.data);
   }
-  CudnnDescriptor pack(cudnn_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  CudnnDescriptor pack(built_->cudnn, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   SINTER_RETURN_IF_ERROR(pack.Set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids));
   SINTER_RETURN_IF_ERROR(pack.Set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
                                   static_cast<int64_t>(data.size()), data.data()));
@@ -230,8 +274,9 @@ absl::Status CudnnPlan::Execute(std::span<const Operand> operands, void* workspa
       oldest_ = (oldest_ + 1) % most_bindings_;
     }
   }
-  return cudnn_.functions->Check(cudnn_.functions->Execute(cudnn_.handle, plan_.get(), found->pack.get()),
-                                 "launch an operation of cuDNN");
+  const CudnnHandle& cudnn = built_->cudnn;
+  return cudnn.functions->Check(cudnn.functions->Execute(cudnn.handle, built_->plan.get(), found->pack.get()),
+                                "launch an operation of cuDNN");
 }
 
 }  // namespace sinter

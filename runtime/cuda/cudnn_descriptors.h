@@ -13,6 +13,7 @@
 #include <cudnn_graph.h>
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -68,7 +69,7 @@ class CudnnDescriptor {
 struct CudnnEngine {
   int64_t number = -1;
   int ordinal = 0;
-  bool operator==(const CudnnEngine&) const = default;
+  auto operator<=>(const CudnnEngine&) const = default;
 };
 
 // Which engine may be taken.
@@ -109,8 +110,11 @@ class CudnnPlan {
                                                                             const CudnnEngineRules& rules,
                                                                             size_t most);
 
-  size_t workspace_bytes() const { return workspace_bytes_; }
-  const CudnnEngine& engine() const { return engine_; }
+  // Another one of what cuDNN has built for this one, with bindings of its own. cuDNN builds nothing.
+  std::unique_ptr<CudnnPlan> Share() const { return std::unique_ptr<CudnnPlan>(new CudnnPlan(built_)); }
+
+  size_t workspace_bytes() const { return built_->workspace_bytes; }
+  const CudnnEngine& engine() const { return built_->engine; }
 
   // Enqueues on the handle's stream. Allocates only where these addresses are new to it.
   absl::Status Execute(std::span<const Operand> operands, void* workspace);
@@ -121,6 +125,14 @@ class CudnnPlan {
   void KeepBindings(size_t executions) { most_bindings_ = executions * kBindingsAnExecution; }
 
  private:
+  // Does not change: cuDNN executes it with any bindings.
+  struct Built {
+    CudnnHandle cudnn;
+    CudnnEngine engine;
+    CudnnDescriptor config;
+    CudnnDescriptor plan;
+    size_t workspace_bytes;
+  };
   struct Binding {
     std::array<Operand, kMaxOperands> operands = {};
     void* workspace = nullptr;
@@ -129,20 +141,10 @@ class CudnnPlan {
   // Where inputs are bound in turn, a plan sees a few sets of addresses.
   static constexpr size_t kBindingsAnExecution = 4;
 
-  CudnnPlan(const CudnnHandle& cudnn, const CudnnEngine& engine, CudnnDescriptor config, CudnnDescriptor plan,
-            size_t workspace_bytes)
-      : cudnn_(cudnn),
-        engine_(engine),
-        config_(std::move(config)),
-        plan_(std::move(plan)),
-        workspace_bytes_(workspace_bytes) {}
+  explicit CudnnPlan(std::shared_ptr<const Built> built) : built_(std::move(built)) {}
   absl::StatusOr<CudnnDescriptor> MakePack(std::span<const Operand> operands, void* workspace) const;
 
-  CudnnHandle cudnn_;
-  CudnnEngine engine_;
-  CudnnDescriptor config_;
-  CudnnDescriptor plan_;
-  size_t workspace_bytes_;
+  std::shared_ptr<const Built> built_;
   std::vector<Binding> bindings_;
   size_t most_bindings_ = kBindingsAnExecution;
   size_t oldest_ = 0;

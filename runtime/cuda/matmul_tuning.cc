@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/built_once.h"
 #include "sinter/runtime/cuda/matmul_trial.h"
 #include "sinter/runtime/cuda/quickest_choice.h"
 #include "sinter/runtime/load_times.h"
@@ -29,12 +30,14 @@ struct Measured {
   TunedProduct tuned;
 };
 
-// What this process knows of products: what it has measured, by the mode, and what files' choices are in this library.
+// What this process knows of products: what it has measured, by the mode, what files' choices are in this library, and its first
+// choices. Asking cuBLASLt takes it milliseconds, and the layers of a model have the same products.
 struct Known {
   // Held while measuring too: two threads that measure at once would measure each other.
   std::mutex mutex;
   std::map<std::pair<TuningMode, ProductKey>, Measured> measured;
   std::map<ProductKey, std::pair<AlgorithmConfig, Algorithm>> resolved;
+  BuiltOnce<ProductKey, Algorithm> first;
 };
 
 Known& KnownProducts() {
@@ -97,9 +100,9 @@ class Choice {
       : context_(context), product_(product), tuning_(tuning), mode_(mode), key_(std::move(key)) {}
 
   absl::StatusOr<Algorithm> Make() {
+    const std::lock_guard lock(KnownProducts().mutex);
     if (mode_ == TuningMode::kFirstChoice) return First("tuning is off");
     if (product_.shape().Flops() < kLeastFlops) return First("it is too small to time");
-    const std::lock_guard lock(KnownProducts().mutex);
     if (const TunedProduct* const stored = tuning_.Find(key_, mode_); stored != nullptr) {
       absl::StatusOr<Algorithm> algorithm = Resolve(product_, key_, stored->algorithm);
       if (algorithm.ok()) {
@@ -120,9 +123,13 @@ class Choice {
 
  private:
   absl::StatusOr<Algorithm> First(std::string reason) {
-    SINTER_ASSIGN_OR_RETURN(const std::vector<Algorithm> algorithms, product_.Algorithms(1));
+    const auto ask = [&]() -> absl::StatusOr<Algorithm> {
+      SINTER_ASSIGN_OR_RETURN(const std::vector<Algorithm> algorithms, product_.Algorithms(1));
+      return algorithms[0];
+    };
+    SINTER_ASSIGN_OR_RETURN(const Algorithm* first, KnownProducts().first.Get(key_, ask));
     tuning_.Add({.key = key_, .source = ChoiceSource::kFirstChoice, .reason = std::move(reason)});
-    return algorithms[0];
+    return *first;
   }
 
   ProductChoice ChoiceOf(ChoiceSource source, const TunedProduct& tuned) const {

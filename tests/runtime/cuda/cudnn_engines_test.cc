@@ -4,11 +4,14 @@
 
 #include <array>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "gtest/gtest.h"
 #include "sinter/runtime/cuda/cudnn_attention.h"
 #include "sinter/runtime/cuda/cudnn_convolution.h"
+#include "sinter/runtime/cuda/cudnn_plans.h"
 
 // Whether leaks end the program: with the address sanitizer. GCC and Clang say so differently.
 #if defined(__SANITIZE_ADDRESS__)
@@ -203,9 +206,46 @@ TEST_F(CudnnEnginesTest, AttentionNeedsLittleMemory) {
   };
   EXPECT_LT(workspace(), scores / 16);
   attention.backward = true, attention.has_stats = false;
-  EXPECT_LT(workspace(), 5 * scores / 2);
+  const size_t in_order = workspace();
+  EXPECT_LT(in_order, 5 * scores / 2);
+  EXPECT_EQ(attention.ScoresBytes(), 2 * scores);
+  EXPECT_GE(in_order, attention.ScoresBytes());
   attention.in_order = false;
   EXPECT_LT(workspace(), scores / 2);
+}
+
+// Steps that are alike have one plan built, and bindings of their own.
+TEST_F(CudnnEnginesTest, WhatIsAlikeIsBuiltOnce) {
+  CudnnPlans plans;
+  ConvShape shape = ShapeOf(kGeometries[6], /*channels_last=*/true);
+  shape.dtype = fb::DType::BF16;
+  const auto convolution = [&](const ConvEpilogue& epilogue, const std::optional<CudnnEngine>& only = {}) {
+    auto plan = plans.Convolution(handle(), shape, epilogue, only);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return *std::move(plan);
+  };
+  const std::unique_ptr<CudnnPlan> first = convolution({}), second = convolution({});
+  EXPECT_EQ(plans.built(), 1u);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(first->engine(), second->engine());
+  EXPECT_EQ(first->workspace_bytes(), second->workspace_bytes());
+  EXPECT_EQ(convolution({}, first->engine())->engine(), first->engine());
+  EXPECT_EQ(plans.built(), 2u);
+  convolution({.bias = true});
+  convolution({.bias = true, .relu = true});
+  EXPECT_EQ(plans.built(), 4u);
+  shape.padding_before = {0, 0}, shape.padding_after = {2, 2};
+  convolution({});
+  EXPECT_EQ(plans.built(), 5u);
+  EXPECT_FALSE(plans.Convolution(handle(), shape, {}, CudnnEngine{.number = 12345}).ok());
+  EXPECT_EQ(plans.built(), 5u);
+
+  CudnnAttention attention = {.batch = 1, .heads = 1, .queries = 64, .keys = 64, .width = 64};
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(plans.Attention(handle(), attention).ok());
+  EXPECT_EQ(plans.built(), 6u);
+  attention.causal = true;
+  EXPECT_TRUE(plans.Attention(handle(), attention).ok());
+  EXPECT_EQ(plans.built(), 7u);
 }
 
 TEST_F(CudnnEnginesTest, SaysForWhichAttentionThereIsNone) {

@@ -1,0 +1,51 @@
+// The plans that cuDNN has built for one GPU of a session. Steps that are alike share what is built: preparing an engine takes
+// cuDNN milliseconds for a convolution, and a compilation, some 75 ms, for attention.
+//
+//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<CudnnPlan> plan, context.cudnn_plans().Attention(cudnn, attention));
+//
+// Each plan that is given has bindings of its own (CudnnPlan::Share). Alike are steps of which every member of the description
+// is the same, and for convolutions the engine that was chosen. One handle; one thread at a time.
+#ifndef SINTER_RUNTIME_CUDA_CUDNN_PLANS_H_
+#define SINTER_RUNTIME_CUDA_CUDNN_PLANS_H_
+
+#include <compare>
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "sinter/runtime/built_once.h"
+#include "sinter/runtime/cuda/cudnn_attention.h"
+#include "sinter/runtime/cuda/cudnn_convolution.h"
+#include "sinter/runtime/cuda/cudnn_descriptors.h"
+
+namespace sinter {
+
+class CudnnPlans {
+ public:
+  // As MakeAttentionPlan.
+  absl::StatusOr<std::unique_ptr<CudnnPlan>> Attention(const CudnnHandle& cudnn,
+                                                       const CudnnAttention& attention);
+  // As MakeConvolutionPlan, by the rules of steps: of `only`, that engine, else of cuDNN's first.
+  absl::StatusOr<std::unique_ptr<CudnnPlan>> Convolution(const CudnnHandle& cudnn, const ConvShape& shape,
+                                                         const ConvEpilogue& epilogue,
+                                                         const std::optional<CudnnEngine>& only = {});
+
+  // So far.
+  size_t built() const { return attentions_.size() + convolutions_.size(); }
+
+ private:
+  struct ConvolutionKey {
+    ConvShape shape;
+    ConvEpilogue epilogue;
+    std::optional<CudnnEngine> only;
+    auto operator<=>(const ConvolutionKey&) const = default;
+  };
+
+  BuiltOnce<CudnnAttention, std::unique_ptr<CudnnPlan>> attentions_;
+  BuiltOnce<ConvolutionKey, std::unique_ptr<CudnnPlan>> convolutions_;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_CUDA_CUDNN_PLANS_H_
