@@ -6,16 +6,22 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/kernels/cpu/random_values.h"
 #include "sinter/kernels/cpu/vector_math.h"
 #include "sinter/runtime/half.h"
+#include "sinter/runtime/status.h"
 #include "sinter/runtime/tensor.h"
 
 namespace sinter {
 namespace {
 
+using Kind = InitialValues::Kind;
+
 constexpr int64_t kGrain = 4096;
+constexpr int64_t kBlock = 512;
 
 template <typename T>
 T FromDouble(double value) {
@@ -66,9 +72,7 @@ struct Words {
   }
 };
 
-double Uniform(const Words& w, bool wide) {
-  return wide ? sn_uniform_f64(w.word[0], w.word[1]) : sn_uniform_f32(w.word[0]);
-}
+double UniformF64(const Words& w) { return sn_uniform_f64(w.word[0], w.word[1]); }
 double Normal(const Words& w, bool wide) {
   return wide ? sn_normal_f64(w.word[0], w.word[1], w.word[2], w.word[3])
               : sn_normal_f32(w.word[0], w.word[1]);
@@ -97,6 +101,42 @@ void Orthonormalize(double* vectors, int64_t count, int64_t size, const ThreadPo
         for (int64_t e = 0; e < size; ++e) other[e] -= along * v[e];
       }
     });
+  }
+}
+
+absl::Status CheckRandom(DType dtype) {
+  if (IsFloat(dtype)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("random initial values are floats, not ", std::string(DTypeName(dtype))));
+}
+
+// Elements from `first` on, as f32.
+void FillRandomF32(const InitialValues& values, int64_t first, int64_t count, float* to) {
+  const auto seed = static_cast<uint64_t>(values.seed), index = static_cast<uint64_t>(first);
+  if (values.kind == Kind::kUniform) {
+    sn_fill_uniform_f32(seed, index, count, values.a, values.b - values.a, to);
+  } else {
+    sn_fill_normal_f32(seed, index, count, values.a, values.b, to);
+  }
+}
+
+template <typename T>
+void FillRandom(const InitialValues& values, int64_t first, int64_t count, T* to) {
+  if constexpr (std::is_same_v<T, float>) {
+    FillRandomF32(values, first, count, to);
+  } else if constexpr (std::is_same_v<T, double>) {
+    for (int64_t i = 0; i < count; ++i) {
+      const Words words(values.seed, first + i);
+      to[i] = values.kind == Kind::kUniform ? values.a + (values.b - values.a) * UniformF64(words)
+                                            : values.a + values.b * Normal(words, /*wide=*/true);
+    }
+  } else if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
+    float block[kBlock];
+    for (int64_t done = 0; done < count; done += kBlock) {
+      const int64_t size = std::min(kBlock, count - done);
+      FillRandomF32(values, first + done, size, block);
+      for (int64_t i = 0; i < size; ++i) to[done + i] = T::FromFloat(block[i]);
+    }
   }
 }
 
@@ -132,37 +172,45 @@ absl::Status FillOrthogonal(const InitialValues& values, DType dtype, std::span<
 
 }  // namespace
 
+bool IsByElement(const InitialValues& values) { return values.kind != Kind::kOrthogonal; }
+
+absl::Status FillInitialElements(const InitialValues& values, DType dtype, int64_t begin, int64_t count,
+                                 void* data, const ThreadPool& pool) {
+  SINTER_CHECK(IsByElement(values));
+  if (values.kind == Kind::kConstant) {
+    WithType(dtype, data, [&](auto* to) {
+      using T = std::remove_pointer_t<decltype(to)>;
+      pool.ParallelFor(count, kGrain, [&](int64_t first, int64_t end, int) {
+        std::fill(to + first, to + end, FromDouble<T>(values.a));
+      });
+    });
+    return absl::OkStatus();
+  }
+  SINTER_RETURN_IF_ERROR(CheckRandom(dtype));
+  WithType(dtype, data, [&](auto* to) {
+    pool.ParallelFor(count, kGrain, [&](int64_t first, int64_t end, int) {
+      FillRandom(values, begin + first, end - first, to + first);
+    });
+  });
+  return absl::OkStatus();
+}
+
+std::optional<uint8_t> RepeatedByte(const InitialValues& values, DType dtype) {
+  if (values.kind != Kind::kConstant) return std::nullopt;
+  alignas(double) uint8_t bytes[sizeof(double)];
+  const int64_t size = SizeOf(dtype);
+  SINTER_CHECK(FillInitialElements(values, dtype, 0, 1, bytes, ThreadPool(1)).ok());
+  if (std::any_of(bytes, bytes + size, [&](uint8_t byte) { return byte != bytes[0]; })) return std::nullopt;
+  return bytes[0];
+}
+
 absl::Status FillInitialValues(const InitialValues& values, DType dtype, std::span<const int64_t> shape,
                                void* data, const ThreadPool& pool) {
   int64_t elements = 1;
   for (const int64_t size : shape) elements *= size;
-  using Kind = InitialValues::Kind;
-  if (values.kind != Kind::kConstant && !IsFloat(dtype)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("random initial values are floats, not ", std::string(DTypeName(dtype))));
-  }
-  if (values.kind == Kind::kOrthogonal) return FillOrthogonal(values, dtype, shape, elements, data, pool);
-  const bool wide = dtype == DType::kF64;
-  WithType(dtype, data, [&](auto* to) {
-    using T = std::remove_pointer_t<decltype(to)>;
-    pool.ParallelFor(elements, kGrain, [&](int64_t begin, int64_t end, int) {
-      switch (values.kind) {
-        case Kind::kConstant:
-          std::fill(to + begin, to + end, FromDouble<T>(values.a));
-          break;
-        case Kind::kUniform:
-          for (int64_t i = begin; i < end; ++i) {
-            to[i] = FromDouble<T>(values.a + (values.b - values.a) * Uniform(Words(values.seed, i), wide));
-          }
-          break;
-        default:
-          for (int64_t i = begin; i < end; ++i) {
-            to[i] = FromDouble<T>(values.a + values.b * Normal(Words(values.seed, i), wide));
-          }
-      }
-    });
-  });
-  return absl::OkStatus();
+  if (IsByElement(values)) return FillInitialElements(values, dtype, 0, elements, data, pool);
+  SINTER_RETURN_IF_ERROR(CheckRandom(dtype));
+  return FillOrthogonal(values, dtype, shape, elements, data, pool);
 }
 
 }  // namespace sinter

@@ -11,6 +11,7 @@
 #define SINTER_RUNTIME_INITIALIZER_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "absl/status/status.h"
@@ -33,6 +34,15 @@ struct InitialValues {
 // ResourceExhausted: no room for an orthogonal matrix in f64 beside it.
 absl::Status FillInitialValues(const InitialValues& values, DType dtype, std::span<const int64_t> shape,
                                void* data, const ThreadPool& pool);
+
+// Whether each element is made without the others: all but orthogonal values.
+bool IsByElement(const InitialValues& values);
+// Of such values the elements from `begin` on, `count` of them, in row-major order: the bits that FillInitialValues gives them.
+// `data` holds these alone. InvalidArgument: random values of integers.
+absl::Status FillInitialElements(const InitialValues& values, DType dtype, int64_t begin, int64_t count,
+                                 void* data, const ThreadPool& pool);
+// What all bytes of such a variable are, as of zeros. None: they differ.
+std::optional<uint8_t> RepeatedByte(const InitialValues& values, DType dtype);
 
 }  // namespace sinter
 

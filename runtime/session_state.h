@@ -16,8 +16,9 @@
 #include "sinter/runtime/caching_allocator.h"
 #include "sinter/runtime/device_runtimes.h"
 #include "sinter/runtime/executable.h"
-#include "sinter/runtime/loaded_code.h"
+#include "sinter/runtime/initializer.h"
 #include "sinter/runtime/load_times.h"
+#include "sinter/runtime/loaded_code.h"
 #include "sinter/runtime/plan.h"
 #include "sinter/runtime/session.h"
 #include "sinter/runtime/session_memory.h"
@@ -52,6 +53,8 @@ struct State {
   absl::StatusOr<uint32_t> FirstCopy(size_t variable) const;
   // To all copies that are here. `data` may be the session's own.
   absl::Status WriteCopies(size_t variable, const void* data);
+  // Of the variable `bytes` from `offset` on.
+  absl::Status WriteCopies(size_t variable, size_t offset, const void* data, size_t bytes);
   // Null: the session takes nothing of this device.
   const DeviceShare* FindShare(Device device) const;
 
@@ -82,6 +85,8 @@ struct State {
   void ListPieces();
   absl::Status PlaceConstants();
   absl::Status InitializeVariable(size_t variable);
+  // Of a variable whose first copy is not in the main memory.
+  absl::Status InitializeOnDevices(size_t variable, const InitialValues& values);
   DeviceShare& ShareOf(uint32_t device) { return shares[device - memory.local.first]; }
   // The share of the first CPU.
   DeviceShare& MainMemory();

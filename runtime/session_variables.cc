@@ -1,6 +1,7 @@
 // The part of session_state.h that knows variables.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,9 @@
 
 namespace sinter::internal_session {
 namespace {
+
+// What is computed at a time of a variable that is sent to a device: enough for many threads, and it stays in their caches.
+constexpr int64_t kPieceBytes = int64_t{4} << 20;
 
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -71,14 +75,18 @@ absl::StatusOr<uint32_t> State::FirstCopy(size_t variable) const {
 }
 
 absl::Status State::WriteCopies(size_t variable, const void* data) {
-  const size_t bytes = static_cast<size_t>(variables[variable].bytes);
+  return WriteCopies(variable, 0, data, static_cast<size_t>(variables[variable].bytes));
+}
+
+absl::Status State::WriteCopies(size_t variable, size_t offset, const void* data, size_t bytes) {
   if (bytes == 0) return absl::OkStatus();
   for (const uint32_t copy : copies[variable]) {
     const DevicePlaces& places = PlacesOf(copy);
+    std::byte* const to = memory.variables[copy] + offset;
     if (places.is_host) {
-      std::memmove(memory.variables[copy], data, bytes);
+      std::memmove(to, data, bytes);
     } else {
-      SINTER_RETURN_IF_ERROR(places.runtime->Upload(memory.variables[copy], data, bytes));
+      SINTER_RETURN_IF_ERROR(places.runtime->Upload(to, data, bytes));
     }
   }
   return absl::OkStatus();
@@ -101,10 +109,36 @@ absl::Status State::InitializeVariable(size_t index) {
     SINTER_RETURN_IF_ERROR(FillInitialValues(values, variable.dtype, variable.shape, data, *pool));
     return copies[index].size() == 1 ? absl::OkStatus() : WriteCopies(index, data);
   }
-  SINTER_ASSIGN_OR_RETURN(HostTensor host, HostTensor::Empty(variable.dtype, variable.shape));
-  SINTER_RETURN_IF_ERROR(
-      FillInitialValues(values, variable.dtype, variable.shape, host.mutable_data(), *pool));
-  return WriteCopies(index, host.data());
+  return InitializeOnDevices(index, values);
+}
+
+absl::Status State::InitializeOnDevices(size_t index, const InitialValues& values) {
+  const VariableInfo& variable = variables[index];
+  // Zeros, mostly, of an optimizer's state, are not sent.
+  if (const std::optional<uint8_t> byte = RepeatedByte(values, variable.dtype); byte.has_value()) {
+    for (const uint32_t copy : copies[index]) {
+      SINTER_RETURN_IF_ERROR(
+          PlacesOf(copy).runtime->Fill(memory.variables[copy], *byte, static_cast<size_t>(variable.bytes)));
+    }
+    return absl::OkStatus();
+  }
+  if (!IsByElement(values)) {
+    SINTER_ASSIGN_OR_RETURN(HostTensor host, HostTensor::Empty(variable.dtype, variable.shape));
+    SINTER_RETURN_IF_ERROR(
+        FillInitialValues(values, variable.dtype, variable.shape, host.mutable_data(), *pool));
+    return WriteCopies(index, host.data());
+  }
+  const int64_t size = SizeOf(variable.dtype), elements = variable.bytes / size;
+  const int64_t most = std::min(elements, kPieceBytes / size);
+  SINTER_ASSIGN_OR_RETURN(HostTensor piece, HostTensor::Empty(variable.dtype, {most}));
+  for (int64_t begin = 0; begin < elements; begin += most) {
+    const int64_t count = std::min(most, elements - begin);
+    SINTER_RETURN_IF_ERROR(
+        FillInitialElements(values, variable.dtype, begin, count, piece.mutable_data(), *pool));
+    SINTER_RETURN_IF_ERROR(WriteCopies(index, static_cast<size_t>(begin * size), piece.data(),
+                                       static_cast<size_t>(count * size)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status State::InitializeVariables() {

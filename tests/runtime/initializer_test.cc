@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/kernels/cpu/vector_math.h"
+#include "sinter/runtime/half.h"
 #include "sinter/tests/runtime/step_values.h"
 
 namespace sinter {
@@ -53,6 +54,59 @@ TEST(InitializerTest, NormalNumbersAreThoseOfBoxAndMuller) {
     EXPECT_NEAR(f32[i], 1 + 0.5 * std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * turns), 2e-6);
     EXPECT_EQ(f64[i], 1 + 0.5 * sn_normal_f64(w[0], w[1], w[2], w[3]));
   }
+}
+
+// The bits of the scalar functions, one element at a time, in double precision to the end.
+double Scalar(const InitialValues& values, DType dtype, int64_t element) {
+  uint32_t w[4];
+  for (int lane = 0; lane < 4; ++lane) {
+    w[lane] = sn_philox(static_cast<uint64_t>(values.seed), 0, 0, static_cast<uint64_t>(element), lane);
+  }
+  const bool wide = dtype == DType::kF64, is_uniform = values.kind == Kind::kUniform;
+  double value = 0;
+  if (is_uniform) value = wide ? sn_uniform_f64(w[0], w[1]) : sn_uniform_f32(w[0]);
+  if (!is_uniform) value = wide ? sn_normal_f64(w[0], w[1], w[2], w[3]) : sn_normal_f32(w[0], w[1]);
+  value = is_uniform ? values.a + (values.b - values.a) * value : values.a + values.b * value;
+  if (wide) return value;
+  const auto narrow = static_cast<float>(value);
+  if (dtype == DType::kBf16) return BFloat16::FromFloat(narrow).ToFloat();
+  if (dtype == DType::kF16) return Float16::FromFloat(narrow).ToFloat();
+  return narrow;
+}
+
+TEST(InitializerTest, AnyCutAndAnyThreadsGiveTheBitsOfOneElementAtATime) {
+  constexpr int64_t kCount = 20011;
+  // Counters carry into their second word at 2^32.
+  constexpr int64_t kBegins[] = {0, 1, (int64_t{1} << 32) - 10000};
+  for (const Kind kind : {Kind::kUniform, Kind::kNormal}) {
+    for (const DType dtype : {DType::kF64, DType::kF32, DType::kBf16, DType::kF16}) {
+      const InitialValues values = {.kind = kind, .a = 0.1, .b = 0.37, .seed = -77};
+      for (const int64_t begin : kBegins) {
+        std::vector<double> want;
+        for (int64_t i = 0; i < kCount; ++i) want.push_back(Scalar(values, dtype, begin + i));
+        for (const int threads : {1, 2, 7}) {
+          HostTensor got = *HostTensor::Zeros(dtype, {kCount});
+          ASSERT_TRUE(
+              FillInitialElements(values, dtype, begin, kCount, got.mutable_data(), ThreadPool(threads))
+                  .ok());
+          EXPECT_EQ(ToDoubles(got), want)
+              << static_cast<int>(dtype) << " from " << begin << " by " << threads;
+        }
+      }
+    }
+  }
+}
+
+TEST(InitializerTest, SaysWhichConstantsRepeatAByte) {
+  EXPECT_EQ(RepeatedByte({.a = 0}, DType::kF32), 0);
+  EXPECT_EQ(RepeatedByte({.a = -0.0}, DType::kF32), std::nullopt);
+  EXPECT_EQ(RepeatedByte({.a = 1}, DType::kF32), std::nullopt);
+  EXPECT_EQ(RepeatedByte({.a = 0}, DType::kF64), 0);
+  EXPECT_EQ(RepeatedByte({.a = -1}, DType::kI64), 255);
+  EXPECT_EQ(RepeatedByte({.a = 1}, DType::kI32), std::nullopt);
+  EXPECT_EQ(RepeatedByte({.a = -3}, DType::kI8), 253);
+  EXPECT_EQ(RepeatedByte({.a = 1}, DType::kI1), 1);
+  EXPECT_EQ(RepeatedByte({.kind = Kind::kNormal}, DType::kF32), std::nullopt);
 }
 
 TEST(InitializerTest, MomentsAreRight) {

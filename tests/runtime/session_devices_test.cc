@@ -331,18 +331,26 @@ TEST_F(SessionDevicesTest, VariablesOnAGpu) {
     fb::InitializerT& init = *p->table.variables[0]->initializer;
     init.kind = fb::InitializerKind::Normal, init.b = 0.02, init.seed = 7;
     p->AddVariable("empty", DType::kF32, {0});
+    // Sent in two pieces, and not at all.
+    p->AddVariable("long", DType::kF32, {1 << 20, 2});
+    *p->table.variables[2]->initializer = init;
+    p->table.variables[2]->initializer->kind = fb::InitializerKind::Uniform;
+    p->AddVariable("zeros", DType::kF32, {1 << 20, 2});
     TestFunction f(*p, "f");
     f.Output("w", f.Variable(0));
   }
   FakeGpus gpus;
   Session session = *gpus.MakeSession(plan), host = *host_plan.MakeSession();
-  const auto bytes = [](const Session& s) {
-    const HostTensor value = *s.ReadVariable("w");
+  const auto bytes = [](const Session& s, const char* name = "w") {
+    const HostTensor value = *s.ReadVariable(name);
     return std::string(static_cast<const char*>(value.data()), static_cast<size_t>(value.num_bytes()));
   };
   EXPECT_EQ(bytes(session), bytes(host));
   EXPECT_EQ(session.ReadVariable("empty")->ToString(), "f32[0]");
   EXPECT_TRUE(session.ViewVariable("w")->is_owning());
+  EXPECT_EQ(bytes(session, "long"), bytes(host, "long"));
+  EXPECT_EQ(bytes(session, "zeros"), bytes(host, "zeros"));
+  EXPECT_EQ(gpus[0].counts().uploads, 3);
 
   const ScratchFolder folder;
   const std::string path = folder.File("w.safetensors");
