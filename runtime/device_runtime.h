@@ -8,8 +8,8 @@
 // A device's work runs in the order in which it was given. Between devices order exists only where WaitFor makes it. One
 // thread at a time, as for sessions. Addresses are fixed before the first run, so that steps may be recorded once.
 //
-// StepArgs on a device: buffers, workspace and library_workspace (the largest LibraryWorkspaceBytes of its steps) are in
-// its memory; so is scratch, ScratchBytes() of it, null when there are none.
+// StepArgs on a device: buffers, workspace and library_workspace are in its memory; so is scratch, ScratchBytes() of it, null
+// when there are none.
 #ifndef SINTER_RUNTIME_DEVICE_RUNTIME_H_
 #define SINTER_RUNTIME_DEVICE_RUNTIME_H_
 

@@ -87,13 +87,18 @@ absl::Status FunctionState::LoadLaunches() {
   return absl::OkStatus();
 }
 
-StepOrder FunctionState::OrderOf(const Launch& launch) const {
-  std::vector<bool> uses_library_workspace;
+StepOrder FunctionState::OrderOf(const Launch& launch) {
+  std::vector<size_t> library_workspaces;
   for (const uint32_t step : launch.steps) {
-    uses_library_workspace.push_back(steps_[step].step == nullptr ||
-                                     steps_[step].step->LibraryWorkspaceBytes() > 0);
+    library_workspaces.push_back(steps_[step].step->LibraryWorkspaceBytes());
   }
-  return FindOrder(*table_, launch.steps, uses_library_workspace);
+  StepOrder order = FindOrder(*table_, launch.steps, library_workspaces);
+  for (size_t i = 0; i < launch.steps.size(); ++i) {
+    steps_[launch.steps[i]].library_workspace = order.workspace_offsets[i];
+  }
+  size_t& workspace = library_workspace_bytes_[launch.device];
+  workspace = std::max(workspace, order.workspace_bytes);
+  return order;
 }
 
 // A step by itself, or all members of its collective that are here, of which it is the first. Empty: it is not here, or a

@@ -87,6 +87,7 @@ class FunctionState {
     size_t first_slot;
     bool is_here;
     size_t profile_entry;
+    size_t library_workspace = 0;  // Where its own begins in that of its device.
   };
   struct LoadedLaunch {
     Launch launch;
@@ -110,7 +111,8 @@ class FunctionState {
 
   absl::Status LoadSteps();
   absl::Status LoadLaunches();
-  StepOrder OrderOf(const Launch& launch) const;
+  // And gives its steps their library workspaces.
+  StepOrder OrderOf(const Launch& launch);
   absl::Status CheckCopyBetweenProcesses(size_t index) const;
   std::unique_ptr<HostCollective> MakeHostCollective(const Launch& launch);
   void MakeThreads();

@@ -31,7 +31,7 @@ absl::Status FunctionState::RunStep(size_t index) {
       {.buffers = buffers,
        .workspace = table.workspace_bytes() == 0 ? nullptr : places.arena + table.workspace_offset(),
        .scratch = places.scratch,
-       .library_workspace = places.library_workspace});
+       .library_workspace = places.library_workspace + step.library_workspace});
 }
 
 absl::Status FunctionState::RunCopyBetweenProcesses(size_t index) {
@@ -70,7 +70,7 @@ absl::Status FunctionState::RunSteps(const LoadedLaunch& loaded) {
 absl::Status FunctionState::RunStepsAsPieces(const LoadedLaunch& loaded) {
   const std::span<const uint32_t> steps = loaded.launch.steps;
   for (size_t i = 0; i < steps.size(); ++i) {
-    absl::Status status = RuntimeOf(loaded.launch.device).BeginPiece(loaded.order[i]);
+    absl::Status status = RuntimeOf(loaded.launch.device).BeginPiece(loaded.order.before[i]);
     if (status.ok()) status = RunStep(steps[i]);
     if (!status.ok()) return AtStep(steps[i], status);
   }
@@ -84,7 +84,7 @@ std::unique_ptr<RecordedWork>& FunctionState::RecordingOf(LoadedLaunch& loaded) 
 absl::Status FunctionState::RecordLaunch(LoadedLaunch& loaded) {
   absl::StatusOr<std::unique_ptr<RecordedWork>> recorded =
       RuntimeOf(loaded.launch.device).Record([this, &loaded] {
-        const bool in_pieces = !with_marks_ && !loaded.order.empty();
+        const bool in_pieces = !with_marks_ && !loaded.order.before.empty();
         return in_pieces ? RunStepsAsPieces(loaded) : RunSteps(loaded);
       });
   if (!recorded.ok()) return AtLaunch(loaded.launch, recorded.status());

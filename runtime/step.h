@@ -26,7 +26,8 @@ struct StepArgs {
   void* const* buffers = nullptr;  // Inputs, then outputs.
   void* workspace = nullptr;       // Step.workspace_bytes, 64-byte aligned; null when there are none.
   void* scratch = nullptr;         // Thread scratch of the whole executable; see StepContext::scratch_stride.
-  void* library_workspace = nullptr;  // At least LibraryWorkspaceBytes(), 64-byte aligned; of all steps.
+  // At least LibraryWorkspaceBytes(), 64-byte aligned, also of other steps: none of those that may run beside this one.
+  void* library_workspace = nullptr;
 };
 
 // What a step may use while it is made.

@@ -98,6 +98,30 @@ class FakeStep : public Step {
   std::function<void(const std::vector<void*>&)> work_;
 };
 
+// In two pieces of work, so that others can come between them.
+class FakeLibraryStep : public Step {
+ public:
+  FakeLibraryStep(FakeGpu* gpu, int64_t count) : gpu_(gpu), count_(count) {}
+
+  size_t LibraryWorkspaceBytes() const override { return static_cast<size_t>(count_) * sizeof(float); }
+
+  absl::Status Run(const StepArgs& args) override {
+    gpu_->CountStep();
+    auto* const sums = static_cast<float*>(args.library_workspace);
+    gpu_->UseLibraryWorkspace(
+        {static_cast<const std::byte*>(args.library_workspace), LibraryWorkspaceBytes()});
+    gpu_->Give({[sums, from = Floats(args.buffers[0]), count = count_] {
+      for (int64_t i = 0; i < count; ++i) sums[i] = from[i] + 1;
+    }});
+    gpu_->Give({[sums, to = Floats(args.buffers[1]), count = count_] { std::copy_n(sums, count, to); }});
+    return absl::OkStatus();
+  }
+
+ private:
+  FakeGpu* gpu_;
+  int64_t count_;
+};
+
 class FakeCollectiveStep : public Step {
  public:
   FakeCollectiveStep(FakeGpu* gpu, std::shared_ptr<FakeMeeting> meeting, uint32_t rank)
@@ -209,9 +233,10 @@ absl::StatusOr<std::unique_ptr<Step>> FakeGpu::MakeStep(const fb::Plan& plan, co
   const fb::GpuKernelStep* const kernel = step.body_as_GpuKernelStep();
   if (kernel == nullptr) return absl::UnimplementedError("a fake GPU runs kernels, copies and collectives");
   const std::string symbol = plan.gpu_kernels()->Get(kernel->kernel())->symbol()->str();
+  const int64_t count = int64_t{kernel->grid()} * kernel->block();
+  if (symbol == "library_f32") return std::make_unique<FakeLibraryStep>(this, count);
   const auto found = kKernels.find(symbol);
   if (found == kKernels.end()) return absl::NotFoundError(absl::StrCat("a fake GPU has no kernel ", symbol));
-  const int64_t count = int64_t{kernel->grid()} * kernel->block();
   return std::make_unique<FakeStep>(
       this, operands, [count, run = found->second](const std::vector<void*>& b) { run(b, count); });
 }
@@ -310,11 +335,44 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> FakeGpu::Record(const std::functio
   if (!broken_recording_.ok()) return std::exchange(broken_recording_, absl::OkStatus());
   ++counts_.recordings;
   std::vector<Work> recorded;
+  pieces_.clear();
   recording_ = &recorded;
   const absl::Status status = work();
   recording_ = nullptr;
   SINTER_RETURN_IF_ERROR(status);
+  if (!pieces_.empty()) recorded = Reordered(recorded);
   return std::make_unique<FakeRecording>(this, std::move(recorded));
+}
+
+absl::Status FakeGpu::BeginPiece(std::span<const uint32_t> before) {
+  SINTER_CHECK(recording_ != nullptr && (!pieces_.empty() || recording_->empty()))
+      << "a piece behind work that is in none";
+  pieces_.push_back({.before = {before.begin(), before.end()}, .first_work = recording_->size()});
+  return absl::OkStatus();
+}
+
+void FakeGpu::UseLibraryWorkspace(std::span<const std::byte> bytes) {
+  if (recording_ != nullptr && !pieces_.empty()) pieces_.back().library_workspace = bytes;
+}
+
+// Work of a piece after work of another: of all whose predecessors are done, the latest piece has the next turn.
+std::vector<FakeGpu::Work> FakeGpu::Reordered(const std::vector<Work>& recorded) const {
+  std::vector<Work> order;
+  std::vector<size_t> next, end;  // Of each piece, its work that is still to come.
+  for (size_t p = 0; p < pieces_.size(); ++p) {
+    next.push_back(pieces_[p].first_work);
+    end.push_back(p + 1 < pieces_.size() ? pieces_[p + 1].first_work : recorded.size());
+  }
+  const auto is_ready = [&](size_t p) {
+    return next[p] < end[p] &&
+           std::ranges::all_of(pieces_[p].before, [&](uint32_t k) { return next[k] == end[k]; });
+  };
+  while (order.size() < recorded.size()) {
+    for (size_t p = pieces_.size(); p-- > 0;) {
+      if (is_ready(p)) order.push_back(recorded[next[p]++]);
+    }
+  }
+  return order;
 }
 
 absl::StatusOr<std::unique_ptr<Stopwatch>> FakeGpu::MakeStopwatch(size_t marks) {

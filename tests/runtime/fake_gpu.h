@@ -6,8 +6,10 @@
 //   session->Run("f", {{"x", x}});
 //   EXPECT_EQ(gpus[0].counts().uploads, 1);
 //
-// Its kernels, by the names of the plan's, have as many elements as threads: add_f32 (a + b), scale_f32 (a * b[0]) and
-// count_f32 (i). It copies too; other steps are an error. Recorded steps must have run before, as libraries want it.
+// Its kernels, by the names of the plan's, have as many elements as threads: add_f32 (a + b), scale_f32 (a * b[0]),
+// count_f32 (i), and library_f32 (a + 1), which has its sums in a library workspace of as many elements first. It copies too;
+// other steps are an error. Recorded steps must have run before, as libraries want it. Pieces of a recording run the latest
+// first, as far as what they say that they come after lets them.
 //
 // Members of a collective run when all of them are next: whoever gives them in an order in which they wait for each other
 // fails a check. They run on a stream of their own: until a step is given after Join, their results are old ones, and what
@@ -77,6 +79,7 @@ class FakeGpu : public DeviceRuntime {
   absl::Status WaitFor(DeviceRuntime& other) override;
   absl::Status CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) override;
   absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) override;
+  absl::Status BeginPiece(std::span<const uint32_t> before) override;
   absl::StatusOr<std::unique_ptr<Stopwatch>> MakeStopwatch(size_t marks) override;
   Traffic traffic() const override { return traffic_; }
 
@@ -93,9 +96,18 @@ class FakeGpu : public DeviceRuntime {
   // Why the session has given up; OK: it has not.
   absl::Status aborted() const;
 
+  // Of the latest recording.
+  struct Piece {
+    std::vector<uint32_t> before;
+    std::span<const std::byte> library_workspace = {};  // Of the step.
+    size_t first_work = 0;
+  };
+  const std::vector<Piece>& pieces() const { return pieces_; }
+
   // For its steps and recordings.
   void Give(Work work);
   void CountStep() { ++counts_.steps; }
+  void UseLibraryWorkspace(std::span<const std::byte> bytes);
   void CountLaunch() { ++counts_.launches; }
 
  private:
@@ -114,6 +126,8 @@ class FakeGpu : public DeviceRuntime {
   // Runs what was given, up to and including the piece of this number.
   void RunUpTo(size_t number);
   void RunOne(const Work& work);
+  // Of pieces, the latest first.
+  std::vector<Work> Reordered(const std::vector<Work>& recorded) const;
 
   Device device_;
   CachingAllocator* allocator_;
@@ -123,6 +137,7 @@ class FakeGpu : public DeviceRuntime {
   bool is_running_ = false;
   std::deque<FakeMeeting*> begun_;  // Collectives under way.
   std::vector<Work>* recording_ = nullptr;
+  std::vector<Piece> pieces_;
   absl::Status broken_;
   bool breaks_uploads_ = false;
   absl::Status broken_recording_;

@@ -25,21 +25,22 @@ class StepOrderTest : public ::testing::Test {
   uint32_t New() { return f_->Arena(DType::kF32, {64}); }
   void Compute(std::vector<uint32_t> from, uint32_t to) {
     f_->GpuKernel("k", std::move(from), {to}, 1);
-    uses_library_workspace_.push_back(false);
+    library_workspaces_.push_back(0);
   }
 
-  StepOrder Order() {
+  StepOrder Find() {
     flatbuffers::FlatBufferBuilder builder;
     builder.Finish(fb::Plan::Pack(builder, &plan_.table));
     const fb::Function& function = *fb::GetPlan(builder.GetBufferPointer())->functions()->Get(0);
     std::vector<uint32_t> steps(function.steps()->size());
     std::iota(steps.begin(), steps.end(), 0);
-    return FindOrder(function, steps, uses_library_workspace_);
+    return FindOrder(function, steps, library_workspaces_);
   }
+  std::vector<std::vector<uint32_t>> Order() { return Find().before; }
 
   TestPlan plan_;
   std::optional<TestFunction> f_;
-  std::vector<bool> uses_library_workspace_;
+  std::vector<size_t> library_workspaces_;
 };
 
 TEST_F(StepOrderTest, ReadersComeAfterTheWriterAndBesideEachOther) {
@@ -67,13 +68,32 @@ TEST_F(StepOrderTest, WritersComeAfterReadersAndWritersOfTheSameBytes) {
   EXPECT_THAT(Order(), ElementsAre(IsEmpty(), ElementsAre(0), ElementsAre(0)));
 }
 
-TEST_F(StepOrderTest, StepsThatShareALibrarysWorkspaceComeInOrder) {
-  const uint32_t a = New(), b = New(), c = New();
+TEST_F(StepOrderTest, LibraryWorkspacesOrderOnlyWhatHasTheSameOne) {
+  for (const uint32_t buffer : {New(), New(), New(), New(), New(), New()}) Compute({}, buffer);
+  library_workspaces_ = {100, 0, 100, 100, 100, 100};
+  const StepOrder order = Find();
+  EXPECT_THAT(order.before,
+              ElementsAre(IsEmpty(), IsEmpty(), IsEmpty(), IsEmpty(), IsEmpty(), ElementsAre(0)));
+  EXPECT_THAT(order.workspace_offsets, ElementsAre(0, 0, 512, 1024, 1536, 0));
+  EXPECT_EQ(order.workspace_bytes, 2048u);
+}
+
+// The sixth step has to wait for the first, because of its workspace, and with that comes after what it reads.
+TEST_F(StepOrderTest, WhatAWorkspaceOrdersImpliesTheRest) {
+  const uint32_t a = New(), b = New();
   Compute({}, a);
-  Compute({}, b);
-  Compute({}, c);
-  uses_library_workspace_ = {true, false, true};
-  EXPECT_THAT(Order(), ElementsAre(IsEmpty(), IsEmpty(), ElementsAre(0)));
+  Compute({a}, b);
+  for (const uint32_t buffer : {New(), New(), New()}) Compute({}, buffer);
+  Compute({a}, New());
+  library_workspaces_ = {0, 1, 1, 1, 1, 1};
+  EXPECT_THAT(Order(),
+              ElementsAre(IsEmpty(), ElementsAre(0), IsEmpty(), IsEmpty(), IsEmpty(), ElementsAre(1)));
+}
+
+TEST_F(StepOrderTest, NoWorkspacesNeedNoMemory) {
+  Compute({}, New());
+  EXPECT_EQ(Find().workspace_bytes, 0u);
+  EXPECT_THAT(Find().workspace_offsets, ElementsAre(0));
 }
 
 }  // namespace
