@@ -5,8 +5,10 @@ namespace sinter {
 using mlir::Operation;
 using mlir::Value;
 
-MemoryPlan::MemoryPlan(plan_ir::FunctionOp function, bool in_place)
-    : function_(function), steps_(StepsOf(function)) {
+MemoryPlan::MemoryPlan(plan_ir::FunctionOp function, bool in_place,
+                       llvm::ArrayRef<ir::DeviceAttr> side_by_side)
+    : function_(function), side_by_side_(side_by_side), steps_(StepsOf(function)) {
+  if (!side_by_side.empty()) order_.emplace(function);
   collectBlocks();
   if (in_place) shareInPlace();
   for (auto [s, step] : llvm::enumerate(steps_)) {
@@ -14,7 +16,7 @@ MemoryPlan::MemoryPlan(plan_ir::FunctionOp function, bool in_place)
     int64_t when = s;
     if (call && call.getWorkspaceBytes() > 0) {
       int64_t bytes = call.getWorkspaceBytes();
-      blocks_.push_back({{}, call, ir::DeviceOf(call), {bytes, when, when, 0}, false});
+      blocks_.push_back({{}, call, ir::DeviceOf(call), {bytes, when, when, 0}, false, {when}});
     }
   }
   llvm::erase_if(blocks_, [](const Block& block) { return block.shared_away; });
@@ -24,10 +26,23 @@ llvm::SmallVector<int64_t> MemoryPlan::place(bool reuse) {
   arenas_.clear();
   for (ir::DeviceAttr device : function_.deviceList()) {
     llvm::SmallVector<MemoryBlock*> memory;
+    llvm::DenseMap<const MemoryBlock*, const Block*> block_of;
     for (Block& block : blocks_) {
-      if (block.device == device) memory.push_back(&block.memory);
+      if (block.device != device) continue;
+      memory.push_back(&block.memory);
+      block_of[&block.memory] = &block;
     }
-    arenas_.push_back(reuse ? PlaceBlocks(memory) : PlaceBlocksApart(memory));
+    auto may_share = [&](const MemoryBlock& earlier, const MemoryBlock& later) {
+      return llvm::all_of(block_of[&later]->uses,
+                          [&](int64_t step) { return isDoneBefore(*block_of[&earlier], step); });
+    };
+    if (!reuse) {
+      arenas_.push_back(PlaceBlocksApart(memory));
+    } else if (runsSideBySide(device)) {
+      arenas_.push_back(PlaceBlocks(memory, may_share));
+    } else {
+      arenas_.push_back(PlaceBlocks(memory));
+    }
   }
   return arenas_;
 }
@@ -55,9 +70,10 @@ void MemoryPlan::collectBlocks() {
     for (Value buffer : step->getOperands()) {
       auto it = block_of_.find(Resolve(buffer).root);
       if (it == block_of_.end()) continue;
-      MemoryBlock& memory = blocks_[it->second].memory;
-      memory.first = std::min<int64_t>(memory.first, s);
-      memory.last = std::max<int64_t>(memory.last, s);
+      Block& block = blocks_[it->second];
+      block.memory.first = std::min<int64_t>(block.memory.first, s);
+      block.memory.last = std::max<int64_t>(block.memory.last, s);
+      if (block.uses.empty() || block.uses.back() != static_cast<int64_t>(s)) block.uses.push_back(s);
     }
   }
   for (Block& block : blocks_) {
@@ -89,13 +105,20 @@ void MemoryPlan::share(plan_ir::CallOp call, int64_t step, int64_t in, int64_t o
     auto it = block_of_.find(Resolve(other).root);
     if (static_cast<int64_t>(k) != in && it != block_of_.end() && it->second == from->second) return;
   }
+  if (runsSideBySide(old_block.device) && !isDoneBefore(old_block, step)) return;
   unsigned kept = from->second;
   for (Value alloc : new_block.allocs) {
     block_of_[alloc] = kept;
     old_block.allocs.push_back(alloc);
   }
   old_block.memory.last = new_block.memory.last;
+  llvm::append_range(old_block.uses,
+                     llvm::ArrayRef(new_block.uses).drop_front());  // The first is the step's.
   new_block.shared_away = true;
+}
+
+bool MemoryPlan::isDoneBefore(const Block& block, int64_t step) const {
+  return llvm::all_of(block.uses, [&](int64_t use) { return use == step || order_->comesAfter(step, use); });
 }
 
 MemoryPlan::Peak MemoryPlan::peakOf(ir::DeviceAttr device) const {

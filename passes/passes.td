@@ -295,10 +295,15 @@ def PlanMemory : Pass<"sinter-plan-memory", "::sinter::plan_ir::FunctionOp"> {
     Lifetimes are intervals of steps; a view extends its source's. A call's output takes over the memory of an input that
     dies there, when the call lists the pair. Larger blocks are placed first, each into the gap that it fills best, at
     multiples of 64 bytes; a call's workspace lives for that call. Every device has an arena of its own.
+
+    Memory that two values share orders the steps that use them. A GPU runs steps side by side: there, if its arena has at most
+    `side-by-side-bytes` for that, values share memory, and calls write over inputs, only where the values alone say that one's
+    steps come after the other's.
   }];
   let options = [
     Option<"reuse", "reuse", "bool", "true", "Whether buffers that are never alive together may share memory">,
     Option<"in_place", "in-place", "bool", "true", "Whether calls may write over inputs that die there">,
+    Option<"side_by_side_bytes", "side-by-side-bytes", "int64_t", "0", "Arenas of GPUs up to these bytes order no steps">,
     Option<"report", "report", "bool", "false", "Say what is alive at the peak">
   ];
 }

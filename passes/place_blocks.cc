@@ -23,9 +23,15 @@ int64_t BestFit(llvm::ArrayRef<MemoryBlock*> taken, int64_t bytes) {
   return best >= 0 ? best : end;
 }
 
+bool AreApart(const MemoryBlock& a, const MemoryBlock& b, MayShare may_share) {
+  if (a.first <= b.last && b.first <= a.last) return true;
+  if (!may_share) return false;
+  return a.last < b.first ? !may_share(a, b) : !may_share(b, a);
+}
+
 }  // namespace
 
-int64_t PlaceBlocks(llvm::ArrayRef<MemoryBlock*> blocks) {
+int64_t PlaceBlocks(llvm::ArrayRef<MemoryBlock*> blocks, MayShare may_share) {
   llvm::SmallVector<MemoryBlock*> order(blocks);
   llvm::stable_sort(order, [](const MemoryBlock* a, const MemoryBlock* b) {
     return a->bytes != b->bytes ? a->bytes > b->bytes : a->first < b->first;
@@ -35,7 +41,7 @@ int64_t PlaceBlocks(llvm::ArrayRef<MemoryBlock*> blocks) {
   for (MemoryBlock* block : order) {
     llvm::SmallVector<MemoryBlock*> taken;
     for (MemoryBlock* other : placed) {
-      if (other->first <= block->last && block->first <= other->last) taken.push_back(other);
+      if (AreApart(*other, *block, may_share)) taken.push_back(other);
     }
     block->offset = block->bytes == 0 ? 0 : BestFit(taken, Aligned(block->bytes));
     if (block->bytes == 0) continue;

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace sinter {
 
@@ -22,8 +23,10 @@ struct MemoryBlock {
 
 // Sets the offsets so that blocks alive at the same time do not overlap, and returns the arena's size in
 // bytes. Larger blocks first, each into the gap that it fills best (Pisarchyk and Lee, "Efficient Memory
-// Management for Deep Neural Net Inference", arXiv 2001.03288: greedy by size). Deterministic.
-int64_t PlaceBlocks(llvm::ArrayRef<MemoryBlock*> blocks);
+// Management for Deep Neural Net Inference", arXiv 2001.03288: greedy by size). Deterministic. `may_share` says of two that are
+// never alive at the same time, the earlier one first, whether they may overlap; null: always.
+using MayShare = llvm::function_ref<bool(const MemoryBlock& earlier, const MemoryBlock& later)>;
+int64_t PlaceBlocks(llvm::ArrayRef<MemoryBlock*> blocks, MayShare may_share = nullptr);
 // The same without any reuse: one after the other.
 int64_t PlaceBlocksApart(llvm::ArrayRef<MemoryBlock*> blocks);
 

@@ -227,5 +227,23 @@ TEST_F(MemoryLimitTest, RefusesPlansThatReuseNoMemory) {
       "CompileOptions::memory_limit cannot be kept where every value has bytes of its own: set reuse_memory");
 }
 
+// Two chains that know nothing of each other.
+TEST_F(MemoryLimitTest, WithoutOneASmallArenaOfAGpuOrdersNoSteps) {
+  Graph graph("chains");
+  graph.Function("f", [&](Builder& b) {
+    Tensor x = b.Input("x", F32, {64, 64});
+    for (const char* name : {"y", "z"}) {
+      Tensor w = b.Input(absl::StrCat("w", name), F32, {64, 64});
+      b.Output(name, MatMul(MatMul(x, w), w));
+    }
+  });
+  const auto arena = [&](int64_t limit) {
+    CompileOptions options{.device = Device::Gpu(), .gpu_architectures = {"sm_90"}, .memory_limit = limit};
+    return Compile(graph, options)->Function("f")->arena_bytes;
+  };
+  EXPECT_EQ(arena(0), 4 * 64 * 64 * 4);
+  EXPECT_EQ(arena(1 << 30), 3 * 64 * 64 * 4);
+}
+
 }  // namespace
 }  // namespace sinter

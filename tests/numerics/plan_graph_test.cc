@@ -11,7 +11,10 @@
 #include "mlir/Transforms/Passes.h"
 #include "sinter/ir/dialect.h"
 #include "sinter/ir/plan_ops.h"
+#include "sinter/passes/memory_plan.h"
 #include "sinter/passes/passes.h"
+#include "sinter/passes/plan_steps.h"
+#include "sinter/passes/value_order.h"
 #include "sinter/tests/numerics/comparison.h"
 #include "sinter/tests/numerics/random_graph.h"
 #include "sinter/tests/reference/reference.h"
@@ -25,6 +28,8 @@ using reference::Value;
 
 struct Options {
   bool fuse = true, in_place = true, reuse = true;
+  // As on a device that runs steps side by side, and in another order than the schedule's.
+  bool side_by_side = false;
 };
 
 void AddPasses(mlir::PassManager& manager, const Options& options) {
@@ -44,11 +49,36 @@ void AddPasses(mlir::PassManager& manager, const Options& options) {
   UpdateInPlaceOptions update;
   update.enable = options.in_place;
   manager.addNestedPass<FunctionOp>(createUpdateInPlace(update));
+  if (options.side_by_side) return;
   PlanMemoryOptions memory;
   memory.reuse = options.reuse;
   memory.in_place = options.in_place;
   manager.addNestedPass<FunctionOp>(createPlanMemory(memory));
   manager.addNestedPass<FunctionOp>(createVerifyPlan());
+}
+
+// Then of all steps that may come next, by their values, the latest does.
+void PlaceSideBySide(FunctionOp function) {
+  MemoryPlan memory(function, /*in_place=*/true, function.deviceList());
+  memory.place(/*reuse=*/true);
+  memory.apply();
+  ValueOrder order(function);
+  llvm::SmallVector<mlir::Operation*> steps = StepsOf(function), arranged;
+  std::vector<bool> is_done(steps.size());
+  auto is_next = [&](size_t step) {
+    if (is_done[step]) return false;
+    for (size_t before = 0; before < step; ++before) {
+      if (!is_done[before] && order.comesAfter(step, before)) return false;
+    }
+    return true;
+  };
+  while (arranged.size() < steps.size()) {
+    size_t step = steps.size() - 1;
+    while (!is_next(step)) --step;
+    is_done[step] = true;
+    arranged.push_back(steps[step]);
+  }
+  ArrangeBody(function, arranged);
 }
 
 // Where a buffer's bytes are. Elements are kept as f32 (4 bytes), integers of other sizes as they are.
@@ -185,6 +215,12 @@ void Check(const RandomGraph& graph, const Options& options, mlir::MLIRContext& 
   ASSERT_TRUE(mlir::succeeded(manager.run(*module)));
   auto plan = module->lookupSymbol<FunctionOp>("f");
   ASSERT_TRUE(plan);
+  if (options.side_by_side) {
+    PlaceSideBySide(plan);
+    mlir::PassManager verify(&context);
+    verify.addNestedPass<FunctionOp>(createVerifyPlan());
+    ASSERT_TRUE(mlir::succeeded(verify.run(*module)));
+  }
   Machine machine(plan);
   for (size_t i = 0; i < graph.input_names.size(); ++i)
     machine.inputs[graph.input_names[i]] = graph.inputs[i];
@@ -213,9 +249,11 @@ TEST(PlanGraphTest, MemoryHoldsWhatTheGraphSays) {
   for (uint64_t seed = 0; seed < graphs && !HasFailure(); ++seed) {
     RandomGraph graph = MakeRandomGraph(seed, /*gradients=*/seed % 2 == 1, /*ops=*/20);
     for (const Options& options :
-         {Options{}, Options{.in_place = false}, Options{.reuse = false}, Options{.fuse = false}}) {
+         {Options{}, Options{.in_place = false}, Options{.reuse = false}, Options{.fuse = false},
+          Options{.fuse = false, .side_by_side = true}, Options{.side_by_side = true}}) {
       SCOPED_TRACE("seed " + std::to_string(seed) + (options.fuse ? "" : ", no fusion") +
-                   (options.in_place ? "" : ", nothing in place") + (options.reuse ? "" : ", no reuse"));
+                   (options.in_place ? "" : ", nothing in place") + (options.reuse ? "" : ", no reuse") +
+                   (options.side_by_side ? ", side by side" : ""));
       Check(graph, options, context);
     }
   }
