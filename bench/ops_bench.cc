@@ -21,6 +21,7 @@
 #include "absl/strings/str_join.h"
 #include "sinter/bench/memory_ops.h"
 #include "sinter/bench/timing.h"
+#include "sinter/runtime/file.h"
 #include "sinter/runtime/safetensors.h"
 #include "sinter/runtime/status.h"
 
@@ -31,7 +32,7 @@ using sn::bench::MemoryOp;
 using sn::bench::Timing;
 using Json = nlohmann::ordered_json;
 
-constexpr char kCopy[] = "copy_f32";
+constexpr char kCopy[] = "copy_f32", kCudaStage[] = "cuda";
 // 2^24 elements, and matrices of 4096 x 4096.
 constexpr int64_t kCpuScale = 16, kMostScale = 1 << 16;
 
@@ -42,7 +43,7 @@ struct Options {
   int64_t scale = 0;  // 0: by the device.
   sn::Device device;
   std::vector<std::string> architectures = sn::CompileOptions().gpu_architectures;
-  std::string plan, values;
+  std::string plan, cuda, values;
 };
 
 void Print(const Options& options, const Json& result) {
@@ -82,11 +83,13 @@ absl::Status AddVariables(const sn::Session& session, const std::string& prefix,
   return absl::OkStatus();
 }
 
-absl::StatusOr<sn::Plan> CompileOp(const MemoryOp& op, const Options& options) {
+absl::StatusOr<sn::Plan> CompileOp(const MemoryOp& op, const Options& options,
+                                   sn::CompileReport* report = nullptr) {
   sn::CompileOptions compile;
   compile.device = options.device;
   compile.gpu_architectures = options.architectures;
-  return sn::Compile(op.graph, compile);
+  if (report != nullptr) compile.dump_stages = {kCudaStage};
+  return sn::Compile(op.graph, compile, report);
 }
 
 absl::StatusOr<sn::Session> Start(const MemoryOp& op, const Options& options) {
@@ -96,10 +99,13 @@ absl::StatusOr<sn::Session> Start(const MemoryOp& op, const Options& options) {
   return session;
 }
 
-absl::Status SavePlan(const std::string& name, const Options& options) {
+absl::Status SaveCompiled(const std::string& name, const Options& options) {
   SINTER_ASSIGN_OR_RETURN(MemoryOp op, sn::bench::MakeMemoryOp(name, options.scale));
-  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, CompileOp(op, options));
-  return plan.Save(options.plan);
+  sn::CompileReport report;
+  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, CompileOp(op, options, options.cuda.empty() ? nullptr : &report));
+  if (!options.cuda.empty())
+    SINTER_RETURN_IF_ERROR(sn::WriteFileAtomically(options.cuda, report.dumps[kCudaStage]));
+  return options.plan.empty() ? absl::OkStatus() : plan.Save(options.plan);
 }
 
 // Of one run: what is in variables in front of it and behind it, and the outputs.
@@ -181,9 +187,9 @@ int Main(const Options& options) {
               << "\n";
     return 2;
   }
-  if (options.plan.empty() && options.values.empty()) return MeasureAll(options);
+  if ((options.plan + options.cuda + options.values).empty()) return MeasureAll(options);
   absl::Status status;
-  if (!options.plan.empty()) status.Update(SavePlan(options.only.front(), options));
+  if (!(options.plan + options.cuda).empty()) status.Update(SaveCompiled(options.only.front(), options));
   if (!options.values.empty()) status.Update(SaveValues(options.only.front(), options));
   if (!status.ok()) std::cerr << "sinter_bench_ops: " << status.message() << "\n";
   return status.ok() ? 0 : 1;
@@ -210,6 +216,8 @@ int main(int argc, char** argv) {
   app.add_option("--gpu-architectures", options.architectures, "to compile for")->delimiter(',');
   app.add_option("--plan", options.plan,
                  "instead, with one workload: write its plan here, for sinter profile");
+  app.add_option("--cuda", options.cuda,
+                 "instead, with one workload: write the CUDA C++ of its kernels here");
   app.add_option("--values", options.values,
                  "instead, with one workload: write what it reads and computes here, as safetensors");
   try {
@@ -224,8 +232,8 @@ int main(int argc, char** argv) {
   }
   options.device = *parsed;
   if (options.scale == 0) options.scale = options.device.is_gpu() ? 1 : kCpuScale;
-  if (!(options.values + options.plan).empty() && options.only.size() != 1) {
-    std::cerr << "sinter_bench_ops: --plan and --values need --only with exactly one workload\n";
+  if (!(options.values + options.plan + options.cuda).empty() && options.only.size() != 1) {
+    std::cerr << "sinter_bench_ops: --plan, --cuda and --values need --only with exactly one workload\n";
     return 2;
   }
   return Main(options);
