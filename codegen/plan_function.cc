@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/MapVector.h"
 #include "sinter/codegen/cuda/cuda_catalog.h"
+#include "sinter/codegen/cuda/cuda_copy.h"
 #include "sinter/codegen/emit_plan.h"
 #include "sinter/codegen/lower_collective.h"
 #include "sinter/codegen/lowering.h"
@@ -178,8 +179,15 @@ class FunctionWriter {
     if (from == to) return absl::OkStatus();
     uint64_t bytes = llvm::cast<plan_ir::BufferType>(copy.getSource().getType()).getBytes();
     step.name = "copy";
-    step.type = fb::StepBody::CopyStep;
-    step.body = fb::CreateCopyStep(builder_, bytes).Union();
+    if (const std::optional<CudaCatalogLaunch> launch =
+            CudaCopy(PlaceOf(copy.getSource()), PlaceOf(copy.getTarget()))) {
+      const uint32_t kernel = plan_.cuda_kernels.AddSource(launch->source);
+      step.type = fb::StepBody::GpuKernelStep;
+      step.body = fb::CreateGpuKernelStep(builder_, kernel, launch->grid, launch->block, 0).Union();
+    } else {
+      step.type = fb::StepBody::CopyStep;
+      step.body = fb::CreateCopyStep(builder_, bytes).Union();
+    }
     step.inputs = {from}, step.outputs = {to};
     step.bytes = 2.0 * bytes;
     AddStep(step, copy);

@@ -5,12 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "sinter/codegen/cuda/cuda_functions.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
@@ -75,32 +75,6 @@ std::string Literal(mlir::Attribute attribute, Type type) {
   if (type.isIndex()) return absl::StrCat(value.getSExtValue());
   uint64_t bits = value.getZExtValue();
   return absl::StrCat(bits, value.getBitWidth() == 64 ? "ull" : "u");
-}
-
-// The names of CUDA's functions for f32 and f64, and of the prelude's where those are quicker and as good.
-StringRef MathFunction(mlir::Operation* op, bool single) {
-  StringRef name = op->getName().stripDialect();
-  if (single && llvm::isa<math::ExpOp>(op)) return "sn_exp";
-  if (single && llvm::isa<math::TanhOp>(op)) return "sn_tanh";
-  StringRef found = llvm::StringSwitch<StringRef>(name)
-                        .Case("absf", "fabsf")
-                        .Case("atan2", "atan2f")
-                        .Case("ceil", "ceilf")
-                        .Case("cos", "cosf")
-                        .Case("erf", "erff")
-                        .Case("exp", "expf")
-                        .Case("expm1", "expm1f")
-                        .Case("floor", "floorf")
-                        .Case("log", "logf")
-                        .Case("log1p", "log1pf")
-                        .Case("powf", "powf")
-                        .Case("roundeven", "rintf")
-                        .Case("sin", "sinf")
-                        .Case("sqrt", "sqrtf")
-                        .Case("tan", "tanf")
-                        .Case("tanh", "tanhf")
-                        .Default("");
-  return single ? found : found.drop_back(found.empty() ? 0 : 1);
 }
 
 StringRef CompareSign(arith::CmpIPredicate predicate) {
@@ -186,6 +160,7 @@ class Printer {
         .Case<mlir::func::CallOp>([&](mlir::func::CallOp call) { PrintCall(call); })
         .Case<LLVM::AllocaOp, LLVM::GEPOp, LLVM::LoadOp, LLVM::StoreOp, LLVM::UndefOp, LLVM::InsertValueOp,
               LLVM::ExtractValueOp>([&](mlir::Operation* memory) { PrintMemory(memory); })
+        .Case<math::TanhOp>([&](math::TanhOp tanh) { DefineTanh(tanh); })
         .Default([&](mlir::Operation* other) { Define(other, Expression(other)); });
   }
 
@@ -409,11 +384,29 @@ class Printer {
     return absl::StrCat("(", TypeName(to), ")", x);  // Between 16 bits of either kind.
   }
 
+  std::string Sum(arith::AddFOp op) {
+    Value x = TanhAddedToOne(op);
+    return x ? absl::StrCat("sn_one_plus_tanh(", NameOf(x), ")") : Infix(op, "+");
+  }
+
+  std::string Quotient(arith::DivFOp op) {
+    return IsOneOverOneAndExp(op) ? absl::StrCat("sn_reciprocal(", NameOf(op.getRhs()), ")") : Infix(op, "/");
+  }
+
+  // 1 + tanh(x), as in GELU, has no use for tanh itself.
+  void DefineTanh(math::TanhOp op) {
+    const bool is_needed = !llvm::all_of(op->getUsers(), [](mlir::Operation* user) {
+      auto sum = llvm::dyn_cast<arith::AddFOp>(user);
+      return sum && TanhAddedToOne(sum);
+    });
+    if (is_needed) Define(op, Expression(op));
+  }
+
   std::string Expression(mlir::Operation* op) {
     Type type = op->getResult(0).getType();
     if (llvm::isa<math::MathDialect>(op->getDialect())) {
       if (llvm::isa<math::AbsIOp>(op)) return Call("sn_abs", op, SignedName(type));
-      StringRef name = MathFunction(op, type.isF32());
+      StringRef name = CudaFunction(op, type.isF32());
       SINTER_CHECK(!name.empty()) << "no CUDA function for " << op->getName().getStringRef().str();
       return Call(name, op);
     }
@@ -425,10 +418,11 @@ class Printer {
   std::optional<std::string> Arithmetic(mlir::Operation* op, Type type) {
     using Result = std::optional<std::string>;
     return llvm::TypeSwitch<mlir::Operation*, Result>(op)
-        .Case<arith::AddFOp, arith::AddIOp>([&](auto) { return Infix(op, "+"); })
+        .Case<arith::AddFOp>([&](arith::AddFOp add) { return Sum(add); })
+        .Case<arith::AddIOp>([&](auto) { return Infix(op, "+"); })
         .Case<arith::SubFOp, arith::SubIOp>([&](auto) { return Infix(op, "-"); })
         .Case<arith::MulFOp, arith::MulIOp>([&](auto) { return Infix(op, "*"); })
-        .Case<arith::DivFOp>([&](auto) { return Infix(op, "/"); })
+        .Case<arith::DivFOp>([&](arith::DivFOp division) { return Quotient(division); })
         .Case<arith::DivUIOp>([&](auto) { return Infix(op, "/", UnsignedName(type)); })
         .Case<arith::RemUIOp>([&](auto) { return Infix(op, "%", UnsignedName(type)); })
         .Case<arith::DivSIOp>([&](auto) { return Infix(op, "/", SignedName(type)); })

@@ -182,6 +182,40 @@ TEST_F(CudaKernelsTest, ExponentialsAreThePreludesAndResultsRoundedOnce) {
   ExpectCompiles();
 }
 
+constexpr char kGates[] = R"mlir(
+  %x = plan.input "x" on <gpu, 0> : <tensor<4096xf32>>
+  %y = plan.alloc at 0 on <gpu, 0> : <tensor<4096xf32>>
+  %z = plan.alloc at 16384 on <gpu, 0> : <tensor<4096xf32>>
+  plan.call "gates" ins(%x : !plan.buffer<tensor<4096xf32>>)
+      outs(%y, %z : !plan.buffer<tensor<4096xf32>>, !plan.buffer<tensor<4096xf32>>) on <gpu, 0> {
+  ^bb0(%a: tensor<4096xf32>):
+    %g = sinter.gelu_tanh %a : tensor<4096xf32>
+    %s = sinter.sigmoid %a : tensor<4096xf32>
+    %d = sinter.div %g, %s : tensor<4096xf32>
+    %t = sinter.tanh %d : tensor<4096xf32>
+    sinter.yield %d, %t : tensor<4096xf32>, tensor<4096xf32>
+  }
+)mlir";
+
+// GELU needs no tanh, and a sigmoid no whole division; others stay what they are.
+TEST_F(CudaKernelsTest, OneAndTanhAndSigmoidsHaveShorterWays) {
+  auto launches = Launches(kGates);
+  ASSERT_TRUE(launches.ok()) << launches.status();
+  ASSERT_EQ(launches->size(), 1u);
+  const std::string text = TextOf((*launches)[0]);
+  const auto count = [&](std::string_view what) {
+    size_t found = 0;
+    for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  constexpr size_t kElements = 5;  // Of a vector of 4, and of the loop over what is left.
+  EXPECT_EQ(count("sn_one_plus_tanh("), kElements);
+  EXPECT_EQ(count("sn_reciprocal("), kElements);
+  EXPECT_EQ(count(" / "), kElements);
+  EXPECT_EQ(count("sn_tanh("), kElements);
+  ExpectCompiles();
+}
+
 constexpr char kLongRows[] = R"mlir(
   %x = plan.input "x" on <gpu, 0> : <tensor<1024x50304xbf16>>
   %y = plan.alloc at 0 on <gpu, 0> : <tensor<1024xbf16>>

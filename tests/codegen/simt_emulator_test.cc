@@ -210,20 +210,25 @@ TEST_F(SimtEmulatorTest, SeveralAtATimeRunTheirOwnKernels) {
 
 TEST_F(SimtEmulatorTest, ThePreludesMathematicsKeepsItsBounds) {
   constexpr int kCount = 4096;
-  SimtBuffer x(kCount * 4), exps(kCount * 4), tanhs(kCount * 4);
+  SimtBuffer x(kCount * 4), exps(kCount * 4), tanhs(kCount * 4), sums(kCount * 4), parts(kCount * 4);
   for (int i = 0; i < kCount; ++i) As<float>(x)[i] = -80.0f + 160.0f * static_cast<float>(i) / kCount;
   absl::Status status = Run(R"(
   const int i = block * 128 + thread;
   const float x = sn_load((const float*)b.p[0] + i);
   ((float*)b.p[1])[i] = sn_exp(x);
   ((float*)b.p[2])[i] = sn_tanh(x / 16.0f);
+  ((float*)b.p[3])[i] = sn_one_plus_tanh(x / 4.0f);
+  ((float*)b.p[4])[i] = sn_reciprocal(81.0f + x);
 )",
-                            kCount / 128, 128, {&x, &exps, &tanhs});
+                            kCount / 128, 128, {&x, &exps, &tanhs, &sums, &parts});
   ASSERT_TRUE(status.ok()) << status;
   for (int i = 0; i < kCount; ++i) {
     const double at = As<float>(x)[i], e = std::exp(at), t = std::tanh(at / 16);
     EXPECT_LE(std::fabs(As<float>(exps)[i] - e), (2.4e-7 + 7.3e-8 * std::fabs(at)) * e) << at;
     EXPECT_LE(std::fabs(As<float>(tanhs)[i] - t), 2e-6 * std::fabs(t)) << at;
+    const double sum = 2 / (1 + std::exp(-at / 2)), part = 1 / (81 + at);
+    EXPECT_LE(std::fabs(As<float>(sums)[i] - sum), (6e-7 + 1.5e-7 * std::fabs(at / 4)) * sum) << at;
+    EXPECT_LE(std::fabs(As<float>(parts)[i] - part), 1.2e-7 * part) << at;
   }
 }
 

@@ -90,6 +90,10 @@ inline float ptx_ex2_approx_ftz_f32(float x) {
   const float r = exp2f(x);
   return r < 1.17549435e-38f ? 0.0f : r;
 }
+inline float ptx_rcp_approx_ftz_f32(float x) {
+  const float r = 1.0f / x;
+  return fabsf(r) < 1.17549435e-38f ? 0.0f : r;
+}
 inline unsigned short ptx_cvt_rn_bf16_f32(float x) { return sn_host_to_bf16(x); }
 inline unsigned short ptx_cvt_rn_f16_f32(float x) { return sn_host_to_f16(x); }
 inline float ptx_cvt_f32_f16(unsigned short x) { return sn_host_from_f16(x); }
