@@ -81,6 +81,13 @@ class CudaNest {
   void EmitRowPhases(mlir::Value lane, mlir::Value row_exists);
   // Rows with column reductions: the block's rows one after the other, then what they leave.
   void EmitRowGroup(mlir::Value block, mlir::Value lane, mlir::Value in_block);
+  // Asks for the thread's part of what the phases will read of row number `row`, so that it comes from L2 then.
+  void PrefetchRow(mlir::Value lane, mlir::Value row);
+  struct RowInput {
+    mlir::Value pointer;
+    Access access;
+  };
+  std::vector<RowInput> RowInputs();
   // Sets the coordinates of row number `row`; returns whether it exists (null: yes).
   mlir::Value SetRow(mlir::Value row);
   void EmitColumn(mlir::Value block, mlir::Value thread);

@@ -1,4 +1,5 @@
 // Rows whose columns are summed in the same pass: a block goes over some rows, with a sum for each of its columns in registers.
+// While it computes one, the next is on its way from memory to L2: registers for it there are none.
 // What the blocks have is combined by a launch of its own (kCombine), in the order of the blocks.
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "sinter/codegen/cuda/cuda_nest.h"
@@ -15,13 +16,14 @@ namespace {
 
 constexpr int64_t kWarp = 32;
 
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 }  // namespace
 
 void CudaNest::EmitRowGroup(Value block, Value lane, Value in_block) {
   SINTER_CHECK(schedule_.keeps_row) << "columns are summed where they are kept";
   const int64_t a_block = schedule_.block / schedule_.threads;
-  const int64_t row = TripCount(schedule_.reduced) / schedule_.vector;
-  const int64_t vectors = (row + schedule_.threads - 1) / schedule_.threads;
+  const int64_t vectors = CeilDiv(TripCount(schedule_.reduced) / schedule_.vector, schedule_.threads);
   column_sums_.assign(vectors, {});
   for (auto& of_vector : column_sums_) {
     for (JobReduction& reduction : job_.column_reductions) {
@@ -53,7 +55,10 @@ void CudaNest::EmitRowGroup(Value block, Value lane, Value in_block) {
     b_.setInsertionPointToStart(loop.getBody());
     ElementEmitter::Scope scope(e_);
     set(loop.getRegionIterArgs());
-    Value exists = SetRow(e_.add(loop.getInductionVar(), in_block));
+    Value row = e_.add(loop.getInductionVar(), in_block);
+    Value next = e_.add(row, e_.index(schedule_.blocks * a_block));
+    If(e_.lt(next, e_.index(TripCount(schedule_.parallel))), [&] { PrefetchRow(lane, next); });
+    Value exists = SetRow(row);
     EmitRowPhases(lane, exists);
     // The next row's first result goes where slower warps may still read this row's only one.
     if (schedule_.threads > kWarp && job_.reductions.size() == 1) Barrier();
@@ -61,6 +66,54 @@ void CudaNest::EmitRowGroup(Value block, Value lane, Value in_block) {
   }
   set(loop.getResults());
   StoreColumnSums(block, lane, in_block);
+}
+
+std::vector<CudaNest::RowInput> CudaNest::RowInputs() {
+  std::vector<RowInput> found;
+  auto see = [&](const Trace& trace) {
+    for (const Access& access : trace.accesses) {
+      const int along = schedule_.reduced.back().dim;
+      const bool moves = llvm::any_of(schedule_.parallel, [&](const Loop& loop) {
+        return access.is_affine && loop.dim >= 0 && access.strides[loop.dim] != 0;
+      });
+      if (!access.tensor || !moves || along < 0 || access.strides[along] != 1) continue;
+      for (auto& [tensor, slot] : job_.reads) {
+        if (tensor != access.tensor) continue;
+        Value pointer = place_of_(slot).pointer;
+        const bool is_known = llvm::any_of(found, [&](const RowInput& input) {
+          return input.pointer == pointer && input.access.strides == access.strides &&
+                 input.access.constant == access.constant;
+        });
+        if (!is_known) found.push_back({pointer, access});
+      }
+    }
+  };
+  for (JobReduction& reduction : job_.reductions) see(reduction.trace);
+  for (JobReduction& reduction : job_.column_reductions) see(reduction.trace);
+  for (JobOutput& output : job_.full_outputs) see(output.trace);
+  return found;
+}
+
+void CudaNest::PrefetchRow(Value lane, Value row) {
+  const SmallVector<Value> here = coords_;
+  SetParallel(schedule_.parallel, row);
+  const int64_t vectors = TripCount(schedule_.reduced) / schedule_.vector;
+  const std::vector<RowInput> inputs = RowInputs();
+  for (int64_t k = 0; k < CeilDiv(vectors, schedule_.threads); ++k) {
+    Value vector = e_.add(lane, e_.index(k * schedule_.threads));
+    if ((k + 1) * schedule_.threads > vectors) vector = e_.min(vector, e_.index(vectors - 1));
+    const Lanes lanes = RowLanes(vector, Value());
+    for (const auto& [pointer, access] : inputs) {
+      Value position = e_.index(access.constant);
+      for (auto [coord, stride] : llvm::zip(lanes.coords.front(), access.strides)) {
+        if (stride != 0) position = e_.add(position, e_.mul(coord, e_.index(stride)));
+      }
+      mlir::Type element = llvm::cast<mlir::RankedTensorType>(access.tensor.getType()).getElementType();
+      b_.create<mlir::func::CallOp>(s_.loc(), "sn_prefetch", mlir::TypeRange(),
+                                    mlir::ValueRange{e_.Address(pointer, element, position)});
+    }
+  }
+  coords_ = here;
 }
 
 void CudaNest::StoreColumnSums(Value block, Value lane, Value in_block) {

@@ -9,8 +9,10 @@ namespace {
 
 constexpr int64_t kWarp = 32, kMaxBlock = 1024;
 constexpr int64_t kAccessBytes = 16;
-constexpr int64_t kMaxKept = 32;     // Elements of a row that a thread keeps in registers.
-constexpr int64_t kGoodKept = 8;     // Fewer leave threads idle at barriers; more lengthen the chain.
+constexpr int64_t kMaxKept = 32;  // Elements of a row that a thread keeps in registers.
+constexpr int64_t kGoodKept = 8;  // Fewer leave threads idle at barriers; more lengthen the chain.
+// Of rows that more than 256 threads would share otherwise: they wait for each other, and hold back what could be fetched.
+constexpr int64_t kGoodKeptOfMany = 16;
 constexpr size_t kMostCrossing = 4;  // Inputs that go through shared memory: 8.4 KB each in f64.
 constexpr int64_t kMultiprocessors = 132;
 constexpr int64_t kManyBlocks = 8 * kMultiprocessors;
@@ -124,7 +126,9 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   if (!whole) length = length / std::max<int64_t>(1, s.reduced.front().size) * s.chunk_size;
   int64_t vectors = CeilDiv(length, s.vector);
   int64_t most = alone ? kMaxBlock : kCudaBlock;
-  int64_t kept = std::max<int64_t>(1, kGoodKept / s.vector) * s.vector;
+  const bool is_shared_by_many = whole && alone && rows >= kManyBlocks && length > kCudaBlock * kGoodKept;
+  int64_t kept =
+      std::max<int64_t>(1, (is_shared_by_many ? kGoodKeptOfMany : kGoodKept) / s.vector) * s.vector;
   int64_t wanted = CeilDiv(length, kept);
   // Many rows: a warp each, as long as its registers hold the row.
   if (rows >= kManyBlocks * 4 && length <= kWarp * 16) wanted = std::min(wanted, kWarp);

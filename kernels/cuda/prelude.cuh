@@ -135,6 +135,11 @@ __device__ __forceinline__ T sn_shuffle_first(T x) {
 }
 __device__ __forceinline__ void sn_barrier() { __syncthreads(); }
 
+// Brings the line of memory that `p` is in to L2.
+__device__ __forceinline__ void sn_prefetch(const void* p) {
+  asm volatile("prefetch.global.L2 [%0];" : : "l"(p));
+}
+
 // What every kernel does first: it waits until the kernel in front of it has ended and its results can be read, and then
 // lets the blocks of the one behind it take their places (programmatic dependent launch). In this order never more than two
 // kernels are on their way: what a cache of the first holds is gone when the third starts.

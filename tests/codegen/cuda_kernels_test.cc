@@ -235,6 +235,22 @@ TEST_F(CudaKernelsTest, LongRowsLeaveRegistersToTheirThreads) {
   EXPECT_EQ((*launches)[0].grid, 1024);
 }
 
+// The more threads share a row, the longer they wait for each other.
+TEST_F(CudaKernelsTest, ManyRowsOfThousandsHaveMoreOfThemInEachThread) {
+  const auto block_of = [&](int rows, int columns) -> int64_t {
+    const std::string text = absl::StrReplaceAll(kLongRows, {{"1024x50304", absl::StrCat(rows, "x", columns)},
+                                                             {"1024xbf16", absl::StrCat(rows, "xbf16")}});
+    auto launches = Launches(text);
+    EXPECT_TRUE(launches.ok()) << launches.status();
+    return launches.ok() && launches->size() == 1 ? (*launches)[0].block : 0;
+  };
+  EXPECT_EQ(block_of(8192, 2048), 256);
+  EXPECT_EQ(block_of(8192, 4096), 256);
+  EXPECT_EQ(block_of(8192, 16384), 1024);
+  // Few rows want many threads.
+  EXPECT_EQ(block_of(1024, 4096), 512);
+}
+
 // A row's sum taken off it, and the sums of x and of what is left over the rows.
 std::string RowsAndColumns(int rows, int columns) {
   return absl::StrReplaceAll(
@@ -268,6 +284,7 @@ TEST_F(CudaKernelsTest, APassOverRowsSumsTheirColumns) {
   EXPECT_EQ(pass.grid, 528);
   EXPECT_EQ(pass.block, 256);
   EXPECT_THAT(TextOf(pass), HasSubstr("__launch_bounds__(256, 4)"));
+  EXPECT_THAT(TextOf(pass), HasSubstr("sn_prefetch("));  // Of the next rows.
   ASSERT_EQ(pass.inputs.size(), 1u);
   ASSERT_EQ(pass.outputs.size(), 3u);  // y, and partial results that the second launch reads.
   ASSERT_EQ(sums.inputs.size(), 2u);
@@ -281,8 +298,8 @@ TEST_F(CudaKernelsTest, APassOverRowsSumsTheirColumns) {
   ASSERT_TRUE(long_rows.ok()) << long_rows.status();
   ASSERT_EQ(long_rows->size(), 2u);
   EXPECT_EQ((*long_rows)[0].grid, 264);
-  EXPECT_EQ((*long_rows)[0].block, 512);
-  EXPECT_THAT(TextOf((*long_rows)[0]), HasSubstr("__launch_bounds__(512, 2)"));
+  EXPECT_EQ((*long_rows)[0].block, 256);
+  EXPECT_THAT(TextOf((*long_rows)[0]), HasSubstr("__launch_bounds__(256, 2)"));
 
   // Fewer rows are not worth it: the sums have kernels of their own.
   auto few = Launches(RowsAndColumns(4223, 4096));
@@ -290,6 +307,70 @@ TEST_F(CudaKernelsTest, APassOverRowsSumsTheirColumns) {
   for (const CudaLaunch& launch : *few)
     EXPECT_THAT(TextOf(launch), Not(HasSubstr("__launch_bounds__(512, 2)")));
   ExpectCompiles();
+}
+
+// x less the mean of its column, and, as a norm, divided by the root of the column's variance.
+std::string ScaledChannels(int rows, bool is_norm) {
+  std::string text = R"mlir(
+  %x = plan.input "x" on <gpu, 0> : <tensor<$Rx256xbf16>>
+  %m = plan.input "m" on <gpu, 0> : <tensor<256xf32>>
+  %v = plan.input "v" on <gpu, 0> : <tensor<256xf32>>
+  %y = plan.alloc at 0 on <gpu, 0> : <tensor<$Rx256xbf16>>
+  plan.call "norm" ins(%x, %m, %v : !plan.buffer<tensor<$Rx256xbf16>>, !plan.buffer<tensor<256xf32>>, !plan.buffer<tensor<256xf32>>)
+      outs(%y : !plan.buffer<tensor<$Rx256xbf16>>) on <gpu, 0> {
+  ^bb0(%a: tensor<$Rx256xbf16>, %b: tensor<256xf32>, %c: tensor<256xf32>):
+    %wide = sinter.cast %a : tensor<$Rx256xbf16> -> tensor<$Rx256xf32>
+    %mean = sinter.broadcast %b [1] : tensor<256xf32> -> tensor<$Rx256xf32>
+    %left = sinter.sub %wide, %mean : tensor<$Rx256xf32>
+    %root = sinter.sqrt %c : tensor<256xf32>
+    %deviation = sinter.broadcast %root [1] : tensor<256xf32> -> tensor<$Rx256xf32>
+    %normal = sinter.div %left, %deviation : tensor<$Rx256xf32>
+    %narrow = sinter.cast $Y : tensor<$Rx256xf32> -> tensor<$Rx256xbf16>
+    sinter.yield %narrow : tensor<$Rx256xbf16>
+  }
+)mlir";
+  return absl::StrReplaceAll(text, {{"$R", absl::StrCat(rows)}, {"$Y", is_norm ? "%normal" : "%left"}});
+}
+
+int CountOf(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+TEST_F(CudaKernelsTest, WhatVariesAlongTheInnermostLoopAloneIsReadOnceAThread) {
+  auto launches = Launches(ScaledChannels(33792, /*is_norm=*/true));
+  ASSERT_TRUE(launches.ok()) << launches.status();
+  ASSERT_EQ(launches->size(), 1u);
+  EXPECT_EQ((*launches)[0].grid, 1056);
+  EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("__launch_bounds__(256, 3)"));
+  const std::string& text = TextOf((*launches)[0]);
+  EXPECT_EQ(CountOf(text, "sn_load(((const Vec<float, 8>*)"), 2);
+  EXPECT_EQ(CountOf(text, "sn_load(((const Vec<u16, 8>*)"), 4);
+  EXPECT_EQ(CountOf(text, "sqrtf("), 8);
+  EXPECT_EQ(CountOf(text, "= Vec<u16, 8>{{"), 4);
+  // The rows are on their way before the first is stored.
+  EXPECT_LT(text.rfind("sn_load("), text.find("= Vec<u16, 8>{{"));
+
+  // Many rows: in a loop, behind what is read once.
+  launches = Launches(ScaledChannels(802816, /*is_norm=*/true));
+  ASSERT_TRUE(launches.ok()) << launches.status();
+  EXPECT_EQ((*launches)[0].grid, 6272);
+  const std::string& loop = TextOf((*launches)[0]);
+  EXPECT_EQ(CountOf(loop, "sn_load(((const Vec<float, 8>*)"), 2);
+  EXPECT_EQ(CountOf(loop, "sn_load(((const Vec<u16, 8>*)"), 4);
+  EXPECT_LT(loop.rfind("sn_load(((const Vec<float, 8>*)"), loop.find("for (idx"));
+  ExpectCompiles();
+}
+
+TEST_F(CudaKernelsTest, FewRowsAndFewBytesAlongTheInnermostLoopHaveNoStrips) {
+  // Too few blocks; and as many bytes of x and of the result as of the mean.
+  for (const auto& [rows, is_norm] : {std::pair(16880, true), std::pair(33792, false)}) {
+    auto launches = Launches(ScaledChannels(rows, is_norm));
+    ASSERT_TRUE(launches.ok()) << launches.status();
+    ASSERT_EQ(launches->size(), 1u);
+    EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("__launch_bounds__(256)"));
+  }
 }
 
 }  // namespace

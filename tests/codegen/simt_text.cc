@@ -142,7 +142,11 @@ std::string WithoutPtx(const std::string& text) {
 }
 
 absl::StatusOr<std::string> Prelude() {
-  std::string text = WithoutPtx(std::string(kernels::CudaPrelude()));
+  // What is asked for in advance must be there, as what is read.
+  const std::string prelude = absl::StrReplaceAll(
+      std::string(kernels::CudaPrelude()),
+      {{R"(asm volatile("prefetch.global.L2 [%0];" : : "l"(p));)", "(void)*(const volatile char*)p;"}});
+  std::string text = WithoutPtx(prelude);
   static const std::regex kVecRecord(" Vec \\{\\n  T v\\[n\\];\\n\\};");
   if (!std::regex_search(text, kVecRecord)) {
     return absl::InternalError("kernels/cuda/prelude.cuh has no Vec as simt_text.cc knows it");
