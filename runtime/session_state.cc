@@ -92,10 +92,16 @@ absl::Status State::LoadDevices(const SessionOptions& options, const DeviceRunti
     SINTER_ASSIGN_OR_RETURN(code, LoadedCode::Load(std::as_bytes(std::span(bytes->data(), bytes->size()))));
   }
   ListVariables();
+  StartInitialValues();
   return MakeRuntimes(options, make);
 }
 
 absl::Status State::LoadProgram() {
+  {
+    // Not beside what follows, where products may be measured.
+    const LoadTimes::Scope time = load_times.Time("initial values");
+    values_ahead->Wait();
+  }
   SINTER_RETURN_IF_ERROR(Connect());
   SINTER_RETURN_IF_ERROR(LoadFunctions());
   tuning.Finish();
@@ -103,7 +109,9 @@ absl::Status State::LoadProgram() {
   SINTER_RETURN_IF_ERROR(PlaceConstants());
   for (const Entry& entry : functions) entry.function->Place();
   const LoadTimes::Scope time = load_times.Time("initial values");
-  return InitializeVariables();
+  const absl::Status status = InitializeVariables();
+  values_ahead.reset();
+  return status;
 }
 
 State::~State() { Synchronize().IgnoreError(); }

@@ -24,6 +24,7 @@
 #include "sinter/runtime/session_memory.h"
 #include "sinter/runtime/session_tuning.h"
 #include "sinter/runtime/thread_pool.h"
+#include "sinter/runtime/values_ahead.h"
 
 namespace sinter::internal_session {
 
@@ -69,6 +70,7 @@ struct State {
   std::vector<std::vector<uint32_t>> copies;  // and where each is here: indices into the plan's variables.
   Memory memory;
   std::vector<Entry> functions;
+  std::unique_ptr<ValuesAhead> values_ahead;  // Of variables, until they are initialized.
   std::map<size_t, int64_t> log_numbers;  // By a ring's variable: the number of the last value that was read.
 
  private:
@@ -84,6 +86,9 @@ struct State {
   absl::Status Allocate();
   void ListPieces();
   absl::Status PlaceConstants();
+  InitialValues InitialValuesOf(size_t variable) const;
+  // Of variables on GPUs.
+  void StartInitialValues();
   absl::Status InitializeVariable(size_t variable);
   // Of a variable whose first copy is not in the main memory.
   absl::Status InitializeOnDevices(size_t variable, const InitialValues& values);

@@ -92,18 +92,33 @@ absl::Status State::WriteCopies(size_t variable, size_t offset, const void* data
   return absl::OkStatus();
 }
 
+InitialValues State::InitialValuesOf(size_t index) const {
+  const auto* const tables = plan.table().variables();
+  const fb::Variable* table = tables->Get(copies[index].front());
+  if (table->replica_of() != 0) table = tables->Get(table->replica_of() - 1);
+  const fb::Initializer& init = *table->initializer();
+  return {.kind = static_cast<InitialValues::Kind>(init.kind()),
+          .a = init.a(),
+          .b = init.b(),
+          .seed = init.seed()};
+}
+
+void State::StartInitialValues() {
+  values_ahead = std::make_unique<ValuesAhead>();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (copies[i].empty() || !variables[i].device.is_gpu()) continue;
+    values_ahead->Add(i, InitialValuesOf(i), variables[i].dtype,
+                      variables[i].bytes / SizeOf(variables[i].dtype));
+  }
+  values_ahead->Start(*pool);
+}
+
 // Always computed by the CPU, so that the values have the same bits wherever they live.
 absl::Status State::InitializeVariable(size_t index) {
   if (copies[index].empty()) return absl::OkStatus();
   const VariableInfo& variable = variables[index];
   const uint32_t first = copies[index].front();
-  const fb::Variable* table = plan.table().variables()->Get(first);
-  if (table->replica_of() != 0) table = plan.table().variables()->Get(table->replica_of() - 1);
-  const fb::Initializer& init = *table->initializer();
-  const InitialValues values = {.kind = static_cast<InitialValues::Kind>(init.kind()),
-                                .a = init.a(),
-                                .b = init.b(),
-                                .seed = init.seed()};
+  const InitialValues values = InitialValuesOf(index);
   if (PlacesOf(first).is_host) {
     std::byte* const data = memory.variables[first];
     SINTER_RETURN_IF_ERROR(FillInitialValues(values, variable.dtype, variable.shape, data, *pool));
@@ -121,6 +136,10 @@ absl::Status State::InitializeOnDevices(size_t index, const InitialValues& value
           PlacesOf(copy).runtime->Fill(memory.variables[copy], *byte, static_cast<size_t>(variable.bytes)));
     }
     return absl::OkStatus();
+  }
+  if (const std::byte* const ahead = values_ahead == nullptr ? nullptr : values_ahead->Find(index);
+      ahead != nullptr) {
+    return WriteCopies(index, ahead);
   }
   if (!IsByElement(values)) {
     SINTER_ASSIGN_OR_RETURN(HostTensor host, HostTensor::Empty(variable.dtype, variable.shape));
