@@ -171,19 +171,7 @@ absl::Status FunctionState::LoadSteps() {
       if (is_here != has_source) SINTER_RETURN_IF_ERROR(CheckCopyBetweenProcesses(i));
       is_here = is_here || has_source;
     }
-    const bool is_host_member = table.body_type() == fb::StepBody::CollectiveStep && is_here &&
-                                memory_->devices[table.device()].is_host;
-    std::unique_ptr<Step> step;
-    if (is_here && !is_between && !is_host_member) {
-      const LoadTimes::Scope time =
-          LoadTimes::Time(memory_->load_times, absl::StrCat("steps: ", std::string(StepKind(table))));
-      absl::StatusOr<std::unique_ptr<Step>> made = RuntimeOf(table.device()).MakeStep(*plan_, table);
-      if (!made.ok()) return AtStep(i, made.status());
-      step = *std::move(made);
-      size_t& workspace = library_workspace_bytes_[table.device()];
-      workspace = std::max(workspace, step->LibraryWorkspaceBytes());
-    }
-    steps_.push_back({std::move(step), &table, slots_.size(), is_here, num_here_});
+    steps_.push_back({nullptr, &table, slots_.size(), is_here, num_here_});
     if (is_here) ++num_here_;
     for (const auto* indices : {table.inputs(), table.outputs()}) {
       for (size_t k = 0; k < SizeOrZero(indices); ++k) {
@@ -197,6 +185,30 @@ absl::Status FunctionState::LoadSteps() {
       }
     }
   }
+  // Those last that a device may be preparing meanwhile (DeviceRuntime::Prepare).
+  for (const bool is_attention : {false, true}) {
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      if ((steps_[i].table->body_type() == fb::StepBody::AttentionStep) != is_attention) continue;
+      SINTER_RETURN_IF_ERROR(MakeStep(i));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FunctionState::MakeStep(size_t index) {
+  const fb::Step& table = *steps_[index].table;
+  if (!steps_[index].is_here || IsBetweenDevices(*table_, table)) return absl::OkStatus();
+  // Members on CPUs have a collective's step together.
+  if (table.body_type() == fb::StepBody::CollectiveStep && memory_->devices[table.device()].is_host) {
+    return absl::OkStatus();
+  }
+  const LoadTimes::Scope time =
+      LoadTimes::Time(memory_->load_times, absl::StrCat("steps: ", std::string(StepKind(table))));
+  absl::StatusOr<std::unique_ptr<Step>> made = RuntimeOf(table.device()).MakeStep(*plan_, table);
+  if (!made.ok()) return AtStep(index, made.status());
+  steps_[index].step = *std::move(made);
+  size_t& workspace = library_workspace_bytes_[table.device()];
+  workspace = std::max(workspace, steps_[index].step->LibraryWorkspaceBytes());
   return absl::OkStatus();
 }
 

@@ -110,6 +110,7 @@ class FunctionState {
   FunctionState(const fb::Plan& plan, const fb::Function& table, Memory* memory, const ThreadPool& pool);
 
   absl::Status LoadSteps();
+  absl::Status MakeStep(size_t index);
   absl::Status LoadLaunches();
   // And gives its steps their library workspaces.
   StepOrder OrderOf(const Launch& launch);

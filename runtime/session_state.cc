@@ -103,6 +103,9 @@ absl::Status State::LoadProgram() {
     values_ahead->Wait();
   }
   SINTER_RETURN_IF_ERROR(Connect());
+  for (uint32_t d = 0; d < memory.devices.size(); ++d) {
+    if (memory.devices[d].is_here()) memory.devices[d].runtime->Prepare(plan.table(), d);
+  }
   SINTER_RETURN_IF_ERROR(LoadFunctions());
   tuning.Finish();
   SINTER_RETURN_IF_ERROR(Allocate());

@@ -4,6 +4,8 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/cuda_steps.h"
@@ -186,10 +188,21 @@ std::string VersionText(size_t version) {
   return absl::StrCat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
-}  // namespace
+absl::Status CheckTable(const fb::AttentionStep& table, const CudnnAttention& attention) {
+  if (CudnnAttentionSupported(table.dtype(), table.width(), table.heads() == table.key_heads(),
+                              std::min(table.queries(), table.keys()), table.scale())) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(
+      absl::StrCat("attention ", attention.ToString(), " with ", table.key_heads(), " heads of k and scale ",
+                   table.scale(),
+                   " is not done by cuDNN: decompose it (CudnnAttentionSupported in "
+                   "runtime/gpu_limits.h)"));
+}
 
-absl::StatusOr<std::unique_ptr<Step>> MakeCudaAttentionStep(CudaContext& context,
-                                                            const fb::AttentionStep& table) {
+// Only the thread that may use cuDNN.
+absl::StatusOr<std::unique_ptr<Step>> MakeStep(CudaContext& context, const CudnnHandle& cudnn,
+                                               const fb::AttentionStep& table) {
   const CudnnAttention attention = {.dtype = table.dtype(),
                                     .backward = table.backward(),
                                     .packed = table.packed(),
@@ -201,15 +214,7 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaAttentionStep(CudaContext& context
                                     .queries = table.queries(),
                                     .keys = table.keys(),
                                     .width = table.width()};
-  if (!CudnnAttentionSupported(table.dtype(), table.width(), table.heads() == table.key_heads(),
-                               std::min(table.queries(), table.keys()), table.scale())) {
-    return absl::UnimplementedError(
-        absl::StrCat("attention ", attention.ToString(), " with ", table.key_heads(),
-                     " heads of k and scale ", table.scale(),
-                     " is not done by cuDNN: decompose it (CudnnAttentionSupported in "
-                     "runtime/gpu_limits.h)"));
-  }
-  SINTER_ASSIGN_OR_RETURN(const CudnnHandle cudnn, context.CudnnOnStream());
+  SINTER_RETURN_IF_ERROR(CheckTable(table, attention));
   if (const size_t version = cudnn.functions->GetVersion(); version < kOldestCudnn) {
     return absl::FailedPreconditionError(absl::StrCat("attention needs cuDNN ", VersionText(kOldestCudnn),
                                                       " or later, and this is ", VersionText(version),
@@ -218,6 +223,32 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaAttentionStep(CudaContext& context
   auto step = std::make_unique<CudaAttentionStep>(context, attention, table.scale());
   SINTER_RETURN_IF_ERROR(step->MakePlan(context.cudnn_plans(), cudnn));
   return step;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Step>> MakeCudaAttentionStep(CudaContext& context,
+                                                            const fb::AttentionStep& table) {
+  SINTER_ASSIGN_OR_RETURN(const CudnnHandle cudnn, context.CudnnOnStream());
+  return MakeStep(context, cudnn, table);
+}
+
+void PrepareCudaAttention(CudaContext& context, const fb::Plan& plan, uint32_t device) {
+  std::vector<const fb::AttentionStep*> tables;
+  for (size_t f = 0; plan.functions() != nullptr && f < plan.functions()->size(); ++f) {
+    const auto* const steps = plan.functions()->Get(f)->steps();
+    for (size_t i = 0; steps != nullptr && i < steps->size(); ++i) {
+      const fb::AttentionStep* const table = steps->Get(i)->body_as_AttentionStep();
+      if (table != nullptr && steps->Get(i)->device() == device) tables.push_back(table);
+    }
+  }
+  if (tables.empty()) return;
+  const absl::StatusOr<CudnnHandle> cudnn = context.CudnnOnStream();
+  if (!cudnn.ok()) return;
+  // The steps themselves are made again, of the plans that this leaves behind.
+  context.PrepareWithCudnn([&context, handle = *cudnn, tables = std::move(tables)] {
+    for (const fb::AttentionStep* const table : tables) MakeStep(context, handle, *table).IgnoreError();
+  });
 }
 
 }  // namespace sinter

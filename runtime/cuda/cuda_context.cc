@@ -7,6 +7,7 @@
 #include "sinter/runtime/cuda/cudnn_plans.h"
 #include "sinter/runtime/cuda/nccl_communicators.h"
 #include "sinter/runtime/load_times.h"
+#include "sinter/runtime/status.h"
 
 namespace sinter {
 namespace {
@@ -69,6 +70,7 @@ absl::StatusOr<std::unique_ptr<CudaContext>> CudaContext::Create(int index, Cach
 }
 
 CudaContext::~CudaContext() {
+  FinishPreparing();
   const CudaDeviceScope on(index());
   if (stream_ != nullptr) WaitForStream("end").IgnoreError();
   if (cublas_.handle != nullptr) (void)cublas_.functions->Destroy(cublas_.handle);
@@ -96,7 +98,16 @@ absl::StatusOr<CublasHandle> CudaContext::Cublas() {
   return cublas_;
 }
 
+void CudaContext::PrepareWithCudnn(std::function<void()> work) {
+  SINTER_CHECK(cudnn_.handle != nullptr && !preparing_.joinable());
+  preparing_ = std::thread([this, work = std::move(work)] {
+    const CudaDeviceScope on(index());
+    work();
+  });
+}
+
 absl::StatusOr<CudnnHandle> CudaContext::CudnnOnStream() {
+  FinishPreparing();
   if (cudnn_.handle != nullptr) return cudnn_;
   const LoadTimes::Scope time = LoadTimes::Time(load_times_, "open cuDNN");
   const CudaDeviceScope on(index());

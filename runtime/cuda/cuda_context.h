@@ -7,12 +7,15 @@
 // Whoever waits for the GPU does it here: with collectives under way it might wait for a rank that is gone, so that their
 // communicators are looked at meanwhile.
 //
-// Steps keep a pointer to it: it outlives them. One thread at a time; methods make the GPU current themselves.
+// Steps keep a pointer to it: it outlives them. One thread at a time, but for PrepareWithCudnn; methods make the GPU current
+// themselves.
 #ifndef SINTER_RUNTIME_CUDA_CUDA_CONTEXT_H_
 #define SINTER_RUNTIME_CUDA_CUDA_CONTEXT_H_
 
+#include <functional>
 #include <memory>
 #include <string_view>
+#include <thread>
 
 #include "absl/status/statusor.h"
 #include "sinter/runtime/caching_allocator.h"
@@ -87,6 +90,12 @@ class CudaContext {
   // FailedPrecondition: the library is not there (library_loader.h).
   absl::StatusOr<CublasHandle> Cublas();
   absl::StatusOr<CudnnHandle> CudnnOnStream();
+  // Has work done on a thread of its own, which alone uses cuDNN until it is done: whoever asks for the handle waits. Once,
+  // after CudnnOnStream; what the work uses of the context besides must not change meanwhile, nor be timed.
+  void PrepareWithCudnn(std::function<void()> work);
+  void FinishPreparing() {
+    if (preparing_.joinable()) preparing_.join();
+  }
   // What was built with that handle.
   CudnnPlans& cudnn_plans() { return *cudnn_plans_; }
 
@@ -103,6 +112,7 @@ class CudaContext {
   CublasHandle cublas_;
   CudnnHandle cudnn_;
   std::unique_ptr<CudnnPlans> cudnn_plans_;
+  std::thread preparing_;
   std::shared_ptr<NcclCommunicators> communicators_;
 };
 

@@ -30,6 +30,9 @@ class CudaRuntime : public DeviceRuntime {
 
   absl::Status Connect(const fb::Plan& plan, std::span<DeviceRuntime* const> peers, const LocalDevices& local,
                        World* world) override;
+  void Prepare(const fb::Plan& plan, uint32_t device) override {
+    PrepareCudaAttention(*context_, plan, device);
+  }
   void Abort(const absl::Status& reason) override {
     if (context_->communicators() != nullptr) context_->communicators()->Abort(reason);
   }

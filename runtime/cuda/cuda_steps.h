@@ -28,6 +28,9 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaConvStep(CudaContext& context, con
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaCopyStep(CudaContext& context, const fb::CopyStep& table);
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaAttentionStep(CudaContext& context,
                                                             const fb::AttentionStep& table);
+// Begins to prepare the plans of the attention steps of the plan's device `device`, with CudaContext::PrepareWithCudnn. What
+// fails is tried again, and told, where the step is made. The plan outlives the context.
+void PrepareCudaAttention(CudaContext& context, const fb::Plan& plan, uint32_t device);
 // Its device must have been connected (DeviceRuntime::Connect).
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& context, const fb::Plan& plan,
                                                              const fb::Step& step);

@@ -74,25 +74,6 @@ absl::StatusOr<Measured> Measure(MatmulTrial& trial, const std::vector<MatmulCan
                    .any_bits = mode == TuningMode::kAnyBits}};
 }
 
-// The algorithm that a file names.
-absl::StatusOr<Algorithm> Resolve(const CublasMatmul& product, const ProductKey& key,
-                                  const AlgorithmConfig& config) {
-  auto& resolved = KnownProducts().resolved;
-  if (const auto found = resolved.find(key); found != resolved.end() && found->second.first == config) {
-    return found->second.second;
-  }
-  SINTER_ASSIGN_OR_RETURN(const std::vector<MatmulCandidate> candidates, CandidatesOf(product));
-  const auto chosen = std::ranges::find(candidates, config, &MatmulCandidate::config);
-  // It is not made of what the file says: cuBLASLt crashes on attributes that it does not know.
-  if (chosen == candidates.end()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("algorithm ", config.id, " for ", product.shape().ToString(),
-                     " is none that cuBLASLt proposes with these attributes"));
-  }
-  resolved[key] = {config, chosen->algorithm};
-  return chosen->algorithm;
-}
-
 // Chooses for one product, and tells the session how.
 class Choice {
  public:
@@ -104,7 +85,7 @@ class Choice {
     if (mode_ == TuningMode::kFirstChoice) return First("tuning is off");
     if (product_.shape().Flops() < kLeastFlops) return First("it is too small to time");
     if (const TunedProduct* const stored = tuning_.Find(key_, mode_); stored != nullptr) {
-      absl::StatusOr<Algorithm> algorithm = Resolve(product_, key_, stored->algorithm);
+      absl::StatusOr<Algorithm> algorithm = Resolve(stored->algorithm);
       if (algorithm.ok()) {
         tuning_.Add(ChoiceOf(ChoiceSource::kFile, *stored));
         return algorithm;
@@ -122,8 +103,35 @@ class Choice {
   }
 
  private:
+  // Where the time goes in which nothing is measured.
+  LoadTimes::Scope Asking() { return LoadTimes::Time(context_.load_times(), "ask cuBLASLt for algorithms"); }
+
+  absl::StatusOr<std::vector<MatmulCandidate>> Candidates() {
+    const LoadTimes::Scope time = Asking();
+    return CandidatesOf(product_);
+  }
+
+  // The algorithm that a file names.
+  absl::StatusOr<Algorithm> Resolve(const AlgorithmConfig& config) {
+    auto& resolved = KnownProducts().resolved;
+    if (const auto found = resolved.find(key_); found != resolved.end() && found->second.first == config) {
+      return found->second.second;
+    }
+    SINTER_ASSIGN_OR_RETURN(const std::vector<MatmulCandidate> candidates, Candidates());
+    const auto chosen = std::ranges::find(candidates, config, &MatmulCandidate::config);
+    // It is not made of what the file says: cuBLASLt crashes on attributes that it does not know.
+    if (chosen == candidates.end()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("algorithm ", config.id, " for ", product_.shape().ToString(),
+                       " is none that cuBLASLt proposes with these attributes"));
+    }
+    resolved[key_] = {config, chosen->algorithm};
+    return chosen->algorithm;
+  }
+
   absl::StatusOr<Algorithm> First(std::string reason) {
     const auto ask = [&]() -> absl::StatusOr<Algorithm> {
+      const LoadTimes::Scope time = Asking();
       SINTER_ASSIGN_OR_RETURN(const std::vector<Algorithm> algorithms, product_.Algorithms(1));
       return algorithms[0];
     };
@@ -153,11 +161,13 @@ class Choice {
   }
 
   absl::StatusOr<Algorithm> MeasureNow() {
-    SINTER_ASSIGN_OR_RETURN(const std::vector<MatmulCandidate> candidates, CandidatesOf(product_));
+    SINTER_ASSIGN_OR_RETURN(const std::vector<MatmulCandidate> candidates, Candidates());
     if (candidates.size() == 1) return First("cuBLASLt proposes one algorithm");
     MatmulTrial trial(context_, product_);
     constexpr char kNoRoom[] = "the GPU has no room for operands to measure with";
     if (trial.Bytes() > context_.allocator().memory().FreeBytes() / 2) return First(kNoRoom);
+    // What is prepared beside would be measured too.
+    context_.FinishPreparing();
     const LoadTimes::Scope time = LoadTimes::Time(context_.load_times(), "measure matrix products");
     const CudaDeviceScope on(context_.index());
     absl::StatusOr<Measured> measured = Measure(trial, candidates, mode_);
