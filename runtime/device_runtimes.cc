@@ -18,8 +18,11 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeDeviceRuntime(Device device, 
   }
 #ifdef SINTER_WITH_CUDA
   if (device.is_gpu()) {
-    return MakeCudaRuntime(
-        device, {.allocator = allocator, .tuning = context.tuning, .load_times = context.load_times});
+    return MakeCudaRuntime(device, {.allocator = allocator,
+                                    .tuning = context.tuning,
+                                    .load_times = context.load_times,
+                                    .needs_cublaslt = context.needs_cublaslt,
+                                    .needs_cudnn = context.needs_cudnn});
   }
 #endif
   return std::make_unique<HostRuntime>(device, context, allocator);

@@ -165,6 +165,10 @@ absl::Status State::MakeRuntimes(const SessionOptions& options, const DeviceRunt
     if (const fb::KernelStep* kernel = step.body_as_KernelStep(); kernel != nullptr) {
       context.scratch_stride = std::max<size_t>(context.scratch_stride, kernel->scratch_bytes());
     }
+    if (!DeviceOf(plan.table(), step.device()).is_gpu()) return;
+    const fb::StepBody body = step.body_type();
+    if (body == fb::StepBody::MatmulStep) context.needs_cublaslt = true;
+    if (body == fb::StepBody::ConvStep || body == fb::StepBody::AttentionStep) context.needs_cudnn = true;
   });
   context.scratch_stride =
       (context.scratch_stride + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;

@@ -42,6 +42,8 @@ struct StepContext {
   SessionTuning* tuning = nullptr;
   // Where what takes long says so (runtime/load_times.h); outlives all steps. Null: nobody asks.
   LoadTimes* load_times = nullptr;
+  // Of CUDA's libraries, which steps on GPUs need: they are opened while a GPU is reached.
+  bool needs_cublaslt = false, needs_cudnn = false;
 };
 
 class Step {

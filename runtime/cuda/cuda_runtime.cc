@@ -2,13 +2,16 @@
 
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/cublaslt_library.h"
 #include "sinter/runtime/cuda/cuda_context.h"
 #include "sinter/runtime/cuda/cuda_memory.h"
 #include "sinter/runtime/cuda/cuda_steps.h"
 #include "sinter/runtime/cuda/cuda_stopwatch.h"
+#include "sinter/runtime/cuda/cudnn_library.h"
 #include "sinter/runtime/cuda/nccl_communicators.h"
 #include "sinter/runtime/cuda/peer_access.h"
 #include "sinter/runtime/cuda/recorded_graph.h"
@@ -16,6 +19,27 @@
 
 namespace sinter {
 namespace {
+
+// Opens libraries, for which the system's loader takes up to 70 ms, while this lives. Nothing of it is timed: LoadTimes are for
+// the thread that makes the session.
+class OpenedMeanwhile {
+ public:
+  OpenedMeanwhile(bool cublaslt, bool cudnn) {
+    if (!cublaslt && !cudnn) return;
+    thread_ = std::thread([=] {
+      if (cublaslt) LoadCublasLt().IgnoreError();
+      if (cudnn) LoadCudnn().IgnoreError();
+    });
+  }
+  ~OpenedMeanwhile() {
+    if (thread_.joinable()) thread_.join();
+  }
+  OpenedMeanwhile(const OpenedMeanwhile&) = delete;
+  OpenedMeanwhile& operator=(const OpenedMeanwhile&) = delete;
+
+ private:
+  std::thread thread_;
+};
 
 class CudaRuntime : public DeviceRuntime {
  public:
@@ -91,6 +115,7 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
                                                                  const CudaRuntimeOptions& options) {
   SINTER_RETURN_IF_ERROR(PeerAccessIsDisabled().status());
   SINTER_ASSIGN_OR_RETURN(const GpuSwitches switches, GpuSwitches::FromEnvironment());
+  const OpenedMeanwhile libraries(options.needs_cublaslt, options.needs_cudnn);
   std::unique_ptr<CudaRuntime> runtime(new CudaRuntime);
   CachingAllocator* allocator = options.allocator;
   if (allocator == nullptr) {

@@ -31,6 +31,8 @@ struct CudaRuntimeOptions {
   SessionTuning* tuning = nullptr;
   // Where what takes long says so; outlives the runtime. Null: nobody asks.
   LoadTimes* load_times = nullptr;
+  // Libraries to open while the GPU is reached. What keeps them from it is the error of the step that needs them.
+  bool needs_cublaslt = false, needs_cudnn = false;
 };
 
 // NotFound: no such GPU, and why. InvalidArgument: the device is no GPU, the allocator is another device's, or

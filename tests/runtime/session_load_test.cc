@@ -1,4 +1,4 @@
-// The order in which a session asks a GPU for what takes long.
+// The order in which a session asks a GPU for what takes long, and what it tells it before.
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,9 +36,10 @@ class AskedGpu : public FakeGpu {
   std::vector<std::string>& asked_;
 };
 
-// What a session asked.
+// What a session asked, and the libraries that it named.
 struct Load {
   std::vector<std::string> asked;
+  bool cublaslt = false, cudnn = false;
 };
 
 Load LoadOn(const TestPlan& plan) {
@@ -47,6 +48,7 @@ Load LoadOn(const TestPlan& plan) {
   const auto make = [&](Device device, CachingAllocator* allocator,
                         const StepContext& context) -> absl::StatusOr<std::unique_ptr<DeviceRuntime>> {
     if (device.is_cpu()) return MakeDeviceRuntime(device, allocator, context);
+    load.cublaslt = context.needs_cublaslt, load.cudnn = context.needs_cudnn;
     return std::make_unique<AskedGpu>(memory.get(), load.asked);
   };
   const auto session = internal_session::State::MakeSession(*plan.Make(), {}, make);
@@ -78,6 +80,19 @@ TEST(SessionLoadTest, AttentionComesLastWhichADevicePreparesMeanwhile) {
   AddProduct(f, 0);
   const Load load = LoadOn(plan);
   EXPECT_THAT(load.asked, ElementsAre("prepare 0", "matmul", "matmul", "attention", "attention"));
+  EXPECT_TRUE(load.cublaslt);
+  EXPECT_TRUE(load.cudnn);
+}
+
+TEST(SessionLoadTest, OnlyLibrariesOfStepsOnGpusAreNamed) {
+  TestPlan plan;
+  plan.UseDevices({Device::Gpu(0), Device::Cpu(0)});
+  TestFunction f(plan, "f");
+  AddProduct(f, 1);
+  const Load load = LoadOn(plan);
+  EXPECT_THAT(load.asked, ElementsAre("prepare 0"));
+  EXPECT_FALSE(load.cublaslt);
+  EXPECT_FALSE(load.cudnn);
 }
 
 }  // namespace
