@@ -41,8 +41,9 @@ torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
 
 # Relative: of a loss, and of a gradient's norm. In bf16 two programs that round at different places are that far apart.
 LIMITS = {"f32": {"loss": 1e-5, "gradient": 3e-5}, "bf16": {"loss": 1e-3, "gradient": 3e-2}}
-# Behind many batch norms rounding to bf16 is no small thing: gradients of either program are 0.3 from those in f32.
-RESNET_BF16_LIMITS = {"loss": 1e-3, "gradient": 0.3}
+# Behind many batch norms rounding to bf16 is no small thing: gradients of either program are up to 0.3 from those in f32, each its
+# own way. So they are compared with PyTorch's in f32, and may be so many times as far from them as PyTorch's in bf16 are.
+MOST_TIMES_AS_FAR = 1.5
 # A hundred steps of plain descent at a large rate spread what rounding leaves.
 STEEP_LOSS_LIMIT = 1e-4
 
@@ -170,7 +171,7 @@ def run_sinter(arguments, workload, folder):
     raise SystemExit(f"judge_torch.py: {arguments.binary} printed no losses for {workload}")
 
 
-def run_torch(arguments, workload, weights):
+def run_torch(arguments, workload, weights, precision, steps):
     """The losses, and the gradients of the first step."""
     (x, t), loss_function, make_optimizer = case(workload, arguments.sizes)
     device = torch.device(arguments.torch_device)
@@ -178,8 +179,8 @@ def run_torch(arguments, workload, weights):
     inputs, targets = torch.tensor(x, device=device), torch.tensor(t, device=device)
     optimizer = make_optimizer(parameters)
     losses, gradients = [], []
-    for step in range(arguments.steps):
-        with torch.autocast(device.type, torch.bfloat16, enabled=arguments.precision == "bf16"):
+    for step in range(steps):
+        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
             loss = loss_function(parameters, inputs, targets)
         losses.append(loss.item())
         loss.backward()
@@ -204,20 +205,25 @@ def judge(arguments, workload):
     """Whether Sinter and PyTorch agree."""
     with tempfile.TemporaryDirectory() as folder:
         ours, names, weights, our_gradients = run_sinter(arguments, workload, pathlib.Path(folder))
-    theirs, their_gradients = run_torch(arguments, workload, weights)
+    theirs, their_gradients = run_torch(arguments, workload, weights, arguments.precision, arguments.steps)
     limits = dict(LIMITS[arguments.precision])
-    if workload == "resnet50" and arguments.precision == "bf16":
-        limits = RESNET_BF16_LIMITS
     if workload in ("lenet", "mlp6", "resnet50"):
         limits["loss"] = max(limits["loss"], STEEP_LOSS_LIMIT)
     step = max(range(len(ours)), key=lambda i: relative(ours[i], theirs[i]))
     loss = relative(ours[step], theirs[step])
     distances = [distance(a, b) for a, b in zip(our_gradients, their_gradients, strict=True)]
-    worst = max(range(len(distances)), key=distances.__getitem__)
-    agrees = loss <= limits["loss"] and distances[worst] <= limits["gradient"] and len(ours) == arguments.steps
+    allowed = [limits["gradient"]] * len(distances)
+    if workload == "resnet50" and arguments.precision == "bf16":
+        _, exact = run_torch(arguments, workload, weights, "f32", 1)
+        allowed = [max(limits["gradient"], MOST_TIMES_AS_FAR * distance(b, e))
+                   for b, e in zip(their_gradients, exact, strict=True)]
+        distances = [distance(a, e) for a, e in zip(our_gradients, exact, strict=True)]
+    worst = max(range(len(distances)), key=lambda i: distances[i] / allowed[i])
+    agrees = loss <= limits["loss"] and distances[worst] <= allowed[worst] and len(ours) == arguments.steps
     print(f"{workload} in {arguments.precision}: {len(ours)} steps, loss {ours[0]:.6f} to {ours[-1]:.6f} "
           f"(PyTorch {theirs[-1]:.6f}); largest relative difference {loss:.2e} at step {step + 1}; of "
-          f"{len(distances)} gradients {distances[worst]:.2e} at {names[worst]}: {'agrees' if agrees else 'DISAGREES'}")
+          f"{len(distances)} gradients {distances[worst]:.2e} of {allowed[worst]:.2e} at {names[worst]}: "
+          f"{'agrees' if agrees else 'DISAGREES'}")
     return agrees
 
 
