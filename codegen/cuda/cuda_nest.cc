@@ -32,6 +32,8 @@ void CudaNest::Emit(Value block, Value thread, Value length) {
       return EmitFlat(block, thread, length);
     case CudaSchedule::Mode::kMap:
       return EmitMap(block, thread);
+    case CudaSchedule::Mode::kStrips:
+      return EmitStrips(block, thread);
     case CudaSchedule::Mode::kTiles:
       return EmitTiles(block, thread);
     case CudaSchedule::Mode::kRow:
@@ -147,15 +149,22 @@ void CudaNest::StoreVector(Value pointer, mlir::Type element, Value position, Ar
 }
 
 void CudaNest::StoreFullOutputs(int phase, const Lanes& lanes) {
-  // All values before any store: an output may overwrite an input.
-  std::vector<std::pair<JobOutput*, Scalars>> values;
-  for (JobOutput& output : job_.full_outputs) {
+  StoreFullValues(ComputeFullOutputs(phase, lanes), lanes);
+}
+
+CudaNest::FullValues CudaNest::ComputeFullOutputs(int phase, const Lanes& lanes) {
+  FullValues values;
+  for (const JobOutput& output : job_.full_outputs) {
     if (output.phase != phase) continue;
     values.emplace_back(&output, Scalars());
     for (const auto& coords : lanes.coords) {
       values.back().second.push_back(e_.element(output.value, coords));
     }
   }
+  return values;
+}
+
+void CudaNest::StoreFullValues(const FullValues& values, const Lanes& lanes) {
   if (values.empty()) return;
   If(lanes.exists, [&] {
     for (auto& [output, scalars] : values) StoreLanes(*output, lanes, scalars);

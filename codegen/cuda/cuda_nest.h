@@ -74,8 +74,14 @@ class CudaNest {
     size_t number = 0;  // In rows that are kept: which of the thread's vectors.
   };
 
+  using FullValues = std::vector<std::pair<const JobOutput*, Scalars>>;
+
   void EmitFlat(mlir::Value block, mlir::Value thread, mlir::Value length);
   void EmitMap(mlir::Value block, mlir::Value thread);
+  void EmitStrips(mlir::Value block, mlir::Value thread);
+  // `unroll` rows, the first of which is number `first`, at the thread's columns; all are read before any is stored.
+  void EmitStripRows(llvm::ArrayRef<mlir::Value> columns, mlir::Value first);
+  Lanes StripLanes(llvm::ArrayRef<mlir::Value> columns);
   void EmitTiles(mlir::Value block, mlir::Value thread);
   void EmitRow(mlir::Value block, mlir::Value thread);
   void EmitRowPhases(mlir::Value lane, mlir::Value row_exists);
@@ -105,6 +111,9 @@ class CudaNest {
   void AccumulateColumns(int phase, const Lanes& lanes);
   void StoreColumnSums(mlir::Value block, mlir::Value lane, mlir::Value in_block);
   void StoreFullOutputs(int phase, const Lanes& lanes);
+  // Its two halves. All values before any store: an output may overwrite an input.
+  FullValues ComputeFullOutputs(int phase, const Lanes& lanes);
+  void StoreFullValues(const FullValues& values, const Lanes& lanes);
   std::vector<Scalars> Identities(int phase);
   // Runs `body` for every lane group of the row or column that is this thread's; accumulators go through the loop.
   std::vector<Scalars> ReduceInLoop(int phase, mlir::Value first, mlir::Value end,

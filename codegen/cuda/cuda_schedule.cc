@@ -105,6 +105,7 @@ void ScheduleMap(Job& job, bool alone, CudaSchedule& s) {
   }
   s.mode = CudaSchedule::Mode::kMap;
   s.vector = VectorWidth(job, inner.dim, inner.size);
+  if (ScheduleCudaStrips(job, s)) return;
   int64_t units = TripCount(s.parallel) / s.vector;
   for (int64_t unroll : {4, 2}) {
     if (units % (unroll * s.block) != 0 || units / (unroll * s.block) < kManyBlocks) continue;

@@ -13,8 +13,10 @@ namespace sinter::codegen {
 
 struct CudaSchedule {
   enum class Mode {
-    kFlat,   // One loop: a thread computes `vector` neighbours; its length is not part of the code.
-    kMap,    // Several loops; a thread computes `vector` neighbours of the innermost.
+    kFlat,    // One loop: a thread computes `vector` neighbours; its length is not part of the code.
+    kMap,     // Several loops; a thread computes `vector` neighbours of the innermost.
+    kStrips,  // As kMap, but a thread stays there and goes over rows, positions of the other loops, `unroll` at a time: what
+              // varies along the innermost loop alone, the values `along`, it computes once.
     kTiles,  // Squares of the loops `cross` and the innermost, for inputs whose neighbours lie along `cross`: they go through
              // shared memory, so that they are read along their rows, as results are written along theirs.
     kRow,  // `threads` threads share each row's reduced elements, `vector` neighbours at a time. With column reductions a
@@ -24,7 +26,10 @@ struct CudaSchedule {
   Mode mode = Mode::kFlat;
   llvm::SmallVector<Loop> parallel, reduced;  // Outermost first. Without reductions all are in `parallel`.
   int64_t vector = 1;
-  int64_t unroll = 1;  // kMap: vectors of a thread, one block's width apart.
+  int64_t unroll = 1;            // kMap: vectors of a thread, one block's width apart.
+  int64_t passes = 1;            // kStrips: so many times `unroll` rows.
+  int64_t side_by_side = 1;      // kStrips: from a row of a thread to its next; between are those of others.
+  std::vector<KeptValue> along;  // kStrips: what is computed before the first row.
   int64_t threads =
       1;  // Along the reduced loops. kRow: a power of two up to 32, or whole warps, then the block has one row.
   int64_t width = 1;                // kColumn: threads along the columns.
@@ -40,6 +45,9 @@ struct CudaSchedule {
 
 // `alone`: no other job shares the launch, so that the block may be as large as suits this one.
 CudaSchedule MakeCudaSchedule(Job& job, bool alone);
+
+// Makes `s`, a map's of several loops with its vector, one of kStrips, where that pays.
+bool ScheduleCudaStrips(Job& job, CudaSchedule& s);
 
 // The chunks of the outermost reduced loop, for a job that ir::IsCutInChunks.
 int64_t CountCudaChunks(Job& job);

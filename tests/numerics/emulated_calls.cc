@@ -57,6 +57,8 @@ std::string NameOf(const Job& job, const CudaSchedule& s) {
       return "flat";
     case Mode::kMap:
       return s.unroll > 1 ? "map unrolled" : "map";
+    case Mode::kStrips:
+      return s.passes > 1 ? "strips in a loop" : "strips";
     case Mode::kTiles:
       return "tiles";
     case Mode::kRow:

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "sinter/codegen/cpu/compile_cpp.h"
@@ -67,6 +69,23 @@ class EmulatedSchedulesTest : public ::testing::Test {
     sinter.yield %r : tensor<3x70x45x$T>)";
     return GpuCallText({Tensor("3x70x45", dtype), Tensor("3x45x70", dtype)}, {Tensor("3x70x45", dtype)},
                        Of(body, dtype));
+  }
+
+  // (x - a) * exp(b) + c, with a, b and c along the last dimension, in place.
+  static EmulatedCall ScaledRows(const std::string& shape, const std::string& dims,
+                                 const std::string& along) {
+    const std::string x = Tensor(shape, "f32"), c = Tensor(along, "f32");
+    const std::string body = absl::StrReplaceAll(R"(
+    %a = sinter.broadcast %a1 $D : $C -> $X
+    %left = sinter.sub %a0, %a : $X
+    %e = sinter.exp %a2 : $C
+    %b = sinter.broadcast %e $D : $C -> $X
+    %scaled = sinter.mul %left, %b : $X
+    %c = sinter.broadcast %a3 $D : $C -> $X
+    %r = sinter.add %scaled, %c : $X
+    sinter.yield %r : $X)",
+                                                 {{"$X", x}, {"$C", c}, {"$D", dims}});
+    return EmulateCall(GpuCallText({x, c, c, c}, {"in0"}, body), OpClass::kTranscendental);
   }
 
   // Columns of several phases.
@@ -158,6 +177,24 @@ TEST_F(EmulatedSchedulesTest, MapsWhoseThreadsComputeSeveralVectors) {
                   OpClass::kArithmetic);
   EXPECT_EQ(call.wrong, "");
   EXPECT_THAT(call.schedules, ElementsAre("map unrolled"));
+}
+
+TEST_F(EmulatedSchedulesTest, StripsOfWhatVariesAlongTheInnermostLoopAlone) {
+  // Several rows to a block's threads; vectors that they are no multiple of, and rows that two at a time are none of; single
+  // elements, of rows in two loops.
+  for (const auto& [shape, dims, along] :
+       {std::tuple("16896x128", "[1]", "128"), std::tuple("3607x600", "[1]", "600"),
+        std::tuple("77x5x2879", "[2]", "2879")}) {
+    EmulatedCall call = ScaledRows(shape, dims, along);
+    EXPECT_EQ(call.wrong, "");
+    EXPECT_THAT(call.schedules, ElementsAre("strips"));
+  }
+}
+
+TEST_F(EmulatedSchedulesTest, StripsInALoop) {
+  EmulatedCall call = ScaledRows("2883601x3", "[1]", "3");
+  EXPECT_EQ(call.wrong, "");
+  EXPECT_THAT(call.schedules, ElementsAre("strips in a loop"));
 }
 
 TEST_F(EmulatedSchedulesTest, SquaresOfInputsThatLieAcross) {
