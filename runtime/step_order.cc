@@ -9,6 +9,9 @@
 namespace sinter {
 namespace {
 
+// Some 10 us of a GPU, whatever the type: such a step has work for all multiprocessors.
+constexpr double kFlopsThatFillADevice = 5e9;
+
 // Of the steps so far.
 class KnownOrder {
  public:
@@ -55,7 +58,9 @@ StepOrder FindOrder(const fb::Function& function, std::span<const uint32_t> step
       if (!known.comes_after()[k] && MustFollow(touched[i], touched[k])) known.ComesAfter(k);
     }
     if (library_workspaces[i] == 0) continue;
-    const std::optional<uint32_t> last = slots.Take(i, library_workspaces[i], known.comes_after());
+    const bool fills_device = function.steps()->Get(steps[i])->flops() >= kFlopsThatFillADevice;
+    const std::optional<uint32_t> last =
+        fills_device ? slots.TakeFirst(i) : slots.Take(i, library_workspaces[i], known.comes_after());
     if (last.has_value()) known.ComesAfter(*last);
   }
   StepOrder order{.before = known.Finish(), .workspace_bytes = slots.bytes()};

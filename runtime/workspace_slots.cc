@@ -1,5 +1,7 @@
 #include "sinter/runtime/workspace_slots.h"
 
+#include <utility>
+
 #include "sinter/runtime/caching_allocator.h"
 
 namespace sinter {
@@ -19,6 +21,11 @@ bool IsFree(const std::optional<uint32_t>& last, const std::vector<bool>& comes_
 
 size_t WorkspaceSlots::MoreFor(const Slot& slot, size_t bytes) {
   return bytes > slot.bytes ? RoundUp(bytes - slot.bytes) : 0;
+}
+
+std::optional<uint32_t> WorkspaceSlots::TakeFirst(uint32_t step) {
+  slot_of_[step] = 0;
+  return std::exchange(slots_[0].last, step);
 }
 
 std::optional<uint32_t> WorkspaceSlots::Take(uint32_t step, size_t bytes,

@@ -28,6 +28,8 @@ class WorkspaceSlots {
   // What the step that needs most needs.
   explicit WorkspaceSlots(size_t largest) { slots_[0].bytes = largest; }
 
+  // For a step that fills the device by itself: beside another of its kind it only waits, so that they share the first slot.
+  std::optional<uint32_t> TakeFirst(uint32_t step);
   // `step`: greater than all before. `bytes`: 1 to `largest`. `comes_after` says of each step before whether this one comes
   // after it. Returns the last user of the slot, if there is one: the step must come after it.
   std::optional<uint32_t> Take(uint32_t step, size_t bytes, const std::vector<bool>& comes_after);

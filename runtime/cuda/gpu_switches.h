@@ -17,6 +17,8 @@ struct GpuSwitches {
   bool early_start = true;
   // SINTER_GPU_SIDE_BY_SIDE=0: the steps of a recording run one after the other, in the order in which they are given.
   bool side_by_side = true;
+  // SINTER_GPU_PRIORITIES=0: kernels that may run side by side are all as urgent.
+  bool priorities = true;
   // SINTER_GPU_ATTENTION=any-order: gradients whose sums are in any order, which need less memory; two runs may then differ.
   bool attention_in_order = true;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sinter/runtime/cuda/graph_priorities.h"
+
 namespace sinter {
 namespace {
 
@@ -102,9 +104,14 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> RecordGraph(const CudaContext& con
     return worked;
   }
   SINTER_RETURN_IF_ERROR(CudaStatus(ended, "record"));
+  unsigned flags = 0;
+  if (context.switches().priorities) {
+    SINTER_RETURN_IF_ERROR(SetGraphPriorities(graph.get()));
+    flags = cudaGraphInstantiateFlagUseNodePriority;
+  }
   cudaGraphExec_t executable = nullptr;
   SINTER_RETURN_IF_ERROR(
-      CudaStatus(cudaGraphInstantiate(&executable, graph.get(), 0), "prepare recorded work"));
+      CudaStatus(cudaGraphInstantiate(&executable, graph.get(), flags), "prepare recorded work"));
   auto recorded = std::make_unique<RecordedGraph>(context, executable);
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaGraphUpload(executable, context.stream()), "upload recorded work"));
   return recorded;

@@ -90,6 +90,16 @@ TEST_F(StepOrderTest, WhatAWorkspaceOrdersImpliesTheRest) {
               ElementsAre(IsEmpty(), ElementsAre(0), IsEmpty(), IsEmpty(), IsEmpty(), ElementsAre(1)));
 }
 
+// Two that fill the device gain nothing beside each other; a small one runs beside them.
+TEST_F(StepOrderTest, StepsThatFillTheDeviceShareTheFirstWorkspace) {
+  for (int i = 0; i < 4; ++i) Compute({}, New());
+  library_workspaces_ = {100, 100, 100, 100};
+  for (const size_t large : {0, 1, 3}) plan_.table.functions[0]->steps[large]->flops = 2e10;
+  plan_.table.functions[0]->steps[2]->flops = 1e9;
+  EXPECT_THAT(Order(), ElementsAre(IsEmpty(), ElementsAre(0), IsEmpty(), ElementsAre(1)));
+  EXPECT_THAT(Find().workspace_offsets, ElementsAre(0, 0, 512, 0));
+}
+
 TEST_F(StepOrderTest, NoWorkspacesNeedNoMemory) {
   Compute({}, New());
   EXPECT_EQ(Find().workspace_bytes, 0u);

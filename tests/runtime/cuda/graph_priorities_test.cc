@@ -1,0 +1,31 @@
+#include "sinter/runtime/cuda/graph_priorities.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sinter {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Edges = std::vector<std::pair<uint32_t, uint32_t>>;
+
+TEST(GraphPrioritiesTest, AChainHasNoSlack) {
+  EXPECT_THAT(FindSlack(4, Edges{{2, 3}, {0, 1}, {1, 2}}), Each(0));
+  EXPECT_THAT(FindSlack(0, Edges{}), IsEmpty());
+}
+
+// Gradients of images 0, 1, 2, 3, and updates 4, 5, 6 that the first three make ready.
+TEST(GraphPrioritiesTest, UpdatesHaveTheMoreSlackTheEarlierTheyAreReady) {
+  EXPECT_THAT(FindSlack(7, Edges{{0, 1}, {1, 2}, {2, 3}, {0, 4}, {1, 5}, {2, 6}}),
+              ElementsAre(0, 0, 0, 0, 2, 1, 0));
+}
+
+// What is ready at any time, and a short way beside a long one.
+TEST(GraphPrioritiesTest, BranchesThatMeetAgain) {
+  EXPECT_THAT(FindSlack(6, Edges{{0, 1}, {1, 2}, {2, 4}, {0, 3}, {3, 4}}), ElementsAre(0, 0, 0, 1, 0, 3));
+}
+
+}  // namespace
+}  // namespace sinter
