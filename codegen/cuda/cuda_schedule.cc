@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace sinter::codegen {
 
@@ -26,6 +27,10 @@ constexpr int64_t kLongRowThreads = 768;
 constexpr int64_t kRowChunkBlocks = 264, kColumnChunkBlocks = 528;
 constexpr int64_t kShortestRow = 8 * kMaxBlock;
 constexpr int64_t kFewestOfThread = 4;  // In columns.
+// Chunks of columns: all four blocks of a multiprocessor at once, which leaves a thread 64 registers. Of these its columns may have 44:
+// sums, what varies along the columns alone, and the rows on their way.
+constexpr int64_t kColumnResident = 4, kColumnRegisters = 44, kRowsUnderWay = 4;
+constexpr int64_t kFewestColumns = 2;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t PowerOfTwoAtLeast(int64_t x) {
@@ -162,6 +167,37 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   s.blocks = job.row_groups > 0 ? job.row_groups : std::min(s.blocks, s.resident * kMultiprocessors);
 }
 
+// Of a thread in which a chunk has `dim` as its columns, for each column.
+int64_t RegistersOfColumn(Job& job, int dim) {
+  int64_t registers = 0, bytes = 0;
+  std::set<std::pair<void*, std::vector<int64_t>>> seen;
+  auto see = [&](const Trace& trace) {
+    for (const Access& access : trace.accesses) {
+      std::vector<int64_t> place(access.strides.begin(), access.strides.end());
+      place.push_back(access.constant);
+      if (!access.tensor || !seen.emplace(access.tensor.getAsOpaquePointer(), place).second) continue;
+      bool is_of_row = !access.is_affine;
+      for (auto [d, stride] : llvm::enumerate(access.strides)) is_of_row |= job.reduced[d] && stride != 0;
+      if (is_of_row) bytes += StoredBytes(access.tensor);
+      if (!is_of_row && access.strides[dim] != 0) ++registers;
+    }
+  };
+  for (JobReduction& reduction : job.reductions) {
+    see(reduction.trace);
+    registers += AccumulatorTypes(reduction.op).size();
+  }
+  for (JobOutput& output : job.full_outputs) see(output.trace);
+  return registers + CeilDiv(kRowsUnderWay * bytes, 4);
+}
+
+// Columns of a thread of a chunk.
+int64_t ColumnVector(Job& job, const Loop& inner) {
+  int64_t vector = VectorWidth(job, inner.dim, inner.size);
+  const int64_t registers = RegistersOfColumn(job, inner.dim);
+  while (vector > kFewestColumns && vector * registers > kColumnRegisters) vector /= 2;
+  return vector;
+}
+
 // Threads along the columns.
 int64_t ColumnWidth(int64_t vectors) { return std::min(kWarp, PowerOfTwoAtLeast(vectors)); }
 
@@ -169,7 +205,9 @@ void ScheduleColumn(Job& job, bool alone, CudaSchedule& s) {
   s.mode = CudaSchedule::Mode::kColumn;
   const Loop& inner = s.parallel.back();
   int64_t outer = TripCount(s.parallel) / std::max<int64_t>(1, inner.size);
-  if (job.kind != Job::Kind::kCombine) s.vector = VectorWidth(job, inner.dim, inner.size);
+  if (job.kind == Job::Kind::kWhole) s.vector = VectorWidth(job, inner.dim, inner.size);
+  if (job.kind == Job::Kind::kPartial) s.vector = ColumnVector(job, inner);
+  if (job.kind == Job::Kind::kPartial && alone) s.resident = kColumnResident;
   // Narrower threads when there would be too few blocks. Chunks are as many as whole vectors want.
   auto blocks = [&] { return outer * CeilDiv(inner.size, s.vector * kWarp); };
   while (job.kind != Job::Kind::kPartial && s.vector > 1 && blocks() < kManyBlocks / 4) s.vector /= 2;
@@ -199,7 +237,7 @@ int64_t CountCudaChunks(Job& job) {
   int64_t shortest = kShortestRow, blocks = kRowChunkBlocks;
   if (!ReducesCudaRows(loops) && !loops.parallel.empty()) {
     const Loop& inner = loops.parallel.back();
-    int64_t vectors = inner.size / VectorWidth(job, inner.dim, inner.size);
+    int64_t vectors = inner.size / ColumnVector(job, inner);
     int64_t width = ColumnWidth(vectors);
     units = rows / inner.size * CeilDiv(vectors, width);
     shortest = kFewestOfThread * kCudaBlock / width;
