@@ -251,6 +251,28 @@ TEST_F(CudaKernelsTest, ManyRowsOfThousandsHaveMoreOfThemInEachThread) {
   EXPECT_EQ(block_of(1024, 4096), 512);
 }
 
+// Four blocks to a multiprocessor leave 64 registers: of two sums of one operand 8 columns have 32 at work.
+TEST_F(CudaKernelsTest, ChunksOfColumnsAllFitAtOnce) {
+  auto launches = Launches(R"mlir(
+  %x = plan.input "x" on <gpu, 0> : <tensor<65536x256xbf16>>
+  %s = plan.alloc at 0 on <gpu, 0> : <tensor<256xf32>>
+  %t = plan.alloc at 1024 on <gpu, 0> : <tensor<256xf32>>
+  plan.call "sums" ins(%x : !plan.buffer<tensor<65536x256xbf16>>)
+      outs(%s, %t : !plan.buffer<tensor<256xf32>>, !plan.buffer<tensor<256xf32>>) on <gpu, 0> {
+  ^bb0(%a: tensor<65536x256xbf16>):
+    %x32 = sinter.cast %a : tensor<65536x256xbf16> -> tensor<65536x256xf32>
+    %squares = sinter.mul %x32, %x32 : tensor<65536x256xf32>
+    %sum = sinter.sum %x32 [0] : tensor<65536x256xf32> -> tensor<256xf32>
+    %sum2 = sinter.sum %squares [0] : tensor<65536x256xf32> -> tensor<256xf32>
+    sinter.yield %sum, %sum2 : tensor<256xf32>, tensor<256xf32>
+  }
+)mlir");
+  ASSERT_TRUE(launches.ok()) << launches.status();
+  ASSERT_EQ(launches->size(), 2u);
+  EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("__launch_bounds__(256, 4)"));
+  EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("Vec<u16, 8>"));
+}
+
 // A row's sum taken off it, and the sums of x and of what is left over the rows.
 std::string RowsAndColumns(int rows, int columns) {
   return absl::StrReplaceAll(

@@ -312,6 +312,37 @@ TEST_F(EmulatedSchedulesTest, ChunksStoreWhatNeedsNoSum) {
   }
 }
 
+// Sums behind a norm and a relu, of two large operands and four numbers of each column: a thread has 4 columns in bf16, and in f32 2.
+TEST_F(EmulatedSchedulesTest, ChunksWhoseColumnsNeedManyRegisters) {
+  for (const char* dtype : {"f32", "bf16"}) {
+    for (const char* columns : {"96", "36"}) {
+      const std::string n = Tensor(absl::StrCat("8195x", columns), dtype), c = Tensor(columns, "f32");
+      const std::string body =
+          absl::StrReplaceAll(R"(
+    %g = sinter.cast %a0 : $N -> $X
+    %x = sinter.cast %a1 : $N -> $X
+    %mean = sinter.broadcast %a2 [1] : $C -> $X
+    %deviation = sinter.broadcast %a3 [1] : $C -> $X
+    %scale = sinter.broadcast %a4 [1] : $C -> $X
+    %offset = sinter.broadcast %a5 [1] : $C -> $X
+    %left = sinter.sub %x, %mean : $X
+    %normal = sinter.mul %left, %deviation : $X
+    %scaled = sinter.mul %normal, %scale : $X
+    %y = sinter.add %scaled, %offset : $X
+    %r = sinter.relu %y : $X
+    %m = sinter.mul %r, %g : $X
+    %p = sinter.mul %m, %normal : $X
+    %s = sinter.sum %m [0] : $X -> $C
+    %t = sinter.sum %p [0] : $X -> $C
+    sinter.yield %s, %t : $C, $C)",
+                              {{"$N", n}, {"$C", c}, {"$X", Tensor(absl::StrCat("8195x", columns), "f32")}});
+      EmulatedCall call = EmulateCall(GpuCallText({n, n, c, c, c, c}, {c, c}, body), OpClass::kReduction);
+      EXPECT_EQ(call.wrong, "");
+      EXPECT_THAT(call.schedules, Contains("column partial"));
+    }
+  }
+}
+
 TEST_F(EmulatedSchedulesTest, ColumnsInPhases) {
   for (const char* columns : {"40", "33"}) {
     EmulatedCall call = EmulateCall(SquaresText(columns), OpClass::kComposite);
