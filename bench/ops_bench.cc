@@ -236,5 +236,9 @@ int main(int argc, char** argv) {
     std::cerr << "sinter_bench_ops: --plan, --cuda and --values need --only with exactly one workload\n";
     return 2;
   }
+  if (!options.cuda.empty() && !options.device.is_gpu()) {
+    std::cerr << "sinter_bench_ops: --cuda needs --device gpu:0: there is no CUDA for " << device << "\n";
+    return 2;
+  }
   return Main(options);
 }

@@ -65,6 +65,7 @@ class OpsBenchTest(unittest.TestCase):
         for arguments, message in (
                 (["--only", "copy"], 'no workload "copy"; there are copy_f32 chain_f32'),
                 (["--plan", "p"], "need --only with exactly one workload"),
+                (["--cuda", "c", "--only", "copy_f32"], "--cuda needs --device gpu:0: there is no CUDA for cpu:0"),
                 (["--device", "tpu:0"], "tpu:0"),
                 (["--scale", "0"], "--scale"),
         ):
