@@ -1,4 +1,5 @@
 #include "sinter/ir/ops.h"
+#include "sinter/ir/shape_checks.h"
 #include "sinter/passes/gelu_gradient.h"
 #include "sinter/passes/passes.h"
 
@@ -56,14 +57,6 @@ Value BiasVector(Value value, int64_t dim, int64_t size) {
   if (!broadcast || broadcast.getDims() != llvm::ArrayRef<int64_t>({dim})) return {};
   Value x = broadcast.getX();
   return broadcast.getX().getType().getShape() == llvm::ArrayRef<int64_t>({size}) ? x : Value();
-}
-
-bool IsZero(ir::ConstantOp op) {
-  auto splat = llvm::dyn_cast<mlir::SplatElementsAttr>(op.getValue());
-  if (!splat) return false;
-  auto value = splat.getSplatValue<mlir::Attribute>();
-  if (auto number = llvm::dyn_cast<mlir::FloatAttr>(value)) return number.getValue().isZero();
-  return llvm::cast<mlir::IntegerAttr>(value).getValue().isZero();
 }
 
 class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
@@ -155,7 +148,7 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
   // Adds the updates to what the sums are added to, in place of to zeros: a table's gradient that is a product's too, say.
   void addOnto(ir::ScatterAddOp op) {
     auto zeros = op.getX().getDefiningOp<ir::ConstantOp>();
-    if (!zeros || !IsZero(zeros) || !op->hasOneUse()) return;
+    if (!zeros || !ir::IsSplatOf(zeros.getValue(), 0) || !op->hasOneUse()) return;
     auto add = llvm::dyn_cast<ir::AddOp>(*op->user_begin());
     if (!add) return;
     Value other = add.getX() == op.getResult() ? add.getY() : add.getX();

@@ -58,7 +58,7 @@ struct Memory {
   std::vector<std::span<const std::byte>> written;
   bool poison = false;
   LoadTimes* load_times = nullptr;  // Of the session.
-  int64_t runs = 0;  // Begun so far, of all functions: outputs of earlier ones are gone.
+  int64_t runs = 0;                 // Begun so far, of all functions: outputs of earlier ones are gone.
 
   // Of any buffer of a device here but an input. Constants are not to be written to.
   std::byte* AddressOf(const fb::Buffer& buffer) const;

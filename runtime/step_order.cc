@@ -9,7 +9,7 @@
 namespace sinter {
 namespace {
 
-// Some 10 us of a GPU, whatever the type: such a step has work for all multiprocessors.
+// A product of 1,700 by 1,200 by 1,200: tiles for all multiprocessors of a GPU. Those of 0.8e9 gain from what runs beside them.
 constexpr double kFlopsThatFillADevice = 5e9;
 
 // Of the steps so far.

@@ -11,8 +11,8 @@
 
 namespace sinter::codegen {
 
-// The launch that copies all bytes of `from`; its lists of buffers are empty. Nothing: that is left to the driver, since the two are not
-// on one GPU, begin where no access of 16 bytes may, or are so small that the launch is all that counts.
+// The launch that copies all bytes of `from`; its lists of buffers are empty. Nothing: that is left to the driver, since the two
+// are not on one GPU, begin where no access of 16 bytes may, or are so small that the launch is all that counts.
 std::optional<CudaCatalogLaunch> CudaCopy(const BufferPlace& from, const BufferPlace& to);
 
 }  // namespace sinter::codegen

@@ -69,28 +69,20 @@ void CudaNest::EmitRowGroup(Value block, Value lane, Value in_block) {
 }
 
 std::vector<CudaNest::RowInput> CudaNest::RowInputs() {
+  SmallVector<const Trace*> traces;
+  for (JobReduction& reduction : job_.reductions) traces.push_back(&reduction.trace);
+  for (JobReduction& reduction : job_.column_reductions) traces.push_back(&reduction.trace);
+  for (JobOutput& output : job_.full_outputs) traces.push_back(&output.trace);
+  const int along = schedule_.reduced.back().dim;
   std::vector<RowInput> found;
-  auto see = [&](const Trace& trace) {
-    for (const Access& access : trace.accesses) {
-      const int along = schedule_.reduced.back().dim;
-      const bool moves = llvm::any_of(schedule_.parallel, [&](const Loop& loop) {
-        return access.is_affine && loop.dim >= 0 && access.strides[loop.dim] != 0;
-      });
-      if (!access.tensor || !moves || along < 0 || access.strides[along] != 1) continue;
-      for (auto& [tensor, slot] : job_.reads) {
-        if (tensor != access.tensor) continue;
-        Value pointer = place_of_(slot).pointer;
-        const bool is_known = llvm::any_of(found, [&](const RowInput& input) {
-          return input.pointer == pointer && input.access.strides == access.strides &&
-                 input.access.constant == access.constant;
-        });
-        if (!is_known) found.push_back({pointer, access});
-      }
-    }
-  };
-  for (JobReduction& reduction : job_.reductions) see(reduction.trace);
-  for (JobReduction& reduction : job_.column_reductions) see(reduction.trace);
-  for (JobOutput& output : job_.full_outputs) see(output.trace);
+  for (const Access& access : DistinctAccesses(traces)) {
+    const bool moves = llvm::any_of(schedule_.parallel, [&](const Loop& loop) {
+      return access.is_affine && loop.dim >= 0 && access.strides[loop.dim] != 0;
+    });
+    if (!moves || along < 0 || access.strides[along] != 1) continue;
+    const auto* read = llvm::find_if(job_.reads, [&](const auto& r) { return r.first == access.tensor; });
+    if (read != job_.reads.end()) found.push_back({place_of_(read->second).pointer, access});
+  }
   return found;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace sinter::codegen {
 
@@ -15,8 +14,6 @@ constexpr int64_t kGoodKept = 8;  // Fewer leave threads idle at barriers; more 
 // Of rows that more than 256 threads would share otherwise: they wait for each other, and hold back what could be fetched.
 constexpr int64_t kGoodKeptOfMany = 16;
 constexpr size_t kMostCrossing = 4;  // Inputs that go through shared memory: 8.4 KB each in f64.
-constexpr int64_t kMultiprocessors = 132;
-constexpr int64_t kManyBlocks = 8 * kMultiprocessors;
 // Of rows whose columns are summed, in the registers of a multiprocessor's threads: 64 registers for each 8.
 constexpr int64_t kResidentElements = 8192, kMostResident = 8;
 // Of a row that no block keeps. Two such blocks to a multiprocessor leave a thread 40 registers, two of 1,024 leave it 32; three
@@ -27,8 +24,8 @@ constexpr int64_t kLongRowThreads = 768;
 constexpr int64_t kRowChunkBlocks = 264, kColumnChunkBlocks = 528;
 constexpr int64_t kShortestRow = 8 * kMaxBlock;
 constexpr int64_t kFewestOfThread = 4;  // In columns.
-// Chunks of columns: all four blocks of a multiprocessor at once, which leaves a thread 64 registers. Of these its columns may have 44:
-// sums, what varies along the columns alone, and the rows on their way.
+// Chunks of columns: all four blocks of a multiprocessor at once, which leaves a thread 64 registers. Of these its columns may
+// have 44: sums, what varies along the columns alone, and the rows on their way.
 constexpr int64_t kColumnResident = 4, kColumnRegisters = 44, kRowsUnderWay = 4;
 constexpr int64_t kFewestColumns = 2;
 
@@ -37,11 +34,6 @@ int64_t PowerOfTwoAtLeast(int64_t x) {
   int64_t p = 1;
   while (p < x) p *= 2;
   return p;
-}
-
-int64_t StoredBytes(mlir::Value tensor) {
-  mlir::Type element = llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType();
-  return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
 }
 
 // Vectors along `dim` that fill an access of the elements which are most of what is read and written there. Narrower elements
@@ -113,7 +105,7 @@ void ScheduleMap(Job& job, bool alone, CudaSchedule& s) {
   if (ScheduleCudaStrips(job, s)) return;
   int64_t units = TripCount(s.parallel) / s.vector;
   for (int64_t unroll : {4, 2}) {
-    if (units % (unroll * s.block) != 0 || units / (unroll * s.block) < kManyBlocks) continue;
+    if (units % (unroll * s.block) != 0 || units / (unroll * s.block) < kManyCudaBlocks) continue;
     s.unroll = unroll;
     break;
   }
@@ -132,12 +124,12 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   if (!whole) length = length / std::max<int64_t>(1, s.reduced.front().size) * s.chunk_size;
   int64_t vectors = CeilDiv(length, s.vector);
   int64_t most = alone ? kMaxBlock : kCudaBlock;
-  const bool is_shared_by_many = whole && alone && rows >= kManyBlocks && length > kCudaBlock * kGoodKept;
+  const bool is_shared_by_many = whole && alone && rows >= kManyCudaBlocks && length > kCudaBlock * kGoodKept;
   int64_t kept =
       std::max<int64_t>(1, (is_shared_by_many ? kGoodKeptOfMany : kGoodKept) / s.vector) * s.vector;
   int64_t wanted = CeilDiv(length, kept);
   // Many rows: a warp each, as long as its registers hold the row.
-  if (rows >= kManyBlocks * 4 && length <= kWarp * 16) wanted = std::min(wanted, kWarp);
+  if (rows >= kManyCudaBlocks * 4 && length <= kWarp * 16) wanted = std::min(wanted, kWarp);
   s.threads = wanted <= kWarp ? PowerOfTwoAtLeast(wanted) : std::min(most, CeilDiv(wanted, kWarp) * kWarp);
   if (length > kMaxBlock * kMaxKept) s.threads = std::min(s.threads, kLongRowThreads);
   // A number of threads that leaves none idle, if there is one near.
@@ -156,7 +148,7 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   if (!alone) s.keeps_row = whole && CeilDiv(vectors, s.threads) * s.vector <= kMaxKept;
   int64_t rows_a_block = s.block / s.threads;
   while (alone && s.block > kWarp && s.block > s.threads &&
-         CeilDiv(rows, s.block / s.threads) < kManyBlocks) {
+         CeilDiv(rows, s.block / s.threads) < kManyCudaBlocks) {
     s.block /= 2;
     rows_a_block = s.block / s.threads;
   }
@@ -164,29 +156,24 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   if (job.column_reductions.empty()) return;
   const int64_t elements = CeilDiv(vectors, s.threads) * s.vector * s.block;
   if (alone) s.resident = std::clamp(kResidentElements / elements, int64_t{1}, kMostResident);
-  s.blocks = job.row_groups > 0 ? job.row_groups : std::min(s.blocks, s.resident * kMultiprocessors);
+  s.blocks = job.row_groups > 0 ? job.row_groups : std::min(s.blocks, s.resident * kCudaMultiprocessors);
 }
 
-// Of a thread in which a chunk has `dim` as its columns, for each column.
+// What a thread of a chunk takes for each of its columns, which lie along `dim`.
 int64_t RegistersOfColumn(Job& job, int dim) {
   int64_t registers = 0, bytes = 0;
-  std::set<std::pair<void*, std::vector<int64_t>>> seen;
-  auto see = [&](const Trace& trace) {
-    for (const Access& access : trace.accesses) {
-      std::vector<int64_t> place(access.strides.begin(), access.strides.end());
-      place.push_back(access.constant);
-      if (!access.tensor || !seen.emplace(access.tensor.getAsOpaquePointer(), place).second) continue;
-      bool is_of_row = !access.is_affine;
-      for (auto [d, stride] : llvm::enumerate(access.strides)) is_of_row |= job.reduced[d] && stride != 0;
-      if (is_of_row) bytes += StoredBytes(access.tensor);
-      if (!is_of_row && access.strides[dim] != 0) ++registers;
-    }
-  };
+  llvm::SmallVector<const Trace*> traces;
   for (JobReduction& reduction : job.reductions) {
-    see(reduction.trace);
+    traces.push_back(&reduction.trace);
     registers += AccumulatorTypes(reduction.op).size();
   }
-  for (JobOutput& output : job.full_outputs) see(output.trace);
+  for (JobOutput& output : job.full_outputs) traces.push_back(&output.trace);
+  for (const Access& access : DistinctAccesses(traces)) {
+    bool is_of_row = !access.is_affine;
+    for (auto [d, stride] : llvm::enumerate(access.strides)) is_of_row |= job.reduced[d] && stride != 0;
+    if (is_of_row) bytes += StoredBytes(access.tensor);
+    if (!is_of_row && access.strides[dim] != 0) ++registers;
+  }
   return registers + CeilDiv(kRowsUnderWay * bytes, 4);
 }
 
@@ -210,7 +197,7 @@ void ScheduleColumn(Job& job, bool alone, CudaSchedule& s) {
   if (job.kind == Job::Kind::kPartial && alone) s.resident = kColumnResident;
   // Narrower threads when there would be too few blocks. Chunks are as many as whole vectors want.
   auto blocks = [&] { return outer * CeilDiv(inner.size, s.vector * kWarp); };
-  while (job.kind != Job::Kind::kPartial && s.vector > 1 && blocks() < kManyBlocks / 4) s.vector /= 2;
+  while (job.kind != Job::Kind::kPartial && s.vector > 1 && blocks() < kManyCudaBlocks / 4) s.vector /= 2;
   s.width = ColumnWidth(CeilDiv(inner.size, s.vector));
   // Partial results are few bytes: what takes time is that a thread reads them one after the other.
   if (job.kind == Job::Kind::kCombine && alone) {
@@ -230,6 +217,25 @@ bool ReducesCudaRows(const Loops& loops) {
 }
 
 }  // namespace
+
+llvm::SmallVector<Access> DistinctAccesses(llvm::ArrayRef<const Trace*> traces) {
+  llvm::SmallVector<Access> found;
+  for (const Trace* trace : traces) {
+    for (const Access& access : trace->accesses) {
+      const bool is_known = llvm::any_of(found, [&](const Access& other) {
+        return other.tensor == access.tensor && other.strides == access.strides &&
+               other.constant == access.constant;
+      });
+      if (access.tensor && !is_known) found.push_back(access);
+    }
+  }
+  return found;
+}
+
+int64_t StoredBytes(mlir::Value tensor) {
+  mlir::Type element = llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType();
+  return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
+}
 
 int64_t CountCudaChunks(Job& job) {
   Loops loops = MergeLoops(job);

@@ -46,6 +46,11 @@ struct CudaSchedule {
 // `alone`: no other job shares the launch, so that the block may be as large as suits this one.
 CudaSchedule MakeCudaSchedule(Job& job, bool alone);
 
+// What several schedules count: the accesses of traces of one domain, each place in a tensor once; and the bytes of an element in
+// memory.
+llvm::SmallVector<Access> DistinctAccesses(llvm::ArrayRef<const Trace*> traces);
+int64_t StoredBytes(mlir::Value tensor);
+
 // Makes `s`, a map's of several loops with its vector, one of kStrips, where that pays.
 bool ScheduleCudaStrips(Job& job, CudaSchedule& s);
 
@@ -55,7 +60,9 @@ int64_t CountCudaChunks(Job& job);
 // The groups of rows of a job with column reductions.
 int64_t CountCudaRowGroups(Job& job);
 
-inline constexpr int64_t kCudaTile = 32;    // The side of a square.
+inline constexpr int64_t kCudaMultiprocessors = 132;                  // Of an H100 or H200.
+inline constexpr int64_t kManyCudaBlocks = 8 * kCudaMultiprocessors;  // Enough for all of them to be busy.
+inline constexpr int64_t kCudaTile = 32;                              // The side of a square.
 inline constexpr int64_t kCudaBlock = 256;  // Threads of a block whose launch has several jobs.
 
 }  // namespace sinter::codegen

@@ -3,7 +3,6 @@
 // the L1 cache would be the limit. So a thread stays at its vector and goes over rows: what varies along that loop alone it
 // reads, and computes, once.
 #include <algorithm>
-#include <set>
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "sinter/codegen/cuda/cuda_nest.h"
@@ -18,9 +17,8 @@ using mlir::Value;
 
 namespace {
 
-constexpr int64_t kManyBlocks = 8 * 132;  // Eight for each multiprocessor.
 // Over more rows in a loop only where blocks are left for many waves, so that the last wave is short beside all of them.
-constexpr int64_t kBlocksOfLoops = 4 * kManyBlocks;
+constexpr int64_t kBlocksOfLoops = 4 * kManyCudaBlocks;
 constexpr int64_t kMostPasses = 8;
 // Three blocks leave a thread 80 registers: what it keeps and the rows that it has in flight may have 64, since addresses and
 // results take their places one after the other. With fewer blocks asked for, ptxas saves registers and reads the rows one by
@@ -29,11 +27,6 @@ constexpr int64_t kResident = 3, kMostKeptBytes = 64 * 4;
 constexpr int64_t kFewestLanes = 4;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-int64_t StoredBytes(Value tensor) {
-  mlir::Type element = llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType();
-  return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
-}
 
 int64_t ComputeBytes(Value tensor) {
   mlir::Type element = llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType();
@@ -47,18 +40,15 @@ struct Traffic {
 
 Traffic TrafficOf(Job& job, const llvm::SmallBitVector& inner) {
   Traffic traffic;
-  std::set<std::pair<void*, std::vector<int64_t>>> seen;
+  SmallVector<const Trace*> traces;
   for (const JobOutput& output : job.full_outputs) {
     traffic.written += StoredBytes(output.value);
-    for (const Access& access : output.trace.accesses) {
-      if (!access.tensor) continue;
-      std::vector<int64_t> place(access.strides.begin(), access.strides.end());
-      place.push_back(access.constant);
-      if (!seen.emplace(access.tensor.getAsOpaquePointer(), place).second) continue;
-      bool along = false, across = !access.is_affine;
-      for (auto [d, stride] : llvm::enumerate(access.strides)) (inner[d] ? along : across) |= stride != 0;
-      if (across || along) (across ? traffic.read : traffic.along) += StoredBytes(access.tensor);
-    }
+    traces.push_back(&output.trace);
+  }
+  for (const Access& access : DistinctAccesses(traces)) {
+    bool along = false, across = !access.is_affine;
+    for (auto [d, stride] : llvm::enumerate(access.strides)) (inner[d] ? along : across) |= stride != 0;
+    if (across || along) (across ? traffic.read : traffic.along) += StoredBytes(access.tensor);
   }
   return traffic;
 }
@@ -105,8 +95,8 @@ bool ScheduleCudaStrips(Job& job, CudaSchedule& s) {
     return CeilDiv(CeilDiv(rows, rows_of_thread) * (loop.size / vector), s.block);
   };
   int64_t unroll = 4;
-  if (blocks(s.vector, unroll) < kManyBlocks) unroll = 2;
-  if (blocks(s.vector, unroll) < kManyBlocks) return false;
+  if (blocks(s.vector, unroll) < kManyCudaBlocks) unroll = 2;
+  if (blocks(s.vector, unroll) < kManyCudaBlocks) return false;
   int64_t kept = unroll * traffic.read;
   for (const KeptValue& value : values) kept += ComputeBytes(value.tensor);
   int64_t vector = s.vector;

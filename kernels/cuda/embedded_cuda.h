@@ -13,10 +13,10 @@ namespace sinter::kernels {
 // Begins every kernel.
 std::string_view CudaPrelude();
 // Parts of hand-written kernels (codegen/cuda/catalog_text.h): what several need, then one family each.
-std::string_view CudaCopy();
 std::string_view CudaElements();
 std::string_view CudaScan();
 std::string_view CudaRadixSort();
+std::string_view CudaCopy();
 std::string_view CudaPool();
 std::string_view CudaCumsum();
 std::string_view CudaScatterAdd();
