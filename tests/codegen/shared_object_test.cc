@@ -426,6 +426,7 @@ TEST(CpuTargetTest, NamesWhatTheRuntimeMustCheck) {
   CpuTarget host = CpuTarget::Parse("native").value();
   EXPECT_EQ(host.cpu, Host().cpu);
   EXPECT_NE(host.cpu, "native");
+  EXPECT_THAT(host.features, Not(HasSubstr("+avx10")));
   EXPECT_EQ(__builtin_cpu_supports("avx512f") != 0, host.vector_bits == 512);
 }
 
