@@ -175,6 +175,11 @@ std::vector<Stage> Pipeline() {
          m.addNestedPass<FuncOp>(createFuseUpdate());
        },
        &CompileReport::fusion},
+      {"keep-casts",
+       [](Manager& m, const Options& o) {
+         if (o.keep_casts && o.memory_limit == 0) m.addPass(createKeepCasts({.report = o.report}));
+       },
+       &CompileReport::casts},
       {"fuse", Fuse, &CompileReport::fusion},
       {"lower-to-plan",
        [](Manager& m, const Options& o) { m.addPass(createLowerToPlan({.report = o.report})); },

@@ -41,6 +41,9 @@ struct CompileOptions {
   // For tests and for measuring what they bring; results agree within rounding whatever is chosen.
   bool fuse = true;
   bool fuse_epilogues = true;
+  // Whether a variable that products read in bf16 or f16 is kept in that type as well, so that no run casts it: the same bits.
+  // Not with a memory_limit, for which casts are computed where they are read.
+  bool keep_casts = true;
   bool in_place = true;
   bool reuse_memory = true;
   // The layout in which convolutions and pools run; inputs and outputs stay as the graph says. kNchw16n,
@@ -71,7 +74,7 @@ struct CompileReport {
   std::vector<std::string>
       copies;  // One line a copy between devices or a collective: bytes, from where to where, why, the user's line.
   // One line a cast that Graph::SetPrecision made: of what, bytes, for which op, the user's line; and one a product that
-  // keeps its type.
+  // keeps its type; then one a variable that is kept in a narrower type as well, or why it is not.
   std::vector<std::string> casts;
   // The peak of each function and what is alive at it; products computed in chunks; what is computed again.
   std::vector<std::string> memory;

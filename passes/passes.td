@@ -193,6 +193,23 @@ def FuseUpdate : Pass<"sinter-fuse-update", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def KeepCasts : Pass<"sinter-keep-casts", "::mlir::ModuleOp"> {
+  let summary = "Keep variables in the narrow types in which products read them";
+  let description = [{
+    A variable of f32 that some function casts to bf16 or f16 for a library op (a product, a convolution, attention, a copy) is
+    kept in that type as well: another variable, a replica of it (`sinter.replica_of`), on the same device. Wherever the
+    variable's value is cast to the type, the replica is read instead; wherever the variable is assigned, the new value is cast
+    and assigned to the replica, so that the kernel of an optimizer writes both. The bits are those of a cast in each run.
+
+    Nothing changes where the cast is read by ops of generated kernels alone, which cast while they read, and where some
+    function's new value is made by a library op or read from elsewhere, so that casting it would take a kernel as before.
+    With `report`, a remark for each replica, and one for each such function. Runs after `fuse-update`, which makes updates
+    library ops.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [Option<"report", "report", "bool", "false", "Say what is kept, and what is not and why">];
+}
+
 def MoveReshapes : Pass<"sinter-move-reshapes", "::mlir::func::FuncOp"> {
   let summary = "Move reshapes out of chains of pointwise ops";
   let description = [{

@@ -61,7 +61,7 @@ struct FunctionInfo {
 class Plan {
  public:
   // What this build writes. It reads all versions from 1 on.
-  static constexpr uint32_t kVersion = 3;
+  static constexpr uint32_t kVersion = 4;
 
   // InvalidArgument: not a plan, or a version that this build cannot read. DataLoss: truncated or altered.
   static absl::StatusOr<Plan> FromBytes(std::string_view bytes);
@@ -89,7 +89,7 @@ class Plan {
   std::vector<FunctionInfo> Functions() const;
   // NotFound lists the functions that there are.
   absl::StatusOr<FunctionInfo> Function(std::string_view name) const;
-  // Once each: replicas on other devices, which always have the same value, are not listed.
+  // Once each: replicas on other devices or of narrower types, which always have the same value, are not listed.
   std::vector<VariableInfo> Variables() const;
 
   // FailedPrecondition when the running CPU lacks what the plan's code was compiled for.

@@ -219,31 +219,6 @@ absl::Status VerifyVariable(const fb::Plan& plan, const fb::Variable& variable, 
   return VerifyLocation(plan, variable.location());
 }
 
-// All variables have passed VerifyVariable. `devices`: of the variable and the replicas seen so far.
-absl::Status VerifyReplica(const fb::Plan& plan, const fb::Variable& variable,
-                           std::set<std::pair<uint32_t, uint32_t>>& devices) {
-  if (variable.replica_of() == 0) return absl::OkStatus();
-  const uint32_t index = variable.replica_of() - 1;
-  if (index >= plan.variables()->size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("it is a replica of variable ", index, " of ", plan.variables()->size()));
-  }
-  const fb::Variable& original = *plan.variables()->Get(index);
-  const std::string name = absl::StrCat("\"", original.name()->c_str(), "\"");
-  if (&original == &variable) return absl::InvalidArgumentError("it is a replica of itself");
-  if (original.replica_of() != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("it is a replica of ", name, ", which is one itself"));
-  }
-  if (!SameType(*original.type(), *variable.type())) {
-    return absl::InvalidArgumentError(absl::StrCat("it is a replica of ", name, ", of another type"));
-  }
-  devices.emplace(index, original.device());
-  if (devices.emplace(index, variable.device()).second) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("it is a replica of ", name, " on ",
-                                                 DeviceOf(plan, variable.device()).ToString(),
-                                                 ", where there is one already"));
-}
-
 absl::Status VerifyBuffer(const fb::Plan& plan, const fb::Function& function, const fb::Buffer& buffer) {
   SINTER_ASSIGN_OR_RETURN(const uint64_t bytes, VerifyType(buffer.type()));
   if (bytes != buffer.bytes()) {
@@ -429,11 +404,7 @@ absl::Status VerifyContents(std::span<const std::byte> bytes, const fb::Plan& pl
     SINTER_RETURN_IF_ERROR(Within(absl::StrCat("variable ", i),
                                   VerifyVariable(plan, *plan.variables()->Get(i), variables, total)));
   }
-  std::set<std::pair<uint32_t, uint32_t>> replicas;
-  for (uint32_t i = 0; plan.variables() != nullptr && i < plan.variables()->size(); ++i) {
-    SINTER_RETURN_IF_ERROR(
-        Within(absl::StrCat("variable ", i), VerifyReplica(plan, *plan.variables()->Get(i), replicas)));
-  }
+  SINTER_RETURN_IF_ERROR(VerifyVariableReplicas(plan));
   for (size_t i = 0; plan.functions() != nullptr && i < plan.functions()->size(); ++i) {
     const fb::Function& function = *plan.functions()->Get(i);
     SINTER_RETURN_IF_ERROR(Within(absl::StrCat("function ", i), functions.Add(function.name())));

@@ -16,8 +16,9 @@
 //
 //  - The members of a collective are neighbours, in the order of their ranks, one on each device of their group; they agree in
 //    all but rank and elements, and their operands fit each other and overlap only as plan.fbs says.
-//  - A replica of a variable is on another device than it and the other replicas, and has its type; so have those of an
-//    output's buffer.
+//  - A replica of a variable has its type, and is on another device than it and the other replicas of that type. Or it has the
+//    shape in bf16 or f16, of a variable of f32; then one of f32 is on its device, and no second one of its type.
+//  - A replica of an output's buffer has its type, and is on another device than it and the others.
 //
 // Not looked at: the code in shared_object. A plan is as trustworthy as where it came from.
 #ifndef SINTER_RUNTIME_PLAN_VERIFIER_H_
@@ -67,6 +68,9 @@ bool IsAligned(const List* list) {
 
 // One step of a function whose buffers are verified. The message has no subject: the caller names the step.
 absl::Status VerifyStep(const fb::Plan& plan, const fb::Function& function, const fb::Step& step);
+
+// For VerifyPlan: replicas of variables, each of which is verified.
+absl::Status VerifyVariableReplicas(const fb::Plan& plan);
 
 // For VerifyStep: a step that is a collective.
 absl::Status VerifyCollective(const fb::Plan& plan, const fb::Function& function, const fb::Step& step);

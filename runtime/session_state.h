@@ -52,9 +52,9 @@ struct State {
   const DevicePlaces& PlacesOf(uint32_t plan_variable) const;
   // FailedPrecondition: no device of this process has the variable.
   absl::StatusOr<uint32_t> FirstCopy(size_t variable) const;
-  // To all copies that are here. `data` may be the session's own.
+  // To all copies that are here, those of narrower types rounded. `data` may be the session's own.
   absl::Status WriteCopies(size_t variable, const void* data);
-  // Of the variable `bytes` from `offset` on.
+  // Of the variable `bytes` from `offset` on, whole elements.
   absl::Status WriteCopies(size_t variable, size_t offset, const void* data, size_t bytes);
   // Null: the session takes nothing of this device.
   const DeviceShare* FindShare(Device device) const;
@@ -67,7 +67,7 @@ struct State {
   std::vector<std::unique_ptr<DeviceRuntime>> runtimes;  // As the plan lists the devices that are here.
   std::vector<DeviceShare> shares;            // One a runtime, and the main memory's if none has it.
   std::vector<VariableInfo> variables;        // Without replicas,
-  std::vector<std::vector<uint32_t>> copies;  // and where each is here: indices into the plan's variables.
+  std::vector<std::vector<uint32_t>> copies;  // and where each is here: of the plan's, narrow ones last.
   Memory memory;
   std::vector<Entry> functions;
   std::unique_ptr<ValuesAhead> values_ahead;  // Of variables, until they are initialized.
@@ -79,6 +79,8 @@ struct State {
   absl::Status LoadDevices(const SessionOptions& options, const DeviceRuntimeFactory& make);
   absl::Status LoadProgram();
   void ListVariables();
+  DType TypeOf(uint32_t plan_variable) const;
+  absl::Status WriteNarrowCopy(uint32_t plan_variable, size_t offset, const void* data, size_t bytes);
   std::vector<Device> LocalNames() const;
   absl::Status Connect();
   absl::Status MakeRuntimes(const SessionOptions& options, const DeviceRuntimeFactory& make);
@@ -92,6 +94,7 @@ struct State {
   absl::Status InitializeVariable(size_t variable);
   // Of a variable whose first copy is not in the main memory.
   absl::Status InitializeOnDevices(size_t variable, const InitialValues& values);
+  absl::StatusOr<bool> FillCopies(size_t variable, const InitialValues& values);
   DeviceShare& ShareOf(uint32_t device) { return shares[device - memory.local.first]; }
   // The share of the first CPU.
   DeviceShare& MainMemory();

@@ -1,13 +1,13 @@
 // The part of session_state.h that knows variables.
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
+#include "sinter/runtime/half.h"
 #include "sinter/runtime/initializer.h"
 #include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/plan_verifier.h"
@@ -33,9 +33,26 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// Elements that one thread rounds at least.
+constexpr int64_t kRoundGrain = 16384;
+
+// `from` are floats, at any address.
+template <typename Half>
+void RoundTo(const std::byte* from, int64_t count, std::byte* to, const ThreadPool& pool) {
+  pool.ParallelFor(count, kRoundGrain, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) {
+      float value;
+      std::memcpy(&value, from + i * int64_t{sizeof(float)}, sizeof(float));
+      const Half half = Half::FromFloat(value);
+      std::memcpy(to + i * int64_t{sizeof(Half)}, &half, sizeof(Half));
+    }
+  });
+}
+
 }  // namespace
 
-// A replica is a copy of what it is of, which a program sees once: as on the first of its devices that is here.
+// A replica is a copy of what it is of, which a program sees once: as on the first of its devices that is here, and never as
+// rounded. The verifier knows that where a narrow copy is, there is a wide one.
 void State::ListVariables() {
   const auto* const tables = plan.table().variables();
   const uint32_t count = tables == nullptr ? 0 : tables->size();
@@ -50,11 +67,18 @@ void State::ListVariables() {
     const fb::Variable& table = *tables->Get(i);
     if (!memory.local.Has(table.device())) continue;
     const size_t variable = listed[table.replica_of() == 0 ? i : table.replica_of() - 1];
-    if (copies[variable].empty()) {
-      variables[variable].device = memory.local.NameOf(plan.table(), table.device());
-    }
     copies[variable].push_back(i);
   }
+  for (size_t v = 0; v < variables.size(); ++v) {
+    if (copies[v].empty()) continue;
+    std::ranges::stable_partition(copies[v],
+                                  [&](uint32_t copy) { return TypeOf(copy) == variables[v].dtype; });
+    variables[v].device = memory.local.NameOf(plan.table(), tables->Get(copies[v].front())->device());
+  }
+}
+
+DType State::TypeOf(uint32_t plan_variable) const {
+  return static_cast<DType>(plan.table().variables()->Get(plan_variable)->type()->dtype());
 }
 
 const DevicePlaces& State::PlacesOf(uint32_t plan_variable) const {
@@ -81,6 +105,10 @@ absl::Status State::WriteCopies(size_t variable, const void* data) {
 absl::Status State::WriteCopies(size_t variable, size_t offset, const void* data, size_t bytes) {
   if (bytes == 0) return absl::OkStatus();
   for (const uint32_t copy : copies[variable]) {
+    if (TypeOf(copy) != variables[variable].dtype) {
+      SINTER_RETURN_IF_ERROR(WriteNarrowCopy(copy, offset, data, bytes));
+      continue;
+    }
     const DevicePlaces& places = PlacesOf(copy);
     std::byte* const to = memory.variables[copy] + offset;
     if (places.is_host) {
@@ -90,6 +118,46 @@ absl::Status State::WriteCopies(size_t variable, size_t offset, const void* data
     }
   }
   return absl::OkStatus();
+}
+
+// `offset` and `bytes` are those of floats.
+absl::Status State::WriteNarrowCopy(uint32_t plan_variable, size_t offset, const void* data, size_t bytes) {
+  constexpr int64_t kWide = sizeof(float);
+  const DType dtype = TypeOf(plan_variable);
+  const int64_t narrow = SizeOf(dtype), elements = static_cast<int64_t>(bytes) / kWide;
+  const auto* const from = static_cast<const std::byte*>(data);
+  std::byte* const to = memory.variables[plan_variable] + static_cast<int64_t>(offset) / kWide * narrow;
+  const auto round = [&](int64_t begin, int64_t count, std::byte* rounded) {
+    auto* const round_to = dtype == DType::kBf16 ? &RoundTo<BFloat16> : &RoundTo<Float16>;
+    round_to(from + begin * kWide, count, rounded, *pool);
+  };
+  const DevicePlaces& places = PlacesOf(plan_variable);
+  if (places.is_host) {
+    round(0, elements, to);
+    return absl::OkStatus();
+  }
+  const int64_t most = std::min(elements, kPieceBytes / kWide);
+  SINTER_ASSIGN_OR_RETURN(HostTensor piece, HostTensor::Empty(dtype, {most}));
+  for (int64_t begin = 0; begin < elements; begin += most) {
+    const int64_t count = std::min(most, elements - begin);
+    round(begin, count, static_cast<std::byte*>(piece.mutable_data()));
+    SINTER_RETURN_IF_ERROR(
+        places.runtime->Upload(to + begin * narrow, piece.data(), static_cast<size_t>(count * narrow)));
+  }
+  return absl::OkStatus();
+}
+
+// All of the variable, where each copy's bytes are all the same; false: they are not.
+absl::StatusOr<bool> State::FillCopies(size_t index, const InitialValues& values) {
+  for (const uint32_t copy : copies[index]) {
+    if (!RepeatedByte(values, TypeOf(copy)).has_value()) return false;
+  }
+  for (const uint32_t copy : copies[index]) {
+    const auto bytes = static_cast<size_t>(plan.table().variables()->Get(copy)->bytes());
+    SINTER_RETURN_IF_ERROR(
+        PlacesOf(copy).runtime->Fill(memory.variables[copy], *RepeatedByte(values, TypeOf(copy)), bytes));
+  }
+  return true;
 }
 
 InitialValues State::InitialValuesOf(size_t index) const {
@@ -130,13 +198,8 @@ absl::Status State::InitializeVariable(size_t index) {
 absl::Status State::InitializeOnDevices(size_t index, const InitialValues& values) {
   const VariableInfo& variable = variables[index];
   // Zeros, mostly, of an optimizer's state, are not sent.
-  if (const std::optional<uint8_t> byte = RepeatedByte(values, variable.dtype); byte.has_value()) {
-    for (const uint32_t copy : copies[index]) {
-      SINTER_RETURN_IF_ERROR(
-          PlacesOf(copy).runtime->Fill(memory.variables[copy], *byte, static_cast<size_t>(variable.bytes)));
-    }
-    return absl::OkStatus();
-  }
+  SINTER_ASSIGN_OR_RETURN(const bool is_filled, FillCopies(index, values));
+  if (is_filled) return absl::OkStatus();
   if (const std::byte* const ahead = values_ahead == nullptr ? nullptr : values_ahead->Find(index);
       ahead != nullptr) {
     return WriteCopies(index, ahead);

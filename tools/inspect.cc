@@ -71,11 +71,25 @@ std::string HeaderText(const Plan& plan) {
   return text;
 }
 
+// "; replicas of them: 2, 128 B"; empty without any. A session needs memory for them too.
+std::string ReplicasText(const fb::Plan& plan) {
+  size_t count = 0;
+  double bytes = 0;
+  for (const fb::Variable* variable : OrEmpty(plan.variables())) {
+    if (variable->replica_of() == 0) continue;
+    ++count;
+    bytes += static_cast<double>(variable->bytes());
+  }
+  if (count == 0) return "";
+  return absl::StrCat("; replicas of them: ", count, ", ", BytesText(bytes));
+}
+
 std::string VariablesText(const Plan& plan) {
   std::vector<VariableInfo> variables = plan.Variables();
   double total = 0;
   for (const VariableInfo& v : variables) total += static_cast<double>(v.bytes);
-  std::string text = absl::StrCat("\nvariables: ", variables.size(), ", ", BytesText(total), "\n");
+  std::string text = absl::StrCat("\nvariables: ", variables.size(), ", ", BytesText(total),
+                                  ReplicasText(plan.table()), "\n");
   for (const VariableInfo& v : variables) {
     absl::StrAppendFormat(&text, "  %-32s %-20s %10s  %s%s%s\n", v.name, v.TypeString(),
                           BytesText(static_cast<double>(v.bytes)),

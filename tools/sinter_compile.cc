@@ -77,7 +77,7 @@ absl::Status Compile(Options options) {
 int main(int argc, char** argv) {
   CLI::App app{"Compiles a program in MLIR text to a plan."};
   Options options;
-  bool no_fuse = false, no_epilogues = false, no_in_place = false, no_reuse = false;
+  bool no_fuse = false, no_epilogues = false, no_in_place = false, no_reuse = false, no_keep_casts = false;
   app.add_option("program", options.program, "the program's .mlir file")->required();
   app.add_option("-o,--output", options.output, "the plan to write; none: only check, report and dump");
   app.add_option("--target-cpu", options.compile.target_cpu, "native, or such as x86-64-v3 or znver4")
@@ -96,6 +96,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--no-fuse", no_fuse, "one kernel an op");
   app.add_flag("--no-fuse-epilogues", no_epilogues, "biases and activations stay out of library calls");
+  app.add_flag("--no-keep-casts", no_keep_casts, "variables are cast to bf16 or f16 in every run");
   app.add_flag("--no-in-place", no_in_place, "no step writes over what it reads");
   app.add_flag("--no-reuse-memory", no_reuse, "every value gets bytes of its own");
   app.add_flag("--verify-each-pass", options.compile.verify_each_pass,
@@ -107,6 +108,7 @@ int main(int argc, char** argv) {
   }
   options.compile.fuse = !no_fuse;
   options.compile.fuse_epilogues = !no_epilogues;
+  options.compile.keep_casts = !no_keep_casts;
   options.compile.in_place = !no_in_place;
   options.compile.reuse_memory = !no_reuse;
   return sinter::tools::ExitCode("sinter-compile", Compile(std::move(options)));

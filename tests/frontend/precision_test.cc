@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <set>
 
 #include "sinter/frontend/data/digits.h"
@@ -135,6 +136,75 @@ TEST(PrecisionTest, GradientsOutputsAndVariablesAreOfF32) {
   for (const SafetensorsEntry& entry : file.entries()) EXPECT_EQ(entry.dtype, F32) << entry.name;
 }
 
+// Variables of f32 alone are seen, and trained to the same bits, whether or not their casts are kept.
+TEST(PrecisionTest, KeptCastsChangeNoBits) {
+  static const Digits digits = DrawBatch();
+  const auto steps_of = [](Session& session, int steps) {
+    std::vector<float> losses;
+    for (int i = 0; i < steps; ++i) {
+      losses.push_back(Floats(session, "train", {{"x", digits.images}, {"y", digits.labels}}, "loss")[0]);
+    }
+    return losses;
+  };
+  for (const Precision precision : {Precision::kBf16, Precision::kF16}) {
+    for (const auto& net : {Mlp, LeNet}) {
+      const Graph graph = Training(net(), precision);
+      Session kept = MustStart(graph), cast = MustStart(graph, {.keep_casts = false});
+      EXPECT_GT(kept.memory().variables, cast.memory().variables);
+      ASSERT_EQ(kept.variables().size(), cast.variables().size());
+      EXPECT_EQ(steps_of(kept, 10), steps_of(cast, 10));
+      ASSERT_TRUE(SaveCheckpoint(cast, ScratchFile("kept.safetensors")).ok());
+      Session other = MustStart(graph);
+      ASSERT_TRUE(LoadCheckpoint(other, ScratchFile("kept.safetensors")).ok());
+      const std::vector<float> next = steps_of(kept, 3);
+      EXPECT_EQ(next, steps_of(cast, 3));
+      EXPECT_EQ(next, steps_of(other, 3));
+      for (const VariableInfo& variable : kept.variables()) {
+        const HostTensor a = *kept.ReadVariable(variable.name), b = *cast.ReadVariable(variable.name);
+        EXPECT_EQ(std::memcmp(a.data(), b.data(), static_cast<size_t>(a.num_bytes())), 0) << variable.name;
+      }
+    }
+  }
+}
+
+// Each device has narrow replicas of its own; where one alone computes new values, all are sent them, and cast them.
+TEST(PrecisionTest, KeptCastsChangeNoBitsOnTwoDevices) {
+  setenv("SINTER_CPU_DEVICES", "2", 1);
+  const Digits digits = DrawBatch();
+  const Graph graph = Training(Mlp(), Precision::kBf16);
+  for (const UpdateStrategy update : {UpdateStrategy::kReplicated, UpdateStrategy::kMain}) {
+    const DataParallel parallel = {.devices = {Device::Cpu(0), Device::Cpu(1)}, .update = update};
+    Session kept = MustStart(graph, {.data_parallel = parallel});
+    Session cast = MustStart(graph, {.data_parallel = parallel, .keep_casts = false});
+    for (int d : {0, 1}) {
+      const int64_t more = kept.memory(Device::Cpu(d)).variables - cast.memory(Device::Cpu(d)).variables;
+      EXPECT_EQ(more > 0, update == UpdateStrategy::kReplicated) << "on cpu:" << d;
+    }
+    for (int i = 0; i < 5; ++i) {
+      EXPECT_EQ(Floats(kept, "train", {{"x", digits.images}, {"y", digits.labels}}, "loss"),
+                Floats(cast, "train", {{"x", digits.images}, {"y", digits.labels}}, "loss"));
+    }
+  }
+  unsetenv("SINTER_CPU_DEVICES");
+}
+
+TEST(PrecisionTest, KeptCastsLeaveNoneToARun) {
+  Graph graph("g");
+  graph.SetPrecision(Precision::kBf16);
+  Variable w = graph.Variable("w", F32, {4, 4}, {.init = {.a = 1}});
+  graph.Function("f", [&](Builder& b) { b.Output("y", MatMul(b.Input("x", F32, {2, 4}), b.Read(w))); });
+  // The cast of x, the product, the cast of its result; and the cast of w, which a limit of memory wants as well.
+  EXPECT_EQ(Compile(graph)->Functions()[0].steps, 3);
+  EXPECT_EQ(Compile(graph, {.keep_casts = false})->Functions()[0].steps, 4);
+  EXPECT_EQ(Compile(graph, {.memory_limit = int64_t{1} << 20})->Functions()[0].steps, 4);
+  Session session = MustStart(graph);
+  const HostTensor x = *HostTensor::FromVector<float>({2, 4}, std::vector<float>(8, 1));
+  EXPECT_THAT(Floats(session, "f", {{"x", x}}, "y"), ::testing::Each(4));
+  ASSERT_TRUE(
+      session.WriteVariable("w", *HostTensor::FromVector<float>({4, 4}, std::vector<float>(16, 257))).ok());
+  EXPECT_THAT(Floats(session, "f", {{"x", x}}, "y"), ::testing::Each(1024));
+}
+
 TEST(PrecisionTest, CheckpointsOfATrainingHoldNoNarrowTensor) {
   Session session = MustStart(Training(LeNet(), Precision::kBf16));
   ASSERT_TRUE(SaveCheckpoint(session, ScratchFile("c.safetensors")).ok());
@@ -174,7 +244,9 @@ TEST(PrecisionTest, TheReportListsEveryCast) {
                   AllOf(HasSubstr("precision_test.cc:"), HasSubstr("casts input \"x\"")),
                   AllOf(HasSubstr("precision_test.cc:"), HasSubstr("to 'f32' for the function's result")),
                   AllOf(HasSubstr("precision_test.cc:"),
-                        HasSubstr("stays in f32: the program asks for its math mode tf32"))));
+                        HasSubstr("stays in f32: the program asks for its math mode tf32")),
+                  AllOf(HasSubstr("precision_test.cc:"),
+                        HasSubstr("keeps variable \"w\" in bf16 as well, 32 bytes"))));
   EXPECT_THAT(report.ToString(), HasSubstr("casts variable \"w\""));
 }
 

@@ -27,7 +27,8 @@ TestPlan GoodPlan() {
   plan.UseDevices({Device::Cpu(0), Device::Cpu(1), Device::Gpu(0)});
   plan.AddVariable("w", DType::kF32, {4}, 0, 0);
   plan.AddVariable("w@cpu:1", DType::kF32, {4}, 0, 1);
-  plan.table.variables[1]->replica_of = 1;
+  plan.AddVariable("w@bf16", DType::kBf16, {4}, 0, 0);
+  plan.table.variables[1]->replica_of = plan.table.variables[2]->replica_of = 1;
   {
     TestFunction f(plan, "all_reduce");
     std::vector<uint32_t> buffers[2];
@@ -199,14 +200,33 @@ const Alteration kAlterations[] = {
      },
      "in its elements"},
     // Replicas.
-    {"replica of none", [](auto& p) { p.variables[1]->replica_of = 3; },
-     "variable 1: it is a replica of variable 2 of 2"},
+    {"replica of none", [](auto& p) { p.variables[1]->replica_of = 4; },
+     "variable 1: it is a replica of variable 3 of 3"},
     {"replica of itself", [](auto& p) { p.variables[1]->replica_of = 2; },
      "variable 1: it is a replica of itself"},
     {"replica of a replica", [](auto& p) { p.variables[0]->replica_of = 2; },
      "variable 0: it is a replica of \"w@cpu:1\", which is one itself"},
     {"replica type", [](auto& p) { p.variables[1]->type->shape = {2, 2}; },
-     "variable 1: it is a replica of \"w\", of another type"},
+     "variable 1: it is a replica of \"w\", of another shape"},
+    {"replica of a wider type",
+     [](auto& p) { p.variables[1]->type->dtype = fb::DType::F64, p.variables[1]->bytes = 32; },
+     "variable 1: it is a replica of \"w\" in f32, and it is in f64: variables of f32 alone have replicas of "
+     "another type, "
+     "bf16 or f16"},
+    {"narrow replica of f64",
+     [](auto& p) {
+       p.variables[1]->replica_of = 0;
+       p.variables[0]->type->dtype = fb::DType::F64, p.variables[0]->bytes = 32;
+     },
+     "variable 2: it is a replica of \"w\" in f64, and it is in bf16: variables of f32 alone"},
+    {"narrow replica alone", [](auto& p) { p.variables[2]->device = 2; },
+     "variable 2: it is a replica of \"w\" in bf16 on gpu:0, where there is none in f32"},
+    {"second narrow replica",
+     [](auto& p) {
+       p.variables[1]->device = 0;
+       p.variables[1]->type->dtype = fb::DType::BF16, p.variables[1]->bytes = 8;
+     },
+     "variable 2: it is a replica of \"w\" on cpu:0, where there is one already"},
     {"replica beside", [](auto& p) { p.variables[1]->device = 0; },
      "variable 1: it is a replica of \"w\" on cpu:0, where there is one already"},
     {"output replica", [](auto& p) { p.functions[0]->outputs[0]->replicas = {9}; },

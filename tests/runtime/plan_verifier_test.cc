@@ -91,7 +91,7 @@ constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
 
 const Alteration kAlterations[] = {
     {"version", [](auto& p) { p.version = 7; },
-     "the plan has format version 7, and this build reads versions 1 to 3"},
+     "the plan has format version 7, and this build reads versions 1 to 4"},
     {"version 0", [](auto& p) { p.version = 0; }, "the plan has format version 0, and"},
     {"no hash", [](auto& p) { p.content_hash.clear(); }, "the plan has no content hash"},
     // Variables.

@@ -1,4 +1,5 @@
 // Variables and outputs that several devices have, in one process and several.
+#include <bit>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -6,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/runtime/checkpoint.h"
+#include "sinter/runtime/half.h"
 #include "sinter/runtime/session.h"
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/device_plans.h"
@@ -164,6 +166,85 @@ TEST_F(SessionReplicasTest, UnalignedRows) {
     ASSERT_TRUE(out.ok()) << out.status();
     EXPECT_THAT(*(*out)["w"].Span<float>(), ::testing::ElementsAreArray(Sums(1)));
   });
+}
+
+// A variable of f32 between its replicas in bf16 and f16, which function "narrow" gives out.
+TestPlan NarrowPlan(Device device, int64_t size, float value) {
+  TestPlan plan;
+  plan.UseDevices({device});
+  plan.AddVariable("w@bf16", DType::kBf16, {size}, value);
+  plan.AddVariable("w", DType::kF32, {size}, value);
+  plan.AddVariable("w@f16", DType::kF16, {size}, value);
+  for (int replica : {0, 2}) plan.table.variables[replica]->replica_of = 2;
+  TestFunction f(plan, "narrow");
+  const uint32_t bf16 = f.Arena(DType::kBf16, {size}), f16 = f.Arena(DType::kF16, {size});
+  f.Copy(f.Variable(0), bf16);
+  f.Copy(f.Variable(2), f16);
+  f.Output("bf16", bf16);
+  f.Output("f16", f16);
+  return plan;
+}
+
+// What the program sees, rounded, is what the replicas hold.
+void ExpectRounded(Session& session) {
+  const HostTensor w = *session.ReadVariable("w");
+  absl::StatusOr<Outputs> out = session.Run("narrow", {});
+  ASSERT_TRUE(out.ok()) << out.status();
+  const HostTensor &narrow = (*out)["bf16"], &other = (*out)["f16"];
+  const auto wide = *w.Span<float>();
+  const auto bf16 = *narrow.Span<BFloat16>();
+  const auto f16 = *other.Span<Float16>();
+  for (size_t i = 0; i < wide.size(); ++i) {
+    ASSERT_EQ(bf16[i].bits, BFloat16::FromFloat(wide[i]).bits) << "element " << i;
+    ASSERT_EQ(f16[i].bits, Float16::FromFloat(wide[i]).bits) << "element " << i;
+  }
+}
+
+TEST(NarrowReplicasTest, FollowWhoeverWrites) {
+  const ScratchFolder folder;
+  const std::string path = folder.File("w.safetensors");
+  Session session = *NarrowPlan(Device::Cpu(), 5, 0.3f).MakeSession();
+  ASSERT_EQ(session.variables().size(), 1u);
+  EXPECT_EQ(session.variables()[0].name, "w");
+  EXPECT_EQ(session.variables()[0].dtype, DType::kF32);
+  EXPECT_EQ(session.memory().variables, 5 * (4 + 2 + 2));
+  ExpectRounded(session);
+  // Ties, a carry, what is too large for f16, and a subnormal number of it.
+  const HostTensor values =
+      *HostTensor::FromVector<float>({5}, {1.00390625f, -1.01171875f, 1.99999988f, 70000.0f, 3.0e-8f});
+  ASSERT_TRUE(session.WriteVariable("w", values).ok());
+  ExpectRounded(session);
+  EXPECT_EQ((*session.Run("narrow", {}))["bf16"].Span<BFloat16>()->front().bits, 0x3f80);
+  ASSERT_TRUE(SaveCheckpoint(session, path).ok());
+  Session other = *NarrowPlan(Device::Cpu(), 5, 0.3f).MakeSession();
+  ASSERT_TRUE(LoadCheckpoint(other, path).ok());
+  EXPECT_THAT(*other.ReadVariable("w")->Span<float>(), ::testing::ElementsAreArray(*values.Span<float>()));
+  ExpectRounded(other);
+  ASSERT_TRUE(other.ResetVariables().ok());
+  EXPECT_THAT(*other.ReadVariable("w")->Span<float>(), Each(0.3f));
+  ExpectRounded(other);
+}
+
+// In pieces where it is large; where all bytes are the same in some type and not in others; random values, ahead or not.
+TEST(NarrowReplicasTest, OnGpus) {
+  constexpr int64_t kMany = (int64_t{5} << 18) + 3;
+  for (const float value : {0.0f, 0.3f, std::bit_cast<float>(0x3f3f3f3f), -1.0f}) {
+    TestPlan plan = NarrowPlan(Device::Gpu(0), kMany, value);
+    if (value < 0) {
+      for (auto& variable : plan.table.variables) {
+        variable->initializer->kind = fb::InitializerKind::Normal;
+        variable->initializer->a = 0, variable->initializer->b = 0.02, variable->initializer->seed = 7;
+      }
+    }
+    FakeGpus gpus;
+    Session session = *gpus.MakeSession(plan);
+    ExpectRounded(session);
+    ASSERT_TRUE(session.WriteVariable("w", Filled(kMany, 0.7f)).ok());
+    EXPECT_THAT(session.ReadVariable("w")->Span<float>()->back(), 0.7f);
+    ExpectRounded(session);
+    ASSERT_TRUE(session.ResetVariables().ok());
+    ExpectRounded(session);
+  }
 }
 
 // On GPUs a device is given its own rows, not the whole input.

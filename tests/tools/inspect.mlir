@@ -3,7 +3,7 @@
 // RUN: sinter inspect %t.plan --function predict --no-steps --no-memory | FileCheck %s --check-prefix=SHORT
 
 // CHECK: plan inspect
-// CHECK-NEXT: made by sinter {{.*}}, format version 3
+// CHECK-NEXT: made by sinter {{.*}}, format version 4
 // CHECK-NEXT: hash {{[0-9a-f]+}}
 // CHECK-NEXT: target x86-64-v3, x86_64
 // CHECK-NEXT: needs {{.*}}avx2
