@@ -240,16 +240,17 @@ int64_t StoredBytes(mlir::Value tensor) {
 int64_t CountCudaChunks(Job& job) {
   Loops loops = MergeLoops(job);
   int64_t rows = TripCount(loops.parallel), length = TripCount(loops.reduced), units = rows;
-  int64_t shortest = kShortestRow, blocks = kRowChunkBlocks;
+  int64_t shortest = kShortestRow, most = CeilDiv(kRowChunkBlocks, units);
   if (!ReducesCudaRows(loops) && !loops.parallel.empty()) {
     const Loop& inner = loops.parallel.back();
     int64_t vectors = inner.size / ColumnVector(job, inner);
     int64_t width = ColumnWidth(vectors);
     units = rows / inner.size * CeilDiv(vectors, width);
     shortest = kFewestOfThread * kCudaBlock / width;
-    blocks = kColumnChunkBlocks;
+    // A few more than fit at once would take as long as twice as many.
+    most = kColumnChunkBlocks / units;
   }
-  int64_t wanted = std::min(CeilDiv(blocks, units), length / shortest);
+  int64_t wanted = std::min(most, length / shortest);
   return CeilDiv(loops.reduced.front().size, ChunkSize(loops, std::max<int64_t>(2, wanted)));
 }
 
