@@ -23,6 +23,7 @@ CudaNest::CudaNest(ir::ScalarBuilder& s, Job& job, const CudaSchedule& schedule,
     e_.SetTensor(tensor, place.pointer, place.is_read_only, place.is_aligned);
   }
   coords_.assign(job_.domain.size(), e_.index(0));
+  if (schedule_.mode == CudaSchedule::Mode::kRow && !schedule_.keeps_row) rescaled_ = FindRescaledSums(job_);
 }
 
 void CudaNest::Emit(Value block, Value thread, Value length) {
@@ -94,8 +95,9 @@ Value CudaNest::ParallelPosition(ArrayRef<Value> coords) {
 
 std::vector<size_t> CudaNest::ReductionsOf(int phase) const {
   std::vector<size_t> found;
-  for (auto [i, r] : llvm::enumerate(job_.reductions)) {
-    if (r.phase == phase) found.push_back(i);
+  for (size_t i = 0; i < job_.reductions.size(); ++i) {
+    const RescaledSum* const rescaled = RescaledSumOf(i);
+    if (job_.reductions[rescaled == nullptr ? i : rescaled->max].phase == phase) found.push_back(i);
   }
   return found;
 }
@@ -145,7 +147,8 @@ void CudaNest::StoreVector(Value pointer, mlir::Type element, Value position, Ar
   for (auto [i, value] : llvm::enumerate(narrow)) {
     vector = b_.create<LLVM::InsertValueOp>(loc, vector, value, ArrayRef<int64_t>{static_cast<int64_t>(i)});
   }
-  b_.create<LLVM::StoreOp>(loc, vector, e_.Address(pointer, element, position));
+  auto store = b_.create<LLVM::StoreOp>(loc, vector, e_.Address(pointer, element, position));
+  store.setNontemporal(stores_past_caches_);
 }
 
 void CudaNest::StoreFullOutputs(int phase, const Lanes& lanes) {

@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "sinter/codegen/cpu/element_emitter.h"
+#include "sinter/codegen/cuda/cuda_rescaled_sums.h"
 #include "sinter/codegen/cuda/cuda_schedule.h"
 
 namespace sinter::codegen {
@@ -24,6 +25,8 @@ class LaneEmitter : public KernelEmitter {
   void SetTensor(mlir::Value tensor, mlir::Value pointer, bool is_read_only, bool is_aligned);
   // The coordinates of the lanes, lane 0 first: a multiple of their number. Forgets the vectors read so far.
   void SetLanes(llvm::ArrayRef<mlir::Value> lanes);
+  // Whether the vectors read from now on are read for the last time.
+  void SetLastReads(bool are_last) { are_last_reads_ = are_last; }
 
  protected:
   std::optional<ir::Scalar> Leaf(mlir::Value tensor, mlir::ValueRange coords,
@@ -47,6 +50,7 @@ class LaneEmitter : public KernelEmitter {
   llvm::DenseMap<mlir::Value, Source> sources_;
   llvm::SmallVector<mlir::Value> lanes_;
   std::vector<Read> reads_;
+  bool are_last_reads_ = false;
 };
 
 class CudaNest {
@@ -152,7 +156,15 @@ class CudaNest {
                    llvm::ArrayRef<ir::Scalar> values);
   llvm::SmallVector<mlir::Value> ParallelCoords(llvm::ArrayRef<mlir::Value> coords) const;
   mlir::Value ParallelPosition(llvm::ArrayRef<mlir::Value> coords);
+  // Those that the pass computes: rescaled sums with their maxima.
   std::vector<size_t> ReductionsOf(int phase) const;
+  // Null: a pass of its own computes it.
+  const RescaledSum* RescaledSumOf(size_t reduction) const;
+  // The sum with the exponentials of these lanes, all behind `max`, where those in it are behind `max_before`.
+  ir::Scalar AddExponentials(const RescaledSum& rescaled, const Lanes& lanes, ir::Scalar sum,
+                             ir::Scalar max_before, ir::Scalar max);
+  // A phase's reductions, by all threads of a row.
+  std::vector<Scalars> CombineRows(int phase, const std::vector<Scalars>& sums, mlir::Value lane);
 
   mlir::OpBuilder& b_;
   ir::ScalarBuilder& s_;
@@ -165,6 +177,8 @@ class CudaNest {
   llvm::SmallVector<std::pair<mlir::Type, mlir::Value>> column_arrays_;
   // Of column reductions in rows: for each of the thread's vectors each reduction, lane by lane.
   std::vector<std::vector<std::vector<Scalars>>> column_sums_;
+  llvm::SmallVector<RescaledSum> rescaled_;  // Of rows that are not kept.
+  bool stores_past_caches_ = false;          // What is read again has their room.
 };
 
 }  // namespace sinter::codegen

@@ -210,12 +210,19 @@ class Printer {
       Define(gep, absl::StrCat("(char*)(", base, " + ", NameOf(gep.getDynamicIndices()[0]), ")"));
     } else if (auto load = llvm::dyn_cast<LLVM::LoadOp>(op)) {
       std::string from = Pointer(load.getType(), true, load.getAddr());
-      Define(load, load.getInvariant() ? absl::StrCat("sn_load(", from, ")") : absl::StrCat("*", from));
+      const char* const call = load.getNontemporal() ? "sn_load_last(" : "sn_load(";
+      const bool is_call = load.getNontemporal() || load.getInvariant();
+      Define(load, is_call ? absl::StrCat(call, from, ")") : absl::StrCat("*", from));
     } else if (auto store = llvm::dyn_cast<LLVM::StoreOp>(op)) {
       Type type = store.getValue().getType();
       bool is_array = llvm::isa<LLVM::LLVMArrayType>(type);
-      Line("*", Pointer(type, false, store.getAddr()), " = ",
-           is_array ? ArrayText(store.getValue()) : NameOf(store.getValue()), ";");
+      const std::string value = is_array ? ArrayText(store.getValue()) : NameOf(store.getValue());
+      const std::string to = Pointer(type, false, store.getAddr());
+      if (store.getNontemporal()) {
+        Line("sn_store_past(", to, ", ", value, ");");
+      } else {
+        Line("*", to, " = ", value, ";");
+      }
     } else if (auto extract = llvm::dyn_cast<LLVM::ExtractValueOp>(op)) {
       Define(extract, absl::StrCat(NameOf(extract.getContainer()), ".v[", extract.getPosition()[0], "]"));
     }

@@ -122,8 +122,17 @@ std::vector<CudaNest::Scalars> CudaNest::Identities(int phase) {
 void CudaNest::Accumulate(int phase, const Lanes& lanes, std::vector<Scalars>& accumulators) {
   UseLanes(lanes);
   bool columns = schedule_.mode == CudaSchedule::Mode::kColumn;
+  const std::vector<size_t> reductions = ReductionsOf(phase);
+  const std::vector<Scalars> before = accumulators;
   size_t at = 0;
-  for (size_t i : ReductionsOf(phase)) {
+  for (size_t i : reductions) {
+    if (const RescaledSum* const rescaled = RescaledSumOf(i); rescaled != nullptr) {
+      const auto max = static_cast<size_t>(llvm::find(reductions, rescaled->max) - reductions.begin());
+      Scalar& sum = accumulators[at++].front();
+      Scalar next = AddExponentials(*rescaled, lanes, sum, before[max].front(), accumulators[max].front());
+      sum.value = Select(lanes.exists, next.value, sum.value);
+      continue;
+    }
     JobReduction& reduction = job_.reductions[i];
     for (size_t j = 0; j < lanes.coords.size(); ++j) {
       Scalars& sum = accumulators[columns ? at + j : at];
@@ -328,6 +337,22 @@ Value CudaNest::SetRow(Value row) {
   return exists;
 }
 
+std::vector<CudaNest::Scalars> CudaNest::CombineRows(int phase, const std::vector<Scalars>& sums,
+                                                     Value lane) {
+  const std::vector<size_t> reductions = ReductionsOf(phase);
+  std::vector<Scalars> totals;
+  for (auto [i, sum] : llvm::zip(reductions, sums)) {
+    Scalars own = sum;
+    if (const RescaledSum* const rescaled = RescaledSumOf(i); rescaled != nullptr) {
+      // NaN where the maximum is -inf, as x - max(x) is.
+      const auto max = static_cast<size_t>(llvm::find(reductions, rescaled->max) - reductions.begin());
+      own.front() = own.front() * s_.exp(sums[max].front() - totals[max].front());
+    }
+    totals.push_back(CombineRow(job_.reductions[i], own, lane));
+  }
+  return totals;
+}
+
 void CudaNest::EmitRowPhases(Value lane, Value row_exists) {
   int64_t vectors = TripCount(schedule_.reduced) / schedule_.vector;
   std::vector<Lanes> kept;
@@ -344,6 +369,9 @@ void CudaNest::EmitRowPhases(Value lane, Value row_exists) {
   }
   Value writes = And(row_exists, schedule_.threads == 1 ? Value() : e_.lt(lane, e_.index(1)));
   for (int phase = 0; phase < job_.phases(); ++phase) {
+    const bool is_rescaled =
+        llvm::any_of(rescaled_, [&](const RescaledSum& r) { return job_.reductions[r.sum].phase == phase; });
+    if (is_rescaled) continue;
     std::vector<Scalars> sums;
     if (schedule_.keeps_row) {
       sums = Identities(phase);
@@ -354,14 +382,16 @@ void CudaNest::EmitRowPhases(Value lane, Value row_exists) {
         Accumulate(phase, stored, sums);
       }
     } else {
+      // Rows that are read again want to stay in the caches until then.
+      const bool is_last = phase > 0 && phase + 1 == job_.phases();
+      e_.SetLastReads(is_last);
+      stores_past_caches_ = is_last;
       sums = ReduceInLoop(phase, lane, ReducedVectors(),
                           [&](Value vector) { return RowLanes(vector, row_exists); });
+      e_.SetLastReads(false);
+      stores_past_caches_ = false;
     }
-    std::vector<Scalars> totals;
-    for (auto [i, sum] : llvm::zip(ReductionsOf(phase), sums)) {
-      totals.push_back(CombineRow(job_.reductions[i], sum, lane));
-    }
-    FinishPhase(phase, totals, coords_, writes);
+    FinishPhase(phase, CombineRows(phase, sums, lane), coords_, writes);
   }
   if (job_.kind != Job::Kind::kPartial) EmitReducedOutputs(coords_, writes);
 }

@@ -22,6 +22,7 @@ Value LaneEmitter::LoadRaw(Value pointer, mlir::Type stored, mlir::Type element,
                            bool is_read_only) {
   auto load = s().builder().create<LLVM::LoadOp>(s().loc(), stored, Address(pointer, element, position));
   load.setInvariant(is_read_only);
+  load.setNontemporal(are_last_reads_ && llvm::isa<LLVM::LLVMArrayType>(stored));
   return load;
 }
 

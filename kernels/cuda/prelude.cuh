@@ -39,17 +39,34 @@ struct SnWord<16> {
   typedef uint4 type;
 };
 template <typename T>
+union SnBits {
+  enum { kAccess = sizeof(T) > 16 ? 16 : sizeof(T), kWords = sizeof(T) / kAccess };
+  typedef typename SnWord<kAccess>::type Word;
+  Word words[kWords];
+  T value;
+  __device__ SnBits() {}
+};
+template <typename T>
 __device__ __forceinline__ T sn_load(const T* p) {
-  constexpr int access = sizeof(T) > 16 ? 16 : sizeof(T);
-  typedef typename SnWord<access>::type Word;
-  union Bits {
-    Word words[sizeof(T) / access];
-    T value;
-    __device__ Bits() {}
-  } bits;
+  SnBits<T> bits;
 #pragma unroll
-  for (int i = 0; i < int(sizeof(T)) / access; ++i) bits.words[i] = __ldg((const Word*)p + i);
+  for (int i = 0; i < SnBits<T>::kWords; ++i) bits.words[i] = __ldg((const typename SnBits<T>::Word*)p + i);
   return bits.value;
+}
+// What no one reads again soon makes room first: the last read of a row, and a result of many bytes.
+template <typename T>
+__device__ __forceinline__ T sn_load_last(const T* p) {
+  SnBits<T> bits;
+#pragma unroll
+  for (int i = 0; i < SnBits<T>::kWords; ++i) bits.words[i] = __ldcs((const typename SnBits<T>::Word*)p + i);
+  return bits.value;
+}
+template <typename T>
+__device__ __forceinline__ void sn_store_past(T* p, const T& value) {
+  SnBits<T> bits;
+  bits.value = value;
+#pragma unroll
+  for (int i = 0; i < SnBits<T>::kWords; ++i) __stcs((typename SnBits<T>::Word*)p + i, bits.words[i]);
 }
 
 // NaN wins, and +0 is above -0, as in arith.maximumf and arith.minimumf.

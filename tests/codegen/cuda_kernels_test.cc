@@ -235,6 +235,74 @@ TEST_F(CudaKernelsTest, LongRowsLeaveRegistersToTheirThreads) {
   EXPECT_EQ((*launches)[0].grid, 1024);
 }
 
+// What is read and stored in the last pass over a row that no thread keeps makes room for what is read again.
+TEST_F(CudaKernelsTest, TheLastPassOverALongRowGoesPastTheCaches) {
+  const auto count_of = [&](std::string_view what, const std::string& columns) {
+    auto launches = Launches(absl::StrReplaceAll(R"mlir(
+  %x = plan.input "x" on <gpu, 0> : <tensor<1024x$Cxf32>>
+  %y = plan.alloc at 0 on <gpu, 0> : <tensor<1024x$Cxf32>>
+  plan.call "shares" ins(%x : !plan.buffer<tensor<1024x$Cxf32>>) outs(%y : !plan.buffer<tensor<1024x$Cxf32>>) on <gpu, 0> {
+  ^bb0(%a: tensor<1024x$Cxf32>):
+    %s = sinter.sum %a [1] : tensor<1024x$Cxf32> -> tensor<1024xf32>
+    %b = sinter.broadcast %s [0] : tensor<1024xf32> -> tensor<1024x$Cxf32>
+    %r = sinter.div %a, %b : tensor<1024x$Cxf32>
+    sinter.yield %r : tensor<1024x$Cxf32>
+  }
+)mlir",
+                                                 {{"$C", columns}}));
+    EXPECT_TRUE(launches.ok()) << launches.status();
+    if (!launches.ok() || launches->size() != 1) return -1;
+    int found = 0;
+    const std::string& text = TextOf((*launches)[0]);
+    for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  EXPECT_EQ(count_of("sn_load(", "50304"), 1);
+  EXPECT_EQ(count_of("sn_load_last(", "50304"), 1);
+  EXPECT_EQ(count_of("sn_store_past(", "50304"), 1);
+  EXPECT_EQ(count_of("sn_load_last(", "4096"), 0);
+  EXPECT_EQ(count_of("sn_store_past(", "4096"), 0);
+  ExpectCompiles();
+}
+
+// Each read of a row that no thread keeps is a loop over it.
+TEST_F(CudaKernelsTest, AMaximumAndTheExponentialsBehindItAreOneReadOfARow) {
+  const auto reads_of = [&](const std::string& term, const std::string& results) -> int {
+    auto launches = Launches(absl::StrReplaceAll(R"mlir(
+  %x = plan.input "x" on <gpu, 0> : <tensor<1024x50304xf32>>
+  %y = plan.alloc at 0 on <gpu, 0> : <tensor<1024xf32>>
+  plan.call "sums" ins(%x : !plan.buffer<tensor<1024x50304xf32>>) outs(%y : !plan.buffer<tensor<1024xf32>>) on <gpu, 0> {
+  ^bb0(%a: tensor<1024x50304xf32>):
+    %m = sinter.max %a [1] : tensor<1024x50304xf32> -> tensor<1024xf32>
+    %b = sinter.broadcast %m [0] : tensor<1024xf32> -> tensor<1024x50304xf32>
+    %d = sinter.sub %a, %b : tensor<1024x50304xf32>
+    %e = sinter.$TERM %d : tensor<1024x50304xf32>
+    %s = sinter.sum %e [1] : tensor<1024x50304xf32> -> tensor<1024xf32>
+    $RESULTS
+  }
+)mlir",
+                                                 {{"$TERM", term}, {"$RESULTS", results}}));
+    EXPECT_TRUE(launches.ok()) << launches.status();
+    if (!launches.ok() || launches->size() != 1) return 0;
+    int reads = 0;
+    const std::string& text = TextOf((*launches)[0]);
+    for (size_t at = 0; (at = text.find("for (idx", at)) != std::string::npos; ++at) ++reads;
+    return reads;
+  };
+  const std::string sum = "sinter.yield %s : tensor<1024xf32>";
+  EXPECT_EQ(reads_of("exp", sum), 1);
+  // Of other functions of x - max(x) a sum cannot be rescaled.
+  EXPECT_EQ(reads_of("abs", sum), 2);
+  // Where the same pass sums something else behind the maximum too, it stays.
+  EXPECT_EQ(reads_of("exp", R"(
+    %q = sinter.mul %e, %e : tensor<1024x50304xf32>
+    %t = sinter.sum %q [1] : tensor<1024x50304xf32> -> tensor<1024xf32>
+    %r = sinter.add %s, %t : tensor<1024xf32>
+    sinter.yield %r : tensor<1024xf32>)"),
+            2);
+  ExpectCompiles();
+}
+
 // The more threads share a row, the longer they wait for each other.
 TEST_F(CudaKernelsTest, ManyRowsOfThousandsHaveMoreOfThemInEachThread) {
   const auto block_of = [&](int rows, int columns) -> int64_t {
@@ -253,7 +321,7 @@ TEST_F(CudaKernelsTest, ManyRowsOfThousandsHaveMoreOfThemInEachThread) {
 
 // Four blocks to a multiprocessor leave 64 registers: of two sums of one operand 8 columns have 32 at work.
 TEST_F(CudaKernelsTest, ChunksOfColumnsAllFitAtOnce) {
-  auto launches = Launches(R"mlir(
+  const std::string sums = R"mlir(
   %x = plan.input "x" on <gpu, 0> : <tensor<65536x256xbf16>>
   %s = plan.alloc at 0 on <gpu, 0> : <tensor<256xf32>>
   %t = plan.alloc at 1024 on <gpu, 0> : <tensor<256xf32>>
@@ -266,11 +334,17 @@ TEST_F(CudaKernelsTest, ChunksOfColumnsAllFitAtOnce) {
     %sum2 = sinter.sum %squares [0] : tensor<65536x256xf32> -> tensor<256xf32>
     sinter.yield %sum, %sum2 : tensor<256xf32>, tensor<256xf32>
   }
-)mlir");
+)mlir";
+  auto launches = Launches(sums);
   ASSERT_TRUE(launches.ok()) << launches.status();
   ASSERT_EQ(launches->size(), 2u);
   EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("__launch_bounds__(256, 4)"));
   EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("Vec<u16, 8>"));
+  // Nine blocks side by side: 58 chunks and not 59, of which three blocks would be a second wave.
+  auto wide = Launches(
+      absl::StrReplaceAll(sums, {{"256xbf16", "2304xbf16"}, {"256xf32", "2304xf32"}, {"1024", "16384"}}));
+  ASSERT_TRUE(wide.ok()) << wide.status();
+  EXPECT_EQ((*wide)[0].grid, 9 * 58);
 }
 
 // A row's sum taken off it, and the sums of x and of what is left over the rows.

@@ -52,6 +52,10 @@ inline T __ldg(const T* p) {
   sn_host_read(p, sizeof(T));
   return *p;
 }
+template <typename T>
+inline T __ldcs(const T* p) { return *p; }
+template <typename T>
+inline void __stcs(T* p, T x) { *p = x; }
 // The compiler takes a vector's address for aligned: it must not know whose this is.
 inline void sn_check_aligned(const void* p, unsigned bytes) {
   const void* volatile hidden = p;

@@ -231,6 +231,33 @@ TEST_F(EmulatedSchedulesTest, RowsThatRegistersDoNotHold) {
   EXPECT_THAT(max.schedules, ElementsAre("row in warps read again"));
 }
 
+// Logarithms: some are -inf, and in some rows all; and numbers of which the largest so far is often a new one.
+TEST_F(EmulatedSchedulesTest, ExponentialsSummedWhereTheirMaximumIsFound) {
+  const std::string body = absl::StrReplaceAll(R"(
+    %rb = sinter.broadcast %a1 [0] : $R -> $X
+    %far = sinter.add %a0, %rb : $X
+    %none = sinter.constant dense<0.0> : $X
+    %some = sinter.maximum %far, %none : $X
+    %x = sinter.log %some : $X
+    %m = sinter.max %x [1] : $X -> $R
+    %mb = sinter.broadcast %m [0] : $R -> $X
+    %s = sinter.sub %x, %mb : $X
+    %e = sinter.exp %s : $X
+    %t = sinter.sum %e [1] : $X -> $R
+    %l = sinter.sum %far [1] : $X -> $R
+    sinter.yield %m, %t, %l : $R, $R, $R)",
+                                               {{"$X", "tensor<70x33003xf32>"}, {"$R", "tensor<70xf32>"}});
+  const std::string r = "tensor<70xf32>";
+  EmulatedCall logs =
+      EmulateCall(GpuCallText({"tensor<70x33003xf32>", r}, {r, r, r}, body), OpClass::kComposite);
+  EXPECT_EQ(logs.wrong, "");
+  EXPECT_THAT(logs.schedules, ElementsAre("row in warps read again"));
+  EmulatedCall far = EmulateCall(SoftmaxText("66", "33003", "f32"), OpClass::kComposite, -300, 300);
+  EXPECT_EQ(far.wrong, "");
+  EmulatedCall f64 = EmulateCall(SoftmaxText("66", "33003", "f64"), OpClass::kComposite, -300, 300);
+  EXPECT_EQ(f64.wrong, "");
+}
+
 TEST_F(EmulatedSchedulesTest, RowsInPlace) {
   for (const char* length : {"45", "250", "3000", "3001"}) {
     EmulatedCall call = Softmax("5", length, "f32", /*in_place=*/true);
