@@ -31,6 +31,9 @@ class BuiltOnce {
     return &found->second;
   }
 
+  // Takes what `other` has built, but for keys that are here; it stays where it is.
+  void TakeFrom(BuiltOnce& other) { values_.merge(other.values_); }
+
   size_t size() const { return values_.size(); }
 
  private:

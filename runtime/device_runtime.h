@@ -60,7 +60,7 @@ class DeviceRuntime {
                                const LocalDevices&, World* /*world*/) {
     return absl::OkStatus();
   }
-  // Load phase, before the first step is made: may begin what takes long about steps of the plan's device `device`, on a thread of
+  // Load phase, before the first step is made: may begin what takes long about steps of the plan's device `device`, on threads of
   // its own. MakeStep waits for it where it must; attention's steps are made last for that.
   virtual void Prepare(const fb::Plan& /*plan*/, uint32_t /*device*/) {}
   // Whoever waits for a member of a collective, on this device or on its CPU side, gets this error instead. Any thread.

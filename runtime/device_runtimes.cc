@@ -21,6 +21,7 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeDeviceRuntime(Device device, 
     return MakeCudaRuntime(device, {.allocator = allocator,
                                     .tuning = context.tuning,
                                     .load_times = context.load_times,
+                                    .pool = *context.pool,
                                     .needs_cublaslt = context.needs_cublaslt,
                                     .needs_cudnn = context.needs_cudnn});
   }

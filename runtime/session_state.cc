@@ -97,15 +97,15 @@ absl::Status State::LoadDevices(const SessionOptions& options, const DeviceRunti
 }
 
 absl::Status State::LoadProgram() {
-  {
-    // Not beside what follows, where products may be measured.
-    const LoadTimes::Scope time = load_times.Time("initial values");
-    values_ahead->Wait();
-  }
-  SINTER_RETURN_IF_ERROR(Connect());
   for (uint32_t d = 0; d < memory.devices.size(); ++d) {
     if (memory.devices[d].is_here()) memory.devices[d].runtime->Prepare(plan.table(), d);
   }
+  {
+    // Not beside what follows, where products may be measured.
+    const LoadTimes::Scope time = load_times.Time("compute initial values");
+    values_ahead->Wait();
+  }
+  SINTER_RETURN_IF_ERROR(Connect());
   SINTER_RETURN_IF_ERROR(LoadFunctions());
   tuning.Finish();
   SINTER_RETURN_IF_ERROR(Allocate());

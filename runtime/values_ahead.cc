@@ -1,10 +1,15 @@
 #include "sinter/runtime/values_ahead.h"
 
-#include <new>
+#include <algorithm>
 
 #include "absl/status/status.h"
 
 namespace sinter {
+namespace {
+
+constexpr int kOthers = 4;
+
+}  // namespace
 
 void ValuesAhead::Add(size_t key, const InitialValues& values, DType dtype, int64_t elements) {
   const int64_t bytes = elements * SizeOf(dtype);
@@ -17,13 +22,15 @@ void ValuesAhead::Add(size_t key, const InitialValues& values, DType dtype, int6
 
 void ValuesAhead::Start(const ThreadPool& pool) {
   if (items_.empty()) return;
-  thread_ = std::thread([this, pool] {
+  // What reaches the devices has threads of its own, and whoever shares a core with one of these keeps all of them waiting.
+  const ThreadPool most(std::max(pool.threads() - kOthers, (pool.threads() + 1) / 2));
+  thread_ = std::thread([this, pool = most] {
     for (auto& [key, item] : items_) {
       if (is_abandoned_) return;
-      // Not the process's pool of memory, which would keep it.
-      const auto bytes = static_cast<size_t>(item.elements * SizeOf(item.dtype));
-      item.data.reset(new (std::nothrow) std::byte[bytes]);
-      if (item.data == nullptr) return;
+      const int64_t bytes = item.elements * SizeOf(item.dtype);
+      const absl::StatusOr<void*> data = HostMemory().Allocate(bytes);
+      if (!data.ok()) return;
+      item.data = {static_cast<std::byte*>(*data), Free{bytes}};
       const absl::Status filled =
           FillInitialElements(item.values, item.dtype, 0, item.elements, item.data.get(), pool);
       // The caller will hear why.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -200,20 +201,23 @@ absl::Status CheckTable(const fb::AttentionStep& table, const CudnnAttention& at
                    "runtime/gpu_limits.h)"));
 }
 
-// Only the thread that may use cuDNN.
-absl::StatusOr<std::unique_ptr<Step>> MakeStep(CudaContext& context, const CudnnHandle& cudnn,
-                                               const fb::AttentionStep& table) {
-  const CudnnAttention attention = {.dtype = table.dtype(),
-                                    .backward = table.backward(),
-                                    .packed = table.packed(),
-                                    .causal = table.causal(),
-                                    .has_stats = table.has_stats(),
-                                    .in_order = context.switches().attention_in_order,
-                                    .batch = table.batch(),
-                                    .heads = table.heads(),
-                                    .queries = table.queries(),
-                                    .keys = table.keys(),
-                                    .width = table.width()};
+CudnnAttention AttentionOf(const CudaContext& context, const fb::AttentionStep& table) {
+  return {.dtype = table.dtype(),
+          .backward = table.backward(),
+          .packed = table.packed(),
+          .causal = table.causal(),
+          .has_stats = table.has_stats(),
+          .in_order = context.switches().attention_in_order,
+          .batch = table.batch(),
+          .heads = table.heads(),
+          .queries = table.queries(),
+          .keys = table.keys(),
+          .width = table.width()};
+}
+
+absl::StatusOr<std::unique_ptr<Step>> MakeStep(const CudaContext& context, const CudnnHandle& cudnn,
+                                               CudnnPlans& plans, const fb::AttentionStep& table) {
+  const CudnnAttention attention = AttentionOf(context, table);
   SINTER_RETURN_IF_ERROR(CheckTable(table, attention));
   if (const size_t version = cudnn.functions->GetVersion(); version < kOldestCudnn) {
     return absl::FailedPreconditionError(absl::StrCat("attention needs cuDNN ", VersionText(kOldestCudnn),
@@ -221,7 +225,7 @@ absl::StatusOr<std::unique_ptr<Step>> MakeStep(CudaContext& context, const Cudnn
                                                       ": install a later nvidia-cudnn-cu13"));
   }
   auto step = std::make_unique<CudaAttentionStep>(context, attention, table.scale());
-  SINTER_RETURN_IF_ERROR(step->MakePlan(context.cudnn_plans(), cudnn));
+  SINTER_RETURN_IF_ERROR(step->MakePlan(plans, cudnn));
   return step;
 }
 
@@ -230,25 +234,29 @@ absl::StatusOr<std::unique_ptr<Step>> MakeStep(CudaContext& context, const Cudnn
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaAttentionStep(CudaContext& context,
                                                             const fb::AttentionStep& table) {
   SINTER_ASSIGN_OR_RETURN(const CudnnHandle cudnn, context.CudnnOnStream());
-  return MakeStep(context, cudnn, table);
+  return MakeStep(context, cudnn, context.cudnn_plans(), table);
 }
 
 void PrepareCudaAttention(CudaContext& context, const fb::Plan& plan, uint32_t device) {
-  std::vector<const fb::AttentionStep*> tables;
+  // One of each kind.
+  std::map<CudnnAttention, const fb::AttentionStep*> tables;
   for (size_t f = 0; plan.functions() != nullptr && f < plan.functions()->size(); ++f) {
     const auto* const steps = plan.functions()->Get(f)->steps();
     for (size_t i = 0; steps != nullptr && i < steps->size(); ++i) {
       const fb::AttentionStep* const table = steps->Get(i)->body_as_AttentionStep();
-      if (table != nullptr && steps->Get(i)->device() == device) tables.push_back(table);
+      if (table != nullptr && steps->Get(i)->device() == device) {
+        tables.emplace(AttentionOf(context, *table), table);
+      }
     }
   }
-  if (tables.empty()) return;
-  const absl::StatusOr<CudnnHandle> cudnn = context.CudnnOnStream();
-  if (!cudnn.ok()) return;
-  // The steps themselves are made again, of the plans that this leaves behind.
-  context.PrepareWithCudnn([&context, handle = *cudnn, tables = std::move(tables)] {
-    for (const fb::AttentionStep* const table : tables) MakeStep(context, handle, *table).IgnoreError();
-  });
+  std::vector<CudaContext::CudnnWork> works;
+  for (const auto& [attention, table] : tables) {
+    // The steps themselves are made again, of the plans that this leaves behind.
+    works.emplace_back([&context, table = table](const CudnnHandle& cudnn, CudnnPlans& plans) {
+      MakeStep(context, cudnn, plans, *table).IgnoreError();
+    });
+  }
+  context.PrepareWithCudnn(std::move(works));
 }
 
 }  // namespace sinter

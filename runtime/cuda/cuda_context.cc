@@ -46,7 +46,33 @@ absl::Status Poll(NcclCommunicators& communicators, std::string_view what, Query
   }
 }
 
+// For an algorithm of some product, which nobody runs.
+void AskCublasOnce(const CublasHandle& cublas) {
+  constexpr int64_t kSize = 1024;
+  const CublasLt& f = *cublas.functions;
+  cublasLtMatmulDesc_t product = nullptr;
+  cublasLtMatrixLayout_t matrix = nullptr;
+  cublasLtMatmulPreference_t preference = nullptr;
+  cublasLtMatmulHeuristicResult_t found = {};
+  int count = 0;
+  if (f.MatmulDescCreate(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
+      f.MatrixLayoutCreate(&matrix, CUDA_R_16BF, kSize, kSize, kSize) == CUBLAS_STATUS_SUCCESS &&
+      f.MatmulPreferenceCreate(&preference) == CUBLAS_STATUS_SUCCESS) {
+    (void)f.MatmulAlgoGetHeuristic(cublas.handle, product, matrix, matrix, matrix, matrix, preference, 1,
+                                   &found, &count);
+  }
+  if (preference != nullptr) (void)f.MatmulPreferenceDestroy(preference);
+  if (matrix != nullptr) (void)f.MatrixLayoutDestroy(matrix);
+  if (product != nullptr) (void)f.MatmulDescDestroy(product);
+}
+
 }  // namespace
+
+struct CudaContext::Preparation {
+  CudnnHandle cudnn;  // Null until it is made.
+  CudnnPlans plans;
+  std::thread thread;
+};
 
 CudaContext::CudaContext(CudaDeviceInfo info, CachingAllocator* allocator)
     : info_(std::move(info)), allocator_(allocator), cudnn_plans_(std::make_unique<CudnnPlans>()) {}
@@ -71,10 +97,12 @@ absl::StatusOr<std::unique_ptr<CudaContext>> CudaContext::Create(int index, Cach
 
 CudaContext::~CudaContext() {
   FinishPreparing();
+  if (preparing_cublas_.joinable()) preparing_cublas_.join();
   const CudaDeviceScope on(index());
   if (stream_ != nullptr) WaitForStream("end").IgnoreError();
   if (cublas_.handle != nullptr) (void)cublas_.functions->Destroy(cublas_.handle);
   cudnn_plans_.reset();
+  for (const CudnnHandle& other : others_) (void)other.functions->Destroy(other.handle);
   if (cudnn_.handle != nullptr) (void)cudnn_.functions->Destroy(cudnn_.handle);
   for (CudaStream* stream : {&input_stream_, &collective_stream_, &stream_}) stream->reset();
 }
@@ -89,33 +117,77 @@ absl::Status CudaContext::WaitForStream(std::string_view what) const {
   return Poll(*communicators_, what, [&] { return cudaStreamQuery(stream()); });
 }
 
-absl::StatusOr<CublasHandle> CudaContext::Cublas() {
-  if (cublas_.handle != nullptr) return cublas_;
-  const LoadTimes::Scope time = LoadTimes::Time(load_times_, "open cuBLASLt");
+absl::StatusOr<CublasHandle> CudaContext::MakeCublasHandle() const {
   const CudaDeviceScope on(index());
-  SINTER_ASSIGN_OR_RETURN(cublas_.functions, LoadCublasLt());
-  SINTER_RETURN_IF_ERROR(CublasStatus(cublas_.functions->Create(&cublas_.handle), "make a handle"));
+  CublasHandle made;
+  SINTER_ASSIGN_OR_RETURN(made.functions, LoadCublasLt());
+  SINTER_RETURN_IF_ERROR(CublasStatus(made.functions->Create(&made.handle), "make a handle"));
+  return made;
+}
+
+absl::StatusOr<CublasHandle> CudaContext::Cublas() {
+  if (!preparing_cublas_.joinable() && cublas_.handle != nullptr) return cublas_;
+  const LoadTimes::Scope time = LoadTimes::Time(load_times_, "open cuBLASLt");
+  if (preparing_cublas_.joinable()) preparing_cublas_.join();
+  if (cublas_.handle == nullptr) {
+    SINTER_ASSIGN_OR_RETURN(cublas_, MakeCublasHandle());
+  }
   return cublas_;
 }
 
-void CudaContext::PrepareWithCudnn(std::function<void()> work) {
-  SINTER_CHECK(cudnn_.handle != nullptr && !preparing_.joinable());
-  preparing_ = std::thread([this, work = std::move(work)] {
+void CudaContext::PrepareCublas() {
+  if (preparing_cublas_.joinable() || cublas_.handle != nullptr) return;
+  preparing_cublas_ = std::thread([this] {
+    // What keeps the handle from being made is the error of whoever asks for it.
+    const absl::StatusOr<CublasHandle> made = MakeCublasHandle();
+    if (!made.ok()) return;
     const CudaDeviceScope on(index());
-    work();
+    AskCublasOnce(*made);
+    cublas_ = *made;
   });
+}
+
+absl::StatusOr<CudnnHandle> CudaContext::MakeCudnnHandle() const {
+  const CudaDeviceScope on(index());
+  SINTER_ASSIGN_OR_RETURN(const Cudnn* functions, LoadCudnn());
+  CudnnHandle made = {.functions = functions};
+  SINTER_RETURN_IF_ERROR(functions->Check(functions->Create(&made.handle), "make a handle"));
+  const absl::Status status = functions->Check(functions->SetStream(made.handle, stream()), "use a stream");
+  if (status.ok()) return made;
+  (void)functions->Destroy(made.handle);
+  return status;
+}
+
+void CudaContext::PrepareWithCudnn(std::vector<CudnnWork> works) {
+  FinishPreparing();
+  for (CudnnWork& work : works) {
+    Preparation& preparation = *preparing_.emplace_back(std::make_unique<Preparation>());
+    preparation.thread = std::thread([this, &preparation, work = std::move(work)] {
+      // What keeps the handle from being made is the error of whoever asks for cuDNN.
+      const absl::StatusOr<CudnnHandle> made = MakeCudnnHandle();
+      if (!made.ok()) return;
+      preparation.cudnn = *made;
+      const CudaDeviceScope on(index());
+      work(preparation.cudnn, preparation.plans);
+    });
+  }
+}
+
+void CudaContext::FinishPreparing() {
+  for (const std::unique_ptr<Preparation>& preparation : preparing_) {
+    preparation->thread.join();
+    if (preparation->cudnn.handle == nullptr) continue;
+    others_.push_back(preparation->cudnn);
+    cudnn_plans_->TakeFrom(preparation->plans);
+  }
+  preparing_.clear();
 }
 
 absl::StatusOr<CudnnHandle> CudaContext::CudnnOnStream() {
   FinishPreparing();
   if (cudnn_.handle != nullptr) return cudnn_;
   const LoadTimes::Scope time = LoadTimes::Time(load_times_, "open cuDNN");
-  const CudaDeviceScope on(index());
-  SINTER_ASSIGN_OR_RETURN(const Cudnn* functions, LoadCudnn());
-  cudnnHandle_t handle = nullptr;
-  SINTER_RETURN_IF_ERROR(functions->Check(functions->Create(&handle), "make a handle"));
-  cudnn_ = {functions, handle};
-  SINTER_RETURN_IF_ERROR(functions->Check(functions->SetStream(handle, stream()), "use a stream"));
+  SINTER_ASSIGN_OR_RETURN(cudnn_, MakeCudnnHandle());
   return cudnn_;
 }
 

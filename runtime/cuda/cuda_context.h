@@ -7,7 +7,7 @@
 // Whoever waits for the GPU does it here: with collectives under way it might wait for a rank that is gone, so that their
 // communicators are looked at meanwhile.
 //
-// Steps keep a pointer to it: it outlives them. One thread at a time, but for PrepareWithCudnn; methods make the GPU current
+// Steps keep a pointer to it: it outlives them. One thread at a time, but for what is prepared; methods make the GPU current
 // themselves.
 #ifndef SINTER_RUNTIME_CUDA_CUDA_CONTEXT_H_
 #define SINTER_RUNTIME_CUDA_CUDA_CONTEXT_H_
@@ -16,6 +16,7 @@
 #include <memory>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "sinter/runtime/caching_allocator.h"
@@ -90,17 +91,23 @@ class CudaContext {
   // FailedPrecondition: the library is not there (library_loader.h).
   absl::StatusOr<CublasHandle> Cublas();
   absl::StatusOr<CudnnHandle> CudnnOnStream();
-  // Has work done on a thread of its own, which alone uses cuDNN until it is done: whoever asks for the handle waits. Once,
-  // after CudnnOnStream; what the work uses of the context besides must not change meanwhile, nor be timed.
-  void PrepareWithCudnn(std::function<void()> work);
-  void FinishPreparing() {
-    if (preparing_.joinable()) preparing_.join();
-  }
-  // What was built with that handle.
+  // Begins what cuBLASLt does when it is first asked for an algorithm, some 70 ms, on a thread of its own; Cublas waits for it.
+  void PrepareCublas();
+  // Has each piece of work done on a thread of its own, with a handle of its own, while the caller goes on; until it asks for
+  // cuDNN: then the plans that were built meanwhile are among cudnn_plans(). Where no handle can be made, nothing is. What the
+  // work uses of the context besides must not change meanwhile, nor be timed.
+  using CudnnWork = std::function<void(const CudnnHandle&, CudnnPlans&)>;
+  void PrepareWithCudnn(std::vector<CudnnWork> works);
+  void FinishPreparing();
+  // What was built, whichever the handle. Only after CudnnOnStream.
   CudnnPlans& cudnn_plans() { return *cudnn_plans_; }
 
  private:
+  struct Preparation;
+
   CudaContext(CudaDeviceInfo info, CachingAllocator* allocator);
+  absl::StatusOr<CudnnHandle> MakeCudnnHandle() const;
+  absl::StatusOr<CublasHandle> MakeCublasHandle() const;
 
   CudaDeviceInfo info_;
   CachingAllocator* allocator_;
@@ -112,7 +119,9 @@ class CudaContext {
   CublasHandle cublas_;
   CudnnHandle cudnn_;
   std::unique_ptr<CudnnPlans> cudnn_plans_;
-  std::thread preparing_;
+  std::thread preparing_cublas_;
+  std::vector<std::unique_ptr<Preparation>> preparing_;
+  std::vector<CudnnHandle> others_;  // Of plans that were prepared.
   std::shared_ptr<NcclCommunicators> communicators_;
 };
 

@@ -20,6 +20,9 @@
 namespace sinter {
 namespace {
 
+// What is worth a thread of its own to copy.
+constexpr int64_t kCopyGrain = int64_t{128} << 10;
+
 // Opens libraries, for which the system's loader takes up to 70 ms, while this lives. Nothing of it is timed: LoadTimes are for
 // the thread that makes the session.
 class OpenedMeanwhile {
@@ -55,6 +58,8 @@ class CudaRuntime : public DeviceRuntime {
   absl::Status Connect(const fb::Plan& plan, std::span<DeviceRuntime* const> peers, const LocalDevices& local,
                        World* world) override;
   void Prepare(const fb::Plan& plan, uint32_t device) override {
+    // cuDNN, too, asks cuBLASLt.
+    if (needs_cublaslt_) context_->PrepareCublas();
     PrepareCudaAttention(*context_, plan, device);
   }
   void Abort(const absl::Status& reason) override {
@@ -108,6 +113,8 @@ class CudaRuntime : public DeviceRuntime {
   CudaEvent landed_;                       // The inputs of a run, in their landing,
   CudaEvent cleared_;                      // and from there in their place.
   std::optional<double> seconds_of_mark_;  // Measured when first needed.
+  ThreadPool pool_{1};
+  bool needs_cublaslt_ = false;
   Traffic traffic_;
 };
 
@@ -130,6 +137,8 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
   runtime->context_->set_tuning(options.tuning);
   runtime->context_->set_load_times(options.load_times);
   runtime->context_->set_switches(switches);
+  runtime->pool_ = options.pool;
+  runtime->needs_cublaslt_ = options.needs_cublaslt;
   const CudaDeviceScope on(index);
   const CudaContext& context = *runtime->context_;
   SINTER_ASSIGN_OR_RETURN(runtime->ring_, StagingRing::Create(&context, context.stream()));
@@ -160,7 +169,10 @@ absl::Status CudaRuntime::UploadBy(StagingRing& ring, cudaStream_t stream, std::
   traffic_.uploaded += static_cast<int64_t>(bytes);
   for (size_t done = 0; done < bytes;) {
     SINTER_ASSIGN_OR_RETURN(const std::span<std::byte> piece, ring.Take(bytes - done));
-    std::memcpy(piece.data(), static_cast<const std::byte*>(from) + done, piece.size());
+    const std::byte* const source = static_cast<const std::byte*>(from) + done;
+    pool_.ParallelFor(static_cast<int64_t>(piece.size()), kCopyGrain, [&](int64_t begin, int64_t end, int) {
+      std::memcpy(piece.data() + begin, source + begin, static_cast<size_t>(end - begin));
+    });
     SINTER_RETURN_IF_ERROR(CudaStatus(
         cudaMemcpyAsync(to + done, piece.data(), piece.size(), cudaMemcpyHostToDevice, stream), "upload"));
     done += piece.size();

@@ -17,6 +17,7 @@
 #include "sinter/runtime/caching_allocator.h"
 #include "sinter/runtime/device.h"
 #include "sinter/runtime/device_runtime.h"
+#include "sinter/runtime/thread_pool.h"
 
 namespace sinter {
 
@@ -31,6 +32,8 @@ struct CudaRuntimeOptions {
   SessionTuning* tuning = nullptr;
   // Where what takes long says so; outlives the runtime. Null: nobody asks.
   LoadTimes* load_times = nullptr;
+  // Copies large uploads into pinned memory: one thread takes four times as long as PCIe.
+  ThreadPool pool = ThreadPool(1);
   // Libraries to open while the GPU is reached. What keeps them from it is the error of the step that needs them.
   bool needs_cublaslt = false, needs_cudnn = false;
 };

@@ -32,6 +32,12 @@ absl::Status Open(Cudnn* f) {
       {"cudnnBackendGetAttribute", &f->GetAttribute},
       {"cudnnBackendExecute", &f->Execute},
   }));
+  // Its parts, which it opens by name when it first needs them. Without one it has fewer engines, as above.
+  for (const char* const part :
+       {"libcudnn_graph.so.9", "libcudnn_heuristic.so.9", "libcudnn_engines_precompiled.so.9",
+        "libcudnn_engines_runtime_compiled.so.9"}) {
+    (void)OpenLibrary({.title = "cuDNN", .file = part, .package = "nvidia-cudnn-cu13"});
+  }
   const size_t version = f->GetVersion();
   return library.CheckVersion(
       {.wanted = absl::StrCat(kMajor, ".0 to ", kMajor, ".x"),

@@ -4,7 +4,7 @@
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<CudnnPlan> plan, context.cudnn_plans().Attention(cudnn, attention));
 //
 // Each plan that is given has bindings of its own (CudnnPlan::Share). Alike are steps of which every member of the description
-// is the same, and for convolutions the engine that was chosen. One handle; one thread at a time.
+// is the same, and for convolutions the engine that was chosen. One thread at a time.
 #ifndef SINTER_RUNTIME_CUDA_CUDNN_PLANS_H_
 #define SINTER_RUNTIME_CUDA_CUDNN_PLANS_H_
 
@@ -30,6 +30,13 @@ class CudnnPlans {
   absl::StatusOr<std::unique_ptr<CudnnPlan>> Convolution(const CudnnHandle& cudnn, const ConvShape& shape,
                                                          const ConvEpilogue& epilogue,
                                                          const std::optional<CudnnEngine>& only = {});
+
+  // What was built for the same GPU with other handles, which must outlive it: a plan is executed with the handle that it was
+  // built with.
+  void TakeFrom(CudnnPlans& other) {
+    attentions_.TakeFrom(other.attentions_);
+    convolutions_.TakeFrom(other.convolutions_);
+  }
 
   // So far.
   size_t built() const { return attentions_.size() + convolutions_.size(); }

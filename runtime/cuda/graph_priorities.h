@@ -1,6 +1,6 @@
 // Which kernels of a recorded graph go first where several could: those on its longest chain.
 //
-//   SINTER_RETURN_IF_ERROR(SetGraphPriorities(graph));    // Before it is instantiated.
+//   SINTER_ASSIGN_OR_RETURN(bool has_any, SetGraphPriorities(graph));    // Before it is instantiated.
 //
 // A kernel that is not on the way of others, such as the update of a weight, otherwise takes all multiprocessors just before one
 // that all others wait for. Blocks that run are not stopped: the next ones to take a place are those of the more urgent kernel.
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace sinter {
 
@@ -23,9 +23,9 @@ namespace sinter {
 // one. `edges`: {from, to}, without cycles.
 std::vector<int64_t> FindSlack(size_t nodes, std::span<const std::pair<uint32_t, uint32_t>> edges);
 
-// Kernels without slack get the current GPU's highest priority, others less by one for each node of slack, down to the lowest. A
-// graph without branches stays as it is.
-absl::Status SetGraphPriorities(cudaGraph_t graph);
+// Kernels without slack get the current GPU's highest priority, others less by one for each node of slack, down to the lowest.
+// Returns whether there are any now: a graph without branches, or of many kernels, stays as it is.
+absl::StatusOr<bool> SetGraphPriorities(cudaGraph_t graph);
 
 }  // namespace sinter
 

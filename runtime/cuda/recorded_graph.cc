@@ -106,8 +106,8 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> RecordGraph(const CudaContext& con
   SINTER_RETURN_IF_ERROR(CudaStatus(ended, "record"));
   unsigned flags = 0;
   if (context.switches().priorities) {
-    SINTER_RETURN_IF_ERROR(SetGraphPriorities(graph.get()));
-    flags = cudaGraphInstantiateFlagUseNodePriority;
+    SINTER_ASSIGN_OR_RETURN(const bool has_priorities, SetGraphPriorities(graph.get()));
+    if (has_priorities) flags = cudaGraphInstantiateFlagUseNodePriority;
   }
   cudaGraphExec_t executable = nullptr;
   SINTER_RETURN_IF_ERROR(
