@@ -50,7 +50,8 @@ void AddTranscendentalOps(SinterDialect* dialect);
 inline constexpr llvm::StringLiteral kInputAttr = "sinter.input";
 inline constexpr llvm::StringLiteral kOutputAttr = "sinter.output";
 inline constexpr llvm::StringLiteral kVariableAttr = "sinter.variable";
-// On a result, and on a `sinter.variable`: a copy, on another device, of the output or the variable that it names.
+// On a result, and on a `sinter.variable`: a copy, on another device, of the output or the variable that it names; of a variable also
+// one in a narrower type.
 inline constexpr llvm::StringLiteral kReplicaOfAttr = "sinter.replica_of";
 
 }  // namespace sinter::ir

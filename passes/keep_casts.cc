@@ -151,11 +151,11 @@ VariableOp KeepCastsPass::makeReplica(VariableOp variable, mlir::Type element) {
 void KeepCastsPass::keep(VariableOp variable, mlir::Type element, llvm::ArrayRef<VariableUse> uses) {
   VariableOp replica = makeReplica(variable, element);
   auto type = llvm::cast<RankedTensorType>(replica.getType());
-  mlir::NamedAttribute name(mlir::StringAttr::get(&getContext(), ir::kVariableAttr),
-                            FlatSymbolRefAttr::get(replica.getSymNameAttr()));
+  // Not what else the wide one may be, such as an output.
   auto renamed = [&](mlir::DictionaryAttr attributes) {
-    mlir::NamedAttrList list(attributes);
-    list.set(name.getName(), name.getValue());
+    mlir::NamedAttrList list;
+    list.set(ir::kVariableAttr, FlatSymbolRefAttr::get(replica.getSymNameAttr()));
+    if (mlir::Attribute device = attributes.get(ir::kDeviceAttr)) list.set(ir::kDeviceAttr, device);
     return list.getDictionary(&getContext());
   };
   for (VariableUse use : uses) {

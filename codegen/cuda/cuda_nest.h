@@ -25,7 +25,7 @@ class LaneEmitter : public KernelEmitter {
   void SetTensor(mlir::Value tensor, mlir::Value pointer, bool is_read_only, bool is_aligned);
   // The coordinates of the lanes, lane 0 first: a multiple of their number. Forgets the vectors read so far.
   void SetLanes(llvm::ArrayRef<mlir::Value> lanes);
-  // Whether the vectors read from now on are read for the last time.
+  // Whether the vectors of rows that are read from now on are read for the last time.
   void SetLastReads(bool are_last) { are_last_reads_ = are_last; }
 
  protected:

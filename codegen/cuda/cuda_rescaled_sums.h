@@ -5,7 +5,7 @@
 // max(x) and sum(exp(x - max(x))) read a row twice. One read does where each thread sums exp(x - m) for the largest m that it
 // has seen, and multiplies what it has by exp(m - m') when a larger m' comes, and once more at the end, when all know the
 // maximum: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), algorithm 3. While the largest stays
-// what it is that factor is 1, so that a sum is rounded a few times more than in a pass of its own.
+// what it is that factor is 1; each new one adds the error of an exp and of a product to the sum's, once for a vector.
 #ifndef SINTER_CODEGEN_CUDA_CUDA_RESCALED_SUMS_H_
 #define SINTER_CODEGEN_CUDA_CUDA_RESCALED_SUMS_H_
 

@@ -22,7 +22,6 @@ Value LaneEmitter::LoadRaw(Value pointer, mlir::Type stored, mlir::Type element,
                            bool is_read_only) {
   auto load = s().builder().create<LLVM::LoadOp>(s().loc(), stored, Address(pointer, element, position));
   load.setInvariant(is_read_only);
-  load.setNontemporal(are_last_reads_ && llvm::isa<LLVM::LLVMArrayType>(stored));
   return load;
 }
 
@@ -53,6 +52,10 @@ std::optional<Scalar> LaneEmitter::FromVector(Value memory, mlir::RankedTensorTy
     auto array = LLVM::LLVMArrayType::get(stored, count);
     vector =
         LoadRaw(memory, array, type.getElementType(), linearize(first, type.getShape()), source.is_read_only);
+    // What lies along the lanes alone is read again by the next row.
+    const bool is_of_row = llvm::any_of(llvm::ArrayRef(key).drop_back(),
+                                        [](const Coordinate& at) { return static_cast<bool>(at.value); });
+    vector.getDefiningOp<LLVM::LoadOp>().setNontemporal(are_last_reads_ && is_of_row);
     reads_.push_back({memory, key, vector});
   }
   Value stored = s().builder().create<LLVM::ExtractValueOp>(s().loc(), vector,

@@ -1,6 +1,7 @@
 // The loops of random_values.h. The functions that they call are inlined here from their texts, as generated code inlines them
 // from bitcode: one by one a normal number takes 106 ns, in these vectors 14 (Xeon, 2.8 GHz, 2026-11-22). Where there are vectors
-// of AVX-512, random_values_v4.c has the same loops for them: 6.6 ns in place of 10.4 on one core of another Xeon.
+// of AVX-512, random_values_v4.c has the same loops for them: 6.6 ns in place of 10.4 on one core of
+// another Xeon, with AVX-512 FP16, the same day.
 #include "sinter/kernels/cpu/random_values.h"
 
 #include "sinter/kernels/cpu/float_bits.h"

@@ -1,5 +1,6 @@
 #include "sinter/runtime/cuda/cuda_context.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -11,6 +12,9 @@
 
 namespace sinter {
 namespace {
+
+// Threads, each with a handle of its own, which takes memory of the GPU.
+constexpr size_t kMostPreparing = 4;
 
 // What is nearly done is waited for without sleeping.
 constexpr int kSpins = 2000;
@@ -160,15 +164,18 @@ absl::StatusOr<CudnnHandle> CudaContext::MakeCudnnHandle() const {
 
 void CudaContext::PrepareWithCudnn(std::vector<CudnnWork> works) {
   FinishPreparing();
-  for (CudnnWork& work : works) {
+  const size_t threads = std::min(works.size(), kMostPreparing);
+  std::vector<std::vector<CudnnWork>> shares(threads);
+  for (size_t i = 0; i < works.size(); ++i) shares[i % threads].push_back(std::move(works[i]));
+  for (std::vector<CudnnWork>& share : shares) {
     Preparation& preparation = *preparing_.emplace_back(std::make_unique<Preparation>());
-    preparation.thread = std::thread([this, &preparation, work = std::move(work)] {
+    preparation.thread = std::thread([this, &preparation, share = std::move(share)] {
       // What keeps the handle from being made is the error of whoever asks for cuDNN.
       const absl::StatusOr<CudnnHandle> made = MakeCudnnHandle();
       if (!made.ok()) return;
       preparation.cudnn = *made;
       const CudaDeviceScope on(index());
-      work(preparation.cudnn, preparation.plans);
+      for (const CudnnWork& work : share) work(preparation.cudnn, preparation.plans);
     });
   }
 }
@@ -186,6 +193,11 @@ void CudaContext::FinishPreparing() {
 absl::StatusOr<CudnnHandle> CudaContext::CudnnOnStream() {
   FinishPreparing();
   if (cudnn_.handle != nullptr) return cudnn_;
+  if (!others_.empty()) {
+    cudnn_ = others_.back();
+    others_.pop_back();
+    return cudnn_;
+  }
   const LoadTimes::Scope time = LoadTimes::Time(load_times_, "open cuDNN");
   SINTER_ASSIGN_OR_RETURN(cudnn_, MakeCudnnHandle());
   return cudnn_;

@@ -93,8 +93,8 @@ class CudaContext {
   absl::StatusOr<CudnnHandle> CudnnOnStream();
   // Begins what cuBLASLt does when it is first asked for an algorithm, some 70 ms, on a thread of its own; Cublas waits for it.
   void PrepareCublas();
-  // Has each piece of work done on a thread of its own, with a handle of its own, while the caller goes on; until it asks for
-  // cuDNN: then the plans that were built meanwhile are among cudnn_plans(). Where no handle can be made, nothing is. What the
+  // Has the works done on threads of their own, up to four, each with a handle of its own, while the caller goes on; until it asks
+  // for cuDNN: then the plans that were built meanwhile are among cudnn_plans(). Where no handle can be made, nothing is. What the
   // work uses of the context besides must not change meanwhile, nor be timed.
   using CudnnWork = std::function<void(const CudnnHandle&, CudnnPlans&)>;
   void PrepareWithCudnn(std::vector<CudnnWork> works);

@@ -96,8 +96,8 @@ class CudaRuntime : public DeviceRuntime {
   CudaRuntime() = default;
 
   cudaStream_t stream() const { return context_->stream(); }
-  absl::Status UploadBy(StagingRing& ring, cudaStream_t stream, std::byte* to, const void* from,
-                        size_t bytes);
+  absl::Status UploadBy(StagingRing& ring, cudaStream_t stream, std::byte* to, const void* from, size_t bytes,
+                        const ThreadPool& pool = ThreadPool(1));
   absl::Status CopyThroughPinned(CudaRuntime& other, std::byte* to, const std::byte* from, size_t bytes);
   // Makes this stream wait for what `other`'s was given so far, by an event of that GPU.
   absl::Status WaitForStream(CudaRuntime& other);
@@ -165,12 +165,12 @@ absl::Status CudaRuntime::Connect(const fb::Plan& plan, std::span<DeviceRuntime*
 }
 
 absl::Status CudaRuntime::UploadBy(StagingRing& ring, cudaStream_t stream, std::byte* to, const void* from,
-                                   size_t bytes) {
+                                   size_t bytes, const ThreadPool& pool) {
   traffic_.uploaded += static_cast<int64_t>(bytes);
   for (size_t done = 0; done < bytes;) {
     SINTER_ASSIGN_OR_RETURN(const std::span<std::byte> piece, ring.Take(bytes - done));
     const std::byte* const source = static_cast<const std::byte*>(from) + done;
-    pool_.ParallelFor(static_cast<int64_t>(piece.size()), kCopyGrain, [&](int64_t begin, int64_t end, int) {
+    pool.ParallelFor(static_cast<int64_t>(piece.size()), kCopyGrain, [&](int64_t begin, int64_t end, int) {
       std::memcpy(piece.data() + begin, source + begin, static_cast<size_t>(end - begin));
     });
     SINTER_RETURN_IF_ERROR(CudaStatus(
@@ -182,7 +182,7 @@ absl::Status CudaRuntime::UploadBy(StagingRing& ring, cudaStream_t stream, std::
 
 absl::Status CudaRuntime::Upload(void* to, const void* from, size_t bytes) {
   const CudaDeviceScope on(context_->index());
-  return UploadBy(*ring_, stream(), static_cast<std::byte*>(to), from, bytes);
+  return UploadBy(*ring_, stream(), static_cast<std::byte*>(to), from, bytes, pool_);
 }
 
 absl::Status CudaRuntime::UploadInputs(void* to, void* landing, std::span<const InputPiece> pieces,
@@ -260,7 +260,9 @@ absl::Status CudaRuntime::WaitFor(DeviceRuntime& other) {
 
 absl::Status CudaRuntime::CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) {
   if (bytes == 0) return absl::OkStatus();
-  if (other.is_host_memory()) return Upload(to, from, bytes);
+  if (other.is_host_memory()) {
+    return UploadBy(*ring_, stream(), static_cast<std::byte*>(to), from, bytes);
+  }
   CudaRuntime& owner = static_cast<CudaRuntime&>(other);
   traffic_.copied += static_cast<int64_t>(bytes);
   const int reader_index = context_->index(), owner_index = owner.context_->index();

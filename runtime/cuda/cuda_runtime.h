@@ -32,7 +32,8 @@ struct CudaRuntimeOptions {
   SessionTuning* tuning = nullptr;
   // Where what takes long says so; outlives the runtime. Null: nobody asks.
   LoadTimes* load_times = nullptr;
-  // Copies large uploads into pinned memory: one thread takes four times as long as PCIe.
+  // Copies what Upload is given into pinned memory: one thread takes four times as long as PCIe. Runs do not use it: its threads
+  // would wait for the next one without sleeping.
   ThreadPool pool = ThreadPool(1);
   // Libraries to open while the GPU is reached. What keeps them from it is the error of the step that needs them.
   bool needs_cublaslt = false, needs_cudnn = false;

@@ -9,7 +9,7 @@
 namespace sinter {
 namespace {
 
-// Programs of more fill the GPU with one kernel after the other: priorities gain nothing there, and take the CPU 0.1 ms a launch.
+// Programs of more fill the GPU with one kernel after the other, and there is nothing to go first (docs/performance-notes.md).
 constexpr size_t kMostNodes = 256;
 
 // The longest chain, in nodes, that ends at each node; `from` and `to` of an edge by `first` and `second`, or the other way round.

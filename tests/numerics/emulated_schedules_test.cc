@@ -231,27 +231,30 @@ TEST_F(EmulatedSchedulesTest, RowsThatRegistersDoNotHold) {
   EXPECT_THAT(max.schedules, ElementsAre("row in warps read again"));
 }
 
-// Logarithms: some are -inf, and in some rows all; and numbers of which the largest so far is often a new one.
+// Of x = op(y): logarithms of 0 are -inf, in some rows all of them; of negative numbers NaN; 1 / 0 is inf. And numbers of which
+// the largest so far is often a new one.
 TEST_F(EmulatedSchedulesTest, ExponentialsSummedWhereTheirMaximumIsFound) {
-  const std::string body = absl::StrReplaceAll(R"(
+  const std::string body = R"(
     %rb = sinter.broadcast %a1 [0] : $R -> $X
     %far = sinter.add %a0, %rb : $X
     %none = sinter.constant dense<0.0> : $X
+    %one = sinter.constant dense<1.0> : $X
     %some = sinter.maximum %far, %none : $X
-    %x = sinter.log %some : $X
+    %x = sinter.$OP : $X
     %m = sinter.max %x [1] : $X -> $R
     %mb = sinter.broadcast %m [0] : $R -> $X
     %s = sinter.sub %x, %mb : $X
     %e = sinter.exp %s : $X
     %t = sinter.sum %e [1] : $X -> $R
     %l = sinter.sum %far [1] : $X -> $R
-    sinter.yield %m, %t, %l : $R, $R, $R)",
-                                               {{"$X", "tensor<70x33003xf32>"}, {"$R", "tensor<70xf32>"}});
-  const std::string r = "tensor<70xf32>";
-  EmulatedCall logs =
-      EmulateCall(GpuCallText({"tensor<70x33003xf32>", r}, {r, r, r}, body), OpClass::kComposite);
-  EXPECT_EQ(logs.wrong, "");
-  EXPECT_THAT(logs.schedules, ElementsAre("row in warps read again"));
+    sinter.yield %m, %t, %l : $R, $R, $R)";
+  const std::string x = "tensor<70x33003xf32>", r = "tensor<70xf32>";
+  for (const char* op : {"log %some", "log %far", "div %one, %some"}) {
+    const std::string text = absl::StrReplaceAll(body, {{"$X", x}, {"$R", r}, {"$OP", op}});
+    EmulatedCall call = EmulateCall(GpuCallText({x, r}, {r, r, r}, text), OpClass::kComposite);
+    EXPECT_EQ(call.wrong, "") << op;
+    EXPECT_THAT(call.schedules, ElementsAre("row in warps read again"));
+  }
   EmulatedCall far = EmulateCall(SoftmaxText("66", "33003", "f32"), OpClass::kComposite, -300, 300);
   EXPECT_EQ(far.wrong, "");
   EmulatedCall f64 = EmulateCall(SoftmaxText("66", "33003", "f64"), OpClass::kComposite, -300, 300);

@@ -152,3 +152,17 @@ func.func @update(%x: tensor<8x1024xf32> {sinter.input = "x", sinter.device = #s
   %new = sinter.sub %w, %g {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x1024xf32>
   return %y, %new : tensor<8x1024xbf16>, tensor<1024x1024xf32>
 }
+
+// -----
+
+// What the wide result is besides, an output, the narrow one is not.
+// CHECK-LABEL: func.func @told
+// CHECK-SAME:  -> (tensor<8x8xf32> {sinter.output = "new", sinter.variable = @t}, tensor<8x8xbf16> {sinter.variable = @"t#bf16"})
+sinter.variable @t : tensor<8x8xf32> = constant(0.0, 0.0) seed 0
+func.func @told(%x: tensor<8x8xbf16> {sinter.input = "x"}, %t: tensor<8x8xf32> {sinter.variable = @t}) -> (tensor<8x8xf32> {sinter.output = "new", sinter.variable = @t}) {
+  %n = sinter.cast %t : tensor<8x8xf32> -> tensor<8x8xbf16>
+  %y = sinter.matmul %x, %n : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  %g = sinter.cast %y : tensor<8x8xbf16> -> tensor<8x8xf32>
+  %new = sinter.sub %t, %g : tensor<8x8xf32>
+  return %new : tensor<8x8xf32>
+}
