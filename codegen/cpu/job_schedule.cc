@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "llvm/Support/MathExtras.h"
 #include "sinter/ir/fusion_domain.h"
 
 namespace sinter::codegen {
@@ -19,8 +20,7 @@ constexpr int64_t kMaxKeptElements = 32768;  // A longer row would not stay in c
 constexpr double kWorthKeeping = 8, kWorthHoisting = 4;
 constexpr int64_t kSquare = 32;
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
+int64_t RoundUp(int64_t a, int64_t b) { return llvm::divideCeilSigned(a, b) * b; }
 
 // Runs `visit` on an op's accumulator scalars, built on trial.
 template <typename Visit>
@@ -179,13 +179,13 @@ void ScheduleMap(Job& job, const Footprint& footprint, double cost, Schedule& s)
   if (s.parallel.size() == 1) {
     s.mode = Schedule::Mode::kFlat;
     s.tile = kBlock;
-    s.units = CeilDiv(inner, s.tile);
+    s.units = llvm::divideCeilSigned(inner, s.tile);
   } else if (int cross = FindCross(footprint, s.parallel); cross >= 0) {
     s.mode = Schedule::Mode::kTiles;
     s.cross = cross;
     s.tile = kSquare;
     int64_t width = s.parallel[cross].size;
-    s.units = outer / width * CeilDiv(width, kSquare) * CeilDiv(inner, kSquare);
+    s.units = outer / width * llvm::divideCeilSigned(width, kSquare) * llvm::divideCeilSigned(inner, kSquare);
     s.unit_cost = cost * kSquare * kSquare;
     KeepTiles(job, s);
     return;
@@ -193,7 +193,9 @@ void ScheduleMap(Job& job, const Footprint& footprint, double cost, Schedule& s)
     s.mode = Schedule::Mode::kMap;
     s.cut_inner = inner >= 2 * kBlock;
     s.tile = s.cut_inner ? kBlock : std::max<int64_t>(1, kBlock / std::max<int64_t>(1, inner));
-    s.units = inner == 0 ? 0 : s.cut_inner ? outer * CeilDiv(inner, s.tile) : CeilDiv(outer, s.tile);
+    s.units = inner == 0    ? 0
+              : s.cut_inner ? outer * llvm::divideCeilSigned(inner, s.tile)
+                            : llvm::divideCeilSigned(outer, s.tile);
   }
   s.unit_cost = cost * kBlock;
 }
@@ -311,12 +313,13 @@ void ScheduleReduction(Job& job, const Loops& loops, double cost, Schedule& s) {
   if (s.mode == Schedule::Mode::kRow) {
     int64_t rows = TripCount(s.parallel);
     s.tile = std::max<int64_t>(1, kBlock / std::max<int64_t>(1, per_parallel));
-    s.units = CeilDiv(rows, s.tile);
+    s.units = llvm::divideCeilSigned(rows, s.tile);
     if (TripCount(s.reduced) <= kMaxKeptElements) KeepFullValues(job, s);
   } else {
     int64_t columns = s.parallel.back().size;
-    s.tile = std::clamp(RoundUp(CeilDiv(columns, ir::kFewestUnits), 16), ir::kFewestColumns, kMaxColumns);
-    s.units = TripCount(ArrayRef(s.parallel).drop_back()) * CeilDiv(columns, s.tile);
+    s.tile = std::clamp(RoundUp(llvm::divideCeilSigned(columns, ir::kFewestUnits), 16), ir::kFewestColumns,
+                        kMaxColumns);
+    s.units = TripCount(ArrayRef(s.parallel).drop_back()) * llvm::divideCeilSigned(columns, s.tile);
   }
   if (job.kind == Job::Kind::kPartial) s.units *= job.chunks;
   if (job.kind != Job::Kind::kCombine) KeepParallelValues(job, s);
@@ -332,7 +335,7 @@ bool ReducesRows(const Loops& loops) { return ReductionMode(loops) == Schedule::
 
 int64_t ChunkSize(const Loops& loops, int64_t chunks) {
   if (loops.reduced.empty()) return 1;
-  int64_t size = CeilDiv(loops.reduced.front().size, chunks);
+  int64_t size = llvm::divideCeilSigned(loops.reduced.front().size, chunks);
   // Whole vectors, where the chunked loop is the vector's.
   if (ReducesRows(loops) && loops.reduced.size() == 1) size = RoundUp(size, 64);
   return size;
@@ -363,7 +366,7 @@ int64_t CountChunks(Job& job) {
   int64_t elements = TripCount(loops.all);
   int64_t wanted = std::clamp<int64_t>(elements / kChunkElements, 2, kMaxChunks);
   int64_t size = ChunkSize(loops, wanted);
-  return CeilDiv(loops.reduced.front().size, size);
+  return llvm::divideCeilSigned(loops.reduced.front().size, size);
 }
 
 Schedule MakeSchedule(Job& job) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/catalog_text.h"
 #include "sinter/ir/ops.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
@@ -65,7 +66,7 @@ Conv TurnedRound(ir::Conv2dInputGradOp op) {
   return conv;
 }
 
-int64_t RoundUp(int64_t x, int64_t multiple) { return CeilDiv(x, multiple) * multiple; }
+int64_t RoundUp(int64_t x, int64_t multiple) { return llvm::divideCeilSigned(x, multiple) * multiple; }
 // Of rows whose pairs four threads of each of four rows read at once, without two in one bank.
 int64_t PitchOf(int64_t length) {
   const int64_t pitch = RoundUp(length, 8);
@@ -92,7 +93,7 @@ std::optional<ConvTiles> TilesOf(const Conv& conv) {
   int64_t chunk = 1;
   while (chunk < conv.channels && floats(chunk + 1) <= kMostFloats) ++chunk;
   // Chunks of about one size; of four channels each, for accesses of 16 bytes to all of them.
-  const int64_t even = CeilDiv(conv.channels, CeilDiv(conv.channels, chunk));
+  const int64_t even = llvm::divideCeilSigned(conv.channels, llvm::divideCeilSigned(conv.channels, chunk));
   chunk = chunk >= RoundUp(even, 4) ? std::min(RoundUp(even, 4), conv.channels) : even;
   const double fetch = kFetchCycles * conv.channels * (conv.height * conv.width + conv.out * conv.taps());
   std::optional<ConvTiles> best;
@@ -100,9 +101,10 @@ std::optional<ConvTiles> TilesOf(const Conv& conv) {
   for (int64_t warps : {4, 8}) {
     for (int64_t warps_n = 1; warps_n <= warps; warps_n *= 2) {
       for (int64_t tiles_m = 1; tiles_m <= 4; ++tiles_m) {
-        const int64_t warps_m = warps / warps_n, tiles_n = CeilDiv(CeilDiv(conv.out, kNarrow), warps_n);
+        const int64_t warps_m = warps / warps_n,
+                      tiles_n = llvm::divideCeilSigned(llvm::divideCeilSigned(conv.out, kNarrow), warps_n);
         if (tiles_m * tiles_n > kMostTiles) continue;
-        const int64_t parts = CeilDiv(conv.pixels(), kTile * warps_m * tiles_m);
+        const int64_t parts = llvm::divideCeilSigned(conv.pixels(), kTile * warps_m * tiles_m);
         const double steps = 1.0 * conv.channels * conv.taps() / 8;
         const double products = warps * steps * StepCycles(tiles_m, tiles_n);
         // Large images, which every part would fetch again.
@@ -133,22 +135,23 @@ std::optional<ColumnTiles> ColumnTilesOf(const Conv& conv) {
   if (conv.out > kMostOut || conv.channels > kMostOut || pixels > kMostColumnPixels ||
       conv.width > kMostColumnWidth || most_chunk == 0)
     return std::nullopt;
-  const int64_t chunk = RoundUp(CeilDiv(conv.out, CeilDiv(conv.out, most_chunk)), kNarrow);
+  const int64_t chunk =
+      RoundUp(llvm::divideCeilSigned(conv.out, llvm::divideCeilSigned(conv.out, most_chunk)), kNarrow);
   const double fetch = kFetchCycles * conv.out * pixels;
   std::optional<ColumnTiles> best;
   for (int64_t group = 1; group <= conv.channels; ++group) {
     for (int64_t tiles_m : {2, 1}) {
       for (int64_t warps_n : {1, 2, 4, 8}) {
-        const int64_t rows = group * conv.taps(), warps_m = CeilDiv(rows, tiles_m * kTile);
-        const int64_t tiles_n = CeilDiv(CeilDiv(pixels, kNarrow), warps_n);
+        const int64_t rows = group * conv.taps(), warps_m = llvm::divideCeilSigned(rows, tiles_m * kTile);
+        const int64_t tiles_n = llvm::divideCeilSigned(llvm::divideCeilSigned(pixels, kNarrow), warps_n);
         if (warps_m * warps_n > kMostColumnWarps || tiles_m * tiles_n > kMostColumnTiles) continue;
         const int64_t floats = std::max(rows * pitch, chunk * pair_pitch + 2 * warps_n * tiles_n * kNarrow) +
                                group * conv.height * conv.width;
         if (floats > kMostFloats) continue;
-        const double products = 1.0 * warps_m * warps_n * CeilDiv(conv.out, kNarrow) *
+        const double products = 1.0 * warps_m * warps_n * llvm::divideCeilSigned(conv.out, kNarrow) *
                                 std::max<double>(kTileCycles * tiles_m * tiles_n, 2 * tiles_n + 4 * tiles_m);
         const double columns = kColumnCycles * rows * (pitch + pixels);
-        const double cycles = CeilDiv(conv.channels, group) * (products + columns + fetch);
+        const double cycles = llvm::divideCeilSigned(conv.channels, group) * (products + columns + fetch);
         if (!best || cycles < best->cycles) best = {group, chunk, warps_m, warps_n, tiles_m, tiles_n, cycles};
       }
     }
@@ -164,13 +167,13 @@ struct GradTiles {
 // warps, of which several fit a multiprocessor.
 GradTiles RowTilesOf(const Conv& conv) {
   GradTiles t = {};
-  const int64_t rows = conv.channels * conv.taps(), row_tiles = CeilDiv(rows, kTile);
+  const int64_t rows = conv.channels * conv.taps(), row_tiles = llvm::divideCeilSigned(rows, kTile);
   const bool are_many = row_tiles >= kManyRowTiles;
-  t.tiles_n = CeilDiv(conv.out, kNarrow);
+  t.tiles_n = llvm::divideCeilSigned(conv.out, kNarrow);
   t.warps_m = are_many ? 4 : std::min<int64_t>(8, llvm::PowerOf2Ceil(row_tiles));
   t.warps_k = are_many ? 1 : 8 / t.warps_m;
   t.tiles_m = row_tiles > t.warps_m ? 2 : 1;
-  t.parts = CeilDiv(row_tiles, t.warps_m * t.tiles_m);
+  t.parts = llvm::divideCeilSigned(row_tiles, t.warps_m * t.tiles_m);
   const int64_t block_rows = t.warps_m * t.tiles_m * kTile;
   for (int64_t first = 0; first < rows; first += block_rows) {
     const int64_t last = std::min(first + block_rows, rows) - 1;
@@ -188,7 +191,7 @@ std::optional<GradTiles> GradTilesOf(const Conv& conv) {
   // The longest pitch that there is room for, then as many pixels as make all chunks equal.
   int64_t most = room / conv.out / 8 * 8;
   if (most % 16 == 0) most -= 8;
-  t.chunk = RoundUp(CeilDiv(pixels, CeilDiv(pixels, most)), 8);
+  t.chunk = RoundUp(llvm::divideCeilSigned(pixels, llvm::divideCeilSigned(pixels, most)), 8);
   if (PitchOf(t.chunk) > most) t.chunk -= 8;
   const auto sums = [&] { return t.warps_k * t.warps_m * t.tiles_m * kTile * t.tiles_n * kNarrow; };
   while (t.warps_k > 1 && sums() > conv.out * PitchOf(t.chunk)) t.warps_k /= 2;
@@ -196,9 +199,10 @@ std::optional<GradTiles> GradTilesOf(const Conv& conv) {
   const double products = t.warps_m * pixels / 8.0 * StepCycles(t.tiles_m, t.tiles_n);
   if (t.parts > 1 && fetch > products) return std::nullopt;
   const int64_t bytes = conv.out * conv.channels * conv.taps() * static_cast<int64_t>(sizeof(float));
-  const int64_t wanted = std::clamp<int64_t>(kMostPartialBytes / bytes, 1, CeilDiv(2 * kBlocks, t.parts));
-  t.group = CeilDiv(conv.batch, wanted);
-  t.groups = CeilDiv(conv.batch, t.group);
+  const int64_t wanted =
+      std::clamp<int64_t>(kMostPartialBytes / bytes, 1, llvm::divideCeilSigned(2 * kBlocks, t.parts));
+  t.group = llvm::divideCeilSigned(conv.batch, wanted);
+  t.groups = llvm::divideCeilSigned(conv.batch, t.group);
   return t;
 }
 
@@ -296,8 +300,8 @@ absl::StatusOr<CudaCatalogCall> LowerColumns(ir::Conv2dInputGradOp op, const Col
   call.flops = conv.flops();
   call.launches.push_back(text.Launch(op->getName().stripDialect().str(), "ImageGrad($0, $1, $2)",
                                       {{In(op, 0), "const float"}, {In(op, 1), "const float"}},
-                                      {{Out(op, 0), "float"}}, conv.batch * CeilDiv(conv.channels, t.group),
-                                      threads));
+                                      {{Out(op, 0), "float"}},
+                                      conv.batch * llvm::divideCeilSigned(conv.channels, t.group), threads));
   SINTER_RETURN_IF_ERROR(CheckGrids(op, call));
   return call;
 }
@@ -332,7 +336,8 @@ absl::StatusOr<CudaCatalogCall> LowerWeightGrad(mlir::Operation* op) {
                                       t.groups * t.parts, threads));
   partials.type = "const float";
   call.launches.push_back(text.Launch("conv2d_weight_grad", "SumGroups($0, $1)", {partials},
-                                      {{Out(op, 0), "float"}}, CeilDiv(elements, kWarp), kCatalogBlock));
+                                      {{Out(op, 0), "float"}}, llvm::divideCeilSigned(elements, kWarp),
+                                      kCatalogBlock));
   call.workspace_bytes = workspace.bytes();
   SINTER_RETURN_IF_ERROR(CheckGrids(op, call));
   return call;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/catalog_text.h"
 #include "sinter/ir/ops.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
@@ -33,32 +34,33 @@ struct Spread {
     } else {
       SpreadColumns();
     }
-    chunks = CeilDiv(size, chunk);
+    chunks = llvm::divideCeilSigned(size, chunk);
   }
 
   // Threads of a launch over `parts` chunks of every row or column.
   int64_t Grid(int64_t parts) const {
-    return rows ? CeilDiv(outer * parts * lanes, kCatalogBlock)
-                : CeilDiv(outer * parts * inner, kCatalogBlock);
+    return rows ? llvm::divideCeilSigned(outer * parts * lanes, kCatalogBlock)
+                : llvm::divideCeilSigned(outer * parts * inner, kCatalogBlock);
   }
 
  private:
   void SpreadRows(int64_t element_bytes) {
     vector = std::min(kMostVector, kAccessBytes / element_bytes);
-    const int64_t packs = CeilDiv(size, vector);
+    const int64_t packs = llvm::divideCeilSigned(size, vector);
     lanes = std::min<int64_t>(kWarp, llvm::bit_ceil(static_cast<uint64_t>(packs)));
     if (packs <= kWarp * kWarpTiles) return;
     lanes = kCatalogBlock;
     const int64_t tile = lanes * vector;
-    const int64_t wanted = std::min({CeilDiv(kManyBlocks, outer), size / (tile * kChunkTiles), kMostChunks});
-    if (wanted > 1) chunk = CeilDiv(CeilDiv(size, wanted), tile) * tile;
+    const int64_t wanted =
+        std::min({llvm::divideCeilSigned(kManyBlocks, outer), size / (tile * kChunkTiles), kMostChunks});
+    if (wanted > 1) chunk = llvm::divideCeilSigned(llvm::divideCeilSigned(size, wanted), tile) * tile;
   }
 
   // As many chunks as keep the GPU busy, but no more than a chunk has positions: each adds up the totals before it.
   void SpreadColumns() {
-    int64_t wanted = std::min(CeilDiv(kManyThreads, outer * inner), size / kLeastColumn);
-    while (wanted > 1 && wanted > CeilDiv(size, wanted)) wanted /= 2;
-    if (wanted > 1) chunk = CeilDiv(size, wanted);
+    int64_t wanted = std::min(llvm::divideCeilSigned(kManyThreads, outer * inner), size / kLeastColumn);
+    while (wanted > 1 && wanted > llvm::divideCeilSigned(size, wanted)) wanted /= 2;
+    if (wanted > 1) chunk = llvm::divideCeilSigned(size, wanted);
   }
 };
 

@@ -1,6 +1,7 @@
 // User-defined kernels: a text around the user's body (codegen/elementwise_text.h).
 #include <algorithm>
 
+#include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/catalog_text.h"
 #include "sinter/codegen/elementwise_text.h"
 #include "sinter/ir/ops.h"
@@ -21,7 +22,7 @@ absl::StatusOr<CudaCatalogCall> LowerElementwiseKernel(mlir::Operation* operatio
   launch.source.symbol = std::move(text.symbol);
   launch.source.text = std::move(text.text);
   launch.source.subject = ElementwiseSubject(op);
-  launch.grid = std::min(CeilDiv(op.getN(), kElementwiseBlock), kMostElementwiseBlocks);
+  launch.grid = std::min(llvm::divideCeilSigned(op.getN(), kElementwiseBlock), kMostElementwiseBlocks);
   launch.block = kElementwiseBlock;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) launch.inputs.push_back(In(op, i));
   for (unsigned i = 0; i < op->getNumResults(); ++i) launch.outputs.push_back(Out(op, i));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/catalog_text.h"
 #include "sinter/codegen/lowering.h"
 #include "sinter/codegen/user_line.h"
@@ -32,7 +33,7 @@ struct Sizes {
     m = result.getDimSize(rank - 2), n = result.getDimSize(rank - 1);
     k = a.getDimSize(rank - (matmul.getTransposeA() ? 2 : 1));
   }
-  int64_t tiles() const { return CeilDiv(m, kTile) * CeilDiv(n, kTile); }
+  int64_t tiles() const { return llvm::divideCeilSigned(m, kTile) * llvm::divideCeilSigned(n, kTile); }
 };
 
 // What only cuBLASLt computes.
@@ -57,7 +58,8 @@ absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
   const Sizes s(matmul);
   const int64_t most = s.k <= kLongestWhole ? 1 : kManyBlocks / s.tiles();
   const int64_t wanted = std::clamp<int64_t>(s.k / kShortestSplit, 1, most);
-  const int64_t depth = CeilDiv(CeilDiv(s.k, wanted), kSplitStep) * kSplitStep, splits = CeilDiv(s.k, depth);
+  const int64_t depth = llvm::divideCeilSigned(llvm::divideCeilSigned(s.k, wanted), kSplitStep) * kSplitStep,
+                splits = llvm::divideCeilSigned(s.k, depth);
   const bool has_bias = static_cast<bool>(matmul.getBias());
   CatalogText text(FitsNarrow(std::max({s.m * s.n * splits, s.m * s.k, s.k * s.n})));
   text.Number("kM", s.m).Number("kN", s.n).Number("kK", s.k);
@@ -84,9 +86,9 @@ absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
   partials.type = "const float";
   std::vector<CatalogArgument> terms = {partials};
   if (has_bias) terms.push_back({In(op, 2), "const float"});
-  call.launches.push_back(text.Launch("matmul_tf32",
-                                      has_bias ? "SumSplits($0, $1, $2)" : "SumSplits($0, nullptr, $1)",
-                                      terms, {result}, CeilDiv(s.m * s.n, kCatalogBlock), kCatalogBlock));
+  call.launches.push_back(
+      text.Launch("matmul_tf32", has_bias ? "SumSplits($0, $1, $2)" : "SumSplits($0, nullptr, $1)", terms,
+                  {result}, llvm::divideCeilSigned(s.m * s.n, kCatalogBlock), kCatalogBlock));
   call.workspace_bytes = workspace.bytes();
   return call;
 }
@@ -127,9 +129,10 @@ absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
   text.Append(kernels::CudaMatmul());
   std::vector<CatalogArgument> inputs;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) inputs.push_back({In(op, i), "const Storage"});
-  call.launches.push_back(
-      text.Launch("matmul", has_bias ? "Matmul($0, $1, $2, $3)" : "Matmul($0, $1, nullptr, $2)", inputs,
-                  {{Out(op, 0), "Storage"}}, batch * CeilDiv(m, kTile) * CeilDiv(n, kTile), kCatalogBlock));
+  call.launches.push_back(text.Launch(
+      "matmul", has_bias ? "Matmul($0, $1, $2, $3)" : "Matmul($0, $1, nullptr, $2)", inputs,
+      {{Out(op, 0), "Storage"}}, batch * llvm::divideCeilSigned(m, kTile) * llvm::divideCeilSigned(n, kTile),
+      kCatalogBlock));
   call.flops = 2.0 * batch * m * n * k;
   SINTER_RETURN_IF_ERROR(CheckGrids(op, call));
   return call;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/catalog_text.h"
 #include "sinter/codegen/user_line.h"
 #include "sinter/ir/ops.h"
@@ -103,7 +104,7 @@ absl::StatusOr<CudaCatalogCall> LowerPool(Op op, Value unpooled, Value pooled, b
   call.launches.push_back(TextOf(shape, vector, share)
                               .Launch(op->getName().stripDialect().str(),
                                       absl::StrCat(function, "(", arguments, ")"), inputs, outputs,
-                                      CeilDiv(threads, kCatalogBlock), kCatalogBlock));
+                                      llvm::divideCeilSigned(threads, kCatalogBlock), kCatalogBlock));
   call.flops = 1.0 * TensorOf(pooled).getNumElements() * shape.window_elements();
   SINTER_RETURN_IF_ERROR(CheckGrids(op, call));
   return call;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/catalog_sort.h"
 #include "sinter/codegen/user_line.h"
 #include "sinter/ir/ops.h"
@@ -47,11 +48,11 @@ struct RunSpread {
     const int64_t packs = shape.inner / vector;
     width = 1;
     // The widest of those that leave the fewest threads without work.
-    auto threads_of = [&](int64_t w) { return CeilDiv(packs, w) * w; };
+    auto threads_of = [&](int64_t w) { return llvm::divideCeilSigned(packs, w) * w; };
     for (int64_t w = 2; w <= kCatalogBlock && w < 2 * packs; w *= 2) {
       if (w <= kWarp || threads_of(w) <= threads_of(width)) width = w;
     }
-    slices = CeilDiv(packs, width);
+    slices = llvm::divideCeilSigned(packs, width);
     threads = shape.outer * shape.count * slices * width;
   }
 };
@@ -75,9 +76,9 @@ void AddSorted(ir::ScatterAddOp op, const ScatterShape& shape, const RunSpread& 
   const CatalogArgument x = {In(op, 0), "const Storage"},
                         indices = {In(op, 1), "const " + ElementType(shape.index)},
                         updates = {In(op, 2), "const Storage"}, y = {Out(op, 0), "Storage"};
-  const int64_t packs = CeilDiv(shape.elements, kAccessBytes / ElementBytes(shape.element));
+  const int64_t packs = llvm::divideCeilSigned(shape.elements, kAccessBytes / ElementBytes(shape.element));
   call.launches.push_back(text.Launch("scatter_add_copy", "CopyRows($0, $1)", {x}, {y},
-                                      CeilDiv(packs, kCatalogBlock), kCatalogBlock));
+                                      llvm::divideCeilSigned(packs, kCatalogBlock), kCatalogBlock));
   CatalogWorkspace workspace;
   mlir::Type word = mlir::IntegerType::get(op.getContext(), 32);
   const Slot keys = workspace.Add(shape.count, word), numbers = workspace.Add(shape.count, word);
@@ -94,7 +95,7 @@ void AddSorted(ir::ScatterAddOp op, const ScatterShape& shape, const RunSpread& 
   AppendSort(CatalogText(/*narrow=*/true), sort, op.getContext(), workspace, call);
   call.launches.push_back(text.Launch("scatter_add_runs", "AddRuns($0, $1, $2, $3, $4)",
                                       {x, updates, {keys, "const u32"}, {numbers, "const u32"}}, {y},
-                                      CeilDiv(spread.threads, kCatalogBlock), kCatalogBlock));
+                                      llvm::divideCeilSigned(spread.threads, kCatalogBlock), kCatalogBlock));
   call.workspace_bytes = workspace.bytes();
 }
 
@@ -113,10 +114,10 @@ absl::StatusOr<CudaCatalogCall> LowerScatterAdd(mlir::Operation* operation) {
   text.Number("kWidth", spread.width).Number("kSlices", spread.slices);
   text.Append(kernels::CudaScatterAdd());
   if (shape.is_direct()) {
-    call.launches.push_back(
-        text.Launch("scatter_add", "AddDirectly($0, $1, $2, $3)",
-                    {{In(op, 0), "const Storage"}, {In(op, 1), "const Index"}, {In(op, 2), "const Storage"}},
-                    {{Out(op, 0), "Storage"}}, CeilDiv(shape.elements, kCatalogBlock), kCatalogBlock));
+    call.launches.push_back(text.Launch(
+        "scatter_add", "AddDirectly($0, $1, $2, $3)",
+        {{In(op, 0), "const Storage"}, {In(op, 1), "const Index"}, {In(op, 2), "const Storage"}},
+        {{Out(op, 0), "Storage"}}, llvm::divideCeilSigned(shape.elements, kCatalogBlock), kCatalogBlock));
   } else {
     SINTER_RETURN_IF_ERROR(CheckSorted(op, shape));
     AddSorted(op, shape, spread, text, call);

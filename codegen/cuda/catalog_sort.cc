@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/user_line.h"
 #include "sinter/ir/ops.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
@@ -27,16 +28,16 @@ class SortWriter {
         word_(mlir::IntegerType::get(context, 32)),
         workspace_(workspace),
         call_(call),
-        passes_(std::max<int64_t>(1, CeilDiv(sort.key_bits, kDigitBits))) {}
+        passes_(std::max<int64_t>(1, llvm::divideCeilSigned(sort.key_bits, kDigitBits))) {}
 
   void Write() {
     const bool alone = sort_.count <= kLargeBlock * kItems;
     block_ = alone && sort_.count > kCatalogBlock * kItems ? kLargeBlock : kCatalogBlock;
     // Alone, as few as hold all. Else as many tiles as keep a large GPU busy, until threads have all that they can hold.
     const int64_t threads = alone ? block_ : kCatalogBlock * kManyTiles;
-    const int64_t wanted = llvm::bit_ceil<uint64_t>(CeilDiv(sort_.count, threads));
+    const int64_t wanted = llvm::bit_ceil<uint64_t>(llvm::divideCeilSigned(sort_.count, threads));
     const int64_t items = std::clamp(wanted, alone ? 1 : kLeastItems, kItems);
-    tiles_ = CeilDiv(sort_.count, block_ * items);
+    tiles_ = llvm::divideCeilSigned(sort_.count, block_ * items);
     text_.Number("kSorted", sort_.count).Number("kBlock", block_).Number("kItems", items);
     text_.Number("kTiles", tiles_);
     text_.Append(kernels::CudaScan()).Append(kernels::CudaRadixSort());

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/SHA256.h"
 #include "sinter/codegen/user_line.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
@@ -72,7 +73,7 @@ CudaCatalogLaunch CatalogText::Launch(std::string_view name, std::string call,
 
 Slot CatalogWorkspace::Add(int64_t count, mlir::Type element) {
   Slot slot = {Slot::Kind::kWorkspace, 0, bytes_, mlir::RankedTensorType::get({count}, element)};
-  bytes_ += CeilDiv(count * ElementBytes(element), kWorkspaceAlignment) * kWorkspaceAlignment;
+  bytes_ += llvm::divideCeilSigned(count * ElementBytes(element), kWorkspaceAlignment) * kWorkspaceAlignment;
   return slot;
 }
 
@@ -98,7 +99,6 @@ int64_t ElementBytes(mlir::Type element) { return element.getIntOrFloatBitWidth(
 mlir::RankedTensorType TensorOf(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 SizesAround::SizesAround(mlir::Value value, int64_t dim) {
   for (auto [d, size] : llvm::enumerate(TensorOf(value).getShape())) {

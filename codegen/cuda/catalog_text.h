@@ -62,7 +62,6 @@ std::string ElementType(mlir::Type element);
 int64_t ElementBytes(mlir::Type element);
 
 mlir::RankedTensorType TensorOf(mlir::Value value);
-int64_t CeilDiv(int64_t a, int64_t b);
 
 // The sizes before and behind dimension `dim`.
 struct SizesAround {

@@ -1,5 +1,6 @@
 #include "sinter/codegen/cuda/cuda_copy.h"
 
+#include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/catalog_text.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 
@@ -23,7 +24,7 @@ std::optional<CudaCatalogLaunch> CudaCopy(const BufferPlace& from, const BufferP
   CudaCatalogLaunch launch =
       text.Append(kernels::CudaCopy())
           .Launch("copy", "Copy($0, $1)", {{Slot(), "const char"}}, {{Slot(), "char"}},
-                  CeilDiv(from.bytes, kAccessBytes * kCatalogBlock * kEach), kCatalogBlock);
+                  llvm::divideCeilSigned(from.bytes, kAccessBytes * kCatalogBlock * kEach), kCatalogBlock);
   launch.inputs.clear(), launch.outputs.clear();
   return launch;
 }

@@ -1,6 +1,7 @@
 // Rows and columns: how a block's threads share reductions.
 #include <algorithm>
 
+#include "llvm/Support/MathExtras.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "sinter/codegen/cuda/cuda_nest.h"
@@ -19,8 +20,6 @@ namespace {
 
 constexpr int64_t kWarp = 32;
 constexpr int64_t kUnroll = 4;  // Loads in flight of loops that reduce.
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
@@ -357,7 +356,7 @@ void CudaNest::EmitRowPhases(Value lane, Value row_exists) {
   int64_t vectors = TripCount(schedule_.reduced) / schedule_.vector;
   std::vector<Lanes> kept;
   if (schedule_.keeps_row) {
-    for (int64_t k = 0; k < CeilDiv(vectors, schedule_.threads); ++k) {
+    for (int64_t k = 0; k < llvm::divideCeilSigned(vectors, schedule_.threads); ++k) {
       Value vector = e_.add(lane, e_.index(k * schedule_.threads)), exists;
       if ((k + 1) * schedule_.threads > vectors) {
         exists = e_.lt(vector, e_.index(vectors));
@@ -402,7 +401,7 @@ void CudaNest::EmitColumn(Value block, Value thread) {
   block = SplitChunk(block);
   const Loop& inner = schedule_.parallel.back();
   Value column = e_.rem(thread, e_.index(schedule_.width)), row = e_.div(thread, e_.index(schedule_.width));
-  int64_t vectors = inner.size / schedule_.vector, tiles = CeilDiv(vectors, schedule_.width);
+  int64_t vectors = inner.size / schedule_.vector, tiles = llvm::divideCeilSigned(vectors, schedule_.width);
   SetParallel(ArrayRef(schedule_.parallel).drop_back(), e_.div(block, e_.index(tiles)));
   Value vector = e_.add(e_.mul(e_.rem(block, e_.index(tiles)), e_.index(schedule_.width)), column), exists;
   if (vectors % schedule_.width != 0) {

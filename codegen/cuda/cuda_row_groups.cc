@@ -1,6 +1,7 @@
 // Rows whose columns are summed in the same pass: a block goes over some rows, with a sum for each of its columns in registers.
 // While it computes one, the next is on its way from memory to L2: registers for it there are none.
 // What the blocks have is combined by a launch of its own (kCombine), in the order of the blocks.
+#include "llvm/Support/MathExtras.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "sinter/codegen/cuda/cuda_nest.h"
 #include "sinter/runtime/status.h"
@@ -16,14 +17,13 @@ namespace {
 
 constexpr int64_t kWarp = 32;
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 }  // namespace
 
 void CudaNest::EmitRowGroup(Value block, Value lane, Value in_block) {
   SINTER_CHECK(schedule_.keeps_row) << "columns are summed where they are kept";
   const int64_t a_block = schedule_.block / schedule_.threads;
-  const int64_t vectors = CeilDiv(TripCount(schedule_.reduced) / schedule_.vector, schedule_.threads);
+  const int64_t vectors =
+      llvm::divideCeilSigned(TripCount(schedule_.reduced) / schedule_.vector, schedule_.threads);
   column_sums_.assign(vectors, {});
   for (auto& of_vector : column_sums_) {
     for (JobReduction& reduction : job_.column_reductions) {
@@ -91,7 +91,7 @@ void CudaNest::PrefetchRow(Value lane, Value row) {
   SetParallel(schedule_.parallel, row);
   const int64_t vectors = TripCount(schedule_.reduced) / schedule_.vector;
   const std::vector<RowInput> inputs = RowInputs();
-  for (int64_t k = 0; k < CeilDiv(vectors, schedule_.threads); ++k) {
+  for (int64_t k = 0; k < llvm::divideCeilSigned(vectors, schedule_.threads); ++k) {
     Value vector = e_.add(lane, e_.index(k * schedule_.threads));
     if ((k + 1) * schedule_.threads > vectors) vector = e_.min(vector, e_.index(vectors - 1));
     const Lanes lanes = RowLanes(vector, Value());

@@ -1,4 +1,5 @@
 #include "sinter/codegen/cuda/cuda_schedule.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <map>
@@ -29,7 +30,6 @@ constexpr int64_t kFewestOfThread = 4;  // In columns.
 constexpr int64_t kColumnResident = 4, kColumnRegisters = 44, kRowsUnderWay = 4;
 constexpr int64_t kFewestColumns = 2;
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t PowerOfTwoAtLeast(int64_t x) {
   int64_t p = 1;
   while (p < x) p *= 2;
@@ -83,8 +83,8 @@ bool ScheduleTiles(Job& job, CudaSchedule& s) {
   s.crossing = std::move(found.kept);
   if (s.crossing.size() > kMostCrossing) s.crossing.resize(kMostCrossing);
   const int64_t width = s.parallel[s.cross].size, length = s.parallel.back().size;
-  s.blocks =
-      TripCount(s.parallel) / (width * length) * CeilDiv(width, kCudaTile) * CeilDiv(length, kCudaTile);
+  s.blocks = TripCount(s.parallel) / (width * length) * llvm::divideCeilSigned(width, kCudaTile) *
+             llvm::divideCeilSigned(length, kCudaTile);
   return true;
 }
 
@@ -97,7 +97,7 @@ void ScheduleMap(Job& job, bool alone, CudaSchedule& s) {
     s.mode = CudaSchedule::Mode::kFlat;
     // Whatever the length: the last elements have a loop of their own.
     s.vector = inner.size < kWarp ? 1 : VectorWidth(job, inner.dim, 8);
-    s.blocks = CeilDiv(inner.size, s.vector * s.block);
+    s.blocks = llvm::divideCeilSigned(inner.size, s.vector * s.block);
     return;
   }
   s.mode = CudaSchedule::Mode::kMap;
@@ -109,7 +109,7 @@ void ScheduleMap(Job& job, bool alone, CudaSchedule& s) {
     s.unroll = unroll;
     break;
   }
-  s.blocks = CeilDiv(units, s.unroll * s.block);
+  s.blocks = llvm::divideCeilSigned(units, s.unroll * s.block);
 }
 
 void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
@@ -122,15 +122,16 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   if (job.kind != Job::Kind::kCombine && aligned) s.vector = VectorWidth(job, inner.dim, inner.size);
   int64_t length = TripCount(s.reduced);
   if (!whole) length = length / std::max<int64_t>(1, s.reduced.front().size) * s.chunk_size;
-  int64_t vectors = CeilDiv(length, s.vector);
+  int64_t vectors = llvm::divideCeilSigned(length, s.vector);
   int64_t most = alone ? kMaxBlock : kCudaBlock;
   const bool is_shared_by_many = whole && alone && rows >= kManyCudaBlocks && length > kCudaBlock * kGoodKept;
   int64_t kept =
       std::max<int64_t>(1, (is_shared_by_many ? kGoodKeptOfMany : kGoodKept) / s.vector) * s.vector;
-  int64_t wanted = CeilDiv(length, kept);
+  int64_t wanted = llvm::divideCeilSigned(length, kept);
   // Many rows: a warp each, as long as its registers hold the row.
   if (rows >= kManyCudaBlocks * 4 && length <= kWarp * 16) wanted = std::min(wanted, kWarp);
-  s.threads = wanted <= kWarp ? PowerOfTwoAtLeast(wanted) : std::min(most, CeilDiv(wanted, kWarp) * kWarp);
+  s.threads = wanted <= kWarp ? PowerOfTwoAtLeast(wanted)
+                              : std::min(most, llvm::divideCeilSigned(wanted, kWarp) * kWarp);
   if (length > kMaxBlock * kMaxKept) s.threads = std::min(s.threads, kLongRowThreads);
   // A number of threads that leaves none idle, if there is one near.
   if (s.threads > kWarp) {
@@ -140,21 +141,21 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
       break;
     }
   }
-  s.keeps_row = whole && CeilDiv(vectors, s.threads) * s.vector <= kMaxKept;
+  s.keeps_row = whole && llvm::divideCeilSigned(vectors, s.threads) * s.vector <= kMaxKept;
   s.block = s.threads > kWarp ? s.threads : kCudaBlock;
   if (!alone) s.block = kCudaBlock;
   // Blocks of one row only have as many threads as the row.
   if (!alone && s.threads > kWarp) s.threads = kCudaBlock;
-  if (!alone) s.keeps_row = whole && CeilDiv(vectors, s.threads) * s.vector <= kMaxKept;
+  if (!alone) s.keeps_row = whole && llvm::divideCeilSigned(vectors, s.threads) * s.vector <= kMaxKept;
   int64_t rows_a_block = s.block / s.threads;
   while (alone && s.block > kWarp && s.block > s.threads &&
-         CeilDiv(rows, s.block / s.threads) < kManyCudaBlocks) {
+         llvm::divideCeilSigned(rows, s.block / s.threads) < kManyCudaBlocks) {
     s.block /= 2;
     rows_a_block = s.block / s.threads;
   }
-  s.blocks = CeilDiv(rows, rows_a_block);
+  s.blocks = llvm::divideCeilSigned(rows, rows_a_block);
   if (job.column_reductions.empty()) return;
-  const int64_t elements = CeilDiv(vectors, s.threads) * s.vector * s.block;
+  const int64_t elements = llvm::divideCeilSigned(vectors, s.threads) * s.vector * s.block;
   if (alone) s.resident = std::clamp(kResidentElements / elements, int64_t{1}, kMostResident);
   s.blocks = job.row_groups > 0 ? job.row_groups : std::min(s.blocks, s.resident * kCudaMultiprocessors);
 }
@@ -174,7 +175,7 @@ int64_t RegistersOfColumn(Job& job, int dim) {
     if (is_of_row) bytes += StoredBytes(access.tensor);
     if (!is_of_row && access.strides[dim] != 0) ++registers;
   }
-  return registers + CeilDiv(kRowsUnderWay * bytes, 4);
+  return registers + llvm::divideCeilSigned(kRowsUnderWay * bytes, 4);
 }
 
 // Columns of a thread of a chunk.
@@ -196,16 +197,16 @@ void ScheduleColumn(Job& job, bool alone, CudaSchedule& s) {
   if (job.kind == Job::Kind::kPartial) s.vector = ColumnVector(job, inner);
   if (job.kind == Job::Kind::kPartial && alone) s.resident = kColumnResident;
   // Narrower threads when there would be too few blocks. Chunks are as many as whole vectors want.
-  auto blocks = [&] { return outer * CeilDiv(inner.size, s.vector * kWarp); };
+  auto blocks = [&] { return outer * llvm::divideCeilSigned(inner.size, s.vector * kWarp); };
   while (job.kind != Job::Kind::kPartial && s.vector > 1 && blocks() < kManyCudaBlocks / 4) s.vector /= 2;
-  s.width = ColumnWidth(CeilDiv(inner.size, s.vector));
+  s.width = ColumnWidth(llvm::divideCeilSigned(inner.size, s.vector));
   // Partial results are few bytes: what takes time is that a thread reads them one after the other.
   if (job.kind == Job::Kind::kCombine && alone) {
     const int64_t deep = PowerOfTwoAtLeast(job.chunks / kFewestOfThread);
     s.block = std::clamp(deep * s.width, kCudaBlock, kMaxBlock);
   }
   s.threads = s.block / s.width;
-  s.blocks = outer * CeilDiv(inner.size, s.vector * s.width);
+  s.blocks = outer * llvm::divideCeilSigned(inner.size, s.vector * s.width);
 }
 
 // Threads go along all reduced loops inside the parallel ones, so that together these may be as long as a CPU wants the
@@ -240,18 +241,18 @@ int64_t StoredBytes(mlir::Value tensor) {
 int64_t CountCudaChunks(Job& job) {
   Loops loops = MergeLoops(job);
   int64_t rows = TripCount(loops.parallel), length = TripCount(loops.reduced), units = rows;
-  int64_t shortest = kShortestRow, most = CeilDiv(kRowChunkBlocks, units);
+  int64_t shortest = kShortestRow, most = llvm::divideCeilSigned(kRowChunkBlocks, units);
   if (!ReducesCudaRows(loops) && !loops.parallel.empty()) {
     const Loop& inner = loops.parallel.back();
     int64_t vectors = inner.size / ColumnVector(job, inner);
     int64_t width = ColumnWidth(vectors);
-    units = rows / inner.size * CeilDiv(vectors, width);
+    units = rows / inner.size * llvm::divideCeilSigned(vectors, width);
     shortest = kFewestOfThread * kCudaBlock / width;
     // A few more than fit at once would take as long as twice as many.
     most = kColumnChunkBlocks / units;
   }
   int64_t wanted = std::min(most, length / shortest);
-  return CeilDiv(loops.reduced.front().size, ChunkSize(loops, std::max<int64_t>(2, wanted)));
+  return llvm::divideCeilSigned(loops.reduced.front().size, ChunkSize(loops, std::max<int64_t>(2, wanted)));
 }
 
 int64_t CountCudaRowGroups(Job& job) { return MakeCudaSchedule(job, /*alone=*/true).blocks; }

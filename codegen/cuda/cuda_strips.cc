@@ -4,6 +4,7 @@
 // reads, and computes, once.
 #include <algorithm>
 
+#include "llvm/Support/MathExtras.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "sinter/codegen/cuda/cuda_nest.h"
 
@@ -25,8 +26,6 @@ constexpr int64_t kMostPasses = 8;
 // one.
 constexpr int64_t kResident = 3, kMostKeptBytes = 64 * 4;
 constexpr int64_t kFewestLanes = 4;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t ComputeBytes(Value tensor) {
   mlir::Type element = llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType();
@@ -92,7 +91,8 @@ bool ScheduleCudaStrips(Job& job, CudaSchedule& s) {
 
   const int64_t rows = TripCount(s.parallel) / loop.size;
   auto blocks = [&](int64_t vector, int64_t rows_of_thread) {
-    return CeilDiv(CeilDiv(rows, rows_of_thread) * (loop.size / vector), s.block);
+    return llvm::divideCeilSigned(llvm::divideCeilSigned(rows, rows_of_thread) * (loop.size / vector),
+                                  s.block);
   };
   int64_t unroll = 4;
   if (blocks(s.vector, unroll) < kManyCudaBlocks) unroll = 2;
@@ -110,8 +110,8 @@ bool ScheduleCudaStrips(Job& job, CudaSchedule& s) {
   while (s.passes < kMostPasses && blocks(s.vector, 2 * s.passes * unroll) >= kBlocksOfLoops) s.passes *= 2;
   const int64_t vectors = loop.size / s.vector;
   s.side_by_side = std::max<int64_t>(1, s.block / vectors);
-  const int64_t groups = CeilDiv(rows, s.side_by_side * s.unroll * s.passes);
-  s.blocks = CeilDiv(groups * s.side_by_side * vectors, s.block);
+  const int64_t groups = llvm::divideCeilSigned(rows, s.side_by_side * s.unroll * s.passes);
+  s.blocks = llvm::divideCeilSigned(groups * s.side_by_side * vectors, s.block);
   return true;
 }
 
@@ -119,7 +119,7 @@ void CudaNest::EmitStrips(Value block, Value thread) {
   const Loop& inner = schedule_.parallel.back();
   const int64_t vectors = inner.size / schedule_.vector, rows = TripCount(schedule_.parallel) / inner.size;
   const int64_t step = schedule_.side_by_side, group = step * schedule_.unroll * schedule_.passes;
-  const int64_t groups = CeilDiv(rows, group), threads = groups * step * vectors;
+  const int64_t groups = llvm::divideCeilSigned(rows, group), threads = groups * step * vectors;
   Value position = e_.add(e_.mul(block, e_.index(schedule_.block)), thread);
   If(threads % schedule_.block == 0 ? Value() : e_.lt(position, e_.index(threads)), [&] {
     SmallVector<Value> at = e_.delinearize(position, {groups, step, vectors});
