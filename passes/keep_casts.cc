@@ -17,14 +17,14 @@ using mlir::func::FuncOp;
 // What one function does with a variable.
 struct VariableUse {
   FuncOp function;
-  mlir::BlockArgument old_value;     // Null: it is not read.
-  std::optional<unsigned> assigned;  // The number of the result that is its new value.
+  llvm::SmallVector<Value, 1> old_values;  // Arguments; a program in text may read it twice.
+  std::optional<unsigned> assigned;        // The number of the result that is its new value.
 
   // Null: the variable keeps its value.
   Value newValue() {
     if (!assigned) return {};
     Value value = function.getBody().front().getTerminator()->getOperand(*assigned);
-    return value == old_value ? Value() : value;
+    return llvm::is_contained(old_values, value) ? Value() : value;
   }
 };
 using VariableUses = llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<VariableUse>>;
@@ -41,7 +41,7 @@ VariableUses UsesOfVariables(mlir::ModuleOp module) {
     for (mlir::BlockArgument argument : function.getArguments()) {
       auto variable =
           function.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(), ir::kVariableAttr);
-      if (variable) use_of(variable).old_value = argument;
+      if (variable) use_of(variable).old_values.push_back(argument);
     }
     for (unsigned i = 0; i < function.getNumResults(); ++i) {
       auto variable = function.getResultAttrOfType<FlatSymbolRefAttr>(i, ir::kVariableAttr);
@@ -51,12 +51,13 @@ VariableUses UsesOfVariables(mlir::ModuleOp module) {
   return uses;
 }
 
-llvm::SmallVector<ir::CastOp> CastsOf(Value value, mlir::Type element) {
+llvm::SmallVector<ir::CastOp> CastsOf(llvm::ArrayRef<Value> values, mlir::Type element) {
   llvm::SmallVector<ir::CastOp> casts;
-  if (!value) return casts;
-  for (mlir::Operation* user : value.getUsers()) {
-    auto cast = llvm::dyn_cast<ir::CastOp>(user);
-    if (cast && cast.getType().getElementType() == element) casts.push_back(cast);
+  for (Value value : values) {
+    for (mlir::Operation* user : value.getUsers()) {
+      auto cast = llvm::dyn_cast<ir::CastOp>(user);
+      if (cast && cast.getType().getElementType() == element) casts.push_back(cast);
+    }
   }
   return casts;
 }
@@ -109,7 +110,7 @@ class KeepCastsPass : public impl::KeepCastsBase<KeepCastsPass> {
 bool KeepCastsPass::isWorthKeeping(VariableOp variable, mlir::Type element,
                                    llvm::ArrayRef<VariableUse> uses) {
   const bool is_wanted = llvm::any_of(uses, [&](const VariableUse& use) {
-    return llvm::any_of(CastsOf(use.old_value, element),
+    return llvm::any_of(CastsOf(use.old_values, element),
                         [](ir::CastOp cast) { return IsReadFromMemory(cast.getResult()); });
   });
   if (!is_wanted) return false;
@@ -160,9 +161,11 @@ void KeepCastsPass::keep(VariableOp variable, mlir::Type element, llvm::ArrayRef
   };
   for (VariableUse use : uses) {
     FuncOp function = use.function;
-    if (llvm::SmallVector<ir::CastOp> casts = CastsOf(use.old_value, element); !casts.empty()) {
-      const unsigned wide = use.old_value.getArgNumber(), number = function.getNumArguments();
-      function.insertArgument(number, type, renamed(function.getArgAttrDict(wide)), use.old_value.getLoc());
+    if (llvm::SmallVector<ir::CastOp> casts = CastsOf(use.old_values, element); !casts.empty()) {
+      auto wide = llvm::cast<mlir::BlockArgument>(use.old_values.front());
+      const unsigned number = function.getNumArguments();
+      function.insertArgument(number, type, renamed(function.getArgAttrDict(wide.getArgNumber())),
+                              wide.getLoc());
       for (ir::CastOp cast : casts) {
         cast.getResult().replaceAllUsesWith(function.getArgument(number));
         cast.erase();

@@ -166,3 +166,20 @@ func.func @told(%x: tensor<8x8xbf16> {sinter.input = "x"}, %t: tensor<8x8xf32> {
   %new = sinter.sub %t, %g : tensor<8x8xf32>
   return %new : tensor<8x8xf32>
 }
+
+// -----
+
+// Read twice.
+// CHECK-LABEL: func.func @twice
+// CHECK-SAME:  %[[KEPT:[a-z0-9]*]]: tensor<8x8xbf16> {sinter.variable = @"d#bf16"}) ->
+// CHECK-NOT:     sinter.cast
+// CHECK:         sinter.matmul %arg0, %[[KEPT]]
+// CHECK:         sinter.matmul %arg0, %[[KEPT]]
+sinter.variable @d : tensor<8x8xf32> = constant(0.0, 0.0) seed 0
+func.func @twice(%x: tensor<8x8xbf16> {sinter.input = "x"}, %a: tensor<8x8xf32> {sinter.variable = @d}, %b: tensor<8x8xf32> {sinter.variable = @d}) -> (tensor<8x8xbf16> {sinter.output = "y"}, tensor<8x8xbf16> {sinter.output = "z"}) {
+  %n = sinter.cast %a : tensor<8x8xf32> -> tensor<8x8xbf16>
+  %m = sinter.cast %b : tensor<8x8xf32> -> tensor<8x8xbf16>
+  %y = sinter.matmul %x, %n : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  %z = sinter.matmul %x, %m : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  return %y, %z : tensor<8x8xbf16>, tensor<8x8xbf16>
+}
