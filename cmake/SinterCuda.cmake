@@ -1,6 +1,16 @@
 # The CUDA toolkit, if it is wanted and there: SINTER_WITH_CUDA says. Found by itself: by nvcc, CUDA_PATH, CUDAToolkit_ROOT or
-# /usr/local/cuda. Of CUDA only the runtime is linked, as an archive; the headers of cuBLASLt, cuDNN and NCCL are needed to
-# build, their libraries are opened when first used (runtime/cuda/library_loader.h).
+# /usr/local/cuda, else in SINTER_CUDA_WHEELS, where `scripts/bootstrap.sh --cuda` puts NVIDIA's packages of PyPI. Of CUDA only
+# the runtime is linked, as an archive; the headers of cuBLASLt, cuDNN and NCCL are needed to build, their libraries are
+# opened when first used (runtime/cuda/library_loader.h).
+if(DEFINED ENV{XDG_DATA_HOME})
+  set(_data "$ENV{XDG_DATA_HOME}")
+else()
+  set(_data "$ENV{HOME}/.local/share")
+endif()
+set(SINTER_CUDA_WHEELS "${_data}/sinter/cuda" CACHE PATH "Folder that scripts/bootstrap.sh --cuda fills")
+# Folders of CUDA's libraries that are looked into at run time, after all that a user names: those of the packages, if it was
+# built with them.
+set(SINTER_CUDA_LIBRARY_FOLDERS "")
 set(SINTER_WITH_CUDA OFF)
 if(NOT SINTER_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "SINTER_CUDA is \"${SINTER_CUDA}\": write AUTO, ON or OFF")
@@ -12,8 +22,18 @@ endif()
 set(_missing)
 # 13.0: of this major version are the libraries that are opened later.
 find_package(CUDAToolkit 13.0 QUIET)
+set(_wheels ${SINTER_CUDA_WHEELS}/nvidia)
+if(NOT CUDAToolkit_FOUND AND EXISTS ${_wheels}/cu13/include/cuda_runtime_api.h AND EXISTS ${_wheels}/cu13/lib/libcudart_static.a)
+  set(CUDAToolkit_FOUND ON)
+  set(CUDAToolkit_VERSION "13, of the packages in ${SINTER_CUDA_WHEELS}")
+  set(CUDAToolkit_INCLUDE_DIRS ${_wheels}/cu13/include ${_wheels}/cudnn/include ${_wheels}/nccl/include)
+  set(SINTER_CUDA_LIBRARY_FOLDERS "${_wheels}/cu13/lib:${_wheels}/cudnn/lib:${_wheels}/nccl/lib")
+  add_library(CUDA::cudart_static STATIC IMPORTED)
+  set_target_properties(CUDA::cudart_static PROPERTIES IMPORTED_LOCATION ${_wheels}/cu13/lib/libcudart_static.a
+    INTERFACE_INCLUDE_DIRECTORIES ${_wheels}/cu13/include INTERFACE_LINK_LIBRARIES "Threads::Threads;rt;${CMAKE_DL_LIBS}")
+endif()
 if(NOT CUDAToolkit_FOUND)
-  list(APPEND _missing "the CUDA toolkit 13 (set CUDAToolkit_ROOT)")
+  list(APPEND _missing "the CUDA toolkit 13 (set CUDAToolkit_ROOT, or run scripts/bootstrap.sh --cuda)")
 elseif(NOT TARGET CUDA::cudart_static)
   list(APPEND _missing "libcudart_static.a in ${CUDAToolkit_LIBRARY_DIR}")
 endif()

@@ -44,7 +44,7 @@ absl::Status CheckGpu(int32_t index) {
   return absl::FailedPreconditionError(
       absl::StrCat(name,
                    ": this build of Sinter has no CUDA; build it with -D SINTER_CUDA=ON, which says what of "
-                   "CUDA's toolkit is missing"));
+                   "CUDA's toolkit is missing, and scripts/bootstrap.sh --cuda fetches it"));
 #else
   const int count = NumGpus();
   if (index >= 0 && index < count) return absl::OkStatus();

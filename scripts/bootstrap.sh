@@ -2,10 +2,22 @@
 # Installs what Sinter needs to build and to run its tests, on Debian 12 or Ubuntu 24.04.
 #
 #   scripts/bootstrap.sh           as root, or as a user who may use sudo
+#   scripts/bootstrap.sh --cuda    also fetches what building for NVIDIA GPUs needs and is missing
 #
 # Does nothing, and asks for no rights, when every package is there. Installs nothing outside the distribution's
 # packages and changes none of the system's settings.
+#
+# --cuda looks for a CUDA toolkit 13 with cuDNN and NCCL. Where there is none, it puts NVIDIA's packages of PyPI (1.1 GB to
+# download, 1.5 GB on disk) into ~/.local/share/sinter/cuda, or $XDG_DATA_HOME/sinter/cuda; CMake finds them there. The driver
+# is not among them: it comes from the distribution or from NVIDIA, and must be 580 or newer.
 set -euo pipefail
+
+with_cuda=false
+case "${1:-}" in
+  "") ;;
+  --cuda) with_cuda=true ;;
+  *) echo "bootstrap: unknown argument \"$1\"; write nothing, or --cuda" >&2; exit 2 ;;
+esac
 
 # The names are the same on both. What differs is versions: oneDNN 2.6 and FlatBuffers 2.0 on Debian, oneDNN 3.x and
 # FlatBuffers 23.5 on Ubuntu; the sources take either.
@@ -53,8 +65,62 @@ if ! command -v dpkg-query >/dev/null; then
 LLD and Clang 19 and the equivalents of: ${packages[*]}; then build with cmake --preset release."
 fi
 
+# What the build needs of CUDA: the versions that Sinter is tested with.
+cuda_packages=(
+  "nvidia-cuda-runtime==13.0.*" "nvidia-cuda-crt==13.0.*" "nvidia-cuda-nvrtc==13.0.*" "nvidia-cublas==13.0.*"
+  "nvidia-cudnn-cu13==9.19.*" "nvidia-nccl-cu13==2.28.*"
+)
+
+has_cuda_toolkit() {
+  local toolkit
+  for toolkit in "${CUDA_PATH:-}" "${CUDAToolkit_ROOT:-}" /usr/local/cuda; do
+    [[ -n "$toolkit" && -e "$toolkit/include/cuda_runtime_api.h" && -e "$toolkit/include/cublasLt.h" ]] || continue
+    [[ -e "$toolkit/include/cudnn_graph.h" || -e /usr/include/cudnn_graph.h ]] || continue
+    [[ -e "$toolkit/include/nccl.h" || -e /usr/include/nccl.h ]] || continue
+    grep -q "define CUDART_VERSION *13" "$toolkit/include/cuda_runtime_api.h" && echo "$toolkit" && return 0
+  done
+  return 1
+}
+
+# Says which driver is there. Compiling for a GPU needs none.
+report_driver() {
+  local version
+  version="$(cat /sys/module/nvidia/version 2>/dev/null || true)"
+  if [[ -z "$version" ]]; then
+    echo "bootstrap: no NVIDIA driver is loaded: plans for GPUs can be compiled here, and run where there is driver 580 or newer"
+  elif [[ "${version%%.*}" -lt 580 ]]; then
+    echo "bootstrap: the NVIDIA driver is $version; running on GPUs needs 580 or newer"
+  fi
+}
+
+fetch_cuda() {
+  local toolkit folder
+  report_driver
+  if toolkit="$(has_cuda_toolkit)"; then
+    echo "bootstrap: CUDA is there: $toolkit"
+    return
+  fi
+  folder="${XDG_DATA_HOME:-$HOME/.local/share}/sinter/cuda"
+  if [[ -e "$folder/complete" ]]; then
+    echo "bootstrap: CUDA's packages are there: $folder"
+    return
+  fi
+  echo "bootstrap: fetching CUDA's packages into $folder: ${cuda_packages[*]}"
+  # Beside the folder first, so that a download that is cut off leaves nothing that looks complete.
+  rm -rf "$folder.part" "$folder"
+  mkdir -p "$folder.part"
+  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --no-compile \
+    --target "$folder.part" "${cuda_packages[@]}"
+  touch "$folder.part/complete"
+  mv "$folder.part" "$folder"
+}
+
+if $with_cuda; then
+  packages+=(python3-pip)
+fi
 mapfile -t missing < <(missing_packages)
 if [[ ${#missing[@]} -eq 0 ]]; then
+  if $with_cuda; then fetch_cuda; fi
   exit 0
 fi
 
@@ -77,3 +143,4 @@ mapfile -t missing < <(missing_packages)
 if [[ ${#missing[@]} -ne 0 ]]; then
   fail "still missing: ${missing[*]}"
 fi
+if $with_cuda; then fetch_cuda; fi

@@ -11,6 +11,7 @@
 
 #include "CLI/CLI.hpp"
 #include "sinter/examples/device_flags.h"
+#include "sinter/examples/device_text.h"
 #include "sinter/examples/lenet.h"
 #include "sinter/frontend/data/prefetcher.h"
 #include "sinter/frontend/sinter.h"
@@ -92,7 +93,7 @@ std::vector<std::string> DefaultDevices(int processes) {
 
 absl::Status Run(const Options& options) {
   SINTER_ASSIGN_OR_RETURN(examples::Digits data, examples::LoadDigits(options.dataset, options.folder));
-  if (Talks(options)) std::cout << "data: " << data.source << "\n";
+  if (Talks(options)) std::cout << examples::DeviceText(options.devices) << "\ndata: " << data.source << "\n";
   sn::Graph graph = BuildGraph(options, data);
   sn::CompileOptions compile{.report = options.report};
   compile.data_parallel.devices = options.devices;

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "CLI/CLI.hpp"
+#include "sinter/examples/device_text.h"
 #include "sinter/examples/parallel_mlp/parallel_mlp.h"
 #include "sinter/frontend/data/batches.h"
 #include "sinter/frontend/data/digits.h"
@@ -91,6 +92,7 @@ absl::Status Run(const Options& options) {
   if (!options.device1.empty()) {
     SINTER_ASSIGN_OR_RETURN(device1, sn::Device::Parse(options.device1));
   }
+  std::cout << sn::examples::DeviceText({device0, device1}) << "\n";
   SINTER_ASSIGN_OR_RETURN(sn::Batch batch, OneBatch(options.rows));
   SINTER_ASSIGN_OR_RETURN(Trained two, Train(options, device0, device1, batch));
   SINTER_ASSIGN_OR_RETURN(Trained one, Train(options, device0, device0, batch));

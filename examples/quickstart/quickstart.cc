@@ -19,7 +19,9 @@ absl::Status Train() {
     b.Output("y", net(b.Input("x", sn::F32, {1, 2})));
   });
 
-  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph));
+  const sn::Device device = sn::TryGpu();  // cpu:0 where there is no GPU.
+  std::cout << "runs on " << device << "\n";
+  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, {.device = device}));
   SINTER_RETURN_IF_ERROR(plan.Save("quickstart.plan"));  // All that another machine needs to run it.
   SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
 

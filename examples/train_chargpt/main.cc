@@ -14,6 +14,7 @@
 
 #include "CLI/CLI.hpp"
 #include "sinter/examples/device_flags.h"
+#include "sinter/examples/device_text.h"
 #include "sinter/examples/progress_bar.h"
 #include "sinter/examples/sampling.h"
 #include "sinter/frontend/data/splitmix.h"
@@ -214,6 +215,7 @@ absl::StatusOr<std::string> Sample(sn::Session& session, const Vocabulary& vocab
 }
 
 absl::Status Run(const Options& o) {
+  std::printf("%s\n", sn::examples::DeviceText({o.device}).c_str());
   SINTER_ASSIGN_OR_RETURN(std::string text, LoadText(o));
   if (static_cast<int64_t>(text.size()) <= o.context) {
     return absl::InvalidArgumentError("the text is shorter than the context of " + std::to_string(o.context));

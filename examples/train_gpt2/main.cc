@@ -19,8 +19,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "sinter/examples/device_flags.h"
+#include "sinter/examples/device_text.h"
 #include "sinter/examples/progress_bar.h"
 #include "sinter/examples/sampling.h"
 #include "sinter/examples/train_gpt2/gpt2.h"
@@ -190,6 +190,7 @@ absl::StatusOr<std::string> Sample(sn::Session& session, const Options& o) {
 double GiB(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
 absl::Status Run(const Options& o) {
+  std::printf("%s\n", examples::DeviceText(o.devices).c_str());
   SINTER_ASSIGN_OR_RETURN(Data data, LoadData(o));
   std::printf("data: %s, %ld tokens to learn from, %ld for validation\n", data.source.c_str(),
               data.train.size(), data.val.size());
@@ -211,8 +212,7 @@ absl::Status Run(const Options& o) {
   if (!o.plan.empty()) SINTER_RETURN_IF_ERROR(plan.Save(o.plan));
   SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
   const sn::SessionMemory memory = session.memory();
-  std::printf("%ld parameters, compiled in %.1f s for %s\n", parameters, seconds,
-              absl::StrJoin(o.devices, ", ", absl::StreamFormatter()).c_str());
+  std::printf("%ld parameters, compiled in %.1f s\n", parameters, seconds);
   std::printf("memory: %.3f GiB predicted, of it %.3f variables, %.3f arena; %.3f taken\n",
               GiB(memory.predicted), GiB(memory.variables), GiB(memory.arena), GiB(memory.used));
   SINTER_RETURN_IF_ERROR(Train(session, data, o));

@@ -11,6 +11,7 @@
 
 #include "CLI/CLI.hpp"
 #include "sinter/examples/device_flags.h"
+#include "sinter/examples/device_text.h"
 #include "sinter/examples/lenet.h"
 #include "sinter/examples/progress_bar.h"
 #include "sinter/frontend/data/prefetcher.h"
@@ -152,6 +153,7 @@ absl::Status Train(sn::Session& session, const examples::Digits& data, const Opt
 }
 
 absl::Status Run(const Options& options) {
+  std::printf("%s\n", examples::DeviceText({options.device}).c_str());
   SINTER_ASSIGN_OR_RETURN(examples::Digits data, examples::LoadDigits(options.dataset, options.folder));
   std::printf("data: %s, %ld train, %ld test\n", data.source.c_str(), data.train.images.shape()[0],
               data.test.images.shape()[0]);

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sinter/examples/device_flags.h"
+#include "sinter/examples/device_text.h"
 #include "sinter/examples/progress_bar.h"
 #include "sinter/examples/resnet.h"
 #include "sinter/frontend/data/batches.h"
@@ -234,6 +235,7 @@ absl::Status Train(sn::Session& session, const Options& o, const Data& data) {
 double GiB(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
 absl::Status Run(const Options& o) {
+  std::printf("%s\n", examples::DeviceText(o.devices).c_str());
   SINTER_ASSIGN_OR_RETURN(Data data, o.images.empty() ? DrawImages(o) : ReadImages(o));
   std::printf("data: %s, %ld of u8[%s]\n", data.source.c_str(), data.count(),
               absl::StrJoin(data.image_shape(), ",").c_str());
@@ -250,9 +252,8 @@ absl::Status Run(const Options& o) {
   if (!o.plan.empty()) SINTER_RETURN_IF_ERROR(plan.Save(o.plan));
   SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
   const sn::SessionMemory memory = session.memory();
-  std::printf("compiled in %.1f s for %s; memory: %.3f GiB of variables, %.3f in all\n", seconds,
-              absl::StrJoin(o.devices, ", ", absl::StreamFormatter()).c_str(), GiB(memory.variables),
-              GiB(memory.used));
+  std::printf("compiled in %.1f s; memory: %.3f GiB of variables, %.3f in all\n", seconds,
+              GiB(memory.variables), GiB(memory.used));
   return Train(session, o, data);
 }
 

@@ -27,7 +27,9 @@ absl::Status Run() {
     b.Output("segment", segment_of({b.Input("at", sn::I32, {3})}, {.size = 6}));
   });
 
-  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph));
+  const sn::Device device = sn::TryGpu();  // cpu:0 where there is no GPU.
+  std::cout << "runs on " << device << "\n";
+  SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, {.device = device}));
   SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
   SINTER_ASSIGN_OR_RETURN(auto x, sn::HostTensor::FromVector<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
   SINTER_ASSIGN_OR_RETURN(auto row, sn::HostTensor::FromVector<float>({3}, {1, 1, 1}));

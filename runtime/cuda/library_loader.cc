@@ -13,6 +13,13 @@
 namespace sinter {
 namespace {
 
+// Folders of the packages that Sinter was built with (cmake/SinterCuda.cmake); empty with an installed toolkit.
+#ifdef SINTER_CUDA_LIBRARY_FOLDERS
+constexpr char kBuildFolders[] = SINTER_CUDA_LIBRARY_FOLDERS;
+#else
+constexpr char kBuildFolders[] = "";
+#endif
+
 std::string Environment(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -37,6 +44,9 @@ std::vector<std::string> LibraryCandidates(std::string_view file) {
     candidates.push_back(absl::StrCat(toolkit, "/lib64/", name));
   }
   candidates.push_back(absl::StrCat("/usr/local/cuda/lib64/", name));
+  for (const auto& folder : absl::StrSplit(kBuildFolders, ':', absl::SkipEmpty())) {
+    candidates.push_back(absl::StrCat(folder, "/", name));
+  }
   return candidates;
 }
 

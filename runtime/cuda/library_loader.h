@@ -7,9 +7,9 @@
 //   SINTER_RETURN_IF_ERROR(library.CheckVersion({.wanted = "13.0 to 13.x", .found = "13.1.0", .fits = true}));
 //
 // Looked for, in this order: each folder of SINTER_CUDA_LIBRARY_PATH (separated by colons); where the system's loader
-// looks (LD_LIBRARY_PATH, then the folders of ldconfig); CUDA_PATH/lib64; /usr/local/cuda/lib64. The wheels of PyPI put
-// them in site-packages/nvidia/cu13/lib (nvidia-cublas, nvidia-cuda-nvrtc) and site-packages/nvidia/cudnn/lib
-// (nvidia-cudnn-cu13): name those folders in SINTER_CUDA_LIBRARY_PATH.
+// looks (LD_LIBRARY_PATH, then the folders of ldconfig); CUDA_PATH/lib64; /usr/local/cuda/lib64; the folders that
+// `scripts/bootstrap.sh --cuda` filled, if Sinter was built with them. Other wheels of PyPI are found by naming
+// site-packages/nvidia/cu13/lib, .../cudnn/lib and .../nccl/lib in SINTER_CUDA_LIBRARY_PATH.
 //
 // A library stays open for the life of the process. Thread-safe.
 #ifndef SINTER_RUNTIME_CUDA_LIBRARY_LOADER_H_

@@ -59,7 +59,7 @@ TEST_F(DeviceInfoTest, GpusAreThereOrTheReasonIs) {
   EXPECT_EQ(status,
             absl::FailedPreconditionError(
                 "gpu:0: this build of Sinter has no CUDA; build it with -D SINTER_CUDA=ON, which says "
-                "what of CUDA's toolkit is missing"));
+                "what of CUDA's toolkit is missing, and scripts/bootstrap.sh --cuda fetches it"));
 #endif
   EXPECT_EQ(QueryDevice(Device::Gpu(NumGpus())).status(), status);
   EXPECT_EQ(ProcessAllocator(Device::Gpu(NumGpus())).status(), status);

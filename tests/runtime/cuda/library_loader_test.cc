@@ -21,14 +21,21 @@ constexpr LibraryName kMissing = {
 // Every program has it.
 constexpr LibraryName kPresent = {.title = "the C library", .file = "libc.so.6", .package = "none"};
 
+// Behind them are the folders of the packages that this build may have been made with.
+std::vector<std::string> First(size_t count, std::vector<std::string> candidates) {
+  candidates.resize(std::min(count, candidates.size()));
+  return candidates;
+}
+
 TEST_F(LibraryLoaderTest, LooksInTheNamedFoldersFirst) {
   unsetenv("CUDA_PATH");
   setenv("SINTER_CUDA_LIBRARY_PATH", "/opt/a/lib::/opt/b/lib", 1);
-  EXPECT_THAT(LibraryCandidates("libx.so.1"), ElementsAre("/opt/a/lib/libx.so.1", "/opt/b/lib/libx.so.1",
-                                                          "libx.so.1", "/usr/local/cuda/lib64/libx.so.1"));
+  EXPECT_THAT(First(4, LibraryCandidates("libx.so.1")),
+              ElementsAre("/opt/a/lib/libx.so.1", "/opt/b/lib/libx.so.1", "libx.so.1",
+                          "/usr/local/cuda/lib64/libx.so.1"));
   unsetenv("SINTER_CUDA_LIBRARY_PATH");
   setenv("CUDA_PATH", "/opt/cuda", 1);
-  EXPECT_THAT(LibraryCandidates("libx.so.1"),
+  EXPECT_THAT(First(3, LibraryCandidates("libx.so.1")),
               ElementsAre("libx.so.1", "/opt/cuda/lib64/libx.so.1", "/usr/local/cuda/lib64/libx.so.1"));
   unsetenv("CUDA_PATH");
 }
