@@ -67,8 +67,8 @@ fi
 
 # What the build needs of CUDA: the versions that Sinter is tested with.
 cuda_packages=(
-  "nvidia-cuda-runtime==13.0.*" "nvidia-cuda-crt==13.0.*" "nvidia-cuda-nvrtc==13.0.*" "nvidia-cublas==13.0.*"
-  "nvidia-cudnn-cu13==9.19.*" "nvidia-nccl-cu13==2.28.*"
+  "nvidia-cuda-runtime==13.0.*" "nvidia-cuda-crt==13.0.*" "nvidia-cuda-cccl==13.0.*" "nvidia-cuda-nvrtc==13.0.*"
+  "nvidia-cublas==13.0.*" "nvidia-cudnn-cu13==9.19.*" "nvidia-nccl-cu13==2.28.*"
 )
 
 has_cuda_toolkit() {
