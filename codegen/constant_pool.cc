@@ -9,7 +9,7 @@ namespace sinter::codegen {
 
 namespace {
 
-constexpr size_t kAlignment = 64;
+constexpr size_t kConstantAlignment = 64;
 
 // Row-major, an i1 element in a byte.
 std::string RawBytes(mlir::DenseElementsAttr values) {
@@ -42,7 +42,7 @@ absl::StatusOr<uint64_t> ConstantPool::Add(plan_ir::ConstantOp constant) {
     if (bytes_.size() + bytes.size() < kPlanMaxBytes) {
       uint64_t offset = bytes_.size();
       bytes_ += bytes;
-      bytes_.resize((bytes_.size() + kAlignment - 1) / kAlignment * kAlignment, '\0');
+      bytes_.resize((bytes_.size() + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment, '\0');
       offsets_.emplace(std::move(bytes), offset);
       return offset;
     }

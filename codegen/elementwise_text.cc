@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/SHA256.h"
+#include "sinter/codegen/symbol_name.h"
 #include "sinter/codegen/user_line.h"
 #include "sinter/kernels/elementwise/embedded_prelude.h"
 
@@ -24,20 +24,6 @@ std::string StorageName(mlir::Type element) {
 }
 std::string ComputeName(mlir::Type element) {
   return element.isBF16() || element.isF16() ? "float" : StorageName(element);
-}
-
-// An identifier of the kernel's name.
-std::string Identifier(llvm::StringRef name) {
-  std::string result;
-  for (char c : name) result += llvm::isAlnum(c) ? c : '_';
-  return result.empty() || llvm::isDigit(result[0]) ? "k" + result : result;
-}
-
-std::string HashOf(const std::string& text) {
-  constexpr size_t kHashBytes = 4;
-  auto digest =
-      llvm::SHA256::hash(llvm::ArrayRef(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
-  return llvm::toHex(llvm::ArrayRef(digest).take_front(kHashBytes), /*LowerCase=*/true);
 }
 
 struct Parameter {
@@ -82,7 +68,7 @@ class TextWriter {
  private:
   // Whose lines the compiler's messages count: the part's, or ours.
   std::string Line(const char* part) const {
-    return absl::StrCat("#line 1 \"", Identifier(op_.getKernelName()), " (", part, ")\"\n");
+    return absl::StrCat("#line 1 \"", SymbolName(op_.getKernelName()), " (", part, ")\"\n");
   }
   std::string Part(const char* part, std::optional<llvm::StringRef> text) const {
     if (!text || text->empty()) return "";
@@ -132,7 +118,7 @@ class TextWriter {
 
   ElementwiseText Finish(const std::string& head, const std::string& body) {
     std::string symbol =
-        absl::StrCat(Identifier(op_.getKernelName()), "_", HashOf(absl::StrCat(text_, head, body)));
+        absl::StrCat(SymbolName(op_.getKernelName()), "_", ShortHash(absl::StrCat(text_, head, body)));
     return {symbol, absl::StrCat(text_, head, symbol, body, "}  // namespace sn_kernel\n")};
   }
 

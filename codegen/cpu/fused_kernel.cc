@@ -10,6 +10,7 @@
 #include "sinter/codegen/cpu/job_slots.h"
 #include "sinter/codegen/cpu/loop_nest.h"
 #include "sinter/codegen/cpu/streamed_slots.h"
+#include "sinter/codegen/symbol_name.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
@@ -33,12 +34,6 @@ struct KernelModule::JobCall {
 namespace {
 
 constexpr double kWorthAThread = 65536;  // Simple operations: some microseconds.
-
-std::string Identifier(llvm::StringRef name) {
-  std::string result;
-  for (char c : name) result += llvm::isAlnum(c) ? c : '_';
-  return result.empty() || llvm::isDigit(result[0]) ? "k" + result : result;
-}
 
 // Says of the function's pointers which ones stream; `slots` are its first arguments.
 void SetStreamed(mlir::func::FuncOp function, plan_ir::CallOp call, ArrayRef<Slot> slots,
@@ -94,7 +89,7 @@ KernelLaunch KernelModule::AddStage(plan_ir::CallOp call, std::vector<Job>& jobs
   buffers.append(read);
   buffers.append(written);
   mlir::func::FuncOp kernel = EmitKernel(call, calls, buffers);
-  launch.symbol = Share(kernel, kernels_, absl::StrCat(Identifier(call.getName()), "_", kernels_.size()));
+  launch.symbol = Share(kernel, kernels_, absl::StrCat(SymbolName(call.getName()), "_", kernels_.size()));
   return launch;
 }
 

@@ -37,7 +37,7 @@ SmallVector<int64_t> Job::parallel_shape() const {
 
 namespace {
 
-constexpr int64_t kAlignment = 64;
+constexpr int64_t kScratchAlignment = 64;
 
 llvm::ArrayRef<int64_t> ShapeOf(Value v) {
   return llvm::cast<mlir::RankedTensorType>(v.getType()).getShape();
@@ -241,7 +241,8 @@ class Cutter {
 
   Slot NewWorkspace(mlir::RankedTensorType type) {
     Slot slot{Slot::Kind::kWorkspace, 0, workspace_bytes_, type};
-    workspace_bytes_ += (plan_ir::TensorBytes(type) + kAlignment - 1) / kAlignment * kAlignment;
+    workspace_bytes_ +=
+        (plan_ir::TensorBytes(type) + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
     return slot;
   }
 

@@ -5,6 +5,7 @@
 
 #include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/catalog_text.h"
+#include "sinter/codegen/cuda/gpu_units.h"
 #include "sinter/ir/ops.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 #include "sinter/runtime/gpu_limits.h"
@@ -16,8 +17,8 @@ using mlir::Value;
 
 namespace {
 
-constexpr int64_t kTile = 16, kNarrow = 8, kWarp = 32;  // A tile of sums is [kTile, kNarrow].
-constexpr int64_t kMostTiles = 16;                      // Of a warp: 64 registers of sums.
+constexpr int64_t kSumTile = 16, kNarrow = 8;  // A tile of sums is [kSumTile, kNarrow].
+constexpr int64_t kMostTiles = 16;             // Of a warp: 64 registers of sums.
 constexpr int64_t kManyRowTiles = 16;
 constexpr int64_t kMostColumnTiles = 24, kMostColumnWarps = 8;
 constexpr int64_t kMostColumnPixels = 384, kMostColumnWidth = 64;  // In registers.
@@ -104,7 +105,7 @@ std::optional<ConvTiles> TilesOf(const Conv& conv) {
         const int64_t warps_m = warps / warps_n,
                       tiles_n = llvm::divideCeilSigned(llvm::divideCeilSigned(conv.out, kNarrow), warps_n);
         if (tiles_m * tiles_n > kMostTiles) continue;
-        const int64_t parts = llvm::divideCeilSigned(conv.pixels(), kTile * warps_m * tiles_m);
+        const int64_t parts = llvm::divideCeilSigned(conv.pixels(), kSumTile * warps_m * tiles_m);
         const double steps = 1.0 * conv.channels * conv.taps() / 8;
         const double products = warps * steps * StepCycles(tiles_m, tiles_n);
         // Large images, which every part would fetch again.
@@ -142,7 +143,7 @@ std::optional<ColumnTiles> ColumnTilesOf(const Conv& conv) {
   for (int64_t group = 1; group <= conv.channels; ++group) {
     for (int64_t tiles_m : {2, 1}) {
       for (int64_t warps_n : {1, 2, 4, 8}) {
-        const int64_t rows = group * conv.taps(), warps_m = llvm::divideCeilSigned(rows, tiles_m * kTile);
+        const int64_t rows = group * conv.taps(), warps_m = llvm::divideCeilSigned(rows, tiles_m * kSumTile);
         const int64_t tiles_n = llvm::divideCeilSigned(llvm::divideCeilSigned(pixels, kNarrow), warps_n);
         if (warps_m * warps_n > kMostColumnWarps || tiles_m * tiles_n > kMostColumnTiles) continue;
         const int64_t floats = std::max(rows * pitch, chunk * pair_pitch + 2 * warps_n * tiles_n * kNarrow) +
@@ -167,14 +168,14 @@ struct GradTiles {
 // warps, of which several fit a multiprocessor.
 GradTiles RowTilesOf(const Conv& conv) {
   GradTiles t = {};
-  const int64_t rows = conv.channels * conv.taps(), row_tiles = llvm::divideCeilSigned(rows, kTile);
+  const int64_t rows = conv.channels * conv.taps(), row_tiles = llvm::divideCeilSigned(rows, kSumTile);
   const bool are_many = row_tiles >= kManyRowTiles;
   t.tiles_n = llvm::divideCeilSigned(conv.out, kNarrow);
   t.warps_m = are_many ? 4 : std::min<int64_t>(8, llvm::PowerOf2Ceil(row_tiles));
   t.warps_k = are_many ? 1 : 8 / t.warps_m;
   t.tiles_m = row_tiles > t.warps_m ? 2 : 1;
   t.parts = llvm::divideCeilSigned(row_tiles, t.warps_m * t.tiles_m);
-  const int64_t block_rows = t.warps_m * t.tiles_m * kTile;
+  const int64_t block_rows = t.warps_m * t.tiles_m * kSumTile;
   for (int64_t first = 0; first < rows; first += block_rows) {
     const int64_t last = std::min(first + block_rows, rows) - 1;
     t.touched = std::max(t.touched, last / conv.taps() - first / conv.taps() + 1);
@@ -193,7 +194,7 @@ std::optional<GradTiles> GradTilesOf(const Conv& conv) {
   if (most % 16 == 0) most -= 8;
   t.chunk = RoundUp(llvm::divideCeilSigned(pixels, llvm::divideCeilSigned(pixels, most)), 8);
   if (PitchOf(t.chunk) > most) t.chunk -= 8;
-  const auto sums = [&] { return t.warps_k * t.warps_m * t.tiles_m * kTile * t.tiles_n * kNarrow; };
+  const auto sums = [&] { return t.warps_k * t.warps_m * t.tiles_m * kSumTile * t.tiles_n * kNarrow; };
   while (t.warps_k > 1 && sums() > conv.out * PitchOf(t.chunk)) t.warps_k /= 2;
   const double fetch = kFetchCycles * (t.touched * conv.height * conv.width + conv.out * pixels);
   const double products = t.warps_m * pixels / 8.0 * StepCycles(t.tiles_m, t.tiles_n);

@@ -4,6 +4,7 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/catalog_text.h"
+#include "sinter/codegen/cuda/gpu_units.h"
 #include "sinter/ir/ops.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 #include "sinter/runtime/status.h"
@@ -12,14 +13,12 @@ namespace sinter::codegen {
 
 namespace {
 
-constexpr int64_t kWarp = 32;
-constexpr int64_t kAccessBytes = 16;
 constexpr int64_t kMostVector = 8;
 constexpr int64_t kWarpTiles = 8;   // Tiles of a warp that a row may have before a block takes it.
 constexpr int64_t kChunkTiles = 4;  // Tiles of a block that a chunk has at least.
 constexpr int64_t kMostChunks = 1024;
 // Blocks and threads that keep a large GPU busy.
-constexpr int64_t kManyBlocks = 1024, kManyThreads = 1 << 18;
+constexpr int64_t kScanBlocks = 1024, kScanThreads = 1 << 18;
 constexpr int64_t kLeastColumn = 64;  // Positions of a column's chunk.
 
 // How [outer, size, inner] is spread over threads.
@@ -52,13 +51,13 @@ struct Spread {
     lanes = kCatalogBlock;
     const int64_t tile = lanes * vector;
     const int64_t wanted =
-        std::min({llvm::divideCeilSigned(kManyBlocks, outer), size / (tile * kChunkTiles), kMostChunks});
+        std::min({llvm::divideCeilSigned(kScanBlocks, outer), size / (tile * kChunkTiles), kMostChunks});
     if (wanted > 1) chunk = llvm::divideCeilSigned(llvm::divideCeilSigned(size, wanted), tile) * tile;
   }
 
   // As many chunks as keep the GPU busy, but no more than a chunk has positions: each adds up the totals before it.
   void SpreadColumns() {
-    int64_t wanted = std::min(llvm::divideCeilSigned(kManyThreads, outer * inner), size / kLeastColumn);
+    int64_t wanted = std::min(llvm::divideCeilSigned(kScanThreads, outer * inner), size / kLeastColumn);
     while (wanted > 1 && wanted > llvm::divideCeilSigned(size, wanted)) wanted /= 2;
     if (wanted > 1) chunk = llvm::divideCeilSigned(size, wanted);
   }

@@ -20,7 +20,7 @@ constexpr int64_t kTile = 64;  // Rows and columns of a block.
 
 constexpr int64_t kSplitThreads = 128, kSplitStep = 32;
 constexpr int64_t kFewTiles = 66;            // Half of a large GPU's multiprocessors.
-constexpr int64_t kManyBlocks = 132;         // That a product is split for.
+constexpr int64_t kSplitBlocks = 132;        // That a product is split for.
 constexpr int64_t kShortestSplit = 64;       // Of k.
 constexpr int64_t kLongestWhole = 256;       // Of k: as long as a second launch takes.
 constexpr double kMostSplitFlops = 2 << 26;  // Larger ones keep a GPU busy in few tiles as well.
@@ -56,7 +56,7 @@ bool IsSplit(ir::MatmulOp matmul) {
 absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
   const Sizes s(matmul);
-  const int64_t most = s.k <= kLongestWhole ? 1 : kManyBlocks / s.tiles();
+  const int64_t most = s.k <= kLongestWhole ? 1 : kSplitBlocks / s.tiles();
   const int64_t wanted = std::clamp<int64_t>(s.k / kShortestSplit, 1, most);
   const int64_t depth = llvm::divideCeilSigned(llvm::divideCeilSigned(s.k, wanted), kSplitStep) * kSplitStep,
                 splits = llvm::divideCeilSigned(s.k, depth);

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/catalog_text.h"
+#include "sinter/codegen/cuda/gpu_units.h"
 #include "sinter/codegen/user_line.h"
 #include "sinter/ir/ops.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
@@ -15,12 +16,10 @@ using mlir::Value;
 
 namespace {
 
-constexpr int64_t kAccessBytes = 16;
 // Threads that a launch should have before one computes several elements: 32 for each of the lanes of a large GPU.
-constexpr int64_t kManyThreads = 1 << 16;
+constexpr int64_t kPoolThreads = 1 << 16;
 // Elements of a window that one thread should read, at least, before others share it.
 constexpr int64_t kOwnElements = 4;
-constexpr int64_t kWarp = 32;
 
 // Images as [planes, height, width, lanes].
 struct PoolShape {
@@ -54,7 +53,7 @@ struct PoolShape {
 // Neighbouring channels that a thread computes.
 int64_t VectorOf(const PoolShape& shape) {
   int64_t vector = kAccessBytes / ElementBytes(shape.element);
-  while (vector > 1 && (shape.lanes % vector != 0 || shape.elements / vector < kManyThreads)) vector /= 2;
+  while (vector > 1 && (shape.lanes % vector != 0 || shape.elements / vector < kPoolThreads)) vector /= 2;
   return vector;
 }
 

@@ -6,6 +6,7 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/catalog_sort.h"
+#include "sinter/codegen/cuda/gpu_units.h"
 #include "sinter/codegen/user_line.h"
 #include "sinter/ir/ops.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
@@ -15,7 +16,6 @@ namespace sinter::codegen {
 
 namespace {
 
-constexpr int64_t kAccessBytes = 16, kWarp = 32;
 // Looking at every index for every element: up to some 10 microseconds of a large GPU, what sorting takes at least.
 constexpr int64_t kFewIndices = 512, kFewLooks = 1 << 26;
 constexpr int64_t kMostRows = std::numeric_limits<uint32_t>::max() - 1;

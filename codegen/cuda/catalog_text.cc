@@ -6,7 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/SHA256.h"
+#include "sinter/codegen/symbol_name.h"
 #include "sinter/codegen/user_line.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 
@@ -16,14 +16,6 @@ namespace {
 
 constexpr int64_t kWorkspaceAlignment = 256;
 constexpr int64_t kMostBlocks = std::numeric_limits<int32_t>::max();
-constexpr size_t kHashBytes = 4;
-
-std::string HashOf(const std::string& text) {
-  auto digest =
-      llvm::SHA256::hash(llvm::ArrayRef(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
-  return llvm::toHex(llvm::ArrayRef(digest).take_front(kHashBytes), /*LowerCase=*/true);
-}
-
 }  // namespace
 
 CatalogText::CatalogText(bool narrow)
@@ -65,7 +57,7 @@ CudaCatalogLaunch CatalogText::Launch(std::string_view name, std::string call,
   std::string bounds = absl::StrCat("extern \"C\" __global__ void __launch_bounds__(", block, ") ");
   std::string body = absl::StrCat("(const __grid_constant__ Buffers b) {\n  sn_start();\n  ", call, ";\n}\n");
   std::string text = absl::StrCat(text_, buffer_struct, bounds);
-  launch.source.symbol = absl::StrCat(std::string(name), "_", HashOf(text + body));
+  launch.source.symbol = absl::StrCat(std::string(name), "_", ShortHash(text + body));
   launch.source.text = absl::StrCat(text, launch.source.symbol, body);
   launch.source.starts_early = true;
   return launch;

@@ -2,13 +2,13 @@
 
 #include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/catalog_text.h"
+#include "sinter/codegen/cuda/gpu_units.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 
 namespace sinter::codegen {
 namespace {
 
 constexpr int64_t kLeastBytes = 1 << 16;
-constexpr int64_t kAccessBytes = 16;
 constexpr int64_t kEach = 4;  // Accesses of a thread, all on their way before the first is stored.
 
 }  // namespace

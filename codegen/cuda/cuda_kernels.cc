@@ -6,13 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/SHA256.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "sinter/codegen/buffer_place.h"
 #include "sinter/codegen/cpu/job_slots.h"
 #include "sinter/codegen/cuda/cuda_nest.h"
 #include "sinter/codegen/cuda/cuda_printer.h"
+#include "sinter/codegen/cuda/gpu_units.h"
+#include "sinter/codegen/symbol_name.h"
 #include "sinter/codegen/user_line.h"
 #include "sinter/runtime/gpu_limits.h"
 #include "sinter/runtime/status.h"
@@ -32,7 +33,6 @@ struct CudaKernels::JobCall {
 
 namespace {
 
-constexpr int64_t kAccessBytes = 16;
 constexpr size_t kNamedOps = 3;
 // Positions are computed in 32 bits where all fit, threads behind the end included.
 constexpr int64_t kMaxNarrow = std::numeric_limits<int32_t>::max() - (1 << 24);
@@ -65,11 +65,6 @@ std::string NameOps(plan_ir::CallOp call) {
     absl::StrAppend(&name, op.getName().stripDialect().str(), "_");
   }
   return name.empty() ? "kernel_" : absl::StrReplaceAll(name, {{".", "_"}});
-}
-
-std::string HashOf(const std::string& text) {
-  auto digest = llvm::SHA256::hash(ArrayRef(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
-  return llvm::toHex(ArrayRef(digest).take_front(4), /*LowerCase=*/true);
 }
 
 // The jobs of one function, in the order of their blocks.
@@ -215,7 +210,7 @@ struct CudaKernels::KernelText {
         absl::StrCat("(const __grid_constant__ Buffers b) {\n  sn_start();\n",
                      "  const idx block = blockIdx.x, thread = threadIdx.x;\n", dispatch, "}\n");
     const std::string bounds = resident > 0 ? absl::StrCat(block, ", ", resident) : absl::StrCat(block);
-    std::string symbol = absl::StrCat(NameOps(call), HashOf(absl::StrCat(text, bounds, code)));
+    std::string symbol = absl::StrCat(NameOps(call), ShortHash(absl::StrCat(text, bounds, code)));
     absl::StrAppend(&text, "extern \"C\" __global__ void __launch_bounds__(", bounds, ") ", symbol, code);
     return {.symbol = symbol, .text = text, .starts_early = true};
   }

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "sinter/codegen/cuda/cuda_nest.h"
 #include "sinter/codegen/cuda/cuda_printer.h"
+#include "sinter/codegen/cuda/gpu_units.h"
 
 namespace sinter::codegen {
 
@@ -18,7 +19,6 @@ using mlir::Value;
 
 namespace {
 
-constexpr int64_t kWarp = 32;
 constexpr int64_t kUnroll = 4;  // Loads in flight of loops that reduce.
 
 }  // namespace

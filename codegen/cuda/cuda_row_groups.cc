@@ -4,6 +4,7 @@
 #include "llvm/Support/MathExtras.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "sinter/codegen/cuda/cuda_nest.h"
+#include "sinter/codegen/cuda/gpu_units.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
@@ -12,12 +13,6 @@ namespace scf = mlir::scf;
 using ir::Scalar;
 using llvm::SmallVector;
 using mlir::Value;
-
-namespace {
-
-constexpr int64_t kWarp = 32;
-
-}  // namespace
 
 void CudaNest::EmitRowGroup(Value block, Value lane, Value in_block) {
   SINTER_CHECK(schedule_.keeps_row) << "columns are summed where they are kept";

@@ -1,5 +1,6 @@
 #include "sinter/codegen/cuda/cuda_schedule.h"
 #include "llvm/Support/MathExtras.h"
+#include "sinter/codegen/cuda/gpu_units.h"
 
 #include <algorithm>
 #include <map>
@@ -8,8 +9,7 @@ namespace sinter::codegen {
 
 namespace {
 
-constexpr int64_t kWarp = 32, kMaxBlock = 1024;
-constexpr int64_t kAccessBytes = 16;
+constexpr int64_t kMaxBlock = 1024;
 constexpr int64_t kMaxKept = 32;  // Elements of a row that a thread keeps in registers.
 constexpr int64_t kGoodKept = 8;  // Fewer leave threads idle at barriers; more lengthen the chain.
 // Of rows that more than 256 threads would share otherwise: they wait for each other, and hold back what could be fetched.
