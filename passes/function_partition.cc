@@ -22,6 +22,12 @@ RankedTensorType Resized(RankedTensorType type, int64_t dim, int64_t size) {
   return RankedTensorType::get(shape, type.getElementType());
 }
 
+// True if the result's positions along `dim` are all alike.
+bool Repeats(ir::BroadcastOp op, int64_t dim) {
+  const auto* found = llvm::find(op.getDims(), dim);
+  return found == op.getDims().end() || op.getX().getType().getDimSize(found - op.getDims().begin()) == 1;
+}
+
 bool IsGradient(mlir::Location loc) {
   auto fused = llvm::dyn_cast<mlir::FusedLoc>(loc);
   auto name = fused ? llvm::dyn_cast_or_null<mlir::StringAttr>(fused.getMetadata()) : nullptr;
@@ -40,7 +46,18 @@ void FunctionPartition::run() {
   builder_.setInsertionPointToEnd(result_.addEntryBlock());
   result_.getBody().front().eraseArguments(0, result_.getNumArguments());
   addArguments();
-  for (Operation& op : function_.getBody().front().without_terminator()) runOp(&op);
+  for (Operation& op : function_.getBody().front().without_terminator()) {
+    // Readers of a sum that travels in a bucket come behind everything else.
+    const bool is_late =
+        llvm::any_of(op.getOperands(), [&](Value operand) { return late_values_.contains(operand); });
+    if (is_late) {
+      late_ops_.push_back(&op);
+      late_values_.insert(op.result_begin(), op.result_end());
+    } else {
+      runOp(&op);
+    }
+  }
+  runLateOps();
   addReturn(llvm::cast<mlir::func::ReturnOp>(function_.getBody().front().getTerminator()));
   function_.erase();
 }
@@ -100,7 +117,6 @@ void FunctionPartition::addVariable(mlir::BlockArgument argument, mlir::Dictiona
 
 void FunctionPartition::runOp(Operation* op) {
   const ir::SplitRule* rule = sharding_.ruleOf(op);
-  for (Value operand : op->getOperands()) flushFor(operand);
   bool on_main = llvm::any_of(op->getOperands(), [&](Value operand) { return isOnMain(operand); });
   if (on_main || (replicas_.main && replicas_.main->runsOnMainAlone(op))) return runOnMain(op);
   llvm::SmallVector<Parts> results(op->getNumResults());
@@ -159,7 +175,7 @@ void FunctionPartition::combine(Operation* op, Combine combine) {
   if (waits) {
     mlir::Type element = TypeOf(result).getElementType();
     buckets_[element].push_back(result);
-    pending_of_[result] = element;
+    late_values_.insert(result);
     int64_t bytes = 0;
     for (Value value : buckets_[element]) bytes += plan_ir::TensorBytes(TypeOf(value));
     if (bytes >= replicas_.bucket_bytes) flush(element);
@@ -197,9 +213,10 @@ void FunctionPartition::scaleGradient(Operation* op) {
   }
 }
 
-void FunctionPartition::flushFor(Value value) {
-  auto found = pending_of_.find(value);
-  if (found != pending_of_.end()) flush(found->second);
+// No late op runs on parts of the batch: the sums that it reads would not have waited.
+void FunctionPartition::runLateOps() {
+  while (!buckets_.empty()) flush(buckets_.front().first);
+  for (Operation* op : late_ops_) runOp(op);
 }
 
 void FunctionPartition::flush(mlir::Type element) {
@@ -210,7 +227,6 @@ void FunctionPartition::flush(mlir::Type element) {
   for (Value value : bucket) {
     types.push_back(value.getType());
     locs.push_back(value.getLoc());
-    pending_of_.erase(value);
   }
   mlir::Location loc = builder_.getFusedLoc(locs);
   for (size_t r = 0; r < replicas_.count(); ++r) {
@@ -274,14 +290,27 @@ Value FunctionPartition::sliceOf(Value value, const Sharding& wanted, size_t ran
     if (sharding == wanted) return slice;
   }
   Value from = wholes_.contains(value) ? wholes_[value][rank] : values_[value][rank];
+  Value part = makePart(from, wanted, rank, loc);
+  made.push_back({wanted, part});
+  return part;
+}
+
+Value FunctionPartition::makePart(Value from, const Sharding& wanted, size_t rank, mlir::Location loc) {
   RankedTensorType type = TypeOf(from);
   RankedTensorType to = Resized(type, wanted.dim, wanted.bounds[rank + 1] - wanted.bounds[rank]);
+  // Where all positions are alike a part is made as the whole is: a bias, for one, which products take as a broadcast alone.
+  if (auto broadcast = from.getDefiningOp<ir::BroadcastOp>(); broadcast && Repeats(broadcast, wanted.dim)) {
+    return on(rank, builder_.create<ir::BroadcastOp>(broadcast.getLoc(), to, broadcast.getX(),
+                                                     broadcast.getDims()));
+  }
+  if (auto iota = from.getDefiningOp<ir::IotaOp>();
+      iota && static_cast<int64_t>(iota.getDim()) != wanted.dim) {
+    return on(rank, builder_.create<ir::IotaOp>(iota.getLoc(), to, iota.getDim()));
+  }
   llvm::SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()), strides(type.getRank(), 1);
   starts[wanted.dim] = wanted.bounds[rank];
   limits[wanted.dim] = wanted.bounds[rank + 1];
-  Value slice = on(rank, builder_.create<ir::SliceOp>(loc, to, from, starts, limits, strides));
-  made.push_back({wanted, slice});
-  return slice;
+  return on(rank, builder_.create<ir::SliceOp>(loc, to, from, starts, limits, strides));
 }
 
 // Sends what the first device alone has to all.
@@ -311,7 +340,6 @@ void FunctionPartition::addReturn(mlir::func::ReturnOp op) {
   };
   llvm::MapVector<mlir::Type, llvm::SmallVector<Value>> sends;
   for (auto [i, value] : llvm::enumerate(op.getOperands())) {
-    flushFor(value);
     auto variable = variable_of(i);
     bool stays = variable && replicas_.main && replicas_.main->hasOnMainAlone(variable.getValue());
     llvm::SmallVector<Value>& batch = sends[TypeOf(value).getElementType()];

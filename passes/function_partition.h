@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "sinter/ir/ops.h"
@@ -56,9 +57,10 @@ class FunctionPartition {
   void combine(mlir::Operation* op, ir::Combine combine);
   void scaleGradient(mlir::Operation* op);
   void flush(mlir::Type element);
-  void flushFor(mlir::Value value);
+  void runLateOps();
   Parts& whole(mlir::Value value, mlir::Operation* reader);
   mlir::Value sliceOf(mlir::Value value, const Sharding& wanted, size_t rank, mlir::Location loc);
+  mlir::Value makePart(mlir::Value from, const Sharding& wanted, size_t rank, mlir::Location loc);
   void broadcast(llvm::ArrayRef<mlir::Value> values, mlir::Location loc);
   void addReturn(mlir::func::ReturnOp op);
 
@@ -83,7 +85,8 @@ class FunctionPartition {
   llvm::DenseMap<mlir::Value, Parts> values_, wholes_;  // wholes_: of values that are split, gathered.
   llvm::DenseMap<std::pair<mlir::Value, size_t>, llvm::SmallVector<std::pair<Sharding, mlir::Value>>> slices_;
   llvm::MapVector<mlir::Type, llvm::SmallVector<mlir::Value>> buckets_;  // Sums that have not travelled yet.
-  llvm::DenseMap<mlir::Value, mlir::Type> pending_of_;
+  llvm::DenseSet<mlir::Value> late_values_;  // Sums that travel in buckets, and what is computed from them.
+  llvm::SmallVector<mlir::Operation*> late_ops_;  // That read them.
   llvm::SmallVector<mlir::Type> argument_types_;
   llvm::SmallVector<mlir::DictionaryAttr> argument_attributes_;
   int64_t channel_ = 0;

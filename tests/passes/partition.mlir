@@ -103,3 +103,53 @@ func.func @attention(%x: tensor<6x4x3x2x8xbf16> {sinter.input = "x"}) -> (tensor
   %s = sinter.sum %d [0, 1, 2, 3, 4] : tensor<6x4x3x2x8xbf16> -> tensor<bf16>
   return %s : tensor<bf16>
 }
+
+// -----
+
+// What reads a sum that waits for company comes behind everything else, and so the running mean and the gradient travel together.
+// CHECK-LABEL: func.func @late
+// CHECK: sinter.sum %{{.*}} [0] {{.*}} : tensor<4x3xf32> -> tensor<3xf32>
+// CHECK-NOT: all_reduce
+// CHECK: sinter.matmul
+// CHECK: sinter.matmul
+// CHECK: sinter.all_reduce sum %{{[^,]*}}, %{{[^,]*}} over {{.*}} channel 0 {sinter.device = #sinter.device<cpu, 0>} : (tensor<3xf32>, tensor<2x3xf32>)
+// CHECK-NEXT: sinter.all_reduce sum {{.*}} channel 0 {sinter.device = #sinter.device<cpu, 1>}
+// CHECK: sinter.mul
+// CHECK-NOT: all_reduce
+// CHECK: return
+func.func @late(%x: tensor<8x3xf32> {sinter.input = "x"}, %w: tensor<2x3xf32> {sinter.variable = @v}, %m: tensor<3xf32> {sinter.variable = @mean})
+    -> (tensor<3xf32> {sinter.variable = @mean}, tensor<2x3xf32> {sinter.variable = @v}) {
+  %s = sinter.sum %x [0] : tensor<8x3xf32> -> tensor<3xf32>
+  %r = sinter.mul %s, %m : tensor<3xf32>
+  %y = sinter.matmul %x, %w {transpose_b} : (tensor<8x3xf32>, tensor<2x3xf32>) -> tensor<8x2xf32>
+  %g = sinter.matmul %y, %x {transpose_a} : (tensor<8x2xf32>, tensor<8x3xf32>) -> tensor<2x3xf32>
+  %u = sinter.sub %w, %g : tensor<2x3xf32>
+  return %r, %u : tensor<3xf32>, tensor<2x3xf32>
+}
+sinter.variable @v : tensor<2x3xf32> = constant(0.0, 0.0) seed 0
+sinter.variable @mean : tensor<3xf32> = constant(0.0, 0.0) seed 0
+
+// -----
+
+// Of what is alike in all rows a device makes as many rows as it has: products take a bias that is a broadcast.
+// CHECK-LABEL: func.func @alike
+// CHECK-DAG: sinter.iota 1 : tensor<4x3xf32>
+// CHECK-DAG: sinter.broadcast %{{.*}} [1] {sinter.device = #sinter.device<cpu, 0>} : tensor<3xf32> -> tensor<4x3xf32>
+// CHECK-DAG: sinter.broadcast %{{.*}} [0, 1] {sinter.device = #sinter.device<cpu, 1>} : tensor<1x3xf32> -> tensor<4x3xf32>
+// CHECK-DAG: sinter.iota 0 : tensor<8x3xf32>
+// CHECK-DAG: sinter.slice %{{.*}} [4, 0] [8, 3] [1, 1] {{.*}} : tensor<8x3xf32> -> tensor<4x3xf32>
+func.func @alike(%x: tensor<8x3xf32> {sinter.input = "x"}, %b: tensor<3xf32> {sinter.variable = @b}, %c: tensor<1x3xf32> {sinter.variable = @c})
+    -> (tensor<3xf32> {sinter.output = "y"}) {
+  %p = sinter.broadcast %b [1] : tensor<3xf32> -> tensor<8x3xf32>
+  %q = sinter.broadcast %c [0, 1] : tensor<1x3xf32> -> tensor<8x3xf32>
+  %i = sinter.iota 1 : tensor<8x3xf32>
+  %j = sinter.iota 0 : tensor<8x3xf32>
+  %1 = sinter.add %x, %p : tensor<8x3xf32>
+  %2 = sinter.add %1, %q : tensor<8x3xf32>
+  %3 = sinter.add %2, %i : tensor<8x3xf32>
+  %4 = sinter.add %3, %j : tensor<8x3xf32>
+  %y = sinter.sum %4 [0] : tensor<8x3xf32> -> tensor<3xf32>
+  return %y : tensor<3xf32>
+}
+sinter.variable @b : tensor<3xf32> = constant(0.0, 0.0) seed 0
+sinter.variable @c : tensor<1x3xf32> = constant(0.0, 0.0) seed 0
