@@ -71,9 +71,14 @@ void SimplifyAndPlace(Manager& m, const CompileOptions& o) {
   Place(m, o);
 }
 
+// True if batch norms have a group of the batch for each device.
+bool HasGroups(const DataParallel& parallel) {
+  return parallel.devices.size() > 1 && parallel.batch_norm == BatchStatistics::kPerDevice;
+}
+
 void Differentiate(Manager& m, const CompileOptions& o) {
   const DataParallel& parallel = o.data_parallel;
-  if (parallel.devices.size() > 1 && parallel.batch_norm == BatchStatistics::kPerDevice) {
+  if (HasGroups(parallel)) {
     m.addNestedPass<FuncOp>(createGroupBatchNorm({.groups = static_cast<int64_t>(parallel.devices.size())}));
   }
   m.addNestedPass<FuncOp>(createDifferentiate());
@@ -113,6 +118,7 @@ void Partition(Manager& m, const CompileOptions& o) {
   options.bucketBytes = parallel.bucket_bytes;
   options.report = o.report;
   m.addPass(createPartition(options));
+  if (HasGroups(parallel)) m.addNestedPass<FuncOp>(createDropUnitDims());
   SimplifyAndPlace(m, o);
 }
 

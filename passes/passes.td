@@ -131,6 +131,16 @@ def Partition : Pass<"sinter-partition", "::mlir::ModuleOp"> {
   ];
 }
 
+def DropUnitDims : Pass<"sinter-drop-unit-dims", "::mlir::func::FuncOp"> {
+  let summary = "Compute without the dimension of size 1 that a reshape puts in front";
+  let description = [{
+    A reshape from `[n, ...]` to `[1, n, ...]` moves behind the pointwise ops and sums that read it, until another reshape takes
+    the dimension away again or an op of another kind reads it. After `partition` a device that has one group of a batch
+    norm computes what it would alone: on images of four dimensions, which have a layout.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
   let summary = "Choose the memory order of image tensors";
   let description = [{
