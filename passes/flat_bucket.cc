@@ -41,6 +41,8 @@ bool MayWriteElsewhere(mlir::OpOperand& operand, Value buffer) {
   return true;
 }
 
+bool MayMove(Value buffer) { return static_cast<bool>(buffer.getDefiningOp<plan_ir::AllocOp>()); }
+
 Value WriteAt(mlir::OpBuilder& builder, mlir::Location loc, Value buffer, Value memory, int64_t offset) {
   Value root = Resolve(buffer).root;
   Operation* alloc = root.getDefiningOp();
@@ -64,14 +66,24 @@ FlatBucket::FlatBucket(mlir::OpBuilder& builder, Operation* collective, ir::Devi
                                              mlir::IntegerAttr(), device);
 }
 
-Value FlatBucket::add(mlir::OpOperand& operand, Value buffer) {
-  int64_t offset = next_;
-  next_ += SlotBytes(operand.get().getType());
+Value FlatBucket::add(mlir::OpOperand& operand, Value buffer, bool is_kept) {
   mlir::Location loc = operand.getOwner()->getLoc();
-  if (MayWriteElsewhere(operand, buffer)) return WriteAt(builder_, loc, buffer, memory_.getBuffer(), offset);
-  Value slot = builder_.create<plan_ir::ViewOp>(loc, buffer.getType(), memory_.getBuffer(), offset);
+  if (MayWriteElsewhere(operand, buffer) || (is_kept && MayMove(buffer))) {
+    return WriteAt(builder_, loc, buffer, memory_.getBuffer(), take(buffer.getType()));
+  }
+  Value slot = next(loc, buffer.getType());
   builder_.create<plan_ir::CopyOp>(loc, buffer, slot, device_);
   return slot;
+}
+
+Value FlatBucket::next(mlir::Location loc, mlir::Type type) {
+  return builder_.create<plan_ir::ViewOp>(loc, type, memory_.getBuffer(), take(type));
+}
+
+int64_t FlatBucket::take(mlir::Type type) {
+  int64_t offset = next_;
+  next_ += SlotBytes(llvm::cast<plan_ir::BufferType>(type).getTensor());
+  return offset;
 }
 
 }  // namespace sinter

@@ -299,21 +299,35 @@ void FunctionLowering::lowerLibraryOp(Operation& op) {
   builder_.create<ir::YieldOp>(op.getLoc(), clone->getResults());
 }
 
-// Several tensors travel as one piece of memory, in which they are computed and replaced by their sums.
+// Several tensors travel as one piece of memory, in which they are computed. Their sums replace them there, or, where others
+// read some of them too, lie in memory of their own.
 void FunctionLowering::lowerInBucket(Operation* op) {
   FlatBucket bucket(builder_, op, deviceOf(op));
+  bool is_kept = llvm::any_of(op->getOpOperands(), [&](mlir::OpOperand& operand) {
+    Value buffer = buffers_.lookup(operand.get());
+    return MayMove(buffer) && !MayWriteElsewhere(operand, buffer);
+  });
   llvm::SmallVector<Value> before, slots;
   for (mlir::OpOperand& operand : op->getOpOperands()) {
     before.push_back(buffers_.lookup(operand.get()));
-    slots.push_back(bucket.add(operand, before.back()));
+    const bool moves = is_kept && MayMove(before.back());
+    slots.push_back(bucket.add(operand, before.back(), is_kept));
+    if (moves) before.back() = slots.back();
     buffers_[operand.get()] = slots.back();
   }
+  std::optional<FlatBucket> sums;
+  if (is_kept && op->getNumResults() > 0) sums.emplace(builder_, op, deviceOf(op));
   lowerLibraryOp(*op);
   for (auto [result, slot] : llvm::zip(op->getResults(), slots)) {
-    Value out = buffers_.lookup(result);
-    out.replaceAllUsesWith(slot);
+    Value out = buffers_.lookup(result), place = slot;
+    if (sums) {
+      mlir::OpBuilder::InsertionGuard guard(builder_);
+      builder_.setInsertionPoint(out.getDefiningOp());
+      place = sums->next(op->getLoc(), slot.getType());
+    }
+    out.replaceAllUsesWith(place);
     out.getDefiningOp()->erase();
-    buffers_[result] = slot;
+    buffers_[result] = place;
   }
   // Other readers want the member's own part.
   for (auto [operand, buffer] : llvm::zip(op->getOperands(), before)) {
