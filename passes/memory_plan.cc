@@ -1,5 +1,7 @@
 #include "sinter/passes/memory_plan.h"
 
+#include "sinter/passes/exchange_order.h"
+
 namespace sinter {
 
 using mlir::Operation;
@@ -11,6 +13,7 @@ MemoryPlan::MemoryPlan(plan_ir::FunctionOp function, bool in_place,
   if (!side_by_side.empty()) order_.emplace(function);
   collectBlocks();
   if (in_place) shareInPlace();
+  keepWhileExchanged();
   for (auto [s, step] : llvm::enumerate(steps_)) {
     auto call = llvm::dyn_cast<plan_ir::CallOp>(step);
     int64_t when = s;
@@ -80,6 +83,29 @@ void MemoryPlan::collectBlocks() {
     // What is handed out stays until the next run.
     if (IsHandedOut(block.allocs[0])) block.memory.last = never;
     if (block.memory.last < 0) block.memory = {block.memory.bytes, 0, 0, 0};
+  }
+}
+
+// A GPU's collective may take until somebody touches its results: what it reads stays as long, or the next step that was
+// given those bytes would wait for it.
+void MemoryPlan::keepWhileExchanged() {
+  for (auto [s, step] : llvm::enumerate(steps_)) {
+    if (!ExchangesOnGpus(step)) continue;
+    llvm::SmallVector<Value> results;
+    for (Value out : WritesOf(step)) results.push_back(Resolve(out).root);
+    size_t end = s + 1;
+    while (end < steps_.size() &&
+           llvm::none_of(
+               steps_[end]->getOperands(),
+               [&](Value buffer) { return llvm::is_contained(results, Resolve(buffer).root); })) {
+      ++end;
+    }
+    for (Value in : ReadsOf(step)) {
+      auto it = block_of_.find(Resolve(in).root);
+      if (it == block_of_.end()) continue;
+      MemoryBlock& memory = blocks_[it->second].memory;
+      memory.last = std::max<int64_t>(memory.last, end - 1);
+    }
   }
 }
 

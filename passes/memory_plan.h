@@ -46,6 +46,7 @@ class MemoryPlan {
 
  private:
   void collectBlocks();
+  void keepWhileExchanged();
   void shareInPlace();
   void share(plan_ir::CallOp call, int64_t step, int64_t in, int64_t out);
   // Whether all uses of the block but one by the step itself come before it, by their values.

@@ -281,7 +281,10 @@ def Schedule : Pass<"sinter-schedule", "::sinter::plan_ir::FunctionOp"> {
     bytes alive. In each, calls whose results take more memory than they let go start as late as they can. The order with
     the lowest peak is taken; of equal ones, that with the fewest bytes alive at all steps together. Calls that compute a
     variable's new value come after the readers of the old one where possible, so that they can write in place: then they
-    count as taking no memory.
+    count as taking no memory. Each device's memory counts by itself.
+
+    A collective of GPUs runs beside the steps behind it. In a function with one, it starts as soon as its operands are there,
+    calls that wait for it come when no other is left, and the devices' calls alternate.
   }];
   let options = [Option<"report", "report", "bool", "false", "Say the bytes alive at most, before and after">];
 }
@@ -322,7 +325,8 @@ def PlanMemory : Pass<"sinter-plan-memory", "::sinter::plan_ir::FunctionOp"> {
   let description = [{
     Lifetimes are intervals of steps; a view extends its source's. A call's output takes over the memory of an input that
     dies there, when the call lists the pair. Larger blocks are placed first, each into the gap that it fills best, at
-    multiples of 64 bytes; a call's workspace lives for that call. Every device has an arena of its own.
+    multiples of 64 bytes; a call's workspace lives for that call. What a collective of GPUs reads lives until a step touches
+    its results, since it may still run. Every device has an arena of its own.
 
     Memory that two values share orders the steps that use them. A GPU runs steps side by side: there, if its arena has at most
     `side-by-side-bytes` for that, values share memory, and calls write over inputs, only where the values alone say that one's

@@ -1,5 +1,6 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
+#include "sinter/passes/exchange_order.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/plan_steps.h"
 
@@ -90,9 +91,10 @@ class StepGraph {
   llvm::SmallVector<llvm::SmallVector<unsigned>> before_, after_;
 };
 
-// Memory of the arena that a step names, and what it counts for.
+// Memory of an arena that a step names, and what it counts for.
 struct Held {
   Value root;
+  ir::DeviceAttr device;
   int64_t bytes;
   bool handed_out;
 };
@@ -116,7 +118,8 @@ class ArenaUses {
         if (!root.getDefiningOp<plan_ir::AllocOp>()) continue;
         if (llvm::any_of(held, [&](const Held& other) { return other.root == root; })) continue;
         bool handed_out = IsHandedOut(root);
-        held.push_back({root, !handed_out && BecomesVariable(root) ? 0 : BytesOf(root), handed_out});
+        int64_t bytes = !handed_out && BecomesVariable(root) ? 0 : BytesOf(root);
+        held.push_back({root, ir::DeviceOf(root), bytes, handed_out});
       }
       for (Value out : WritesOf(step)) ++writers_[Resolve(out).root];
     }
@@ -131,7 +134,7 @@ class ArenaUses {
   llvm::DenseMap<Value, unsigned> writers_;
 };
 
-// Counts arena bytes while steps are taken one by one.
+// Counts the bytes of arenas, one a device, while steps are taken one by one.
 class LiveBytes {
  public:
   LiveBytes(llvm::ArrayRef<Operation*> steps, const ArenaUses& arena) : arena_(arena) {
@@ -140,7 +143,7 @@ class LiveBytes {
     }
   }
 
-  // What taking `step` next adds while it runs, and what is left of that after it.
+  // What taking `step` next adds to all of them while it runs, and what is left of that after it.
   std::pair<int64_t, int64_t> cost(Operation* step) const {
     int64_t added = 0, freed = 0;
     if (auto call = llvm::dyn_cast<plan_ir::CallOp>(step)) added = freed = call.getWorkspaceBytes();
@@ -152,25 +155,40 @@ class LiveBytes {
   }
 
   void take(Operation* step) {
-    auto [added, kept] = cost(step);
-    peak_ = std::max(peak_, now_ + added);
-    total_ += now_ + added;
-    now_ += kept;
-    for (const Held& held : arena_.of(step)) {
-      live_.insert(held.root);
-      --uses_[held.root];
+    llvm::ArrayRef<Held> held = arena_.of(step);
+    auto call = llvm::dyn_cast<plan_ir::CallOp>(step);
+    const int64_t workspace = call ? call.getWorkspaceBytes() : 0;
+    arenas_[ir::DeviceOf(step)].now += workspace;
+    for (const Held& memory : held) {
+      if (live_.insert(memory.root).second) arenas_[memory.device].now += memory.bytes;
+    }
+    total_ += arenas_[ir::DeviceOf(step)].now;
+    for (auto& [device, arena] : arenas_) arena.peak = std::max(arena.peak, arena.now);
+    arenas_[ir::DeviceOf(step)].now -= workspace;
+    for (const Held& memory : held) {
+      if (--uses_[memory.root] == 0 && !memory.handed_out) arenas_[memory.device].now -= memory.bytes;
     }
   }
 
-  int64_t peak() const { return peak_; }
-  // The bytes alive at each step, together.
+  // The most bytes of each arena, together.
+  int64_t peak() const {
+    int64_t bytes = 0;
+    for (auto& [device, arena] : arenas_) bytes += arena.peak;
+    return bytes;
+  }
+  // The bytes alive on its device at each step, together.
   int64_t total() const { return total_; }
 
  private:
+  struct Arena {
+    int64_t now = 0, peak = 0;
+  };
+
   const ArenaUses& arena_;
   llvm::DenseMap<Value, unsigned> uses_;  // Steps still to come.
   llvm::DenseSet<Value> live_;
-  int64_t now_ = 0, peak_ = 0, total_ = 0;
+  llvm::SmallMapVector<ir::DeviceAttr, Arena, 4> arenas_;
+  int64_t total_ = 0;
 };
 
 // Takes the steps one by one: of those that may come next the one of the lowest score, (step, added, kept) -> a comparable.
@@ -337,7 +355,7 @@ llvm::SmallVector<Operation*> JoinCollectives(llvm::ArrayRef<Operation*> order,
   return joined;
 }
 
-// The most bytes alive at a step, then those alive at all steps together.
+// The most bytes alive on the devices, then those alive at all steps together.
 std::pair<int64_t, int64_t> BytesAlive(llvm::ArrayRef<Operation*> order, const ArenaUses& arena) {
   LiveBytes live(order, arena);
   for (Operation* step : order) live.take(step);
@@ -351,13 +369,18 @@ class SchedulePass : public impl::ScheduleBase<SchedulePass> {
     llvm::SmallVector<Operation*> steps = StepsOf(getOperation());
     StepGraph graph(steps);
     ArenaUses arena(steps);
+    const bool exchanges = ExchangesOnGpus(steps);
+    auto before = [&](unsigned step) { return graph.before(step); };
+    auto after = [&](unsigned step) { return graph.after(step); };
+    const StepDependences dependences = {steps, before, after};
     // The first of the best, so that the given order is kept where others are no better.
     llvm::SmallVector<Operation*> best;
     for (const auto& order : {OrderAsGiven(steps, graph), OrderFreeingEarly(steps, graph, arena),
                               OrderGreedily(steps, graph, arena)}) {
       for (bool late : {false, true}) {
-        llvm::SmallVector<Operation*> joined =
-            JoinCollectives(late ? StartLate(order, steps, graph, arena) : order, steps, graph);
+        llvm::SmallVector<Operation*> joined = late ? StartLate(order, steps, graph, arena) : order;
+        if (exchanges) joined = OrderForExchanges(joined, dependences);
+        joined = JoinCollectives(joined, steps, graph);
         if (best.empty() || BytesAlive(joined, arena) < BytesAlive(best, arena)) best = joined;
       }
     }
