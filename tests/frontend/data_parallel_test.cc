@@ -185,6 +185,44 @@ TEST(DataParallelTest, SynchronizedBatchNormSeesTheWholeBatch) {
   EXPECT_LT(own.losses.back(), own.losses.front());
 }
 
+// After one step on the rows from `first` on: the running mean, then the running variance.
+std::vector<float> RunningStatistics(const Net& net, int64_t first, const DataParallel& parallel) {
+  constexpr int64_t kRows = 12;
+  Session session = MustStart(Build(net), {.data_parallel = parallel});
+  Examples all = MakeExamples(kRows);
+  const float* x = all.x.Span<float>().value().data() + first * 36;
+  const int32_t* y = all.y.Span<int32_t>().value().data() + first;
+  const HostTensor images = HostTensor::View(F32, {net.rows, 1, 6, 6}, x).value();
+  const HostTensor labels = HostTensor::View(I32, {net.rows}, y).value();
+  auto out = session.Run("train", {{"x", images}, {"y", labels}, {"lr", 0.0f}});
+  SINTER_CHECK(out.ok()) << out.status();
+  std::vector<float> statistics;
+  for (const VariableInfo& variable : session.variables()) {
+    if (variable.name.find(".running_") == std::string::npos) continue;
+    std::vector<float> values = VariableFloats(session, variable.name);
+    statistics.insert(statistics.end(), values.begin(), values.end());
+  }
+  return statistics;
+}
+
+TEST(DataParallelTest, RunningStatisticsFollowTheAverageOfTheParts) {
+  const std::vector<float> two = RunningStatistics({.rows = 12, .batch_norm = true}, 0, {.devices = Cpus(2)});
+  std::vector<float> average = RunningStatistics({.rows = 6, .batch_norm = true}, 0, {});
+  const std::vector<float> second = RunningStatistics({.rows = 6, .batch_norm = true}, 6, {});
+  ASSERT_EQ(average.size(), 12u);  // Mean and variance of six channels.
+  for (size_t i = 0; i < average.size(); ++i) average[i] = (average[i] + second[i]) / 2;
+  const auto mean_of = [](const std::vector<float>& s) {
+    return std::vector<float>(s.begin(), s.begin() + 6);
+  };
+  ExpectNear(mean_of(two), mean_of(average), 1e-6);
+  // The variance is that of a sample of as many as the batch has, not a part: 192 and 96 pixels of a channel.
+  ExpectNear(two, average, 1e-3);
+  double difference = 0;
+  for (size_t i = 0; i < two.size(); ++i)
+    difference = std::max<double>(difference, std::abs(two[i] - second[i]));
+  EXPECT_GT(difference, 2e-3);
+}
+
 // One step of plain gradient descent moves the weights by the gradient.
 TEST(DataParallelTest, TheScaleOfGradientsIsChosen) {
   auto moved = [](GradientScale scale, int64_t rows) {

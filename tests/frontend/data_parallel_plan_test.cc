@@ -1,0 +1,158 @@
+// Each of two GPUs that share a batch does what one GPU does with half of it, and exchanges sums beside that.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/plan_generated.h"
+#include "sinter/examples/resnet.h"
+#include "sinter/frontend/sinter.h"
+#include "sinter/runtime/collective_joins.h"
+#include "sinter/runtime/launch_order.h"
+#include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/status.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::Each;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int64_t kPart = 6;  // Examples of a GPU.
+
+// A batch to a graph with a function "train".
+using Build = std::function<Graph(int64_t batch)>;
+
+Graph ResNet(int64_t batch) {
+  absl::StatusOr<nn::Module> net = examples::ResNet({.layers = 14, .width = 16, .classes = 10});
+  SINTER_CHECK(net.ok()) << net.status();
+  Graph graph("resnet");
+  graph.SetPrecision(Precision::kBf16);
+  graph.Function("train", [&](Builder& b) {
+    Tensor x = b.Input("x", F32, {batch, 3, 32, 32}), y = b.Input("y", I32, {batch});
+    Tensor loss = SoftmaxCrossEntropy((*net)(x), y);
+    optim::Momentum{.learning_rate = 0.1}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  return graph;
+}
+
+Graph Transformer(int64_t batch) {
+  constexpr int64_t kContext = 16, kWidth = 64, kVocabulary = 256;
+  std::vector<nn::Module> layers = {nn::Embedding(kVocabulary, kWidth)};
+  for (int i = 0; i < 2; ++i) {
+    layers.push_back(nn::Residual{nn::LayerNorm(), nn::MultiHeadAttention(4, {.causal = true})});
+    layers.push_back(
+        nn::Residual{nn::LayerNorm(), nn::Linear(4 * kWidth), nn::GeluTanh(), nn::Linear(kWidth)});
+  }
+  layers.insert(layers.end(), {nn::LayerNorm(), nn::Linear(kVocabulary)});
+  nn::Module model = nn::Sequential(layers);
+  Graph graph("transformer");
+  graph.SetPrecision(Precision::kBf16);
+  graph.Function("train", [&](Builder& b) {
+    Tensor x = b.Input("x", I32, {batch, kContext}), y = b.Input("y", I32, {batch, kContext});
+    Tensor loss = SoftmaxCrossEntropy(Reshape(model(x), {-1, kVocabulary}), Flatten(y, 0));
+    optim::AdamW{.learning_rate = 0.001}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  return graph;
+}
+
+struct Compiled {
+  Plan plan;
+  std::string partitioned;  // IR.
+
+  const fb::Function& train() const { return *plan.table().functions()->Get(0); }
+  const fb::Step& step(uint32_t index) const { return *train().steps()->Get(index); }
+};
+
+Compiled CompileFor(const Build& build, int gpus, int64_t bucket_bytes = DataParallel().bucket_bytes) {
+  CompileOptions options{
+      .device = Device::Gpu(), .gpu_architectures = {"sm_90"}, .dump_stages = {"partition"}};
+  if (gpus > 1) {
+    for (int i = 0; i < gpus; ++i) options.data_parallel.devices.push_back(Device::Gpu(i));
+    options.data_parallel.bucket_bytes = bucket_bytes;
+  }
+  CompileReport report;
+  absl::StatusOr<Plan> plan = Compile(build(gpus * kPart), options, &report);
+  SINTER_CHECK(plan.ok()) << plan.status();
+  return {*std::move(plan), report.dumps["partition"]};
+}
+
+// The kinds of a device's steps, with how many there are of each.
+std::map<std::string, int> KindsOn(const Compiled& compiled, uint32_t device) {
+  std::map<std::string, int> kinds;
+  for (const fb::Step* step : *compiled.train().steps()) {
+    if (step->device() == device) ++kinds[fb::EnumNameStepBody(step->body_type())];
+  }
+  return kinds;
+}
+
+bool IsCollective(const fb::Step& step) { return step.body_type() == fb::StepBody::CollectiveStep; }
+// The last one is the end of backward.
+bool IsProduct(const fb::Step& step) {
+  return step.body_type() == fb::StepBody::MatmulStep || step.body_type() == fb::StepBody::ConvStep;
+}
+
+// A device has as many kernels as `more` that one GPU has not. It copies nothing: new values of variables are computed behind their
+// readers, where one GPU may compute some beside the batch's statistics.
+void ExpectSameSteps(const Build& build, int collectives, int more) {
+  const Compiled one = CompileFor(build, 1), two = CompileFor(build, 2);
+  std::map<std::string, int> want = KindsOn(one, 0);
+  want["CollectiveStep"] += collectives;
+  want["GpuKernelStep"] += more;
+  want.erase("CopyStep");
+  EXPECT_EQ(KindsOn(two, 0), want);
+  EXPECT_EQ(KindsOn(two, 1), want);
+  // No value has a dimension that counts the parts of the batch.
+  EXPECT_THAT(two.partitioned, Not(HasSubstr("tensor<1x" + std::to_string(kPart) + "x")));
+}
+
+// Gradients of bf16, and those of f32 with the loss and all running statistics.
+TEST(DataParallelPlanTest, AConvolutionalNetRunsTheStepsOfOneGpu) {
+  ExpectSameSteps(ResNet, /*collectives=*/2, /*more=*/2);
+}
+
+TEST(DataParallelPlanTest, ATransformerRunsTheStepsOfOneGpu) {
+  ExpectSameSteps(Transformer, /*collectives=*/2, /*more=*/1);
+}
+
+// With buckets that are full many times.
+void ExpectOverlap(const Build& build) {
+  const Compiled two = CompileFor(build, 2, /*bucket_bytes=*/1 << 16);
+  const LaunchOrder order = MakeLaunchOrder(two.plan.table(), two.train(), {false, false});
+  // Nothing is waited for but in exchanges: a GPU is given all of its steps at once.
+  ASSERT_EQ(order.launches.size(), 2u);
+  for (const Launch& launch : order.launches) {
+    SCOPED_TRACE(launch.device);
+    auto is_collective = [&](uint32_t index) { return IsCollective(two.step(index)); };
+    auto is_product = [&](uint32_t index) { return IsProduct(two.step(index)); };
+    EXPECT_GE(std::ranges::count_if(launch.steps, is_collective), 4);
+    const auto first = std::ranges::find_if(launch.steps, is_collective);
+    const auto last = std::find_if(launch.steps.rbegin(), launch.steps.rend(), is_product).base();
+    // Exchanges begin while half of backward is still to come, and backward waits for none of them.
+    EXPECT_GE(std::count_if(first, last, is_product), 10);
+    std::vector<size_t> waits;
+    for (const Join& join : FindJoins(two.train(), launch.steps)) waits.push_back(join.before);
+    EXPECT_THAT(waits, Each(Ge(static_cast<size_t>(last - launch.steps.begin()))));
+  }
+  // The GPUs advance together.
+  int ahead = 0;
+  for (const fb::Step* step : *two.train().steps()) {
+    ahead += step->device() == 0 ? 1 : -1;
+    EXPECT_LE(std::abs(ahead), 2);
+  }
+}
+
+TEST(DataParallelPlanTest, AConvolutionalNetExchangesGradientsBesideBackward) { ExpectOverlap(ResNet); }
+
+TEST(DataParallelPlanTest, ATransformerExchangesGradientsBesideBackward) { ExpectOverlap(Transformer); }
+
+}  // namespace
+}  // namespace sinter
