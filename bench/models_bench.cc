@@ -5,6 +5,7 @@
 //   sinter_bench_models --json --only lenet,mlp6 --seconds 1
 //   sinter_bench_models --only gpt2 --device gpu:0 --gpt2-batch 64      # GPT-2 124M runs only when it is named, and so
 //   sinter_bench_models --only resnet50 --device gpu:0                  # does ResNet-50
+//   sinter_bench_models --only resnet50 --device gpu:0,gpu:1            # two GPUs share a batch twice as large
 //   sinter_bench_models --trace-loss 100 --only lenet --weights lenet.safetensors   # for bench/peers/judge_torch.py
 //   sinter_bench_models --trace-loss 1 --only gpt2 --device gpu:0 --weights g.safetensors --plan g.plan   # for: sinter
 //       profile g.plan --function train --checkpoint g.safetensors
@@ -41,7 +42,7 @@ struct Options {
   bool fuse = true;
   bool keep_casts = true;
   bool profile = false;
-  sn::Device device;
+  std::vector<sn::Device> devices;
   sn::MathMode math = sn::MathMode::kIeee;
   std::optional<sn::Precision> precision;
   sn::bench::GptSizes gpt2;
@@ -53,6 +54,8 @@ struct Options {
   int trace_steps = 0;
   std::string weights, gradients;
   std::string plan;
+
+  sn::Device device() const { return devices.front(); }
 };
 
 double MsSince(std::chrono::steady_clock::time_point start) {
@@ -86,7 +89,8 @@ void Print(const Options& options, const Json& result) {
 
 absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options) {
   sn::CompileOptions compile;
-  compile.device = options.device;
+  compile.device = options.device();
+  if (options.devices.size() > 1) compile.data_parallel.devices = options.devices;
   compile.gpu_architectures = options.architectures;
   compile.fuse = compile.fuse_epilogues = options.fuse;
   compile.keep_casts = options.keep_casts;
@@ -99,7 +103,8 @@ absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options
 
 // On a GPU the data stay there, as the peers' do, and a run has ended when the device has done it.
 sn::bench::WorkloadOptions WorkloadOptionsOf(const Options& options) {
-  return {.data_are_variables = options.device.is_gpu(),
+  return {.data_are_variables = options.device().is_gpu(),
+          .devices = static_cast<int64_t>(options.devices.size()),
           .math = options.math,
           .precision = options.precision,
           .gpt2 = options.gpt2,
@@ -127,9 +132,9 @@ absl::Status PrintProfile(sn::BoundFunction& f) {
 absl::StatusOr<sn::BoundFunction> BindTraining(sn::Session& session, const sn::bench::TrainingWorkload& w) {
   SINTER_RETURN_IF_ERROR(sn::bench::SetParameters(session, w));
   SINTER_ASSIGN_OR_RETURN(sn::BoundFunction train, session.Bind("train"));
-  if (w.options.data_are_variables) return train;
-  SINTER_RETURN_IF_ERROR(train.SetInput("x", w.x));
-  SINTER_RETURN_IF_ERROR(train.SetInput("y", w.y));
+  for (const sn::Argument& argument : sn::bench::DataOf(w)) {
+    SINTER_RETURN_IF_ERROR(train.Set(argument));
+  }
   return train;
 }
 
@@ -175,11 +180,11 @@ absl::Status BenchTraining(const std::string& name, const Options& options) {
     SINTER_ASSIGN_OR_RETURN(loss, train.outputs().Scalar("loss"));
   }
   SINTER_ASSIGN_OR_RETURN(Timing timing,
-                          sn::bench::TimeRuns(session, train, options.device, options.seconds));
+                          sn::bench::TimeRuns(session, train, options.device(), options.seconds));
   Json result = Result(name, timing);
   result["loss"] = loss;
   AddCosts(result, w, session, timing, start_ms);
-  if (options.device.is_gpu()) {
+  if (options.device().is_gpu()) {
     SINTER_ASSIGN_OR_RETURN(result["host_us"], MicrosecondsToGive(session, train));
   }
   Print(options, result);
@@ -192,7 +197,8 @@ absl::Status BenchStreaming(const std::string& name, const Options& options) {
   SINTER_ASSIGN_OR_RETURN(sn::Session session, Start(w.graph, options));
   SINTER_ASSIGN_OR_RETURN(sn::BoundFunction run, session.Bind("run"));
   SINTER_RETURN_IF_ERROR(sn::bench::SetInputs(session, run, w));
-  SINTER_ASSIGN_OR_RETURN(Timing timing, sn::bench::TimeRuns(session, run, options.device, options.seconds));
+  SINTER_ASSIGN_OR_RETURN(Timing timing,
+                          sn::bench::TimeRuns(session, run, options.device(), options.seconds));
   Json result = Result(name, timing);
   AddRate(result, w.minimal_bytes, timing);
   Print(options, result);
@@ -273,9 +279,7 @@ absl::Status BenchHost(const std::string& name, const Options& options) {
 // The gradients of the first step, as a file.
 absl::Status SaveGradients(sn::Session& session, const sn::bench::TrainingWorkload& w,
                            const std::string& path) {
-  std::vector<sn::Argument> data = {{"x", w.x}, {"y", w.y}};
-  if (w.options.data_are_variables) data.clear();
-  SINTER_ASSIGN_OR_RETURN(sn::Outputs outputs, session.Run("gradients", data));
+  SINTER_ASSIGN_OR_RETURN(sn::Outputs outputs, session.Run("gradients", sn::bench::DataOf(w)));
   std::vector<sn::NamedTensor> gradients;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const sn::HostTensor& t = outputs.tensor(i);
@@ -387,8 +391,12 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_flag("!--no-fuse", options.fuse, "compile without fusion");
   app.add_flag("!--no-keep-casts", options.keep_casts, "cast variables in every run");
-  std::string device = "cpu:0";
-  app.add_option("--device", device, "cpu:0 or a GPU such as gpu:0")->capture_default_str();
+  std::vector<std::string> devices = {"cpu:0"};
+  app.add_option("--device", devices,
+                 "cpu:0, a GPU such as gpu:0, or several that share each batch of a model; gpt2 and resnet50 "
+                 "have their batch on each of them")
+      ->delimiter(',')
+      ->capture_default_str();
   app.add_option("--gpu-architectures", options.architectures, "to compile for")->delimiter(',');
   app.add_flag("--profile", options.profile, "also print what each step takes, to the error stream");
   bool tf32 = false;
@@ -405,12 +413,14 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  absl::StatusOr<sn::Device> parsed = sn::Device::Parse(device);
-  if (!parsed.ok()) {
-    std::cerr << "sinter_bench_models: " << parsed.status().message() << "\n";
-    return 2;
+  for (const std::string& name : devices) {
+    absl::StatusOr<sn::Device> device = sn::Device::Parse(name);
+    if (!device.ok()) {
+      std::cerr << "sinter_bench_models: " << device.status().message() << "\n";
+      return 2;
+    }
+    options.devices.push_back(*device);
   }
-  options.device = *parsed;
   if (tf32) options.math = sn::MathMode::kTf32;
   if (!(options.weights + options.gradients + options.plan).empty() && options.only.size() != 1) {
     std::cerr

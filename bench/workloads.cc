@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -79,8 +80,15 @@ Tensor Data(Builder& b, std::string_view name, const HostTensor& value, const Wo
   return b.Read(b.MakeVariable(name, value.dtype(), value.shape(), {.trainable = false}));
 }
 
+// Devices share what is given to a run. Of variables, which are on all of them, each takes the rows that it is given.
+bool GivesRows(const WorkloadOptions& options) { return options.data_are_variables && options.devices > 1; }
+
 Tensor Loss(Builder& b, const TrainingWorkload& w, const TrainedModel& model) {
   Tensor x = Data(b, "x", w.x, w.options), y = Data(b, "y", w.y, w.options);
+  if (GivesRows(w.options)) {
+    Tensor rows = b.Input("rows", I32, {w.x.shape()[0]});
+    x = Gather(x, rows, 0), y = Gather(y, rows, 0);
+  }
   // Examples of logits are rows, those of a text's labels rows and columns.
   return SoftmaxCrossEntropy(model.logits(b, x), y.rank() > 1 ? Flatten(y, 0) : y, Reduction::kMean);
 }
@@ -114,6 +122,7 @@ TrainingWorkload Empty(std::string_view name, const WorkloadOptions& options) {
           .parameters = {},
           .x = {},
           .y = {},
+          .rows = {},
           .options = options};
 }
 
@@ -258,7 +267,8 @@ TrainingWorkload CharGpt(const WorkloadOptions& options) {
 }
 
 absl::StatusOr<TrainingWorkload> Gpt2(const WorkloadOptions& options) {
-  const GptSizes& s = options.gpt2;
+  GptSizes s = options.gpt2;
+  s.batch *= options.devices;
   for (int64_t size : {s.layers, s.heads, s.width, s.context, s.vocabulary, s.batch}) {
     if (size < 1) return absl::InvalidArgumentError("gpt2 needs sizes of at least 1");
   }
@@ -276,8 +286,9 @@ absl::StatusOr<TrainingWorkload> ResNet50(const WorkloadOptions& options) {
       const nn::Module net,
       examples::ResNet({.layers = s.layers, .width = s.width, .classes = s.classes, .math = options.math}));
   TrainingWorkload w = Empty("resnet50", options);
-  w.x = Uniform(1001, {s.batch, 3, s.image, s.image});
-  w.y = Integers(1002, {s.batch}, s.classes);
+  const int64_t batch = s.batch * options.devices;
+  w.x = Uniform(1001, {batch, 3, s.image, s.image});
+  w.y = Integers(1002, {batch}, s.classes);
   auto learned = [net] {
     std::vector<Variable> variables = net.parameters();
     std::erase_if(variables, [](const Variable& v) { return absl::StrContains(v.name(), ".running_"); });
@@ -290,6 +301,16 @@ absl::StatusOr<TrainingWorkload> ResNet50(const WorkloadOptions& options) {
   };
   AddFunctions(w, model, Precision::kBf16);
   return w;
+}
+
+absl::StatusOr<TrainingWorkload> MakeWorkload(std::string_view name, const WorkloadOptions& options) {
+  if (name == "lenet") return Lenet(options);
+  if (name == "mlp6") return Mlp6(options);
+  if (name == "char_gpt") return CharGpt(options);
+  if (name == "gpt2") return Gpt2(options);
+  if (name == "resnet50") return ResNet50(options);
+  return absl::NotFoundError(absl::StrCat("no training workload ", std::string(name),
+                                          "; there are lenet, mlp6, char_gpt, gpt2, resnet50"));
 }
 
 }  // namespace
@@ -315,13 +336,17 @@ HostTensor Integers(uint64_t seed, const Shape& shape, int64_t bound) {
 }
 
 absl::StatusOr<TrainingWorkload> MakeTrainingWorkload(std::string_view name, const WorkloadOptions& options) {
-  if (name == "lenet") return Lenet(options);
-  if (name == "mlp6") return Mlp6(options);
-  if (name == "char_gpt") return CharGpt(options);
-  if (name == "gpt2") return Gpt2(options);
-  if (name == "resnet50") return ResNet50(options);
-  return absl::NotFoundError(absl::StrCat("no training workload ", std::string(name),
-                                          "; there are lenet, mlp6, char_gpt, gpt2, resnet50"));
+  SINTER_ASSIGN_OR_RETURN(TrainingWorkload workload, MakeWorkload(name, options));
+  workload.rows = MustMake(DType::kI32, {workload.x.shape()[0]});
+  std::iota(static_cast<int32_t*>(workload.rows.mutable_data()),
+            static_cast<int32_t*>(workload.rows.mutable_data()) + workload.rows.num_elements(), 0);
+  return workload;
+}
+
+std::vector<Argument> DataOf(const TrainingWorkload& workload) {
+  if (GivesRows(workload.options)) return {{"rows", workload.rows}};
+  if (workload.options.data_are_variables) return {};
+  return {{"x", workload.x}, {"y", workload.y}};
 }
 
 absl::Status SetParameters(Session& session, const TrainingWorkload& workload) {

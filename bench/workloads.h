@@ -37,6 +37,9 @@ struct ResNetSizes {
 struct WorkloadOptions {
   // Whether the data are given at each run, or are variables, which stay on the device: what peers on GPUs do.
   bool data_are_variables = false;
+  // How many share a batch. gpt2 and resnet50 have their batch on each; data that are variables are all on each, which takes its
+  // rows by their numbers, input "rows".
+  int64_t devices = 1;
   // Of matrix products and convolutions.
   MathMode math = MathMode::kIeee;
   // Of Graph::SetPrecision. Null: bf16 for gpt2 and resnet50, f32 for the others.
@@ -57,6 +60,7 @@ struct TrainingWorkload {
   // Initial values by name; those of gpt2's matrices and of resnet50 are drawn when a session starts.
   std::vector<NamedTensor> parameters;
   HostTensor x, y;
+  HostTensor rows;  // i32, 0, 1, ...
   WorkloadOptions options;
 };
 // lenet, mlp6, char_gpt, gpt2 or resnet50; NotFound for another name.
@@ -64,6 +68,8 @@ absl::StatusOr<TrainingWorkload> MakeTrainingWorkload(std::string_view name,
                                                       const WorkloadOptions& options = {});
 // Data that are variables too.
 absl::Status SetParameters(Session& session, const TrainingWorkload& workload);
+// The inputs of a run. Borrows from the workload.
+std::vector<Argument> DataOf(const TrainingWorkload& workload);
 
 // One function "run" of large tensors, bounded by memory: what each moves at least is `minimal_bytes`.
 struct StreamingWorkload {
