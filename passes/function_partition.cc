@@ -28,6 +28,15 @@ bool Repeats(ir::BroadcastOp op, int64_t dim) {
   return found == op.getDims().end() || op.getX().getType().getDimSize(found - op.getDims().begin()) == 1;
 }
 
+// True if `op` makes floats wider: sums of them are sums of what it makes.
+bool IsWidening(Operation* op) {
+  auto cast = llvm::dyn_cast<ir::CastOp>(op);
+  if (!cast) return false;
+  mlir::Type from = cast.getX().getType().getElementType(), to = cast.getType().getElementType();
+  return llvm::isa<mlir::FloatType>(from) && llvm::isa<mlir::FloatType>(to) &&
+         from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth();
+}
+
 bool IsGradient(mlir::Location loc) {
   auto fused = llvm::dyn_cast<mlir::FusedLoc>(loc);
   auto name = fused ? llvm::dyn_cast_or_null<mlir::StringAttr>(fused.getMetadata()) : nullptr;
@@ -45,6 +54,7 @@ void FunctionPartition::run() {
   result_->setDiscardableAttrs(function_->getDiscardableAttrDictionary());
   builder_.setInsertionPointToEnd(result_.addEntryBlock());
   result_.getBody().front().eraseArguments(0, result_.getNumArguments());
+  findTerms();
   addArguments();
   for (Operation& op : function_.getBody().front().without_terminator()) {
     // Readers of a sum that travels in a bucket come behind everything else.
@@ -60,6 +70,31 @@ void FunctionPartition::run() {
   runLateOps();
   addReturn(llvm::cast<mlir::func::ReturnOp>(function_.getBody().front().getTerminator()));
   function_.erase();
+}
+
+// Sums over the batch that nothing on parts of it needs; sums of such sums that nobody else reads, and the same in a wider type.
+void FunctionPartition::findTerms() {
+  for (Operation& op : function_.getBody().front().without_terminator()) {
+    const ir::SplitRule* rule = sharding_.ruleOf(&op);
+    if (rule) {
+      const bool is_sum = rule->partial == Combine::sum && !sharding_.feedsBatch(op.getResult(0));
+      if (is_sum) terms_.insert(op.getResult(0));
+      continue;
+    }
+    const bool adds = llvm::isa<ir::AddOp>(op) || IsWidening(&op);
+    if (adds &&
+        llvm::all_of(op.getOperands(), [&](Value x) { return terms_.contains(x) && x.hasOneUse(); })) {
+      terms_.insert(op.getResult(0));
+    }
+  }
+}
+
+// True if each device applies `op` to its own terms, and what it gives travels in their place: the gradients of a variable that is
+// read twice are one. What is made wider travels as it was, unless it is added to something.
+bool FunctionPartition::isAddedBeforeTravel(Operation* op) const {
+  if (sharding_.ruleOf(op) || op->getNumResults() != 1 || !terms_.contains(op->getResult(0))) return false;
+  if (!IsWidening(op)) return true;
+  return op->hasOneUse() && llvm::isa<ir::AddOp>(*op->user_begin()) && isAddedBeforeTravel(*op->user_begin());
 }
 
 void FunctionPartition::addArguments() {
@@ -117,8 +152,9 @@ void FunctionPartition::addVariable(mlir::BlockArgument argument, mlir::Dictiona
 
 void FunctionPartition::runOp(Operation* op) {
   const ir::SplitRule* rule = sharding_.ruleOf(op);
+  const bool adds = isAddedBeforeTravel(op);
   bool on_main = llvm::any_of(op->getOperands(), [&](Value operand) { return isOnMain(operand); });
-  if (on_main || (replicas_.main && replicas_.main->runsOnMainAlone(op))) return runOnMain(op);
+  if (!adds && (on_main || (replicas_.main && replicas_.main->runsOnMainAlone(op)))) return runOnMain(op);
   llvm::SmallVector<Parts> results(op->getNumResults());
   for (size_t r = 0; r < replicas_.count(); ++r) {
     Operation* clone = cloneOn(op, r, rule);
@@ -126,6 +162,7 @@ void FunctionPartition::runOp(Operation* op) {
   }
   for (auto [i, result] : llvm::enumerate(op->getResults())) values_[result] = results[i];
   if (rule && rule->partial) combine(op, *rule->partial);
+  if (adds) combine(op, Combine::sum);
 }
 
 void FunctionPartition::runOnMain(Operation* op) {
@@ -171,7 +208,8 @@ Operation* FunctionPartition::cloneOn(Operation* op, size_t rank, const ir::Spli
 void FunctionPartition::combine(Operation* op, Combine combine) {
   Value result = op->getResult(0);
   bool waits = combine == Combine::sum && !sharding_.feedsBatch(result);
-  if (waits && IsGradient(op->getLoc())) scaleGradient(op);
+  if (waits && sharding_.ruleOf(op) && IsGradient(op->getLoc())) scaleGradient(op);
+  if (waits && result.hasOneUse() && isAddedBeforeTravel(*result.user_begin())) return;
   if (waits) {
     mlir::Type element = TypeOf(result).getElementType();
     buckets_[element].push_back(result);

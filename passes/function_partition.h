@@ -47,6 +47,8 @@ class FunctionPartition {
   // One value a device. On the first alone: the others are null.
   using Parts = llvm::SmallVector<mlir::Value>;
 
+  void findTerms();
+  bool isAddedBeforeTravel(mlir::Operation* op) const;
   void addArguments();
   void addInput(mlir::BlockArgument argument, mlir::DictionaryAttr attributes);
   void addVariable(mlir::BlockArgument argument, mlir::DictionaryAttr attributes);
@@ -85,6 +87,7 @@ class FunctionPartition {
   llvm::DenseMap<mlir::Value, Parts> values_, wholes_;  // wholes_: of values that are split, gathered.
   llvm::DenseMap<std::pair<mlir::Value, size_t>, llvm::SmallVector<std::pair<Sharding, mlir::Value>>> slices_;
   llvm::MapVector<mlir::Type, llvm::SmallVector<mlir::Value>> buckets_;  // Sums that have not travelled yet.
+  llvm::DenseSet<mlir::Value> terms_;  // Of which each device has a term of a sum that only late ops read.
   llvm::DenseSet<mlir::Value> late_values_;  // Sums that travel in buckets, and what is computed from them.
   llvm::SmallVector<mlir::Operation*> late_ops_;  // That read them.
   llvm::SmallVector<mlir::Type> argument_types_;

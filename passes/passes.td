@@ -109,7 +109,8 @@ def Partition : Pass<"sinter-partition", "::mlir::ModuleOp"> {
 
     Sums that only variables and outputs are computed from, gradients above all, travel together: buckets of up to `bucket_bytes`,
     in the order in which backward computes them. Their readers come behind everything else, in program order: no bucket has to
-    leave before it is full, and each travels while the rest is computed.
+    leave before it is full, and each travels while the rest is computed. Such sums that are only added to each other, the gradients
+    of a variable that is read more than once, are added first and travel as one.
 
     `scale` says what the sum over the devices is for gradients of a loss that is a mean over the batch: `global-mean` the mean over
     all examples; `mean-of-means` the mean of each device's mean; `sum` the sum of those. `update`: `replicated` computes

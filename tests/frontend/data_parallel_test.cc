@@ -169,6 +169,36 @@ TEST(DataParallelTest, EveryOptimizerIsTheSame) {
   }
 }
 
+// Its gradients are added before they travel, and are scaled once.
+TEST(DataParallelTest, AWeightThatIsReadTwiceIsTheSame) {
+  Graph graph("tied", /*seed=*/3);
+  graph.Function("train", [](Builder& b) {
+    Tensor x = Reshape(b.Input("x", F32, {12, 1, 6, 6}), {12, 36});
+    Tensor w = b.Read(b.MakeVariable("w", F32, {36, 36}, {.init = nn::Normal(0.1).Resolve(0, 0)}));
+    Tensor logits = MatMul(Relu(MatMul(x, w)), w);
+    Tensor loss = SoftmaxCrossEntropy(logits, b.Input("y", I32, {12}));
+    optim::Sgd{.learning_rate = 0.1}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  auto trained = [&](const DataParallel& parallel) {
+    Session session = MustStart(graph, {.data_parallel = parallel});
+    Examples examples = MakeExamples(12);
+    for (int step = 0; step < 5; ++step) {
+      auto out = session.Run("train", {{"x", examples.x}, {"y", examples.y}});
+      SINTER_CHECK(out.ok()) << out.status();
+    }
+    return VariableFloats(session, "w");
+  };
+  const std::vector<float> one = trained({});
+  ExpectNear(trained({.devices = Cpus(3)}), one, 2e-5);
+  ExpectNear(trained({.devices = Cpus(2), .update = UpdateStrategy::kMain}), one, 2e-5);
+  ExpectNear(trained({.devices = Cpus(2), .scale = GradientScale::kMeanOfMeans}), one, 2e-5);
+  CompileReport report;
+  ASSERT_TRUE(Compile(graph, {.data_parallel = {.devices = Cpus(2)}, .report = true}, &report).ok());
+  // The gradient and the loss.
+  EXPECT_THAT(report.copies, Contains(HasSubstr("all_reduce of 5188 bytes over cpu:0, cpu:1")));
+}
+
 // The mask depends on the example, not on the device that computes it.
 TEST(DataParallelTest, DropoutDropsTheSame) {
   Net net{.dropout = 0.4};

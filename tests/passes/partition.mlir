@@ -153,3 +153,36 @@ func.func @alike(%x: tensor<8x3xf32> {sinter.input = "x"}, %b: tensor<3xf32> {si
 }
 sinter.variable @b : tensor<3xf32> = constant(0.0, 0.0) seed 0
 sinter.variable @c : tensor<1x3xf32> = constant(0.0, 0.0) seed 0
+
+// -----
+
+// The gradients of a table that is read twice are added on each device, and their sum travels: not one narrow and one wide. The
+// gradient that is alone travels as narrow as it is.
+// CHECK-LABEL: func.func @twice
+// CHECK: %[[A:.*]] = sinter.matmul %{{.*}} {sinter.device = #sinter.device<cpu, 0>{{.*}} -> tensor<3x3xbf16>
+// CHECK: %[[B:.*]] = sinter.sum %{{.*}} [0] {sinter.device = #sinter.device<cpu, 0>} : tensor<4x3x3xf32> -> tensor<3x3xf32>
+// CHECK: %[[W:.*]] = sinter.cast %[[A]] {sinter.device = #sinter.device<cpu, 0>} : tensor<3x3xbf16> -> tensor<3x3xf32>
+// CHECK: %[[G:.*]] = sinter.add %[[B]], %[[W]] {sinter.device = #sinter.device<cpu, 0>} : tensor<3x3xf32>
+// CHECK: sinter.all_reduce sum %[[G]] over {{.*}} channel 0 {sinter.device = #sinter.device<cpu, 0>} : (tensor<3x3xf32>) -> tensor<3x3xf32>
+// CHECK: sinter.all_reduce sum %{{.*}} channel 1 {sinter.device = #sinter.device<cpu, 0>} : (tensor<3x3xbf16>) -> tensor<3x3xbf16>
+// CHECK-NOT: channel 2
+// CHECK: return
+// MAIN-LABEL: func.func @twice
+// MAIN: sinter.add {{.*}} {sinter.device = #sinter.device<cpu, 0>} : tensor<3x3xf32>
+// MAIN: sinter.add {{.*}} {sinter.device = #sinter.device<cpu, 1>} : tensor<3x3xf32>
+// MAIN: sinter.reduce sum
+func.func @twice(%x: tensor<8x3xbf16> {sinter.input = "x"}, %y: tensor<8x3x3xf32> {sinter.input = "y"}, %t: tensor<3x3xf32> {sinter.variable = @t}, %u: tensor<3x3xf32> {sinter.variable = @u})
+    -> (tensor<3x3xf32> {sinter.variable = @t}, tensor<3x3xf32> {sinter.variable = @u}) {
+  %a = sinter.matmul %x, %x {transpose_a} : (tensor<8x3xbf16>, tensor<8x3xbf16>) -> tensor<3x3xbf16>
+  %b = sinter.sum %y [0] : tensor<8x3x3xf32> -> tensor<3x3xf32>
+  %w = sinter.cast %a : tensor<3x3xbf16> -> tensor<3x3xf32>
+  %g = sinter.add %b, %w : tensor<3x3xf32>
+  %z = sinter.neg %x : tensor<8x3xbf16>
+  %c = sinter.matmul %z, %x {transpose_a} : (tensor<8x3xbf16>, tensor<8x3xbf16>) -> tensor<3x3xbf16>
+  %v = sinter.cast %c : tensor<3x3xbf16> -> tensor<3x3xf32>
+  %t1 = sinter.sub %t, %g : tensor<3x3xf32>
+  %u1 = sinter.sub %u, %v : tensor<3x3xf32>
+  return %t1, %u1 : tensor<3x3xf32>, tensor<3x3xf32>
+}
+sinter.variable @t : tensor<3x3xf32> = constant(0.0, 0.0) seed 0
+sinter.variable @u : tensor<3x3xf32> = constant(0.0, 0.0) seed 0
