@@ -18,6 +18,9 @@ constexpr size_t kHostAlignment = 64;
 // Inputs up to this size are packed: copying one costs less than another call of a driver.
 constexpr size_t kPackedBytes = 16 << 10;
 
+// Larger ones have staging memory only when they need it.
+constexpr size_t kStagedBytes = 1 << 20;
+
 size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 }  // namespace
@@ -45,8 +48,13 @@ FunctionInputs::FunctionInputs(const fb::Plan& plan, const fb::Function& table, 
     host_[i].hull.Add(hulls.back()[i]);
     all_[i].Add(hulls.back()[i]);
   }
+  size_t num_large = 0;
   for (HostInput& input : host_) {
     if (!input.hull.is_read()) continue;
+    if (input.hull.bytes() > kStagedBytes) {
+      input.large = num_large++;
+      continue;
+    }
     // Vectors begin where they would if all of the input was there.
     input.staging_offset = staging_bytes_ + input.hull.begin % kHostAlignment;
     staging_bytes_ += RoundUp(input.hull.begin % kHostAlignment + input.hull.bytes(), kHostAlignment);
@@ -117,6 +125,14 @@ std::optional<FunctionInputs::RowRange> FunctionInputs::Rows(size_t input) const
   return RowRange{static_cast<int64_t>(hull.begin / row), static_cast<int64_t>(hull.end / row)};
 }
 
+absl::StatusOr<std::byte*> FunctionInputs::StagingOf(const HostInput& input) const {
+  if (!input.large.has_value()) return memory_->staging + input.staging_offset;
+  const size_t offset = input.hull.begin % kHostAlignment;
+  SINTER_ASSIGN_OR_RETURN(std::byte* const begin,
+                          memory_->large_staging(*input.large, offset + input.hull.bytes()));
+  return begin + offset;
+}
+
 absl::Status FunctionInputs::Bind(std::span<const InputValue> values) {
   for (size_t i = 0; i < values.size(); ++i) {
     const Hull& hull = host_[i].hull;
@@ -128,7 +144,7 @@ absl::Status FunctionInputs::Bind(std::span<const InputValue> values) {
                           reinterpret_cast<uintptr_t>(bound_[i]) % kHostAlignment == 0 &&
                           !memory_->IsWritten(data, hull.bytes());
     if (in_place) continue;
-    std::byte* const staging = memory_->staging + host_[i].staging_offset;
+    SINTER_ASSIGN_OR_RETURN(std::byte* const staging, StagingOf(host_[i]));
     if (hull.bytes() > 0) std::memcpy(staging, data, hull.bytes());
     bound_[i] = staging - hull.begin;
   }

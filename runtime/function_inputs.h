@@ -6,9 +6,10 @@
 //   const std::byte* x = inputs.bound(0);                    // What CPUs read.
 //
 // CPUs read the caller's memory in place, unless it is not aligned, or is the session's own: that is copied to the staging
-// memory first. Other devices have copies at fixed places: the small inputs are packed in the staging memory and uploaded as
-// one, the large ones each, while the device may still be at work on the last run's (DeviceRuntime::UploadInputs). Of an input
-// only the bytes are moved that are read: from the first byte of a device's buffers in it to the last.
+// memory first. Staging memory for large inputs is taken when one must be copied for the first time: mostly none ever is.
+// Other devices have copies at fixed places: the small inputs are packed in the staging memory and uploaded as one, the large
+// ones each, while the device may still be at work on the last run's (DeviceRuntime::UploadInputs). Of an input only the bytes
+// are moved that are read: from the first byte of a device's buffers in it to the last.
 //
 // Among several processes a caller may give those rows of an input alone that its devices read (Rows).
 #ifndef SINTER_RUNTIME_FUNCTION_INPUTS_H_
@@ -99,6 +100,8 @@ class FunctionInputs {
   struct HostInput {
     Hull hull;
     size_t staging_offset = 0;
+    std::optional<size_t>
+        large;  // Of the large inputs it is this one, and has no place in the staging memory.
   };
 
   std::vector<std::vector<Hull>> FindHulls(const fb::Function& table) const;
@@ -106,6 +109,8 @@ class FunctionInputs {
   absl::Status Upload(const DevicePlaces& places, DeviceLayout& layout, std::span<const InputValue> values);
 
   const Memory* memory_;
+  absl::StatusOr<std::byte*> StagingOf(const HostInput& input) const;
+
   std::vector<HostInput> host_;
   std::vector<Hull> all_;  // Of all devices here, by input.
   std::vector<size_t> row_bytes_, rows_;

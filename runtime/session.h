@@ -26,7 +26,8 @@
 //
 // Use a session, and everything that it handed out, from one thread at a time. A failed call changes nothing.
 //
-// Allocations in Run: none of ours after a function's first run. oneDNN's own execute calls allocate and free some 6
+// Allocations in Run: none of ours after a function's first run, but for the copy of an input of more than 1 MiB when it must be
+// copied for the first time; a session holds no memory for such copies before. oneDNN's own execute calls allocate and free some 6
 // small blocks (about 250 bytes) each, inside the library, with no way around it in its interface.
 #ifndef SINTER_RUNTIME_SESSION_H_
 #define SINTER_RUNTIME_SESSION_H_
@@ -171,8 +172,8 @@ class BoundFunction {
 struct SessionMemory {
   int64_t variables = 0;
   int64_t arena = 0;  // The largest of all functions: they share it.
-  int64_t input_staging =
-      0;  // For inputs that are not aligned, for numbers, and for small inputs on their way.
+  // For inputs that are not aligned, for numbers, and for small inputs on their way. Of more than 1 MiB: what was needed so far.
+  int64_t input_staging = 0;
   int64_t input_copies = 0;    // On devices that do not read main memory: what the largest function needs.
   int64_t thread_scratch = 0;  // Of generated kernels.
   int64_t library_workspace = 0;

@@ -76,6 +76,28 @@ absl::Status DeviceShare::Take() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::byte*> DeviceShare::TakeMore(const std::string& tag, size_t bytes,
+                                                 int64_t SessionMemory::* kind, const std::string& instead) {
+  const int64_t rounded = RoundUpToUnit(bytes);
+  if (limit_ > 0 && report_.predicted + rounded > limit_) {
+    return absl::ResourceExhaustedError(absl::StrCat(tag, " needs ", rounded, " bytes on ",
+                                                     device().ToString(), " more, and the session has ",
+                                                     report_.predicted, " of its limit of ", limit_, ": ",
+                                                     instead, ", or raise SessionOptions::memory_limit"));
+  }
+  absl::StatusOr<Allocation> allocation = allocator_->Allocate(static_cast<int64_t>(bytes), tag);
+  if (!allocation.ok()) {
+    return absl::Status(allocation.status().code(),
+                        absl::StrCat(allocation.status().message(), "; ", instead));
+  }
+  auto* const data = static_cast<std::byte*>(allocation->ptr());
+  report_.*kind += static_cast<int64_t>(bytes);
+  report_.predicted += rounded;
+  report_.used += allocation->rounded_bytes();
+  allocations_.push_back(*std::move(allocation));
+  return data;
+}
+
 std::string DeviceShare::Problem(int64_t needed, int64_t free_bytes) const {
   const int64_t own = report_.predicted;
   if (limit_ > 0 && own > limit_) {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,6 +55,8 @@ struct Memory {
   std::byte* staging = nullptr;
   std::byte* outputs = nullptr;
   size_t outputs_bytes = 0;
+  // The same for the large input of this number of any function, of this size at least: taken at the first call for it.
+  std::function<absl::StatusOr<std::byte*>(size_t number, size_t bytes)> large_staging;
   // What a run may write in main memory: an input that lies there is copied first.
   std::vector<std::span<const std::byte>> written;
   bool poison = false;
@@ -76,6 +79,11 @@ class DeviceShare {
   void Need(std::string tag, size_t bytes, int64_t SessionMemory::* kind, std::byte** place);
   // Allocates everything; places of no bytes are somewhere.
   absl::Status Take();
+
+  // For a need that came up in a run. ResourceExhausted: more than the limit, or than the allocator has; `instead` says what
+  // could be done to need nothing.
+  absl::StatusOr<std::byte*> TakeMore(const std::string& tag, size_t bytes, int64_t SessionMemory::* kind,
+                                      const std::string& instead);
 
   Device device() const { return allocator_->device(); }
   CachingAllocator& allocator() const { return *allocator_; }

@@ -281,6 +281,7 @@ absl::Status State::Allocate() {
   ListPieces();
   SINTER_RETURN_IF_ERROR(CheckRoom(shares));
   for (DeviceShare& share : shares) SINTER_RETURN_IF_ERROR(share.Take());
+  memory.large_staging = [this](size_t number, size_t bytes) { return LargeStaging(number, bytes); };
   memory.written.emplace_back(memory.outputs, memory.outputs_bytes);
   for (const DevicePlaces& places : memory.devices) {
     if (places.is_here() && places.is_host) {
@@ -302,6 +303,21 @@ absl::Status State::Allocate() {
     memory.written.emplace_back(memory.variables[i], plan.table().variables()->Get(i)->bytes());
   }
   return absl::OkStatus();
+}
+
+// All functions share it, for one runs at a time. What has become too small stays: the last run may still read it.
+absl::StatusOr<std::byte*> State::LargeStaging(size_t number, size_t bytes) {
+  if (number >= large_staging.size()) large_staging.resize(number + 1);
+  std::span<std::byte>& place = large_staging[number];
+  if (place.size() < bytes) {
+    SINTER_ASSIGN_OR_RETURN(
+        std::byte* const data,
+        MainMemory().TakeMore("input staging", bytes, &SessionMemory::input_staging,
+                              "give inputs that start at a multiple of 64 bytes, which are "
+                              "read where they are"));
+    place = {data, bytes};
+  }
+  return place.data();
 }
 
 absl::Status State::PlaceConstants() {

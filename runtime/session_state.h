@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -71,6 +72,8 @@ struct State {
   Memory memory;
   std::vector<Entry> functions;
   std::unique_ptr<ValuesAhead> values_ahead;  // Of variables, until they are initialized.
+  std::vector<std::span<std::byte>>
+      large_staging;                      // By the number of a large input; taken when one must be copied.
   std::map<size_t, int64_t> log_numbers;  // By a ring's variable: the number of the last value that was read.
 
  private:
@@ -87,6 +90,7 @@ struct State {
   absl::Status LoadFunctions();
   absl::Status Allocate();
   void ListPieces();
+  absl::StatusOr<std::byte*> LargeStaging(size_t number, size_t bytes);
   absl::Status PlaceConstants();
   InitialValues InitialValuesOf(size_t variable) const;
   // Of variables on GPUs.

@@ -210,6 +210,44 @@ TEST(SessionTest, MemoryIsAsPredicted) {
   EXPECT_EQ(pool->UsedBytes(), 0);
 }
 
+// Most inputs are read where they are: those that are not take memory when they first must.
+TEST(SessionTest, LargeInputsHaveStagingWhenTheyNeedIt) {
+  constexpr int64_t kMany = 1 << 20;
+  TestPlan plan;
+  TestFunction f(plan, "f");
+  const uint32_t x = f.Input("x", DType::kF32, {kMany}), y = f.Arena(DType::kF32, {kMany});
+  f.Copy(x, y);
+  f.Output("y", y);
+  auto pool = *CachingAllocator::Create(std::make_unique<HostMemory>());
+  Session session = *plan.MakeSession({.allocator = pool.get()});
+  const int64_t predicted = session.memory().predicted;
+  EXPECT_EQ(session.memory().input_staging, 0);
+  EXPECT_TRUE(session.Run("f", {{"x", Filled(kMany, 2)}}).ok());
+  EXPECT_EQ(session.memory().input_staging, 0);
+  const std::vector<float> values(kMany + 1, 3);
+  const float* const unaligned =
+      reinterpret_cast<uintptr_t>(values.data()) % 64 == 0 ? &values[1] : &values[0];
+  const HostTensor view = *HostTensor::View(DType::kF32, {kMany}, unaligned);
+  for (int run = 0; run < 2; ++run) {
+    absl::StatusOr<Outputs> outputs = session.Run("f", {{"x", view}});
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    EXPECT_EQ(Values((*outputs)["y"])[kMany - 1], 3);
+    EXPECT_EQ(session.memory().input_staging, 4 * kMany);
+    EXPECT_EQ(session.memory().predicted, predicted + 4 * kMany);
+    EXPECT_EQ(session.memory().used, session.memory().predicted);
+  }
+  Session limited =
+      *plan.MakeSession({.memory_limit = MemoryLimit{.bytes = predicted}, .allocator = pool.get()});
+  const absl::Status status = limited.Run("f", {{"x", view}}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(
+      std::string(status.message()),
+      AllOf(HasSubstr("input staging needs 4194304 bytes on cpu:0 more"),
+            HasSubstr("give inputs that start at a multiple of 64 bytes, which are read where they are, or "
+                      "raise SessionOptions::memory_limit")));
+  EXPECT_TRUE(limited.Run("f", {{"x", Filled(kMany, 2)}}).ok());
+}
+
 TEST(SessionTest, SessionsAndTensorsShareTheMemoryOfTheProcess) {
   CachingAllocator* const memory = *ProcessAllocator();
   const int64_t before = memory->UsedBytes();
