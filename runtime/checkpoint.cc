@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/printable_text.h"
 #include "sinter/runtime/scalar_log.h"
 #include "sinter/runtime/status.h"
 
@@ -60,10 +61,20 @@ void CompareWithFile(const std::vector<const VariableInfo*>& wanted, const Safet
   }
   if (is_filtered) return;
   for (const auto& [name, entry] : rest) {
-    problems.push_back(absl::StrCat("the file's tensor \"", entry->name, "\" (",
+    problems.push_back(absl::StrCat("the file's tensor \"", PrintableText(entry->name), "\" (",
                                     ShapeToString(entry->dtype, entry->shape),
                                     ") is no variable of the session"));
   }
+}
+
+// The values of the variable `index` of `count`. They were right a moment ago.
+absl::StatusOr<HostTensor> GetChecked(const SafetensorsFile& file, const VariableInfo& variable, size_t index,
+                                      size_t count) {
+  absl::StatusOr<HostTensor> value = file.Get(variable.name);
+  if (value.ok() || index == 0 || !absl::IsDataLoss(value.status())) return value;
+  return absl::DataLossError(absl::StrCat(
+      value.status().message(), ": the file was written to while it was loaded, and ", index, " of ", count,
+      " variables have its values already; load a whole checkpoint, or reset the variables"));
 }
 
 absl::Status Mismatch(const std::string& path, const std::vector<std::string>& problems) {
@@ -89,23 +100,28 @@ absl::Status SaveCheckpoint(const Session& session, const std::string& path, con
 absl::StatusOr<Metadata> LoadCheckpoint(Session& session, const std::string& path,
                                         const LoadOptions& options) {
   SINTER_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path));
-  // FailedPrecondition says that the file has no checksums: somebody else's, as pretrained weights are.
-  absl::Status intact = file.Verify();
-  if (!intact.ok() && !absl::IsFailedPrecondition(intact)) return intact;
+  if (file.checks() != SafetensorsChecks::kNone) {
+    SINTER_RETURN_IF_ERROR(file.Verify());
+  } else if (!options.allow_unchecked) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path,
+        ": carries no checksums: another program wrote it, or it is a damaged checkpoint; to load "
+        "it as it is, set LoadOptions::allow_unchecked"));
+  }
 
   std::vector<std::string> problems;
   std::vector<const VariableInfo*> wanted = Wanted(session.variables(), options, problems);
   CompareWithFile(wanted, file, !options.only.empty(), problems);
   if (!problems.empty()) return Mismatch(path, problems);
 
-  std::vector<HostTensor> values;
+  // No checksum shows elements of i1 that are neither 0 nor 1: a program may have written them so.
   for (const VariableInfo* variable : wanted) {
-    SINTER_ASSIGN_OR_RETURN(HostTensor value, file.Get(variable->name));
-    values.push_back(std::move(value));
+    if (variable->dtype == DType::kI1) SINTER_RETURN_IF_ERROR(file.Get(variable->name).status());
   }
   for (size_t i = 0; i < wanted.size(); ++i) {
+    SINTER_ASSIGN_OR_RETURN(const HostTensor value, GetChecked(file, *wanted[i], i, wanted.size()));
     // Type and shape are right: what fails here is a device.
-    SINTER_RETURN_IF_ERROR(session.WriteVariable(wanted[i]->name, values[i]));
+    SINTER_RETURN_IF_ERROR(session.WriteVariable(wanted[i]->name, value));
   }
   return file.metadata();
 }

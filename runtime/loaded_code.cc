@@ -1,6 +1,7 @@
 #include "sinter/runtime/loaded_code.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,7 +13,7 @@
 namespace sinter {
 
 absl::StatusOr<LoadedCode> LoadedCode::Load(std::span<const std::byte> bytes) {
-  const int fd = memfd_create("sinter-plan", MFD_CLOEXEC);
+  const int fd = memfd_create("sinter-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make a file in memory for the plan's code");
   absl::Status status;
   while (!bytes.empty() && status.ok()) {
@@ -22,6 +23,10 @@ absl::StatusOr<LoadedCode> LoadedCode::Load(std::span<const std::byte> bytes) {
     } else if (errno != EINTR) {
       status = absl::ErrnoToStatus(errno, "cannot copy the plan's code into memory");
     }
+  }
+  // Other processes of this user can open the descriptor: sealed, it is what was verified for as long as it is loaded.
+  if (status.ok() && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+    status = absl::ErrnoToStatus(errno, "cannot seal the plan's code in memory");
   }
   LoadedCode code;
   // Stays open as long as the code is loaded: the loader takes an object of a name that it knows for the same object,

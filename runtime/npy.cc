@@ -19,27 +19,93 @@ namespace {
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr size_t kAlignment = 64;
 
-// Copies a tensor whose first dimension lies densest into one whose last does, a row of the result at a time.
-void CopyFortranOrder(std::span<const std::byte> from, std::span<const int64_t> shape, int64_t element,
-                      std::span<std::byte> to) {
-  if (to.empty()) return;
-  const size_t rank = shape.size();
-  std::vector<int64_t> strides(rank);
-  int64_t stride = element;
-  for (size_t i = 0; i < rank; ++i) {
-    strides[i] = stride;
-    stride *= shape[i];
-  }
-  std::vector<int64_t> index(rank, 0);
-  const std::byte* source = from.data();
-  for (size_t at = 0; at < to.size(); at += element) {
-    std::memcpy(to.data() + at, source, element);
-    for (size_t i = rank; i-- > 0;) {
-      source += strides[i];
-      if (++index[i] < shape[i]) break;
-      source -= strides[i] * shape[i];
-      index[i] = 0;
+// More than any header of our ranks needs; NumPy itself reads 10,000 characters.
+constexpr uint64_t kMaxHeaderBytes = 64 << 10;
+
+// Read at a time of a tensor in Fortran order.
+constexpr int64_t kBlockBytes = 1 << 20;
+
+// The offsets in the result, in elements, of the columns of a tensor in Fortran order: the indices after the first one.
+class Columns {
+ public:
+  explicit Columns(std::span<const int64_t> shape)
+      : shape_(shape), strides_(shape.size()), index_(shape.size(), 0) {
+    int64_t stride = 1;
+    for (size_t i = shape.size(); i-- > 0;) {
+      strides_[i] = stride;
+      stride *= shape[i];
     }
+  }
+
+  int64_t first_stride() const { return strides_[0]; }
+  // The next column's, beginning with the first.
+  int64_t Next() {
+    const int64_t offset = offset_;
+    for (size_t i = 1; i < shape_.size(); ++i) {
+      offset_ += strides_[i];
+      if (++index_[i] < shape_[i]) break;
+      offset_ -= strides_[i] * shape_[i];
+      index_[i] = 0;
+    }
+    return offset;
+  }
+
+ private:
+  std::span<const int64_t> shape_;
+  std::vector<int64_t> strides_, index_;
+  int64_t offset_ = 0;
+};
+
+// `rows` elements of each column lie one after the other in `from`; they go to `to`, a row of the result at a time.
+template <typename T>
+void CopyColumns(const std::byte* from, int64_t rows, int64_t first_row, int64_t row_stride,
+                 std::span<const int64_t> columns, std::byte* to) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < columns.size(); ++c) {
+      const int64_t at = columns[c] + (first_row + r) * row_stride;
+      std::memcpy(to + at * int64_t{sizeof(T)},
+                  from + (static_cast<int64_t>(c) * rows + r) * int64_t{sizeof(T)}, sizeof(T));
+    }
+  }
+}
+
+// Reads a tensor whose first dimension lies densest into one whose last does, in blocks of whole columns, or of parts of one
+// column where it is longer than a block. It has elements.
+template <typename T>
+absl::Status ReadFortranOrder(const ByteSource& source, std::span<const int64_t> shape, std::byte* to) {
+  constexpr int64_t kBlock = kBlockBytes / int64_t{sizeof(T)}, kMostColumns = 4096;
+  int64_t columns = 1;
+  for (const int64_t size : shape.subspan(1)) columns *= size;
+  const int64_t rows = std::min(shape[0], kBlock);
+  const int64_t together = rows < shape[0] ? 1 : std::min({columns, kBlock / rows, kMostColumns});
+  std::vector<std::byte> block(static_cast<size_t>(rows * together) * sizeof(T));
+  std::vector<int64_t> offsets;
+  Columns next(shape);
+  for (int64_t column = 0; column < columns; column += together) {
+    offsets.resize(static_cast<size_t>(std::min(together, columns - column)));
+    for (int64_t& offset : offsets) offset = next.Next();
+    for (int64_t row = 0; row < shape[0]; row += rows) {
+      const int64_t count = std::min(rows, shape[0] - row);
+      const std::span<std::byte> piece =
+          std::span(block).first(static_cast<size_t>(count) * offsets.size() * sizeof(T));
+      SINTER_RETURN_IF_ERROR(source(piece));
+      CopyColumns<T>(piece.data(), count, row, next.first_stride(), offsets, to);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadFortranOrder(const ByteSource& source, HostTensor& tensor) {
+  std::byte* const to = MutableBytesOf(tensor).data();
+  switch (SizeOf(tensor.dtype())) {
+    case 1:
+      return ReadFortranOrder<uint8_t>(source, tensor.shape(), to);
+    case 2:
+      return ReadFortranOrder<uint16_t>(source, tensor.shape(), to);
+    case 4:
+      return ReadFortranOrder<uint32_t>(source, tensor.shape(), to);
+    default:
+      return ReadFortranOrder<uint64_t>(source, tensor.shape(), to);
   }
 }
 
@@ -73,6 +139,10 @@ absl::StatusOr<Preamble> ReadPreamble(const ByteSource& source, uint64_t size, c
     return absl::DataLossError(absl::StrCat(name, ": damaged .npy header: it claims ", header_bytes,
                                             " bytes, but only ", size - preamble.bytes, " follow"));
   }
+  if (header_bytes > kMaxHeaderBytes) {
+    return absl::DataLossError(absl::StrCat(name, ": damaged .npy header: it claims ", header_bytes,
+                                            " bytes, and at most ", kMaxHeaderBytes, " are read"));
+  }
   std::string text(header_bytes, '\0');
   SINTER_RETURN_IF_ERROR(source(std::as_writable_bytes(std::span(text))));
   SINTER_ASSIGN_OR_RETURN(preamble.header, ParseNpyHeader(text, name));
@@ -84,19 +154,14 @@ absl::StatusOr<Preamble> ReadPreamble(const ByteSource& source, uint64_t size, c
 
 std::string NpyPreamble(const HostTensor& tensor) {
   std::string header = NpyHeaderText(tensor.dtype(), tensor.shape());
+  const size_t fixed = kMagic.size() + 2 + 2;
   // One more for the line break that ends a header.
-  const bool long_header = header.size() + 1 + kAlignment > 0xffff;
-  const size_t fixed = kMagic.size() + 2 + (long_header ? 4 : 2);
   header.append((kAlignment - (fixed + header.size() + 1) % kAlignment) % kAlignment, ' ');
   header += '\n';
   std::string out(kMagic);
-  out += long_header ? '\2' : '\1';
+  out += '\1';
   out += '\0';
-  if (long_header) {
-    AppendLittle(static_cast<uint32_t>(header.size()), &out);
-  } else {
-    AppendLittle(static_cast<uint16_t>(header.size()), &out);
-  }
+  AppendLittle(static_cast<uint16_t>(header.size()), &out);
   return out + header;
 }
 
@@ -113,10 +178,8 @@ absl::StatusOr<HostTensor> ReadNpy(const ByteSource& source, uint64_t size, cons
                                             *bytes, " bytes, but ", left, " follow the header"));
   }
   SINTER_ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::Empty(header.dtype, header.shape));
-  if (header.fortran_order && header.shape.size() > 1) {
-    std::vector<std::byte> columns(left);
-    SINTER_RETURN_IF_ERROR(source(columns));
-    CopyFortranOrder(columns, header.shape, SizeOf(header.dtype), MutableBytesOf(tensor));
+  if (header.fortran_order && header.shape.size() > 1 && left > 0) {
+    SINTER_RETURN_IF_ERROR(ReadFortranOrder(source, tensor));
   } else {
     SINTER_RETURN_IF_ERROR(source(MutableBytesOf(tensor)));
   }
@@ -137,15 +200,13 @@ absl::Status SaveNpy(const std::string& path, const HostTensor& tensor) {
 }
 
 absl::StatusOr<HostTensor> LoadNpy(const std::string& path) {
-  SINTER_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
-  std::span<const std::byte> rest = file.bytes();
-  const ByteSource source = [&rest, &path](std::span<std::byte> out) {
-    if (out.size() > rest.size()) return absl::DataLossError(absl::StrCat(path, ": the file is cut short"));
-    std::ranges::copy(rest.first(out.size()), out.begin());
-    rest = rest.subspan(out.size());
+  SINTER_ASSIGN_OR_RETURN(const FileReader file, FileReader::Open(path));
+  const ByteSource source = [&file, at = uint64_t{0}](std::span<std::byte> out) mutable {
+    SINTER_RETURN_IF_ERROR(file.Read(at, out));
+    at += out.size();
     return absl::OkStatus();
   };
-  return ReadNpy(source, rest.size(), path);
+  return ReadNpy(source, file.size(), path);
 }
 
 }  // namespace sinter

@@ -3,7 +3,7 @@
 //   SINTER_RETURN_IF_ERROR(SaveNpy("x.npy", tensor));
 //   SINTER_ASSIGN_OR_RETURN(HostTensor x, LoadNpy("x.npy"));
 //
-// Written: version 1.0 (2.0 for a header over 64 KiB), C order, little-endian, data from a multiple of 64
+// Written: version 1.0, C order, little-endian, data from a multiple of 64
 // bytes on, through AtomicFile. Read: versions 1 to 3, C and Fortran order (transposed while reading),
 // little-endian.
 //
@@ -16,7 +16,8 @@
 //
 // Errors: DataLoss for damaged bytes, Unimplemented for what our element types cannot hold (the message names
 // the astype() that helps), and those of runtime/file.h. Memory is only taken once the file's size agrees
-// with the header.
+// with the header, from the process's allocator: ResourceExhausted where it has no room. A header has 64 KiB at most,
+// some hundred times what the largest shape takes.
 #ifndef SINTER_RUNTIME_NPY_H_
 #define SINTER_RUNTIME_NPY_H_
 

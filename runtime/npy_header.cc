@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "sinter/runtime/printable_text.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter {
@@ -143,13 +144,14 @@ absl::Status UnknownType(const std::string& name, const std::string& descr) {
   if (descr.size() >= 3 && descr[1] == '>') {
     std::string little = descr;
     little[1] = '<';
-    fix = absl::StrCat("it is big-endian: save a.astype(", little, ") instead");
+    fix = absl::StrCat("it is big-endian: save a.astype(", PrintableText(little), ") instead");
   } else if (descr == "'<u2'" || descr == "'|V2'") {
     fix = "for the bits of bfloat16 save a.view([('bfloat16', '<u2')]); for numbers save a.astype('int32')";
   } else if (descr == "'|O'") {
     fix = "it holds Python objects: " + fix;
   }
-  return absl::UnimplementedError(absl::StrCat(name, ": element type ", descr, " is not supported; ", fix));
+  return absl::UnimplementedError(
+      absl::StrCat(name, ": element type ", PrintableText(descr), " is not supported; ", fix));
 }
 
 }  // namespace

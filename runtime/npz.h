@@ -5,8 +5,11 @@
 //   SINTER_ASSIGN_OR_RETURN(std::vector<NamedTensor> loaded, LoadNpz("weights.npz"));
 //
 // Like numpy.savez, or numpy.savez_compressed with `compress`. Written whole or not at all; the same tensors
-// give the same bytes. Reading verifies sizes and checksums and takes no more memory than the file's bytes
-// justify.
+// give the same bytes. Reading verifies sizes and checksums, and takes the file's bytes and the tensors, the latter from
+// the process's allocator. A small file may hold large tensors: deflate makes zeros a thousandth. Of files that strangers
+// send, say how much they may hold:
+//
+//   LoadNpz("upload.npz", {.max_bytes = int64_t{1} << 30})
 //
 // Errors: InvalidArgument for an empty or repeated name, DataLoss for damaged bytes, and those of
 // runtime/npy.h, runtime/zip_archive.h and runtime/file.h.
@@ -14,6 +17,7 @@
 #define SINTER_RUNTIME_NPZ_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,11 +35,19 @@ struct NpzOptions {
 absl::Status SaveNpz(const std::string& path, std::span<const NamedTensor> tensors,
                      const NpzOptions& options = {});
 
-// All tensors, in the archive's order.
-absl::StatusOr<std::vector<NamedTensor>> LoadNpz(const std::string& path);
+struct NpzLimits {
+  // The most bytes of all members together, inflated.
+  int64_t max_bytes = INT64_MAX;
+  // The most that a member may inflate to, as a multiple of its compressed bytes. 1040 is more than deflate can do.
+  int64_t max_ratio = 1040;
+};
+
+// All tensors, in the archive's order. ResourceExhausted: more than the limits, or than there is memory for.
+absl::StatusOr<std::vector<NamedTensor>> LoadNpz(const std::string& path, const NpzLimits& limits = {});
 
 // The same for an archive that is in memory already; `name` is what errors call it.
-absl::StatusOr<std::vector<NamedTensor>> ParseNpz(std::span<const std::byte> bytes, const std::string& name);
+absl::StatusOr<std::vector<NamedTensor>> ParseNpz(std::span<const std::byte> bytes, const std::string& name,
+                                                  const NpzLimits& limits = {});
 
 }  // namespace sinter
 

@@ -84,7 +84,7 @@ struct Plan::Data {
   struct Free {
     void operator()(std::byte* data) const { std::free(data); }
   };
-  std::optional<MappedFile> file;
+  std::optional<FileBytes> file;
   std::unique_ptr<std::byte, Free> copy;
   std::span<const std::byte> bytes;
 };
@@ -112,7 +112,7 @@ absl::StatusOr<Plan> Plan::FromBytes(std::string_view bytes) {
 
 absl::StatusOr<Plan> Plan::Load(const std::string& path) {
   auto data = std::make_shared<Data>();
-  SINTER_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  SINTER_ASSIGN_OR_RETURN(FileBytes file, FileBytes::Read(path, kPlanMaxBytes));
   data->file = std::move(file);
   data->bytes = data->file->bytes();
   absl::StatusOr<Plan> plan = Verified(std::move(data));

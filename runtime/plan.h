@@ -1,13 +1,16 @@
 // A plan: a compiled program, verified. Compile makes one, a Session (runtime/session.h) runs it.
 //
-//   SINTER_ASSIGN_OR_RETURN(Plan plan, Plan::Load("lenet.plan"));    // Mapped, not read.
+//   SINTER_ASSIGN_OR_RETURN(Plan plan, Plan::Load("lenet.plan"));
 //   for (const FunctionInfo& f : plan.Functions()) std::cout << f.name << "\n";
 //   SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan)));
 //
 // The bytes (runtime/plan.fbs) are verified as untrusted before anything is read from them: every index, offset, size
-// and shape. A truncated or altered file is an error that says what is wrong, never a crash. But a plan holds native
-// code, which a session loads into the process: the content hash guards against damage, not against malice. Load plans
-// from sources that you would run a program from.
+// and shape. A truncated or altered file is an error that says what is wrong, never a crash. A file is read into memory
+// that no other process can change, and what runs is what was verified: the file may be overwritten at any time.
+//
+// Reading a plan is safe, whoever wrote it. Running one is running a program: it holds native code, which a session loads
+// into the process, and the content hash guards against damage, not against malice. Make sessions of plans from sources
+// that you would run a program from, or of the one plan whose hash you know (SessionOptions::expected_hash).
 //
 // A plan made for another CPU loads, so that it can be looked at and shipped; CheckTarget and Session::Create refuse it.
 #ifndef SINTER_RUNTIME_PLAN_H_

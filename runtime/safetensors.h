@@ -1,19 +1,22 @@
-// The safetensors format: named tensors and text metadata in one file that is read without copying.
+// The safetensors format: named tensors and text metadata in one file, of which any tensor can be read by itself.
 //
 //   SINTER_RETURN_IF_ERROR(SaveSafetensors("model.safetensors", tensors, {{"step", "100"}}));
 //
 //   SINTER_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open("model.safetensors"));
-//   SINTER_ASSIGN_OR_RETURN(HostTensor w, file.Get("encoder.weight"));     // Borrows from `file`'s mapping.
+//   SINTER_ASSIGN_OR_RETURN(HostTensor w, file.Get("encoder.weight"));
 //
 // Layout: the header's length (u64), the header (JSON: name -> dtype, shape, data_offsets; "__metadata__" ->
-// texts), the data, little-endian and row-major, without holes. Written with the data at a multiple of 64
-// bytes and the widest element types first, then by name, so that every tensor is aligned for its type and
+// texts; then spaces), the data, little-endian and row-major, without holes. Written with the data at a multiple of
+// 64 bytes and the widest element types first, then by name, so that every tensor is aligned for its type and
 // the same tensors and metadata give the same bytes whatever order they came in. i1 is the format's BOOL.
 //
-// The header is verified as untrusted bytes at Open; a file that opens can be read without further checks.
-// What a header cannot show, damaged data, Verify finds by the CRC-32 of each tensor, which files written
-// here carry in the metadata under "sinter.crc32" (the eight-digit sums in the data's order; metadata()
-// leaves it out).
+// The header is verified as untrusted bytes at Open. Damage, which no format shows, is found by checksums, which files
+// written here carry in the metadata under "sinter.checksums" (metadata() leaves it out): the SHA-256 of all in front of
+// the data, taken with its own 64 digits as '0', and then the CRC-32 of each tensor in the data's order. Together they
+// cover every bit of the file. Open compares the first, Get and Verify the others.
+//
+// Files of before have "sinter.crc32" in its place, the CRC-32s alone: their names, shapes and metadata are not covered.
+// Saving what they hold makes a file that is covered whole.
 #ifndef SINTER_RUNTIME_SAFETENSORS_H_
 #define SINTER_RUNTIME_SAFETENSORS_H_
 
@@ -35,7 +38,7 @@ namespace sinter {
 using Metadata = std::map<std::string, std::string>;
 
 // Writes the file whole or not at all. InvalidArgument: two tensors of one name, a name that is
-// "__metadata__", the metadata key "sinter.crc32", or a text that is not UTF-8.
+// "__metadata__", a metadata key that begins with "sinter.", or a text that is not UTF-8.
 absl::Status SaveSafetensors(const std::string& path, std::span<const NamedTensor> tensors,
                              const Metadata& metadata = {});
 
@@ -66,6 +69,8 @@ struct SafetensorsEntry {
   uint64_t end = 0;
 };
 
+inline constexpr uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;  // The format's own limit.
+
 // A verified header: entries in the order of their data.
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries;
@@ -73,24 +78,35 @@ struct SafetensorsHeader {
   uint64_t data_begin = 0;  // Where the data begins in the file.
 };
 
-// Reads and verifies the header of a file that is in memory. `name` is what errors call it. DataLoss for
-// anything that the format forbids, with the tensor or the byte concerned; Unimplemented for an element type
-// that we do not have.
+// Reads and verifies the header of a file of `file_bytes`, whose beginning `bytes` are: the header at least. `name` is
+// what errors call it. DataLoss for anything that the format forbids, with the tensor or the byte concerned;
+// Unimplemented for an element type that we do not have.
+absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::span<const std::byte> bytes,
+                                                         uint64_t file_bytes, const std::string& name);
+// The same for a file that is in memory as a whole.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::span<const std::byte> bytes,
                                                          const std::string& name);
 
+// How much of a file its checksums cover.
+enum class SafetensorsChecks {
+  kNone,   // Another program's file.
+  kData,   // The tensors' values: a file of Sinter before the header was covered.
+  kWhole,  // Every bit.
+};
+
 class SafetensorsFile {
  public:
+  // DataLoss: what ParseSafetensorsHeader refuses, and a header that is not what was written.
   static absl::StatusOr<SafetensorsFile> Open(const std::string& path);
 
   // Names in the order of the data.
   std::vector<std::string> names() const;
   const Metadata& metadata() const { return header_.metadata; }
   const std::vector<SafetensorsEntry>& entries() const { return header_.entries; }
+  SafetensorsChecks checks() const { return checks_; }
 
-  // The tensor of that name, as a view: this object must outlive it. A tensor that a foreign writer put at an
-  // address not aligned for its type is copied instead. NotFound names the file's nearest tensors; DataLoss:
-  // a BOOL tensor with elements other than 0 and 1.
+  // Reads the tensor of that name. NotFound names the file's nearest tensors; DataLoss: its checksum is wrong, or
+  // a BOOL tensor has elements other than 0 and 1; ResourceExhausted: no memory for it.
   absl::StatusOr<HostTensor> Get(std::string_view name) const;
 
   // Reads all data and compares the checksums; DataLoss names the damaged tensors. FailedPrecondition: the
@@ -98,15 +114,13 @@ class SafetensorsFile {
   absl::Status Verify() const;
 
  private:
-  explicit SafetensorsFile(MappedFile file) : file_(std::move(file)) {}
+  explicit SafetensorsFile(FileReader file) : file_(std::move(file)) {}
+  absl::Status TakeChecksums(std::span<const std::byte> header);
 
-  std::span<const std::byte> Data(const SafetensorsEntry& entry) const {
-    return file_.bytes().subspan(header_.data_begin + entry.begin, entry.end - entry.begin);
-  }
-
-  MappedFile file_;
+  FileReader file_;
   SafetensorsHeader header_;
-  std::string checksums_;
+  SafetensorsChecks checks_ = SafetensorsChecks::kNone;
+  std::vector<std::string> checksums_;  // Of the entries, in their order; empty if there are none.
 };
 
 }  // namespace sinter

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/printable_text.h"
 #include "sinter/runtime/safetensors.h"
 #include "sinter/runtime/status.h"
 #include "sinter/runtime/untrusted_bytes.h"
@@ -14,8 +15,6 @@ namespace sinter {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // The format's own limit.
 
 struct TypeName {
   std::string_view name;
@@ -35,19 +34,22 @@ class HeaderBuilder : public nlohmann::json_sax<Json> {
   bool key(string_t& key) override {
     key_ = key;
     if (where_ == Where::kTop) {
-      if (!names_.insert(key).second) return Refuse(absl::StrCat("the name '", key, "' occurs twice"));
+      if (!names_.insert(key).second)
+        return Refuse(absl::StrCat("the name '", PrintableText(key), "' occurs twice"));
       return true;
     }
     if (where_ == Where::kMetadata) {
       if (header_.metadata.contains(key))
-        return Refuse(absl::StrCat("the metadata key '", key, "' occurs twice"));
+        return Refuse(absl::StrCat("the metadata key '", PrintableText(key), "' occurs twice"));
       return true;
     }
     if (key != "dtype" && key != "shape" && key != "data_offsets") {
-      return Refuse(absl::StrCat("tensor '", entry_.name, "' has the unknown key '", key, "'"));
+      return Refuse(absl::StrCat("tensor '", PrintableText(entry_.name), "' has the unknown key '",
+                                 PrintableText(key), "'"));
     }
     if (!keys_.insert(key).second)
-      return Refuse(absl::StrCat("tensor '", entry_.name, "' has two '", key, "'"));
+      return Refuse(
+          absl::StrCat("tensor '", PrintableText(entry_.name), "' has two '", PrintableText(key), "'"));
     return true;
   }
 
@@ -97,13 +99,14 @@ class HeaderBuilder : public nlohmann::json_sax<Json> {
 
   bool number_unsigned(number_unsigned_t value) override {
     if (where_ == Where::kShape) {
-      if (value > INT64_MAX) return Refuse(absl::StrCat("tensor '", entry_.name, "' has dimension ", value));
+      if (value > INT64_MAX)
+        return Refuse(absl::StrCat("tensor '", PrintableText(entry_.name), "' has dimension ", value));
       entry_.shape.push_back(static_cast<int64_t>(value));
       return true;
     }
     if (where_ != Where::kOffsets) return Misplaced("a number");
     if (offsets_.size() == 2)
-      return Refuse(absl::StrCat("tensor '", entry_.name, "' has more than two data_offsets"));
+      return Refuse(absl::StrCat("tensor '", PrintableText(entry_.name), "' has more than two data_offsets"));
     offsets_.push_back(value);
     return true;
   }
@@ -119,7 +122,7 @@ class HeaderBuilder : public nlohmann::json_sax<Json> {
   bool binary(binary_t&) override { return Misplaced("binary data"); }
 
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-    return Refuse(absl::StrCat("no valid JSON at its byte ", position, ": ", error.what()));
+    return Refuse(absl::StrCat("no valid JSON at its byte ", position, ": ", PrintableText(error.what())));
   }
 
  private:
@@ -136,11 +139,11 @@ class HeaderBuilder : public nlohmann::json_sax<Json> {
       case Where::kDone:
         return Refuse(absl::StrCat("it is ", what, ", not an object"));
       case Where::kTop:
-        return Refuse(absl::StrCat("'", key_, "' is ", what, ", not an object"));
+        return Refuse(absl::StrCat("'", PrintableText(key_), "' is ", what, ", not an object"));
       case Where::kMetadata:
-        return Refuse(absl::StrCat("the metadata '", key_, "' is ", what, ", not a string"));
+        return Refuse(absl::StrCat("the metadata '", PrintableText(key_), "' is ", what, ", not a string"));
       default:
-        return Refuse(absl::StrCat("'", key_, "' of tensor '", entry_.name, "' has ", what,
+        return Refuse(absl::StrCat("'", key_, "' of tensor '", PrintableText(entry_.name), "' has ", what,
                                    " where it should not; it is ",
                                    key_ == "dtype" ? "a string" : "a list of integers from 0 on"));
     }
@@ -148,15 +151,17 @@ class HeaderBuilder : public nlohmann::json_sax<Json> {
 
   bool FinishEntry() {
     if (keys_.size() != 3) {
-      return Refuse(absl::StrCat("tensor '", entry_.name, "' lacks one of dtype, shape and data_offsets"));
+      return Refuse(absl::StrCat("tensor '", PrintableText(entry_.name),
+                                 "' lacks one of dtype, shape and data_offsets"));
     }
     if (offsets_.size() != 2) {
-      return Refuse(
-          absl::StrCat("tensor '", entry_.name, "' has ", offsets_.size(), " data_offsets instead of two"));
+      return Refuse(absl::StrCat("tensor '", PrintableText(entry_.name), "' has ", offsets_.size(),
+                                 " data_offsets instead of two"));
     }
     const auto* type = std::ranges::find(kTypeNames, type_, &TypeName::name);
     if (type == std::end(kTypeNames)) {
-      return Refuse(absl::StrCat("tensor '", entry_.name, "' has the element type '", type_,
+      return Refuse(absl::StrCat("tensor '", PrintableText(entry_.name), "' has the element type '",
+                                 PrintableText(type_),
                                  "'; supported are F64, F32, BF16, F16, I64, I32, I8, U8 and BOOL"));
     }
     entry_.dtype = type->dtype;
@@ -183,7 +188,7 @@ absl::Status CheckPlaces(const std::vector<SafetensorsEntry>& entries, uint64_t 
   uint64_t at = 0;
   for (const SafetensorsEntry& entry : entries) {
     const auto damaged = [&](const auto&... parts) {
-      return absl::DataLossError(absl::StrCat(name, ": tensor '", entry.name, "' ", parts...));
+      return absl::DataLossError(absl::StrCat(name, ": tensor '", PrintableText(entry.name), "' ", parts...));
     };
     const std::string place = absl::StrCat("[", entry.begin, ", ", entry.end, ")");
     if (entry.end < entry.begin) return damaged("ends before it begins: ", place);
@@ -208,15 +213,15 @@ absl::Status CheckPlaces(const std::vector<SafetensorsEntry>& entries, uint64_t 
 }  // namespace
 
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::span<const std::byte> bytes,
-                                                         const std::string& name) {
+                                                         uint64_t file_bytes, const std::string& name) {
   if (bytes.size() < 8) {
     return absl::DataLossError(
-        absl::StrCat(name, ": ", bytes.size(), " bytes are too few for a safetensors file"));
+        absl::StrCat(name, ": ", file_bytes, " bytes are too few for a safetensors file"));
   }
   const uint64_t header_bytes = LoadLittle<uint64_t>(bytes.data());
-  if (header_bytes > kMaxHeaderBytes) {
+  if (header_bytes > kMaxSafetensorsHeaderBytes) {
     return absl::DataLossError(absl::StrCat(name, ": no safetensors file: its header claims ", header_bytes,
-                                            " bytes; at most ", kMaxHeaderBytes, " are allowed"));
+                                            " bytes; at most ", kMaxSafetensorsHeaderBytes, " are allowed"));
   }
   if (header_bytes > bytes.size() - 8) {
     return absl::DataLossError(absl::StrCat(name, ": cut short in its header: ", header_bytes,
@@ -237,14 +242,23 @@ absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::span<const std::by
     error = exception.what();
   }
   if (!parsed) return absl::DataLossError(absl::StrCat(name, ": bad safetensors header: ", error));
+  if (text[text.find_last_not_of(' ')] != '}') {
+    return absl::DataLossError(
+        absl::StrCat(name, ": bad safetensors header: behind its '}' are bytes other than spaces"));
+  }
   SafetensorsHeader header = builder.Take();
   // Empty tensors sort before the data at the same place.
   std::ranges::sort(header.entries, [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
   });
   header.data_begin = 8 + header_bytes;
-  SINTER_RETURN_IF_ERROR(CheckPlaces(header.entries, bytes.size() - header.data_begin, name));
+  SINTER_RETURN_IF_ERROR(CheckPlaces(header.entries, file_bytes - header.data_begin, name));
   return header;
+}
+
+absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::span<const std::byte> bytes,
+                                                         const std::string& name) {
+  return ParseSafetensorsHeader(bytes, bytes.size(), name);
 }
 
 }  // namespace sinter

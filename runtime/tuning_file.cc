@@ -11,22 +11,29 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/file.h"
+#include "sinter/runtime/printable_text.h"
+#include "sinter/runtime/sha256.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter {
 namespace {
 
-using Json = nlohmann::ordered_json;
+// Members in an order of their own: finding one takes no longer where there are many.
+using Json = nlohmann::json;
 
 constexpr char kFormat[] = "sinter tuning";
-constexpr int64_t kVersion = 1;
-// Thousands of times what a plan has.
-constexpr size_t kMaxBytes = size_t{16} << 20;
+constexpr int64_t kVersion = 2, kVersionWithoutHash = 1;
+// Tens of times what a plan has: some 10,000 products.
+constexpr size_t kMaxBytes = size_t{4} << 20;
+constexpr char kHashKey[] = "sha256";
+constexpr size_t kHashDigits = 64;
 constexpr size_t kMaxTextBytes = 1024;
 constexpr double kMaxMicroseconds = 1e9;
 // Another process holds the lock for as long as it takes to write a small file.
@@ -144,19 +151,47 @@ std::string ParseProduct(const Json& json, size_t index, TuningTable* table) {
   }
   std::string error = reader.Finish();
   if (error.empty() && !table->emplace(key, product).second) {
-    error = absl::StrCat(where, " is there twice: ", key.product);
+    error = absl::StrCat(where, " is there twice: ", PrintableText(key.product));
   }
   return error;
 }
 
-// Null for what is no JSON: then `error` says why.
+// Null for what is no JSON, and for an object that names a member twice: then `error` says why.
 Json ParseJson(std::string_view text, std::string* error) {
+  // Of the objects that are open.
+  std::vector<std::set<std::string>> names;
+  const auto check = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) names.emplace_back();
+    if (event == Json::parse_event_t::object_end) names.pop_back();
+    if (event == Json::parse_event_t::key && !names.back().insert(parsed.get<std::string>()).second) {
+      *error = absl::StrCat("the member \"", PrintableText(parsed.get<std::string>()), "\" is there twice");
+    }
+    return true;
+  };
   try {
-    return Json::parse(text);
+    Json json = Json::parse(text, check);
+    return error->empty() ? json : nullptr;
   } catch (const std::exception& exception) {
-    *error = exception.what();
+    *error = PrintableText(exception.what());
     return nullptr;
   }
+}
+
+// Of the text, whose digits are at `at`.
+std::string TextHash(std::string_view text, size_t at) {
+  Sha256 hash;
+  hash.Update(AsBytes(text.substr(0, at)));
+  hash.Update(AsBytes(std::string(kHashDigits, '0')));
+  hash.Update(AsBytes(text.substr(at + kHashDigits)));
+  return HexText(hash.Digest());
+}
+
+// Where the digits are; npos: nowhere. A file that Sinter has written has them in front of all products.
+size_t FindHash(std::string_view text) {
+  const std::string before = absl::StrCat("\"", kHashKey, "\": \"");
+  const size_t at = text.find(before);
+  if (at == text.npos || text.size() - at < before.size() + kHashDigits) return text.npos;
+  return at + before.size();
 }
 
 // Of the file itself, where the path is a symbolic link.
@@ -168,7 +203,8 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? std::string(1, '.') : folder.string();
 }
 
-// An advisory lock of a folder, which every file system has without another file that stays behind.
+// An advisory lock of a folder, which every file system has without another file that stays behind. It makes writers wait for
+// each other and protects nothing: without it, too, files are replaced as a whole.
 class FolderLock {
  public:
   static absl::StatusOr<FolderLock> Take(const std::string& path) {
@@ -184,11 +220,8 @@ class FolderLock {
       // Network file systems lock files alone: there two that write at the same instant may lose what one of them measured.
       if (errno == EBADF || errno == ENOLCK || errno == EOPNOTSUPP || errno == EINVAL) return lock;
       if (errno != EWOULDBLOCK && errno != EINTR) return failed("lock");
-      if (std::chrono::steady_clock::now() > end) {
-        return absl::UnavailableError(absl::StrCat("another process has held the lock of the folder '",
-                                                   folder, "' for ", kLockLimit.count() / 1000,
-                                                   " seconds: write the tuning file when it has ended"));
-      }
+      // No writer takes so long: what is written at the same instant may be lost, which is better than all that was measured.
+      if (std::chrono::steady_clock::now() > end) return lock;
       std::this_thread::sleep_for(kLockPause);
     }
     return lock;
@@ -204,26 +237,38 @@ class FolderLock {
   int fd_;
 };
 
+absl::Status Damaged(const std::string& name, const std::string& error) {
+  return absl::DataLossError(absl::StrCat(name, ": no whole tuning file: ", error, kAdvice));
+}
+
+std::string TooLarge(uint64_t bytes) {
+  return absl::StrCat("it has ", bytes, " bytes, and at most ", kMaxBytes, " are read");
+}
+
 }  // namespace
 
 absl::StatusOr<TuningTable> ParseTuning(std::string_view text, const std::string& name) {
-  const auto damaged = [&name](const std::string& error) {
-    return absl::DataLossError(absl::StrCat(name, ": no whole tuning file: ", error, kAdvice));
-  };
-  if (text.size() > kMaxBytes) {
-    return damaged(absl::StrCat("it has ", text.size(), " bytes, and at most ", kMaxBytes, " are read"));
-  }
+  const auto damaged = [&name](const std::string& error) { return Damaged(name, error); };
+  if (text.size() > kMaxBytes) return damaged(TooLarge(text.size()));
   std::string error;
   const Json json = ParseJson(text, &error);
   if (!error.empty()) return damaged(error);
   ObjectReader reader(json, "the file");
-  std::string format;
+  std::string format, hash;
   int64_t version = 0;
   reader.Text("format", &format);
   if (format != kFormat) reader.Refuse(absl::StrCat("its \"format\" is not \"", kFormat, "\""));
   reader.Integer("version", &version);
+  if (version == kVersion) {
+    reader.Text(kHashKey, &hash);
+    const size_t at = FindHash(text);
+    if (at == text.npos || TextHash(text, at) != text.substr(at, kHashDigits) ||
+        hash != text.substr(at, kHashDigits)) {
+      reader.Refuse(absl::StrCat("it was altered: its hash is not the one in \"", kHashKey, "\""));
+    }
+  }
   const Json* const products = reader.Take("products");
-  if (products != nullptr && version != kVersion) {
+  if (products != nullptr && version != kVersion && version != kVersionWithoutHash) {
     return absl::FailedPreconditionError(absl::StrCat(name, ": a tuning file of version ", version,
                                                       ", and this build reads version ", kVersion, kAdvice));
   }
@@ -237,29 +282,34 @@ absl::StatusOr<TuningTable> ParseTuning(std::string_view text, const std::string
 }
 
 std::string TuningText(const TuningTable& table) {
-  std::string text =
-      absl::StrCat(R"({"format": ")", kFormat, R"(", "version": )", kVersion, R"(, "products": [)");
+  // Members in the order in which they are read.
+  using Ordered = nlohmann::ordered_json;
+  std::string text = absl::StrCat(R"({"format": ")", kFormat, R"(", "version": )", kVersion, R"(, ")",
+                                  kHashKey, R"(": ")", std::string(kHashDigits, '0'), R"(", "products": [)");
   const char* separator = "\n";
   for (const auto& [key, product] : table) {
-    Json algorithm;
+    Ordered algorithm;
     ForEachAttribute(product.algorithm, [&](const char* name, auto value) { algorithm[name] = value; });
-    const Json line = {{"device", key.device},
-                       {"library", key.library},
-                       {"product", key.product},
-                       {"algorithm", std::move(algorithm)},
-                       {"first_us", product.first_us},
-                       {"chosen_us", product.chosen_us},
-                       {"bits", product.any_bits ? "any" : "same"}};
-    absl::StrAppend(&text, separator, line.dump(-1, ' ', false, Json::error_handler_t::replace));
+    const Ordered line = {{"device", key.device},
+                          {"library", key.library},
+                          {"product", key.product},
+                          {"algorithm", std::move(algorithm)},
+                          {"first_us", product.first_us},
+                          {"chosen_us", product.chosen_us},
+                          {"bits", product.any_bits ? "any" : "same"}};
+    absl::StrAppend(&text, separator, line.dump(-1, ' ', false, Ordered::error_handler_t::replace));
     separator = ",\n";
   }
-  return text + "\n]}\n";
+  text += "\n]}\n";
+  const size_t at = FindHash(text);
+  return text.replace(at, kHashDigits, TextHash(text, at));
 }
 
 absl::StatusOr<TuningTable> LoadTuning(const std::string& path) {
-  SINTER_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
-  const std::span<const std::byte> bytes = file.bytes();
-  return ParseTuning({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+  SINTER_ASSIGN_OR_RETURN(const FileReader reader, FileReader::Open(path));
+  if (reader.size() > kMaxBytes) return Damaged(path, TooLarge(reader.size()));
+  SINTER_ASSIGN_OR_RETURN(const FileBytes file, FileBytes::Read(reader, 0, reader.size()));
+  return ParseTuning(file.text(), path);
 }
 
 absl::Status SaveTuning(const std::string& path, const TuningTable& products) {
@@ -268,7 +318,13 @@ absl::Status SaveTuning(const std::string& path, const TuningTable& products) {
   if (absl::IsNotFound(table.status())) table = TuningTable();
   SINTER_RETURN_IF_ERROR(table.status());
   for (const auto& [key, product] : products) (*table)[key] = product;
-  return WriteFileAtomically(path, TuningText(*table));
+  const std::string text = TuningText(*table);
+  if (text.size() > kMaxBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(path, ": ", table->size(), " products take ",
+                                                     text.size(), " bytes, and at most ", kMaxBytes,
+                                                     " are read; begin another tuning file"));
+  }
+  return WriteFileAtomically(path, text);
 }
 
 }  // namespace sinter

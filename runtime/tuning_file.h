@@ -5,7 +5,7 @@
 //
 // A file is JSON, a line for each product, in the order of their keys:
 //
-//   {"format": "sinter tuning", "version": 1, "products": [
+//   {"format": "sinter tuning", "version": 2, "sha256": "83c0...", "products": [
 //   {"device": "NVIDIA H200, sm_90, 132 multiprocessors", "library": "cuBLASLt 13.1.0",
 //    "product": "bf16 Ieee 1x32768x768x768 (batch, m, n, k), aligned to 16",
 //    "algorithm": {"id": 66, "tile": 20, "stages": 36, "split_k": 1, "reduction": 0, "swizzle": 0, "custom": 1,
@@ -14,7 +14,8 @@
 //   ]}
 //
 // One file may serve several plans, GPUs and versions: what does not fit is left alone. Its bytes are untrusted: everything
-// is checked, and cuBLASLt checks an algorithm once more before it is used.
+// is checked, and cuBLASLt checks an algorithm once more before it is used. "sha256" is the hash of the whole text, taken with
+// its own 64 digits as '0': a file of which a bit is another is an error. Files of version 1 have none, and are read.
 #ifndef SINTER_RUNTIME_TUNING_FILE_H_
 #define SINTER_RUNTIME_TUNING_FILE_H_
 
@@ -54,14 +55,16 @@ using TuningTable = std::map<ProductKey, TunedProduct>;
 
 // `name` is for messages. DataLoss: no tuning file, cut short or altered. FailedPrecondition: of another version.
 absl::StatusOr<TuningTable> ParseTuning(std::string_view text, const std::string& name);
-// What ParseTuning reads: equal tables, equal text.
+// A text of version 2, which ParseTuning reads: equal tables, equal text.
 std::string TuningText(const TuningTable& table);
 
 // NotFound: there is no such file; else the errors of ParseTuning and of runtime/file.h.
 absl::StatusOr<TuningTable> LoadTuning(const std::string& path);
 // Adds the products to those that the file has, in place of those with the same key, and replaces the file as a whole. Others
-// that do so at the same time, in this or in other processes, lose nothing. A file that cannot be read is an error, and stays
-// as it is.
+// that do so at the same time, in this or in other processes, lose nothing: they wait for each other by a lock of the folder.
+// Whoever can open the folder can take that lock; after 5 seconds it is not waited for any longer, so that a process that keeps
+// it, for whatever reason, keeps nobody from writing. A file that cannot be read is an error, and stays as it is.
+// ResourceExhausted: more products than ParseTuning would read.
 absl::Status SaveTuning(const std::string& path, const TuningTable& products);
 
 }  // namespace sinter

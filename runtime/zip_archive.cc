@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/printable_text.h"
 #include "sinter/runtime/status.h"
 #include "sinter/runtime/untrusted_bytes.h"
 #include "zlib.h"
@@ -115,14 +116,15 @@ absl::Status DirectoryReader::ReadZip64(std::span<const std::byte> extra, Placed
   while (extra.size() >= 4) {
     const uint16_t id = Load16(extra.data());
     const uint16_t length = Load16(extra.data() + 2);
-    if (length > extra.size() - 4) return Damaged("the extra field of '", name, "' is cut short");
+    if (length > extra.size() - 4)
+      return Damaged("the extra field of '", PrintableText(name), "' is cut short");
     std::span<const std::byte> body = extra.subspan(4, length);
     extra = extra.subspan(4 + length);
     if (id != kZip64Extra) continue;
     // Only the fields that overflowed 32 bits are there, in this order.
     for (uint64_t* field : {&placed->member.size, &placed->packed_bytes, &placed->begin}) {
       if (*field != kMax32) continue;
-      if (body.size() < 8) return Damaged("the zip64 sizes of '", name, "' are cut short");
+      if (body.size() < 8) return Damaged("the zip64 sizes of '", PrintableText(name), "' are cut short");
       *field = Load64(body.data());
       body = body.subspan(8);
     }
@@ -137,28 +139,30 @@ absl::Status DirectoryReader::Locate(Placed* placed, uint64_t limit) const {
   ZipMember& member = placed->member;
   const uint64_t packed_bytes = placed->packed_bytes;
   if (placed->begin > limit || limit - placed->begin < kLocalBytes) {
-    return Damaged("'", member.name, "' begins at ", placed->begin, ", outside the file");
+    return Damaged("'", PrintableText(member.name), "' begins at ", placed->begin, ", outside the file");
   }
   const std::byte* p = archive_.data() + placed->begin;
-  if (Load32(p) != kLocalMagic) return Damaged("'", member.name, "' has no local header at ", placed->begin);
+  if (Load32(p) != kLocalMagic)
+    return Damaged("'", PrintableText(member.name), "' has no local header at ", placed->begin);
   const uint64_t data = placed->begin + kLocalBytes + Load16(p + 26) + Load16(p + 28);
   if (data > limit || packed_bytes > limit - data) {
-    return Damaged("'", member.name, "' (", packed_bytes, " bytes at ", data,
+    return Damaged("'", PrintableText(member.name), "' (", packed_bytes, " bytes at ", data,
                    ") reaches past the end of the data");
   }
   const bool name_matches =
       Load16(p + 26) == member.name.size() &&
       std::equal(member.name.begin(), member.name.end(), reinterpret_cast<const char*>(p + kLocalBytes));
-  if (!name_matches) return Damaged("'", member.name, "' has another name in its local header");
+  if (!name_matches)
+    return Damaged("'", PrintableText(member.name), "' has another name in its local header");
   member.packed = archive_.subspan(data, packed_bytes);
   placed->end = data + packed_bytes;
   if (!member.deflated && member.size != packed_bytes) {
-    return Damaged("'", member.name, "' is stored, but its two sizes differ: ", member.size, " and ",
-                   packed_bytes);
+    return Damaged("'", PrintableText(member.name), "' is stored, but its two sizes differ: ", member.size,
+                   " and ", packed_bytes);
   }
   if (member.deflated && member.size > MaxInflatedSize(packed_bytes)) {
-    return Damaged("'", member.name, "' claims ", member.size, " bytes, more than its ", packed_bytes,
-                   " compressed bytes can hold");
+    return Damaged("'", PrintableText(member.name), "' claims ", member.size, " bytes, more than its ",
+                   packed_bytes, " compressed bytes can hold");
   }
   return absl::OkStatus();
 }
@@ -178,11 +182,12 @@ absl::StatusOr<Placed> DirectoryReader::ReadEntry(uint64_t* at, uint64_t limit) 
   const uint16_t method = Load16(p + 10);
   if ((flags & 1) != 0) {
     return absl::UnimplementedError(
-        absl::StrCat(name_, ": '", member.name, "' is encrypted, which is not supported"));
+        absl::StrCat(name_, ": '", PrintableText(member.name), "' is encrypted, which is not supported"));
   }
   if (method != 0 && method != 8) {
-    return absl::UnimplementedError(absl::StrCat(name_, ": '", member.name, "' uses compression method ",
-                                                 method, "; only stored (0) and deflated (8) are supported"));
+    return absl::UnimplementedError(absl::StrCat(name_, ": '", PrintableText(member.name),
+                                                 "' uses compression method ", method,
+                                                 "; only stored (0) and deflated (8) are supported"));
   }
   member.deflated = method == 8;
   member.crc = Load32(p + 16);
@@ -210,7 +215,7 @@ absl::StatusOr<std::vector<ZipMember>> DirectoryReader::Read() {
     SINTER_ASSIGN_OR_RETURN(Placed placed, ReadEntry(&at, end));
     SINTER_RETURN_IF_ERROR(Locate(&placed, directory.offset));
     if (!names.insert(placed.member.name).second)
-      return Damaged("two members are named '", placed.member.name, "'");
+      return Damaged("two members are named '", PrintableText(placed.member.name), "'");
     entries.push_back(std::move(placed));
   }
   if (at != end) return Damaged("its directory has ", end - at, " bytes too many");
@@ -221,7 +226,8 @@ absl::StatusOr<std::vector<ZipMember>> DirectoryReader::Read() {
   std::ranges::sort(entries, {}, &Placed::begin);
   for (size_t i = 1; i < entries.size(); ++i) {
     if (entries[i].begin < entries[i - 1].end) {
-      return Damaged("'", entries[i - 1].member.name, "' and '", entries[i].member.name, "' overlap");
+      return Damaged("'", PrintableText(entries[i - 1].member.name), "' and '",
+                     PrintableText(entries[i].member.name), "' overlap");
     }
   }
   return members;
@@ -288,7 +294,7 @@ absl::StatusOr<std::vector<ZipMember>> ReadZipDirectory(std::span<const std::byt
 }
 
 ZipMemberReader::ZipMemberReader(const ZipMember& member, const std::string& archive_name)
-    : name_(absl::StrCat(archive_name, "(", member.name, ")")),
+    : name_(absl::StrCat(archive_name, "(", PrintableText(member.name), ")")),
       left_(member.size),
       expected_crc_(member.crc) {
   if (member.deflated) {

@@ -57,10 +57,10 @@ absl::Status Compile(Options options) {
       {"auto", sinter::Layout::kAuto}, {"nchw", sinter::Layout::kNchw}, {"nhwc", sinter::Layout::kNhwc}};
   options.compile.image_layout = kLayouts.at(options.layout);
   options.compile.report = !options.reports.empty();
-  SINTER_ASSIGN_OR_RETURN(sinter::MappedFile file, sinter::MappedFile::Open(options.program));
-  std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  SINTER_ASSIGN_OR_RETURN(const sinter::FileBytes file, sinter::FileBytes::Read(options.program));
   sinter::CompileReport report;
-  absl::StatusOr<sinter::Plan> plan = sinter::CompileText(text, options.program, options.compile, &report);
+  absl::StatusOr<sinter::Plan> plan =
+      sinter::CompileText(file.text(), options.program, options.compile, &report);
   // What the stages made before one failed is what the error is to be looked up in.
   for (const std::string& stage : options.compile.dump_stages) {
     for (const auto& [name, dump] : report.dumps) {

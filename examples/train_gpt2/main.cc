@@ -60,7 +60,8 @@ absl::StatusOr<TokenSet> RandomTokens(const Options& o) {
 
 absl::StatusOr<TokenSet> ReadTokens(const Options& o, const std::string& path) {
   SINTER_ASSIGN_OR_RETURN(TokenSet set, o.text.empty() ? TokenSet::ReadU16(path) : TokenSet::ReadBytes(path));
-  if (const int32_t largest = set.Largest(); largest >= o.sizes.vocabulary) {
+  SINTER_ASSIGN_OR_RETURN(const int32_t largest, set.Largest());
+  if (largest >= o.sizes.vocabulary) {
     return absl::InvalidArgumentError(absl::StrCat(path, " has the token ", largest,
                                                    ", but the vocabulary is ", o.sizes.vocabulary,
                                                    "; choose a larger --vocabulary"));

@@ -143,7 +143,7 @@ absl::StatusOr<HostTensor> ParseIdx(std::span<const std::byte> bytes, const std:
 }
 
 absl::StatusOr<HostTensor> ReadIdx(const std::string& path) {
-  SINTER_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  SINTER_ASSIGN_OR_RETURN(const FileBytes file, FileBytes::Read(path));
   return ParseIdx(file.bytes(), path);
 }
 

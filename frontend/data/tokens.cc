@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/file.h"
 #include "sinter/runtime/status.h"
+#include "sinter/runtime/untrusted_bytes.h"
 
 namespace sinter {
 
@@ -21,58 +20,86 @@ constexpr size_t kHeaderBytes = 256 * sizeof(int32_t);
 }  // namespace
 
 absl::StatusOr<TokenSet> TokenSet::ReadBytes(const std::string& path) {
-  SINTER_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::Open(path));
-  auto file = std::make_shared<const MappedFile>(std::move(mapped));
-  if (file->bytes().empty()) return absl::InvalidArgumentError(absl::StrCat(path, " is empty"));
+  SINTER_ASSIGN_OR_RETURN(FileReader file, FileReader::Open(path));
+  if (file.size() == 0) return absl::InvalidArgumentError(absl::StrCat(path, " is empty"));
   TokenSet set;
-  set.bytes_ = reinterpret_cast<const uint8_t*>(file->bytes().data());
-  set.size_ = static_cast<int64_t>(file->bytes().size());
-  set.owner_ = std::move(file);
+  set.bytes_ = 1;
+  set.size_ = static_cast<int64_t>(file.size());
+  set.file_ = std::make_shared<const FileReader>(std::move(file));
   return set;
 }
 
 absl::StatusOr<TokenSet> TokenSet::ReadU16(const std::string& path) {
-  SINTER_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::Open(path));
-  auto file = std::make_shared<const MappedFile>(std::move(mapped));
-  std::span<const std::byte> bytes = file->bytes();
+  SINTER_ASSIGN_OR_RETURN(FileReader file, FileReader::Open(path));
+  uint64_t bytes = file.size();
   std::array<int32_t, 3> header = {};
-  if (bytes.size() >= kHeaderBytes) std::memcpy(header.data(), bytes.data(), sizeof(header));
+  if (bytes >= kHeaderBytes) {
+    SINTER_RETURN_IF_ERROR(file.Read(0, std::as_writable_bytes(std::span(header))));
+  }
+  TokenSet set;
   if (header[0] == kMagic) {
     if (header[1] != kVersion) {
       return absl::UnimplementedError(absl::StrCat(
           path, " has version ", header[1], " of llm.c's data files; u16 tokens are version ", kVersion));
     }
-    bytes = bytes.subspan(kHeaderBytes);
-    if (header[2] < 0 || bytes.size() != sizeof(uint16_t) * static_cast<size_t>(header[2])) {
+    bytes -= kHeaderBytes;
+    set.first_ = kHeaderBytes;
+    if (header[2] < 0 || bytes != sizeof(uint16_t) * static_cast<uint64_t>(header[2])) {
       return absl::DataLossError(absl::StrCat(path, ": its header declares ", header[2],
-                                              " tokens of 2 bytes, but ", bytes.size(), " bytes follow"));
+                                              " tokens of 2 bytes, but ", bytes, " bytes follow"));
     }
   }
-  if (bytes.size() % sizeof(uint16_t) != 0) {
+  if (bytes % sizeof(uint16_t) != 0) {
     return absl::DataLossError(
-        absl::StrCat(path, " has ", bytes.size(), " bytes, which is no number of tokens of 2 bytes"));
+        absl::StrCat(path, " has ", bytes, " bytes, which is no number of tokens of 2 bytes"));
   }
-  if (bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(path, " holds no tokens"));
-  TokenSet set;
-  // A mapping starts at a page, and the header's size is even.
-  set.words_ = reinterpret_cast<const uint16_t*>(bytes.data());
-  set.size_ = static_cast<int64_t>(bytes.size() / sizeof(uint16_t));
-  set.owner_ = std::move(file);
+  if (bytes == 0) return absl::InvalidArgumentError(absl::StrCat(path, " holds no tokens"));
+  set.size_ = static_cast<int64_t>(bytes / sizeof(uint16_t));
+  set.file_ = std::make_shared<const FileReader>(std::move(file));
   return set;
 }
 
 absl::StatusOr<TokenSet> TokenSet::FromVector(std::vector<uint16_t> tokens) {
   if (tokens.empty()) return absl::InvalidArgumentError("a set of tokens needs at least one");
-  auto kept = std::make_shared<const std::vector<uint16_t>>(std::move(tokens));
   TokenSet set;
-  set.words_ = kept->data();
-  set.size_ = static_cast<int64_t>(kept->size());
-  set.owner_ = std::move(kept);
+  set.size_ = static_cast<int64_t>(tokens.size());
+  set.words_ = std::make_shared<const std::vector<uint16_t>>(std::move(tokens));
   return set;
 }
 
-int32_t TokenSet::Largest() const {
-  return bytes_ ? *std::max_element(bytes_, bytes_ + size_) : *std::max_element(words_, words_ + size_);
+absl::Status TokenSet::CopyTo(int64_t begin, std::span<int32_t> out) const {
+  const auto count = static_cast<int64_t>(out.size());
+  if (begin < 0 || count > size_ || begin > size_ - count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tokens ", begin, " to ", begin + count, " are no part of ", size_, " tokens"));
+  }
+  if (words_ != nullptr) {
+    std::copy_n(words_->begin() + first_ + begin, count, out.begin());
+    return absl::OkStatus();
+  }
+  std::array<std::byte, 8192> piece;
+  for (int64_t done = 0; done < count;) {
+    const int64_t now = std::min(count - done, static_cast<int64_t>(piece.size()) / bytes_);
+    SINTER_RETURN_IF_ERROR(file_->Read(static_cast<uint64_t>(first_ + (begin + done) * bytes_),
+                                       std::span(piece).first(static_cast<size_t>(now * bytes_))));
+    for (int64_t i = 0; i < now; ++i) {
+      out[static_cast<size_t>(done + i)] =
+          bytes_ == 1 ? std::to_integer<int32_t>(piece[i]) : LoadLittle<uint16_t>(piece.data() + 2 * i);
+    }
+    done += now;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int32_t> TokenSet::Largest() const {
+  std::vector<int32_t> piece(1 << 16);
+  int32_t largest = 0;
+  for (int64_t begin = 0; begin < size_; begin += static_cast<int64_t>(piece.size())) {
+    piece.resize(static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(piece.size()), size_ - begin)));
+    SINTER_RETURN_IF_ERROR(CopyTo(begin, piece));
+    largest = std::max(largest, *std::ranges::max_element(piece));
+  }
+  return largest;
 }
 
 absl::StatusOr<TokenSet> TokenSet::Part(int64_t begin, int64_t end) const {
@@ -81,8 +108,7 @@ absl::StatusOr<TokenSet> TokenSet::Part(int64_t begin, int64_t end) const {
         absl::StrCat("tokens ", begin, " to ", end, " are no part of ", size_, " tokens"));
   }
   TokenSet part = *this;
-  if (bytes_) part.bytes_ += begin;
-  if (words_) part.words_ += begin;
+  part.first_ += words_ != nullptr ? begin : begin * bytes_;
   part.size_ = end - begin;
   return part;
 }
@@ -101,21 +127,21 @@ absl::Status TokenSet::CheckWindows(const HostTensor& x, const HostTensor& y) co
                                                  " tokens; take more text or shorter windows"));
 }
 
-void TokenSet::CopyWindow(int64_t start, int64_t row, HostTensor& x, HostTensor& y) const {
+absl::Status TokenSet::CopyWindow(int64_t start, int64_t row, HostTensor& x, HostTensor& y) const {
   const int64_t time = x.shape()[1];
-  int32_t* inputs = static_cast<int32_t*>(x.mutable_data()) + row * time;
-  int32_t* targets = static_cast<int32_t*>(y.mutable_data()) + row * time;
-  for (int64_t t = 0; t < time; ++t) {
-    inputs[t] = (*this)[start + t];
-    targets[t] = (*this)[start + t + 1];
-  }
+  int32_t* const inputs = static_cast<int32_t*>(x.mutable_data()) + row * time;
+  int32_t* const targets = static_cast<int32_t*>(y.mutable_data()) + row * time;
+  if (time == 0) return absl::OkStatus();
+  SINTER_RETURN_IF_ERROR(CopyTo(start, {inputs, static_cast<size_t>(time)}));
+  std::copy(inputs + 1, inputs + time, targets);
+  return CopyTo(start + time, {targets + time - 1, 1});
 }
 
 absl::Status TokenSet::Draw(SplitMix& bits, HostTensor& x, HostTensor& y) const {
   SINTER_RETURN_IF_ERROR(CheckWindows(x, y));
   const uint64_t places = static_cast<uint64_t>(size_ - x.shape()[1]);
   for (int64_t row = 0; row < x.shape()[0]; ++row) {
-    CopyWindow(static_cast<int64_t>(bits.Below(places)), row, x, y);
+    SINTER_RETURN_IF_ERROR(CopyWindow(static_cast<int64_t>(bits.Below(places)), row, x, y));
   }
   return absl::OkStatus();
 }
@@ -127,7 +153,9 @@ absl::Status TokenSet::Read(int64_t first, HostTensor& x, HostTensor& y) const {
     return absl::InvalidArgumentError(absl::StrCat("windows over tokens ", first, " to ", last, " leave the ",
                                                    size_, " tokens that there are"));
   }
-  for (int64_t row = 0; row < x.shape()[0]; ++row) CopyWindow(first + row * time, row, x, y);
+  for (int64_t row = 0; row < x.shape()[0]; ++row) {
+    SINTER_RETURN_IF_ERROR(CopyWindow(first + row * time, row, x, y));
+  }
   return absl::OkStatus();
 }
 

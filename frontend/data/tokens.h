@@ -5,25 +5,30 @@
 //   SplitMix bits(seed, /*stream=*/step);
 //   SINTER_RETURN_IF_ERROR(train.Draw(bits, x, y));      // x, y: i32 [batch, time]; y is x, one token on.
 //
-// A file stays mapped as long as a set of its tokens lives; sets are cheap to copy. A batch depends on the bits alone, so
-// that a run that draws those of step n from stream n resumes at any step.
+// A file stays open as long as a set of its tokens lives, and windows are read when they are asked for: it may be larger than
+// the main memory. Who overwrites it meanwhile changes the tokens that follow; who shortens it gives DataLoss, no crash. Sets
+// are cheap to copy. A batch depends on the bits alone, so that a run that draws those of step n from stream n resumes at any
+// step.
 //
 // Files of token ids are little-endian u16: nothing else, or behind the header of llm.c's data files, which is 256 i32: 20240520,
 // the version 1, the number of tokens, zeros.
 //
 // Errors: DataLoss for what such a file cannot be (an odd size, another number of tokens than its header says),
-// Unimplemented for another version, InvalidArgument for no tokens, and those of runtime/file.h.
+// Unimplemented for another version, InvalidArgument for no tokens, and those of runtime/file.h, which reading windows
+// may give too.
 #ifndef SINTER_FRONTEND_DATA_TOKENS_H_
 #define SINTER_FRONTEND_DATA_TOKENS_H_
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sinter/frontend/data/splitmix.h"
+#include "sinter/runtime/file.h"
 #include "sinter/runtime/tensor.h"
 
 namespace sinter {
@@ -35,9 +40,10 @@ class TokenSet {
   static absl::StatusOr<TokenSet> FromVector(std::vector<uint16_t> tokens);
 
   int64_t size() const { return size_; }
-  int32_t operator[](int64_t i) const { return bytes_ ? bytes_[i] : words_[i]; }
+  // The tokens from `begin` on, as many as `out` takes. InvalidArgument: there are not that many.
+  absl::Status CopyTo(int64_t begin, std::span<int32_t> out) const;
   // The largest id; a model needs a larger vocabulary. Reads all tokens.
-  int32_t Largest() const;
+  absl::StatusOr<int32_t> Largest() const;
 
   // The tokens from `begin` to before `end`. InvalidArgument when there are none, or not that many.
   absl::StatusOr<TokenSet> Part(int64_t begin, int64_t end) const;
@@ -51,11 +57,13 @@ class TokenSet {
  private:
   TokenSet() = default;
   absl::Status CheckWindows(const HostTensor& x, const HostTensor& y) const;
-  void CopyWindow(int64_t start, int64_t row, HostTensor& x, HostTensor& y) const;
+  absl::Status CopyWindow(int64_t start, int64_t row, HostTensor& x, HostTensor& y) const;
 
-  std::shared_ptr<const void> owner_;  // Of the memory behind the pointers, of which one is null.
-  const uint8_t* bytes_ = nullptr;
-  const uint16_t* words_ = nullptr;
+  // Of which one is null.
+  std::shared_ptr<const FileReader> file_;
+  std::shared_ptr<const std::vector<uint16_t>> words_;
+  int64_t bytes_ = 2;  // Of a token in the file.
+  int64_t first_ = 0;  // Where the set begins: a byte of the file, or an index into the words.
   int64_t size_ = 0;
 };
 

@@ -151,27 +151,76 @@ TEST(AtomicFileTest, NoUseAfterCommit) {
   EXPECT_ERROR(file.Commit(), absl::StatusCode::kFailedPrecondition, "committed already");
 }
 
-TEST(MappedFileTest, MapsContents) {
+// The temporary file of a writer that was killed goes with the next; that of one that lives stays, and so do other files.
+TEST(AtomicFileTest, RemovesWhatKilledWritersLeft) {
   ScratchFolder folder;
-  ASSERT_OK_AND_ASSIGN(MappedFile file, MappedFile::Open(folder.Write("a", "abc")));
-  MappedFile moved = std::move(file);
-  EXPECT_THAT(moved.bytes(), ElementsAre(std::byte{'a'}, std::byte{'b'}, std::byte{'c'}));
-  // Replacing the file leaves the mapping alone.
-  ASSERT_OK(WriteFileAtomically(folder.File("a"), ""));
-  EXPECT_EQ(moved.bytes()[2], std::byte{'c'});
-  ASSERT_OK_AND_ASSIGN(moved, MappedFile::Open(folder.File("a")));
+  for (const char* name : {".a.123-0.tmp", ".a.9-77.tmp", ".b.1-1.tmp", ".a.1-1.tmp.old", ".a.x-1.tmp",
+                           ".a.1.tmp", ".a.1-.tmp", "a.1-1.tmp"}) {
+    folder.Write(name, "left");
+  }
+  std::filesystem::create_directory(folder.File(".a.5-5.tmp"));
+  ASSERT_OK_AND_ASSIGN(AtomicFile living, AtomicFile::Create(folder.File("a")));
+  ASSERT_OK(living.Write("first"));
+  ASSERT_OK(WriteFileAtomically(folder.File("a"), "second"));
+  EXPECT_EQ(ReadAll(folder.File("a")), "second");
+  ASSERT_OK(living.Commit());
+  EXPECT_EQ(ReadAll(folder.File("a")), "first");
+  EXPECT_THAT(folder.List(), ElementsAre(".a.1-.tmp", ".a.1-1.tmp.old", ".a.1.tmp", ".a.5-5.tmp",
+                                         ".a.x-1.tmp", ".b.1-1.tmp", "a", "a.1-1.tmp"));
+}
+
+TEST(FileReaderTest, ReadsPartsAndSeesTheEnd) {
+  ScratchFolder folder;
+  ASSERT_OK_AND_ASSIGN(FileReader file, FileReader::Open(folder.Write("a", "abcdef")));
+  FileReader moved = std::move(file);
+  EXPECT_EQ(moved.size(), 6u);
+  EXPECT_EQ(moved.path(), folder.File("a"));
+  std::string part(3, ' ');
+  ASSERT_OK(moved.Read(2, std::as_writable_bytes(std::span(part))));
+  EXPECT_EQ(part, "cde");
+  ASSERT_OK(moved.Read(100, {}));
+  EXPECT_ERROR(moved.Read(4, std::as_writable_bytes(std::span(part))), absl::StatusCode::kDataLoss,
+               "a: the file is cut short: 1 bytes were to follow after 6");
+  EXPECT_ERROR(moved.Read(~uint64_t{0}, std::as_writable_bytes(std::span(part))), absl::StatusCode::kDataLoss,
+               "cut short");
+}
+
+TEST(FileReaderTest, ErrorsNamePathAndCause) {
+  ScratchFolder folder;
+  EXPECT_ERROR(FileReader::Open(folder.File("none")), absl::StatusCode::kNotFound,
+               "cannot open '" + folder.File("none") + "'");
+  EXPECT_ERROR(FileReader::Open(folder.path()), absl::StatusCode::kFailedPrecondition, "it is a folder");
+  ASSERT_EQ(mkfifo(folder.File("pipe").c_str(), 0600), 0);
+  EXPECT_ERROR(FileReader::Open(folder.File("pipe")), absl::StatusCode::kFailedPrecondition,
+               "not a regular file");
+  EXPECT_ERROR(FileReader::Open(std::string("a\0b", 3)), absl::StatusCode::kInvalidArgument, "zero byte");
+}
+
+// The bytes are the reader's own, whatever happens to the file.
+TEST(FileBytesTest, KeepsWhatWasRead) {
+  ScratchFolder folder;
+  const std::string path = folder.Write("a", std::string(10000, 'x'));
+  ASSERT_OK_AND_ASSIGN(FileBytes file, FileBytes::Read(path));
+  FileBytes moved = std::move(file);
+  EXPECT_EQ(moved.path(), path);
+  std::ofstream(path, std::ios::in | std::ios::out) << "overwritten in place";
+  EXPECT_EQ(moved.text(), std::string(10000, 'x'));
+  std::filesystem::resize_file(path, 0);
+  EXPECT_EQ(moved.text(), std::string(10000, 'x'));
+  ASSERT_OK_AND_ASSIGN(moved, FileBytes::Read(path));
   EXPECT_THAT(moved.bytes(), IsEmpty());
 }
 
-TEST(MappedFileTest, ErrorsNamePathAndCause) {
+TEST(FileBytesTest, LargeFilesAreErrors) {
   ScratchFolder folder;
-  EXPECT_ERROR(MappedFile::Open(folder.File("none")), absl::StatusCode::kNotFound,
-               "cannot open '" + folder.File("none") + "': No such file or directory");
-  EXPECT_ERROR(MappedFile::Open(folder.path()), absl::StatusCode::kFailedPrecondition, "it is a folder");
-  ASSERT_EQ(mkfifo(folder.File("pipe").c_str(), 0600), 0);
-  EXPECT_ERROR(MappedFile::Open(folder.File("pipe")), absl::StatusCode::kFailedPrecondition,
-               "not a regular file");
-  EXPECT_ERROR(MappedFile::Open(std::string("a\0b", 3)), absl::StatusCode::kInvalidArgument, "zero byte");
+  const std::string path = folder.Write("a", "abc");
+  EXPECT_EQ(FileBytes::Read(path, 3)->text(), "abc");
+  EXPECT_ERROR(FileBytes::Read(path, 2), absl::StatusCode::kResourceExhausted,
+               "a has 3 bytes, and at most 2 are read");
+  // Holes take no disk: more than any machine has memory for.
+  std::filesystem::resize_file(path, uint64_t{1} << 43);
+  EXPECT_ERROR(FileBytes::Read(path), absl::StatusCode::kResourceExhausted,
+               "main memory has no room for 8796093022208 bytes");
 }
 
 }  // namespace

@@ -80,6 +80,34 @@ TEST(NpyTest, TransposesFortranOrderOfRankThree) {
   EXPECT_THAT(Values<uint8_t>(tensor), ElementsAre(0, 1, 2, 10, 11, 12, 100, 101, 102, 110, 111, 112));
 }
 
+// Rows longer and shorter than the blocks that are read, against the formula of the order.
+TEST(NpyTest, TransposesFortranOrderInBlocks) {
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{1500000, 2}, std::vector<int64_t>{2, 900000}, std::vector<int64_t>{100, 70, 60},
+        std::vector<int64_t>{1, 1, 5000}, std::vector<int64_t>{5000, 1}}) {
+    const int64_t rank = static_cast<int64_t>(shape.size());
+    std::string dims;
+    int64_t size = 1;
+    for (const int64_t n : shape) dims += std::to_string(n) + ", ", size *= n;
+    std::vector<uint16_t> data(static_cast<size_t>(size));
+    for (int64_t i = 0; i < size; ++i) data[static_cast<size_t>(i)] = static_cast<uint16_t>(i * 40503);
+    ASSERT_OK_AND_ASSIGN(const HostTensor tensor,
+                         LoadBytes(Npy("{'descr': '<f2', 'fortran_order': True, 'shape': (" + dims + ")}\n",
+                                       {reinterpret_cast<const char*>(data.data()), data.size() * 2})));
+    const auto* const values = static_cast<const uint16_t*>(tensor.data());
+    for (int64_t at = 0; at < size; ++at) {
+      int64_t rest = at, fortran = 0;
+      for (int64_t i = rank; i-- > 0;) {
+        int64_t stride = 1;
+        for (int64_t k = 0; k < i; ++k) stride *= shape[static_cast<size_t>(k)];
+        fortran += rest % shape[static_cast<size_t>(i)] * stride;
+        rest /= shape[static_cast<size_t>(i)];
+      }
+      ASSERT_EQ(values[at], data[static_cast<size_t>(fortran)]) << tensor.ToString() << " at " << at;
+    }
+  }
+}
+
 TEST(NpyTest, AcceptsOtherSpellings) {
   const std::string data(8, '\0');
   for (const char* header : {"{\"shape\":(2,),\"descr\":\"<i4\",\"fortran_order\":False}",
@@ -124,6 +152,9 @@ TEST(NpyTest, DamagedHeaders) {
                ".npy version 7 is not supported");
   EXPECT_ERROR(LoadBytes(std::string("\x93NUMPY\1\0\xff\xff", 10)), absl::StatusCode::kDataLoss,
                "it claims 65535 bytes, but only 0 follow");
+  const std::string long_header("\x93NUMPY\2\0\1\0\1\0", 12);
+  EXPECT_ERROR(LoadBytes(long_header + std::string(65537, ' ')), absl::StatusCode::kDataLoss,
+               "it claims 65537 bytes, and at most 65536 are read");
 }
 
 TEST(NpyTest, ShapesThatCannotBe) {
@@ -144,6 +175,7 @@ TEST(NpyTest, UnknownElementTypesNameTheFix) {
   unknown("'<u2'", "a.view([('bfloat16', '<u2')])");
   unknown("'<c8'", "element type '<c8' is not supported; convert it with astype()");
   unknown("'|O'", "it holds Python objects");
+  unknown("'\x1b[2J'", "element type '\\x1b[2J' is not supported");
   unknown("[('x', '<f4'), ('y', '<f4')]", "element type [('x', '<f4'), ('y', '<f4')] is not supported");
 }
 

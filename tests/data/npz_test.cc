@@ -240,6 +240,21 @@ TEST(NpzTest, OverlapsAndDoubles) {
   EXPECT_ERROR(Parse(nested), absl::StatusCode::kDataLoss, "'a.npy' and 'b.npy' overlap");
 }
 
+TEST(NpzTest, LimitsAreChecked) {
+  ScratchFolder folder;
+  std::vector<NamedTensor> tensors;
+  tensors.push_back({"zeros", Tensor<float>({100000}, std::vector<float>(100000))});
+  tensors.push_back({"\x1b]0;b", Tensor<float>({10}, std::vector<float>(10))});
+  const std::string path = folder.File("t.npz");
+  ASSERT_OK(SaveNpz(path, tensors, {.compress = true}));
+  ASSERT_OK(LoadNpz(path, {.max_bytes = 400128 + 168}));
+  EXPECT_ERROR(LoadNpz(path, {.max_bytes = 400128 + 167}), absl::StatusCode::kResourceExhausted,
+               "its members up to '\\x1b]0;b.npy' inflate to more than 400295 bytes; if that is right, raise "
+               "NpzLimits::max_bytes");
+  EXPECT_ERROR(LoadNpz(path, {.max_ratio = 100}), absl::StatusCode::kResourceExhausted,
+               "to 400128 bytes, more than 100 times as many; if that is right, raise NpzLimits::max_ratio");
+}
+
 TEST(NpzTest, OtherMembersAreRefused) {
   ScratchFolder folder;
   ASSERT_OK_AND_ASSIGN(ZipWriter zip, ZipWriter::Create(folder.File("t.npz")));

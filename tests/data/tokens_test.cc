@@ -27,8 +27,9 @@ std::string WithHeader(int32_t version, int32_t count, const std::vector<uint16_
 }
 
 std::vector<int32_t> All(const TokenSet& set) {
-  std::vector<int32_t> tokens;
-  for (int64_t i = 0; i < set.size(); ++i) tokens.push_back(set[i]);
+  std::vector<int32_t> tokens(static_cast<size_t>(set.size()));
+  const absl::Status status = set.CopyTo(0, tokens);
+  EXPECT_TRUE(status.ok()) << status;
   return tokens;
 }
 
@@ -36,13 +37,13 @@ TEST(TokensTest, ReadsBytesAndIds) {
   ScratchFolder folder;
   ASSERT_OK_AND_ASSIGN(TokenSet bytes, TokenSet::ReadBytes(folder.Write("t.txt", "a\xff")));
   EXPECT_THAT(All(bytes), ElementsAre('a', 255));
-  EXPECT_EQ(bytes.Largest(), 255);
+  EXPECT_EQ(bytes.Largest().value(), 255);
   ASSERT_OK_AND_ASSIGN(TokenSet plain, TokenSet::ReadU16(folder.Write("t.bin", Bytes<uint16_t>({7, 50256}))));
   EXPECT_THAT(All(plain), ElementsAre(7, 50256));
   ASSERT_OK_AND_ASSIGN(TokenSet ids,
                        TokenSet::ReadU16(folder.Write("h.bin", WithHeader(1, 3, {5, 65535, 6}))));
   EXPECT_THAT(All(ids), ElementsAre(5, 65535, 6));
-  EXPECT_EQ(ids.Largest(), 65535);
+  EXPECT_EQ(ids.Largest().value(), 65535);
 }
 
 TEST(TokensTest, RefusesWhatIsNoFileOfTokens) {
@@ -102,6 +103,33 @@ TEST(TokensTest, RefusesPartsAndWindowsThatThereAreNot) {
   EXPECT_ERROR(set.Draw(bits, x, y), absl::StatusCode::kInvalidArgument, "a window of 3 tokens");
   ASSERT_OK_AND_ASSIGN(HostTensor wide, HostTensor::Zeros(DType::kI64, {1, 2}));
   EXPECT_ERROR(set.Draw(bits, x, wide), absl::StatusCode::kInvalidArgument, "got i32[1,3] and i64[1,2]");
+}
+
+TEST(TokensTest, ReadsAcrossPieces) {
+  ScratchFolder folder;
+  std::vector<uint16_t> ids(10000);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<uint16_t>(i * 7);
+  ASSERT_OK_AND_ASSIGN(TokenSet file, TokenSet::ReadU16(folder.Write("t.bin", Bytes(ids))));
+  ASSERT_OK_AND_ASSIGN(TokenSet vector, TokenSet::FromVector(ids));
+  EXPECT_EQ(All(file), All(vector));
+  EXPECT_EQ(file.Largest().value(), vector.Largest().value());
+  std::vector<int32_t> out(2);
+  EXPECT_ERROR(file.CopyTo(9999, out), absl::StatusCode::kInvalidArgument,
+               "tokens 9999 to 10001 are no part");
+}
+
+// A mapping would end the process with SIGBUS.
+TEST(TokensTest, AShortenedFileIsAnError) {
+  ScratchFolder folder;
+  const std::string path = folder.Write("t", std::string(100000, 'x'));
+  ASSERT_OK_AND_ASSIGN(TokenSet set, TokenSet::ReadBytes(path));
+  ASSERT_OK_AND_ASSIGN(HostTensor x, HostTensor::Zeros(DType::kI32, {2, 8}));
+  ASSERT_OK_AND_ASSIGN(HostTensor y, HostTensor::Zeros(DType::kI32, {2, 8}));
+  ASSERT_OK(set.Read(90000, x, y));
+  std::filesystem::resize_file(path, 100);
+  ASSERT_OK(set.Read(0, x, y));
+  EXPECT_ERROR(set.Read(90000, x, y), absl::StatusCode::kDataLoss, "t: the file is cut short");
+  EXPECT_ERROR(set.Largest(), absl::StatusCode::kDataLoss, "the file is cut short");
 }
 
 }  // namespace

@@ -182,24 +182,21 @@ TEST(CheckpointTest, TruncatedFileChangesNothing) {
   EXPECT_EQ(AllBytes(session), before);
 }
 
-TEST(CheckpointTest, AlteredByteChangesNothing) {
+TEST(CheckpointTest, EveryFlippedBitIsReportedAndChangesNothing) {
   ScratchFolder folder;
-  Session saved = SmallSession(30);
-  ASSERT_OK(SaveCheckpoint(saved, folder.File("a")));
-  std::string whole = ReadAll(folder.File("a"));
+  ASSERT_OK(SaveCheckpoint(SmallSession(30), folder.File("a"), {{"step", "1000"}, {"lr", "0.10"}}));
+  const size_t bits = 8 * ReadAll(folder.File("a")).size();
   Session session = SmallSession();
-  std::vector<std::string> before = AllBytes(session);
-  for (size_t i = 0; i < whole.size(); ++i) {
-    std::string altered = whole;
-    altered[i] = static_cast<char>(altered[i] ^ 1);
-    // Some bytes are without meaning, as the padding behind the header is: then the values are those that were saved.
-    bool loaded = LoadCheckpoint(session, folder.Write("altered", altered)).ok();
-    EXPECT_EQ(AllBytes(session), loaded ? AllBytes(saved) : before) << "byte " << i;
-    ASSERT_OK(session.ResetVariables());
+  const std::vector<std::string> before = AllBytes(session);
+  for (size_t bit = 0; bit < bits; ++bit) {
+    FlipBit(folder.File("a"), bit);
+    EXPECT_FALSE(LoadCheckpoint(session, folder.File("a")).ok())
+        << "bit " << bit % 8 << " of byte " << bit / 8;
+    FlipBit(folder.File("a"), bit);
   }
-  std::string altered = whole;
-  altered.back() = static_cast<char>(altered.back() ^ 1);
-  EXPECT_ERROR(LoadCheckpoint(session, folder.Write("altered", altered)), absl::StatusCode::kDataLoss, "fc.");
+  EXPECT_EQ(AllBytes(session), before);
+  FlipBit(folder.File("a"), bits - 1);
+  EXPECT_ERROR(LoadCheckpoint(session, folder.File("a")), absl::StatusCode::kDataLoss, "fc.");
 }
 
 TEST(CheckpointTest, FullDiskKeepsTheOldFile) {
@@ -231,7 +228,7 @@ TEST(CheckpointTest, CopiesNoVariable) {
   ASSERT_OK(SaveCheckpoint(session, folder.File("a")));
   EXPECT_EQ(memory.Stats().peak_used_bytes, used);
   ASSERT_OK(LoadCheckpoint(session, folder.File("a")));
-  EXPECT_EQ(memory.Stats().peak_used_bytes, used);
+  EXPECT_LE(memory.Stats().peak_used_bytes, used + 8 * kSize) << "more than one variable at a time";
 }
 
 TEST(CheckpointTest, MissingFileAndFolder) {
@@ -250,7 +247,13 @@ TEST(CheckpointTest, ForeignFileWithoutChecksums) {
   const float values[] = {2.5f, -3};
   file += header + std::string(reinterpret_cast<const char*>(values), 8);
   Session session = SessionWith({{"v", fb::DType::F32, {2}, 8}});
-  ASSERT_OK(LoadCheckpoint(session, folder.Write("foreign", file)));
+  const std::vector<std::string> before = AllBytes(session);
+  EXPECT_ERROR(LoadCheckpoint(session, folder.Write("foreign", file)), absl::StatusCode::kFailedPrecondition,
+               "foreign: carries no checksums: another program wrote it, or it is a damaged checkpoint; to "
+               "load it as it "
+               "is, set LoadOptions::allow_unchecked");
+  EXPECT_EQ(AllBytes(session), before);
+  ASSERT_OK(LoadCheckpoint(session, folder.File("foreign"), {.allow_unchecked = true}));
   EXPECT_THAT(Values<float>(session.ReadVariable("v").value()), ElementsAre(2.5f, -3));
 }
 

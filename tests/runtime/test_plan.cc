@@ -78,7 +78,7 @@ uint64_t TestPlan::AddConstant(const void* data, size_t bytes) {
 void TestPlan::UseTestKernels() {
   // Brought from another machine, they are elsewhere than they were built.
   const char* const brought = std::getenv("SINTER_TEST_KERNELS");
-  absl::StatusOr<MappedFile> file = MappedFile::Open(brought == nullptr ? SINTER_TEST_KERNELS : brought);
+  absl::StatusOr<FileBytes> file = FileBytes::Read(brought == nullptr ? SINTER_TEST_KERNELS : brought);
   SINTER_CHECK(file.ok()) << file.status();
   const auto* const bytes = reinterpret_cast<const uint8_t*>(file->bytes().data());
   table.shared_object.assign(bytes, bytes + file->bytes().size());

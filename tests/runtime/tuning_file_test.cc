@@ -1,5 +1,10 @@
 #include "sinter/runtime/tuning_file.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -60,8 +65,13 @@ void ExpectDamaged(const std::string& text, const std::string& message) {
 }
 
 TEST(TuningFileTest, OneProductALine) {
-  EXPECT_EQ(TuningText({{Key("p"), Tuned(66.25)}}), kOne);
-  EXPECT_EQ(TuningText({}), "{\"format\": \"sinter tuning\", \"version\": 1, \"products\": [\n]}\n");
+  const auto hashed = [](const std::string& hash) { return R"("version": 2, "sha256": ")" + hash + "\""; };
+  EXPECT_EQ(
+      TuningText({{Key("p"), Tuned(66.25)}}),
+      Altered("\"version\": 1", hashed("c2574d15cea899a0c7341d9ce226d59b18f8136b86f5fee7d4c3befc383109d7")));
+  EXPECT_EQ(TuningText({}), "{\"format\": \"sinter tuning\", " +
+                                hashed("8227d5f44c25bfa980b6769a052ea9abce897f2266361c427daebea57ca49650") +
+                                ", \"products\": [\n]}\n");
 }
 
 TEST(TuningFileTest, GoesRound) {
@@ -77,6 +87,36 @@ TEST(TuningFileTest, GoesRound) {
   EXPECT_TRUE(ParseTuning(TuningText({}), "t")->empty());
 }
 
+// As Sinter wrote it before there was a hash; the next to save writes one.
+TEST(TuningFileTest, ReadsVersionOne) {
+  EXPECT_EQ(*ParseTuning(kOne, "t"), (TuningTable{{Key("p"), Tuned(66.25)}}));
+  const ScratchFolder folder;
+  const std::string path = folder.Write("m.tuning", kOne);
+  ASSERT_TRUE(SaveTuning(path, {}).ok());
+  EXPECT_EQ(ReadAll(path), TuningText({{Key("p"), Tuned(66.25)}}));
+}
+
+TEST(TuningFileTest, EveryFlippedBitIsFound) {
+  const std::string whole = TuningText({{Key("p"), Tuned(66.25)}, {Key("q"), Tuned(5)}});
+  ASSERT_TRUE(ParseTuning(whole, "t").ok());
+  for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+    std::string altered = whole;
+    altered[bit / 8] = static_cast<char>(altered[bit / 8] ^ (1 << bit % 8));
+    EXPECT_FALSE(ParseTuning(altered, "t").ok()) << "bit " << bit % 8 << " of byte " << bit / 8;
+  }
+}
+
+// A list of members in their order would take minutes to look for each of them.
+TEST(TuningFileTest, ManyMembersTakeNoTime) {
+  std::string text = "{";
+  for (int i = 0; i < 250000; ++i) text += "\"k" + std::to_string(i) + "\":1,";
+  text += kOne + 1;
+  const auto begin = std::chrono::steady_clock::now();
+  ExpectDamaged(text, "the file has members that this version does not know");
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(time.count(), 20) << "for " << text.size() << " bytes";
+}
+
 TEST(TuningFileTest, CutShortAnywhere) {
   const std::string whole = kOne;
   // Only the end of the last line may be missing.
@@ -89,6 +129,11 @@ TEST(TuningFileTest, CutShortAnywhere) {
 TEST(TuningFileTest, SaysWhatIsWrong) {
   ExpectDamaged("", "parse error");
   ExpectDamaged("null", "the file is no object");
+  ExpectDamaged(Altered("\"version\": 1", "\"version\": 2"), "the file has no \"sha256\"");
+  ExpectDamaged(Altered("\"version\": 1", R"("version": 2, "sha256": "12")"),
+                "it was altered: its hash is not the one");
+  ExpectDamaged(Altered("\"tile\":20", "\"tile\":20,\"tile\":21"), "the member \"tile\" is there twice");
+  ExpectDamaged("{\"\x1b[2J", R"(no whole tuning file: )");
   ExpectDamaged("{}", "the file has no \"format\"");
   ExpectDamaged(Altered("sinter tuning", "tune"), "its \"format\" is not \"sinter tuning\"");
   ExpectDamaged(Altered("\"version\": 1", "\"version\": \"1\""), "\"version\" of the file is no integer");
@@ -116,14 +161,14 @@ TEST(TuningFileTest, SaysWhatIsWrong) {
   const size_t begin = one.find("\n{") + 1;
   const std::string product = one.substr(begin, one.find("\n]") - begin);
   ExpectDamaged(Altered(product, product + ",\n" + product), "product 1 is there twice: p");
-  ExpectDamaged(std::string((16 << 20) + 1, ' '), "it has 16777217 bytes, and at most 16777216 are read");
+  ExpectDamaged(std::string((4 << 20) + 1, ' '), "it has 4194305 bytes, and at most 4194304 are read");
 }
 
 TEST(TuningFileTest, AnotherVersion) {
-  const absl::Status status = ParseTuning(Altered("\"version\": 1", "\"version\": 2"), "m.tuning").status();
+  const absl::Status status = ParseTuning(Altered("\"version\": 1", "\"version\": 3"), "m.tuning").status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("m.tuning: a tuning file of version 2, and this build reads version 1; delete it"));
+              HasSubstr("m.tuning: a tuning file of version 3, and this build reads version 2; delete it"));
 }
 
 TEST(TuningFileTest, SavesAndAdds) {
@@ -155,9 +200,30 @@ TEST(TuningFileTest, WritersAtTheSameTimeLoseNothing) {
   EXPECT_EQ(LoadTuning(path)->size(), size_t{kWriters * kProducts});
 }
 
+// Whoever can open the folder can take its lock, and keeps nobody from saving.
+TEST(TuningFileTest, ALockThatStaysIsNotWaitedForForEver) {
+  const ScratchFolder folder;
+  const int fd = open(folder.path().c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(flock(fd, LOCK_EX), 0);
+  const absl::Status status = SaveTuning(folder.File("m.tuning"), {{Key("p"), Tuned(1)}});
+  EXPECT_TRUE(status.ok()) << status;
+  close(fd);
+  EXPECT_EQ(LoadTuning(folder.File("m.tuning"))->size(), 1u);
+}
+
+TEST(TuningFileTest, MoreThanIsReadIsNotWritten) {
+  const ScratchFolder folder;
+  TuningTable table;
+  for (int i = 0; i < 4000; ++i) table[Key(std::to_string(i) + std::string(1000, 'p'))] = Tuned(1);
+  const absl::Status status = SaveTuning(folder.File("m.tuning"), table);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("4000 products take"));
+  EXPECT_TRUE(folder.List().empty());
+}
+
 TEST(TuningFileTest, ABrokenFileStaysAsItIs) {
   const ScratchFolder folder;
-  for (const std::string& text : {Altered("]}", ""), Altered("\"version\": 1", "\"version\": 2")}) {
+  for (const std::string& text : {Altered("]}", ""), Altered("\"version\": 1", "\"version\": 3")}) {
     const std::string path = folder.Write("m.plan.tuning", text);
     EXPECT_FALSE(SaveTuning(path, {{Key("q"), Tuned(2)}}).ok());
     EXPECT_EQ(ReadAll(path), text);
