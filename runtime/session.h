@@ -80,6 +80,9 @@ struct SessionOptions {
   World* world = nullptr;
   // How matrix products of GPUs are done, and where the choice is kept (runtime/tuning.h).
   TuningOptions tuning = {};
+  // Plan::hash() of the plan that is meant, 64 hexadecimal digits; any other is refused before any of its code is loaded. Empty:
+  // whichever plan is given.
+  std::string expected_hash = {};
   // For tests: fills all arenas with 0xff bytes (NaN, -1) before every run, so that reads of unwritten memory show.
   bool poison = false;
 };
@@ -189,10 +192,11 @@ struct SessionMemory {
 class Session {
  public:
   // Loads the plan's code, allocates everything and gives variables their initial values, the same bits on every device.
-  // FailedPrecondition: a plan for another CPU, or for a device that this process does not have, or another process could not
-  // create its session; InvalidArgument: the processes have several plans, or cannot share the devices evenly; NotFound: for a GPU that
-  // this machine does not have. ResourceExhausted: not enough memory, or more than a limit; the message says for what, and
-  // what each device needs and has; then nothing was allocated.
+  // Running a plan is running a program (runtime/plan.h): its native code is loaded into the process here.
+  // FailedPrecondition: another plan than SessionOptions::expected_hash, a plan for another CPU, or for a device that this
+  // process does not have, or another process could not create its session; InvalidArgument: the processes have several plans,
+  // or cannot share the devices evenly; NotFound: for a GPU that this machine does not have. ResourceExhausted: not enough
+  // memory, or more than a limit; the message says for what, and what each device needs and has; then nothing was allocated.
   static absl::StatusOr<Session> Create(Plan plan, const SessionOptions& options = {});
 
   Session(Session&&) noexcept;

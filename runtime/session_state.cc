@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/printable_text.h"
 #include "sinter/runtime/process_allocator.h"
 #include "sinter/runtime/status.h"
 #include "sinter/runtime/world_agreement.h"
@@ -37,6 +38,21 @@ bool ReadsConstants(const fb::Plan& plan, uint32_t device) {
     }
   }
   return false;
+}
+
+absl::Status CheckHash(const Plan& plan, const std::string& expected) {
+  if (expected.empty()) return absl::OkStatus();
+  const bool is_hash = expected.size() == plan.hash().size() &&
+                       expected.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!is_hash) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("SessionOptions::expected_hash is \"", PrintableText(expected),
+                     "\", and a hash is 64 hexadecimal digits in lower case, as Plan::hash() gives them"));
+  }
+  if (plan.hash() == expected) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the plan is another one than expected, and nothing of it was loaded: its hash is ",
+                   plan.hash(), ", and SessionOptions::expected_hash is ", expected));
 }
 
 // The allocators that the options name, each for its own device.
@@ -85,6 +101,7 @@ absl::StatusOr<std::unique_ptr<State>> State::Load(Plan plan, const SessionOptio
 }
 
 absl::Status State::LoadDevices(const SessionOptions& options, const DeviceRuntimeFactory& make) {
+  SINTER_RETURN_IF_ERROR(CheckHash(plan, options.expected_hash));
   SINTER_RETURN_IF_ERROR(plan.CheckTarget());
   SINTER_RETURN_IF_ERROR(UseOptions(options));
   if (const auto* bytes = plan.table().shared_object(); bytes != nullptr && bytes->size() > 0) {

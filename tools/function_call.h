@@ -23,6 +23,8 @@ struct FunctionCallOptions {
   // not given is random: floats uniform in [-1, 1), of rank 0 the number 0.01, integers and i1 0 or 1.
   std::vector<std::string> inputs;
   std::string checkpoint;  // Safetensors file that the variables are read from; empty: initial values.
+  bool allow_unchecked = false;  // LoadOptions::allow_unchecked.
+  std::string expected_hash;     // SessionOptions::expected_hash.
   int threads = 0;
   uint64_t seed = 1;  // Of random inputs.
 };

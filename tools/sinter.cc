@@ -63,6 +63,13 @@ CLI::App* AddInspect(CLI::App& app, std::string& path, InspectOptions& options) 
   return inspect;
 }
 
+constexpr char kTrust[] =
+    "Running a plan runs a program: its native code is loaded into this process. Run plans from where you "
+    "would run a "
+    "program from, or the one whose hash you know (--expected-hash). `sinter inspect` only reads: it is safe "
+    "for any "
+    "file.";
+
 void AddCall(CLI::App& command, FunctionCallOptions& options) {
   command.add_option("plan", options.plan, "a .plan file")->required();
   command.add_option("--function", options.function, "needed if the plan has several");
@@ -71,6 +78,10 @@ void AddCall(CLI::App& command, FunctionCallOptions& options) {
       "name=file.npy, name=number or file.npz; inputs not given are random: floats in [-1, 1), those of "
       "rank 0 the number 0.01, integers 0 or 1");
   command.add_option("--checkpoint", options.checkpoint, "safetensors file with the variables");
+  command.add_flag("--allow-unchecked", options.allow_unchecked,
+                   "load a checkpoint without checksums, as other programs write them");
+  command.add_option("--expected-hash", options.expected_hash,
+                     "refuse the plan unless this is its hash, which `sinter inspect` prints");
   command.add_option("--threads", options.threads, "0: one a core")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
@@ -79,6 +90,7 @@ void AddCall(CLI::App& command, FunctionCallOptions& options) {
 
 void AddRun(CLI::App& app, RunOptions& options) {
   CLI::App* run = app.add_subcommand("run", "Runs a function of a plan and times it");
+  run->footer(kTrust);
   AddCall(*run, options.call);
   run->add_option("--output", options.output, "write the last run's outputs to this .npz file");
   run->add_option("--save-checkpoint", options.save_checkpoint,
@@ -94,6 +106,7 @@ void AddRun(CLI::App& app, RunOptions& options) {
 CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments) {
   CLI::App* profile = app.add_subcommand(
       "profile", "Says where the time of a plan's function goes, against what its devices can do at most");
+  profile->footer(kTrust);
   AddCall(*profile, arguments.call);
   profile->add_option("--repeat", arguments.profile.repeat, "number of runs that are timed")
       ->check(CLI::PositiveNumber)
@@ -112,6 +125,7 @@ CLI::App* AddTune(CLI::App& app, TuneOptions& options) {
   CLI::App* tune = app.add_subcommand(
       "tune",
       "Measures which of cuBLASLt's algorithms is quickest for each matrix product on a GPU, for later runs");
+  tune->footer(kTrust);
   tune->add_option("plan", options.plan, "a .plan file")->required();
   tune->add_option(
       "--file", options.file,

@@ -1,6 +1,12 @@
 #include "sinter/runtime/plan.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -126,6 +132,19 @@ TEST(PlanTest, TruncatedFilesAreErrors) {
       HasSubstr("the plan is truncated or damaged: its " + std::to_string(bytes.size() / 2) + " bytes"));
 }
 
+TEST(PlanTest, EveryFlippedBitIsAnError) {
+  TestPlan plan = SmallPlan();
+  plan.table.shared_object.resize(64);  // Of the code one bit is as another.
+  std::string bytes = plan.Bytes();
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    const char good = bytes[bit / 8];
+    bytes[bit / 8] = static_cast<char>(good ^ (1 << bit % 8));
+    EXPECT_FALSE(Plan::FromBytes(bytes).ok()) << "bit " << bit % 8 << " of byte " << bit / 8;
+    bytes[bit / 8] = good;
+  }
+  EXPECT_TRUE(Plan::FromBytes(bytes).ok());
+}
+
 TEST(PlanTest, FlippedBitsAreErrors) {
   std::string bytes = SmallPlan().Bytes();
   for (size_t at = 0; at < bytes.size(); at += at < 2048 || at + 4096 > bytes.size() ? 1 : 37) {
@@ -139,6 +158,78 @@ TEST(PlanTest, FlippedBitsAreErrors) {
   bytes[static_cast<size_t>(code - bytes.data())] ^= 1;
   EXPECT_THAT(std::string(Plan::FromBytes(bytes).status().message()),
               HasSubstr("the plan is damaged: its content hash is"));
+}
+
+// What `cp`, `rsync --inplace` and a shell's `>` do to a file whose plan is running: it is what was loaded that runs.
+TEST(PlanTest, AFileOverwrittenInPlaceChangesNothing) {
+  TestPlan test_plan;
+  const std::vector<float> ones(16, 1.0f);
+  const uint64_t offset = test_plan.AddConstant(ones.data(), sizeof(float) * ones.size());
+  TestFunction f(test_plan, "f");
+  const uint32_t x = f.Input("x", DType::kF32, {4, 4}), sum = f.Arena(DType::kF32, {4, 4});
+  const uint32_t w = f.Buffer(fb::Space::Constant, 0, offset, DType::kF32, {4, 4});
+  fb::MatmulStepT step;
+  step.batch = 1, step.m = step.n = step.k = 4, step.dtype = fb::DType::F32;
+  f.Matmul(step, {x, w}, {sum});
+  f.Output("y", sum);
+  const std::string bytes = test_plan.Bytes(), path = TemporaryPath("overwritten.plan");
+  std::string other_constants = bytes;
+  const auto* const constants = reinterpret_cast<const char*>(fb::GetPlan(bytes.data())->constants()->data());
+  const float five = 5;
+  for (size_t i = 0; i < ones.size(); ++i) {
+    std::memcpy(&other_constants[static_cast<size_t>(constants - bytes.data()) + 4 * i], &five, 4);
+  }
+  const HostTensor input = *HostTensor::FromVector<float>({4, 4}, ones);
+  for (const std::string& written : {other_constants, std::string(bytes.size(), '\x7f'), std::string()}) {
+    ASSERT_TRUE(WriteFileAtomically(path, bytes).ok());
+    absl::StatusOr<Plan> plan = Plan::Load(path);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->path(), path);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(plan->bytes().data()) % 64, 0u);
+    Session session = *Session::Create(*std::move(plan));
+    std::ofstream(path, std::ios::binary | (written.empty() ? std::ios::trunc : std::ios::in)) << written;
+    const absl::StatusOr<Outputs> outputs = session.Run("f", {{"x", input}});
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    EXPECT_EQ((*outputs)["y"].Span<float>().value()[0], 4.0f);
+    EXPECT_EQ(session.plan().Functions()[0].name, "f");
+  }
+  std::filesystem::remove(path);
+}
+
+// Loaded code is a file in memory, which other processes of the same user can open.
+TEST(PlanTest, LoadedCodeCannotBeWrittenTo) {
+  const Session session = *Session::Create(*SmallPlan().Make());
+  int found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (!std::filesystem::read_symlink(entry.path(), gone).string().starts_with("/memfd:sinter-plan"))
+      continue;
+    ++found;
+    const int fd = open(entry.path().c_str(), O_RDWR);
+    ASSERT_GE(fd, 0);
+    EXPECT_EQ(pwrite(fd, "x", 1, 0), -1);
+    EXPECT_EQ(ftruncate(fd, 0), -1);
+    close(fd);
+  }
+  EXPECT_EQ(found, 1);
+}
+
+TEST(PlanTest, AnotherPlanThanExpectedIsRefused) {
+  const Plan plan = *SmallPlan().Make();
+  EXPECT_TRUE(Session::Create(plan.Share(), {.expected_hash = plan.hash()}).ok());
+  std::string other = plan.hash();
+  other[5] = other[5] == '0' ? '1' : '0';
+  const absl::Status status = Session::Create(plan.Share(), {.expected_hash = other}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_EQ(status.message(),
+            "the plan is another one than expected, and nothing of it was loaded: its hash is " +
+                plan.hash() + ", and SessionOptions::expected_hash is " + other);
+  for (const std::string& no_hash :
+       {plan.hash().substr(1), other.replace(0, 1, "F"), std::string("latest")}) {
+    const absl::Status bad = Session::Create(plan.Share(), {.expected_hash = no_hash}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(bad)) << bad;
+    EXPECT_THAT(std::string(bad.message()), HasSubstr("a hash is 64 hexadecimal digits in lower case"));
+  }
 }
 
 // Alterations that a fresh hash covers up: what the verifier lets pass must load and report without a crash.

@@ -137,6 +137,34 @@ TEST_F(CommandLineTest, OutputsAndCheckpointsGoRound) {
   EXPECT_THAT(ReadAll(first), Not(IsEmpty()));
 }
 
+TEST_F(CommandLineTest, SaysWhatToTrustAndRefusesAnotherPlan) {
+  EXPECT_THAT(Command("sinter", "run --help").text, HasSubstr("Running a plan runs a program"));
+  const std::string hash = Plan::Load(plan_)->hash();
+  EXPECT_THAT(Command("sinter", "inspect " + plan_).text, HasSubstr(hash));
+  Finished f = Command("sinter", "run " + plan_ + " --function twice --expected-hash " + hash);
+  EXPECT_EQ(f.code, 0) << f.text;
+  for (const char* command : {"run ", "profile --no-roof "}) {
+    f = Command("sinter", command + plan_ + " --function twice --expected-hash " + std::string(64, 'a'));
+    EXPECT_EQ(f.code, 1) << f.text;
+    EXPECT_THAT(
+        f.text,
+        HasSubstr("the plan is another one than expected, and nothing of it was loaded: its hash is " +
+                  hash));
+  }
+}
+
+TEST_F(CommandLineTest, CheckpointsOfOthersAreLoadedWhenAsked) {
+  const std::string header = R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}})";
+  std::string bytes(1, static_cast<char>(header.size()));
+  bytes = bytes + std::string(7, '\0') + header + std::string(12, '\0');
+  const std::string run = "run " + plan_ + " --function add --checkpoint " + folder_.Write("foreign", bytes);
+  Finished f = Command("sinter", run);
+  EXPECT_EQ(f.code, 1) << f.text;
+  EXPECT_THAT(f.text, HasSubstr("foreign: carries no checksums"));
+  f = Command("sinter", run + " --allow-unchecked");
+  EXPECT_EQ(f.code, 0) << f.text;
+}
+
 TEST_F(CommandLineTest, DamagedPlanEndsWithOne) {
   std::string bytes = ReadAll(plan_);
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
