@@ -1,6 +1,7 @@
 #include "sinter/runtime/session_tuning.h"
 
-#include <cstdlib>
+#include <stdlib.h>
+
 #include <iostream>
 #include <utility>
 
@@ -10,8 +11,9 @@
 namespace sinter {
 namespace {
 
+// Empty also in a program that has more rights than who started it, who must not choose which files it writes.
 std::string Environment(const char* name) {
-  const char* const value = std::getenv(name);
+  const char* const value = secure_getenv(name);
   return value == nullptr ? "" : value;
 }
 

@@ -1,20 +1,21 @@
 #include "sinter/codegen/cuda/compile_cubins.h"
 
-#include <unistd.h>
+#include <stdlib.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <charconv>
+#include <iostream>
 #include <mutex>
 #include <optional>
-#include <sstream>
+#include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
+#include "sinter/codegen/cuda/cubin_cache.h"
 #include "sinter/codegen/cuda/nvrtc.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 #include "sinter/runtime/status.h"
@@ -23,7 +24,7 @@ namespace sinter::codegen {
 
 namespace {
 
-namespace fs = std::filesystem;
+constexpr int64_t kDefaultLimit = int64_t{1} << 30;
 
 std::string Digest(const std::string& bytes) {
   auto digest =
@@ -31,48 +32,44 @@ std::string Digest(const std::string& bytes) {
   return llvm::toHex(digest, /*LowerCase=*/true);
 }
 
+// Empty: unset, or a program that has more rights than who started it.
+std::string Environment(const char* name) {
+  const char* const value = secure_getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 // Empty: no cache.
 std::string CacheFolder(const CubinOptions& options) {
-  auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  std::string folder = options.cache_folder.empty() ? variable("SINTER_CACHE_DIR") : options.cache_folder;
+  std::string folder = options.cache_folder.empty() ? Environment("SINTER_CACHE_DIR") : options.cache_folder;
   if (folder == "off") return "";
   if (!folder.empty()) return folder;
-  if (std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) return cache + "/sinter";
-  if (std::string home = variable("HOME"); !home.empty()) return home + "/.cache/sinter";
+  if (std::string cache = Environment("XDG_CACHE_HOME"); !cache.empty()) return cache + "/sinter";
+  if (std::string home = Environment("HOME"); !home.empty()) return home + "/.cache/sinter";
   return "";
 }
 
-std::optional<std::string> ReadCached(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::ostringstream stream;
-  stream << file.rdbuf();
-  std::string bytes = std::move(stream).str();
-  constexpr size_t kDigits = 64;
-  if (bytes.size() <= kDigits) return std::nullopt;
-  std::string cubin = bytes.substr(kDigits);
-  if (Digest(cubin) != bytes.substr(0, kDigits)) return std::nullopt;
-  return cubin;
+absl::StatusOr<int64_t> CacheLimit(const CubinOptions& options) {
+  if (options.cache_limit.has_value()) return *options.cache_limit;
+  const std::string text = Environment("SINTER_CACHE_LIMIT");
+  if (text.empty()) return kDefaultLimit;
+  int64_t bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error == std::errc() && end == text.data() + text.size() && bytes >= 0) return bytes;
+  return absl::InvalidArgumentError(
+      absl::StrCat("SINTER_CACHE_LIMIT is \"", text, "\": write a number of bytes, such as 1073741824"));
 }
 
-void WriteCached(const std::string& path, const std::string& cubin) {
-  std::error_code ignored;
-  fs::create_directories(fs::path(path).parent_path(), ignored);
-  static std::atomic<int> counter = 0;
-  std::string temporary = absl::StrCat(path, ".", getpid(), ".", counter++);
-  {
-    std::ofstream file(temporary, std::ios::binary);
-    file << Digest(cubin) << cubin;
-    if (!file.flush()) {
-      fs::remove(temporary, ignored);
-      return;
-    }
-  }
-  fs::rename(temporary, path, ignored);
-  if (ignored) fs::remove(temporary, ignored);
+absl::StatusOr<CubinCache> OpenCache(const CubinOptions& options) {
+  const std::string folder = CacheFolder(options);
+  SINTER_ASSIGN_OR_RETURN(const int64_t limit, CacheLimit(options));
+  if (folder.empty()) return CubinCache();
+  CubinCache cache = CubinCache::Open(folder, limit);
+  if (cache.problem().empty()) return cache;
+  static std::mutex mutex;
+  static auto& said = *new std::set<std::string>;
+  std::lock_guard lock(mutex);
+  if (said.insert(cache.problem()).second) std::cerr << "sinter: " << cache.problem() << std::endl;
+  return cache;
 }
 
 }  // namespace
@@ -87,7 +84,7 @@ absl::StatusOr<std::vector<std::vector<std::string>>> CompileCubins(
   SINTER_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, Nvrtc::Get());
   std::vector<std::vector<std::string>> cubins(sources.size(),
                                                std::vector<std::string>(architectures.size()));
-  const std::string folder = CacheFolder(options);
+  SINTER_ASSIGN_OR_RETURN(const CubinCache cache, OpenCache(options));
   const size_t count = sources.size() * architectures.size();
   std::atomic<size_t> next = 0;
   std::atomic<int> compiled = 0, cached = 0;
@@ -100,14 +97,12 @@ absl::StatusOr<std::vector<std::vector<std::string>>> CompileCubins(
       const std::string& architecture = architectures[i % architectures.size()];
       std::string& cubin = cubins[i / architectures.size()][i % architectures.size()];
       std::string text = WholeText(source);
-      std::string key = Digest(absl::StrCat(nvrtc->version(), "\n", architecture, "\n", text));
-      std::string path = absl::StrCat(folder, "/cubin/", key.substr(0, 2), "/", key);
-      if (!folder.empty()) {
-        if (std::optional<std::string> known = ReadCached(path)) {
-          cubin = *std::move(known);
-          ++cached;
-          continue;
-        }
+      const std::string key = Digest(
+          absl::StrCat(nvrtc->build(), "\n", absl::StrJoin(Nvrtc::Options(architecture), " "), "\n", text));
+      if (std::optional<std::string> known = cache.Find(key)) {
+        cubin = *std::move(known);
+        ++cached;
+        continue;
       }
       absl::StatusOr<std::string> made = nvrtc->Compile(text, source.symbol + ".cu", architecture);
       if (!made.ok() && !source.subject.empty()) {
@@ -122,7 +117,7 @@ absl::StatusOr<std::vector<std::vector<std::string>>> CompileCubins(
       }
       cubin = *std::move(made);
       ++compiled;
-      if (!folder.empty()) WriteCached(path, cubin);
+      cache.Store(key, cubin);
     }
   };
   size_t threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
@@ -130,7 +125,8 @@ absl::StatusOr<std::vector<std::vector<std::string>>> CompileCubins(
   for (size_t t = 1; t < std::min(threads, count); ++t) others.emplace_back(work);
   work();
   for (std::thread& thread : others) thread.join();
-  if (statistics) *statistics = {compiled, cached};
+  if (compiled > 0) cache.Trim();
+  if (statistics) *statistics = {compiled, cached, cache.problem()};
   SINTER_RETURN_IF_ERROR(failure);
   return cubins;
 }

@@ -1,5 +1,7 @@
 #include "sinter/codegen/cuda/nvrtc.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -17,6 +19,13 @@ using Program = struct Opaque*;
 using Result = int;
 
 constexpr int kOldest = 12;
+
+// Nothing but the path for a file that cannot be looked at.
+std::string FileIdentity(const std::string& path) {
+  struct stat info{};
+  if (stat(path.c_str(), &info) != 0) return path;
+  return absl::StrCat(path, " of ", info.st_size, " bytes, ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
+}
 
 }  // namespace
 
@@ -69,11 +78,16 @@ absl::StatusOr<const Nvrtc*> Nvrtc::Open() {
   auto* nvrtc = new Nvrtc;
   nvrtc->functions_ = &f;
   nvrtc->version_ = absl::StrCat(major, ".", minor);
+  nvrtc->build_ = absl::StrCat(nvrtc->version_, " ", FileIdentity(library->path()));
   f.num_architectures(&count);
   std::vector<int> numbers(count);
   f.architectures(numbers.data());
   for (int number : numbers) nvrtc->architectures_.push_back(absl::StrCat("sm_", number));
   return nvrtc;
+}
+
+std::vector<std::string> Nvrtc::Options(const std::string& architecture) {
+  return {absl::StrCat("--gpu-architecture=", architecture), "--std=c++17", "--generate-line-info"};
 }
 
 absl::StatusOr<std::string> Nvrtc::Compile(const std::string& text, const std::string& name,
@@ -88,9 +102,10 @@ absl::StatusOr<std::string> Nvrtc::Compile(const std::string& text, const std::s
   if (result != 0) {
     return absl::InternalError(absl::StrCat("NVRTC makes no program: ", functions_->error(result)));
   }
-  const std::string target = absl::StrCat("--gpu-architecture=", architecture);
-  const char* options[] = {target.c_str(), "--std=c++17", "--generate-line-info"};
-  result = functions_->compile(program, std::size(options), options);
+  const std::vector<std::string> texts = Options(architecture);
+  std::vector<const char*> options;
+  for (const std::string& option : texts) options.push_back(option.c_str());
+  result = functions_->compile(program, static_cast<int>(options.size()), options.data());
   std::string output;
   size_t size = 0;
   if (result != 0) {

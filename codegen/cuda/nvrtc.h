@@ -25,6 +25,10 @@ class Nvrtc {
                                       const std::string& architecture) const;
   // "13.0"
   const std::string& version() const { return version_; }
+  // The version, and the library's file, size and time: another build of the same version has another.
+  const std::string& build() const { return build_; }
+  // All that Compile gives to the compiler besides the text.
+  static std::vector<std::string> Options(const std::string& architecture);
   // What this version compiles for, ascending.
   const std::vector<std::string>& architectures() const { return architectures_; }
 
@@ -33,7 +37,7 @@ class Nvrtc {
   static absl::StatusOr<const Nvrtc*> Open();
 
   const Functions* functions_ = nullptr;
-  std::string version_;
+  std::string version_, build_;
   std::vector<std::string> architectures_;
 };
 

@@ -2,8 +2,8 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdlib.h>
 
-#include <cstdlib>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -20,8 +20,9 @@ constexpr char kBuildFolders[] = SINTER_CUDA_LIBRARY_FOLDERS;
 constexpr char kBuildFolders[] = "";
 #endif
 
+// Empty also in a program that has more rights than who started it, who must not choose its libraries.
 std::string Environment(const char* name) {
-  const char* const value = std::getenv(name);
+  const char* const value = secure_getenv(name);
   return value == nullptr ? "" : value;
 }
 

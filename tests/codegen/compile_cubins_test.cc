@@ -1,8 +1,10 @@
 // The cache of cubins on disk: what is found again, and that what is damaged is made again. Needs NVRTC and no GPU.
 #include "sinter/codegen/cuda/compile_cubins.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -29,7 +31,7 @@ class CompileCubinsTest : public ::testing::Test {
   // The cubin of a kernel, and whether it was compiled for this call.
   std::string Compile(bool& compiled, const std::string& symbol = "k") {
     CudaSource source = {symbol, "extern \"C\" __global__ void " + symbol + "(float* x) { *x += 1; }\n"};
-    CubinStatistics statistics;
+    CubinStatistics& statistics = statistics_;
     auto cubins = CompileCubins({source}, {"sm_90"}, {.cache_folder = folder_.string()}, &statistics);
     EXPECT_TRUE(cubins.ok()) << cubins.status();
     EXPECT_EQ(statistics.compiled + statistics.cached, 1);
@@ -55,6 +57,7 @@ class CompileCubinsTest : public ::testing::Test {
   }
 
   fs::path folder_;
+  CubinStatistics statistics_;  // Of the last call.
 };
 
 TEST_F(CompileCubinsTest, FindsWhatItHasCompiled) {
@@ -96,6 +99,31 @@ TEST_F(CompileCubinsTest, DoesWithoutACacheThatCannotBeWritten) {
   EXPECT_TRUE(compiled);
   (void)Compile(compiled);
   EXPECT_TRUE(compiled);
+  EXPECT_THAT(statistics_.cache_problem, ::testing::HasSubstr("is not used: Not a directory"));
+}
+
+// As ssh refuses keys: what others may have written does not become code of this user.
+TEST_F(CompileCubinsTest, DoesWithoutAFolderToWhichOthersMayWrite) {
+  bool compiled = false;
+  const std::string cubin = Compile(compiled);
+  EXPECT_EQ(statistics_.cache_problem, "");
+  for (const fs::path& open_folder : {folder_, folder_ / "cubin"}) {
+    fs::permissions(open_folder, fs::perms::group_write, fs::perm_options::add);
+    EXPECT_EQ(Compile(compiled), cubin);
+    EXPECT_TRUE(compiled);
+    EXPECT_THAT(statistics_.cache_problem,
+                ::testing::HasSubstr("others may write to it (mode 720); chmod go-w it"));
+    fs::permissions(open_folder, fs::perms::group_write, fs::perm_options::remove);
+  }
+  (void)Compile(compiled);
+  EXPECT_FALSE(compiled);
+}
+
+TEST_F(CompileCubinsTest, RefusesALimitThatIsNoNumber) {
+  setenv("SINTER_CACHE_LIMIT", "1GB", 1);
+  const absl::Status status = CompileCubins({}, {"sm_90"}, {.cache_folder = folder_.string()}).status();
+  unsetenv("SINTER_CACHE_LIMIT");
+  EXPECT_EQ(status.message(), "SINTER_CACHE_LIMIT is \"1GB\": write a number of bytes, such as 1073741824");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-"""docs/building.md has every option of cmake/SinterOptions.cmake and every preset, and no others."""
+"""docs/building.md has every option of cmake/SinterOptions.cmake and every preset, docs/environment.md every variable that
+the sources read, and no others."""
 import json
 import pathlib
 import re
@@ -13,5 +14,14 @@ there = options | {preset["name"] for preset in presets if not preset.get("hidde
 rows = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs/building.md").read_text(), re.MULTILINE))
 problems = [f"docs/building.md: {name} is missing" for name in sorted(there - rows)]
 problems += [f"docs/building.md: there is no {name}" for name in sorted(rows - there)]
+
+# In sources, a quoted name of this form is a variable of the environment.
+VARIABLE = re.compile(r'"(SINTER_[A-Z0-9_]+)"')
+sources = [path for folder in ("runtime", "codegen", "frontend", "tools", "examples") for path in (ROOT / folder).rglob("*.cc")]
+read = {name for path in sources for name in VARIABLE.findall(path.read_text())}
+table = [line.split("|")[1] for line in (ROOT / "docs/environment.md").read_text().splitlines() if line.startswith("| `")]
+rows = {name for cell in table for name in re.findall(r"`(\w+)`", cell)}
+problems += [f"docs/environment.md: {name} is missing" for name in sorted(read - rows)]
+problems += [f"docs/environment.md: no source reads {name}" for name in sorted(rows - read)]
 print("\n".join(problems))
-sys.exit(1 if problems or not options else 0)
+sys.exit(1 if problems or not options or not read else 0)

@@ -1,6 +1,13 @@
 #include "sinter/runtime/cuda/library_loader.h"
 
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -38,6 +45,28 @@ TEST_F(LibraryLoaderTest, LooksInTheNamedFoldersFirst) {
   EXPECT_THAT(First(3, LibraryCandidates("libx.so.1")),
               ElementsAre("libx.so.1", "/opt/cuda/lib64/libx.so.1", "/usr/local/cuda/lib64/libx.so.1"));
   unsetenv("CUDA_PATH");
+}
+
+// Who starts a program with more rights than his own must not choose what it loads. A copy of this program has another group, and
+// runs the test above, which names folders and does not find them.
+TEST_F(LibraryLoaderTest, AProgramWithMoreRightsLooksInNoNamedFolder) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root gives a program another group";
+  const std::string copy = testing::TempDir() + "/library_loader_set_group";
+  struct statvfs mount{};
+  if (statvfs(testing::TempDir().c_str(), &mount) != 0 || (mount.f_flag & ST_NOSUID) != 0) {
+    GTEST_SKIP() << testing::TempDir() << " gives programs no rights";
+  }
+  std::filesystem::copy_file("/proc/self/exe", copy, std::filesystem::copy_options::overwrite_existing);
+  const auto run = [&] {
+    return std::system(
+        (copy + " --gtest_filter=LibraryLoaderTest.LooksInTheNamedFoldersFirst > /dev/null 2>&1").c_str());
+  };
+  EXPECT_EQ(run(), 0);
+  ASSERT_EQ(chown(copy.c_str(), 0, 65534), 0);
+  ASSERT_EQ(chmod(copy.c_str(), 02755), 0);
+  const int status = run();
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
+  std::filesystem::remove(copy);
 }
 
 TEST_F(LibraryLoaderTest, SaysWhereItLookedAndWhatToDo) {
