@@ -93,10 +93,10 @@ function(sinter_test name)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
 endfunction()
 
-# sinter_fuzzer(name SOURCE file.cc DEPS libs... [MLIR]): a libFuzzer binary, built with SINTER_FUZZ. The ctest fuzz.<name>
+# sinter_fuzzer(name SOURCE files... DEPS libs... [MLIR]): a libFuzzer binary, built with SINTER_FUZZ. The ctest fuzz.<name>
 # runs it for SINTER_FUZZ_SECONDS, from the seeds in corpus/<name without _fuzzer>. What it finds goes to the build folder.
 function(sinter_fuzzer name)
-  cmake_parse_arguments(ARG "MLIR" "SOURCE" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR" "" "SOURCE;DEPS" ${ARGN})
   if(NOT SINTER_FUZZ)
     return()
   endif()

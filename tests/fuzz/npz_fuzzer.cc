@@ -1,16 +1,25 @@
-// .npz archives and the .npy files in them: any bytes give tensors or an error. An input that begins as a
-// .npy file is read as one.
+// .npz archives and the .npy files in them: any bytes give tensors or an error, and no more memory is taken than the limits
+// say. An input that begins as a .npy file is read as one.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "sinter/runtime/npy.h"
 #include "sinter/runtime/npz.h"
+#include "sinter/runtime/status.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
   if (size == 0 || data[0] != 0x93) {
-    sinter::ParseNpz(bytes, "input").IgnoreError();
+    constexpr int64_t kMostBytes = int64_t{16} << 20;
+    const auto tensors = sinter::ParseNpz(bytes, "input", {.max_bytes = kMostBytes, .max_ratio = 200});
+    if (!tensors.ok()) {
+      SINTER_CHECK(!tensors.status().message().empty());
+      return 0;
+    }
+    int64_t total = 0;
+    for (const sinter::NamedTensor& named : *tensors) total += named.tensor.num_bytes();
+    SINTER_CHECK(total <= kMostBytes && static_cast<uint64_t>(total) <= 200 * static_cast<uint64_t>(size));
     return 0;
   }
   const auto source = [&bytes](std::span<std::byte> out) {

@@ -1,9 +1,32 @@
-// safetensors headers: any bytes give entries that lie in the file and cover its data exactly, or an error.
+// safetensors files: any bytes give entries that lie in the file and cover its data exactly, or an error; and tensors of the
+// types and shapes that the entries say, or an error.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "sinter/runtime/safetensors.h"
 #include "sinter/runtime/status.h"
+
+namespace {
+
+// As a file, of memory.
+void ReadAll(const uint8_t* data, size_t size) {
+  static const int fd = memfd_create("fuzz", MFD_CLOEXEC);
+  SINTER_CHECK(ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == static_cast<ssize_t>(size));
+  const absl::StatusOr<sinter::SafetensorsFile> file =
+      sinter::SafetensorsFile::Open("/proc/self/fd/" + std::to_string(fd));
+  if (!file.ok()) return;
+  file->Verify().IgnoreError();
+  for (const sinter::SafetensorsEntry& entry : file->entries()) {
+    const absl::StatusOr<sinter::HostTensor> tensor = file->Get(entry.name);
+    SINTER_CHECK(!tensor.ok() || (tensor->dtype() == entry.dtype && tensor->shape() == entry.shape));
+  }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::StatusOr<sinter::SafetensorsHeader> header =
@@ -20,5 +43,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     at = entry.end;
   }
   SINTER_CHECK(header->data_begin + at == size);
+  ReadAll(data, size);
   return 0;
 }
