@@ -31,11 +31,13 @@ struct Range {
 class Ownership {
  public:
   void write(const Range& range, Operation* writer) {
+    // Also where 64 bits cannot count the bytes, so that it seems to end before it begins: the plan is refused for that.
+    if (range.begin >= range.end) return;
     auto& owners = owners_[range.space];
     cut(owners, range.begin);
     cut(owners, range.end);
     owners.erase(owners.lower_bound(range.begin), owners.lower_bound(range.end));
-    if (range.begin < range.end) owners[range.begin] = {range.end, range.value, writer};
+    owners[range.begin] = {range.end, range.value, writer};
   }
 
   // Who wrote the first byte in the range that does not belong to `range.value`; nullopt when all bytes do.
