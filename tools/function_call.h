@@ -22,7 +22,7 @@ struct FunctionCallOptions {
   // "name=file.npy"; "name=0.1", a number for an input of rank 0; or "file.npz" with inputs by name. An input that is
   // not given is random: floats uniform in [-1, 1), of rank 0 the number 0.01, integers and i1 0 or 1.
   std::vector<std::string> inputs;
-  std::string checkpoint;  // Safetensors file that the variables are read from; empty: initial values.
+  std::string checkpoint;        // Safetensors file that the variables are read from; empty: initial values.
   bool allow_unchecked = false;  // LoadOptions::allow_unchecked.
   std::string expected_hash;     // SessionOptions::expected_hash.
   int threads = 0;
