@@ -2,11 +2,13 @@
 //
 //   sinter_bench_compile --benchmark_filter=lenet
 //   SINTER_CACHE_DIR=off sinter_bench_compile --benchmark_filter=for_gpu      # no kernel from an earlier process
+//   sinter_bench_compile --benchmark_filter=gru                               # how it grows with the steps
 #include <benchmark/benchmark.h>
 
 #include <map>
 #include <string>
 
+#include "sinter/bench/long_programs.h"
 #include "sinter/bench/workloads.h"
 #include "sinter/runtime/status.h"
 
@@ -21,12 +23,11 @@ sn::bench::TrainingWorkload MustMake(const std::string& model) {
 }
 
 // Counters: milliseconds of each stage, mean over the iterations.
-void CompileWith(benchmark::State& state, const std::string& model, const sn::CompileOptions& options) {
-  sn::bench::TrainingWorkload w = MustMake(model);
+void CompileWith(benchmark::State& state, const sn::Graph& graph, const sn::CompileOptions& options) {
   std::map<std::string, double> stage_ms;
   for (auto _ : state) {
     sn::CompileReport report;
-    absl::StatusOr<sn::Plan> plan = sn::Compile(w.graph, options, &report);
+    absl::StatusOr<sn::Plan> plan = sn::Compile(graph, options, &report);
     if (!plan.ok()) return state.SkipWithError(std::string(plan.status().message()).c_str());
     for (const auto& [stage, ms] : report.stage_ms) stage_ms[stage] += ms;
   }
@@ -34,13 +35,26 @@ void CompileWith(benchmark::State& state, const std::string& model, const sn::Co
     state.counters[stage] = benchmark::Counter(ms, benchmark::Counter::kAvgIterations);
 }
 
-void Compile(benchmark::State& state, const std::string& model) { CompileWith(state, model, {}); }
+void Compile(benchmark::State& state, const std::string& model) {
+  CompileWith(state, MustMake(model).graph, {});
+}
 
-void CompileForGpu(benchmark::State& state, const std::string& model) {
+sn::CompileOptions ForGpu() {
   sn::CompileOptions options;
   options.device = sn::Device::Gpu(0);
   options.gpu_architectures = {"sm_90"};
-  CompileWith(state, model, options);
+  return options;
+}
+
+void CompileForGpu(benchmark::State& state, const std::string& model) {
+  CompileWith(state, MustMake(model).graph, ForGpu());
+}
+
+// A program of many ops, by its length; the counters and the time are to grow no faster than that.
+void CompileLong(benchmark::State& state, const std::string& program, const sn::CompileOptions& options) {
+  absl::StatusOr<sn::Graph> graph = sn::bench::MakeLongProgram(program, state.range(0));
+  SINTER_CHECK(graph.ok()) << graph.status();
+  CompileWith(state, *graph, options);
 }
 
 void BuildGraph(benchmark::State& state, const std::string& model) {
@@ -79,6 +93,19 @@ int main(int argc, char** argv) {
     if (model == "gpt2" || model == "resnet50") continue;
     add("compile", Compile);
     add("load", Load);
+  }
+  for (const std::string& program : sn::bench::LongProgramNames()) {
+    for (bool gpu : {false, true}) {
+      const std::string what = gpu ? "compile_for_gpu/" : "compile/";
+      auto run = [=](benchmark::State& state) {
+        CompileLong(state, program, gpu ? ForGpu() : sn::CompileOptions());
+      };
+      benchmark::RegisterBenchmark((what + program).c_str(), run)
+          ->Unit(benchmark::kMillisecond)
+          ->RangeMultiplier(2)
+          ->Range(64, 1024)
+          ->MeasureProcessCPUTime();
+    }
   }
   benchmark::RunSpecifiedBenchmarks();
   return 0;
