@@ -18,6 +18,7 @@
 #include "sinter/frontend/graph_state.h"
 #include "sinter/passes/passes.h"
 #include "sinter/runtime/device_info.h"
+#include "sinter/runtime/gpu_limits.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter {
@@ -132,7 +133,8 @@ void Fuse(Manager& m, const CompileOptions& o) {
   m.addNestedPass<FuncOp>(mlir::createCSEPass());
   Place(m, o);
   m.addPass(createPlaceConstants());
-  m.addNestedPass<FuncOp>(createFuse({.enable = o.fuse, .report = o.report}));
+  m.addNestedPass<FuncOp>(createFuse(
+      {.enable = o.fuse, .most_buffers = static_cast<int64_t>(kMaxGpuKernelBuffers), .report = o.report}));
 }
 
 absl::Status CheckBytes(const CompileOptions& options) {

@@ -4,10 +4,13 @@
 #include "mlir/IR/IRMapping.h"
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
+#include "sinter/passes/call_paths.h"
 #include "sinter/passes/fusion_graph.h"
 #include "sinter/passes/fusion_rules.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/pool_gradients.h"
+#include "sinter/passes/sibling_index.h"
+#include "sinter/passes/side_by_side.h"
 #include "sinter/passes/topological_order.h"
 
 namespace sinter {
@@ -24,9 +27,6 @@ using mlir::Value;
 constexpr int kRounds = 3;
 // Reading less than this twice costs nothing.
 constexpr int64_t kSharedElements = 1024;
-// On a GPU an update of so many elements takes longer than a launch: alone it can run while its gradient is still in cache,
-// and the gradient's memory serves the next one. So can a cast of a weight run right before its first reader.
-constexpr int64_t kLargeUpdate = 1 << 20;
 
 struct Edge {
   unsigned producer, consumer;
@@ -61,8 +61,6 @@ class FusePass : public impl::FuseBase<FusePass> {
   mlir::LogicalResult checkOps(mlir::Block& block);
   void mergeAlongEdges(FusionGraph& graph, const FusionRules& rules, llvm::MutableArrayRef<Edge> edges);
   void mergeSiblings(FusionGraph& graph, const FusionRules& rules, mlir::Block& block);
-  void mergeUpdates(FusionGraph& graph);
-  void mergeCasts(FusionGraph& graph);
   void buildFusions(FusionGraph& graph, mlir::Block& block);
 };
 
@@ -89,12 +87,32 @@ mlir::LogicalResult FusePass::checkOps(mlir::Block& block) {
   return mlir::success();
 }
 
+bool IsOfLoops(const FusionGraph& graph, const Edge& edge) {
+  return graph.nodes()[edge.producer].fusible && graph.nodes()[edge.consumer].fusible;
+}
+
+// Says of the edges around which a value flows through a library call that nothing will ever merge their ends.
+void RefuseAroundCalls(const FusionGraph& graph, llvm::MutableArrayRef<Edge> edges) {
+  llvm::SmallVector<llvm::SmallVector<unsigned>> producers;
+  llvm::BitVector is_call;
+  for (const FusionGraph::Node& node : graph.nodes()) {
+    producers.push_back(node.producers);
+    is_call.push_back(!node.fusible);
+  }
+  const CallPaths paths(producers, is_call);
+  for (Edge& edge : edges) {
+    if (IsOfLoops(graph, edge) && paths.isBetween(edge.producer, edge.consumer))
+      edge.refusal = FusionRules::kComputedBetween;
+  }
+}
+
 void FusePass::mergeAlongEdges(FusionGraph& graph, const FusionRules& rules,
                                llvm::MutableArrayRef<Edge> edges) {
+  RefuseAroundCalls(graph, edges);
   // What saves most memory traffic first, then in program order: a producer prefers its nearest reader.
   llvm::SmallVector<Edge*> order;
   for (Edge& edge : edges) {
-    if (graph.nodes()[edge.producer].fusible && graph.nodes()[edge.consumer].fusible) order.push_back(&edge);
+    if (IsOfLoops(graph, edge) && edge.refusal.empty()) order.push_back(&edge);
   }
   llvm::stable_sort(order, [](Edge* a, Edge* b) { return a->bytes > b->bytes; });
   for (int round = 0; round < kRounds; ++round) {
@@ -122,130 +140,31 @@ void FusePass::mergeSiblings(FusionGraph& graph, const FusionRules& rules, mlir:
   auto try_readers = [&](Value value) {
     auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
     if (!type || type.getNumElements() < kSharedElements) return;
-    llvm::SmallVector<unsigned> groups;
-    for (unsigned reader : graph.readers(value)) {
-      if (!graph.nodes()[reader].fusible) continue;
-      unsigned group = graph.groupOf(reader);
-      auto merges = [&](unsigned& other) {
+    llvm::SmallVector<unsigned> readers = graph.fusibleReaders(value);
+    // Most values are read by one kernel.
+    if (llvm::all_of(readers,
+                     [&](unsigned reader) { return graph.groupOf(reader) == graph.groupOf(readers[0]); }))
+      return;
+    llvm::SmallVector<unsigned> groups;  // By their numbers in the index.
+    SiblingIndex index(graph);
+    for (unsigned reader : readers) {
+      const unsigned group = graph.groupOf(reader);
+      auto merges = [&](unsigned number) {
+        const unsigned other = graph.groupOf(groups[number]);
         if (other == group) return true;
         if (!rules.refuse(other, group).empty()) return false;
-        other = graph.merge(other, group);
+        groups[number] = graph.merge(other, group);
+        index.merge(number, groups[number]);
         return true;
       };
-      for (unsigned& other : groups) other = graph.groupOf(other);
-      if (llvm::none_of(groups, merges)) groups.push_back(group);
+      if (llvm::any_of(index.find(group), merges)) continue;
+      index.add(group);
+      groups.push_back(group);
     }
   };
   for (Value argument : block.getArguments()) try_readers(argument);
   for (unsigned n = 0; n < graph.nodes().size(); ++n) {
     for (Value result : graph.nodes()[n].op->getResults()) try_readers(result);
-  }
-}
-
-bool ComputesLargeInput(const FusionGraph& graph, unsigned group) {
-  return llvm::any_of(graph.members(group), [&](unsigned member) {
-    return llvm::any_of(graph.nodes()[member].needs, [&](Value need) {
-      const int producer = graph.nodeOf(need);
-      return producer >= 0 && graph.groupOf(producer) != group &&
-             llvm::cast<mlir::RankedTensorType>(need.getType()).getNumElements() >= kLargeUpdate;
-    });
-  });
-}
-
-// Pointwise updates of variables that nothing else reads become one kernel a device, whatever their shapes, but for large
-// ones on a GPU whose gradients are computed in this program. Loops of two shapes hold no op in common, so updates that read
-// one inlined op in loops of two shapes become two kernels.
-void FusePass::mergeUpdates(FusionGraph& graph) {
-  struct Updates {
-    unsigned group = 0;
-    llvm::DenseMap<Operation*, llvm::SmallVector<int64_t>>
-        inlined;  // To the shape of the loops that hold it.
-
-    bool add(const FusionGraph& graph, const ir::LoopNest& nest) {
-      auto maps = llvm::make_filter_range(
-          nest.ops, [&](Operation* op) { return graph.isInlined(op) && op->getNumOperands() > 0; });
-      for (Operation* op : maps) {
-        auto held = inlined.find(op);
-        if (held != inlined.end() && held->second != nest.shape) return false;
-      }
-      for (Operation* op : maps) inlined[op] = nest.shape;
-      return true;
-    }
-  };
-  mlir::func::FuncOp function = getOperation();
-  std::vector<Updates> kernels;
-  for (unsigned group : graph.groups()) {
-    if (!graph.nodes()[group].fusible) continue;
-    llvm::SmallVector<Value> outputs = graph.outputsOf({group});
-    bool only_updates = !outputs.empty() && llvm::all_of(outputs, [&](Value output) {
-      return llvm::all_of(graph.readers(output), [&](unsigned reader) {
-        return graph.nodes()[reader].op->hasTrait<mlir::OpTrait::IsTerminator>() ||
-               graph.groupOf(reader) == group;
-      });
-    });
-    bool updates_variable = false;
-    for (mlir::OpOperand& result : function.getBody().front().getTerminator()->getOpOperands()) {
-      updates_variable |= llvm::is_contained(outputs, result.get()) &&
-                          function.getResultAttr(result.getOperandNumber(), ir::kVariableAttr);
-    }
-    if (!only_updates || !updates_variable) continue;
-    std::string why;
-    auto domain = ir::AnalyzeFusion(graph.opsOf({group}), outputs, &why);
-    if (mlir::failed(domain) || domain->kind() != "map") continue;
-    const ir::LoopNest& nest = domain->nests[0];
-    if (ir::KindOf(graph.deviceOf(group)) == ir::DeviceKind::gpu && nest.elements() >= kLargeUpdate &&
-        ComputesLargeInput(graph, group)) {
-      continue;
-    }
-    auto found = llvm::find_if(kernels, [&](Updates& updates) {
-      bool together = graph.deviceOf(updates.group) == graph.deviceOf(group);
-      return together && updates.add(graph, nest);
-    });
-    if (found != kernels.end()) {
-      found->group = graph.merge(found->group, group);
-    } else {
-      kernels.emplace_back().group = group;
-      kernels.back().add(graph, nest);
-    }
-  }
-}
-
-// On a GPU small maps of variables alone, such as a weight's cast to bf16, become one kernel: each takes less than its launch.
-void FusePass::mergeCasts(FusionGraph& graph) {
-  mlir::func::FuncOp function = getOperation();
-  auto is_variable = [&](Value value) {
-    auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
-    return argument && function.getArgAttr(argument.getArgNumber(), ir::kVariableAttr);
-  };
-  llvm::SmallVector<unsigned> kernels;  // One a device.
-  for (unsigned group : graph.groups()) {
-    if (!graph.nodes()[group].fusible || ir::KindOf(graph.deviceOf(group)) != ir::DeviceKind::gpu) continue;
-    bool reads_variable = false, reads_others = false;
-    for (unsigned member : graph.members(group)) {
-      for (Value need : graph.nodes()[member].needs) {
-        const int producer = graph.nodeOf(need);
-        reads_variable |= is_variable(need);
-        reads_others |= producer >= 0 ? graph.groupOf(producer) != group : !is_variable(need);
-      }
-    }
-    llvm::SmallVector<Value> outputs = graph.outputsOf({group});
-    const bool is_result = llvm::any_of(outputs, [&](Value output) {
-      return llvm::any_of(graph.readers(output), [&](unsigned reader) {
-        return graph.nodes()[reader].op->hasTrait<mlir::OpTrait::IsTerminator>();
-      });
-    });
-    if (!reads_variable || reads_others || is_result) continue;
-    std::string why;
-    auto domain = ir::AnalyzeFusion(graph.opsOf({group}), outputs, &why);
-    if (mlir::failed(domain) || domain->kind() != "map" || domain->nests[0].elements() >= kLargeUpdate)
-      continue;
-    auto same_device = [&](unsigned other) { return graph.deviceOf(other) == graph.deviceOf(group); };
-    auto found = llvm::find_if(kernels, same_device);
-    if (found == kernels.end()) {
-      kernels.push_back(group);
-    } else {
-      *found = graph.merge(*found, group);
-    }
   }
 }
 
@@ -285,11 +204,11 @@ ir::FusionOp BuildFusion(const FusionGraph& graph, unsigned group, mlir::Block& 
   builder.create<ir::YieldOp>(fusion.getLoc(), yielded);
   for (auto [output, result] : llvm::zip_equal(outputs, fusion.getOutputs())) {
     // Kernels that get a copy of an inlined op do not read the stored one.
-    output.replaceUsesWithIf(result, [&, output = output](mlir::OpOperand& use) {
-      if (!graph.isInlined(output.getDefiningOp())) return true;
-      return llvm::any_of(graph.readers(output),
-                          [&](unsigned reader) { return graph.nodes()[reader].op == use.getOwner(); });
-    });
+    llvm::DenseSet<Operation*> readers;
+    for (unsigned reader : graph.readers(output)) readers.insert(graph.nodes()[reader].op);
+    const bool is_inlined = graph.isInlined(output.getDefiningOp());
+    output.replaceUsesWithIf(
+        result, [&](mlir::OpOperand& use) { return !is_inlined || readers.contains(use.getOwner()); });
   }
   return fusion;
 }
@@ -329,18 +248,17 @@ void FusePass::runOnOperation() {
   EraseDeadOps(block);
   ElementCost costs;
   FusionGraph graph(block, costs);
-  FusionRules rules(graph, costs, most_ops);
+  FusionRules rules(graph, costs, most_ops, most_buffers);
   llvm::SmallVector<Edge> edges = CollectEdges(graph, rules);
   if (enable) {
     mergeAlongEdges(graph, rules, edges);
     mergeSiblings(graph, rules, block);
-    mergeUpdates(graph);
-    mergeCasts(graph);
+    MergeUpdates(graph, function, most_buffers);
+    MergeCasts(graph, function, most_buffers);
   }
   for (const Edge& edge : edges) {
     if (!report || graph.groupOf(edge.producer) == graph.groupOf(edge.consumer)) continue;
-    bool loops = graph.nodes()[edge.producer].fusible && graph.nodes()[edge.consumer].fusible;
-    std::string reason = loops && !enable ? "fusion is off" : edge.refusal;
+    std::string reason = IsOfLoops(graph, edge) && !enable ? "fusion is off" : edge.refusal;
     if (reason.empty()) continue;
     mlir::emitRemark(graph.nodes()[edge.consumer].op->getLoc())
         << "not fused with " << graph.nodes()[edge.producer].op->getName() << ": " << reason;

@@ -88,9 +88,11 @@ FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) : inlined_(Find
     if (inlined_.contains(op) && !stored.contains(op)) continue;
     unsigned index = nodes_.size();
     bool fusible = IsLoop(op) && (!llvm::isa<ir::ReshapeOp>(op) || IsRepeat(op));
-    Node node{op, fusible, IsInputPart(op) || IsJoinOfCalls(op), {}, index};
+    Node node{op, fusible, IsInputPart(op) || IsJoinOfCalls(op), {}, {}, {}, index};
     if (fusible) {
-      collectNeeds(op, node.needs);
+      llvm::SetVector<Value> needs;
+      collectNeeds(op, needs);
+      node.needs.assign(needs.begin(), needs.end());
     } else {
       node.needs.assign(op->operand_begin(), op->operand_end());
     }
@@ -102,23 +104,42 @@ FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) : inlined_(Find
     nodes_.push_back(std::move(node));
     members_.push_back({index});
   }
+  connectNodes();
+  order_.emplace(nodes_.size());
+  seen_.resize(nodes_.size(), 0);
+  mergeCollectives();
+}
+
+void FusionGraph::collectNeeds(Operation* op, llvm::SetVector<Value>& needs) const {
+  for (Value operand : op->getOperands()) {
+    Operation* def = operand.getDefiningOp();
+    if (def && inlined_.contains(def)) {
+      collectNeeds(def, needs);
+    } else {
+      needs.insert(operand);
+    }
+  }
+}
+
+void FusionGraph::connectNodes() {
+  for (unsigned n = 0; n < nodes_.size(); ++n) {
+    for (Value need : nodes_[n].needs) {
+      if (int producer = nodeOf(need); producer >= 0) nodes_[n].producers.push_back(producer);
+    }
+    llvm::SmallVector<unsigned>& producers = nodes_[n].producers;
+    llvm::sort(producers);
+    producers.erase(std::unique(producers.begin(), producers.end()), producers.end());
+    for (unsigned producer : producers) nodes_[producer].readers.push_back(n);
+  }
+}
+
+void FusionGraph::mergeCollectives() {
   llvm::DenseMap<int64_t, unsigned> first_of;
   for (unsigned n = 0; n < nodes_.size(); ++n) {
     auto collective = ir::Collective::Of(nodes_[n].op);
     if (!collective) continue;
     auto [first, is_new] = first_of.try_emplace(collective->channel, n);
     if (!is_new) merge(first->second, n);
-  }
-}
-
-void FusionGraph::collectNeeds(Operation* op, llvm::SmallVectorImpl<Value>& needs) const {
-  for (Value operand : op->getOperands()) {
-    Operation* def = operand.getDefiningOp();
-    if (def && inlined_.contains(def)) {
-      collectNeeds(def, needs);
-    } else if (!llvm::is_contained(needs, operand)) {
-      needs.push_back(operand);
-    }
   }
 }
 
@@ -141,37 +162,48 @@ llvm::ArrayRef<unsigned> FusionGraph::readers(Value value) const {
   return it->second;
 }
 
-unsigned FusionGraph::lastLeadingTo(unsigned group) const {
-  unsigned last = members_[group].back();
-  for (unsigned n = 0; n <= last; ++n) last = std::max(last, members_[nodes_[n].group].back());
-  return last;
+llvm::SmallVector<unsigned> FusionGraph::fusibleReaders(Value value) const {
+  llvm::SmallVector<unsigned> found(readers(value));
+  llvm::erase_if(found, [&](unsigned reader) { return !nodes_[reader].fusible; });
+  return found;
 }
 
-bool FusionGraph::hasPath(unsigned a, unsigned b, bool around) const {
-  const unsigned last = lastLeadingTo(b);
-  llvm::SmallVector<unsigned> stack = {a};
-  llvm::DenseSet<unsigned> seen = {a};
-  while (!stack.empty()) {
-    unsigned group = stack.pop_back_val();
-    for (unsigned member : members_[group]) {
-      for (Value result : nodes_[member].op->getResults()) {
-        for (unsigned reader : readers(result)) {
-          unsigned next = nodes_[reader].group;
-          if (next == b) {
-            if (group != a || !around) return true;
-            continue;
-          }
-          if (members_[next].front() > last || !seen.insert(next).second) continue;
-          stack.push_back(next);
-        }
-      }
-    }
+// From both ends by turns, so that it takes as long as the end with less around it.
+FusionGraph::Search FusionGraph::search(unsigned a, unsigned b, bool around) const {
+  const unsigned from_start = 2 * ++searches_, from_end = from_start + 1;
+  seen_[a] = from_start;
+  seen_[b] = from_end;
+  llvm::SmallVector<unsigned> followers, leaders;
+  size_t followed = 0, led = 0;  // Of these, the ones that were looked behind.
+  // Whether the search has met itself. A value that flows directly from `a` to `b` is none around.
+  auto see = [&](unsigned group, unsigned next, bool forward) {
+    const unsigned own = forward ? from_start : from_end, other = forward ? from_end : from_start;
+    if (seen_[next] == own) return false;
+    const bool is_end = next == (forward ? b : a);
+    if (is_end && around && group == (forward ? a : b)) return false;
+    if (seen_[next] == other) return true;
+    if (forward ? !isBefore(next, b) : !isBefore(a, next)) return false;
+    seen_[next] = own;
+    (forward ? followers : leaders).push_back(next);
+    return false;
+  };
+  auto lookBehind = [&](unsigned group, bool forward) {
+    return llvm::any_of(members_[group], [&](unsigned member) {
+      return llvm::any_of(forward ? nodes_[member].readers : nodes_[member].producers,
+                          [&](unsigned node) { return see(group, nodes_[node].group, forward); });
+    });
+  };
+  if (lookBehind(a, true)) return {true};
+  if (followers.empty()) return {false, true};
+  if (lookBehind(b, false)) return {true};
+  while (true) {
+    if (followed == followers.size()) return {false, true, followers};
+    if (led == leaders.size()) return {false, false, leaders};
+    if (lookBehind(followers[followed++], true) || lookBehind(leaders[led++], false)) return {true};
   }
-  return false;
 }
 
 llvm::SmallVector<unsigned> FusionGraph::between(unsigned a, unsigned b, size_t most) const {
-  const unsigned last = lastLeadingTo(b);
   llvm::DenseMap<unsigned, bool> leads;  // Whether a group leads to `b`.
   llvm::SmallVector<unsigned> path;
   // Recursion is as deep as `most` at the deepest.
@@ -180,11 +212,9 @@ llvm::SmallVector<unsigned> FusionGraph::between(unsigned a, unsigned b, size_t 
     if (!is_new || group == b || leads.size() > most) return known->second;
     bool found = false;
     for (unsigned member : members_[group]) {
-      for (Value result : nodes_[member].op->getResults()) {
-        for (unsigned reader : readers(result)) {
-          unsigned next = nodes_[reader].group;
-          if (next != group && members_[next].front() <= last) found |= self(self, next);
-        }
+      for (unsigned reader : nodes_[member].readers) {
+        unsigned next = nodes_[reader].group;
+        if (next != group && (next == b || isBefore(next, b))) found |= self(self, next);
       }
     }
     if (found && group != a) path.push_back(group);
@@ -192,11 +222,13 @@ llvm::SmallVector<unsigned> FusionGraph::between(unsigned a, unsigned b, size_t 
   };
   visit(visit, a);
   if (leads.size() > most) path.clear();
+  std::reverse(path.begin(), path.end());
   return path;
 }
 
 unsigned FusionGraph::merge(unsigned a, unsigned b) {
   if (b < a) std::swap(a, b);
+  mergeInOrder(a, b);
   llvm::SmallVector<unsigned> all;
   std::merge(members_[a].begin(), members_[a].end(), members_[b].begin(), members_[b].end(),
              std::back_inserter(all));
@@ -204,6 +236,38 @@ unsigned FusionGraph::merge(unsigned a, unsigned b) {
   members_[b].clear();
   members_[a] = std::move(all);
   return a;
+}
+
+// Gives the group that `a` and `b` become, under the number of `a`, a place in the order.
+void FusionGraph::mergeInOrder(unsigned a, unsigned b) {
+  if (!order_) return;
+  const auto [first, last] = order_->isBefore(a, b) ? std::pair(a, b) : std::pair(b, a);
+  Search between = search(first, last, /*around=*/true);
+  // A value flows from one through another group to the other, as between collectives that wait for each other: what became of
+  // such a program is for others to refuse.
+  if (between.found) return order_.reset();
+  llvm::sort(between.seen, [&](unsigned x, unsigned y) { return order_->isBefore(x, y); });
+  if (between.followed) {
+    order_->moveBehind(last, between.seen);
+  } else {
+    order_->moveBefore(first, between.seen);
+  }
+  order_->remove(between.followed ? first : last);
+  order_->replace(between.followed ? last : first, a);
+}
+
+unsigned FusionGraph::mergeAll(llvm::ArrayRef<unsigned> groups) {
+  order_.reset();
+  const unsigned all = *llvm::min_element(groups);
+  llvm::SmallVector<unsigned> members;
+  for (unsigned group : groups) {
+    members.append(members_[group]);
+    members_[group].clear();
+  }
+  llvm::sort(members);
+  for (unsigned node : members) nodes_[node].group = all;
+  members_[all] = std::move(members);
+  return all;
 }
 
 llvm::SmallVector<Operation*> FusionGraph::opsOf(llvm::ArrayRef<unsigned> groups) const {

@@ -11,12 +11,17 @@
 #ifndef SINTER_PASSES_FUSION_GRAPH_H_
 #define SINTER_PASSES_FUSION_GRAPH_H_
 
+#include <optional>
+#include <vector>
+
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallVector.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "sinter/ir/device_attr.h"
 #include "sinter/passes/element_cost.h"
+#include "sinter/passes/topological_list.h"
 
 namespace sinter {
 
@@ -36,6 +41,8 @@ class FusionGraph {
     // A part of an input (input_parts.h) or a join of calls (joined_calls.h): a group of its own, and never run.
     bool is_part;
     llvm::SmallVector<mlir::Value> needs;  // What it reads, through inlined ops when it is fusible.
+    llvm::SmallVector<unsigned> producers,
+        readers;  // Nodes that compute what it reads, and that read it; ascending.
     unsigned group;
   };
 
@@ -56,6 +63,8 @@ class FusionGraph {
   ir::DeviceAttr deviceOf(unsigned group) const { return ir::DeviceOf(nodes_[group].op); }
   // The nodes that read `value`, ascending.
   llvm::ArrayRef<unsigned> readers(mlir::Value value) const;
+  // Those of them that may be in a kernel.
+  llvm::SmallVector<unsigned> fusibleReaders(mlir::Value value) const;
 
   // Whether a value flows from group `a` to group `b`.
   bool leadsTo(unsigned a, unsigned b) const { return hasPath(a, b, /*around=*/false); }
@@ -65,6 +74,8 @@ class FusionGraph {
   llvm::SmallVector<unsigned> between(unsigned a, unsigned b, size_t most) const;
   // Makes `a` and `b` one group and returns its number.
   unsigned merge(unsigned a, unsigned b);
+  // The same of any number of groups, between no two of which a value flows. Questions about paths take long afterwards.
+  unsigned mergeAll(llvm::ArrayRef<unsigned> groups);
 
   // What one kernel of these groups would hold (members and copies of inlined ops, in program order) and
   // store.
@@ -72,18 +83,35 @@ class FusionGraph {
   llvm::SmallVector<mlir::Value> outputsOf(llvm::ArrayRef<unsigned> groups) const;
 
  private:
-  // The last node that may lead to `group`: what starts after the end of the group, and of every group that begins before
-  // such an end, cannot lead to it. Readers come later, and a later node leads back only through a group that holds an
-  // earlier one too.
-  unsigned lastLeadingTo(unsigned group) const;
-  bool hasPath(unsigned a, unsigned b, bool around) const;
-  void collectNeeds(mlir::Operation* op, llvm::SmallVectorImpl<mlir::Value>& needs) const;
+  // What a search for a path from one group to another has seen: all that follows the first and may lead to the second, when it
+  // has found none and ran out of such groups; or all that leads to the second and may follow the first.
+  struct Search {
+    bool found = false;
+    bool followed = false;  // Which of the two `seen` is.
+    llvm::SmallVector<unsigned> seen = {};
+  };
+
+  bool isBefore(unsigned a, unsigned b) const { return !order_ || order_->isBefore(a, b); }
+  bool hasPath(unsigned a, unsigned b, bool around) const {
+    return isBefore(a, b) && search(a, b, around).found;
+  }
+  Search search(unsigned a, unsigned b, bool around) const;
+  void mergeInOrder(unsigned a, unsigned b);
+  void connectNodes();
+  void mergeCollectives();
+  void collectNeeds(mlir::Operation* op, llvm::SetVector<mlir::Value>& needs) const;
 
   llvm::SmallVector<Node> nodes_;
   llvm::SmallVector<llvm::SmallVector<unsigned>> members_;
   llvm::DenseMap<mlir::Operation*, unsigned> node_of_, position_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> readers_;
   llvm::DenseSet<mlir::Operation*> inlined_;
+  // The groups, each behind those that lead to it, so that a search for a path looks only at what lies between its ends. None
+  // when there is no such order, and when it is not kept any more.
+  std::optional<TopologicalList> order_;
+  // By group: twice the number of the last search that saw it, and 1 more when it was seen from the end.
+  mutable std::vector<unsigned> seen_;
+  mutable unsigned searches_ = 0;
 };
 
 }  // namespace sinter

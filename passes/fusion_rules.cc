@@ -27,8 +27,8 @@ std::string NameOf(Operation* op) { return op->getName().getStringRef().str(); }
 
 }  // namespace
 
-FusionRules::FusionRules(const FusionGraph& graph, ElementCost& costs, size_t most_ops)
-    : graph_(graph), costs_(costs), most_ops_(most_ops) {
+FusionRules::FusionRules(const FusionGraph& graph, ElementCost& costs, size_t most_ops, size_t most_buffers)
+    : graph_(graph), costs_(costs), most_ops_(most_ops), most_buffers_(most_buffers) {
   if (graph.nodes().empty()) return;
   mlir::Block* block = graph.nodes().front().op->getBlock();
   auto function = llvm::dyn_cast<mlir::func::FuncOp>(block->getParentOp());
@@ -63,9 +63,7 @@ std::string FusionRules::boundary(unsigned producer, unsigned consumer) const {
 std::string FusionRules::refuse(unsigned a, unsigned b) const {
   std::string why = refuseTogether({a, b});
   if (!why.empty()) return why;
-  if (graph_.pathAround(a, b) || graph_.pathAround(b, a)) {
-    return "a value between them is computed by another kernel or library call";
-  }
+  if (graph_.pathAround(a, b) || graph_.pathAround(b, a)) return kComputedBetween;
   if (overwritesTooEarly({a, b})) return "the variable that is updated is still to be read";
   return "";
 }
@@ -118,10 +116,33 @@ std::string FusionRules::refuseTogether(llvm::ArrayRef<unsigned> groups) const {
   }
   std::string why;
   llvm::SmallVector<Value> outputs = graph_.outputsOf(groups);
+  if (size_t buffers = countBuffers(groups, outputs.size()); buffers > most_buffers_) {
+    return "the kernel would work on " + std::to_string(buffers) + " buffers, more than " +
+           std::to_string(most_buffers_);
+  }
   auto domain = ir::AnalyzeFusion(graph_.opsOf(groups), outputs, &why);
   if (mlir::failed(domain)) return why;
   if (domain->nests.size() != 1) return "they share no loop";
   return refuseNest(domain->nests[0], outputs, ir::KindOf(device));
+}
+
+// Those that a kernel of the groups reads and writes; at least as many where they are few.
+size_t FusionRules::countBuffers(llvm::ArrayRef<unsigned> groups, size_t outputs) const {
+  size_t needs = 0;
+  for (unsigned group : groups) {
+    for (unsigned member : graph_.members(group)) needs += graph_.nodes()[member].needs.size();
+  }
+  if (needs + outputs <= most_buffers_) return needs + outputs;
+  llvm::DenseSet<Value> inputs;
+  for (unsigned group : groups) {
+    for (unsigned member : graph_.members(group)) {
+      for (Value need : graph_.nodes()[member].needs) {
+        const int producer = graph_.nodeOf(need);
+        if (producer < 0 || !llvm::is_contained(groups, graph_.groupOf(producer))) inputs.insert(need);
+      }
+    }
+  }
+  return inputs.size() + outputs;
 }
 
 std::string FusionRules::refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<Value> outputs,

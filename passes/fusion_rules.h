@@ -1,6 +1,6 @@
 // Whether two groups should be one kernel, and if not, why not.
 //
-//   FusionRules rules(graph, costs, 256);
+//   FusionRules rules(graph, costs, /*most_ops=*/256, /*most_buffers=*/4095);
 //   std::string why = rules.refuse(a, b);
 //   if (why.empty()) graph.merge(a, b);
 #ifndef SINTER_PASSES_FUSION_RULES_H_
@@ -16,7 +16,11 @@ namespace sinter {
 
 class FusionRules {
  public:
-  FusionRules(const FusionGraph& graph, ElementCost& costs, size_t most_ops);
+  // The refusal of groups with something between them.
+  static constexpr char kComputedBetween[] =
+      "a value between them is computed by another kernel or library call";
+
+  FusionRules(const FusionGraph& graph, ElementCost& costs, size_t most_ops, size_t most_buffers);
 
   // Why groups `a` and `b` must stay two kernels; empty when they may be one. Legality first (one loop nest,
   // no cycle), then whether it pays: nothing expensive computed several times, no results stored that need loops of their own.
@@ -30,6 +34,7 @@ class FusionRules {
 
  private:
   std::string refuseTogether(llvm::ArrayRef<unsigned> groups) const;
+  size_t countBuffers(llvm::ArrayRef<unsigned> groups, size_t outputs) const;
   std::string refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<mlir::Value> outputs,
                          ir::DeviceKind device) const;
   int64_t costOfReading(mlir::Value value, const ir::LoopNest& nest) const;
@@ -37,7 +42,8 @@ class FusionRules {
 
   const FusionGraph& graph_;
   ElementCost& costs_;
-  size_t most_ops_;  // In a kernel, inlined ones not counted.
+  size_t most_ops_;      // In a kernel, inlined ones not counted.
+  size_t most_buffers_;  // Inputs and results of a kernel.
   llvm::DenseMap<mlir::Operation*, llvm::SmallVector<mlir::Value, 1>>
       overwritten_;  // Variables, by what updates them.
 };

@@ -152,9 +152,16 @@ MemoryPlan::Peak MemoryPlan::peakOf(ir::DeviceAttr device) const {
   auto is_alive = [&](const Block& block, int64_t step) {
     return block.device == device && block.memory.first <= step && step <= block.memory.last;
   };
+  llvm::SmallVector<int64_t> change(steps_.size() + 1, 0);  // Of the bytes alive, at each step.
+  for (const Block& block : blocks_) {
+    if (block.device != device || block.memory.last < block.memory.first) continue;
+    change[std::min<size_t>(block.memory.first, steps_.size())] += block.memory.bytes;
+    if (block.memory.last < static_cast<int64_t>(steps_.size()))
+      change[block.memory.last + 1] -= block.memory.bytes;
+  }
+  int64_t bytes = 0;
   for (int64_t s = 0; s < static_cast<int64_t>(steps_.size()); ++s) {
-    int64_t bytes = 0;
-    for (const Block& block : blocks_) bytes += is_alive(block, s) ? block.memory.bytes : 0;
+    bytes += change[s];
     if (peak.step < 0 || bytes > peak.bytes) peak.step = s, peak.bytes = bytes;
   }
   for (const Block& block : blocks_) {

@@ -246,7 +246,7 @@ def Fuse : Pass<"sinter-fuse", "::mlir::func::FuncOp"> {
     ir/fusion_domain.h: a map, a row kernel (reductions along the same dimensions with what feeds and follows them), or
     several maps side by side. Producers join their readers when that is one loop nest, makes no cycle, computes nothing
     expensive twice and leaves enough rows for the threads; kernels that loop over the same large value become one; the
-    pointwise updates of all variables become one. Constants, iotas and cheap index maps are copied into every reader.
+    pointwise updates of all variables become one, or as many as `most-buffers` asks for. Constants, iotas and cheap index maps are copied into every reader.
     On a GPU the gradient of an average pool whose windows lie side by side is an index map, where only such ops read it, and cheap
     values that no one kernel can hold with all their readers are computed again by each of them, in place of stored. A row
     kernel over many rows there sums their columns as well.
@@ -257,6 +257,8 @@ def Fuse : Pass<"sinter-fuse", "::mlir::func::FuncOp"> {
   let options = [
     Option<"enable", "enable", "bool", "true", "Whether to group at all; otherwise each op is a kernel of its own">,
     Option<"most_ops", "most-ops", "int64_t", "256", "Most ops in a kernel: values must fit registers and caches">,
+    Option<"most_buffers", "most-buffers", "int64_t", "4095",
+           "Most values that a kernel reads and writes: a kernel of a GPU has so many pointers">,
     Option<"report", "report", "bool", "false", "Say what was fused, and why the rest was not">
   ];
 }

@@ -7,6 +7,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
+#include "sinter/passes/call_paths.h"
 #include "sinter/passes/fusion_graph.h"
 
 namespace sinter {
@@ -224,26 +225,27 @@ class Finder {
 
   // Whether a value flows from `op` through something that is no loop to a reader of `op`: they cannot be one kernel.
   bool isKeptBehindLibrary(Operation* op) {
-    auto [known, is_new] = kept_.try_emplace(op, false);
-    if (!is_new) return known->second;
-    enum State : char { kApart, kReached, kBehind };
-    unsigned first = position_.lookup(op), last = first;
-    for (Operation* reader : op->getUsers()) last = std::max(last, position_.lookup(reader));
-    std::vector<char> states(last - first + 1, kApart);
-    states[0] = kReached;
-    for (unsigned i = first + 1; i <= last; ++i) {
-      char state = kApart;
-      bool reads = false;
-      for (Value operand : ops_[i]->getOperands()) {
+    if (!kept_) findKept();
+    return kept_->contains(op);
+  }
+
+  void findKept() {
+    llvm::SmallVector<llvm::SmallVector<unsigned>> producers(ops_.size());
+    llvm::BitVector is_call(ops_.size());
+    for (auto [i, op] : llvm::enumerate(ops_)) {
+      is_call[i] = !IsLoop(op);
+      for (Value operand : op->getOperands()) {
         auto def = position_.find(operand.getDefiningOp());
-        if (def == position_.end() || def->second < first) continue;
-        reads |= def->second == first;
-        state = std::max(state, states[def->second - first]);
+        if (def != position_.end()) producers[i].push_back(def->second);
       }
-      if (reads && state == kBehind) return kept_[op] = true;
-      states[i - first] = state == kReached && !IsLoop(ops_[i]) ? static_cast<char>(kBehind) : state;
     }
-    return false;
+    const CallPaths paths(producers, is_call);
+    kept_.emplace();
+    for (auto [i, op] : llvm::enumerate(ops_)) {
+      for (unsigned producer : producers[i]) {
+        if (paths.isBetween(producer, i)) kept_->insert(ops_[producer]);
+      }
+    }
   }
 
   // Whether `value` is stored whatever is recomputed.
@@ -303,7 +305,7 @@ class Finder {
   ElementCost& costs_;
   std::vector<Operation*> ops_;
   llvm::DenseMap<Operation*, unsigned> position_;
-  llvm::DenseMap<Operation*, bool> kept_;
+  std::optional<llvm::DenseSet<Operation*>> kept_;  // Those that isKeptBehindLibrary.
   llvm::DenseSet<Operation*> found_;
   // For the value that is looked at: what its readers read and compute anyway.
   llvm::DenseSet<Value> free_;

@@ -1,8 +1,14 @@
+#include <optional>
+#include <set>
+#include <vector>
+
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "sinter/passes/exchange_order.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/plan_steps.h"
+#include "sinter/passes/topological_list.h"
 
 namespace sinter {
 
@@ -54,19 +60,22 @@ class StepGraph {
 
  private:
   void addEdge(unsigned from, unsigned to) {
-    if (from == to || llvm::is_contained(after_[from], to)) return;
+    if (from == to || !edges_.insert({from, to}).second) return;
     after_[from].push_back(to);
     before_[to].push_back(from);
+    leads_back_ |= to < from;
   }
 
   bool reaches(unsigned from, unsigned to) const {
+    // Later steps lead to no earlier one, unless a preference says so.
+    if (!leads_back_ && to < from) return false;
     llvm::SmallVector<unsigned> stack = {from};
     llvm::DenseSet<unsigned> seen = {from};
     while (!stack.empty()) {
       unsigned step = stack.pop_back_val();
       if (step == to) return true;
       for (unsigned next : after_[step]) {
-        if (seen.insert(next).second) stack.push_back(next);
+        if ((leads_back_ || next <= to) && seen.insert(next).second) stack.push_back(next);
       }
     }
     return false;
@@ -88,6 +97,8 @@ class StepGraph {
     }
   }
 
+  llvm::DenseSet<std::pair<unsigned, unsigned>> edges_;
+  bool leads_back_ = false;  // Whether some edge goes to an earlier step.
   llvm::SmallVector<llvm::SmallVector<unsigned>> before_, after_;
 };
 
@@ -111,15 +122,16 @@ bool BecomesVariable(Value root) {
 class ArenaUses {
  public:
   explicit ArenaUses(llvm::ArrayRef<Operation*> steps) {
+    llvm::DenseMap<Value, Held> known;
     for (Operation* step : steps) {
+      llvm::SetVector<Value> roots;
+      for (Value buffer : step->getOperands()) roots.insert(Resolve(buffer).root);
       llvm::SmallVector<Held>& held = held_[step];
-      for (Value buffer : step->getOperands()) {
-        Value root = Resolve(buffer).root;
+      for (Value root : roots) {
         if (!root.getDefiningOp<plan_ir::AllocOp>()) continue;
-        if (llvm::any_of(held, [&](const Held& other) { return other.root == root; })) continue;
-        bool handed_out = IsHandedOut(root);
-        int64_t bytes = !handed_out && BecomesVariable(root) ? 0 : BytesOf(root);
-        held.push_back({root, ir::DeviceOf(root), bytes, handed_out});
+        auto [found, is_new] = known.try_emplace(root);
+        if (is_new) found->second = describe(root);
+        held.push_back(found->second);
       }
       for (Value out : WritesOf(step)) ++writers_[Resolve(out).root];
     }
@@ -130,6 +142,11 @@ class ArenaUses {
   unsigned writers(Value root) const { return writers_.lookup(root); }
 
  private:
+  static Held describe(Value root) {
+    const bool handed_out = IsHandedOut(root);
+    return {root, ir::DeviceOf(root), !handed_out && BecomesVariable(root) ? 0 : BytesOf(root), handed_out};
+  }
+
   llvm::DenseMap<Operation*, llvm::SmallVector<Held>> held_;
   llvm::DenseMap<Value, unsigned> writers_;
 };
@@ -154,20 +171,27 @@ class LiveBytes {
     return {added, added - freed};
   }
 
-  void take(Operation* step) {
+  // Returns the memory for which other steps that name it have another cost from now on.
+  llvm::SmallVector<Value> take(Operation* step) {
     llvm::ArrayRef<Held> held = arena_.of(step);
     auto call = llvm::dyn_cast<plan_ir::CallOp>(step);
     const int64_t workspace = call ? call.getWorkspaceBytes() : 0;
+    llvm::SmallVector<bool> begins;
     arenas_[ir::DeviceOf(step)].now += workspace;
     for (const Held& memory : held) {
-      if (live_.insert(memory.root).second) arenas_[memory.device].now += memory.bytes;
+      begins.push_back(live_.insert(memory.root).second);
+      if (begins.back()) arenas_[memory.device].now += memory.bytes;
     }
     total_ += arenas_[ir::DeviceOf(step)].now;
     for (auto& [device, arena] : arenas_) arena.peak = std::max(arena.peak, arena.now);
     arenas_[ir::DeviceOf(step)].now -= workspace;
-    for (const Held& memory : held) {
-      if (--uses_[memory.root] == 0 && !memory.handed_out) arenas_[memory.device].now -= memory.bytes;
+    llvm::SmallVector<Value> changed;
+    for (auto [memory, is_first] : llvm::zip_equal(held, begins)) {
+      const unsigned uses = --uses_[memory.root];
+      if (uses == 0 && !memory.handed_out) arenas_[memory.device].now -= memory.bytes;
+      if (uses > 0 && (is_first || uses == 1)) changed.push_back(memory.root);
     }
+    return changed;
   }
 
   // The most bytes of each arena, together.
@@ -191,34 +215,44 @@ class LiveBytes {
   int64_t total_ = 0;
 };
 
-// Takes the steps one by one: of those that may come next the one of the lowest score, (step, added, kept) -> a comparable.
+// Takes the steps one by one: of those that may come next the one of the lowest score, (step, added, kept) -> a comparable that
+// no two steps have in common.
 template <typename Score>
 llvm::SmallVector<Operation*> TakeByScore(llvm::ArrayRef<Operation*> steps, const StepGraph& graph,
                                           const ArenaUses& arena, Score score) {
   LiveBytes live(steps, arena);
-  llvm::SmallVector<unsigned> waiting, ready;
+  using Key = decltype(score(0u, int64_t{0}, int64_t{0}));
+  std::vector<std::optional<Key>> keys(steps.size());  // Of the steps that may come next.
+  std::set<std::pair<Key, unsigned>> ready;
+  auto forget = [&](unsigned s) {
+    if (keys[s]) ready.erase({*keys[s], s});
+    keys[s].reset();
+  };
+  auto rate = [&](unsigned s) {
+    forget(s);
+    auto [added, kept] = live.cost(steps[s]);
+    keys[s] = score(s, added, kept);
+    ready.insert({*keys[s], s});
+  };
+  llvm::DenseMap<Value, llvm::SmallVector<unsigned>> users;
+  llvm::SmallVector<unsigned> waiting;
   for (unsigned s = 0; s < steps.size(); ++s) {
+    for (const Held& held : arena.of(steps[s])) users[held.root].push_back(s);
     waiting.push_back(graph.before(s).size());
-    if (waiting[s] == 0) ready.push_back(s);
+    if (waiting[s] == 0) rate(s);
   }
   llvm::SmallVector<Operation*> order;
   while (!ready.empty()) {
-    auto best = ready.begin();
-    auto score_of = [&](unsigned s) {
-      auto [added, kept] = live.cost(steps[s]);
-      return score(s, added, kept);
-    };
-    auto lowest = score_of(*best);
-    for (auto it = ready.begin() + 1; it != ready.end(); ++it) {
-      auto other = score_of(*it);
-      if (other < lowest) best = it, lowest = other;
+    const unsigned step = ready.begin()->second;
+    forget(step);
+    for (Value root : live.take(steps[step])) {
+      for (unsigned user : users[root]) {
+        if (keys[user]) rate(user);
+      }
     }
-    unsigned step = *best;
-    ready.erase(best);
-    live.take(steps[step]);
     order.push_back(steps[step]);
     for (unsigned next : graph.after(step)) {
-      if (--waiting[next] == 0) ready.push_back(next);
+      if (--waiting[next] == 0) rate(next);
     }
   }
   return order;
@@ -262,61 +296,84 @@ int64_t RankOf(Operation* member) {
   return llvm::find(collective.group, ir::DeviceOf(member)) - collective.group.begin();
 }
 
-// What a step's place costs while it is moved towards the end: its operands' memory, once their last other reader is behind, less
-// that of its results, which comes into being later.
-class Delay {
+// Moves steps towards the first that needs them, as long as their results take more memory than it keeps alive: a step's operands
+// live longer where it comes behind their last other reader, and its results begin to live later.
+class LateStarts {
  public:
-  Delay(Operation* step, const ArenaUses& arena) {
-    for (const Held& held : arena.of(step)) {
-      bool written = llvm::any_of(WritesOf(step), [&](Value out) { return Resolve(out).root == held.root; });
-      if (written && arena.writers(held.root) == 1) gain_ += held.bytes;
-      if (!written && !held.handed_out) read_.push_back(held);
-    }
-  }
+  LateStarts(llvm::ArrayRef<Operation*> steps, const StepGraph& graph, const ArenaUses& arena)
+      : steps_(steps), graph_(graph), arena_(arena) {}
 
-  // `later`: the steps behind, the last one first. Returns how many of them from the end of the list it pays to pass.
-  size_t stepsWorthPassing(llvm::ArrayRef<Operation*> later, const ArenaUses& arena) const {
-    llvm::SmallVector<size_t> last_reader;  // How many steps to pass until nobody else reads the memory.
-    for (const Held& held : read_) {
-      size_t first = 0;
-      while (first < later.size() && !names(arena.of(later[first]), held.root)) ++first;
-      last_reader.push_back(later.size() - first);
-    }
-    for (size_t passed = 0; passed < later.size(); ++passed) {
-      int64_t cost = 0;
-      for (auto [held, reader] : llvm::zip(read_, last_reader)) cost += reader <= passed + 1 ? held.bytes : 0;
-      if (cost >= gain_) return passed;
-    }
-    return later.size();
+  llvm::SmallVector<Operation*> reorder(llvm::ArrayRef<Operation*> order) {
+    llvm::DenseMap<Operation*, unsigned> number;
+    for (auto [s, step] : llvm::enumerate(steps_)) number[step] = s;
+    for (Operation* step : llvm::reverse(order)) place(number[step]);
+    llvm::SmallVector<Operation*> late;
+    for (unsigned s : late_.items()) late.push_back(steps_[s]);
+    return late;
   }
 
  private:
-  static bool names(llvm::ArrayRef<Held> held, Value root) {
-    return llvm::any_of(held, [&](const Held& other) { return other.root == root; });
+  // Puts a step that was before all those placed so far among them.
+  void place(unsigned step) {
+    std::optional<unsigned> need = first(graph_.after(step));
+    std::optional<unsigned> before = need;  // Nothing needs it: it stays where it is.
+    if (need) {
+      std::optional<unsigned> reader = worthPassing(step);
+      if (reader && late_.isBefore(*reader, *need)) before = reader;
+    }
+    if (before) {
+      late_.moveBefore(*before, step);
+    } else {
+      late_.pushFront(step);
+    }
+    for (const Held& held : arena_.of(steps_[step])) {
+      auto [last, is_new] = last_user_.try_emplace(held.root, step);
+      if (!is_new && late_.isBefore(last->second, step)) last->second = step;
+    }
   }
 
-  int64_t gain_ = 0;
-  llvm::SmallVector<Held> read_;
+  std::optional<unsigned> first(llvm::ArrayRef<unsigned> steps) const {
+    auto earlier = [&](unsigned a, unsigned b) { return late_.isBefore(a, b); };
+    const unsigned* found = std::min_element(steps.begin(), steps.end(), earlier);
+    return found == steps.end() ? std::nullopt : std::optional(*found);
+  }
+
+  // The step that it does not pay to pass: behind it at least as many bytes of operands would live longer as results would begin to
+  // live later. None when it pays to pass all.
+  std::optional<unsigned> worthPassing(unsigned step) const {
+    llvm::DenseSet<Value> written;
+    for (Value out : WritesOf(steps_[step])) written.insert(Resolve(out).root);
+    int64_t gain = 0, kept = 0;
+    llvm::SmallVector<std::pair<unsigned, int64_t>> last_users;
+    for (const Held& held : arena_.of(steps_[step])) {
+      if (written.contains(held.root)) {
+        if (arena_.writers(held.root) == 1) gain += held.bytes;
+        continue;
+      }
+      if (held.handed_out) continue;
+      auto last = last_user_.find(held.root);
+      if (last == last_user_.end()) {
+        kept += held.bytes;
+      } else {
+        last_users.push_back({last->second, held.bytes});
+      }
+    }
+    if (kept >= gain) return late_.front();
+    llvm::stable_sort(last_users,
+                      [&](const auto& a, const auto& b) { return late_.isBefore(a.first, b.first); });
+    for (auto [user, bytes] : last_users) {
+      kept += bytes;
+      if (kept >= gain) return user;
+    }
+    return std::nullopt;
+  }
+
+  llvm::ArrayRef<Operation*> steps_;
+  const StepGraph& graph_;
+  const ArenaUses& arena_;
+  TopologicalList late_;
+  llvm::DenseMap<Value, unsigned> last_user_;  // Of those placed, by the memory that they name.
 };
-
-// Moves steps towards the first that needs them, as long as their results take more memory than it keeps alive.
-llvm::SmallVector<Operation*> StartLate(llvm::ArrayRef<Operation*> order, llvm::ArrayRef<Operation*> steps,
-                                        const StepGraph& graph, const ArenaUses& arena) {
-  llvm::DenseMap<Operation*, unsigned> number;
-  for (auto [s, step] : llvm::enumerate(steps)) number[step] = s;
-  llvm::SmallVector<Operation*> late;  // Last first.
-  for (Operation* step : llvm::reverse(order)) {
-    llvm::ArrayRef<unsigned> after = graph.after(number[step]);
-    auto needs = [&](Operation* later) { return llvm::is_contained(after, number[later]); };
-    // Nothing needs it: it stays where it is.
-    auto first_need = std::find_if(late.rbegin(), late.rend(), needs);
-    size_t most = first_need == late.rend() ? 0 : first_need - late.rbegin();
-    size_t passed = most == 0 ? 0 : std::min(most, Delay(step, arena).stepsWorthPassing(late, arena));
-    late.insert(late.end() - passed, step);
-  }
-  std::reverse(late.begin(), late.end());
-  return late;
-}
 
 // The same order, but for the members of a collective, which come together, in the order of their group, where the last of
 // them was. What has to come before one of them comes before all.
@@ -378,7 +435,7 @@ class SchedulePass : public impl::ScheduleBase<SchedulePass> {
     for (const auto& order : {OrderAsGiven(steps, graph), OrderFreeingEarly(steps, graph, arena),
                               OrderGreedily(steps, graph, arena)}) {
       for (bool late : {false, true}) {
-        llvm::SmallVector<Operation*> joined = late ? StartLate(order, steps, graph, arena) : order;
+        llvm::SmallVector<Operation*> joined = late ? LateStarts(steps, graph, arena).reorder(order) : order;
         if (exchanges) joined = OrderForExchanges(joined, dependences);
         joined = JoinCollectives(joined, steps, graph);
         if (best.empty() || BytesAlive(joined, arena) < BytesAlive(best, arena)) best = joined;

@@ -1,3 +1,4 @@
+#include "llvm/ADT/DenseMap.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/plan_steps.h"
 
@@ -29,35 +30,71 @@ bool HasInPlacePair(Operation* step, unsigned in, unsigned out) {
   return false;
 }
 
-bool Reads(Operation* step, Value root) {
-  return llvm::any_of(ReadsOf(step), [&](Value in) { return SameMemory(Resolve(in).root, root); });
-}
-bool Writes(Operation* step, Value root) {
-  return llvm::any_of(WritesOf(step), [&](Value out) { return SameMemory(Resolve(out).root, root); });
-}
+// Which steps name which memory, while updates move from copies to their producers.
+class MemoryUses {
+ public:
+  explicit MemoryUses(plan_ir::FunctionOp function) {
+    for (auto [s, step] : llvm::enumerate(StepsOf(function))) {
+      position_[step] = s;
+      for (Value in : ReadsOf(step)) usesOf(Resolve(in).root).readers.push_back(s);
+      for (auto [i, out] : llvm::enumerate(WritesOf(step)))
+        usesOf(Resolve(out).root).writers.push_back({s, step, static_cast<unsigned>(i)});
+    }
+  }
+
+  // Of one memory, by the position of the step; an update that moved is among them in any order.
+  struct Write {
+    size_t position;
+    Operation* step;
+    unsigned result;
+  };
+  struct Uses {
+    llvm::SmallVector<size_t> readers;
+    llvm::SmallVector<Write> writers;
+  };
+
+  const Uses& of(Value root) { return usesOf(root); }
+  size_t position(Operation* step) const { return position_.lookup(step); }
+
+  // What `update` says is done: the variable is where the new value was.
+  void move(Update update) {
+    Uses from = std::move(usesOf(update.new_value));
+    Uses& to = usesOf(Resolve(update.copy.getTarget()).root);
+    const size_t copy = position(update.copy);
+    llvm::erase_if(to.writers, [&](const Write& write) { return write.position == copy; });
+    llvm::erase(from.readers, copy);
+    llvm::append_range(to.readers, from.readers);
+    llvm::append_range(to.writers, from.writers);
+  }
+
+ private:
+  // All values of a variable are one memory.
+  Uses& usesOf(Value root) {
+    auto variable = root.getDefiningOp<plan_ir::VariableOp>();
+    return variable ? of_variable_[variable.getVariableAttr()] : of_buffer_[root];
+  }
+
+  llvm::DenseMap<Operation*, size_t> position_;
+  llvm::DenseMap<mlir::Attribute, Uses> of_variable_;
+  llvm::DenseMap<Value, Uses> of_buffer_;
+};
 
 // Why the copy must stay; empty when `update` is filled in.
-std::string Match(plan_ir::CopyOp copy, Update& update) {
+std::string Match(plan_ir::CopyOp copy, MemoryUses& uses, Update& update) {
   BufferPlace source = Resolve(copy.getSource());
   if (!source.root.getDefiningOp<plan_ir::AllocOp>()) return "the new value is not computed by this function";
   if (source.offset != 0 || BytesOf(copy.getSource()) != BytesOf(source.root)) {
     return "the new value is a part of another";
   }
   if (IsHandedOut(source.root)) return "the new value is also an output";
-  update = {copy, source.root, nullptr, 0};
-  for (Operation* step : StepsOf(copy->getParentOfType<plan_ir::FunctionOp>())) {
-    for (auto [i, out] : llvm::enumerate(WritesOf(step))) {
-      if (Resolve(out).root != source.root) continue;
-      if (update.producer) return "the new value is not the result of one step";
-      update.producer = step;
-      update.result = i;
-    }
-  }
-  return update.producer ? "" : "the new value is not the result of one step";
+  const auto& writers = uses.of(source.root).writers;
+  if (writers.size() != 1) return "the new value is not the result of one step";
+  update = {copy, source.root, writers[0].step, writers[0].result};
+  return "";
 }
 
 // Why the producer must not overwrite the variable; empty when it may.
-std::string Conflict(Update update) {
+std::string Conflict(Update update, MemoryUses& uses) {
   Value variable = Resolve(update.copy.getTarget()).root;
   for (auto [i, in] : llvm::enumerate(ReadsOf(update.producer))) {
     BufferPlace place = Resolve(in);
@@ -66,18 +103,15 @@ std::string Conflict(Update update) {
       return "its step still reads the old value while it writes the new one";
     }
   }
+  const size_t producer = uses.position(update.producer), copy = uses.position(update.copy);
+  const MemoryUses::Uses& others = uses.of(variable);
   // Two in place inputs that are the same memory are one and the same read.
-  for (auto [i, out] : llvm::enumerate(WritesOf(update.producer))) {
-    if (i != update.result && SameMemory(Resolve(out).root, variable))
-      return "its step writes the variable already";
-  }
-  bool produced = false;
-  for (Operation* step : StepsOf(update.copy->getParentOfType<plan_ir::FunctionOp>())) {
-    if (step == update.copy) break;
-    if (produced && Reads(step, variable)) return "the old value is read after the new one is computed";
-    if (produced && Writes(step, variable)) return "the variable is written in between";
-    produced |= step == update.producer;
-  }
+  if (llvm::any_of(others.writers, [&](const auto& write) { return write.step == update.producer; }))
+    return "its step writes the variable already";
+  auto is_between = [&](size_t step) { return producer < step && step < copy; };
+  if (llvm::any_of(others.readers, is_between)) return "the old value is read after the new one is computed";
+  if (llvm::any_of(others.writers, [&](const auto& write) { return is_between(write.position); }))
+    return "the variable is written in between";
   return "";
 }
 
@@ -109,11 +143,13 @@ class UpdateInPlacePass : public impl::UpdateInPlaceBase<UpdateInPlacePass> {
       auto copy = llvm::dyn_cast<plan_ir::CopyOp>(step);
       if (copy && copy.getTarget().getDefiningOp<plan_ir::VariableOp>()) copies.push_back(copy);
     }
+    MemoryUses uses(getOperation());
     for (plan_ir::CopyOp copy : copies) {
       Update update;
-      std::string why = enable ? Match(copy, update) : "updates in place are off";
-      if (why.empty()) why = Conflict(update);
+      std::string why = enable ? Match(copy, uses, update) : "updates in place are off";
+      if (why.empty()) why = Conflict(update, uses);
       if (why.empty()) {
+        uses.move(update);
         Apply(update);
       } else if (report) {
         mlir::emitRemark(copy.getLoc())

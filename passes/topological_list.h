@@ -1,0 +1,49 @@
+// A list of numbers in which the place of any two can be compared, and any can be moved: the order of what depends on each other,
+// while it changes.
+//
+//   TopologicalList list(count);               // 0, 1, ..., count - 1; TopologicalList() is empty
+//   list.moveBehind(place, {a, b});            // Makes it ..., place, a, b, ...
+//   if (list.isBefore(a, b)) ...
+//
+// Comparing takes constant time; moving, logarithmic time, as a rule.
+#ifndef SINTER_PASSES_TOPOLOGICAL_LIST_H_
+#define SINTER_PASSES_TOPOLOGICAL_LIST_H_
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "llvm/ADT/ArrayRef.h"
+
+namespace sinter {
+
+class TopologicalList {
+ public:
+  explicit TopologicalList(unsigned count = 0);
+
+  bool isBefore(unsigned a, unsigned b) const { return label_[a] < label_[b]; }
+  // Puts the items, in the order given, next to `place`, which is none of them. Those that are not in the list come into it.
+  void moveBefore(unsigned place, llvm::ArrayRef<unsigned> items) { insert(place, items, /*behind=*/false); }
+  void moveBehind(unsigned place, llvm::ArrayRef<unsigned> items) { insert(place, items, /*behind=*/true); }
+  void pushFront(unsigned item);
+  // Gives the place of `item` to `other`, wherever that was before.
+  void replace(unsigned item, unsigned other);
+  void remove(unsigned item);
+  // Of a list that is not empty.
+  unsigned front() const { return item_of_.begin()->second; }
+  // All items, first to last.
+  std::vector<unsigned> items() const;
+
+ private:
+  using Label = uint64_t;
+
+  void insert(unsigned place, llvm::ArrayRef<unsigned> items, bool behind);
+  void spread();
+
+  std::vector<Label> label_;  // Ascending along the list; 0: not in it.
+  std::map<Label, unsigned> item_of_;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_PASSES_TOPOLOGICAL_LIST_H_
