@@ -6,19 +6,23 @@ namespace sinter::codegen {
 
 namespace {
 
-bool SameMemory(const BufferPlace& a, const BufferPlace& b) {
-  if (a.space != b.space || a.device != b.device) return false;
-  switch (a.space) {
+// What makes two places one memory, but for its device.
+const void* MemoryOf(const BufferPlace& place) {
+  switch (place.space) {
     case BufferPlace::Space::kArena:
-      return true;
+      return nullptr;
     case BufferPlace::Space::kVariable:
     case BufferPlace::Space::kInput:
-      return a.name == b.name;
+      return place.name.getAsOpaquePointer();
     case BufferPlace::Space::kConstant:
     case BufferPlace::Space::kUnplaced:
-      return a.root == b.root;
+      break;
   }
-  return false;
+  return place.root;
+}
+
+bool SameMemory(const BufferPlace& a, const BufferPlace& b) {
+  return a.space == b.space && a.device == b.device && MemoryOf(a) == MemoryOf(b);
 }
 
 }  // namespace
@@ -49,6 +53,16 @@ BufferPlace PlaceOf(mlir::Value buffer) {
       })
       .Case<plan_ir::ConstantOp>([&](plan_ir::ConstantOp) { place.space = Space::kConstant; });
   return place;
+}
+
+llvm::SmallVector<BufferPlace> PlacesOf(mlir::ValueRange buffers) {
+  llvm::SmallVector<BufferPlace> places;
+  for (mlir::Value buffer : buffers) places.push_back(PlaceOf(buffer));
+  return places;
+}
+
+std::tuple<BufferPlace::Space, const void*, const void*, int64_t> StartOf(const BufferPlace& place) {
+  return {place.space, place.device.getAsOpaquePointer(), MemoryOf(place), place.offset};
 }
 
 bool StartTogether(const BufferPlace& a, const BufferPlace& b) {

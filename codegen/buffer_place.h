@@ -5,6 +5,8 @@
 #ifndef SINTER_CODEGEN_BUFFER_PLACE_H_
 #define SINTER_CODEGEN_BUFFER_PLACE_H_
 
+#include <tuple>
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Operation.h"
 #include "sinter/ir/plan_ops.h"
@@ -22,9 +24,13 @@ struct BufferPlace {
 };
 
 BufferPlace PlaceOf(mlir::Value buffer);
+// The places of some buffers.
+llvm::SmallVector<BufferPlace> PlacesOf(mlir::ValueRange buffers);
 // Whether two buffers begin at the same byte, and whether they have any byte in common.
 bool StartTogether(const BufferPlace& a, const BufferPlace& b);
 bool Overlaps(const BufferPlace& a, const BufferPlace& b);
+// The same for two buffers exactly if they begin at the same byte: a key of maps.
+std::tuple<BufferPlace::Space, const void*, const void*, int64_t> StartOf(const BufferPlace& place);
 
 }  // namespace sinter::codegen
 

@@ -36,13 +36,13 @@ namespace {
 constexpr double kWorthAThread = 65536;  // Simple operations: some microseconds.
 
 // Says of the function's pointers which ones stream; `slots` are its first arguments.
-void SetStreamed(mlir::func::FuncOp function, plan_ir::CallOp call, ArrayRef<Slot> slots,
+void SetStreamed(mlir::func::FuncOp function, const CallSlots& of_call, ArrayRef<Slot> slots,
                  ArrayRef<StreamedSlot> streamed) {
   if (streamed.empty()) return;
   mlir::OpBuilder b(function.getContext());
   SmallVector<int64_t> distances(slots.size(), kNotStreamed);
   for (const StreamedSlot& s : streamed) {
-    int index = FindSlot(slots, ResolveSlot(call, s.slot));
+    int index = FindSlot(slots, of_call.Resolve(s.slot));
     if (index < 0 || slots[index].kind != s.slot.kind) continue;
     distances[index] = s.distance;
     if (s.distance == 0) function.setArgAttr(index, "llvm.align", b.getI64IntegerAttr(kStreamedAlignment));
@@ -61,11 +61,12 @@ KernelModule::KernelModule(mlir::MLIRContext* context) {
 absl::StatusOr<std::vector<KernelLaunch>> KernelModule::AddCall(plan_ir::CallOp call) {
   SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call));
   std::vector<KernelLaunch> launches;
-  for (std::vector<Job>& jobs : cut.stages) launches.push_back(AddStage(call, jobs));
+  const CallSlots slots(call);
+  for (std::vector<Job>& jobs : cut.stages) launches.push_back(AddStage(slots, jobs));
   return launches;
 }
 
-KernelLaunch KernelModule::AddStage(plan_ir::CallOp call, std::vector<Job>& jobs) {
+KernelLaunch KernelModule::AddStage(const CallSlots& slots, std::vector<Job>& jobs) {
   KernelLaunch launch;
   SmallVector<Slot> read, written, buffers;
   SmallVector<JobCall> calls;
@@ -73,7 +74,7 @@ KernelLaunch KernelModule::AddStage(plan_ir::CallOp call, std::vector<Job>& jobs
   for (Job& job : jobs) {
     CollectSlots(job, read, written);
     launch.flops += JobFlops(job);
-    calls.push_back(AddJob(call, job));
+    calls.push_back(AddJob(slots, job));
     launch.units += calls.back().units;
     launch.scratch_bytes = std::max(launch.scratch_bytes, calls.back().scratch_bytes);
     cost += calls.back().cost;
@@ -88,8 +89,9 @@ KernelLaunch KernelModule::AddStage(plan_ir::CallOp call, std::vector<Job>& jobs
   }
   buffers.append(read);
   buffers.append(written);
-  mlir::func::FuncOp kernel = EmitKernel(call, calls, buffers);
-  launch.symbol = Share(kernel, kernels_, absl::StrCat(SymbolName(call.getName()), "_", kernels_.size()));
+  mlir::func::FuncOp kernel = EmitKernel(slots, calls, buffers);
+  launch.symbol =
+      Share(kernel, kernels_, absl::StrCat(SymbolName(slots.call().getName()), "_", kernels_.size()));
   return launch;
 }
 
@@ -107,20 +109,21 @@ std::string KernelModule::Share(mlir::func::FuncOp function, llvm::StringMap<std
   return found->second;
 }
 
-KernelModule::JobCall KernelModule::AddJob(plan_ir::CallOp call, Job& job) {
+KernelModule::JobCall KernelModule::AddJob(const CallSlots& slots, Job& job) {
   JobCall result;
-  mlir::func::FuncOp function = EmitJob(call, job, result);
+  mlir::func::FuncOp function = EmitJob(slots, job, result);
   result.body = Share(function, bodies_, absl::StrCat(kBodyPrefix, bodies_.size()));
   return result;
 }
 
-mlir::func::FuncOp KernelModule::EmitJob(plan_ir::CallOp call, Job& job, JobCall& result) {
+mlir::func::FuncOp KernelModule::EmitJob(const CallSlots& slots, Job& job, JobCall& result) {
+  plan_ir::CallOp call = slots.call();
   Schedule schedule = MakeSchedule(job);
   SmallVector<StreamedSlot> streamed = FindStreamedSlots(call, job, schedule);
   if (llvm::any_of(streamed, [](auto& s) { return s.distance > 0; })) schedule.prefetch_next_row = false;
   SmallVector<Slot> read, written;
   CollectSlots(job, read, written);
-  for (const Slot& slot : read) AddSlot(result.slots, ResolveSlot(call, slot));
+  for (const Slot& slot : read) AddSlot(result.slots, slots.Resolve(slot));
   for (const Slot& slot : written) AddSlot(result.slots, slot);
   bool is_flat = schedule.mode == Schedule::Mode::kFlat;
   result.units = schedule.units;
@@ -137,12 +140,12 @@ mlir::func::FuncOp KernelModule::EmitJob(plan_ir::CallOp call, Job& job, JobCall
   auto function = b.create<mlir::func::FuncOp>(call.getLoc(), "body", b.getFunctionType(types, {}));
   function.setPrivate();
   for (size_t i = 0; i <= result.slots.size(); ++i) function.setArgAttr(i, "llvm.noalias", b.getUnitAttr());
-  SetStreamed(function, call, result.slots, streamed);
+  SetStreamed(function, slots, result.slots, streamed);
   mlir::Block* entry = function.addEntryBlock();
   b.setInsertionPointToStart(entry);
   ir::ScalarBuilder s(b, call.getLoc());
   auto pointer_of = [&](const Slot& slot) -> Value {
-    int index = FindSlot(result.slots, ResolveSlot(call, slot));
+    int index = FindSlot(result.slots, slots.Resolve(slot));
     SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
     return entry->getArgument(index);
   };
@@ -161,8 +164,9 @@ mlir::func::FuncOp KernelModule::EmitJob(plan_ir::CallOp call, Job& job, JobCall
   return function;
 }
 
-mlir::func::FuncOp KernelModule::EmitKernel(plan_ir::CallOp call, ArrayRef<JobCall> jobs,
+mlir::func::FuncOp KernelModule::EmitKernel(const CallSlots& slots, ArrayRef<JobCall> jobs,
                                             ArrayRef<Slot> buffers) {
+  plan_ir::CallOp call = slots.call();
   mlir::MLIRContext* context = module_->getContext();
   mlir::Location loc = call.getLoc();
   mlir::OpBuilder b = mlir::OpBuilder::atBlockEnd(module_->getBody());
@@ -194,8 +198,7 @@ mlir::func::FuncOp KernelModule::EmitKernel(plan_ir::CallOp call, ArrayRef<JobCa
       int index = FindSlot(buffers, slot);
       // Read here, overwritten by an output of a later stage: the same memory under the input's name.
       if (index < 0) {
-        auto found =
-            llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(ResolveSlot(call, b), slot); });
+        auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(slots.Resolve(b), slot); });
         if (found != buffers.end()) index = found - buffers.begin();
       }
       SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();

@@ -31,6 +31,8 @@ struct KernelLaunch {
   double bytes = 0;  // Read and written, each buffer once.
 };
 
+class CallSlots;
+
 class KernelModule {
  public:
   explicit KernelModule(mlir::MLIRContext* context);
@@ -43,10 +45,10 @@ class KernelModule {
  private:
   struct JobCall;
 
-  KernelLaunch AddStage(plan_ir::CallOp call, std::vector<Job>& jobs);
-  JobCall AddJob(plan_ir::CallOp call, Job& job);
-  mlir::func::FuncOp EmitJob(plan_ir::CallOp call, Job& job, JobCall& result);
-  mlir::func::FuncOp EmitKernel(plan_ir::CallOp call, llvm::ArrayRef<JobCall> jobs,
+  KernelLaunch AddStage(const CallSlots& slots, std::vector<Job>& jobs);
+  JobCall AddJob(const CallSlots& slots, Job& job);
+  mlir::func::FuncOp EmitJob(const CallSlots& slots, Job& job, JobCall& result);
+  mlir::func::FuncOp EmitKernel(const CallSlots& slots, llvm::ArrayRef<JobCall> jobs,
                                 llvm::ArrayRef<Slot> buffers);
   // The name of an equal function if there is one, else `function` under a name of its own.
   std::string Share(mlir::func::FuncOp function, llvm::StringMap<std::string>& known,

@@ -393,10 +393,10 @@ class Cutter {
 
 SmallVector<std::pair<int, int>> SharedPairs(plan_ir::CallOp call) {
   SmallVector<std::pair<int, int>> pairs;
-  for (auto [i, in] : llvm::enumerate(call.getIns())) {
-    for (auto [j, out] : llvm::enumerate(call.getOuts())) {
-      BufferPlace read = PlaceOf(in), written = PlaceOf(out);
-      if (read.bytes > 0 && StartTogether(read, written)) pairs.emplace_back(i, j);
+  const SmallVector<BufferPlace> read = PlacesOf(call.getIns()), written = PlacesOf(call.getOuts());
+  for (size_t i = 0; i < read.size(); ++i) {
+    for (size_t j = 0; j < written.size(); ++j) {
+      if (read[i].bytes > 0 && StartTogether(read[i], written[j])) pairs.emplace_back(i, j);
     }
   }
   return pairs;

@@ -1,6 +1,7 @@
 #include "sinter/codegen/cpu/job_drafts.h"
 
 #include "absl/strings/str_cat.h"
+#include "llvm/ADT/DenseMap.h"
 #include "sinter/codegen/buffer_place.h"
 #include "sinter/codegen/user_line.h"
 
@@ -47,50 +48,70 @@ SmallVector<int64_t> StridesOfOutputs(const Job& job, bool reduced) {
   return strides;
 }
 
-// Whether full or reduced outputs of job `writer` may overwrite `input`.
-bool MayOverwrite(ArrayRef<JobDraft> drafts, int writer, bool reduced, Value input) {
-  const SmallVector<int64_t> expected = StridesOfOutputs(drafts[writer].job, reduced);
-  bool may = true;
-  for (int j = 0; j < static_cast<int>(drafts.size()); ++j) {
-    ForEachTrace(drafts[j], [&](const Trace& trace, bool is_reduced) {
-      SmallVector<int> space = Space(drafts[j].job, is_reduced);
-      for (const Access& access : trace.accesses) {
-        if (access.tensor != input) continue;
-        if (j != writer) {
-          may &= ComesAfter(drafts, writer, j);
-          continue;
+// What the jobs of a call read and write.
+class Accesses {
+ public:
+  explicit Accesses(ArrayRef<JobDraft> drafts) : drafts_(drafts) {
+    for (int j = 0; j < static_cast<int>(drafts.size()); ++j) {
+      ForEachTrace(drafts[j], [&](const Trace& trace, bool is_reduced) {
+        for (const Access& access : trace.accesses) reads_[access.tensor].push_back({j, is_reduced, &access});
+      });
+      for (bool reduced : {false, true}) {
+        const Job& job = drafts[j].job;
+        for (const JobOutput& output : reduced ? job.reduced_outputs : job.full_outputs) {
+          if (output.slot.kind == Slot::Kind::kOut) writers_[output.slot.index].push_back({j, reduced});
         }
-        SmallVector<int64_t> strides(expected.size(), 0);
-        for (auto [k, s] : llvm::enumerate(access.strides)) strides[space[k]] = s;
-        may &= access.is_affine && access.constant == 0 && strides == expected;
-      }
-    });
-  }
-  return may;
-}
-
-bool MayOverwrite(ArrayRef<JobDraft> drafts, int out, Value input) {
-  for (int writer = 0; writer < static_cast<int>(drafts.size()); ++writer) {
-    const Job& job = drafts[writer].job;
-    for (bool reduced : {false, true}) {
-      for (const JobOutput& output : reduced ? job.reduced_outputs : job.full_outputs) {
-        const bool writes = output.slot.kind == Slot::Kind::kOut && output.slot.index == out;
-        if (writes && !MayOverwrite(drafts, writer, reduced, input)) return false;
       }
     }
   }
-  return true;
-}
+
+  // Whether all that writes output `out` may do so in place of `input`.
+  bool mayOverwrite(int out, Value input) const {
+    auto writers = writers_.find(out);
+    return writers == writers_.end() ||
+           llvm::all_of(writers->second, [&](const Writer& writer) { return mayOverwrite(writer, input); });
+  }
+
+ private:
+  struct Read {
+    int job;
+    bool is_reduced;  // It is at the coordinates of the parallel dimensions.
+    const Access* access;
+  };
+  struct Writer {
+    int job;
+    bool reduced;
+  };
+
+  bool mayOverwrite(const Writer& writer, Value input) const {
+    const SmallVector<int64_t> expected = StridesOfOutputs(drafts_[writer.job].job, writer.reduced);
+    auto reads = reads_.find(input);
+    return reads == reads_.end() || llvm::all_of(reads->second, [&](const Read& read) {
+             if (read.job != writer.job) return ComesAfter(drafts_, writer.job, read.job);
+             SmallVector<int> space = Space(drafts_[read.job].job, read.is_reduced);
+             SmallVector<int64_t> strides(expected.size(), 0);
+             for (auto [k, s] : llvm::enumerate(read.access->strides)) strides[space[k]] = s;
+             return read.access->is_affine && read.access->constant == 0 && strides == expected;
+           });
+  }
+
+  ArrayRef<JobDraft> drafts_;
+  llvm::DenseMap<Value, SmallVector<Read>> reads_;
+  llvm::DenseMap<int, SmallVector<Writer>> writers_;
+};
 
 }  // namespace
 
 absl::Status CheckOverwrites(plan_ir::CallOp call, ArrayRef<JobDraft> drafts) {
   mlir::Block& block = call.getBody().front();
-  for (auto [i, in] : llvm::enumerate(call.getIns())) {
-    for (auto [j, out] : llvm::enumerate(call.getOuts())) {
-      BufferPlace read = PlaceOf(in), written = PlaceOf(out);
-      if (!Overlaps(read, written)) continue;
-      if (StartTogether(read, written) && MayOverwrite(drafts, j, block.getArgument(i))) continue;
+  const Accesses accesses(drafts);
+  const SmallVector<BufferPlace> read = PlacesOf(call.getIns()), written = PlacesOf(call.getOuts());
+  for (size_t i = 0; i < read.size(); ++i) {
+    for (size_t j = 0; j < written.size(); ++j) {
+      if (!Overlaps(read[i], written[j])) continue;
+      if (StartTogether(read[i], written[j]) &&
+          accesses.mayOverwrite(static_cast<int>(j), block.getArgument(i)))
+        continue;
       return absl::InvalidArgumentError(absl::StrCat(
           UserLine(call.getLoc()), ": the call '", call.getName().str(), "' may not write output ", j,
           " in place of input ", i, ": other elements of it are still to be read"));

@@ -1,5 +1,7 @@
 #include "sinter/codegen/cpu/job_slots.h"
 
+#include <map>
+
 #include "sinter/codegen/buffer_place.h"
 
 namespace sinter::codegen {
@@ -17,17 +19,21 @@ int64_t Elements(ArrayRef<int64_t> shape) {
 
 }  // namespace
 
-Slot ResolveSlot(plan_ir::CallOp call, Slot slot) {
+CallSlots::CallSlots(plan_ir::CallOp call) : call_(call) {
+  std::map<decltype(StartOf(BufferPlace())), std::pair<Slot::Kind, int>> first;
+  for (auto [j, place] : llvm::enumerate(PlacesOf(call.getOuts())))
+    first.try_emplace(StartOf(place), Slot::Kind::kOut, static_cast<int>(j));
+  for (auto [i, place] : llvm::enumerate(PlacesOf(call.getIns()))) {
+    const std::pair own(Slot::Kind::kIn, static_cast<int>(i));
+    const auto& found = first.try_emplace(StartOf(place), own).first->second;
+    ins_.push_back(place.bytes == 0 ? own : found);
+  }
+}
+
+Slot CallSlots::Resolve(const Slot& slot) const {
   if (slot.kind != Slot::Kind::kIn) return slot;
-  BufferPlace place = PlaceOf(call.getIns()[slot.index]);
-  if (place.bytes == 0) return slot;
-  for (auto [j, out] : llvm::enumerate(call.getOuts())) {
-    if (StartTogether(place, PlaceOf(out))) return {Slot::Kind::kOut, static_cast<int>(j), 0, slot.type};
-  }
-  for (int i = 0; i < slot.index; ++i) {
-    if (StartTogether(place, PlaceOf(call.getIns()[i]))) return {Slot::Kind::kIn, i, 0, slot.type};
-  }
-  return slot;
+  const auto [kind, index] = ins_[slot.index];
+  return {kind, index, 0, slot.type};
 }
 
 bool SamePlace(const Slot& a, const Slot& b) {

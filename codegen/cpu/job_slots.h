@@ -2,7 +2,7 @@
 //
 //   SmallVector<Slot> read, written;
 //   CollectSlots(job, read, written);
-//   for (const Slot& slot : read) AddSlot(parameters, ResolveSlot(call, slot));
+//   for (const Slot& slot : read) AddSlot(parameters, call_slots.Resolve(slot));
 #ifndef SINTER_CODEGEN_CPU_JOB_SLOTS_H_
 #define SINTER_CODEGEN_CPU_JOB_SLOTS_H_
 
@@ -10,9 +10,20 @@
 
 namespace sinter::codegen {
 
-// The place whose pointer stands for the slot: the first of several inputs that are one buffer, and the output that
-// overwrites an input. Loops may then take pointers for distinct memory.
-Slot ResolveSlot(plan_ir::CallOp call, Slot slot);
+// The buffers of a call by the places that they begin at.
+class CallSlots {
+ public:
+  explicit CallSlots(plan_ir::CallOp call);
+
+  plan_ir::CallOp call() const { return call_; }
+  // The slot whose pointer stands for `slot`: the first of several inputs that are one buffer, and the output that overwrites an
+  // input. Loops may then take pointers for distinct memory.
+  Slot Resolve(const Slot& slot) const;
+
+ private:
+  plan_ir::CallOp call_;
+  std::vector<std::pair<Slot::Kind, int>> ins_;  // For each of the call's inputs.
+};
 
 // Whether two slots are the same bytes of the same buffer, under whatever type.
 bool SamePlace(const Slot& a, const Slot& b);

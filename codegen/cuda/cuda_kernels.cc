@@ -91,21 +91,23 @@ uint32_t CudaKernels::AddSource(CudaSource source) {
 absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddCall(plan_ir::CallOp call) {
   SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call));
   std::vector<CudaLaunch> launches;
+  const CallSlots slots(call);
   for (std::vector<Job>& jobs : cut.stages) {
-    SINTER_ASSIGN_OR_RETURN(CudaLaunch launch, AddStage(call, jobs));
+    SINTER_ASSIGN_OR_RETURN(CudaLaunch launch, AddStage(slots, jobs));
     // Nothing to compute: every output is empty.
     if (launch.grid > 0) launches.push_back(std::move(launch));
   }
   return launches;
 }
 
-CudaKernels::JobCall CudaKernels::EmitJob(plan_ir::CallOp call, Job& job, bool alone,
+CudaKernels::JobCall CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool alone,
                                           ArrayRef<Slot> all_written) {
+  plan_ir::CallOp call = slots.call();
   CudaSchedule schedule = MakeCudaSchedule(job, alone);
   JobCall result;
   SmallVector<Slot> read, written;
   CollectSlots(job, read, written);
-  for (const Slot& slot : read) AddSlot(result.slots, ResolveSlot(call, slot));
+  for (const Slot& slot : read) AddSlot(result.slots, slots.Resolve(slot));
   for (const Slot& slot : written) AddSlot(result.slots, slot);
   result.blocks = schedule.blocks;
   result.block = schedule.block;
@@ -121,7 +123,7 @@ CudaKernels::JobCall CudaKernels::EmitJob(plan_ir::CallOp call, Job& job, bool a
   b.setInsertionPointToStart(entry);
   ir::ScalarBuilder s(b, call.getLoc());
   auto place_of = [&](const Slot& slot) {
-    Slot resolved = ResolveSlot(call, slot);
+    Slot resolved = slots.Resolve(slot);
     int index = FindSlot(result.slots, resolved);
     SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
     return CudaNest::Place{entry->getArgument(index), FindSlot(all_written, resolved) < 0,
@@ -140,7 +142,7 @@ CudaKernels::JobCall CudaKernels::EmitJob(plan_ir::CallOp call, Job& job, bool a
 
 // The text of a launch: the jobs' functions, tables of equal jobs, and a kernel that gives each block to its job.
 struct CudaKernels::KernelText {
-  plan_ir::CallOp call;
+  const CallSlots& slots;
   const std::vector<JobCall>& calls;
   ArrayRef<Slot> buffers;
   std::string functions, dispatch;
@@ -149,8 +151,8 @@ struct CudaKernels::KernelText {
   int NumberOf(const Slot& slot) {
     int index = FindSlot(buffers, slot);
     if (index >= 0) return index;
-    auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(ResolveSlot(call, b), slot); });
-    SINTER_CHECK(found != buffers.end()) << "in the call " << call.getName().str();
+    auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(slots.Resolve(b), slot); });
+    SINTER_CHECK(found != buffers.end()) << "in the call " << slots.call().getName().str();
     return static_cast<int>(found - buffers.begin());
   }
 
@@ -210,13 +212,14 @@ struct CudaKernels::KernelText {
         absl::StrCat("(const __grid_constant__ Buffers b) {\n  sn_start();\n",
                      "  const idx block = blockIdx.x, thread = threadIdx.x;\n", dispatch, "}\n");
     const std::string bounds = resident > 0 ? absl::StrCat(block, ", ", resident) : absl::StrCat(block);
-    std::string symbol = absl::StrCat(NameOps(call), ShortHash(absl::StrCat(text, bounds, code)));
+    std::string symbol = absl::StrCat(NameOps(slots.call()), ShortHash(absl::StrCat(text, bounds, code)));
     absl::StrAppend(&text, "extern \"C\" __global__ void __launch_bounds__(", bounds, ") ", symbol, code);
     return {.symbol = symbol, .text = text, .starts_early = true};
   }
 };
 
-absl::StatusOr<CudaLaunch> CudaKernels::AddStage(plan_ir::CallOp call, std::vector<Job>& jobs) {
+absl::StatusOr<CudaLaunch> CudaKernels::AddStage(const CallSlots& slots, std::vector<Job>& jobs) {
+  plan_ir::CallOp call = slots.call();
   CudaLaunch launch;
   SmallVector<Slot> read, written, buffers;
   for (const Job& job : jobs) {
@@ -224,7 +227,7 @@ absl::StatusOr<CudaLaunch> CudaKernels::AddStage(plan_ir::CallOp call, std::vect
     launch.flops += JobFlops(job);
   }
   std::vector<JobCall> calls;
-  for (Job& job : jobs) calls.push_back(EmitJob(call, job, jobs.size() == 1, written));
+  for (Job& job : jobs) calls.push_back(EmitJob(slots, job, jobs.size() == 1, written));
   launch.inputs.assign(read.begin(), read.end());
   launch.outputs.assign(written.begin(), written.end());
   buffers.append(read);
@@ -246,7 +249,7 @@ absl::StatusOr<CudaLaunch> CudaKernels::AddStage(plan_ir::CallOp call, std::vect
     launch.block = calls[j].block;
   }
   if (launch.grid == 0) return launch;
-  KernelText text{call, calls, buffers, "", ""};
+  KernelText text{slots, calls, buffers, "", ""};
   text.AddGroups(groups);
   launch.kernel = AddSource(text.Finish(launch.block, calls.size() == 1 ? calls.front().resident : 0));
   return launch;

@@ -29,6 +29,8 @@ struct CudaLaunch {
   double bytes = 0;  // Read and written, each buffer once.
 };
 
+class CallSlots;
+
 class CudaKernels {
  public:
   explicit CudaKernels(mlir::MLIRContext* context);
@@ -44,8 +46,8 @@ class CudaKernels {
   struct JobCall;
   struct KernelText;
 
-  absl::StatusOr<CudaLaunch> AddStage(plan_ir::CallOp call, std::vector<Job>& jobs);
-  JobCall EmitJob(plan_ir::CallOp call, Job& job, bool alone, llvm::ArrayRef<Slot> written);
+  absl::StatusOr<CudaLaunch> AddStage(const CallSlots& slots, std::vector<Job>& jobs);
+  JobCall EmitJob(const CallSlots& slots, Job& job, bool alone, llvm::ArrayRef<Slot> written);
 
   mlir::OwningOpRef<mlir::ModuleOp> scratch_;  // Functions on their way to text.
   std::vector<CudaSource> sources_;
