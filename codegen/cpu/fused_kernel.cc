@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -33,6 +34,8 @@ struct KernelModule::JobCall {
 
 namespace {
 
+// Calls in one function: LLVM takes longer than in proportion for more.
+constexpr size_t kMostJobs = 64;
 constexpr double kWorthAThread = 65536;  // Simple operations: some microseconds.
 
 // Says of the function's pointers which ones stream; `slots` are its first arguments.
@@ -166,44 +169,76 @@ mlir::func::FuncOp KernelModule::EmitJob(const CallSlots& slots, Job& job, JobCa
 
 mlir::func::FuncOp KernelModule::EmitKernel(const CallSlots& slots, ArrayRef<JobCall> jobs,
                                             ArrayRef<Slot> buffers) {
-  plan_ir::CallOp call = slots.call();
-  mlir::MLIRContext* context = module_->getContext();
-  mlir::Location loc = call.getLoc();
+  if (jobs.size() <= kMostJobs) return EmitCalls(slots, jobs, 0, jobs.size() == 1, buffers);
+  mlir::Location loc = slots.call().getLoc();
+  SmallVector<std::string> parts;
+  int64_t first = 0;
+  for (; !jobs.empty(); jobs = jobs.drop_front(std::min(jobs.size(), kMostJobs))) {
+    ArrayRef<JobCall> part = jobs.take_front(kMostJobs);
+    mlir::func::FuncOp function = EmitCalls(slots, part, first, /*alone=*/false, buffers);
+    function.setPrivate();
+    parts.push_back(Share(function, parts_, absl::StrCat(kBodyPrefix, "part_", parts_.size())));
+    for (const JobCall& job : part) first += job.units;
+  }
+  mlir::func::FuncOp function = AddKernel(loc);
+  mlir::OpBuilder b = mlir::OpBuilder::atBlockEnd(&function.getBody().front());
+  for (const std::string& part : parts)
+    b.create<mlir::func::CallOp>(loc, part, mlir::TypeRange(), function.getArguments());
+  b.create<mlir::func::ReturnOp>(loc);
+  return function;
+}
+
+// A kernel's function without its ops.
+mlir::func::FuncOp KernelModule::AddKernel(mlir::Location loc) {
   mlir::OpBuilder b = mlir::OpBuilder::atBlockEnd(module_->getBody());
-  auto pointer = LLVM::LLVMPointerType::get(context);
+  auto pointer = LLVM::LLVMPointerType::get(module_->getContext());
   SmallVector<mlir::Type> types = {pointer, b.getI64Type(), b.getI64Type(), pointer};
   auto function = b.create<mlir::func::FuncOp>(loc, "kernel", b.getFunctionType(types, {}));
-  mlir::Block* entry = function.addEntryBlock();
-  b.setInsertionPointToStart(entry);
+  function.addEntryBlock();
+  return function;
+}
+
+// The calls of some jobs of a kernel, whose units begin at `first`, as a function of a kernel's type. `alone`: it has no other job.
+mlir::func::FuncOp KernelModule::EmitCalls(const CallSlots& slots, ArrayRef<JobCall> jobs, int64_t first,
+                                           bool alone, ArrayRef<Slot> buffers) {
+  plan_ir::CallOp call = slots.call();
+  mlir::Location loc = call.getLoc();
+  auto pointer = LLVM::LLVMPointerType::get(module_->getContext());
+  mlir::func::FuncOp function = AddKernel(loc);
+  mlir::Block* entry = &function.getBody().front();
+  mlir::OpBuilder b = mlir::OpBuilder::atBlockEnd(entry);
   ir::ScalarBuilder s(b, loc);
   KernelEmitter e(s);
-  SmallVector<Value> pointers;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    Value address = e.Address(entry->getArgument(0), pointer, e.index(i));
-    pointers.push_back(b.create<LLVM::LoadOp>(loc, pointer, address));
+  auto number_of = [&](const Slot& slot) {
+    int index = FindSlot(buffers, slot);
+    // Read here, overwritten by an output of a later stage: the same memory under the input's name.
+    if (index < 0) {
+      auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(slots.Resolve(b), slot); });
+      if (found != buffers.end()) index = found - buffers.begin();
+    }
+    SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
+    return index;
+  };
+  std::map<int, Value> pointers;  // Of the buffers that the jobs work on.
+  for (const JobCall& job : jobs) {
+    for (const Slot& slot : job.slots) pointers[number_of(slot)];
+  }
+  for (auto& [index, value] : pointers) {
+    Value address = e.Address(entry->getArgument(0), pointer, e.index(index));
+    value = b.create<LLVM::LoadOp>(loc, pointer, address);
   }
   Value begin = b.create<mlir::arith::IndexCastOp>(loc, b.getIndexType(), entry->getArgument(1));
   Value end = b.create<mlir::arith::IndexCastOp>(loc, b.getIndexType(), entry->getArgument(2));
-  int64_t first = 0;
   for (const JobCall& job : jobs) {
     // The part of [begin, end) that is this job's, as its function counts: none where it begins behind its end.
     auto local = [&](Value unit, bool is_end) {
       Value offset = e.sub(unit, e.index(first));
-      if (jobs.size() > 1) offset = e.max(offset, e.index(0));
+      if (!alone) offset = e.max(offset, e.index(0));
       offset = e.mul(offset, e.index(job.unit_length));
-      return is_end && (jobs.size() > 1 || job.unit_length > 1) ? e.min(offset, e.index(job.length)) : offset;
+      return is_end && (!alone || job.unit_length > 1) ? e.min(offset, e.index(job.length)) : offset;
     };
     SmallVector<Value> arguments;
-    for (const Slot& slot : job.slots) {
-      int index = FindSlot(buffers, slot);
-      // Read here, overwritten by an output of a later stage: the same memory under the input's name.
-      if (index < 0) {
-        auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(slots.Resolve(b), slot); });
-        if (found != buffers.end()) index = found - buffers.begin();
-      }
-      SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
-      arguments.push_back(pointers[index]);
-    }
+    for (const Slot& slot : job.slots) arguments.push_back(pointers.at(number_of(slot)));
     arguments.push_back(entry->getArgument(3));
     arguments.push_back(local(begin, false));
     arguments.push_back(local(end, true));

@@ -50,18 +50,21 @@ class KernelModule {
   mlir::func::FuncOp EmitJob(const CallSlots& slots, Job& job, JobCall& result);
   mlir::func::FuncOp EmitKernel(const CallSlots& slots, llvm::ArrayRef<JobCall> jobs,
                                 llvm::ArrayRef<Slot> buffers);
+  mlir::func::FuncOp EmitCalls(const CallSlots& slots, llvm::ArrayRef<JobCall> jobs, int64_t first,
+                               bool alone, llvm::ArrayRef<Slot> buffers);
+  mlir::func::FuncOp AddKernel(mlir::Location loc);
   // The name of an equal function if there is one, else `function` under a name of its own.
   std::string Share(mlir::func::FuncOp function, llvm::StringMap<std::string>& known,
                     const std::string& name);
 
   mlir::OwningOpRef<mlir::ModuleOp> module_;
-  llvm::StringMap<std::string> bodies_, kernels_;
+  llvm::StringMap<std::string> bodies_, parts_, kernels_;
 };
 
 // Bytes of workspace that a fused call needs.
 absl::StatusOr<int64_t> FusedWorkspaceBytes(plan_ir::CallOp call);
 
-// What the names of functions that hold loops begin with; kernels call them.
+// What the names of functions that kernels call begin with: those that hold loops, and the parts of kernels of many jobs.
 inline constexpr char kBodyPrefix[] = "body_";
 
 // Their attribute about memory that streams: StreamedSlot::distance of each pointer, or kNotStreamed.

@@ -1,0 +1,129 @@
+// Programs of many ops and of many variables: they compile, and in a time that grows about as they do.
+#include <algorithm>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/codegen/cuda/nvrtc.h"
+#include "sinter/frontend/sinter.h"
+#include "sinter/runtime/status.h"
+#include "sinter/tests/frontend/run_graph.h"
+
+namespace sinter {
+namespace {
+
+constexpr int64_t kBatch = 32, kWidth = 64;
+
+// Training of a gated recurrent layer over `steps` inputs.
+void Recurrence(Builder& b, int64_t steps) {
+  const VariableInit small = {VariableInit::Kind::kUniform, -0.1, 0.1};
+  auto weight = [&](const char* name) {
+    return b.Read(b.MakeVariable(name, F32, {kWidth, kWidth}, {.init = small}));
+  };
+  Tensor x = b.Input("x", F32, {steps, kBatch, kWidth}), y = b.Input("y", F32, {kBatch, kWidth});
+  Tensor wz = weight("wz"), uz = weight("uz"), wn = weight("wn"), un = weight("un");
+  Tensor h = b.Zeros(F32, {kBatch, kWidth});
+  for (int64_t t = 0; t < steps; ++t) {
+    Tensor now = Squeeze(SliceDim(x, 0, t, t + 1), 0);
+    Tensor z = Sigmoid(MatMul(now, wz) + MatMul(h, uz));
+    h = z * h + (1.0 - z) * Tanh(MatMul(now, wn) + MatMul(h, un));
+  }
+  optim::Adam{}.Minimize(MseLoss(h, y));
+}
+
+void Chain(Builder& b, int64_t ops) {
+  Tensor x = b.Input("x", F32, {kBatch, kWidth}), y = x;
+  for (int64_t i = 0; i < ops; ++i) y = i % 2 == 0 ? y + 0.5 : y * x;
+  b.Output("y", y);
+}
+
+// Adam's update of `count` parameters of three shapes whose gradients are the parameters themselves: six buffers each.
+void Parameters(Builder& b, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    const Shape shape = {1 + i % 3};
+    const VariableInit one = {VariableInit::Kind::kConstant, 1, 0};
+    Variable p = b.MakeVariable(name, F32, shape, {.init = one});
+    Variable m = b.MakeVariable(name + ".m", F32, shape), v = b.MakeVariable(name + ".v", F32, shape);
+    Tensor g = b.Read(p), mean = 0.9 * b.Read(m) + 0.1 * g, square = 0.75 * b.Read(v) + 0.25 * Square(g);
+    b.Assign(m, mean);
+    b.Assign(v, square);
+    b.Assign(p, g - mean / Sqrt(square));
+  }
+}
+
+// Inputs of which each gives an output.
+void Ports(Builder& b, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    b.Output("y" + std::to_string(i), Tanh(b.Input("x" + std::to_string(i), F32, {kWidth})));
+  }
+}
+
+Graph Make(void (*build)(Builder&, int64_t), int64_t length) {
+  Graph graph("long");
+  graph.Function("f", [&](Builder& b) { build(b, length); });
+  return graph;
+}
+
+// Of all threads, the least of some times: neighbours on the machine count for little.
+double CompileSeconds(const Graph& graph, int times) {
+  double least = 0;
+  for (int i = 0; i < times; ++i) {
+    const std::clock_t start = std::clock();
+    absl::StatusOr<Plan> plan = Compile(graph);
+    SINTER_CHECK(plan.ok()) << plan.status();
+    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    least = i == 0 ? seconds : std::min(least, seconds);
+  }
+  return least;
+}
+
+struct LongProgram {
+  const char* name;
+  void (*build)(Builder&, int64_t);
+  int64_t length;
+};
+
+// Four times the length takes four times as long, or less where a part is the same for all; sixteen times when each op looks at
+// all others.
+class LongProgramTest : public testing::TestWithParam<LongProgram> {};
+
+TEST_P(LongProgramTest, CompilesInTimeThatGrowsWithItsLength) {
+  const auto [name, build, length] = GetParam();
+  const double once = CompileSeconds(Make(build, length), 2);
+  const double four_times = CompileSeconds(Make(build, 4 * length), 1);
+  EXPECT_LT(four_times, 6 * once) << "seconds of " << 4 * length << "; of " << length << " " << once;
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, LongProgramTest,
+                         testing::Values(LongProgram{"Recurrence", Recurrence, 64},
+                                         LongProgram{"Chain", Chain, 250},
+                                         LongProgram{"Parameters", Parameters, 300},
+                                         LongProgram{"Ports", Ports, 500}),
+                         [](const auto& info) { return info.param.name; });
+
+// A kernel of a GPU has 4,095 pointers, and 1,000 such updates work on 6,000 buffers.
+TEST(ManyParametersTest, AreUpdatedByMoreThanOneKernel) {
+  Session session = MustStart(Make(Parameters, 1000));
+  ASSERT_TRUE(session.Run("f", {}).ok());
+  for (const char* name : {"p0", "p681", "p682", "p683", "p999"}) {
+    for (float value : VariableFloats(session, name)) EXPECT_NEAR(value, 0.8, 1e-6) << name;
+  }
+}
+
+TEST(ManyParametersTest, CompileForAGpu) {
+  if (auto nvrtc = codegen::Nvrtc::Get(); !nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
+  CompileOptions options{.device = Device::Gpu(), .gpu_architectures = {"sm_90"}};
+  absl::StatusOr<Plan> plan = Compile(Make(Parameters, 1000), options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::vector<size_t> buffers;
+  for (const fb::Step* step : *plan->table().functions()->Get(0)->steps()) {
+    buffers.push_back(step->inputs()->size() + step->outputs()->size());
+  }
+  EXPECT_THAT(buffers, testing::UnorderedElementsAre(682 * 6, 318 * 6));
+}
+
+}  // namespace
+}  // namespace sinter
