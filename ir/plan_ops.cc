@@ -175,7 +175,8 @@ mlir::ParseResult CallOp::parse(mlir::OpAsmParser& parser, mlir::OperationState&
     }
   }
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes)) return mlir::failure();
-  return parser.parseRegion(*result.addRegion());
+  // With names of its own: else an operand could be a value that only the region defines.
+  return parser.parseRegion(*result.addRegion(), /*arguments=*/{}, /*enableNameShadowing=*/true);
 }
 
 }  // namespace sinter::plan_ir

@@ -2,12 +2,11 @@
 // formats and the verifiers.
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
 #include "sinter/ir/dialect.h"
+#include "sinter/ir/parse_program.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static mlir::MLIRContext* context = [] {
@@ -18,8 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return made;
   }();
   mlir::ScopedDiagnosticHandler quiet(context, [](mlir::Diagnostic&) { return mlir::success(); });
-  std::string text(reinterpret_cast<const char*>(data), size);  // The lexer reads up to a terminating zero.
-  mlir::OwningOpRef<mlir::ModuleOp> module =
-      mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(context));
+  mlir::OwningOpRef<mlir::ModuleOp> module = sinter::ir::ParseProgram(
+      llvm::StringRef(reinterpret_cast<const char*>(data), size), "fuzzed.mlir", context);
   return 0;
 }

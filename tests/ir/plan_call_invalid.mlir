@@ -129,3 +129,14 @@ plan.function @constant {
     sinter.yield %0 : tensor<2xf32>
   }
 }
+
+// -----
+
+// An operand is not what only the region defines.
+plan.function @call_of_itself {
+  %a = plan.alloc at 0 : !plan.buffer<tensor<4xf32>>
+  // expected-error@+1 {{use of undeclared SSA value name}}
+  plan.call "k" ins(%c : !plan.buffer<tensor<4xf32>>) outs(%a : !plan.buffer<tensor<4xf32>>) {
+    %c = plan.alloc at 0 : !plan.buffer<tensor<4xf32>>
+  }
+}

@@ -123,3 +123,15 @@ func.func @fusion_constant(%x: tensor<2xf32>) -> tensor<2xf32> {
   }
   return %r : tensor<2xf32>
 }
+
+// -----
+
+// An operand is not what only the region defines.
+func.func @fusion_of_itself() -> tensor<4xf32> {
+  // expected-error@+1 {{use of undeclared SSA value name}}
+  %r = sinter.fusion(%c : tensor<4xf32>) -> (tensor<4xf32>) {
+    %c = sinter.constant dense<0.0> : tensor<4xf32>
+    sinter.yield %c : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}
