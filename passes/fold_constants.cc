@@ -1,9 +1,8 @@
-#include <cmath>
-#include <limits>
 #include <vector>
 
 #include "mlir/IR/Matchers.h"
 #include "sinter/ir/ops.h"
+#include "sinter/passes/fold_math.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -13,7 +12,6 @@ namespace sinter {
 
 namespace {
 
-namespace math = mlir::math;
 using mlir::Attribute;
 using mlir::DenseElementsAttr;
 using mlir::Operation;
@@ -45,23 +43,6 @@ bool IsFinite(DenseElementsAttr values) {
   if (!llvm::isa<mlir::FloatType>(values.getElementType())) return true;
   if (values.isSplat()) return values.getSplatValue<llvm::APFloat>().isFinite();
   return llvm::all_of(values.getValues<llvm::APFloat>(), [](const llvm::APFloat& x) { return x.isFinite(); });
-}
-
-// MLIR's folders leave logarithms and roots of negative numbers alone; at run time they are NaN.
-Attribute FoldUndefined(Operation* op, llvm::ArrayRef<Attribute> operands) {
-  if (!llvm::isa<math::LogOp, math::Log1pOp, math::SqrtOp>(op)) return {};
-  auto x = llvm::dyn_cast_or_null<mlir::FloatAttr>(operands[0]);
-  if (!x || !(x.getValueAsDouble() < (llvm::isa<math::Log1pOp>(op) ? -1 : 0))) return {};
-  return mlir::FloatAttr::get(x.getType(), std::numeric_limits<double>::quiet_NaN());
-}
-
-// MLIR's folder makes the angle of (0, 0) NaN; in C, and at run time, it is 0 or pi by the signs of the zeros.
-Attribute FoldAngle(Operation* op, llvm::ArrayRef<Attribute> operands) {
-  if (!llvm::isa<math::Atan2Op>(op)) return {};
-  auto y = llvm::dyn_cast_or_null<mlir::FloatAttr>(operands[0]);
-  auto x = llvm::dyn_cast_or_null<mlir::FloatAttr>(operands[1]);
-  if (!x || !y) return {};
-  return mlir::FloatAttr::get(x.getType(), std::atan2(y.getValueAsDouble(), x.getValueAsDouble()));
 }
 
 // MLIR's folder narrows only what is representable; at run time the rest is rounded to nearest even.
@@ -204,13 +185,12 @@ class Evaluator : public ir::ElementBuilder {
       llvm::SmallVector<Attribute> operands;
       for (Value operand : op.getOperands()) operands.push_back(values_.lookup(operand));
       llvm::SmallVector<mlir::OpFoldResult> results;
-      Attribute own = FoldAngle(&op, operands);
-      if (!own) own = FoldNarrowing(&op, operands);
-      if (own) {
+      if (IsMathFunction(&op)) {
+        results.push_back(FoldMathFunction(&op, operands));
+      } else if (Attribute own = FoldNarrowing(&op, operands)) {
         results.push_back(own);
       } else if (mlir::failed(op.fold(operands, results)) || results.size() != op.getNumResults()) {
         results.assign(op.getNumResults(), mlir::OpFoldResult());
-        results[0] = FoldUndefined(&op, operands);
       }
       for (auto [result, folded] : llvm::zip_equal(op.getResults(), results)) {
         auto same = llvm::dyn_cast_if_present<Value>(folded);

@@ -1,13 +1,13 @@
 #include "sinter/frontend/optim/optimizer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <memory>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph_state.h"
+#include "sinter/kernels/cpu/vector_math.h"
 
 namespace sinter::optim {
 
@@ -379,8 +379,8 @@ Rule AdamRule(double beta1, double beta2, double epsilon, double weight_decay, b
              const Operand& lr) -> Tensor {
     if (!corrections->first.ok()) {
       Tensor t = u.StepNumber();
-      // 1 - beta^t as -expm1(t log beta): exact for small t too.
-      auto correction = [&](double beta) { return u.Mul(Expm1(u.Mul(t, std::log(beta)), where), -1.0); };
+      // 1 - beta^t as -expm1(t log beta): exact for small t too. Not the C library's log, which depends on the CPU.
+      auto correction = [&](double beta) { return u.Mul(Expm1(u.Mul(t, sn_log_f64(beta)), where), -1.0); };
       *corrections = {correction(beta1), correction(beta2)};
     }
     Tensor c1 = Cast(corrections->first, p.dtype(), where), c2 = Cast(corrections->second, p.dtype(), where);

@@ -1,8 +1,10 @@
 #include "sinter/frontend/optim/schedule.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numbers>
+
+// The C library's functions depend on the CPU; these do not.
+#include "sinter/kernels/cpu/vector_math.h"
 
 namespace sinter::optim {
 
@@ -13,7 +15,7 @@ Schedule ConstantRate(double rate) {
 Schedule StepDecay(double rate, double factor, int64_t every) {
   return [=](int64_t step) {
     const int64_t decays = step / std::max<int64_t>(every, 1);
-    return static_cast<float>(rate * std::pow(factor, static_cast<double>(decays)));
+    return static_cast<float>(rate * sn_pow_f64(factor, static_cast<double>(decays)));
   };
 }
 
@@ -44,7 +46,7 @@ Schedule WarmupCosine(double rate, int64_t warmup_steps, int64_t total_steps, do
     }
     double span = static_cast<double>(std::max<int64_t>(total_steps - warmup_steps, 1));
     double done = std::min(1.0, static_cast<double>(step - warmup_steps) / span);
-    double cosine = 0.5 * (1 + std::cos(std::numbers::pi * done));
+    double cosine = 0.5 * (1 + sn_cos_f64(std::numbers::pi * done));
     return static_cast<float>(final_rate + (rate - final_rate) * cosine);
   };
 }
