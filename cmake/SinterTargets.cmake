@@ -61,9 +61,30 @@ endfunction()
 # Builds every test and fuzzer, and not the tools, examples and benchmarks.
 add_custom_target(sinter_tests)
 
-# sinter_test(name SOURCES a_test.cc ... DEPS libs... [LABELS ...] [MLIR]): a GoogleTest binary, one ctest per case.
+# What makes a program believe that its CPU has AVX2 and no more: Sinter, oneDNN by both of its names, and the C library.
+set(SINTER_AS_V3 SINTER_CPU_LEVEL=x86-64-v3 ONEDNN_MAX_CPU_ISA=AVX2 DNNL_MAX_CPU_ISA=AVX2
+  GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD)
+
+# An x86-64 with AVX2 and nothing newer, emulated: there, an instruction beyond that ends the program.
+find_program(SINTER_QEMU qemu-x86_64 DOC "Emulates a CPU for tests; without it, they are left out")
+if(NOT SINTER_QEMU)
+  message(STATUS "No qemu-x86_64 (package qemu-user): tests on an emulated CPU are left out")
+endif()
+
+# sinter_emulated_test(name program arguments...): the ctest haswell.<name>, if there is an emulator. Thirty times slower than the CPU.
+function(sinter_emulated_test name program)
+  if(SINTER_QEMU AND NOT SINTER_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    # What Haswell has and the emulator lacks, no program asks for.
+    add_test(NAME haswell.${name}
+      COMMAND ${SINTER_QEMU} -cpu Haswell-noTSX,-tsc-deadline,-invpcid,-pcid,-x2apic $<TARGET_FILE:${program}> ${ARGN})
+    set_tests_properties(haswell.${name} PROPERTIES TIMEOUT 300 LABELS v3 ENVIRONMENT "SINTER_NUM_THREADS=2")
+  endif()
+endfunction()
+
+# sinter_test(name SOURCES a_test.cc ... DEPS libs... [LABELS ...] [MLIR] [AS_V3]): a GoogleTest binary, one ctest per case. AS_V3:
+# and one more, v3.<name>, that runs all cases as on a CPU of level x86-64-v3, which most machines of tests are beyond.
 function(sinter_test name)
-  cmake_parse_arguments(ARG "MLIR" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR;AS_V3" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE sinter_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   if(ARG_MLIR)
@@ -91,6 +112,10 @@ function(sinter_test name)
     list(APPEND properties LABELS "${labels}")
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
+  if(ARG_AS_V3 AND NOT SINTER_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    add_test(NAME v3.${name} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(v3.${name} PROPERTIES TIMEOUT 300 LABELS v3 ENVIRONMENT "${SINTER_AS_V3}")
+  endif()
 endfunction()
 
 # sinter_fuzzer(name SOURCE files... DEPS libs... [MLIR]): a libFuzzer binary, built with SINTER_FUZZ. The ctest fuzz.<name>

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 #include "sinter/codegen/cpu/elementwise_kernels.h"
 #include "sinter/codegen/cpu/lower_kernels_to_llvm.h"
 #include "sinter/codegen/cpu/shared_object.h"
@@ -97,6 +98,31 @@ Offset<fb::Target> WriteTarget(flatbuffers::FlatBufferBuilder& builder, const Cp
   return fb::CreateTarget(builder, triple, cpu, builder.CreateVectorOfStrings(target.required_features));
 }
 
+// Whether a CPU computes anything: copies and exchanges are the same on all of them.
+bool ComputesOnCpus(mlir::ModuleOp module) {
+  return module
+      .walk([](plan_ir::CallOp call) {
+        mlir::Operation* op = LibraryOpOf(call);
+        bool computes =
+            ir::DeviceOf(call).getKind() == ir::DeviceKind::cpu && !(op && ir::Collective::Of(op));
+        return computes ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+// The code of all targets but the last, whose place is the plan itself.
+using CodeTable = Offset<flatbuffers::Vector<Offset<fb::CpuCode>>>;
+CodeTable WriteBetterCode(flatbuffers::FlatBufferBuilder& builder, const std::vector<CpuTarget>& targets,
+                          const std::vector<std::string>& shared_objects) {
+  if (shared_objects.size() < 2) return 0;
+  std::vector<Offset<fb::CpuCode>> tables;
+  for (size_t i = 0; i + 1 < shared_objects.size(); ++i) {
+    auto code = WriteSection(builder, shared_objects[i]);
+    tables.push_back(fb::CreateCpuCode(builder, WriteTarget(builder, targets[i]), code));
+  }
+  return builder.CreateVector(tables);
+}
+
 // A plan for cpu:0 alone does not name it.
 Offset<flatbuffers::Vector<Offset<fb::DeviceName>>> WriteDevices(PlanContents& plan) {
   if (plan.devices.size() == 1 && plan.devices[0] == ir::DeviceAttr::cpu(plan.devices[0].getContext()))
@@ -147,7 +173,8 @@ absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const EmitOpt
 absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& options,
                                    const std::vector<Offset<fb::Variable>>& variables,
                                    const std::vector<Offset<fb::Function>>& functions,
-                                   const std::string& shared_object, EmitTimes& times) {
+                                   const std::vector<std::string>& shared_objects, bool computes_on_cpus,
+                                   EmitTimes& times) {
   flatbuffers::FlatBufferBuilder& builder = plan.builder;
   std::vector<Offset<fb::SourceLocation>> lines;
   for (const UserLocation& location : plan.locations.locations()) {
@@ -157,28 +184,70 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
   auto locations = builder.CreateVector(lines);
   auto variable_table = builder.CreateVector(variables);
   auto function_table = builder.CreateVector(functions);
-  auto target = WriteTarget(builder, options.target);
+  Offset<fb::Target> target = 0;
+  if (computes_on_cpus) target = WriteTarget(builder, options.targets.back());
   auto producer = builder.CreateString(options.producer), name = builder.CreateString(options.name);
   auto hash = builder.CreateVector(std::vector<uint8_t>(kPlanHashBytes, 0));
   auto constants = WriteSection(builder, plan.constants.bytes());
-  auto code = WriteSection(builder, shared_object);
+  auto code = shared_objects.empty() ? Offset<flatbuffers::Vector<uint8_t>>()
+                                     : WriteSection(builder, shared_objects.back());
+  auto better_code = WriteBetterCode(builder, options.targets, shared_objects);
   auto devices = WriteDevices(plan);
   SINTER_ASSIGN_OR_RETURN(GpuKernelTable gpu_kernels, WriteGpuKernels(plan, options, times));
-  fb::FinishPlanBuffer(builder,
-                       fb::CreatePlan(builder, Plan::kVersion, producer, name, hash, target, variable_table,
-                                      function_table, locations, constants, code, devices, gpu_kernels));
+  fb::FinishPlanBuffer(
+      builder, fb::CreatePlan(builder, Plan::kVersion, producer, name, hash, target, variable_table,
+                              function_table, locations, constants, code, devices, gpu_kernels, better_code));
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   SINTER_RETURN_IF_ERROR(SealPlan(bytes));
   return bytes;
 }
 
-// All code for CPUs, not optimised yet.
-absl::StatusOr<std::unique_ptr<llvm::Module>> CpuCode(mlir::ModuleOp module, KernelModule& kernels,
-                                                      const EmitOptions& options,
-                                                      llvm::LLVMContext& context) {
-  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code, LowerKernelsToLlvm(kernels.module(), context));
-  SINTER_RETURN_IF_ERROR(LinkElementwiseKernels(module, options.target, *code));
+// All code for CPUs, not optimised yet: what is generated, the same for every target, and users' kernels, which may ask for which
+// target they are compiled.
+absl::StatusOr<std::unique_ptr<llvm::Module>> CodeFor(const CpuTarget& target, mlir::ModuleOp module,
+                                                      const llvm::Module& generated) {
+  std::unique_ptr<llvm::Module> code = llvm::CloneModule(generated);
+  SINTER_RETURN_IF_ERROR(LinkElementwiseKernels(module, target, *code));
   return code;
+}
+
+// A shared object for each target.
+absl::StatusOr<std::vector<std::string>> EmitSharedObjects(mlir::ModuleOp module, KernelModule& kernels,
+                                                           const EmitOptions& options) {
+  llvm::LLVMContext context;
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> generated,
+                          LowerKernelsToLlvm(kernels.module(), context));
+  std::vector<std::string> objects;
+  for (const CpuTarget& target : options.targets) {
+    SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code, CodeFor(target, module, *generated));
+    SINTER_ASSIGN_OR_RETURN(objects.emplace_back(),
+                            EmitSharedObject(std::move(code), target, CompileOptionsOf(options)));
+  }
+  return objects;
+}
+
+// The code for each target as text; of several, with the target's name before it.
+absl::StatusOr<std::string> CpuCodeText(mlir::ModuleOp module, KernelModule& kernels,
+                                        const EmitOptions& options, KernelText kind) {
+  llvm::LLVMContext context;
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> generated,
+                          LowerKernelsToLlvm(kernels.module(), context));
+  std::string text;
+  for (const CpuTarget& target : options.targets) {
+    if (options.targets.size() > 1) absl::StrAppend(&text, "// For ", target.cpu, "\n");
+    SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code, CodeFor(target, module, *generated));
+    std::string one;
+    if (kind == KernelText::kAssembly) {
+      SINTER_ASSIGN_OR_RETURN(one, EmitAssembly(std::move(code), target, CompileOptionsOf(options)));
+    } else if (kind == KernelText::kOptimizedLlvm) {
+      SINTER_ASSIGN_OR_RETURN(one, EmitOptimizedIr(std::move(code), target, CompileOptionsOf(options)));
+    } else {
+      llvm::raw_string_ostream stream(one);
+      code->print(stream, nullptr);
+    }
+    text += one;
+  }
+  return text;
 }
 
 }  // namespace
@@ -193,17 +262,13 @@ absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& o
   for (auto function : module.getOps<plan_ir::FunctionOp>()) {
     SINTER_ASSIGN_OR_RETURN(functions.emplace_back(), WriteFunction(function, plan));
   }
-  std::string shared_object;
+  std::vector<std::string> shared_objects;
   if (!plan.kernels.empty() || HasElementwiseKernels(module)) {
     const auto start = std::chrono::steady_clock::now();
-    llvm::LLVMContext context;
-    SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code,
-                            CpuCode(module, plan.kernels, options, context));
-    SINTER_ASSIGN_OR_RETURN(shared_object,
-                            EmitSharedObject(std::move(code), options.target, CompileOptionsOf(options)));
+    SINTER_ASSIGN_OR_RETURN(shared_objects, EmitSharedObjects(module, plan.kernels, options));
     times->shared_object = MsSince(start);
   }
-  return Finish(plan, options, variables, functions, shared_object, *times);
+  return Finish(plan, options, variables, functions, shared_objects, ComputesOnCpus(module), *times);
 }
 
 absl::StatusOr<std::string> DumpKernels(mlir::ModuleOp module, const EmitOptions& options, KernelText kind) {
@@ -235,16 +300,7 @@ absl::StatusOr<std::string> DumpKernels(mlir::ModuleOp module, const EmitOptions
     kernels.module().print(stream);
     return text;
   }
-  llvm::LLVMContext context;
-  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code, CpuCode(module, kernels, options, context));
-  if (kind == KernelText::kAssembly) {
-    return EmitAssembly(std::move(code), options.target, CompileOptionsOf(options));
-  }
-  if (kind == KernelText::kOptimizedLlvm) {
-    return EmitOptimizedIr(std::move(code), options.target, CompileOptionsOf(options));
-  }
-  code->print(stream, nullptr);
-  return text;
+  return CpuCodeText(module, kernels, options, kind);
 }
 
 mlir::Operation* LibraryOpOf(plan_ir::CallOp call) {

@@ -3,7 +3,7 @@
 // The module holds `sinter.variable`s and `plan.function`s whose memory is laid out (every plan.alloc has its offset,
 // every call its workspace). Generated code is compiled on the way. The same module and options give the same bytes.
 //
-//   EmitOptions options{.target = target, .name = "lenet"};
+//   EmitOptions options{.targets = {target}, .name = "lenet"};
 //   SINTER_ASSIGN_OR_RETURN(std::string bytes, EmitPlan(module, options));
 #ifndef SINTER_CODEGEN_EMIT_PLAN_H_
 #define SINTER_CODEGEN_EMIT_PLAN_H_
@@ -19,7 +19,8 @@
 namespace sinter::codegen {
 
 struct EmitOptions {
-  CpuTarget target;
+  // Of the code for CPUs: best first, at least one (ParseCpuTargets). All share the steps, which depend on none of them.
+  std::vector<CpuTarget> targets;
   std::string name;  // The graph's.
   std::string producer = "sinter 0.1.0";
   int opt_level = 3;                           // Of LLVM: 0 to 3.

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "sinter/codegen/cpu/target_machine.h"
@@ -16,7 +15,9 @@
 #include "sinter/codegen/select_kernels.h"
 #include "sinter/frontend/diagnostics.h"
 #include "sinter/frontend/graph_state.h"
+#include "sinter/ir/parse_program.h"
 #include "sinter/passes/passes.h"
+#include "sinter/runtime/cpu_features.h"
 #include "sinter/runtime/device_info.h"
 #include "sinter/runtime/gpu_limits.h"
 #include "sinter/runtime/status.h"
@@ -277,9 +278,9 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
     return std::any_of(options.dump_stages.begin(), options.dump_stages.end(),
                        [&](const std::string& s) { return s == "all" || s == stage; });
   };
-  SINTER_ASSIGN_OR_RETURN(codegen::CpuTarget target, options.target_cpu == "native"
-                                                         ? codegen::CpuTarget::Host()
-                                                         : codegen::CpuTarget::Parse(options.target_cpu));
+  SINTER_RETURN_IF_ERROR(CheckRunningCpu());
+  SINTER_ASSIGN_OR_RETURN(std::vector<codegen::CpuTarget> targets,
+                          codegen::ParseCpuTargets(options.target_cpu.names));
   Diagnostics diagnostics(module.getContext());
   if (mlir::failed(mlir::verify(module))) return diagnostics.Error("verify");
   for (const Stage& stage : Pipeline()) {
@@ -296,8 +297,9 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
     report.stage_ms.emplace_back(stage.name, MsSince(start));
     if (wants_dump(stage.name)) report.dumps[stage.name] = Print(module);
   }
-  codegen::EmitOptions emit{.target = target,
+  codegen::EmitOptions emit{.targets = std::move(targets),
                             .name = module.getName().value_or(unnamed).str(),
+                            .threads = options.threads,
                             .gpu_architectures = ArchitecturesOf(options)};
   for (const auto& [name, kind] : kKernelDumps) {
     if (!wants_dump(name)) continue;
@@ -356,9 +358,8 @@ absl::StatusOr<Plan> CompileText(std::string_view mlir, std::string_view name, c
   mlir::OwningOpRef<mlir::ModuleOp> module;
   {
     Diagnostics diagnostics(&context);
-    std::string text(mlir);  // The lexer reads up to a terminating zero.
-    module = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context),
-                                                     llvm::StringRef(name.data(), name.size()));
+    module = ir::ParseProgram(llvm::StringRef(mlir.data(), mlir.size()),
+                              llvm::StringRef(name.data(), name.size()), &context);
     if (!module) return diagnostics.Error("parse");
   }
   CompileReport ignored;

@@ -4,12 +4,15 @@
 //   if (!plan.ok()) std::cerr << plan.status();          // the user's lines and what is wrong with them
 //   plan->Save("lenet.plan");                            // or run it at once: runtime/session.h
 //
-// The same graph and options give the same bytes. No compiler, assembler or linker program is started.
+// The same graph and options give the same bytes, on whatever CPU they are compiled: only "native" asks which one that is. It must
+// be one of level x86-64-v3 (FailedPrecondition). No compiler, assembler or linker program is started.
 #ifndef SINTER_FRONTEND_COMPILE_H_
 #define SINTER_FRONTEND_COMPILE_H_
 
+#include <initializer_list>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,6 +27,17 @@ enum class Layout { kAuto, kNchw, kNhwc, kNchw16n };
 // Who copies values between devices: the graph alone, or also the compiler where an op reads from another device.
 enum class Copies { kExplicit, kAutomatic };
 
+// The CPUs that a plan's code is compiled for: one or several. A name, or a list of names, converts to it.
+struct TargetCpus {
+  std::vector<std::string> names;
+
+  TargetCpus(const char* name) : names{name} {}             // NOLINT(google-explicit-constructor)
+  TargetCpus(std::string name) : names{std::move(name)} {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  TargetCpus(std::vector<std::string> list) : names(std::move(list)) {}
+  TargetCpus(std::initializer_list<std::string> list) : names(list) {}
+};
+
 struct CompileOptions {
   // Where everything lives and runs that the graph does not place (DeviceScope, Copy, nn's To).
   Device device = Device::Cpu();
@@ -36,8 +50,12 @@ struct CompileOptions {
   // are this machine's GPUs; without a GPU here, sm_80, sm_90 and sm_100. It runs on no other, but code for sm_80 runs on
   // sm_89 too.
   std::vector<std::string> gpu_architectures = {"native"};
-  // "native", or a CPU or level such as "x86-64-v3" or "znver4": the plan runs on CPUs with those features.
-  std::string target_cpu = "native";
+  // "native", or a CPU or level such as "x86-64-v3" or "znver4": the plan runs on CPUs with the instruction sets of it that Sinter
+  // uses. Several, such as {"x86-64-v3", "x86-64-v4"}: the plan holds code for each and runs on all of these, each time with the
+  // best code that the CPU can run. A plan that computes nothing on a CPU runs beside any.
+  TargetCpus target_cpu = "native";
+  // That compile; 0: one a core. The plan does not depend on it.
+  int threads = 0;
   // For tests and for measuring what they bring; results agree within rounding whatever is chosen.
   bool fuse = true;
   bool fuse_epilogues = true;

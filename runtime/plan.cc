@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/cpu_features.h"
 #include "sinter/runtime/file.h"
+#include "sinter/runtime/plan_code.h"
 #include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/plan_verifier.h"
 #include "sinter/runtime/sha256.h"
@@ -174,30 +174,7 @@ std::vector<VariableInfo> Plan::Variables() const {
   return variables;
 }
 
-absl::Status Plan::CheckTarget() const {
-  const fb::Target* const target = table_->target();
-  if (target == nullptr) return absl::OkStatus();
-  const std::string cpu = Text(target->cpu());
-  const std::string made_for = absl::StrCat("this plan was compiled for ", cpu.empty() ? "another CPU" : cpu);
-  constexpr char kAdvice[] =
-      "; recompile with --target-cpu=native here, or with --target-cpu=x86-64-v3 for any x86-64 "
-      "CPU since Intel Haswell and AMD Zen";
-  const std::string triple = Text(target->triple());
-  const std::string architecture = triple.substr(0, triple.find('-'));
-  if (!triple.empty() && architecture != RunningArchitecture()) {
-    return absl::FailedPreconditionError(absl::StrCat(made_for, " (", triple, "), but this machine is ",
-                                                      std::string(RunningArchitecture()),
-                                                      ": recompile for it"));
-  }
-  if (target->features() == nullptr) return absl::OkStatus();
-  std::vector<std::string> missing;
-  for (const flatbuffers::String* feature : *target->features()) {
-    if (!RunningCpuHas(View(feature))) missing.push_back(feature->str());
-  }
-  if (missing.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(made_for, " and needs ", absl::StrJoin(missing, ", "), ", which this CPU lacks", kAdvice));
-}
+absl::Status Plan::CheckTarget() const { return CodeForThisCpu(*table_).status(); }
 
 absl::Status SealPlan(std::string& bytes) {
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), kPlanMaxDepth,

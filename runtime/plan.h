@@ -85,7 +85,8 @@ class Plan {
   std::string_view path() const;
   std::string_view name() const;
   std::string_view producer() const;  // "sinter 0.1.0"
-  std::string_view target_cpu() const;
+  std::string_view target_cpu()
+      const;  // Of several, the one that asks least of a CPU; empty: nothing depends on the CPU.
   // What the plan runs on, each once: cpu:0 where it says nothing else. They need not exist here (runtime/device_info.h).
   std::vector<Device> Devices() const;
 
@@ -95,7 +96,7 @@ class Plan {
   // Once each: replicas on other devices or of narrower types, which always have the same value, are not listed.
   std::vector<VariableInfo> Variables() const;
 
-  // FailedPrecondition when the running CPU lacks what the plan's code was compiled for.
+  // FailedPrecondition when the running CPU lacks what the plan's code was compiled for, or what Sinter itself needs.
   absl::Status CheckTarget() const;
 
   // The verified tables, for the runtime and for tools that print them. Every index in them is in range, every pointer

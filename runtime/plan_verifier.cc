@@ -12,6 +12,7 @@
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/file.h"
 #include "sinter/runtime/plan.h"
+#include "sinter/runtime/plan_code.h"
 #include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/sha256.h"
 #include "sinter/runtime/status.h"
@@ -397,6 +398,7 @@ absl::Status VerifyContents(std::span<const std::byte> bytes, const fb::Plan& pl
     if ((constants - bytes.data()) % 64 != 0) return Malformed("its constants are not aligned to 64 bytes");
   }
   SINTER_RETURN_IF_ERROR(VerifyDevices(plan));
+  SINTER_RETURN_IF_ERROR(VerifyPlanCode(plan));
   SINTER_RETURN_IF_ERROR(VerifyGpuKernels(plan));
   Names variables, functions;
   uint64_t total = 0;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
+#include "sinter/runtime/plan_code.h"
 #include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/printable_text.h"
 #include "sinter/runtime/process_allocator.h"
@@ -102,11 +103,11 @@ absl::StatusOr<std::unique_ptr<State>> State::Load(Plan plan, const SessionOptio
 
 absl::Status State::LoadDevices(const SessionOptions& options, const DeviceRuntimeFactory& make) {
   SINTER_RETURN_IF_ERROR(CheckHash(plan, options.expected_hash));
-  SINTER_RETURN_IF_ERROR(plan.CheckTarget());
+  SINTER_ASSIGN_OR_RETURN(const PlanCode chosen, CodeForThisCpu(plan.table()));
   SINTER_RETURN_IF_ERROR(UseOptions(options));
-  if (const auto* bytes = plan.table().shared_object(); bytes != nullptr && bytes->size() > 0) {
+  if (!chosen.shared_object.empty()) {
     const LoadTimes::Scope time = load_times.Time("generated code of CPUs");
-    SINTER_ASSIGN_OR_RETURN(code, LoadedCode::Load(std::as_bytes(std::span(bytes->data(), bytes->size()))));
+    SINTER_ASSIGN_OR_RETURN(code, LoadedCode::Load(chosen.shared_object));
   }
   ListVariables();
   StartInitialValues();

@@ -36,8 +36,8 @@ packages=(
   libdnnl-dev libflatbuffers-dev flatbuffers-compiler libcli11-dev nlohmann-json3-dev libabsl-dev
   # Programs of several processes, and tests that make machines for them
   libopenmpi-dev openmpi-bin iproute2
-  # Tests and benchmarks
-  libgtest-dev libgmock-dev libbenchmark-dev
+  # Tests and benchmarks; an emulator of older CPUs
+  libgtest-dev libgmock-dev libbenchmark-dev qemu-user
 )
 
 fail() {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "sinter/runtime/device_info.h"
+#include "sinter/runtime/plan_code.h"
 #include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/status.h"
 #include "sinter/tools/peak_memory.h"
@@ -19,14 +20,33 @@ double SizeOfBytes(const flatbuffers::Vector<uint8_t>* bytes) {
   return static_cast<double>(OrEmpty(bytes).size());
 }
 
-// "x86-64-v3, x86_64-unknown-linux-gnu" and the features that the CPU must have.
-std::string TargetText(const fb::Target* target) {
-  if (target == nullptr) return "  target     any\n";
+std::string FeaturesText(const fb::Target& target) {
   std::vector<std::string> features;
-  for (const flatbuffers::String* f : OrEmpty(target->features())) features.push_back(f->str());
-  auto text = [](const flatbuffers::String* s) { return s == nullptr ? "-" : s->str(); };
-  return absl::StrCat("  target     ", text(target->cpu()), ", ", text(target->triple()), "\n  needs      ",
-                      features.empty() ? "nothing special" : absl::StrJoin(features, " "), "\n");
+  for (const flatbuffers::String* f : OrEmpty(target.features())) features.push_back(f->str());
+  return features.empty() ? "nothing special" : absl::StrJoin(features, " ");
+}
+
+std::string TextOr(const flatbuffers::String* s, const char* otherwise) {
+  return s == nullptr ? otherwise : s->str();
+}
+
+// "x86-64-v3, x86_64-unknown-linux-gnu" and the features that the CPU must have; then the targets of better code.
+std::string TargetText(const fb::Plan& plan) {
+  if (plan.target() == nullptr) return "  target     any\n";
+  const fb::Target& least = *plan.target();
+  std::string text = absl::StrCat("  target     ", TextOr(least.cpu(), "-"), ", ",
+                                  TextOr(least.triple(), "-"), "\n  needs      ", FeaturesText(least), "\n");
+  for (const fb::CpuCode* code : OrEmpty(plan.better_code())) {
+    absl::StrAppend(&text, "  faster on  ", TextOr(code->target()->cpu(), "-"), "\n  needs      ",
+                    FeaturesText(*code->target()), "\n");
+  }
+  return text;
+}
+
+double CodeBytes(const fb::Plan& plan) {
+  double bytes = 0;
+  for (const PlanCode& code : AllPlanCode(plan)) bytes += static_cast<double>(code.shared_object.size());
+  return bytes;
 }
 
 // Why the plan would not run here, or OK.
@@ -57,17 +77,21 @@ std::string DevicesText(const Plan& plan) {
 std::string HeaderText(const Plan& plan) {
   const fb::Plan& table = plan.table();
   absl::Status runs_here = RunsHere(plan);
+  std::string answer = runs_here.ok() ? "yes" : std::string(runs_here.message());
+  if (runs_here.ok() && OrEmpty(table.better_code()).size() > 0) {
+    absl::StrAppend(&answer, ", with the code for ", TextOr(CodeForThisCpu(table)->target->cpu(), "-"));
+  }
   std::string text;
   absl::StrAppend(&text, "plan ", std::string(plan.name()), "\n");
   absl::StrAppend(&text, "  made by    ", std::string(plan.producer()), ", format version ", table.version(),
                   "\n");
   absl::StrAppend(&text, "  hash       ", plan.hash(), "\n");
-  absl::StrAppend(&text, TargetText(table.target()));
+  absl::StrAppend(&text, TargetText(table));
   absl::StrAppend(&text, GpuKernelsText(table), "  devices    ", DevicesText(plan), "\n");
-  absl::StrAppend(&text, "  runs here  ", runs_here.ok() ? "yes" : std::string(runs_here.message()), "\n");
+  absl::StrAppend(&text, "  runs here  ", answer, "\n");
   absl::StrAppend(&text, "  size       ", BytesText(static_cast<double>(plan.bytes().size())), ": code ",
-                  BytesText(SizeOfBytes(table.shared_object())), ", constants ",
-                  BytesText(SizeOfBytes(table.constants())), "\n");
+                  BytesText(CodeBytes(table)), ", constants ", BytesText(SizeOfBytes(table.constants())),
+                  "\n");
   return text;
 }
 

@@ -80,8 +80,11 @@ int main(int argc, char** argv) {
   bool no_fuse = false, no_epilogues = false, no_in_place = false, no_reuse = false, no_keep_casts = false;
   app.add_option("program", options.program, "the program's .mlir file")->required();
   app.add_option("-o,--output", options.output, "the plan to write; none: only check, report and dump");
-  app.add_option("--target-cpu", options.compile.target_cpu, "native, or such as x86-64-v3 or znver4")
+  app.add_option("--target-cpu", options.compile.target_cpu.names,
+                 "native, or such as x86-64-v3 or znver4; code for each of several, of which the best runs")
+      ->delimiter(',')
       ->capture_default_str();
+  app.add_option("--threads", options.compile.threads, "that compile; 0: one a core")->capture_default_str();
   app.add_option("--report", options.reports, "of fusion, memory, time, copies, casts")->delimiter(',');
   app.add_option("--dump", options.compile.dump_stages,
                  "print the IR after these stages: all, " + absl::StrJoin(sinter::StageNames(), ", "))

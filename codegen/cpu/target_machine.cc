@@ -17,6 +17,7 @@
 #include "llvm/Target/TargetOptions.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
+#include "sinter/kernels/cpu/cpu_level.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
@@ -24,13 +25,13 @@ namespace {
 
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 
-// What LLVM may use unasked and __builtin_cpu_supports can check; both give these the same names.
-constexpr const char* kCheckableFeatures[] = {
+// What code may use, beyond what all x86-64 has, that __builtin_cpu_supports can check; both give these the same names. First
+// the levels up to x86-64-v4, then what follows it on Intel's and AMD's CPUs alike; the libraries use bf16 and vnni.
+constexpr const char* kUsedFeatures[] = {
     "avx",     "avx2",       "avx512bf16", "avx512bitalg", "avx512bw", "avx512cd",   "avx512dq",
     "avx512f", "avx512ifma", "avx512vbmi", "avx512vbmi2",  "avx512vl", "avx512vnni", "avx512vpopcntdq",
-    "bmi",     "bmi2",       "f16c",       "fma",          "fma4",     "gfni",       "lzcnt",
-    "movbe",   "popcnt",     "sse3",       "sse4.1",       "sse4.2",   "sse4a",      "ssse3",
-    "tbm",     "vpclmulqdq", "xop"};
+    "bmi",     "bmi2",       "f16c",       "fma",          "gfni",     "lzcnt",      "movbe",
+    "popcnt",  "sse3",       "sse4.1",     "sse4.2",       "ssse3"};
 
 // What every target must have: the difference of x86-64-v3 that our kernels rely on.
 constexpr const char* kNeededFeatures[] = {"avx2", "bmi2", "f16c", "fma"};
@@ -44,8 +45,36 @@ void InitializeLlvm() {
   });
 }
 
-absl::StatusOr<CpuTarget> FinishTarget(std::string cpu, std::string features,
-                                       const std::set<std::string>& has) {
+using Features = std::set<std::string>;
+
+// All features of a CPU by its name, with those that they imply: the levels name avx2 but not the avx and sse4.1 below it.
+Features FeaturesOfCpu(llvm::StringRef cpu) {
+  llvm::SmallVector<llvm::StringRef, 64> features;
+  llvm::X86::getFeaturesForCPU(cpu, features);
+  llvm::StringMap<bool> implied;
+  for (llvm::StringRef feature : features) {
+    implied[feature] = true;
+    llvm::X86::updateImpliedFeatures(feature, /*Enabled=*/true, implied);
+  }
+  Features enabled;
+  for (const auto& entry : implied) {
+    if (entry.second) enabled.insert(entry.first().str());
+  }
+  return enabled;
+}
+
+// Those of x86-64-v4 that nobody checks, such as cx16, come with those that are checked.
+bool IsUsed(const std::string& feature) {
+  static const Features used = [] {
+    Features all = FeaturesOfCpu("x86-64-v4");
+    all.insert(std::begin(kUsedFeatures), std::end(kUsedFeatures));
+    all.insert("64bit");  // Which LLVM leaves out of a CPU's list.
+    return all;
+  }();
+  return used.count(feature) != 0;
+}
+
+absl::StatusOr<CpuTarget> FinishTarget(std::string cpu, std::string features, const Features& has) {
   for (const char* needed : kNeededFeatures) {
     if (has.count(needed) != 0) continue;
     return absl::InvalidArgumentError(
@@ -57,7 +86,7 @@ absl::StatusOr<CpuTarget> FinishTarget(std::string cpu, std::string features,
   target.triple = kTriple;
   target.cpu = std::move(cpu);
   target.features = std::move(features);
-  for (const char* feature : kCheckableFeatures) {
+  for (const char* feature : kUsedFeatures) {
     if (has.count(feature) != 0) target.required_features.emplace_back(feature);
   }
   target.vector_bits = has.count("avx512f") != 0 && has.count("avx512vl") != 0 ? 512 : 256;
@@ -80,13 +109,17 @@ std::string NearestNames(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> v
 }  // namespace
 
 absl::StatusOr<CpuTarget> CpuTarget::Host() {
-  std::set<std::string> enabled;
-  std::set<std::string> all;
+  const int asked = sn_cpu_level_asked();
+  if (asked > 0 && asked == sn_cpu_level())
+    return Parse(asked == 1 ? "x86-64" : absl::StrCat("x86-64-v", asked));
+  Features enabled, all;
   for (const auto& entry : llvm::sys::getHostCPUFeatures()) {
+    const std::string name = entry.first().str();
     // Those of AVX-512 under another name, which is told of 256 bits as well as of 512: Clang warns of the former.
-    if (entry.second && entry.first().starts_with("avx10")) continue;
-    all.insert((entry.second ? "+" : "-") + entry.first().str());
-    if (entry.second) enabled.insert(entry.first().str());
+    if (entry.first().starts_with("avx10")) continue;
+    const bool is_on = entry.second && IsUsed(name);
+    all.insert((is_on ? "+" : "-") + name);
+    if (is_on) enabled.insert(name);
   }
   return FinishTarget(llvm::sys::getHostCPUName().str(), absl::StrJoin(all, ","), enabled);
 }
@@ -101,18 +134,36 @@ absl::StatusOr<CpuTarget> CpuTarget::Parse(std::string_view name) {
                                                    "\"; the nearest names are ", NearestNames(wanted, valid),
                                                    ", and \"native\" is this machine"));
   }
-  llvm::SmallVector<llvm::StringRef, 64> features;
-  llvm::X86::getFeaturesForCPU(wanted, features);
-  llvm::StringMap<bool> implied;  // The CPU levels name avx2 but not the avx and sse4.1 below it.
-  for (llvm::StringRef feature : features) {
-    implied[feature] = true;
-    llvm::X86::updateImpliedFeatures(feature, /*Enabled=*/true, implied);
+  Features enabled, off;
+  for (const std::string& feature : FeaturesOfCpu(wanted)) {
+    if (IsUsed(feature)) {
+      enabled.insert(feature);
+    } else {
+      off.insert("-" + feature);
+    }
   }
-  std::set<std::string> enabled;
-  for (const auto& entry : implied) {
-    if (entry.second) enabled.insert(entry.first().str());
+  return FinishTarget(wanted.str(), absl::StrJoin(off, ","), enabled);
+}
+
+absl::StatusOr<std::vector<CpuTarget>> ParseCpuTargets(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 16;  // As runtime/plan_code.h has it.
+  if (names.empty() || names.size() > kMost) {
+    return absl::InvalidArgumentError(absl::StrCat("target_cpu names ", names.size(), " CPUs; name 1 to ",
+                                                   kMost, ", such as \"native\" or \"x86-64-v3\""));
   }
-  return FinishTarget(wanted.str(), "", enabled);
+  std::vector<CpuTarget> targets;
+  for (const std::string& name : names) {
+    SINTER_ASSIGN_OR_RETURN(CpuTarget target, CpuTarget::Parse(name));
+    bool is_new = std::none_of(targets.begin(), targets.end(), [&](const CpuTarget& other) {
+      return other.cpu == target.cpu && other.features == target.features;
+    });
+    if (is_new) targets.push_back(std::move(target));
+  }
+  std::stable_sort(targets.begin(), targets.end(), [](const CpuTarget& a, const CpuTarget& b) {
+    return std::pair(a.vector_bits, a.required_features.size()) >
+           std::pair(b.vector_bits, b.required_features.size());
+  });
+  return targets;
 }
 
 absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> CpuTarget::CreateTargetMachine(int opt_level) const {

@@ -1,6 +1,7 @@
 #include "sinter/kernels/cpu/batch_conv.h"
 
 #include "sinter/kernels/cpu/batch_isa.h"
+#include "sinter/kernels/cpu/cpu_level.h"
 
 namespace sinter::kernels {
 
@@ -13,17 +14,11 @@ constexpr int64_t kPartBlocks = 4, kMaxParts = 16;
 }  // namespace
 
 Isa BestIsa() {
-#if defined(__x86_64__)
   static const Isa best = [] {
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v4")) return Isa::kV4;
-    if (__builtin_cpu_supports("x86-64-v3")) return Isa::kV3;
-    return Isa::kBaseline;
+    const int level = sn_cpu_level();
+    return level >= 4 ? Isa::kV4 : level == 3 ? Isa::kV3 : Isa::kBaseline;
   }();
   return best;
-#else
-  return Isa::kBaseline;
-#endif
 }
 
 int64_t WeightGradParts(const BatchConv& conv) {

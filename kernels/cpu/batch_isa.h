@@ -41,7 +41,7 @@ struct BatchIsa {
   static void AvgPoolGrad(const BatchPool& pool, const float* g, float* dx, int64_t begin, int64_t end);
 };
 
-// The best that the running CPU has.
+// The best that the process may use (cpu_level.h).
 Isa BestIsa();
 
 template <typename F>

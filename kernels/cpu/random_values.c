@@ -4,6 +4,7 @@
 // another Xeon, with AVX-512 FP16, the same day.
 #include "sinter/kernels/cpu/random_values.h"
 
+#include "sinter/kernels/cpu/cpu_level.h"
 #include "sinter/kernels/cpu/float_bits.h"
 
 // Of what is included here nothing is emitted: the library has these functions already.
@@ -24,7 +25,7 @@ void sn_fill_normal_f32_v4(uint64_t seed, uint64_t first, int64_t count, double 
 
 void sn_fill_uniform_f32(uint64_t seed, uint64_t first, int64_t count, double low, double range, float* to) {
 #ifdef SINTER_HAS_V4
-  if (__builtin_cpu_supports("x86-64-v4")) {
+  if (sn_cpu_level() >= 4) {
     sn_fill_uniform_f32_v4(seed, first, count, low, range, to);
     return;
   }
@@ -38,7 +39,7 @@ void sn_fill_uniform_f32(uint64_t seed, uint64_t first, int64_t count, double lo
 void sn_fill_normal_f32(uint64_t seed, uint64_t first, int64_t count, double mean, double deviation,
                         float* to) {
 #ifdef SINTER_HAS_V4
-  if (__builtin_cpu_supports("x86-64-v4")) {
+  if (sn_cpu_level() >= 4) {
     sn_fill_normal_f32_v4(seed, first, count, mean, deviation, to);
     return;
   }

@@ -67,7 +67,7 @@ class EmitPlanTest : public ::testing::Test {
     mlir::DialectRegistry registry;
     ir::RegisterDialects(registry);
     context_ = std::make_unique<mlir::MLIRContext>(registry);
-    options_.target = *CpuTarget::Parse("x86-64-v3");
+    options_.targets = {*CpuTarget::Parse("x86-64-v3")};
     options_.name = "net";
   }
 

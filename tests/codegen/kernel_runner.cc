@@ -105,8 +105,8 @@ void KernelRunner::RunPart(const std::vector<const void*>& ins, const std::vecto
   }
 }
 
-std::string KernelRunner::Assembly() const {
-  auto target = CpuTarget::Host();
+std::string KernelRunner::Assembly(const std::string& cpu) const {
+  auto target = CpuTarget::Parse(cpu);
   auto text = EmitAssembly(llvm::CloneModule(*impl_->llvm_module), *target);
   return text.ok() ? *text : text.status().ToString();
 }

@@ -31,8 +31,8 @@ class KernelRunner {
   // The units of part `part` of `parts` only, with scratch of its own: for kernels of one launch, from several threads.
   void RunPart(const std::vector<const void*>& ins, const std::vector<void*>& outs, int part, int parts);
   const std::vector<RunnerLaunch>& launches() const { return launches_; }
-  // The assembly of all kernels, and how many functions hold loops.
-  std::string Assembly() const;
+  // The assembly of all kernels for a CPU: not for the one that tests happen to run on. Then how many functions hold loops.
+  std::string Assembly(const std::string& cpu) const;
   int bodies() const { return bodies_; }
 
  private:

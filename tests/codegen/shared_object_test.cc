@@ -16,7 +16,6 @@ namespace sinter::codegen {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -398,36 +397,6 @@ TEST(SharedObjectTest, AnOptimisationLevelThatDoesNotExistIsAnError) {
   AddCopyAndFill(kernels);
   absl::Status status = EmitSharedObject(kernels.Take(), Host(), {.opt_level = 7}).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("optimisation level 7 is not one of 0, 1, 2, 3"));
-}
-
-TEST(CpuTargetTest, UnknownNamesGetTheNearestOnes) {
-  absl::Status status = CpuTarget::Parse("znver44").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("unknown CPU \"znver44\""), HasSubstr("\"znver4\""), HasSubstr("\"native\"")));
-}
-
-TEST(CpuTargetTest, TargetsWithoutFusedMultiplyAddAreRefused) {
-  absl::Status status = CpuTarget::Parse("x86-64-v2").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("the CPU \"x86-64-v2\" has no avx2"), HasSubstr("\"x86-64-v3\"")));
-}
-
-TEST(CpuTargetTest, NamesWhatTheRuntimeMustCheck) {
-  CpuTarget v3 = CpuTarget::Parse("x86-64-v3").value();
-  EXPECT_THAT(v3.required_features,
-              AllOf(Contains("avx"), Contains("avx2"), Contains("fma"), Not(Contains("avx512f"))));
-  EXPECT_EQ(v3.vector_bits, 256);
-  CpuTarget zen4 = CpuTarget::Parse("znver4").value();
-  EXPECT_THAT(zen4.required_features,
-              AllOf(Contains("avx512f"), Contains("avx512bf16"), Contains("avx512vl")));
-  EXPECT_EQ(zen4.vector_bits, 512);
-  CpuTarget host = CpuTarget::Parse("native").value();
-  EXPECT_EQ(host.cpu, Host().cpu);
-  EXPECT_NE(host.cpu, "native");
-  EXPECT_THAT(host.features, Not(HasSubstr("+avx10")));
-  EXPECT_EQ(__builtin_cpu_supports("avx512f") != 0, host.vector_bits == 512);
 }
 
 }  // namespace

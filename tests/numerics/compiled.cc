@@ -1,6 +1,7 @@
 #include "sinter/tests/numerics/compiled.h"
 
 #include "sinter/runtime/status.h"
+#include "sinter/tests/codegen/plan_instructions.h"
 #include "sinter/tests/numerics/test_device.h"
 
 namespace sinter::numerics {
@@ -12,6 +13,7 @@ absl::StatusOr<CompiledProgram> CompiledProgram::Make(const std::string& mlir, c
   CompileOptions placed = options;
   if (Device device = TestDevice(); device.is_gpu()) placed.device = device;
   SINTER_ASSIGN_OR_RETURN(Plan plan, CompileText(mlir, "test", placed));
+  SINTER_RETURN_IF_ERROR(codegen::CheckInstructions(plan));
   SessionOptions session_options;
   session_options.threads = threads;
   session_options.poison = true;

@@ -17,7 +17,8 @@ namespace sinter::numerics {
 
 class CompiledProgram {
  public:
-  // Sessions poison their arenas, so that reads of unwritten memory show.
+  // Sessions poison their arenas, so that reads of unwritten memory show. The plan's code is looked through for instructions that its
+  // target lacks.
   static absl::StatusOr<CompiledProgram> Make(const std::string& mlir, const CompileOptions& options = {},
                                               int threads = 2);
 

@@ -16,6 +16,15 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+void AddBetterCode(fb::PlanT& plan, int count, std::string_view bytes) {
+  plan.target = std::make_unique<fb::TargetT>();
+  for (int i = 0; i < count; ++i) {
+    plan.better_code.push_back(std::make_unique<fb::CpuCodeT>());
+    plan.better_code.back()->target = std::make_unique<fb::TargetT>();
+    plan.better_code.back()->shared_object.assign(bytes.begin(), bytes.end());
+  }
+}
+
 // A plan with a step of every kind. Names of functions say what they hold.
 TestPlan GoodPlan() {
   TestPlan plan;
@@ -197,6 +206,13 @@ const Alteration kAlterations[] = {
     {"symbol", [](auto& p) { StepOf(p, 0).body.AsKernelStep()->symbol = ""; }, "its kernel has no symbol"},
     {"no code", [](auto& p) { p.shared_object.clear(); },
      "it calls the kernel add_f32, and the plan holds no code"},
+    {"better code than none", [](auto& p) { AddBetterCode(p, 1, "x"), p.target.reset(); },
+     "its better code 0 is better than none: the plan has no target or no code of its own"},
+    {"better code for no CPU", [](auto& p) { AddBetterCode(p, 1, "x"), p.better_code[0]->target.reset(); },
+     "its better code 0 does not say for which CPU"},
+    {"empty better code", [](auto& p) { AddBetterCode(p, 1, ""); }, "its better code 0 is empty"},
+    {"much better code", [](auto& p) { AddBetterCode(p, 16, "x"); },
+     "its better code 15 is one too many: a plan has at most 16 targets"},
     {"units", [](auto& p) { StepOf(p, 0).body.AsKernelStep()->units = -1; },
      "-1 units in parts of 4 are out of range"},
     {"grain", [](auto& p) { StepOf(p, 0).body.AsKernelStep()->grain = 0; },

@@ -364,6 +364,25 @@ TEST(SessionTest, APlanForAnotherCpuIsRefused) {
   EXPECT_THAT(std::string(plan.MakeSession().status().message()), HasSubstr("but this machine is x86_64"));
 }
 
+// The first code that the CPU can run is loaded; what it cannot run is not even looked at.
+TEST(SessionTest, LoadsTheBestCodeThatTheCpuCanRun) {
+  for (const char* feature : {"qbits", "sse3"}) {
+    TestPlan plan;
+    TestFunction f(plan, "f");
+    f.Kernel("count_f32", {}, {f.Arena(DType::kF32, {4})}, 4);
+    plan.table.target = std::make_unique<fb::TargetT>();
+    plan.table.better_code.push_back(std::make_unique<fb::CpuCodeT>());
+    fb::CpuCodeT& better = *plan.table.better_code.back();
+    better.target = std::make_unique<fb::TargetT>();
+    better.target->features = {feature};
+    better.shared_object = plan.table.shared_object;
+    // The code that must not be loaded cannot be.
+    (better.target->features[0] == "qbits" ? better.shared_object : plan.table.shared_object).assign(100, 7);
+    absl::StatusOr<Session> session = plan.MakeSession();
+    EXPECT_TRUE(session.ok()) << feature << session.status();
+  }
+}
+
 TEST(SessionTest, PoisonShowsReadsOfUnwrittenMemory) {
   TestPlan plan;
   TestFunction f(plan, "f");

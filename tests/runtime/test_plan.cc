@@ -119,8 +119,15 @@ std::string TestPlan::Bytes() const {
   if (!table.devices.empty()) devices = PackAll<fb::DeviceName>(builder, table.devices);
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::GpuKernel>>> gpu_kernels = 0;
   if (!table.gpu_kernels.empty()) gpu_kernels = PackAll<fb::GpuKernel>(builder, table.gpu_kernels);
+  std::vector<flatbuffers::Offset<fb::CpuCode>> better_code;
+  for (const auto& code : table.better_code) {
+    const auto bytes = PackAligned(builder, code->shared_object);
+    const auto whose = code->target == nullptr ? 0 : fb::Target::Pack(builder, code->target.get());
+    better_code.push_back(fb::CreateCpuCode(builder, whose, bytes));
+  }
+  const auto better = better_code.empty() ? 0 : builder.CreateVector(better_code);
   builder.Finish(fb::CreatePlan(builder, table.version, producer, name, hash, target, variables, functions,
-                                locations, constants, shared_object, devices, gpu_kernels),
+                                locations, constants, shared_object, devices, gpu_kernels, better),
                  fb::PlanIdentifier());
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   // A plan without room for the hash is a test's own wish.
