@@ -278,6 +278,10 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
     return std::any_of(options.dump_stages.begin(), options.dump_stages.end(),
                        [&](const std::string& s) { return s == "all" || s == stage; });
   };
+  if (options.threads < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("CompileOptions::threads is ", options.threads,
+                                                   ": give a number of threads, or 0 for one a core"));
+  }
   SINTER_RETURN_IF_ERROR(CheckRunningCpu());
   SINTER_ASSIGN_OR_RETURN(std::vector<codegen::CpuTarget> targets,
                           codegen::ParseCpuTargets(options.target_cpu.names));

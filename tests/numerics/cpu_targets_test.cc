@@ -223,6 +223,11 @@ TEST(CpuTargetsTest, AWrongLevelIsAnErrorOfCompilingAndOfLoading) {
   EXPECT_THAT(std::string(Session::Create(*std::move(plan)).status().message()), HasSubstr(message));
 }
 
+TEST(CpuTargetsTest, AWrongNumberOfThreadsIsAnError) {
+  EXPECT_EQ(FunctionsPlan({.threads = -1}).status().message(),
+            "CompileOptions::threads is -1: give a number of threads, or 0 for one a core");
+}
+
 // What runs on GPUs alone asks nothing of the CPU beside it.
 TEST(CpuTargetsTest, APlanWithoutCodeForCpusHasNoTarget) {
   Graph graph("products");
