@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "sinter/examples/resnet.h"
 #include "sinter/runtime/status.h"
@@ -289,13 +288,9 @@ absl::StatusOr<TrainingWorkload> ResNet50(const WorkloadOptions& options) {
   const int64_t batch = s.batch * options.devices;
   w.x = Uniform(1001, {batch, 3, s.image, s.image});
   w.y = Integers(1002, {batch}, s.classes);
-  auto learned = [net] {
-    std::vector<Variable> variables = net.parameters();
-    std::erase_if(variables, [](const Variable& v) { return absl::StrContains(v.name(), ".running_"); });
-    return variables;
-  };
-  TrainedModel model{
-      .parameters = learned, .logits = [net](Builder&, const Tensor& x) { return net(x); }, .minimize = {}};
+  TrainedModel model{.parameters = [net] { return net.parameters(); },
+                     .logits = [net](Builder&, const Tensor& x) { return net(x); },
+                     .minimize = {}};
   model.minimize = [rate = options.resnet50_rate](const Tensor& loss) {
     optim::Momentum{.learning_rate = rate, .momentum = 0.9, .weight_decay = 1e-4}.Minimize(loss);
   };

@@ -96,7 +96,9 @@ struct CompileReport {
   std::vector<std::string> casts;
   // The peak of each function and what is alive at it; products computed in chunks; what is computed again.
   std::vector<std::string> memory;
-  std::string ToString() const;  // Times, then the other lines.
+  // One line a function that is built as training is, perhaps by mistake (Mode).
+  std::vector<std::string> warnings;
+  std::string ToString() const;  // Warnings, times, then the other lines.
 };
 
 // The stages in order, then "kernels" (MLIR), "llvm" and "assembly" of the generated code: what dump_stages accepts.

@@ -258,7 +258,9 @@ ir::ElementwiseKernelOp ElementwiseKernel::Building::Build() {
 bool ElementwiseKernel::Building::BuildGradient(ir::ElementwiseKernelOp op) {
   GraphState& graph = call_.graph();
   std::string symbol = absl::StrCat(kernel_.name, ".gradient");
-  for (int k = 1; graph.functions.contains(symbol); ++k) symbol = absl::StrCat(kernel_.name, ".gradient.", k);
+  for (int k = 1; graph.functions.contains(symbol) || graph.variable_ops.contains(symbol); ++k) {
+    symbol = absl::StrCat(kernel_.name, ".gradient.", k);
+  }
   auto& state = graph.functions[symbol] =
       std::make_unique<FunctionState>(graph, symbol, call_.function().mode(), call_.where());
   FunctionState* outer = std::exchange(graph.current, state.get());

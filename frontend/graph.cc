@@ -1,12 +1,13 @@
 #include "sinter/frontend/graph.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sinter/frontend/graph_state.h"
+#include "sinter/frontend/number_bounds.h"
 #include "sinter/ir/precision_attr.h"
-#include "sinter/runtime/scalar_log.h"
 
 namespace sinter {
 
@@ -18,19 +19,86 @@ mlir::RankedTensorType TypeOf(const Tensor& t) {
 
 absl::string_view View(std::string_view s) { return absl::string_view(s.data(), s.size()); }
 
-// False, with an error kept, for a name that a user's variable cannot have.
-bool CheckVariableName(GraphState& graph, std::string_view name, Where where) {
-  if (!IsLogVariable(name)) return true;
-  graph.Error(
-      where, absl::StrCat("Variable \"", View(name), "\""),
-      "has a name that is a log's; choose one that begins neither with \"log/\" nor with \"log_count/\"");
-  return false;
+constexpr char kDropped[] =
+    "takes a variable of a function whose body threw an exception, which made an end of both; make it again";
+
+// A function while its body runs. Where the body throws, the graph becomes what it was before.
+class FunctionBuild {
+ public:
+  FunctionBuild(GraphState& graph, const std::string& name, Mode mode, Where where)
+      : graph_(graph), before_(graph.Now()) {
+    auto& function = graph.functions[name] = std::make_unique<FunctionState>(graph, name, mode, where);
+    function_ = graph.current = function.get();
+    graph.function_order.push_back(name);
+    outer_ = std::exchange(FunctionState::Building(), function_);
+  }
+  ~FunctionBuild() {
+    FunctionState::Building() = outer_;
+    graph_.current = nullptr;
+    if (!is_finished_) graph_.GoBackTo(before_);
+  }
+  FunctionBuild(const FunctionBuild&) = delete;
+  FunctionBuild& operator=(const FunctionBuild&) = delete;
+
+  FunctionState* function() const { return function_; }
+  void Finish() {
+    function_->Finish();
+    is_finished_ = true;
+  }
+
+ private:
+  GraphState& graph_;
+  GraphState::Mark before_;
+  FunctionState* function_ = nullptr;
+  FunctionState* outer_ = nullptr;
+  bool is_finished_ = false;
+};
+
+// Without a mode: the default one, which may not be what was meant.
+void BuildFunction(GraphState& graph, std::string_view name, std::optional<Mode> mode,
+                   const std::function<void(Builder&)>& body, Where where) {
+  const std::string key(name), what = absl::StrCat("Function \"", key, "\"");
+  if (graph.current) {
+    graph.Error(where, what,
+                absl::StrCat("is built inside \"", graph.current->name(), "\"; build one at a time"));
+    return;
+  }
+  if (!graph.CheckName("Function", name, where)) return;
+  if (graph.functions.contains(key)) {
+    graph.Error(where, what, "exists already; choose another name");
+    return;
+  }
+  if (graph.variable_ops.contains(key)) {
+    graph.Error(where, what,
+                absl::StrCat("has the name of the variable made at ", LineOf(graph.owners.at(key).where),
+                             "; choose another name"));
+    return;
+  }
+  FunctionBuild build(graph, key, mode.value_or(Mode::kTrain), where);
+  Builder builder(build.function());
+  body(builder);
+  if (!mode && build.function()->OnlySeemsToTrain()) {
+    graph.warnings.push_back(absl::StrCat(
+        LineOf(where), ": ", what,
+        " trains nothing, but is in Mode::kTrain, the default: Dropout drops, and ",
+        "BatchNorm moves its running statistics; Function(name, Mode::kEval, ...) is for predicting and ",
+        "measuring, Mode::kTrain says that this is meant"));
+  }
+  build.Finish();
 }
 
 }  // namespace
 
 std::string TypeString(DType dtype, const Shape& shape) {
   return absl::StrCat(View(DTypeName(dtype)), "[", absl::StrJoin(shape, ","), "]");
+}
+
+// Variable
+// ----------------------------------------------------------------------------------------------------------
+
+bool Variable::trainable() const {
+  ir::VariableOp op = ok() ? graph_->Find(*this) : ir::VariableOp();
+  return op && op.getTrainable();
 }
 
 // Tensor
@@ -63,36 +131,17 @@ Graph::Graph(Graph&&) noexcept = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;
 
 void Graph::Function(std::string_view name, const std::function<void(Builder&)>& body, Where where) {
-  Function(name, Mode::kTrain, body, where);
+  BuildFunction(*state_, name, std::nullopt, body, where);
 }
 
 void Graph::Function(std::string_view name, Mode mode, const std::function<void(Builder&)>& body,
                      Where where) {
-  std::string key(name);
-  std::string what = absl::StrCat("Function \"", key, "\"");
-  if (state_->current) {
-    state_->Error(where, what,
-                  absl::StrCat("is built inside \"", state_->current->name(), "\"; build one at a time"));
-    return;
-  }
-  if (key.empty() || state_->functions.contains(key)) {
-    state_->Error(where, what, key.empty() ? "has no name" : "exists already; choose another name");
-    return;
-  }
-  auto& function = state_->functions[key] = std::make_unique<FunctionState>(*state_, key, mode, where);
-  state_->function_order.push_back(key);
-  state_->current = function.get();
-  FunctionState* const outer = std::exchange(FunctionState::Building(), function.get());
-  Builder builder(function.get());
-  body(builder);
-  function->Finish();
-  FunctionState::Building() = outer;
-  state_->current = nullptr;
+  BuildFunction(*state_, name, mode, body, where);
 }
 
 Variable Graph::Variable(std::string_view name, DType dtype, const Shape& shape,
                          const VariableOptions& options, Where where) {
-  if (!CheckVariableName(*state_, name, where)) return {};
+  if (!state_->CheckVariableName(name, where)) return {};
   if (!state_->FindOrMake(std::string(name), dtype, shape, options, where)) return {};
   return sinter::Variable(state_.get(), std::string(name), dtype, shape);
 }
@@ -121,7 +170,7 @@ Mode Builder::mode() const { return function_->mode(); }
 
 Tensor Builder::Input(std::string_view name, DType dtype, const Shape& shape, Where where) {
   Call call(absl::StrCat("Input \"", View(name), "\""), where, function_);
-  if (!call.ok()) return {};
+  if (!call.ok() || !call.graph().CheckName("Input", name, where)) return {};
   if (function_->HasInput(std::string(name))) return call.Fail("exists already; choose another name");
   if (shape.size() > 8) return call.Fail(absl::StrCat("has rank ", shape.size(), "; ranks go up to 8"));
   for (int64_t size : shape) {
@@ -135,7 +184,7 @@ Tensor Builder::Scalar(std::string_view name, Where where) { return Input(name, 
 
 void Builder::Output(std::string_view name, const Tensor& value, Where where) {
   Call call(absl::StrCat("Output \"", View(name), "\""), where, function_, {value});
-  if (!call.ok()) return;
+  if (!call.ok() || !call.graph().CheckName("Output", name, where)) return;
   if (function_->HasOutput(std::string(name))) {
     call.Fail("exists already; choose another name");
     return;
@@ -147,7 +196,8 @@ Tensor Builder::Read(const Variable& variable, Where where) {
   Call call(absl::StrCat("Read of \"", variable.name(), "\""), where, function_);
   if (!call.ok() || !variable.ok()) return {};
   if (variable.graph() != &call.graph()) return call.Fail("takes a variable of another graph");
-  return call.Done(function_->Read(call.graph().variable_ops.at(variable.name())));
+  ir::VariableOp op = call.graph().Find(variable);
+  return op ? call.Done(function_->Read(op)) : call.Fail(kDropped);
 }
 
 void Builder::Assign(const Variable& variable, const Tensor& value, Where where) {
@@ -155,6 +205,8 @@ void Builder::Assign(const Variable& variable, const Tensor& value, Where where)
   if (!call.ok() || !variable.ok()) return;
   if (variable.graph() != &call.graph()) {
     call.Fail("takes a variable of another graph");
+  } else if (!call.graph().Find(variable)) {
+    call.Fail(kDropped);
   } else if (value.dtype() != variable.dtype() || value.shape() != variable.shape()) {
     call.Fail(absl::StrCat("needs a value of its type ", TypeString(variable.dtype(), variable.shape())));
   } else {
@@ -164,7 +216,7 @@ void Builder::Assign(const Variable& variable, const Tensor& value, Where where)
 
 Variable Builder::MakeVariable(std::string_view name, DType dtype, const Shape& shape,
                                const VariableOptions& options, Where where) {
-  if (!CheckVariableName(function_->graph(), name, where)) return {};
+  if (!function_->graph().CheckVariableName(name, where)) return {};
   VariableOptions here = options;
   bool is_new = !function_->graph().variable_ops.contains(std::string(name));
   if (is_new && !here.device && function_->device_scope()) here.device = DeviceOf(function_->device_scope());
@@ -211,7 +263,9 @@ Tensor Builder::RandomUniform(DType dtype, const Shape& shape, double low, doubl
   Call call("RandomUniform", where, function_);
   if (!call.ok()) return {};
   if (!IsFloat(dtype)) return call.Fail(absl::StrCat("gives floats, not ", View(DTypeName(dtype))));
-  if (!(low < high)) return call.Fail(absl::StrCat("needs low < high, got ", low, " and ", high));
+  if (!(low < high && std::isfinite(high - low))) {
+    return call.Fail(absl::StrCat("needs finite low < high, got ", low, " and ", high));
+  }
   auto random = function_->NextRandom(where);
   return call.Done(call.b().builder().create<ir::RandomUniformOp>(call.loc(), call.type(dtype, shape),
                                                                   random.seed, random.step, random.stream,
@@ -222,8 +276,9 @@ Tensor Builder::RandomNormal(DType dtype, const Shape& shape, double mean, doubl
   Call call("RandomNormal", where, function_);
   if (!call.ok()) return {};
   if (!IsFloat(dtype)) return call.Fail(absl::StrCat("gives floats, not ", View(DTypeName(dtype))));
-  if (!(stddev >= 0))
-    return call.Fail(absl::StrCat("needs a standard deviation of at least 0, got ", stddev));
+  std::string wrong = OutOfBounds("a mean", mean, {});
+  if (wrong.empty()) wrong = OutOfBounds("a standard deviation", stddev, {.low = 0});
+  if (!wrong.empty()) return call.Fail(wrong);
   auto random = function_->NextRandom(where);
   return call.Done(call.b().builder().create<ir::RandomNormalOp>(call.loc(), call.type(dtype, shape),
                                                                  random.seed, random.step, random.stream,

@@ -9,6 +9,9 @@
 //     optim::Sgd{.learning_rate = b.Scalar("lr")}.Minimize(loss);
 //     b.Output("loss", loss);
 //   });
+//   graph.Function("predict", sn::Mode::kEval, [&](sn::Builder& b) {
+//     b.Output("y", net(b.Input("x", sn::F32, {1, 784})));
+//   });
 //   absl::StatusOr<sn::Plan> plan = sn::Compile(graph);          // frontend/compile.h
 //
 // Functions are built when Function() is called, one at a time, on one thread. They are pure but for the
@@ -54,6 +57,8 @@ class Variable {
   const std::string& name() const { return name_; }
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
+  // Whether optimisers may change it: true for weights, false for running statistics, counters and optimisers' state.
+  bool trainable() const;
   GraphState* graph() const { return graph_; }
 
  private:
@@ -63,7 +68,9 @@ class Variable {
   Shape shape_;
 };
 
-// Layers that behave differently in training (Dropout, BatchNorm) ask the function for its mode.
+// Layers that behave differently in training ask the function for its mode. In kTrain, the default, nn::Dropout drops and
+// nn::BatchNorm uses the statistics of its batch and moves its running ones, whether or not the function trains anything; a
+// function that predicts or measures is built in kEval. CompileReport::warnings has those that look as if they should be.
 enum class Mode { kTrain, kEval };
 
 // In which type a graph's matrix products and convolutions run, and what lies between them (Graph::SetPrecision).
@@ -89,14 +96,17 @@ class Graph {
   Graph(Graph&&) noexcept;
   Graph& operator=(Graph&&) noexcept;
 
-  // Builds a function. Names are unique within the graph.
+  // Builds a function, in Mode::kTrain unless another is given. Names are unique within the graph. If the body throws, the
+  // exception goes on to the caller, and the graph is as if Function had not been called: the function and the variables
+  // that it made are no more.
   void Function(std::string_view name, const std::function<void(Builder&)>& body,
                 Where where = Where::current());
   void Function(std::string_view name, Mode mode, const std::function<void(Builder&)>& body,
                 Where where = Where::current());
 
   // Makes a variable, or returns the existing one of this name, dtype and shape (an error when they, or the devices asked
-  // for, differ). Names that begin with "log/" or "log_count/" are those of logs.
+  // for, differ), whoever made it. Names that begin with "log/" or "log_count/" are those of logs. A module or an optimiser
+  // whose variable would have the name of one that is not its own is an error.
   sinter::Variable Variable(std::string_view name, DType dtype, const Shape& shape,
                             const VariableOptions& options = {}, Where where = Where::current());
 

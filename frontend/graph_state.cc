@@ -1,7 +1,13 @@
 #include "sinter/frontend/graph_state.h"
 
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "sinter/runtime/scalar_log.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter {
@@ -20,7 +26,66 @@ uint64_t HashName(std::string_view name) {
   return hash;
 }
 
+// "another Linear(3)'s, first used at model.cc:8".
+std::string Possession(const VariableOwner& owner) {
+  switch (owner.kind) {
+    case VariableOwner::Kind::kModule:
+      return absl::StrCat("of another module, ", owner.what, ", first used at ", LineOf(owner.where));
+    case VariableOwner::Kind::kOptimizer:
+      return absl::StrCat("of ", owner.what, " at ", LineOf(owner.where));
+    case VariableOwner::Kind::kProgram:
+      break;
+  }
+  return absl::StrCat("of the program itself, which made it at ", LineOf(owner.where));
+}
+
+// What the one who wanted it can do.
+std::string HowToPart(const VariableOwner& owner) {
+  if (owner.kind == VariableOwner::Kind::kOptimizer) return "give the optimiser a .name of its own";
+  return absl::StrCat("give one of them a name, as in .Named(\"second\")",
+                      ", or use one module twice if they are to share");
+}
+
+// Whether the integer type has this value.
+bool CanHold(DType dtype, double value) {
+  const bool is_signed = dtype != DType::kU8 && dtype != DType::kI1;
+  const double bits = dtype == DType::kI1 ? 1 : 8.0 * static_cast<double>(SizeOf(dtype));
+  const double limit = std::exp2(is_signed ? bits - 1 : bits);
+  return value == std::trunc(value) && value < limit && value >= (is_signed ? -limit : 0);
+}
+
+// Why no variable of this type can start so, as the rest of a sentence; empty when it can.
+std::string WrongInit(const VariableInit& init, DType dtype, const Shape& shape) {
+  const auto [kind, a, b] = init;
+  if (kind == VariableInit::Kind::kConstant) {
+    if (IsFloat(dtype) || CanHold(dtype, a)) return "";
+    return absl::StrCat("of ", TypeString(dtype, shape), " cannot start at ", a,
+                        "; use a whole number that it can hold");
+  }
+  if (!std::isfinite(a) || !std::isfinite(b)) {
+    return absl::StrCat("needs an initialiser of finite numbers, got ", a, " and ", b);
+  }
+  if (kind == VariableInit::Kind::kUniform && a > b) {
+    return absl::StrCat("needs an initialiser with low <= high, got ", a, " and ", b);
+  }
+  if (kind == VariableInit::Kind::kNormal && b < 0) {
+    return absl::StrCat("needs an initialiser with a deviation of at least 0, got ", b);
+  }
+  if (kind == VariableInit::Kind::kOrthogonal && shape.size() < 2) {
+    return absl::StrCat("of ", TypeString(dtype, shape),
+                        " cannot start orthogonal, which takes rank 2 or more");
+  }
+  return "";
+}
+
 }  // namespace
+
+uint64_t NextOwnerId() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
+
+std::string LineOf(Where where) { return absl::StrCat(where.file_name(), ":", where.line()); }
 
 mlir::Type ElementType(DType dtype, mlir::MLIRContext& context) {
   switch (dtype) {
@@ -80,13 +145,28 @@ GraphState::GraphState(std::string name, int64_t seed) : name_(std::move(name)),
   context_ = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
   context_->loadAllAvailableDialects();
   module_ = mlir::ModuleOp::create(mlir::UnknownLoc::get(context_.get()), name_);
+  dropped_module_ = mlir::ModuleOp::create(mlir::UnknownLoc::get(context_.get()));
 }
 
 void GraphState::Error(Where where, std::string_view what, std::string_view message) {
   where = Outermost(where);
   std::string prefix = scopes_.empty() ? "" : absl::StrCat(scopes_.back().what, ": ");
-  errors_.push_back(
-      absl::StrCat(where.file_name(), ":", where.line(), ": ", prefix, View(what), " ", View(message)));
+  errors_.push_back(absl::StrCat(LineOf(where), ": ", prefix, View(what), " ", View(message)));
+}
+
+bool GraphState::CheckName(std::string_view what, std::string_view name, Where where) {
+  const bool is_control = std::ranges::any_of(name, [](unsigned char c) { return c < 0x20; });
+  if (!name.empty() && !is_control) return true;
+  Error(where, absl::StrCat(View(what), " \"", absl::CHexEscape(View(name)), "\""),
+        name.empty() ? "has no name" : "holds a control character; choose a name that can be printed");
+  return false;
+}
+
+bool GraphState::CheckVariableName(std::string_view name, Where where) {
+  if (!IsLogVariable(name)) return true;
+  Error(where, absl::StrCat("Variable \"", View(name), "\""),
+        "has a name that is a log's; choose one that begins neither with \"log/\" nor with \"log_count/\"");
+  return false;
 }
 
 absl::Status GraphState::status() const {
@@ -101,6 +181,43 @@ Where GraphState::Outermost(Where where) const { return scopes_.empty() ? where 
 void GraphState::PushScope(Where where, std::string what) { scopes_.push_back({where, std::move(what)}); }
 void GraphState::PopScope() { scopes_.pop_back(); }
 
+GraphState::Mark GraphState::Now() const {
+  Mark mark{.variables = variables.size(),
+            .errors = errors_.size(),
+            .warnings = warnings.size(),
+            .scopes = scopes_.size(),
+            .functions = function_order.size(),
+            .function_names = {},
+            .optimizers = optimizers,
+            .attributes = (*module_)->getAttrDictionary()};
+  for (const auto& [name, function] : functions) mark.function_names.insert(name);
+  return mark;
+}
+
+void GraphState::GoBackTo(const Mark& mark) {
+  for (auto function = functions.begin(); function != functions.end();) {
+    if (mark.function_names.contains(function->first)) {
+      ++function;
+      continue;
+    }
+    function->second->MoveTo(*dropped_module_);
+    dropped_functions_.push_back(std::move(function->second));
+    function = functions.erase(function);
+  }
+  function_order.resize(mark.functions);
+  for (size_t i = mark.variables; i < variables.size(); ++i) {
+    variable_ops.at(variables[i].name()).erase();
+    variable_ops.erase(variables[i].name());
+    owners.erase(variables[i].name());
+  }
+  variables.resize(mark.variables);
+  errors_.resize(mark.errors);
+  warnings.resize(mark.warnings);
+  scopes_.resize(mark.scopes);
+  optimizers = mark.optimizers;
+  (*module_)->setAttrs(mark.attributes);
+}
+
 mlir::Location GraphState::Locate(Where where, std::string_view what) {
   where = Outermost(where);
   std::string text = scopes_.empty() ? std::string(what) : scopes_.back().what;
@@ -108,40 +225,72 @@ mlir::Location GraphState::Locate(Where where, std::string_view what) {
   return mlir::NameLoc::get(mlir::StringAttr::get(context_.get(), text), line);
 }
 
-ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, const Shape& shape,
-                                      const VariableOptions& options, Where where) {
-  if (auto found = variable_ops.find(name); found != variable_ops.end()) {
-    auto type = llvm::cast<mlir::RankedTensorType>(found->second.getType());
-    ir::DeviceAttr lives = ir::DeviceOf(found->second.getOperation());
-    if (options.device && lives && DeviceOf(lives) != *options.device) {
-      Error(where, absl::StrCat("Variable \"", name, "\""),
-            absl::StrCat("lives on ", lives.text(), " and was asked for on ", options.device->ToString(),
-                         "; choose another name or the same device"));
-      return {};
-    }
-    if (type == TensorType(dtype, shape, *context_)) return found->second;
-    std::string has =
-        TypeString(DTypeOf(type.getElementType()), Shape(type.getShape().begin(), type.getShape().end()));
-    Error(where, absl::StrCat("Variable \"", name, "\""),
-          absl::StrCat("exists as ", has, " and was asked for as ", TypeString(dtype, shape),
-                       "; choose another name or the same type"));
-    return {};
+ir::VariableOp GraphState::Find(const Variable& variable) const {
+  auto found = variable_ops.find(variable.name());
+  return variable.graph() == this && found != variable_ops.end() ? found->second : ir::VariableOp();
+}
+
+bool GraphState::CheckFoundVariable(ir::VariableOp found, const std::string& name, DType dtype,
+                                    const Shape& shape, const VariableOptions& options, Where where,
+                                    const VariableOwner& owner) {
+  const std::string what = absl::StrCat("Variable \"", name, "\"");
+  const VariableOwner& has = owners.at(name);
+  if (owner.id != 0 && has.id != owner.id) {
+    Error(where, what, absl::StrCat("is ", Possession(has), "; ", HowToPart(owner)));
+    return false;
+  }
+  auto type = llvm::cast<mlir::RankedTensorType>(found.getType());
+  ir::DeviceAttr lives = ir::DeviceOf(found.getOperation());
+  if (options.device && lives && DeviceOf(lives) != *options.device) {
+    Error(where, what,
+          absl::StrCat("lives on ", lives.text(), " and was asked for on ", options.device->ToString(),
+                       "; choose another name or the same device"));
+    return false;
+  }
+  if (type == TensorType(dtype, shape, *context_)) return true;
+  std::string was =
+      TypeString(DTypeOf(type.getElementType()), Shape(type.getShape().begin(), type.getShape().end()));
+  Error(where, what,
+        absl::StrCat("exists as ", was, ", made at ", LineOf(has.where), ", and was asked for as ",
+                     TypeString(dtype, shape), "; choose another name or the same type"));
+  return false;
+}
+
+bool GraphState::CheckNewVariable(const std::string& name, DType dtype, const Shape& shape,
+                                  const VariableOptions& options, Where where) {
+  if (!CheckName("Variable", name, where)) return false;
+  const std::string what = absl::StrCat("Variable \"", name, "\"");
+  if (functions.contains(name)) {
+    Error(where, what, "has the name of a function; choose another name");
+    return false;
   }
   bool random = options.init.kind != VariableInit::Kind::kConstant;
   if (random && !IsFloat(dtype)) {
-    Error(where, absl::StrCat("Variable \"", name, "\""),
+    Error(where, what,
           absl::StrCat("of ", TypeString(dtype, shape),
                        " cannot start from random floats; use a constant initialiser"));
-    return {};
+    return false;
   }
   for (int64_t size : shape) {
     if (size >= 0) continue;
-    Error(where, absl::StrCat("Variable \"", name, "\""),
-          absl::StrCat("has a negative size in its shape ", TypeString(dtype, shape)));
-    return {};
+    Error(where, what, absl::StrCat("has a negative size in its shape ", TypeString(dtype, shape)));
+    return false;
   }
-  if (options.device && !CheckDevice(*options.device, where, absl::StrCat("Variable \"", name, "\"")))
-    return {};
+  if (std::string wrong = WrongInit(options.init, dtype, shape); !wrong.empty()) {
+    Error(where, what, wrong);
+    return false;
+  }
+  return !options.device || CheckDevice(*options.device, where, what);
+}
+
+ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, const Shape& shape,
+                                      const VariableOptions& options, Where where,
+                                      const VariableOwner& owner) {
+  if (auto found = variable_ops.find(name); found != variable_ops.end()) {
+    bool fits = CheckFoundVariable(found->second, name, dtype, shape, options, where, owner);
+    return fits ? found->second : ir::VariableOp();
+  }
+  if (!CheckNewVariable(name, dtype, shape, options, where)) return {};
   auto builder = mlir::OpBuilder::atBlockBegin(module_->getBody());
   if (!variables.empty()) builder.setInsertionPointAfter(variable_ops.at(variables.back().name()));
   auto kind = static_cast<ir::Initializer>(options.init.kind);
@@ -156,6 +305,7 @@ ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, cons
   if (options.device) ir::SetDevice(op, AttrOf(*options.device, *context_));
   variables.emplace_back(this, name, dtype, shape);
   variable_ops[name] = op;
+  owners[name] = {owner.id, owner.kind, owner.what, Outermost(where)};
   return op;
 }
 
@@ -199,19 +349,31 @@ void FunctionState::AddOutput(const std::string& name, mlir::Value value) {
 
 mlir::Value FunctionState::Read(ir::VariableOp variable) {
   std::string name = variable.getSymName().str();
-  if (auto found = values_.find(name); found != values_.end()) return found->second;
+  std::vector<mlir::Value>& values = values_[name];
+  if (!values.empty()) return values.back();
   auto reference = mlir::FlatSymbolRefAttr::get(&graph_.context(), name);
-  mlir::Value value = AddArgument(llvm::cast<mlir::RankedTensorType>(variable.getType()),
-                                  builder_.getNamedAttr(ir::kVariableAttr, reference), variable.getLoc());
+  values.push_back(AddArgument(llvm::cast<mlir::RankedTensorType>(variable.getType()),
+                               builder_.getNamedAttr(ir::kVariableAttr, reference), variable.getLoc()));
   reads_.push_back(variable);
-  first_values_[name] = value;
-  return values_[name] = value;
+  return values.back();
 }
 
 void FunctionState::Assign(ir::VariableOp variable, mlir::Value value) {
-  std::string name = variable.getSymName().str();
   if (!llvm::is_contained(assigned_, variable)) assigned_.push_back(variable);
-  values_[name] = value;
+  values_[variable.getSymName().str()].push_back(value);
+}
+
+llvm::ArrayRef<mlir::Value> FunctionState::ValuesOf(const std::string& variable) const {
+  auto found = values_.find(variable);
+  if (found == values_.end()) return {};
+  return found->second;
+}
+
+std::string FunctionState::VariableWith(mlir::Value value) const {
+  for (const auto& [name, values] : values_) {
+    if (llvm::is_contained(values, value)) return name;
+  }
+  return "";
 }
 
 FunctionState::Random FunctionState::NextRandom(Where where) {
@@ -236,6 +398,10 @@ std::vector<ir::VariableOp> FunctionState::TrainableReads() const {
   return result;
 }
 
+bool FunctionState::OnlySeemsToTrain() const {
+  return trains_layers_ && func_.getBody().getOps<ir::GradientsOp>().empty();
+}
+
 void FunctionState::Finish() {
   if (uses_random_) {
     ir::VariableOp step = graph_.variable_ops.at(kStepVariable);
@@ -250,7 +416,7 @@ void FunctionState::Finish() {
     names.push_back(builder_.getNamedAttr(ir::kOutputAttr, builder_.getStringAttr(name)));
   }
   for (ir::VariableOp variable : assigned_) {
-    results.push_back(values_.at(variable.getSymName().str()));
+    results.push_back(values_.at(variable.getSymName().str()).back());
     auto reference = mlir::FlatSymbolRefAttr::get(&graph_.context(), variable.getSymName());
     names.push_back(builder_.getNamedAttr(ir::kVariableAttr, reference));
   }

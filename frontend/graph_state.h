@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "sinter/frontend/graph.h"
+#include "sinter/frontend/variable_owner.h"
 #include "sinter/ir/ops.h"
 
 namespace sinter {
@@ -38,9 +40,17 @@ class GraphState {
   void Error(Where where, std::string_view what, std::string_view message);
   absl::Status status() const;
 
-  // The variable of this name, made if need be. Null, with an error kept, when it exists with another type.
+  // The variable of this name, made if need be. Null, with an error kept, when it exists with another type, or when it is
+  // not `owner`'s.
   ir::VariableOp FindOrMake(const std::string& name, DType dtype, const Shape& shape,
-                            const VariableOptions& options, Where where);
+                            const VariableOptions& options, Where where, const VariableOwner& owner = {});
+  // The variable that the handle is of. Null for one of another graph, or of a function that was dropped.
+  ir::VariableOp Find(const Variable& variable) const;
+  // False, with an error kept, for a name that a plan cannot hold. `what` is "Variable".
+  bool CheckName(std::string_view what, std::string_view name, Where where);
+
+  // False, with an error kept, for a name that only a log's variable can have.
+  bool CheckVariableName(std::string_view name, Where where);
 
   // False, with an error kept, when there can be no such device.
   bool CheckDevice(Device device, Where where, std::string_view what);
@@ -58,7 +68,20 @@ class GraphState {
   // The outermost open scope's line, or `where`.
   Where Outermost(Where where) const;
 
+  // What building a function adds to: taken before, so that a function whose body throws can be taken back.
+  struct Mark {
+    size_t variables, errors, warnings, scopes, functions;
+    std::set<std::string> function_names;  // With those of kernels' gradients.
+    std::vector<OptimizerRecord> optimizers;
+    mlir::DictionaryAttr attributes;
+  };
+  Mark Now() const;
+  void GoBackTo(const Mark& mark);
+
   std::vector<Variable> variables;
+  std::map<std::string, VariableOwner> owners;  // By variable.
+  std::vector<OptimizerRecord> optimizers;      // In the order of their first use.
+  std::vector<std::string> warnings;            // For CompileReport.
   std::map<std::string, ir::VariableOp> variable_ops;
   std::map<std::string, std::unique_ptr<FunctionState>> functions;
   std::vector<std::string> function_order;
@@ -73,8 +96,18 @@ class GraphState {
   int64_t seed_;
   std::unique_ptr<mlir::MLIRContext> context_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
+  // False, with an error kept, when no variable can be made so.
+  bool CheckNewVariable(const std::string& name, DType dtype, const Shape& shape,
+                        const VariableOptions& options, Where where);
+  // False, with an error kept, when `found` is not what is asked for.
+  bool CheckFoundVariable(ir::VariableOp found, const std::string& name, DType dtype, const Shape& shape,
+                          const VariableOptions& options, Where where, const VariableOwner& owner);
+
   std::vector<std::string> errors_;
   std::vector<Scope> scopes_;
+  // Functions that were taken back: tensors of them may still be held, and are refused.
+  mlir::OwningOpRef<mlir::ModuleOp> dropped_module_;
+  std::vector<std::unique_ptr<FunctionState>> dropped_functions_;
 };
 
 class FunctionState {
@@ -104,10 +137,12 @@ class FunctionState {
   void AddOutput(const std::string& name, mlir::Value value);
   // The trainable variables that were read, in order of the first read.
   std::vector<ir::VariableOp> TrainableReads() const;
-  // The value a variable had when it was first read.
-  mlir::Value FirstValue(ir::VariableOp variable) const {
-    return first_values_.at(variable.getSymName().str());
-  }
+  // The values of a variable here so far: the first read or assigned one, then each assigned one.
+  llvm::ArrayRef<mlir::Value> ValuesOf(const std::string& variable) const;
+  // The name of the variable that has or had this value here; empty when there is none.
+  std::string VariableWith(mlir::Value value) const;
+  // Moves what was built out of the program.
+  void MoveTo(mlir::ModuleOp module) { func_->moveBefore(module.getBody(), module.getBody()->end()); }
 
   // What is built from now on is on `device`; null: nothing places it.
   void PushDevice(ir::DeviceAttr device) { device_scopes_.push_back(device); }
@@ -121,6 +156,10 @@ class FunctionState {
   GraphState& graph() { return graph_; }
   const std::string& name() const { return name_; }
   Mode mode() const { return mode_; }
+  // A layer computes as training does, because of the mode.
+  void set_trains_layers() { trains_layers_ = true; }
+  // Whether layers compute as in training, and nothing is trained.
+  bool OnlySeemsToTrain() const;
   mlir::OpBuilder& builder() { return builder_; }
 
  private:
@@ -147,10 +186,10 @@ class FunctionState {
   std::map<std::string, mlir::Value> outputs_;
   std::vector<std::string> output_order_;
   std::vector<ir::VariableOp> reads_;
-  std::map<std::string, mlir::Value> first_values_;
-  std::map<std::string, mlir::Value> values_;  // By variable, now.
-  std::vector<ir::VariableOp> assigned_;       // In order of the first assignment.
+  std::map<std::string, std::vector<mlir::Value>> values_;  // By variable; the last is the one now.
+  std::vector<ir::VariableOp> assigned_;                    // In order of the first assignment.
   bool uses_random_ = false;
+  bool trains_layers_ = false;
 };
 
 // One builder call: its operands, its location, its outcome.

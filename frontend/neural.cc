@@ -2,7 +2,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/frontend/gradient_reach.h"
 #include "sinter/frontend/graph_state.h"
+#include "sinter/frontend/number_bounds.h"
 #include "sinter/frontend/ops.h"
 
 namespace sinter {
@@ -10,6 +12,8 @@ namespace sinter {
 namespace {
 
 constexpr char kFloats[] = "takes floats; Cast(x, F32) first";
+
+std::string WrongEpsilon(double epsilon) { return OutOfBounds("an epsilon", epsilon, {.low = 0}); }
 
 template <typename Op>
 Tensor SoftmaxLike(std::string_view name, const Tensor& x, int64_t dim, Where where) {
@@ -94,7 +98,7 @@ Tensor LayerNorm(const Tensor& x, const Tensor& scale, const Tensor& offset, dou
   Call call("LayerNorm", where, {x, scale, offset});
   if (!call.ok()) return {};
   if (!IsFloat(x.dtype()) || x.rank() < 1) return call.Fail("takes floats of rank 1 or more");
-  if (!(epsilon >= 0)) return call.Fail(absl::StrCat("needs an epsilon of at least 0, got ", epsilon));
+  if (std::string wrong = WrongEpsilon(epsilon); !wrong.empty()) return call.Fail(wrong);
   if (!CheckVectors(call, x, {scale, offset}, x.dim(-1))) return {};
   return call.Done(call.b()
                        .builder()
@@ -107,7 +111,7 @@ Tensor RmsNorm(const Tensor& x, const Tensor& scale, double epsilon, Where where
   Call call("RmsNorm", where, {x, scale});
   if (!call.ok()) return {};
   if (!IsFloat(x.dtype()) || x.rank() < 1) return call.Fail("takes floats of rank 1 or more");
-  if (!(epsilon >= 0)) return call.Fail(absl::StrCat("needs an epsilon of at least 0, got ", epsilon));
+  if (std::string wrong = WrongEpsilon(epsilon); !wrong.empty()) return call.Fail(wrong);
   if (!CheckVectors(call, x, {scale}, x.dim(-1))) return {};
   return call.Done(call.b()
                        .builder()
@@ -123,8 +127,7 @@ BatchNormResult BatchNormTraining(const Tensor& x, const Tensor& scale, const Te
   auto d = call.Dim(dim, x.rank());
   if (!d) return {};
   if (!IsFloat(x.dtype())) return {call.Fail(kFloats), {}, {}};
-  if (!(epsilon >= 0))
-    return {call.Fail(absl::StrCat("needs an epsilon of at least 0, got ", epsilon)), {}, {}};
+  if (std::string wrong = WrongEpsilon(epsilon); !wrong.empty()) return {call.Fail(wrong), {}, {}};
   if (!CheckVectors(call, x, {scale, offset}, x.dim(*d))) return {};
   auto channels = call.type(x.dtype(), {x.dim(*d)});
   auto op = call.b().builder().create<ir::BatchNormTrainingOp>(
@@ -141,7 +144,7 @@ Tensor BatchNormInference(const Tensor& x, const Tensor& scale, const Tensor& of
   auto d = call.Dim(dim, x.rank());
   if (!d) return {};
   if (!IsFloat(x.dtype())) return call.Fail(kFloats);
-  if (!(epsilon >= 0)) return call.Fail(absl::StrCat("needs an epsilon of at least 0, got ", epsilon));
+  if (std::string wrong = WrongEpsilon(epsilon); !wrong.empty()) return call.Fail(wrong);
   if (!CheckVectors(call, x, {scale, offset, mean, variance}, x.dim(*d))) return {};
   return call.Done(call.b()
                        .builder()
@@ -156,9 +159,8 @@ Tensor Dropout(const Tensor& x, double probability, Where where) {
   Call call("Dropout", where, {x});
   if (!call.ok()) return {};
   if (!IsFloat(x.dtype())) return call.Fail(kFloats);
-  if (!(probability >= 0 && probability < 1)) {
-    return call.Fail(absl::StrCat("needs a probability of at least 0 and below 1, got ", probability));
-  }
+  std::string wrong = OutOfBounds("a probability", probability, {.low = 0, .below = 1});
+  if (!wrong.empty()) return call.Fail(wrong);
   auto random = call.function().NextRandom(where);
   return call.Done(call.b()
                        .builder()
@@ -234,14 +236,43 @@ Tensor L1Loss(const Tensor& x, const Tensor& target, Reduction reduction, Where 
 Tensor HuberLoss(const Tensor& x, const Tensor& target, double delta, Reduction reduction, Where where) {
   Call call("HuberLoss", where, {x, target});
   if (!call.ok()) return {};
-  if (!(delta > 0)) return call.Fail(absl::StrCat("needs a delta above 0, got ", delta));
+  if (std::string wrong = OutOfBounds("a delta", delta, {.above = 0}); !wrong.empty())
+    return call.Fail(wrong);
   return Loss<ir::HuberLossOp>("HuberLoss", x, target, reduction, where, llvm::APFloat(delta));
 }
 Tensor BceWithLogitsLoss(const Tensor& x, const Tensor& target, Reduction reduction, Where where) {
   return Loss<ir::BceWithLogitsLossOp>("BceWithLogitsLoss", x, target, reduction, where);
 }
 
-std::vector<Tensor> Gradients(const Tensor& loss, const std::vector<Tensor>& xs, Where where) {
+namespace {
+
+// What the user calls a value: a variable by its name, else its place in the list.
+std::string NameOf(const FunctionState& function, mlir::Value value, size_t i, const Tensor& x) {
+  std::string variable = function.VariableWith(value);
+  return variable.empty() ? absl::StrCat("value ", i, ", ", x.ToString())
+                          : absl::StrCat("variable \"", variable, "\"");
+}
+
+// Why a gradient could only be zeros; empty when it need not be.
+std::string WhyZeros(const FunctionState& function, const GradientReach& reach, mlir::Value value, size_t i,
+                     const Tensor& x) {
+  if (reach.Reaches(value)) return "";
+  const std::string name = NameOf(function, value, i, x);
+  for (mlir::Value other : function.ValuesOf(function.VariableWith(value))) {
+    if (other == value || !reach.Reaches(other)) continue;
+    return absl::StrCat(
+        "would give zeros for ", name,
+        ": it was assigned, as by an optimiser, and the loss was computed from its value before "
+        "or after that; read it where the loss does");
+  }
+  return absl::StrCat("would give zeros for ", name, ": ", reach.WhyNot(value),
+                      "; leave it out, or ask for the zeros: Gradients(loss, xs, {.allow_unused = true})");
+}
+
+}  // namespace
+
+std::vector<Tensor> Gradients(const Tensor& loss, const std::vector<Tensor>& xs,
+                              const GradientsOptions& options, Where where) {
   std::vector<Tensor> operands = {loss};
   operands.insert(operands.end(), xs.begin(), xs.end());
   Call call("Gradients", where, operands);
@@ -251,15 +282,21 @@ std::vector<Tensor> Gradients(const Tensor& loss, const std::vector<Tensor>& xs,
     call.Fail("takes a float loss of rank 0; Mean(loss) or Sum(loss) first");
     return failed;
   }
+  const GradientReach reach(call.value(0));
   llvm::SmallVector<mlir::Value> values;
   llvm::SmallVector<mlir::Type> types;
   for (size_t i = 0; i < xs.size(); ++i) {
-    if (!IsFloat(xs[i].dtype())) {
-      call.Fail("takes gradients with respect to floats only");
-      return failed;
-    }
     values.push_back(call.value(i + 1));
     types.push_back(values.back().getType());
+    std::string wrong;
+    if (!IsFloat(xs[i].dtype())) {
+      wrong = "takes gradients with respect to floats only";
+    } else if (!options.allow_unused) {
+      wrong = WhyZeros(call.function(), reach, values.back(), i, xs[i]);
+    }
+    if (wrong.empty()) continue;
+    call.Fail(wrong);
+    return failed;
   }
   auto op = call.b().builder().create<ir::GradientsOp>(call.loc(), types, call.value(0), values);
   std::vector<Tensor> gradients;

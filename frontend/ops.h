@@ -211,9 +211,15 @@ Tensor HuberLoss(const Tensor& x, const Tensor& target, double delta = 1.0,
 Tensor BceWithLogitsLoss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::kMean,
                          Where where = Where::current());
 
-// The gradients of a rank-0 loss with respect to values that it is computed from.
+struct GradientsOptions {
+  // Zeros for a value that the loss does not depend on, or only by what has no gradient: StopGradient, ArgMax, comparisons,
+  // rounding, casts to integers. Else such a value is an error.
+  bool allow_unused = false;
+};
+// The gradients of a rank-0 loss with respect to values that it is computed from. A variable is the value that was read: one
+// read again after an assignment, such as that of an optimiser, is another.
 std::vector<Tensor> Gradients(const Tensor& loss, const std::vector<Tensor>& xs,
-                              Where where = Where::current());
+                              const GradientsOptions& options = {}, Where where = Where::current());
 
 }  // namespace sinter
 

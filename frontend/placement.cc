@@ -25,7 +25,8 @@ bool GraphState::CheckDevice(Device device, Where where, std::string_view what) 
 
 void GraphState::MoveVariable(const std::string& name, Device device, Where where) {
   if (!CheckDevice(device, where, "To")) return;
-  ir::SetDevice(variable_ops.at(name), AttrOf(device, context()));
+  auto found = variable_ops.find(name);
+  if (found != variable_ops.end()) ir::SetDevice(found->second, AttrOf(device, context()));
 }
 
 // FunctionState
@@ -59,7 +60,10 @@ ir::DeviceAttr FunctionState::DeviceOf(mlir::Value value) const {
   unsigned argument = llvm::cast<mlir::BlockArgument>(value).getArgNumber();
   auto variable = func_.getArgAttrOfType<mlir::FlatSymbolRefAttr>(argument, ir::kVariableAttr);
   // Asked of the variable itself, which may be moved after it was read.
-  if (variable) return ir::DeviceOf(graph_.variable_ops.at(variable.getValue().str()).getOperation());
+  if (variable) {
+    auto found = graph_.variable_ops.find(variable.getValue().str());
+    return found == graph_.variable_ops.end() ? ir::DeviceAttr() : ir::DeviceOf(found->second.getOperation());
+  }
   return func_.getArgAttrOfType<ir::DeviceAttr>(argument, ir::kDeviceAttr);
 }
 

@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/broadcasting.h"
 #include "sinter/frontend/graph_state.h"
+#include "sinter/frontend/number_bounds.h"
 #include "sinter/frontend/ops.h"
 
 namespace sinter {
@@ -55,6 +56,14 @@ Tensor Unary(std::string_view name, Takes takes, const Tensor& x, Where where, A
                        .builder()
                        .create<Op>(call.loc(), call.value(0).getType(), call.value(0), attributes...)
                        .getResult());
+}
+
+template <typename Op>
+Tensor WithAlpha(std::string_view name, const Tensor& x, double alpha, Where where) {
+  Call call(name, where, {x});
+  if (!call.ok()) return {};
+  if (std::string wrong = OutOfBounds("an alpha", alpha, {}); !wrong.empty()) return call.Fail(wrong);
+  return Unary<Op>(name, Takes::kFloats, x, where, llvm::APFloat(alpha));
 }
 
 // Two operands, broadcast; `make` gets them in one shape.
@@ -182,11 +191,9 @@ Tensor StopGradient(const Tensor& x, Where w) {
   return Unary<ir::StopGradientOp>("StopGradient", Takes::kAnything, x, w);
 }
 Tensor LeakyRelu(const Tensor& x, double alpha, Where w) {
-  return Unary<ir::LeakyReluOp>("LeakyRelu", Takes::kFloats, x, w, llvm::APFloat(alpha));
+  return WithAlpha<ir::LeakyReluOp>("LeakyRelu", x, alpha, w);
 }
-Tensor Elu(const Tensor& x, double alpha, Where w) {
-  return Unary<ir::EluOp>("Elu", Takes::kFloats, x, w, llvm::APFloat(alpha));
-}
+Tensor Elu(const Tensor& x, double alpha, Where w) { return WithAlpha<ir::EluOp>("Elu", x, alpha, w); }
 Tensor IsNan(const Tensor& x, Where w) { return FloatTest("IsNan", x, w, /*nan=*/true); }
 Tensor IsFinite(const Tensor& x, Where w) { return FloatTest("IsFinite", x, w, /*nan=*/false); }
 

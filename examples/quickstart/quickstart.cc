@@ -15,7 +15,7 @@ absl::Status Train() {
     sn::optim::Adam{.learning_rate = b.Scalar("lr")}.Minimize(loss);
     b.Output("loss", loss);
   });
-  graph.Function("predict", [&](sn::Builder& b) {  // Shares the weights.
+  graph.Function("predict", sn::Mode::kEval, [&](sn::Builder& b) {  // Shares the weights.
     b.Output("y", net(b.Input("x", sn::F32, {1, 2})));
   });
 

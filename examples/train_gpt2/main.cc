@@ -148,6 +148,7 @@ absl::Status Train(sn::Session& session, const Data& data, const Options& o) {
   const int64_t reading = std::clamp<int64_t>(1000 / parts, 1, 10);
   sn::optim::Schedule rate =
       sn::optim::WarmupCosine(o.learning_rate, o.warmup, o.steps, o.learning_rate / 10);
+  SINTER_RETURN_IF_ERROR(rate.status());
   for (int64_t step = first; step < last;) {
     const int64_t count = std::min(o.report, last - step);
     examples::ProgressBar bar(absl::StrCat("steps ", step + 1, " to ", step + count), count, "tokens");

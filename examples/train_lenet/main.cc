@@ -118,6 +118,7 @@ absl::Status Train(sn::Session& session, const examples::Digits& data, const Opt
   // The rate is an input of the step: a schedule recompiles nothing.
   optim::Schedule rate =
       optim::WarmupCosine(options.learning_rate, /*warmup_steps=*/steps, options.epochs * steps);
+  SINTER_RETURN_IF_ERROR(rate.status());
   SINTER_ASSIGN_OR_RETURN(auto ahead, sn::Prefetcher::Create([&] { return batches.Next(); }, /*depth=*/2));
   for (int64_t epoch = first; epoch < options.epochs; ++epoch) {
     examples::ProgressBar bar("epoch " + std::to_string(epoch + 1) + "/" + std::to_string(options.epochs),

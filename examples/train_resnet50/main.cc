@@ -204,6 +204,7 @@ absl::Status Train(sn::Session& session, const Options& o, const Data& data) {
   }
   const int64_t last = o.stop_after > 0 ? std::min(o.steps, step + o.stop_after) : o.steps;
   optim::Schedule rate = optim::WarmupCosine(o.learning_rate, o.warmup, o.steps);
+  SINTER_RETURN_IF_ERROR(rate.status());
   SINTER_ASSIGN_OR_RETURN(auto ahead, sn::Prefetcher::Create([&] { return batches.Next(); }, /*depth=*/2));
   // Reading the log waits for the device.
   constexpr int64_t kReading = 10;

@@ -5,10 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph_state.h"
+#include "sinter/frontend/number_bounds.h"
 
 namespace sinter::nn {
 
 namespace {
+
+std::string Channels(const Tensor& x) { return absl::StrCat(x.dim(1), " channels"); }
 
 class LinearLayer : public Layer {
  public:
@@ -33,6 +36,7 @@ class LinearLayer : public Layer {
     shape.back() = out_;
     return x.rank() == 2 ? y : Reshape(y, shape, where);
   }
+  std::string DescribeInputs(const Tensor& x) const override { return absl::StrCat(x.dim(-1), " inputs"); }
 
  private:
   int64_t out_;
@@ -55,6 +59,9 @@ class Conv2dLayer : public Layer {
           x, where,
           absl::StrCat("has ", options_.groups, " groups, which must divide the ", x.dim(1), " channels"));
     }
+    if (out_ < 1 || kernel_[0] < 1 || kernel_[1] < 1) {
+      return Fail(x, where, "needs at least one output channel and a window of 1x1 or more");
+    }
     int64_t in = x.dim(1) / options_.groups;
     double area = static_cast<double>(kernel_[0] * kernel_[1]);
     double fan_in = static_cast<double>(in) * area, fan_out = static_cast<double>(out_) * area;
@@ -69,6 +76,7 @@ class Conv2dLayer : public Layer {
     if (!call.ok()) return {};
     return call.Done(call.expr(0) + call.b().broadcastAlong(call.expr(1), call.expr(0), {1}));
   }
+  std::string DescribeInputs(const Tensor& x) const override { return Channels(x); }
 
  private:
   int64_t out_;
@@ -84,12 +92,16 @@ class BatchNormLayer : public Layer {
  protected:
   Tensor Forward(const Tensor& x, Where where) override {
     if (x.rank() < 2) return Fail(x, where, "takes a tensor of rank 2 or more, channels at dimension 1");
+    std::string wrong = OutOfBounds("a momentum", options_.momentum, {.low = 0, .high = 1});
+    if (!wrong.empty()) return Fail(x, where, wrong);
     int64_t channels = x.dim(1);
-    Tensor scale = Parameter(x, "scale", {channels}, Ones(), channels, channels, where);
-    Tensor offset = Parameter(x, "offset", {channels}, Zeros(), channels, channels, where);
-    Variable mean = State(x, "running_mean", {channels}, 0, where);
-    Variable variance = State(x, "running_variance", {channels}, 1, where);
-    if (!scale.ok() || !offset.ok() || !mean.ok() || !variance.ok()) return {};
+    // One after the other, so that what is wrong with all of them is said once.
+    Tensor scale = Parameter(x, "scale", {channels}, Ones(), channels, channels, where), offset;
+    Variable mean, variance;
+    if (scale.ok()) offset = Parameter(x, "offset", {channels}, Zeros(), channels, channels, where);
+    if (offset.ok()) mean = State(x, "running_mean", {channels}, 0, where);
+    if (mean.ok()) variance = State(x, "running_variance", {channels}, 1, where);
+    if (!variance.ok()) return {};
     Tensor old_mean = ReadState(x, mean, where), old_variance = ReadState(x, variance, where);
     if (ModeOf(x) == Mode::kEval) {
       return BatchNormInference(x, scale, offset, old_mean, old_variance, 1, options_.epsilon, where);
@@ -102,6 +114,7 @@ class BatchNormLayer : public Layer {
     Update(x, variance, old_variance, batch.variance, unbiased, where);
     return batch.result;
   }
+  std::string DescribeInputs(const Tensor& x) const override { return Channels(x); }
 
  private:
   void Update(const Tensor& x, const Variable& variable, const Tensor& old, const Tensor& batch,
@@ -126,9 +139,13 @@ class LayerNormLayer : public Layer {
     if (x.rank() < 1) return Fail(x, where, "takes a tensor of rank 1 or more");
     int64_t width = x.dim(-1);
     Tensor scale = Parameter(x, "scale", {width}, Ones(), width, width, where);
+    if (!scale.ok()) return {};
     if (rms_) return RmsNormOp(x, scale, where);
     Tensor offset = Parameter(x, "offset", {width}, Zeros(), width, width, where);
     return sinter::LayerNorm(x, scale, offset, epsilon_, where);
+  }
+  std::string DescribeInputs(const Tensor& x) const override {
+    return absl::StrCat("a width of ", x.dim(-1));
   }
 
  private:
@@ -151,6 +168,7 @@ class EmbeddingLayer : public Layer {
     if (x.dtype() != DType::kI32 && x.dtype() != DType::kI64) {
       return Fail(x, where, "takes i32 or i64 ids; Cast(ids, I32) first");
     }
+    if (count_ < 1 || width_ < 1) return Fail(x, where, "needs at least one vector of a width of at least 1");
     // Parameter() takes the element type from its tensor; ids are integers, so a float stands in for them.
     Tensor like = Builder(x.function()).Full(options_.dtype, {}, 0, where);
     Tensor weight = Parameter(like, "weight", {count_, width_}, options_.weight, static_cast<double>(count_),
@@ -169,7 +187,6 @@ class FunctionLayer : public Layer {
   FunctionLayer(std::string name, std::function<Tensor(const Tensor&, Where)> function)
       : name_(std::move(name)), function_(std::move(function)) {}
   std::string Describe() const override { return name_; }
-  static Mode FunctionMode(const Tensor& x) { return ModeOf(x); }
 
  protected:
   Tensor Forward(const Tensor& x, Where where) override { return function_(x, where); }
@@ -177,6 +194,23 @@ class FunctionLayer : public Layer {
  private:
   std::string name_;
   std::function<Tensor(const Tensor&, Where)> function_;
+};
+
+class DropoutLayer : public Layer {
+ public:
+  explicit DropoutLayer(double probability) : probability_(probability) {}
+  std::string Describe() const override { return absl::StrCat("Dropout(", probability_, ")"); }
+
+ protected:
+  Tensor Forward(const Tensor& x, Where where) override {
+    // In every mode, so that a function that predicts does not hide it.
+    std::string wrong = OutOfBounds("a probability", probability_, {.low = 0, .below = 1});
+    if (!wrong.empty()) return Fail(x, where, wrong);
+    return ModeOf(x) == Mode::kTrain ? sinter::Dropout(x, probability_, where) : x;
+  }
+
+ private:
+  double probability_;
 };
 
 class GlobalAvgPoolLayer : public Layer {
@@ -270,10 +304,7 @@ LayerNorm::LayerNorm(double epsilon) : Module(std::make_shared<LayerNormLayer>(e
 RmsNorm::RmsNorm(double epsilon) : Module(std::make_shared<LayerNormLayer>(epsilon, /*rms=*/true)) {}
 Embedding::Embedding(int64_t count, int64_t width, const EmbeddingOptions& options)
     : Module(std::make_shared<EmbeddingLayer>(count, width, options)) {}
-Dropout::Dropout(double probability)
-    : Module(FromFunction(absl::StrCat("Dropout(", probability, ")"), [=](const Tensor& x, Where w) {
-        return FunctionLayer::FunctionMode(x) == Mode::kTrain ? sinter::Dropout(x, probability, w) : x;
-      })) {}
+Dropout::Dropout(double probability) : Module(std::make_shared<DropoutLayer>(probability)) {}
 Flatten::Flatten(int64_t first_dim)
     : Module(FromFunction("Flatten",
                           [=](const Tensor& x, Where w) { return sinter::Flatten(x, first_dim, w); })) {}

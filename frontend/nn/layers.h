@@ -61,10 +61,10 @@ class GlobalAvgPool : public Module {
 
 struct BatchNormOptions {
   double epsilon = 1e-5;
-  double momentum = 0.1;  // running = (1 - momentum) * running + momentum * batch
+  double momentum = 0.1;  // From 0 to 1: running = (1 - momentum) * running + momentum * batch
 };
 // Over all dimensions but 1. Parameters scale and offset; state running_mean, running_variance (unbiased),
-// which training updates and evaluation uses.
+// which functions in Mode::kTrain update and functions in Mode::kEval use.
 class BatchNorm : public Module {
  public:
   explicit BatchNorm(const BatchNormOptions& options = {});
@@ -90,7 +90,7 @@ class Embedding : public Module {
   Embedding(int64_t count, int64_t width, const EmbeddingOptions& options = {});
 };
 
-// In training only.
+// In functions in Mode::kTrain only.
 class Dropout : public Module {
  public:
   explicit Dropout(double probability);

@@ -1,9 +1,14 @@
 #include "sinter/frontend/nn/module.h"
 
+#include <algorithm>
+#include <set>
+
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph_state.h"
 
 namespace sinter::nn {
+
+Layer::Layer() : id_(NextOwnerId()) {}
 
 Tensor Layer::Apply(const Tensor& x, Where where) {
   if (!x.ok()) return {};
@@ -15,13 +20,33 @@ Tensor Layer::Apply(const Tensor& x, Where where) {
 
 void Layer::SetDevice(Device device, Where where) {
   device_ = device;
-  for (const Variable& variable : variables_) variable.graph()->MoveVariable(variable.name(), device, where);
+  for (const Made& made : made_) graph_->MoveVariable(made.variable.name(), device, where);
   for (auto& [name, child] : children_) child->SetDevice(device, where);
 }
 
 void Layer::SetPath(std::string path) {
-  path_ = std::move(path);
+  if (made_.empty()) path_ = std::move(path);
   for (auto& [name, child] : children_) child->SetPath(path_.empty() ? name : absl::StrCat(path_, ".", name));
+}
+
+void Layer::Rename(std::string_view path, Where where) {
+  const Made* first = FirstMade();
+  if (!first || path_ == path) {
+    SetPath(std::string(path));
+    return;
+  }
+  first->variable.graph()->Error(
+      where, absl::StrCat("Named(\"", std::string(path), "\")"),
+      absl::StrCat("comes after the first use of ", Describe(), " at ", LineOf(first->where),
+                   ", which made \"", first->variable.name(), "\"; name a module before it is used"));
+}
+
+const Layer::Made* Layer::FirstMade() const {
+  if (!made_.empty()) return &made_.front();
+  for (const auto& [name, child] : children_) {
+    if (const Made* made = child->FirstMade()) return made;
+  }
+  return nullptr;
 }
 
 void Layer::AddChild(std::string name, std::shared_ptr<Layer> child) {
@@ -30,11 +55,15 @@ void Layer::AddChild(std::string name, std::shared_ptr<Layer> child) {
   children_.emplace_back(std::move(name), std::move(child));
 }
 
-std::vector<Variable> Layer::parameters() const {
-  std::vector<Variable> result = variables_;
+std::vector<Variable> Layer::Variables(const VariableFilter& filter) const {
+  std::vector<Variable> result;
+  std::set<std::string> seen;  // A layer may have two parents.
+  auto add = [&](const Variable& variable) {
+    if (filter(variable) && seen.insert(variable.name()).second) result.push_back(variable);
+  };
+  for (const Made& made : made_) add(made.variable);
   for (const auto& [name, child] : children_) {
-    std::vector<Variable> below = child->parameters();
-    result.insert(result.end(), below.begin(), below.end());
+    for (const Variable& variable : child->Variables(filter)) add(variable);
   }
   return result;
 }
@@ -43,29 +72,55 @@ std::string Layer::FullName(std::string_view name) const {
   return path_.empty() ? std::string(name) : absl::StrCat(path_, ".", std::string(name));
 }
 
+Variable Layer::Own(const Tensor& x, std::string_view name, const Shape& shape,
+                    const VariableOptions& options, Where where) {
+  GraphState& graph = x.function()->graph();
+  if (graph_ && graph_ != &graph) {
+    Fail(x, where, "has its parameters in another graph; build a new module");
+    return {};
+  }
+  // What a function made whose body threw an exception is gone.
+  std::erase_if(made_, [&](const Made& made) {
+    auto owner = graph.owners.find(made.variable.name());
+    return owner == graph.owners.end() || owner->second.id != id_;
+  });
+  auto found = std::ranges::find(made_, name, &Made::name);
+  if (found != made_.end()) {
+    const Variable& variable = found->variable;
+    if (variable.dtype() == x.dtype() && variable.shape() == shape) return variable;
+    auto with = [&](const std::string& inputs, DType dtype) {
+      return variable.dtype() == x.dtype() ? inputs
+                                           : absl::StrCat(inputs, " of ", std::string(DTypeName(dtype)));
+    };
+    Fail(x, where,
+         absl::StrCat("was first used with ", with(found->inputs, variable.dtype()), " at ",
+                      LineOf(found->where), ", and here with ", with(DescribeInputs(x), x.dtype()),
+                      "; its \"", variable.name(), "\" stays ",
+                      TypeString(variable.dtype(), variable.shape()), ": use another module here"));
+    return {};
+  }
+  VariableOptions here = options;
+  if (!here.device && x.function()->device_scope()) here.device = DeviceOf(x.function()->device_scope());
+  const VariableOwner owner{id_, VariableOwner::Kind::kModule, Describe(), {}};
+  const std::string full = FullName(name);
+  if (!graph.CheckVariableName(full, where) ||
+      !graph.FindOrMake(full, x.dtype(), shape, here, where, owner)) {
+    return {};
+  }
+  graph_ = &graph;
+  Variable variable(&graph, full, x.dtype(), shape);
+  made_.push_back({std::string(name), variable, DescribeInputs(x), graph.Outermost(where)});
+  return variable;
+}
+
 Tensor Layer::Parameter(const Tensor& x, std::string_view name, const Shape& shape,
                         const Initializer& initializer, double fan_in, double fan_out, Where where) {
-  GraphState& graph = x.function()->graph();
-  if (graph_ && graph_ != &graph)
-    return Fail(x, where, "has its parameters in another graph; build a new module");
-  Builder builder(x.function());
-  bool is_new = !graph.variable_ops.contains(FullName(name));
-  Variable variable = builder.MakeVariable(FullName(name), x.dtype(), shape,
-                                           {.init = initializer.Resolve(fan_in, fan_out)}, where);
-  if (!variable.ok()) return {};
-  graph_ = &graph;
-  if (is_new) variables_.push_back(variable);
-  return builder.Read(variable, where);
+  Variable variable = Own(x, name, shape, {.init = initializer.Resolve(fan_in, fan_out)}, where);
+  return variable.ok() ? Builder(x.function()).Read(variable, where) : Tensor();
 }
 
 Variable Layer::State(const Tensor& x, std::string_view name, const Shape& shape, double value, Where where) {
-  GraphState& graph = x.function()->graph();
-  bool is_new = !graph.variable_ops.contains(FullName(name));
-  Variable variable =
-      Builder(x.function())
-          .MakeVariable(FullName(name), x.dtype(), shape, {.init = {.a = value}, .trainable = false}, where);
-  if (variable.ok() && is_new) variables_.push_back(variable);
-  return variable;
+  return Own(x, name, shape, {.init = {.a = value}, .trainable = false}, where);
 }
 
 Tensor Layer::ReadState(const Tensor& x, const Variable& variable, Where where) {
@@ -76,11 +131,23 @@ void Layer::WriteState(const Tensor& x, const Variable& variable, const Tensor& 
   Builder(x.function()).Assign(variable, value, where);
 }
 
-Mode Layer::ModeOf(const Tensor& x) { return x.function()->mode(); }
+Mode Layer::ModeOf(const Tensor& x) {
+  const Mode mode = x.function()->mode();
+  if (mode == Mode::kTrain) x.function()->set_trains_layers();
+  return mode;
+}
 
 Tensor Layer::Fail(const Tensor& x, Where where, std::string_view message) const {
   x.function()->graph().Error(where, absl::StrCat("of ", x.ToString()), message);
   return {};
+}
+
+std::vector<Variable> Module::parameters(const VariableFilter& filter) const {
+  return layer_->Variables([&](const Variable& v) { return v.trainable() && (!filter || filter(v)); });
+}
+
+std::vector<Variable> Module::state() const {
+  return layer_->Variables([](const Variable& v) { return !v.trainable(); });
 }
 
 }  // namespace sinter::nn

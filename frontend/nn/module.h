@@ -12,10 +12,11 @@
 //   };
 //   nn::Module block(std::make_shared<BlockLayer>(64));
 //
-// Modules are cheap handles: copies share their parameters. Input sizes are inferred at the first use, which
-// makes the parameters in the graph of that tensor; later uses, in any function of that graph, share them. A
-// parameter's name is its path: "up.weight"; a root module takes a name by Named(), so that two networks in
-// one graph do not collide.
+// Modules are cheap handles: copies are the same module and share its parameters. Input sizes are inferred at the first
+// use, which makes the parameters in the graph of that tensor; later uses, in any function of that graph, share them. A
+// parameter's name is its path: "up.weight". A parameter belongs to the module that made it: another one that would have
+// the same name is an error with both lines, so a second network in one graph takes a name by Named(). To share, use one
+// module twice.
 #ifndef SINTER_FRONTEND_NN_MODULE_H_
 #define SINTER_FRONTEND_NN_MODULE_H_
 
@@ -28,24 +29,30 @@
 
 #include "sinter/frontend/graph.h"
 #include "sinter/frontend/nn/initializer.h"
+#include "sinter/frontend/variable_filter.h"
 
 namespace sinter::nn {
 
 // What a module does; owned by handles.
 class Layer {
  public:
+  Layer();
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
   virtual ~Layer() = default;
 
   Tensor Apply(const Tensor& x, Where where);
   // Used in error messages: "Linear(128)".
   virtual std::string Describe() const = 0;
-  // Gives the layer, and those below it, its place in the tree of names. An explicit name wins over a
-  // parent's.
+  // Gives the layer, and those below it, its place in the tree of names. Variables that exist keep their names.
   void SetPath(std::string path);
   const std::string& path() const { return path_; }
+  // SetPath, unless there are variables, which is an error at `where`.
+  void Rename(std::string_view path, Where where);
   // Places the layer and those below it: what they compute, and their variables, also those made already.
   void SetDevice(Device device, Where where);
-  std::vector<Variable> parameters() const;
+  // Those made so far, this layer's and those below, in order and each once, that fit.
+  std::vector<Variable> Variables(const VariableFilter& filter) const;
 
  protected:
   virtual Tensor Forward(const Tensor& x, Where where) = 0;
@@ -58,18 +65,33 @@ class Layer {
   static Tensor ReadState(const Tensor& x, const Variable& variable, Where where);
   static void WriteState(const Tensor& x, const Variable& variable, const Tensor& value, Where where);
   static Mode ModeOf(const Tensor& x);
+  // What of x decides the shapes of the variables, for messages: "5 inputs".
+  virtual std::string DescribeInputs(const Tensor& x) const { return x.ToString(); }
   // Keeps an error for this layer applied to x; returns a tensor that is not ok.
   Tensor Fail(const Tensor& x, Where where, std::string_view message) const;
 
  private:
   friend class Module;
-  std::string FullName(std::string_view name) const;
+  struct Made {
+    std::string name;  // Within the layer.
+    Variable variable;
+    std::string inputs;  // That it was made for.
+    Where where;
+  };
 
+  std::string FullName(std::string_view name) const;
+  // The layer's variable of this name, made at its first use.
+  Variable Own(const Tensor& x, std::string_view name, const Shape& shape, const VariableOptions& options,
+               Where where);
+  // Of this layer or one below it; null when there is none.
+  const Made* FirstMade() const;
+
+  const uint64_t id_;  // As an owner of variables (variable_owner.h).
   std::string path_;
   std::optional<Device> device_;
-  GraphState* graph_ = nullptr;  // That the parameters live in.
+  GraphState* graph_ = nullptr;  // That the variables live in.
   std::vector<std::pair<std::string, std::shared_ptr<Layer>>> children_;
-  std::vector<Variable> variables_;
+  std::vector<Made> made_;
 };
 
 // A handle of a layer.
@@ -78,9 +100,9 @@ class Module {
   explicit Module(std::shared_ptr<Layer> layer) : layer_(std::move(layer)) {}
 
   Tensor operator()(const Tensor& x, Where where = Where::current()) const { return layer_->Apply(x, where); }
-  // Prefixes the names of all parameters; call it before the first use.
-  Module& Named(std::string_view name) {
-    layer_->SetPath(std::string(name));
+  // Prefixes the names of all parameters. After the first use it is an error, since parameters keep their names.
+  Module& Named(std::string_view name, Where where = Where::current()) {
+    layer_->Rename(name, where);
     return *this;
   }
   // Places the module on a device: its parameters and buffers live there, and what it computes runs there. Its input must
@@ -90,8 +112,10 @@ class Module {
     layer_->SetDevice(device, where);
     return *this;
   }
-  // The parameters made so far, this module's and those below, in order.
-  std::vector<Variable> parameters() const { return layer_->parameters(); }
+  // The trainable variables made so far, this module's and those below, in order: what an optimiser updates.
+  std::vector<Variable> parameters(const VariableFilter& filter = {}) const;
+  // The other variables made so far, such as running statistics. A checkpoint of the module has both.
+  std::vector<Variable> state() const;
   const std::shared_ptr<Layer>& layer() const { return layer_; }
 
  private:

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <cmath>
 
-#include "sinter/frontend/sinter.h"
+#include "sinter/tests/frontend/error_case.h"
 
 namespace sinter {
 namespace {
@@ -12,38 +12,11 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-struct Case {
-  std::string name;
-  std::function<void(Graph&)> build;
-  std::vector<std::string> says;
-};
+class ErrorMessageTest : public ::testing::TestWithParam<ErrorCase> {};
 
-void PrintTo(const Case& c, std::ostream* os) { *os << c.name; }
+TEST_P(ErrorMessageTest, NamesLineMistakeAndFix) { ExpectSays(GetParam(), "error_messages_test.cc:"); }
 
-// A case whose mistake is inside one function.
-Case In(std::string name, const std::function<void(Builder&)>& body, std::vector<std::string> says) {
-  return {std::move(name), [body](Graph& g) { g.Function("f", body); }, std::move(says)};
-}
-
-Tensor X(Builder& b, const Shape& shape = {2, 3}, DType dtype = F32) {
-  static int counter = 0;
-  return b.Input("in" + std::to_string(counter++), dtype, shape);
-}
-
-class ErrorMessageTest : public ::testing::TestWithParam<Case> {};
-
-TEST_P(ErrorMessageTest, NamesLineMistakeAndFix) {
-  Graph graph("g");
-  GetParam().build(graph);
-  absl::Status status = graph.status();
-  ASSERT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-  std::string message(status.message());
-  EXPECT_THAT(message, HasSubstr("error_messages_test.cc:"));
-  for (const std::string& text : GetParam().says) EXPECT_THAT(message, HasSubstr(text));
-  EXPECT_EQ(Compile(graph).status(), status);
-}
-
-std::vector<Case> PointwiseCases() {
+std::vector<ErrorCase> PointwiseCases() {
   return {
       In("AddShapes", [](Builder& b) { X(b, {2, 3}) + X(b, {2, 4}); },
          {"Add(f32[2,3], f32[2,4])", "broadcast"}),
@@ -65,7 +38,7 @@ std::vector<Case> PointwiseCases() {
   };
 }
 
-std::vector<Case> ShapeCases() {
+std::vector<ErrorCase> ShapeCases() {
   return {
       In("ReshapeCount", [](Builder& b) { Reshape(X(b), {4, 2}); },
          {"Reshape(f32[2,3])", "of 6 elements", "holds 8"}),
@@ -105,7 +78,7 @@ std::vector<Case> ShapeCases() {
   };
 }
 
-std::vector<Case> ReduceAndLinearCases() {
+std::vector<ErrorCase> ReduceAndLinearCases() {
   return {
       In("SumBool", [](Builder& b) { Sum(X(b, {2}, I1)); }, {"takes numbers; Cast(x, I32) first"}),
       In("SumDim", [](Builder& b) { Sum(X(b), {2}); }, {"no dimension 2"}),
@@ -173,7 +146,7 @@ std::vector<Case> ReduceAndLinearCases() {
   };
 }
 
-std::vector<Case> NeuralCases() {
+std::vector<ErrorCase> NeuralCases() {
   return {
       In("SoftmaxInt", [](Builder& b) { Softmax(X(b, {2, 3}, I32)); }, {"takes floats"}),
       In("SoftmaxDim", [](Builder& b) { Softmax(X(b), 2); }, {"no dimension 2"}),
@@ -227,7 +200,7 @@ std::vector<Case> NeuralCases() {
   };
 }
 
-std::vector<Case> ProgramCases() {
+std::vector<ErrorCase> ProgramCases() {
   return {
       In("InputTwice",
          [](Builder& b) {
@@ -286,14 +259,16 @@ std::vector<Case> ProgramCases() {
        [](Graph& g) {
          static Graph other("other");
          nn::Linear linear(2);
-         other.Function("f" + std::to_string(other.variables().size()), [&](Builder& b) { linear(X(b)); });
+         const std::string name = "f" + std::to_string(other.variables().size());
+         linear.Named(name);
+         other.Function(name, [&](Builder& b) { linear(X(b)); });
          g.Function("f", [&](Builder& b) { linear(X(b)); });
        },
        {"parameters in another graph"}},
   };
 }
 
-std::vector<Case> PlacementCases() {
+std::vector<ErrorCase> PlacementCases() {
   return {
       In("CopyNowhere", [](Builder& b) { Copy(X(b), Device::Gpu(-1)); },
          {"Copy names gpu:-1", "devices count from 0, as in gpu:0"}),
@@ -317,14 +292,13 @@ std::vector<Case> PlacementCases() {
   };
 }
 
-std::string CaseName(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }
-
-INSTANTIATE_TEST_SUITE_P(Pointwise, ErrorMessageTest, ::testing::ValuesIn(PointwiseCases()), CaseName);
-INSTANTIATE_TEST_SUITE_P(Shape, ErrorMessageTest, ::testing::ValuesIn(ShapeCases()), CaseName);
-INSTANTIATE_TEST_SUITE_P(Linear, ErrorMessageTest, ::testing::ValuesIn(ReduceAndLinearCases()), CaseName);
-INSTANTIATE_TEST_SUITE_P(Neural, ErrorMessageTest, ::testing::ValuesIn(NeuralCases()), CaseName);
-INSTANTIATE_TEST_SUITE_P(Program, ErrorMessageTest, ::testing::ValuesIn(ProgramCases()), CaseName);
-INSTANTIATE_TEST_SUITE_P(Placement, ErrorMessageTest, ::testing::ValuesIn(PlacementCases()), CaseName);
+INSTANTIATE_TEST_SUITE_P(Pointwise, ErrorMessageTest, ::testing::ValuesIn(PointwiseCases()), ErrorCaseName);
+INSTANTIATE_TEST_SUITE_P(Shape, ErrorMessageTest, ::testing::ValuesIn(ShapeCases()), ErrorCaseName);
+INSTANTIATE_TEST_SUITE_P(Linear, ErrorMessageTest, ::testing::ValuesIn(ReduceAndLinearCases()),
+                         ErrorCaseName);
+INSTANTIATE_TEST_SUITE_P(Neural, ErrorMessageTest, ::testing::ValuesIn(NeuralCases()), ErrorCaseName);
+INSTANTIATE_TEST_SUITE_P(Program, ErrorMessageTest, ::testing::ValuesIn(ProgramCases()), ErrorCaseName);
+INSTANTIATE_TEST_SUITE_P(Placement, ErrorMessageTest, ::testing::ValuesIn(PlacementCases()), ErrorCaseName);
 
 TEST(ErrorsTest, IndependentErrorsComeTogetherAndFollowUpsDoNot) {
   Graph graph("g");

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <stdexcept>
 #include <string>
 
 #include "sinter/tests/frontend/run_graph.h"
@@ -97,6 +98,105 @@ TEST(GraphTest, GradientOfAnExpression) {
   std::vector<float> expected;
   for (float v : {-1.f, 0.f, 2.f}) expected.push_back(std::exp(v) * (v + 1));
   EXPECT_THAT(Floats(session, "f", {{"x", x}}, "g"), Pointwise(FloatNear(1e-5), expected));
+}
+
+// Values that a loss depends on in ways without a gradient.
+TEST(GraphTest, GradientsAreZerosOnlyWhereAsked) {
+  Graph graph("g");
+  graph.Function("f", [](Builder& b) {
+    Tensor x = b.Input("x", F32, {3}), unused = b.Input("unused", F32, {2});
+    std::vector<Tensor> g = Gradients(Sum(x * Floor(x)), {x, unused}, {.allow_unused = true});
+    b.Output("g", g[0]);
+    b.Output("zeros", g[1]);
+  });
+  Session session = MustStart(graph);
+  HostTensor x = *HostTensor::FromVector<float>({3}, {1.5, 2.5, -0.5}), unused = *HostTensor::Zeros(F32, {2});
+  auto outputs = session.Run("f", {{"x", x}, {"unused", unused}});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT(ToFloats((*outputs)["g"]), ElementsAre(1, 2, -1));
+  EXPECT_THAT(ToFloats((*outputs)["zeros"]), ElementsAre(0, 0));
+}
+
+// What only StopGradient leads to is not trained: with Adam's memory of earlier gradients it would move.
+TEST(GraphTest, MinimizeLeavesWhatNoGradientReaches) {
+  Graph graph("g");
+  Variable w = graph.Variable("w", F32, {}, {.init = {.a = 1}}),
+           u = graph.Variable("u", F32, {}, {.init = {.a = 1}});
+  graph.Function("f", [&](Builder& b) {
+    optim::Adam{.learning_rate = 0.5, .weight_decay = 1}.Minimize(b.Read(w) * StopGradient(b.Read(u)));
+  });
+  Session session = MustStart(graph);
+  ASSERT_TRUE(session.Run("f", {}).ok());
+  EXPECT_NEAR(VariableFloats(session, "w")[0], 0.5, 1e-6);
+  EXPECT_EQ(VariableFloats(session, "u")[0], 1);
+}
+
+// The loss was computed from the value between two updates.
+TEST(GraphTest, MinimizeFindsTheValueThatTheLossWasComputedFrom) {
+  Graph graph("g");
+  Variable w = graph.Variable("w", F32, {}, {.init = {.a = 1}});
+  graph.Function("f", [&](Builder& b) {
+    optim::Sgd{.learning_rate = 1.0}.Minimize(b.Read(w) * 0.25);  // 0.75
+    Tensor between = Square(b.Read(w));                           // Its gradient is 1.5.
+    optim::Sgd{.learning_rate = 1.0}.Minimize(b.Read(w) * 0.5);   // 0.25
+    optim::Sgd{.learning_rate = 1.0}.Minimize(between);           // -1.25
+  });
+  Session session = MustStart(graph);
+  ASSERT_TRUE(session.Run("f", {}).ok());
+  EXPECT_NEAR(VariableFloats(session, "w")[0], -1.25, 1e-6);
+}
+
+// Handles of a function whose body threw are refused, also where they are all that is left of it.
+TEST(GraphTest, HandlesOfADroppedFunctionAreRefused) {
+  Graph graph("g");
+  Tensor tensor;
+  Variable variable;
+  EXPECT_THROW(graph.Function("f",
+                              [&](Builder& b) {
+                                variable = b.MakeVariable("v", F32, {2});
+                                tensor = b.Read(variable) + 1.0;
+                                DeviceScope scope(b, Device::Cpu(0));
+                                throw std::runtime_error("no data");
+                              }),
+               std::runtime_error);
+  EXPECT_TRUE(graph.status().ok());
+  EXPECT_EQ(tensor.device(), Device::Cpu(0));
+  graph.Function("f", [&](Builder& b) {
+    b.Output("y", tensor * 2.0);
+    b.Read(variable);
+    b.Assign(variable, b.Zeros(F32, {2}));
+  });
+  const std::string says(graph.status().message());
+  EXPECT_THAT(says, HasSubstr("uses a tensor of the function \"f\", which is finished"));
+  EXPECT_THAT(says, HasSubstr("Read of \"v\" takes a variable of a function whose body threw"));
+  EXPECT_THAT(says, HasSubstr("Assign to \"v\""));
+}
+
+// As if Function had not been called: names, random streams, optimisers, errors and modules are free again.
+TEST(GraphTest, ABodyThatThrowsLeavesNothing) {
+  auto build = [](Graph& graph, const std::function<void()>& fail, nn::Module& outside) {
+    graph.Function("train", [&](Builder& b) {
+      nn::Linear inside(2);
+      Tensor h = Dropout(inside(b.Input("x", F32, {4, 3})), 0.5);
+      Tensor loss = Mean(Square(outside(h)));
+      optim::Adam{.learning_rate = 0.1}.Minimize(loss);
+      b.Log("loss", loss);
+      b.Output("loss", loss);
+      fail();
+    });
+  };
+  auto with = [](nn::Module& module) { module.Named("outside"); };
+  Graph expected("g"), graph("g");
+  nn::Module first = nn::Linear(1), second = nn::Linear(1);
+  with(first);
+  with(second);
+  build(expected, [] {}, first);
+  EXPECT_THROW(build(graph, [] { throw std::runtime_error("no data"); }, second), std::runtime_error);
+  EXPECT_TRUE(graph.variables().empty());
+  build(graph, [] {}, second);
+  ASSERT_TRUE(graph.status().ok()) << graph.status();
+  EXPECT_EQ(graph.ToString(), expected.ToString());
+  EXPECT_TRUE(Compile(graph).ok());
 }
 
 TEST(GraphTest, RandomNumbersChangeWithTheStepAndRepeatWithTheSeed) {

@@ -246,5 +246,123 @@ TEST(NnTest, AFreshClassifierStartsAtTheLogOfItsClasses) {
   EXPECT_NEAR(*outputs->Scalar("loss"), std::log(10.0), 1e-5);
 }
 
+// sin(first), sin(first + 1.7), ...
+std::vector<float> Sines(double first, size_t count, double scale, double shift = 0) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) {
+    values[i] = static_cast<float>(std::sin(first + 1.7 * static_cast<double>(i)) * scale + shift);
+  }
+  return values;
+}
+
+HostTensor Matrix(int64_t rows, int64_t columns, const std::vector<float>& values) {
+  return *HostTensor::FromVector<float>({rows, columns}, values);
+}
+
+// The expected numbers are NumPy's in double precision, with PyTorch's convention: batches are normalised by the biased
+// variance, and the running one is 0.9 times itself and 0.1 times the unbiased one.
+TEST(NnTest, BatchNormEvaluatesAsPyTorchAfterOneAndAfterTwentySteps) {
+  Graph graph("g");
+  nn::Module net = nn::Sequential{nn::Linear(3), nn::BatchNorm(), nn::Linear(1)};
+  graph.Function("train", [&](Builder& b) {
+    Tensor loss = MseLoss(net(b.Input("x", F32, {8, 2})), b.Input("y", F32, {8, 1}));
+    optim::Sgd{.learning_rate = 0.1}.MinimizeOver(loss, net.parameters());
+    b.Output("loss", loss);
+  });
+  graph.Function("eval", Mode::kEval, [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 2}))); });
+  Session session = MustStart(graph);
+  ASSERT_TRUE(session.WriteVariable("0.weight", Matrix(2, 3, Sines(1, 6, 0.5))).ok());
+  ASSERT_TRUE(session.WriteVariable("0.bias", *HostTensor::FromVector<float>({3}, Sines(2, 3, 0.1))).ok());
+  ASSERT_TRUE(session.WriteVariable("2.weight", Matrix(3, 1, Sines(3, 3, 0.5))).ok());
+  struct {
+    int steps;
+    double loss;
+    std::vector<float> mean, variance, y;
+  } const expected[] = {{1,
+                         4.141603212,
+                         {0.028376523f, 0.019964824f, -0.033521238f},
+                         {0.960426148f, 0.940990413f, 0.972950303f},
+                         {-0.273946322f, 0.368471404f, -0.354962618f, 0.401449065f, -0.337711809f,
+                          0.335115302f, -0.226699893f, 0.186796827f}},
+                        {20,
+                         2.636181234,
+                         {0.359513097f, 0.233128078f, -0.366252327f},
+                         {0.52194684f, 0.681689167f, 0.578905641f},
+                         {-0.537119404f, 0.46721725f, -0.00880988f, -0.092702196f, 0.545538813f, -0.60466938f,
+                          0.981128015f, -0.934955902f}}};
+  double loss = 0;
+  int step = 0;
+  for (const auto& e : expected) {
+    for (; step < e.steps; ++step) {
+      std::vector<float> x = Sines(10 + step, 16, 2, 0.5), y(8);
+      for (size_t i = 0; i < 8; ++i) y[i] = x[2 * i] * x[2 * i + 1];
+      auto outputs = session.Run("train", {{"x", Matrix(8, 2, x)}, {"y", Matrix(8, 1, y)}});
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      loss = *outputs->Scalar("loss");
+    }
+    const auto near = ::testing::FloatNear(2e-5f);
+    EXPECT_NEAR(loss, e.loss, 2e-5) << step;
+    EXPECT_THAT(VariableFloats(session, "1.running_mean"), ::testing::Pointwise(near, e.mean)) << step;
+    EXPECT_THAT(VariableFloats(session, "1.running_variance"), ::testing::Pointwise(near, e.variance))
+        << step;
+    EXPECT_THAT(Floats(session, "eval", {{"x", Matrix(8, 2, Sines(99, 16, 2, 0.5))}}, "y"),
+                ::testing::Pointwise(near, e.y))
+        << step;
+  }
+}
+
+TEST(NnTest, ParametersAreWhatIsTrainedAndStateTheRest) {
+  Graph graph("g");
+  nn::Module net = nn::Sequential{nn::Linear(3), nn::BatchNorm()};
+  net.Named("net");
+  graph.Function("f", [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 2}))); });
+  EXPECT_THAT(Names(net.parameters()),
+              ElementsAre("net.0.weight", "net.0.bias", "net.1.scale", "net.1.offset"));
+  EXPECT_THAT(Names(net.parameters(Glob("*.bias"))), ElementsAre("net.0.bias"));
+  EXPECT_THAT(Names(net.state()), ElementsAre("net.1.running_mean", "net.1.running_variance"));
+  EXPECT_TRUE(net.parameters()[0].trainable());
+  EXPECT_FALSE(net.state()[0].trainable());
+  EXPECT_FALSE(Variable().trainable());
+}
+
+TEST(NnTest, AFunctionThatOnlySeemsToTrainIsReported) {
+  Graph graph("g");
+  nn::Module net = nn::Sequential{nn::Linear(2), nn::Dropout(0.5)};
+  auto predict = [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 2}))); };
+  graph.Function("train", [&](Builder& b) { optim::Sgd{}.Minimize(Sum(net(b.Input("x", F32, {8, 2})))); });
+  graph.Function("asked", Mode::kTrain, predict);
+  graph.Function("eval", Mode::kEval, predict);
+  const int line = __LINE__ + 1;
+  graph.Function("predict", predict);
+  CompileReport report;
+  ASSERT_TRUE(Compile(graph, {}, &report).ok());
+  EXPECT_THAT(
+      report.warnings,
+      ElementsAre(::testing::HasSubstr("nn_test.cc:" + std::to_string(line) +
+                                       ": Function \"predict\" trains nothing, but is in Mode::kTrain")));
+  EXPECT_THAT(report.ToString(), ::testing::StartsWith(report.warnings[0]));
+}
+
+TEST(NnTest, ALayerInTwoPlacesIsListedOnce) {
+  Graph graph("g");
+  nn::Linear shared(2);
+  nn::Module net = nn::Sequential{shared, nn::Relu(), shared};
+  graph.Function("f", [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 2}))); });
+  EXPECT_THAT(Names(net.parameters()), ElementsAre("2.weight", "2.bias"));
+  EXPECT_THAT(Names(graph.variables()), ElementsAre("2.weight", "2.bias"));
+}
+
+// A parent that comes later does not take the weights away.
+TEST(NnTest, VariablesKeepTheirNames) {
+  Graph graph("g");
+  nn::Module linear = nn::Linear(2);
+  linear.Named("body");
+  graph.Function("f", [&](Builder& b) { b.Output("y", linear(b.Input("x", F32, {8, 2}))); });
+  nn::Module net = nn::Sequential{nn::Relu(), linear};
+  graph.Function("g", [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 2}))); });
+  ASSERT_TRUE(graph.status().ok()) << graph.status();
+  EXPECT_THAT(Names(graph.variables()), ElementsAre("body.weight", "body.bias"));
+}
+
 }  // namespace
 }  // namespace sinter

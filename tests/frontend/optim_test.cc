@@ -258,5 +258,34 @@ TEST(ScheduleTest, Values) {
   EXPECT_FLOAT_EQ(optim::ConstantRate(0.3)(99), 0.3f);
 }
 
+TEST(ScheduleTest, NumbersThatMakeNoSenseAreErrors) {
+  const struct {
+    optim::Schedule schedule;
+    std::string says;
+  } cases[] = {
+      {optim::ConstantRate(-1), "ConstantRate needs a rate of at least 0, got -1"},
+      {optim::StepDecay(1, 0.5, 0), "StepDecay needs a number of steps of at least 1, got 0"},
+      {optim::StepDecay(1, -0.5, 1), "StepDecay needs a factor of at least 0, got -0.5"},
+      {optim::ExponentialDecay(NAN, 1), "ExponentialDecay needs a rate of at least 0, got nan"},
+      {optim::PiecewiseRate({}), "PiecewiseRate needs a first boundary of 0"},
+      {optim::PiecewiseRate({{1, 1.0}}), "PiecewiseRate needs a first boundary of 0"},
+      {optim::PiecewiseRate({{0, 1.0}, {5, 0.5}, {5, 0.1}}), "PiecewiseRate needs boundaries that ascend"},
+      {optim::PiecewiseRate({{0, 1.0}, {5, -1}}), "PiecewiseRate needs a rate of at least 0, got -1"},
+      {optim::LinearDecay(1, 0), "LinearDecay needs a number of steps of at least 1, got 0"},
+      {optim::WarmupCosine(1, -1, 10), "WarmupCosine needs a warm-up of at least 0, got -1"},
+      {optim::WarmupCosine(1, 1, 10, INFINITY), "WarmupCosine needs a final rate of at least 0, got inf"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(c.schedule.status().code(), absl::StatusCode::kInvalidArgument) << c.says;
+    EXPECT_THAT(std::string(c.schedule.status().message()), ::testing::HasSubstr(c.says));
+    EXPECT_THAT(std::string(c.schedule.status().message()), ::testing::HasSubstr("optim_test.cc:"));
+    EXPECT_TRUE(std::isnan(c.schedule(3)));
+  }
+  const optim::Schedule of_program = [](int64_t step) { return 1.0f / static_cast<float>(step + 1); };
+  const optim::Schedule copy = of_program;
+  EXPECT_FLOAT_EQ(copy(1), 0.5f);
+  EXPECT_TRUE(copy.status().ok());
+}
+
 }  // namespace
 }  // namespace sinter

@@ -1,0 +1,46 @@
+// The loss scale of one update (optim::LossScale): what multiplies the loss, and how the scale moves. Sinter's own sources
+// only.
+//
+//   LossScaling scaling(u, options);
+//   std::vector<Tensor> gradients = ...scaling.Scaled(loss)...;
+//   scaling.Unscale(gradients);
+//   scaling.Judge(gradients);
+#ifndef SINTER_FRONTEND_OPTIM_LOSS_SCALING_H_
+#define SINTER_FRONTEND_OPTIM_LOSS_SCALING_H_
+
+#include <vector>
+
+#include "sinter/frontend/optim/optimizer.h"
+#include "sinter/frontend/optim/update.h"
+
+namespace sinter::optim {
+
+class LossScaling {
+ public:
+  LossScaling(Update& u, const LossScale& options);
+
+  // At least in f32: f16 cannot hold a large scale.
+  Tensor Scaled(const Tensor& loss);
+  void Unscale(std::vector<Tensor>& gradients);
+  // Lets the update count if all gradients are finite, and moves the scale.
+  void Judge(const std::vector<Tensor>& gradients);
+
+  static constexpr double kLargest = 16777216;  // 2^24
+
+ private:
+  Tensor Choose(const Tensor& condition, const Operand& yes, const Operand& no) {
+    return Select(u_.At(condition), u_.At(yes), u_.At(no));
+  }
+  // Where `like` is, if the graph says where that is.
+  Tensor Near(const Tensor& x, const Tensor& like) { return IsPlaced(like) ? Copy(x, like, where_) : x; }
+
+  Update& u_;
+  LossScale options_;
+  Where where_;
+  Variable scale_, good_steps_;
+  Tensor now_;
+};
+
+}  // namespace sinter::optim
+
+#endif  // SINTER_FRONTEND_OPTIM_LOSS_SCALING_H_

@@ -1,0 +1,159 @@
+#include "sinter/frontend/optim/optimizer_identity.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace sinter::optim {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+UpdateOwner OwnerOf(const OptimizerRecord& record) {
+  const std::string what = absl::StrCat("optim::", record.kind, " \"", record.prefix, "\"");
+  return {{record.owner, VariableOwner::Kind::kOptimizer, what, record.where}, record.prefix};
+}
+
+// The first of `a` that `b` has not; empty when there is none.
+std::string FirstBeyond(const Names& a, const Names& b) {
+  const std::set<std::string> of_b(b.begin(), b.end());
+  auto found = std::ranges::find_if(a, [&](const std::string& name) { return !of_b.contains(name); });
+  return found == a.end() ? "" : *found;
+}
+
+bool AreSame(const Names& a, const Names& b) {
+  return FirstBeyond(a, b).empty() && FirstBeyond(b, a).empty();
+}
+
+// What the parameters here have that those there have not, or the other way round.
+std::string Difference(const Names& here, const Names& there) {
+  std::string more = FirstBeyond(here, there);
+  return more.empty() ? absl::StrCat("\"", FirstBeyond(there, here), "\" is missing here")
+                      : absl::StrCat("\"", more, "\" is not among those");
+}
+
+// Why a use under the record's name is not the same optimiser; empty when it is.
+std::string WhyOther(const OptimizerUse& use, const Names& parameters, const OptimizerRecord& record) {
+  const std::string cure =
+      "; one name is one optimiser over one set of parameters, so give this one another .name";
+  if (record.kind != use.kind) {
+    return absl::StrCat("has the name \"", record.prefix, "\", which is that of the optim::", record.kind,
+                        " at ", LineOf(record.where), cure);
+  }
+  if (AreSame(parameters, record.parameters)) return "";
+  return absl::StrCat("has the name \"", record.prefix, "\", which is that of the optim::", record.kind,
+                      " at ", LineOf(record.where),
+                      " over other parameters: ", Difference(parameters, record.parameters), cure);
+}
+
+// Why an unnamed optimiser over these parameters may be meant to be the record's; empty when it cannot be.
+std::string WhyUnclear(const Names& parameters, const OptimizerRecord& record) {
+  for (const std::string& name : parameters) {
+    if (std::ranges::find(record.parameters, name) == record.parameters.end()) continue;
+    return absl::StrCat(
+        "updates \"", name, "\", as the optim::", record.kind, " at ", LineOf(record.where),
+        " does, but not the same parameters besides: ", Difference(parameters, record.parameters),
+        "; if these are two optimisers, give each a .name, else give MinimizeOver the same parameters");
+  }
+  return "";
+}
+
+// A name that no optimiser has: "adam", then "adam_2".
+std::string FreePrefix(const GraphState& graph, const std::string& kind) {
+  const std::string first = absl::AsciiStrToLower(kind);
+  std::string prefix = first;
+  for (int k = 2;
+       std::ranges::find(graph.optimizers, prefix, &OptimizerRecord::prefix) != graph.optimizers.end(); ++k) {
+    prefix = absl::StrCat(first, "_", k);
+  }
+  return prefix;
+}
+
+// An index, since records move. Null: none, and `wrong` says why there can be none, if so.
+std::optional<size_t> Match(const GraphState& graph, const OptimizerUse& use, const Names& parameters,
+                            std::string& wrong) {
+  for (size_t i = 0; i < graph.optimizers.size(); ++i) {
+    const OptimizerRecord& record = graph.optimizers[i];
+    if (!use.name.empty()) {
+      if (record.prefix != use.name) continue;
+      wrong = WhyOther(use, parameters, record);
+      return i;
+    }
+    if (record.named || record.kind != use.kind) continue;
+    if (AreSame(parameters, record.parameters)) {
+      wrong.clear();
+      return i;
+    }
+    if (wrong.empty()) wrong = WhyUnclear(parameters, record);
+  }
+  return std::nullopt;
+}
+
+// Between Accumulate and ApplyAccumulated, sums of gradients are scaled by one scale, or none.
+std::string WhyOtherScale(const OptimizerUse& use, const OptimizerRecord& record) {
+  if (!record.accumulates || record.is_scaled == use.is_scaled) return "";
+  return absl::StrCat("has ", use.is_scaled ? "a" : "no", " loss scale, and the optim::", record.kind, " at ",
+                      LineOf(record.where), ", whose gradients are accumulated, has ",
+                      use.is_scaled ? "none" : "one", "; give both the same");
+}
+
+}  // namespace
+
+std::optional<UpdateOwner> FindOptimizer(Call& call, const OptimizerUse& use, const Names& parameters) {
+  GraphState& graph = call.graph();
+  if (use.name.empty() && !use.keeps_state) {
+    UpdateOwner nobody;
+    nobody.prefix = absl::AsciiStrToLower(use.kind);
+    return nobody;
+  }
+  std::string wrong;
+  std::optional<size_t> found = Match(graph, use, parameters, wrong);
+  if (!found && wrong.empty()) {
+    const std::string prefix = use.name.empty() ? FreePrefix(graph, use.kind) : use.name;
+    if (!graph.CheckName("The optimiser's name", prefix, call.where())) return std::nullopt;
+    graph.optimizers.push_back({prefix, !use.name.empty(), use.kind, parameters, use.accumulates,
+                                use.is_scaled, graph.Outermost(call.where()), NextOwnerId()});
+    return OwnerOf(graph.optimizers.back());
+  }
+  if (wrong.empty()) {
+    OptimizerRecord& record = graph.optimizers[*found];
+    if (use.accumulates) wrong = WhyOtherScale(use, record);
+    if (use.accumulates && !record.accumulates) {
+      record.accumulates = true;
+      record.is_scaled = use.is_scaled;
+    }
+    if (wrong.empty()) return OwnerOf(record);
+  }
+  call.Fail(wrong);
+  return std::nullopt;
+}
+
+std::optional<AccumulatingOptimizer> FindAccumulating(Call& call, const OptimizerUse& use) {
+  const OptimizerRecord* found = nullptr;
+  for (const OptimizerRecord& record : call.graph().optimizers) {
+    const bool is_asked = use.name.empty() ? !record.named : record.prefix == use.name;
+    if (!is_asked || record.kind != use.kind || !record.accumulates) continue;
+    if (found) {
+      call.Fail(absl::StrCat("finds gradients of two optimisers, of that at ", LineOf(found->where),
+                             " and of that at ", LineOf(record.where),
+                             "; give each a .name, and update by each"));
+      return std::nullopt;
+    }
+    found = &record;
+  }
+  if (!found) {
+    call.Fail(
+        "finds no gradients; build a function before this one that calls Accumulate of the same optimiser");
+    return std::nullopt;
+  }
+  if (std::string wrong = WhyOtherScale(use, *found); !wrong.empty()) {
+    call.Fail(wrong);
+    return std::nullopt;
+  }
+  return AccumulatingOptimizer{OwnerOf(*found), found->parameters};
+}
+
+}  // namespace sinter::optim

@@ -1,0 +1,75 @@
+// One update of a function: an optimiser's variables, and arithmetic that carries the user's line. Sinter's own sources only.
+//
+//   Update u(function, {owner, "adam"}, where);
+//   Variable m = u.Slot(parameter, "m");                                  // "adam/m/<parameter>", of zeros.
+//   u.Assign(m, u.Add(u.Mul(u.Read(m), 0.9), u.Mul(gradient, 0.1)));      // Unless the step does not count.
+#ifndef SINTER_FRONTEND_OPTIM_UPDATE_H_
+#define SINTER_FRONTEND_OPTIM_UPDATE_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "sinter/frontend/graph_state.h"
+#include "sinter/frontend/ops.h"
+
+namespace sinter::optim {
+
+// Whether the graph says where the tensor is.
+bool IsPlaced(const Tensor& x);
+
+// Whose variables an update has.
+struct UpdateOwner {
+  VariableOwner owner;
+  std::string prefix;  // Of their names.
+};
+
+// Arithmetic happens in f32 (f64 for f64 parameters).
+class Update {
+ public:
+  Update(FunctionState* function, UpdateOwner owner, Where where)
+      : builder_(function), owner_(std::move(owner)), where_(where) {}
+
+  // A slot of the parameter, by name; starts at zero.
+  Variable Slot(const Variable& parameter, std::string_view slot);
+  // A variable of the optimiser's own.
+  Variable State(const std::string& name, DType dtype, const Shape& shape, double initial);
+  // 1 - beta^t, where t counts the updates from 1. All parameters have one count.
+  Tensor BiasCorrection(double beta);
+  Tensor Read(const Variable& v) { return builder_.Read(v, where_); }
+  // A new value, unless the step is not to count.
+  void Assign(const Variable& v, const Tensor& value);
+  void AssignAlways(const Variable& v, const Tensor& value) { builder_.Assign(v, value, where_); }
+  // From now on variables keep their values also where `counts`, i1[], is false.
+  void CountOnlyIf(const Tensor& counts);
+  static DType ComputeType(DType dtype) { return dtype == DType::kF64 ? DType::kF64 : DType::kF32; }
+
+  Tensor Add(Operand x, Operand y) { return At(x) + At(y); }
+  Tensor Sub(Operand x, Operand y) { return At(x) - At(y); }
+  Tensor Mul(Operand x, Operand y) { return At(x) * At(y); }
+  Tensor Div(Operand x, Operand y) { return At(x) / At(y); }
+  Operand At(const Operand& x) {
+    return x.is_tensor() ? Operand(x.tensor(), where_) : Operand(x.number(), where_);
+  }
+  Where where() const { return where_; }
+
+ private:
+  // The number of this update, counted from 1, as f32.
+  Tensor StepNumber();
+
+  Builder builder_;
+  UpdateOwner owner_;
+  Where where_;
+  Tensor counts_;  // Not ok: every step counts.
+  Tensor step_;
+  std::map<double, Tensor> corrections_;
+};
+
+// One parameter's new value from its gradient, both in the compute type; `lr` as well.
+using Rule = std::function<Tensor(Update& u, const Variable& variable, const Tensor& p, const Tensor& g,
+                                  const Operand& lr)>;
+
+}  // namespace sinter::optim
+
+#endif  // SINTER_FRONTEND_OPTIM_UPDATE_H_
