@@ -75,7 +75,7 @@ if(NOT SINTER_SANITIZE)
 endif()
 
 # The public headers, and those that they include.
-set(_frontend collectives.h compile.h data_parallel.h elementwise_kernel.h graph.h ops.h sinter.h tensor.h)
+set(_frontend collectives.h compile.h data_parallel.h elementwise_kernel.h graph.h ops.h sinter.h tensor.h variable_filter.h)
 set(_runtime caching_allocator.h checkpoint.h device.h device_info.h device_memory.h dtype.h file.h half.h load_times.h memory_limit.h named_tensor.h npy.h npz.h
     plan.h process_allocator.h profile.h safetensors.h scalar_log.h session.h status.h tensor.h tuning.h world.h)
 list(TRANSFORM _frontend PREPEND ${CMAKE_SOURCE_DIR}/frontend/)
@@ -83,7 +83,9 @@ list(TRANSFORM _runtime PREPEND ${CMAKE_SOURCE_DIR}/runtime/)
 set(_include ${CMAKE_INSTALL_INCLUDEDIR}/sinter)
 install(FILES ${_frontend} DESTINATION ${_include}/frontend)
 install(FILES ${_runtime} DESTINATION ${_include}/runtime)
-foreach(folder frontend/nn frontend/optim frontend/data)
+install(FILES ${CMAKE_SOURCE_DIR}/frontend/optim/optimizer.h ${CMAKE_SOURCE_DIR}/frontend/optim/schedule.h
+  DESTINATION ${_include}/frontend/optim)
+foreach(folder frontend/nn frontend/data)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION ${_include}/frontend FILES_MATCHING PATTERN "*.h")
 endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/runtime/plan.fbs DESTINATION ${CMAKE_INSTALL_DATADIR}/sinter)

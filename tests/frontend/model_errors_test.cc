@@ -141,6 +141,11 @@ std::vector<ErrorCase> OwnershipCases() {
            net.Named("net");
          },
          {"Named(\"net\") comes after the first use of Sequential(1) at ", "made \"0.weight\""}),
+  };
+}
+
+std::vector<ErrorCase> NameCases() {
+  return {
       In("VariableControl", [](Builder& b) { b.MakeVariable("a\nb", F32, {}); },
          {"Variable \"a\\nb\" holds a control character"}),
       {"FunctionOfAVariablesName",
@@ -157,9 +162,7 @@ std::vector<ErrorCase> OwnershipCases() {
       In("ModuleControl", [](Builder& b) { nn::Module(nn::Linear(3)).Named("a\x01")(X(b)); },
          {"holds a control"}),
       In("OptimiserControl", With(optim::Adam{.name = "a\nb"}), {"holds a control character"}),
-      {"FunctionControl",
-       [](Graph& g) { g.Function("a\n", [](Builder&) {}); },
-       {"Function \"a\\n\" holds"}},
+      {"FunctionControl", [](Graph& g) { g.Function("a\n", [](Builder&) {}); }, {"Function \"a\\n\" holds"}},
   };
 }
 
@@ -215,6 +218,7 @@ std::vector<ErrorCase> GradientCases() {
 
 INSTANTIATE_TEST_SUITE_P(Option, ModelErrorTest, ::testing::ValuesIn(OptionCases()), ErrorCaseName);
 INSTANTIATE_TEST_SUITE_P(Ownership, ModelErrorTest, ::testing::ValuesIn(OwnershipCases()), ErrorCaseName);
+INSTANTIATE_TEST_SUITE_P(Name, ModelErrorTest, ::testing::ValuesIn(NameCases()), ErrorCaseName);
 INSTANTIATE_TEST_SUITE_P(Gradient, ModelErrorTest, ::testing::ValuesIn(GradientCases()), ErrorCaseName);
 
 // Each call that is wrong says so once, not once a variable.
