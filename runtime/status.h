@@ -23,10 +23,11 @@
     if (absl::Status sinter_status_ = (expr); !sinter_status_.ok()) return sinter_status_; \
   } while (false)
 
+// Two may stand on one line: __COUNTER__ differs where __LINE__ does not.
 #define SINTER_STATUS_CONCAT_INNER_(a, b) a##b
 #define SINTER_STATUS_CONCAT_(a, b) SINTER_STATUS_CONCAT_INNER_(a, b)
 #define SINTER_ASSIGN_OR_RETURN(lhs, expr) \
-  SINTER_ASSIGN_OR_RETURN_IMPL_(SINTER_STATUS_CONCAT_(sinter_statusor_, __LINE__), lhs, expr)
+  SINTER_ASSIGN_OR_RETURN_IMPL_(SINTER_STATUS_CONCAT_(sinter_statusor_, __COUNTER__), lhs, expr)
 #define SINTER_ASSIGN_OR_RETURN_IMPL_(tmp, lhs, expr) \
   auto tmp = (expr);                                  \
   if (!tmp.ok()) return std::move(tmp).status();      \

@@ -65,6 +65,17 @@ std::string ShapeToString(DType dtype, std::span<const int64_t> shape);
 // Bytes of a dense tensor. InvalidArgument for a rank above 8, a negative size, or more than 2^63 - 1 bytes.
 absl::StatusOr<int64_t> DenseBytes(DType dtype, std::span<const int64_t> shape);
 
+// A span of a tensor's elements, or why there is none. It gives the span itself where absl::StatusOr gives a reference, so that
+// a loop over that of a temporary, `for (float& x : *t.MutableSpan<float>())`, is one over the tensor's elements.
+template <typename T>
+class SpanOr : public absl::StatusOr<std::span<T>> {
+ public:
+  using Base = absl::StatusOr<std::span<T>>;
+  using Base::Base;
+  std::span<T> operator*() const { return Base::operator*(); }
+  std::span<T> value() const { return Base::value(); }
+};
+
 class HostTensor {
  public:
   static constexpr int kMaxRank = 8;
@@ -106,9 +117,9 @@ class HostTensor {
   // The elements in row-major order. InvalidArgument when T is not the element type; FailedPrecondition for
   // writing through a View.
   template <typename T>
-  absl::StatusOr<std::span<const T>> Span() const;
+  SpanOr<const T> Span() const;
   template <typename T>
-  absl::StatusOr<std::span<T>> MutableSpan();
+  SpanOr<T> MutableSpan();
 
   // The type and shape, not the values: "f32[2,3]".
   std::string ToString() const { return ShapeToString(dtype_, shape_); }
@@ -137,13 +148,13 @@ absl::StatusOr<HostTensor> HostTensor::FromVector(std::vector<int64_t> shape, co
 }
 
 template <typename T>
-absl::StatusOr<std::span<const T>> HostTensor::Span() const {
+SpanOr<const T> HostTensor::Span() const {
   SINTER_RETURN_IF_ERROR(CheckAccess(DTypeOf<T>(), /*writing=*/false));
   return std::span<const T>(static_cast<const T*>(data_), static_cast<size_t>(num_elements_));
 }
 
 template <typename T>
-absl::StatusOr<std::span<T>> HostTensor::MutableSpan() {
+SpanOr<T> HostTensor::MutableSpan() {
   SINTER_RETURN_IF_ERROR(CheckAccess(DTypeOf<T>(), /*writing=*/true));
   return std::span<T>(static_cast<T*>(data_), static_cast<size_t>(num_elements_));
 }

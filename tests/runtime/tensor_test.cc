@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <numeric>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -131,6 +132,30 @@ TEST(HostTensorTest, ZerosIsWritable) {
   EXPECT_EQ(std::accumulate(values.begin(), values.end(), 0), 0);
   values[127] = 5;
   EXPECT_EQ(x.Span<int32_t>().value()[127], 5);
+}
+
+// In C++20 what `*` gives of a temporary must not be a reference into it.
+TEST(HostTensorTest, LoopsOverTheSpanOfATemporary) {
+  HostTensor x = HostTensor::Zeros(DType::kF32, {3}).value();
+  float next = 1;
+  for (float& element : *x.MutableSpan<float>()) element = next++;
+  for (float& element : x.MutableSpan<float>().value()) element *= 2;
+  std::vector<float> seen;
+  for (float element : *std::as_const(x).Span<float>()) seen.push_back(element);
+  EXPECT_THAT(seen, ElementsAre(2, 4, 6));
+  static_assert(!std::is_reference_v<decltype(*x.MutableSpan<float>())>);
+  static_assert(!std::is_reference_v<decltype(x.Span<float>().value())>);
+}
+
+TEST(StatusTest, TwoAssignmentsMayStandOnOneLine) {
+  auto sum = [](const absl::StatusOr<int>& a, const absl::StatusOr<int>& b) -> absl::StatusOr<int> {
+    // clang-format off
+    SINTER_ASSIGN_OR_RETURN(int x, a); SINTER_ASSIGN_OR_RETURN(int y, b);
+    // clang-format on
+    return x + y;
+  };
+  EXPECT_EQ(*sum(1, 2), 3);
+  EXPECT_EQ(sum(1, absl::InternalError("no")).status(), absl::InternalError("no"));
 }
 
 TEST(HostTensorTest, BorrowsWithoutCopying) {
