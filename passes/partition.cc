@@ -60,6 +60,10 @@ mlir::LogicalResult PartitionPass::readOptions() {
     if (llvm::is_contained(replicas_.devices, device)) {
       return module.emitError() << "the devices of the batch name " << text << " twice";
     }
+    if (!replicas_.devices.empty() && replicas_.devices[0].getKind() != device.getKind()) {
+      return module.emitError() << "a batch cannot be shared by " << devices.front() << " and " << text
+                                << ": CPUs exchange with CPUs, GPUs with GPUs; name devices of one kind";
+    }
     replicas_.devices.push_back(device);
   }
   if (replicas_.devices.empty()) return module.emitError("no devices are named that share the batch");
