@@ -89,12 +89,10 @@ def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {
     at most `limit` elements are read; those of a splat, when at most `limit` elements are reduced to one. Neighbours are
     combined first, then their neighbours; a reduction of no elements is left alone.
 
-    When finite constants give NaN or infinity, the op is left alone for the runtime; with `nan-is-error` this is an
-    error that names the user's line.
+    Infinities and NaN are values as any other: 1 / 0 folds to what it is at run time.
   }];
   let options = [
-    Option<"limit", "limit", "int64_t", "1024", "Most elements of a folded result that is not a splat; most elements that a folded reduction reads">,
-    Option<"nan_is_error", "nan-is-error", "bool", "true", "Whether folding finite constants to NaN or infinity is an error">
+    Option<"limit", "limit", "int64_t", "1024", "Most elements of a folded result that is not a splat; most elements that a folded reduction reads">
   ];
 }
 

@@ -73,9 +73,7 @@ TEST(FoldTest, AgreesWithTheReference) {
       mlir::PassManager manager(&context);
       manager.addNestedPass<mlir::func::FuncOp>(createDecompose());
       manager.addNestedPass<mlir::func::FuncOp>(mlir::createCanonicalizerPass());
-      FoldConstantsOptions options;
-      options.nan_is_error = false;
-      manager.addNestedPass<mlir::func::FuncOp>(createFoldConstants(options));
+      manager.addNestedPass<mlir::func::FuncOp>(createFoldConstants());
       ASSERT_TRUE(mlir::succeeded(manager.run(*module))) << text;
       auto got = reference::EvaluateFunction(function, inputs);
       ASSERT_TRUE(got.ok()) << text << got.status();
