@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/frontend/literals.h"
 
 namespace sinter {
 
@@ -42,13 +43,16 @@ std::optional<std::vector<ir::Expr>> BroadcastOperands(Call& call, const std::ve
     call.Fail("takes shapes that broadcast: aligned at the last dimension, sizes must be equal or 1");
     return std::nullopt;
   }
+  if (!call.CheckShape(dtype, *shape)) return std::nullopt;
   std::vector<ir::Expr> result;
   for (const Operand& o : operands) {
     if (o.is_tensor()) {
       result.push_back(BroadcastExpr(
           call.b(), call.b().wrap(mlir::Value::getFromOpaquePointer(o.tensor().value())), *shape));
     } else {
-      result.push_back(call.b().full(*shape, call.element(dtype), o.number()));
+      std::optional<ir::Expr> number = Literal(call, o.number(), dtype, *shape);
+      if (!number) return std::nullopt;
+      result.push_back(*number);
     }
   }
   return result;

@@ -20,7 +20,7 @@ std::optional<Shape> BroadcastShapes(const std::vector<Shape>& shapes);
 ir::Expr BroadcastExpr(ir::GraphBuilder& b, ir::Expr x, const Shape& shape);
 
 // The operands in one shape; numbers as splats of `dtype`. Null, with an error kept by `call`, when they do
-// not fit.
+// not fit, or `dtype` does not hold a number.
 std::optional<std::vector<ir::Expr>> BroadcastOperands(Call& call, const std::vector<Operand>& operands,
                                                        DType dtype);
 

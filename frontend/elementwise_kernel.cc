@@ -1,7 +1,6 @@
 #include "sinter/frontend/elementwise_kernel.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +8,8 @@
 #include "sinter/frontend/broadcasting.h"
 #include "sinter/frontend/graph_state.h"
 #include "sinter/frontend/kernel_parameters.h"
+#include "sinter/frontend/literals.h"
+#include "sinter/ir/shape_checks.h"
 
 namespace sinter {
 
@@ -70,8 +71,10 @@ class ElementwiseKernel::Building {
       : kernel_(kernel),
         inputs_(inputs),
         how_(how),
-        call_(how.builder ? Call(kernel.name, where, how.builder->function(), TensorsOf(inputs))
-                          : Call(kernel.name, where, TensorsOf(inputs))) {}
+        call_(how.builder || TensorsOf(inputs).empty()
+                  ? Call(kernel.name, where, how.builder ? how.builder->function() : FunctionState::Current(),
+                         TensorsOf(inputs))
+                  : Call(kernel.name, where, TensorsOf(inputs))) {}
 
   std::vector<Tensor> Run() {
     // At least one, so that operator() has what to return.
@@ -149,9 +152,8 @@ bool ElementwiseKernel::Building::ResolveTypes() {
       return Fail(absl::StrCat("takes a number for ", p.name, ", whose type ", Letter(p),
                                " no tensor decides; declare it, such as float32 ", p.name));
     }
-    if (!IsFloat(*TypeOf(p)) && input.number() != std::floor(input.number())) {
-      return Fail(absl::StrCat("takes a whole number for ", p.name, ", not ", input.number()));
-    }
+    if (absl::Status fits = CheckNumber(input.number(), *TypeOf(p)); !fits.ok())
+      return Fail(absl::StrCat("takes another number for ", p.name, ": ", fits.message()));
   }
   for (const KernelParameter& p : kernel_.outputs) {
     if (TypeOf(p)) continue;
@@ -187,6 +189,7 @@ bool ElementwiseKernel::Building::ResolveShapes() {
     }
     shape_ = *shape;
   }
+  if (!call_.CheckShape(DType::kF32, shape_)) return false;
   n_ = 1;
   for (int64_t size : shape_) n_ *= size;
   size_t raw = 0;
@@ -196,10 +199,9 @@ bool ElementwiseKernel::Building::ResolveShapes() {
                              " shapes for them; give each one, {.raw_shapes = {{...}}}"));
   }
   for (const Shape& shape : how_.raw_shapes) {
-    for (int64_t size : shape) {
-      if (size >= 0) continue;
-      return Fail(absl::StrCat("has a raw output of the shape [", absl::StrJoin(shape, ","),
-                               "]; sizes are at least 0"));
+    if (std::string fault = ir::ShapeFault(shape); !fault.empty()) {
+      return Fail(
+          absl::StrCat("has a raw output of the shape [", absl::StrJoin(shape, ","), "], which ", fault));
     }
   }
   return true;
@@ -208,7 +210,7 @@ bool ElementwiseKernel::Building::ResolveShapes() {
 ir::Expr ElementwiseKernel::Building::Input(size_t i) {
   ir::GraphBuilder& b = call_.b();
   const KernelParameter& p = kernel_.inputs[i];
-  if (!inputs_[i].is_tensor()) return b.full(shape_, call_.element(*TypeOf(p)), inputs_[i].number());
+  if (!inputs_[i].is_tensor()) return *Literal(call_, inputs_[i].number(), *TypeOf(p), shape_);
   ir::Expr x = b.wrap(ValueOf(inputs_[i].tensor()));
   return p.raw ? x : BroadcastExpr(b, x, shape_);
 }

@@ -48,7 +48,7 @@ struct ElementwiseCall {
   std::optional<int64_t> size = {};
   // Of each raw output. Elements that the body does not write have no particular value.
   std::vector<Shape> raw_shapes = {};
-  // The function that the call is built in; needed when no input is a tensor.
+  // The function that the call is built in. Null: the one whose body runs.
   Builder* builder = nullptr;
 };
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sinter/frontend/graph_state.h"
+#include "sinter/frontend/literals.h"
 #include "sinter/frontend/number_bounds.h"
 #include "sinter/ir/precision_attr.h"
 
@@ -97,12 +98,15 @@ std::string TypeString(DType dtype, const Shape& shape) {
 // ----------------------------------------------------------------------------------------------------------
 
 bool Variable::trainable() const {
-  ir::VariableOp op = ok() ? graph_->Find(*this) : ir::VariableOp();
+  ir::VariableOp op = ok() ? graph()->Find(*this) : ir::VariableOp();
   return op && op.getTrainable();
 }
 
 // Tensor
 // ------------------------------------------------------------------------------------------------------------
+
+Tensor::Tensor(FunctionState* function, const void* value)
+    : function_(function ? function->cell() : nullptr), value_(value) {}
 
 const Shape Tensor::shape() const {
   if (!ok()) return {};
@@ -120,6 +124,12 @@ int64_t Tensor::dim(int64_t d) const {
 int64_t Tensor::size() const { return ok() ? TypeOf(*this).getNumElements() : 1; }
 DType Tensor::dtype() const { return ok() ? DTypeOf(TypeOf(*this).getElementType()) : DType::kF32; }
 std::string Tensor::ToString() const { return ok() ? TypeString(dtype(), shape()) : "?"; }
+
+Variable::Variable(GraphState* graph, std::string name, DType dtype, Shape shape)
+    : graph_(graph ? graph->cell() : nullptr),
+      name_(std::move(name)),
+      dtype_(dtype),
+      shape_(std::move(shape)) {}
 
 // Graph
 // -------------------------------------------------------------------------------------------------------------
@@ -166,74 +176,74 @@ std::string Graph::ToString() const {
 // Builder
 // -----------------------------------------------------------------------------------------------------------
 
-Mode Builder::mode() const { return function_->mode(); }
+Builder::Builder(FunctionState* function)
+    : function_(function ? function->cell() : std::make_shared<FunctionState*>(nullptr)) {}
+
+Mode Builder::mode() const { return function() ? function()->mode() : Mode::kTrain; }
 
 Tensor Builder::Input(std::string_view name, DType dtype, const Shape& shape, Where where) {
-  Call call(absl::StrCat("Input \"", View(name), "\""), where, function_);
+  Call call(absl::StrCat("Input \"", View(name), "\""), where, function());
   if (!call.ok() || !call.graph().CheckName("Input", name, where)) return {};
-  if (function_->HasInput(std::string(name))) return call.Fail("exists already; choose another name");
-  if (shape.size() > 8) return call.Fail(absl::StrCat("has rank ", shape.size(), "; ranks go up to 8"));
-  for (int64_t size : shape) {
-    if (size < 0)
-      return call.Fail(absl::StrCat("has a negative size in its shape ", TypeString(dtype, shape)));
-  }
-  return call.Done(function_->AddInput(std::string(name), call.type(dtype, shape), call.loc()));
+  if (call.function().HasInput(std::string(name))) return call.Fail("exists already; choose another name");
+  if (!call.CheckShape(dtype, shape)) return {};
+  return call.Done(call.function().AddInput(std::string(name), call.type(dtype, shape), call.loc()));
 }
 
 Tensor Builder::Scalar(std::string_view name, Where where) { return Input(name, DType::kF32, {}, where); }
 
 void Builder::Output(std::string_view name, const Tensor& value, Where where) {
-  Call call(absl::StrCat("Output \"", View(name), "\""), where, function_, {value});
+  Call call(absl::StrCat("Output \"", View(name), "\""), where, function(), {value});
   if (!call.ok() || !call.graph().CheckName("Output", name, where)) return;
-  if (function_->HasOutput(std::string(name))) {
+  if (call.function().HasOutput(std::string(name))) {
     call.Fail("exists already; choose another name");
     return;
   }
-  function_->AddOutput(std::string(name), call.value(0));
+  call.function().AddOutput(std::string(name), call.value(0));
 }
 
 Tensor Builder::Read(const Variable& variable, Where where) {
-  Call call(absl::StrCat("Read of \"", variable.name(), "\""), where, function_);
-  if (!call.ok() || !variable.ok()) return {};
-  if (variable.graph() != &call.graph()) return call.Fail("takes a variable of another graph");
+  Call call(absl::StrCat("Read of \"", variable.name(), "\""), where, function());
+  if (!call.ok() || !call.CheckVariable(variable)) return {};
   ir::VariableOp op = call.graph().Find(variable);
-  return op ? call.Done(function_->Read(op)) : call.Fail(kDropped);
+  return op ? call.Done(call.function().Read(op)) : call.Fail(kDropped);
 }
 
 void Builder::Assign(const Variable& variable, const Tensor& value, Where where) {
-  Call call(absl::StrCat("Assign to \"", variable.name(), "\""), where, function_, {value});
-  if (!call.ok() || !variable.ok()) return;
-  if (variable.graph() != &call.graph()) {
-    call.Fail("takes a variable of another graph");
-  } else if (!call.graph().Find(variable)) {
+  Call call(absl::StrCat("Assign to \"", variable.name(), "\""), where, function(), {value});
+  if (!call.ok() || !call.CheckVariable(variable)) return;
+  if (!call.graph().Find(variable)) {
     call.Fail(kDropped);
   } else if (value.dtype() != variable.dtype() || value.shape() != variable.shape()) {
     call.Fail(absl::StrCat("needs a value of its type ", TypeString(variable.dtype(), variable.shape())));
   } else {
-    function_->Assign(call.graph().variable_ops.at(variable.name()), call.value(0));
+    call.function().Assign(call.graph().variable_ops.at(variable.name()), call.value(0));
   }
 }
 
 Variable Builder::MakeVariable(std::string_view name, DType dtype, const Shape& shape,
                                const VariableOptions& options, Where where) {
-  if (!function_->graph().CheckVariableName(name, where)) return {};
+  Call call(absl::StrCat("Variable \"", View(name), "\""), where, function());
+  if (!call.ok() || !call.graph().CheckVariableName(name, where)) return {};
   VariableOptions here = options;
-  bool is_new = !function_->graph().variable_ops.contains(std::string(name));
-  if (is_new && !here.device && function_->device_scope()) here.device = DeviceOf(function_->device_scope());
-  if (!function_->graph().FindOrMake(std::string(name), dtype, shape, here, where)) return {};
-  return Variable(&function_->graph(), std::string(name), dtype, shape);
+  bool is_new = !call.graph().variable_ops.contains(std::string(name));
+  ir::DeviceAttr scope = call.function().device_scope();
+  if (is_new && !here.device && scope) here.device = DeviceOf(scope);
+  if (!call.graph().FindOrMake(std::string(name), dtype, shape, here, where)) return {};
+  return Variable(&call.graph(), std::string(name), dtype, shape);
 }
 
-Tensor Builder::Full(DType dtype, const Shape& shape, double value, Where where) {
-  Call call("Full", where, function_);
-  if (!call.ok()) return {};
-  return call.Done(call.b().full(shape, call.element(dtype), value));
+Tensor Builder::Full(DType dtype, const Shape& shape, Number value, Where where) {
+  Call call("Full", where, function());
+  if (!call.ok() || !call.CheckShape(dtype, shape)) return {};
+  std::optional<ir::Expr> full = Literal(call, value, dtype, shape);
+  return full ? call.Done(*full) : Tensor();
 }
 
 Tensor Builder::Constant(const HostTensor& value, Where where) {
-  Call call("Constant", where, function_);
+  Call call("Constant", where, function());
   if (!call.ok()) return {};
   const Shape shape(value.shape().begin(), value.shape().end());
+  if (!call.CheckShape(value.dtype(), shape)) return {};
   auto type = call.type(value.dtype(), shape);
   size_t bytes = static_cast<size_t>(type.getNumElements() * SizeOf(value.dtype()));
   llvm::ArrayRef<char> raw(static_cast<const char*>(value.data()), bytes);
@@ -251,58 +261,67 @@ Tensor Builder::Constant(const HostTensor& value, Where where) {
 }
 
 Tensor Builder::Iota(DType dtype, const Shape& shape, int64_t dim, Where where) {
-  Call call("Iota", where, function_);
+  Call call("Iota", where, function());
   if (!call.ok()) return {};
   auto counted = call.Dim(dim, static_cast<int64_t>(shape.size()));
   if (!counted) return {};
   if (dtype == DType::kI1) return call.Fail("counts in numbers, not in i1");
+  if (!call.CheckShape(dtype, shape)) return {};
+  if (shape[*counted] > 0 && !CheckLiteral(call, shape[*counted] - 1, dtype)) return {};
   return call.Done(call.b().iota(shape, call.element(dtype), *counted));
 }
 
 Tensor Builder::RandomUniform(DType dtype, const Shape& shape, double low, double high, Where where) {
-  Call call("RandomUniform", where, function_);
+  Call call("RandomUniform", where, function());
   if (!call.ok()) return {};
   if (!IsFloat(dtype)) return call.Fail(absl::StrCat("gives floats, not ", View(DTypeName(dtype))));
   if (!(low < high && std::isfinite(high - low))) {
     return call.Fail(absl::StrCat("needs finite low < high, got ", low, " and ", high));
   }
-  auto random = function_->NextRandom(where);
+  if (!call.CheckShape(dtype, shape) || !CheckLiteral(call, low, dtype) || !CheckLiteral(call, high, dtype))
+    return {};
+  auto random = call.function().NextRandom(where);
   return call.Done(call.b().builder().create<ir::RandomUniformOp>(call.loc(), call.type(dtype, shape),
                                                                   random.seed, random.step, random.stream,
                                                                   llvm::APFloat(low), llvm::APFloat(high)));
 }
 
 Tensor Builder::RandomNormal(DType dtype, const Shape& shape, double mean, double stddev, Where where) {
-  Call call("RandomNormal", where, function_);
+  Call call("RandomNormal", where, function());
   if (!call.ok()) return {};
   if (!IsFloat(dtype)) return call.Fail(absl::StrCat("gives floats, not ", View(DTypeName(dtype))));
   std::string wrong = OutOfBounds("a mean", mean, {});
   if (wrong.empty()) wrong = OutOfBounds("a standard deviation", stddev, {.low = 0});
   if (!wrong.empty()) return call.Fail(wrong);
-  auto random = function_->NextRandom(where);
+  if (!call.CheckShape(dtype, shape) || !CheckLiteral(call, mean, dtype) ||
+      !CheckLiteral(call, stddev, dtype))
+    return {};
+  auto random = call.function().NextRandom(where);
   return call.Done(call.b().builder().create<ir::RandomNormalOp>(call.loc(), call.type(dtype, shape),
                                                                  random.seed, random.step, random.stream,
                                                                  llvm::APFloat(mean), llvm::APFloat(stddev)));
 }
 
 Tensor Builder::RandomBernoulli(const Shape& shape, double probability, Where where) {
-  Call call("RandomBernoulli", where, function_);
+  Call call("RandomBernoulli", where, function());
   if (!call.ok()) return {};
   if (!(probability >= 0 && probability <= 1)) {
     return call.Fail(absl::StrCat("needs a probability between 0 and 1, got ", probability));
   }
-  auto random = function_->NextRandom(where);
+  if (!call.CheckShape(DType::kI1, shape)) return {};
+  auto random = call.function().NextRandom(where);
   return call.Done(call.b().builder().create<ir::RandomBernoulliOp>(call.loc(), call.type(DType::kI1, shape),
                                                                     random.seed, random.step, random.stream,
                                                                     llvm::APFloat(probability)));
 }
 
 Tensor Builder::RandomPermutation(DType dtype, int64_t n, Where where) {
-  Call call("RandomPermutation", where, function_);
+  Call call("RandomPermutation", where, function());
   if (!call.ok()) return {};
   if (dtype != DType::kI32 && dtype != DType::kI64) return call.Fail("gives i32 or i64");
   if (n < 0) return call.Fail(absl::StrCat("of ", n, " numbers"));
-  auto random = function_->NextRandom(where);
+  if (!call.CheckShape(dtype, {n}) || (n > 0 && !CheckLiteral(call, n - 1, dtype))) return {};
+  auto random = call.function().NextRandom(where);
   return call.Done(call.b().builder().create<ir::RandomPermutationOp>(
       call.loc(), call.type(dtype, {n}), random.seed, random.step, random.stream));
 }

@@ -42,27 +42,28 @@ class Builder;
 struct VariableInit {
   enum class Kind { kConstant, kUniform, kNormal, kOrthogonal };
   Kind kind = Kind::kConstant;
-  double a = 0;  // The constant; the lower bound; the mean; the gain.
+  Number a = 0;  // The constant, which the element type must hold; the lower bound; the mean; the gain.
   double b = 0;  // The upper bound; the standard deviation.
 };
 
-// A named tensor that outlives a run. A cheap handle, valid as long as its graph.
+// A named tensor that outlives a run. A cheap handle; not ok() when its graph has been destroyed.
 class Variable {
  public:
   Variable() = default;
-  Variable(GraphState* graph, std::string name, DType dtype, Shape shape)
-      : graph_(graph), name_(std::move(name)), dtype_(dtype), shape_(std::move(shape)) {}
+  Variable(GraphState* graph, std::string name, DType dtype, Shape shape);
 
-  bool ok() const { return graph_ != nullptr; }
+  bool ok() const { return graph() != nullptr; }
   const std::string& name() const { return name_; }
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
   // Whether optimisers may change it: true for weights, false for running statistics, counters and optimisers' state.
   bool trainable() const;
-  GraphState* graph() const { return graph_; }
+  // For Sinter's own sources. Null: none made it, or its graph has been destroyed.
+  GraphState* graph() const { return graph_ ? *graph_ : nullptr; }
+  bool outlived_its_graph() const { return graph_ && !*graph_; }
 
  private:
-  GraphState* graph_ = nullptr;
+  std::shared_ptr<GraphState*> graph_;  // Shared with the graph, which leaves null there.
   std::string name_;
   DType dtype_ = DType::kF32;
   Shape shape_;
@@ -134,7 +135,7 @@ class Graph {
 // A function under construction.
 class Builder {
  public:
-  explicit Builder(FunctionState* function) : function_(function) {}
+  explicit Builder(FunctionState* function);
 
   // A named input, given at each run.
   Tensor Input(std::string_view name, DType dtype, const Shape& shape, Where where = Where::current());
@@ -155,8 +156,8 @@ class Builder {
   Variable MakeVariable(std::string_view name, DType dtype, const Shape& shape,
                         const VariableOptions& options = {}, Where where = Where::current());
 
-  // Constants.
-  Tensor Full(DType dtype, const Shape& shape, double value, Where where = Where::current());
+  // Constants. The element type must hold the value exactly, floats but for rounding.
+  Tensor Full(DType dtype, const Shape& shape, Number value, Where where = Where::current());
   Tensor Zeros(DType dtype, const Shape& shape, Where where = Where::current()) {
     return Full(dtype, shape, 0, where);
   }
@@ -177,10 +178,11 @@ class Builder {
   Tensor RandomPermutation(DType dtype, int64_t n, Where where = Where::current());
 
   Mode mode() const;
-  FunctionState* function() const { return function_; }
+  // Null when its graph has been destroyed.
+  FunctionState* function() const { return *function_; }
 
  private:
-  FunctionState* function_;
+  std::shared_ptr<FunctionState*> function_;  // Shared with the function, which leaves null there.
 };
 
 // While alive, what is built in the function is on the device: ops, inputs, constants and the variables made meanwhile.

@@ -7,10 +7,13 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "sinter/ir/shape_checks.h"
 #include "sinter/runtime/scalar_log.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter {
+
+static_assert(kMaxElements == ir::kMaxElements);
 
 namespace {
 
@@ -46,34 +49,50 @@ std::string HowToPart(const VariableOwner& owner) {
                       ", or use one module twice if they are to share");
 }
 
-// Whether the integer type has this value.
-bool CanHold(DType dtype, double value) {
-  const bool is_signed = dtype != DType::kU8 && dtype != DType::kI1;
-  const double bits = dtype == DType::kI1 ? 1 : 8.0 * static_cast<double>(SizeOf(dtype));
-  const double limit = std::exp2(is_signed ? bits - 1 : bits);
-  return value == std::trunc(value) && value < limit && value >= (is_signed ? -limit : 0);
+// An initial value is a double. A seed that is none becomes 53 bits that depend on all of its own (the finalizer of
+// SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+double SeedAsDouble(int64_t seed) {
+  if (Number(seed).real_is_exact()) return static_cast<double>(seed);
+  uint64_t z = static_cast<uint64_t>(seed);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  return static_cast<double>((z ^ (z >> 31)) >> 11);
 }
 
-// Why no variable of this type can start so, as the rest of a sentence; empty when it can.
-std::string WrongInit(const VariableInit& init, DType dtype, const Shape& shape) {
-  const auto [kind, a, b] = init;
-  if (kind == VariableInit::Kind::kConstant) {
-    if (IsFloat(dtype) || CanHold(dtype, a)) return "";
-    return absl::StrCat("of ", TypeString(dtype, shape), " cannot start at ", a,
-                        "; use a whole number that it can hold");
+// What is wrong with a variable that starts from one number; empty: nothing.
+std::string ConstantInitFault(const Number& value, DType dtype, const Shape& shape) {
+  const std::string of = absl::StrCat("of ", TypeString(dtype, shape));
+  if (absl::Status fits = CheckNumber(value, dtype); !fits.ok()) {
+    return absl::StrCat(of, " cannot start from its initial value: ", fits.message(),
+                        "; give the variable another element type, such as F32");
   }
+  if (!IsFloat(dtype) && !value.real_is_exact()) {
+    return absl::StrCat(
+        of, " cannot start from ", value.ToString(),
+        ": initial values are kept as doubles, and no double is this number; Assign it in a function");
+  }
+  return "";
+}
+
+// What is wrong with a variable's initial value; empty: nothing.
+std::string InitialValueFault(const VariableInit& init, DType dtype, const Shape& shape) {
+  if (init.kind == VariableInit::Kind::kConstant) return ConstantInitFault(init.a, dtype, shape);
+  const std::string of = absl::StrCat("of ", TypeString(dtype, shape));
+  if (!IsFloat(dtype)) {
+    return absl::StrCat(of, " cannot start from random floats; use a constant initialiser");
+  }
+  const double a = init.a.real(), b = init.b;
   if (!std::isfinite(a) || !std::isfinite(b)) {
     return absl::StrCat("needs an initialiser of finite numbers, got ", a, " and ", b);
   }
-  if (kind == VariableInit::Kind::kUniform && a > b) {
+  if (init.kind == VariableInit::Kind::kUniform && a > b) {
     return absl::StrCat("needs an initialiser with low <= high, got ", a, " and ", b);
   }
-  if (kind == VariableInit::Kind::kNormal && b < 0) {
+  if (init.kind == VariableInit::Kind::kNormal && b < 0) {
     return absl::StrCat("needs an initialiser with a deviation of at least 0, got ", b);
   }
-  if (kind == VariableInit::Kind::kOrthogonal && shape.size() < 2) {
-    return absl::StrCat("of ", TypeString(dtype, shape),
-                        " cannot start orthogonal, which takes rank 2 or more");
+  if (init.kind == VariableInit::Kind::kOrthogonal && shape.size() < 2) {
+    return absl::StrCat(of, " cannot start orthogonal, which takes rank 2 or more");
   }
   return "";
 }
@@ -136,6 +155,14 @@ std::string CallString(std::string_view name, const std::vector<Tensor>& operand
       ")");
 }
 
+std::string ShapeFault(DType dtype, const Shape& shape) {
+  const std::string fault = ir::ShapeFault(shape);
+  if (fault.empty()) return "";
+  const bool negative = std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; });
+  return absl::StrCat(fault, " in its shape ", TypeString(dtype, shape),
+                      negative ? "; sizes are static: build a function for each batch size" : "");
+}
+
 // GraphState
 // --------------------------------------------------------------------------------------------------------
 
@@ -147,6 +174,8 @@ GraphState::GraphState(std::string name, int64_t seed) : name_(std::move(name)),
   module_ = mlir::ModuleOp::create(mlir::UnknownLoc::get(context_.get()), name_);
   dropped_module_ = mlir::ModuleOp::create(mlir::UnknownLoc::get(context_.get()));
 }
+
+GraphState::~GraphState() { *cell_ = nullptr; }
 
 void GraphState::Error(Where where, std::string_view what, std::string_view message) {
   where = Outermost(where);
@@ -264,20 +293,10 @@ bool GraphState::CheckNewVariable(const std::string& name, DType dtype, const Sh
     Error(where, what, "has the name of a function; choose another name");
     return false;
   }
-  bool random = options.init.kind != VariableInit::Kind::kConstant;
-  if (random && !IsFloat(dtype)) {
-    Error(where, what,
-          absl::StrCat("of ", TypeString(dtype, shape),
-                       " cannot start from random floats; use a constant initialiser"));
-    return false;
-  }
-  for (int64_t size : shape) {
-    if (size >= 0) continue;
-    Error(where, what, absl::StrCat("has a negative size in its shape ", TypeString(dtype, shape)));
-    return false;
-  }
-  if (std::string wrong = WrongInit(options.init, dtype, shape); !wrong.empty()) {
-    Error(where, what, wrong);
+  std::string fault = ShapeFault(dtype, shape);
+  if (fault.empty()) fault = InitialValueFault(options.init, dtype, shape);
+  if (!fault.empty()) {
+    Error(where, what, fault);
     return false;
   }
   return !options.device || CheckDevice(*options.device, where, what);
@@ -299,7 +318,7 @@ ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, cons
   auto op = builder.create<ir::VariableOp>(
       Locate(where, absl::StrCat("variable ", name)), builder.getStringAttr(name),
       mlir::TypeAttr::get(TensorType(dtype, shape, *context_)),
-      ir::InitializerAttr::get(context_.get(), kind), builder.getF64FloatAttr(options.init.a),
+      ir::InitializerAttr::get(context_.get(), kind), builder.getF64FloatAttr(options.init.a.real()),
       builder.getF64FloatAttr(options.init.b), builder.getI64IntegerAttr(seed),
       options.trainable ? builder.getUnitAttr() : mlir::UnitAttr());
   if (options.device) ir::SetDevice(op, AttrOf(*options.device, *context_));
@@ -316,6 +335,8 @@ FunctionState*& FunctionState::Building() {
   thread_local FunctionState* building = nullptr;
   return building;
 }
+
+FunctionState* FunctionState::Current() { return Building() ? Building()->graph().current : nullptr; }
 
 FunctionState::FunctionState(GraphState& graph, std::string name, Mode mode, Where where)
     : graph_(graph), name_(std::move(name)), mode_(mode), builder_(&graph.context()) {
@@ -377,7 +398,7 @@ std::string FunctionState::VariableWith(mlir::Value value) const {
 }
 
 FunctionState::Random FunctionState::NextRandom(Where where) {
-  VariableOptions seed{.init = {.a = static_cast<double>(graph_.seed())}, .trainable = false};
+  VariableOptions seed{.init = {.a = SeedAsDouble(graph_.seed())}, .trainable = false};
   ir::VariableOp seed_op = graph_.FindOrMake(kSeedVariable, DType::kI64, {}, seed, where);
   ir::VariableOp step_op =
       graph_.FindOrMake(kStepVariable, DType::kI64, {}, {.init = {}, .trainable = false}, where);
@@ -432,40 +453,75 @@ void FunctionState::Finish() {
 // --------------------------------------------------------------------------------------------------------------
 
 Call::Call(std::string_view name, Where where, std::vector<Tensor> operands)
-    : name_(name), where_(where), operands_(std::move(operands)) {
+    : name_(name), where_(where), function_(FunctionState::Current()), operands_(std::move(operands)) {
   for (const Tensor& t : operands_) {
     if (t.ok() && !function_) function_ = t.function();
   }
+  if (function_ && operands_.empty()) Fail("is given no tensor; it takes at least one");
   Start();
 }
 
 Call::Call(std::string_view name, Where where, FunctionState* function, std::vector<Tensor> operands)
     : name_(name), where_(where), function_(function), operands_(std::move(operands)) {
+  FunctionState* const current = FunctionState::Current();
+  if (current && function != current) {
+    function_ = current;
+    Fail(function ? absl::StrCat("is called on the Builder of the function \"", function->name(),
+                                 "\"; use that of \"", current->name(), "\", whose body this is")
+                  : "is called on a Builder whose graph has been destroyed");
+  }
   Start();
 }
 
 void Call::Start() {
   if (!function_) {
-    ok_ = false;  // Every operand failed before: its error is kept already.
+    ok_ = false;  // No operand is ok, and no body runs: there is no graph that the mistake could belong to.
     return;
   }
   for (const Tensor& t : operands_) {
-    if (!t.ok()) ok_ = false;
+    if (ok_) ok_ = CheckOperand(t);
   }
   if (!ok_) return;
-  for (const Tensor& t : operands_) {
-    if (t.function() == function_) continue;
-    Fail(absl::StrCat("mixes tensors of the functions \"", function_->name(), "\" and \"",
-                      t.function()->name(),
-                      "\"; pass values between functions through variables or outputs"));
-    return;
-  }
   if (graph().current != function_) {
-    Fail(absl::StrCat("uses a tensor of the function \"", function_->name(), "\", which is finished"));
+    Fail(absl::StrCat("uses the function \"", function_->name(), "\", which is finished"));
     return;
   }
   loc_ = graph().Locate(where_, name_);
   builder_.emplace(function_->builder(), *loc_);
+}
+
+bool Call::CheckOperand(const Tensor& t) {
+  if (t.ok()) {
+    if (t.function() == function_) return true;
+    const bool foreign = &t.function()->graph() != &graph();
+    Fail(absl::StrCat(
+        "takes a tensor of ",
+        foreign
+            ? absl::StrCat("another graph, \"", t.function()->graph().name(), "\", from its function \"",
+                           t.function()->name(), "\"; pass values between graphs through outputs and inputs")
+            : absl::StrCat("the function \"", t.function()->name(),
+                           "\", which is finished; pass values between functions through variables or "
+                           "outputs")));
+  } else if (t.outlived_its_graph()) {
+    Fail("takes a tensor whose graph has been destroyed");
+  } else if (graph().status().ok()) {
+    // Where the graph has errors, the tensor may be what the call of one of them returned.
+    Fail("takes a tensor that no call made, as `Tensor t;` declares one");
+  }
+  return false;
+}
+
+bool Call::CheckVariable(const Variable& variable) {
+  if (variable.graph() == &graph()) return true;
+  if (variable.outlived_its_graph()) {
+    Fail("takes a variable whose graph has been destroyed");
+  } else if (variable.ok()) {
+    Fail(absl::StrCat("takes a variable of another graph, \"", variable.graph()->name(), "\""));
+  } else if (graph().status().ok()) {
+    Fail("takes a variable that no call made, as `Variable v;` declares one");
+  }
+  ok_ = false;
+  return false;
 }
 
 Tensor Call::Fail(std::string_view message) {
@@ -474,7 +530,18 @@ Tensor Call::Fail(std::string_view message) {
   return {};
 }
 
-Tensor Call::Done(mlir::Value result) { return Tensor(function_, result.getAsOpaquePointer()); }
+bool Call::CheckShape(DType dtype, const Shape& shape) {
+  const std::string fault = ShapeFault(dtype, shape);
+  if (!fault.empty()) Fail(fault);
+  return fault.empty();
+}
+
+Tensor Call::Done(mlir::Value result) {
+  auto type = llvm::cast<mlir::RankedTensorType>(result.getType());
+  if (!CheckShape(DTypeOf(type.getElementType()), Shape(type.getShape().begin(), type.getShape().end())))
+    return {};
+  return Tensor(function_, result.getAsOpaquePointer());
+}
 
 std::optional<int64_t> Call::Dim(int64_t dim, int64_t rank, bool extra) {
   int64_t limit = extra ? rank + 1 : rank;

@@ -35,6 +35,9 @@ mlir::RankedTensorType TensorType(DType dtype, const Shape& shape, mlir::MLIRCon
 class GraphState {
  public:
   GraphState(std::string name, int64_t seed);
+  ~GraphState();
+  GraphState(const GraphState&) = delete;
+  GraphState& operator=(const GraphState&) = delete;
 
   // Keeps an error; `what` names the call.
   void Error(Where where, std::string_view what, std::string_view message);
@@ -58,6 +61,8 @@ class GraphState {
 
   const std::string& name() const { return name_; }
   int64_t seed() const { return seed_; }
+  // For handles: where the graph is, null once it has been destroyed.
+  const std::shared_ptr<GraphState*>& cell() const { return cell_; }
   mlir::MLIRContext& context() { return *context_; }
   mlir::ModuleOp module() const { return *module_; }
   // While scopes are open, ops carry the line of the outermost (the user's) and the description of the
@@ -108,16 +113,20 @@ class GraphState {
   // Functions that were taken back: tensors of them may still be held, and are refused.
   mlir::OwningOpRef<mlir::ModuleOp> dropped_module_;
   std::vector<std::unique_ptr<FunctionState>> dropped_functions_;
+  std::shared_ptr<GraphState*> cell_ = std::make_shared<GraphState*>(this);
 };
 
 class FunctionState {
  public:
   FunctionState(GraphState& graph, std::string name, Mode mode, Where where);
+  ~FunctionState() { *cell_ = nullptr; }
   FunctionState(const FunctionState&) = delete;
   FunctionState& operator=(const FunctionState&) = delete;
 
-  // Whose body this thread runs; null: none. Where a call belongs that is given no tensor.
+  // Whose body this thread runs; null: none. Where a call belongs, and its mistakes.
   static FunctionState*& Building();
+  // The same, but a kernel's gradient while that is built inside a body.
+  static FunctionState* Current();
 
   // Writes results and the terminator. Called once, after the user's body.
   void Finish();
@@ -160,6 +169,8 @@ class FunctionState {
   void set_trains_layers() { trains_layers_ = true; }
   // Whether layers compute as in training, and nothing is trained.
   bool OnlySeemsToTrain() const;
+  // For handles: where the function is, null once it has been destroyed.
+  const std::shared_ptr<FunctionState*>& cell() const { return cell_; }
   mlir::OpBuilder& builder() { return builder_; }
 
  private:
@@ -190,13 +201,16 @@ class FunctionState {
   std::vector<ir::VariableOp> assigned_;                    // In order of the first assignment.
   bool uses_random_ = false;
   bool trains_layers_ = false;
+  std::shared_ptr<FunctionState*> cell_ = std::make_shared<FunctionState*>(this);
 };
 
 // One builder call: its operands, its location, its outcome.
 class Call {
  public:
-  // Not ok when an operand is not, or when operands belong to different functions (an error is kept then).
+  // In the function whose body runs. Not ok when there is no operand, or an operand is not ok, or belongs to another
+  // function; an error is kept then, but for operands that a failed call returned.
   Call(std::string_view name, Where where, std::vector<Tensor> operands);
+  // In `function`, which must be the one whose body runs. Null: its graph has been destroyed, which is an error.
   Call(std::string_view name, Where where, FunctionState* function, std::vector<Tensor> operands = {});
 
   bool ok() const { return ok_; }
@@ -209,8 +223,13 @@ class Call {
   Where where() const { return where_; }
   ir::Expr expr(size_t i) { return builder_->wrap(value(i)); }
   mlir::Value value(size_t i) const { return mlir::Value::getFromOpaquePointer(operands_[i].value()); }
+  // The result, unless its shape is not legal, which is then an error.
   Tensor Done(ir::Expr result) { return Done(result.value); }
   Tensor Done(mlir::Value result);
+  // False, with an error kept, when no tensor can have this shape, which the call was given or computed.
+  bool CheckShape(DType dtype, const Shape& shape);
+  // False, with an error kept, when `variable` is not of this graph.
+  bool CheckVariable(const Variable& variable);
   mlir::Type element(DType dtype) { return ElementType(dtype, graph().context()); }
   mlir::RankedTensorType type(DType dtype, const Shape& shape) {
     return TensorType(dtype, shape, graph().context());
@@ -222,6 +241,7 @@ class Call {
 
  private:
   void Start();
+  bool CheckOperand(const Tensor& operand);
 
   std::string name_;
   Where where_;
@@ -261,6 +281,9 @@ class UnplacedScope {
  private:
   FunctionState* function_;
 };
+
+// What is wrong with a shape that was asked for, such as "has a negative size in its shape f32[-1]"; empty: nothing.
+std::string ShapeFault(DType dtype, const Shape& shape);
 
 // "Conv2d(f32[2,3], f32[4])".
 std::string CallString(std::string_view name, const std::vector<Tensor>& operands);

@@ -2,11 +2,25 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/broadcasting.h"
 #include "sinter/frontend/graph_state.h"
+#include "sinter/frontend/literals.h"
 #include "sinter/frontend/ops.h"
 
 namespace sinter {
 
 namespace {
+
+// Images, windows, strides and paddings beyond this have no kernel, and below it the sums below are within 64 bits.
+constexpr int64_t kLargest = (int64_t{1} << 31) - 1;
+
+// False, with an error kept, when a number is below `least` or above kLargest.
+bool CheckWindow(Call& call, std::string_view what, llvm::ArrayRef<int64_t> numbers, int64_t least) {
+  for (int64_t n : numbers) {
+    if (n >= least && n <= kLargest) continue;
+    call.Fail(absl::StrCat("needs ", std::string(what), " from ", least, " to ", kLargest, ", got ", n));
+    return false;
+  }
+  return true;
+}
 
 // Elements of the result along one image dimension; negative when the window does not fit.
 int64_t WindowCount(int64_t size, int64_t padding, int64_t window, int64_t dilation, int64_t stride) {
@@ -33,9 +47,8 @@ std::optional<std::array<int64_t, 2>> PoolSize(Call& call, const Tensor& x,
     call.Fail("takes float images of shape [N, C, H, W]");
     return std::nullopt;
   }
-  if (window[0] < 1 || window[1] < 1 || strides[0] < 1 || strides[1] < 1) {
-    call.Fail(absl::StrCat("needs windows and strides of at least 1, got ", Pair(window[0], window[1]),
-                           " and ", Pair(strides[0], strides[1])));
+  if (!CheckWindow(call, "windows", window, 1) || !CheckWindow(call, "strides", strides, 1) ||
+      !CheckWindow(call, "images of sizes", x.shape(), 0)) {
     return std::nullopt;
   }
   for (int i = 0; i < 4; ++i) {
@@ -66,10 +79,7 @@ std::array<int64_t, 2> StridesOr(const std::array<int64_t, 2>& strides,
 Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options, Where where) {
   Call call("MatMul", where, {a, b});
   if (!call.ok()) return {};
-  if (a.dtype() != b.dtype()) {
-    return call.Fail(
-        absl::StrCat("mixes element types; convert one: Cast(b, ", std::string(DTypeName(a.dtype())), ")"));
-  }
+  if (a.dtype() != b.dtype()) return call.Fail(MixedTypes(a.dtype(), b.dtype()));
   if (!IsFloat(a.dtype())) return call.Fail("takes floats; Cast(x, F32) first");
   if (a.rank() < 2 || b.rank() < 2)
     return call.Fail("takes tensors of rank 2 or more; ExpandDims adds a dimension");
@@ -85,10 +95,13 @@ Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options, Where whe
   std::optional<Shape> batch = BroadcastShapes({BatchOf(sa), BatchOf(sb)});
   if (!batch) return call.Fail("takes leading dimensions that broadcast");
   ir::GraphBuilder& g = call.b();
-  ir::Expr xa = BroadcastExpr(g, call.expr(0), WithMatrix(*batch, sa));
-  ir::Expr xb = BroadcastExpr(g, call.expr(1), WithMatrix(*batch, sb));
-  Shape shape = *batch;
+  Shape shape = *batch, batch_a = WithMatrix(*batch, sa), batch_b = WithMatrix(*batch, sb);
   shape.insert(shape.end(), {m, n});
+  for (const Shape& s : {shape, batch_a, batch_b}) {
+    if (!call.CheckShape(a.dtype(), s)) return {};
+  }
+  ir::Expr xa = BroadcastExpr(g, call.expr(0), batch_a);
+  ir::Expr xb = BroadcastExpr(g, call.expr(1), batch_b);
   mlir::Value result = g.builder().create<ir::MatmulOp>(
       call.loc(), call.type(a.dtype(), shape), xa.value, xb.value, mlir::Value(), options.transpose_a,
       options.transpose_b, ir::Activation::none, static_cast<ir::MathMode>(options.math));
@@ -112,12 +125,15 @@ Tensor Conv2d(const Tensor& x, const Tensor& weights, const Conv2dOptions& optio
                                   " groups and weights for ", weights.dim(1),
                                   "; they must be equal a group"));
   }
+  if (!CheckWindow(call, "strides", options.strides, 1) ||
+      !CheckWindow(call, "dilations", options.dilations, 1) ||
+      !CheckWindow(call, "paddings", options.padding, 0) ||
+      !CheckWindow(call, "images of sizes", x.shape(), 0) ||
+      !CheckWindow(call, "weights of sizes", weights.shape(), 0)) {
+    return {};
+  }
   Shape shape = {x.dim(0), weights.dim(0)};
   for (int i = 0; i < 2; ++i) {
-    if (options.strides[i] < 1 || options.dilations[i] < 1 || options.padding[2 * i] < 0 ||
-        options.padding[2 * i + 1] < 0) {
-      return call.Fail("needs strides and dilations of at least 1 and paddings of at least 0");
-    }
     int64_t size = WindowCount(x.dim(2 + i), options.padding[2 * i] + options.padding[2 * i + 1],
                                weights.dim(2 + i), options.dilations[i], options.strides[i]);
     if (size < 0 || weights.dim(2 + i) < 1) {

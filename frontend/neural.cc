@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/gradient_reach.h"
 #include "sinter/frontend/graph_state.h"
+#include "sinter/frontend/literals.h"
 #include "sinter/frontend/number_bounds.h"
 #include "sinter/frontend/ops.h"
 
@@ -49,6 +50,8 @@ Tensor BuildAttention(Call& call, size_t inputs, int64_t queries, int64_t keys, 
   }
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(width)));
   if (!std::isfinite(scale)) return call.Fail(absl::StrCat("needs a finite scale, got ", scale));
+  // The scores, which are there whole where no library computes attention.
+  if (!call.CheckShape(DType::kF32, {shape[0], shape[2], queries, keys})) return {};
   const auto first = llvm::cast<mlir::RankedTensorType>(call.value(0).getType());
   mlir::Type element = first.getElementType();
   if (options.math != MathMode::kIeee && !element.isF32()) {
@@ -175,8 +178,7 @@ Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   if (!call.ok()) return {};
   if (!IsFloat(q.dtype())) return call.Fail(kFloats);
   if (k.dtype() != q.dtype() || v.dtype() != q.dtype()) {
-    return call.Fail(absl::StrCat("mixes element types; convert the others: Cast(x, ",
-                                  std::string(DTypeName(q.dtype())), ")"));
+    return call.Fail(MixedTypes(q.dtype(), k.dtype() != q.dtype() ? k.dtype() : v.dtype()));
   }
   if (q.rank() != 4 || k.rank() != 4) {
     return call.Fail("takes q, k and v of shape [batch, positions, heads, width]");
@@ -211,6 +213,10 @@ Tensor SoftmaxCrossEntropy(const Tensor& logits, const Tensor& labels, Reduction
   if (labels.dtype() != DType::kI32 && labels.dtype() != DType::kI64) {
     return call.Fail("takes i32 or i64 labels; Cast(labels, I32) first");
   }
+  if (ignore_label && !CheckLiteral(call, *ignore_label, labels.dtype())) return {};
+  if (ignore_label && !Number(*ignore_label).real_is_exact())
+    return call.Fail(
+        absl::StrCat("ignores the label ", *ignore_label, ", which is no double; choose a smaller number"));
   Shape examples = logits.shape();
   if (examples.empty()) return call.Fail("takes logits of rank 1 or more");
   examples.pop_back();
@@ -238,6 +244,7 @@ Tensor HuberLoss(const Tensor& x, const Tensor& target, double delta, Reduction 
   if (!call.ok()) return {};
   if (std::string wrong = OutOfBounds("a delta", delta, {.above = 0}); !wrong.empty())
     return call.Fail(wrong);
+  if (IsFloat(x.dtype()) && !CheckLiteral(call, delta, x.dtype())) return {};
   return Loss<ir::HuberLossOp>("HuberLoss", x, target, reduction, where, llvm::APFloat(delta));
 }
 Tensor BceWithLogitsLoss(const Tensor& x, const Tensor& target, Reduction reduction, Where where) {

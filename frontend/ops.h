@@ -73,7 +73,7 @@ Tensor Ceil(const Tensor& x, Where where = Where::current());
 Tensor Round(const Tensor& x, Where where = Where::current());  // Ties to even.
 Tensor IsNan(const Tensor& x, Where where = Where::current());
 Tensor IsFinite(const Tensor& x, Where where = Where::current());
-Tensor Clamp(const Tensor& x, double low, double high, Where where = Where::current());  // Numbers.
+Tensor Clamp(const Tensor& x, Number low, Number high, Where where = Where::current());  // Numbers.
 Tensor Cast(const Tensor& x, DType dtype, Where where = Where::current());               // Any type.
 Tensor StopGradient(const Tensor& x, Where where = Where::current());                    // Any type.
 
@@ -97,7 +97,7 @@ Tensor Slice(const Tensor& x, const Shape& starts, const Shape& limits, const Sh
 Tensor SliceDim(const Tensor& x, int64_t dim, int64_t start, int64_t limit, Where where = Where::current());
 Tensor Concat(const std::vector<Tensor>& xs, int64_t dim, Where where = Where::current());
 std::vector<Tensor> Split(const Tensor& x, const Shape& sizes, int64_t dim, Where where = Where::current());
-Tensor Pad(const Tensor& x, const Shape& low, const Shape& high, double value = 0,
+Tensor Pad(const Tensor& x, const Shape& low, const Shape& high, Number value = 0,
            Where where = Where::current());
 Tensor Reverse(const Tensor& x, const Shape& dims, Where where = Where::current());
 // Takes whole slices along `dim`; an embedding lookup is Gather(table, ids, 0). Indices are i32 or i64,

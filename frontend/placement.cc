@@ -74,7 +74,7 @@ DeviceScope::DeviceScope(Builder& b, std::optional<Device> device, Where where)
     : DeviceScope(b.function(), device, where) {}
 
 DeviceScope::DeviceScope(FunctionState* function, std::optional<Device> device, Where where) {
-  if (!device || !function->graph().CheckDevice(*device, where, "DeviceScope")) return;
+  if (!device || !function || !function->graph().CheckDevice(*device, where, "DeviceScope")) return;
   function_ = function;
   function_->PushDevice(AttrOf(*device, function->graph().context()));
 }
@@ -88,7 +88,7 @@ DeviceScope::~DeviceScope() {
 
 Device Tensor::device() const {
   if (!ok()) return Device::Cpu();
-  ir::DeviceAttr device = function_->DeviceOf(mlir::Value::getFromOpaquePointer(value_));
+  ir::DeviceAttr device = function()->DeviceOf(mlir::Value::getFromOpaquePointer(value_));
   return device ? DeviceOf(device) : Device::Cpu();
 }
 

@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/broadcasting.h"
 #include "sinter/frontend/graph_state.h"
+#include "sinter/frontend/literals.h"
 #include "sinter/frontend/number_bounds.h"
 #include "sinter/frontend/ops.h"
 
@@ -62,7 +63,9 @@ template <typename Op>
 Tensor WithAlpha(std::string_view name, const Tensor& x, double alpha, Where where) {
   Call call(name, where, {x});
   if (!call.ok()) return {};
+  if (!IsFloat(x.dtype())) return call.Fail(WrongType(Takes::kFloats));
   if (std::string wrong = OutOfBounds("an alpha", alpha, {}); !wrong.empty()) return call.Fail(wrong);
+  if (!CheckLiteral(call, alpha, x.dtype())) return {};
   return Unary<Op>(name, Takes::kFloats, x, where, llvm::APFloat(alpha));
 }
 
@@ -78,10 +81,7 @@ Tensor Binary(std::string_view name, Takes takes, const Operand& x, const Operan
   if (!call.ok()) return {};
   DType dtype = tensors[0].dtype();
   for (const Tensor& t : tensors) {
-    if (t.dtype() != dtype) {
-      return call.Fail(
-          absl::StrCat("mixes element types; convert one: Cast(x, ", View(DTypeName(dtype)), ")"));
-    }
+    if (t.dtype() != dtype) return call.Fail(MixedTypes(dtype, t.dtype()));
   }
   if (!Accepts(takes, dtype)) return call.Fail(WrongType(takes));
   std::optional<std::vector<ir::Expr>> same = BroadcastOperands(call, {x, y}, dtype);
@@ -154,7 +154,7 @@ Tensor Select(Operand condition, Operand on_true, Operand on_false) {
   DType dtype = on_true.is_tensor() ? on_true.tensor().dtype()
                                     : (on_false.is_tensor() ? on_false.tensor().dtype() : DType::kF32);
   if (on_true.is_tensor() && on_false.is_tensor() && on_true.tensor().dtype() != on_false.tensor().dtype()) {
-    return call.Fail(absl::StrCat("mixes element types; convert one: Cast(x, ", View(DTypeName(dtype)), ")"));
+    return call.Fail(MixedTypes(dtype, on_false.tensor().dtype()));
   }
   std::optional<std::vector<ir::Expr>> same = BroadcastOperands(call, {condition, on_true, on_false}, dtype);
   if (!same) return {};
@@ -197,11 +197,24 @@ Tensor Elu(const Tensor& x, double alpha, Where w) { return WithAlpha<ir::EluOp>
 Tensor IsNan(const Tensor& x, Where w) { return FloatTest("IsNan", x, w, /*nan=*/true); }
 Tensor IsFinite(const Tensor& x, Where w) { return FloatTest("IsFinite", x, w, /*nan=*/false); }
 
-Tensor Clamp(const Tensor& x, double low, double high, Where where) {
+Tensor Clamp(const Tensor& x, Number low, Number high, Where where) {
   Call call("Clamp", where, {x});
   if (!call.ok()) return {};
-  if (!(low <= high)) return call.Fail(absl::StrCat("needs low <= high, got ", low, " and ", high));
-  return Unary<ir::ClampOp>("Clamp", Takes::kNumbers, x, where, llvm::APFloat(low), llvm::APFloat(high));
+  if (!Accepts(Takes::kNumbers, x.dtype())) return call.Fail(WrongType(Takes::kNumbers));
+  const bool whole = low.is_integer() && high.is_integer();
+  if (whole ? low.integer() > high.integer() : !(low.real() <= high.real())) {
+    return call.Fail(absl::StrCat("needs low <= high, got ", low.ToString(), " and ", high.ToString()));
+  }
+  if (!CheckLiteral(call, low, x.dtype()) || !CheckLiteral(call, high, x.dtype())) return {};
+  if (IsFloat(x.dtype())) {
+    return Unary<ir::ClampOp>("Clamp", Takes::kNumbers, x, where, llvm::APFloat(low.real()),
+                              llvm::APFloat(high.real()));
+  }
+  // The op's bounds are doubles, which do not hold all whole numbers of 64 bits.
+  ir::GraphBuilder& b = call.b();
+  std::optional<ir::Expr> least = Literal(call, low, x.dtype(), x.shape());
+  std::optional<ir::Expr> most = Literal(call, high, x.dtype(), x.shape());
+  return call.Done(b.minimum(b.maximum(call.expr(0), *least), *most));
 }
 
 Tensor Cast(const Tensor& x, DType dtype, Where where) {

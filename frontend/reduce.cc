@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph_state.h"
+#include "sinter/frontend/literals.h"
 #include "sinter/frontend/ops.h"
 
 namespace sinter {
@@ -65,6 +66,7 @@ Tensor ArgReduce(std::string_view name, const Tensor& x, int64_t dim, DType dtyp
   auto d = call.Dim(dim, x.rank());
   if (!d) return {};
   if (x.dim(*d) == 0) return call.Fail("has no position along a dimension of size 0");
+  if (!CheckLiteral(call, x.dim(*d) - 1, dtype)) return {};
   Shape shape = x.shape();
   shape.erase(shape.begin() + *d);
   return call.Done(

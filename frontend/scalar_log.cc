@@ -35,7 +35,7 @@ std::pair<ir::Expr, ir::Expr> Append(ir::Expr ring, ir::Expr counts, ir::Expr va
 
 void Builder::Log(std::string_view name, const Tensor& value, LogOptions options, Where where) {
   const std::string text(name);
-  Call call(absl::StrCat("Log \"", text, "\""), where, function_, {value});
+  Call call(absl::StrCat("Log \"", text, "\""), where, function(), {value});
   if (!call.ok()) return;
   const std::string ring_name = absl::StrCat(std::string(kLogPrefix), text);
   const std::optional<int64_t> exists = CapacityOf(call.graph(), ring_name);
@@ -50,18 +50,19 @@ void Builder::Log(std::string_view name, const Tensor& value, LogOptions options
                            " where it was logged first; give both the same"));
   } else {
     // The log is where the value is, whatever scope is open.
-    UnplacedScope unplaced(function_);
+    UnplacedScope unplaced(&call.function());
     const VariableOptions state{.init = {}, .trainable = false};
     GraphState& graph = call.graph();
     const Shape shape = {2, options.capacity};
     ir::VariableOp ring = graph.FindOrMake(ring_name, DType::kF64, shape, state, where);
     ir::VariableOp count =
         graph.FindOrMake(absl::StrCat(std::string(kLogCountPrefix), text), DType::kF64, shape, state, where);
+    if (!ring || !count) return;  // Whose error is kept.
     ir::GraphBuilder& b = call.b();
     auto [cells, counts] =
-        Append(b.wrap(function_->Read(ring)), b.wrap(function_->Read(count)), call.expr(0));
-    function_->Assign(ring, cells.value);
-    function_->Assign(count, counts.value);
+        Append(b.wrap(call.function().Read(ring)), b.wrap(call.function().Read(count)), call.expr(0));
+    call.function().Assign(ring, cells.value);
+    call.function().Assign(count, counts.value);
   }
 }
 

@@ -6,7 +6,9 @@
 #include "absl/strings/str_join.h"
 #include "sinter/frontend/broadcasting.h"
 #include "sinter/frontend/graph_state.h"
+#include "sinter/frontend/literals.h"
 #include "sinter/frontend/ops.h"
+#include "sinter/ir/shape_checks.h"
 
 namespace sinter {
 
@@ -31,17 +33,19 @@ constexpr char kIndexMessage[] = "takes i32 or i64 indices; Cast(indices, I32) f
 Tensor Reshape(const Tensor& x, const Shape& shape, Where where) {
   Call call("Reshape", where, {x});
   if (!call.ok()) return {};
-  Shape full = shape;
-  int64_t known = 1, unknown = -1;
+  Shape full = shape, bounded(shape.size(), 1);  // The second one without the unknown size.
+  int64_t unknown = -1;
   for (size_t d = 0; d < full.size(); ++d) {
     if (full[d] == -1 && unknown < 0) {
       unknown = static_cast<int64_t>(d);
     } else if (full[d] < 0) {
       return call.Fail(absl::StrCat("to ", List(shape), ": only one size may be -1, others are at least 0"));
     } else {
-      known *= full[d];
+      bounded[d] = full[d];
     }
   }
+  if (!call.CheckShape(x.dtype(), bounded)) return {};
+  const int64_t known = std::accumulate(bounded.begin(), bounded.end(), int64_t{1}, std::multiplies<>());
   if (unknown >= 0 && known > 0 && x.size() % known == 0) full[unknown] = x.size() / known;
   int64_t total = std::accumulate(full.begin(), full.end(), int64_t{1}, std::multiplies<>());
   if (total != x.size() || (unknown >= 0 && full[unknown] < 0)) {
@@ -106,7 +110,7 @@ Tensor Transpose(const Tensor& x, const Shape& permutation, Where where) {
 
 Tensor BroadcastTo(const Tensor& x, const Shape& shape, Where where) {
   Call call("BroadcastTo", where, {x});
-  if (!call.ok()) return {};
+  if (!call.ok() || !call.CheckShape(x.dtype(), shape)) return {};
   auto common = BroadcastShapes({x.shape(), shape});
   if (!common || *common != shape) return call.Fail(absl::StrCat("does not broadcast to ", List(shape)));
   return call.Done(BroadcastExpr(call.b(), call.expr(0), shape));
@@ -167,7 +171,7 @@ std::vector<Tensor> Split(const Tensor& x, const Shape& sizes, int64_t dim, Wher
   if (!call.ok()) return failed;
   auto d = call.Dim(dim, x.rank());
   if (!d) return failed;
-  int64_t total = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+  int64_t total = std::accumulate(sizes.begin(), sizes.end(), int64_t{0}, ir::AddSizes);
   bool negative = std::any_of(sizes.begin(), sizes.end(), [](int64_t s) { return s < 0; });
   if (total != x.dim(*d) || negative) {
     call.Fail(absl::StrCat("into ", List(sizes), ", which is ", total, " in all, of dimension ", *d,
@@ -186,15 +190,25 @@ std::vector<Tensor> Split(const Tensor& x, const Shape& sizes, int64_t dim, Wher
   return parts;
 }
 
-Tensor Pad(const Tensor& x, const Shape& low, const Shape& high, double value, Where where) {
+Tensor Pad(const Tensor& x, const Shape& low, const Shape& high, Number value, Where where) {
   Call call("Pad", where, {x});
   if (!call.ok()) return {};
   if (!CheckLength(call, x, low, "low") || !CheckLength(call, x, high, "high")) return {};
+  Shape shape = x.shape();
   for (int64_t d = 0; d < x.rank(); ++d) {
     if (low[d] < 0 || high[d] < 0)
       return call.Fail("needs paddings of at least 0; Slice takes elements away");
+    shape[d] = ir::AddSizes(shape[d], ir::AddSizes(low[d], high[d]));
   }
-  return call.Done(call.b().pad(call.expr(0), low, high, Shape(x.rank(), 0), value));
+  if (!call.CheckShape(x.dtype(), shape) || !CheckLiteral(call, value, x.dtype())) return {};
+  const Shape no_interior(x.rank(), 0);
+  ir::GraphBuilder& b = call.b();
+  if (IsFloat(x.dtype()) || value.real_is_exact())
+    return call.Done(b.pad(call.expr(0), low, high, no_interior, value.real()));
+  // The op's value is a double. What no double holds is taken away, zeros are padded, and it is added again: integers
+  // wrap, so that nothing is lost.
+  ir::Expr shifted = b.sub(call.expr(0), *Literal(call, value, x.dtype(), x.shape()));
+  return call.Done(b.add(b.pad(shifted, low, high, no_interior, 0), *Literal(call, value, x.dtype(), shape)));
 }
 
 Tensor Reverse(const Tensor& x, const Shape& dims, Where where) {
@@ -222,7 +236,6 @@ Tensor Gather(const Tensor& x, const Tensor& indices, int64_t dim, Where where) 
   Shape shape = x.shape(), inner = indices.shape();
   shape.erase(shape.begin() + *d);
   shape.insert(shape.begin() + *d, inner.begin(), inner.end());
-  if (shape.size() > 8) return call.Fail(absl::StrCat("gives rank ", shape.size(), "; ranks go up to 8"));
   return call.Done(
       call.b()
           .builder()

@@ -3,19 +3,24 @@
 //   sn::Tensor y = sn::Relu(x * 2.0 + bias);      // x: f32[32,10], bias: f32[10]; shapes broadcast as in
 //   NumPy y.shape();                                    // {32, 10}
 //
-// A Tensor is a cheap handle, copied freely and valid as long as its Graph. Nothing is computed while a graph
-// is built. A wrong call does not throw: the graph keeps the error, with the caller's line, the call returns
-// a tensor that is not ok(), calls on such a tensor do nothing, and Compile() returns all errors together.
+// A Tensor is a cheap handle, copied freely and valid in the function that made it. Nothing is computed while a
+// graph is built. A wrong call does not throw: the graph keeps the error, with the caller's line, the call
+// returns a tensor that is not ok(), calls on such a tensor do nothing, and Compile() returns all errors together.
+// A tensor that no call made, one of another graph or function, and one whose graph has been destroyed are errors
+// of the function that uses them; the first of these is reported where its graph has no other error.
 #ifndef SINTER_FRONTEND_TENSOR_H_
 #define SINTER_FRONTEND_TENSOR_H_
 
+#include <concepts>
 #include <cstdint>
+#include <memory>
 #include <source_location>
 #include <string>
 #include <vector>
 
 #include "sinter/runtime/device.h"
 #include "sinter/runtime/dtype.h"
+#include "sinter/runtime/number.h"
 
 namespace sinter {
 
@@ -28,15 +33,20 @@ using Shape = std::vector<int64_t>;
 // The user's line. Every builder call takes one, by default that of the call.
 using Where = std::source_location;
 
+// The most elements that a tensor may have, dimensions of size 0 counted as 1: 1 PiB of f64. Larger ones are errors, also
+// where they would be computed piece by piece and never be in memory.
+inline constexpr int64_t kMaxElements = int64_t{1} << 47;
+
 class FunctionState;
 
 class Tensor {
  public:
   // Not ok(): what a failed call returns.
   Tensor() = default;
-  Tensor(FunctionState* function, const void* value) : function_(function), value_(value) {}
+  Tensor(FunctionState* function, const void* value);
 
-  bool ok() const { return value_ != nullptr; }
+  // False also when its graph has been destroyed.
+  bool ok() const { return value_ != nullptr && function() != nullptr; }
   // Of a tensor that is not ok(): rank 0, f32, cpu:0.
   const Shape shape() const;
   int64_t rank() const { return static_cast<int64_t>(shape().size()); }
@@ -50,31 +60,36 @@ class Tensor {
   // "f32[32,10]".
   std::string ToString() const;
 
-  // For Sinter's own sources.
-  FunctionState* function() const { return function_; }
+  // For Sinter's own sources. Null: none made it, or its graph has been destroyed.
+  FunctionState* function() const { return function_ ? *function_ : nullptr; }
   const void* value() const { return value_; }
+  bool outlived_its_graph() const { return function_ && !*function_; }
 
  private:
-  FunctionState* function_ = nullptr;
+  std::shared_ptr<FunctionState*> function_;  // Shared with the function, which leaves null there.
   const void* value_ = nullptr;
 };
 
 // A tensor or a number, and the line where it was used: what operators take, since an operator cannot have a
-// default argument. A number takes the element type of the other operand.
+// default argument. A number takes the element type of the other operand, which must hold it (CheckNumber in
+// runtime/number.h): `x * 0.5` of integers is an error, Cast(x, F32) * 0.5 is not. Whole numbers are exact.
 class Operand {
  public:
   Operand(const Tensor& tensor, Where where = Where::current())
       : tensor_(tensor), is_tensor_(true), where_(where) {}
-  Operand(double number, Where where = Where::current()) : number_(number), where_(where) {}
+  template <typename T>
+    requires std::integral<T> || std::floating_point<T>
+  Operand(T number, Where where = Where::current()) : number_(number), where_(where) {}
+  Operand(Number number, Where where = Where::current()) : number_(number), where_(where) {}
 
   bool is_tensor() const { return is_tensor_; }
   const Tensor& tensor() const { return tensor_; }
-  double number() const { return number_; }
+  const Number& number() const { return number_; }
   Where where() const { return where_; }
 
  private:
   Tensor tensor_;
-  double number_ = 0;
+  Number number_ = 0;
   bool is_tensor_ = false;
   Where where_;
 };

@@ -1,4 +1,5 @@
 #include "sinter/ir/ops.h"
+#include "sinter/ir/shape_checks.h"
 
 #define GET_OP_CLASSES
 #include "ir/activation_ops.cc.inc"

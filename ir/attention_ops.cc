@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sinter/ir/ops.h"
+#include "sinter/ir/shape_checks.h"
 
 #define GET_OP_CLASSES
 #include "ir/attention_ops.cc.inc"

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "sinter/ir/ops.h"
+#include "sinter/ir/shape_checks.h"
 
 #define GET_OP_CLASSES
 #include "ir/collective_ops.cc.inc"

@@ -1,6 +1,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/shape_checks.h"
 
 #define GET_OP_CLASSES
 #include "ir/custom_ops.cc.inc"

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "sinter/ir/ops.h"
 #include "sinter/ir/plan_ops.h"
+#include "sinter/ir/shape_checks.h"
 
 #include "ir/dialect.cc.inc"
 #include "ir/interfaces.cc.inc"
@@ -51,8 +52,16 @@ mlir::LogicalResult SinterDialect::verifyOperationAttribute(mlir::Operation* op,
   }
   return CheckDevice(op, attribute);
 }
-mlir::LogicalResult SinterDialect::verifyRegionArgAttribute(mlir::Operation* op, unsigned, unsigned,
+mlir::LogicalResult SinterDialect::verifyRegionArgAttribute(mlir::Operation* op, unsigned region,
+                                                            unsigned argument,
                                                             mlir::NamedAttribute attribute) {
+  if (attribute.getName() == kInputAttr && !op->getRegion(region).empty()) {
+    auto type = llvm::dyn_cast<mlir::RankedTensorType>(op->getRegion(region).getArgument(argument).getType());
+    const std::string fault = type && type.hasStaticShape() ? ShapeFault(type.getShape()) : std::string();
+    if (!fault.empty()) {
+      return op->emitError() << "input " << attribute.getValue() << " " << fault << ", of type " << type;
+    }
+  }
   return CheckDevice(op, attribute);
 }
 mlir::LogicalResult SinterDialect::verifyRegionResultAttribute(mlir::Operation* op, unsigned, unsigned,

@@ -17,8 +17,8 @@ def Sinter_Dialect : Dialect {
   let name = "sinter";
   let summary = "Tensor programs: what is computed, not how.";
   let description = [{
-    Values are ranked tensors with static shapes (rank 0 to 8, zero-size dimensions are legal) of one of the element types
-    f64 f32 bf16 f16 i64 i32 i8 ui8 i1. Pointwise ops take operands of one shape: broadcasting is an op of its own.
+    Values are ranked tensors with static shapes (rank 0 to 8, at most 2^47 elements, zero-size dimensions are legal) of one of
+    the element types f64 f32 bf16 f16 i64 i32 i8 ui8 i1. Pointwise ops take operands of one shape: broadcasting is an op of its own.
   }];
   let cppNamespace = "::sinter::ir";
   let hasConstantMaterializer = 1;
@@ -43,8 +43,8 @@ def Sinter_Element : AnyTypeOf<[F64, F32, BF16, F16, I64, I32, I<8>, UI8, I1],
 
 class Sinter_TensorOf<list<Type> elements, string what>
     : Type<And<[StaticShapeTensorOf<elements>.predicate,
-                CPred<"::llvm::cast<::mlir::ShapedType>($_self).getRank() <= 8">]>,
-           "a static tensor of rank 0 to 8 of " # what, "::mlir::RankedTensorType">;
+                CPred<"::sinter::ir::ShapeFault(::llvm::cast<::mlir::ShapedType>($_self).getShape()).empty()">]>,
+           "a static tensor of rank 0 to 8 of " # what # ", of at most 2^47 elements", "::mlir::RankedTensorType">;
 
 def Sinter_Tensor : Sinter_TensorOf<[Sinter_Element], "f64 f32 bf16 f16 i64 i32 i8 ui8 i1">;
 def Sinter_FloatTensor : Sinter_TensorOf<[Sinter_Float], "f64 f32 bf16 f16">;

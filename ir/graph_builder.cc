@@ -2,6 +2,7 @@
 
 #include "llvm/ADT/APSInt.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/shape_checks.h"
 
 namespace sinter::ir {
 
@@ -127,7 +128,7 @@ Expr GraphBuilder::slice(Expr x, ArrayRef<int64_t> starts, ArrayRef<int64_t> lim
                          ArrayRef<int64_t> strides) {
   llvm::SmallVector<int64_t> shape;
   for (size_t d = 0; d < starts.size(); ++d) {
-    shape.push_back((limits[d] - starts[d] + strides[d] - 1) / strides[d]);
+    shape.push_back(CountSteps(starts[d], limits[d], strides[d]));
   }
   return wrap(builder_.create<SliceOp>(loc_, RankedTensorType::get(shape, x.element()), x.value, starts,
                                        limits, strides));

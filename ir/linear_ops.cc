@@ -1,5 +1,6 @@
 #include "sinter/ir/linear_checks.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/shape_checks.h"
 
 // clang-format off: the enums come after the header that declares them.
 #include "ir/linear_enums.cc.inc"

@@ -1,6 +1,8 @@
+#include "llvm/ADT/APSInt.h"
 #include "mlir/IR/Builders.h"
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/shape_checks.h"
 
 // clang-format off: the enums come after the header that declares them.
 #include "ir/program_enums.cc.inc"
@@ -28,6 +30,14 @@ bool IsElementType(mlir::Type type) {
          type.isUnsignedInteger(8) || type.isSignlessInteger(1);
 }
 
+// Whether an integer type has this number. i1 has 0 and 1.
+bool Holds(mlir::Type element, llvm::APFloat number) {
+  llvm::APSInt integer(element.getIntOrFloatBitWidth(), element.isUnsignedInteger() || element.isInteger(1));
+  bool is_exact = false;
+  number.convertToInteger(integer, llvm::APFloat::rmTowardZero, &is_exact);
+  return is_exact || number.isZero();
+}
+
 }  // namespace
 
 mlir::LogicalResult VariableOp::verify() {
@@ -36,12 +46,14 @@ mlir::LogicalResult VariableOp::verify() {
     return emitOpError() << "has type " << getType()
                          << "; expected a static tensor of rank 0 to 8 of f64 f32 bf16 f16 i64 i32 i8 ui8 i1";
   }
+  if (const std::string fault = ShapeFault(type.getShape()); !fault.empty())
+    return emitOpError() << fault << ", of type " << type;
   bool is_float = llvm::isa<mlir::FloatType>(type.getElementType());
   llvm::StringRef initializer = stringifyInitializer(getInitializer());
   if (getInitializer() == Initializer::constant) {
-    if (!is_float && !getA().isInteger()) {
+    if (!is_float && !Holds(type.getElementType(), getA())) {
       return emitOpError() << "is initialised with " << getA().convertToDouble() << ", which "
-                           << type.getElementType() << " cannot hold; expected a whole number";
+                           << type.getElementType() << " cannot hold; expected a whole number of its range";
     }
     return mlir::success();
   }

@@ -2,6 +2,7 @@
 
 #include "sinter/ir/ops.h"
 #include "sinter/ir/philox.h"
+#include "sinter/ir/shape_checks.h"
 
 #define GET_OP_CLASSES
 #include "ir/random_ops.cc.inc"

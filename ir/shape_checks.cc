@@ -1,5 +1,8 @@
 #include "sinter/ir/shape_checks.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 
@@ -8,6 +11,27 @@ namespace sinter::ir {
 using llvm::ArrayRef;
 using mlir::LogicalResult;
 using mlir::RankedTensorType;
+
+std::string ShapeFault(ArrayRef<int64_t> shape) {
+  if (static_cast<int64_t>(shape.size()) > kMaxRank)
+    return "has rank " + std::to_string(shape.size()) + " (ranks go up to " + std::to_string(kMaxRank) + ")";
+  int64_t elements = 1;
+  for (int64_t size : shape) {
+    if (size < 0) return "has a negative size";
+    elements = MultiplySizes(elements, std::max<int64_t>(size, 1));
+  }
+  return elements > kMaxElements ? "has more than 2^47 elements" : "";
+}
+
+int64_t AddSizes(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
+}
+
+int64_t MultiplySizes(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
+}
 
 LogicalResult CheckDim(mlir::Operation* op, int64_t dim, RankedTensorType type) {
   if (dim >= 0 && dim < type.getRank()) return mlir::success();

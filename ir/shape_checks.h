@@ -5,10 +5,28 @@
 #ifndef SINTER_IR_SHAPE_CHECKS_H_
 #define SINTER_IR_SHAPE_CHECKS_H_
 
+#include <string>
+
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 
 namespace sinter::ir {
+
+// The limits of every tensor. Products and sums of sizes within them do not overflow 64 bits, nor do bytes.
+inline constexpr int64_t kMaxRank = 8;
+inline constexpr int64_t kMaxElements = int64_t{1} << 47;
+
+// What is wrong with a shape, such as "has rank 9 (ranks go up to 8)" or "has more than 2^47 elements"; empty: nothing.
+// Dimensions of size 0 count as 1, so that every part of a shape is within the limit too.
+std::string ShapeFault(llvm::ArrayRef<int64_t> shape);
+
+// Sums and products of sizes, of 0 or more; INT64_MAX, which is no size, where 64 bits do not hold them.
+int64_t AddSizes(int64_t a, int64_t b);
+int64_t MultiplySizes(int64_t a, int64_t b);
+// How many of `from`, `from` + stride, ... are below `to`, which is not below `from`.
+inline int64_t CountSteps(int64_t from, int64_t to, int64_t stride) {
+  return to == from ? 0 : (to - from - 1) / stride + 1;
+}
 
 // `dim` is a dimension of `type`.
 mlir::LogicalResult CheckDim(mlir::Operation* op, int64_t dim, mlir::RankedTensorType type);

@@ -142,7 +142,7 @@ LogicalResult SliceOp::verify() {
     }
     if (stride < 1)
       return emitOpError() << "has stride " << stride << " in dimension " << d << ": strides start at 1";
-    shape.push_back((limit - start + stride - 1) / stride);
+    shape.push_back(CountSteps(start, limit, stride));
   }
   return CheckResult(*this, shape);
 }
@@ -169,7 +169,7 @@ LogicalResult ConcatOp::verify() {
       return emitOpError() << "along dimension " << getDim() << " joins " << first << " and operand " << i
                            << ", " << type << ": only that dimension may differ";
     }
-    shape[getDim()] += type.getDimSize(getDim());
+    shape[getDim()] = AddSizes(shape[getDim()], type.getDimSize(getDim()));
   }
   return CheckResult(*this, shape);
 }
@@ -192,7 +192,7 @@ LogicalResult SplitOp::verify() {
       return emitOpError() << "of " << type << " along dimension " << getDim() << " has part " << i << ", "
                            << part_type << ": only that dimension may differ";
     }
-    total += size;
+    total = AddSizes(total, size);
   }
   if (total == type.getDimSize(getDim())) return mlir::success();
   return emitOpError() << "has parts of " << total << " in all, dimension " << getDim() << " of " << type
@@ -227,7 +227,14 @@ LogicalResult PadOp::verify() {
     }
   }
   for (int64_t d = 0; d < type.getRank(); ++d) {
-    shape[d] += getLow()[d] + getHigh()[d] + std::max<int64_t>(0, type.getDimSize(d) - 1) * getInterior()[d];
+    const int64_t gaps = std::max<int64_t>(0, type.getDimSize(d) - 1);
+    for (int64_t more : {getLow()[d], getHigh()[d], MultiplySizes(gaps, getInterior()[d])})
+      shape[d] = AddSizes(shape[d], more);
+  }
+  const bool is_float = llvm::isa<mlir::FloatType>(type.getElementType());
+  if (!is_float && !getValue().isInteger()) {
+    return emitOpError() << "has the value " << getValue().convertToDouble() << ", which "
+                         << type.getElementType() << " cannot hold: a whole number is wanted";
   }
   return CheckResult(*this, shape);
 }

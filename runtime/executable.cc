@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/argument_value.h"
 #include "sinter/runtime/load_times.h"
+#include "sinter/runtime/number.h"
 #include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/plan_vectors.h"
 #include "sinter/runtime/plan_verifier.h"
@@ -274,9 +274,7 @@ absl::Status FunctionState::Bind(const Argument& argument, InputValue* bound) co
       return absl::InvalidArgumentError(
           absl::StrCat("input \"", want.name, "\" is ", want.TypeString(), ", and a single number is given"));
     }
-    const absl::Status stored = argument.is_integer()
-                                    ? StoreNumber(argument.integer(), want.dtype, value.number)
-                                    : StoreNumber(argument.real(), want.dtype, value.number);
+    const absl::Status stored = StoreNumber(argument.number(), want.dtype, value.number);
     if (!stored.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("input \"", want.name, "\": ", stored.message()));
     }

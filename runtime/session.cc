@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "sinter/runtime/argument_value.h"
 #include "sinter/runtime/device_runtimes.h"
 #include "sinter/runtime/executable.h"
+#include "sinter/runtime/number.h"
 #include "sinter/runtime/session_state.h"
 #include "sinter/runtime/status.h"
 
@@ -78,7 +78,7 @@ absl::Status BoundFunction::Set(const Argument& argument) {
 absl::Status BoundFunction::SetInput(std::string_view name, const HostTensor& tensor) {
   return Set(Argument(name, tensor));
 }
-absl::Status BoundFunction::SetScalar(std::string_view name, double value) {
+absl::Status BoundFunction::SetScalar(std::string_view name, Number value) {
   return Set(Argument(name, value));
 }
 

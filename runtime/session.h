@@ -32,7 +32,6 @@
 #ifndef SINTER_RUNTIME_SESSION_H_
 #define SINTER_RUNTIME_SESSION_H_
 
-#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -48,6 +47,7 @@
 #include "sinter/runtime/device.h"
 #include "sinter/runtime/load_times.h"
 #include "sinter/runtime/memory_limit.h"
+#include "sinter/runtime/number.h"
 #include "sinter/runtime/plan.h"
 #include "sinter/runtime/profile.h"
 #include "sinter/runtime/scalar_log.h"
@@ -92,27 +92,16 @@ struct SessionOptions {
 class Argument {
  public:
   Argument(std::string_view name, const HostTensor& tensor) : name_(name), tensor_(&tensor) {}
-  template <std::floating_point T>
-  Argument(std::string_view name, T value) : name_(name), real_(value) {}
-  template <std::integral T>
-  Argument(std::string_view name, T value)
-      : name_(name),
-        real_(static_cast<double>(value)),
-        integer_(static_cast<int64_t>(value)),
-        is_integer_(true) {}
+  Argument(std::string_view name, Number number) : name_(name), number_(number) {}
 
   std::string_view name() const { return name_; }
   const HostTensor* tensor() const { return tensor_; }  // Null for a number.
-  double real() const { return real_; }
-  int64_t integer() const { return integer_; }
-  bool is_integer() const { return is_integer_; }
+  const Number& number() const { return number_; }
 
  private:
   std::string_view name_;
   const HostTensor* tensor_ = nullptr;
-  double real_ = 0;
-  int64_t integer_ = 0;
-  bool is_integer_ = false;
+  Number number_ = 0;
 };
 
 // What a run returned: read-only views in main memory. Cheap to copy.
@@ -150,7 +139,7 @@ class BoundFunction {
   // time used. NotFound: no such input; InvalidArgument: not its type or shape. A failed call keeps what was set.
   absl::Status SetInput(std::string_view name, const HostTensor& tensor);
   // For inputs of rank 0. InvalidArgument: the element type cannot hold the number.
-  absl::Status SetScalar(std::string_view name, double value);
+  absl::Status SetScalar(std::string_view name, Number value);
   absl::Status Set(const Argument& argument);
 
   // InvalidArgument names every input not set. `profile`: see runtime/profile.h.

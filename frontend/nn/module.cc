@@ -11,7 +11,7 @@ namespace sinter::nn {
 Layer::Layer() : id_(NextOwnerId()) {}
 
 Tensor Layer::Apply(const Tensor& x, Where where) {
-  if (!x.ok()) return {};
+  if (!Call(Describe(), where, {x}).ok()) return {};  // Which keeps the error.
   LocationScope scope(&x.function()->graph(), where,
                       path_.empty() ? Describe() : absl::StrCat(path_, " ", Describe()));
   DeviceScope on(x.function(), device_, where);
@@ -20,7 +20,9 @@ Tensor Layer::Apply(const Tensor& x, Where where) {
 
 void Layer::SetDevice(Device device, Where where) {
   device_ = device;
-  for (const Made& made : made_) graph_->MoveVariable(made.variable.name(), device, where);
+  for (const Made& made : made_) {
+    if (made.variable.ok()) made.variable.graph()->MoveVariable(made.variable.name(), device, where);
+  }
   for (auto& [name, child] : children_) child->SetDevice(device, where);
 }
 

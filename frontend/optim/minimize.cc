@@ -34,6 +34,9 @@ struct Parameter {
 
 // Why a named candidate cannot be updated, as far as its handle tells; empty when it can.
 std::string WrongHandle(const GraphState& graph, const Variable& variable, std::set<std::string>& seen) {
+  if (variable.outlived_its_graph()) {
+    return absl::StrCat("was given \"", variable.name(), "\", whose graph has been destroyed");
+  }
   if (!variable.ok()) return "was given a variable that was never made";
   if (variable.graph() != &graph) {
     return absl::StrCat("was given \"", variable.name(), "\", which is of another graph");
@@ -72,7 +75,7 @@ std::optional<std::vector<Parameter>> ParametersOf(Call& call, const Tensor& los
       std::string wrong = WrongHandle(graph, variable, seen);
       if (wrong.empty()) continue;
       // One that was never made because of an error is not worth a second one.
-      if (variable.ok() || graph.status().ok()) call.Fail(wrong);
+      if (!variable.name().empty() || graph.status().ok()) call.Fail(wrong);
       return std::nullopt;
     }
     variables = *candidates;
@@ -206,7 +209,7 @@ void WithGradients(std::string_view call_name, const Tensor& loss, const Candida
                    const Method& method, bool accumulates, Where where,
                    const std::function<void(Call&, Update&, const std::vector<Parameter>&,
                                             std::vector<Tensor>, std::optional<LossScaling>&)>& then) {
-  if (!loss.ok()) return;
+  if (!Call(absl::StrCat("optim::", method.kind), where, {loss}).ok()) return;  // Which keeps the error.
   LocationScope scope(&loss.function()->graph(), where, absl::StrCat("optim::", method.kind));
   Call call(call_name, where, {loss});
   if (!call.ok() || !CheckOptions(call, method)) return;
@@ -257,6 +260,8 @@ void Accumulate(const Method& method, const Tensor& loss, const Candidates& cand
 }
 
 void ApplyAccumulated(const Method& method, Builder& b, Where where) {
+  if (!Call(absl::StrCat("optim::", method.kind), where, b.function()).ok())
+    return;  // Which keeps the error.
   GraphState& graph = b.function()->graph();
   LocationScope scope(&graph, where, absl::StrCat("optim::", method.kind));
   Call call("ApplyAccumulated", where, b.function());

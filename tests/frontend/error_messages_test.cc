@@ -20,7 +20,12 @@ std::vector<ErrorCase> PointwiseCases() {
   return {
       In("AddShapes", [](Builder& b) { X(b, {2, 3}) + X(b, {2, 4}); },
          {"Add(f32[2,3], f32[2,4])", "broadcast"}),
-      In("AddTypes", [](Builder& b) { X(b) + X(b, {2, 3}, I32); }, {"mixes element types", "Cast(x, f32)"}),
+      In("AddTypes", [](Builder& b) { X(b) + X(b, {2, 3}, I32); },
+         {"mixes element types", "convert the i32: Cast(x, F32)"}),
+      In("MulMask", [](Builder& b) { X(b, {4}, I1) * X(b, {4}); },
+         {"Mul(i1[4], f32[4])", "convert the i1: Cast(x, F32)"}),
+      In("AddHalves", [](Builder& b) { X(b, {4}, BF16) + X(b, {4}, F16); },
+         {"convert the f16 and the bf16: Cast(x, F32)"}),
       In("AddBools", [](Builder& b) { X(b, {2}, I1) + X(b, {2}, I1); }, {"takes numbers, not i1"}),
       In("AndFloats", [](Builder& b) { X(b) && X(b); }, {"takes i1", "compare first"}),
       In("NotFloat", [](Builder& b) { !X(b); }, {"Not(f32[2,3])", "takes i1"}),
@@ -93,7 +98,7 @@ std::vector<ErrorCase> ReduceAndLinearCases() {
          {"did you mean transpose_b?"}),
       In("MatMulRank", [](Builder& b) { MatMul(X(b, {3}), X(b, {3, 5})); }, {"rank 2 or more"}),
       In("MatMulTypes", [](Builder& b) { MatMul(X(b), X(b, {3, 2}, BF16)); },
-         {"mixes element types", "Cast(b, f32)"}),
+         {"mixes element types", "convert the bf16: Cast(x, F32)"}),
       In("MatMulInts", [](Builder& b) { MatMul(X(b, {2, 3}, I32), X(b, {3, 2}, I32)); }, {"takes floats"}),
       In("AttentionInts", [](Builder& b) { Attention(X(b, {2, 5, 3, 4, 8}, I32)); },
          {"Attention(i32[2,5,3,4,8])", "takes floats"}),
@@ -101,7 +106,7 @@ std::vector<ErrorCase> ReduceAndLinearCases() {
          {"[batch, positions, 3, heads, width]"}),
       In("AttentionTypes",
          [](Builder& b) { Attention(X(b, {2, 5, 4, 8}), X(b, {2, 5, 4, 8}, BF16), X(b, {2, 5, 4, 8})); },
-         {"mixes element types", "Cast(x, f32)"}),
+         {"mixes element types", "Cast(x, F32)"}),
       In("AttentionRank", [](Builder& b) { Attention(X(b, {2, 5, 8}), X(b, {2, 5, 8}), X(b, {2, 5, 8})); },
          {"[batch, positions, heads, width]"}),
       In("AttentionValues",
@@ -137,7 +142,7 @@ std::vector<ErrorCase> ReduceAndLinearCases() {
          {"2 groups", "divide 3 input and 4 output channels"}),
       In("ConvStride",
          [](Builder& b) { Conv2d(X(b, {1, 1, 8, 8}), X(b, {1, 1, 3, 3}), {.strides = {0, 1}}); },
-         {"strides and dilations of at least 1"}),
+         {"strides from 1 to 2147483647, got 0"}),
       In("PoolRank", [](Builder& b) { MaxPool2d(X(b), {2, 2}); }, {"float images of shape [N, C, H, W]"}),
       In("PoolWindow", [](Builder& b) { AvgPool2d(X(b, {1, 1, 2, 2}), {3, 3}); }, {"window of 3x3"}),
       In("PoolPadding", [](Builder& b) { AvgPool2d(X(b, {1, 1, 4, 4}), {2, 2}, {.padding = {2, 0, 0, 0}}); },
@@ -254,7 +259,7 @@ std::vector<ErrorCase> ProgramCases() {
          g.Function("f", [&](Builder& b) { kept = X(b); });
          g.Function("h", [&](Builder& b) { X(b) + kept; });
        },
-       {"mixes tensors of the functions"}},
+       {"Add(f32[2,3], f32[2,3]) takes a tensor of the function \"f\", which is finished"}},
       {"OtherGraphsModule",
        [](Graph& g) {
          static Graph other("other");

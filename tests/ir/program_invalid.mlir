@@ -10,7 +10,7 @@ sinter.variable @w : tensor<4xi32> = normal(0.0, 1.0) seed 0
 
 // -----
 
-// expected-error@+1 {{is initialised with 5.000000e-01, which 'i32' cannot hold; expected a whole number}}
+// expected-error@+1 {{is initialised with 5.000000e-01, which 'i32' cannot hold; expected a whole number of its range}}
 sinter.variable @w : tensor<4xi32> = constant(0.5, 0.0) seed 0
 
 // -----
@@ -134,4 +134,21 @@ func.func @fusion_of_itself() -> tensor<4xf32> {
     sinter.yield %c : tensor<4xf32>
   }
   return %r : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{has more than 2^47 elements, of type 'tensor<1099511627776x1099511627776xf32>'}}
+sinter.variable @w : tensor<1099511627776x1099511627776xf32> = constant(0.0, 0.0) seed 0
+
+// -----
+
+// expected-error@+1 {{is initialised with -3.000000e+02, which 'i8' cannot hold; expected a whole number of its range}}
+sinter.variable @w : tensor<2xi8> = constant(-3.0e+02, 0.0) seed 0
+
+// -----
+
+// expected-error@+1 {{input "x" has more than 2^47 elements, of type 'tensor<1099511627776x1099511627776xf32>'}}
+func.func @f(%x: tensor<1099511627776x1099511627776xf32> {sinter.input = "x"}) {
+  return
 }

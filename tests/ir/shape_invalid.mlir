@@ -205,3 +205,43 @@ func.func @one_hot_rank(%i: tensor<2xi64>) {
   %0 = sinter.one_hot %i : tensor<2xi64> -> tensor<3x5xf32>
   return
 }
+
+// -----
+
+func.func @too_large(%x: tensor<1xf32>) {
+  // expected-error @+1 {{result #0 must be a static tensor of rank 0 to 8 of f64 f32 bf16 f16 i64 i32 i8 ui8 i1, of at most 2^47 elements}}
+  %0 = sinter.broadcast %x [0] : tensor<1xf32> -> tensor<8589934592x8589934592xf32>
+  return
+}
+
+// -----
+
+func.func @pad_wraps(%x: tensor<4xf32>) {
+  // expected-error @+1 {{gives 'tensor<9223372036854775807xf32>', not 'tensor<2xf32>'}}
+  %0 = sinter.pad %x value 0.0 low [9223372036854775807] high [9223372036854775807] interior [0] : tensor<4xf32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @pad_interior_wraps(%x: tensor<5xf32>) {
+  // expected-error @+1 {{gives 'tensor<9223372036854775807xf32>', not 'tensor<1xf32>'}}
+  %0 = sinter.pad %x value 0.0 low [0] high [0] interior [4611686018427387903] : tensor<5xf32> -> tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @pad_fraction(%x: tensor<4xi32>) {
+  // expected-error @+1 {{has the value 5.000000e-01, which 'i32' cannot hold: a whole number is wanted}}
+  %0 = sinter.pad %x value 0.5 low [1] high [0] interior [0] : tensor<4xi32> -> tensor<5xi32>
+  return
+}
+
+// -----
+
+func.func @slice_stride(%x: tensor<16xf32>) {
+  // expected-error @+1 {{gives 'tensor<1xf32>', not 'tensor<0xf32>'}}
+  %0 = sinter.slice %x [0] [16] [9223372036854775807] : tensor<16xf32> -> tensor<0xf32>
+  return
+}

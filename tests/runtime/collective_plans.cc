@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/argument_value.h"
 #include "sinter/runtime/collective.h"
+#include "sinter/runtime/number.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,6 +16,7 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int64_t kSize = 100;
 
@@ -102,6 +104,40 @@ TEST(SessionTest, IntegersAndDoublesAreNumbersForInputsOfRankZero) {
                     HasSubstr("input \"h\" is bf16[], and f32[1] is given")));
   EXPECT_THAT(std::string(session.Run("f", {{"i", 0.5}, {"d", 1}, {"b", 0}, {"h", 2}}).status().message()),
               HasSubstr("0.5 is not a number of type i32"));
+  const absl::Status large =
+      session.Run("f", {{"i", ~uint64_t{0}}, {"d", ~uint64_t{0}}, {"b", 0}, {"h", 1e300}}).status();
+  EXPECT_THAT(std::string(large.message()),
+              AllOf(HasSubstr("input \"i\": 1.84467e+19 is not a number of type i32"),
+                    HasSubstr("input \"h\": 1e+300 is not a number of type bf16"), Not(HasSubstr("\"d\""))));
+}
+
+TEST(SessionTest, NumbersKeepTheirValueOrAreErrors) {
+  auto stored = [](Number number, DType dtype) -> absl::StatusOr<double> {
+    alignas(8) std::byte bytes[8] = {};
+    if (absl::Status status = StoreNumber(number, dtype, bytes); !status.ok()) return status;
+    return LoadNumber(dtype, bytes);
+  };
+  EXPECT_EQ(*stored(~uint64_t{0}, DType::kF32), 0x1p64);
+  EXPECT_FALSE(stored(~uint64_t{0}, DType::kI64).ok());
+  EXPECT_EQ(*stored(uint64_t{1} << 62, DType::kI64), 0x1p62);
+  EXPECT_FALSE(stored(0x1p63, DType::kI64).ok());
+  EXPECT_EQ(*stored(-0x1p63, DType::kI64), -0x1p63);
+  EXPECT_FALSE(stored(std::nan(""), DType::kI64).ok());
+  // The largest of each float type, half a unit above it, and what was infinite before.
+  EXPECT_EQ(*stored(65519, DType::kF16), 65504);
+  EXPECT_FALSE(stored(65520, DType::kF16).ok());
+  EXPECT_FALSE(stored(1e9, DType::kF16).ok());
+  EXPECT_EQ(*stored(0x1.fffffefffffffp127, DType::kF32), 0x1.fffffep127);
+  EXPECT_FALSE(stored(0x1.ffffffp127, DType::kF32).ok());
+  EXPECT_FALSE(stored(-1e300, DType::kF32).ok());
+  EXPECT_EQ(*stored(0x1.fep127, DType::kBf16), 0x1.fep127);
+  EXPECT_FALSE(stored(0x1.ffp127, DType::kBf16).ok());
+  EXPECT_EQ(*stored(INFINITY, DType::kF16), INFINITY);
+  EXPECT_EQ(*stored(1e300, DType::kF64), 1e300);
+  EXPECT_EQ(Number((int64_t{1} << 53) + 1).ToString(), "9007199254740993");
+  EXPECT_FALSE(Number((int64_t{1} << 53) + 1).real_is_exact());
+  EXPECT_FALSE(Number(std::numeric_limits<int64_t>::max()).real_is_exact());
+  EXPECT_TRUE(Number(std::numeric_limits<int64_t>::min()).real_is_exact());
 }
 
 TEST(SessionTest, OneErrorListsEverythingWrongWithTheArguments) {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "sinter/runtime/argument_value.h"
+#include "sinter/runtime/number.h"
 #include "sinter/runtime/tensor.h"
 #include "sinter/tests/runtime/test_plan.h"
 
