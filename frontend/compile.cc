@@ -20,6 +20,7 @@
 #include "sinter/runtime/cpu_features.h"
 #include "sinter/runtime/device_info.h"
 #include "sinter/runtime/gpu_limits.h"
+#include "sinter/runtime/index_checks.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter {
@@ -166,6 +167,12 @@ std::vector<Stage> Pipeline() {
       // First, while every op is one that the user wrote.
       {"propagate-placement", Place},
       {"simplify", Simplify},
+      {"check-indices",
+       [](Manager& m, const Options& o) {
+         if (!o.check_indices) return;
+         m.addPass(createCheckIndices({.prefix = std::string(kIndexCheckPrefix)}));
+         Place(m, o);
+       }},
       {"precision-policy",
        [](Manager& m, const Options& o) {
          m.addNestedPass<FuncOp>(createPrecisionPolicy({.report = o.report}));

@@ -76,6 +76,12 @@ struct CompileOptions {
   // rows of about as many bytes, so that they are never in memory whole: the losses are the same, gradients that are sums over
   // rows within rounding. 0: always whole.
   int64_t row_chunk_bytes = int64_t{576} << 20;
+  // For finding mistakes: a run returns OutOfRange, with the user's line, when an op was given an index that it does not
+  // have, as Gather, TakeAlong, ScatterAdd, OneHot or a label of SoftmaxCrossEntropy. It says the lowest index below 0, else
+  // the highest. The run has happened then: outputs and variables are what they are without the check, which ops.h says of
+  // each op. Every run waits for its devices and reads two numbers an op; the plan has a variable for each,
+  // "index_check/<function>/<n>", which is no part of checkpoints. Kernels of the program's own are not looked at.
+  bool check_indices = false;
   // Runs the IR verifier after every pass.
   bool verify_each_pass = false;
   // Stages whose IR is kept in CompileReport::dumps, by the names of StageNames(), or "all".

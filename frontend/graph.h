@@ -106,8 +106,9 @@ class Graph {
                 Where where = Where::current());
 
   // Makes a variable, or returns the existing one of this name, dtype and shape (an error when they, or the devices asked
-  // for, differ), whoever made it. Names that begin with "log/" or "log_count/" are those of logs. A module or an optimiser
-  // whose variable would have the name of one that is not its own is an error.
+  // for, differ), whoever made it. Names that begin with "log/" or "log_count/" are those of logs, with "index_check/" of index
+  // checks, with "random/" of random numbers. A module or an optimiser whose variable would have the name of one that is not
+  // its own is an error.
   sinter::Variable Variable(std::string_view name, DType dtype, const Shape& shape,
                             const VariableOptions& options = {}, Where where = Where::current());
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sinter/ir/shape_checks.h"
+#include "sinter/runtime/index_checks.h"
 #include "sinter/runtime/scalar_log.h"
 #include "sinter/runtime/status.h"
 
@@ -28,6 +29,13 @@ uint64_t HashName(std::string_view name) {
   for (unsigned char c : name) hash = (hash ^ c) * 1099511628211ull;
   return hash;
 }
+
+// What variables of the builder's own begin with, and whose they are.
+constexpr std::pair<std::string_view, std::string_view> kReserved[] = {
+    {kLogPrefix, "a log's"},
+    {kLogCountPrefix, "a log's"},
+    {kIndexCheckPrefix, "an index check's"},
+    {kRandomPrefix, "the random numbers'"}};
 
 // "another Linear(3)'s, first used at model.cc:8".
 std::string Possession(const VariableOwner& owner) {
@@ -192,10 +200,14 @@ bool GraphState::CheckName(std::string_view what, std::string_view name, Where w
 }
 
 bool GraphState::CheckVariableName(std::string_view name, Where where) {
-  if (!IsLogVariable(name)) return true;
-  Error(where, absl::StrCat("Variable \"", View(name), "\""),
-        "has a name that is a log's; choose one that begins neither with \"log/\" nor with \"log_count/\"");
-  return false;
+  for (const auto& [prefix, whose] : kReserved) {
+    if (!name.starts_with(prefix)) continue;
+    Error(where, absl::StrCat("Variable \"", View(name), "\""),
+          absl::StrCat("has a name that is ", View(whose), "; choose one that does not begin with \"",
+                       View(prefix), "\""));
+    return false;
+  }
+  return true;
 }
 
 absl::Status GraphState::status() const {

@@ -26,6 +26,9 @@
 
 namespace sinter {
 
+// Of the seed and of the number of the run, which random ops read.
+inline constexpr std::string_view kRandomPrefix = "random/";
+
 mlir::Type ElementType(DType dtype, mlir::MLIRContext& context);
 DType DTypeOf(mlir::Type element);
 ir::DeviceAttr AttrOf(Device device, mlir::MLIRContext& context);

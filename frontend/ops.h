@@ -100,8 +100,9 @@ std::vector<Tensor> Split(const Tensor& x, const Shape& sizes, int64_t dim, Wher
 Tensor Pad(const Tensor& x, const Shape& low, const Shape& high, Number value = 0,
            Where where = Where::current());
 Tensor Reverse(const Tensor& x, const Shape& dims, Where where = Where::current());
-// Takes whole slices along `dim`; an embedding lookup is Gather(table, ids, 0). Indices are i32 or i64,
-// clamped to range.
+// Takes whole slices along `dim`; an embedding lookup is Gather(table, ids, 0). Indices are i32 or i64. One that is out of
+// range is not an error, unless CompileOptions::check_indices is set: Gather and TakeAlong clamp it to range, ScatterAdd
+// adds nothing there, and OneHot gives zeros.
 Tensor Gather(const Tensor& x, const Tensor& indices, int64_t dim, Where where = Where::current());
 Tensor TakeAlong(const Tensor& x, const Tensor& indices, int64_t dim, Where where = Where::current());
 Tensor ScatterAdd(const Tensor& x, const Tensor& indices, const Tensor& updates, int64_t dim,
@@ -198,7 +199,8 @@ Tensor Attention(const Tensor& qkv, const AttentionOptions& options = {}, Where 
 // Losses: none gives one value an example (or element), sum and mean a rank-0 tensor.
 enum class Reduction { kNone, kSum, kMean };
 // Logits [..., classes], integer labels [...]; examples with `ignore_label` count neither in the sum nor in
-// the mean.
+// the mean. The loss of any other label outside of the classes is NaN, and so are the sum and the mean, unless
+// CompileOptions::check_indices makes it an error.
 Tensor SoftmaxCrossEntropy(const Tensor& logits, const Tensor& labels, Reduction reduction = Reduction::kMean,
                            std::optional<int64_t> ignore_label = std::nullopt,
                            Where where = Where::current());

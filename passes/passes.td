@@ -27,6 +27,20 @@ def PropagatePlacement : Pass<"sinter-propagate-placement", "::mlir::ModuleOp"> 
   ];
 }
 
+def CheckIndices : Pass<"sinter-check-indices", "::mlir::ModuleOp"> {
+  let summary = "Keep the lowest and the highest index of every op that takes indices";
+  let description = [{
+    For every `gather`, `take_along`, `scatter_add`, `one_hot` and `softmax_cross_entropy` of a function that can be run, a
+    variable i64[3] at the op's location: the lowest of its indices, the highest, and how many there may be. The function
+    gives it its value in every run, and whoever runs it compares. Labels that are ignored count as 0; an op without indices
+    gets no variable. Variables are named `prefix`, the function, and a number: "index_check/train/0".
+
+    Runs before `differentiate`, while every op is one that the program wrote: gradients take the same indices.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [Option<"prefix", "prefix", "std::string", "\"index_check/\"", "What the variables' names begin with">];
+}
+
 def PrecisionPolicy : Pass<"sinter-precision-policy", "::mlir::func::FuncOp"> {
   let summary = "Run matrix products, convolutions and what lies between them in bf16 or f16";
   let description = [{

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/index_checks.h"
 #include "sinter/runtime/printable_text.h"
 #include "sinter/runtime/scalar_log.h"
 #include "sinter/runtime/status.h"
@@ -25,7 +26,7 @@ std::vector<const VariableInfo*> Wanted(std::span<const VariableInfo> variables,
                                         std::vector<std::string>& problems) {
   std::vector<const VariableInfo*> wanted;
   for (const VariableInfo& variable : variables) {
-    if (IsLogVariable(variable.name)) continue;
+    if (IsLogVariable(variable.name) || IsIndexCheck(variable.name)) continue;
     auto names_it = [&](const std::string& pattern) { return Matches(pattern, variable.name); };
     if (options.only.empty() || std::ranges::any_of(options.only, names_it)) wanted.push_back(&variable);
   }
@@ -89,7 +90,7 @@ absl::Status Mismatch(const std::string& path, const std::vector<std::string>& p
 absl::Status SaveCheckpoint(const Session& session, const std::string& path, const Metadata& metadata) {
   std::vector<TensorSource> sources;
   for (const VariableInfo& variable : session.variables()) {
-    if (IsLogVariable(variable.name)) continue;
+    if (IsLogVariable(variable.name) || IsIndexCheck(variable.name)) continue;
     // A view, where the variable is in main memory; a copy of another device's goes before the next one comes.
     sources.push_back({variable.name, variable.dtype, variable.shape,
                        [&session, &variable] { return session.ViewVariable(variable.name); }});

@@ -46,6 +46,7 @@ FunctionState::FunctionState(const fb::Plan& plan, const fb::Function& table, Me
       info_(DescribeFunction(plan, table)),
       inputs_(plan, table, memory),
       outputs_(plan, table, info_.outputs, memory),
+      index_checks_(plan, info_.name),
       library_workspace_bytes_(memory->devices.size()) {}
 
 absl::StatusOr<std::unique_ptr<FunctionState>> FunctionState::Load(const fb::Plan& plan,
@@ -321,7 +322,7 @@ absl::Status FunctionState::Run(std::span<const InputValue> inputs, Profile* pro
   has_run_ = true;
   outputs_.Finish(inputs_);
   if (profile != nullptr) AddRun(start, profile);
-  return absl::OkStatus();
+  return index_checks_.Check(*memory_);
 }
 
 }  // namespace sinter::internal_session

@@ -40,6 +40,7 @@
 #include "sinter/runtime/device_runtime.h"
 #include "sinter/runtime/function_inputs.h"
 #include "sinter/runtime/function_outputs.h"
+#include "sinter/runtime/index_checks.h"
 #include "sinter/runtime/launch_order.h"
 #include "sinter/runtime/launch_threads.h"
 #include "sinter/runtime/plan.h"
@@ -167,6 +168,7 @@ class FunctionState {
   FunctionInfo info_;
   FunctionInputs inputs_;
   FunctionOutputs outputs_;
+  IndexChecks index_checks_;
   std::vector<size_t> library_workspace_bytes_;  // Of each device.
   std::vector<LoadedStep> steps_;                // All of the function's, by index.
   size_t num_here_ = 0;

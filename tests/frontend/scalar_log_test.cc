@@ -285,7 +285,7 @@ TEST(ScalarLogTest, WrongLogsAreErrors) {
        },
        "has a capacity of 8 here and of 1024 where it was logged first; give both the same"},
       {[](Builder& b) { b.MakeVariable("log/x", F32, {}); },
-       "Variable \"log/x\" has a name that is a log's; choose one that begins neither with \"log/\""},
+       "Variable \"log/x\" has a name that is a log's; choose one that does not begin with \"log/\""},
       {[](Builder& b) { b.MakeVariable("log_count/x", F32, {}); }, "has a name that is a log's"},
   };
   for (const Case& c : cases) {
