@@ -35,6 +35,13 @@ Indexing IndexingOf(mlir::Operation* op) {
       .Default([](mlir::Operation*) { return Indexing(); });
 }
 
+// Where the user wrote it, and what: the name of the call, else of the op.
+mlir::Location NamedLocation(mlir::Operation* op) {
+  if (!llvm::isa<mlir::FileLineColLoc>(op->getLoc())) return op->getLoc();
+  return mlir::NameLoc::get(mlir::StringAttr::get(op->getContext(), op->getName().stripDialect()),
+                            op->getLoc());
+}
+
 // The smallest or largest element of x as i64[1].
 template <typename Op>
 Expr Extreme(Expr x) {
@@ -79,7 +86,7 @@ class CheckIndicesPass : public impl::CheckIndicesBase<CheckIndicesPass> {
     for (auto [i, op] : llvm::enumerate(checked)) {
       mlir::OpBuilder builder(end);
       Value summary = Summary(builder, op->getLoc(), IndexingOf(op));
-      mlir::FlatSymbolRefAttr variable = makeVariable(function, i, op->getLoc(), summary.getType());
+      mlir::FlatSymbolRefAttr variable = makeVariable(function, i, NamedLocation(op), summary.getType());
       function.insertResult(function.getNumResults(), summary.getType(),
                             builder.getDictionaryAttr(builder.getNamedAttr(ir::kVariableAttr, variable)));
       end->insertOperands(end->getNumOperands(), summary);

@@ -24,7 +24,8 @@
 //
 // Variables and outputs that several devices have, always with the same value, are one: a write reaches all.
 //
-// Use a session, and everything that it handed out, from one thread at a time. A failed call changes nothing.
+// Use a session, and everything that it handed out, from one thread at a time. A failed call changes nothing; but a run that
+// is OutOfRange, of a plan with CompileOptions::check_indices, has happened.
 //
 // Allocations in Run: none of ours after a function's first run, but for the copy of an input of more than 1 MiB when it must be
 // copied for the first time; a session holds no memory for such copies before. oneDNN's own execute calls allocate and free some 6

@@ -102,6 +102,8 @@ int main(int argc, char** argv) {
   app.add_flag("--no-keep-casts", no_keep_casts, "variables are cast to bf16 or f16 in every run");
   app.add_flag("--no-in-place", no_in_place, "no step writes over what it reads");
   app.add_flag("--no-reuse-memory", no_reuse, "every value gets bytes of its own");
+  app.add_flag("--check-indices", options.compile.check_indices,
+               "runs name the op that is given an index out of range");
   app.add_flag("--verify-each-pass", options.compile.verify_each_pass,
                "run the IR verifier after every pass");
   try {
