@@ -9,7 +9,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 small=(--device cpu:0 --layers 2 --heads 2 --width 64 --context 32 --batch 8 --val-batches 2)
 
-"$program" "${small[@]}" --text "$text" --steps 600 --warmup 20 --lr 6e-3 --weight-decay 0 --sample 40 \
+"$program" "${small[@]}" --text "$text" --steps 600 --warmup 20 --lr 2e-3 --weight-decay 0 --sample 40 \
   --plan "$folder/plan" | tee "$folder/log"
 # Letters alone are worth some 3.2 nats.
 awk '/^steps 501 to 600/ { for (i = 1; i < NF; ++i) if ($i == "loss") exit !($(i + 1) < 3.0) }' "$folder/log"
