@@ -2,7 +2,7 @@
 //
 //   std::vector<CollectiveGroup> groups = LocalGroups(function, local);            // Of this process, in the plan's order.
 //   auto sum = HostCollective::Make(function, groups[0], {.pool = &pool, .local = local, .name = name});
-//   SINTER_RETURN_IF_ERROR(sum->Run(buffers, workspace));                          // All its members at once.
+//   SINTER_RETURN_IF_ERROR(sum->Run(buffers, workspace, run));                     // All its members at once.
 //
 // The members of a channel are neighbours in the plan.
 //  - CPUs: those that one process has are one launch (runtime/launch_order.h, Launch::is_collective). One HostCollective does
@@ -85,8 +85,10 @@ struct HostCollectiveOptions {
   const ThreadPool* pool = nullptr;
   LocalDevices local;
   World* world = nullptr;  // Null: all members are here.
-  std::string name;        // World::Operation::name.
+  std::string name;        // World::Operation::name, and what else it has but for the run.
   uint32_t tag = 0;
+  uint32_t session = 0;
+  uint32_t function = 0;
 };
 
 // The work of all members that this process has, all on CPUs.
@@ -100,9 +102,9 @@ class HostCollective {
   // For what comes from other processes: part of the library workspace of the first member's device.
   virtual size_t WorkspaceBytes() const = 0;
 
-  // One table a member of the group: of its inputs, then its outputs. Errors are those of World::Exchange. Allocates nothing
-  // after the first run.
-  virtual absl::Status Run(std::span<void* const* const> buffers, void* workspace) = 0;
+  // One table a member of the group: of its inputs, then its outputs. `run`: which of the session's, for the world. Errors are
+  // those of World::Exchange. Allocates nothing after the first run.
+  virtual absl::Status Run(std::span<void* const* const> buffers, void* workspace, int64_t run) = 0;
 };
 
 }  // namespace sinter

@@ -94,6 +94,8 @@ class DeviceRuntime {
   }
   virtual absl::Status Fill(void* to, uint8_t value, size_t bytes) = 0;
   virtual absl::Status Synchronize() = 0;
+  // After an error: what it was given may still be running, and write to memory that it was given.
+  virtual bool MayStillWork() const { return false; }
   // Work given from now on waits for all that `other` was given so far. Nothing to do for a CPU as `other`, which is never
   // behind.
   virtual absl::Status WaitFor(DeviceRuntime& other) = 0;

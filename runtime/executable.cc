@@ -47,7 +47,9 @@ FunctionState::FunctionState(const fb::Plan& plan, const fb::Function& table, Me
       inputs_(plan, table, memory),
       outputs_(plan, table, info_.outputs, memory),
       index_checks_(plan, info_.name),
-      library_workspace_bytes_(memory->devices.size()) {}
+      library_workspace_bytes_(memory->devices.size()) {
+  while (plan.functions()->Get(index_) != &table) ++index_;
+}
 
 absl::StatusOr<std::unique_ptr<FunctionState>> FunctionState::Load(const fb::Plan& plan,
                                                                    const fb::Function& table, Memory* memory,
@@ -85,7 +87,38 @@ absl::Status FunctionState::LoadLaunches() {
     if (std::vector<uint32_t> unit = StepsRunWith(i); !unit.empty()) units_.push_back(std::move(unit));
   }
   MakeThreads();
+  ListMeeting();
   return absl::OkStatus();
+}
+
+// The same for all processes.
+bool FunctionState::IsBetweenProcesses(const fb::Step& step) const {
+  const int rank = memory_->local.RankOf(step.device());
+  if (const fb::CollectiveStep* const collective = step.body_as_CollectiveStep(); collective != nullptr) {
+    return std::ranges::any_of(*collective->group(),
+                               [&](uint32_t device) { return memory_->local.RankOf(device) != rank; });
+  }
+  if (!IsBetweenDevices(*table_, step) || IsCopyOfInput(*table_, step)) return false;
+  return memory_->local.RankOf(table_->buffers()->Get(step.inputs()->Get(0))->device()) != rank;
+}
+
+// GPUs exchange without a word about the run that it is for, so that their processes ask each other before it.
+void FunctionState::ListMeeting() {
+  for (const LoadedStep& step : steps_) exchanges_ = exchanges_ || IsBetweenProcesses(*step.table);
+  if (!exchanges_ || DeviceOf(*plan_, 0).is_cpu()) return;
+  for (int peer = 0; peer < memory_->world->size(); ++peer) {
+    if (peer == memory_->world->rank()) continue;
+    for (const bool is_send : {true, false}) meeting_.push_back({.peer = peer, .is_send = is_send});
+  }
+}
+
+World::Operation FunctionState::OperationOf(std::string_view name, size_t step) const {
+  constexpr uint32_t kTags = 32768;
+  return {.name = name,
+          .tag = static_cast<uint32_t>(step % kTags),
+          .session = memory_->session,
+          .run = memory_->exchanging_runs,
+          .function = index_};
 }
 
 StepOrder FunctionState::OrderOf(const Launch& launch) {
@@ -132,18 +165,20 @@ void FunctionState::MakeThreads() {
 }
 
 std::unique_ptr<HostCollective> FunctionState::MakeHostCollective(const Launch& launch) {
-  constexpr uint32_t kTags = 32768;
   const fb::Step& first = *steps_[launch.steps.front()].table;
   const fb::CollectiveStep& table = *first.body_as_CollectiveStep();
   // The first member's place, which is the same in every process.
   const size_t place = launch.steps.front() - table.rank();
   const std::string name = absl::StrCat(std::string(CollectiveName(table.kind())), ", ", PlaceOf(place));
+  const World::Operation operation = OperationOf(name, place);
   std::unique_ptr<HostCollective> made = HostCollective::Make(*table_, CollectiveGroup{launch.steps},
                                                               {.pool = pool_,
                                                                .local = memory_->local,
                                                                .world = memory_->world,
                                                                .name = name,
-                                                               .tag = static_cast<uint32_t>(place % kTags)});
+                                                               .tag = operation.tag,
+                                                               .session = operation.session,
+                                                               .function = operation.function});
   size_t& workspace = library_workspace_bytes_[launch.device];
   workspace = std::max(workspace, made->WorkspaceBytes());
   return made;
@@ -172,7 +207,7 @@ absl::Status FunctionState::LoadSteps() {
       if (is_here != has_source) SINTER_RETURN_IF_ERROR(CheckCopyBetweenProcesses(i));
       is_here = is_here || has_source;
     }
-    steps_.push_back({nullptr, &table, slots_.size(), is_here, num_here_});
+    steps_.push_back({nullptr, &table, slots_.size(), is_here, WritesVariables(table), num_here_});
     if (is_here) ++num_here_;
     for (const auto* indices : {table.inputs(), table.outputs()}) {
       for (size_t k = 0; k < SizeOrZero(indices); ++k) {
@@ -194,6 +229,17 @@ absl::Status FunctionState::LoadSteps() {
     }
   }
   return absl::OkStatus();
+}
+
+bool FunctionState::WritesVariables(const fb::Step& step) {
+  bool writes = false;
+  for (size_t k = 0; k < SizeOrZero(step.outputs()); ++k) {
+    const fb::Buffer& buffer = *table_->buffers()->Get(step.outputs()->Get(static_cast<uint32_t>(k)));
+    if (buffer.space() != fb::Space::Variable) continue;
+    writes = true;
+    if (std::ranges::find(written_, buffer.index()) == written_.end()) written_.push_back(buffer.index());
+  }
+  return writes;
 }
 
 absl::Status FunctionState::MakeStep(size_t index) {
@@ -294,7 +340,18 @@ absl::Status FunctionState::CheckAllSet(std::span<const InputValue> inputs) cons
     missing.push_back(
         absl::StrCat("input \"", info_.inputs[i].name, "\", ", info_.inputs[i].TypeString(), ", is missing"));
   }
-  return absl::InvalidArgumentError(absl::StrJoin(missing, "; "));
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot run \"", info_.name, "\": ", absl::StrJoin(missing, "; ")));
+}
+
+absl::Status FunctionState::CheckVariables() const {
+  SINTER_RETURN_IF_ERROR(memory_->in_doubt.Check());
+  const int sessions = written_.empty() ? 1 : memory_->sharing->sessions.load(std::memory_order_acquire);
+  if (sessions == 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "function \"", info_.name, "\" writes variable \"",
+      plan_->variables()->Get(written_.front())->name()->c_str(), "\", which ", sessions,
+      " sessions share: run it in a session of its own (Session::Create), or when the others are gone"));
 }
 
 absl::Status FunctionState::FillArenas() {
@@ -305,19 +362,29 @@ absl::Status FunctionState::FillArenas() {
   return absl::OkStatus();
 }
 
-absl::Status FunctionState::Run(std::span<const InputValue> inputs, Profile* profile) {
-  const auto start = std::chrono::steady_clock::now();
+absl::Status FunctionState::Prepare(std::span<const InputValue> inputs) {
+  SINTER_RETURN_IF_ERROR(CheckVariables());
   SINTER_RETURN_IF_ERROR(CheckAllSet(inputs));
   ++memory_->runs;
+  if (exchanges_) ++memory_->exchanging_runs;
   SINTER_RETURN_IF_ERROR(inputs_.Bind(inputs));
   for (const InputSlot& patch : input_slots_) {
     slots_[patch.slot] = const_cast<std::byte*>(inputs_.bound(patch.input)) + patch.offset;
   }
   if (memory_->poison) SINTER_RETURN_IF_ERROR(FillArenas());
   pool_->BindCallingThread();
+  return meeting_.empty() ? absl::OkStatus() : memory_->world->Exchange(meeting_, OperationOf(info_.name, 0));
+}
+
+absl::Status FunctionState::Run(std::span<const InputValue> inputs, Profile* profile) {
+  const auto start = std::chrono::steady_clock::now();
+  SINTER_RETURN_IF_ERROR(memory_->given_up);
+  if (absl::Status status = Prepare(inputs); !status.ok()) return memory_->GiveUp(status);
+  has_written_.store(false, std::memory_order_relaxed);
   if (absl::Status status = profile == nullptr ? RunLaunches() : RunProfiled(profile); !status.ok()) {
-    AbortAll(status);
-    return status;
+    if (has_device_collectives_) AbortDevices(status);
+    if (has_written_.load(std::memory_order_relaxed)) memory_->in_doubt.Add(info_.name, written_, *plan_);
+    return memory_->GiveUp(status);
   }
   has_run_ = true;
   outputs_.Finish(inputs_);

@@ -19,10 +19,14 @@
 // Devices that are not CPUs and exchange with each other have each a thread that gives them their launches
 // (runtime/launch_threads.h). An error in a function with such collectives ends them on all ranks.
 //
+// A rank whose run fails, for whatever reason, gives up in the world: the others must not wait for it, nor take its next run for
+// this one. A run that fails after a step has begun to write variables leaves them in doubt (Memory::in_doubt).
+//
 // One thread at a time. Neither the plan, the memory with its runtimes, nor the pool may go away before it.
 #ifndef SINTER_RUNTIME_EXECUTABLE_H_
 #define SINTER_RUNTIME_EXECUTABLE_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -78,7 +82,10 @@ class FunctionState {
   // What is wrong with an argument for an input, or nothing, in which case `value` is bound to it. Among several processes a
   // tensor may have the rows alone that are read here (FunctionInputs::Rows).
   absl::Status Bind(const Argument& argument, InputValue* value) const;
+  // With Memory::use. InvalidArgument names the function. FailedPrecondition: variables that it would use are in doubt, or that
+  // it writes are shared.
   absl::Status Run(std::span<const InputValue> inputs, Profile* profile);
+  Memory& memory() { return *memory_; }
 
  private:
   struct LoadedStep {
@@ -87,6 +94,7 @@ class FunctionState {
     const fb::Step* table;
     size_t first_slot;
     bool is_here;
+    bool writes_variables;
     size_t profile_entry;
     size_t library_workspace = 0;  // Where its own begins in that of its device.
   };
@@ -124,9 +132,17 @@ class FunctionState {
   absl::Status FitTensor(const HostTensor& tensor, size_t index, InputValue* value) const;
   absl::Status CheckAllSet(std::span<const InputValue> inputs) const;
   absl::Status FillArenas();
+  World::Operation OperationOf(std::string_view name, size_t step) const;
+  bool IsBetweenProcesses(const fb::Step& step) const;
+  void ListMeeting();
+  bool WritesVariables(const fb::Step& step);
+  absl::Status CheckVariables() const;
+  absl::Status Prepare(std::span<const InputValue> inputs);
   // In executable_run.cc.
   absl::Status RunStep(size_t index);
   absl::Status RunCopyBetweenProcesses(size_t index);
+  // In a run that fails later it cannot be told how far a launch has come.
+  void SayWritten(const Launch& launch);
   absl::Status RunCollective(LoadedLaunch& launch);
   absl::Status RunSteps(const LoadedLaunch& launch);
   absl::Status RunStepsAsPieces(const LoadedLaunch& launch);
@@ -140,7 +156,6 @@ class FunctionState {
   absl::Status RunLaunches();
   absl::Status SynchronizeAll();
   void AbortDevices(const absl::Status& reason);
-  void AbortAll(const absl::Status& reason);
   // In executable_profile.cc.
   absl::Status RunByItself(size_t step);
   absl::Status RunByThemselves(std::span<const uint32_t> steps);
@@ -165,6 +180,7 @@ class FunctionState {
   const fb::Function* table_;
   Memory* memory_;
   const ThreadPool* pool_;
+  uint32_t index_ = 0;  // Among the plan's functions.
   FunctionInfo info_;
   FunctionInputs inputs_;
   FunctionOutputs outputs_;
@@ -182,6 +198,11 @@ class FunctionState {
   bool with_marks_ = false;              // This run.
   bool is_all_host_ = true;              // All launches are of CPUs.
   bool has_device_collectives_ = false;  // On devices that are not CPUs.
+  // Among processes whose GPUs exchange by themselves: no message to and from each, for what they say of themselves.
+  std::vector<World::Transfer> meeting_;
+  bool exchanges_ = false;                 // With other processes, on any device of the plan.
+  std::vector<uint32_t> written_;          // The plan's variables that it writes, each once.
+  std::atomic<bool> has_written_ = false;  // This run has begun to. Also by the threads.
   std::unique_ptr<LaunchThreads>
       threads_;  // Null: the calling thread gives everything. They use all that stands above.
 };

@@ -1,4 +1,5 @@
 // How a function runs, loaded: by its launches.
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,7 @@ absl::Status FunctionState::RunStep(size_t index) {
   const fb::Step& table = *step.table;
   void* const* const buffers = slots_.data() + step.first_slot;
   const DevicePlaces& places = memory_->devices[table.device()];
+  if (step.writes_variables) has_written_.store(true, std::memory_order_relaxed);
   if (step.step == nullptr) {
     const uint32_t from = table_->buffers()->Get(table.inputs()->Get(0))->device();
     const size_t bytes = table.body_as_CopyStep()->bytes();
@@ -44,12 +46,20 @@ absl::Status FunctionState::RunCopyBetweenProcesses(size_t index) {
                                     .data = slots_[step.first_slot + (is_send ? 0 : 1)],
                                     .bytes = bytes,
                                     .is_send = is_send};
-  return memory_->world->Exchange({&transfer, 1}, {"copy", static_cast<uint32_t>(index % 32768)});
+  return memory_->world->Exchange({&transfer, 1}, OperationOf("copy", index));
+}
+
+void FunctionState::SayWritten(const Launch& launch) {
+  const bool writes =
+      std::ranges::any_of(launch.steps, [&](uint32_t step) { return steps_[step].writes_variables; });
+  if (writes) has_written_.store(true, std::memory_order_relaxed);
 }
 
 absl::Status FunctionState::RunCollective(LoadedLaunch& loaded) {
   const Launch& launch = loaded.launch;
-  return loaded.collective->Run(loaded.operands, memory_->devices[launch.device].library_workspace);
+  SayWritten(launch);
+  return loaded.collective->Run(loaded.operands, memory_->devices[launch.device].library_workspace,
+                                memory_->exchanging_runs);
 }
 
 absl::Status FunctionState::RunSteps(const LoadedLaunch& loaded) {
@@ -98,6 +108,7 @@ absl::Status FunctionState::RunLaunch(LoadedLaunch& loaded) {
   }
   RecordedWork* const recorded = RecordingOf(loaded).get();
   if (recorded == nullptr) return RunSteps(loaded);
+  SayWritten(loaded.launch);
   absl::Status status = recorded->Launch();
   return status.ok() ? status : AtLaunch(loaded.launch, status);
 }
@@ -131,9 +142,11 @@ absl::Status FunctionState::RecordLaunches() {
   }
   if (threads_ != nullptr) {
     const absl::Status drained = threads_->Drain();
-    if (!drained.ok()) return drained;
+    if (!drained.ok()) status = drained;
     if (status.ok()) status = SynchronizeAll();
   }
+  // What was recorded has not run.
+  has_written_.store(false, std::memory_order_relaxed);
   (with_marks_ ? has_recorded_marks_ : has_recorded_) = status.ok();
   return status;
 }
@@ -181,17 +194,11 @@ absl::Status FunctionState::RunLaunches() {
   return absl::OkStatus();
 }
 
+// The other members would wait for ever.
 void FunctionState::AbortDevices(const absl::Status& reason) {
   for (const DevicePlaces& places : memory_->devices) {
     if (places.is_here() && !places.is_host) places.runtime->Abort(reason);
   }
-}
-
-// The other members would wait for ever, here and in other processes.
-void FunctionState::AbortAll(const absl::Status& reason) {
-  if (!has_device_collectives_) return;
-  AbortDevices(reason);
-  if (memory_->world != nullptr) memory_->world->Abort(std::string(reason.message()));
 }
 
 absl::Status FunctionState::SynchronizeAll() {

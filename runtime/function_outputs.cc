@@ -17,7 +17,7 @@ size_t RoundUp(size_t bytes) {
 }  // namespace
 
 FunctionOutputs::FunctionOutputs(const fb::Plan& plan, const fb::Function& table,
-                                 const std::vector<TensorInfo>& infos, const Memory* memory)
+                                 const std::vector<TensorInfo>& infos, Memory* memory)
     : plan_(&plan), infos_(infos), memory_(memory) {
   for (uint32_t i = 0; i < infos.size(); ++i) {
     const fb::Port& port = *table.outputs()->Get(i);
@@ -70,6 +70,7 @@ absl::StatusOr<const HostTensor*> FunctionOutputs::Get(size_t i) {
         "\" is gone: the session has run since, and it was not read before, which brings it from ",
         memory_->devices[output.buffer->device()].runtime->device().ToString()));
   }
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, memory_->use.Begin());
   DeviceRuntime& runtime = *memory_->devices[output.buffer->device()].runtime;
   if (output.buffer->bytes() > 0) {
     SINTER_RETURN_IF_ERROR(runtime.Download(memory_->outputs + output.host_offset,

@@ -27,7 +27,7 @@ class FunctionOutputs {
  public:
   // `infos`: of the function's outputs, and all four must outlive it.
   FunctionOutputs(const fb::Plan& plan, const fb::Function& table, const std::vector<TensorInfo>& infos,
-                  const Memory* memory);
+                  Memory* memory);
 
   // Of Memory::outputs, for copies and downloads.
   size_t HostBytes() const { return host_bytes_; }
@@ -37,7 +37,7 @@ class FunctionOutputs {
   void Finish(const FunctionInputs& inputs);
 
   // FailedPrecondition: the output is still on its device, and a later run has overwritten it there; or no device of this
-  // process has it. The errors of downloads, which are also those of the run itself.
+  // process has it; or another thread uses the session. The errors of downloads, which are also those of the run itself.
   absl::StatusOr<const HostTensor*> Get(size_t i);
 
  private:
@@ -52,7 +52,7 @@ class FunctionOutputs {
 
   const fb::Plan* plan_;
   const std::vector<TensorInfo>& infos_;
-  const Memory* memory_;
+  Memory* memory_;
   size_t host_bytes_ = 0;
   int64_t run_ = 0;  // The number of the last one.
   std::vector<Output> outputs_;

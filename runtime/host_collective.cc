@@ -50,8 +50,9 @@ class HostCollectiveWork : public HostCollective {
 
   size_t WorkspaceBytes() const override { return rows_ * row_bytes_; }
 
-  absl::Status Run(std::span<void* const* const> buffers, void* workspace) override {
+  absl::Status Run(std::span<void* const* const> buffers, void* workspace, int64_t run) override {
     buffers_ = buffers;
+    run_ = run;
     workspace_ = static_cast<std::byte*>(workspace);
     switch (c_.kind) {
       case fb::CollectiveKind::AllReduce:
@@ -153,7 +154,11 @@ class HostCollectiveWork : public HostCollective {
   }
   absl::Status Exchange() {
     if (transfers_.empty()) return absl::OkStatus();
-    const absl::Status status = options_.world->Exchange(transfers_, {options_.name, options_.tag});
+    const absl::Status status = options_.world->Exchange(transfers_, {.name = options_.name,
+                                                                      .tag = options_.tag,
+                                                                      .session = options_.session,
+                                                                      .run = run_,
+                                                                      .function = options_.function});
     transfers_.clear();
     return status;
   }
@@ -184,6 +189,7 @@ class HostCollectiveWork : public HostCollective {
   std::vector<World::Transfer> transfers_;
   std::span<void* const* const> buffers_;  // Of the current run.
   std::byte* workspace_ = nullptr;
+  int64_t run_ = 0;
 };
 
 void HostCollectiveWork::AddChunks(Range range, std::vector<Range>& chunks) const {

@@ -1,11 +1,13 @@
 #include "sinter/runtime/local_world.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/call_stamp.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter {
@@ -14,11 +16,10 @@ struct LocalWorld::Shared {
   struct Message {
     const void* data;
     size_t bytes;
-    std::string name;
-    uint32_t tag;
+    CallStamp stamp;
     size_t* unsent;  // Of its sender, under the lock.
   };
-  // From one rank to another, in order.
+  // From one rank to another, in order: those that nobody has taken yet, from `next` on.
   struct Lane {
     std::vector<Message> messages;
     size_t next = 0;
@@ -32,6 +33,16 @@ struct LocalWorld::Shared {
   void Break(const std::string& reason) {
     if (broken.ok()) broken = absl::UnavailableError(reason);
     changed.notify_all();
+  }
+  // With the lock. What a call has sent and nobody has taken points into memory that is its caller's again when it returns.
+  void TakeBack(int from, const size_t* unsent) {
+    for (int to = 0; to < size; ++to) {
+      Lane& lane = LaneOf(from, to);
+      const auto untaken = lane.messages.begin() + static_cast<std::ptrdiff_t>(lane.next);
+      lane.messages.erase(std::remove_if(untaken, lane.messages.end(),
+                                         [&](const Message& message) { return message.unsent == unsent; }),
+                          lane.messages.end());
+    }
   }
 
   const int size;
@@ -53,18 +64,9 @@ class LocalWorld::Rank : public World {
     std::unique_lock<std::mutex> lock(shared_.mutex);
     if (!shared_.broken.ok()) return shared_.broken;
     size_t unsent = 0;
-    for (const Transfer& transfer : transfers) {
-      if (!transfer.is_send) continue;
-      ++unsent;
-      shared_.LaneOf(rank_, transfer.peer)
-          .messages.push_back(
-              {transfer.data, transfer.bytes, std::string(operation.name), operation.tag, &unsent});
-    }
-    shared_.changed.notify_all();
-    for (const Transfer& transfer : transfers) {
-      if (!transfer.is_send) SINTER_RETURN_IF_ERROR(Receive(lock, transfer, operation));
-    }
-    return WaitUntil(lock, [&] { return unsent == 0; }, nullptr, operation);
+    const absl::Status status = ExchangeAll(lock, transfers, operation, unsent);
+    if (unsent > 0) shared_.TakeBack(rank_, &unsent);
+    return status;
   }
 
   absl::Status Check() override {
@@ -78,16 +80,35 @@ class LocalWorld::Rank : public World {
   }
 
  private:
+  // `unsent`: how many of this call's messages wait to be taken.
+  absl::Status ExchangeAll(std::unique_lock<std::mutex>& lock, std::span<const Transfer> transfers,
+                           const Operation& operation, size_t& unsent) {
+    const CallStamp stamp = CallStamp::Of(operation);
+    for (const Transfer& transfer : transfers) {
+      if (!transfer.is_send) continue;
+      ++unsent;
+      shared_.LaneOf(rank_, transfer.peer)
+          .messages.push_back({transfer.data, transfer.bytes, stamp, &unsent});
+    }
+    shared_.changed.notify_all();
+    for (const Transfer& transfer : transfers) {
+      if (!transfer.is_send) SINTER_RETURN_IF_ERROR(Receive(lock, transfer, operation, stamp));
+    }
+    return WaitUntil(lock, [&] { return unsent == 0; }, nullptr, operation);
+  }
+
   absl::Status Receive(std::unique_lock<std::mutex>& lock, const Transfer& transfer,
-                       const Operation& operation) {
+                       const Operation& operation, const CallStamp& own) {
     Shared::Lane& lane = shared_.LaneOf(transfer.peer, rank_);
     SINTER_RETURN_IF_ERROR(
         WaitUntil(lock, [&] { return lane.next < lane.messages.size(); }, &transfer, operation));
     const Shared::Message& message = lane.messages[lane.next];
-    if (message.bytes != transfer.bytes || message.tag != operation.tag || message.name != operation.name) {
-      shared_.Break(absl::StrCat("rank ", transfer.peer, " sends ", message.bytes, " bytes in ", message.name,
-                                 ", and rank ", rank_, " expects ", transfer.bytes, " in ",
-                                 std::string(operation.name)));
+    CallStamp sent = message.stamp, expected = own;
+    sent.bytes = message.bytes;
+    expected.bytes = transfer.bytes;
+    if (const std::string difference = sent.DifferenceFrom(expected, transfer.peer, rank_);
+        !difference.empty()) {
+      shared_.Break(absl::StrCat(difference, " in ", std::string(operation.name)));
       return shared_.broken;
     }
     if (message.bytes > 0) std::memcpy(transfer.data, message.data, message.bytes);

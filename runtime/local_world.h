@@ -4,8 +4,8 @@
 //   std::thread other([&] { Session::Create(plan.Share(), {.threads = 1, .world = &world.rank(1)}); ... });
 //   Session::Create(plan.Share(), {.threads = 1, .world = &world.rank(0)});
 //
-// Messages are copied from the sender's memory to the receiver's. Where the ranks do not exchange the same, or one lets the
-// others wait too long, all their calls fail from then on.
+// Messages are copied from the sender's memory to the receiver's, and never after its call has returned. Where the ranks do not
+// exchange the same, or one lets the others wait too long, all their calls fail from then on.
 #ifndef SINTER_RUNTIME_LOCAL_WORLD_H_
 #define SINTER_RUNTIME_LOCAL_WORLD_H_
 

@@ -17,6 +17,7 @@ namespace sinter {
 
 using internal_session::FunctionState;
 using internal_session::InputValue;
+using internal_session::SessionUse;
 using internal_session::State;
 
 // Outputs.
@@ -83,10 +84,8 @@ absl::Status BoundFunction::SetScalar(std::string_view name, Number value) {
 }
 
 absl::Status BoundFunction::Run(Profile* profile) {
-  absl::Status status = function_->Run(inputs_, profile);
-  if (status.ok() || status.code() != absl::StatusCode::kInvalidArgument) return status;
-  return absl::InvalidArgumentError(
-      absl::StrCat("cannot run \"", function_->info().name, "\": ", status.message()));
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, function_->memory().use.Begin());
+  return function_->Run(inputs_, profile);
 }
 
 Outputs BoundFunction::outputs() const { return Outputs(function_); }
@@ -122,7 +121,10 @@ absl::StatusOr<Outputs> Session::Run(std::string_view function, std::initializer
 
 absl::StatusOr<Outputs> Session::Run(std::string_view function, std::span<const Argument> arguments,
                                      Profile* profile) {
-  SINTER_ASSIGN_OR_RETURN(State::Entry * entry, state_->Find(function));
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  const absl::StatusOr<State::Entry*> found = state_->Find(function);
+  if (!found.ok()) return state_->memory.GiveUp(found.status());
+  State::Entry* const entry = *found;
   BoundFunction& bound = entry->bound;
   std::fill(bound.inputs_.begin(), bound.inputs_.end(), InputValue());
   std::vector<std::string> problems;
@@ -137,7 +139,7 @@ absl::StatusOr<Outputs> Session::Run(std::string_view function, std::span<const 
     }
   }
   if (problems.empty()) {
-    SINTER_RETURN_IF_ERROR(bound.Run(profile));
+    SINTER_RETURN_IF_ERROR(entry->function->Run(bound.inputs_, profile));
     return bound.outputs();
   }
   for (size_t i = 0; i < bound.inputs_.size(); ++i) {
@@ -145,8 +147,8 @@ absl::StatusOr<Outputs> Session::Run(std::string_view function, std::span<const 
     if (bound.inputs_[i].is_set) continue;
     problems.push_back(absl::StrCat("input \"", input.name, "\", ", input.TypeString(), ", is missing"));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("cannot run \"", std::string(function), "\": ", absl::StrJoin(problems, "; ")));
+  return state_->memory.GiveUp(absl::InvalidArgumentError(
+      absl::StrCat("cannot run \"", std::string(function), "\": ", absl::StrJoin(problems, "; "))));
 }
 
 absl::StatusOr<BoundFunction> Session::Bind(std::string_view function) {
@@ -157,42 +159,48 @@ absl::StatusOr<BoundFunction> Session::Bind(std::string_view function) {
 std::span<const VariableInfo> Session::variables() const { return state_->variables; }
 
 absl::StatusOr<HostTensor> Session::ReadVariable(std::string_view name) const {
-  SINTER_ASSIGN_OR_RETURN(HostTensor tensor, ViewVariable(name));
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  SINTER_ASSIGN_OR_RETURN(const size_t index, state_->FindVariable(name));
+  SINTER_ASSIGN_OR_RETURN(HostTensor tensor, state_->ViewVariable(index));
   if (tensor.is_owning()) return tensor;
   return tensor.Clone();
 }
 
 absl::StatusOr<HostTensor> Session::ViewVariable(std::string_view name) const {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
   SINTER_ASSIGN_OR_RETURN(const size_t index, state_->FindVariable(name));
-  const VariableInfo& info = state_->variables[index];
-  SINTER_ASSIGN_OR_RETURN(const uint32_t first, state_->FirstCopy(index));
-  const std::byte* const data = state_->memory.variables[first];
-  const internal_session::DevicePlaces& places = state_->PlacesOf(first);
-  if (places.is_host) return HostTensor::View(info.dtype, info.shape, data);
-  SINTER_ASSIGN_OR_RETURN(HostTensor copy, HostTensor::Empty(info.dtype, info.shape));
-  if (info.bytes == 0) return copy;
-  SINTER_RETURN_IF_ERROR(
-      places.runtime->Download(copy.mutable_data(), data, static_cast<size_t>(info.bytes)));
-  return copy;
+  return state_->ViewVariable(index);
 }
 
 absl::Status Session::WriteVariable(std::string_view name, const HostTensor& tensor) {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
   SINTER_ASSIGN_OR_RETURN(const size_t index, state_->FindVariable(name));
   const VariableInfo& info = state_->variables[index];
   if (tensor.dtype() != info.dtype || tensor.shape() != info.shape) {
     return absl::InvalidArgumentError(absl::StrCat("variable \"", info.name, "\" is ", info.TypeString(),
                                                    ", and ", tensor.ToString(), " is given"));
   }
+  SINTER_RETURN_IF_ERROR(state_->CheckNotShared());
   // The tensor may be an output, which is a view of our own memory.
   return state_->WriteCopies(index, tensor.data());
 }
 
 absl::Status Session::ResetVariables() {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  SINTER_RETURN_IF_ERROR(state_->CheckNotShared());
   state_->log_numbers.clear();
-  return state_->InitializeVariables();
+  SINTER_RETURN_IF_ERROR(state_->InitializeVariables());
+  state_->memory.in_doubt.Clear();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Session> Session::Share(const SessionOptions& options) const {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  return state_->Share(options);
 }
 
 absl::StatusOr<LogValues> Session::ReadLog(std::string_view name) {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
   std::vector<std::string> names;
   for (size_t i = 0; i < state_->variables.size(); ++i) {
     const std::string_view variable = state_->variables[i].name;
@@ -200,7 +208,7 @@ absl::StatusOr<LogValues> Session::ReadLog(std::string_view name) {
     const std::string_view log = variable.substr(kLogPrefix.size());
     names.emplace_back(log);
     if (log != name) continue;
-    SINTER_ASSIGN_OR_RETURN(const HostTensor ring, ViewVariable(variable));
+    SINTER_ASSIGN_OR_RETURN(const HostTensor ring, state_->ViewVariable(i));
     return TakeLogValues(ring, state_->log_numbers[i]);
   }
   return absl::NotFoundError(absl::StrCat("no function logs \"", std::string(name), "\"; ",
@@ -208,7 +216,10 @@ absl::StatusOr<LogValues> Session::ReadLog(std::string_view name) {
                                           absl::StrJoin(names, ", ")));
 }
 
-absl::Status Session::Synchronize() { return state_->Synchronize(); }
+absl::Status Session::Synchronize() {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  return state_->Synchronize();
+}
 
 const Plan& Session::plan() const { return state_->plan; }
 const TuningReport& Session::tuning() const { return state_->tuning.report(); }

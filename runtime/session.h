@@ -24,8 +24,22 @@
 //
 // Variables and outputs that several devices have, always with the same value, are one: a write reaches all.
 //
-// Use a session, and everything that it handed out, from one thread at a time. A failed call changes nothing; but a run that
-// is OutOfRange, of a plan with CompileOptions::check_indices, has happened.
+// Use a session, and everything that it handed out, from one thread at a time: two at once, or a child of fork, get
+// FailedPrecondition. To serve from several threads give each a session of its own that reads the variables, constants and code of
+// the first; it has an arena, inputs and outputs of its own. Variables are read-only while they are shared: functions that write
+// them, WriteVariable and ResetVariables fail until one session is left.
+//   SINTER_ASSIGN_OR_RETURN(Session first, Session::Create(std::move(plan), {.threads = 1}));
+//   SINTER_RETURN_IF_ERROR(LoadCheckpoint(first, "lenet.safetensors"));
+//   for (int i = 1; i < 8; ++i) {
+//     SINTER_ASSIGN_OR_RETURN(Session session, first.Share({.threads = 1}));
+//     workers.emplace_back([session = std::move(session)]() mutable { ... session.Run("predict", {{"x", x}}) ... });
+//   }
+//
+// A failed call changes nothing, but for what its steps have computed. A run that is OutOfRange, of a plan with
+// CompileOptions::check_indices, has happened. A run that fails midway, because a device or another process does, may leave the
+// variables that it writes half-written. They are then in doubt: runs, reads and checkpoints fail with FailedPrecondition until
+// they are written again or reset. Among several processes any failed run, wrong arguments too, ends the world for all ranks: the
+// others get Unavailable with the reason.
 //
 // Allocations in Run: none of ours after a function's first run, but for the copy of an input of more than 1 MiB when it must be
 // copied for the first time; a session holds no memory for such copies before. oneDNN's own execute calls allocate and free some 6
@@ -70,8 +84,8 @@ struct SessionOptions {
   // The most that this session may take of each device; Create says what a plan that needs more needs it for. Allocators
   // have limits besides, for all that draw from them.
   std::optional<MemoryLimit> memory_limit = std::nullopt;
-  // Serves all of the session's memory on its device; must live until it is destroyed. Null: ProcessAllocator(), which
-  // serves other sessions and tensors too (runtime/process_allocator.h).
+  // Serves all of the session's memory on its device; must live until it is destroyed, and all that share with it. Null:
+  // ProcessAllocator(), which serves other sessions and tensors too (runtime/process_allocator.h).
   CachingAllocator* allocator = nullptr;
   // The same for plans on several devices: at most one for each, and ProcessAllocator(device) for those without one.
   // InvalidArgument: two for one device, or one for a device that the plan does not use.
@@ -184,10 +198,16 @@ class Session {
   // Loads the plan's code, allocates everything and gives variables their initial values, the same bits on every device.
   // Running a plan is running a program (runtime/plan.h): its native code is loaded into the process here.
   // FailedPrecondition: another plan than SessionOptions::expected_hash, a plan for another CPU, or for a device that this
-  // process does not have, or another process could not create its session; InvalidArgument: the processes have several plans,
-  // or cannot share the devices evenly; NotFound: for a GPU that this machine does not have. ResourceExhausted: not enough
-  // memory, or more than a limit; the message says for what, and what each device needs and has; then nothing was allocated.
+  // process does not have, or another process could not create its session, or this one was forked from one whose threads had
+  // begun; InvalidArgument: the processes have several plans, or cannot share the devices evenly; NotFound: for a GPU that this
+  // machine does not have. ResourceExhausted: not enough memory, or more than a limit; the message says for what, and what each
+  // device needs and has; then nothing was allocated.
   static absl::StatusOr<Session> Create(Plan plan, const SessionOptions& options = {});
+
+  // Another session of the same plan, for another thread, which reads this one's variables, constants and code; either may be
+  // destroyed first. Their memory is counted by the session that was created, and not by those that share it. Errors as Create;
+  // InvalidArgument: the session runs among several processes, or its GPUs exchange.
+  absl::StatusOr<Session> Share(const SessionOptions& options = {}) const;
 
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -195,6 +215,7 @@ class Session {
 
   // Runs a function. NotFound: no such function. InvalidArgument lists everything wrong with the arguments: missing,
   // unknown and repeated names, wrong types and shapes, with what was expected. Variables are then untouched.
+  // FailedPrecondition: the session is in use by another thread; variables are in doubt, or are shared and would be written.
   absl::StatusOr<Outputs> Run(std::string_view function, std::span<const Argument> arguments,
                               Profile* profile = nullptr);
   absl::StatusOr<Outputs> Run(std::string_view function, std::initializer_list<Argument> arguments,
@@ -209,9 +230,9 @@ class Session {
   // The variable's own memory, to read without a copy: a view that is valid as long as the session, and that shows what
   // later runs and writes make of it. On other devices than CPUs there is no such view: a copy. Errors as ReadVariable.
   absl::StatusOr<HostTensor> ViewVariable(std::string_view name) const;
-  // InvalidArgument: not the variable's type and shape.
+  // InvalidArgument: not the variable's type and shape. FailedPrecondition: other sessions share it.
   absl::Status WriteVariable(std::string_view name, const HostTensor& tensor);
-  // All variables to their initial values again, and logs empty.
+  // All variables to their initial values again, and logs empty. FailedPrecondition: other sessions share them.
   absl::Status ResetVariables();
 
   // What functions have logged under this name since the last call, oldest first: one transfer from the device where the

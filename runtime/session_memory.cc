@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +27,14 @@ int64_t RoundUpToUnit(size_t bytes) {
 
 }  // namespace
 
+// Where leak checkers see it.
+void KeepForever(std::shared_ptr<const void> memory) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::shared_ptr<const void>>;
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(memory));
+}
+
 std::byte* Memory::AddressOf(const fb::Buffer& buffer) const {
   const DevicePlaces& places = devices[buffer.device()];
   switch (buffer.space()) {
@@ -48,6 +57,16 @@ bool Memory::IsWritten(const void* data, size_t bytes) const {
   });
 }
 
+absl::Status Memory::GiveUp(const absl::Status& reason) {
+  if (world == nullptr) return reason;
+  world->Abort(std::string(reason.message()));
+  given_up.Update(absl::IsUnavailable(reason)
+                      ? reason
+                      : absl::UnavailableError(absl::StrCat("rank ", world->rank(), " has given up (",
+                                                            std::string(reason.message()), ")")));
+  return reason;
+}
+
 absl::StatusOr<DeviceShare> DeviceShare::Make(CachingAllocator& allocator,
                                               const std::optional<MemoryLimit>& limit) {
   int64_t bytes = 0;
@@ -57,13 +76,14 @@ absl::StatusOr<DeviceShare> DeviceShare::Make(CachingAllocator& allocator,
   return DeviceShare(allocator, bytes);
 }
 
-void DeviceShare::Need(std::string tag, size_t bytes, int64_t SessionMemory::* kind, std::byte** place) {
+void DeviceShare::Need(std::string tag, size_t bytes, int64_t SessionMemory::* kind, std::byte** place,
+                       bool is_shared) {
   report_.*kind += static_cast<int64_t>(bytes);
   report_.predicted += RoundUpToUnit(bytes);
-  pieces_.push_back({std::move(tag), bytes, place});
+  pieces_.push_back({std::move(tag), bytes, place, is_shared});
 }
 
-absl::Status DeviceShare::Take() {
+absl::Status DeviceShare::Take(Sharing& sharing) {
   for (const Piece& piece : pieces_) {
     *piece.place = nowhere;
     if (piece.bytes == 0) continue;
@@ -71,7 +91,7 @@ absl::Status DeviceShare::Take() {
                             allocator_->Allocate(static_cast<int64_t>(piece.bytes), piece.tag));
     *piece.place = static_cast<std::byte*>(allocation.ptr());
     report_.used += allocation.rounded_bytes();
-    allocations_.push_back(std::move(allocation));
+    (piece.is_shared ? sharing.allocations : allocations_).push_back(std::move(allocation));
   }
   return absl::OkStatus();
 }
@@ -96,6 +116,10 @@ absl::StatusOr<std::byte*> DeviceShare::TakeMore(const std::string& tag, size_t 
   report_.used += allocation->rounded_bytes();
   allocations_.push_back(*std::move(allocation));
   return data;
+}
+
+void DeviceShare::Abandon() {
+  KeepForever(std::make_shared<std::vector<Allocation>>(std::move(allocations_)));
 }
 
 std::string DeviceShare::Problem(int64_t needed, int64_t free_bytes) const {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,9 @@
 #include "sinter/runtime/local_devices.h"
 #include "sinter/runtime/memory_limit.h"
 #include "sinter/runtime/session.h"
+#include "sinter/runtime/session_sharing.h"
+#include "sinter/runtime/session_use.h"
+#include "sinter/runtime/variables_in_doubt.h"
 #include "sinter/runtime/world.h"
 
 namespace sinter {
@@ -62,10 +66,19 @@ struct Memory {
   bool poison = false;
   LoadTimes* load_times = nullptr;  // Of the session.
   int64_t runs = 0;                 // Begun so far, of all functions: outputs of earlier ones are gone.
+  int64_t exchanging_runs = 0;      // Of functions that exchange with other processes, which all run alike.
+  SessionUse use;                   // Of whatever runs, reads or writes.
+  uint32_t session = 0;             // In the world (World::Operation).
+  absl::Status given_up;            // Why no run can follow among several processes.
+  VariablesInDoubt in_doubt;
+  Sharing* sharing = nullptr;  // The session's.
 
   // Of any buffer of a device here but an input. Constants are not to be written to.
   std::byte* AddressOf(const fb::Buffer& buffer) const;
   bool IsWritten(const void* data, size_t bytes) const;
+  // What every run ends with that fails among several processes: the others must not wait for it, nor take the next one for it.
+  // Returns the reason.
+  absl::Status GiveUp(const absl::Status& reason);
 };
 
 // What a session takes from one allocator.
@@ -75,10 +88,13 @@ class DeviceShare {
   static absl::StatusOr<DeviceShare> Make(CachingAllocator& allocator,
                                           const std::optional<MemoryLimit>& limit);
 
-  // `place` is set by Take. `kind`: where it is reported.
-  void Need(std::string tag, size_t bytes, int64_t SessionMemory::* kind, std::byte** place);
+  // `place` is set by Take. `kind`: where it is reported. `is_shared`: with later sessions of the plan (session_sharing.h).
+  void Need(std::string tag, size_t bytes, int64_t SessionMemory::* kind, std::byte** place,
+            bool is_shared = false);
   // Allocates everything; places of no bytes are somewhere.
-  absl::Status Take();
+  absl::Status Take(Sharing& sharing);
+  // Never frees it: a device or a message may still write there.
+  void Abandon();
 
   // For a need that came up in a run. ResourceExhausted: more than the limit, or than the allocator has; `instead` says what
   // could be done to need nothing.
@@ -97,6 +113,7 @@ class DeviceShare {
     std::string tag;
     size_t bytes;
     std::byte** place;
+    bool is_shared;
   };
 
   DeviceShare(CachingAllocator& allocator, int64_t limit) : allocator_(&allocator), limit_(limit) {}
@@ -114,6 +131,9 @@ class DeviceShare {
 // ResourceExhausted when the pieces of any device do not fit, with what every device needs and has. CPUs share the main
 // memory, so their needs add up.
 absl::Status CheckRoom(std::span<const DeviceShare> shares);
+
+// Until the process ends: something may still write there.
+void KeepForever(std::shared_ptr<const void> memory);
 
 }  // namespace internal_session
 }  // namespace sinter

@@ -90,28 +90,38 @@ CachingAllocator* FindAllocator(const std::vector<CachingAllocator*>& given, Dev
 
 }  // namespace
 
+State::State(Plan plan, const DeviceRuntimeFactory& make, std::shared_ptr<Sharing> shared)
+    : plan(std::move(plan)),
+      make(make),
+      sharing(shared == nullptr ? std::make_shared<Sharing>() : shared),
+      owns_variables(shared == nullptr) {
+  memory.sharing = sharing.get().get();
+}
+
 absl::StatusOr<std::unique_ptr<State>> State::Load(Plan plan, const SessionOptions& options,
-                                                   const DeviceRuntimeFactory& make) {
-  std::unique_ptr<State> state(new State(std::move(plan)));
+                                                   const DeviceRuntimeFactory& make,
+                                                   std::shared_ptr<Sharing> sharing) {
+  std::unique_ptr<State> state(new State(std::move(plan), make, std::move(sharing)));
+  if (options.world != nullptr) state->memory.session = options.world->CountSession();
   const LoadTimes::Scope time = state->load_times.Time("other");
   SINTER_RETURN_IF_ERROR(AgreeOnPlan(options.world, state->plan));
   // A rank that fails must not let the others wait for it, neither where GPUs are connected nor in the first run.
-  SINTER_RETURN_IF_ERROR(AgreeOnStatus(options.world, state->LoadDevices(options, make)));
+  SINTER_RETURN_IF_ERROR(AgreeOnStatus(options.world, state->LoadDevices(options)));
   SINTER_RETURN_IF_ERROR(AgreeOnStatus(options.world, state->LoadProgram()));
   return state;
 }
 
-absl::Status State::LoadDevices(const SessionOptions& options, const DeviceRuntimeFactory& make) {
+absl::Status State::LoadDevices(const SessionOptions& options) {
   SINTER_RETURN_IF_ERROR(CheckHash(plan, options.expected_hash));
   SINTER_ASSIGN_OR_RETURN(const PlanCode chosen, CodeForThisCpu(plan.table()));
   SINTER_RETURN_IF_ERROR(UseOptions(options));
-  if (!chosen.shared_object.empty()) {
+  if (owns_variables && !chosen.shared_object.empty()) {
     const LoadTimes::Scope time = load_times.Time("generated code of CPUs");
-    SINTER_ASSIGN_OR_RETURN(code, LoadedCode::Load(chosen.shared_object));
+    SINTER_ASSIGN_OR_RETURN(sharing->code, LoadedCode::Load(chosen.shared_object));
   }
   ListVariables();
   StartInitialValues();
-  return MakeRuntimes(options, make);
+  return MakeRuntimes(options);
 }
 
 absl::Status State::LoadProgram() {
@@ -130,12 +140,20 @@ absl::Status State::LoadProgram() {
   SINTER_RETURN_IF_ERROR(PlaceConstants());
   for (const Entry& entry : functions) entry.function->Place();
   const LoadTimes::Scope time = load_times.Time("initial values");
-  const absl::Status status = InitializeVariables();
+  const absl::Status status = owns_variables ? InitializeVariables() : absl::OkStatus();
   values_ahead.reset();
   return status;
 }
 
-State::~State() { Synchronize().IgnoreError(); }
+State::~State() {
+  Synchronize().IgnoreError();
+  const bool may_be_written =
+      (memory.world != nullptr && memory.world->MayStillWrite()) ||
+      std::ranges::any_of(runtimes, [](const auto& runtime) { return runtime->MayStillWork(); });
+  if (!may_be_written) return;
+  for (DeviceShare& share : shares) share.Abandon();
+  KeepForever(sharing.get());
+}
 
 absl::Status State::Synchronize() {
   absl::Status status;
@@ -155,6 +173,7 @@ absl::Status State::UseOptions(const SessionOptions& options) {
     SINTER_ASSIGN_OR_RETURN(ThreadPool made, ThreadPool::Create());
     pool = std::make_unique<ThreadPool>(made);
   }
+  SINTER_RETURN_IF_ERROR(pool->CheckAfterFork());
   memory.poison = options.poison;
   memory.load_times = &load_times;
   tuning = SessionTuning(options.tuning, plan.path());
@@ -171,10 +190,10 @@ std::vector<Device> State::LocalNames() const {
   return names;
 }
 
-absl::Status State::MakeRuntimes(const SessionOptions& options, const DeviceRuntimeFactory& make) {
+absl::Status State::MakeRuntimes(const SessionOptions& options) {
   SINTER_ASSIGN_OR_RETURN(const std::vector<CachingAllocator*> given, GivenAllocators(options, LocalNames()));
   StepContext context = {.pool = pool.get(),
-                         .shared_object = code.handle(),
+                         .shared_object = sharing->code.handle(),
                          .world = memory.world,
                          .local = memory.local,
                          .tuning = &tuning,
@@ -257,9 +276,13 @@ void State::ListPieces() {
   for (uint32_t i = 0; i < memory.variables.size(); ++i) {
     const fb::Variable& table = *tables->Get(i);
     if (!PlacesOf(i).is_here()) continue;
+    if (!owns_variables) {
+      memory.variables[i] = sharing->variables[i];
+      continue;
+    }
     ShareOf(table.device())
         .Need("variable " + table.name()->str(), table.bytes(), &SessionMemory::variables,
-              &memory.variables[i]);
+              &memory.variables[i], /*is_shared=*/true);
   }
   const auto* const constants = plan.table().constants();
   size_t staging = 0;
@@ -278,14 +301,16 @@ void State::ListPieces() {
       inputs = std::max(inputs, function.inputs().DeviceBytes(d));
       library = std::max(library, function.LibraryWorkspaceBytes(d));
     }
-    if (!places.is_host && constants != nullptr && ReadsConstants(plan.table(), d))
+    if (owns_variables && !places.is_host && constants != nullptr && ReadsConstants(plan.table(), d)) {
       copied = constants->size();
+    }
     DeviceShare& share = ShareOf(d);
     share.Need("arena", places.arena_bytes, &SessionMemory::arena, &places.arena);
     share.Need("copies of inputs", inputs, &SessionMemory::input_copies, &places.inputs);
     share.Need("landing of inputs", places.runtime->uses_landing() ? inputs : 0, &SessionMemory::input_copies,
                &places.landing);
-    share.Need("copy of constants", copied, &SessionMemory::constant_copies, &places.constants);
+    share.Need("copy of constants", copied, &SessionMemory::constant_copies, &places.constants,
+               /*is_shared=*/true);
     share.Need("thread scratch", places.runtime->ScratchBytes(), &SessionMemory::thread_scratch,
                &places.scratch);
     share.Need("library workspace", library, &SessionMemory::library_workspace, &places.library_workspace);
@@ -298,7 +323,7 @@ absl::Status State::Allocate() {
   const LoadTimes::Scope time = load_times.Time("memory");
   ListPieces();
   SINTER_RETURN_IF_ERROR(CheckRoom(shares));
-  for (DeviceShare& share : shares) SINTER_RETURN_IF_ERROR(share.Take());
+  for (DeviceShare& share : shares) SINTER_RETURN_IF_ERROR(share.Take(*sharing));
   memory.large_staging = [this](size_t number, size_t bytes) { return LargeStaging(number, bytes); };
   memory.written.emplace_back(memory.outputs, memory.outputs_bytes);
   for (const DevicePlaces& places : memory.devices) {
@@ -339,21 +364,27 @@ absl::StatusOr<std::byte*> State::LargeStaging(size_t number, size_t bytes) {
 }
 
 absl::Status State::PlaceConstants() {
+  if (!owns_variables) {
+    for (uint32_t d = 0; d < memory.devices.size(); ++d) memory.devices[d].constants = sharing->constants[d];
+    return absl::OkStatus();
+  }
   const auto* const constants = plan.table().constants();
-  if (constants == nullptr || constants->size() == 0) return absl::OkStatus();
-  // Steps do not write to them: the verifier has looked.
-  auto* const data = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(constants->data()));
+  const size_t bytes = constants == nullptr ? 0 : constants->size();
   const LoadTimes::Scope time = load_times.Time("constants");
-  MainMemory().report().constants = constants->size();
-  for (uint32_t d = 0; d < memory.devices.size(); ++d) {
+  MainMemory().report().constants = static_cast<int64_t>(bytes);
+  for (uint32_t d = 0; d < memory.devices.size() && bytes > 0; ++d) {
     DevicePlaces& places = memory.devices[d];
     if (!places.is_here()) continue;
+    // Steps do not write to them: the verifier has looked.
+    auto* const data = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(constants->data()));
     if (places.is_host) {
       places.constants = data;
     } else if (ShareOf(d).report().constant_copies > 0) {
-      SINTER_RETURN_IF_ERROR(places.runtime->Upload(places.constants, data, constants->size()));
+      SINTER_RETURN_IF_ERROR(places.runtime->Upload(places.constants, data, bytes));
     }
   }
+  for (const DevicePlaces& places : memory.devices) sharing->constants.push_back(places.constants);
+  sharing->variables = memory.variables;
   return absl::OkStatus();
 }
 

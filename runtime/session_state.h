@@ -19,10 +19,10 @@
 #include "sinter/runtime/executable.h"
 #include "sinter/runtime/initializer.h"
 #include "sinter/runtime/load_times.h"
-#include "sinter/runtime/loaded_code.h"
 #include "sinter/runtime/plan.h"
 #include "sinter/runtime/session.h"
 #include "sinter/runtime/session_memory.h"
+#include "sinter/runtime/session_sharing.h"
 #include "sinter/runtime/session_tuning.h"
 #include "sinter/runtime/thread_pool.h"
 #include "sinter/runtime/values_ahead.h"
@@ -38,8 +38,14 @@ struct State {
   // As Session::Create, for whom `make` is MakeDeviceRuntime; tests bring devices of their own.
   static absl::StatusOr<Session> MakeSession(Plan plan, const SessionOptions& options,
                                              const DeviceRuntimeFactory& make);
+  // `sharing`: of the session whose variables this one is to read; null: it has its own.
   static absl::StatusOr<std::unique_ptr<State>> Load(Plan plan, const SessionOptions& options,
-                                                     const DeviceRuntimeFactory& make);
+                                                     const DeviceRuntimeFactory& make,
+                                                     std::shared_ptr<Sharing> sharing = nullptr);
+  // With Memory::use, as what follows.
+  absl::StatusOr<Session> Share(const SessionOptions& options);
+  // FailedPrecondition: other sessions read the variables.
+  absl::Status CheckNotShared() const;
   // Devices may still be working in the memory that goes.
   ~State();
 
@@ -53,6 +59,8 @@ struct State {
   const DevicePlaces& PlacesOf(uint32_t plan_variable) const;
   // FailedPrecondition: no device of this process has the variable.
   absl::StatusOr<uint32_t> FirstCopy(size_t variable) const;
+  // A view, or of another device than a CPU a copy.
+  absl::StatusOr<HostTensor> ViewVariable(size_t variable) const;
   // To all copies that are here, those of narrower types rounded. `data` may be the session's own.
   absl::Status WriteCopies(size_t variable, const void* data);
   // Of the variable `bytes` from `offset` on, whole elements.
@@ -61,8 +69,10 @@ struct State {
   const DeviceShare* FindShare(Device device) const;
 
   Plan plan;
+  DeviceRuntimeFactory make;
   std::unique_ptr<ThreadPool> pool;
-  LoadedCode code;
+  SharingMember sharing;
+  bool owns_variables;  // It gave them their initial values, and counts their memory.
   LoadTimes load_times;
   SessionTuning tuning;
   std::vector<std::unique_ptr<DeviceRuntime>> runtimes;  // As the plan lists the devices that are here.
@@ -77,16 +87,16 @@ struct State {
   std::map<size_t, int64_t> log_numbers;  // By a ring's variable: the number of the last value that was read.
 
  private:
-  explicit State(Plan plan) : plan(std::move(plan)) {}
+  State(Plan plan, const DeviceRuntimeFactory& make, std::shared_ptr<Sharing> sharing);
   absl::Status UseOptions(const SessionOptions& options);
-  absl::Status LoadDevices(const SessionOptions& options, const DeviceRuntimeFactory& make);
+  absl::Status LoadDevices(const SessionOptions& options);
   absl::Status LoadProgram();
   void ListVariables();
   DType TypeOf(uint32_t plan_variable) const;
   absl::Status WriteNarrowCopy(uint32_t plan_variable, size_t offset, const void* data, size_t bytes);
   std::vector<Device> LocalNames() const;
   absl::Status Connect();
-  absl::Status MakeRuntimes(const SessionOptions& options, const DeviceRuntimeFactory& make);
+  absl::Status MakeRuntimes(const SessionOptions& options);
   absl::Status LoadFunctions();
   absl::Status Allocate();
   void ListPieces();

@@ -99,7 +99,23 @@ absl::StatusOr<uint32_t> State::FirstCopy(size_t variable) const {
 }
 
 absl::Status State::WriteCopies(size_t variable, const void* data) {
-  return WriteCopies(variable, 0, data, static_cast<size_t>(variables[variable].bytes));
+  SINTER_RETURN_IF_ERROR(WriteCopies(variable, 0, data, static_cast<size_t>(variables[variable].bytes)));
+  for (const uint32_t copy : copies[variable]) memory.in_doubt.Remove(copy);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<HostTensor> State::ViewVariable(size_t index) const {
+  const VariableInfo& info = variables[index];
+  SINTER_ASSIGN_OR_RETURN(const uint32_t first, FirstCopy(index));
+  for (const uint32_t copy : copies[index]) SINTER_RETURN_IF_ERROR(memory.in_doubt.Check(copy));
+  const std::byte* const data = memory.variables[first];
+  const DevicePlaces& places = PlacesOf(first);
+  if (places.is_host) return HostTensor::View(info.dtype, info.shape, data);
+  SINTER_ASSIGN_OR_RETURN(HostTensor copy, HostTensor::Empty(info.dtype, info.shape));
+  if (info.bytes == 0) return copy;
+  SINTER_RETURN_IF_ERROR(
+      places.runtime->Download(copy.mutable_data(), data, static_cast<size_t>(info.bytes)));
+  return copy;
 }
 
 absl::Status State::WriteCopies(size_t variable, size_t offset, const void* data, size_t bytes) {
@@ -173,6 +189,7 @@ InitialValues State::InitialValuesOf(size_t index) const {
 
 void State::StartInitialValues() {
   values_ahead = std::make_unique<ValuesAhead>();
+  if (!owns_variables) return;
   for (size_t i = 0; i < variables.size(); ++i) {
     if (copies[i].empty() || !variables[i].device.is_gpu()) continue;
     values_ahead->Add(i, InitialValuesOf(i), variables[i].dtype,

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <string>
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/process_forks.h"
 #include "sinter/runtime/status.h"
 
 // The runtime interface of libgomp, which `#pragma omp parallel` compiles to. Called directly, so that Clang,
@@ -49,6 +51,15 @@ void TsanRelease(void* address) { __tsan_release(address); }
 void TsanAcquire(void*) {}
 void TsanRelease(void*) {}
 #endif
+
+// The fork count, and one, of the process whose team of several threads was begun last; 0: there was none.
+std::atomic<uint32_t> team_begun = 0;
+
+void SayTeamBegins(int threads) {
+  if (threads > 1 && team_begun.load(std::memory_order_relaxed) == 0) {
+    team_begun.store(ForkCount() + 1, std::memory_order_relaxed);
+  }
+}
 
 struct Task {
   ThreadPool::Work work;
@@ -117,6 +128,7 @@ void ThreadPool::ParallelFor(int64_t units, int64_t grain, Work work, void* cont
     work(context, 0, units, 0);
     return;
   }
+  SayTeamBegins(threads_);
   TsanRelease(&task.forked);
   // Always the whole team, even for fewer parts: a smaller one would end threads that the next call starts
   // again.
@@ -124,6 +136,20 @@ void ThreadPool::ParallelFor(int64_t units, int64_t grain, Work work, void* cont
   TsanAcquire(&task.joined);
 }
 
-void ThreadPool::BindCallingThread() const { omp_set_num_threads(threads_); }
+void ThreadPool::BindCallingThread() const {
+  SayTeamBegins(threads_);
+  omp_set_num_threads(threads_);
+}
+
+absl::Status ThreadPool::CheckAfterFork() const {
+  const uint32_t begun = team_begun.load(std::memory_order_relaxed);
+  if (threads_ == 1 || begun == 0 || begun == ForkCount() + 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "this process was forked from one that had started its threads, which did not come along, and cannot "
+      "have ",
+      threads_,
+      ": fork before the first session runs, start the child with exec, or give it one thread "
+      "(SessionOptions::threads = 1)"));
+}
 
 }  // namespace sinter

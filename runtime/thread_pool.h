@@ -12,7 +12,8 @@
 //    give each fewer threads.
 //  - Call BindCallingThread() before calling oneDNN, so that it uses as many threads. Teams of one size are
 //    kept; changing the size ends and starts threads, so never use two sizes in turn.
-//  - After fork, a child must not call ParallelFor if its parent did: OpenMP does not survive fork.
+//  - After fork, a child must not call ParallelFor with several threads if its parent did: OpenMP does not survive fork, and
+//    the child would wait for ever for threads that it does not have. CheckAfterFork says so.
 //
 // How idle threads wait. libgomp reads its environment once, before main, so a program cannot choose for
 // itself:
@@ -37,6 +38,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace sinter {
@@ -59,6 +61,9 @@ class ThreadPool {
   explicit ThreadPool(int threads);
 
   int threads() const { return threads_; }
+
+  // FailedPrecondition: this process was forked from one whose threads had begun, and cannot have several.
+  absl::Status CheckAfterFork() const;
 
   // How many parts ParallelFor makes: ceil(units / grain), at most threads(), at least 1.
   int NumParts(int64_t units, int64_t grain) const;

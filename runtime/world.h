@@ -5,7 +5,8 @@
 //   SINTER_RETURN_IF_ERROR(session.Run("train", {{"x", my_rows}, {"y", my_labels}}).status());
 //
 // Every process makes the same calls in the same order: it creates the same sessions of the same plan and runs the same
-// functions. A plan of k devices in a world of n processes is cut in n contiguous blocks: rank r runs devices r * k / n to
+// functions. Every message says what its sender is at (runtime/call_stamp.h), so that ranks which are not at the same thing get
+// an error, and never each other's values. A plan of k devices in a world of n processes is cut in n contiguous blocks: rank r runs devices r * k / n to
 // (r + 1) * k / n - 1 of the plan, which here are cpu:0, cpu:1, ... or gpu:0, gpu:1, ...
 //
 // A world moves bytes of main memory and knows nothing of what they mean. Used by one thread at a time. Implementations:
@@ -31,10 +32,15 @@ class World {
     size_t bytes = 0;      // Of any size; both sides say the same.
     bool is_send = false;
   };
-  // What a call is part of. The same on all sides.
+  // What a call is part of. The same on all sides, or the ranks are out of step.
   struct Operation {
     std::string_view name;  // For errors: `all_reduce, function "train", step 14 (sum of gradients)`.
-    uint32_t tag = 0;       // Below 32768.
+    uint32_t tag = 0;       // Below 32768: which exchange of its function it is.
+    // Of what a session does: which session it is, counted from 1 in the order in which they were created; which of its runs,
+    // from 1, of functions that exchange between processes; and the index of the function.
+    uint32_t session = 0;
+    int64_t run = 0;
+    uint32_t function = 0;
   };
 
   virtual ~World() = default;
@@ -44,8 +50,8 @@ class World {
 
   // Makes all transfers, in any order, and returns when all are done: the memory may then be used again. Messages from one
   // rank to another are matched in the order of the lists. Allocates nothing of ours once it has seen as many transfers.
-  // Unavailable: a rank does not answer, has ended or has given up; the message names it and the operation. The world
-  // is then broken: every later call fails alike.
+  // Unavailable: a rank does not answer, has ended, has given up or is at something else; the message names it and the
+  // operation. The world is then broken: every later call fails alike.
   virtual absl::Status Exchange(std::span<const Transfer> transfers, const Operation& operation) = 0;
 
   // Everybody's bytes, as many on each rank, in the order of the ranks: `all` has size() times as many. Errors as Exchange.
@@ -58,6 +64,16 @@ class World {
 
   // This rank gives up: calls of the others, now and later, fail with this reason.
   virtual void Abort(std::string_view reason) = 0;
+
+  // After a failed exchange: a message may still come and be written where that exchange wanted it. The memory must then not
+  // be used for anything else, nor be freed, as long as the process lives.
+  virtual bool MayStillWrite() const { return false; }
+
+  // The number of the next session.
+  uint32_t CountSession() { return ++sessions_; }
+
+ private:
+  uint32_t sessions_ = 0;
 };
 
 }  // namespace sinter

@@ -23,9 +23,9 @@ constexpr std::chrono::milliseconds kCheckPause(5);
 // For what is under way when communicators are aborted: it ends soon, and uses memory until then.
 constexpr std::chrono::seconds kAbortLimit(5);
 
-// `query`: cudaErrorNotReady, or how it ended.
+// `query`: cudaErrorNotReady, or how it ended. `is_left`: it has not ended, and is not waited for any longer.
 template <typename Query>
-absl::Status Poll(NcclCommunicators& communicators, std::string_view what, Query&& query) {
+absl::Status Poll(NcclCommunicators& communicators, std::string_view what, bool& is_left, Query&& query) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point checked = Clock::now(), failed;
   absl::Status failure;
@@ -39,7 +39,8 @@ absl::Status Poll(NcclCommunicators& communicators, std::string_view what, Query
     if (spins < kSpins) continue;
     std::this_thread::sleep_for(kPause);
     const Clock::time_point now = Clock::now();
-    if (!failure.ok() && now - failed > kAbortLimit) return failure;
+    is_left = !failure.ok() && now - failed > kAbortLimit;
+    if (is_left) return failure;
     if (!failure.ok() || now - checked < kCheckPause) continue;
     checked = now;
     const absl::Status status = communicators.Check();
@@ -113,12 +114,12 @@ CudaContext::~CudaContext() {
 
 absl::Status CudaContext::WaitFor(cudaEvent_t event, std::string_view what) const {
   if (communicators_ == nullptr) return CudaStatus(cudaEventSynchronize(event), what);
-  return Poll(*communicators_, what, [&] { return cudaEventQuery(event); });
+  return Poll(*communicators_, what, may_still_work_, [&] { return cudaEventQuery(event); });
 }
 
 absl::Status CudaContext::WaitForStream(std::string_view what) const {
   if (communicators_ == nullptr) return CudaStatus(cudaStreamSynchronize(stream()), what);
-  return Poll(*communicators_, what, [&] { return cudaStreamQuery(stream()); });
+  return Poll(*communicators_, what, may_still_work_, [&] { return cudaStreamQuery(stream()); });
 }
 
 absl::StatusOr<CublasHandle> CudaContext::MakeCublasHandle() const {

@@ -87,6 +87,8 @@ class CudaContext {
   // error of a communicator, if it has one: the GPU may then never be done.
   absl::Status WaitFor(cudaEvent_t event, std::string_view what) const;
   absl::Status WaitForStream(std::string_view what) const;
+  // The last wait was given up: an exchange that was aborted has not ended, and may write to memory that it was given.
+  bool may_still_work() const { return may_still_work_; }
 
   // FailedPrecondition: the library is not there (library_loader.h).
   absl::StatusOr<CublasHandle> Cublas();
@@ -123,6 +125,7 @@ class CudaContext {
   std::vector<std::unique_ptr<Preparation>> preparing_;
   std::vector<CudnnHandle> others_;  // Of plans that were prepared.
   std::shared_ptr<NcclCommunicators> communicators_;
+  mutable bool may_still_work_ = false;
 };
 
 }  // namespace sinter

@@ -76,6 +76,7 @@ class CudaRuntime : public DeviceRuntime {
                             size_t bytes) override;
   absl::Status Fill(void* to, uint8_t value, size_t bytes) override;
   absl::Status Synchronize() override;
+  bool MayStillWork() const override { return context_->may_still_work(); }
   absl::Status WaitFor(DeviceRuntime& other) override;
   absl::Status CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) override;
   absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) override {

@@ -12,6 +12,11 @@
 // When mpirun itself ends the processes, because one of them has died, a rank that waits for others gets such an error too,
 // and has a second to print it: SIGTERM is caught while ranks exchange, if the program does not catch it.
 //
+// A rank that is at another run or function than the others breaks the world too, and none gets values of the wrong run:
+//   rank 1 is at run 3, all_reduce, function "train", step 14 (sum of gradients), where rank 0 is at run 2 (all ranks must run
+//   the same functions in the same order) in all_reduce, function "train", step 14 (sum of gradients)
+// From then on SIGTERM is not caught any more; one that came before ends the process a second later.
+//
 // Destroying the world waits for the others to destroy theirs, and ends MPI if Create has begun it. A world that is broken
 // ends all processes instead (MPI_Abort), a second later, in which the others learn why.
 //
@@ -51,6 +56,7 @@ class MpiWorld : public World {
   absl::Status Exchange(std::span<const Transfer> transfers, const Operation& operation) override;
   absl::Status Check() override;
   void Abort(std::string_view reason) override;
+  bool MayStillWrite() const override;
 
  private:
   struct State;

@@ -5,13 +5,34 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace sinter {
+namespace {
+
+// Field 22 of /proc/PID/stat, proc(5); the second is a name in parentheses, which may hold anything. 0: there is none.
+uint64_t StartOf(int64_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  std::FILE* const file = std::fopen(path.c_str(), "r");
+  if (file == nullptr) return 0;
+  char text[1024] = {};
+  const size_t length = std::fread(text, 1, sizeof(text) - 1, file);
+  std::fclose(file);
+  text[length] = '\0';
+  const char* at = std::strrchr(text, ')');
+  constexpr int kSpaces = 20;
+  for (int i = 0; i < kSpaces && at != nullptr; ++i) at = std::strchr(at + 1, ' ');
+  return at == nullptr ? 0 : std::strtoull(at + 1, nullptr, 10);
+}
+
+}  // namespace
 
 ProcessIdentity ProcessIdentity::Own() {
   ProcessIdentity own;
   own.pid = getpid();
+  own.started = StartOf(own.pid);
   if (std::FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "r"); file != nullptr) {
     if (std::fgets(own.machine, sizeof(own.machine), file) == nullptr) own.machine[0] = '\0';
     std::fclose(file);
@@ -24,9 +45,14 @@ ProcessIdentity ProcessIdentity::Own() {
 bool ProcessIdentity::CanBeSeenBy(const ProcessIdentity& other) const {
   // What could not be read is nobody's.
   return machine[0] != '\0' && pid_namespace[0] != '\0' && std::strcmp(machine, other.machine) == 0 &&
-         std::strcmp(pid_namespace, other.pid_namespace) == 0;
+         std::strcmp(pid_namespace, other.pid_namespace) == 0 && started != 0 && StartOf(pid) == started;
 }
 
-bool ProcessIdentity::HasEnded() const { return kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH; }
+bool ProcessIdentity::HasEnded() const {
+  if (kill(static_cast<pid_t>(pid), 0) != 0) return errno == ESRCH;
+  // The number may be another process's by now.
+  const uint64_t now = StartOf(pid);
+  return now != 0 && now != started;
+}
 
 }  // namespace sinter

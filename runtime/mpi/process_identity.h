@@ -13,9 +13,13 @@ struct ProcessIdentity {
   int64_t pid = 0;
   char machine[64] = {};        // Of this start of it.
   char pid_namespace[32] = {};  // A number means the same process only in one.
+  // Since the machine's start, in the kernel's ticks; 0: not known. Machines that were cloned while they ran have one name, but
+  // not the same processes.
+  uint64_t started = 0;
 
   static ProcessIdentity Own();
 
+  // Of a process that exists now, asked by the other one.
   bool CanBeSeenBy(const ProcessIdentity& other) const;
   // Of a process that this one can see. One that nobody has waited for yet has not ended.
   bool HasEnded() const;

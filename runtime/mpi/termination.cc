@@ -1,6 +1,7 @@
 #include "sinter/runtime/mpi/termination.h"
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,6 +13,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kGrace(500);
+constexpr time_t kSecondsToSave = 1;
 
 std::atomic<bool> is_waiting = false;
 std::atomic<bool> is_requested = false;
@@ -24,6 +26,19 @@ void SetHandler(void (*handler)(int)) {
   sigaction(SIGTERM, &action, nullptr);
 }
 
+// By the kernel: whatever the program's threads do meanwhile.
+void SendTerminationLater() {
+  struct sigevent event = {};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGTERM;
+  timer_t timer = {};
+  const struct itimerspec when = {.it_interval = {}, .it_value = {.tv_sec = kSecondsToSave, .tv_nsec = 0}};
+  // Rather at once than never.
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &when, nullptr) != 0) {
+    kill(getpid(), SIGTERM);
+  }
+}
+
 // Calls only what a handler may.
 void OnTermination(int) {
   SetHandler(SIG_DFL);
@@ -33,16 +48,27 @@ void OnTermination(int) {
 }  // namespace
 
 TerminationWatch::TerminationWatch() {
+  is_requested.store(false);
+  seen.store(0);
   struct sigaction before = {};
   if (sigaction(SIGTERM, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) return;
   SetHandler(OnTermination);
   is_installed_ = true;
 }
 
-TerminationWatch::~TerminationWatch() {
+TerminationWatch::~TerminationWatch() { Uninstall(); }
+
+void TerminationWatch::Uninstall() {
   struct sigaction now = {};
   if (!is_installed_ || sigaction(SIGTERM, nullptr, &now) != 0) return;
+  is_installed_ = false;
   if (now.sa_handler == OnTermination) SetHandler(SIG_DFL);
+}
+
+void TerminationWatch::HandBack() {
+  const bool was_installed = is_installed_;
+  Uninstall();
+  if (was_installed && is_requested.load()) SendTerminationLater();
 }
 
 TerminationWatch::Waiting::Waiting() { is_waiting.store(true); }

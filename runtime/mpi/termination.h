@@ -6,6 +6,7 @@
 //     while (!done && !TerminationWatch::IsRequested()) ...
 //   }
 //   TerminationWatch::EndUnlessWaiting();         // Now and then, from another thread.
+//   watch.HandBack();                             // When that thread ends: nobody waits any more.
 //
 // A program that computes when the signal comes may be about to wait: it has half a second to begin, and is ended then. The
 // second SIGTERM ends it in any case. One watch at a time.
@@ -29,11 +30,17 @@ class TerminationWatch {
     Waiting& operator=(const Waiting&) = delete;
   };
 
+  // SIGTERM ends the program again. If it has come, the program was told why it cannot go on, and has a second to say so and to
+  // save what it has.
+  void HandBack();
+
   static bool IsRequested();
   // By the signal.
   static void EndUnlessWaiting();
 
  private:
+  void Uninstall();
+
   bool is_installed_ = false;
 };
 

@@ -47,7 +47,7 @@ class FakeMeeting {
     for (FakeGpu* const member : members_) {
       while (member->begun_.front() != this) member->begun_.front()->Execute();
     }
-    SINTER_CHECK(work_->Run(buffers_, workspace_.data()).ok());
+    SINTER_CHECK(work_->Run(buffers_, workspace_.data(), /*run=*/0).ok());
     for (size_t rank = 0; rank < members_.size(); ++rank) {
       numbers_[rank].pop_front();
       members_[rank]->begun_.pop_front();
@@ -85,6 +85,7 @@ class FakeStep : public Step {
       : gpu_(gpu), operands_(operands), work_(std::move(work)) {}
 
   absl::Status Run(const StepArgs& args) override {
+    SINTER_RETURN_IF_ERROR(gpu_->Fault("step"));
     gpu_->CountStep();
     gpu_->Give({[work = work_, buffers = std::vector<void*>(args.buffers, args.buffers + operands_)] {
       work(buffers);
@@ -149,6 +150,7 @@ class FakeRecording : public RecordedWork {
   FakeRecording(FakeGpu* gpu, std::vector<FakeGpu::Work> work) : gpu_(gpu), work_(std::move(work)) {}
 
   absl::Status Launch() override {
+    SINTER_RETURN_IF_ERROR(gpu_->Fault("Launch"));
     gpu_->CountLaunch();
     for (const FakeGpu::Work& work : work_) gpu_->Give(work);
     return absl::OkStatus();
@@ -181,6 +183,7 @@ class FakeStopwatch : public Stopwatch {
 
 absl::Status FakeGpu::Connect(const fb::Plan&, std::span<DeviceRuntime* const> peers,
                               const LocalDevices& local, World*) {
+  SINTER_RETURN_IF_ERROR(Fault("Connect"));
   auto connection = std::make_shared<Connection>();
   connection->local = local;
   for (DeviceRuntime* const peer : peers) connection->peers.push_back(static_cast<FakeGpu*>(peer));
@@ -217,6 +220,7 @@ std::unique_ptr<Step> FakeGpu::MakeCollective(const fb::Plan& plan, const fb::St
 }
 
 absl::StatusOr<std::unique_ptr<Step>> FakeGpu::MakeStep(const fb::Plan& plan, const fb::Step& step) {
+  SINTER_RETURN_IF_ERROR(Fault("MakeStep"));
   if (step.body_type() == fb::StepBody::CollectiveStep) {
     SINTER_CHECK(connection_ != nullptr) << "a collective of devices that are not connected";
     return MakeCollective(plan, step);
@@ -283,6 +287,7 @@ void FakeGpu::RunOne(const Work& work) {
 absl::Status FakeGpu::Upload(void* to, const void* from, size_t bytes) {
   SINTER_CHECK(recording_ == nullptr) << "an upload in a recording";
   if (breaks_uploads_) return broken_;
+  SINTER_RETURN_IF_ERROR(Fault("Upload"));
   ++counts_.uploads;
   traffic_.uploaded += static_cast<int64_t>(bytes);
   const std::byte* const data = static_cast<const std::byte*>(from);
@@ -293,6 +298,7 @@ absl::Status FakeGpu::Upload(void* to, const void* from, size_t bytes) {
 }
 
 absl::Status FakeGpu::Download(void* to, const void* from, size_t bytes) {
+  SINTER_RETURN_IF_ERROR(Fault("Download"));
   SINTER_RETURN_IF_ERROR(Synchronize());
   ++counts_.downloads;
   traffic_.downloaded += static_cast<int64_t>(bytes);
@@ -303,6 +309,7 @@ absl::Status FakeGpu::Download(void* to, const void* from, size_t bytes) {
 
 absl::Status FakeGpu::Fill(void* to, uint8_t value, size_t bytes) {
   SINTER_CHECK(recording_ == nullptr) << "a fill in a recording";
+  SINTER_RETURN_IF_ERROR(Fault("Fill"));
   Give({[=] { std::memset(to, value, bytes); }});
   return absl::OkStatus();
 }
@@ -310,11 +317,13 @@ absl::Status FakeGpu::Fill(void* to, uint8_t value, size_t bytes) {
 absl::Status FakeGpu::Synchronize() {
   SINTER_CHECK(recording_ == nullptr) << "a wait in a recording";
   RunUpTo(given_);
+  SINTER_RETURN_IF_ERROR(Fault("Synchronize"));
   return broken_;
 }
 
 absl::Status FakeGpu::WaitFor(DeviceRuntime& other) {
   SINTER_CHECK(recording_ == nullptr) << "a wait in a recording";
+  SINTER_RETURN_IF_ERROR(Fault("WaitFor"));
   ++counts_.waits;
   if (other.is_host_memory()) return absl::OkStatus();
   FakeGpu* const gpu = static_cast<FakeGpu*>(&other);
@@ -325,6 +334,7 @@ absl::Status FakeGpu::WaitFor(DeviceRuntime& other) {
 absl::Status FakeGpu::CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) {
   SINTER_CHECK(recording_ == nullptr) << "a copy between devices in a recording";
   if (other.is_host_memory()) return Upload(to, from, bytes);
+  SINTER_RETURN_IF_ERROR(Fault("CopyFrom"));
   traffic_.copied += static_cast<int64_t>(bytes);
   Give({[=] { std::memcpy(to, from, bytes); }});
   return absl::OkStatus();
@@ -333,6 +343,7 @@ absl::Status FakeGpu::CopyFrom(DeviceRuntime& other, void* to, const void* from,
 absl::StatusOr<std::unique_ptr<RecordedWork>> FakeGpu::Record(const std::function<absl::Status()>& work) {
   SINTER_CHECK(recording_ == nullptr) << "a recording in a recording";
   if (!broken_recording_.ok()) return std::exchange(broken_recording_, absl::OkStatus());
+  SINTER_RETURN_IF_ERROR(Fault("Record"));
   ++counts_.recordings;
   std::vector<Work> recorded;
   pieces_.clear();
@@ -380,6 +391,12 @@ absl::StatusOr<std::unique_ptr<Stopwatch>> FakeGpu::MakeStopwatch(size_t marks) 
   return std::make_unique<FakeStopwatch>(this, marks);
 }
 
+absl::Status FakeGpus::Fault(Device device, const char* call) {
+  if (calls_left_ == 0 || --calls_left_ > 0) return absl::OkStatus();
+  failed_call_ = absl::StrCat(call, " of ", device.ToString());
+  return absl::InternalError("the call fails, as a test wants it");
+}
+
 absl::StatusOr<Session> FakeGpus::MakeSession(const TestPlan& test_plan, const SessionOptions& options) {
   SINTER_ASSIGN_OR_RETURN(Plan plan, test_plan.Make());
   gpus_.clear();
@@ -393,7 +410,9 @@ absl::StatusOr<Session> FakeGpus::MakeSession(const TestPlan& test_plan, const S
       }
       allocator = own.get();
     }
-    auto gpu = std::make_unique<FakeGpu>(device, allocator);
+    SINTER_RETURN_IF_ERROR(Fault(device, "Make"));
+    auto gpu = std::make_unique<FakeGpu>(device, allocator,
+                                         [this, device](const char* call) { return Fault(device, call); });
     gpus_[device.index()] = gpu.get();
     return gpu;
   };

@@ -28,6 +28,8 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -62,7 +64,10 @@ class FakeGpu : public DeviceRuntime {
     int collectives = 0, joins = 0;  // Given, also by launches of recordings.
   };
 
-  FakeGpu(Device device, CachingAllocator* allocator) : device_(device), allocator_(allocator) {}
+  // `fault`: asked at each call that may fail, whose name it is given.
+  FakeGpu(Device device, CachingAllocator* allocator,
+          std::function<absl::Status(const char*)> fault = nullptr)
+      : device_(device), allocator_(allocator), fault_(std::move(fault)) {}
 
   Device device() const override { return device_; }
   CachingAllocator& allocator() override { return *allocator_; }
@@ -104,6 +109,7 @@ class FakeGpu : public DeviceRuntime {
   };
   const std::vector<Piece>& pieces() const { return pieces_; }
 
+  absl::Status Fault(const char* call) const { return fault_ == nullptr ? absl::OkStatus() : fault_(call); }
   // For its steps and recordings.
   void Give(Work work);
   void CountStep() { ++counts_.steps; }
@@ -131,6 +137,7 @@ class FakeGpu : public DeviceRuntime {
 
   Device device_;
   CachingAllocator* allocator_;
+  std::function<absl::Status(const char*)> fault_;
   std::vector<Work> queue_;  // Given and not yet run.
   size_t given_ = 0, done_ = 0;
   double seconds_ = 0;
@@ -155,7 +162,16 @@ class FakeGpus {
   FakeGpu& operator[](int32_t index) const { return *gpus_.at(index); }
   CachingAllocator& allocator(int32_t index) { return *allocators_.at(index); }
 
+  // Of all of them, the call of this number from now on fails, once.
+  void FailCall(int number) { calls_left_ = number; }
+  // "Upload of gpu:1"; empty: it has not come yet.
+  const std::string& failed_call() const { return failed_call_; }
+
  private:
+  absl::Status Fault(Device device, const char* call);
+
+  int calls_left_ = 0;
+  std::string failed_call_;
   std::map<int32_t, std::unique_ptr<CachingAllocator>> allocators_;
   std::map<int32_t, FakeGpu*> gpus_;
 };

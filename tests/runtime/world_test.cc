@@ -4,7 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -98,9 +100,44 @@ TEST(LocalWorldTest, RanksThatExchangeDifferentThings) {
     int64_t value = 0;
     const bool sends = world.rank() == 1;
     const World::Transfer transfer = {1 - world.rank(), &value, sends ? 8u : 4u, sends};
-    EXPECT_EQ(MessageOf(world.Exchange({&transfer, 1}, {sends ? "reduce" : "all_reduce", 0})),
-              "rank 1 sends 8 bytes in reduce, and rank 0 expects 4 in all_reduce");
+    // Who receives finds it, and both get its words.
+    EXPECT_EQ(
+        MessageOf(world.Exchange({&transfer, 1}, {sends ? "reduce" : "all_reduce", 0})),
+        "rank 1 sends 8 bytes where rank 0 expects 4 (all ranks must run the same functions in the same "
+        "order) in all_reduce");
   });
+}
+
+TEST(LocalWorldTest, RanksAtDifferentRuns) {
+  RunInWorld(2, [](World& world) {
+    int64_t value = 0;
+    const World::Transfer transfer = {1 - world.rank(), &value, 8, world.rank() == 1};
+    EXPECT_EQ(
+        MessageOf(world.Exchange({&transfer, 1}, {.name = "sum", .tag = 1, .run = 2 + world.rank()})),
+        "rank 1 is at run 3, sum, where rank 0 is at run 2 (all ranks must run the same functions in the "
+        "same order) in sum");
+  });
+}
+
+// When one rank gives up, another may be about to take what a third has sent, whose call returns at the same time.
+TEST(LocalWorldTest, NobodyReadsOrWritesMemoryOfACallThatHasReturned) {
+  constexpr int kRounds = 300;
+  std::atomic<int> late = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    RunInWorld(4, [&](World& world) {
+      if (world.rank() == 3) return world.Abort("gone");
+      int mine = 1, theirs = 0, others = 0;
+      const World::Transfer to_1 = {1, &mine, sizeof(int), true}, from_3 = {3, &theirs, sizeof(int), false},
+                            from_0 = {0, &others, sizeof(int), false},
+                            from_2 = {2, &theirs, sizeof(int), false};
+      const std::vector<std::vector<World::Transfer>> transfers = {{to_1, from_3}, {from_2, from_0}, {to_1}};
+      const absl::Status status = world.Exchange(transfers[static_cast<size_t>(world.rank())], {"x", 1});
+      // What a call has returned with is its caller's again.
+      if (world.rank() == 0 && !status.ok()) mine = 77;
+      if (others == 77) ++late;
+    });
+  }
+  EXPECT_EQ(late, 0);
 }
 
 TestPlan OnDevices(const std::vector<Device>& devices) {
@@ -258,6 +295,174 @@ TEST(WorldSessionTest, WhoGivesUpBeforeTheFirstRun) {
             absl::UnavailableError("function \"f\", step 1 (copy): rank 0 has given up: its program ends"));
       },
       std::chrono::milliseconds(2000));
+}
+
+// "f" and "g": y = x0 + x1 over two devices. "local" exchanges nothing: z = x0 + x0 on the first.
+TestPlan TwoSums(Device first, Device second) {
+  TestPlan plan;
+  plan.UseDevices({first, second});
+  for (const char* name : {"f", "g"}) {
+    TestFunction f(plan, name);
+    fb::CollectiveStepT step;
+    step.dtype = fb::DType::F32, step.channel = 1, step.group = {0, 1}, step.elements = {4};
+    std::vector<uint32_t> x, y;
+    for (uint32_t d : {0u, 1u}) x.push_back(f.Input(d == 0 ? "x0" : "x1", DType::kF32, {4}, d));
+    for (uint32_t d : {0u, 1u}) y.push_back(f.Arena(DType::kF32, {4}, d));
+    for (uint32_t d : {0u, 1u}) {
+      step.rank = d;
+      f.Collective(step, {x[d]}, {y[d]});
+    }
+    f.Output("y", y[0]);
+    f.table().outputs[0]->replicas = {y[1]};
+  }
+  TestFunction local(plan, "local");
+  const uint32_t x = local.Input("x0", DType::kF32, {4}), z = local.Arena(DType::kF32, {4});
+  AddSum(local, plan, x, x, z);
+  local.Output("z", z);
+  return plan;
+}
+
+constexpr char kAdvice[] = " (all ranks must run the same functions in the same order)";
+
+// A rank that runs another function, or another session's, gives and gets no sums.
+TEST(OutOfStepTest, NoSumOfOtherRunsIsReturned) {
+  for (const bool is_other_session : {false, true}) {
+    RunInWorld(
+        2,
+        [&](World& world) {
+          const TestPlan plan = TwoSums(Device::Cpu(0), Device::Cpu(1));
+          Session first = *plan.MakeSession({.threads = 1, .world = &world});
+          Session second = *plan.MakeSession({.threads = 1, .world = &world});
+          const HostTensor x = Filled(4, static_cast<float>(world.rank() + 1));
+          absl::StatusOr<Outputs> out = first.Run("f", {{"x0", x}, {"x1", x}});
+          ASSERT_TRUE(out.ok()) << out.status();
+          EXPECT_THAT(*(*out)["y"].Span<float>(), Each(3.0f));
+          const bool differs = world.rank() == 1;
+          out = (is_other_session && differs ? second : first)
+                    .Run(!is_other_session && differs ? "g" : "f", {{"x0", x}, {"x1", x}});
+          ASSERT_TRUE(absl::IsUnavailable(out.status())) << out.status();
+          const std::string message = MessageOf(out.status());
+          EXPECT_THAT(message, HasSubstr(kAdvice));
+          if (is_other_session) {
+            EXPECT_THAT(message, ::testing::AllOf(HasSubstr("at run 2 of session 1"),
+                                                  HasSubstr("run 1 of session 2")));
+          } else {
+            EXPECT_THAT(message,
+                        ::testing::ContainsRegex(
+                            "at run 2, all_reduce, function \"[fg]\", step 0 \\(.*\\), where rank [01] "
+                            "is at run 2.* in all_reduce, function \"[gf]\""));
+          }
+          EXPECT_TRUE(absl::IsUnavailable(first.Run("f", {{"x0", x}, {"x1", x}}).status()));
+        },
+        std::chrono::milliseconds(5000));
+  }
+}
+
+// Nobody waits for a function without exchanges, so that a rank may run one by itself.
+TEST(OutOfStepTest, RunsThatExchangeNothingDoNotCount) {
+  RunInWorld(2, [](World& world) {
+    Session session = *TwoSums(Device::Cpu(0), Device::Cpu(1)).MakeSession({.threads = 1, .world = &world});
+    const HostTensor x = Filled(4, 1);
+    for (int run = 0; run < 3; ++run) {
+      if (world.rank() == 0) ASSERT_TRUE(session.Run("local", {{"x0", x}}).ok());
+      absl::StatusOr<Outputs> out = session.Run("f", {{"x0", x}, {"x1", x}});
+      ASSERT_TRUE(out.ok()) << out.status();
+    }
+  });
+}
+
+// Whatever is wrong with the call, and of CPUs and GPUs alike: the others learn it instead of waiting, or of taking the next run
+// for this one.
+TEST(OutOfStepTest, ARunThatFailsEndsTheWorld) {
+  const HostTensor x = Filled(4, 1), wrong = Filled(3, 1);
+  const std::vector<std::pair<std::string, std::function<absl::Status(Session&)>>> failures = {
+      {"cannot run \"f\": input \"x0\" is f32[4], of which rank 0 may give rows 0 to 4 alone, f32[4], and "
+       "f32[3] is given",
+       [&](Session& session) { return session.Run("f", {{"x0", wrong}, {"x1", x}}).status(); }},
+      {"cannot run \"f\": input \"x1\", f32[4], is missing",
+       [&](Session& session) { return session.Run("f", {{"x0", x}}).status(); }},
+      {"cannot run \"f\": input \"x0\", f32[4], is missing",
+       [&](Session& session) { return session.Bind("f")->Run(); }},
+      {"the plan has no function \"train\"",
+       [&](Session& session) { return session.Run("train", {{"x0", x}}).status(); }},
+  };
+  for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kGpu}) {
+    const bool is_cpu = kind == DeviceKind::kCpu;
+    for (const auto& [message, fail] : failures) {
+      RunInWorld(
+          2,
+          [&, is_cpu](World& world) {
+            FakeGpus gpus;
+            absl::StatusOr<Session> session = gpus.MakeSession(
+                is_cpu ? TwoSums(Device::Cpu(0), Device::Cpu(1)) : TwoSums(Device::Gpu(0), Device::Gpu(1)),
+                {.threads = 1, .world = &world});
+            ASSERT_TRUE(session.ok()) << session.status();
+            if (world.rank() == 0) {
+              const absl::Status own = fail(*session);
+              EXPECT_THAT(MessageOf(own), HasSubstr(message));
+              EXPECT_FALSE(absl::IsUnavailable(own));
+            }
+            const absl::Status status = session->Run("f", {{"x0", x}, {"x1", x}}).status();
+            EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+            EXPECT_THAT(MessageOf(status),
+                        ::testing::AllOf(HasSubstr("rank 0 has given up"), HasSubstr(message)));
+          },
+          std::chrono::milliseconds(5000));
+    }
+  }
+}
+
+// GPUs exchange by themselves: their processes compare what they are at before.
+TEST(OutOfStepTest, GpusCompareTheirRunsBefore) {
+  RunInWorld(
+      2,
+      [](World& world) {
+        FakeGpus gpus;
+        Session session = *gpus.MakeSession(TwoSums(Device::Gpu(0), Device::Gpu(1)), {.world = &world});
+        const HostTensor x = Filled(4, 1);
+        const absl::Status status =
+            session.Run(world.rank() == 0 ? "f" : "g", {{"x0", x}, {"x1", x}}).status();
+        EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+        EXPECT_THAT(MessageOf(status),
+                    ::testing::MatchesRegex("rank [01] is at run 1, [fg], where rank [01] is "
+                                            "at run 1 \\(.*\\) in [fg]"));
+        EXPECT_EQ(gpus[0].counts().collectives, 0);
+      },
+      std::chrono::milliseconds(5000));
+}
+
+// sum += 2 x on the first device, of which the second then gets a copy; another rank is gone by then, or not.
+TEST(InDoubtTest, VariablesOfARunThatFailedMidway) {
+  for (const bool writes_before : {true, false}) {
+    RunInWorld(2, [&](World& world) {
+      TestPlan plan;
+      plan.UseDevices({Device::Cpu(0), Device::Cpu(1)});
+      plan.AddVariable("w", DType::kF32, {4}, 1, 0);
+      TestFunction f(plan, "train");
+      const uint32_t x = f.Input("x", DType::kF32, {4});
+      const uint32_t y = f.Arena(DType::kF32, {4}), there = f.Arena(DType::kF32, {4}, 1);
+      AddSum(f, plan, x, x, y);
+      if (writes_before) AddSum(f, plan, f.Variable(0), y, f.Variable(0));
+      f.Copy(y, there);
+      if (!writes_before) AddSum(f, plan, f.Variable(0), y, f.Variable(0));
+      f.Output("there", there);
+      Session session = *plan.MakeSession({.threads = 1, .world = &world});
+      if (world.rank() == 1) return world.Abort("it ends");
+      EXPECT_TRUE(absl::IsUnavailable(session.Run("train", {{"x", Filled(4, 1)}}).status()));
+      if (!writes_before) {
+        EXPECT_THAT(*session.ReadVariable("w")->Span<float>(), Each(1.0f));
+        return;
+      }
+      const std::string message =
+          "a run of \"train\" failed midway, and variable \"w\" may hold a part of its result: write it "
+          "again "
+          "(LoadCheckpoint does), or call ResetVariables";
+      EXPECT_EQ(session.ReadVariable("w").status(), absl::FailedPreconditionError(message));
+      EXPECT_EQ(session.ViewVariable("w").status(), absl::FailedPreconditionError(message));
+      ASSERT_TRUE(session.WriteVariable("w", Filled(4, 5)).ok());
+      EXPECT_THAT(*session.ReadVariable("w")->Span<float>(), Each(5.0f));
+    });
+  }
 }
 
 }  // namespace

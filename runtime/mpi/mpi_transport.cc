@@ -1,0 +1,157 @@
+#include "sinter/runtime/mpi/mpi_transport.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+
+namespace sinter {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Stamps have a tag of their own, so that those of ranks that are at different things meet.
+constexpr int kStampTag = 0;
+constexpr uint32_t kDataTags = 32767;
+
+// For what is arriving when its exchange is given up.
+constexpr std::chrono::milliseconds kCancelLimit(500);
+constexpr std::chrono::microseconds kNap(200);
+
+int TagOf(const MessageTransport::Message& message) {
+  return message.kind == MessageTransport::Kind::kStamp ? kStampTag
+                                                        : 1 + static_cast<int>(message.tag % kDataTags);
+}
+
+std::string ErrorText(int code) {
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return {text, static_cast<size_t>(length)};
+}
+
+}  // namespace
+
+MpiTransport::MpiTransport(const MpiWorldOptions& options) : piece_bytes_(options.piece_bytes) {
+  MPI_Comm_dup(MPI_COMM_WORLD, &messages_comm_);
+  MPI_Comm_dup(MPI_COMM_WORLD, &beats_comm_);
+  // Errors are returned, instead of ending the program.
+  for (MPI_Comm communicator : {messages_comm_, beats_comm_}) {
+    MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+  }
+  MPI_Comm_rank(messages_comm_, &rank_);
+  MPI_Comm_size(messages_comm_, &size_);
+  // Without others there is nobody to wait for, and no thread that would end the program.
+  if (size_ > 1) termination_.emplace();
+  liveness_.emplace(rank_, size_, options.silence, Clock::now());
+  heart_.emplace(beats_comm_, &mpi_, &*liveness_);
+}
+
+MpiTransport::~MpiTransport() {
+  heart_.reset();
+  for (MPI_Comm* const communicator : {&messages_comm_, &beats_comm_}) MPI_Comm_free(communicator);
+}
+
+void MpiTransport::AbortAll() { MPI_Abort(messages_comm_, 1); }
+
+void MpiTransport::Pause(std::chrono::microseconds time) {
+  if (time.count() == 0) {
+    sched_yield();
+  } else {
+    std::this_thread::sleep_for(time);
+  }
+}
+
+absl::Status MpiTransport::Begin(std::span<const Message> messages) {
+  messages_ = messages;
+  requests_.clear();
+  pieces_.clear();
+  moved_.assign(messages.size(), 0);
+  left_.assign(messages.size(), 0);
+  const std::lock_guard<std::mutex> lock(mpi_);
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const Message& message = messages[i];
+    for (size_t at = 0; at < message.bytes; at += piece_bytes_) {
+      std::byte* const data = static_cast<std::byte*>(message.data) + at;
+      const size_t bytes = std::min(piece_bytes_, message.bytes - at);
+      const int count = static_cast<int>(bytes), tag = TagOf(message);
+      MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
+      pieces_.push_back({i, bytes});
+      ++left_[i];
+      const int code = message.is_send
+                           ? MPI_Isend(data, count, MPI_BYTE, message.peer, tag, messages_comm_, &request)
+                           : MPI_Irecv(data, count, MPI_BYTE, message.peer, tag, messages_comm_, &request);
+      if (code == MPI_SUCCESS) continue;
+      return absl::UnavailableError(
+          absl::StrCat("rank ", message.peer, " cannot be reached (", ErrorText(code), ")"));
+    }
+  }
+  statuses_.resize(requests_.size());
+  indices_.resize(requests_.size());
+  return absl::OkStatus();
+}
+
+absl::Status MpiTransport::Poll(std::vector<Done>& done) {
+  int count = 0;
+  const std::lock_guard<std::mutex> lock(mpi_);
+  const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(),
+                                statuses_.data());
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
+    return absl::UnavailableError(absl::StrCat("MPI fails (", ErrorText(code), ")"));
+  }
+  for (int i = 0; i < count; ++i) {
+    const Piece& piece = pieces_[static_cast<size_t>(indices_[static_cast<size_t>(i)])];
+    MPI_Status& status = statuses_[static_cast<size_t>(i)];
+    const size_t message = piece.message;
+    if (code == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS) {
+      done.push_back({message, moved_[message], absl::UnavailableError(ErrorText(status.MPI_ERROR))});
+      continue;
+    }
+    int bytes = static_cast<int>(piece.bytes);
+    if (!messages_[message].is_send) MPI_Get_count(&status, MPI_BYTE, &bytes);
+    moved_[message] += static_cast<size_t>(bytes);
+    if (--left_[message] == 0) done.push_back({message, moved_[message]});
+  }
+  return absl::OkStatus();
+}
+
+bool MpiTransport::CancelReceives() {
+  const std::lock_guard<std::mutex> lock(mpi_);
+  std::vector<MPI_Request> receives;
+  for (size_t i = 0; i < requests_.size(); ++i) {
+    if (requests_[i] == MPI_REQUEST_NULL) continue;
+    if (messages_[pieces_[i].message].is_send) {
+      // Only reads, and is ended by MPI_Abort.
+      MPI_Request_free(&requests_[i]);
+    } else {
+      MPI_Cancel(&requests_[i]);
+      receives.push_back(requests_[i]);
+    }
+  }
+  requests_.clear();
+  // What had begun to arrive cannot be cancelled, and ends if its sender goes on.
+  const Clock::time_point limit = Clock::now() + kCancelLimit;
+  int are_done = receives.empty() ? 1 : 0;
+  while (are_done == 0) {
+    if (MPI_Testall(static_cast<int>(receives.size()), receives.data(), &are_done, MPI_STATUSES_IGNORE) !=
+        MPI_SUCCESS) {
+      are_done = std::ranges::all_of(receives, [](MPI_Request r) { return r == MPI_REQUEST_NULL; }) ? 1 : 0;
+    }
+    if (are_done == 0 && Clock::now() > limit) return false;
+    if (are_done == 0) std::this_thread::sleep_for(kNap);
+  }
+  return true;
+}
+
+bool MpiTransport::GiveUp(std::chrono::milliseconds patience) {
+  heart_->Stop(patience);
+  const bool has_given_up = CancelReceives();
+  // Nobody else would look at a SIGTERM that is caught.
+  if (termination_.has_value()) termination_->HandBack();
+  return has_given_up;
+}
+
+}  // namespace sinter

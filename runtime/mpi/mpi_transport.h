@@ -1,0 +1,84 @@
+// What a rank has of MPI (runtime/message_world.h): messages on one communicator, beats on another.
+//
+//   MpiTransport transport(options);
+//   MessageWorld world(&transport);
+//
+// MPI has begun; all ranks make one. Each call of MPI is made under one mutex, since the beats have a thread.
+#ifndef SINTER_RUNTIME_MPI_MPI_TRANSPORT_H_
+#define SINTER_RUNTIME_MPI_MPI_TRANSPORT_H_
+
+#include <mpi.h>
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "sinter/runtime/liveness.h"
+#include "sinter/runtime/message_world.h"
+#include "sinter/runtime/mpi/heartbeat.h"
+#include "sinter/runtime/mpi/mpi_world.h"
+#include "sinter/runtime/mpi/termination.h"
+
+namespace sinter {
+
+class MpiTransport : public MessageTransport {
+ public:
+  explicit MpiTransport(const MpiWorldOptions& options);
+  // Frees the communicators, but after AbortAll.
+  ~MpiTransport() override;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  Liveness& liveness() override { return *liveness_; }
+
+  absl::Status Begin(std::span<const Message> messages) override;
+  absl::Status Poll(std::vector<Done>& done) override;
+  bool GiveUp(std::chrono::milliseconds patience) override;
+
+  Time Now() override { return Liveness::Time::clock::now(); }
+  void Pause(std::chrono::microseconds time) override;
+
+  void BeginWaiting() override { waiting_.emplace(); }
+  void EndWaiting() override { waiting_.reset(); }
+  bool IsToldToEnd() override { return TerminationWatch::IsRequested(); }
+  void LookForEnded() override { heart_->LookForEnded(); }
+
+  // SIGTERM does from now on what it did before this was made.
+  void StopWatchingTermination() { termination_.reset(); }
+  // Ends all processes of the job.
+  void AbortAll();
+
+ private:
+  // Of a message; MPI counts in int.
+  struct Piece {
+    size_t message;
+    size_t bytes;
+  };
+
+  bool CancelReceives();
+
+  const size_t piece_bytes_;
+  int rank_ = 0, size_ = 1;
+  MPI_Comm messages_comm_ = MPI_COMM_NULL, beats_comm_ = MPI_COMM_NULL;
+  std::mutex mpi_;
+  std::optional<TerminationWatch> termination_;
+  std::optional<TerminationWatch::Waiting> waiting_;
+  std::optional<Liveness> liveness_;
+  std::optional<Heartbeat> heart_;
+  // Of the current list of messages: requests and what they move; the bytes of each message that were moved, and its pieces that
+  // were not.
+  std::span<const Message> messages_;
+  std::vector<MPI_Request> requests_;
+  std::vector<Piece> pieces_;
+  std::vector<size_t> moved_, left_;
+  std::vector<MPI_Status> statuses_;
+  std::vector<int> indices_;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_MPI_MPI_TRANSPORT_H_
