@@ -6,8 +6,8 @@
 //
 // Every process makes the same calls in the same order: it creates the same sessions of the same plan and runs the same
 // functions. Every message says what its sender is at (runtime/call_stamp.h), so that ranks which are not at the same thing get
-// an error, and never each other's values. A plan of k devices in a world of n processes is cut in n contiguous blocks: rank r runs devices r * k / n to
-// (r + 1) * k / n - 1 of the plan, which here are cpu:0, cpu:1, ... or gpu:0, gpu:1, ...
+// an error, and never each other's values. A plan of k devices in a world of n processes is cut in n contiguous blocks: rank r
+// runs devices r * k / n to (r + 1) * k / n - 1 of the plan, which here are cpu:0, cpu:1, ... or gpu:0, gpu:1, ...
 //
 // A world moves bytes of main memory and knows nothing of what they mean. Used by one thread at a time. Implementations:
 // MpiWorld, and LocalWorld (runtime/local_world.h), whose ranks are threads of one process, for tests.

@@ -50,9 +50,9 @@ Scenario::Scenario(uint64_t seed) : seed(seed) {
   mistaken_run = 1 + choose(static_cast<uint64_t>(runs - 1));
   size = choose(2) == 0 ? 7 : 3000;
   // Either the world or the program does something, or nobody.
-  const int what = choose(9);
-  if (what < 5) options.fault = static_cast<SimulatedFault>(1 + what);
-  if (what >= 5 && what < 8) mistake = static_cast<Mistake>(what - 4);
+  const int what = choose(10);
+  if (what < 6) options.fault = static_cast<SimulatedFault>(1 + what);
+  if (what >= 6 && what < 9) mistake = static_cast<Mistake>(what - 5);
 }
 
 std::string Scenario::Name() const {
@@ -79,6 +79,8 @@ std::vector<std::string> Scenario::Causes() const {
       return {victim + " does not answer", next + " does not answer"};
     case SimulatedFault::kTermination:
       return {victim + " is told to end (SIGTERM)", victim + " has ended", victim + " does not answer"};
+    case SimulatedFault::kNetwork:
+      return {"the network fails"};
   }
   return {};
 }

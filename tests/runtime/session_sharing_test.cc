@@ -25,11 +25,15 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 
+// GCC says it by a macro, clang by __has_feature.
 #if defined(__SANITIZE_THREAD__)
-constexpr bool kIsThreadSanitizer = true;
+#define SINTER_TEST_TSAN true
+#elif defined(__has_feature)
+#define SINTER_TEST_TSAN __has_feature(thread_sanitizer)
 #else
-constexpr bool kIsThreadSanitizer = false;
+#define SINTER_TEST_TSAN false
 #endif
+constexpr bool kIsThreadSanitizer = SINTER_TEST_TSAN;
 
 constexpr int64_t kSize = 1000;
 

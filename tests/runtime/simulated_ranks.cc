@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "sinter/runtime/status.h"
 
@@ -56,7 +57,7 @@ struct SimulatedRanks::Rank {
   bool ends_in_time = false;
   Duration stopped_until = {};
   uint64_t sleep = 0;  // Which sleep it is: others' ends do not wake it.
-  bool is_waiting = false, is_told_to_end = false;
+  bool is_waiting = false, is_told_to_end = false, network_fails = false;
   Liveness liveness;
   std::map<Channel, std::deque<Sent>> arrived;
   std::map<Channel, std::deque<Wanted>> wanted;
@@ -78,6 +79,7 @@ class SimulatedRanks::Transport : public MessageTransport {
 
   absl::Status Begin(std::span<const Message> messages) override {
     if (rank_.is_unwound) return absl::UnavailableError("over");
+    if (std::exchange(rank_.network_fails, false)) return absl::UnavailableError("the network fails");
     ++rank_.exchange;
     rank_.done.clear();
     for (size_t i = 0; i < messages.size(); ++i) {
@@ -95,6 +97,7 @@ class SimulatedRanks::Transport : public MessageTransport {
 
   absl::Status Poll(std::vector<Done>& done) override {
     if (rank_.is_unwound) return absl::UnavailableError("over");
+    if (std::exchange(rank_.network_fails, false)) return absl::UnavailableError("the network fails");
     done.insert(done.end(), rank_.done.begin(), rank_.done.end());
     rank_.done.clear();
     return absl::OkStatus();
@@ -360,6 +363,9 @@ void SimulatedRanks::Inject() {
       victim.is_told_to_end = true;
       // TerminationWatch::EndUnlessWaiting.
       At(now_ + kTerminationGrace, [&victim] { victim.is_dead = !victim.has_ended && !victim.is_waiting; });
+      return;
+    case SimulatedFault::kNetwork:
+      victim.network_fails = true;
       return;
     case SimulatedFault::kSlow:
       if (victim.is_asleep) victim.stopped_until = now_ + Duration(static_cast<int64_t>(Random(900'000)));

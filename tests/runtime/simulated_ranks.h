@@ -33,6 +33,7 @@ enum class SimulatedFault : uint8_t {
   kStop,         // Neither it nor its beats go on for some seconds, as by SIGSTOP.
   kUnplugged,    // Nothing passes any more between the victim and the next rank.
   kTermination,  // It gets SIGTERM.
+  kNetwork,      // Its next call of the network fails.
   kSlow,         // It computes for some seconds: no fault at all.
 };
 
