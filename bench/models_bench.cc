@@ -42,6 +42,7 @@ struct Options {
   bool fuse = true;
   bool keep_casts = true;
   bool profile = false;
+  sn::CpuProducts products = sn::CpuProducts::kSameBits;
   std::vector<sn::Device> devices;
   sn::MathMode math = sn::MathMode::kIeee;
   std::optional<sn::Precision> precision;
@@ -98,7 +99,7 @@ absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options
   compile.row_chunk_bytes = options.row_chunk_bytes;
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile));
   if (!options.plan.empty()) SINTER_RETURN_IF_ERROR(plan.Save(options.plan));
-  return sn::Session::Create(std::move(plan));
+  return sn::Session::Create(std::move(plan), {.cpu_products = options.products});
 }
 
 // On a GPU the data stay there, as the peers' do, and a run has ended when the device has done it.
@@ -399,6 +400,9 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--gpu-architectures", options.architectures, "to compile for")->delimiter(',');
   app.add_flag("--profile", options.profile, "also print what each step takes, to the error stream");
+  app.add_flag_callback(
+      "--onednn", [&] { options.products = sn::CpuProducts::kOneDnn; },
+      "on CPUs, products and convolutions by oneDNN, whose bits depend on the threads and the CPU");
   bool tf32 = false;
   app.add_flag("--tf32", tf32, "matrix products and convolutions may round operands to tf32");
   AddModelOptions(app, options);

@@ -1,4 +1,4 @@
-// Matrix products, convolutions and pooling: calls of oneDNN, or of kernels/cpu/batch_*.h in layout nchw16n.
+// Matrix products, convolutions and pooling: calls of kernels/cpu.
 //
 // An op's math mode allows the library to be less exact than its element type; on the CPU all compute in full.
 #include "absl/strings/str_cat.h"

@@ -11,8 +11,9 @@ namespace {
 // Fewer additions of partial sums are done sooner than another thread is told.
 constexpr int64_t kSumsGrain = 1 << 14;
 
-kernels::BatchConv Geometry(const fb::ConvStep& t) {
+kernels::BatchConv Geometry(const fb::ConvStep& t, kernels::Isa isa) {
   kernels::BatchConv conv;
+  conv.isa = isa;
   conv.blocks = t.batch() / kernels::kBatchBlock;
   conv.in_channels = t.in_channels(), conv.out_channels = t.out_channels(), conv.groups = t.groups();
   conv.in_h = t.in_size()->Get(0), conv.in_w = t.in_size()->Get(1);
@@ -24,8 +25,9 @@ kernels::BatchConv Geometry(const fb::ConvStep& t) {
   return conv;
 }
 
-kernels::BatchPool Geometry(const fb::PoolStep& t) {
+kernels::BatchPool Geometry(const fb::PoolStep& t, kernels::Isa isa) {
   kernels::BatchPool pool;
+  pool.isa = isa;
   pool.blocks = t.batch() / kernels::kBatchBlock;
   pool.channels = t.channels();
   pool.in_h = t.in_size()->Get(0), pool.in_w = t.in_size()->Get(1);
@@ -38,12 +40,12 @@ kernels::BatchPool Geometry(const fb::PoolStep& t) {
 
 class BatchConvStep : public Step {
  public:
-  BatchConvStep(const fb::ConvStep& table, const ThreadPool* pool)
-      : conv_(Geometry(table)),
+  BatchConvStep(const fb::ConvStep& table, const StepContext& context)
+      : conv_(Geometry(table, context.isa)),
         kind_(table.kind()),
         has_bias_(table.has_bias()),
         relu_(table.activation() == fb::Activation::Relu),
-        pool_(pool) {}
+        pool_(context.pool) {}
 
   absl::Status Run(const StepArgs& args) override {
     const auto* a = static_cast<const float*>(args.buffers[0]);
@@ -86,8 +88,8 @@ class BatchConvStep : public Step {
 
 class BatchPoolStep : public Step {
  public:
-  BatchPoolStep(const fb::PoolStep& table, const ThreadPool* pool)
-      : geometry_(Geometry(table)), kind_(table.kind()), pool_(pool) {}
+  BatchPoolStep(const fb::PoolStep& table, const StepContext& context)
+      : geometry_(Geometry(table, context.isa)), kind_(table.kind()), pool_(context.pool) {}
 
   absl::Status Run(const StepArgs& args) override {
     pool_->ParallelFor(BatchPoolUnits(geometry_), 1,
@@ -121,14 +123,14 @@ class BatchPoolStep : public Step {
 
 size_t BatchConvWorkspaceBytes(const fb::ConvStep& table) {
   if (table.kind() != fb::ConvKind::WeightGrad) return 0;
-  return kernels::BatchConvWeightGradWorkspaceBytes(Geometry(table));
+  return kernels::BatchConvWeightGradWorkspaceBytes(Geometry(table, kernels::Isa::kBaseline));
 }
 
 std::unique_ptr<Step> MakeBatchConvStep(const fb::ConvStep& table, const StepContext& context) {
-  return std::make_unique<BatchConvStep>(table, context.pool);
+  return std::make_unique<BatchConvStep>(table, context);
 }
 std::unique_ptr<Step> MakeBatchPoolStep(const fb::PoolStep& table, const StepContext& context) {
-  return std::make_unique<BatchPoolStep>(table, context.pool);
+  return std::make_unique<BatchPoolStep>(table, context);
 }
 
 }  // namespace sinter

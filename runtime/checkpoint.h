@@ -5,7 +5,8 @@
 //   metadata["epoch"]                                                  // "3"
 //
 // Saved is every variable: parameters, optimiser slots, running statistics, counters and the random state, so that a
-// run that goes on from a checkpoint gives the same bits as one that was never interrupted. Logs (runtime/scalar_log.h) are
+// run of the same plan that goes on from a checkpoint gives the same bits as one that was never interrupted, with another number
+// of threads too (session.h says where this holds). Logs (runtime/scalar_log.h) are
 // neither saved nor loaded. The file is written whole
 // or not at all: after any error, a full disk included, the old file is what it was. Saving takes no memory that grows
 // with the variables: values go to the file from where they are, one variable after the other.

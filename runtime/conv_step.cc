@@ -1,15 +1,17 @@
-// Convolutions and their gradients: kernels/cpu/batch_conv.h in layout nchw16n, else oneDNN for f32 and bf16, else our own
-// direct ones.
+// Convolutions and their gradients: kernels/cpu/batch_conv.h in layout nchw16n, else kernels/cpu/conv.h; where the session asks
+// for oneDNN, its for f32 and bf16 in the other layouts.
 //
 // oneDNN is quickest on nhwc with weights in an order of its choice (measured: 1.3 times as quick as on nchw, and
 // reordering weights costs nothing), so images in nchw are reordered on the way. Its "gemm" implementations, the only
-// ones for some shapes, allocate tens of megabytes a call and are slow with an activation fused: it then runs by itself.
+// ones for some shapes, allocate tens of megabytes a call.
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "sinter/kernels/cpu/conv.h"
+#include "sinter/runtime/activation_pass.h"
 #include "sinter/runtime/batch_image_step.h"
 #include "sinter/runtime/dnnl_calls.h"
+#include "sinter/runtime/status.h"
 #include "sinter/runtime/steps.h"
 
 namespace sinter {
@@ -50,7 +52,10 @@ class OwnConvStep : public Step {
         parallel_(ParallelOf(pool)) {}
 
   size_t LibraryWorkspaceBytes() const override {
-    return kernels::ConvWorkspaceBytes(conv_, parallel_.threads);
+    const auto pass = kind_ == fb::ConvKind::Forward     ? kernels::ConvPass::kForward
+                      : kind_ == fb::ConvKind::InputGrad ? kernels::ConvPass::kInputGrad
+                                                         : kernels::ConvPass::kWeightGrad;
+    return kernels::ConvWorkspaceBytes(conv_, pass, parallel_.threads);
   }
   absl::Status Run(const StepArgs& args) override {
     void* const* const b = args.buffers;
@@ -85,8 +90,8 @@ struct DnnlConv {
 class DnnlConvStep : public Step {
  public:
   // Null when oneDNN has nothing but reference implementations. Throws dnnl::error.
-  static std::unique_ptr<DnnlConvStep> Make(const fb::ConvStep& t) {
-    auto step = std::make_unique<DnnlConvStep>(t);
+  static std::unique_ptr<DnnlConvStep> Make(const fb::ConvStep& t, const ThreadPool& pool) {
+    auto step = std::make_unique<DnnlConvStep>(t, pool);
     const Tag plain = t.layout() == fb::ImageLayout::Nhwc ? Tag::nhwc : Tag::nchw;
     std::optional<DnnlConv> chosen;
     for (const Tag tag : {Tag::nhwc, plain, Tag::any}) {
@@ -105,7 +110,11 @@ class DnnlConvStep : public Step {
     return step;
   }
 
-  explicit DnnlConvStep(const fb::ConvStep& t) : t_(t), type_(DnnlType(t.dtype())) {
+  DnnlConvStep(const fb::ConvStep& t, const ThreadPool& pool)
+      : t_(t),
+        type_(DnnlType(t.dtype())),
+        activation_(t.activation(), t.dtype(),
+                    t.batch() * t.out_channels() * t.out_size()->Get(0) * t.out_size()->Get(1), pool) {
     x_dims_ = {t.batch(), t.in_channels(), t.in_size()->Get(0), t.in_size()->Get(1)};
     y_dims_ = {t.batch(), t.out_channels(), t.out_size()->Get(0), t.out_size()->Get(1)};
     w_dims_ = {t.out_channels() / t.groups(), t.in_channels() / t.groups(), t.kernel()->Get(0),
@@ -114,7 +123,11 @@ class DnnlConvStep : public Step {
   }
 
   size_t LibraryWorkspaceBytes() const override { return calls_.WorkspaceBytes(); }
-  absl::Status Run(const StepArgs& args) override { return calls_.Run(args); }
+  absl::Status Run(const StepArgs& args) override {
+    SINTER_RETURN_IF_ERROR(calls_.Run(args));
+    activation_.Run(args.buffers[t_.has_bias() ? 3 : 2]);
+    return absl::OkStatus();
+  }
 
  private:
   static memory::dims Dims(const flatbuffers::Vector<int64_t>& v, int first, int second, int64_t less = 0) {
@@ -122,12 +135,12 @@ class DnnlConvStep : public Step {
   }
 
   dnnl::convolution_forward::primitive_desc Forward(const memory::desc& x, const memory::desc& w,
-                                                    const memory::desc& y, fb::Activation activation) const {
+                                                    const memory::desc& y) const {
     const memory::dims strides = Dims(*t_.strides(), 0, 1), dilations = Dims(*t_.dilations(), 0, 1, 1);
     const memory::dims before = Dims(*t_.padding(), 0, 2), after = Dims(*t_.padding(), 1, 3);
     const memory::desc bias =
         t_.has_bias() ? memory::desc({t_.out_channels()}, type_, Tag::a) : memory::desc();
-    const dnnl::primitive_attr attributes = DnnlAttributes(activation);
+    const dnnl::primitive_attr attributes = DnnlAttributes();
     const auto direct = dnnl::algorithm::convolution_direct;
     const auto kind = dnnl::prop_kind::forward_training;
 #if DNNL_VERSION_MAJOR >= 3
@@ -143,14 +156,12 @@ class DnnlConvStep : public Step {
     const memory::desc x(x_dims_, type_, tag), y(y_dims_, type_, tag), w(w_dims_, type_, Tag::any);
     const memory::dims strides = Dims(*t_.strides(), 0, 1), dilations = Dims(*t_.dilations(), 0, 1, 1);
     const memory::dims before = Dims(*t_.padding(), 0, 2), after = Dims(*t_.padding(), 1, 3);
-    const dnnl::primitive_attr attributes = DnnlAttributes(fb::Activation::None);
+    const dnnl::primitive_attr attributes = DnnlAttributes();
     const auto direct = dnnl::algorithm::convolution_direct;
-    const dnnl::convolution_forward::primitive_desc hint = Forward(x, w, y, fb::Activation::None);
+    const dnnl::convolution_forward::primitive_desc hint = Forward(x, w, y);
     if (t_.kind() == fb::ConvKind::Forward) {
-      const bool gemm = std::string(hint.impl_info_str()).find("gemm") != std::string::npos;
-      const auto pd = gemm ? hint : Forward(x, w, y, t_.activation());
-      return {dnnl::convolution_forward(pd), pd.src_desc(),     pd.weights_desc(), pd.dst_desc(),
-              pd.scratchpad_desc(),          pd.impl_info_str()};
+      return {dnnl::convolution_forward(hint), hint.src_desc(),     hint.weights_desc(), hint.dst_desc(),
+              hint.scratchpad_desc(),          hint.impl_info_str()};
     }
     if (t_.kind() == fb::ConvKind::InputGrad) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -222,13 +233,13 @@ class DnnlConvStep : public Step {
                   {DNNL_ARG_DIFF_WEIGHTS, out, to}};
     }
     calls_.Add(conv.primitive, operands, conv.scratchpad);
-    if (forward && conv.IsGemm()) calls_.AddActivation(t_.activation(), out, to);
     if (plan_out != out) calls_.AddReorder(out, to, plan_out, Slot(out_slot));
   }
 
   const fb::ConvStep& t_;
   memory::data_type type_;
   memory::dims x_dims_, y_dims_, w_dims_;
+  ActivationPass activation_;
   DnnlCalls calls_;
 };
 
@@ -248,9 +259,9 @@ absl::StatusOr<std::unique_ptr<Step>> MakeConvStep(const fb::ConvStep& t, const 
   const int64_t result = t.kind() == fb::ConvKind::Forward ? y : t.kind() == fb::ConvKind::InputGrad ? x : w;
   if (result == 0) return std::make_unique<NothingStep>();
   // Sums of nothing are zero: ours knows that.
-  if (x > 0 && y > 0 && w > 0 && DnnlType(t.dtype()) != memory::data_type::undef) {
+  if (context.uses_onednn && x > 0 && y > 0 && w > 0 && DnnlType(t.dtype()) != memory::data_type::undef) {
     try {
-      if (auto step = DnnlConvStep::Make(t); step != nullptr) return step;
+      if (auto step = DnnlConvStep::Make(t, *context.pool); step != nullptr) return step;
     } catch (const dnnl::error& error) {
       if (error.status != dnnl_unimplemented) return DnnlStatus(error);
     }

@@ -20,47 +20,9 @@ dnnl::memory::data_type DnnlType(fb::DType dtype) {
   }
 }
 
-namespace {
-
-struct Eltwise {
-  dnnl::algorithm algorithm = dnnl::algorithm::undef;
-  float alpha = 0;
-};
-
-Eltwise EltwiseOf(fb::Activation activation) {
-  switch (activation) {
-    case fb::Activation::None:
-      break;
-    case fb::Activation::Relu:
-      return {dnnl::algorithm::eltwise_relu};
-    case fb::Activation::Gelu:
-      return {dnnl::algorithm::eltwise_gelu_erf};
-    case fb::Activation::GeluTanh:
-      return {dnnl::algorithm::eltwise_gelu_tanh};
-    case fb::Activation::Sigmoid:
-      return {dnnl::algorithm::eltwise_logistic};
-    case fb::Activation::Tanh:
-      return {dnnl::algorithm::eltwise_tanh};
-    case fb::Activation::Silu:
-      return {dnnl::algorithm::eltwise_swish, 1};
-  }
-  return {};
-}
-
-}  // namespace
-
-dnnl::primitive_attr DnnlAttributes(fb::Activation activation) {
+dnnl::primitive_attr DnnlAttributes() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (activation == fb::Activation::None) return attributes;
-  const Eltwise eltwise = EltwiseOf(activation);
-  dnnl::post_ops post_ops;
-#if DNNL_VERSION_MAJOR >= 3
-  post_ops.append_eltwise(eltwise.algorithm, eltwise.alpha, 0);
-#else
-  post_ops.append_eltwise(1, eltwise.algorithm, eltwise.alpha, 0);
-#endif
-  attributes.set_post_ops(post_ops);
   return attributes;
 }
 
@@ -99,25 +61,8 @@ void DnnlCalls::Add(dnnl::primitive primitive, const std::vector<DnnlOperand>& o
 
 void DnnlCalls::AddReorder(const dnnl::memory::desc& from, DnnlPlace from_place, const dnnl::memory::desc& to,
                            DnnlPlace to_place) {
-  const dnnl::reorder::primitive_desc pd(DnnlEngine(), from, DnnlEngine(), to,
-                                         DnnlAttributes(fb::Activation::None));
+  const dnnl::reorder::primitive_desc pd(DnnlEngine(), from, DnnlEngine(), to, DnnlAttributes());
   Add(dnnl::reorder(pd), {{DNNL_ARG_FROM, from, from_place}, {DNNL_ARG_TO, to, to_place}},
-      pd.scratchpad_desc());
-}
-
-void DnnlCalls::AddActivation(fb::Activation activation, const dnnl::memory::desc& desc, DnnlPlace place) {
-  if (activation == fb::Activation::None) return;
-  const Eltwise eltwise = EltwiseOf(activation);
-  const dnnl::primitive_attr attributes = DnnlAttributes(fb::Activation::None);
-  const auto kind = dnnl::prop_kind::forward_inference;
-#if DNNL_VERSION_MAJOR >= 3
-  const dnnl::eltwise_forward::primitive_desc pd(DnnlEngine(), kind, eltwise.algorithm, desc, desc,
-                                                 eltwise.alpha, 0, attributes);
-#else
-  const dnnl::eltwise_forward::primitive_desc pd(
-      dnnl::eltwise_forward::desc(kind, eltwise.algorithm, desc, eltwise.alpha, 0), attributes, DnnlEngine());
-#endif
-  Add(dnnl::eltwise_forward(pd), {{DNNL_ARG_SRC, desc, place}, {DNNL_ARG_DST, desc, place}},
       pd.scratchpad_desc());
 }
 

@@ -27,8 +27,8 @@ const dnnl::engine& DnnlEngine();
 
 dnnl::memory::data_type DnnlType(fb::DType dtype);
 
-// User scratchpad, and the activation as a post-op.
-dnnl::primitive_attr DnnlAttributes(fb::Activation activation);
+// User scratchpad. No post-ops: oneDNN's relu makes NaN zero.
+dnnl::primitive_attr DnnlAttributes();
 
 // Whether the implementation is one of oneDNN's references, which are hundreds of times slower.
 bool IsReference(std::string_view implementation);
@@ -57,9 +57,6 @@ class DnnlCalls {
   // Copies between layouts.
   void AddReorder(const dnnl::memory::desc& from, DnnlPlace from_place, const dnnl::memory::desc& to,
                   DnnlPlace to_place);
-
-  // In place; nothing for Activation::None.
-  void AddActivation(fb::Activation activation, const dnnl::memory::desc& desc, DnnlPlace place);
 
   size_t WorkspaceBytes() const { return workspace_bytes_; }
   absl::Status Run(const StepArgs& args);

@@ -1,10 +1,10 @@
-// Matrix products: oneDNN's for f32 and bf16, our own (kernels/cpu/matmul.h) for the rest, for k = 0, and with an addend, a scale
-// or a result of f32 from 16-bit operands.
-#include <optional>
-
+// Matrix products: our own (kernels/cpu/matmul.h); where the session asks for oneDNN, its for f32 and bf16, but for k = 0 and those
+// with an addend, a scale or a result of f32 from 16-bit operands.
 #include "sinter/kernels/cpu/matmul.h"
+#include "sinter/runtime/activation_pass.h"
 #include "sinter/runtime/dnnl_calls.h"
 #include "sinter/runtime/matmul_slots.h"
+#include "sinter/runtime/status.h"
 #include "sinter/runtime/steps.h"
 
 namespace sinter {
@@ -56,7 +56,7 @@ class OwnMatmulStep : public Step {
 class DnnlMatmulStep : public Step {
  public:
   // Null when oneDNN would use a reference implementation. Throws dnnl::error.
-  static std::unique_ptr<DnnlMatmulStep> Make(const fb::MatmulStep& t) {
+  static std::unique_ptr<DnnlMatmulStep> Make(const fb::MatmulStep& t, const ThreadPool& pool) {
     const memory::data_type type = DnnlType(t.dtype());
     // One product is a matrix product of rank 2: fewer index calculations, and bias may then be {1, n}.
     const bool batched = t.batch() != 1;
@@ -74,7 +74,7 @@ class DnnlMatmulStep : public Step {
     const memory::dims bias_dims = batched ? memory::dims{1, 1, t.n()} : memory::dims{1, t.n()};
     const memory::dims bias_strides = batched ? memory::dims{t.n(), t.n(), 1} : memory::dims{t.n(), 1};
     const memory::desc bias = t.has_bias() ? memory::desc(bias_dims, type, bias_strides) : memory::desc();
-    const dnnl::primitive_attr attributes = DnnlAttributes(t.activation());
+    const dnnl::primitive_attr attributes = DnnlAttributes();
 #if DNNL_VERSION_MAJOR >= 3
     const dnnl::matmul::primitive_desc pd(DnnlEngine(), a, b, bias, result, attributes);
 #else
@@ -84,16 +84,24 @@ class DnnlMatmulStep : public Step {
     auto step = std::make_unique<DnnlMatmulStep>();
     std::vector<DnnlOperand> operands = {{DNNL_ARG_SRC, a, Slot(0)}, {DNNL_ARG_WEIGHTS, b, Slot(1)}};
     if (t.has_bias()) operands.push_back({DNNL_ARG_BIAS, bias, Slot(2)});
-    operands.push_back({DNNL_ARG_DST, result, Slot(t.has_bias() ? 3 : 2)});
+    step->result_ = t.has_bias() ? 3 : 2;
+    operands.push_back({DNNL_ARG_DST, result, Slot(step->result_)});
     step->calls_.Add(dnnl::matmul(pd), operands, pd.scratchpad_desc());
+    step->activation_ = ActivationPass(t.activation(), t.dtype(), t.batch() * t.m() * t.n(), pool);
     return step;
   }
 
   size_t LibraryWorkspaceBytes() const override { return calls_.WorkspaceBytes(); }
-  absl::Status Run(const StepArgs& args) override { return calls_.Run(args); }
+  absl::Status Run(const StepArgs& args) override {
+    SINTER_RETURN_IF_ERROR(calls_.Run(args));
+    activation_.Run(args.buffers[result_]);
+    return absl::OkStatus();
+  }
 
  private:
   DnnlCalls calls_;
+  int result_ = 0;
+  ActivationPass activation_;
 };
 
 }  // namespace
@@ -102,9 +110,10 @@ absl::StatusOr<std::unique_ptr<Step>> MakeMatmulStep(const fb::MatmulStep& table
                                                      const StepContext& context) {
   if (table.batch() == 0 || table.m() == 0 || table.n() == 0) return std::make_unique<NothingStep>();
   const bool is_plain = !table.has_addend() && !table.has_scale() && !table.result_is_f32();
-  if (is_plain && table.k() > 0 && DnnlType(table.dtype()) != memory::data_type::undef) {
+  if (context.uses_onednn && is_plain && table.k() > 0 &&
+      DnnlType(table.dtype()) != memory::data_type::undef) {
     try {
-      if (auto step = DnnlMatmulStep::Make(table); step != nullptr) return step;
+      if (auto step = DnnlMatmulStep::Make(table, *context.pool); step != nullptr) return step;
     } catch (const dnnl::error& error) {
       // "Unimplemented" is what a CPU without bf16 arithmetic answers; our own kernel computes it.
       if (error.status != dnnl_unimplemented) return DnnlStatus(error);

@@ -35,6 +35,10 @@
 //     workers.emplace_back([session = std::move(session)]() mutable { ... session.Run("predict", {{"x", x}}) ... });
 //   }
 //
+// The same plan and inputs give the same bits for any number of threads, and on every CPU that the plan's target allows; only the
+// sign and the payload of a NaN may differ between CPUs. CpuProducts::kOneDnn gives this up. On a GPU it holds for one model of GPU
+// and one version of its libraries.
+//
 // A failed call changes nothing, but for what its steps have computed. A run that is OutOfRange, of a plan with
 // CompileOptions::check_indices, has happened. A run that fails midway, because a device or another process does, may leave the
 // variables that it writes half-written. They are then in doubt: runs, reads and checkpoints fail with FailedPrecondition until
@@ -42,8 +46,8 @@
 // others get Unavailable with the reason.
 //
 // Allocations in Run: none of ours after a function's first run, but for the copy of an input of more than 1 MiB when it must be
-// copied for the first time; a session holds no memory for such copies before. oneDNN's own execute calls allocate and free some 6
-// small blocks (about 250 bytes) each, inside the library, with no way around it in its interface.
+// copied for the first time; a session holds no memory for such copies before. With CpuProducts::kOneDnn, oneDNN's execute calls
+// allocate and free some 6 small blocks (about 250 bytes) each, inside the library, with no way around it in its interface.
 #ifndef SINTER_RUNTIME_SESSION_H_
 #define SINTER_RUNTIME_SESSION_H_
 
@@ -78,6 +82,15 @@ struct InputValue;
 struct State;
 }  // namespace internal_session
 
+// Who computes matrix products and convolutions of f32 and bf16 on CPUs.
+enum class CpuProducts {
+  // Kernels of our own: a run has the same bits for any number of threads and on every CPU that the plan is for.
+  kSameBits,
+  // oneDNN, which may be quicker (docs/benchmarks.md), above all in bf16 on CPUs with arithmetic for it. The bits depend on the
+  // number of threads, the CPU and oneDNN's version.
+  kOneDnn
+};
+
 struct SessionOptions {
   // 0: what SINTER_NUM_THREADS says, else one for each core.
   int threads = 0;
@@ -93,6 +106,7 @@ struct SessionOptions {
   // The processes that run the plan together (runtime/world.h), each with its share of the devices; must outlive the session.
   // Null: this one runs them all.
   World* world = nullptr;
+  CpuProducts cpu_products = CpuProducts::kSameBits;
   // How matrix products of GPUs are done, and where the choice is kept (runtime/tuning.h).
   TuningOptions tuning = {};
   // Plan::hash() of the plan that is meant, 64 hexadecimal digits; any other is refused before any of its code is loaded. Empty:

@@ -17,6 +17,22 @@
 namespace sinter::internal_session {
 namespace {
 
+// x86-64-v4 for a plan that may use all of it, so that its kernels need not be slower than its own code.
+kernels::Isa IsaOf(const fb::Plan& plan) {
+#if defined(__x86_64__)
+  const fb::Target* const target = plan.target();
+  if (target == nullptr || target->features() == nullptr) return kernels::Isa::kV3;
+  const auto has = [&](std::string_view name) {
+    return std::ranges::any_of(*target->features(),
+                               [&](const auto* feature) { return feature->string_view() == name; });
+  };
+  constexpr std::string_view kOfV4[] = {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"};
+  return std::ranges::all_of(kOfV4, has) ? kernels::Isa::kV4 : kernels::Isa::kV3;
+#else
+  return kernels::Isa::kBaseline;
+#endif
+}
+
 // Threads write to neighbouring pieces: two cache lines apart, because some CPUs fetch pairs.
 constexpr size_t kScratchAlignment = 128;
 
@@ -194,6 +210,8 @@ absl::Status State::MakeRuntimes(const SessionOptions& options) {
   SINTER_ASSIGN_OR_RETURN(const std::vector<CachingAllocator*> given, GivenAllocators(options, LocalNames()));
   StepContext context = {.pool = pool.get(),
                          .shared_object = sharing->code.handle(),
+                         .isa = IsaOf(plan.table()),
+                         .uses_onednn = options.cpu_products == CpuProducts::kOneDnn,
                          .world = memory.world,
                          .local = memory.local,
                          .tuning = &tuning,

@@ -1,68 +1,50 @@
 // The activations that library calls apply to their results, by the numbers of runtime/plan.fbs.
 //
-//   C y = Activate(kSilu, x);     // C: float, double, or an integer, for which there is relu only.
+//   ActivateRow(kSilu, sums, 100);     // In place. Float, double, or an unsigned integer, for which there is relu only.
+//
+// The functions are those of vector_math.h. NaN stays NaN, also in relu. Bits depend on neither the vector width nor the place
+// in a row.
 #ifndef SINTER_KERNELS_CPU_ACTIVATION_H_
 #define SINTER_KERNELS_CPU_ACTIVATION_H_
 
-#include <type_traits>
+#include <stdint.h>
 
-#include "sinter/kernels/cpu/vector_math.h"
+enum SnActivation {
+  SN_NO_ACTIVATION = 0,
+  SN_RELU = 1,
+  SN_GELU = 2,
+  SN_GELU_TANH = 3,
+  SN_SIGMOID = 4,
+  SN_TANH = 5,
+  SN_SILU = 6
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+void sn_activate_f32(int activation, float* x, int64_t count);
+void sn_activate_f64(int activation, double* x, int64_t count);
+
+#ifdef __cplusplus
+}  // extern "C"
+
+#include <type_traits>
 
 namespace sinter::kernels {
 
-enum Activation {
-  kNoActivation = 0,
-  kRelu = 1,
-  kGelu = 2,
-  kGeluTanh = 3,
-  kSigmoid = 4,
-  kTanh = 5,
-  kSilu = 6
-};
+inline void ActivateRow(int activation, float* x, int64_t count) { sn_activate_f32(activation, x, count); }
+inline void ActivateRow(int activation, double* x, int64_t count) { sn_activate_f64(activation, x, count); }
 
+// Integers are computed as unsigned numbers of their width or wider; relu looks at the sign.
 template <typename C>
-C Activate(int activation, C x) {
-  if constexpr (!std::is_floating_point_v<C>) {
-    using Signed = std::make_signed_t<C>;
-    return activation == kRelu && static_cast<Signed>(x) < 0 ? C{0} : x;
-  } else {
-    const auto tanh = [](C v) {
-      if constexpr (sizeof(C) == 4)
-        return sn_tanh_f32(v);
-      else
-        return sn_tanh_f64(v);
-    };
-    const auto sigmoid = [](C v) {
-      if constexpr (sizeof(C) == 4)
-        return sn_sigmoid_f32(v);
-      else
-        return sn_sigmoid_f64(v);
-    };
-    const auto erf = [](C v) {
-      if constexpr (sizeof(C) == 4)
-        return sn_erf_f32(v);
-      else
-        return sn_erf_f64(v);
-    };
-    switch (activation) {
-      case kRelu:
-        return x < 0 ? C{0} : x;  // NaN stays.
-      case kGelu:
-        return x * C(0.5) * (1 + erf(x * C(0.70710678118654752440)));
-      case kGeluTanh:
-        return x * C(0.5) * (1 + tanh(C(0.79788456080286535588) * (x + C(0.044715) * x * x * x)));
-      case kSigmoid:
-        return sigmoid(x);
-      case kTanh:
-        return tanh(x);
-      case kSilu:
-        return x * sigmoid(x);
-      default:
-        return x;
-    }
-  }
+void ActivateRow(int activation, C* x, int64_t count) {
+  static_assert(std::is_unsigned_v<C>);
+  if (activation != SN_RELU) return;
+  for (int64_t i = 0; i < count; ++i) x[i] = static_cast<std::make_signed_t<C>>(x[i]) < 0 ? C{0} : x[i];
 }
 
 }  // namespace sinter::kernels
+#endif  // __cplusplus
 
 #endif  // SINTER_KERNELS_CPU_ACTIVATION_H_

@@ -1,7 +1,6 @@
 #include "sinter/kernels/cpu/batch_conv.h"
 
 #include "sinter/kernels/cpu/batch_isa.h"
-#include "sinter/kernels/cpu/cpu_level.h"
 
 namespace sinter::kernels {
 
@@ -13,33 +12,25 @@ constexpr int64_t kPartBlocks = 4, kMaxParts = 16;
 
 }  // namespace
 
-Isa BestIsa() {
-  static const Isa best = [] {
-    const int level = sn_cpu_level();
-    return level >= 4 ? Isa::kV4 : level == 3 ? Isa::kV3 : Isa::kBaseline;
-  }();
-  return best;
-}
-
 int64_t WeightGradParts(const BatchConv& conv) {
   const int64_t parts = conv.blocks / kPartBlocks;
   return parts < 1 ? 1 : parts > kMaxParts ? kMaxParts : parts;
 }
 
 int64_t BatchConvForwardUnits(const BatchConv& conv) {
-  return WithBestIsa([&](auto isa) { return isa.ConvForwardUnits(conv); });
+  return WithIsa(conv.isa, [&](auto isa) { return isa.ConvForwardUnits(conv); });
 }
 void BatchConvForward(const BatchConv& conv, const float* x, const float* weights, const float* bias,
                       bool relu, float* y, int64_t begin, int64_t end) {
-  WithBestIsa([&](auto isa) { isa.ConvForward(conv, x, weights, bias, relu, y, begin, end); });
+  WithIsa(conv.isa, [&](auto isa) { isa.ConvForward(conv, x, weights, bias, relu, y, begin, end); });
 }
 
 int64_t BatchConvInputGradUnits(const BatchConv& conv) {
-  return WithBestIsa([&](auto isa) { return isa.ConvInputGradUnits(conv); });
+  return WithIsa(conv.isa, [&](auto isa) { return isa.ConvInputGradUnits(conv); });
 }
 void BatchConvInputGrad(const BatchConv& conv, const float* g, const float* weights, float* dx, int64_t begin,
                         int64_t end) {
-  WithBestIsa([&](auto isa) { isa.ConvInputGrad(conv, g, weights, dx, begin, end); });
+  WithIsa(conv.isa, [&](auto isa) { isa.ConvInputGrad(conv, g, weights, dx, begin, end); });
 }
 
 int64_t BatchConvWeightGradElements(const BatchConv& conv) {
@@ -49,11 +40,11 @@ size_t BatchConvWeightGradWorkspaceBytes(const BatchConv& conv) {
   return static_cast<size_t>(WeightGradParts(conv) * BatchConvWeightGradElements(conv)) * sizeof(float);
 }
 int64_t BatchConvWeightGradUnits(const BatchConv& conv) {
-  return WithBestIsa([&](auto isa) { return isa.ConvWeightGradUnits(conv); });
+  return WithIsa(conv.isa, [&](auto isa) { return isa.ConvWeightGradUnits(conv); });
 }
 void BatchConvWeightGrad(const BatchConv& conv, const float* x, const float* g, float* workspace,
                          int64_t begin, int64_t end) {
-  WithBestIsa([&](auto isa) { isa.ConvWeightGrad(conv, x, g, workspace, begin, end); });
+  WithIsa(conv.isa, [&](auto isa) { isa.ConvWeightGrad(conv, x, g, workspace, begin, end); });
 }
 void BatchConvAddWeightGrads(const BatchConv& conv, const float* workspace, float* dw, int64_t begin,
                              int64_t end) {

@@ -20,6 +20,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sinter/kernels/cpu/isa.h"
+
 namespace sinter::kernels {
 
 // Images in one block, the innermost dimension.
@@ -33,6 +35,7 @@ struct BatchConv {
   int64_t stride_h = 1, stride_w = 1;
   int64_t pad_top = 0, pad_left = 0;
   int64_t dilation_h = 1, dilation_w = 1;
+  Isa isa = BestIsa();  // No better than the running CPU's. Gradients have other bits with another one.
 };
 
 // y = x * weights + bias, then relu. `bias` [C_out] may be null. NaN passes through relu.

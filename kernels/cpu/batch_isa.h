@@ -1,21 +1,19 @@
-// The batch-blocked kernels once for each instruction set; batch_conv.cc and batch_pool.cc pick at run time.
+// The batch-blocked kernels once for each instruction set; batch_conv.cc and batch_pool.cc pick the one that the geometry names.
 //
 // kernels/CMakeLists.txt compiles batch_conv_*.cc and batch_pool_planes.cc several times, each time with
 // another -march and SINTER_BATCH_ISA, the name of the Isa whose members they define. Such a file must not
 // call inline functions of other headers: the linker keeps one copy of those, which an older CPU may not be
 // able to run.
 //
-//   WithBestIsa([&](auto isa) { isa.AvgPool(pool, x, y, begin, end); });
+//   WithIsa(pool.isa, [&](auto isa) { isa.AvgPool(pool, x, y, begin, end); });
 #ifndef SINTER_KERNELS_CPU_BATCH_ISA_H_
 #define SINTER_KERNELS_CPU_BATCH_ISA_H_
 
 #include "sinter/kernels/cpu/batch_conv.h"
 #include "sinter/kernels/cpu/batch_pool.h"
+#include "sinter/kernels/cpu/isa.h"
 
 namespace sinter::kernels {
-
-// kBaseline: 16-byte vectors. kV3, kV4: x86-64-v3 (AVX2, FMA) and x86-64-v4 (AVX-512).
-enum class Isa { kBaseline, kV3, kV4 };
 
 // How many partial sums a weight gradient has: one for each few blocks of images.
 int64_t WeightGradParts(const BatchConv& conv);
@@ -41,13 +39,10 @@ struct BatchIsa {
   static void AvgPoolGrad(const BatchPool& pool, const float* g, float* dx, int64_t begin, int64_t end);
 };
 
-// The best that the process may use (cpu_level.h).
-Isa BestIsa();
-
 template <typename F>
-auto WithBestIsa(F&& f) {
+auto WithIsa([[maybe_unused]] Isa isa, F&& f) {
 #if defined(__x86_64__)
-  switch (BestIsa()) {
+  switch (isa) {
     case Isa::kV4:
       return f(BatchIsa<Isa::kV4>());
     case Isa::kV3:

@@ -14,6 +14,8 @@
 
 #include <cstdint>
 
+#include "sinter/kernels/cpu/isa.h"
+
 namespace sinter::kernels {
 
 struct BatchPool {
@@ -23,6 +25,7 @@ struct BatchPool {
   int64_t window_h = 1, window_w = 1;
   int64_t stride_h = 1, stride_w = 1;
   int64_t pad_top = 0, pad_left = 0;
+  Isa isa = BestIsa();  // No better than the running CPU's.
 };
 
 int64_t BatchPoolUnits(const BatchPool& pool);

@@ -1,10 +1,11 @@
-// Direct convolution: a unit of work is one row of the result (or one input channel's window of a weight gradient), summed
+// Convolutions by tiles (conv_tiles.h), and for narrow groups directly: a unit of work is one row of the result (or one input channel's window of a weight gradient), summed
 // in a row of the compute type in the thread's workspace.
 #include "sinter/kernels/cpu/conv.h"
 
 #include <cstring>
 
 #include "sinter/kernels/cpu/activation.h"
+#include "sinter/kernels/cpu/conv_tiles.h"
 #include "sinter/kernels/cpu/element_types.h"
 #include "sinter/kernels/cpu/image.h"
 
@@ -57,8 +58,9 @@ struct Direct {
         }
       }
     }
+    ActivateRow(c.activation, sums, c.out_w);
     S* const to = y + image * out.image + channel * out.channel + row * out.row;
-    for (int64_t o = 0; o < c.out_w; ++o) to[o * out.column] = E::Store(Activate(c.activation, sums[o]));
+    for (int64_t o = 0; o < c.out_w; ++o) to[o * out.column] = E::Store(sums[o]);
   }
 
   // Row `row` of input channel `channel` of image `image`.
@@ -120,12 +122,16 @@ struct Direct {
 
 }  // namespace
 
-size_t ConvWorkspaceBytes(const Conv& conv, int threads) {
-  return static_cast<size_t>(RowBytes(conv)) * static_cast<size_t>(threads);
+size_t ConvWorkspaceBytes(const Conv& conv, ConvPass pass, int threads) {
+  if (!HasConvTiles(conv)) return static_cast<size_t>(RowBytes(conv)) * static_cast<size_t>(threads);
+  return pass == ConvPass::kWeightGrad ? WeightGradWorkspaceBytes(conv, threads)
+                                       : GatherWorkspaceBytes(conv, pass == ConvPass::kForward, threads);
 }
 
 void RunConvForward(const Conv& conv, const void* x, const void* weights, const void* bias, void* y,
                     void* workspace, const Parallel& parallel) {
+  if (HasConvTiles(conv))
+    return RunTiledForward(conv, x, weights, bias, y, workspace, parallel, BestProductKernels());
   WithFloatElement(conv.dtype, [&](auto element) {
     using E = decltype(element);
     using S = typename E::Storage;
@@ -142,6 +148,8 @@ void RunConvForward(const Conv& conv, const void* x, const void* weights, const 
 
 void RunConvInputGrad(const Conv& conv, const void* g, const void* weights, void* dx, void* workspace,
                       const Parallel& parallel) {
+  if (HasConvTiles(conv))
+    return RunTiledInputGrad(conv, g, weights, dx, workspace, parallel, BestProductKernels());
   WithFloatElement(conv.dtype, [&](auto element) {
     using E = decltype(element);
     using S = typename E::Storage;
@@ -158,6 +166,8 @@ void RunConvInputGrad(const Conv& conv, const void* g, const void* weights, void
 
 void RunConvWeightGrad(const Conv& conv, const void* x, const void* g, void* dw, void* workspace,
                        const Parallel& parallel) {
+  if (HasConvTiles(conv))
+    return RunTiledWeightGrad(conv, x, g, dw, workspace, parallel, BestProductKernels());
   WithFloatElement(conv.dtype, [&](auto element) {
     using E = decltype(element);
     using S = typename E::Storage;

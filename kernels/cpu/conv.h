@@ -1,10 +1,10 @@
-// Convolutions in the layouts nchw and nhwc of every float type, for those that oneDNN has no quick code for: f64, f16.
+// Convolutions in the layouts nchw and nhwc of every float type.
 //
 //   Conv conv = {.dtype = kF64, .batch = 8, .in_channels = 3, .out_channels = 4, ...};
 //   RunConvForward(conv, x, weights, bias, y, workspace, parallel);
 //
 // Weights are [out_channels, in_channels / groups, kernel_h, kernel_w]. 16-bit floats add up in f32. The same bits for any
-// number of threads; no allocation. The caller has checked the geometry.
+// number of threads, on every CPU that runs plans; no allocation. The caller has checked the geometry.
 #ifndef SINTER_KERNELS_CPU_CONV_H_
 #define SINTER_KERNELS_CPU_CONV_H_
 
@@ -25,7 +25,10 @@ struct Conv {
   int activation = 0;  // As in activation.h; of the forward direction.
 };
 
-size_t ConvWorkspaceBytes(const Conv& conv, int threads);
+enum class ConvPass { kForward, kInputGrad, kWeightGrad };
+
+size_t ConvWorkspaceBytes(const Conv& conv, ConvPass pass, int threads);
+// `workspace` starts at a multiple of 64.
 // `bias` [out_channels] may be null.
 void RunConvForward(const Conv& conv, const void* x, const void* weights, const void* bias, void* y,
                     void* workspace, const Parallel& parallel);

@@ -29,6 +29,12 @@ inline float LoadF16(uint16_t bits) {
 #endif
 }
 inline float LoadBf16(uint16_t bits) { return __builtin_bit_cast(float, static_cast<uint32_t>(bits) << 16); }
+// The arithmetic of sn_bf16_from_f32.
+inline uint16_t StoreBf16(float value) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, value);
+  const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16, quiet_nan = (bits >> 16) | 0x40u;
+  return static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? quiet_nan : rounded);
+}
 
 inline constexpr int kF64 = 0, kF32 = 1, kBf16 = 2, kF16 = 3, kI64 = 4, kI32 = 5, kI8 = 6, kU8 = 7, kI1 = 8;
 
@@ -55,7 +61,7 @@ struct Element {
   }
   static S Store(C value) {
     if constexpr (number == kBf16)
-      return sn_bf16_from_f32(value);
+      return StoreBf16(value);
     else if constexpr (number == kF16)
       return sn_f16_from_f32(value);
     else
@@ -88,7 +94,24 @@ void WithElement(int dtype, F&& f) {
   }
 }
 
-// The same for floats only.
+// The same for integers only.
+template <typename F>
+void WithIntegerElement(int dtype, F&& f) {
+  switch (dtype) {
+    case kI64:
+      return f(Element<int64_t, uint64_t, kI64>());
+    case kI32:
+      return f(Element<int32_t, uint32_t, kI32>());
+    case kI8:
+      return f(Element<int8_t, uint32_t, kI8>());
+    case kU8:
+      return f(Element<uint8_t, uint32_t, kU8>());
+    default:
+      return;
+  }
+}
+
+// And for floats only.
 template <typename F>
 void WithFloatElement(int dtype, F&& f) {
   switch (dtype) {

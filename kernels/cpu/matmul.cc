@@ -1,4 +1,4 @@
-// Blocked as usual: a unit of work is a tile of the result, kept as sums of the compute type in the thread's workspace;
+// Floats are float_matmul.h's. Integers are blocked as usual: a unit of work is a tile of the result, kept as sums of the compute type in the thread's workspace;
 // for each block of k, the tile's rows of a and columns of b are packed, converted, into panels as wide as the registers
 // hold, and multiplied panel by panel.
 #include "sinter/kernels/cpu/matmul.h"
@@ -7,6 +7,7 @@
 
 #include "sinter/kernels/cpu/activation.h"
 #include "sinter/kernels/cpu/element_types.h"
+#include "sinter/kernels/cpu/float_matmul.h"
 
 namespace sinter::kernels {
 namespace {
@@ -118,35 +119,25 @@ class Product {
         }
       }
     }
-    const int64_t to = (batch * p_.m + row) * p_.n + column;
-    if constexpr (E::kIsNarrowFloat) {
-      if (p_.result_is_f32) return Write<Element<float, float, kF32>>(panels, to, rows, columns, column);
-    }
-    Write<E>(panels, to, rows, columns, column);
+    Write(panels, (batch * p_.m + row) * p_.n + column, rows, columns, column);
   }
 
  private:
   static int64_t Least(int64_t x, int64_t y) { return x < y ? x : y; }
 
-  // R is the result's element, and that of what is like it; `to` its first.
-  template <typename R>
-  void Write(const P& panels, int64_t to, int64_t rows, int64_t columns, int64_t column) const {
-    using T = typename R::Storage;
-    const T* const bias = static_cast<const T*>(o_.bias);
-    const T* const addend = static_cast<const T*>(o_.addend);
-    T* const result = static_cast<T*>(o_.result);
-    const C scale = o_.scale == nullptr ? C(1) : *static_cast<const C*>(o_.scale);
-    for (int64_t i = 0; i < rows; ++i) {
+  // `to`: the result's first element.
+  void Write(P& panels, int64_t to, int64_t rows, int64_t columns, int64_t column) const {
+    const S* const bias = static_cast<const S*>(o_.bias);
+    for (int64_t i = 0; i < rows; ++i, to += p_.n) {
+      C* const sums = panels.sums + i * kTile;
       for (int64_t j = 0; j < columns; ++j) {
-        const int64_t at = to + i * p_.n + j;
-        C sum = panels.sums[i * kTile + j];
-        if (o_.scale != nullptr) sum *= scale;
-        if (bias != nullptr) sum += R::Load(bias[column + j]);
-        if (addend != nullptr) sum += R::Load(addend[at]);
+        if (bias != nullptr) sums[j] += E::Load(bias[column + j]);
         // The sign of a narrow integer is in its own top bit, not in that of the compute type.
-        if constexpr (!R::kIsFloat) sum = static_cast<C>(R::Store(sum));
-        result[at] = R::Store(Activate(p_.activation, sum));
+        sums[j] = static_cast<C>(E::Store(sums[j]));
       }
+      ActivateRow(p_.activation, sums, columns);
+      S* const result = static_cast<S*>(o_.result) + to;
+      for (int64_t j = 0; j < columns; ++j) result[j] = E::Store(sums[j]);
     }
   }
 
@@ -160,15 +151,19 @@ class Product {
 }  // namespace
 
 size_t MatmulWorkspaceBytes(const Matmul& product, int threads) {
+  if (product.dtype <= kF16) return FloatMatmulWorkspaceBytes(product, threads);
   size_t bytes = 0;
-  WithElement(product.dtype,
-              [&](auto element) { bytes = sizeof(Panels<typename decltype(element)::Compute>); });
+  WithIntegerElement(product.dtype,
+                     [&](auto element) { bytes = sizeof(Panels<typename decltype(element)::Compute>); });
   return bytes * static_cast<size_t>(threads);
 }
 
 void RunMatmul(const Matmul& product, const MatmulOperands& operands, void* workspace,
                const Parallel& parallel) {
-  WithElement(product.dtype, [&](auto element) {
+  if (product.dtype <= kF16) {
+    return RunFloatMatmul(product, operands, workspace, parallel, BestProductKernels());
+  }
+  WithIntegerElement(product.dtype, [&](auto element) {
     using E = decltype(element);
     const Product<E> work(product, operands);
     auto* const panels = static_cast<Panels<typename E::Compute>*>(workspace);

@@ -18,7 +18,8 @@
 // For x86-64-v4, whose file defines this name and gives the functions others.
 #if defined(__x86_64__) && !defined(SINTER_RANDOM_VALUES_V4)
 #define SINTER_HAS_V4 1
-void sn_fill_uniform_f32_v4(uint64_t seed, uint64_t first, int64_t count, double low, double range, float* to);
+void sn_fill_uniform_f32_v4(uint64_t seed, uint64_t first, int64_t count, double low, double range,
+                            float* to);
 void sn_fill_normal_f32_v4(uint64_t seed, uint64_t first, int64_t count, double mean, double deviation,
                            float* to);
 #endif

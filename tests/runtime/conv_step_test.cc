@@ -75,12 +75,10 @@ class ConvStepTest : public ::testing::TestWithParam<std::tuple<DType, fb::Image
 
   std::vector<double> Run(const fb::ConvStepT& s, const std::vector<const HostTensor*>& inputs,
                           const std::vector<int64_t>& result) {
-    // oneDNN's results may depend on the number of threads.
     return RunStep(inputs, {{dtype(), result}},
                    [&](TestFunction& f, const std::vector<uint32_t>& in, const std::vector<uint32_t>& out) {
                      f.Conv(s, in, out);
-                   },
-                   {2})[0];
+                   })[0];
   }
 
   std::vector<fb::ConvStepT> shapes_;

@@ -46,7 +46,7 @@ std::vector<double> Reference(const fb::MatmulStepT& s, const std::vector<double
   return result;
 }
 
-void Check(fb::MatmulStepT s, DType dtype, bool same_bits = true) {
+void Check(fb::MatmulStepT s, DType dtype) {
   s.dtype = static_cast<fb::DType>(dtype);
   const bool whole = !IsFloat(dtype);
   const std::vector<double> a = RandomValues(s.batch * s.m * s.k, 1, whole),
@@ -64,12 +64,9 @@ void Check(fb::MatmulStepT s, DType dtype, bool same_bits = true) {
   if (s.has_bias) inputs.push_back(&tbias);
   if (s.has_addend) inputs.push_back(&taddend);
   if (s.has_scale) inputs.push_back(&tscale);
-  const auto results = RunStep(
-      inputs, {{of_result, {s.batch, s.m, s.n}}},
-      [&](TestFunction& f, const std::vector<uint32_t>& in, const std::vector<uint32_t>& out) {
-        f.Matmul(s, in, out);
-      },
-      same_bits ? std::vector<int>{1, 3} : std::vector<int>{2});
+  const auto results = RunStep(inputs, {{of_result, {s.batch, s.m, s.n}}},
+                               [&](TestFunction& f, const std::vector<uint32_t>& in,
+                                   const std::vector<uint32_t>& out) { f.Matmul(s, in, out); });
   const std::string what = std::string(DTypeName(dtype)) + " " + std::to_string(s.batch) + "x" +
                            std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
   ExpectNear(results[0], Reference(s, a, b, bias, addend, scale),
@@ -90,7 +87,7 @@ TEST_P(MatmulStepTest, ShapesAndTransposes) {
           (transposes == 1 || transposes == 2) && GetParam() != DType::kI8 && GetParam() != DType::kU8;
       // Sums of 300 products would leave 8 bits.
       if (SizeOf(GetParam()) == 1 && k > 5) continue;
-      Check(s, GetParam(), /*same_bits=*/false);
+      Check(s, GetParam());
     }
   }
 }
@@ -111,7 +108,7 @@ TEST_P(MatmulStepTest, Activations) {
     fb::MatmulStepT s;
     s.batch = 1, s.m = 9, s.n = 20, s.k = 6, s.has_bias = true,
     s.activation = static_cast<fb::Activation>(activation);
-    Check(s, GetParam(), /*same_bits=*/false);
+    Check(s, GetParam());
   }
 }
 
@@ -134,11 +131,13 @@ INSTANTIATE_TEST_SUITE_P(Types, MatmulStepTest,
                                            DType::kI32, DType::kI8, DType::kU8),
                          [](const auto& info) { return std::string(DTypeName(info.param)); });
 
-// Ours promise the same bits for every number of threads; oneDNN's do not.
-TEST(MatmulStepTest, OwnKernelsDoNotDependOnThreads) {
+// A result of several tiles, and one whose k is cut.
+TEST(MatmulStepTest, LargeProductsDoNotDependOnThreads) {
   fb::MatmulStepT s;
   s.batch = 1, s.m = 130, s.n = 140, s.k = 517;
-  for (DType dtype : {DType::kF64, DType::kF16, DType::kI32}) Check(s, dtype);
+  for (DType dtype : {DType::kF64, DType::kF32, DType::kBf16, DType::kF16, DType::kI32}) Check(s, dtype);
+  s.m = 10, s.n = 70, s.k = 5000;
+  for (DType dtype : {DType::kF64, DType::kF32}) Check(s, dtype);
 }
 
 TEST(MatmulStepTest, NarrowIntegersWrapBeforeRelu) {

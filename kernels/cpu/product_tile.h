@@ -1,0 +1,66 @@
+// A tile of a matrix product in registers: what products and convolutions of floats are made of.
+//
+//   const ProductKernels& kernels = BestProductKernels();
+//   kernels.multiply_f32({.rows = rows, .row_count = 12, .length = 256, .b = panel, .b_stride = 32, .vectors = 2,
+//                         .sums = sums, .sums_stride = 32});
+//
+// Each sum is one chain of fused multiplications and additions from zero on, in the order of k, which is then stored or added to
+// what is there. A vector holds sums that stand beside each other, so that the bits are the same with vectors of every width: on
+// every CPU that fuses, whatever its instruction set.
+#ifndef SINTER_KERNELS_CPU_PRODUCT_TILE_H_
+#define SINTER_KERNELS_CPU_PRODUCT_TILE_H_
+
+#include <cstdint>
+
+#include "sinter/kernels/cpu/isa.h"
+
+namespace sinter::kernels {
+
+// How many products a chain has at most. Part of what a product means: another number is another order of its sums.
+inline constexpr int64_t kChain = 256;
+// The most rows and columns of a tile, whatever the instruction set.
+inline constexpr int kMostTileRows = 12, kMostTileColumns = 32;
+
+// For each panel p of b, sums[i, p * vectors * lanes + j] = (or +=) the sum, over segments s and k < length, of
+//   rows[i][offsets[s] + k * k_stride] * b[p * panel_stride + (s * length + k) * b_stride + j],
+// for i < row_count and j < vectors * lanes.
+template <typename C>
+struct ProductTile {
+  const C* const* rows = nullptr;
+  int row_count = 0;                 // 1 to ProductKernels::rows.
+  const int64_t* offsets = nullptr;  // Of `segments` elements.
+  int64_t segments = 0;
+  int64_t length = 0, k_stride = 1;
+  const C* b = nullptr;
+  int64_t b_stride = 0;
+  int64_t panels = 1, panel_stride = 0;
+  int vectors = 0;  // 1 or 2.
+  C* sums = nullptr;
+  int64_t sums_stride = 0;
+  bool adds = false;
+};
+
+struct ProductKernels {
+  int vector_bytes;
+  int rows;  // Of a tile at most.
+  void (*multiply_f32)(const ProductTile<float>& tile);
+  void (*multiply_f64)(const ProductTile<double>& tile);
+
+  template <typename C>
+  int lanes() const {
+    return vector_bytes / static_cast<int>(sizeof(C));
+  }
+  void Multiply(const ProductTile<float>& tile) const { multiply_f32(tile); }
+  void Multiply(const ProductTile<double>& tile) const { multiply_f64(tile); }
+};
+
+// Defined once for each instruction set that the compiler has (product_tile_isa.cc).
+template <Isa isa>
+const ProductKernels& ProductKernelsOf();
+
+// The quickest that the running CPU has, and SINTER_CPU_LEVEL allows (cpu_level.h).
+const ProductKernels& BestProductKernels();
+
+}  // namespace sinter::kernels
+
+#endif  // SINTER_KERNELS_CPU_PRODUCT_TILE_H_

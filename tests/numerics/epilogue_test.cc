@@ -1,0 +1,117 @@
+// An activation after a product or a convolution gives the same whether it is part of the library's call or a kernel of its own:
+// of NaN and infinity too, in every element type and layout, by our kernels, by oneDNN's and by those of a GPU's libraries
+// (test_device.h).
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "sinter/frontend/sinter.h"
+#include "sinter/tests/numerics/test_device.h"
+
+namespace sinter::numerics {
+namespace {
+
+using Activate = std::function<Tensor(const Tensor&)>;
+
+// Small numbers, and among them what an activation must not lose.
+HostTensor SpecialValues(const Shape& shape) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  HostTensor tensor = *HostTensor::Empty(F32, shape);
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    const float special[] = {std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity};
+    (*tensor.MutableSpan<float>())[i] =
+        i % 29 == 7 ? special[i / 29 % 3] : static_cast<float>(std::sin(static_cast<double>(i)));
+  }
+  return tensor;
+}
+
+// Of a product and a convolution of `dtype`, each with a bias: y and z, as f32.
+Graph Build(DType dtype, int64_t batch, const Activate& activate) {
+  Graph graph("epilogue");
+  graph.Function("f", [&](Builder& f) {
+    const auto input = [&](const char* name, const Shape& shape) {
+      return Cast(f.Input(name, F32, shape), dtype);
+    };
+    Tensor product = MatMul(input("a", {33, 3}), input("b", {3, 20})) + input("c", {20});
+    f.Output("y", Cast(activate(product), F32));
+    Tensor bias = Reshape(input("d", {5}), {1, 5, 1, 1});
+    Tensor image = Conv2d(input("x", {batch, 2, 6, 5}), input("w", {5, 2, 1, 1})) + bias;
+    f.Output("z", Cast(activate(image), F32));
+  });
+  return graph;
+}
+
+std::vector<std::vector<float>> Results(const Graph& graph, CompileOptions options, CpuProducts products) {
+  options.device = TestDevice();
+  absl::StatusOr<Plan> plan = Compile(graph, options);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  const std::vector<TensorInfo> inputs = plan->Functions()[0].inputs;
+  absl::StatusOr<Session> session =
+      Session::Create(*std::move(plan), {.threads = 2, .cpu_products = products, .poison = true});
+  EXPECT_TRUE(session.ok()) << session.status();
+  std::vector<HostTensor> tensors;
+  std::vector<Argument> arguments;
+  tensors.reserve(inputs.size());
+  for (const TensorInfo& input : inputs) {
+    tensors.push_back(SpecialValues(input.shape));
+    arguments.emplace_back(input.name, tensors.back());
+  }
+  absl::StatusOr<Outputs> outputs = session->Run("f", std::span<const Argument>(arguments));
+  EXPECT_TRUE(outputs.ok()) << outputs.status();
+  std::vector<std::vector<float>> results;
+  for (size_t i = 0; i < outputs->size(); ++i) {
+    const auto values = *outputs->tensor(i).Span<float>();
+    results.emplace_back(values.begin(), values.end());
+  }
+  return results;
+}
+
+struct Named {
+  const char* name;
+  Activate activate;
+};
+
+TEST(EpilogueTest, TreatsNanAndInfinityAsTheActivationDoes) {
+  if (std::string why = MissingTestDevice(); !why.empty()) GTEST_SKIP() << why;
+  const Named activations[] = {{"relu", [](const Tensor& x) { return Relu(x); }},
+                               {"gelu", [](const Tensor& x) { return Gelu(x); }},
+                               {"sigmoid", [](const Tensor& x) { return Sigmoid(x); }},
+                               {"tanh", [](const Tensor& x) { return Tanh(x); }},
+                               {"silu", [](const Tensor& x) { return Silu(x); }}};
+  for (const auto& [name, activate] : activations) {
+    for (const DType dtype : {F32, BF16, F64, F16}) {
+      // The types share the code of activations.
+      if ((dtype == F64 || dtype == F16) && std::string(name) != "relu") continue;
+      const Graph graph = Build(dtype, 16, activate);
+      CompileOptions apart;
+      apart.fuse = apart.fuse_epilogues = false;
+      const std::vector<std::vector<float>> want = Results(graph, apart, CpuProducts::kSameBits);
+      int nans = 0;
+      for (const Layout layout : {Layout::kAuto, Layout::kNchw, Layout::kNhwc}) {
+        for (const CpuProducts products : {CpuProducts::kSameBits, CpuProducts::kOneDnn}) {
+          CompileOptions fused;
+          fused.image_layout = layout;
+          const std::vector<std::vector<float>> got = Results(graph, fused, products);
+          for (size_t r = 0; r < want.size(); ++r) {
+            for (size_t i = 0; i < want[r].size(); ++i) {
+              const float x = got[r][i], y = want[r][i];
+              nans += std::isnan(y);
+              const bool same = std::isnan(y)   ? std::isnan(x)
+                                : std::isinf(y) ? x == y
+                                                : std::abs(x - y) <= (SizeOf(dtype) == 2 ? 0.05f : 1e-5f);
+              ASSERT_TRUE(same) << name << " in " << DTypeName(dtype) << ", layout "
+                                << static_cast<int>(layout) << ", result " << r << " at " << i << ": " << x
+                                << " in place of " << y;
+            }
+          }
+        }
+      }
+      EXPECT_GT(nans, 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sinter::numerics
