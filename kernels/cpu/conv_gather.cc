@@ -192,17 +192,8 @@ class Gather {
     for (int64_t i = 0; i < runs; ++i) offsets[i] = taps_.offsets[tap + i * step] + start;
     ProductTile<C> tile = {.offsets = offsets, .segments = runs, .length = length, .b_stride = panel_width_};
     tile.panel_stride = Depth() * panel_width_, tile.sums_stride = kMostColumns, tile.adds = adds;
-    const EvenParts heights(rows, kernels_.rows);
-    const int64_t whole = columns / panel_width_, rest = columns % panel_width_;
-    for (int64_t h = 0; h < heights.count; ++h) {
-      tile.rows = pointers + heights.start(h), tile.row_count = static_cast<int>(heights.size(h));
-      tile.b = b, tile.sums = sums + heights.start(h) * kMostColumns, tile.panels = whole, tile.vectors = 2;
-      if (whole > 0) kernels_.Multiply(tile);
-      if (rest == 0) continue;
-      tile.b += whole * tile.panel_stride, tile.sums += whole * panel_width_, tile.panels = 1;
-      tile.vectors = rest > kernels_.lanes<C>() ? 2 : 1;
-      kernels_.Multiply(tile);
-    }
+    tile.b = b, tile.sums = sums;
+    MultiplyPanels(kernels_, tile, pointers, rows, columns);
   }
 
   void StoreTile(const Pixels& pixels, int64_t group, int64_t row, int64_t rows, int64_t column,

@@ -155,18 +155,8 @@ class WeightGrad {
     ProductTile<C> tile = {.offsets = offsets, .segments = lines, .length = width, .b_stride = panel_width_};
     tile.k_stride = c_.stride_w * frame_.channels, tile.panel_stride = stride;
     tile.sums_stride = kMostColumns, tile.adds = adds;
-    const EvenParts heights(rows, kernels_.rows);
-    const int64_t whole = columns / panel_width_, rest = columns % panel_width_;
-    for (int64_t h = 0; h < heights.count; ++h) {
-      tile.rows = pointers + heights.start(h), tile.row_count = static_cast<int>(heights.size(h));
-      tile.b = s.panels, tile.sums = s.sums + heights.start(h) * kMostColumns, tile.panels = whole,
-      tile.vectors = 2;
-      if (whole > 0) kernels_.Multiply(tile);
-      if (rest == 0) continue;
-      tile.b += whole * stride, tile.sums += whole * panel_width_, tile.panels = 1;
-      tile.vectors = rest > kernels_.lanes<C>() ? 2 : 1;
-      kernels_.Multiply(tile);
-    }
+    tile.b = s.panels, tile.sums = s.sums;
+    MultiplyPanels(kernels_, tile, pointers, rows, columns);
   }
 
   Conv c_;

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "sinter/kernels/cpu/element_types.h"
+#include "sinter/kernels/cpu/product_tile.h"
 
 namespace sinter::kernels {
 
@@ -127,6 +128,18 @@ void PackTransposed(const typename E::Storage* from, int64_t column_stride, int6
   }
 }
 
+// Asks for the `part`-th of `parts` parts of what PackColumns will read, into the second cache.
+template <typename S>
+void PrefetchColumns(const S* from, int64_t column_stride, int64_t k_stride, int64_t columns, int64_t depth,
+                     int64_t part, int64_t parts) {
+  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(S));
+  const int64_t lines = column_stride == 1 ? depth : columns, length = column_stride == 1 ? columns : depth;
+  const int64_t stride = column_stride == 1 ? k_stride : column_stride;
+  for (int64_t i = part * lines / parts; i < (part + 1) * lines / parts; ++i) {
+    for (int64_t at = 0; at < length; at += kLine) __builtin_prefetch(from + i * stride + at, 0, 2);
+  }
+}
+
 // Columns [columns, width) of a panel of `depth` rows become zero.
 template <typename C>
 void ClearColumns(int64_t columns, int64_t depth, C* panel, int64_t width) {
@@ -157,6 +170,26 @@ void PackColumns(const typename E::Storage* from, int64_t column_stride, int64_t
     for (int64_t k = 0; k < depth; ++k) ConvertShortRow<E>(from + k * k_stride, columns, to + k * width);
   } else {
     PackTransposed<E>(from, column_stride, columns, depth, to, width, [](int64_t k) { return k; });
+  }
+}
+
+// A tile of `rows` rows and `columns` columns, by tiles of registers. What these share is in `tile`: b and sums are those of
+// the first row and panel; panels are as wide as two registers.
+template <typename C>
+void MultiplyPanels(const ProductKernels& kernels, ProductTile<C> tile, const C* const* pointers,
+                    int64_t rows, int64_t columns) {
+  const int64_t width = 2 * kernels.lanes<C>(), whole = columns / width, rest = columns % width;
+  const C* const b = tile.b;
+  C* const sums = tile.sums;
+  const EvenParts heights(rows, kernels.rows);
+  for (int64_t h = 0; h < heights.count; ++h) {
+    tile.rows = pointers + heights.start(h), tile.row_count = static_cast<int>(heights.size(h));
+    tile.b = b, tile.sums = sums + heights.start(h) * tile.sums_stride, tile.panels = whole, tile.vectors = 2;
+    if (whole > 0) kernels.Multiply(tile);
+    if (rest == 0) continue;
+    tile.b += whole * tile.panel_stride, tile.sums += whole * width, tile.panels = 1;
+    tile.vectors = rest > kernels.lanes<C>() ? 2 : 1;
+    kernels.Multiply(tile);
   }
 }
 
