@@ -1,5 +1,5 @@
-// Convolutions by tiles (conv_tiles.h), and for narrow groups directly: a unit of work is one row of the result (or one input channel's window of a weight gradient), summed
-// in a row of the compute type in the thread's workspace.
+// Convolutions by tiles (conv_tiles.h), and for narrow groups directly: a unit of work is one row of the result (or one input
+// channel's window of a weight gradient), summed in a row of the compute type in the thread's workspace.
 #include "sinter/kernels/cpu/conv.h"
 
 #include <cstring>

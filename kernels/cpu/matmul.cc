@@ -1,6 +1,6 @@
-// Floats are float_matmul.h's. Integers are blocked as usual: a unit of work is a tile of the result, kept as sums of the compute type in the thread's workspace;
-// for each block of k, the tile's rows of a and columns of b are packed, converted, into panels as wide as the registers
-// hold, and multiplied panel by panel.
+// Floats are float_matmul.h's. Integers are blocked as usual: a unit of work is a tile of the result, kept as sums of the compute
+// type in the thread's workspace; for each block of k, the tile's rows of a and columns of b are packed, converted, into panels as
+// wide as the registers hold, and multiplied panel by panel.
 #include "sinter/kernels/cpu/matmul.h"
 
 #include <cstring>

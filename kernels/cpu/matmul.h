@@ -3,9 +3,9 @@
 //   Matmul product = {.dtype = kF64, .batch = 1, .m = 64, .n = 32, .k = 100};
 //   RunMatmul(product, {.a = a, .b = b, .result = result}, workspace, parallel);
 //
-// result = activation(scale op(a) op(b) + bias + addend), dense and row-major. 16-bit floats add up in f32; integers wrap. Each element
-// of the result is summed in an order that the shape alone decides: the same bits for any number of threads, on every CPU that
-// runs plans. Allocates nothing.
+// result = activation(scale op(a) op(b) + bias + addend), dense and row-major. 16-bit floats add up in f32; integers wrap. Each
+// element of the result is summed in an order that the shape alone decides: the same bits for any number of threads, on every CPU
+// that runs plans. Allocates nothing.
 #ifndef SINTER_KERNELS_CPU_MATMUL_H_
 #define SINTER_KERNELS_CPU_MATMUL_H_
 
