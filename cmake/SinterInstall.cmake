@@ -76,7 +76,7 @@ endif()
 
 # The public headers, and those that they include.
 set(_frontend collectives.h compile.h data_parallel.h elementwise_kernel.h graph.h ops.h sinter.h tensor.h variable_filter.h)
-set(_runtime caching_allocator.h checkpoint.h device.h device_info.h device_memory.h dtype.h file.h half.h load_times.h memory_limit.h named_tensor.h npy.h npz.h
+set(_runtime caching_allocator.h checkpoint.h device.h device_info.h device_memory.h dtype.h file.h half.h load_times.h memory_limit.h named_tensor.h npy.h npz.h number.h
     plan.h process_allocator.h profile.h safetensors.h scalar_log.h session.h status.h tensor.h tuning.h world.h)
 list(TRANSFORM _frontend PREPEND ${CMAKE_SOURCE_DIR}/frontend/)
 list(TRANSFORM _runtime PREPEND ${CMAKE_SOURCE_DIR}/runtime/)

@@ -180,7 +180,7 @@ std::vector<Tensor> GradientsOf(const Tensor& loss, const std::vector<Parameter>
 // The learning rate where the value is and in its type.
 Operand RateFor(Update& u, const Settings& settings, const Tensor& value) {
   const Operand& rate = settings.learning_rate;
-  if (!rate.is_tensor()) return Operand(rate.number() * settings.rate_scale, u.where());
+  if (!rate.is_tensor()) return Operand(rate.number().real() * settings.rate_scale, u.where());
   const Tensor& lr = rate.tensor();
   Tensor here = Cast(IsPlaced(lr) ? Copy(lr, value, u.where()) : lr, value.dtype(), u.where());
   return Operand(settings.rate_scale == 1 ? here : u.Mul(here, settings.rate_scale), u.where());

@@ -93,7 +93,7 @@ template <typename Optimizer>
 std::string WrongIn(const Optimizer& o) {
   std::vector<Option> options = OptionsOf(o);
   if (!o.learning_rate.is_tensor()) {
-    options.push_back({"a learning rate", o.learning_rate.number(), {.low = 0}});
+    options.push_back({"a learning rate", o.learning_rate.number().real(), {.low = 0}});
   }
   options.push_back({"a weight decay", o.weight_decay, {.low = 0}});
   options.push_back({"a clip_norm", o.clip_norm, {.low = 0}});

@@ -50,35 +50,33 @@ typename Lanes32<typename E::Compute>::Type LoadLanes(const typename E::Storage*
 // What is row by row becomes column by column.
 inline void Transpose(Lanes32<float>::Type (&v)[8]) {
   using V = Lanes32<float>::Type;
-  typedef int32_t I __attribute__((vector_size(32)));
   V t[8];
   for (int i = 0; i < 8; i += 2) {
-    t[i] = __builtin_shuffle(v[i], v[i + 1], I{0, 8, 1, 9, 4, 12, 5, 13});
-    t[i + 1] = __builtin_shuffle(v[i], v[i + 1], I{2, 10, 3, 11, 6, 14, 7, 15});
+    t[i] = __builtin_shufflevector(v[i], v[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    t[i + 1] = __builtin_shufflevector(v[i], v[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
   }
   for (int i = 0; i < 8; i += 4) {
     for (int j = 0; j < 2; ++j) {
-      v[i + 2 * j] = __builtin_shuffle(t[i + j], t[i + j + 2], I{0, 1, 8, 9, 4, 5, 12, 13});
-      v[i + 2 * j + 1] = __builtin_shuffle(t[i + j], t[i + j + 2], I{2, 3, 10, 11, 6, 7, 14, 15});
+      v[i + 2 * j] = __builtin_shufflevector(t[i + j], t[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      v[i + 2 * j + 1] = __builtin_shufflevector(t[i + j], t[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
     }
   }
   for (int i = 0; i < 4; ++i) {
-    t[i] = __builtin_shuffle(v[i], v[i + 4], I{0, 1, 2, 3, 8, 9, 10, 11});
-    t[i + 4] = __builtin_shuffle(v[i], v[i + 4], I{4, 5, 6, 7, 12, 13, 14, 15});
+    t[i] = __builtin_shufflevector(v[i], v[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    t[i + 4] = __builtin_shufflevector(v[i], v[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
   }
   for (int i = 0; i < 8; ++i) v[i] = t[i];
 }
 inline void Transpose(Lanes32<double>::Type (&v)[4]) {
   using V = Lanes32<double>::Type;
-  typedef int64_t I __attribute__((vector_size(32)));
   V t[4];
   for (int i = 0; i < 4; i += 2) {
-    t[i] = __builtin_shuffle(v[i], v[i + 1], I{0, 4, 2, 6});
-    t[i + 1] = __builtin_shuffle(v[i], v[i + 1], I{1, 5, 3, 7});
+    t[i] = __builtin_shufflevector(v[i], v[i + 1], 0, 4, 2, 6);
+    t[i + 1] = __builtin_shufflevector(v[i], v[i + 1], 1, 5, 3, 7);
   }
   for (int i = 0; i < 2; ++i) {
-    v[i] = __builtin_shuffle(t[i], t[i + 2], I{0, 1, 4, 5});
-    v[i + 2] = __builtin_shuffle(t[i], t[i + 2], I{2, 3, 6, 7});
+    v[i] = __builtin_shufflevector(t[i], t[i + 2], 0, 1, 4, 5);
+    v[i + 2] = __builtin_shufflevector(t[i], t[i + 2], 2, 3, 6, 7);
   }
 }
 

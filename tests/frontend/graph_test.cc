@@ -167,7 +167,7 @@ TEST(GraphTest, HandlesOfADroppedFunctionAreRefused) {
     b.Assign(variable, b.Zeros(F32, {2}));
   });
   const std::string says(graph.status().message());
-  EXPECT_THAT(says, HasSubstr("uses a tensor of the function \"f\", which is finished"));
+  EXPECT_THAT(says, HasSubstr("takes a tensor of the function \"f\", which is finished"));
   EXPECT_THAT(says, HasSubstr("Read of \"v\" takes a variable of a function whose body threw"));
   EXPECT_THAT(says, HasSubstr("Assign to \"v\""));
 }

@@ -77,11 +77,11 @@ std::vector<ErrorCase> OptionCases() {
          [](Builder& b) { b.MakeVariable("v", F32, {2}, {.init = {VI::Kind::kOrthogonal, 1}}); },
          {"\"v\" of f32[2] cannot start orthogonal, which takes rank 2 or more"}),
       In("InitFraction", [](Builder& b) { b.MakeVariable("v", I32, {2}, {.init = {.a = 0.5}}); },
-         {"\"v\" of i32[2] cannot start at 0.5; use a whole number"}),
+         {"\"v\" of i32[2] cannot start from its initial value: 0.5 is not a number of type i32"}),
       In("InitTooLarge", [](Builder& b) { b.MakeVariable("v", U8, {2}, {.init = {.a = 256}}); },
-         {"cannot start at 256"}),
+         {"256 is not a number of type u8"}),
       In("InitNegativeByte", [](Builder& b) { b.MakeVariable("v", U8, {2}, {.init = {.a = -1}}); },
-         {"cannot start at -1"}),
+         {"-1 is not a number of type u8"}),
   };
 }
 

@@ -111,6 +111,12 @@ double Rounded(DType dtype, double value) {
   return dtype == DType::kF64 ? value : static_cast<double>(static_cast<float>(value));
 }
 
+// What a store of the type keeps: too large for f16 is infinite.
+double Storable(DType dtype, double value) {
+  constexpr double kOverflow = 65520;  // Rounds beyond the largest f16, 65504.
+  return dtype == DType::kF16 && std::abs(value) >= kOverflow ? std::copysign(INFINITY, value) : value;
+}
+
 double Larger(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
   if (a == b) return std::signbit(a) ? b : a;
@@ -129,7 +135,7 @@ void CombineOne(const CollectiveCase& c, const std::vector<const std::byte*>& va
       if (c.combine <= fb::Combine::Mean) result = Rounded(c.dtype, result + next);
     }
     if (c.combine == fb::Combine::Mean) result = Rounded(c.dtype, result / count);
-    SINTER_CHECK(StoreNumber(result, c.dtype, to).ok());
+    SINTER_CHECK(StoreNumber(Storable(c.dtype, result), c.dtype, to).ok());
     return;
   }
   int64_t result = LoadInteger(c.dtype, values[0]);
@@ -206,7 +212,7 @@ void FillWild(std::mt19937& random, HostTensor& tensor) {
       const double value = draw % 4 == 0
                                ? kSpecial[draw / 4 % std::size(kSpecial)]
                                : std::ldexp(static_cast<int32_t>(random()), static_cast<int>(draw % 64) - 56);
-      SINTER_CHECK(StoreNumber(value, dtype, to).ok());
+      SINTER_CHECK(StoreNumber(Storable(dtype, value), dtype, to).ok());
     } else {
       const uint64_t bits = dtype == DType::kI1 ? draw % 2 : uint64_t{draw} << 32 | random();
       std::memcpy(to, &bits, static_cast<size_t>(SizeOf(dtype)));
