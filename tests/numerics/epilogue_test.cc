@@ -101,9 +101,10 @@ TEST(EpilogueTest, TreatsNanAndInfinityAsTheActivationDoes) {
               const bool same = std::isnan(y)   ? std::isnan(x)
                                 : std::isinf(y) ? x == y
                                                 : std::abs(x - y) <= (SizeOf(dtype) == 2 ? 0.05f : 1e-5f);
-              ASSERT_TRUE(same) << name << " in " << DTypeName(dtype) << ", layout "
-                                << static_cast<int>(layout) << ", result " << r << " at " << i << ": " << x
-                                << " in place of " << y;
+              EXPECT_TRUE(same) << name << " in " << DTypeName(dtype) << ", layout "
+                                << static_cast<int>(layout) << ", " << (r == 0 ? "product" : "convolution")
+                                << " at " << i << ": " << x << " in place of " << y;
+              if (!same) break;  // One of each result tells.
             }
           }
         }

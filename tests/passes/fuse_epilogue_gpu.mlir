@@ -1,7 +1,7 @@
 // What cuBLASLt and cuDNN do not apply stays an op of its own.
 // RUN: sinter-opt %s --pass-pipeline="builtin.module(func.func(sinter-fuse-epilogue{report=true}))" 2>&1 | FileCheck %s
 
-// CHECK: epilogue not fused: 'sinter.gelu' after 'sinter.matmul': cuBLASLt applies relu and gelu_tanh only
+// CHECK: epilogue not fused: 'sinter.gelu' after 'sinter.matmul': cuBLASLt applies gelu_tanh only
 func.func @gelu(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>) -> tensor<8x32xf32> {
   %h = sinter.matmul %x, %w {sinter.device = #sinter.device<gpu, 0>} : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
   %r = sinter.gelu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<8x32xf32>
@@ -13,9 +13,22 @@ func.func @f64(%x: tensor<8x16xf64>, %w: tensor<16x32xf64>) -> tensor<8x32xf64> 
   %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<8x32xf64>
   return %r : tensor<8x32xf64>
 }
-// CHECK: epilogue not fused: 'sinter.tanh' after 'sinter.conv2d': cuDNN applies relu only
+// CHECK: epilogue not fused: 'sinter.tanh' after 'sinter.conv2d': cuDNN applies no activation
 func.func @conv(%x: tensor<1x2x4x4xf32>, %w: tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32> {
   %h = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, sinter.device = #sinter.device<gpu, 0>} : (tensor<1x2x4x4xf32>, tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32>
   %r = sinter.tanh %h {sinter.device = #sinter.device<gpu, 0>} : tensor<1x8x4x4xf32>
+  return %r : tensor<1x8x4x4xf32>
+}
+// NaN stays NaN: the library's relu does not keep it.
+// CHECK: epilogue not fused: 'sinter.relu' after 'sinter.matmul': cuBLASLt's relu may turn NaN into 0
+func.func @relu(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>) -> tensor<8x32xf32> {
+  %h = sinter.matmul %x, %w {sinter.device = #sinter.device<gpu, 0>} : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+  %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<8x32xf32>
+  return %r : tensor<8x32xf32>
+}
+// CHECK: epilogue not fused: 'sinter.relu' after 'sinter.conv2d': cuDNN's relu turns NaN into 0
+func.func @conv_relu(%x: tensor<1x2x4x4xf32>, %w: tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32> {
+  %h = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, sinter.device = #sinter.device<gpu, 0>} : (tensor<1x2x4x4xf32>, tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32>
+  %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<1x8x4x4xf32>
   return %r : tensor<1x8x4x4xf32>
 }

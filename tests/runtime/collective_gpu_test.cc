@@ -166,7 +166,8 @@ class SocketWorld : public World {
         return Gone();
     }
     for (const Transfer& transfer : transfers) {
-      if (!transfer.is_send &&
+      // A message of no bytes is there: recv would wait for the next one.
+      if (!transfer.is_send && transfer.bytes > 0 &&
           recv(socket_, transfer.data, transfer.bytes, MSG_WAITALL) != Size(transfer.bytes)) {
         return Gone();
       }
