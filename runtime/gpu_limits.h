@@ -1,6 +1,6 @@
 // What GPU steps can hold, for those who make plans: codegen asks here, and the runtime refuses the rest.
 //
-//   if (CublasEpilogueSupported(fb::Activation::Relu)) FuseIntoMatmul(relu);   // Else a kernel of its own computes it.
+//   if (CublasEpilogueSupported(fb::Activation::GeluTanh)) ...   // Relu too, which makes NaN 0: the compiler no longer asks for it.
 //   SINTER_CHECK(inputs + outputs <= kMaxGpuKernelBuffers);
 //
 // Nothing of CUDA is included or needed.
