@@ -6,7 +6,7 @@ namespace sinter::codegen {
 
 namespace {
 
-// What makes two places one memory, but for its device.
+// Returns what two places of one memory have in common, but for its device.
 const void* MemoryOf(const BufferPlace& place) {
   switch (place.space) {
     case BufferPlace::Space::kArena:

@@ -98,7 +98,7 @@ Offset<fb::Target> WriteTarget(flatbuffers::FlatBufferBuilder& builder, const Cp
   return fb::CreateTarget(builder, triple, cpu, builder.CreateVectorOfStrings(target.required_features));
 }
 
-// Whether a CPU computes anything: copies and exchanges are the same on all of them.
+// True if a CPU computes anything: copies and exchanges are the same on all of them.
 bool ComputesOnCpus(mlir::ModuleOp module) {
   return module
       .walk([](plan_ir::CallOp call) {

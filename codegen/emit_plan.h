@@ -19,13 +19,13 @@
 namespace sinter::codegen {
 
 struct EmitOptions {
-  // Of the code for CPUs: best first, at least one (ParseCpuTargets). All share the steps, which depend on none of them.
+  // Targets of the code for CPUs: best first, at least one (ParseCpuTargets). All share the steps, which depend on none of them.
   std::vector<CpuTarget> targets;
   std::string name;  // The graph's.
   std::string producer = "sinter 0.1.0";
-  int opt_level = 3;                           // Of LLVM: 0 to 3.
-  int threads = 0;                             // That compile; 0: one a core. The bytes do not depend on it.
-  std::vector<std::string> gpu_architectures;  // That kernels for GPUs are compiled for: "sm_90".
+  int opt_level = 3;  // Of LLVM: 0 to 3.
+  int threads = 0;    // Threads that compile; 0: one for each core. The bytes do not depend on it.
+  std::vector<std::string> gpu_architectures;  // Targets of kernels for GPUs: "sm_90".
 };
 
 // Milliseconds of EmitPlan that compilers take: LLVM for CPUs, NVRTC for GPUs.

@@ -15,7 +15,7 @@
 
 namespace sinter::examples {
 
-// Where there is no GPU to choose, says why.
+// Returns the devices with their names; without a GPU among them also why there is none to choose.
 inline std::string DeviceText(const std::vector<Device>& devices) {
   std::string text = "device: ";
   for (size_t i = 0; i < devices.size(); ++i) {

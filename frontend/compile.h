@@ -54,7 +54,7 @@ struct CompileOptions {
   // uses. Several, such as {"x86-64-v3", "x86-64-v4"}: the plan holds code for each and runs on all of these, each time with the
   // best code that the CPU can run. A plan that computes nothing on a CPU runs beside any.
   TargetCpus target_cpu = "native";
-  // That compile; 0: one a core. The plan does not depend on it.
+  // Threads that compile; 0: one for each core. The plan does not depend on it.
   int threads = 0;
   // For tests and for measuring what they bring; results agree within rounding whatever is chosen.
   bool fuse = true;

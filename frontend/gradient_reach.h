@@ -14,7 +14,7 @@ namespace sinter {
 
 class GradientReach {
  public:
-  // Of a loss that the function has computed so far.
+  // `loss`: a value that the function has computed so far.
   explicit GradientReach(mlir::Value loss);
 
   bool Reaches(mlir::Value value) const { return reached_.contains(value); }

@@ -56,7 +56,7 @@ class Variable {
   const std::string& name() const { return name_; }
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
-  // Whether optimisers may change it: true for weights, false for running statistics, counters and optimisers' state.
+  // True if optimisers may change it: true for weights, false for running statistics, counters and optimisers' state.
   bool trainable() const;
   // For Sinter's own sources. Null: none made it, or its graph has been destroyed.
   GraphState* graph() const { return graph_ ? *graph_ : nullptr; }

@@ -27,7 +27,7 @@ uint64_t HashName(std::string_view name) {
   return hash;
 }
 
-// What variables of the builder's own begin with, and whose they are.
+// Prefixes of the builder's own variables, and whose they are.
 constexpr std::pair<std::string_view, std::string_view> kReserved[] = {
     {kLogPrefix, "a log's"},
     {kLogCountPrefix, "a log's"},
@@ -47,14 +47,14 @@ std::string Possession(const VariableOwner& owner) {
   return absl::StrCat("of the program itself, which made it at ", LineOf(owner.where));
 }
 
-// What the one who wanted it can do.
+// Returns the advice to the one who wanted it.
 std::string HowToPart(const VariableOwner& owner) {
   if (owner.kind == VariableOwner::Kind::kOptimizer) return "give the optimiser a .name of its own";
   return absl::StrCat("give one of them a name, as in .Named(\"second\")",
                       ", or use one module twice if they are to share");
 }
 
-// What is wrong with a variable that starts from one number; empty: nothing.
+// Returns what is wrong with a variable that starts from one number; empty: nothing.
 std::string ConstantInitFault(const Number& value, DType dtype, const Shape& shape) {
   const std::string of = absl::StrCat("of ", TypeString(dtype, shape));
   if (absl::Status fits = CheckNumber(value, dtype); !fits.ok()) {
@@ -69,7 +69,7 @@ std::string ConstantInitFault(const Number& value, DType dtype, const Shape& sha
   return "";
 }
 
-// What is wrong with a variable's initial value; empty: nothing.
+// Returns what is wrong with a variable's initial value; empty: nothing.
 std::string InitialValueFault(const VariableInit& init, DType dtype, const Shape& shape) {
   if (init.kind == VariableInit::Kind::kConstant) return ConstantInitFault(init.a, dtype, shape);
   const std::string of = absl::StrCat("of ", TypeString(dtype, shape));

@@ -26,7 +26,7 @@
 
 namespace sinter {
 
-// Of the seed and of the number of the run, which random ops read.
+// Prefix of the variables that random ops read: the seed and the number of the run.
 inline constexpr std::string_view kRandomPrefix = "random/";
 
 mlir::Type ElementType(DType dtype, mlir::MLIRContext& context);
@@ -76,7 +76,7 @@ class GraphState {
   // The outermost open scope's line, or `where`.
   Where Outermost(Where where) const;
 
-  // What building a function adds to: taken before, so that a function whose body throws can be taken back.
+  // The state that building a function adds to: taken before, so that a function whose body throws can be taken back.
   struct Mark {
     size_t variables, errors, warnings, scopes, functions;
     std::set<std::string> function_names;  // With those of kernels' gradients.
@@ -170,7 +170,7 @@ class FunctionState {
   Mode mode() const { return mode_; }
   // A layer computes as training does, because of the mode.
   void set_trains_layers() { trains_layers_ = true; }
-  // Whether layers compute as in training, and nothing is trained.
+  // True if layers compute as in training, and nothing is trained.
   bool OnlySeemsToTrain() const;
   // For handles: where the function is, null once it has been destroyed.
   const std::shared_ptr<FunctionState*>& cell() const { return cell_; }
@@ -285,7 +285,7 @@ class UnplacedScope {
   FunctionState* function_;
 };
 
-// What is wrong with a shape that was asked for, such as "has a negative size in its shape f32[-1]"; empty: nothing.
+// Returns what is wrong with a shape that was asked for, such as "has a negative size in its shape f32[-1]"; empty: nothing.
 std::string ShapeFault(DType dtype, const Shape& shape);
 
 // "Conv2d(f32[2,3], f32[4])".

@@ -19,7 +19,7 @@ using VariableFilter = std::function<bool(const Variable&)>;
 
 // By the whole name: '*' stands for any characters, also none, '?' for one.
 VariableFilter Glob(std::string_view pattern);
-// Of a rank less than this: RankBelow(2) is biases and the scales and offsets of norms.
+// Variables of a rank less than this: RankBelow(2) is biases and the scales and offsets of norms.
 VariableFilter RankBelow(int64_t rank);
 // One of these.
 VariableFilter Among(const std::vector<Variable>& variables);

@@ -16,7 +16,7 @@ namespace sinter::ir {
 inline constexpr int64_t kMaxRank = 8;
 inline constexpr int64_t kMaxElements = int64_t{1} << 47;
 
-// What is wrong with a shape, such as "has rank 9 (ranks go up to 8)" or "has more than 2^47 elements"; empty: nothing.
+// Returns what is wrong with a shape, such as "has rank 9 (ranks go up to 8)" or "has more than 2^47 elements"; empty: nothing.
 // Dimensions of size 0 count as 1, so that every part of a shape is within the limit too.
 std::string ShapeFault(llvm::ArrayRef<int64_t> shape);
 

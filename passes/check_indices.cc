@@ -13,7 +13,7 @@ using ir::Expr;
 using mlir::Value;
 using mlir::func::FuncOp;
 
-// What an op takes by number.
+// The indices of an op, and what they number.
 struct Indexing {
   mlir::TypedValue<mlir::RankedTensorType> indices;  // Null: nothing.
   int64_t size = 0;                                  // Indices are from 0 to below this.

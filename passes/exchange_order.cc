@@ -45,7 +45,7 @@ class Orderer {
   }
 
  private:
-  // Of the devices that have a step to take, the one that has taken the fewest.
+  // Returns the device that has taken the fewest steps, among those that have one to take.
   DeviceProgress* behindMost() {
     DeviceProgress* found = nullptr;
     for (auto& [attribute, device] : devices_) {

@@ -175,7 +175,7 @@ FusionGraph::Search FusionGraph::search(unsigned a, unsigned b, bool around) con
   seen_[b] = from_end;
   llvm::SmallVector<unsigned> followers, leaders;
   size_t followed = 0, led = 0;  // Of these, the ones that were looked behind.
-  // Whether the search has met itself. A value that flows directly from `a` to `b` is none around.
+  // True if the search has met itself. A value that flows directly from `a` to `b` is none around.
   auto see = [&](unsigned group, unsigned next, bool forward) {
     const unsigned own = forward ? from_start : from_end, other = forward ? from_end : from_start;
     if (seen_[next] == own) return false;

@@ -160,7 +160,7 @@ class LiveBytes {
     }
   }
 
-  // What taking `step` next adds to all of them while it runs, and what is left of that after it.
+  // Returns what taking `step` next adds to all of them while it runs, and what is left of that after it.
   std::pair<int64_t, int64_t> cost(Operation* step) const {
     int64_t added = 0, freed = 0;
     if (auto call = llvm::dyn_cast<plan_ir::CallOp>(step)) added = freed = call.getWorkspaceBytes();

@@ -29,7 +29,7 @@ class TopologicalList {
   // Gives the place of `item` to `other`, wherever that was before.
   void replace(unsigned item, unsigned other);
   void remove(unsigned item);
-  // Of a list that is not empty.
+  // The list must not be empty.
   unsigned front() const { return item_of_.begin()->second; }
   // All items, first to last.
   std::vector<unsigned> items() const;

@@ -13,7 +13,7 @@ namespace sinter {
 #if defined(__x86_64__)
 namespace {
 
-// Of x86-64-v3 and x86-64-v4; of none, which only newer CPUs have.
+// The level of features that are in none: only CPUs newer than x86-64-v4 have them.
 constexpr int kNoLevel = 5;
 
 struct Feature {

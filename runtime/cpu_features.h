@@ -18,7 +18,7 @@ bool RunningCpuHas(std::string_view feature);
 // "x86_64", "aarch64": the first part of a target triple.
 std::string_view RunningArchitecture();
 
-// Whether Sinter itself runs here: initial values, folded constants and the catalogue's kernels are compiled for x86-64-v3.
+// OK if Sinter itself runs here: initial values, folded constants and the catalogue's kernels are compiled for x86-64-v3.
 // FailedPrecondition says what the CPU lacks; InvalidArgument: SINTER_CPU_LEVEL names no level.
 absl::Status CheckRunningCpu();
 

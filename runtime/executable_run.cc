@@ -145,7 +145,7 @@ absl::Status FunctionState::RecordLaunches() {
     if (!drained.ok()) status = drained;
     if (status.ok()) status = SynchronizeAll();
   }
-  // What was recorded has not run.
+  // A recording has not run yet.
   has_written_.store(false, std::memory_order_relaxed);
   (with_marks_ ? has_recorded_marks_ : has_recorded_) = status.ok();
   return status;

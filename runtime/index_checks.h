@@ -1,4 +1,4 @@
-// What CompileOptions::check_indices adds to a plan, and what a run makes of it: an error of the first op that was given an
+// The checks that CompileOptions::check_indices adds to a plan, and what a run makes of them: an error of the first op that was given an
 // index which it does not have.
 //
 // Each op that takes indices has a variable "index_check/<function>/<n>", i64[3], at the op's line: the lowest index of the

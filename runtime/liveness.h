@@ -47,7 +47,7 @@ class Liveness {
   bool HasLeft(int rank) const;
   bool HaveAllLeft() const;
 
-  // What others are told from now on. kBroken is this rank's failure too.
+  // Sets what others are told from now on. kBroken is this rank's failure too.
   void Say(State state, std::string_view reason);
   Said said() const;
 

@@ -27,7 +27,7 @@
 
 namespace sinter {
 
-// What a rank has of the network, the clock, and the system. Used by one thread.
+// A rank's access to the network, the clock, and the system. Used by one thread.
 class MessageTransport {
  public:
   using Time = Liveness::Time;

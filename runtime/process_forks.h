@@ -1,4 +1,4 @@
-// Whether this process is a child, made by fork, of the one that did something: threads, GPUs and MPI do not come along.
+// True if this process is a child, made by fork, of the one that did something: threads, GPUs and MPI do not come along.
 //
 //   const uint32_t made_in = ForkCount();
 //   ...

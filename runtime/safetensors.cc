@@ -46,7 +46,7 @@ size_t FindHash(std::string_view header) {
   return at + before.size();
 }
 
-// Of all in front of the data, with the digits at `at` as '0'.
+// Hash of all in front of the data, with the digits at `at` as '0'.
 std::string HeaderHash(std::string_view header, size_t at) {
   Sha256 hash;
   hash.Update(AsBytes(header.substr(0, at)));

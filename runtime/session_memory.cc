@@ -27,7 +27,7 @@ int64_t RoundUpToUnit(size_t bytes) {
 
 }  // namespace
 
-// Where leak checkers see it.
+// Static, so that leak checkers see it.
 void KeepForever(std::shared_ptr<const void> memory) {
   static std::mutex mutex;
   static auto* const kept = new std::vector<std::shared_ptr<const void>>;

@@ -1,4 +1,4 @@
-// What the sessions that share one plan's memory have in common (Session::Share): the code, the variables and the constants,
+// The things that sessions which share one plan's memory have in common (Session::Share): the code, the variables and the constants,
 // which nobody writes while there are several. The last of them frees it.
 //
 //   auto sharing = std::make_shared<Sharing>();       // By the session that takes the memory and gives the variables values.

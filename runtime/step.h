@@ -36,7 +36,7 @@ struct StepContext {
   ThreadPool* pool = nullptr;
   void* shared_object = nullptr;  // Handle of dlopen; null in a plan without generated kernels.
   size_t scratch_stride = 0;      // Bytes of scratch memory a thread.
-  // What the plan is compiled for: of kernels that have other bits with another instruction set.
+  // The instruction set that the plan is compiled for, for kernels that have other bits with another instruction set.
   kernels::Isa isa = kernels::Isa::kV3;
   bool uses_onednn = false;  // SessionOptions::cpu_products is kOneDnn.
   // For collectives (runtime/collective.h).

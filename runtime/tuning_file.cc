@@ -177,7 +177,7 @@ Json ParseJson(std::string_view text, std::string* error) {
   }
 }
 
-// Of the text, whose digits are at `at`.
+// Hash of the text, whose digits are at `at`.
 std::string TextHash(std::string_view text, size_t at) {
   Sha256 hash;
   hash.Update(AsBytes(text.substr(0, at)));

@@ -32,7 +32,7 @@ class World {
     size_t bytes = 0;      // Of any size; both sides say the same.
     bool is_send = false;
   };
-  // What a call is part of. The same on all sides, or the ranks are out of step.
+  // The work that a call is part of. The same on all sides, or the ranks are out of step.
   struct Operation {
     std::string_view name;  // For errors: `all_reduce, function "train", step 14 (sum of gradients)`.
     uint32_t tag = 0;       // Below 32768: which exchange of its function it is.

@@ -64,7 +64,7 @@ class KernelModule {
 // Bytes of workspace that a fused call needs.
 absl::StatusOr<int64_t> FusedWorkspaceBytes(plan_ir::CallOp call);
 
-// What the names of functions that kernels call begin with: those that hold loops, and the parts of kernels of many jobs.
+// Prefixes of the names of functions that kernels call: those that hold loops, and the parts of kernels of many jobs.
 inline constexpr char kBodyPrefix[] = "body_";
 
 // Their attribute about memory that streams: StreamedSlot::distance of each pointer, or kNotStreamed.

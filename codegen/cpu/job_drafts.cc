@@ -48,7 +48,7 @@ SmallVector<int64_t> StridesOfOutputs(const Job& job, bool reduced) {
   return strides;
 }
 
-// What the jobs of a call read and write.
+// The reads and writes of a call's jobs.
 class Accesses {
  public:
   explicit Accesses(ArrayRef<JobDraft> drafts) : drafts_(drafts) {
@@ -65,7 +65,7 @@ class Accesses {
     }
   }
 
-  // Whether all that writes output `out` may do so in place of `input`.
+  // True if all that writes output `out` may do so in place of `input`.
   bool mayOverwrite(int out, Value input) const {
     auto writers = writers_.find(out);
     return writers == writers_.end() ||

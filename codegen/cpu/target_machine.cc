@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 
-// What code may use, beyond what all x86-64 has, that __builtin_cpu_supports can check; both give these the same names. First
+// Features that code may use, beyond those of all x86-64, that __builtin_cpu_supports can check; both give these the same names. First
 // the levels up to x86-64-v4, then what follows it on Intel's and AMD's CPUs alike; the libraries use bf16 and vnni.
 constexpr const char* kUsedFeatures[] = {
     "avx",     "avx2",       "avx512bf16", "avx512bitalg", "avx512bw", "avx512cd",   "avx512dq",

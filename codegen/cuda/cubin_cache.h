@@ -6,7 +6,7 @@
 //   cache.Trim();                                   // When all of a program is stored.
 //   if (!cache.problem().empty()) std::cerr << cache.problem();
 //
-// What is found here goes into plans and runs, so that whoever can write to the folder can run code as its user. As ssh does
+// Kernels that are found here go into plans and run, so that whoever can write to the folder can run code as its user. As ssh does
 // with its keys, a folder is not used, and a file not read, that belongs to somebody else or that others may write to. Folders
 // are made with mode 0700, files with 0600. A file holds a hash of its key and its contents, which shows damage; what is no
 // whole regular file of at most kMaxFileBytes is as if it were not there, and is replaced.
@@ -40,7 +40,7 @@ class CubinCache {
 
   // A key is 1 to 128 letters and digits.
   std::optional<std::string> Find(const std::string& key) const;
-  // What cannot be written is not kept.
+  // Keeps nothing where it cannot write.
   void Store(const std::string& key, const std::string& cubin) const;
   void Trim() const;
 

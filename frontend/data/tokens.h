@@ -59,7 +59,7 @@ class TokenSet {
   absl::Status CheckWindows(const HostTensor& x, const HostTensor& y) const;
   absl::Status CopyWindow(int64_t start, int64_t row, HostTensor& x, HostTensor& y) const;
 
-  // Of which one is null.
+  // One of the two is null.
   std::shared_ptr<const FileReader> file_;
   std::shared_ptr<const std::vector<uint16_t>> words_;
   int64_t bytes_ = 2;  // Of a token in the file.

@@ -81,7 +81,7 @@ Variable Layer::Own(const Tensor& x, std::string_view name, const Shape& shape,
     Fail(x, where, "has its parameters in another graph; build a new module");
     return {};
   }
-  // What a function made whose body threw an exception is gone.
+  // A function whose body threw an exception took its variables along.
   std::erase_if(made_, [&](const Made& made) {
     auto owner = graph.owners.find(made.variable.name());
     return owner == graph.owners.end() || owner->second.id != id_;

@@ -65,7 +65,7 @@ class Layer {
   static Tensor ReadState(const Tensor& x, const Variable& variable, Where where);
   static void WriteState(const Tensor& x, const Variable& variable, const Tensor& value, Where where);
   static Mode ModeOf(const Tensor& x);
-  // What of x decides the shapes of the variables, for messages: "5 inputs".
+  // Returns what of x decides the shapes of the variables, for messages: "5 inputs".
   virtual std::string DescribeInputs(const Tensor& x) const { return x.ToString(); }
   // Keeps an error for this layer applied to x; returns a tensor that is not ok.
   Tensor Fail(const Tensor& x, Where where, std::string_view message) const;

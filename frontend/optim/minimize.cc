@@ -54,7 +54,7 @@ std::string WrongHandle(const GraphState& graph, const Variable& variable, std::
   return "";
 }
 
-// Of a variable that was read: the last of its values that the loss's gradient reaches; not ok when it reaches none.
+// Returns the last value of a variable that was read which the loss's gradient reaches; not ok when it reaches none.
 Tensor ValueInLoss(FunctionState& function, const GradientReach& reach, const std::string& variable) {
   for (mlir::Value value : llvm::reverse(function.ValuesOf(variable))) {
     if (reach.Reaches(value)) return Tensor(&function, value.getAsOpaquePointer());

@@ -31,7 +31,7 @@ struct Method {
   std::string wrong;             // With its options; empty: nothing.
 };
 
-// What to update; null: every trainable variable that the function has read and that the loss depends on.
+// The variables to update; null: every trainable variable that the function has read and that the loss depends on.
 using Candidates = std::optional<std::vector<Variable>>;
 
 void Minimize(const Method& method, const Tensor& loss, const Candidates& candidates, Where where);

@@ -88,7 +88,7 @@ std::string WrongIn(const LossScale& scale) {
                       initial, " and ", double_after);
 }
 
-// What is wrong with the options, as the rest of a sentence; empty when nothing is.
+// Returns what is wrong with the options, as the rest of a sentence; empty when nothing is.
 template <typename Optimizer>
 std::string WrongIn(const Optimizer& o) {
   std::vector<Option> options = OptionsOf(o);
@@ -104,7 +104,7 @@ std::string WrongIn(const Optimizer& o) {
   return o.loss_scale ? WrongIn(*o.loss_scale) : "";
 }
 
-// Of a group's settings: what is wrong with them.
+// Returns what is wrong with a group's settings.
 template <typename Optimizer>
 std::string WrongInGroup(const Optimizer& o, const typename Optimizer::Group& group,
                          const Optimizer& changed) {

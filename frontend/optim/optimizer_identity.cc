@@ -28,7 +28,7 @@ bool AreSame(const Names& a, const Names& b) {
   return FirstBeyond(a, b).empty() && FirstBeyond(b, a).empty();
 }
 
-// What the parameters here have that those there have not, or the other way round.
+// Returns the parameters that one list has and the other has not.
 std::string Difference(const Names& here, const Names& there) {
   std::string more = FirstBeyond(here, there);
   return more.empty() ? absl::StrCat("\"", FirstBeyond(there, here), "\" is missing here")

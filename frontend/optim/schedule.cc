@@ -15,7 +15,7 @@ namespace sinter::optim {
 
 namespace {
 
-// Of the numbers of one schedule: keeps what is wrong with the first that is.
+// Checks the numbers of one schedule, and keeps what is wrong with the first bad one.
 class Check {
  public:
   Check(std::string name, Where where) : name_(std::move(name)), where_(where) {}

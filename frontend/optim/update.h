@@ -16,7 +16,7 @@
 
 namespace sinter::optim {
 
-// Whether the graph says where the tensor is.
+// True if the graph says where the tensor is.
 bool IsPlaced(const Tensor& x);
 
 // Whose variables an update has.

@@ -1,4 +1,4 @@
-// What the tiled convolutions read: images in channels-last order with room around them.
+// Images as the tiled convolutions read them: in channels-last order with room around them.
 //
 //   const Frame frame = FrameOfInput(conv);
 //   const float* images = ImagesOf<E>(x, conv, frame, workspace, parallel);

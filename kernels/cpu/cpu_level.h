@@ -16,7 +16,7 @@ extern "C" {
 // 1 to 4, for x86-64, x86-64-v2 (SSE4.2), x86-64-v3 (AVX2, FMA) and x86-64-v4 (AVX-512). 0: another architecture.
 int sn_cpu_level(void);
 
-// What SINTER_CPU_LEVEL names, 1 to 4. 0: it is unset or empty. -1: it names no level; sn_cpu_level then does not heed it.
+// Returns what SINTER_CPU_LEVEL names, 1 to 4. 0: it is unset or empty. -1: it names no level; sn_cpu_level then does not heed it.
 int sn_cpu_level_asked(void);
 
 #ifdef __cplusplus

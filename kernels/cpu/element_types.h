@@ -69,32 +69,7 @@ struct Element {
   }
 };
 
-// Calls f with an Element of `dtype`, which is neither i1 nor out of range.
-template <typename F>
-void WithElement(int dtype, F&& f) {
-  switch (dtype) {
-    case kF64:
-      return f(Element<double, double, kF64>());
-    case kF32:
-      return f(Element<float, float, kF32>());
-    case kBf16:
-      return f(Element<uint16_t, float, kBf16>());
-    case kF16:
-      return f(Element<uint16_t, float, kF16>());
-    case kI64:
-      return f(Element<int64_t, uint64_t, kI64>());
-    case kI32:
-      return f(Element<int32_t, uint32_t, kI32>());
-    case kI8:
-      return f(Element<int8_t, uint32_t, kI8>());
-    case kU8:
-      return f(Element<uint8_t, uint32_t, kU8>());
-    default:
-      return;
-  }
-}
-
-// The same for integers only.
+// Calls f with an Element of `dtype`, an integer but not i1; of another, does nothing.
 template <typename F>
 void WithIntegerElement(int dtype, F&& f) {
   switch (dtype) {
@@ -111,7 +86,7 @@ void WithIntegerElement(int dtype, F&& f) {
   }
 }
 
-// And for floats only.
+// The same for floats.
 template <typename F>
 void WithFloatElement(int dtype, F&& f) {
   switch (dtype) {
@@ -126,6 +101,13 @@ void WithFloatElement(int dtype, F&& f) {
     default:
       return;
   }
+}
+
+// The same for both.
+template <typename F>
+void WithElement(int dtype, F&& f) {
+  WithFloatElement(dtype, f);
+  WithIntegerElement(dtype, f);
 }
 
 }  // namespace sinter::kernels

@@ -47,7 +47,7 @@ typename Lanes32<typename E::Compute>::Type LoadLanes(const typename E::Storage*
   return lanes;
 }
 
-// What is row by row becomes column by column.
+// Transposes a square of rows.
 inline void Transpose(Lanes32<float>::Type (&v)[8]) {
   using V = Lanes32<float>::Type;
   V t[8];

@@ -1,4 +1,4 @@
-// What a rank has of MPI (runtime/message_world.h): messages on one communicator, beats on another.
+// A rank's access to MPI (runtime/message_world.h): messages on one communicator, beats on another.
 //
 //   MpiTransport transport(options);
 //   MessageWorld world(&transport);
