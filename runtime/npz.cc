@@ -10,6 +10,7 @@
 #include "sinter/runtime/printable_text.h"
 #include "sinter/runtime/status.h"
 #include "sinter/runtime/tensor_bytes.h"
+#include "sinter/runtime/untrusted_bytes.h"
 #include "sinter/runtime/zip_archive.h"
 
 namespace sinter {
@@ -41,6 +42,27 @@ absl::Status CheckLimits(const std::vector<ZipMember>& members, const std::strin
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<NamedTensor>> ParseArchive(std::span<const std::byte> bytes,
+                                                      const std::string& name, const NpzLimits& limits) {
+  SINTER_ASSIGN_OR_RETURN(const std::vector<ZipMember> members, ReadZipDirectory(bytes, name));
+  SINTER_RETURN_IF_ERROR(CheckLimits(members, name, limits));
+  std::vector<NamedTensor> tensors;
+  tensors.reserve(members.size());
+  for (const ZipMember& member : members) {
+    if (!member.name.ends_with(kSuffix)) {
+      return absl::DataLossError(absl::StrCat(name, ": no .npz file: its member '",
+                                              PrintableText(member.name), "' is no .npy file"));
+    }
+    ZipMemberReader reader(member, name);
+    SINTER_ASSIGN_OR_RETURN(HostTensor tensor,
+                            ReadNpy([&reader](std::span<std::byte> out) { return reader.Read(out); },
+                                    member.size, absl::StrCat(name, "(", PrintableText(member.name), ")")));
+    SINTER_RETURN_IF_ERROR(reader.Finish());
+    tensors.push_back({member.name.substr(0, member.name.size() - kSuffix.size()), std::move(tensor)});
+  }
+  return tensors;
+}
+
 }  // namespace
 
 absl::Status SaveNpz(const std::string& path, std::span<const NamedTensor> tensors,
@@ -66,23 +88,7 @@ absl::Status SaveNpz(const std::string& path, std::span<const NamedTensor> tenso
 
 absl::StatusOr<std::vector<NamedTensor>> ParseNpz(std::span<const std::byte> bytes, const std::string& name,
                                                   const NpzLimits& limits) {
-  SINTER_ASSIGN_OR_RETURN(const std::vector<ZipMember> members, ReadZipDirectory(bytes, name));
-  SINTER_RETURN_IF_ERROR(CheckLimits(members, name, limits));
-  std::vector<NamedTensor> tensors;
-  tensors.reserve(members.size());
-  for (const ZipMember& member : members) {
-    if (!member.name.ends_with(kSuffix)) {
-      return absl::DataLossError(absl::StrCat(name, ": no .npz file: its member '",
-                                              PrintableText(member.name), "' is no .npy file"));
-    }
-    ZipMemberReader reader(member, name);
-    SINTER_ASSIGN_OR_RETURN(HostTensor tensor,
-                            ReadNpy([&reader](std::span<std::byte> out) { return reader.Read(out); },
-                                    member.size, absl::StrCat(name, "(", PrintableText(member.name), ")")));
-    SINTER_RETURN_IF_ERROR(reader.Finish());
-    tensors.push_back({member.name.substr(0, member.name.size() - kSuffix.size()), std::move(tensor)});
-  }
-  return tensors;
+  return WithinMemory(name, [&] { return ParseArchive(bytes, name, limits); });
 }
 
 absl::StatusOr<std::vector<NamedTensor>> LoadNpz(const std::string& path, const NpzLimits& limits) {

@@ -16,6 +16,7 @@
 #include "sinter/runtime/sha256.h"
 #include "sinter/runtime/status.h"
 #include "sinter/runtime/tensor.h"
+#include "sinter/runtime/untrusted_bytes.h"
 
 namespace sinter {
 namespace {
@@ -93,7 +94,7 @@ Plan::Plan(std::shared_ptr<const Data> data)
     : data_(std::move(data)), table_(fb::GetPlan(data_->bytes.data())) {}
 
 absl::StatusOr<Plan> Plan::Verified(std::shared_ptr<const Data> data) {
-  SINTER_RETURN_IF_ERROR(VerifyPlan(data->bytes));
+  SINTER_RETURN_IF_ERROR(WithinMemory("a plan", [&] { return VerifyPlan(data->bytes); }));
   return Plan(std::move(data));
 }
 

@@ -67,6 +67,7 @@ class Plan {
   static constexpr uint32_t kVersion = 4;
 
   // InvalidArgument: not a plan, or a version that this build cannot read. DataLoss: truncated or altered.
+  // ResourceExhausted: no memory.
   static absl::StatusOr<Plan> FromBytes(std::string_view bytes);
   // The same for a file, and the errors of runtime/file.h.
   static absl::StatusOr<Plan> Load(const std::string& path);

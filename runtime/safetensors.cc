@@ -187,6 +187,10 @@ absl::Status SaveSafetensorsOneByOne(const std::string& path, std::span<const Te
 }
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
+  return WithinMemory(path, [&] { return OpenAndCheck(path); });
+}
+
+absl::StatusOr<SafetensorsFile> SafetensorsFile::OpenAndCheck(const std::string& path) {
   SINTER_ASSIGN_OR_RETURN(FileReader reader, FileReader::Open(path));
   // The length of the header first, then all of it: what the length claims is checked by the parser.
   SINTER_ASSIGN_OR_RETURN(const FileBytes length,

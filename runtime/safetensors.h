@@ -80,7 +80,7 @@ struct SafetensorsHeader {
 
 // Reads and verifies the header of a file of `file_bytes`, whose beginning `bytes` are: the header at least. `name` is
 // what errors call it. DataLoss for anything that the format forbids, with the tensor or the byte concerned;
-// Unimplemented for an element type that we do not have.
+// Unimplemented for an element type that we do not have; ResourceExhausted: no memory for what it says.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::span<const std::byte> bytes,
                                                          uint64_t file_bytes, const std::string& name);
 // The same for a file that is in memory as a whole.
@@ -96,7 +96,8 @@ enum class SafetensorsChecks {
 
 class SafetensorsFile {
  public:
-  // DataLoss: what ParseSafetensorsHeader refuses, and a header that is not what was written.
+  // DataLoss: what ParseSafetensorsHeader refuses, and a header that is not what was written. ResourceExhausted: no memory
+  // for the header.
   static absl::StatusOr<SafetensorsFile> Open(const std::string& path);
 
   // Names in the order of the data.
@@ -115,6 +116,7 @@ class SafetensorsFile {
 
  private:
   explicit SafetensorsFile(FileReader file) : file_(std::move(file)) {}
+  static absl::StatusOr<SafetensorsFile> OpenAndCheck(const std::string& path);
   absl::Status TakeChecksums(std::span<const std::byte> header);
 
   FileReader file_;

@@ -238,6 +238,8 @@ absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::span<const std::by
   try {
     parsed = Json::sax_parse(text, &builder);
     error = builder.error();
+  } catch (const std::bad_alloc&) {
+    throw;  // Caught where all that was read is freed.
   } catch (const std::exception& exception) {
     error = exception.what();
   }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@
 #include "sinter/runtime/printable_text.h"
 #include "sinter/runtime/sha256.h"
 #include "sinter/runtime/status.h"
+#include "sinter/runtime/untrusted_bytes.h"
 
 namespace sinter {
 namespace {
@@ -32,6 +34,7 @@ constexpr char kFormat[] = "sinter tuning";
 constexpr int64_t kVersion = 2, kVersionWithoutHash = 1;
 // Tens of times what a plan has: some 10,000 products.
 constexpr size_t kMaxBytes = size_t{4} << 20;
+constexpr size_t kParsedBytes = 128;  // At most, of what one byte of text becomes: nested lists take most.
 constexpr char kHashKey[] = "sha256";
 constexpr size_t kHashDigits = 64;
 constexpr size_t kMaxTextBytes = 1024;
@@ -171,6 +174,8 @@ Json ParseJson(std::string_view text, std::string* error) {
   try {
     Json json = Json::parse(text, check);
     return error->empty() ? json : nullptr;
+  } catch (const std::bad_alloc&) {
+    throw;  // Caught where all that was read is freed.
   } catch (const std::exception& exception) {
     *error = PrintableText(exception.what());
     return nullptr;
@@ -245,11 +250,8 @@ std::string TooLarge(uint64_t bytes) {
   return absl::StrCat("it has ", bytes, " bytes, and at most ", kMaxBytes, " are read");
 }
 
-}  // namespace
-
-absl::StatusOr<TuningTable> ParseTuning(std::string_view text, const std::string& name) {
+absl::StatusOr<TuningTable> ParseFile(std::string_view text, const std::string& name) {
   const auto damaged = [&name](const std::string& error) { return Damaged(name, error); };
-  if (text.size() > kMaxBytes) return damaged(TooLarge(text.size()));
   std::string error;
   const Json json = ParseJson(text, &error);
   if (!error.empty()) return damaged(error);
@@ -279,6 +281,23 @@ absl::StatusOr<TuningTable> ParseTuning(std::string_view text, const std::string
     if (error = ParseProduct((*products)[i], i, &table); !error.empty()) return damaged(error);
   }
   return table;
+}
+
+}  // namespace
+
+absl::StatusOr<TuningTable> ParseTuning(std::string_view text, const std::string& name) {
+  if (text.size() > kMaxBytes) return Damaged(name, TooLarge(text.size()));
+  // The JSON library's destructors allocate, and end the process where they cannot: so all that it may take has to be there.
+  const size_t bytes = kParsedBytes * text.size();
+  char* volatile room =
+      static_cast<char*>(std::malloc(bytes));  // Volatile: else the compiler leaves both calls out.
+  const bool has_room = room != nullptr;
+  std::free(room);
+  if (!has_room) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(name, ": main memory has no room for the ", bytes, " bytes that reading it may take"));
+  }
+  return WithinMemory(name, [&] { return ParseFile(text, name); });
 }
 
 std::string TuningText(const TuningTable& table) {

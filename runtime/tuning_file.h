@@ -54,6 +54,7 @@ struct TunedProduct {
 using TuningTable = std::map<ProductKey, TunedProduct>;
 
 // `name` is for messages. DataLoss: no tuning file, cut short or altered. FailedPrecondition: of another version.
+// ResourceExhausted: no memory for what it says.
 absl::StatusOr<TuningTable> ParseTuning(std::string_view text, const std::string& name);
 // A text of version 2, which ParseTuning reads: equal tables, equal text.
 std::string TuningText(const TuningTable& table);

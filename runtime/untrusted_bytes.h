@@ -1,8 +1,7 @@
-// Numbers out of bytes that nobody vouches for, and the other way round.
+// Numbers out of bytes that nobody vouches for, and the other way round; and parsers of them, which may not end the process.
 //
-//   uint32_t rows = LoadBig<uint32_t>(bytes.data() + 4);        // The caller has checked that 4 + 4 bytes
-//   exist. std::optional<int64_t> n = CheckedByteSize({rows, cols}, DType::kF32);    // nullopt: no such
-//   tensor can exist.
+//   uint32_t rows = LoadBig<uint32_t>(bytes.data() + 4);  // The caller has checked that 4 + 4 bytes exist.
+//   return WithinMemory(path, [&]() -> absl::StatusOr<Header> { return Parse(bytes); });
 #ifndef SINTER_RUNTIME_UNTRUSTED_BYTES_H_
 #define SINTER_RUNTIME_UNTRUSTED_BYTES_H_
 
@@ -10,9 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 namespace sinter {
 
@@ -45,6 +48,17 @@ inline std::optional<size_t> FindBadBool(std::span<const std::byte> bytes) {
     if (std::to_integer<int>(bytes[i]) > 1) return i;
   }
   return std::nullopt;
+}
+
+// Returns what `read` returns, an absl::Status or StatusOr. ResourceExhausted where it throws std::bad_alloc: what a parser
+// makes of one byte of the file `name` can take a hundred. All of that is freed before the message is made.
+template <typename Read>
+auto WithinMemory(const std::string& name, const Read& read) -> decltype(read()) {
+  try {
+    return read();
+  } catch (const std::bad_alloc&) {
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(name, ": the main memory has no room for what it holds"));
 }
 
 }  // namespace sinter

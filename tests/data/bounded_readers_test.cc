@@ -145,16 +145,40 @@ TEST_F(BoundedReadersTest, FilesThatDoNotFit) {
   }
 }
 
-// Headers that are nothing but names: what a parser makes of a byte is bounded, too.
-TEST_F(BoundedReadersTest, HeadersOfNames) {
-  std::string header = "{\"__metadata__\":{\"\":\"\"";
-  for (int i = 0; header.size() < 4 << 20; ++i) header += ",\"" + std::to_string(i) + "\":\"\"";
-  header += "}}";
+// Files that are nothing but names, of which a parser makes many times their bytes: with any amount of memory it returns, and
+// never says that the file is bad.
+TEST_F(BoundedReadersTest, FilesOfNames) {
+  std::string names = R"("":"")";
+  for (int i = 0; names.size() < 1 << 20; ++i) names += ",\"" + std::to_string(i) + R"(":"")";
+  const std::string header = R"({"__metadata__":{)" + names + "}}";
   std::string start;
   AppendLittle<uint64_t>(header.size(), &start);
-  const std::string path = folder_.Write("names", start + header);
-  Expect(absl::StatusCode::kOk, 400 * kMiB, [&] { return SafetensorsFile::Open(path).status(); });
-  Expect(absl::StatusCode::kDataLoss, 30 * kMiB, [&] { return SafetensorsFile::Open(path).status(); });
+  const std::string checkpoint = folder_.Write("names", start + header);
+  TuningTable table;
+  for (int i = 0; i < 8'000; ++i)
+    table[{"gpu", "cublas", std::to_string(i)}] = {.algorithm = {}, .first_us = 1, .chosen_us = 1};
+  const std::string tuning = folder_.Write("tuning", TuningText(table));
+  const std::string npz = folder_.File("names.npz");
+  absl::StatusOr<ZipWriter> zip = ZipWriter::Create(npz);
+  for (int i = 0; i < 20'000; ++i) ASSERT_TRUE(zip->Add(std::to_string(i) + ".npy", {}, false).ok());
+  ASSERT_TRUE(zip->Commit().ok());
+  const std::pair<absl::StatusCode, std::function<absl::Status()>> readers[] = {
+      {absl::StatusCode::kOk, [&] { return SafetensorsFile::Open(checkpoint).status(); }},
+      {absl::StatusCode::kOk, [&] { return LoadTuning(tuning).status(); }},
+      {absl::StatusCode::kDataLoss, [&] { return LoadNpz(npz).status(); }},  // Its members are empty.
+  };
+  for (const auto& [code, read] : readers) {
+    bool refused = false;
+    for (int64_t more = 0; more < 40 * kMiB; more += 2 * kMiB) {
+      const int returned = CodeOf(more, read);
+      refused |= returned == static_cast<int>(absl::StatusCode::kResourceExhausted);
+      EXPECT_TRUE(returned == static_cast<int>(code) ||
+                  returned == static_cast<int>(absl::StatusCode::kResourceExhausted))
+          << returned << " with " << more << " bytes";
+    }
+    EXPECT_TRUE(refused);
+    Expect(code, 400 * kMiB, read);
+  }
 }
 
 }  // namespace
