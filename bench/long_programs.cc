@@ -90,7 +90,7 @@ void Chain(Builder& b, int64_t ops) {
   b.Output("y", y);
 }
 
-void Parameters(Builder& b, int64_t count) {
+void LayerParameters(Builder& b, int64_t count) {
   Tensor x = b.Input("x", F32, {kBatch, kWidth}), sum = x;
   for (int64_t i = 0; i < count; ++i) {
     Tensor scale = b.Read(b.MakeVariable(absl::StrCat("scale_", i), F32, {kWidth}));
@@ -144,7 +144,7 @@ constexpr LongProgram kPrograms[] = {
     {"gru_text", [](Builder& b, int64_t steps) { Gru(b, steps, /*every_state=*/true); }},
     {"rnn", Rnn},
     {"chain", Chain},
-    {"parameters", Parameters},
+    {"parameters", LayerParameters},
     {"mlp", Mlp},
     {"residual", Residual},
     {"convolutions", Convolutions},

@@ -13,7 +13,7 @@ namespace sinter::bench {
 
 namespace {
 
-constexpr int64_t kElements = int64_t{1} << 28, kRows = 1 << 16, kColumns = 4096;
+constexpr int64_t kElements = int64_t{1} << 28, kOpRows = 1 << 16, kOpColumns = 4096;
 constexpr int64_t kExamples = 16384, kClasses = 50304, kLabels = 50257;
 // A GPU does one copy alone, as a graph of its own, at two thirds of the rate of several.
 constexpr int kCopies = 4;
@@ -96,18 +96,18 @@ struct Definition {
 
 // All but the optimizer, whose tensors are many.
 const std::vector<Definition>& Definitions() {
-  static const auto* const kDefinitions =
-      new std::vector<Definition>{{kCopy, {kElements}, 8, Copies},
-                                  {"chain_f32", {kElements}, 12, Chain<F32>},
-                                  {"chain_bf16", {kElements}, 6, Chain<BF16>},
-                                  {"bias_gelu_residual_bf16", {kRows, kColumns}, 6, BiasGeluResidual},
-                                  {"layernorm_bf16", {kRows, kColumns}, 4, LayerNormAlone},
-                                  {"add_layernorm_bf16", {kRows, kColumns}, 8, AddLayerNorm},
-                                  {"softmax_bf16", {kRows, kColumns}, 4, SoftmaxAlone},
-                                  {"rowsum_bf16", {kRows, kColumns}, 2, SumAlong<1>},
-                                  {"colsum_bf16", {kRows, kColumns}, 2, SumAlong<0>},
-                                  {"layernorm_fwd_bwd_bf16", {kRows, kColumns}, 10, LayerNormWithGradients},
-                                  {kCrossEntropy, {kExamples, kClasses}, 6, CrossEntropyWithGradient}};
+  static const auto* const kDefinitions = new std::vector<Definition>{
+      {kCopy, {kElements}, 8, Copies},
+      {"chain_f32", {kElements}, 12, Chain<F32>},
+      {"chain_bf16", {kElements}, 6, Chain<BF16>},
+      {"bias_gelu_residual_bf16", {kOpRows, kOpColumns}, 6, BiasGeluResidual},
+      {"layernorm_bf16", {kOpRows, kOpColumns}, 4, LayerNormAlone},
+      {"add_layernorm_bf16", {kOpRows, kOpColumns}, 8, AddLayerNorm},
+      {"softmax_bf16", {kOpRows, kOpColumns}, 4, SoftmaxAlone},
+      {"rowsum_bf16", {kOpRows, kOpColumns}, 2, SumAlong<1>},
+      {"colsum_bf16", {kOpRows, kOpColumns}, 2, SumAlong<0>},
+      {"layernorm_fwd_bwd_bf16", {kOpRows, kOpColumns}, 10, LayerNormWithGradients},
+      {kCrossEntropy, {kExamples, kClasses}, 6, CrossEntropyWithGradient}};
   return *kDefinitions;
 }
 

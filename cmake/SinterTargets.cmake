@@ -7,12 +7,19 @@ target_include_directories(sinter_flags INTERFACE
   $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/generated>)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated)
 
+# sinter_compile_together(name): with SINTER_UNITY, several sources of the target are compiled as one: their headers are read,
+# and what templates make is made, once. So names in anonymous namespaces are unique in a target.
+function(sinter_compile_together name)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${SINTER_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+endfunction()
+
 # sinter_library(name SOURCES a.cc ... [PUBLIC libs...] [PRIVATE libs...] [MLIR])
 # MLIR: the library sees MLIR's headers and uses the shared precompiled header.
 function(sinter_library name)
   cmake_parse_arguments(ARG "MLIR" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC sinter_flags ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+  sinter_compile_together(${name})
   if(ARG_MLIR)
     sinter_use_mlir(${name})
   endif()
@@ -87,6 +94,7 @@ function(sinter_test name)
   cmake_parse_arguments(ARG "MLIR;AS_V3" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE sinter_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  sinter_compile_together(${name})
   if(ARG_MLIR)
     sinter_use_mlir(${name})
   else()

@@ -6,15 +6,16 @@
 //   random_permutation  inputs seed, step; outputs y.           [dtype, seed dtype, step dtype, size, stream]
 #include "sinter/codegen/lowering.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tensor_types.h"
 
 namespace sinter::codegen {
 
 using flatbuffers::FlatBufferBuilder;
+using ir::TypeOf;
 using mlir::Value;
 
 namespace {
 
-mlir::RankedTensorType TypeOf(Value v) { return llvm::cast<mlir::RankedTensorType>(v.getType()); }
 int64_t DTypeNumber(Value v) { return static_cast<int64_t>(DTypeOf(TypeOf(v).getElementType())); }
 
 // The sizes before and behind dimension `dim`.

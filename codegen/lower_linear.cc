@@ -6,18 +6,19 @@
 #include "sinter/codegen/user_line.h"
 #include "sinter/ir/ops.h"
 #include "sinter/ir/plan_ops.h"
+#include "sinter/ir/tensor_types.h"
 #include "sinter/kernels/cpu/batch_conv.h"
 #include "sinter/runtime/gpu_limits.h"
 
 namespace sinter::codegen {
 
 using flatbuffers::FlatBufferBuilder;
+using ir::ShapeOf;
 using llvm::ArrayRef;
 using mlir::Value;
 
 namespace {
 
-ArrayRef<int64_t> ShapeOf(Value v) { return llvm::cast<mlir::RankedTensorType>(v.getType()).getShape(); }
 fb::DType DTypeOf(Value v) {
   return codegen::DTypeOf(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType());
 }

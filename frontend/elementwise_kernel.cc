@@ -15,8 +15,6 @@ namespace sinter {
 
 namespace {
 
-absl::string_view View(std::string_view s) { return absl::string_view(s.data(), s.size()); }
-
 mlir::Value ValueOf(const Tensor& tensor) { return mlir::Value::getFromOpaquePointer(tensor.value()); }
 
 std::vector<Tensor> TensorsOf(const std::vector<Operand>& operands) {

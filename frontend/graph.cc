@@ -18,8 +18,6 @@ mlir::RankedTensorType TypeOf(const Tensor& t) {
   return llvm::cast<mlir::RankedTensorType>(mlir::Value::getFromOpaquePointer(t.value()).getType());
 }
 
-absl::string_view View(std::string_view s) { return absl::string_view(s.data(), s.size()); }
-
 constexpr char kDropped[] =
     "takes a variable of a function whose body threw an exception, which made an end of both; make it again";
 

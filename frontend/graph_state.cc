@@ -18,8 +18,6 @@ static_assert(kMaxElements == ir::kMaxElements);
 
 namespace {
 
-absl::string_view View(std::string_view s) { return absl::string_view(s.data(), s.size()); }
-
 // FNV-1a: the same on every machine, unlike std::hash.
 uint64_t HashName(std::string_view name) {
   uint64_t hash = 14695981039346656037ull;

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -25,6 +26,9 @@
 #include "sinter/ir/ops.h"
 
 namespace sinter {
+
+// Abseil's own view where its text functions take no std::string_view.
+inline absl::string_view View(std::string_view s) { return absl::string_view(s.data(), s.size()); }
 
 // Prefix of the variables that random ops read: the seed and the number of the run.
 inline constexpr std::string_view kRandomPrefix = "random/";

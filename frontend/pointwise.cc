@@ -10,8 +10,6 @@ namespace sinter {
 
 namespace {
 
-absl::string_view View(std::string_view s) { return absl::string_view(s.data(), s.size()); }
-
 enum class Takes { kFloats, kNumbers, kBools, kAnything };
 
 std::string_view Describe(Takes takes) {

@@ -11,7 +11,7 @@ namespace sinter {
 
 namespace {
 
-enum class Takes { kFloats, kNumbers, kBools };
+enum class ReduceTakes { kFloats, kNumbers, kBools };
 
 // The reduced dimensions, ascending; null, with an error kept, when one is wrong.
 std::optional<Shape> ReducedDims(Call& call, const Tensor& x, const Shape& dims) {
@@ -35,14 +35,15 @@ std::optional<Shape> ReducedDims(Call& call, const Tensor& x, const Shape& dims)
 }
 
 template <typename Op>
-Tensor Reduce(std::string_view name, Takes takes, const Tensor& x, const Shape& dims, ReduceOptions options,
-              Where where) {
+Tensor Reduce(std::string_view name, ReduceTakes takes, const Tensor& x, const Shape& dims,
+              ReduceOptions options, Where where) {
   Call call(name, where, {x});
   if (!call.ok()) return {};
-  if (takes == Takes::kFloats && !IsFloat(x.dtype())) return call.Fail("takes floats; Cast(x, F32) first");
-  if (takes == Takes::kNumbers && x.dtype() == DType::kI1)
+  if (takes == ReduceTakes::kFloats && !IsFloat(x.dtype()))
+    return call.Fail("takes floats; Cast(x, F32) first");
+  if (takes == ReduceTakes::kNumbers && x.dtype() == DType::kI1)
     return call.Fail("takes numbers; Cast(x, I32) first");
-  if (takes == Takes::kBools && x.dtype() != DType::kI1)
+  if (takes == ReduceTakes::kBools && x.dtype() != DType::kI1)
     return call.Fail("takes i1; compare first, as in x > 0");
   std::optional<Shape> reduced = ReducedDims(call, x, dims);
   if (!reduced) return {};
@@ -76,31 +77,31 @@ Tensor ArgReduce(std::string_view name, const Tensor& x, int64_t dim, DType dtyp
 }  // namespace
 
 Tensor Sum(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
-  return Reduce<ir::SumOp>("Sum", Takes::kNumbers, x, dims, options, where);
+  return Reduce<ir::SumOp>("Sum", ReduceTakes::kNumbers, x, dims, options, where);
 }
 Tensor Mean(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
-  return Reduce<ir::MeanOp>("Mean", Takes::kFloats, x, dims, options, where);
+  return Reduce<ir::MeanOp>("Mean", ReduceTakes::kFloats, x, dims, options, where);
 }
 Tensor Max(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
-  return Reduce<ir::MaxOp>("Max", Takes::kNumbers, x, dims, options, where);
+  return Reduce<ir::MaxOp>("Max", ReduceTakes::kNumbers, x, dims, options, where);
 }
 Tensor Min(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
-  return Reduce<ir::MinOp>("Min", Takes::kNumbers, x, dims, options, where);
+  return Reduce<ir::MinOp>("Min", ReduceTakes::kNumbers, x, dims, options, where);
 }
 Tensor Prod(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
-  return Reduce<ir::ProdOp>("Prod", Takes::kNumbers, x, dims, options, where);
+  return Reduce<ir::ProdOp>("Prod", ReduceTakes::kNumbers, x, dims, options, where);
 }
 Tensor Any(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
-  return Reduce<ir::AnyOp>("Any", Takes::kBools, x, dims, options, where);
+  return Reduce<ir::AnyOp>("Any", ReduceTakes::kBools, x, dims, options, where);
 }
 Tensor All(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
-  return Reduce<ir::AllOp>("All", Takes::kBools, x, dims, options, where);
+  return Reduce<ir::AllOp>("All", ReduceTakes::kBools, x, dims, options, where);
 }
 Tensor LogSumExp(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
-  return Reduce<ir::LogsumexpOp>("LogSumExp", Takes::kFloats, x, dims, options, where);
+  return Reduce<ir::LogsumexpOp>("LogSumExp", ReduceTakes::kFloats, x, dims, options, where);
 }
 Tensor Norm(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
-  return Reduce<ir::NormOp>("Norm", Takes::kFloats, x, dims, options, where);
+  return Reduce<ir::NormOp>("Norm", ReduceTakes::kFloats, x, dims, options, where);
 }
 Tensor ArgMax(const Tensor& x, int64_t dim, DType dtype, Where where) {
   return ArgReduce<ir::ArgmaxOp>("ArgMax", x, dim, dtype, where);

@@ -29,6 +29,11 @@ inline constexpr llvm::StringLiteral kDeviceAttr = "sinter.device";
 DeviceAttr DeviceOf(mlir::Operation* op);
 // Where a value lives: its op's, or its function argument's; a gradient's is that of the value it is for.
 DeviceAttr DeviceOf(mlir::Value value);
+// True if `op` has been placed, and on a GPU.
+inline bool IsOnGpu(mlir::Operation* op) {
+  const DeviceAttr device = DeviceOf(op);
+  return device && device.getKind() == DeviceKind::gpu;
+}
 // Null takes the device away. A copy `like` a value becomes one to this device. Not for ops of the dialect `plan`, which
 // have setDeviceAttr.
 void SetDevice(mlir::Operation* op, DeviceAttr device);

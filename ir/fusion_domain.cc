@@ -8,6 +8,7 @@
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/Support/MathExtras.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tensor_types.h"
 
 namespace sinter::ir {
 
@@ -17,10 +18,6 @@ using mlir::Operation;
 using mlir::Value;
 
 namespace {
-
-llvm::ArrayRef<int64_t> ShapeOf(Value value) {
-  return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
-}
 
 int64_t Product(llvm::ArrayRef<int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());

@@ -5,6 +5,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tensor_types.h"
 
 namespace sinter::ir {
 
@@ -12,10 +13,6 @@ using mlir::Operation;
 using mlir::Value;
 
 namespace {
-
-llvm::ArrayRef<int64_t> ShapeOf(Value value) {
-  return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
-}
 
 bool IsColumnOutput(const LoopNest& nest, Value output) {
   return nest.column_map && nest.column_values.contains(output);

@@ -13,7 +13,7 @@ namespace sinter::ir {
 namespace {
 
 // Numbers that are larger are not told apart.
-constexpr uint64_t kLargest = uint64_t{1} << 40;
+constexpr uint64_t kLargestNumber = uint64_t{1} << 40;
 
 // Reads MLIR's tokens as far as it takes to find names of values and the numbers behind them.
 class Reader {
@@ -56,7 +56,7 @@ class Reader {
     if (atEnd() || text_[at_] != '#') return 0;
     uint64_t number = 0;
     for (next(); !atEnd() && llvm::isDigit(text_[at_]); next()) {
-      number = std::min(kLargest, number * 10 + static_cast<uint64_t>(text_[at_] - '0'));
+      number = std::min(kLargestNumber, number * 10 + static_cast<uint64_t>(text_[at_] - '0'));
     }
     return number;
   }
@@ -92,7 +92,7 @@ mlir::LogicalResult CheckResultNumbers(llvm::StringRef text, llvm::StringRef nam
     known = number;
     if (sum <= text.size()) continue;
     auto error = mlir::emitError(mlir::FileLineColLoc::get(context, name, line, 1)) << value << "#";
-    (number < kLargest ? error << number : error << "...")
+    (number < kLargestNumber ? error << number : error << "...")
         << " is a result that no op of this text can have; results are counted from 0";
     return error;
   }

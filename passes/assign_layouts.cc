@@ -1,4 +1,5 @@
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tensor_types.h"
 #include "sinter/passes/image_order.h"
 #include "sinter/passes/input_parts.h"
 #include "sinter/passes/pad_channels.h"
@@ -12,12 +13,11 @@ namespace sinter {
 
 namespace {
 
+using ir::TypeOf;
 using llvm::SmallVector;
 using mlir::Operation;
 using mlir::RankedTensorType;
 using mlir::Value;
-
-RankedTensorType TypeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
 // Convolutions, their gradients and pools: the ops that have a layout, and only while it is the user's.
 bool IsImageOp(Operation* op) {

@@ -1,17 +1,15 @@
 #include "sinter/passes/batch_sharding.h"
+#include "sinter/ir/tensor_types.h"
 
 namespace sinter {
 
 using ir::kWhole;
+using ir::ShapeOf;
 using ir::SplitRule;
 using mlir::Operation;
 using mlir::Value;
 
 namespace {
-
-llvm::ArrayRef<int64_t> ShapeOf(Value value) {
-  return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
-}
 
 // The bounds of an op's results; nothing where one would fall between two positions.
 std::optional<llvm::SmallVector<int64_t>> ResultBounds(const SplitRule& rule,

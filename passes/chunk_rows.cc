@@ -2,6 +2,7 @@
 
 #include "llvm/Support/MathExtras.h"
 #include "sinter/ir/fusion_domain.h"
+#include "sinter/ir/tensor_types.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/row_region.h"
 #include "sinter/passes/topological_order.h"
@@ -14,20 +15,14 @@ namespace sinter {
 namespace {
 
 using ir::kWhole;
+using ir::Resized;
+using ir::TypeOf;
 using mlir::Operation;
 using mlir::RankedTensorType;
 using mlir::Value;
 
 // A chunk has a multiple of so many rows: whole tiles of the products.
 constexpr int64_t kRowTile = 128;
-
-RankedTensorType TypeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
-
-RankedTensorType Resized(RankedTensorType type, int64_t dim, int64_t size) {
-  llvm::SmallVector<int64_t> shape(type.getShape());
-  shape[dim] = size;
-  return RankedTensorType::get(shape, type.getElementType());
-}
 
 // The dimension of each operand that is the result's `dim`; kWhole: the operand does not depend on it. Nothing when some
 // operand's place is not known.

@@ -1,4 +1,5 @@
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tensor_types.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/reshape_chain.h"
 
@@ -9,13 +10,12 @@ namespace sinter {
 
 namespace {
 
+using ir::ShapeOf;
+using ir::TypeOf;
 using llvm::ArrayRef;
 using mlir::Operation;
 using mlir::RankedTensorType;
 using mlir::Value;
-
-RankedTensorType TypeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
-ArrayRef<int64_t> ShapeOf(Value value) { return TypeOf(value).getShape(); }
 
 bool HasUnit(Value value) { return !ShapeOf(value).empty() && ShapeOf(value).front() == 1; }
 RankedTensorType WithoutUnit(Value value) { return TypeOf(value).clone(ShapeOf(value).drop_front()); }

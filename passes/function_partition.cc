@@ -4,23 +4,19 @@
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "sinter/ir/plan_ops.h"
+#include "sinter/ir/tensor_types.h"
 
 namespace sinter {
 
 using ir::Combine;
+using ir::Resized;
+using ir::TypeOf;
 using mlir::Operation;
 using mlir::RankedTensorType;
 using mlir::Value;
 using mlir::func::FuncOp;
 
 namespace {
-
-RankedTensorType TypeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
-RankedTensorType Resized(RankedTensorType type, int64_t dim, int64_t size) {
-  llvm::SmallVector<int64_t> shape(type.getShape());
-  shape[dim] = size;
-  return RankedTensorType::get(shape, type.getElementType());
-}
 
 // True if the result's positions along `dim` are all alike.
 bool Repeats(ir::BroadcastOp op, int64_t dim) {

@@ -4,6 +4,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tensor_types.h"
 #include "sinter/passes/call_paths.h"
 #include "sinter/passes/fusion_graph.h"
 #include "sinter/passes/fusion_rules.h"
@@ -20,6 +21,7 @@ namespace sinter {
 
 namespace {
 
+using ir::NumBytes;
 using mlir::Operation;
 using mlir::Value;
 
@@ -33,11 +35,6 @@ struct Edge {
   int64_t bytes;
   std::string refusal;
 };
-
-int64_t Bytes(Value value) {
-  auto type = llvm::cast<mlir::RankedTensorType>(value.getType());
-  return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
-}
 
 std::string ShapeText(llvm::ArrayRef<int64_t> shape) {
   std::string text = "[";
@@ -71,7 +68,7 @@ llvm::SmallVector<Edge> CollectEdges(const FusionGraph& graph, const FusionRules
       int producer = graph.nodeOf(need);
       if (producer < 0) continue;
       edges.push_back(
-          {static_cast<unsigned>(producer), consumer, Bytes(need), rules.boundary(producer, consumer)});
+          {static_cast<unsigned>(producer), consumer, NumBytes(need), rules.boundary(producer, consumer)});
     }
   }
   return edges;

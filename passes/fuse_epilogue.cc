@@ -11,6 +11,7 @@ namespace sinter {
 namespace {
 
 using ir::Activation;
+using ir::IsOnGpu;
 using mlir::Operation;
 using mlir::Value;
 
@@ -28,11 +29,6 @@ Activation ActivationOf(Operation* op) {
 // The dimension of the result along which the library op adds its bias.
 int64_t BiasDim(ir::MatmulOp op) { return op.getType().getRank() - 1; }
 int64_t BiasDim(ir::Conv2dOp op) { return op.getLayout() == ir::ImageLayout::nhwc ? 3 : 1; }
-
-bool IsOnGpu(Operation* op) {
-  ir::DeviceAttr device = ir::DeviceOf(op);
-  return device && device.getKind() == ir::DeviceKind::gpu;
-}
 
 // Why the library does not apply the activation, or a bias alone (none); empty when it does. What it cannot do costs a
 // kernel of its own.

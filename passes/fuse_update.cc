@@ -13,7 +13,7 @@ using mlir::Operation;
 using mlir::Value;
 
 // Smaller updates share one kernel (fuse.cc), and their gradients are written and read in caches.
-constexpr int64_t kLargeUpdate = 1 << 20;
+constexpr int64_t kLargeProduct = 1 << 20;
 
 // x + rate * product or x - rate * product, as found. Without a rate it is 1.
 struct Update {
@@ -102,7 +102,7 @@ class FuseUpdatePass : public impl::FuseUpdateBase<FuseUpdatePass> {
       Value variable = old_values.lookup(function.getResultAttr(i, ir::kVariableAttr));
       if (!variable) continue;
       auto type = llvm::cast<mlir::RankedTensorType>(variable.getType());
-      if (!type.getElementType().isF32() || type.getNumElements() < kLargeUpdate) continue;
+      if (!type.getElementType().isF32() || type.getNumElements() < kLargeProduct) continue;
       if (std::optional<Update> update = FindUpdate(end->getOperand(i), variable)) apply(*update);
     }
   }

@@ -2,11 +2,13 @@
 
 #include "llvm/ADT/DenseSet.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tensor_types.h"
 #include "sinter/passes/input_parts.h"
 #include "sinter/passes/joined_calls.h"
 
 namespace sinter {
 
+using ir::NumElements;
 using mlir::Operation;
 using mlir::Value;
 
@@ -18,10 +20,6 @@ constexpr int64_t kCheapCost = 2;
 constexpr int64_t kRepeatedCost = 16;
 // Groups looked at for those between two.
 constexpr size_t kMostBetween = 32;
-
-int64_t NumElements(Value value) {
-  return llvm::cast<mlir::RankedTensorType>(value.getType()).getNumElements();
-}
 
 std::string NameOf(Operation* op) { return op->getName().getStringRef().str(); }
 

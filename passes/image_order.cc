@@ -1,7 +1,9 @@
 #include "sinter/passes/image_order.h"
+#include "sinter/ir/tensor_types.h"
 
 namespace sinter {
 
+using ir::TypeOf;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 using mlir::Operation;
@@ -16,8 +18,6 @@ namespace {
 constexpr int64_t kToNhwc[] = {0, 2, 3, 1};
 constexpr int64_t kPlace[] = {0, 3, 1, 2};
 constexpr int64_t kLane = 4;
-
-RankedTensorType TypeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
 Value Transpose(mlir::OpBuilder& builder, Value value, ArrayRef<int64_t> permutation) {
   ir::GraphBuilder b(builder, value.getLoc());

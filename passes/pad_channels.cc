@@ -1,9 +1,11 @@
 #include "sinter/passes/pad_channels.h"
 
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tensor_types.h"
 
 namespace sinter {
 
+using ir::TypeOf;
 using llvm::SmallVector;
 using mlir::Operation;
 using mlir::RankedTensorType;
@@ -14,8 +16,6 @@ namespace {
 // Elements of 16 bits in an access of 16 bytes.
 constexpr int64_t kTogether = 8;
 constexpr int64_t kOfImages = 3, kOfWeights = 1;  // Their dimensions of the channels.
-
-RankedTensorType TypeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
 Value Padded(mlir::OpBuilder& builder, Value value, int64_t dim, int64_t more) {
   ir::GraphBuilder b(builder, value.getLoc());

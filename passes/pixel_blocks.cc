@@ -1,10 +1,12 @@
 #include "sinter/passes/pixel_blocks.h"
 
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tensor_types.h"
 
 namespace sinter {
 
 using ir::Expr;
+using ir::TypeOf;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 using mlir::Operation;
@@ -14,9 +16,7 @@ using mlir::Value;
 namespace {
 
 // Channels of a block: more of them a pixel has enough by itself; they are a multiple of what kernels read at once.
-constexpr int64_t kMostChannels = 16, kTogether = 8;
-
-RankedTensorType TypeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
+constexpr int64_t kMostChannels = 16, kReadTogether = 8;
 
 // One direction of the convolution, in blocks.
 struct Blocks {
@@ -60,7 +60,7 @@ std::optional<Gathered> Gather(Op op, Value x, Value y, ArrayRef<int64_t> weight
     return std::nullopt;
   }
   g.padded = g.channels;
-  while (g.padded * pixels % kTogether != 0) ++g.padded;
+  while (g.padded * pixels % kReadTogether != 0) ++g.padded;
   for (int d = 0; d < 2; ++d) {
     const int64_t size = TypeOf(x).getDimSize(d + 1);
     g.blocks.push_back(

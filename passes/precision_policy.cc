@@ -2,6 +2,7 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tensor_types.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -11,6 +12,7 @@ namespace sinter {
 
 namespace {
 
+using ir::NumElements;
 using mlir::Operation;
 using mlir::OpOperand;
 using mlir::RankedTensorType;
@@ -20,8 +22,6 @@ bool IsF32(Value value) {
   auto type = llvm::dyn_cast<RankedTensorType>(value.getType());
   return type && type.getElementType().isF32();
 }
-
-int64_t NumElements(Value value) { return llvm::cast<RankedTensorType>(value.getType()).getNumElements(); }
 
 // What has a math mode multiplies and sums, and it sums in f32 whatever the type of its operands.
 bool IsProduct(Operation* op) {

@@ -7,11 +7,15 @@
 #include "llvm/ADT/SetVector.h"
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tensor_types.h"
 #include "sinter/passes/call_paths.h"
 #include "sinter/passes/fusion_graph.h"
 
 namespace sinter {
 
+using ir::IsOnGpu;
+using ir::NumBytes;
+using ir::NumElements;
 using mlir::Operation;
 using mlir::Value;
 
@@ -22,17 +26,9 @@ constexpr int64_t kManyElements = 1 << 16;
 // Values of so many times fewer elements, such as one a row, are read and stored for nothing.
 constexpr int64_t kSmallPart = 16;
 // Additions that cost less than 4 bytes of memory: some 15 of them in the time of one byte, at the rates of an H200.
-constexpr int64_t kCheapCost = 8;
+constexpr int64_t kCheapValue = 8;
 // Ops that are looked at behind one value.
 constexpr size_t kMostReaders = 64;
-
-int64_t Elements(Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()).getNumElements(); }
-int64_t Bytes(Value value) {
-  auto type = llvm::cast<mlir::RankedTensorType>(value.getType());
-  return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
-}
-
-bool IsOnGpu(Operation* op) { return ir::KindOf(ir::DeviceOf(op)) == ir::DeviceKind::gpu; }
 
 // What one value is computed from.
 struct Tree {
@@ -66,7 +62,7 @@ class Finder {
       }
       if (!isReducedTwoWays(op) && !isKeptBehindLibrary(op)) continue;
       std::optional<Tree> tree = expand(op->getResult(0), op->getResult(0), 0);
-      if (tree && tree->cost <= kCheapCost && traffic(*tree) <= Bytes(op->getResult(0)))
+      if (tree && tree->cost <= kCheapValue && traffic(*tree) <= NumBytes(op->getResult(0)))
         found_.insert(tree->ops.begin(), tree->ops.end());
     }
     return std::move(found_);
@@ -77,7 +73,7 @@ class Finder {
   static bool isCandidate(Operation* op) {
     if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnGpu(op)) return false;
     Value result = op->getResult(0);
-    if (Elements(result) < kManyElements || op->getNumOperands() == 0) return false;
+    if (NumElements(result) < kManyElements || op->getNumOperands() == 0) return false;
     llvm::SmallPtrSet<Operation*, 4> readers(result.user_begin(), result.user_end());
     return readers.size() > 1 && isReadInPlace(op);
   }
@@ -94,14 +90,14 @@ class Finder {
     if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnGpu(op)) return false;
     Value mask = op->getResult(0);
     if (!llvm::cast<mlir::RankedTensorType>(mask.getType()).getElementType().isInteger(1) ||
-        Elements(mask) < kManyElements || !mask.hasOneUse() ||
+        NumElements(mask) < kManyElements || !mask.hasOneUse() ||
         !llvm::isa<ir::PointwiseInterface, ir::ReductionInterface>(*mask.user_begin())) {
       return false;
     }
     return op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
              Operation* def = operand.getDefiningOp();
              if (def && IsLoop(def) && def->getNumOperands() == 0) return true;
-             return def && Bytes(operand) <= 2 * Bytes(mask) && isInMemory(operand) &&
+             return def && NumBytes(operand) <= 2 * NumBytes(mask) && isInMemory(operand) &&
                     isKeptBehindLibrary(def);
            });
   }
@@ -134,8 +130,8 @@ class Finder {
   // What is in memory and goes into `value`, and the ops between.
   void collect(Value value, int64_t depth, Tree& into) {
     Operation* op = value.getDefiningOp();
-    if (!op || isInMemory(value) || !llvm::isa<ir::PointwiseInterface>(op) || depth > kCheapCost) {
-      if (Elements(value) >= kManyElements && !(op && IsLoop(op) && !isInMemory(value)))
+    if (!op || isInMemory(value) || !llvm::isa<ir::PointwiseInterface>(op) || depth > kCheapValue) {
+      if (NumElements(value) >= kManyElements && !(op && IsLoop(op) && !isInMemory(value)))
         into.leaves.insert(value);
       return;
     }
@@ -151,7 +147,7 @@ class Finder {
       return false;
     }
     Value result = op->getResult(0);
-    if (Elements(result) < kManyElements || op->getNumOperands() == 0 || !isReadInPlace(op)) return false;
+    if (NumElements(result) < kManyElements || op->getNumOperands() == 0 || !isReadInPlace(op)) return false;
     Readers readers = follow(op);
     if (readers.leaves_loops || readers.ops.size() > kMostReaders || readers.reductions.empty()) return false;
     llvm::DenseSet<Operation*> behind = behindChunks(readers.reductions);
@@ -173,7 +169,7 @@ class Finder {
     free_ops_.insert(with[0].ops.begin(), with[0].ops.end());
     std::optional<Tree> tree = expand(result, result, 0);
     const bool pays =
-        tree && tree->cost <= kCheapCost && traffic(*tree) <= Bytes(result) && isReadWithin(*tree);
+        tree && tree->cost <= kCheapValue && traffic(*tree) <= NumBytes(result) && isReadWithin(*tree);
     if (pays) found_.insert(tree->ops.begin(), tree->ops.end());
     free_.clear();
     free_ops_.clear();
@@ -208,7 +204,7 @@ class Finder {
   }
 
   static bool isWideningCast(Operation* op) {
-    return llvm::isa<ir::CastOp>(op) && Bytes(op->getOperand(0)) < Bytes(op->getResult(0));
+    return llvm::isa<ir::CastOp>(op) && NumBytes(op->getOperand(0)) < NumBytes(op->getResult(0));
   }
 
   // Whether reductions along different dimensions read it: no kernel holds both.
@@ -260,7 +256,7 @@ class Finder {
   int64_t traffic(const Tree& tree) {
     int64_t bytes = 0;
     for (Value leaf : tree.leaves) {
-      if (!free_.contains(leaf)) bytes += Bytes(leaf) * (isInMemory(leaf) ? 1 : 2);
+      if (!free_.contains(leaf)) bytes += NumBytes(leaf) * (isInMemory(leaf) ? 1 : 2);
     }
     return bytes;
   }
@@ -270,15 +266,15 @@ class Finder {
     Operation* op = value.getDefiningOp();
     Tree leaf;
     if (op && IsLoop(op) && op->getNumOperands() == 0) return leaf;
-    if (Elements(value) * kSmallPart <= Elements(root)) return leaf;
+    if (NumElements(value) * kSmallPart <= NumElements(root)) return leaf;
     if (auto broadcast = llvm::dyn_cast_or_null<ir::BroadcastOp>(op)) {
-      return Elements(broadcast->getOperand(0)) * kSmallPart <= Elements(root) ? std::optional(leaf)
-                                                                               : std::nullopt;
+      return NumElements(broadcast->getOperand(0)) * kSmallPart <= NumElements(root) ? std::optional(leaf)
+                                                                                     : std::nullopt;
     }
     leaf.leaves.insert(value);
     // A longer way costs too much.
     const bool is_read = isInMemory(value) && free_.empty() && !(op && found_.contains(op));
-    if (depth > kCheapCost || (value != root && is_read)) return leaf;
+    if (depth > kCheapValue || (value != root && is_read)) return leaf;
     if (!op || !llvm::isa<ir::PointwiseInterface>(op) || !IsOnGpu(op)) return leaf;
     if (!isReadInPlace(op) && !(value != root && isInMemory(value))) return leaf;
     std::optional<Tree> whole = Tree();
@@ -297,7 +293,7 @@ class Finder {
       for (Operation* part : whole->ops) {
         if (!free_ops_.contains(part)) whole->cost += costs_.of(part);
       }
-      if (must || (whole->cost <= kCheapCost && traffic(*whole) < traffic(leaf))) return whole;
+      if (must || (whole->cost <= kCheapValue && traffic(*whole) < traffic(leaf))) return whole;
     }
     return must ? std::nullopt : std::optional(leaf);
   }

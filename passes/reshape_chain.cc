@@ -3,18 +3,18 @@
 #include "mlir/IR/IRMapping.h"
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tensor_types.h"
 #include "sinter/passes/input_parts.h"
 
 namespace sinter {
 
+using ir::ShapeOf;
 using llvm::ArrayRef;
 using mlir::Operation;
 using mlir::RankedTensorType;
 using mlir::Value;
 
 namespace {
-
-ArrayRef<int64_t> ShapeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()).getShape(); }
 
 RankedTensorType WithShape(Value value, ArrayRef<int64_t> shape) {
   return RankedTensorType::get(shape, llvm::cast<RankedTensorType>(value.getType()).getElementType());

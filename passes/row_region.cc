@@ -1,17 +1,17 @@
 #include "sinter/passes/row_region.h"
+#include "sinter/ir/tensor_types.h"
 
 namespace sinter {
 
 using ir::kWhole;
 using ir::SplitRule;
+using ir::TypeOf;
 using mlir::Operation;
 using mlir::Value;
 
 namespace {
 
-mlir::RankedTensorType TypeOf(Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
-
-std::string NameOf(Operation* op) { return op->getName().getStringRef().str(); }
+std::string OpName(Operation* op) { return op->getName().getStringRef().str(); }
 
 }  // namespace
 
@@ -92,24 +92,24 @@ void RowRegion::addRowWork() {
 
 std::string RowRegion::problemOf(Operation* op) const {
   auto found = rules_.find(op);
-  if (found == rules_.end()) return NameOf(op) + " needs all rows";
+  if (found == rules_.end()) return OpName(op) + " needs all rows";
   const SplitRule& rule = found->second;
   if (rule.only_first >= 0 || (rule.partial && *rule.partial != ir::Combine::sum)) {
-    return NameOf(op) + " does not add rows up";
+    return OpName(op) + " does not add rows up";
   }
   for (auto [operand, dim] : llvm::zip(op->getOperands(), rule.operands)) {
     if (!depends(operand)) continue;
     auto along = split_.find(operand);
-    if (along == split_.end() || along->second != dim) return NameOf(op) + " needs a sum of all rows";
+    if (along == split_.end() || along->second != dim) return OpName(op) + " needs a sum of all rows";
   }
   for (Value result : op->getResults()) {
     bool leaves = llvm::any_of(result.getUsers(), [&](Operation* user) { return !ops_.contains(user); });
     if (leaves && split_.contains(result) && isLarge(result))
-      return "all of the result of " + NameOf(op) + " is read";
+      return "all of the result of " + OpName(op) + " is read";
   }
   bool contracts = op != product_ && llvm::isa<ir::LibraryInterface>(op);
   bool feeds = llvm::any_of(op->getUsers(), [&](Operation* user) { return ops_.contains(user); });
-  if (contracts && feeds) return "the result of " + NameOf(op) + " is needed for the same rows";
+  if (contracts && feeds) return "the result of " + OpName(op) + " is needed for the same rows";
   return "";
 }
 

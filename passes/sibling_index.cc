@@ -4,17 +4,15 @@
 #include "llvm/ADT/SetVector.h"
 #include "sinter/ir/fusion_domain.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tensor_types.h"
 
 namespace sinter {
 
+using ir::ShapeOf;
 using mlir::Operation;
 using mlir::Value;
 
 namespace {
-
-llvm::ArrayRef<int64_t> ShapeOf(Value value) {
-  return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
-}
 
 bool IsNumber(Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType()).getNumElements() == 1;

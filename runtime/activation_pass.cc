@@ -8,12 +8,12 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kGrain = 1 << 12, kBlock = 512;
+constexpr int64_t kActivationGrain = 1 << 12, kActivationBlock = 512;
 
 void ActivateNarrow(int activation, BFloat16* data, int64_t count) {
-  float block[kBlock];
-  for (int64_t done = 0; done < count; done += kBlock) {
-    const int64_t size = std::min(kBlock, count - done);
+  float block[kActivationBlock];
+  for (int64_t done = 0; done < count; done += kActivationBlock) {
+    const int64_t size = std::min(kActivationBlock, count - done);
     for (int64_t i = 0; i < size; ++i) block[i] = data[done + i].ToFloat();
     kernels::ActivateRow(activation, block, size);
     for (int64_t i = 0; i < size; ++i) data[done + i] = BFloat16::FromFloat(block[i]);
@@ -25,7 +25,7 @@ void ActivateNarrow(int activation, BFloat16* data, int64_t count) {
 void ActivationPass::Run(void* data) const {
   if (activation_ == fb::Activation::None) return;
   const int activation = static_cast<int>(activation_);
-  pool_->ParallelFor(elements_, kGrain, [&](int64_t begin, int64_t end, int) {
+  pool_->ParallelFor(elements_, kActivationGrain, [&](int64_t begin, int64_t end, int) {
     if (dtype_ == fb::DType::F32) {
       kernels::ActivateRow(activation, static_cast<float*>(data) + begin, end - begin);
     } else {

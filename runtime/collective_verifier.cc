@@ -21,11 +21,6 @@ namespace {
 constexpr uint64_t kMaxBytes = uint64_t{1} << 47;  // The address space of a process.
 constexpr uint64_t kFlatGap = 512;                 // Between flat tensors is only what aligns them.
 
-template <typename... Parts>
-absl::Status Bad(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
-}
-
 std::string Name(fb::CollectiveKind kind) { return std::string(CollectiveName(kind)); }
 
 bool IsCombining(fb::CollectiveKind kind) {
@@ -53,50 +48,50 @@ std::vector<const fb::Buffer*> BuffersOf(const fb::Function& function,
 
 absl::Status CheckEnums(const fb::CollectiveStep& s) {
   if (s.kind() > fb::CollectiveKind::MAX) {
-    return Bad("collective kind ", static_cast<int>(s.kind()), " does not exist");
+    return BadPlan("collective kind ", static_cast<int>(s.kind()), " does not exist");
   }
   if (s.combine() > fb::Combine::MAX) {
-    return Bad("combination ", static_cast<int>(s.combine()), " does not exist");
+    return BadPlan("combination ", static_cast<int>(s.combine()), " does not exist");
   }
   if (static_cast<int>(s.dtype()) >= kNumDTypes) {
-    return Bad("element type ", static_cast<int>(s.dtype()), " does not exist");
+    return BadPlan("element type ", static_cast<int>(s.dtype()), " does not exist");
   }
   const DType dtype = static_cast<DType>(s.dtype());
   if (IsCombining(s.kind()) && !CanCombine(s.combine(), dtype)) {
-    return Bad("elements of type ", std::string(DTypeName(dtype)), " have no sum and no mean");
+    return BadPlan("elements of type ", std::string(DTypeName(dtype)), " have no sum and no mean");
   }
   if (s.is_flat() && !IsMany(s.kind())) {
-    return Bad("it is flat, and ", Name(s.kind()), " has one tensor");
+    return BadPlan("it is flat, and ", Name(s.kind()), " has one tensor");
   }
   if (!IsAligned(s.group()) || !IsAligned(s.elements()) || !IsAligned(s.parts())) {
-    return Bad("its lists are not aligned to their numbers");
+    return BadPlan("its lists are not aligned to their numbers");
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckGroup(const fb::Plan& plan, const fb::Step& step, const fb::CollectiveStep& s) {
   const uint32_t count = SizeOrZero(s.group());
-  if (count == 0) return Bad("its group is empty");
+  if (count == 0) return BadPlan("its group is empty");
   std::vector<bool> seen(NumDevices(plan));
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t device = s.group()->Get(i);
-    if (device >= seen.size()) return Bad("its group names device ", device, " of ", seen.size());
+    if (device >= seen.size()) return BadPlan("its group names device ", device, " of ", seen.size());
     const std::string name = DeviceOf(plan, device).ToString();
-    if (seen[device]) return Bad("its group names ", name, " twice");
+    if (seen[device]) return BadPlan("its group names ", name, " twice");
     seen[device] = true;
     if (DeviceOf(plan, device).kind() != DeviceOf(plan, s.group()->Get(0)).kind()) {
-      return Bad("its group names ", DeviceOf(plan, s.group()->Get(0)).ToString(), " and ", name,
-                 ": a collective is one of CPUs or of GPUs");
+      return BadPlan("its group names ", DeviceOf(plan, s.group()->Get(0)).ToString(), " and ", name,
+                     ": a collective is one of CPUs or of GPUs");
     }
   }
-  if (s.rank() >= count) return Bad("its rank is ", s.rank(), " of ", count);
-  if (s.root() >= count) return Bad("its root is rank ", s.root(), " of ", count);
+  if (s.rank() >= count) return BadPlan("its rank is ", s.rank(), " of ", count);
+  if (s.root() >= count) return BadPlan("its root is rank ", s.root(), " of ", count);
   if (s.group()->Get(s.rank()) != step.device()) {
-    return Bad("it runs on ", DeviceOf(plan, step.device()).ToString(), ", and rank ", s.rank(),
-               " of its group is on ", DeviceOf(plan, s.group()->Get(s.rank())).ToString());
+    return BadPlan("it runs on ", DeviceOf(plan, step.device()).ToString(), ", and rank ", s.rank(),
+                   " of its group is on ", DeviceOf(plan, s.group()->Get(s.rank())).ToString());
   }
   if (s.kind() == fb::CollectiveKind::SendRecv && count != 2) {
-    return Bad("send_recv has ", count, " members, not 2");
+    return BadPlan("send_recv has ", count, " members, not 2");
   }
   return absl::OkStatus();
 }
@@ -105,21 +100,22 @@ absl::Status CheckGroup(const fb::Plan& plan, const fb::Step& step, const fb::Co
 absl::Status CheckOperands(const std::vector<const fb::Buffer*>& buffers, const char* what, fb::DType dtype,
                            const std::vector<int64_t>& elements) {
   if (buffers.size() != elements.size()) {
-    return Bad("it has ", buffers.size(), " ", what, "s, not ", elements.size());
+    return BadPlan("it has ", buffers.size(), " ", what, "s, not ", elements.size());
   }
   uint64_t total = 0;
   for (size_t i = 0; i < buffers.size(); ++i) {
     const fb::Buffer& buffer = *buffers[i];
     if (buffer.type()->dtype() != dtype) {
-      return Bad(what, " ", i, " holds ", std::string(DTypeName(static_cast<DType>(buffer.type()->dtype()))),
-                 ", not ", std::string(DTypeName(static_cast<DType>(dtype))));
+      return BadPlan(what, " ", i, " holds ",
+                     std::string(DTypeName(static_cast<DType>(buffer.type()->dtype()))), ", not ",
+                     std::string(DTypeName(static_cast<DType>(dtype))));
     }
     const uint64_t held = buffer.bytes() / static_cast<uint64_t>(SizeOf(static_cast<DType>(dtype)));
     if (elements[i] < 0 || static_cast<uint64_t>(elements[i]) != held) {
-      return Bad(what, " ", i, " has ", held, " elements, and the step's parameters make ", elements[i]);
+      return BadPlan(what, " ", i, " has ", held, " elements, and the step's parameters make ", elements[i]);
     }
     total += buffer.bytes();
-    if (total > kMaxBytes) return Bad("its ", what, "s exceed an address space");
+    if (total > kMaxBytes) return BadPlan("its ", what, "s exceed an address space");
   }
   return absl::OkStatus();
 }
@@ -127,10 +123,11 @@ absl::Status CheckOperands(const std::vector<const fb::Buffer*>& buffers, const 
 // The elements of the whole that is gathered or scattered.
 absl::StatusOr<int64_t> SumOfParts(const fb::CollectiveStep& s) {
   const uint32_t count = SizeOrZero(s.parts());
-  if (count != s.group()->size()) return Bad("it has ", count, " parts for ", s.group()->size(), " members");
+  if (count != s.group()->size())
+    return BadPlan("it has ", count, " parts for ", s.group()->size(), " members");
   int64_t sum = 0;
   for (const int64_t part : *s.parts()) {
-    if (part < 0 || static_cast<uint64_t>(part) > kMaxBytes) return Bad("a part of ", part, " elements");
+    if (part < 0 || static_cast<uint64_t>(part) > kMaxBytes) return BadPlan("a part of ", part, " elements");
     sum += part;  // At most 256 of 2^47.
   }
   return sum;
@@ -141,7 +138,8 @@ absl::Status CheckSizes(const fb::CollectiveStep& s, const std::vector<const fb:
   std::vector<int64_t> elements, in, out;
   if (s.elements() != nullptr) elements.assign(s.elements()->begin(), s.elements()->end());
   if (!IsMany(s.kind()) && elements.size() != 1) {
-    return Bad("it has ", elements.size(), " numbers of elements, and ", Name(s.kind()), " has one tensor");
+    return BadPlan("it has ", elements.size(), " numbers of elements, and ", Name(s.kind()),
+                   " has one tensor");
   }
   in = out = elements;
   if (IsInParts(s.kind())) {
@@ -150,12 +148,12 @@ absl::Status CheckSizes(const fb::CollectiveStep& s, const std::vector<const fb:
     const int64_t part = s.parts()->Get(s.rank());
     in = {gathers ? part : whole};
     out = {gathers ? whole : part};
-    if (elements != in) return Bad("it has ", elements[0], " elements, and its parts make ", in[0]);
+    if (elements != in) return BadPlan("it has ", elements[0], " elements, and its parts make ", in[0]);
   } else if (SizeOrZero(s.parts()) > 0) {
-    return Bad("it has parts, and ", Name(s.kind()), " has none");
+    return BadPlan("it has parts, and ", Name(s.kind()), " has none");
   }
   if (s.kind() == fb::CollectiveKind::AllToAll && elements[0] % s.group()->size() != 0) {
-    return Bad(elements[0], " elements cannot be cut in ", s.group()->size(), " equal parts");
+    return BadPlan(elements[0], " elements cannot be cut in ", s.group()->size(), " equal parts");
   }
   const bool is_pair = s.kind() == fb::CollectiveKind::SendRecv;
   if (is_pair ? s.rank() != 0 : s.kind() == fb::CollectiveKind::Broadcast && s.rank() != s.root()) in.clear();
@@ -205,8 +203,8 @@ absl::Status CheckOverlaps(const fb::CollectiveStep& s, const std::vector<const 
   std::ranges::sort(written, [](const Piece& a, const Piece& b) { return a.Before(b); });
   for (size_t i = 1; i < written.size(); ++i) {
     if (!written[i].Overlaps(written[i - 1])) continue;
-    return Bad("its outputs ", std::min(written[i - 1].operand, written[i].operand), " and ",
-               std::max(written[i - 1].operand, written[i].operand), " overlap");
+    return BadPlan("its outputs ", std::min(written[i - 1].operand, written[i].operand), " and ",
+                   std::max(written[i - 1].operand, written[i].operand), " overlap");
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i]->bytes() == 0) continue;
@@ -217,7 +215,7 @@ absl::Status CheckOverlaps(const fb::CollectiveStep& s, const std::vector<const 
     if (at != written.begin()) --at;
     for (; at != written.end() && (at->Overlaps(read) || at->Before(read)); ++at) {
       if (at->Overlaps(read) && !MayBeInPlace(s, read, *at)) {
-        return Bad("its input ", i, " and output ", at->operand, " overlap, and are not in one place");
+        return BadPlan("its input ", i, " and output ", at->operand, " overlap, and are not in one place");
       }
     }
   }
@@ -229,7 +227,7 @@ absl::Status CheckFlat(const std::vector<const fb::Buffer*>& buffers, const char
     const Piece before = Piece::Of(*buffers[i - 1], i - 1), next = Piece::Of(*buffers[i], i);
     const bool follows = before.space == next.space && before.index == next.index &&
                          next.begin >= before.end && next.begin - before.end < kFlatGap;
-    if (!follows) return Bad("it is flat, and its ", what, " ", i, " does not follow the one before");
+    if (!follows) return BadPlan("it is flat, and its ", what, " ", i, " does not follow the one before");
   }
   return absl::OkStatus();
 }
@@ -239,7 +237,7 @@ absl::Status CheckDistances(const std::vector<const fb::Buffer*>& a,
                             const std::vector<const fb::Buffer*>& b) {
   for (size_t i = 1; i < std::min(a.size(), b.size()); ++i) {
     if (a[i]->offset() - a[0]->offset() == b[i]->offset() - b[0]->offset()) continue;
-    return Bad("it is flat, and its tensor ", i, " is not as far from the first everywhere");
+    return BadPlan("it is flat, and its tensor ", i, " is not as far from the first everywhere");
   }
   return absl::OkStatus();
 }
@@ -274,11 +272,12 @@ absl::Status CheckFollows(const fb::Function& function, uint32_t index, const fb
   const fb::CollectiveStep* const before =
       index == 0 ? nullptr : function.steps()->Get(index - 1)->body_as_CollectiveStep();
   if (before == nullptr || before->channel() != s.channel() || before->rank() + 1 != s.rank()) {
-    return Bad("it is rank ", s.rank(), " of channel ", s.channel(), ", and the step before is not rank ",
-               s.rank() - 1);
+    return BadPlan("it is rank ", s.rank(), " of channel ", s.channel(), ", and the step before is not rank ",
+                   s.rank() - 1);
   }
   if (const std::string difference = Difference(*before, s); !difference.empty()) {
-    return Bad("it differs from rank ", before->rank(), " of channel ", s.channel(), " in its ", difference);
+    return BadPlan("it differs from rank ", before->rank(), " of channel ", s.channel(), " in its ",
+                   difference);
   }
   if (!s.is_flat()) return absl::OkStatus();
   // All ranks before it follow each other.
@@ -292,8 +291,8 @@ absl::Status CheckIsFollowed(const fb::Function& function, uint32_t index, const
   const fb::CollectiveStep* const next =
       is_last ? nullptr : function.steps()->Get(index + 1)->body_as_CollectiveStep();
   if (next != nullptr && next->channel() == s.channel()) return absl::OkStatus();
-  return Bad("it is rank ", s.rank(), " of channel ", s.channel(), ", and the step behind is not rank ",
-             s.rank() + 1);
+  return BadPlan("it is rank ", s.rank(), " of channel ", s.channel(), ", and the step behind is not rank ",
+                 s.rank() + 1);
 }
 
 }  // namespace
@@ -319,7 +318,7 @@ absl::Status VerifyCollectiveOrder(const fb::Function& function, uint32_t step,
   if (s->rank() > 0) {
     SINTER_RETURN_IF_ERROR(CheckFollows(function, step, *s));
   } else if (!channels.insert(s->channel()).second) {
-    return Bad("channel ", s->channel(), " is used twice");
+    return BadPlan("channel ", s->channel(), " is used twice");
   }
   return CheckIsFollowed(function, step, *s);
 }

@@ -22,7 +22,7 @@ namespace sinter {
 namespace {
 
 constexpr int kMaxCpuDevices = 256;
-constexpr char kVariable[] = "SINTER_CPU_DEVICES";
+constexpr char kDevicesVariable[] = "SINTER_CPU_DEVICES";
 
 absl::Status CheckCpu(int32_t index) {
   SINTER_ASSIGN_OR_RETURN(const int count, NumCpuDevices());
@@ -34,7 +34,7 @@ absl::Status CheckCpu(int32_t index) {
         absl::StrCat(name, " does not exist: there is ", there, ", and never more than ", kMaxCpuDevices));
   }
   return absl::FailedPreconditionError(absl::StrCat(name, " does not exist: there is ", there, "; set ",
-                                                    kVariable, "=", index + 1,
+                                                    kDevicesVariable, "=", index + 1,
                                                     " to have as many CPU devices, which share the cores"));
 }
 
@@ -80,7 +80,7 @@ int NumGpus() {
 }
 
 absl::StatusOr<int> NumCpuDevices() {
-  const char* const text = std::getenv(kVariable);
+  const char* const text = std::getenv(kDevicesVariable);
   if (text == nullptr || *text == '\0') return 1;
   const std::string_view digits = text;
   int count = 0;
@@ -89,7 +89,7 @@ absl::StatusOr<int> NumCpuDevices() {
     return count;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(kVariable, " is \"", text, "\": write a number of devices, 1 to ", kMaxCpuDevices));
+      absl::StrCat(kDevicesVariable, " is \"", text, "\": write a number of devices, 1 to ", kMaxCpuDevices));
 }
 
 Device TryGpu(int32_t index) { return index >= 0 && index < NumGpus() ? Device::Gpu(index) : Device::Cpu(); }

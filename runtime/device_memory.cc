@@ -1,4 +1,5 @@
 #include "sinter/runtime/device_memory.h"
+#include "sinter/runtime/round_up.h"
 
 #include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
@@ -18,8 +19,6 @@ namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
-
-int64_t RoundUp(int64_t bytes, int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 // The first number in a file, or kUnknown ("max", no such file).
 int64_t ReadNumber(const char* path) {

@@ -6,6 +6,7 @@
 #include "sinter/runtime/local_devices.h"
 #include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/plan_vectors.h"
+#include "sinter/runtime/round_up.h"
 #include "sinter/runtime/status.h"
 #include "sinter/runtime/tensor.h"
 
@@ -20,8 +21,6 @@ constexpr size_t kPackedBytes = 16 << 10;
 
 // Larger ones have staging memory only when they need it.
 constexpr size_t kStagedBytes = 1 << 20;
-
-size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 }  // namespace
 

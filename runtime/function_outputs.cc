@@ -5,17 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/round_up.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::internal_session {
-namespace {
-
-size_t RoundUp(size_t bytes) {
-  return (bytes + HostTensor::kAlignment - 1) / HostTensor::kAlignment * HostTensor::kAlignment;
-}
-
-}  // namespace
-
 FunctionOutputs::FunctionOutputs(const fb::Plan& plan, const fb::Function& table,
                                  const std::vector<TensorInfo>& infos, Memory* memory)
     : plan_(&plan), infos_(infos), memory_(memory) {
@@ -30,7 +23,7 @@ FunctionOutputs::FunctionOutputs(const fb::Plan& plan, const fb::Function& table
     Kind kind = memory->devices[buffer->device()].is_host ? Kind::kInPlace : Kind::kDownloaded;
     if (buffer->space() == fb::Space::Input) kind = Kind::kHandedThrough;
     outputs_.push_back({.kind = kind, .buffer = buffer, .host_offset = host_bytes_, .tensor = HostTensor()});
-    if (kind != Kind::kInPlace) host_bytes_ += RoundUp(buffer->bytes());
+    if (kind != Kind::kInPlace) host_bytes_ += RoundUp(buffer->bytes(), HostTensor::kAlignment);
   }
 }
 

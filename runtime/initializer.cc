@@ -20,8 +20,8 @@ namespace {
 
 using Kind = InitialValues::Kind;
 
-constexpr int64_t kGrain = 4096;
-constexpr int64_t kBlock = 512;
+constexpr int64_t kRandomGrain = 4096;
+constexpr int64_t kRandomBlock = 512;
 
 template <typename T>
 T FromDouble(double value) {
@@ -131,9 +131,9 @@ void FillRandom(const InitialValues& values, int64_t first, int64_t count, T* to
                                             : values.a + values.b * Normal(words, /*wide=*/true);
     }
   } else if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
-    float block[kBlock];
-    for (int64_t done = 0; done < count; done += kBlock) {
-      const int64_t size = std::min(kBlock, count - done);
+    float block[kRandomBlock];
+    for (int64_t done = 0; done < count; done += kRandomBlock) {
+      const int64_t size = std::min(kRandomBlock, count - done);
       FillRandomF32(values, first + done, size, block);
       for (int64_t i = 0; i < size; ++i) to[done + i] = T::FromFloat(block[i]);
     }
@@ -159,7 +159,7 @@ absl::Status FillOrthogonal(const InitialValues& values, DType dtype, std::span<
     return by_row ? element : element % columns * size + element / columns;
   };
   const bool wide = dtype == DType::kF64;
-  pool.ParallelFor(elements, kGrain, [&](int64_t begin, int64_t end, int) {
+  pool.ParallelFor(elements, kRandomGrain, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) vectors[place(i)] = Normal(Words(values.seed, i), wide);
   });
   Orthonormalize(vectors.get(), count, size, pool);
@@ -180,7 +180,7 @@ absl::Status FillInitialElements(const InitialValues& values, DType dtype, int64
   if (values.kind == Kind::kConstant) {
     WithType(dtype, data, [&](auto* to) {
       using T = std::remove_pointer_t<decltype(to)>;
-      pool.ParallelFor(count, kGrain, [&](int64_t first, int64_t end, int) {
+      pool.ParallelFor(count, kRandomGrain, [&](int64_t first, int64_t end, int) {
         std::fill(to + first, to + end, FromDouble<T>(values.a));
       });
     });
@@ -188,7 +188,7 @@ absl::Status FillInitialElements(const InitialValues& values, DType dtype, int64
   }
   SINTER_RETURN_IF_ERROR(CheckRandom(dtype));
   WithType(dtype, data, [&](auto* to) {
-    pool.ParallelFor(count, kGrain, [&](int64_t first, int64_t end, int) {
+    pool.ParallelFor(count, kRandomGrain, [&](int64_t first, int64_t end, int) {
       FillRandom(values, begin + first, end - first, to + first);
     });
   });

@@ -17,7 +17,7 @@ namespace sinter {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
-constexpr size_t kAlignment = 64;
+constexpr size_t kNpyAlignment = 64;
 
 // More than any header of our ranks needs; NumPy itself reads 10,000 characters.
 constexpr uint64_t kMaxHeaderBytes = 64 << 10;
@@ -156,7 +156,7 @@ std::string NpyPreamble(const HostTensor& tensor) {
   std::string header = NpyHeaderText(tensor.dtype(), tensor.shape());
   const size_t fixed = kMagic.size() + 2 + 2;
   // One more for the line break that ends a header.
-  header.append((kAlignment - (fixed + header.size() + 1) % kAlignment) % kAlignment, ' ');
+  header.append((kNpyAlignment - (fixed + header.size() + 1) % kNpyAlignment) % kNpyAlignment, ' ');
   header += '\n';
   std::string out(kMagic);
   out += '\1';

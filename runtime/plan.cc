@@ -12,6 +12,7 @@
 #include "sinter/runtime/file.h"
 #include "sinter/runtime/plan_code.h"
 #include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/plan_vectors.h"
 #include "sinter/runtime/plan_verifier.h"
 #include "sinter/runtime/sha256.h"
 #include "sinter/runtime/status.h"
@@ -21,12 +22,7 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kAlignment = 64;
-
-std::string Text(const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); }
-std::string_view View(const flatbuffers::String* text) {
-  return text == nullptr ? std::string_view() : std::string_view(text->c_str(), text->size());
-}
+constexpr size_t kPlanAlignment = 64;
 
 void SetType(const fb::TensorType& type, TensorInfo* info) {
   info->dtype = static_cast<DType>(type.dtype());
@@ -100,8 +96,8 @@ absl::StatusOr<Plan> Plan::Verified(std::shared_ptr<const Data> data) {
 
 absl::StatusOr<Plan> Plan::FromBytes(std::string_view bytes) {
   auto data = std::make_shared<Data>();
-  const size_t rounded = (bytes.size() + kAlignment) / kAlignment * kAlignment;
-  data->copy.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
+  const size_t rounded = (bytes.size() + kPlanAlignment) / kPlanAlignment * kPlanAlignment;
+  data->copy.reset(static_cast<std::byte*>(std::aligned_alloc(kPlanAlignment, rounded)));
   if (data->copy == nullptr) {
     return absl::ResourceExhaustedError(
         absl::StrCat("main memory has no room for a plan of ", bytes.size(), " bytes"));

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sinter/runtime/cpu_features.h"
+#include "sinter/runtime/plan_vectors.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter {
@@ -14,8 +15,6 @@ std::span<const std::byte> BytesOf(const flatbuffers::Vector<uint8_t>* bytes) {
   if (bytes == nullptr) return {};
   return std::as_bytes(std::span(bytes->data(), bytes->size()));
 }
-
-std::string Text(const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); }
 
 std::string CpuName(const fb::Target* target) {
   return target->cpu() == nullptr || target->cpu()->size() == 0 ? "another CPU" : target->cpu()->str();

@@ -31,6 +31,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "sinter/runtime/sha256.h"
 
 namespace sinter {
@@ -55,6 +56,12 @@ inline constexpr size_t kPlanHashBytes = sizeof(Sha256::Bytes);
 Sha256::Bytes PlanHash(std::span<const std::byte> bytes);
 inline constexpr uint32_t kPlanMaxDevices = 256;
 inline constexpr int32_t kPlanMaxDeviceIndex = 65535;
+
+// "it has ", 3, " inputs": what a verifier says of a malformed plan.
+template <typename... Parts>
+absl::Status BadPlan(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
 
 // InvalidArgument: not a plan, an unknown version, or malformed. DataLoss: truncated or altered.
 absl::Status VerifyPlan(std::span<const std::byte> bytes);

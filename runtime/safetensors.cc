@@ -23,11 +23,8 @@ using Json = nlohmann::json;
 constexpr char kMetadataKey[] = "__metadata__";
 constexpr char kReserved[] = "sinter.";  // What its own keys begin with.
 constexpr char kChecksumKey[] = "sinter.checksums", kOldChecksumKey[] = "sinter.crc32";
-constexpr size_t kHashDigits = 64;
 constexpr size_t kBlockBytes = size_t{1} << 20;  // Read at a time to be compared.
-constexpr uint64_t kAlignment = 64;
-constexpr std::string_view kTypeNames[kNumDTypes] = {"F64", "F32", "BF16", "F16", "I64",
-                                                     "I32", "I8",  "U8",   "BOOL"};
+constexpr uint64_t kDataAlignment = 64;
 
 uint32_t AddToCrc(uint32_t crc, std::span<const std::byte> bytes) {
   return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
@@ -42,7 +39,7 @@ std::string Checksum(std::span<const std::byte> bytes) { return CrcText(AddToCrc
 size_t FindHash(std::string_view header) {
   const std::string before = absl::StrCat("\"", kChecksumKey, "\":\"");
   const size_t at = header.find(before);
-  if (at == std::string_view::npos || header.size() - at < before.size() + kHashDigits) return header.npos;
+  if (at == std::string_view::npos || header.size() - at < before.size() + kSha256Digits) return header.npos;
   return at + before.size();
 }
 
@@ -50,8 +47,8 @@ size_t FindHash(std::string_view header) {
 std::string HeaderHash(std::string_view header, size_t at) {
   Sha256 hash;
   hash.Update(AsBytes(header.substr(0, at)));
-  hash.Update(AsBytes(std::string(kHashDigits, '0')));
-  hash.Update(AsBytes(header.substr(at + kHashDigits)));
+  hash.Update(AsBytes(std::string(kSha256Digits, '0')));
+  hash.Update(AsBytes(header.substr(at + kSha256Digits)));
   return HexText(hash.Digest());
 }
 
@@ -104,20 +101,20 @@ absl::Status CheckNames(const std::string& path, const Sources& sorted, const Me
   return absl::OkStatus();
 }
 
-// All in front of the data, which begins at a multiple of kAlignment. Its length does not depend on the checksums.
+// All in front of the data, which begins at a multiple of kDataAlignment. Its length does not depend on the checksums.
 absl::StatusOr<std::string> HeaderText(const std::string& path, const Sources& sorted,
                                        const Metadata& metadata, const std::vector<std::string>& checksums) {
   std::string json;
   try {
     Json texts = metadata;
-    texts[kChecksumKey] = absl::StrCat(std::string(kHashDigits, '0'), checksums.empty() ? "" : " ",
+    texts[kChecksumKey] = absl::StrCat(std::string(kSha256Digits, '0'), checksums.empty() ? "" : " ",
                                        absl::StrJoin(checksums, " "));
     json = absl::StrCat("{\"", kMetadataKey, "\":", texts.dump());
     uint64_t at = 0;
     for (const TensorSource* tensor : sorted) {
       SINTER_ASSIGN_OR_RETURN(const int64_t bytes, DenseBytes(tensor->dtype, tensor->shape));
       absl::StrAppend(&json, ",", Json(tensor->name).dump(), ":{\"dtype\":\"",
-                      std::string(kTypeNames[static_cast<int>(tensor->dtype)]), "\",\"shape\":[",
+                      std::string(SafetensorsTypeName(tensor->dtype)), "\",\"shape\":[",
                       absl::StrJoin(tensor->shape, ","), "],\"data_offsets\":[", at, ",",
                       at + static_cast<uint64_t>(bytes), "]}");
       at += static_cast<uint64_t>(bytes);
@@ -128,13 +125,13 @@ absl::StatusOr<std::string> HeaderText(const std::string& path, const Sources& s
                      "': a name or a metadata text is not UTF-8: ", PrintableText(exception.what())));
   }
   json += '}';
-  json.append((kAlignment - (8 + json.size()) % kAlignment) % kAlignment, ' ');
+  json.append((kDataAlignment - (8 + json.size()) % kDataAlignment) % kDataAlignment, ' ');
   std::string header;
   AppendLittle<uint64_t>(json.size(), &header);
   header += json;
   const size_t hash = FindHash(header);
   SINTER_CHECK(hash != header.npos);
-  return header.replace(hash, kHashDigits, HeaderHash(header, hash));
+  return header.replace(hash, kSha256Digits, HeaderHash(header, hash));
 }
 
 // Writes the values of one tensor and returns their checksum.
@@ -227,7 +224,7 @@ absl::Status SafetensorsFile::TakeChecksums(std::span<const std::byte> header) {
   if (checks_ == SafetensorsChecks::kWhole) {
     const std::string_view text(reinterpret_cast<const char*>(header.data()), header.size());
     const size_t at = FindHash(text);
-    if (at == text.npos || HeaderHash(text, at) != text.substr(at, kHashDigits)) {
+    if (at == text.npos || HeaderHash(text, at) != text.substr(at, kSha256Digits)) {
       return damaged("its hash is not the one in '", kChecksumKey, "'; take another copy of the file");
     }
     checksums_.erase(checksums_.begin());

@@ -78,6 +78,9 @@ struct SafetensorsHeader {
   uint64_t data_begin = 0;  // Where the data begins in the file.
 };
 
+// Its name in a header, such as "BF16".
+std::string_view SafetensorsTypeName(DType dtype);
+
 // Reads and verifies the header of a file of `file_bytes`, whose beginning `bytes` are: the header at least. `name` is
 // what errors call it. DataLoss for anything that the format forbids, with the tensor or the byte concerned;
 // Unimplemented for an element type that we do not have; ResourceExhausted: no memory for what it says.

@@ -16,13 +16,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct TypeName {
-  std::string_view name;
-  DType dtype;
-};
-constexpr TypeName kTypeNames[] = {{"F64", DType::kF64}, {"F32", DType::kF32}, {"BF16", DType::kBf16},
-                                   {"F16", DType::kF16}, {"I64", DType::kI64}, {"I32", DType::kI32},
-                                   {"I8", DType::kI8},   {"U8", DType::kU8},   {"BOOL", DType::kI1}};
+// In the order of DType.
+constexpr std::string_view kTypeNames[kNumDTypes] = {"F64", "F32", "BF16", "F16", "I64",
+                                                     "I32", "I8",  "U8",   "BOOL"};
 
 // Builds the header while the parser runs: nothing is stored that the format does not allow, at no depth, and
 // names that occur twice are seen (a parsed document would hide them).
@@ -158,13 +154,13 @@ class HeaderBuilder : public nlohmann::json_sax<Json> {
       return Refuse(absl::StrCat("tensor '", PrintableText(entry_.name), "' has ", offsets_.size(),
                                  " data_offsets instead of two"));
     }
-    const auto* type = std::ranges::find(kTypeNames, type_, &TypeName::name);
+    const auto* type = std::ranges::find(kTypeNames, std::string_view(type_));
     if (type == std::end(kTypeNames)) {
       return Refuse(absl::StrCat("tensor '", PrintableText(entry_.name), "' has the element type '",
                                  PrintableText(type_),
                                  "'; supported are F64, F32, BF16, F16, I64, I32, I8, U8 and BOOL"));
     }
-    entry_.dtype = type->dtype;
+    entry_.dtype = static_cast<DType>(type - kTypeNames);
     entry_.begin = offsets_[0];
     entry_.end = offsets_[1];
     header_.entries.push_back(std::move(entry_));
@@ -211,6 +207,8 @@ absl::Status CheckPlaces(const std::vector<SafetensorsEntry>& entries, uint64_t 
 }
 
 }  // namespace
+
+std::string_view SafetensorsTypeName(DType dtype) { return kTypeNames[static_cast<size_t>(dtype)]; }
 
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::span<const std::byte> bytes,
                                                          uint64_t file_bytes, const std::string& name) {

@@ -6,16 +6,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/environment.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter {
 namespace {
 
 // Empty also in a program that has more rights than who started it, who must not choose which files it writes.
-std::string Environment(const char* name) {
-  const char* const value = secure_getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 absl::StatusOr<TuningMode> ModeOfEnvironment() {
   const std::string text = Environment("SINTER_GPU_TUNE");

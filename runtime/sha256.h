@@ -32,6 +32,8 @@ class Sha256 {
   uint64_t total_ = 0;
 };
 
+inline constexpr size_t kSha256Digits = 64;  // Of a digest in hexadecimal.
+
 // Lower-case hexadecimal digits.
 std::string HexText(std::span<const uint8_t> bytes);
 

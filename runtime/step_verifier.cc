@@ -26,11 +26,6 @@ constexpr int64_t kMaxSize = int64_t{1} << 40;
 constexpr uint32_t kMaxSharedBytes = 227 << 10;
 constexpr uint32_t kMaxBlocks = (uint32_t{1} << 31) - 1;
 
-template <typename... Parts>
-absl::Status Bad(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
-}
-
 struct Operands {
   std::vector<const fb::Buffer*> inputs, outputs;
 };
@@ -39,7 +34,7 @@ absl::Status Collect(const fb::Function& function, const flatbuffers::Vector<uin
                      const char* what, std::vector<const fb::Buffer*>& buffers) {
   const size_t count = function.buffers() == nullptr ? 0 : function.buffers()->size();
   for (size_t i = 0; indices != nullptr && i < indices->size(); ++i) {
-    if (indices->Get(i) >= count) return Bad(what, " ", i, " is buffer ", indices->Get(i), " of ", count);
+    if (indices->Get(i) >= count) return BadPlan(what, " ", i, " is buffer ", indices->Get(i), " of ", count);
     buffers.push_back(function.buffers()->Get(indices->Get(i)));
   }
   return absl::OkStatus();
@@ -47,99 +42,100 @@ absl::Status Collect(const fb::Function& function, const flatbuffers::Vector<uin
 
 absl::Status CheckCounts(const Operands& o, size_t inputs, size_t outputs) {
   if (o.inputs.size() == inputs && o.outputs.size() == outputs) return absl::OkStatus();
-  return Bad("it has ", o.inputs.size(), " inputs and ", o.outputs.size(), " outputs, not ", inputs, " and ",
-             outputs);
+  return BadPlan("it has ", o.inputs.size(), " inputs and ", o.outputs.size(), " outputs, not ", inputs,
+                 " and ", outputs);
 }
 
 // The elements of an operand: the product of `sizes`, none negative.
 absl::Status CheckOperand(const fb::Buffer& buffer, const char* what, fb::DType dtype,
                           const std::vector<int64_t>& sizes) {
   if (buffer.type()->dtype() != dtype) {
-    return Bad(what, " holds ", std::string(DTypeName(static_cast<DType>(buffer.type()->dtype()))), ", not ",
-               std::string(DTypeName(static_cast<DType>(dtype))));
+    return BadPlan(what, " holds ", std::string(DTypeName(static_cast<DType>(buffer.type()->dtype()))),
+                   ", not ", std::string(DTypeName(static_cast<DType>(dtype))));
   }
   int64_t elements = 1;
   for (const int64_t size : sizes) {
     if (size < 0 || size > kMaxSize ||
         (size > 0 && elements > std::numeric_limits<int64_t>::max() / 16 / size)) {
-      return Bad("the size ", size, " is out of range");
+      return BadPlan("the size ", size, " is out of range");
     }
     elements *= size;
   }
   const uint64_t bytes = static_cast<uint64_t>(elements * SizeOf(static_cast<DType>(dtype)));
   if (bytes == buffer.bytes()) return absl::OkStatus();
-  return Bad(what, " has ", buffer.bytes(), " bytes, and the step's parameters make ", bytes);
+  return BadPlan(what, " has ", buffer.bytes(), " bytes, and the step's parameters make ", bytes);
 }
 
 absl::Status CheckDType(fb::DType dtype, bool floats_only) {
   if (static_cast<int>(dtype) >= kNumDTypes)
-    return Bad("element type ", static_cast<int>(dtype), " does not exist");
+    return BadPlan("element type ", static_cast<int>(dtype), " does not exist");
   if (dtype == fb::DType::I1 || (floats_only && !IsFloat(static_cast<DType>(dtype)))) {
-    return Bad("element type ", std::string(DTypeName(static_cast<DType>(dtype))), " is not supported");
+    return BadPlan("element type ", std::string(DTypeName(static_cast<DType>(dtype))), " is not supported");
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckActivation(fb::Activation activation, fb::DType dtype) {
   if (activation > fb::Activation::MAX)
-    return Bad("activation ", static_cast<int>(activation), " does not exist");
+    return BadPlan("activation ", static_cast<int>(activation), " does not exist");
   if (activation > fb::Activation::Relu && !IsFloat(static_cast<DType>(dtype))) {
-    return Bad("integers have no such activation");
+    return BadPlan("integers have no such activation");
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckKernel(const fb::Plan& plan, const fb::KernelStep& step, const Operands& o) {
-  if (step.symbol() == nullptr || step.symbol()->size() == 0) return Bad("its kernel has no symbol");
+  if (step.symbol() == nullptr || step.symbol()->size() == 0) return BadPlan("its kernel has no symbol");
   if (plan.shared_object() == nullptr || plan.shared_object()->size() == 0) {
-    return Bad("it calls the kernel ", step.symbol()->c_str(), ", and the plan holds no code");
+    return BadPlan("it calls the kernel ", step.symbol()->c_str(), ", and the plan holds no code");
   }
   if (step.units() < 0 || step.units() > kMaxSize || step.grain() < 1) {
-    return Bad(step.units(), " units in parts of ", step.grain(), " are out of range");
+    return BadPlan(step.units(), " units in parts of ", step.grain(), " are out of range");
   }
   if (step.scratch_bytes() > kMaxScratchBytes) {
-    return Bad(step.scratch_bytes(), " bytes of scratch memory a thread are more than ", kMaxScratchBytes);
+    return BadPlan(step.scratch_bytes(), " bytes of scratch memory a thread are more than ",
+                   kMaxScratchBytes);
   }
-  return o.outputs.empty() ? Bad("its kernel has no outputs") : absl::OkStatus();
+  return o.outputs.empty() ? BadPlan("its kernel has no outputs") : absl::OkStatus();
 }
 
 absl::Status CheckGpuKernel(const fb::Plan& plan, const fb::GpuKernelStep& s, const Operands& o) {
   const size_t count = plan.gpu_kernels() == nullptr ? 0 : plan.gpu_kernels()->size();
-  if (s.kernel() >= count) return Bad("it launches GPU kernel ", s.kernel(), " of ", count);
+  if (s.kernel() >= count) return BadPlan("it launches GPU kernel ", s.kernel(), " of ", count);
   if (s.grid() < 1 || s.grid() > kMaxBlocks) {
-    return Bad("a grid of ", s.grid(), " blocks is outside 1..", kMaxBlocks);
+    return BadPlan("a grid of ", s.grid(), " blocks is outside 1..", kMaxBlocks);
   }
   if (s.block() < 1 || s.block() > kMaxGpuBlock) {
-    return Bad("a block of ", s.block(), " threads is outside 1..", kMaxGpuBlock);
+    return BadPlan("a block of ", s.block(), " threads is outside 1..", kMaxGpuBlock);
   }
   if (s.shared_bytes() > kMaxSharedBytes) {
-    return Bad(s.shared_bytes(), " bytes of shared memory a block are more than ", kMaxSharedBytes);
+    return BadPlan(s.shared_bytes(), " bytes of shared memory a block are more than ", kMaxSharedBytes);
   }
   if (o.inputs.size() + o.outputs.size() > kMaxGpuKernelBuffers) {
-    return Bad("its kernel has ", o.inputs.size() + o.outputs.size(), " operands: at most ",
-               kMaxGpuKernelBuffers);
+    return BadPlan("its kernel has ", o.inputs.size() + o.outputs.size(), " operands: at most ",
+                   kMaxGpuKernelBuffers);
   }
-  return o.outputs.empty() ? Bad("its kernel has no outputs") : absl::OkStatus();
+  return o.outputs.empty() ? BadPlan("its kernel has no outputs") : absl::OkStatus();
 }
 
 absl::Status CheckMath(fb::MathMode math) {
   if (math <= fb::MathMode::MAX) return absl::OkStatus();
-  return Bad("math mode ", static_cast<int>(math), " does not exist");
+  return BadPlan("math mode ", static_cast<int>(math), " does not exist");
 }
 
 // What only some products may have.
 absl::Status CheckMatmulKind(const fb::MatmulStep& s) {
   const bool is_narrow = s.dtype() == fb::DType::BF16 || s.dtype() == fb::DType::F16;
   if (s.result_is_f32() && !is_narrow)
-    return Bad("only products of bf16 and f16 have a result of f32 for it");
+    return BadPlan("only products of bf16 and f16 have a result of f32 for it");
   if ((s.has_addend() || s.has_scale()) && !IsFloat(static_cast<DType>(s.dtype()))) {
-    return Bad("products of integers have neither addend nor scale");
+    return BadPlan("products of integers have neither addend nor scale");
   }
   if (s.is_gradient() && (s.has_bias() || s.has_addend() || s.has_scale())) {
-    return Bad("a product with an activation's gradient has neither bias, addend nor scale");
+    return BadPlan("a product with an activation's gradient has neither bias, addend nor scale");
   }
   if (s.is_gradient() && s.activation() == fb::Activation::None) {
-    return Bad("it has the gradient of no activation");
+    return BadPlan("it has the gradient of no activation");
   }
   return absl::OkStatus();
 }
@@ -178,8 +174,8 @@ absl::Status CheckMatmul(const fb::MatmulStep& s, const Operands& o) {
 
 absl::Status CheckMatmulDevice(const fb::MatmulStep& s, Device device) {
   if (device.is_gpu() || !s.is_gradient()) return absl::OkStatus();
-  return Bad("it runs on ", device.ToString(),
-             ", and a product with an activation's gradient is a step of GPUs");
+  return BadPlan("it runs on ", device.ToString(),
+                 ", and a product with an activation's gradient is a step of GPUs");
 }
 
 using Sizes = flatbuffers::Vector<int64_t>;
@@ -187,12 +183,12 @@ using Sizes = flatbuffers::Vector<int64_t>;
 // A list of `count` numbers, each in [least, 2^31).
 absl::Status CheckSizes(const Sizes* sizes, const char* what, size_t count, int64_t least) {
   if (sizes == nullptr || sizes->size() != count) {
-    return Bad(what, " has ", sizes == nullptr ? 0 : sizes->size(), " numbers, not ", count);
+    return BadPlan(what, " has ", sizes == nullptr ? 0 : sizes->size(), " numbers, not ", count);
   }
-  if (!IsAligned(sizes)) return Bad(what, " is not aligned to 8 bytes");
+  if (!IsAligned(sizes)) return BadPlan(what, " is not aligned to 8 bytes");
   for (const int64_t size : *sizes) {
     if (size < least || size >= int64_t{1} << 31)
-      return Bad(what, " holds ", size, ", which is out of range");
+      return BadPlan(what, " holds ", size, ", which is out of range");
   }
   return absl::OkStatus();
 }
@@ -205,28 +201,31 @@ absl::Status CheckWindow(const Sizes& in, const Sizes& out, const Sizes& window,
     const int64_t padded = in.Get(d) + padding.Get(2 * d) + padding.Get(2 * d + 1);
     const int64_t want = padded < extent ? 0 : (padded - extent) / strides.Get(d) + 1;
     if (out.Get(d) == want) continue;
-    return Bad("its output has ", out.Get(d), d == 0 ? " rows" : " columns", ", and its window makes ", want);
+    return BadPlan("its output has ", out.Get(d), d == 0 ? " rows" : " columns", ", and its window makes ",
+                   want);
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckImages(fb::ImageLayout layout, fb::DType dtype) {
-  if (layout > fb::ImageLayout::MAX) return Bad("image layout ", static_cast<int>(layout), " does not exist");
+  if (layout > fb::ImageLayout::MAX)
+    return BadPlan("image layout ", static_cast<int>(layout), " does not exist");
   return CheckDType(dtype, /*floats_only=*/true);
 }
 
 // What layout nchw16n asks for besides. `sizes` are of images, once they are known to be two numbers.
 absl::Status CheckBatchBlocks(int64_t batch, fb::DType dtype, fb::Activation activation, const Sizes& sizes) {
-  if (batch % kernels::kBatchBlock != 0) return Bad("a batch of ", batch, " is not in blocks of 16 images");
-  if (dtype != fb::DType::F32) return Bad("images in blocks of 16 are of f32 only");
-  if (activation > fb::Activation::Relu) return Bad("images in blocks of 16 have no such activation");
-  if (sizes.Get(0) < 1 || sizes.Get(1) < 1) return Bad("images in blocks of 16 may not be empty");
+  if (batch % kernels::kBatchBlock != 0)
+    return BadPlan("a batch of ", batch, " is not in blocks of 16 images");
+  if (dtype != fb::DType::F32) return BadPlan("images in blocks of 16 are of f32 only");
+  if (activation > fb::Activation::Relu) return BadPlan("images in blocks of 16 have no such activation");
+  if (sizes.Get(0) < 1 || sizes.Get(1) < 1) return BadPlan("images in blocks of 16 may not be empty");
   return absl::OkStatus();
 }
 
 absl::Status CheckConv(const fb::ConvStep& s, const fb::Step& step, const Operands& o) {
   if (s.kind() > fb::ConvKind::MAX)
-    return Bad("convolution kind ", static_cast<int>(s.kind()), " does not exist");
+    return BadPlan("convolution kind ", static_cast<int>(s.kind()), " does not exist");
   SINTER_RETURN_IF_ERROR(CheckImages(s.layout(), s.dtype()));
   SINTER_RETURN_IF_ERROR(CheckMath(s.math()));
   SINTER_RETURN_IF_ERROR(CheckActivation(s.activation(), s.dtype()));
@@ -239,14 +238,15 @@ absl::Status CheckConv(const fb::ConvStep& s, const fb::Step& step, const Operan
   SINTER_RETURN_IF_ERROR(
       CheckWindow(*s.in_size(), *s.out_size(), *s.kernel(), *s.strides(), *s.padding(), s.dilations()));
   if (s.groups() < 1 || s.in_channels() % s.groups() != 0 || s.out_channels() % s.groups() != 0) {
-    return Bad(s.groups(), " groups do not divide ", s.in_channels(), " and ", s.out_channels(), " channels");
+    return BadPlan(s.groups(), " groups do not divide ", s.in_channels(), " and ", s.out_channels(),
+                   " channels");
   }
   if (s.layout() == fb::ImageLayout::Nchw16n) {
     SINTER_RETURN_IF_ERROR(CheckBatchBlocks(s.batch(), s.dtype(), s.activation(), *s.in_size()));
   }
   const bool forward = s.kind() == fb::ConvKind::Forward;
   if (!forward && (s.has_bias() || s.activation() != fb::Activation::None)) {
-    return Bad("the gradient of a convolution has neither bias nor activation");
+    return BadPlan("the gradient of a convolution has neither bias nor activation");
   }
   SINTER_RETURN_IF_ERROR(CheckCounts(o, s.has_bias() ? 3 : 2, 1));
   const std::vector<int64_t> x = {s.batch(), s.in_channels(), s.in_size()->Get(0), s.in_size()->Get(1)};
@@ -265,12 +265,13 @@ absl::Status CheckConv(const fb::ConvStep& s, const fb::Step& step, const Operan
                                                    : w));
   const uint64_t workspace = s.layout() == fb::ImageLayout::Nchw16n ? BatchConvWorkspaceBytes(s) : 0;
   if (step.workspace_bytes() >= workspace) return absl::OkStatus();
-  return Bad("the convolution needs ", workspace, " bytes of workspace, and has ", step.workspace_bytes());
+  return BadPlan("the convolution needs ", workspace, " bytes of workspace, and has ",
+                 step.workspace_bytes());
 }
 
 absl::Status CheckPool(const fb::PoolStep& s, const Operands& o) {
   if (s.kind() > fb::PoolKind::MAX)
-    return Bad("pooling kind ", static_cast<int>(s.kind()), " does not exist");
+    return BadPlan("pooling kind ", static_cast<int>(s.kind()), " does not exist");
   SINTER_RETURN_IF_ERROR(CheckImages(s.layout(), s.dtype()));
   SINTER_RETURN_IF_ERROR(CheckSizes(s.in_size(), "in_size", 2, 0));
   SINTER_RETURN_IF_ERROR(CheckSizes(s.out_size(), "out_size", 2, 0));
@@ -285,12 +286,13 @@ absl::Status CheckPool(const fb::PoolStep& s, const Operands& o) {
   const bool max = s.kind() == fb::PoolKind::Max || s.kind() == fb::PoolKind::MaxGrad;
   for (int i = 0; i < 4; ++i) {
     if (s.padding()->Get(i) >= s.window()->Get(i / 2)) {
-      return Bad("padding of ", s.padding()->Get(i), " leaves windows of ", s.window()->Get(i / 2),
-                 " without elements");
+      return BadPlan("padding of ", s.padding()->Get(i), " leaves windows of ", s.window()->Get(i / 2),
+                     " without elements");
     }
   }
   if (max && s.window()->Get(0) * s.window()->Get(1) > 256) {
-    return Bad("a window of ", s.window()->Get(0), " x ", s.window()->Get(1), " has more than 256 positions");
+    return BadPlan("a window of ", s.window()->Get(0), " x ", s.window()->Get(1),
+                   " has more than 256 positions");
   }
   SINTER_RETURN_IF_ERROR(
       CheckCounts(o, s.kind() == fb::PoolKind::MaxGrad ? 2 : 1, s.kind() == fb::PoolKind::Max ? 2 : 1));
@@ -306,20 +308,20 @@ absl::Status CheckPool(const fb::PoolStep& s, const Operands& o) {
 absl::Status CheckCopy(const fb::CopyStep& s, const Operands& o) {
   SINTER_RETURN_IF_ERROR(CheckCounts(o, 1, 1));
   if (s.bytes() == o.inputs[0]->bytes() && s.bytes() == o.outputs[0]->bytes()) return absl::OkStatus();
-  return Bad("it copies ", s.bytes(), " bytes from a buffer of ", o.inputs[0]->bytes(), " to one of ",
-             o.outputs[0]->bytes());
+  return BadPlan("it copies ", s.bytes(), " bytes from a buffer of ", o.inputs[0]->bytes(), " to one of ",
+                 o.outputs[0]->bytes());
 }
 
 absl::Status CheckCatalog(const fb::CatalogStep& s, const Operands& o) {
   const std::string name = s.kernel() == nullptr ? std::string() : s.kernel()->str();
   const kernels::CatalogKernel* const kernel = kernels::FindCatalogKernel(name);
-  if (kernel == nullptr) return Bad("the catalogue has no kernel \"", name, "\"");
-  if (!IsAligned(s.parameters())) return Bad("its parameters are not aligned to 8 bytes");
+  if (kernel == nullptr) return BadPlan("the catalogue has no kernel \"", name, "\"");
+  if (!IsAligned(s.parameters())) return BadPlan("its parameters are not aligned to 8 bytes");
   std::span<const int64_t> parameters;
   if (s.parameters() != nullptr) parameters = {s.parameters()->data(), s.parameters()->size()};
   if (parameters.size() != kernel->parameters.size()) {
-    return Bad("the kernel ", name, " has ", kernel->parameters.size(), " parameters, not ",
-               parameters.size());
+    return BadPlan("the kernel ", name, " has ", kernel->parameters.size(), " parameters, not ",
+                   parameters.size());
   }
   SINTER_RETURN_IF_ERROR(
       CheckCounts(o, static_cast<size_t>(kernel->inputs), static_cast<size_t>(kernel->outputs)));
@@ -330,7 +332,8 @@ absl::Status CheckCatalog(const fb::CatalogStep& s, const Operands& o) {
       operands.push_back({static_cast<int>(dtype), static_cast<int64_t>(buffer->bytes()) / SizeOf(dtype)});
     }
   }
-  if (const std::string problem = kernel->check(parameters, operands); !problem.empty()) return Bad(problem);
+  if (const std::string problem = kernel->check(parameters, operands); !problem.empty())
+    return BadPlan(problem);
   return absl::OkStatus();
 }
 
@@ -351,26 +354,26 @@ absl::Status CheckQueriesAndKeys(const fb::AttentionStep& s, const Buffers& buff
 
 absl::Status CheckAttention(const fb::AttentionStep& s, const Operands& o) {
   if (s.dtype() != fb::DType::BF16 && s.dtype() != fb::DType::F16) {
-    return Bad("element type ", static_cast<int>(s.dtype()),
-               " is not supported: attention is of bf16 or f16");
+    return BadPlan("element type ", static_cast<int>(s.dtype()),
+                   " is not supported: attention is of bf16 or f16");
   }
   for (const int64_t size : {s.batch(), s.queries(), s.keys(), s.heads(), s.key_heads(), s.width()}) {
     // Sizes are counted in 32 bits by cuDNN.
     if (size < 1 || size >= int64_t{1} << 31)
-      return Bad("the size ", size, " of an attention is out of range");
+      return BadPlan("the size ", size, " of an attention is out of range");
   }
   if (s.heads() % s.key_heads() != 0) {
-    return Bad(s.key_heads(), " heads of k do not divide ", s.heads(), " of q");
+    return BadPlan(s.key_heads(), " heads of k do not divide ", s.heads(), " of q");
   }
   if (s.packed() && (s.keys() != s.queries() || s.key_heads() != s.heads())) {
-    return Bad("q and k in one tensor have ", s.queries(), " and ", s.keys(), " positions of ", s.heads(),
-               " and ", s.key_heads(), " heads: they must be alike");
+    return BadPlan("q and k in one tensor have ", s.queries(), " and ", s.keys(), " positions of ", s.heads(),
+                   " and ", s.key_heads(), " heads: they must be alike");
   }
   if (s.causal() && s.keys() != s.queries()) {
-    return Bad("causal attention has ", s.queries(), " positions of q and ", s.keys(), " of k");
+    return BadPlan("causal attention has ", s.queries(), " positions of q and ", s.keys(), " of k");
   }
-  if (!std::isfinite(s.scale())) return Bad("the scale of an attention is not finite");
-  if (s.backward() && s.has_stats()) return Bad("the gradient of an attention gives no stats");
+  if (!std::isfinite(s.scale())) return BadPlan("the scale of an attention is not finite");
+  if (s.backward() && s.has_stats()) return BadPlan("the gradient of an attention gives no stats");
   const size_t given = s.packed() ? 1 : 3;
   if (s.backward()) {
     SINTER_RETURN_IF_ERROR(CheckCounts(o, given + 3, given));
@@ -417,23 +420,23 @@ absl::Status CheckBody(const fb::Plan& plan, const fb::Function& function, const
         break;
     }
   }
-  return Bad("its kind, ", static_cast<int>(step.body_type()), ", does not exist");
+  return BadPlan("its kind, ", static_cast<int>(step.body_type()), ", does not exist");
 }
 
 // All that a step touches is on its own device, but for what a copy reads; and each kind of device runs its own code.
 absl::Status CheckDevices(const fb::Plan& plan, const fb::Step& step, const Operands& o) {
   if (step.device() >= NumDevices(plan)) {
-    return Bad("it runs on device ", step.device(), " of ", NumDevices(plan));
+    return BadPlan("it runs on device ", step.device(), " of ", NumDevices(plan));
   }
   const Device device = DeviceOf(plan, step.device());
   if (step.body_type() == fb::StepBody::KernelStep && !device.is_cpu()) {
-    return Bad("it runs on ", device.ToString(), ", and its kernel is code of a CPU");
+    return BadPlan("it runs on ", device.ToString(), ", and its kernel is code of a CPU");
   }
   if (step.body_type() == fb::StepBody::GpuKernelStep && !device.is_gpu()) {
-    return Bad("it runs on ", device.ToString(), ", and its kernel is code of a GPU");
+    return BadPlan("it runs on ", device.ToString(), ", and its kernel is code of a GPU");
   }
   if (step.body_type() == fb::StepBody::AttentionStep && !device.is_gpu()) {
-    return Bad("it runs on ", device.ToString(), ", and attention is a step of GPUs");
+    return BadPlan("it runs on ", device.ToString(), ", and attention is a step of GPUs");
   }
   const bool is_copy = step.body_type() == fb::StepBody::CopyStep;
   for (const auto& [buffers, what] : {std::pair{&o.inputs, "input "}, std::pair{&o.outputs, "output "}}) {
@@ -441,8 +444,8 @@ absl::Status CheckDevices(const fb::Plan& plan, const fb::Step& step, const Oper
     for (size_t i = 0; i < buffers->size(); ++i) {
       const Device place = DeviceOf(plan, (*buffers)[i]->device());
       if (place == device) continue;
-      return Bad("it runs on ", device.ToString(), ", and its ", what, i, " is on ", place.ToString(),
-                 ": only a copy may read from another device");
+      return BadPlan("it runs on ", device.ToString(), ", and its ", what, i, " is on ", place.ToString(),
+                     ": only a copy may read from another device");
     }
   }
   return absl::OkStatus();
@@ -456,17 +459,17 @@ absl::Status VerifyStep(const fb::Plan& plan, const fb::Function& function, cons
   SINTER_RETURN_IF_ERROR(Collect(function, step.outputs(), "output", operands.outputs));
   for (const fb::Buffer* buffer : operands.outputs) {
     if (buffer->space() == fb::Space::Constant || buffer->space() == fb::Space::Input) {
-      return Bad("it writes to ", buffer->space() == fb::Space::Input ? "an input" : "a constant");
+      return BadPlan("it writes to ", buffer->space() == fb::Space::Input ? "an input" : "a constant");
     }
   }
   SINTER_RETURN_IF_ERROR(CheckDevices(plan, step, operands));
   const uint64_t arena = ArenaBytes(function, step.device());
   if (step.workspace_bytes() > arena || step.workspace_offset() > arena - step.workspace_bytes()) {
-    return Bad("its workspace, bytes ", step.workspace_offset(), " to ", step.workspace_offset(), " + ",
-               step.workspace_bytes(), ", is outside the arena of ", arena, " bytes");
+    return BadPlan("its workspace, bytes ", step.workspace_offset(), " to ", step.workspace_offset(), " + ",
+                   step.workspace_bytes(), ", is outside the arena of ", arena, " bytes");
   }
   if (step.workspace_bytes() > 0 && step.workspace_offset() % 64 != 0) {
-    return Bad("its workspace's offset, ", step.workspace_offset(), ", is not a multiple of 64");
+    return BadPlan("its workspace's offset, ", step.workspace_offset(), ", is not a multiple of 64");
   }
   return CheckBody(plan, function, step, operands);
 }

@@ -42,7 +42,7 @@ void __tsan_release(void* address);
 namespace sinter {
 namespace {
 
-constexpr char kVariable[] = "SINTER_NUM_THREADS";
+constexpr char kThreadsVariable[] = "SINTER_NUM_THREADS";
 
 #ifdef SINTER_TSAN
 void TsanAcquire(void* address) { __tsan_acquire(address); }
@@ -98,13 +98,13 @@ int ThreadPool::AvailableCores() {
 }
 
 absl::StatusOr<ThreadPool> ThreadPool::Create() {
-  const char* const variable = std::getenv(kVariable);
+  const char* const variable = std::getenv(kThreadsVariable);
   if (variable == nullptr || *variable == '\0') return ThreadPool(AvailableCores());
   const std::string_view text = variable;
   int threads = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
   if (error != std::errc() || end != text.data() + text.size() || threads < 1 || threads > kMaxThreads) {
-    return absl::InvalidArgumentError(absl::StrCat(kVariable, " is \"", variable,
+    return absl::InvalidArgumentError(absl::StrCat(kThreadsVariable, " is \"", variable,
                                                    "\": write a number of threads from 1 to ", kMaxThreads,
                                                    ", or unset it to use all ", AvailableCores(), " cores"));
   }

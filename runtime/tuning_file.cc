@@ -36,7 +36,6 @@ constexpr int64_t kVersion = 2, kVersionWithoutHash = 1;
 constexpr size_t kMaxBytes = size_t{4} << 20;
 constexpr size_t kParsedBytes = 128;  // At most, of what one byte of text becomes: nested lists take most.
 constexpr char kHashKey[] = "sha256";
-constexpr size_t kHashDigits = 64;
 constexpr size_t kMaxTextBytes = 1024;
 constexpr double kMaxMicroseconds = 1e9;
 // Another process holds the lock for as long as it takes to write a small file.
@@ -186,8 +185,8 @@ Json ParseJson(std::string_view text, std::string* error) {
 std::string TextHash(std::string_view text, size_t at) {
   Sha256 hash;
   hash.Update(AsBytes(text.substr(0, at)));
-  hash.Update(AsBytes(std::string(kHashDigits, '0')));
-  hash.Update(AsBytes(text.substr(at + kHashDigits)));
+  hash.Update(AsBytes(std::string(kSha256Digits, '0')));
+  hash.Update(AsBytes(text.substr(at + kSha256Digits)));
   return HexText(hash.Digest());
 }
 
@@ -195,12 +194,12 @@ std::string TextHash(std::string_view text, size_t at) {
 size_t FindHash(std::string_view text) {
   const std::string before = absl::StrCat("\"", kHashKey, "\": \"");
   const size_t at = text.find(before);
-  if (at == text.npos || text.size() - at < before.size() + kHashDigits) return text.npos;
+  if (at == text.npos || text.size() - at < before.size() + kSha256Digits) return text.npos;
   return at + before.size();
 }
 
 // Of the file itself, where the path is a symbolic link.
-std::string FolderOf(const std::string& path) {
+std::string FolderOfFile(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, ignored);
   const std::filesystem::path folder =
@@ -213,7 +212,7 @@ std::string FolderOf(const std::string& path) {
 class FolderLock {
  public:
   static absl::StatusOr<FolderLock> Take(const std::string& path) {
-    const std::string folder = FolderOf(path);
+    const std::string folder = FolderOfFile(path);
     FolderLock lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     const auto failed = [&](const char* action) {
       return absl::ErrnoToStatus(
@@ -264,8 +263,8 @@ absl::StatusOr<TuningTable> ParseFile(std::string_view text, const std::string& 
   if (version == kVersion) {
     reader.Text(kHashKey, &hash);
     const size_t at = FindHash(text);
-    if (at == text.npos || TextHash(text, at) != text.substr(at, kHashDigits) ||
-        hash != text.substr(at, kHashDigits)) {
+    if (at == text.npos || TextHash(text, at) != text.substr(at, kSha256Digits) ||
+        hash != text.substr(at, kSha256Digits)) {
       reader.Refuse(absl::StrCat("it was altered: its hash is not the one in \"", kHashKey, "\""));
     }
   }
@@ -303,8 +302,9 @@ absl::StatusOr<TuningTable> ParseTuning(std::string_view text, const std::string
 std::string TuningText(const TuningTable& table) {
   // Members in the order in which they are read.
   using Ordered = nlohmann::ordered_json;
-  std::string text = absl::StrCat(R"({"format": ")", kFormat, R"(", "version": )", kVersion, R"(, ")",
-                                  kHashKey, R"(": ")", std::string(kHashDigits, '0'), R"(", "products": [)");
+  std::string text =
+      absl::StrCat(R"({"format": ")", kFormat, R"(", "version": )", kVersion, R"(, ")", kHashKey, R"(": ")",
+                   std::string(kSha256Digits, '0'), R"(", "products": [)");
   const char* separator = "\n";
   for (const auto& [key, product] : table) {
     Ordered algorithm;
@@ -321,7 +321,7 @@ std::string TuningText(const TuningTable& table) {
   }
   text += "\n]}\n";
   const size_t at = FindHash(text);
-  return text.replace(at, kHashDigits, TextHash(text, at));
+  return text.replace(at, kSha256Digits, TextHash(text, at));
 }
 
 absl::StatusOr<TuningTable> LoadTuning(const std::string& path) {

@@ -3,15 +3,12 @@
 #include <utility>
 
 #include "sinter/runtime/caching_allocator.h"
+#include "sinter/runtime/round_up.h"
 
 namespace sinter {
 namespace {
 
 // Slots begin where pieces of an allocator's own would.
-size_t RoundUp(size_t bytes) {
-  constexpr size_t kUnit = CachingAllocator::kUnit;
-  return (bytes + kUnit - 1) / kUnit * kUnit;
-}
 
 bool IsFree(const std::optional<uint32_t>& last, const std::vector<bool>& comes_after) {
   return !last.has_value() || comes_after[*last];
@@ -20,7 +17,7 @@ bool IsFree(const std::optional<uint32_t>& last, const std::vector<bool>& comes_
 }  // namespace
 
 size_t WorkspaceSlots::MoreFor(const Slot& slot, size_t bytes) {
-  return bytes > slot.bytes ? RoundUp(bytes - slot.bytes) : 0;
+  return bytes > slot.bytes ? RoundUp(bytes - slot.bytes, CachingAllocator::kUnit) : 0;
 }
 
 std::optional<uint32_t> WorkspaceSlots::TakeFirst(uint32_t step) {
@@ -59,7 +56,7 @@ size_t WorkspaceSlots::OffsetOfSlot(size_t slot) const {
   size_t offset = 0, end = 0;
   for (size_t s = 0; s < slot; ++s) {
     if (slots_[s].bytes > 0) end = offset + slots_[s].bytes;
-    offset += RoundUp(slots_[s].bytes);
+    offset += RoundUp(slots_[s].bytes, CachingAllocator::kUnit);
   }
   return slot == kSlots ? end : offset;
 }

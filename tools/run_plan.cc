@@ -67,7 +67,7 @@ std::string SummaryOf(const HostTensor& tensor) {
 }
 
 // "-" where the rate would mean nothing.
-std::string Rate(double amount, double seconds) {
+std::string RateText(double amount, double seconds) {
   return amount > 0 && seconds > 0 ? absl::StrFormat("%.2f", amount / seconds / 1e9) : "-";
 }
 
@@ -86,8 +86,8 @@ void PrintProfile(const Profile& profile, std::ostream& out) {
     if (s.locations.size() > 3) absl::StrAppend(&lines, " and ", s.locations.size() - 3, " more");
     out << absl::StrFormat("%5d %10.4f %10.4f %6.1f %9s %9s  %s %s%s; %s\n", i, s.seconds_total / runs * 1e3,
                            s.seconds_min * 1e3, sum > 0 ? 100 * s.seconds_total / sum : 0.0,
-                           Rate(s.bytes, s.seconds_min), Rate(s.flops, s.seconds_min), std::string(s.kind),
-                           s.name, has_several ? " on " + s.device.ToString() : "",
+                           RateText(s.bytes, s.seconds_min), RateText(s.flops, s.seconds_min),
+                           std::string(s.kind), s.name, has_several ? " on " + s.device.ToString() : "",
                            lines.empty() ? "-" : lines);
   }
   out << absl::StrFormat("  sum %10.4f ms of steps, %.4f ms of whole runs\n", sum / runs * 1e3,

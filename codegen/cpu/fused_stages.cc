@@ -12,10 +12,12 @@
 #include "sinter/codegen/cuda/cuda_schedule.h"
 #include "sinter/codegen/user_line.h"
 #include "sinter/ir/fusion_domain.h"
+#include "sinter/ir/tensor_types.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
 
+using ir::ShapeOf;
 using llvm::SmallVector;
 using mlir::Value;
 
@@ -38,10 +40,6 @@ SmallVector<int64_t> Job::parallel_shape() const {
 namespace {
 
 constexpr int64_t kScratchAlignment = 64;
-
-llvm::ArrayRef<int64_t> ShapeOf(Value v) {
-  return llvm::cast<mlir::RankedTensorType>(v.getType()).getShape();
-}
 
 class Cutter {
  public:

@@ -147,7 +147,7 @@ bool IsKept(const std::vector<KeptValue>& kept, mlir::Value tensor) {
 }
 
 int64_t ComputeBytes(mlir::Type type) { return std::max<int64_t>(1, type.getIntOrFloatBitWidth() / 8); }
-int64_t ElementBytes(mlir::Value tensor) {
+int64_t BytesOfElement(mlir::Value tensor) {
   mlir::Type element = llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType();
   return ComputeBytes(ir::ScalarBuilder::ComputeType(element));
 }
@@ -167,7 +167,7 @@ void KeepTiles(Job& job, Schedule& s) {
       }
       if (along_cross != 1 || along_inner < kShortLoop || IsKept(s.kept, request.tensor)) continue;
       s.kept.push_back({request.tensor, request.dims, request.constants, true, 0, s.scratch_bytes});
-      s.scratch_bytes += RoundUp(s.tile * s.tile_pitch() * ElementBytes(request.tensor), 64);
+      s.scratch_bytes += RoundUp(s.tile * s.tile_pitch() * BytesOfElement(request.tensor), 64);
     }
   }
 }
@@ -284,15 +284,15 @@ void LayOutScratch(Job& job, Schedule& s) {
   };
   bool columns = s.mode == Schedule::Mode::kColumn;
   for (KeptValue& k : s.kept) {
-    if (k.is_full) k.offset = take(TripCount(s.reduced) * ElementBytes(k.tensor));
-    if (!k.is_full && columns) k.offset = take(s.tile * ElementBytes(k.tensor));
+    if (k.is_full) k.offset = take(TripCount(s.reduced) * BytesOfElement(k.tensor));
+    if (!k.is_full && columns) k.offset = take(s.tile * BytesOfElement(k.tensor));
   }
   if (!columns) return;
   for (JobReduction& r : job.reductions) {
     s.accumulators.emplace_back();
     for (mlir::Type type : AccumulatorTypes(r.op))
       s.accumulators.back().push_back(take(s.tile * ComputeBytes(type)));
-    s.results.push_back(take(s.tile * ElementBytes(r.result())));
+    s.results.push_back(take(s.tile * BytesOfElement(r.result())));
   }
 }
 

@@ -67,10 +67,10 @@ Conv TurnedRound(ir::Conv2dInputGradOp op) {
   return conv;
 }
 
-int64_t RoundUp(int64_t x, int64_t multiple) { return llvm::divideCeilSigned(x, multiple) * multiple; }
+int64_t RoundedUp(int64_t x, int64_t multiple) { return llvm::divideCeilSigned(x, multiple) * multiple; }
 // Of rows whose pairs four threads of each of four rows read at once, without two in one bank.
 int64_t PitchOf(int64_t length) {
-  const int64_t pitch = RoundUp(length, 8);
+  const int64_t pitch = RoundedUp(length, 8);
   return pitch % 16 == 8 ? pitch : pitch + 8;
 }
 
@@ -88,14 +88,14 @@ struct ConvTiles {
 std::optional<ConvTiles> TilesOf(const Conv& conv) {
   const auto floats = [&](int64_t chunk) {
     return conv.out * PitchOf(chunk * conv.taps()) + chunk * conv.padded_plane() +
-           RoundUp(chunk * conv.taps(), 8);
+           RoundedUp(chunk * conv.taps(), 8);
   };
   if (conv.out > kMostOut || floats(1) > kMostFloats) return std::nullopt;
   int64_t chunk = 1;
   while (chunk < conv.channels && floats(chunk + 1) <= kMostFloats) ++chunk;
   // Chunks of about one size; of four channels each, for accesses of 16 bytes to all of them.
   const int64_t even = llvm::divideCeilSigned(conv.channels, llvm::divideCeilSigned(conv.channels, chunk));
-  chunk = chunk >= RoundUp(even, 4) ? std::min(RoundUp(even, 4), conv.channels) : even;
+  chunk = chunk >= RoundedUp(even, 4) ? std::min(RoundedUp(even, 4), conv.channels) : even;
   const double fetch = kFetchCycles * conv.channels * (conv.height * conv.width + conv.out * conv.taps());
   std::optional<ConvTiles> best;
   double least = 0;
@@ -126,7 +126,7 @@ struct ColumnTiles {
 };
 
 // Of pairs of pixels: four of each of four rows are read at once, without two in one bank.
-int64_t PairPitchOf(int64_t pixels) { return RoundUp(pixels + 4, 8) - 4; }
+int64_t PairPitchOf(int64_t pixels) { return RoundedUp(pixels + 4, 8) - 4; }
 
 // Of the gradient of conv's images. None: they, or the columns of a channel, are too large.
 std::optional<ColumnTiles> ColumnTilesOf(const Conv& conv) {
@@ -137,7 +137,7 @@ std::optional<ColumnTiles> ColumnTilesOf(const Conv& conv) {
       conv.width > kMostColumnWidth || most_chunk == 0)
     return std::nullopt;
   const int64_t chunk =
-      RoundUp(llvm::divideCeilSigned(conv.out, llvm::divideCeilSigned(conv.out, most_chunk)), kNarrow);
+      RoundedUp(llvm::divideCeilSigned(conv.out, llvm::divideCeilSigned(conv.out, most_chunk)), kNarrow);
   const double fetch = kFetchCycles * conv.out * pixels;
   std::optional<ColumnTiles> best;
   for (int64_t group = 1; group <= conv.channels; ++group) {
@@ -187,12 +187,12 @@ GradTiles RowTilesOf(const Conv& conv) {
 std::optional<GradTiles> GradTilesOf(const Conv& conv) {
   GradTiles t = RowTilesOf(conv);
   const int64_t pixels = conv.pixels();
-  const int64_t room = kMostFloats - t.touched * conv.padded_plane() - RoundUp(pixels, 8);
+  const int64_t room = kMostFloats - t.touched * conv.padded_plane() - RoundedUp(pixels, 8);
   if (conv.out > kMostOut || room < conv.out * PitchOf(1)) return std::nullopt;
   // The longest pitch that there is room for, then as many pixels as make all chunks equal.
   int64_t most = room / conv.out / 8 * 8;
   if (most % 16 == 0) most -= 8;
-  t.chunk = RoundUp(llvm::divideCeilSigned(pixels, llvm::divideCeilSigned(pixels, most)), 8);
+  t.chunk = RoundedUp(llvm::divideCeilSigned(pixels, llvm::divideCeilSigned(pixels, most)), 8);
   if (PitchOf(t.chunk) > most) t.chunk -= 8;
   const auto sums = [&] { return t.warps_k * t.warps_m * t.tiles_m * kSumTile * t.tiles_n * kNarrow; };
   while (t.warps_k > 1 && sums() > conv.out * PitchOf(t.chunk)) t.warps_k /= 2;

@@ -19,14 +19,8 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kAlignment = 16;
-constexpr size_t kWorkspaceAlignment = 256;
 // Of a gradient, whose gradients of scores are in the workspace: it takes the batch in parts for which they are less.
-constexpr size_t kMaxWorkspace = size_t{256} << 20;
-
-size_t RoundUp(size_t bytes) {
-  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
-}
+constexpr size_t kMaxScoresBytes = size_t{256} << 20;
 
 // Versions before it give wrong gradients of some shapes: 9.10.0 of many, those up to 9.15.0 where the keys are no multiple of
 // 128, as the checks of NVIDIA's frontend have it.
@@ -59,7 +53,7 @@ class CudaAttentionStep : public Step {
     // Where the scores alone are too large, the whole is not prepared first to hear it.
     if (const size_t scores = whole_.ScoresBytes(); scores > 0) part_ = PartThatFits(scores + RowSumsBytes());
     SINTER_RETURN_IF_ERROR(MakePlanOfPart(plans, cudnn));
-    if (const size_t needed = LibraryWorkspaceBytes(); whole_.backward && needed > kMaxWorkspace) {
+    if (const size_t needed = LibraryWorkspaceBytes(); whole_.backward && needed > kMaxScoresBytes) {
       part_ = PartThatFits(needed);
       SINTER_RETURN_IF_ERROR(MakePlanOfPart(plans, cudnn));
     }
@@ -88,9 +82,9 @@ class CudaAttentionStep : public Step {
 
   // Of a part that takes so much.
   Part PartThatFits(size_t needed) const {
-    if (needed <= kMaxWorkspace) return part_;
+    if (needed <= kMaxScoresBytes) return part_;
     const size_t heads = static_cast<size_t>(part_.examples * part_.heads);
-    const auto fits = static_cast<int64_t>(kMaxWorkspace / ((needed + heads - 1) / heads));
+    const auto fits = static_cast<int64_t>(kMaxScoresBytes / ((needed + heads - 1) / heads));
     if (fits < whole_.heads) return {1, LargestDivisor(whole_.heads, fits)};
     return {LargestDivisor(whole_.batch, fits / whole_.heads), whole_.heads};
   }
@@ -104,13 +98,15 @@ class CudaAttentionStep : public Step {
 
   size_t RowSumsBytes() const {
     if (!whole_.backward) return 0;
-    return RoundUp(static_cast<size_t>(part_.examples * part_.heads * whole_.queries) * sizeof(float));
+    return RoundUp(static_cast<size_t>(part_.examples * part_.heads * whole_.queries) * sizeof(float),
+                   kCudnnWorkspaceAlignment);
   }
 
   size_t QuerySumsBytes() const {
     if (!whole_.backward || whole_.in_order) return 0;
-    return RoundUp(static_cast<size_t>(part_.examples * part_.heads * whole_.queries * whole_.width) *
-                   sizeof(float));
+    return RoundUp(
+        static_cast<size_t>(part_.examples * part_.heads * whole_.queries * whole_.width) * sizeof(float),
+        kCudnnWorkspaceAlignment);
   }
 
   absl::Status CheckAlignment(const StepArgs& args) const {
@@ -118,9 +114,10 @@ class CudaAttentionStep : public Step {
     const int operands = whole_.backward ? 2 * given + 3 : given + (whole_.has_stats ? 2 : 1);
     uintptr_t bits = 0;
     for (int i = 0; i < operands; ++i) bits |= reinterpret_cast<uintptr_t>(args.buffers[i]);
-    if (bits % kAlignment == 0) return absl::OkStatus();
+    if (bits % kCudnnAlignment == 0) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("an operand of attention does not start at a multiple of ",
-                                                   kAlignment, " bytes, which GPUs need: copy it first"));
+                                                   kCudnnAlignment,
+                                                   " bytes, which GPUs need: copy it first"));
   }
 
   // Where the part's rows begin in a tensor of this shape, of the whole.

@@ -5,12 +5,10 @@
 #include "sinter/runtime/cuda/cudnn_convolution.h"
 #include "sinter/runtime/dtype.h"
 #include "sinter/runtime/gpu_limits.h"
+#include "sinter/runtime/round_up.h"
 
 namespace sinter {
 namespace {
-
-constexpr size_t kAlignment = 16;
-constexpr size_t kWorkspaceAlignment = 256;
 
 size_t BytesOf(const CudnnTensor& tensor, fb::DType dtype) {
   return static_cast<size_t>(tensor.elements() * SizeOf(static_cast<DType>(dtype)));
@@ -19,14 +17,10 @@ size_t BytesOf(const CudnnTensor& tensor, fb::DType dtype) {
 absl::Status CheckAlignment(const StepArgs& args, int operands) {
   uintptr_t bits = 0;
   for (int i = 0; i < operands; ++i) bits |= reinterpret_cast<uintptr_t>(args.buffers[i]);
-  if (bits % kAlignment == 0) return absl::OkStatus();
+  if (bits % kCudnnAlignment == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("an operand of a convolution does not start at a multiple of ", kAlignment,
+      absl::StrCat("an operand of a convolution does not start at a multiple of ", kCudnnAlignment,
                    " bytes, which GPUs need: copy it first"));
-}
-
-size_t RoundUpForWorkspace(size_t bytes) {
-  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
 // cuDNN has engines for bias and for bias with relu, and none for relu alone: that gets a bias of zeros in the workspace.
@@ -39,7 +33,7 @@ class CudaConvStep : public Step {
         device_(context.index()),
         stream_(context.stream()),
         has_bias_(has_bias),
-        zero_bias_bytes_(RoundUpForWorkspace(zero_bias_bytes)) {}
+        zero_bias_bytes_(RoundUp(zero_bias_bytes, kCudnnWorkspaceAlignment)) {}
 
   size_t LibraryWorkspaceBytes() const override { return zero_bias_bytes_ + plan_->workspace_bytes(); }
 
@@ -80,7 +74,7 @@ class EmptyConvStep : public Step {
     shape.strides = shape.dilations = {1, 1};
     shape.padding_before = shape.padding_after = {0, 0};
     const size_t bytes = BytesOf(shape.x.elements() > outputs ? shape.x : shape.weights, shape.dtype);
-    zero_bytes_ = RoundUpForWorkspace(bytes);
+    zero_bytes_ = RoundUp(bytes, kCudnnWorkspaceAlignment);
     SINTER_ASSIGN_OR_RETURN(plan_, MakeConvolutionPlan(cudnn, shape, epilogue));
     return absl::OkStatus();
   }

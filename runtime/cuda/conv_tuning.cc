@@ -18,17 +18,16 @@
 #include "sinter/runtime/cuda/trial_operands.h"
 #include "sinter/runtime/dtype.h"
 #include "sinter/runtime/load_times.h"
+#include "sinter/runtime/round_up.h"
 #include "sinter/runtime/session_tuning.h"
 
 namespace sinter {
 namespace {
 
 constexpr size_t kEngines = 8;
-constexpr int64_t kAlignment = 512;
+constexpr int64_t kOperandAlignment = 512;
 // An idle GPU takes some tens of milliseconds to reach its clocks.
-constexpr double kWarmUpSeconds = 0.03;
-
-int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+constexpr double kClocksSeconds = 0.03;
 
 // One convolution on operands of its own, to time engines.
 class ConvTrial {
@@ -48,7 +47,7 @@ class ConvTrial {
 
   int64_t Bytes() const {
     int64_t bytes = 0;
-    for (int64_t part : bytes_) bytes += RoundUp(part);
+    for (int64_t part : bytes_) bytes += RoundUp(part, kOperandAlignment);
     return bytes;
   }
 
@@ -60,7 +59,7 @@ class ConvTrial {
     const std::vector<std::byte> block = RandomBlock(dtype_);
     for (int i = 0; i < 5; ++i) {
       parts_[i] = next;
-      next += RoundUp(bytes_[i]);
+      next += RoundUp(bytes_[i], kOperandAlignment);
       if (i < 3) SINTER_RETURN_IF_ERROR(Repeat(context_, block, parts_[i], bytes_[i]));
     }
     SINTER_ASSIGN_OR_RETURN(begin_, MakeCudaEvent(/*with_time=*/true));
@@ -84,7 +83,7 @@ class ConvTrial {
   }
 
   absl::Status WarmUp(CudnnPlan& plan) {
-    for (double left = kWarmUpSeconds; left > 0;) {
+    for (double left = kClocksSeconds; left > 0;) {
       SINTER_ASSIGN_OR_RETURN(const double seconds, Seconds(plan, /*launches=*/8));
       left -= std::max(seconds, 1e-6) * 8;
     }
@@ -119,8 +118,6 @@ Known& KnownConvolutions() {
   static Known& known = *new Known;
   return known;
 }
-
-double Microseconds(double seconds) { return std::max(std::round(seconds * 1e8) / 100, 0.01); }
 
 AlgorithmConfig ConfigOf(const CudnnEngine& engine) {
   return {.id = static_cast<int32_t>(engine.number), .ordinal = static_cast<uint16_t>(engine.ordinal)};
@@ -205,8 +202,8 @@ class ConvChoice {
     SINTER_RETURN_IF_ERROR(quickest.status());
     std::unique_ptr<CudnnPlan>& chosen = plans[quickest->index];
     const TunedProduct tuned = {.algorithm = ConfigOf(chosen->engine()),
-                                .first_us = Microseconds(quickest->first_seconds),
-                                .chosen_us = Microseconds(quickest->seconds),
+                                .first_us = TunedMicroseconds(quickest->first_seconds),
+                                .chosen_us = TunedMicroseconds(quickest->seconds),
                                 .any_bits = true};
     KnownConvolutions().measured[key_] = tuned;
     Report(tuned, ChoiceSource::kMeasured);

@@ -7,7 +7,7 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMajor = CUBLAS_VER_MAJOR;
+constexpr size_t kCublasLtMajor = CUBLAS_VER_MAJOR;
 
 absl::Status Open(CublasLt* f) {
   SINTER_ASSIGN_OR_RETURN(
@@ -30,9 +30,9 @@ absl::Status Open(CublasLt* f) {
       {"cublasLtMatmulAlgoGetHeuristic", &f->MatmulAlgoGetHeuristic},
       {"cublasLtMatmulAlgoConfigGetAttribute", &f->MatmulAlgoConfigGetAttribute},
   }));
-  return library.CheckVersion({.wanted = absl::StrCat(kMajor, ".0 to ", kMajor, ".x"),
+  return library.CheckVersion({.wanted = absl::StrCat(kCublasLtMajor, ".0 to ", kCublasLtMajor, ".x"),
                                .found = VersionOf(*f),
-                               .fits = f->GetVersion() / 10000 == kMajor});
+                               .fits = f->GetVersion() / 10000 == kCublasLtMajor});
 }
 
 }  // namespace

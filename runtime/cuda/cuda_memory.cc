@@ -11,14 +11,14 @@ namespace sinter {
 namespace {
 
 // The unit of caching allocators. CUDA promises 256 and serves multiples of 512: Checked looks.
-constexpr int64_t kAlignment = 512;
+constexpr int64_t kCudaAlignment = 512;
 
 std::atomic<int64_t> allocations = 0;
 std::atomic<int64_t> frees = 0;
 
 absl::StatusOr<void*> Checked(void* ptr) {
   ++allocations;
-  if (reinterpret_cast<uintptr_t>(ptr) % kAlignment != 0) {
+  if (reinterpret_cast<uintptr_t>(ptr) % kCudaAlignment != 0) {
     return absl::InternalError("CUDA aligned memory to less than 512 bytes");
   }
   return ptr;
@@ -67,7 +67,7 @@ class CudaMemory : public DeviceMemory {
     return cudaMemGetInfo(&free, &total) == cudaSuccess ? static_cast<int64_t>(free) : 0;
   }
   Device device() const override { return Device::Gpu(index_); }
-  int64_t alignment() const override { return kAlignment; }
+  int64_t alignment() const override { return kCudaAlignment; }
 
  private:
   int index_;
@@ -103,7 +103,7 @@ class PinnedMemory : public DeviceMemory {
   int64_t TotalBytes() const override { return main_memory_.TotalBytes(); }
   int64_t FreeBytes() const override { return main_memory_.FreeBytes(); }
   Device device() const override { return Device::Cpu(); }
-  int64_t alignment() const override { return kAlignment; }
+  int64_t alignment() const override { return kCudaAlignment; }
 
  private:
   HostMemory main_memory_;

@@ -14,7 +14,7 @@ namespace {
 using Tensor = CudnnGraph::Tensor;
 
 // Steps choose their parts by the workspace that is left over.
-constexpr int64_t kMaxWorkspace = std::numeric_limits<int64_t>::max();
+constexpr int64_t kAnyWorkspace = std::numeric_limits<int64_t>::max();
 
 // The last two dimensions exchanged.
 CudnnTensor Transposed(CudnnTensor tensor) {
@@ -166,7 +166,7 @@ absl::StatusOr<std::unique_ptr<CudnnPlan>> MakeAttentionPlan(const CudnnHandle& 
   const auto plan = [&]() -> absl::StatusOr<std::unique_ptr<CudnnPlan>> {
     SINTER_ASSIGN_OR_RETURN(const CudnnDescriptor graph,
                             attention.backward ? builder.Backward() : builder.Forward());
-    return CudnnPlan::Create(cudnn, graph, {.max_workspace = kMaxWorkspace});
+    return CudnnPlan::Create(cudnn, graph, {.max_workspace = kAnyWorkspace});
   };
   absl::StatusOr<std::unique_ptr<CudnnPlan>> made = plan();
   if (made.ok()) return made;

@@ -9,9 +9,8 @@ namespace sinter {
 namespace {
 
 // What is taken for a workspace at most: engines that want more have others beside them.
-constexpr int64_t kMaxWorkspace = int64_t{256} << 20;
+constexpr int64_t kMaxConvWorkspace = int64_t{256} << 20;
 // Of every tensor's first element; steps check it.
-constexpr int64_t kAlignment = 16;
 // The id of what lies between two operations, and never in memory.
 constexpr int64_t kFirstVirtual = 100;
 
@@ -52,7 +51,7 @@ absl::StatusOr<CudnnDescriptor> GraphBuilder::Tensor(const CudnnTensor& tensor, 
   CudnnDescriptor made(cudnn_, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   SINTER_RETURN_IF_ERROR(made.Set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id));
   SINTER_RETURN_IF_ERROR(made.Set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type));
-  SINTER_RETURN_IF_ERROR(made.Set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment));
+  SINTER_RETURN_IF_ERROR(made.Set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kCudnnAlignment));
   SINTER_RETURN_IF_ERROR(made.Set(CUDNN_ATTR_TENSOR_DIMENSIONS, List(tensor.sizes)));
   SINTER_RETURN_IF_ERROR(made.Set(CUDNN_ATTR_TENSOR_STRIDES, List(tensor.strides)));
   SINTER_RETURN_IF_ERROR(made.Set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &is_virtual));
@@ -229,7 +228,7 @@ cudnnDataType_t CudnnType(fb::DType dtype) {
 
 CudnnEngineRules RulesOf(const ConvShape& shape) {
   const bool is_ieee = shape.dtype == fb::DType::F32 && shape.math == fb::MathMode::Ieee;
-  CudnnEngineRules rules = {.may_use_tensor_cores = !is_ieee, .max_workspace = kMaxWorkspace};
+  CudnnEngineRules rules = {.may_use_tensor_cores = !is_ieee, .max_workspace = kMaxConvWorkspace};
   // Engine 1 is named first for weight gradients of few channels in f32 and takes 344 us where engine 17 takes 52; engine 0
   // takes 597 (docs/performance-notes.md).
   if (shape.kind == fb::ConvKind::WeightGrad) rules.last_resort = {0, 1};

@@ -28,6 +28,10 @@
 
 namespace sinter {
 
+// Of what an operand's first element and a workspace start at: multiples of so many bytes.
+inline constexpr int64_t kCudnnAlignment = 16;
+inline constexpr size_t kCudnnWorkspaceAlignment = 256;
+
 class CudnnDescriptor {
  public:
   CudnnDescriptor(const CudnnHandle& cudnn, cudnnBackendDescriptorType_t type);

@@ -6,7 +6,6 @@ namespace sinter {
 namespace {
 
 // Of every operand's first element, where it is of the GPU; steps check it.
-constexpr int64_t kAlignment = 16;
 constexpr int64_t kNumberAlignment = 4;
 
 std::vector<int64_t> List(const std::array<int64_t, 4>& values) { return {values.begin(), values.end()}; }
@@ -19,7 +18,7 @@ absl::Status CudnnGraph::Describe(CudnnDescriptor& made, int64_t id, cudnnDataTy
   SINTER_RETURN_IF_ERROR(made.Set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id));
   SINTER_RETURN_IF_ERROR(made.Set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type));
   SINTER_RETURN_IF_ERROR(
-      made.Set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, is_number ? kNumberAlignment : kAlignment));
+      made.Set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, is_number ? kNumberAlignment : kCudnnAlignment));
   SINTER_RETURN_IF_ERROR(made.Set(CUDNN_ATTR_TENSOR_DIMENSIONS, List(shape.sizes)));
   SINTER_RETURN_IF_ERROR(made.Set(CUDNN_ATTR_TENSOR_STRIDES, List(shape.strides)));
   SINTER_RETURN_IF_ERROR(made.Set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &is_virtual));

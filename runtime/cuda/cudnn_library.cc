@@ -8,7 +8,7 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMajor = CUDNN_MAJOR;
+constexpr size_t kCudnnMajor = CUDNN_MAJOR;
 
 absl::Status Open(Cudnn* f) {
   // cuDNN opens these two by name when an engine of its needs them, and looks in its own folder and in the loader's.
@@ -40,9 +40,9 @@ absl::Status Open(Cudnn* f) {
   }
   const size_t version = f->GetVersion();
   return library.CheckVersion(
-      {.wanted = absl::StrCat(kMajor, ".0 to ", kMajor, ".x"),
+      {.wanted = absl::StrCat(kCudnnMajor, ".0 to ", kCudnnMajor, ".x"),
        .found = absl::StrCat(version / 10000, ".", version / 100 % 100, ".", version % 100),
-       .fits = version / 10000 == kMajor});
+       .fits = version / 10000 == kCudnnMajor});
 }
 
 }  // namespace

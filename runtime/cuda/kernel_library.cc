@@ -7,13 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sinter/runtime/cuda/architecture.h"
+#include "sinter/runtime/plan_vectors.h"
 
 namespace sinter {
 namespace {
-
-std::string_view View(const flatbuffers::String* text) {
-  return text == nullptr ? std::string_view() : std::string_view(text->c_str(), text->size());
-}
 
 absl::StatusOr<const fb::GpuImage*> ChooseImage(const CudaContext& context, const fb::GpuKernel& kernel,
                                                 const std::string& symbol) {

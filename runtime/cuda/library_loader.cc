@@ -1,4 +1,5 @@
 #include "sinter/runtime/cuda/library_loader.h"
+#include "sinter/runtime/environment.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -21,10 +22,6 @@ constexpr char kBuildFolders[] = "";
 #endif
 
 // Empty also in a program that has more rights than who started it, who must not choose its libraries.
-std::string Environment(const char* name) {
-  const char* const value = secure_getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 std::string PathOf(void* handle, const std::string& asked) {
   const link_map* map = nullptr;

@@ -6,6 +6,7 @@
 
 #include "sinter/runtime/cuda/trial_operands.h"
 #include "sinter/runtime/dtype.h"
+#include "sinter/runtime/round_up.h"
 
 namespace sinter {
 namespace {
@@ -19,7 +20,7 @@ constexpr int64_t kRoundOffset = 512;
 constexpr double kFirstWarmUpSeconds = 0.05, kWarmUpSeconds = 0.002;
 constexpr std::chrono::seconds kStaysWarm(1);
 
-int64_t RoundUp(int64_t bytes) { return (bytes + 511) / 512 * 512; }
+constexpr int64_t kPartAlignment = 512;
 
 }  // namespace
 
@@ -41,7 +42,7 @@ MatmulTrial::MatmulTrial(CudaContext& context, CublasMatmul& product) : context_
 int64_t MatmulTrial::Bytes() const {
   int64_t bytes = 0;
   for (const Part* part : {&a_, &b_, &bias_, &addend_, &scale_, &preactivation_, &result_, &workspace_}) {
-    bytes += RoundUp(part->bytes);
+    bytes += RoundUp(part->bytes, kPartAlignment);
   }
   return bytes;
 }
@@ -52,7 +53,7 @@ absl::Status MatmulTrial::Prepare() {
   std::byte* next = static_cast<std::byte*>(memory_.ptr());
   for (Part* part : {&a_, &b_, &bias_, &addend_, &scale_, &preactivation_, &result_, &workspace_}) {
     if (part->bytes > 0) part->ptr = next;
-    next += RoundUp(part->bytes);
+    next += RoundUp(part->bytes, kPartAlignment);
   }
   const MatmulShape& s = product_.shape();
   const std::vector<std::byte> block = RandomBlock(s.dtype);

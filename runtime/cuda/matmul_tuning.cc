@@ -45,8 +45,6 @@ Known& KnownProducts() {
   return known;
 }
 
-double Microseconds(double seconds) { return std::max(std::round(seconds * 1e8) / 100, 0.01); }
-
 absl::StatusOr<Measured> Measure(MatmulTrial& trial, const std::vector<MatmulCandidate>& candidates,
                                  TuningMode mode) {
   SINTER_RETURN_IF_ERROR(trial.Prepare());
@@ -69,8 +67,8 @@ absl::StatusOr<Measured> Measure(MatmulTrial& trial, const std::vector<MatmulCan
   const MatmulCandidate& chosen = candidates[quickest.index];
   return Measured{chosen.algorithm,
                   {.algorithm = chosen.config,
-                   .first_us = Microseconds(quickest.first_seconds),
-                   .chosen_us = Microseconds(quickest.seconds),
+                   .first_us = TunedMicroseconds(quickest.first_seconds),
+                   .chosen_us = TunedMicroseconds(quickest.seconds),
                    .any_bits = mode == TuningMode::kAnyBits}};
 }
 

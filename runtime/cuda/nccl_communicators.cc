@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kConnectLimit(30);
 // For the other members to end too, and for NCCL to give up.
 constexpr std::chrono::seconds kEndLimit(5);
-constexpr std::chrono::microseconds kPause(20);
+constexpr std::chrono::microseconds kPollPause(20);
 
 // Nobody waits for the world more often than this.
 constexpr std::chrono::milliseconds kWorldPause(20);
@@ -197,7 +197,7 @@ absl::Status NcclCommunicators::WaitUntilReady(NcclCommunicator& member, std::st
       Abort(status);
       return status;
     }
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kPollPause);
   }
 }
 
@@ -273,14 +273,14 @@ NcclCommunicators::~NcclCommunicators() {
     ncclResult_t state = nccl.CommFinalize(comm);
     const Clock::time_point limit = Clock::now() + kEndLimit;
     while (state == ncclInProgress && Clock::now() < limit) {
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(kPollPause);
       if (nccl.CommGetAsyncError(comm, &state) != ncclSuccess) state = ncclInternalError;
     }
     (void)(state == ncclSuccess ? nccl.CommDestroy(comm) : nccl.CommAbort(comm));
   });
   const Clock::time_point limit = Clock::now() + 2 * kEndLimit;
   for (const std::shared_ptr<Ending>& ending : ending_) {
-    while (!ending->is_done && Clock::now() < limit) std::this_thread::sleep_for(kPause);
+    while (!ending->is_done && Clock::now() < limit) std::this_thread::sleep_for(kPollPause);
     if (ending->is_done) {
       ending->thread.join();
       continue;

@@ -1,6 +1,7 @@
 #include "sinter/runtime/cuda/quickest_choice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -109,6 +110,8 @@ class Race {
 };
 
 }  // namespace
+
+double TunedMicroseconds(double seconds) { return std::max(std::round(seconds * 1e8) / 100, 0.01); }
 
 absl::StatusOr<Quickest> ChooseQuickest(const Candidates& candidates) { return Race(candidates).Run(); }
 

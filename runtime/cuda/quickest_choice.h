@@ -34,6 +34,9 @@ struct Quickest {
   double first_seconds = 0, seconds = 0;
 };
 
+// For a tuning file: to a hundredth, and never 0.
+double TunedMicroseconds(double seconds);
+
 // Within 1 % the earlier one is taken. Errors are those of the functions.
 absl::StatusOr<Quickest> ChooseQuickest(const Candidates& candidates);
 

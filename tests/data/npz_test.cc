@@ -18,7 +18,7 @@ namespace {
 
 using testing::ElementsAre;
 
-absl::StatusOr<std::vector<NamedTensor>> Parse(const std::string& bytes) {
+absl::StatusOr<std::vector<NamedTensor>> ParseBytes(const std::string& bytes) {
   return ParseNpz(AsBytes(bytes), "t.npz");
 }
 
@@ -38,14 +38,14 @@ std::string Patched(std::string bytes, size_t at, T value) {
 }
 
 TEST(NpzTest, ReadsWhatNumpyWrites) {
-  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> stored, Parse(golden::FromHex(golden::kNpz)));
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> stored, ParseBytes(golden::FromHex(golden::kNpz)));
   ASSERT_EQ(stored.size(), 2u);
   EXPECT_EQ(stored[0].name, "w");
   EXPECT_THAT(Values<float>(stored[0].tensor), ElementsAre(0, 0.5f, 1, 1.5f, 2, 2.5f));
   EXPECT_EQ(stored[1].name, "mask");
   EXPECT_THAT(Values<bool>(stored[1].tensor), ElementsAre(true, false));
   ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> deflated,
-                       Parse(golden::FromHex(golden::kNpzCompressed)));
+                       ParseBytes(golden::FromHex(golden::kNpzCompressed)));
   ASSERT_EQ(deflated.size(), 1u);
   EXPECT_EQ(deflated[0].name, "zeros");
   EXPECT_EQ(Values<int32_t>(deflated[0].tensor), std::vector<int32_t>(100));
@@ -106,7 +106,8 @@ TEST(NpzTest, EveryTruncationIsAnError) {
   for (const std::string_view hex : {golden::kNpz, golden::kNpzCompressed}) {
     const std::string whole = golden::FromHex(hex);
     for (size_t size = 0; size < whole.size(); ++size) {
-      EXPECT_ERROR(Parse(whole.substr(0, size)), absl::StatusCode::kDataLoss, "t.npz: damaged zip archive");
+      EXPECT_ERROR(ParseBytes(whole.substr(0, size)), absl::StatusCode::kDataLoss,
+                   "t.npz: damaged zip archive");
     }
   }
 }
@@ -117,16 +118,16 @@ TEST(NpzTest, EveryAlteredByteOfTheDataIsFound) {
   const size_t data = whole.find("\x93NUMPY");
   for (size_t at = 0; at < whole.size(); ++at) {
     const absl::StatusOr<std::vector<NamedTensor>> loaded =
-        Parse(Patched(whole, at, static_cast<char>(whole[at] ^ 0x10)));
+        ParseBytes(Patched(whole, at, static_cast<char>(whole[at] ^ 0x10)));
     if (at >= data && at < data + 128 + 24) {
       EXPECT_FALSE(loaded.ok()) << at;
     }
   }
-  EXPECT_ERROR(Parse(Patched(whole, data + 130, 'x')), absl::StatusCode::kDataLoss,
+  EXPECT_ERROR(ParseBytes(Patched(whole, data + 130, 'x')), absl::StatusCode::kDataLoss,
                "t.npz(w.npy): damaged: its CRC-32 is");
   const std::string deflated = golden::FromHex(golden::kNpzCompressed);
   for (size_t at = 0; at < deflated.size(); ++at) {
-    Parse(Patched(deflated, at, static_cast<char>(deflated[at] ^ 0x10))).IgnoreError();
+    ParseBytes(Patched(deflated, at, static_cast<char>(deflated[at] ^ 0x10))).IgnoreError();
   }
 }
 
@@ -135,7 +136,7 @@ TEST(NpzTest, DamagedDirectories) {
   const size_t end = whole.find("PK\5\6");
   const size_t central = whole.find("PK\1\2");
   const auto bad = [&](const std::string& bytes, absl::StatusCode code, const std::string& text) {
-    EXPECT_ERROR(Parse(bytes), code, text);
+    EXPECT_ERROR(ParseBytes(bytes), code, text);
   };
   constexpr auto kLoss = absl::StatusCode::kDataLoss;
   constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
@@ -160,12 +161,13 @@ TEST(NpzTest, DirectoriesOfTheWrongLength) {
   const std::string whole = golden::FromHex(golden::kNpzCompressed);
   const size_t end = whole.find("PK\5\6");
   const uint32_t bytes = static_cast<uint32_t>(end - whole.find("PK\1\2"));
-  EXPECT_ERROR(Parse(Patched<uint32_t>(whole, end + 12, bytes - 1)), absl::StatusCode::kDataLoss,
+  EXPECT_ERROR(ParseBytes(Patched<uint32_t>(whole, end + 12, bytes - 1)), absl::StatusCode::kDataLoss,
                "its directory is cut short at");
-  EXPECT_ERROR(Parse(Patched<uint16_t>(Patched<uint16_t>(whole, end + 8, 0), end + 10, 0)),
+  EXPECT_ERROR(ParseBytes(Patched<uint16_t>(Patched<uint16_t>(whole, end + 8, 0), end + 10, 0)),
                absl::StatusCode::kDataLoss, "its directory has " + std::to_string(bytes) + " bytes too many");
-  EXPECT_ERROR(Parse("PK\5\6"), absl::StatusCode::kDataLoss, "it has 4 bytes, too few for even an empty one");
-  EXPECT_ERROR(Parse(std::string(100, 'x')), absl::StatusCode::kDataLoss,
+  EXPECT_ERROR(ParseBytes("PK\5\6"), absl::StatusCode::kDataLoss,
+               "it has 4 bytes, too few for even an empty one");
+  EXPECT_ERROR(ParseBytes(std::string(100, 'x')), absl::StatusCode::kDataLoss,
                "no end record; the file is cut short");
 }
 
@@ -180,11 +182,12 @@ TEST(NpzTest, DamagedExtraFields) {
     bytes = Patched<uint16_t>(bytes, central + 30, size);
     return Patched<uint32_t>(bytes, end + size + 12, static_cast<uint32_t>(end + size - central));
   };
-  ASSERT_OK(Parse(with_extra(std::string("\7\0\1\0x", 5))));
-  EXPECT_ERROR(Parse(with_extra(std::string("\1\0\x20\0", 4))), absl::StatusCode::kDataLoss,
+  ASSERT_OK(ParseBytes(with_extra(std::string("\7\0\1\0x", 5))));
+  EXPECT_ERROR(ParseBytes(with_extra(std::string("\1\0\x20\0", 4))), absl::StatusCode::kDataLoss,
                "the extra field of 'zeros.npy' is cut short");
-  EXPECT_ERROR(Parse(Patched<uint32_t>(with_extra(std::string("\1\0\0\0", 4)), central + 24, 0xffffffff)),
-               absl::StatusCode::kDataLoss, "the zip64 sizes of 'zeros.npy' are cut short");
+  EXPECT_ERROR(
+      ParseBytes(Patched<uint32_t>(with_extra(std::string("\1\0\0\0", 4)), central + 24, 0xffffffff)),
+      absl::StatusCode::kDataLoss, "the zip64 sizes of 'zeros.npy' are cut short");
 }
 
 // An empty archive that says so in the records of zip64: the end record of 56 bytes, its locator of 20, the old end record.
@@ -202,9 +205,9 @@ std::string EmptyZip64() {
 
 TEST(NpzTest, DamagedZip64Records) {
   const std::string whole = EmptyZip64();
-  ASSERT_OK(Parse(whole));
+  ASSERT_OK(ParseBytes(whole));
   const auto bad = [](const std::string& bytes, const std::string& text) {
-    EXPECT_ERROR(Parse(bytes), absl::StatusCode::kDataLoss, text);
+    EXPECT_ERROR(ParseBytes(bytes), absl::StatusCode::kDataLoss, text);
   };
   bad(whole.substr(76), "no room for the zip64 end record");
   bad(Patched<uint32_t>(whole, 56, 0), "the zip64 locator is missing");
@@ -229,15 +232,16 @@ TEST(NpzTest, OverlapsAndDoubles) {
   std::string bytes = ReadAll(folder.File("t.npz"));
   const size_t second_entry = bytes.find("PK\1\2", bytes.find("PK\1\2") + 1);
   bytes[second_entry + 46] = 'a';
-  EXPECT_ERROR(Parse(bytes), absl::StatusCode::kDataLoss, "'a.npy' has another name in its local header");
+  EXPECT_ERROR(ParseBytes(bytes), absl::StatusCode::kDataLoss,
+               "'a.npy' has another name in its local header");
   const std::string overlapping = Patched<uint32_t>(bytes, second_entry + 42, 0);
-  EXPECT_ERROR(Parse(overlapping), absl::StatusCode::kDataLoss, "two members are named 'a.npy'");
+  EXPECT_ERROR(ParseBytes(overlapping), absl::StatusCode::kDataLoss, "two members are named 'a.npy'");
   // The second local header moved into the data of the first member.
   std::string nested = ReadAll(folder.File("t.npz"));
   const size_t second_local = nested.find("PK\3\4", 1);
   nested.replace(second_local - 60, 35, nested.substr(second_local, 35));
   nested = Patched<uint32_t>(nested, second_entry + 42, static_cast<uint32_t>(second_local - 60));
-  EXPECT_ERROR(Parse(nested), absl::StatusCode::kDataLoss, "'a.npy' and 'b.npy' overlap");
+  EXPECT_ERROR(ParseBytes(nested), absl::StatusCode::kDataLoss, "'a.npy' and 'b.npy' overlap");
 }
 
 TEST(NpzTest, LimitsAreChecked) {

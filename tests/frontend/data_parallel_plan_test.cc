@@ -24,10 +24,10 @@ using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int64_t kPart = 6;  // Examples of a GPU.
+constexpr int64_t kPlanPart = 6;  // Examples of a GPU.
 
 // A batch to a graph with a function "train".
-using Build = std::function<Graph(int64_t batch)>;
+using BuildForBatch = std::function<Graph(int64_t batch)>;
 
 Graph ResNet(int64_t batch) {
   absl::StatusOr<nn::Module> net = examples::ResNet({.layers = 14, .width = 16, .classes = 10});
@@ -72,7 +72,8 @@ struct Compiled {
   const fb::Step& step(uint32_t index) const { return *train().steps()->Get(index); }
 };
 
-Compiled CompileFor(const Build& build, int gpus, int64_t bucket_bytes = DataParallel().bucket_bytes) {
+Compiled CompileFor(const BuildForBatch& build, int gpus,
+                    int64_t bucket_bytes = DataParallel().bucket_bytes) {
   CompileOptions options{
       .device = Device::Gpu(), .gpu_architectures = {"sm_90"}, .dump_stages = {"partition"}};
   if (gpus > 1) {
@@ -80,7 +81,7 @@ Compiled CompileFor(const Build& build, int gpus, int64_t bucket_bytes = DataPar
     options.data_parallel.bucket_bytes = bucket_bytes;
   }
   CompileReport report;
-  absl::StatusOr<Plan> plan = Compile(build(gpus * kPart), options, &report);
+  absl::StatusOr<Plan> plan = Compile(build(gpus * kPlanPart), options, &report);
   SINTER_CHECK(plan.ok()) << plan.status();
   return {*std::move(plan), report.dumps["partition"]};
 }
@@ -102,7 +103,7 @@ bool IsProduct(const fb::Step& step) {
 
 // A device has as many kernels as `more` that one GPU has not. It copies nothing: new values of variables are computed behind their
 // readers, where one GPU may compute some beside the batch's statistics.
-void ExpectSameSteps(const Build& build, int collectives, int more) {
+void ExpectSameSteps(const BuildForBatch& build, int collectives, int more) {
   const Compiled one = CompileFor(build, 1), two = CompileFor(build, 2);
   std::map<std::string, int> want = KindsOn(one, 0);
   want["CollectiveStep"] += collectives;
@@ -111,7 +112,7 @@ void ExpectSameSteps(const Build& build, int collectives, int more) {
   EXPECT_EQ(KindsOn(two, 0), want);
   EXPECT_EQ(KindsOn(two, 1), want);
   // No value has a dimension that counts the parts of the batch.
-  EXPECT_THAT(two.partitioned, Not(HasSubstr("tensor<1x" + std::to_string(kPart) + "x")));
+  EXPECT_THAT(two.partitioned, Not(HasSubstr("tensor<1x" + std::to_string(kPlanPart) + "x")));
 }
 
 // Gradients of bf16, and those of f32 with the loss and all running statistics.
@@ -124,7 +125,7 @@ TEST(DataParallelPlanTest, ATransformerRunsTheStepsOfOneGpu) {
 }
 
 // With buckets that are full many times.
-void ExpectOverlap(const Build& build) {
+void ExpectOverlap(const BuildForBatch& build) {
   const Compiled two = CompileFor(build, 2, /*bucket_bytes=*/1 << 16);
   const LaunchOrder order = MakeLaunchOrder(two.plan.table(), two.train(), {false, false});
   // Nothing is waited for but in exchanges: a GPU is given all of its steps at once.

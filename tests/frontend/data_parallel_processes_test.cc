@@ -14,27 +14,28 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kRows = 14, kClasses = 4;
-constexpr int kDevices = 4, kSteps = 4;
+constexpr int64_t kProcessRows = 14, kProcessClasses = 4;
+constexpr int kDevices = 4, kProcessSteps = 4;
 
-Graph Build() {
+Graph BuildForProcesses() {
   Graph graph("net", /*seed=*/3);
-  nn::Module model = nn::Sequential{nn::Conv2d(4, 3), nn::BatchNorm(), nn::Relu(),          nn::Flatten(),
-                                    nn::Linear(8),    nn::Tanh(),      nn::Linear(kClasses)};
+  nn::Module model = nn::Sequential{
+      nn::Conv2d(4, 3),           nn::BatchNorm(), nn::Relu(), nn::Flatten(), nn::Linear(8), nn::Tanh(),
+      nn::Linear(kProcessClasses)};
   graph.Function("train", [&](Builder& b) {
-    Tensor x = b.Input("x", F32, {kRows, 1, 6, 6}), y = b.Input("y", I32, {kRows});
+    Tensor x = b.Input("x", F32, {kProcessRows, 1, 6, 6}), y = b.Input("y", I32, {kProcessRows});
     Tensor loss = SoftmaxCrossEntropy(model(x), y);
     optim::Adam{.learning_rate = b.Scalar("lr")}.Minimize(loss);
     b.Output("loss", loss);
   });
   graph.Function("eval", Mode::kEval,
-                 [&](Builder& b) { b.Output("logits", model(b.Input("x", F32, {kRows, 1, 6, 6}))); });
+                 [&](Builder& b) { b.Output("logits", model(b.Input("x", F32, {kProcessRows, 1, 6, 6}))); });
   return graph;
 }
 
 // Rows of the batch.
 struct Rows {
-  int64_t begin = 0, end = kRows;
+  int64_t begin = 0, end = kProcessRows;
 };
 
 HostTensor Images(Rows rows) {
@@ -46,14 +47,15 @@ HostTensor Images(Rows rows) {
 }
 HostTensor Labels(Rows rows) {
   std::vector<int32_t> y;
-  for (int64_t i = rows.begin; i < rows.end; ++i) y.push_back(static_cast<int32_t>(i * 7 % 5 % kClasses));
+  for (int64_t i = rows.begin; i < rows.end; ++i)
+    y.push_back(static_cast<int32_t>(i * 7 % 5 % kProcessClasses));
   return *HostTensor::FromVector<int32_t>({rows.end - rows.begin}, y);
 }
 
 // Those that the devices of one of so many processes read: the larger parts come first.
 Rows RowsOf(int process, int processes) {
   const auto begin_of = [](int64_t device) {
-    return device * (kRows / kDevices) + std::min(device, kRows % kDevices);
+    return device * (kProcessRows / kDevices) + std::min(device, kProcessRows % kDevices);
   };
   return {begin_of(process * kDevices / processes), begin_of((process + 1) * kDevices / processes)};
 }
@@ -82,7 +84,7 @@ std::string Train(const Plan& plan, int processes, bool gives_rows = false) {
     ASSERT_TRUE(session.ok()) << session.status();
     const Rows rows = gives_rows ? RowsOf(world.rank(), processes) : Rows{};
     const HostTensor x = Images(rows), y = Labels(rows);
-    for (int step = 0; step < kSteps; ++step) {
+    for (int step = 0; step < kProcessSteps; ++step) {
       absl::StatusOr<Outputs> out = session->Run("train", {{"x", x}, {"y", y}, {"lr", 0.05}});
       ASSERT_TRUE(out.ok()) << out.status();
       ASSERT_TRUE(out->Get("loss").ok());
@@ -102,7 +104,7 @@ class DataParallelProcessesTest : public ::testing::TestWithParam<UpdateStrategy
 TEST_P(DataParallelProcessesTest, SameBitsInOneTwoAndFour) {
   DataParallel parallel{.update = GetParam(), .batch_norm = BatchStatistics::kSynchronized, .even = false};
   for (int d = 0; d < kDevices; ++d) parallel.devices.push_back(Device::Cpu(d));
-  absl::StatusOr<Plan> plan = Compile(Build(), {.data_parallel = parallel});
+  absl::StatusOr<Plan> plan = Compile(BuildForProcesses(), {.data_parallel = parallel});
   ASSERT_TRUE(plan.ok()) << plan.status();
   const std::string alone = Train(*plan, 1);
   EXPECT_GT(alone.size(), 1000u);
@@ -113,7 +115,7 @@ TEST_P(DataParallelProcessesTest, SameBitsInOneTwoAndFour) {
 TEST_P(DataParallelProcessesTest, ARankMayGiveItsRowsAlone) {
   DataParallel parallel{.update = GetParam(), .batch_norm = BatchStatistics::kSynchronized, .even = false};
   for (int d = 0; d < kDevices; ++d) parallel.devices.push_back(Device::Cpu(d));
-  absl::StatusOr<Plan> plan = Compile(Build(), {.data_parallel = parallel});
+  absl::StatusOr<Plan> plan = Compile(BuildForProcesses(), {.data_parallel = parallel});
   ASSERT_TRUE(plan.ok()) << plan.status();
   const std::string alone = Train(*plan, 1);
   for (const int processes : {2, 4}) {

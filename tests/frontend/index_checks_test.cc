@@ -20,9 +20,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int64_t kRows = 6;
+constexpr int64_t kTableRows = 6;
 
-Device TestDevice() {
+Device IndexDevice() {
   const char* const name = std::getenv("SINTER_TEST_DEVICE");
   return name ? *Device::Parse(name) : Device::Cpu();
 }
@@ -30,7 +30,7 @@ Device TestDevice() {
 class IndexChecksTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (TestDevice().is_gpu() && NumGpus() == 0) GTEST_SKIP() << "this machine has 0 GPUs";
+    if (IndexDevice().is_gpu() && NumGpus() == 0) GTEST_SKIP() << "this machine has 0 GPUs";
   }
 };
 
@@ -41,12 +41,12 @@ Graph EveryOp(std::map<std::string, uint32_t>* lines = nullptr) {
   graph.Function("train", [&](Builder& b) {
     auto at = [&](const std::string& name, uint32_t line) {
       if (lines) (*lines)[name] = line;
-      return b.Input(name, name == "labels" ? I64 : I32, {kRows});
+      return b.Input(name, name == "labels" ? I64 : I32, {kTableRows});
     };
     Tensor rows = Gather(b.Read(table), at("rows", __LINE__), 0);
     Tensor along = TakeAlong(b.Read(table), ExpandDims(SliceDim(at("along", __LINE__), 0, 0, 5), 1), 1);
     Tensor hot = OneHot(at("hot", __LINE__), 4);
-    Tensor counts = ScatterAdd(b.Zeros(F32, {7}), at("scatter", __LINE__), b.Ones(F32, {kRows}), 0);
+    Tensor counts = ScatterAdd(b.Zeros(F32, {7}), at("scatter", __LINE__), b.Ones(F32, {kTableRows}), 0);
     Tensor loss = SoftmaxCrossEntropy(rows * 2.0, at("labels", __LINE__), Reduction::kMean, -1);
     optim::Sgd{.learning_rate = 0.1}.MinimizeOver(loss, {table});
     b.Output("loss", loss + Sum(hot) + Sum(along));
@@ -60,10 +60,10 @@ Graph EveryOp(std::map<std::string, uint32_t>* lines = nullptr) {
 absl::StatusOr<Outputs> RunWith(Session& session, const std::string& bad = "", int64_t index = 0) {
   std::map<std::string, HostTensor> inputs;
   for (const char* name : {"rows", "along", "hot", "scatter"}) {
-    inputs[name] = *HostTensor::FromVector<int32_t>({kRows}, {0, 1, 2, 2, 1, 0});
+    inputs[name] = *HostTensor::FromVector<int32_t>({kTableRows}, {0, 1, 2, 2, 1, 0});
     if (name == bad) (*inputs[name].MutableSpan<int32_t>())[2] = static_cast<int32_t>(index);
   }
-  inputs["labels"] = *HostTensor::FromVector<int64_t>({kRows}, {0, 1, 2, -1, 1, 0});
+  inputs["labels"] = *HostTensor::FromVector<int64_t>({kTableRows}, {0, 1, 2, -1, 1, 0});
   if (bad == "labels") (*inputs["labels"].MutableSpan<int64_t>())[1] = index;
   std::vector<Argument> arguments;
   for (const auto& [name, tensor] : inputs) arguments.emplace_back(name, tensor);
@@ -102,17 +102,17 @@ void ExpectEveryBadIndexIsNamed(const CompileOptions& options) {
 }
 
 TEST_F(IndexChecksTest, NameTheLineTheOpTheIndexAndTheBound) {
-  ExpectEveryBadIndexIsNamed({.device = TestDevice(), .check_indices = true});
+  ExpectEveryBadIndexIsNamed({.device = IndexDevice(), .check_indices = true});
 }
 
 TEST_F(IndexChecksTest, DoNotDependOnFusion) {
-  CompileOptions options = {.device = TestDevice(), .check_indices = true};
+  CompileOptions options = {.device = IndexDevice(), .check_indices = true};
   options.fuse = options.fuse_epilogues = options.in_place = false;
   ExpectEveryBadIndexIsNamed(options);
 }
 
 TEST_F(IndexChecksTest, SeeTheWholeBatchOnSeveralDevices) {
-  if (TestDevice().is_gpu()) return;
+  if (IndexDevice().is_gpu()) return;
   setenv("SINTER_CPU_DEVICES", "4", /*overwrite=*/1);
   CompileOptions options;
   options.check_indices = true;
@@ -121,16 +121,16 @@ TEST_F(IndexChecksTest, SeeTheWholeBatchOnSeveralDevices) {
 }
 
 TEST_F(IndexChecksTest, AreOffByDefault) {
-  Session session = MustStart(EveryOp(), {.device = TestDevice()});
+  Session session = MustStart(EveryOp(), {.device = IndexDevice()});
   for (const Bad& bad : kBad) EXPECT_TRUE(RunWith(session, bad.input, bad.index).ok());
 }
 
 TEST_F(IndexChecksTest, AreNoPartOfCheckpoints) {
   const std::string path = testing::TempDir() + "/index_checks.safetensors";
-  Session checked = MustStart(EveryOp(), {.device = TestDevice(), .check_indices = true});
+  Session checked = MustStart(EveryOp(), {.device = IndexDevice(), .check_indices = true});
   ASSERT_TRUE(RunWith(checked).ok());
   ASSERT_TRUE(SaveCheckpoint(checked, path).ok());
-  Session plain = MustStart(EveryOp(), {.device = TestDevice()});
+  Session plain = MustStart(EveryOp(), {.device = IndexDevice()});
   EXPECT_TRUE(LoadCheckpoint(plain, path).ok());
   ASSERT_TRUE(SaveCheckpoint(plain, path).ok());
   EXPECT_TRUE(LoadCheckpoint(checked, path).ok());

@@ -14,7 +14,7 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kBatch = 32, kWidth = 64;
+constexpr int64_t kLongBatch = 32, kWidth = 64;
 
 // Training of a gated recurrent layer over `steps` inputs.
 void Recurrence(Builder& b, int64_t steps) {
@@ -22,9 +22,9 @@ void Recurrence(Builder& b, int64_t steps) {
   auto weight = [&](const char* name) {
     return b.Read(b.MakeVariable(name, F32, {kWidth, kWidth}, {.init = small}));
   };
-  Tensor x = b.Input("x", F32, {steps, kBatch, kWidth}), y = b.Input("y", F32, {kBatch, kWidth});
+  Tensor x = b.Input("x", F32, {steps, kLongBatch, kWidth}), y = b.Input("y", F32, {kLongBatch, kWidth});
   Tensor wz = weight("wz"), uz = weight("uz"), wn = weight("wn"), un = weight("un");
-  Tensor h = b.Zeros(F32, {kBatch, kWidth});
+  Tensor h = b.Zeros(F32, {kLongBatch, kWidth});
   for (int64_t t = 0; t < steps; ++t) {
     Tensor now = Squeeze(SliceDim(x, 0, t, t + 1), 0);
     Tensor z = Sigmoid(MatMul(now, wz) + MatMul(h, uz));
@@ -34,7 +34,7 @@ void Recurrence(Builder& b, int64_t steps) {
 }
 
 void Chain(Builder& b, int64_t ops) {
-  Tensor x = b.Input("x", F32, {kBatch, kWidth}), y = x;
+  Tensor x = b.Input("x", F32, {kLongBatch, kWidth}), y = x;
   for (int64_t i = 0; i < ops; ++i) y = i % 2 == 0 ? y + 0.5 : y * x;
   b.Output("y", y);
 }

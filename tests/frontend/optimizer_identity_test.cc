@@ -42,7 +42,7 @@ struct AdamByHand {
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double Softplus(double x) { return std::log1p(std::exp(-std::abs(x))) + std::max(x, 0.0); }
 
-constexpr int64_t kBatch = 6;
+constexpr int64_t kIdentityBatch = 6;
 
 // A critic w x + v and a generator a z + c, one step of each in a run.
 struct GanByHand {
@@ -53,20 +53,20 @@ struct GanByHand {
     d_loss = g_loss = 0;
     double dw = 0, dv = 0, da = 0, dc = 0;
     std::vector<double> fake;
-    for (int i = 0; i < kBatch; ++i) {
+    for (int i = 0; i < kIdentityBatch; ++i) {
       fake.push_back(a.value * z[i] + c.value);
       const double real_score = w.value * x[i] + v.value, fake_score = w.value * fake[i] + v.value;
-      d_loss += (Softplus(-real_score) + Softplus(fake_score)) / kBatch;
-      dw += (-Sigmoid(-real_score) * x[i] + Sigmoid(fake_score) * fake[i]) / kBatch;
-      dv += (-Sigmoid(-real_score) + Sigmoid(fake_score)) / kBatch;
+      d_loss += (Softplus(-real_score) + Softplus(fake_score)) / kIdentityBatch;
+      dw += (-Sigmoid(-real_score) * x[i] + Sigmoid(fake_score) * fake[i]) / kIdentityBatch;
+      dv += (-Sigmoid(-real_score) + Sigmoid(fake_score)) / kIdentityBatch;
     }
     w.Update(dw);
     v.Update(dv);
-    for (int i = 0; i < kBatch; ++i) {
+    for (int i = 0; i < kIdentityBatch; ++i) {
       const double score = w.value * fake[i] + v.value;
-      g_loss += Softplus(-score) / kBatch;
-      da += -Sigmoid(-score) * w.value * z[i] / kBatch;
-      dc += -Sigmoid(-score) * w.value / kBatch;
+      g_loss += Softplus(-score) / kIdentityBatch;
+      da += -Sigmoid(-score) * w.value * z[i] / kIdentityBatch;
+      dc += -Sigmoid(-score) * w.value / kIdentityBatch;
     }
     a.Update(da);
     c.Update(dc);
@@ -80,8 +80,8 @@ TEST(OptimizerIdentityTest, AGanAgreesWithTwoAdamsInDouble) {
   d.Named("critic");
   g.Named("generator");
   graph.Function("train", [&](Builder& b) {
-    Tensor fake = g(b.Input("z", F32, {kBatch, 1}));
-    Tensor d_loss = Mean(sinter::Softplus(-d(b.Input("x", F32, {kBatch, 1})))) +
+    Tensor fake = g(b.Input("z", F32, {kIdentityBatch, 1}));
+    Tensor d_loss = Mean(sinter::Softplus(-d(b.Input("x", F32, {kIdentityBatch, 1})))) +
                     Mean(sinter::Softplus(d(StopGradient(fake))));
     optim::Adam{.learning_rate = 0.05, .beta1 = 0.5, .beta2 = 0.9}.MinimizeOver(d_loss, d.parameters());
     Tensor g_loss = Mean(sinter::Softplus(-d(fake)));  // By the critic after its update.
@@ -94,14 +94,14 @@ TEST(OptimizerIdentityTest, AGanAgreesWithTwoAdamsInDouble) {
   Session session = MustStart(graph);
   GanByHand expected{{0.5, 0.05}, {-0.1, 0.05}, {0.8, 0.02}, {0.2, 0.02}};
   for (int step = 0; step < 20; ++step) {
-    std::vector<float> x(kBatch), z(kBatch);
-    for (int i = 0; i < kBatch; ++i) {
+    std::vector<float> x(kIdentityBatch), z(kIdentityBatch);
+    for (int i = 0; i < kIdentityBatch; ++i) {
       x[i] = 2 + 0.5f * std::sin(static_cast<float>(7 * step + i));
       z[i] = std::cos(static_cast<float>(5 * step + 3 * i));
     }
     expected.Step(x, z);
-    auto outputs = session.Run("train", {{"x", *HostTensor::FromVector<float>({kBatch, 1}, x)},
-                                         {"z", *HostTensor::FromVector<float>({kBatch, 1}, z)}});
+    auto outputs = session.Run("train", {{"x", *HostTensor::FromVector<float>({kIdentityBatch, 1}, x)},
+                                         {"z", *HostTensor::FromVector<float>({kIdentityBatch, 1}, z)}});
     ASSERT_TRUE(outputs.ok()) << outputs.status();
     EXPECT_NEAR(*outputs->Scalar("d_loss"), expected.d_loss, 1e-5) << step;
     EXPECT_NEAR(*outputs->Scalar("g_loss"), expected.g_loss, 1e-5) << step;

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int64_t kRows = 6, kFeatures = 12;
+constexpr int64_t kMlpRows = 6, kFeatures = 12;
 constexpr Device kFirst = Device::Cpu(0), kSecond = Device::Cpu(1);
 
 ParallelMlpOptions On(Device device0, Device device1) {
@@ -45,7 +45,7 @@ std::vector<std::string> CopiesOf(const std::string& function, Device device0, D
   CompileReport report;
   CompileOptions options{.dump_stages = {"lower-to-plan"}, .report = true};
   absl::StatusOr<Plan> plan =
-      Compile(BuildParallelMlp(On(device0, device1), kRows, kFeatures), options, &report);
+      Compile(BuildParallelMlp(On(device0, device1), kMlpRows, kFeatures), options, &report);
   EXPECT_TRUE(plan.ok()) << plan.status();
   return Copies(report.dumps["lower-to-plan"], function);
 }
@@ -69,7 +69,7 @@ TEST(ParallelMlpTest, ABackwardPassHasThreeMore) {
 TEST(ParallelMlpTest, TheReportListsThem) {
   CompileReport report;
   absl::StatusOr<Plan> plan =
-      Compile(BuildParallelMlp(On(kFirst, kSecond), kRows, kFeatures), {.report = true}, &report);
+      Compile(BuildParallelMlp(On(kFirst, kSecond), kMlpRows, kFeatures), {.report = true}, &report);
   ASSERT_TRUE(plan.ok()) << plan.status();
   int asked = 0, gradients = 0, inputs = 0;
   for (const std::string& line : report.copies) {
@@ -92,7 +92,7 @@ TEST(ParallelMlpTest, OnOneDeviceNoCopyIsLeft) {
 }
 
 TEST(ParallelMlpTest, EverythingIsWhereItWasPut) {
-  absl::StatusOr<Plan> plan = Compile(BuildParallelMlp(On(kFirst, kSecond), kRows, kFeatures));
+  absl::StatusOr<Plan> plan = Compile(BuildParallelMlp(On(kFirst, kSecond), kMlpRows, kFeatures));
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(plan->Devices(), ElementsAre(kFirst, kSecond));
   for (const VariableInfo& variable : plan->Variables()) {
@@ -113,13 +113,13 @@ class ParallelMlpRunTest : public ::testing::Test {
   };
 
   static Numbers Train(Device device0, Device device1) {
-    Session session = MustStart(BuildParallelMlp(On(device0, device1), kRows, kFeatures));
-    std::vector<float> values(kRows * kFeatures);
-    std::vector<int32_t> classes(kRows);
+    Session session = MustStart(BuildParallelMlp(On(device0, device1), kMlpRows, kFeatures));
+    std::vector<float> values(kMlpRows * kFeatures);
+    std::vector<int32_t> classes(kMlpRows);
     for (size_t i = 0; i < values.size(); ++i) values[i] = 0.1f * static_cast<float>((i * 7) % 23) - 1;
     for (size_t i = 0; i < classes.size(); ++i) classes[i] = static_cast<int32_t>(i * 3 % 10);
-    HostTensor x = *HostTensor::FromVector<float>({kRows, kFeatures}, values);
-    HostTensor y = *HostTensor::FromVector<int32_t>({kRows}, classes);
+    HostTensor x = *HostTensor::FromVector<float>({kMlpRows, kFeatures}, values);
+    HostTensor y = *HostTensor::FromVector<int32_t>({kMlpRows}, classes);
     Numbers numbers;
     for (int step = 0; step < 10; ++step) {
       auto out = session.Run("train", {{"x", x}, {"y", y}, {"lr", 0.2f}});

@@ -42,17 +42,17 @@ void ForPixels(const BatchPool& p, Body body) {
   }
 }
 
-struct Outputs {
+struct PoolOutputs {
   std::vector<float> max, avg, max_grad, avg_grad;
   std::vector<uint8_t> position;
-  bool operator==(const Outputs&) const = default;
+  bool operator==(const PoolOutputs&) const = default;
 };
 
 template <typename Kernels>
-Outputs RunAll(Kernels isa, const BatchPool& pool, const std::vector<float>& x, const std::vector<float>& g,
-               int64_t parts) {
+PoolOutputs RunAll(Kernels isa, const BatchPool& pool, const std::vector<float>& x,
+                   const std::vector<float>& g, int64_t parts) {
   const std::vector<float> in(InFloats(pool), 77.0f), pooled(OutFloats(pool), 77.0f);
-  Outputs out{pooled, pooled, in, in, std::vector<uint8_t>(pooled.size(), 0xee)};
+  PoolOutputs out{pooled, pooled, in, in, std::vector<uint8_t>(pooled.size(), 0xee)};
   InParts(BatchPoolUnits(pool), parts, [&](int64_t begin, int64_t end) {
     isa.MaxPool(pool, x.data(), out.max.data(), out.position.data(), begin, end);
     isa.MaxPoolGrad(pool, g.data(), out.position.data(), out.max_grad.data(), begin, end);
@@ -85,7 +85,7 @@ void Check(const BatchPool& pool) {
     if (at == position[out]) max_grad[in] += g[out];
   });
   ForEachIsa([&](auto isa) {
-    const Outputs whole = RunAll(isa, pool, x, g, 1);
+    const PoolOutputs whole = RunAll(isa, pool, x, g, 1);
     ExpectNear(whole.max, max, "max");
     ExpectNear(whole.avg, avg, "avg");
     ExpectNear(whole.max_grad, max_grad, "gradient of max");
@@ -164,7 +164,7 @@ TEST(BatchPoolTest, TheFirstNanWins) {
   x[1 * kBatchBlock] = x[3 * kBatchBlock] = std::numeric_limits<float>::quiet_NaN();
   x[0 * kBatchBlock + 1] = -std::numeric_limits<float>::infinity();
   ForEachIsa([&](auto isa) {
-    const Outputs out = RunAll(isa, pool, x, std::vector<float>(kBatchBlock, 1.0f), 1);
+    const PoolOutputs out = RunAll(isa, pool, x, std::vector<float>(kBatchBlock, 1.0f), 1);
     EXPECT_TRUE(std::isnan(out.max[0]));
     EXPECT_EQ(out.position[0], 1);
     EXPECT_EQ(out.max[1], 1.0f);

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-fb::AttentionStepT Step(bool backward, bool packed) {
+fb::AttentionStepT AttentionStepOf(bool backward, bool packed) {
   fb::AttentionStepT step;
   step.dtype = fb::DType::BF16, step.backward = backward, step.packed = packed, step.has_stats = !backward;
   step.batch = 2, step.queries = 4, step.keys = packed ? 4 : 6, step.heads = 3, step.key_heads = 3,
@@ -23,7 +23,7 @@ fb::AttentionStepT Step(bool backward, bool packed) {
 }
 
 // Forward and backward of separate tensors (functions 0 and 1), and of a packed one (2 and 3), on gpu:0.
-TestPlan GoodPlan() {
+TestPlan GoodAttentionPlan() {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0)});
   for (const bool packed : {false, true}) {
@@ -43,24 +43,24 @@ TestPlan GoodPlan() {
       } else {
         out = {o, stats};
       }
-      f.Attention(Step(backward, packed), in, out);
+      f.Attention(AttentionStepOf(backward, packed), in, out);
     }
   }
   return plan;
 }
 
 TEST(AttentionPlanTest, LoadsAndSaysItsVersion) {
-  const absl::StatusOr<Plan> plan = GoodPlan().Make();
+  const absl::StatusOr<Plan> plan = GoodAttentionPlan().Make();
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->table().version(), Plan::kVersion);
 }
 
-struct Alteration {
+struct AttentionAlteration {
   const char* name;
   std::function<void(fb::PlanT&)> alter;
   const char* message;
 };
-void PrintTo(const Alteration& alteration, std::ostream* out) { *out << alteration.name; }
+void PrintTo(const AttentionAlteration& alteration, std::ostream* out) { *out << alteration.name; }
 
 fb::StepT& StepOf(fb::PlanT& plan, int function) { return *plan.functions[function]->steps[0]; }
 fb::AttentionStepT& Of(fb::PlanT& plan, int function) {
@@ -78,7 +78,7 @@ void Retype(fb::BufferT& buffer, fb::DType dtype) {
   buffer.bytes = BytesOf(static_cast<DType>(dtype), buffer.type->shape);
 }
 
-const Alteration kAlterations[] = {
+const AttentionAlteration kAttentionAlterations[] = {
     {"device", [](auto& p) { p.devices[0]->kind = fb::DeviceKind::Cpu; },
      "it runs on cpu:0, and attention is a step of GPUs"},
     {"dtype", [](auto& p) { Of(p, 0).dtype = fb::DType::F32; },
@@ -110,18 +110,18 @@ const Alteration kAlterations[] = {
     {"gradient of k", [](auto& p) { Retype(Out(p, 1, 1), fb::DType::F16); }, "k holds f16, not bf16"},
 };
 
-class AlteredAttentionTest : public ::testing::TestWithParam<Alteration> {};
+class AlteredAttentionTest : public ::testing::TestWithParam<AttentionAlteration> {};
 
 TEST_P(AlteredAttentionTest, IsRefused) {
-  TestPlan plan = GoodPlan();
+  TestPlan plan = GoodAttentionPlan();
   GetParam().alter(plan.table);
   const absl::Status status = plan.Make().status();
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().message));
 }
 
-INSTANTIATE_TEST_SUITE_P(AttentionPlan, AlteredAttentionTest, ::testing::ValuesIn(kAlterations),
-                         [](const ::testing::TestParamInfo<Alteration>& info) {
+INSTANTIATE_TEST_SUITE_P(AttentionPlan, AlteredAttentionTest, ::testing::ValuesIn(kAttentionAlterations),
+                         [](const ::testing::TestParamInfo<AttentionAlteration>& info) {
                            std::string name;
                            for (const char* c = info.param.name; *c != 0; ++c) name += *c == ' ' ? '_' : *c;
                            return name;

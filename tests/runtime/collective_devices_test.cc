@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using Kind = fb::CollectiveKind;
 
-constexpr Device kGpu0 = Device::Gpu(0), kGpu1 = Device::Gpu(1), kGpu2 = Device::Gpu(2);
+constexpr Device kFirstGpu = Device::Gpu(0), kSecondGpu = Device::Gpu(1), kThirdGpu = Device::Gpu(2);
 
 TEST(CollectiveDevicesTest, EveryKindAmongGpus) {
   for (const uint32_t members : {1u, 2u, 3u}) {
@@ -39,7 +39,8 @@ TEST(CollectiveDevicesTest, EveryKindAmongGpus) {
 
 TEST(CollectiveDevicesTest, TrainsOnTwoAndThree) {
   for (const bool with_copy : {false, true}) {
-    for (const std::vector<Device>& devices : {std::vector{kGpu0, kGpu1}, std::vector{kGpu2, kGpu0, kGpu1}}) {
+    for (const std::vector<Device>& devices :
+         {std::vector{kFirstGpu, kSecondGpu}, std::vector{kThirdGpu, kFirstGpu, kSecondGpu}}) {
       FakeGpus gpus;
       absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan(devices, 100, with_copy));
       ASSERT_TRUE(session.ok()) << session.status();
@@ -50,7 +51,7 @@ TEST(CollectiveDevicesTest, TrainsOnTwoAndThree) {
 
 TEST(CollectiveDevicesTest, EachDeviceHasOneGraphWithItsCollectives) {
   FakeGpus gpus;
-  absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kGpu0, kGpu1}, 10, false));
+  absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kFirstGpu, kSecondGpu}, 10, false));
   ASSERT_TRUE(session.ok()) << session.status();
   ExpectTraining(*session, 2, 10, 5);
   for (const int gpu : {0, 1}) {
@@ -74,7 +75,7 @@ TEST(CollectiveDevicesTest, CpusTrainAlike) {
 
 TEST(CollectiveDevicesTest, ProfilesRunAllMembersTogether) {
   FakeGpus gpus;
-  absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kGpu0, kGpu1}, 10, true));
+  absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kFirstGpu, kSecondGpu}, 10, true));
   ASSERT_TRUE(session.ok()) << session.status();
   Profile profile;
   // Before anything was recorded, and after.
@@ -89,7 +90,7 @@ TEST(CollectiveDevicesTest, ProfilesRunAllMembersTogether) {
 // The other would wait for its member.
 TEST(CollectiveDevicesTest, WhenOneDeviceFailsAllGiveUp) {
   FakeGpus gpus;
-  absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kGpu0, kGpu1}, 10, false));
+  absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kFirstGpu, kSecondGpu}, 10, false));
   ASSERT_TRUE(session.ok()) << session.status();
   ExpectTraining(*session, 2, 10, 1);
   EXPECT_TRUE(gpus[0].aborted().ok());
@@ -106,7 +107,7 @@ TEST(CollectiveDevicesTest, WhenOneDeviceFailsAllGiveUp) {
 // What is wrong with the arguments is nobody else's affair.
 TEST(CollectiveDevicesTest, AWrongCallEndsNoExchange) {
   FakeGpus gpus;
-  absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kGpu0, kGpu1}, 10, false));
+  absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kFirstGpu, kSecondGpu}, 10, false));
   ASSERT_TRUE(session.ok()) << session.status();
   EXPECT_TRUE(absl::IsInvalidArgument(session->Run("f", {}).status()));
   EXPECT_TRUE(gpus[0].aborted().ok());

@@ -11,7 +11,7 @@
 namespace sinter {
 namespace {
 
-using Kind = InitialValues::Kind;
+using ValuesKind = InitialValues::Kind;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
@@ -36,7 +36,7 @@ TEST(InitializerTest, Constants) {
 }
 
 TEST(InitializerTest, UniformNumbersAreThoseOfPhilox) {
-  const InitialValues values = {.kind = Kind::kUniform, .a = -2, .b = 3, .seed = -12345678901234};
+  const InitialValues values = {.kind = ValuesKind::kUniform, .a = -2, .b = 3, .seed = -12345678901234};
   const std::vector<double> got = Fill(values, DType::kF32, {100});
   for (size_t i = 0; i < got.size(); ++i) {
     const uint32_t word = sn_philox(static_cast<uint64_t>(values.seed), 0, 0, i, 0);
@@ -45,7 +45,7 @@ TEST(InitializerTest, UniformNumbersAreThoseOfPhilox) {
 }
 
 TEST(InitializerTest, NormalNumbersAreThoseOfBoxAndMuller) {
-  const InitialValues values = {.kind = Kind::kNormal, .a = 1, .b = 0.5, .seed = 42};
+  const InitialValues values = {.kind = ValuesKind::kNormal, .a = 1, .b = 0.5, .seed = 42};
   const std::vector<double> f32 = Fill(values, DType::kF32, {1000}), f64 = Fill(values, DType::kF64, {1000});
   for (size_t i = 0; i < f32.size(); ++i) {
     uint32_t w[4];
@@ -62,7 +62,7 @@ double Scalar(const InitialValues& values, DType dtype, int64_t element) {
   for (int lane = 0; lane < 4; ++lane) {
     w[lane] = sn_philox(static_cast<uint64_t>(values.seed), 0, 0, static_cast<uint64_t>(element), lane);
   }
-  const bool wide = dtype == DType::kF64, is_uniform = values.kind == Kind::kUniform;
+  const bool wide = dtype == DType::kF64, is_uniform = values.kind == ValuesKind::kUniform;
   double value = 0;
   if (is_uniform) value = wide ? sn_uniform_f64(w[0], w[1]) : sn_uniform_f32(w[0]);
   if (!is_uniform) value = wide ? sn_normal_f64(w[0], w[1], w[2], w[3]) : sn_normal_f32(w[0], w[1]);
@@ -78,7 +78,7 @@ TEST(InitializerTest, AnyCutAndAnyThreadsGiveTheBitsOfOneElementAtATime) {
   constexpr int64_t kCount = 20011;
   // Counters carry into their second word at 2^32.
   constexpr int64_t kBegins[] = {0, 1, (int64_t{1} << 32) - 10000};
-  for (const Kind kind : {Kind::kUniform, Kind::kNormal}) {
+  for (const ValuesKind kind : {ValuesKind::kUniform, ValuesKind::kNormal}) {
     for (const DType dtype : {DType::kF64, DType::kF32, DType::kBf16, DType::kF16}) {
       const InitialValues values = {.kind = kind, .a = 0.1, .b = 0.37, .seed = -77};
       for (const int64_t begin : kBegins) {
@@ -106,13 +106,13 @@ TEST(InitializerTest, SaysWhichConstantsRepeatAByte) {
   EXPECT_EQ(RepeatedByte({.a = 1}, DType::kI32), std::nullopt);
   EXPECT_EQ(RepeatedByte({.a = -3}, DType::kI8), 253);
   EXPECT_EQ(RepeatedByte({.a = 1}, DType::kI1), 1);
-  EXPECT_EQ(RepeatedByte({.kind = Kind::kNormal}, DType::kF32), std::nullopt);
+  EXPECT_EQ(RepeatedByte({.kind = ValuesKind::kNormal}, DType::kF32), std::nullopt);
 }
 
 TEST(InitializerTest, MomentsAreRight) {
   constexpr int kCount = 200000;
   double sum = 0, squares = 0;
-  for (const double value : Fill({.kind = Kind::kNormal, .b = 1, .seed = 1}, DType::kF32, {kCount})) {
+  for (const double value : Fill({.kind = ValuesKind::kNormal, .b = 1, .seed = 1}, DType::kF32, {kCount})) {
     sum += value, squares += value * value;
   }
   EXPECT_NEAR(sum / kCount, 0, 0.01);
@@ -120,7 +120,7 @@ TEST(InitializerTest, MomentsAreRight) {
 }
 
 TEST(InitializerTest, ThreadsDoNotMatter) {
-  for (Kind kind : {Kind::kUniform, Kind::kNormal, Kind::kOrthogonal}) {
+  for (ValuesKind kind : {ValuesKind::kUniform, ValuesKind::kNormal, ValuesKind::kOrthogonal}) {
     for (DType dtype : {DType::kF64, DType::kF32, DType::kBf16, DType::kF16}) {
       const InitialValues values = {.kind = kind, .a = 1, .b = 2, .seed = 3};
       EXPECT_EQ(Fill(values, dtype, {90, 120}, 1), Fill(values, dtype, {90, 120}, 5));
@@ -131,7 +131,8 @@ TEST(InitializerTest, ThreadsDoNotMatter) {
 TEST(InitializerTest, OrthogonalMatrices) {
   for (const std::vector<int64_t>& shape :
        std::vector<std::vector<int64_t>>{{5, 5}, {3, 17}, {40, 9}, {8, 3, 2, 2}, {64, 64}}) {
-    const std::vector<double> m = Fill({.kind = Kind::kOrthogonal, .a = 2, .seed = 9}, DType::kF64, shape);
+    const std::vector<double> m =
+        Fill({.kind = ValuesKind::kOrthogonal, .a = 2, .seed = 9}, DType::kF64, shape);
     const int64_t rows = shape[0], columns = static_cast<int64_t>(m.size()) / rows;
     const bool by_row = rows <= columns;
     const int64_t count = std::min(rows, columns), size = std::max(rows, columns);
@@ -145,7 +146,7 @@ TEST(InitializerTest, OrthogonalMatrices) {
       }
     }
   }
-  EXPECT_TRUE(Fill({.kind = Kind::kOrthogonal, .a = 1}, DType::kF32, {0, 4}).empty());
+  EXPECT_TRUE(Fill({.kind = ValuesKind::kOrthogonal, .a = 1}, DType::kF32, {0, 4}).empty());
 }
 
 TEST(InitializerTest, Errors) {
@@ -153,10 +154,11 @@ TEST(InitializerTest, Errors) {
   const ThreadPool pool(1);
   const int64_t shape[] = {4};
   EXPECT_THAT(
-      std::string(FillInitialValues({.kind = Kind::kNormal}, DType::kI32, shape, data, pool).message()),
+      std::string(FillInitialValues({.kind = ValuesKind::kNormal}, DType::kI32, shape, data, pool).message()),
       HasSubstr("random initial values are floats, not i32"));
   EXPECT_THAT(
-      std::string(FillInitialValues({.kind = Kind::kOrthogonal}, DType::kF32, shape, data, pool).message()),
+      std::string(
+          FillInitialValues({.kind = ValuesKind::kOrthogonal}, DType::kF32, shape, data, pool).message()),
       HasSubstr("orthogonal initial values need rank 2 or more, not f32[4]"));
 }
 

@@ -10,7 +10,7 @@ namespace sinter {
 namespace {
 
 using ::testing::ElementsAre;
-using Kind = LaunchThreads::Kind;
+using TaskKind = LaunchThreads::Kind;
 using Task = LaunchThreads::Task;
 
 void Ignore(const absl::Status&) {}
@@ -31,8 +31,8 @@ TEST(LaunchThreadsTest, EachDeviceDoesItsTasksInOrder) {
   for (int run = 0; run < 100; ++run) {
     // More than a lane holds.
     for (size_t i = 0; i < 200; ++i) {
-      threads.Post(0, {Kind::kLaunch, 3 * i});
-      threads.Post(2, {Kind::kLaunch, 3 * i + 2});
+      threads.Post(0, {TaskKind::kLaunch, 3 * i});
+      threads.Post(2, {TaskKind::kLaunch, 3 * i + 2});
     }
     ASSERT_TRUE(threads.Drain(1).ok());
     ASSERT_TRUE(threads.Drain(2).ok());
@@ -58,7 +58,7 @@ TEST(LaunchThreadsTest, TasksOfDevicesMayWaitForEachOther) {
       },
       Ignore);
   for (size_t run = 0; run < 50; ++run) {
-    for (uint32_t device = 0; device < 4; ++device) threads.Post(device, {Kind::kLaunch, run});
+    for (uint32_t device = 0; device < 4; ++device) threads.Post(device, {TaskKind::kLaunch, run});
   }
   EXPECT_TRUE(threads.Drain().ok());
 }
@@ -69,19 +69,19 @@ TEST(LaunchThreadsTest, TheFirstErrorEndsARunAndNotTheNext) {
   LaunchThreads threads(
       {true},
       [&](const Task& task) {
-        if (task.kind == Kind::kRecord) return absl::InternalError("no graph");
+        if (task.kind == TaskKind::kRecord) return absl::InternalError("no graph");
         done.push_back(task.index);
         return absl::OkStatus();
       },
       [&](const absl::Status& status) { heard.emplace_back(status.message()); });
-  threads.Post(0, {Kind::kLaunch, 1});
-  threads.Post(0, {Kind::kRecord, 2});
-  threads.Post(0, {Kind::kStep, 3});
+  threads.Post(0, {TaskKind::kLaunch, 1});
+  threads.Post(0, {TaskKind::kRecord, 2});
+  threads.Post(0, {TaskKind::kStep, 3});
   EXPECT_EQ(threads.Drain(0), absl::InternalError("no graph"));
   EXPECT_EQ(threads.Drain(), absl::InternalError("no graph"));
   EXPECT_THAT(done, ElementsAre(1));
   EXPECT_THAT(heard, ElementsAre("no graph"));
-  threads.Post(0, {Kind::kStep, 4});
+  threads.Post(0, {TaskKind::kStep, 4});
   EXPECT_TRUE(threads.Drain().ok());
   EXPECT_THAT(done, ElementsAre(1, 4));
 }
@@ -96,7 +96,7 @@ TEST(LaunchThreadsTest, EndsAfterWhatWasPosted) {
           return absl::OkStatus();
         },
         Ignore);
-    for (size_t i = 0; i < 20; ++i) threads.Post(0, {Kind::kLaunch, i});
+    for (size_t i = 0; i < 20; ++i) threads.Post(0, {TaskKind::kLaunch, i});
   }
   EXPECT_EQ(done, 20);
 }

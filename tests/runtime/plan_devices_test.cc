@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // On cpu:0 (device 0) and gpu:3 (device 1).
-TestPlan GoodPlan() {
+TestPlan GoodDevicesPlan() {
   TestPlan plan;
   plan.UseDevices({Device::Cpu(0), Device::Gpu(3)});
   plan.AddVariable("here", DType::kF32, {4});
@@ -40,7 +40,7 @@ TestPlan GoodPlan() {
 }
 
 TEST(PlanDevicesTest, AreListed) {
-  const absl::StatusOr<Plan> plan = GoodPlan().Make();
+  const absl::StatusOr<Plan> plan = GoodDevicesPlan().Make();
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(plan->Devices(), ElementsAre(Device::Cpu(0), Device::Gpu(3)));
   EXPECT_EQ(plan->Variables()[0].device, Device::Cpu(0));
@@ -63,21 +63,21 @@ TEST(PlanDevicesTest, APlanThatNamesNoneIsOnTheCpu) {
   EXPECT_THAT(made->Functions()[0].device_arena_bytes, ElementsAre(16));
 }
 
-struct Alteration {
+struct DevicesAlteration {
   const char* name;
   std::function<void(fb::PlanT&)> alter;
   const char* message;
 };
-void PrintTo(const Alteration& alteration, std::ostream* out) { *out << alteration.name; }
+void PrintTo(const DevicesAlteration& alteration, std::ostream* out) { *out << alteration.name; }
 
-fb::StepT& StepOf(fb::PlanT& plan, int function, int step = 0) {
+fb::StepT& DevicesStepOf(fb::PlanT& plan, int function, int step = 0) {
   return *plan.functions[function]->steps[step];
 }
-fb::GpuKernelStepT& KernelOf(fb::PlanT& plan) { return *StepOf(plan, 0).body.AsGpuKernelStep(); }
+fb::GpuKernelStepT& KernelOf(fb::PlanT& plan) { return *DevicesStepOf(plan, 0).body.AsGpuKernelStep(); }
 fb::BufferT& BufferOf(fb::PlanT& plan, int buffer) { return *plan.functions[0]->buffers[buffer]; }
 fb::GpuImageT& ImageOf(fb::PlanT& plan) { return *plan.gpu_kernels[0]->images[0]; }
 
-const Alteration kAlterations[] = {
+const DevicesAlteration kDevicesAlterations[] = {
     {"twice", [](auto& p) { p.devices[1] = std::make_unique<fb::DeviceNameT>(); },
      "the plan is malformed: device 1: cpu:0 is named twice"},
     {"kind", [](auto& p) { p.devices[1]->kind = fb::DeviceKind{2}; }, "device 1: kind 2 does not exist"},
@@ -103,7 +103,7 @@ const Alteration kAlterations[] = {
      "buffer 1: bytes 0 to 0 + 16 are outside its arena of 8 bytes"},
     {"buffer of a variable elsewhere", [](auto& p) { p.variables[1]->device = 0; },
      "it is on gpu:3, and its variable on cpu:0"},
-    {"step", [](auto& p) { StepOf(p, 0).device = 2; }, "step 0 (add_f32): it runs on device 2 of 2"},
+    {"step", [](auto& p) { DevicesStepOf(p, 0).device = 2; }, "step 0 (add_f32): it runs on device 2 of 2"},
     {"step without devices",
      [](auto& p) {
        p.devices.clear();
@@ -117,15 +117,15 @@ const Alteration kAlterations[] = {
      "it runs on device 1 of 1"},
     {"operand elsewhere", [](auto& p) { BufferOf(p, 2).device = 0; },
      "it runs on gpu:3, and its input 0 is on cpu:0: only a copy may read from another device"},
-    {"result elsewhere", [](auto& p) { StepOf(p, 0, 1).device = 1; },
+    {"result elsewhere", [](auto& p) { DevicesStepOf(p, 0, 1).device = 1; },
      "step 1 (copy): it runs on gpu:3, and its output 0 is on cpu:0: only a copy may read"},
-    {"matmul elsewhere", [](auto& p) { StepOf(p, 1).device = 0; },
+    {"matmul elsewhere", [](auto& p) { DevicesStepOf(p, 1).device = 0; },
      "it runs on cpu:0, and its input 0 is on gpu:3"},
-    {"kernel of a CPU", [](auto& p) { StepOf(p, 0, 2).device = 1; },
+    {"kernel of a CPU", [](auto& p) { DevicesStepOf(p, 0, 2).device = 1; },
      "it runs on gpu:3, and its kernel is code of a CPU"},
-    {"kernel of a GPU", [](auto& p) { StepOf(p, 0).device = 0; },
+    {"kernel of a GPU", [](auto& p) { DevicesStepOf(p, 0).device = 0; },
      "it runs on cpu:0, and its kernel is code of a GPU"},
-    {"workspace", [](auto& p) { StepOf(p, 1).workspace_bytes = 81; },
+    {"workspace", [](auto& p) { DevicesStepOf(p, 1).workspace_bytes = 81; },
      "its workspace, bytes 0 to 0 + 81, is outside the arena of 80 bytes"},
     // GPU kernels.
     {"kernel index", [](auto& p) { KernelOf(p).kernel = 1; }, "it launches GPU kernel 1 of 1"},
@@ -135,9 +135,9 @@ const Alteration kAlterations[] = {
     {"large block", [](auto& p) { KernelOf(p).block = 1025; }, "a block of 1025 threads is outside"},
     {"shared memory", [](auto& p) { KernelOf(p).shared_bytes = 227 * 1024 + 1; },
      "232449 bytes of shared memory a block are more than 232448"},
-    {"kernel operands", [](auto& p) { StepOf(p, 0).inputs.assign(4095, 2); },
+    {"kernel operands", [](auto& p) { DevicesStepOf(p, 0).inputs.assign(4095, 2); },
      "its kernel has 4096 operands: at most 4095"},
-    {"kernel outputs", [](auto& p) { StepOf(p, 0).outputs.clear(); }, "its kernel has no outputs"},
+    {"kernel outputs", [](auto& p) { DevicesStepOf(p, 0).outputs.clear(); }, "its kernel has no outputs"},
     {"symbol", [](auto& p) { p.gpu_kernels[0]->symbol = ""; }, "GPU kernel 0: it has no symbol"},
     {"images", [](auto& p) { p.gpu_kernels[0]->images.clear(); }, "GPU kernel 0 (add_f32): it has no image"},
     {"architecture", [](auto& p) { ImageOf(p).architecture = ""; },
@@ -146,22 +146,22 @@ const Alteration kAlterations[] = {
     {"image twice",
      [](auto& p) { p.gpu_kernels[0]->images.push_back(std::make_unique<fb::GpuImageT>(ImageOf(p))); },
      "it has two images for sm_90"},
-    {"math mode", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->math = fb::MathMode{3}; },
+    {"math mode", [](auto& p) { DevicesStepOf(p, 1).body.AsMatmulStep()->math = fb::MathMode{3}; },
      "math mode 3 does not exist"},
 };
 
-class AlteredDevicesTest : public ::testing::TestWithParam<Alteration> {};
+class AlteredDevicesTest : public ::testing::TestWithParam<DevicesAlteration> {};
 
 TEST_P(AlteredDevicesTest, IsRefusedByName) {
-  TestPlan plan = GoodPlan();
+  TestPlan plan = GoodDevicesPlan();
   GetParam().alter(plan.table);
   const absl::Status status = plan.Make().status();
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().message));
 }
 
-INSTANTIATE_TEST_SUITE_P(PlanDevices, AlteredDevicesTest, ::testing::ValuesIn(kAlterations),
-                         [](const ::testing::TestParamInfo<Alteration>& info) {
+INSTANTIATE_TEST_SUITE_P(PlanDevices, AlteredDevicesTest, ::testing::ValuesIn(kDevicesAlterations),
+                         [](const ::testing::TestParamInfo<DevicesAlteration>& info) {
                            std::string name;
                            for (const char* c = info.param.name; *c != 0; ++c) name += *c == ' ' ? '_' : *c;
                            return name;

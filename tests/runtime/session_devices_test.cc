@@ -22,7 +22,7 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-constexpr int64_t kSize = kTwoDevicesSize;
+constexpr int64_t kValues = kTwoDevicesSize;
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
 
@@ -170,25 +170,25 @@ TEST_F(SessionDevicesTest, GpusRunAsWell) {
 TEST_F(SessionDevicesTest, EndsWithWorkUnderWay) {
   FakeGpus gpus;
   absl::StatusOr<Session> session = gpus.MakeSession(TwoDevicesPlan(Device::Gpu(0), Device::Gpu(1)));
-  const HostTensor x = Filled(kSize, 2);
+  const HostTensor x = Filled(kValues, 2);
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(session->Run("f", {{"x", x}}).ok());
   session = absl::CancelledError();
   EXPECT_EQ(gpus.allocator(0).UsedBytes() + gpus.allocator(1).UsedBytes(), 0);
 }
 
 TEST_F(SessionDevicesTest, NobodyOverwritesWhatIsStillRead) {
-  const TestPlan plan = OverwritingPlan(Device::Gpu(0), Device::Gpu(1), kSize);
+  const TestPlan plan = OverwritingPlan(Device::Gpu(0), Device::Gpu(1), kValues);
   for (const bool first_first : {true, false}) {
     FakeGpus gpus;
     Session session = *gpus.MakeSession(plan);
-    ExpectOverwriting(session, kSize, 12, first_first);
+    ExpectOverwriting(session, kValues, 12, first_first);
   }
 }
 
 TEST_F(SessionDevicesTest, OutputsAreDownloadedWhenAskedForAndOnce) {
   FakeGpus gpus;
-  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kSize));
-  const HostTensor x = Filled(kSize, 2), t = Filled(kSize, 7);
+  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kValues));
+  const HostTensor x = Filled(kValues, 2), t = Filled(kValues, 7);
   absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}, {"s", 3}, {"t", t}});
   ASSERT_TRUE(out.ok()) << out.status();
   const FakeGpu& gpu = gpus[0];
@@ -208,11 +208,11 @@ TEST_F(SessionDevicesTest, OutputsAreDownloadedWhenAskedForAndOnce) {
 }
 
 TEST_F(SessionDevicesTest, OutputsOfEarlierRunsAreGone) {
-  TestPlan plan = ScalePlan(Device::Gpu(0), kSize);
+  TestPlan plan = ScalePlan(Device::Gpu(0), kValues);
   const TestFunction other(plan, "g");
   FakeGpus gpus;
   Session session = *gpus.MakeSession(plan);
-  const HostTensor x = Filled(kSize, 2);
+  const HostTensor x = Filled(kValues, 2);
   const std::vector<Argument> arguments = {{"x", x}, {"s", 3}, {"t", x}};
   const Outputs out = *session.Run("f", arguments);
   ASSERT_TRUE(session.Run("g", {}).ok());
@@ -245,8 +245,8 @@ TEST_F(SessionDevicesTest, SmallInputsGoInOneUploadLargeOnesByThemselves) {
 
 TEST_F(SessionDevicesTest, StepsAreRecordedInTheSecondRunAndReplayed) {
   FakeGpus gpus;
-  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kSize));
-  const HostTensor x = Filled(kSize, 2);
+  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kValues));
+  const HostTensor x = Filled(kValues, 2);
   for (int run = 1; run <= 4; ++run) {
     absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}, {"s", run}, {"t", x}});
     ASSERT_TRUE(out.ok()) << out.status();
@@ -259,8 +259,8 @@ TEST_F(SessionDevicesTest, StepsAreRecordedInTheSecondRunAndReplayed) {
 
 TEST_F(SessionDevicesTest, ProfilesHaveARecordingOfTheirOwn) {
   FakeGpus gpus;
-  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kSize));
-  const HostTensor x = Filled(kSize, 2);
+  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kValues));
+  const HostTensor x = Filled(kValues, 2);
   const auto run = [&](int number, Profile* profile) {
     absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}, {"s", number}, {"t", x}}, profile);
     ASSERT_TRUE(out.ok()) << out.status();
@@ -295,8 +295,8 @@ TEST_F(SessionDevicesTest, ProfilesHaveARecordingOfTheirOwn) {
 // Libraries set themselves up in it.
 TEST_F(SessionDevicesTest, AFirstRunIsProfiledStepByStep) {
   FakeGpus gpus;
-  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kSize));
-  const HostTensor x = Filled(kSize, 2);
+  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kValues));
+  const HostTensor x = Filled(kValues, 2);
   Profile profile;
   for (int number = 1; number <= 2; ++number) {
     ASSERT_TRUE(session.Run("f", {{"x", x}, {"s", number}, {"t", x}}, &profile).ok());
@@ -308,7 +308,7 @@ TEST_F(SessionDevicesTest, AFirstRunIsProfiledStepByStep) {
 TEST_F(SessionDevicesTest, ProfilesOfSeveralDevices) {
   FakeGpus gpus;
   Session session = *gpus.MakeSession(TwoDevicesPlan(Device::Gpu(0), Device::Gpu(1)));
-  const HostTensor x = Filled(kSize, 2);
+  const HostTensor x = Filled(kValues, 2);
   Profile profile;
   for (int run = 1; run <= 3; ++run) {
     absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}}, run == 1 ? nullptr : &profile);
@@ -371,13 +371,13 @@ TEST_F(SessionDevicesTest, VariablesOnAGpu) {
 TEST_F(SessionDevicesTest, ConstantsAreCopiedToWhereTheyAreRead) {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0), Device::Cpu(0), Device::Gpu(1)});
-  const std::vector<float> values(kSize, 5);
+  const std::vector<float> values(kValues, 5);
   plan.AddConstant("pad", 3);
   const uint64_t offset = plan.AddConstant(values.data(), values.size() * sizeof(float));
   TestFunction f(plan, "f");
   for (const uint32_t device : {0u, 1u}) {
-    const uint32_t constant = f.Buffer(fb::Space::Constant, 0, offset, DType::kF32, {kSize}, device);
-    const uint32_t y = f.Arena(DType::kF32, {kSize}, device);
+    const uint32_t constant = f.Buffer(fb::Space::Constant, 0, offset, DType::kF32, {kValues}, device);
+    const uint32_t y = f.Arena(DType::kF32, {kValues}, device);
     f.Copy(constant, y);
     f.Output(device == 0 ? "gpu" : "cpu", y);
   }
@@ -394,8 +394,8 @@ TEST_F(SessionDevicesTest, ConstantsAreCopiedToWhereTheyAreRead) {
 
 TEST_F(SessionDevicesTest, ADevicesErrorsComeWithTheCallThatWaits) {
   FakeGpus gpus;
-  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kSize));
-  const HostTensor x = Filled(kSize, 2);
+  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kValues));
+  const HostTensor x = Filled(kValues, 2);
   gpus[0].Break(absl::InternalError("the bus is gone"));
   absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}, {"s", 3}, {"t", x}});
   ASSERT_TRUE(out.ok());
@@ -409,7 +409,7 @@ TEST_F(SessionDevicesTest, ADevicesErrorsComeWithTheCallThatWaits) {
 
 TEST_F(SessionDevicesTest, CheckpointsReturnADevicesErrors) {
   FakeGpus gpus;
-  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kSize));
+  Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kValues));
   const ScratchFolder folder;
   ASSERT_TRUE(SaveCheckpoint(session, folder.File("w")).ok());
   gpus[0].Break(absl::InternalError("the bus is gone"));

@@ -21,16 +21,16 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
+std::string ReplicaMessage(const absl::Status& status) { return std::string(status.message()); }
 
-constexpr int64_t kRows = 4, kColumns = 16, kSize = kRows * kColumns;
+constexpr int64_t kRows = 4, kColumns = 16, kReplicaSize = kRows * kColumns;
 
 // Each of two devices adds its half of the rows of x to its replica of w, "step" steps at a time:
 // w += all_reduce(sum, rows of x) ; own = rows of x. The output "w" is on both, "own0" on the first alone.
 TestPlan ReplicatedPlan(Device first, Device second) {
   TestPlan plan;
   plan.UseDevices({first, second});
-  constexpr int64_t kHalf = kSize / 2;
+  constexpr int64_t kHalf = kReplicaSize / 2;
   plan.AddVariable("w", DType::kF32, {kHalf}, 1, 0);
   plan.AddVariable("w@1", DType::kF32, {kHalf}, 77, 1);
   plan.AddVariable("here", DType::kF32, {2}, 3, 1);
@@ -66,7 +66,7 @@ HostTensor Rows(int64_t begin, int64_t end) {
 // After a run from `w`: of element i of the half.
 std::vector<float> Sums(float w) {
   std::vector<float> sums;
-  constexpr int64_t kHalf = kSize / 2;
+  constexpr int64_t kHalf = kReplicaSize / 2;
   for (int64_t i = 0; i < kHalf; ++i) sums.push_back(w + static_cast<float>(2 * i + kHalf));
   return sums;
 }
@@ -86,8 +86,8 @@ TEST_F(SessionReplicasTest, AreOneVariable) {
   // The replica starts as its original does.
   absl::StatusOr<Outputs> out = session.Run("train", {{"x", Rows(0, kRows)}});
   ASSERT_TRUE(out.ok()) << out.status();
-  EXPECT_EQ(session.memory(Device::Cpu(1)).variables, kSize / 2 * 4 + 8);
-  ASSERT_TRUE(session.WriteVariable("w", Filled(kSize / 2, 5)).ok());
+  EXPECT_EQ(session.memory(Device::Cpu(1)).variables, kReplicaSize / 2 * 4 + 8);
+  ASSERT_TRUE(session.WriteVariable("w", Filled(kReplicaSize / 2, 5)).ok());
   for (int run = 0; run < 2; ++run) ASSERT_TRUE(session.Run("train", {{"x", Rows(0, kRows)}}).ok());
   ASSERT_TRUE(session.ResetVariables().ok());
   out = session.Run("train", {{"x", Rows(0, kRows)}});
@@ -99,7 +99,7 @@ TEST_F(SessionReplicasTest, CheckpointsHoldThemOnce) {
   const ScratchFolder folder;
   const std::string path = folder.File("w.safetensors");
   Session session = *CpuPlan().MakeSession();
-  ASSERT_TRUE(session.WriteVariable("w", Filled(kSize / 2, 9)).ok());
+  ASSERT_TRUE(session.WriteVariable("w", Filled(kReplicaSize / 2, 9)).ok());
   ASSERT_TRUE(SaveCheckpoint(session, path).ok());
   Session other = *CpuPlan().MakeSession();
   ASSERT_TRUE(LoadCheckpoint(other, path).ok());
@@ -114,12 +114,12 @@ TEST_F(SessionReplicasTest, AmongProcesses) {
     const int64_t rank = world.rank();
     absl::StatusOr<Session> session = CpuPlan().MakeSession({.threads = 1, .world = &world, .poison = true});
     ASSERT_TRUE(session.ok()) << session.status();
-    EXPECT_EQ(session->memory().variables, rank == 0 ? kSize / 2 * 4 : kSize / 2 * 4 + 8);
+    EXPECT_EQ(session->memory().variables, rank == 0 ? kReplicaSize / 2 * 4 : kReplicaSize / 2 * 4 + 8);
     EXPECT_EQ(session->variables()[0].device, Device::Cpu(0));
-    ASSERT_TRUE(session->WriteVariable("w", Filled(kSize / 2, 2)).ok());
+    ASSERT_TRUE(session->WriteVariable("w", Filled(kReplicaSize / 2, 2)).ok());
     // All of the input, or the rows that are read here.
     for (const bool is_part : {false, true}) {
-      ASSERT_TRUE(session->WriteVariable("w", Filled(kSize / 2, 2)).ok());
+      ASSERT_TRUE(session->WriteVariable("w", Filled(kReplicaSize / 2, 2)).ok());
       const HostTensor x = is_part ? Rows(rank * 2, rank * 2 + 2) : Rows(0, kRows);
       absl::StatusOr<Outputs> out = session->Run("train", {{"x", x}});
       ASSERT_TRUE(out.ok()) << out.status();
@@ -140,7 +140,7 @@ TEST_F(SessionReplicasTest, AmongProcesses) {
       EXPECT_TRUE(session->WriteVariable("here", Filled(2, 1)).ok());
     }
     const absl::Status wrong = session->Run("train", {{"x", Rows(0, 3)}}).status();
-    EXPECT_THAT(MessageOf(wrong),
+    EXPECT_THAT(ReplicaMessage(wrong),
                 HasSubstr(rank == 0 ? "input \"x\" is f32[4,16], of which rank 0 may give rows 0 to 2 alone, "
                                       "f32[2,16], and f32[3,16] is given"
                                     : "of which rank 1 may give rows 2 to 4 alone"));
@@ -149,7 +149,7 @@ TEST_F(SessionReplicasTest, AmongProcesses) {
 
 TEST_F(SessionReplicasTest, RowsAreForSeveralProcessesAlone) {
   Session session = *CpuPlan().MakeSession();
-  EXPECT_THAT(MessageOf(session.Run("train", {{"x", Rows(0, 2)}}).status()),
+  EXPECT_THAT(ReplicaMessage(session.Run("train", {{"x", Rows(0, 2)}}).status()),
               HasSubstr("input \"x\" is f32[4,16], and f32[2,16] is given"));
 }
 
@@ -157,10 +157,10 @@ TEST_F(SessionReplicasTest, RowsAreForSeveralProcessesAlone) {
 TEST_F(SessionReplicasTest, UnalignedRows) {
   RunInWorld(2, [](World& world) {
     Session session = *CpuPlan().MakeSession({.threads = 1, .world = &world});
-    EXPECT_EQ(session.memory().input_staging, kSize / 2 * 4);
-    std::vector<float> values(kSize + 1);
+    EXPECT_EQ(session.memory().input_staging, kReplicaSize / 2 * 4);
+    std::vector<float> values(kReplicaSize + 1);
     const HostTensor x = Rows(0, kRows);
-    std::copy_n(x.Span<float>()->begin(), kSize, values.begin() + 1);
+    std::copy_n(x.Span<float>()->begin(), kReplicaSize, values.begin() + 1);
     const HostTensor shifted = *HostTensor::View(DType::kF32, {kRows, kColumns}, values.data() + 1);
     absl::StatusOr<Outputs> out = session.Run("train", {{"x", shifted}});
     ASSERT_TRUE(out.ok()) << out.status();

@@ -35,27 +35,27 @@ using ::testing::HasSubstr;
 #endif
 constexpr bool kIsThreadSanitizer = SINTER_TEST_TSAN;
 
-constexpr int64_t kSize = 1000;
+constexpr int64_t kSharedSize = 1000;
 
-std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
+std::string SharingMessage(const absl::Status& status) { return std::string(status.message()); }
 
 // predict: y = (x + w) + constant. train: w = w + x.
 TestPlan ServedPlan(Device device = Device::Cpu()) {
   TestPlan plan;
   plan.UseDevices({device});
-  plan.AddVariable("w", DType::kF32, {kSize}, 2);
-  const std::vector<float> constant(kSize, 100);
+  plan.AddVariable("w", DType::kF32, {kSharedSize}, 2);
+  const std::vector<float> constant(kSharedSize, 100);
   const uint64_t offset = plan.AddConstant(constant.data(), constant.size() * sizeof(float));
   {
     TestFunction f(plan, "predict");
-    const uint32_t x = f.Input("x", DType::kF32, {kSize});
-    const uint32_t sum = f.Arena(DType::kF32, {kSize}), y = f.Arena(DType::kF32, {kSize});
+    const uint32_t x = f.Input("x", DType::kF32, {kSharedSize});
+    const uint32_t sum = f.Arena(DType::kF32, {kSharedSize}), y = f.Arena(DType::kF32, {kSharedSize});
     AddSum(f, plan, x, f.Variable(0), sum);
-    AddSum(f, plan, sum, f.Buffer(fb::Space::Constant, 0, offset, DType::kF32, {kSize}), y);
+    AddSum(f, plan, sum, f.Buffer(fb::Space::Constant, 0, offset, DType::kF32, {kSharedSize}), y);
     f.Output("y", y);
   }
   TestFunction f(plan, "train");
-  AddSum(f, plan, f.Variable(0), f.Input("x", DType::kF32, {kSize}), f.Variable(0));
+  AddSum(f, plan, f.Variable(0), f.Input("x", DType::kF32, {kSharedSize}), f.Variable(0));
   return plan;
 }
 
@@ -66,13 +66,13 @@ TEST(SessionUseTest, TwoThreadsGetAnErrorOrTheirOwnResults) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      const HostTensor x = Filled(kSize, static_cast<float>(t));
+      const HostTensor x = Filled(kSharedSize, static_cast<float>(t));
       for (int i = 0; i < 300; ++i) {
         absl::StatusOr<Outputs> out = session.Run("predict", {{"x", x}});
         if (out.ok()) {
           ++right;
         } else if (absl::IsFailedPrecondition(out.status()) &&
-                   MessageOf(out.status()) ==
+                   SharingMessage(out.status()) ==
                        "the session is in use by another thread: give each thread a session of its own "
                        "(Session::Share)") {
           ++refused;
@@ -85,7 +85,7 @@ TEST(SessionUseTest, TwoThreadsGetAnErrorOrTheirOwnResults) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(right + refused, 4 * 300);
-  EXPECT_TRUE(session.Run("predict", {{"x", Filled(kSize, 1)}}).ok());
+  EXPECT_TRUE(session.Run("predict", {{"x", Filled(kSharedSize, 1)}}).ok());
 }
 
 // A run that waits for another rank is surely under way.
@@ -112,7 +112,7 @@ TEST(SessionUseTest, EveryCallIsRefusedDuringARun) {
         first->ViewVariable("a").status(), first->WriteVariable("a", a), first->ResetVariables(),
         first->ReadLog("loss").status(), first->Share().status()}) {
     EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-    EXPECT_THAT(MessageOf(refused), HasSubstr("in use by another thread"));
+    EXPECT_THAT(SharingMessage(refused), HasSubstr("in use by another thread"));
   }
   EXPECT_TRUE(second->Run("f", {{"x", x}}).ok());
   running.join();
@@ -144,7 +144,7 @@ std::string InChild(const std::function<absl::Status()>& child) {
 TEST(SessionUseTest, AChildOfForkIsToldSo) {
   if (kIsThreadSanitizer) GTEST_SKIP() << "the sanitizer does not fork programs with threads";
   Session session = *ServedPlan().MakeSession({.threads = 2});
-  const HostTensor x = Filled(kSize, 1);
+  const HostTensor x = Filled(kSharedSize, 1);
   ASSERT_TRUE(session.Run("predict", {{"x", x}}).ok());
   EXPECT_EQ(
       InChild([&] { return session.Run("predict", {{"x", x}}).status(); }),
@@ -168,10 +168,10 @@ TEST(SharingTest, EightThreadsGetTheBitsOfOneAndTakeTheMemoryOnce) {
   const SessionOptions options = {.threads = 1, .allocator = pool.get()};
   {
     std::optional<Session> first = *ServedPlan().MakeSession(options);
-    ASSERT_TRUE(first->WriteVariable("w", Filled(kSize, 0.3f)).ok());
+    ASSERT_TRUE(first->WriteVariable("w", Filled(kSharedSize, 0.3f)).ok());
     const SessionMemory owner = first->memory();
-    EXPECT_EQ(owner.variables, kSize * 4);
-    EXPECT_EQ(owner.constants, kSize * 4);
+    EXPECT_EQ(owner.variables, kSharedSize * 4);
+    EXPECT_EQ(owner.constants, kSharedSize * 4);
     std::vector<Session> sessions;
     for (int i = 0; i < 8; ++i) {
       absl::StatusOr<Session> shared = first->Share(options);
@@ -187,7 +187,7 @@ TEST(SharingTest, EightThreadsGetTheBitsOfOneAndTakeTheMemoryOnce) {
     }
     std::vector<std::vector<float>> expected;
     for (int i = 0; i < 8; ++i) {
-      const HostTensor x = Filled(kSize, 0.1f * static_cast<float>(i));
+      const HostTensor x = Filled(kSharedSize, 0.1f * static_cast<float>(i));
       const std::span<const float> y = *(*first->Run("predict", {{"x", x}}))["y"].Span<float>();
       expected.emplace_back(y.begin(), y.end());
     }
@@ -196,11 +196,11 @@ TEST(SharingTest, EightThreadsGetTheBitsOfOneAndTakeTheMemoryOnce) {
     std::vector<std::thread> threads;
     for (size_t i = 0; i < 8; ++i) {
       threads.emplace_back([&, i] {
-        const HostTensor x = Filled(kSize, 0.1f * static_cast<float>(i));
+        const HostTensor x = Filled(kSharedSize, 0.1f * static_cast<float>(i));
         for (int run = 0; run < 100; ++run) {
           absl::StatusOr<Outputs> out = sessions[i].Run("predict", {{"x", x}});
           ASSERT_TRUE(out.ok()) << out.status();
-          ASSERT_EQ(std::memcmp((*out)["y"].data(), expected[i].data(), kSize * 4), 0);
+          ASSERT_EQ(std::memcmp((*out)["y"].data(), expected[i].data(), kSharedSize * 4), 0);
         }
       });
     }
@@ -212,7 +212,7 @@ TEST(SharingTest, EightThreadsGetTheBitsOfOneAndTakeTheMemoryOnce) {
 
 TEST(SharingTest, VariablesAreReadOnlyWhileTheyAreShared) {
   Session first = *ServedPlan().MakeSession({.threads = 1});
-  const HostTensor x = Filled(kSize, 1);
+  const HostTensor x = Filled(kSharedSize, 1);
   {
     Session second = *first.Share({.threads = 1}), third = *second.Share({.threads = 2});
     EXPECT_EQ(third.threads(), 2);
@@ -240,14 +240,14 @@ TEST(SharingTest, VariablesAreReadOnlyWhileTheyAreShared) {
 TEST(SharingTest, GpusShareTheirCopies) {
   FakeGpus gpus;
   std::optional<Session> first = *gpus.MakeSession(ServedPlan(Device::Gpu(0)));
-  ASSERT_TRUE(first->WriteVariable("w", Filled(kSize, 7)).ok());
+  ASSERT_TRUE(first->WriteVariable("w", Filled(kSharedSize, 7)).ok());
   Session second = *first->Share();
-  EXPECT_EQ(first->memory(Device::Gpu(0)).constant_copies, kSize * 4);
+  EXPECT_EQ(first->memory(Device::Gpu(0)).constant_copies, kSharedSize * 4);
   EXPECT_EQ(second.memory(Device::Gpu(0)).constant_copies, 0);
   EXPECT_EQ(second.memory(Device::Gpu(0)).variables, 0);
   first.reset();
   for (int run = 0; run < 3; ++run) {
-    absl::StatusOr<Outputs> out = second.Run("predict", {{"x", Filled(kSize, 1)}});
+    absl::StatusOr<Outputs> out = second.Run("predict", {{"x", Filled(kSharedSize, 1)}});
     ASSERT_TRUE(out.ok()) << out.status();
     EXPECT_THAT(*(*out)["y"].Span<float>(), Each(108.0f));
   }

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/runtime/process_allocator.h"
+#include "sinter/tests/runtime/device_plans.h"
 #include "sinter/tests/runtime/test_plan.h"
 
 namespace sinter {
@@ -19,10 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr int64_t kSize = 100;
-
-HostTensor Filled(int64_t size, float value) {
-  return *HostTensor::FromVector<float>({size}, std::vector<float>(static_cast<size_t>(size), value));
-}
 
 std::vector<float> Values(const HostTensor& tensor) {
   const std::span<const float> values = *tensor.Span<float>();

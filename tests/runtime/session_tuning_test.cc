@@ -16,8 +16,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-ProductKey Key(const std::string& product) { return {"GPU", "cuBLASLt 13.1.0", product}; }
-TunedProduct Tuned(double chosen_us, bool any_bits = false) {
+ProductKey SessionKey(const std::string& product) { return {"GPU", "cuBLASLt 13.1.0", product}; }
+TunedProduct SessionTuned(double chosen_us, bool any_bits = false) {
   return {.algorithm = {.id = 66}, .first_us = 10, .chosen_us = chosen_us, .any_bits = any_bits};
 }
 
@@ -30,7 +30,7 @@ class SessionTuningTest : public ::testing::Test {
   }
 
   void Measure(SessionTuning& tuning, const std::string& product, const TunedProduct& tuned) {
-    tuning.Add({.key = Key(product), .source = ChoiceSource::kMeasured}, &tuned);
+    tuning.Add({.key = SessionKey(product), .source = ChoiceSource::kMeasured}, &tuned);
   }
 
   ScratchFolder folder_;
@@ -68,20 +68,22 @@ TEST_F(SessionTuningTest, UnreadableModes) {
 
 TEST_F(SessionTuningTest, FindsWhatTheModeTakes) {
   const std::string path = folder_.File("m.plan");
-  ASSERT_TRUE(SaveTuning(path + ".tuning", {{Key("same"), Tuned(5)}, {Key("any"), Tuned(4, true)}}).ok());
+  ASSERT_TRUE(SaveTuning(path + ".tuning",
+                         {{SessionKey("same"), SessionTuned(5)}, {SessionKey("any"), SessionTuned(4, true)}})
+                  .ok());
   SessionTuning tuning({}, path);
-  ASSERT_NE(tuning.Find(Key("same"), TuningMode::kSameBits), nullptr);
-  EXPECT_EQ(*tuning.Find(Key("same"), TuningMode::kSameBits), Tuned(5));
-  EXPECT_NE(tuning.Find(Key("any"), TuningMode::kSameBits), nullptr);
-  EXPECT_EQ(tuning.Find(Key("same"), TuningMode::kAnyBits), nullptr);
-  EXPECT_NE(tuning.Find(Key("any"), TuningMode::kAnyBits), nullptr);
-  EXPECT_EQ(tuning.Find(Key("same"), TuningMode::kFirstChoice), nullptr);
-  EXPECT_EQ(tuning.Find(Key("other"), TuningMode::kSameBits), nullptr);
+  ASSERT_NE(tuning.Find(SessionKey("same"), TuningMode::kSameBits), nullptr);
+  EXPECT_EQ(*tuning.Find(SessionKey("same"), TuningMode::kSameBits), SessionTuned(5));
+  EXPECT_NE(tuning.Find(SessionKey("any"), TuningMode::kSameBits), nullptr);
+  EXPECT_EQ(tuning.Find(SessionKey("same"), TuningMode::kAnyBits), nullptr);
+  EXPECT_NE(tuning.Find(SessionKey("any"), TuningMode::kAnyBits), nullptr);
+  EXPECT_EQ(tuning.Find(SessionKey("same"), TuningMode::kFirstChoice), nullptr);
+  EXPECT_EQ(tuning.Find(SessionKey("other"), TuningMode::kSameBits), nullptr);
   // Of another device or library.
   EXPECT_EQ(tuning.Find({"GPU 2", "cuBLASLt 13.1.0", "same"}, TuningMode::kSameBits), nullptr);
   EXPECT_EQ(tuning.Find({"GPU", "cuBLASLt 13.2.0", "same"}, TuningMode::kSameBits), nullptr);
   SessionTuning again({.again = true}, path);
-  EXPECT_EQ(again.Find(Key("same"), TuningMode::kSameBits), nullptr);
+  EXPECT_EQ(again.Find(SessionKey("same"), TuningMode::kSameBits), nullptr);
   EXPECT_TRUE(tuning.report().status.ok());
   EXPECT_EQ(tuning.report().file, path + ".tuning");
 }
@@ -91,21 +93,22 @@ TEST_F(SessionTuningTest, SavesWhenAskedAndKeepsWhatOthersWrote) {
   for (const bool by_environment : {false, true}) {
     if (by_environment) setenv("SINTER_GPU_TUNE_SAVE", "1", 1);
     SessionTuning tuning({.save = !by_environment}, path);
-    EXPECT_EQ(tuning.Find(Key("p"), TuningMode::kSameBits), nullptr);
-    ASSERT_TRUE(SaveTuning(file, {{Key("of another process"), Tuned(7)}}).ok());
-    Measure(tuning, "p", Tuned(5));
-    Measure(tuning, "p", Tuned(3));  // The first counts.
-    tuning.Add({.key = Key("small"), .reason = "it is too small to time"});
+    EXPECT_EQ(tuning.Find(SessionKey("p"), TuningMode::kSameBits), nullptr);
+    ASSERT_TRUE(SaveTuning(file, {{SessionKey("of another process"), SessionTuned(7)}}).ok());
+    Measure(tuning, "p", SessionTuned(5));
+    Measure(tuning, "p", SessionTuned(3));  // The first counts.
+    tuning.Add({.key = SessionKey("small"), .reason = "it is too small to time"});
     tuning.Finish();
     EXPECT_TRUE(tuning.report().status.ok()) << tuning.report().status;
     EXPECT_EQ(tuning.report().Count(ChoiceSource::kMeasured), 1);
     EXPECT_EQ(tuning.report().Count(ChoiceSource::kFirstChoice), 1);
-    EXPECT_EQ(*LoadTuning(file), (TuningTable{{Key("of another process"), Tuned(7)}, {Key("p"), Tuned(5)}}));
+    EXPECT_EQ(*LoadTuning(file), (TuningTable{{SessionKey("of another process"), SessionTuned(7)},
+                                              {SessionKey("p"), SessionTuned(5)}}));
     std::filesystem::remove(file);
   }
   unsetenv("SINTER_GPU_TUNE_SAVE");
   SessionTuning tuning({}, path);
-  Measure(tuning, "p", Tuned(5));
+  Measure(tuning, "p", SessionTuned(5));
   tuning.Finish();
   EXPECT_FALSE(std::filesystem::exists(file));
 }
@@ -114,9 +117,9 @@ TEST_F(SessionTuningTest, ABrokenFileIsReportedAndKept) {
   const std::string file = folder_.Write("m.plan.tuning", "{");
   SessionTuning tuning({.save = true}, folder_.File("m.plan"));
   testing::internal::CaptureStderr();
-  EXPECT_EQ(tuning.Find(Key("p"), TuningMode::kSameBits), nullptr);
-  EXPECT_EQ(tuning.Find(Key("q"), TuningMode::kSameBits), nullptr);
-  Measure(tuning, "p", Tuned(5));
+  EXPECT_EQ(tuning.Find(SessionKey("p"), TuningMode::kSameBits), nullptr);
+  EXPECT_EQ(tuning.Find(SessionKey("q"), TuningMode::kSameBits), nullptr);
+  Measure(tuning, "p", SessionTuned(5));
   tuning.Finish();
   const std::string printed = testing::internal::GetCapturedStderr();
   const absl::Status& status = tuning.report().status;
@@ -130,26 +133,26 @@ TEST_F(SessionTuningTest, ABrokenFileIsReportedAndKept) {
 TEST_F(SessionTuningTest, AMissingFileIsReportedWhereItWasNamed) {
   const std::string file = folder_.File("none.tuning");
   SessionTuning beside({}, folder_.File("m.plan"));
-  EXPECT_EQ(beside.Find(Key("p"), TuningMode::kSameBits), nullptr);
+  EXPECT_EQ(beside.Find(SessionKey("p"), TuningMode::kSameBits), nullptr);
   EXPECT_TRUE(beside.report().status.ok());
   SessionTuning saves({.file = file, .save = true});
-  EXPECT_EQ(saves.Find(Key("p"), TuningMode::kSameBits), nullptr);
+  EXPECT_EQ(saves.Find(SessionKey("p"), TuningMode::kSameBits), nullptr);
   EXPECT_TRUE(saves.report().status.ok());
   SessionTuning named({.file = file});
-  EXPECT_EQ(named.Find(Key("p"), TuningMode::kSameBits), nullptr);
+  EXPECT_EQ(named.Find(SessionKey("p"), TuningMode::kSameBits), nullptr);
   EXPECT_TRUE(absl::IsNotFound(named.report().status)) << named.report().status;
   EXPECT_THAT(std::string(named.report().status.message()), HasSubstr("none.tuning"));
 }
 
 TEST_F(SessionTuningTest, WhatCannotBeSavedIsReported) {
   SessionTuning nowhere({.save = true});
-  Measure(nowhere, "p", Tuned(5));
+  Measure(nowhere, "p", SessionTuned(5));
   nowhere.Finish();
   EXPECT_TRUE(absl::IsFailedPrecondition(nowhere.report().status)) << nowhere.report().status;
   EXPECT_THAT(std::string(nowhere.report().status.message()),
               HasSubstr("what was measured is not saved: the plan is in no file"));
   SessionTuning no_folder({.file = folder_.File("none/m.tuning"), .save = true});
-  Measure(no_folder, "p", Tuned(5));
+  Measure(no_folder, "p", SessionTuned(5));
   no_folder.Finish();
   EXPECT_THAT(std::string(no_folder.report().status.message()),
               HasSubstr("what was measured is not saved: cannot open the folder"));
@@ -167,9 +170,9 @@ TEST_F(SessionTuningTest, ASessionReadsSavesAndReports) {
   EXPECT_EQ(plan.Make()->path(), "");
   EXPECT_EQ(Plan::Load(path)->path(), path);
   const auto make = [](Device device, CachingAllocator* allocator, const StepContext& context) {
-    const TunedProduct* const known = context.tuning->Find(Key("p"), *context.tuning->Mode());
-    const TunedProduct measured = Tuned(5);
-    context.tuning->Add({.key = Key("p"),
+    const TunedProduct* const known = context.tuning->Find(SessionKey("p"), *context.tuning->Mode());
+    const TunedProduct measured = SessionTuned(5);
+    context.tuning->Add({.key = SessionKey("p"),
                          .source = known == nullptr ? ChoiceSource::kMeasured : ChoiceSource::kFile,
                          .chosen_us = known == nullptr ? measured.chosen_us : known->chosen_us},
                         known == nullptr ? &measured : nullptr);

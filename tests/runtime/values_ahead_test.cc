@@ -8,11 +8,11 @@
 namespace sinter {
 namespace {
 
-using Kind = InitialValues::Kind;
+using ValuesKind = InitialValues::Kind;
 
 constexpr int64_t kCount = 50001;
-constexpr InitialValues kNormal = {.kind = Kind::kNormal, .a = 1, .b = 2, .seed = 5};
-constexpr InitialValues kUniform = {.kind = Kind::kUniform, .a = 1, .b = 2, .seed = 6};
+constexpr InitialValues kNormal = {.kind = ValuesKind::kNormal, .a = 1, .b = 2, .seed = 5};
+constexpr InitialValues kUniform = {.kind = ValuesKind::kUniform, .a = 1, .b = 2, .seed = 6};
 
 bool IsThat(const std::byte* got, const InitialValues& values) {
   std::vector<float> want(kCount);
@@ -35,7 +35,7 @@ TEST(ValuesAheadTest, AreThoseOfTheInitializer) {
 TEST(ValuesAheadTest, OnlyWhatIsRandomAndFits) {
   ValuesAhead ahead(/*most_bytes=*/2 * kCount * 4);
   ahead.Add(0, {.a = 1}, DType::kF32, kCount);
-  ahead.Add(1, {.kind = Kind::kOrthogonal, .a = 1}, DType::kF32, kCount);
+  ahead.Add(1, {.kind = ValuesKind::kOrthogonal, .a = 1}, DType::kF32, kCount);
   ahead.Add(2, kNormal, DType::kF32, 0);
   ahead.Add(3, kNormal, DType::kF32, kCount);
   ahead.Add(4, kNormal, DType::kF64, kCount);

@@ -72,20 +72,20 @@ TEST(WorkspaceSlotsTest, FurtherSlotsHaveABound) {
   EXPECT_EQ(slots.bytes(), 200 * kMiB + WorkspaceSlots::kMaxMoreBytes);
 }
 
-constexpr int64_t kSize = 300;
+constexpr int64_t kOperandSize = 300;
 
 // A chain of steps of a library, and beside each of them another that only a sum at the end reads, of other sizes.
 TestPlan ChainPlan(int64_t length) {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0)});
   TestFunction f(plan, "f");
-  uint32_t last = f.Input("x", DType::kF32, {kSize});
+  uint32_t last = f.Input("x", DType::kF32, {kOperandSize});
   std::vector<uint32_t> beside;
   for (int64_t i = 0; i < length; ++i) {
-    const int64_t size = kSize - 40 * i;
-    const uint32_t next = f.Arena(DType::kF32, {kSize});
+    const int64_t size = kOperandSize - 40 * i;
+    const uint32_t next = f.Arena(DType::kF32, {kOperandSize});
     beside.push_back(f.Arena(DType::kF32, {size}));
-    f.GpuKernel("library_f32", {last}, {next}, kSize);
+    f.GpuKernel("library_f32", {last}, {next}, kOperandSize);
     f.GpuKernel("library_f32", {last}, {beside.back()}, static_cast<uint32_t>(size));
     last = next;
   }
@@ -115,7 +115,7 @@ TEST(WorkspaceSlotsTest, StepsOfASessionRunBesideEachOtherInSlotsOfTheirOwn) {
   EXPECT_EQ(memory.used, memory.predicted);
   EXPECT_EQ(memory.used, gpus.allocator(0).UsedBytes());
   for (int run = 0; run < 4; ++run) {
-    absl::StatusOr<Outputs> out = session.Run("f", {{"x", Filled(kSize, static_cast<float>(run))}});
+    absl::StatusOr<Outputs> out = session.Run("f", {{"x", Filled(kOperandSize, static_cast<float>(run))}});
     ASSERT_TRUE(out.ok()) << out.status();
     EXPECT_THAT(*(*out)["last"].Span<float>(), Each(static_cast<float>(run + kLength)));
     for (int i = 0; i < kLength; ++i) {
@@ -141,14 +141,14 @@ TEST(WorkspaceSlotsTest, StepsOfASessionRunBesideEachOtherInSlotsOfTheirOwn) {
 TEST(WorkspaceSlotsTest, FunctionsShareTheMemoryAndProfilesRunInOrder) {
   TestPlan plan = ChainPlan(3);
   TestFunction g(plan, "g");
-  const uint32_t x = g.Input("x", DType::kF32, {kSize}), y = g.Arena(DType::kF32, {kSize});
-  g.GpuKernel("library_f32", {x}, {y}, kSize);
-  g.GpuKernel("library_f32", {y}, {y}, kSize);
+  const uint32_t x = g.Input("x", DType::kF32, {kOperandSize}), y = g.Arena(DType::kF32, {kOperandSize});
+  g.GpuKernel("library_f32", {x}, {y}, kOperandSize);
+  g.GpuKernel("library_f32", {y}, {y}, kOperandSize);
   g.Output("y", y);
   FakeGpus gpus;
   Session session = *gpus.MakeSession(plan);
   EXPECT_EQ(session.memory(Device::Gpu(0)).library_workspace, 1536 + 1536 + 1536 + 1024);
-  const HostTensor one = Filled(kSize, 1);
+  const HostTensor one = Filled(kOperandSize, 1);
   Profile profile;
   for (int run = 0; run < 6; ++run) {
     absl::StatusOr<Outputs> out = session.Run("f", {{"x", one}}, run % 2 == 0 ? nullptr : &profile);
