@@ -4,10 +4,7 @@ find_file(SINTER_LIT lit.py PATHS ${LLVM_INSTALL_PREFIX}/build/utils/lit REQUIRE
 configure_file(${CMAKE_SOURCE_DIR}/tests/lit.site.cfg.py.in ${CMAKE_BINARY_DIR}/tests/lit/lit.site.cfg.py @ONLY)
 
 function(sinter_lit_tests)
-  # With sanitizers only what reads bytes from outside is built (SINTER_TEST_FOLDERS), sinter-opt is not.
-  if(SINTER_TEST_FOLDERS)
-    return()
-  endif()
+  add_dependencies(sinter_tests sinter-opt)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   file(GLOB tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.mlir)
   foreach(test ${tests})
@@ -15,6 +12,6 @@ function(sinter_lit_tests)
     add_test(NAME lit.${folder}.${name}
       # Tests run side by side, and would write their times to one file, which cannot be read half written.
       COMMAND ${Python3_EXECUTABLE} ${SINTER_LIT} -v --skip-test-time-recording ${CMAKE_BINARY_DIR}/tests/lit/${folder}/${test})
-    set_tests_properties(lit.${folder}.${name} PROPERTIES LABELS lit TIMEOUT 120)
+    set_tests_properties(lit.${folder}.${name} PROPERTIES LABELS lit TIMEOUT 120 ENVIRONMENT "ASAN_OPTIONS=${SINTER_ASAN_OPTIONS}")
   endforeach()
 endfunction()

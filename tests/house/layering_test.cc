@@ -40,11 +40,11 @@ bool Matches(const std::string& path, const std::vector<std::string>& patterns) 
   return false;
 }
 
-bool IsCode(const SourceFile& file) { return file.EndsWith(".cc") || file.EndsWith(".h"); }
+bool IsCodeFile(const SourceFile& file) { return file.EndsWith(".cc") || file.EndsWith(".h"); }
 
 TEST(LayeringTest, IncludesFollowTheTable) {
   for (const SourceFile& file : SourceTree()) {
-    if (!IsCode(file)) continue;
+    if (!IsCodeFile(file)) continue;
     auto allowed = kAllowed.find(file.path.substr(0, file.path.find('/')));
     ASSERT_NE(allowed, kAllowed.end()) << file.path << ": its folder is not in the table of layering_test.cc";
     for (const std::string& line : file.lines) {
@@ -72,7 +72,7 @@ TEST(LayeringTest, NoCompilerInTheRuntimeNorInPublicHeaders) {
                                             "frontend/variable_owner.h",
                                             "frontend/optim/optimizer_identity.h"};
   for (const SourceFile& file : SourceTree()) {
-    if (!IsCode(file)) continue;
+    if (!IsCodeFile(file)) continue;
     bool is_runtime = file.path.rfind("runtime/", 0) == 0 || file.path.rfind("kernels/", 0) == 0;
     bool is_public =
         file.path.rfind("frontend/", 0) == 0 && file.EndsWith(".h") && not_public.count(file.path) == 0;
@@ -91,7 +91,7 @@ TEST(LayeringTest, NoCompilerInTheRuntimeNorInPublicHeaders) {
 
 TEST(LayeringTest, OnlyCodegenAndItsTestsSeeTheBackendOfLlvm) {
   for (const SourceFile& file : SourceTree()) {
-    if (!IsCode(file) || file.path.rfind("ir/", 0) != 0) continue;
+    if (!IsCodeFile(file) || file.path.rfind("ir/", 0) != 0) continue;
     for (const std::string& line : file.lines) {
       EXPECT_FALSE(Matches(Included(line), {"llvm/(IR|Target|CodeGen|MC|Passes)/.*", "lld/.*"}))
           << file.path << ": " << line;

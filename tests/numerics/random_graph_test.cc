@@ -20,6 +20,12 @@ namespace {
 
 using reference::Value;
 
+#ifdef SINTER_RANDOM_GRAPHS
+constexpr uint64_t kGraphs = SINTER_RANDOM_GRAPHS;
+#else
+constexpr uint64_t kGraphs = 15;
+#endif
+
 struct Way {
   std::string name;
   CompileOptions options;
@@ -139,7 +145,7 @@ TEST_P(RandomGraphTest, AgreesHoweverItIsCompiled) {
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   const char* count = std::getenv("SINTER_RANDOM_GRAPHS");
-  uint64_t graphs = count ? std::strtoull(count, nullptr, 10) : 15;
+  uint64_t graphs = count ? std::strtoull(count, nullptr, 10) : kGraphs;
   for (uint64_t i = 0; i < graphs && !HasFatalFailure() && !HasNonfatalFailure(); ++i) {
     Check(i * 4 + static_cast<uint64_t>(GetParam()), context);
   }

@@ -85,7 +85,7 @@ int64_t Wrap(DType dtype, int64_t x) {
 
 int64_t Lowest(DType dtype) {
   if (IsUnsigned(dtype)) return 0;
-  return dtype == DType::kI64 ? std::numeric_limits<int64_t>::min() : -(int64_t{1} << (Bits(dtype) - 1));
+  return std::numeric_limits<int64_t>::min() >> (64 - Bits(dtype));
 }
 
 int64_t Highest(DType dtype) {

@@ -191,7 +191,7 @@ class Machine {
   std::vector<plan_ir::OutputOp> outputs_at_end_;
 };
 
-std::string Print(mlir::ModuleOp module) {
+std::string PrintModule(mlir::ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   module.print(stream);
@@ -235,7 +235,8 @@ void Check(const RandomGraph& graph, const Options& options, mlir::MLIRContext& 
                                    : machine.variables.at(graph.variable_names[i - outputs]);
     if (!Disagreement((*rounded)[i], (*want)[i], OpClass::kGraph, 0.1).empty())
       continue;  // Badly conditioned.
-    ASSERT_EQ(Disagreement(got, (*want)[i], OpClass::kGraph), "") << "result " << i << "\n" << Print(*module);
+    ASSERT_EQ(Disagreement(got, (*want)[i], OpClass::kGraph), "") << "result " << i << "\n"
+                                                                  << PrintModule(*module);
   }
 }
 
