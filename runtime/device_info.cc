@@ -46,12 +46,12 @@ absl::Status CheckGpu(int32_t index) {
                    ": this build of Sinter has no CUDA; build it with -D SINTER_CUDA=ON, which says what of "
                    "CUDA's toolkit is missing, and scripts/bootstrap.sh --cuda fetches it"));
 #else
-  const int count = NumGpus();
-  if (index >= 0 && index < count) return absl::OkStatus();
-  if (count == 0) {
-    const absl::Status reason = CudaAvailable();
-    return absl::NotFoundError(absl::StrCat(name, " does not exist: ", reason.message()));
+  const absl::StatusOr<int> found = CountCudaDevices();
+  if (!found.ok()) {
+    return absl::NotFoundError(absl::StrCat(name, " does not exist: ", found.status().message()));
   }
+  const int count = *found;
+  if (index >= 0 && index < count) return absl::OkStatus();
   return absl::NotFoundError(
       absl::StrCat(name, " does not exist: there is ",
                    count == 1 ? "gpu:0 alone" : absl::StrCat("gpu:0 to gpu:", count - 1)));

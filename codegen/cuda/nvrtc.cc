@@ -19,6 +19,8 @@ using Program = struct Opaque*;
 using Result = int;
 
 constexpr int kOldest = 12;
+// Of nvrtcResult.
+constexpr Result kOutOfMemory = 1, kCompilation = 6;
 
 // Nothing but the path for a file that cannot be looked at.
 std::string FileIdentity(const std::string& path) {
@@ -43,12 +45,9 @@ struct Nvrtc::Functions {
   const char* (*error)(Result);
 };
 
-absl::StatusOr<const Nvrtc*> Nvrtc::Get() {
-  static const auto& opened = *new absl::StatusOr<const Nvrtc*>(Open());
-  return opened;
-}
+absl::StatusOr<const Nvrtc*> Nvrtc::Get() { return LoadOnce<Nvrtc, Open>(); }
 
-absl::StatusOr<const Nvrtc*> Nvrtc::Open() {
+absl::Status Nvrtc::Open(Nvrtc* nvrtc) {
   absl::StatusOr<OpenedLibrary> library = OpenLibrary({.title = "NVRTC",
                                                        .file = "libnvrtc.so.13",
                                                        .package = "nvidia-cuda-nvrtc",
@@ -71,19 +70,26 @@ absl::StatusOr<const Nvrtc*> Nvrtc::Open() {
       {"nvrtcGetCUBIN", &f.cubin},
       {"nvrtcGetErrorString", &f.error},
   }));
+  *nvrtc = {};
+  nvrtc->functions_ = &f;
   int major = 0, minor = 0, count = 0;
-  f.version(&major, &minor);
+  SINTER_RETURN_IF_ERROR(nvrtc->Check(f.version(&major, &minor), "say its version"));
   SINTER_RETURN_IF_ERROR(library->CheckVersion(
       {.wanted = "12.0 or newer", .found = absl::StrCat(major, ".", minor), .fits = major >= kOldest}));
-  auto* nvrtc = new Nvrtc;
-  nvrtc->functions_ = &f;
   nvrtc->version_ = absl::StrCat(major, ".", minor);
   nvrtc->build_ = absl::StrCat(nvrtc->version_, " ", FileIdentity(library->path()));
-  f.num_architectures(&count);
-  std::vector<int> numbers(count);
-  f.architectures(numbers.data());
+  SINTER_RETURN_IF_ERROR(nvrtc->Check(f.num_architectures(&count), "count its architectures"));
+  std::vector<int> numbers(static_cast<size_t>(count));
+  SINTER_RETURN_IF_ERROR(nvrtc->Check(f.architectures(numbers.data()), "list its architectures"));
   for (int number : numbers) nvrtc->architectures_.push_back(absl::StrCat("sm_", number));
-  return nvrtc;
+  return absl::OkStatus();
+}
+
+absl::Status Nvrtc::Check(int result, const char* what) const {
+  if (result == 0) return absl::OkStatus();
+  const auto code =
+      result == kOutOfMemory ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kInternal;
+  return absl::Status(code, absl::StrCat("NVRTC could not ", what, ": ", functions_->error(result)));
 }
 
 std::vector<std::string> Nvrtc::Options(const std::string& architecture) {
@@ -98,29 +104,40 @@ absl::StatusOr<std::string> Nvrtc::Compile(const std::string& text, const std::s
                                                    "\"; it knows ", absl::StrJoin(architectures_, ", ")));
   }
   Program program = nullptr;
-  Result result = functions_->create(&program, text.c_str(), name.c_str(), 0, nullptr, nullptr);
-  if (result != 0) {
-    return absl::InternalError(absl::StrCat("NVRTC makes no program: ", functions_->error(result)));
-  }
+  SINTER_RETURN_IF_ERROR(
+      Check(functions_->create(&program, text.c_str(), name.c_str(), 0, nullptr, nullptr), "make a program"));
   const std::vector<std::string> texts = Options(architecture);
   std::vector<const char*> options;
   for (const std::string& option : texts) options.push_back(option.c_str());
-  result = functions_->compile(program, static_cast<int>(options.size()), options.data());
-  std::string output;
-  size_t size = 0;
-  if (result != 0) {
-    functions_->log_size(program, &size);
-    output.resize(size);
-    functions_->log(program, output.data());
+  const Result result = functions_->compile(program, static_cast<int>(options.size()), options.data());
+  absl::StatusOr<std::string> cubin;
+  if (result == kCompilation) {
+    cubin = absl::InvalidArgumentError(absl::StrCat("NVRTC ", version_, " (", functions_->error(result),
+                                                    ") for ", architecture, ":\n", LogOf(program)));
+  } else if (result != 0) {
+    cubin = Check(result, "compile a program");
   } else {
-    functions_->cubin_size(program, &size);
-    output.resize(size);
-    functions_->cubin(program, output.data());
+    cubin = CubinOf(program);
   }
   functions_->destroy(&program);
-  if (result == 0) return output;
-  return absl::InvalidArgumentError(absl::StrCat("NVRTC ", version_, " (", functions_->error(result),
-                                                 ") for ", architecture, ":\n", output.c_str()));
+  return cubin;
+}
+
+absl::StatusOr<std::string> Nvrtc::CubinOf(Program program) const {
+  size_t size = 0;
+  SINTER_RETURN_IF_ERROR(Check(functions_->cubin_size(program, &size), "tell the size of what it compiled"));
+  std::string cubin(size, '\0');
+  SINTER_RETURN_IF_ERROR(Check(functions_->cubin(program, cubin.data()), "give what it compiled"));
+  return cubin;
+}
+
+std::string Nvrtc::LogOf(Program program) const {
+  size_t size = 0;
+  absl::Status status = Check(functions_->log_size(program, &size), "tell the size of its log");
+  std::string log(size, '\0');
+  if (status.ok()) status = Check(functions_->log(program, log.data()), "give its log");
+  // It ends with a zero.
+  return status.ok() ? log.c_str() : std::string(status.message());
 }
 
 }  // namespace sinter::codegen

@@ -17,10 +17,11 @@ namespace sinter::codegen {
 class Nvrtc {
  public:
   // FAILED_PRECONDITION when the library is not found: says where was looked and how to point to it
-  // (runtime/cuda/library_loader.h).
+  // (runtime/cuda/library_loader.h). An error is not remembered.
   static absl::StatusOr<const Nvrtc*> Get();
 
-  // For an architecture such as "sm_90". INVALID_ARGUMENT with the compiler's log when the text does not compile.
+  // For an architecture such as "sm_90". INVALID_ARGUMENT with the compiler's log when the text does not compile;
+  // RESOURCE_EXHAUSTED or INTERNAL when it is the compiler that cannot.
   absl::StatusOr<std::string> Compile(const std::string& text, const std::string& name,
                                       const std::string& architecture) const;
   // "13.0"
@@ -34,7 +35,10 @@ class Nvrtc {
 
  private:
   struct Functions;
-  static absl::StatusOr<const Nvrtc*> Open();
+  static absl::Status Open(Nvrtc* nvrtc);
+  absl::Status Check(int result, const char* what) const;
+  absl::StatusOr<std::string> CubinOf(struct Opaque* program) const;
+  std::string LogOf(struct Opaque* program) const;
 
   const Functions* functions_ = nullptr;
   std::string version_, build_;

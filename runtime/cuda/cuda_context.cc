@@ -124,6 +124,7 @@ absl::Status CudaContext::WaitForStream(std::string_view what) const {
 
 absl::StatusOr<CublasHandle> CudaContext::MakeCublasHandle() const {
   const CudaDeviceScope on(index());
+  SINTER_RETURN_IF_ERROR(on.status());
   CublasHandle made;
   SINTER_ASSIGN_OR_RETURN(made.functions, LoadCublasLt());
   SINTER_RETURN_IF_ERROR(CublasStatus(made.functions->Create(&made.handle), "make a handle"));
@@ -154,6 +155,7 @@ void CudaContext::PrepareCublas() {
 
 absl::StatusOr<CudnnHandle> CudaContext::MakeCudnnHandle() const {
   const CudaDeviceScope on(index());
+  SINTER_RETURN_IF_ERROR(on.status());
   SINTER_ASSIGN_OR_RETURN(const Cudnn* functions, LoadCudnn());
   CudnnHandle made = {.functions = functions};
   SINTER_RETURN_IF_ERROR(functions->Check(functions->Create(&made.handle), "make a handle"));

@@ -5,23 +5,20 @@
 #include "sinter/runtime/status.h"
 
 namespace sinter {
-namespace {
 
-absl::StatusOr<int> Count() {
+absl::StatusOr<int> CountCudaDevices() {
   int count = 0;
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaGetDeviceCount(&count), "find a GPU"));
   if (count == 0) return absl::FailedPreconditionError("the CUDA driver knows no GPU");
   return count;
 }
 
-}  // namespace
+absl::Status CudaAvailable() { return CountCudaDevices().status(); }
 
-absl::Status CudaAvailable() { return Count().status(); }
-
-int NumCudaDevices() { return Count().value_or(0); }
+int NumCudaDevices() { return CountCudaDevices().value_or(0); }
 
 absl::StatusOr<CudaDeviceInfo> DescribeCudaDevice(int index) {
-  absl::StatusOr<int> count = Count();
+  absl::StatusOr<int> count = CountCudaDevices();
   if (!count.ok()) {
     return absl::NotFoundError(
         absl::StrCat("there is no gpu:", index, ": ", std::string(count.status().message())));

@@ -32,6 +32,8 @@ struct CudaDeviceInfo {
 
 // FailedPrecondition says why there is no GPU.
 absl::Status CudaAvailable();
+// FailedPrecondition says why there is none.
+absl::StatusOr<int> CountCudaDevices();
 // 0 when not CudaAvailable().
 int NumCudaDevices();
 // NotFound: `index` is not below NumCudaDevices().

@@ -12,12 +12,15 @@
 #include <type_traits>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/cuda_status.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter {
 
 // Which GPU is current belongs to the thread and is shared with all other users of CUDA in the program: it is put back.
+// Whoever makes something of the current GPU looks at status() first: it would be another one's. What is given to a stream or
+// an event needs no look, for these know their GPU.
 class CudaDeviceScope {
  public:
   explicit CudaDeviceScope(int index) {
@@ -25,18 +28,22 @@ class CudaDeviceScope {
     if (before_ == index) {
       before_ = -1;
     } else {
-      // If this fails so does all that follows: streams and events know their GPU.
-      (void)cudaSetDevice(index);
+      code_ = cudaSetDevice(index);
     }
+    index_ = index;
   }
   ~CudaDeviceScope() {
     if (before_ >= 0) (void)cudaSetDevice(before_);
+  }
+  absl::Status status() const {
+    return code_ == cudaSuccess ? absl::OkStatus() : CudaStatus(code_, absl::StrCat("use gpu:", index_));
   }
   CudaDeviceScope(const CudaDeviceScope&) = delete;
   CudaDeviceScope& operator=(const CudaDeviceScope&) = delete;
 
  private:
-  int before_ = -1;
+  int before_ = -1, index_ = 0;
+  cudaError_t code_ = cudaSuccess;
 };
 
 struct CudaStreamDeleter {

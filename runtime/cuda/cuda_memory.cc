@@ -15,6 +15,10 @@ constexpr int64_t kCudaAlignment = 512;
 
 std::atomic<int64_t> allocations = 0;
 std::atomic<int64_t> frees = 0;
+std::atomic<int64_t> failed_frees = 0;
+
+// A GPU that has failed frees nothing more; what failed was said where it happened.
+void CountFree(cudaError_t code) { ++(code == cudaSuccess ? frees : failed_frees); }
 
 absl::StatusOr<void*> Checked(void* ptr) {
   ++allocations;
@@ -34,6 +38,7 @@ class CudaMemory : public DeviceMemory {
           absl::StrCat("cannot allocate ", bytes, " bytes on ", device().ToString()));
     }
     const CudaDeviceScope on(index_);
+    SINTER_RETURN_IF_ERROR(on.status());
     void* ptr = nullptr;
     absl::Status status =
         CudaStatus(cudaMalloc(&ptr, static_cast<size_t>(bytes)),
@@ -49,8 +54,7 @@ class CudaMemory : public DeviceMemory {
 
   void Free(void* ptr, int64_t) noexcept override {
     const CudaDeviceScope on(index_);
-    // A GPU that has failed frees nothing more; what failed was said where it happened.
-    if (cudaFree(ptr) == cudaSuccess) ++frees;
+    CountFree(cudaFree(ptr));
   }
 
   void Fill(void* ptr, uint8_t value, int64_t bytes) noexcept override {
@@ -92,9 +96,7 @@ class PinnedMemory : public DeviceMemory {
     return Checked(ptr);
   }
 
-  void Free(void* ptr, int64_t) noexcept override {
-    if (cudaFreeHost(ptr) == cudaSuccess) ++frees;
-  }
+  void Free(void* ptr, int64_t) noexcept override { CountFree(cudaFreeHost(ptr)); }
 
   void Fill(void* ptr, uint8_t value, int64_t bytes) noexcept override {
     std::memset(ptr, value, static_cast<size_t>(bytes));
@@ -121,6 +123,6 @@ absl::StatusOr<std::unique_ptr<DeviceMemory>> MakePinnedMemory() {
   return std::make_unique<PinnedMemory>();
 }
 
-CudaDriverCalls CountCudaDriverCalls() { return {allocations.load(), frees.load()}; }
+CudaDriverCalls CountCudaDriverCalls() { return {allocations.load(), frees.load(), failed_frees.load()}; }
 
 }  // namespace sinter

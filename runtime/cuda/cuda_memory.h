@@ -29,9 +29,11 @@ absl::StatusOr<std::unique_ptr<DeviceMemory>> MakeCudaMemory(int index);
 absl::StatusOr<std::unique_ptr<DeviceMemory>> MakePinnedMemory();
 
 // Calls of cudaMalloc, cudaHostAlloc and their opposites by this program so far, successful ones: a steady state has none.
+// A GPU that is lost (lost_gpus.h) frees nothing: its memory, and what is pinned for it, goes back when the program ends.
 struct CudaDriverCalls {
   int64_t allocations = 0;
   int64_t frees = 0;
+  int64_t failed_frees = 0;
 };
 CudaDriverCalls CountCudaDriverCalls();
 

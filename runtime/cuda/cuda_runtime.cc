@@ -12,6 +12,7 @@
 #include "sinter/runtime/cuda/cuda_steps.h"
 #include "sinter/runtime/cuda/cuda_stopwatch.h"
 #include "sinter/runtime/cuda/cudnn_library.h"
+#include "sinter/runtime/cuda/lost_gpus.h"
 #include "sinter/runtime/cuda/nccl_communicators.h"
 #include "sinter/runtime/cuda/peer_access.h"
 #include "sinter/runtime/cuda/recorded_graph.h"
@@ -121,6 +122,7 @@ class CudaRuntime : public DeviceRuntime {
 
 absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
                                                                  const CudaRuntimeOptions& options) {
+  SINTER_RETURN_IF_ERROR(CheckNotLost(index));
   SINTER_RETURN_IF_ERROR(PeerAccessIsDisabled().status());
   SINTER_ASSIGN_OR_RETURN(const GpuSwitches switches, GpuSwitches::FromEnvironment());
   const OpenedMeanwhile libraries(options.needs_cublaslt, options.needs_cudnn);
@@ -141,6 +143,7 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
   runtime->pool_ = options.pool;
   runtime->needs_cublaslt_ = options.needs_cublaslt;
   const CudaDeviceScope on(index);
+  SINTER_RETURN_IF_ERROR(on.status());
   const CudaContext& context = *runtime->context_;
   SINTER_ASSIGN_OR_RETURN(runtime->ring_, StagingRing::Create(&context, context.stream()));
   SINTER_ASSIGN_OR_RETURN(runtime->input_ring_, StagingRing::Create(&context, context.input_stream()));

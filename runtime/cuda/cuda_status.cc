@@ -2,15 +2,19 @@
 
 #include <nccl.h>
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "sinter/runtime/cuda/lost_gpus.h"
 
 namespace sinter {
 namespace {
 
 struct Kind {
   absl::StatusCode code;
-  const char* hint;  // What to do about it; may be empty.
+  const char* hint;           // What to do about it; may be empty.
+  bool ends_context = false;  // Every later call for the GPU fails with it.
 };
 
 constexpr char kDriverHint[] =
@@ -18,6 +22,10 @@ constexpr char kDriverHint[] =
 constexpr char kKernelHint[] =
     "; a kernel that was launched before went wrong, and the GPU cannot be used any more by this program: "
     "compute-sanitizer PROGRAM names the kernel";
+
+constexpr char kHardwareHint[] =
+    "; the GPU cannot be used any more by this program: nvidia-smi --query and the system's log say how it "
+    "is";
 
 Kind KindOf(cudaError_t code) {
   switch (code) {
@@ -52,7 +60,16 @@ Kind KindOf(cudaError_t code) {
     case cudaErrorHardwareStackError:
     case cudaErrorLaunchFailure:
     case cudaErrorAssert:
-      return {absl::StatusCode::kInternal, kKernelHint};
+      return {absl::StatusCode::kInternal, kKernelHint, /*ends_context=*/true};
+    case cudaErrorLaunchTimeout:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorExternalDevice:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorTensorMemoryLeak:
+      return {absl::StatusCode::kInternal, kHardwareHint, /*ends_context=*/true};
     default:
       return {absl::StatusCode::kInternal, ""};
   }
@@ -120,20 +137,43 @@ const char* NcclName(ncclResult_t code) {
   }
 }
 
+// Libraries say no more than that they failed. Where the reason is that the GPU is lost, that is the error. Any call tells, also
+// while a stream is captured, that makes no work.
+std::optional<absl::Status> LossBehind(std::string_view what) {
+  cudaEvent_t event = nullptr;
+  const cudaError_t code = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  if (code == cudaSuccess) (void)cudaEventDestroy(event);
+  if (!KindOf(code).ends_context) {
+    (void)cudaGetLastError();
+    return std::nullopt;
+  }
+  return CudaStatus(code, what);
+}
+
 }  // namespace
 
-absl::Status CudaStatus(cudaError_t code, std::string_view what) {
-  if (code == cudaSuccess) return absl::OkStatus();
-  // Else the next call that asks for the last error would get this one.
-  (void)cudaGetLastError();
+absl::Status DescribeCudaError(cudaError_t code, std::string_view what) {
   const Kind kind = KindOf(code);
   return absl::Status(kind.code,
                       absl::StrCat("CUDA could not ", std::string(what), ": ", cudaGetErrorString(code), " (",
                                    cudaGetErrorName(code), ")", kind.hint));
 }
 
+absl::Status CudaStatus(cudaError_t code, std::string_view what) {
+  if (code == cudaSuccess) return absl::OkStatus();
+  // Else the next call that asks for the last error would get this one.
+  (void)cudaGetLastError();
+  absl::Status status = DescribeCudaError(code, what);
+  int gpu = -1;
+  if (cudaGetDevice(&gpu) != cudaSuccess) return status;
+  if (absl::Status lost = CheckNotLost(gpu); !lost.ok()) return lost;
+  if (KindOf(code).ends_context) NoteLostGpu(gpu, std::string(status.message()));
+  return status;
+}
+
 absl::Status CublasStatus(cublasStatus_t code, std::string_view what) {
   if (code == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
+  if (const std::optional<absl::Status> lost = LossBehind(what)) return *lost;
   absl::StatusCode kind = absl::StatusCode::kInternal;
   if (code == CUBLAS_STATUS_ALLOC_FAILED) kind = absl::StatusCode::kResourceExhausted;
   if (code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_ARCH_MISMATCH)
@@ -145,6 +185,7 @@ absl::Status CublasStatus(cublasStatus_t code, std::string_view what) {
 
 absl::Status CudnnStatus(cudnnStatus_t code, std::string_view what, std::string_view details) {
   if (code == CUDNN_STATUS_SUCCESS) return absl::OkStatus();
+  if (const std::optional<absl::Status> lost = LossBehind(what)) return *lost;
   absl::StatusCode kind = absl::StatusCode::kInternal;
   // Thousands are categories: 3000 is "not supported".
   if (CUDNN_STATUS_CATEGORY(code) == CUDNN_STATUS_NOT_SUPPORTED) kind = absl::StatusCode::kUnimplemented;
@@ -163,6 +204,7 @@ absl::Status CudnnStatus(cudnnStatus_t code, std::string_view what, std::string_
 
 absl::Status NcclStatus(int code, std::string_view what, std::string_view details) {
   if (code == ncclSuccess) return absl::OkStatus();
+  if (const std::optional<absl::Status> lost = LossBehind(what)) return *lost;
   const Kind kind = KindOf(static_cast<ncclResult_t>(code));
   return absl::Status(
       kind.code,

@@ -6,7 +6,7 @@
 // GPU, no driver or too old a one, a library not ready), Unimplemented (the library does not do this), NotFound (no such
 // GPU, no code for it), Unavailable (another rank, or what connects to it, has failed), Internal (all others: a kernel's
 // fault, or ours). Errors that CUDA remembers until asked are taken
-// from it; those that end a GPU's context stay, and every later call says so.
+// from it. Those that end a GPU's context stay: the current GPU is lost (lost_gpus.h), and every later error is that it is.
 #ifndef SINTER_RUNTIME_CUDA_CUDA_STATUS_H_
 #define SINTER_RUNTIME_CUDA_CUDA_STATUS_H_
 
@@ -22,7 +22,10 @@
 
 namespace sinter {
 
+// After a call for the current GPU.
 absl::Status CudaStatus(cudaError_t code, std::string_view what);
+// The text alone: nothing is asked of CUDA, and no GPU is lost.
+absl::Status DescribeCudaError(cudaError_t code, std::string_view what);
 absl::Status CublasStatus(cublasStatus_t code, std::string_view what);
 // `details`: what cudnnGetLastErrorString says, or nothing.
 absl::Status CudnnStatus(cudnnStatus_t code, std::string_view what, std::string_view details = "");

@@ -1,6 +1,7 @@
 #include "sinter/runtime/cuda/cuda_steps.h"
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/status.h"
 #include "sinter/runtime/steps.h"
 
 namespace sinter {
@@ -57,6 +58,7 @@ std::unique_ptr<Step> MakeNothingStep() { return std::make_unique<NothingStep>()
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaStep(CudaContext& context, KernelLibraries& libraries,
                                                    const fb::Plan& plan, const fb::Step& step) {
   const CudaDeviceScope on(context.index());
+  SINTER_RETURN_IF_ERROR(on.status());
   absl::StatusOr<std::unique_ptr<Step>> made = Make(context, libraries, plan, step);
   if (made.ok()) return made;
   return absl::Status(made.status().code(),

@@ -27,6 +27,7 @@ class CudaStopwatch : public Stopwatch {
 
   absl::Status MakeEvents(size_t marks) {
     const CudaDeviceScope on(context_.index());
+    SINTER_RETURN_IF_ERROR(on.status());
     events_.resize(marks);
     for (CudaEvent& event : events_) {
       SINTER_ASSIGN_OR_RETURN(event, MakeCudaEvent(/*with_time=*/true));
@@ -93,6 +94,7 @@ absl::StatusOr<std::unique_ptr<Stopwatch>> MakeCudaStopwatch(const CudaContext& 
 
 absl::StatusOr<double> MeasureCudaMark(const CudaContext& context) {
   const CudaDeviceScope on(context.index());
+  SINTER_RETURN_IF_ERROR(on.status());
   SINTER_ASSIGN_OR_RETURN(const Allocation memory,
                           context.allocator().Allocate(sizeof(float), "memory to time marks with"));
   SINTER_ASSIGN_OR_RETURN(const std::unique_ptr<Stopwatch> stopwatch, MakeCudaStopwatch(context, kFills, 0));

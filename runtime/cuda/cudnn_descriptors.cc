@@ -35,6 +35,7 @@ struct Engine {
 
 absl::StatusOr<Engine> EngineOf(const CudnnHandle& cudnn, const CudnnDescriptor& config) {
   CudnnDescriptor engine(cudnn, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  SINTER_RETURN_IF_ERROR(engine.status());
   cudnnBackendDescriptor_t raw = engine.get();
   SINTER_RETURN_IF_ERROR(
       config.Get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw).status());
@@ -66,6 +67,8 @@ absl::StatusOr<std::vector<CudnnDescriptor>> NamedEngines(const CudnnHandle& cud
   std::vector<cudnnBackendDescriptor_t> raw;
   for (int64_t i = 0; i < count; ++i) {
     configs.emplace_back(cudnn, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    // cuDNN would leave out what there is no place for.
+    SINTER_RETURN_IF_ERROR(configs.back().status());
     raw.push_back(configs.back().get());
   }
   if (count == 0) return configs;
@@ -118,6 +121,8 @@ class AllowedEngines {
     for (size_t i = static_cast<size_t>(known); i < configs.size(); ++i) {
       ++named_;
       const absl::StatusOr<Engine> found = EngineOf(cudnn_, configs[i]);
+      // Another engine has other bits: none takes the place of one that there was no memory for.
+      if (absl::IsResourceExhausted(found.status())) return found.status();
       if (!found.ok()) last_reason_ = std::string(found.status().message());
       if (!found.ok() || !IsAllowed(found->notes, rules_)) continue;
       const CudnnEngine engine = {.number = found->number, .ordinal = of_number_[found->number]++};
@@ -151,6 +156,8 @@ CudnnDescriptor::~CudnnDescriptor() {
   if (descriptor_ != nullptr) (void)cudnn_.functions->DestroyDescriptor(descriptor_);
 }
 
+absl::Status CudnnDescriptor::status() const { return cudnn_.functions->Check(made_, "make a descriptor"); }
+
 absl::Status CudnnDescriptor::Set(cudnnBackendAttributeName_t name, const std::vector<int64_t>& values) {
   return Set(name, CUDNN_TYPE_INT64, static_cast<int64_t>(values.size()), values.data());
 }
@@ -168,20 +175,20 @@ absl::Status CudnnDescriptor::Set(cudnnBackendAttributeName_t name,
 
 absl::Status CudnnDescriptor::Set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                                   int64_t count, const void* values) {
-  SINTER_RETURN_IF_ERROR(cudnn_.functions->Check(made_, "make a descriptor"));
+  SINTER_RETURN_IF_ERROR(status());
   return cudnn_.functions->Check(cudnn_.functions->SetAttribute(descriptor_, name, type, count, values),
                                  absl::StrCat("set attribute ", static_cast<int>(name)));
 }
 
 absl::Status CudnnDescriptor::Finalize(std::string_view what) {
-  SINTER_RETURN_IF_ERROR(cudnn_.functions->Check(made_, "make a descriptor"));
+  SINTER_RETURN_IF_ERROR(status());
   return cudnn_.functions->Check(cudnn_.functions->Finalize(descriptor_), what);
 }
 
 absl::StatusOr<int64_t> CudnnDescriptor::Get(cudnnBackendAttributeName_t name,
                                              cudnnBackendAttributeType_t type, int64_t count,
                                              void* values) const {
-  SINTER_RETURN_IF_ERROR(cudnn_.functions->Check(made_, "make a descriptor"));
+  SINTER_RETURN_IF_ERROR(status());
   int64_t given = 0;
   SINTER_RETURN_IF_ERROR(
       cudnn_.functions->Check(cudnn_.functions->GetAttribute(descriptor_, name, type, count, &given, values),
@@ -212,7 +219,8 @@ absl::StatusOr<std::vector<std::unique_ptr<CudnnPlan>>> CudnnPlan::CreateSome(co
     SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &cudnn.handle));
     SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, choice->config));
     // That an engine was named does not mean that it can.
-    if (const absl::Status status = plan.Finalize("prepare an engine"); !status.ok()) {
+    if (absl::Status status = plan.Finalize("prepare an engine"); !status.ok()) {
+      if (absl::IsResourceExhausted(status)) return status;
       last_reason = std::string(status.message());
       continue;
     }

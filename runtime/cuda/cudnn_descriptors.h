@@ -45,6 +45,8 @@ class CudnnDescriptor {
     return *this;
   }
 
+  // The error of making the descriptor.
+  absl::Status status() const;
   // Each kind of value that attributes have. An error of making the descriptor shows here.
   absl::Status Set(cudnnBackendAttributeName_t name, const std::vector<int64_t>& values);
   absl::Status Set(cudnnBackendAttributeName_t name, int64_t value) {

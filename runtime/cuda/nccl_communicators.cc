@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/cuda/cuda_handles.h"
+#include "sinter/runtime/cuda/lost_gpus.h"
 #include "sinter/runtime/plan_devices.h"
 #include "sinter/runtime/status.h"
 
@@ -157,6 +158,8 @@ absl::Status NcclCommunicators::MakeGroup(const fb::Plan& plan, const std::vecto
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     const CudaDeviceScope on(gpu->gpu);
+    status = on.status();
+    if (!status.ok()) break;
     status = nccl_.Check(nccl_.CommInitRankConfig(&member->comm_, static_cast<int>(group.size()), id,
                                                   static_cast<int>(rank), &config),
                          "connect");
@@ -269,6 +272,10 @@ void NcclCommunicators::EndEach(const std::function<void(ncclComm_t)>& end) {
 }
 
 NcclCommunicators::~NcclCommunicators() {
+  // A GPU that is lost finishes nothing.
+  for (const std::unique_ptr<NcclCommunicator>& member : members_) {
+    if (const absl::Status status = CheckNotLost(member->gpu_.gpu); !status.ok()) Abort(status);
+  }
   EndEach([&nccl = nccl_](ncclComm_t comm) {
     ncclResult_t state = nccl.CommFinalize(comm);
     const Clock::time_point limit = Clock::now() + kEndLimit;

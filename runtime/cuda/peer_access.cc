@@ -18,6 +18,7 @@ absl::StatusOr<bool> Enable(int reader, int owner) {
                                     absl::StrCat("ask whether gpu:", reader, " reaches gpu:", owner)));
   if (possible == 0) return false;
   const CudaDeviceScope on(reader);
+  SINTER_RETURN_IF_ERROR(on.status());
   const cudaError_t code = cudaDeviceEnablePeerAccess(owner, 0);
   if (code == cudaErrorPeerAccessAlreadyEnabled) {
     // Another user of CUDA in the program has.

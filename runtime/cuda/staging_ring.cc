@@ -15,6 +15,7 @@ constexpr size_t kPieceAlignment = 256;
 absl::StatusOr<std::unique_ptr<StagingRing>> StagingRing::Create(const CudaContext* context,
                                                                  cudaStream_t stream) {
   const CudaDeviceScope on(context->index());
+  SINTER_RETURN_IF_ERROR(on.status());
   std::unique_ptr<StagingRing> ring(new StagingRing(context, stream));
   SINTER_ASSIGN_OR_RETURN(ring->memory_, MakePinnedMemory());
   SINTER_ASSIGN_OR_RETURN(void* data, ring->memory_->Allocate(kSlots * kSlotBytes));

@@ -1,5 +1,5 @@
 // Every call that may fail, fails once: whatever a program does then gets an error, loses nothing, and works the next time.
-#include "sinter/tests/runtime/fault_points.h"
+#include "sinter/tests/runtime/c_library_faults.h"
 
 #include <cstring>
 #include <filesystem>

@@ -22,9 +22,12 @@ TEST(CudaStatusTest, ConvertsCodesOfCuda) {
   EXPECT_THAT(std::string(CudaStatus(cudaErrorNoKernelImageForDevice, "load").message()),
               HasSubstr("compile the plan again"));
   EXPECT_TRUE(absl::IsUnimplemented(CudaStatus(cudaErrorNotSupported, "do it")));
-  const absl::Status broken = CudaStatus(cudaErrorIllegalAddress, "finish the work of gpu:0");
+  // CudaStatus would note that the GPU is lost.
+  const absl::Status broken = DescribeCudaError(cudaErrorIllegalAddress, "finish the work of gpu:0");
   EXPECT_TRUE(absl::IsInternal(broken));
   EXPECT_THAT(std::string(broken.message()), HasSubstr("compute-sanitizer PROGRAM names the kernel"));
+  EXPECT_THAT(std::string(DescribeCudaError(cudaErrorECCUncorrectable, "upload").message()),
+              HasSubstr("the GPU cannot be used any more by this program: nvidia-smi"));
   EXPECT_TRUE(absl::IsInternal(CudaStatus(cudaErrorUnknown, "do it")));
 }
 

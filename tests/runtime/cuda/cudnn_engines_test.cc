@@ -12,6 +12,7 @@
 #include "sinter/runtime/cuda/cudnn_attention.h"
 #include "sinter/runtime/cuda/cudnn_convolution.h"
 #include "sinter/runtime/cuda/cudnn_plans.h"
+#include "sinter/tests/runtime/fault_points.h"
 
 // Whether leaks end the program: with the address sanitizer. GCC and Clang say so differently.
 #if defined(__SANITIZE_ADDRESS__)
@@ -51,6 +52,34 @@ cudnnStatus_t SetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttr
     if (status != CUDNN_STATUS_SUCCESS) return status;
   }
   return real->SetAttribute(descriptor, name, type, count, values);
+}
+
+// The same, each of which may fail for want of memory.
+constexpr cudnnStatus_t kNoMemory = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+int live_descriptors = 0;
+
+cudnnStatus_t FaultyCreate(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t* made) {
+  if (FaultPoints::Fails("create")) return kNoMemory;
+  const cudnnStatus_t status = real->CreateDescriptor(type, made);
+  live_descriptors += status == CUDNN_STATUS_SUCCESS ? 1 : 0;
+  return status;
+}
+cudnnStatus_t FaultyDestroy(cudnnBackendDescriptor_t descriptor) {
+  --live_descriptors;
+  const cudnnStatus_t status = real->DestroyDescriptor(descriptor);
+  return FaultPoints::Fails("destroy") ? CUDNN_STATUS_INTERNAL_ERROR : status;
+}
+cudnnStatus_t FaultyFinalize(cudnnBackendDescriptor_t descriptor) {
+  return FaultPoints::Fails("finalize") ? kNoMemory : real->Finalize(descriptor);
+}
+cudnnStatus_t FaultySet(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
+                        cudnnBackendAttributeType_t type, int64_t count, const void* values) {
+  return FaultPoints::Fails("set") ? kNoMemory : SetAttribute(descriptor, name, type, count, values);
+}
+cudnnStatus_t FaultyGet(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
+                        cudnnBackendAttributeType_t type, int64_t count, int64_t* given, void* values) {
+  return FaultPoints::Fails("get") ? kNoMemory
+                                   : real->GetAttribute(descriptor, name, type, count, given, values);
 }
 
 class CudnnEnginesTest : public ::testing::Test {
@@ -152,6 +181,44 @@ TEST_F(CudnnEnginesTest, SaysForWhatThereIsNone) {
                 .find("convolution Forward f32 Ieee nchw [2,1,12,12] by [20,1,3,3]: cuDNN "),
             0u)
       << status;
+}
+
+// No engine takes the place of one that there was no memory for: its bits would be others.
+TEST_F(CudnnEnginesTest, EveryCallOfAPlanFailsOnce) {
+  functions_.CreateDescriptor = &FaultyCreate;
+  functions_.DestroyDescriptor = &FaultyDestroy;
+  functions_.Finalize = &FaultyFinalize;
+  functions_.SetAttribute = &FaultySet;
+  functions_.GetAttribute = &FaultyGet;
+  ConvShape shape = ShapeOf(kGeometries[6], /*channels_last=*/true);
+  shape.dtype = fb::DType::BF16;
+  const auto wanted = MakeConvolutionPlan(handle(), shape, {.bias = true});
+  ASSERT_TRUE(wanted.ok()) << wanted.status();
+  const int live = live_descriptors;
+  for (int call = 1;; ++call) {
+    FaultPoints::Arm(call);
+    {
+      const auto plan = MakeConvolutionPlan(handle(), shape, {.bias = true});
+      const std::string name = FaultPoints::name();
+      SCOPED_TRACE("call " + std::to_string(call) + ", " + name + ": " + plan.status().ToString());
+      if (plan.ok()) {
+        EXPECT_EQ((*plan)->engine(), (*wanted)->engine());
+        EXPECT_TRUE(name == "destroy" || name == "nothing");
+      } else {
+        EXPECT_TRUE(absl::IsResourceExhausted(plan.status()));
+        EXPECT_NE(plan.status().message().find("cuDNN could not "), absl::string_view::npos);
+      }
+    }
+    EXPECT_EQ(live_descriptors, live) << call;
+    const bool has_failed = FaultPoints::Disarm();
+    const auto again = MakeConvolutionPlan(handle(), shape, {.bias = true});
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ((*again)->engine(), (*wanted)->engine());
+    if (!has_failed || HasFailure()) {
+      EXPECT_GT(call, 80);
+      return;
+    }
+  }
 }
 
 // Each takes a second to prepare: not every combination of what they differ in.

@@ -24,17 +24,26 @@ struct Three { float* p[3]; };
 __device__ unsigned Index() { return blockIdx.x * blockDim.x + threadIdx.x; }
 extern "C" __global__ void add_f32(Three b) { b.p[2][Index()] = b.p[0][Index()] + b.p[1][Index()]; }
 extern "C" __global__ void scale_f32(Three b) { b.p[2][Index()] = b.p[0][Index()] * b.p[1][0]; }
+extern "C" __global__ void trap_f32(Three) { asm("trap;"); }
 )";
+
+// For the GPU with the index 0; the others are alike.
+inline absl::Status GiveCode(TestPlan& plan) {
+  const std::string architecture = DescribeCudaDevice(0)->Architecture();
+  // It takes some tens of milliseconds.
+  static const auto& cubin = *new absl::StatusOr<std::string>(CompileCuda(kTestKernels, architecture));
+  SINTER_RETURN_IF_ERROR(cubin.status());
+  for (auto& kernel : plan.table.gpu_kernels) {
+    kernel->images[0]->architecture = architecture;
+    kernel->images[0]->cubin.assign(cubin->begin(), cubin->end());
+  }
+  return absl::OkStatus();
+}
 
 // `runtimes`: where those that the session makes are put; may be null.
 inline absl::StatusOr<Session> MakeGpuSession(TestPlan plan, const SessionOptions& options = {},
                                               std::map<Device, DeviceRuntime*>* runtimes = nullptr) {
-  const std::string architecture = DescribeCudaDevice(0)->Architecture();
-  SINTER_ASSIGN_OR_RETURN(const std::string cubin, CompileCuda(kTestKernels, architecture));
-  for (auto& kernel : plan.table.gpu_kernels) {
-    kernel->images[0]->architecture = architecture;
-    kernel->images[0]->cubin.assign(cubin.begin(), cubin.end());
-  }
+  SINTER_RETURN_IF_ERROR(GiveCode(plan));
   SINTER_ASSIGN_OR_RETURN(Plan made, plan.Make());
   const auto make = [runtimes](Device device, CachingAllocator* allocator, const StepContext& context) {
     absl::StatusOr<std::unique_ptr<DeviceRuntime>> runtime = MakeDeviceRuntime(device, allocator, context);

@@ -1,0 +1,42 @@
+#include "sinter/runtime/cuda/lost_gpus.h"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace sinter {
+namespace {
+
+struct Lost {
+  std::atomic<bool> is_any = false;
+  std::mutex mutex;
+  std::map<int, std::string> first_errors;  // By the GPU's index.
+};
+
+// Never destroyed: sessions may be static.
+Lost& TheLost() {
+  static Lost& lost = *new Lost;
+  return lost;
+}
+
+}  // namespace
+
+void NoteLostGpu(int index, std::string_view first_error) {
+  const std::lock_guard lock(TheLost().mutex);
+  TheLost().first_errors.try_emplace(index, first_error);
+  TheLost().is_any = true;
+}
+
+absl::Status CheckNotLost(int index) {
+  if (!TheLost().is_any.load(std::memory_order_relaxed)) return absl::OkStatus();
+  const std::lock_guard lock(TheLost().mutex);
+  const auto found = TheLost().first_errors.find(index);
+  if (found == TheLost().first_errors.end()) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("gpu:", index, " is lost to this program since ", found->second,
+                                          ". End the program and start it again, from its last checkpoint"));
+}
+
+}  // namespace sinter

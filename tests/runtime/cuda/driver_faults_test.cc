@@ -1,0 +1,201 @@
+// Every call of CUDA, cuBLASLt and NCCL fails once: whatever a program does then gets an error that names the call, loses
+// nothing, and works the next time with the same bits.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/runtime/checkpoint.h"
+#include "sinter/runtime/cuda/cuda_memory.h"
+#include "sinter/tests/data/scratch_folder.h"
+#include "sinter/tests/runtime/cuda/driver_plans.h"
+#include "sinter/tests/runtime/fault_points.h"
+#include "sinter/tests/runtime/training_plans.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+// On a real GPU a session takes tens of milliseconds: every so manieth call there, unless all are wanted.
+int Stride() { return UsesSoftwareGpu() || std::getenv("SINTER_ALL_FAULTS") != nullptr ? 1 : 29; }
+
+absl::StatusOr<std::unique_ptr<CachingAllocator>> MakePool(int gpu) {
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemory> memory, MakeCudaMemory(gpu));
+  return CachingAllocator::Create(std::move(memory));
+}
+
+// What a program does, and the bits that come of it. `first_error`: of what failed and was done again.
+using Program = std::function<absl::StatusOr<std::string>(absl::Status* first_error)>;
+
+// Twice at most, as a program does that knows that a call may fail.
+absl::Status Retried(absl::Status* first_error, const std::function<absl::Status()>& call) {
+  const absl::Status status = call();
+  if (status.ok()) return status;
+  first_error->Update(status);
+  return call();
+}
+
+absl::StatusOr<std::string> TrainAndSave(const std::string& path, absl::Status* first_error) {
+  SINTER_ASSIGN_OR_RETURN(const auto pool, MakePool(0));
+  SINTER_ASSIGN_OR_RETURN(Session session, MakeDriverSession(TwoBranchesPlan(), {pool.get()}));
+  std::string bits;
+  // The first runs step by step, the second is recorded, the others are launched.
+  const auto train = [&]() -> absl::Status {
+    bits.clear();
+    for (uint32_t run = 0; run < 4; ++run) {
+      SINTER_ASSIGN_OR_RETURN(const Outputs out, session.Run("f", {{"x", DriverInput(run)}}));
+      SINTER_ASSIGN_OR_RETURN(const HostTensor* const z, out.Get("z"));
+      bits += BytesOf(*z);
+    }
+    return absl::OkStatus();
+  };
+  if (const absl::Status status = train(); !status.ok()) {
+    first_error->Update(status);
+    SINTER_RETURN_IF_ERROR(session.ResetVariables());
+    SINTER_RETURN_IF_ERROR(train());
+  }
+  SINTER_RETURN_IF_ERROR(Retried(first_error, [&] { return SaveCheckpoint(session, path); }));
+  SINTER_RETURN_IF_ERROR(Retried(first_error, [&] { return LoadCheckpoint(session, path).status(); }));
+  std::ifstream file(path, std::ios::binary);
+  return bits.append(std::istreambuf_iterator<char>(file), {});
+}
+
+class DriverFaultsTest : public ::testing::Test {
+ protected:
+  // Calls `program` again and again, each time with one more of the calls that it makes failing, until none does. Returns how
+  // many there were.
+  static int FailEach(const Program& program) {
+    absl::Status ignored;
+    // The first opens libraries, which stay.
+    const std::string bits = *program(&ignored);
+    EXPECT_TRUE(ignored.ok()) << ignored;
+    EXPECT_EQ(*program(&ignored), bits);
+    const std::map<std::string, int> live = LiveObjects();
+    for (int call = 1;; call += Stride()) {
+      FaultPoints::Arm(call);
+      absl::Status error;
+      const absl::StatusOr<std::string> result = program(&error);
+      const bool has_failed = FaultPoints::Disarm();
+      error.Update(result.status());
+      SCOPED_TRACE("call " + std::to_string(call) + " fails, " + FaultPoints::name() + ": " +
+                   error.ToString());
+      EXPECT_EQ(LiveObjects(), live);
+      EXPECT_THAT(error.ok() ? " could not " : std::string(error.message()), HasSubstr(" could not "));
+      EXPECT_TRUE(!result.ok() || *result == bits) << "other bits";
+      const absl::StatusOr<std::string> again = program(&ignored);
+      EXPECT_TRUE(again.ok() && *again == bits) << "the second try: " << again.status();
+      if (!has_failed || HasFailure()) return call - 1;
+    }
+  }
+};
+
+TEST_F(DriverFaultsTest, ASessionItsRunsAndItsCheckpoint) {
+  const ScratchFolder folder;
+  const std::string path = folder.File("net.safetensors");
+  const int calls = FailEach([&](absl::Status* first_error) { return TrainAndSave(path, first_error); });
+  EXPECT_GE(calls, 200);
+}
+
+// Nothing that failed to be recorded has run: variables are as they were, and nothing is in doubt.
+TEST_F(DriverFaultsTest, NoMemoryForARecording) {
+  for (const char* const call :
+       {"cudaStreamBeginCapture", "cudaStreamUpdateCaptureDependencies", "cudaLaunchKernelExC",
+        "cublasLtMatmul", "cudaStreamEndCapture", "cudaGraphInstantiate", "cudaGraphUpload"}) {
+    SCOPED_TRACE(call);
+    absl::StatusOr<Session> session = MakeDriverSession(TwoBranchesPlan());
+    ASSERT_TRUE(session.ok()) << session.status();
+    const HostTensor x = DriverInput(1);
+    ASSERT_TRUE(session->Run("f", {{"x", x}}).ok());
+    const std::string before = BytesOf(*session->ReadVariable("sum"));
+    FaultPoints::Arm(1, call);
+    const absl::Status status = session->Run("f", {{"x", x}}).status();
+    ASSERT_TRUE(FaultPoints::Disarm());
+    EXPECT_FALSE(status.ok());
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("function \"f\", step"), HasSubstr(" could not ")));
+    EXPECT_EQ(absl::IsResourceExhausted(status),
+              !std::string(call).starts_with("cublas") && std::string(call) != "cudaStreamEndCapture")
+        << status;
+    const absl::StatusOr<HostTensor> sum = session->ReadVariable("sum");
+    ASSERT_TRUE(sum.ok()) << sum.status();
+    EXPECT_TRUE(BytesOf(*sum) == before);
+    // Recorded now.
+    ASSERT_TRUE(session->Run("f", {{"x", x}}).ok());
+    absl::StatusOr<Session> other = MakeDriverSession(TwoBranchesPlan());
+    for (int run = 0; run < 2; ++run) ASSERT_TRUE(other->Run("f", {{"x", x}}).ok());
+    EXPECT_TRUE(BytesOf(*session->ReadVariable("sum")) == BytesOf(*other->ReadVariable("sum")));
+  }
+}
+
+// What is allocated on a GPU must not come from another one.
+TEST_F(DriverFaultsTest, MemoryIsOfTheGpuThatWasAskedFor) {
+  if (NumCudaDevices() < 2) GTEST_SKIP() << "there is one GPU";
+  const auto pool = *MakePool(1);
+  FaultPoints::Arm(1, "cudaSetDevice");
+  const absl::StatusOr<Allocation> memory = pool->Allocate(1 << 20, "test");
+  ASSERT_TRUE(FaultPoints::Disarm());
+  EXPECT_FALSE(memory.ok());
+  EXPECT_THAT(std::string(memory.status().message()), HasSubstr("CUDA could not use gpu:1"));
+  EXPECT_TRUE(pool->Allocate(1 << 20, "test").ok());
+}
+
+class NcclFaultsTest : public DriverFaultsTest {
+ protected:
+  void SetUp() override {
+    if (NumCudaDevices() < 2) GTEST_SKIP() << "there is one GPU";
+  }
+
+  static absl::StatusOr<std::string> Exchange() {
+    SINTER_ASSIGN_OR_RETURN(const auto first, MakePool(0));
+    SINTER_ASSIGN_OR_RETURN(const auto second, MakePool(1));
+    const TestPlan plan = TrainingPlan({Device::Gpu(0), Device::Gpu(1)}, 256, /*with_copy=*/false);
+    SINTER_ASSIGN_OR_RETURN(Session session, MakeDriverSession(plan, {first.get(), second.get()}));
+    for (int run = 0; run < 3; ++run) {
+      SINTER_RETURN_IF_ERROR(session.Run("f", {{"x", Filled(256, 0.25f)}}).status());
+    }
+    std::string bits;
+    for (const char* const name : {"w0", "w1"}) {
+      SINTER_ASSIGN_OR_RETURN(const HostTensor value, session.ReadVariable(name));
+      bits += BytesOf(value);
+    }
+    return bits;
+  }
+};
+
+TEST_F(NcclFaultsTest, EachFunctionOfAnExchange) {
+  const std::string bits = *Exchange();
+  const std::map<std::string, int> live = LiveObjects();
+  for (const char* const call : {"ncclGetUniqueId", "ncclCommInitRankConfig", "ncclGroupStart",
+                                 "ncclGroupEnd", "ncclAllReduce", "ncclCommGetAsyncError"}) {
+    for (int number = 1; number <= (UsesSoftwareGpu() ? 6 : 1); ++number) {
+      FaultPoints::Arm(number, call);
+      const absl::Status status = Exchange().status();
+      const bool has_failed = FaultPoints::Disarm();
+      SCOPED_TRACE(std::string(call) + ", " + std::to_string(number) + ": " + status.ToString());
+      EXPECT_EQ(status.ok(), !has_failed);
+      EXPECT_THAT(status.ok() ? "NCCL could not " : std::string(status.message()),
+                  HasSubstr("NCCL could not "));
+      EXPECT_EQ(LiveObjects(), live);
+      const absl::StatusOr<std::string> again = Exchange();
+      EXPECT_TRUE(again.ok() && *again == bits) << "the second try: " << again.status();
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+}
+
+TEST_F(NcclFaultsTest, EveryCallOfAnExchange) {
+  if (!UsesSoftwareGpu())
+    GTEST_SKIP() << "to connect real GPUs takes a second: EachFunctionOfAnExchange does";
+  const int calls = FailEach([](absl::Status*) { return Exchange(); });
+  EXPECT_GE(calls, 200);
+}
+
+}  // namespace
+}  // namespace sinter

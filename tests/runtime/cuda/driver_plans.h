@@ -1,0 +1,82 @@
+// Plans of gpu_driver_test, for GPUs of this machine or in software.
+//
+//   absl::StatusOr<Session> session = MakeDriverSession(TwoBranchesPlan(), pool.get());
+#ifndef SINTER_TESTS_RUNTIME_CUDA_DRIVER_PLANS_H_
+#define SINTER_TESTS_RUNTIME_CUDA_DRIVER_PLANS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sinter/tests/runtime/cuda/faulty_calls.h"
+#include "sinter/tests/runtime/cuda/gpu_session.h"
+#include "sinter/tests/runtime/device_plans.h"
+
+namespace sinter {
+
+inline constexpr int64_t kDriverSide = 32, kDriverSize = kDriverSide * kDriverSide;
+
+// y = x w and t = x + x side by side, z = y + t, sum = sum + z, on gpu:0.
+inline TestPlan TwoBranchesPlan() {
+  TestPlan plan;
+  plan.UseDevices({Device::Gpu(0)});
+  plan.AddVariable("w", DType::kF32, {kDriverSide, kDriverSide});
+  fb::InitializerT& init = *plan.table.variables[0]->initializer;
+  init.kind = fb::InitializerKind::Normal, init.b = 1, init.seed = 7;
+  plan.AddVariable("sum", DType::kF32, {kDriverSize}, 1);
+  TestFunction f(plan, "f");
+  const uint32_t x = f.Input("x", DType::kF32, {kDriverSize});
+  const uint32_t y = f.Arena(DType::kF32, {kDriverSize}), t = f.Arena(DType::kF32, {kDriverSize}),
+                 z = f.Arena(DType::kF32, {kDriverSize});
+  fb::MatmulStepT product;
+  product.dtype = fb::DType::F32;
+  product.batch = 1, product.m = product.n = product.k = kDriverSide;
+  AddSum(f, plan, x, x, t);
+  f.Matmul(product, {x, f.Variable(0)}, {y});
+  AddSum(f, plan, y, t, z);
+  AddSum(f, plan, f.Variable(1), z, f.Variable(1));
+  f.Output("z", z);
+  return plan;
+}
+
+// y = a kernel that traps, on gpu:0.
+inline TestPlan TrapPlan() {
+  TestPlan plan;
+  plan.UseDevices({Device::Gpu(0)});
+  TestFunction f(plan, "f");
+  const uint32_t x = f.Input("x", DType::kF32, {kDriverSize}), y = f.Arena(DType::kF32, {kDriverSize});
+  f.GpuKernel("trap_f32", {x, x}, {y}, kDriverSize);
+  f.Output("y", y);
+  return plan;
+}
+
+// Which seed's values, of all kinds of size.
+inline HostTensor DriverInput(uint32_t seed) {
+  std::vector<float> values(kDriverSize);
+  for (float& value : values) {
+    seed = seed * 1664525 + 1013904223;
+    value = static_cast<float>(seed >> 8) / (1 << 24) - 0.5f;
+  }
+  return *HostTensor::FromVector<float>({kDriverSize}, values);
+}
+
+inline std::string BytesOf(const HostTensor& tensor) {
+  return {static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.num_bytes())};
+}
+
+// `allocators`: of the GPUs; empty: those of the process.
+inline absl::StatusOr<Session> MakeDriverSession(TestPlan plan,
+                                                 std::vector<CachingAllocator*> allocators = {}) {
+  if (!UsesSoftwareGpu()) SINTER_RETURN_IF_ERROR(GiveCode(plan));
+  // Any image will do in software.
+  for (auto& kernel : plan.table.gpu_kernels) {
+    if (UsesSoftwareGpu()) kernel->images[0]->architecture = "sm_90";
+  }
+  SINTER_ASSIGN_OR_RETURN(Plan made, plan.Make());
+  return Session::Create(std::move(made), {.threads = 1, .allocators = std::move(allocators)});
+}
+
+}  // namespace sinter
+
+#endif  // SINTER_TESTS_RUNTIME_CUDA_DRIVER_PLANS_H_

@@ -1,0 +1,87 @@
+// Several sessions on one GPU: what each computes does not depend on the others, nor on which thread runs it.
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "sinter/tests/runtime/cuda/driver_plans.h"
+
+namespace sinter {
+namespace {
+
+constexpr uint32_t kRuns = 60;
+
+// The session's own, whatever it did before.
+absl::StatusOr<std::string> RunOnce(Session& session, uint32_t seed) {
+  SINTER_ASSIGN_OR_RETURN(const Outputs out, session.Run("f", {{"x", DriverInput(seed)}}));
+  SINTER_ASSIGN_OR_RETURN(const HostTensor* const z, out.Get("z"));
+  return BytesOf(*z);
+}
+
+// Of `kRuns` runs, and of the variable that they change.
+absl::StatusOr<std::vector<std::string>> RunAll(Session& session, uint32_t first_seed) {
+  std::vector<std::string> results;
+  for (uint32_t run = 0; run < kRuns; ++run) {
+    SINTER_ASSIGN_OR_RETURN(results.emplace_back(), RunOnce(session, first_seed + run));
+  }
+  SINTER_ASSIGN_OR_RETURN(const HostTensor sum, session.ReadVariable("sum"));
+  results.push_back(BytesOf(sum));
+  return results;
+}
+
+class SharedGpuTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (uint32_t i = 0; i < 2; ++i) {
+      absl::StatusOr<Session> session = MakeDriverSession(TwoBranchesPlan());
+      ASSERT_TRUE(session.ok()) << session.status();
+      absl::StatusOr<std::vector<std::string>> results = RunAll(*session, SeedOf(i));
+      ASSERT_TRUE(results.ok()) << results.status();
+      alone_.push_back(*std::move(results));
+    }
+  }
+  static uint32_t SeedOf(uint32_t session) { return 1000 * session; }
+
+  std::vector<std::vector<std::string>> alone_;  // What each session gives by itself.
+};
+
+TEST_F(SharedGpuTest, TwoSessionsInTurn) {
+  std::vector<Session> sessions;
+  for (int i = 0; i < 2; ++i) sessions.push_back(*MakeDriverSession(TwoBranchesPlan()));
+  for (uint32_t run = 0; run < kRuns; ++run) {
+    for (uint32_t i = 0; i < 2; ++i) {
+      const absl::StatusOr<std::string> z = RunOnce(sessions[i], SeedOf(i) + run);
+      ASSERT_TRUE(z.ok()) << z.status();
+      ASSERT_TRUE(*z == alone_[i][run]) << "session " << i << ", run " << run;
+    }
+  }
+  for (uint32_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(BytesOf(*sessions[i].ReadVariable("sum")) == alone_[i].back()) << i;
+  }
+}
+
+// Made, run, recorded and destroyed beside each other.
+TEST_F(SharedGpuTest, TwoThreads) {
+  for (int round = 0; round < 3; ++round) {
+    std::vector<absl::StatusOr<std::vector<std::string>>> results(2, absl::InternalError("nothing was run"));
+    std::vector<std::thread> threads;
+    for (uint32_t i = 0; i < 2; ++i) {
+      threads.emplace_back([i, &result = results[i]] {
+        absl::StatusOr<Session> session = MakeDriverSession(TwoBranchesPlan());
+        if (session.ok()) {
+          result = RunAll(*session, SeedOf(i));
+        } else {
+          result = session.status();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (uint32_t i = 0; i < 2; ++i) {
+      ASSERT_TRUE(results[i].ok()) << results[i].status();
+      EXPECT_TRUE(*results[i] == alone_[i]) << "session " << i << ", round " << round;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sinter
