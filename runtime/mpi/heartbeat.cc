@@ -2,39 +2,52 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/mpi/mpi_status.h"
 #include "sinter/runtime/mpi/termination.h"
+#include "sinter/runtime/status.h"
 
 namespace sinter {
 namespace {
 
 constexpr int kTag = 0;
 constexpr std::chrono::milliseconds kInterval(100);
+// For receives that are cancelled.
+constexpr std::chrono::milliseconds kCancelLimit(500);
+constexpr std::chrono::microseconds kNap(200);
 
 }  // namespace
 
-Heartbeat::Heartbeat(MPI_Comm communicator, std::mutex* mpi, Liveness* liveness)
-    : communicator_(communicator), mpi_(mpi), liveness_(liveness) {
-  int rank = 0, size = 1;
-  MPI_Comm_rank(communicator, &rank);
-  MPI_Comm_size(communicator, &size);
+absl::Status Heartbeat::Start(int rank, int size) {
   const ProcessIdentity own = ProcessIdentity::Own();
   std::vector<ProcessIdentity> all(static_cast<size_t>(size));
-  MPI_Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own), MPI_BYTE, communicator);
+  SINTER_RETURN_IF_ERROR(
+      MpiStatus(MPI_Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own), MPI_BYTE, communicator_),
+                "tell all ranks who they are"));
   for (int r = 0; r < size; ++r) {
     if (r == rank) continue;
-    auto peer = std::make_unique<Peer>();
-    peer->rank = r;
+    Peer& peer = *peers_.emplace_back(std::make_unique<Peer>());
+    peer.rank = r;
     const ProcessIdentity& process = all[static_cast<size_t>(r)];
-    if (process.CanBeSeenBy(own)) peer->process = process;
-    MPI_Irecv(&peer->in, sizeof(peer->in), MPI_BYTE, r, kTag, communicator, &peer->receiving);
-    peers_.push_back(std::move(peer));
+    if (process.CanBeSeenBy(own)) peer.process = process;
+    SINTER_RETURN_IF_ERROR(Expect(peer));
   }
   // Nobody ends before all have looked at each other.
-  MPI_Barrier(communicator);
+  SINTER_RETURN_IF_ERROR(MpiStatus(MPI_Barrier(communicator_), "wait for all ranks"));
   if (!peers_.empty()) thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
 }
 
-Heartbeat::~Heartbeat() { Stop(std::chrono::milliseconds(0)); }
+Heartbeat::~Heartbeat() {
+  Stop(std::chrono::milliseconds(0));
+  EndRequests();
+}
+
+absl::Status Heartbeat::Expect(Peer& peer) const {
+  return MpiStatus(
+      MPI_Irecv(&peer.in, sizeof(peer.in), MPI_BYTE, peer.rank, kTag, communicator_, &peer.receiving),
+      absl::StrCat("listen to rank ", peer.rank));
+}
 
 void Heartbeat::LookForEnded() {
   for (const std::unique_ptr<Peer>& peer : peers_) {
@@ -45,10 +58,11 @@ void Heartbeat::LookForEnded() {
 }
 
 void Heartbeat::Listen(Peer& peer, Clock::time_point now) {
-  for (int has_arrived = 1; peer.receiving != MPI_REQUEST_NULL;) {
+  // What MPI refuses is tried again at the next tick: a peer that is not listened to would be taken for one that is silent.
+  while (peer.receiving != MPI_REQUEST_NULL || Expect(peer).ok()) {
+    int has_arrived = 0;
     if (MPI_Test(&peer.receiving, &has_arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS || has_arrived == 0) break;
     liveness_->Hear(peer.rank, peer.in, now);
-    MPI_Irecv(&peer.in, sizeof(peer.in), MPI_BYTE, peer.rank, kTag, communicator_, &peer.receiving);
   }
 }
 
@@ -58,8 +72,9 @@ void Heartbeat::Tell(Peer& peer, const Liveness::Said& said) {
   if (peer.sending != MPI_REQUEST_NULL) MPI_Test(&peer.sending, &has_left, MPI_STATUS_IGNORE);
   if (has_left == 0) return;
   peer.out = said.beat;
-  peer.told = said.number;
-  MPI_Isend(&peer.out, sizeof(peer.out), MPI_BYTE, peer.rank, kTag, communicator_, &peer.sending);
+  const int code =
+      MPI_Isend(&peer.out, sizeof(peer.out), MPI_BYTE, peer.rank, kTag, communicator_, &peer.sending);
+  if (code == MPI_SUCCESS) peer.told = said.number;
 }
 
 bool Heartbeat::IsAllTold(uint64_t number) const {
@@ -102,12 +117,25 @@ void Heartbeat::Stop(std::chrono::milliseconds patience) {
   }
   thread_.join();
   const std::lock_guard<std::mutex> mpi_lock(*mpi_);
-  for (const std::unique_ptr<Peer>& peer : peers_) {
-    MPI_Cancel(&peer->receiving);
-    MPI_Wait(&peer->receiving, MPI_STATUS_IGNORE);
+  EndRequests();
+}
+
+void Heartbeat::EndRequests() {
+  const Clock::time_point limit = Clock::now() + kCancelLimit;
+  for (std::unique_ptr<Peer>& peer : peers_) {
     // What was not sent by now goes to a rank that does not take it: MPI_Abort follows.
-    if (peer->sending != MPI_REQUEST_NULL) MPI_Request_free(&peer->sending);
+    const bool is_sending = peer->sending != MPI_REQUEST_NULL;
+    if (is_sending) MPI_Request_free(&peer->sending);
+    if (peer->receiving != MPI_REQUEST_NULL) MPI_Cancel(&peer->receiving);
+    while (peer->receiving != MPI_REQUEST_NULL && Clock::now() < limit) {
+      int has_ended = 0;
+      MPI_Test(&peer->receiving, &has_ended, MPI_STATUS_IGNORE);
+      if (peer->receiving != MPI_REQUEST_NULL) std::this_thread::sleep_for(kNap);
+    }
+    // A beat may still leave or arrive there.
+    if (is_sending || peer->receiving != MPI_REQUEST_NULL) (void)peer.release();
   }
+  peers_.clear();
 }
 
 }  // namespace sinter

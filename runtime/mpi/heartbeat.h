@@ -3,6 +3,7 @@
 //
 //   Liveness liveness(rank, size, std::chrono::seconds(4), now);
 //   Heartbeat heart(communicator, &mpi_mutex, &liveness);
+//   SINTER_RETURN_IF_ERROR(heart.Start(rank, size));
 //   heart.Stop(std::chrono::seconds(1));
 #ifndef SINTER_RUNTIME_MPI_HEARTBEAT_H_
 #define SINTER_RUNTIME_MPI_HEARTBEAT_H_
@@ -17,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "sinter/runtime/liveness.h"
 #include "sinter/runtime/mpi/process_identity.h"
 
@@ -26,8 +28,12 @@ class Heartbeat {
  public:
   // All ranks of the communicator, which it has for itself, make one. The mutex guards every call of MPI. All three outlive
   // it.
-  Heartbeat(MPI_Comm communicator, std::mutex* mpi, Liveness* liveness);
+  Heartbeat(MPI_Comm communicator, std::mutex* mpi, Liveness* liveness)
+      : communicator_(communicator), mpi_(mpi), liveness_(liveness) {}
   ~Heartbeat();
+
+  // All ranks call it. Unavailable: MPI fails.
+  absl::Status Start(int rank, int size);
 
   // Looks now at the processes that can be seen from here.
   void LookForEnded();
@@ -44,6 +50,9 @@ class Heartbeat {
     uint64_t told = 0;  // What it was sent last: the number of the saying.
   };
 
+  absl::Status Expect(Peer& peer) const;
+  // Nothing reaches the peers' memory from then on; or it is never freed.
+  void EndRequests();
   void Run();
   // One round, with both mutexes. True: it was the last one.
   bool Tick(Clock::time_point now);

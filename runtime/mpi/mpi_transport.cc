@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/mpi/mpi_status.h"
+#include "sinter/runtime/status.h"
 
 namespace sinter {
 namespace {
@@ -26,32 +28,37 @@ int TagOf(const MessageTransport::Message& message) {
                                                         : 1 + static_cast<int>(message.tag % kDataTags);
 }
 
-std::string ErrorText(int code) {
-  char text[MPI_MAX_ERROR_STRING] = {};
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  return {text, static_cast<size_t>(length)};
-}
-
 }  // namespace
 
-MpiTransport::MpiTransport(const MpiWorldOptions& options) : piece_bytes_(options.piece_bytes) {
-  MPI_Comm_dup(MPI_COMM_WORLD, &messages_comm_);
-  MPI_Comm_dup(MPI_COMM_WORLD, &beats_comm_);
-  // Errors are returned, instead of ending the program.
-  for (MPI_Comm communicator : {messages_comm_, beats_comm_}) {
-    MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+absl::StatusOr<std::unique_ptr<MpiTransport>> MpiTransport::Create(const MpiWorldOptions& options) {
+  std::unique_ptr<MpiTransport> made(new MpiTransport(options.piece_bytes));
+  SINTER_RETURN_IF_ERROR(made->Connect(options));
+  return made;
+}
+
+absl::Status MpiTransport::Connect(const MpiWorldOptions& options) {
+  for (MPI_Comm* const communicator : {&messages_comm_, &beats_comm_}) {
+    SINTER_RETURN_IF_ERROR(
+        MpiStatus(MPI_Comm_dup(MPI_COMM_WORLD, communicator), "make a communicator of all ranks"));
+    // Errors are returned, instead of ending the program.
+    SINTER_RETURN_IF_ERROR(
+        MpiStatus(MPI_Comm_set_errhandler(*communicator, MPI_ERRORS_RETURN), "set what errors do"));
   }
-  MPI_Comm_rank(messages_comm_, &rank_);
-  MPI_Comm_size(messages_comm_, &size_);
-  // Without others there is nobody to wait for, and no thread that would end the program.
-  if (size_ > 1) termination_.emplace();
+  SINTER_RETURN_IF_ERROR(MpiStatus(MPI_Comm_rank(messages_comm_, &rank_), "tell the rank"));
+  SINTER_RETURN_IF_ERROR(MpiStatus(MPI_Comm_size(messages_comm_, &size_), "count the ranks"));
   liveness_.emplace(rank_, size_, options.silence, Clock::now());
   heart_.emplace(beats_comm_, &mpi_, &*liveness_);
+  SINTER_RETURN_IF_ERROR(heart_->Start(rank_, size_));
+  // Without others there is nobody to wait for, and no thread that would end the program.
+  if (size_ > 1) termination_.emplace();
+  is_connected_ = true;
+  return absl::OkStatus();
 }
 
 MpiTransport::~MpiTransport() {
   heart_.reset();
+  // Others may be in the midst of making theirs: the end of the process is what they hear of.
+  if (!is_connected_) return;
   for (MPI_Comm* const communicator : {&messages_comm_, &beats_comm_}) MPI_Comm_free(communicator);
 }
 
@@ -85,8 +92,9 @@ absl::Status MpiTransport::Begin(std::span<const Message> messages) {
                            ? MPI_Isend(data, count, MPI_BYTE, message.peer, tag, messages_comm_, &request)
                            : MPI_Irecv(data, count, MPI_BYTE, message.peer, tag, messages_comm_, &request);
       if (code == MPI_SUCCESS) continue;
+      // The others hear of it too.
       return absl::UnavailableError(
-          absl::StrCat("rank ", message.peer, " cannot be reached (", ErrorText(code), ")"));
+          absl::StrCat("rank ", rank_, " cannot reach rank ", message.peer, " (", MpiErrorText(code), ")"));
     }
   }
   statuses_.resize(requests_.size());
@@ -100,18 +108,21 @@ absl::Status MpiTransport::Poll(std::vector<Done>& done) {
   const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(),
                                 statuses_.data());
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
-    return absl::UnavailableError(absl::StrCat("MPI fails (", ErrorText(code), ")"));
+    return MpiStatus(code, absl::StrCat("tell rank ", rank_, " what has arrived"));
   }
   for (int i = 0; i < count; ++i) {
     const Piece& piece = pieces_[static_cast<size_t>(indices_[static_cast<size_t>(i)])];
     MPI_Status& status = statuses_[static_cast<size_t>(i)];
     const size_t message = piece.message;
     if (code == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS) {
-      done.push_back({message, moved_[message], absl::UnavailableError(ErrorText(status.MPI_ERROR))});
+      done.push_back({message, moved_[message], absl::UnavailableError(MpiErrorText(status.MPI_ERROR))});
       continue;
     }
     int bytes = static_cast<int>(piece.bytes);
-    if (!messages_[message].is_send) MPI_Get_count(&status, MPI_BYTE, &bytes);
+    if (!messages_[message].is_send) {
+      SINTER_RETURN_IF_ERROR(MpiStatus(MPI_Get_count(&status, MPI_BYTE, &bytes),
+                                       absl::StrCat("count what has arrived at rank ", rank_)));
+    }
     moved_[message] += static_cast<size_t>(bytes);
     if (--left_[message] == 0) done.push_back({message, moved_[message]});
   }

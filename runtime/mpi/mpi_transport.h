@@ -1,7 +1,7 @@
 // A rank's access to MPI (runtime/message_world.h): messages on one communicator, beats on another.
 //
-//   MpiTransport transport(options);
-//   MessageWorld world(&transport);
+//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<MpiTransport> transport, MpiTransport::Create(options));
+//   MessageWorld world(transport.get());
 //
 // MPI has begun; all ranks make one. Each call of MPI is made under one mutex, since the beats have a thread.
 #ifndef SINTER_RUNTIME_MPI_MPI_TRANSPORT_H_
@@ -11,12 +11,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "sinter/runtime/liveness.h"
 #include "sinter/runtime/message_world.h"
 #include "sinter/runtime/mpi/heartbeat.h"
@@ -27,7 +29,8 @@ namespace sinter {
 
 class MpiTransport : public MessageTransport {
  public:
-  explicit MpiTransport(const MpiWorldOptions& options);
+  // Unavailable: MPI fails. The other ranks then wait for this one until its process ends.
+  static absl::StatusOr<std::unique_ptr<MpiTransport>> Create(const MpiWorldOptions& options);
   // Frees the communicators, but after AbortAll.
   ~MpiTransport() override;
 
@@ -59,9 +62,12 @@ class MpiTransport : public MessageTransport {
     size_t bytes;
   };
 
+  explicit MpiTransport(size_t piece_bytes) : piece_bytes_(piece_bytes) {}
+  absl::Status Connect(const MpiWorldOptions& options);
   bool CancelReceives();
 
   const size_t piece_bytes_;
+  bool is_connected_ = false;
   int rank_ = 0, size_ = 1;
   MPI_Comm messages_comm_ = MPI_COMM_NULL, beats_comm_ = MPI_COMM_NULL;
   std::mutex mpi_;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/message_world.h"
+#include "sinter/runtime/mpi/mpi_status.h"
 #include "sinter/runtime/mpi/mpi_transport.h"
 #include "sinter/runtime/mpi/termination.h"
 #include "sinter/runtime/status.h"
@@ -17,27 +18,20 @@ namespace {
 
 bool exists = false;
 
-std::string ErrorText(int code) {
-  char text[MPI_MAX_ERROR_STRING] = {};
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  return {text, static_cast<size_t>(length)};
-}
-
 // Begins MPI if nobody has.
 absl::StatusOr<bool> BeginMpi() {
   int is_begun = 0, has_ended = 0, level = MPI_THREAD_SINGLE;
-  MPI_Initialized(&is_begun);
-  MPI_Finalized(&has_ended);
+  SINTER_RETURN_IF_ERROR(MpiStatus(MPI_Initialized(&is_begun), "say whether it has begun"));
+  SINTER_RETURN_IF_ERROR(MpiStatus(MPI_Finalized(&has_ended), "say whether it has ended"));
   if (has_ended != 0) {
     return absl::FailedPreconditionError(
         "MPI has ended in this process, and begins only once: keep one world for the whole program");
   }
   if (is_begun != 0) {
-    MPI_Query_thread(&level);
-  } else if (const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
-             code != MPI_SUCCESS) {
-    return absl::UnavailableError(absl::StrCat("MPI cannot begin: ", ErrorText(code)));
+    SINTER_RETURN_IF_ERROR(MpiStatus(MPI_Query_thread(&level), "say which threads may use it"));
+  } else {
+    SINTER_RETURN_IF_ERROR(
+        MpiStatus(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "begin"));
   }
   if (level < MPI_THREAD_SERIALIZED) {
     return absl::FailedPreconditionError(
@@ -50,11 +44,11 @@ absl::StatusOr<bool> BeginMpi() {
 }  // namespace
 
 struct MpiWorld::State {
-  State(const MpiWorldOptions& options, bool ends_mpi)
-      : ends_mpi(ends_mpi), transport(options), world(&transport) {}
+  State(std::unique_ptr<MpiTransport> made, bool ends_mpi)
+      : ends_mpi(ends_mpi), transport(std::move(made)), world(transport.get()) {}
 
   const bool ends_mpi;
-  MpiTransport transport;
+  const std::unique_ptr<MpiTransport> transport;
   MessageWorld world;
 };
 
@@ -76,16 +70,17 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Create(const MpiWorldOptions
     return absl::FailedPreconditionError("there is a world of MPI already: use it, or destroy it first");
   }
   SINTER_ASSIGN_OR_RETURN(const bool ends_mpi, BeginMpi());
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<MpiTransport> transport, MpiTransport::Create(options));
   exists = true;
-  return std::unique_ptr<MpiWorld>(new MpiWorld(std::make_unique<State>(options, ends_mpi)));
+  return std::unique_ptr<MpiWorld>(new MpiWorld(std::make_unique<State>(std::move(transport), ends_mpi)));
 }
 
 MpiWorld::~MpiWorld() {
   const absl::Status status = state_->world.Leave();
   const bool is_told_to_end = TerminationWatch::IsRequested();
-  state_->transport.StopWatchingTermination();
+  state_->transport->StopWatchingTermination();
   exists = false;
-  if (!status.ok()) state_->transport.AbortAll();
+  if (!status.ok()) state_->transport->AbortAll();
   const bool ends_mpi = state_->ends_mpi;
   state_.reset();
   if (ends_mpi) MPI_Finalize();

@@ -47,7 +47,8 @@ struct MpiWorldOptions {
 class MpiWorld : public World {
  public:
   // One at a time. A program that mpirun has not started is alone. FailedPrecondition: there is a world already, MPI has
-  // ended or was begun without MPI_THREAD_SERIALIZED. InvalidArgument: the options.
+  // ended or was begun without MPI_THREAD_SERIALIZED. InvalidArgument: the options. Unavailable: MPI fails; end the process
+  // then, for the other ranks wait for it until mpirun sees that it has ended.
   static absl::StatusOr<std::unique_ptr<MpiWorld>> Create(const MpiWorldOptions& options = {});
   ~MpiWorld() override;
 
