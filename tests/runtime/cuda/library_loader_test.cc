@@ -65,8 +65,14 @@ TEST_F(LibraryLoaderTest, AProgramWithMoreRightsLooksInNoNamedFolder) {
   ASSERT_EQ(chown(copy.c_str(), 0, 65534), 0);
   ASSERT_EQ(chmod(copy.c_str(), 02755), 0);
   const int status = run();
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
   std::filesystem::remove(copy);
+  // The loader's own: a library is missing.
+  constexpr int kNotStarted = 127;
+  if (getenv("LD_LIBRARY_PATH") != nullptr && WIFEXITED(status) && WEXITSTATUS(status) == kNotStarted) {
+    GTEST_SKIP()
+        << "this program finds its libraries by LD_LIBRARY_PATH, which one with more rights does not look at";
+  }
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
 }
 
 TEST_F(LibraryLoaderTest, SaysWhereItLookedAndWhatToDo) {
