@@ -126,6 +126,9 @@ function(sinter_test name)
     list(APPEND properties ENVIRONMENT "ASAN_OPTIONS=${SINTER_ASAN_OPTIONS}")
   endif()
   add_dependencies(sinter_tests ${name})
+  if("gpu" IN_LIST ARG_LABELS)
+    sinter_list_gpu_test(${name} ${name} "" "")
+  endif()
   if(ARG_LABELS)
     # One value, as it must look before gtest_discover_tests has taken lists apart three times.
     string(REPLACE ";" [==[\\\\\\\\;]==] labels "${ARG_LABELS}")
@@ -136,6 +139,35 @@ function(sinter_test name)
     add_test(NAME v3.${name} COMMAND ${name} --gtest_brief=1)
     set_tests_properties(v3.${name} PROPERTIES TIMEOUT 300 LABELS v3 ENVIRONMENT "${SINTER_AS_V3}")
   endif()
+endfunction()
+
+# sinter_gpu_test(name PROGRAM target [FILTER gtest's] [ENVIRONMENT name=value] [LABELS more] [TIMEOUT seconds] SKIP text): the ctest
+# gpu.<name> with the label gpu: a test program run on a GPU, as a whole. It says `text` where there is none.
+function(sinter_gpu_test name)
+  cmake_parse_arguments(ARG "" "PROGRAM;FILTER;ENVIRONMENT;TIMEOUT;SKIP" "LABELS" ${ARGN})
+  set(filter "")
+  if(ARG_FILTER)
+    set(filter "--gtest_filter=${ARG_FILTER}")
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_test(NAME gpu.${name} COMMAND ${ARG_PROGRAM} ${filter})
+  set(labels gpu ${ARG_LABELS})
+  set_tests_properties(gpu.${name} PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT} SKIP_REGULAR_EXPRESSION "${ARG_SKIP}"
+    ENVIRONMENT "${ARG_ENVIRONMENT}")
+  sinter_list_gpu_test(gpu.${name} ${ARG_PROGRAM} "${ARG_ENVIRONMENT}" "${filter}")
+endfunction()
+
+# All that has the label gpu, for machines to which the programs are carried without ctest's files: gpu_tests.txt of the build folder,
+# a line each of name, program, variable, argument; behind each of them "|". scripts/gpu_test.sh reads it.
+function(sinter_list_gpu_test name program environment argument)
+  file(RELATIVE_PATH folder ${CMAKE_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR})
+  set_property(GLOBAL APPEND_STRING PROPERTY SINTER_GPU_TESTS "${name}|${folder}/${program}|${environment}|${argument}|\n")
+endfunction()
+function(sinter_write_gpu_tests)
+  get_property(lines GLOBAL PROPERTY SINTER_GPU_TESTS)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/gpu_tests.txt CONTENT "${lines}" @ONLY)
 endfunction()
 
 # sinter_fuzzer(name SOURCE files... DEPS libs... [MLIR]): a libFuzzer binary, built with SINTER_FUZZ. The ctest fuzz.<name>

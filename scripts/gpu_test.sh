@@ -5,11 +5,31 @@
 #   scripts/gpu_test.sh build/portable      of another build
 #   scripts/gpu_test.sh carried             of a folder of test programs brought from another machine
 #   scripts/gpu_test.sh carried --gtest_filter='Matmul*'     what follows goes to ctest or to each program
+#   scripts/gpu_test.sh --sanitize 600 carried               memcheck and racecheck over the table of all ops, for 600 seconds
+#   scripts/gpu_test.sh --list carried                       what would be run
 #
-# A folder named lib beside the programs is looked at for the shared libraries that this machine lacks. CUDA's libraries
-# are found as runtime/cuda/library_loader.h says, and in the wheels of PyPI that python3 sees.
+# What is carried: gpu_tests.txt of the build folder, which lists the tests, and the programs that it names, each at its path or
+# beside that file; those that are not there are named and left out. A folder named lib beside it is looked at for the shared
+# libraries that this machine lacks. CUDA's libraries are found as runtime/cuda/library_loader.h says, and in the wheels of PyPI
+# that python3 sees.
 # Fails if a test does, or if there is none. Without a GPU, tests that need one are skipped and say so.
+#
+# --sanitize runs op_test under compute-sanitizer, which is some ten times slower, a family of ops after the other, and says which it
+# had no time for. Racecheck leaves attention out: it finds races in cuDNN's own kernels, which are not ours to mend.
 set -euo pipefail
+mode=test
+sanitizer_seconds=0
+case "${1:-}" in
+  --sanitize)
+    mode=sanitize
+    sanitizer_seconds="${2:?gpu_test: say how many seconds: scripts/gpu_test.sh --sanitize 600}"
+    shift 2
+    ;;
+  --list)
+    mode=list
+    shift
+    ;;
+esac
 tree="${1:-$(dirname "${BASH_SOURCE[0]}")/../build/release}"
 shift || true
 if [[ ! -d "$tree" ]]; then
@@ -37,26 +57,99 @@ if [[ -d "$tree/lib" ]]; then
 fi
 export OMP_WAIT_POLICY=passive
 
+# A program at its path, or beside the list.
+program_at() {
+  for place in "$tree/$1" "$tree/$(basename "$1")"; do
+    if [[ -f "$place" && -x "$place" ]]; then
+      echo "$place"
+      return
+    fi
+  done
+}
+
+if [[ $mode == sanitize ]]; then
+  command -v compute-sanitizer >/dev/null || {
+    echo "gpu_test: compute-sanitizer is not on the PATH: it comes with CUDA's toolkit" >&2
+    exit 1
+  }
+  program="$(program_at tests/numerics/op_test)"
+  if [[ -z "$program" ]]; then
+    echo "gpu_test: $tree holds no op_test" >&2
+    exit 1
+  fi
+  export SINTER_TEST_DEVICE=gpu:0
+  mapfile -t families < <("$program" --gtest_list_tests | sed -n 's/^ *\(AgreesWithTheReference\/[a-z0-9]*\).*/\1/p')
+  end=$((SECONDS + sanitizer_seconds))
+  passed=0
+  failed=0
+  left_out=()
+  for family in "${families[@]}"; do
+    for tool in memcheck racecheck; do
+      if [[ $tool == racecheck && $family == */attention ]]; then continue; fi
+      left=$((end - SECONDS))
+      if ((left <= 0)); then
+        left_out+=("$family with $tool")
+        continue
+      fi
+      echo "== $tool: $family"
+      code=0
+      timeout "$left" compute-sanitizer --tool "$tool" --report-api-errors no --error-exitcode 99 \
+        "$program" --gtest_brief=1 --gtest_filter="*$family" "$@" || code=$?
+      if [[ $code -eq 0 ]]; then
+        passed=$((passed + 1))
+      elif [[ $code -eq 124 ]]; then
+        left_out+=("$family with $tool")
+      else
+        echo "gpu_test: $tool of $family failed" >&2
+        failed=$((failed + 1))
+      fi
+    done
+  done
+  echo "$passed passed, $failed failed, no time for ${#left_out[@]}"
+  if ((${#left_out[@]})); then printf '  %s\n' "${left_out[@]}"; fi
+  [[ $failed -eq 0 && $passed -gt 0 ]]
+  exit
+fi
+
 # ctest's files hold the paths of the machine that made them.
-if command -v ctest >/dev/null && grep -qsx "CMAKE_CACHEFILE_DIR:INTERNAL=$tree" "$tree/CMakeCache.txt"; then
+if [[ $mode == test ]] && command -v ctest >/dev/null &&
+  grep -qsx "CMAKE_CACHEFILE_DIR:INTERNAL=$tree" "$tree/CMakeCache.txt"; then
   exec ctest --test-dir "$tree" --label-regex '^gpu$' --output-on-failure --no-tests=error "$@"
 fi
 
-mapfile -t programs < <(find "$tree" -type f -name '*gpu*_test' -perm -u+x | sort)
-if [[ ${#programs[@]} -eq 0 ]]; then
-  echo "gpu_test: $tree holds no test program (*gpu*_test)" >&2
+list="$tree/gpu_tests.txt"
+if [[ ! -f "$list" ]]; then
+  echo "gpu_test: $tree has no gpu_tests.txt: bring it too; it is in the build folder" >&2
   exit 1
 fi
 passed=0
 failed=0
-for program in "${programs[@]}"; do
-  echo "== $program"
-  if "$program" --gtest_brief=0 "$@"; then
+missing=()
+while IFS='|' read -r name path variable argument _; do
+  program="$(program_at "$path")"
+  if [[ -z "$program" ]]; then
+    missing+=("$name")
+    continue
+  fi
+  command=(env ${variable:+"$variable"} "$program" ${argument:+"$argument"})
+  echo "== $name: ${command[*]:1}"
+  if [[ $mode == list ]]; then
+    passed=$((passed + 1))
+  elif "${command[@]}" --gtest_brief=0 "$@" </dev/null; then
     passed=$((passed + 1))
   else
-    echo "gpu_test: $program failed" >&2
+    echo "gpu_test: $name failed" >&2
     failed=$((failed + 1))
   fi
-done
-echo "$passed passed, $failed failed"
+done <"$list"
+if ((${#missing[@]})); then echo "not there: ${missing[*]}"; fi
+if [[ $mode == list ]]; then
+  echo "$passed to run"
+else
+  echo "$passed passed, $failed failed"
+fi
+if [[ $passed -eq 0 && $failed -eq 0 ]]; then
+  echo "gpu_test: $tree holds none of the programs that gpu_tests.txt names" >&2
+  exit 1
+fi
 [[ $failed -eq 0 ]]
