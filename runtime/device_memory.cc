@@ -10,7 +10,10 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -61,6 +64,40 @@ GroupMemory ReadGroupMemory() {
   return group;
 }
 
+// The pieces that were mapped, live, and may have pages that were not touched.
+struct HugePieces {
+  std::mutex mutex;
+  std::map<std::byte*, int64_t> bytes;
+  int64_t sum = 0;
+
+  void Remove(std::byte* data) {
+    const auto found = bytes.find(data);
+    if (found == bytes.end()) return;
+    sum -= found->second;
+    bytes.erase(found);
+  }
+};
+// Never destroyed: memory may be static.
+HugePieces& TheHugePieces() {
+  static HugePieces& pieces = *new HugePieces;
+  return pieces;
+}
+
+// Of a piece, a multiple of kHugePage; 0 where the kernel does not say.
+int64_t UntouchedBytesOf(std::byte* data, int64_t bytes) {
+  constexpr int64_t kAtOnce = int64_t{256} << 20;
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  std::vector<unsigned char> is_there(static_cast<size_t>(std::min(bytes, kAtOnce) / page));
+  int64_t untouched = 0;
+  for (int64_t done = 0; done < bytes; done += kAtOnce) {
+    const int64_t some = std::min(bytes - done, kAtOnce);
+    if (mincore(data + done, static_cast<size_t>(some), is_there.data()) != 0) return 0;
+    const auto end = is_there.begin() + some / page;
+    untouched += page * std::count_if(is_there.begin(), end, [](unsigned char c) { return (c & 1) == 0; });
+  }
+  return untouched;
+}
+
 // A mapping of `size` bytes (a multiple of kHugePage) that starts at a multiple of kHugePage.
 void* MapHuge(int64_t size) {
   const int64_t mapped = size + kHugePage;
@@ -85,8 +122,15 @@ absl::StatusOr<void*> HostMemory::Allocate(int64_t bytes) {
   void* ptr = nullptr;
   if (bytes < kHugeBytes) {
     ptr = std::aligned_alloc(kAlignment, RoundUp(bytes, kAlignment));
-  } else if (const int64_t left = FreeBytes(); bytes <= left) {
-    ptr = MapHuge(RoundUp(bytes, kHugePage));
+  } else if (HasRoomFor(bytes)) {
+    const int64_t size = RoundUp(bytes, kHugePage);
+    ptr = MapHuge(size);
+    HugePieces& pieces = TheHugePieces();
+    const std::lock_guard lock(pieces.mutex);
+    if (ptr != nullptr) {
+      pieces.bytes[static_cast<std::byte*>(ptr)] = size;
+      pieces.sum += size;
+    }
   }
   if (ptr == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat("main memory has no room for ", bytes, " bytes: ",
@@ -100,6 +144,8 @@ void HostMemory::Free(void* ptr, int64_t bytes) noexcept {
   if (bytes < kHugeBytes) {
     std::free(ptr);
   } else {
+    const std::lock_guard lock(TheHugePieces().mutex);
+    TheHugePieces().Remove(static_cast<std::byte*>(ptr));
     munmap(ptr, RoundUp(bytes, kHugePage));
   }
 }
@@ -118,10 +164,35 @@ int64_t HostMemory::TotalBytes() const {
   return std::min<int64_t>(int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE), ReadGroupMemory().limit);
 }
 
-int64_t HostMemory::FreeBytes() const {
+int64_t HostMemory::FreeBytes() const { return std::max<int64_t>(SystemFreeBytes() - UntouchedBytes(), 0); }
+
+int64_t HostMemory::SystemFreeBytes() const {
   const int64_t available_kib = ReadEntry("/proc/meminfo", "MemAvailable:");
   const int64_t available = available_kib == kUnknown ? TotalBytes() : available_kib * 1024;
   return std::min(available, ReadGroupMemory().left);
+}
+
+// Pages are looked at only where it matters.
+bool HostMemory::HasRoomFor(int64_t bytes) const {
+  {
+    const std::lock_guard lock(TheHugePieces().mutex);
+    if (bytes <= SystemFreeBytes() - TheHugePieces().sum) return true;
+  }
+  return bytes <= FreeBytes();
+}
+
+int64_t HostMemory::UntouchedBytes() {
+  HugePieces& pieces = TheHugePieces();
+  const std::lock_guard lock(pieces.mutex);
+  int64_t sum = 0;
+  for (auto piece = pieces.bytes.begin(); piece != pieces.bytes.end();) {
+    const auto& [data, bytes] = *piece++;
+    const int64_t untouched = UntouchedBytesOf(data, bytes);
+    sum += untouched;
+    // It stays so.
+    if (untouched == 0) pieces.Remove(data);
+  }
+  return sum;
 }
 
 }  // namespace sinter

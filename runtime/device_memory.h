@@ -55,7 +55,9 @@ class DeviceMemory {
 // Main memory. Pieces of 4 MiB and more start at a 2 MiB boundary and ask the kernel for huge pages, which
 // means fewer page faults at the first touch and fewer TLB entries. TotalBytes and FreeBytes respect the
 // memory limit of the process's control group. Allocate refuses what exceeds FreeBytes at once, because the
-// kernel would grant it and kill the process at first touch.
+// kernel would grant it and kill the process at first touch. What this process was granted and has not touched yet, in pieces
+// of 4 MiB and more, is not free any more, though the system says so: of two sessions that fit singly, the second is refused.
+// What other processes have not touched nobody knows.
 class HostMemory : public DeviceMemory {
  public:
   static constexpr int64_t kAlignment = 512;
@@ -70,10 +72,17 @@ class HostMemory : public DeviceMemory {
   void MarkInaccessible(void* ptr, int64_t bytes) noexcept override;
   int64_t TotalBytes() const override;
   int64_t FreeBytes() const override;
+  // Of pieces of kHugeBytes and more that live, whoever has allocated them: what has no page yet. Looks at each page,
+  // but of pieces that have all of theirs.
+  static int64_t UntouchedBytes();
   Device device() const override { return device_; }
   int64_t alignment() const override { return kAlignment; }
 
  private:
+  // As the system says.
+  int64_t SystemFreeBytes() const;
+  bool HasRoomFor(int64_t bytes) const;
+
   Device device_;
 };
 

@@ -77,6 +77,36 @@ TEST(HostMemoryTest, KnowsWhatThereIs) {
   EXPECT_LT(memory.TotalBytes(), int64_t{1} << 50);
 }
 
+// The kernel grants them both, and ends the process when they are used.
+TEST(HostMemoryTest, TwoPiecesThatFitSinglyDoNotFitTogether) {
+  HostMemory memory;
+  const int64_t most = memory.FreeBytes() / 10 * 7;
+  const absl::StatusOr<void*> first = memory.Allocate(most);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_LT(memory.FreeBytes(), most);
+  EXPECT_TRUE(absl::IsResourceExhausted(memory.Allocate(most).status()));
+  memory.Free(*first, most);
+  // A part: others may use the machine meanwhile.
+  const absl::StatusOr<void*> again = memory.Allocate(most / 2);
+  ASSERT_TRUE(again.ok()) << again.status();
+  memory.Free(*again, most / 2);
+}
+
+TEST(HostMemoryTest, KnowsWhatIsNotTouchedYet) {
+  constexpr int64_t kBytes = 4 * HostMemory::kHugeBytes;
+  HostMemory memory;
+  const int64_t before = HostMemory::UntouchedBytes();
+  const absl::StatusOr<void*> piece = memory.Allocate(kBytes);
+  ASSERT_TRUE(piece.ok()) << piece.status();
+  EXPECT_EQ(HostMemory::UntouchedBytes(), before + kBytes);
+  memory.Fill(*piece, 1, kBytes / 2);
+  EXPECT_EQ(HostMemory::UntouchedBytes(), before + kBytes / 2);
+  memory.Fill(*piece, 1, kBytes);
+  EXPECT_EQ(HostMemory::UntouchedBytes(), before);
+  memory.Free(*piece, kBytes);
+  EXPECT_EQ(HostMemory::UntouchedBytes(), before);
+}
+
 TEST(HostMemoryTest, RefusesWhatDoesNotFitAndBadSizes) {
   HostMemory memory;
   const absl::Status status = memory.Allocate(memory.TotalBytes() * 2).status();
