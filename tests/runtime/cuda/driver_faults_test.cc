@@ -134,6 +134,37 @@ TEST_F(DriverFaultsTest, NoMemoryForARecording) {
   }
 }
 
+TEST_F(DriverFaultsTest, EachFunctionOfAConvolution) {
+  ASSERT_TRUE(ConvolutionPlan().Make().ok());
+  if (UsesSoftwareGpu()) GTEST_SKIP() << "there is no cuDNN in software: cudnn_engines_test fails its calls";
+  const HostTensor x = *HostTensor::View(DType::kF32, {2, 8, 8, 8}, DriverInput(1).data())->Clone();
+  const auto convolve = [&]() -> absl::StatusOr<std::string> {
+    SINTER_ASSIGN_OR_RETURN(Session session, MakeDriverSession(ConvolutionPlan()));
+    std::string bits;
+    for (int run = 0; run < 3; ++run) {
+      SINTER_ASSIGN_OR_RETURN(const Outputs out, session.Run("f", {{"x", x}}));
+      SINTER_ASSIGN_OR_RETURN(const HostTensor* const y, out.Get("y"));
+      bits += BytesOf(*y);
+    }
+    return bits;
+  };
+  const absl::StatusOr<std::string> bits = convolve();
+  ASSERT_TRUE(bits.ok()) << bits.status();
+  const std::map<std::string, int> live = LiveObjects();
+  for (const char* const call :
+       {"cudnnCreate", "cudnnSetStream", "cudnnBackendCreateDescriptor", "cudnnBackendSetAttribute",
+        "cudnnBackendFinalize", "cudnnBackendGetAttribute", "cudnnBackendExecute"}) {
+    FaultPoints::Arm(1, call);
+    const absl::Status status = convolve().status();
+    ASSERT_TRUE(FaultPoints::Disarm()) << call;
+    SCOPED_TRACE(std::string(call) + ": " + status.ToString());
+    EXPECT_THAT(std::string(status.message()), HasSubstr("cuDNN could not "));
+    EXPECT_EQ(LiveObjects(), live);
+    const absl::StatusOr<std::string> again = convolve();
+    EXPECT_TRUE(again.ok() && *again == *bits) << "the second try: " << again.status();
+  }
+}
+
 // What is allocated on a GPU must not come from another one.
 TEST_F(DriverFaultsTest, MemoryIsOfTheGpuThatWasAskedFor) {
   if (NumCudaDevices() < 2) GTEST_SKIP() << "there is one GPU";

@@ -40,6 +40,23 @@ inline TestPlan TwoBranchesPlan() {
   return plan;
 }
 
+// y = x convolved with w, on gpu:0, as many elements.
+inline TestPlan ConvolutionPlan() {
+  TestPlan plan;
+  plan.UseDevices({Device::Gpu(0)});
+  fb::ConvStepT step;
+  step.dtype = fb::DType::F32;
+  step.batch = 2, step.in_channels = step.out_channels = 8, step.groups = 1;
+  step.in_size = step.out_size = {8, 8};
+  step.kernel = {3, 3}, step.strides = step.dilations = {1, 1}, step.padding = {1, 1, 1, 1};
+  plan.AddVariable("w", DType::kF32, {8, 8, 3, 3}, 0.25);
+  TestFunction f(plan, "f");
+  const uint32_t x = f.Input("x", DType::kF32, {2, 8, 8, 8}), y = f.Arena(DType::kF32, {2, 8, 8, 8});
+  f.Conv(step, {x, f.Variable(0)}, {y});
+  f.Output("y", y);
+  return plan;
+}
+
 // y = a kernel that traps, on gpu:0.
 inline TestPlan TrapPlan() {
   TestPlan plan;
