@@ -62,24 +62,15 @@ cudaError_t Answer(cudaError_t code) {
 
 cudaError_t Lost() { return TheMachine().lost[current_device]; }
 
-void Machine::Progress() {
-  for (bool has_moved = true; has_moved;) {
-    has_moved = false;
-    // A copy: a kernel may end a device.
-    for (Stream* const stream : std::set<Stream*>(streams)) {
-      while (!stream->work.empty()) {
-        if (lost[stream->device] != cudaSuccess) {
-          stream->work.clear();
-        } else if (stream->work.front()()) {
-          stream->work.pop_front();
-          seconds += kSecondsOfWork;
-        } else {
-          break;
-        }
-        has_moved = true;
-      }
-    }
+bool Machine::RunOne() {
+  for (Stream* const stream : streams) {
+    if (lost[stream->device] != cudaSuccess) stream->work.clear();
+    if (stream->work.empty() || !stream->work.front()()) continue;
+    stream->work.pop_front();
+    seconds += kSecondsOfWork;
+    return true;
   }
+  return false;
 }
 
 bool Machine::WaitUntil(const std::function<bool()>& is_true) {
@@ -87,8 +78,9 @@ bool Machine::WaitUntil(const std::function<bool()>& is_true) {
   while (true) {
     {
       const Lock lock(mutex);
-      Progress();
-      if (is_true()) return true;
+      for (bool has_moved = true; has_moved; has_moved = RunOne()) {
+        if (is_true()) return true;
+      }
     }
     if (std::chrono::steady_clock::now() > limit) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -288,7 +280,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const Lock lock(TheMachine().mutex);
-  TheMachine().Progress();
+  if (!Of(stream)->work.empty()) TheMachine().RunOne();
   if (const cudaError_t code = TheMachine().lost[Of(stream)->device]; code != cudaSuccess)
     return Answer(code);
   return Of(stream)->work.empty() ? cudaSuccess : cudaErrorNotReady;
@@ -357,8 +349,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const Lock lock(TheMachine().mutex);
-  TheMachine().Progress();
   const std::shared_ptr<Mark> mark = Of(event)->mark;
+  if (mark != nullptr && !mark->is_done) TheMachine().RunOne();
   if (mark == nullptr || mark->is_done) return Answer(Lost());
   if (const cudaError_t code = TheMachine().lost[mark->device]; code != cudaSuccess) return Answer(code);
   return cudaErrorNotReady;

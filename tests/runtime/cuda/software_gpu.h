@@ -77,9 +77,9 @@ struct Machine {
   cudaError_t lost[kGpus] = {};                          // cudaSuccess: it is not.
   double seconds = 0;                                    // A clock that each piece of work moves on.
 
-  // Runs whatever can run.
-  void Progress();
-  // Until it is true, running all work: false after many seconds.
+  // Runs a piece of work that can run. False: none can.
+  bool RunOne();
+  // Until it is true, running no more than that needs: false after many seconds.
   bool WaitUntil(const std::function<bool()>& is_true);
   size_t FreeBytes(int device) const;
   bool IsPinned(const void* data) const;
