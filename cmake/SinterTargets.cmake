@@ -144,6 +144,9 @@ endfunction()
 # sinter_gpu_test(name PROGRAM target [FILTER gtest's] [ENVIRONMENT name=value] [LABELS more] [TIMEOUT seconds] SKIP text): the ctest
 # gpu.<name> with the label gpu: a test program run on a GPU, as a whole. It says `text` where there is none.
 function(sinter_gpu_test name)
+  if(SINTER_SANITIZE)
+    return()  # CUDA's driver cannot live with the memory that sanitizers map.
+  endif()
   cmake_parse_arguments(ARG "" "PROGRAM;FILTER;ENVIRONMENT;TIMEOUT;SKIP" "LABELS" ${ARGN})
   set(filter "")
   if(ARG_FILTER)
