@@ -140,7 +140,8 @@ class Gather {
     for (int64_t t = 0; t < taps_.count; ++t, panel += channels_.depth * panel_width_) {
       const S* const tap = from + taps_.numbers[t];
       if (window == 1) {
-        PackColumns<E>(tap, columns_apart, depth_apart, columns, channels_.depth, panel, panel_width_);
+        PackColumns<E>(kernels_, tap, columns_apart, depth_apart, columns, channels_.depth, panel,
+                       panel_width_);
         continue;
       }
       for (int64_t k = 0; k < channels_.depth; ++k) {

@@ -149,8 +149,9 @@ class WeightGrad {
     const int64_t panels = CeilDiv(columns, panel_width_), stride = panel_width_ * kChain;
     for (int64_t p = 0; p < panels; ++p) {
       PackColumns<Element<C, C, sizeof(C) == 8 ? kF64 : kF32>>(
-          from + p * panel_width_, 1, c_.out_channels, Least(panel_width_, columns - p * panel_width_),
-          lines * width, s.panels + p * stride, panel_width_);
+          kernels_, from + p * panel_width_, 1, c_.out_channels,
+          Least(panel_width_, columns - p * panel_width_), lines * width, s.panels + p * stride,
+          panel_width_);
     }
     ProductTile<C> tile = {.offsets = offsets, .segments = lines, .length = width, .b_stride = panel_width_};
     tile.k_stride = c_.stride_w * frame_.channels, tile.panel_stride = stride;

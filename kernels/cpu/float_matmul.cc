@@ -1,5 +1,6 @@
-// A unit of work is a tile of the result (of one chunk of k): for each chain of k, panels of b as wide as the registers are
-// brought into the first cache and multiplied with all rows of the tile. Rows of a are read where they are when they lie along k.
+// A unit of work is a tile of the result (of one chunk of k). For each chain of k, the tile's rows of a are packed into the second
+// cache; then each panel of b, as wide as two registers, is brought into the first cache and multiplied with all of them. Where b
+// lies along the registers it is copied while the first rows are multiplied with it, and what is read next is asked for meanwhile.
 #include "sinter/kernels/cpu/float_matmul.h"
 
 #include <cstring>
@@ -10,10 +11,11 @@
 namespace sinter::kernels {
 namespace {
 
-// Tiles: large enough that copying operands costs little, small enough for the second cache.
-constexpr int64_t kMostRows = 192, kMostColumns = 192, kLeastRows = 24;
-// A thread should have this many tiles, so that a late one delays little.
-constexpr int64_t kTilesOfThread = 4;
+// Rows and columns of a tile at most: rows of 256 k's fill 400 KB of the second cache. Tiles whose sums have no place in the result
+// are smaller.
+template <typename C>
+inline constexpr int64_t kMostRows = 1536 / static_cast<int64_t>(sizeof(C));
+constexpr int64_t kMostColumns = 2048, kScratchRows = 192, kScratchColumns = 512;
 // Fewer tiles than these, counted by a grid of the shape alone, and more of k than this: k is cut.
 constexpr int64_t kGridRows = 48, kGridColumns = 64, kFewTiles = 16, kMostChunks = 32, kLeastChunk = 1024;
 
@@ -30,43 +32,29 @@ struct Chunks {
   }
 };
 
-// Tiles of the result. They change no bits, so that they may depend on the threads and the registers.
-struct Grid {
-  EvenParts rows, panels;
-  int64_t panel_width;
-
-  Grid(const Matmul& p, int64_t chunks, int threads, int64_t panel_width)
-      : rows(p.m, kMostRows),
-        panels(CeilDiv(p.n, panel_width), kMostColumns / panel_width),
-        panel_width(panel_width) {
-    int64_t most_rows = kMostRows, most_panels = kMostColumns / panel_width;
-    while (p.batch * chunks * tiles() < kTilesOfThread * threads &&
-           (most_panels > 2 || most_rows > kLeastRows)) {
-      (most_panels > 2 ? most_panels : most_rows) /= 2;
-      rows = EvenParts(p.m, most_rows), panels = EvenParts(CeilDiv(p.n, panel_width), most_panels);
-    }
-  }
-  int64_t tiles() const { return rows.count * panels.count; }
-  int64_t column(int64_t tile) const { return panels.start(tile) * panel_width; }
-};
-
 // A tile: rows and columns of one product's result, and the k's that are summed.
 template <typename C>
 struct Tile {
   int64_t product = 0, row = 0, rows = 0, column = 0, columns = 0, k = 0, k_end = 0;
-  int64_t in_place =
-      0;  // The columns, from the first on, whose sums are at `sums`; the others' are in the scratch.
-  C* sums = nullptr;     // In rows of n.
-  C* scratch = nullptr;  // In rows of kMostColumns.
+  C* sums = nullptr;  // Where they belong, in rows of n. Null: nowhere, they are in the scratch.
+
+  EvenParts Chains() const { return EvenParts(k_end - k, kChain); }
+};
+
+// Sums of one panel of columns.
+template <typename C>
+struct PanelSums {
+  C* first;
+  int64_t stride;
+  bool in_place;  // Where they belong.
 };
 
 template <typename C>
 struct Scratch {
-  // Rows in panels, each rounded up to whole vectors.
-  static constexpr int64_t kRows = kMostRows * 2 * kChain;
-  alignas(64) C sums[kMostRows * kMostColumns];
-  alignas(64) C rows[kRows];                    // Of a, where they cannot be read in place.
-  alignas(64) C panels[kMostColumns * kChain];  // Of b.
+  alignas(64) C sums[kScratchRows * kScratchColumns];
+  alignas(64) C rows[MostRowPanels(kMostRows<C>)];  // Of a.
+  alignas(64) C panel[kMostTileColumns * kChain];   // Of b.
+  static_assert(kScratchRows * kScratchColumns >= kMostRows<C> * kMostTileColumns);
 };
 
 template <typename E>
@@ -75,42 +63,46 @@ class FloatProduct {
   using S = typename E::Storage;
   using C = typename E::Compute;
 
-  FloatProduct(const Matmul& p, const MatmulOperands& o, const Chunks& chunks, const Grid& grid,
-               const ProductKernels& kernels, C* partial)
+  FloatProduct(const Matmul& p, const MatmulOperands& o, int threads, const ProductKernels& kernels,
+               C* partial)
       : p_(p),
         o_(o),
         a_(static_cast<const S*>(o.a)),
         b_(static_cast<const S*>(o.b)),
-        chunks_(chunks),
-        grid_(grid),
+        chunks_(p),
+        has_place_(chunks_.count > 1 || (kInPlace && o.addend == nullptr)),
+        finishes_(o.scale != nullptr || o.bias != nullptr || o.addend != nullptr ||
+                  p.activation != SN_NO_ACTIVATION),
+        grid_(p.m, p.n, 2 * kernels.lanes<C>(), chunks_.count * p.batch, threads,
+              has_place_ ? kMostRows<C> : kScratchRows, has_place_ ? kMostColumns : kScratchColumns),
+        reads_rows_(kInPlace && p.n <= 2 * grid_.panel_width),
         kernels_(kernels),
         partial_(partial) {}
 
   int64_t units() const { return chunks_.count * p_.batch * grid_.tiles(); }
+  bool HasChunks() const { return chunks_.count > 1; }
 
-  void RunUnit(int64_t unit, Scratch<C>& s) const {
-    const int64_t tile = unit % grid_.tiles(), chunk = unit / grid_.tiles() / p_.batch;
-    const int64_t r = tile / grid_.panels.count, c = tile % grid_.panels.count;
-    Tile<C> t = {.product = unit / grid_.tiles() % p_.batch};
-    t.row = grid_.rows.start(r), t.rows = grid_.rows.size(r);
-    t.column = grid_.column(c), t.columns = Least(grid_.column(c + 1), p_.n) - t.column;
-    t.k = chunk * chunks_.size, t.k_end = Least(t.k + chunks_.size, p_.k);
-    // What is whole vectors of plain sums is added up where it belongs.
-    const int64_t at = (t.product * p_.m + t.row) * p_.n + t.column;
-    C* const place = chunks_.count > 1 ? partial_ + chunk * Elements() + at : Place(at);
-    const int64_t rest = t.columns % grid_.panel_width;
-    t.in_place = place == nullptr ? 0 : t.columns - (rest == kernels_.lanes<C>() ? 0 : rest);
-    t.sums = place, t.scratch = s.sums;
-    if (p_.k == 0) Clear(t);
-    const EvenParts chains(t.k_end - t.k, kChain);
-    for (int64_t i = 0; i < chains.count; ++i) MultiplyChain(t, t.k + chains.start(i), chains.size(i), s);
-    for (int64_t i = 0; i < t.rows; ++i) {
-      C* const row = place == nullptr ? s.sums + i * kMostColumns : place + i * p_.n;
-      if (place != nullptr && t.in_place < t.columns) {
-        std::memcpy(row + t.in_place, s.sums + i * kMostColumns + t.in_place,
-                    static_cast<size_t>(t.columns - t.in_place) * sizeof(C));
+  // Asks for what unit `next` reads first; there is none if it is as many as there are.
+  void RunUnit(int64_t unit, int64_t next, Scratch<C>& s) const {
+    const Tile<C> t = TileOf(unit);
+    const EvenParts chains = t.Chains();
+    const int64_t tiles = CeilDiv(t.columns, grid_.panel_width) * CeilDiv(t.rows, kernels_.rows);
+    if (p_.k == 0) MultiplyPanels(t, 0, 0, true, Ahead(), s);  // Sums of nothing are zero.
+    for (int64_t i = 0; i < chains.count; ++i) {
+      const int64_t k = t.k + chains.start(i), depth = chains.size(i);
+      const bool is_last = i + 1 == chains.count;
+      Ahead ahead;
+      if (!is_last) {
+        ahead = AheadOfRows(t, k + depth, chains.size(i + 1));
+      } else if (next < units()) {
+        const Tile<C> after = TileOf(next);
+        ahead = AheadOfRows(after, after.k, after.Chains().size(0));
       }
-      if (chunks_.count == 1) Finish(row, at + i * p_.n, t.column, t.columns);
+      if (!reads_rows_) {
+        const int64_t row_stride = p_.transpose_a ? 1 : p_.k, k_stride = p_.transpose_a ? p_.m : 1;
+        PackRows<E>(kernels_, Row(t, k, 0), row_stride, k_stride, t.rows, depth, Behind(t, k), s.rows);
+      }
+      MultiplyPanels(t, k, depth, is_last, Within(ahead, tiles, depth), s);
     }
   }
 
@@ -124,121 +116,128 @@ class FloatProduct {
     Finish(sums, row * p_.n, 0, p_.n);
   }
 
-  int64_t Elements() const { return p_.batch * p_.m * p_.n; }
-
  private:
   static constexpr bool kInPlace = sizeof(S) == sizeof(C);
 
-  // The result's memory, where it holds elements of the compute type and nothing that is yet to be read.
-  C* Place(int64_t at) const {
-    if constexpr (kInPlace) {
-      if (o_.addend == nullptr) return static_cast<C*>(o_.result) + at;
-    }
-    return nullptr;
-  }
+  int64_t Elements() const { return p_.batch * p_.m * p_.n; }
 
-  void Clear(const Tile<C>& t) const {
-    for (int64_t i = 0; i < t.rows; ++i) {
-      for (int64_t j = 0; j < t.columns; ++j) {
-        (j < t.in_place ? t.sums + i * p_.n : t.scratch + i * kMostColumns)[j] = 0;
-      }
+  Tile<C> TileOf(int64_t unit) const {
+    const int64_t tile = unit % grid_.tiles(), chunk = unit / grid_.tiles() / p_.batch;
+    const int64_t r = tile / grid_.panels.count, c = tile % grid_.panels.count;
+    Tile<C> t = {.product = unit / grid_.tiles() % p_.batch};
+    t.row = grid_.rows.start(r), t.rows = grid_.rows.size(r);
+    t.column = grid_.column(c), t.columns = Least(grid_.column(c + 1), p_.n) - t.column;
+    t.k = chunk * chunks_.size, t.k_end = Least(t.k + chunks_.size, p_.k);
+    if (chunks_.count > 1) {
+      t.sums = partial_ + chunk * Elements() + ResultAt(t);
+    } else if (has_place_) {
+      t.sums = static_cast<C*>(o_.result) + ResultAt(t);
     }
+    return t;
   }
+  // The tile's first element in the result.
+  int64_t ResultAt(const Tile<C>& t) const { return (t.product * p_.m + t.row) * p_.n + t.column; }
 
-  void MultiplyChain(const Tile<C>& t, int64_t k, int64_t depth, Scratch<C>& s) const {
-    const Rows rows = PackRows(t, k, depth, s);
-    const EvenParts heights(t.rows, kernels_.rows);
-    const int64_t zero = 0, whole = t.columns / grid_.panel_width;
-    ProductTile<C> panels[2];  // The whole ones, and the narrow one that may end the tile.
-    if (whole > 0) panels[0] = Panels(t, k, depth, 0, whole, s);
-    if (whole < CeilDiv(t.columns, grid_.panel_width)) panels[1] = Panels(t, k, depth, whole, 1, s);
-    // Of a matrix that is read once, what is packed next is asked for while this is multiplied: the next chain, or the next tile's
-    // first (100 x 2000 x 2000 on one core of an EPYC: 148 GFLOP/s without, 163 with).
-    const bool ends = k + 2 * depth > t.k_end;
-    const int64_t next_j = ends ? t.columns : 0, next_columns = Least(t.columns, p_.n - t.column - next_j);
-    const S* const next = Column(t, ends ? t.k : k + depth, next_j);
-    const bool prefetches = grid_.rows.count == 1 && !p_.transpose_b && next_columns > 0;
-    int64_t part = 0;
-    const int64_t parts = heights.count * CeilDiv(t.columns, grid_.panel_width);
-    for (int64_t h = 0; h < heights.count; ++h) {
-      const int64_t first = heights.start(h);
-      const C* pointers[kMostTileRows];
-      const int count = static_cast<int>(heights.size(h));
-      for (int i = 0; i < count; ++i) {
-        pointers[i] = rows.first + (p_.transpose_a ? h * rows.row_stride + i : (first + i) * rows.row_stride);
-      }
-      for (ProductTile<C> tile : panels) {
-        if (tile.segments == 0) continue;
-        tile.rows = pointers, tile.row_count = count, tile.k_stride = rows.k_stride, tile.offsets = &zero;
-        tile.sums += first * tile.sums_stride;
-        const int64_t step = prefetches ? 1 : tile.panels, calls = tile.panels / step;
-        tile.panels = step;
-        for (int64_t i = 0; i < calls; ++i) {
-          if (prefetches) PrefetchColumns(next, 1, p_.n, next_columns, depth, part++, parts);
-          kernels_.Multiply(tile);
-          tile.b += tile.panel_stride, tile.sums += tile.vectors * kernels_.lanes<C>();
-        }
-      }
-    }
+  // Element (i, k) of the tile's a, and (k, j) of its b.
+  const S* Row(const Tile<C>& t, int64_t k, int64_t i) const {
+    const int64_t row = t.row + i;
+    return a_ + t.product * p_.m * p_.k + (p_.transpose_a ? k * p_.m + row : row * p_.k + k);
   }
-
-  // The tile's rows of a. Along k: element (i, k) at i * row_stride + k. Else in panels, one a tile of registers, of
-  // row_stride elements: element i of panel h at h * row_stride + k * k_stride + i.
-  struct Rows {
-    const C* first;
-    int64_t row_stride, k_stride;
-  };
-  Rows PackRows(const Tile<C>& t, int64_t k, int64_t depth, Scratch<C>& s) const {
-    const S* const a = a_ + t.product * p_.m * p_.k + (p_.transpose_a ? k * p_.m + t.row : t.row * p_.k + k);
-    if (!p_.transpose_a) {
-      if constexpr (kInPlace) {
-        return {a, p_.k, 1};
-      } else {
-        for (int64_t i = 0; i < t.rows; ++i) ConvertRow<E>(a + i * p_.k, depth, s.rows + i * depth);
-        return {s.rows, depth, 1};
-      }
-    }
-    const EvenParts heights(t.rows, kernels_.rows);
-    constexpr int kCount = Lanes32<C>::kCount;
-    const int64_t width = CeilDiv(kernels_.rows, kCount) * kCount;
-    for (int64_t h = 0; h < heights.count; ++h) {
-      C* to = s.rows + h * width * depth;
-      const S* from = a + heights.start(h);
-      // Whole vectors where they stay within the matrix.
-      const int64_t count = t.row + heights.start(h) + width <= p_.m ? width : heights.size(h);
-      for (int64_t i = 0; i < depth; ++i, from += p_.m, to += width) ConvertShortRow<E>(from, count, to);
-    }
-    return {s.rows, width * depth, width};
-  }
-
-  // Element (k, j) of the tile's b.
   const S* Column(const Tile<C>& t, int64_t k, int64_t j) const {
     const int64_t column = t.column + j;
     return b_ + t.product * p_.n * p_.k + (p_.transpose_b ? column * p_.k + k : k * p_.n + column);
   }
+  // How many elements a has from the tile's first row at k on.
+  int64_t Behind(const Tile<C>& t, int64_t k) const { return a_ + p_.batch * p_.m * p_.k - Row(t, k, 0); }
 
-  // What the tiles of registers share that multiply with `count` panels of b, which are all whole or one.
-  ProductTile<C> Panels(const Tile<C>& t, int64_t k, int64_t depth, int64_t first, int64_t count,
-                        Scratch<C>& s) const {
-    const int64_t j = first * grid_.panel_width, columns = Least(grid_.panel_width, t.columns - j);
-    const bool in_place = j + columns <= t.in_place;
-    ProductTile<C> tile = {.segments = 1, .length = depth, .panels = count, .adds = k > t.k};
-    tile.vectors = columns > kernels_.lanes<C>() ? 2 : 1;
-    tile.sums = (in_place ? t.sums : t.scratch) + j, tile.sums_stride = in_place ? p_.n : kMostColumns;
-    const int64_t width = tile.vectors * kernels_.lanes<C>();
-    if constexpr (kInPlace) {
-      // For few rows a copy costs more than it saves.
-      if (!p_.transpose_b && columns == width && t.rows <= kernels_.rows) {
-        tile.b = Column(t, k, j), tile.b_stride = p_.n, tile.panel_stride = width;
-        return tile;
+  Ahead AheadOfRows(const Tile<C>& t, int64_t k, int64_t depth) const {
+    return p_.transpose_a ? LinesOf(Row(t, k, 0), depth, t.rows, p_.m)
+                          : LinesOf(Row(t, k, 0), t.rows, depth, p_.k);
+  }
+  // The panel behind that at column j, or the first one of the next chain.
+  Ahead AheadOfColumns(const Tile<C>& t, int64_t k, int64_t depth, int64_t j) const {
+    j += grid_.panel_width;
+    if (j >= t.columns) j = 0, k += depth;
+    if (k >= t.k_end) return {};
+    const int64_t columns = Least(grid_.panel_width, t.columns - j);
+    return p_.transpose_b ? LinesOf(Column(t, k, j), columns, depth, p_.k)
+                          : LinesOf(Column(t, k, j), depth, columns, p_.n);
+  }
+
+  void MultiplyPanels(const Tile<C>& t, int64_t k, int64_t depth, bool is_last, Ahead ahead_a,
+                      Scratch<C>& s) const {
+    for (int64_t j = 0; j < t.columns; j += grid_.panel_width) {
+      const PanelSums<C> sums = SumsOf(t, j, s);
+      MultiplyPanel(t, k, depth, j, sums, ahead_a, s);
+      if (is_last) FinishPanel(t, j, sums);
+    }
+  }
+
+  // The columns of the panel at column j.
+  int64_t Columns(const Tile<C>& t, int64_t j) const { return Least(grid_.panel_width, t.columns - j); }
+
+  // What is whole vectors of plain sums is added up where it belongs.
+  PanelSums<C> SumsOf(const Tile<C>& t, int64_t j, Scratch<C>& s) const {
+    if (t.sums == nullptr) return {.first = s.sums + j, .stride = kScratchColumns, .in_place = false};
+    if (Columns(t, j) % kernels_.lanes<C>() == 0)
+      return {.first = t.sums + j, .stride = p_.n, .in_place = true};
+    return {.first = s.sums, .stride = grid_.panel_width, .in_place = false};
+  }
+
+  // Multiplies all rows of the tile with the panel at column j.
+  void MultiplyPanel(const Tile<C>& t, int64_t k, int64_t depth, int64_t j, const PanelSums<C>& sums,
+                     Ahead& ahead_a, Scratch<C>& s) const {
+    const int64_t columns = Columns(t, j), lanes = kernels_.lanes<C>();
+    const EvenParts heights(t.rows, kernels_.rows);
+    Ahead ahead_b = Within(AheadOfColumns(t, k, depth, j), heights.count, depth);
+    PanelTile<C> tile = {.depth = depth, .vectors = columns > lanes ? 2 : 1, .sums_stride = sums.stride};
+    tile.adds = k > t.k, tile.ahead_a = &ahead_a, tile.ahead_b = &ahead_b;
+    const int64_t width = tile.vectors * lanes;
+    tile.b = s.panel, tile.b_stride = width;
+    if (kInPlace && !p_.transpose_b && columns == width) {
+      tile.b = reinterpret_cast<const C*>(Column(t, k, j)), tile.b_stride = p_.n;
+      // A narrow matrix is read again as quickly as a copy.
+      tile.copy = heights.count > 1 && !reads_rows_ ? s.panel : nullptr;
+    } else {
+      PackColumns<E>(kernels_, Column(t, k, j), p_.transpose_b ? p_.k : 1, p_.transpose_b ? 1 : p_.n, columns,
+                     depth, s.panel, width);
+    }
+    for (int64_t h = 0; h < heights.count; ++h) {
+      tile.row_count = static_cast<int>(heights.size(h));
+      tile.sums = sums.first + heights.start(h) * sums.stride;
+      MultiplyRows(t, k, heights.start(h), s.rows + h * RowPanelSize(kernels_, depth), tile);
+      if (tile.copy != nullptr) tile.b = s.panel, tile.b_stride = width, tile.copy = nullptr;
+    }
+  }
+
+  // Rows of the tile from `first` on, which are packed at `packed` unless they are read where they are.
+  void MultiplyRows(const Tile<C>& t, int64_t k, int64_t first, const C* packed, PanelTile<C>& panel) const {
+    panel.a = packed, panel.a_stride = panel.row_count;
+    if (!reads_rows_) return kernels_.Multiply(panel);
+    panel.a = reinterpret_cast<const C*>(Row(t, k, first)), panel.a_stride = p_.m;
+    if (p_.transpose_a) return kernels_.Multiply(panel);
+    AskAhead(*panel.ahead_a, panel.depth);
+    const C* rows[kMostTileRows];
+    for (int i = 0; i < panel.row_count; ++i) rows[i] = panel.a + i * p_.k;
+    const int64_t zero = 0;
+    ProductTile<C> tile = {.rows = rows, .row_count = panel.row_count, .offsets = &zero, .segments = 1};
+    tile.length = panel.depth, tile.b = panel.b, tile.b_stride = panel.b_stride, tile.vectors = panel.vectors;
+    tile.sums = panel.sums, tile.sums_stride = panel.sums_stride, tile.adds = panel.adds;
+    kernels_.Multiply(tile);
+  }
+
+  // The sums of the panel at column j are complete.
+  void FinishPanel(const Tile<C>& t, int64_t j, const PanelSums<C>& sums) const {
+    const int64_t columns = Columns(t, j);
+    if (sums.in_place && (!finishes_ || HasChunks())) return;
+    for (int64_t i = 0; i < t.rows; ++i) {
+      C* const row = sums.first + i * sums.stride;
+      if (HasChunks()) {
+        std::memcpy(t.sums + i * p_.n + j, row, static_cast<size_t>(columns) * sizeof(C));
+      } else {
+        Finish(row, ResultAt(t) + i * p_.n + j, t.column + j, columns);
       }
     }
-    tile.b = s.panels + j * kChain, tile.b_stride = width, tile.panel_stride = width * kChain;
-    for (int64_t p = 0; p < count; ++p) {
-      PackColumns<E>(Column(t, k, j + p * width), p_.transpose_b ? p_.k : 1, p_.transpose_b ? 1 : p_.n,
-                     columns, depth, s.panels + j * kChain + p * tile.panel_stride, width);
-    }
-    return tile;
   }
 
   // From sums to `columns` elements of the result from `at` on.
@@ -263,8 +262,9 @@ class FloatProduct {
       const T* const addend = static_cast<const T*>(o_.addend) + at;
       for (int64_t j = 0; j < columns; ++j) sums[j] += R::Load(addend[j]);
     }
-    ActivateRow(p_.activation, sums, columns);
-    StoreRow<R>(sums, columns, static_cast<T*>(o_.result) + at);
+    if (p_.activation != SN_NO_ACTIVATION) ActivateRow(p_.activation, sums, columns);
+    T* const to = static_cast<T*>(o_.result) + at;
+    if (static_cast<const void*>(to) != sums) StoreRow<R>(sums, columns, to);
   }
 
   Matmul p_;
@@ -272,13 +272,17 @@ class FloatProduct {
   const S* a_;
   const S* b_;
   Chunks chunks_;
-  Grid grid_;
+  bool has_place_;  // Sums are added up in the result, or in `partial`.
+  bool finishes_;   // There is more to do than to add up sums.
+  TileGrid grid_;
+  bool reads_rows_;  // Of a where they are: for few columns packing would cost more than it saves.
   const ProductKernels& kernels_;
   C* partial_;
 };
 
 template <typename C>
-size_t PartialBytes(const Matmul& p, const Chunks& chunks) {
+size_t PartialBytes(const Matmul& p) {
+  const Chunks chunks(p);
   if (chunks.count == 1) return 0;
   const size_t bytes = static_cast<size_t>(chunks.count * p.batch * p.m * p.n) * sizeof(C);
   return (bytes + 63) / 64 * 64;
@@ -290,7 +294,7 @@ size_t FloatMatmulWorkspaceBytes(const Matmul& product, int threads) {
   size_t bytes = 0;
   WithFloatElement(product.dtype, [&](auto element) {
     using C = typename decltype(element)::Compute;
-    bytes = PartialBytes<C>(product, Chunks(product)) + sizeof(Scratch<C>) * static_cast<size_t>(threads);
+    bytes = PartialBytes<C>(product) + sizeof(Scratch<C>) * static_cast<size_t>(threads);
   });
   return bytes;
 }
@@ -300,17 +304,19 @@ void RunFloatMatmul(const Matmul& product, const MatmulOperands& operands, void*
   WithFloatElement(product.dtype, [&](auto element) {
     using E = decltype(element);
     using C = typename E::Compute;
-    const Chunks chunks(product);
-    const Grid grid(product, chunks.count, parallel.threads, 2 * kernels.lanes<C>());
+    // So much work is worth a thread of its own.
+    const int64_t shares = 1 + product.batch * product.m * product.n * (product.k + 1) / (1 << 16);
+    const int threads = static_cast<int>(Least(parallel.threads, shares));
     C* const partial = static_cast<C*>(workspace);
     auto* const scratch =
-        reinterpret_cast<Scratch<C>*>(static_cast<char*>(workspace) + PartialBytes<C>(product, chunks));
-    const FloatProduct<E> work(product, operands, chunks, grid, kernels, partial);
-    const int64_t products = CeilDiv(work.Elements() * (product.k + 1), work.units());
-    parallel.For(work.units(), 1 + (1 << 16) / (products + 1), [&](int64_t begin, int64_t end, int thread) {
-      for (int64_t unit = begin; unit < end; ++unit) work.RunUnit(unit, scratch[thread]);
+        reinterpret_cast<Scratch<C>*>(static_cast<char*>(workspace) + PartialBytes<C>(product));
+    const FloatProduct<E> work(product, operands, threads, kernels, partial);
+    parallel.For(work.units(), CeilDiv(work.units(), threads), [&](int64_t begin, int64_t end, int thread) {
+      for (int64_t unit = begin; unit < end; ++unit) {
+        work.RunUnit(unit, unit + 1 < end ? unit + 1 : work.units(), scratch[thread]);
+      }
     });
-    if (chunks.count == 1) return;
+    if (!work.HasChunks()) return;
     parallel.For(product.batch * product.m, 1 + (1 << 14) / product.n, [&](int64_t begin, int64_t end, int) {
       for (int64_t row = begin; row < end; ++row) work.AddChunks(row);
     });

@@ -1,13 +1,15 @@
 // How products and convolutions of floats cut their work and bring operands before the tiles of product_tile.h.
 //
-//   const EvenParts tiles(m, 120);
-//   for (int64_t t = 0; t < tiles.count; ++t) Unit(tiles.start(t), tiles.size(t));
-//   PackColumns<E>(b, /*column_stride=*/1, /*k_stride=*/n, columns, depth, panel, width);
+//   const TileGrid grid(m, n, panel_width, products, threads, most);
+//   for (int64_t t = 0; t < grid.rows.count; ++t) Unit(grid.rows.start(t), grid.rows.size(t));
+//   PackRows<E>(kernels, a, /*row_stride=*/k, /*k_stride=*/1, rows, depth, m * k, row_panels);
+//   PackColumns<E>(kernels, b, /*column_stride=*/1, /*k_stride=*/n, columns, depth, panel, width);
 #ifndef SINTER_KERNELS_CPU_PRODUCT_PANELS_H_
 #define SINTER_KERNELS_CPU_PRODUCT_PANELS_H_
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "sinter/kernels/cpu/element_types.h"
 #include "sinter/kernels/cpu/product_tile.h"
@@ -24,6 +26,39 @@ struct EvenParts {
   EvenParts(int64_t total, int64_t most) : total(total), count(CeilDiv(total, most)) {}
   int64_t start(int64_t i) const { return i * (total / count) + Least(i, total % count); }
   int64_t size(int64_t i) const { return total / count + (i < total % count ? 1 : 0); }
+};
+
+// Tiles of a result of `m` rows and `n` columns. They change no bits, so that they may depend on the threads and the registers.
+struct TileGrid {
+  EvenParts rows, panels;
+  int64_t panel_width;
+
+  // `products` results, which are shared among `threads` threads in contiguous parts; tiles of at most so many rows and columns.
+  TileGrid(int64_t m, int64_t n, int64_t panel_width, int64_t products, int threads, int64_t most_rows,
+           int64_t most_columns)
+      : rows(m, most_rows),
+        panels(CeilDiv(n, panel_width), most_columns / panel_width),
+        panel_width(panel_width) {
+    // The time of the thread that has most to do, where packing an element takes as long as this many of its products.
+    constexpr int64_t kPack = 8, kMostTried = 16;
+    const int64_t least_rows = rows.count, least_panels = panels.count;
+    int64_t least = 0;
+    for (int64_t r = least_rows;
+         r == least_rows || (r <= least_rows + Least(threads, kMostTried) && r * kLeastRows <= m); ++r) {
+      // As few columns as may be, or so many that each thread has one tile or two.
+      for (int64_t tiles = 0; tiles <= 2; ++tiles) {
+        const int64_t c = Least(Most(tiles * threads / (products * r), least_panels), panels.total);
+        const int64_t height = CeilDiv(m, r), width = CeilDiv(panels.total, c) * panel_width;
+        const int64_t time = CeilDiv(products * r * c, threads) * (height * width + kPack * (height + width));
+        if (least == 0 || time < least) least = time, rows.count = r, panels.count = c;
+      }
+    }
+  }
+  int64_t tiles() const { return rows.count * panels.count; }
+  int64_t column(int64_t tile) const { return panels.start(tile) * panel_width; }
+
+ private:
+  static constexpr int64_t kLeastRows = 24;
 };
 
 // One vector of 32 bytes of the compute type.
@@ -126,18 +161,6 @@ void PackTransposed(const typename E::Storage* from, int64_t column_stride, int6
   }
 }
 
-// Asks for the `part`-th of `parts` parts of what PackColumns will read, into the second cache.
-template <typename S>
-void PrefetchColumns(const S* from, int64_t column_stride, int64_t k_stride, int64_t columns, int64_t depth,
-                     int64_t part, int64_t parts) {
-  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(S));
-  const int64_t lines = column_stride == 1 ? depth : columns, length = column_stride == 1 ? columns : depth;
-  const int64_t stride = column_stride == 1 ? k_stride : column_stride;
-  for (int64_t i = part * lines / parts; i < (part + 1) * lines / parts; ++i) {
-    for (int64_t at = 0; at < length; at += kLine) __builtin_prefetch(from + i * stride + at, 0, 2);
-  }
-}
-
 // Columns [columns, width) of a panel of `depth` rows become zero.
 template <typename C>
 void ClearColumns(int64_t columns, int64_t depth, C* panel, int64_t width) {
@@ -159,16 +182,129 @@ void ConvertShortRow(const typename E::Storage* from, int64_t count, typename E:
   for (; j < count; ++j) to[j] = E::Load(from[j]);
 }
 
-// to[k, j] = from[j * column_stride + k * k_stride], where one of the strides is 1; zero for j in [columns, width).
+// to[k, j] = from[j * column_stride + k * k_stride], where one of the strides is 1. Columns [columns, width) hold anything.
 template <typename E>
-void PackColumns(const typename E::Storage* from, int64_t column_stride, int64_t k_stride, int64_t columns,
-                 int64_t depth, typename E::Compute* to, int64_t width) {
+void PackColumns(const ProductKernels& kernels, const typename E::Storage* from, int64_t column_stride,
+                 int64_t k_stride, int64_t columns, int64_t depth, typename E::Compute* to, int64_t width) {
+  if constexpr (std::is_same_v<typename E::Storage, float>) {
+    const int64_t lanes = kernels.lanes<float>();
+    for (int64_t j = 0; column_stride != 1 && j < columns; j += lanes) {
+      const int count = static_cast<int>(Least(lanes, columns - j));
+      kernels.transpose_f32(from + j * column_stride, column_stride, count, depth, to + j, width);
+    }
+    if (column_stride != 1) return;
+  }
+  // A product with what nobody reads must not be slow for its values.
   ClearColumns(columns, depth, to, width);
   if (column_stride == 1) {
     for (int64_t k = 0; k < depth; ++k) ConvertShortRow<E>(from + k * k_stride, columns, to + k * width);
   } else {
     PackTransposed<E>(from, column_stride, columns, depth, to, width, [](int64_t k) { return k; });
   }
+}
+
+// Panels of rows, as high as tiles of registers: element (i, k) of a panel of n rows is at k * n + i. Behind each there is room for
+// what is written in whole vectors.
+constexpr int64_t kRowPanelSlack = 16;
+inline int64_t RowPanelSize(const ProductKernels& kernels, int64_t depth) {
+  return kernels.rows * depth + kRowPanelSlack;
+}
+// Enough for all panels of `rows` rows.
+constexpr int64_t MostRowPanels(int64_t rows) {
+  return (rows + kMostTileRows) * kChain + CeilDiv(rows, kLeastTileRows) * kRowPanelSlack;
+}
+
+// to[k * rows + i] = from[i * row_stride + k], in whole vectors: what is behind the last element is lost.
+template <typename E>
+void PackRowsAlongK(const typename E::Storage* from, int64_t row_stride, int64_t rows, int64_t depth,
+                    typename E::Compute* to) {
+  using V = typename Lanes32<typename E::Compute>::Type;
+  constexpr int kCount = Lanes32<typename E::Compute>::kCount;
+  // From the last rows on, so that what is behind them is written over.
+  for (int64_t first = (rows - 1) / kCount * kCount; first >= 0; first -= kCount) {
+    const typename E::Storage* row[kCount];
+    for (int i = 0; i < kCount; ++i) row[i] = from + Least(first + i, rows - 1) * row_stride;
+    for (int64_t k = 0; depth < kCount && k < depth; ++k) {
+      for (int64_t i = first; i < Least(first + kCount, rows); ++i)
+        to[k * rows + i] = E::Load(row[i - first][k]);
+    }
+    for (int64_t next = 0; depth >= kCount && next < depth; next += kCount) {
+      const int64_t k = Least(next, depth - kCount);  // The last square may begin within the one before.
+      V block[kCount];
+      for (int i = 0; i < kCount; ++i) block[i] = LoadLanes<E>(row[i] + k);
+      Transpose(block);
+      for (int i = 0; i < kCount; ++i) std::memcpy(to + (k + i) * rows + first, &block[i], sizeof(V));
+    }
+  }
+}
+
+// to[k * rows + i] = from[k * k_stride + i], in kVectors whole vectors, which are read and written.
+template <typename E, int kVectors>
+void PackRowsAcrossK(const typename E::Storage* from, int64_t k_stride, int64_t rows, int64_t depth,
+                     typename E::Compute* to) {
+  using V = typename Lanes32<typename E::Compute>::Type;
+  constexpr int kCount = Lanes32<typename E::Compute>::kCount;
+  for (int64_t k = 0; k < depth; ++k, from += k_stride, to += rows) {
+    V lanes[kVectors];
+    for (int v = 0; v < kVectors; ++v) lanes[v] = LoadLanes<E>(from + v * kCount);
+    for (int v = 0; v < kVectors; ++v) std::memcpy(to + v * kCount, &lanes[v], sizeof(V));
+  }
+}
+
+// The same for panels that lie across k: of some k's at a time, so that reading goes along them.
+template <typename E>
+void PackPanelsAcrossK(const ProductKernels& kernels, const typename E::Storage* from, int64_t k_stride,
+                       int64_t rows, int64_t depth, int64_t readable, typename E::Compute* to) {
+  constexpr int64_t kSteps = 8, kCount = Lanes32<typename E::Compute>::kCount;
+  static_assert(kMostTileRows <= 3 * Lanes32<double>::kCount);
+  const EvenParts heights(rows, kernels.rows);
+  for (int64_t k = 0; k < depth; k += kSteps) {
+    for (int64_t h = 0; h < heights.count; ++h) {
+      const int64_t at = k * k_stride + heights.start(h), count = heights.size(h),
+                    vectors = CeilDiv(count, kCount);
+      const int64_t steps = Least(kSteps, depth - k), room = readable - at - vectors * kCount;
+      // Whole vectors where they stay within what may be read.
+      const int64_t whole = room < 0 ? 0 : Least(steps, room / k_stride + 1);
+      typename E::Compute* const panel = to + h * RowPanelSize(kernels, depth) + k * count;
+      if (vectors == 1) PackRowsAcrossK<E, 1>(from + at, k_stride, count, whole, panel);
+      if (vectors == 2) PackRowsAcrossK<E, 2>(from + at, k_stride, count, whole, panel);
+      if (vectors == 3) PackRowsAcrossK<E, 3>(from + at, k_stride, count, whole, panel);
+      for (int64_t i = whole; i < steps; ++i)
+        ConvertShortRow<E>(from + at + i * k_stride, count, panel + i * count);
+    }
+  }
+}
+
+// Panels of `rows` rows of from[i * row_stride + k * k_stride], where one of the strides is 1. `readable`: how many elements there
+// are from `from` on.
+template <typename E>
+void PackRows(const ProductKernels& kernels, const typename E::Storage* from, int64_t row_stride,
+              int64_t k_stride, int64_t rows, int64_t depth, int64_t readable, typename E::Compute* to) {
+  if (k_stride != 1) return PackPanelsAcrossK<E>(kernels, from, k_stride, rows, depth, readable, to);
+  const EvenParts heights(rows, kernels.rows);
+  for (int64_t h = 0; h < heights.count; ++h, to += RowPanelSize(kernels, depth)) {
+    const auto* const first = from + heights.start(h) * row_stride;
+    if constexpr (std::is_same_v<typename E::Storage, float>) {
+      const int count = static_cast<int>(heights.size(h));
+      kernels.transpose_f32(first, row_stride, count, depth, to, count);
+    } else {
+      PackRowsAlongK<E>(first, row_stride, heights.size(h), depth, to);
+    }
+  }
+}
+
+// Lines of `runs` runs of `length` elements.
+template <typename S>
+Ahead LinesOf(const S* from, int64_t runs, int64_t length, int64_t stride) {
+  constexpr int64_t kSize = sizeof(S);
+  const int64_t run = CeilDiv(length * kSize, kLine);
+  return {
+      .at = reinterpret_cast<const char*>(from), .lines = runs * run, .run = run, .stride = stride * kSize};
+}
+// Has all of it asked for within so many tiles of `depth` steps.
+inline Ahead Within(Ahead ahead, int64_t tiles, int64_t depth) {
+  ahead.per_block = CeilDiv(ahead.lines, Most(1, tiles * CeilDiv(depth, kAheadBlock)));
+  return ahead;
 }
 
 // A tile of `rows` rows and `columns` columns, by tiles of registers. What these share is in `tile`: b and sums are those of

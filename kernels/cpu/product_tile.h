@@ -20,6 +20,8 @@ namespace sinter::kernels {
 inline constexpr int64_t kChain = 256;
 // The most rows and columns of a tile, whatever the instruction set.
 inline constexpr int kMostTileRows = 12, kMostTileColumns = 32;
+// The least that ProductKernels::rows may be.
+inline constexpr int kLeastTileRows = 6;
 
 // For each panel p of b, sums[i, p * vectors * lanes + j] = (or +=) the sum, over segments s and k < length, of
 //   rows[i][offsets[s] + k * k_stride] * b[p * panel_stride + (s * length + k) * b_stride + j],
@@ -40,11 +42,55 @@ struct ProductTile {
   bool adds = false;
 };
 
+// Lines of memory to ask for, into the second cache, while something else is multiplied: `lines` in all, in runs of `run` that
+// begin `stride` bytes apart.
+struct Ahead {
+  const char* at = nullptr;
+  int64_t lines = 0, run = 0, stride = 0;
+  int64_t done = 0;       // Of the run.
+  int64_t per_block = 0;  // How many a tile asks for in each kAheadBlock steps of k.
+};
+inline constexpr int64_t kAheadBlock = 8, kLine = 64;
+
+// What a tile of `depth` steps asks for.
+inline void AskAhead(Ahead& ahead, int64_t depth) {
+  int64_t lines = (depth + kAheadBlock - 1) / kAheadBlock * ahead.per_block;
+  for (; lines > 0 && ahead.lines > 0; --lines, --ahead.lines) {
+    __builtin_prefetch(ahead.at + ahead.done * kLine, 0, 2);
+    if (++ahead.done == ahead.run) ahead.done = 0, ahead.at += ahead.stride;
+  }
+}
+
+// sums[i * sums_stride + j] = (or +=) the sum over k < depth of a[k * a_stride + i] * b[k * b_stride + j], for i < row_count and
+// j < vectors * lanes. What is read of b is also written to `copy`, where that is not null, in rows of vectors * lanes.
+template <typename C>
+struct PanelTile {
+  const C* a = nullptr;
+  int64_t a_stride = 0;
+  int row_count = 0;  // 1 to ProductKernels::rows.
+  int64_t depth = 0;
+  const C* b = nullptr;
+  int64_t b_stride = 0;
+  int vectors = 0;  // 1 or 2.
+  C* copy = nullptr;
+  C* sums = nullptr;
+  int64_t sums_stride = 0;
+  bool adds = false;
+  Ahead* ahead_a = nullptr;  // Never null, these two.
+  Ahead* ahead_b = nullptr;
+};
+
 struct ProductKernels {
   int vector_bytes;
   int rows;  // Of a tile at most.
   void (*multiply_f32)(const ProductTile<float>& tile);
   void (*multiply_f64)(const ProductTile<double>& tile);
+  // to[k * to_stride + i] = from[i * stride + k] for i < count and k < depth, where count is at most the lanes. Whole vectors are
+  // written, in the order of k: what is behind `count` elements is lost.
+  void (*transpose_f32)(const float* from, int64_t stride, int count, int64_t depth, float* to,
+                        int64_t to_stride);
+  void (*multiply_panel_f32)(const PanelTile<float>& tile);
+  void (*multiply_panel_f64)(const PanelTile<double>& tile);
 
   template <typename C>
   int lanes() const {
@@ -52,6 +98,8 @@ struct ProductKernels {
   }
   void Multiply(const ProductTile<float>& tile) const { multiply_f32(tile); }
   void Multiply(const ProductTile<double>& tile) const { multiply_f64(tile); }
+  void Multiply(const PanelTile<float>& tile) const { multiply_panel_f32(tile); }
+  void Multiply(const PanelTile<double>& tile) const { multiply_panel_f64(tile); }
 };
 
 // Defined once for each instruction set that the compiler has (product_tile_isa.cc).

@@ -7,19 +7,10 @@
 #include <vector>
 
 #include "sinter/tests/kernels/batch_images.h"
+#include "sinter/tests/kernels/product_kernels.h"
 
 namespace sinter::kernels {
 namespace {
-
-std::vector<const ProductKernels*> AllKernels() {
-#if defined(__x86_64__)
-  std::vector<const ProductKernels*> all = {&ProductKernelsOf<Isa::kV3>()};
-  if (BestIsa() >= Isa::kV4) all.push_back(&ProductKernelsOf<Isa::kV4>());
-  return all;
-#else
-  return {&ProductKernelsOf<Isa::kBaseline>()};
-#endif
-}
 
 template <typename C>
 std::vector<C> Random(int64_t count) {
@@ -74,8 +65,78 @@ void CheckTiles(const ProductKernels& kernels) {
   }
 }
 
+// One panel, whose rows lie apart and are copied.
+template <typename C>
+void CheckPanels(const ProductKernels& kernels) {
+  constexpr int64_t kDepth = 21, kStep = kMostTileRows + 1;
+  const std::vector<C> a = Random<C>(kDepth * kStep);
+  for (int count = 1; count <= kernels.rows; ++count) {
+    for (int vectors = 1; vectors <= 2; ++vectors) {
+      const int64_t width = vectors * kernels.lanes<C>(), stride = width + 3;
+      const std::vector<C> b = Random<C>(kDepth * stride), before = Random<C>(count * stride);
+      for (const bool adds : {false, true}) {
+        std::vector<C> sums = before, copy(kDepth * width);
+        // Three lines at a time of runs of two lines, five in all.
+        Ahead ahead = {.at = reinterpret_cast<const char*>(b.data()), .lines = 5, .run = 2, .stride = 256};
+        ahead.per_block = 3;
+        Ahead nothing;
+        PanelTile<C> tile = {.a = a.data(), .a_stride = kStep, .row_count = count, .depth = kDepth};
+        tile.b = b.data(), tile.b_stride = stride, tile.vectors = vectors, tile.copy = copy.data();
+        tile.sums = sums.data(), tile.sums_stride = stride, tile.adds = adds;
+        tile.ahead_a = &ahead, tile.ahead_b = &nothing;
+        kernels.Multiply(tile);
+        EXPECT_EQ(ahead.lines, 0);
+        EXPECT_EQ(ahead.done, 1);
+        EXPECT_EQ(ahead.at, reinterpret_cast<const char*>(b.data()) + 512);
+        for (int64_t e = 0; e < count * stride; ++e) {
+          const int64_t i = e / stride, j = e % stride;
+          C want = before[e];
+          if (j < width) {
+            C chain = 0;
+            for (int64_t k = 0; k < kDepth; ++k) chain = std::fma(a[k * kStep + i], b[k * stride + j], chain);
+            want = adds ? before[e] + chain : chain;
+          }
+          ASSERT_EQ(sums[e], want) << count << " rows, " << vectors << " vectors, at " << i << ", " << j;
+        }
+        for (int64_t e = 0; e < kDepth * width; ++e) ASSERT_EQ(copy[e], b[e / width * stride + e % width]);
+      }
+    }
+  }
+}
+
+TEST(ProductTileTest, PanelsAreMultipliedAndCopied) {
+  for (const ProductKernels* kernels : AllProductKernels()) {
+    CheckPanels<float>(*kernels);
+    CheckPanels<double>(*kernels);
+  }
+}
+
+TEST(ProductTileTest, RowsAreTransposed) {
+  constexpr int64_t kStride = 50;
+  for (const ProductKernels* kernels : AllProductKernels()) {
+    const int lanes = kernels->lanes<float>();
+    const std::vector<float> from = RandomFloats(kStride * lanes);
+    for (int count = 1; count <= lanes; ++count) {
+      for (const int64_t depth : {1, 3, 8, 13, 50}) {
+        // Rows side by side, and apart; behind the last one is room for one vector.
+        for (const int64_t to_stride : {int64_t{count}, int64_t{lanes + 3}}) {
+          std::vector<float> to(depth * to_stride + lanes, -2.0f);
+          kernels->transpose_f32(from.data(), kStride, count, depth, to.data(), to_stride);
+          for (int64_t e = 0; e < depth * count; ++e) {
+            ASSERT_EQ(to[e / count * to_stride + e % count], from[e % count * kStride + e / count])
+                << count << " rows of " << depth;
+          }
+          for (int64_t e = 0; to_stride > lanes && e < depth; ++e) {
+            ASSERT_EQ(to[e * to_stride + lanes], -2.0f) << count << " rows of " << depth;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(ProductTileTest, SumsAreChainsInTheOrderOfK) {
-  for (const ProductKernels* kernels : AllKernels()) {
+  for (const ProductKernels* kernels : AllProductKernels()) {
     CheckTiles<float>(*kernels);
     CheckTiles<double>(*kernels);
   }
