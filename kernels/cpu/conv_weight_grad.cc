@@ -1,6 +1,6 @@
-// The gradient of a convolution's weights: for each tap and channel of the input, products of the pixels that it reads with the
-// gradient's pixels, summed over all images. Rows are taps and channels of the input, columns are channels of the output, and k
-// runs over pixels, row by row of the images.
+// The gradient of a convolution's weights: products of the gradient's pixels with the pixels that each tap reads, summed over all
+// images. k runs over pixels, row by row of the images. Rows are channels of the output, columns are taps and channels of the input,
+// and sums are in that order first; where the input has so few channels that vectors would be half empty, it is the other way round.
 #include <cstring>
 
 #include "sinter/kernels/cpu/conv_images.h"
@@ -9,50 +9,76 @@
 namespace sinter::kernels {
 namespace {
 
-constexpr int64_t kMostRows = 120, kMostColumns = 192;
-// The images are summed in parts, so that there are about this many units of work even for small windows. The shape alone decides.
-constexpr int64_t kUnits = 32;
+// Of a tile: what is packed of the gradient stays in the second cache.
+template <typename C>
+inline constexpr int64_t kMostRows = 1536 / static_cast<int64_t>(sizeof(C));
+constexpr int64_t kMostColumns = 2048;
+// The images are summed in parts, so that there are about this many units of work of such tiles even for small windows. The shape
+// alone decides.
+constexpr int64_t kUnits = 32, kUnitRows = 120, kUnitColumns = 192;
+// A run of columns is a multiple of this many wide, whatever the lanes.
+constexpr int64_t kRunStep = 16;
 
 template <typename C>
 struct Scratch {
-  alignas(64) C sums[kMostRows * kMostColumns];
-  alignas(64) C panels[kMostColumns * kChain];
+  alignas(64) C rows[MostRowPanels(kMostRows<C>)];
+  alignas(64) C panel[kMostTileColumns * kChain];
 };
 
-struct Cut {
-  int64_t rows, columns;  // Of one group's gradient.
-  EvenParts row_tiles, column_tiles, parts;
+// How the sums of one group lie. A run is what lies side by side in the images: a tap's channels, or those of a row of taps.
+struct Runs {
+  int64_t count, length, width;  // Of one run: its elements, and its room among the sums.
+  int64_t channels, room;        // Of the output, and their room among the sums.
+  bool are_rows;                 // Rows of sums are elements of runs, else they are channels of the output.
 
-  explicit Cut(const Conv& c)
-      : rows(c.kernel_h * c.kernel_w * (c.in_channels / c.groups)),
-        columns(c.out_channels / c.groups),
-        row_tiles(rows, kMostRows),
-        column_tiles(columns, kMostColumns),
-        parts(c.batch * c.out_h, 1) {
-    const int64_t tiles = c.groups * row_tiles.count * column_tiles.count;
-    const int64_t count = Least(Most(1, kUnits / tiles), parts.total);
-    parts.count = count;
+  explicit Runs(const Conv& c) {
+    const int64_t merged = c.groups == 1 && c.dilation_w == 1 ? c.kernel_w : 1;
+    count = c.kernel_h * c.kernel_w / merged;
+    length = merged * (c.in_channels / c.groups);
+    width = CeilDiv(length, kRunStep) * kRunStep;
+    channels = c.out_channels / c.groups;
+    room = CeilDiv(channels, kRunStep) * kRunStep;
+    are_rows = length * room < channels * width;
   }
-  int64_t elements(const Conv& c) const { return c.groups * rows * columns; }
+  int64_t rows() const { return are_rows ? count * length : channels; }
+  // Columns of a row of sums.
+  int64_t row() const { return are_rows ? room : count * width; }
+  // The columns that are panels of registers.
+  int64_t columns(int64_t panel_width) const {
+    return are_rows ? channels : count * CeilDiv(length, panel_width) * panel_width;
+  }
 };
 
+// Parts of the images' rows.
+EvenParts PartsOf(const Conv& c) {
+  const int64_t rows = c.kernel_h * c.kernel_w * (c.in_channels / c.groups),
+                columns = c.out_channels / c.groups;
+  const int64_t tiles = c.groups * CeilDiv(rows, kUnitRows) * CeilDiv(columns, kUnitColumns);
+  EvenParts parts(c.batch * c.out_h, 1);
+  parts.count = Least(Most(1, kUnits / tiles), parts.total);
+  return parts;
+}
+
+// The parts of the workspace, in order: images, gradient, sums, one channel's sums of each thread, and its scratch.
 template <typename E>
 struct Workspace {
   using C = typename E::Compute;
-  size_t images, gradient, partial;
+  size_t images, gradient, sums, channel;
 
-  Workspace(const Conv& c, const Cut& cut)
+  explicit Workspace(const Conv& c)
       : images(ImagesBytes<E>(c, FrameOfInput(c))),
         gradient(ImagesBytes<E>(c, Whole(c))),
-        partial(static_cast<size_t>(
-                    CeilDiv(cut.parts.count * cut.elements(c) * static_cast<int64_t>(sizeof(C)), 64)) *
-                64) {}
+        sums(Bytes(PartsOf(c).count * c.groups * Runs(c).rows() * Runs(c).row())),
+        channel(Bytes(2 * (Runs(c).count * Runs(c).length + kRunStep))) {}
   static Frame Whole(const Conv& c) {
     return {
         .height = c.out_h, .width = c.out_w, .channels = c.out_channels, .rows = c.out_h, .columns = c.out_w};
   }
-  size_t Bytes(int threads) const {
-    return images + gradient + partial + sizeof(Scratch<C>) * static_cast<size_t>(threads);
+  static size_t Bytes(int64_t elements) {
+    return static_cast<size_t>(CeilDiv(elements * static_cast<int64_t>(sizeof(C)), 64)) * 64;
+  }
+  size_t Total(int threads) const {
+    return images + gradient + sums + (channel + sizeof(Scratch<C>)) * static_cast<size_t>(threads);
   }
 };
 
@@ -65,111 +91,181 @@ class WeightGrad {
   WeightGrad(const Conv& c, const void* x, const void* g, void* dw, void* workspace, const Parallel& parallel,
              const ProductKernels& kernels)
       : c_(c),
-        cut_(c),
+        runs_(c),
+        parts_(PartsOf(c)),
         frame_(FrameOfInput(c)),
+        panels_of_run_(CeilDiv(runs_.length, 2 * kernels.lanes<C>())),
+        grid_(runs_.rows(), runs_.columns(2 * kernels.lanes<C>()), 2 * kernels.lanes<C>(),
+              parts_.count * c.groups, parallel.threads, kMostRows<C>, kMostColumns),
+        in_place_(sizeof(S) == sizeof(C) && parts_.count == 1 && c.kernel_h * c.kernel_w == 1 &&
+                  !runs_.are_rows && runs_.width == runs_.length),
         dw_(static_cast<S*>(dw)),
         parallel_(parallel),
-        kernels_(kernels),
-        panel_width_(2 * kernels.lanes<C>()) {
-    const Workspace<E> parts(c, cut_);
-    char* const base = static_cast<char*>(workspace);
-    images_ = ImagesOf<E>(x, c, frame_, base, parallel);
-    gradient_ = ImagesOf<E>(g, c, Workspace<E>::Whole(c), base + parts.images, parallel);
-    partial_ = reinterpret_cast<C*>(base + parts.images + parts.gradient);
-    scratch_ = reinterpret_cast<Scratch<C>*>(base + parts.images + parts.gradient + parts.partial);
+        kernels_(kernels) {
+    const Workspace<E> parts(c);
+    char* at = static_cast<char*>(workspace);
+    images_ = ImagesOf<E>(x, c, frame_, at, parallel);
+    gradient_ = ImagesOf<E>(g, c, Workspace<E>::Whole(c), at += parts.images, parallel);
+    sums_ = reinterpret_cast<C*>(at += parts.gradient);
+    if (in_place_) sums_ = static_cast<C*>(dw);
+    channels_ = at += parts.sums;
+    channel_bytes_ = parts.channel;
+    scratch_ = reinterpret_cast<Scratch<C>*>(at + parts.channel * static_cast<size_t>(parallel.threads));
   }
 
   void Run() const {
-    const int64_t tiles = cut_.row_tiles.count * cut_.column_tiles.count;
-    parallel_.For(cut_.parts.count * c_.groups * tiles, 1, [&](int64_t begin, int64_t end, int thread) {
+    const int64_t units = parts_.count * c_.groups * grid_.tiles();
+    parallel_.For(units, 1, [&](int64_t begin, int64_t end, int thread) {
       for (int64_t unit = begin; unit < end; ++unit) {
-        RunTile(unit / tiles / c_.groups, unit / tiles % c_.groups, unit % tiles / cut_.column_tiles.count,
-                unit % cut_.column_tiles.count, scratch_[thread]);
+        const int64_t tile = unit % grid_.tiles(), r = tile / grid_.panels.count,
+                      p = tile % grid_.panels.count;
+        Tile t = {.part = unit / grid_.tiles() / c_.groups, .group = unit / grid_.tiles() % c_.groups};
+        t.row = grid_.rows.start(r), t.rows = grid_.rows.size(r);
+        t.panel = grid_.panels.start(p), t.panels = grid_.panels.size(p);
+        RunTile(t, scratch_[thread]);
       }
     });
-    const int64_t depth = c_.in_channels / c_.groups, window = c_.kernel_h * c_.kernel_w;
-    parallel_.For(c_.out_channels, 1 + (1 << 13) / cut_.rows, [&](int64_t begin, int64_t end, int) {
-      for (int64_t o = begin; o < end; ++o) {
-        const C* const sums = partial_ + o / cut_.columns * cut_.rows * cut_.columns + o % cut_.columns;
-        for (int64_t row = 0; row < cut_.rows; ++row) {
-          C sum = sums[row * cut_.columns];
-          for (int64_t p = 1; p < cut_.parts.count; ++p)
-            sum += sums[p * cut_.elements(c_) + row * cut_.columns];
-          dw_[(o * depth + row % depth) * window + row / depth] = E::Store(sum);
-        }
-      }
+    if (in_place_) return;
+    parallel_.For(c_.out_channels, 1 + (1 << 14) / runs_.row(), [&](int64_t begin, int64_t end, int thread) {
+      C* const own = reinterpret_cast<C*>(channels_ + channel_bytes_ * static_cast<size_t>(thread));
+      for (int64_t o = begin; o < end; ++o) FinishChannel(o, own);
     });
   }
 
  private:
-  void RunTile(int64_t part, int64_t group, int64_t row_tile, int64_t column_tile, Scratch<C>& s) const {
-    const int64_t row = cut_.row_tiles.start(row_tile), rows = cut_.row_tiles.size(row_tile);
-    const int64_t column = cut_.column_tiles.start(column_tile),
-                  columns = cut_.column_tiles.size(column_tile);
-    const int64_t depth = c_.in_channels / c_.groups;
-    const C* pointers[kMostRows];
-    for (int64_t i = 0; i < rows; ++i) {
-      const int64_t tap = (row + i) / depth, ky = tap / c_.kernel_w, kx = tap % c_.kernel_w;
-      pointers[i] = images_ + ky * c_.dilation_h * frame_.row() + kx * c_.dilation_w * frame_.channels +
-                    group * depth + (row + i) % depth;
-    }
-    const int64_t channel = group * cut_.columns + column;
-    const int64_t first = cut_.parts.start(part), lines = cut_.parts.size(part);
+  struct Tile {
+    int64_t part, group, row = 0, rows = 0, panel = 0, panels = 0;
+  };
+
+  void RunTile(const Tile& t, Scratch<C>& s) const {
+    const int64_t first = parts_.start(t.part), lines = parts_.size(t.part);
     bool adds = false;
     if (c_.out_w <= kChain) {
       const EvenParts chains(lines, kChain / c_.out_w);
       for (int64_t i = 0; i < chains.count; ++i, adds = true) {
-        MultiplyChain(pointers, rows, first + chains.start(i), chains.size(i), 0, c_.out_w, channel, columns,
-                      adds, s);
+        MultiplyChain(t, first + chains.start(i), chains.size(i), 0, c_.out_w, adds, s);
       }
     } else {
       const EvenParts chains(c_.out_w, kChain);
       for (int64_t line = first; line < first + lines; ++line) {
         for (int64_t i = 0; i < chains.count; ++i, adds = true) {
-          MultiplyChain(pointers, rows, line, 1, chains.start(i), chains.size(i), channel, columns, adds, s);
+          MultiplyChain(t, line, 1, chains.start(i), chains.size(i), adds, s);
         }
       }
-    }
-    C* const to =
-        partial_ + (part * c_.groups + group) * cut_.rows * cut_.columns + row * cut_.columns + column;
-    for (int64_t i = 0; i < rows; ++i) {
-      std::memcpy(to + i * cut_.columns, s.sums + i * kMostColumns, static_cast<size_t>(columns) * sizeof(C));
     }
   }
 
   // Pixels [x, x + width) of `lines` rows of the gradient, whole ones if there are several.
-  void MultiplyChain(const C* const* pointers, int64_t rows, int64_t line, int64_t lines, int64_t x,
-                     int64_t width, int64_t channel, int64_t columns, bool adds, Scratch<C>& s) const {
-    int64_t offsets[kChain];
-    for (int64_t i = 0; i < lines; ++i) {
-      const int64_t n = (line + i) / c_.out_h, y = (line + i) % c_.out_h;
-      offsets[i] = n * frame_.image() + y * c_.stride_h * frame_.row() + x * c_.stride_w * frame_.channels;
+  void MultiplyChain(const Tile& t, int64_t line, int64_t lines, int64_t x, int64_t width, bool adds,
+                     Scratch<C>& s) const {
+    if (runs_.are_rows) return MultiplyRuns(t, line, lines, x, width, adds, s);
+    const int64_t depth = lines * width, lanes = kernels_.lanes<C>();
+    const int64_t at = GradientAt(t, line, x) + t.row;
+    PackRows<Plain>(kernels_, gradient_ + at, 1, c_.out_channels, t.rows, depth,
+                    c_.batch * c_.out_h * c_.out_w * c_.out_channels - at, s.rows);
+    const EvenParts heights(t.rows, kernels_.rows);
+    Ahead nothing;
+    for (int64_t p = t.panel; p < t.panel + t.panels; ++p) {
+      const int64_t run = p / panels_of_run_, column = p % panels_of_run_ * grid_.panel_width;
+      const int64_t columns = Least(grid_.panel_width, runs_.length - column);
+      PanelTile<C> tile = {.depth = depth, .b = s.panel, .vectors = columns > lanes ? 2 : 1, .adds = adds};
+      tile.b_stride = tile.vectors * lanes, tile.ahead_a = tile.ahead_b = &nothing;
+      for (int64_t i = 0; i < lines; ++i) {
+        PackColumns<Plain>(kernels_, Images(t, run, line + i, x) + column, 1, c_.stride_w * frame_.channels,
+                           columns, width, s.panel + i * width * tile.b_stride, tile.b_stride);
+      }
+      tile.sums_stride = runs_.row();
+      for (int64_t h = 0; h < heights.count; ++h) {
+        tile.a = s.rows + h * RowPanelSize(kernels_, depth);
+        tile.a_stride = heights.size(h), tile.row_count = static_cast<int>(heights.size(h));
+        tile.sums = Sums(t, t.row + heights.start(h)) + run * runs_.width + column;
+        kernels_.Multiply(tile);
+      }
     }
-    const C* const from = gradient_ + (line * c_.out_w + x) * c_.out_channels + channel;
-    const int64_t panels = CeilDiv(columns, panel_width_), stride = panel_width_ * kChain;
-    for (int64_t p = 0; p < panels; ++p) {
-      PackColumns<Element<C, C, sizeof(C) == 8 ? kF64 : kF32>>(
-          kernels_, from + p * panel_width_, 1, c_.out_channels,
-          Least(panel_width_, columns - p * panel_width_), lines * width, s.panels + p * stride,
-          panel_width_);
-    }
-    ProductTile<C> tile = {.offsets = offsets, .segments = lines, .length = width, .b_stride = panel_width_};
-    tile.k_stride = c_.stride_w * frame_.channels, tile.panel_stride = stride;
-    tile.sums_stride = kMostColumns, tile.adds = adds;
-    tile.b = s.panels, tile.sums = s.sums;
-    MultiplyPanels(kernels_, tile, pointers, rows, columns);
   }
 
+  // The same where rows are elements of runs, read in place.
+  void MultiplyRuns(const Tile& t, int64_t line, int64_t lines, int64_t x, int64_t width, bool adds,
+                    Scratch<C>& s) const {
+    const int64_t depth = lines * width, lanes = kernels_.lanes<C>();
+    const C* rows[kMostRows<C>];
+    for (int64_t i = 0; i < t.rows; ++i) {
+      rows[i] = Images(t, (t.row + i) / runs_.length, line, x) + (t.row + i) % runs_.length;
+    }
+    int64_t offsets[kChain];
+    for (int64_t i = 0; i < lines; ++i) offsets[i] = Images(t, 0, line + i, x) - Images(t, 0, line, x);
+    for (int64_t p = t.panel; p < t.panel + t.panels; ++p) {
+      const int64_t column = p * grid_.panel_width,
+                    columns = Least(grid_.panel_width, runs_.channels - column);
+      ProductTile<C> tile = {.offsets = offsets, .segments = lines, .length = width, .b = s.panel};
+      tile.vectors = columns > lanes ? 2 : 1, tile.b_stride = tile.vectors * lanes, tile.adds = adds;
+      tile.k_stride = c_.stride_w * frame_.channels, tile.sums_stride = runs_.row();
+      PackColumns<Plain>(kernels_, gradient_ + GradientAt(t, line, x) + column, 1, c_.out_channels, columns,
+                         depth, s.panel, tile.b_stride);
+      const EvenParts heights(t.rows, kernels_.rows);
+      for (int64_t h = 0; h < heights.count; ++h) {
+        tile.rows = rows + heights.start(h), tile.row_count = static_cast<int>(heights.size(h));
+        tile.sums = Sums(t, t.row + heights.start(h)) + column;
+        kernels_.Multiply(tile);
+      }
+    }
+  }
+
+  // A row of sums.
+  C* Sums(const Tile& t, int64_t row) const {
+    return sums_ + ((t.part * c_.groups + t.group) * runs_.rows() + row) * runs_.row();
+  }
+  // Where the first of the group's channels of the gradient's pixel is.
+  int64_t GradientAt(const Tile& t, int64_t line, int64_t x) const {
+    return (line * c_.out_w + x) * c_.out_channels + t.group * runs_.channels;
+  }
+
+  // What the first tap of a run reads for pixel x of a row of the gradient.
+  const C* Images(const Tile& t, int64_t run, int64_t line, int64_t x) const {
+    const int64_t n = line / c_.out_h, y = line % c_.out_h, taps = c_.kernel_h * c_.kernel_w / runs_.count;
+    const int64_t ky = run * taps / c_.kernel_w, kx = run * taps % c_.kernel_w;
+    return images_ + n * frame_.image() + (y * c_.stride_h + ky * c_.dilation_h) * frame_.row() +
+           (x * c_.stride_w + kx * c_.dilation_w) * frame_.channels + t.group * (c_.in_channels / c_.groups);
+  }
+
+  // Adds up the parts of one channel of the output, and brings them into the order of weights.
+  void FinishChannel(int64_t o, C* own) const {
+    const int64_t window = c_.kernel_h * c_.kernel_w, depth = c_.in_channels / c_.groups;
+    C* const sums = own;                                             // [tap, channel of the input]
+    C* const weights = own + runs_.count * runs_.length + kRunStep;  // The other way round.
+    for (int64_t p = 0; p < parts_.count; ++p) {
+      const Tile t = {.part = p, .group = o / runs_.channels};
+      const C* const from = Sums(t, runs_.are_rows ? 0 : o % runs_.channels);
+      for (int64_t run = 0; run < runs_.count; ++run) {
+        C* const to = sums + run * runs_.length;
+        const C* const first = runs_.are_rows ? from + run * runs_.length * runs_.row() + o % runs_.channels
+                                              : from + run * runs_.width;
+        const int64_t apart = runs_.are_rows ? runs_.row() : 1;
+        for (int64_t i = 0; p == 0 && i < runs_.length; ++i) to[i] = first[i * apart];
+        for (int64_t i = 0; p > 0 && i < runs_.length; ++i) to[i] += first[i * apart];
+      }
+    }
+    if (window > 1) PackRowsAlongK<Plain>(sums, depth, window, depth, weights);
+    StoreRow<E>(window > 1 ? weights : sums, depth * window, dw_ + o * depth * window);
+  }
+
+  using Plain = Element<C, C, sizeof(C) == 8 ? kF64 : kF32>;
+
   Conv c_;
-  Cut cut_;
+  Runs runs_;
+  EvenParts parts_;
   Frame frame_;
+  int64_t panels_of_run_;
+  TileGrid grid_;
+  bool in_place_;  // Sums are the weights' gradient.
   S* dw_;
   Parallel parallel_;
   const ProductKernels& kernels_;
-  int64_t panel_width_;
   const C* images_ = nullptr;
   const C* gradient_ = nullptr;
-  C* partial_ = nullptr;
+  C* sums_ = nullptr;
+  char* channels_ = nullptr;
+  size_t channel_bytes_ = 0;
   Scratch<C>* scratch_ = nullptr;
 };
 
@@ -192,8 +288,7 @@ bool HasConvTiles(const Conv& c) {
 
 size_t WeightGradWorkspaceBytes(const Conv& c, int threads) {
   size_t bytes = 0;
-  WithFloatElement(c.dtype,
-                   [&](auto element) { bytes = Workspace<decltype(element)>(c, Cut(c)).Bytes(threads); });
+  WithFloatElement(c.dtype, [&](auto element) { bytes = Workspace<decltype(element)>(c).Total(threads); });
   return bytes;
 }
 
