@@ -6,6 +6,7 @@
 #include "sinter/kernels/cpu/activation.h"
 #include "sinter/kernels/cpu/conv_images.h"
 #include "sinter/kernels/cpu/conv_tiles.h"
+#include "sinter/kernels/cpu/float_matmul.h"
 
 namespace sinter::kernels {
 namespace {
@@ -242,9 +243,24 @@ int64_t PlaceOf(int64_t remainder, int64_t pad, int64_t tap, int64_t dilation, i
   return place % stride == 0 ? place / stride - first : -1;
 }
 
+// A convolution of single pixels is a product: that of its pixels with its weights, or of the gradient's.
+bool IsProduct(const Conv& c) {
+  return c.channels_last && c.groups == 1 && c.kernel_h * c.kernel_w == 1 && c.stride_h * c.stride_w == 1 &&
+         c.pad_top == 0 && c.pad_left == 0 && c.out_h == c.in_h && c.out_w == c.in_w;
+}
+Matmul ProductOf(const Conv& c, bool is_forward) {
+  return {.dtype = c.dtype,
+          .m = c.batch * c.out_h * c.out_w,
+          .n = is_forward ? c.out_channels : c.in_channels,
+          .k = is_forward ? c.in_channels : c.out_channels,
+          .transpose_b = is_forward,
+          .activation = is_forward ? c.activation : 0};
+}
+
 }  // namespace
 
 size_t GatherWorkspaceBytes(const Conv& c, bool is_forward, int threads) {
+  if (IsProduct(c)) return FloatMatmulWorkspaceBytes(ProductOf(c, is_forward), threads);
   size_t bytes = 0;
   WithFloatElement(c.dtype, [&](auto element) {
     using E = decltype(element);
@@ -257,6 +273,10 @@ size_t GatherWorkspaceBytes(const Conv& c, bool is_forward, int threads) {
 
 void RunTiledForward(const Conv& c, const void* x, const void* weights, const void* bias, void* y,
                      void* workspace, const Parallel& parallel, const ProductKernels& kernels) {
+  if (IsProduct(c)) {
+    return RunFloatMatmul(ProductOf(c, true), {.a = x, .b = weights, .bias = bias, .result = y}, workspace,
+                          parallel, kernels);
+  }
   WithFloatElement(c.dtype, [&](auto element) {
     const Frame frame = FrameOfInput(c);
     Gather<decltype(element)> gather(c, true, frame, x, weights, bias, y, workspace, parallel, kernels);
@@ -272,6 +292,10 @@ void RunTiledForward(const Conv& c, const void* x, const void* weights, const vo
 
 void RunTiledInputGrad(const Conv& c, const void* g, const void* weights, void* dx, void* workspace,
                        const Parallel& parallel, const ProductKernels& kernels) {
+  if (IsProduct(c)) {
+    return RunFloatMatmul(ProductOf(c, false), {.a = g, .b = weights, .result = dx}, workspace, parallel,
+                          kernels);
+  }
   WithFloatElement(c.dtype, [&](auto element) {
     const Frame frame = FrameOfGradient(c);
     Gather<decltype(element)> gather(c, false, frame, g, weights, nullptr, dx, workspace, parallel, kernels);

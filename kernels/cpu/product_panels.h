@@ -308,22 +308,20 @@ inline Ahead Within(Ahead ahead, int64_t tiles, int64_t depth) {
 }
 
 // A tile of `rows` rows and `columns` columns, by tiles of registers. What these share is in `tile`: b and sums are those of
-// the first row and panel; panels are as wide as two registers.
+// the first row and panel; panels are as wide as two registers. A panel stays in the first cache for all rows.
 template <typename C>
 void MultiplyPanels(const ProductKernels& kernels, ProductTile<C> tile, const C* const* pointers,
                     int64_t rows, int64_t columns) {
-  const int64_t width = 2 * kernels.lanes<C>(), whole = columns / width, rest = columns % width;
-  const C* const b = tile.b;
+  const int64_t lanes = kernels.lanes<C>();
   C* const sums = tile.sums;
   const EvenParts heights(rows, kernels.rows);
-  for (int64_t h = 0; h < heights.count; ++h) {
-    tile.rows = pointers + heights.start(h), tile.row_count = static_cast<int>(heights.size(h));
-    tile.b = b, tile.sums = sums + heights.start(h) * tile.sums_stride, tile.panels = whole, tile.vectors = 2;
-    if (whole > 0) kernels.Multiply(tile);
-    if (rest == 0) continue;
-    tile.b += whole * tile.panel_stride, tile.sums += whole * width, tile.panels = 1;
-    tile.vectors = rest > kernels.lanes<C>() ? 2 : 1;
-    kernels.Multiply(tile);
+  for (int64_t j = 0; j < columns; j += 2 * lanes, tile.b += tile.panel_stride) {
+    tile.vectors = columns - j > lanes ? 2 : 1;
+    for (int64_t h = 0; h < heights.count; ++h) {
+      tile.rows = pointers + heights.start(h), tile.row_count = static_cast<int>(heights.size(h));
+      tile.sums = sums + heights.start(h) * tile.sums_stride + j;
+      kernels.Multiply(tile);
+    }
   }
 }
 
