@@ -13,9 +13,11 @@ namespace {
 
 constexpr int64_t kMostPixels = 192, kMostColumns = 192, kTilesOfThread = 4;
 
-// Pixels of the result at (y + i * step_y, x + j * step_x), which read at (i * frame_y, j * frame_x) of the frame.
+// Pixels of the result at (y + i * step_y, x + j * step_x), which read at (i * frame_y, j * frame_x) of the frame, by `taps` taps
+// from the `first_tap` on.
 struct Pixels {
   int64_t y = 0, x = 0, step_y = 1, step_x = 1, count_y = 0, count_x = 0, frame_y = 1, frame_x = 1;
+  int64_t first_tap = 0, taps = 0;
   int64_t count() const { return count_y * count_x; }
 };
 
@@ -24,12 +26,17 @@ struct Channels {
   int64_t depth, columns;  // Of the frame, and of the result.
 };
 
-// Taps in the order in which they are gathered: where each begins in the frame, and which of the window it is.
+// Taps in the order in which they are gathered: where each begins in the frame. And the place of each of the window in that order;
+// -1: nothing gathers it.
 struct Taps {
   int64_t* offsets;
-  int64_t* numbers;
+  int64_t* places;
   int64_t count = 0;
-  void Add(int64_t offset, int64_t number) { offsets[count] = offset, numbers[count++] = number; }
+  void Clear(int64_t window) {
+    count = 0;
+    for (int64_t i = 0; i < window; ++i) places[i] = -1;
+  }
+  void Add(int64_t offset, int64_t number) { offsets[count] = offset, places[number] = count++; }
 };
 
 template <typename C>
@@ -81,16 +88,27 @@ class Gather {
     images_ = ImagesOf<E>(from, c, frame, base, parallel);
     packed_ = reinterpret_cast<C*>(base + parts.images);
     taps_.offsets = reinterpret_cast<int64_t*>(base + parts.images + parts.weights);
-    taps_.numbers = taps_.offsets + c.kernel_h * c.kernel_w;
+    taps_.places = taps_.offsets + c.kernel_h * c.kernel_w;
+    taps_.Clear(c.kernel_h * c.kernel_w);
     scratch_ = reinterpret_cast<Scratch<C>*>(base + parts.images + parts.weights + parts.taps);
   }
 
   Taps& taps() { return taps_; }
 
-  // The sums of the taps that `taps` holds, for these pixels.
-  void Run(const Pixels& pixels) {
+  // To be called once, with all taps.
+  void PackWeights() const {
+    const int64_t panels = CeilDiv(channels_.columns, panel_width_), window = c_.kernel_h * c_.kernel_w;
+    parallel_.For(c_.groups * panels, 1 + (1 << 14) / (Depth() * panel_width_ + 1),
+                  [&](int64_t begin, int64_t end, int) {
+                    for (int64_t unit = begin; unit < end; ++unit) {
+                      PackPanel(unit / panels, unit % panels * panel_width_, window,
+                                packed_ + unit * Depth() * panel_width_);
+                    }
+                  });
+  }
+
+  void Run(const Pixels& pixels) const {
     if (pixels.count() == 0) return;
-    PackWeights();
     const int64_t panels = CeilDiv(channels_.columns, panel_width_);
     int64_t most_pixels = kMostPixels, most_panels = kMostColumns / panel_width_;
     const int64_t rows = c_.batch * pixels.count();
@@ -101,7 +119,7 @@ class Gather {
     }
     const EvenParts row_tiles(rows, most_pixels), panel_tiles(panels, most_panels);
     const int64_t tiles = row_tiles.count * panel_tiles.count;
-    const int64_t work = channels_.depth * taps_.count * most_pixels * most_panels * panel_width_;
+    const int64_t work = channels_.depth * pixels.taps * most_pixels * most_panels * panel_width_;
     parallel_.For(c_.groups * tiles, 1 + (1 << 16) / (work + 1), [&](int64_t begin, int64_t end, int thread) {
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t r = unit % tiles / panel_tiles.count, p = unit % panel_tiles.count;
@@ -115,40 +133,57 @@ class Gather {
   int64_t Depth() const { return taps_.count * channels_.depth; }
 
   // [group, panel, tap, channel of the frame, column of the panel].
-  void PackWeights() const {
-    const int64_t panels = CeilDiv(channels_.columns, panel_width_), window = c_.kernel_h * c_.kernel_w;
-    parallel_.For(c_.groups * panels, 1 + (1 << 14) / (Depth() * panel_width_ + 1),
-                  [&](int64_t begin, int64_t end, int) {
-                    for (int64_t unit = begin; unit < end; ++unit) {
-                      PackPanel(unit / panels, unit % panels * panel_width_, window,
-                                packed_ + unit * Depth() * panel_width_);
-                    }
-                  });
-  }
   void PackPanel(int64_t group, int64_t column, int64_t window, C* panel) const {
     const int64_t columns = Least(panel_width_, channels_.columns - column);
-    ClearColumns(columns, Depth(), panel, panel_width_);
     // Forward, a column's weights lie together; else a channel's of the frame do.
     const int64_t columns_apart = is_forward_ ? channels_.depth * window : window;
-    const int64_t depth_apart = is_forward_ ? window : channels_.columns * window;
+    const int64_t channels_apart = is_forward_ ? window : channels_.columns * window;
     const S* const from =
         weights_ + group * channels_.columns * channels_.depth * window + column * columns_apart;
-    if (is_forward_) {
-      PackTransposed<E>(from, columns_apart, columns, channels_.depth * window, panel, panel_width_,
-                        [&](int64_t k) { return k % window * channels_.depth + k / window; });
+    if (window == 1) {
+      PackColumns<E>(kernels_, from, columns_apart, channels_apart, columns, Depth(), panel, panel_width_);
       return;
     }
-    for (int64_t t = 0; t < taps_.count; ++t, panel += channels_.depth * panel_width_) {
-      const S* const tap = from + taps_.numbers[t];
-      if (window == 1) {
-        PackColumns<E>(kernels_, tap, columns_apart, depth_apart, columns, channels_.depth, panel,
-                       panel_width_);
-        continue;
+    if (is_forward_) {
+      // Taps lie within channels; a panel has them the other way round.
+      int64_t tap = 0, channel = 0;
+      PackRun(from, columns_apart, columns, channels_.depth * window, [&] {
+        C* const row = panel + (tap * channels_.depth + channel) * panel_width_;
+        if (++tap == window) tap = 0, ++channel;
+        return row;
+      });
+      return;
+    }
+    for (int64_t k = 0; k < channels_.depth; ++k) {
+      Ahead ahead = Within(
+          LinesOf(from + Least(k + 2, channels_.depth - 1) * channels_apart, 1, columns * window, 0), 1, 1);
+      AskAhead(ahead, 1);
+      // There may be taps that no pixel gathers.
+      int64_t tap = 0;
+      C nothing[kMostTileColumns];
+      PackRun(from + k * channels_apart, columns_apart, columns, window, [&] {
+        const int64_t place = taps_.places[tap++];
+        return place < 0 ? nothing : panel + (place * channels_.depth + k) * panel_width_;
+      });
+    }
+  }
+
+  // Columns of `length` elements each become rows, which go where `next` says, one after the other.
+  template <typename Next>
+  void PackRun(const S* from, int64_t columns_apart, int64_t columns, int64_t length,
+               const Next& next) const {
+    constexpr int64_t kSteps = 64;
+    alignas(64) C rows[kSteps * kMostTileColumns];
+    for (int64_t k = 0; k < length; k += kSteps) {
+      const int64_t steps = Least(kSteps, length - k);
+      PackColumns<E>(kernels_, from + k, columns_apart, 1, columns, steps, rows, panel_width_);
+      if (k + steps < length) {
+        Ahead ahead = Within(
+            LinesOf(from + k + steps, columns, Least(kSteps, length - k - steps), columns_apart), 1, 1);
+        AskAhead(ahead, 1);
       }
-      for (int64_t k = 0; k < channels_.depth; ++k) {
-        for (int64_t j = 0; j < columns; ++j)
-          panel[k * panel_width_ + j] = E::Load(tap[j * columns_apart + k * depth_apart]);
-      }
+      for (int64_t i = 0; i < steps; ++i)
+        ConvertShortRow<Plain>(rows + i * panel_width_, panel_width_, next());
     }
   }
 
@@ -160,27 +195,30 @@ class Gather {
       pointers[i] = images_ + n * frame_.image() + at / pixels.count_x * pixels.frame_y * frame_.row() +
                     at % pixels.count_x * pixels.frame_x * frame_.channels + group * channels_.depth;
     }
-    if (taps_.count == 0) std::memset(sums, 0, static_cast<size_t>(rows * kMostColumns) * sizeof(C));
+    if (pixels.taps == 0) std::memset(sums, 0, static_cast<size_t>(rows * kMostColumns) * sizeof(C));
     const int64_t all_panels = CeilDiv(channels_.columns, panel_width_);
-    const C* const b = packed_ + (group * all_panels + panel) * Depth() * panel_width_;
+    const C* const b =
+        packed_ +
+        ((group * all_panels + panel) * Depth() + pixels.first_tap * channels_.depth) * panel_width_;
     const int64_t columns = Least(panels * panel_width_, channels_.columns - panel * panel_width_);
     // Runs of the frame: taps that follow one another at once are one.
     const bool is_merged = is_forward_ && c_.groups == 1 && c_.dilation_w == 1;
-    const int64_t merged = is_merged ? c_.kernel_w : 1, runs = taps_.count / merged,
+    const int64_t merged = is_merged ? c_.kernel_w : 1, runs = pixels.taps / merged,
                   length = channels_.depth * merged;
     bool adds = false;
     if (length <= kChain) {
       const EvenParts chains(runs, Most(1, kChain / length));
       for (int64_t i = 0; i < chains.count; ++i, adds = true) {
-        MultiplyChain(pointers, rows, chains.start(i) * merged, merged, chains.size(i), 0, length,
-                      b + chains.start(i) * length * panel_width_, columns, adds, sums);
+        MultiplyChain(pointers, rows, pixels.first_tap + chains.start(i) * merged, merged, chains.size(i), 0,
+                      length, b + chains.start(i) * length * panel_width_, columns, adds, sums);
       }
     } else {
       const EvenParts chains(length, kChain);
       for (int64_t run = 0; run < runs; ++run) {
         for (int64_t i = 0; i < chains.count; ++i, adds = true) {
-          MultiplyChain(pointers, rows, run * merged, merged, 1, chains.start(i), chains.size(i),
-                        b + (run * length + chains.start(i)) * panel_width_, columns, adds, sums);
+          MultiplyChain(pointers, rows, pixels.first_tap + run * merged, merged, 1, chains.start(i),
+                        chains.size(i), b + (run * length + chains.start(i)) * panel_width_, columns, adds,
+                        sums);
         }
       }
     }
@@ -193,9 +231,9 @@ class Gather {
     int64_t offsets[kChain];
     for (int64_t i = 0; i < runs; ++i) offsets[i] = taps_.offsets[tap + i * step] + start;
     ProductTile<C> tile = {.offsets = offsets, .segments = runs, .length = length, .b_stride = panel_width_};
-    tile.panel_stride = Depth() * panel_width_, tile.sums_stride = kMostColumns, tile.adds = adds;
+    tile.sums_stride = kMostColumns, tile.adds = adds;
     tile.b = b, tile.sums = sums;
-    MultiplyPanels(kernels_, tile, pointers, rows, columns);
+    MultiplyPanels(kernels_, tile, Depth() * panel_width_, pointers, rows, columns);
   }
 
   void StoreTile(const Pixels& pixels, int64_t group, int64_t row, int64_t rows, int64_t column,
@@ -218,6 +256,8 @@ class Gather {
       }
     }
   }
+
+  using Plain = Element<C, C, sizeof(C) == 8 ? kF64 : kF32>;
 
   Conv c_;
   bool is_forward_;
@@ -286,7 +326,12 @@ void RunTiledForward(const Conv& c, const void* x, const void* weights, const vo
                           ky * c.kernel_w + kx);
       }
     }
-    gather.Run({.count_y = c.out_h, .count_x = c.out_w, .frame_y = c.stride_h, .frame_x = c.stride_w});
+    gather.PackWeights();
+    gather.Run({.count_y = c.out_h,
+                .count_x = c.out_w,
+                .frame_y = c.stride_h,
+                .frame_x = c.stride_w,
+                .taps = gather.taps().count});
   });
 }
 
@@ -299,24 +344,36 @@ void RunTiledInputGrad(const Conv& c, const void* g, const void* weights, void* 
   WithFloatElement(c.dtype, [&](auto element) {
     const Frame frame = FrameOfGradient(c);
     Gather<decltype(element)> gather(c, false, frame, g, weights, nullptr, dx, workspace, parallel, kernels);
-    for (int64_t y = 0; y < Least(c.stride_h, c.in_h); ++y) {
-      for (int64_t x = 0; x < Least(c.stride_w, c.in_w); ++x) {
-        gather.taps().count = 0;
-        for (int64_t ky = 0; ky < c.kernel_h; ++ky) {
-          const int64_t row = PlaceOf(y, c.pad_top, ky, c.dilation_h, c.stride_h, frame.top);
-          for (int64_t kx = 0; row >= 0 && kx < c.kernel_w; ++kx) {
-            const int64_t column = PlaceOf(x, c.pad_left, kx, c.dilation_w, c.stride_w, frame.left);
-            if (column >= 0)
-              gather.taps().Add(row * frame.row() + column * frame.channels, ky * c.kernel_w + kx);
-          }
-        }
-        gather.Run({.y = y,
+    const int64_t rests_y = Least(c.stride_h, c.in_h), rests_x = Least(c.stride_w, c.in_w);
+    const auto pixels_of = [&](int64_t y, int64_t x) {
+      return Pixels{.y = y,
                     .x = x,
                     .step_y = c.stride_h,
                     .step_x = c.stride_w,
                     .count_y = CeilDiv(c.in_h - y, c.stride_h),
-                    .count_x = CeilDiv(c.in_w - x, c.stride_w)});
+                    .count_x = CeilDiv(c.in_w - x, c.stride_w)};
+    };
+    const auto for_taps = [&](const Pixels& pixels, auto&& f) {
+      for (int64_t ky = 0; ky < c.kernel_h; ++ky) {
+        const int64_t row = PlaceOf(pixels.y, c.pad_top, ky, c.dilation_h, c.stride_h, frame.top);
+        for (int64_t kx = 0; row >= 0 && kx < c.kernel_w; ++kx) {
+          const int64_t column = PlaceOf(pixels.x, c.pad_left, kx, c.dilation_w, c.stride_w, frame.left);
+          if (column >= 0) f(row * frame.row() + column * frame.channels, ky * c.kernel_w + kx);
+        }
       }
+    };
+    // Weights are packed once, with the taps of every remainder's pixels together.
+    for (int64_t i = 0; i < rests_y * rests_x; ++i) {
+      for_taps(pixels_of(i / rests_x, i % rests_x),
+               [&](int64_t offset, int64_t number) { gather.taps().Add(offset, number); });
+    }
+    gather.PackWeights();
+    for (int64_t i = 0, first = 0; i < rests_y * rests_x; ++i) {
+      Pixels pixels = pixels_of(i / rests_x, i % rests_x);
+      pixels.first_tap = first;
+      for_taps(pixels, [&](int64_t, int64_t) { ++pixels.taps; });
+      gather.Run(pixels);
+      first += pixels.taps;
     }
   });
 }

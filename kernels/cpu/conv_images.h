@@ -49,8 +49,7 @@ void CopyImages(const typename E::Storage* from, int64_t batch, bool channels_la
       if (channels_last) {
         ConvertRow<E>(image + (y * f.width + first) * f.channels, count * f.channels, inner);
       } else {
-        PackTransposed<E>(image + y * f.width + first, plane, f.channels, count, inner, f.channels,
-                          [](int64_t x) { return x; });
+        PackTransposed<E>(image + y * f.width + first, plane, f.channels, count, inner, f.channels);
       }
     }
   });

@@ -135,10 +135,10 @@ void StoreRow(const typename E::Compute* from, int64_t count, typename E::Storag
   }
 }
 
-// to[RowOf(k) * width + j] = from[j * column_stride + k]: columns that lie along k become rows of a panel.
-template <typename E, typename RowOf>
+// to[k * width + j] = from[j * column_stride + k]: columns that lie along k become rows of a panel.
+template <typename E>
 void PackTransposed(const typename E::Storage* from, int64_t column_stride, int64_t columns, int64_t depth,
-                    typename E::Compute* to, int64_t width, const RowOf& row_of) {
+                    typename E::Compute* to, int64_t width) {
   using C = typename E::Compute;
   using V = typename Lanes32<C>::Type;
   constexpr int kCount = Lanes32<C>::kCount;
@@ -148,16 +148,14 @@ void PackTransposed(const typename E::Storage* from, int64_t column_stride, int6
       V block[kCount];
       for (int i = 0; i < kCount; ++i) block[i] = LoadLanes<E>(from + (j + i) * column_stride + k);
       Transpose(block);
-      for (int i = 0; i < kCount; ++i) std::memcpy(to + row_of(k + i) * width + j, &block[i], sizeof(V));
+      for (int i = 0; i < kCount; ++i) std::memcpy(to + (k + i) * width + j, &block[i], sizeof(V));
     }
     for (int64_t k = deep; k < depth; ++k) {
-      for (int i = 0; i < kCount; ++i)
-        to[row_of(k) * width + j + i] = E::Load(from[(j + i) * column_stride + k]);
+      for (int i = 0; i < kCount; ++i) to[k * width + j + i] = E::Load(from[(j + i) * column_stride + k]);
     }
   }
   for (int64_t k = 0; whole < columns && k < depth; ++k) {
-    for (int64_t j = whole; j < columns; ++j)
-      to[row_of(k) * width + j] = E::Load(from[j * column_stride + k]);
+    for (int64_t j = whole; j < columns; ++j) to[k * width + j] = E::Load(from[j * column_stride + k]);
   }
 }
 
@@ -199,7 +197,7 @@ void PackColumns(const ProductKernels& kernels, const typename E::Storage* from,
   if (column_stride == 1) {
     for (int64_t k = 0; k < depth; ++k) ConvertShortRow<E>(from + k * k_stride, columns, to + k * width);
   } else {
-    PackTransposed<E>(from, column_stride, columns, depth, to, width, [](int64_t k) { return k; });
+    PackTransposed<E>(from, column_stride, columns, depth, to, width);
   }
 }
 
@@ -310,12 +308,12 @@ inline Ahead Within(Ahead ahead, int64_t tiles, int64_t depth) {
 // A tile of `rows` rows and `columns` columns, by tiles of registers. What these share is in `tile`: b and sums are those of
 // the first row and panel; panels are as wide as two registers. A panel stays in the first cache for all rows.
 template <typename C>
-void MultiplyPanels(const ProductKernels& kernels, ProductTile<C> tile, const C* const* pointers,
-                    int64_t rows, int64_t columns) {
+void MultiplyPanels(const ProductKernels& kernels, ProductTile<C> tile, int64_t panel_stride,
+                    const C* const* pointers, int64_t rows, int64_t columns) {
   const int64_t lanes = kernels.lanes<C>();
   C* const sums = tile.sums;
   const EvenParts heights(rows, kernels.rows);
-  for (int64_t j = 0; j < columns; j += 2 * lanes, tile.b += tile.panel_stride) {
+  for (int64_t j = 0; j < columns; j += 2 * lanes, tile.b += panel_stride) {
     tile.vectors = columns - j > lanes ? 2 : 1;
     for (int64_t h = 0; h < heights.count; ++h) {
       tile.rows = pointers + heights.start(h), tile.row_count = static_cast<int>(heights.size(h));

@@ -23,8 +23,8 @@ inline constexpr int kMostTileRows = 12, kMostTileColumns = 32;
 // The least that ProductKernels::rows may be.
 inline constexpr int kLeastTileRows = 6;
 
-// For each panel p of b, sums[i, p * vectors * lanes + j] = (or +=) the sum, over segments s and k < length, of
-//   rows[i][offsets[s] + k * k_stride] * b[p * panel_stride + (s * length + k) * b_stride + j],
+// sums[i * sums_stride + j] = (or +=) the sum, over segments s and k < length, of
+//   rows[i][offsets[s] + k * k_stride] * b[(s * length + k) * b_stride + j],
 // for i < row_count and j < vectors * lanes.
 template <typename C>
 struct ProductTile {
@@ -35,7 +35,6 @@ struct ProductTile {
   int64_t length = 0, k_stride = 1;
   const C* b = nullptr;
   int64_t b_stride = 0;
-  int64_t panels = 1, panel_stride = 0;
   int vectors = 0;  // 1 or 2.
   C* sums = nullptr;
   int64_t sums_stride = 0;

@@ -34,45 +34,49 @@ SINTER_ALWAYS_INLINE V Keep(V value) {
 }
 
 template <typename C, int kCount, int kVectors>
-void MultiplyPanels(const ProductTile<C>& tile) {
+SINTER_ALWAYS_INLINE void StoreSums(const typename Register<C>::Type (&sum)[kCount][kVectors], C* to,
+                                    int64_t stride, bool adds) {
+  using V = typename Register<C>::Type;
+  SINTER_UNROLL
+  for (int i = 0; i < kCount; ++i, to += stride) {
+    SINTER_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      C* const place = to + v * Register<C>::kCount;
+      const V value = adds ? LoadRegister(place) + sum[i][v] : sum[i][v];
+      std::memcpy(place, &value, sizeof(value));
+    }
+  }
+}
+
+template <typename C, int kCount, int kVectors>
+void MultiplyTile(const ProductTile<C>& tile) {
   using V = typename Register<C>::Type;
   constexpr int kLaneCount = Register<C>::kCount;
   const C* row[kCount];
   SINTER_UNROLL
   for (int i = 0; i < kCount; ++i) row[i] = tile.rows[i];
-  for (int64_t p = 0; p < tile.panels; ++p) {
-    V sum[kCount][kVectors];
+  V sum[kCount][kVectors];
+  SINTER_UNROLL
+  for (int i = 0; i < kCount; ++i) {
     SINTER_UNROLL
-    for (int i = 0; i < kCount; ++i) {
+    for (int v = 0; v < kVectors; ++v) sum[i][v] = V{};
+  }
+  const C* b = tile.b;
+  for (int64_t s = 0; s < tile.segments; ++s) {
+    int64_t at = tile.offsets[s];
+    for (int64_t k = 0; k < tile.length; ++k, at += tile.k_stride, b += tile.b_stride) {
+      V column[kVectors];
       SINTER_UNROLL
-      for (int v = 0; v < kVectors; ++v) sum[i][v] = V{};
-    }
-    const C* b = tile.b + p * tile.panel_stride;
-    for (int64_t s = 0; s < tile.segments; ++s) {
-      int64_t at = tile.offsets[s];
-      for (int64_t k = 0; k < tile.length; ++k, at += tile.k_stride, b += tile.b_stride) {
-        V column[kVectors];
-        SINTER_UNROLL
-        for (int v = 0; v < kVectors; ++v) column[v] = Keep(LoadRegister(b + v * kLaneCount));
-        SINTER_UNROLL
-        for (int i = 0; i < kCount; ++i) {
-          const V value = Keep(row[i][at] - V{});  // Less zero, unlike plus zero, is nothing to do.
-          SINTER_UNROLL
-          for (int v = 0; v < kVectors; ++v) sum[i][v] += value * column[v];
-        }
-      }
-    }
-    C* to = tile.sums + p * kVectors * kLaneCount;
-    SINTER_UNROLL
-    for (int i = 0; i < kCount; ++i, to += tile.sums_stride) {
+      for (int v = 0; v < kVectors; ++v) column[v] = Keep(LoadRegister(b + v * kLaneCount));
       SINTER_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        C* const place = to + v * kLaneCount;
-        const V value = tile.adds ? LoadRegister(place) + sum[i][v] : sum[i][v];
-        std::memcpy(place, &value, sizeof(value));
+      for (int i = 0; i < kCount; ++i) {
+        const V value = Keep(row[i][at] - V{});  // Less zero, unlike plus zero, is nothing to do.
+        SINTER_UNROLL
+        for (int v = 0; v < kVectors; ++v) sum[i][v] += value * column[v];
       }
     }
   }
+  StoreSums<C, kCount, kVectors>(sum, tile.sums, tile.sums_stride, tile.adds);
 }
 
 SINTER_ALWAYS_INLINE void AskForBlock(Ahead& ahead) {
@@ -208,16 +212,7 @@ void MultiplyPanel(const PanelTile<C>& tile) {
       }
     }
   }
-  to = tile.sums;
-  SINTER_UNROLL
-  for (int i = 0; i < kCount; ++i, to += tile.sums_stride) {
-    SINTER_UNROLL
-    for (int v = 0; v < kVectors; ++v) {
-      C* const place = to + v * kLaneCount;
-      const V value = tile.adds ? LoadRegister(place) + sum[i][v] : sum[i][v];
-      std::memcpy(place, &value, sizeof(value));
-    }
-  }
+  StoreSums<C, kCount, kVectors>(sum, tile.sums, tile.sums_stride, tile.adds);
 }
 
 template <typename C>
@@ -241,13 +236,13 @@ void MultiplyOnePanel(const PanelTile<C>& tile) {
 template <typename C>
 using MultiplyFunction = void (*)(const ProductTile<C>& tile);
 
-// MultiplyPanels by rows and vectors.
+// MultiplyTile by rows and vectors.
 template <typename C, typename Counts>
 struct Functions;
 template <typename C, int... kCounts>
 struct Functions<C, std::integer_sequence<int, kCounts...>> {
   static constexpr MultiplyFunction<C> kByRows[][2] = {
-      {MultiplyPanels<C, kCounts + 1, 1>, MultiplyPanels<C, kCounts + 1, 2>}...};
+      {MultiplyTile<C, kCounts + 1, 1>, MultiplyTile<C, kCounts + 1, 2>}...};
 };
 
 template <typename C>

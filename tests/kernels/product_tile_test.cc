@@ -18,7 +18,7 @@ std::vector<C> Random(int64_t count) {
   return std::vector<C>(floats.begin(), floats.end());
 }
 
-// Two panels, three segments, rows and steps that lie apart.
+// Three segments, rows and steps that lie apart.
 template <typename C>
 void CheckTiles(const ProductKernels& kernels) {
   constexpr int64_t kLength = 17, kSegments = 3, kDepth = kLength * kSegments, kRow = 200, kStep = 2;
@@ -28,8 +28,8 @@ void CheckTiles(const ProductKernels& kernels) {
   for (int i = 0; i < kMostTileRows; ++i) rows[i] = a.data() + i * kRow;
   for (int count = 1; count <= kernels.rows; ++count) {
     for (int vectors = 1; vectors <= 2; ++vectors) {
-      const int64_t width = vectors * kernels.lanes<C>(), stride = 2 * width + 3;
-      const std::vector<C> b = Random<C>(2 * kDepth * width), before = Random<C>(count * stride);
+      const int64_t width = vectors * kernels.lanes<C>(), stride = width + 3;
+      const std::vector<C> b = Random<C>(kDepth * width), before = Random<C>(count * stride);
       for (const bool adds : {false, true}) {
         std::vector<C> sums = before;
         kernels.Multiply(ProductTile<C>{.rows = rows,
@@ -40,8 +40,6 @@ void CheckTiles(const ProductKernels& kernels) {
                                         .k_stride = kStep,
                                         .b = b.data(),
                                         .b_stride = width,
-                                        .panels = 2,
-                                        .panel_stride = kDepth * width,
                                         .vectors = vectors,
                                         .sums = sums.data(),
                                         .sums_stride = stride,
@@ -49,11 +47,10 @@ void CheckTiles(const ProductKernels& kernels) {
         for (int64_t e = 0; e < count * stride; ++e) {
           const int64_t i = e / stride, j = e % stride;
           C want = before[e];
-          if (j < 2 * width) {
+          if (j < width) {
             C chain = 0;
             for (int64_t k = 0; k < kDepth; ++k) {
-              chain = std::fma(rows[i][offsets[k / kLength] + k % kLength * kStep],
-                               b[(j / width * kDepth + k) * width + j % width], chain);
+              chain = std::fma(rows[i][offsets[k / kLength] + k % kLength * kStep], b[k * width + j], chain);
             }
             want = adds ? before[e] + chain : chain;
           }
