@@ -15,17 +15,6 @@
 namespace sinter::kernels {
 namespace {
 
-// Parts one after the other, as `threads` threads would have them.
-Parallel InTurn(int threads) {
-  const auto run = [](const void*, int64_t units, int64_t grain, Parallel::Work work, void* context) {
-    const int64_t parts = CeilDiv(units, grain);
-    for (int64_t i = 0; i < parts; ++i) {
-      work(context, i * units / parts, (i + 1) * units / parts, static_cast<int>(i));
-    }
-  };
-  return {.run = run, .pool = nullptr, .threads = threads};
-}
-
 template <typename E>
 std::vector<typename E::Storage> Random(int64_t count) {
   std::vector<typename E::Storage> values;

@@ -1,11 +1,13 @@
-// The tiles of products for tests that judge each instruction set.
+// The tiles of products, and threads, for tests that judge each instruction set and several numbers of threads.
 //
-//   for (const ProductKernels* kernels : AllProductKernels()) Check(*kernels);
+//   for (const ProductKernels* kernels : AllProductKernels()) Check(*kernels, InTurn(/*threads=*/3));
 #ifndef SINTER_TESTS_KERNELS_PRODUCT_KERNELS_H_
 #define SINTER_TESTS_KERNELS_PRODUCT_KERNELS_H_
 
+#include <cstdint>
 #include <vector>
 
+#include "sinter/kernels/cpu/parallel.h"
 #include "sinter/kernels/cpu/product_tile.h"
 
 namespace sinter::kernels {
@@ -19,6 +21,19 @@ inline std::vector<const ProductKernels*> AllProductKernels() {
 #else
   return {&ProductKernelsOf<Isa::kBaseline>()};
 #endif
+}
+
+// Parts one after the other, as `threads` threads would have them.
+inline Parallel InTurn(int threads) {
+  const auto run = [](const void* pool, int64_t units, int64_t grain, Parallel::Work work, void* context) {
+    const int64_t threads = *static_cast<const int*>(pool), wanted = (units + grain - 1) / grain;
+    const int64_t parts = wanted < threads ? wanted : threads;
+    for (int64_t i = 0; i < parts; ++i) {
+      work(context, i * units / parts, (i + 1) * units / parts, static_cast<int>(i));
+    }
+  };
+  static constexpr int kThreads[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+  return {.run = run, .pool = &kThreads[threads], .threads = threads};
 }
 
 }  // namespace sinter::kernels
