@@ -187,20 +187,38 @@ class Gather {
     }
   }
 
+  struct Sums {
+    C* first;
+    int64_t stride;
+    bool in_place;  // In the result.
+  };
+  // What is whole vectors of the result's type, pixel by pixel, is added up where it belongs.
+  Sums SumsOf(const Pixels& pixels, int64_t row, int64_t channel, int64_t columns, C* scratch) const {
+    if constexpr (sizeof(S) == sizeof(C)) {
+      const int64_t all = c_.groups * channels_.columns;
+      if (c_.channels_last && pixels.step_y * pixels.step_x == 1 && columns % kernels_.lanes<C>() == 0)
+        return {.first = to_ + row * all + channel, .stride = all, .in_place = true};
+    }
+    return {.first = scratch, .stride = kMostColumns, .in_place = false};
+  }
+
   void RunTile(const Pixels& pixels, int64_t group, int64_t row, int64_t rows, int64_t panel, int64_t panels,
-               C* sums) const {
+               C* scratch) const {
     const C* pointers[kMostPixels];
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t n = (row + i) / pixels.count(), at = (row + i) % pixels.count();
       pointers[i] = images_ + n * frame_.image() + at / pixels.count_x * pixels.frame_y * frame_.row() +
                     at % pixels.count_x * pixels.frame_x * frame_.channels + group * channels_.depth;
     }
-    if (pixels.taps == 0) std::memset(sums, 0, static_cast<size_t>(rows * kMostColumns) * sizeof(C));
     const int64_t all_panels = CeilDiv(channels_.columns, panel_width_);
     const C* const b =
         packed_ +
         ((group * all_panels + panel) * Depth() + pixels.first_tap * channels_.depth) * panel_width_;
     const int64_t columns = Least(panels * panel_width_, channels_.columns - panel * panel_width_);
+    const Sums sums = SumsOf(pixels, row, group * channels_.columns + panel * panel_width_, columns, scratch);
+    for (int64_t i = 0; pixels.taps == 0 && i < rows; ++i) {
+      std::memset(sums.first + i * sums.stride, 0, static_cast<size_t>(columns) * sizeof(C));
+    }
     // Runs of the frame: taps that follow one another at once are one.
     const bool is_merged = is_forward_ && c_.groups == 1 && c_.dilation_w == 1;
     const int64_t merged = is_merged ? c_.kernel_w : 1, runs = pixels.taps / merged,
@@ -227,32 +245,35 @@ class Gather {
 
   // `runs` runs, each of `length` elements from `start` on, from tap `tap` on in steps of `step`.
   void MultiplyChain(const C* const* pointers, int64_t rows, int64_t tap, int64_t step, int64_t runs,
-                     int64_t start, int64_t length, const C* b, int64_t columns, bool adds, C* sums) const {
+                     int64_t start, int64_t length, const C* b, int64_t columns, bool adds,
+                     const Sums& sums) const {
     int64_t offsets[kChain];
     for (int64_t i = 0; i < runs; ++i) offsets[i] = taps_.offsets[tap + i * step] + start;
     ProductTile<C> tile = {.offsets = offsets, .segments = runs, .length = length, .b_stride = panel_width_};
-    tile.sums_stride = kMostColumns, tile.adds = adds;
-    tile.b = b, tile.sums = sums;
+    tile.sums_stride = sums.stride, tile.adds = adds;
+    tile.b = b, tile.sums = sums.first;
     MultiplyPanels(kernels_, tile, Depth() * panel_width_, pointers, rows, columns);
   }
 
   void StoreTile(const Pixels& pixels, int64_t group, int64_t row, int64_t rows, int64_t column,
-                 int64_t columns, C* sums) const {
+                 int64_t columns, const Sums& sums) const {
     const int64_t channel = group * channels_.columns + column, all = c_.groups * channels_.columns;
     const int64_t plane = height_ * width_;
-    for (int64_t i = 0; i < rows; ++i, sums += kMostColumns) {
+    for (int64_t i = 0; i < rows; ++i) {
+      C* const values = sums.first + i * sums.stride;
       if (is_forward_) {
-        for (int64_t j = 0; bias_ != nullptr && j < columns; ++j) sums[j] += E::Load(bias_[channel + j]);
-        ActivateRow(c_.activation, sums, columns);
+        for (int64_t j = 0; bias_ != nullptr && j < columns; ++j) values[j] += E::Load(bias_[channel + j]);
+        if (c_.activation != SN_NO_ACTIVATION) ActivateRow(c_.activation, values, columns);
       }
+      if (sums.in_place) continue;
       const int64_t n = (row + i) / pixels.count(), at = (row + i) % pixels.count();
       const int64_t y = pixels.y + at / pixels.count_x * pixels.step_y,
                     x = pixels.x + at % pixels.count_x * pixels.step_x;
       if (c_.channels_last) {
-        StoreRow<E>(sums, columns, to_ + (n * plane + y * width_ + x) * all + channel);
+        StoreRow<E>(values, columns, to_ + (n * plane + y * width_ + x) * all + channel);
       } else {
         S* const to = to_ + (n * all + channel) * plane + y * width_ + x;
-        for (int64_t j = 0; j < columns; ++j) to[j * plane] = E::Store(sums[j]);
+        for (int64_t j = 0; j < columns; ++j) to[j * plane] = E::Store(values[j]);
       }
     }
   }
