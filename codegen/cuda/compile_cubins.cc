@@ -97,8 +97,9 @@ absl::StatusOr<std::vector<std::vector<std::string>>> CompileCubins(
       const std::string& architecture = architectures[i % architectures.size()];
       std::string& cubin = cubins[i / architectures.size()][i % architectures.size()];
       std::string text = WholeText(source);
-      const std::string key = Digest(
-          absl::StrCat(nvrtc->build(), "\n", absl::StrJoin(Nvrtc::Options(architecture), " "), "\n", text));
+      const std::string key =
+          Digest(absl::StrCat(nvrtc->build(), "\n", absl::StrJoin(Nvrtc::Options(architecture), " "), "\n",
+                              Nvrtc::kSourceFolder, source.symbol, "\n", text));
       if (std::optional<std::string> known = cache.Find(key)) {
         cubin = *std::move(known);
         ++cached;

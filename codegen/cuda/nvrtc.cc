@@ -3,10 +3,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "sinter/runtime/cuda/library_loader.h"
 #include "sinter/runtime/status.h"
 
@@ -27,6 +29,22 @@ std::string FileIdentity(const std::string& path) {
   struct stat info{};
   if (stat(path.c_str(), &info) != 0) return path;
   return absl::StrCat(path, " of ", info.st_size, " bytes, ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
+}
+
+// The text with kSourceFolder in front of what its #line directives name, where that has no folder of its own. The directives are
+// those that codegen/elementwise_text.cc writes, at the start of a line.
+std::string WithFolderInLines(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const size_t quote = line.starts_with("#line ") ? line.find('"') : line.npos;
+    const size_t name = quote == line.npos ? 0 : quote + 1;
+    result.append(line.substr(0, name));
+    if (name > 0 && !line.substr(name).starts_with('/')) result.append(Nvrtc::kSourceFolder);
+    result.append(line.substr(name)).append("\n");
+  }
+  return result;
 }
 
 }  // namespace
@@ -104,8 +122,9 @@ absl::StatusOr<std::string> Nvrtc::Compile(const std::string& text, const std::s
                                                    "\"; it knows ", absl::StrJoin(architectures_, ", ")));
   }
   Program program = nullptr;
-  SINTER_RETURN_IF_ERROR(
-      Check(functions_->create(&program, text.c_str(), name.c_str(), 0, nullptr, nullptr), "make a program"));
+  const std::string source = WithFolderInLines(text), path = absl::StrCat(kSourceFolder, name);
+  SINTER_RETURN_IF_ERROR(Check(
+      functions_->create(&program, source.c_str(), path.c_str(), 0, nullptr, nullptr), "make a program"));
   const std::vector<std::string> texts = Options(architecture);
   std::vector<const char*> options;
   for (const std::string& option : texts) options.push_back(option.c_str());
@@ -137,7 +156,8 @@ std::string Nvrtc::LogOf(Program program) const {
   std::string log(size, '\0');
   if (status.ok()) status = Check(functions_->log(program, log.data()), "give its log");
   // It ends with a zero.
-  return status.ok() ? log.c_str() : std::string(status.message());
+  return status.ok() ? absl::StrReplaceAll(log.c_str(), {{kSourceFolder, ""}})
+                     : std::string(status.message());
 }
 
 }  // namespace sinter::codegen

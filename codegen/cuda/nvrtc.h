@@ -3,7 +3,8 @@
 //   SINTER_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, Nvrtc::Get());
 //   SINTER_ASSIGN_OR_RETURN(std::string cubin, nvrtc->Compile(text, "gelu.cu", "sm_90"));
 //
-// Thread-safe: programs compile in parallel.
+// Thread-safe: programs compile in parallel. The same text gives the same bytes in whatever folder the process works: line
+// tables name sources by folder, and that of all of them is kSourceFolder.
 #ifndef SINTER_CODEGEN_CUDA_NVRTC_H_
 #define SINTER_CODEGEN_CUDA_NVRTC_H_
 
@@ -16,12 +17,16 @@ namespace sinter::codegen {
 
 class Nvrtc {
  public:
+  // Of no file that exists. NVRTC writes the process's working folder into the line tables of sources without a folder.
+  static constexpr char kSourceFolder[] = "/sinter/";
+
   // FAILED_PRECONDITION when the library is not found: says where was looked and how to point to it
   // (runtime/cuda/library_loader.h). An error is not remembered.
   static absl::StatusOr<const Nvrtc*> Get();
 
-  // For an architecture such as "sm_90". INVALID_ARGUMENT with the compiler's log when the text does not compile;
-  // RESOURCE_EXHAUSTED or INTERNAL when it is the compiler that cannot.
+  // For an architecture such as "sm_90". INVALID_ARGUMENT with the compiler's log when the text does not compile; the log names
+  // the source, and those of #line directives in the text, without the folder. RESOURCE_EXHAUSTED or INTERNAL when it is the
+  // compiler that cannot.
   absl::StatusOr<std::string> Compile(const std::string& text, const std::string& name,
                                       const std::string& architecture) const;
   // "13.0"

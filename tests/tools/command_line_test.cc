@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 #include "sinter/runtime/plan.h"
@@ -19,8 +20,9 @@ struct Finished {
   std::string text;  // Of both streams.
 };
 
-Finished Command(const std::string& program, const std::string& arguments) {
-  std::string line = std::string(SINTER_TOOLS_FOLDER) + "/" + program + " " + arguments + " 2>&1";
+// `before`: what the shell does first.
+Finished Command(const std::string& program, const std::string& arguments, const std::string& before = "") {
+  std::string line = before + std::string(SINTER_TOOLS_FOLDER) + "/" + program + " " + arguments + " 2>&1";
   FILE* pipe = popen(line.c_str(), "r");
   Finished finished;
   char buffer[4096];
@@ -184,6 +186,31 @@ TEST_F(CommandLineTest, WrongArgumentsOfCompile) {
   ExpectBadArguments("sinter-compile", program_ + " --layout=chwn", "chwn");
   ExpectBadArguments("sinter-compile", program_ + " --target-cpu=z80", "z80");
   ExpectBadArguments("sinter-compile", folder_.Write("bad.mlir", "func.func @f("), "bad.mlir");
+}
+
+// A kernel of each kind: generated, of the catalogue, and a user's, whose text has #line directives. Nothing is cached.
+TEST_F(CommandLineTest, PlansOfGpusAreTheSameInAnyFolder) {
+  const std::string on_gpu = "sinter.device = #sinter.device<gpu, 0>", type = "tensor<64xf32>";
+  const std::string program = folder_.Write(
+      "gpu.mlir", "func.func @f(%x: " + type + " {sinter.input = \"x\"}) -> (" + type +
+                      " {sinter.output = \"y\"}) {\n  %a = sinter.exp %x {" + on_gpu + "} : " + type +
+                      "\n  %b = sinter.cumsum %a dim 0 {" + on_gpu + "} : " + type +
+                      "\n  %y = sinter.elementwise_kernel \"swish\"(%b) {parameters = [\"x\", \"y\"], raw = "
+                      "array<i1: false, false>, n = 64 : i64, body = \"y = x / (1 + exp(-x));\", " +
+                      on_gpu + "} : (" + type + ") -> " + type + "\n  return %y : " + type + "\n}\n");
+  const std::string plan = folder_.File("gpu.plan");
+  const auto compile = [&](const std::string& in, int threads) -> std::string {
+    std::filesystem::remove(plan);
+    const Finished f =
+        Command("sinter-compile", program + " -o " + plan + " --threads=" + std::to_string(threads),
+                "cd " + in + " && SINTER_CACHE_DIR=off ");
+    if (f.text.find("NVRTC is needed and was not found") != std::string::npos) return "";
+    EXPECT_EQ(f.code, 0) << f.text;
+    return ReadAll(plan);
+  };
+  const std::string here = compile(folder_.path(), 1);
+  if (here.empty()) GTEST_SKIP() << "there is no NVRTC";
+  EXPECT_EQ(compile("/", 4), here);
 }
 
 TEST_F(CommandLineTest, FailedCompilationLeavesTheOldPlan) {
