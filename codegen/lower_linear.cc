@@ -9,6 +9,7 @@
 #include "sinter/ir/tensor_types.h"
 #include "sinter/kernels/cpu/batch_conv.h"
 #include "sinter/runtime/gpu_limits.h"
+#include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
 
@@ -56,6 +57,11 @@ fb::MatmulStepT ProductTable(Op op) {
   return table;
 }
 
+bool IsOnGpu(mlir::Operation* op) {
+  auto call = op->getParentOfType<plan_ir::CallOp>();
+  return call && ir::DeviceOf(call.getOperation()).getKind() == ir::DeviceKind::gpu;
+}
+
 LibraryStep Product(const fb::MatmulStepT& table, FlatBufferBuilder& builder) {
   return {fb::StepBody::MatmulStep, fb::CreateMatmulStep(builder, &table).Union(),
           2.0 * table.batch * table.m * table.n * table.k};
@@ -74,10 +80,8 @@ absl::StatusOr<LibraryStep> LowerMatmul(mlir::Operation* op, FlatBufferBuilder& 
 absl::StatusOr<LibraryStep> LowerMatmulGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
   fb::MatmulStepT table = ProductTable(llvm::cast<ir::MatmulGradOp>(op));
   table.is_gradient = true;
-  auto call = op->getParentOfType<plan_ir::CallOp>();
-  const bool on_gpu = call && ir::DeviceOf(call.getOperation()).getKind() == ir::DeviceKind::gpu;
   const std::string_view reason =
-      on_gpu ? CublasGradientProblem(table) : "it is on a CPU, where no library does it";
+      IsOnGpu(op) ? CublasGradientProblem(table) : "it is on a CPU, where no library does it";
   if (reason.empty()) return Product(table, builder);
   return absl::UnimplementedError(
       absl::StrCat(UserLine(op->getLoc()), ": no library computes this ", op->getName().getStringRef().str(),
@@ -103,8 +107,20 @@ LibraryStep Convolution(Op op, fb::ConvKind kind, Value in, Value out, Value wei
   return {fb::StepBody::ConvStep, body.Union(), flops};
 }
 
+// cuDNN's, where no kernel of our own computes it (ir/tf32_kernels.h).
+absl::Status CheckActivationOnGpu(ir::Conv2dOp op) {
+  const auto activation = static_cast<fb::Activation>(op.getActivation());
+  if (CudnnEpilogueSupported(activation) && GpuEpilogueKeepsNan(activation)) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat(UserLine(op->getLoc()), ": a convolution on a GPU applies no ",
+                   ir::stringifyActivation(op.getActivation()).str(),
+                   activation == fb::Activation::Relu ? ", because cuDNN's makes NaN 0" : "",
+                   ": leave it out of the convolution and write it as an op behind it"));
+}
+
 absl::StatusOr<LibraryStep> LowerConv2d(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto conv = llvm::cast<ir::Conv2dOp>(op);
+  if (IsOnGpu(op)) SINTER_RETURN_IF_ERROR(CheckActivationOnGpu(conv));
   return Convolution(conv, fb::ConvKind::Forward, conv.getX(), conv.getResult(), conv.getWeights(),
                      static_cast<bool>(conv.getBias()), builder);
 }

@@ -1,6 +1,9 @@
 #include "sinter/codegen/select_kernels.h"
 
+#include <string>
+
 #include "sinter/codegen/emit_plan.h"
+#include "sinter/codegen/user_line.h"
 
 namespace sinter::codegen {
 
@@ -21,7 +24,11 @@ class SelectKernelsPass
       if (bytes.ok()) {
         call.setWorkspaceBytes(*bytes);
       } else {
-        call.emitError() << std::string(bytes.status().message());
+        // The diagnostic says the line, with which the message begins where it goes to the user by itself.
+        std::string message(bytes.status().message());
+        const std::string line = UserLine(call.getLoc()) + ": ";
+        if (message.starts_with(line)) message.erase(0, line.size());
+        call.emitError() << message;
         failed = true;
       }
     });

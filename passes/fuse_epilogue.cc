@@ -1,5 +1,6 @@
 #include "sinter/ir/ops.h"
 #include "sinter/ir/shape_checks.h"
+#include "sinter/ir/tf32_kernels.h"
 #include "sinter/passes/gelu_gradient.h"
 #include "sinter/passes/passes.h"
 
@@ -35,17 +36,17 @@ int64_t BiasDim(ir::Conv2dOp op) { return op.getLayout() == ir::ImageLayout::nhw
 std::string AgainstEpilogue(ir::MatmulOp op, Activation activation) {
   if (!IsOnGpu(op)) return "";
   if (op.getType().getElementType().isF64()) return "cuBLASLt has no epilogues in f64";
-  // Measured on an H200: of f16, NaN becomes 0; of f32 and bf16 it stayed NaN, which no document promises.
-  if (activation == Activation::relu) return "cuBLASLt's relu may turn NaN into 0";
+  if (activation == Activation::relu)  // GpuEpilogueKeepsNan in runtime/gpu_limits.h.
+    return ir::tf32::Computes(op) ? "" : "cuBLASLt's relu may turn NaN into 0";
   return activation == Activation::none || activation == Activation::gelu_tanh
              ? ""
              : "cuBLASLt applies gelu_tanh only";
 }
 std::string AgainstEpilogue(ir::Conv2dOp op, Activation activation) {
-  // Measured on an H200: in every type.
-  if (IsOnGpu(op) && activation == Activation::relu) return "cuDNN's relu turns NaN into 0";
+  if (IsOnGpu(op) && activation == Activation::relu)
+    return ir::tf32::Computes(op) ? "" : "cuDNN's relu turns NaN into 0";
   bool has = activation == Activation::none || activation == Activation::relu;
-  if (IsOnGpu(op)) return has ? "" : "cuDNN applies no activation";
+  if (IsOnGpu(op)) return activation == Activation::none ? "" : "cuDNN applies no activation";
   return has || op.getLayout() != ir::ImageLayout::nchw16n
              ? ""
              : "a convolution in layout nchw16n applies relu only";

@@ -1,6 +1,6 @@
 // What GPU steps can hold, for those who make plans: codegen asks here, and the runtime refuses the rest.
 //
-//   if (CublasEpilogueSupported(fb::Activation::GeluTanh)) ...   // Relu too, which makes NaN 0: the compiler no longer asks for it.
+//   if (CublasEpilogueSupported(fb::Activation::GeluTanh)) ...
 //   SINTER_CHECK(inputs + outputs <= kMaxGpuKernelBuffers);
 //
 // Nothing of CUDA is included or needed.
@@ -23,6 +23,11 @@ inline constexpr size_t kMaxGpuKernelBuffers = kMaxGpuKernelParameterBytes / siz
 // memory than this is asked for at Load; the most that there is depends on the GPU (sm_90: 227 KiB a block).
 inline constexpr uint32_t kGpuSharedBytesWithoutAsking = 48 * 1024;
 inline constexpr uint32_t kMaxGpuBlock = 1024;
+
+// True if NaN stays NaN when a library applies the activation. cuDNN's relu makes it 0 in every type, cuBLASLt's in f16 (measured
+// on an H200, cuDNN 9.19 and cuBLASLt 13; in other types no document promises it). Plans are made without such an activation in
+// a library's call; those of before have it, and run as they did.
+constexpr bool GpuEpilogueKeepsNan(fb::Activation activation) { return activation != fb::Activation::Relu; }
 
 // A matmul's bias and activation within cuBLASLt. Its GELU is the form with tanh, and it has no epilogue in f64.
 constexpr bool CublasEpilogueSupported(fb::Activation activation, bool has_bias = false,

@@ -7,54 +7,36 @@
 #include "sinter/codegen/cuda/catalog_text.h"
 #include "sinter/codegen/cuda/gpu_units.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tf32_kernels.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 #include "sinter/runtime/gpu_limits.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
 
-using mlir::Value;
+using ir::tf32::Conv;
+using ir::tf32::ConvTiles;
+using ir::tf32::IsPlain;
+using ir::tf32::kFetchCycles;
+using ir::tf32::kMostFloats;
+using ir::tf32::kMostOut;
+using ir::tf32::kNarrow;
+using ir::tf32::kSumTile;
+using ir::tf32::kTileCycles;
+using ir::tf32::PitchOf;
+using ir::tf32::StepCycles;
+using ir::tf32::TilesOf;
 
 namespace {
 
-constexpr int64_t kSumTile = 16, kNarrow = 8;  // A tile of sums is [kSumTile, kNarrow].
-constexpr int64_t kMostTiles = 16;             // Of a warp: 64 registers of sums.
 constexpr int64_t kManyRowTiles = 16;
 constexpr int64_t kMostColumnTiles = 24, kMostColumnWarps = 8;
 constexpr int64_t kMostColumnPixels = 384, kMostColumnWidth = 64;  // In registers.
-constexpr int64_t kMostOut = 64;                                   // Channels.
-constexpr int64_t kMostFloats = kGpuSharedBytesWithoutAsking / sizeof(float);
+static_assert(kMostFloats == kGpuSharedBytesWithoutAsking / sizeof(float));
 constexpr int64_t kBlocks = 132;  // That a GPU should have at least.
 constexpr int64_t kMostPartialBytes = 8 << 20;
-// A multiprocessor's cycles: for an element on its way to shared memory; for a step of eight terms of one tile.
-constexpr double kFetchCycles = 0.12, kTileCycles = 2;
-// The same for what a warp stores to shared memory and reads there to add it up.
+// A multiprocessor's cycles for what a warp stores to shared memory and reads there to add it up.
 constexpr double kColumnCycles = 1.0 / kWarp;
-
-// A cross-correlation of `x` with weights to `y`, in layout nchw: what is padded, and by how much.
-struct Conv {
-  int64_t batch, channels, height, width, out, out_h, out_w, kernel_h, kernel_w;
-  int64_t stride_h, stride_w, dilation_h, dilation_w;
-  int64_t pad_top, pad_bottom, pad_left, pad_right;
-
-  template <typename Op>
-  Conv(Op op, Value x, Value weights, Value y) {
-    llvm::ArrayRef<int64_t> from = TensorOf(x).getShape(), to = TensorOf(y).getShape();
-    llvm::ArrayRef<int64_t> kernel = TensorOf(weights).getShape(), padding = op.getPadding();
-    batch = from[0], channels = from[1], height = from[2], width = from[3];
-    out = to[1], out_h = to[2], out_w = to[3], kernel_h = kernel[2], kernel_w = kernel[3];
-    stride_h = op.getStrides()[0], stride_w = op.getStrides()[1];
-    dilation_h = op.getDilations()[0], dilation_w = op.getDilations()[1];
-    pad_top = padding[0], pad_bottom = padding[1], pad_left = padding[2], pad_right = padding[3];
-  }
-
-  int64_t taps() const { return kernel_h * kernel_w; }
-  int64_t pixels() const { return out_h * out_w; }
-  int64_t padded_h() const { return height + pad_top + pad_bottom; }
-  int64_t padded_w() const { return width + pad_left + pad_right; }
-  int64_t padded_plane() const { return padded_h() * padded_w(); }
-  double flops() const { return 2.0 * batch * out * pixels() * channels * taps(); }
-};
 
 // The convolution of the result's gradient that gives that of the images: with the weights turned round, and as much around
 // as makes every window whole.
@@ -67,66 +49,13 @@ Conv TurnedRound(ir::Conv2dInputGradOp op) {
   return conv;
 }
 
-int64_t RoundedUp(int64_t x, int64_t multiple) { return llvm::divideCeilSigned(x, multiple) * multiple; }
-// Of rows whose pairs four threads of each of four rows read at once, without two in one bank.
-int64_t PitchOf(int64_t length) {
-  const int64_t pitch = RoundedUp(length, 8);
-  return pitch % 16 == 8 ? pitch : pitch + 8;
-}
-
-// Cycles of a multiprocessor for one step of a warp's tiles: the tensor cores, or shared memory, whichever is slower.
-double StepCycles(int64_t tiles_m, int64_t tiles_n) {
-  return std::max<double>(kTileCycles * tiles_m * tiles_n, 4 * tiles_m + 2 * tiles_n + 2);
-}
-
-struct ConvTiles {
-  int64_t chunk, parts, warps_m, warps_n, tiles_m, tiles_n;
-  double cycles;  // Of a multiprocessor for an image.
-};
-
-// None: the images or the weights are too large.
-std::optional<ConvTiles> TilesOf(const Conv& conv) {
-  const auto floats = [&](int64_t chunk) {
-    return conv.out * PitchOf(chunk * conv.taps()) + chunk * conv.padded_plane() +
-           RoundedUp(chunk * conv.taps(), 8);
-  };
-  if (conv.out > kMostOut || floats(1) > kMostFloats) return std::nullopt;
-  int64_t chunk = 1;
-  while (chunk < conv.channels && floats(chunk + 1) <= kMostFloats) ++chunk;
-  // Chunks of about one size; of four channels each, for accesses of 16 bytes to all of them.
-  const int64_t even = llvm::divideCeilSigned(conv.channels, llvm::divideCeilSigned(conv.channels, chunk));
-  chunk = chunk >= RoundedUp(even, 4) ? std::min(RoundedUp(even, 4), conv.channels) : even;
-  const double fetch = kFetchCycles * conv.channels * (conv.height * conv.width + conv.out * conv.taps());
-  std::optional<ConvTiles> best;
-  double least = 0;
-  for (int64_t warps : {4, 8}) {
-    for (int64_t warps_n = 1; warps_n <= warps; warps_n *= 2) {
-      for (int64_t tiles_m = 1; tiles_m <= 4; ++tiles_m) {
-        const int64_t warps_m = warps / warps_n,
-                      tiles_n = llvm::divideCeilSigned(llvm::divideCeilSigned(conv.out, kNarrow), warps_n);
-        if (tiles_m * tiles_n > kMostTiles) continue;
-        const int64_t parts = llvm::divideCeilSigned(conv.pixels(), kSumTile * warps_m * tiles_m);
-        const double steps = 1.0 * conv.channels * conv.taps() / 8;
-        const double products = warps * steps * StepCycles(tiles_m, tiles_n);
-        // Large images, which every part would fetch again.
-        if (parts > 1 && fetch > products) continue;
-        const double cycles = parts * (products + fetch);
-        if (best && cycles >= least) continue;
-        best = {chunk, parts, warps_m, warps_n, tiles_m, tiles_n, cycles};
-        least = cycles;
-      }
-    }
-  }
-  return best;
-}
-
 struct ColumnTiles {
   int64_t group, chunk, warps_m, warps_n, tiles_m, tiles_n;
   double cycles;  // Of a multiprocessor for an image.
 };
 
 // Of pairs of pixels: four of each of four rows are read at once, without two in one bank.
-int64_t PairPitchOf(int64_t pixels) { return RoundedUp(pixels + 4, 8) - 4; }
+int64_t PairPitchOf(int64_t pixels) { return ir::tf32::RoundUp(pixels + 4, 8) - 4; }
 
 // Of the gradient of conv's images. None: they, or the columns of a channel, are too large.
 std::optional<ColumnTiles> ColumnTilesOf(const Conv& conv) {
@@ -136,8 +65,8 @@ std::optional<ColumnTiles> ColumnTilesOf(const Conv& conv) {
   if (conv.out > kMostOut || conv.channels > kMostOut || pixels > kMostColumnPixels ||
       conv.width > kMostColumnWidth || most_chunk == 0)
     return std::nullopt;
-  const int64_t chunk =
-      RoundedUp(llvm::divideCeilSigned(conv.out, llvm::divideCeilSigned(conv.out, most_chunk)), kNarrow);
+  const int64_t chunk = ir::tf32::RoundUp(
+      llvm::divideCeilSigned(conv.out, llvm::divideCeilSigned(conv.out, most_chunk)), kNarrow);
   const double fetch = kFetchCycles * conv.out * pixels;
   std::optional<ColumnTiles> best;
   for (int64_t group = 1; group <= conv.channels; ++group) {
@@ -187,12 +116,12 @@ GradTiles RowTilesOf(const Conv& conv) {
 std::optional<GradTiles> GradTilesOf(const Conv& conv) {
   GradTiles t = RowTilesOf(conv);
   const int64_t pixels = conv.pixels();
-  const int64_t room = kMostFloats - t.touched * conv.padded_plane() - RoundedUp(pixels, 8);
+  const int64_t room = kMostFloats - t.touched * conv.padded_plane() - ir::tf32::RoundUp(pixels, 8);
   if (conv.out > kMostOut || room < conv.out * PitchOf(1)) return std::nullopt;
   // The longest pitch that there is room for, then as many pixels as make all chunks equal.
   int64_t most = room / conv.out / 8 * 8;
   if (most % 16 == 0) most -= 8;
-  t.chunk = RoundedUp(llvm::divideCeilSigned(pixels, llvm::divideCeilSigned(pixels, most)), 8);
+  t.chunk = ir::tf32::RoundUp(llvm::divideCeilSigned(pixels, llvm::divideCeilSigned(pixels, most)), 8);
   if (PitchOf(t.chunk) > most) t.chunk -= 8;
   const auto sums = [&] { return t.warps_k * t.warps_m * t.tiles_m * kSumTile * t.tiles_n * kNarrow; };
   while (t.warps_k > 1 && sums() > conv.out * PitchOf(t.chunk)) t.warps_k /= 2;
@@ -207,20 +136,7 @@ std::optional<GradTiles> GradTilesOf(const Conv& conv) {
   return t;
 }
 
-// Whether the op is in f32 with tf32 allowed, in one group, and not empty.
-template <typename Op>
-bool IsPlain(Op op) {
-  const auto has_elements = [](Value v) { return TensorOf(v).getNumElements() > 0; };
-  const bool known = op.getActivation() == ir::Activation::none || op.getActivation() == ir::Activation::relu;
-  return TensorOf(op.getResult()).getElementType().isF32() && op.getMath() == ir::MathMode::tf32 &&
-         op.getLayout() == ir::ImageLayout::nchw && op.getGroups() == 1 && known &&
-         has_elements(op.getResult()) && llvm::all_of(op->getOperands(), has_elements);
-}
-
-bool ComputesConv(mlir::Operation* op) {
-  auto conv = llvm::cast<ir::Conv2dOp>(op);
-  return IsPlain(conv) && TilesOf(Conv(conv, conv.getX(), conv.getWeights(), conv.getResult())).has_value();
-}
+bool ComputesConv(mlir::Operation* op) { return ir::tf32::Computes(llvm::cast<ir::Conv2dOp>(op)); }
 // The two ways to the gradient of images, the quicker one or none.
 struct InputGradTiles {
   std::optional<ColumnTiles> columns;

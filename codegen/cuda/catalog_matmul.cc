@@ -8,6 +8,7 @@
 #include "sinter/codegen/lowering.h"
 #include "sinter/codegen/user_line.h"
 #include "sinter/ir/ops.h"
+#include "sinter/ir/tf32_kernels.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 #include "sinter/runtime/gpu_limits.h"
 #include "sinter/runtime/status.h"
@@ -16,25 +17,12 @@ namespace sinter::codegen {
 
 namespace {
 
-constexpr int64_t kTile = 64;  // Rows and columns of a block.
+constexpr int64_t kTile = 64;  // Rows and columns of a block of the general kernel.
 
 constexpr int64_t kSplitThreads = 128, kSplitStep = 32;
-constexpr int64_t kFewTiles = 66;            // Half of a large GPU's multiprocessors.
-constexpr int64_t kSplitBlocks = 132;        // That a product is split for.
-constexpr int64_t kShortestSplit = 64;       // Of k.
-constexpr int64_t kLongestWhole = 256;       // Of k: as long as a second launch takes.
-constexpr double kMostSplitFlops = 2 << 26;  // Larger ones keep a GPU busy in few tiles as well.
-
-struct Sizes {
-  int64_t m, n, k;
-  explicit Sizes(ir::MatmulOp matmul) {
-    mlir::RankedTensorType a = TensorOf(matmul.getA()), result = TensorOf(matmul.getResult());
-    const int64_t rank = a.getRank();
-    m = result.getDimSize(rank - 2), n = result.getDimSize(rank - 1);
-    k = a.getDimSize(rank - (matmul.getTransposeA() ? 2 : 1));
-  }
-  int64_t tiles() const { return llvm::divideCeilSigned(m, kTile) * llvm::divideCeilSigned(n, kTile); }
-};
+constexpr int64_t kSplitBlocks = 132;   // That a product is split for.
+constexpr int64_t kShortestSplit = 64;  // Of k.
+constexpr int64_t kLongestWhole = 256;  // Of k: as long as a second launch takes.
 
 // What only cuBLASLt computes.
 bool IsCublasOnly(ir::MatmulOp matmul) {
@@ -42,21 +30,10 @@ bool IsCublasOnly(ir::MatmulOp matmul) {
          matmul.getType().getElementType() != matmul.getA().getType().getElementType();
 }
 
-// Two matrices of f32 with tf32 allowed, of few tiles.
-bool IsSplit(ir::MatmulOp matmul) {
-  if (IsCublasOnly(matmul)) return false;
-  const Sizes s(matmul);
-  const bool known =
-      matmul.getActivation() == ir::Activation::none || matmul.getActivation() == ir::Activation::relu;
-  return TensorOf(matmul.getA()).getElementType().isF32() && matmul.getMath() == ir::MathMode::tf32 &&
-         known && TensorOf(matmul.getA()).getRank() == 2 && std::min({s.m, s.n, s.k}) > 0 &&
-         s.tiles() <= kFewTiles && 2.0 * s.m * s.n * s.k <= kMostSplitFlops;
-}
-
 absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
-  const Sizes s(matmul);
-  const int64_t most = s.k <= kLongestWhole ? 1 : kSplitBlocks / s.tiles();
+  const ir::ProductSizes s = ir::ProductSizes::Of(matmul);
+  const int64_t tiles = ir::tf32::MatmulTiles(s), most = s.k <= kLongestWhole ? 1 : kSplitBlocks / tiles;
   const int64_t wanted = std::clamp<int64_t>(s.k / kShortestSplit, 1, most);
   const int64_t depth = llvm::divideCeilSigned(llvm::divideCeilSigned(s.k, wanted), kSplitStep) * kSplitStep,
                 splits = llvm::divideCeilSigned(s.k, depth);
@@ -75,14 +52,14 @@ absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
     if (has_bias) factors.push_back({In(op, 2), "const float"});
     call.launches.push_back(text.Launch(
         "matmul_tf32", has_bias ? "MultiplySplit($0, $1, $2, $3)" : "MultiplySplit($0, $1, nullptr, $2)",
-        factors, {result}, s.tiles(), kSplitThreads));
+        factors, {result}, tiles, kSplitThreads));
     return call;
   }
   CatalogWorkspace workspace;
   CatalogArgument partials = {workspace.Add(splits * s.m * s.n, mlir::Float32Type::get(op->getContext())),
                               "float"};
   call.launches.push_back(text.Launch("matmul_tf32_split", "MultiplySplit($0, $1, nullptr, $2)", factors,
-                                      {partials}, s.tiles() * splits, kSplitThreads));
+                                      {partials}, tiles * splits, kSplitThreads));
   partials.type = "const float";
   std::vector<CatalogArgument> terms = {partials};
   if (has_bias) terms.push_back({In(op, 2), "const float"});
@@ -96,28 +73,27 @@ absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
 // Integers, what cuBLASLt cannot apply to a product of floats, and what is split.
 bool Computes(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
-  if (IsSplit(matmul)) return true;
+  if (ir::tf32::Computes(matmul)) return true;
   const fb::DType dtype = DTypeOf(TensorOf(matmul.getA()).getElementType());
   const auto activation = static_cast<fb::Activation>(matmul.getActivation());
-  return !CublasTypeSupported(dtype) ||
+  return !CublasTypeSupported(dtype) || !GpuEpilogueKeepsNan(activation) ||
          !CublasEpilogueSupported(activation, static_cast<bool>(matmul.getBias()), dtype);
 }
 
 absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
-  if (IsSplit(matmul)) return LowerSplit(op);
+  if (ir::tf32::Computes(matmul)) return LowerSplit(op);
   if (IsCublasOnly(matmul)) {
     return absl::UnimplementedError(absl::StrCat(UserLine(op->getLoc()),
                                                  ": a product with an addend, a scale or a result of f32 "
                                                  "from 16-bit operands is cuBLASLt's on a GPU, which "
-                                                 "has no activation but relu and gelu_tanh, and in f64 "
+                                                 "has no activation but gelu_tanh, and in f64 "
                                                  "neither bias nor activation: leave those out of it"));
   }
   mlir::RankedTensorType a = TensorOf(matmul.getA()), result = TensorOf(matmul.getResult());
   CudaCatalogCall call;
   if (result.getNumElements() == 0) return call;
-  const auto [m, n, k] = Sizes(matmul);
-  const int64_t batch = result.getNumElements() / (m * n);
+  const auto [batch, m, n, k] = ir::ProductSizes::Of(matmul);
   const bool has_bias = static_cast<bool>(matmul.getBias());
 
   CatalogText text(FitsNarrow(std::max(

@@ -122,5 +122,24 @@ TEST_F(LowerLinearTest, RefusesGradientsByName) {
   EXPECT_THAT(error("2x24x16xbf16", "2x16x32xbf16", "2x24x32xbf16"), HasSubstr("for a single product"));
 }
 
+// cuDNN's relu makes NaN 0, and it has no other activation.
+TEST_F(LowerLinearTest, RefusesActivationsOfConvolutionsOnAGpu) {
+  const auto error = [&](const std::string& activation) {
+    return Error(
+        "sinter.conv2d %a, %b activation " + activation +
+            " {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, "
+            "1>, groups = 1 : i64}",
+        "tensor<1x2x4x4xf32>, tensor<8x2x1x1xf32>", "tensor<1x8x4x4xf32>");
+  };
+  EXPECT_EQ(
+      error("relu"),
+      "model.cc:7: a convolution on a GPU applies no relu, because cuDNN's makes NaN 0: leave it out of the "
+      "convolution and write it as an op behind it");
+  EXPECT_EQ(
+      error("tanh"),
+      "model.cc:7: a convolution on a GPU applies no tanh: leave it out of the convolution and write it as "
+      "an op behind it");
+}
+
 }  // namespace
 }  // namespace sinter::codegen

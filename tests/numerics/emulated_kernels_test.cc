@@ -3,8 +3,10 @@
 // against the reference. Whole programs, with libraries and tensor cores, are judged by op_test and random_graph_test on a GPU;
 // calls at the sizes of each schedule by emulated_schedules_test.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <limits>
 
 #include "gtest/gtest.h"
 #include "sinter/codegen/cpu/compile_cpp.h"
@@ -165,6 +167,62 @@ INSTANTIATE_TEST_SUITE_P(Families, EmulatedKernelsTest,
                                            Family{"custom", CustomCases, "f32 bf16 i1", true, 0, 1, 8},
                                            Family{"composite", CompositeCases, "f32 bf16 f16", true, 0, 1}),
                          [](const auto& info) { return std::string(info.param.name); });
+
+class EmulatedRelusTest : public EmulatedKernelsTest {};
+
+// Relu behind a product and a convolution in tf32 is part of the catalogue's kernels, and keeps NaN and infinity there.
+TEST_F(EmulatedRelusTest, KeepNanAndInfinity) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const auto special = [](const std::string& type) {
+    Value value = ZerosOfText(type);
+    for (size_t i = 0; i < value.reals.size(); ++i) {
+      const double specials[] = {std::nan(""), kInfinity, -kInfinity};
+      value.reals[i] = i % 37 == 5 ? specials[i / 37 % 3] : static_cast<double>(i * 7 % 11) / 4 - 1.25;
+    }
+    return value;
+  };
+  const std::string text = R"(
+func.func @product(%x: tensor<9x800xf32> {sinter.input = "x"}, %w: tensor<800x20xf32> {sinter.input = "w"},
+                   %b: tensor<20xf32> {sinter.input = "b"}) -> (tensor<9x20xf32> {sinter.output = "y"}) {
+  %h = sinter.matmul %x, %w math tf32 : (tensor<9x800xf32>, tensor<800x20xf32>) -> tensor<9x20xf32>
+  %c = sinter.broadcast %b [1] : tensor<20xf32> -> tensor<9x20xf32>
+  %s = sinter.add %h, %c : tensor<9x20xf32>
+  %y = sinter.relu %s : tensor<9x20xf32>
+  return %y : tensor<9x20xf32>
+}
+func.func @convolution(%x: tensor<2x2x6x5xf32> {sinter.input = "x"}, %w: tensor<5x2x1x1xf32> {sinter.input = "w"})
+    -> (tensor<2x5x6x5xf32> {sinter.output = "y"}) {
+  %h = sinter.conv2d %x, %w math tf32 {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations =
+       array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x2x6x5xf32>, tensor<5x2x1x1xf32>) -> tensor<2x5x6x5xf32>
+  %y = sinter.relu %h : tensor<2x5x6x5xf32>
+  return %y : tensor<2x5x6x5xf32>
+}
+)";
+  // Among the sums of the product's rows are NaN, both infinities and numbers: the special values of x stand in few rows.
+  Value x = special("tensor<9x800xf32>");
+  for (size_t i = 0; i < x.reals.size(); ++i) {
+    if (i / 800 > 2 || i % 800 > 40) x.reals[i] = static_cast<double>(i % 5) / 4 - 0.5;
+  }
+  Value w = ZerosOfText("tensor<800x20xf32>");
+  for (size_t i = 0; i < w.reals.size(); ++i) w.reals[i] = static_cast<double>(i * 3 % 7) / 8 - 0.375;
+  Value filter = ZerosOfText("tensor<5x2x1x1xf32>");
+  for (size_t i = 0; i < filter.reals.size(); ++i) filter.reals[i] = i % 2 == 0 ? 0.5 : -0.25;
+  const std::map<std::string, EmulatedCalls::Program> programs = {
+      {"product", {{{"x", x}, {"w", w}, {"b", special("tensor<20xf32>")}}, OpClass::kTf32Product, "product"}},
+      {"convolution",
+       {{{"x", special("tensor<2x2x6x5xf32>")}, {"w", filter}}, OpClass::kTf32Product, "convolution"}}};
+  absl::Status status = calls_.AddPrograms(text, programs);
+  ASSERT_TRUE(status.ok()) << status;
+  Judge();
+  EXPECT_EQ(calls_.catalogue_calls(), 2);
+  EXPECT_EQ(calls_.fused_calls(), 0);  // Of relu.
+  // A relu that loses NaN is found.
+  calls_.set_rewrite(
+      [](const std::string& text) { return Replace(text, "sum < 0 ? 0.f : sum", "sum > 0 ? sum : 0.f"); });
+  status = calls_.AddPrograms(text, programs);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(calls_.Judge().size(), 2u);
+}
 
 class EmulatedGraphsTest : public EmulatedKernelsTest {};
 

@@ -27,17 +27,17 @@ HostTensor SpecialValues(const Shape& shape) {
   return tensor;
 }
 
-// Of a product and a convolution of `dtype`, each with a bias: y and z, as f32.
-Graph Build(DType dtype, int64_t batch, const Activate& activate) {
+// Of a product and a convolution of `dtype`, each with a bias: y and z, as f32. On a GPU kernels of our own compute both in tf32.
+Graph Build(DType dtype, MathMode math, int64_t batch, const Activate& activate) {
   Graph graph("epilogue");
   graph.Function("f", [&](Builder& f) {
     const auto input = [&](const char* name, const Shape& shape) {
       return Cast(f.Input(name, F32, shape), dtype);
     };
-    Tensor product = MatMul(input("a", {33, 3}), input("b", {3, 20})) + input("c", {20});
+    Tensor product = MatMul(input("a", {33, 3}), input("b", {3, 20}), {.math = math}) + input("c", {20});
     f.Output("y", Cast(activate(product), F32));
     Tensor bias = Reshape(input("d", {5}), {1, 5, 1, 1});
-    Tensor image = Conv2d(input("x", {batch, 2, 6, 5}), input("w", {5, 2, 1, 1})) + bias;
+    Tensor image = Conv2d(input("x", {batch, 2, 6, 5}), input("w", {5, 2, 1, 1}), {.math = math}) + bias;
     f.Output("z", Cast(activate(image), F32));
   });
   return graph;
@@ -73,6 +73,38 @@ struct Named {
   Activate activate;
 };
 
+// Of the compiled graph with activations in library calls and with each in a kernel of its own.
+void ExpectSameApart(const std::string& name, const Activate& activate, DType dtype, MathMode math) {
+  const Graph graph = Build(dtype, math, 16, activate);
+  CompileOptions apart;
+  apart.fuse = apart.fuse_epilogues = false;
+  const std::vector<std::vector<float>> want = Results(graph, apart, CpuProducts::kSameBits);
+  int nans = 0;
+  for (const Layout layout : {Layout::kAuto, Layout::kNchw, Layout::kNhwc}) {
+    for (const CpuProducts products : {CpuProducts::kSameBits, CpuProducts::kOneDnn}) {
+      CompileOptions fused;
+      fused.image_layout = layout;
+      const std::vector<std::vector<float>> got = Results(graph, fused, products);
+      for (size_t r = 0; r < want.size(); ++r) {
+        for (size_t i = 0; i < want[r].size(); ++i) {
+          const float x = got[r][i], y = want[r][i];
+          nans += std::isnan(y);
+          const bool is_rounded = SizeOf(dtype) == 2 || math == MathMode::kTf32;
+          const bool same = std::isnan(y)   ? std::isnan(x)
+                            : std::isinf(y) ? x == y
+                                            : std::abs(x - y) <= (is_rounded ? 0.05f : 1e-5f);
+          EXPECT_TRUE(same) << name << " in " << DTypeName(dtype)
+                            << (math == MathMode::kTf32 ? " as tf32" : "") << ", layout "
+                            << static_cast<int>(layout) << ", " << (r == 0 ? "product" : "convolution")
+                            << " at " << i << ": " << x << " in place of " << y;
+          if (!same) break;  // One of each result tells.
+        }
+      }
+    }
+  }
+  EXPECT_GT(nans, 0);
+}
+
 TEST(EpilogueTest, TreatsNanAndInfinityAsTheActivationDoes) {
   if (std::string why = MissingTestDevice(); !why.empty()) GTEST_SKIP() << why;
   const Named activations[] = {{"relu", [](const Tensor& x) { return Relu(x); }},
@@ -84,34 +116,10 @@ TEST(EpilogueTest, TreatsNanAndInfinityAsTheActivationDoes) {
     for (const DType dtype : {F32, BF16, F64, F16}) {
       // The types share the code of activations.
       if ((dtype == F64 || dtype == F16) && std::string(name) != "relu") continue;
-      const Graph graph = Build(dtype, 16, activate);
-      CompileOptions apart;
-      apart.fuse = apart.fuse_epilogues = false;
-      const std::vector<std::vector<float>> want = Results(graph, apart, CpuProducts::kSameBits);
-      int nans = 0;
-      for (const Layout layout : {Layout::kAuto, Layout::kNchw, Layout::kNhwc}) {
-        for (const CpuProducts products : {CpuProducts::kSameBits, CpuProducts::kOneDnn}) {
-          CompileOptions fused;
-          fused.image_layout = layout;
-          const std::vector<std::vector<float>> got = Results(graph, fused, products);
-          for (size_t r = 0; r < want.size(); ++r) {
-            for (size_t i = 0; i < want[r].size(); ++i) {
-              const float x = got[r][i], y = want[r][i];
-              nans += std::isnan(y);
-              const bool same = std::isnan(y)   ? std::isnan(x)
-                                : std::isinf(y) ? x == y
-                                                : std::abs(x - y) <= (SizeOf(dtype) == 2 ? 0.05f : 1e-5f);
-              EXPECT_TRUE(same) << name << " in " << DTypeName(dtype) << ", layout "
-                                << static_cast<int>(layout) << ", " << (r == 0 ? "product" : "convolution")
-                                << " at " << i << ": " << x << " in place of " << y;
-              if (!same) break;  // One of each result tells.
-            }
-          }
-        }
-      }
-      EXPECT_GT(nans, 0);
+      ExpectSameApart(name, activate, dtype, MathMode::kIeee);
     }
   }
+  ExpectSameApart("relu", activations[0].activate, F32, MathMode::kTf32);
 }
 
 }  // namespace

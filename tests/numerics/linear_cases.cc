@@ -93,7 +93,9 @@ void AddMatmulSums(std::vector<OpCase>& cases) {
   make("all", "f32", "$T", "f32 bf16 f16", "bias addend scale {activation = 3 : i32}", false);
   make("f32_of_narrow", "", "f32", "bf16 f16", "", false);
   make("f32_addend_of_narrow", "f32", "f32", "bf16 f16", "addend scale", false);
-  make("f32_bias_of_narrow", "", "f32", "bf16 f16", "bias addend {activation = 1 : i32}", false);
+  make("f32_bias_of_narrow", "", "f32", "bf16 f16", "bias addend", false);
+  make("f32_bias_relu_of_narrow", "", "f32", "bf16 f16", "bias addend {activation = 1 : i32}", false);
+  cases.back().has_cpu_activation = true;
 }
 
 // Wider than long: GPUs take rows of multiples of 8.
@@ -191,6 +193,7 @@ void AddConvs(std::vector<OpCase>& cases) {
                        {y},
                        c.dtypes,
                        activation == 0 && all_floats});
+      cases.back().has_cpu_activation = activation != 0;
     }
   }
 }

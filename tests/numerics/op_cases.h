@@ -33,6 +33,7 @@ struct OpCase {
   bool special_values = false;  // Operands hold zeros, infinities, NaN, ends of ranges.
   // More functions of the module, whose names begin with `$F`: the name of the one with the body.
   std::string functions = {};
+  bool has_cpu_activation = false;  // One that nothing on a GPU applies to such an op.
 };
 
 inline constexpr char kFloats[] = "f64 f32 bf16 f16";
@@ -53,8 +54,10 @@ std::vector<OpCase> PlacementCases();
 std::vector<OpCase> CustomCases();
 
 std::vector<std::string> DTypesOf(const OpCase& c);
-// Not in layout nchw16n, which is for CPUs.
-inline bool RunsOnGpus(const OpCase& c) { return c.name.find("nchw16n") == std::string::npos; }
+// Not in layout nchw16n, nor with an activation that no kernel for GPUs applies.
+inline bool RunsOnGpus(const OpCase& c) {
+  return c.name.find("nchw16n") == std::string::npos && !c.has_cpu_activation;
+}
 // `text` with every `from` replaced.
 std::string Replace(std::string text, const std::string& from, const std::string& to);
 // "2x3x" of "tensor<2x3xf32>" becomes {2, 3}; the element type is what is left.

@@ -32,3 +32,39 @@ func.func @conv_relu(%x: tensor<1x2x4x4xf32>, %w: tensor<8x2x1x1xf32>) -> tensor
   %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<1x8x4x4xf32>
   return %r : tensor<1x8x4x4xf32>
 }
+// The kernels of our own that compute small products and few channels in tf32 keep it.
+// CHECK-LABEL: func.func @tf32_relu
+// CHECK: sinter.matmul %{{.*}}, %{{.*}} bias %{{.*}} activation relu math tf32
+// CHECK-NOT: sinter.relu
+// CHECK: return
+func.func @tf32_relu(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>, %b: tensor<32xf32>) -> tensor<8x32xf32> {
+  %h = sinter.matmul %x, %w math tf32 {sinter.device = #sinter.device<gpu, 0>} : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+  %c = sinter.broadcast %b [1] {sinter.device = #sinter.device<gpu, 0>} : tensor<32xf32> -> tensor<8x32xf32>
+  %s = sinter.add %h, %c {sinter.device = #sinter.device<gpu, 0>} : tensor<8x32xf32>
+  %r = sinter.relu %s {sinter.device = #sinter.device<gpu, 0>} : tensor<8x32xf32>
+  return %r : tensor<8x32xf32>
+}
+// CHECK-LABEL: func.func @tf32_conv_relu
+// CHECK: sinter.conv2d %{{.*}}, %{{.*}} activation relu math tf32
+// CHECK-NOT: sinter.relu
+// CHECK: return
+func.func @tf32_conv_relu(%x: tensor<1x2x4x4xf32>, %w: tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32> {
+  %h = sinter.conv2d %x, %w math tf32 {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, sinter.device = #sinter.device<gpu, 0>} : (tensor<1x2x4x4xf32>, tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32>
+  %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<1x8x4x4xf32>
+  return %r : tensor<1x8x4x4xf32>
+}
+// Too large for them, and too many channels: the libraries compute these.
+// CHECK-LABEL: func.func @tf32_large
+// CHECK: sinter.relu
+func.func @tf32_large(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
+  %h = sinter.matmul %x, %x math tf32 {sinter.device = #sinter.device<gpu, 0>} : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x1024xf32>
+  return %r : tensor<1024x1024xf32>
+}
+// CHECK-LABEL: func.func @tf32_many_channels
+// CHECK: sinter.relu
+func.func @tf32_many_channels(%x: tensor<1x2x4x4xf32>, %w: tensor<65x2x1x1xf32>) -> tensor<1x65x4x4xf32> {
+  %h = sinter.conv2d %x, %w math tf32 {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, sinter.device = #sinter.device<gpu, 0>} : (tensor<1x2x4x4xf32>, tensor<65x2x1x1xf32>) -> tensor<1x65x4x4xf32>
+  %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<1x65x4x4xf32>
+  return %r : tensor<1x65x4x4xf32>
+}
