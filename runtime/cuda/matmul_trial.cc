@@ -4,17 +4,19 @@
 #include <chrono>
 #include <map>
 
-#include "sinter/runtime/cuda/trial_operands.h"
 #include "sinter/runtime/dtype.h"
 #include "sinter/runtime/round_up.h"
 
 namespace sinter {
 namespace {
 
-// Results that are compared, in several rounds with different operands where one has fewer. Another order of sums changes about
-// one in ten thousand of those that are rounded to bf16: among kLeastCompared, none with a probability of e^-26.
-constexpr int64_t kComparedElements = 1 << 20, kLeastCompared = 1 << 18;
-constexpr int64_t kUsualRounds = 8, kMaxRounds = 256;
+// Random results that are compared, in several rounds with different operands where one has fewer.
+constexpr int64_t kComparedElements = 1 << 20;
+constexpr int kMaxRounds = 32;
+// Of a result with more elements, in as many pieces: an algorithm may sum tiles at the end, or in the middle, in another order.
+constexpr int64_t kPieces = 16;
+// Sets of factors whose terms cancel, by which nearly every element tells two orders apart.
+constexpr uint64_t kCancellingSeeds[] = {1, 2};
 // Between the operands of two rounds, in bytes.
 constexpr int64_t kRoundOffset = 512;
 // An idle GPU takes some tens of milliseconds to reach its clocks, and keeps them for about a second.
@@ -56,17 +58,39 @@ absl::Status MatmulTrial::Prepare() {
     if (part->bytes > 0) part->ptr = next;
     next += RoundUp(part->bytes, kPartAlignment);
   }
+  SINTER_RETURN_IF_ERROR(FillRandom(1));
+  SINTER_ASSIGN_OR_RETURN(begin_, MakeCudaEvent(/*with_time=*/true));
+  SINTER_ASSIGN_OR_RETURN(end_, MakeCudaEvent(/*with_time=*/true));
+  return absl::OkStatus();
+}
+
+absl::Status MatmulTrial::FillRandom(uint64_t seed) {
   const MatmulShape& s = product_.shape();
-  const std::vector<std::byte> block = RandomBlock(s.dtype);
-  const std::vector<std::byte> of_result = RandomBlock(s.ResultDType());
+  const std::vector<std::byte> block = RandomBlock(s.dtype, seed);
+  const std::vector<std::byte> of_result = RandomBlock(s.ResultDType(), seed);
   for (const Part* part : {&a_, &b_}) SINTER_RETURN_IF_ERROR(Repeat(context_, block, part->ptr, part->bytes));
   for (const Part* part : {&bias_, &addend_, &preactivation_}) {
     SINTER_RETURN_IF_ERROR(Repeat(context_, of_result, part->ptr, part->bytes));
   }
-  const std::vector<std::byte> scale = RandomBlock(s.dtype == fb::DType::F64 ? s.dtype : fb::DType::F32);
-  SINTER_RETURN_IF_ERROR(Repeat(context_, scale, scale_.ptr, scale_.bytes));
-  SINTER_ASSIGN_OR_RETURN(begin_, MakeCudaEvent(/*with_time=*/true));
-  SINTER_ASSIGN_OR_RETURN(end_, MakeCudaEvent(/*with_time=*/true));
+  const std::vector<std::byte> scale =
+      RandomBlock(s.dtype == fb::DType::F64 ? s.dtype : fb::DType::F32, seed);
+  return Repeat(context_, scale, scale_.ptr, scale_.bytes);
+}
+
+absl::Status MatmulTrial::FillCancelling(uint64_t seed) {
+  const MatmulShape& s = product_.shape();
+  CancellingFactors& factors = cancelling_[seed];
+  if (factors.a.empty()) factors = CancellingFactorsOf(s.dtype, s.k, seed);
+  FactorLayout layout = {.batch = s.batch, .rows = s.m, .k = s.k, .k_runs = !s.transpose_a};
+  layout.size = SizeOf(static_cast<DType>(s.dtype));
+  SINTER_RETURN_IF_ERROR(FillRows(context_, factors.a, layout, a_.ptr));
+  layout.rows = s.n, layout.k_runs = s.transpose_b;
+  SINTER_RETURN_IF_ERROR(FillRows(context_, factors.b, layout, b_.ptr));
+  for (const Part* part : {&bias_, &addend_, &preactivation_}) {
+    if (part->bytes == 0) continue;
+    SINTER_RETURN_IF_ERROR(CudaStatus(
+        cudaMemsetAsync(part->ptr, 0, static_cast<size_t>(part->bytes), context_.stream()), "fill memory"));
+  }
   return absl::OkStatus();
 }
 
@@ -83,29 +107,41 @@ absl::Status MatmulTrial::Launch(const cublasLtMatmulHeuristicResult_t& algorith
                          workspace_.ptr);
 }
 
-absl::Status MatmulTrial::Download(const std::byte* end, int64_t bytes, std::vector<std::byte>& to) {
+absl::Status MatmulTrial::Download(const std::byte* from, int64_t bytes, std::vector<std::byte>& to) {
   const size_t size = static_cast<size_t>(bytes), at = to.size();
   to.resize(at + size);
-  SINTER_RETURN_IF_ERROR(CudaStatus(
-      cudaMemcpyAsync(to.data() + at, end - bytes, size, cudaMemcpyDeviceToHost, context_.stream()),
-      "download"));
+  return CudaStatus(cudaMemcpyAsync(to.data() + at, from, size, cudaMemcpyDeviceToHost, context_.stream()),
+                    "download");
+}
+
+absl::Status MatmulTrial::AddResults(const cublasLtMatmulHeuristicResult_t& algorithm, int round,
+                                     std::vector<std::byte>& to) {
+  SINTER_RETURN_IF_ERROR(Launch(algorithm, round));
+  const int64_t size = SizeOf(static_cast<DType>(product_.shape().ResultDType()));
+  const int64_t elements = result_.bytes / size, piece = kComparedElements / kPieces;
+  const int64_t pieces = elements <= kComparedElements ? 1 : kPieces;
+  for (int64_t i = 0; i < pieces; ++i) {
+    // The first piece begins where the result does, the last one ends where it ends.
+    const int64_t begin = pieces == 1 ? 0 : (elements - piece) / (pieces - 1) * i;
+    const int64_t from = i > 0 && i + 1 == pieces ? elements - piece : begin;
+    SINTER_RETURN_IF_ERROR(Download(result_.ptr + from * size, (pieces == 1 ? elements : piece) * size, to));
+  }
   return CudaStatus(cudaStreamSynchronize(context_.stream()), "try a product");
 }
 
 absl::StatusOr<std::vector<std::byte>> MatmulTrial::Results(
     const cublasLtMatmulHeuristicResult_t& algorithm) {
-  const MatmulShape& s = product_.shape();
-  const int64_t size = SizeOf(static_cast<DType>(s.ResultDType()));
-  const int64_t elements = result_.bytes / size;
-  const int64_t usual = std::min(kComparedElements / elements, kUsualRounds);
-  const int64_t rounds = std::clamp<int64_t>(std::max(usual, kLeastCompared / elements), 1, kMaxRounds);
-  // The end of the result: where tiles that are not whole and the last parts of k are.
-  const int64_t compared = std::min(elements, kComparedElements) * size;
+  const int64_t elements = result_.bytes / SizeOf(static_cast<DType>(product_.shape().ResultDType()));
+  const int64_t rounds = std::clamp<int64_t>(kComparedElements / elements, 1, kMaxRounds);
   std::vector<std::byte> results;
   for (int64_t round = 0; round < rounds; ++round) {
-    SINTER_RETURN_IF_ERROR(Launch(algorithm, static_cast<int>(round)));
-    SINTER_RETURN_IF_ERROR(Download(result_.ptr + result_.bytes, compared, results));
+    SINTER_RETURN_IF_ERROR(AddResults(algorithm, static_cast<int>(round), results));
   }
+  for (const uint64_t seed : kCancellingSeeds) {
+    SINTER_RETURN_IF_ERROR(FillCancelling(seed));
+    SINTER_RETURN_IF_ERROR(AddResults(algorithm, /*round=*/0, results));
+  }
+  SINTER_RETURN_IF_ERROR(FillRandom(1));
   return results;
 }
 

@@ -4,13 +4,16 @@
 //   SINTER_RETURN_IF_ERROR(trial.Prepare());                          // Takes trial.Bytes() of memory until the end.
 //   SINTER_RETURN_IF_ERROR(trial.WarmUp(algorithms[0]));
 //   SINTER_ASSIGN_OR_RETURN(double seconds, trial.Seconds(algorithms[1], /*launches=*/4));
+//   SINTER_ASSIGN_OR_RETURN(std::vector<std::byte> results, trial.Results(algorithms[1]));
 //
-// Operands are random numbers, the same in every process (trial_operands.h).
+// Operands are the same in every process (trial_operands.h): random numbers to time algorithms with; to compare them, also such as
+// show the order of sums.
 #ifndef SINTER_RUNTIME_CUDA_MATMUL_TRIAL_H_
 #define SINTER_RUNTIME_CUDA_MATMUL_TRIAL_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,6 +22,7 @@
 #include "sinter/runtime/cuda/cublaslt_matmul.h"
 #include "sinter/runtime/cuda/cuda_context.h"
 #include "sinter/runtime/cuda/cuda_handles.h"
+#include "sinter/runtime/cuda/trial_operands.h"
 
 namespace sinter {
 
@@ -35,14 +39,21 @@ class MatmulTrial {
   absl::Status Prepare();
   // Keeps the GPU busy until its clocks are those of a long run: for long, unless this process has done so a moment ago.
   absl::Status WarmUp(const cublasLtMatmulHeuristicResult_t& algorithm);
-  // The bytes of as many results as are compared, in several rounds.
+  // The bytes of as many results as are compared, of several sets of operands. Leaves the operands as Prepare does.
   absl::StatusOr<std::vector<std::byte>> Results(const cublasLtMatmulHeuristicResult_t& algorithm);
+  // Other operands, from a seed: random numbers, as Prepare makes them from 1; or factors whose terms cancel, with zeros for what
+  // is added to the product.
+  absl::Status FillRandom(uint64_t seed);
+  absl::Status FillCancelling(uint64_t seed);
+  // Adds the bytes of up to a million results to `to`: all, or pieces from the first to the last.
+  absl::Status AddResults(const cublasLtMatmulHeuristicResult_t& algorithm, int round,
+                          std::vector<std::byte>& to);
   // Of one launch, the mean of so many in a row.
   absl::StatusOr<double> Seconds(const cublasLtMatmulHeuristicResult_t& algorithm, int launches);
 
  private:
   absl::Status Launch(const cublasLtMatmulHeuristicResult_t& algorithm, int round);
-  absl::Status Download(const std::byte* end, int64_t bytes, std::vector<std::byte>& to);
+  absl::Status Download(const std::byte* from, int64_t bytes, std::vector<std::byte>& to);
 
   CudaContext& context_;
   CublasMatmul& product_;
@@ -53,6 +64,7 @@ class MatmulTrial {
   };
   Part a_, b_, bias_, addend_, scale_, preactivation_, result_, workspace_;
   Allocation memory_;
+  std::map<uint64_t, CancellingFactors> cancelling_;  // By seed: each takes milliseconds to make.
   CudaEvent begin_, end_;
 };
 

@@ -52,6 +52,7 @@ absl::StatusOr<Measured> Measure(MatmulTrial& trial, const std::vector<MatmulCan
   std::optional<std::vector<std::byte>> wanted;
   const auto same_bits = [&](size_t i) -> absl::StatusOr<bool> {
     if (mode == TuningMode::kAnyBits) return true;
+    if (!SplitAlike(candidates[0].config, candidates[i].config)) return false;
     if (!wanted.has_value()) {
       SINTER_ASSIGN_OR_RETURN(wanted, trial.Results(candidates[0].algorithm));
     }
@@ -208,6 +209,11 @@ absl::StatusOr<std::vector<MatmulCandidate>> CandidatesOf(const CublasMatmul& pr
     if (is_new) candidates.push_back(candidate);
   }
   return candidates;
+}
+
+bool SplitAlike(const AlgorithmConfig& a, const AlgorithmConfig& b) {
+  const int32_t parts = std::max(a.split_k, 1);
+  return parts == std::max(b.split_k, 1) && (parts == 1 || a.reduction == b.reduction);
 }
 
 absl::StatusOr<Algorithm> ChooseAlgorithm(CudaContext& context, CublasMatmul& product) {

@@ -2,9 +2,10 @@
 //
 //   SINTER_ASSIGN_OR_RETURN(cublasLtMatmulHeuristicResult_t best, ChooseAlgorithm(context, product));
 //
-// By default never at the price of bits: an algorithm is considered only if it gives the very bits of cuBLASLt's first
-// choice on random operands, so that two loads that measure differently still compute the same. In TuningMode::kAnyBits all
-// are considered: within a process the same bits run after run, and in others too if a tuning file keeps the choice.
+// By default never at the price of bits: an algorithm is considered only if it splits sums as cuBLASLt's first choice does, and
+// gives its very bits on random operands and on such as show the order of sums (trial_operands.h), so that two loads that
+// measure differently still compute the same. In TuningMode::kAnyBits all are considered: within a process the same bits run
+// after run, and in others too if a tuning file keeps the choice.
 //
 // The choice for a product is kept for the life of the process, and by the session for its file (runtime/session_tuning.h).
 // cuBLASLt's first choice is taken unmeasured in TuningMode::kFirstChoice, for products that are too small to time, and where
@@ -39,6 +40,9 @@ struct MatmulCandidate {
 };
 // Those that are measured: what cuBLASLt proposes, its first choice first.
 absl::StatusOr<std::vector<MatmulCandidate>> CandidatesOf(const CublasMatmul& product);
+
+// True if both sum k in as many parts, and add these up in the same way.
+bool SplitAlike(const AlgorithmConfig& a, const AlgorithmConfig& b);
 
 }  // namespace sinter
 
