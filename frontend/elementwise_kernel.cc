@@ -268,7 +268,7 @@ bool ElementwiseKernel::Building::BuildGradient(ir::ElementwiseKernelOp op) {
   graph.current = outer;
   auto function = graph.module().lookupSymbol<mlir::func::FuncOp>(symbol);
   size_t arguments = op->getNumOperands() + 2 * op->getNumResults();
-  if (filled && (function.getNumArguments() != arguments || !graph.status().ok())) {
+  if (filled && (function.getBody().getNumArguments() != arguments || !graph.status().ok())) {
     filled = graph.status().ok()
                  ? Fail(
                        "has a gradient that reads variables or draws random numbers; it is a function of "

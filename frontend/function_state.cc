@@ -44,9 +44,9 @@ FunctionState::FunctionState(GraphState& graph, std::string name, Mode mode, Whe
 
 mlir::Value FunctionState::AddArgument(mlir::RankedTensorType type,
                                        llvm::ArrayRef<mlir::NamedAttribute> attributes, mlir::Location loc) {
-  func_.insertArgument(func_.getNumArguments(), type,
-                       mlir::DictionaryAttr::get(&graph_.context(), attributes), loc);
-  return func_.getArguments().back();
+  // The function's type, which lists all, is set when there are no more: Finish.
+  argument_attributes_.push_back(mlir::DictionaryAttr::get(&graph_.context(), attributes));
+  return func_.getBody().front().addArgument(type, loc);
 }
 
 mlir::Value FunctionState::AddInput(const std::string& name, mlir::RankedTensorType type,
@@ -74,7 +74,7 @@ mlir::Value FunctionState::Read(ir::VariableOp variable) {
 }
 
 void FunctionState::Assign(ir::VariableOp variable, mlir::Value value) {
-  if (!llvm::is_contained(assigned_, variable)) assigned_.push_back(variable);
+  if (was_assigned_.insert(variable).second) assigned_.push_back(variable);
   values_[variable.getSymName().str()].push_back(value);
 }
 
@@ -124,23 +124,23 @@ void FunctionState::Finish() {
     Assign(step, (b.wrap(Read(step)) + 1.0).value);
   }
   llvm::SmallVector<mlir::Value> results;
-  llvm::SmallVector<mlir::Type> types, argument_types(func_.getArgumentTypes());
-  llvm::SmallVector<mlir::NamedAttribute> names;
+  llvm::SmallVector<mlir::DictionaryAttr> names;
+  const auto name_result = [&](llvm::StringRef kind, mlir::Attribute name) {
+    names.push_back(builder_.getDictionaryAttr(builder_.getNamedAttr(kind, name)));
+  };
   for (const std::string& name : output_order_) {
     results.push_back(outputs_.at(name));
-    names.push_back(builder_.getNamedAttr(ir::kOutputAttr, builder_.getStringAttr(name)));
+    name_result(ir::kOutputAttr, builder_.getStringAttr(name));
   }
   for (ir::VariableOp variable : assigned_) {
     results.push_back(values_.at(variable.getSymName().str()).back());
-    auto reference = mlir::FlatSymbolRefAttr::get(&graph_.context(), variable.getSymName());
-    names.push_back(builder_.getNamedAttr(ir::kVariableAttr, reference));
+    name_result(ir::kVariableAttr, mlir::FlatSymbolRefAttr::get(&graph_.context(), variable.getSymName()));
   }
-  for (mlir::Value value : results) types.push_back(value.getType());
   builder_.create<mlir::func::ReturnOp>(func_.getLoc(), results);
-  func_.setFunctionType(builder_.getFunctionType(argument_types, types));
-  for (auto [i, name] : llvm::enumerate(names)) {
-    func_.setResultAttrs(i, mlir::DictionaryAttr::get(&graph_.context(), {name}));
-  }
+  func_.setFunctionType(
+      builder_.getFunctionType(func_.getBody().front().getArgumentTypes(), mlir::TypeRange(results)));
+  func_.setAllArgAttrs(argument_attributes_);
+  func_.setAllResultAttrs(names);
 }
 
 // Call

@@ -200,12 +200,14 @@ class FunctionState {
   Placer placer_{this};
   std::vector<ir::DeviceAttr> device_scopes_;
   llvm::DenseMap<mlir::Operation*, ir::DeviceAttr> known_device_;
+  llvm::SmallVector<mlir::DictionaryAttr> argument_attributes_;  // The function has them from Finish on.
   std::map<std::string, mlir::Value> inputs_;
   std::map<std::string, mlir::Value> outputs_;
   std::vector<std::string> output_order_;
   std::vector<ir::VariableOp> reads_;
   std::map<std::string, std::vector<mlir::Value>> values_;  // By variable; the last is the one now.
   std::vector<ir::VariableOp> assigned_;                    // In order of the first assignment.
+  llvm::DenseSet<ir::VariableOp> was_assigned_;
   bool uses_random_ = false;
   bool trains_layers_ = false;
   std::shared_ptr<FunctionState*> cell_ = std::make_shared<FunctionState*>(this);

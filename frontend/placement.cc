@@ -57,14 +57,15 @@ ir::DeviceAttr FunctionState::DeviceOf(mlir::Value value) const {
     if (!gradients) return known_device_.lookup(op);
     return DeviceOf(gradients.getXs()[llvm::cast<mlir::OpResult>(value).getResultNumber()]);
   }
-  unsigned argument = llvm::cast<mlir::BlockArgument>(value).getArgNumber();
-  auto variable = func_.getArgAttrOfType<mlir::FlatSymbolRefAttr>(argument, ir::kVariableAttr);
+  mlir::DictionaryAttr attributes =
+      argument_attributes_[llvm::cast<mlir::BlockArgument>(value).getArgNumber()];
+  auto variable = attributes.getAs<mlir::FlatSymbolRefAttr>(ir::kVariableAttr);
   // Asked of the variable itself, which may be moved after it was read.
   if (variable) {
     auto found = graph_.variable_ops.find(variable.getValue().str());
     return found == graph_.variable_ops.end() ? ir::DeviceAttr() : ir::DeviceOf(found->second.getOperation());
   }
-  return func_.getArgAttrOfType<ir::DeviceAttr>(argument, ir::kDeviceAttr);
+  return attributes.getAs<ir::DeviceAttr>(ir::kDeviceAttr);
 }
 
 // Scopes
