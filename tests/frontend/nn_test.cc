@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "sinter/tests/frontend/run_graph.h"
@@ -259,44 +260,28 @@ HostTensor Matrix(int64_t rows, int64_t columns, const std::vector<float>& value
   return *HostTensor::FromVector<float>({rows, columns}, values);
 }
 
-// The expected numbers are NumPy's in double precision, with PyTorch's convention: batches are normalised by the biased
-// variance, and the running one is 0.9 times itself and 0.1 times the unbiased one.
-TEST(NnTest, BatchNormEvaluatesAsPyTorchAfterOneAndAfterTwentySteps) {
-  Graph graph("g");
-  nn::Module net = nn::Sequential{nn::Linear(3), nn::BatchNorm(), nn::Linear(1)};
-  graph.Function("train", [&](Builder& b) {
-    Tensor loss = MseLoss(net(b.Input("x", F32, {8, 2})), b.Input("y", F32, {8, 1}));
-    optim::Sgd{.learning_rate = 0.1}.MinimizeOver(loss, net.parameters());
-    b.Output("loss", loss);
-  });
-  graph.Function("eval", Mode::kEval, [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 2}))); });
-  Session session = MustStart(graph);
-  ASSERT_TRUE(session.WriteVariable("0.weight", Matrix(2, 3, Sines(1, 6, 0.5))).ok());
-  ASSERT_TRUE(session.WriteVariable("0.bias", *HostTensor::FromVector<float>({3}, Sines(2, 3, 0.1))).ok());
-  ASSERT_TRUE(session.WriteVariable("2.weight", Matrix(3, 1, Sines(3, 3, 0.5))).ok());
-  struct {
-    int steps;
-    double loss;
-    std::vector<float> mean, variance, y;
-  } const expected[] = {{1,
-                         4.141603212,
-                         {0.028376523f, 0.019964824f, -0.033521238f},
-                         {0.960426148f, 0.940990413f, 0.972950303f},
-                         {-0.273946322f, 0.368471404f, -0.354962618f, 0.401449065f, -0.337711809f,
-                          0.335115302f, -0.226699893f, 0.186796827f}},
-                        {20,
-                         2.636181234,
-                         {0.359513097f, 0.233128078f, -0.366252327f},
-                         {0.52194684f, 0.681689167f, 0.578905641f},
-                         {-0.537119404f, 0.46721725f, -0.00880988f, -0.092702196f, 0.545538813f, -0.60466938f,
-                          0.981128015f, -0.934955902f}}};
+struct AfterSteps {
+  int steps;
+  double loss;
+  std::vector<float> mean, variance, y;  // Of the batch norm "1"; of what is evaluated.
+};
+
+// Trains on sines as inputs of this shape, and evaluates on others after as many steps as are expected.
+void ExpectAfterSteps(Session& session, const Shape& shape,
+                      const std::function<HostTensor(int step, const std::vector<float>& x)>& target,
+                      const std::vector<AfterSteps>& expected) {
+  const auto inputs = [&](double first) {
+    int64_t count = 1;
+    for (int64_t size : shape) count *= size;
+    return Sines(first, static_cast<size_t>(count), 2, 0.5);
+  };
   double loss = 0;
   int step = 0;
-  for (const auto& e : expected) {
+  for (const AfterSteps& e : expected) {
     for (; step < e.steps; ++step) {
-      std::vector<float> x = Sines(10 + step, 16, 2, 0.5), y(8);
-      for (size_t i = 0; i < 8; ++i) y[i] = x[2 * i] * x[2 * i + 1];
-      auto outputs = session.Run("train", {{"x", Matrix(8, 2, x)}, {"y", Matrix(8, 1, y)}});
+      const std::vector<float> x = inputs(10 + step);
+      auto outputs =
+          session.Run("train", {{"x", *HostTensor::FromVector<float>(shape, x)}, {"y", target(step, x)}});
       ASSERT_TRUE(outputs.ok()) << outputs.status();
       loss = *outputs->Scalar("loss");
     }
@@ -305,10 +290,77 @@ TEST(NnTest, BatchNormEvaluatesAsPyTorchAfterOneAndAfterTwentySteps) {
     EXPECT_THAT(VariableFloats(session, "1.running_mean"), ::testing::Pointwise(near, e.mean)) << step;
     EXPECT_THAT(VariableFloats(session, "1.running_variance"), ::testing::Pointwise(near, e.variance))
         << step;
-    EXPECT_THAT(Floats(session, "eval", {{"x", Matrix(8, 2, Sines(99, 16, 2, 0.5))}}, "y"),
+    EXPECT_THAT(Floats(session, "eval", {{"x", *HostTensor::FromVector<float>(shape, inputs(99))}}, "y"),
                 ::testing::Pointwise(near, e.y))
         << step;
   }
+}
+
+// Functions "train", by the mean squared error, and "eval".
+Session MustTrain(nn::Module& net, const Shape& x, const Shape& y) {
+  Graph graph("g");
+  graph.Function("train", [&](Builder& b) {
+    Tensor loss = MseLoss(net(b.Input("x", F32, x)), b.Input("y", F32, y));
+    optim::Sgd{.learning_rate = 0.1}.MinimizeOver(loss, net.parameters());
+    b.Output("loss", loss);
+  });
+  graph.Function("eval", Mode::kEval, [&](Builder& b) { b.Output("y", net(b.Input("x", F32, x))); });
+  return MustStart(graph);
+}
+
+// The expected numbers are NumPy's in double precision, with PyTorch's convention: batches are normalised by the biased
+// variance, and the running one is 0.9 times itself and 0.1 times the unbiased one.
+TEST(NnTest, BatchNormEvaluatesAsPyTorchAfterOneAndAfterTwentySteps) {
+  nn::Module net = nn::Sequential{nn::Linear(3), nn::BatchNorm(), nn::Linear(1)};
+  Session session = MustTrain(net, {8, 2}, {8, 1});
+  ASSERT_TRUE(session.WriteVariable("0.weight", Matrix(2, 3, Sines(1, 6, 0.5))).ok());
+  ASSERT_TRUE(session.WriteVariable("0.bias", *HostTensor::FromVector<float>({3}, Sines(2, 3, 0.1))).ok());
+  ASSERT_TRUE(session.WriteVariable("2.weight", Matrix(3, 1, Sines(3, 3, 0.5))).ok());
+  const auto products = [](int, const std::vector<float>& x) {
+    std::vector<float> y(8);
+    for (size_t i = 0; i < 8; ++i) y[i] = x[2 * i] * x[2 * i + 1];
+    return Matrix(8, 1, y);
+  };
+  ExpectAfterSteps(session, {8, 2}, products,
+                   {{1,
+                     4.141603212,
+                     {0.028376523f, 0.019964824f, -0.033521238f},
+                     {0.960426148f, 0.940990413f, 0.972950303f},
+                     {-0.273946322f, 0.368471404f, -0.354962618f, 0.401449065f, -0.337711809f, 0.335115302f,
+                      -0.226699893f, 0.186796827f}},
+                    {20,
+                     2.636181234,
+                     {0.359513097f, 0.233128078f, -0.366252327f},
+                     {0.52194684f, 0.681689167f, 0.578905641f},
+                     {-0.537119404f, 0.46721725f, -0.00880988f, -0.092702196f, 0.545538813f, -0.60466938f,
+                      0.981128015f, -0.934955902f}}});
+}
+
+// The expected numbers are PyTorch 2.5.1's in float64 on a CPU, as bench/peers/judge_batch_norm.py prints them. That shows too how
+// far PyTorch is from itself behind twenty steps of deeper nets: 7e-4 to 1.3, by the library that computes in float32.
+TEST(NnTest, BatchNormOfImagesEvaluatesAsPyTorchDid) {
+  nn::Module net = nn::Sequential{nn::Conv2d(3, 3, {.padding = {1, 1, 1, 1}}), nn::BatchNorm(), nn::Relu(),
+                                  nn::GlobalAvgPool(), nn::Linear(2)};
+  Session session = MustTrain(net, {4, 2, 5, 5}, {4, 2});
+  ASSERT_TRUE(
+      session.WriteVariable("0.weight", *HostTensor::FromVector<float>({3, 2, 3, 3}, Sines(1, 54, 0.5)))
+          .ok());
+  ASSERT_TRUE(session.WriteVariable("0.bias", *HostTensor::FromVector<float>({3}, Sines(2, 3, 0.1))).ok());
+  ASSERT_TRUE(session.WriteVariable("4.weight", Matrix(3, 2, Sines(3, 6, 0.5))).ok());
+  const auto sines = [](int step, const std::vector<float>&) { return Matrix(4, 2, Sines(50 + step, 8, 1)); };
+  ExpectAfterSteps(session, {4, 2, 5, 5}, sines,
+                   {{1,
+                     0.494095799,
+                     {0.0120637406f, 0.00584394022f, 0.00457086041f},
+                     {1.0994544f, 0.977324401f, 0.954628454f},
+                     {-0.00555346131f, -0.187025723f, -0.0165865408f, -0.192190285f, -0.00583280581f,
+                      -0.192175884f, -0.0145941563f, -0.196614462f}},
+                    {20,
+                     0.451344977,
+                     {0.121643745f, 0.0312655322f, 0.0583040687f},
+                     {1.62997227f, 0.88265196f, 0.492629521f},
+                     {0.00205223119f, 0.0125516237f, -0.0132012512f, -0.00280838829f, 0.00601483882f,
+                      0.0180941658f, -0.0127797344f, -0.00290976966f}}});
 }
 
 TEST(NnTest, ParametersAreWhatIsTrainedAndStateTheRest) {
