@@ -1,4 +1,6 @@
+#include "sinter/ir/graph_builder.h"
 #include "sinter/ir/ops.h"
+#include "sinter/passes/joined_calls.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -53,6 +55,11 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
         op->erase();
       }
     }
+    llvm::SmallVector<ir::ConcatOp> concats;
+    getOperation().walk([&](ir::ConcatOp op) {
+      if (IsWide(op) && !IsOneBehindTheOther(op)) concats.push_back(op);
+    });
+    for (ir::ConcatOp op : concats) concatAlongFirst(op);
     llvm::SmallVector<ir::AttentionOp> whole;
     getOperation().walk([&](ir::AttentionOp op) { whole.push_back(op); });
     for (ir::AttentionOp op : whole) dropUnreadStats(op);
@@ -73,6 +80,22 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
       op->emitRemark() << "'" << op->getName() << "' is decomposed, its scores in memory: " << reason;
     }
     return false;
+  }
+
+  // With its dimension in front the parts lie one behind the other, where they can be written.
+  void concatAlongFirst(ir::ConcatOp op) {
+    mlir::OpBuilder at(op);
+    ir::GraphBuilder b(at, op.getLoc());
+    const int64_t dim = op.getDim(), rank = op.getType().getRank();
+    llvm::SmallVector<int64_t> to_front = {dim}, back;
+    for (int64_t d = 0; d < rank; ++d) {
+      if (d != dim) to_front.push_back(d);
+      back.push_back(d == dim ? 0 : d < dim ? d + 1 : d);
+    }
+    llvm::SmallVector<ir::Expr> parts;
+    for (mlir::Value part : op.getXs()) parts.push_back(b.transpose(b.wrap(part), to_front));
+    op.replaceAllUsesWith(b.transpose(b.concat(parts, 0), back).value);
+    op.erase();
   }
 
   // Only gradients read them.

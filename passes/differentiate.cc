@@ -3,6 +3,7 @@
 #include "sinter/ir/ops.h"
 #include "sinter/passes/collective_gradients.h"
 #include "sinter/passes/passes.h"
+#include "sinter/passes/slice_gradients.h"
 
 namespace sinter {
 
@@ -130,7 +131,7 @@ class ReverseMode {
     for (Operation* member : members) {
       gradients.emplace_back();
       for (Value result : member->getResults()) {
-        Value sum = sums_.lookup(result);
+        Value sum = sumOf(b, result);
         gradients.back().push_back(sum ? b.wrap(sum) : Expr());
         any |= static_cast<bool>(sum);
       }
@@ -148,15 +149,33 @@ class ReverseMode {
     for (auto [operand, term] : llvm::zip_equal(op->getOperands(), terms)) {
       if (!term || !active_.contains(operand)) continue;
       assert(term.value.getType() == operand.getType() && "a gradient has its operand's type");
-      Value& sum = sums_[operand];
-      sum = sum ? b.add(b.wrap(sum), term).value : term.value;
+      auto part = llvm::isa<ir::SliceOp>(op) ? term.value.getDefiningOp<ir::PadOp>() : ir::PadOp();
+      if (part && IsPlacedPart(part)) {
+        parts_[operand].push_back(part);
+      } else {
+        add(b, operand, term);
+      }
     }
+  }
+
+  void add(GraphBuilder& b, Value operand, Expr term) {
+    Value& sum = sums_[operand];
+    sum = sum ? b.add(b.wrap(sum), term).value : term.value;
+  }
+
+  // The gradient with respect to a value when all its readers have been met; null: there is none.
+  Value sumOf(GraphBuilder& b, Value value) {
+    if (auto parts = parts_.find(value); parts != parts_.end()) {
+      for (Expr term : SumOfParts(b, parts->second)) add(b, value, term);
+      parts_.erase(parts);
+    }
+    return sums_.lookup(value);
   }
 
   void replace() {
     GraphBuilder b(builder_, gradientLoc(gradients_));
     for (auto [x, gradient] : llvm::zip_equal(gradients_.getXs(), gradients_.getGradients())) {
-      Value sum = sums_.lookup(x);
+      Value sum = sumOf(b, x);
       gradient.replaceAllUsesWith(sum ? sum : b.zeros(b.wrap(x)).value);
     }
     gradients_.erase();
@@ -172,6 +191,7 @@ class ReverseMode {
   llvm::DenseSet<Value> active_;        // Floating-point values that depend on the xs.
   llvm::SmallVector<Operation*> path_;  // In program order.
   llvm::DenseMap<Value, Value> sums_;   // The gradient of the loss with respect to a value, so far.
+  llvm::DenseMap<Value, llvm::SmallVector<ir::PadOp>> parts_;  // What slices of a value add to it besides.
 };
 
 class DifferentiatePass : public impl::DifferentiateBase<DifferentiatePass> {

@@ -52,7 +52,7 @@ bool ShouldInline(Operation* op, ElementCost& costs) {
 }  // namespace
 
 bool IsLoop(Operation* op) {
-  if (IsStoredConstant(op) || IsInputPart(op) || IsJoinOfCalls(op)) return false;
+  if (IsStoredConstant(op) || IsInputPart(op) || IsJoin(op)) return false;
   if (llvm::isa<ir::ReshapeOp>(op)) return ir::IsUnitReshape(op) || IsRepeat(op);
   return llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(op);
 }
@@ -88,7 +88,7 @@ FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) : inlined_(Find
     if (inlined_.contains(op) && !stored.contains(op)) continue;
     unsigned index = nodes_.size();
     bool fusible = IsLoop(op) && (!llvm::isa<ir::ReshapeOp>(op) || IsRepeat(op));
-    Node node{op, fusible, IsInputPart(op) || IsJoinOfCalls(op), {}, {}, {}, index};
+    Node node{op, fusible, IsInputPart(op) || IsJoin(op), {}, {}, {}, index};
     if (fusible) {
       llvm::SetVector<Value> needs;
       collectNeeds(op, needs);
@@ -280,6 +280,8 @@ llvm::SmallVector<Operation*> FusionGraph::opsOf(llvm::ArrayRef<unsigned> groups
     }
   }
   for (size_t i = 0; i < ops.size(); ++i) {
+    // What is a piece of memory reads what is stored.
+    if (auto node = node_of_.find(ops[i]); node != node_of_.end() && nodes_[node->second].is_part) continue;
     for (Value operand : ops[i]->getOperands()) {
       Operation* def = operand.getDefiningOp();
       if (def && inlined_.contains(def) && held.insert(def).second) ops.push_back(def);

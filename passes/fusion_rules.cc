@@ -51,7 +51,7 @@ std::string FusionRules::boundary(unsigned producer, unsigned consumer) const {
     if (llvm::isa<ir::CopyOp, ir::CloneOp>(op)) return NameOf(op) + " moves memory";
     if (llvm::isa<ir::LibraryInterface>(op)) return NameOf(op) + " is a library call";
     if (IsInputPart(op)) return "a part of an input that several devices share is a view of memory";
-    if (IsJoinOfCalls(op)) return "library calls write the parts of the concat where they belong";
+    if (IsJoin(op)) return "the parts of the concat are written where they belong";
     if (llvm::isa<ir::ReshapeOp>(op) && !IsRepeat(op))
       return "a reshape that regroups dimensions is a view of memory";
   }

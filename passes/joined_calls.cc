@@ -1,6 +1,5 @@
 #include "sinter/passes/joined_calls.h"
 
-#include "sinter/ir/ops.h"
 #include "sinter/ir/plan_ops.h"
 #include "sinter/passes/flat_bucket.h"
 
@@ -15,17 +14,33 @@ bool IsComputedByCall(mlir::Value value) {
          !ir::Collective::Of(op);
 }
 
+// Of a kernel's concat: each element looks at all parts.
+constexpr size_t kMostChosenParts = 8;
+
+int64_t BytesOfTensor(mlir::Value value) {
+  return plan_ir::TensorBytes(llvm::cast<mlir::RankedTensorType>(value.getType()));
+}
+
 }  // namespace
 
-bool IsJoinOfCalls(mlir::Operation* op) {
+bool IsWide(ir::ConcatOp op) {
+  return op.getXs().size() > kMostChosenParts &&
+         llvm::all_of(op.getXs(), [](mlir::Value part) { return BytesOfTensor(part) >= kBucketAlignment; });
+}
+
+bool IsOneBehindTheOther(ir::ConcatOp op) {
+  return llvm::all_of(op.getType().getShape().take_front(op.getDim()),
+                      [](int64_t size) { return size == 1; });
+}
+
+bool IsJoin(mlir::Operation* op) {
   auto concat = llvm::dyn_cast<ir::ConcatOp>(op);
-  if (!concat) return false;
-  auto type = llvm::cast<mlir::RankedTensorType>(concat.getResult().getType());
-  int64_t dim = concat.getDim(), offset = 0;
-  if (llvm::any_of(type.getShape().take_front(dim), [](int64_t size) { return size != 1; })) return false;
+  if (!concat || !IsOneBehindTheOther(concat)) return false;
+  if (IsWideJoin(concat)) return true;
+  int64_t offset = 0;
   for (mlir::Value part : concat.getXs()) {
     if (!part.hasOneUse() || !IsComputedByCall(part) || offset % kBucketAlignment != 0) return false;
-    offset += plan_ir::TensorBytes(llvm::cast<mlir::RankedTensorType>(part.getType()));
+    offset += BytesOfTensor(part);
   }
   return true;
 }

@@ -9,6 +9,7 @@
 #include "sinter/passes/call_names.h"
 #include "sinter/passes/flat_bucket.h"
 #include "sinter/passes/input_parts.h"
+#include "sinter/passes/joined_calls.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/plan_steps.h"
 
@@ -240,32 +241,45 @@ bool FunctionLowering::lowerToView(ir::FusionOp fusion) {
   return true;
 }
 
-// Where nobody else reads the parts that calls have written, they write them behind each other.
+// Parts that calls have written they write behind each other, where nobody else reads them. Of many parts, those also that others
+// read, there, and what else there is is copied.
 bool FunctionLowering::lowerToJoin(ir::FusionOp fusion) {
   mlir::Block& body = fusion.getBody().front();
   auto concat = llvm::dyn_cast<ir::ConcatOp>(body.front());
   if (!concat || !llvm::hasNItems(body, 2)) return false;
-  auto type = llvm::cast<mlir::RankedTensorType>(concat.getResult().getType());
-  auto outer = type.getShape().take_front(concat.getDim());
-  bool joins = fusion.getInputs().size() == concat.getXs().size() &&
-               llvm::all_of(outer, [](int64_t size) { return size == 1; });
+  auto outer = concat.getType().getShape().take_front(concat.getDim());
+  const bool is_wide = IsWideJoin(concat);
+  bool joins = llvm::all_of(outer, [](int64_t size) { return size == 1; });
   int64_t bytes = 0;
-  for (auto [i, part] : llvm::enumerate(concat.getXs())) {
-    joins = joins && part == body.getArgument(i) && bytes % kBucketAlignment == 0 &&
-            MayWriteElsewhere(fusion->getOpOperand(i), buffers_.lookup(fusion.getInputs()[i]));
+  llvm::SmallVector<bool> moves;
+  for (Value part : concat.getXs()) {
+    auto argument = llvm::cast<mlir::BlockArgument>(part);
+    mlir::OpOperand& operand = fusion->getOpOperand(argument.getArgNumber());
+    Value buffer = buffers_.lookup(operand.get());
+    moves.push_back(argument.hasOneUse() && bytes % kBucketAlignment == 0 &&
+                    (MayWriteElsewhere(operand, buffer) || (is_wide && MayMove(buffer))));
+    joins = joins && (is_wide || moves.back());
     bytes += plan_ir::TensorBytes(llvm::cast<mlir::RankedTensorType>(part.getType()));
   }
   if (!joins) return false;
-  mlir::OpBuilder::InsertionGuard guard(builder_);
-  builder_.setInsertionPointToStart(builder_.getInsertionBlock());
   ir::DeviceAttr device = deviceOf(fusion.getOperation());
-  Value memory = builder_.create<plan_ir::AllocOp>(fusion.getLoc(), bufferType(fusion.getResult(0)),
-                                                   mlir::IntegerAttr(), device);
+  Value memory;
+  {
+    mlir::OpBuilder::InsertionGuard guard(builder_);
+    builder_.setInsertionPointToStart(builder_.getInsertionBlock());
+    memory = builder_.create<plan_ir::AllocOp>(fusion.getLoc(), bufferType(fusion.getResult(0)),
+                                               mlir::IntegerAttr(), device);
+  }
   int64_t offset = 0;
-  for (Value part : fusion.getInputs()) {
-    Value& buffer = buffers_[part];
-    int64_t part_bytes = BytesOf(buffer);
-    buffer = WriteAt(builder_, fusion.getLoc(), buffer, memory, offset);
+  for (auto [part, moves_there] : llvm::zip_equal(concat.getXs(), moves)) {
+    Value& buffer = buffers_[fusion.getInputs()[llvm::cast<mlir::BlockArgument>(part).getArgNumber()]];
+    const int64_t part_bytes = BytesOf(buffer);
+    if (moves_there) {
+      buffer = WriteAt(builder_, fusion.getLoc(), buffer, memory, offset);
+    } else {
+      Value place = builder_.create<plan_ir::ViewOp>(fusion.getLoc(), buffer.getType(), memory, offset);
+      builder_.create<plan_ir::CopyOp>(fusion.getLoc(), buffer, place, device);
+    }
     offset += part_bytes;
   }
   buffers_[fusion.getResult(0)] = memory;

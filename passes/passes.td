@@ -84,7 +84,8 @@ def Differentiate : Pass<"sinter-differentiate", "::mlir::func::FuncOp"> {
 def Decompose : Pass<"sinter-decompose", "::mlir::func::FuncOp"> {
   let summary = "Replace composite ops by the simpler ops that define them";
   let description = [{
-    Runs until no op with a decomposition is left. bf16 and f16 composites compute in f32 inside.
+    Runs until no op with a decomposition is left. bf16 and f16 composites compute in f32 inside. A concat of many large
+    parts along another dimension than the first becomes one along the first, between transposes.
 
     Attention on a GPU stays whole where a library computes it without its scores in memory; statistics that nobody reads
     go. With `report`, a remark for each attention on a GPU that does not stay whole, with the reason.

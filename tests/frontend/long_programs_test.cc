@@ -144,5 +144,40 @@ TEST(ManyParametersTest, CompileForAGpu) {
   EXPECT_THAT(buffers, testing::UnorderedElementsAre(682 * 6, 318 * 6));
 }
 
+// What many slices of a tensor give back is computed where it belongs in the gradient: no kernel looks for each element at all of
+// them, as one that joins them would, and nothing is added to zeros.
+TEST(ManySlicesTest, GiveBackTheirGradientsInPlace) {
+  for (const int64_t dim : {0, 1}) {
+    constexpr int64_t kSlices = 40, kOthers = 4, kInner = 64;
+    const Shape shape = dim == 0 ? Shape{kSlices, kOthers, kInner} : Shape{kOthers, kSlices, kInner};
+    Graph graph("slices");
+    graph.Function("f", [&](Builder& b) {
+      Variable v = b.MakeVariable("v", F32, shape, {.init = {VariableInit::Kind::kConstant, 0.5, 0}});
+      Tensor x = b.Read(v), h = b.Zeros(F32, {kOthers, kInner});
+      // All but the first and the last.
+      for (int64_t t = 1; t + 1 < kSlices; ++t) {
+        h = h + Square(Squeeze(SliceDim(x, dim, t, t + 1), dim)) * static_cast<double>(t);
+      }
+      optim::Sgd{.learning_rate = 0.125}.Minimize(Sum(h));
+    });
+    CompileReport report;
+    absl::StatusOr<Plan> plan = Compile(graph, {.dump_stages = {"lower-to-plan"}}, &report);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_THAT(report.dumps["lower-to-plan"], testing::Not(testing::HasSubstr("sinter.concat")));
+    EXPECT_THAT(report.dumps["lower-to-plan"], testing::Not(testing::HasSubstr("sinter.pad")));
+    absl::StatusOr<Session> session = Session::Create(*std::move(plan), {.poison = true});
+    ASSERT_TRUE(session.ok()) << session.status();
+    ASSERT_TRUE(session->Run("f", {}).ok());
+    const std::vector<float> values = VariableFloats(*session, "v");
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto row = static_cast<int64_t>(i) / kInner;
+      const int64_t t = dim == 0 ? row / kOthers : row % kSlices;
+      // 0.5 - 0.125 * 2 t * 0.5.
+      const bool is_sliced = t > 0 && t + 1 < kSlices;
+      ASSERT_EQ(values[i], is_sliced ? 0.5f - 0.125f * static_cast<float>(t) : 0.5f) << "slice " << t;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sinter

@@ -102,6 +102,29 @@ std::vector<OpCase> TransposedCases() {
        false}};
 }
 
+// The sum of the sums of exponentials of parts [first, last) of 10 rows or 64 columns.
+OpCase SliceCase(const std::string& name, const std::vector<std::pair<int64_t, int64_t>>& parts,
+                 int64_t dim) {
+  const std::string type = "tensor<10x64x$T>";
+  OpCase c = {"slices_" + name, OpClass::kComposite, "", {{type}}, {"tensor<$T>"}, "f64 f32"};
+  std::string sum;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto [first, last] = parts[i];
+    const std::string n = std::to_string(i), begin = std::to_string(first), end = std::to_string(last);
+    const std::string size = std::to_string(last - first), rows = dim == 0 ? size : "10",
+                      columns = dim == 0 ? "64" : size, part = "tensor<" + rows + "x" + columns + "x$T>";
+    const std::string starts = dim == 0 ? begin + ", 0" : "0, " + begin,
+                      limits = dim == 0 ? end + ", 64" : "10, " + end;
+    c.body += "%s" + n + " = sinter.slice %a [" + starts + "] [" + limits + "] [1, 1] : " + type + " -> " +
+              part + "\n  %e" + n + " = sinter.exp %s" + n + " : " + part + "\n  %l" + n +
+              " = sinter.sum %e" + n + " [0, 1] : " + part + " -> tensor<$T>\n  ";
+    const std::string last_sum = i + 1 == parts.size() ? "%r" : "%t" + n;
+    if (i > 0) c.body += last_sum + " = sinter.add " + sum + ", %l" + n + " : tensor<$T>\n  ";
+    sum = i == 0 ? "%l0" : last_sum;
+  }
+  return c;
+}
+
 std::vector<OpCase> PartCases() {
   return {
       {"slice",
@@ -123,6 +146,15 @@ std::vector<OpCase> PartCases() {
        {{"tensor<2x3x$T>"}, {"tensor<2x0x$T>"}, {"tensor<2x4x$T>"}},
        {"tensor<2x7x$T>"},
        kAnything},
+      // Their gradients are concats: of parts side by side, with a gap, that overlap, of columns, and of more than a kernel looks at.
+      SliceCase("apart", {{0, 2}, {2, 3}, {5, 7}}, 0),
+      SliceCase("overlapping", {{0, 3}, {1, 4}, {2, 5}, {4, 7}, {0, 7}}, 0),
+      SliceCase("columns", {{0, 20}, {20, 64}}, 1),
+      SliceCase("many", {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 8}, {8, 9}, {9, 10}}, 0),
+      SliceCase(
+          "many_columns",
+          {{0, 7}, {7, 14}, {14, 21}, {21, 28}, {28, 35}, {35, 42}, {42, 49}, {49, 56}, {56, 63}, {63, 64}},
+          1),
       {"concat_with_itself",
        kExact,
        "%r = sinter.concat %a, %a dim 0 : (tensor<2x3x$T>, tensor<2x3x$T>) -> tensor<4x3x$T>",

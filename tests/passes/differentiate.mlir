@@ -246,3 +246,49 @@ func.func @copy_from_anywhere(%x: tensor<f32>) -> tensor<f32> {
   %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<f32>) -> tensor<f32>
   return %g : tensor<f32>
 }
+
+// The gradient of slices that do not overlap is one concat of what flows back, with zeros between; no tensor of zeros is added.
+// CHECK-LABEL: func.func @slices
+// CHECK-NOT: sinter.pad
+// CHECK: %[[ZEROS:.*]] = sinter.constant dense<0.000000e+00> : tensor<1x3xf32>
+// CHECK: %[[G:.*]] = sinter.concat %[[FIRST:.*]], %[[ZEROS]], %[[SECOND:.*]], %[[THIRD:.*]] dim 0 : (tensor<2x3xf32>, tensor<1x3xf32>, tensor<1x3xf32>, tensor<4x3xf32>) -> tensor<8x3xf32>
+// CHECK-NOT: sinter.pad
+// CHECK: return %[[G]]
+func.func @slices(%x: tensor<8x3xf32>) -> tensor<8x3xf32> {
+  %a = sinter.slice %x [0, 0] [2, 3] [1, 1] : tensor<8x3xf32> -> tensor<2x3xf32>
+  %c = sinter.slice %x [4, 0] [8, 3] [1, 1] : tensor<8x3xf32> -> tensor<4x3xf32>
+  %b = sinter.slice %x [3, 0] [4, 3] [1, 1] : tensor<8x3xf32> -> tensor<1x3xf32>
+  %as = sinter.square %a : tensor<2x3xf32>
+  %bs = sinter.square %b : tensor<1x3xf32>
+  %cs = sinter.square %c : tensor<4x3xf32>
+  %al = sinter.sum %as [0, 1] : tensor<2x3xf32> -> tensor<f32>
+  %bl = sinter.sum %bs [0, 1] : tensor<1x3xf32> -> tensor<f32>
+  %cl = sinter.sum %cs [0, 1] : tensor<4x3xf32> -> tensor<f32>
+  %ab = sinter.add %al, %bl : tensor<f32>
+  %loss = sinter.add %ab, %cl : tensor<f32>
+  %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<8x3xf32>) -> tensor<8x3xf32>
+  return %g : tensor<8x3xf32>
+}
+// Windows that overlap are as few concats as do not, and their sum; a part along two dimensions or with steps is added as it was.
+// CHECK-LABEL: func.func @windows
+// CHECK: %[[CORNER:.*]] = sinter.pad {{.*}} low [0, 0] high [2, 2]
+// CHECK: %[[ODD:.*]] = sinter.pad {{.*}} low [1, 0] high [1, 0]
+// CHECK: %[[EVEN:.*]] = sinter.concat %{{.*}}, %{{.*}} dim 0 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<4x4xf32>
+// CHECK: %[[SUM:.*]] = sinter.add %[[CORNER]], %[[EVEN]]
+// CHECK-NOT: sinter.pad
+// CHECK: %[[G:.*]] = sinter.add %[[SUM]], %[[ODD]]
+// CHECK: return %[[G]]
+func.func @windows(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %a = sinter.slice %x [0, 0] [2, 4] [1, 1] : tensor<4x4xf32> -> tensor<2x4xf32>
+  %b = sinter.slice %x [1, 0] [3, 4] [1, 1] : tensor<4x4xf32> -> tensor<2x4xf32>
+  %c = sinter.slice %x [2, 0] [4, 4] [1, 1] : tensor<4x4xf32> -> tensor<2x4xf32>
+  %d = sinter.slice %x [0, 0] [2, 2] [1, 1] : tensor<4x4xf32> -> tensor<2x2xf32>
+  %ab = sinter.mul %a, %b : tensor<2x4xf32>
+  %abc = sinter.mul %ab, %c : tensor<2x4xf32>
+  %al = sinter.sum %abc [0, 1] : tensor<2x4xf32> -> tensor<f32>
+  %ds = sinter.square %d : tensor<2x2xf32>
+  %dl = sinter.sum %ds [0, 1] : tensor<2x2xf32> -> tensor<f32>
+  %loss = sinter.add %al, %dl : tensor<f32>
+  %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %g : tensor<4x4xf32>
+}

@@ -35,3 +35,26 @@ func.func @apart(%x: tensor<8x8xf32> {sinter.input = "x"}, %y: tensor<3x8xf32> {
   %t = sinter.concat %e, %f dim 1 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x16xf32>
   return %r, %s, %t, %a : tensor<16x8xf32>, tensor<11x8xf32>, tensor<8x16xf32>, tensor<8x8xf32>
 }
+
+// -----
+
+// Of many parts a kernel would look at all for each element. What a call wrote is written there, be it read by others too; inputs,
+// and what stands twice, are copied there; a part that begins at an odd place as well.
+// CHECK-LABEL: plan.function @many
+// CHECK: %[[ALL:.*]] = plan.alloc : <tensor<74x8xf32>>
+// CHECK: %[[A:.*]] = plan.view %[[ALL]] at 0 : <tensor<74x8xf32>> -> <tensor<8x8xf32>>
+// CHECK: plan.call {{.*}} outs(%[[A]] :
+// CHECK: plan.call {{.*}} ins(%[[A]],
+// CHECK-NOT: sinter.concat
+// CHECK-COUNT-8: plan.copy
+// CHECK-NOT: plan.copy
+// CHECK: plan.call {{.*}}neg" ins(%[[ALL]] :
+// CHECK-NOT: sinter.concat
+func.func @many(%x: tensor<8x8xf32> {sinter.input = "x"}, %y: tensor<10x8xf32> {sinter.input = "y"})
+    -> (tensor<74x8xf32> {sinter.output = "r"}, tensor<8x8xf32> {sinter.output = "b"}) {
+  %a = sinter.exp %x : tensor<8x8xf32>
+  %b = sinter.matmul %a, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %c = sinter.concat %a, %x, %x, %x, %x, %x, %x, %y, %x dim 0 : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<10x8xf32>, tensor<8x8xf32>) -> tensor<74x8xf32>
+  %r = sinter.neg %c : tensor<74x8xf32>
+  return %r, %b : tensor<74x8xf32>, tensor<8x8xf32>
+}
