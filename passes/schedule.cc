@@ -40,16 +40,18 @@ class StepGraph {
  public:
   explicit StepGraph(llvm::ArrayRef<Operation*> steps) : before_(steps.size()), after_(steps.size()) {
     MemoryKeys keys;
-    llvm::DenseMap<Value, llvm::SmallVector<unsigned>> writers, readers;
+    llvm::DenseMap<Value, llvm::SmallVector<Access>> writers, readers;
     for (unsigned s = 0; s < steps.size(); ++s) {
       for (Value in : ReadsOf(steps[s])) {
-        for (unsigned writer : writers[keys.of(in)]) addEdge(writer, s);
-        readers[keys.of(in)].push_back(s);
+        const Access access(s, in);
+        addEdges(writers[keys.of(in)], access);
+        readers[keys.of(in)].push_back(access);
       }
       for (Value out : WritesOf(steps[s])) {
-        for (unsigned writer : writers[keys.of(out)]) addEdge(writer, s);
-        for (unsigned reader : readers[keys.of(out)]) addEdge(reader, s);
-        writers[keys.of(out)].push_back(s);
+        const Access access(s, out);
+        addEdges(writers[keys.of(out)], access);
+        addEdges(readers[keys.of(out)], access);
+        writers[keys.of(out)].push_back(access);
       }
     }
     preferReadersOfOldValues(steps, keys, writers, readers);
@@ -59,6 +61,20 @@ class StepGraph {
   llvm::ArrayRef<unsigned> after(unsigned step) const { return after_[step]; }
 
  private:
+  // The bytes of a memory that a step names: parts of one may belong to steps that have nothing to do with each other.
+  struct Access {
+    Access(unsigned s, Value buffer)
+        : step(s), begin(Resolve(buffer).offset), end(begin + std::max<int64_t>(BytesOf(buffer), 1)) {}
+    unsigned step;
+    int64_t begin, end;
+  };
+
+  void addEdges(llvm::ArrayRef<Access> from, const Access& to) {
+    for (const Access& access : from) {
+      if (access.begin < to.end && to.begin < access.end) addEdge(access.step, to.step);
+    }
+  }
+
   void addEdge(unsigned from, unsigned to) {
     if (from == to || !edges_.insert({from, to}).second) return;
     after_[from].push_back(to);
@@ -84,14 +100,14 @@ class StepGraph {
   // A variable's new value is best computed when nobody needs the old one any more: then it is computed in
   // place.
   void preferReadersOfOldValues(llvm::ArrayRef<Operation*> steps, MemoryKeys& keys,
-                                llvm::DenseMap<Value, llvm::SmallVector<unsigned>>& writers,
-                                llvm::DenseMap<Value, llvm::SmallVector<unsigned>>& readers) {
+                                llvm::DenseMap<Value, llvm::SmallVector<Access>>& writers,
+                                llvm::DenseMap<Value, llvm::SmallVector<Access>>& readers) {
     for (unsigned s = 0; s < steps.size(); ++s) {
       auto copy = llvm::dyn_cast<plan_ir::CopyOp>(steps[s]);
       if (!copy || !Resolve(copy.getTarget()).root.getDefiningOp<plan_ir::VariableOp>()) continue;
-      for (unsigned producer : writers[keys.of(copy.getSource())]) {
-        for (unsigned reader : readers[keys.of(copy.getTarget())]) {
-          if (reader < s && !reaches(producer, reader)) addEdge(reader, producer);
+      for (const Access& written : writers[keys.of(copy.getSource())]) {
+        for (const Access& read : readers[keys.of(copy.getTarget())]) {
+          if (read.step < s && !reaches(written.step, read.step)) addEdge(read.step, written.step);
         }
       }
     }

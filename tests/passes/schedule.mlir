@@ -147,3 +147,51 @@ plan.function @reads_more {
   }
   plan.output "r" %r : <tensor<f32>>
 }
+
+// Steps that name other parts of one memory have nothing to do with each other: the reader of the first part need not wait for the
+// writer of the second.
+// CHECK-LABEL: plan.function @parts
+// CHECK: plan.call "u"
+// CHECK: plan.call "b"
+// CHECK: plan.call "t"
+// CHECK: plan.call "a"
+// CHECK: plan.call "a_sum"
+// expected-remark @below {{at most 2304 bytes alive in the given order, 1284 as scheduled}}
+plan.function @parts {
+  %x = plan.input "x" : <tensor<f32>>
+  %m = plan.alloc : <tensor<64xf32>>
+  %m0 = plan.view %m at 0 : <tensor<64xf32>> -> <tensor<32xf32>>
+  %m1 = plan.view %m at 128 : <tensor<64xf32>> -> <tensor<32xf32>>
+  %t = plan.alloc : <tensor<256xf32>>
+  %u = plan.alloc : <tensor<256xf32>>
+  %s = plan.alloc : <tensor<f32>>
+  plan.call "t" ins(%x : !plan.buffer<tensor<f32>>) outs(%t : !plan.buffer<tensor<256xf32>>) {
+  ^bb0(%i: tensor<f32>):
+    %r = sinter.broadcast %i [] : tensor<f32> -> tensor<256xf32>
+    sinter.yield %r : tensor<256xf32>
+  }
+  plan.call "u" ins(%x : !plan.buffer<tensor<f32>>) outs(%u : !plan.buffer<tensor<256xf32>>) {
+  ^bb0(%i: tensor<f32>):
+    %r = sinter.broadcast %i [] : tensor<f32> -> tensor<256xf32>
+    sinter.yield %r : tensor<256xf32>
+  }
+  plan.call "a" ins(%t : !plan.buffer<tensor<256xf32>>) outs(%m0 : !plan.buffer<tensor<32xf32>>) {
+  ^bb0(%i: tensor<256xf32>):
+    %r = sinter.slice %i [0] [32] [1] : tensor<256xf32> -> tensor<32xf32>
+    sinter.yield %r : tensor<32xf32>
+  }
+  plan.call "b" ins(%u : !plan.buffer<tensor<256xf32>>) outs(%m1 : !plan.buffer<tensor<32xf32>>) {
+  ^bb0(%i: tensor<256xf32>):
+    %r = sinter.slice %i [0] [32] [1] : tensor<256xf32> -> tensor<32xf32>
+    sinter.yield %r : tensor<32xf32>
+  }
+  plan.call "a_sum" ins(%m0, %t : !plan.buffer<tensor<32xf32>>, !plan.buffer<tensor<256xf32>>) outs(%s : !plan.buffer<tensor<f32>>) {
+  ^bb0(%i: tensor<32xf32>, %j: tensor<256xf32>):
+    %p = sinter.sum %i [0] : tensor<32xf32> -> tensor<f32>
+    %q = sinter.sum %j [0] : tensor<256xf32> -> tensor<f32>
+    %r = sinter.add %p, %q : tensor<f32>
+    sinter.yield %r : tensor<f32>
+  }
+  plan.output "s" %s : <tensor<f32>>
+  plan.output "m" %m : <tensor<64xf32>>
+}
