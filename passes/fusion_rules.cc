@@ -20,6 +20,9 @@ constexpr int64_t kCheapCost = 2;
 constexpr int64_t kRepeatedCost = 16;
 // Groups looked at for those between two.
 constexpr size_t kMostBetween = 32;
+// That a loop of a CPU walks over side by side: buffers a power of two apart share a few lines of its first cache, and more
+// streams than these are not prefetched.
+constexpr size_t kMostStreams = 32;
 
 std::string NameOf(Operation* op) { return op->getName().getStringRef().str(); }
 
@@ -114,9 +117,11 @@ std::string FusionRules::refuseTogether(llvm::ArrayRef<unsigned> groups) const {
   }
   std::string why;
   llvm::SmallVector<Value> outputs = graph_.outputsOf(groups);
-  if (size_t buffers = countBuffers(groups, outputs.size()); buffers > most_buffers_) {
+  const bool on_gpu = ir::KindOf(device) == ir::DeviceKind::gpu;
+  const size_t most = on_gpu ? most_buffers_ : std::min(most_buffers_, kMostStreams);
+  if (size_t buffers = countBuffers(groups, outputs.size(), most); buffers > most) {
     return "the kernel would work on " + std::to_string(buffers) + " buffers, more than " +
-           std::to_string(most_buffers_);
+           std::to_string(most);
   }
   auto domain = ir::AnalyzeFusion(graph_.opsOf(groups), outputs, &why);
   if (mlir::failed(domain)) return why;
@@ -125,12 +130,12 @@ std::string FusionRules::refuseTogether(llvm::ArrayRef<unsigned> groups) const {
 }
 
 // Those that a kernel of the groups reads and writes; at least as many where they are few.
-size_t FusionRules::countBuffers(llvm::ArrayRef<unsigned> groups, size_t outputs) const {
+size_t FusionRules::countBuffers(llvm::ArrayRef<unsigned> groups, size_t outputs, size_t few) const {
   size_t needs = 0;
   for (unsigned group : groups) {
     for (unsigned member : graph_.members(group)) needs += graph_.nodes()[member].needs.size();
   }
-  if (needs + outputs <= most_buffers_) return needs + outputs;
+  if (needs + outputs <= few) return needs + outputs;
   llvm::DenseSet<Value> inputs;
   for (unsigned group : groups) {
     for (unsigned member : graph_.members(group)) {

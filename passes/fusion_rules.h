@@ -34,7 +34,7 @@ class FusionRules {
 
  private:
   std::string refuseTogether(llvm::ArrayRef<unsigned> groups) const;
-  size_t countBuffers(llvm::ArrayRef<unsigned> groups, size_t outputs) const;
+  size_t countBuffers(llvm::ArrayRef<unsigned> groups, size_t outputs, size_t few) const;
   std::string refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<mlir::Value> outputs,
                          ir::DeviceKind device) const;
   int64_t costOfReading(mlir::Value value, const ir::LoopNest& nest) const;

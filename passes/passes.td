@@ -271,7 +271,7 @@ def Fuse : Pass<"sinter-fuse", "::mlir::func::FuncOp"> {
     Option<"enable", "enable", "bool", "true", "Whether to group at all; otherwise each op is a kernel of its own">,
     Option<"most_ops", "most-ops", "int64_t", "256", "Most ops in a kernel: values must fit registers and caches">,
     Option<"most_buffers", "most-buffers", "int64_t", "4095",
-           "Most values that a kernel reads and writes: a kernel of a GPU has so many pointers">,
+           "Most values that a kernel reads and writes: a kernel of a GPU has so many pointers. One loop of a CPU has 32 at most">,
     Option<"report", "report", "bool", "false", "Say what was fused, and why the rest was not">
   ];
 }
