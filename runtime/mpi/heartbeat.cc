@@ -13,8 +13,8 @@ namespace {
 constexpr int kTag = 0;
 constexpr std::chrono::milliseconds kInterval(100);
 // For receives that are cancelled.
-constexpr std::chrono::milliseconds kCancelLimit(500);
-constexpr std::chrono::microseconds kNap(200);
+constexpr std::chrono::milliseconds kBeatCancelLimit(500);
+constexpr std::chrono::microseconds kBeatNap(200);
 
 }  // namespace
 
@@ -121,7 +121,7 @@ void Heartbeat::Stop(std::chrono::milliseconds patience) {
 }
 
 void Heartbeat::EndRequests() {
-  const Clock::time_point limit = Clock::now() + kCancelLimit;
+  const Clock::time_point limit = Clock::now() + kBeatCancelLimit;
   for (std::unique_ptr<Peer>& peer : peers_) {
     // What was not sent by now goes to a rank that does not take it: MPI_Abort follows.
     const bool is_sending = peer->sending != MPI_REQUEST_NULL;
@@ -130,7 +130,7 @@ void Heartbeat::EndRequests() {
     while (peer->receiving != MPI_REQUEST_NULL && Clock::now() < limit) {
       int has_ended = 0;
       MPI_Test(&peer->receiving, &has_ended, MPI_STATUS_IGNORE);
-      if (peer->receiving != MPI_REQUEST_NULL) std::this_thread::sleep_for(kNap);
+      if (peer->receiving != MPI_REQUEST_NULL) std::this_thread::sleep_for(kBeatNap);
     }
     // A beat may still leave or arrive there.
     if (is_sending || peer->receiving != MPI_REQUEST_NULL) (void)peer.release();

@@ -22,7 +22,7 @@ struct Values {
 };
 
 template <typename E>
-Values<E> Random(int64_t count) {
+Values<E> RandomValues(int64_t count) {
   Values<E> values;
   for (float value : RandomFloats(count)) {
     values.stored.push_back(E::Store(static_cast<typename E::Compute>(value)));
@@ -39,10 +39,10 @@ int64_t ImageAt(const Conv& c, int64_t n, int64_t channel, int64_t y, int64_t x,
 
 // Every product of a convolution once: y += x w, dx += g w, dw += x g.
 template <typename E>
-struct Judge {
+struct DoubleLoops {
   std::vector<double> y, dx, dw;
 
-  Judge(const Conv& c, const Values<E>& x, const Values<E>& w, const Values<E>& g)
+  DoubleLoops(const Conv& c, const Values<E>& x, const Values<E>& w, const Values<E>& g)
       : y(g.stored.size()), dx(x.stored.size()), dw(w.stored.size()) {
     const int64_t in = c.in_channels / c.groups, out = c.out_channels / c.groups;
     for (int64_t weight = 0; weight < static_cast<int64_t>(dw.size()); ++weight) {
@@ -94,10 +94,10 @@ void Check(Conv c, int64_t bottom, int64_t right) {
   c.out_h = (c.in_h + c.pad_top + bottom - (c.kernel_h - 1) * c.dilation_h - 1) / c.stride_h + 1;
   c.out_w = (c.in_w + c.pad_left + right - (c.kernel_w - 1) * c.dilation_w - 1) / c.stride_w + 1;
   ASSERT_TRUE(HasConvTiles(c));
-  const auto x = Random<E>(c.batch * c.in_channels * c.in_h * c.in_w);
-  const auto w = Random<E>(c.out_channels * (c.in_channels / c.groups) * c.kernel_h * c.kernel_w);
-  const auto g = Random<E>(c.batch * c.out_channels * c.out_h * c.out_w);
-  const Judge<E> judge(c, x, w, g);
+  const auto x = RandomValues<E>(c.batch * c.in_channels * c.in_h * c.in_w);
+  const auto w = RandomValues<E>(c.out_channels * (c.in_channels / c.groups) * c.kernel_h * c.kernel_w);
+  const auto g = RandomValues<E>(c.batch * c.out_channels * c.out_h * c.out_w);
+  const DoubleLoops<E> judge(c, x, w, g);
   const std::string what = std::to_string(c.in_channels) + " to " + std::to_string(c.out_channels) +
                            " channels, window " + std::to_string(c.kernel_h) + "x" +
                            std::to_string(c.kernel_w) + ", type " + std::to_string(c.dtype);

@@ -16,7 +16,7 @@ namespace sinter::kernels {
 namespace {
 
 template <typename E>
-std::vector<typename E::Storage> Random(int64_t count) {
+std::vector<typename E::Storage> RandomElements(int64_t count) {
   std::vector<typename E::Storage> values;
   for (float value : RandomFloats(count)) {
     values.push_back(E::Store(static_cast<typename E::Compute>(value)));
@@ -53,7 +53,7 @@ template <typename E>
 void Check(Matmul p) {
   p.dtype = E::kDType;
   // Exactly as large as they must be: a sanitizer sees what is read outside.
-  const auto a = Random<E>(p.batch * p.m * p.k), b = Random<E>(p.batch * p.n * p.k);
+  const auto a = RandomElements<E>(p.batch * p.m * p.k), b = RandomElements<E>(p.batch * p.n * p.k);
   const auto want = Judge<E>(p, a, b);
   for (const ProductKernels* kernels : AllProductKernels()) {
     for (const int threads : {1, 2, 5}) {
