@@ -24,8 +24,8 @@ namespace sinter::ir {
 
 inline constexpr llvm::StringLiteral kDeviceAttr = "sinter.device";
 
-// Where an op runs, a variable lives, a plan buffer is. Null for an op of a function that nothing places; never null for
-// an op of the dialect `plan`. A copy's is the one that it copies to.
+// Where an op runs, a variable lives, a plan buffer is. Null for an op of a function that nothing places, and for an argument of
+// one that is being built; never null for an op of the dialect `plan`. A copy's is the one that it copies to.
 DeviceAttr DeviceOf(mlir::Operation* op);
 // Where a value lives: its op's, or its function argument's; a gradient's is that of the value it is for.
 DeviceAttr DeviceOf(mlir::Value value);

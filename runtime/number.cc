@@ -76,17 +76,19 @@ std::string Number::ToString() const {
 }
 
 absl::Status CheckNumber(const Number& number, DType dtype) {
-  const std::string what =
-      absl::StrCat(number.ToString(), " is not a number of type ", std::string(DTypeName(dtype)));
+  // Runs store numbers, and allocate nothing.
+  const auto bad = [&](const auto&... more) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(number.ToString(), " is not a number of type ", std::string(DTypeName(dtype)), more...));
+  };
   if (IsFloat(dtype)) {
     if (!std::isfinite(number.real()) || std::isfinite(Round(number.real(), dtype))) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, ", whose largest is ", std::string(LargestOf(dtype))));
+    return bad(", whose largest is ", std::string(LargestOf(dtype)));
   }
   const Range range = RangeOf(dtype);
   const std::optional<int64_t> whole = Whole(number);
   if (whole && *whole >= range.least && *whole <= range.most) return absl::OkStatus();
-  return absl::InvalidArgumentError(what);
+  return bad();
 }
 
 absl::Status StoreNumber(const Number& number, DType dtype, std::byte* to) {

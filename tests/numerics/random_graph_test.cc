@@ -20,8 +20,8 @@ namespace {
 
 using reference::Value;
 
-#ifdef SINTER_RANDOM_GRAPHS
-constexpr uint64_t kGraphs = SINTER_RANDOM_GRAPHS;
+#ifdef SINTER_GRAPHS_OF_A_PART
+constexpr uint64_t kGraphs = SINTER_GRAPHS_OF_A_PART;
 #else
 constexpr uint64_t kGraphs = 15;
 #endif

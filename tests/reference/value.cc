@@ -89,8 +89,7 @@ int64_t Lowest(DType dtype) {
 }
 
 int64_t Highest(DType dtype) {
-  if (dtype == DType::kI64) return std::numeric_limits<int64_t>::max();
-  return (int64_t{1} << (IsUnsigned(dtype) ? Bits(dtype) : Bits(dtype) - 1)) - 1;
+  return std::numeric_limits<int64_t>::max() >> (IsUnsigned(dtype) ? 63 - Bits(dtype) : 64 - Bits(dtype));
 }
 
 int64_t ToInteger(DType dtype, double x) {
