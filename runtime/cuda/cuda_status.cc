@@ -167,6 +167,9 @@ absl::Status CudaStatus(cudaError_t code, std::string_view what) {
   int gpu = -1;
   if (cudaGetDevice(&gpu) != cudaSuccess) return status;
   if (absl::Status lost = CheckNotLost(gpu); !lost.ok()) return lost;
+  if (KindOf(code).ends_context || code == cudaErrorDevicesUnavailable) {
+    if (absl::Status lost = CheckNoneLost(); !lost.ok()) return lost;
+  }
   if (KindOf(code).ends_context) NoteLostGpu(gpu, std::string(status.message()));
   return status;
 }

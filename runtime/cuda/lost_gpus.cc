@@ -14,6 +14,7 @@ struct Lost {
   std::atomic<bool> is_any = false;
   std::mutex mutex;
   std::map<int, std::string> first_errors;  // By the GPU's index.
+  int first = -1;                           // Which was lost before all others.
 };
 
 // Never destroyed: sessions may be static.
@@ -27,6 +28,7 @@ Lost& TheLost() {
 void NoteLostGpu(int index, std::string_view first_error) {
   const std::lock_guard lock(TheLost().mutex);
   TheLost().first_errors.try_emplace(index, first_error);
+  if (TheLost().first < 0) TheLost().first = index;
   TheLost().is_any = true;
 }
 
@@ -37,6 +39,16 @@ absl::Status CheckNotLost(int index) {
   if (found == TheLost().first_errors.end()) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("gpu:", index, " is lost to this program since ", found->second,
                                           ". End the program and start it again, from its last checkpoint"));
+}
+
+absl::Status CheckNoneLost() {
+  if (!TheLost().is_any.load(std::memory_order_relaxed)) return absl::OkStatus();
+  int first = 0;
+  {
+    const std::lock_guard lock(TheLost().mutex);
+    first = TheLost().first;
+  }
+  return CheckNotLost(first);
 }
 
 }  // namespace sinter

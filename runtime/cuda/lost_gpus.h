@@ -18,6 +18,8 @@ namespace sinter {
 void NoteLostGpu(int index, std::string_view first_error);
 // Internal: the GPU is lost; says since when and what to do. Costs a nanosecond while none is.
 absl::Status CheckNotLost(int index);
+// The same of whichever was lost first: after one GPU's fault CUDA may refuse the others to the process, too.
+absl::Status CheckNoneLost();
 
 }  // namespace sinter
 
