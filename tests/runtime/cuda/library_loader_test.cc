@@ -7,7 +7,9 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,9 +20,23 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+// Leaves the variables as they were, for tests that load libraries in the same process.
 class LibraryLoaderTest : public ::testing::Test {
  protected:
-  void TearDown() override { unsetenv("SINTER_CUDA_LIBRARY_PATH"); }
+  void TearDown() override {
+    for (const auto& [name, text] : before_) {
+      if (text.has_value()) setenv(name, text->c_str(), 1);
+      if (!text.has_value()) unsetenv(name);
+    }
+  }
+
+ private:
+  static std::optional<std::string> TextOf(const char* name) {
+    const char* const text = getenv(name);
+    return text == nullptr ? std::nullopt : std::optional<std::string>(text);
+  }
+  const std::pair<const char*, std::optional<std::string>> before_[2] = {
+      {"SINTER_CUDA_LIBRARY_PATH", TextOf("SINTER_CUDA_LIBRARY_PATH")}, {"CUDA_PATH", TextOf("CUDA_PATH")}};
 };
 
 constexpr LibraryName kMissing = {
@@ -44,7 +60,6 @@ TEST_F(LibraryLoaderTest, LooksInTheNamedFoldersFirst) {
   setenv("CUDA_PATH", "/opt/cuda", 1);
   EXPECT_THAT(First(3, LibraryCandidates("libx.so.1")),
               ElementsAre("libx.so.1", "/opt/cuda/lib64/libx.so.1", "/usr/local/cuda/lib64/libx.so.1"));
-  unsetenv("CUDA_PATH");
 }
 
 // Who starts a program with more rights than his own must not choose what it loads. A copy of this program has another group, and
