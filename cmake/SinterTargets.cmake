@@ -137,7 +137,7 @@ function(sinter_test name)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
   if(ARG_AS_V3 AND NOT SINTER_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     add_test(NAME v3.${name} COMMAND ${name} --gtest_brief=1)
-    set_tests_properties(v3.${name} PROPERTIES TIMEOUT 300 LABELS v3 ENVIRONMENT "${SINTER_AS_V3}")
+    set_tests_properties(v3.${name} PROPERTIES TIMEOUT 600 LABELS v3 ENVIRONMENT "${SINTER_AS_V3}")
   endif()
 endfunction()
 
