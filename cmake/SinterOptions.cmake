@@ -5,7 +5,7 @@ set(SINTER_TEST_FOLDERS "" CACHE STRING "Folders of tests/ to build, such as \"r
 option(SINTER_PORTABLE "Link LLVM statically, and Abseil or install it beside, so that it runs on another Linux" OFF)
 option(SINTER_UNITY "Compile several sources at a time: half the time from nothing, more for one changed line" OFF)
 set(SINTER_COMPILER_FROM "" CACHE PATH
-  "A build folder whose archives of ir, passes and codegen are linked, and not built again: for the thread sanitizer, which they do not need")
+  "A build folder whose archives of ir, passes and codegen are linked, and not built again: for the thread sanitizer, which then does not look into them")
 option(SINTER_FUZZ "Build the libFuzzer targets (needs Clang)" OFF)
 set(SINTER_FUZZ_SECONDS 20 CACHE STRING "How long ctest runs each fuzzer")
 set(SINTER_CUDA AUTO CACHE STRING "GPUs: AUTO builds for them where the CUDA toolkit is found, ON insists, OFF does not")

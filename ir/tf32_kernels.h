@@ -67,7 +67,7 @@ struct Conv {
 };
 
 inline int64_t RoundUp(int64_t x, int64_t multiple) { return llvm::divideCeilSigned(x, multiple) * multiple; }
-// Of rows whose pairs four threads of each of four rows read at once, without two in one bank.
+// Pitch of rows whose pairs four threads of each of four rows read at once, without two in one bank.
 int64_t PitchOf(int64_t length);
 // Cycles of a multiprocessor for one step of a warp's tiles: the tensor cores, or shared memory, whichever is slower.
 double StepCycles(int64_t tiles_m, int64_t tiles_n);

@@ -18,7 +18,7 @@ int64_t DimOf(ir::PadOp op) {
   return dim;
 }
 
-// Where a part begins and ends along a dimension.
+// Begin and end of a part along a dimension.
 int64_t BeginOf(ir::PadOp op, int64_t dim) { return op.getLow()[dim]; }
 int64_t EndOf(ir::PadOp op, int64_t dim) { return op.getType().getDimSize(dim) - op.getHigh()[dim]; }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
+#include "sinter/runtime/round_up.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::internal_session {
@@ -21,8 +22,7 @@ constexpr int64_t kAlwaysTried = int64_t{4} << 20;
 
 // As the allocator counts.
 int64_t RoundUpToUnit(size_t bytes) {
-  constexpr int64_t kUnit = CachingAllocator::kUnit;
-  return (static_cast<int64_t>(bytes) + kUnit - 1) / kUnit * kUnit;
+  return RoundUp(static_cast<int64_t>(bytes), static_cast<int64_t>(CachingAllocator::kUnit));
 }
 
 }  // namespace

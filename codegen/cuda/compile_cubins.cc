@@ -18,6 +18,7 @@
 #include "sinter/codegen/cuda/cubin_cache.h"
 #include "sinter/codegen/cuda/nvrtc.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
+#include "sinter/runtime/environment.h"
 #include "sinter/runtime/status.h"
 
 namespace sinter::codegen {
@@ -30,12 +31,6 @@ std::string Digest(const std::string& bytes) {
   auto digest =
       llvm::SHA256::hash(llvm::ArrayRef(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
   return llvm::toHex(digest, /*LowerCase=*/true);
-}
-
-// Empty: unset, or a program that has more rights than who started it.
-std::string Environment(const char* name) {
-  const char* const value = secure_getenv(name);
-  return value == nullptr ? "" : value;
 }
 
 // Empty: no cache.

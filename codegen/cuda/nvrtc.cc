@@ -21,7 +21,7 @@ using Program = struct Opaque*;
 using Result = int;
 
 constexpr int kOldest = 12;
-// Of nvrtcResult.
+// Values of nvrtcResult.
 constexpr Result kOutOfMemory = 1, kCompilation = 6;
 
 // Nothing but the path for a file that cannot be looked at.

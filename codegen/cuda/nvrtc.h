@@ -17,7 +17,7 @@ namespace sinter::codegen {
 
 class Nvrtc {
  public:
-  // Of no file that exists. NVRTC writes the process's working folder into the line tables of sources without a folder.
+  // A folder that does not exist. NVRTC writes the process's working folder into the line tables of sources without one.
   static constexpr char kSourceFolder[] = "/sinter/";
 
   // FAILED_PRECONDITION when the library is not found: says where was looked and how to point to it

@@ -192,7 +192,7 @@ class Gather {
     int64_t stride;
     bool in_place;  // In the result.
   };
-  // What is whole vectors of the result's type, pixel by pixel, is added up where it belongs.
+  // Whole vectors of the result's type, pixel by pixel, are added up where they belong.
   Sums SumsOf(const Pixels& pixels, int64_t row, int64_t channel, int64_t columns, C* scratch) const {
     if constexpr (sizeof(S) == sizeof(C)) {
       const int64_t all = c_.groups * channels_.columns;

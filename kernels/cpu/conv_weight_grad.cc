@@ -9,7 +9,7 @@
 namespace sinter::kernels {
 namespace {
 
-// Of a tile: what is packed of the gradient stays in the second cache.
+// Size of a tile: the packed part of the gradient stays in the second cache.
 template <typename C>
 inline constexpr int64_t kMostRows = 1536 / static_cast<int64_t>(sizeof(C));
 constexpr int64_t kMostColumns = 2048;
@@ -215,12 +215,12 @@ class WeightGrad {
   C* Sums(const Tile& t, int64_t row) const {
     return sums_ + ((t.part * c_.groups + t.group) * runs_.rows() + row) * runs_.row();
   }
-  // Where the first of the group's channels of the gradient's pixel is.
+  // Place of the first of the group's channels of the gradient's pixel.
   int64_t GradientAt(const Tile& t, int64_t line, int64_t x) const {
     return (line * c_.out_w + x) * c_.out_channels + t.group * runs_.channels;
   }
 
-  // What the first tap of a run reads for pixel x of a row of the gradient.
+  // The value that the first tap of a run reads for pixel x of a row of the gradient.
   const C* Images(const Tile& t, int64_t run, int64_t line, int64_t x) const {
     const int64_t n = line / c_.out_h, y = line % c_.out_h, taps = c_.kernel_h * c_.kernel_w / runs_.count;
     const int64_t ky = run * taps / c_.kernel_w, kx = run * taps % c_.kernel_w;

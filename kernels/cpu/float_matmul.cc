@@ -176,7 +176,7 @@ class FloatProduct {
   // The columns of the panel at column j.
   int64_t Columns(const Tile<C>& t, int64_t j) const { return Least(grid_.panel_width, t.columns - j); }
 
-  // What is whole vectors of plain sums is added up where it belongs.
+  // Whole vectors of plain sums are added up where they belong.
   PanelSums<C> SumsOf(const Tile<C>& t, int64_t j, Scratch<C>& s) const {
     if (t.sums == nullptr) return {.first = s.sums + j, .stride = kScratchColumns, .in_place = false};
     if (Columns(t, j) % kernels_.lanes<C>() == 0)

@@ -51,7 +51,7 @@ struct Ahead {
 };
 inline constexpr int64_t kAheadBlock = 8, kLine = 64;
 
-// What a tile of `depth` steps asks for.
+// Prefetches the share of `ahead` that a tile of `depth` steps has time for.
 inline void AskAhead(Ahead& ahead, int64_t depth) {
   int64_t lines = (depth + kAheadBlock - 1) / kAheadBlock * ahead.per_block;
   for (; lines > 0 && ahead.lines > 0; --lines, --ahead.lines) {

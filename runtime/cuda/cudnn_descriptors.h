@@ -28,7 +28,7 @@
 
 namespace sinter {
 
-// Of what an operand's first element and a workspace start at: multiples of so many bytes.
+// An operand's first element and a workspace start at multiples of so many bytes.
 inline constexpr int64_t kCudnnAlignment = 16;
 inline constexpr size_t kCudnnWorkspaceAlignment = 256;
 

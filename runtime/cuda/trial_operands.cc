@@ -73,7 +73,7 @@ CancellingFactors CancellingFactorsOf(fb::DType dtype, int64_t k, uint64_t seed)
     const bool is_b = table == &factors.b;
     for (int64_t row = 0; row < CancellingFactors::kRows; ++row) {
       std::byte* const to = table->data() + static_cast<size_t>(row * k) * size;
-      // What has no partner is 0 in b.
+      // An element without a partner is 0 in b.
       if (k % 2 != 0) Store(dtype, is_b ? 0 : factor(), to + static_cast<size_t>(order.back()) * size);
       for (size_t i = 0; i + 1 < order.size(); i += 2) {
         const double value = factor();

@@ -1,4 +1,4 @@
-// What MPI answers, as absl::Status.
+// Answers of MPI as absl::Status.
 //
 //   SINTER_RETURN_IF_ERROR(MpiStatus(MPI_Barrier(communicator), "wait for all ranks"));
 //
