@@ -25,16 +25,16 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/bench/timing.h"
 #include "sinter/bench/workloads.h"
-#include "sinter/frontend/collectives.h"
-#include "sinter/frontend/compile.h"
-#include "sinter/runtime/device_info.h"
-#include "sinter/runtime/session.h"
-#include "sinter/runtime/status.h"
+#include "sinter/frontend/compile/compile.h"
+#include "sinter/frontend/ops/collectives.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/memory/device_info.h"
+#include "sinter/runtime/session/session.h"
 #ifdef SINTER_WITH_CUDA
 #include <cuda_runtime.h>
 
-#include "sinter/runtime/cuda/cuda_status.h"
-#include "sinter/runtime/cuda/nccl_library.h"
+#include "sinter/runtime/cuda/driver/cuda_status.h"
+#include "sinter/runtime/cuda/driver/nccl_library.h"
 #endif
 
 namespace {

@@ -10,7 +10,7 @@
 
 #include "sinter/bench/long_programs.h"
 #include "sinter/bench/workloads.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace {
 

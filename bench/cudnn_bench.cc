@@ -15,10 +15,11 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/cuda/cuda_memory.h"
-#include "sinter/runtime/cuda/cudnn_convolution.h"
-#include "sinter/runtime/cuda/recorded_graph.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/cuda/context/recorded_graph.h"
+#include "sinter/runtime/cuda/cudnn/cudnn_convolution.h"
+#include "sinter/runtime/cuda/driver/cuda_memory.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/cuda/cudnn/cudnn_session.h"
 
 namespace sinter {
 namespace {
@@ -173,7 +174,9 @@ absl::Status Main(std::string_view network) {
   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemory> memory, MakeCudaMemory(0));
   SINTER_ASSIGN_OR_RETURN(const auto allocator, CachingAllocator::Create(std::move(memory)));
   SINTER_ASSIGN_OR_RETURN(const auto context, CudaContext::Create(0, allocator.get()));
-  SINTER_ASSIGN_OR_RETURN(const CudnnHandle cudnn, context->CudnnOnStream());
+  CudnnSession session(*context);
+  context->set_cudnn(&session);
+  SINTER_ASSIGN_OR_RETURN(const CudnnHandle cudnn, session.OnStream());
   const CudaDeviceScope on(0);
   const int64_t most = RulesOf({}).max_workspace;
   SINTER_ASSIGN_OR_RETURN(const Allocation operands, allocator->Allocate(4 * kBytes + most, "operands"));

@@ -23,10 +23,10 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/bench/timing.h"
 #include "sinter/bench/workloads.h"
-#include "sinter/runtime/device_info.h"
-#include "sinter/runtime/device_runtimes.h"
-#include "sinter/runtime/session_state.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/device/device_runtimes.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/memory/device_info.h"
+#include "sinter/runtime/session/session_state.h"
 
 namespace {
 

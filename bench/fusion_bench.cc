@@ -13,7 +13,7 @@
 
 #include "sinter/bench/timing.h"
 #include "sinter/bench/workloads.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace {
 

@@ -16,11 +16,11 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
-#include "sinter/runtime/cuda/cuda_memory.h"
-#include "sinter/runtime/cuda/matmul_trial.h"
-#include "sinter/runtime/cuda/matmul_tuning.h"
-#include "sinter/runtime/session_tuning.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/cuda/cublas/matmul_trial.h"
+#include "sinter/runtime/cuda/cublas/matmul_tuning.h"
+#include "sinter/runtime/cuda/driver/cuda_memory.h"
+#include "sinter/runtime/device/session_tuning.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter {
 namespace {

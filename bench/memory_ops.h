@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "sinter/frontend/sinter.h"
-#include "sinter/runtime/named_tensor.h"
+#include "sinter/runtime/tensor/named_tensor.h"
 
 namespace sinter::bench {
 

@@ -23,9 +23,9 @@
 #include "absl/strings/str_format.h"
 #include "sinter/bench/timing.h"
 #include "sinter/bench/workloads.h"
-#include "sinter/runtime/checkpoint.h"
-#include "sinter/runtime/safetensors.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/formats/safetensors.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/session/checkpoint.h"
 
 namespace {
 

@@ -21,9 +21,9 @@
 #include "absl/strings/str_join.h"
 #include "sinter/bench/memory_ops.h"
 #include "sinter/bench/timing.h"
-#include "sinter/runtime/file.h"
-#include "sinter/runtime/safetensors.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/formats/file.h"
+#include "sinter/runtime/formats/safetensors.h"
+#include "sinter/runtime/host/status.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <vector>
 
-#include "sinter/runtime/status.h"
-#include "sinter/runtime/thread_pool.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/host/thread_pool.h"
 
 namespace sinter::bench {
 

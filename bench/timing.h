@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "sinter/runtime/device.h"
-#include "sinter/runtime/session.h"
+#include "sinter/runtime/memory/device.h"
+#include "sinter/runtime/session/session.h"
 
 namespace sinter::bench {
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/examples/resnet.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::bench {
 

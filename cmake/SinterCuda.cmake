@@ -1,7 +1,7 @@
 # The CUDA toolkit, if it is wanted and there: SINTER_WITH_CUDA says. Found by itself: by nvcc, CUDA_PATH, CUDAToolkit_ROOT or
 # /usr/local/cuda, else in SINTER_CUDA_WHEELS, where `scripts/bootstrap.sh --cuda` puts NVIDIA's packages of PyPI. Of CUDA only
 # the runtime is linked, as an archive; the headers of cuBLASLt, cuDNN and NCCL are needed to build, their libraries are
-# opened when first used (runtime/cuda/library_loader.h).
+# opened when first used (runtime/host/library_loader.h).
 if(DEFINED ENV{XDG_DATA_HOME})
   set(_data "$ENV{XDG_DATA_HOME}")
 else()

@@ -13,7 +13,7 @@ set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION "${DNNL_LIBRARY}"
   INTERFACE_INCLUDE_DIRECTORIES "${DNNL_INCLUDE_DIR}")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # Clang's OpenMP is libomp, a second set of threads beside the libgomp of oneDNN. No source has an OpenMP pragma: what
-  # is needed is libgomp itself (runtime/thread_pool.h).
+  # is needed is libgomp itself (runtime/host/thread_pool.h).
   add_library(OpenMP::OpenMP_CXX INTERFACE IMPORTED)
   set_target_properties(OpenMP::OpenMP_CXX PROPERTIES INTERFACE_LINK_LIBRARIES gomp)
 else()

@@ -88,7 +88,7 @@ install(FILES ${CMAKE_SOURCE_DIR}/frontend/optim/optimizer.h ${CMAKE_SOURCE_DIR}
 foreach(folder frontend/nn frontend/data)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION ${_include}/frontend FILES_MATCHING PATTERN "*.h")
 endforeach()
-install(FILES ${CMAKE_SOURCE_DIR}/runtime/plan.fbs DESTINATION ${CMAKE_INSTALL_DATADIR}/sinter)
+install(FILES ${CMAKE_SOURCE_DIR}/runtime/plan/plan.fbs DESTINATION ${CMAKE_INSTALL_DATADIR}/sinter)
 
 configure_package_config_file(cmake/SinterConfig.cmake.in ${CMAKE_BINARY_DIR}/cmake/SinterConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Sinter)

@@ -1,6 +1,6 @@
 # The functions that folders use to declare libraries, dialects and tests.
 
-# One spelling of includes in the tree and after installation: "sinter/runtime/plan.h".
+# One spelling of includes in the tree and after installation: "sinter/runtime/plan/plan.h".
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include)
 file(CREATE_LINK ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/include/sinter SYMBOLIC)
 target_include_directories(sinter_flags INTERFACE

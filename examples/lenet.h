@@ -19,7 +19,7 @@
 #include "sinter/frontend/data/mnist.h"
 #include "sinter/frontend/data/transforms.h"
 #include "sinter/frontend/sinter.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::examples {
 

@@ -14,5 +14,5 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "sinter/ir/ops.h"
-#include "sinter/ir/plan_ops.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/plan/plan_ops.h"

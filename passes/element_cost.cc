@@ -2,7 +2,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "sinter/ir/ops.h"
+#include "sinter/ir/dialect/ops.h"
 
 namespace sinter {
 

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "mlir/IR/Operation.h"
-#include "sinter/ir/ops.h"
+#include "sinter/ir/dialect/ops.h"
 
 namespace sinter {
 

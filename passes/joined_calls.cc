@@ -1,7 +1,7 @@
 #include "sinter/passes/joined_calls.h"
 
-#include "sinter/ir/plan_ops.h"
-#include "sinter/passes/flat_bucket.h"
+#include "sinter/ir/plan/plan_ops.h"
+#include "sinter/ir/program/collective.h"
 
 namespace sinter {
 
@@ -24,8 +24,9 @@ int64_t BytesOfTensor(mlir::Value value) {
 }  // namespace
 
 bool IsWide(ir::ConcatOp op) {
-  return op.getXs().size() > kMostChosenParts &&
-         llvm::all_of(op.getXs(), [](mlir::Value part) { return BytesOfTensor(part) >= kBucketAlignment; });
+  return op.getXs().size() > kMostChosenParts && llvm::all_of(op.getXs(), [](mlir::Value part) {
+           return BytesOfTensor(part) >= plan_ir::kBucketAlignment;
+         });
 }
 
 bool IsOneBehindTheOther(ir::ConcatOp op) {
@@ -39,7 +40,7 @@ bool IsJoin(mlir::Operation* op) {
   if (IsWideJoin(concat)) return true;
   int64_t offset = 0;
   for (mlir::Value part : concat.getXs()) {
-    if (!part.hasOneUse() || !IsComputedByCall(part) || offset % kBucketAlignment != 0) return false;
+    if (!part.hasOneUse() || !IsComputedByCall(part) || offset % plan_ir::kBucketAlignment != 0) return false;
     offset += BytesOfTensor(part);
   }
   return true;

@@ -6,7 +6,7 @@
 #ifndef SINTER_PASSES_JOINED_CALLS_H_
 #define SINTER_PASSES_JOINED_CALLS_H_
 
-#include "sinter/ir/ops.h"
+#include "sinter/ir/dialect/ops.h"
 
 namespace sinter {
 

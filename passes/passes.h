@@ -12,7 +12,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
-#include "sinter/ir/plan_ops.h"
+#include "sinter/ir/plan/plan_ops.h"
 
 namespace sinter {
 

@@ -200,7 +200,7 @@ def FuseEpilogue : Pass<"sinter-fuse-epilogue", "::mlir::func::FuncOp"> {
   let description = [{
     Takes the broadcast add of a bias, then relu, gelu, gelu_tanh, sigmoid, tanh or silu, into the library op before it,
     when the value in between has no other use. On a GPU, in bf16 and f16, the gradient of gelu_tanh too
-    goes into the product before it (passes/gelu_gradient.h). What a scatter_add onto zeros is added to takes the zeros' place.
+    goes into the product before it (passes/fuse/gelu_gradient.h). What a scatter_add onto zeros is added to takes the zeros' place.
     With `report`, each refusal becomes a remark that gives the reason.
   }];
   let options = [
@@ -256,7 +256,7 @@ def Fuse : Pass<"sinter-fuse", "::mlir::func::FuncOp"> {
   let summary = "Group loops into kernels";
   let description = [{
     Groups fusible ops and reductions into sinter.fusion ops, one generated kernel each. What a group may be says
-    ir/fusion_domain.h: a map, a row kernel (reductions along the same dimensions with what feeds and follows them), or
+    ir/fusion/fusion_domain.h: a map, a row kernel (reductions along the same dimensions with what feeds and follows them), or
     several maps side by side. Producers join their readers when that is one loop nest, makes no cycle, computes nothing
     expensive twice and leaves enough rows for the threads; kernels that loop over the same large value become one; the
     pointwise updates of all variables become one, or as many as `most-buffers` asks for. Constants, iotas and cheap index maps are copied into every reader.

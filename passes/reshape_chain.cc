@@ -1,9 +1,9 @@
 #include "sinter/passes/reshape_chain.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "sinter/ir/fusion_domain.h"
-#include "sinter/ir/ops.h"
-#include "sinter/ir/tensor_types.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/fusion/fusion_domain.h"
 #include "sinter/passes/input_parts.h"
 
 namespace sinter {

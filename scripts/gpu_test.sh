@@ -10,7 +10,7 @@
 #
 # What is carried: gpu_tests.txt of the build folder, which lists the tests, and the programs that it names, each at its path or
 # beside that file; those that are not there are named and left out. A folder named lib beside it is looked at for the shared
-# libraries that this machine lacks. CUDA's libraries are found as runtime/cuda/library_loader.h says, and in the wheels of PyPI
+# libraries that this machine lacks. CUDA's libraries are found as runtime/host/library_loader.h says, and in the wheels of PyPI
 # that python3 sees.
 # Fails if a test does, or if there is none. Without a GPU, tests that need one are skipped and say so.
 #

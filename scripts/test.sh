@@ -16,7 +16,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cores=$(nproc)
 stage() { printf '\n== %s\n' "$1"; }
 
-folders="kernels;runtime;codegen;frontend/allocations;reference;numerics;tools;examples;bench;house;docs;package"
+folders="kernels;runtime;codegen;frontend/allocations;reference;numerics;plans;tools;examples;bench;house;docs;package"
 if [[ -e /dev/nvidia0 ]]; then folders=""; fi
 
 stage "Install what is missing"
@@ -45,7 +45,7 @@ fi
 stage "Test"
 # One run over all build trees, so that there is one summary.
 printf "subdirs(\"$PWD/build/%s\")\n" "${trees[@]}" > build/all/CTestTestfile.cmake
-# Several test programs share the cores: idle threads must sleep, not spin (runtime/thread_pool.h).
+# Several test programs share the cores: idle threads must sleep, not spin (runtime/host/thread_pool.h).
 export OMP_WAIT_POLICY=passive
 # One more than there are cores: some tests wait.
 ctest --test-dir build/all --output-on-failure --no-tests=error --parallel "$((cores + 1))" --output-junit results.xml || {

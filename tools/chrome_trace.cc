@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/file.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/formats/file.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::tools {
 

@@ -14,7 +14,7 @@
 namespace sinter::tools {
 
 std::string ChromeTrace(const FunctionProfile& profile);
-// Whole or not at all; the errors of runtime/file.h.
+// Whole or not at all; the errors of runtime/formats/file.h.
 absl::Status WriteChromeTrace(const FunctionProfile& profile, const std::string& path);
 
 }  // namespace sinter::tools

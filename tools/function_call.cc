@@ -12,11 +12,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "sinter/runtime/checkpoint.h"
-#include "sinter/runtime/half.h"
-#include "sinter/runtime/npy.h"
-#include "sinter/runtime/npz.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/formats/npy.h"
+#include "sinter/runtime/formats/npz.h"
+#include "sinter/runtime/host/half.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/session/checkpoint.h"
 
 namespace sinter::tools {
 

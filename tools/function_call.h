@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "sinter/runtime/session.h"
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/session/session.h"
+#include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter::tools {
 

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/plan_devices.h"
-#include "sinter/runtime/profile.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/device/profile.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/tools/plan_text.h"
 
 namespace sinter::tools {

@@ -3,7 +3,7 @@
 //   SINTER_ASSIGN_OR_RETURN(FunctionProfile profile, ProfileFunction(session, function, "train", {.repeat = 20}));
 //   std::cout << ProfileText(profile);                 // tools/profile_text.h
 //
-// A run is timed without a profile first, as a program sees it; then each step in runs with one (runtime/profile.h). What the
+// A run is timed without a profile first, as a program sees it; then each step in runs with one (runtime/device/profile.h). What the
 // steps do not account for is the gap: launching, waiting, inputs brought to a GPU. It is negative where steps run beside each
 // other, on several devices or a collective beside kernels, which a profile keeps apart.
 #ifndef SINTER_TOOLS_FUNCTION_PROFILE_H_
@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "sinter/runtime/device.h"
-#include "sinter/runtime/session.h"
+#include "sinter/runtime/memory/device.h"
+#include "sinter/runtime/session/session.h"
 #include "sinter/tools/roof.h"
 
 namespace sinter::tools {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "sinter/runtime/plan.h"
+#include "sinter/runtime/plan/plan.h"
 
 namespace sinter::tools {
 

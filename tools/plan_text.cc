@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "sinter/runtime/collective.h"
-#include "sinter/runtime/dtype.h"
-#include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/plan/collective.h"
+#include "sinter/runtime/host/dtype.h"
+#include "sinter/runtime/plan/plan_devices.h"
 
 namespace sinter::tools {
 

@@ -7,11 +7,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/plan.h"
-#include "sinter/runtime/plan_devices.h"
-#include "sinter/runtime/session.h"
-#include "sinter/runtime/status.h"
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan.h"
+#include "sinter/runtime/plan/plan_devices.h"
+#include "sinter/runtime/session/session.h"
+#include "sinter/runtime/tensor/tensor.h"
 #include "sinter/tools/plan_text.h"
 
 namespace sinter::tools {

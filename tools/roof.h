@@ -15,8 +15,8 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/device.h"
-#include "sinter/runtime/dtype.h"
+#include "sinter/runtime/host/dtype.h"
+#include "sinter/runtime/memory/device.h"
 
 namespace sinter::tools {
 

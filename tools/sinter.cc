@@ -8,8 +8,8 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
-#include "sinter/runtime/plan.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan.h"
 #include "sinter/tools/chrome_trace.h"
 #include "sinter/tools/exit_code.h"
 #include "sinter/tools/function_call.h"

@@ -9,9 +9,9 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_join.h"
-#include "sinter/frontend/compile.h"
-#include "sinter/runtime/file.h"
-#include "sinter/runtime/status.h"
+#include "sinter/frontend/compile/compile.h"
+#include "sinter/runtime/formats/file.h"
+#include "sinter/runtime/host/status.h"
 #include "sinter/tools/exit_code.h"
 #include "sinter/tools/plan_text.h"
 

@@ -6,8 +6,9 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
-#include "sinter/ir/dialect.h"
+#include "sinter/ir/dialect/dialect.h"
 #ifdef SINTER_HAS_PASSES
+#include "sinter/ir/register_dialects.h"
 #include "sinter/passes/passes.h"
 #endif
 

@@ -4,11 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "sinter/runtime/plan.h"
-#include "sinter/runtime/session.h"
-#include "sinter/runtime/session_tuning.h"
-#include "sinter/runtime/status.h"
-#include "sinter/runtime/tuning_file.h"
+#include "sinter/runtime/device/session_tuning.h"
+#include "sinter/runtime/device/tuning_file.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan.h"
+#include "sinter/runtime/session/session.h"
 
 namespace sinter::tools {
 namespace {

@@ -1,6 +1,6 @@
 // `sinter tune`: measures which algorithms compute a plan's matrix products quickest on this machine's GPUs.
 //
-//   SINTER_RETURN_IF_ERROR(TunePlan({.plan = "m.plan"}, std::cout));       // Writes "m.plan.tuning" (runtime/tuning.h).
+//   SINTER_RETURN_IF_ERROR(TunePlan({.plan = "m.plan"}, std::cout));       // Writes "m.plan.tuning" (runtime/device/tuning.h).
 #ifndef SINTER_TOOLS_TUNE_PLAN_H_
 #define SINTER_TOOLS_TUNE_PLAN_H_
 
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "sinter/runtime/tuning.h"
+#include "sinter/runtime/device/tuning.h"
 
 namespace sinter::tools {
 

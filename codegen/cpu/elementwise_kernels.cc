@@ -6,10 +6,9 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Linker/Linker.h"
 #include "sinter/codegen/cpu/compile_cpp.h"
-#include "sinter/codegen/elementwise_text.h"
-#include "sinter/codegen/emit_plan.h"
-#include "sinter/codegen/lowering.h"
-#include "sinter/runtime/status.h"
+#include "sinter/codegen/steps/elementwise_text.h"
+#include "sinter/codegen/steps/lowering.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
 
@@ -21,7 +20,7 @@ constexpr int64_t kGrain = 4096;
 std::vector<ir::ElementwiseKernelOp> KernelsOf(mlir::ModuleOp module) {
   std::vector<ir::ElementwiseKernelOp> kernels;
   module.walk([&](plan_ir::CallOp call) {
-    auto kernel = llvm::dyn_cast_if_present<ir::ElementwiseKernelOp>(LibraryOpOf(call));
+    auto kernel = llvm::dyn_cast_if_present<ir::ElementwiseKernelOp>(call.libraryOp());
     if (kernel && ir::DeviceOf(call).getKind() == ir::DeviceKind::cpu) kernels.push_back(kernel);
   });
   return kernels;

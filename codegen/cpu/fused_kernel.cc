@@ -8,11 +8,11 @@
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "sinter/codegen/cpu/job_slots.h"
 #include "sinter/codegen/cpu/loop_nest.h"
 #include "sinter/codegen/cpu/streamed_slots.h"
-#include "sinter/codegen/symbol_name.h"
-#include "sinter/runtime/status.h"
+#include "sinter/codegen/loops/job_slots.h"
+#include "sinter/codegen/places/symbol_name.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
 
@@ -62,7 +62,7 @@ KernelModule::KernelModule(mlir::MLIRContext* context) {
 }
 
 absl::StatusOr<std::vector<KernelLaunch>> KernelModule::AddCall(plan_ir::CallOp call) {
-  SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call));
+  SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call, CpuLoopTarget()));
   std::vector<KernelLaunch> launches;
   const CallSlots slots(call);
   for (std::vector<Job>& jobs : cut.stages) launches.push_back(AddStage(slots, jobs));
@@ -249,9 +249,17 @@ mlir::func::FuncOp KernelModule::EmitCalls(const CallSlots& slots, ArrayRef<JobC
   return function;
 }
 
-absl::StatusOr<int64_t> FusedWorkspaceBytes(plan_ir::CallOp call) {
-  SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call));
-  return cut.workspace_bytes;
+const LoopTarget& CpuLoopTarget() {
+  class Target : public LoopTarget {
+   public:
+    ir::DeviceKind kind() const override { return ir::DeviceKind::cpu; }
+    bool StoresFromChunks() const override { return false; }
+    int64_t CountChunks(Job& job) const override { return codegen::CountChunks(job); }
+    bool SumsColumnsOfRows() const override { return false; }
+    int64_t CountRowGroups(Job&) const override { llvm_unreachable("CPUs sum columns in jobs of their own"); }
+  };
+  static const Target target;
+  return target;
 }
 
 }  // namespace sinter::codegen

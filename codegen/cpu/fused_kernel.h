@@ -17,7 +17,8 @@
 #include "llvm/ADT/StringMap.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "sinter/codegen/cpu/fused_stages.h"
+#include "sinter/codegen/loops/fused_stages.h"
+#include "sinter/codegen/loops/loop_target.h"
 
 namespace sinter::codegen {
 
@@ -61,8 +62,8 @@ class KernelModule {
   llvm::StringMap<std::string> bodies_, parts_, kernels_;
 };
 
-// Bytes of workspace that a fused call needs.
-absl::StatusOr<int64_t> FusedWorkspaceBytes(plan_ir::CallOp call);
+// How CPUs cut jobs.
+const LoopTarget& CpuLoopTarget();
 
 // Prefixes of the names of functions that kernels call: those that hold loops, and the parts of kernels of many jobs.
 inline constexpr char kBodyPrefix[] = "body_";

@@ -17,7 +17,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/raw_ostream.h"
 #include "sinter/kernels/cpu/embedded_kernels.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 LLD_HAS_DRIVER(elf)
 

@@ -7,8 +7,8 @@
 
 #include <functional>
 
-#include "sinter/codegen/cpu/element_emitter.h"
-#include "sinter/codegen/cpu/job_schedule.h"
+#include "sinter/codegen/loops/element_emitter.h"
+#include "sinter/codegen/loops/job_schedule.h"
 
 namespace sinter::codegen {
 

@@ -19,7 +19,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "sinter/codegen/cpu/fused_kernel.h"
 #include "sinter/codegen/cpu/streaming_memory.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
 

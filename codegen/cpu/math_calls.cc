@@ -22,7 +22,7 @@
 #include "llvm/Support/MemoryBufferRef.h"
 #include "sinter/codegen/cpu/far_arguments.h"
 #include "sinter/kernels/cpu/embedded_kernels.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
 namespace {

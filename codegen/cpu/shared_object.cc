@@ -27,7 +27,7 @@
 #include "sinter/codegen/cpu/math_calls.h"
 #include "sinter/codegen/cpu/scale_floats.h"
 #include "sinter/codegen/cpu/streaming_memory.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
 namespace {

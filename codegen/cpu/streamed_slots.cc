@@ -1,7 +1,7 @@
 #include "sinter/codegen/cpu/streamed_slots.h"
 
-#include "sinter/codegen/buffer_place.h"
 #include "sinter/codegen/cpu/streaming_memory.h"
+#include "sinter/codegen/places/buffer_place.h"
 
 namespace sinter::codegen {
 

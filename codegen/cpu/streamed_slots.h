@@ -7,8 +7,8 @@
 #ifndef SINTER_CODEGEN_CPU_STREAMED_SLOTS_H_
 #define SINTER_CODEGEN_CPU_STREAMED_SLOTS_H_
 
-#include "sinter/codegen/cpu/fused_stages.h"
-#include "sinter/codegen/cpu/job_schedule.h"
+#include "sinter/codegen/loops/fused_stages.h"
+#include "sinter/codegen/loops/job_schedule.h"
 
 namespace sinter::codegen {
 

@@ -18,7 +18,7 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 #include "sinter/kernels/cpu/cpu_level.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
 namespace {
@@ -146,7 +146,7 @@ absl::StatusOr<CpuTarget> CpuTarget::Parse(std::string_view name) {
 }
 
 absl::StatusOr<std::vector<CpuTarget>> ParseCpuTargets(const std::vector<std::string>& names) {
-  constexpr size_t kMost = 16;  // As runtime/plan_code.h has it.
+  constexpr size_t kMost = 16;  // As runtime/plan/plan_code.h has it.
   if (names.empty() || names.size() > kMost) {
     return absl::InvalidArgumentError(absl::StrCat("target_cpu names ", names.size(), " CPUs; name 1 to ",
                                                    kMost, ", such as \"native\" or \"x86-64-v3\""));

@@ -18,8 +18,8 @@
 #include "sinter/codegen/cuda/cubin_cache.h"
 #include "sinter/codegen/cuda/nvrtc.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
-#include "sinter/runtime/environment.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/environment.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
 

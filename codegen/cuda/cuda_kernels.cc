@@ -8,15 +8,15 @@
 #include "llvm/ADT/StringExtras.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "sinter/codegen/buffer_place.h"
-#include "sinter/codegen/cpu/job_slots.h"
 #include "sinter/codegen/cuda/cuda_nest.h"
 #include "sinter/codegen/cuda/cuda_printer.h"
 #include "sinter/codegen/cuda/gpu_units.h"
-#include "sinter/codegen/symbol_name.h"
-#include "sinter/codegen/user_line.h"
-#include "sinter/runtime/gpu_limits.h"
-#include "sinter/runtime/status.h"
+#include "sinter/codegen/loops/job_slots.h"
+#include "sinter/codegen/places/buffer_place.h"
+#include "sinter/codegen/places/symbol_name.h"
+#include "sinter/codegen/places/user_line.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/gpu_limits.h"
 
 namespace sinter::codegen {
 
@@ -89,7 +89,7 @@ uint32_t CudaKernels::AddSource(CudaSource source) {
 }
 
 absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddCall(plan_ir::CallOp call) {
-  SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call));
+  SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call, CudaLoopTarget()));
   std::vector<CudaLaunch> launches;
   const CallSlots slots(call);
   for (std::vector<Job>& jobs : cut.stages) {

@@ -16,8 +16,8 @@
 #include "llvm/ADT/StringMap.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "sinter/codegen/cpu/fused_stages.h"
 #include "sinter/codegen/cuda/cuda_source.h"
+#include "sinter/codegen/loops/fused_stages.h"
 
 namespace sinter::codegen {
 

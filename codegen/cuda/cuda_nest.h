@@ -9,9 +9,9 @@
 
 #include <functional>
 
-#include "sinter/codegen/cpu/element_emitter.h"
 #include "sinter/codegen/cuda/cuda_rescaled_sums.h"
 #include "sinter/codegen/cuda/cuda_schedule.h"
+#include "sinter/codegen/loops/element_emitter.h"
 
 namespace sinter::codegen {
 

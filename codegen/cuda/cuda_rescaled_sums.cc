@@ -1,7 +1,7 @@
 #include "sinter/codegen/cuda/cuda_rescaled_sums.h"
 
 #include "sinter/codegen/cuda/cuda_nest.h"
-#include "sinter/ir/ops.h"
+#include "sinter/ir/dialect/ops.h"
 
 namespace sinter::codegen {
 

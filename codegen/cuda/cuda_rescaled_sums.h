@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-#include "sinter/codegen/cpu/fused_stages.h"
+#include "sinter/codegen/loops/fused_stages.h"
 
 namespace sinter::codegen {
 

@@ -238,6 +238,9 @@ int64_t StoredBytes(mlir::Value tensor) {
   return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
 }
 
+namespace {
+
+// Chunks of the outermost reduced loop.
 int64_t CountCudaChunks(Job& job) {
   Loops loops = MergeLoops(job);
   int64_t rows = TripCount(loops.parallel), length = TripCount(loops.reduced), units = rows;
@@ -255,7 +258,20 @@ int64_t CountCudaChunks(Job& job) {
   return llvm::divideCeilSigned(loops.reduced.front().size, ChunkSize(loops, std::max<int64_t>(2, wanted)));
 }
 
-int64_t CountCudaRowGroups(Job& job) { return MakeCudaSchedule(job, /*alone=*/true).blocks; }
+}  // namespace
+
+const LoopTarget& CudaLoopTarget() {
+  class Target : public LoopTarget {
+   public:
+    ir::DeviceKind kind() const override { return ir::DeviceKind::gpu; }
+    bool StoresFromChunks() const override { return true; }
+    int64_t CountChunks(Job& job) const override { return CountCudaChunks(job); }
+    bool SumsColumnsOfRows() const override { return true; }
+    int64_t CountRowGroups(Job& job) const override { return MakeCudaSchedule(job, /*alone=*/true).blocks; }
+  };
+  static const Target target;
+  return target;
+}
 
 CudaSchedule MakeCudaSchedule(Job& job, bool alone) {
   Loops loops = MergeLoops(job);

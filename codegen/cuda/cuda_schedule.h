@@ -7,7 +7,8 @@
 #ifndef SINTER_CODEGEN_CUDA_CUDA_SCHEDULE_H_
 #define SINTER_CODEGEN_CUDA_CUDA_SCHEDULE_H_
 
-#include "sinter/codegen/cpu/job_schedule.h"
+#include "sinter/codegen/loops/job_schedule.h"
+#include "sinter/codegen/loops/loop_target.h"
 
 namespace sinter::codegen {
 
@@ -54,11 +55,8 @@ int64_t StoredBytes(mlir::Value tensor);
 // Makes `s`, a map's of several loops with its vector, one of kStrips, where that pays.
 bool ScheduleCudaStrips(Job& job, CudaSchedule& s);
 
-// The chunks of the outermost reduced loop, for a job that ir::IsCutInChunks.
-int64_t CountCudaChunks(Job& job);
-
-// The groups of rows of a job with column reductions.
-int64_t CountCudaRowGroups(Job& job);
+// How GPUs cut jobs.
+const LoopTarget& CudaLoopTarget();
 
 inline constexpr int64_t kCudaMultiprocessors = 132;                  // Of an H100 or H200.
 inline constexpr int64_t kManyCudaBlocks = 8 * kCudaMultiprocessors;  // Enough for all of them to be busy.

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "sinter/runtime/cuda/library_loader.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/library_loader.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
 
@@ -32,7 +32,7 @@ std::string FileIdentity(const std::string& path) {
 }
 
 // The text with kSourceFolder in front of what its #line directives name, where that has no folder of its own. The directives are
-// those that codegen/elementwise_text.cc writes, at the start of a line.
+// those that codegen/steps/elementwise_text.cc writes, at the start of a line.
 std::string WithFolderInLines(std::string_view text) {
   std::string result;
   while (!text.empty()) {

@@ -21,7 +21,7 @@ class Nvrtc {
   static constexpr char kSourceFolder[] = "/sinter/";
 
   // FAILED_PRECONDITION when the library is not found: says where was looked and how to point to it
-  // (runtime/cuda/library_loader.h). An error is not remembered.
+  // (runtime/host/library_loader.h). An error is not remembered.
   static absl::StatusOr<const Nvrtc*> Get();
 
   // For an architecture such as "sm_90". INVALID_ARGUMENT with the compiler's log when the text does not compile; the log names

@@ -15,8 +15,8 @@
 #include "sinter/examples/lenet.h"
 #include "sinter/frontend/data/prefetcher.h"
 #include "sinter/frontend/sinter.h"
-#include "sinter/runtime/device_info.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/memory/device_info.h"
 #ifdef SINTER_WITH_MPI
 #include "sinter/runtime/mpi/mpi_world.h"
 #endif

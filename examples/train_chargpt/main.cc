@@ -19,7 +19,7 @@
 #include "sinter/examples/sampling.h"
 #include "sinter/frontend/data/splitmix.h"
 #include "sinter/frontend/sinter.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace {
 

@@ -27,8 +27,8 @@
 #include "sinter/frontend/data/prefetcher.h"
 #include "sinter/frontend/data/transforms.h"
 #include "sinter/frontend/sinter.h"
-#include "sinter/runtime/checkpoint.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/session/checkpoint.h"
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "sinter/runtime/status.h"
-#include "sinter/runtime/tensor_bytes.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/tensor/tensor_bytes.h"
 
 namespace sinter {
 namespace {

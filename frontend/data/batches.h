@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sinter/frontend/data/splitmix.h"
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter {
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/data/splitmix.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter {
 namespace {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/file.h"
-#include "sinter/runtime/inflate.h"
-#include "sinter/runtime/status.h"
-#include "sinter/runtime/tensor_bytes.h"
-#include "sinter/runtime/untrusted_bytes.h"
+#include "sinter/runtime/formats/file.h"
+#include "sinter/runtime/formats/inflate.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/host/untrusted_bytes.h"
+#include "sinter/runtime/tensor/tensor_bytes.h"
 
 namespace sinter {
 namespace {

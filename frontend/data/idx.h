@@ -9,7 +9,7 @@
 //
 // Errors: DataLoss for what the format forbids (wrong magic, cut short, bytes left over, sizes that the file
 // cannot hold), InvalidArgument for a rank above HostTensor's or for the wrong kind of file, and those of
-// runtime/file.h. Memory is taken only when the file's bytes can justify what its header declares.
+// runtime/formats/file.h. Memory is taken only when the file's bytes can justify what its header declares.
 #ifndef SINTER_FRONTEND_DATA_IDX_H_
 #define SINTER_FRONTEND_DATA_IDX_H_
 
@@ -18,7 +18,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter {
 

@@ -2,7 +2,7 @@
 #ifndef SINTER_FRONTEND_DATA_IMAGE_SET_H_
 #define SINTER_FRONTEND_DATA_IMAGE_SET_H_
 
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter {
 

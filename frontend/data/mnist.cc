@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sinter/frontend/data/idx.h"
-#include "sinter/runtime/status.h"
-#include "sinter/runtime/tensor_bytes.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/tensor/tensor_bytes.h"
 
 namespace sinter {
 namespace {

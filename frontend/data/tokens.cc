@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/status.h"
-#include "sinter/runtime/untrusted_bytes.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/host/untrusted_bytes.h"
 
 namespace sinter {
 

@@ -14,7 +14,7 @@
 // the version 1, the number of tokens, zeros.
 //
 // Errors: DataLoss for what such a file cannot be (an odd size, another number of tokens than its header says),
-// Unimplemented for another version, InvalidArgument for no tokens, and those of runtime/file.h, which reading windows
+// Unimplemented for another version, InvalidArgument for no tokens, and those of runtime/formats/file.h, which reading windows
 // may give too.
 #ifndef SINTER_FRONTEND_DATA_TOKENS_H_
 #define SINTER_FRONTEND_DATA_TOKENS_H_
@@ -28,8 +28,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sinter/frontend/data/splitmix.h"
-#include "sinter/runtime/file.h"
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/formats/file.h"
+#include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter {
 

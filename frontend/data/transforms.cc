@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter {
 namespace {

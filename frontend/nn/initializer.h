@@ -5,7 +5,7 @@
 #ifndef SINTER_FRONTEND_NN_INITIALIZER_H_
 #define SINTER_FRONTEND_NN_INITIALIZER_H_
 
-#include "sinter/frontend/graph.h"
+#include "sinter/frontend/graph/graph.h"
 
 namespace sinter::nn {
 

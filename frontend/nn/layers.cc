@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/frontend/graph_state.h"
-#include "sinter/frontend/number_bounds.h"
+#include "sinter/frontend/graph/graph_state.h"
+#include "sinter/frontend/graph/number_bounds.h"
 
 namespace sinter::nn {
 

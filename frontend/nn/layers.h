@@ -10,7 +10,7 @@
 #include <initializer_list>
 
 #include "sinter/frontend/nn/module.h"
-#include "sinter/frontend/ops.h"
+#include "sinter/frontend/ops/ops.h"
 
 namespace sinter::nn {
 

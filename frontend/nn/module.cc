@@ -4,7 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/frontend/graph_state.h"
+#include "sinter/frontend/graph/graph_state.h"
 
 namespace sinter::nn {
 

@@ -27,9 +27,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sinter/frontend/graph.h"
+#include "sinter/frontend/graph/graph.h"
+#include "sinter/frontend/graph/variable_filter.h"
 #include "sinter/frontend/nn/initializer.h"
-#include "sinter/frontend/variable_filter.h"
 
 namespace sinter::nn {
 

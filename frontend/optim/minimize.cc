@@ -5,8 +5,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/frontend/gradient_reach.h"
-#include "sinter/frontend/graph_state.h"
+#include "sinter/frontend/graph/gradient_reach.h"
+#include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/optim/loss_scaling.h"
 #include "sinter/frontend/optim/optimizer_identity.h"
 

@@ -1,7 +1,7 @@
 #include "sinter/frontend/optim/optimizer.h"
 
 #include "absl/strings/str_cat.h"
-#include "sinter/frontend/number_bounds.h"
+#include "sinter/frontend/graph/number_bounds.h"
 #include "sinter/frontend/optim/loss_scaling.h"
 #include "sinter/frontend/optim/minimize.h"
 

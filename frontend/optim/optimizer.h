@@ -45,9 +45,9 @@
 #include <string>
 #include <vector>
 
-#include "sinter/frontend/graph.h"
-#include "sinter/frontend/ops.h"
-#include "sinter/frontend/variable_filter.h"
+#include "sinter/frontend/graph/graph.h"
+#include "sinter/frontend/graph/variable_filter.h"
+#include "sinter/frontend/ops/ops.h"
 
 namespace sinter::optim {
 

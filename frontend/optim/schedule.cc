@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/frontend/number_bounds.h"
+#include "sinter/frontend/graph/number_bounds.h"
 
 // The C library's functions depend on the CPU; these do not.
 #include "sinter/kernels/cpu/vector_math.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "sinter/frontend/tensor.h"
+#include "sinter/frontend/graph/tensor.h"
 
 namespace sinter::optim {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "sinter/frontend/graph_state.h"
-#include "sinter/frontend/ops.h"
+#include "sinter/frontend/graph/graph_state.h"
+#include "sinter/frontend/ops/ops.h"
 
 namespace sinter::optim {
 

@@ -1,4 +1,4 @@
-// The activations that library calls apply to their results, by the numbers of runtime/plan.fbs.
+// The activations that library calls apply to their results, by the numbers of runtime/plan/plan.fbs.
 //
 //   ActivateRow(kSilu, sums, 100);     // In place. Float, double, or an unsigned integer, for which there is relu only.
 //

@@ -1,11 +1,11 @@
-// The catalogue of hand-written kernels that a plan calls by name (CatalogStep in runtime/plan.fbs).
+// The catalogue of hand-written kernels that a plan calls by name (CatalogStep in runtime/plan/plan.fbs).
 //
 //   const CatalogKernel* kernel = FindCatalogKernel("cumsum");
 //   kernel->run({buffers, parameters, workspace, parallel});
 //
 // Workspace comes from the runtime, not from the plan: Step.workspace_bytes is 0.
 //
-// Parameters are int64, in the order written here. Element types are numbers as in runtime/dtype.h (f64 0, f32 1,
+// Parameters are int64, in the order written here. Element types are numbers as in runtime/host/dtype.h (f64 0, f32 1,
 // bf16 2, f16 3, i64 4, i32 5, i8 6, u8 7, i1 8). Buffers are dense and row-major.
 //
 //   scatter_add         inputs x[outer, size, inner], indices[count], updates[outer, count, inner]; outputs result
@@ -19,7 +19,7 @@
 //     parameters        dtype (of the result, i32 or i64), seed_dtype, step_dtype (i32 or i64), count, stream
 //                       0 to count - 1 sorted by (key, number); the key of number i is word 0 of Philox4x32-10 with
 //                       counter (i low, i high, stream, step low) and key (seed low, seed high XOR step high), as in
-//                       ir/philox.h.
+//                       ir/scalar/philox.h.
 //
 // Every kernel gives the same bits whatever the number of threads. It allocates nothing.
 #ifndef SINTER_KERNELS_CPU_CATALOG_H_

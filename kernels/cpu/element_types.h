@@ -1,4 +1,4 @@
-// Element types of buffers, by the numbers of runtime/dtype.h, for kernels written once for all of them.
+// Element types of buffers, by the numbers of runtime/host/dtype.h, for kernels written once for all of them.
 //
 //   WithElement(dtype, [&](auto element) {
 //     using E = decltype(element);                       // E::Storage in memory, E::Compute to calculate with.

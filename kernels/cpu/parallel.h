@@ -2,7 +2,7 @@
 //
 //   parallel.For(rows, /*grain=*/16, [&](int64_t begin, int64_t end, int thread) { ... });
 //
-// The meaning is that of ThreadPool::ParallelFor (runtime/thread_pool.h), which stands behind it.
+// The meaning is that of ThreadPool::ParallelFor (runtime/host/thread_pool.h), which stands behind it.
 #ifndef SINTER_KERNELS_CPU_PARALLEL_H_
 #define SINTER_KERNELS_CPU_PARALLEL_H_
 

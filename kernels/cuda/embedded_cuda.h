@@ -12,7 +12,7 @@ namespace sinter::kernels {
 
 // Begins every kernel.
 std::string_view CudaPrelude();
-// Parts of hand-written kernels (codegen/cuda/catalog_text.h): what several need, then one family each.
+// Parts of hand-written kernels (codegen/cuda/catalog/catalog_text.h): what several need, then one family each.
 std::string_view CudaElements();
 std::string_view CudaScan();
 std::string_view CudaRadixSort();

@@ -2,7 +2,7 @@
 // elements, a thread 4 x 4 of them, 16 of k at a time in shared memory. Sums run along k in order; integers
 // wrap.
 //
-// Constants: E; kM, kN, kK; kTransposeA, kTransposeB, kHasBias; kActivation, numbered as in ir/linear_ops.td.
+// Constants: E; kM, kN, kK; kTransposeA, kTransposeB, kHasBias; kActivation, numbered as in ir/library/linear_ops.td.
 typedef E::Storage Storage;
 typedef E::Compute Compute;
 constexpr int kSide = 64, kDepth = 16, kEach = 4, kThreads = 256;

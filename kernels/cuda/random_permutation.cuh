@@ -1,6 +1,6 @@
 // The numbers 0 to kSorted - 1 sorted by random keys (radix_sort.cuh): word 0 of Philox4x32-10 (Salmon et
 // al., SC 2011) with the counter (position, 0, stream, step low) and the key (seed low, seed high XOR step
-// high), as in ir/philox.h.
+// high), as in ir/scalar/philox.h.
 struct PhiloxKeys {
   u64 seed, step;
   __device__ __forceinline__ u32 operator()(u32 position) const {

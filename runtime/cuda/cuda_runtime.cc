@@ -6,17 +6,18 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/cuda/cublaslt_library.h"
-#include "sinter/runtime/cuda/cuda_context.h"
-#include "sinter/runtime/cuda/cuda_memory.h"
-#include "sinter/runtime/cuda/cuda_steps.h"
-#include "sinter/runtime/cuda/cuda_stopwatch.h"
-#include "sinter/runtime/cuda/cudnn_library.h"
-#include "sinter/runtime/cuda/lost_gpus.h"
-#include "sinter/runtime/cuda/nccl_communicators.h"
-#include "sinter/runtime/cuda/peer_access.h"
-#include "sinter/runtime/cuda/recorded_graph.h"
-#include "sinter/runtime/cuda/staging_ring.h"
+#include "sinter/runtime/cuda/context/cuda_context.h"
+#include "sinter/runtime/cuda/context/cuda_stopwatch.h"
+#include "sinter/runtime/cuda/context/recorded_graph.h"
+#include "sinter/runtime/cuda/context/staging_ring.h"
+#include "sinter/runtime/cuda/driver/cublaslt_library.h"
+#include "sinter/runtime/cuda/driver/cuda_memory.h"
+#include "sinter/runtime/cuda/driver/cudnn_library.h"
+#include "sinter/runtime/cuda/driver/lost_gpus.h"
+#include "sinter/runtime/cuda/driver/peer_access.h"
+#include "sinter/runtime/cuda/nccl/nccl_communicators.h"
+#include "sinter/runtime/cuda/steps/cuda_steps.h"
+#include "sinter/runtime/cuda/cudnn/cudnn_session.h"
 
 namespace sinter {
 namespace {
@@ -106,6 +107,7 @@ class CudaRuntime : public DeviceRuntime {
 
   std::unique_ptr<CachingAllocator> own_allocator_;
   std::unique_ptr<CudaContext> context_;
+  std::unique_ptr<CudnnSession> cudnn_;
   KernelLibraries libraries_;
   RecordedPieces pieces_;
   std::unique_ptr<StagingRing> ring_, input_ring_;
@@ -137,6 +139,8 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
                                                    " cannot serve ", Device::Gpu(index).ToString()));
   }
   SINTER_ASSIGN_OR_RETURN(runtime->context_, CudaContext::Create(index, allocator));
+  runtime->cudnn_ = std::make_unique<CudnnSession>(*runtime->context_);
+  runtime->context_->set_cudnn(runtime->cudnn_.get());
   runtime->context_->set_tuning(options.tuning);
   runtime->context_->set_load_times(options.load_times);
   runtime->context_->set_switches(switches);
@@ -163,7 +167,7 @@ absl::Status CudaRuntime::Connect(const fb::Plan& plan, std::span<DeviceRuntime*
   SINTER_ASSIGN_OR_RETURN(std::shared_ptr<NcclCommunicators> communicators,
                           NcclCommunicators::Connect(plan, gpus, local, world));
   for (DeviceRuntime* const peer : peers) {
-    if (peer != nullptr) static_cast<CudaRuntime*>(peer)->context_->set_communicators(communicators);
+    if (peer != nullptr) static_cast<CudaRuntime*>(peer)->context_->set_communicators(communicators, communicators.get());
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// The GPUs of CUDA as devices of a session (runtime/device_runtime.h).
+// The GPUs of CUDA as devices of a session (runtime/device/device_runtime.h).
 //
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceRuntime> gpu, MakeCudaRuntime(Device::Gpu(0), {.allocator = pool}));
 //
@@ -14,10 +14,10 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "sinter/runtime/caching_allocator.h"
-#include "sinter/runtime/device.h"
-#include "sinter/runtime/device_runtime.h"
-#include "sinter/runtime/thread_pool.h"
+#include "sinter/runtime/device/device_runtime.h"
+#include "sinter/runtime/host/thread_pool.h"
+#include "sinter/runtime/memory/caching_allocator.h"
+#include "sinter/runtime/memory/device.h"
 
 namespace sinter {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/host/status.h"
 #include "sinter/runtime/mpi/mpi_status.h"
 #include "sinter/runtime/mpi/termination.h"
-#include "sinter/runtime/status.h"
 
 namespace sinter {
 namespace {

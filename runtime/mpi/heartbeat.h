@@ -1,4 +1,4 @@
-// Carries the beats of runtime/liveness.h between all ranks, several times a second, by a thread of its own; and looks whether
+// Carries the beats of runtime/host/liveness.h between all ranks, several times a second, by a thread of its own; and looks whether
 // the processes of this machine still exist.
 //
 //   Liveness liveness(rank, size, std::chrono::seconds(4), now);
@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "sinter/runtime/liveness.h"
+#include "sinter/runtime/host/liveness.h"
 #include "sinter/runtime/mpi/process_identity.h"
 
 namespace sinter {

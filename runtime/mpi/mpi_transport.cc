@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/host/status.h"
 #include "sinter/runtime/mpi/mpi_status.h"
-#include "sinter/runtime/status.h"
 
 namespace sinter {
 namespace {

@@ -1,4 +1,4 @@
-// A rank's access to MPI (runtime/message_world.h): messages on one communicator, beats on another.
+// A rank's access to MPI (runtime/world/message_world.h): messages on one communicator, beats on another.
 //
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<MpiTransport> transport, MpiTransport::Create(options));
 //   MessageWorld world(transport.get());
@@ -19,11 +19,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "sinter/runtime/liveness.h"
-#include "sinter/runtime/message_world.h"
+#include "sinter/runtime/host/liveness.h"
 #include "sinter/runtime/mpi/heartbeat.h"
 #include "sinter/runtime/mpi/mpi_world.h"
 #include "sinter/runtime/mpi/termination.h"
+#include "sinter/runtime/world/message_world.h"
 
 namespace sinter {
 

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/message_world.h"
+#include "sinter/runtime/host/status.h"
 #include "sinter/runtime/mpi/mpi_status.h"
 #include "sinter/runtime/mpi/mpi_transport.h"
 #include "sinter/runtime/mpi/termination.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/world/message_world.h"
 
 namespace sinter {
 namespace {

@@ -1,4 +1,4 @@
-// The world of the processes that mpirun has started (runtime/world.h).
+// The world of the processes that mpirun has started (runtime/world/world.h).
 //
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<MpiWorld> world, MpiWorld::Create());
 //   SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan), {.world = world.get()}));
@@ -33,7 +33,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "sinter/runtime/world.h"
+#include "sinter/runtime/world/world.h"
 
 namespace sinter {
 

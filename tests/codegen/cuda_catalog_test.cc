@@ -1,6 +1,6 @@
 // The catalogue of hand-written CUDA kernels: what it lowers to, and that NVRTC compiles it for the architectures that
 // plans are made for. Needs no GPU; what the kernels compute is judged on one by tests/numerics/op_test.cc.
-#include "sinter/codegen/cuda/cuda_catalog.h"
+#include "sinter/codegen/cuda/catalog/cuda_catalog.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@
 #include "mlir/Parser/Parser.h"
 #include "sinter/codegen/cuda/compile_cubins.h"
 #include "sinter/codegen/cuda/nvrtc.h"
-#include "sinter/ir/ops.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/register_dialects.h"
 
 namespace sinter::codegen {
 namespace {

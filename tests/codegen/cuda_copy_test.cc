@@ -1,5 +1,5 @@
 // Copies within a GPU: which are kernels, and that these copy every byte.
-#include "sinter/codegen/cuda/cuda_copy.h"
+#include "sinter/codegen/cuda/catalog/cuda_copy.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "mlir/IR/MLIRContext.h"
 #include "sinter/codegen/cpu/compile_cpp.h"
-#include "sinter/ir/dialect.h"
+#include "sinter/ir/dialect/dialect.h"
 #include "sinter/tests/codegen/simt_emulator.h"
 
 namespace sinter::codegen {

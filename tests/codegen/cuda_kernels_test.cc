@@ -13,9 +13,10 @@
 #include "mlir/Parser/Parser.h"
 #include "sinter/codegen/cuda/compile_cubins.h"
 #include "sinter/codegen/cuda/nvrtc.h"
-#include "sinter/ir/ops.h"
-#include "sinter/ir/plan_ops.h"
-#include "sinter/runtime/gpu_limits.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/plan/plan_ops.h"
+#include "sinter/ir/register_dialects.h"
+#include "sinter/runtime/plan/gpu_limits.h"
 
 namespace sinter::codegen {
 namespace {

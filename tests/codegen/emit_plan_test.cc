@@ -1,5 +1,5 @@
 // Planned modules as plan files: what is in them, and that the bytes depend on nothing else.
-#include "sinter/codegen/emit_plan.h"
+#include "sinter/codegen/plan/emit_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,11 +10,12 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "runtime/plan_generated.h"
-#include "sinter/codegen/lowering.h"
-#include "sinter/codegen/select_kernels.h"
-#include "sinter/codegen/user_line.h"
-#include "sinter/ir/ops.h"
-#include "sinter/runtime/plan.h"
+#include "sinter/codegen/places/user_line.h"
+#include "sinter/codegen/plan/select_kernels.h"
+#include "sinter/codegen/steps/lowering.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/register_dialects.h"
+#include "sinter/runtime/plan/plan.h"
 
 namespace sinter::codegen {
 namespace {

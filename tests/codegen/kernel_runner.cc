@@ -16,8 +16,9 @@
 #include "sinter/codegen/cpu/fused_kernel.h"
 #include "sinter/codegen/cpu/lower_kernels_to_llvm.h"
 #include "sinter/codegen/cpu/shared_object.h"
-#include "sinter/ir/dialect.h"
-#include "sinter/runtime/status.h"
+#include "sinter/ir/dialect/dialect.h"
+#include "sinter/ir/register_dialects.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
 
@@ -53,7 +54,7 @@ absl::Status KernelRunner::Compile(const std::string& text) {
   impl_->module->walk([&](plan_ir::CallOp op) { call = op; });
   impl_->kernels = std::make_unique<KernelModule>(impl_->context.get());
   SINTER_ASSIGN_OR_RETURN(impl_->launches, impl_->kernels->AddCall(call));
-  SINTER_ASSIGN_OR_RETURN(impl_->workspace_bytes, FusedWorkspaceBytes(call));
+  SINTER_ASSIGN_OR_RETURN(impl_->workspace_bytes, FusedWorkspaceBytes(call, CpuLoopTarget()));
   if (std::getenv("SINTER_TEST_PRINT")) impl_->kernels->module().dump();
   SINTER_ASSIGN_OR_RETURN(impl_->llvm_module,
                           LowerKernelsToLlvm(impl_->kernels->module(), impl_->llvm_context));

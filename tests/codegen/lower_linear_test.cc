@@ -7,9 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "mlir/Parser/Parser.h"
-#include "sinter/codegen/lowering.h"
-#include "sinter/ir/ops.h"
-#include "sinter/ir/plan_ops.h"
+#include "sinter/codegen/steps/lowering.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/plan/plan_ops.h"
+#include "sinter/ir/register_dialects.h"
 
 namespace sinter::codegen {
 namespace {

@@ -18,8 +18,8 @@
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
-#include "sinter/runtime/plan_code.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan_code.h"
 
 namespace sinter::codegen {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "sinter/runtime/plan.h"
+#include "sinter/runtime/plan/plan.h"
 
 namespace sinter::codegen {
 

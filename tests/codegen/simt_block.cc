@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "sinter/runtime/gpu_limits.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/gpu_limits.h"
 #include "sinter/tests/codegen/simt_fibers.h"
 
 namespace sinter::codegen {

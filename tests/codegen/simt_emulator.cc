@@ -10,8 +10,8 @@
 #include "sinter/codegen/cpu/compile_cpp.h"
 #include "sinter/codegen/cpu/shared_object.h"
 #include "sinter/codegen/cpu/target_machine.h"
-#include "sinter/runtime/gpu_limits.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/gpu_limits.h"
 #include "sinter/tests/codegen/kernel_module_builder.h"
 
 namespace sinter::codegen {

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/codegen/cpu/compile_cpp.h"
-#include "sinter/runtime/half.h"
+#include "sinter/runtime/host/half.h"
 
 namespace sinter::codegen {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 // Sanitizers know the library's way of changing stacks. It asks the system for the mask of signals each time, which takes ten
 // times as long as all else: elsewhere the registers that a call keeps are all that changes.

@@ -1,7 +1,7 @@
 // What a kernel's text calls: mathematics of this machine, and the block that runs.
 #include <cmath>
 
-#include "sinter/runtime/half.h"
+#include "sinter/runtime/host/half.h"
 #include "sinter/tests/codegen/simt_block.h"
 
 namespace sinter::codegen {

@@ -1,4 +1,4 @@
-#include "sinter/runtime/file.h"
+#include "sinter/runtime/formats/file.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>

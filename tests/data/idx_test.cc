@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/runtime/file.h"
+#include "sinter/runtime/formats/file.h"
 #include "sinter/tests/data/gzip_bytes.h"
 #include "sinter/tests/data/scratch_folder.h"
 

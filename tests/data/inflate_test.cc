@@ -1,8 +1,8 @@
-#include "sinter/runtime/inflate.h"
+#include "sinter/runtime/formats/inflate.h"
 
 #include <string>
 
-#include "sinter/runtime/file.h"
+#include "sinter/runtime/formats/file.h"
 #include "sinter/tests/data/scratch_folder.h"
 
 namespace sinter {

@@ -1,12 +1,12 @@
-#include "sinter/runtime/npy.h"
+#include "sinter/runtime/formats/npy.h"
 
 #include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "sinter/runtime/npy_header.h"
-#include "sinter/runtime/tensor_bytes.h"
+#include "sinter/runtime/formats/npy_header.h"
+#include "sinter/runtime/tensor/tensor_bytes.h"
 #include "sinter/tests/data/golden_files.h"
 #include "sinter/tests/data/scratch_folder.h"
 

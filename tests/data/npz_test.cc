@@ -1,4 +1,4 @@
-#include "sinter/runtime/npz.h"
+#include "sinter/runtime/formats/npz.h"
 
 #include <cstring>
 #include <numeric>
@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "sinter/runtime/file.h"
-#include "sinter/runtime/tensor_bytes.h"
-#include "sinter/runtime/untrusted_bytes.h"
-#include "sinter/runtime/zip_archive.h"
+#include "sinter/runtime/formats/file.h"
+#include "sinter/runtime/formats/zip_archive.h"
+#include "sinter/runtime/host/untrusted_bytes.h"
+#include "sinter/runtime/tensor/tensor_bytes.h"
 #include "sinter/tests/data/golden_files.h"
 #include "sinter/tests/data/scratch_folder.h"
 

@@ -1,4 +1,4 @@
-#include "sinter/runtime/printable_text.h"
+#include "sinter/runtime/host/printable_text.h"
 
 #include <string>
 

@@ -1,12 +1,12 @@
-#include "sinter/runtime/safetensors.h"
+#include "sinter/runtime/formats/safetensors.h"
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "sinter/runtime/process_allocator.h"
-#include "sinter/runtime/tensor_bytes.h"
-#include "sinter/runtime/untrusted_bytes.h"
+#include "sinter/runtime/host/untrusted_bytes.h"
+#include "sinter/runtime/memory/process_allocator.h"
+#include "sinter/runtime/tensor/tensor_bytes.h"
 #include "sinter/tests/data/golden_files.h"
 #include "sinter/tests/data/scratch_folder.h"
 

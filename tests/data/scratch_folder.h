@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter {
 

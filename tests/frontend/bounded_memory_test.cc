@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "sinter/runtime/device_info.h"
+#include "sinter/runtime/memory/device_info.h"
 #include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {

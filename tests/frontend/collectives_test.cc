@@ -1,6 +1,6 @@
 // Exchanges of tensors in programs that place themselves: what the members get, gradients, errors, and both kinds of parallelism
 // at once.
-#include "sinter/frontend/collectives.h"
+#include "sinter/frontend/ops/collectives.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

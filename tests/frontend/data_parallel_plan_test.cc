@@ -11,10 +11,10 @@
 #include "runtime/plan_generated.h"
 #include "sinter/examples/resnet.h"
 #include "sinter/frontend/sinter.h"
-#include "sinter/runtime/collective_joins.h"
-#include "sinter/runtime/launch_order.h"
-#include "sinter/runtime/plan_devices.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/execute/collective_joins.h"
+#include "sinter/runtime/execute/launch_order.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan_devices.h"
 
 namespace sinter {
 namespace {

@@ -20,13 +20,13 @@ using ::testing::Not;
 
 constexpr int64_t kClasses = 4;
 
-using Minimize = std::function<void(const Tensor& loss, const Operand& rate)>;
+using MinimizeLoss = std::function<void(const Tensor& loss, const Operand& rate)>;
 
 struct Net {
   int64_t rows = 12;
   bool batch_norm = false;
   double dropout = 0;
-  Minimize minimize = [](const Tensor& loss, const Operand& rate) {
+  MinimizeLoss minimize = [](const Tensor& loss, const Operand& rate) {
     optim::Sgd{.learning_rate = rate}.Minimize(loss);
   };
 };
@@ -142,7 +142,7 @@ TEST(DataParallelTest, ABatchNeedNotDivide) {
 }
 
 TEST(DataParallelTest, EveryOptimizerIsTheSame) {
-  const std::vector<Minimize> optimizers = {
+  const std::vector<MinimizeLoss> optimizers = {
       [](const Tensor& l, const Operand& r) {
         optim::Sgd{.learning_rate = r, .weight_decay = 0.1}.Minimize(l);
       },

@@ -1,5 +1,5 @@
 // Kernels that users write, from their declaration to their results. On the CPU, or where SINTER_TEST_DEVICE says.
-#include "sinter/frontend/elementwise_kernel.h"
+#include "sinter/frontend/ops/elementwise_kernel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include "sinter/codegen/cpu/compile_cpp.h"
 #include "sinter/codegen/cuda/nvrtc.h"
-#include "sinter/runtime/half.h"
+#include "sinter/runtime/host/half.h"
 #include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {

@@ -1,4 +1,4 @@
-#include "sinter/frontend/graph.h"
+#include "sinter/frontend/graph/graph.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // CompileOptions::check_indices: a run names the op that was given an index out of range. On the CPU, or where
 // SINTER_TEST_DEVICE says.
-#include "sinter/runtime/index_checks.h"
+#include "sinter/runtime/execute/index_checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/runtime/checkpoint.h"
+#include "sinter/runtime/session/checkpoint.h"
 #include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {

@@ -1,4 +1,4 @@
-#include "sinter/frontend/kernel_parameters.h"
+#include "sinter/frontend/ops/kernel_parameters.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "sinter/codegen/cuda/nvrtc.h"
 #include "sinter/frontend/sinter.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 #include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {

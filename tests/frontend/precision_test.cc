@@ -7,7 +7,7 @@
 #include <set>
 
 #include "sinter/frontend/data/digits.h"
-#include "sinter/runtime/checkpoint.h"
+#include "sinter/runtime/session/checkpoint.h"
 #include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {

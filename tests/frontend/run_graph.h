@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "sinter/frontend/sinter.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "sinter/frontend/compile.h"
-#include "sinter/runtime/status.h"
+#include "sinter/frontend/compile/compile.h"
+#include "sinter/runtime/host/status.h"
 #include "sinter/tests/numerics/random_graph.h"
 
 namespace {

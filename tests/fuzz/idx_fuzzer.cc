@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "sinter/frontend/data/idx.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::StatusOr<sinter::HostTensor> tensor =

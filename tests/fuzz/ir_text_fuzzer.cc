@@ -5,8 +5,9 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
-#include "sinter/ir/dialect.h"
+#include "sinter/ir/dialect/dialect.h"
 #include "sinter/ir/parse_program.h"
+#include "sinter/ir/register_dialects.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static mlir::MLIRContext* context = [] {

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sinter/runtime/npy.h"
-#include "sinter/runtime/npz.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/formats/npy.h"
+#include "sinter/runtime/formats/npz.h"
+#include "sinter/runtime/host/status.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "sinter/runtime/plan.h"
+#include "sinter/runtime/plan/plan.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/session.h"
-#include "sinter/runtime/status.h"
-#include "sinter/runtime/tensor_bytes.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/session/session.h"
+#include "sinter/runtime/tensor/tensor_bytes.h"
 
 namespace {
 

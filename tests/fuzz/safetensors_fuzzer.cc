@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string>
 
-#include "sinter/runtime/safetensors.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/formats/safetensors.h"
+#include "sinter/runtime/host/status.h"
 
 namespace {
 

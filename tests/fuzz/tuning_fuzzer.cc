@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "sinter/runtime/status.h"
-#include "sinter/runtime/tuning_file.h"
+#include "sinter/runtime/device/tuning_file.h"
+#include "sinter/runtime/host/status.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -6,7 +6,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mlir/IR/MLIRContext.h"
-#include "sinter/ir/dialect.h"
+#include "sinter/ir/dialect/dialect.h"
+#include "sinter/ir/register_dialects.h"
 #include "sinter/tests/house/source_tree.h"
 #include "sinter/tests/reference/reference.h"
 

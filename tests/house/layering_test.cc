@@ -61,16 +61,16 @@ TEST(LayeringTest, IncludesFollowTheTable) {
 
 // The runtime has no compiler, and a user's program sees none.
 TEST(LayeringTest, NoCompilerInTheRuntimeNorInPublicHeaders) {
-  const std::set<std::string> not_public = {"frontend/broadcasting.h",
-                                            "frontend/diagnostics.h",
-                                            "frontend/gradient_reach.h",
-                                            "frontend/graph_state.h",
-                                            "frontend/literals.h",
-                                            "frontend/number_bounds.h",
+  const std::set<std::string> not_public = {"frontend/graph/broadcasting.h",
+                                            "frontend/graph/diagnostics.h",
+                                            "frontend/graph/gradient_reach.h",
+                                            "frontend/graph/graph_state.h",
+                                            "frontend/graph/literals.h",
+                                            "frontend/graph/number_bounds.h",
                                             "frontend/optim/update.h",
                                             "frontend/optim/loss_scaling.h",
                                             "frontend/optim/minimize.h",
-                                            "frontend/variable_owner.h",
+                                            "frontend/graph/variable_owner.h",
                                             "frontend/optim/optimizer_identity.h"};
   for (const SourceFile& file : SourceTree()) {
     if (!IsCodeFile(file)) continue;

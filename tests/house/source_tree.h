@@ -1,6 +1,6 @@
 // The repository's own text files, for the tests that keep the house in order.
 //
-//   for (const SourceFile& file : SourceTree()) { file.path; file.lines; }      // "ir/dialect.h"
+//   for (const SourceFile& file : SourceTree()) { file.path; file.lines; }      // "ir/dialect/dialect.h"
 #ifndef SINTER_TESTS_HOUSE_SOURCE_TREE_H_
 #define SINTER_TESTS_HOUSE_SOURCE_TREE_H_
 

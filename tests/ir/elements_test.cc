@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "sinter/ir/philox.h"
+#include "sinter/ir/scalar/philox.h"
 #include "sinter/tests/ir/interpreter.h"
 #include "sinter/tests/ir/program_text.h"
 

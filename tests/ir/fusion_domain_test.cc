@@ -1,4 +1,4 @@
-#include "sinter/ir/fusion_domain.h"
+#include "sinter/ir/fusion/fusion_domain.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,9 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
-#include "sinter/ir/in_place_pairs.h"
-#include "sinter/ir/ops.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/fusion/in_place_pairs.h"
+#include "sinter/ir/register_dialects.h"
 
 namespace sinter::ir {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "mlir/IR/MLIRContext.h"
-#include "sinter/ir/ops.h"
+#include "sinter/ir/dialect/ops.h"
 
 namespace sinter::ir {
 

@@ -7,7 +7,8 @@
 #include <string>
 
 #include "mlir/IR/Diagnostics.h"
-#include "sinter/ir/dialect.h"
+#include "sinter/ir/dialect/dialect.h"
+#include "sinter/ir/register_dialects.h"
 
 namespace sinter::ir {
 namespace {

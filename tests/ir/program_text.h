@@ -9,7 +9,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
-#include "sinter/ir/dialect.h"
+#include "sinter/ir/dialect/dialect.h"
+#include "sinter/ir/register_dialects.h"
 
 namespace sinter::ir {
 

@@ -12,8 +12,8 @@
 #include <map>
 
 #include "sinter/frontend/sinter.h"
-#include "sinter/runtime/sha256.h"
-#include "sinter/runtime/tensor_bytes.h"
+#include "sinter/runtime/host/sha256.h"
+#include "sinter/runtime/tensor/tensor_bytes.h"
 #include "sinter/tests/numerics/op_cases.h"
 #include "sinter/tests/numerics/random_graph.h"
 

@@ -1,6 +1,6 @@
 #include "sinter/tests/numerics/compiled.h"
 
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 #include "sinter/tests/codegen/plan_instructions.h"
 #include "sinter/tests/numerics/test_device.h"
 

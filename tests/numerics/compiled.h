@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "sinter/frontend/compile.h"
-#include "sinter/runtime/session.h"
+#include "sinter/frontend/compile/compile.h"
+#include "sinter/runtime/session/session.h"
 #include "sinter/tests/numerics/compiled_values.h"
 
 namespace sinter::numerics {

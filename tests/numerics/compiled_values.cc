@@ -1,6 +1,6 @@
 #include "sinter/tests/numerics/compiled_values.h"
 
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::numerics {
 

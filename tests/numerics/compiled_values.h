@@ -5,7 +5,7 @@
 #define SINTER_TESTS_NUMERICS_COMPILED_VALUES_H_
 
 #include "absl/status/statusor.h"
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/tensor/tensor.h"
 #include "sinter/tests/reference/value.h"
 
 namespace sinter::numerics {

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "sinter/frontend/sinter.h"
 #include "sinter/kernels/cpu/cpu_level.h"
-#include "sinter/runtime/plan_code.h"
+#include "sinter/runtime/plan/plan_code.h"
 #include "sinter/tests/codegen/plan_instructions.h"
 #include "sinter/tests/numerics/compiled.h"
 #include "sinter/tests/numerics/op_cases.h"

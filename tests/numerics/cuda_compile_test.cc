@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "sinter/codegen/cuda/nvrtc.h"
-#include "sinter/frontend/compile.h"
+#include "sinter/frontend/compile/compile.h"
 #include "sinter/tests/numerics/op_cases.h"
 #include "sinter/tests/numerics/random_graph.h"
 

@@ -10,14 +10,15 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Parser/Parser.h"
-#include "sinter/codegen/buffer_place.h"
-#include "sinter/codegen/cuda/cuda_catalog.h"
+#include "sinter/codegen/cuda/catalog/cuda_catalog.h"
 #include "sinter/codegen/cuda/cuda_kernels.h"
 #include "sinter/codegen/cuda/cuda_schedule.h"
-#include "sinter/codegen/emit_plan.h"
-#include "sinter/frontend/compile.h"
-#include "sinter/ir/ops.h"
-#include "sinter/runtime/status.h"
+#include "sinter/codegen/places/buffer_place.h"
+#include "sinter/codegen/plan/emit_plan.h"
+#include "sinter/frontend/compile/compile.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/register_dialects.h"
+#include "sinter/runtime/host/status.h"
 #include "sinter/tests/codegen/simt_emulator.h"
 #include "sinter/tests/numerics/comparison.h"
 #include "sinter/tests/numerics/compiled_values.h"
@@ -75,7 +76,7 @@ std::string NameOf(const Job& job, const CudaSchedule& s) {
 }
 
 absl::Status CountSchedules(plan_ir::CallOp call, ScheduleCounts& counts) {
-  SINTER_ASSIGN_OR_RETURN(codegen::FusedStages cut, codegen::CutIntoStages(call));
+  SINTER_ASSIGN_OR_RETURN(codegen::FusedStages cut, codegen::CutIntoStages(call, codegen::CudaLoopTarget()));
   for (std::vector<Job>& jobs : cut.stages) {
     for (Job& job : jobs) ++counts[NameOf(job, codegen::MakeCudaSchedule(job, jobs.size() == 1))];
   }
@@ -268,7 +269,7 @@ struct EmulatedCalls::Impl {
                     OpClass op_class, const std::string& title) {
     if (ir::DeviceOf(call).getKind() != ir::DeviceKind::gpu) return absl::OkStatus();
     Pending next{absl::StrCat(title, "\n", Print(call)), op_class, {}, operands, want, {}, {}, {}, {}};
-    if (mlir::Operation* op = codegen::LibraryOpOf(call)) {
+    if (mlir::Operation* op = codegen::call.libraryOp()) {
       if (!codegen::CudaCatalog::Default().Has(op)) return absl::OkStatus();
       SINTER_ASSIGN_OR_RETURN(next.launches, AddFromCatalogue(op));
       if (next.launches.empty()) return absl::OkStatus();

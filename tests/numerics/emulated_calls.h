@@ -16,7 +16,7 @@
 //   for (const std::string& wrong : calls.Judge()) ADD_FAILURE() << wrong;
 //   calls.fused_calls(), calls.launches(), calls.schedules()
 //
-// So are library ops judged that the catalogue has kernels for (codegen/cuda/cuda_catalog.h), in the form of GPUs without the
+// So are library ops judged that the catalogue has kernels for (codegen/cuda/catalog/cuda_catalog.h), in the form of GPUs without the
 // PTX in them: that of tensor cores and of asynchronous copies is not judged. The reference computes what libraries compute.
 #ifndef SINTER_TESTS_NUMERICS_EMULATED_CALLS_H_
 #define SINTER_TESTS_NUMERICS_EMULATED_CALLS_H_

@@ -1,7 +1,7 @@
 #include "sinter/tests/numerics/plan_values.h"
 
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 #include "sinter/tests/reference/reference.h"
 
 namespace sinter::numerics {

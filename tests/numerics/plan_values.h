@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "llvm/ADT/DenseMap.h"
-#include "sinter/ir/plan_ops.h"
+#include "sinter/ir/plan/plan_ops.h"
 #include "sinter/tests/reference/value.h"
 
 namespace sinter::numerics {

@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
-#include "sinter/runtime/device_info.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/memory/device_info.h"
 
 namespace sinter::numerics {
 

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "sinter/runtime/device.h"
+#include "sinter/runtime/memory/device.h"
 
 namespace sinter::numerics {
 

@@ -10,7 +10,7 @@
 
 #include <cmath>
 
-#include "sinter/runtime/dtype.h"
+#include "sinter/runtime/host/dtype.h"
 
 namespace sinter::numerics {
 

@@ -1,5 +1,5 @@
 // The orders and paths that fuse decides by, against what looking at everything says, on random programs.
-#include "sinter/passes/fusion_graph.h"
+#include "sinter/passes/fuse/fusion_graph.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
-#include "sinter/ir/dialect.h"
+#include "sinter/ir/dialect/dialect.h"
+#include "sinter/ir/register_dialects.h"
 #include "sinter/passes/call_paths.h"
 #include "sinter/passes/topological_list.h"
 

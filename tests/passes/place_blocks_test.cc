@@ -1,5 +1,5 @@
 // Where blocks go, against what looking at all placed ones says, and in a time that grows about as they do.
-#include "sinter/passes/place_blocks.h"
+#include "sinter/passes/plan/place_blocks.h"
 
 #include <gtest/gtest.h>
 

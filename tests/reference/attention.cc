@@ -1,10 +1,10 @@
 // Attention and its gradient, from their formulas, one query at a time.
-#include "sinter/ir/attention_ops.h"
 
 #include <cmath>
 #include <limits>
 
-#include "sinter/ir/ops.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/library/attention_shape.h"
 #include "sinter/tests/reference/reference.h"
 
 namespace sinter::reference {

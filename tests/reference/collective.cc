@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sinter/ir/ops.h"
+#include "sinter/ir/dialect/ops.h"
 #include "sinter/tests/reference/reference.h"
 
 namespace sinter::reference {

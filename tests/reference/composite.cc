@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "sinter/ir/ops.h"
+#include "sinter/ir/dialect/ops.h"
 #include "sinter/tests/reference/random.h"
 #include "sinter/tests/reference/reference.h"
 

@@ -2,7 +2,7 @@
 // (tests/numerics/custom_cases.cc), each written once more.
 #include <cmath>
 
-#include "sinter/ir/ops.h"
+#include "sinter/ir/dialect/ops.h"
 #include "sinter/tests/reference/reference.h"
 
 namespace sinter::reference {

@@ -3,7 +3,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "sinter/ir/ops.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/library/product_sizes.h"
 #include "sinter/tests/reference/reference.h"
 
 namespace sinter::reference {

@@ -1,7 +1,7 @@
 // Comparisons, logic, selection and conversion.
 #include <cmath>
 
-#include "sinter/ir/ops.h"
+#include "sinter/ir/dialect/ops.h"
 #include "sinter/tests/reference/reference.h"
 
 namespace sinter::reference {

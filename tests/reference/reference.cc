@@ -3,8 +3,9 @@
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/raw_ostream.h"
-#include "sinter/ir/ops.h"
-#include "sinter/runtime/status.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/program/collective.h"
+#include "sinter/runtime/host/status.h"
 #include "sinter/tests/reference/collective.h"
 
 namespace sinter::reference {

@@ -8,7 +8,8 @@
 #include "gtest/gtest.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
-#include "sinter/ir/dialect.h"
+#include "sinter/ir/dialect/dialect.h"
+#include "sinter/ir/register_dialects.h"
 #include "sinter/tests/reference/random.h"
 
 namespace sinter::reference {

@@ -10,7 +10,7 @@
 #include <functional>
 #include <vector>
 
-#include "sinter/runtime/dtype.h"
+#include "sinter/runtime/host/dtype.h"
 
 namespace sinter::reference {
 

@@ -1,5 +1,5 @@
 // The kernels have tests of their own (tests/kernels); here: that a step hands them the right things.
-#include "sinter/runtime/batch_image_step.h"
+#include "sinter/runtime/cpu/batch_image_step.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "sinter/kernels/cpu/batch_conv.h"
 #include "sinter/kernels/cpu/batch_pool.h"
-#include "sinter/runtime/thread_pool.h"
+#include "sinter/runtime/host/thread_pool.h"
 
 namespace sinter {
 namespace {

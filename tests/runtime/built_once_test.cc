@@ -1,4 +1,4 @@
-#include "sinter/runtime/built_once.h"
+#include "sinter/runtime/host/built_once.h"
 
 #include <compare>
 #include <string>

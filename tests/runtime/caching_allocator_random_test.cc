@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "sinter/runtime/caching_allocator.h"
+#include "sinter/runtime/memory/caching_allocator.h"
 #include "sinter/tests/runtime/fake_memory.h"
 
 namespace sinter {

@@ -1,4 +1,4 @@
-#include "sinter/runtime/caching_allocator.h"
+#include "sinter/runtime/memory/caching_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

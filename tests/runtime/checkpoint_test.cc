@@ -1,4 +1,4 @@
-#include "sinter/runtime/checkpoint.h"
+#include "sinter/runtime/session/checkpoint.h"
 
 #include <sys/resource.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/process_allocator.h"
+#include "sinter/runtime/memory/process_allocator.h"
 #include "sinter/tests/data/scratch_folder.h"
 
 namespace sinter {

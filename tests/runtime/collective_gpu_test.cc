@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/combine.h"
+#include "sinter/runtime/cpu/combine.h"
 #include "sinter/tests/runtime/collective_plans.h"
 #include "sinter/tests/runtime/cuda/gpu_session.h"
 #include "sinter/tests/runtime/training_plans.h"

@@ -1,4 +1,4 @@
-#include "sinter/runtime/collective_joins.h"
+#include "sinter/runtime/execute/collective_joins.h"
 
 #include <numeric>
 #include <optional>

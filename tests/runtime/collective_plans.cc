@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/collective.h"
-#include "sinter/runtime/number.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/plan/collective.h"
+#include "sinter/runtime/host/number.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter {
 namespace {

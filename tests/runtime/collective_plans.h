@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/tensor/tensor.h"
 #include "sinter/tests/runtime/test_plan.h"
 
 namespace sinter {

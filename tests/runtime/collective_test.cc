@@ -1,5 +1,5 @@
 // Collectives among CPU devices: every kind and type against tests/runtime/collective_plans.h, in one process and several.
-#include "sinter/runtime/collective.h"
+#include "sinter/runtime/plan/collective.h"
 
 #include <cstdlib>
 #include <string>
@@ -7,12 +7,13 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/combine.h"
-#include "sinter/runtime/launch_order.h"
-#include "sinter/runtime/session.h"
+#include "sinter/runtime/cpu/combine.h"
+#include "sinter/runtime/execute/launch_order.h"
+#include "sinter/runtime/session/session.h"
 #include "sinter/tests/runtime/collective_plans.h"
 #include "sinter/tests/runtime/test_plan.h"
 #include "sinter/tests/runtime/world_threads.h"
+#include "sinter/runtime/cpu/host_collective.h"
 
 namespace sinter {
 namespace {

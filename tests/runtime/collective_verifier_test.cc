@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/plan_verifier.h"
+#include "sinter/runtime/plan/plan_verifier.h"
 #include "sinter/tests/runtime/test_plan.h"
 
 namespace sinter {

@@ -1,4 +1,4 @@
-#include "sinter/runtime/cpu_features.h"
+#include "sinter/runtime/host/cpu_features.h"
 
 #include <cstdlib>
 #include <string>

@@ -17,12 +17,12 @@
 #include <string>
 #include <vector>
 
-#include "sinter/runtime/npy.h"
-#include "sinter/runtime/npz.h"
-#include "sinter/runtime/safetensors.h"
-#include "sinter/runtime/status.h"
-#include "sinter/runtime/tensor_bytes.h"
-#include "sinter/runtime/tuning_file.h"
+#include "sinter/runtime/device/tuning_file.h"
+#include "sinter/runtime/formats/npy.h"
+#include "sinter/runtime/formats/npz.h"
+#include "sinter/runtime/formats/safetensors.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/tensor/tensor_bytes.h"
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/test_plan.h"
 

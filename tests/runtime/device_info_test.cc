@@ -1,12 +1,12 @@
-#include "sinter/runtime/device_info.h"
+#include "sinter/runtime/memory/device_info.h"
 
 #include <cstdlib>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/process_allocator.h"
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/memory/process_allocator.h"
+#include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter {
 namespace {

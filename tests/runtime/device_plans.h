@@ -11,8 +11,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/session.h"
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/session/session.h"
+#include "sinter/runtime/tensor/tensor.h"
 #include "sinter/tests/runtime/test_plan.h"
 
 namespace sinter {

@@ -1,4 +1,4 @@
-#include "sinter/runtime/device.h"
+#include "sinter/runtime/memory/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "absl/hash/hash.h"
-#include "sinter/runtime/device_memory.h"
+#include "sinter/runtime/memory/device_memory.h"
 
 namespace sinter {
 namespace {

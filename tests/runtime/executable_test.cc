@@ -1,5 +1,5 @@
 // How many heap allocations a run makes: counted by this program's own malloc.
-#include "sinter/runtime/executable.h"
+#include "sinter/runtime/execute/executable.h"
 
 #include <cstdlib>
 

@@ -8,11 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/collective.h"
-#include "sinter/runtime/device_runtimes.h"
-#include "sinter/runtime/session_state.h"
-#include "sinter/runtime/status.h"
-#include "sinter/runtime/thread_pool.h"
+#include "sinter/runtime/plan/collective.h"
+#include "sinter/runtime/device/device_runtimes.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/host/thread_pool.h"
+#include "sinter/runtime/session/session_state.h"
+#include "sinter/runtime/cpu/host_collective.h"
 
 namespace sinter {
 

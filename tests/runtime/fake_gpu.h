@@ -34,9 +34,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "sinter/runtime/caching_allocator.h"
-#include "sinter/runtime/device_runtime.h"
-#include "sinter/runtime/session.h"
+#include "sinter/runtime/device/device_runtime.h"
+#include "sinter/runtime/memory/caching_allocator.h"
+#include "sinter/runtime/session/session.h"
 #include "sinter/tests/runtime/test_plan.h"
 
 namespace sinter {

@@ -7,8 +7,8 @@
 #include <mutex>
 
 #include "absl/status/status.h"
-#include "sinter/runtime/device_memory.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/memory/device_memory.h"
 
 namespace sinter {
 

@@ -1,4 +1,4 @@
-#include "sinter/runtime/half.h"
+#include "sinter/runtime/host/half.h"
 
 #include <gtest/gtest.h>
 

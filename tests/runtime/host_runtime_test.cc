@@ -1,12 +1,12 @@
-#include "sinter/runtime/host_runtime.h"
+#include "sinter/runtime/cpu/host_runtime.h"
 
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/process_allocator.h"
-#include "sinter/runtime/thread_pool.h"
+#include "sinter/runtime/host/thread_pool.h"
+#include "sinter/runtime/memory/process_allocator.h"
 #include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/test_plan.h"
 

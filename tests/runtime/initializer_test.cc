@@ -1,11 +1,11 @@
-#include "sinter/runtime/initializer.h"
+#include "sinter/runtime/tensor/initializer.h"
 
 #include <cmath>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/kernels/cpu/vector_math.h"
-#include "sinter/runtime/half.h"
+#include "sinter/runtime/host/half.h"
 #include "sinter/tests/runtime/step_values.h"
 
 namespace sinter {

@@ -1,4 +1,4 @@
-#include "sinter/runtime/launch_order.h"
+#include "sinter/runtime/execute/launch_order.h"
 
 #include <optional>
 #include <string>
@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/tests/runtime/test_plan.h"
 
 namespace sinter {

@@ -1,4 +1,4 @@
-#include "sinter/runtime/launch_threads.h"
+#include "sinter/runtime/execute/launch_threads.h"
 
 #include <barrier>
 #include <string>

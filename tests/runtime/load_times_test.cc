@@ -1,4 +1,4 @@
-#include "sinter/runtime/load_times.h"
+#include "sinter/runtime/host/load_times.h"
 
 #include <chrono>
 #include <thread>

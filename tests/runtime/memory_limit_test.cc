@@ -1,4 +1,4 @@
-#include "sinter/runtime/memory_limit.h"
+#include "sinter/runtime/memory/memory_limit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

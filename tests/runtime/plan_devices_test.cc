@@ -1,4 +1,4 @@
-#include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/plan/plan_devices.h"
 
 #include <functional>
 #include <ostream>

@@ -1,4 +1,4 @@
-#include "sinter/runtime/plan.h"
+#include "sinter/runtime/plan/plan.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,9 +10,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/file.h"
-#include "sinter/runtime/plan_verifier.h"
-#include "sinter/runtime/sha256.h"
+#include "sinter/runtime/formats/file.h"
+#include "sinter/runtime/host/sha256.h"
+#include "sinter/runtime/plan/plan_verifier.h"
 #include "sinter/tests/runtime/test_plan.h"
 
 namespace sinter {

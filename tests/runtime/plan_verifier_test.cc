@@ -1,4 +1,4 @@
-#include "sinter/runtime/plan_verifier.h"
+#include "sinter/runtime/plan/plan_verifier.h"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-#include "sinter/runtime/process_allocator.h"
+#include "sinter/runtime/memory/process_allocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "sinter/runtime/device_info.h"
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/memory/device_info.h"
+#include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/session.h"
+#include "sinter/runtime/session/session.h"
 #include "sinter/tests/runtime/device_plans.h"
 #include "sinter/tests/runtime/simulated_ranks.h"
 #include "sinter/tests/runtime/test_plan.h"

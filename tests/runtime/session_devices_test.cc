@@ -7,9 +7,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/checkpoint.h"
-#include "sinter/runtime/process_allocator.h"
-#include "sinter/runtime/session.h"
+#include "sinter/runtime/memory/process_allocator.h"
+#include "sinter/runtime/session/checkpoint.h"
+#include "sinter/runtime/session/session.h"
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/device_plans.h"
 #include "sinter/tests/runtime/fake_gpu.h"

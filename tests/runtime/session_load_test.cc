@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/session_state.h"
+#include "sinter/runtime/session/session_state.h"
 #include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/test_plan.h"
 

@@ -13,8 +13,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/local_world.h"
-#include "sinter/runtime/session.h"
+#include "sinter/runtime/session/session.h"
+#include "sinter/runtime/world/local_world.h"
 #include "sinter/tests/runtime/device_plans.h"
 #include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/test_plan.h"

@@ -1,4 +1,4 @@
-#include "sinter/runtime/session.h"
+#include "sinter/runtime/session/session.h"
 
 #include <cmath>
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/process_allocator.h"
+#include "sinter/runtime/memory/process_allocator.h"
 #include "sinter/tests/runtime/device_plans.h"
 #include "sinter/tests/runtime/test_plan.h"
 

@@ -1,12 +1,12 @@
-#include "sinter/runtime/session_tuning.h"
+#include "sinter/runtime/device/session_tuning.h"
 
 #include <cstdlib>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/device_runtimes.h"
-#include "sinter/runtime/session_state.h"
+#include "sinter/runtime/device/device_runtimes.h"
+#include "sinter/runtime/session/session_state.h"
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/test_plan.h"
 

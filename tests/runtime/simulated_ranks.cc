@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter {
 namespace {

@@ -4,7 +4,7 @@
 //   ranks.Run([&](World& world) { ... session.Run(...) ... });
 //   EXPECT_TRUE(ranks.has_ended(0));
 //
-// The world is the one of production (runtime/message_world.h), and whoever is alive is judged by runtime/liveness.h. Simulated are
+// The world is the one of production (runtime/world/message_world.h), and whoever is alive is judged by runtime/host/liveness.h. Simulated are
 // the messages and the beats, which take any time; messages of one kind and tag from one rank to another stay in order, others
 // overtake each other. Small messages are copied when they are sent. Large ones are read when they arrive and written a while
 // later, as by a network that reaches memory by itself: whoever returns to its caller before gets an error of AddressSanitizer,
@@ -21,8 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "sinter/runtime/message_world.h"
-#include "sinter/runtime/world.h"
+#include "sinter/runtime/world/message_world.h"
+#include "sinter/runtime/world/world.h"
 #include "sinter/tests/codegen/simt_fibers.h"
 
 namespace sinter {

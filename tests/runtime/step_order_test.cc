@@ -1,4 +1,4 @@
-#include "sinter/runtime/step_order.h"
+#include "sinter/runtime/execute/step_order.h"
 
 #include <numeric>
 #include <optional>

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "sinter/runtime/number.h"
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/host/number.h"
+#include "sinter/runtime/tensor/tensor.h"
 #include "sinter/tests/runtime/test_plan.h"
 
 namespace sinter {

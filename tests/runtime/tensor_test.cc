@@ -1,4 +1,4 @@
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/tensor/tensor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "sinter/runtime/process_allocator.h"
+#include "sinter/runtime/memory/process_allocator.h"
 
 namespace sinter {
 namespace {

@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "sinter/runtime/file.h"
-#include "sinter/runtime/status.h"
-#include "sinter/runtime/tensor.h"
+#include "sinter/runtime/formats/file.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter {
 

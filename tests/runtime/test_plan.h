@@ -22,10 +22,10 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/device.h"
-#include "sinter/runtime/dtype.h"
-#include "sinter/runtime/plan.h"
-#include "sinter/runtime/session.h"
+#include "sinter/runtime/host/dtype.h"
+#include "sinter/runtime/memory/device.h"
+#include "sinter/runtime/plan/plan.h"
+#include "sinter/runtime/session/session.h"
 
 namespace sinter {
 

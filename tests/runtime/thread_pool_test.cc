@@ -1,4 +1,4 @@
-#include "sinter/runtime/thread_pool.h"
+#include "sinter/runtime/host/thread_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "sinter/runtime/tuning_file.h"
+#include "sinter/runtime/device/tuning_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

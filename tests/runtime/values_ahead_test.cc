@@ -1,4 +1,4 @@
-#include "sinter/runtime/values_ahead.h"
+#include "sinter/runtime/session/values_ahead.h"
 
 #include <cstring>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "sinter/runtime/workspace_slots.h"
+#include "sinter/runtime/execute/workspace_slots.h"
 
 #include <algorithm>
 #include <functional>
@@ -8,7 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/session.h"
+#include "sinter/runtime/session/session.h"
 #include "sinter/tests/runtime/device_plans.h"
 #include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/test_plan.h"

@@ -1,5 +1,5 @@
 // Worlds of several processes, as threads of one, and what their sessions make sure of.
-#include "sinter/runtime/world.h"
+#include "sinter/runtime/world/world.h"
 
 #include <atomic>
 #include <chrono>
@@ -11,9 +11,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/local_devices.h"
-#include "sinter/runtime/session.h"
-#include "sinter/runtime/world_agreement.h"
+#include "sinter/runtime/session/session.h"
+#include "sinter/runtime/world/local_devices.h"
+#include "sinter/runtime/world/world_agreement.h"
 #include "sinter/tests/runtime/device_plans.h"
 #include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/test_plan.h"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "sinter/runtime/local_world.h"
+#include "sinter/runtime/world/local_world.h"
 
 namespace sinter {
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "sinter/runtime/plan.h"
+#include "sinter/runtime/plan/plan.h"
 #include "sinter/tests/data/scratch_folder.h"
 
 namespace sinter {

@@ -10,8 +10,8 @@
 #include <system_error>
 #include <vector>
 
-#include "sinter/runtime/npz.h"
-#include "sinter/runtime/session.h"
+#include "sinter/runtime/formats/npz.h"
+#include "sinter/runtime/session/session.h"
 #include "sinter/tests/data/scratch_folder.h"
 
 namespace sinter {

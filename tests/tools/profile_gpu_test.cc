@@ -1,7 +1,7 @@
 // `sinter profile` on a GPU: what it says must agree with the run as a whole.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/device_info.h"
+#include "sinter/runtime/memory/device_info.h"
 #include "sinter/tests/runtime/test_plan.h"
 #include "sinter/tools/function_profile.h"
 #include "sinter/tools/profile_text.h"

@@ -1,5 +1,5 @@
 // Logs that stay on the device until they are read. By itself: it replaces malloc, to count.
-#include "sinter/runtime/scalar_log.h"
+#include "sinter/runtime/tensor/scalar_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <memory>
 
-#include "sinter/runtime/checkpoint.h"
-#include "sinter/runtime/host_runtime.h"
-#include "sinter/runtime/process_allocator.h"
-#include "sinter/runtime/session_state.h"
+#include "sinter/runtime/cpu/host_runtime.h"
+#include "sinter/runtime/memory/process_allocator.h"
+#include "sinter/runtime/session/checkpoint.h"
+#include "sinter/runtime/session/session_state.h"
 #include "sinter/tests/frontend/run_graph.h"
 #include "sinter/tests/runtime/counted_malloc.h"
 

@@ -7,9 +7,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/caching_allocator.h"
-#include "sinter/runtime/cuda/cuda_devices.h"
-#include "sinter/runtime/cuda/cuda_memory.h"
+#include "sinter/runtime/cuda/driver/cuda_devices.h"
+#include "sinter/runtime/cuda/driver/cuda_memory.h"
+#include "sinter/runtime/memory/caching_allocator.h"
 
 namespace sinter {
 namespace {

@@ -1,7 +1,7 @@
-#include "sinter/runtime/cuda/architecture.h"
+#include "sinter/runtime/cuda/driver/architecture.h"
 
 #include "gtest/gtest.h"
-#include "sinter/runtime/gpu_limits.h"
+#include "sinter/runtime/plan/gpu_limits.h"
 
 namespace sinter {
 namespace {

@@ -1,11 +1,11 @@
-#include "sinter/runtime/cuda/conv_tuning.h"
+#include "sinter/runtime/cuda/cudnn/conv_tuning.h"
 
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/session.h"
-#include "sinter/runtime/tuning_file.h"
+#include "sinter/runtime/device/tuning_file.h"
+#include "sinter/runtime/session/session.h"
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/cuda/gpu_steps.h"
 #include "sinter/tests/runtime/test_plan.h"

@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/cuda/library_loader.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/library_loader.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter {
 

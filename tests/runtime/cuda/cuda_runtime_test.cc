@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "gmock/gmock.h"
-#include "sinter/runtime/cuda/cuda_memory.h"
-#include "sinter/runtime/cuda/staging_ring.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/cuda/context/staging_ring.h"
+#include "sinter/runtime/cuda/driver/cuda_memory.h"
+#include "sinter/runtime/host/status.h"
 #include "sinter/tests/runtime/cuda/gpu_steps.h"
 
 namespace sinter {

@@ -1,8 +1,8 @@
-#include "sinter/runtime/cuda/cuda_status.h"
+#include "sinter/runtime/cuda/driver/cuda_status.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/cuda/cuda_devices.h"
+#include "sinter/runtime/cuda/driver/cuda_devices.h"
 
 namespace sinter {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "sinter/runtime/cuda/cudnn_attention.h"
-#include "sinter/runtime/cuda/cudnn_convolution.h"
-#include "sinter/runtime/cuda/cudnn_plans.h"
+#include "sinter/runtime/cuda/cudnn/cudnn_attention.h"
+#include "sinter/runtime/cuda/cudnn/cudnn_convolution.h"
+#include "sinter/runtime/cuda/cudnn/cudnn_plans.h"
 #include "sinter/tests/runtime/fault_points.h"
 
 // Whether leaks end the program: with the address sanitizer. GCC and Clang say so differently.

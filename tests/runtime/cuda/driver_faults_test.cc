@@ -9,8 +9,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/checkpoint.h"
-#include "sinter/runtime/cuda/cuda_memory.h"
+#include "sinter/runtime/cuda/driver/cuda_memory.h"
+#include "sinter/runtime/session/checkpoint.h"
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/cuda/driver_plans.h"
 #include "sinter/tests/runtime/fault_points.h"

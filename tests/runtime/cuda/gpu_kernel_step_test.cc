@@ -1,5 +1,5 @@
 #include "gmock/gmock.h"
-#include "sinter/runtime/gpu_limits.h"
+#include "sinter/runtime/plan/gpu_limits.h"
 #include "sinter/tests/runtime/cuda/cuda_compiler.h"
 #include "sinter/tests/runtime/cuda/gpu_steps.h"
 

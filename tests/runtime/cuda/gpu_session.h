@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "sinter/runtime/cuda/cuda_devices.h"
-#include "sinter/runtime/device_runtimes.h"
-#include "sinter/runtime/session_state.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/cuda/driver/cuda_devices.h"
+#include "sinter/runtime/device/device_runtimes.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/session/session_state.h"
 #include "sinter/tests/runtime/cuda/cuda_compiler.h"
 #include "sinter/tests/runtime/test_plan.h"
 

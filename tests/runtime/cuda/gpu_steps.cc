@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter {
 namespace {

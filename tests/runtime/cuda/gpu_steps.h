@@ -16,8 +16,8 @@
 
 #include "gtest/gtest.h"
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/cuda/cuda_devices.h"
 #include "sinter/runtime/cuda/cuda_runtime.h"
+#include "sinter/runtime/cuda/driver/cuda_devices.h"
 #include "sinter/tests/runtime/step_values.h"
 
 namespace sinter {

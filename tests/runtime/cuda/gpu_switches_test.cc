@@ -1,4 +1,4 @@
-#include "sinter/runtime/cuda/gpu_switches.h"
+#include "sinter/runtime/cuda/driver/gpu_switches.h"
 
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,4 @@
-#include "sinter/runtime/cuda/graph_priorities.h"
+#include "sinter/runtime/cuda/driver/graph_priorities.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

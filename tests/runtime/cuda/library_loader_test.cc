@@ -1,4 +1,4 @@
-#include "sinter/runtime/cuda/library_loader.h"
+#include "sinter/runtime/host/library_loader.h"
 
 #include <sys/stat.h>
 #include <sys/statvfs.h>

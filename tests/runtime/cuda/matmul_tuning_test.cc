@@ -1,4 +1,4 @@
-#include "sinter/runtime/cuda/matmul_tuning.h"
+#include "sinter/runtime/cuda/cublas/matmul_tuning.h"
 
 #include <algorithm>
 #include <array>
@@ -11,9 +11,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/cuda/matmul_trial.h"
-#include "sinter/runtime/half.h"
-#include "sinter/runtime/session_tuning.h"
+#include "sinter/runtime/cuda/cublas/matmul_trial.h"
+#include "sinter/runtime/device/session_tuning.h"
+#include "sinter/runtime/host/half.h"
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/cuda/gpu_steps.h"
 

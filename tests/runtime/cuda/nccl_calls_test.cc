@@ -1,11 +1,11 @@
-#include "sinter/runtime/cuda/nccl_calls.h"
+#include "sinter/runtime/cuda/nccl/nccl_calls.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/cuda/cuda_status.h"
-#include "sinter/runtime/cuda/library_loader.h"
-#include "sinter/runtime/cuda/nccl_library.h"
+#include "sinter/runtime/cuda/driver/cuda_status.h"
+#include "sinter/runtime/cuda/driver/nccl_library.h"
+#include "sinter/runtime/host/library_loader.h"
 
 namespace sinter {
 

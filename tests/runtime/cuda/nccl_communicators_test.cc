@@ -1,5 +1,5 @@
 // What communicators need no GPU for. Exchanges are in nccl_gpu_test.cc.
-#include "sinter/runtime/cuda/nccl_communicators.h"
+#include "sinter/runtime/cuda/nccl/nccl_communicators.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "gmock/gmock.h"
-#include "sinter/runtime/collective.h"
-#include "sinter/runtime/plan_devices.h"
+#include "sinter/runtime/plan/collective.h"
+#include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/tests/runtime/cuda/gpu_steps.h"
 
 namespace sinter {

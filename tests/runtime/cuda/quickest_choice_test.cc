@@ -1,9 +1,9 @@
-#include "sinter/runtime/cuda/quickest_choice.h"
+#include "sinter/runtime/cuda/context/quickest_choice.h"
 
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "sinter/runtime/status.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter {
 namespace {

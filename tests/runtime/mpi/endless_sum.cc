@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
+#include "sinter/runtime/host/status.h"
 #include "sinter/runtime/mpi/mpi_world.h"
-#include "sinter/runtime/status.h"
 #include "sinter/tests/runtime/collective_plans.h"
 
 namespace sinter {

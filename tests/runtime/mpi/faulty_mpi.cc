@@ -11,8 +11,8 @@
 #include <memory>
 #include <string>
 
+#include "sinter/runtime/host/status.h"
 #include "sinter/runtime/mpi/mpi_world.h"
-#include "sinter/runtime/status.h"
 #include "sinter/tests/runtime/collective_plans.h"
 #include "sinter/tests/runtime/fault_points.h"
 

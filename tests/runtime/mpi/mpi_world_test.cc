@@ -15,9 +15,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/collective.h"
+#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/mpi/process_identity.h"
-#include "sinter/runtime/session.h"
+#include "sinter/runtime/session/session.h"
 #include "sinter/tests/runtime/collective_plans.h"
 
 namespace sinter {

@@ -1,0 +1,39 @@
+// User-defined kernels: a text around the user's body (codegen/steps/elementwise_text.h).
+#include <algorithm>
+
+#include "llvm/Support/MathExtras.h"
+#include "sinter/codegen/cuda/catalog/catalog_text.h"
+#include "sinter/codegen/steps/elementwise_text.h"
+#include "sinter/ir/dialect/ops.h"
+
+namespace sinter::codegen {
+
+namespace {
+
+// More than any GPU runs at once. Beyond, a thread runs several elements, and a prologue is worth its while.
+constexpr int64_t kMostElementwiseBlocks = 2048;
+
+absl::StatusOr<CudaCatalogCall> LowerElementwiseKernel(mlir::Operation* operation) {
+  auto op = llvm::cast<ir::ElementwiseKernelOp>(operation);
+  CudaCatalogCall call;
+  if (op.getN() == 0) return call;
+  ElementwiseText text = CudaElementwiseText(op);
+  CudaCatalogLaunch launch;
+  launch.source.symbol = std::move(text.symbol);
+  launch.source.text = std::move(text.text);
+  launch.source.subject = ElementwiseSubject(op);
+  launch.grid = std::min(llvm::divideCeilSigned(op.getN(), kElementwiseBlock), kMostElementwiseBlocks);
+  launch.block = kElementwiseBlock;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) launch.inputs.push_back(In(op, i));
+  for (unsigned i = 0; i < op->getNumResults(); ++i) launch.outputs.push_back(Out(op, i));
+  call.launches.push_back(std::move(launch));
+  return call;
+}
+
+}  // namespace
+
+void AddElementwiseKernels(CudaCatalog& catalog) {
+  catalog.Add<ir::ElementwiseKernelOp>(LowerElementwiseKernel);
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,122 @@
+// Matrix products that cuBLASLt does not do (kernels/cuda/matmul.cuh), and small ones in tf32, for which its tiles are too
+// few (kernels/cuda/split_matmul.cuh; docs/performance-notes.md).
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "llvm/Support/MathExtras.h"
+#include "sinter/codegen/cuda/catalog/catalog_text.h"
+#include "sinter/codegen/places/user_line.h"
+#include "sinter/codegen/steps/lowering.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/target/tf32_kernels.h"
+#include "sinter/kernels/cuda/embedded_cuda.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/gpu_limits.h"
+
+namespace sinter::codegen {
+
+namespace {
+
+constexpr int64_t kTile = 64;  // Rows and columns of a block of the general kernel.
+
+constexpr int64_t kSplitThreads = 128, kSplitStep = 32;
+constexpr int64_t kSplitBlocks = 132;   // That a product is split for.
+constexpr int64_t kShortestSplit = 64;  // Of k.
+constexpr int64_t kLongestWhole = 256;  // Of k: as long as a second launch takes.
+
+// What only cuBLASLt computes.
+bool IsCublasOnly(ir::MatmulOp matmul) {
+  return matmul.getAddend() || matmul.getScale() ||
+         matmul.getType().getElementType() != matmul.getA().getType().getElementType();
+}
+
+absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
+  auto matmul = llvm::cast<ir::MatmulOp>(op);
+  const ir::ProductSizes s = ir::ProductSizes::Of(matmul);
+  const int64_t tiles = ir::tf32::MatmulTiles(s), most = s.k <= kLongestWhole ? 1 : kSplitBlocks / tiles;
+  const int64_t wanted = std::clamp<int64_t>(s.k / kShortestSplit, 1, most);
+  const int64_t depth = llvm::divideCeilSigned(llvm::divideCeilSigned(s.k, wanted), kSplitStep) * kSplitStep,
+                splits = llvm::divideCeilSigned(s.k, depth);
+  const bool has_bias = static_cast<bool>(matmul.getBias());
+  CatalogText text(FitsNarrow(std::max({s.m * s.n * splits, s.m * s.k, s.k * s.n})));
+  text.Number("kM", s.m).Number("kN", s.n).Number("kK", s.k);
+  text.Number("kTransposeA", matmul.getTransposeA()).Number("kTransposeB", matmul.getTransposeB());
+  text.Number("kHasBias", has_bias).Number("kRelu", matmul.getActivation() == ir::Activation::relu);
+  text.Number("kSplits", splits).Number("kSplitDepth", depth);
+  text.Append(kernels::CudaTensorCore()).Append(kernels::CudaSplitMatmul());
+  std::vector<CatalogArgument> factors = {{In(op, 0), "const float"}, {In(op, 1), "const float"}};
+  const CatalogArgument result = {Out(op, 0), "float"};
+  CudaCatalogCall call;
+  call.flops = 2.0 * s.m * s.n * s.k;
+  if (splits == 1) {
+    if (has_bias) factors.push_back({In(op, 2), "const float"});
+    call.launches.push_back(text.Launch(
+        "matmul_tf32", has_bias ? "MultiplySplit($0, $1, $2, $3)" : "MultiplySplit($0, $1, nullptr, $2)",
+        factors, {result}, tiles, kSplitThreads));
+    return call;
+  }
+  CatalogWorkspace workspace;
+  CatalogArgument partials = {workspace.Add(splits * s.m * s.n, mlir::Float32Type::get(op->getContext())),
+                              "float"};
+  call.launches.push_back(text.Launch("matmul_tf32_split", "MultiplySplit($0, $1, nullptr, $2)", factors,
+                                      {partials}, tiles * splits, kSplitThreads));
+  partials.type = "const float";
+  std::vector<CatalogArgument> terms = {partials};
+  if (has_bias) terms.push_back({In(op, 2), "const float"});
+  call.launches.push_back(
+      text.Launch("matmul_tf32", has_bias ? "SumSplits($0, $1, $2)" : "SumSplits($0, nullptr, $1)", terms,
+                  {result}, llvm::divideCeilSigned(s.m * s.n, kCatalogBlock), kCatalogBlock));
+  call.workspace_bytes = workspace.bytes();
+  return call;
+}
+
+// Integers, what cuBLASLt cannot apply to a product of floats, and what is split.
+bool Computes(mlir::Operation* op) {
+  auto matmul = llvm::cast<ir::MatmulOp>(op);
+  if (ir::tf32::Computes(matmul)) return true;
+  const fb::DType dtype = DTypeOf(TensorOf(matmul.getA()).getElementType());
+  const auto activation = static_cast<fb::Activation>(matmul.getActivation());
+  return !CublasTypeSupported(dtype) || !GpuEpilogueKeepsNan(activation) ||
+         !CublasEpilogueSupported(activation, static_cast<bool>(matmul.getBias()), dtype);
+}
+
+absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
+  auto matmul = llvm::cast<ir::MatmulOp>(op);
+  if (ir::tf32::Computes(matmul)) return LowerSplit(op);
+  if (IsCublasOnly(matmul)) {
+    return absl::UnimplementedError(absl::StrCat(UserLine(op->getLoc()),
+                                                 ": a product with an addend, a scale or a result of f32 "
+                                                 "from 16-bit operands is cuBLASLt's on a GPU, which "
+                                                 "has no activation but gelu_tanh, and in f64 "
+                                                 "neither bias nor activation: leave those out of it"));
+  }
+  mlir::RankedTensorType a = TensorOf(matmul.getA()), result = TensorOf(matmul.getResult());
+  CudaCatalogCall call;
+  if (result.getNumElements() == 0) return call;
+  const auto [batch, m, n, k] = ir::ProductSizes::Of(matmul);
+  const bool has_bias = static_cast<bool>(matmul.getBias());
+
+  CatalogText text(FitsNarrow(std::max(
+      {result.getNumElements(), a.getNumElements(), TensorOf(matmul.getB()).getNumElements(), m, n, k})));
+  text.Type("E", ElementName(a.getElementType()));
+  text.Number("kM", m).Number("kN", n).Number("kK", k);
+  text.Number("kTransposeA", matmul.getTransposeA()).Number("kTransposeB", matmul.getTransposeB());
+  text.Number("kHasBias", has_bias).Number("kActivation", static_cast<int64_t>(matmul.getActivation()));
+  text.Append(kernels::CudaMatmul());
+  std::vector<CatalogArgument> inputs;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) inputs.push_back({In(op, i), "const Storage"});
+  call.launches.push_back(text.Launch(
+      "matmul", has_bias ? "Matmul($0, $1, $2, $3)" : "Matmul($0, $1, nullptr, $2)", inputs,
+      {{Out(op, 0), "Storage"}}, batch * llvm::divideCeilSigned(m, kTile) * llvm::divideCeilSigned(n, kTile),
+      kCatalogBlock));
+  call.flops = 2.0 * batch * m * n * k;
+  SINTER_RETURN_IF_ERROR(CheckGrids(op, call));
+  return call;
+}
+
+}  // namespace
+
+void AddMatmulKernels(CudaCatalog& catalog) { catalog.Add<ir::MatmulOp>(LowerMatmul, Computes); }
+
+}  // namespace sinter::codegen

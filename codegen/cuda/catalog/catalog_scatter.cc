@@ -1,0 +1,133 @@
+// Updates added in the order of their indices: kernels/cuda/scatter_add.cuh.
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+#include "sinter/codegen/cuda/catalog/catalog_sort.h"
+#include "sinter/codegen/cuda/gpu_units.h"
+#include "sinter/codegen/places/user_line.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/kernels/cuda/embedded_cuda.h"
+#include "sinter/runtime/host/status.h"
+
+namespace sinter::codegen {
+
+namespace {
+
+// Looking at every index for every element: up to some 10 microseconds of a large GPU, what sorting takes at least.
+constexpr int64_t kFewIndices = 512, kFewLooks = 1 << 26;
+constexpr int64_t kMostRows = std::numeric_limits<uint32_t>::max() - 1;
+
+struct ScatterShape {
+  int64_t outer, size, inner, count, elements;
+  mlir::Type element, index;
+
+  explicit ScatterShape(ir::ScatterAddOp op)
+      : size(TensorOf(op.getX()).getDimSize(op.getDim())),
+        count(TensorOf(op.getIndices()).getNumElements()),
+        elements(TensorOf(op.getX()).getNumElements()),
+        element(TensorOf(op.getX()).getElementType()),
+        index(TensorOf(op.getIndices()).getElementType()) {
+    SizesAround around(op.getX(), op.getDim());
+    outer = around.outer, inner = around.inner;
+  }
+
+  bool is_direct() const {
+    return count <= kFewIndices && elements <= kFewLooks / std::max<int64_t>(1, count);
+  }
+};
+
+// Threads of AddRuns: for each index of each outer part, `slices` times `width` threads of `vector` neighbours.
+struct RunSpread {
+  int64_t vector, width, slices, threads;
+
+  explicit RunSpread(const ScatterShape& shape) : vector(kAccessBytes / ElementBytes(shape.element)) {
+    while (shape.inner % vector != 0) vector /= 2;
+    const int64_t packs = shape.inner / vector;
+    width = 1;
+    // The widest of those that leave the fewest threads without work.
+    auto threads_of = [&](int64_t w) { return llvm::divideCeilSigned(packs, w) * w; };
+    for (int64_t w = 2; w <= kCatalogBlock && w < 2 * packs; w *= 2) {
+      if (w <= kWarp || threads_of(w) <= threads_of(width)) width = w;
+    }
+    slices = llvm::divideCeilSigned(packs, width);
+    threads = shape.outer * shape.count * slices * width;
+  }
+};
+
+absl::Status CheckSorted(ir::ScatterAddOp op, const ScatterShape& shape) {
+  if (shape.count > kMostSorted) {
+    return absl::UnimplementedError(
+        absl::StrCat(UserLine(op.getLoc()), ": a scatter_add on a GPU has at most ", kMostSorted,
+                     " indices, not ", shape.count, "; add parts of the updates"));
+  }
+  if (shape.size > kMostRows) {
+    return absl::UnimplementedError(absl::StrCat(UserLine(op.getLoc()),
+                                                 ": a scatter_add on a GPU indexes at most ", kMostRows,
+                                                 " places, not ", shape.size, "; split the dimension"));
+  }
+  return absl::OkStatus();
+}
+
+void AddSorted(ir::ScatterAddOp op, const ScatterShape& shape, const RunSpread& spread,
+               const CatalogText& text, CudaCatalogCall& call) {
+  const CatalogArgument x = {In(op, 0), "const Storage"},
+                        indices = {In(op, 1), "const " + ElementType(shape.index)},
+                        updates = {In(op, 2), "const Storage"}, y = {Out(op, 0), "Storage"};
+  const int64_t packs = llvm::divideCeilSigned(shape.elements, kAccessBytes / ElementBytes(shape.element));
+  call.launches.push_back(text.Launch("scatter_add_copy", "CopyRows($0, $1)", {x}, {y},
+                                      llvm::divideCeilSigned(packs, kCatalogBlock), kCatalogBlock));
+  CatalogWorkspace workspace;
+  mlir::Type word = mlir::IntegerType::get(op.getContext(), 32);
+  const Slot keys = workspace.Add(shape.count, word), numbers = workspace.Add(shape.count, word);
+  // The keys 0 to size, the last for indices out of range.
+  const int64_t key_bits = llvm::bit_width(static_cast<uint64_t>(shape.size));
+  RadixSort sort = {.name = "scatter_add",
+                    .count = shape.count,
+                    .key_bits = key_bits,
+                    .keys = absl::StrCat("IndexKeys<", ElementType(shape.index), ">{$0, ", shape.size, "u}"),
+                    .sources = {indices},
+                    .sorted_keys = CatalogArgument{keys, "u32"},
+                    .numbers = {numbers, "u32"}};
+  // A text of its own, the same for all element types.
+  AppendSort(CatalogText(/*narrow=*/true), sort, op.getContext(), workspace, call);
+  call.launches.push_back(text.Launch("scatter_add_runs", "AddRuns($0, $1, $2, $3, $4)",
+                                      {x, updates, {keys, "const u32"}, {numbers, "const u32"}}, {y},
+                                      llvm::divideCeilSigned(spread.threads, kCatalogBlock), kCatalogBlock));
+  call.workspace_bytes = workspace.bytes();
+}
+
+absl::StatusOr<CudaCatalogCall> LowerScatterAdd(mlir::Operation* operation) {
+  auto op = llvm::cast<ir::ScatterAddOp>(operation);
+  ScatterShape shape(op);
+  CudaCatalogCall call;
+  if (shape.elements == 0) return call;
+  const int64_t updates = TensorOf(op.getUpdates()).getNumElements();
+  call.flops = updates;
+  RunSpread spread(shape);
+  CatalogText text(FitsNarrow(std::max({shape.elements, updates, spread.threads})));
+  text.Type("E", ElementName(shape.element)).Type("Index", ElementType(shape.index));
+  text.Number("kOuter", shape.outer).Number("kSize", shape.size).Number("kInner", shape.inner);
+  text.Number("kCount", shape.count).Number("kVector", spread.vector);
+  text.Number("kWidth", spread.width).Number("kSlices", spread.slices);
+  text.Append(kernels::CudaScatterAdd());
+  if (shape.is_direct()) {
+    call.launches.push_back(text.Launch(
+        "scatter_add", "AddDirectly($0, $1, $2, $3)",
+        {{In(op, 0), "const Storage"}, {In(op, 1), "const Index"}, {In(op, 2), "const Storage"}},
+        {{Out(op, 0), "Storage"}}, llvm::divideCeilSigned(shape.elements, kCatalogBlock), kCatalogBlock));
+  } else {
+    SINTER_RETURN_IF_ERROR(CheckSorted(op, shape));
+    AddSorted(op, shape, spread, text, call);
+  }
+  SINTER_RETURN_IF_ERROR(CheckGrids(op, call));
+  return call;
+}
+
+}  // namespace
+
+void AddScatterKernels(CudaCatalog& catalog) { catalog.Add<ir::ScatterAddOp>(LowerScatterAdd); }
+
+}  // namespace sinter::codegen

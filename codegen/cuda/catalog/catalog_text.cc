@@ -1,0 +1,115 @@
+#include "sinter/codegen/cuda/catalog/catalog_text.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include "sinter/codegen/places/symbol_name.h"
+#include "sinter/codegen/places/user_line.h"
+#include "sinter/kernels/cuda/embedded_cuda.h"
+
+namespace sinter::codegen {
+
+namespace {
+
+constexpr int64_t kWorkspaceAlignment = 256;
+constexpr int64_t kMostBlocks = std::numeric_limits<int32_t>::max();
+}  // namespace
+
+CatalogText::CatalogText(bool narrow)
+    : text_(narrow ? "typedef i32 idx;\ntypedef u32 uidx;\n" : "typedef i64 idx;\ntypedef u64 uidx;\n") {
+  Append(kernels::CudaElements());
+}
+
+CatalogText& CatalogText::Type(std::string_view name, std::string_view type) {
+  absl::StrAppend(&text_, "typedef ", std::string(type), " ", std::string(name), ";\n");
+  return *this;
+}
+
+CatalogText& CatalogText::Number(std::string_view name, int64_t value) {
+  absl::StrAppend(&text_, "constexpr idx ", std::string(name), " = ", value, ";\n");
+  return *this;
+}
+
+CatalogText& CatalogText::Append(std::string_view text) {
+  text_ += text;
+  return *this;
+}
+
+CudaCatalogLaunch CatalogText::Launch(std::string_view name, std::string call,
+                                      const std::vector<CatalogArgument>& inputs,
+                                      const std::vector<CatalogArgument>& outputs, int64_t grid,
+                                      int64_t block) const {
+  CudaCatalogLaunch launch;
+  launch.grid = grid, launch.block = block;
+  int buffers = 0;
+  for (const auto* arguments : {&inputs, &outputs}) {
+    std::vector<Slot>& slots = arguments == &inputs ? launch.inputs : launch.outputs;
+    for (const CatalogArgument& argument : *arguments) {
+      std::string pointer = absl::StrCat("(", argument.type, "*)b.p[", buffers, "]");
+      call = absl::StrReplaceAll(call, {{absl::StrCat("$", buffers++), pointer}});
+      slots.push_back(argument.slot);
+    }
+  }
+  std::string buffer_struct = absl::StrCat("struct Buffers {\n  char* p[", buffers, "];\n};\n");
+  std::string bounds = absl::StrCat("extern \"C\" __global__ void __launch_bounds__(", block, ") ");
+  std::string body = absl::StrCat("(const __grid_constant__ Buffers b) {\n  sn_start();\n  ", call, ";\n}\n");
+  std::string text = absl::StrCat(text_, buffer_struct, bounds);
+  launch.source.symbol = absl::StrCat(std::string(name), "_", ShortHash(text + body));
+  launch.source.text = absl::StrCat(text, launch.source.symbol, body);
+  launch.source.starts_early = true;
+  return launch;
+}
+
+Slot CatalogWorkspace::Add(int64_t count, mlir::Type element) {
+  Slot slot = {Slot::Kind::kWorkspace, 0, bytes_, mlir::RankedTensorType::get({count}, element)};
+  bytes_ += llvm::divideCeilSigned(count * ElementBytes(element), kWorkspaceAlignment) * kWorkspaceAlignment;
+  return slot;
+}
+
+Slot In(mlir::Operation* op, int operand) {
+  return {Slot::Kind::kIn, operand, 0, TensorOf(op->getOperand(operand))};
+}
+Slot Out(mlir::Operation* op, int result) {
+  return {Slot::Kind::kOut, result, 0, TensorOf(op->getResult(result))};
+}
+
+std::string ElementName(mlir::Type element) {
+  if (element.isF64()) return "F64";
+  if (element.isF32()) return "F32";
+  if (element.isBF16()) return "Bf16";
+  if (element.isF16()) return "F16";
+  if (element.isInteger(64)) return "I64";
+  if (element.isInteger(32)) return "I32";
+  return element.isUnsignedInteger() ? "U8" : "I8";
+}
+std::string ElementType(mlir::Type element) { return ElementName(element) + "::Storage"; }
+int64_t ElementBytes(mlir::Type element) { return element.getIntOrFloatBitWidth() / 8; }
+
+mlir::RankedTensorType TensorOf(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+
+SizesAround::SizesAround(mlir::Value value, int64_t dim) {
+  for (auto [d, size] : llvm::enumerate(TensorOf(value).getShape())) {
+    if (static_cast<int64_t>(d) < dim) outer *= size;
+    if (static_cast<int64_t>(d) > dim) inner *= size;
+  }
+}
+
+bool FitsNarrow(int64_t most) { return most < std::numeric_limits<int32_t>::max() - (1 << 24); }
+
+absl::Status CheckGrids(mlir::Operation* op, const CudaCatalogCall& call) {
+  for (const CudaCatalogLaunch& launch : call.launches) {
+    if (launch.grid <= kMostBlocks) continue;
+    return absl::UnimplementedError(
+        absl::StrCat(UserLine(op->getLoc()), ": ", op->getName().getStringRef().str(),
+                     " is too large for a GPU: it takes ", launch.grid,
+                     " blocks of threads and a launch has at most ", kMostBlocks, "; split the tensor"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,32 @@
+#include "sinter/codegen/cuda/catalog/cuda_copy.h"
+
+#include "llvm/Support/MathExtras.h"
+#include "sinter/codegen/cuda/catalog/catalog_text.h"
+#include "sinter/codegen/cuda/gpu_units.h"
+#include "sinter/kernels/cuda/embedded_cuda.h"
+
+namespace sinter::codegen {
+namespace {
+
+constexpr int64_t kLeastBytes = 1 << 16;
+constexpr int64_t kEach = 4;  // Accesses of a thread, all on their way before the first is stored.
+
+}  // namespace
+
+std::optional<CudaCatalogLaunch> CudaCopy(const BufferPlace& from, const BufferPlace& to) {
+  const bool on_one_gpu =
+      from.device && from.device == to.device && from.device.getKind() == ir::DeviceKind::gpu;
+  if (!on_one_gpu || from.bytes < kLeastBytes || Overlaps(from, to)) return std::nullopt;
+  // Arenas, variables, inputs and constants begin at multiples of far more.
+  if (from.offset % kAccessBytes != 0 || to.offset % kAccessBytes != 0) return std::nullopt;
+  CatalogText text(FitsNarrow(from.bytes));
+  text.Number("kBytes", from.bytes).Number("kBlock", kCatalogBlock).Number("kEach", kEach);
+  CudaCatalogLaunch launch =
+      text.Append(kernels::CudaCopy())
+          .Launch("copy", "Copy($0, $1)", {{Slot(), "const char"}}, {{Slot(), "char"}},
+                  llvm::divideCeilSigned(from.bytes, kAccessBytes * kCatalogBlock * kEach), kCatalogBlock);
+  launch.inputs.clear(), launch.outputs.clear();
+  return launch;
+}
+
+}  // namespace sinter::codegen

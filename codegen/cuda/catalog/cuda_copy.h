@@ -1,0 +1,20 @@
+// Copies within one GPU, as kernels.
+//
+//   if (std::optional<CudaCatalogLaunch> copy = CudaCopy(PlaceOf(from), PlaceOf(to))) { ... }
+#ifndef SINTER_CODEGEN_CUDA_CATALOG_CUDA_COPY_H_
+#define SINTER_CODEGEN_CUDA_CATALOG_CUDA_COPY_H_
+
+#include <optional>
+
+#include "sinter/codegen/cuda/catalog/cuda_catalog.h"
+#include "sinter/codegen/places/buffer_place.h"
+
+namespace sinter::codegen {
+
+// The launch that copies all bytes of `from`; its lists of buffers are empty. Nothing: that is left to the driver, since the two
+// are not on one GPU, begin where no access of 16 bytes may, or are so small that the launch is all that counts.
+std::optional<CudaCatalogLaunch> CudaCopy(const BufferPlace& from, const BufferPlace& to);
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_CUDA_CATALOG_CUDA_COPY_H_

@@ -1,0 +1,123 @@
+#include "sinter/codegen/loops/job_drafts.h"
+
+#include "absl/strings/str_cat.h"
+#include "llvm/ADT/DenseMap.h"
+#include "sinter/codegen/places/buffer_place.h"
+#include "sinter/codegen/places/user_line.h"
+
+namespace sinter::codegen {
+
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using mlir::Value;
+
+bool ComesAfter(ArrayRef<JobDraft> drafts, int to, int from) {
+  if (to == from) return true;
+  return llvm::any_of(drafts[to].needs, [&](int k) { return ComesAfter(drafts, k, from); });
+}
+
+SmallVector<int> Space(const Job& job, bool reduced) {
+  SmallVector<int> space;
+  for (size_t d = 0; d < job.domain.size(); ++d) {
+    if (!reduced || !job.reduced[d]) space.push_back(d);
+  }
+  return space;
+}
+
+void ForEachTrace(const JobDraft& draft, llvm::function_ref<void(const Trace&, bool)> visit) {
+  const Job& job = draft.job;
+  if (draft.rows < 0) {
+    for (const JobReduction& r : job.reductions) visit(r.trace, false);
+  }
+  for (const JobReduction& r : job.column_reductions) visit(r.trace, false);
+  for (const JobOutput& o : job.full_outputs) visit(o.trace, false);
+  for (const JobOutput& o : job.reduced_outputs) visit(o.trace, true);
+}
+
+namespace {
+
+// The strides at which the job writes full or reduced outputs, in the domain's dimensions.
+SmallVector<int64_t> StridesOfOutputs(const Job& job, bool reduced) {
+  SmallVector<int64_t> strides(job.domain.size(), 0);
+  int64_t stride = 1;
+  for (size_t d = job.domain.size(); d-- > 0;) {
+    if (reduced && job.reduced[d]) continue;
+    strides[d] = job.domain[d] == 1 ? 0 : stride;
+    stride *= job.domain[d];
+  }
+  return strides;
+}
+
+// The reads and writes of a call's jobs.
+class Accesses {
+ public:
+  explicit Accesses(ArrayRef<JobDraft> drafts) : drafts_(drafts) {
+    for (int j = 0; j < static_cast<int>(drafts.size()); ++j) {
+      ForEachTrace(drafts[j], [&](const Trace& trace, bool is_reduced) {
+        for (const Access& access : trace.accesses) reads_[access.tensor].push_back({j, is_reduced, &access});
+      });
+      for (bool reduced : {false, true}) {
+        const Job& job = drafts[j].job;
+        for (const JobOutput& output : reduced ? job.reduced_outputs : job.full_outputs) {
+          if (output.slot.kind == Slot::Kind::kOut) writers_[output.slot.index].push_back({j, reduced});
+        }
+      }
+    }
+  }
+
+  // True if all that writes output `out` may do so in place of `input`.
+  bool mayOverwrite(int out, Value input) const {
+    auto writers = writers_.find(out);
+    return writers == writers_.end() ||
+           llvm::all_of(writers->second, [&](const Writer& writer) { return mayOverwrite(writer, input); });
+  }
+
+ private:
+  struct Read {
+    int job;
+    bool is_reduced;  // It is at the coordinates of the parallel dimensions.
+    const Access* access;
+  };
+  struct Writer {
+    int job;
+    bool reduced;
+  };
+
+  bool mayOverwrite(const Writer& writer, Value input) const {
+    const SmallVector<int64_t> expected = StridesOfOutputs(drafts_[writer.job].job, writer.reduced);
+    auto reads = reads_.find(input);
+    return reads == reads_.end() || llvm::all_of(reads->second, [&](const Read& read) {
+             if (read.job != writer.job) return ComesAfter(drafts_, writer.job, read.job);
+             SmallVector<int> space = Space(drafts_[read.job].job, read.is_reduced);
+             SmallVector<int64_t> strides(expected.size(), 0);
+             for (auto [k, s] : llvm::enumerate(read.access->strides)) strides[space[k]] = s;
+             return read.access->is_affine && read.access->constant == 0 && strides == expected;
+           });
+  }
+
+  ArrayRef<JobDraft> drafts_;
+  llvm::DenseMap<Value, SmallVector<Read>> reads_;
+  llvm::DenseMap<int, SmallVector<Writer>> writers_;
+};
+
+}  // namespace
+
+absl::Status CheckOverwrites(plan_ir::CallOp call, ArrayRef<JobDraft> drafts) {
+  mlir::Block& block = call.getBody().front();
+  const Accesses accesses(drafts);
+  const SmallVector<BufferPlace> read = PlacesOf(call.getIns()), written = PlacesOf(call.getOuts());
+  for (size_t i = 0; i < read.size(); ++i) {
+    for (size_t j = 0; j < written.size(); ++j) {
+      if (!Overlaps(read[i], written[j])) continue;
+      if (StartTogether(read[i], written[j]) &&
+          accesses.mayOverwrite(static_cast<int>(j), block.getArgument(i)))
+        continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          UserLine(call.getLoc()), ": the call '", call.getName().str(), "' may not write output ", j,
+          " in place of input ", i, ": other elements of it are still to be read"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,32 @@
+// The decisions of one kind of device about how the jobs of a fused call are cut.
+//
+//   SINTER_ASSIGN_OR_RETURN(FusedStages stages, CutIntoStages(call, CpuLoopTarget()));
+//
+// A device's decisions depend on the job alone, never on the number of threads or multiprocessors, so that the bits of the results are
+// the same everywhere.
+#ifndef SINTER_CODEGEN_LOOPS_LOOP_TARGET_H_
+#define SINTER_CODEGEN_LOOPS_LOOP_TARGET_H_
+
+#include "sinter/codegen/loops/fused_stages.h"
+
+namespace sinter::codegen {
+
+class LoopTarget {
+ public:
+  virtual ~LoopTarget() = default;
+
+  // The kind of device that ir::IsCutInChunks is asked about.
+  virtual ir::DeviceKind kind() const = 0;
+  // True if a job of a chunked reduction may have outputs of its whole domain.
+  virtual bool StoresFromChunks() const = 0;
+  // Chunks of the outermost reduced loop of a job for which ir::IsCutInChunks is true.
+  virtual int64_t CountChunks(Job& job) const = 0;
+  // True if a job of rows may sum their columns as well (ir::SumsColumns).
+  virtual bool SumsColumnsOfRows() const = 0;
+  // Groups of rows of a job with column reductions. Only where SumsColumnsOfRows.
+  virtual int64_t CountRowGroups(Job& job) const = 0;
+};
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_LOOPS_LOOP_TARGET_H_

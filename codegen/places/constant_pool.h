@@ -1,0 +1,31 @@
+// The plan's constants: bytes one after the other, each value once, at multiples of 64 bytes.
+//
+//   ConstantPool pool;
+//   SINTER_ASSIGN_OR_RETURN(uint64_t offset, pool.Add(constant));
+#ifndef SINTER_CODEGEN_PLACES_CONSTANT_POOL_H_
+#define SINTER_CODEGEN_PLACES_CONSTANT_POOL_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "sinter/ir/plan/plan_ops.h"
+
+namespace sinter::codegen {
+
+class ConstantPool {
+ public:
+  // UNIMPLEMENTED for values that are not dense; RESOURCE_EXHAUSTED when all together would not fit a plan. Both name the
+  // user's line.
+  absl::StatusOr<uint64_t> Add(plan_ir::ConstantOp constant);
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+  std::map<std::string, uint64_t> offsets_;  // Of each value that is stored.
+};
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_PLACES_CONSTANT_POOL_H_

@@ -1,0 +1,324 @@
+#include "sinter/codegen/plan/emit_plan.h"
+
+#include <chrono>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include "sinter/codegen/cpu/elementwise_kernels.h"
+#include "sinter/codegen/cpu/fused_kernel.h"
+#include "sinter/codegen/cpu/lower_kernels_to_llvm.h"
+#include "sinter/codegen/cpu/shared_object.h"
+#include "sinter/codegen/cuda/catalog/cuda_catalog.h"
+#include "sinter/codegen/cuda/compile_cubins.h"
+#include "sinter/codegen/cuda/cuda_schedule.h"
+#include "sinter/codegen/places/user_line.h"
+#include "sinter/codegen/plan/plan_function.h"
+#include "sinter/codegen/steps/lowering.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/program/collective.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan.h"
+#include "sinter/runtime/plan/plan_verifier.h"
+
+namespace sinter::codegen {
+
+using flatbuffers::Offset;
+
+namespace {
+
+constexpr size_t kSectionAlignment = 64;
+
+static_assert(static_cast<int>(ir::Initializer::orthogonal) ==
+              static_cast<int>(fb::InitializerKind::Orthogonal));
+static_assert(static_cast<int>(ir::DeviceKind::gpu) == static_cast<int>(fb::DeviceKind::Gpu));
+
+SharedObjectOptions CompileOptionsOf(const EmitOptions& options) {
+  SharedObjectOptions compile;
+  compile.opt_level = options.opt_level;
+  compile.threads = options.threads;
+  return compile;
+}
+
+ir::DeviceAttr DeviceOfVariable(ir::VariableOp variable) {
+  ir::DeviceAttr device = ir::DeviceOf(variable.getOperation());
+  return device ? device : ir::DeviceAttr::cpu(variable.getContext());
+}
+
+// Every device that holds or runs something, CPUs before GPUs; cpu:0 when nothing says where it is.
+std::vector<ir::DeviceAttr> DevicesOf(mlir::ModuleOp module) {
+  std::vector<ir::DeviceAttr> devices;
+  auto add = [&](ir::DeviceAttr device) {
+    if (!llvm::is_contained(devices, device)) devices.push_back(device);
+  };
+  for (auto variable : module.getOps<ir::VariableOp>()) add(DeviceOfVariable(variable));
+  for (auto function : module.getOps<plan_ir::FunctionOp>()) {
+    for (ir::DeviceAttr device : function.deviceList()) add(device);
+  }
+  if (devices.empty()) add(ir::DeviceAttr::cpu(module.getContext()));
+  llvm::sort(devices, [](ir::DeviceAttr a, ir::DeviceAttr b) { return a.before(b); });
+  return devices;
+}
+
+std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanContents& plan) {
+  std::vector<Offset<fb::Variable>> variables;
+  flatbuffers::FlatBufferBuilder& builder = plan.builder;
+  // One more than the original's index, which comes before its replicas.
+  auto replica_of = [&](ir::VariableOp variable) -> uint32_t {
+    auto original = variable->getAttrOfType<mlir::FlatSymbolRefAttr>(ir::kReplicaOfAttr);
+    return original ? 1 + plan.variables.at(original.getValue().str()) : 0;
+  };
+  for (auto variable : module.getOps<ir::VariableOp>()) {
+    plan.variables[variable.getSymName().str()] = variables.size();
+    auto type = llvm::cast<mlir::RankedTensorType>(variable.getType());
+    auto name = builder.CreateString(variable.getSymName().str());
+    auto initializer = fb::CreateInitializer(
+        builder, static_cast<fb::InitializerKind>(variable.getInitializer()),
+        variable.getA().convertToDouble(), variable.getB().convertToDouble(), variable.getSeed());
+    llvm::SmallVector<UserLocation> lines = UserLocations(variable.getLoc());
+    uint32_t location = plan.locations.Add(lines.empty() ? UserLocation{} : lines.front());
+    variables.push_back(fb::CreateVariable(builder, name, WriteType(builder, type),
+                                           plan_ir::TensorBytes(type), initializer, variable.getTrainable(),
+                                           location, plan.DeviceIndex(DeviceOfVariable(variable)),
+                                           replica_of(variable)));
+  }
+  return variables;
+}
+
+Offset<flatbuffers::Vector<uint8_t>> WriteSection(flatbuffers::FlatBufferBuilder& builder,
+                                                  const std::string& bytes) {
+  // Nothing aligns an empty vector; a missing one means the same.
+  if (bytes.empty()) return 0;
+  // Not ForceVectorAlignment: FlatBuffers 2 asserts there that 32 is enough.
+  builder.PreAlign(bytes.size(), kSectionAlignment);
+  return builder.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+}
+
+Offset<fb::Target> WriteTarget(flatbuffers::FlatBufferBuilder& builder, const CpuTarget& target) {
+  auto triple = builder.CreateString(target.triple), cpu = builder.CreateString(target.cpu);
+  return fb::CreateTarget(builder, triple, cpu, builder.CreateVectorOfStrings(target.required_features));
+}
+
+// True if a CPU computes anything: copies and exchanges are the same on all of them.
+bool ComputesOnCpus(mlir::ModuleOp module) {
+  return module
+      .walk([](plan_ir::CallOp call) {
+        mlir::Operation* op = call.libraryOp();
+        bool computes =
+            ir::DeviceOf(call).getKind() == ir::DeviceKind::cpu && !(op && ir::Collective::Of(op));
+        return computes ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+// The code of all targets but the last, whose place is the plan itself.
+using CodeTable = Offset<flatbuffers::Vector<Offset<fb::CpuCode>>>;
+CodeTable WriteBetterCode(flatbuffers::FlatBufferBuilder& builder, const std::vector<CpuTarget>& targets,
+                          const std::vector<std::string>& shared_objects) {
+  if (shared_objects.size() < 2) return 0;
+  std::vector<Offset<fb::CpuCode>> tables;
+  for (size_t i = 0; i + 1 < shared_objects.size(); ++i) {
+    auto code = WriteSection(builder, shared_objects[i]);
+    tables.push_back(fb::CreateCpuCode(builder, WriteTarget(builder, targets[i]), code));
+  }
+  return builder.CreateVector(tables);
+}
+
+// A plan for cpu:0 alone does not name it.
+Offset<flatbuffers::Vector<Offset<fb::DeviceName>>> WriteDevices(PlanContents& plan) {
+  if (plan.devices.size() == 1 && plan.devices[0] == ir::DeviceAttr::cpu(plan.devices[0].getContext()))
+    return 0;
+  std::vector<Offset<fb::DeviceName>> names;
+  for (ir::DeviceAttr device : plan.devices) {
+    auto kind = static_cast<fb::DeviceKind>(device.getKind());
+    names.push_back(fb::CreateDeviceName(plan.builder, kind, device.getIndex()));
+  }
+  return plan.builder.CreateVector(names);
+}
+
+using GpuKernelTable = Offset<flatbuffers::Vector<Offset<fb::GpuKernel>>>;
+
+double MsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Compiles the sources for every architecture asked for. Nothing without kernels for GPUs.
+absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const EmitOptions& options,
+                                               EmitTimes& times) {
+  const std::vector<CudaSource>& sources = plan.cuda_kernels.sources();
+  if (sources.empty()) return GpuKernelTable();
+  if (options.gpu_architectures.empty()) {
+    return absl::InvalidArgumentError(
+        "the program runs on a GPU and gpu_architectures is empty; name what to compile for, such as sm_90");
+  }
+  CubinOptions compile;
+  compile.threads = options.threads;
+  const auto start = std::chrono::steady_clock::now();
+  SINTER_ASSIGN_OR_RETURN(auto cubins, CompileCubins(sources, options.gpu_architectures, compile));
+  times.cubins = MsSince(start);
+  flatbuffers::FlatBufferBuilder& builder = plan.builder;
+  std::vector<Offset<fb::GpuKernel>> kernels;
+  for (auto [source, images] : llvm::zip(sources, cubins)) {
+    std::vector<Offset<fb::GpuImage>> tables;
+    for (auto [architecture, cubin] : llvm::zip(options.gpu_architectures, images)) {
+      auto name = builder.CreateString(architecture);
+      tables.push_back(fb::CreateGpuImage(builder, name, WriteSection(builder, cubin)));
+    }
+    auto symbol = builder.CreateString(source.symbol);
+    kernels.push_back(
+        fb::CreateGpuKernel(builder, symbol, builder.CreateVector(tables), source.starts_early));
+  }
+  return builder.CreateVector(kernels);
+}
+
+absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& options,
+                                   const std::vector<Offset<fb::Variable>>& variables,
+                                   const std::vector<Offset<fb::Function>>& functions,
+                                   const std::vector<std::string>& shared_objects, bool computes_on_cpus,
+                                   EmitTimes& times) {
+  flatbuffers::FlatBufferBuilder& builder = plan.builder;
+  std::vector<Offset<fb::SourceLocation>> lines;
+  for (const UserLocation& location : plan.locations.locations()) {
+    auto file = builder.CreateString(location.file), what = builder.CreateString(location.what);
+    lines.push_back(fb::CreateSourceLocation(builder, file, location.line, what));
+  }
+  auto locations = builder.CreateVector(lines);
+  auto variable_table = builder.CreateVector(variables);
+  auto function_table = builder.CreateVector(functions);
+  Offset<fb::Target> target = 0;
+  if (computes_on_cpus) target = WriteTarget(builder, options.targets.back());
+  auto producer = builder.CreateString(options.producer), name = builder.CreateString(options.name);
+  auto hash = builder.CreateVector(std::vector<uint8_t>(kPlanHashBytes, 0));
+  auto constants = WriteSection(builder, plan.constants.bytes());
+  auto code = shared_objects.empty() ? Offset<flatbuffers::Vector<uint8_t>>()
+                                     : WriteSection(builder, shared_objects.back());
+  auto better_code = WriteBetterCode(builder, options.targets, shared_objects);
+  auto devices = WriteDevices(plan);
+  SINTER_ASSIGN_OR_RETURN(GpuKernelTable gpu_kernels, WriteGpuKernels(plan, options, times));
+  fb::FinishPlanBuffer(
+      builder, fb::CreatePlan(builder, Plan::kVersion, producer, name, hash, target, variable_table,
+                              function_table, locations, constants, code, devices, gpu_kernels, better_code));
+  std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
+  SINTER_RETURN_IF_ERROR(SealPlan(bytes));
+  return bytes;
+}
+
+// All code for CPUs, not optimised yet: what is generated, the same for every target, and users' kernels, which may ask for which
+// target they are compiled.
+absl::StatusOr<std::unique_ptr<llvm::Module>> CodeFor(const CpuTarget& target, mlir::ModuleOp module,
+                                                      const llvm::Module& generated) {
+  std::unique_ptr<llvm::Module> code = llvm::CloneModule(generated);
+  SINTER_RETURN_IF_ERROR(LinkElementwiseKernels(module, target, *code));
+  return code;
+}
+
+// A shared object for each target.
+absl::StatusOr<std::vector<std::string>> EmitSharedObjects(mlir::ModuleOp module, KernelModule& kernels,
+                                                           const EmitOptions& options) {
+  llvm::LLVMContext context;
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> generated,
+                          LowerKernelsToLlvm(kernels.module(), context));
+  std::vector<std::string> objects;
+  for (const CpuTarget& target : options.targets) {
+    SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code, CodeFor(target, module, *generated));
+    SINTER_ASSIGN_OR_RETURN(objects.emplace_back(),
+                            EmitSharedObject(std::move(code), target, CompileOptionsOf(options)));
+  }
+  return objects;
+}
+
+// The code for each target as text; of several, with the target's name before it.
+absl::StatusOr<std::string> CpuCodeText(mlir::ModuleOp module, KernelModule& kernels,
+                                        const EmitOptions& options, KernelText kind) {
+  llvm::LLVMContext context;
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> generated,
+                          LowerKernelsToLlvm(kernels.module(), context));
+  std::string text;
+  for (const CpuTarget& target : options.targets) {
+    if (options.targets.size() > 1) absl::StrAppend(&text, "// For ", target.cpu, "\n");
+    SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code, CodeFor(target, module, *generated));
+    std::string one;
+    if (kind == KernelText::kAssembly) {
+      SINTER_ASSIGN_OR_RETURN(one, EmitAssembly(std::move(code), target, CompileOptionsOf(options)));
+    } else if (kind == KernelText::kOptimizedLlvm) {
+      SINTER_ASSIGN_OR_RETURN(one, EmitOptimizedIr(std::move(code), target, CompileOptionsOf(options)));
+    } else {
+      llvm::raw_string_ostream stream(one);
+      code->print(stream, nullptr);
+    }
+    text += one;
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& options, EmitTimes* times) {
+  EmitTimes ignored;
+  if (!times) times = &ignored;
+  PlanContents plan(module.getContext());
+  plan.devices = DevicesOf(module);
+  std::vector<Offset<fb::Variable>> variables = WriteVariables(module, plan);
+  std::vector<Offset<fb::Function>> functions;
+  for (auto function : module.getOps<plan_ir::FunctionOp>()) {
+    SINTER_ASSIGN_OR_RETURN(functions.emplace_back(), WriteFunction(function, plan));
+  }
+  std::vector<std::string> shared_objects;
+  if (!plan.kernels.empty() || HasElementwiseKernels(module)) {
+    const auto start = std::chrono::steady_clock::now();
+    SINTER_ASSIGN_OR_RETURN(shared_objects, EmitSharedObjects(module, plan.kernels, options));
+    times->shared_object = MsSince(start);
+  }
+  return Finish(plan, options, variables, functions, shared_objects, ComputesOnCpus(module), *times);
+}
+
+absl::StatusOr<std::string> DumpKernels(mlir::ModuleOp module, const EmitOptions& options, KernelText kind) {
+  KernelModule kernels(module.getContext());
+  CudaKernels cuda_kernels(module.getContext());
+  absl::Status status;
+  module.walk([&](plan_ir::CallOp call) {
+    if (!status.ok()) return;
+    bool on_gpu = ir::DeviceOf(call).getKind() == ir::DeviceKind::gpu;
+    mlir::Operation* op = call.libraryOp();
+    if (llvm::isa_and_present<ir::ElementwiseKernelOp>(op) && on_gpu) {
+      absl::StatusOr<CudaCatalogCall> user = CudaCatalog::Default().Lower(op);
+      status = user.status();
+      for (size_t i = 0; status.ok() && i < user->launches.size(); ++i) {
+        cuda_kernels.AddSource(user->launches[i].source);
+      }
+    }
+    if (op) return;
+    status = on_gpu ? cuda_kernels.AddCall(call).status() : kernels.AddCall(call).status();
+  });
+  SINTER_RETURN_IF_ERROR(status);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (kind == KernelText::kCuda) {
+    for (const CudaSource& source : cuda_kernels.sources()) stream << source.text << "\n";
+    return text;
+  }
+  if (kind == KernelText::kMlir) {
+    kernels.module().print(stream);
+    return text;
+  }
+  return CpuCodeText(module, kernels, options, kind);
+}
+
+const LoopTarget& LoopTargetOf(plan_ir::CallOp call) {
+  return ir::IsOnGpu(call) ? CudaLoopTarget() : CpuLoopTarget();
+}
+
+absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) {
+  mlir::Operation* op = call.libraryOp();
+  if (!op) return FusedWorkspaceBytes(call, LoopTargetOf(call));
+  if (ir::Collective::Of(op)) return 0;
+  if (ir::DeviceOf(call).getKind() == ir::DeviceKind::gpu && CudaCatalog::Default().Has(op)) {
+    SINTER_ASSIGN_OR_RETURN(CudaCatalogCall catalog, CudaCatalog::Default().Lower(op));
+    return catalog.workspace_bytes;
+  }
+  return LibraryLowerings::Default().WorkspaceBytes(op);
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,112 @@
+#include "sinter/codegen/plan/lower_collective.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/codegen/places/buffer_place.h"
+#include "sinter/codegen/places/user_line.h"
+#include "sinter/codegen/plan/plan_function.h"
+#include "sinter/codegen/steps/lowering.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/program/collective.h"
+
+namespace sinter::codegen {
+
+using mlir::Operation;
+using mlir::Value;
+
+namespace {
+
+static_assert(static_cast<int>(ir::Combine::min) == static_cast<int>(fb::Combine::Min));
+
+mlir::RankedTensorType TensorOf(Value buffer) {
+  return llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor();
+}
+
+// What the kinds differ in.
+struct Contents {
+  fb::CollectiveKind kind;
+  ir::Combine combine = ir::Combine::sum;
+  int64_t root = 0;
+  llvm::ArrayRef<int64_t> sizes = {};  // Along dimension 0, of every rank.
+};
+
+Contents ContentsOf(Operation* op) {
+  using Kind = fb::CollectiveKind;
+  return llvm::TypeSwitch<Operation*, Contents>(op)
+      .Case<ir::AllReduceOp>([](auto o) { return Contents{Kind::AllReduce, o.getCombine()}; })
+      .Case<ir::ReduceOp>(
+          [](auto o) { return Contents{Kind::Reduce, o.getCombine(), static_cast<int64_t>(o.getRoot())}; })
+      .Case<ir::BroadcastFromOp>([](auto o) {
+        return Contents{Kind::Broadcast, ir::Combine::sum, static_cast<int64_t>(o.getRoot())};
+      })
+      .Case<ir::AllGatherOp>(
+          [](auto o) { return Contents{Kind::AllGather, ir::Combine::sum, 0, o.getSizes()}; })
+      .Case<ir::ReduceScatterOp>(
+          [](auto o) { return Contents{Kind::ReduceScatter, o.getCombine(), 0, o.getSizes()}; })
+      .Case<ir::AllToAllOp>([](auto) { return Contents{Kind::AllToAll}; })
+      .Default([](Operation*) { return Contents{Kind::SendRecv}; });
+}
+
+// Whether the buffers are parts of one, in order, each where the first leads to expect it by the others' distances.
+bool IsOneRun(mlir::ValueRange buffers, llvm::ArrayRef<int64_t> distances) {
+  if (buffers.empty()) return true;
+  BufferPlace first = PlaceOf(buffers.front());
+  for (auto [buffer, distance] : llvm::zip(buffers, distances)) {
+    BufferPlace place = PlaceOf(buffer);
+    if (place.root != first.root || place.offset - first.offset != distance) return false;
+  }
+  return true;
+}
+
+bool IsFlat(plan_ir::CallOp call) {
+  mlir::ValueRange given =
+      call.getIns().empty() ? mlir::ValueRange(call.getOuts()) : mlir::ValueRange(call.getIns());
+  if (given.size() < 2) return false;
+  llvm::SmallVector<int64_t> distances;
+  int64_t start = PlaceOf(given.front()).offset, end = start;
+  for (Value buffer : given) {
+    BufferPlace place = PlaceOf(buffer);
+    if (place.offset < end) return false;
+    end = place.offset + place.bytes;
+    distances.push_back(place.offset - start);
+  }
+  return IsOneRun(call.getIns(), distances) && IsOneRun(call.getOuts(), distances);
+}
+
+}  // namespace
+
+absl::StatusOr<flatbuffers::Offset<fb::CollectiveStep>> LowerCollective(plan_ir::CallOp call,
+                                                                        PlanContents& plan) {
+  Operation* op = &call.getBody().front().front();
+  ir::Collective collective = *ir::Collective::Of(op);
+  Contents contents = ContentsOf(op);
+  std::vector<uint32_t> group;
+  for (ir::DeviceAttr device : collective.group) group.push_back(plan.DeviceIndex(device));
+  auto rank = llvm::find(collective.group, ir::DeviceOf(call)) - collective.group.begin();
+  mlir::ValueRange tensors =
+      call.getIns().empty() ? mlir::ValueRange(call.getOuts()) : mlir::ValueRange(call.getIns());
+  std::vector<int64_t> elements, parts;
+  mlir::Type element = TensorOf(tensors.front()).getElementType();
+  for (Value buffer : tensors) {
+    elements.push_back(TensorOf(buffer).getNumElements());
+    if (TensorOf(buffer).getElementType() == element) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(UserLine(op->getLoc()), ": ", op->getName().getStringRef().str(),
+                     " carries tensors of several element types; use one each"));
+  }
+  mlir::Value row = contents.kind == fb::CollectiveKind::AllGather ? call.getOuts().front() : tensors.front();
+  for (int64_t size : contents.sizes) {
+    int64_t rows = TensorOf(row).getDimSize(0);
+    parts.push_back(rows == 0 ? 0 : size * (TensorOf(row).getNumElements() / rows));
+  }
+  flatbuffers::FlatBufferBuilder& builder = plan.builder;
+  auto group_table = builder.CreateVector(group);
+  auto element_table = builder.CreateVector(elements), part_table = builder.CreateVector(parts);
+  return fb::CreateCollectiveStep(builder, contents.kind, static_cast<fb::Combine>(contents.combine),
+                                  DTypeOf(element), static_cast<uint32_t>(collective.channel), group_table,
+                                  static_cast<uint32_t>(rank), static_cast<uint32_t>(contents.root),
+                                  element_table, part_table, IsFlat(call));
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,55 @@
+// Attention that passes/rewrite/decompose.cc left whole: a step of GPUs.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/codegen/places/user_line.h"
+#include "sinter/codegen/steps/lowering.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/library/attention_shape.h"
+#include "sinter/runtime/plan/gpu_limits.h"
+
+namespace sinter::codegen {
+
+using flatbuffers::FlatBufferBuilder;
+
+namespace {
+
+// Q K^T and P V; the gradient has five such products.
+double Flops(const ir::AttentionShape& s, bool causal, int products) {
+  double scores = 1.0 * s.batch * s.heads * s.queries * s.keys;
+  return (causal ? 0.5 : 1.0) * products * 2 * scores * s.width;
+}
+
+template <typename Op>
+absl::StatusOr<LibraryStep> LowerAttentionOp(Op op, bool backward, bool has_stats,
+                                             FlatBufferBuilder& builder) {
+  ir::AttentionShape s = ir::AttentionShape::Of(op.getInputs());
+  fb::DType dtype = DTypeOf(s.element);
+  if (!CudnnAttentionSupported(dtype, s.width, s.heads == s.key_heads, std::min(s.queries, s.keys),
+                               op.getScale().convertToDouble())) {
+    return absl::UnimplementedError(
+        absl::StrCat(UserLine(op.getLoc()), ": no library computes this ", op.getOperationName().str(),
+                     " whole; decompose it into products and a softmax before lower-to-plan"));
+  }
+  auto body = fb::CreateAttentionStep(builder, dtype, backward, s.packed, op.getCausal(), has_stats, s.batch,
+                                      s.queries, s.keys, s.heads, s.key_heads, s.width,
+                                      op.getScale().convertToDouble());
+  return LibraryStep{fb::StepBody::AttentionStep, body.Union(), Flops(s, op.getCausal(), backward ? 5 : 2)};
+}
+
+absl::StatusOr<LibraryStep> LowerAttention(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto attention = llvm::cast<ir::AttentionOp>(op);
+  return LowerAttentionOp(attention, false, static_cast<bool>(attention.getStats()), builder);
+}
+absl::StatusOr<LibraryStep> LowerAttentionGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
+  return LowerAttentionOp(llvm::cast<ir::AttentionGradOp>(op), true, false, builder);
+}
+
+}  // namespace
+
+void PopulateAttentionLowerings(LibraryLowerings& lowerings) {
+  lowerings.Add<ir::AttentionOp>(LowerAttention);
+  lowerings.Add<ir::AttentionGradOp>(LowerAttentionGrad);
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,75 @@
+// Ops that a hand-written kernel of the catalogue computes. Element types are given as the numbers of runtime/host/dtype.h; a
+// tensor along one dimension is [outer, size, inner].
+//
+//   cumsum              inputs x; outputs y.                    [dtype, outer, size, inner, reverse]
+//   scatter_add         inputs x, indices, updates; outputs y.  [dtype, index dtype, outer, size, inner, indices]
+//   random_permutation  inputs seed, step; outputs y.           [dtype, seed dtype, step dtype, size, stream]
+#include "sinter/codegen/steps/lowering.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
+
+namespace sinter::codegen {
+
+using flatbuffers::FlatBufferBuilder;
+using ir::TypeOf;
+using mlir::Value;
+
+namespace {
+
+int64_t DTypeNumber(Value v) { return static_cast<int64_t>(DTypeOf(TypeOf(v).getElementType())); }
+
+// The sizes before and behind dimension `dim`.
+struct Around {
+  int64_t outer = 1, inner = 1;
+  Around(Value v, int64_t dim) {
+    for (auto [d, size] : llvm::enumerate(TypeOf(v).getShape())) {
+      if (static_cast<int64_t>(d) < dim) outer *= size;
+      if (static_cast<int64_t>(d) > dim) inner *= size;
+    }
+  }
+};
+
+LibraryStep Catalog(const char* kernel, llvm::ArrayRef<int64_t> parameters, double flops,
+                    FlatBufferBuilder& builder) {
+  auto name = builder.CreateString(kernel);
+  auto numbers = builder.CreateVector(parameters.data(), parameters.size());
+  return {fb::StepBody::CatalogStep, fb::CreateCatalogStep(builder, name, numbers).Union(), flops};
+}
+
+absl::StatusOr<LibraryStep> LowerCumsum(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto cumsum = llvm::cast<ir::CumsumOp>(op);
+  Around around(cumsum.getX(), cumsum.getDim());
+  int64_t size = TypeOf(cumsum.getX()).getDimSize(cumsum.getDim());
+  return Catalog("cumsum",
+                 {DTypeNumber(cumsum.getX()), around.outer, size, around.inner, cumsum.getReverse()},
+                 TypeOf(cumsum.getX()).getNumElements(), builder);
+}
+
+absl::StatusOr<LibraryStep> LowerScatterAdd(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto scatter = llvm::cast<ir::ScatterAddOp>(op);
+  Around around(scatter.getX(), scatter.getDim());
+  int64_t size = TypeOf(scatter.getX()).getDimSize(scatter.getDim());
+  return Catalog("scatter_add",
+                 {DTypeNumber(scatter.getX()), DTypeNumber(scatter.getIndices()), around.outer, size,
+                  around.inner, TypeOf(scatter.getIndices()).getNumElements()},
+                 TypeOf(scatter.getUpdates()).getNumElements(), builder);
+}
+
+absl::StatusOr<LibraryStep> LowerRandomPermutation(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto permutation = llvm::cast<ir::RandomPermutationOp>(op);
+  int64_t size = TypeOf(permutation.getResult()).getNumElements();
+  return Catalog("random_permutation",
+                 {DTypeNumber(permutation.getResult()), DTypeNumber(permutation.getSeed()),
+                  DTypeNumber(permutation.getStep()), size, static_cast<int64_t>(permutation.getStream())},
+                 size, builder);
+}
+
+}  // namespace
+
+void PopulateCatalogLowerings(LibraryLowerings& lowerings) {
+  lowerings.Add<ir::CumsumOp>(LowerCumsum);
+  lowerings.Add<ir::ScatterAddOp>(LowerScatterAdd);
+  lowerings.Add<ir::RandomPermutationOp>(LowerRandomPermutation);
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,194 @@
+// Matrix products, convolutions and pooling: calls of kernels/cpu.
+//
+// An op's math mode allows the library to be less exact than its element type; on the CPU all compute in full.
+#include "absl/strings/str_cat.h"
+#include "sinter/codegen/places/user_line.h"
+#include "sinter/codegen/steps/lowering.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/plan/plan_ops.h"
+#include "sinter/kernels/cpu/batch_conv.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/gpu_limits.h"
+
+namespace sinter::codegen {
+
+using flatbuffers::FlatBufferBuilder;
+using ir::ShapeOf;
+using llvm::ArrayRef;
+using mlir::Value;
+
+namespace {
+
+fb::DType DTypeOf(Value v) {
+  return codegen::DTypeOf(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType());
+}
+
+auto Numbers(FlatBufferBuilder& builder, ArrayRef<int64_t> values) {
+  return builder.CreateVector(values.data(), values.size());
+}
+
+// The enums of ir/library/linear_ops.td and of plan.fbs number their cases alike.
+static_assert(static_cast<int>(ir::Activation::silu) == static_cast<int>(fb::Activation::Silu));
+static_assert(static_cast<int>(ir::MathMode::bf16x3) == static_cast<int>(fb::MathMode::Bf16x3));
+static_assert(static_cast<int>(ir::ImageLayout::nchw16n) == static_cast<int>(fb::ImageLayout::Nchw16n));
+
+struct Image {
+  int64_t batch, channels, height, width;
+  Image(Value v, ir::ImageLayout layout) {
+    ArrayRef<int64_t> s = ShapeOf(v);
+    bool last = layout == ir::ImageLayout::nhwc;
+    batch = s[0], channels = s[last ? 3 : 1], height = s[last ? 1 : 2], width = s[last ? 2 : 3];
+    if (layout == ir::ImageLayout::nchw16n) batch *= s[4];
+  }
+};
+
+// What all products have; the rest has its defaults.
+template <typename Op>
+fb::MatmulStepT ProductTable(Op op) {
+  const ir::ProductSizes s = ir::ProductSizes::Of(op);
+  fb::MatmulStepT table;
+  table.batch = s.batch, table.m = s.m, table.n = s.n, table.k = s.k;
+  table.transpose_a = op.getTransposeA(), table.transpose_b = op.getTransposeB();
+  table.dtype = DTypeOf(op.getA());
+  table.result_is_f32 = DTypeOf(op.getResult()) != table.dtype;
+  table.activation = static_cast<fb::Activation>(op.getActivation());
+  table.math = static_cast<fb::MathMode>(op.getMath());
+  return table;
+}
+
+bool IsOnGpu(mlir::Operation* op) {
+  auto call = op->getParentOfType<plan_ir::CallOp>();
+  return call && ir::DeviceOf(call.getOperation()).getKind() == ir::DeviceKind::gpu;
+}
+
+LibraryStep Product(const fb::MatmulStepT& table, FlatBufferBuilder& builder) {
+  return {fb::StepBody::MatmulStep, fb::CreateMatmulStep(builder, &table).Union(),
+          2.0 * table.batch * table.m * table.n * table.k};
+}
+
+absl::StatusOr<LibraryStep> LowerMatmul(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto matmul = llvm::cast<ir::MatmulOp>(op);
+  fb::MatmulStepT table = ProductTable(matmul);
+  table.has_bias = static_cast<bool>(matmul.getBias());
+  table.has_addend = static_cast<bool>(matmul.getAddend());
+  table.has_scale = static_cast<bool>(matmul.getScale());
+  return Product(table, builder);
+}
+
+// On a GPU cuBLASLt's, where it has the gradient; nobody else's.
+absl::StatusOr<LibraryStep> LowerMatmulGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
+  fb::MatmulStepT table = ProductTable(llvm::cast<ir::MatmulGradOp>(op));
+  table.is_gradient = true;
+  const std::string_view reason =
+      IsOnGpu(op) ? CublasGradientProblem(table) : "it is on a CPU, where no library does it";
+  if (reason.empty()) return Product(table, builder);
+  return absl::UnimplementedError(
+      absl::StrCat(UserLine(op->getLoc()), ": no library computes this ", op->getName().getStringRef().str(),
+                   " in one call: ", std::string(reason), "; decompose it before lower-to-plan"));
+}
+
+template <typename Op>
+LibraryStep Convolution(Op op, fb::ConvKind kind, Value in, Value out, Value weights, bool has_bias,
+                        FlatBufferBuilder& builder) {
+  Image from(in, op.getLayout()), to(out, op.getLayout());
+  ArrayRef<int64_t> kernel = ShapeOf(weights).drop_front(2);
+  auto in_size = Numbers(builder, {from.height, from.width}),
+       out_size = Numbers(builder, {to.height, to.width});
+  auto kernel_size = Numbers(builder, kernel), strides = Numbers(builder, op.getStrides());
+  auto padding = Numbers(builder, op.getPadding()), dilations = Numbers(builder, op.getDilations());
+  auto body = fb::CreateConvStep(
+      builder, kind, static_cast<fb::ImageLayout>(op.getLayout()), DTypeOf(in), from.batch, from.channels,
+      to.channels, in_size, out_size, kernel_size, strides, padding, dilations, op.getGroups(),
+      static_cast<fb::Activation>(op.getActivation()), has_bias, static_cast<fb::MathMode>(op.getMath()));
+  const int64_t channels_of_group = from.channels / op.getGroups();
+  double flops =
+      2.0 * to.batch * to.channels * to.height * to.width * channels_of_group * kernel[0] * kernel[1];
+  return {fb::StepBody::ConvStep, body.Union(), flops};
+}
+
+// cuDNN's, where no kernel of our own computes it (ir/target/tf32_kernels.h).
+absl::Status CheckActivationOnGpu(ir::Conv2dOp op) {
+  const auto activation = static_cast<fb::Activation>(op.getActivation());
+  if (CudnnEpilogueSupported(activation) && GpuEpilogueKeepsNan(activation)) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat(UserLine(op->getLoc()), ": a convolution on a GPU applies no ",
+                   ir::stringifyActivation(op.getActivation()).str(),
+                   activation == fb::Activation::Relu ? ", because cuDNN's makes NaN 0" : "",
+                   ": leave it out of the convolution and write it as an op behind it"));
+}
+
+absl::StatusOr<LibraryStep> LowerConv2d(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto conv = llvm::cast<ir::Conv2dOp>(op);
+  if (IsOnGpu(op)) SINTER_RETURN_IF_ERROR(CheckActivationOnGpu(conv));
+  return Convolution(conv, fb::ConvKind::Forward, conv.getX(), conv.getResult(), conv.getWeights(),
+                     static_cast<bool>(conv.getBias()), builder);
+}
+absl::StatusOr<LibraryStep> LowerConv2dInputGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto conv = llvm::cast<ir::Conv2dInputGradOp>(op);
+  return Convolution(conv, fb::ConvKind::InputGrad, conv.getResult(), conv.getG(), conv.getWeights(), false,
+                     builder);
+}
+absl::StatusOr<LibraryStep> LowerConv2dWeightGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto conv = llvm::cast<ir::Conv2dWeightGradOp>(op);
+  LibraryStep step =
+      Convolution(conv, fb::ConvKind::WeightGrad, conv.getX(), conv.getG(), conv.getResult(), false, builder);
+  if (conv.getLayout() == ir::ImageLayout::nchw16n) {
+    ArrayRef<int64_t> weights = ShapeOf(conv.getResult());
+    kernels::BatchConv batch;
+    batch.blocks = ShapeOf(conv.getX())[0];
+    batch.out_channels = weights[0], batch.in_channels = weights[1];
+    batch.kernel_h = weights[2], batch.kernel_w = weights[3];
+    step.workspace_bytes = static_cast<int64_t>(kernels::BatchConvWeightGradWorkspaceBytes(batch));
+  }
+  return step;
+}
+
+template <typename Op>
+LibraryStep Pooling(Op op, fb::PoolKind kind, Value unpooled, Value pooled, FlatBufferBuilder& builder) {
+  Image large(unpooled, op.getLayout()), small(pooled, op.getLayout());
+  auto in_size = Numbers(builder, {large.height, large.width});
+  auto out_size = Numbers(builder, {small.height, small.width});
+  auto window = Numbers(builder, op.getWindow()), strides = Numbers(builder, op.getStrides());
+  auto padding = Numbers(builder, op.getPadding());
+  auto body =
+      fb::CreatePoolStep(builder, kind, static_cast<fb::ImageLayout>(op.getLayout()), DTypeOf(unpooled),
+                         large.batch, large.channels, in_size, out_size, window, strides, padding);
+  double flops =
+      1.0 * small.batch * small.channels * small.height * small.width * op.getWindow()[0] * op.getWindow()[1];
+  return {fb::StepBody::PoolStep, body.Union(), flops};
+}
+
+absl::StatusOr<LibraryStep> LowerMaxPool(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto pool = llvm::cast<ir::MaxPool2dOp>(op);
+  return Pooling(pool, fb::PoolKind::Max, pool.getX(), pool.getResult(), builder);
+}
+absl::StatusOr<LibraryStep> LowerMaxPoolGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto pool = llvm::cast<ir::MaxPool2dGradOp>(op);
+  return Pooling(pool, fb::PoolKind::MaxGrad, pool.getResult(), pool.getG(), builder);
+}
+absl::StatusOr<LibraryStep> LowerAvgPool(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto pool = llvm::cast<ir::AvgPool2dOp>(op);
+  return Pooling(pool, fb::PoolKind::Avg, pool.getX(), pool.getResult(), builder);
+}
+absl::StatusOr<LibraryStep> LowerAvgPoolGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto pool = llvm::cast<ir::AvgPool2dGradOp>(op);
+  return Pooling(pool, fb::PoolKind::AvgGrad, pool.getResult(), pool.getG(), builder);
+}
+
+}  // namespace
+
+void PopulateLinearLowerings(LibraryLowerings& lowerings) {
+  lowerings.Add<ir::MatmulOp>(LowerMatmul);
+  lowerings.Add<ir::MatmulGradOp>(LowerMatmulGrad);
+  lowerings.Add<ir::Conv2dOp>(LowerConv2d);
+  lowerings.Add<ir::Conv2dInputGradOp>(LowerConv2dInputGrad);
+  lowerings.Add<ir::Conv2dWeightGradOp>(LowerConv2dWeightGrad);
+  lowerings.Add<ir::MaxPool2dOp>(LowerMaxPool);
+  lowerings.Add<ir::MaxPool2dGradOp>(LowerMaxPoolGrad);
+  lowerings.Add<ir::AvgPool2dOp>(LowerAvgPool);
+  lowerings.Add<ir::AvgPool2dGradOp>(LowerAvgPoolGrad);
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,57 @@
+// Library ops as steps of the plan file: a table from an op's name to the function that writes its step.
+//
+//   SINTER_ASSIGN_OR_RETURN(LibraryStep step, LibraryLowerings::Default().Lower(op, builder));
+//
+// Adding a library op: one Add line in the Populate function of its family.
+#ifndef SINTER_CODEGEN_STEPS_LOWERING_H_
+#define SINTER_CODEGEN_STEPS_LOWERING_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "llvm/ADT/StringMap.h"
+#include "mlir/IR/Operation.h"
+#include "runtime/plan_generated.h"
+
+namespace sinter::codegen {
+
+struct LibraryStep {
+  fb::StepBody type = fb::StepBody::NONE;
+  flatbuffers::Offset<void> body;
+  double flops = 0;
+  int64_t workspace_bytes = 0;
+};
+
+using LibraryLowering = absl::StatusOr<LibraryStep> (*)(mlir::Operation* op,
+                                                        flatbuffers::FlatBufferBuilder& builder);
+
+class LibraryLowerings {
+ public:
+  static const LibraryLowerings& Default();
+
+  template <typename Op>
+  void Add(LibraryLowering lowering) {
+    lowerings_[Op::getOperationName()] = lowering;
+  }
+
+  // UNIMPLEMENTED, naming the op and the user's line, for an op without an entry.
+  absl::StatusOr<LibraryStep> Lower(mlir::Operation* op, flatbuffers::FlatBufferBuilder& builder) const;
+  // Bytes of workspace that the op's step needs. What a library allocates for itself at Load is not among them.
+  absl::StatusOr<int64_t> WorkspaceBytes(mlir::Operation* op) const;
+
+ private:
+  llvm::StringMap<LibraryLowering> lowerings_;
+};
+
+// The families.
+void PopulateLinearLowerings(LibraryLowerings& lowerings);
+void PopulateAttentionLowerings(LibraryLowerings& lowerings);
+void PopulateCatalogLowerings(LibraryLowerings& lowerings);
+void PopulateElementwiseLowerings(LibraryLowerings& lowerings);
+
+// The plan file's name of an element type.
+fb::DType DTypeOf(mlir::Type element);
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_STEPS_LOWERING_H_

@@ -1,0 +1,384 @@
+#include "sinter/frontend/compile/compile.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "sinter/codegen/cpu/target_machine.h"
+#include "sinter/codegen/plan/emit_plan.h"
+#include "sinter/codegen/plan/select_kernels.h"
+#include "sinter/frontend/graph/diagnostics.h"
+#include "sinter/frontend/graph/graph_state.h"
+#include "sinter/ir/parse_program.h"
+#include "sinter/ir/register_dialects.h"
+#include "sinter/passes/passes.h"
+#include "sinter/runtime/execute/index_checks.h"
+#include "sinter/runtime/host/cpu_features.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/memory/device_info.h"
+#include "sinter/runtime/plan/gpu_limits.h"
+
+namespace sinter {
+
+namespace {
+
+using mlir::func::FuncOp;
+using Manager = mlir::OpPassManager;
+using plan_ir::FunctionOp;
+using Report = std::vector<std::string> CompileReport::*;
+
+// An arena of a GPU up to this size lets steps run side by side rather than be as small as it can be. It stays in L2, which has 50
+// to 60 MB on the GPUs that programs are measured on; in larger ones kernels fill the GPU by themselves, and gain from values that
+// take the memory of others while it is still in L2.
+constexpr int64_t kSideBySideBytes = int64_t{48} << 20;
+
+struct Stage {
+  std::string name;
+  std::function<void(mlir::OpPassManager&, const CompileOptions&)> add;
+  Report remarks = nullptr;  // Where the stage's remarks go.
+};
+
+std::string LayoutName(Layout layout) {
+  switch (layout) {
+    case Layout::kNchw:
+      return "nchw";
+    case Layout::kNhwc:
+      return "nhwc";
+    case Layout::kNchw16n:
+      return "nchw16n";
+    case Layout::kAuto:
+      break;
+  }
+  return "auto";
+}
+
+// Says where things are, for what the passes before it made. Until `partition` has settled it, nothing that devices are to
+// share is anywhere.
+void Place(Manager& m, const CompileOptions& o) {
+  const Device device = o.data_parallel.devices.empty() ? o.device : Device::Cpu();
+  m.addPass(createPropagatePlacement(
+      {.device = device.ToString(), .copies = o.copies == Copies::kAutomatic ? "automatic" : "explicit"}));
+}
+
+void Simplify(Manager& m, const CompileOptions&) {
+  m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
+  m.addNestedPass<FuncOp>(mlir::createCSEPass());
+}
+void SimplifyAndPlace(Manager& m, const CompileOptions& o) {
+  Simplify(m, o);
+  Place(m, o);
+}
+
+// True if batch norms have a group of the batch for each device.
+bool HasGroups(const DataParallel& parallel) {
+  return parallel.devices.size() > 1 && parallel.batch_norm == BatchStatistics::kPerDevice;
+}
+
+void Differentiate(Manager& m, const CompileOptions& o) {
+  const DataParallel& parallel = o.data_parallel;
+  if (HasGroups(parallel)) {
+    m.addNestedPass<FuncOp>(createGroupBatchNorm({.groups = static_cast<int64_t>(parallel.devices.size())}));
+  }
+  m.addNestedPass<FuncOp>(createDifferentiate());
+  // The gradients of users' kernels are where they are wanted now.
+  m.addPass(mlir::createSymbolDCEPass());
+  Place(m, o);
+}
+
+void Decompose(Manager& m, const CompileOptions& o) {
+  // What is to be shared by several devices is on none of them yet.
+  const std::vector<Device>& shared_by = o.data_parallel.devices;
+  const Device device = shared_by.empty() ? o.device : shared_by.front();
+  m.addNestedPass<FuncOp>(createDecompose({.device = device.ToString(), .report = o.report}));
+  Place(m, o);
+}
+
+void Fold(Manager& m, const CompileOptions& o) {
+  m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
+  m.addNestedPass<FuncOp>(createFoldConstants());
+  m.addNestedPass<FuncOp>(mlir::createCSEPass());
+  Place(m, o);
+}
+
+void Partition(Manager& m, const CompileOptions& o) {
+  const DataParallel& parallel = o.data_parallel;
+  if (parallel.devices.empty()) return;
+  std::vector<std::string> devices;
+  for (const Device& device : parallel.devices) devices.push_back(device.ToString());
+  PartitionOptions options;
+  options.devices = devices;
+  options.whole = parallel.whole_inputs;
+  options.scale = parallel.scale == GradientScale::kSum           ? "sum"
+                  : parallel.scale == GradientScale::kMeanOfMeans ? "mean-of-means"
+                                                                  : "global-mean";
+  options.update = parallel.update == UpdateStrategy::kMain ? "main" : "replicated";
+  options.even = parallel.even;
+  options.bucketBytes = parallel.bucket_bytes;
+  options.report = o.report;
+  m.addPass(createPartition(options));
+  if (HasGroups(parallel)) m.addNestedPass<FuncOp>(createDropUnitDims());
+  SimplifyAndPlace(m, o);
+}
+
+void AssignLayouts(Manager& m, const CompileOptions& o) {
+  m.addNestedPass<FuncOp>(createAssignLayouts({.layout = LayoutName(o.image_layout)}));
+  SimplifyAndPlace(m, o);
+}
+
+void Fuse(Manager& m, const CompileOptions& o) {
+  if (o.fuse) m.addNestedPass<FuncOp>(createMoveReshapes());
+  m.addNestedPass<FuncOp>(mlir::createCSEPass());
+  Place(m, o);
+  m.addPass(createPlaceConstants());
+  m.addNestedPass<FuncOp>(createFuse(
+      {.enable = o.fuse, .most_buffers = static_cast<int64_t>(kMaxGpuKernelBuffers), .report = o.report}));
+}
+
+absl::Status CheckBytes(const CompileOptions& options) {
+  for (auto [name, bytes] : {std::pair("memory_limit", options.memory_limit),
+                             std::pair("row_chunk_bytes", options.row_chunk_bytes)}) {
+    if (bytes >= 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("CompileOptions::", name, " is ", bytes, ": give a number of bytes, or 0 for no limit"));
+  }
+  if (options.memory_limit > 0 && !options.reuse_memory) {
+    return absl::InvalidArgumentError(
+        "CompileOptions::memory_limit cannot be kept where every value has bytes of its own: set "
+        "reuse_memory");
+  }
+  return absl::OkStatus();
+}
+
+void ChunkRows(Manager& m, const CompileOptions& o) {
+  if (o.row_chunk_bytes <= 0) return;
+  m.addNestedPass<FuncOp>(createChunkRows({.bytes = o.row_chunk_bytes, .report = o.report}));
+  SimplifyAndPlace(m, o);
+}
+
+// The compiler, in order. Each stage's IR can be dumped under its name.
+std::vector<Stage> Pipeline() {
+  using Options = CompileOptions;
+  return {
+      // First, while every op is one that the user wrote.
+      {"propagate-placement", Place},
+      {"simplify", Simplify},
+      {"check-indices",
+       [](Manager& m, const Options& o) {
+         if (!o.check_indices) return;
+         m.addPass(createCheckIndices({.prefix = std::string(kIndexCheckPrefix)}));
+         Place(m, o);
+       }},
+      {"precision-policy",
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FuncOp>(createPrecisionPolicy({.report = o.report}));
+       },
+       &CompileReport::casts},
+      {"differentiate", Differentiate},
+      {"decompose", Decompose, &CompileReport::fusion},
+      {"fold-constants", Fold},
+      {"partition", Partition, &CompileReport::copies},
+      {"assign-layouts", AssignLayouts},
+      {"chunk-rows", ChunkRows, &CompileReport::memory},
+      {"fuse-epilogue",
+       [](Manager& m, const Options& o) {
+         if (!o.fuse_epilogues) return;
+         m.addNestedPass<FuncOp>(createFuseEpilogue({.report = o.report}));
+         m.addNestedPass<FuncOp>(createFuseUpdate());
+       },
+       &CompileReport::fusion},
+      {"keep-casts",
+       [](Manager& m, const Options& o) {
+         if (o.keep_casts && o.memory_limit == 0) m.addPass(createKeepCasts({.report = o.report}));
+       },
+       &CompileReport::casts},
+      {"fuse", Fuse, &CompileReport::fusion},
+      {"lower-to-plan",
+       [](Manager& m, const Options& o) { m.addPass(createLowerToPlan({.report = o.report})); },
+       &CompileReport::copies},
+      {"select-kernels",
+       [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(codegen::CreateSelectKernels()); }},
+      {"schedule", [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(createSchedule()); }},
+      {"update-in-place",
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FunctionOp>(createUpdateInPlace({.enable = o.in_place, .report = o.report}));
+       },
+       &CompileReport::memory},
+      {"rematerialise",
+       [](Manager& m, const Options& o) {
+         if (o.memory_limit == 0) return;
+         m.addPass(
+             createRematerialise({.limit = o.memory_limit, .in_place = o.in_place, .report = o.report}));
+       },
+       &CompileReport::memory},
+      {"plan-memory",
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FunctionOp>(
+             createPlanMemory({.reuse = o.reuse_memory,
+                               .in_place = o.in_place,
+                               .side_by_side_bytes = o.memory_limit == 0 ? kSideBySideBytes : 0,
+                               .report = o.report}));
+       },
+       &CompileReport::memory},
+      {"verify-plan", [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(createVerifyPlan()); }},
+  };
+}
+
+// What the generated kernels can be dumped as, besides the stages.
+constexpr std::pair<const char*, codegen::KernelText> kKernelDumps[] = {
+    {"kernels", codegen::KernelText::kMlir},
+    {"llvm", codegen::KernelText::kOptimizedLlvm},
+    {"assembly", codegen::KernelText::kAssembly},
+    {"cuda", codegen::KernelText::kCuda}};
+
+double MsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string Print(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, mlir::OpPrintingFlags().enableDebugInfo(/*enable=*/false));
+  return text;
+}
+
+absl::Status CheckDumpNames(const std::vector<std::string>& names) {
+  std::vector<std::string> known = StageNames();
+  for (const std::string& name : names) {
+    if (name == "all" || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string list;
+    for (const std::string& k : known) absl::StrAppend(&list, list.empty() ? "" : ", ", k);
+    return absl::InvalidArgumentError(
+        absl::StrCat("dump_stages names \"", name, "\"; stages are all, ", list));
+  }
+  return absl::OkStatus();
+}
+
+// The architectures that are meant, each once, in the order given.
+std::vector<std::string> ArchitecturesOf(const CompileOptions& options) {
+  std::vector<std::string> names;
+  auto add = [&](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const std::string& name : options.gpu_architectures) {
+    if (name != "native") {
+      add(name);
+      continue;
+    }
+    std::vector<std::string> here = GpuArchitectures();
+    if (here.empty()) here = {"sm_80", "sm_90", "sm_100"};
+    for (const std::string& native : here) add(native);
+  }
+  return names;
+}
+
+// Runs every stage on `module`, which it consumes, and emits the plan, under the name `unnamed` if the module has none.
+absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unnamed,
+                                   const CompileOptions& options, CompileReport& report) {
+  SINTER_RETURN_IF_ERROR(CheckDumpNames(options.dump_stages));
+  SINTER_RETURN_IF_ERROR(CheckBytes(options));
+  auto wants_dump = [&](const std::string& stage) {
+    return std::any_of(options.dump_stages.begin(), options.dump_stages.end(),
+                       [&](const std::string& s) { return s == "all" || s == stage; });
+  };
+  if (options.threads < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("CompileOptions::threads is ", options.threads,
+                                                   ": give a number of threads, or 0 for one a core"));
+  }
+  SINTER_RETURN_IF_ERROR(CheckRunningCpu());
+  SINTER_ASSIGN_OR_RETURN(std::vector<codegen::CpuTarget> targets,
+                          codegen::ParseCpuTargets(options.target_cpu.names));
+  Diagnostics diagnostics(module.getContext());
+  if (mlir::failed(mlir::verify(module))) return diagnostics.Error("verify");
+  for (const Stage& stage : Pipeline()) {
+    auto start = std::chrono::steady_clock::now();
+    mlir::PassManager manager(module.getContext(), mlir::ModuleOp::getOperationName());
+    manager.enableVerifier(options.verify_each_pass);
+    stage.add(manager, options);
+    if (mlir::failed(manager.run(module))) return diagnostics.Error(stage.name);
+    std::vector<std::string> remarks = diagnostics.TakeRemarks();
+    if (stage.remarks) {
+      std::vector<std::string>& lines = report.*stage.remarks;
+      lines.insert(lines.end(), remarks.begin(), remarks.end());
+    }
+    report.stage_ms.emplace_back(stage.name, MsSince(start));
+    if (wants_dump(stage.name)) report.dumps[stage.name] = Print(module);
+  }
+  codegen::EmitOptions emit{.targets = std::move(targets),
+                            .name = module.getName().value_or(unnamed).str(),
+                            .threads = options.threads,
+                            .gpu_architectures = ArchitecturesOf(options)};
+  for (const auto& [name, kind] : kKernelDumps) {
+    if (!wants_dump(name)) continue;
+    SINTER_ASSIGN_OR_RETURN(report.dumps[name], codegen::DumpKernels(module, emit, kind));
+  }
+  auto start = std::chrono::steady_clock::now();
+  codegen::EmitTimes times;
+  SINTER_ASSIGN_OR_RETURN(std::string bytes, codegen::EmitPlan(module, emit, &times));
+  report.stage_ms.emplace_back("emit", MsSince(start) - times.shared_object - times.cubins);
+  report.stage_ms.emplace_back("shared-object", times.shared_object);
+  report.stage_ms.emplace_back("cubins", times.cubins);
+  return Plan::FromBytes(bytes);
+}
+
+}  // namespace
+
+std::string CompileReport::ToString() const {
+  std::string text;
+  for (const std::string& line : warnings) absl::StrAppend(&text, line, "\n");
+  double total = 0;
+  for (const auto& [stage, ms] : stage_ms) {
+    absl::StrAppendFormat(&text, "%-16s %8.2f ms\n", stage, ms);
+    total += ms;
+  }
+  absl::StrAppendFormat(&text, "%-16s %8.2f ms\n", "total", total);
+  for (const std::string& line : fusion) absl::StrAppend(&text, line, "\n");
+  for (const std::string& line : copies) absl::StrAppend(&text, line, "\n");
+  for (const std::string& line : casts) absl::StrAppend(&text, line, "\n");
+  for (const std::string& line : memory) absl::StrAppend(&text, line, "\n");
+  return text;
+}
+
+std::vector<std::string> StageNames() {
+  std::vector<std::string> names;
+  for (const Stage& stage : Pipeline()) names.push_back(stage.name);
+  for (const auto& [name, kind] : kKernelDumps) names.push_back(name);
+  return names;
+}
+
+absl::StatusOr<Plan> Compile(const Graph& graph, const CompileOptions& options, CompileReport* report) {
+  SINTER_RETURN_IF_ERROR(graph.status());
+  if (graph.state()->functions.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("graph \"", graph.name(), "\" has no function; add one by Function()"));
+  }
+  mlir::OwningOpRef<mlir::ModuleOp> module = graph.state()->module().clone();
+  CompileReport ignored;
+  (report ? *report : ignored).warnings = graph.state()->warnings;
+  return CompileModule(*module, graph.name(), options, report ? *report : ignored);
+}
+
+absl::StatusOr<Plan> CompileText(std::string_view mlir, std::string_view name, const CompileOptions& options,
+                                 CompileReport* report) {
+  mlir::DialectRegistry registry;
+  ir::RegisterDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  {
+    Diagnostics diagnostics(&context);
+    module = ir::ParseProgram(llvm::StringRef(mlir.data(), mlir.size()),
+                              llvm::StringRef(name.data(), name.size()), &context);
+    if (!module) return diagnostics.Error("parse");
+  }
+  CompileReport ignored;
+  return CompileModule(*module, std::filesystem::path(name).stem().string(), options,
+                       report ? *report : ignored);
+}
+
+}  // namespace sinter

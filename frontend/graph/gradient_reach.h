@@ -1,0 +1,31 @@
+// Which values the gradient of a loss reaches: those that it depends on by ops that have a gradient. Asked while a graph is
+// built, of each op's own record, so that a gradient that could only be zeros is an error at the user's line.
+//
+//   GradientReach reach(loss);
+//   if (!reach.Reaches(x)) call.Fail(reach.WhyNot(x));
+#ifndef SINTER_FRONTEND_GRAPH_GRADIENT_REACH_H_
+#define SINTER_FRONTEND_GRAPH_GRADIENT_REACH_H_
+
+#include <string>
+
+#include "sinter/frontend/graph/graph_state.h"
+
+namespace sinter {
+
+class GradientReach {
+ public:
+  // `loss`: a value that the function has computed so far.
+  explicit GradientReach(mlir::Value loss);
+
+  bool Reaches(mlir::Value value) const { return reached_.contains(value); }
+  // Why it does not reach a value, as the rest of a sentence that begins with the value.
+  std::string WhyNot(mlir::Value value) const;
+
+ private:
+  llvm::DenseSet<mlir::Value> reached_;
+  llvm::DenseSet<mlir::Value> used_;  // That the loss is computed from, with or without a gradient.
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_FRONTEND_GRAPH_GRADIENT_REACH_H_

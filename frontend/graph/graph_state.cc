@@ -1,0 +1,329 @@
+#include "sinter/frontend/graph/graph_state.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "sinter/ir/dialect/shape_checks.h"
+#include "sinter/ir/register_dialects.h"
+#include "sinter/runtime/execute/index_checks.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/tensor/scalar_log.h"
+
+namespace sinter {
+
+static_assert(kMaxElements == ir::kMaxElements);
+
+namespace {
+
+// FNV-1a: the same on every machine, unlike std::hash.
+uint64_t HashName(std::string_view name) {
+  uint64_t hash = 14695981039346656037ull;
+  for (unsigned char c : name) hash = (hash ^ c) * 1099511628211ull;
+  return hash;
+}
+
+// Prefixes of the builder's own variables, and whose they are.
+constexpr std::pair<std::string_view, std::string_view> kReserved[] = {
+    {kLogPrefix, "a log's"},
+    {kLogCountPrefix, "a log's"},
+    {kIndexCheckPrefix, "an index check's"},
+    {kRandomPrefix, "the random numbers'"}};
+
+// "another Linear(3)'s, first used at model.cc:8".
+std::string Possession(const VariableOwner& owner) {
+  switch (owner.kind) {
+    case VariableOwner::Kind::kModule:
+      return absl::StrCat("of another module, ", owner.what, ", first used at ", LineOf(owner.where));
+    case VariableOwner::Kind::kOptimizer:
+      return absl::StrCat("of ", owner.what, " at ", LineOf(owner.where));
+    case VariableOwner::Kind::kProgram:
+      break;
+  }
+  return absl::StrCat("of the program itself, which made it at ", LineOf(owner.where));
+}
+
+// Returns the advice to the one who wanted it.
+std::string HowToPart(const VariableOwner& owner) {
+  if (owner.kind == VariableOwner::Kind::kOptimizer) return "give the optimiser a .name of its own";
+  return absl::StrCat("give one of them a name, as in .Named(\"second\")",
+                      ", or use one module twice if they are to share");
+}
+
+// Returns what is wrong with a variable that starts from one number; empty: nothing.
+std::string ConstantInitFault(const Number& value, DType dtype, const Shape& shape) {
+  const std::string of = absl::StrCat("of ", TypeString(dtype, shape));
+  if (absl::Status fits = CheckNumber(value, dtype); !fits.ok()) {
+    return absl::StrCat(of, " cannot start from its initial value: ", fits.message(),
+                        "; give the variable another element type, such as F32");
+  }
+  if (!IsFloat(dtype) && !value.real_is_exact()) {
+    return absl::StrCat(
+        of, " cannot start from ", value.ToString(),
+        ": initial values are kept as doubles, and no double is this number; Assign it in a function");
+  }
+  return "";
+}
+
+// Returns what is wrong with a variable's initial value; empty: nothing.
+std::string InitialValueFault(const VariableInit& init, DType dtype, const Shape& shape) {
+  if (init.kind == VariableInit::Kind::kConstant) return ConstantInitFault(init.a, dtype, shape);
+  const std::string of = absl::StrCat("of ", TypeString(dtype, shape));
+  if (!IsFloat(dtype)) {
+    return absl::StrCat(of, " cannot start from random floats; use a constant initialiser");
+  }
+  const double a = init.a.real(), b = init.b;
+  if (!std::isfinite(a) || !std::isfinite(b)) {
+    return absl::StrCat("needs an initialiser of finite numbers, got ", a, " and ", b);
+  }
+  if (init.kind == VariableInit::Kind::kUniform && a > b) {
+    return absl::StrCat("needs an initialiser with low <= high, got ", a, " and ", b);
+  }
+  if (init.kind == VariableInit::Kind::kNormal && b < 0) {
+    return absl::StrCat("needs an initialiser with a deviation of at least 0, got ", b);
+  }
+  if (init.kind == VariableInit::Kind::kOrthogonal && shape.size() < 2) {
+    return absl::StrCat(of, " cannot start orthogonal, which takes rank 2 or more");
+  }
+  return "";
+}
+
+}  // namespace
+
+uint64_t NextOwnerId() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
+
+std::string LineOf(Where where) { return absl::StrCat(where.file_name(), ":", where.line()); }
+
+mlir::Type ElementType(DType dtype, mlir::MLIRContext& context) {
+  switch (dtype) {
+    case DType::kF64:
+      return mlir::Float64Type::get(&context);
+    case DType::kF32:
+      return mlir::Float32Type::get(&context);
+    case DType::kBf16:
+      return mlir::BFloat16Type::get(&context);
+    case DType::kF16:
+      return mlir::Float16Type::get(&context);
+    case DType::kI64:
+      return mlir::IntegerType::get(&context, 64);
+    case DType::kI32:
+      return mlir::IntegerType::get(&context, 32);
+    case DType::kI8:
+      return mlir::IntegerType::get(&context, 8);
+    case DType::kU8:
+      return mlir::IntegerType::get(&context, 8, mlir::IntegerType::Unsigned);
+    case DType::kI1:
+      return mlir::IntegerType::get(&context, 1);
+  }
+  SINTER_CHECK(false) << "unknown element type " << static_cast<int>(dtype);
+  return {};
+}
+
+DType DTypeOf(mlir::Type element) {
+  if (element.isF64()) return DType::kF64;
+  if (element.isF32()) return DType::kF32;
+  if (element.isBF16()) return DType::kBf16;
+  if (element.isF16()) return DType::kF16;
+  if (element.isInteger(64)) return DType::kI64;
+  if (element.isInteger(32)) return DType::kI32;
+  if (element.isUnsignedInteger(8)) return DType::kU8;
+  if (element.isInteger(8)) return DType::kI8;
+  SINTER_CHECK(element.isInteger(1)) << "an element type outside the dialect";
+  return DType::kI1;
+}
+
+mlir::RankedTensorType TensorType(DType dtype, const Shape& shape, mlir::MLIRContext& context) {
+  return mlir::RankedTensorType::get(shape, ElementType(dtype, context));
+}
+
+std::string CallString(std::string_view name, const std::vector<Tensor>& operands) {
+  return absl::StrCat(
+      View(name), "(",
+      absl::StrJoin(operands, ", ", [](std::string* out, const Tensor& t) { out->append(t.ToString()); }),
+      ")");
+}
+
+std::string ShapeFault(DType dtype, const Shape& shape) {
+  const std::string fault = ir::ShapeFault(shape);
+  if (fault.empty()) return "";
+  const bool negative = std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; });
+  return absl::StrCat(fault, " in its shape ", TypeString(dtype, shape),
+                      negative ? "; sizes are static: build a function for each batch size" : "");
+}
+
+// GraphState
+// --------------------------------------------------------------------------------------------------------
+
+GraphState::GraphState(std::string name, int64_t seed) : name_(std::move(name)), seed_(seed) {
+  mlir::DialectRegistry registry;
+  ir::RegisterDialects(registry);
+  context_ = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
+  context_->loadAllAvailableDialects();
+  module_ = mlir::ModuleOp::create(mlir::UnknownLoc::get(context_.get()), name_);
+  dropped_module_ = mlir::ModuleOp::create(mlir::UnknownLoc::get(context_.get()));
+}
+
+GraphState::~GraphState() { *cell_ = nullptr; }
+
+void GraphState::Error(Where where, std::string_view what, std::string_view message) {
+  where = Outermost(where);
+  std::string prefix = scopes_.empty() ? "" : absl::StrCat(scopes_.back().what, ": ");
+  errors_.push_back(absl::StrCat(LineOf(where), ": ", prefix, View(what), " ", View(message)));
+}
+
+bool GraphState::CheckName(std::string_view what, std::string_view name, Where where) {
+  const bool is_control = std::ranges::any_of(name, [](unsigned char c) { return c < 0x20; });
+  if (!name.empty() && !is_control) return true;
+  Error(where, absl::StrCat(View(what), " \"", absl::CHexEscape(View(name)), "\""),
+        name.empty() ? "has no name" : "holds a control character; choose a name that can be printed");
+  return false;
+}
+
+bool GraphState::CheckVariableName(std::string_view name, Where where) {
+  for (const auto& [prefix, whose] : kReserved) {
+    if (!name.starts_with(prefix)) continue;
+    Error(where, absl::StrCat("Variable \"", View(name), "\""),
+          absl::StrCat("has a name that is ", View(whose), "; choose one that does not begin with \"",
+                       View(prefix), "\""));
+    return false;
+  }
+  return true;
+}
+
+absl::Status GraphState::status() const {
+  if (errors_.empty()) return absl::OkStatus();
+  std::string text = errors_.size() == 1 ? errors_[0]
+                                         : absl::StrCat(errors_.size(), " errors in graph \"", name_, "\":\n",
+                                                        absl::StrJoin(errors_, "\n"));
+  return absl::InvalidArgumentError(text);
+}
+
+Where GraphState::Outermost(Where where) const { return scopes_.empty() ? where : scopes_.front().where; }
+void GraphState::PushScope(Where where, std::string what) { scopes_.push_back({where, std::move(what)}); }
+void GraphState::PopScope() { scopes_.pop_back(); }
+
+GraphState::Mark GraphState::Now() const {
+  Mark mark{.variables = variables.size(),
+            .errors = errors_.size(),
+            .warnings = warnings.size(),
+            .scopes = scopes_.size(),
+            .functions = function_order.size(),
+            .function_names = {},
+            .optimizers = optimizers,
+            .attributes = (*module_)->getAttrDictionary()};
+  for (const auto& [name, function] : functions) mark.function_names.insert(name);
+  return mark;
+}
+
+void GraphState::GoBackTo(const Mark& mark) {
+  for (auto function = functions.begin(); function != functions.end();) {
+    if (mark.function_names.contains(function->first)) {
+      ++function;
+      continue;
+    }
+    function->second->MoveTo(*dropped_module_);
+    dropped_functions_.push_back(std::move(function->second));
+    function = functions.erase(function);
+  }
+  function_order.resize(mark.functions);
+  for (size_t i = mark.variables; i < variables.size(); ++i) {
+    variable_ops.at(variables[i].name()).erase();
+    variable_ops.erase(variables[i].name());
+    owners.erase(variables[i].name());
+  }
+  variables.resize(mark.variables);
+  errors_.resize(mark.errors);
+  warnings.resize(mark.warnings);
+  scopes_.resize(mark.scopes);
+  optimizers = mark.optimizers;
+  (*module_)->setAttrs(mark.attributes);
+}
+
+mlir::Location GraphState::Locate(Where where, std::string_view what) {
+  where = Outermost(where);
+  std::string text = scopes_.empty() ? std::string(what) : scopes_.back().what;
+  auto line = mlir::FileLineColLoc::get(context_.get(), where.file_name(), where.line(), where.column());
+  return mlir::NameLoc::get(mlir::StringAttr::get(context_.get(), text), line);
+}
+
+ir::VariableOp GraphState::Find(const Variable& variable) const {
+  auto found = variable_ops.find(variable.name());
+  return variable.graph() == this && found != variable_ops.end() ? found->second : ir::VariableOp();
+}
+
+bool GraphState::CheckFoundVariable(ir::VariableOp found, const std::string& name, DType dtype,
+                                    const Shape& shape, const VariableOptions& options, Where where,
+                                    const VariableOwner& owner) {
+  const std::string what = absl::StrCat("Variable \"", name, "\"");
+  const VariableOwner& has = owners.at(name);
+  if (owner.id != 0 && has.id != owner.id) {
+    Error(where, what, absl::StrCat("is ", Possession(has), "; ", HowToPart(owner)));
+    return false;
+  }
+  auto type = llvm::cast<mlir::RankedTensorType>(found.getType());
+  ir::DeviceAttr lives = ir::DeviceOf(found.getOperation());
+  if (options.device && lives && DeviceOf(lives) != *options.device) {
+    Error(where, what,
+          absl::StrCat("lives on ", lives.text(), " and was asked for on ", options.device->ToString(),
+                       "; choose another name or the same device"));
+    return false;
+  }
+  if (type == TensorType(dtype, shape, *context_)) return true;
+  std::string was =
+      TypeString(DTypeOf(type.getElementType()), Shape(type.getShape().begin(), type.getShape().end()));
+  Error(where, what,
+        absl::StrCat("exists as ", was, ", made at ", LineOf(has.where), ", and was asked for as ",
+                     TypeString(dtype, shape), "; choose another name or the same type"));
+  return false;
+}
+
+bool GraphState::CheckNewVariable(const std::string& name, DType dtype, const Shape& shape,
+                                  const VariableOptions& options, Where where) {
+  if (!CheckName("Variable", name, where)) return false;
+  const std::string what = absl::StrCat("Variable \"", name, "\"");
+  if (functions.contains(name)) {
+    Error(where, what, "has the name of a function; choose another name");
+    return false;
+  }
+  std::string fault = ShapeFault(dtype, shape);
+  if (fault.empty()) fault = InitialValueFault(options.init, dtype, shape);
+  if (!fault.empty()) {
+    Error(where, what, fault);
+    return false;
+  }
+  return !options.device || CheckDevice(*options.device, where, what);
+}
+
+ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, const Shape& shape,
+                                      const VariableOptions& options, Where where,
+                                      const VariableOwner& owner) {
+  if (auto found = variable_ops.find(name); found != variable_ops.end()) {
+    bool fits = CheckFoundVariable(found->second, name, dtype, shape, options, where, owner);
+    return fits ? found->second : ir::VariableOp();
+  }
+  if (!CheckNewVariable(name, dtype, shape, options, where)) return {};
+  auto builder = mlir::OpBuilder::atBlockBegin(module_->getBody());
+  if (!variables.empty()) builder.setInsertionPointAfter(variable_ops.at(variables.back().name()));
+  auto kind = static_cast<ir::Initializer>(options.init.kind);
+  int64_t seed =
+      static_cast<int64_t>(HashName(name) ^ (static_cast<uint64_t>(seed_) * 0x9E3779B97F4A7C15ull));
+  auto op = builder.create<ir::VariableOp>(
+      Locate(where, absl::StrCat("variable ", name)), builder.getStringAttr(name),
+      mlir::TypeAttr::get(TensorType(dtype, shape, *context_)),
+      ir::InitializerAttr::get(context_.get(), kind), builder.getF64FloatAttr(options.init.a.real()),
+      builder.getF64FloatAttr(options.init.b), builder.getI64IntegerAttr(seed),
+      options.trainable ? builder.getUnitAttr() : mlir::UnitAttr());
+  if (options.device) ir::SetDevice(op, AttrOf(*options.device, *context_));
+  variables.emplace_back(this, name, dtype, shape);
+  variable_ops[name] = op;
+  owners[name] = {owner.id, owner.kind, owner.what, Outermost(where)};
+  return op;
+}
+
+}  // namespace sinter

@@ -1,0 +1,302 @@
+// What stands behind Graph, Builder and Tensor: the MLIR module under construction. Sinter's own sources
+// only.
+//
+//   Tensor Exp(const Tensor& x, Where where) {
+//     Call call("Exp", where, {x});
+//     if (!call.ok()) return {};
+//     if (!IsFloat(x.dtype())) return call.Fail("takes floats; Cast(x, F32) first");
+//     return call.Done(call.b().exp(call.expr(0)));
+//   }
+#ifndef SINTER_FRONTEND_GRAPH_GRAPH_STATE_H_
+#define SINTER_FRONTEND_GRAPH_GRAPH_STATE_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "sinter/frontend/graph/graph.h"
+#include "sinter/frontend/graph/variable_owner.h"
+#include "sinter/ir/dialect/ops.h"
+
+namespace sinter {
+
+// Abseil's own view where its text functions take no std::string_view.
+inline absl::string_view View(std::string_view s) { return absl::string_view(s.data(), s.size()); }
+
+// Prefix of the variables that random ops read: the seed and the number of the run.
+inline constexpr std::string_view kRandomPrefix = "random/";
+
+mlir::Type ElementType(DType dtype, mlir::MLIRContext& context);
+DType DTypeOf(mlir::Type element);
+ir::DeviceAttr AttrOf(Device device, mlir::MLIRContext& context);
+Device DeviceOf(ir::DeviceAttr device);
+mlir::RankedTensorType TensorType(DType dtype, const Shape& shape, mlir::MLIRContext& context);
+
+class GraphState {
+ public:
+  GraphState(std::string name, int64_t seed);
+  ~GraphState();
+  GraphState(const GraphState&) = delete;
+  GraphState& operator=(const GraphState&) = delete;
+
+  // Keeps an error; `what` names the call.
+  void Error(Where where, std::string_view what, std::string_view message);
+  absl::Status status() const;
+
+  // The variable of this name, made if need be. Null, with an error kept, when it exists with another type, or when it is
+  // not `owner`'s.
+  ir::VariableOp FindOrMake(const std::string& name, DType dtype, const Shape& shape,
+                            const VariableOptions& options, Where where, const VariableOwner& owner = {});
+  // The variable that the handle is of. Null for one of another graph, or of a function that was dropped.
+  ir::VariableOp Find(const Variable& variable) const;
+  // False, with an error kept, for a name that a plan cannot hold. `what` is "Variable".
+  bool CheckName(std::string_view what, std::string_view name, Where where);
+
+  // False, with an error kept, for a name that only a log's variable can have.
+  bool CheckVariableName(std::string_view name, Where where);
+
+  // False, with an error kept, when there can be no such device.
+  bool CheckDevice(Device device, Where where, std::string_view what);
+  void MoveVariable(const std::string& name, Device device, Where where);
+
+  const std::string& name() const { return name_; }
+  int64_t seed() const { return seed_; }
+  // For handles: where the graph is, null once it has been destroyed.
+  const std::shared_ptr<GraphState*>& cell() const { return cell_; }
+  mlir::MLIRContext& context() { return *context_; }
+  mlir::ModuleOp module() const { return *module_; }
+  // While scopes are open, ops carry the line of the outermost (the user's) and the description of the
+  // innermost.
+  mlir::Location Locate(Where where, std::string_view what);
+  void PushScope(Where where, std::string what);
+  void PopScope();
+  // The outermost open scope's line, or `where`.
+  Where Outermost(Where where) const;
+
+  // The state that building a function adds to: taken before, so that a function whose body throws can be taken back.
+  struct Mark {
+    size_t variables, errors, warnings, scopes, functions;
+    std::set<std::string> function_names;  // With those of kernels' gradients.
+    std::vector<OptimizerRecord> optimizers;
+    mlir::DictionaryAttr attributes;
+  };
+  Mark Now() const;
+  void GoBackTo(const Mark& mark);
+
+  std::vector<Variable> variables;
+  std::map<std::string, VariableOwner> owners;  // By variable.
+  std::vector<OptimizerRecord> optimizers;      // In the order of their first use.
+  std::vector<std::string> warnings;            // For CompileReport.
+  std::map<std::string, ir::VariableOp> variable_ops;
+  std::map<std::string, std::unique_ptr<FunctionState>> functions;
+  std::vector<std::string> function_order;
+  FunctionState* current = nullptr;  // The function being built.
+
+ private:
+  struct Scope {
+    Where where;
+    std::string what;
+  };
+  std::string name_;
+  int64_t seed_;
+  std::unique_ptr<mlir::MLIRContext> context_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+  // False, with an error kept, when no variable can be made so.
+  bool CheckNewVariable(const std::string& name, DType dtype, const Shape& shape,
+                        const VariableOptions& options, Where where);
+  // False, with an error kept, when `found` is not what is asked for.
+  bool CheckFoundVariable(ir::VariableOp found, const std::string& name, DType dtype, const Shape& shape,
+                          const VariableOptions& options, Where where, const VariableOwner& owner);
+
+  std::vector<std::string> errors_;
+  std::vector<Scope> scopes_;
+  // Functions that were taken back: tensors of them may still be held, and are refused.
+  mlir::OwningOpRef<mlir::ModuleOp> dropped_module_;
+  std::vector<std::unique_ptr<FunctionState>> dropped_functions_;
+  std::shared_ptr<GraphState*> cell_ = std::make_shared<GraphState*>(this);
+};
+
+class FunctionState {
+ public:
+  FunctionState(GraphState& graph, std::string name, Mode mode, Where where);
+  ~FunctionState() { *cell_ = nullptr; }
+  FunctionState(const FunctionState&) = delete;
+  FunctionState& operator=(const FunctionState&) = delete;
+
+  // Whose body this thread runs; null: none. Where a call belongs, and its mistakes.
+  static FunctionState*& Building();
+  // The same, but a kernel's gradient while that is built inside a body.
+  static FunctionState* Current();
+
+  // Writes results and the terminator. Called once, after the user's body.
+  void Finish();
+
+  // The value of a variable here; adds an argument at the first read.
+  mlir::Value Read(ir::VariableOp variable);
+  void Assign(ir::VariableOp variable, mlir::Value value);
+  // Seed, step and a new stream number, for one random op.
+  struct Random {
+    mlir::Value seed, step;
+    int64_t stream;
+  };
+  Random NextRandom(Where where);
+  bool HasInput(const std::string& name) const { return inputs_.contains(name); }
+  bool HasOutput(const std::string& name) const { return outputs_.contains(name); }
+  mlir::Value AddInput(const std::string& name, mlir::RankedTensorType type, mlir::Location loc);
+  void AddOutput(const std::string& name, mlir::Value value);
+  // The trainable variables that were read, in order of the first read.
+  std::vector<ir::VariableOp> TrainableReads() const;
+  // The values of a variable here so far: the first read or assigned one, then each assigned one.
+  llvm::ArrayRef<mlir::Value> ValuesOf(const std::string& variable) const;
+  // The name of the variable that has or had this value here; empty when there is none.
+  std::string VariableWith(mlir::Value value) const;
+  // Moves what was built out of the program.
+  void MoveTo(mlir::ModuleOp module) { func_->moveBefore(module.getBody(), module.getBody()->end()); }
+
+  // What is built from now on is on `device`; null: nothing places it.
+  void PushDevice(ir::DeviceAttr device) { device_scopes_.push_back(device); }
+  void PopDevice() { device_scopes_.pop_back(); }
+  ir::DeviceAttr device_scope() const {
+    return device_scopes_.empty() ? ir::DeviceAttr() : device_scopes_.back();
+  }
+  // Where the value is, as far as it is known while building; else null.
+  ir::DeviceAttr DeviceOf(mlir::Value value) const;
+
+  GraphState& graph() { return graph_; }
+  const std::string& name() const { return name_; }
+  Mode mode() const { return mode_; }
+  // A layer computes as training does, because of the mode.
+  void set_trains_layers() { trains_layers_ = true; }
+  // True if layers compute as in training, and nothing is trained.
+  bool OnlySeemsToTrain() const;
+  // For handles: where the function is, null once it has been destroyed.
+  const std::shared_ptr<FunctionState*>& cell() const { return cell_; }
+  mlir::OpBuilder& builder() { return builder_; }
+
+ private:
+  // Tells the function of every op that is built.
+  struct Placer : mlir::OpBuilder::Listener {
+    explicit Placer(FunctionState* f) : function(f) {}
+    void notifyOperationInserted(mlir::Operation* op, mlir::OpBuilder::InsertPoint) override;
+    FunctionState* function;
+  };
+
+  mlir::Value AddArgument(mlir::RankedTensorType type, llvm::ArrayRef<mlir::NamedAttribute> attributes,
+                          mlir::Location loc);
+  void PlaceInserted(mlir::Operation* op);
+
+  GraphState& graph_;
+  std::string name_;
+  Mode mode_;
+  mutable mlir::func::FuncOp func_;  // MLIR's questions are not const.
+  mlir::OpBuilder builder_;
+  Placer placer_{this};
+  std::vector<ir::DeviceAttr> device_scopes_;
+  llvm::DenseMap<mlir::Operation*, ir::DeviceAttr> known_device_;
+  llvm::SmallVector<mlir::DictionaryAttr> argument_attributes_;  // The function has them from Finish on.
+  std::map<std::string, mlir::Value> inputs_;
+  std::map<std::string, mlir::Value> outputs_;
+  std::vector<std::string> output_order_;
+  std::vector<ir::VariableOp> reads_;
+  std::map<std::string, std::vector<mlir::Value>> values_;  // By variable; the last is the one now.
+  std::vector<ir::VariableOp> assigned_;                    // In order of the first assignment.
+  llvm::DenseSet<ir::VariableOp> was_assigned_;
+  bool uses_random_ = false;
+  bool trains_layers_ = false;
+  std::shared_ptr<FunctionState*> cell_ = std::make_shared<FunctionState*>(this);
+};
+
+// One builder call: its operands, its location, its outcome.
+class Call {
+ public:
+  // In the function whose body runs. Not ok when there is no operand, or an operand is not ok, or belongs to another
+  // function; an error is kept then, but for operands that a failed call returned.
+  Call(std::string_view name, Where where, std::vector<Tensor> operands);
+  // In `function`, which must be the one whose body runs. Null: its graph has been destroyed, which is an error.
+  Call(std::string_view name, Where where, FunctionState* function, std::vector<Tensor> operands = {});
+
+  bool ok() const { return ok_; }
+  // Keeps the error "name(operand types) message" and returns a tensor that is not ok.
+  Tensor Fail(std::string_view message);
+  ir::GraphBuilder& b() { return *builder_; }
+  FunctionState& function() { return *function_; }
+  GraphState& graph() { return function_->graph(); }
+  mlir::Location loc() const { return *loc_; }
+  Where where() const { return where_; }
+  ir::Expr expr(size_t i) { return builder_->wrap(value(i)); }
+  mlir::Value value(size_t i) const { return mlir::Value::getFromOpaquePointer(operands_[i].value()); }
+  // The result, unless its shape is not legal, which is then an error.
+  Tensor Done(ir::Expr result) { return Done(result.value); }
+  Tensor Done(mlir::Value result);
+  // False, with an error kept, when no tensor can have this shape, which the call was given or computed.
+  bool CheckShape(DType dtype, const Shape& shape);
+  // False, with an error kept, when `variable` is not of this graph.
+  bool CheckVariable(const Variable& variable);
+  mlir::Type element(DType dtype) { return ElementType(dtype, graph().context()); }
+  mlir::RankedTensorType type(DType dtype, const Shape& shape) {
+    return TensorType(dtype, shape, graph().context());
+  }
+
+  // `dim` counted from the end when negative; null, with the error kept, when there is no such dimension.
+  // `extra` allows one dimension more than the rank.
+  std::optional<int64_t> Dim(int64_t dim, int64_t rank, bool extra = false);
+
+ private:
+  void Start();
+  bool CheckOperand(const Tensor& operand);
+
+  std::string name_;
+  Where where_;
+  FunctionState* function_ = nullptr;
+  std::vector<Tensor> operands_;
+  bool ok_ = true;
+  std::optional<mlir::Location> loc_;
+  std::optional<ir::GraphBuilder> builder_;
+};
+
+// While alive, everything that is built carries this line, unless a scope is open already, and this
+// description.
+class LocationScope {
+ public:
+  LocationScope(GraphState* graph, Where where, std::string what) : graph_(graph) {
+    if (graph_) graph_->PushScope(where, std::move(what));
+  }
+  ~LocationScope() {
+    if (graph_) graph_->PopScope();
+  }
+  LocationScope(const LocationScope&) = delete;
+  LocationScope& operator=(const LocationScope&) = delete;
+
+ private:
+  GraphState* graph_;
+};
+
+// While alive, nothing that is built in the function is placed by the scopes around it: for library code whose ops belong
+// where their operands are.
+class UnplacedScope {
+ public:
+  explicit UnplacedScope(FunctionState* function) : function_(function) { function_->PushDevice(nullptr); }
+  ~UnplacedScope() { function_->PopDevice(); }
+  UnplacedScope(const UnplacedScope&) = delete;
+  UnplacedScope& operator=(const UnplacedScope&) = delete;
+
+ private:
+  FunctionState* function_;
+};
+
+// Returns what is wrong with a shape that was asked for, such as "has a negative size in its shape f32[-1]"; empty: nothing.
+std::string ShapeFault(DType dtype, const Shape& shape);
+
+// "Conv2d(f32[2,3], f32[4])".
+std::string CallString(std::string_view name, const std::vector<Tensor>& operands);
+
+}  // namespace sinter
+
+#endif  // SINTER_FRONTEND_GRAPH_GRAPH_STATE_H_

@@ -1,0 +1,95 @@
+// Where things are, in the builder: scopes, what a tensor's device is, copies.
+#include "absl/strings/str_cat.h"
+#include "sinter/frontend/graph/graph_state.h"
+
+namespace sinter {
+
+ir::DeviceAttr AttrOf(Device device, mlir::MLIRContext& context) {
+  return ir::DeviceAttr::get(&context, device.is_gpu() ? ir::DeviceKind::gpu : ir::DeviceKind::cpu,
+                             device.index());
+}
+
+Device DeviceOf(ir::DeviceAttr device) {
+  return device.getKind() == ir::DeviceKind::gpu ? Device::Gpu(device.getIndex())
+                                                 : Device::Cpu(device.getIndex());
+}
+
+bool GraphState::CheckDevice(Device device, Where where, std::string_view what) {
+  if (device.index() >= 0) return true;
+  Error(where, what,
+        absl::StrCat("names ", device.ToString(), "; devices count from 0, as in ",
+                     (device.is_gpu() ? Device::Gpu() : Device::Cpu()).ToString()));
+  return false;
+}
+
+void GraphState::MoveVariable(const std::string& name, Device device, Where where) {
+  if (!CheckDevice(device, where, "To")) return;
+  auto found = variable_ops.find(name);
+  if (found != variable_ops.end()) ir::SetDevice(found->second, AttrOf(device, context()));
+}
+
+// FunctionState
+// -----------------------------------------------------------------------------------------------------
+
+void FunctionState::Placer::notifyOperationInserted(mlir::Operation* op, mlir::OpBuilder::InsertPoint) {
+  function->PlaceInserted(op);
+}
+
+void FunctionState::PlaceInserted(mlir::Operation* op) {
+  // A gradient is where its value is.
+  if (llvm::isa<ir::GradientsOp>(op) || !llvm::isa_and_present<ir::SinterDialect>(op->getDialect())) return;
+  if (auto copy = llvm::dyn_cast<ir::CopyOp>(op)) {
+    known_device_[op] = copy.getLike() ? DeviceOf(copy.getLike()) : copy.getDeviceAttr();
+    return;
+  }
+  ir::DeviceAttr device = device_scope();
+  if (device) ir::SetDevice(op, device);
+  for (mlir::Value operand : op->getOperands()) {
+    if (!device) device = DeviceOf(operand);
+  }
+  if (device) known_device_[op] = device;
+}
+
+ir::DeviceAttr FunctionState::DeviceOf(mlir::Value value) const {
+  if (mlir::Operation* op = value.getDefiningOp()) {
+    auto gradients = llvm::dyn_cast<ir::GradientsOp>(op);
+    if (!gradients) return known_device_.lookup(op);
+    return DeviceOf(gradients.getXs()[llvm::cast<mlir::OpResult>(value).getResultNumber()]);
+  }
+  mlir::DictionaryAttr attributes =
+      argument_attributes_[llvm::cast<mlir::BlockArgument>(value).getArgNumber()];
+  auto variable = attributes.getAs<mlir::FlatSymbolRefAttr>(ir::kVariableAttr);
+  // Asked of the variable itself, which may be moved after it was read.
+  if (variable) {
+    auto found = graph_.variable_ops.find(variable.getValue().str());
+    return found == graph_.variable_ops.end() ? ir::DeviceAttr() : ir::DeviceOf(found->second.getOperation());
+  }
+  return attributes.getAs<ir::DeviceAttr>(ir::kDeviceAttr);
+}
+
+// Scopes
+// ------------------------------------------------------------------------------------------------------------
+
+DeviceScope::DeviceScope(Builder& b, std::optional<Device> device, Where where)
+    : DeviceScope(b.function(), device, where) {}
+
+DeviceScope::DeviceScope(FunctionState* function, std::optional<Device> device, Where where) {
+  if (!device || !function || !function->graph().CheckDevice(*device, where, "DeviceScope")) return;
+  function_ = function;
+  function_->PushDevice(AttrOf(*device, function->graph().context()));
+}
+
+DeviceScope::~DeviceScope() {
+  if (function_) function_->PopDevice();
+}
+
+// Tensors
+// -----------------------------------------------------------------------------------------------------------
+
+Device Tensor::device() const {
+  if (!ok()) return Device::Cpu();
+  ir::DeviceAttr device = function()->DeviceOf(mlir::Value::getFromOpaquePointer(value_));
+  return device ? DeviceOf(device) : Device::Cpu();
+}
+
+}  // namespace sinter

@@ -1,0 +1,314 @@
+// Neural-network functions, losses and gradients of the builder.
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/frontend/graph/gradient_reach.h"
+#include "sinter/frontend/graph/graph_state.h"
+#include "sinter/frontend/graph/literals.h"
+#include "sinter/frontend/graph/number_bounds.h"
+#include "sinter/frontend/ops/ops.h"
+
+namespace sinter {
+
+namespace {
+
+constexpr char kFloats[] = "takes floats; Cast(x, F32) first";
+
+std::string WrongEpsilon(double epsilon) { return OutOfBounds("an epsilon", epsilon, {.low = 0}); }
+
+template <typename Op>
+Tensor SoftmaxLike(std::string_view name, const Tensor& x, int64_t dim, Where where) {
+  Call call(name, where, {x});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype())) return call.Fail(kFloats);
+  auto d = call.Dim(dim, x.rank());
+  if (!d) return {};
+  return call.Done(
+      call.b().builder().create<Op>(call.loc(), call.value(0).getType(), call.value(0), *d).getResult());
+}
+
+// Whether each of `vectors` is a vector of `size` elements of x's element type.
+bool CheckVectors(Call& call, const Tensor& x, const std::vector<Tensor>& vectors, int64_t size) {
+  for (const Tensor& v : vectors) {
+    if (v.dtype() == x.dtype() && v.shape() == Shape{size}) continue;
+    call.Fail(absl::StrCat("needs parameters of type ", TypeString(x.dtype(), {size})));
+    return false;
+  }
+  return true;
+}
+
+// Of the call's first `inputs` operands, once their shapes are known to go together. `shape` is q's.
+Tensor BuildAttention(Call& call, size_t inputs, int64_t queries, int64_t keys, const Shape& shape,
+                      const AttentionOptions& options) {
+  const int64_t width = shape[3];
+  if (keys < 1 || shape[2] < 1 || width < 1) {
+    return call.Fail("takes at least one position of k, one head and a width of 1");
+  }
+  if (options.causal && queries != keys) {
+    return call.Fail(absl::StrCat("is causal with ", queries, " positions of q and ", keys,
+                                  " of k, which must be as many"));
+  }
+  const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(width)));
+  if (!std::isfinite(scale)) return call.Fail(absl::StrCat("needs a finite scale, got ", scale));
+  // The scores, which are there whole where no library computes attention.
+  if (!call.CheckShape(DType::kF32, {shape[0], shape[2], queries, keys})) return {};
+  const auto first = llvm::cast<mlir::RankedTensorType>(call.value(0).getType());
+  mlir::Type element = first.getElementType();
+  if (options.math != MathMode::kIeee && !element.isF32()) {
+    return call.Fail("has a math mode, which is for products of f32: leave it out");
+  }
+  llvm::SmallVector<mlir::Value> values;
+  for (size_t i = 0; i < inputs; ++i) values.push_back(call.value(i));
+  mlir::OpBuilder& builder = call.b().builder();
+  auto result = mlir::RankedTensorType::get(shape, element);
+  auto stats = mlir::RankedTensorType::get({shape[0], shape[2], shape[1]},
+                                           element.isF64() ? element : builder.getF32Type());
+  return call.Done(builder
+                       .create<ir::AttentionOp>(call.loc(), result, stats, values, llvm::APFloat(scale),
+                                                options.causal, static_cast<ir::MathMode>(options.math))
+                       .getResult());
+}
+
+ir::LossReduction Lower(Reduction reduction) { return static_cast<ir::LossReduction>(reduction); }
+
+template <typename Op, typename... Attributes>
+Tensor Loss(std::string_view name, const Tensor& x, const Tensor& target, Reduction reduction, Where where,
+            Attributes... attributes) {
+  Call call(name, where, {x, target});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype()) || x.dtype() != target.dtype())
+    return call.Fail("takes floats of one element type");
+  if (x.shape() != target.shape())
+    return call.Fail("takes a target of the same shape; losses do not broadcast");
+  auto type = call.type(x.dtype(), reduction == Reduction::kNone ? x.shape() : Shape{});
+  return call.Done(
+      call.b()
+          .builder()
+          .create<Op>(call.loc(), type, call.value(0), call.value(1), Lower(reduction), attributes...)
+          .getResult());
+}
+
+}  // namespace
+
+Tensor Softmax(const Tensor& x, int64_t dim, Where where) {
+  return SoftmaxLike<ir::SoftmaxOp>("Softmax", x, dim, where);
+}
+Tensor LogSoftmax(const Tensor& x, int64_t dim, Where where) {
+  return SoftmaxLike<ir::LogSoftmaxOp>("LogSoftmax", x, dim, where);
+}
+
+Tensor LayerNorm(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon, Where where) {
+  Call call("LayerNorm", where, {x, scale, offset});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype()) || x.rank() < 1) return call.Fail("takes floats of rank 1 or more");
+  if (std::string wrong = WrongEpsilon(epsilon); !wrong.empty()) return call.Fail(wrong);
+  if (!CheckVectors(call, x, {scale, offset}, x.dim(-1))) return {};
+  return call.Done(call.b()
+                       .builder()
+                       .create<ir::LayerNormOp>(call.loc(), call.value(0).getType(), call.value(0),
+                                                call.value(1), call.value(2), llvm::APFloat(epsilon))
+                       .getResult());
+}
+
+Tensor RmsNorm(const Tensor& x, const Tensor& scale, double epsilon, Where where) {
+  Call call("RmsNorm", where, {x, scale});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype()) || x.rank() < 1) return call.Fail("takes floats of rank 1 or more");
+  if (std::string wrong = WrongEpsilon(epsilon); !wrong.empty()) return call.Fail(wrong);
+  if (!CheckVectors(call, x, {scale}, x.dim(-1))) return {};
+  return call.Done(call.b()
+                       .builder()
+                       .create<ir::RmsNormOp>(call.loc(), call.value(0).getType(), call.value(0),
+                                              call.value(1), llvm::APFloat(epsilon))
+                       .getResult());
+}
+
+BatchNormResult BatchNormTraining(const Tensor& x, const Tensor& scale, const Tensor& offset, int64_t dim,
+                                  double epsilon, Where where) {
+  Call call("BatchNormTraining", where, {x, scale, offset});
+  if (!call.ok()) return {};
+  auto d = call.Dim(dim, x.rank());
+  if (!d) return {};
+  if (!IsFloat(x.dtype())) return {call.Fail(kFloats), {}, {}};
+  if (std::string wrong = WrongEpsilon(epsilon); !wrong.empty()) return {call.Fail(wrong), {}, {}};
+  if (!CheckVectors(call, x, {scale, offset}, x.dim(*d))) return {};
+  auto channels = call.type(x.dtype(), {x.dim(*d)});
+  auto op = call.b().builder().create<ir::BatchNormTrainingOp>(
+      call.loc(), call.value(0).getType(), channels, channels, call.value(0), call.value(1), call.value(2),
+      call.b().builder().getI64IntegerAttr(*d), call.b().builder().getF64FloatAttr(epsilon),
+      call.b().builder().getI64IntegerAttr(1));
+  return {call.Done(op.getResult()), call.Done(op.getMean()), call.Done(op.getVariance())};
+}
+
+Tensor BatchNormInference(const Tensor& x, const Tensor& scale, const Tensor& offset, const Tensor& mean,
+                          const Tensor& variance, int64_t dim, double epsilon, Where where) {
+  Call call("BatchNormInference", where, {x, scale, offset, mean, variance});
+  if (!call.ok()) return {};
+  auto d = call.Dim(dim, x.rank());
+  if (!d) return {};
+  if (!IsFloat(x.dtype())) return call.Fail(kFloats);
+  if (std::string wrong = WrongEpsilon(epsilon); !wrong.empty()) return call.Fail(wrong);
+  if (!CheckVectors(call, x, {scale, offset, mean, variance}, x.dim(*d))) return {};
+  return call.Done(call.b()
+                       .builder()
+                       .create<ir::BatchNormInferenceOp>(
+                           call.loc(), call.value(0).getType(), call.value(0), call.value(1), call.value(2),
+                           call.value(3), call.value(4), call.b().builder().getI64IntegerAttr(*d),
+                           call.b().builder().getF64FloatAttr(epsilon))
+                       .getResult());
+}
+
+Tensor Dropout(const Tensor& x, double probability, Where where) {
+  Call call("Dropout", where, {x});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype())) return call.Fail(kFloats);
+  std::string wrong = OutOfBounds("a probability", probability, {.low = 0, .below = 1});
+  if (!wrong.empty()) return call.Fail(wrong);
+  auto random = call.function().NextRandom(where);
+  return call.Done(call.b()
+                       .builder()
+                       .create<ir::DropoutOp>(call.loc(), call.value(0).getType(), call.value(0), random.seed,
+                                              random.step, random.stream, llvm::APFloat(probability))
+                       .getResult());
+}
+
+Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                 Where where) {
+  Call call("Attention", where, {q, k, v});
+  if (!call.ok()) return {};
+  if (!IsFloat(q.dtype())) return call.Fail(kFloats);
+  if (k.dtype() != q.dtype() || v.dtype() != q.dtype()) {
+    return call.Fail(MixedTypes(q.dtype(), k.dtype() != q.dtype() ? k.dtype() : v.dtype()));
+  }
+  if (q.rank() != 4 || k.rank() != 4) {
+    return call.Fail("takes q, k and v of shape [batch, positions, heads, width]");
+  }
+  if (k.shape() != v.shape()) return call.Fail("takes k and v of one shape");
+  if (q.dim(0) != k.dim(0) || q.dim(3) != k.dim(3)) {
+    return call.Fail("takes q, k and v of one batch, dimension 0, and one width, dimension 3");
+  }
+  if (k.dim(2) < 1 || q.dim(2) % k.dim(2) != 0) {
+    return call.Fail(
+        absl::StrCat("has ", k.dim(2), " heads of k, which must divide the ", q.dim(2), " of q"));
+  }
+  return BuildAttention(call, 3, q.dim(1), k.dim(1), q.shape(), options);
+}
+
+Tensor Attention(const Tensor& qkv, const AttentionOptions& options, Where where) {
+  Call call("Attention", where, {qkv});
+  if (!call.ok()) return {};
+  if (!IsFloat(qkv.dtype())) return call.Fail(kFloats);
+  if (qkv.rank() != 5 || qkv.dim(2) != 3) {
+    return call.Fail("takes q, k and v in one tensor of shape [batch, positions, 3, heads, width]");
+  }
+  return BuildAttention(call, 1, qkv.dim(1), qkv.dim(1), {qkv.dim(0), qkv.dim(1), qkv.dim(3), qkv.dim(4)},
+                        options);
+}
+
+Tensor SoftmaxCrossEntropy(const Tensor& logits, const Tensor& labels, Reduction reduction,
+                           std::optional<int64_t> ignore_label, Where where) {
+  Call call("SoftmaxCrossEntropy", where, {logits, labels});
+  if (!call.ok()) return {};
+  if (!IsFloat(logits.dtype())) return call.Fail("takes float logits; Cast(logits, F32) first");
+  if (labels.dtype() != DType::kI32 && labels.dtype() != DType::kI64) {
+    return call.Fail("takes i32 or i64 labels; Cast(labels, I32) first");
+  }
+  if (ignore_label && !CheckLiteral(call, *ignore_label, labels.dtype())) return {};
+  if (ignore_label && !Number(*ignore_label).real_is_exact())
+    return call.Fail(
+        absl::StrCat("ignores the label ", *ignore_label, ", which is no double; choose a smaller number"));
+  Shape examples = logits.shape();
+  if (examples.empty()) return call.Fail("takes logits of rank 1 or more");
+  examples.pop_back();
+  if (labels.shape() != examples) {
+    return call.Fail(absl::StrCat("needs labels of type ", TypeString(labels.dtype(), examples),
+                                  ": the logits' shape without the classes"));
+  }
+  mlir::OpBuilder& builder = call.b().builder();
+  auto type = call.type(logits.dtype(), reduction == Reduction::kNone ? examples : Shape{});
+  auto ignore = ignore_label ? builder.getI64IntegerAttr(*ignore_label) : mlir::IntegerAttr();
+  auto kind = ir::LossReductionAttr::get(builder.getContext(), Lower(reduction));
+  return call.Done(
+      builder.create<ir::SoftmaxCrossEntropyOp>(call.loc(), type, call.value(0), call.value(1), kind, ignore)
+          .getResult());
+}
+
+Tensor MseLoss(const Tensor& x, const Tensor& target, Reduction reduction, Where where) {
+  return Loss<ir::MseLossOp>("MseLoss", x, target, reduction, where);
+}
+Tensor L1Loss(const Tensor& x, const Tensor& target, Reduction reduction, Where where) {
+  return Loss<ir::L1LossOp>("L1Loss", x, target, reduction, where);
+}
+Tensor HuberLoss(const Tensor& x, const Tensor& target, double delta, Reduction reduction, Where where) {
+  Call call("HuberLoss", where, {x, target});
+  if (!call.ok()) return {};
+  if (std::string wrong = OutOfBounds("a delta", delta, {.above = 0}); !wrong.empty())
+    return call.Fail(wrong);
+  if (IsFloat(x.dtype()) && !CheckLiteral(call, delta, x.dtype())) return {};
+  return Loss<ir::HuberLossOp>("HuberLoss", x, target, reduction, where, llvm::APFloat(delta));
+}
+Tensor BceWithLogitsLoss(const Tensor& x, const Tensor& target, Reduction reduction, Where where) {
+  return Loss<ir::BceWithLogitsLossOp>("BceWithLogitsLoss", x, target, reduction, where);
+}
+
+namespace {
+
+// What the user calls a value: a variable by its name, else its place in the list.
+std::string NameOf(const FunctionState& function, mlir::Value value, size_t i, const Tensor& x) {
+  std::string variable = function.VariableWith(value);
+  return variable.empty() ? absl::StrCat("value ", i, ", ", x.ToString())
+                          : absl::StrCat("variable \"", variable, "\"");
+}
+
+// Why a gradient could only be zeros; empty when it need not be.
+std::string WhyZeros(const FunctionState& function, const GradientReach& reach, mlir::Value value, size_t i,
+                     const Tensor& x) {
+  if (reach.Reaches(value)) return "";
+  const std::string name = NameOf(function, value, i, x);
+  for (mlir::Value other : function.ValuesOf(function.VariableWith(value))) {
+    if (other == value || !reach.Reaches(other)) continue;
+    return absl::StrCat(
+        "would give zeros for ", name,
+        ": it was assigned, as by an optimiser, and the loss was computed from its value before "
+        "or after that; read it where the loss does");
+  }
+  return absl::StrCat("would give zeros for ", name, ": ", reach.WhyNot(value),
+                      "; leave it out, or ask for the zeros: Gradients(loss, xs, {.allow_unused = true})");
+}
+
+}  // namespace
+
+std::vector<Tensor> Gradients(const Tensor& loss, const std::vector<Tensor>& xs,
+                              const GradientsOptions& options, Where where) {
+  std::vector<Tensor> operands = {loss};
+  operands.insert(operands.end(), xs.begin(), xs.end());
+  Call call("Gradients", where, operands);
+  std::vector<Tensor> failed(xs.size());
+  if (!call.ok()) return failed;
+  if (!IsFloat(loss.dtype()) || loss.rank() != 0) {
+    call.Fail("takes a float loss of rank 0; Mean(loss) or Sum(loss) first");
+    return failed;
+  }
+  const GradientReach reach(call.value(0));
+  llvm::SmallVector<mlir::Value> values;
+  llvm::SmallVector<mlir::Type> types;
+  for (size_t i = 0; i < xs.size(); ++i) {
+    values.push_back(call.value(i + 1));
+    types.push_back(values.back().getType());
+    std::string wrong;
+    if (!IsFloat(xs[i].dtype())) {
+      wrong = "takes gradients with respect to floats only";
+    } else if (!options.allow_unused) {
+      wrong = WhyZeros(call.function(), reach, values.back(), i, xs[i]);
+    }
+    if (wrong.empty()) continue;
+    call.Fail(wrong);
+    return failed;
+  }
+  auto op = call.b().builder().create<ir::GradientsOp>(call.loc(), types, call.value(0), values);
+  std::vector<Tensor> gradients;
+  for (mlir::Value g : op.getGradients()) gradients.push_back(call.Done(g));
+  return gradients;
+}
+
+}  // namespace sinter

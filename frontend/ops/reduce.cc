@@ -1,0 +1,127 @@
+// Reductions of the builder.
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/frontend/graph/graph_state.h"
+#include "sinter/frontend/graph/literals.h"
+#include "sinter/frontend/ops/ops.h"
+
+namespace sinter {
+
+namespace {
+
+enum class ReduceTakes { kFloats, kNumbers, kBools };
+
+// The reduced dimensions, ascending; null, with an error kept, when one is wrong.
+std::optional<Shape> ReducedDims(Call& call, const Tensor& x, const Shape& dims) {
+  Shape counted;
+  if (dims.empty()) {
+    counted.resize(x.rank());
+    std::iota(counted.begin(), counted.end(), int64_t{0});
+    return counted;
+  }
+  for (int64_t d : dims) {
+    auto at = call.Dim(d, x.rank());
+    if (!at) return std::nullopt;
+    counted.push_back(*at);
+  }
+  std::sort(counted.begin(), counted.end());
+  if (std::adjacent_find(counted.begin(), counted.end()) != counted.end()) {
+    call.Fail("names a dimension twice");
+    return std::nullopt;
+  }
+  return counted;
+}
+
+template <typename Op>
+Tensor Reduce(std::string_view name, ReduceTakes takes, const Tensor& x, const Shape& dims,
+              ReduceOptions options, Where where) {
+  Call call(name, where, {x});
+  if (!call.ok()) return {};
+  if (takes == ReduceTakes::kFloats && !IsFloat(x.dtype()))
+    return call.Fail("takes floats; Cast(x, F32) first");
+  if (takes == ReduceTakes::kNumbers && x.dtype() == DType::kI1)
+    return call.Fail("takes numbers; Cast(x, I32) first");
+  if (takes == ReduceTakes::kBools && x.dtype() != DType::kI1)
+    return call.Fail("takes i1; compare first, as in x > 0");
+  std::optional<Shape> reduced = ReducedDims(call, x, dims);
+  if (!reduced) return {};
+  Shape shape, kept;
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    bool gone = std::binary_search(reduced->begin(), reduced->end(), d);
+    if (!gone) shape.push_back(x.dim(d));
+    kept.push_back(gone ? 1 : x.dim(d));
+  }
+  mlir::Value result =
+      call.b().builder().create<Op>(call.loc(), call.type(x.dtype(), shape), call.value(0), *reduced);
+  return call.Done(options.keep_dims ? call.b().reshape(call.b().wrap(result), kept) : call.b().wrap(result));
+}
+
+template <typename Op>
+Tensor ArgReduce(std::string_view name, const Tensor& x, int64_t dim, DType dtype, Where where) {
+  Call call(name, where, {x});
+  if (!call.ok()) return {};
+  if (x.dtype() == DType::kI1) return call.Fail("takes numbers; Cast(x, I32) first");
+  if (dtype != DType::kI32 && dtype != DType::kI64) return call.Fail("gives i32 or i64");
+  auto d = call.Dim(dim, x.rank());
+  if (!d) return {};
+  if (x.dim(*d) == 0) return call.Fail("has no position along a dimension of size 0");
+  if (!CheckLiteral(call, x.dim(*d) - 1, dtype)) return {};
+  Shape shape = x.shape();
+  shape.erase(shape.begin() + *d);
+  return call.Done(
+      call.b().builder().create<Op>(call.loc(), call.type(dtype, shape), call.value(0), *d).getResult());
+}
+
+}  // namespace
+
+Tensor Sum(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
+  return Reduce<ir::SumOp>("Sum", ReduceTakes::kNumbers, x, dims, options, where);
+}
+Tensor Mean(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
+  return Reduce<ir::MeanOp>("Mean", ReduceTakes::kFloats, x, dims, options, where);
+}
+Tensor Max(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
+  return Reduce<ir::MaxOp>("Max", ReduceTakes::kNumbers, x, dims, options, where);
+}
+Tensor Min(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
+  return Reduce<ir::MinOp>("Min", ReduceTakes::kNumbers, x, dims, options, where);
+}
+Tensor Prod(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
+  return Reduce<ir::ProdOp>("Prod", ReduceTakes::kNumbers, x, dims, options, where);
+}
+Tensor Any(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
+  return Reduce<ir::AnyOp>("Any", ReduceTakes::kBools, x, dims, options, where);
+}
+Tensor All(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
+  return Reduce<ir::AllOp>("All", ReduceTakes::kBools, x, dims, options, where);
+}
+Tensor LogSumExp(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
+  return Reduce<ir::LogsumexpOp>("LogSumExp", ReduceTakes::kFloats, x, dims, options, where);
+}
+Tensor Norm(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
+  return Reduce<ir::NormOp>("Norm", ReduceTakes::kFloats, x, dims, options, where);
+}
+Tensor ArgMax(const Tensor& x, int64_t dim, DType dtype, Where where) {
+  return ArgReduce<ir::ArgmaxOp>("ArgMax", x, dim, dtype, where);
+}
+Tensor ArgMin(const Tensor& x, int64_t dim, DType dtype, Where where) {
+  return ArgReduce<ir::ArgminOp>("ArgMin", x, dim, dtype, where);
+}
+
+Tensor CumSum(const Tensor& x, int64_t dim, bool reverse, Where where) {
+  Call call("CumSum", where, {x});
+  if (!call.ok()) return {};
+  if (x.dtype() == DType::kI1) return call.Fail("takes numbers; Cast(x, I32) first");
+  auto d = call.Dim(dim, x.rank());
+  if (!d) return {};
+  auto flag = reverse ? call.b().builder().getUnitAttr() : mlir::UnitAttr();
+  return call.Done(call.b()
+                       .builder()
+                       .create<ir::CumsumOp>(call.loc(), call.value(0).getType(), call.value(0),
+                                             call.b().builder().getI64IntegerAttr(*d), flag)
+                       .getResult());
+}
+
+}  // namespace sinter

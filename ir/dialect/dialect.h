@@ -1,0 +1,60 @@
+// The `sinter` dialect and the interfaces of its ops. `ops.h` beside this file brings every op class.
+//
+//   if (llvm::isa<ir::SinterDialect>(op->getDialect())) ...
+//
+// ir/register_dialects.h adds it to a registry.
+#ifndef SINTER_IR_DIALECT_DIALECT_H_
+#define SINTER_IR_DIALECT_DIALECT_H_
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "sinter/ir/dialect/device_attr.h"
+#include "sinter/ir/dialect/graph_builder.h"
+#include "sinter/ir/dialect/split_rule.h"
+#include "sinter/ir/scalar/element_builder.h"
+#include "sinter/ir/scalar/scalar_builder.h"
+
+// Generated.
+#include "ir/dialect.h.inc"
+#include "ir/interfaces.h.inc"
+
+namespace sinter::ir {
+
+// Each family adds its own ops to the dialect; called once, by the dialect's initialize().
+void AddActivationOps(SinterDialect* dialect);
+void AddArithmeticOps(SinterDialect* dialect);
+void AddAttentionOps(SinterDialect* dialect);
+void AddCollectiveOps(SinterDialect* dialect);
+void AddCompositeOps(SinterDialect* dialect);
+void AddCustomOps(SinterDialect* dialect);
+void AddDeviceAttr(SinterDialect* dialect);
+void AddLinearOps(SinterDialect* dialect);
+void AddLogicOps(SinterDialect* dialect);
+void AddPlacementOps(SinterDialect* dialect);
+void AddProgramOps(SinterDialect* dialect);
+void AddRandomOps(SinterDialect* dialect);
+void AddReduceOps(SinterDialect* dialect);
+void AddShapeOps(SinterDialect* dialect);
+void AddTranscendentalOps(SinterDialect* dialect);
+
+// Default implementations of FusibleInterface for pointwise ops.
+Scalar EmitPointwiseElement(mlir::Operation* op, ElementBuilder& e, mlir::ValueRange coords);
+mlir::AffineMap IdentityOperandMap(mlir::Operation* op);
+
+// Names of the attributes of function arguments and results, and of the variable they stand for.
+inline constexpr llvm::StringLiteral kInputAttr = "sinter.input";
+inline constexpr llvm::StringLiteral kOutputAttr = "sinter.output";
+inline constexpr llvm::StringLiteral kVariableAttr = "sinter.variable";
+// On a result, and on a `sinter.variable`: a copy, on another device, of the output or the variable that it names; of a variable also
+// one in a narrower type.
+inline constexpr llvm::StringLiteral kReplicaOfAttr = "sinter.replica_of";
+
+}  // namespace sinter::ir
+
+#endif  // SINTER_IR_DIALECT_DIALECT_H_

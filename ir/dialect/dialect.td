@@ -1,0 +1,128 @@
+// The `sinter` dialect and the base classes of its op records.
+//
+// `sinter` says what is computed: tensor values, static shapes, value semantics, no placement in memory. An op is one
+// record; what the record does not say is derived from it. Records are kept in families of about fifteen ops, one
+// `<family>_ops.td` and one `<family>_ops.cc` each, because a large dialect in one file is slow to compile.
+#ifndef SINTER_IR_DIALECT_TD
+#define SINTER_IR_DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "sinter/ir/dialect/interfaces.td"
+
+def Sinter_Dialect : Dialect {
+  let name = "sinter";
+  let summary = "Tensor programs: what is computed, not how.";
+  let description = [{
+    Values are ranked tensors with static shapes (rank 0 to 8, at most 2^47 elements, zero-size dimensions are legal) of one of
+    the element types f64 f32 bf16 f16 i64 i32 i8 ui8 i1. Pointwise ops take operands of one shape: broadcasting is an op of its own.
+  }];
+  let cppNamespace = "::sinter::ir";
+  let hasConstantMaterializer = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  // Lets a family's source add its ops, and an attribute's source the attribute (MLIR's own functions are protected).
+  let extraClassDeclaration = [{
+    template <typename... Ops> void addFamily() { addOperations<Ops...>(); }
+    template <typename Attr> void addAttribute() { addAttributes<Attr>(); }
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect"];
+}
+
+// Types -------------------------------------------------------------------------------------------------------------
+
+def Sinter_Float : AnyTypeOf<[F64, F32, BF16, F16], "f64, f32, bf16 or f16">;
+def Sinter_Int : AnyTypeOf<[I64, I32, I<8>, UI8], "i64, i32, i8 or ui8">;
+def Sinter_Element : AnyTypeOf<[F64, F32, BF16, F16, I64, I32, I<8>, UI8, I1],
+                               "one of f64 f32 bf16 f16 i64 i32 i8 ui8 i1">;
+
+class Sinter_TensorOf<list<Type> elements, string what>
+    : Type<And<[StaticShapeTensorOf<elements>.predicate,
+                CPred<"::sinter::ir::ShapeFault(::llvm::cast<::mlir::ShapedType>($_self).getShape()).empty()">]>,
+           "a static tensor of rank 0 to 8 of " # what # ", of at most 2^47 elements", "::mlir::RankedTensorType">;
+
+def Sinter_Tensor : Sinter_TensorOf<[Sinter_Element], "f64 f32 bf16 f16 i64 i32 i8 ui8 i1">;
+def Sinter_FloatTensor : Sinter_TensorOf<[Sinter_Float], "f64 f32 bf16 f16">;
+def Sinter_IntTensor : Sinter_TensorOf<[Sinter_Int], "i64 i32 i8 ui8">;
+def Sinter_NumberTensor : Sinter_TensorOf<[Sinter_Float, Sinter_Int], "f64 f32 bf16 f16 i64 i32 i8 ui8">;
+def Sinter_BoolTensor : Sinter_TensorOf<[I1], "i1">;
+def Sinter_IndexTensor : Sinter_TensorOf<[I64, I32], "i64 i32">;
+
+// Op classes --------------------------------------------------------------------------------------------------------
+
+// Every op. `summary` is obligatory: the op reference is generated from it and a test asks for it.
+class Sinter_Op<string mnemonic, list<Trait> traits = []> : Op<Sinter_Dialect, mnemonic, traits>;
+
+// A pointwise op: results have the operands' shape, element by element.
+//   scalar:   C++ expression over `s` (ScalarBuilder) and the operand scalars `x`, `y`, `z` of type Scalar: the value
+//             of one element, built from `arith` and `math` ops. bf16 and f16 operands arrive as f32.
+//   gradient: C++ expressions, separated by commas, one an operand, over `b` (GraphBuilder), the operands `x`, `y`, `z`,
+//             the result `r` and its gradient `g`, all of type Expr. `none` for an operand without a gradient.
+class Sinter_PointwiseOp<string mnemonic, string text, code scalar, code gradient, list<Trait> traits = []>
+    : Sinter_Op<mnemonic, traits # [Pure, SameOperandsAndResultShape,
+        DeclareOpInterfaceMethods<PointwiseInterface>, DeclareOpInterfaceMethods<FusibleInterface>,
+        DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let summary = text;
+  let extraClassDefinition = [{
+    ::sinter::ir::Scalar $cppClass::emitScalar(::sinter::ir::ScalarBuilder &s,
+                                               ::llvm::ArrayRef<::sinter::ir::Scalar> in) {
+      [[maybe_unused]] ::sinter::ir::Scalar x = in[0];
+      [[maybe_unused]] ::sinter::ir::Scalar y = in.size() > 1 ? in[1] : x;
+      [[maybe_unused]] ::sinter::ir::Scalar z = in.size() > 2 ? in[2] : x;
+      return }] # scalar # [{;
+    }
+    ::sinter::ir::Scalar $cppClass::emitElement(::sinter::ir::ElementBuilder &e, ::mlir::ValueRange coords,
+                                                unsigned result) {
+      return ::sinter::ir::EmitPointwiseElement(*this, e, coords);
+    }
+    ::mlir::AffineMap $cppClass::getOperandMap(unsigned operand) {
+      return ::sinter::ir::IdentityOperandMap(*this);
+    }
+    ::llvm::SmallVector<::sinter::ir::Expr> $cppClass::buildGradient(
+        ::sinter::ir::GraphBuilder &b, ::llvm::ArrayRef<::sinter::ir::Expr> output_gradients) {
+      [[maybe_unused]] ::sinter::ir::Expr none, g = output_gradients[0], r = b.wrap((*this)->getResult(0));
+      [[maybe_unused]] ::sinter::ir::Expr x = b.wrap((*this)->getOperand(0));
+      [[maybe_unused]] ::sinter::ir::Expr y = (*this)->getNumOperands() > 1 ? b.wrap((*this)->getOperand(1)) : none;
+      [[maybe_unused]] ::sinter::ir::Expr z = (*this)->getNumOperands() > 2 ? b.wrap((*this)->getOperand(2)) : none;
+      return }] # "{" # gradient # "};" # [{
+    }
+  }];
+}
+
+// One floating-point operand and a result of the same type.
+class Sinter_UnaryFloatOp<string mnemonic, string text, code scalar, code gradient>
+    : Sinter_PointwiseOp<mnemonic, text, scalar, gradient, [SameOperandsAndResultType]> {
+  let arguments = (ins Sinter_FloatTensor:$x);
+  let results = (outs Sinter_FloatTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+}
+
+// One operand of any numeric type and a result of the same type.
+class Sinter_UnaryNumberOp<string mnemonic, string text, code scalar, code gradient>
+    : Sinter_PointwiseOp<mnemonic, text, scalar, gradient, [SameOperandsAndResultType]> {
+  let arguments = (ins Sinter_NumberTensor:$x);
+  let results = (outs Sinter_NumberTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+}
+
+// Two operands of any numeric type and a result of the same type.
+class Sinter_BinaryNumberOp<string mnemonic, string text, code scalar, code gradient, list<Trait> traits = []>
+    : Sinter_PointwiseOp<mnemonic, text, scalar, gradient, traits # [SameOperandsAndResultType]> {
+  let arguments = (ins Sinter_NumberTensor:$x, Sinter_NumberTensor:$y);
+  let results = (outs Sinter_NumberTensor:$result);
+  let assemblyFormat = "$x `,` $y attr-dict `:` type($result)";
+}
+
+class Sinter_BinaryFloatOp<string mnemonic, string text, code scalar, code gradient, list<Trait> traits = []>
+    : Sinter_PointwiseOp<mnemonic, text, scalar, gradient, traits # [SameOperandsAndResultType]> {
+  let arguments = (ins Sinter_FloatTensor:$x, Sinter_FloatTensor:$y);
+  let results = (outs Sinter_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $y attr-dict `:` type($result)";
+}
+
+#endif  // SINTER_IR_DIALECT_TD

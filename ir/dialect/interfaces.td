@@ -1,0 +1,124 @@
+// What passes and codegen may ask of an op. Behaviour is asked through these, never through lists of op names.
+#ifndef SINTER_IR_INTERFACES_TD
+#define SINTER_IR_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def PointwiseInterface : OpInterface<"PointwiseInterface"> {
+  let description = "Results have the operands' shape and are computed element by element.";
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<"The value of one element, in `arith` and `math` ops. bf16 and f16 operands arrive as f32.",
+      "::sinter::ir::Scalar", "emitScalar",
+      (ins "::sinter::ir::ScalarBuilder &":$s, "::llvm::ArrayRef<::sinter::ir::Scalar>":$operands)>
+  ];
+}
+
+def FusibleInterface : OpInterface<"FusibleInterface"> {
+  let description = [{
+    Every element of a result can be computed on its own, at given coordinates, from elements of the operands: pointwise
+    ops, index maps (broadcast, transpose, slice, ...), iota, gather, random numbers. Such ops fuse into loops.
+  }];
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<[{
+      The element of result number `result` at `coords` (one `index` value a dimension of the result). Operand elements
+      are asked of `e`, at coordinates that must be in range whatever `coords` are (clamp first, select afterwards).
+      The returned scalar is of the compute type: f32 for bf16 and f16.}],
+      "::sinter::ir::Scalar", "emitElement",
+      (ins "::sinter::ir::ElementBuilder &":$e, "::mlir::ValueRange":$coords, "unsigned":$result)>,
+    InterfaceMethod<[{
+      The affine map from result coordinates to the coordinates at which operand number `operand` is read, or a null map
+      when there is none (the op reads at data-dependent or conditional places, or not at all).}],
+      "::mlir::AffineMap", "getOperandMap", (ins "unsigned":$operand)>
+  ];
+}
+
+def ReductionInterface : OpInterface<"ReductionInterface"> {
+  let description = [{
+    Combines the elements along `dims` with an associative operation; the reduced dimensions are dropped. An accumulator
+    is one or more scalars (argmax carries value and index).
+  }];
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<"The reduced dimensions of the operand, ascending.",
+      "::llvm::ArrayRef<int64_t>", "getReducedDims">,
+    InterfaceMethod<"The accumulator's start value.",
+      "::llvm::SmallVector<::sinter::ir::Scalar>", "emitIdentity", (ins "::sinter::ir::ScalarBuilder &":$s)>,
+    InterfaceMethod<"The accumulator of one element; `index` is its position along the (single) reduced dimension.",
+      "::llvm::SmallVector<::sinter::ir::Scalar>", "emitLift",
+      (ins "::sinter::ir::ScalarBuilder &":$s, "::sinter::ir::Scalar":$element, "::mlir::Value":$index)>,
+    InterfaceMethod<"Combines two accumulators; `a` covers earlier elements than `b`.",
+      "::llvm::SmallVector<::sinter::ir::Scalar>", "emitCombine",
+      (ins "::sinter::ir::ScalarBuilder &":$s, "::llvm::ArrayRef<::sinter::ir::Scalar>":$a,
+           "::llvm::ArrayRef<::sinter::ir::Scalar>":$b)>,
+    InterfaceMethod<"The result element of a finished accumulator.",
+      "::sinter::ir::Scalar", "emitFinish",
+      (ins "::sinter::ir::ScalarBuilder &":$s, "::llvm::ArrayRef<::sinter::ir::Scalar>":$acc)>
+  ];
+}
+
+def DifferentiableInterface : OpInterface<"DifferentiableInterface"> {
+  let description = "The op knows its reverse-mode gradient.";
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<[{
+      Given the gradient of the loss with respect to each result (a null Expr where it is zero), returns one Expr an
+      operand: the gradient with respect to it, of the operand's type, or null when it has none. At least one result's
+      gradient is not null.}],
+      "::llvm::SmallVector<::sinter::ir::Expr>", "buildGradient",
+      (ins "::sinter::ir::GraphBuilder &":$b, "::llvm::ArrayRef<::sinter::ir::Expr>":$output_gradients)>
+  ];
+}
+
+def CompositeInterface : OpInterface<"CompositeInterface"> {
+  let description = [{
+    The op is defined by simpler ops. Passes may match it whole before it is decomposed. A composite without
+    DifferentiableInterface is decomposed first when its gradient is wanted.
+  }];
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<"Builds the simpler ops and returns one value a result.",
+      "::llvm::SmallVector<::mlir::Value>", "decompose", (ins "::sinter::ir::GraphBuilder &":$b)>
+  ];
+}
+
+def LibraryInterface : OpInterface<"LibraryInterface"> {
+  let description = [{
+    The op becomes one step of the plan, a call of a library or of a catalogued kernel, or a copy: it is never part of a
+    fused loop.
+  }];
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<[{
+      Operand `operand` and result `result` may share memory when the operand dies at this op.}],
+      "bool", "mayUpdateInPlace", (ins "unsigned":$operand, "unsigned":$result), "", "return false;">
+  ];
+}
+
+def ShardableInterface : OpInterface<"ShardableInterface"> {
+  let description = [{
+    The op can run on a part of its operands, and says what that gives. Only for ops about which FusibleInterface::getOperandMap
+    does not say it already: ask ir::SplitAlong (ir/dialect/split_rule.h), which knows both.
+  }];
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<[{
+      How the other operands and the results are split when operand number `operand` is split along `dim`; nothing when
+      the op needs all of it.}],
+      "std::optional<::sinter::ir::SplitRule>", "splitAlong", (ins "unsigned":$operand, "int64_t":$dim)>
+  ];
+}
+
+def PlacedInterface : OpInterface<"PlacedInterface"> {
+  let description = "The op says where it is in a way of its own, not by the attribute `sinter.device`.";
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<"The device of the op; never null.", "::sinter::ir::DeviceAttr", "placedOn", (ins), "", [{
+      auto device = $_op->template getAttrOfType<::sinter::ir::DeviceAttr>("device");
+      return device ? device : ::sinter::ir::DeviceAttr::cpu($_op->getContext());
+    }]>
+  ];
+}
+
+#endif  // SINTER_IR_INTERFACES_TD

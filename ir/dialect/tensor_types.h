@@ -1,0 +1,34 @@
+// The types of values that are tensors, as all values of graphs are.
+//
+//   TypeOf(value).getElementType();  ShapeOf(value).front();  NumElements(value);  NumBytes(value);
+//   Resized(TypeOf(value), 0, 64);   // The same but for dimension 0.
+//
+// A value of another type ends the program: no op of the dialect `sinter` has one.
+#ifndef SINTER_IR_DIALECT_TENSOR_TYPES_H_
+#define SINTER_IR_DIALECT_TENSOR_TYPES_H_
+
+#include "llvm/ADT/SmallVector.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Value.h"
+
+namespace sinter::ir {
+
+inline mlir::RankedTensorType TypeOf(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+inline llvm::ArrayRef<int64_t> ShapeOf(mlir::Value value) { return TypeOf(value).getShape(); }
+inline int64_t NumElements(mlir::Value value) { return TypeOf(value).getNumElements(); }
+// In memory: a bool takes a byte.
+inline int64_t NumBytes(mlir::Value value) {
+  return NumElements(value) * ((TypeOf(value).getElementTypeBitWidth() + 7) / 8);
+}
+
+inline mlir::RankedTensorType Resized(mlir::RankedTensorType type, int64_t dim, int64_t size) {
+  llvm::SmallVector<int64_t> shape(type.getShape());
+  shape[dim] = size;
+  return mlir::RankedTensorType::get(shape, type.getElementType());
+}
+
+}  // namespace sinter::ir
+
+#endif  // SINTER_IR_DIALECT_TENSOR_TYPES_H_

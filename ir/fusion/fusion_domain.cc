@@ -1,0 +1,495 @@
+#include "sinter/ir/fusion/fusion_domain.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <tuple>
+
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/Support/MathExtras.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
+
+namespace sinter::ir {
+
+using mlir::AffineExpr;
+using mlir::AffineMap;
+using mlir::Operation;
+using mlir::Value;
+
+namespace {
+
+int64_t Product(llvm::ArrayRef<int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+}
+
+std::string ShapeText(llvm::ArrayRef<int64_t> shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+// Replaces coordinates along dimensions of size 1, of the value and of the domain, by 0.
+AffineMap Normalize(AffineMap map, llvm::ArrayRef<int64_t> domain, llvm::ArrayRef<int64_t> shape) {
+  mlir::MLIRContext* context = map.getContext();
+  AffineExpr zero = mlir::getAffineConstantExpr(0, context);
+  llvm::SmallVector<AffineExpr> dims;
+  for (size_t d = 0; d < domain.size(); ++d) {
+    dims.push_back(domain[d] == 1 ? zero : mlir::getAffineDimExpr(d, context));
+  }
+  llvm::SmallVector<AffineExpr> results;
+  for (auto [expr, size] : llvm::zip_equal(map.getResults(), shape)) {
+    results.push_back(size == 1 ? zero : mlir::simplifyAffineExpr(expr.replaceDims(dims), domain.size(), 0));
+  }
+  return AffineMap::get(domain.size(), 0, results, context);
+}
+
+struct Extent {
+  llvm::ArrayRef<int64_t> shape, reduced;
+  llvm::ArrayRef<int64_t> over = {};  // What column reductions reduce; empty without them.
+
+  // Takes in a reduction's own extent; whether one nest may hold both.
+  bool add(const Extent& own) {
+    if (shape != own.shape) return false;
+    if (reduced == own.reduced || (!over.empty() && over == own.reduced)) return true;
+    if (!over.empty()) return false;
+    if (SumsColumns(shape, own.reduced, reduced)) {
+      over = reduced;
+      reduced = own.reduced;
+    } else if (SumsColumns(shape, reduced, own.reduced)) {
+      over = own.reduced;
+    }
+    return !over.empty();
+  }
+};
+
+// The domain that the reductions, or without any the outputs, ask for.
+mlir::FailureOr<Extent> FindExtent(llvm::ArrayRef<Operation*> ops, llvm::ArrayRef<Value> outputs,
+                                   std::string* why) {
+  std::optional<Extent> extent;
+  for (Operation* op : ops) {
+    auto reduction = llvm::dyn_cast<ReductionInterface>(op);
+    if (!reduction) continue;
+    Extent own{ShapeOf(op->getOperand(0)), reduction.getReducedDims()};
+    if (extent && !extent->add(own)) {
+      *why = "one reduces " + ShapeText(extent->shape) + " along " + ShapeText(extent->reduced) +
+             ", the other " + ShapeText(own.shape) + " along " + ShapeText(own.reduced);
+      return mlir::failure();
+    }
+    if (!extent) extent = own;
+  }
+  if (extent) return *extent;
+  for (Value output : outputs) {
+    Extent own{ShapeOf(output), {}};
+    if (extent && extent->shape != own.shape) {
+      *why = "the results " + ShapeText(extent->shape) + " and " + ShapeText(own.shape) +
+             " need different loops";
+      return mlir::failure();
+    }
+    extent = own;
+  }
+  assert(extent && "a nest stores something");
+  return *extent;
+}
+
+void AddRead(LoopNest& nest, Value value, AffineMap map) {
+  auto& maps = nest.reads[value];
+  if (!llvm::is_contained(maps, map)) maps.push_back(map);
+}
+
+// Follows every read from the outputs back to the inputs.
+mlir::LogicalResult CollectReads(LoopNest& nest, std::string* why) {
+  for (Operation* op : llvm::reverse(nest.ops)) {
+    auto fusible = llvm::dyn_cast<FusibleInterface>(op);
+    for (Value result : op->getResults()) {
+      llvm::SmallVector<AffineMap, 1> maps = nest.reads.lookup(result);
+      for (AffineMap map : maps) {
+        if (llvm::isa<ReductionInterface>(op)) {
+          const bool of_rows = !llvm::is_contained(nest.column_reductions, op);
+          if (map != (of_rows ? nest.row_map : nest.column_map)) {
+            *why = "the result of " + op->getName().getStringRef().str() + " is read at other " +
+                   (of_rows ? "rows" : "columns") + " than its own";
+            return mlir::failure();
+          }
+          AddRead(nest, op->getOperand(0), nest.full_map);
+          continue;
+        }
+        for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+          AffineMap operand_map = map ? fusible.getOperandMap(i) : AffineMap();
+          if (operand_map)
+            operand_map = Normalize(operand_map.compose(map), nest.shape, ShapeOf(op->getOperand(i)));
+          AddRead(nest, op->getOperand(i), operand_map);
+        }
+      }
+    }
+  }
+  return mlir::success();
+}
+
+// What `roots` are computed from, up to column reductions, those included.
+llvm::DenseSet<Value> ReachBack(const LoopNest& nest, llvm::SmallVector<Value> stack) {
+  llvm::DenseSet<Operation*> held(nest.ops.begin(), nest.ops.end());
+  llvm::DenseSet<Value> seen;
+  while (!stack.empty()) {
+    Value value = stack.pop_back_val();
+    Operation* def = value.getDefiningOp();
+    if (!seen.insert(value).second || !def || !held.contains(def)) continue;
+    if (!llvm::is_contained(nest.column_reductions, def))
+      stack.append(def->operand_begin(), def->operand_end());
+  }
+  return seen;
+}
+
+mlir::LogicalResult CheckColumnReductions(const LoopNest& nest, std::string* why) {
+  if (nest.column_reductions.empty()) return mlir::success();
+  if (nest.column_reductions.size() > kMostColumnReductions) {
+    *why = std::to_string(nest.column_reductions.size()) +
+           " reductions over the rows are more than one pass can have";
+    return mlir::failure();
+  }
+  llvm::SmallVector<Value> reduced;
+  for (Operation* op : nest.ops) {
+    if (llvm::isa<ReductionInterface>(op)) reduced.push_back(op->getOperand(0));
+  }
+  llvm::DenseSet<Value> from = ReachBack(nest, std::move(reduced));
+  for (Operation* op : nest.column_reductions) {
+    if (!from.contains(op->getResult(0))) continue;
+    *why = "the result of " + op->getName().getStringRef().str() + ", over all rows, goes into one of them";
+    return mlir::failure();
+  }
+  return mlir::success();
+}
+
+// Parts what is computed for columns alone from what the pass over the rows computes.
+void FindColumnValues(LoopNest& nest, llvm::ArrayRef<Value> outputs, llvm::ArrayRef<Value> column_outputs) {
+  llvm::SmallVector<Value> of_rows;
+  for (unsigned i : nest.outputs) {
+    if (!llvm::is_contained(column_outputs, outputs[i])) of_rows.push_back(outputs[i]);
+  }
+  for (Operation* op : nest.ops) {
+    if (llvm::isa<ReductionInterface>(op)) of_rows.push_back(op->getOperand(0));
+  }
+  llvm::DenseSet<Value> rows = ReachBack(nest, std::move(of_rows));
+  for (Value value : ReachBack(nest, llvm::SmallVector<Value>(column_outputs))) {
+    if (!rows.contains(value)) nest.column_values.insert(value);
+  }
+}
+
+// The outputs that column reductions go into.
+llvm::SmallVector<Value> ColumnOutputs(const LoopNest& nest, llvm::ArrayRef<Value> outputs) {
+  llvm::SmallVector<Value> found;
+  if (nest.column_reductions.empty()) return found;
+  for (unsigned i : nest.outputs) {
+    llvm::DenseSet<Value> from = ReachBack(nest, {outputs[i]});
+    if (llvm::any_of(nest.column_reductions, [&](Operation* op) { return from.contains(op->getResult(0)); }))
+      found.push_back(outputs[i]);
+  }
+  return found;
+}
+
+mlir::LogicalResult AnalyzeNest(LoopNest& nest, const Extent& extent, llvm::ArrayRef<Value> outputs,
+                                mlir::MLIRContext* context, std::string* why) {
+  nest.shape.assign(extent.shape.begin(), extent.shape.end());
+  nest.reduced.assign(extent.reduced.begin(), extent.reduced.end());
+  // The shape and the coordinates of values that some of the dimensions have.
+  auto part = [&](llvm::ArrayRef<int64_t> dims) {
+    llvm::SmallVector<int64_t> shape;
+    llvm::SmallVector<AffineExpr> exprs;
+    for (int64_t d : dims) {
+      shape.push_back(nest.shape[d]);
+      exprs.push_back(mlir::getAffineDimExpr(d, context));
+    }
+    return std::pair(Normalize(AffineMap::get(nest.shape.size(), 0, exprs, context), nest.shape, shape),
+                     shape);
+  };
+  nest.full_map =
+      Normalize(AffineMap::getMultiDimIdentityMap(nest.shape.size(), context), nest.shape, nest.shape);
+  llvm::SmallVector<int64_t> row_shape, column_shape;
+  std::tie(nest.row_map, row_shape) = part(nest.parallelDims());
+  if (!extent.over.empty()) std::tie(nest.column_map, column_shape) = part(nest.reduced);
+  for (Operation* op : nest.ops) {
+    auto reduction = llvm::dyn_cast<ReductionInterface>(op);
+    if (!reduction) continue;
+    const bool of_rows = reduction.getReducedDims() == llvm::ArrayRef<int64_t>(nest.reduced);
+    (of_rows ? nest.reductions : nest.column_reductions).push_back(op);
+  }
+  if (mlir::failed(CheckColumnReductions(nest, why))) return mlir::failure();
+  llvm::SmallVector<Value> column_outputs = ColumnOutputs(nest, outputs);
+  for (unsigned output : nest.outputs) {
+    llvm::ArrayRef<int64_t> shape = ShapeOf(outputs[output]);
+    const bool is_column = llvm::is_contained(column_outputs, outputs[output]);
+    const bool full = !is_column && shape == llvm::ArrayRef<int64_t>(nest.shape);
+    if (!full && shape != llvm::ArrayRef<int64_t>(is_column ? column_shape : row_shape)) {
+      *why = "a result of shape " + ShapeText(shape) + " does not fit loops over " + ShapeText(nest.shape) +
+             " that reduce " + ShapeText(is_column ? extent.over : nest.reduced);
+      return mlir::failure();
+    }
+    AddRead(nest, outputs[output], full ? nest.full_map : is_column ? nest.column_map : nest.row_map);
+  }
+  if (!nest.column_reductions.empty()) FindColumnValues(nest, outputs, column_outputs);
+  return CollectReads(nest, why);
+}
+
+// Groups the outputs by what they share: an op that is more than a number, or an input of the domain's shape in equal
+// domains.
+class NestSplitter {
+ public:
+  NestSplitter(llvm::ArrayRef<Operation*> ops, llvm::ArrayRef<Value> outputs) : ops_(ops), outputs_(outputs) {
+    for (Operation* op : ops) members_.insert(op);
+  }
+
+  mlir::LogicalResult split(std::vector<LoopNest>& nests, std::string* why) {
+    for (Value output : outputs_) {
+      if (output.getDefiningOp() && members_.contains(output.getDefiningOp())) continue;
+      *why = "an input is handed out unchanged";
+      return mlir::failure();
+    }
+    llvm::DenseSet<Value> uniform = UniformValues(ops_);
+    for (Operation* op : ops_) {
+      parts_.insert(op);
+      for (Value operand : op->getOperands()) {
+        Operation* def = operand.getDefiningOp();
+        if (!def || !members_.contains(def) || def->getNumOperands() == 0) continue;
+        // Numbers that are made of each other are one loop.
+        if (!uniform.contains(operand) || Product(ShapeOf(op->getResult(0))) == 1) parts_.unionSets(op, def);
+      }
+    }
+    Candidates found;
+    if (mlir::failed(collect(found, why))) return mlir::failure();
+    if (joinByInputs(found)) {
+      found.clear();
+      if (mlir::failed(collect(found, why))) return mlir::failure();
+    }
+    for (auto& [nest, extent] : found) {
+      if (mlir::failed(AnalyzeNest(nest, extent, outputs_, ops_.front()->getContext(), why)))
+        return mlir::failure();
+      nests.push_back(std::move(nest));
+    }
+    return mlir::success();
+  }
+
+ private:
+  using Candidates = std::vector<std::pair<LoopNest, Extent>>;
+
+  mlir::LogicalResult collect(Candidates& found, std::string* why) {
+    llvm::MapVector<Operation*, LoopNest> by_leader;
+    for (auto [i, output] : llvm::enumerate(outputs_)) {
+      by_leader[parts_.getLeaderValue(output.getDefiningOp())].outputs.push_back(i);
+    }
+    for (auto& [leader, nest] : by_leader) {
+      llvm::DenseSet<Operation*> needed;
+      llvm::SmallVector<Value> results;
+      for (unsigned i : nest.outputs) {
+        results.push_back(outputs_[i]);
+        needed.insert(outputs_[i].getDefiningOp());
+      }
+      for (Operation* op : llvm::reverse(ops_)) {
+        if (!needed.contains(op)) continue;
+        nest.ops.push_back(op);
+        for (Value operand : op->getOperands()) {
+          Operation* def = operand.getDefiningOp();
+          if (def && members_.contains(def)) needed.insert(def);
+        }
+      }
+      std::reverse(nest.ops.begin(), nest.ops.end());
+      auto extent = FindExtent(nest.ops, results, why);
+      if (mlir::failed(extent)) return mlir::failure();
+      found.push_back({std::move(nest), *extent});
+    }
+    return mlir::success();
+  }
+
+  bool joinByInputs(const Candidates& found) {
+    bool joined = false;
+    llvm::DenseMap<Value, llvm::SmallVector<size_t, 2>> readers;
+    for (size_t n = 0; n < found.size(); ++n) {
+      const auto& [nest, extent] = found[n];
+      for (Operation* op : nest.ops) {
+        for (Value operand : op->getOperands()) {
+          if (operand.getDefiningOp() && members_.contains(operand.getDefiningOp())) continue;
+          if (ShapeOf(operand) != extent.shape) continue;
+          auto& others = readers[operand];
+          if (llvm::is_contained(others, n)) continue;
+          for (size_t other : others) {
+            if (Extent both = found[other].second; both.add(extent)) {
+              parts_.unionSets(found[other].first.ops.back(), nest.ops.back());
+              joined = true;
+            }
+          }
+          others.push_back(n);
+        }
+      }
+    }
+    return joined;
+  }
+
+  llvm::ArrayRef<Operation*> ops_;
+  llvm::ArrayRef<Value> outputs_;
+  llvm::DenseSet<Operation*> members_;
+  llvm::EquivalenceClasses<Operation*> parts_;
+};
+
+}  // namespace
+
+DeviceKind KindOf(DeviceAttr device) { return device ? device.getKind() : DeviceKind::cpu; }
+
+bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced, DeviceKind device) {
+  const int64_t elements = Product(shape);
+  if (reduced.empty() || elements == 0) return false;
+  int64_t rows = 1, columns = 1;  // Columns: rows whose elements lie side by side.
+  bool is_innermost = true;
+  for (int64_t d = static_cast<int64_t>(shape.size()) - 1; d >= 0; --d) {
+    if (shape[d] == 1) continue;
+    if (llvm::is_contained(reduced, d)) {
+      is_innermost = false;
+    } else {
+      rows *= shape[d];
+      if (is_innermost) columns *= shape[d];
+    }
+  }
+  const int64_t units = rows / columns * static_cast<int64_t>(llvm::divideCeil(columns, kFewestColumns));
+  if (device == DeviceKind::cpu) {
+    constexpr int64_t kManyElements = 131072;  // Fewer are not worth a second stage.
+    return elements >= kManyElements && units < kFewestUnits;
+  }
+  // A block computes a unit: up to 1,024 threads a row, half of what a multiprocessor holds, and 256 threads some columns.
+  // Fewer units than these leave the larger part of 132 multiprocessors idle, and with so many elements a unit takes longer
+  // than a second stage.
+  constexpr int64_t kFewRows = 66, kLongRow = 16384;
+  constexpr int64_t kFewColumnUnits = 264, kLongColumns = 16384;
+  if (columns == 1) return units < kFewRows && elements / units >= kLongRow;
+  return units < kFewColumnUnits && elements / units >= kLongColumns;
+}
+
+llvm::SmallVector<int64_t> LoopNest::parallelDims() const {
+  llvm::SmallVector<int64_t> dims;
+  for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
+    if (!llvm::is_contained(reduced, d)) dims.push_back(d);
+  }
+  return dims;
+}
+
+llvm::DenseSet<Value> UniformValues(llvm::ArrayRef<Operation*> ops) {
+  llvm::DenseSet<Value> uniform;
+  llvm::DenseSet<Operation*> held(ops.begin(), ops.end());
+  for (Operation* op : ops) {
+    auto constant = llvm::dyn_cast<ConstantOp>(op);
+    bool is_number = constant && llvm::isa<mlir::SplatElementsAttr>(constant.getValue());
+    if (llvm::isa<PointwiseInterface, BroadcastOp>(op)) {
+      is_number = op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
+                    const bool from_elsewhere =
+                        !operand.getDefiningOp() || !held.contains(operand.getDefiningOp());
+                    return uniform.contains(operand) || (from_elsewhere && Product(ShapeOf(operand)) == 1);
+                  });
+    }
+    if (is_number) uniform.insert(op->result_begin(), op->result_end());
+  }
+  return uniform;
+}
+
+bool SumsColumns(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced,
+                 llvm::ArrayRef<int64_t> over) {
+  // Over the outer dimensions, along the inner ones.
+  if (over.empty() || over.size() + reduced.size() != shape.size()) return false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const int64_t own = d < over.size() ? over[d] : reduced[d - over.size()];
+    if (own != static_cast<int64_t>(d)) return false;
+  }
+  const int64_t rows = Product(shape.take_front(over.size())),
+                columns = Product(shape.drop_front(over.size()));
+  // A thread has up to 8 elements of a row, and 1,024 threads on each of 132 multiprocessors leave it 64 registers. So many blocks
+  // store partial sums, in 4 bytes, where each of their rows was read in 2 or more at least twice.
+  constexpr int64_t kShortest = 128, kLongest = 8192, kThreads = 1024, kOfThread = 8;
+  constexpr int64_t kMostBlocks = 8, kMultiprocessors = 132, kFewestRows = 16;
+  if (columns < kShortest || columns > kLongest) return false;
+  const int64_t blocks =
+      std::clamp(kThreads * kOfThread / columns, int64_t{1}, kMostBlocks) * kMultiprocessors;
+  return rows >= kFewestRows * blocks;
+}
+
+int64_t LoopNest::columns() const {
+  int64_t columns = 1;
+  for (int64_t d : reduced) columns *= shape[d];
+  return columns;
+}
+
+int64_t LoopNest::elements() const { return Product(shape); }
+
+int64_t LoopNest::rows() const {
+  int64_t rows = 1;
+  for (int64_t d : parallelDims()) rows *= shape[d];
+  return rows;
+}
+
+bool LoopNest::isReadOnlyThrough(Value value, AffineMap map) const {
+  auto maps = reads.lookup(value);
+  return maps.size() == 1 && maps[0] == map;
+}
+
+bool LoopNest::isRowInvariant(Value value) const {
+  return llvm::all_of(reads.lookup(value), [&](AffineMap map) {
+    return map && llvm::none_of(reduced, [&](int64_t d) { return map.isFunctionOfDim(d); });
+  });
+}
+
+bool LoopNest::dependsOnReduction(Value value) const {
+  llvm::DenseSet<Operation*> held(ops.begin(), ops.end());
+  llvm::SmallVector<Value> stack = {value};
+  llvm::DenseSet<Value> seen;
+  while (!stack.empty()) {
+    Operation* def = stack.pop_back_val().getDefiningOp();
+    if (!def || !held.contains(def)) continue;
+    if (llvm::isa<ReductionInterface>(def)) return true;
+    for (Value operand : def->getOperands()) {
+      if (seen.insert(operand).second) stack.push_back(operand);
+    }
+  }
+  return false;
+}
+
+llvm::StringRef FusionDomain::kind() const {
+  if (nests.size() > 1) return "horizontal";
+  return nests[0].reductions.empty() ? "map" : "row";
+}
+
+mlir::FailureOr<FusionDomain> AnalyzeFusion(llvm::ArrayRef<Operation*> ops, llvm::ArrayRef<Value> outputs,
+                                            std::string* why) {
+  FusionDomain domain;
+  if (outputs.empty() || ops.empty()) {
+    *why = "nothing is stored";
+    return mlir::failure();
+  }
+  assert(
+      llvm::all_of(ops, [](Operation* op) { return llvm::isa<FusibleInterface, ReductionInterface>(op); }));
+  if (mlir::failed(NestSplitter(ops, outputs).split(domain.nests, why))) return mlir::failure();
+  return domain;
+}
+
+mlir::FailureOr<FusionDomain> AnalyzeFusion(mlir::Block& body, std::string* why) {
+  llvm::SmallVector<Operation*> ops;
+  for (Operation& op : body.without_terminator()) ops.push_back(&op);
+  llvm::SmallVector<Value> outputs(body.getTerminator()->getOperands());
+  return AnalyzeFusion(ops, outputs, why);
+}
+
+mlir::LogicalResult VerifyFusedBody(Operation* holder, mlir::Block& body) {
+  for (Operation& op : body.without_terminator()) {
+    if (!llvm::isa<FusibleInterface, ReductionInterface>(op)) {
+      return holder->emitOpError() << "holds '" << op.getName()
+                                   << "'; expected fusible ops and reductions only";
+    }
+    auto constant = llvm::dyn_cast<ConstantOp>(op);
+    if (constant && !llvm::isa<mlir::SplatElementsAttr>(constant.getValue())) {
+      return holder->emitOpError() << "holds a constant of type " << constant.getType()
+                                   << " whose elements differ; expected it among the operands";
+    }
+  }
+  return mlir::success();
+}
+
+bool IsUnitReshape(Operation* op) {
+  auto reshape = llvm::dyn_cast<ReshapeOp>(op);
+  return reshape && reshape.getOperandMap(0);
+}
+
+}  // namespace sinter::ir

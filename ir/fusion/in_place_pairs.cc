@@ -1,0 +1,111 @@
+#include "sinter/ir/fusion/in_place_pairs.h"
+
+#include <string>
+
+#include "llvm/ADT/DenseSet.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/fusion/fusion_domain.h"
+
+namespace sinter::ir {
+
+using mlir::Operation;
+using mlir::Value;
+
+namespace {
+
+bool IsColumnOutput(const LoopNest& nest, Value output) {
+  return nest.column_map && nest.column_values.contains(output);
+}
+
+// Whether codegen, which adds reductions and then outputs to the first loop whose values they touch, makes one loop of the
+// nest. Reductions in order, then outputs, then column reductions.
+bool IsOneLoop(const LoopNest& nest, mlir::ValueRange outputs) {
+  llvm::DenseSet<Operation*> held(nest.ops.begin(), nest.ops.end());
+  llvm::DenseSet<Value> touched, uniform = UniformValues(nest.ops);
+  bool first = true;
+  // Adds what `value` is computed from, up to reductions.
+  auto join = [&](Value value, bool must_use_reduction) {
+    llvm::SmallVector<Value> stack = {value};
+    llvm::DenseSet<Value> seen;
+    bool touches = first, uses = false;
+    while (!stack.empty()) {
+      Value at = stack.pop_back_val();
+      if (!seen.insert(at).second) continue;
+      Operation* def = at.getDefiningOp();
+      if (def && held.contains(def) && llvm::isa<ReductionInterface>(def)) {
+        uses = true;
+        continue;
+      }
+      const bool connects = llvm::cast<mlir::RankedTensorType>(at.getType()).getNumElements() > 1
+                                ? !uniform.contains(at)
+                                : nest.elements() == 1;
+      touches |= connects && touched.contains(at);
+      if (def && held.contains(def)) stack.append(def->operand_begin(), def->operand_end());
+    }
+    touched.insert(seen.begin(), seen.end());
+    first = false;
+    return must_use_reduction ? uses : touches || uses;
+  };
+  for (Operation* op : nest.reductions) {
+    if (!join(op->getOperand(0), false)) return false;
+  }
+  for (unsigned output : nest.outputs) {
+    if (IsColumnOutput(nest, outputs[output])) continue;
+    bool is_row = !nest.reduced.empty() && ShapeOf(outputs[output]) != llvm::ArrayRef<int64_t>(nest.shape);
+    if (!join(outputs[output], is_row)) return false;
+  }
+  return llvm::all_of(nest.column_reductions, [&](Operation* op) { return join(op->getOperand(0), false); });
+}
+
+// Whether only row values are computed from `input`, so that it is read once for each row, beside the row's outputs.
+bool IsReadByRowsOnly(const LoopNest& nest, Value input) {
+  llvm::DenseSet<Value> from = {input};
+  for (Operation* op : nest.ops) {
+    if (llvm::none_of(op->getOperands(), [&](Value operand) { return from.contains(operand); })) continue;
+    if (llvm::isa<ReductionInterface>(op) || !nest.isReadOnlyThrough(op->getResult(0), nest.row_map))
+      return false;
+    from.insert(op->getResult(0));
+  }
+  return nest.isReadOnlyThrough(input, nest.row_map);
+}
+
+unsigned ElementBytes(Value value) {
+  unsigned bits = llvm::cast<mlir::RankedTensorType>(value.getType()).getElementTypeBitWidth();
+  return bits < 8 ? 1 : bits / 8;
+}
+
+}  // namespace
+
+llvm::SmallVector<std::pair<unsigned, unsigned>> InPlacePairs(mlir::Block& body) {
+  llvm::SmallVector<std::pair<unsigned, unsigned>> pairs;
+  std::string why;
+  auto domain = AnalyzeFusion(body, &why);
+  if (mlir::failed(domain)) return pairs;
+  const DeviceKind device = KindOf(DeviceOf(body.getParentOp()));
+  for (mlir::BlockArgument input : body.getArguments()) {
+    const LoopNest* reader = nullptr;
+    bool alone = true;
+    for (const LoopNest& nest : domain->nests) {
+      if (!nest.reads.contains(input)) continue;
+      alone &= reader == nullptr;
+      reader = &nest;
+    }
+    if (!reader || !alone) continue;
+    mlir::ValueRange outputs = body.getTerminator()->getOperands();
+    bool full = !reader->isCutInChunks(device) && ShapeOf(input) == llvm::ArrayRef<int64_t>(reader->shape) &&
+                reader->isReadOnlyThrough(input, reader->full_map);
+    // The pass over the rows, which may read it too, has ended.
+    const bool column = reader->column_map && reader->isReadOnlyThrough(input, reader->column_map);
+    if (!(full || column || IsReadByRowsOnly(*reader, input)) || !IsOneLoop(*reader, outputs)) continue;
+    for (unsigned output : reader->outputs) {
+      Value stored = outputs[output];
+      if (IsColumnOutput(*reader, stored) != column) continue;
+      if (ShapeOf(stored) != ShapeOf(input) || ElementBytes(stored) != ElementBytes(input)) continue;
+      pairs.push_back({input.getArgNumber(), output});
+    }
+  }
+  return pairs;
+}
+
+}  // namespace sinter::ir

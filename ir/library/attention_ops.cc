@@ -1,0 +1,308 @@
+// Attention and its gradient, and both as products and a softmax. The gradient computes the probabilities again, from the
+// logarithm of each row's sum, as in Dao, "FlashAttention-2" (arXiv 2307.08691).
+
+#include <limits>
+
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/shape_checks.h"
+#include "sinter/ir/library/attention_shape.h"
+
+#define GET_OP_CLASSES
+#include "ir/attention_ops.cc.inc"
+
+namespace sinter::ir {
+
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using mlir::LogicalResult;
+using mlir::RankedTensorType;
+using mlir::Value;
+using mlir::ValueRange;
+
+void AddAttentionOps(SinterDialect* dialect) {
+  dialect->addFamily<
+#define GET_OP_LIST
+#include "ir/attention_ops.cc.inc"
+      >();
+}
+
+AttentionShape AttentionShape::Of(ValueRange inputs) {
+  auto q = llvm::cast<RankedTensorType>(inputs[0].getType());
+  ArrayRef<int64_t> s = q.getShape();
+  if (inputs.size() == 1) return {s[0], s[1], s[1], s[3], s[3], s[4], true, q.getElementType()};
+  ArrayRef<int64_t> k = llvm::cast<RankedTensorType>(inputs[1].getType()).getShape();
+  return {s[0], s[1], k[1], s[2], k[2], s[3], false, q.getElementType()};
+}
+
+// Verifiers
+// -----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+LogicalResult CheckType(mlir::Operation* op, llvm::StringRef what, Value given, ArrayRef<int64_t> shape,
+                        mlir::Type element) {
+  auto want = RankedTensorType::get(shape, element);
+  if (given.getType() == want) return mlir::success();
+  return op->emitOpError() << "has " << what << " of type " << given.getType() << "; expected " << want;
+}
+
+LogicalResult CheckInputs(mlir::Operation* op, ValueRange inputs) {
+  if (inputs.size() != 1 && inputs.size() != 3) {
+    return op->emitOpError() << "has " << inputs.size()
+                             << " inputs; expected q, k and v, or one tensor that holds all three";
+  }
+  auto q = llvm::cast<RankedTensorType>(inputs[0].getType());
+  if (inputs.size() == 1) {
+    if (q.getRank() == 5 && q.getDimSize(2) == 3) return mlir::success();
+    return op->emitOpError() << "has q, k and v in one tensor of type " << q
+                             << "; expected [batch, positions, 3, heads, width]";
+  }
+  auto k = llvm::cast<RankedTensorType>(inputs[1].getType());
+  if (q.getRank() != 4 || k.getRank() != 4) {
+    return op->emitOpError() << "has q of type " << q << " and k of type " << k
+                             << "; expected [batch, positions, heads, width]";
+  }
+  int64_t heads = q.getDimSize(2), key_heads = k.getDimSize(2);
+  if (key_heads < 1 || heads % key_heads != 0) {
+    return op->emitOpError() << "has " << heads << " heads of q and " << key_heads
+                             << " of k; expected a number of heads of k that divides that of q";
+  }
+  SmallVector<int64_t> keys = {q.getDimSize(0), k.getDimSize(1), key_heads, q.getDimSize(3)};
+  if (mlir::failed(CheckType(op, "k", inputs[1], keys, q.getElementType()))) return mlir::failure();
+  return CheckType(op, "v", inputs[2], keys, q.getElementType());
+}
+
+template <typename Op>
+LogicalResult CheckAttention(Op op) {
+  if (mlir::failed(CheckInputs(op, op.getInputs()))) return mlir::failure();
+  AttentionShape s = AttentionShape::Of(op.getInputs());
+  if (s.keys < 1 || s.heads < 1 || s.width < 1) {
+    return op.emitOpError() << "has " << s.keys << " positions of k, " << s.heads << " heads and a width of "
+                            << s.width << "; expected at least 1 of each";
+  }
+  if (op.getCausal() && s.keys != s.queries) {
+    return op.emitOpError() << "is causal with " << s.queries << " positions of q and " << s.keys
+                            << " of k; expected as many of both";
+  }
+  if (!op.getScale().isFinite()) {
+    return op.emitOpError() << "has scale " << op.getScale().convertToDouble()
+                            << "; expected a finite number";
+  }
+  if (op.getMath() != MathMode::ieee && !s.element.isF32()) {
+    return op.emitOpError() << "has math mode " << stringifyMathMode(op.getMath()) << " for " << s.element
+                            << "; expected ieee, the other modes are for f32";
+  }
+  return mlir::success();
+}
+
+mlir::Type StatsElement(mlir::Type element) {
+  return element.isF64() ? element : mlir::Float32Type::get(element.getContext());
+}
+
+LogicalResult CheckStats(mlir::Operation* op, Value stats, const AttentionShape& s) {
+  return CheckType(op, "stats", stats, s.statsShape(), StatsElement(s.element));
+}
+
+}  // namespace
+
+LogicalResult AttentionOp::verify() {
+  if (mlir::failed(CheckAttention(*this))) return mlir::failure();
+  AttentionShape s = AttentionShape::Of(getInputs());
+  if (mlir::failed(CheckType(*this, "a result", getResult(), s.queriesShape(), s.element))) {
+    return mlir::failure();
+  }
+  return getStats() ? CheckStats(*this, getStats(), s) : mlir::success();
+}
+
+LogicalResult AttentionGradOp::verify() {
+  if (mlir::failed(CheckAttention(*this))) return mlir::failure();
+  AttentionShape s = AttentionShape::Of(getInputs());
+  if (mlir::failed(CheckType(*this, "o", getO(), s.queriesShape(), s.element)) ||
+      mlir::failed(CheckStats(*this, getStats(), s)) ||
+      mlir::failed(CheckType(*this, "g", getG(), s.queriesShape(), s.element))) {
+    return mlir::failure();
+  }
+  if (llvm::equal(getGradients().getTypes(), getInputs().getTypes())) return mlir::success();
+  return emitOpError("has results of other types than its inputs; expected the gradient of each");
+}
+
+// As products and a softmax
+// -------------------------------------------------------------------------------------------
+
+namespace {
+
+// Sums of many terms, exponentials and logarithms are of f32 at least.
+Expr Wide(Expr x) {
+  return x.element().isBF16() || x.element().isF16() ? x.builder->cast(x, x.builder->builder().getF32Type())
+                                                     : x;
+}
+
+// Attention as matrices, one for each example and head of k. Where heads of q share one of k, their rows are below each
+// other: queries times group rows.
+class Matrices {
+ public:
+  template <typename Op>
+  Matrices(GraphBuilder& b, Op op)
+      : b_(b),
+        s_(AttentionShape::Of(op.getInputs())),
+        group_(s_.heads / s_.key_heads),
+        scale_(op.getScale().convertToDouble()),
+        causal_(op.getCausal()),
+        math_(op.getMath()) {
+    Expr q, k, v;
+    if (s_.packed) {
+      q = part(op.getInputs()[0], 0), k = part(op.getInputs()[0], 1), v = part(op.getInputs()[0], 2);
+    } else {
+      q = b.wrap(op.getInputs()[0]), k = b.wrap(op.getInputs()[1]), v = b.wrap(op.getInputs()[2]);
+    }
+    q_ = queryRows(q), k_ = headsFirst(k), v_ = headsFirst(v);
+  }
+
+  // The result and, in the type of the softmax, the stats.
+  SmallVector<Value> forward() {
+    Expr s = scores();
+    Expr top = b_.max(s, {3});
+    Expr e = b_.exp(s - perRow(top, s));
+    Expr sum = b_.sum(e, {3});
+    Expr o = product(narrow(e * perRow(1.0 / sum, e)), v_, false, false);
+    return {fromQueryRows(o).value, b_.reshape(top + b_.log(sum), s_.statsShape()).value};
+  }
+
+  // One value an input. `g` or `stats_gradient`, one of them, may be null: the gradients of o and of stats.
+  SmallVector<Value> gradients(Expr o, Expr stats, Expr g, Expr stats_gradient) {
+    Expr s = scores();
+    Expr p = b_.exp(s - perRow(rowNumbers(stats), s));
+    // How far each row's gradient of p is from that of its scores: a softmax does not change with its row's sum.
+    Expr shift, dv, dp;
+    if (g) {
+      Expr rows = queryRows(g);
+      shift = b_.sum(Wide(rows) * Wide(queryRows(o)), {3});
+      dv = product(narrow(p), rows, true, false);
+      dp = Wide(product(rows, v_, false, true));
+    } else {
+      dv = b_.zeros(v_);
+    }
+    if (stats_gradient) {
+      Expr back = rowNumbers(stats_gradient);
+      shift = shift ? shift - back : -back;
+    }
+    Expr ds = dp ? p * (dp - perRow(shift, p)) : p * perRow(-shift, p);
+    ds = narrow(ds * scale_);
+    Expr dq = fromQueryRows(product(ds, k_, false, false));
+    Expr dk = headsFirst(product(ds, q_, true, false));
+    dv = headsFirst(dv);
+    if (!s_.packed) return {dq.value, dk.value, dv.value};
+    SmallVector<Expr> parts;
+    for (Expr x : {dq, dk, dv}) {
+      parts.push_back(b_.reshape(x, {s_.batch, s_.queries, 1, s_.heads, s_.width}));
+    }
+    return {b_.concat(parts, 2).value};
+  }
+
+ private:
+  Expr part(Value packed, int64_t i) {
+    Expr x = b_.wrap(packed);
+    SmallVector<int64_t> starts(5, 0), limits(x.shape()), strides(5, 1);
+    starts[2] = i, limits[2] = i + 1;
+    return b_.reshape(b_.slice(x, starts, limits, strides), s_.queriesShape());
+  }
+  // [B, S, HK, D] to [B, HK, S, D], and back.
+  Expr headsFirst(Expr x) { return b_.transpose(x, {0, 2, 1, 3}); }
+  // [B, T, H, D] to [B, HK, group T, D].
+  Expr queryRows(Expr x) {
+    if (group_ == 1) return headsFirst(x);
+    x = b_.reshape(x, {s_.batch, s_.queries, s_.key_heads, group_, s_.width});
+    return b_.reshape(b_.transpose(x, {0, 2, 3, 1, 4}),
+                      {s_.batch, s_.key_heads, group_ * s_.queries, s_.width});
+  }
+  Expr fromQueryRows(Expr x) {
+    if (group_ == 1) return headsFirst(x);
+    x = b_.reshape(x, {s_.batch, s_.key_heads, group_, s_.queries, s_.width});
+    return b_.reshape(b_.transpose(x, {0, 3, 1, 2, 4}), s_.queriesShape());
+  }
+  // [B, H, T] to one number a row: head h of q is number h % group of its group.
+  Expr rowNumbers(Expr x) { return b_.reshape(x, {s_.batch, s_.key_heads, group_ * s_.queries}); }
+  Expr perRow(Expr numbers, Expr like) { return b_.broadcastAlong(numbers, like, {0, 1, 2}); }
+  Expr narrow(Expr x) { return b_.cast(x, s_.element); }
+
+  Expr product(Expr x, Expr y, bool transpose_x, bool transpose_y) {
+    SmallVector<int64_t> shape(x.shape());
+    shape[2] = x.shape()[transpose_x ? 3 : 2];
+    shape[3] = y.shape()[transpose_y ? 2 : 3];
+    // Numbers of bf16 and f16 are numbers of tf32: nothing is lost.
+    const MathMode math = x.element() == s_.element ? math_ : MathMode::tf32;
+    return b_.wrap(b_.builder().create<MatmulOp>(b_.loc(), RankedTensorType::get(shape, x.element()), x.value,
+                                                 y.value, Value(), transpose_x, transpose_y, Activation::none,
+                                                 math));
+  }
+
+  // scale Q K^T, and minus infinity where a query does not see a key. Never narrow: an exponential makes much of little.
+  Expr scores() {
+    Expr s = product(Wide(q_), Wide(k_), false, true) * scale_;
+    if (!causal_) return s;
+    mlir::Type index = b_.builder().getI32Type();
+    SmallVector<int64_t> one = {s_.queries, s_.keys};
+    Expr visible = b_.ge(b_.iota(one, index, 0), b_.iota(one, index, 1));
+    if (group_ > 1) {
+      visible = b_.reshape(b_.broadcast(visible, {group_, s_.queries, s_.keys}, {1, 2}),
+                           {group_ * s_.queries, s_.keys});
+    }
+    return b_.select(b_.broadcastAlong(visible, s, {2, 3}), s,
+                     b_.fill(s, -std::numeric_limits<double>::infinity()));
+  }
+
+  GraphBuilder& b_;
+  AttentionShape s_;
+  int64_t group_;
+  double scale_;
+  bool causal_;
+  MathMode math_;
+  Expr q_, k_, v_;
+};
+
+}  // namespace
+
+SmallVector<Value> AttentionOp::decompose(GraphBuilder& b) {
+  SmallVector<Value> results = Matrices(b, *this).forward();
+  if (!getStats()) results.pop_back();
+  return results;
+}
+
+SmallVector<Value> AttentionGradOp::decompose(GraphBuilder& b) {
+  return Matrices(b, *this).gradients(b.wrap(getO()), b.wrap(getStats()), b.wrap(getG()), Expr());
+}
+
+SmallVector<Expr> AttentionOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
+  AttentionShape s = AttentionShape::Of(getInputs());
+  AttentionOp with_stats = *this;
+  if (!getStats()) {
+    auto stats = RankedTensorType::get(s.statsShape(), StatsElement(s.element));
+    with_stats = b.builder().create<AttentionOp>(b.loc(), getResult().getType(), stats, getInputs(),
+                                                 getScale(), getCausal(), getMath());
+  }
+  Expr g = output_gradients[0], stats_gradient = output_gradients.size() > 1 ? output_gradients[1] : Expr();
+  SmallVector<Expr> gradients;
+  // Only second derivatives ask for that of the stats, and no library has it.
+  if (stats_gradient) {
+    for (Value gradient : Matrices(b, *this).gradients(b.wrap(getResult()), b.wrap(with_stats.getStats()), g,
+                                                       stats_gradient)) {
+      gradients.push_back(b.wrap(gradient));
+    }
+    return gradients;
+  }
+  auto op = b.builder().create<AttentionGradOp>(b.loc(), getInputs().getTypes(), getInputs(),
+                                                with_stats.getResult(), with_stats.getStats(), g.value,
+                                                getScale(), getCausal(), getMath());
+  for (Value gradient : op.getGradients()) gradients.push_back(b.wrap(gradient));
+  return gradients;
+}
+
+// Examples are independent of each other.
+std::optional<SplitRule> AttentionOp::splitAlong(unsigned, int64_t dim) {
+  return dim == 0 ? std::optional(SplitAll(*this, 0)) : std::nullopt;
+}
+std::optional<SplitRule> AttentionGradOp::splitAlong(unsigned, int64_t dim) {
+  return dim == 0 ? std::optional(SplitAll(*this, 0)) : std::nullopt;
+}
+
+}  // namespace sinter::ir

@@ -1,0 +1,35 @@
+// Attention. A library computes it whole on a GPU; anywhere else it is products and a softmax (passes/rewrite/decompose.cc).
+#ifndef SINTER_IR_ATTENTION_OPS_TD
+#define SINTER_IR_ATTENTION_OPS_TD
+
+include "sinter/ir/dialect/dialect.td"
+include "sinter/ir/dialect/math_mode.td"
+
+// `inputs` are q [B, T, H, D], k and v [B, S, HK, D], where HK divides H: heads of q in groups of H / HK share one of k and v.
+// Or they are one tensor [B, T, 3, H, D] that holds q, k and v, as a projection to all three gives it. Causal: position t
+// sees positions up to t, and S is T. `stats` are [B, H, T], of f64 for f64 and of f32 for all others: the logarithm of each
+// row's sum of exponentials, from which the gradient computes the probabilities again.
+class Sinter_AttentionOp<string mnemonic, string text, dag operands, list<Trait> traits = []>
+    : Sinter_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<CompositeInterface>, DeclareOpInterfaceMethods<LibraryInterface>,
+                                    DeclareOpInterfaceMethods<ShardableInterface>]> {
+  let summary = text;
+  let arguments = !con(operands, (ins F64Attr:$scale, UnitAttr:$causal,
+      DefaultValuedAttr<Sinter_MathMode, "::sinter::ir::MathMode::ieee">:$math));
+  let hasVerifier = 1;
+}
+
+def AttentionOp : Sinter_AttentionOp<"attention",
+    "softmax(scale Q K^T) V of each example and head, and the logarithm of each row's sum of exponentials",
+    (ins Variadic<Sinter_FloatTensor>:$inputs), [DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let results = (outs Sinter_FloatTensor:$result, Optional<Sinter_FloatTensor>:$stats);
+  let assemblyFormat = "$inputs (`causal` $causal^)? (`math` $math^)? attr-dict `:` functional-type(operands, results)";
+}
+def AttentionGradOp : Sinter_AttentionOp<"attention_grad",
+    "Gradients of attention with respect to its inputs: `o` and `stats` are its results, `g` is the gradient of `o`",
+    (ins Variadic<Sinter_FloatTensor>:$inputs, Sinter_FloatTensor:$o, Sinter_FloatTensor:$stats, Sinter_FloatTensor:$g)> {
+  let results = (outs Variadic<Sinter_FloatTensor>:$gradients);
+  let assemblyFormat = "$inputs `result` $o `stats` $stats `gradient` $g (`causal` $causal^)? (`math` $math^)? attr-dict "
+                       "`:` functional-type(operands, results)";
+}
+
+#endif  // SINTER_IR_ATTENTION_OPS_TD

@@ -1,0 +1,27 @@
+// The sizes that the operands of an attention op have: see attention_ops.td.
+//
+//   AttentionShape s = AttentionShape::Of(attention.getInputs());   // Of a verified op.
+//   int64_t scores = s.batch * s.heads * s.queries * s.keys;
+#ifndef SINTER_IR_LIBRARY_ATTENTION_SHAPE_H_
+#define SINTER_IR_LIBRARY_ATTENTION_SHAPE_H_
+
+#include "llvm/ADT/SmallVector.h"
+#include "mlir/IR/ValueRange.h"
+
+namespace sinter::ir {
+
+struct AttentionShape {
+  int64_t batch, queries, keys, heads, key_heads, width;
+  bool packed;  // q, k and v are one tensor.
+  mlir::Type element;
+
+  // The sizes of q, k and v, or of the one tensor that holds them.
+  static AttentionShape Of(mlir::ValueRange inputs);
+  llvm::SmallVector<int64_t> queriesShape() const { return {batch, queries, heads, width}; }
+  llvm::SmallVector<int64_t> keysShape() const { return {batch, keys, key_heads, width}; }
+  llvm::SmallVector<int64_t> statsShape() const { return {batch, heads, queries}; }
+};
+
+}  // namespace sinter::ir
+
+#endif  // SINTER_IR_LIBRARY_ATTENTION_SHAPE_H_

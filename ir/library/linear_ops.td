@@ -1,0 +1,122 @@
+// Matrix products, convolutions and pooling: one library call each. The verifiers of products are in matmul_ops.cc.
+#ifndef SINTER_IR_LINEAR_OPS_TD
+#define SINTER_IR_LINEAR_OPS_TD
+
+include "sinter/ir/dialect/dialect.td"
+include "sinter/ir/dialect/math_mode.td"
+
+def Sinter_Activation : I32EnumAttr<"Activation", "what a library call applies to its result before storing it", [
+    I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"relu", 1>, I32EnumAttrCase<"gelu", 2>, I32EnumAttrCase<"gelu_tanh", 3>,
+    I32EnumAttrCase<"sigmoid", 4>, I32EnumAttrCase<"tanh", 5>, I32EnumAttrCase<"silu", 6>]> {
+  let cppNamespace = "::sinter::ir";
+}
+// nchw16n, [N / 16, C, H, W, 16], has the same pixel of 16 images beside each other: a vector of any machine is full
+// whatever the number of channels. f32 only, N a multiple of 16.
+def Sinter_ImageLayout : I32EnumAttr<"ImageLayout", "the order of an image tensor's dimensions", [
+    I32EnumAttrCase<"nchw", 0>, I32EnumAttrCase<"nhwc", 1>, I32EnumAttrCase<"nchw16n", 2>]> {
+  let cppNamespace = "::sinter::ir";
+}
+
+// Operands are A [..., m, k] (or [..., k, m] when transpose_a) and B [..., k, n] (or [..., n, k] when transpose_b) of one element
+// type and with equal leading dimensions. The result, [..., m, n], has their element type; that of bf16 and f16 may be f32.
+// bf16 and f16 accumulate in f32. What is applied to the sums is computed before they are rounded.
+// `addend` has the result's type and may be overwritten by it. `scale` is a number of f32 (of f64 for f64) that is read when
+// the product is computed. Neither is for integers. On a GPU cuBLASLt does all of it in one call.
+def MatmulOp : Sinter_Op<"matmul", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<LibraryInterface, ["mayUpdateInPlace"]>,
+                                    DeclareOpInterfaceMethods<ShardableInterface>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let summary = "activation(scale A B + bias + addend): A [..., m, k] (or [..., k, m] when transpose_a), B [..., k, n] (or "
+    "[..., n, k] when transpose_b), equal leading batch dimensions, bias [n]; bf16 and f16 accumulate in f32, which the result may have";
+  let hasVerifier = 1;
+  let arguments = (ins Sinter_NumberTensor:$a, Sinter_NumberTensor:$b, Optional<Sinter_NumberTensor>:$bias,
+                   Optional<Sinter_FloatTensor>:$addend, Optional<Sinter_FloatTensor>:$scale,
+                   UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                   DefaultValuedAttr<Sinter_Activation, "::sinter::ir::Activation::none">:$activation,
+                   DefaultValuedAttr<Sinter_MathMode, "::sinter::ir::MathMode::ieee">:$math);
+  let results = (outs Sinter_NumberTensor:$result);
+  // A product as it is written first: neither addend nor scale.
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$bias,
+                                 "bool":$transpose_a, "bool":$transpose_b, "::sinter::ir::Activation":$activation,
+                                 "::sinter::ir::MathMode":$math), [{
+    build($_builder, $_state, result, a, b, bias, ::mlir::Value(), ::mlir::Value(), transpose_a, transpose_b, activation, math);
+  }]>];
+  let assemblyFormat = "$a `,` $b (`bias` $bias^)? (`addend` $addend^)? (`scale` $scale^)? (`activation` $activation^)? "
+                       "(`math` $math^)? attr-dict `:` functional-type(operands, $result)";
+}
+
+// The product in front of an activation's gradient, which a GPU's library computes in one call: the pass fuse-epilogue makes it
+// there, and one that was written by hand is decomposed first. `preactivation`, like the result, is what the activation was
+// applied to.
+def MatmulGradOp : Sinter_Op<"matmul_grad", [Pure, DeclareOpInterfaceMethods<CompositeInterface>,
+                                            DeclareOpInterfaceMethods<LibraryInterface>]> {
+  let summary = "(A B) activation'(preactivation); operands as of matmul";
+  let hasVerifier = 1;
+  let arguments = (ins Sinter_FloatTensor:$a, Sinter_FloatTensor:$b, Sinter_FloatTensor:$preactivation,
+                   UnitAttr:$transpose_a, UnitAttr:$transpose_b, Sinter_Activation:$activation,
+                   DefaultValuedAttr<Sinter_MathMode, "::sinter::ir::MathMode::ieee">:$math);
+  let results = (outs Sinter_FloatTensor:$result);
+  let assemblyFormat = "$a `,` $b `preactivation` $preactivation `activation` $activation (`math` $math^)? attr-dict `:` "
+                       "functional-type(operands, $result)";
+}
+
+// Shared by convolution and its two gradients. Images are [N, C, H, W] or what `layout` says; weights are
+// [C_out, C_in / groups, kh, kw] in all; padding is [top, bottom, left, right].
+class Sinter_ConvOp<string mnemonic, string text, dag operands>
+    : Sinter_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<LibraryInterface>, DeclareOpInterfaceMethods<ShardableInterface>,
+                           DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let summary = text;
+  let arguments = !con(operands, (ins DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$padding,
+      DenseI64ArrayAttr:$dilations, I64Attr:$groups,
+      DefaultValuedAttr<Sinter_ImageLayout, "::sinter::ir::ImageLayout::nchw">:$layout,
+      DefaultValuedAttr<Sinter_Activation, "::sinter::ir::Activation::none">:$activation,
+      DefaultValuedAttr<Sinter_MathMode, "::sinter::ir::MathMode::ieee">:$math));
+  let results = (outs Sinter_FloatTensor:$result);
+  let hasVerifier = 1;
+}
+def Conv2dOp : Sinter_ConvOp<"conv2d", "activation(cross-correlation of images with weights + bias [C_out])",
+    (ins Sinter_FloatTensor:$x, Sinter_FloatTensor:$weights, Optional<Sinter_FloatTensor>:$bias)> {
+  let assemblyFormat = "$x `,` $weights (`bias` $bias^)? (`activation` $activation^)? (`layout` $layout^)? (`math` $math^)? "
+                       "attr-dict `:` functional-type(operands, $result)";
+}
+def Conv2dInputGradOp : Sinter_ConvOp<"conv2d_input_grad",
+    "Gradient of conv2d with respect to its images: `g` is the result's gradient",
+    (ins Sinter_FloatTensor:$g, Sinter_FloatTensor:$weights)> {
+  let assemblyFormat = "$g `,` $weights (`layout` $layout^)? (`math` $math^)? attr-dict `:` functional-type(operands, $result)";
+}
+def Conv2dWeightGradOp : Sinter_ConvOp<"conv2d_weight_grad",
+    "Gradient of conv2d with respect to its weights: `g` is the result's gradient",
+    (ins Sinter_FloatTensor:$x, Sinter_FloatTensor:$g)> {
+  let assemblyFormat = "$x `,` $g (`layout` $layout^)? (`math` $math^)? attr-dict `:` functional-type(operands, $result)";
+}
+
+class Sinter_PoolOp<string mnemonic, string text, dag operands, list<Trait> traits = []>
+    : Sinter_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<LibraryInterface>, DeclareOpInterfaceMethods<ShardableInterface>]> {
+  let summary = text;
+  let arguments = !con(operands, (ins DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$padding,
+      DefaultValuedAttr<Sinter_ImageLayout, "::sinter::ir::ImageLayout::nchw">:$layout));
+  let hasVerifier = 1;
+}
+def MaxPool2dOp : Sinter_PoolOp<"max_pool2d",
+    "Largest element of each window, and its row-major position within the window (the first on a tie); windows that "
+    "do not fit are dropped, padding never wins", (ins Sinter_FloatTensor:$x),
+    [DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let results = (outs Sinter_FloatTensor:$result, Sinter_TensorOf<[UI8], "ui8">:$position);
+  let assemblyFormat = "$x (`layout` $layout^)? attr-dict `:` type($x) `->` type($result) `,` type($position)";
+}
+def MaxPool2dGradOp : Sinter_PoolOp<"max_pool2d_grad", "Sends each gradient to the position that won",
+    (ins Sinter_FloatTensor:$g, Sinter_TensorOf<[UI8], "ui8">:$position)> {
+  let results = (outs Sinter_FloatTensor:$result);
+  let assemblyFormat = "$g `,` $position (`layout` $layout^)? attr-dict `:` type($g) `,` type($position) `->` type($result)";
+}
+def AvgPool2dOp : Sinter_PoolOp<"avg_pool2d",
+    "Mean of each window, padding counted as zeros; windows that do not fit are dropped", (ins Sinter_FloatTensor:$x),
+    [DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let results = (outs Sinter_FloatTensor:$result);
+  let assemblyFormat = "$x (`layout` $layout^)? attr-dict `:` type($x) `->` type($result)";
+}
+def AvgPool2dGradOp : Sinter_PoolOp<"avg_pool2d_grad", "Spreads each gradient evenly over its window",
+    (ins Sinter_FloatTensor:$g), [DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let results = (outs Sinter_FloatTensor:$result);
+  let assemblyFormat = "$g (`layout` $layout^)? attr-dict `:` type($g) `->` type($result)";
+}
+
+#endif  // SINTER_IR_LINEAR_OPS_TD

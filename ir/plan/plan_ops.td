@@ -1,0 +1,126 @@
+// The `plan` dialect: how a program runs. Buffers with places, calls in order, copies. It maps one to one onto the plan
+// file (runtime/plan/plan.fbs), so that memory planning and schedules are readable text.
+#ifndef SINTER_IR_PLAN_OPS_TD
+#define SINTER_IR_PLAN_OPS_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "sinter/ir/dialect/device_attr.td"
+include "sinter/ir/dialect/interfaces.td"
+
+def Plan_Dialect : Dialect {
+  let name = "plan";
+  let summary = "Buffers, calls and their order: how a program runs.";
+  let description = [{
+    Buffers and steps say the device that they are on, `on <gpu, 0>`; without it they are on cpu:0. A view and an output
+    are where their buffer is.
+  }];
+  let cppNamespace = "::sinter::plan_ir";
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let useDefaultTypePrinterParser = 1;
+}
+
+def Plan_Buffer : TypeDef<Plan_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "Memory that holds a tensor, dense and row-major";
+  let parameters = (ins "::mlir::RankedTensorType":$tensor);
+  let assemblyFormat = "`<` $tensor `>`";
+  let extraClassDeclaration = [{
+    // Bytes that the tensor takes: an i1 element takes one.
+    int64_t getBytes() const;
+  }];
+}
+
+class Plan_Op<string mnemonic, list<Trait> traits = [], Trait placed = PlacedInterface>
+    : Op<Plan_Dialect, mnemonic, !listconcat(traits, [placed])>;
+// Is where its operand is.
+defvar Plan_PlacedByOperand = DeclareOpInterfaceMethods<PlacedInterface, ["placedOn"]>;
+
+def Plan_Devices : TypedArrayAttrBase<Sinter_Device, "devices">;
+
+def FunctionOp : Plan_Op<"function", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator, NoRegionArguments]> {
+  let summary = "One function of the program: buffers, then calls and copies in the order in which they run";
+  let description = [{
+    `on` names the devices, every CPU before every GPU, then by index; without it there is cpu:0 alone. Each has one arena,
+    whose bytes are set once memory is laid out: `arena` is the first device's, `and` has those of the devices behind it.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<I64Attr>:$arena_bytes,
+                   OptionalAttr<DenseI64ArrayAttr>:$more_arena_bytes, OptionalAttr<Plan_Devices>:$devices);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name (`on` $devices^)? (`arena` $arena_bytes^)? (`and` $more_arena_bytes^)? attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    // In order; cpu:0 when the function does not name any.
+    ::llvm::SmallVector<::sinter::ir::DeviceAttr> deviceList();
+    // Nothing before memory is laid out, and for a device that is not among them.
+    std::optional<int64_t> arenaBytesOf(::sinter::ir::DeviceAttr device);
+  }];
+}
+def InputOp : Plan_Op<"input"> {
+  let summary = "The caller's tensor of this name; one input may be on several devices";
+  let arguments = (ins StrAttr:$name, OptionalAttr<Sinter_Device>:$device);
+  let results = (outs Plan_Buffer:$buffer);
+  let assemblyFormat = "$name (`on` $device^)? attr-dict `:` type($buffer)";
+}
+def VariableOp : Plan_Op<"variable"> {
+  let summary = "The memory of a `sinter.variable`";
+  let arguments = (ins FlatSymbolRefAttr:$variable, OptionalAttr<Sinter_Device>:$device);
+  let results = (outs Plan_Buffer:$buffer);
+  let assemblyFormat = "$variable (`on` $device^)? attr-dict `:` type($buffer)";
+}
+def ConstantOp : Plan_Op<"constant"> {
+  let summary = "Read-only values stored in the plan";
+  let arguments = (ins ElementsAttr:$value, OptionalAttr<Sinter_Device>:$device);
+  let results = (outs Plan_Buffer:$buffer);
+  let assemblyFormat = "$value (`on` $device^)? attr-dict `:` type($buffer)";
+}
+def AllocOp : Plan_Op<"alloc"> {
+  let summary = "Memory in the device's arena; `offset`, in bytes, is set when memory is laid out";
+  let arguments = (ins OptionalAttr<I64Attr>:$offset, OptionalAttr<Sinter_Device>:$device);
+  let results = (outs Plan_Buffer:$buffer);
+  let assemblyFormat = "(`at` $offset^)? (`on` $device^)? attr-dict `:` type($buffer)";
+}
+def ViewOp : Plan_Op<"view", [], Plan_PlacedByOperand> {
+  let summary = "The bytes of another buffer from `offset` on, as another tensor: a reshape or a contiguous slice";
+  let arguments = (ins Plan_Buffer:$source, I64Attr:$offset);
+  let results = (outs Plan_Buffer:$buffer);
+  let assemblyFormat = "$source `at` $offset attr-dict `:` type($source) `->` type($buffer)";
+  let hasVerifier = 1;
+}
+def CallOp : Plan_Op<"call", [AttrSizedOperandSegments, IsolatedFromAbove]> {
+  let summary = "Runs one kernel or library call: the ops of the region";
+  let description = [{
+    The region's arguments are the tensors in `ins`; its `sinter.yield` names what `outs` receive. The region holds
+    either one library op or the body of a fused group. `workspace_bytes` of scratch memory are live during the call
+    only, at `workspace_offset` of its device's arena. `in_place` lists pairs (ins index, outs index) that may share memory.
+  }];
+  let arguments = (ins Variadic<Plan_Buffer>:$ins, Variadic<Plan_Buffer>:$outs, StrAttr:$name,
+                   DefaultValuedAttr<I64Attr, "0">:$workspace_bytes, OptionalAttr<I64Attr>:$workspace_offset,
+                   OptionalAttr<DenseI64ArrayAttr>:$in_place, OptionalAttr<Sinter_Device>:$device);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    // The library op that the region holds; null for a fused group.
+    ::mlir::Operation* libraryOp();
+  }];
+}
+def CopyOp : Plan_Op<"copy", [AllTypesMatch<["source", "target"]>]> {
+  let summary = "Copies all bytes of one buffer to another of the same type, which may be on another device; it is on its "
+                "target's";
+  let arguments = (ins Plan_Buffer:$source, Plan_Buffer:$target, OptionalAttr<Sinter_Device>:$device);
+  let assemblyFormat = "$source `to` $target (`on` $device^)? attr-dict `:` type($source)";
+}
+def OutputOp : Plan_Op<"output", [], Plan_PlacedByOperand> {
+  let summary = "Hands a buffer to the caller under this name; it stays valid until the function's next run";
+  let arguments = (ins StrAttr:$name, Plan_Buffer:$buffer);
+  let assemblyFormat = "$name $buffer attr-dict `:` type($buffer)";
+}
+
+#endif  // SINTER_IR_PLAN_OPS_TD

@@ -1,0 +1,157 @@
+
+#include <numeric>
+
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/shape_checks.h"
+#include "sinter/ir/program/collective.h"
+
+#define GET_OP_CLASSES
+#include "ir/collective_ops.cc.inc"
+
+namespace sinter::ir {
+
+using mlir::LogicalResult;
+using mlir::RankedTensorType;
+
+void AddCollectiveOps(SinterDialect* dialect) {
+  dialect->addFamily<
+#define GET_OP_LIST
+#include "ir/collective_ops.cc.inc"
+      >();
+}
+
+std::optional<Collective> Collective::Of(mlir::Operation* op) {
+  return llvm::TypeSwitch<mlir::Operation*, std::optional<Collective>>(op)
+      .Case<AllReduceOp, ReduceOp, BroadcastFromOp, AllGatherOp, ReduceScatterOp, AllToAllOp, SendOp, RecvOp>(
+          [](auto member) {
+            auto group = member.getGroup().template getAsRange<DeviceAttr>();
+            return Collective{member, llvm::to_vector(group), static_cast<int64_t>(member.getChannel())};
+          })
+      .Default([](mlir::Operation*) { return std::nullopt; });
+}
+
+int64_t Collective::Rank() const {
+  auto found = llvm::find(group, DeviceOf(op));
+  return found == group.end() ? -1 : found - group.begin();
+}
+
+namespace {
+
+LogicalResult CheckGroup(mlir::Operation* op) {
+  Collective collective = *Collective::Of(op);
+  if (collective.group.empty()) {
+    return op->emitOpError("has an empty group; expected the devices that take part");
+  }
+  for (auto [i, device] : llvm::enumerate(collective.group)) {
+    if (llvm::is_contained(llvm::ArrayRef(collective.group).take_front(i), device)) {
+      return op->emitOpError() << "names " << device.text() << " twice in its group";
+    }
+  }
+  if (DeviceOf(op) && collective.Rank() < 0) {
+    return op->emitOpError() << "is on " << DeviceOf(op).text() << ", which is not in its group";
+  }
+  return mlir::success();
+}
+
+LogicalResult CheckRoot(mlir::Operation* op, int64_t root) {
+  int64_t members = static_cast<int64_t>(Collective::Of(op)->group.size());
+  if (root >= 0 && root < members) return mlir::success();
+  return op->emitOpError() << "has root " << root << "; expected a rank from 0 to " << members - 1;
+}
+
+LogicalResult CheckSameTypes(mlir::Operation* op) {
+  if (op->getOperandTypes() == op->getResultTypes()) return mlir::success();
+  return op->emitOpError("has results of other types than its operands; expected the same");
+}
+
+// On the root there are as many results as operands; elsewhere one of both is missing.
+LogicalResult CheckRooted(mlir::Operation* op, int64_t root, bool root_reads) {
+  if (mlir::failed(CheckGroup(op)) || mlir::failed(CheckRoot(op, root))) return mlir::failure();
+  mlir::Operation::operand_range operands = op->getOperands();
+  int64_t rank = Collective::Of(op)->Rank();
+  bool is_root = op->getNumResults() > 0 && !operands.empty();
+  if (rank < 0) return is_root ? CheckSameTypes(op) : mlir::success();
+  bool fits = rank == root ? op->getNumResults() == operands.size()
+                           : (root_reads ? operands.empty() : op->getNumResults() == 0);
+  if (fits) return is_root ? CheckSameTypes(op) : mlir::success();
+  return op->emitOpError() << "of rank " << rank << " has " << operands.size() << " operands and "
+                           << op->getNumResults() << " results; expected "
+                           << (rank == root ? "as many of each on the root"
+                               : root_reads ? "no operands: the root alone has them"
+                                            : "no results: the root alone has them");
+}
+
+// `whole` is cut along dimension 0 in parts of `sizes`, of which `part` is the member's.
+LogicalResult CheckParts(mlir::Operation* op, RankedTensorType whole, RankedTensorType part,
+                         llvm::ArrayRef<int64_t> sizes) {
+  if (mlir::failed(CheckGroup(op))) return mlir::failure();
+  Collective collective = *Collective::Of(op);
+  if (sizes.size() != collective.group.size() || llvm::any_of(sizes, [](int64_t size) { return size < 0; })) {
+    return op->emitOpError() << "has " << sizes.size() << " sizes; expected one of 0 or more for each of "
+                             << collective.group.size() << " devices";
+  }
+  bool same = whole.getRank() > 0 && part.getRank() == whole.getRank() &&
+              whole.getElementType() == part.getElementType() &&
+              whole.getShape().drop_front() == part.getShape().drop_front() &&
+              whole.getDimSize(0) == std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+  int64_t rank = collective.Rank();
+  if (same && (rank < 0 || part.getDimSize(0) == sizes[rank])) return mlir::success();
+  return op->emitOpError() << "has parts of type " << part << " of a whole of type " << whole
+                           << "; expected equal types but for dimension 0, which `sizes` divides";
+}
+
+bool IsAlone(mlir::ArrayAttr group) { return group.size() == 1; }
+
+}  // namespace
+
+LogicalResult AllReduceOp::verify() {
+  return mlir::success(mlir::succeeded(CheckGroup(*this)) && mlir::succeeded(CheckSameTypes(*this)));
+}
+LogicalResult ReduceOp::verify() { return CheckRooted(*this, getRoot(), /*root_reads=*/false); }
+LogicalResult BroadcastFromOp::verify() { return CheckRooted(*this, getRoot(), /*root_reads=*/true); }
+LogicalResult AllGatherOp::verify() { return CheckParts(*this, getType(), getX().getType(), getSizes()); }
+LogicalResult ReduceScatterOp::verify() { return CheckParts(*this, getX().getType(), getType(), getSizes()); }
+LogicalResult AllToAllOp::verify() {
+  if (mlir::failed(CheckGroup(*this)) || mlir::failed(CheckSameTypes(*this))) return mlir::failure();
+  int64_t members = static_cast<int64_t>(getGroup().size());
+  if (getType().getRank() > 0 && getType().getDimSize(0) % members == 0) return mlir::success();
+  return emitOpError() << "cuts " << getType() << " for " << members
+                       << " devices; expected a dimension 0 that is a multiple of their number";
+}
+LogicalResult SendOp::verify() {
+  if (mlir::failed(CheckGroup(*this))) return mlir::failure();
+  if (getGroup().size() == 2 && Collective::Of(*this)->Rank() <= 0) return mlir::success();
+  return emitOpError("expects a group of sender and receiver, and to be on the first");
+}
+LogicalResult RecvOp::verify() {
+  if (mlir::failed(CheckGroup(*this))) return mlir::failure();
+  if (getGroup().size() == 2 && Collective::Of(*this)->Rank() != 0) return mlir::success();
+  return emitOpError("expects a group of sender and receiver, and to be on the second");
+}
+
+bool AllReduceOp::mayUpdateInPlace(unsigned operand, unsigned result) { return operand == result; }
+bool ReduceOp::mayUpdateInPlace(unsigned operand, unsigned result) { return operand == result; }
+bool BroadcastFromOp::mayUpdateInPlace(unsigned operand, unsigned result) { return operand == result; }
+bool AllGatherOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
+bool ReduceScatterOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
+bool AllToAllOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
+bool SendOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
+bool RecvOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
+
+// A world of one has nothing to exchange.
+LogicalResult AllReduceOp::fold(FoldAdaptor, llvm::SmallVectorImpl<mlir::OpFoldResult>& results) {
+  if (!IsAlone(getGroup())) return mlir::failure();
+  llvm::append_range(results, getXs());
+  return mlir::success();
+}
+mlir::OpFoldResult AllGatherOp::fold(FoldAdaptor) {
+  return IsAlone(getGroup()) ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
+}
+mlir::OpFoldResult ReduceScatterOp::fold(FoldAdaptor) {
+  return IsAlone(getGroup()) ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
+}
+mlir::OpFoldResult AllToAllOp::fold(FoldAdaptor) {
+  return IsAlone(getGroup()) ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
+}
+
+}  // namespace sinter::ir

@@ -1,0 +1,108 @@
+#include "llvm/ADT/APSInt.h"
+#include "mlir/IR/Builders.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/shape_checks.h"
+
+// clang-format off: the enums come after the header that declares them.
+#include "ir/program_enums.cc.inc"
+// clang-format on
+#define GET_OP_CLASSES
+#include "ir/program_ops.cc.inc"
+
+namespace sinter::ir {
+
+void AddProgramOps(SinterDialect* dialect) {
+  dialect->addFamily<
+#define GET_OP_LIST
+#include "ir/program_ops.cc.inc"
+      >();
+}
+
+// variable
+// ------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool IsElementType(mlir::Type type) {
+  if (type.isF64() || type.isF32() || type.isBF16() || type.isF16()) return true;
+  return type.isSignlessInteger(64) || type.isSignlessInteger(32) || type.isSignlessInteger(8) ||
+         type.isUnsignedInteger(8) || type.isSignlessInteger(1);
+}
+
+// True if an integer type has this number. i1 has 0 and 1.
+bool Holds(mlir::Type element, llvm::APFloat number) {
+  llvm::APSInt integer(element.getIntOrFloatBitWidth(), element.isUnsignedInteger() || element.isInteger(1));
+  bool is_exact = false;
+  number.convertToInteger(integer, llvm::APFloat::rmTowardZero, &is_exact);
+  return is_exact || number.isZero();
+}
+
+}  // namespace
+
+mlir::LogicalResult VariableOp::verify() {
+  auto type = llvm::dyn_cast<mlir::RankedTensorType>(getType());
+  if (!type || !type.hasStaticShape() || type.getRank() > 8 || !IsElementType(type.getElementType())) {
+    return emitOpError() << "has type " << getType()
+                         << "; expected a static tensor of rank 0 to 8 of f64 f32 bf16 f16 i64 i32 i8 ui8 i1";
+  }
+  if (const std::string fault = ShapeFault(type.getShape()); !fault.empty())
+    return emitOpError() << fault << ", of type " << type;
+  bool is_float = llvm::isa<mlir::FloatType>(type.getElementType());
+  llvm::StringRef initializer = stringifyInitializer(getInitializer());
+  if (getInitializer() == Initializer::constant) {
+    if (!is_float && !Holds(type.getElementType(), getA())) {
+      return emitOpError() << "is initialised with " << getA().convertToDouble() << ", which "
+                           << type.getElementType() << " cannot hold; expected a whole number of its range";
+    }
+    return mlir::success();
+  }
+  if (!is_float) {
+    return emitOpError() << "of type " << type << " has the random initializer " << initializer
+                         << "; expected a floating-point element type, or the initializer constant";
+  }
+  if (!getA().isFinite() || !getB().isFinite()) {
+    return emitOpError() << "has the initializer " << initializer << "(" << getA().convertToDouble() << ", "
+                         << getB().convertToDouble() << "); expected finite parameters";
+  }
+  if (getInitializer() == Initializer::uniform && getA().compare(getB()) == llvm::APFloat::cmpGreaterThan) {
+    return emitOpError() << "is uniform in [" << getA().convertToDouble() << ", " << getB().convertToDouble()
+                         << "); expected the lower bound first";
+  }
+  if (getInitializer() == Initializer::normal && getB().isNegative() && !getB().isZero()) {
+    return emitOpError() << "is normal with deviation " << getB().convertToDouble() << "; expected 0 or more";
+  }
+  if (getInitializer() == Initializer::orthogonal && type.getRank() < 2) {
+    return emitOpError() << "of type " << type << " is orthogonal; expected rank 2 or more";
+  }
+  return mlir::success();
+}
+
+// gradients, stop_gradient
+// --------------------------------------------------------------------------------------------
+
+mlir::LogicalResult GradientsOp::verify() {
+  if (getLoss().getType().getRank() != 0) {
+    return emitOpError() << "has a loss of type " << getLoss().getType()
+                         << "; expected rank 0: sum or mean it first";
+  }
+  if (getXs().size() != getGradients().size()) {
+    return emitOpError() << "has " << getXs().size() << " values and " << getGradients().size()
+                         << " gradients; expected one gradient a value";
+  }
+  for (auto [i, x, gradient] : llvm::enumerate(getXs(), getGradients())) {
+    if (x.getType() != gradient.getType()) {
+      return emitOpError() << "gives value " << i << " of type " << x.getType() << " a gradient of type "
+                           << gradient.getType() << "; expected the same type";
+    }
+  }
+  return mlir::success();
+}
+
+llvm::SmallVector<mlir::Value> StopGradientOp::decompose(GraphBuilder& b) { return {getX()}; }
+
+llvm::SmallVector<Expr> StopGradientOp::buildGradient(GraphBuilder& b,
+                                                      llvm::ArrayRef<Expr> output_gradients) {
+  return {Expr()};
+}
+
+}  // namespace sinter::ir

@@ -1,0 +1,115 @@
+// Builds the value of one element in `arith` and `math` ops: the language of the op records' scalar bodies.
+//
+//   Scalar y = 1.0 / (1.0 + s.exp(-x));          // x is a Scalar; numbers take x's type
+//   Scalar z = s.select(s.gt(x, y), x, y);
+//
+// A Scalar is an SSA value of a builtin scalar type and whether an integer is unsigned (arith is signless). Compute types:
+// f64 stays f64; f32, bf16 and f16 are computed in f32; integers in their own width; i1 as i1. Conversions between
+// storage and compute type happen where tensors are loaded and stored, not here.
+#ifndef SINTER_IR_SCALAR_SCALAR_BUILDER_H_
+#define SINTER_IR_SCALAR_SCALAR_BUILDER_H_
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Value.h"
+
+namespace sinter::ir {
+
+class ScalarBuilder;
+enum class Comparison : uint32_t;
+
+struct Scalar {
+  ScalarBuilder* builder = nullptr;
+  mlir::Value value;
+  bool is_unsigned = false;
+
+  explicit operator bool() const { return static_cast<bool>(value); }
+  mlir::Type type() const { return value.getType(); }
+};
+
+class ScalarBuilder {
+ public:
+  ScalarBuilder(mlir::OpBuilder& builder, mlir::Location loc) : builder_(builder), loc_(loc) {}
+
+  mlir::OpBuilder& builder() { return builder_; }
+  mlir::Location loc() const { return loc_; }
+
+  // The type in which elements of storage type `element` are computed, and whether it is unsigned.
+  static mlir::Type ComputeType(mlir::Type element);
+  static bool IsUnsigned(mlir::Type element) { return element.isUnsignedInteger(); }
+
+  Scalar wrap(mlir::Value value, bool is_unsigned = false) { return {this, value, is_unsigned}; }
+  // A constant of the type of `like`; integers are truncated and saturate, and NaN is 0 for them.
+  Scalar constant(Scalar like, double value);
+  // A constant of the compute type of the storage type `element`.
+  Scalar constantOf(mlir::Type element, double value);
+  Scalar zero(Scalar like) { return constant(like, 0); }
+  // The largest and smallest value of the type of `like`: infinities for floats.
+  Scalar highest(mlir::Type element);
+  Scalar lowest(mlir::Type element);
+
+  Scalar add(Scalar x, Scalar y);
+  Scalar sub(Scalar x, Scalar y);
+  Scalar mul(Scalar x, Scalar y);
+  Scalar div(Scalar x, Scalar y);
+  Scalar rem(Scalar x, Scalar y);
+  Scalar neg(Scalar x);
+  Scalar maximum(Scalar x, Scalar y);
+  Scalar minimum(Scalar x, Scalar y);
+  Scalar abs(Scalar x);
+  Scalar sign(Scalar x);
+  Scalar floor(Scalar x);
+  Scalar ceil(Scalar x);
+  Scalar round(Scalar x);
+
+  Scalar exp(Scalar x);
+  Scalar expm1(Scalar x);
+  Scalar log(Scalar x);
+  Scalar log1p(Scalar x);
+  Scalar sqrt(Scalar x);
+  Scalar rsqrt(Scalar x);
+  Scalar sin(Scalar x);
+  Scalar cos(Scalar x);
+  Scalar tan(Scalar x);
+  Scalar tanh(Scalar x);
+  Scalar erf(Scalar x);
+  Scalar sigmoid(Scalar x);
+  Scalar pow(Scalar x, Scalar y);
+  Scalar atan2(Scalar x, Scalar y);
+
+  Scalar compare(Comparison predicate, Scalar x, Scalar y);
+  Scalar eq(Scalar x, Scalar y);
+  Scalar lt(Scalar x, Scalar y);
+  Scalar gt(Scalar x, Scalar y);
+  Scalar ge(Scalar x, Scalar y);
+  Scalar select(Scalar condition, Scalar on_true, Scalar on_false);
+  Scalar logicalAnd(Scalar x, Scalar y);
+  Scalar logicalOr(Scalar x, Scalar y);
+  Scalar logicalXor(Scalar x, Scalar y);
+  Scalar logicalNot(Scalar x);
+  Scalar isNan(Scalar x);
+  Scalar isFinite(Scalar x);
+  // Converts to the compute type of storage type `element`, with the rounding or saturation that storing it would have.
+  Scalar cast(Scalar x, mlir::Type element);
+
+ private:
+  mlir::OpBuilder& builder_;
+  mlir::Location loc_;
+};
+
+inline Scalar operator+(Scalar x, Scalar y) { return x.builder->add(x, y); }
+inline Scalar operator-(Scalar x, Scalar y) { return x.builder->sub(x, y); }
+inline Scalar operator*(Scalar x, Scalar y) { return x.builder->mul(x, y); }
+inline Scalar operator/(Scalar x, Scalar y) { return x.builder->div(x, y); }
+inline Scalar operator-(Scalar x) { return x.builder->neg(x); }
+inline Scalar operator+(double x, Scalar y) { return y.builder->constant(y, x) + y; }
+inline Scalar operator-(double x, Scalar y) { return y.builder->constant(y, x) - y; }
+inline Scalar operator*(double x, Scalar y) { return y.builder->constant(y, x) * y; }
+inline Scalar operator/(double x, Scalar y) { return y.builder->constant(y, x) / y; }
+inline Scalar operator+(Scalar x, double y) { return x + x.builder->constant(x, y); }
+inline Scalar operator-(Scalar x, double y) { return x - x.builder->constant(x, y); }
+inline Scalar operator*(Scalar x, double y) { return x * x.builder->constant(x, y); }
+inline Scalar operator/(Scalar x, double y) { return x / x.builder->constant(x, y); }
+
+}  // namespace sinter::ir
+
+#endif  // SINTER_IR_SCALAR_SCALAR_BUILDER_H_

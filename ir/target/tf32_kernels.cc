@@ -1,0 +1,78 @@
+#include "sinter/ir/target/tf32_kernels.h"
+#include "sinter/ir/library/product_sizes.h"
+
+namespace sinter::ir::tf32 {
+
+namespace {
+
+constexpr int64_t kFewTiles = 66;            // Half of a large GPU's multiprocessors.
+constexpr double kMostSplitFlops = 2 << 26;  // Larger ones keep a GPU busy in few tiles as well.
+constexpr int64_t kMostTiles = 16;           // Of a warp: 64 registers of sums.
+
+}  // namespace
+
+int64_t MatmulTiles(const ProductSizes& sizes) {
+  return llvm::divideCeilSigned(sizes.m, kMatmulSide) * llvm::divideCeilSigned(sizes.n, kMatmulSide);
+}
+
+// Two matrices of f32 with tf32 allowed, of few tiles.
+bool Computes(MatmulOp op) {
+  const bool known = op.getActivation() == Activation::none || op.getActivation() == Activation::relu;
+  if (!known || op.getAddend() || op.getScale() || op.getMath() != MathMode::tf32 ||
+      !op.getType().getElementType().isF32() || !op.getA().getType().getElementType().isF32() ||
+      op.getA().getType().getRank() != 2)
+    return false;
+  const ProductSizes s = ProductSizes::Of(op);
+  return std::min({s.m, s.n, s.k}) > 0 && MatmulTiles(s) <= kFewTiles &&
+         2.0 * s.m * s.n * s.k <= kMostSplitFlops;
+}
+
+bool Computes(Conv2dOp op) {
+  return IsPlain(op) && TilesOf(Conv(op, op.getX(), op.getWeights(), op.getResult())).has_value();
+}
+
+int64_t PitchOf(int64_t length) {
+  const int64_t pitch = RoundUp(length, 8);
+  return pitch % 16 == 8 ? pitch : pitch + 8;
+}
+
+double StepCycles(int64_t tiles_m, int64_t tiles_n) {
+  return std::max<double>(kTileCycles * tiles_m * tiles_n, 4 * tiles_m + 2 * tiles_n + 2);
+}
+
+std::optional<ConvTiles> TilesOf(const Conv& conv) {
+  const auto floats = [&](int64_t chunk) {
+    return conv.out * PitchOf(chunk * conv.taps()) + chunk * conv.padded_plane() +
+           RoundUp(chunk * conv.taps(), 8);
+  };
+  if (conv.out > kMostOut || floats(1) > kMostFloats) return std::nullopt;
+  int64_t chunk = 1;
+  while (chunk < conv.channels && floats(chunk + 1) <= kMostFloats) ++chunk;
+  // Chunks of about one size; of four channels each, for accesses of 16 bytes to all of them.
+  const int64_t even = llvm::divideCeilSigned(conv.channels, llvm::divideCeilSigned(conv.channels, chunk));
+  chunk = chunk >= RoundUp(even, 4) ? std::min(RoundUp(even, 4), conv.channels) : even;
+  const double fetch = kFetchCycles * conv.channels * (conv.height * conv.width + conv.out * conv.taps());
+  std::optional<ConvTiles> best;
+  double least = 0;
+  for (int64_t warps : {4, 8}) {
+    for (int64_t warps_n = 1; warps_n <= warps; warps_n *= 2) {
+      for (int64_t tiles_m = 1; tiles_m <= 4; ++tiles_m) {
+        const int64_t warps_m = warps / warps_n,
+                      tiles_n = llvm::divideCeilSigned(llvm::divideCeilSigned(conv.out, kNarrow), warps_n);
+        if (tiles_m * tiles_n > kMostTiles) continue;
+        const int64_t parts = llvm::divideCeilSigned(conv.pixels(), kSumTile * warps_m * tiles_m);
+        const double steps = 1.0 * conv.channels * conv.taps() / 8;
+        const double products = warps * steps * StepCycles(tiles_m, tiles_n);
+        // Large images, which every part would fetch again.
+        if (parts > 1 && fetch > products) continue;
+        const double cycles = parts * (products + fetch);
+        if (best && cycles >= least) continue;
+        best = {chunk, parts, warps_m, warps_n, tiles_m, tiles_n, cycles};
+        least = cycles;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace sinter::ir::tf32

@@ -1,0 +1,98 @@
+// Which products and convolutions on GPUs kernels of our own compute in tf32, in place of cuBLASLt and cuDNN: small products, and
+// convolutions of few channels (kernels/cuda/split_matmul.cuh, conv.cuh). This is the one place that decides it. The catalogue
+// of kernels asks here, and so does the pass fuse-epilogue: the relu of these kernels keeps NaN, which that of the libraries
+// does not.
+//
+//   if (ir::tf32::Computes(conv)) {
+//     ir::tf32::Conv sizes(conv, conv.getX(), conv.getWeights(), conv.getResult());
+//     ir::tf32::ConvTiles tiles = *ir::tf32::TilesOf(sizes);
+//   }
+//
+// The answers depend on the op alone, not on its device.
+#ifndef SINTER_IR_TARGET_TF32_KERNELS_H_
+#define SINTER_IR_TARGET_TF32_KERNELS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "llvm/Support/MathExtras.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/library/product_sizes.h"
+
+namespace sinter::ir::tf32 {
+
+// True if a kernel of our own computes it, with its bias, and with relu if it has that. The convolution is a forward one.
+bool Computes(MatmulOp op);
+bool Computes(Conv2dOp op);
+
+// Blocks that compute a product's [m, n]: tiles of kMatmulSide rows and columns.
+inline constexpr int64_t kMatmulSide = 64;
+int64_t MatmulTiles(const ProductSizes& sizes);
+
+// A convolution's tile of sums is [kSumTile, kNarrow].
+inline constexpr int64_t kSumTile = 16, kNarrow = 8;
+inline constexpr int64_t kMostOut = 64;        // Channels.
+inline constexpr int64_t kMostFloats = 12288;  // That a block has in shared memory without asking for more.
+// A multiprocessor's cycles: for an element on its way to shared memory; for a step of eight terms of one tile.
+inline constexpr double kFetchCycles = 0.12, kTileCycles = 2;
+
+// A cross-correlation of `x` with weights to `y`, in layout nchw: what is padded, and by how much.
+struct Conv {
+  int64_t batch, channels, height, width, out, out_h, out_w, kernel_h, kernel_w;
+  int64_t stride_h, stride_w, dilation_h, dilation_w;
+  int64_t pad_top, pad_bottom, pad_left, pad_right;
+
+  template <typename Op>
+  Conv(Op op, mlir::Value x, mlir::Value weights, mlir::Value y) {
+    llvm::ArrayRef<int64_t> from = ShapeOf(x), to = ShapeOf(y), kernel = ShapeOf(weights);
+    llvm::ArrayRef<int64_t> padding = op.getPadding();
+    batch = from[0], channels = from[1], height = from[2], width = from[3];
+    out = to[1], out_h = to[2], out_w = to[3], kernel_h = kernel[2], kernel_w = kernel[3];
+    stride_h = op.getStrides()[0], stride_w = op.getStrides()[1];
+    dilation_h = op.getDilations()[0], dilation_w = op.getDilations()[1];
+    pad_top = padding[0], pad_bottom = padding[1], pad_left = padding[2], pad_right = padding[3];
+  }
+
+  int64_t taps() const { return kernel_h * kernel_w; }
+  int64_t pixels() const { return out_h * out_w; }
+  int64_t padded_h() const { return height + pad_top + pad_bottom; }
+  int64_t padded_w() const { return width + pad_left + pad_right; }
+  int64_t padded_plane() const { return padded_h() * padded_w(); }
+  double flops() const { return 2.0 * batch * out * pixels() * channels * taps(); }
+
+ private:
+  static llvm::ArrayRef<int64_t> ShapeOf(mlir::Value v) {
+    return llvm::cast<mlir::RankedTensorType>(v.getType()).getShape();
+  }
+};
+
+inline int64_t RoundUp(int64_t x, int64_t multiple) { return llvm::divideCeilSigned(x, multiple) * multiple; }
+// Pitch of rows whose pairs four threads of each of four rows read at once, without two in one bank.
+int64_t PitchOf(int64_t length);
+// Cycles of a multiprocessor for one step of a warp's tiles: the tensor cores, or shared memory, whichever is slower.
+double StepCycles(int64_t tiles_m, int64_t tiles_n);
+
+struct ConvTiles {
+  int64_t chunk, parts, warps_m, warps_n, tiles_m, tiles_n;
+  double cycles;  // Of a multiprocessor for an image.
+};
+
+// None: the images or the weights are too large.
+std::optional<ConvTiles> TilesOf(const Conv& conv);
+
+// True if a convolution, or a gradient of one, is in f32 with tf32 allowed, in one group, and not empty.
+template <typename Op>
+bool IsPlain(Op op) {
+  const auto has_elements = [](mlir::Value v) {
+    return llvm::cast<mlir::RankedTensorType>(v.getType()).getNumElements() > 0;
+  };
+  const bool known = op.getActivation() == Activation::none || op.getActivation() == Activation::relu;
+  return op.getResult().getType().getElementType().isF32() && op.getMath() == MathMode::tf32 &&
+         op.getLayout() == ImageLayout::nchw && op.getGroups() == 1 && known &&
+         has_elements(op.getResult()) && llvm::all_of(op->getOperands(), has_elements);
+}
+
+}  // namespace sinter::ir::tf32
+
+#endif  // SINTER_IR_TARGET_TF32_KERNELS_H_

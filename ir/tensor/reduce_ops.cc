@@ -1,0 +1,150 @@
+// Verifiers, folders, accumulators and decompositions; gradients are in reduce_gradients.cc.
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/shape_checks.h"
+
+#define GET_OP_CLASSES
+#include "ir/reduce_ops.cc.inc"
+
+namespace sinter::ir {
+
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using mlir::LogicalResult;
+
+void AddReduceOps(SinterDialect* dialect) {
+  dialect->addFamily<
+#define GET_OP_LIST
+#include "ir/reduce_ops.cc.inc"
+      >();
+}
+
+namespace {
+
+template <typename Op>
+LogicalResult VerifyReduction(Op op) {
+  if (failed(CheckDims(op, op.getDims(), op.getX().getType(), /*ascending=*/true))) return mlir::failure();
+  return CheckResult(op, DropDims(op.getX().getType().getShape(), op.getDims()));
+}
+
+template <typename Op>
+LogicalResult VerifyArgReduction(Op op) {
+  mlir::RankedTensorType type = op.getX().getType();
+  if (failed(CheckDim(op, op.getDim(), type))) return mlir::failure();
+  if (type.getDimSize(op.getDim()) == 0) {
+    return op.emitOpError() << "along dimension " << op.getDim() << " of " << type
+                            << ", which has no elements";
+  }
+  int64_t dim = op.getDim();
+  return CheckResult(op, DropDims(type.getShape(), {dim}), op.getType().getElementType());
+}
+
+// Accumulator of argmax and argmin: (value, position). Equal values, and NaNs, go to the smaller position whatever the
+// order of `a` and `b`, so that lanes of a vector combine like neighbours; the start value has the largest position.
+SmallVector<Scalar> CombineArg(ScalarBuilder& s, ArrayRef<Scalar> a, ArrayRef<Scalar> b, bool max) {
+  Scalar wins = max ? s.gt(b[0], a[0]) : s.lt(b[0], a[0]);
+  Scalar ties = s.eq(b[0], a[0]);
+  if (llvm::isa<mlir::FloatType>(a[0].type())) {
+    Scalar a_nan = s.isNan(a[0]), b_nan = s.isNan(b[0]);
+    wins = s.logicalOr(wins, s.logicalAnd(b_nan, s.logicalNot(a_nan)));
+    ties = s.logicalOr(ties, s.logicalAnd(a_nan, b_nan));
+  }
+  Scalar take = s.logicalOr(wins, s.logicalAnd(ties, s.lt(b[1], a[1])));
+  return {s.select(take, b[0], a[0]), s.select(take, b[1], a[1])};
+}
+
+SmallVector<Scalar> LiftArg(ScalarBuilder& s, Scalar element, mlir::Value index, mlir::Type position) {
+  // i32 and i64 are their own compute types.
+  return {element, s.wrap(s.builder().create<mlir::arith::IndexCastOp>(s.loc(), position, index))};
+}
+
+// Sums of bf16 and f16 would be rounded, and those of f16 overflow, before they are divided: composites work in f32.
+Expr Widen(GraphBuilder& b, Expr x) { return b.cast(x, ScalarBuilder::ComputeType(x.element())); }
+
+}  // namespace
+
+// One accumulator, an identity and an associative operation.
+#define SINTER_SIMPLE_REDUCTION(Class, identity, combine)                                                \
+  LogicalResult Class::verify() { return VerifyReduction(*this); }                                       \
+  ArrayRef<int64_t> Class::getReducedDims() { return getDims(); }                                        \
+  SmallVector<Scalar> Class::emitIdentity(ScalarBuilder& s) {                                            \
+    mlir::Type element = getX().getType().getElementType();                                              \
+    return {identity};                                                                                   \
+  }                                                                                                      \
+  SmallVector<Scalar> Class::emitLift(ScalarBuilder&, Scalar element, mlir::Value) { return {element}; } \
+  SmallVector<Scalar> Class::emitCombine(ScalarBuilder& s, ArrayRef<Scalar> a, ArrayRef<Scalar> b) {     \
+    return {s.combine(a[0], b[0])};                                                                      \
+  }                                                                                                      \
+  Scalar Class::emitFinish(ScalarBuilder&, ArrayRef<Scalar> acc) { return acc[0]; }
+
+SINTER_SIMPLE_REDUCTION(SumOp, s.constantOf(element, 0), add)
+SINTER_SIMPLE_REDUCTION(ProdOp, s.constantOf(element, 1), mul)
+SINTER_SIMPLE_REDUCTION(MaxOp, s.lowest(element), maximum)
+SINTER_SIMPLE_REDUCTION(MinOp, s.highest(element), minimum)
+SINTER_SIMPLE_REDUCTION(AnyOp, s.constantOf(element, 0), logicalOr)
+SINTER_SIMPLE_REDUCTION(AllOp, s.constantOf(element, 1), logicalAnd)
+#undef SINTER_SIMPLE_REDUCTION
+
+mlir::OpFoldResult SumOp::fold(FoldAdaptor) {
+  if (getDims().empty()) return getX();
+  return {};
+}
+
+#define SINTER_ARG_REDUCTION(Class, identity, max)                                                   \
+  LogicalResult Class::verify() { return VerifyArgReduction(*this); }                                \
+  mlir::DenseI64ArrayAttr Class::getDimsAttr() {                                                     \
+    return mlir::DenseI64ArrayAttr::get(getContext(), {static_cast<int64_t>(getDim())});             \
+  }                                                                                                  \
+  ArrayRef<int64_t> Class::getReducedDims() { return getDimsAttr().asArrayRef(); }                   \
+  SmallVector<Scalar> Class::emitIdentity(ScalarBuilder& s) {                                        \
+    return {s.identity(getX().getType().getElementType()), s.highest(getType().getElementType())};   \
+  }                                                                                                  \
+  SmallVector<Scalar> Class::emitLift(ScalarBuilder& s, Scalar element, mlir::Value index) {         \
+    return LiftArg(s, element, index, getType().getElementType());                                   \
+  }                                                                                                  \
+  SmallVector<Scalar> Class::emitCombine(ScalarBuilder& s, ArrayRef<Scalar> a, ArrayRef<Scalar> b) { \
+    return CombineArg(s, a, b, max);                                                                 \
+  }                                                                                                  \
+  Scalar Class::emitFinish(ScalarBuilder&, ArrayRef<Scalar> acc) { return acc[1]; }
+
+SINTER_ARG_REDUCTION(ArgmaxOp, lowest, true)
+SINTER_ARG_REDUCTION(ArgminOp, highest, false)
+#undef SINTER_ARG_REDUCTION
+
+LogicalResult MeanOp::verify() { return VerifyReduction(*this); }
+SmallVector<mlir::Value> MeanOp::decompose(GraphBuilder& b) {
+  Expr x = Widen(b, b.wrap(getX()));
+  double count = 1;
+  for (int64_t d : getDims()) count *= static_cast<double>(x.shape()[d]);
+  return {b.cast(b.sum(x, getDims()) / count, getType().getElementType()).value};
+}
+
+LogicalResult LogsumexpOp::verify() { return VerifyReduction(*this); }
+SmallVector<mlir::Value> LogsumexpOp::decompose(GraphBuilder& b) {
+  Expr x = Widen(b, b.wrap(getX()));
+  Expr top = b.max(x, getDims());
+  // An infinite maximum would give infinity - infinity; the sum needs no shift then. The shift cancels, so that no
+  // gradient is lost by stopping it there.
+  auto finite = mlir::RankedTensorType::get(top.shape(), b.builder().getI1Type());
+  Expr is_finite = b.wrap(b.builder().create<IsFiniteOp>(b.loc(), finite, top.value));
+  Expr shift = b.select(is_finite, top, b.zeros(top));
+  shift = b.wrap(b.builder().create<StopGradientOp>(b.loc(), shift.value.getType(), shift.value));
+  Expr shifted = x - b.broadcastAlong(shift, x, OtherDims(x.shape().size(), getDims()));
+  Expr result = b.log(b.sum(b.exp(shifted), getDims())) + shift;
+  return {b.cast(result, getType().getElementType()).value};
+}
+
+LogicalResult NormOp::verify() { return VerifyReduction(*this); }
+SmallVector<mlir::Value> NormOp::decompose(GraphBuilder& b) {
+  Expr x = Widen(b, b.wrap(getX()));
+  Expr sum = b.sum(b.square(x), getDims());
+  // The root has no slope at 0; this way the gradient there is 0 and not NaN.
+  Expr is_zero = b.eq(sum, b.zeros(sum));
+  Expr root = b.select(is_zero, b.zeros(sum), b.sqrt(b.select(is_zero, b.ones(sum), sum)));
+  return {b.cast(root, getType().getElementType()).value};
+}
+
+LogicalResult CumsumOp::verify() { return CheckDim(*this, getDim(), getX().getType()); }
+// Each element is read before it is written, in either direction.
+bool CumsumOp::mayUpdateInPlace(unsigned operand, unsigned) { return operand == 0; }
+
+}  // namespace sinter::ir

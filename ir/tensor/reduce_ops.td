@@ -1,0 +1,61 @@
+// Reductions and scans along dimensions. Reduced dimensions are dropped.
+#ifndef SINTER_IR_REDUCE_OPS_TD
+#define SINTER_IR_REDUCE_OPS_TD
+
+include "sinter/ir/dialect/dialect.td"
+
+// bf16 and f16 accumulate in f32, integers in their own type.
+class Sinter_ReduceOp<string mnemonic, string text, Type operand, list<Trait> traits = []>
+    : Sinter_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<ReductionInterface>, DeclareOpInterfaceMethods<ShardableInterface>,
+                                    DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let summary = text;
+  let arguments = (ins operand:$x, DenseI64ArrayAttr:$dims);
+  let results = (outs operand:$result);
+  let assemblyFormat = "$x $dims attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+}
+def SumOp : Sinter_ReduceOp<"sum", "Sum along `dims`; 0 of no elements", Sinter_NumberTensor> { let hasFolder = 1; }
+def ProdOp : Sinter_ReduceOp<"prod", "Product along `dims`; 1 of no elements", Sinter_NumberTensor>;
+def MaxOp : Sinter_ReduceOp<"max", "Largest element along `dims`; NaN if any is; the lowest value of no elements",
+                            Sinter_NumberTensor>;
+def MinOp : Sinter_ReduceOp<"min", "Smallest element along `dims`; NaN if any is; the highest value of no elements",
+                            Sinter_NumberTensor>;
+def AnyOp : Sinter_ReduceOp<"any", "Whether any element along `dims` is true", Sinter_BoolTensor>;
+def AllOp : Sinter_ReduceOp<"all", "Whether all elements along `dims` are true", Sinter_BoolTensor>;
+
+class Sinter_ArgReduceOp<string mnemonic, string text>
+    : Sinter_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<ReductionInterface>, DeclareOpInterfaceMethods<ShardableInterface>]> {
+  let summary = text;
+  let arguments = (ins Sinter_NumberTensor:$x, I64Attr:$dim);
+  let results = (outs Sinter_IndexTensor:$result);
+  let assemblyFormat = "$x `dim` $dim attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+  // The dimension as an array, which ReductionInterface hands out by reference.
+  let extraClassDeclaration = [{ ::mlir::DenseI64ArrayAttr getDimsAttr(); }];
+}
+def ArgmaxOp : Sinter_ArgReduceOp<"argmax", "Position of the first largest element along `dim`; the first NaN wins">;
+def ArgminOp : Sinter_ArgReduceOp<"argmin", "Position of the first smallest element along `dim`; the first NaN wins">;
+
+class Sinter_CompositeReduceOp<string mnemonic, string text>
+    : Sinter_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<CompositeInterface>]> {
+  let summary = text;
+  let arguments = (ins Sinter_FloatTensor:$x, DenseI64ArrayAttr:$dims);
+  let results = (outs Sinter_FloatTensor:$result);
+  let assemblyFormat = "$x $dims attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+}
+def MeanOp : Sinter_CompositeReduceOp<"mean", "Arithmetic mean along `dims`; NaN of no elements">;
+def LogsumexpOp : Sinter_CompositeReduceOp<"logsumexp", "log of the sum of exp along `dims`, shifted by the maximum so "
+                                           "that it does not overflow">;
+def NormOp : Sinter_CompositeReduceOp<"norm", "Euclidean norm along `dims`: sqrt of the sum of squares">;
+
+def CumsumOp : Sinter_Op<"cumsum", [Pure, AllTypesMatch<["x", "result"]>, DeclareOpInterfaceMethods<ShardableInterface>,
+    DeclareOpInterfaceMethods<LibraryInterface, ["mayUpdateInPlace"]>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let summary = "Running sum along `dim`; from the end when `reverse`";
+  let arguments = (ins Sinter_NumberTensor:$x, I64Attr:$dim, UnitAttr:$reverse);
+  let results = (outs Sinter_NumberTensor:$result);
+  let assemblyFormat = "$x `dim` $dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif  // SINTER_IR_REDUCE_OPS_TD

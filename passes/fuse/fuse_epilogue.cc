@@ -1,0 +1,178 @@
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/shape_checks.h"
+#include "sinter/ir/target/tf32_kernels.h"
+#include "sinter/passes/fuse/gelu_gradient.h"
+#include "sinter/passes/passes.h"
+
+namespace sinter {
+
+#define GEN_PASS_DEF_FUSEEPILOGUE
+#include "passes/passes.h.inc"
+
+namespace {
+
+using ir::Activation;
+using ir::IsOnGpu;
+using mlir::Operation;
+using mlir::Value;
+
+Activation ActivationOf(Operation* op) {
+  return llvm::TypeSwitch<Operation*, Activation>(op)
+      .Case([](ir::ReluOp) { return Activation::relu; })
+      .Case([](ir::GeluOp) { return Activation::gelu; })
+      .Case([](ir::GeluTanhOp) { return Activation::gelu_tanh; })
+      .Case([](ir::SigmoidOp) { return Activation::sigmoid; })
+      .Case([](ir::TanhOp) { return Activation::tanh; })
+      .Case([](ir::SiluOp) { return Activation::silu; })
+      .Default(Activation::none);
+}
+
+// The dimension of the result along which the library op adds its bias.
+int64_t BiasDim(ir::MatmulOp op) { return op.getType().getRank() - 1; }
+int64_t BiasDim(ir::Conv2dOp op) { return op.getLayout() == ir::ImageLayout::nhwc ? 3 : 1; }
+
+// Why the library does not apply the activation, or a bias alone (none); empty when it does. What it cannot do costs a
+// kernel of its own.
+std::string AgainstEpilogue(ir::MatmulOp op, Activation activation) {
+  if (!IsOnGpu(op)) return "";
+  if (op.getType().getElementType().isF64()) return "cuBLASLt has no epilogues in f64";
+  if (activation == Activation::relu)  // GpuEpilogueKeepsNan in runtime/plan/gpu_limits.h.
+    return ir::tf32::Computes(op) ? "" : "cuBLASLt's relu may turn NaN into 0";
+  return activation == Activation::none || activation == Activation::gelu_tanh
+             ? ""
+             : "cuBLASLt applies gelu_tanh only";
+}
+std::string AgainstEpilogue(ir::Conv2dOp op, Activation activation) {
+  if (IsOnGpu(op) && activation == Activation::relu)
+    return ir::tf32::Computes(op) ? "" : "cuDNN's relu turns NaN into 0";
+  bool has = activation == Activation::none || activation == Activation::relu;
+  if (IsOnGpu(op)) return activation == Activation::none ? "" : "cuDNN applies no activation";
+  return has || op.getLayout() != ir::ImageLayout::nchw16n
+             ? ""
+             : "a convolution in layout nchw16n applies relu only";
+}
+
+// The vector that `value` repeats along all dimensions but `dim`; null when it is none.
+Value BiasVector(Value value, int64_t dim, int64_t size) {
+  auto broadcast = value.getDefiningOp<ir::BroadcastOp>();
+  if (!broadcast || broadcast.getDims() != llvm::ArrayRef<int64_t>({dim})) return {};
+  Value x = broadcast.getX();
+  return broadcast.getX().getType().getShape() == llvm::ArrayRef<int64_t>({size}) ? x : Value();
+}
+
+class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
+ public:
+  using FuseEpilogueBase::FuseEpilogueBase;
+
+  void runOnOperation() override {
+    llvm::SmallVector<Operation*> heads;
+    getOperation().walk([&](Operation* op) {
+      if (llvm::isa<ir::MatmulOp, ir::Conv2dOp, ir::ScatterAddOp>(op)) heads.push_back(op);
+    });
+    for (Operation* op : heads) {
+      // What is fused is erased.
+      if (auto matmul = llvm::dyn_cast<ir::MatmulOp>(op)) {
+        if (!FuseGeluGradient(matmul)) fuse(matmul);
+      } else if (auto scatter = llvm::dyn_cast<ir::ScatterAddOp>(op)) {
+        addOnto(scatter);
+      } else {
+        fuse(llvm::cast<ir::Conv2dOp>(op));
+      }
+    }
+  }
+
+ private:
+  template <typename Op>
+  void fuse(Op op) {
+    if (!llvm::isa<mlir::FloatType>(op.getType().getElementType())) return;
+    op = fuseBias(op);
+    fuseActivation(op);
+  }
+
+  // The op with the bias, in place of the addition; the op as it was when there is nothing to fuse.
+  template <typename Op>
+  Op fuseBias(Op op) {
+    if (op.getBias() || op.getActivation() != Activation::none) return op;
+    ir::AddOp add;
+    Value bias;
+    int64_t dim = BiasDim(op), size = op.getType().getDimSize(dim);
+    for (Operation* user : op->getUsers()) {
+      auto candidate = llvm::dyn_cast<ir::AddOp>(user);
+      if (!candidate) continue;
+      Value other = candidate.getX() == op.getResult() ? candidate.getY() : candidate.getX();
+      add = candidate;
+      if ((bias = BiasVector(other, dim, size))) break;
+    }
+    if (!add) return op;
+    if (!bias) {
+      refuse(op, add,
+             "what is added is not a vector repeated along every dimension but " + std::to_string(dim));
+      return op;
+    }
+    if (!op->hasOneUse()) {
+      refuse(op, add, "the result without bias has other uses");
+      return op;
+    }
+    if (std::string reason = AgainstEpilogue(op, Activation::none); !reason.empty()) {
+      refuse(op, add, reason);
+      return op;
+    }
+    mlir::OpBuilder builder(add);
+    auto fused = llvm::cast<Op>(builder.clone(*op));
+    fused.getBiasMutable().assign(bias);
+    replace(op, add, fused);
+    return fused;
+  }
+
+  template <typename Op>
+  void fuseActivation(Op op) {
+    if (op.getActivation() != Activation::none) return;
+    for (Operation* user : op->getUsers()) {
+      Activation activation = ActivationOf(user);
+      if (activation == Activation::none) continue;
+      if (!op->hasOneUse()) {
+        refuse(op, user, "the value before it has other uses, such as its gradient");
+        return;
+      }
+      if (std::string reason = AgainstEpilogue(op, activation); !reason.empty()) {
+        refuse(op, user, reason);
+        return;
+      }
+      mlir::OpBuilder builder(user);
+      auto fused = llvm::cast<Op>(builder.clone(*op));
+      fused.setActivation(activation);
+      replace(op, user, fused);
+      return;
+    }
+  }
+
+  // Adds the updates to what the sums are added to, in place of to zeros: a table's gradient that is a product's too, say.
+  void addOnto(ir::ScatterAddOp op) {
+    auto zeros = op.getX().getDefiningOp<ir::ConstantOp>();
+    if (!zeros || !ir::IsSplatOf(zeros.getValue(), 0) || !op->hasOneUse()) return;
+    auto add = llvm::dyn_cast<ir::AddOp>(*op->user_begin());
+    if (!add) return;
+    Value other = add.getX() == op.getResult() ? add.getY() : add.getX();
+    mlir::OpBuilder builder(add);
+    auto fused = llvm::cast<ir::ScatterAddOp>(builder.clone(*op));
+    fused.getXMutable().assign(other);
+    replace(op, add, fused);
+  }
+
+  // `last` is computed by `fused` now. Its location names the user's lines of both.
+  void replace(Operation* op, Operation* last, Operation* fused) {
+    fused->setLoc(mlir::FusedLoc::get(&getContext(), {op->getLoc(), last->getLoc()}));
+    last->getResult(0).replaceAllUsesWith(fused->getResult(0));
+    last->erase();
+    op->erase();
+  }
+
+  void refuse(Operation* op, Operation* epilogue, const std::string& reason) {
+    if (!report) return;
+    op->emitRemark() << "epilogue not fused: '" << epilogue->getName() << "' after '" << op->getName()
+                     << "': " << reason;
+  }
+};
+
+}  // namespace
+}  // namespace sinter

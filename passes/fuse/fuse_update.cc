@@ -1,0 +1,127 @@
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/passes/passes.h"
+
+namespace sinter {
+
+#define GEN_PASS_DEF_FUSEUPDATE
+#include "passes/passes.h.inc"
+
+namespace {
+
+using mlir::Operation;
+using mlir::Value;
+
+// Smaller updates share one kernel (fuse.cc), and their gradients are written and read in caches.
+constexpr int64_t kLargeProduct = 1 << 20;
+
+// x + rate * product or x - rate * product, as found. Without a rate it is 1.
+struct MomentumUpdate {
+  Operation* op;
+  Value variable, rate;
+  ir::MatmulOp product;
+  bool subtracts;
+};
+
+// A product whose sums may be added to something and are read by nothing else.
+ir::MatmulOp ProductOf(Value value) {
+  auto product = value.getDefiningOp<ir::MatmulOp>();
+  const bool is_plain = product && !product.getBias() && !product.getAddend() && !product.getScale() &&
+                        product.getActivation() == ir::Activation::none;
+  return is_plain && product->hasOneUse() ? product : ir::MatmulOp();
+}
+
+// Whether all elements are one number.
+bool IsOneNumber(Value value) {
+  if (auto constant = value.getDefiningOp<ir::ConstantOp>()) {
+    return llvm::isa<mlir::SplatElementsAttr>(constant.getValue());
+  }
+  auto broadcast = value.getDefiningOp<ir::BroadcastOp>();
+  return broadcast && broadcast.getX().getType().getRank() == 0;
+}
+
+bool FindStep(Value step, MomentumUpdate& update) {
+  if ((update.product = ProductOf(step))) return true;
+  auto mul = step.getDefiningOp<ir::MulOp>();
+  if (!mul || !mul->hasOneUse()) return false;
+  for (auto [x, rate] : {std::pair(mul.getX(), mul.getY()), std::pair(mul.getY(), mul.getX())}) {
+    update.product = ProductOf(x), update.rate = rate;
+    if (update.product && IsOneNumber(rate)) return true;
+  }
+  return false;
+}
+
+// What gives `value` from the variable's old value, if a product can give it at once.
+std::optional<MomentumUpdate> FindUpdate(Value value, Value variable) {
+  Operation* op = value.getDefiningOp();
+  if (!op || ir::KindOf(ir::DeviceOf(op)) != ir::DeviceKind::gpu) return std::nullopt;
+  MomentumUpdate update = {op, variable, {}, {}, llvm::isa<ir::SubOp>(op)};
+  if (llvm::isa<ir::SubOp, ir::AddOp>(op) && op->getOperand(0) == variable &&
+      FindStep(op->getOperand(1), update)) {
+    return update;
+  }
+  if (llvm::isa<ir::AddOp>(op) && op->getOperand(1) == variable && FindStep(op->getOperand(0), update)) {
+    return update;
+  }
+  return std::nullopt;
+}
+
+// The rate with its sign, a number in memory; null where it is 1.
+Value ScaleOf(const MomentumUpdate& update, mlir::OpBuilder& builder) {
+  if (!update.rate && !update.subtracts) return {};
+  mlir::Location loc = update.op->getLoc();
+  auto type = mlir::RankedTensorType::get({}, builder.getF32Type());
+  auto broadcast = update.rate ? update.rate.getDefiningOp<ir::BroadcastOp>() : ir::BroadcastOp();
+  if (broadcast) {
+    Value rate = broadcast.getX();
+    return update.subtracts ? Value(builder.create<ir::NegOp>(loc, type, rate)) : rate;
+  }
+  llvm::APFloat rate(1.0f);
+  if (update.rate) {
+    auto constant = update.rate.getDefiningOp<ir::ConstantOp>();
+    rate = llvm::cast<mlir::SplatElementsAttr>(constant.getValue()).getSplatValue<llvm::APFloat>();
+  }
+  if (update.subtracts) rate.changeSign();
+  return builder.create<ir::ConstantOp>(loc, mlir::DenseElementsAttr::get(type, rate));
+}
+
+class FuseUpdatePass : public impl::FuseUpdateBase<FuseUpdatePass> {
+ public:
+  using FuseUpdateBase::FuseUpdateBase;
+
+  void runOnOperation() override {
+    mlir::func::FuncOp function = getOperation();
+    if (function.isExternal()) return;
+    Operation* end = function.getBody().front().getTerminator();
+    llvm::DenseMap<mlir::Attribute, Value> old_values;
+    for (mlir::BlockArgument argument : function.getArguments()) {
+      mlir::Attribute name = function.getArgAttr(argument.getArgNumber(), ir::kVariableAttr);
+      if (name) old_values[name] = argument;
+    }
+    for (unsigned i = 0; i < end->getNumOperands(); ++i) {
+      Value variable = old_values.lookup(function.getResultAttr(i, ir::kVariableAttr));
+      if (!variable) continue;
+      auto type = llvm::cast<mlir::RankedTensorType>(variable.getType());
+      if (!type.getElementType().isF32() || type.getNumElements() < kLargeProduct) continue;
+      if (std::optional<MomentumUpdate> update = FindUpdate(end->getOperand(i), variable)) apply(*update);
+    }
+  }
+
+ private:
+  void apply(MomentumUpdate update) {
+    mlir::OpBuilder builder(update.op);
+    auto fused = llvm::cast<ir::MatmulOp>(builder.clone(*update.product.getOperation()));
+    builder.setInsertionPoint(fused);
+    fused.getAddendMutable().assign(update.variable);
+    if (Value scale = ScaleOf(update, builder)) fused.getScaleMutable().assign(scale);
+    fused->setLoc(mlir::FusedLoc::get(&getContext(), {update.product.getLoc(), update.op->getLoc()}));
+    Operation* step = update.rate ? *update.product->user_begin() : nullptr;
+    update.op->getResult(0).replaceAllUsesWith(fused.getResult());
+    update.op->erase();
+    if (step) step->erase();
+    update.product.getOperation()->erase();
+  }
+};
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,196 @@
+#include "sinter/passes/fuse/fusion_rules.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/passes/input_parts.h"
+#include "sinter/passes/joined_calls.h"
+
+namespace sinter {
+
+using ir::NumElements;
+using mlir::Operation;
+using mlir::Value;
+
+namespace {
+
+// Computing this much again for each element costs less than storing and loading the element.
+constexpr int64_t kCheapCost = 2;
+// Work that may be repeated for each element that is not stored and loaded.
+constexpr int64_t kRepeatedCost = 16;
+// Groups looked at for those between two.
+constexpr size_t kMostBetween = 32;
+// That a loop of a CPU walks over side by side: buffers a power of two apart share a few lines of its first cache, and more
+// streams than these are not prefetched.
+constexpr size_t kMostStreams = 32;
+
+std::string NameOf(Operation* op) { return op->getName().getStringRef().str(); }
+
+}  // namespace
+
+FusionRules::FusionRules(const FusionGraph& graph, ElementCost& costs, size_t most_ops, size_t most_buffers)
+    : graph_(graph), costs_(costs), most_ops_(most_ops), most_buffers_(most_buffers) {
+  if (graph.nodes().empty()) return;
+  mlir::Block* block = graph.nodes().front().op->getBlock();
+  auto function = llvm::dyn_cast<mlir::func::FuncOp>(block->getParentOp());
+  if (!function) return;
+  llvm::DenseMap<mlir::Attribute, Value> variables;
+  for (mlir::BlockArgument argument : block->getArguments()) {
+    if (mlir::Attribute name = function.getArgAttr(argument.getArgNumber(), ir::kVariableAttr))
+      variables[name] = argument;
+  }
+  for (mlir::OpOperand& result : block->getTerminator()->getOpOperands()) {
+    mlir::Attribute name = function.getResultAttr(result.getOperandNumber(), ir::kVariableAttr);
+    Value variable = name ? variables.lookup(name) : Value();
+    if (variable && result.get().getDefiningOp())
+      overwritten_[result.get().getDefiningOp()].push_back(variable);
+  }
+}
+
+std::string FusionRules::boundary(unsigned producer, unsigned consumer) const {
+  if (graph_.nodes()[consumer].op->hasTrait<mlir::OpTrait::IsTerminator>()) return "";
+  for (unsigned node : {producer, consumer}) {
+    Operation* op = graph_.nodes()[node].op;
+    if (llvm::isa<ir::CopyOp, ir::CloneOp>(op)) return NameOf(op) + " moves memory";
+    if (llvm::isa<ir::LibraryInterface>(op)) return NameOf(op) + " is a library call";
+    if (IsInputPart(op)) return "a part of an input that several devices share is a view of memory";
+    if (IsJoin(op)) return "the parts of the concat are written where they belong";
+    if (llvm::isa<ir::ReshapeOp>(op) && !IsRepeat(op))
+      return "a reshape that regroups dimensions is a view of memory";
+  }
+  return "";
+}
+
+std::string FusionRules::refuse(unsigned a, unsigned b) const {
+  std::string why = refuseTogether({a, b});
+  if (!why.empty()) return why;
+  if (graph_.pathAround(a, b) || graph_.pathAround(b, a)) return kComputedBetween;
+  if (overwritesTooEarly({a, b})) return "the variable that is updated is still to be read";
+  return "";
+}
+
+// Whether, on a GPU, an update of a variable would come before a reader of the old value, so that it could not be in its place:
+// since what the update is fused with leads to that reader. A launch for all such updates, at the end, is less than a copy each.
+bool FusionRules::overwritesTooEarly(llvm::ArrayRef<unsigned> groups) const {
+  if (ir::KindOf(graph_.deviceOf(groups.front())) != ir::DeviceKind::gpu) return false;
+  auto reads_later = [&](unsigned updating, unsigned reader) {
+    if (llvm::is_contained(groups, reader) || graph_.leadsTo(updating, reader)) return false;
+    return llvm::any_of(groups, [&](unsigned group) { return graph_.leadsTo(group, reader); });
+  };
+  for (unsigned updating : groups) {
+    for (unsigned member : graph_.members(updating)) {
+      auto variables = overwritten_.find(graph_.nodes()[member].op);
+      if (variables == overwritten_.end()) continue;
+      for (Value variable : variables->second) {
+        for (unsigned reader : graph_.readers(variable)) {
+          if (reads_later(updating, graph_.groupOf(reader))) return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+llvm::SmallVector<unsigned> FusionRules::joinable(unsigned a, unsigned b) const {
+  if (ir::KindOf(graph_.deviceOf(a)) != ir::DeviceKind::gpu) return {};
+  llvm::SmallVector<unsigned> between = graph_.between(a, b, kMostBetween), all = {a, b};
+  if (between.empty() || llvm::any_of(between, [&](unsigned g) { return !graph_.nodes()[g].fusible; }))
+    return {};
+  all.append(between);
+  if (overwritesTooEarly(all)) return {};
+  return refuseTogether(all).empty() ? between : llvm::SmallVector<unsigned>();
+}
+
+// All but whether something else lies between them.
+std::string FusionRules::refuseTogether(llvm::ArrayRef<unsigned> groups) const {
+  size_t size = 0;
+  ir::DeviceAttr device;
+  for (unsigned group : groups) {
+    size += graph_.members(group).size();
+    ir::DeviceAttr own = graph_.deviceOf(group);
+    if (device && own && own != device)
+      return "one runs on " + device.text() + ", the other on " + own.text();
+    if (own) device = own;
+  }
+  if (size > most_ops_) {
+    return "the kernel would have " + std::to_string(size) + " ops, more than " + std::to_string(most_ops_);
+  }
+  std::string why;
+  llvm::SmallVector<Value> outputs = graph_.outputsOf(groups);
+  const bool on_gpu = ir::KindOf(device) == ir::DeviceKind::gpu;
+  const size_t most = on_gpu ? most_buffers_ : std::min(most_buffers_, kMostStreams);
+  if (size_t buffers = countBuffers(groups, outputs.size(), most); buffers > most) {
+    return "the kernel would work on " + std::to_string(buffers) + " buffers, more than " +
+           std::to_string(most);
+  }
+  auto domain = ir::AnalyzeFusion(graph_.opsOf(groups), outputs, &why);
+  if (mlir::failed(domain)) return why;
+  if (domain->nests.size() != 1) return "they share no loop";
+  return refuseNest(domain->nests[0], outputs, ir::KindOf(device));
+}
+
+// Those that a kernel of the groups reads and writes; at least as many where they are few.
+size_t FusionRules::countBuffers(llvm::ArrayRef<unsigned> groups, size_t outputs, size_t few) const {
+  size_t needs = 0;
+  for (unsigned group : groups) {
+    for (unsigned member : graph_.members(group)) needs += graph_.nodes()[member].needs.size();
+  }
+  if (needs + outputs <= few) return needs + outputs;
+  llvm::DenseSet<Value> inputs;
+  for (unsigned group : groups) {
+    for (unsigned member : graph_.members(group)) {
+      for (Value need : graph_.nodes()[member].needs) {
+        const int producer = graph_.nodeOf(need);
+        if (producer < 0 || !llvm::is_contained(groups, graph_.groupOf(producer))) inputs.insert(need);
+      }
+    }
+  }
+  return inputs.size() + outputs;
+}
+
+std::string FusionRules::refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<Value> outputs,
+                                    ir::DeviceKind device) const {
+  if (!nest.column_reductions.empty() && device != ir::DeviceKind::gpu)
+    return "one reduces rows, the other columns, which are one pass on a GPU only";
+  for (Operation* op : nest.ops) {
+    if (graph_.isInlined(op) || llvm::isa<ir::ReductionInterface>(op)) continue;
+    Value result = op->getResult(0);
+    auto reads = nest.reads.lookup(result);
+    int64_t once = nest.column_values.contains(result) ? nest.columns()
+                   : nest.isRowInvariant(result)       ? nest.rows()
+                                                       : nest.elements();
+    int64_t times = once * static_cast<int64_t>(reads.size()), elements = NumElements(result);
+    if (times <= elements) continue;
+    int64_t cost = costOfReading(result, nest);
+    if (cost <= kCheapCost || cost * (times - elements) <= kRepeatedCost * elements) continue;
+    return NameOf(op) + " would be read through an index map more than once: " + std::to_string(times) +
+           " elements computed instead of " + std::to_string(elements);
+  }
+  if (!nest.isCutInChunks(device)) return "";
+  // A GPU stores what depends on no reduction while it computes the chunks.
+  bool stores_full = llvm::any_of(nest.outputs, [&](unsigned output) {
+    return NumElements(outputs[output]) == nest.elements() &&
+           (device == ir::DeviceKind::cpu || nest.dependsOnReduction(outputs[output]));
+  });
+  if (!stores_full) return "";
+  return std::to_string(nest.elements()) + " elements are reduced to " + std::to_string(nest.rows()) +
+         " in chunks, where full results cannot be stored";
+}
+
+// The cost of an element of `value` from the inputs and the results of reductions.
+int64_t FusionRules::costOfReading(Value value, const ir::LoopNest& nest) const {
+  llvm::DenseSet<Operation*> seen, held(nest.ops.begin(), nest.ops.end());
+  llvm::SmallVector<Operation*> stack = {value.getDefiningOp()};
+  int64_t cost = 0;
+  while (!stack.empty()) {
+    Operation* op = stack.pop_back_val();
+    if (!held.contains(op) || llvm::isa<ir::ReductionInterface>(op) || !seen.insert(op).second) continue;
+    cost += costs_.of(op);
+    for (Value operand : op->getOperands()) {
+      if (operand.getDefiningOp()) stack.push_back(operand.getDefiningOp());
+    }
+  }
+  return cost;
+}
+
+}  // namespace sinter

@@ -1,0 +1,104 @@
+#include "sinter/passes/fuse/gelu_gradient.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "mlir/IR/IRMapping.h"
+#include "sinter/ir/dialect/graph_builder.h"
+#include "sinter/ir/library/product_sizes.h"
+
+namespace sinter {
+
+namespace {
+
+using ir::Activation;
+using mlir::Operation;
+using mlir::Value;
+
+// Whether two values are computed by the same ops from the same values; `want` stands for `have` where it has no op. The
+// operands of sums and products may be in either order.
+bool IsSame(Value have, Value want, mlir::IRMapping& known) {
+  if (Value is = known.lookupOrNull(want)) return is == have;
+  Operation *x = have.getDefiningOp(), *y = want.getDefiningOp();
+  if (!x || !y || x->getName() != y->getName() || have.getType() != want.getType()) return false;
+  if (auto constant = llvm::dyn_cast<ir::ConstantOp>(x)) {
+    return constant.getValue() == llvm::cast<ir::ConstantOp>(y).getValue();
+  }
+  if (!llvm::isa<ir::PointwiseInterface>(x)) return false;
+  auto same = [&](unsigned i, unsigned j) { return IsSame(x->getOperand(i), y->getOperand(j), known); };
+  bool is_same = true;
+  for (unsigned i = 0; i < x->getNumOperands(); ++i) is_same = is_same && same(i, i);
+  if (!is_same && llvm::isa<ir::AddOp, ir::MulOp>(x)) is_same = same(0, 1) && same(1, 0);
+  if (is_same) known.map(want, have);
+  return is_same;
+}
+
+// Whether `product` is g gelu_tanh'(x), as ir::GeluTanhOp's gradient builds it.
+bool IsGeluGradient(ir::MulOp product, Value g, Value x) {
+  mlir::Block scratch;
+  mlir::OpBuilder at(product.getContext());
+  at.setInsertionPointToEnd(&scratch);
+  ir::GraphBuilder b(at, product.getLoc());
+  ir::Expr want_g = b.wrap(scratch.addArgument(g.getType(), g.getLoc()));
+  ir::Expr want_x = b.wrap(scratch.addArgument(x.getType(), x.getLoc()));
+  mlir::IRMapping known;
+  known.map(want_g.value, g);
+  known.map(want_x.value, x);
+  const bool is_same = IsSame(product.getResult(), b.geluTanhGradient(want_g, want_x).value, known);
+  // From the last to the first: nothing is erased before its readers.
+  while (!scratch.empty()) scratch.back().erase();
+  return is_same;
+}
+
+// What is multiplied by itself in the pointwise ops that compute `slope`: what gelu_tanh was applied to is among them.
+llvm::SmallVector<Value> Squared(Value slope) {
+  constexpr size_t kMost = 64;  // The slope is computed by some 20 ops.
+  llvm::SetVector<Value> seen;
+  llvm::SmallVector<Value> squared;
+  seen.insert(slope);
+  for (size_t i = 0; i < std::min(seen.size(), kMost); ++i) {
+    Operation* op = seen[i].getDefiningOp();
+    if (!op || !llvm::isa<ir::PointwiseInterface>(op)) continue;
+    if (auto mul = llvm::dyn_cast<ir::MulOp>(op); mul && mul.getX() == mul.getY())
+      squared.push_back(mul.getX());
+    seen.insert(op->operand_begin(), op->operand_end());
+  }
+  return squared;
+}
+
+// As CublasGradientProblem of runtime/plan/gpu_limits.h says; codegen/steps/lower_linear.cc refuses what this lets through against it.
+bool IsOfCublas(ir::MatmulOp matmul) {
+  ir::DeviceAttr device = ir::DeviceOf(matmul.getOperation());
+  if (!device || device.getKind() != ir::DeviceKind::gpu) return false;
+  mlir::Type element = matmul.getA().getType().getElementType();
+  if (!element.isBF16() && !element.isF16()) return false;
+  ir::ProductSizes s = ir::ProductSizes::Of(matmul);
+  return matmul.getType().getElementType() == element && matmul.getType().getRank() == 2 &&
+         std::min({s.m, s.n, s.k}) > 0 && s.n % 8 == 0;
+}
+
+}  // namespace
+
+ir::MatmulGradOp FuseGeluGradient(ir::MatmulOp matmul) {
+  const bool is_plain = !matmul.getBias() && !matmul.getAddend() && !matmul.getScale() &&
+                        matmul.getActivation() == Activation::none;
+  if (!is_plain || !matmul->hasOneUse() || !IsOfCublas(matmul)) return {};
+  auto product = llvm::dyn_cast<ir::MulOp>(*matmul->getUsers().begin());
+  if (!product) return {};
+  Value slope = product.getX() == matmul.getResult() ? product.getY() : product.getX();
+  llvm::SmallVector<Value> squared = Squared(slope);
+  auto* x = llvm::find_if(squared, [&](Value x) {
+    return x.getType() == product.getType() && IsGeluGradient(product, matmul.getResult(), x);
+  });
+  if (x == squared.end()) return {};
+  mlir::OpBuilder at(product);
+  auto fused = at.create<ir::MatmulGradOp>(matmul.getLoc(), product.getType(), matmul.getA(), matmul.getB(),
+                                           *x, matmul.getTransposeA(), matmul.getTransposeB(),
+                                           Activation::gelu_tanh, matmul.getMath());
+  fused->setLoc(mlir::FusedLoc::get(fused->getContext(), {matmul.getLoc(), product.getLoc()}));
+  ir::SetDevice(fused, ir::DeviceOf(matmul.getOperation()));
+  product.getResult().replaceAllUsesWith(fused.getResult());
+  product.erase();
+  matmul.erase();
+  return fused;
+}
+
+}  // namespace sinter

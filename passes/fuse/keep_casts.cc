@@ -1,0 +1,187 @@
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/passes/passes.h"
+
+namespace sinter {
+
+#define GEN_PASS_DEF_KEEPCASTS
+#include "passes/passes.h.inc"
+
+namespace {
+
+using ir::VariableOp;
+using mlir::FlatSymbolRefAttr;
+using mlir::RankedTensorType;
+using mlir::Value;
+using mlir::func::FuncOp;
+
+// What one function does with a variable.
+struct VariableUse {
+  FuncOp function;
+  llvm::SmallVector<Value, 1> old_values;  // Arguments; a program in text may read it twice.
+  std::optional<unsigned> assigned;        // The number of the result that is its new value.
+
+  // Null: the variable keeps its value.
+  Value newValue() {
+    if (!assigned) return {};
+    Value value = function.getBody().front().getTerminator()->getOperand(*assigned);
+    return llvm::is_contained(old_values, value) ? Value() : value;
+  }
+};
+using VariableUses = llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<VariableUse>>;
+
+VariableUses UsesOfVariables(mlir::ModuleOp module) {
+  VariableUses uses;
+  for (FuncOp function : module.getOps<FuncOp>()) {
+    if (function.isExternal()) continue;
+    auto use_of = [&](FlatSymbolRefAttr variable) -> VariableUse& {
+      llvm::SmallVector<VariableUse>& all = uses[variable.getAttr()];
+      if (all.empty() || all.back().function != function) all.push_back({function, {}, {}});
+      return all.back();
+    };
+    for (mlir::BlockArgument argument : function.getArguments()) {
+      auto variable =
+          function.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(), ir::kVariableAttr);
+      if (variable) use_of(variable).old_values.push_back(argument);
+    }
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      auto variable = function.getResultAttrOfType<FlatSymbolRefAttr>(i, ir::kVariableAttr);
+      if (variable) use_of(variable).assigned = i;
+    }
+  }
+  return uses;
+}
+
+llvm::SmallVector<ir::CastOp> CastsOf(llvm::ArrayRef<Value> values, mlir::Type element) {
+  llvm::SmallVector<ir::CastOp> casts;
+  for (Value value : values) {
+    for (mlir::Operation* user : value.getUsers()) {
+      auto cast = llvm::dyn_cast<ir::CastOp>(user);
+      if (cast && cast.getType().getElementType() == element) casts.push_back(cast);
+    }
+  }
+  return casts;
+}
+
+// Whether it has to be in memory: a library reads it, be it as a view. Others compute it while they read the wide values.
+bool IsReadFromMemory(Value value) {
+  return llvm::any_of(value.getUsers(), [](mlir::Operation* user) {
+    if (llvm::isa<ir::ReshapeOp>(user)) return IsReadFromMemory(user->getResult(0));
+    return llvm::isa<ir::LibraryInterface>(user);
+  });
+}
+
+// Whether a generated kernel computes it, which can store it rounded as well.
+bool IsOfKernel(Value value) {
+  mlir::Operation* op = value.getDefiningOp();
+  if (auto reshape = llvm::dyn_cast_or_null<ir::ReshapeOp>(op)) return IsOfKernel(reshape.getX());
+  return op && llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(op);
+}
+
+std::string TextOf(mlir::Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+class KeepCastsPass : public impl::KeepCastsBase<KeepCastsPass> {
+ public:
+  using KeepCastsBase::KeepCastsBase;
+
+  void runOnOperation() override {
+    const VariableUses uses = UsesOfVariables(getOperation());
+    mlir::Builder builder(&getContext());
+    for (auto variable : llvm::to_vector(getOperation().getOps<VariableOp>())) {
+      auto type = llvm::cast<RankedTensorType>(variable.getType());
+      auto found = uses.find(variable.getSymNameAttr());
+      if (found == uses.end() || !type.getElementType().isF32()) continue;
+      for (mlir::Type element : {mlir::Type(builder.getBF16Type()), mlir::Type(builder.getF16Type())}) {
+        if (isWorthKeeping(variable, element, found->second)) keep(variable, element, found->second);
+      }
+    }
+  }
+
+ private:
+  bool isWorthKeeping(VariableOp variable, mlir::Type element, llvm::ArrayRef<VariableUse> uses);
+  void keep(VariableOp variable, mlir::Type element, llvm::ArrayRef<VariableUse> uses);
+  VariableOp makeReplica(VariableOp variable, mlir::Type element);
+};
+
+// Not where the cast would be a kernel still, behind what gives the variable its new value instead of before its reader.
+bool KeepCastsPass::isWorthKeeping(VariableOp variable, mlir::Type element,
+                                   llvm::ArrayRef<VariableUse> uses) {
+  const bool is_wanted = llvm::any_of(uses, [&](const VariableUse& use) {
+    return llvm::any_of(CastsOf(use.old_values, element),
+                        [](ir::CastOp cast) { return IsReadFromMemory(cast.getResult()); });
+  });
+  if (!is_wanted) return false;
+  for (VariableUse use : uses) {
+    Value value = use.newValue();
+    if (!value || IsOfKernel(value)) continue;
+    if (report) {
+      mlir::emitRemark(variable.getLoc())
+          << "casts variable \"" << variable.getSymName() << "\" to " << TextOf(element)
+          << " in every run: no generated kernel computes its new value in function \""
+          << use.function.getSymName() << "\"";
+    }
+    return false;
+  }
+  return true;
+}
+
+VariableOp KeepCastsPass::makeReplica(VariableOp variable, mlir::Type element) {
+  auto type = llvm::cast<RankedTensorType>(variable.getType()).clone(element);
+  std::string name = variable.getSymName().str() + "#" + TextOf(element);
+  while (getOperation().lookupSymbol(name)) name += "#";
+  mlir::OpBuilder builder(&getContext());
+  builder.setInsertionPointAfter(variable);
+  auto replica = llvm::cast<VariableOp>(builder.clone(*variable));
+  replica.setSymName(name);
+  replica.setType(type);
+  // Of a replica's replica the original is the original's.
+  if (!replica->hasAttr(ir::kReplicaOfAttr)) {
+    replica->setAttr(ir::kReplicaOfAttr, FlatSymbolRefAttr::get(variable.getSymNameAttr()));
+  }
+  if (report) {
+    mlir::emitRemark(variable.getLoc())
+        << "keeps variable \"" << variable.getSymName() << "\" in " << TextOf(element) << " as well, "
+        << plan_ir::TensorBytes(type) << " bytes, which its updates write: no run casts it";
+  }
+  return replica;
+}
+
+void KeepCastsPass::keep(VariableOp variable, mlir::Type element, llvm::ArrayRef<VariableUse> uses) {
+  VariableOp replica = makeReplica(variable, element);
+  auto type = llvm::cast<RankedTensorType>(replica.getType());
+  // Not what else the wide one may be, such as an output.
+  auto renamed = [&](mlir::DictionaryAttr attributes) {
+    mlir::NamedAttrList list;
+    list.set(ir::kVariableAttr, FlatSymbolRefAttr::get(replica.getSymNameAttr()));
+    if (mlir::Attribute device = attributes.get(ir::kDeviceAttr)) list.set(ir::kDeviceAttr, device);
+    return list.getDictionary(&getContext());
+  };
+  for (VariableUse use : uses) {
+    FuncOp function = use.function;
+    if (llvm::SmallVector<ir::CastOp> casts = CastsOf(use.old_values, element); !casts.empty()) {
+      auto wide = llvm::cast<mlir::BlockArgument>(use.old_values.front());
+      const unsigned number = function.getNumArguments();
+      function.insertArgument(number, type, renamed(function.getArgAttrDict(wide.getArgNumber())),
+                              wide.getLoc());
+      for (ir::CastOp cast : casts) {
+        cast.getResult().replaceAllUsesWith(function.getArgument(number));
+        cast.erase();
+      }
+    }
+    if (Value value = use.newValue()) {
+      mlir::Operation* end = function.getBody().front().getTerminator();
+      mlir::OpBuilder builder(end);
+      auto cast = builder.create<ir::CastOp>(value.getLoc(), type, value);
+      ir::SetDevice(cast, ir::DeviceOf(value));
+      end->insertOperands(end->getNumOperands(), cast.getResult());
+      function.insertResult(function.getNumResults(), type,
+                            renamed(function.getResultAttrDict(*use.assigned)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,317 @@
+#include "sinter/passes/fuse/recomputed_values.h"
+
+#include <optional>
+#include <vector>
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/passes/call_paths.h"
+#include "sinter/passes/fuse/fusion_graph.h"
+
+namespace sinter {
+
+using ir::IsOnGpu;
+using ir::NumBytes;
+using ir::NumElements;
+using mlir::Operation;
+using mlir::Value;
+
+namespace {
+
+// Fewer elements stay in a GPU's caches between two kernels.
+constexpr int64_t kManyElements = 1 << 16;
+// Values of so many times fewer elements, such as one a row, are read and stored for nothing.
+constexpr int64_t kSmallPart = 16;
+// Additions that cost less than 4 bytes of memory: some 15 of them in the time of one byte, at the rates of an H200.
+constexpr int64_t kCheapValue = 8;
+// Ops that are looked at behind one value.
+constexpr size_t kMostReaders = 64;
+
+// What one value is computed from.
+struct Tree {
+  llvm::SetVector<Value> leaves;  // The large ones.
+  llvm::SetVector<Operation*> ops;
+  int64_t cost = 0;  // Of all ops, an element.
+
+  void add(const Tree& other) {
+    leaves.insert(other.leaves.begin(), other.leaves.end());
+    ops.insert(other.ops.begin(), other.ops.end());
+  }
+};
+
+class Finder {
+ public:
+  Finder(mlir::Block& block, ElementCost& costs) : costs_(costs) {
+    for (Operation& op : block) {
+      position_[&op] = ops_.size();
+      ops_.push_back(&op);
+    }
+  }
+
+  llvm::DenseSet<Operation*> find() {
+    for (Operation* op : ops_) {
+      if (isMaskOfKept(op)) found_.insert(op);
+      if (isReducedThenRead(op)) continue;
+      if (!isCandidate(op)) continue;
+      if (isWideningCast(op)) {
+        found_.insert(op);
+        continue;
+      }
+      if (!isReducedTwoWays(op) && !isKeptBehindLibrary(op)) continue;
+      std::optional<Tree> tree = expand(op->getResult(0), op->getResult(0), 0);
+      if (tree && tree->cost <= kCheapValue && traffic(*tree) <= NumBytes(op->getResult(0)))
+        found_.insert(tree->ops.begin(), tree->ops.end());
+    }
+    return std::move(found_);
+  }
+
+ private:
+  // A large pointwise value that several ops read, each at its own element.
+  static bool isCandidate(Operation* op) {
+    if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnGpu(op)) return false;
+    Value result = op->getResult(0);
+    if (NumElements(result) < kManyElements || op->getNumOperands() == 0) return false;
+    llvm::SmallPtrSet<Operation*, 4> readers(result.user_begin(), result.user_end());
+    return readers.size() > 1 && isReadInPlace(op);
+  }
+
+  // Whether every op that reads it does so at its own element: through an index map an element may be read often.
+  static bool isReadInPlace(Operation* op) {
+    return llvm::all_of(op->getUsers(), [](Operation* reader) {
+      return llvm::isa<ir::PointwiseInterface, ir::ReductionInterface>(reader);
+    });
+  }
+
+  // Whether it is a mask that one op reads, of 16-bit values that are kept in memory past a library call anyway.
+  bool isMaskOfKept(Operation* op) {
+    if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnGpu(op)) return false;
+    Value mask = op->getResult(0);
+    if (!llvm::cast<mlir::RankedTensorType>(mask.getType()).getElementType().isInteger(1) ||
+        NumElements(mask) < kManyElements || !mask.hasOneUse() ||
+        !llvm::isa<ir::PointwiseInterface, ir::ReductionInterface>(*mask.user_begin())) {
+      return false;
+    }
+    return op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
+             Operation* def = operand.getDefiningOp();
+             if (def && IsLoop(def) && def->getNumOperands() == 0) return true;
+             return def && NumBytes(operand) <= 2 * NumBytes(mask) && isInMemory(operand) &&
+                    isKeptBehindLibrary(def);
+           });
+  }
+
+  // What follows a value through pointwise ops of its size, in the kernels of the reductions that it goes into and in others.
+  struct Readers {
+    llvm::SetVector<Operation*> ops;
+    llvm::SmallVector<Operation*> reductions;
+    bool leaves_loops = false;  // Something other than a loop reads the value itself.
+  };
+
+  Readers follow(Operation* op) {
+    Readers readers;
+    llvm::SmallVector<Operation*> stack = {op};
+    while (!stack.empty() && readers.ops.size() <= kMostReaders) {
+      Operation* at = stack.pop_back_val();
+      for (Operation* reader : at->getUsers()) {
+        if (llvm::isa<ir::ReductionInterface>(reader)) {
+          if (!llvm::is_contained(readers.reductions, reader)) readers.reductions.push_back(reader);
+        } else if (llvm::isa<ir::PointwiseInterface>(reader)) {
+          if (readers.ops.insert(reader)) stack.push_back(reader);
+        } else {
+          readers.leaves_loops |= at == op;
+        }
+      }
+    }
+    return readers;
+  }
+
+  // What is in memory and goes into `value`, and the ops between.
+  void collect(Value value, int64_t depth, Tree& into) {
+    Operation* op = value.getDefiningOp();
+    if (!op || isInMemory(value) || !llvm::isa<ir::PointwiseInterface>(op) || depth > kCheapValue) {
+      if (NumElements(value) >= kManyElements && !(op && IsLoop(op) && !isInMemory(value)))
+        into.leaves.insert(value);
+      return;
+    }
+    into.ops.insert(op);
+    for (Value operand : op->getOperands()) collect(operand, depth + 1, into);
+  }
+
+  // Whether `op` goes into reductions in chunks and is read with their results, in another kernel, and is better computed there
+  // once more. Then notes it.
+  bool isReducedThenRead(Operation* op) {
+    if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnGpu(op) ||
+        isWideningCast(op) || found_.contains(op)) {
+      return false;
+    }
+    Value result = op->getResult(0);
+    if (NumElements(result) < kManyElements || op->getNumOperands() == 0 || !isReadInPlace(op)) return false;
+    Readers readers = follow(op);
+    if (readers.leaves_loops || readers.ops.size() > kMostReaders || readers.reductions.empty()) return false;
+    llvm::DenseSet<Operation*> behind = behindChunks(readers.reductions);
+    // What both sides read from memory besides.
+    Tree with[2];
+    bool is_read_later = false;
+    for (Operation* reader : readers.ops) {
+      const bool is_behind = behind.contains(reader);
+      is_read_later |= is_behind;
+      for (Value operand : reader->getOperands()) {
+        Operation* def = operand.getDefiningOp();
+        if (def != op && !(def && readers.ops.contains(def))) collect(operand, 0, with[is_behind ? 1 : 0]);
+      }
+    }
+    if (!is_read_later) return false;
+    for (Value leaf : with[0].leaves) {
+      if (with[1].leaves.contains(leaf)) free_.insert(leaf);
+    }
+    free_ops_.insert(with[0].ops.begin(), with[0].ops.end());
+    std::optional<Tree> tree = expand(result, result, 0);
+    const bool pays =
+        tree && tree->cost <= kCheapValue && traffic(*tree) <= NumBytes(result) && isReadWithin(*tree);
+    if (pays) found_.insert(tree->ops.begin(), tree->ops.end());
+    free_.clear();
+    free_ops_.clear();
+    return pays;
+  }
+
+  // What depends on those of the reductions that are cut in chunks: no kernel holds both.
+  llvm::DenseSet<Operation*> behindChunks(llvm::ArrayRef<Operation*> reductions) {
+    llvm::DenseSet<Operation*> behind;
+    llvm::SmallVector<Operation*> stack;
+    for (Operation* op : reductions) {
+      auto shape = llvm::cast<mlir::RankedTensorType>(op->getOperand(0).getType()).getShape();
+      if (ir::IsCutInChunks(shape, llvm::cast<ir::ReductionInterface>(op).getReducedDims(),
+                            ir::DeviceKind::gpu))
+        stack.push_back(op);
+    }
+    while (!stack.empty() && behind.size() <= kMostReaders) {
+      for (Operation* reader : stack.pop_back_val()->getUsers()) {
+        if (IsLoop(reader) && behind.insert(reader).second) stack.push_back(reader);
+      }
+    }
+    return behind;
+  }
+
+  // Whether what is stored of the tree, for a library call, is read by no other kernel: it would compute it again as well.
+  bool isReadWithin(const Tree& tree) {
+    return llvm::all_of(tree.ops, [&](Operation* op) {
+      return !isInMemory(op->getResult(0)) || llvm::all_of(op->getUsers(), [&](Operation* reader) {
+        return !IsLoop(reader) || tree.ops.contains(reader);
+      });
+    });
+  }
+
+  static bool isWideningCast(Operation* op) {
+    return llvm::isa<ir::CastOp>(op) && NumBytes(op->getOperand(0)) < NumBytes(op->getResult(0));
+  }
+
+  // Whether reductions along different dimensions read it: no kernel holds both.
+  static bool isReducedTwoWays(Operation* op) {
+    std::optional<llvm::ArrayRef<int64_t>> dims;
+    for (Operation* reader : op->getUsers()) {
+      auto reduction = llvm::dyn_cast<ir::ReductionInterface>(reader);
+      if (!reduction) continue;
+      if (dims && *dims != reduction.getReducedDims()) return true;
+      dims = reduction.getReducedDims();
+    }
+    return false;
+  }
+
+  // Whether a value flows from `op` through something that is no loop to a reader of `op`: they cannot be one kernel.
+  bool isKeptBehindLibrary(Operation* op) {
+    if (!kept_) findKept();
+    return kept_->contains(op);
+  }
+
+  void findKept() {
+    llvm::SmallVector<llvm::SmallVector<unsigned>> producers(ops_.size());
+    llvm::BitVector is_call(ops_.size());
+    for (auto [i, op] : llvm::enumerate(ops_)) {
+      is_call[i] = !IsLoop(op);
+      for (Value operand : op->getOperands()) {
+        auto def = position_.find(operand.getDefiningOp());
+        if (def != position_.end()) producers[i].push_back(def->second);
+      }
+    }
+    const CallPaths paths(producers, is_call);
+    kept_.emplace();
+    for (auto [i, op] : llvm::enumerate(ops_)) {
+      for (unsigned producer : producers[i]) {
+        if (paths.isBetween(producer, i)) kept_->insert(ops_[producer]);
+      }
+    }
+  }
+
+  // Whether `value` is stored whatever is recomputed.
+  bool isInMemory(Value value) {
+    Operation* op = value.getDefiningOp();
+    if (!op || !IsLoop(op)) return true;
+    if (llvm::any_of(op->getUsers(), [](Operation* reader) { return !IsLoop(reader); })) return true;
+    return !found_.contains(op) && isKeptBehindLibrary(op);
+  }
+
+  // Bytes that a reader of the tree's value reads, and those that are stored for it.
+  int64_t traffic(const Tree& tree) {
+    int64_t bytes = 0;
+    for (Value leaf : tree.leaves) {
+      if (!free_.contains(leaf)) bytes += NumBytes(leaf) * (isInMemory(leaf) ? 1 : 2);
+    }
+    return bytes;
+  }
+
+  // From what `root` is computed through `value`; none when there is something that is no element of the same place.
+  std::optional<Tree> expand(Value root, Value value, int64_t depth) {
+    Operation* op = value.getDefiningOp();
+    Tree leaf;
+    if (op && IsLoop(op) && op->getNumOperands() == 0) return leaf;
+    if (NumElements(value) * kSmallPart <= NumElements(root)) return leaf;
+    if (auto broadcast = llvm::dyn_cast_or_null<ir::BroadcastOp>(op)) {
+      return NumElements(broadcast->getOperand(0)) * kSmallPart <= NumElements(root) ? std::optional(leaf)
+                                                                                     : std::nullopt;
+    }
+    leaf.leaves.insert(value);
+    // A longer way costs too much.
+    const bool is_read = isInMemory(value) && free_.empty() && !(op && found_.contains(op));
+    if (depth > kCheapValue || (value != root && is_read)) return leaf;
+    if (!op || !llvm::isa<ir::PointwiseInterface>(op) || !IsOnGpu(op)) return leaf;
+    if (!isReadInPlace(op) && !(value != root && isInMemory(value))) return leaf;
+    std::optional<Tree> whole = Tree();
+    for (Value operand : op->getOperands()) {
+      std::optional<Tree> part = expand(root, operand, depth + 1);
+      if (!part) {
+        whole.reset();
+        break;
+      }
+      whole->add(*part);
+    }
+    const bool must = value == root || found_.contains(op);
+    if (whole) {
+      whole->ops.insert(op);
+      whole->cost = 0;
+      for (Operation* part : whole->ops) {
+        if (!free_ops_.contains(part)) whole->cost += costs_.of(part);
+      }
+      if (must || (whole->cost <= kCheapValue && traffic(*whole) < traffic(leaf))) return whole;
+    }
+    return must ? std::nullopt : std::optional(leaf);
+  }
+
+  ElementCost& costs_;
+  std::vector<Operation*> ops_;
+  llvm::DenseMap<Operation*, unsigned> position_;
+  std::optional<llvm::DenseSet<Operation*>> kept_;  // Those that isKeptBehindLibrary.
+  llvm::DenseSet<Operation*> found_;
+  // For the value that is looked at: what its readers read and compute anyway.
+  llvm::DenseSet<Value> free_;
+  llvm::DenseSet<Operation*> free_ops_;
+};
+
+}  // namespace
+
+llvm::DenseSet<Operation*> FindRecomputed(mlir::Block& block, ElementCost& costs) {
+  return Finder(block, costs).find();
+}
+
+}  // namespace sinter

@@ -1,0 +1,157 @@
+#include "sinter/passes/fuse/side_by_side.h"
+
+#include <vector>
+
+#include "llvm/ADT/DenseSet.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/fusion/fusion_domain.h"
+
+namespace sinter {
+
+using mlir::Operation;
+using mlir::Value;
+
+namespace {
+
+// On a GPU an update of so many elements takes longer than a launch: alone it can run while its gradient is still in cache,
+// and the gradient's memory serves the next one. So can a cast of a weight run right before its first reader.
+constexpr int64_t kLargeUpdate = 1 << 20;
+
+// The loop of a group that computes a map; none when it is something else.
+std::optional<ir::LoopNest> MapOf(const FusionGraph& graph, unsigned group, llvm::ArrayRef<Value> outputs) {
+  std::string why;
+  auto domain = ir::AnalyzeFusion(graph.opsOf({group}), outputs, &why);
+  if (mlir::failed(domain) || domain->kind() != "map") return std::nullopt;
+  return std::move(domain->nests[0]);
+}
+
+bool IsReadByTerminator(const FusionGraph& graph, Value value) {
+  return llvm::any_of(graph.readers(value), [&](unsigned reader) {
+    return graph.nodes()[reader].op->hasTrait<mlir::OpTrait::IsTerminator>();
+  });
+}
+
+// Groups that are to be one kernel.
+class Kernel {
+ public:
+  // True if the kernel takes the group, which computes the map `nest`.
+  bool add(const FusionGraph& graph, unsigned group, const ir::LoopNest& nest, size_t outputs,
+           size_t most_buffers) {
+    if (!groups_.empty() && graph.deviceOf(groups_.front()) != graph.deviceOf(group)) return false;
+    llvm::DenseSet<Value> inputs;
+    for (unsigned member : graph.members(group)) {
+      for (Value need : graph.nodes()[member].needs) {
+        const int producer = graph.nodeOf(need);
+        const bool is_own = producer >= 0 && graph.groupOf(producer) == group;
+        if (!is_own && !inputs_.contains(need)) inputs.insert(need);
+      }
+    }
+    if (!groups_.empty() && inputs_.size() + inputs.size() + outputs_ + outputs > most_buffers) return false;
+    auto maps = llvm::make_filter_range(
+        nest.ops, [&](Operation* op) { return graph.isInlined(op) && op->getNumOperands() > 0; });
+    for (Operation* op : maps) {
+      auto held = inlined_.find(op);
+      if (held != inlined_.end() && held->second != nest.shape) return false;
+    }
+    for (Operation* op : maps) inlined_[op] = nest.shape;
+    groups_.push_back(group);
+    inputs_.insert(inputs.begin(), inputs.end());
+    outputs_ += outputs;
+    return true;
+  }
+
+  llvm::ArrayRef<unsigned> groups() const { return groups_; }
+
+ private:
+  llvm::SmallVector<unsigned> groups_;
+  llvm::DenseSet<Value> inputs_;
+  size_t outputs_ = 0;
+  llvm::DenseMap<Operation*, llvm::SmallVector<int64_t>> inlined_;  // To the shape of the loops that hold it.
+};
+
+// The first kernel that takes a group has it.
+class Kernels {
+ public:
+  Kernels(FusionGraph& graph, size_t most_buffers) : graph_(graph), most_buffers_(most_buffers) {}
+
+  void add(unsigned group, const ir::LoopNest& nest, size_t outputs) {
+    for (Kernel& kernel : kernels_) {
+      if (kernel.add(graph_, group, nest, outputs, most_buffers_)) return;
+    }
+    kernels_.emplace_back().add(graph_, group, nest, outputs, most_buffers_);
+  }
+
+  void merge() {
+    for (const Kernel& kernel : kernels_) graph_.mergeAll(kernel.groups());
+  }
+
+ private:
+  FusionGraph& graph_;
+  size_t most_buffers_;
+  std::vector<Kernel> kernels_;
+};
+
+bool ComputesLargeInput(const FusionGraph& graph, unsigned group) {
+  return llvm::any_of(graph.members(group), [&](unsigned member) {
+    return llvm::any_of(graph.nodes()[member].needs, [&](Value need) {
+      const int producer = graph.nodeOf(need);
+      return producer >= 0 && graph.groupOf(producer) != group &&
+             llvm::cast<mlir::RankedTensorType>(need.getType()).getNumElements() >= kLargeUpdate;
+    });
+  });
+}
+
+}  // namespace
+
+void MergeUpdates(FusionGraph& graph, mlir::func::FuncOp function, size_t most_buffers) {
+  llvm::DenseSet<Value> new_values;
+  for (mlir::OpOperand& result : function.getBody().front().getTerminator()->getOpOperands()) {
+    if (function.getResultAttr(result.getOperandNumber(), ir::kVariableAttr)) new_values.insert(result.get());
+  }
+  Kernels kernels(graph, most_buffers);
+  for (unsigned group : graph.groups()) {
+    if (!graph.nodes()[group].fusible) continue;
+    llvm::SmallVector<Value> outputs = graph.outputsOf({group});
+    const bool only_updates = llvm::all_of(outputs, [&](Value output) {
+      return llvm::all_of(graph.readers(output), [&](unsigned reader) {
+        return graph.nodes()[reader].op->hasTrait<mlir::OpTrait::IsTerminator>() ||
+               graph.groupOf(reader) == group;
+      });
+    });
+    if (!only_updates || llvm::none_of(outputs, [&](Value output) { return new_values.contains(output); }))
+      continue;
+    std::optional<ir::LoopNest> nest = MapOf(graph, group, outputs);
+    if (!nest) continue;
+    const bool is_large =
+        ir::KindOf(graph.deviceOf(group)) == ir::DeviceKind::gpu && nest->elements() >= kLargeUpdate;
+    if (!is_large || !ComputesLargeInput(graph, group)) kernels.add(group, *nest, outputs.size());
+  }
+  kernels.merge();
+}
+
+void MergeCasts(FusionGraph& graph, mlir::func::FuncOp function, size_t most_buffers) {
+  auto is_variable = [&](Value value) {
+    auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
+    return argument && function.getArgAttr(argument.getArgNumber(), ir::kVariableAttr);
+  };
+  Kernels kernels(graph, most_buffers);
+  for (unsigned group : graph.groups()) {
+    if (!graph.nodes()[group].fusible || ir::KindOf(graph.deviceOf(group)) != ir::DeviceKind::gpu) continue;
+    bool reads_variable = false, reads_others = false;
+    for (unsigned member : graph.members(group)) {
+      for (Value need : graph.nodes()[member].needs) {
+        const int producer = graph.nodeOf(need);
+        reads_variable |= is_variable(need);
+        reads_others |= producer >= 0 ? graph.groupOf(producer) != group : !is_variable(need);
+      }
+    }
+    if (!reads_variable || reads_others) continue;
+    llvm::SmallVector<Value> outputs = graph.outputsOf({group});
+    if (llvm::any_of(outputs, [&](Value output) { return IsReadByTerminator(graph, output); })) continue;
+    std::optional<ir::LoopNest> nest = MapOf(graph, group, outputs);
+    if (nest && nest->elements() < kLargeUpdate) kernels.add(group, *nest, outputs.size());
+  }
+  kernels.merge();
+}
+
+}  // namespace sinter

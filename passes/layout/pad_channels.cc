@@ -1,0 +1,96 @@
+#include "sinter/passes/layout/pad_channels.h"
+
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
+
+namespace sinter {
+
+using ir::TypeOf;
+using llvm::SmallVector;
+using mlir::Operation;
+using mlir::RankedTensorType;
+using mlir::Value;
+
+namespace {
+
+// Elements of 16 bits in an access of 16 bytes.
+constexpr int64_t kTogether = 8;
+constexpr int64_t kOfImages = 3, kOfWeights = 1;  // Their dimensions of the channels.
+
+Value Padded(mlir::OpBuilder& builder, Value value, int64_t dim, int64_t more) {
+  ir::GraphBuilder b(builder, value.getLoc());
+  const SmallVector<int64_t> none(TypeOf(value).getRank(), 0);
+  SmallVector<int64_t> high = none;
+  high[dim] = more;
+  return b.pad(b.wrap(value), none, high, none, 0).value;
+}
+
+// The first elements along `dim`, as many as `like` has.
+Value CutOff(mlir::OpBuilder& builder, Value value, RankedTensorType like) {
+  ir::GraphBuilder b(builder, value.getLoc());
+  const SmallVector<int64_t> starts(like.getRank(), 0), strides(like.getRank(), 1);
+  return b.slice(b.wrap(value), starts, like.getShape(), strides).value;
+}
+
+RankedTensorType Wider(RankedTensorType type, int64_t dim, int64_t more) {
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] += more;
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+// How many channels the images lack; 0 where the op is none of those that gain.
+template <typename Op>
+int64_t Lacking(Op op, Value images) {
+  ir::DeviceAttr device = ir::DeviceOf(op.getOperation());
+  const bool gains = device && device.getKind() == ir::DeviceKind::gpu && op.getGroups() == 1 &&
+                     op.getLayout() == ir::ImageLayout::nhwc &&
+                     TypeOf(images).getElementType().getIntOrFloatBitWidth() == 16 &&
+                     TypeOf(images).getNumElements() > 0;
+  const int64_t channels = TypeOf(images).getDimSize(kOfImages);
+  return gains ? (kTogether - channels % kTogether) % kTogether : 0;
+}
+
+// A clone with other operands. Its result has `more` channels along `dim`, which are cut off; no `dim`: it keeps its type.
+void Replace(Operation* op, llvm::ArrayRef<Value> operands, std::optional<int64_t> dim, int64_t more) {
+  mlir::OpBuilder builder(op);
+  Operation* clone = builder.clone(*op);
+  for (auto [number, operand] : llvm::enumerate(operands)) clone->setOperand(number, operand);
+  const RankedTensorType type = TypeOf(op->getResult(0));
+  Value result = clone->getResult(0);
+  if (dim) {
+    result.setType(Wider(type, *dim, more));
+    builder.setInsertionPointAfter(clone);
+    result = CutOff(builder, result, type);
+  }
+  op->getResult(0).replaceAllUsesWith(result);
+  op->erase();
+}
+
+}  // namespace
+
+void PadChannels(mlir::func::FuncOp function) {
+  SmallVector<Operation*> ops;
+  function.walk([&](Operation* op) { ops.push_back(op); });
+  for (Operation* op : ops) {
+    mlir::OpBuilder builder(op);
+    llvm::TypeSwitch<Operation*>(op)
+        .Case([&](ir::Conv2dOp conv) {
+          const int64_t more = Lacking(conv, conv.getX());
+          if (more == 0) return;
+          Value x = Padded(builder, conv.getX(), kOfImages, more);
+          Replace(conv, {x, Padded(builder, conv.getWeights(), kOfWeights, more)}, std::nullopt, more);
+        })
+        .Case([&](ir::Conv2dWeightGradOp conv) {
+          const int64_t more = Lacking(conv, conv.getX());
+          if (more == 0) return;
+          Replace(conv, {Padded(builder, conv.getX(), kOfImages, more)}, kOfWeights, more);
+        })
+        .Case([&](ir::Conv2dInputGradOp conv) {
+          const int64_t more = Lacking(conv, conv.getResult());
+          if (more == 0) return;
+          Replace(conv, {conv.getG(), Padded(builder, conv.getWeights(), kOfWeights, more)}, kOfImages, more);
+        });
+  }
+}
+
+}  // namespace sinter

@@ -1,0 +1,36 @@
+// What the main device alone computes and keeps when it alone updates the variables: what depends on combined gradients,
+// what only that reads, and the variables that nothing else reads.
+//
+//   MainUpdates main(functions, shardings);
+//   main.runsOnMainAlone(op); main.hasOnMainAlone("weights.momentum");
+#ifndef SINTER_PASSES_PARTITION_MAIN_UPDATES_H_
+#define SINTER_PASSES_PARTITION_MAIN_UPDATES_H_
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringMap.h"
+#include "sinter/passes/partition/batch_sharding.h"
+
+namespace sinter {
+
+class MainUpdates {
+ public:
+  // A sharding for each function.
+  MainUpdates(llvm::ArrayRef<mlir::func::FuncOp> functions, llvm::ArrayRef<BatchSharding> shardings);
+
+  bool runsOnMainAlone(mlir::Operation* op) const { return ops_.contains(op); }
+  bool hasOnMainAlone(llvm::StringRef variable) const {
+    return updated_.contains(variable) && !elsewhere_.contains(variable);
+  }
+
+ private:
+  void findOps(mlir::func::FuncOp function, const BatchSharding& sharding);
+  void findVariables(mlir::func::FuncOp function);
+
+  llvm::DenseSet<mlir::Operation*> ops_;
+  llvm::DenseSet<mlir::Value> values_;         // That the main device alone has.
+  llvm::StringMap<bool> updated_, elsewhere_;  // Variables; sets.
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_PASSES_PARTITION_MAIN_UPDATES_H_

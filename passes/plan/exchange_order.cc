@@ -1,0 +1,102 @@
+#include "sinter/passes/plan/exchange_order.h"
+
+#include <tuple>
+
+#include "llvm/ADT/MapVector.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/passes/plan/plan_steps.h"
+
+namespace sinter {
+
+using mlir::Operation;
+
+namespace {
+
+// The steps of one device that may come next, and what it has begun.
+struct DeviceProgress {
+  llvm::SmallVector<unsigned> ready;
+  size_t taken = 0;
+  unsigned begun = 0, joined = 0;  // Exchanges, by their numbers on this device from 1 on.
+};
+
+class Orderer {
+ public:
+  Orderer(llvm::ArrayRef<Operation*> order, const StepDependences& dependences)
+      : dependences_(dependences),
+        exchange_(order.size(), 0),
+        position_(order.size()),
+        is_collective_(order.size()) {
+    llvm::DenseMap<Operation*, unsigned> number;
+    for (auto [s, step] : llvm::enumerate(dependences.steps)) number[step] = s;
+    for (auto [position, step] : llvm::enumerate(order)) position_[number[step]] = position;
+    for (auto [s, step] : llvm::enumerate(dependences.steps)) {
+      is_collective_[s] = CollectiveOf(step).has_value();
+      waiting_.push_back(dependences.before(s).size());
+      DeviceProgress& device = devices_[ir::DeviceOf(step)];
+      if (waiting_.back() == 0) device.ready.push_back(s);
+    }
+  }
+
+  llvm::SmallVector<Operation*> run() {
+    llvm::SmallVector<Operation*> order;
+    while (DeviceProgress* device = behindMost()) order.push_back(take(*device));
+    return order;
+  }
+
+ private:
+  // Returns the device that has taken the fewest steps, among those that have one to take.
+  DeviceProgress* behindMost() {
+    DeviceProgress* found = nullptr;
+    for (auto& [attribute, device] : devices_) {
+      if (!device.ready.empty() && (!found || device.taken < found->taken)) found = &device;
+    }
+    return found;
+  }
+
+  Operation* take(DeviceProgress& device) {
+    auto score = [&](unsigned s) {
+      return std::make_tuple(!is_collective_[s], exchangeToWaitFor(device, s), position_[s]);
+    };
+    auto* best = std::min_element(device.ready.begin(), device.ready.end(),
+                                  [&](unsigned a, unsigned b) { return score(a) < score(b); });
+    const unsigned step = *best;
+    device.ready.erase(best);
+    ++device.taken;
+    device.joined = std::max(device.joined, exchangeToWaitFor(device, step));
+    if (is_collective_[step]) exchange_[step] = ++device.begun;
+    for (unsigned next : dependences_.after(step)) {
+      if (--waiting_[next] == 0) devices_[ir::DeviceOf(dependences_.steps[next])].ready.push_back(next);
+    }
+    return dependences_.steps[step];
+  }
+
+  // The latest one under way that the step needs; 0: none.
+  unsigned exchangeToWaitFor(const DeviceProgress& device, unsigned step) const {
+    unsigned latest = 0;
+    for (unsigned before : dependences_.before(step)) latest = std::max(latest, exchange_[before]);
+    return latest > device.joined ? latest : 0;
+  }
+
+  const StepDependences& dependences_;
+  llvm::SmallVector<unsigned> waiting_;   // Of each step, how many must come before it still.
+  llvm::SmallVector<unsigned> exchange_;  // Of each collective that has begun, its number on its device.
+  llvm::SmallVector<size_t> position_;
+  llvm::SmallVector<bool> is_collective_;
+  llvm::MapVector<ir::DeviceAttr, DeviceProgress> devices_;
+};
+
+}  // namespace
+
+bool ExchangesOnGpus(llvm::ArrayRef<Operation*> steps) {
+  return llvm::any_of(steps, [](Operation* step) {
+    return CollectiveOf(step) && ir::KindOf(ir::DeviceOf(step)) == ir::DeviceKind::gpu;
+  });
+}
+
+llvm::SmallVector<Operation*> OrderForExchanges(llvm::ArrayRef<Operation*> order,
+                                                const StepDependences& dependences) {
+  return Orderer(order, dependences).run();
+}
+
+}  // namespace sinter

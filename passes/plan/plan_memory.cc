@@ -1,0 +1,54 @@
+#include "sinter/passes/passes.h"
+#include "sinter/passes/plan/memory_plan.h"
+
+namespace sinter {
+
+#define GEN_PASS_DEF_PLANMEMORY
+#include "passes/passes.h.inc"
+
+namespace {
+
+// The step with most bytes of the device alive, and who holds them.
+void Report(plan_ir::FunctionOp function, const MemoryPlan& plan, ir::DeviceAttr device) {
+  MemoryPlan::Peak peak = plan.peakOf(device);
+  if (peak.step < 0) return;
+  auto remark = mlir::emitRemark(plan.steps()[peak.step]->getLoc())
+                << "memory" << (function.getDevices() ? " of " + device.text() : "")
+                << " is at its peak here: " << peak.bytes << " bytes alive in an arena of "
+                << function.arenaBytesOf(device).value_or(0)
+                << (plan.runsSideBySide(device) ? ", where sharing memory orders no steps" : "");
+  for (const MemoryPlan::Block* block : peak.alive) NoteHolder(remark, *block);
+}
+
+// The GPUs of the function whose arenas have at most so many bytes where memory adds nothing to the order of their steps.
+llvm::SmallVector<ir::DeviceAttr> SideBySide(plan_ir::FunctionOp function, bool in_place, int64_t bytes) {
+  llvm::SmallVector<ir::DeviceAttr> devices = function.deviceList(), gpus;
+  // As little as there can be, which is quicker to find.
+  llvm::SmallVector<int64_t> least = MemoryPlan(function, in_place).place(/*reuse=*/true);
+  for (auto [device, arena] : llvm::zip_equal(devices, least)) {
+    if (device.getKind() == ir::DeviceKind::gpu && arena <= bytes) gpus.push_back(device);
+  }
+  if (gpus.empty()) return gpus;
+  llvm::SmallVector<int64_t> arenas = MemoryPlan(function, in_place, gpus).place(/*reuse=*/true);
+  llvm::erase_if(
+      gpus, [&](ir::DeviceAttr gpu) { return arenas[llvm::find(devices, gpu) - devices.begin()] > bytes; });
+  return gpus;
+}
+
+class PlanMemoryPass : public impl::PlanMemoryBase<PlanMemoryPass> {
+ public:
+  using PlanMemoryBase::PlanMemoryBase;
+  void runOnOperation() override {
+    llvm::SmallVector<ir::DeviceAttr> side_by_side;
+    if (reuse && side_by_side_bytes > 0)
+      side_by_side = SideBySide(getOperation(), in_place, side_by_side_bytes);
+    MemoryPlan plan(getOperation(), in_place, side_by_side);
+    plan.place(reuse);
+    plan.apply();
+    if (!report) return;
+    for (ir::DeviceAttr device : getOperation().deviceList()) Report(getOperation(), plan, device);
+  }
+};
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,108 @@
+#include "llvm/ADT/TypeSwitch.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/passes/passes.h"
+
+namespace sinter {
+
+#define GEN_PASS_DEF_CHECKINDICES
+#include "passes/passes.h.inc"
+
+namespace {
+
+using ir::Expr;
+using mlir::Value;
+using mlir::func::FuncOp;
+
+// The indices of an op, and what they number.
+struct Indexing {
+  mlir::TypedValue<mlir::RankedTensorType> indices;  // Null: nothing.
+  int64_t size = 0;                                  // Indices are from 0 to below this.
+  std::optional<int64_t> ignored = std::nullopt;     // An index that means nothing.
+};
+
+Indexing IndexingOf(mlir::Operation* op) {
+  auto along_dim = [](auto o) -> Indexing {
+    return {o.getIndices(), o.getX().getType().getDimSize(o.getDim())};
+  };
+  return llvm::TypeSwitch<mlir::Operation*, Indexing>(op)
+      .Case<ir::GatherOp, ir::TakeAlongOp, ir::ScatterAddOp>(along_dim)
+      .Case([](ir::OneHotOp o) -> Indexing { return {o.getIndices(), o.getType().getShape().back()}; })
+      .Case([](ir::SoftmaxCrossEntropyOp o) -> Indexing {
+        Indexing indexing = {o.getLabels(), o.getLogits().getType().getShape().back()};
+        if (auto ignored = o.getIgnoreLabel()) indexing.ignored = static_cast<int64_t>(*ignored);
+        return indexing;
+      })
+      .Default([](mlir::Operation*) { return Indexing(); });
+}
+
+// Where the user wrote it, and what: the name of the call, else of the op.
+mlir::Location NamedLocation(mlir::Operation* op) {
+  if (!llvm::isa<mlir::FileLineColLoc>(op->getLoc())) return op->getLoc();
+  return mlir::NameLoc::get(mlir::StringAttr::get(op->getContext(), op->getName().stripDialect()),
+                            op->getLoc());
+}
+
+// The smallest or largest element of x as i64[1].
+template <typename Op>
+Expr Extreme(Expr x) {
+  ir::GraphBuilder& b = *x.builder;
+  if (!x.shape().empty()) {
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, static_cast<int64_t>(x.shape().size())));
+    auto type = mlir::RankedTensorType::get({}, x.element());
+    x = b.wrap(b.builder().create<Op>(b.loc(), type, x.value, dims));
+  }
+  return b.reshape(b.cast(x, b.builder().getI64Type()), {1});
+}
+
+Value Summary(mlir::OpBuilder& builder, mlir::Location loc, const Indexing& indexing) {
+  ir::GraphBuilder b(builder, loc);
+  Expr x = b.wrap(indexing.indices);
+  if (indexing.ignored) {
+    Expr ignored = b.fill(x, static_cast<double>(*indexing.ignored));
+    x = b.select(b.eq(x, ignored), b.zeros(x), x);
+  }
+  Expr size = b.full({1}, builder.getI64Type(), static_cast<double>(indexing.size));
+  return b.concat({Extreme<ir::MinOp>(x), Extreme<ir::MaxOp>(x), size}, 0).value;
+}
+
+class CheckIndicesPass : public impl::CheckIndicesBase<CheckIndicesPass> {
+ public:
+  using CheckIndicesBase::CheckIndicesBase;
+
+  void runOnOperation() override {
+    for (FuncOp function : llvm::to_vector(getOperation().getOps<FuncOp>())) {
+      if (!function.isPrivate() && !function.isExternal()) check(function);
+    }
+  }
+
+ private:
+  void check(FuncOp function) {
+    llvm::SmallVector<mlir::Operation*> checked;
+    function.walk([&](mlir::Operation* op) {
+      auto indices = IndexingOf(op).indices;
+      if (indices && indices.getType().getNumElements() > 0) checked.push_back(op);
+    });
+    mlir::Operation* end = function.getBody().front().getTerminator();
+    for (auto [i, op] : llvm::enumerate(checked)) {
+      mlir::OpBuilder builder(end);
+      Value summary = Summary(builder, op->getLoc(), IndexingOf(op));
+      mlir::FlatSymbolRefAttr variable = makeVariable(function, i, NamedLocation(op), summary.getType());
+      function.insertResult(function.getNumResults(), summary.getType(),
+                            builder.getDictionaryAttr(builder.getNamedAttr(ir::kVariableAttr, variable)));
+      end->insertOperands(end->getNumOperands(), summary);
+    }
+  }
+
+  mlir::FlatSymbolRefAttr makeVariable(FuncOp function, size_t number, mlir::Location loc, mlir::Type type) {
+    mlir::OpBuilder builder(function);
+    std::string name = prefix + function.getSymName().str() + "/" + std::to_string(number);
+    builder.create<ir::VariableOp>(loc, builder.getStringAttr(name), mlir::TypeAttr::get(type),
+                                   ir::InitializerAttr::get(&getContext(), ir::Initializer::constant),
+                                   builder.getF64FloatAttr(0), builder.getF64FloatAttr(0),
+                                   builder.getI64IntegerAttr(0), mlir::UnitAttr());
+    return mlir::FlatSymbolRefAttr::get(&getContext(), name);
+  }
+};
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,115 @@
+#include "sinter/ir/dialect/graph_builder.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/library/attention_shape.h"
+#include "sinter/passes/joined_calls.h"
+#include "sinter/passes/passes.h"
+
+namespace sinter {
+
+#define GEN_PASS_DEF_DECOMPOSE
+#include "passes/passes.h.inc"
+
+namespace {
+
+using mlir::Operation;
+
+// Why cuDNN does not compute the attention; empty when it does. As CudnnAttentionSupported of runtime/plan/gpu_limits.h says;
+// codegen/steps/lower_attention.cc refuses what this lets through against it.
+std::string AgainstWhole(mlir::ValueRange inputs, double scale) {
+  ir::AttentionShape s = ir::AttentionShape::Of(inputs);
+  if (!s.element.isBF16() && !s.element.isF16()) return "cuDNN computes attention in bf16 and f16 only";
+  if (s.width % 8 != 0 || s.width > 128) {
+    return "cuDNN takes heads of a width that is a multiple of 8 and at most 128, and this is " +
+           std::to_string(s.width);
+  }
+  if (s.heads != s.key_heads) {
+    return "its gradient in cuDNN has as many heads of k as of q, and these are " +
+           std::to_string(s.key_heads) + " and " + std::to_string(s.heads);
+  }
+  if (!(scale > 0)) return "cuDNN takes a scale above 0, and this is " + std::to_string(scale);
+  if (std::min(s.queries, s.keys) < 2) return "cuDNN takes two positions and more";
+  return s.batch == 0 ? "the batch is empty" : "";
+}
+
+class DecomposePass : public impl::DecomposeBase<DecomposePass> {
+ public:
+  using DecomposeBase::DecomposeBase;
+
+  // A definition may use composites itself: rounds go on until there is none.
+  void runOnOperation() override {
+    ir::DeviceAttr unplaced = ir::DeviceAttr::parse(&getContext(), device.getValue());
+    if (!unplaced) {
+      getOperation().emitError() << "\"" << device.getValue()
+                                 << "\" is no device; expected one such as gpu:0";
+      return signalPassFailure();
+    }
+    for (;;) {
+      llvm::SmallVector<ir::CompositeInterface> composites;
+      getOperation().walk([&](ir::CompositeInterface op) {
+        if (!staysWhole(op, unplaced)) composites.push_back(op);
+      });
+      if (composites.empty()) break;
+      for (ir::CompositeInterface op : composites) {
+        mlir::OpBuilder at(op);
+        ir::GraphBuilder b(at, op->getLoc());
+        op->replaceAllUsesWith(op.decompose(b));
+        op->erase();
+      }
+    }
+    llvm::SmallVector<ir::ConcatOp> concats;
+    getOperation().walk([&](ir::ConcatOp op) {
+      if (IsWide(op) && !IsOneBehindTheOther(op)) concats.push_back(op);
+    });
+    for (ir::ConcatOp op : concats) concatAlongFirst(op);
+    llvm::SmallVector<ir::AttentionOp> whole;
+    getOperation().walk([&](ir::AttentionOp op) { whole.push_back(op); });
+    for (ir::AttentionOp op : whole) dropUnreadStats(op);
+  }
+
+ private:
+  bool staysWhole(Operation* op, ir::DeviceAttr unplaced) {
+    if (!llvm::isa<ir::AttentionOp, ir::AttentionGradOp>(op)) return false;
+    ir::DeviceAttr place = ir::DeviceOf(op);
+    if (!place) place = unplaced;
+    if (place.getKind() != ir::DeviceKind::gpu) return false;
+    auto forward = llvm::dyn_cast<ir::AttentionOp>(op);
+    auto backward = llvm::dyn_cast<ir::AttentionGradOp>(op);
+    std::string reason = forward ? AgainstWhole(forward.getInputs(), forward.getScale().convertToDouble())
+                                 : AgainstWhole(backward.getInputs(), backward.getScale().convertToDouble());
+    if (reason.empty()) return true;
+    if (report) {
+      op->emitRemark() << "'" << op->getName() << "' is decomposed, its scores in memory: " << reason;
+    }
+    return false;
+  }
+
+  // With its dimension in front the parts lie one behind the other, where they can be written.
+  void concatAlongFirst(ir::ConcatOp op) {
+    mlir::OpBuilder at(op);
+    ir::GraphBuilder b(at, op.getLoc());
+    const int64_t dim = op.getDim(), rank = op.getType().getRank();
+    llvm::SmallVector<int64_t> to_front = {dim}, back;
+    for (int64_t d = 0; d < rank; ++d) {
+      if (d != dim) to_front.push_back(d);
+      back.push_back(d == dim ? 0 : d < dim ? d + 1 : d);
+    }
+    llvm::SmallVector<ir::Expr> parts;
+    for (mlir::Value part : op.getXs()) parts.push_back(b.transpose(b.wrap(part), to_front));
+    op.replaceAllUsesWith(b.transpose(b.concat(parts, 0), back).value);
+    op.erase();
+  }
+
+  // Only gradients read them.
+  void dropUnreadStats(ir::AttentionOp op) {
+    if (!op.getStats() || !op.getStats().use_empty()) return;
+    mlir::OpBuilder at(op);
+    auto lean = at.create<ir::AttentionOp>(op.getLoc(), op.getResult().getType(), mlir::Type(),
+                                           op.getInputs(), op.getScale(), op.getCausal(), op.getMath());
+    ir::SetDevice(lean, ir::DeviceOf(op));
+    op.getResult().replaceAllUsesWith(lean.getResult());
+    op.erase();
+  }
+};
+
+}  // namespace
+}  // namespace sinter

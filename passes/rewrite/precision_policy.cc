@@ -1,0 +1,255 @@
+#include "sinter/ir/dialect/precision_attr.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/passes/passes.h"
+
+namespace sinter {
+
+#define GEN_PASS_DEF_PRECISIONPOLICY
+#include "passes/passes.h.inc"
+
+namespace {
+
+using ir::NumElements;
+using mlir::Operation;
+using mlir::OpOperand;
+using mlir::RankedTensorType;
+using mlir::Value;
+
+bool IsF32(Value value) {
+  auto type = llvm::dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getElementType().isF32();
+}
+
+// What has a math mode multiplies and sums, and it sums in f32 whatever the type of its operands.
+bool IsProduct(Operation* op) {
+  return llvm::isa<ir::LibraryInterface>(op) &&
+         llvm::any_of(op->getName().getAttributeNames(),
+                      [](mlir::StringAttr name) { return name == "math"; });
+}
+
+// What a product may do with f32; another mode than ieee is the program's word on its precision.
+ir::MathMode MathOf(Operation* product) {
+  auto mode = product->getAttrOfType<ir::MathModeAttr>("math");
+  return mode ? mode.getValue() : ir::MathMode::ieee;
+}
+
+bool IsNarrowProduct(Operation* op) {
+  return IsProduct(op) && IsF32(op->getResult(0)) && MathOf(op) == ir::MathMode::ieee;
+}
+
+// Moves elements to other coordinates that depend on nothing but shapes. A gather does not count: its gradient sums in the
+// type of its operand, without end.
+bool IsIndexMap(Operation* op) {
+  return llvm::isa<ir::FusibleInterface>(op) && !llvm::isa<ir::PointwiseInterface>(op) &&
+         op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), IsF32);
+}
+
+// No interface says of library ops whether they sum: these take, move or average a few elements.
+bool IsMove(Operation* op) {
+  return llvm::isa<ir::CopyOp, ir::CloneOp, ir::MaxPool2dOp, ir::AvgPool2dOp, ir::SplitOp>(op);
+}
+
+// Composites that give back what they are given, changed: norms, softmax, dropout. They compute in f32 whatever that is.
+bool IsLikeOperand(Operation* op) {
+  return llvm::isa<ir::CompositeInterface>(op) && op->getNumOperands() > 0 && !IsMove(op) && !IsProduct(op) &&
+         op->getResult(0).getType() == op->getOperand(0).getType();
+}
+
+// Of attention, what stays in f32 beside narrow operands; null for others.
+Value StatisticsOf(Operation* op) {
+  if (auto attention = llvm::dyn_cast<ir::AttentionOp>(op)) return attention.getStats();
+  if (auto gradient = llvm::dyn_cast<ir::AttentionGradOp>(op)) return gradient.getStats();
+  return {};
+}
+
+bool Follows(Operation* op) {
+  return llvm::isa<ir::PointwiseInterface>(op) || IsIndexMap(op) || IsMove(op) || IsLikeOperand(op);
+}
+
+// The operands that become narrow with their op. A composite's parameters and statistics do not.
+llvm::SmallVector<OpOperand*> DataOperands(Operation* op) {
+  llvm::SmallVector<OpOperand*> operands;
+  for (OpOperand& operand : op->getOpOperands()) {
+    bool is_data = !IsLikeOperand(op) || operand.get().getType() == op->getOperand(0).getType();
+    is_data &= operand.get() != StatisticsOf(op);
+    if (IsF32(operand.get()) && is_data) operands.push_back(&operand);
+  }
+  return operands;
+}
+
+llvm::SmallVector<Value> DataResults(Operation* op) {
+  llvm::SmallVector<Value> results;
+  for (Value result : op->getResults()) {
+    bool is_data = !IsLikeOperand(op) || result.getType() == op->getOperand(0).getType();
+    is_data &= result != StatisticsOf(op);
+    if (IsF32(result) && is_data) results.push_back(result);
+  }
+  return results;
+}
+
+// What of an op becomes narrow. Found while all types are as the program has them.
+struct NarrowParts {
+  llvm::SmallVector<OpOperand*> operands;
+  llvm::SmallVector<Value> results;
+};
+
+// Finds the ops of a block that become narrow: products, and what lies between two of them.
+llvm::DenseMap<Operation*, NarrowParts> NarrowOps(mlir::Block& block) {
+  llvm::DenseSet<Value> behind;  // Computed from products by ops that follow.
+  for (Operation& op : block) {
+    bool follows = Follows(&op) && llvm::any_of(DataOperands(&op), [&](OpOperand* operand) {
+                     return behind.contains(operand->get());
+                   });
+    if (!follows && !IsNarrowProduct(&op)) continue;
+    for (Value result : DataResults(&op)) behind.insert(result);
+  }
+  llvm::DenseMap<Operation*, NarrowParts> narrow;
+  auto reads_narrow = [&](OpOperand& use) {
+    auto reader = narrow.find(use.getOwner());
+    return reader != narrow.end() && llvm::is_contained(reader->second.operands, &use);
+  };
+  auto is_between = [&](Value result) {
+    return behind.contains(result) && llvm::any_of(result.getUses(), reads_narrow);
+  };
+  // The broadcast of a bias: it is cast before it is spread, so that the product may add it.
+  auto is_cheaper_before = [&](Operation& op) {
+    return IsIndexMap(&op) && !op.use_empty() && llvm::all_of(op.getUses(), reads_narrow) &&
+           llvm::all_of(op.getOperands(),
+                        [&](Value operand) { return NumElements(operand) <= NumElements(op.getResult(0)); });
+  };
+  for (Operation& op : llvm::reverse(block)) {
+    bool follows = Follows(&op) && (llvm::any_of(DataResults(&op), is_between) || is_cheaper_before(op));
+    if (follows || IsNarrowProduct(&op)) narrow[&op] = {DataOperands(&op), DataResults(&op)};
+  }
+  return narrow;
+}
+
+// Rewrites one function for `element`, bf16 or f16.
+class FunctionPrecision {
+ public:
+  FunctionPrecision(mlir::func::FuncOp function, mlir::FloatType element, bool report)
+      : function_(function),
+        element_(element),
+        f32_(mlir::Float32Type::get(function.getContext())),
+        report_(report) {}
+
+  void run() {
+    mlir::Block& block = function_.getBody().front();
+    llvm::DenseMap<Operation*, NarrowParts> narrow = NarrowOps(block);
+    for (Operation& op : llvm::make_early_inc_range(block)) {
+      if (auto gradients = llvm::dyn_cast<ir::GradientsOp>(op)) {
+        keepGradients(gradients);
+      } else if (auto found = narrow.find(&op); found != narrow.end()) {
+        makeNarrow(&op, found->second);
+      } else {
+        keep(&op);
+      }
+    }
+  }
+
+ private:
+  void makeNarrow(Operation* op, const NarrowParts& parts) {
+    for (OpOperand* operand : parts.operands) {
+      if (narrow_.contains(operand->get())) continue;
+      operand->set(cast(operand->get(), element_, op, IsProduct(op) ? "a product" : "between products"));
+    }
+    for (Value result : parts.results) {
+      result.setType(llvm::cast<RankedTensorType>(result.getType()).clone(element_));
+      narrow_.insert(result);
+    }
+  }
+
+  void keep(Operation* op) {
+    if (report_ && IsProduct(op) && IsF32(op->getResult(0))) {
+      mlir::emitRemark(op->getLoc()) << "'" << op->getName()
+                                     << "' stays in f32: the program asks for its math mode "
+                                     << stringifyMathMode(MathOf(op));
+    }
+    for (OpOperand& operand : op->getOpOperands()) {
+      if (narrow_.contains(operand.get())) operand.set(cast(operand.get(), f32_, op, "which stays in f32"));
+    }
+  }
+
+  // A gradient has the type of the value that it is for; the program's ops read it as f32.
+  void keepGradients(ir::GradientsOp op) {
+    OpOperand& loss = op->getOpOperand(0);
+    if (narrow_.contains(loss.get())) loss.set(cast(loss.get(), f32_, op, "which stays in f32"));
+    for (auto [x, gradient] : llvm::zip_equal(op.getXs(), op.getGradients())) {
+      if (!narrow_.contains(x)) continue;
+      Value(gradient).setType(x.getType());
+      llvm::SmallVector<OpOperand*> uses;
+      for (OpOperand& use : gradient.getUses()) uses.push_back(&use);
+      if (uses.empty()) continue;
+      Value wide = cast(gradient, f32_, op, "whose value is wanted in f32");
+      for (OpOperand* use : uses) use->set(wide);
+    }
+  }
+
+  // Once a value, where it is made. `reader` is the first that wants it.
+  Value cast(Value value, mlir::Type element, Operation* reader, llvm::StringRef because) {
+    Value& made = casts_[value];
+    if (made) return made;
+    mlir::OpBuilder builder(function_.getContext());
+    builder.setInsertionPointAfterValue(value);
+    made = builder.create<ir::CastOp>(value.getLoc(),
+                                      llvm::cast<RankedTensorType>(value.getType()).clone(element), value);
+    ir::SetDevice(made.getDefiningOp(), ir::DeviceOf(value));
+    if (report_) remark(value, element, reader, because);
+    return made;
+  }
+
+  void remark(Value value, mlir::Type element, Operation* reader, llvm::StringRef because) {
+    auto type = llvm::cast<RankedTensorType>(value.getType());
+    auto remark = mlir::emitRemark(reader->getLoc());
+    remark << "casts " << nameOf(value) << " of " << type << ", "
+           << type.getNumElements() * (type.getElementTypeBitWidth() / 8) << " bytes, to " << element;
+    if (reader->hasTrait<mlir::OpTrait::IsTerminator>()) {
+      remark << " for the function's result";
+    } else {
+      remark << " for '" << reader->getName() << "', " << because;
+    }
+  }
+
+  std::string nameOf(Value value) {
+    auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
+    if (!argument) return "a value";
+    unsigned i = argument.getArgNumber();
+    if (auto variable = function_.getArgAttrOfType<mlir::FlatSymbolRefAttr>(i, ir::kVariableAttr)) {
+      return "variable \"" + variable.getValue().str() + "\"";
+    }
+    auto input = function_.getArgAttrOfType<mlir::StringAttr>(i, ir::kInputAttr);
+    return input ? "input \"" + input.getValue().str() + "\"" : "an argument";
+  }
+
+  mlir::func::FuncOp function_;
+  mlir::FloatType element_;
+  mlir::Type f32_;
+  bool report_;
+  llvm::DenseSet<Value> narrow_;        // Made narrow here.
+  llvm::DenseMap<Value, Value> casts_;  // A value is cast to one type only: from f32, or back.
+};
+
+class PrecisionPolicyPass : public impl::PrecisionPolicyBase<PrecisionPolicyPass> {
+ public:
+  using PrecisionPolicyBase::PrecisionPolicyBase;
+
+  void runOnOperation() override {
+    mlir::func::FuncOp function = getOperation();
+    auto module = function->getParentOfType<mlir::ModuleOp>();
+    mlir::Attribute given = module ? module->getAttr(ir::kPrecisionAttr) : mlir::Attribute();
+    if (!given || function.isExternal()) return;
+    auto type = llvm::dyn_cast<mlir::TypeAttr>(given);
+    if (type && type.getValue().isF32()) return;
+    if (!type || !(type.getValue().isBF16() || type.getValue().isF16())) {
+      module.emitError() << "has " << ir::kPrecisionAttr << " = " << given << "; expected f32, bf16 or f16";
+      return signalPassFailure();
+    }
+    FunctionPrecision(function, llvm::cast<mlir::FloatType>(type.getValue()), report).run();
+  }
+};
+
+}  // namespace
+}  // namespace sinter

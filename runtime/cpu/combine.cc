@@ -1,0 +1,145 @@
+#include "sinter/runtime/cpu/combine.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <concepts>
+#include <type_traits>
+
+#include "runtime/plan_generated.h"
+#include "sinter/runtime/host/half.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/collective.h"
+
+namespace sinter {
+namespace {
+
+// Accumulators of one block stay in the first cache, beside what is read.
+constexpr int64_t kBlock = 1024;
+
+// Storage as what it is computed in, and back.
+template <typename Acc, typename T>
+Acc Widen(T value) {
+  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
+    return value.ToFloat();
+  } else {
+    return static_cast<Acc>(value);
+  }
+}
+template <typename T, typename Acc>
+T Narrow(Acc value) {
+  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
+    return T::FromFloat(value);
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+template <typename Acc>
+struct Plus {
+  static Acc Of(Acc a, Acc b) { return a + b; }
+};
+
+// Equal floats are equal bits, or zeros: the bits of both, or of either, are then the larger.
+template <typename F, bool kMax>
+F EqualFloats(F a, F b) {
+  using Bits = std::conditional_t<sizeof(F) == 8, uint64_t, uint32_t>;
+  const Bits x = std::bit_cast<Bits>(a), y = std::bit_cast<Bits>(b);
+  return std::bit_cast<F>(kMax ? x & y : x | y);
+}
+
+template <typename Acc, bool kMax>
+struct Extreme {
+  static Acc Of(Acc a, Acc b) {
+    const Acc larger = (kMax ? a > b : a < b) ? a : b;
+    if constexpr (std::floating_point<Acc>) {
+      const Acc ordered = a == b ? EqualFloats<Acc, kMax>(a, b) : larger;
+      return std::isunordered(a, b) ? a + b : ordered;
+    } else {
+      return larger;
+    }
+  }
+};
+
+// Acc: what is added or compared. Quotient: as what a sum is divided; void: it is not.
+template <typename T, typename Acc, typename Op, typename Quotient = void>
+void CombineBlocks(std::span<const void* const> inputs, std::span<void* const> outputs, int64_t count) {
+  Acc acc[kBlock];
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t size = std::min(kBlock, count - begin);
+    const T* const first = static_cast<const T*>(inputs[0]) + begin;
+    for (int64_t i = 0; i < size; ++i) acc[i] = Widen<Acc>(first[i]);
+    for (const void* input : inputs.subspan(1)) {
+      const T* const next = static_cast<const T*>(input) + begin;
+      for (int64_t i = 0; i < size; ++i) acc[i] = Op::Of(acc[i], Widen<Acc>(next[i]));
+    }
+    if constexpr (!std::is_void_v<Quotient>) {
+      const Quotient members = static_cast<Quotient>(inputs.size());
+      for (int64_t i = 0; i < size; ++i) acc[i] = static_cast<Acc>(static_cast<Quotient>(acc[i]) / members);
+    }
+    for (void* output : outputs) {
+      T* const to = static_cast<T*>(output) + begin;
+      for (int64_t i = 0; i < size; ++i) to[i] = Narrow<T>(acc[i]);
+    }
+  }
+}
+
+template <typename T, typename Acc>
+void CombineFloats(fb::Combine combine, std::span<const void* const> inputs, std::span<void* const> outputs,
+                   int64_t count) {
+  switch (combine) {
+    case fb::Combine::Sum:
+      return CombineBlocks<T, Acc, Plus<Acc>>(inputs, outputs, count);
+    case fb::Combine::Mean:
+      return CombineBlocks<T, Acc, Plus<Acc>, Acc>(inputs, outputs, count);
+    case fb::Combine::Max:
+      return CombineBlocks<T, Acc, Extreme<Acc, true>>(inputs, outputs, count);
+    case fb::Combine::Min:
+      return CombineBlocks<T, Acc, Extreme<Acc, false>>(inputs, outputs, count);
+  }
+}
+
+// Unsigned sums wrap.
+template <typename T>
+void CombineIntegers(fb::Combine combine, std::span<const void* const> inputs, std::span<void* const> outputs,
+                     int64_t count) {
+  using Unsigned = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  switch (combine) {
+    case fb::Combine::Sum:
+      return CombineBlocks<T, Unsigned, Plus<Unsigned>>(inputs, outputs, count);
+    case fb::Combine::Mean:
+      return CombineBlocks<T, uint64_t, Plus<uint64_t>, int64_t>(inputs, outputs, count);
+    case fb::Combine::Max:
+      return CombineBlocks<T, T, Extreme<T, true>>(inputs, outputs, count);
+    case fb::Combine::Min:
+      return CombineBlocks<T, T, Extreme<T, false>>(inputs, outputs, count);
+  }
+}
+
+}  // namespace
+
+void CombineElements(fb::Combine combine, DType dtype, std::span<const void* const> inputs,
+                     std::span<void* const> outputs, int64_t count) {
+  SINTER_CHECK(!inputs.empty() && CanCombine(combine, dtype)) << "for " << DTypeName(dtype);
+  switch (dtype) {
+    case DType::kF64:
+      return CombineFloats<double, double>(combine, inputs, outputs, count);
+    case DType::kF32:
+      return CombineFloats<float, float>(combine, inputs, outputs, count);
+    case DType::kBf16:
+      return CombineFloats<BFloat16, float>(combine, inputs, outputs, count);
+    case DType::kF16:
+      return CombineFloats<Float16, float>(combine, inputs, outputs, count);
+    case DType::kI64:
+      return CombineIntegers<int64_t>(combine, inputs, outputs, count);
+    case DType::kI32:
+      return CombineIntegers<int32_t>(combine, inputs, outputs, count);
+    case DType::kI8:
+      return CombineIntegers<int8_t>(combine, inputs, outputs, count);
+    case DType::kU8:
+    case DType::kI1:
+      return CombineIntegers<uint8_t>(combine, inputs, outputs, count);
+  }
+}
+
+}  // namespace sinter

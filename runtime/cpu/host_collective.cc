@@ -1,0 +1,381 @@
+// How CPUs do the collectives of collective.h.
+#include <algorithm>
+#include <array>
+
+#include "runtime/plan_generated.h"
+#include "sinter/runtime/plan/collective.h"
+#include "sinter/runtime/cpu/combine.h"
+#include "sinter/runtime/cpu/steps.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan_verifier.h"
+#include "sinter/runtime/cpu/host_collective.h"
+
+namespace sinter {
+namespace {
+
+// Fewer elements are combined sooner than another thread is told; units of threads are whole cache lines of any type.
+constexpr int64_t kUnitElements = 64;
+constexpr int64_t kGrainUnits = 256;
+
+constexpr int kNobody = -1;
+
+struct Range {
+  int64_t begin, end;
+};
+
+class HostCollectiveWork : public HostCollective {
+ public:
+  HostCollectiveWork(const fb::Function& function, const CollectiveGroup& group,
+                     HostCollectiveOptions options)
+      : c_(Collective::Of(function, group.steps.front())),
+        options_(std::move(options)),
+        element_bytes_(static_cast<size_t>(SizeOf(c_.dtype))),
+        member_of_(c_.size(), kNobody),
+        process_of_(c_.size()) {
+    for (uint32_t rank = 0; rank < c_.size(); ++rank) {
+      process_of_[rank] = options_.local.RankOf(c_.group[rank]);
+      if (std::ranges::find(processes_, process_of_[rank]) == processes_.end()) {
+        processes_.push_back(process_of_[rank]);
+      }
+    }
+    std::ranges::sort(processes_);
+    for (const uint32_t step : group.steps) {
+      const fb::Step& table = *function.steps()->Get(step);
+      const uint32_t rank = table.body_as_CollectiveStep()->rank();
+      member_of_[rank] = static_cast<int>(members_.size());
+      members_.push_back({rank, table.inputs() == nullptr ? 0 : table.inputs()->size()});
+    }
+    me_ = process_of_[members_.front().rank];
+    if (processes_.size() > 1) LayOutRounds();
+  }
+
+  size_t WorkspaceBytes() const override { return rows_ * row_bytes_; }
+
+  absl::Status Run(std::span<void* const* const> buffers, void* workspace, int64_t run) override {
+    buffers_ = buffers;
+    run_ = run;
+    workspace_ = static_cast<std::byte*>(workspace);
+    switch (c_.kind) {
+      case fb::CollectiveKind::AllReduce:
+      case fb::CollectiveKind::Reduce:
+      case fb::CollectiveKind::ReduceScatter:
+        if (processes_.size() > 1) return RunRounds();
+        CombineRange({0, c_.elements()});
+        return absl::OkStatus();
+      case fb::CollectiveKind::Broadcast:
+        return Broadcast();
+      case fb::CollectiveKind::AllGather:
+        return AllGather();
+      case fb::CollectiveKind::AllToAll:
+      case fb::CollectiveKind::SendRecv:
+        return Scatter();
+    }
+    SINTER_CHECK(false) << "a collective without a kind passed the verifier";
+  }
+
+ private:
+  struct Member {
+    uint32_t rank;
+    size_t inputs;
+  };
+
+  // Elements [range.begin, range.end), as pieces of tensors or parts: f(piece, elements before it in the range).
+  template <typename F>
+  void ForPieces(Range range, F&& f) const {
+    size_t tensor = static_cast<size_t>(std::ranges::upper_bound(c_.starts, range.begin) - c_.starts.begin());
+    for (int64_t at = range.begin; at < range.end; ++tensor) {
+      const int64_t start = c_.starts[tensor - 1], end = std::min(c_.starts[tensor], range.end);
+      if (end > at) f(CollectivePiece{tensor - 1, at - start, end - at}, at - range.begin);
+      at = std::max(at, end);
+    }
+  }
+
+  std::byte* At(void* data, int64_t element) const {
+    return static_cast<std::byte*>(data) + static_cast<size_t>(element) * element_bytes_;
+  }
+  size_t BytesOf(int64_t elements) const { return static_cast<size_t>(elements) * element_bytes_; }
+  void* InputOf(int member, size_t tensor) const { return buffers_[static_cast<size_t>(member)][tensor]; }
+  void* OutputOf(int member, size_t tensor) const {
+    return buffers_[static_cast<size_t>(member)][members_[static_cast<size_t>(member)].inputs + tensor];
+  }
+
+  // Where a member has its input for a piece of what is combined, and its output.
+  std::byte* Input(int member, const CollectivePiece& piece) const {
+    if (c_.kind != fb::CollectiveKind::ReduceScatter) return At(InputOf(member, piece.tensor), piece.offset);
+    return At(InputOf(member, 0), c_.starts[piece.tensor] + piece.offset);
+  }
+  std::byte* Output(int member, const CollectivePiece& piece) const {
+    const bool is_part = c_.kind == fb::CollectiveKind::ReduceScatter;
+    return At(OutputOf(member, is_part ? 0 : piece.tensor), piece.offset);
+  }
+
+  // Whether a member here has the result of a piece.
+  bool WantsResult(int member, const CollectivePiece& piece) const {
+    const uint32_t rank = members_[static_cast<size_t>(member)].rank;
+    if (c_.kind == fb::CollectiveKind::ReduceScatter) return rank == piece.tensor;
+    return c_.HasOutputs(rank);
+  }
+
+  // In memory: the members elsewhere have their elements of `range` in the rows of the workspace, by rank, and what nobody
+  // here wants goes to the last row.
+  void CombineRange(Range range) {
+    const int64_t units = (range.end - range.begin + kUnitElements - 1) / kUnitElements;
+    options_.pool->ParallelFor(units, kGrainUnits, [&](int64_t begin, int64_t end, int) {
+      const Range part = {range.begin + begin * kUnitElements,
+                          std::min(range.begin + end * kUnitElements, range.end)};
+      ForPieces(part, [&](const CollectivePiece& piece, int64_t before) {
+        CombinePiece(piece, begin * kUnitElements + before);
+      });
+    });
+  }
+
+  // `in_row`: where the piece begins in the rows.
+  void CombinePiece(const CollectivePiece& piece, int64_t in_row) const {
+    std::array<const void*, kPlanMaxDevices> inputs;
+    std::array<void*, kPlanMaxDevices> outputs;
+    size_t row = 0, count = 0;
+    for (uint32_t rank = 0; rank < c_.size(); ++rank) {
+      const int member = member_of_[rank];
+      inputs[rank] = member == kNobody ? At(Row(row++), in_row) : Input(member, piece);
+      if (member != kNobody && WantsResult(member, piece)) outputs[count++] = Output(member, piece);
+    }
+    if (count == 0) outputs[count++] = At(Row(row), in_row);
+    CombineElements(c_.combine, c_.dtype, {inputs.data(), c_.size()}, {outputs.data(), count}, piece.count);
+  }
+
+  std::byte* Row(size_t row) const { return workspace_ + row * row_bytes_; }
+
+  // Between processes.
+
+  void Send(int process, const void* data, size_t bytes) {
+    if (bytes > 0) transfers_.push_back({process, const_cast<void*>(data), bytes, true});
+  }
+  void Receive(int process, void* data, size_t bytes) {
+    if (bytes > 0) transfers_.push_back({process, data, bytes, false});
+  }
+  absl::Status Exchange() {
+    if (transfers_.empty()) return absl::OkStatus();
+    const absl::Status status = options_.world->Exchange(transfers_, {.name = options_.name,
+                                                                      .tag = options_.tag,
+                                                                      .session = options_.session,
+                                                                      .run = run_,
+                                                                      .function = options_.function});
+    transfers_.clear();
+    return status;
+  }
+
+  void LayOutRounds();
+  void AddChunks(Range range, std::vector<Range>& chunks) const;
+  void SendOperands(size_t round);
+  void SendResults(size_t round);
+  void CopyResults(size_t round);
+  absl::Status RunRounds();
+
+  absl::Status Broadcast();
+  absl::Status AllGather();
+  absl::Status Scatter();
+  void Move(uint32_t from, uint32_t to, std::byte* source, std::byte* target, size_t bytes);
+
+  const Collective c_;
+  const HostCollectiveOptions options_;
+  const size_t element_bytes_;
+  std::vector<int> member_of_;   // By rank: index into members_, or kNobody.
+  std::vector<int> process_of_;  // By rank.
+  std::vector<int> processes_;   // Those that take part, ascending.
+  std::vector<Member> members_;
+  int me_ = 0;
+  std::vector<std::vector<Range>> chunks_;  // Of each of processes_: what it combines, a chunk a round.
+  size_t rounds_ = 0;
+  size_t rows_ = 0, row_bytes_ = 0;
+  std::vector<World::Transfer> transfers_;
+  std::span<void* const* const> buffers_;  // Of the current run.
+  std::byte* workspace_ = nullptr;
+  int64_t run_ = 0;
+};
+
+void HostCollectiveWork::AddChunks(Range range, std::vector<Range>& chunks) const {
+  const int64_t most = static_cast<int64_t>(kCollectiveChunkBytes / element_bytes_);
+  for (int64_t begin = range.begin; begin < range.end; begin += most) {
+    chunks.push_back({begin, std::min(begin + most, range.end)});
+  }
+}
+
+void HostCollectiveWork::LayOutRounds() {
+  if (c_.kind != fb::CollectiveKind::AllReduce && c_.kind != fb::CollectiveKind::Reduce &&
+      c_.kind != fb::CollectiveKind::ReduceScatter) {
+    return;
+  }
+  const int64_t count = static_cast<int64_t>(processes_.size());
+  const int64_t units = (c_.elements() + kUnitElements - 1) / kUnitElements;
+  for (int64_t p = 0; p < count; ++p) {
+    std::vector<Range>& chunks = chunks_.emplace_back();
+    if (c_.kind == fb::CollectiveKind::ReduceScatter) {
+      for (uint32_t rank = 0; rank < c_.size(); ++rank) {
+        if (process_of_[rank] == processes_[static_cast<size_t>(p)]) {
+          AddChunks({c_.starts[rank], c_.starts[rank + 1]}, chunks);
+        }
+      }
+    } else {
+      // Without the product of units and processes, which may not fit 64 bits.
+      const auto begin = [&](int64_t i) {
+        return std::min((units / count * i + std::min(i, units % count)) * kUnitElements, c_.elements());
+      };
+      AddChunks({begin(p), begin(p + 1)}, chunks);
+    }
+    rounds_ = std::max(rounds_, chunks.size());
+    if (processes_[static_cast<size_t>(p)] != me_) continue;
+    for (const Range& chunk : chunks) row_bytes_ = std::max(row_bytes_, BytesOf(chunk.end - chunk.begin));
+  }
+  row_bytes_ = (row_bytes_ + 63) / 64 * 64;
+  rows_ = c_.size() - members_.size();
+  const bool has_result_row = c_.kind == fb::CollectiveKind::Reduce && member_of_[c_.root] == kNobody;
+  if (has_result_row) ++rows_;
+}
+
+// Every member's elements of the round's chunks go to whoever combines them.
+void HostCollectiveWork::SendOperands(size_t round) {
+  for (size_t p = 0; p < processes_.size(); ++p) {
+    if (round >= chunks_[p].size()) continue;
+    const Range chunk = chunks_[p][round];
+    ForPieces(chunk, [&](const CollectivePiece& piece, int64_t before) {
+      size_t row = 0;
+      for (uint32_t rank = 0; rank < c_.size(); ++rank) {
+        const int member = member_of_[rank];
+        const size_t bytes = BytesOf(piece.count);
+        if (processes_[p] == me_) {
+          if (member == kNobody) Receive(process_of_[rank], At(Row(row++), before), bytes);
+        } else if (member != kNobody) {
+          Send(processes_[p], Input(member, piece), bytes);
+        }
+      }
+    });
+  }
+}
+
+// What was combined goes to whoever wants it: to one member of each process.
+void HostCollectiveWork::SendResults(size_t round) {
+  if (c_.kind == fb::CollectiveKind::ReduceScatter) return;
+  const bool is_rooted = c_.kind == fb::CollectiveKind::Reduce;
+  const int root = is_rooted ? process_of_[c_.root] : kNobody;
+  const int target = is_rooted ? member_of_[c_.root] : 0;
+  for (size_t p = 0; p < processes_.size(); ++p) {
+    if (round >= chunks_[p].size()) continue;
+    ForPieces(chunks_[p][round], [&](const CollectivePiece& piece, int64_t before) {
+      const size_t bytes = BytesOf(piece.count);
+      if (processes_[p] != me_) {
+        if (target != kNobody) Receive(processes_[p], Output(target, piece), bytes);
+        return;
+      }
+      const std::byte* const result = target == kNobody ? At(Row(rows_ - 1), before) : Output(target, piece);
+      for (const int process : processes_) {
+        if (process != me_ && (!is_rooted || process == root)) Send(process, result, bytes);
+      }
+    });
+  }
+}
+
+// What came from other processes, to the other members here.
+void HostCollectiveWork::CopyResults(size_t round) {
+  if (c_.kind != fb::CollectiveKind::AllReduce) return;
+  for (size_t p = 0; p < processes_.size(); ++p) {
+    if (processes_[p] == me_ || round >= chunks_[p].size()) continue;
+    ForPieces(chunks_[p][round], [&](const CollectivePiece& piece, int64_t) {
+      for (size_t member = 1; member < members_.size(); ++member) {
+        CopyBytes(Output(static_cast<int>(member), piece), Output(0, piece), BytesOf(piece.count),
+                  *options_.pool);
+      }
+    });
+  }
+}
+
+// The results of one round travel with the operands of the next.
+absl::Status HostCollectiveWork::RunRounds() {
+  const size_t me = static_cast<size_t>(std::ranges::find(processes_, me_) - processes_.begin());
+  for (size_t round = 0; round <= rounds_; ++round) {
+    if (round > 0) SendResults(round - 1);
+    if (round < rounds_) SendOperands(round);
+    SINTER_RETURN_IF_ERROR(Exchange());
+    if (round > 0) CopyResults(round - 1);
+    if (round < chunks_[me].size()) CombineRange(chunks_[me][round]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HostCollectiveWork::Broadcast() {
+  const int root = member_of_[c_.root];
+  const int source = process_of_[c_.root];
+  for (size_t t = 0; t + 1 < c_.starts.size(); ++t) {
+    const size_t bytes = BytesOf(c_.starts[t + 1] - c_.starts[t]);
+    if (root == kNobody) Receive(source, OutputOf(0, t), bytes);
+    for (const int process : processes_) {
+      if (root != kNobody && process != me_) Send(process, InputOf(root, t), bytes);
+    }
+  }
+  SINTER_RETURN_IF_ERROR(Exchange());
+  for (size_t t = 0; t + 1 < c_.starts.size(); ++t) {
+    const size_t bytes = BytesOf(c_.starts[t + 1] - c_.starts[t]);
+    const void* const from = root == kNobody ? OutputOf(0, t) : InputOf(root, t);
+    for (size_t member = 0; member < members_.size(); ++member) {
+      CopyBytes(OutputOf(static_cast<int>(member), t), from, bytes, *options_.pool);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HostCollectiveWork::AllGather() {
+  for (uint32_t rank = 0; rank < c_.size(); ++rank) {
+    const size_t bytes = BytesOf(c_.starts[rank + 1] - c_.starts[rank]);
+    const int member = member_of_[rank];
+    if (member == kNobody) Receive(process_of_[rank], At(OutputOf(0, 0), c_.starts[rank]), bytes);
+    for (const int process : processes_) {
+      if (member != kNobody && process != me_) Send(process, InputOf(member, 0), bytes);
+    }
+  }
+  SINTER_RETURN_IF_ERROR(Exchange());
+  for (uint32_t rank = 0; rank < c_.size(); ++rank) {
+    const size_t bytes = BytesOf(c_.starts[rank + 1] - c_.starts[rank]);
+    const int from = member_of_[rank];
+    const std::byte* const part =
+        from == kNobody ? At(OutputOf(0, 0), c_.starts[rank]) : At(InputOf(from, 0), 0);
+    for (size_t member = 0; member < members_.size(); ++member) {
+      CopyBytes(At(OutputOf(static_cast<int>(member), 0), c_.starts[rank]), part, bytes, *options_.pool);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void HostCollectiveWork::Move(uint32_t from, uint32_t to, std::byte* source, std::byte* target,
+                              size_t bytes) {
+  const bool is_from_here = member_of_[from] != kNobody, is_to_here = member_of_[to] != kNobody;
+  if (is_from_here && is_to_here) {
+    CopyBytes(target, source, bytes, *options_.pool);
+  } else if (is_from_here) {
+    Send(process_of_[to], source, bytes);
+  } else if (is_to_here) {
+    Receive(process_of_[from], target, bytes);
+  }
+}
+
+// Every pair in the same order, on all sides.
+absl::Status HostCollectiveWork::Scatter() {
+  const bool is_pair = c_.kind == fb::CollectiveKind::SendRecv;
+  const int64_t part = is_pair ? c_.elements() : c_.elements() / c_.size();
+  for (uint32_t from = 0; from < (is_pair ? 1 : c_.size()); ++from) {
+    for (uint32_t to = is_pair ? 1 : 0; to < c_.size(); ++to) {
+      const int source = member_of_[from], target = member_of_[to];
+      Move(from, to, source == kNobody ? nullptr : At(InputOf(source, 0), is_pair ? 0 : to * part),
+           target == kNobody ? nullptr : At(OutputOf(target, 0), is_pair ? 0 : from * part), BytesOf(part));
+    }
+  }
+  return Exchange();
+}
+
+}  // namespace
+
+std::unique_ptr<HostCollective> HostCollective::Make(const fb::Function& function,
+                                                     const CollectiveGroup& group,
+                                                     HostCollectiveOptions options) {
+  return std::make_unique<HostCollectiveWork>(function, group, std::move(options));
+}
+
+}  // namespace sinter

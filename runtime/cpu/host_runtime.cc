@@ -1,0 +1,81 @@
+#include "sinter/runtime/cpu/host_runtime.h"
+
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "sinter/runtime/cpu/steps.h"
+
+namespace sinter {
+namespace {
+
+// Work of a CPU is done when it has been given: a mark is a look at the clock, some 25 ns.
+class HostStopwatch : public Stopwatch {
+ public:
+  explicit HostStopwatch(size_t marks) : times_(marks) {}
+
+  absl::Status Mark(size_t index) override {
+    times_[index] = std::chrono::steady_clock::now();
+    return absl::OkStatus();
+  }
+  absl::StatusOr<double> SecondsBetween(size_t first, size_t second) const override {
+    return std::chrono::duration<double>(times_[second] - times_[first]).count();
+  }
+  double SecondsOfMark() const override { return 0; }
+
+ private:
+  std::vector<std::chrono::steady_clock::time_point> times_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Step>> HostRuntime::MakeStep(const fb::Plan&, const fb::Step& step) {
+  const fb::KernelStep* const kernel = step.body_as_KernelStep();
+  if (kernel != nullptr && kernel->scratch_bytes() > 0) uses_scratch_ = true;
+  // oneDNN plans for the threads that it sees when a primitive is made.
+  context_.pool->BindCallingThread();
+  return sinter::MakeStep(step, context_);
+}
+
+size_t HostRuntime::ScratchBytes() const {
+  return uses_scratch_ ? context_.scratch_stride * static_cast<size_t>(context_.pool->threads()) : 0;
+}
+
+absl::Status HostRuntime::Upload(void* to, const void* from, size_t bytes) {
+  if (bytes > 0) std::memmove(to, from, bytes);
+  traffic_.uploaded += static_cast<int64_t>(bytes);
+  return absl::OkStatus();
+}
+
+absl::Status HostRuntime::Download(void* to, const void* from, size_t bytes) {
+  if (bytes > 0) std::memmove(to, from, bytes);
+  traffic_.downloaded += static_cast<int64_t>(bytes);
+  ++traffic_.downloads;
+  return absl::OkStatus();
+}
+
+absl::Status HostRuntime::Fill(void* to, uint8_t value, size_t bytes) {
+  if (bytes > 0) std::memset(to, value, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status HostRuntime::WaitFor(DeviceRuntime& other) {
+  return other.is_host_memory() ? absl::OkStatus() : other.Synchronize();
+}
+
+absl::Status HostRuntime::CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) {
+  traffic_.copied += static_cast<int64_t>(bytes);
+  if (!other.is_host_memory()) return other.Download(to, from, bytes);
+  CopyBytes(to, from, bytes, *context_.pool);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<RecordedWork>> HostRuntime::Record(const std::function<absl::Status()>&) {
+  return std::unique_ptr<RecordedWork>();
+}
+
+absl::StatusOr<std::unique_ptr<Stopwatch>> HostRuntime::MakeStopwatch(size_t marks) {
+  return std::make_unique<HostStopwatch>(marks);
+}
+
+}  // namespace sinter

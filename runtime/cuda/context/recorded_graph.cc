@@ -1,0 +1,120 @@
+#include "sinter/runtime/cuda/context/recorded_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sinter/runtime/cuda/driver/graph_priorities.h"
+
+namespace sinter {
+namespace {
+
+class RecordedGraph : public RecordedWork {
+ public:
+  RecordedGraph(const CudaContext& context, cudaGraphExec_t graph) : context_(context), graph_(graph) {}
+  ~RecordedGraph() override {
+    const CudaDeviceScope on(context_.index());
+    // A launch that is still running keeps what it needs.
+    (void)cudaGraphExecDestroy(graph_);
+  }
+
+  absl::Status Launch() override {
+    const CudaDeviceScope on(context_.index());
+    return CudaStatus(cudaGraphLaunch(graph_, context_.stream()), "launch recorded work");
+  }
+
+ private:
+  const CudaContext& context_;
+  cudaGraphExec_t graph_;
+};
+
+struct GraphDeleter {
+  void operator()(cudaGraph_t graph) const { (void)cudaGraphDestroy(graph); }
+};
+
+absl::StatusOr<bool> AreKernels(std::span<const cudaGraphNode_t> nodes) {
+  for (cudaGraphNode_t const node : nodes) {
+    cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+    SINTER_RETURN_IF_ERROR(CudaStatus(cudaGraphNodeGetType(node, &type), "see what was recorded"));
+    if (type != cudaGraphNodeTypeKernel) return false;
+  }
+  return !nodes.empty();
+}
+
+}  // namespace
+
+absl::Status RecordedPieces::Begin(CudaContext& context, std::span<const uint32_t> before) {
+  if (!context.switches().side_by_side) return absl::OkStatus();
+  if (is_in_piece_) SINTER_RETURN_IF_ERROR(EndPiece(context));
+  is_in_piece_ = true;
+  std::vector<cudaGraphNode_t> nodes;
+  for (const uint32_t piece : before) {
+    nodes.insert(nodes.end(), last_nodes_[piece].begin(), last_nodes_[piece].end());
+  }
+  SINTER_ASSIGN_OR_RETURN(const bool only_kernels, AreKernels(nodes));
+  context.set_may_start_early(only_kernels);
+  return SetBefore(context, std::move(nodes));
+}
+
+absl::Status RecordedPieces::End(CudaContext& context) {
+  context.set_may_start_early(true);
+  if (!is_in_piece_) return absl::OkStatus();
+  absl::Status status = EndPiece(context);
+  std::vector<cudaGraphNode_t> nodes;
+  for (const auto& piece : last_nodes_) nodes.insert(nodes.end(), piece.begin(), piece.end());
+  if (status.ok()) status = SetBefore(context, std::move(nodes));
+  is_in_piece_ = false;
+  last_nodes_.clear();
+  return status;
+}
+
+absl::Status RecordedPieces::EndPiece(const CudaContext& context) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaGraphNode_t* nodes = nullptr;
+  // Asked for, since edges of early starts are of a kind of their own.
+  const cudaGraphEdgeData* edges = nullptr;
+  size_t count = 0;
+  SINTER_RETURN_IF_ERROR(CudaStatus(
+      cudaStreamGetCaptureInfo(context.stream(), &status, nullptr, nullptr, &nodes, &edges, &count),
+      "see the end of a recorded step"));
+  last_nodes_.emplace_back(nodes, nodes + count);
+  return absl::OkStatus();
+}
+
+absl::Status RecordedPieces::SetBefore(const CudaContext& context, std::vector<cudaGraphNode_t> nodes) const {
+  std::ranges::sort(nodes);
+  const auto again = std::ranges::unique(nodes);
+  nodes.erase(again.begin(), again.end());
+  return CudaStatus(cudaStreamUpdateCaptureDependencies(context.stream(), nodes.data(), nullptr, nodes.size(),
+                                                        cudaStreamSetCaptureDependencies),
+                    "record a step beside others");
+}
+
+absl::StatusOr<std::unique_ptr<RecordedWork>> RecordGraph(const CudaContext& context,
+                                                          const std::function<absl::Status()>& work) {
+  const CudaDeviceScope on(context.index());
+  SINTER_RETURN_IF_ERROR(CudaStatus(
+      cudaStreamBeginCapture(context.stream(), cudaStreamCaptureModeThreadLocal), "begin to record"));
+  absl::Status worked = work();
+  cudaGraph_t captured = nullptr;
+  // Even after an error: the stream must leave capture mode.
+  const cudaError_t ended = cudaStreamEndCapture(context.stream(), &captured);
+  const std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, GraphDeleter> graph(captured);
+  if (!worked.ok()) {
+    (void)cudaGetLastError();
+    return worked;
+  }
+  SINTER_RETURN_IF_ERROR(CudaStatus(ended, "record"));
+  unsigned flags = 0;
+  if (context.switches().priorities) {
+    SINTER_ASSIGN_OR_RETURN(const bool has_priorities, SetGraphPriorities(graph.get()));
+    if (has_priorities) flags = cudaGraphInstantiateFlagUseNodePriority;
+  }
+  cudaGraphExec_t executable = nullptr;
+  SINTER_RETURN_IF_ERROR(
+      CudaStatus(cudaGraphInstantiate(&executable, graph.get(), flags), "prepare recorded work"));
+  auto recorded = std::make_unique<RecordedGraph>(context, executable);
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaGraphUpload(executable, context.stream()), "upload recorded work"));
+  return recorded;
+}
+
+}  // namespace sinter

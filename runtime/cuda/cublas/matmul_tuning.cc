@@ -1,0 +1,228 @@
+#include "sinter/runtime/cuda/cublas/matmul_tuning.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/context/quickest_choice.h"
+#include "sinter/runtime/cuda/cublas/matmul_trial.h"
+#include "sinter/runtime/device/session_tuning.h"
+#include "sinter/runtime/host/built_once.h"
+#include "sinter/runtime/host/load_times.h"
+
+namespace sinter {
+namespace {
+
+using Algorithm = cublasLtMatmulHeuristicResult_t;
+
+constexpr int kCandidates = 32;
+// Less work than this takes a few microseconds, most of them to launch.
+constexpr double kLeastFlops = 1 << 24;
+
+struct Measured {
+  Algorithm algorithm;
+  TunedProduct tuned;
+};
+
+// What this process knows of products: what it has measured, by the mode, what files' choices are in this library, and its first
+// choices. Asking cuBLASLt takes it milliseconds, and the layers of a model have the same products.
+struct KnownMatmuls {
+  // Held while measuring too: two threads that measure at once would measure each other.
+  std::mutex mutex;
+  std::map<std::pair<TuningMode, ProductKey>, Measured> measured;
+  std::map<ProductKey, std::pair<AlgorithmConfig, Algorithm>> resolved;
+  BuiltOnce<ProductKey, Algorithm> first;
+};
+
+KnownMatmuls& KnownProducts() {
+  static KnownMatmuls& known = *new KnownMatmuls;
+  return known;
+}
+
+absl::StatusOr<Measured> Measure(MatmulTrial& trial, const std::vector<MatmulCandidate>& candidates,
+                                 TuningMode mode) {
+  SINTER_RETURN_IF_ERROR(trial.Prepare());
+  SINTER_RETURN_IF_ERROR(trial.WarmUp(candidates[0].algorithm));
+  std::optional<std::vector<std::byte>> wanted;
+  const auto same_bits = [&](size_t i) -> absl::StatusOr<bool> {
+    if (mode == TuningMode::kAnyBits) return true;
+    if (!SplitAlike(candidates[0].config, candidates[i].config)) return false;
+    if (!wanted.has_value()) {
+      SINTER_ASSIGN_OR_RETURN(wanted, trial.Results(candidates[0].algorithm));
+    }
+    SINTER_ASSIGN_OR_RETURN(const std::vector<std::byte> results, trial.Results(candidates[i].algorithm));
+    return results == *wanted;
+  };
+  const auto seconds = [&](size_t i, int launches) {
+    return trial.Seconds(candidates[i].algorithm, launches);
+  };
+  SINTER_ASSIGN_OR_RETURN(
+      const Quickest quickest,
+      ChooseQuickest({.count = candidates.size(), .same_bits = same_bits, .seconds = seconds}));
+  const MatmulCandidate& chosen = candidates[quickest.index];
+  return Measured{chosen.algorithm,
+                  {.algorithm = chosen.config,
+                   .first_us = TunedMicroseconds(quickest.first_seconds),
+                   .chosen_us = TunedMicroseconds(quickest.seconds),
+                   .any_bits = mode == TuningMode::kAnyBits}};
+}
+
+// Chooses for one product, and tells the session how.
+class MatmulChoice {
+ public:
+  MatmulChoice(CudaContext& context, CublasMatmul& product, SessionTuning& tuning, TuningMode mode, ProductKey key)
+      : context_(context), product_(product), tuning_(tuning), mode_(mode), key_(std::move(key)) {}
+
+  absl::StatusOr<Algorithm> Make() {
+    const std::lock_guard lock(KnownProducts().mutex);
+    if (mode_ == TuningMode::kFirstChoice) return First("tuning is off");
+    if (product_.shape().Flops() < kLeastFlops) return First("it is too small to time");
+    if (const TunedProduct* const stored = tuning_.Find(key_, mode_); stored != nullptr) {
+      absl::StatusOr<Algorithm> algorithm = Resolve(stored->algorithm);
+      if (algorithm.ok()) {
+        tuning_.Add(ChoiceOf(ChoiceSource::kFile, *stored));
+        return algorithm;
+      }
+      if (!absl::IsFailedPrecondition(algorithm.status())) return algorithm.status();
+      if (!tuning_.Has(key_)) WarnOf(algorithm.status());
+    }
+    auto& measured = KnownProducts().measured;
+    const auto known = measured.find({mode_, key_});
+    // What this session has measured already is not measured again.
+    if (known != measured.end() && (!tuning_.again() || tuning_.Has(key_))) {
+      return Take(known->second, ChoiceSource::kProcess);
+    }
+    return MeasureNow();
+  }
+
+ private:
+  // Where the time goes in which nothing is measured.
+  LoadTimes::Scope Asking() { return LoadTimes::Time(context_.load_times(), "ask cuBLASLt for algorithms"); }
+
+  absl::StatusOr<std::vector<MatmulCandidate>> Candidates() {
+    const LoadTimes::Scope time = Asking();
+    return CandidatesOf(product_);
+  }
+
+  // The algorithm that a file names.
+  absl::StatusOr<Algorithm> Resolve(const AlgorithmConfig& config) {
+    auto& resolved = KnownProducts().resolved;
+    if (const auto found = resolved.find(key_); found != resolved.end() && found->second.first == config) {
+      return found->second.second;
+    }
+    SINTER_ASSIGN_OR_RETURN(const std::vector<MatmulCandidate> candidates, Candidates());
+    const auto chosen = std::ranges::find(candidates, config, &MatmulCandidate::config);
+    // It is not made of what the file says: cuBLASLt crashes on attributes that it does not know.
+    if (chosen == candidates.end()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("algorithm ", config.id, " for ", product_.shape().ToString(),
+                       " is none that cuBLASLt proposes with these attributes"));
+    }
+    resolved[key_] = {config, chosen->algorithm};
+    return chosen->algorithm;
+  }
+
+  absl::StatusOr<Algorithm> First(std::string reason) {
+    const auto ask = [&]() -> absl::StatusOr<Algorithm> {
+      const LoadTimes::Scope time = Asking();
+      SINTER_ASSIGN_OR_RETURN(const std::vector<Algorithm> algorithms, product_.Algorithms(1));
+      return algorithms[0];
+    };
+    SINTER_ASSIGN_OR_RETURN(const Algorithm* first, KnownProducts().first.Get(key_, ask));
+    tuning_.Add({.key = key_, .source = ChoiceSource::kFirstChoice, .reason = std::move(reason)});
+    return *first;
+  }
+
+  ProductChoice ChoiceOf(ChoiceSource source, const TunedProduct& tuned) const {
+    return {.key = key_,
+            .source = source,
+            .first_us = tuned.first_us,
+            .chosen_us = tuned.chosen_us,
+            .any_bits = tuned.any_bits};
+  }
+
+  Algorithm Take(const Measured& measured, ChoiceSource source) {
+    tuning_.Add(ChoiceOf(source, measured.tuned), &measured.tuned);
+    return measured.algorithm;
+  }
+
+  void WarnOf(const absl::Status& status) {
+    tuning_.Warn(absl::Status(
+        status.code(), absl::StrCat("a product is measured although the tuning file ", tuning_.report().file,
+                                    " has it: ", std::string(status.message()),
+                                    "; make the file anew with `sinter tune --again`")));
+  }
+
+  absl::StatusOr<Algorithm> MeasureNow() {
+    SINTER_ASSIGN_OR_RETURN(const std::vector<MatmulCandidate> candidates, Candidates());
+    if (candidates.size() == 1) return First("cuBLASLt proposes one algorithm");
+    MatmulTrial trial(context_, product_);
+    constexpr char kNoRoom[] = "the GPU has no room for operands to measure with";
+    if (trial.Bytes() > context_.allocator().memory().FreeBytes() / 2) return First(kNoRoom);
+    // What is prepared beside would be measured too.
+    context_.FinishPreparing();
+    const LoadTimes::Scope time = LoadTimes::Time(context_.load_times(), "measure matrix products");
+    const CudaDeviceScope on(context_.index());
+    absl::StatusOr<Measured> measured = Measure(trial, candidates, mode_);
+    // A limit may leave less than the device has.
+    if (absl::IsResourceExhausted(measured.status())) return First(kNoRoom);
+    SINTER_RETURN_IF_ERROR(measured.status());
+    return Take(KnownProducts().measured[{mode_, key_}] = *measured, ChoiceSource::kMeasured);
+  }
+
+  CudaContext& context_;
+  CublasMatmul& product_;
+  SessionTuning& tuning_;
+  TuningMode mode_;
+  ProductKey key_;
+};
+
+}  // namespace
+
+ProductKey ProductKeyOf(const CudaDeviceInfo& device, std::string_view cublaslt_version,
+                        const MatmulShape& shape) {
+  return {.device = absl::StrCat(device.name, ", ", device.Architecture(), ", ", device.multiprocessors,
+                                 " multiprocessors"),
+          .library = absl::StrCat("cuBLASLt ", std::string(cublaslt_version)),
+          .product = absl::StrCat(shape.ToString(), ", aligned to ", CublasMatmul::kAlignment)};
+}
+
+absl::StatusOr<std::vector<MatmulCandidate>> CandidatesOf(const CublasMatmul& product) {
+  SINTER_ASSIGN_OR_RETURN(const std::vector<Algorithm> proposed, product.Algorithms(kCandidates));
+  std::vector<MatmulCandidate> candidates;
+  for (const Algorithm& algorithm : proposed) {
+    MatmulCandidate candidate = {.algorithm = algorithm, .config = product.ConfigOf(algorithm)};
+    bool is_new = true;
+    for (const MatmulCandidate& before : candidates) {
+      AlgorithmConfig attributes = before.config;
+      attributes.ordinal = candidate.config.ordinal;
+      if (attributes != candidate.config) continue;
+      is_new = is_new && std::memcmp(&before.algorithm.algo, &algorithm.algo, sizeof(algorithm.algo)) != 0;
+      ++candidate.config.ordinal;
+    }
+    if (is_new) candidates.push_back(candidate);
+  }
+  return candidates;
+}
+
+bool SplitAlike(const AlgorithmConfig& a, const AlgorithmConfig& b) {
+  const int32_t parts = std::max(a.split_k, 1);
+  return parts == std::max(b.split_k, 1) && (parts == 1 || a.reduction == b.reduction);
+}
+
+absl::StatusOr<Algorithm> ChooseAlgorithm(CudaContext& context, CublasMatmul& product) {
+  SessionTuning none;
+  SessionTuning& tuning = context.tuning() == nullptr ? none : *context.tuning();
+  SINTER_ASSIGN_OR_RETURN(const TuningMode mode, tuning.Mode());
+  SINTER_ASSIGN_OR_RETURN(const CublasHandle cublas, context.Cublas());
+  ProductKey key = ProductKeyOf(context.info(), VersionOf(*cublas.functions), product.shape());
+  return MatmulChoice(context, product, tuning, mode, std::move(key)).Make();
+}
+
+}  // namespace sinter

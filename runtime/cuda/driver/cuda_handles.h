@@ -1,0 +1,78 @@
+// Owners of CUDA's handles, and a scope in which one GPU is the current one.
+//
+//   CudaDeviceScope on(0);
+//   SINTER_ASSIGN_OR_RETURN(CudaStream stream, MakeCudaStream());
+//   SINTER_ASSIGN_OR_RETURN(CudaEvent done, MakeCudaEvent());
+#ifndef SINTER_RUNTIME_CUDA_DRIVER_CUDA_HANDLES_H_
+#define SINTER_RUNTIME_CUDA_DRIVER_CUDA_HANDLES_H_
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <type_traits>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/driver/cuda_status.h"
+#include "sinter/runtime/host/status.h"
+
+namespace sinter {
+
+// Which GPU is current belongs to the thread and is shared with all other users of CUDA in the program: it is put back.
+// Whoever makes something of the current GPU looks at status() first: it would be another one's. What is given to a stream or
+// an event needs no look, for these know their GPU.
+class CudaDeviceScope {
+ public:
+  explicit CudaDeviceScope(int index) {
+    if (cudaGetDevice(&before_) != cudaSuccess) before_ = -1;
+    if (before_ == index) {
+      before_ = -1;
+    } else {
+      code_ = cudaSetDevice(index);
+    }
+    index_ = index;
+  }
+  ~CudaDeviceScope() {
+    if (before_ >= 0) (void)cudaSetDevice(before_);
+  }
+  absl::Status status() const {
+    return code_ == cudaSuccess ? absl::OkStatus() : CudaStatus(code_, absl::StrCat("use gpu:", index_));
+  }
+  CudaDeviceScope(const CudaDeviceScope&) = delete;
+  CudaDeviceScope& operator=(const CudaDeviceScope&) = delete;
+
+ private:
+  int before_ = -1, index_ = 0;
+  cudaError_t code_ = cudaSuccess;
+};
+
+struct CudaStreamDeleter {
+  void operator()(cudaStream_t stream) const { (void)cudaStreamDestroy(stream); }
+};
+using CudaStream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, CudaStreamDeleter>;
+
+struct CudaEventDeleter {
+  void operator()(cudaEvent_t event) const { (void)cudaEventDestroy(event); }
+};
+using CudaEvent = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, CudaEventDeleter>;
+
+// Of the current GPU. Not ordered with the default stream of other users of CUDA.
+inline absl::StatusOr<CudaStream> MakeCudaStream() {
+  cudaStream_t stream = nullptr;
+  SINTER_RETURN_IF_ERROR(
+      CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "make a stream"));
+  return CudaStream(stream);
+}
+
+// Of the current GPU. Without a time it is cheaper to record.
+inline absl::StatusOr<CudaEvent> MakeCudaEvent(bool with_time = false) {
+  cudaEvent_t event = nullptr;
+  SINTER_RETURN_IF_ERROR(
+      CudaStatus(cudaEventCreateWithFlags(&event, with_time ? cudaEventDefault : cudaEventDisableTiming),
+                 "make an event"));
+  return CudaEvent(event);
+}
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_CUDA_DRIVER_CUDA_HANDLES_H_

@@ -1,0 +1,222 @@
+#include "sinter/runtime/cuda/driver/cuda_status.h"
+
+#include <nccl.h>
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "sinter/runtime/cuda/driver/lost_gpus.h"
+
+namespace sinter {
+namespace {
+
+struct ErrorKind {
+  absl::StatusCode code;
+  const char* hint;           // What to do about it; may be empty.
+  bool ends_context = false;  // Every later call for the GPU fails with it.
+};
+
+constexpr char kDriverHint[] =
+    "; this build needs a driver for CUDA 13, 580 or newer: nvidia-smi shows what is installed";
+constexpr char kKernelHint[] =
+    "; a kernel that was launched before went wrong, and the GPU cannot be used any more by this program: "
+    "compute-sanitizer PROGRAM names the kernel";
+
+constexpr char kHardwareHint[] =
+    "; the GPU cannot be used any more by this program: nvidia-smi --query and the system's log say how it "
+    "is";
+
+ErrorKind KindOf(cudaError_t code) {
+  switch (code) {
+    case cudaErrorMemoryAllocation:
+    case cudaErrorLaunchOutOfResources:
+      return {absl::StatusCode::kResourceExhausted, ""};
+    case cudaErrorInsufficientDriver:
+    case cudaErrorStubLibrary:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorCompatNotSupportedOnDevice:
+      return {absl::StatusCode::kFailedPrecondition, kDriverHint};
+    case cudaErrorNoDevice:
+      return {absl::StatusCode::kFailedPrecondition, "; is CUDA_VISIBLE_DEVICES set?"};
+    case cudaErrorSystemNotReady:
+    case cudaErrorDevicesUnavailable:
+      return {absl::StatusCode::kFailedPrecondition, "; another program may hold it: nvidia-smi shows which"};
+    case cudaErrorInvalidDevice:
+      return {absl::StatusCode::kNotFound, ""};
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidKernelImage:
+    case cudaErrorInvalidPtx:
+    case cudaErrorUnsupportedPtxVersion:
+    case cudaErrorSymbolNotFound:
+      return {absl::StatusCode::kNotFound, "; compile the plan again for this GPU's architecture"};
+    case cudaErrorNotSupported:
+      return {absl::StatusCode::kUnimplemented, ""};
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorHardwareStackError:
+    case cudaErrorLaunchFailure:
+    case cudaErrorAssert:
+      return {absl::StatusCode::kInternal, kKernelHint, /*ends_context=*/true};
+    case cudaErrorLaunchTimeout:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorExternalDevice:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorTensorMemoryLeak:
+      return {absl::StatusCode::kInternal, kHardwareHint, /*ends_context=*/true};
+    default:
+      return {absl::StatusCode::kInternal, ""};
+  }
+}
+
+const char* CublasName(cublasStatus_t code) {
+  switch (code) {
+    case CUBLAS_STATUS_SUCCESS:
+      return "success";
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+      return "not initialised";
+    case CUBLAS_STATUS_ALLOC_FAILED:
+      return "an allocation failed";
+    case CUBLAS_STATUS_INVALID_VALUE:
+      return "an invalid value";
+    case CUBLAS_STATUS_ARCH_MISMATCH:
+      return "not for this GPU's architecture";
+    case CUBLAS_STATUS_MAPPING_ERROR:
+      return "memory could not be mapped";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+      return "the execution failed";
+    case CUBLAS_STATUS_INTERNAL_ERROR:
+      return "an internal error";
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+      return "not supported";
+    case CUBLAS_STATUS_LICENSE_ERROR:
+      return "a licence error";
+  }
+  return "an unknown error";
+}
+
+constexpr char kNcclHint[] = "; with NCCL_DEBUG=WARN in the environment NCCL prints what it saw";
+
+ErrorKind KindOf(ncclResult_t code) {
+  switch (code) {
+    case ncclSystemError:
+      return {absl::StatusCode::kUnavailable, kNcclHint};
+    case ncclRemoteError:
+      return {absl::StatusCode::kUnavailable, ": another rank has failed or ended"};
+    case ncclInvalidUsage:
+      return {absl::StatusCode::kFailedPrecondition, kNcclHint};
+    default:
+      return {absl::StatusCode::kInternal, kNcclHint};
+  }
+}
+
+const char* NcclName(ncclResult_t code) {
+  switch (code) {
+    case ncclUnhandledCudaError:
+      return "a call of CUDA failed";
+    case ncclSystemError:
+      return "a call of the system failed";
+    case ncclInternalError:
+      return "an internal error";
+    case ncclInvalidArgument:
+      return "an invalid argument";
+    case ncclInvalidUsage:
+      return "an invalid use";
+    case ncclRemoteError:
+      return "a remote error";
+    case ncclInProgress:
+      return "still in progress";
+    default:
+      return "an unknown error";
+  }
+}
+
+// Libraries say no more than that they failed. Where the reason is that the GPU is lost, that is the error. Any call tells, also
+// while a stream is captured, that makes no work.
+std::optional<absl::Status> LossBehind(std::string_view what) {
+  cudaEvent_t event = nullptr;
+  const cudaError_t code = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  if (code == cudaSuccess) (void)cudaEventDestroy(event);
+  if (!KindOf(code).ends_context) {
+    (void)cudaGetLastError();
+    return std::nullopt;
+  }
+  return CudaStatus(code, what);
+}
+
+}  // namespace
+
+absl::Status DescribeCudaError(cudaError_t code, std::string_view what) {
+  const ErrorKind kind = KindOf(code);
+  return absl::Status(kind.code,
+                      absl::StrCat("CUDA could not ", std::string(what), ": ", cudaGetErrorString(code), " (",
+                                   cudaGetErrorName(code), ")", kind.hint));
+}
+
+absl::Status CudaStatus(cudaError_t code, std::string_view what) {
+  if (code == cudaSuccess) return absl::OkStatus();
+  // Else the next call that asks for the last error would get this one.
+  (void)cudaGetLastError();
+  absl::Status status = DescribeCudaError(code, what);
+  int gpu = -1;
+  if (cudaGetDevice(&gpu) != cudaSuccess) return status;
+  if (absl::Status lost = CheckNotLost(gpu); !lost.ok()) return lost;
+  if (KindOf(code).ends_context || code == cudaErrorDevicesUnavailable) {
+    if (absl::Status lost = CheckNoneLost(); !lost.ok()) return lost;
+  }
+  if (KindOf(code).ends_context) NoteLostGpu(gpu, std::string(status.message()));
+  return status;
+}
+
+absl::Status CublasStatus(cublasStatus_t code, std::string_view what) {
+  if (code == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
+  if (const std::optional<absl::Status> lost = LossBehind(what)) return *lost;
+  absl::StatusCode kind = absl::StatusCode::kInternal;
+  if (code == CUBLAS_STATUS_ALLOC_FAILED) kind = absl::StatusCode::kResourceExhausted;
+  if (code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_ARCH_MISMATCH)
+    kind = absl::StatusCode::kUnimplemented;
+  if (code == CUBLAS_STATUS_NOT_INITIALIZED) kind = absl::StatusCode::kFailedPrecondition;
+  return absl::Status(kind, absl::StrCat("cuBLASLt could not ", std::string(what), ": ", CublasName(code),
+                                         " (status ", static_cast<int>(code), ")"));
+}
+
+absl::Status CudnnStatus(cudnnStatus_t code, std::string_view what, std::string_view details) {
+  if (code == CUDNN_STATUS_SUCCESS) return absl::OkStatus();
+  if (const std::optional<absl::Status> lost = LossBehind(what)) return *lost;
+  absl::StatusCode kind = absl::StatusCode::kInternal;
+  // Thousands are categories: 3000 is "not supported".
+  if (CUDNN_STATUS_CATEGORY(code) == CUDNN_STATUS_NOT_SUPPORTED) kind = absl::StatusCode::kUnimplemented;
+  if (code == CUDNN_STATUS_NOT_INITIALIZED || code == CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH ||
+      code == CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED) {
+    kind = absl::StatusCode::kFailedPrecondition;
+  }
+  if (code == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+      code == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED) {
+    kind = absl::StatusCode::kResourceExhausted;
+  }
+  return absl::Status(kind,
+                      absl::StrCat("cuDNN could not ", std::string(what), ": status ", static_cast<int>(code),
+                                   details.empty() ? "" : ", ", std::string(details)));
+}
+
+absl::Status NcclStatus(int code, std::string_view what, std::string_view details) {
+  if (code == ncclSuccess) return absl::OkStatus();
+  if (const std::optional<absl::Status> lost = LossBehind(what)) return *lost;
+  const ErrorKind kind = KindOf(static_cast<ncclResult_t>(code));
+  return absl::Status(
+      kind.code,
+      absl::StrCat("NCCL could not ", std::string(what), ": ", NcclName(static_cast<ncclResult_t>(code)),
+                   " (status ", code, ")", details.empty() ? "" : ", ", std::string(details), kind.hint));
+}
+
+std::string DescribeBytes(int64_t bytes) {
+  return absl::StrFormat("%d bytes (%.1f MiB)", bytes, static_cast<double>(bytes) / (1 << 20));
+}
+
+}  // namespace sinter

@@ -1,0 +1,169 @@
+#include "sinter/runtime/cuda/nccl/nccl_calls.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/plan_generated.h"
+#include "sinter/runtime/host/status.h"
+
+namespace sinter {
+namespace {
+
+bool Adds(const Collective& collective) {
+  const bool combines = collective.kind == fb::CollectiveKind::AllReduce ||
+                        collective.kind == fb::CollectiveKind::Reduce ||
+                        collective.kind == fb::CollectiveKind::ReduceScatter;
+  return combines && (collective.combine == fb::Combine::Sum || collective.combine == fb::Combine::Mean);
+}
+
+absl::StatusOr<ncclDataType_t> TypeOf(const Collective& collective) {
+  switch (collective.dtype) {
+    case DType::kF64:
+      return ncclFloat64;
+    case DType::kF32:
+      return ncclFloat32;
+    case DType::kBf16:
+      return ncclBfloat16;
+    case DType::kF16:
+      return ncclFloat16;
+    case DType::kI64:
+      return ncclInt64;
+    case DType::kI32:
+      return ncclInt32;
+    case DType::kI8:
+      return ncclInt8;
+    case DType::kU8:
+      return ncclUint8;
+    case DType::kI1:
+      if (!Adds(collective)) return ncclUint8;
+  }
+  return absl::UnimplementedError(absl::StrCat("NCCL does not add elements of ",
+                                               std::string(DTypeName(collective.dtype)),
+                                               ": convert them to i32 first, or combine them with max"));
+}
+
+ncclRedOp_t CombineOf(fb::Combine combine) {
+  switch (combine) {
+    case fb::Combine::Sum:
+      return ncclSum;
+    case fb::Combine::Mean:
+      return ncclAvg;
+    case fb::Combine::Max:
+      return ncclMax;
+    case fb::Combine::Min:
+      return ncclMin;
+  }
+  return ncclSum;
+}
+
+class Maker {
+ public:
+  Maker(const Collective& collective, uint32_t rank, int first_output)
+      : collective_(collective),
+        rank_(static_cast<int>(rank)),
+        size_(static_cast<int>(collective.size())),
+        root_(static_cast<int>(collective.root)),
+        element_(static_cast<size_t>(SizeOf(collective.dtype))),
+        first_output_(first_output) {}
+
+  std::vector<NcclCall> Make() && {
+    switch (collective_.kind) {
+      case fb::CollectiveKind::AllReduce:
+        ForEachTensor([&](int i, size_t count) { Add(Kind::kAllReduce, In(i), Out(i), count); });
+        break;
+      case fb::CollectiveKind::Reduce:
+        ForEachTensor([&](int i, size_t count) {
+          Add(Kind::kReduce, In(i), rank_ == root_ ? Out(i) : Place(), count, root_);
+        });
+        break;
+      case fb::CollectiveKind::Broadcast:
+        ForEachTensor([&](int i, size_t count) {
+          Add(Kind::kBroadcast, rank_ == root_ ? In(i) : Place(), Out(i), count, root_);
+        });
+        break;
+      case fb::CollectiveKind::AllGather:
+        Gather();
+        break;
+      case fb::CollectiveKind::ReduceScatter:
+        Scatter();
+        break;
+      case fb::CollectiveKind::AllToAll:
+        Exchange();
+        break;
+      case fb::CollectiveKind::SendRecv:
+        if (rank_ == 0) Add(Kind::kSend, In(0), Place(), Count(0), 1);
+        if (rank_ == 1) Add(Kind::kRecv, Place(), Out(0), Count(0), 0);
+        break;
+    }
+    return std::move(calls_);
+  }
+
+ private:
+  using Kind = NcclCall::Kind;
+  using Place = NcclCall::Place;
+
+  Place In(int tensor, size_t offset = 0) const { return {tensor, offset}; }
+  Place Out(int tensor, size_t offset = 0) const { return {first_output_ + tensor, offset}; }
+  size_t Count(int i) const {
+    const std::vector<int64_t>& starts = collective_.starts;
+    return static_cast<size_t>(starts[static_cast<size_t>(i) + 1] - starts[static_cast<size_t>(i)]);
+  }
+  // Bytes before a part.
+  size_t Before(int part) const {
+    return static_cast<size_t>(collective_.starts[static_cast<size_t>(part)]) * element_;
+  }
+  template <typename F>
+  void ForEachTensor(F&& f) const {
+    for (int i = 0; i + 1 < static_cast<int>(collective_.starts.size()); ++i) f(i, Count(i));
+  }
+  bool HasEqualParts() const {
+    for (int i = 1; i < size_; ++i) {
+      if (Count(i) != Count(0)) return false;
+    }
+    return true;
+  }
+  void Add(Kind kind, Place from, Place to, size_t count, int peer = 0) {
+    if (count > 0) calls_.push_back({kind, from, to, count, peer});
+  }
+
+  void Gather() {
+    if (HasEqualParts()) return Add(Kind::kAllGather, In(0), Out(0), Count(0));
+    for (int part = 0; part < size_; ++part) {
+      Add(Kind::kBroadcast, part == rank_ ? In(0) : Place(), Out(0, Before(part)), Count(part), part);
+    }
+  }
+  void Scatter() {
+    if (HasEqualParts()) return Add(Kind::kReduceScatter, In(0), Out(0), Count(0));
+    for (int part = 0; part < size_; ++part) {
+      Add(Kind::kReduce, In(0, Before(part)), part == rank_ ? Out(0) : Place(), Count(part), part);
+    }
+  }
+  void Exchange() {
+    const size_t count = static_cast<size_t>(collective_.elements()) / static_cast<size_t>(size_);
+    for (int peer = 0; peer < size_; ++peer) {
+      const size_t offset = static_cast<size_t>(peer) * count * element_;
+      Add(Kind::kSend, In(0, offset), Place(), count, peer);
+      Add(Kind::kRecv, Place(), Out(0, offset), count, peer);
+    }
+  }
+
+  const Collective& collective_;
+  const int rank_, size_, root_;
+  const size_t element_;
+  const int first_output_;
+  std::vector<NcclCall> calls_;
+};
+
+}  // namespace
+
+absl::StatusOr<NcclTypes> NcclTypesOf(const Collective& collective) {
+  SINTER_ASSIGN_OR_RETURN(const ncclDataType_t dtype, TypeOf(collective));
+  return NcclTypes{dtype, CombineOf(collective.combine)};
+}
+
+std::vector<NcclCall> NcclCallsOf(const Collective& collective, uint32_t rank, int first_output) {
+  return Maker(collective, rank, first_output).Make();
+}
+
+}  // namespace sinter

@@ -1,0 +1,302 @@
+#include "sinter/runtime/cuda/nccl/nccl_communicators.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <iostream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/plan_generated.h"
+#include "sinter/runtime/cuda/driver/cuda_handles.h"
+#include "sinter/runtime/cuda/driver/lost_gpus.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan_devices.h"
+
+namespace sinter {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// All ranks have just answered each other when communicators are made, and what takes NCCL longest is to look at the
+// machine: some seconds with eight GPUs.
+constexpr std::chrono::seconds kConnectLimit(30);
+// For the other members to end too, and for NCCL to give up.
+constexpr std::chrono::seconds kEndLimit(5);
+constexpr std::chrono::microseconds kPollPause(20);
+
+// Nobody waits for the world more often than this.
+constexpr std::chrono::milliseconds kWorldPause(20);
+
+absl::Status WithName(const absl::Status& status, std::string_view operation, const std::string& name) {
+  return absl::Status(status.code(),
+                      absl::StrCat(std::string(operation), ", ", name, ": ", status.message()));
+}
+
+// What the processes tell each other before they connect.
+struct Greeting {
+  uint8_t is_ready = 0;
+  ncclUniqueId id = {};
+};
+
+}  // namespace
+
+std::vector<std::vector<uint32_t>> GroupsOf(const fb::Plan& plan) {
+  std::vector<std::vector<uint32_t>> groups;
+  for (size_t f = 0; plan.functions() != nullptr && f < plan.functions()->size(); ++f) {
+    const auto* const steps = plan.functions()->Get(static_cast<uint32_t>(f))->steps();
+    for (size_t s = 0; steps != nullptr && s < steps->size(); ++s) {
+      const fb::CollectiveStep* const step = steps->Get(static_cast<uint32_t>(s))->body_as_CollectiveStep();
+      if (step == nullptr || !DeviceOf(plan, step->group()->Get(0)).is_gpu()) continue;
+      std::vector<uint32_t> group(step->group()->begin(), step->group()->end());
+      if (std::ranges::find(groups, group) == groups.end()) groups.push_back(std::move(group));
+    }
+  }
+  return groups;
+}
+
+// NcclCommunicator.
+
+absl::Status NcclCommunicator::State(bool* in_progress) {
+  *in_progress = false;
+  const std::lock_guard lock(mutex_);
+  if (comm_ == nullptr) return all_->aborted();
+  ncclResult_t state = ncclSuccess;
+  SINTER_RETURN_IF_ERROR(all_->nccl_.Check(all_->nccl_.CommGetAsyncError(comm_, &state), "say how it goes"));
+  *in_progress = state == ncclInProgress;
+  return all_->nccl_.Check(state, "exchange");
+}
+
+absl::Status NcclCommunicator::Issue(
+    std::string_view operation, const std::function<absl::Status(const Nccl& nccl, ncclComm_t comm)>& calls) {
+  const Nccl& nccl = all_->nccl_;
+  absl::Status status;
+  {
+    const std::lock_guard lock(mutex_);
+    if (comm_ == nullptr) return all_->aborted();
+    if (std::ranges::find(operations_, operation) == operations_.end()) operations_.emplace_back(operation);
+    status = nccl.Check(nccl.GroupStart(), "begin a group of calls");
+    if (status.ok()) {
+      status = calls(nccl, comm_);
+      // Even after an error: the thread must leave the group.
+      status.Update(nccl.Check(nccl.GroupEnd(), "give its work to a GPU"));
+    }
+  }
+  if (status.ok()) return all_->WaitUntilReady(*this, operation);
+  status = WithName(status, operation, name_);
+  all_->Abort(status);
+  return status;
+}
+
+std::string NcclCommunicator::Describe() {
+  const std::lock_guard lock(mutex_);
+  const std::string operations = absl::StrJoin(operations_, ", ");
+  return absl::StrCat(operations, operations.empty() ? "" : ", ", name_);
+}
+
+// NcclCommunicators.
+
+struct NcclCommunicators::Ending {
+  std::thread thread;
+  std::atomic<bool> is_done = false;
+};
+
+absl::StatusOr<std::unique_ptr<NcclCommunicators>> NcclCommunicators::Connect(
+    const fb::Plan& plan, const std::vector<PlanGpu>& gpus, const LocalDevices& local, World* world) {
+  const std::vector<std::vector<uint32_t>> groups = GroupsOf(plan);
+  const absl::StatusOr<const Nccl*> nccl = LoadNccl();
+  const int own_rank = world == nullptr ? 0 : world->rank();
+  const int ranks = world == nullptr ? 1 : world->size();
+  // Also without NCCL: the others must hear of it.
+  std::vector<Greeting> own(std::max<size_t>(groups.size(), 1));
+  absl::Status status = nccl.status();
+  for (size_t i = 0; i < groups.size() && status.ok(); ++i) {
+    if (local.RankOf(groups[i].front()) != own_rank) continue;
+    status = (*nccl)->Check((*nccl)->GetUniqueId(&own[i].id), "make an id for a group");
+  }
+  for (Greeting& greeting : own) greeting.is_ready = status.ok() ? 1 : 0;
+  std::vector<Greeting> all = own;
+  if (world != nullptr) {
+    all.resize(own.size() * static_cast<size_t>(ranks));
+    SINTER_RETURN_IF_ERROR(world->AllGather(
+        std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all)), {.name = "connect the GPUs"}));
+  }
+  SINTER_RETURN_IF_ERROR(status);
+  const auto greeting_of = [&](int rank, size_t group) {
+    return all[static_cast<size_t>(rank) * own.size() + group];
+  };
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (greeting_of(rank, 0).is_ready != 0) continue;
+    return absl::UnavailableError(absl::StrCat("rank ", rank, " cannot use NCCL: its own error says why"));
+  }
+  std::unique_ptr<NcclCommunicators> made(new NcclCommunicators(**nccl, world));
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const ncclUniqueId& id = greeting_of(local.RankOf(groups[i].front()), i).id;
+    SINTER_RETURN_IF_ERROR(made->MakeGroup(plan, groups[i], gpus, id));
+  }
+  return made;
+}
+
+absl::Status NcclCommunicators::MakeGroup(const fb::Plan& plan, const std::vector<uint32_t>& group,
+                                          const std::vector<PlanGpu>& gpus, const ncclUniqueId& id) {
+  const std::string names = absl::StrJoin(group, ", ", [&](std::string* out, uint32_t device) {
+    absl::StrAppend(out, DeviceOf(plan, device).ToString());
+  });
+  const size_t first = members_.size();
+  absl::Status status = nccl_.Check(nccl_.GroupStart(), "begin to connect");
+  for (uint32_t rank = 0; rank < group.size() && status.ok(); ++rank) {
+    const auto gpu = std::ranges::find(gpus, group[rank], &PlanGpu::device);
+    if (gpu == gpus.end()) continue;
+    auto member = std::make_unique<NcclCommunicator>();
+    member->all_ = this;
+    member->group_ = group;
+    member->rank_ = rank;
+    member->gpu_ = *gpu;
+    member->name_ = absl::StrCat("rank ", rank, " of ", group.size(), " (", names, ")");
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    const CudaDeviceScope on(gpu->gpu);
+    status = on.status();
+    if (!status.ok()) break;
+    status = nccl_.Check(nccl_.CommInitRankConfig(&member->comm_, static_cast<int>(group.size()), id,
+                                                  static_cast<int>(rank), &config),
+                         "connect");
+    members_.push_back(std::move(member));
+  }
+  status.Update(nccl_.Check(nccl_.GroupEnd(), absl::StrCat("connect ", names)));
+  for (size_t i = first; i < members_.size() && status.ok(); ++i) {
+    status = WaitUntilReady(*members_[i], "connect", kConnectLimit);
+  }
+  if (absl::IsFailedPrecondition(status) && world_ != nullptr) {
+    status = absl::FailedPreconditionError(
+        absl::StrCat(std::string(status.message()),
+                     "; each process needs GPUs of its own: set CUDA_VISIBLE_DEVICES for each"));
+  }
+  if (!status.ok()) Abort(status);
+  return status;
+}
+
+absl::Status NcclCommunicators::WaitUntilReady(NcclCommunicator& member, std::string_view operation,
+                                               std::optional<std::chrono::seconds> limit) {
+  const Clock::time_point start = Clock::now();
+  Clock::time_point asked = start;
+  bool in_progress = true;
+  while (true) {
+    absl::Status status = member.State(&in_progress);
+    if (status.ok() && !in_progress) return status;
+    const Clock::time_point now = Clock::now();
+    if (status.ok() && now - asked > kWorldPause) {
+      asked = now;
+      status = Check();
+    }
+    if (status.ok() && limit.has_value() && now - start > *limit) {
+      status = absl::UnavailableError(
+          absl::StrCat("another member has not answered for ", limit->count(), " seconds"));
+    }
+    if (!status.ok()) {
+      status = WithName(status, operation, member.name());
+      Abort(status);
+      return status;
+    }
+    std::this_thread::sleep_for(kPollPause);
+  }
+}
+
+absl::StatusOr<NcclCommunicator*> NcclCommunicators::Find(const std::vector<uint32_t>& group,
+                                                          uint32_t device) const {
+  for (const std::unique_ptr<NcclCommunicator>& member : members_) {
+    if (member->gpu_.device == device && member->group_ == group) return member.get();
+  }
+  return absl::InternalError("a collective's group was not connected");
+}
+
+absl::Status NcclCommunicators::Check() {
+  absl::Status status;
+  for (const std::unique_ptr<NcclCommunicator>& member : members_) {
+    bool in_progress = false;
+    status = member->State(&in_progress);
+    if (status.ok()) continue;
+    if (!is_aborted_)
+      status = absl::Status(status.code(), absl::StrCat(member->Describe(), ": ", status.message()));
+    break;
+  }
+  if (status.ok() && world_ != nullptr) {
+    {
+      const std::lock_guard lock(mutex_);
+      status = world_->Check();
+    }
+    if (!status.ok()) {
+      const std::string waiting = absl::StrJoin(members_, "; ", [](std::string* out, const auto& member) {
+        absl::StrAppend(out, member->Describe());
+      });
+      status = absl::Status(status.code(), absl::StrCat(status.message(), ", and is missing in ", waiting));
+    }
+  }
+  if (!status.ok()) Abort(status);
+  return status;
+}
+
+absl::Status NcclCommunicators::aborted() const {
+  const std::lock_guard lock(mutex_);
+  return reason_;
+}
+
+void NcclCommunicators::Abort(const absl::Status& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_aborted_) return;
+    is_aborted_ = true;
+    reason_ = reason;
+  }
+  EndEach([&nccl = nccl_](ncclComm_t comm) { (void)nccl.CommAbort(comm); });
+}
+
+void NcclCommunicators::EndEach(const std::function<void(ncclComm_t)>& end) {
+  for (const std::unique_ptr<NcclCommunicator>& member : members_) {
+    ncclComm_t comm = nullptr;
+    {
+      const std::lock_guard lock(member->mutex_);
+      comm = std::exchange(member->comm_, nullptr);
+    }
+    if (comm == nullptr) continue;
+    auto ending = std::make_shared<Ending>();
+    ending->thread = std::thread([ending, comm, end] {
+      end(comm);
+      ending->is_done = true;
+    });
+    const std::lock_guard lock(mutex_);
+    ending_.push_back(std::move(ending));
+  }
+}
+
+NcclCommunicators::~NcclCommunicators() {
+  // A GPU that is lost finishes nothing.
+  for (const std::unique_ptr<NcclCommunicator>& member : members_) {
+    if (const absl::Status status = CheckNotLost(member->gpu_.gpu); !status.ok()) Abort(status);
+  }
+  EndEach([&nccl = nccl_](ncclComm_t comm) {
+    ncclResult_t state = nccl.CommFinalize(comm);
+    const Clock::time_point limit = Clock::now() + kEndLimit;
+    while (state == ncclInProgress && Clock::now() < limit) {
+      std::this_thread::sleep_for(kPollPause);
+      if (nccl.CommGetAsyncError(comm, &state) != ncclSuccess) state = ncclInternalError;
+    }
+    (void)(state == ncclSuccess ? nccl.CommDestroy(comm) : nccl.CommAbort(comm));
+  });
+  const Clock::time_point limit = Clock::now() + 2 * kEndLimit;
+  for (const std::shared_ptr<Ending>& ending : ending_) {
+    while (!ending->is_done && Clock::now() < limit) std::this_thread::sleep_for(kPollPause);
+    if (ending->is_done) {
+      ending->thread.join();
+      continue;
+    }
+    // Better to lose its memory than to stand still.
+    ending->thread.detach();
+    std::cerr << "sinter: NCCL did not give up a communicator within " << (2 * kEndLimit).count()
+              << " seconds, and it is left behind" << std::endl;
+  }
+}
+
+}  // namespace sinter

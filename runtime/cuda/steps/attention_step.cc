@@ -1,0 +1,261 @@
+// Attention and its gradient, by cuDNN.
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/cudnn/cudnn_attention.h"
+#include "sinter/runtime/cuda/cudnn/cudnn_plans.h"
+#include "sinter/runtime/cuda/steps/cuda_steps.h"
+#include "sinter/runtime/host/dtype.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/gpu_limits.h"
+#include "sinter/runtime/host/round_up.h"
+#include "sinter/runtime/cuda/cudnn/cudnn_session.h"
+
+namespace sinter {
+namespace {
+
+// Of a gradient, whose gradients of scores are in the workspace: it takes the batch in parts for which they are less.
+constexpr size_t kMaxScoresBytes = size_t{256} << 20;
+
+// Versions before it give wrong gradients of some shapes: 9.10.0 of many, those up to 9.15.0 where the keys are no multiple of
+// 128, as the checks of NVIDIA's frontend have it.
+constexpr size_t kOldestCudnn = 91501;
+
+// What a part of the batch is: examples, or, of one example, heads.
+struct Part {
+  int64_t examples, heads;
+};
+
+// The largest number up to `most` that divides `count`; 1 at least.
+int64_t LargestDivisor(int64_t count, int64_t most) {
+  for (int64_t d = std::min(count, most); d > 1; --d) {
+    if (count % d == 0) return d;
+  }
+  return 1;
+}
+
+class CudaAttentionStep : public Step {
+ public:
+  CudaAttentionStep(const CudaContext& context, const CudnnAttention& whole, double scale)
+      : device_(context.index()),
+        stream_(context.stream()),
+        whole_(whole),
+        element_bytes_(SizeOf(static_cast<DType>(whole.dtype))),
+        scale_(static_cast<float>(scale)) {}
+
+  absl::Status MakePlan(CudnnPlans& plans, const CudnnHandle& cudnn) {
+    part_ = {whole_.batch, whole_.heads};
+    // Where the scores alone are too large, the whole is not prepared first to hear it.
+    if (const size_t scores = whole_.ScoresBytes(); scores > 0) part_ = PartThatFits(scores + RowSumsBytes());
+    SINTER_RETURN_IF_ERROR(MakePlanOfPart(plans, cudnn));
+    if (const size_t needed = LibraryWorkspaceBytes(); whole_.backward && needed > kMaxScoresBytes) {
+      part_ = PartThatFits(needed);
+      SINTER_RETURN_IF_ERROR(MakePlanOfPart(plans, cudnn));
+    }
+    const int64_t parts = whole_.batch / part_.examples * (whole_.heads / part_.heads);
+    plan_->KeepBindings(static_cast<size_t>(parts));
+    return absl::OkStatus();
+  }
+
+  size_t LibraryWorkspaceBytes() const override {
+    return RowSumsBytes() + QuerySumsBytes() + plan_->workspace_bytes();
+  }
+
+  absl::Status Run(const StepArgs& args) override {
+    SINTER_RETURN_IF_ERROR(CheckAlignment(args));
+    const CudaDeviceScope on(device_);
+    for (int64_t example = 0; example < whole_.batch; example += part_.examples) {
+      for (int64_t head = 0; head < whole_.heads; head += part_.heads) {
+        SINTER_RETURN_IF_ERROR(RunPart(args, example, head));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  using Operand = CudnnPlan::Operand;
+
+  // Of a part that takes so much.
+  Part PartThatFits(size_t needed) const {
+    if (needed <= kMaxScoresBytes) return part_;
+    const size_t heads = static_cast<size_t>(part_.examples * part_.heads);
+    const auto fits = static_cast<int64_t>(kMaxScoresBytes / ((needed + heads - 1) / heads));
+    if (fits < whole_.heads) return {1, LargestDivisor(whole_.heads, fits)};
+    return {LargestDivisor(whole_.batch, fits / whole_.heads), whole_.heads};
+  }
+
+  absl::Status MakePlanOfPart(CudnnPlans& plans, const CudnnHandle& cudnn) {
+    CudnnAttention part = whole_;
+    part.batch = part_.examples, part.heads = part_.heads, part.heads_in_memory = whole_.heads;
+    SINTER_ASSIGN_OR_RETURN(plan_, plans.Attention(cudnn, part));
+    return absl::OkStatus();
+  }
+
+  size_t RowSumsBytes() const {
+    if (!whole_.backward) return 0;
+    return RoundUp(static_cast<size_t>(part_.examples * part_.heads * whole_.queries) * sizeof(float),
+                   kCudnnWorkspaceAlignment);
+  }
+
+  size_t QuerySumsBytes() const {
+    if (!whole_.backward || whole_.in_order) return 0;
+    return RoundUp(
+        static_cast<size_t>(part_.examples * part_.heads * whole_.queries * whole_.width) * sizeof(float),
+        kCudnnWorkspaceAlignment);
+  }
+
+  absl::Status CheckAlignment(const StepArgs& args) const {
+    const int given = whole_.packed ? 1 : 3;
+    const int operands = whole_.backward ? 2 * given + 3 : given + (whole_.has_stats ? 2 : 1);
+    uintptr_t bits = 0;
+    for (int i = 0; i < operands; ++i) bits |= reinterpret_cast<uintptr_t>(args.buffers[i]);
+    if (bits % kCudnnAlignment == 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("an operand of attention does not start at a multiple of ",
+                                                   kCudnnAlignment,
+                                                   " bytes, which GPUs need: copy it first"));
+  }
+
+  // Where the part's rows begin in a tensor of this shape, of the whole.
+  void* At(void* data, const CudnnTensor& whole, int64_t example, int64_t head, int64_t bytes) const {
+    return static_cast<std::byte*>(data) + (example * whole.strides[0] + head * whole.strides[1]) * bytes;
+  }
+
+  // q, k and v, or gradients of them, from `buffers` on.
+  std::array<void*, 3> QueriesKeysValues(void* const* buffers, int64_t example, int64_t head) const {
+    std::array<void*, 3> found;
+    for (size_t i = 0; i < 3; ++i) {
+      auto* const start = static_cast<std::byte*>(buffers[whole_.packed ? 0 : i]);
+      const auto before = static_cast<int64_t>(i) * whole_.heads * whole_.width * element_bytes_;
+      found[i] = At(start + (whole_.packed ? before : 0), i == 0 ? whole_.Queries() : whole_.Keys(), example,
+                    head, element_bytes_);
+    }
+    return found;
+  }
+
+  absl::Status RunPart(const StepArgs& args, int64_t example, int64_t head) {
+    void* const* const b = args.buffers;
+    const size_t given = whole_.packed ? 1 : 3;
+    const auto like_o = [&](void* data) { return At(data, whole_.Output(), example, head, element_bytes_); };
+    const auto stats = [&](void* data) { return At(data, whole_.Stats(), example, head, sizeof(float)); };
+    const auto [q, k, v] = QueriesKeysValues(b, example, head);
+    std::array<Operand, CudnnPlan::kMaxOperands> operands = {};
+    size_t count = 0;
+    for (const Operand& operand :
+         {Operand{kQueries, q}, Operand{kKeys, k}, Operand{kValues, v}, Operand{kScale, &scale_}}) {
+      operands[count++] = operand;
+    }
+    if (whole_.causal) operands[count++] = {kMasked, &masked_};
+    if (!whole_.backward) {
+      operands[count++] = {kOutput, like_o(b[given])};
+      if (whole_.has_stats) operands[count++] = {kStats, stats(b[given + 1])};
+      return plan_->Execute(std::span<const Operand>(operands).first(count), args.library_workspace);
+    }
+    auto* const query_sums = static_cast<std::byte*>(args.library_workspace) + RowSumsBytes();
+    if (!whole_.in_order) {
+      operands[count++] = {kQuerySums, query_sums};
+      SINTER_RETURN_IF_ERROR(
+          CudaStatus(cudaMemsetAsync(query_sums, 0, QuerySumsBytes(), stream_), "fill memory"));
+    }
+    const auto [dq, dk, dv] = QueriesKeysValues(b + given + 3, example, head);
+    for (const Operand& operand :
+         {Operand{kOne, &one_}, Operand{kOutput, like_o(b[given])}, Operand{kStats, stats(b[given + 1])},
+          Operand{kOutputGradient, like_o(b[given + 2])}, Operand{kQueryGradient, dq},
+          Operand{kKeyGradient, dk}, Operand{kValueGradient, dv},
+          Operand{kRowSums, args.library_workspace}}) {
+      operands[count++] = operand;
+    }
+    return plan_->Execute(std::span<const Operand>(operands).first(count), query_sums + QuerySumsBytes());
+  }
+
+  int device_;
+  cudaStream_t stream_;
+  CudnnAttention whole_;
+  int64_t element_bytes_;
+  Part part_ = {};
+  std::unique_ptr<CudnnPlan> plan_;
+  // cuDNN reads them where they are.
+  float scale_, one_ = 1, masked_ = -std::numeric_limits<float>::infinity();
+};
+
+std::string VersionText(size_t version) {
+  return absl::StrCat(version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
+
+absl::Status CheckTable(const fb::AttentionStep& table, const CudnnAttention& attention) {
+  if (CudnnAttentionSupported(table.dtype(), table.width(), table.heads() == table.key_heads(),
+                              std::min(table.queries(), table.keys()), table.scale())) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(
+      absl::StrCat("attention ", attention.ToString(), " with ", table.key_heads(), " heads of k and scale ",
+                   table.scale(),
+                   " is not done by cuDNN: decompose it (CudnnAttentionSupported in "
+                   "runtime/plan/gpu_limits.h)"));
+}
+
+CudnnAttention AttentionOf(const CudaContext& context, const fb::AttentionStep& table) {
+  return {.dtype = table.dtype(),
+          .backward = table.backward(),
+          .packed = table.packed(),
+          .causal = table.causal(),
+          .has_stats = table.has_stats(),
+          .in_order = context.switches().attention_in_order,
+          .batch = table.batch(),
+          .heads = table.heads(),
+          .queries = table.queries(),
+          .keys = table.keys(),
+          .width = table.width()};
+}
+
+absl::StatusOr<std::unique_ptr<Step>> MakeStep(const CudaContext& context, const CudnnHandle& cudnn,
+                                               CudnnPlans& plans, const fb::AttentionStep& table) {
+  const CudnnAttention attention = AttentionOf(context, table);
+  SINTER_RETURN_IF_ERROR(CheckTable(table, attention));
+  if (const size_t version = cudnn.functions->GetVersion(); version < kOldestCudnn) {
+    return absl::FailedPreconditionError(absl::StrCat("attention needs cuDNN ", VersionText(kOldestCudnn),
+                                                      " or later, and this is ", VersionText(version),
+                                                      ": install a later nvidia-cudnn-cu13"));
+  }
+  auto step = std::make_unique<CudaAttentionStep>(context, attention, table.scale());
+  SINTER_RETURN_IF_ERROR(step->MakePlan(plans, cudnn));
+  return step;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Step>> MakeCudaAttentionStep(CudaContext& context,
+                                                            const fb::AttentionStep& table) {
+  SINTER_ASSIGN_OR_RETURN(const CudnnHandle cudnn, context.cudnn()->OnStream());
+  return MakeStep(context, cudnn, context.cudnn()->plans(), table);
+}
+
+void PrepareCudaAttention(CudaContext& context, const fb::Plan& plan, uint32_t device) {
+  // One of each kind.
+  std::map<CudnnAttention, const fb::AttentionStep*> tables;
+  for (size_t f = 0; plan.functions() != nullptr && f < plan.functions()->size(); ++f) {
+    const auto* const steps = plan.functions()->Get(f)->steps();
+    for (size_t i = 0; steps != nullptr && i < steps->size(); ++i) {
+      const fb::AttentionStep* const table = steps->Get(i)->body_as_AttentionStep();
+      if (table != nullptr && steps->Get(i)->device() == device) {
+        tables.emplace(AttentionOf(context, *table), table);
+      }
+    }
+  }
+  std::vector<CudnnSession::Work> works;
+  for (const auto& [attention, table] : tables) {
+    // The steps themselves are made again, of the plans that this leaves behind.
+    works.emplace_back([&context, table = table](const CudnnHandle& cudnn, CudnnPlans& plans) {
+      MakeStep(context, cudnn, plans, *table).IgnoreError();
+    });
+  }
+  context.cudnn()->Prepare(std::move(works));
+}
+
+}  // namespace sinter

@@ -1,0 +1,137 @@
+// One GPU's part in a collective: a group of NCCL's calls on a stream of its own, beside the steps that do not need it.
+//
+// Recorded, it forks from the stream of the steps and comes back at Join. Run by itself, as in a function's first run, when
+// NCCL connects the members and every GPU still loads code, nothing is given to the GPU until the exchange is over: whatever
+// then waits for the GPU as a whole must not wait for another member.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/plan/collective.h"
+#include "sinter/runtime/cuda/nccl/nccl_calls.h"
+#include "sinter/runtime/cuda/nccl/nccl_communicators.h"
+#include "sinter/runtime/cuda/steps/cuda_steps.h"
+
+namespace sinter {
+namespace {
+
+class CudaCollectiveStep : public Step {
+ public:
+  CudaCollectiveStep(const CudaContext& context, NcclCommunicator& communicator, std::string operation,
+                     const NcclTypes& types, std::vector<NcclCall> calls)
+      : context_(context),
+        communicator_(communicator),
+        operation_(std::move(operation)),
+        types_(types),
+        calls_(std::move(calls)) {}
+
+  absl::Status MakeEvents() {
+    SINTER_ASSIGN_OR_RETURN(begun_, MakeCudaEvent());
+    SINTER_ASSIGN_OR_RETURN(done_, MakeCudaEvent());
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(const StepArgs& args) override {
+    const CudaDeviceScope on(context_.index());
+    SINTER_RETURN_IF_ERROR(
+        CudaStatus(cudaEventRecord(begun_.get(), context_.stream()), "begin a collective"));
+    SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamWaitEvent(context_.collective_stream(), begun_.get(), 0),
+                                      "let a collective wait for its inputs"));
+    SINTER_RETURN_IF_ERROR(
+        communicator_.Issue(operation_, [this, &args](const Nccl& nccl, ncclComm_t comm) -> absl::Status {
+          for (const NcclCall& call : calls_) {
+            SINTER_RETURN_IF_ERROR(nccl.Check(Give(nccl, comm, call, args), operation_));
+          }
+          return absl::OkStatus();
+        }));
+    SINTER_RETURN_IF_ERROR(
+        CudaStatus(cudaEventRecord(done_.get(), context_.collective_stream()), "end a collective"));
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    SINTER_RETURN_IF_ERROR(
+        CudaStatus(cudaStreamIsCapturing(context_.stream(), &capture), "ask whether steps are recorded"));
+    if (capture != cudaStreamCaptureStatusNone) return absl::OkStatus();
+    return context_.WaitFor(done_.get(), operation_);
+  }
+
+  absl::Status Join() override {
+    const CudaDeviceScope on(context_.index());
+    return CudaStatus(cudaStreamWaitEvent(context_.stream(), done_.get(), 0), "wait for a collective");
+  }
+
+ private:
+  static void* At(const StepArgs& args, const NcclCall::Place& place) {
+    return place.buffer < 0 ? nullptr : static_cast<std::byte*>(args.buffers[place.buffer]) + place.offset;
+  }
+
+  ncclResult_t Give(const Nccl& nccl, ncclComm_t comm, const NcclCall& call, const StepArgs& args) const {
+    const void* const from = At(args, call.from);
+    void* const to = At(args, call.to);
+    cudaStream_t stream = context_.collective_stream();
+    switch (call.kind) {
+      case NcclCall::Kind::kAllReduce:
+        return nccl.AllReduce(from, to, call.count, types_.dtype, types_.combine, comm, stream);
+      case NcclCall::Kind::kReduce:
+        return nccl.Reduce(from, to, call.count, types_.dtype, types_.combine, call.peer, comm, stream);
+      case NcclCall::Kind::kBroadcast:
+        return nccl.Broadcast(from, to, call.count, types_.dtype, call.peer, comm, stream);
+      case NcclCall::Kind::kAllGather:
+        return nccl.AllGather(from, to, call.count, types_.dtype, comm, stream);
+      case NcclCall::Kind::kReduceScatter:
+        return nccl.ReduceScatter(from, to, call.count, types_.dtype, types_.combine, comm, stream);
+      case NcclCall::Kind::kSend:
+        return nccl.Send(from, call.count, types_.dtype, call.peer, comm, stream);
+      case NcclCall::Kind::kRecv:
+        return nccl.Recv(to, call.count, types_.dtype, call.peer, comm, stream);
+    }
+    return ncclInternalError;
+  }
+
+  const CudaContext& context_;
+  NcclCommunicator& communicator_;
+  const std::string operation_;  // "all_reduce".
+  const NcclTypes types_;
+  const std::vector<NcclCall> calls_;
+  CudaEvent begun_, done_;
+};
+
+// Where a step is in its plan.
+struct StepPlace {
+  const fb::Function* function = nullptr;
+  uint32_t index = 0;
+};
+
+StepPlace PlaceOf(const fb::Plan& plan, const fb::Step& step) {
+  for (uint32_t f = 0; plan.functions() != nullptr && f < plan.functions()->size(); ++f) {
+    const fb::Function& function = *plan.functions()->Get(f);
+    for (uint32_t s = 0; function.steps() != nullptr && s < function.steps()->size(); ++s) {
+      if (function.steps()->Get(s) == &step) return {&function, s};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& context, const fb::Plan& plan,
+                                                             const fb::Step& step) {
+  const StepPlace place = PlaceOf(plan, step);
+  if (place.function == nullptr) return absl::InternalError("a step of another plan");
+  const Collective collective = Collective::Of(*place.function, place.index);
+  const uint32_t rank = step.body_as_CollectiveStep()->rank();
+  SINTER_ASSIGN_OR_RETURN(const NcclTypes types, NcclTypesOf(collective));
+  const size_t inputs = step.inputs() == nullptr ? 0 : step.inputs()->size();
+  std::vector<NcclCall> calls = NcclCallsOf(collective, rank, static_cast<int>(inputs));
+  if (calls.empty()) return MakeEmptyStep();
+  if (context.communicators() == nullptr) {
+    return absl::InternalError("a collective's members were not connected");
+  }
+  SINTER_ASSIGN_OR_RETURN(NcclCommunicator * communicator,
+                          context.communicators()->Find(collective.group, step.device()));
+  auto made = std::make_unique<CudaCollectiveStep>(
+      context, *communicator, std::string(CollectiveName(collective.kind)), types, std::move(calls));
+  SINTER_RETURN_IF_ERROR(made->MakeEvents());
+  return made;
+}
+
+}  // namespace sinter

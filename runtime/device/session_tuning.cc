@@ -1,0 +1,109 @@
+#include "sinter/runtime/device/session_tuning.h"
+
+#include <stdlib.h>
+
+#include <iostream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/host/environment.h"
+#include "sinter/runtime/host/status.h"
+
+namespace sinter {
+namespace {
+
+// Empty also in a program that has more rights than who started it, who must not choose which files it writes.
+
+absl::StatusOr<TuningMode> ModeOfEnvironment() {
+  const std::string text = Environment("SINTER_GPU_TUNE");
+  if (text.empty() || text == "1") return TuningMode::kSameBits;
+  if (text == "0") return TuningMode::kFirstChoice;
+  if (text == "2") return TuningMode::kAnyBits;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "SINTER_GPU_TUNE is \"", text,
+      "\": write 0 to take cuBLASLt's first choice of algorithms, 1 to measure those that give its bits, or "
+      "2 to measure all, whose bits may differ from load to load unless a tuning file keeps the choice"));
+}
+
+absl::StatusOr<bool> SaveOfEnvironment() {
+  const std::string text = Environment("SINTER_GPU_TUNE_SAVE");
+  if (text.empty() || text == "0") return false;
+  if (text == "1") return true;
+  return absl::InvalidArgumentError(
+      absl::StrCat("SINTER_GPU_TUNE_SAVE is \"", text,
+                   "\": write 1 to add what is measured to the tuning file, or 0 not to"));
+}
+
+}  // namespace
+
+std::string TuningPath(const TuningOptions& options, std::string_view plan_path) {
+  if (!options.file.empty()) return options.file;
+  if (std::string named = Environment("SINTER_GPU_TUNING_FILE"); !named.empty()) return named;
+  return plan_path.empty() ? "" : absl::StrCat(std::string(plan_path), ".tuning");
+}
+
+SessionTuning::SessionTuning(TuningOptions options, std::string_view plan_path)
+    : options_(std::move(options)) {
+  is_file_named_ = !TuningPath(options_, "").empty();
+  report_.file = TuningPath(options_, plan_path);
+}
+
+absl::StatusOr<TuningMode> SessionTuning::Mode() const {
+  SINTER_RETURN_IF_ERROR(SaveOfEnvironment().status());
+  if (options_.mode.has_value()) return *options_.mode;
+  return ModeOfEnvironment();
+}
+
+const TunedProduct* SessionTuning::Find(const ProductKey& key, TuningMode mode) {
+  if (mode == TuningMode::kFirstChoice || options_.again) return nullptr;
+  if (!is_read_) Read();
+  const auto found = stored_.find(key);
+  if (found == stored_.end() || (mode == TuningMode::kAnyBits && !found->second.any_bits)) return nullptr;
+  return &found->second;
+}
+
+void SessionTuning::Read() {
+  is_read_ = true;
+  if (report_.file.empty()) return;
+  absl::StatusOr<TuningTable> table = LoadTuning(report_.file);
+  if (table.ok()) {
+    stored_ = *std::move(table);
+    return;
+  }
+  const bool saves = options_.save || SaveOfEnvironment().value_or(false);
+  // It is usual to have none, and one that is to be written need not be there yet.
+  if (absl::IsNotFound(table.status()) && (!is_file_named_ || saves)) return;
+  is_broken_ = !absl::IsNotFound(table.status());
+  Warn(absl::Status(table.status().code(),
+                    absl::StrCat("products are measured as if there were no tuning file: ",
+                                 std::string(table.status().message()))));
+}
+
+void SessionTuning::Add(ProductChoice choice, const TunedProduct* tuned) {
+  if (!added_.insert(choice.key).second) return;
+  if (tuned != nullptr) measured_[choice.key] = *tuned;
+  report_.products.push_back(std::move(choice));
+}
+
+void SessionTuning::Warn(const absl::Status& status) {
+  report_.status.Update(status);
+  std::cerr << "sinter: " << std::string(status.message()) << std::endl;
+}
+
+void SessionTuning::Finish() {
+  if (measured_.empty() || !(options_.save || SaveOfEnvironment().value_or(false))) return;
+  if (report_.file.empty()) {
+    return Warn(
+        absl::FailedPreconditionError("what was measured is not saved: the plan is in no file that a tuning "
+                                      "file could stand beside; name one "
+                                      "in TuningOptions::file or SINTER_GPU_TUNING_FILE"));
+  }
+  // It was reported when it was read.
+  if (is_broken_) return;
+  const absl::Status status = SaveTuning(report_.file, measured_);
+  if (status.ok()) return;
+  Warn(absl::Status(status.code(),
+                    absl::StrCat("what was measured is not saved: ", std::string(status.message()))));
+}
+
+}  // namespace sinter

@@ -1,0 +1,349 @@
+#include "sinter/runtime/device/tuning_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/formats/file.h"
+#include "sinter/runtime/host/printable_text.h"
+#include "sinter/runtime/host/sha256.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/host/untrusted_bytes.h"
+
+namespace sinter {
+namespace {
+
+// Members in an order of their own: finding one takes no longer where there are many.
+using Json = nlohmann::json;
+
+constexpr char kFormat[] = "sinter tuning";
+constexpr int64_t kVersion = 2, kVersionWithoutHash = 1;
+// Tens of times what a plan has: some 10,000 products.
+constexpr size_t kMaxBytes = size_t{4} << 20;
+constexpr size_t kParsedBytes = 128;  // At most, of what one byte of text becomes: nested lists take most.
+constexpr char kHashKey[] = "sha256";
+constexpr size_t kMaxTextBytes = 1024;
+constexpr double kMaxMicroseconds = 1e9;
+// Another process holds the lock for as long as it takes to write a small file.
+constexpr std::chrono::milliseconds kLockLimit(5000), kLockPause(5);
+
+constexpr char kAdvice[] = "; delete it, or move it away, and make it anew with `sinter tune`";
+
+// What names an algorithm, by its names in the file.
+template <typename Config, typename F>
+void ForEachAttribute(Config& config, F&& f) {
+  f("id", config.id);
+  f("tile", config.tile);
+  f("stages", config.stages);
+  f("split_k", config.split_k);
+  f("reduction", config.reduction);
+  f("swizzle", config.swizzle);
+  f("custom", config.custom);
+  f("inner_shape", config.inner_shape);
+  f("cluster_shape", config.cluster_shape);
+  f("ordinal", config.ordinal);
+}
+
+// Reads the members of one object; the first thing that is wrong is kept.
+class ObjectReader {
+ public:
+  ObjectReader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
+    if (!object.is_object()) Refuse(absl::StrCat(where_, " is no object"));
+  }
+
+  template <typename T>
+  void Integer(const char* key, T* value) {
+    const Json* const member = Take(key);
+    if (member == nullptr) return;
+    constexpr int64_t kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
+    const bool is_integer = member->is_number_integer() &&
+                            (!member->is_number_unsigned() ||
+                             member->template get<uint64_t>() <= std::numeric_limits<int64_t>::max());
+    const int64_t number = is_integer ? member->template get<int64_t>() : 0;
+    if (!is_integer || number < kLow || number > kHigh) {
+      return Refuse(absl::StrCat("\"", key, "\" of ", where_, " is no integer from ", kLow, " to ", kHigh));
+    }
+    *value = static_cast<T>(number);
+  }
+  void Microseconds(const char* key, double* value) {
+    const Json* const member = Take(key);
+    if (member == nullptr) return;
+    *value = member->is_number() ? member->get<double>() : 0;
+    if (*value > 0 && *value <= kMaxMicroseconds) return;
+    Refuse(absl::StrCat("\"", key, "\" of ", where_, " is no time in microseconds"));
+  }
+  void Text(const char* key, std::string* value) {
+    const Json* const member = Take(key);
+    if (member == nullptr) return;
+    if (member->is_string()) *value = member->get<std::string>();
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
+    if (!value->empty() && value->size() <= kMaxTextBytes && std::ranges::none_of(*value, is_control)) return;
+    Refuse(absl::StrCat("\"", key, "\" of ", where_, " is no text of 1 to ", kMaxTextBytes,
+                        " bytes without control characters"));
+  }
+  // Null: it is not there.
+  const Json* Take(const char* key) {
+    if (!error_.empty()) return nullptr;
+    const auto found = object_.find(key);
+    if (found == object_.end()) {
+      Refuse(absl::StrCat(where_, " has no \"", key, "\""));
+      return nullptr;
+    }
+    ++taken_;
+    return &*found;
+  }
+  void Refuse(std::string error) {
+    if (error_.empty()) error_ = std::move(error);
+  }
+  // What is wrong, an unknown member too; empty: nothing.
+  std::string Finish() {
+    if (error_.empty() && taken_ < object_.size()) {
+      error_ = absl::StrCat(where_, " has members that this version does not know");
+    }
+    return std::move(error_);
+  }
+
+ private:
+  const Json& object_;
+  std::string where_;
+  std::string error_;
+  size_t taken_ = 0;
+};
+
+std::string ParseAlgorithm(const Json& json, const std::string& where, AlgorithmConfig* config) {
+  ObjectReader reader(json, absl::StrCat("the algorithm of ", where));
+  ForEachAttribute(*config, [&](const char* key, auto& value) { reader.Integer(key, &value); });
+  return reader.Finish();
+}
+
+std::string ParseProduct(const Json& json, size_t index, TuningTable* table) {
+  const std::string where = absl::StrCat("product ", index);
+  ObjectReader reader(json, where);
+  ProductKey key;
+  TunedProduct product;
+  std::string bits;
+  reader.Text("device", &key.device);
+  reader.Text("library", &key.library);
+  reader.Text("product", &key.product);
+  if (const Json* const algorithm = reader.Take("algorithm"); algorithm != nullptr) {
+    if (std::string error = ParseAlgorithm(*algorithm, where, &product.algorithm); !error.empty()) {
+      reader.Refuse(std::move(error));
+    }
+  }
+  reader.Microseconds("first_us", &product.first_us);
+  reader.Microseconds("chosen_us", &product.chosen_us);
+  reader.Text("bits", &bits);
+  product.any_bits = bits == "any";
+  if (bits != "any" && bits != "same") {
+    reader.Refuse(absl::StrCat("\"bits\" of ", where, R"( is neither "same" nor "any")"));
+  }
+  std::string error = reader.Finish();
+  if (error.empty() && !table->emplace(key, product).second) {
+    error = absl::StrCat(where, " is there twice: ", PrintableText(key.product));
+  }
+  return error;
+}
+
+// Null for what is no JSON, and for an object that names a member twice: then `error` says why.
+Json ParseJson(std::string_view text, std::string* error) {
+  // Of the objects that are open.
+  std::vector<std::set<std::string>> names;
+  const auto check = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) names.emplace_back();
+    if (event == Json::parse_event_t::object_end) names.pop_back();
+    if (event == Json::parse_event_t::key && !names.back().insert(parsed.get<std::string>()).second) {
+      *error = absl::StrCat("the member \"", PrintableText(parsed.get<std::string>()), "\" is there twice");
+    }
+    return true;
+  };
+  try {
+    Json json = Json::parse(text, check);
+    return error->empty() ? json : nullptr;
+  } catch (const std::bad_alloc&) {
+    throw;  // Caught where all that was read is freed.
+  } catch (const std::exception& exception) {
+    *error = PrintableText(exception.what());
+    return nullptr;
+  }
+}
+
+// Hash of the text, whose digits are at `at`.
+std::string TextHash(std::string_view text, size_t at) {
+  Sha256 hash;
+  hash.Update(AsBytes(text.substr(0, at)));
+  hash.Update(AsBytes(std::string(kSha256Digits, '0')));
+  hash.Update(AsBytes(text.substr(at + kSha256Digits)));
+  return HexText(hash.Digest());
+}
+
+// Where the digits are; npos: nowhere. A file that Sinter has written has them in front of all products.
+size_t FindHash(std::string_view text) {
+  const std::string before = absl::StrCat("\"", kHashKey, "\": \"");
+  const size_t at = text.find(before);
+  if (at == text.npos || text.size() - at < before.size() + kSha256Digits) return text.npos;
+  return at + before.size();
+}
+
+// Of the file itself, where the path is a symbolic link.
+std::string FolderOfFile(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, ignored);
+  const std::filesystem::path folder =
+      (resolved.empty() ? std::filesystem::path(path) : resolved).parent_path();
+  return folder.empty() ? std::string(1, '.') : folder.string();
+}
+
+// An advisory lock of a folder, which every file system has without another file that stays behind. It makes writers wait for
+// each other and protects nothing: without it, too, files are replaced as a whole.
+class FolderLock {
+ public:
+  static absl::StatusOr<FolderLock> Take(const std::string& path) {
+    const std::string folder = FolderOfFile(path);
+    FolderLock lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const auto failed = [&](const char* action) {
+      return absl::ErrnoToStatus(
+          errno, absl::StrCat("cannot ", action, " the folder '", folder, "' to write a tuning file"));
+    };
+    if (lock.fd_ < 0) return failed("open");
+    const auto end = std::chrono::steady_clock::now() + kLockLimit;
+    while (flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
+      // Network file systems lock files alone: there two that write at the same instant may lose what one of them measured.
+      if (errno == EBADF || errno == ENOLCK || errno == EOPNOTSUPP || errno == EINVAL) return lock;
+      if (errno != EWOULDBLOCK && errno != EINTR) return failed("lock");
+      // No writer takes so long: what is written at the same instant may be lost, which is better than all that was measured.
+      if (std::chrono::steady_clock::now() > end) return lock;
+      std::this_thread::sleep_for(kLockPause);
+    }
+    return lock;
+  }
+  ~FolderLock() {
+    if (fd_ >= 0) close(fd_);
+  }
+  FolderLock(FolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FolderLock& operator=(FolderLock&&) = delete;
+
+ private:
+  explicit FolderLock(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+absl::Status Damaged(const std::string& name, const std::string& error) {
+  return absl::DataLossError(absl::StrCat(name, ": no whole tuning file: ", error, kAdvice));
+}
+
+std::string TooLarge(uint64_t bytes) {
+  return absl::StrCat("it has ", bytes, " bytes, and at most ", kMaxBytes, " are read");
+}
+
+absl::StatusOr<TuningTable> ParseFile(std::string_view text, const std::string& name) {
+  const auto damaged = [&name](const std::string& error) { return Damaged(name, error); };
+  std::string error;
+  const Json json = ParseJson(text, &error);
+  if (!error.empty()) return damaged(error);
+  ObjectReader reader(json, "the file");
+  std::string format, hash;
+  int64_t version = 0;
+  reader.Text("format", &format);
+  if (format != kFormat) reader.Refuse(absl::StrCat("its \"format\" is not \"", kFormat, "\""));
+  reader.Integer("version", &version);
+  if (version == kVersion) {
+    reader.Text(kHashKey, &hash);
+    const size_t at = FindHash(text);
+    if (at == text.npos || TextHash(text, at) != text.substr(at, kSha256Digits) ||
+        hash != text.substr(at, kSha256Digits)) {
+      reader.Refuse(absl::StrCat("it was altered: its hash is not the one in \"", kHashKey, "\""));
+    }
+  }
+  const Json* const products = reader.Take("products");
+  if (products != nullptr && version != kVersion && version != kVersionWithoutHash) {
+    return absl::FailedPreconditionError(absl::StrCat(name, ": a tuning file of version ", version,
+                                                      ", and this build reads version ", kVersion, kAdvice));
+  }
+  if (products != nullptr && !products->is_array()) reader.Refuse("\"products\" is no list");
+  if (error = reader.Finish(); !error.empty()) return damaged(error);
+  TuningTable table;
+  for (size_t i = 0; i < products->size(); ++i) {
+    if (error = ParseProduct((*products)[i], i, &table); !error.empty()) return damaged(error);
+  }
+  return table;
+}
+
+}  // namespace
+
+absl::StatusOr<TuningTable> ParseTuning(std::string_view text, const std::string& name) {
+  if (text.size() > kMaxBytes) return Damaged(name, TooLarge(text.size()));
+  // The JSON library's destructors allocate, and end the process where they cannot: so all that it may take has to be there.
+  const size_t bytes = kParsedBytes * text.size();
+  char* volatile room =
+      static_cast<char*>(std::malloc(bytes));  // Volatile: else the compiler leaves both calls out.
+  const bool has_room = room != nullptr;
+  std::free(room);
+  if (!has_room) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(name, ": main memory has no room for the ", bytes, " bytes that reading it may take"));
+  }
+  return WithinMemory(name, [&] { return ParseFile(text, name); });
+}
+
+std::string TuningText(const TuningTable& table) {
+  // Members in the order in which they are read.
+  using Ordered = nlohmann::ordered_json;
+  std::string text =
+      absl::StrCat(R"({"format": ")", kFormat, R"(", "version": )", kVersion, R"(, ")", kHashKey, R"(": ")",
+                   std::string(kSha256Digits, '0'), R"(", "products": [)");
+  const char* separator = "\n";
+  for (const auto& [key, product] : table) {
+    Ordered algorithm;
+    ForEachAttribute(product.algorithm, [&](const char* name, auto value) { algorithm[name] = value; });
+    const Ordered line = {{"device", key.device},
+                          {"library", key.library},
+                          {"product", key.product},
+                          {"algorithm", std::move(algorithm)},
+                          {"first_us", product.first_us},
+                          {"chosen_us", product.chosen_us},
+                          {"bits", product.any_bits ? "any" : "same"}};
+    absl::StrAppend(&text, separator, line.dump(-1, ' ', false, Ordered::error_handler_t::replace));
+    separator = ",\n";
+  }
+  text += "\n]}\n";
+  const size_t at = FindHash(text);
+  return text.replace(at, kSha256Digits, TextHash(text, at));
+}
+
+absl::StatusOr<TuningTable> LoadTuning(const std::string& path) {
+  SINTER_ASSIGN_OR_RETURN(const FileReader reader, FileReader::Open(path));
+  if (reader.size() > kMaxBytes) return Damaged(path, TooLarge(reader.size()));
+  SINTER_ASSIGN_OR_RETURN(const FileBytes file, FileBytes::Read(reader, 0, reader.size()));
+  return ParseTuning(file.text(), path);
+}
+
+absl::Status SaveTuning(const std::string& path, const TuningTable& products) {
+  SINTER_ASSIGN_OR_RETURN(const FolderLock lock, FolderLock::Take(path));
+  absl::StatusOr<TuningTable> table = LoadTuning(path);
+  if (absl::IsNotFound(table.status())) table = TuningTable();
+  SINTER_RETURN_IF_ERROR(table.status());
+  for (const auto& [key, product] : products) (*table)[key] = product;
+  const std::string text = TuningText(*table);
+  if (text.size() > kMaxBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(path, ": ", table->size(), " products take ",
+                                                     text.size(), " bytes, and at most ", kMaxBytes,
+                                                     " are read; begin another tuning file"));
+  }
+  return WriteFileAtomically(path, text);
+}
+
+}  // namespace sinter

@@ -1,0 +1,34 @@
+#include "sinter/runtime/execute/collective_joins.h"
+
+#include <algorithm>
+
+#include "sinter/runtime/plan/touched_memory.h"
+
+namespace sinter {
+
+std::vector<Join> FindJoins(const fb::Function& function, std::span<const uint32_t> steps) {
+  struct Begun {
+    uint32_t step;
+    TouchedMemory touched;
+  };
+  std::vector<Begun> begun;  // And not yet joined, in order.
+  std::vector<Join> joins;
+  for (size_t position = 0; position < steps.size(); ++position) {
+    const fb::Step& step = *function.steps()->Get(steps[position]);
+    TouchedMemory touched = TouchedBy(function, step);
+    if (step.body_type() == fb::StepBody::CollectiveStep) {
+      begun.push_back({steps[position], std::move(touched)});
+      continue;
+    }
+    // The last one that is in the way: those before it end before it.
+    const auto last = std::find_if(begun.rbegin(), begun.rend(),
+                                   [&](const Begun& other) { return MustFollow(touched, other.touched); });
+    if (last == begun.rend()) continue;
+    joins.push_back({last->step, position});
+    begun.erase(begun.begin(), last.base());
+  }
+  if (!begun.empty()) joins.push_back({begun.back().step, steps.size()});
+  return joins;
+}
+
+}  // namespace sinter

@@ -1,0 +1,242 @@
+#include "sinter/runtime/execute/launch_order.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "sinter/runtime/plan/collective.h"
+#include "sinter/runtime/plan/buffer_range.h"
+#include "sinter/runtime/plan/plan_devices.h"
+
+namespace sinter {
+namespace {
+
+constexpr size_t kNone = ~size_t{0};
+
+class Orderer {
+ public:
+  Orderer(const fb::Plan& plan, const fb::Function& function, const std::vector<bool>& is_host,
+          const LocalDevices& local)
+      : function_(function),
+        is_host_(is_host),
+        local_(local),
+        groups_(LocalGroups(function, local)),
+        devices_(NumDevices(plan)),
+        open_(devices_, kNone),
+        given_(devices_, 1),
+        known_(devices_, std::vector<size_t>(devices_, 0)),
+        writes_(devices_) {}
+
+  void Add(uint32_t index) {
+    const fb::Step& step = *function_.steps()->Get(index);
+    const uint32_t device = step.device();
+    const bool is_between = IsBetweenDevices(function_, step);
+    // The main memory stands for a device elsewhere that has an input.
+    const bool is_of_input = IsCopyOfInput(function_, step);
+    const bool has_source = is_between && local_.Has(SourceOf(step));
+    if (!local_.Has(device) || (is_between && !has_source && !is_of_input)) {
+      if (is_between && !is_of_input && (local_.Has(device) || has_source)) AddBetweenProcesses(index);
+      return;
+    }
+    if (next_group_ < groups_.size() && groups_[next_group_].steps.front() == index) {
+      const CollectiveGroup& group = groups_[next_group_++];
+      if (is_host_[device]) return AddCollective(group);
+      AddWaits(group);
+    }
+    if (index <= last_member_) return;
+    const std::vector<BufferRange> writes = WritesOf(step);
+    std::vector<uint32_t> others;
+    if (!is_host_[device]) {
+      others = ReadersOf(device, writes);
+      if (has_source) AddIfBehind(step, others);
+    }
+    for (const uint32_t other : others) {
+      Learn(device, other);
+      open_[other] = kNone;
+    }
+    if (!others.empty() || is_between) open_[device] = kNone;
+    const size_t number = ++given_[device];
+    for (const BufferRange& range : writes) writes_[device].push_back({number, range});
+    if (has_source) {
+      const fb::Buffer& from = *function_.buffers()->Get(step.inputs()->Get(0));
+      open_[from.device()] = kNone;
+      if (!is_host_[device] && !is_host_[from.device()]) {
+        reads_.push_back({from.device(), device, number, RangeOf(from)});
+      }
+    }
+    Place(index, device, std::move(others), is_between);
+  }
+
+  LaunchOrder Finish() {
+    ForgetKnownReads();
+    for (const Read& read : reads_) {
+      const Wait wait = {read.owner, read.reader};
+      if (std::ranges::find(order_.last, wait) == order_.last.end()) order_.last.push_back(wait);
+    }
+    return std::move(order_);
+  }
+
+ private:
+  // Work of a device is numbered: 1 is all that it was given before this run.
+  struct Write {
+    size_t number;
+    BufferRange range;
+  };
+  struct Read {
+    uint32_t owner, reader;
+    size_t number;  // Of the reader's work.
+    BufferRange range;
+  };
+
+  uint32_t SourceOf(const fb::Step& copy) const {
+    return function_.buffers()->Get(copy.inputs()->Get(0))->device();
+  }
+
+  // Between CPUs, of which this process has one: in its turn, like any other step.
+  void AddBetweenProcesses(uint32_t index) {
+    const fb::Step& copy = *function_.steps()->Get(index);
+    const uint32_t device = local_.Has(copy.device()) ? copy.device() : SourceOf(copy);
+    open_[device] = kNone;
+    order_.launches.push_back({.device = device, .steps = {index}, .is_between = true});
+  }
+
+  // On CPUs.
+  // On CPUs.
+  void AddCollective(const CollectiveGroup& group) {
+    for (const uint32_t index : group.steps) {
+      const fb::Step& step = *function_.steps()->Get(index);
+      const uint32_t device = step.device();
+      open_[device] = kNone;
+      const size_t number = ++given_[device];
+      for (const BufferRange& range : WritesOf(step)) writes_[device].push_back({number, range});
+    }
+    last_member_ = group.steps.back();
+    const uint32_t first = function_.steps()->Get(group.steps.front())->device();
+    order_.launches.push_back({.device = first, .steps = group.steps, .is_collective = true});
+  }
+
+  // Before any member of a collective on GPUs, what each waits for: between members, one would wait for another that waits
+  // for it in the exchange.
+  void AddWaits(const CollectiveGroup& group) {
+    for (const uint32_t index : group.steps) {
+      const fb::Step& step = *function_.steps()->Get(index);
+      const uint32_t device = step.device();
+      std::vector<uint32_t> others = ReadersOf(device, WritesOf(step));
+      if (others.empty()) continue;
+      for (const uint32_t other : others) {
+        Learn(device, other);
+        open_[other] = kNone;
+      }
+      open_[device] = kNone;
+      order_.launches.push_back({.device = device, .others = std::move(others)});
+    }
+  }
+
+  std::vector<BufferRange> WritesOf(const fb::Step& step) const {
+    std::vector<BufferRange> ranges;
+    for (size_t i = 0; step.outputs() != nullptr && i < step.outputs()->size(); ++i) {
+      ranges.push_back(RangeOf(*function_.buffers()->Get(step.outputs()->Get(i))));
+    }
+    const uint64_t begin = step.workspace_offset();
+    ranges.push_back({fb::Space::Arena, 0, begin, begin + step.workspace_bytes()});
+    return ranges;
+  }
+
+  // The devices that may still be reading what `device` is about to write.
+  std::vector<uint32_t> ReadersOf(uint32_t device, const std::vector<BufferRange>& writes) const {
+    std::vector<uint32_t> readers;
+    for (const Read& read : reads_) {
+      if (read.owner != device || known_[device][read.reader] >= read.number) continue;
+      const bool overwritten =
+          std::ranges::any_of(writes, [&](const BufferRange& range) { return range.Overlaps(read.range); });
+      if (overwritten && std::ranges::find(readers, read.reader) == readers.end()) {
+        readers.push_back(read.reader);
+      }
+    }
+    return readers;
+  }
+
+  // Adds the device that a copy reads from if it may still be writing there.
+  void AddIfBehind(const fb::Step& copy, std::vector<uint32_t>& others) const {
+    const fb::Buffer& from = *function_.buffers()->Get(copy.inputs()->Get(0));
+    const uint32_t other = from.device();
+    if (is_host_[other] || std::ranges::find(others, other) != others.end()) return;
+    const size_t known = known_[copy.device()][other];
+    bool is_behind = known == 0;
+    const BufferRange range = RangeOf(from);
+    const std::vector<Write>& writes = writes_[other];
+    for (auto write = writes.rbegin(); write != writes.rend() && write->number > known; ++write) {
+      is_behind = is_behind || write->range.Overlaps(range);
+    }
+    if (is_behind) others.push_back(other);
+  }
+
+  // After a wait: whatever `other` comes after, `device` does too.
+  void Learn(uint32_t device, uint32_t other) {
+    for (uint32_t d = 0; d < devices_; ++d) {
+      known_[device][d] = std::max(known_[device][d], known_[other][d]);
+    }
+    known_[device][other] = given_[other];
+    ForgetKnownReads();
+  }
+
+  void ForgetKnownReads() {
+    std::erase_if(reads_, [&](const Read& read) { return known_[read.owner][read.reader] >= read.number; });
+  }
+
+  void Place(uint32_t index, uint32_t device, std::vector<uint32_t> others, bool is_between) {
+    std::vector<Launch>& launches = order_.launches;
+    // A CPU's steps take the time of whoever gives work to the others: never earlier than where the plan has them.
+    const bool is_last = open_[device] == launches.size() - 1;
+    if (open_[device] != kNone && (!is_host_[device] || is_last)) {
+      launches[open_[device]].steps.push_back(index);
+      return;
+    }
+    if (!is_between) open_[device] = launches.size();
+    launches.push_back(
+        {.device = device, .steps = {index}, .others = std::move(others), .is_between = is_between});
+  }
+
+  const fb::Function& function_;
+  const std::vector<bool>& is_host_;
+  const LocalDevices local_;
+  const std::vector<CollectiveGroup> groups_;
+  size_t next_group_ = 0;
+  int64_t last_member_ = -1;  // Of the latest collective launch.
+  const uint32_t devices_;
+  LaunchOrder order_;
+  std::vector<size_t> open_;   // Of each device, its launch that still takes steps.
+  std::vector<size_t> given_;  // Of each device, the number of its latest work.
+  std::vector<std::vector<size_t>>
+      known_;  // known_[d][e]: what d is given now comes after e's work up to this number.
+  std::vector<std::vector<Write>> writes_;  // Of each device, in order.
+  std::vector<Read> reads_;  // Of one GPU's memory by another, of which the owner does not know the end.
+};
+
+}  // namespace
+
+LaunchOrder MakeLaunchOrder(const fb::Plan& plan, const fb::Function& function,
+                            const std::vector<bool>& is_host, const LocalDevices* local) {
+  const LocalDevices all = {.first = 0, .count = NumDevices(plan)};
+  Orderer orderer(plan, function, is_host, local == nullptr ? all : *local);
+  for (uint32_t i = 0; function.steps() != nullptr && i < function.steps()->size(); ++i) orderer.Add(i);
+  return orderer.Finish();
+}
+
+std::vector<CollectiveGroup> LocalGroups(const fb::Function& function, const LocalDevices& local) {
+  std::vector<CollectiveGroup> groups;
+  const uint32_t count = function.steps() == nullptr ? 0 : function.steps()->size();
+  uint32_t next = 0;
+  for (uint32_t first = 0; first < count; first = next) {
+    const fb::CollectiveStep* const table = function.steps()->Get(first)->body_as_CollectiveStep();
+    next = first + (table == nullptr ? 1 : table->group()->size());
+    if (table == nullptr) continue;
+    CollectiveGroup group;
+    for (uint32_t step = first; step < next; ++step) {
+      if (local.Has(function.steps()->Get(step)->device())) group.steps.push_back(step);
+    }
+    if (!group.steps.empty()) groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+}  // namespace sinter

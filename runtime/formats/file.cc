@@ -1,0 +1,324 @@
+#include "sinter/runtime/formats/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/memory/device_memory.h"
+
+namespace sinter {
+namespace {
+
+absl::Status ErrnoError(int error, absl::string_view action, const std::string& path) {
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot ", action, " '", path, "'"));
+}
+
+absl::Status RefuseIrregular(absl::string_view action, const std::string& path, mode_t mode) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot ", action, " '", path, "': it is ",
+                   S_ISDIR(mode) ? "a folder; name a file in it" : "not a regular file"));
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string BaseOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+// The beginning of the names of temporary files for a path, short enough for every file system.
+std::string TemporaryPrefix(const std::string& path) {
+  return absl::StrCat(".", BaseOf(path).substr(0, 180), ".");
+}
+constexpr std::string_view kTemporarySuffix = ".tmp";
+
+// A name that no other writer of this or another process has.
+std::string TemporaryName(const std::string& path) {
+  static std::atomic<uint64_t> counter{0};
+  return absl::StrCat(FolderOf(path), "/", TemporaryPrefix(path), getpid(), "-", counter.fetch_add(1),
+                      std::string(kTemporarySuffix));
+}
+
+bool IsTemporaryName(std::string_view name, std::string_view prefix) {
+  if (name.size() < prefix.size() + kTemporarySuffix.size() || !name.starts_with(prefix) ||
+      !name.ends_with(kTemporarySuffix)) {
+    return false;
+  }
+  name = name.substr(prefix.size(), name.size() - prefix.size() - kTemporarySuffix.size());
+  const size_t dash = name.find('-');
+  constexpr std::string_view kDigits = "0123456789";
+  return dash != std::string_view::npos && dash > 0 && dash + 1 < name.size() &&
+         name.find_first_not_of(kDigits) == dash &&
+         name.find_first_not_of(kDigits, dash + 1) == std::string_view::npos;
+}
+
+int OpenRetrying(const char* path, int flags, mode_t mode = 0) {
+  int fd;
+  do {
+    fd = open(path, flags | O_CLOEXEC, mode);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+// Says to others that the writer of a temporary file lives. False: another took it for a leftover and removes it. File
+// systems without locks have no leftovers removed either.
+bool LockTemporary(int fd) {
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+  struct stat info{};
+  return fstat(fd, &info) == 0 && info.st_nlink > 0;
+}
+
+// Removes the temporary files of writers of `path` that were killed: a lock ends with the process that holds it.
+void RemoveLeftovers(const std::string& path) {
+  const std::string folder = FolderOf(path), prefix = TemporaryPrefix(path);
+  DIR* const entries = opendir(folder.c_str());
+  if (entries == nullptr) return;
+  while (const dirent* const entry = readdir(entries)) {
+    if (!IsTemporaryName(entry->d_name, prefix)) continue;
+    const std::string name = absl::StrCat(folder, "/", entry->d_name);
+    const int fd = OpenRetrying(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) continue;
+    struct stat info{};
+    const bool is_ours = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid();
+    if (is_ours && flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(name.c_str());
+    close(fd);
+  }
+  closedir(entries);
+}
+
+absl::Status SyncFolder(const std::string& folder) {
+  const int fd = OpenRetrying(folder.c_str(), O_RDONLY | O_DIRECTORY);
+  // A folder that may be written but not read cannot be synced; the rename itself has happened.
+  if (fd < 0) return errno == EACCES ? absl::OkStatus() : ErrnoError(errno, "open the folder", folder);
+  // Some file systems have no fsync for folders (EINVAL): there the rename is as durable as it gets.
+  const int error = fsync(fd) != 0 && errno != EINVAL ? errno : 0;
+  close(fd);
+  return error == 0 ? absl::OkStatus() : ErrnoError(error, "make durable the folder", folder);
+}
+
+}  // namespace
+
+absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& path) {
+  if (path.empty()) return absl::InvalidArgumentError("cannot write a file: its path is empty");
+  if (path.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError("cannot write a file: its path holds a zero byte");
+  }
+  AtomicFile file;
+  file.path_ = path;
+  if (char* resolved = realpath(path.c_str(), nullptr); resolved != nullptr) {
+    file.path_ = resolved;
+    std::free(resolved);
+  }
+  struct stat old{};
+  const bool exists = stat(file.path_.c_str(), &old) == 0;
+  if (!exists && errno != ENOENT) return ErrnoError(errno, "write", path);
+  if (exists && !S_ISREG(old.st_mode)) return RefuseIrregular("write", path, old.st_mode);
+  // Renaming would go around the protection of a read-only file.
+  if (exists && access(file.path_.c_str(), W_OK) != 0) return ErrnoError(errno, "write", path);
+  RemoveLeftovers(file.path_);
+  // A name can only be taken if a crashed process with our id left it behind where there are no locks.
+  for (int attempt = 0; file.fd_ < 0; ++attempt) {
+    std::string name = TemporaryName(file.path_);
+    file.fd_ = OpenRetrying(name.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (file.fd_ < 0) {
+      if (errno != EEXIST || attempt == 100) return ErrnoError(errno, "create a file beside", path);
+      continue;
+    }
+    file.temporary_ = std::move(name);
+    if (LockTemporary(file.fd_)) continue;
+    file.Discard();
+    if (attempt == 100) return absl::UnavailableError(absl::StrCat("cannot lock a file beside '", path, "'"));
+  }
+  if (exists && fchmod(file.fd_, old.st_mode & 07777) != 0) {
+    return file.Fail(ErrnoError(errno, "keep the permissions of", path));
+  }
+  return file;
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_),
+      path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, std::string())),
+      status_(std::move(other.status_)) {}
+
+AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
+  if (this != &other) {
+    Discard();
+    fd_ = std::exchange(other.fd_, -1);
+    size_ = other.size_;
+    path_ = std::move(other.path_);
+    temporary_ = std::exchange(other.temporary_, std::string());
+    status_ = std::move(other.status_);
+  }
+  return *this;
+}
+
+AtomicFile::~AtomicFile() { Discard(); }
+
+void AtomicFile::Discard() {
+  if (fd_ >= 0) close(std::exchange(fd_, -1));
+  if (!temporary_.empty()) unlink(std::exchange(temporary_, std::string()).c_str());
+}
+
+absl::Status AtomicFile::Fail(absl::Status status) {
+  Discard();
+  status_ = status;
+  return status;
+}
+
+absl::Status AtomicFile::Write(std::span<const std::byte> bytes) { return WriteAt(size_, bytes); }
+
+absl::Status AtomicFile::Overwrite(int64_t offset, std::span<const std::byte> bytes) {
+  SINTER_RETURN_IF_ERROR(status_);
+  const int64_t count = static_cast<int64_t>(bytes.size());
+  if (offset < 0 || count > size_ || offset > size_ - count) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot overwrite ", count, " bytes from ", offset,
+                                                   " on in '", path_, "': only ", size_,
+                                                   " are written, append with Write"));
+  }
+  return WriteAt(offset, bytes);
+}
+
+absl::Status AtomicFile::WriteAt(int64_t offset, std::span<const std::byte> bytes) {
+  SINTER_RETURN_IF_ERROR(status_);
+  if (fd_ < 0) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot write '", path_, "': it is committed already"));
+  }
+  while (!bytes.empty()) {
+    // Linux writes at most 2 GiB a call anyway; asking for less keeps the return value in range everywhere.
+    const size_t chunk = std::min<size_t>(bytes.size(), size_t{1} << 30);
+    const ssize_t written = pwrite(fd_, bytes.data(), chunk, offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return Fail(ErrnoError(written < 0 ? errno : ENOSPC, "write", path_));
+    bytes = bytes.subspan(written);
+    offset += written;
+    size_ = std::max(size_, offset);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AtomicFile::Commit() {
+  SINTER_RETURN_IF_ERROR(status_);
+  if (fd_ < 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot commit '", path_, "': it is committed already"));
+  }
+  if (fsync(fd_) != 0) return Fail(ErrnoError(errno, "make durable", path_));
+  // Before it is closed: without the lock it would be taken for a leftover. After fsync, close has nothing to report.
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) return Fail(ErrnoError(errno, "replace", path_));
+  temporary_.clear();
+  close(std::exchange(fd_, -1));
+  return SyncFolder(FolderOf(path_));
+}
+
+absl::Status WriteFileAtomically(const std::string& path, std::string_view contents) {
+  SINTER_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  SINTER_RETURN_IF_ERROR(file.Write(contents));
+  return file.Commit();
+}
+
+absl::StatusOr<FileReader> FileReader::Open(const std::string& path) {
+  if (path.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError("cannot open a file: its path holds a zero byte");
+  }
+  // Without O_NONBLOCK, opening a named pipe would wait for a writer before its kind can be looked at.
+  FileReader file;
+  file.fd_ = OpenRetrying(path.c_str(), O_RDONLY | O_NONBLOCK);
+  if (file.fd_ < 0) return ErrnoError(errno, "open", path);
+  file.path_ = path;
+  struct stat info{};
+  if (fstat(file.fd_, &info) != 0) return ErrnoError(errno, "read the size of", path);
+  if (!S_ISREG(info.st_mode)) return RefuseIrregular("read", path, info.st_mode);
+  file.size_ = static_cast<uint64_t>(info.st_size);
+  return file;
+}
+
+FileReader::FileReader(FileReader&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), size_(other.size_), path_(std::move(other.path_)) {}
+
+FileReader& FileReader::operator=(FileReader&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(size_, other.size_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+FileReader::~FileReader() {
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::Status FileReader::Read(uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    if (offset > static_cast<uint64_t>(INT64_MAX)) {
+      return absl::DataLossError(absl::StrCat(path_, ": the file is cut short: it has no byte ", offset));
+    }
+    const size_t chunk = std::min<size_t>(out.size(), size_t{1} << 30);
+    const ssize_t got = pread(fd_, out.data(), chunk, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoError(errno, "read", path_);
+    if (got == 0) {
+      return absl::DataLossError(absl::StrCat(path_, ": the file is cut short: ", out.size(),
+                                              " bytes were to follow after ", offset));
+    }
+    out = out.subspan(static_cast<size_t>(got));
+    offset += static_cast<uint64_t>(got);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FileBytes> FileBytes::Read(const std::string& path, uint64_t max_bytes) {
+  SINTER_ASSIGN_OR_RETURN(const FileReader file, FileReader::Open(path));
+  if (file.size() > max_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, " has ", file.size(), " bytes, and at most ", max_bytes, " are read"));
+  }
+  return Read(file, 0, file.size());
+}
+
+absl::StatusOr<FileBytes> FileBytes::Read(const FileReader& file, uint64_t offset, uint64_t count) {
+  FileBytes read;
+  read.path_ = file.path();
+  if (count == 0) return read;
+  const absl::StatusOr<void*> data =
+      HostMemory().Allocate(static_cast<int64_t>(std::min<uint64_t>(count, INT64_MAX)));
+  if (!data.ok()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot read '", file.path(), "': ", data.status().message()));
+  }
+  const std::span<std::byte> bytes(static_cast<std::byte*>(*data), static_cast<size_t>(count));
+  read.bytes_ = bytes;
+  SINTER_RETURN_IF_ERROR(file.Read(offset, bytes));
+  return read;
+}
+
+FileBytes::FileBytes(FileBytes&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, {})), path_(std::move(other.path_)) {}
+
+FileBytes& FileBytes::operator=(FileBytes&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+FileBytes::~FileBytes() {
+  if (bytes_.empty()) return;
+  HostMemory().Free(const_cast<std::byte*>(bytes_.data()), static_cast<int64_t>(bytes_.size()));
+}
+
+}  // namespace sinter

@@ -1,0 +1,16 @@
+// RoundUp(100, 64) == 128: the smallest multiple of `unit` that is not below `bytes`; both at least 0, and `unit` above it.
+#ifndef SINTER_RUNTIME_HOST_ROUND_UP_H_
+#define SINTER_RUNTIME_HOST_ROUND_UP_H_
+
+#include <type_traits>
+
+namespace sinter {
+
+template <typename T>
+constexpr T RoundUp(T bytes, std::type_identity_t<T> unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_HOST_ROUND_UP_H_

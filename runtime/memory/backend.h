@@ -1,0 +1,56 @@
+// One kind of device that the runtime can drive: which devices of it there are, their memory, their runtimes.
+//
+//   SINTER_ASSIGN_OR_RETURN(const Backend* backend, FindBackend(device.kind()));
+//   SINTER_RETURN_IF_ERROR(backend->Check(device.index()));
+//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemory> memory, backend->MakeMemory(device));
+//
+// A back end is one folder (runtime/cpu, runtime/cuda) and one row in runtime/backends.cc. Nothing else names it.
+#ifndef SINTER_RUNTIME_MEMORY_BACKEND_H_
+#define SINTER_RUNTIME_MEMORY_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sinter/runtime/memory/device.h"
+#include "sinter/runtime/memory/device_memory.h"
+
+namespace sinter {
+
+class CachingAllocator;
+class DeviceRuntime;
+struct DeviceInfo;
+struct StepContext;
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual DeviceKind kind() const = 0;
+  // Number of devices; 0 if the kind cannot be used here. Does not create a context on any of them.
+  virtual int Count() const = 0;
+  // OK if the device exists. Else says which devices there are, or why there is none (runtime/memory/device_info.h).
+  virtual absl::Status Check(int32_t index) const = 0;
+  // Architectures of the devices, each once, as plans name them: "sm_90".
+  virtual std::vector<std::string> Architectures() const = 0;
+  // Sets the name, the architecture and the compute capability. The device has passed Check.
+  virtual absl::Status Describe(DeviceInfo& info) const = 0;
+  // Raw memory of a device, for allocators. Errors: those of Check.
+  virtual absl::StatusOr<std::unique_ptr<DeviceMemory>> MakeMemory(Device device) const = 0;
+  // Drives a device that has passed Check. `allocator` is the device's, and outlives the runtime.
+  virtual absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeRuntime(Device device, CachingAllocator* allocator,
+                                                                     const StepContext& context) const = 0;
+};
+
+// The back ends of this build, in the order of their kinds.
+std::span<const Backend* const> Backends();
+// FailedPrecondition: this build has no back end for the kind; the message says how to build one.
+absl::StatusOr<const Backend*> FindBackend(DeviceKind kind);
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_MEMORY_BACKEND_H_

@@ -1,0 +1,325 @@
+// The part of plan_verifier.h that looks into collectives.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/plan_generated.h"
+#include "sinter/runtime/plan/collective.h"
+#include "sinter/runtime/host/dtype.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan_devices.h"
+#include "sinter/runtime/plan/plan_vectors.h"
+#include "sinter/runtime/plan/plan_verifier.h"
+
+namespace sinter {
+namespace {
+
+constexpr uint64_t kMaxBytes = uint64_t{1} << 47;  // The address space of a process.
+constexpr uint64_t kFlatGap = 512;                 // Between flat tensors is only what aligns them.
+
+std::string Name(fb::CollectiveKind kind) { return std::string(CollectiveName(kind)); }
+
+bool IsCombining(fb::CollectiveKind kind) {
+  return kind == fb::CollectiveKind::AllReduce || kind == fb::CollectiveKind::Reduce ||
+         kind == fb::CollectiveKind::ReduceScatter;
+}
+bool IsInParts(fb::CollectiveKind kind) {
+  return kind == fb::CollectiveKind::AllGather || kind == fb::CollectiveKind::ReduceScatter;
+}
+// Whether it exchanges lists of tensors.
+bool IsMany(fb::CollectiveKind kind) {
+  return kind == fb::CollectiveKind::AllReduce || kind == fb::CollectiveKind::Reduce ||
+         kind == fb::CollectiveKind::Broadcast;
+}
+
+// The buffers of a list of operands, which VerifyStep has checked.
+std::vector<const fb::Buffer*> BuffersOf(const fb::Function& function,
+                                         const flatbuffers::Vector<uint32_t>* indices) {
+  std::vector<const fb::Buffer*> buffers;
+  for (uint32_t i = 0; i < SizeOrZero(indices); ++i) {
+    buffers.push_back(function.buffers()->Get(indices->Get(i)));
+  }
+  return buffers;
+}
+
+absl::Status CheckEnums(const fb::CollectiveStep& s) {
+  if (s.kind() > fb::CollectiveKind::MAX) {
+    return BadPlan("collective kind ", static_cast<int>(s.kind()), " does not exist");
+  }
+  if (s.combine() > fb::Combine::MAX) {
+    return BadPlan("combination ", static_cast<int>(s.combine()), " does not exist");
+  }
+  if (static_cast<int>(s.dtype()) >= kNumDTypes) {
+    return BadPlan("element type ", static_cast<int>(s.dtype()), " does not exist");
+  }
+  const DType dtype = static_cast<DType>(s.dtype());
+  if (IsCombining(s.kind()) && !CanCombine(s.combine(), dtype)) {
+    return BadPlan("elements of type ", std::string(DTypeName(dtype)), " have no sum and no mean");
+  }
+  if (s.is_flat() && !IsMany(s.kind())) {
+    return BadPlan("it is flat, and ", Name(s.kind()), " has one tensor");
+  }
+  if (!IsAligned(s.group()) || !IsAligned(s.elements()) || !IsAligned(s.parts())) {
+    return BadPlan("its lists are not aligned to their numbers");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckGroup(const fb::Plan& plan, const fb::Step& step, const fb::CollectiveStep& s) {
+  const uint32_t count = SizeOrZero(s.group());
+  if (count == 0) return BadPlan("its group is empty");
+  std::vector<bool> seen(NumDevices(plan));
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t device = s.group()->Get(i);
+    if (device >= seen.size()) return BadPlan("its group names device ", device, " of ", seen.size());
+    const std::string name = DeviceOf(plan, device).ToString();
+    if (seen[device]) return BadPlan("its group names ", name, " twice");
+    seen[device] = true;
+    if (DeviceOf(plan, device).kind() != DeviceOf(plan, s.group()->Get(0)).kind()) {
+      return BadPlan("its group names ", DeviceOf(plan, s.group()->Get(0)).ToString(), " and ", name,
+                     ": a collective is one of CPUs or of GPUs");
+    }
+  }
+  if (s.rank() >= count) return BadPlan("its rank is ", s.rank(), " of ", count);
+  if (s.root() >= count) return BadPlan("its root is rank ", s.root(), " of ", count);
+  if (s.group()->Get(s.rank()) != step.device()) {
+    return BadPlan("it runs on ", DeviceOf(plan, step.device()).ToString(), ", and rank ", s.rank(),
+                   " of its group is on ", DeviceOf(plan, s.group()->Get(s.rank())).ToString());
+  }
+  if (s.kind() == fb::CollectiveKind::SendRecv && count != 2) {
+    return BadPlan("send_recv has ", count, " members, not 2");
+  }
+  return absl::OkStatus();
+}
+
+// One operand a size.
+absl::Status CheckOperands(const std::vector<const fb::Buffer*>& buffers, const char* what, fb::DType dtype,
+                           const std::vector<int64_t>& elements) {
+  if (buffers.size() != elements.size()) {
+    return BadPlan("it has ", buffers.size(), " ", what, "s, not ", elements.size());
+  }
+  uint64_t total = 0;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const fb::Buffer& buffer = *buffers[i];
+    if (buffer.type()->dtype() != dtype) {
+      return BadPlan(what, " ", i, " holds ",
+                     std::string(DTypeName(static_cast<DType>(buffer.type()->dtype()))), ", not ",
+                     std::string(DTypeName(static_cast<DType>(dtype))));
+    }
+    const uint64_t held = buffer.bytes() / static_cast<uint64_t>(SizeOf(static_cast<DType>(dtype)));
+    if (elements[i] < 0 || static_cast<uint64_t>(elements[i]) != held) {
+      return BadPlan(what, " ", i, " has ", held, " elements, and the step's parameters make ", elements[i]);
+    }
+    total += buffer.bytes();
+    if (total > kMaxBytes) return BadPlan("its ", what, "s exceed an address space");
+  }
+  return absl::OkStatus();
+}
+
+// The elements of the whole that is gathered or scattered.
+absl::StatusOr<int64_t> SumOfParts(const fb::CollectiveStep& s) {
+  const uint32_t count = SizeOrZero(s.parts());
+  if (count != s.group()->size())
+    return BadPlan("it has ", count, " parts for ", s.group()->size(), " members");
+  int64_t sum = 0;
+  for (const int64_t part : *s.parts()) {
+    if (part < 0 || static_cast<uint64_t>(part) > kMaxBytes) return BadPlan("a part of ", part, " elements");
+    sum += part;  // At most 256 of 2^47.
+  }
+  return sum;
+}
+
+absl::Status CheckSizes(const fb::CollectiveStep& s, const std::vector<const fb::Buffer*>& inputs,
+                        const std::vector<const fb::Buffer*>& outputs) {
+  std::vector<int64_t> elements, in, out;
+  if (s.elements() != nullptr) elements.assign(s.elements()->begin(), s.elements()->end());
+  if (!IsMany(s.kind()) && elements.size() != 1) {
+    return BadPlan("it has ", elements.size(), " numbers of elements, and ", Name(s.kind()),
+                   " has one tensor");
+  }
+  in = out = elements;
+  if (IsInParts(s.kind())) {
+    SINTER_ASSIGN_OR_RETURN(const int64_t whole, SumOfParts(s));
+    const bool gathers = s.kind() == fb::CollectiveKind::AllGather;
+    const int64_t part = s.parts()->Get(s.rank());
+    in = {gathers ? part : whole};
+    out = {gathers ? whole : part};
+    if (elements != in) return BadPlan("it has ", elements[0], " elements, and its parts make ", in[0]);
+  } else if (SizeOrZero(s.parts()) > 0) {
+    return BadPlan("it has parts, and ", Name(s.kind()), " has none");
+  }
+  if (s.kind() == fb::CollectiveKind::AllToAll && elements[0] % s.group()->size() != 0) {
+    return BadPlan(elements[0], " elements cannot be cut in ", s.group()->size(), " equal parts");
+  }
+  const bool is_pair = s.kind() == fb::CollectiveKind::SendRecv;
+  if (is_pair ? s.rank() != 0 : s.kind() == fb::CollectiveKind::Broadcast && s.rank() != s.root()) in.clear();
+  if (is_pair ? s.rank() != 1 : s.kind() == fb::CollectiveKind::Reduce && s.rank() != s.root()) out.clear();
+  SINTER_RETURN_IF_ERROR(CheckOperands(inputs, "input", s.dtype(), in));
+  return CheckOperands(outputs, "output", s.dtype(), out);
+}
+
+// Bytes of one space of a device.
+struct Piece {
+  fb::Space space;
+  uint32_t index;
+  uint64_t begin, end;
+  size_t operand;
+
+  static Piece Of(const fb::Buffer& buffer, size_t operand) {
+    const bool has_index = buffer.space() == fb::Space::Variable || buffer.space() == fb::Space::Input;
+    return {buffer.space(), has_index ? buffer.index() : 0, buffer.offset(), buffer.offset() + buffer.bytes(),
+            operand};
+  }
+  bool Before(const Piece& other) const {
+    return std::tie(space, index, begin) < std::tie(other.space, other.index, other.begin);
+  }
+  bool Overlaps(const Piece& other) const {
+    return space == other.space && index == other.index && begin < other.end && other.begin < end;
+  }
+};
+
+// Whether an output may be where it overlaps an input.
+bool MayBeInPlace(const fb::CollectiveStep& s, const Piece& input, const Piece& output) {
+  if (IsMany(s.kind())) return input.operand == output.operand && input.begin == output.begin;
+  if (!IsInParts(s.kind())) return false;
+  int64_t before = 0;
+  for (uint32_t i = 0; i < s.rank(); ++i) before += s.parts()->Get(i);
+  const uint64_t start =
+      static_cast<uint64_t>(before) * static_cast<uint64_t>(SizeOf(static_cast<DType>(s.dtype())));
+  return s.kind() == fb::CollectiveKind::AllGather ? input.begin == output.begin + start
+                                                   : output.begin == input.begin + start;
+}
+
+absl::Status CheckOverlaps(const fb::CollectiveStep& s, const std::vector<const fb::Buffer*>& inputs,
+                           const std::vector<const fb::Buffer*>& outputs) {
+  std::vector<Piece> written;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i]->bytes() > 0) written.push_back(Piece::Of(*outputs[i], i));
+  }
+  std::ranges::sort(written, [](const Piece& a, const Piece& b) { return a.Before(b); });
+  for (size_t i = 1; i < written.size(); ++i) {
+    if (!written[i].Overlaps(written[i - 1])) continue;
+    return BadPlan("its outputs ", std::min(written[i - 1].operand, written[i].operand), " and ",
+                   std::max(written[i - 1].operand, written[i].operand), " overlap");
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i]->bytes() == 0) continue;
+    const Piece read = Piece::Of(*inputs[i], i);
+    // Outputs do not overlap each other: those that overlap the input follow each other, from the one before it on.
+    auto at =
+        std::ranges::upper_bound(written, read, [](const Piece& a, const Piece& b) { return a.Before(b); });
+    if (at != written.begin()) --at;
+    for (; at != written.end() && (at->Overlaps(read) || at->Before(read)); ++at) {
+      if (at->Overlaps(read) && !MayBeInPlace(s, read, *at)) {
+        return BadPlan("its input ", i, " and output ", at->operand, " overlap, and are not in one place");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFlat(const std::vector<const fb::Buffer*>& buffers, const char* what) {
+  for (size_t i = 1; i < buffers.size(); ++i) {
+    const Piece before = Piece::Of(*buffers[i - 1], i - 1), next = Piece::Of(*buffers[i], i);
+    const bool follows = before.space == next.space && before.index == next.index &&
+                         next.begin >= before.end && next.begin - before.end < kFlatGap;
+    if (!follows) return BadPlan("it is flat, and its ", what, " ", i, " does not follow the one before");
+  }
+  return absl::OkStatus();
+}
+
+// Of flat tensors, as far as both lists go.
+absl::Status CheckDistances(const std::vector<const fb::Buffer*>& a,
+                            const std::vector<const fb::Buffer*>& b) {
+  for (size_t i = 1; i < std::min(a.size(), b.size()); ++i) {
+    if (a[i]->offset() - a[0]->offset() == b[i]->offset() - b[0]->offset()) continue;
+    return BadPlan("it is flat, and its tensor ", i, " is not as far from the first everywhere");
+  }
+  return absl::OkStatus();
+}
+
+// The list that a member has, of tensors that are the same on all.
+std::vector<const fb::Buffer*> TensorsOf(const fb::Function& function, const fb::Step& step) {
+  return BuffersOf(function, SizeOrZero(step.inputs()) > 0 ? step.inputs() : step.outputs());
+}
+
+template <typename List>
+bool SameList(const List* a, const List* b) {
+  if (SizeOrZero(a) != SizeOrZero(b)) return false;
+  return SizeOrZero(a) == 0 || std::equal(a->begin(), a->end(), b->begin());
+}
+
+// What the members differ in; empty: nothing.
+std::string Difference(const fb::CollectiveStep& a, const fb::CollectiveStep& b) {
+  if (a.kind() != b.kind()) return "kind";
+  if (a.combine() != b.combine()) return "combination";
+  if (a.dtype() != b.dtype()) return "element type";
+  if (!SameList(a.group(), b.group())) return "group";
+  if (a.root() != b.root()) return "root";
+  if (a.is_flat() != b.is_flat()) return "flatness";
+  if (!SameList(a.parts(), b.parts())) return "parts";
+  const bool same_elements =
+      a.kind() == fb::CollectiveKind::AllGather || SameList(a.elements(), b.elements());
+  return same_elements ? "" : "elements";
+}
+
+// The member before, in the order of the ranks.
+absl::Status CheckFollows(const fb::Function& function, uint32_t index, const fb::CollectiveStep& s) {
+  const fb::CollectiveStep* const before =
+      index == 0 ? nullptr : function.steps()->Get(index - 1)->body_as_CollectiveStep();
+  if (before == nullptr || before->channel() != s.channel() || before->rank() + 1 != s.rank()) {
+    return BadPlan("it is rank ", s.rank(), " of channel ", s.channel(), ", and the step before is not rank ",
+                   s.rank() - 1);
+  }
+  if (const std::string difference = Difference(*before, s); !difference.empty()) {
+    return BadPlan("it differs from rank ", before->rank(), " of channel ", s.channel(), " in its ",
+                   difference);
+  }
+  if (!s.is_flat()) return absl::OkStatus();
+  // All ranks before it follow each other.
+  const fb::Step& first = *function.steps()->Get(index - s.rank());
+  return CheckDistances(TensorsOf(function, first), TensorsOf(function, *function.steps()->Get(index)));
+}
+
+absl::Status CheckIsFollowed(const fb::Function& function, uint32_t index, const fb::CollectiveStep& s) {
+  if (s.rank() + 1 == s.group()->size()) return absl::OkStatus();
+  const bool is_last = index + 1 == function.steps()->size();
+  const fb::CollectiveStep* const next =
+      is_last ? nullptr : function.steps()->Get(index + 1)->body_as_CollectiveStep();
+  if (next != nullptr && next->channel() == s.channel()) return absl::OkStatus();
+  return BadPlan("it is rank ", s.rank(), " of channel ", s.channel(), ", and the step behind is not rank ",
+                 s.rank() + 1);
+}
+
+}  // namespace
+
+absl::Status VerifyCollective(const fb::Plan& plan, const fb::Function& function, const fb::Step& step) {
+  const fb::CollectiveStep& s = *step.body_as_CollectiveStep();
+  SINTER_RETURN_IF_ERROR(CheckEnums(s));
+  SINTER_RETURN_IF_ERROR(CheckGroup(plan, step, s));
+  const std::vector<const fb::Buffer*> inputs = BuffersOf(function, step.inputs());
+  const std::vector<const fb::Buffer*> outputs = BuffersOf(function, step.outputs());
+  SINTER_RETURN_IF_ERROR(CheckSizes(s, inputs, outputs));
+  SINTER_RETURN_IF_ERROR(CheckOverlaps(s, inputs, outputs));
+  if (!s.is_flat()) return absl::OkStatus();
+  SINTER_RETURN_IF_ERROR(CheckFlat(inputs, "input"));
+  SINTER_RETURN_IF_ERROR(CheckFlat(outputs, "output"));
+  return CheckDistances(inputs, outputs);
+}
+
+absl::Status VerifyCollectiveOrder(const fb::Function& function, uint32_t step,
+                                   std::set<uint32_t>& channels) {
+  const fb::CollectiveStep* const s = function.steps()->Get(step)->body_as_CollectiveStep();
+  if (s == nullptr) return absl::OkStatus();
+  if (s->rank() > 0) {
+    SINTER_RETURN_IF_ERROR(CheckFollows(function, step, *s));
+  } else if (!channels.insert(s->channel()).second) {
+    return BadPlan("channel ", s->channel(), " is used twice");
+  }
+  return CheckIsFollowed(function, step, *s);
+}
+
+}  // namespace sinter

@@ -1,0 +1,40 @@
+// Where a matmul step's operands are among its inputs and outputs, in the order that runtime/plan/plan.fbs gives.
+//
+//   const MatmulSlots slots(table);
+//   const void* bias = slots.In(args.buffers, slots.bias);         // Null: there is none.
+//   void* result = args.buffers[slots.inputs + slots.result];
+#ifndef SINTER_RUNTIME_PLAN_MATMUL_SLOTS_H_
+#define SINTER_RUNTIME_PLAN_MATMUL_SLOTS_H_
+
+#include "runtime/plan_generated.h"
+
+namespace sinter {
+
+// -1: there is none.
+struct MatmulSlots {
+  static constexpr int a = 0, b = 1, result = 0;
+  static constexpr int outputs = 1;
+  int bias = -1, addend = -1, scale = -1, preactivation = -1;
+  int inputs = 2;
+
+  explicit MatmulSlots(const fb::MatmulStep& table) {
+    if (table.has_bias()) bias = inputs++;
+    if (table.has_addend()) addend = inputs++;
+    if (table.has_scale()) scale = inputs++;
+    if (table.is_gradient()) preactivation = inputs++;
+  }
+
+  int operands() const { return inputs + outputs; }
+  // Of StepArgs::buffers.
+  void* In(void* const* buffers, int slot) const { return slot < 0 ? nullptr : buffers[slot]; }
+  void* Out(void* const* buffers, int slot) const { return slot < 0 ? nullptr : buffers[inputs + slot]; }
+};
+
+// The element type of the result, and of what is like it.
+inline fb::DType MatmulResultDType(const fb::MatmulStep& table) {
+  return table.result_is_f32() ? fb::DType::F32 : table.dtype();
+}
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_PLAN_MATMUL_SLOTS_H_

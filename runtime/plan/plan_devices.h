@@ -1,0 +1,49 @@
+// The devices of a plan by their indices, where a plan without a list of devices means cpu:0 alone.
+//
+//   for (uint32_t d = 0; d < NumDevices(plan); ++d) std::cout << DeviceOf(plan, d) << ArenaBytes(function, d) << "\n";
+//
+// The plan must have passed plan_verifier.h, where not said otherwise.
+#ifndef SINTER_RUNTIME_PLAN_PLAN_DEVICES_H_
+#define SINTER_RUNTIME_PLAN_PLAN_DEVICES_H_
+
+#include <cstdint>
+
+#include "runtime/plan_generated.h"
+#include "sinter/runtime/memory/device.h"
+
+namespace sinter {
+
+// At least 1. Of any plan.
+inline uint32_t NumDevices(const fb::Plan& plan) {
+  return plan.devices() == nullptr || plan.devices()->size() == 0 ? 1 : plan.devices()->size();
+}
+
+inline Device DeviceOf(const fb::Plan& plan, uint32_t index) {
+  if (plan.devices() == nullptr || plan.devices()->size() == 0) return Device::Cpu();
+  const fb::DeviceName& name = *plan.devices()->Get(index);
+  return name.kind() == fb::DeviceKind::Gpu ? Device::Gpu(name.index()) : Device::Cpu(name.index());
+}
+
+// Of the arena on the device at `index`; 0 where the function says nothing, so of any function.
+inline uint64_t ArenaBytes(const fb::Function& function, uint32_t index) {
+  if (index == 0) return function.arena_bytes();
+  const flatbuffers::Vector<uint64_t>* const more = function.more_arena_bytes();
+  return more == nullptr || index > more->size() ? 0 : more->Get(index - 1);
+}
+
+// Whether a step's input is on another device than the step: only copies may have such an input.
+inline bool IsBetweenDevices(const fb::Function& function, const fb::Step& step) {
+  return step.body_type() == fb::StepBody::CopyStep && step.inputs() != nullptr &&
+         step.inputs()->size() == 1 &&
+         function.buffers()->Get(step.inputs()->Get(0))->device() != step.device();
+}
+
+// Whether a step copies what the caller gave to another device: every process has that, so that none sends it.
+inline bool IsCopyOfInput(const fb::Function& function, const fb::Step& step) {
+  return IsBetweenDevices(function, step) &&
+         function.buffers()->Get(step.inputs()->Get(0))->space() == fb::Space::Input;
+}
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_PLAN_PLAN_DEVICES_H_

@@ -1,0 +1,130 @@
+#include "sinter/runtime/session/checkpoint.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/execute/index_checks.h"
+#include "sinter/runtime/host/printable_text.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/tensor/scalar_log.h"
+
+namespace sinter {
+
+namespace {
+
+// "encoder.*" matches by prefix, anything else by the whole name.
+bool Matches(std::string_view pattern, std::string_view name) {
+  if (!pattern.ends_with('*')) return pattern == name;
+  return name.starts_with(pattern.substr(0, pattern.size() - 1));
+}
+
+// The variables to load; problems with `only` are appended to `problems`.
+std::vector<const VariableInfo*> Wanted(std::span<const VariableInfo> variables, const LoadOptions& options,
+                                        std::vector<std::string>& problems) {
+  std::vector<const VariableInfo*> wanted;
+  for (const VariableInfo& variable : variables) {
+    if (IsLogVariable(variable.name) || IsIndexCheck(variable.name)) continue;
+    auto names_it = [&](const std::string& pattern) { return Matches(pattern, variable.name); };
+    if (options.only.empty() || std::ranges::any_of(options.only, names_it)) wanted.push_back(&variable);
+  }
+  for (const std::string& pattern : options.only) {
+    auto is_named = [&](const VariableInfo* variable) { return Matches(pattern, variable->name); };
+    if (std::ranges::none_of(wanted, is_named)) {
+      problems.push_back(absl::StrCat(
+          "\"", pattern, "\" names no variable of the session; a prefix ends in '*', as \"encoder.*\""));
+    }
+  }
+  return wanted;
+}
+
+// What keeps the file's tensors from becoming the wanted variables, one entry a difference.
+void CompareWithFile(const std::vector<const VariableInfo*>& wanted, const SafetensorsFile& file,
+                     bool is_filtered, std::vector<std::string>& problems) {
+  std::map<std::string_view, const SafetensorsEntry*> rest;
+  for (const SafetensorsEntry& entry : file.entries()) rest[entry.name] = &entry;
+  for (const VariableInfo* variable : wanted) {
+    auto found = rest.find(variable->name);
+    if (found == rest.end()) {
+      problems.push_back(absl::StrCat("variable \"", variable->name, "\" (", variable->TypeString(),
+                                      ") is missing in the file"));
+      continue;
+    }
+    const SafetensorsEntry& entry = *found->second;
+    if (entry.dtype != variable->dtype || entry.shape != variable->shape) {
+      problems.push_back(absl::StrCat("variable \"", variable->name, "\" is ", variable->TypeString(),
+                                      " in the session and ", ShapeToString(entry.dtype, entry.shape),
+                                      " in the file"));
+    }
+    rest.erase(found);
+  }
+  if (is_filtered) return;
+  for (const auto& [name, entry] : rest) {
+    problems.push_back(absl::StrCat("the file's tensor \"", PrintableText(entry->name), "\" (",
+                                    ShapeToString(entry->dtype, entry->shape),
+                                    ") is no variable of the session"));
+  }
+}
+
+// The values of the variable `index` of `count`. They were right a moment ago.
+absl::StatusOr<HostTensor> GetChecked(const SafetensorsFile& file, const VariableInfo& variable, size_t index,
+                                      size_t count) {
+  absl::StatusOr<HostTensor> value = file.Get(variable.name);
+  if (value.ok() || index == 0 || !absl::IsDataLoss(value.status())) return value;
+  return absl::DataLossError(absl::StrCat(
+      value.status().message(), ": the file was written to while it was loaded, and ", index, " of ", count,
+      " variables have its values already; load a whole checkpoint, or reset the variables"));
+}
+
+absl::Status Mismatch(const std::string& path, const std::vector<std::string>& problems) {
+  std::string text = absl::StrCat(path, ": does not fit the session, which keeps its values; ",
+                                  problems.size(), problems.size() == 1 ? " difference:" : " differences:");
+  for (const std::string& problem : problems) absl::StrAppend(&text, "\n  ", problem);
+  return absl::InvalidArgumentError(text);
+}
+
+}  // namespace
+
+absl::Status SaveCheckpoint(const Session& session, const std::string& path, const Metadata& metadata) {
+  std::vector<TensorSource> sources;
+  for (const VariableInfo& variable : session.variables()) {
+    if (IsLogVariable(variable.name) || IsIndexCheck(variable.name)) continue;
+    // A view, where the variable is in main memory; a copy of another device's goes before the next one comes.
+    sources.push_back({variable.name, variable.dtype, variable.shape,
+                       [&session, &variable] { return session.ViewVariable(variable.name); }});
+  }
+  return SaveSafetensorsOneByOne(path, sources, metadata);
+}
+
+absl::StatusOr<Metadata> LoadCheckpoint(Session& session, const std::string& path,
+                                        const LoadOptions& options) {
+  SINTER_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path));
+  if (file.checks() != SafetensorsChecks::kNone) {
+    SINTER_RETURN_IF_ERROR(file.Verify());
+  } else if (!options.allow_unchecked) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path,
+        ": carries no checksums: another program wrote it, or it is a damaged checkpoint; to load "
+        "it as it is, set LoadOptions::allow_unchecked"));
+  }
+
+  std::vector<std::string> problems;
+  std::vector<const VariableInfo*> wanted = Wanted(session.variables(), options, problems);
+  CompareWithFile(wanted, file, !options.only.empty(), problems);
+  if (!problems.empty()) return Mismatch(path, problems);
+
+  // No checksum shows elements of i1 that are neither 0 nor 1: a program may have written them so.
+  for (const VariableInfo* variable : wanted) {
+    if (variable->dtype == DType::kI1) SINTER_RETURN_IF_ERROR(file.Get(variable->name).status());
+  }
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    SINTER_ASSIGN_OR_RETURN(const HostTensor value, GetChecked(file, *wanted[i], i, wanted.size()));
+    // Type and shape are right: what fails here is a device.
+    SINTER_RETURN_IF_ERROR(session.WriteVariable(wanted[i]->name, value));
+  }
+  return file.metadata();
+}
+
+}  // namespace sinter

@@ -1,0 +1,234 @@
+#include "sinter/runtime/session/session.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "sinter/runtime/device/device_runtimes.h"
+#include "sinter/runtime/execute/executable.h"
+#include "sinter/runtime/host/number.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/session/session_state.h"
+
+namespace sinter {
+
+using internal_session::FunctionState;
+using internal_session::InputValue;
+using internal_session::SessionUse;
+using internal_session::State;
+
+// Outputs.
+
+namespace {
+
+const HostTensor& OrAbort(const absl::StatusOr<const HostTensor*>& tensor) {
+  if (!tensor.ok()) {
+    std::cerr << tensor.status().message() << std::endl;
+    std::abort();
+  }
+  return **tensor;
+}
+
+}  // namespace
+
+size_t Outputs::size() const { return function_->info().outputs.size(); }
+std::string_view Outputs::name(size_t i) const { return function_->info().outputs[i].name; }
+const HostTensor& Outputs::tensor(size_t i) const { return OrAbort(function_->outputs().Get(i)); }
+
+absl::StatusOr<const HostTensor*> Outputs::Get(std::string_view name) const {
+  for (size_t i = 0; i < size(); ++i) {
+    if (this->name(i) == name) return function_->outputs().Get(i);
+  }
+  std::vector<std::string> names;
+  for (const TensorInfo& output : function_->info().outputs) names.push_back(output.name);
+  return absl::NotFoundError(
+      absl::StrCat("function \"", function_->info().name, "\" has no output \"", std::string(name), "\"; ",
+                   names.empty() ? "it has none" : "its outputs are ", absl::StrJoin(names, ", ")));
+}
+
+const HostTensor& Outputs::operator[](std::string_view name) const { return OrAbort(Get(name)); }
+
+absl::StatusOr<double> Outputs::Scalar(std::string_view name) const {
+  SINTER_ASSIGN_OR_RETURN(const HostTensor* tensor, Get(name));
+  if (tensor->num_elements() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("output \"", std::string(name), "\" is ",
+                                                   tensor->ToString(),
+                                                   ", which is not one number: read its elements with Span"));
+  }
+  return LoadNumber(tensor->dtype(), tensor->data());
+}
+
+// BoundFunction.
+
+BoundFunction::BoundFunction(FunctionState* function)
+    : function_(function), inputs_(function->info().inputs.size()) {}
+BoundFunction::BoundFunction(BoundFunction&&) noexcept = default;
+BoundFunction& BoundFunction::operator=(BoundFunction&&) noexcept = default;
+BoundFunction::~BoundFunction() = default;
+
+absl::Status BoundFunction::Set(const Argument& argument) {
+  const int index = function_->FindInput(argument.name());
+  InputValue value;
+  SINTER_RETURN_IF_ERROR(function_->Bind(argument, &value));
+  inputs_[static_cast<size_t>(index)] = value;
+  return absl::OkStatus();
+}
+absl::Status BoundFunction::SetInput(std::string_view name, const HostTensor& tensor) {
+  return Set(Argument(name, tensor));
+}
+absl::Status BoundFunction::SetScalar(std::string_view name, Number value) {
+  return Set(Argument(name, value));
+}
+
+absl::Status BoundFunction::Run(Profile* profile) {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, function_->memory().use.Begin());
+  return function_->Run(inputs_, profile);
+}
+
+Outputs BoundFunction::outputs() const { return Outputs(function_); }
+std::span<const TensorInfo> BoundFunction::inputs() const { return function_->info().inputs; }
+std::span<const TensorInfo> BoundFunction::output_infos() const { return function_->info().outputs; }
+
+// Session.
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+absl::StatusOr<Session> Session::Create(Plan plan, const SessionOptions& options) {
+  return State::MakeSession(std::move(plan), options, MakeDeviceRuntime);
+}
+
+absl::StatusOr<Outputs> Session::Run(std::string_view function, std::initializer_list<Argument> arguments,
+                                     Profile* profile) {
+  return Run(function, std::span<const Argument>(arguments.begin(), arguments.size()), profile);
+}
+
+absl::StatusOr<Outputs> Session::Run(std::string_view function, std::span<const Argument> arguments,
+                                     Profile* profile) {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  const absl::StatusOr<State::Entry*> found = state_->Find(function);
+  if (!found.ok()) return state_->memory.GiveUp(found.status());
+  State::Entry* const entry = *found;
+  BoundFunction& bound = entry->bound;
+  std::fill(bound.inputs_.begin(), bound.inputs_.end(), InputValue());
+  std::vector<std::string> problems;
+  for (const Argument& argument : arguments) {
+    const int index = entry->function->FindInput(argument.name());
+    if (index >= 0 && bound.inputs_[static_cast<size_t>(index)].is_set) {
+      problems.push_back(absl::StrCat("input \"", std::string(argument.name()), "\" is given twice"));
+    } else if (absl::Status status = bound.Set(argument); !status.ok()) {
+      problems.emplace_back(status.message());
+      // It is not missing as well.
+      if (index >= 0) bound.inputs_[static_cast<size_t>(index)].is_set = true;
+    }
+  }
+  if (problems.empty()) {
+    SINTER_RETURN_IF_ERROR(entry->function->Run(bound.inputs_, profile));
+    return bound.outputs();
+  }
+  for (size_t i = 0; i < bound.inputs_.size(); ++i) {
+    const TensorInfo& input = bound.inputs()[i];
+    if (bound.inputs_[i].is_set) continue;
+    problems.push_back(absl::StrCat("input \"", input.name, "\", ", input.TypeString(), ", is missing"));
+  }
+  return state_->memory.GiveUp(absl::InvalidArgumentError(
+      absl::StrCat("cannot run \"", std::string(function), "\": ", absl::StrJoin(problems, "; "))));
+}
+
+absl::StatusOr<BoundFunction> Session::Bind(std::string_view function) {
+  SINTER_ASSIGN_OR_RETURN(State::Entry * entry, state_->Find(function));
+  return BoundFunction(entry->function.get());
+}
+
+std::span<const VariableInfo> Session::variables() const { return state_->variables; }
+
+absl::StatusOr<HostTensor> Session::ReadVariable(std::string_view name) const {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  SINTER_ASSIGN_OR_RETURN(const size_t index, state_->FindVariable(name));
+  SINTER_ASSIGN_OR_RETURN(HostTensor tensor, state_->ViewVariable(index));
+  if (tensor.is_owning()) return tensor;
+  return tensor.Clone();
+}
+
+absl::StatusOr<HostTensor> Session::ViewVariable(std::string_view name) const {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  SINTER_ASSIGN_OR_RETURN(const size_t index, state_->FindVariable(name));
+  return state_->ViewVariable(index);
+}
+
+absl::Status Session::WriteVariable(std::string_view name, const HostTensor& tensor) {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  SINTER_ASSIGN_OR_RETURN(const size_t index, state_->FindVariable(name));
+  const VariableInfo& info = state_->variables[index];
+  if (tensor.dtype() != info.dtype || tensor.shape() != info.shape) {
+    return absl::InvalidArgumentError(absl::StrCat("variable \"", info.name, "\" is ", info.TypeString(),
+                                                   ", and ", tensor.ToString(), " is given"));
+  }
+  SINTER_RETURN_IF_ERROR(state_->CheckNotShared());
+  // The tensor may be an output, which is a view of our own memory.
+  return state_->WriteCopies(index, tensor.data());
+}
+
+absl::Status Session::ResetVariables() {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  SINTER_RETURN_IF_ERROR(state_->CheckNotShared());
+  state_->log_numbers.clear();
+  SINTER_RETURN_IF_ERROR(state_->InitializeVariables());
+  state_->memory.in_doubt.Clear();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Session> Session::Share(const SessionOptions& options) const {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  return state_->Share(options);
+}
+
+absl::StatusOr<LogValues> Session::ReadLog(std::string_view name) {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  std::vector<std::string> names;
+  for (size_t i = 0; i < state_->variables.size(); ++i) {
+    const std::string_view variable = state_->variables[i].name;
+    if (!variable.starts_with(kLogPrefix)) continue;
+    const std::string_view log = variable.substr(kLogPrefix.size());
+    names.emplace_back(log);
+    if (log != name) continue;
+    SINTER_ASSIGN_OR_RETURN(const HostTensor ring, state_->ViewVariable(i));
+    return TakeLogValues(ring, state_->log_numbers[i]);
+  }
+  return absl::NotFoundError(absl::StrCat("no function logs \"", std::string(name), "\"; ",
+                                          names.empty() ? "the plan has no logs" : "the logs are ",
+                                          absl::StrJoin(names, ", ")));
+}
+
+absl::Status Session::Synchronize() {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  return state_->Synchronize();
+}
+
+const Plan& Session::plan() const { return state_->plan; }
+const TuningReport& Session::tuning() const { return state_->tuning.report(); }
+const LoadTimes& Session::load_times() const { return state_->load_times; }
+int Session::threads() const { return state_->pool->threads(); }
+
+SessionMemory Session::memory() const {
+  SessionMemory sum;
+  for (const internal_session::DeviceShare& share : state_->shares) sum += share.report();
+  return sum;
+}
+SessionMemory Session::memory(Device device) const {
+  const internal_session::DeviceShare* const share = state_->FindShare(device);
+  return share == nullptr ? SessionMemory() : share->report();
+}
+
+CachingAllocator& Session::allocator() const { return state_->shares.front().allocator(); }
+CachingAllocator* Session::allocator(Device device) const {
+  const internal_session::DeviceShare* const share = state_->FindShare(device);
+  return share == nullptr ? nullptr : &share->allocator();
+}
+
+}  // namespace sinter

@@ -1,0 +1,47 @@
+// The part of session_state.h that makes sessions which share memory.
+#include "sinter/runtime/execute/memory_sharing.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/plan_generated.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan_devices.h"
+#include "sinter/runtime/session/session_state.h"
+
+namespace sinter::internal_session {
+
+absl::StatusOr<Session> State::Share(const SessionOptions& options) {
+  if (options.world != nullptr || memory.world != nullptr) {
+    return absl::InvalidArgumentError(
+        "a session that runs among several processes shares its variables with no other: they would have to "
+        "exchange at the same time");
+  }
+  for (const fb::Function* const function : *plan.table().functions()) {
+    for (uint32_t i = 0; function->steps() != nullptr && i < function->steps()->size(); ++i) {
+      const fb::Step& step = *function->steps()->Get(i);
+      if (step.body_type() != fb::StepBody::CollectiveStep || DeviceOf(plan.table(), step.device()).is_cpu())
+        continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "function \"", function->name()->c_str(),
+          "\" exchanges between GPUs, which several sessions must not do at the same time: compile a plan "
+          "for one GPU, or create a session of its own"));
+    }
+  }
+  SINTER_RETURN_IF_ERROR(memory.in_doubt.Check());
+  // The other one's devices do not wait for this one's.
+  SINTER_RETURN_IF_ERROR(Synchronize());
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<State> state, Load(plan.Share(), options, make, sharing.get()));
+  return Session(std::move(state));
+}
+
+absl::Status State::CheckNotShared() const {
+  const int sessions = sharing->sessions.load(std::memory_order_acquire);
+  if (sessions == 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(sessions,
+                   " sessions share the variables, which are read-only meanwhile: write them before "
+                   "Session::Share, or when the others are gone"));
+}
+
+}  // namespace sinter::internal_session

@@ -1,0 +1,48 @@
+#include "sinter/runtime/session/values_ahead.h"
+
+#include <algorithm>
+
+#include "absl/status/status.h"
+
+namespace sinter {
+namespace {
+
+constexpr int kOthers = 4;
+
+}  // namespace
+
+void ValuesAhead::Add(size_t key, const InitialValues& values, DType dtype, int64_t elements) {
+  const int64_t bytes = elements * SizeOf(dtype);
+  const bool is_random =
+      values.kind == InitialValues::Kind::kUniform || values.kind == InitialValues::Kind::kNormal;
+  if (!is_random || bytes == 0 || bytes > left_) return;
+  left_ -= bytes;
+  items_.emplace(key, Item{.values = values, .dtype = dtype, .elements = elements});
+}
+
+void ValuesAhead::Start(const ThreadPool& pool) {
+  if (items_.empty()) return;
+  // What reaches the devices has threads of its own, and whoever shares a core with one of these keeps all of them waiting.
+  const ThreadPool most(std::max(pool.threads() - kOthers, (pool.threads() + 1) / 2));
+  thread_ = std::thread([this, pool = most] {
+    for (auto& [key, item] : items_) {
+      if (is_abandoned_) return;
+      const int64_t bytes = item.elements * SizeOf(item.dtype);
+      const absl::StatusOr<void*> data = HostMemory().Allocate(bytes);
+      if (!data.ok()) return;
+      item.data = {static_cast<std::byte*>(*data), Free{bytes}};
+      const absl::Status filled =
+          FillInitialElements(item.values, item.dtype, 0, item.elements, item.data.get(), pool);
+      // The caller will hear why.
+      if (!filled.ok()) item.data.reset();
+    }
+  });
+}
+
+const std::byte* ValuesAhead::Find(size_t key) {
+  Wait();
+  const auto found = items_.find(key);
+  return found == items_.end() ? nullptr : found->second.data.get();
+}
+
+}  // namespace sinter

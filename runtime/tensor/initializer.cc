@@ -1,0 +1,216 @@
+#include "sinter/runtime/tensor/initializer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/kernels/cpu/random_values.h"
+#include "sinter/kernels/cpu/vector_math.h"
+#include "sinter/runtime/host/half.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/tensor/tensor.h"
+
+namespace sinter {
+namespace {
+
+using Kind = InitialValues::Kind;
+
+constexpr int64_t kRandomGrain = 4096;
+constexpr int64_t kRandomBlock = 512;
+
+template <typename T>
+T FromDouble(double value) {
+  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
+    return T::FromFloat(static_cast<float>(value));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(value);
+  } else {
+    if (std::isnan(value)) return T{0};
+    // The largest 64-bit number is not a double: compare before converting.
+    if (value >= std::ldexp(1.0, std::numeric_limits<T>::digits)) return std::numeric_limits<T>::max();
+    if (value <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
+    return static_cast<T>(value);
+  }
+}
+
+// Calls f(T*) with the element type of `dtype`.
+template <typename F>
+void WithType(DType dtype, void* data, F&& f) {
+  switch (dtype) {
+    case DType::kF64:
+      return f(static_cast<double*>(data));
+    case DType::kF32:
+      return f(static_cast<float*>(data));
+    case DType::kBf16:
+      return f(static_cast<BFloat16*>(data));
+    case DType::kF16:
+      return f(static_cast<Float16*>(data));
+    case DType::kI64:
+      return f(static_cast<int64_t*>(data));
+    case DType::kI32:
+      return f(static_cast<int32_t*>(data));
+    case DType::kI8:
+      return f(static_cast<int8_t*>(data));
+    case DType::kU8:
+      return f(static_cast<uint8_t*>(data));
+    case DType::kI1:
+      return f(static_cast<bool*>(data));
+  }
+}
+
+struct Words {
+  uint32_t word[4];
+  Words(int64_t seed, int64_t index) {
+    for (int lane = 0; lane < 4; ++lane) {
+      word[lane] = sn_philox(static_cast<uint64_t>(seed), 0, 0, static_cast<uint64_t>(index), lane);
+    }
+  }
+};
+
+double UniformF64(const Words& w) { return sn_uniform_f64(w.word[0], w.word[1]); }
+double Normal(const Words& w, bool wide) {
+  return wide ? sn_normal_f64(w.word[0], w.word[1], w.word[2], w.word[3])
+              : sn_normal_f32(w.word[0], w.word[1]);
+}
+
+// Eight sums side by side, added up at the end: the same bits on every machine, and vectors.
+double Dot(const double* x, const double* y, int64_t n) {
+  double sums[8] = {};
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (int lane = 0; lane < 8; ++lane) sums[lane] += x[i + lane] * y[i + lane];
+  }
+  for (; i < n; ++i) sums[0] += x[i] * y[i];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+void Orthonormalize(double* vectors, int64_t count, int64_t size, const ThreadPool& pool) {
+  for (int64_t i = 0; i < count; ++i) {
+    double* const v = vectors + i * size;
+    const double scale = 1 / std::sqrt(Dot(v, v, size));
+    for (int64_t e = 0; e < size; ++e) v[e] *= scale;
+    pool.ParallelFor(count - i - 1, 1 + 16384 / size, [&](int64_t begin, int64_t end, int) {
+      for (int64_t j = i + 1 + begin; j < i + 1 + end; ++j) {
+        double* const other = vectors + j * size;
+        const double along = Dot(v, other, size);
+        for (int64_t e = 0; e < size; ++e) other[e] -= along * v[e];
+      }
+    });
+  }
+}
+
+absl::Status CheckRandom(DType dtype) {
+  if (IsFloat(dtype)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("random initial values are floats, not ", std::string(DTypeName(dtype))));
+}
+
+// Elements from `first` on, as f32.
+void FillRandomF32(const InitialValues& values, int64_t first, int64_t count, float* to) {
+  const auto seed = static_cast<uint64_t>(values.seed), index = static_cast<uint64_t>(first);
+  if (values.kind == Kind::kUniform) {
+    sn_fill_uniform_f32(seed, index, count, values.a, values.b - values.a, to);
+  } else {
+    sn_fill_normal_f32(seed, index, count, values.a, values.b, to);
+  }
+}
+
+template <typename T>
+void FillRandom(const InitialValues& values, int64_t first, int64_t count, T* to) {
+  if constexpr (std::is_same_v<T, float>) {
+    FillRandomF32(values, first, count, to);
+  } else if constexpr (std::is_same_v<T, double>) {
+    for (int64_t i = 0; i < count; ++i) {
+      const Words words(values.seed, first + i);
+      to[i] = values.kind == Kind::kUniform ? values.a + (values.b - values.a) * UniformF64(words)
+                                            : values.a + values.b * Normal(words, /*wide=*/true);
+    }
+  } else if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
+    float block[kRandomBlock];
+    for (int64_t done = 0; done < count; done += kRandomBlock) {
+      const int64_t size = std::min(kRandomBlock, count - done);
+      FillRandomF32(values, first + done, size, block);
+      for (int64_t i = 0; i < size; ++i) to[done + i] = T::FromFloat(block[i]);
+    }
+  }
+}
+
+absl::Status FillOrthogonal(const InitialValues& values, DType dtype, std::span<const int64_t> shape,
+                            int64_t elements, void* data, const ThreadPool& pool) {
+  if (shape.size() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("orthogonal initial values need rank 2 or more, not ", ShapeToString(dtype, shape)));
+  }
+  if (elements == 0) return absl::OkStatus();
+  const int64_t rows = shape[0], columns = elements / rows;
+  const bool by_row = rows <= columns;
+  const int64_t count = std::min(rows, columns), size = std::max(rows, columns);
+  std::unique_ptr<double[]> vectors(new (std::nothrow) double[static_cast<size_t>(elements)]);
+  if (vectors == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "main memory has no room to make the orthogonal values of ", ShapeToString(dtype, shape)));
+  }
+  const auto place = [&](int64_t element) {
+    return by_row ? element : element % columns * size + element / columns;
+  };
+  const bool wide = dtype == DType::kF64;
+  pool.ParallelFor(elements, kRandomGrain, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) vectors[place(i)] = Normal(Words(values.seed, i), wide);
+  });
+  Orthonormalize(vectors.get(), count, size, pool);
+  WithType(dtype, data, [&](auto* to) {
+    using T = std::remove_pointer_t<decltype(to)>;
+    for (int64_t i = 0; i < elements; ++i) to[i] = FromDouble<T>(values.a * vectors[place(i)]);
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool IsByElement(const InitialValues& values) { return values.kind != Kind::kOrthogonal; }
+
+absl::Status FillInitialElements(const InitialValues& values, DType dtype, int64_t begin, int64_t count,
+                                 void* data, const ThreadPool& pool) {
+  SINTER_CHECK(IsByElement(values));
+  if (values.kind == Kind::kConstant) {
+    WithType(dtype, data, [&](auto* to) {
+      using T = std::remove_pointer_t<decltype(to)>;
+      pool.ParallelFor(count, kRandomGrain, [&](int64_t first, int64_t end, int) {
+        std::fill(to + first, to + end, FromDouble<T>(values.a));
+      });
+    });
+    return absl::OkStatus();
+  }
+  SINTER_RETURN_IF_ERROR(CheckRandom(dtype));
+  WithType(dtype, data, [&](auto* to) {
+    pool.ParallelFor(count, kRandomGrain, [&](int64_t first, int64_t end, int) {
+      FillRandom(values, begin + first, end - first, to + first);
+    });
+  });
+  return absl::OkStatus();
+}
+
+std::optional<uint8_t> RepeatedByte(const InitialValues& values, DType dtype) {
+  if (values.kind != Kind::kConstant) return std::nullopt;
+  alignas(double) uint8_t bytes[sizeof(double)];
+  const int64_t size = SizeOf(dtype);
+  SINTER_CHECK(FillInitialElements(values, dtype, 0, 1, bytes, ThreadPool(1)).ok());
+  if (std::any_of(bytes, bytes + size, [&](uint8_t byte) { return byte != bytes[0]; })) return std::nullopt;
+  return bytes[0];
+}
+
+absl::Status FillInitialValues(const InitialValues& values, DType dtype, std::span<const int64_t> shape,
+                               void* data, const ThreadPool& pool) {
+  int64_t elements = 1;
+  for (const int64_t size : shape) elements *= size;
+  if (IsByElement(values)) return FillInitialElements(values, dtype, 0, elements, data, pool);
+  SINTER_RETURN_IF_ERROR(CheckRandom(dtype));
+  return FillOrthogonal(values, dtype, shape, elements, data, pool);
+}
+
+}  // namespace sinter

@@ -1,0 +1,18 @@
+// A tensor and what it is called: what checkpoints are made of.
+#ifndef SINTER_RUNTIME_TENSOR_NAMED_TENSOR_H_
+#define SINTER_RUNTIME_TENSOR_NAMED_TENSOR_H_
+
+#include <string>
+
+#include "sinter/runtime/tensor/tensor.h"
+
+namespace sinter {
+
+struct NamedTensor {
+  std::string name;
+  HostTensor tensor;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_TENSOR_NAMED_TENSOR_H_

@@ -1,0 +1,164 @@
+// A dense row-major tensor in main memory: what goes into a plan and what comes out of it.
+//
+//   SINTER_ASSIGN_OR_RETURN(HostTensor x, HostTensor::FromVector<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+//   SINTER_ASSIGN_OR_RETURN(std::span<float> values, x.MutableSpan<float>());
+//   values[5] = 7;
+//   x.ToString()                                               // "f32[2,3]"
+//   SINTER_ASSIGN_OR_RETURN(HostTensor view, HostTensor::View(DType::kI32, {4}, labels));   // Borrows,
+//   copies nothing.
+//
+// Shapes have rank 0 (a scalar, one element) to 8; sizes count elements; a size of 0 is legal and makes a
+// tensor with no elements. An owning tensor's data is aligned to 64 bytes and its pointer is never null. A
+// borrowing tensor's memory must outlive it. Movable; Clone copies. Element types in C++: double, float,
+// BFloat16, Float16, int64_t, int32_t, int8_t, uint8_t, bool.
+//
+// Owned memory comes from the process's caching allocator (runtime/memory/process_allocator.h), which counts it, in units of
+// 512 bytes and under the name "tensor f32[2,3]", and keeps it for the next tensor or session when a tensor is freed.
+// Any thread may free a tensor, at any time until the process ends. Memory is what it was left as: Empty means it.
+#ifndef SINTER_RUNTIME_TENSOR_TENSOR_H_
+#define SINTER_RUNTIME_TENSOR_TENSOR_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sinter/runtime/host/dtype.h"
+#include "sinter/runtime/host/half.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/memory/caching_allocator.h"
+
+namespace sinter {
+
+// The DType of a C++ element type: DTypeOf<float>() == DType::kF32. Does not compile for other types.
+template <typename T>
+constexpr DType DTypeOf() {
+  if constexpr (std::is_same_v<T, double>)
+    return DType::kF64;
+  else if constexpr (std::is_same_v<T, float>)
+    return DType::kF32;
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return DType::kBf16;
+  else if constexpr (std::is_same_v<T, Float16>)
+    return DType::kF16;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return DType::kI64;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return DType::kI32;
+  else if constexpr (std::is_same_v<T, int8_t>)
+    return DType::kI8;
+  else if constexpr (std::is_same_v<T, uint8_t>)
+    return DType::kU8;
+  else {
+    static_assert(std::is_same_v<T, bool>, "not an element type of Sinter");
+    return DType::kI1;
+  }
+}
+
+// "f32[2,3]"; "f32[]" for a scalar.
+std::string ShapeToString(DType dtype, std::span<const int64_t> shape);
+
+// Bytes of a dense tensor. InvalidArgument for a rank above 8, a negative size, or more than 2^63 - 1 bytes.
+absl::StatusOr<int64_t> DenseBytes(DType dtype, std::span<const int64_t> shape);
+
+// A span of a tensor's elements, or why there is none. It gives the span itself where absl::StatusOr gives a reference, so that
+// a loop over that of a temporary, `for (float& x : *t.MutableSpan<float>())`, is one over the tensor's elements.
+template <typename T>
+class SpanOr : public absl::StatusOr<std::span<T>> {
+ public:
+  using Base = absl::StatusOr<std::span<T>>;
+  using Base::Base;
+  std::span<T> operator*() const { return Base::operator*(); }
+  std::span<T> value() const { return Base::value(); }
+};
+
+class HostTensor {
+ public:
+  static constexpr int kMaxRank = 8;
+  static constexpr int64_t kAlignment = 64;
+
+  // f32[0], owning nothing.
+  HostTensor() = default;
+  HostTensor(HostTensor&& other) noexcept;
+  HostTensor& operator=(HostTensor&& other) noexcept;
+
+  // Owning. InvalidArgument for a bad shape, or a bad limit in the environment; ResourceExhausted when memory or the
+  // limit is short, with the allocator's list of who holds most. Empty leaves the values undefined.
+  static absl::StatusOr<HostTensor> Empty(DType dtype, std::vector<int64_t> shape);
+  static absl::StatusOr<HostTensor> Zeros(DType dtype, std::vector<int64_t> shape);
+  // Owning: copies `values`, in row-major order. InvalidArgument when their number is not that of the shape.
+  template <typename T>
+  static absl::StatusOr<HostTensor> FromVector(std::vector<int64_t> shape, const std::vector<T>& values);
+
+  // Borrowing. `data` holds the elements, aligned to the element type; null only if there are none. A View
+  // cannot be written through.
+  static absl::StatusOr<HostTensor> Borrow(DType dtype, std::vector<int64_t> shape, void* data);
+  static absl::StatusOr<HostTensor> View(DType dtype, std::vector<int64_t> shape, const void* data);
+
+  // An owning copy.
+  absl::StatusOr<HostTensor> Clone() const;
+
+  DType dtype() const { return dtype_; }
+  const std::vector<int64_t>& shape() const { return shape_; }
+  int rank() const { return static_cast<int>(shape_.size()); }
+  int64_t num_elements() const { return num_elements_; }
+  int64_t num_bytes() const { return num_elements_ * SizeOf(dtype_); }
+  bool is_owning() const { return is_owning_; }
+  bool is_read_only() const { return read_only_; }
+
+  const void* data() const { return data_; }
+  // Null for a View.
+  void* mutable_data() { return read_only_ ? nullptr : data_; }
+
+  // The elements in row-major order. InvalidArgument when T is not the element type; FailedPrecondition for
+  // writing through a View.
+  template <typename T>
+  SpanOr<const T> Span() const;
+  template <typename T>
+  SpanOr<T> MutableSpan();
+
+  // The type and shape, not the values: "f32[2,3]".
+  std::string ToString() const { return ShapeToString(dtype_, shape_); }
+
+ private:
+  static absl::StatusOr<HostTensor> Describe(DType dtype, std::vector<int64_t> shape);
+  absl::Status CheckAccess(DType asked, bool writing) const;
+  absl::Status CheckCount(size_t values) const;
+
+  DType dtype_ = DType::kF32;
+  bool read_only_ = false;
+  bool is_owning_ = false;
+  std::vector<int64_t> shape_ = {0};
+  int64_t num_elements_ = 0;
+  void* data_ = nullptr;
+  Allocation owned_;  // Empty also for an owning tensor without elements.
+};
+
+template <typename T>
+absl::StatusOr<HostTensor> HostTensor::FromVector(std::vector<int64_t> shape, const std::vector<T>& values) {
+  SINTER_ASSIGN_OR_RETURN(HostTensor tensor, Describe(DTypeOf<T>(), shape));
+  SINTER_RETURN_IF_ERROR(tensor.CheckCount(values.size()));
+  SINTER_ASSIGN_OR_RETURN(tensor, Empty(DTypeOf<T>(), std::move(shape)));
+  std::copy(values.begin(), values.end(), static_cast<T*>(tensor.data_));
+  return tensor;
+}
+
+template <typename T>
+SpanOr<const T> HostTensor::Span() const {
+  SINTER_RETURN_IF_ERROR(CheckAccess(DTypeOf<T>(), /*writing=*/false));
+  return std::span<const T>(static_cast<const T*>(data_), static_cast<size_t>(num_elements_));
+}
+
+template <typename T>
+SpanOr<T> HostTensor::MutableSpan() {
+  SINTER_RETURN_IF_ERROR(CheckAccess(DTypeOf<T>(), /*writing=*/true));
+  return std::span<T>(static_cast<T*>(data_), static_cast<size_t>(num_elements_));
+}
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_TENSOR_TENSOR_H_

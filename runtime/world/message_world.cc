@@ -1,0 +1,197 @@
+#include "sinter/runtime/world/message_world.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/host/status.h"
+
+namespace sinter {
+namespace {
+
+using Time = MessageTransport::Time;
+
+// So long a rank asks again and again; then it sleeps in between, and leaves the core to others.
+constexpr std::chrono::microseconds kBusyTime(50);
+constexpr std::chrono::microseconds kNap(20);
+// In which the others learn why it ends, and messages of one that has left arrive.
+constexpr std::chrono::milliseconds kGrace(1000);
+// The same once mpirun has sent SIGTERM, a second before SIGKILL; and so long another's reason is waited for.
+constexpr std::chrono::milliseconds kShortGrace(300);
+constexpr std::chrono::milliseconds kLookInterval(20);
+
+// For as long as it lives SIGTERM is a flag.
+class Waiting {
+ public:
+  explicit Waiting(MessageTransport& transport) : transport_(transport) { transport_.BeginWaiting(); }
+  ~Waiting() { transport_.EndWaiting(); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  MessageTransport& transport_;
+};
+
+}  // namespace
+
+MessageWorld::MessageWorld(MessageTransport* transport)
+    : transport_(*transport), stamps_(static_cast<size_t>(transport->size())) {}
+
+absl::Status MessageWorld::Check() {
+  if (!broken_.ok()) return broken_;
+  const std::optional<std::string> failure = transport_.liveness().failure();
+  return failure.has_value() ? absl::UnavailableError(*failure) : absl::OkStatus();
+}
+
+void MessageWorld::Abort(std::string_view reason) {
+  if (!broken_.ok()) return;
+  const std::string text = absl::StrCat("rank ", rank(), " has given up (", std::string(reason), ")");
+  transport_.liveness().Say(Liveness::State::kBroken, text);
+  // Somebody else's reason may have come first: it is everybody's.
+  broken_ = absl::UnavailableError(transport_.liveness().failure().value_or(text));
+}
+
+// What is still under way must not reach memory that may be gone. The others are told the cause, and say themselves in what
+// they miss whom.
+void MessageWorld::Break(const absl::Status& cause, const Operation& operation) {
+  const std::string text(cause.message());
+  transport_.liveness().Say(Liveness::State::kBroken, text);
+  const std::string first = transport_.liveness().failure().value_or(text);
+  may_still_write_ = !transport_.GiveUp(kGrace);
+  has_given_up_ = true;
+  broken_ = absl::UnavailableError(absl::StrCat(first, " in ", std::string(operation.name)));
+}
+
+void MessageWorld::ListMessages(std::span<const Transfer> transfers, const Operation& operation) {
+  messages_.clear();
+  for (PeerStamps& stamps : stamps_) {
+    stamps.sends = stamps.receives = false;
+    stamps.sent.bytes = stamps.expected.bytes = 0;
+  }
+  const CallStamp stamp = CallStamp::Of(operation);
+  for (const Transfer& transfer : transfers) {
+    PeerStamps& peer = stamps_[static_cast<size_t>(transfer.peer)];
+    bool& is_listed = transfer.is_send ? peer.sends : peer.receives;
+    CallStamp& own = transfer.is_send ? peer.sent : peer.expected;
+    if (!is_listed) {
+      is_listed = true;
+      own = stamp;
+      messages_.push_back({.peer = transfer.peer,
+                           .data = transfer.is_send ? &peer.sent : &peer.received,
+                           .bytes = sizeof(CallStamp),
+                           .is_send = transfer.is_send,
+                           .kind = MessageTransport::Kind::kStamp});
+    }
+    own.bytes += transfer.bytes;
+  }
+  for (const Transfer& transfer : transfers) {
+    if (transfer.bytes == 0) continue;
+    messages_.push_back({.peer = transfer.peer,
+                         .data = transfer.data,
+                         .bytes = transfer.bytes,
+                         .is_send = transfer.is_send,
+                         .tag = operation.tag});
+  }
+  is_done_.assign(messages_.size(), false);
+  missing_since_.reset();
+}
+
+absl::Status MessageWorld::Finish(const MessageTransport::Done& done) {
+  const MessageTransport::Message& message = messages_[done.message];
+  if (!done.status.ok()) {
+    return absl::UnavailableError(absl::StrCat(message.is_send ? "sending to" : "receiving from", " rank ",
+                                               message.peer, " fails (", done.status.message(), ")"));
+  }
+  is_done_[done.message] = true;
+  if (message.is_send) return absl::OkStatus();
+  if (message.kind == MessageTransport::Kind::kStamp) {
+    const PeerStamps& peer = stamps_[static_cast<size_t>(message.peer)];
+    const std::string difference = peer.received.DifferenceFrom(peer.expected, message.peer, rank());
+    return difference.empty() ? absl::OkStatus() : absl::UnavailableError(difference);
+  }
+  if (done.bytes == message.bytes) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("rank ", message.peer, " sends ", done.bytes,
+                                             " bytes where rank ", rank(), " expects ", message.bytes,
+                                             " (all ranks must run the same functions in the same order)"));
+}
+
+absl::Status MessageWorld::FindFailure() {
+  if (transport_.IsToldToEnd()) return FindReasonToEnd();
+  const Liveness& liveness = transport_.liveness();
+  if (const std::optional<std::string> failure = liveness.failure(); failure.has_value()) {
+    return absl::UnavailableError(*failure);
+  }
+  for (size_t i = 0; i < messages_.size(); ++i) {
+    if (is_done_[i] || !liveness.HasLeft(messages_[i].peer)) continue;
+    // What it sent before may still be on its way: the word that it leaves goes another.
+    if (!missing_since_.has_value()) missing_since_ = transport_.Now();
+    if (transport_.Now() - *missing_since_ < kGrace) break;
+    return absl::UnavailableError(absl::StrCat("rank ", messages_[i].peer, " has left, and is missing"));
+  }
+  return absl::OkStatus();
+}
+
+// Of SIGTERM: a rank that has ended, or what others know, if they say so in time.
+absl::Status MessageWorld::FindReasonToEnd() {
+  const Time start = transport_.Now();
+  std::optional<std::string> failure;
+  while (!failure.has_value() && transport_.Now() - start < kShortGrace) {
+    transport_.LookForEnded();
+    failure = transport_.liveness().failure();
+    transport_.Pause(kLookInterval);
+  }
+  return absl::UnavailableError(
+      failure.has_value() ? *failure : absl::StrCat("rank ", rank(), " is told to end (SIGTERM)"));
+}
+
+absl::Status MessageWorld::ExchangeAll() {
+  const Waiting waiting(transport_);
+  SINTER_RETURN_IF_ERROR(transport_.Begin(messages_));
+  const Time start = transport_.Now();
+  Time looked = start;
+  for (size_t left = messages_.size(); left > 0;) {
+    done_.clear();
+    SINTER_RETURN_IF_ERROR(transport_.Poll(done_));
+    // A stamp says more than what it stands for.
+    for (const auto kind : {MessageTransport::Kind::kStamp, MessageTransport::Kind::kData}) {
+      for (const MessageTransport::Done& done : done_) {
+        if (messages_[done.message].kind == kind) SINTER_RETURN_IF_ERROR(Finish(done));
+      }
+    }
+    left -= done_.size();
+    if (!done_.empty()) continue;
+    const Time now = transport_.Now();
+    if (now - looked > kLookInterval || transport_.IsToldToEnd()) {
+      SINTER_RETURN_IF_ERROR(FindFailure());
+      looked = now;
+    }
+    transport_.Pause(now - start < kBusyTime ? std::chrono::microseconds(0) : kNap);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MessageWorld::Exchange(std::span<const Transfer> transfers, const Operation& operation) {
+  if (!broken_.ok()) return broken_;
+  ListMessages(transfers, operation);
+  if (messages_.empty()) return absl::OkStatus();
+  if (const absl::Status status = ExchangeAll(); !status.ok()) Break(status, operation);
+  return broken_;
+}
+
+absl::Status MessageWorld::Leave() {
+  Liveness& liveness = transport_.liveness();
+  if (broken_.ok()) liveness.Say(Liveness::State::kLeaving, "");
+  // The others may still compute, and are waited for as long as they live.
+  while (broken_.ok() && !liveness.HaveAllLeft()) {
+    if (const std::optional<std::string> failure = liveness.failure(); failure.has_value()) {
+      broken_ = absl::UnavailableError(*failure);
+    }
+    transport_.Pause(kLookInterval);
+  }
+  if (!broken_.ok()) transport_.Pause(transport_.IsToldToEnd() ? kShortGrace : kGrace);
+  if (!has_given_up_) may_still_write_ = !transport_.GiveUp(kGrace);
+  has_given_up_ = true;
+  return broken_;
+}
+
+}  // namespace sinter

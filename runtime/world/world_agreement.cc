@@ -1,0 +1,66 @@
+#include "sinter/runtime/world/world_agreement.h"
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/plan_generated.h"
+#include "sinter/runtime/host/sha256.h"
+#include "sinter/runtime/host/status.h"
+
+namespace sinter {
+namespace {
+
+// Of an error's text: what names the cause comes first.
+constexpr size_t kTextBytes = 400;
+
+constexpr World::Operation kComparePlans = {"comparing plans", 1};
+constexpr World::Operation kCompareErrors = {"creating a session", 2};
+
+struct Report {
+  bool failed = false;
+  std::array<char, kTextBytes> text = {};
+};
+
+template <typename T>
+absl::StatusOr<std::vector<T>> Gather(World& world, const T& own, const World::Operation& operation) {
+  std::vector<T> all(static_cast<size_t>(world.size()));
+  SINTER_RETURN_IF_ERROR(
+      world.AllGather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)), operation));
+  return all;
+}
+
+}  // namespace
+
+absl::Status AgreeOnPlan(World* world, const Plan& plan) {
+  if (world == nullptr || world->size() == 1) return absl::OkStatus();
+  Sha256::Bytes own;
+  std::memcpy(own.data(), plan.table().content_hash()->data(), own.size());
+  SINTER_ASSIGN_OR_RETURN(const std::vector<Sha256::Bytes> all, Gather(*world, own, kComparePlans));
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "rank ", rank, " has another plan than rank 0: its hash is ", HexText(all[rank]).substr(0, 16),
+        "..., and that of rank 0 ", HexText(all[0]).substr(0, 16), "...: give every process the same plan"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AgreeOnStatus(World* world, const absl::Status& own) {
+  if (world == nullptr || world->size() == 1) return own;
+  Report report = {.failed = !own.ok()};
+  std::string(own.message()).copy(report.text.data(), kTextBytes - 1);
+  const absl::StatusOr<std::vector<Report>> all = Gather(*world, report, kCompareErrors);
+  if (!own.ok()) return own;
+  SINTER_RETURN_IF_ERROR(all.status());
+  for (size_t rank = 0; rank < all->size(); ++rank) {
+    if (!(*all)[rank].failed) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("rank ", rank, " cannot create its session: ", (*all)[rank].text.data()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace sinter
