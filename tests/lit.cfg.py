@@ -1,5 +1,5 @@
-# Tests of IR as text: each .mlir file has RUN lines, FileCheck reads what they print. lit.site.cfg.py, which CMake
-# writes, sets the folders.
+# Text tests of IR: each .mlir file has RUN lines, and FileCheck checks their output. CMake writes
+# lit.site.cfg.py, which sets the folders.
 import os
 
 import lit.formats

@@ -1,1 +1,1 @@
-// Gives the precompiled header a target to belong to.
+// The precompiled header needs a target; this file is its only source.

@@ -21,13 +21,14 @@ namespace {
 
 constexpr char kFile[] = "kernel.cc";
 
-// As for the compiler's own front end, `clang -cc1`.
+// Returns arguments for the compiler's front end, `clang -cc1`.
 std::vector<std::string> Arguments(const CpuTarget& target) {
   std::vector<std::string> arguments = {"-triple", target.triple, "-target-cpu", target.cpu};
   for (absl::string_view feature : absl::StrSplit(target.features, ',', absl::SkipEmpty())) {
     arguments.insert(arguments.end(), {"-target-feature", std::string(feature)});
   }
-  // Products and sums round as in the kernels that are generated from ops: none becomes one instruction unasked.
+  // Multiplications and additions round as in the kernels generated from ops: no contraction to fused
+  // multiply-add.
   arguments.insert(arguments.end(), {"-std=c++20",
                                      "-O2",
                                      "-disable-llvm-passes",
@@ -51,7 +52,7 @@ std::vector<std::string> Arguments(const CpuTarget& target) {
   return arguments;
 }
 
-// What nobody will define: the mathematics do not count.
+// Reports undefined symbols. Math functions are linked later and are exempt.
 absl::Status CheckDefined(const llvm::Module& module) {
   for (const llvm::Function& function : module) {
     if (!function.isDeclaration() || function.isIntrinsic() || function.use_empty()) continue;
@@ -68,7 +69,7 @@ void HideAllBut(const std::string& symbol, llvm::Module& module) {
     if (object.isDeclaration() || object.getName() == symbol) return;
     object.setComdat(nullptr);
     object.setVisibility(llvm::GlobalValue::DefaultVisibility);
-    // Constructors of globals are found by the name and the linkage of their list.
+    // Global constructors are found by the name and the linkage of their list.
     if (!object.hasAppendingLinkage()) object.setLinkage(llvm::GlobalValue::InternalLinkage);
   };
   for (llvm::Function& function : module) hide(function);
@@ -83,7 +84,7 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> CompileCpp(const std::string& text
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> printing = new clang::DiagnosticOptions;
-  printing->ShowPresumedLoc = true;  // As #line says.
+  printing->ShowPresumedLoc = true;  // Line numbers follow #line directives.
   clang::TextDiagnosticPrinter printer(stream, printing.get());
   llvm::IntrusiveRefCntPtr<clang::DiagnosticsEngine> diagnostics =
       clang::CompilerInstance::createDiagnostics(printing.get(), &printer, /*ShouldOwnClient=*/false);
@@ -111,7 +112,7 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> CompileCpp(const std::string& text
         "the kernel has variables that must be constructed before it runs; give them constant initial "
         "values");
   }
-  // The compiler's name and version: code is code, whoever wrote it.
+  // Removes the compiler's name and version, so that the bytes do not depend on them.
   if (llvm::NamedMDNode* ident = module->getNamedMetadata("llvm.ident")) module->eraseNamedMetadata(ident);
   SINTER_RETURN_IF_ERROR(CheckDefined(*module));
   HideAllBut(symbol, *module);

@@ -1,4 +1,4 @@
-// Stands for compile_cpp.cc in builds without the Clang library.
+// Replaces compile_cpp.cc in builds without the Clang library.
 #include "llvm/IR/Module.h"
 #include "sinter/codegen/cpu/compile_cpp.h"
 

@@ -14,7 +14,8 @@ namespace sinter::codegen {
 
 namespace {
 
-// Elements that are worth a thread: some microseconds of a body of a few operations. What a body costs is not known.
+// The least elements worth a thread: some microseconds for a body of a few operations. The body's cost is
+// unknown.
 constexpr int64_t kGrain = 4096;
 
 std::vector<ir::ElementwiseKernelOp> KernelsOf(mlir::ModuleOp module) {

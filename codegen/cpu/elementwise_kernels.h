@@ -1,4 +1,4 @@
-// The code of user-defined kernels on CPUs. Their steps are KernelSteps, by LibraryLowerings; this is what those call.
+// Compiles the code of user kernels on CPUs; LibraryLowerings makes the KernelSteps that call it.
 //
 //   if (HasElementwiseKernels(module)) {
 //     SINTER_RETURN_IF_ERROR(LinkElementwiseKernels(module, target, *llvm_module));
@@ -13,11 +13,12 @@
 
 namespace sinter::codegen {
 
-// Whether a planned module calls any on a CPU.
+// True if a planned module calls a user kernel on a CPU.
 bool HasElementwiseKernels(mlir::ModuleOp module);
 
-// Compiles all that the planned module calls on CPUs, equal ones once, into `code`, which is optimised afterwards.
-// INVALID_ARGUMENT: the user's line and the compiler's messages. FAILED_PRECONDITION: built without the Clang library.
+// Compiles all user kernels that the planned module calls on CPUs, equal kernels once, and links them into
+// `code`, which is optimised later. INVALID_ARGUMENT: the user's line and the compiler's messages.
+// FAILED_PRECONDITION: Sinter was built without the Clang library.
 absl::Status LinkElementwiseKernels(mlir::ModuleOp module, const CpuTarget& target, llvm::Module& code);
 
 }  // namespace sinter::codegen

@@ -28,11 +28,11 @@ constexpr FarFunction kFarFunctions[] = {{"sn_sin_unless_far_f64", "sn_sin_far_f
                                          {"sn_cos_unless_far_f64", "sn_cos_far_f64"},
                                          {"sn_tan_unless_far_f64", "sn_tan_far_f64"}};
 
-// The widest is that of a loop over 16-bit elements in vectors of 512 bits. A loop over bytes calls element by
-// element.
+// The largest size is that of a loop over 16-bit elements in 512-bit vectors. A loop over bytes makes scalar
+// calls.
 constexpr unsigned kVectorSizes[] = {2, 4, 8, 16, 32};
 
-// Names that live as long as the process: VecDesc keeps references.
+// Strings that live as long as the process, because VecDesc keeps references to them.
 struct VectorForms {
   std::vector<std::string> names;
   std::vector<std::string> prefixes;
@@ -45,7 +45,7 @@ const VectorForms& AllVectorForms() {
     for (const FarFunction& f : kFarFunctions) {
       for (unsigned size : kVectorSizes) {
         result->names.push_back(std::string(f.unless_far) + "_x" + std::to_string(size));
-        // LLVM's own vector ABI, no mask, two vector operands.
+        // LLVM's vector ABI, unmasked, with two vector operands.
         result->prefixes.push_back("_ZGV_LLVM_N" + std::to_string(size) + "vv");
       }
     }
@@ -60,7 +60,7 @@ const VectorForms& AllVectorForms() {
   return *forms;
 }
 
-// Null for other names.
+// Returns null for other names.
 const FarFunction* FindFarFunction(llvm::StringRef name) {
   for (const FarFunction& f : kFarFunctions) {
     if (name == f.unless_far) return &f;
@@ -94,13 +94,13 @@ llvm::FunctionCallee DeclareFar(llvm::Module& module, const char* name) {
   return callee;
 }
 
-// Calls of one block, in their order, whose values nothing before the last of them needs.
+// Consecutive calls of one block whose results no instruction uses before the last call.
 using Group = llvm::SmallVector<llvm::CallInst*>;
 
-// One test for all calls of a loop's body leaves the body in two pieces and not in many.
+// One test for all calls of a loop's body splits the body into two pieces instead of many.
 llvm::SmallVector<Group> GroupsOf(llvm::BasicBlock& block) {
   llvm::SmallVector<Group> groups;
-  llvm::SmallPtrSet<const llvm::Value*, 4> open;  // The last group.
+  llvm::SmallPtrSet<const llvm::Value*, 4> open;  // The calls of the last group.
   for (llvm::Instruction& instruction : block) {
     if (llvm::any_of(instruction.operands(),
                      [&](const llvm::Use& used) { return open.contains(used.get()); })) {
@@ -122,7 +122,7 @@ llvm::Value* IsAnyFar(llvm::IRBuilder<>& b, llvm::Value* x) {
   return x->getType()->isVectorTy() ? b.CreateOrReduce(is_far) : is_far;
 }
 
-// Each call becomes its second operand, and in a block of its own far(&x, &near, size).
+// Replaces each call by its second operand or, in a separate block, by the result of far(&x, &near, size).
 void Expand(const Group& group) {
   llvm::Instruction* last = group.back();
   llvm::Function& function = *last->getFunction();
@@ -167,7 +167,7 @@ void PrepareFarCalls(llvm::Module& module) {
   for (const FarFunction& f : kFarFunctions) {
     llvm::Function* function = module.getFunction(f.unless_far);
     if (function == nullptr) continue;
-    // The bitcode says noundef, which nothing that may be moved should.
+    // The bitcode's noundef attribute would forbid speculation.
     function->setAttributes({});
     for (llvm::CallInst* call : CallsOf(*function)) call->setAttributes({});
     function->setDoesNotAccessMemory();
@@ -187,7 +187,7 @@ void ExpandFarCalls(llvm::Module& module) {
     if (IsUnlessFar(function.getName())) functions.push_back(&function);
   }
   if (functions.empty()) return;
-  // The vectoriser keeps every form it might want alive.
+  // The vectoriser adds all vector forms to the used lists; remove them.
   llvm::removeFromUsedLists(
       module, [](llvm::Constant* used) { return IsUnlessFar(used->stripPointerCasts()->getName()); });
   llvm::SmallVector<Group> groups;

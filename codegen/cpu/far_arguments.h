@@ -1,14 +1,14 @@
-// Branches for the few arguments that vector code has no formula for: sine, cosine and tangent of doubles beyond
-// SN_FAR_F64 (kernels/cpu/vector_math.h).
+// Slow paths for rare large arguments of vectorised math: f64 sine, cosine and tangent beyond SN_FAR_F64.
+// SN_FAR_F64 is defined in kernels/cpu/vector_math.h.
 //
-// Contract: the bitcode of these functions ends in a call sn_sin_unless_far_f64(x, near), which nobody defines.
-// While LLVM optimises it stands for an instruction without side effects that has vector forms of 2 to 32
-// elements, so a loop around it becomes vector code as around any other. What is left of it at the end becomes a
-// test of all elements at once, one for all such calls of a block where possible, and, rarely taken, a call of
-// sn_sin_far_f64, which freestanding.o provides.
+// Contract: the bitcode of these functions ends in a call sn_sin_unless_far_f64(x, near), which has no
+// definition. While LLVM optimises, the call looks like an instruction without side effects that has vector
+// forms of 2 to 32 elements, so LLVM vectorises a loop around it like any other. Afterwards each remaining
+// call becomes a test of all elements at once (one test for all such calls of a block, if possible) and a
+// rarely taken branch that calls sn_sin_far_f64 from freestanding.o.
 //
 //   PrepareFarCalls(module);                             // After LinkVectorMath.
-//   library.addVectorizableFunctions(FarVectorForms());  // What the optimiser is told.
+//   library.addVectorizableFunctions(FarVectorForms());  // Tells the optimiser the vector forms.
 //   ... optimise ...
 //   ExpandFarCalls(module);
 #ifndef SINTER_CODEGEN_CPU_FAR_ARGUMENTS_H_
@@ -24,15 +24,15 @@ class VecDesc;
 
 namespace sinter::codegen {
 
-// Whether a function of this name is one of those calls, or a vector form of one.
+// True for the name of such a call or of one of its vector forms.
 bool IsUnlessFar(llvm::StringRef name);
 
-// Lets the optimiser move the calls as it moves arithmetic.
+// Marks the calls as free of side effects, so that the optimiser may move them.
 void PrepareFarCalls(llvm::Module& module);
 
 llvm::ArrayRef<llvm::VecDesc> FarVectorForms();
 
-// Leaves none of the calls, and no declaration of them.
+// Replaces all of the calls by tests and branches, and removes their declarations.
 void ExpandFarCalls(llvm::Module& module);
 
 }  // namespace sinter::codegen

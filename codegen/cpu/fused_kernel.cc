@@ -21,24 +21,24 @@ using llvm::ArrayRef;
 using llvm::SmallVector;
 using mlir::Value;
 
-// A call of a loop function: with which buffers, for how many units.
+// A call of a job's loop function, with its buffers and its number of units.
 struct KernelModule::JobCall {
   std::string body;
   SmallVector<Slot> slots;
   int64_t units = 0;
-  int64_t unit_length = 1;  // What the function counts in a unit: elements in flat loops, else units.
-  int64_t length = 0;       // In all.
+  int64_t unit_length = 1;  // Elements a unit for functions that count elements (flat loops); else 1.
+  int64_t length = 0;       // Total count that the function takes, in elements or units.
   double cost = 0;
   int64_t scratch_bytes = 0;
 };
 
 namespace {
 
-// Calls in one function: LLVM takes longer than in proportion for more.
+// The most calls in one function: LLVM's compile time grows faster than linearly.
 constexpr size_t kMostJobs = 64;
-constexpr double kWorthAThread = 65536;  // Simple operations: some microseconds.
+constexpr double kWorthAThread = 65536;  // In simple operations: some microseconds.
 
-// Says of the function's pointers which ones stream; `slots` are its first arguments.
+// Marks the function's pointers that stream. `slots` are the function's first arguments.
 void SetStreamed(mlir::func::FuncOp function, const CallSlots& of_call, ArrayRef<Slot> slots,
                  ArrayRef<StreamedSlot> streamed) {
   if (streamed.empty()) return;
@@ -156,7 +156,8 @@ mlir::func::FuncOp KernelModule::EmitJob(const CallSlots& slots, Job& job, JobCa
   NestEmitter nest(s, job, schedule, pointer_of, entry->getArgument(n));
   Value begin = entry->getArgument(n + 1);
   if (is_flat && !streamed.empty()) {
-    // A unit begins at a multiple of the tile, which LLVM cannot see, and must, to prove the stores aligned.
+    // A unit begins at a multiple of the tile. The mask shows this to LLVM, which needs it to prove the
+    // stores aligned.
     Value mask = b.create<mlir::arith::ConstantIndexOp>(call.getLoc(), -schedule.tile);
     begin = b.create<mlir::arith::AndIOp>(call.getLoc(), begin, mask);
   }
@@ -188,7 +189,7 @@ mlir::func::FuncOp KernelModule::EmitKernel(const CallSlots& slots, ArrayRef<Job
   return function;
 }
 
-// A kernel's function without its ops.
+// Adds a kernel's function without ops.
 mlir::func::FuncOp KernelModule::AddKernel(mlir::Location loc) {
   mlir::OpBuilder b = mlir::OpBuilder::atBlockEnd(module_->getBody());
   auto pointer = LLVM::LLVMPointerType::get(module_->getContext());
@@ -198,7 +199,8 @@ mlir::func::FuncOp KernelModule::AddKernel(mlir::Location loc) {
   return function;
 }
 
-// The calls of some jobs of a kernel, whose units begin at `first`, as a function of a kernel's type. `alone`: it has no other job.
+// Emits the calls of some of a kernel's jobs as a function of a kernel's type. The jobs' units begin at
+// `first`. `alone` is true if the kernel has no other jobs.
 mlir::func::FuncOp KernelModule::EmitCalls(const CallSlots& slots, ArrayRef<JobCall> jobs, int64_t first,
                                            bool alone, ArrayRef<Slot> buffers) {
   plan_ir::CallOp call = slots.call();
@@ -211,7 +213,8 @@ mlir::func::FuncOp KernelModule::EmitCalls(const CallSlots& slots, ArrayRef<JobC
   KernelEmitter e(s);
   auto number_of = [&](const Slot& slot) {
     int index = FindSlot(buffers, slot);
-    // Read here, overwritten by an output of a later stage: the same memory under the input's name.
+    // The slot is read here and overwritten by an output of a later stage: the same memory under the input's
+    // name.
     if (index < 0) {
       auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(slots.Resolve(b), slot); });
       if (found != buffers.end()) index = found - buffers.begin();
@@ -219,7 +222,7 @@ mlir::func::FuncOp KernelModule::EmitCalls(const CallSlots& slots, ArrayRef<JobC
     SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
     return index;
   };
-  std::map<int, Value> pointers;  // Of the buffers that the jobs work on.
+  std::map<int, Value> pointers;  // Pointers of the buffers that the jobs use, by buffer number.
   for (const JobCall& job : jobs) {
     for (const Slot& slot : job.slots) pointers[number_of(slot)];
   }
@@ -230,7 +233,8 @@ mlir::func::FuncOp KernelModule::EmitCalls(const CallSlots& slots, ArrayRef<JobC
   Value begin = b.create<mlir::arith::IndexCastOp>(loc, b.getIndexType(), entry->getArgument(1));
   Value end = b.create<mlir::arith::IndexCastOp>(loc, b.getIndexType(), entry->getArgument(2));
   for (const JobCall& job : jobs) {
-    // The part of [begin, end) that is this job's, as its function counts: none where it begins behind its end.
+    // Returns the job's part of [begin, end), in the units of its function; empty if the ranges do not
+    // intersect.
     auto local = [&](Value unit, bool is_end) {
       Value offset = e.sub(unit, e.index(first));
       if (!alone) offset = e.max(offset, e.index(0));

@@ -1,12 +1,14 @@
-// Fused plan.calls as functions of one MLIR module (func, scf, arith, math, llvm), ready for lower_kernels_to_llvm.h.
+// Generates fused plan.calls as functions of one MLIR module, ready for lower_kernels_to_llvm.h.
+// The module uses the dialects func, scf, arith, math and llvm.
 //
 //   KernelModule kernels(context);
-//   SINTER_ASSIGN_OR_RETURN(std::vector<KernelLaunch> launches, kernels.AddCall(call));   // run one after the other
+//   SINTER_ASSIGN_OR_RETURN(std::vector<KernelLaunch> launches, kernels.AddCall(call));  // In order.
 //   kernels.module();
 //
-// A kernel is void(void* const* buffers, int64_t begin, int64_t end, void* scratch); it computes the units [begin, end)
-// of [0, units). `buffers` are the launch's inputs, then its outputs. Equal kernels share one symbol, and jobs that differ
-// only in their pointers and their length share one loop: code does not grow with the number of parameters or layers.
+// A kernel is void(void* const* buffers, int64_t begin, int64_t end, void* scratch); it computes the units
+// [begin, end) of [0, units). `buffers` are the launch's inputs, then its outputs. Equal kernels share one
+// symbol. Jobs that differ only in their pointers and their length share one loop, so the code does not grow
+// with the number of parameters or layers.
 #ifndef SINTER_CODEGEN_CPU_FUSED_KERNEL_H_
 #define SINTER_CODEGEN_CPU_FUSED_KERNEL_H_
 
@@ -26,10 +28,10 @@ struct KernelLaunch {
   std::string symbol;
   int64_t units = 0;
   int64_t grain = 1;          // The least units worth a thread.
-  int64_t scratch_bytes = 0;  // A thread.
+  int64_t scratch_bytes = 0;  // Bytes for each thread.
   std::vector<Slot> inputs, outputs;
   double flops = 0;
-  double bytes = 0;  // Read and written, each buffer once.
+  double bytes = 0;  // Bytes read and written, each buffer counted once.
 };
 
 class CallSlots;
@@ -54,7 +56,7 @@ class KernelModule {
   mlir::func::FuncOp EmitCalls(const CallSlots& slots, llvm::ArrayRef<JobCall> jobs, int64_t first,
                                bool alone, llvm::ArrayRef<Slot> buffers);
   mlir::func::FuncOp AddKernel(mlir::Location loc);
-  // The name of an equal function if there is one, else `function` under a name of its own.
+  // Returns the name of an equal function if there is one; else gives `function` its own name.
   std::string Share(mlir::func::FuncOp function, llvm::StringMap<std::string>& known,
                     const std::string& name);
 
@@ -65,10 +67,10 @@ class KernelModule {
 // How CPUs cut jobs.
 const LoopTarget& CpuLoopTarget();
 
-// Prefixes of the names of functions that kernels call: those that hold loops, and the parts of kernels of many jobs.
+// Name prefix of functions that kernels call: functions with loops, and parts of kernels with many jobs.
 inline constexpr char kBodyPrefix[] = "body_";
 
-// Their attribute about memory that streams: StreamedSlot::distance of each pointer, or kNotStreamed.
+// Attribute of such a function for streaming: StreamedSlot::distance of each pointer, or kNotStreamed.
 inline constexpr char kStreamedDistances[] = "streamed_distances";
 inline constexpr int64_t kNotStreamed = -1;
 

@@ -29,7 +29,7 @@ absl::Status Failure(const char* what) {
       absl::StrCat("cannot link the CPU kernels: ", what, ": ", strerror(errno)));
 }
 
-// A file that has a path for the linker and no place on disk.
+// A file that is in memory but has a path for the linker.
 class MemoryFile {
  public:
   static absl::StatusOr<MemoryFile> Create(std::string_view contents) {
@@ -58,8 +58,9 @@ class MemoryFile {
   int descriptor_;
 };
 
-// A pipe that the linker writes its output to, and a thread that drains it. lld replaces a regular output
-// file by a new one beside it, which memory files do not allow; anything else it opens and writes.
+// A pipe for the linker's output, and a thread that drains it. lld replaces a regular output file by a new
+// one in the same folder, which memory files do not allow; it opens and writes any other kind of file
+// directly.
 class OutputPipe {
  public:
   static absl::StatusOr<std::unique_ptr<OutputPipe>> Create() {
@@ -76,7 +77,7 @@ class OutputPipe {
 
   std::string Path() const { return absl::StrCat("/proc/self/fd/", write_end_); }
 
-  // What was written, once the linker has closed its end.
+  // Returns the output. Call it after the linker has finished.
   absl::StatusOr<std::string> Finish() {
     close(write_end_);
     reader_.join();
@@ -106,7 +107,7 @@ class OutputPipe {
   int write_end_;
   int error_ = 0;
   std::string contents_;
-  std::thread reader_;  // Last: it uses all of the above.
+  std::thread reader_;  // Last: it uses all fields above.
 };
 
 // lld keeps its state in globals.

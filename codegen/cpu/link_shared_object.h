@@ -1,8 +1,8 @@
 // Links object files into a shared object, in memory, with the linker inside this process.
 //
-// Contract: default-visibility symbols are exported; what is undefined is taken from the embedded
-// freestanding object or is an error. No file, path or time gets into the bytes. May be called from any
-// thread; calls queue.
+// Contract: default-visibility symbols are exported. Undefined symbols come from the embedded freestanding
+// object; any other undefined symbol is an error. The bytes contain no file name, path or time. Thread-safe;
+// calls queue.
 //
 //   SINTER_ASSIGN_OR_RETURN(std::string bytes, LinkSharedObject({object}));
 #ifndef SINTER_CODEGEN_CPU_LINK_SHARED_OBJECT_H_

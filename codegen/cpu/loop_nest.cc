@@ -88,12 +88,12 @@ Value NestEmitter::ScratchAt(int64_t offset) {
   return e_.Address(scratch_, b_.getI8Type(), e_.index(offset));
 }
 
-// Maps ------------------------------------------------------------------------------------------------------------------
+// Maps --------------------------------------------------------------------------------------------------
 
 void NestEmitter::EmitElements(int phase) {
   ElementEmitter::Scope scope(e_);
   UpdateCaches();
-  // All values before any store: an output may overwrite an input.
+  // Computes all values before any store, because an output may overwrite an input.
   SmallVector<std::pair<JobOutput*, Scalar>> values;
   for (JobOutput& output : job_.full_outputs) {
     if (output.phase == phase) values.emplace_back(&output, e_.element(output.value, coords_));

@@ -1,7 +1,7 @@
-// Emits the loops of one job, in scf, arith, math and LLVM's memory ops.
+// Emits the loops of one job, in the dialects scf, arith and math and LLVM's memory ops.
 //
 //   NestEmitter nest(s, job, schedule, pointer_of, scratch);
-//   nest.Emit(begin, end);       // the units, or in mode kFlat the elements, [begin, end)
+//   nest.Emit(begin, end);       // The units (in mode kFlat: the elements) [begin, end).
 #ifndef SINTER_CODEGEN_CPU_LOOP_NEST_H_
 #define SINTER_CODEGEN_CPU_LOOP_NEST_H_
 
@@ -16,7 +16,7 @@ class NestEmitter {
  public:
   using PointerOf = std::function<mlir::Value(const Slot&)>;
 
-  // The builder stands where the loops go, in the entry block of a function.
+  // The builder's insertion point must be in the entry block of a function; the loops go there.
   NestEmitter(ir::ScalarBuilder& s, Job& job, const Schedule& schedule, PointerOf pointer_of,
               mlir::Value scratch);
 
@@ -24,7 +24,7 @@ class NestEmitter {
 
  private:
   using Body = llvm::function_ref<void(mlir::Value)>;
-  // Of accumulators: a reduction each, a scalar each.
+  // Arrays of accumulators: for each reduction, an array for each scalar.
   using Arrays = std::vector<llvm::SmallVector<mlir::Value>>;
 
   void For(mlir::Value low, mlir::Value high, Body body);
@@ -36,24 +36,25 @@ class NestEmitter {
   void EmitElements(int phase);
   void EmitMap(mlir::Value unit);
   void EmitTiles(mlir::Value unit);
-  // A number that LLVM cannot see: a loop of known length it would unroll whole, before it looks for vectors.
+  // A constant that LLVM cannot see: LLVM would unroll a loop of known length completely before it
+  // vectorises.
   mlir::Value Opaque(int64_t value);
   void KeepTile(const KeptValue& kept);
   void EmitRows(mlir::Value unit);
   void EmitRow();
   void EmitRowPhase(int phase);
   void EmitLanes(int phase, mlir::Value low, mlir::Value high);
-  // Asks for the next row's elements behind the current ones, while this row is computed from cache.
+  // Prefetches elements of the next row while this row is computed from cache.
   void PrefetchNextRow();
-  // The arrays whose first element is what all lanes are together.
+  // Returns arrays whose first element combines all lanes.
   Arrays CombineLanes(int phase);
   void EmitColumns(mlir::Value unit);
-  // One pass over the tile's columns.
+  // Emits one pass over the tile's columns.
   void ForColumns(Body body);
   void EmitColumnPhase(int phase);
   void EmitReducedOutputs();
 
-  // Adds the current element to the accumulators of the phase's reductions and writes the phase's outputs.
+  // Adds the current element to the accumulators of the phase's reductions, and writes the phase's outputs.
   void Accumulate(int phase, mlir::Value lane);
   void InitAccumulators(int phase, mlir::Value lane);
   llvm::SmallVector<ir::Scalar> LoadAccumulators(const Arrays& arrays, size_t reduction, mlir::Value lane);
@@ -81,17 +82,17 @@ class NestEmitter {
   mlir::Value scratch_;
   KernelEmitter e_;
 
-  llvm::SmallVector<mlir::Value> coords_;       // Of the domain, at the point of emission.
-  llvm::SmallVector<mlir::Value> reduced_at_;   // The reduced loops' positions.
-  mlir::Value chunk_, chunk_low_, chunk_high_;  // The outermost reduced loop's range.
+  llvm::SmallVector<mlir::Value> coords_;       // Coordinates in the domain at the point of emission.
+  llvm::SmallVector<mlir::Value> reduced_at_;   // Positions of the reduced loops.
+  mlir::Value chunk_, chunk_low_, chunk_high_;  // Range of the outermost reduced loop.
   mlir::Value column_low_, columns_,
-      column_;  // The tile's first, how many it has, and the current one's place in it.
+      column_;  // First column of the tile, number of columns, and the current column within the tile.
   Arrays accumulators_;
-  // Half as many lanes each, for CombineLanes: in arrays of their own they can stay in registers.
+  // Arrays with half the lanes each, for CombineLanes; separate arrays can stay in registers.
   std::vector<Arrays> halves_;
-  std::vector<llvm::SmallVector<bool>> is_unsigned_;  // Of accumulators.
+  std::vector<llvm::SmallVector<bool>> is_unsigned_;  // Signedness of the accumulators.
   std::vector<llvm::SmallVector<mlir::Type>> types_;
-  mlir::Value tile_position_;  // Of the current element in a kept tile.
+  mlir::Value tile_position_;  // Position of the current element in a kept tile.
   int64_t lanes_ = 1;
 };
 

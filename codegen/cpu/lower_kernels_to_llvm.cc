@@ -27,7 +27,7 @@ namespace math = mlir::math;
 
 namespace {
 
-// The vector math's name for an op that has no instruction.
+// Returns the vector math's name for a math op that has no instruction.
 std::optional<const char*> VectorMathName(mlir::Operation* op) {
   using Name = std::optional<const char*>;
   return llvm::TypeSwitch<mlir::Operation*, Name>(op)
@@ -70,7 +70,8 @@ void CallVectorMath(mlir::ModuleOp module) {
   }
 }
 
-// maximum and minimum as one comparison and the rule for NaN. LLVM's own tell -0 from 0 as well, at twice the price.
+// Replaces maximum and minimum by one comparison and a rule for NaN. LLVM's own lowering also distinguishes
+// -0 from 0, at twice the cost.
 template <typename Op>
 void SelectInstead(mlir::ModuleOp module, mlir::arith::CmpFPredicate x_wins) {
   namespace arith = mlir::arith;  // NOLINT(misc-unused-alias-decls): used in templates.
@@ -86,7 +87,7 @@ void SelectInstead(mlir::ModuleOp module, mlir::arith::CmpFPredicate x_wins) {
   });
 }
 
-// What the functions say of memory that streams, by their names; afterwards they say it no more.
+// Removes the functions' streaming attributes and returns them by function name.
 using StreamedDistances = llvm::StringMap<llvm::SmallVector<int64_t>>;
 StreamedDistances TakeStreamedDistances(mlir::ModuleOp module) {
   StreamedDistances result;
@@ -143,7 +144,7 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> LowerKernelsToLlvm(mlir::ModuleOp 
   for (llvm::Function& function : *result) {
     function.addFnAttr(llvm::Attribute::NoUnwind);
     if (function.isDeclaration() || !function.getName().starts_with(kBodyPrefix)) continue;
-    // A function of its own keeps what is known of its pointers: that they do not overlap.
+    // A separate function keeps its pointers' noalias attributes.
     function.setLinkage(llvm::GlobalValue::InternalLinkage);
     function.addFnAttr(llvm::Attribute::NoInline);
     SetStreamedAttributes(function, streamed.lookup(function.getName()));

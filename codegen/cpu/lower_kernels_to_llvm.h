@@ -1,9 +1,9 @@
-// From the MLIR module of kernels (fused_kernel.h) to LLVM IR for shared_object.h.
+// Lowers the MLIR module of kernels (fused_kernel.h) to LLVM IR for shared_object.h.
 //
 //   llvm::LLVMContext context;
-//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> llvm_module, LowerKernelsToLlvm(kernels.module(), context));
+//   SINTER_ASSIGN_OR_RETURN(auto llvm_module, LowerKernelsToLlvm(kernels.module(), context));
 //
-// The MLIR module is consumed: it is left in LLVM's dialect. Math ops become calls of the sn_* vector math.
+// The MLIR module is consumed: it ends in the LLVM dialect. Math ops become calls of the sn_* vector math.
 #ifndef SINTER_CODEGEN_CPU_LOWER_KERNELS_TO_LLVM_H_
 #define SINTER_CODEGEN_CPU_LOWER_KERNELS_TO_LLVM_H_
 

@@ -31,12 +31,12 @@ using llvm::Intrinsic::ID;
 using Scalars = llvm::ArrayRef<llvm::Value*>;
 
 struct MathFunction {
-  const char* name;  // As in C and, between "sn_" and "_f32", in vector_math.h.
+  const char* name;  // The name in C and, between "sn_" and "_f32", in vector_math.h.
   int arity;
-  ID intrinsic;  // not_intrinsic: there is none.
+  ID intrinsic;  // not_intrinsic if LLVM has no intrinsic.
 };
 
-// What C names or an LLVM intrinsic asks for and the vector math has.
+// C functions and LLVM intrinsics that the vector math provides.
 constexpr MathFunction kVectorMath[] = {{"exp", 1, llvm::Intrinsic::exp},
                                         {"exp2", 1, llvm::Intrinsic::exp2},
                                         {"expm1", 1, llvm::Intrinsic::not_intrinsic},
@@ -53,7 +53,7 @@ constexpr MathFunction kVectorMath[] = {{"exp", 1, llvm::Intrinsic::exp},
                                         {"atan2", 2, llvm::Intrinsic::not_intrinsic},
                                         {"pow", 2, llvm::Intrinsic::pow}};
 
-// C functions that LLVM has instructions for.
+// C functions for which LLVM has instructions.
 constexpr MathFunction kInstructions[] = {{"fabs", 1, llvm::Intrinsic::fabs},
                                           {"floor", 1, llvm::Intrinsic::floor},
                                           {"ceil", 1, llvm::Intrinsic::ceil},
@@ -68,7 +68,7 @@ constexpr MathFunction kInstructions[] = {{"fabs", 1, llvm::Intrinsic::fabs},
                                           {"fmin", 2, llvm::Intrinsic::minnum},
                                           {"fmax", 2, llvm::Intrinsic::maxnum}};
 
-// Intrinsics that the back end would turn into calls of C functions that we do not have.
+// Intrinsics that the back end would lower to calls of missing C functions.
 constexpr ID kUnsupported[] = {llvm::Intrinsic::acos,  llvm::Intrinsic::asin,   llvm::Intrinsic::cosh,
                                llvm::Intrinsic::sinh,  llvm::Intrinsic::exp10,  llvm::Intrinsic::ldexp,
                                llvm::Intrinsic::frexp, llvm::Intrinsic::lround, llvm::Intrinsic::llround};
@@ -84,7 +84,7 @@ absl::Status NotProvided(llvm::StringRef name) {
                                                  kSupportedNames));
 }
 
-// Replaces math instructions one by one with calls of sn_* functions, which need not be defined yet.
+// Replaces math instructions by calls of sn_* functions, which need not be defined yet.
 class MathRewriter {
  public:
   explicit MathRewriter(llvm::Module& module) : module_(module), builder_(module.getContext()) {
@@ -120,7 +120,8 @@ class MathRewriter {
   }
 
  private:
-  // Replaces `instruction` by `make` of its operands, element by element where they are vectors.
+  // Replaces `instruction` by the result of `make` for its operands; vectors are processed element by
+  // element.
   void ReplaceElementwise(llvm::Instruction& instruction, llvm::SmallVector<llvm::Value*, 3> operands,
                           const std::function<llvm::Value*(Scalars)>& make) {
     llvm::Value* result = nullptr;
@@ -141,7 +142,7 @@ class MathRewriter {
     instruction.eraseFromParent();
   }
 
-  // Sixteen-bit operands compute in f32.
+  // Computes 16-bit operands in f32.
   llvm::Value* CallVectorMath(llvm::StringRef name, Scalars args) {
     llvm::Type* type = args[0]->getType();
     if (!type->isFloatTy() && !type->isDoubleTy()) {
@@ -158,7 +159,8 @@ class MathRewriter {
         module_.getOrInsertFunction(full_name, llvm::FunctionType::get(type, types, false)), args);
   }
 
-  // Squares and the like, which pow could not see once it is inlined; null for other exponents.
+  // Expands pow for constant exponents 1, 2 and -1, which pow itself would not see after inlining; null for
+  // other exponents.
   llvm::Value* SimplePower(llvm::Value* x, llvm::Value* exponent) {
     auto* constant = llvm::dyn_cast<llvm::ConstantFP>(exponent);
     if (constant == nullptr) return nullptr;
@@ -186,8 +188,8 @@ class MathRewriter {
     return type->isFloatTy() ? wide : builder_.CreateFPExt(wide, type);
   }
 
-  // bf16 always: the hardware's conversion flushes denormals, and without it LLVM calls a function per
-  // element.
+  // Rewrites every conversion to bf16, and f64 to f16. The hardware's bf16 instruction flushes denormals, and
+  // without it LLVM would call a function for each element.
   void RewriteTruncation(llvm::FPTruncInst& truncation) {
     llvm::Type* to = truncation.getType()->getScalarType();
     llvm::Type* from = truncation.getOperand(0)->getType()->getScalarType();
@@ -239,7 +241,7 @@ class MathRewriter {
     return absl::OkStatus();
   }
 
-  // An exponent of 32 bits needs the range of f64.
+  // A 32-bit exponent needs the range of f64.
   llvm::Value* CallPowi(llvm::Value* x, llvm::Value* exponent) {
     llvm::Type* type = x->getType();
     llvm::Type* wide = builder_.getDoubleTy();
@@ -307,7 +309,7 @@ absl::Status LinkBitcode(llvm::Module& module) {
   return absl::OkStatus();
 }
 
-// Object code of kernels/cpu/freestanding.c that a module may call itself, or will once it is optimised.
+// True for functions of kernels/cpu/freestanding.c that a module may call, before or after optimisation.
 bool IsFreestanding(llvm::StringRef name) {
   return name == "memcpy" || name == "memmove" || name == "memset" || IsUnlessFar(name);
 }

@@ -12,9 +12,9 @@ class Module;
 
 namespace sinter::codegen {
 
-// Replaces math intrinsics, calls to C math functions, frem and conversions to 16-bit floats by calls to sn_*
-// functions, and links the bitcode of those in, internal and always inlined. INVALID_ARGUMENT: a function
-// that is called and provided by nobody.
+// Replaces math intrinsics, calls of C math functions, frem and conversions to 16-bit floats by calls of sn_*
+// functions, and links the bitcode of those functions as internal and always inlined. INVALID_ARGUMENT if a
+// called function is defined nowhere.
 absl::Status LinkVectorMath(llvm::Module& module);
 
 }  // namespace sinter::codegen

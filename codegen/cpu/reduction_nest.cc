@@ -1,4 +1,4 @@
-// The loops of reductions: rows, columns, and what both do with accumulators.
+// The loops of reductions: rows, columns, and the accumulators that both use.
 #include "llvm/ADT/bit.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "sinter/codegen/cpu/loop_nest.h"
@@ -13,13 +13,14 @@ using mlir::Value;
 
 namespace {
 
-// Partial results side by side in the vector's loop: four vectors of sixteen, enough to hide an addition's latency.
+// Partial results that the vector loop computes in parallel: four vectors of sixteen, which hide an
+// addition's latency.
 constexpr int64_t kLanes = 64;
 constexpr int64_t kCacheLine = 64;  // Bytes.
 
 }  // namespace
 
-// Rows ------------------------------------------------------------------------------------------------------------------
+// Rows --------------------------------------------------------------------------------------------------
 
 void NestEmitter::SplitChunk(Value& unit) {
   const Loop& loop = schedule_.reduced.front();
@@ -106,7 +107,7 @@ void NestEmitter::EmitRowPhase(int phase) {
 void NestEmitter::EmitLanes(int phase, Value low, Value high) {
   const Loop& loop = schedule_.reduced.back();
   Value lanes = e_.index(lanes_), count = e_.sub(high, low);
-  // Chunks of more than one loop have a static innermost one; the bounds of others may not fold.
+  // With several reduced loops the innermost has static bounds; a single, chunked loop's may not fold.
   Value blocks = e_.div(count, lanes);
   auto pass = [&](Value first, Value lane) {
     SetCoordinate(loop, e_.add(first, lane));
@@ -162,7 +163,7 @@ NestEmitter::Arrays NestEmitter::CombineLanes(int phase) {
   return from;
 }
 
-// Columns ---------------------------------------------------------------------------------------------------------------
+// Columns -----------------------------------------------------------------------------------------------
 
 void NestEmitter::EmitColumns(Value unit) {
   SplitChunk(unit);
@@ -215,7 +216,7 @@ void NestEmitter::EmitColumnPhase(int phase) {
   }
 }
 
-// Both ------------------------------------------------------------------------------------------------------------------
+// Both --------------------------------------------------------------------------------------------------
 
 void NestEmitter::EmitReducedOutputs() {
   SmallVector<Value> at = ParallelCoords();

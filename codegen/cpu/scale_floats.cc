@@ -14,7 +14,7 @@
 namespace sinter::codegen {
 namespace {
 
-constexpr uint32_t kShifterBits = 0x4b400000, kOneBits = 0x3f800000;  // Of SN_SHIFTER_F32, and of 1.
+constexpr uint32_t kShifterBits = 0x4b400000, kOneBits = 0x3f800000;  // The bits of SN_SHIFTER_F32 and of 1.
 constexpr uint32_t kSignBit = 0x80000000;
 constexpr int kCurrentRounding = 4;
 
@@ -31,7 +31,7 @@ bool MatchScaling(llvm::Instruction& instruction, Scaling& scaling) {
   unsigned size = type->getNumElements();
   if (size != 4 && size != 8 && size != 16) return false;
   llvm::Value *bits, *half, *n;
-  // 2^x, from x or from a number whose low bits it is: the shift drops the others.
+  // Matches 2^x, where x may have other high bits: the shift drops them.
   auto power_of = [](const auto& x) {
     return m_BitCast(m_c_Add(m_Shl(x, m_SpecificInt(23)), m_SpecificInt(kOneBits)));
   };
@@ -40,7 +40,8 @@ bool MatchScaling(llvm::Instruction& instruction, Scaling& scaling) {
     return false;
   }
   if (!match(half, m_AShr(m_Value(n), m_SpecificInt(1)))) return false;
-  // What half is subtracted from is n, or the shifted sum's bits: the shifter's low bits are zeros.
+  // `bits`, from which half is subtracted, is n or the bits of the shifted sum: the shifter's low bits are
+  // zeros.
   if (n != bits && !match(n, m_c_Add(m_Specific(bits), m_SpecificInt(-kShifterBits)))) return false;
   if (n == bits && !match(n, m_c_Add(m_Value(bits), m_SpecificInt(-kShifterBits)))) return false;
   return match(bits, m_BitCast(m_Value(scaling.shifted))) && scaling.shifted->getType() == type;
@@ -52,7 +53,8 @@ llvm::Value* EmitScaling(llvm::IRBuilder<>& b, const Scaling& scaling) {
   auto length = llvm::ElementCount::getFixed(size);
   llvm::Value* minus_shifter =
       b.CreateBitCast(llvm::ConstantVector::getSplat(length, b.getInt32(kSignBit | kShifterBits)), type);
-  llvm::Value* exponent = b.CreateFAdd(scaling.shifted, minus_shifter);  // Exact, and there already.
+  // Exact, and already computed elsewhere.
+  llvm::Value* exponent = b.CreateFAdd(scaling.shifted, minus_shifter);
   llvm::SmallVector<llvm::Value*> arguments = {scaling.p, exponent, llvm::Constant::getNullValue(type)};
   llvm::Intrinsic::ID id = llvm::Intrinsic::x86_avx512_mask_scalef_ps_512;
   if (size == 16) {

@@ -41,8 +41,8 @@ absl::Status Verify(const llvm::Module& module, const char* when) {
   return absl::InternalError(absl::StrCat("malformed LLVM module ", when, ": ", message));
 }
 
-// LLVM may form block copies and fills, for which there is freestanding.c, and must know no other C function:
-// a call of it could not be linked.
+// LLVM may introduce block copies and fills, which freestanding.c provides. It must know no other C function,
+// because a call of such a function could not be linked.
 llvm::TargetLibraryInfoImpl FreestandingLibrary(const llvm::Triple& triple) {
   llvm::TargetLibraryInfoImpl library(triple);
   library.disableAllFunctions();
@@ -53,7 +53,7 @@ llvm::TargetLibraryInfoImpl FreestandingLibrary(const llvm::Triple& triple) {
   return library;
 }
 
-// One target for every function, so that everything inlines into everything.
+// Gives all functions one target, so that each can be inlined into any other.
 void SetTarget(llvm::Module& module, const CpuTarget& target) {
   for (llvm::Function& function : module) {
     for (const char* attribute : {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width"}) {
@@ -141,7 +141,7 @@ int CountExported(const llvm::Module& module) {
   }));
 }
 
-// The module in parts, each as bitcode: a context serves one thread only.
+// Splits the module into parts, each as bitcode: an LLVMContext serves only one thread.
 std::vector<std::string> Split(llvm::Module& module, int parts) {
   std::vector<std::string> result;
   llvm::SplitModule(

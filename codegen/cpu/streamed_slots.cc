@@ -18,7 +18,8 @@ bool IsStreamed(plan_ir::CallOp call, const JobOutput& output) {
          llvm::none_of(call.getIns(), [&](mlir::Value in) { return Overlaps(PlaceOf(in), place); });
 }
 
-// Whether the output's own pass reads the tensor, and not an earlier one that keeps what it made of it.
+// True if the pass that writes the output reads the tensor, rather than a kept value that an earlier pass
+// computed from the tensor.
 bool ReadsItself(const JobOutput& output, mlir::Value tensor, const Schedule& schedule) {
   const auto& requests = output.trace.requests;
   return llvm::any_of(requests, [&](const Request& request) {
@@ -30,7 +31,8 @@ bool ReadsItself(const JobOutput& output, mlir::Value tensor, const Schedule& sc
   });
 }
 
-// From an element to the one below it, in whole rows but at least kPrefetchBytes; 0 where the rows are not the tensor's.
+// Returns the prefetch distance in bytes: the fewest whole rows of at least kPrefetchBytes. 0 if the tensor
+// is not read along the job's rows.
 int64_t NextRow(const JobOutput& output, mlir::Value tensor, const Schedule& schedule) {
   if (schedule.parallel.empty()) return 0;
   int row = schedule.parallel.back().dim, column = schedule.reduced.back().dim;

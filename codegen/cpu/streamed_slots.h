@@ -1,9 +1,10 @@
-// Which memory of a job streams: outputs too large for a reader to find in the cache, and what is read beside them.
+// Finds a job's streaming memory: outputs too large to stay in the cache, and the inputs read with them.
 //
 //   for (const StreamedSlot& s : FindStreamedSlots(call, job, schedule)) ...
 //
-// Streamed outputs are of their own memory (one that overwrites an input finds its line in the cache), begin at a cache line,
-// and are written along rows. What streaming_memory.h then makes of it depends on what LLVM proves of the rows.
+// A streamed output has its own memory (an output that overwrites an input finds its lines in the cache),
+// begins at a cache line, and is written along rows. The effect in streaming_memory.h depends on what LLVM
+// can prove about the rows.
 #ifndef SINTER_CODEGEN_CPU_STREAMED_SLOTS_H_
 #define SINTER_CODEGEN_CPU_STREAMED_SLOTS_H_
 
@@ -14,14 +15,14 @@ namespace sinter::codegen {
 
 struct StreamedSlot {
   Slot slot;
-  int64_t distance = 0;  // 0: written; else read, with prefetches so many bytes ahead.
+  int64_t distance = 0;  // 0: written. Else read, with prefetches this many bytes ahead.
 };
 
-// The bytes at which streamed outputs begin: a cache line.
+// Alignment of streamed outputs in bytes: a cache line.
 inline constexpr int64_t kStreamedAlignment = 64;
 
-// None when nothing that the job writes streams. Of a row kernel's inputs, those that its last pass reads once more: the
-// next row is asked for beside the stores, which leave the memory the most time.
+// Returns an empty list if no output streams. The inputs of a row kernel stream if its last pass reads them
+// again: the next row is prefetched beside the stores, while the memory is least busy.
 llvm::SmallVector<StreamedSlot> FindStreamedSlots(plan_ir::CallOp call, const Job& job,
                                                   const Schedule& schedule);
 

@@ -20,10 +20,11 @@ namespace {
 
 // Bytes of a cache line, and of the shortest vector that streams.
 constexpr uint64_t kLine = 64, kHalfLine = 32;
-// llvm.prefetch's locality: into which caches.
+// llvm.prefetch's locality, which selects the cache levels.
 constexpr int kIntoFirst = 3, kIntoSecond = 2;
 
-// The number in the attribute of the parameter that an address is made from; none without the attribute.
+// Returns the number in the attribute of the parameter that `address` points into; nullopt without the
+// attribute.
 std::optional<int64_t> StreamedDistance(const llvm::Value* address) {
   auto* argument = llvm::dyn_cast<llvm::Argument>(llvm::getUnderlyingObject(address, /*MaxLookup=*/0));
   if (argument == nullptr) return std::nullopt;
@@ -40,7 +41,7 @@ bool IsWholeVector(llvm::Type* type, const llvm::DataLayout& layout) {
   return bytes == kLine || bytes == kHalfLine;
 }
 
-// Non-temporal stores of an address that is not aligned would fault: aligned is what LLVM can prove, nothing else.
+// A non-temporal store to a misaligned address would fault, so the alignment must be proven.
 bool StreamStore(llvm::StoreInst& store, const llvm::DataLayout& layout) {
   llvm::Type* type = store.getValueOperand()->getType();
   if (!store.isSimple() || !IsWholeVector(type, layout)) return false;
@@ -68,7 +69,7 @@ void PrefetchLoads(llvm::BasicBlock& block, const llvm::DataLayout& layout) {
   for (auto [load, distance] : loads) {
     llvm::IRBuilder<> b(load);
     llvm::Value* ahead = b.CreateGEP(b.getInt8Ty(), load->getPointerOperand(), b.getInt64(distance));
-    // What is wanted a row later would only push what the row needs out of the first cache.
+    // A line needed only a row later would evict lines that this row needs from the first-level cache.
     int level = distance <= kPrefetchBytes ? kIntoFirst : kIntoSecond;
     b.CreateIntrinsic(llvm::Intrinsic::prefetch, {ahead->getType()},
                       {ahead, b.getInt32(/*read=*/0), b.getInt32(level), b.getInt32(/*data=*/1)});

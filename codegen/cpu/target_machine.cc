@@ -25,15 +25,16 @@ namespace {
 
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 
-// Features that code may use, beyond those of all x86-64, that __builtin_cpu_supports can check; both give these the same names. First
-// the levels up to x86-64-v4, then what follows it on Intel's and AMD's CPUs alike; the libraries use bf16 and vnni.
+// Features beyond baseline x86-64 that code may use. LLVM and __builtin_cpu_supports, which can check them,
+// use the same names. They are those of the levels up to x86-64-v4 and newer ones that both Intel and AMD
+// have; libraries use bf16 and vnni.
 constexpr const char* kUsedFeatures[] = {
     "avx",     "avx2",       "avx512bf16", "avx512bitalg", "avx512bw", "avx512cd",   "avx512dq",
     "avx512f", "avx512ifma", "avx512vbmi", "avx512vbmi2",  "avx512vl", "avx512vnni", "avx512vpopcntdq",
     "bmi",     "bmi2",       "f16c",       "fma",          "gfni",     "lzcnt",      "movbe",
     "popcnt",  "sse3",       "sse4.1",     "sse4.2",       "ssse3"};
 
-// What every target must have: the difference of x86-64-v3 that our kernels rely on.
+// Required of every target: the features of x86-64-v3 that our kernels rely on.
 constexpr const char* kNeededFeatures[] = {"avx2", "bmi2", "f16c", "fma"};
 
 void InitializeLlvm() {
@@ -47,7 +48,8 @@ void InitializeLlvm() {
 
 using Features = std::set<std::string>;
 
-// All features of a CPU by its name, with those that they imply: the levels name avx2 but not the avx and sse4.1 below it.
+// Returns all features of a CPU, including implied ones: the levels list avx2, but not avx and sse4.1, which
+// it implies.
 Features FeaturesOfCpu(llvm::StringRef cpu) {
   llvm::SmallVector<llvm::StringRef, 64> features;
   llvm::X86::getFeaturesForCPU(cpu, features);
@@ -63,12 +65,13 @@ Features FeaturesOfCpu(llvm::StringRef cpu) {
   return enabled;
 }
 
-// Those of x86-64-v4 that nobody checks, such as cx16, come with those that are checked.
+// True if code may use the feature: one of kUsedFeatures, or one that x86-64-v4 implies but that cannot be
+// checked, such as cx16.
 bool IsUsed(const std::string& feature) {
   static const Features used = [] {
     Features all = FeaturesOfCpu("x86-64-v4");
     all.insert(std::begin(kUsedFeatures), std::end(kUsedFeatures));
-    all.insert("64bit");  // Which LLVM leaves out of a CPU's list.
+    all.insert("64bit");  // LLVM omits it from the list of a CPU.
     return all;
   }();
   return used.count(feature) != 0;
@@ -115,7 +118,7 @@ absl::StatusOr<CpuTarget> CpuTarget::Host() {
   Features enabled, all;
   for (const auto& entry : llvm::sys::getHostCPUFeatures()) {
     const std::string name = entry.first().str();
-    // Those of AVX-512 under another name, which is told of 256 bits as well as of 512: Clang warns of the former.
+    // Other names of AVX-512 features. The host reports them for 256 bits as well, about which Clang warns.
     if (entry.first().starts_with("avx10")) continue;
     const bool is_on = entry.second && IsUsed(name);
     all.insert((is_on ? "+" : "-") + name);
@@ -146,7 +149,7 @@ absl::StatusOr<CpuTarget> CpuTarget::Parse(std::string_view name) {
 }
 
 absl::StatusOr<std::vector<CpuTarget>> ParseCpuTargets(const std::vector<std::string>& names) {
-  constexpr size_t kMost = 16;  // As runtime/plan/plan_code.h has it.
+  constexpr size_t kMost = 16;  // The same limit as in runtime/plan/plan_code.h.
   if (names.empty() || names.size() > kMost) {
     return absl::InvalidArgumentError(absl::StrCat("target_cpu names ", names.size(), " CPUs; name 1 to ",
                                                    kMost, ", such as \"native\" or \"x86-64-v3\""));

@@ -1,10 +1,11 @@
 // The CPU that a plan's kernels are compiled for.
 //
-// Contract: a target is named like a compiler's -march ("x86-64-v3", "znver4", "native"); whatever is refused
-// is refused here, by name, and every target that comes out can be compiled for on any machine. All targets
-// have fused multiply-add (x86-64-v3 and newer): the vector math is exact only with it.
-// Code uses the instruction sets of the levels up to x86-64-v4 and a few that newer CPUs of all makers share (target_machine.cc),
-// if the CPU has them, and no others: what one maker or one model has alone would only tie a plan to it.
+// Contract: a target has a name like a compiler's -march ("x86-64-v3", "znver4", "native"). Parse refuses
+// every unsupported name, and any machine can compile for every target that Parse returns. All targets have
+// fused multiply-add (x86-64-v3 and newer), because the vector math is exact only with it. Code uses the
+// instruction sets of the levels up to x86-64-v4 and a few that newer CPUs of all makers share
+// (target_machine.cc), if the CPU has them. It uses no other instruction sets: those of a single maker or
+// model would only tie a plan to that CPU.
 //
 //   SINTER_ASSIGN_OR_RETURN(CpuTarget target, CpuTarget::Parse("znver4"));
 //   for (const std::string& feature : target.required_features) plan.AddCpuFeature(feature);
@@ -29,27 +30,29 @@ struct CpuTarget {
   std::string triple;  // "x86_64-unknown-linux-gnu"
   std::string cpu;     // LLVM's name, never "native".
   std::string
-      features;  // "+avx2,-sse4a,...": sorted; empty where the cpu's name says it all. What is not used is off.
+      features;  // "+avx2,-sse4a,...", sorted; "-" marks unused features. Empty if the name implies all.
 
-  // The instruction sets that the code may use, as names that __builtin_cpu_supports knows, sorted: what the
-  // runtime must find before it loads a kernel.
+  // The instruction sets that the code may use, sorted, by their names in __builtin_cpu_supports. The runtime
+  // must find them all before it loads a kernel.
   std::vector<std::string> required_features;
 
-  // Bits of the vectors to prefer: 512 with AVX-512, else 256.
+  // Preferred vector width in bits: 512 with AVX-512, else 256.
   int vector_bits = 256;
 
-  // The machine this process runs on, or the level that it is to be taken for (kernels/cpu/cpu_level.h).
+  // Returns the machine that runs this process, or the level that it must be treated as
+  // (kernels/cpu/cpu_level.h).
   static absl::StatusOr<CpuTarget> Host();
 
-  // "native" or the name of an x86-64 CPU or level. INVALID_ARGUMENT names the nearest valid names.
+  // `name` is "native" or an x86-64 CPU or level. INVALID_ARGUMENT names the nearest valid names.
   static absl::StatusOr<CpuTarget> Parse(std::string_view name);
 
-  // Position-independent code; `opt_level` from 0 to 3.
+  // Generates position-independent code. `opt_level` is 0 to 3.
   absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> CreateTargetMachine(int opt_level) const;
 };
 
-// The targets of these names, each once, best first: those with the longest vectors, then those with the most instruction
-// sets, then as they are given. INVALID_ARGUMENT: a name that Parse refuses, no name, or more than 16.
+// Returns the targets of these names, each once, best first: by vector width, then by the number of
+// instruction sets, then in the order given. INVALID_ARGUMENT: an invalid name, no name, or more than 16
+// names.
 absl::StatusOr<std::vector<CpuTarget>> ParseCpuTargets(const std::vector<std::string>& names);
 
 }  // namespace sinter::codegen

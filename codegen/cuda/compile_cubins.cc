@@ -33,7 +33,7 @@ std::string Digest(const std::string& bytes) {
   return llvm::toHex(digest, /*LowerCase=*/true);
 }
 
-// Empty: no cache.
+// Returns the cache's folder; empty for no cache.
 std::string CacheFolder(const CubinOptions& options) {
   std::string folder = options.cache_folder.empty() ? Environment("SINTER_CACHE_DIR") : options.cache_folder;
   if (folder == "off") return "";
@@ -106,7 +106,7 @@ absl::StatusOr<std::vector<std::vector<std::string>>> CompileCubins(
                             absl::StrCat(source.subject, " does not compile:\n", made.status().message()));
       }
       if (!made.ok()) {
-        // The first by number, however the threads run.
+        // Keeps the failure with the lowest number, so that the result does not depend on the threads.
         std::lock_guard lock(mutex);
         if (i < first_failed) failure = made.status(), first_failed = i;
         continue;

@@ -25,7 +25,7 @@ namespace {
 
 constexpr char kSubfolder[] = "cubin";
 constexpr std::string_view kTemporarySuffix = ".tmp";
-// No process takes so long to write a file.
+// No process takes this long to write a file.
 constexpr time_t kLeftoverSeconds = 3600;
 constexpr size_t kDigits = 64;
 
@@ -39,7 +39,7 @@ std::string Digest(const std::string& key, std::string_view cubin) {
 
 std::string Reason(int error) { return std::strerror(error); }
 
-// Why whoever reads there cannot trust it; empty: nothing.
+// Describes why the file or folder cannot be trusted; empty if it can.
 std::string WhyOthersWrite(const struct stat& info) {
   if (info.st_uid != geteuid()) {
     return absl::StrCat("it belongs to the user ", info.st_uid, ", and this is the user ", geteuid());
@@ -49,7 +49,7 @@ std::string WhyOthersWrite(const struct stat& info) {
                       absl::Hex((info.st_mode >> 3) & 7), absl::Hex(info.st_mode & 7), "); chmod go-w it");
 }
 
-// Also those above it. Errors show when it is opened.
+// Makes the folder and its parents. Errors show when the folder is opened.
 void MakeFolders(const std::string& folder) {
   for (size_t at = folder.find('/', 1); at != std::string::npos; at = folder.find('/', at + 1)) {
     mkdir(folder.substr(0, at).c_str(), 0700);
@@ -67,7 +67,7 @@ bool WriteAll(int fd, std::string_view bytes) {
   return true;
 }
 
-// False: cut short, or an error.
+// False if the file is too short, or on an error.
 bool ReadAll(int fd, std::string& bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
@@ -85,7 +85,7 @@ struct StoredFile {
   timespec used = {};
 };
 
-// The regular files of a folder. Leftovers among them are removed.
+// Returns the regular files of a folder, and removes leftovers.
 std::vector<StoredFile> ListFiles(int folder) {
   std::vector<StoredFile> files;
   const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -119,7 +119,7 @@ CubinCache CubinCache::Open(const std::string& folder, int64_t max_bytes) {
     return none;
   };
   MakeFolders(folder);
-  // Links that lead to the folder are its user's own: what they lead to is looked at.
+  // Symbolic links to the folder are its user's choice; the checks apply to their target.
   const int outer = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (outer < 0) return refuse(outer, Reason(errno));
   struct stat info{};
@@ -153,7 +153,7 @@ CubinCache::~CubinCache() {
 
 std::optional<std::string> CubinCache::Find(const std::string& key) const {
   if (fd_ < 0) return std::nullopt;
-  // O_NONBLOCK: a named pipe would wait for a writer.
+  // O_NONBLOCK: opening a named pipe must not wait for a writer.
   const int fd = openat(fd_, key.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
   std::optional<std::string> cubin;
@@ -164,7 +164,7 @@ std::optional<std::string> CubinCache::Find(const std::string& key) const {
     const bool is_whole = ReadAll(fd, bytes);
     if (is_whole && Digest(key, std::string_view(bytes).substr(kDigits)) == bytes.substr(0, kDigits)) {
       cubin = bytes.substr(kDigits);
-      // Times of reading are not kept everywhere: this one is, and says what was used last.
+      // File systems may not record access times, so the modification time records the last use.
       futimens(fd, nullptr);
     }
   }
@@ -177,10 +177,10 @@ void CubinCache::Store(const std::string& key, const std::string& cubin) const {
   static std::atomic<uint64_t> counter = 0;
   const std::string temporary =
       absl::StrCat(key, ".", getpid(), ".", counter.fetch_add(1), std::string(kTemporarySuffix));
-  // O_EXCL: it is a new file, no link to another one.
+  // O_EXCL: the file is new, not a link to another file.
   const int fd = openat(fd_, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return;
-  // Without fsync: what a crash of the machine leaves does not have the hash, and is made again.
+  // No fsync: a file damaged by a crash has the wrong hash and is written again.
   const bool is_written = WriteAll(fd, Digest(key, cubin)) && WriteAll(fd, cubin);
   const bool is_closed = close(fd) == 0;
   if (is_written && is_closed && renameat(fd_, temporary.c_str(), fd_, key.c_str()) == 0) return;
@@ -196,7 +196,7 @@ void CubinCache::Trim() const {
   std::ranges::sort(files, [](const StoredFile& a, const StoredFile& b) {
     return std::tie(a.used.tv_sec, a.used.tv_nsec, a.name) < std::tie(b.used.tv_sec, b.used.tv_nsec, b.name);
   });
-  // Some more than there must: else each program that follows would have to.
+  // Removes more than necessary, so that the next programs need not trim again.
   for (const StoredFile& file : files) {
     if (total <= max_bytes_ / 4 * 3) break;
     if (unlinkat(fd_, file.name.c_str(), 0) == 0) total -= file.bytes;

@@ -18,7 +18,7 @@ bool IsOne(Value value) {
   return mlir::matchPattern(value, mlir::m_ConstantFloat(&number)) && number.isExactlyValue(1.0);
 }
 
-// Of 1 + f(x) or f(x) + 1 in f32: f(x). Null: the sum is another.
+// Returns f(x) for 1 + f(x) or f(x) + 1 in f32; null for other sums.
 template <typename Function>
 Function AddedToOne(arith::AddFOp sum) {
   if (!sum.getType().isF32()) return {};

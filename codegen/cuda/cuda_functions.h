@@ -1,5 +1,5 @@
-// Which of CUDA's functions, or of kernels/cuda/prelude.cuh where those are quicker and as good, computes what generated code
-// asks for.
+// The CUDA function for each math op of generated code.
+// It is CUDA's own, or a function of kernels/cuda/prelude.cuh that is faster and as accurate.
 //
 //   CudaFunction(exp_op, /*single=*/true)      // "sn_exp"
 #ifndef SINTER_CODEGEN_CUDA_CUDA_FUNCTIONS_H_
@@ -11,13 +11,14 @@
 
 namespace sinter::codegen {
 
-// Of an op of the math dialect, for f32 (`single`) or f64. Empty: there is none.
+// Returns the function for an op of the math dialect, in f32 (`single`) or f64; empty if there is none.
 llvm::StringRef CudaFunction(mlir::Operation* op, bool single);
 
-// Of 1 + tanh(x) in f32, as in GELU: x, for sn_one_plus_tanh. Null: the sum is another.
+// Returns x if the op is 1 + tanh(x) in f32, as in GELU, for sn_one_plus_tanh; null for other sums.
 mlir::Value TanhAddedToOne(mlir::arith::AddFOp op);
 
-// Whether it is 1 / (1 + e to some power) in f32, a sigmoid's division: that of a number of at least 1, for sn_reciprocal.
+// True for 1 / (1 + exp(x)) in f32, the division of a sigmoid. The divisor is at least 1, so sn_reciprocal
+// applies.
 bool IsOneOverOneAndExp(mlir::arith::DivFOp op);
 
 }  // namespace sinter::codegen

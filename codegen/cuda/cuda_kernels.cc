@@ -24,9 +24,9 @@ namespace LLVM = mlir::LLVM;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-// A call of a device function: with which buffers, over how many blocks, elements in flat loops.
+// A call of a device function: its buffers, its blocks, and, for flat loops, its elements.
 struct CudaKernels::JobCall {
-  std::string body;  // The function's text, under the name body.
+  std::string body;  // The function's text, with `body` as its name.
   SmallVector<Slot> slots;
   int64_t blocks = 0, block = 0, length = 0, resident = 0;
 };
@@ -34,7 +34,7 @@ struct CudaKernels::JobCall {
 namespace {
 
 constexpr size_t kNamedOps = 3;
-// Positions are computed in 32 bits where all fit, threads behind the end included.
+// Positions have 32 bits if all fit, including those of threads beyond the end.
 constexpr int64_t kMaxNarrow = std::numeric_limits<int32_t>::max() - (1 << 24);
 
 bool IsAligned(plan_ir::CallOp call, const Slot& slot) {
@@ -55,7 +55,7 @@ int64_t LargestTensor(ArrayRef<Slot> slots) {
   return most;
 }
 
-// The op's name without its dialect, of the first few ops that compute something.
+// Returns the names, without the dialect, of the first few ops that compute something.
 std::string NameOps(plan_ir::CallOp call) {
   std::string name;
   size_t count = 0;
@@ -94,7 +94,7 @@ absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddCall(plan_ir::CallOp cal
   const CallSlots slots(call);
   for (std::vector<Job>& jobs : cut.stages) {
     SINTER_ASSIGN_OR_RETURN(CudaLaunch launch, AddStage(slots, jobs));
-    // Nothing to compute: every output is empty.
+    // An empty grid: every output is empty.
     if (launch.grid > 0) launches.push_back(std::move(launch));
   }
   return launches;
@@ -140,14 +140,16 @@ CudaKernels::JobCall CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool
   return result;
 }
 
-// The text of a launch: the jobs' functions, tables of equal jobs, and a kernel that gives each block to its job.
+// The text of a launch: the jobs' functions, tables of equal jobs, and a kernel that assigns each block to
+// its job.
 struct CudaKernels::KernelText {
   const CallSlots& slots;
   const std::vector<JobCall>& calls;
   ArrayRef<Slot> buffers;
   std::string functions, dispatch;
 
-  // Read here, overwritten by an output of a later stage: the same memory under the input's name.
+  // A slot may be read here and overwritten by an output of a later stage: the same memory under the input's
+  // name.
   int NumberOf(const Slot& slot) {
     int index = FindSlot(buffers, slot);
     if (index >= 0) return index;
@@ -163,7 +165,7 @@ struct CudaKernels::KernelText {
                     ");\n");
   }
 
-  // Tables of where each job's blocks begin, how long it is, and which pointers are its; then a search in the first.
+  // Writes tables of each job's first block, length and pointers, and code that searches the first table.
   void AddCalls(const std::string& body, const Group& group, size_t g, int64_t first) {
     std::string firsts, lengths, pointers, arguments;
     for (size_t j : group.jobs) {

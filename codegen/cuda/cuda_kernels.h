@@ -1,11 +1,11 @@
-// Fused plan.calls as CUDA C++ kernels, one source each.
+// Generates fused plan.calls as CUDA C++ kernels, one source each.
 //
 //   CudaKernels kernels;
-//   SINTER_ASSIGN_OR_RETURN(std::vector<CudaLaunch> launches, kernels.AddCall(call));    // run one after the other
+//   SINTER_ASSIGN_OR_RETURN(std::vector<CudaLaunch> launches, kernels.AddCall(call));  // In order.
 //   kernels.sources()[launches[0].kernel].text
 //
-// A kernel takes one struct of pointers by value: the launch's inputs, then its outputs. Equal kernels are one source,
-// whatever they are called for: the name is made of the ops and a hash of the text.
+// A kernel takes one struct of pointers by value: the launch's inputs, then its outputs. Equal kernels share
+// one source, even for different calls: the name consists of the ops and a hash of the text.
 #ifndef SINTER_CODEGEN_CUDA_CUDA_KERNELS_H_
 #define SINTER_CODEGEN_CUDA_CUDA_KERNELS_H_
 
@@ -22,11 +22,11 @@
 namespace sinter::codegen {
 
 struct CudaLaunch {
-  uint32_t kernel = 0;  // Among the sources.
+  uint32_t kernel = 0;  // Index in sources().
   int64_t grid = 0, block = 0;
   std::vector<Slot> inputs, outputs;
   double flops = 0;
-  double bytes = 0;  // Read and written, each buffer once.
+  double bytes = 0;  // Bytes read and written, each buffer counted once.
 };
 
 class CallSlots;
@@ -35,9 +35,9 @@ class CudaKernels {
  public:
   explicit CudaKernels(mlir::MLIRContext* context);
 
-  // UNIMPLEMENTED for a call with more buffers than a kernel may have parameters, with the user's line.
+  // UNIMPLEMENTED, with the user's line, for a call with more buffers than a kernel may have parameters.
   absl::StatusOr<std::vector<CudaLaunch>> AddCall(plan_ir::CallOp call);
-  // A source made elsewhere, such as a kernel of the catalogue.
+  // Adds a source made elsewhere, such as a kernel of the catalogue, and returns its index.
   uint32_t AddSource(CudaSource source);
 
   const std::vector<CudaSource>& sources() const { return sources_; }
@@ -49,7 +49,7 @@ class CudaKernels {
   absl::StatusOr<CudaLaunch> AddStage(const CallSlots& slots, std::vector<Job>& jobs);
   JobCall EmitJob(const CallSlots& slots, Job& job, bool alone, llvm::ArrayRef<Slot> written);
 
-  mlir::OwningOpRef<mlir::ModuleOp> scratch_;  // Functions on their way to text.
+  mlir::OwningOpRef<mlir::ModuleOp> scratch_;  // Holds functions until they are printed.
   std::vector<CudaSource> sources_;
   llvm::StringMap<uint32_t> known_;
 };

@@ -44,14 +44,14 @@ void CudaNest::Emit(Value block, Value thread, Value length) {
   }
 }
 
-// Small pieces ----------------------------------------------------------------------------------------------------------
+// Small pieces --------------------------------------------------------------------------------
 
 void CudaNest::If(Value condition, Action action) {
   if (!condition) return action();
   auto branch = b_.create<scf::IfOp>(s_.loc(), condition, /*withElseRegion=*/false);
   mlir::OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPoint(branch.thenBlock()->getTerminator());
-  // What is computed inside is not there outside.
+  // Elements computed inside are not available outside.
   ElementEmitter::Scope scope(e_);
   action();
 }
@@ -114,12 +114,12 @@ void CudaNest::UseLanes(const Lanes& lanes) {
   e_.SetLanes(moving);
 }
 
-// Outputs ---------------------------------------------------------------------------------------------------------------
+// Outputs --------------------------------------------------------------------------------
 
 void CudaNest::StoreLanes(const JobOutput& output, const Lanes& lanes, ArrayRef<Scalar> values) {
   Place place = place_of_(output.slot);
   mlir::Type element = output.slot.type.getElementType();
-  // The last dimension is the lanes': one access.
+  // If the lanes are neighbours in the last dimension, they are stored in one access.
   size_t last = job_.domain.size() - 1;
   bool neighbours = values.size() > 1 && place.is_aligned && lanes.coords[0][last] != lanes.coords[1][last];
   int64_t stride = 1;
@@ -186,7 +186,7 @@ void CudaNest::EmitReducedOutputs(ArrayRef<Value> coords, Value writes) {
   Scalars values;
   for (JobOutput& output : job_.reduced_outputs) values.push_back(e_.element(output.value, at));
   if (values.empty()) return;
-  // Another thread may still read the row value that is overwritten here.
+  // Another thread may still read the row value that this output overwrites.
   if (OverwritesRowValue()) Barrier();
   If(writes, [&] {
     Value position = ParallelPosition(coords);
@@ -196,7 +196,7 @@ void CudaNest::EmitReducedOutputs(ArrayRef<Value> coords, Value writes) {
   });
 }
 
-// Maps ------------------------------------------------------------------------------------------------------------------
+// Maps --------------------------------------------------------------------------------
 
 void CudaNest::EmitFlat(Value block, Value thread, Value length) {
   int64_t lanes = schedule_.vector;

@@ -1,9 +1,9 @@
-// Emits what one thread of a GPU does for one job: func, scf, arith, math and LLVM's memory ops, for cuda_printer.h.
+// Emits the work of one GPU thread for one job, for cuda_printer.h.
+// The code is in the dialects func, scf, arith and math and LLVM's memory ops. The functions that it calls
+// (sn_barrier, sn_shuffle_xor) are in kernels/cuda/prelude.cuh.
 //
 //   CudaNest nest(s, job, schedule, pointer_of);
-//   nest.Emit(block, thread, length);     // the job's block number, the thread's in it; length: of kFlat's loop
-//
-// The functions that the text calls (sn_barrier, sn_shuffle_xor) are those of kernels/cuda/prelude.cuh.
+//   nest.Emit(block, thread, length);     // The job's block, the thread in the block, kFlat's loop length.
 #ifndef SINTER_CODEGEN_CUDA_CUDA_NEST_H_
 #define SINTER_CODEGEN_CUDA_CUDA_NEST_H_
 
@@ -15,17 +15,18 @@
 
 namespace sinter::codegen {
 
-// Reads neighbouring elements in one access. Lane j of a thread's vector is at the coordinates of lane 0, except that one
-// coordinate is j more.
+// Reads neighbouring elements in one access. Lane j of a thread's vector has the coordinates of lane 0, with
+// j added to one coordinate.
 class LaneEmitter : public KernelEmitter {
  public:
   explicit LaneEmitter(ir::ScalarBuilder& s) : KernelEmitter(s) {}
 
-  // `is_read_only`: nothing in the kernel writes there. `is_aligned`: the pointer is a multiple of 16 bytes.
+  // `is_read_only`: no code of the kernel writes there. `is_aligned`: the pointer is a multiple of 16 bytes.
   void SetTensor(mlir::Value tensor, mlir::Value pointer, bool is_read_only, bool is_aligned);
-  // The coordinates of the lanes, lane 0 first: a multiple of their number. Forgets the vectors read so far.
+  // Sets the coordinates of the lanes, lane 0 first: a multiple of the number of lanes. Forgets the vectors
+  // read so far.
   void SetLanes(llvm::ArrayRef<mlir::Value> lanes);
-  // Whether the vectors of rows that are read from now on are read for the last time.
+  // True if the following reads of rows' vectors are the last ones.
   void SetLastReads(bool are_last) { are_last_reads_ = are_last; }
 
  protected:
@@ -55,7 +56,8 @@ class LaneEmitter : public KernelEmitter {
 
 class CudaNest {
  public:
-  // What memory a slot is: its pointer, whether the kernel never writes there, and whether it starts at a multiple of 16.
+  // Memory of a slot: its pointer, whether no code of the kernel writes there, and whether it is aligned to
+  // 16 bytes.
   struct Place {
     mlir::Value pointer;
     bool is_read_only = false;
@@ -70,12 +72,13 @@ class CudaNest {
  private:
   using Scalars = llvm::SmallVector<ir::Scalar>;
   using Action = llvm::function_ref<void()>;
-  // Elements side by side that a thread computes: their coordinates in the domain, and whether they exist (null: yes).
+  // Neighbouring elements that a thread computes: their coordinates in the domain, and a condition under
+  // which they exist (null: always).
   struct Lanes {
     std::vector<llvm::SmallVector<mlir::Value>> coords;
     mlir::Value exists;
-    mlir::Value index;  // Of the first along the flat reduced loop; null in maps.
-    size_t number = 0;  // In rows that are kept: which of the thread's vectors.
+    mlir::Value index;  // Position of the first element along the flat reduced loop; null in maps.
+    size_t number = 0;  // In kept rows: the number of the thread's vector.
   };
 
   using FullValues = std::vector<std::pair<const JobOutput*, Scalars>>;
@@ -83,66 +86,68 @@ class CudaNest {
   void EmitFlat(mlir::Value block, mlir::Value thread, mlir::Value length);
   void EmitMap(mlir::Value block, mlir::Value thread);
   void EmitStrips(mlir::Value block, mlir::Value thread);
-  // `unroll` rows, the first of which is number `first`, at the thread's columns; all are read before any is stored.
+  // Emits `unroll` rows from row `first` on, at the thread's columns. All rows are read before any is stored.
   void EmitStripRows(llvm::ArrayRef<mlir::Value> columns, mlir::Value first);
   Lanes StripLanes(llvm::ArrayRef<mlir::Value> columns);
   void EmitTiles(mlir::Value block, mlir::Value thread);
   void EmitRow(mlir::Value block, mlir::Value thread);
   void EmitRowPhases(mlir::Value lane, mlir::Value row_exists);
-  // Rows with column reductions: the block's rows one after the other, then what they leave.
+  // Rows with column reductions: the block's rows one after the other, then their partial results.
   void EmitRowGroup(mlir::Value block, mlir::Value lane, mlir::Value in_block);
-  // Asks for the thread's part of what the phases will read of row number `row`, so that it comes from L2 then.
+  // Prefetches to L2 the thread's part of the inputs that the phases will read of row `row`.
   void PrefetchRow(mlir::Value lane, mlir::Value row);
   struct RowInput {
     mlir::Value pointer;
     Access access;
   };
   std::vector<RowInput> RowInputs();
-  // Sets the coordinates of row number `row`; returns whether it exists (null: yes).
+  // Sets the coordinates of row `row`; returns the condition under which it exists (null: always).
   mlir::Value SetRow(mlir::Value row);
   void EmitColumn(mlir::Value block, mlir::Value thread);
 
   mlir::Value SplitChunk(mlir::Value block);
   void SetParallel(llvm::ArrayRef<Loop> loops, mlir::Value position);
-  // The lanes of vector number `vector` of the (chunk of the) reduced loops, in rows; of reduced position `vector`, in columns.
+  // RowLanes returns the lanes of vector number `vector` of the (chunk of the) reduced loops; ColumnLanes
+  // those of a reduced position.
   Lanes RowLanes(mlir::Value vector, mlir::Value exists);
   Lanes ColumnLanes(mlir::Value position);
   mlir::Value ReducedVectors();
   void UseLanes(const Lanes& lanes);
 
-  // Adds the lanes to the accumulators of the phase's reductions; stores the phase's full outputs.
+  // Adds the lanes to the accumulators of the phase's reductions, and stores the phase's full outputs.
   void Accumulate(int phase, const Lanes& lanes, std::vector<Scalars>& accumulators);
   void AccumulateColumns(int phase, const Lanes& lanes);
   void StoreColumnSums(mlir::Value block, mlir::Value lane, mlir::Value in_block);
   void StoreFullOutputs(int phase, const Lanes& lanes);
-  // Its two halves. All values before any store: an output may overwrite an input.
+  // The two halves of StoreFullOutputs: all values are computed before any store, as an output may overwrite
+  // an input.
   FullValues ComputeFullOutputs(int phase, const Lanes& lanes);
   void StoreFullValues(const FullValues& values, const Lanes& lanes);
   std::vector<Scalars> Identities(int phase);
-  // Runs `body` for every lane group of the row or column that is this thread's; accumulators go through the loop.
+  // Runs `body` for every lane group of this thread in the row or column. The loop carries the accumulators.
   std::vector<Scalars> ReduceInLoop(int phase, mlir::Value first, mlir::Value end,
                                     llvm::function_ref<Lanes(mlir::Value)> lanes_at);
   Scalars Lift(JobReduction& reduction, llvm::ArrayRef<mlir::Value> coords, mlir::Value index);
   void FinishPhase(int phase, llvm::ArrayRef<Scalars> totals, llvm::ArrayRef<mlir::Value> coords,
                    mlir::Value writes);
-  // kTiles: one input of a square to shared memory, or an output of it from there.
+  // kTiles: moves an input of a square to shared memory, or an output from there.
   llvm::SmallVector<mlir::Value> CoordsOf(const KeptValue& kept);
   void InSquare(mlir::Value thread, mlir::Value row_first, mlir::Value column_first, const Loop& row_loop,
                 const Loop& column_loop,
                 llvm::function_ref<void(mlir::Value row, mlir::Value column)> action);
-  // Whether a reduced output takes the place of an input.
+  // True if a reduced output overwrites an input.
   bool OverwritesRowValue();
   void EmitReducedOutputs(llvm::ArrayRef<mlir::Value> coords, mlir::Value writes);
 
-  // Combinations across threads; every thread has the result.
+  // Combine values across threads; every thread gets the result.
   Scalars CombineWarp(JobReduction& reduction, Scalars scalars, int64_t width, mlir::Value lane);
   Scalars CombineRow(JobReduction& reduction, Scalars scalars, mlir::Value lane);
   // The threads of a block are `deep` rows of `width` columns.
   Scalars CombineColumn(JobReduction& reduction, Scalars scalars, mlir::Value row, mlir::Value column,
                         int64_t deep, int64_t width);
   llvm::SmallVector<mlir::Value> SharedArrays(llvm::ArrayRef<ir::Scalar> like, int64_t size);
-  // One element for each thread of the block, in turn for all columns and sums: arrays of their own would add up to more than
-  // there is.
+  // Arrays with an element for each thread of the block. All columns and sums use them in turn, because
+  // separate arrays would exceed shared memory.
   llvm::SmallVector<mlir::Value> ColumnArrays(llvm::ArrayRef<ir::Scalar> like);
   void Barrier();
   ir::Scalar ShuffleXor(ir::Scalar x, int64_t mask);
@@ -151,19 +156,20 @@ class CudaNest {
   mlir::Value And(mlir::Value a, mlir::Value b);
   mlir::Value Select(mlir::Value condition, mlir::Value a, mlir::Value b);
   void StoreLanes(const JobOutput& output, const Lanes& lanes, llvm::ArrayRef<ir::Scalar> values);
-  // Neighbours from `position`, a multiple of their number, in one access.
+  // Stores neighbours from `position`, a multiple of their number, in one access.
   void StoreVector(mlir::Value pointer, mlir::Type element, mlir::Value position,
                    llvm::ArrayRef<ir::Scalar> values);
   llvm::SmallVector<mlir::Value> ParallelCoords(llvm::ArrayRef<mlir::Value> coords) const;
   mlir::Value ParallelPosition(llvm::ArrayRef<mlir::Value> coords);
-  // Those that the pass computes: rescaled sums with their maxima.
+  // Returns the reductions that the pass computes, including rescaled sums with their maxima.
   std::vector<size_t> ReductionsOf(int phase) const;
-  // Null: a pass of its own computes it.
+  // Null if a separate pass computes the reduction.
   const RescaledSum* RescaledSumOf(size_t reduction) const;
-  // The sum with the exponentials of these lanes, all behind `max`, where those in it are behind `max_before`.
+  // Adds the exponentials of these lanes to `sum`. They are relative to `max`; the terms in `sum` are
+  // relative to `max_before`.
   ir::Scalar AddExponentials(const RescaledSum& rescaled, const Lanes& lanes, ir::Scalar sum,
                              ir::Scalar max_before, ir::Scalar max);
-  // A phase's reductions, by all threads of a row.
+  // Combines a phase's reductions over all threads of a row.
   std::vector<Scalars> CombineRows(int phase, const std::vector<Scalars>& sums, mlir::Value lane);
 
   mlir::OpBuilder& b_;
@@ -172,13 +178,14 @@ class CudaNest {
   const CudaSchedule& schedule_;
   PlaceOfSlot place_of_;
   LaneEmitter e_;
-  llvm::SmallVector<mlir::Value> coords_;  // Of the domain; the parallel ones are set before the phases.
+  // Coordinates in the domain; the parallel ones are set before the phases.
+  llvm::SmallVector<mlir::Value> coords_;
   mlir::Value chunk_, chunk_low_, chunk_high_;
   llvm::SmallVector<std::pair<mlir::Type, mlir::Value>> column_arrays_;
-  // Of column reductions in rows: for each of the thread's vectors each reduction, lane by lane.
+  // Column reductions in rows: sums for each of the thread's vectors, each reduction and each lane.
   std::vector<std::vector<std::vector<Scalars>>> column_sums_;
-  llvm::SmallVector<RescaledSum> rescaled_;  // Of rows that are not kept.
-  bool stores_past_caches_ = false;          // What is read again has their room.
+  llvm::SmallVector<RescaledSum> rescaled_;  // Rescaled sums of rows that are not kept.
+  bool stores_past_caches_ = false;  // Streaming stores: keep the caches for values that are read again.
 };
 
 }  // namespace sinter::codegen

@@ -174,13 +174,13 @@ class Printer {
     Define(call, text);
   }
 
-  // Memory ----------------------------------------------------------------------------------------------------------
+  // Memory --------------------------------------------------------------------------------
 
   std::string Pointer(Type element, bool is_const, Value pointer) {
     return absl::StrCat("((", is_const ? "const " : "", TypeName(element), "*)", NameOf(pointer), ")");
   }
 
-  // The elements of an array built by insertvalue, or the array's own name.
+  // Returns the elements of an array that insertvalue ops built, or the name of any other array.
   std::string ArrayText(Value array) {
     auto type = llvm::cast<LLVM::LLVMArrayType>(array.getType());
     std::vector<std::string> elements(type.getNumElements());
@@ -205,7 +205,7 @@ class Printer {
            llvm::cast<mlir::IntegerAttr>(count.getValue()).getInt(), "];");
       Line("char* const ", name, " = (char*)", name, "_;");
     } else if (auto gep = llvm::dyn_cast<LLVM::GEPOp>(op)) {
-      // Only ever of one element type and one index.
+      // Generated GEPs have one element type and one index.
       std::string base = Pointer(gep.getElemType(), false, gep.getBase());
       Define(gep, absl::StrCat("(char*)(", base, " + ", NameOf(gep.getDynamicIndices()[0]), ")"));
     } else if (auto load = llvm::dyn_cast<LLVM::LoadOp>(op)) {
@@ -226,10 +226,10 @@ class Printer {
     } else if (auto extract = llvm::dyn_cast<LLVM::ExtractValueOp>(op)) {
       Define(extract, absl::StrCat(NameOf(extract.getContainer()), ".v[", extract.getPosition()[0], "]"));
     }
-    // undef and insertvalue are printed with the store that ends their chain.
+    // undef and insertvalue are printed with the store at the end of their chain.
   }
 
-  // Control flow ----------------------------------------------------------------------------------------------------
+  // Control flow --------------------------------------------------------------------------------
 
   void PrintFor(scf::ForOp loop) {
     for (auto [initial, result] : llvm::zip(loop.getInitArgs(), loop.getResults())) {
@@ -263,7 +263,7 @@ class Printer {
     Line("}");
   }
 
-  // All at once: a value may be the old value of another result.
+  // Assigns all results at once: a value may be the old value of another result.
   void Assign(mlir::ValueRange values, mlir::ValueRange results) {
     ++indent_;
     std::vector<std::string> from;
@@ -280,7 +280,7 @@ class Printer {
     --indent_;
   }
 
-  // Arithmetic ------------------------------------------------------------------------------------------------------
+  // Arithmetic --------------------------------------------------------------------------------
 
   std::string Infix(mlir::Operation* op, StringRef sign, const std::string& cast = "") {
     std::string c = cast.empty() ? "" : absl::StrCat("(", cast, ")");
@@ -332,7 +332,7 @@ class Printer {
     }
   }
 
-  // The index and the constant whose sum `value` is, in the width of another type.
+  // If `value`, without its conversions, is an index plus a constant, returns both; else a null value and 0.
   static std::pair<Value, int64_t> SumWithConstant(Value value) {
     while (auto* op = value.getDefiningOp()) {
       if (!llvm::isa<arith::TruncIOp, arith::IndexCastOp>(op)) break;
@@ -343,7 +343,8 @@ class Printer {
     return constant ? std::pair(sum.getLhs(), constant.value()) : std::pair(Value(), int64_t{0});
   }
 
-  // Neighbours that compare their own coordinates with one number share the difference from the first one's.
+  // Prints base + constant == number as number - base == constant, so that neighbouring lanes share the
+  // difference.
   std::optional<std::string> ComparePlace(arith::CmpIOp op) {
     using P = arith::CmpIPredicate;
     Type type = op.getLhs().getType();
@@ -368,14 +369,15 @@ class Printer {
 
   std::string FloatConversion(mlir::Operation* op) {
     Type from = op->getOperand(0).getType(), to = op->getResult(0).getType();
-    // Rounded once is rounded: the compiler does not see through the instructions that do it.
+    // Drops a widening and the truncation that undoes it, because the compiler does not see through sn_*
+    // conversions.
     auto widened = op->getOperand(0).getDefiningOp<arith::ExtFOp>();
     if (llvm::isa<arith::TruncFOp>(op) && widened && widened.getIn().getType() == to)
       return NameOf(widened.getIn());
     std::string x = NameOf(op->getOperand(0));
     if (from.isBF16()) return absl::StrCat("sn_from_bf16(", x, ")");
     if (from.isF16()) return absl::StrCat("sn_from_f16(", x, ")");
-    // From double in one rounding is not needed: bf16 and f16 are computed in f32.
+    // A single rounding from f64 is not needed, because bf16 and f16 are computed in f32.
     if (to.isBF16()) return absl::StrCat("sn_to_bf16(", x, ")");
     if (to.isF16()) return absl::StrCat("sn_to_f16(", x, ")");
     return absl::StrCat("(", TypeName(to), ")", x);
@@ -388,7 +390,7 @@ class Printer {
     if (from.isF32()) return absl::StrCat("__float_as_uint(", x, ")");
     if (to.isF64()) return absl::StrCat("__longlong_as_double((i64)", x, ")");
     if (from.isF64()) return absl::StrCat("(u64)__double_as_longlong(", x, ")");
-    return absl::StrCat("(", TypeName(to), ")", x);  // Between 16 bits of either kind.
+    return absl::StrCat("(", TypeName(to), ")", x);  // Between i16, bf16 and f16.
   }
 
   std::string Sum(arith::AddFOp op) {
@@ -400,7 +402,7 @@ class Printer {
     return IsOneOverOneAndExp(op) ? absl::StrCat("sn_reciprocal(", NameOf(op.getRhs()), ")") : Infix(op, "/");
   }
 
-  // 1 + tanh(x), as in GELU, has no use for tanh itself.
+  // If all users print 1 + tanh(x), as in GELU, tanh itself is not needed.
   void DefineTanh(math::TanhOp op) {
     const bool is_needed = !llvm::all_of(op->getUsers(), [](mlir::Operation* user) {
       auto sum = llvm::dyn_cast<arith::AddFOp>(user);
@@ -457,7 +459,7 @@ class Printer {
         .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return FloatConversion(op); })
         .Case<arith::BitcastOp>([&](arith::BitcastOp b) { return Bitcast(b); })
         .Case<arith::ExtUIOp, arith::UIToFPOp, arith::FPToUIOp>([&](auto) { return Convert(op); })
-        // To bool by the lowest bit, as arith does.
+        // Conversion to bool takes the lowest bit, as in arith.
         .Case<arith::TruncIOp>([&](auto) {
           return type.isInteger(1) ? absl::StrCat("(", NameOf(op->getOperand(0)), " & 1) != 0") : Convert(op);
         })

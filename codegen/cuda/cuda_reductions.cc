@@ -19,7 +19,7 @@ using mlir::Value;
 
 namespace {
 
-constexpr int64_t kUnroll = 4;  // Loads in flight of loops that reduce.
+constexpr int64_t kUnroll = 4;  // Loads in flight in a reducing loop.
 
 }  // namespace
 
@@ -36,7 +36,7 @@ Value CudaNest::SplitChunk(Value block) {
   return e_.rem(block, blocks);
 }
 
-// How many vectors (rows) or positions (columns) the chunk has.
+// Returns the number of vectors (rows) or positions (columns) in the chunk.
 Value CudaNest::ReducedVectors() {
   bool rows = schedule_.mode == CudaSchedule::Mode::kRow;
   Value count = e_.max(e_.index(0), e_.sub(chunk_high_, chunk_low_));
@@ -49,7 +49,7 @@ CudaNest::Lanes CudaNest::RowLanes(Value vector, Value exists) {
   SmallVector<int64_t> sizes = SizesOf(schedule_.reduced);
   sizes.back() /= schedule_.vector;
   SmallVector<Value> at;
-  // The first loop may be a chunk: what is left of the position, without a bound.
+  // The first loop may be a chunk: it takes the rest of the position, without a bound.
   if (sizes.size() == 1) {
     at = {vector};
   } else {
@@ -109,7 +109,7 @@ CudaNest::Scalars CudaNest::Lift(JobReduction& reduction, ArrayRef<Value> coords
 }
 
 std::vector<CudaNest::Scalars> CudaNest::Identities(int phase) {
-  // In columns each lane is a column with accumulators of its own.
+  // In columns each lane is a column with its own accumulators.
   int64_t lanes = schedule_.mode == CudaSchedule::Mode::kColumn ? schedule_.vector : 1;
   std::vector<Scalars> result;
   for (size_t i : ReductionsOf(phase)) {
@@ -183,7 +183,7 @@ std::vector<CudaNest::Scalars> CudaNest::ReduceInLoop(int phase, Value first, Va
   return results;
 }
 
-// Makes the totals of the phase's reductions the elements of their results, or stores them as a chunk's partial results.
+// Binds the totals of the phase's reductions as their results, or stores them as a chunk's partial results.
 void CudaNest::FinishPhase(int phase, ArrayRef<Scalars> totals, ArrayRef<Value> coords, Value writes) {
   Coordinates key;
   for (Value coord : ParallelCoords(coords)) key.push_back(Coordinate::Of(coord));
@@ -203,7 +203,7 @@ void CudaNest::FinishPhase(int phase, ArrayRef<Scalars> totals, ArrayRef<Value> 
   }
 }
 
-// Across threads --------------------------------------------------------------------------------------------------------
+// Across threads --------------------------------------------------------------------------------
 
 SmallVector<Value> CudaNest::SharedArrays(ArrayRef<Scalar> like, int64_t size) {
   SmallVector<Value> arrays;
@@ -221,7 +221,7 @@ CudaNest::Scalars CudaNest::CombineWarp(JobReduction& reduction, Scalars scalars
     Scalars other;
     for (Scalar x : scalars) other.push_back(ShuffleXor(x, mask));
     if (scalars.size() > 1) {
-      // The lower lane's first, so that all lanes compute the same bits.
+      // The lower lane's value comes first, so that all lanes compute the same bits.
       Value bit = e_.rem(e_.div(lane, e_.index(mask)), e_.index(2));
       Value is_upper = e_.ge(bit, e_.index(1));
       for (auto [x, y] : llvm::zip(scalars, other)) {
@@ -247,7 +247,7 @@ CudaNest::Scalars CudaNest::CombineRow(JobReduction& reduction, Scalars scalars,
     for (auto [array, scalar] : llvm::zip(arrays, scalars)) e_.Store(array, scalar.type(), warp, scalar);
   });
   Barrier();
-  // Every warp combines the results of all, in the same way.
+  // Every warp combines the results of all warps, in the same way.
   Value from = warps == kWarp ? in_warp : e_.min(in_warp, e_.index(warps - 1));
   Value exists = warps == kWarp ? Value() : e_.lt(in_warp, e_.index(warps));
   Scalars identity = reduction.op.emitIdentity(s_), loaded;
@@ -258,7 +258,7 @@ CudaNest::Scalars CudaNest::CombineRow(JobReduction& reduction, Scalars scalars,
   int64_t width = 1;
   while (width < warps) width *= 2;
   loaded = CombineWarp(reduction, loaded, width, in_warp);
-  // Lanes behind `width` have combined other lanes' identities alone.
+  // Lanes from `width` on have combined only identities, so all lanes take lane 0's result.
   if (width == kWarp) return loaded;
   Scalars first;
   for (Scalar x : loaded) {
@@ -284,7 +284,7 @@ SmallVector<Value> CudaNest::ColumnArrays(ArrayRef<Scalar> like) {
     }
     arrays.push_back(found->second);
   }
-  // Others may still be reading what was there before.
+  // Other threads may still read the previous contents.
   if (in_use) Barrier();
   return arrays;
 }
@@ -309,7 +309,7 @@ CudaNest::Scalars CudaNest::CombineColumn(JobReduction& reduction, Scalars scala
   return total;
 }
 
-// Rows ------------------------------------------------------------------------------------------------------------------
+// Rows --------------------------------------------------------------------------------
 
 void CudaNest::EmitRow(Value block, Value thread) {
   block = SplitChunk(block);
@@ -328,7 +328,8 @@ Value CudaNest::SetRow(Value row) {
   const int64_t rows = TripCount(schedule_.parallel);
   Value exists;
   if (rows % (schedule_.block / schedule_.threads) != 0) {
-    // All threads of a warp take part in shuffles: the last row again, without storing it.
+    // All threads of a warp take part in shuffles, so surplus threads compute the last row again without
+    // storing it.
     exists = e_.lt(row, e_.index(rows));
     row = e_.min(row, e_.index(rows - 1));
   }
@@ -343,7 +344,7 @@ std::vector<CudaNest::Scalars> CudaNest::CombineRows(int phase, const std::vecto
   for (auto [i, sum] : llvm::zip(reductions, sums)) {
     Scalars own = sum;
     if (const RescaledSum* const rescaled = RescaledSumOf(i); rescaled != nullptr) {
-      // NaN where the maximum is -inf, as x - max(x) is.
+      // NaN if the maximum is -inf, as for x - max(x).
       const auto max = static_cast<size_t>(llvm::find(reductions, rescaled->max) - reductions.begin());
       own.front() = own.front() * s_.exp(sums[max].front() - totals[max].front());
     }
@@ -375,13 +376,13 @@ void CudaNest::EmitRowPhases(Value lane, Value row_exists) {
     if (schedule_.keeps_row) {
       sums = Identities(phase);
       for (const Lanes& lanes : kept) {
-        // Existence of the row matters to what is stored only.
+        // The row's existence matters only for stores.
         Lanes stored = lanes;
         stored.exists = And(lanes.exists, row_exists);
         Accumulate(phase, stored, sums);
       }
     } else {
-      // Rows that are read again want to stay in the caches until then.
+      // Rows that are read again should stay in the caches until then.
       const bool is_last = phase > 0 && phase + 1 == job_.phases();
       e_.SetLastReads(is_last);
       stores_past_caches_ = is_last;
@@ -395,7 +396,7 @@ void CudaNest::EmitRowPhases(Value lane, Value row_exists) {
   if (job_.kind != Job::Kind::kPartial) EmitReducedOutputs(coords_, writes);
 }
 
-// Columns ---------------------------------------------------------------------------------------------------------------
+// Columns --------------------------------------------------------------------------------
 
 void CudaNest::EmitColumn(Value block, Value thread) {
   block = SplitChunk(block);
@@ -410,7 +411,7 @@ void CudaNest::EmitColumn(Value block, Value thread) {
   }
   Value first = e_.mul(vector, e_.index(schedule_.vector));
   coords_[inner.dim] = first;
-  // The columns' own coordinates, lane by lane: values of the parallel dimensions alone.
+  // The columns' coordinates, lane by lane: they do not depend on the reduced position.
   std::vector<SmallVector<Value>> columns;
   for (int64_t j = 0; j < schedule_.vector; ++j) {
     columns.push_back(coords_);

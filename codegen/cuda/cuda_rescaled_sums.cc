@@ -11,7 +11,7 @@ using mlir::Value;
 
 namespace {
 
-// What is repeated over a row.
+// Removes broadcasts and reshapes.
 Value WithoutSpreading(Value value) {
   for (;;) {
     if (auto broadcast = value.getDefiningOp<ir::BroadcastOp>()) {
@@ -24,7 +24,7 @@ Value WithoutSpreading(Value value) {
   }
 }
 
-// Where a job needs a result of its own reductions, it is the result of the same row: no other place has to be ruled out here.
+// Positions need no check: a job reads a result of its own reductions only at the same row.
 bool SumsExponentialsBehind(mlir::Operation* sum, mlir::Operation* max) {
   auto sum_op = llvm::dyn_cast<ir::SumOp>(sum);
   auto max_op = llvm::dyn_cast<ir::MaxOp>(max);
@@ -69,7 +69,7 @@ const RescaledSum* CudaNest::RescaledSumOf(size_t reduction) const {
 
 Scalar CudaNest::AddExponentials(const RescaledSum& rescaled, const Lanes& lanes, Scalar sum,
                                  Scalar max_before, Scalar max) {
-  // Where all are -inf so far, or there is a NaN, exp(x - 0) is right: nothing, or NaN.
+  // If all values are -inf so far, or one is NaN, a base of 0 is right: exp(x) is then 0 or NaN.
   Scalar base = s_.select(s_.gt(max, s_.lowest(max.type())), max, s_.zero(max));
   Scalar scaled = sum * s_.exp(max_before - base);
   ElementEmitter::Scope scope(e_);

@@ -1,6 +1,7 @@
-// Rows whose columns are summed in the same pass: a block goes over some rows, with a sum for each of its columns in registers.
-// While it computes one, the next is on its way from memory to L2: registers for it there are none.
-// What the blocks have is combined by a launch of its own (kCombine), in the order of the blocks.
+// Rows whose columns are summed in the same pass.
+// A block processes several rows and keeps a sum for each of its columns in registers. While it computes a
+// row, it prefetches the next row to L2, because no registers are left to load that row into. A separate
+// launch (kCombine) combines the blocks' sums, in the order of the blocks.
 #include "llvm/Support/MathExtras.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "sinter/codegen/cuda/cuda_nest.h"
@@ -55,7 +56,8 @@ void CudaNest::EmitRowGroup(Value block, Value lane, Value in_block) {
     If(e_.lt(next, e_.index(TripCount(schedule_.parallel))), [&] { PrefetchRow(lane, next); });
     Value exists = SetRow(row);
     EmitRowPhases(lane, exists);
-    // The next row's first result goes where slower warps may still read this row's only one.
+    // With a single reduction, the next row's result would overwrite shared memory that slower warps may
+    // still read.
     if (schedule_.threads > kWarp && job_.reductions.size() == 1) Barrier();
     b_.create<scf::YieldOp>(s_.loc(), get());
   }

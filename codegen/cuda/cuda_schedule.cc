@@ -10,23 +10,28 @@ namespace sinter::codegen {
 namespace {
 
 constexpr int64_t kMaxBlock = 1024;
-constexpr int64_t kMaxKept = 32;  // Elements of a row that a thread keeps in registers.
-constexpr int64_t kGoodKept = 8;  // Fewer leave threads idle at barriers; more lengthen the chain.
-// Of rows that more than 256 threads would share otherwise: they wait for each other, and hold back what could be fetched.
+constexpr int64_t kMaxKept = 32;  // The most elements of a row that a thread keeps in registers.
+constexpr int64_t kGoodKept = 8;  // Fewer leave threads idle at barriers; more lengthen the dependency chain.
+// The same for rows that more than 256 threads would share otherwise: such threads wait for each other and
+// delay loads.
 constexpr int64_t kGoodKeptOfMany = 16;
-constexpr size_t kMostCrossing = 4;  // Inputs that go through shared memory: 8.4 KB each in f64.
-// Of rows whose columns are summed, in the registers of a multiprocessor's threads: 64 registers for each 8.
+constexpr size_t kMostCrossing = 4;  // The most inputs that go through shared memory: 8.4 KB each in f64.
+// For rows with column reductions: row elements in the registers of a multiprocessor's threads (64 registers
+// for every 8 elements), and the most resident blocks.
 constexpr int64_t kResidentElements = 8192, kMostResident = 8;
-// Of a row that no block keeps. Two such blocks to a multiprocessor leave a thread 40 registers, two of 1,024 leave it 32; three
-// blocks read more of their rows again than the L1 cache holds.
+// Threads for a row that no block keeps. Two such blocks a multiprocessor leave a thread 40 registers; two
+// blocks of 1,024 threads would leave 32. Three blocks would reread more of their rows than the L1 cache
+// holds.
 constexpr int64_t kLongRowThreads = 768;
-// Chunks: two blocks of a row, or four of columns, which are a quarter as large, for each multiprocessor, unless they would be
-// shorter than this. Combining them costs a launch, whose length is in proportion to their number.
+// Chunks: two blocks of a row for each multiprocessor, or four of columns, which are a quarter as large,
+// unless the chunks would be shorter than kShortestRow. Combining chunks costs a launch, with a time
+// proportional to their number.
 constexpr int64_t kRowChunkBlocks = 264, kColumnChunkBlocks = 528;
 constexpr int64_t kShortestRow = 8 * kMaxBlock;
-constexpr int64_t kFewestOfThread = 4;  // In columns.
-// Chunks of columns: all four blocks of a multiprocessor at once, which leaves a thread 64 registers. Of these its columns may
-// have 44: sums, what varies along the columns alone, and the rows on their way.
+constexpr int64_t kFewestOfThread = 4;  // In columns: fewest elements of a thread.
+// Chunks of columns: all four blocks of a multiprocessor at once, which leaves a thread 64 registers. Its
+// columns may use 44 of them: for sums, for values that vary only along the columns, and for the rows in
+// flight.
 constexpr int64_t kColumnResident = 4, kColumnRegisters = 44, kRowsUnderWay = 4;
 constexpr int64_t kFewestColumns = 2;
 
@@ -36,11 +41,12 @@ int64_t PowerOfTwoAtLeast(int64_t x) {
   return p;
 }
 
-// Vectors along `dim` that fill an access of the elements which are most of what is read and written there. Narrower elements
-// then have narrower accesses, side by side as well; wider ones would have two accesses a thread, each with gaps between the
-// threads', and storing them would take twice as many sectors.
+// Returns the vector width along `dim` that fills an access for the element size with the most bytes read and
+// written there. Narrower elements then have narrower accesses, which are contiguous too. Wider elements have
+// two accesses a thread, with gaps between the threads' accesses, and storing them takes twice as many
+// sectors.
 int64_t VectorWidth(Job& job, int dim, int64_t size) {
-  std::map<int64_t, int64_t> bytes;  // Of elements of so many bytes.
+  std::map<int64_t, int64_t> bytes;  // Keyed by the bytes of an element.
   llvm::SmallPtrSet<void*, 8> seen;
   auto add = [&](mlir::Value tensor) {
     if (!seen.insert(tensor.getAsOpaquePointer()).second) return;
@@ -48,7 +54,7 @@ int64_t VectorWidth(Job& job, int dim, int64_t size) {
     bytes[width] += width * llvm::cast<mlir::RankedTensorType>(tensor.getType()).getNumElements();
   };
   auto see = [&](const Trace& trace, bool reduced) {
-    int k = -1, at = 0;  // The trace's dimension that is `dim`.
+    int k = -1, at = 0;  // The dimension of the trace that corresponds to `dim`.
     for (size_t d = 0; d < job.domain.size(); ++d) {
       if (reduced && job.reduced[d]) continue;
       if (static_cast<int>(d) == dim) k = at;
@@ -74,7 +80,7 @@ int64_t VectorWidth(Job& job, int dim, int64_t size) {
   return width;
 }
 
-// Whether inputs lie across, as a CPU's schedule finds them, so that squares pay.
+// Schedules squares and returns true if the CPU's schedule finds transposed inputs.
 bool ScheduleTiles(Job& job, CudaSchedule& s) {
   Schedule found = MakeSchedule(job);
   if (found.mode != Schedule::Mode::kTiles || found.kept.empty()) return false;
@@ -95,7 +101,7 @@ void ScheduleMap(Job& job, bool alone, CudaSchedule& s) {
   const Loop& inner = s.parallel.back();
   if (s.parallel.size() == 1) {
     s.mode = CudaSchedule::Mode::kFlat;
-    // Whatever the length: the last elements have a loop of their own.
+    // For any length: the last elements have a separate loop.
     s.vector = inner.size < kWarp ? 1 : VectorWidth(job, inner.dim, 8);
     s.blocks = llvm::divideCeilSigned(inner.size, s.vector * s.block);
     return;
@@ -128,12 +134,12 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   int64_t kept =
       std::max<int64_t>(1, (is_shared_by_many ? kGoodKeptOfMany : kGoodKept) / s.vector) * s.vector;
   int64_t wanted = llvm::divideCeilSigned(length, kept);
-  // Many rows: a warp each, as long as its registers hold the row.
+  // With many rows each gets one warp, if the warp's registers can hold the row.
   if (rows >= kManyCudaBlocks * 4 && length <= kWarp * 16) wanted = std::min(wanted, kWarp);
   s.threads = wanted <= kWarp ? PowerOfTwoAtLeast(wanted)
                               : std::min(most, llvm::divideCeilSigned(wanted, kWarp) * kWarp);
   if (length > kMaxBlock * kMaxKept) s.threads = std::min(s.threads, kLongRowThreads);
-  // A number of threads that leaves none idle, if there is one near.
+  // Prefers a nearby number of threads that leaves none idle.
   if (s.threads > kWarp) {
     for (int64_t t = s.threads; t > kWarp && t > s.threads / 2; t -= kWarp) {
       if (vectors % t != 0) continue;
@@ -144,7 +150,7 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   s.keeps_row = whole && llvm::divideCeilSigned(vectors, s.threads) * s.vector <= kMaxKept;
   s.block = s.threads > kWarp ? s.threads : kCudaBlock;
   if (!alone) s.block = kCudaBlock;
-  // Blocks of one row only have as many threads as the row.
+  // Blocks of one row have no more threads than the row.
   if (!alone && s.threads > kWarp) s.threads = kCudaBlock;
   if (!alone) s.keeps_row = whole && llvm::divideCeilSigned(vectors, s.threads) * s.vector <= kMaxKept;
   int64_t rows_a_block = s.block / s.threads;
@@ -160,7 +166,7 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   s.blocks = job.row_groups > 0 ? job.row_groups : std::min(s.blocks, s.resident * kCudaMultiprocessors);
 }
 
-// What a thread of a chunk takes for each of its columns, which lie along `dim`.
+// Returns the registers that a thread of a chunk needs for each of its columns, which run along `dim`.
 int64_t RegistersOfColumn(Job& job, int dim) {
   int64_t registers = 0, bytes = 0;
   llvm::SmallVector<const Trace*> traces;
@@ -178,7 +184,7 @@ int64_t RegistersOfColumn(Job& job, int dim) {
   return registers + llvm::divideCeilSigned(kRowsUnderWay * bytes, 4);
 }
 
-// Columns of a thread of a chunk.
+// Returns the columns of a thread of a chunk.
 int64_t ColumnVector(Job& job, const Loop& inner) {
   int64_t vector = VectorWidth(job, inner.dim, inner.size);
   const int64_t registers = RegistersOfColumn(job, inner.dim);
@@ -186,7 +192,7 @@ int64_t ColumnVector(Job& job, const Loop& inner) {
   return vector;
 }
 
-// Threads along the columns.
+// Returns the threads along the columns.
 int64_t ColumnWidth(int64_t vectors) { return std::min(kWarp, PowerOfTwoAtLeast(vectors)); }
 
 void ScheduleColumn(Job& job, bool alone, CudaSchedule& s) {
@@ -196,11 +202,12 @@ void ScheduleColumn(Job& job, bool alone, CudaSchedule& s) {
   if (job.kind == Job::Kind::kWhole) s.vector = VectorWidth(job, inner.dim, inner.size);
   if (job.kind == Job::Kind::kPartial) s.vector = ColumnVector(job, inner);
   if (job.kind == Job::Kind::kPartial && alone) s.resident = kColumnResident;
-  // Narrower threads when there would be too few blocks. Chunks are as many as whole vectors want.
+  // Uses narrower vectors if there would be too few blocks. Chunks keep full vectors: CountCudaChunks counts
+  // on them.
   auto blocks = [&] { return outer * llvm::divideCeilSigned(inner.size, s.vector * kWarp); };
   while (job.kind != Job::Kind::kPartial && s.vector > 1 && blocks() < kManyCudaBlocks / 4) s.vector /= 2;
   s.width = ColumnWidth(llvm::divideCeilSigned(inner.size, s.vector));
-  // Partial results are few bytes: what takes time is that a thread reads them one after the other.
+  // Partial results are few bytes; the time goes into a thread's sequential reads, so blocks are deeper.
   if (job.kind == Job::Kind::kCombine && alone) {
     const int64_t deep = PowerOfTwoAtLeast(job.chunks / kFewestOfThread);
     s.block = std::clamp(deep * s.width, kCudaBlock, kMaxBlock);
@@ -209,8 +216,8 @@ void ScheduleColumn(Job& job, bool alone, CudaSchedule& s) {
   s.blocks = outer * llvm::divideCeilSigned(inner.size, s.vector * s.width);
 }
 
-// Threads go along all reduced loops inside the parallel ones, so that together these may be as long as a CPU wants the
-// innermost one alone.
+// True if threads run along the reduced loops. They use all reduced loops inside the parallel ones, so the
+// product of those sizes counts; a CPU needs a long innermost loop.
 bool ReducesCudaRows(const Loops& loops) {
   int64_t length = 1;
   for (size_t i = loops.all.size(); i-- > 0 && loops.is_reduced[i];) length *= loops.all[i].size;
@@ -251,7 +258,7 @@ int64_t CountCudaChunks(Job& job) {
     int64_t width = ColumnWidth(vectors);
     units = rows / inner.size * llvm::divideCeilSigned(vectors, width);
     shortest = kFewestOfThread * kCudaBlock / width;
-    // A few more than fit at once would take as long as twice as many.
+    // A few more blocks than fit at once would take as long as twice as many blocks.
     most = kColumnChunkBlocks / units;
   }
   int64_t wanted = std::min(most, length / shortest);

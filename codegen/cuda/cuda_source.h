@@ -1,4 +1,4 @@
-// The text of one CUDA kernel, complete but for the prelude (kernels/cuda/prelude.cuh).
+// The text of one CUDA kernel, complete except for the prelude (kernels/cuda/prelude.cuh).
 #ifndef SINTER_CODEGEN_CUDA_CUDA_SOURCE_H_
 #define SINTER_CODEGEN_CUDA_CUDA_SOURCE_H_
 
@@ -7,12 +7,12 @@
 namespace sinter::codegen {
 
 struct CudaSource {
-  std::string symbol;  // The kernel's, an extern "C" function.
+  std::string symbol;  // Name of the kernel, an extern "C" function.
   std::string text;
-  // Of a text that a user wrote: what the compiler's errors begin with, his line and the kernel.
+  // For user kernels: the beginning of compiler errors, with the user's line and the kernel's name.
   std::string subject = {};
-  // Whether it begins with sn_start (kernels/cuda/prelude.cuh), so that it may be launched before the kernel in front of it
-  // has ended.
+  // True if the kernel begins with sn_start (kernels/cuda/prelude.cuh), which permits launching it before the
+  // previous kernel has ended.
   bool starts_early = false;
 };
 

@@ -1,7 +1,8 @@
-// Maps that read much along their innermost loop alone, as a batch norm reads the mean, deviation, scale and offset of each
-// channel in nhwc. With a vector of one row a thread would read 32 bytes of each of these beside 16 of each large operand, and
-// the L1 cache would be the limit. So a thread stays at its vector and goes over rows: what varies along that loop alone it
-// reads, and computes, once.
+// Maps that read much memory that varies only along their innermost loop.
+// An example is a batch norm in nhwc, which reads the mean, deviation, scale and offset of each channel. With
+// a vector of one row, a thread would read 32 bytes of each of these for every 16 bytes of a large operand,
+// and the L1 cache would be the bottleneck. A thread therefore keeps its vector position and iterates over
+// rows: values that vary only along the innermost loop are read and computed once.
 #include <algorithm>
 
 #include "llvm/Support/MathExtras.h"
@@ -18,12 +19,13 @@ using mlir::Value;
 
 namespace {
 
-// Over more rows in a loop only where blocks are left for many waves, so that the last wave is short beside all of them.
+// Loops over more rows only if enough blocks for many waves remain, so that the last wave is a small part of
+// them.
 constexpr int64_t kBlocksOfLoops = 4 * kManyCudaBlocks;
 constexpr int64_t kMostPasses = 8;
-// Three blocks leave a thread 80 registers: what it keeps and the rows that it has in flight may have 64, since addresses and
-// results take their places one after the other. With fewer blocks asked for, ptxas saves registers and reads the rows one by
-// one.
+// Three resident blocks leave a thread 80 registers. Kept values and rows in flight may use 64 of them,
+// because addresses and results reuse the same registers. If fewer resident blocks are requested, ptxas saves
+// registers and reads the rows one by one.
 constexpr int64_t kResident = 3, kMostKeptBytes = 64 * 4;
 constexpr int64_t kFewestLanes = 4;
 
@@ -32,7 +34,7 @@ int64_t ComputeBytes(Value tensor) {
   return std::max<int64_t>(1, ir::ScalarBuilder::ComputeType(element).getIntOrFloatBitWidth() / 8);
 }
 
-// The bytes of one position of a map: of operands that vary along the innermost loop alone, and of all others.
+// Bytes of one position of a map: of operands that vary only along the innermost loop, and of all others.
 struct Traffic {
   int64_t along = 0, read = 0, written = 0;
 };
@@ -52,7 +54,8 @@ Traffic TrafficOf(Job& job, const llvm::SmallBitVector& inner) {
   return traffic;
 }
 
-// The values that vary along the dimensions `inner` alone, those that other such values are made of left out.
+// Returns the values that vary only along the dimensions `inner`, except those that only other such values
+// use.
 std::vector<KeptValue> ValuesAlong(Job& job, const llvm::SmallBitVector& inner) {
   auto is_along = [&](const Request& request) {
     bool moves = false;
@@ -81,7 +84,7 @@ std::vector<KeptValue> ValuesAlong(Job& job, const llvm::SmallBitVector& inner) 
 
 bool ScheduleCudaStrips(Job& job, CudaSchedule& s) {
   const Loop& loop = s.parallel.back();
-  // The dimensions that are merged into the innermost loop.
+  // The dimensions merged into the innermost loop.
   llvm::SmallBitVector inner(job.domain.size());
   inner.set(s.parallel[s.parallel.size() - 2].dim + 1, loop.dim + 1);
   const Traffic traffic = TrafficOf(job, inner);
@@ -160,7 +163,7 @@ void CudaNest::EmitStripRows(ArrayRef<Value> columns, Value first) {
   for (int64_t k = 0; k < schedule_.unroll; ++k) {
     Value row = e_.add(first, e_.index(k * step)), exists;
     if (rows % (step * schedule_.unroll * schedule_.passes) != 0) {
-      // The last row again, without storing it: a branch would keep rows from being read together.
+      // Computes the last row again without storing it: a branch would keep rows from being read together.
       exists = e_.lt(row, e_.index(rows));
       row = e_.min(row, e_.index(rows - 1));
     }

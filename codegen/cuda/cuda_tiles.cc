@@ -1,4 +1,4 @@
-// Squares of a map whose inputs lie across: through shared memory, read along their rows and used along their columns.
+// Squares of a map with transposed inputs: shared memory lets threads read rows and use columns.
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "sinter/codegen/cuda/cuda_nest.h"
@@ -14,12 +14,13 @@ using mlir::Value;
 
 namespace {
 
-// Between neighbours of a column: one more than a row has, so that a column's places lie in different banks.
+// Elements from a row to the next: one more than a row has, so that a column's elements are in different
+// banks.
 constexpr int64_t kPitch = kCudaTile + 1;
 
 }  // namespace
 
-// The coordinates of the input's element that belongs to coords_.
+// Returns the coordinates of the input's element for coords_.
 SmallVector<Value> CudaNest::CoordsOf(const KeptValue& kept) {
   SmallVector<Value> coords;
   for (auto [dim, constant] : llvm::zip_equal(kept.dims, kept.constants))
@@ -27,8 +28,8 @@ SmallVector<Value> CudaNest::CoordsOf(const KeptValue& kept) {
   return coords;
 }
 
-// Runs `action` on each place of the square that exists and is this thread's, with coords_ set: threads lie along the columns,
-// and have every eighth row.
+// Runs `action` for each existing position of the square that belongs to this thread, with coords_ set.
+// Threads run along the columns and have every eighth row.
 void CudaNest::InSquare(Value thread, Value row_first, Value column_first, const Loop& row_loop,
                         const Loop& column_loop, llvm::function_ref<void(Value, Value)> action) {
   const int64_t rows_at_once = schedule_.block / kCudaTile;

@@ -30,7 +30,8 @@ std::optional<Scalar> LaneEmitter::FromVector(Value memory, mlir::RankedTensorTy
   if (lanes_.size() < 2 || !source.is_aligned || coords.empty()) return std::nullopt;
   auto lane = llvm::find(lanes_, coords.back());
   if (lane == lanes_.end()) return std::nullopt;
-  // Lane 0's position must be a multiple of the lanes: the other coordinates move it in whole vectors or not at all.
+  // Lane 0's position must be a multiple of the lane count, so the other coordinates must move it by whole
+  // vectors.
   int64_t count = lanes_.size();
   for (auto [d, coord] : llvm::enumerate(coords.drop_back())) {
     int64_t stride = 1;
@@ -52,7 +53,7 @@ std::optional<Scalar> LaneEmitter::FromVector(Value memory, mlir::RankedTensorTy
     auto array = LLVM::LLVMArrayType::get(stored, count);
     vector =
         LoadRaw(memory, array, type.getElementType(), linearize(first, type.getShape()), source.is_read_only);
-    // What lies along the lanes alone is read again by the next row.
+    // Values that vary only along the lanes are read again for the next row.
     const bool is_of_row = llvm::any_of(llvm::ArrayRef(key).drop_back(),
                                         [](const Coordinate& at) { return static_cast<bool>(at.value); });
     vector.getDefiningOp<LLVM::LoadOp>().setNontemporal(are_last_reads_ && is_of_row);

@@ -16,7 +16,7 @@ namespace sinter::codegen {
 
 namespace {
 
-// The part of NVRTC's C interface that is used here; stable since CUDA 11.2. No header of CUDA is needed to build.
+// The part of NVRTC's C interface that is used here; stable since CUDA 11.2. Building needs no CUDA header.
 using Program = struct Opaque*;
 using Result = int;
 
@@ -24,15 +24,15 @@ constexpr int kOldest = 12;
 // Values of nvrtcResult.
 constexpr Result kOutOfMemory = 1, kCompilation = 6;
 
-// Nothing but the path for a file that cannot be looked at.
+// Returns only the path if the file's status cannot be read.
 std::string FileIdentity(const std::string& path) {
   struct stat info{};
   if (stat(path.c_str(), &info) != 0) return path;
   return absl::StrCat(path, " of ", info.st_size, " bytes, ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
 }
 
-// The text with kSourceFolder in front of what its #line directives name, where that has no folder of its own. The directives are
-// those that codegen/steps/elementwise_text.cc writes, at the start of a line.
+// Adds kSourceFolder to the file names of the text's #line directives that have no folder.
+// codegen/steps/elementwise_text.cc writes these directives, at the start of a line.
 std::string WithFolderInLines(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -155,7 +155,7 @@ std::string Nvrtc::LogOf(Program program) const {
   absl::Status status = Check(functions_->log_size(program, &size), "tell the size of its log");
   std::string log(size, '\0');
   if (status.ok()) status = Check(functions_->log(program, log.data()), "give its log");
-  // It ends with a zero.
+  // The log ends with a zero.
   return status.ok() ? absl::StrReplaceAll(log.c_str(), {{kSourceFolder, ""}})
                      : std::string(status.message());
 }

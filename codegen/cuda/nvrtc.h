@@ -1,10 +1,10 @@
-// NVIDIA's runtime compiler, opened when it is first needed: CUDA C++ text to a cubin. Needs no GPU and no driver.
+// NVIDIA's runtime compiler, opened on first use: compiles CUDA C++ text to a cubin, without a GPU or driver.
 //
 //   SINTER_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, Nvrtc::Get());
 //   SINTER_ASSIGN_OR_RETURN(std::string cubin, nvrtc->Compile(text, "gelu.cu", "sm_90"));
 //
-// Thread-safe: programs compile in parallel. The same text gives the same bytes in whatever folder the process works: line
-// tables name sources by folder, and that of all of them is kSourceFolder.
+// Thread-safe: programs compile in parallel. The same text gives the same bytes in every working folder: line
+// tables name sources with their folder, and all sources have the folder kSourceFolder.
 #ifndef SINTER_CODEGEN_CUDA_NVRTC_H_
 #define SINTER_CODEGEN_CUDA_NVRTC_H_
 
@@ -17,25 +17,26 @@ namespace sinter::codegen {
 
 class Nvrtc {
  public:
-  // A folder that does not exist. NVRTC writes the process's working folder into the line tables of sources without one.
+  // A folder that does not exist. Without a folder, NVRTC writes the process's working folder into the line
+  // tables.
   static constexpr char kSourceFolder[] = "/sinter/";
 
-  // FAILED_PRECONDITION when the library is not found: says where was looked and how to point to it
-  // (runtime/host/library_loader.h). An error is not remembered.
+  // FAILED_PRECONDITION if the library is not found; the message lists the places searched and how to set the
+  // path (runtime/host/library_loader.h). The next call after an error tries again.
   static absl::StatusOr<const Nvrtc*> Get();
 
-  // For an architecture such as "sm_90". INVALID_ARGUMENT with the compiler's log when the text does not compile; the log names
-  // the source, and those of #line directives in the text, without the folder. RESOURCE_EXHAUSTED or INTERNAL when it is the
-  // compiler that cannot.
+  // Compiles for an architecture such as "sm_90". INVALID_ARGUMENT, with the compiler's log, if the text does
+  // not compile; the log names the source, and the sources of #line directives, without the folder.
+  // RESOURCE_EXHAUSTED or INTERNAL if the compiler itself fails.
   absl::StatusOr<std::string> Compile(const std::string& text, const std::string& name,
                                       const std::string& architecture) const;
-  // "13.0"
+  // "13.0".
   const std::string& version() const { return version_; }
-  // The version, and the library's file, size and time: another build of the same version has another.
+  // The version and the library's file, size and time, which distinguish builds of one version.
   const std::string& build() const { return build_; }
-  // All that Compile gives to the compiler besides the text.
+  // Returns all options that Compile passes to the compiler.
   static std::vector<std::string> Options(const std::string& architecture);
-  // What this version compiles for, ascending.
+  // The architectures that this version supports, ascending.
   const std::vector<std::string>& architectures() const { return architectures_; }
 
  private:

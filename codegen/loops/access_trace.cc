@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kCallCost = 20, kDivisionCost = 6;
 
-// One op as the number of simple operations that it is worth.
+// Returns the cost of an op, in simple operations.
 double CostOf(mlir::Operation* op) {
   if (llvm::isa<arith::ConstantOp>(op)) return 0;
   if (llvm::isa<arith::DivFOp, mlir::math::SqrtOp>(op)) return kDivisionCost;
@@ -43,7 +43,8 @@ class Tracer : public ElementEmitter {
     trace_.pinned.resize(rank);
   }
 
-  // Which domain dimension a coordinate is: a block argument number below the rank.
+  // Returns the domain dimension of a coordinate: a block argument with a number below the rank; else
+  // kComputed.
   int DimOf(Value value) const {
     auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
     if (!argument || argument.getOwner() != &block_ || argument.getArgNumber() >= rank_)
@@ -83,7 +84,7 @@ class Tracer : public ElementEmitter {
     }
   }
 
-  // Follows each coordinate to its uses: a use other than in a place pins it.
+  // Follows the uses of each coordinate. A use other than in a position pins the coordinate.
   void PinDirectUses() {
     for (size_t d = 0; d < rank_; ++d) {
       llvm::SetVector<Value> reached;
@@ -117,7 +118,7 @@ class Tracer : public ElementEmitter {
     if (is_reduction) trace_.reductions.push_back(trace_.requests.size());
     Record(is_reduction ? tensor : source, key);
     if (!is_reduction && tensor != source) {
-      // Its own coordinates are others than the reshape's.
+      // The source's coordinates differ from those of the reshape.
       for (int& dim : trace_.requests.back().dims) dim = Request::kComputed;
     }
     AddPosition(is_reduction ? tensor : source, coords, type.getShape());

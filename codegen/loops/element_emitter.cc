@@ -69,7 +69,7 @@ std::optional<Scalar> KernelEmitter::Leaf(Value tensor, mlir::ValueRange coords,
   if (auto memory = memory_.find(tensor); memory != memory_.end()) {
     return Load(memory->second, type.getElementType(), linearize(coords, type.getShape()));
   }
-  // The same bytes under another shape: no need to take the position apart.
+  // A reshape has the same bytes, so the linear position is the same.
   if (tensor.getDefiningOp<ir::ReshapeOp>()) {
     if (auto memory = memory_.find(StripReshapes(tensor)); memory != memory_.end()) {
       return Load(memory->second, type.getElementType(), linearize(coords, type.getShape()));
@@ -97,7 +97,7 @@ Value KernelEmitter::Address(Value pointer, Type element, Value position) {
 Type KernelEmitter::StoredType(Type element) {
   mlir::OpBuilder& b = s().builder();
   if (element.isInteger(1)) return b.getI8Type();
-  // Bits, because not every target has arithmetic for it.
+  // Stored as bits, because not every target has bf16 arithmetic.
   if (element.isBF16()) return b.getIntegerType(16);
   return element.isF16() ? element : ir::ScalarBuilder::ComputeType(element);
 }

@@ -1,11 +1,11 @@
-// Emits the value of one element of a fused region: loads where tensors are in memory, recursion into fused ops elsewhere.
+// Emits one element of a fused region: loads tensors that are in memory, and recurses into fused ops.
 //
 //   KernelEmitter e(s);
 //   e.SetMemory(block_argument, pointer);
-//   ElementEmitter::Scope body(e);                       // what is computed inside is forgotten at its end
+//   ElementEmitter::Scope body(e);                       // Its end forgets the elements computed in it.
 //   e.Store(pointer, element_type, position, e.element(value, coords));
 //
-// Within a scope each element is computed once: the key is the tensor and its coordinates.
+// Within a scope each element is computed once. The key is the tensor and its coordinates.
 #ifndef SINTER_CODEGEN_LOOPS_ELEMENT_EMITTER_H_
 #define SINTER_CODEGEN_LOOPS_ELEMENT_EMITTER_H_
 
@@ -19,7 +19,8 @@
 
 namespace sinter::codegen {
 
-// One coordinate as a key: a value, or a constant, which has a new value each time that it is built.
+// A coordinate as a key: a value, or a constant. Constants compare by number, because each use builds a new
+// value.
 struct Coordinate {
   mlir::Value value;  // Null for a constant.
   int64_t constant = 0;
@@ -31,7 +32,7 @@ using Coordinates = llvm::SmallVector<Coordinate, 4>;
 
 class ElementEmitter : public ir::ElementBuilder {
  public:
-  // Elements computed while a scope is open are remembered until it closes. Scopes nest.
+  // Remembers elements that are computed during its lifetime. Scopes nest.
   class Scope {
    public:
     explicit Scope(ElementEmitter& emitter) : emitter_(emitter) { emitter_.scopes_.emplace_back(); }
@@ -51,10 +52,11 @@ class ElementEmitter : public ir::ElementBuilder {
   void Bind(mlir::Value tensor, const Coordinates& coords, ir::Scalar scalar);
 
  protected:
-  // The element, when it need not be computed from its op's operands.
+  // Returns the element if it need not be computed from its op's operands; else nullopt.
   virtual std::optional<ir::Scalar> Leaf(mlir::Value tensor, mlir::ValueRange coords,
                                          const Coordinates& key) = 0;
-  // Called around the computation of an element from its op's operands, and when one is found again.
+  // Hooks: before and after an element is computed from its op's operands, and when a remembered element is
+  // used again.
   virtual void BeforeCompute(mlir::Value, const Coordinates&) {}
   virtual void AfterCompute(mlir::Value, const Coordinates&, ir::Scalar) {}
   virtual void Again(mlir::Value, const Coordinates&) {}
@@ -64,14 +66,15 @@ class ElementEmitter : public ir::ElementBuilder {
   std::vector<llvm::DenseMap<mlir::Value, Known>> scopes_;
 };
 
-// Emits loads and stores of LLVM's dialect. Storage types: i1 takes a byte that holds 0 or 1; bf16 and f16 are converted.
+// Emits loads and stores of the LLVM dialect. In memory, i1 takes a byte with the value 0 or 1. bf16 and f16
+// are converted to and from f32.
 class KernelEmitter : public ElementEmitter {
  public:
-  // A one-dimensional array of compute-type scalars that holds a tensor's elements for the current tile or row.
+  // An array of compute-type scalars with a tensor's elements for the current tile or row.
   struct Cache {
     mlir::Value pointer;
-    mlir::Value position;  // Of the current element.
-    Coordinates coords;    // The coordinates that it stands for.
+    mlir::Value position;  // Position of the current element.
+    Coordinates coords;    // The coordinates of the current element.
     bool is_written = false;
   };
 
@@ -79,18 +82,18 @@ class KernelEmitter : public ElementEmitter {
 
   void SetMemory(mlir::Value tensor, mlir::Value pointer) { memory_[tensor] = pointer; }
   mlir::Value MemoryOf(mlir::Value tensor) const { return memory_.lookup(tensor); }
-  // Elements at the cache's coordinates are read from it, or stored to it on their first computation.
+  // Reads elements at the cache's coordinates from the cache; the first computation stores them.
   void SetCache(mlir::Value tensor, Cache cache) { caches_[tensor] = std::move(cache); }
   Cache* FindCache(mlir::Value tensor);
   void ClearCaches() { caches_.clear(); }
 
   ir::Scalar Load(mlir::Value pointer, mlir::Type element, mlir::Value position);
-  // The type in which memory holds an element, and conversions between a value of it and the compute type.
+  // The type of an element in memory, and conversions between it and the compute type.
   mlir::Type StoredType(mlir::Type element);
   ir::Scalar Widen(mlir::Value stored, mlir::Type element);
   mlir::Value Narrow(ir::Scalar scalar, mlir::Type element);
   void Store(mlir::Value pointer, mlir::Type element, mlir::Value position, ir::Scalar value);
-  // The address of element `position` of an array of storage type `element`.
+  // Returns the address of element `position` in an array of storage type `element`.
   mlir::Value Address(mlir::Value pointer, mlir::Type element, mlir::Value position);
 
  protected:
@@ -103,7 +106,7 @@ class KernelEmitter : public ElementEmitter {
   llvm::DenseMap<mlir::Value, Cache> caches_;
 };
 
-// The tensor whose row-major elements `tensor` holds: what is left when reshapes are taken off.
+// Removes reshapes: returns the tensor with the same row-major elements as `tensor`.
 mlir::Value StripReshapes(mlir::Value tensor);
 
 }  // namespace sinter::codegen

@@ -67,8 +67,8 @@ class Cutter {
   }
 
  private:
-  // Whether the coordinates of a request are those of the job's parallel dimensions, given for each coordinate of the
-  // traced value the domain dimension that it is.
+  // True if the request's coordinates are those of the job's parallel dimensions. `space` maps each
+  // coordinate of the traced value to its domain dimension.
   static bool IsAligned(const Request& request, const Job& job, llvm::ArrayRef<int> space) {
     SmallVector<int> parallel;
     for (size_t d = 0; d < job.domain.size(); ++d) {
@@ -158,13 +158,14 @@ class Cutter {
     auto type = llvm::cast<plan_ir::BufferType>(call_.getOuts()[index].getType()).getTensor();
     JobOutput output{value, {Slot::Kind::kOut, index, 0, type}, TraceElement(value), 0};
     llvm::ArrayRef<int64_t> shape = ShapeOf(value);
-    // First a job whose reductions it uses, then one that touches the same tensors, then one of its own.
+    // Prefers a job whose reductions it uses, then a job that reads the same tensors, then a new job.
     for (bool uses : {true, false}) {
       for (size_t j = 0; j < jobs_.size(); ++j) {
         Job& job = jobs_[j].job;
         bool has_reductions = !job.reductions.empty();
         if (uses ? !Uses(j, output.trace) : !Touches(jobs_[j], output.trace)) continue;
-        // A GPU's chunks store what depends on none of their reductions; a CPU's are of loops that store nothing.
+        // On a GPU, chunks can store outputs that do not depend on the chunked reductions. On a CPU, chunk
+        // loops store nothing.
         bool may_store = !jobs_[j].chunked || target_.StoresFromChunks();
         if (may_store && llvm::equal(job.domain, shape) && CanJoin(j, output.trace, false)) {
           Join(j, output.trace);
@@ -188,7 +189,8 @@ class Cutter {
     return SmallVector<int64_t>(job.reduced.set_bits_begin(), job.reduced.set_bits_end());
   }
 
-  // Whether the pass over rows that is job r may compute the partial results of job c, which reduces columns of the same domain.
+  // True if job r, a pass over rows, may compute the partial results of job c, which reduces columns of the
+  // same domain.
   bool CanSumColumns(int r, int c) const {
     const Job &rows = jobs_[r].job, &columns = jobs_[c].job;
     if (rows.reductions.empty() || columns.reductions.empty() || !llvm::equal(rows.domain, columns.domain) ||
@@ -222,7 +224,7 @@ class Cutter {
         columns.job.full_outputs.clear();
       }
     }
-    // Rows' results that only their own pass reads now.
+    // Removes rows' results that only their own pass still reads.
     llvm::erase_if(materialized_, [&](const auto& entry) {
       for (size_t j = 0; j < jobs_.size(); ++j) {
         bool reads = false;
@@ -244,7 +246,8 @@ class Cutter {
     return slot;
   }
 
-  // Gives a reduction result that other jobs read a place in memory: its output buffer if it is an output.
+  // Assigns memory to a reduction result that other jobs read: its output buffer if it is an output, else
+  // workspace.
   void Materialize(Value tensor, int owner) {
     Job& job = jobs_[owner].job;
     for (JobOutput& output : job.reduced_outputs) {
@@ -258,7 +261,7 @@ class Cutter {
   }
 
   void AssignPhases(Job& job) {
-    llvm::DenseMap<mlir::Operation*, int> done;  // The phase in which a reduction of the job ends.
+    llvm::DenseMap<mlir::Operation*, int> done;  // The phase in which each reduction of the job ends.
     auto phase_of = [&](const Trace& trace) {
       int phase = 0;
       for (int index : trace.reductions) {
@@ -270,7 +273,7 @@ class Cutter {
     for (JobReduction& r : job.reductions) done[r.op] = r.phase = phase_of(r.trace);
     for (JobReduction& r : job.column_reductions) r.phase = phase_of(r.trace);
     for (JobOutput& o : job.full_outputs) o.phase = phase_of(o.trace);
-    // An output that overwrites an input waits for the last pass that reads it.
+    // An output that overwrites an input is written in the last pass that reads the input.
     for (JobOutput& o : job.full_outputs) {
       for (auto [in, out] : shared_) {
         if (out != o.slot.index) continue;
@@ -291,7 +294,7 @@ class Cutter {
     }
   }
 
-  // What job number j, or the part of it that `job` is, reads from memory.
+  // Fills job.reads for job number j, or for `job`, a part of that job.
   void CollectReads(int j, Job& job) {
     llvm::DenseSet<Value> seen;
     auto add = [&](const Trace& trace) {
@@ -353,7 +356,7 @@ class Cutter {
     return result;
   }
 
-  // Gives the column reductions of a pass over rows memory for their partial results, in which `columns` finds them.
+  // Gives the column reductions of a pass over rows memory for their partial results, which `columns` reads.
   void ShareColumns(Job& rows, Job& columns) {
     if (rows.row_groups == 0) rows.row_groups = target_.CountRowGroups(rows);
     columns.kind = Job::Kind::kCombine;

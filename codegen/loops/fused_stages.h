@@ -1,11 +1,12 @@
-// How the body of a fused plan.call is cut: into stages that run one after the other, each of independent jobs.
+// Cuts the body of a fused plan.call into consecutive stages, each of independent jobs.
 //
-// A job is one loop nest over a domain: parallel dimensions, and reduced ones when it holds reductions. Reductions of one
-// domain share a job with what computes their operands and with the outputs that use their results at the same place
-// (softmax, norms). A result that is used elsewhere goes through memory to a later stage. A reduction of many elements to
-// few is cut in chunks, by its shape and the kind of device alone, and combined in a second stage, so that every thread has
-// work and the bits do not depend on how many there are. On a GPU a job of rows may sum their columns as well (ir::SumsColumns):
-// groups of rows leave partial results, which a job of the next stage combines.
+// A job is one loop nest over a domain of parallel dimensions and, if it has reductions, reduced dimensions.
+// Reductions over one domain share a job with the ops that compute their operands, and with the outputs that
+// use their results at the same position (softmax, norms). Other uses of a result read it from memory in a
+// later stage. A reduction of many elements to few is cut into chunks, and a second stage combines the
+// chunks' results. The chunks give every thread work. They depend only on the shape and the kind of device,
+// so the bits do not depend on the number of threads. On a GPU a job over rows may also sum their columns
+// (ir::SumsColumns): groups of rows write partial results, which a job of the next stage combines.
 //
 //   SINTER_ASSIGN_OR_RETURN(FusedStages stages, CutIntoStages(call, CpuLoopTarget()));
 //   stages.workspace_bytes, stages.stages[0][0].domain ...
@@ -27,8 +28,8 @@ class LoopTarget;
 struct Slot {
   enum class Kind { kIn, kOut, kWorkspace };
   Kind kind;
-  int index = 0;       // Of the buffer among ins or outs.
-  int64_t offset = 0;  // In the workspace.
+  int index = 0;       // Index of the buffer in ins or outs.
+  int64_t offset = 0;  // Offset in the workspace.
   mlir::RankedTensorType type;
 
   bool operator==(const Slot&) const = default;
@@ -37,36 +38,38 @@ struct Slot {
 struct JobOutput {
   mlir::Value value;
   Slot slot;
-  Trace trace;    // At the coordinates of the domain, or of its parallel dimensions when reduced.
-  int phase = 0;  // Full outputs: the pass over the reduced dimensions that writes it.
+  Trace trace;    // At the coordinates of the domain or, for reduced outputs, of its parallel dimensions.
+  int phase = 0;  // For full outputs: the pass over the reduced dimensions that writes it.
 };
 
 struct JobReduction {
   ir::ReductionInterface op;
-  Trace trace;  // Of the operand.
+  Trace trace;  // Trace of the operand.
   int phase = 0;
   std::vector<Slot>
-      partials;  // One an accumulator scalar, [chunks, parallel dimensions]; empty without chunks.
+      partials;  // A slot for each accumulator scalar, [chunks, parallel dimensions]; empty without chunks.
 
   mlir::Value operand() { return op->getOperand(0); }
   mlir::Value result() { return op->getResult(0); }
 };
 
 struct Job {
-  // kCombine finishes what the kPartial job before it, with the same reductions, left in memory, or what a kWhole job left
-  // whose column reductions they are. On a GPU kPartial may have full outputs.
+  // kCombine combines partial results: those of the kPartial job before it, which has the same reductions, or
+  // those of a kWhole job with these reductions as column reductions. On a GPU a kPartial job may have full
+  // outputs.
   enum class Kind { kWhole, kPartial, kCombine };
   Kind kind = Kind::kWhole;
   llvm::SmallVector<int64_t> domain;
-  llvm::SmallBitVector reduced;  // Which dimensions are.
+  llvm::SmallBitVector reduced;  // The reduced dimensions of the domain.
   std::vector<JobReduction> reductions;
-  std::vector<JobOutput> full_outputs;     // Of the domain's shape.
-  std::vector<JobOutput> reduced_outputs;  // Of the shape that the parallel dimensions have.
-  int64_t chunks = 1;                      // Of the outermost reduced loop.
-  // Over the rows that the job reduces, in so many groups of them; their partial results are [groups, reduced dimensions].
+  std::vector<JobOutput> full_outputs;     // Outputs of the domain's shape.
+  std::vector<JobOutput> reduced_outputs;  // Outputs of the shape of the parallel dimensions.
+  int64_t chunks = 1;                      // Number of chunks of the outermost reduced loop.
+  // Reductions over the rows that the job reduces, in `row_groups` groups of rows. Their partial results are
+  // [groups, reduced dimensions].
   std::vector<JobReduction> column_reductions;
   int64_t row_groups = 0;
-  llvm::SmallVector<std::pair<mlir::Value, Slot>> reads;  // Tensors that are in memory when it starts.
+  llvm::SmallVector<std::pair<mlir::Value, Slot>> reads;  // Tensors that are in memory when the job starts.
 
   int phases() const;
   llvm::SmallVector<int64_t> parallel_shape() const;
@@ -77,13 +80,13 @@ struct FusedStages {
   int64_t workspace_bytes = 0;
 };
 
-// Pairs (ins, outs) of the call that begin at the same byte: an output that overwrites an input.
+// Returns the pairs (ins, outs) of the call that begin at the same byte: outputs that overwrite inputs.
 llvm::SmallVector<std::pair<int, int>> SharedPairs(plan_ir::CallOp call);
 
-// INVALID_ARGUMENT for an output that would overwrite elements of an input that are still to be read.
+// INVALID_ARGUMENT if an output would overwrite elements of an input before they are read.
 absl::StatusOr<FusedStages> CutIntoStages(plan_ir::CallOp call, const LoopTarget& target);
 
-// Bytes of workspace that a fused call needs. Errors as CutIntoStages.
+// Returns the bytes of workspace that a fused call needs. Errors as CutIntoStages.
 absl::StatusOr<int64_t> FusedWorkspaceBytes(plan_ir::CallOp call, const LoopTarget& target);
 
 }  // namespace sinter::codegen

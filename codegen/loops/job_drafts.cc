@@ -36,7 +36,7 @@ void ForEachTrace(const JobDraft& draft, llvm::function_ref<void(const Trace&, b
 
 namespace {
 
-// The strides at which the job writes full or reduced outputs, in the domain's dimensions.
+// Returns the strides of the job's full or reduced outputs, in the domain's dimensions.
 SmallVector<int64_t> StridesOfOutputs(const Job& job, bool reduced) {
   SmallVector<int64_t> strides(job.domain.size(), 0);
   int64_t stride = 1;
@@ -65,7 +65,7 @@ class Accesses {
     }
   }
 
-  // True if all that writes output `out` may do so in place of `input`.
+  // True if every writer of output `out` may overwrite `input`.
   bool mayOverwrite(int out, Value input) const {
     auto writers = writers_.find(out);
     return writers == writers_.end() ||
@@ -75,7 +75,7 @@ class Accesses {
  private:
   struct Read {
     int job;
-    bool is_reduced;  // It is at the coordinates of the parallel dimensions.
+    bool is_reduced;  // The read is at the coordinates of the parallel dimensions.
     const Access* access;
   };
   struct Writer {

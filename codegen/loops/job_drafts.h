@@ -1,4 +1,4 @@
-// The jobs of a fused call while fused_stages.cc puts them together, and whether they may write where they will.
+// The jobs of a fused call while fused_stages.cc builds them, and a check of their in-place writes.
 //
 //   std::vector<JobDraft> drafts;
 //   if (!ComesAfter(drafts, 2, 0)) ...
@@ -20,23 +20,25 @@ struct JobDraft {
   Job job;
   bool chunked = false;
   std::set<int> needs;  // Jobs whose results it reads.
-  // That it touches and that connect it to others: of more than one number, if it computes more.
+  // Tensors that it reads and that attract further parts. Tensors of one number count only if the job
+  // computes one number.
   llvm::DenseSet<mlir::Value> tensors;
   int stage = -1;
-  int rows = -1;  // The job whose pass over rows computes the partial results.
+  int rows = -1;  // The job whose pass over rows computes the partial results; -1 if none.
 };
 
-// Whether job `to` must run after job `from`, or is it.
+// True if job `to` must run after job `from`, or if the two are equal.
 bool ComesAfter(llvm::ArrayRef<JobDraft> drafts, int to, int from);
 
-// The domain's dimensions, or the parallel ones alone.
+// Returns the domain's dimensions; with `reduced` only the parallel ones.
 llvm::SmallVector<int> Space(const Job& job, bool reduced);
 
-// What the job computes from memory and from results, each with whether it is at the coordinates of the parallel dimensions.
+// Visits the traces of the job's reductions and outputs. `is_reduced`: the trace is at the coordinates of the
+// parallel dimensions.
 void ForEachTrace(const JobDraft& draft, llvm::function_ref<void(const Trace&, bool is_reduced)> visit);
 
-// INVALID_ARGUMENT, with the user's line: an output shares memory with an input of which elements are read later, or
-// other elements than the one that is written.
+// INVALID_ARGUMENT, with the user's line, if an output shares memory with an input whose elements are read
+// later, or whose elements the job reads at other positions than it writes.
 absl::Status CheckOverwrites(plan_ir::CallOp call, llvm::ArrayRef<JobDraft> drafts);
 
 }  // namespace sinter::codegen

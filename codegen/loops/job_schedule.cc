@@ -12,7 +12,8 @@ using llvm::SmallVector;
 
 namespace {
 
-constexpr int64_t kBlock = 4096;    // Elements a unit, about: 16 KB of f32, in cache beside its neighbours.
+// Elements a unit, about: 16 KB of f32, which fit in cache with their operands.
+constexpr int64_t kBlock = 4096;
 constexpr int64_t kShortLoop = 16;  // Shorter loops do not fill a vector.
 constexpr int64_t kChunkElements = 32768, kMaxChunks = 64;
 constexpr int64_t kMaxColumns = 1024;
@@ -22,7 +23,7 @@ constexpr int64_t kSquare = 32;
 
 int64_t RoundUp(int64_t a, int64_t b) { return llvm::divideCeilSigned(a, b) * b; }
 
-// Runs `visit` on an op's accumulator scalars, built on trial.
+// Builds an op's accumulator scalars on trial and passes them to `visit`.
 template <typename Visit>
 void TryReduction(ir::ReductionInterface op, Visit visit) {
   mlir::Block block;
@@ -42,7 +43,7 @@ bool UsesIndex(ir::ReductionInterface op) {
   return uses;
 }
 
-// Everything that moves with the domain's coordinates, as strides.
+// The strides of every access in the domain's coordinates.
 struct Footprint {
   SmallVector<SmallVector<int64_t>> strides;
   llvm::SmallBitVector pinned;
@@ -117,7 +118,7 @@ Loops LoopsOf(const Job& job, const Footprint& footprint) {
   return loops;
 }
 
-// What one element of the domain costs.
+// Returns the cost of one element of the domain.
 double ElementCost(Job& job) {
   double cost = 1;
   for (JobReduction& r : job.reductions) cost += 2 + r.trace.cost + r.trace.accesses.size();
@@ -125,7 +126,7 @@ double ElementCost(Job& job) {
   return cost;
 }
 
-// The parallel loop along which most transposed accesses are contiguous, or -1.
+// Returns the parallel loop along which most transposed accesses are contiguous, or -1.
 int FindCross(const Footprint& footprint, ArrayRef<Loop> loops) {
   const Loop& inner = loops.back();
   SmallVector<int> votes(loops.size(), 0);
@@ -141,7 +142,7 @@ int FindCross(const Footprint& footprint, ArrayRef<Loop> loops) {
                                                                                                       : -1;
 }
 
-// A tensor is kept at one place only.
+// True if the tensor is kept already; a tensor is kept at one position only.
 bool IsKept(const std::vector<KeptValue>& kept, mlir::Value tensor) {
   return llvm::any_of(kept, [&](const KeptValue& k) { return k.tensor == tensor; });
 }
@@ -152,7 +153,7 @@ int64_t BytesOfElement(mlir::Value tensor) {
   return ComputeBytes(ir::ScalarBuilder::ComputeType(element));
 }
 
-// Inputs whose neighbours lie along the cross loop.
+// Keeps tiles of the inputs that are contiguous along the cross loop.
 void KeepTiles(Job& job, Schedule& s) {
   int inner = s.parallel.back().dim, cross = s.parallel[s.cross].dim;
   for (JobOutput& output : job.full_outputs) {
@@ -200,7 +201,7 @@ void ScheduleMap(Job& job, const Footprint& footprint, double cost, Schedule& s)
   s.unit_cost = cost * kBlock;
 }
 
-// The mode of a reduction: rows when the reduced loop is innermost and fills vectors.
+// Returns the mode of a reduction: rows if the reduced loop is innermost and fills vectors.
 Schedule::Mode ReductionMode(const Loops& loops) {
   if (loops.parallel.empty()) return Schedule::Mode::kRow;
   bool reduced_last = !loops.is_reduced.empty() && loops.is_reduced.back();
@@ -230,7 +231,7 @@ bool IsComputed(mlir::Value tensor) {
   return tensor.getDefiningOp() && !llvm::isa<ir::ReductionInterface>(tensor.getDefiningOp());
 }
 
-// Expensive values of the whole domain that more than one phase asks for.
+// Keeps expensive values of the whole domain that several phases use.
 void KeepFullValues(Job& job, Schedule& s) {
   std::vector<KeptValue> candidates;
   ForEachFullTrace(job, [&](const Trace& trace, int phase) {
@@ -255,7 +256,7 @@ void KeepFullValues(Job& job, Schedule& s) {
   });
 }
 
-// Values that do not change along the reduced loops.
+// Keeps values that do not change along the reduced loops.
 void KeepParallelValues(Job& job, Schedule& s) {
   ForEachFullTrace(job, [&](const Trace& trace, int phase) {
     auto is_parallel = [&](const Request& request) {
@@ -336,7 +337,7 @@ bool ReducesRows(const Loops& loops) { return ReductionMode(loops) == Schedule::
 int64_t ChunkSize(const Loops& loops, int64_t chunks) {
   if (loops.reduced.empty()) return 1;
   int64_t size = llvm::divideCeilSigned(loops.reduced.front().size, chunks);
-  // Whole vectors, where the chunked loop is the vector's.
+  // Whole vectors if the chunked loop is the vector loop.
   if (ReducesRows(loops) && loops.reduced.size() == 1) size = RoundUp(size, 64);
   return size;
 }

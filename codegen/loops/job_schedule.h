@@ -1,8 +1,8 @@
-// How a job's domain is walked: which dimensions merge into one loop, which loop is the vector's, what a unit of work is.
+// Schedules a job's domain: which dimensions merge into one loop, the vector loop, and the unit of work.
 //
-// Decided by the job alone, never by the number of threads: units may be shared among threads in any way and the bits of
-// the results stay. That a reduction is cut in chunks says ir/fusion/fusion_domain.h, which fusion asks as well; how many there
-// are is decided here.
+// The schedule depends only on the job, never on the number of threads: threads may share the units in any
+// way without changing the bits of the results. ir::IsCutInChunks decides whether a reduction is cut into
+// chunks (fusion uses the same answer); this file decides into how many.
 #ifndef SINTER_CODEGEN_LOOPS_JOB_SCHEDULE_H_
 #define SINTER_CODEGEN_LOOPS_JOB_SCHEDULE_H_
 
@@ -12,74 +12,77 @@
 
 namespace sinter::codegen {
 
-// `dim` is the domain dimension whose coordinate is the loop's; those merged into it have coordinate 0. -1: none.
+// `dim` is the domain dimension whose coordinate is the loop's; dimensions merged into it have coordinate 0.
+// -1: none.
 struct Loop {
   int64_t size;
   int dim;
 };
 
-// How often the body of nested loops runs; their sizes.
+// TripCount returns the number of iterations of nested loops, SizesOf their sizes.
 int64_t TripCount(llvm::ArrayRef<Loop> loops);
 llvm::SmallVector<int64_t> SizesOf(llvm::ArrayRef<Loop> loops);
 
-// Loops over all dimensions: neighbours that every access walks as one are merged. Sizes of 1 have none.
+// Loops over all dimensions. Neighbours that every access traverses as one are merged; sizes of 1 have no
+// loop.
 struct Loops {
   llvm::SmallVector<Loop> all, parallel, reduced;
   llvm::SmallVector<bool> is_reduced;
 };
 Loops MergeLoops(Job& job);
-// Whether a reduction's threads and vectors lie along the reduced loops, because the last of them is the innermost, or
-// along the parallel ones.
+// True if a reduction's threads and vectors run along the reduced loops, because the last of them is the
+// innermost; false if they run along the parallel loops.
 bool ReducesRows(const Loops& loops);
-// Of the outermost reduced loop.
+// Returns the chunk size of the outermost reduced loop.
 int64_t ChunkSize(const Loops& loops, int64_t chunks);
 
-// A value kept for later: of the whole domain (recomputing it would cost much), of the parallel dimensions only (it does
-// not change along the reduced ones), or, in tiles, an input that lies across (read along its rows, used along columns).
+// A value kept for reuse: over the whole domain (expensive to recompute), over the parallel dimensions only
+// (it does not change along the reduced ones), or, with kTiles, a transposed input (read along its rows, used
+// along its columns).
 struct KeptValue {
   mlir::Value tensor;
   llvm::SmallVector<int> dims;
   llvm::SmallVector<int64_t> constants;
   bool is_full = false;
-  int phase = 0;       // In (full) or before which it is first computed.
-  int64_t offset = 0;  // In scratch; unused for parallel values of rows, which stay in registers.
+  // Full values: the first phase that computes it. Other values: it is computed before this phase.
+  int phase = 0;
+  int64_t offset = 0;  // Offset in scratch; unused for parallel values of rows, which stay in registers.
 };
 
 struct Schedule {
   enum class Mode {
-    kFlat,    // One loop: a unit is `tile` elements.
-    kMap,     // Outer loops in units of `tile`, or, with cut_inner, the innermost loop in blocks of `tile`.
-    kTiles,   // The two loops `cross` and the innermost in squares of `tile`, for transposed accesses.
-    kRow,     // Reduced loops inside, the last is the vector's; `tile` rows a unit.
-    kColumn,  // The last parallel loop is the vector's; `tile` columns a unit, their accumulators in scratch.
+    kFlat,    // One loop; a unit is `tile` elements.
+    kMap,     // Outer loops in units of `tile` or, with cut_inner, the innermost loop in blocks of `tile`.
+    kTiles,   // The loop `cross` and the innermost one in squares of `tile`, for transposed accesses.
+    kRow,     // Reduced loops inside, the last one vectorised; a unit is `tile` rows.
+    kColumn,  // The last parallel loop is vectorised; a unit is `tile` columns, with accumulators in scratch.
   };
   Mode mode = Mode::kFlat;
-  llvm::SmallVector<Loop> parallel, reduced;  // Outermost first. kMap and kFlat: all in `parallel`.
+  llvm::SmallVector<Loop> parallel, reduced;  // Outermost first. kMap and kFlat have all loops in `parallel`.
   int64_t tile = 1;
   bool cut_inner = false;
   int cross = -1;
-  int64_t chunk_size = 0;  // Of the outermost reduced loop; its whole size without chunks.
+  int64_t chunk_size = 0;  // Size of a chunk of the outermost reduced loop; the whole size without chunks.
   int64_t units = 0;
   double unit_cost = 0;  // In simple scalar operations.
   std::vector<KeptValue> kept;
-  llvm::SmallVector<llvm::SmallVector<int64_t>>
-      accumulators;                    // kColumn: offsets in scratch, a reduction each
-  llvm::SmallVector<int64_t> results;  // and of the finished results.
+  llvm::SmallVector<llvm::SmallVector<int64_t>> accumulators;  // kColumn: scratch offsets for each reduction.
+  llvm::SmallVector<int64_t> results;                          // kColumn: scratch offsets of the results.
   int64_t scratch_bytes = 0;
   bool prefetch_next_row =
-      true;  // kRow: in the second pass. Otherwise other prefetches do (streamed_slots.h).
+      true;  // kRow: prefetches in the second pass; if false, streamed_slots.h's prefetches replace these.
 
-  // kTiles: places between neighbours of a kept tile's rows. One more than a row has, so that a column's places do not
-  // fall into the same sets of the cache.
+  // kTiles: elements from a row of a kept tile to the next. One more than a row's length, so that a column's
+  // elements are in different sets of the cache.
   int64_t tile_pitch() const { return tile + 1; }
 };
 
 Schedule MakeSchedule(Job& job);
 
-// The chunks of the outermost reduced loop, for a job that ir::IsCutInChunks.
+// Returns the number of chunks of the outermost reduced loop, for a job that ir::IsCutInChunks.
 int64_t CountChunks(Job& job);
 
-// The types of a reduction's accumulator scalars.
+// Returns the types of a reduction's accumulator scalars.
 llvm::SmallVector<mlir::Type> AccumulatorTypes(ir::ReductionInterface op);
 
 }  // namespace sinter::codegen

@@ -1,4 +1,4 @@
-// What memory the jobs of a fused call touch, as the parameters of functions, and what the jobs cost.
+// The memory that the jobs of a fused call use, as function parameters, and the cost of the jobs.
 //
 //   SmallVector<Slot> read, written;
 //   CollectSlots(job, read, written);
@@ -10,34 +10,36 @@
 
 namespace sinter::codegen {
 
-// The buffers of a call by the places that they begin at.
+// The buffers of a call by their start addresses.
 class CallSlots {
  public:
   explicit CallSlots(plan_ir::CallOp call);
 
   plan_ir::CallOp call() const { return call_; }
-  // The slot whose pointer stands for `slot`: the first of several inputs that are one buffer, and the output that overwrites an
-  // input. Loops may then take pointers for distinct memory.
+  // Returns the slot whose pointer stands for `slot`: the first of several inputs that are one buffer, or the
+  // output that overwrites an input. Distinct pointers of a loop are then distinct memory.
   Slot Resolve(const Slot& slot) const;
 
  private:
   plan_ir::CallOp call_;
-  std::vector<std::pair<Slot::Kind, int>> ins_;  // For each of the call's inputs.
+  // For each of the call's inputs, the slot that stands for it.
+  std::vector<std::pair<Slot::Kind, int>> ins_;
 };
 
-// Whether two slots are the same bytes of the same buffer, under whatever type.
+// True if two slots are the same bytes of the same buffer, whatever their types.
 bool SamePlace(const Slot& a, const Slot& b);
-// -1: not among them.
+// FindSlot returns -1 if `slot` is not in `slots`. AddSlot adds `slot` unless `slots` has it.
 int FindSlot(llvm::ArrayRef<Slot> slots, const Slot& slot);
 void AddSlot(llvm::SmallVector<Slot>& slots, const Slot& slot);
 
-// Everything that the job reads and, apart, writes.
+// Returns the slots that the job reads, and separately those that it writes.
 void CollectSlots(const Job& job, llvm::SmallVector<Slot>& read, llvm::SmallVector<Slot>& written);
 
-// Folding leaves constants behind that nobody uses, of lengths above all: without them equal loops have equal text.
+// Erases unused ops. Folding leaves unused constants behind, mostly lengths; without them equal loops have
+// equal text.
 void EraseDead(mlir::Block& block);
 
-// Scalar operations of the whole job; partial results and their combination count once.
+// Returns the scalar operations of the whole job. Partial results and their combination count once.
 double JobFlops(const Job& job);
 
 }  // namespace sinter::codegen

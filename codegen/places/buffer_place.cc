@@ -6,7 +6,7 @@ namespace sinter::codegen {
 
 namespace {
 
-// Returns what two places of one memory have in common, but for its device.
+// Identifies the memory of a place, except for its device.
 const void* MemoryOf(const BufferPlace& place) {
   switch (place.space) {
     case BufferPlace::Space::kArena:

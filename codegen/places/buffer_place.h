@@ -1,4 +1,4 @@
-// Where a plan.buffer's bytes are, views followed to what they look into.
+// The memory of a plan.buffer: its space, device and offset, with views resolved.
 //
 //   BufferPlace place = PlaceOf(value);     // {kArena, nullptr, 4096, 1024}
 //   Overlaps(PlaceOf(a), PlaceOf(b));
@@ -17,19 +17,18 @@ struct BufferPlace {
   enum class Space { kArena, kVariable, kConstant, kInput, kUnplaced };
   Space space = Space::kUnplaced;
   mlir::Operation* root = nullptr;  // plan.alloc, plan.variable, plan.constant or plan.input.
-  mlir::Attribute name;             // Of the variable or the input.
-  ir::DeviceAttr device;  // Whose arena, or whose copy of the input; a variable's and a constant's own.
+  mlir::Attribute name;             // Name of the variable or the input.
+  ir::DeviceAttr device;            // Device of the arena, variable, constant or copy of the input.
   int64_t offset = 0;
   int64_t bytes = 0;
 };
 
 BufferPlace PlaceOf(mlir::Value buffer);
-// The places of some buffers.
 llvm::SmallVector<BufferPlace> PlacesOf(mlir::ValueRange buffers);
-// Whether two buffers begin at the same byte, and whether they have any byte in common.
+// StartTogether is true if two buffers begin at the same byte; Overlaps is true if they share any byte.
 bool StartTogether(const BufferPlace& a, const BufferPlace& b);
 bool Overlaps(const BufferPlace& a, const BufferPlace& b);
-// The same for two buffers exactly if they begin at the same byte: a key of maps.
+// A map key: equal for two buffers exactly if they begin at the same byte.
 std::tuple<BufferPlace::Space, const void*, const void*, int64_t> StartOf(const BufferPlace& place);
 
 }  // namespace sinter::codegen

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kConstantAlignment = 64;
 
-// Row-major, an i1 element in a byte.
+// Row-major; an i1 element takes a byte.
 std::string RawBytes(mlir::DenseElementsAttr values) {
   std::string bytes;
   if (values.getElementType().isInteger(1)) {
@@ -35,7 +35,7 @@ absl::StatusOr<uint64_t> ConstantPool::Add(plan_ir::ConstantOp constant) {
         ": a plan stores dense values, and this constant's are sparse or kept elsewhere; write dense<...>"));
   }
   uint64_t size = constant.getBuffer().getType().getBytes();
-  // Asked first, of the type: a splat of any size is small until it is written out.
+  // Checks the type's size first: a splat is small until its elements are written out.
   if (size < kPlanMaxBytes) {
     std::string bytes = RawBytes(dense);
     if (auto found = offsets_.find(bytes); found != offsets_.end()) return found->second;

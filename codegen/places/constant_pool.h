@@ -1,4 +1,4 @@
-// The plan's constants: bytes one after the other, each value once, at multiples of 64 bytes.
+// The plan's constants: each value stored once, at a multiple of 64 bytes.
 //
 //   ConstantPool pool;
 //   SINTER_ASSIGN_OR_RETURN(uint64_t offset, pool.Add(constant));
@@ -16,14 +16,14 @@ namespace sinter::codegen {
 
 class ConstantPool {
  public:
-  // UNIMPLEMENTED for values that are not dense; RESOURCE_EXHAUSTED when all together would not fit a plan. Both name the
-  // user's line.
+  // Returns the constant's offset. UNIMPLEMENTED if its values are not dense; RESOURCE_EXHAUSTED if all
+  // constants together would not fit in a plan. Both errors name the user's line.
   absl::StatusOr<uint64_t> Add(plan_ir::ConstantOp constant);
   const std::string& bytes() const { return bytes_; }
 
  private:
   std::string bytes_;
-  std::map<std::string, uint64_t> offsets_;  // Of each value that is stored.
+  std::map<std::string, uint64_t> offsets_;  // Keyed by the stored bytes.
 };
 
 }  // namespace sinter::codegen

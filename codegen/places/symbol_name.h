@@ -1,6 +1,7 @@
-// Names of generated functions: what the user calls a kernel, and a hash of its text, so that equal texts have one name.
+// Names of generated functions: the user's kernel name and a hash of the text, so equal texts share a name.
 //
-//   std::string symbol = absl::StrCat(SymbolName("squared diff"), "_", ShortHash(text));   // "squared_diff_9f86d081"
+//   // "squared_diff_9f86d081"
+//   std::string symbol = absl::StrCat(SymbolName("squared diff"), "_", ShortHash(text));
 #ifndef SINTER_CODEGEN_PLACES_SYMBOL_NAME_H_
 #define SINTER_CODEGEN_PLACES_SYMBOL_NAME_H_
 
@@ -10,10 +11,11 @@
 
 namespace sinter::codegen {
 
-// An identifier of C: other characters become "_", and one that would begin with a digit or be empty begins with "k".
+// Returns a C identifier: other characters become "_", and a "k" is put before a leading digit or an empty
+// name.
 std::string SymbolName(llvm::StringRef name);
 
-// The first 4 bytes of the text's SHA-256, as 8 lower-case hexadecimal digits.
+// Returns the first 4 bytes of the text's SHA-256, as 8 lower-case hexadecimal digits.
 std::string ShortHash(llvm::StringRef text);
 
 }  // namespace sinter::codegen

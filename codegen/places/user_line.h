@@ -1,4 +1,4 @@
-// The user's line behind a location, for error messages: "model.cc:12" or "unknown line".
+// The user's line of an MLIR location, for error messages: "model.cc:12" or "unknown line".
 #ifndef SINTER_CODEGEN_PLACES_USER_LINE_H_
 #define SINTER_CODEGEN_PLACES_USER_LINE_H_
 
@@ -8,7 +8,7 @@
 
 namespace sinter::codegen {
 
-// A user's line with what was written there; `file` is empty where a location holds none.
+// A user's line and the call written there.
 struct UserLocation {
   std::string file;
   unsigned line = 0;
@@ -17,7 +17,8 @@ struct UserLocation {
   auto operator<=>(const UserLocation&) const = default;
 };
 
-// Every line of a location, once each, in order: fused locations hold several.
+// UserLocations returns every line of a location, each once, in order (fused locations hold several).
+// UserLine returns the first one as text.
 llvm::SmallVector<UserLocation> UserLocations(mlir::Location loc);
 std::string UserLine(mlir::Location loc);
 

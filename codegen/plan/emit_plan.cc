@@ -47,7 +47,7 @@ ir::DeviceAttr DeviceOfVariable(ir::VariableOp variable) {
   return device ? device : ir::DeviceAttr::cpu(variable.getContext());
 }
 
-// Every device that holds or runs something, CPUs before GPUs; cpu:0 when nothing says where it is.
+// Returns every device that holds or runs something, CPUs before GPUs; cpu:0 if nothing is placed.
 std::vector<ir::DeviceAttr> DevicesOf(mlir::ModuleOp module) {
   std::vector<ir::DeviceAttr> devices;
   auto add = [&](ir::DeviceAttr device) {
@@ -65,7 +65,8 @@ std::vector<ir::DeviceAttr> DevicesOf(mlir::ModuleOp module) {
 std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanContents& plan) {
   std::vector<Offset<fb::Variable>> variables;
   flatbuffers::FlatBufferBuilder& builder = plan.builder;
-  // One more than the original's index, which comes before its replicas.
+  // One more than the original's index; 0 for a variable that is no replica. Originals come before their
+  // replicas.
   auto replica_of = [&](ir::VariableOp variable) -> uint32_t {
     auto original = variable->getAttrOfType<mlir::FlatSymbolRefAttr>(ir::kReplicaOfAttr);
     return original ? 1 + plan.variables.at(original.getValue().str()) : 0;
@@ -89,9 +90,9 @@ std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanCont
 
 Offset<flatbuffers::Vector<uint8_t>> WriteSection(flatbuffers::FlatBufferBuilder& builder,
                                                   const std::string& bytes) {
-  // Nothing aligns an empty vector; a missing one means the same.
+  // An empty vector would not be aligned; a missing one has the same meaning.
   if (bytes.empty()) return 0;
-  // Not ForceVectorAlignment: FlatBuffers 2 asserts there that 32 is enough.
+  // ForceVectorAlignment does not work here: FlatBuffers 2 asserts an alignment of at most 32.
   builder.PreAlign(bytes.size(), kSectionAlignment);
   return builder.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
 }
@@ -101,7 +102,7 @@ Offset<fb::Target> WriteTarget(flatbuffers::FlatBufferBuilder& builder, const Cp
   return fb::CreateTarget(builder, triple, cpu, builder.CreateVectorOfStrings(target.required_features));
 }
 
-// True if a CPU computes anything: copies and exchanges are the same on all of them.
+// True if a CPU computes something. Copies and collectives do not count: they are the same on all CPUs.
 bool ComputesOnCpus(mlir::ModuleOp module) {
   return module
       .walk([](plan_ir::CallOp call) {
@@ -113,7 +114,7 @@ bool ComputesOnCpus(mlir::ModuleOp module) {
       .wasInterrupted();
 }
 
-// The code of all targets but the last, whose place is the plan itself.
+// Writes the code of all targets except the last one, whose code is in the plan table itself.
 using CodeTable = Offset<flatbuffers::Vector<Offset<fb::CpuCode>>>;
 CodeTable WriteBetterCode(flatbuffers::FlatBufferBuilder& builder, const std::vector<CpuTarget>& targets,
                           const std::vector<std::string>& shared_objects) {
@@ -126,7 +127,7 @@ CodeTable WriteBetterCode(flatbuffers::FlatBufferBuilder& builder, const std::ve
   return builder.CreateVector(tables);
 }
 
-// A plan for cpu:0 alone does not name it.
+// A plan for cpu:0 alone has no device list.
 Offset<flatbuffers::Vector<Offset<fb::DeviceName>>> WriteDevices(PlanContents& plan) {
   if (plan.devices.size() == 1 && plan.devices[0] == ir::DeviceAttr::cpu(plan.devices[0].getContext()))
     return 0;
@@ -144,7 +145,7 @@ double MsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Compiles the sources for every architecture asked for. Nothing without kernels for GPUs.
+// Compiles the sources for every requested architecture. Returns an empty table if there are no GPU kernels.
 absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const EmitOptions& options,
                                                EmitTimes& times) {
   const std::vector<CudaSource>& sources = plan.cuda_kernels.sources();
@@ -205,8 +206,8 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
   return bytes;
 }
 
-// All code for CPUs, not optimised yet: what is generated, the same for every target, and users' kernels, which may ask for which
-// target they are compiled.
+// Returns all code for CPUs before optimisation: the generated code, which is the same for every target, and
+// user kernels, which may depend on the target.
 absl::StatusOr<std::unique_ptr<llvm::Module>> CodeFor(const CpuTarget& target, mlir::ModuleOp module,
                                                       const llvm::Module& generated) {
   std::unique_ptr<llvm::Module> code = llvm::CloneModule(generated);
@@ -214,7 +215,7 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> CodeFor(const CpuTarget& target, m
   return code;
 }
 
-// A shared object for each target.
+// Returns a shared object for each target.
 absl::StatusOr<std::vector<std::string>> EmitSharedObjects(mlir::ModuleOp module, KernelModule& kernels,
                                                            const EmitOptions& options) {
   llvm::LLVMContext context;
@@ -229,7 +230,7 @@ absl::StatusOr<std::vector<std::string>> EmitSharedObjects(mlir::ModuleOp module
   return objects;
 }
 
-// The code for each target as text; of several, with the target's name before it.
+// Returns the code for each target as text, with the target's name before it if there are several.
 absl::StatusOr<std::string> CpuCodeText(mlir::ModuleOp module, KernelModule& kernels,
                                         const EmitOptions& options, KernelText kind) {
   llvm::LLVMContext context;

@@ -1,7 +1,8 @@
-// From a planned module to the bytes of a plan file.
+// Compiles a planned module to the bytes of a plan file.
 //
-// The module holds `sinter.variable`s and `plan.function`s whose memory is laid out (every plan.alloc has its offset,
-// every call its workspace). Generated code is compiled on the way. The same module and options give the same bytes.
+// The module holds `sinter.variable`s and `plan.function`s with laid-out memory: every plan.alloc has its
+// offset, every call its workspace. EmitPlan compiles the generated code. The same module and options give
+// the same bytes.
 //
 //   EmitOptions options{.targets = {target}, .name = "lenet"};
 //   SINTER_ASSIGN_OR_RETURN(std::string bytes, EmitPlan(module, options));
@@ -20,30 +21,32 @@
 namespace sinter::codegen {
 
 struct EmitOptions {
-  // Targets of the code for CPUs: best first, at least one (ParseCpuTargets). All share the steps, which depend on none of them.
+  // CPU targets, best first; at least one (ParseCpuTargets). All targets share the steps, which do not depend
+  // on a target.
   std::vector<CpuTarget> targets;
-  std::string name;  // The graph's.
+  std::string name;  // Name of the graph.
   std::string producer = "sinter 0.1.0";
-  int opt_level = 3;  // Of LLVM: 0 to 3.
-  int threads = 0;    // Threads that compile; 0: one for each core. The bytes do not depend on it.
-  std::vector<std::string> gpu_architectures;  // Targets of kernels for GPUs: "sm_90".
+  int opt_level = 3;  // LLVM's optimisation level: 0 to 3.
+  int threads = 0;    // Compiler threads; 0: one a core. The bytes do not depend on it.
+  std::vector<std::string> gpu_architectures;  // Targets of the GPU kernels: "sm_90".
 };
 
-// Milliseconds of EmitPlan that compilers take: LLVM for CPUs, NVRTC for GPUs.
+// Milliseconds that compilers take within EmitPlan: LLVM for CPUs, NVRTC for GPUs.
 struct EmitTimes {
   double shared_object = 0, cubins = 0;
 };
 
-// INVALID_ARGUMENT for a module that is not laid out; UNIMPLEMENTED for a library op that the CPU has no kernel for, and for
-// constants that are not dense; RESOURCE_EXHAUSTED for more constants than a plan holds. All name the user's line.
+// Errors: INVALID_ARGUMENT for a module without memory layout; UNIMPLEMENTED for a library op without a
+// kernel, and for constants that are not dense; RESOURCE_EXHAUSTED for more constants than a plan can hold.
+// All name the user's line.
 absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& options,
                                      EmitTimes* times = nullptr);
 
 enum class KernelText { kMlir, kLlvm, kOptimizedLlvm, kAssembly, kCuda };
-// The generated kernels of a planned module, to read.
+// Returns the generated kernels of a planned module as text.
 absl::StatusOr<std::string> DumpKernels(mlir::ModuleOp module, const EmitOptions& options, KernelText kind);
 
-// Bytes of workspace that a call needs: what the pass select-kernels writes to the call.
+// Returns the bytes of workspace that a call needs; the pass select-kernels writes them to the call.
 absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call);
 // How the call's device cuts the jobs of fused calls.
 const LoopTarget& LoopTargetOf(plan_ir::CallOp call);

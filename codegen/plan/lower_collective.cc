@@ -23,12 +23,12 @@ mlir::RankedTensorType TensorOf(Value buffer) {
   return llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor();
 }
 
-// What the kinds differ in.
+// The properties in which the kinds of collectives differ.
 struct Contents {
   fb::CollectiveKind kind;
   ir::Combine combine = ir::Combine::sum;
   int64_t root = 0;
-  llvm::ArrayRef<int64_t> sizes = {};  // Along dimension 0, of every rank.
+  llvm::ArrayRef<int64_t> sizes = {};  // Sizes along dimension 0, for every rank.
 };
 
 Contents ContentsOf(Operation* op) {
@@ -48,7 +48,7 @@ Contents ContentsOf(Operation* op) {
       .Default([](Operation*) { return Contents{Kind::SendRecv}; });
 }
 
-// Whether the buffers are parts of one, in order, each where the first leads to expect it by the others' distances.
+// True if the buffers are parts of one memory, at the given distances from the first buffer.
 bool IsOneRun(mlir::ValueRange buffers, llvm::ArrayRef<int64_t> distances) {
   if (buffers.empty()) return true;
   BufferPlace first = PlaceOf(buffers.front());

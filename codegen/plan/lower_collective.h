@@ -1,4 +1,4 @@
-// A member's call of a collective, as a step of the plan.
+// Lowers a member's call of a collective to a step of the plan.
 //
 //   SINTER_ASSIGN_OR_RETURN(Offset<fb::CollectiveStep> body, LowerCollective(call, plan));
 #ifndef SINTER_CODEGEN_PLAN_LOWER_COLLECTIVE_H_
@@ -12,8 +12,8 @@ namespace sinter::codegen {
 
 struct PlanContents;
 
-// `call` holds one op of the collective family. InvalidArgument, naming the user's line: its tensors are of several element
-// types, or of one that collectives do not carry.
+// `call` holds one op of the collective family. InvalidArgument, with the user's line, if its tensors have
+// several element types.
 absl::StatusOr<flatbuffers::Offset<fb::CollectiveStep>> LowerCollective(plan_ir::CallOp call,
                                                                         PlanContents& plan);
 

@@ -52,7 +52,7 @@ class FunctionWriter {
 
   absl::StatusOr<Offset<fb::Function>> Write() {
     for (auto input : function_.getBody().front().getOps<plan_ir::InputOp>()) {
-      // An input on several devices is one port; its other buffers say which device they are on.
+      // An input on several devices is one port; its other buffers name their devices.
       if (!inputs_.try_emplace(input.getName().str(), inputs_.size()).second) continue;
       SINTER_RETURN_IF_ERROR(AddPort(input.getName(), input.getBuffer(), input_ports_));
     }
@@ -76,7 +76,7 @@ class FunctionWriter {
   }
 
  private:
-  // What makes two buffers one entry of the table.
+  // Two buffers with equal keys share one entry of the table.
   using Key = std::tuple<fb::Space, uint32_t, uint64_t, std::string, uint32_t>;
 
   absl::Status Unplaced(mlir::Location loc) {
@@ -139,7 +139,7 @@ class FunctionWriter {
     return absl::OkStatus();
   }
 
-  // Outputs of one name are one output, which several devices have.
+  // Outputs with one name are one output that several devices hold.
   absl::Status AddOutputs() {
     llvm::MapVector<mlir::StringAttr, SmallVector<Value>> outputs;
     for (auto output : function_.getBody().front().getOps<plan_ir::OutputOp>()) {
@@ -215,7 +215,7 @@ class FunctionWriter {
                                                    "; run sinter-select-kernels before sinter-plan-memory"));
   }
 
-  // Step number `i` of `count` that a call becomes.
+  // Returns the contents of step `i` of the `count` steps that a call becomes.
   absl::StatusOr<StepContents> StepOf(plan_ir::CallOp call, size_t i, size_t count,
                                       const std::vector<Slot>& inputs, const std::vector<Slot>& outputs) {
     StepContents step;
@@ -243,7 +243,7 @@ class FunctionWriter {
 
   absl::Status AddCatalogCall(plan_ir::CallOp call, mlir::Operation* op) {
     SINTER_ASSIGN_OR_RETURN(CudaCatalogCall catalog, CudaCatalog::Default().Lower(op));
-    // The catalogue counts operands and results, the call its buffers.
+    // The catalogue's slots count the op's operands and results; the call's slots count its buffers.
     auto of_call = [&](const std::vector<Slot>& slots) {
       std::vector<Slot> result = slots;
       for (Slot& slot : result) {

@@ -17,7 +17,7 @@
 
 namespace sinter::codegen {
 
-// The source map: each line of the user once.
+// The source map: holds each line of the user once.
 class LocationTable {
  public:
   uint32_t Add(const UserLocation& location);
@@ -29,7 +29,7 @@ class LocationTable {
   std::map<UserLocation, uint32_t> index_;
 };
 
-// What all functions of a plan write to.
+// The parts of a plan that its functions share.
 struct PlanContents {
   explicit PlanContents(mlir::MLIRContext* context) : kernels(context), cuda_kernels(context) {}
 
@@ -37,12 +37,12 @@ struct PlanContents {
   uint32_t DeviceIndex(ir::DeviceAttr device) const;
 
   flatbuffers::FlatBufferBuilder builder;
-  std::vector<ir::DeviceAttr> devices;        // Of all functions and variables, in the plan's order.
+  std::vector<ir::DeviceAttr> devices;        // Devices of all functions and variables, in the plan's order.
   std::map<std::string, uint32_t> variables;  // Index by symbol.
   ConstantPool constants;
   LocationTable locations;
-  KernelModule kernels;      // Of the CPUs,
-  CudaKernels cuda_kernels;  // and of the GPUs.
+  KernelModule kernels;      // Generated kernels for CPUs.
+  CudaKernels cuda_kernels;  // Generated kernels for GPUs.
 };
 
 flatbuffers::Offset<fb::TensorType> WriteType(flatbuffers::FlatBufferBuilder& builder,

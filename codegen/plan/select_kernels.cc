@@ -24,7 +24,7 @@ class SelectKernelsPass
       if (bytes.ok()) {
         call.setWorkspaceBytes(*bytes);
       } else {
-        // The diagnostic says the line, with which the message begins where it goes to the user by itself.
+        // The message begins with the user's line; the diagnostic adds the line itself, so remove it here.
         std::string message(bytes.status().message());
         const std::string line = UserLine(call.getLoc()) + ": ";
         if (message.starts_with(line)) message.erase(0, line.size());

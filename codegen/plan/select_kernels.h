@@ -1,4 +1,4 @@
-// The pass between lower-to-plan and plan-memory that settles what each call needs beside its buffers.
+// The pass between lower-to-plan and plan-memory that determines each call's kernel and workspace.
 //
 //   pass_manager.addNestedPass<plan_ir::FunctionOp>(codegen::CreateSelectKernels());
 #ifndef SINTER_CODEGEN_PLAN_SELECT_KERNELS_H_
@@ -10,7 +10,8 @@
 
 namespace sinter::codegen {
 
-// "sinter-select-kernels": sets workspace_bytes of every plan.call; an error for a call that no kernel computes.
+// "sinter-select-kernels": sets workspace_bytes of every plan.call. A call that no kernel computes is an
+// error.
 std::unique_ptr<mlir::Pass> CreateSelectKernels();
 
 }  // namespace sinter::codegen

@@ -11,7 +11,7 @@ namespace sinter::codegen {
 
 namespace {
 
-// In memory, and in calculations.
+// C++ names of an element type: in memory (StorageName) and in calculations (ComputeName).
 std::string StorageName(mlir::Type element) {
   if (element.isF64()) return "double";
   if (element.isF32()) return "float";
@@ -66,7 +66,7 @@ class TextWriter {
   }
 
  private:
-  // Whose lines the compiler's messages count: the part's, or ours.
+  // Returns a #line directive: messages count the lines of this part, or of the generated text.
   std::string Line(const char* part) const {
     return absl::StrCat("#line 1 \"", SymbolName(op_.getKernelName()), " (", part, ")\"\n");
   }
@@ -75,7 +75,7 @@ class TextWriter {
     return absl::StrCat(Line(part), text->str(), "\n", Line("generated"));
   }
 
-  // The function that runs the body for a range of i.
+  // Writes the function that runs the body for a range of i.
   void WriteRun(const char* function, const char* next) {
     std::string pointers, loads, outputs, stores, types;
     for (const Parameter& p : parameters_) {
@@ -97,7 +97,7 @@ class TextWriter {
       mlir::Type element = llvm::cast<mlir::TypeAttr>(type.getValue()).getValue();
       absl::StrAppend(&names, "  typedef ", ComputeName(element), " ", type.getName().str(), ";\n");
     }
-    // The body is a function of its own: return ends one element, on all devices.
+    // The body is a lambda, so that `return` ends one element on CPUs and GPUs alike.
     absl::StrAppend(
         &text_, std::string(kernels::ElementwisePrelude()), "\nnamespace sn_kernel {\n",
         Part("preamble", op_.getPreamble()), function, " Run(", pointers,
@@ -122,7 +122,7 @@ class TextWriter {
     return {symbol, absl::StrCat(text_, head, symbol, body, "}  // namespace sn_kernel\n")};
   }
 
-  mutable ir::ElementwiseKernelOp op_;  // MLIR's questions are not const.
+  mutable ir::ElementwiseKernelOp op_;  // Mutable because MLIR's accessors are not const.
   std::vector<Parameter> parameters_;
   std::string text_;
 };

@@ -1,11 +1,12 @@
-// A user-defined kernel as C++ text, the same for both compilers but for its last function.
+// The C++ text of a user kernel, equal for both compilers except for the last function.
 //
-//   ElementwiseText text = CpuElementwiseText(op);       // For the Clang library,
-//   ElementwiseText text = CudaElementwiseText(op);      // for NVRTC, behind kernels/cuda/prelude.cuh.
-//   text.symbol                                          // What to call.
+//   ElementwiseText text = CpuElementwiseText(op);       // For the Clang library.
+//   ElementwiseText text = CudaElementwiseText(op);      // For NVRTC, after kernels/cuda/prelude.cuh.
+//   text.symbol                                          // The function to call.
 //
-// Both begin with kernels/elementwise/prelude.inc, which lists what a body may use. The user's texts are numbered for the
-// compilers' messages on their own: "squared_diff (body):1:9: error: ...".
+// Both texts begin with kernels/elementwise/prelude.inc, which lists the functions that a body may use. Each
+// part of the user's text has its own line numbers in compiler messages: "squared_diff (body):1:9: error:
+// ...".
 #ifndef SINTER_CODEGEN_STEPS_ELEMENTWISE_TEXT_H_
 #define SINTER_CODEGEN_STEPS_ELEMENTWISE_TEXT_H_
 
@@ -21,17 +22,18 @@ struct ElementwiseText {
   std::string text;
 };
 
-// void symbol(void* const* buffers, int64 begin, int64 end, void*): the elements [begin, end). The prologue runs once a call.
+// void symbol(void* const* buffers, int64 begin, int64 end, void*): computes the elements [begin, end). The
+// prologue runs once a call.
 ElementwiseText CpuElementwiseText(ir::ElementwiseKernelOp op);
 
 inline constexpr int64_t kElementwiseBlock = 256;
-// void symbol(one struct of pointers, by value), in blocks of kElementwiseBlock threads, any number of them. The prologue
-// runs once a thread.
+// void symbol(one struct of pointers, by value), for blocks of kElementwiseBlock threads and any grid. The
+// prologue runs once a thread.
 ElementwiseText CudaElementwiseText(ir::ElementwiseKernelOp op);
 
-// What a compiler said about the text, as an error of the user's line.
+// Converts a compiler's error into an error with the user's line.
 absl::Status ElementwiseError(ir::ElementwiseKernelOp op, const absl::Status& error);
-// The beginning of such an error: "model.cc:12: the kernel "squared_diff"".
+// Returns the beginning of such an error: "model.cc:12: the kernel "squared_diff"".
 std::string ElementwiseSubject(ir::ElementwiseKernelOp op);
 
 }  // namespace sinter::codegen

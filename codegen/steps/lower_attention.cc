@@ -1,4 +1,4 @@
-// Attention that passes/rewrite/decompose.cc left whole: a step of GPUs.
+// Lowers an attention op that passes/rewrite/decompose.cc kept whole to a step of a GPU.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +14,7 @@ using flatbuffers::FlatBufferBuilder;
 
 namespace {
 
-// Q K^T and P V; the gradient has five such products.
+// The forward pass has two matmuls, Q K^T and P V; the gradient has five.
 double Flops(const ir::AttentionShape& s, bool causal, int products) {
   double scores = 1.0 * s.batch * s.heads * s.queries * s.keys;
   return (causal ? 0.5 : 1.0) * products * 2 * scores * s.width;

@@ -1,8 +1,9 @@
-// Ops that a hand-written kernel of the catalogue computes. Element types are given as the numbers of runtime/host/dtype.h; a
-// tensor along one dimension is [outer, size, inner].
+// Lowers ops that hand-written kernels of the catalogue compute.
+// Element types are numbers of runtime/host/dtype.h. A tensor along one dimension is [outer, size, inner].
 //
 //   cumsum              inputs x; outputs y.                    [dtype, outer, size, inner, reverse]
-//   scatter_add         inputs x, indices, updates; outputs y.  [dtype, index dtype, outer, size, inner, indices]
+//   scatter_add         inputs x, indices, updates; outputs y.
+//                       [dtype, index dtype, outer, size, inner, indices]
 //   random_permutation  inputs seed, step; outputs y.           [dtype, seed dtype, step dtype, size, stream]
 #include "sinter/codegen/steps/lowering.h"
 #include "sinter/ir/dialect/ops.h"
@@ -18,7 +19,7 @@ namespace {
 
 int64_t DTypeNumber(Value v) { return static_cast<int64_t>(DTypeOf(TypeOf(v).getElementType())); }
 
-// The sizes before and behind dimension `dim`.
+// The products of the sizes before and after dimension `dim`.
 struct Around {
   int64_t outer = 1, inner = 1;
   Around(Value v, int64_t dim) {

@@ -1,6 +1,6 @@
-// Matrix products, convolutions and pooling: calls of kernels/cpu.
-//
-// An op's math mode allows the library to be less exact than its element type; on the CPU all compute in full.
+// Lowers matmuls, convolutions and pooling to library calls.
+// An op's math mode allows a library to be less exact than the element type. The CPU always computes in full
+// precision.
 #include "absl/strings/str_cat.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/codegen/steps/lowering.h"
@@ -29,7 +29,7 @@ auto Numbers(FlatBufferBuilder& builder, ArrayRef<int64_t> values) {
   return builder.CreateVector(values.data(), values.size());
 }
 
-// The enums of ir/library/linear_ops.td and of plan.fbs number their cases alike.
+// The enums of ir/library/linear_ops.td and of plan.fbs have the same values.
 static_assert(static_cast<int>(ir::Activation::silu) == static_cast<int>(fb::Activation::Silu));
 static_assert(static_cast<int>(ir::MathMode::bf16x3) == static_cast<int>(fb::MathMode::Bf16x3));
 static_assert(static_cast<int>(ir::ImageLayout::nchw16n) == static_cast<int>(fb::ImageLayout::Nchw16n));
@@ -44,7 +44,7 @@ struct Image {
   }
 };
 
-// What all products have; the rest has its defaults.
+// Returns the fields that all matmuls have; the other fields have their defaults.
 template <typename Op>
 fb::MatmulStepT ProductTable(Op op) {
   const ir::ProductSizes s = ir::ProductSizes::Of(op);
@@ -77,7 +77,7 @@ absl::StatusOr<LibraryStep> LowerMatmul(mlir::Operation* op, FlatBufferBuilder& 
   return Product(table, builder);
 }
 
-// On a GPU cuBLASLt's, where it has the gradient; nobody else's.
+// Supported on a GPU only, and only if cuBLASLt has the gradient.
 absl::StatusOr<LibraryStep> LowerMatmulGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
   fb::MatmulStepT table = ProductTable(llvm::cast<ir::MatmulGradOp>(op));
   table.is_gradient = true;
@@ -108,7 +108,8 @@ LibraryStep Convolution(Op op, fb::ConvKind kind, Value in, Value out, Value wei
   return {fb::StepBody::ConvStep, body.Union(), flops};
 }
 
-// cuDNN's, where no kernel of our own computes it (ir/target/tf32_kernels.h).
+// OK if cuDNN can apply the convolution's activation. Only for convolutions without a catalogue kernel
+// (ir/target/tf32_kernels.h).
 absl::Status CheckActivationOnGpu(ir::Conv2dOp op) {
   const auto activation = static_cast<fb::Activation>(op.getActivation());
   if (CudnnEpilogueSupported(activation) && GpuEpilogueKeepsNan(activation)) return absl::OkStatus();

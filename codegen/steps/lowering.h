@@ -1,8 +1,8 @@
-// Library ops as steps of the plan file: a table from an op's name to the function that writes its step.
+// Lowers library ops to steps of the plan file: a table from an op's name to its lowering function.
 //
 //   SINTER_ASSIGN_OR_RETURN(LibraryStep step, LibraryLowerings::Default().Lower(op, builder));
 //
-// Adding a library op: one Add line in the Populate function of its family.
+// To add a library op, add one Add line to the Populate function of its family.
 #ifndef SINTER_CODEGEN_STEPS_LOWERING_H_
 #define SINTER_CODEGEN_STEPS_LOWERING_H_
 
@@ -34,22 +34,23 @@ class LibraryLowerings {
     lowerings_[Op::getOperationName()] = lowering;
   }
 
-  // UNIMPLEMENTED, naming the op and the user's line, for an op without an entry.
+  // UNIMPLEMENTED, with the op and the user's line, for an op without an entry.
   absl::StatusOr<LibraryStep> Lower(mlir::Operation* op, flatbuffers::FlatBufferBuilder& builder) const;
-  // Bytes of workspace that the op's step needs. What a library allocates for itself at Load is not among them.
+  // Returns the bytes of workspace that the op's step needs, without memory that a library allocates itself
+  // at Load.
   absl::StatusOr<int64_t> WorkspaceBytes(mlir::Operation* op) const;
 
  private:
   llvm::StringMap<LibraryLowering> lowerings_;
 };
 
-// The families.
+// Entries by family.
 void PopulateLinearLowerings(LibraryLowerings& lowerings);
 void PopulateAttentionLowerings(LibraryLowerings& lowerings);
 void PopulateCatalogLowerings(LibraryLowerings& lowerings);
 void PopulateElementwiseLowerings(LibraryLowerings& lowerings);
 
-// The plan file's name of an element type.
+// Returns the plan file's name of an element type.
 fb::DType DTypeOf(mlir::Type element);
 
 }  // namespace sinter::codegen

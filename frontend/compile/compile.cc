@@ -33,15 +33,15 @@ using Manager = mlir::OpPassManager;
 using plan_ir::FunctionOp;
 using Report = std::vector<std::string> CompileReport::*;
 
-// An arena of a GPU up to this size lets steps run side by side rather than be as small as it can be. It stays in L2, which has 50
-// to 60 MB on the GPUs that programs are measured on; in larger ones kernels fill the GPU by themselves, and gain from values that
-// take the memory of others while it is still in L2.
+// A GPU arena up to this size favours steps that run in parallel over the smallest arena. Such an arena stays
+// in L2, which has 50 to 60 MB on the GPUs that programs are measured on. With larger arenas a kernel fills
+// the GPU alone, and reusing memory that is still in L2 is faster.
 constexpr int64_t kSideBySideBytes = int64_t{48} << 20;
 
 struct Stage {
   std::string name;
   std::function<void(mlir::OpPassManager&, const CompileOptions&)> add;
-  Report remarks = nullptr;  // Where the stage's remarks go.
+  Report remarks = nullptr;  // The report field for the stage's remarks; null drops them.
 };
 
 std::string LayoutName(Layout layout) {
@@ -58,8 +58,8 @@ std::string LayoutName(Layout layout) {
   return "auto";
 }
 
-// Says where things are, for what the passes before it made. Until `partition` has settled it, nothing that devices are to
-// share is anywhere.
+// Places the ops that earlier passes made on devices. Until `partition` has run, ops that several devices
+// will share stay unplaced.
 void Place(Manager& m, const CompileOptions& o) {
   const Device device = o.data_parallel.devices.empty() ? o.device : Device::Cpu();
   m.addPass(createPropagatePlacement(
@@ -75,7 +75,7 @@ void SimplifyAndPlace(Manager& m, const CompileOptions& o) {
   Place(m, o);
 }
 
-// True if batch norms have a group of the batch for each device.
+// True if batch norms compute their statistics per device.
 bool HasGroups(const DataParallel& parallel) {
   return parallel.devices.size() > 1 && parallel.batch_norm == BatchStatistics::kPerDevice;
 }
@@ -86,13 +86,13 @@ void Differentiate(Manager& m, const CompileOptions& o) {
     m.addNestedPass<FuncOp>(createGroupBatchNorm({.groups = static_cast<int64_t>(parallel.devices.size())}));
   }
   m.addNestedPass<FuncOp>(createDifferentiate());
-  // The gradients of users' kernels are where they are wanted now.
+  // The gradients of user kernels have been copied to their uses by now.
   m.addPass(mlir::createSymbolDCEPass());
   Place(m, o);
 }
 
 void Decompose(Manager& m, const CompileOptions& o) {
-  // What is to be shared by several devices is on none of them yet.
+  // Ops that several devices will share are not placed yet.
   const std::vector<Device>& shared_by = o.data_parallel.devices;
   const Device device = shared_by.empty() ? o.device : shared_by.front();
   m.addNestedPass<FuncOp>(createDecompose({.device = device.ToString(), .report = o.report}));
@@ -161,11 +161,11 @@ void ChunkRows(Manager& m, const CompileOptions& o) {
   SimplifyAndPlace(m, o);
 }
 
-// The compiler, in order. Each stage's IR can be dumped under its name.
+// The compiler's stages in order. Each stage's IR can be dumped under its name.
 std::vector<Stage> Pipeline() {
   using Options = CompileOptions;
   return {
-      // First, while every op is one that the user wrote.
+      // Runs first, while every op is still one that the user wrote.
       {"propagate-placement", Place},
       {"simplify", Simplify},
       {"check-indices",
@@ -229,7 +229,7 @@ std::vector<Stage> Pipeline() {
   };
 }
 
-// What the generated kernels can be dumped as, besides the stages.
+// Dumps of the generated kernels, in addition to the stages.
 constexpr std::pair<const char*, codegen::KernelText> kKernelDumps[] = {
     {"kernels", codegen::KernelText::kMlir},
     {"llvm", codegen::KernelText::kOptimizedLlvm},
@@ -259,7 +259,7 @@ absl::Status CheckDumpNames(const std::vector<std::string>& names) {
   return absl::OkStatus();
 }
 
-// The architectures that are meant, each once, in the order given.
+// The architectures to compile for, each once, in the order given.
 std::vector<std::string> ArchitecturesOf(const CompileOptions& options) {
   std::vector<std::string> names;
   auto add = [&](const std::string& name) {
@@ -277,7 +277,8 @@ std::vector<std::string> ArchitecturesOf(const CompileOptions& options) {
   return names;
 }
 
-// Runs every stage on `module`, which it consumes, and emits the plan, under the name `unnamed` if the module has none.
+// Runs every stage on `module`, which is modified, and emits the plan. `unnamed` is the plan's name if the
+// module has none.
 absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unnamed,
                                    const CompileOptions& options, CompileReport& report) {
   SINTER_RETURN_IF_ERROR(CheckDumpNames(options.dump_stages));

@@ -1,15 +1,16 @@
-// One program, unchanged, on several devices that share the batch.
+// Runs one unchanged program on several devices that share the batch.
 //
 //   CompileOptions options;
 //   options.data_parallel.devices = TryAllGpus();
 //   absl::StatusOr<Plan> plan = Compile(graph, options);
 //
-// Every input of rank 1 or more is cut along dimension 0 in contiguous parts that differ by at most one, the larger ones first,
-// one a device. Variables start the same on all and stay the same, to the bit. What needs all of the batch is combined among
-// the devices where it arises; the results are those of the whole batch on one device, up to the order of sums. This holds
-// for every function of the graph, evaluation too: counts and sums of an uneven batch are exact.
+// Every input of rank 1 or more is cut along dimension 0 into contiguous parts, one a device. The sizes of
+// the parts differ by at most one, larger parts first. Variables start equal on all devices and stay equal to
+// the bit. Values that depend on the whole batch are combined among the devices where they arise. The results
+// equal those of the whole batch on one device, up to the order of sums. This holds for every function of the
+// graph, including evaluation: counts and sums of an uneven batch are exact.
 //
-// A plan for k devices also runs in n processes that divide them: runtime/world/world.h.
+// A plan for k devices also runs in n processes if n divides k: runtime/world/world.h.
 #ifndef SINTER_FRONTEND_COMPILE_DATA_PARALLEL_H_
 #define SINTER_FRONTEND_COMPILE_DATA_PARALLEL_H_
 
@@ -21,36 +22,38 @@
 
 namespace sinter {
 
-// What becomes of the devices' gradients of a loss that is a mean over the batch.
+// How the devices' gradients are combined, for a loss that is a mean over the batch.
 enum class GradientScale {
-  kGlobalMean,   // The mean over all examples: what one device with the whole batch computes.
-  kMeanOfMeans,  // The mean of each device's mean: differs where the parts do.
-  kSum,          // The sum of each device's mean: as many times larger as there are devices.
+  kGlobalMean,   // The mean over all examples, as one device computes it from the whole batch.
+  kMeanOfMeans,  // The mean of the devices' means. Differs from kGlobalMean for uneven parts.
+  kSum,          // The sum of the devices' means: the number of devices times kMeanOfMeans.
 };
 
 enum class UpdateStrategy {
-  kReplicated,  // Gradients are combined on all devices, and each updates its own variables.
-  kMain,  // Gradients are combined on the first device, which updates the variables and sends them to the others. What
-  // only updates read, an optimizer's state, is there alone.
+  kReplicated,  // All devices combine the gradients, and each updates its own variables.
+  // The first device combines the gradients, updates the variables and sends them to the others. Values that
+  // only updates read, such as an optimiser's state, exist on the first device only.
+  kMain,
 };
 
 enum class BatchStatistics {
-  kPerDevice,  // Batch norms normalise by the mean and variance of each device's part, and their running statistics follow
-               // the average of the parts'. The parts must be equal.
-  kSynchronized,  // By those of the whole batch, as on one device.
+  // Batch norms normalise by the mean and variance of each device's part. Their running statistics use the
+  // average over the parts. The parts must be equal.
+  kPerDevice,
+  kSynchronized,  // By the statistics of the whole batch, as on one device.
 };
 
 struct DataParallel {
-  // Empty: everything runs on CompileOptions::device. The first one is main.
+  // Empty: everything runs on CompileOptions::device. The first device is the main device.
   std::vector<Device> devices = {};
   GradientScale scale = GradientScale::kGlobalMean;
   UpdateStrategy update = UpdateStrategy::kReplicated;
   BatchStatistics batch_norm = BatchStatistics::kPerDevice;
-  // Whether a batch that the devices do not divide is an error.
+  // Makes a batch that the devices do not divide evenly an error.
   bool even = true;
-  // Inputs of which every device gets all.
+  // Inputs that every device gets whole.
   std::vector<std::string> whole_inputs = {};
-  // Gradients travel together, while the rest is still computed, as soon as they are this many.
+  // Gradients are sent in buckets of about this many bytes, while the remaining gradients are still computed.
   int64_t bucket_bytes = int64_t{25} << 20;
 };
 

@@ -15,7 +15,7 @@
 namespace sinter {
 namespace {
 
-// Streams of the seed, so that augmentation never repeats what shuffling drew.
+// Separates the transforms' random streams from those of shuffling.
 constexpr uint64_t kTransformStream = uint64_t{1} << 63;
 
 constexpr const char* kLastNames[] = {"keep", "drop", "pad"};
@@ -108,7 +108,7 @@ absl::StatusOr<BatchIterator> BatchIterator::Create(std::vector<HostTensor> tens
   return batches;
 }
 
-// Fisher and Yates, from the end.
+// Fisher-Yates shuffle, from the end.
 void BatchIterator::OrderEpoch() {
   if (!options_.shuffle || ordered_epoch_ == epoch_) return;
   order_.resize(num_examples_);
@@ -138,7 +138,7 @@ absl::StatusOr<HostTensor> BatchIterator::Gather(const HostTensor& source, int64
 absl::Status BatchIterator::Transform(size_t which, HostTensor* rows) const {
   if (options_.transforms.empty() || !options_.transforms[which]) return absl::OkStatus();
   const int64_t count = rows->shape()[0];
-  // One stream for each tensor of each batch, as long as an epoch has less than 2^24 batches.
+  // A separate stream for each tensor of each batch, if an epoch has fewer than 2^24 batches.
   const uint64_t stream =
       (static_cast<uint64_t>(epoch_) << 32) + (static_cast<uint64_t>(batch_) << 8) + which;
   SplitMix bits(options_.seed, kTransformStream | stream);

@@ -1,5 +1,4 @@
-// Batches out of tensors that lie in memory: shuffled, exact at the end of an epoch, and resumable to the
-// bit.
+// Batches of in-memory tensors: shuffled, exact at the end of an epoch, and resumable to the bit.
 //
 //   std::vector<HostTensor> data = {std::move(mnist.train.images), std::move(mnist.train.labels)};
 //   BatchOptions options = {.batch_size = 256, .seed = 1, .last = LastBatch::kPad};
@@ -7,9 +6,9 @@
 //   SINTER_ASSIGN_OR_RETURN(BatchIterator batches, BatchIterator::Create(std::move(data), options));
 //   SINTER_ASSIGN_OR_RETURN(Batch batch, batches.Next());                // f32 [256, 28, 28], i32 [256]
 //
-// The order of an epoch depends on (seed, epoch) and the number of examples only, and is the same on every
-// platform. Epochs follow each other without end unless `max_epochs` says otherwise. State and Restore give
-// an interrupted run the batches that it would have had.
+// The order of an epoch depends only on (seed, epoch) and the number of examples, and is the same on every
+// platform. Epochs follow each other without end unless `max_epochs` limits them. State and Restore let an
+// interrupted run continue with the same batches.
 #ifndef SINTER_FRONTEND_DATA_BATCHES_H_
 #define SINTER_FRONTEND_DATA_BATCHES_H_
 
@@ -26,16 +25,16 @@
 
 namespace sinter {
 
-// What happens to the examples that do not fill a batch at the end of an epoch.
+// Treatment of the examples at the end of an epoch that do not fill a batch.
 enum class LastBatch {
-  kKeep,  // A batch of fewer rows.
-  kDrop,  // They are left out of this epoch.
-  kPad,   // Rows of zeros fill the batch; their weights are 0.
+  kKeep,  // A last batch with fewer rows.
+  kDrop,  // This epoch leaves them out.
+  kPad,   // Rows of zeros, with weight 0, fill the batch.
 };
 
-// Makes what a step is fed with out of one tensor's rows of a batch, for example by scaling or augmenting.
-// `bits` is seeded by (seed, epoch, batch): using nothing else keeps runs resumable. Must keep the first
-// size.
+// Converts the rows of one tensor of a batch to the step's input, for example by scaling or augmenting.
+// `bits` is seeded by (seed, epoch, batch) and differs for each tensor. A run stays resumable if the
+// transform uses no other randomness. The result must keep the first size.
 using BatchTransform = std::function<absl::StatusOr<HostTensor>(HostTensor rows, SplitMix& bits)>;
 
 struct BatchOptions {
@@ -48,7 +47,7 @@ struct BatchOptions {
       {};  // Empty, or one for each tensor; an empty function keeps the rows.
 };
 
-// Where an iterator stands: the batch that Next gives next, and what its order depends on.
+// The position of an iterator: the next batch, and everything that the order depends on.
 struct BatchState {
   int64_t epoch = 0;
   int64_t batch = 0;  // Within the epoch.
@@ -60,7 +59,7 @@ struct BatchState {
 
   bool operator==(const BatchState&) const = default;
 
-  // One line of text for a checkpoint's metadata, and back. Parse: InvalidArgument for anything else.
+  // One line of text for a checkpoint's metadata, and back. Parse returns InvalidArgument for any other text.
   std::string ToText() const;
   static absl::StatusOr<BatchState> Parse(std::string_view text);
 };
@@ -73,24 +72,25 @@ struct Batch {
   int64_t epoch = 0;
   int64_t index = 0;        // Within the epoch.
   bool ends_epoch = false;  // The last batch of its epoch.
-  BatchState state_after;   // What Restore needs to go on behind this batch.
+  BatchState state_after;   // Pass it to Restore to continue after this batch.
 };
 
 class BatchIterator {
  public:
   // Takes tensors of equal first size; pass views (HostTensor::View) to share data with another iterator.
-  // InvalidArgument: no tensors, a scalar, first sizes that differ, no examples, a batch size below 1, a
-  // number of transforms other than that of the tensors, or kDrop with fewer examples than a batch.
+  // InvalidArgument: no tensors, a scalar, different first sizes, no examples, a batch size below 1, a
+  // negative max_epochs, a number of transforms that differs from the number of tensors, or kDrop with fewer
+  // examples than a batch.
   static absl::StatusOr<BatchIterator> Create(std::vector<HostTensor> tensors, BatchOptions options);
 
-  // OutOfRange after the last batch of max_epochs; what a transform returns. After an error the state is as
-  // before.
+  // Returns OutOfRange after the last batch of max_epochs, and the errors of transforms. An error leaves the
+  // state unchanged.
   absl::StatusOr<Batch> Next();
 
   BatchState state() const;
 
-  // Goes to where `state` was taken. InvalidArgument when data or options differ in what the order depends
-  // on: the message names it.
+  // Moves to the position of `state`. InvalidArgument if the data or options that the order depends on
+  // differ; the message names the difference.
   absl::Status Restore(const BatchState& state);
 
   int64_t num_examples() const { return num_examples_; }
@@ -110,7 +110,7 @@ class BatchIterator {
   int64_t batches_per_epoch_ = 0;
   int64_t epoch_ = 0;
   int64_t batch_ = 0;
-  std::vector<int64_t> order_;  // Of `ordered_epoch_`; empty without shuffling.
+  std::vector<int64_t> order_;  // Example order of `ordered_epoch_`; empty without shuffling.
   int64_t ordered_epoch_ = -1;
 };
 

@@ -23,7 +23,7 @@ struct Point {
 using Stroke = std::vector<Point>;
 using Glyph = std::vector<Stroke>;
 
-// x and y of one point after the other.
+// Converts x, y pairs to points.
 Stroke Through(std::initializer_list<float> coordinates) {
   Stroke stroke;
   for (const float* at = coordinates.begin(); at != coordinates.end(); at += 2)
@@ -31,8 +31,8 @@ Stroke Through(std::initializer_list<float> coordinates) {
   return stroke;
 }
 
-// Points that the pen passes, in a box of [0, 1] x [0, 1] with y downwards. Two ways to write most digits. A
-// point given twice in a row makes a corner; elsewhere strokes are smooth.
+// The points that the pen passes through, in the box [0, 1] x [0, 1], with y pointing down. Each digit has
+// two variants. A point given twice in a row is a corner; the rest of a stroke is smooth.
 const std::array<std::vector<Glyph>, 10>& Glyphs() {
   static const auto* glyphs = new std::array<std::vector<Glyph>, 10>{{
       {{Through({.5f, .02f, .2f, .2f, .12f, .5f, .22f, .82f, .5f, .98f, .8f, .82f, .88f, .5f, .78f, .18f, .5f,
@@ -77,7 +77,7 @@ const std::array<std::vector<Glyph>, 10>& Glyphs() {
   return *glyphs;
 }
 
-// The middle of four neighbouring points on a Catmull-Rom curve, at t in [0, 1] between b and c.
+// Returns the point at t in [0, 1] between b and c, on the Catmull-Rom curve through a, b, c and d.
 Point CatmullRom(Point a, Point b, Point c, Point d, float t) {
   const auto one = [t](float a, float b, float c, float d) {
     return 0.5f * (2 * b + t * (c - a + t * (2 * a - 5 * b + 4 * c - d + t * (3 * b - a - 3 * c + d))));
@@ -85,7 +85,7 @@ Point CatmullRom(Point a, Point b, Point c, Point d, float t) {
   return {one(a.x, b.x, c.x, d.x), one(a.y, b.y, c.y, d.y)};
 }
 
-// Joins the points by short segments; smooth except at corners, which are doubled points.
+// Joins the points by short segments. The curve is smooth except at corners, which are doubled points.
 Stroke Smooth(const Stroke& points) {
   constexpr int kSteps = 6;
   const int last = static_cast<int>(points.size()) - 1;
@@ -103,7 +103,7 @@ Stroke Smooth(const Stroke& points) {
   return out;
 }
 
-// Where the box [0, 1] x [0, 1] goes in the image.
+// Maps the box [0, 1] x [0, 1] to the image.
 struct Affine {
   float xx, xy, x0;
   float yx, yy, y0;
@@ -113,7 +113,7 @@ struct Affine {
 
 Affine RandomAffine(SplitMix& bits, float distortion) {
   const auto vary = [&](float by) { return bits.Uniform(-by, by) * distortion; };
-  // A rotation by 2 atan(t), without trigonometric functions: libraries round those differently.
+  // A rotation by 2 atan(t). It uses no trigonometric functions, because libraries round those differently.
   const float t = vary(0.11f);
   const float cosine = (1 - t * t) / (1 + t * t);
   const float sine = 2 * t / (1 + t * t);
@@ -131,7 +131,7 @@ Affine RandomAffine(SplitMix& bits, float distortion) {
   return m;
 }
 
-// Inks the pixels near the segment from a to b; `ink` holds coverage in [0, 1].
+// Inks the pixels near the segment from a to b. `ink` holds coverage in [0, 1].
 void DrawSegment(Point a, Point b, float radius, std::span<float> ink) {
   const float reach = radius + 1;
   const auto low = [&](float v) { return std::clamp(static_cast<int>(v - reach), 0, kSide); };
@@ -163,7 +163,7 @@ void DrawDigit(int digit, SplitMix& bits, const DigitOptions& options, std::span
     Point previous = {-1, -1};
     Point moved;
     for (Point& point : points) {
-      // Both points of a corner move together, or it would be none.
+      // Both points of a corner move together; otherwise the corner would be lost.
       if (point.x != previous.x || point.y != previous.y) {
         moved = {point.x + bits.Uniform(-0.05f, 0.05f) * options.distortion,
                  point.y + bits.Uniform(-0.04f, 0.04f) * options.distortion};
@@ -176,7 +176,7 @@ void DrawDigit(int digit, SplitMix& bits, const DigitOptions& options, std::span
   }
   const float full = 255 - bits.Uniform(0, 50) * options.distortion;
   for (size_t i = 0; i < ink.size(); ++i) {
-    // Two draws make a noise whose small values are the likeliest.
+    // The sum of two draws makes small values the most likely.
     const float noise = (bits.Uniform(-0.5f, 0.5f) + bits.Uniform(-0.5f, 0.5f)) * options.noise;
     image[i] = static_cast<uint8_t>(std::clamp(ink[i] * full + noise + 0.5f, 0.0f, 255.0f));
   }

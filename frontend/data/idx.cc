@@ -26,7 +26,7 @@ constexpr ElementType kElementTypes[] = {{0x08, 1, DType::kU8},  {0x09, 1, DType
                                          {0x0b, 2, DType::kI32}, {0x0c, 4, DType::kI32},
                                          {0x0d, 4, DType::kF32}, {0x0e, 8, DType::kF64}};
 
-// Plain or compressed bytes, read from the beginning.
+// Reads plain or compressed bytes sequentially.
 class Source {
  public:
   Source(std::span<const std::byte> bytes, const std::string& name) : name_(name), rest_(bytes) {
@@ -52,7 +52,7 @@ class Source {
     return absl::DataLossError(absl::StrCat(name_, ": ", rest_.size(), " bytes follow the last element"));
   }
 
-  // The most bytes that can follow: exactly known for plain bytes, bounded for compressed ones.
+  // An upper bound of the bytes that can follow; exact for plain bytes.
   uint64_t most() const { return most_; }
 
  private:
@@ -81,7 +81,7 @@ void SwapElements(std::span<std::byte> bytes) {
   }
 }
 
-// A piece at a time: the file's elements are narrower than the tensor's.
+// Reads in pieces, because the file's elements are narrower than the tensor's.
 absl::Status ReadInt16(Source& source, std::span<int32_t> out) {
   std::byte piece[4096];
   while (!out.empty()) {

@@ -1,4 +1,4 @@
-// Labelled grey images, as the loaders of this folder give them.
+// Labelled grey images: the result of this folder's loaders.
 #ifndef SINTER_FRONTEND_DATA_IMAGE_SET_H_
 #define SINTER_FRONTEND_DATA_IMAGE_SET_H_
 

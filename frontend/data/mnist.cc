@@ -52,7 +52,7 @@ std::optional<std::string> FindFile(const std::string& folder, const std::string
   return std::nullopt;
 }
 
-// nullopt: neither file is there.
+// nullopt if neither file exists.
 absl::StatusOr<std::optional<ImageSet>> LoadPart(const std::string& folder, const std::string& part) {
   const std::optional<std::string> images = FindFile(folder, part, "images-idx3");
   const std::optional<std::string> labels = FindFile(folder, part, "labels-idx1");
@@ -79,7 +79,7 @@ absl::StatusOr<std::optional<ImageSet>> LoadPart(const std::string& folder, cons
   return set;
 }
 
-// Rows [begin, end) of the first dimension, copied.
+// Returns a copy of rows [begin, end) of the first dimension.
 absl::StatusOr<HostTensor> Rows(const HostTensor& tensor, int64_t begin, int64_t end) {
   std::vector<int64_t> shape = tensor.shape();
   const int64_t row_bytes = shape[0] == 0 ? 0 : tensor.num_bytes() / shape[0];

@@ -1,4 +1,4 @@
-// Batches made ahead by a thread of their own, so that the step need not wait for them.
+// Prepares batches ahead on a thread, so that the training step need not wait for them.
 //
 //   SINTER_ASSIGN_OR_RETURN(auto ahead, Prefetcher::Create([&] { return batches.Next(); }, /*depth=*/2));
 //   while (true) {
@@ -7,8 +7,9 @@
 //     ...
 //   }
 //
-// The order is that of the source. A batch's `state_after` is what to save in a checkpoint: the source itself
-// is ahead by up to `depth` batches and belongs to the thread until the prefetcher is destroyed.
+// Batches keep the order of the source. A checkpoint must save a batch's `state_after`, because the source
+// itself is up to `depth` batches ahead. Only the thread may use the source until the prefetcher is
+// destroyed.
 #ifndef SINTER_FRONTEND_DATA_PREFETCHER_H_
 #define SINTER_FRONTEND_DATA_PREFETCHER_H_
 
@@ -28,17 +29,17 @@ class Prefetcher {
  public:
   using Source = std::function<absl::StatusOr<Batch>()>;
 
-  // Starts the thread. InvalidArgument for a depth below 1 or a source that is empty.
+  // Starts the thread. InvalidArgument for a depth below 1 or an empty source.
   static absl::StatusOr<std::unique_ptr<Prefetcher>> Create(Source source, int depth);
 
-  // Waits for the batch that the thread is making, and for that one only; what is ready is thrown away.
+  // Waits only for the batch in progress and discards the ready ones.
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  // The next batch, waiting for it if need be. The source's first error, OutOfRange at the end among them,
-  // comes after the batches before it, and stays. An exception out of the source is an Internal error. May be
-  // called from several threads.
+  // Returns the next batch and waits for it if necessary. The source's first error, including OutOfRange at
+  // the end, follows the batches before it, and every later call returns it again. An exception from the
+  // source becomes an Internal error. Thread-safe.
   absl::StatusOr<Batch> Next();
 
  private:
@@ -49,10 +50,10 @@ class Prefetcher {
   const size_t depth_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Batch> ready_;  // Guarded by mutex_, as are the two below.
-  absl::Status error_;       // Not OK once the source has ended.
+  std::deque<Batch> ready_;  // Guarded by mutex_, like the next two fields.
+  absl::Status error_;       // Not OK after the source has ended.
   bool stopping_ = false;
-  std::thread thread_;  // Last: it uses everything above.
+  std::thread thread_;  // Last: it uses every field above.
 };
 
 }  // namespace sinter

@@ -5,8 +5,8 @@
 //   uint64_t k = bits.Below(10);      // Uniform in [0, 10), without bias.
 //   float u = bits.Uniform(-1, 1);
 //
-// Used where the order of data depends on it: std::shuffle and the standard distributions give other results
-// with another standard library.
+// The order of data depends on these bits. std::shuffle and the standard distributions would give different
+// results with another standard library.
 #ifndef SINTER_FRONTEND_DATA_SPLITMIX_H_
 #define SINTER_FRONTEND_DATA_SPLITMIX_H_
 
@@ -16,7 +16,7 @@ namespace sinter {
 
 class SplitMix {
  public:
-  // Different streams of one seed are unrelated to each other.
+  // Streams of one seed are unrelated to each other.
   explicit SplitMix(uint64_t seed, uint64_t stream = 0) : state_(Mix(Mix(seed) + stream * kStep)) {}
 
   uint64_t Next() {
@@ -24,7 +24,7 @@ class SplitMix {
     return Mix(state_);
   }
 
-  // Uniform in [0, bound), bound > 0: draws that would favour small values are thrown away.
+  // Uniform in [0, bound), bound > 0. Rejects draws that would favour small values.
   uint64_t Below(uint64_t bound) {
     const uint64_t uneven = (0 - bound) % bound;
     uint64_t draw = Next();

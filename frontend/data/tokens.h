@@ -1,21 +1,21 @@
-// The tokens of a text, and windows of them: what language models are trained on.
+// The tokens of a text, and windows of them to train language models on.
 //
-//   SINTER_ASSIGN_OR_RETURN(TokenSet text, TokenSet::ReadBytes("input.txt"));     // Every byte is a token, 0 to 255.
+//   SINTER_ASSIGN_OR_RETURN(TokenSet text, TokenSet::ReadBytes("input.txt"));  // A token a byte.
 //   SINTER_ASSIGN_OR_RETURN(TokenSet train, text.Part(0, text.size() * 9 / 10));
 //   SplitMix bits(seed, /*stream=*/step);
-//   SINTER_RETURN_IF_ERROR(train.Draw(bits, x, y));      // x, y: i32 [batch, time]; y is x, one token on.
+//   SINTER_RETURN_IF_ERROR(train.Draw(bits, x, y));  // i32 [batch, time]; y is x shifted by one token.
 //
-// A file stays open as long as a set of its tokens lives, and windows are read when they are asked for: it may be larger than
-// the main memory. Who overwrites it meanwhile changes the tokens that follow; who shortens it gives DataLoss, no crash. Sets
-// are cheap to copy. A batch depends on the bits alone, so that a run that draws those of step n from stream n resumes at any
-// step.
+// A file stays open while a set of its tokens exists, and windows are read on demand, so the file may be
+// larger than the main memory. If another program overwrites the file meanwhile, later reads see the new
+// tokens; if it shortens the file, reads return DataLoss. Sets are cheap to copy. A batch depends only on the
+// bits. A run that draws step n's batch from stream n can therefore resume at any step.
 //
-// Files of token ids are little-endian u16: nothing else, or behind the header of llm.c's data files, which is 256 i32: 20240520,
-// the version 1, the number of tokens, zeros.
+// A file of token ids is little-endian u16, with or without the header of llm.c's data files. That header is
+// 256 i32: 20240520, the version 1, the number of tokens, zeros.
 //
-// Errors: DataLoss for what such a file cannot be (an odd size, another number of tokens than its header says),
-// Unimplemented for another version, InvalidArgument for no tokens, and those of runtime/formats/file.h, which reading windows
-// may give too.
+// Errors: DataLoss for a malformed file (an odd size, a size that differs from its header), Unimplemented for
+// another version, InvalidArgument for no tokens, and the errors of runtime/formats/file.h, which reading windows may
+// return too.
 #ifndef SINTER_FRONTEND_DATA_TOKENS_H_
 #define SINTER_FRONTEND_DATA_TOKENS_H_
 
@@ -40,18 +40,19 @@ class TokenSet {
   static absl::StatusOr<TokenSet> FromVector(std::vector<uint16_t> tokens);
 
   int64_t size() const { return size_; }
-  // The tokens from `begin` on, as many as `out` takes. InvalidArgument: there are not that many.
+  // Copies out.size() tokens, starting at `begin`. InvalidArgument if the set ends before.
   absl::Status CopyTo(int64_t begin, std::span<int32_t> out) const;
-  // The largest id; a model needs a larger vocabulary. Reads all tokens.
+  // Returns the largest id; a model's vocabulary must be larger. Reads all tokens.
   absl::StatusOr<int32_t> Largest() const;
 
-  // The tokens from `begin` to before `end`. InvalidArgument when there are none, or not that many.
+  // Returns the tokens in [begin, end). InvalidArgument if the range is empty or not within the set.
   absl::StatusOr<TokenSet> Part(int64_t begin, int64_t end) const;
 
-  // Fills x and y, both i32 [batch, time], with windows that start at random places. InvalidArgument: tensors of other types
-  // or of different shapes, or no more tokens than a window has.
+  // Fills x and y, both i32 [batch, time], with windows that start at random positions. InvalidArgument for
+  // tensors of another type or different shapes, or if the set has no more tokens than a window.
   absl::Status Draw(SplitMix& bits, HostTensor& x, HostTensor& y) const;
-  // The same with windows that follow each other, from the token `first` on; InvalidArgument also where the tokens end.
+  // Like Draw, with consecutive windows that start at token `first`. InvalidArgument also if the set ends too
+  // early.
   absl::Status Read(int64_t first, HostTensor& x, HostTensor& y) const;
 
  private:
@@ -59,11 +60,11 @@ class TokenSet {
   absl::Status CheckWindows(const HostTensor& x, const HostTensor& y) const;
   absl::Status CopyWindow(int64_t start, int64_t row, HostTensor& x, HostTensor& y) const;
 
-  // One of the two is null.
+  // Exactly one of the two is not null.
   std::shared_ptr<const FileReader> file_;
   std::shared_ptr<const std::vector<uint16_t>> words_;
-  int64_t bytes_ = 2;  // Of a token in the file.
-  int64_t first_ = 0;  // Where the set begins: a byte of the file, or an index into the words.
+  int64_t bytes_ = 2;  // Bytes of a token in the file.
+  int64_t first_ = 0;  // Start of the set: a byte offset in the file, or an index into the words.
   int64_t size_ = 0;
 };
 

@@ -10,7 +10,7 @@
 namespace sinter {
 namespace {
 
-// A tensor of `shape` with each element made from one of `rows` by `convert`.
+// Returns a tensor of `shape` whose elements are those of `rows`, converted by `convert`.
 template <typename T, typename Convert>
 absl::StatusOr<HostTensor> MapU8(const HostTensor& rows, std::vector<int64_t> shape, const char* name,
                                  Convert convert) {

@@ -1,8 +1,7 @@
-// NumPy's broadcasting rules for the builder: shapes are aligned at their last dimension; a missing dimension
-// or one of size 1 repeats.
+// NumPy's broadcasting rules for the builder.
+// Shapes are aligned at their last dimension. A missing dimension, or one of size 1, repeats.
 //
-//   auto same = BroadcastOperands(call, {x, y}, dtype);   // numbers become splats; null when the shapes do
-//   not fit
+//   auto same = BroadcastOperands(call, {x, y}, dtype);   // nullopt if the shapes do not fit.
 #ifndef SINTER_FRONTEND_GRAPH_BROADCASTING_H_
 #define SINTER_FRONTEND_GRAPH_BROADCASTING_H_
 
@@ -13,14 +12,14 @@
 
 namespace sinter {
 
-// The common shape; null when two sizes differ and neither is 1.
+// The common shape of `shapes`. nullopt if two sizes differ and neither is 1.
 std::optional<Shape> BroadcastShapes(const std::vector<Shape>& shapes);
 
-// `x` in the given shape, which it broadcasts to.
+// Returns `x` broadcast to `shape`. The shapes must be compatible.
 ir::Expr BroadcastExpr(ir::GraphBuilder& b, ir::Expr x, const Shape& shape);
 
-// The operands in one shape; numbers as splats of `dtype`. Null, with an error kept by `call`, when they do
-// not fit, or `dtype` does not hold a number.
+// Broadcasts the operands to one shape; numbers become splats of `dtype`. Returns nullopt, with an error kept
+// by `call`, if the shapes do not fit or `dtype` cannot hold a number.
 std::optional<std::vector<ir::Expr>> BroadcastOperands(Call& call, const std::vector<Operand>& operands,
                                                        DType dtype);
 

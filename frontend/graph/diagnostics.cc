@@ -14,10 +14,10 @@ namespace sinter {
 
 namespace {
 
-// Bytes of one message or note: constants may be long. Errors that are kept.
+// The most bytes of a message or note (constants may be long), and the most errors kept.
 constexpr size_t kLongest = 1000, kMostErrors = 20;
 
-// The first file line below `loc`, and the innermost name above it.
+// Finds the first file line in `loc` and the outermost name above it.
 void Find(mlir::Location loc, std::string& name, std::string& line) {
   if (auto file = llvm::dyn_cast<mlir::FileLineColLoc>(loc)) {
     if (line.empty()) line = absl::StrCat(file.getFilename().str(), ":", file.getLine());
@@ -33,13 +33,13 @@ void Find(mlir::Location loc, std::string& name, std::string& line) {
   }
 }
 
-// The line, and what it says of it; of what has no line, the text alone.
+// Returns the line and the text; only the text if there is no line.
 std::string Located(mlir::Location loc, const std::string& text) {
   if (llvm::isa<mlir::UnknownLoc>(loc)) return text;
   return absl::StrCat(LocationString(loc), ": ", text);
 }
 
-// Every match of `pattern` replaced by what `replace` makes of its groups.
+// Replaces every match of `pattern` by the result of `replace` for its groups.
 std::string Replace(llvm::StringRef text, const char* pattern,
                     const std::function<std::string(llvm::ArrayRef<llvm::StringRef>)>& replace) {
   const llvm::Regex regex(pattern);
@@ -53,8 +53,8 @@ std::string Replace(llvm::StringRef text, const char* pattern,
   return absl::StrCat(result, text.str());
 }
 
-// An error in the words of the builder: "'sinter.pad' op of 'tensor<2xui8>'" becomes "pad of u8[2]". Passes write in
-// those of the IR, for tests and for those who read IR.
+// Rewrites an error in the builder's words: "'sinter.pad' op of 'tensor<2xui8>'" becomes "pad of u8[2]".
+// Passes write errors in the IR's words, for tests and for readers of IR.
 std::string Plain(const std::string& text) {
   using Groups = llvm::ArrayRef<llvm::StringRef>;
   std::string plain = Replace(text, "'[a-z_]+\\.([a-z0-9_.]+)'( op)?", [](Groups g) { return g[1].str(); });
@@ -102,7 +102,7 @@ Diagnostics::Diagnostics(mlir::MLIRContext* context)
         }
         return mlir::success();
       }) {
-  // Else an error brings the op that it is about, as text: of a module, all of the program.
+  // Otherwise an error includes the op as text; for a module that is the whole program.
   context_->printOpOnDiagnostic(false);
 }
 

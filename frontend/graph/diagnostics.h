@@ -1,5 +1,6 @@
-// Turns MLIR's diagnostics into the user's terms: errors become an absl::Status, remarks become report lines. No error
-// shows IR: ops are not printed, types are written as the builder writes them, and the length of each is bounded.
+// Turns MLIR's diagnostics into the user's terms: errors into an absl::Status, remarks into report lines.
+// Errors show no IR: they print no ops, they write types as the builder does, and each message has a bounded
+// length.
 //
 //   Diagnostics diagnostics(context);
 //   if (failed(pass_manager.run(module))) return diagnostics.Error("fuse");
@@ -15,7 +16,7 @@
 
 namespace sinter {
 
-// Collects every diagnostic of a context while alive.
+// Collects every diagnostic of a context during its lifetime.
 class Diagnostics {
  public:
   explicit Diagnostics(mlir::MLIRContext* context);
@@ -23,9 +24,9 @@ class Diagnostics {
   Diagnostics(const Diagnostics&) = delete;
   Diagnostics& operator=(const Diagnostics&) = delete;
 
-  // The first errors, one a line: InvalidArgument, or Internal when a stage failed without saying why.
+  // Returns the first errors, one a line, as InvalidArgument; Internal if `stage` failed without a message.
   absl::Status Error(std::string_view stage) const;
-  // The remarks since the last call.
+  // Returns the remarks since the last call.
   std::vector<std::string> TakeRemarks();
 
  private:
@@ -37,7 +38,7 @@ class Diagnostics {
   mlir::ScopedDiagnosticHandler handler_;
 };
 
-// "lenet.cc:12: Conv2d(20, 3x3)": the innermost file line and name of a location.
+// Returns the first file line of a location and the outermost name around it: "lenet.cc:12: Conv2d(20, 3x3)".
 std::string LocationString(mlir::Location loc);
 
 }  // namespace sinter

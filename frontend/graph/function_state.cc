@@ -1,4 +1,4 @@
-// A function while it is built, and one call of its builder (graph_state.h).
+// FunctionState, the state of a function while it is built, and Call, one builder call (graph_state.h).
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -13,8 +13,8 @@ namespace {
 constexpr char kSeedVariable[] = "random/seed";
 constexpr char kStepVariable[] = "random/step";
 
-// An initial value is a double. A seed that is none becomes 53 bits that depend on all of its own (the finalizer of
-// SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+// Initial values are doubles. A seed that no double holds becomes 53 bits that depend on all of its bits (the
+// finalizer of SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 double SeedAsDouble(int64_t seed) {
   if (Number(seed).real_is_exact()) return static_cast<double>(seed);
   uint64_t z = static_cast<uint64_t>(seed);
@@ -44,7 +44,7 @@ FunctionState::FunctionState(GraphState& graph, std::string name, Mode mode, Whe
 
 mlir::Value FunctionState::AddArgument(mlir::RankedTensorType type,
                                        llvm::ArrayRef<mlir::NamedAttribute> attributes, mlir::Location loc) {
-  // The function's type, which lists all, is set when there are no more: Finish.
+  // Finish sets the function's type, which lists all arguments, when there are no more.
   argument_attributes_.push_back(mlir::DictionaryAttr::get(&graph_.context(), attributes));
   return func_.getBody().front().addArgument(type, loc);
 }
@@ -144,7 +144,7 @@ void FunctionState::Finish() {
 }
 
 // Call
-// --------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------------
 
 Call::Call(std::string_view name, Where where, std::vector<Tensor> operands)
     : name_(name), where_(where), function_(FunctionState::Current()), operands_(std::move(operands)) {
@@ -169,7 +169,7 @@ Call::Call(std::string_view name, Where where, FunctionState* function, std::vec
 
 void Call::Start() {
   if (!function_) {
-    ok_ = false;  // No operand is ok, and no body runs: there is no graph that the mistake could belong to.
+    ok_ = false;  // No operand is ok and no body runs, so no graph can keep the error.
     return;
   }
   for (const Tensor& t : operands_) {
@@ -199,7 +199,7 @@ bool Call::CheckOperand(const Tensor& t) {
   } else if (t.outlived_its_graph()) {
     Fail("takes a tensor whose graph has been destroyed");
   } else if (graph().status().ok()) {
-    // Where the graph has errors, the tensor may be what the call of one of them returned.
+    // If the graph has errors, the tensor may be the result of a failed call.
     Fail("takes a tensor that no call made, as `Tensor t;` declares one");
   }
   return false;

@@ -13,13 +13,14 @@ bool IsFloatValue(mlir::Value value) {
   return llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(value.getType()));
 }
 
-// For each operand of the op, whether gradients of the results that are wanted give it one. The op is asked by building its
-// gradient beside the program, with the results in the place of their own gradients, which have the same types.
+// For each operand of the op: true if it receives a gradient from the gradients of the wanted results. To
+// find out, the function builds the op's gradient in a scratch block. The results stand in for their own
+// gradients, which have the same types.
 llvm::SmallVector<bool> Receives(mlir::Operation* op, llvm::function_ref<bool(mlir::Value)> is_wanted) {
   llvm::SmallVector<bool> receives;
   for (mlir::Value operand : op->getOperands()) receives.push_back(IsFloatValue(operand));
   auto differentiable = llvm::dyn_cast<ir::DifferentiableInterface>(op);
-  // Composites compute with all that they take; a kernel and a collective without a gradient are errors of their own.
+  // Composites use all of their operands. A kernel or a collective without a gradient is a separate error.
   if (!differentiable || llvm::isa<ir::ElementwiseKernelOp>(op) || ir::Collective::Of(op)) return receives;
   mlir::Block beside;
   mlir::OpBuilder builder(op->getContext());
@@ -29,7 +30,7 @@ llvm::SmallVector<bool> Receives(mlir::Operation* op, llvm::function_ref<bool(ml
   for (mlir::Value result : op->getResults()) {
     gradients.push_back(is_wanted(result) ? b.wrap(result) : ir::Expr());
   }
-  // An op is never asked without a gradient.
+  // buildGradient requires at least one gradient.
   if (llvm::none_of(gradients, [](const ir::Expr& g) { return static_cast<bool>(g); })) return receives;
   for (auto [receive, term] : llvm::zip_equal(receives, differentiable.buildGradient(b, gradients))) {
     receive = receive && term;
@@ -37,7 +38,7 @@ llvm::SmallVector<bool> Receives(mlir::Operation* op, llvm::function_ref<bool(ml
   return receives;
 }
 
-// "ArgMax at model.cc:41".
+// Returns "ArgMax at model.cc:41".
 std::string CallAndLine(mlir::Operation* op) {
   auto call = llvm::dyn_cast<mlir::NameLoc>(op->getLoc());
   auto line = call ? llvm::dyn_cast<mlir::FileLineColLoc>(call.getChildLoc()) : mlir::FileLineColLoc();
@@ -68,7 +69,7 @@ GradientReach::GradientReach(mlir::Value loss) : reached_({loss}), used_({loss})
 
 std::string GradientReach::WhyNot(mlir::Value value) const {
   if (!used_.contains(value)) return "the loss does not depend on it";
-  // Forwards along gradients, to the first op that has none for what comes to it.
+  // Follows gradients forwards, to the first op that passes none on.
   llvm::DenseSet<mlir::Value> active = {value};
   for (mlir::Operation& op : *value.getParentBlock()) {
     auto is_used = [&](mlir::Value v) { return used_.contains(v); };

@@ -1,5 +1,6 @@
-// Which values the gradient of a loss reaches: those that it depends on by ops that have a gradient. Asked while a graph is
-// built, of each op's own record, so that a gradient that could only be zeros is an error at the user's line.
+// The values that the gradient of a loss reaches: the loss depends on them through ops that have a gradient.
+// The builder checks this while a graph is built, so that a gradient that could only be zero is an error at
+// the user's line. Each op's own gradient decides.
 //
 //   GradientReach reach(loss);
 //   if (!reach.Reaches(x)) call.Fail(reach.WhyNot(x));
@@ -14,16 +15,16 @@ namespace sinter {
 
 class GradientReach {
  public:
-  // `loss`: a value that the function has computed so far.
+  // `loss` is a value that the function has computed so far.
   explicit GradientReach(mlir::Value loss);
 
   bool Reaches(mlir::Value value) const { return reached_.contains(value); }
-  // Why it does not reach a value, as the rest of a sentence that begins with the value.
+  // Why the gradient does not reach `value`, as the rest of a sentence that begins with the value.
   std::string WhyNot(mlir::Value value) const;
 
  private:
   llvm::DenseSet<mlir::Value> reached_;
-  llvm::DenseSet<mlir::Value> used_;  // That the loss is computed from, with or without a gradient.
+  llvm::DenseSet<mlir::Value> used_;  // Values that the loss is computed from, with or without a gradient.
 };
 
 }  // namespace sinter

@@ -21,7 +21,7 @@ mlir::RankedTensorType TypeOf(const Tensor& t) {
 constexpr char kDropped[] =
     "takes a variable of a function whose body threw an exception, which made an end of both; make it again";
 
-// A function while its body runs. Where the body throws, the graph becomes what it was before.
+// Manages the graph while a function's body runs. If the body throws, the destructor restores the graph.
 class FunctionBuild {
  public:
   FunctionBuild(GraphState& graph, const std::string& name, Mode mode, Where where)
@@ -53,7 +53,7 @@ class FunctionBuild {
   bool is_finished_ = false;
 };
 
-// Without a mode: the default one, which may not be what was meant.
+// nullopt mode: the default mode, with a warning if the function seems to need the other one.
 void BuildFunction(GraphState& graph, std::string_view name, std::optional<Mode> mode,
                    const std::function<void(Builder&)>& body, Where where) {
   const std::string key(name), what = absl::StrCat("Function \"", key, "\"");
@@ -101,7 +101,7 @@ bool Variable::trainable() const {
 }
 
 // Tensor
-// ------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------------
 
 Tensor::Tensor(FunctionState* function, const void* value)
     : function_(function ? function->cell() : nullptr), value_(value) {}
@@ -130,7 +130,7 @@ Variable::Variable(GraphState* graph, std::string name, DType dtype, Shape shape
       shape_(std::move(shape)) {}
 
 // Graph
-// -------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------------
 
 Graph::Graph(std::string_view name, int64_t seed)
     : state_(std::make_unique<GraphState>(std::string(name), seed)) {}

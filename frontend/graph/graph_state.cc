@@ -26,14 +26,14 @@ uint64_t HashName(std::string_view name) {
   return hash;
 }
 
-// Prefixes of the builder's own variables, and whose they are.
+// Prefixes of the builder's own variables, and their owners.
 constexpr std::pair<std::string_view, std::string_view> kReserved[] = {
     {kLogPrefix, "a log's"},
     {kLogCountPrefix, "a log's"},
     {kIndexCheckPrefix, "an index check's"},
     {kRandomPrefix, "the random numbers'"}};
 
-// "another Linear(3)'s, first used at model.cc:8".
+// Returns "of another module, Linear(3), first used at model.cc:8".
 std::string Possession(const VariableOwner& owner) {
   switch (owner.kind) {
     case VariableOwner::Kind::kModule:
@@ -46,14 +46,14 @@ std::string Possession(const VariableOwner& owner) {
   return absl::StrCat("of the program itself, which made it at ", LineOf(owner.where));
 }
 
-// Returns the advice to the one who wanted it.
+// Returns advice for the owner that wanted the variable.
 std::string HowToPart(const VariableOwner& owner) {
   if (owner.kind == VariableOwner::Kind::kOptimizer) return "give the optimiser a .name of its own";
   return absl::StrCat("give one of them a name, as in .Named(\"second\")",
                       ", or use one module twice if they are to share");
 }
 
-// Returns what is wrong with a variable that starts from one number; empty: nothing.
+// Describes why a constant cannot be a variable's initial value; empty if it can.
 std::string ConstantInitFault(const Number& value, DType dtype, const Shape& shape) {
   const std::string of = absl::StrCat("of ", TypeString(dtype, shape));
   if (absl::Status fits = CheckNumber(value, dtype); !fits.ok()) {
@@ -68,7 +68,7 @@ std::string ConstantInitFault(const Number& value, DType dtype, const Shape& sha
   return "";
 }
 
-// Returns what is wrong with a variable's initial value; empty: nothing.
+// Describes why `init` cannot be a variable's initial value; empty if it can.
 std::string InitialValueFault(const VariableInit& init, DType dtype, const Shape& shape) {
   if (init.kind == VariableInit::Kind::kConstant) return ConstantInitFault(init.a, dtype, shape);
   const std::string of = absl::StrCat("of ", TypeString(dtype, shape));

@@ -1,5 +1,5 @@
-// What stands behind Graph, Builder and Tensor: the MLIR module under construction. Sinter's own sources
-// only.
+// The state behind Graph, Builder and Tensor: the MLIR module under construction.
+// For Sinter's own sources only.
 //
 //   Tensor Exp(const Tensor& x, Where where) {
 //     Call call("Exp", where, {x});
@@ -27,7 +27,7 @@
 
 namespace sinter {
 
-// Abseil's own view where its text functions take no std::string_view.
+// Converts to Abseil's own view, for its text functions that take no std::string_view.
 inline absl::string_view View(std::string_view s) { return absl::string_view(s.data(), s.size()); }
 
 // Prefix of the variables that random ops read: the seed and the number of the run.
@@ -46,44 +46,44 @@ class GraphState {
   GraphState(const GraphState&) = delete;
   GraphState& operator=(const GraphState&) = delete;
 
-  // Keeps an error; `what` names the call.
+  // Records an error; `what` names the call.
   void Error(Where where, std::string_view what, std::string_view message);
   absl::Status status() const;
 
-  // The variable of this name, made if need be. Null, with an error kept, when it exists with another type, or when it is
-  // not `owner`'s.
+  // Returns the variable of this name and makes it if necessary. Null, with an error kept, if it exists with
+  // another type or device, or if it does not belong to `owner`.
   ir::VariableOp FindOrMake(const std::string& name, DType dtype, const Shape& shape,
                             const VariableOptions& options, Where where, const VariableOwner& owner = {});
-  // The variable that the handle is of. Null for one of another graph, or of a function that was dropped.
+  // Returns the variable of a handle. Null if the handle is of another graph or of a dropped function.
   ir::VariableOp Find(const Variable& variable) const;
-  // False, with an error kept, for a name that a plan cannot hold. `what` is "Variable".
+  // False, with an error kept, for a name that a plan cannot hold. `what` is the kind, such as "Variable".
   bool CheckName(std::string_view what, std::string_view name, Where where);
 
-  // False, with an error kept, for a name that only a log's variable can have.
+  // False, with an error kept, for a name with a reserved prefix (logs, index checks, random numbers).
   bool CheckVariableName(std::string_view name, Where where);
 
-  // False, with an error kept, when there can be no such device.
+  // False, with an error kept, if there can be no such device.
   bool CheckDevice(Device device, Where where, std::string_view what);
   void MoveVariable(const std::string& name, Device device, Where where);
 
   const std::string& name() const { return name_; }
   int64_t seed() const { return seed_; }
-  // For handles: where the graph is, null once it has been destroyed.
+  // For handles: points to the graph; null after its destruction.
   const std::shared_ptr<GraphState*>& cell() const { return cell_; }
   mlir::MLIRContext& context() { return *context_; }
   mlir::ModuleOp module() const { return *module_; }
-  // While scopes are open, ops carry the line of the outermost (the user's) and the description of the
+  // While scopes are open, ops carry the line of the outermost scope (the user's) and the description of the
   // innermost.
   mlir::Location Locate(Where where, std::string_view what);
   void PushScope(Where where, std::string what);
   void PopScope();
-  // The outermost open scope's line, or `where`.
+  // The outermost open scope's line, or `where` without a scope.
   Where Outermost(Where where) const;
 
-  // The state that building a function adds to: taken before, so that a function whose body throws can be taken back.
+  // A snapshot of the state that building a function changes; used to undo a function whose body throws.
   struct Mark {
     size_t variables, errors, warnings, scopes, functions;
-    std::set<std::string> function_names;  // With those of kernels' gradients.
+    std::set<std::string> function_names;  // Includes the functions of kernels' gradients.
     std::vector<OptimizerRecord> optimizers;
     mlir::DictionaryAttr attributes;
   };
@@ -91,13 +91,13 @@ class GraphState {
   void GoBackTo(const Mark& mark);
 
   std::vector<Variable> variables;
-  std::map<std::string, VariableOwner> owners;  // By variable.
+  std::map<std::string, VariableOwner> owners;  // Keyed by variable name.
   std::vector<OptimizerRecord> optimizers;      // In the order of their first use.
   std::vector<std::string> warnings;            // For CompileReport.
   std::map<std::string, ir::VariableOp> variable_ops;
   std::map<std::string, std::unique_ptr<FunctionState>> functions;
   std::vector<std::string> function_order;
-  FunctionState* current = nullptr;  // The function being built.
+  FunctionState* current = nullptr;  // The function being built, or null.
 
  private:
   struct Scope {
@@ -108,16 +108,16 @@ class GraphState {
   int64_t seed_;
   std::unique_ptr<mlir::MLIRContext> context_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
-  // False, with an error kept, when no variable can be made so.
+  // False, with an error kept, if no variable can be made with these arguments.
   bool CheckNewVariable(const std::string& name, DType dtype, const Shape& shape,
                         const VariableOptions& options, Where where);
-  // False, with an error kept, when `found` is not what is asked for.
+  // False, with an error kept, if `found` differs from the request.
   bool CheckFoundVariable(ir::VariableOp found, const std::string& name, DType dtype, const Shape& shape,
                           const VariableOptions& options, Where where, const VariableOwner& owner);
 
   std::vector<std::string> errors_;
   std::vector<Scope> scopes_;
-  // Functions that were taken back: tensors of them may still be held, and are refused.
+  // Functions that were undone. Handles to their tensors may still exist; calls refuse them.
   mlir::OwningOpRef<mlir::ModuleOp> dropped_module_;
   std::vector<std::unique_ptr<FunctionState>> dropped_functions_;
   std::shared_ptr<GraphState*> cell_ = std::make_shared<GraphState*>(this);
@@ -130,18 +130,18 @@ class FunctionState {
   FunctionState(const FunctionState&) = delete;
   FunctionState& operator=(const FunctionState&) = delete;
 
-  // Whose body this thread runs; null: none. Where a call belongs, and its mistakes.
+  // The function whose body this thread runs; null if there is none. Calls and their errors belong to it.
   static FunctionState*& Building();
-  // The same, but a kernel's gradient while that is built inside a body.
+  // Like Building(), but inside a body that builds a kernel's gradient it is the gradient's function.
   static FunctionState* Current();
 
-  // Writes results and the terminator. Called once, after the user's body.
+  // Writes the results and the terminator. Called once, after the user's body.
   void Finish();
 
-  // The value of a variable here; adds an argument at the first read.
+  // The value of a variable at this point. The first read adds an argument.
   mlir::Value Read(ir::VariableOp variable);
   void Assign(ir::VariableOp variable, mlir::Value value);
-  // Seed, step and a new stream number, for one random op.
+  // The seed, the step and a new stream number, for one random op.
   struct Random {
     mlir::Value seed, step;
     int64_t stream;
@@ -151,37 +151,37 @@ class FunctionState {
   bool HasOutput(const std::string& name) const { return outputs_.contains(name); }
   mlir::Value AddInput(const std::string& name, mlir::RankedTensorType type, mlir::Location loc);
   void AddOutput(const std::string& name, mlir::Value value);
-  // The trainable variables that were read, in order of the first read.
+  // The trainable variables that were read, in the order of the first read.
   std::vector<ir::VariableOp> TrainableReads() const;
-  // The values of a variable here so far: the first read or assigned one, then each assigned one.
+  // The values of a variable so far: the first one read or assigned, then each later assigned one.
   llvm::ArrayRef<mlir::Value> ValuesOf(const std::string& variable) const;
-  // The name of the variable that has or had this value here; empty when there is none.
+  // The name of the variable that has or had this value; empty if there is none.
   std::string VariableWith(mlir::Value value) const;
-  // Moves what was built out of the program.
+  // Moves the function out of the program, into `module`.
   void MoveTo(mlir::ModuleOp module) { func_->moveBefore(module.getBody(), module.getBody()->end()); }
 
-  // What is built from now on is on `device`; null: nothing places it.
+  // Places everything built until PopDevice on `device`; null leaves it unplaced.
   void PushDevice(ir::DeviceAttr device) { device_scopes_.push_back(device); }
   void PopDevice() { device_scopes_.pop_back(); }
   ir::DeviceAttr device_scope() const {
     return device_scopes_.empty() ? ir::DeviceAttr() : device_scopes_.back();
   }
-  // Where the value is, as far as it is known while building; else null.
+  // The device of the value, if it is known during building; else null.
   ir::DeviceAttr DeviceOf(mlir::Value value) const;
 
   GraphState& graph() { return graph_; }
   const std::string& name() const { return name_; }
   Mode mode() const { return mode_; }
-  // A layer computes as training does, because of the mode.
+  // Marks that a layer computes as in training because of the mode.
   void set_trains_layers() { trains_layers_ = true; }
-  // True if layers compute as in training, and nothing is trained.
+  // True if a layer computes as in training, but the function trains nothing.
   bool OnlySeemsToTrain() const;
-  // For handles: where the function is, null once it has been destroyed.
+  // For handles: points to the function; null after its destruction.
   const std::shared_ptr<FunctionState*>& cell() const { return cell_; }
   mlir::OpBuilder& builder() { return builder_; }
 
  private:
-  // Tells the function of every op that is built.
+  // Calls PlaceInserted for every op that is built.
   struct Placer : mlir::OpBuilder::Listener {
     explicit Placer(FunctionState* f) : function(f) {}
     void notifyOperationInserted(mlir::Operation* op, mlir::OpBuilder::InsertPoint) override;
@@ -195,31 +195,34 @@ class FunctionState {
   GraphState& graph_;
   std::string name_;
   Mode mode_;
-  mutable mlir::func::FuncOp func_;  // MLIR's questions are not const.
+  mutable mlir::func::FuncOp func_;  // Mutable because MLIR's accessors are not const.
   mlir::OpBuilder builder_;
   Placer placer_{this};
   std::vector<ir::DeviceAttr> device_scopes_;
   llvm::DenseMap<mlir::Operation*, ir::DeviceAttr> known_device_;
-  llvm::SmallVector<mlir::DictionaryAttr> argument_attributes_;  // The function has them from Finish on.
+  llvm::SmallVector<mlir::DictionaryAttr> argument_attributes_;  // Finish gives them to the function.
   std::map<std::string, mlir::Value> inputs_;
   std::map<std::string, mlir::Value> outputs_;
   std::vector<std::string> output_order_;
   std::vector<ir::VariableOp> reads_;
-  std::map<std::string, std::vector<mlir::Value>> values_;  // By variable; the last is the one now.
-  std::vector<ir::VariableOp> assigned_;                    // In order of the first assignment.
+  // Keyed by variable; the last value is the current one.
+  std::map<std::string, std::vector<mlir::Value>> values_;
+  std::vector<ir::VariableOp> assigned_;  // In the order of the first assignment.
   llvm::DenseSet<ir::VariableOp> was_assigned_;
   bool uses_random_ = false;
   bool trains_layers_ = false;
   std::shared_ptr<FunctionState*> cell_ = std::make_shared<FunctionState*>(this);
 };
 
-// One builder call: its operands, its location, its outcome.
+// A builder call: its operands, its location and its outcome.
 class Call {
  public:
-  // In the function whose body runs. Not ok when there is no operand, or an operand is not ok, or belongs to another
-  // function; an error is kept then, but for operands that a failed call returned.
+  // A call in the function whose body runs. Not ok if there is no operand, or if an operand is not ok or
+  // belongs to another function. The graph then keeps an error, except for operands that a failed call
+  // returned.
   Call(std::string_view name, Where where, std::vector<Tensor> operands);
-  // In `function`, which must be the one whose body runs. Null: its graph has been destroyed, which is an error.
+  // A call in `function`, whose body must be running. A null function (its graph has been destroyed) is an
+  // error.
   Call(std::string_view name, Where where, FunctionState* function, std::vector<Tensor> operands = {});
 
   bool ok() const { return ok_; }
@@ -232,20 +235,20 @@ class Call {
   Where where() const { return where_; }
   ir::Expr expr(size_t i) { return builder_->wrap(value(i)); }
   mlir::Value value(size_t i) const { return mlir::Value::getFromOpaquePointer(operands_[i].value()); }
-  // The result, unless its shape is not legal, which is then an error.
+  // Returns the result as a tensor. A result of an illegal shape is an error.
   Tensor Done(ir::Expr result) { return Done(result.value); }
   Tensor Done(mlir::Value result);
-  // False, with an error kept, when no tensor can have this shape, which the call was given or computed.
+  // False, with an error kept, if no tensor can have this shape.
   bool CheckShape(DType dtype, const Shape& shape);
-  // False, with an error kept, when `variable` is not of this graph.
+  // False, with an error kept, if `variable` does not belong to this graph.
   bool CheckVariable(const Variable& variable);
   mlir::Type element(DType dtype) { return ElementType(dtype, graph().context()); }
   mlir::RankedTensorType type(DType dtype, const Shape& shape) {
     return TensorType(dtype, shape, graph().context());
   }
 
-  // `dim` counted from the end when negative; null, with the error kept, when there is no such dimension.
-  // `extra` allows one dimension more than the rank.
+  // Resolves a negative `dim`, which counts from the end. nullopt, with an error kept, if there is no such
+  // dimension. `extra` allows one dimension more than the rank.
   std::optional<int64_t> Dim(int64_t dim, int64_t rank, bool extra = false);
 
  private:
@@ -261,8 +264,7 @@ class Call {
   std::optional<ir::GraphBuilder> builder_;
 };
 
-// While alive, everything that is built carries this line, unless a scope is open already, and this
-// description.
+// Gives everything built during its lifetime this line (unless an outer scope is open) and this description.
 class LocationScope {
  public:
   LocationScope(GraphState* graph, Where where, std::string what) : graph_(graph) {
@@ -278,8 +280,8 @@ class LocationScope {
   GraphState* graph_;
 };
 
-// While alive, nothing that is built in the function is placed by the scopes around it: for library code whose ops belong
-// where their operands are.
+// Shields the ops built in the function during its lifetime from the device scopes around it. For library
+// code whose ops belong on the devices of their operands.
 class UnplacedScope {
  public:
   explicit UnplacedScope(FunctionState* function) : function_(function) { function_->PushDevice(nullptr); }
@@ -291,10 +293,10 @@ class UnplacedScope {
   FunctionState* function_;
 };
 
-// Returns what is wrong with a shape that was asked for, such as "has a negative size in its shape f32[-1]"; empty: nothing.
+// Describes why a shape is illegal, such as "has a negative size in its shape f32[-1]"; empty if it is legal.
 std::string ShapeFault(DType dtype, const Shape& shape);
 
-// "Conv2d(f32[2,3], f32[4])".
+// Returns "Conv2d(f32[2,3], f32[4])".
 std::string CallString(std::string_view name, const std::vector<Tensor>& operands);
 
 }  // namespace sinter

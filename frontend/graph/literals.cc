@@ -9,7 +9,7 @@ namespace sinter {
 
 namespace {
 
-// As programs write it: "F32".
+// Returns the name as programs write it: "F32".
 std::string Name(DType dtype) { return absl::AsciiStrToUpper(std::string(DTypeName(dtype))); }
 
 mlir::TypedAttr Attribute(const Number& number, mlir::Type element) {
@@ -26,7 +26,7 @@ mlir::TypedAttr Attribute(const Number& number, mlir::Type element) {
   return mlir::FloatAttr::get(float_type, value);
 }
 
-// Orders element types: whoever comes later holds more of what those before it hold.
+// Orders the element types for casts: a type holds more of the values of the types before it.
 int Rank(DType dtype) {
   switch (dtype) {
     case DType::kI1:
@@ -72,7 +72,7 @@ std::optional<ir::Expr> Literal(Call& call, const Number& number, DType dtype, c
 
 std::string MixedTypes(DType a, DType b) {
   const auto [from, to] = Rank(a) < Rank(b) ? std::pair(a, b) : std::pair(b, a);
-  // f16 and bf16 have neither each other's range nor precision.
+  // f16 has too little range for bf16, and bf16 too little precision for f16.
   const bool both_half = from == DType::kF16 && to == DType::kBf16;
   return absl::StrCat("mixes element types; convert the ", std::string(DTypeName(from)),
                       both_half ? " and the bf16: Cast(x, " : ": Cast(x, ", both_half ? "F32" : Name(to),

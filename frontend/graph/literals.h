@@ -1,7 +1,7 @@
-// Numbers that a program writes into calls, as `x * 0.5` and Clamp(x, 0, 6) do, and the element types that they meet.
+// Numbers in calls, as in `x * 0.5` and Clamp(x, 0, 6), and the element types that must hold them.
 //
 //   std::optional<ir::Expr> half = Literal(call, 0.5, F32, {2, 3});    // A splat.
-//   if (!half) return {};                                             // The element type does not hold it.
+//   if (!half) return {};                                              // F32 cannot hold the number.
 #ifndef SINTER_FRONTEND_GRAPH_LITERALS_H_
 #define SINTER_FRONTEND_GRAPH_LITERALS_H_
 
@@ -12,13 +12,15 @@
 
 namespace sinter {
 
-// False, with an error kept that names a fix, when `dtype` does not hold the number (CheckNumber in runtime/host/number.h).
+// True if `dtype` holds the number (CheckNumber in runtime/host/number.h). Else keeps an error that suggests a
+// fix.
 bool CheckLiteral(Call& call, const Number& number, DType dtype);
 
-// The number everywhere in a tensor; exact, floats rounded once. Null, with an error kept, when `dtype` does not hold it.
+// A splat of the number: exact for integers, rounded once for floats. nullopt, with an error kept, if `dtype`
+// cannot hold it.
 std::optional<ir::Expr> Literal(Call& call, const Number& number, DType dtype, const Shape& shape);
 
-// "mixes element types; ..." with the cast that loses the least.
+// Returns "mixes element types; ..." with the cast that loses the least.
 std::string MixedTypes(DType a, DType b);
 
 }  // namespace sinter

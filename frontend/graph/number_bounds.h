@@ -1,6 +1,7 @@
-// The bounds of a numeric option, and what is said of a number outside of them.
+// Bounds of a numeric option, and the error for a number outside of them.
 //
-//   if (std::string wrong = OutOfBounds("a beta1", beta1, {.low = 0, .below = 1}); !wrong.empty()) return call.Fail(wrong);
+//   std::string wrong = OutOfBounds("a beta1", beta1, {.low = 0, .below = 1});
+//   if (!wrong.empty()) return call.Fail(wrong);
 //   // "needs a beta1 of at least 0 and below 1, got 2"
 #ifndef SINTER_FRONTEND_GRAPH_NUMBER_BOUNDS_H_
 #define SINTER_FRONTEND_GRAPH_NUMBER_BOUNDS_H_
@@ -11,7 +12,7 @@
 
 namespace sinter {
 
-// Numbers are finite besides.
+// The number must also be finite.
 struct NumberBounds {
   std::optional<double> low = {};    // At least this.
   std::optional<double> above = {};  // More than this.
@@ -19,7 +20,7 @@ struct NumberBounds {
   std::optional<double> below = {};  // Less than this.
 };
 
-// The rest of a sentence that begins with what has the option; empty when the number is within the bounds.
+// Empty if the number is within the bounds. Else the rest of a sentence that begins with the call.
 std::string OutOfBounds(std::string_view what, double value, const NumberBounds& bounds);
 
 }  // namespace sinter

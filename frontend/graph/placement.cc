@@ -1,4 +1,4 @@
-// Where things are, in the builder: scopes, what a tensor's device is, copies.
+// Device placement in the builder: scopes, a tensor's device, copies.
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/graph_state.h"
 
@@ -36,7 +36,7 @@ void FunctionState::Placer::notifyOperationInserted(mlir::Operation* op, mlir::O
 }
 
 void FunctionState::PlaceInserted(mlir::Operation* op) {
-  // A gradient is where its value is.
+  // A gradient is on the device of its value.
   if (llvm::isa<ir::GradientsOp>(op) || !llvm::isa_and_present<ir::SinterDialect>(op->getDialect())) return;
   if (auto copy = llvm::dyn_cast<ir::CopyOp>(op)) {
     known_device_[op] = copy.getLike() ? DeviceOf(copy.getLike()) : copy.getDeviceAttr();
@@ -59,7 +59,7 @@ ir::DeviceAttr FunctionState::DeviceOf(mlir::Value value) const {
   mlir::DictionaryAttr attributes =
       argument_attributes_[llvm::cast<mlir::BlockArgument>(value).getArgNumber()];
   auto variable = attributes.getAs<mlir::FlatSymbolRefAttr>(ir::kVariableAttr);
-  // Asked of the variable itself, which may be moved after it was read.
+  // Reads the variable itself, which may have moved after the read.
   if (variable) {
     auto found = graph_.variable_ops.find(variable.getValue().str());
     return found == graph_.variable_ops.end() ? ir::DeviceAttr() : ir::DeviceOf(found->second.getOperation());
@@ -68,7 +68,7 @@ ir::DeviceAttr FunctionState::DeviceOf(mlir::Value value) const {
 }
 
 // Scopes
-// ------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------------
 
 DeviceScope::DeviceScope(Builder& b, std::optional<Device> device, Where where)
     : DeviceScope(b.function(), device, where) {}

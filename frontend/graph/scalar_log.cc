@@ -1,4 +1,4 @@
-// Builder::Log: a log's next value and what keeps it (runtime/tensor/scalar_log.h).
+// Builder::Log: the next value of a log and its variables (runtime/tensor/scalar_log.h).
 #include "sinter/runtime/tensor/scalar_log.h"
 
 #include <optional>
@@ -12,15 +12,16 @@ namespace sinter {
 
 namespace {
 
-// The capacity of a log that exists; null when there is none.
+// Returns the capacity of an existing log; nullopt if there is none.
 std::optional<int64_t> CapacityOf(GraphState& graph, const std::string& ring) {
   auto found = graph.variable_ops.find(ring);
   if (found == graph.variable_ops.end()) return std::nullopt;
   return llvm::cast<mlir::RankedTensorType>(found->second.getType()).getDimSize(1);
 }
 
-// The ring and its counts with one value more. Every cell is computed from itself alone, so that both are written in place
-// and together with other updates; that is why each cell has the count.
+// Appends a value to the ring and increments its counts. Each cell is computed only from itself, so that both
+// variables are updated in place, in one kernel with other updates. Each cell therefore holds a copy of the
+// count.
 std::pair<ir::Expr, ir::Expr> Append(ir::Expr ring, ir::Expr counts, ir::Expr value) {
   ir::GraphBuilder& b = *ring.builder;
   const double capacity = static_cast<double>(ring.shape()[1]);
@@ -49,7 +50,7 @@ void Builder::Log(std::string_view name, const Tensor& value, LogOptions options
     call.Fail(absl::StrCat("has a capacity of ", options.capacity, " here and of ", *exists,
                            " where it was logged first; give both the same"));
   } else {
-    // The log is where the value is, whatever scope is open.
+    // The log is on the value's device, regardless of open scopes.
     UnplacedScope unplaced(&call.function());
     const VariableOptions state{.init = {}, .trainable = false};
     GraphState& graph = call.graph();
@@ -57,7 +58,7 @@ void Builder::Log(std::string_view name, const Tensor& value, LogOptions options
     ir::VariableOp ring = graph.FindOrMake(ring_name, DType::kF64, shape, state, where);
     ir::VariableOp count =
         graph.FindOrMake(absl::StrCat(std::string(kLogCountPrefix), text), DType::kF64, shape, state, where);
-    if (!ring || !count) return;  // Whose error is kept.
+    if (!ring || !count) return;  // FindOrMake keeps the error.
     ir::GraphBuilder& b = call.b();
     auto [cells, counts] =
         Append(b.wrap(call.function().Read(ring)), b.wrap(call.function().Read(count)), call.expr(0));

@@ -6,7 +6,7 @@ namespace sinter {
 
 namespace {
 
-// Goes back to the last '*' where the rest does not fit.
+// Matches with backtracking to the last '*'.
 bool Fits(std::string_view pattern, std::string_view name) {
   size_t p = 0, n = 0, star = std::string_view::npos, after_star = 0;
   while (n < name.size()) {

@@ -1,7 +1,8 @@
-// Chooses variables: what a group of an optimiser's parameters is, which of a module's parameters are wanted.
+// Chooses variables: the parameters of an optimiser's group, or some parameters of a module.
 //
 //   std::vector<Variable> weights = net.parameters(Glob("*.weight"));
-//   optim::AdamW{.groups = {{.of = RankBelow(2), .with = [](optim::AdamW& o) { o.weight_decay = 0; }}}}.Minimize(loss);
+//   auto no_decay = [](optim::AdamW& o) { o.weight_decay = 0; };
+//   optim::AdamW{.groups = {{.of = RankBelow(2), .with = no_decay}}}.Minimize(loss);
 #ifndef SINTER_FRONTEND_GRAPH_VARIABLE_FILTER_H_
 #define SINTER_FRONTEND_GRAPH_VARIABLE_FILTER_H_
 
@@ -14,14 +15,15 @@
 
 namespace sinter {
 
-// Any function of a variable will do.
+// True for the variables to choose. Any function of a variable works.
 using VariableFilter = std::function<bool(const Variable&)>;
 
-// By the whole name: '*' stands for any characters, also none, '?' for one.
+// Matches the whole name. '*' matches any number of characters, '?' matches one.
 VariableFilter Glob(std::string_view pattern);
-// Variables of a rank less than this: RankBelow(2) is biases and the scales and offsets of norms.
+// Matches variables of a rank less than this. RankBelow(2) matches biases and the scales and offsets of
+// norms.
 VariableFilter RankBelow(int64_t rank);
-// One of these.
+// Matches these variables.
 VariableFilter Among(const std::vector<Variable>& variables);
 
 }  // namespace sinter

@@ -29,7 +29,8 @@ class MultiHeadAttentionLayer : public Layer {
   }
 
  private:
-  // At the first use, when the input's width is known. Another width later is an error of the projections.
+  // Called at the first use, when the input's width is known. Another width later is an error of the
+  // projections.
   void MakeProjections(int64_t width, int64_t in) {
     if (qkv_) return;
     LinearOptions linear{.bias = options_.bias,

@@ -1,5 +1,6 @@
-// How parameters start. Fans are those of the parameter's shape: [out, in] for Linear's transposed form,
-// [out, in, kh, kw] for convolutions; see Fans().
+// Initial values of parameters.
+// Fans come from the parameter's shape: [out, in] for Linear's transposed form, [out, in, kh, kw] for
+// convolutions.
 //
 //   nn::Linear(128, {.weight = nn::HeNormal()})
 #ifndef SINTER_FRONTEND_NN_INITIALIZER_H_
@@ -9,7 +10,7 @@
 
 namespace sinter::nn {
 
-// Resolves to a VariableInit once the parameter's fans are known.
+// Resolves to a VariableInit when the parameter's fans are known.
 class Initializer {
  public:
   enum class Kind { kConstant, kNormal, kUniform, kScaledNormal, kScaledUniform, kOrthogonal };
@@ -42,7 +43,7 @@ Initializer HeUniform();
 Initializer LeCunNormal();
 Initializer LeCunUniform();
 // Saxe et al., "Exact solutions to the nonlinear dynamics of learning" (arXiv 1312.6120): orthogonal rows or
-// columns of the matrix first dimension x the rest.
+// columns of the parameter as a matrix of its first dimension by the other dimensions.
 Initializer Orthogonal(double gain = 1);
 
 }  // namespace sinter::nn

@@ -26,7 +26,7 @@ class LinearLayer : public Layer {
     Tensor weight = Parameter(x, "weight", {in, out_}, options_.weight, in, out_, where);
     if (!weight.ok()) return {};
     Shape shape = x.shape();
-    // A matrix product of two matrices is one library call, whatever x's rank.
+    // A matmul of two matrices is one library call for every rank of x.
     Tensor rows = x.rank() == 2 ? x : Reshape(x, {x.size() / std::max<int64_t>(in, 1), in}, where);
     Tensor y = MatMul(rows, weight, {.math = options_.math}, where);
     if (options_.bias) {
@@ -95,7 +95,8 @@ class BatchNormLayer : public Layer {
     std::string wrong = OutOfBounds("a momentum", options_.momentum, {.low = 0, .high = 1});
     if (!wrong.empty()) return Fail(x, where, wrong);
     int64_t channels = x.dim(1);
-    // One after the other, so that what is wrong with all of them is said once.
+    // Makes the variables in turn and stops at the first error, so that an error that concerns all of them is
+    // reported once.
     Tensor scale = Parameter(x, "scale", {channels}, Ones(), channels, channels, where), offset;
     Variable mean, variance;
     if (scale.ok()) offset = Parameter(x, "offset", {channels}, Zeros(), channels, channels, where);
@@ -169,7 +170,8 @@ class EmbeddingLayer : public Layer {
       return Fail(x, where, "takes i32 or i64 ids; Cast(ids, I32) first");
     }
     if (count_ < 1 || width_ < 1) return Fail(x, where, "needs at least one vector of a width of at least 1");
-    // Parameter() takes the element type from its tensor; ids are integers, so a float stands in for them.
+    // Parameter() takes the element type from a tensor. The ids are integers, so a float constant stands in
+    // for them.
     Tensor like = Builder(x.function()).Full(options_.dtype, {}, 0, where);
     Tensor weight = Parameter(like, "weight", {count_, width_}, options_.weight, static_cast<double>(count_),
                               static_cast<double>(width_), where);
@@ -203,7 +205,7 @@ class DropoutLayer : public Layer {
 
  protected:
   Tensor Forward(const Tensor& x, Where where) override {
-    // In every mode, so that a function that predicts does not hide it.
+    // Checked in every mode, so that a function in kEval reports the error too.
     std::string wrong = OutOfBounds("a probability", probability_, {.low = 0, .below = 1});
     if (!wrong.empty()) return Fail(x, where, wrong);
     return ModeOf(x) == Mode::kTrain ? sinter::Dropout(x, probability_, where) : x;
@@ -257,7 +259,7 @@ class ResidualLayer : public SequentialLayer {
     Tensor y = SequentialLayer::Forward(x, where);
     Tensor kept = shortcut_ ? (*shortcut_)(x, where) : x;
     if (!y.ok() || !kept.ok()) return {};
-    // A sum would broadcast, which is no residual.
+    // A sum with broadcasting would not be a residual.
     if (y.shape() != kept.shape() || y.dtype() != kept.dtype()) return FailToAdd(x, y, kept, where);
     return Operand(kept, where) + Operand(y, where);
   }

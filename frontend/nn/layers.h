@@ -1,8 +1,7 @@
-// The layers. Sizes of inputs are inferred at the first use (module.h).
+// The layers. Input sizes are inferred at the first use (module.h).
 //
 //   auto net = nn::Sequential{nn::Conv2d(20, 3), nn::Relu(), nn::AvgPool(2), nn::Flatten(), nn::Linear(10)};
-//   Tensor logits = net(images);                      // parameters "0.weight", "0.bias", "4.weight",
-//   "4.bias"
+//   Tensor logits = net(images);      // Parameters "0.weight", "0.bias", "4.weight", "4.bias".
 #ifndef SINTER_FRONTEND_NN_LAYERS_H_
 #define SINTER_FRONTEND_NN_LAYERS_H_
 
@@ -20,7 +19,7 @@ struct LinearOptions {
   Initializer bias_init = Zeros();
   MathMode math = MathMode::kIeee;
 };
-// x [..., in] to [..., out]: x W + b with weight [in, out], bias [out].
+// Maps x [..., in] to [..., out]: x W + b, with weight [in, out] and bias [out].
 class Linear : public Module {
  public:
   explicit Linear(int64_t out_features, const LinearOptions& options = {});
@@ -36,7 +35,8 @@ struct ConvOptions {
   Initializer bias_init = Zeros();
   MathMode math = MathMode::kIeee;
 };
-// Images [N, in, H, W] to [N, out, H', W']; weight [out, in / groups, k, k], bias [out].
+// Maps images [N, in, H, W] to [N, out, H', W']. Parameters: weight [out, in / groups, kh, kw] and bias
+// [out].
 class Conv2d : public Module {
  public:
   Conv2d(int64_t out_channels, int64_t kernel, const ConvOptions& options = {});
@@ -53,7 +53,7 @@ class AvgPool : public Module {
   explicit AvgPool(int64_t window, const Pool2dOptions& options = {});
 };
 
-// Images [N, C, H, W] to the means of their channels [N, C].
+// Maps images [N, C, H, W] to the means of their channels, [N, C].
 class GlobalAvgPool : public Module {
  public:
   GlobalAvgPool();
@@ -61,20 +61,20 @@ class GlobalAvgPool : public Module {
 
 struct BatchNormOptions {
   double epsilon = 1e-5;
-  double momentum = 0.1;  // From 0 to 1: running = (1 - momentum) * running + momentum * batch
+  double momentum = 0.1;  // In [0, 1]: running = (1 - momentum) * running + momentum * batch.
 };
-// Over all dimensions but 1. Parameters scale and offset; state running_mean, running_variance (unbiased),
-// which functions in Mode::kTrain update and functions in Mode::kEval use.
+// Normalises over all dimensions except 1, the channels. Parameters: scale and offset. State: running_mean
+// and running_variance (unbiased); functions in Mode::kTrain update them, functions in Mode::kEval use them.
 class BatchNorm : public Module {
  public:
   explicit BatchNorm(const BatchNormOptions& options = {});
 };
-// Over the last dimension. Parameters scale and offset.
+// Normalises over the last dimension. Parameters: scale and offset.
 class LayerNorm : public Module {
  public:
   explicit LayerNorm(double epsilon = 1e-5);
 };
-// Over the last dimension. Parameter scale.
+// Normalises over the last dimension. Parameter: scale.
 class RmsNorm : public Module {
  public:
   explicit RmsNorm(double epsilon = 1e-5);
@@ -84,25 +84,25 @@ struct EmbeddingOptions {
   DType dtype = DType::kF32;
   Initializer weight = Normal(1);
 };
-// Integer ids [...] to vectors [..., width]; weight [count, width].
+// Maps integer ids [...] to vectors [..., width]. Parameter: weight [count, width].
 class Embedding : public Module {
  public:
   Embedding(int64_t count, int64_t width, const EmbeddingOptions& options = {});
 };
 
-// In functions in Mode::kTrain only.
+// Drops elements in functions in Mode::kTrain; returns its input in Mode::kEval.
 class Dropout : public Module {
  public:
   explicit Dropout(double probability);
 };
 
-// Dimensions from `first_dim` on become one.
+// Joins the dimensions from `first_dim` to the last into one.
 class Flatten : public Module {
  public:
   explicit Flatten(int64_t first_dim = 1);
 };
 
-// Any function of a tensor and the user's line as a layer; `name` describes it in errors and reports.
+// Makes a layer of any function of a tensor and the user's line. `name` describes it in errors and reports.
 class Lambda : public Module {
  public:
   Lambda(std::string name, std::function<Tensor(const Tensor&, Where)> function);
@@ -145,19 +145,20 @@ class Softplus : public Module {
   Softplus();
 };
 
-// One after the other; children are named "0", "1", ...
+// Applies its modules one after the other. Children are named "0", "1", ...
 class Sequential : public Module {
  public:
   Sequential(std::initializer_list<Module> modules);
   explicit Sequential(const std::vector<Module>& modules);
 };
 
-// x plus what a Sequential of the modules makes of x, which must have x's type; children are named as there.
+// Adds to x the result of a Sequential of the modules, which must have x's type. Children are named as in
+// Sequential.
 class Residual : public Module {
  public:
   Residual(std::initializer_list<Module> modules);
   explicit Residual(const std::vector<Module>& modules);
-  // What `shortcut` makes of x takes the place of x in the sum; this child is named "shortcut".
+  // Adds shortcut(x) instead of x. The shortcut's child name is "shortcut".
   //   nn::Residual({nn::Conv2d(64, 3, {.strides = {2, 2}, .padding = {1, 1, 1, 1}}), nn::BatchNorm()},
   //                nn::Conv2d(64, 1, {.strides = {2, 2}}))
   Residual(const std::vector<Module>& modules, const Module& shortcut);

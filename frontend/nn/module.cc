@@ -11,7 +11,7 @@ namespace sinter::nn {
 Layer::Layer() : id_(NextOwnerId()) {}
 
 Tensor Layer::Apply(const Tensor& x, Where where) {
-  if (!Call(Describe(), where, {x}).ok()) return {};  // Which keeps the error.
+  if (!Call(Describe(), where, {x}).ok()) return {};  // The graph keeps the error.
   LocationScope scope(&x.function()->graph(), where,
                       path_.empty() ? Describe() : absl::StrCat(path_, " ", Describe()));
   DeviceScope on(x.function(), device_, where);
@@ -81,7 +81,7 @@ Variable Layer::Own(const Tensor& x, std::string_view name, const Shape& shape,
     Fail(x, where, "has its parameters in another graph; build a new module");
     return {};
   }
-  // A function whose body threw an exception took its variables along.
+  // A function whose body threw an exception has removed its variables.
   std::erase_if(made_, [&](const Made& made) {
     auto owner = graph.owners.find(made.variable.name());
     return owner == graph.owners.end() || owner->second.id != id_;

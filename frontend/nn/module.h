@@ -2,8 +2,11 @@
 //
 //   class BlockLayer : public nn::Layer {
 //    public:
-//     explicit BlockLayer(int64_t width) : up_(width) { AddChild("norm", norm_.layer()); AddChild("up",
-//     up_.layer()); } std::string Describe() const override { return "Block"; }
+//     explicit BlockLayer(int64_t width) : up_(width) {
+//       AddChild("norm", norm_.layer());
+//       AddChild("up", up_.layer());
+//     }
+//     std::string Describe() const override { return "Block"; }
 //    protected:
 //     Tensor Forward(const Tensor& x, Where where) override { return x + up_(norm_(x, where), where); }
 //    private:
@@ -12,11 +15,11 @@
 //   };
 //   nn::Module block(std::make_shared<BlockLayer>(64));
 //
-// Modules are cheap handles: copies are the same module and share its parameters. Input sizes are inferred at the first
-// use, which makes the parameters in the graph of that tensor; later uses, in any function of that graph, share them. A
-// parameter's name is its path: "up.weight". A parameter belongs to the module that made it: another one that would have
-// the same name is an error with both lines, so a second network in one graph takes a name by Named(). To share, use one
-// module twice.
+// Modules are cheap handles: a copy is the same module and shares its parameters. The first use infers the
+// input sizes and makes the parameters in the graph of its tensor. Later uses, in any function of that graph,
+// share the parameters. A parameter's name is its path: "up.weight". A parameter belongs to the module that
+// made it. If another module would get the same name, that is an error with both lines; a second network in a
+// graph therefore needs a name, by Named(). To share parameters, use one module twice.
 #ifndef SINTER_FRONTEND_NN_MODULE_H_
 #define SINTER_FRONTEND_NN_MODULE_H_
 
@@ -33,7 +36,7 @@
 
 namespace sinter::nn {
 
-// What a module does; owned by handles.
+// The implementation of a module; handles own it.
 class Layer {
  public:
   Layer();
@@ -44,28 +47,28 @@ class Layer {
   Tensor Apply(const Tensor& x, Where where);
   // Used in error messages: "Linear(128)".
   virtual std::string Describe() const = 0;
-  // Gives the layer, and those below it, its place in the tree of names. Variables that exist keep their names.
+  // Sets the path of the layer and those below it in the tree of names. Existing variables keep their names.
   void SetPath(std::string path);
   const std::string& path() const { return path_; }
-  // SetPath, unless there are variables, which is an error at `where`.
+  // Like SetPath, but an error at `where` if the layer already has variables.
   void Rename(std::string_view path, Where where);
-  // Places the layer and those below it: what they compute, and their variables, also those made already.
+  // Places the layer and those below it: their computations and their variables, including existing ones.
   void SetDevice(Device device, Where where);
-  // Those made so far, this layer's and those below, in order and each once, that fit.
+  // The variables made so far by this layer and those below it that pass `filter`, in order, each once.
   std::vector<Variable> Variables(const VariableFilter& filter) const;
 
  protected:
   virtual Tensor Forward(const Tensor& x, Where where) = 0;
   void AddChild(std::string name, std::shared_ptr<Layer> child);
-  // The parameter `name` of this layer in x's graph, made at its first use; not ok when that failed.
+  // The parameter `name` of this layer in x's graph, made at its first use. Not ok if that failed.
   Tensor Parameter(const Tensor& x, std::string_view name, const Shape& shape, const Initializer& initializer,
                    double fan_in, double fan_out, Where where);
-  // A variable that is not trained, such as a running mean; and its new value.
+  // A variable that is not trained, such as a running mean; functions to read and to assign it follow.
   Variable State(const Tensor& x, std::string_view name, const Shape& shape, double value, Where where);
   static Tensor ReadState(const Tensor& x, const Variable& variable, Where where);
   static void WriteState(const Tensor& x, const Variable& variable, const Tensor& value, Where where);
   static Mode ModeOf(const Tensor& x);
-  // Returns what of x decides the shapes of the variables, for messages: "5 inputs".
+  // Describes the properties of x that decide the variables' shapes, for messages: "5 inputs".
   virtual std::string DescribeInputs(const Tensor& x) const { return x.ToString(); }
   // Keeps an error for this layer applied to x; returns a tensor that is not ok.
   Tensor Fail(const Tensor& x, Where where, std::string_view message) const;
@@ -73,9 +76,9 @@ class Layer {
  private:
   friend class Module;
   struct Made {
-    std::string name;  // Within the layer.
+    std::string name;  // Name within the layer.
     Variable variable;
-    std::string inputs;  // That it was made for.
+    std::string inputs;  // Description of the inputs at the first use.
     Where where;
   };
 
@@ -83,13 +86,13 @@ class Layer {
   // The layer's variable of this name, made at its first use.
   Variable Own(const Tensor& x, std::string_view name, const Shape& shape, const VariableOptions& options,
                Where where);
-  // Of this layer or one below it; null when there is none.
+  // The first variable of this layer or one below it; null if there is none.
   const Made* FirstMade() const;
 
-  const uint64_t id_;  // As an owner of variables (variable_owner.h).
+  const uint64_t id_;  // Owner id of this layer's variables (variable_owner.h).
   std::string path_;
   std::optional<Device> device_;
-  GraphState* graph_ = nullptr;  // That the variables live in.
+  GraphState* graph_ = nullptr;  // The graph of the variables; null before the first use.
   std::vector<std::pair<std::string, std::shared_ptr<Layer>>> children_;
   std::vector<Made> made_;
 };
@@ -100,21 +103,23 @@ class Module {
   explicit Module(std::shared_ptr<Layer> layer) : layer_(std::move(layer)) {}
 
   Tensor operator()(const Tensor& x, Where where = Where::current()) const { return layer_->Apply(x, where); }
-  // Prefixes the names of all parameters. After the first use it is an error, since parameters keep their names.
+  // Prefixes the names of all parameters. An error after the first use, because existing parameters keep
+  // their names.
   Module& Named(std::string_view name, Where where = Where::current()) {
     layer_->Rename(name, where);
     return *this;
   }
-  // Places the module on a device: its parameters and buffers live there, and what it computes runs there. Its input must
-  // be there too: Copy it. An optimiser's slots go where their parameters are. A part of the module that is to be
-  // elsewhere is placed after the whole.
+  // Places the module on a device: its parameters, its buffers and its computation. Its input must be there
+  // too: Copy it first. An optimiser's slots follow the parameters. To place a part of the module elsewhere,
+  // place that part after the whole.
   Module& To(Device device, Where where = Where::current()) {
     layer_->SetDevice(device, where);
     return *this;
   }
-  // The trainable variables made so far, this module's and those below, in order: what an optimiser updates.
+  // The trainable variables of this module and those below it made so far, in order: what an optimiser
+  // updates.
   std::vector<Variable> parameters(const VariableFilter& filter = {}) const;
-  // The other variables made so far, such as running statistics. A checkpoint of the module has both.
+  // The other variables made so far, such as running statistics. A checkpoint of the module needs both lists.
   std::vector<Variable> state() const;
   const std::shared_ptr<Layer>& layer() const { return layer_; }
 

@@ -14,10 +14,10 @@ static_assert(static_cast<int>(Combine::kMean) == static_cast<int>(ir::Combine::
 static_assert(static_cast<int>(Combine::kMax) == static_cast<int>(ir::Combine::max));
 static_assert(static_cast<int>(Combine::kMin) == static_cast<int>(ir::Combine::min));
 
-// One exchange that is being built: what all kinds check, and the members' ops.
+// A collective under construction: the checks that all kinds share, and the members' ops.
 class Exchange {
  public:
-  // Of tensors, each on its member's device.
+  // For tensors that are each on their member's device.
   Exchange(std::string_view name, Where where, const std::vector<Tensor>& tensors)
       : call_(tensors.empty() ? Call(name, where, FunctionState::Building()) : Call(name, where, tensors)),
         tensors_(tensors),
@@ -25,7 +25,7 @@ class Exchange {
     if (ok_ && tensors.empty()) Fail("takes one tensor a device, and is given none");
     ok_ = ok_ && FindDevices() && CheckDevices();
   }
-  // Of one tensor that goes to devices.
+  // For one tensor that goes to several devices.
   Exchange(std::string_view name, Where where, const Tensor& x, const std::vector<Device>& devices)
       : call_(name, where, {x}), tensors_({x}), ok_(call_.ok()) {
     for (Device device : devices) {
@@ -41,7 +41,7 @@ class Exchange {
   Call& call() { return call_; }
   llvm::ArrayRef<ir::DeviceAttr> devices() const { return devices_; }
 
-  // Equal element types and shapes; `rows_differ`: but for dimension 0.
+  // Requires equal element types and shapes; with `rows_differ`, dimension 0 may differ.
   void CheckTypes(bool rows_differ);
   void CheckNumbers() {
     if (ok_ && tensors_[0].dtype() == DType::kI1) Fail("takes numbers, not i1; Cast(x, I32) first");
@@ -55,7 +55,8 @@ class Exchange {
     call_.Fail(message);
   }
 
-  // `make` builds member i's op. Their results, one a member; not ok where the op has none.
+  // Calls `make` to build each member's op. Returns a result for each member; not ok for an op without a
+  // result.
   template <typename Make>
   std::vector<Tensor> Members(Make make) {
     std::vector<Tensor> results(size());
@@ -68,7 +69,7 @@ class Exchange {
     return results;
   }
 
-  // For Members.
+  // Makes an op; for use in Members.
   template <typename Op, typename... Args>
   mlir::Operation* Make(Args&&... args) {
     return call_.b().builder().create<Op>(call_.loc(), std::forward<Args>(args)...);
@@ -77,7 +78,7 @@ class Exchange {
     return call_.b().builder().getArrayAttr(
         llvm::SmallVector<mlir::Attribute>(devices_.begin(), devices_.end()));
   }
-  // One that the function has not used: they count up.
+  // Returns a channel that the function has not used. Channels count up.
   int64_t FreeChannel() {
     for (mlir::Operation& op : llvm::reverse(*call_.function().builder().getInsertionBlock())) {
       if (auto collective = ir::Collective::Of(&op)) return collective->channel + 1;

@@ -1,15 +1,18 @@
-// Exchanges of tensors among devices, in programs that say themselves what runs where. What DataParallel inserts, it inserts
-// by itself.
+// Collectives between devices, for programs that place their own ops on devices.
+// A program that uses DataParallel does not call these: the compiler inserts its collectives.
 //
-//   Tensor g0 = Gradients(loss0, {w0})[0], g1 = Gradients(loss1, {w1})[0];     // On gpu:0, on gpu:1.
-//   std::vector<Tensor> mean = AllReduce({g0, g1}, Combine::kMean);            // The same on gpu:0 and on gpu:1.
+//   Tensor g0 = Gradients(loss0, {w0})[0], g1 = Gradients(loss1, {w1})[0];   // On gpu:0, on gpu:1.
+//   std::vector<Tensor> mean = AllReduce({g0, g1}, Combine::kMean);          // The same value on both.
 //
-// The devices of the tensors, in the order given, are the members: at least one, each once, all CPUs or all GPUs. Each
-// tensor has a place: by a DeviceScope, by Copy, by its module's, or by what it is computed from. Results are in the same
-// order, each on its member's device. Tensors agree in element type, and in shape unless said otherwise. On CPUs elements
-// are combined in the order of the members, and all members get the same bits; docs/collectives.md says the rest.
+// The devices of the tensors, in the order given, are the members of the collective. There is at least one
+// member. The devices are distinct, and either all CPUs or all GPUs. The graph must place each tensor: by a
+// DeviceScope, by Copy, by its module's device, or by the operands that it is computed from. Results come in
+// the order of the members, each on its member's device. The tensors have one element type, and one shape
+// unless a function says otherwise. On CPUs, elements are combined in the order of the members, and all
+// members get the same bits. See docs/collectives.md.
 //
-// Gradients go back by collectives too: combined by sum or mean, gathered, scattered, sent. Max and min have none.
+// Gradients use collectives too: for a sum or mean, a gather, a scatter or a send. kMax and kMin have no
+// gradient.
 #ifndef SINTER_FRONTEND_OPS_COLLECTIVES_H_
 #define SINTER_FRONTEND_OPS_COLLECTIVES_H_
 
@@ -21,25 +24,29 @@
 
 namespace sinter {
 
-// How the members' elements become one. A mean of integers rounds towards zero; max and min are NaN if any element is.
+// How the members' elements are combined. A mean of integers rounds towards zero. kMax and kMin give NaN if
+// any element is NaN.
 enum class Combine { kSum, kMean, kMax, kMin };
 
-// The tensors combined element by element, on all members. Numbers.
+// Combines the tensors element by element; every member gets the result. Takes numbers, not i1.
 std::vector<Tensor> AllReduce(const std::vector<Tensor>& tensors, Combine combine = Combine::kSum,
                               Where where = Where::current());
-// The same, on the device of tensors[root] alone.
+// Like AllReduce, but only the device of tensors[root] gets the result.
 Tensor Reduce(const std::vector<Tensor>& tensors, Combine combine = Combine::kSum, size_t root = 0,
               Where where = Where::current());
-// x on each of the devices, of which one is its own.
+// Copies x to each of `devices`, which must include x's own device.
 std::vector<Tensor> Broadcast(const Tensor& x, const std::vector<Device>& devices,
                               Where where = Where::current());
-// The tensors one after the other along dimension 0, in which their sizes may differ, on all members.
+// Concatenates the tensors along dimension 0, where their sizes may differ; every member gets the result.
+// Takes rank 1 or more.
 std::vector<Tensor> AllGather(const std::vector<Tensor>& tensors, Where where = Where::current());
-// The tensors combined element by element, of which each member gets its part along dimension 0: parts that differ by at most
-// one, the larger ones first, as those of a batch (data_parallel.h). Numbers.
+// Combines the tensors element by element; each member gets its part along dimension 0. The sizes of the
+// parts differ by at most one, larger parts first, as for the parts of a batch (data_parallel.h). Takes
+// numbers, not i1, of rank 1 or more.
 std::vector<Tensor> ReduceScatter(const std::vector<Tensor>& tensors, Combine combine = Combine::kSum,
                                   Where where = Where::current());
-// Each tensor in equal parts along dimension 0, part i for member i: each gets what was for it, in the order of the members.
+// Cuts each tensor into equal parts along dimension 0 and sends part i to member i. Each member gets its
+// parts in the order of the members. The number of members must divide dimension 0.
 std::vector<Tensor> AllToAll(const std::vector<Tensor>& tensors, Where where = Where::current());
 
 }  // namespace sinter

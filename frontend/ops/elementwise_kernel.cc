@@ -32,7 +32,7 @@ struct ElementwiseKernel::Definition {
   ElementwiseOptions options;
   Where where;
   std::vector<KernelParameter> inputs, outputs;
-  absl::Status status;  // Of the declaration.
+  absl::Status status;  // Status of the declaration.
 };
 
 ElementwiseKernel::ElementwiseKernel(std::string_view inputs, std::string_view outputs, std::string_view body,
@@ -61,7 +61,7 @@ ElementwiseKernel::ElementwiseKernel(std::string_view inputs, std::string_view o
   definition_ = std::move(made);
 }
 
-// One call on its way to an op.
+// Builds the op for one call.
 class ElementwiseKernel::Building {
  public:
   Building(const Definition& kernel, const std::vector<Operand>& inputs, const ElementwiseCall& how,
@@ -75,7 +75,7 @@ class ElementwiseKernel::Building {
                   : Call(kernel.name, where, TensorsOf(inputs))) {}
 
   std::vector<Tensor> Run() {
-    // At least one, so that operator() has what to return.
+    // At least one result, because operator() returns the first.
     std::vector<Tensor> results(std::max<size_t>(1, kernel_.outputs.size()));
     if (!call_.ok() || !CheckDeclaration() || !ResolveTypes() || !ResolveShapes()) return results;
     auto op = Build();
@@ -83,7 +83,7 @@ class ElementwiseKernel::Building {
     for (size_t i = 0; i < results.size(); ++i) results[i] = call_.Done(op.getOutputs()[i]);
     return results;
   }
-  // Keeps an error; `message` says of the call what is wrong.
+  // Keeps an error of the call.
   bool Fail(std::string_view message) {
     call_.Fail(message);
     return false;
@@ -96,12 +96,12 @@ class ElementwiseKernel::Building {
   bool ResolveShapes();
   ir::ElementwiseKernelOp Build();
   bool BuildGradient(ir::ElementwiseKernelOp op);
-  // The function from operands, results and gradients to gradients, in `state`, which is new.
+  // Builds the function from operands, results and gradients to input gradients, in the new `state`.
   bool FillGradient(ir::ElementwiseKernelOp op, FunctionState& state);
   ir::Expr Input(size_t i);
   mlir::DictionaryAttr Types();
 
-  // The element type of a parameter; nothing while its letter stands for none.
+  // The element type of a parameter; nullopt if its letter has no type yet.
   std::optional<DType> TypeOf(const KernelParameter& p) const {
     if (!p.placeholder) return p.dtype;
     auto found = types_.find(p.placeholder);
@@ -113,8 +113,8 @@ class ElementwiseKernel::Building {
   const std::vector<Operand>& inputs_;
   const ElementwiseCall& how_;
   Call call_;
-  std::map<char, DType> types_;  // What the letters stand for.
-  Shape shape_;                  // Of the loop.
+  std::map<char, DType> types_;  // The types of the letters.
+  Shape shape_;                  // Shape of the loop.
   int64_t n_ = 0;
 };
 
@@ -241,7 +241,7 @@ ir::ElementwiseKernelOp ElementwiseKernel::Building::Build() {
     }
   }
   auto text = [&](const std::string& t) { return t.empty() ? mlir::StringAttr() : builder.getStringAttr(t); };
-  // The call's line, then that of the definition, where the body is.
+  // The call's line, then the line of the definition, which contains the body.
   mlir::MLIRContext* context = builder.getContext();
   auto line = mlir::FileLineColLoc::get(context, kernel_.where.file_name(), kernel_.where.line(),
                                         kernel_.where.column());
@@ -253,8 +253,8 @@ ir::ElementwiseKernelOp ElementwiseKernel::Building::Build() {
       text(kernel_.options.epilogue), text(kernel_.options.preamble), Types(), mlir::FlatSymbolRefAttr());
 }
 
-// A function of its own, which the pass `differentiate` copies to where a gradient is wanted. It stands before the one that
-// calls the kernel, whose gradients are taken later.
+// Builds the gradient as a separate function, which the pass `differentiate` copies to its uses. The function
+// is placed before the function that calls the kernel.
 bool ElementwiseKernel::Building::BuildGradient(ir::ElementwiseKernelOp op) {
   GraphState& graph = call_.graph();
   std::string symbol = absl::StrCat(kernel_.name, ".gradient");

@@ -19,7 +19,7 @@ constexpr char kTypes[] =
     "float64, float32, bfloat16, float16, int64, int32, int8, uint8, bool, or one letter that stands for one "
     "of them";
 
-// By C's names, NumPy's and our own.
+// Accepts the names of C, of NumPy and of Sinter.
 std::optional<DType> TypeOf(const std::string& name) {
   struct Name {
     const char* name;
@@ -42,7 +42,7 @@ bool IsIdentifier(const std::string& name) {
   });
 }
 
-// Words of C++ that cannot be names, and what the text around a body defines.
+// True for C++ keywords and for names that the generated text around a body defines.
 bool IsTaken(const std::string& name) {
   static const auto& words = *new std::set<std::string>{
       "alignas",   "alignof",   "and",      "asm",      "auto",     "bool",    "break",     "case",

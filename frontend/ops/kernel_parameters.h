@@ -1,6 +1,6 @@
-// The declarations of a user-defined kernel's parameters, as text: "T x, raw T y, float32 z".
+// Parses the parameter declarations of a user kernel: "T x, raw T y, float32 z".
 //
-//   SINTER_ASSIGN_OR_RETURN(std::vector<KernelParameter> parameters, ParseKernelParameters("T x, raw int32 at"));
+//   SINTER_ASSIGN_OR_RETURN(auto parameters, ParseKernelParameters("T x, raw int32 at"));
 //   parameters[1].name;      // "at"
 #ifndef SINTER_FRONTEND_OPS_KERNEL_PARAMETERS_H_
 #define SINTER_FRONTEND_OPS_KERNEL_PARAMETERS_H_
@@ -18,13 +18,13 @@ namespace sinter {
 struct KernelParameter {
   std::string name;
   bool raw = false;
-  char placeholder = 0;  // The letter that stands for its element type; 0: it has `dtype`.
+  char placeholder = 0;  // The letter that stands for the element type; 0 if `dtype` is the element type.
   DType dtype = DType::kF32;
 };
 
-// INVALID_ARGUMENT: what is not a type and a name, an unknown type, a name that is reserved or used twice.
+// INVALID_ARGUMENT if a declaration is not a type and a name, or for an unknown type or a reserved name.
 absl::StatusOr<std::vector<KernelParameter>> ParseKernelParameters(std::string_view text);
-// The same, of names that inputs and outputs share.
+// INVALID_ARGUMENT if two parameters share a name, or if a letter is both a parameter's name and a type.
 absl::Status CheckKernelParameters(const std::vector<KernelParameter>& inputs,
                                    const std::vector<KernelParameter>& outputs);
 

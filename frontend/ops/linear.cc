@@ -1,4 +1,4 @@
-// Matrix products, convolutions and pooling of the builder.
+// Matmuls, convolutions and pooling of the builder.
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/broadcasting.h"
 #include "sinter/frontend/graph/graph_state.h"
@@ -9,10 +9,11 @@ namespace sinter {
 
 namespace {
 
-// Images, windows, strides and paddings beyond this have no kernel, and below it the sums below are within 64 bits.
+// Kernels support no larger images, windows, strides or paddings. Up to this bound the sums below fit in 64
+// bits.
 constexpr int64_t kLargest = (int64_t{1} << 31) - 1;
 
-// False, with an error kept, when a number is below `least` or above kLargest.
+// True if all numbers are from `least` to kLargest; else keeps an error.
 bool CheckWindow(Call& call, std::string_view what, llvm::ArrayRef<int64_t> numbers, int64_t least) {
   for (int64_t n : numbers) {
     if (n >= least && n <= kLargest) continue;
@@ -22,7 +23,7 @@ bool CheckWindow(Call& call, std::string_view what, llvm::ArrayRef<int64_t> numb
   return true;
 }
 
-// Elements of the result along one image dimension; negative when the window does not fit.
+// Returns the result's elements along one image dimension; negative if the window does not fit.
 int64_t WindowCount(int64_t size, int64_t padding, int64_t window, int64_t dilation, int64_t stride) {
   int64_t room = size + padding - dilation * (window - 1) - 1;
   return room < 0 ? -1 : room / stride + 1;
@@ -30,7 +31,7 @@ int64_t WindowCount(int64_t size, int64_t padding, int64_t window, int64_t dilat
 
 std::string Pair(int64_t h, int64_t w) { return absl::StrCat(h, "x", w); }
 
-// Leading dimensions of `shape`, without the last two.
+// Returns the leading dimensions of `shape`, without the last two.
 Shape BatchOf(const Shape& shape) { return Shape(shape.begin(), shape.end() - 2); }
 
 Shape WithMatrix(Shape batch, const Shape& from) {
@@ -38,7 +39,7 @@ Shape WithMatrix(Shape batch, const Shape& from) {
   return batch;
 }
 
-// Output height and width of a pooling window, or an error.
+// Returns the output height and width of a pooling window; nullopt, with an error kept, if it does not fit.
 std::optional<std::array<int64_t, 2>> PoolSize(Call& call, const Tensor& x,
                                                const std::array<int64_t, 2>& window,
                                                const std::array<int64_t, 2>& strides,

@@ -27,7 +27,7 @@ Tensor SoftmaxLike(std::string_view name, const Tensor& x, int64_t dim, Where wh
       call.b().builder().create<Op>(call.loc(), call.value(0).getType(), call.value(0), *d).getResult());
 }
 
-// Whether each of `vectors` is a vector of `size` elements of x's element type.
+// True if each of `vectors` has shape [size] and x's element type; else keeps an error.
 bool CheckVectors(Call& call, const Tensor& x, const std::vector<Tensor>& vectors, int64_t size) {
   for (const Tensor& v : vectors) {
     if (v.dtype() == x.dtype() && v.shape() == Shape{size}) continue;
@@ -37,7 +37,8 @@ bool CheckVectors(Call& call, const Tensor& x, const std::vector<Tensor>& vector
   return true;
 }
 
-// Of the call's first `inputs` operands, once their shapes are known to go together. `shape` is q's.
+// Builds the op from the call's first `inputs` operands, whose shapes have been checked. `shape` is q's
+// shape.
 Tensor BuildAttention(Call& call, size_t inputs, int64_t queries, int64_t keys, const Shape& shape,
                       const AttentionOptions& options) {
   const int64_t width = shape[3];
@@ -50,7 +51,7 @@ Tensor BuildAttention(Call& call, size_t inputs, int64_t queries, int64_t keys, 
   }
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(width)));
   if (!std::isfinite(scale)) return call.Fail(absl::StrCat("needs a finite scale, got ", scale));
-  // The scores, which are there whole where no library computes attention.
+  // The scores: a whole tensor if no library computes attention.
   if (!call.CheckShape(DType::kF32, {shape[0], shape[2], queries, keys})) return {};
   const auto first = llvm::cast<mlir::RankedTensorType>(call.value(0).getType());
   mlir::Type element = first.getElementType();
@@ -253,14 +254,14 @@ Tensor BceWithLogitsLoss(const Tensor& x, const Tensor& target, Reduction reduct
 
 namespace {
 
-// What the user calls a value: a variable by its name, else its place in the list.
+// Returns the user's name for a value: the variable's name, else the value's index in the list.
 std::string NameOf(const FunctionState& function, mlir::Value value, size_t i, const Tensor& x) {
   std::string variable = function.VariableWith(value);
   return variable.empty() ? absl::StrCat("value ", i, ", ", x.ToString())
                           : absl::StrCat("variable \"", variable, "\"");
 }
 
-// Why a gradient could only be zeros; empty when it need not be.
+// Describes why a gradient could only be zeros; empty if it could be something else.
 std::string WhyZeros(const FunctionState& function, const GradientReach& reach, mlir::Value value, size_t i,
                      const Tensor& x) {
   if (reach.Reaches(value)) return "";

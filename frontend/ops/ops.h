@@ -1,11 +1,11 @@
-// The operations on tensors. Shapes broadcast as in NumPy in ops of two or three operands; element types must
-// agree.
+// The operations on tensors.
+// In ops of two or three operands, shapes broadcast as in NumPy and element types must agree.
 //
 //   auto p = sn::Softmax(sn::MatMul(x, w) + b);
 //
 // Every function takes the user's line as its last argument and never throws (see tensor.h). Negative
-// dimensions count from the end. Formulas and their gradients: docs/ops.md, generated from the op records in
-// ir/.
+// dimensions count from the end. For formulas and gradients see docs/ops.md, which is generated from the op
+// records in ir/.
 #ifndef SINTER_FRONTEND_OPS_OPS_H_
 #define SINTER_FRONTEND_OPS_OPS_H_
 
@@ -18,7 +18,7 @@
 
 namespace sinter {
 
-// Arithmetic. Integers: division and remainder round towards zero and give 0 for a divisor of 0.
+// Arithmetic. Integer division and remainder round towards zero, and give 0 for a divisor of 0.
 Tensor operator+(Operand x, Operand y);
 Tensor operator-(Operand x, Operand y);
 Tensor operator*(Operand x, Operand y);
@@ -30,7 +30,7 @@ Tensor Minimum(Operand x, Operand y);
 Tensor Rem(Operand x, Operand y);
 Tensor Atan2(Operand y, Operand x);
 
-// Comparisons give i1; with a NaN only NotEqual holds.
+// Comparisons return i1. If an operand is NaN, only NotEqual is true.
 Tensor Equal(Operand x, Operand y);
 Tensor NotEqual(Operand x, Operand y);
 Tensor operator<(Operand x, Operand y);
@@ -41,10 +41,10 @@ Tensor operator&&(Operand x, Operand y);
 Tensor operator||(Operand x, Operand y);
 Tensor LogicalXor(Operand x, Operand y);
 Tensor operator!(Operand x);
-// on_true where the condition (i1) holds, else on_false.
+// on_true where the condition (i1) is true, else on_false.
 Tensor Select(Operand condition, Operand on_true, Operand on_false);
 
-// One operand; floats unless said otherwise.
+// Ops of one operand. They take floats unless noted; "Numbers" means floats and integers.
 Tensor Abs(const Tensor& x, Where where = Where::current());     // Numbers.
 Tensor Sign(const Tensor& x, Where where = Where::current());    // Numbers.
 Tensor Square(const Tensor& x, Where where = Where::current());  // Numbers.
@@ -64,34 +64,35 @@ Tensor Erf(const Tensor& x, Where where = Where::current());
 Tensor Sigmoid(const Tensor& x, Where where = Where::current());
 Tensor Silu(const Tensor& x, Where where = Where::current());
 Tensor Softplus(const Tensor& x, Where where = Where::current());
-Tensor Gelu(const Tensor& x, Where where = Where::current());      // With erf.
-Tensor GeluTanh(const Tensor& x, Where where = Where::current());  // The tanh approximation.
+Tensor Gelu(const Tensor& x, Where where = Where::current());      // Uses erf.
+Tensor GeluTanh(const Tensor& x, Where where = Where::current());  // Uses the tanh approximation.
 Tensor LeakyRelu(const Tensor& x, double alpha = 0.01, Where where = Where::current());
 Tensor Elu(const Tensor& x, double alpha = 1.0, Where where = Where::current());
 Tensor Floor(const Tensor& x, Where where = Where::current());
 Tensor Ceil(const Tensor& x, Where where = Where::current());
-Tensor Round(const Tensor& x, Where where = Where::current());  // Ties to even.
+Tensor Round(const Tensor& x, Where where = Where::current());  // Rounds ties to even.
 Tensor IsNan(const Tensor& x, Where where = Where::current());
 Tensor IsFinite(const Tensor& x, Where where = Where::current());
 Tensor Clamp(const Tensor& x, Number low, Number high, Where where = Where::current());  // Numbers.
 Tensor Cast(const Tensor& x, DType dtype, Where where = Where::current());               // Any type.
 Tensor StopGradient(const Tensor& x, Where where = Where::current());                    // Any type.
 
-// Another device. Copy gives x on `device`, or where `like` is; there already, it is x itself. Its gradient is copied back.
-// Clone gives x in memory of its own, on x's device: two clones are two buffers.
+// Devices. Copy returns x on `device`, or on the device of `like`; it returns x itself if x is already there.
+// The gradient is copied back. Clone returns x in a buffer of its own, on x's device: two clones are two
+// buffers.
 Tensor Copy(const Tensor& x, Device device, Where where = Where::current());       // Any type.
 Tensor Copy(const Tensor& x, const Tensor& like, Where where = Where::current());  // Any types.
 Tensor Clone(const Tensor& x, Where where = Where::current());                     // Any type.
 
-// Shape. One size of Reshape may be -1: what is left over.
+// Shapes. One size of Reshape may be -1; it is inferred from the number of elements.
 Tensor Reshape(const Tensor& x, const Shape& shape, Where where = Where::current());
 Tensor Flatten(const Tensor& x, int64_t first_dim = 1, Where where = Where::current());
 Tensor ExpandDims(const Tensor& x, int64_t dim, Where where = Where::current());
 Tensor Squeeze(const Tensor& x, int64_t dim, Where where = Where::current());
 Tensor Transpose(const Tensor& x, const Shape& permutation, Where where = Where::current());
 Tensor BroadcastTo(const Tensor& x, const Shape& shape, Where where = Where::current());
-// Along each d: from starts[d] (negative counts from the end) below limits[d] in steps of strides[d] (1 when
-// empty).
+// Along each dimension d, takes the elements from starts[d] up to, but not including, limits[d], in steps of
+// strides[d]. Negative starts and limits count from the end. Empty strides are all 1.
 Tensor Slice(const Tensor& x, const Shape& starts, const Shape& limits, const Shape& strides = {},
              Where where = Where::current());
 Tensor SliceDim(const Tensor& x, int64_t dim, int64_t start, int64_t limit, Where where = Where::current());
@@ -100,9 +101,9 @@ std::vector<Tensor> Split(const Tensor& x, const Shape& sizes, int64_t dim, Wher
 Tensor Pad(const Tensor& x, const Shape& low, const Shape& high, Number value = 0,
            Where where = Where::current());
 Tensor Reverse(const Tensor& x, const Shape& dims, Where where = Where::current());
-// Takes whole slices along `dim`; an embedding lookup is Gather(table, ids, 0). Indices are i32 or i64. One that is out of
-// range is not an error, unless CompileOptions::check_indices is set: Gather and TakeAlong clamp it to range, ScatterAdd
-// adds nothing there, and OneHot gives zeros.
+// Indexing along `dim`. Gather takes whole slices: an embedding lookup is Gather(table, ids, 0). Indices are
+// i32 or i64. An index out of range is an error only with CompileOptions::check_indices. Without it, Gather
+// and TakeAlong clamp the index to the range, ScatterAdd adds nothing for it, and OneHot gives zeros.
 Tensor Gather(const Tensor& x, const Tensor& indices, int64_t dim, Where where = Where::current());
 Tensor TakeAlong(const Tensor& x, const Tensor& indices, int64_t dim, Where where = Where::current());
 Tensor ScatterAdd(const Tensor& x, const Tensor& indices, const Tensor& updates, int64_t dim,
@@ -110,7 +111,7 @@ Tensor ScatterAdd(const Tensor& x, const Tensor& indices, const Tensor& updates,
 Tensor OneHot(const Tensor& indices, int64_t classes, DType dtype = DType::kF32,
               Where where = Where::current());
 
-// Reductions along `dims` (all when empty), which are dropped or kept as size 1.
+// Reductions along `dims`; empty means all dimensions. The reduced dimensions are dropped, or kept as size 1.
 struct ReduceOptions {
   bool keep_dims = false;
 };
@@ -136,7 +137,7 @@ Tensor ArgMax(const Tensor& x, int64_t dim, DType dtype = DType::kI32, Where whe
 Tensor ArgMin(const Tensor& x, int64_t dim, DType dtype = DType::kI32, Where where = Where::current());
 Tensor CumSum(const Tensor& x, int64_t dim, bool reverse = false, Where where = Where::current());
 
-// [..., m, k] times [..., k, n]; leading dimensions broadcast. `math` says how f32 products may be computed.
+// [..., m, k] times [..., k, n]; leading dimensions broadcast. `math` is the arithmetic of f32 matmuls.
 enum class MathMode { kIeee, kTf32, kBf16x3 };
 struct MatMulOptions {
   bool transpose_a = false;
@@ -145,7 +146,7 @@ struct MatMulOptions {
 };
 Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options = {}, Where where = Where::current());
 
-// Images are [N, C, H, W], weights [C_out, C_in / groups, kh, kw]; padding is top, bottom, left, right.
+// Images are [N, C, H, W], weights [C_out, C_in / groups, kh, kw]. Padding is top, bottom, left, right.
 struct Conv2dOptions {
   std::array<int64_t, 2> strides = {1, 1};
   std::array<int64_t, 4> padding = {0, 0, 0, 0};
@@ -155,7 +156,7 @@ struct Conv2dOptions {
 };
 Tensor Conv2d(const Tensor& x, const Tensor& weights, const Conv2dOptions& options = {},
               Where where = Where::current());
-// Windows that do not fit are dropped. Strides of 0 mean the window's size.
+// Windows that do not fit into the image are dropped. Strides of 0 mean the window's size.
 struct Pool2dOptions {
   std::array<int64_t, 2> strides = {0, 0};
   std::array<int64_t, 4> padding = {0, 0, 0, 0};
@@ -171,7 +172,7 @@ Tensor LogSoftmax(const Tensor& x, int64_t dim = -1, Where where = Where::curren
 Tensor LayerNorm(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon = 1e-5,
                  Where where = Where::current());
 Tensor RmsNorm(const Tensor& x, const Tensor& scale, double epsilon = 1e-5, Where where = Where::current());
-// Channels are dimension `dim`; mean and variance are over all others, the variance biased.
+// Channels are dimension `dim`. The mean and the (biased) variance are over all other dimensions.
 struct BatchNormResult {
   Tensor result, mean, variance;
 };
@@ -180,27 +181,29 @@ BatchNormResult BatchNormTraining(const Tensor& x, const Tensor& scale, const Te
 Tensor BatchNormInference(const Tensor& x, const Tensor& scale, const Tensor& offset, const Tensor& mean,
                           const Tensor& variance, int64_t dim = 1, double epsilon = 1e-5,
                           Where where = Where::current());
-// Zeroes each element with the given probability and scales the others by 1 / (1 - probability).
+// Zeroes each element with the given probability, and scales the others by 1 / (1 - probability).
 Tensor Dropout(const Tensor& x, double probability, Where where = Where::current());
 
-// softmax(scale * Q K^T) V for each example and head, of q [B, T, H, D], k and v [B, S, HK, D]: the result is [B, T, H, D].
-// H is a multiple of HK: heads share keys and values in groups of H / HK. Causal: position t sees positions up to t alone,
-// and S is T. On a GPU, in bf16 and f16, no [T, S] is kept for the gradient. `math` says how f32 products may be computed.
+// softmax(scale * Q K^T) V for each example and head. q is [B, T, H, D], k and v are [B, S, HK, D], the
+// result is [B, T, H, D]. H must be a multiple of HK: groups of H / HK heads share keys and values. With
+// `causal`, position t sees only positions up to t, and S must equal T. On a GPU, in bf16 and f16, the
+// gradient keeps no [T, S] tensor. `math` is the arithmetic of f32 matmuls.
 struct AttentionOptions {
   bool causal = false;
-  std::optional<double> scale = {};  // 1 / sqrt(D).
+  std::optional<double> scale = {};  // nullopt: 1 / sqrt(D).
   MathMode math = MathMode::kIeee;
 };
 Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {},
                  Where where = Where::current());
-// The same of [B, T, 3, H, D], which holds q, k and v: what one projection to 3 * H * D gives, reshaped.
+// The same for qkv [B, T, 3, H, D], which holds q, k and v: the reshaped result of one projection to 3 * H *
+// D.
 Tensor Attention(const Tensor& qkv, const AttentionOptions& options = {}, Where where = Where::current());
 
-// Losses: none gives one value an example (or element), sum and mean a rank-0 tensor.
+// Losses. kNone returns a value for each example (or element); kSum and kMean return a rank-0 tensor.
 enum class Reduction { kNone, kSum, kMean };
-// Logits [..., classes], integer labels [...]; examples with `ignore_label` count neither in the sum nor in
-// the mean. The loss of any other label outside of the classes is NaN, and so are the sum and the mean, unless
-// CompileOptions::check_indices makes it an error.
+// Logits are [..., classes], labels are integers [...]. Examples with `ignore_label` count neither in the sum
+// nor in the mean. For any other label outside of the classes the loss, and with it the sum or mean, is NaN.
+// CompileOptions::check_indices makes such a label an error.
 Tensor SoftmaxCrossEntropy(const Tensor& logits, const Tensor& labels, Reduction reduction = Reduction::kMean,
                            std::optional<int64_t> ignore_label = std::nullopt,
                            Where where = Where::current());
@@ -214,12 +217,13 @@ Tensor BceWithLogitsLoss(const Tensor& x, const Tensor& target, Reduction reduct
                          Where where = Where::current());
 
 struct GradientsOptions {
-  // Zeros for a value that the loss does not depend on, or only by what has no gradient: StopGradient, ArgMax, comparisons,
-  // rounding, casts to integers. Else such a value is an error.
+  // Returns zeros for a value that the loss does not depend on, or depends on only through ops without a
+  // gradient: StopGradient, ArgMax, comparisons, rounding, casts to integers. If false, such a value is an
+  // error.
   bool allow_unused = false;
 };
-// The gradients of a rank-0 loss with respect to values that it is computed from. A variable is the value that was read: one
-// read again after an assignment, such as that of an optimiser, is another.
+// The gradients of a rank-0 loss with respect to values that it is computed from. A variable stands for the
+// value that was read: a value read after an assignment, such as an optimiser's update, is a different one.
 std::vector<Tensor> Gradients(const Tensor& loss, const std::vector<Tensor>& xs,
                               const GradientsOptions& options = {}, Where where = Where::current());
 

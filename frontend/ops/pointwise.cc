@@ -1,4 +1,4 @@
-// Pointwise ops of the builder: type checks, broadcasting, and the op records that they become.
+// Pointwise ops of the builder: type checks, broadcasting, and the op records.
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/broadcasting.h"
 #include "sinter/frontend/graph/graph_state.h"
@@ -45,7 +45,7 @@ std::string WrongType(Takes takes) {
                       takes == Takes::kBools ? "; compare first, as in x > 0" : "; Cast(x, F32) first");
 }
 
-// One operand, a result of its type.
+// Builds an op of one operand; the result has the operand's type.
 template <typename Op, typename... Attributes>
 Tensor Unary(std::string_view name, Takes takes, const Tensor& x, Where where, Attributes... attributes) {
   Call call(name, where, {x});
@@ -67,7 +67,7 @@ Tensor WithAlpha(std::string_view name, const Tensor& x, double alpha, Where whe
   return Unary<Op>(name, Takes::kFloats, x, where, llvm::APFloat(alpha));
 }
 
-// Two operands, broadcast; `make` gets them in one shape.
+// Builds an op of two operands; `make` gets both in the broadcast shape.
 template <typename Make>
 Tensor Binary(std::string_view name, Takes takes, const Operand& x, const Operand& y, Make make) {
   Where where = y.is_tensor() && !x.is_tensor() ? y.where() : x.where();
@@ -208,7 +208,7 @@ Tensor Clamp(const Tensor& x, Number low, Number high, Where where) {
     return Unary<ir::ClampOp>("Clamp", Takes::kNumbers, x, where, llvm::APFloat(low.real()),
                               llvm::APFloat(high.real()));
   }
-  // The op's bounds are doubles, which do not hold all whole numbers of 64 bits.
+  // The op's bounds are doubles, which cannot hold every 64-bit integer.
   ir::GraphBuilder& b = call.b();
   std::optional<ir::Expr> least = Literal(call, low, x.dtype(), x.shape());
   std::optional<ir::Expr> most = Literal(call, high, x.dtype(), x.shape());

@@ -13,7 +13,7 @@ namespace {
 
 enum class ReduceTakes { kFloats, kNumbers, kBools };
 
-// The reduced dimensions, ascending; null, with an error kept, when one is wrong.
+// Returns the reduced dimensions in ascending order; nullopt, with an error kept, if one is invalid.
 std::optional<Shape> ReducedDims(Call& call, const Tensor& x, const Shape& dims) {
   Shape counted;
   if (dims.empty()) {

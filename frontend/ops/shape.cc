@@ -16,7 +16,7 @@ namespace {
 
 std::string List(const Shape& shape) { return absl::StrCat("[", absl::StrJoin(shape, ","), "]"); }
 
-// One entry a dimension, or an error.
+// True if the list has one entry for each dimension; else keeps an error.
 bool CheckLength(Call& call, const Tensor& x, const Shape& list, std::string_view what) {
   if (static_cast<int64_t>(list.size()) == x.rank()) return true;
   call.Fail(absl::StrCat("needs one entry of ", std::string(what), " a dimension: ", x.rank(), ", got ",
@@ -33,7 +33,7 @@ constexpr char kIndexMessage[] = "takes i32 or i64 indices; Cast(indices, I32) f
 Tensor Reshape(const Tensor& x, const Shape& shape, Where where) {
   Call call("Reshape", where, {x});
   if (!call.ok()) return {};
-  Shape full = shape, bounded(shape.size(), 1);  // The second one without the unknown size.
+  Shape full = shape, bounded(shape.size(), 1);  // The second shape leaves out the unknown size.
   int64_t unknown = -1;
   for (size_t d = 0; d < full.size(); ++d) {
     if (full[d] == -1 && unknown < 0) {
@@ -205,8 +205,8 @@ Tensor Pad(const Tensor& x, const Shape& low, const Shape& high, Number value, W
   ir::GraphBuilder& b = call.b();
   if (IsFloat(x.dtype()) || value.real_is_exact())
     return call.Done(b.pad(call.expr(0), low, high, no_interior, value.real()));
-  // The op's value is a double. What no double holds is taken away, zeros are padded, and it is added again: integers
-  // wrap, so that nothing is lost.
+  // The op's padding value is a double. If no double holds the value, subtract the value, pad zeros, and add
+  // the value again: integers wrap, so the result is exact.
   ir::Expr shifted = b.sub(call.expr(0), *Literal(call, value, x.dtype(), x.shape()));
   return call.Done(b.add(b.pad(shifted, low, high, no_interior, 0), *Literal(call, value, x.dtype(), shape)));
 }

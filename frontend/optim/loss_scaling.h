@@ -1,5 +1,5 @@
-// The loss scale of one update (optim::LossScale): what multiplies the loss, and how the scale moves. Sinter's own sources
-// only.
+// The loss scale of one update (optim::LossScale): scales the loss and adapts the scale.
+// For Sinter's own sources only.
 //
 //   LossScaling scaling(u, options);
 //   std::vector<Tensor> gradients = ...scaling.Scaled(loss)...;
@@ -19,10 +19,10 @@ class LossScaling {
  public:
   LossScaling(Update& u, const LossScale& options);
 
-  // At least in f32: f16 cannot hold a large scale.
+  // Returns the scaled loss in f32 or f64, because f16 cannot hold a large scale.
   Tensor Scaled(const Tensor& loss);
   void Unscale(std::vector<Tensor>& gradients);
-  // Lets the update count if all gradients are finite, and moves the scale.
+  // Applies the update only if all gradients are finite, and adapts the scale.
   void Judge(const std::vector<Tensor>& gradients);
 
   static constexpr double kLargest = 16777216;  // 2^24
@@ -31,7 +31,7 @@ class LossScaling {
   Tensor Choose(const Tensor& condition, const Operand& yes, const Operand& no) {
     return Select(u_.At(condition), u_.At(yes), u_.At(no));
   }
-  // Where `like` is, if the graph says where that is.
+  // Returns x on the device of `like`, if the graph places `like`; else x.
   Tensor Near(const Tensor& x, const Tensor& like) { return IsPlaced(like) ? Copy(x, like, where_) : x; }
 
   Update& u_;

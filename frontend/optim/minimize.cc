@@ -14,7 +14,7 @@ namespace sinter::optim {
 
 namespace {
 
-// Sums of gradients, and how many losses they are of: between Accumulate and ApplyAccumulated.
+// Slots between Accumulate and ApplyAccumulated: the sums of gradients, and the number of accumulated losses.
 constexpr char kSums[] = "accumulated";
 constexpr char kCount[] = "accumulated_losses";
 
@@ -24,15 +24,15 @@ Variable VariableOf(GraphState& graph, ir::VariableOp op) {
                   Shape(type.getShape().begin(), type.getShape().end()));
 }
 
-// A parameter, its value now, and the value that the loss was computed from: they differ when an earlier
-// optimiser of the same function has updated it.
+// A parameter, its current value, and the value that the loss was computed from. The two values differ if an
+// earlier optimiser of the same function has updated the parameter.
 struct Parameter {
   Variable variable;
   Tensor now;
   Tensor in_loss;
 };
 
-// Why a named candidate cannot be updated, as far as its handle tells; empty when it can.
+// Describes why a named candidate cannot be updated, judging by its handle; empty if it can.
 std::string WrongHandle(const GraphState& graph, const Variable& variable, std::set<std::string>& seen) {
   if (variable.outlived_its_graph()) {
     return absl::StrCat("was given \"", variable.name(), "\", whose graph has been destroyed");
@@ -54,7 +54,7 @@ std::string WrongHandle(const GraphState& graph, const Variable& variable, std::
   return "";
 }
 
-// Returns the last value of a variable that was read which the loss's gradient reaches; not ok when it reaches none.
+// Returns the last value of a variable that the loss's gradient reaches; not ok if it reaches none.
 Tensor ValueInLoss(FunctionState& function, const GradientReach& reach, const std::string& variable) {
   for (mlir::Value value : llvm::reverse(function.ValuesOf(variable))) {
     if (reach.Reaches(value)) return Tensor(&function, value.getAsOpaquePointer());
@@ -62,8 +62,8 @@ Tensor ValueInLoss(FunctionState& function, const GradientReach& reach, const st
   return {};
 }
 
-// Of `candidates`, or of all trainable float variables that the function has read, those that the loss
-// depends on. Null, with an error kept, when a named candidate is not one of them.
+// Returns those of `candidates`, or of all trainable variables that the function has read, that the loss
+// depends on. nullopt, with an error kept, if a named candidate does not qualify.
 std::optional<std::vector<Parameter>> ParametersOf(Call& call, const Tensor& loss,
                                                    const Candidates& candidates) {
   FunctionState& function = call.function();
@@ -74,7 +74,7 @@ std::optional<std::vector<Parameter>> ParametersOf(Call& call, const Tensor& los
     for (const Variable& variable : *candidates) {
       std::string wrong = WrongHandle(graph, variable, seen);
       if (wrong.empty()) continue;
-      // One that was never made because of an error is not worth a second one.
+      // A variable that was never made because of an error does not deserve a second error.
       if (!variable.name().empty() || graph.status().ok()) call.Fail(wrong);
       return std::nullopt;
     }
@@ -109,8 +109,8 @@ std::vector<std::string> NamesOf(const std::vector<Parameter>& parameters) {
   return names;
 }
 
-// Factors the gradients by min(1, clip_norm / norm), with the norm over all of them. Gradients on several devices send
-// their sums to the first one's and get the factor back.
+// Multiplies the gradients by min(1, clip_norm / norm), with the norm over all of them. Gradients on several
+// devices send their sums to the device of the first one and get the factor back.
 void ClipByGlobalNorm(Update& u, double clip_norm, std::vector<Tensor>& gradients) {
   const Where where = u.where();
   bool placed = std::any_of(gradients.begin(), gradients.end(), IsPlaced);
@@ -121,7 +121,7 @@ void ClipByGlobalNorm(Update& u, double clip_norm, std::vector<Tensor>& gradient
     total = total.ok() ? u.Add(total, squares) : squares;
   }
   Tensor norm = Sqrt(total, where);
-  // A norm of 0 divides to infinity, which the minimum makes 1.
+  // A norm of 0 divides to infinity, and the minimum makes the factor 1.
   Tensor factor = Minimum(Operand(u.Div(clip_norm, norm), where), Operand(1.0, where));
   for (Tensor& g : gradients) {
     Tensor here = placed ? Copy(factor, g, where) : factor;
@@ -136,7 +136,7 @@ bool CheckRate(Call& call, const Operand& rate) {
   return false;
 }
 
-// False, with an error kept, when the options make no sense.
+// True if the options are valid; else keeps an error.
 bool CheckOptions(Call& call, const Method& method) {
   if (!method.wrong.empty()) {
     call.Fail(method.wrong);
@@ -147,7 +147,8 @@ bool CheckOptions(Call& call, const Method& method) {
                              [&](const Settings& group) { return CheckRate(call, group.learning_rate); });
 }
 
-// The settings of each parameter, in order. Null, with an error kept, when a group has none of them.
+// Returns the settings of each parameter, in order. nullopt, with an error kept, if a group matches no
+// parameter.
 std::optional<std::vector<const Settings*>> SettingsOf(Call& call, const Method& method,
                                                        const std::vector<Parameter>& parameters) {
   std::vector<const Settings*> result;
@@ -166,7 +167,7 @@ std::optional<std::vector<const Settings*>> SettingsOf(Call& call, const Method&
   return result;
 }
 
-// The gradients of the loss in the type in which updates are computed.
+// Returns the gradients of the loss, in the type in which updates are computed.
 std::vector<Tensor> GradientsOf(const Tensor& loss, const std::vector<Parameter>& parameters, Where where) {
   std::vector<Tensor> in_loss;
   for (const Parameter& p : parameters) in_loss.push_back(p.in_loss);
@@ -177,7 +178,7 @@ std::vector<Tensor> GradientsOf(const Tensor& loss, const std::vector<Parameter>
   return gradients;
 }
 
-// The learning rate where the value is and in its type.
+// Returns the learning rate on the device of `value` and in its type.
 Operand RateFor(Update& u, const Settings& settings, const Tensor& value) {
   const Operand& rate = settings.learning_rate;
   if (!rate.is_tensor()) return Operand(rate.number().real() * settings.rate_scale, u.where());
@@ -186,7 +187,7 @@ Operand RateFor(Update& u, const Settings& settings, const Tensor& value) {
   return Operand(settings.rate_scale == 1 ? here : u.Mul(here, settings.rate_scale), u.where());
 }
 
-// New values of the parameters, from gradients that are still scaled.
+// Assigns new values to the parameters, from gradients that still have the loss scale.
 void Step(Call& call, Update& u, const std::vector<Parameter>& parameters, std::vector<Tensor> gradients,
           std::optional<LossScaling>& scaling, const Method& method) {
   auto settings = SettingsOf(call, method, parameters);
@@ -204,12 +205,12 @@ void Step(Call& call, Update& u, const std::vector<Parameter>& parameters, std::
   }
 }
 
-// Hands the gradients of a loss to `then`, with what it needs to go on.
+// Computes the gradients of a loss and passes them to `then`, with the state that it needs.
 void WithGradients(std::string_view call_name, const Tensor& loss, const Candidates& candidates,
                    const Method& method, bool accumulates, Where where,
                    const std::function<void(Call&, Update&, const std::vector<Parameter>&,
                                             std::vector<Tensor>, std::optional<LossScaling>&)>& then) {
-  if (!Call(absl::StrCat("optim::", method.kind), where, {loss}).ok()) return;  // Which keeps the error.
+  if (!Call(absl::StrCat("optim::", method.kind), where, {loss}).ok()) return;  // The graph keeps the error.
   LocationScope scope(&loss.function()->graph(), where, absl::StrCat("optim::", method.kind));
   Call call(call_name, where, {loss});
   if (!call.ok() || !CheckOptions(call, method)) return;
@@ -217,7 +218,7 @@ void WithGradients(std::string_view call_name, const Tensor& loss, const Candida
     call.Fail("takes a float loss of rank 0; Mean(loss) or Sum(loss) first");
     return;
   }
-  // An update is where its parameter is.
+  // An update runs on the device of its parameter.
   UnplacedScope unplaced(&call.function());
   std::optional<std::vector<Parameter>> parameters = ParametersOf(call, loss, candidates);
   if (!parameters) return;
@@ -261,7 +262,7 @@ void Accumulate(const Method& method, const Tensor& loss, const Candidates& cand
 
 void ApplyAccumulated(const Method& method, Builder& b, Where where) {
   if (!Call(absl::StrCat("optim::", method.kind), where, b.function()).ok())
-    return;  // Which keeps the error.
+    return;  // The graph keeps the error.
   GraphState& graph = b.function()->graph();
   LocationScope scope(&graph, where, absl::StrCat("optim::", method.kind));
   Call call("ApplyAccumulated", where, b.function());
@@ -285,7 +286,7 @@ void ApplyAccumulated(const Method& method, Builder& b, Where where) {
     auto here = [&](const Tensor& x) { return IsPlaced(now) ? Copy(x, now, where) : x; };
     parameters.push_back({variable, now, now});
     gradients.push_back(u.Div(total, Cast(here(losses), total.dtype(), where)));
-    // Not a plain zero, so that the kernel which reads the sums empties them too.
+    // Not a plain zero: this way the kernel that reads the sums also sets them to zero.
     u.AssignAlways(sum, Select(u.At(here(counts)), u.At(0), u.At(total)));
   }
   std::optional<LossScaling> scaling;

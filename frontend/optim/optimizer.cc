@@ -13,7 +13,7 @@ Tensor WithDecay(Update& u, const Tensor& g, const Tensor& p, double weight_deca
   return weight_decay == 0 ? g : u.Add(g, u.Mul(p, weight_decay));
 }
 
-// The Adam rule; `decoupled` adds the decay to the step instead of the gradient.
+// The Adam rule. `decoupled` adds the weight decay to the step instead of the gradient.
 template <typename Optimizer>
 Rule AdamRule(const Optimizer& o, bool decoupled) {
   return [beta1 = o.beta1, beta2 = o.beta2, epsilon = o.epsilon, weight_decay = o.weight_decay, decoupled](
@@ -88,7 +88,7 @@ std::string WrongIn(const LossScale& scale) {
                       initial, " and ", double_after);
 }
 
-// Returns what is wrong with the options, as the rest of a sentence; empty when nothing is.
+// Describes an error in the options, as the rest of a sentence; empty if there is none.
 template <typename Optimizer>
 std::string WrongIn(const Optimizer& o) {
   std::vector<Option> options = OptionsOf(o);
@@ -104,7 +104,7 @@ std::string WrongIn(const Optimizer& o) {
   return o.loss_scale ? WrongIn(*o.loss_scale) : "";
 }
 
-// Returns what is wrong with a group's settings.
+// Describes an error in a group's settings; empty if there is none.
 template <typename Optimizer>
 std::string WrongInGroup(const Optimizer& o, const typename Optimizer::Group& group,
                          const Optimizer& changed) {

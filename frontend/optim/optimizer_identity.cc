@@ -17,7 +17,7 @@ UpdateOwner OwnerOf(const OptimizerRecord& record) {
   return {{record.owner, VariableOwner::Kind::kOptimizer, what, record.where}, record.prefix};
 }
 
-// The first of `a` that `b` has not; empty when there is none.
+// Returns the first element of `a` that is not in `b`; empty if there is none.
 std::string FirstBeyond(const Names& a, const Names& b) {
   const std::set<std::string> of_b(b.begin(), b.end());
   auto found = std::ranges::find_if(a, [&](const std::string& name) { return !of_b.contains(name); });
@@ -28,14 +28,14 @@ bool AreSame(const Names& a, const Names& b) {
   return FirstBeyond(a, b).empty() && FirstBeyond(b, a).empty();
 }
 
-// Returns the parameters that one list has and the other has not.
+// Describes a parameter that is in only one of the lists.
 std::string Difference(const Names& here, const Names& there) {
   std::string more = FirstBeyond(here, there);
   return more.empty() ? absl::StrCat("\"", FirstBeyond(there, here), "\" is missing here")
                       : absl::StrCat("\"", more, "\" is not among those");
 }
 
-// Why a use under the record's name is not the same optimiser; empty when it is.
+// Describes why a use of the record's name is another optimiser; empty if it is the same.
 std::string WhyOther(const OptimizerUse& use, const Names& parameters, const OptimizerRecord& record) {
   const std::string cure =
       "; one name is one optimiser over one set of parameters, so give this one another .name";
@@ -49,7 +49,8 @@ std::string WhyOther(const OptimizerUse& use, const Names& parameters, const Opt
                       " over other parameters: ", Difference(parameters, record.parameters), cure);
 }
 
-// Why an unnamed optimiser over these parameters may be meant to be the record's; empty when it cannot be.
+// Describes why an unnamed optimiser over these parameters might be the record's; empty if the two share
+// none.
 std::string WhyUnclear(const Names& parameters, const OptimizerRecord& record) {
   for (const std::string& name : parameters) {
     if (std::ranges::find(record.parameters, name) == record.parameters.end()) continue;
@@ -61,7 +62,7 @@ std::string WhyUnclear(const Names& parameters, const OptimizerRecord& record) {
   return "";
 }
 
-// A name that no optimiser has: "adam", then "adam_2".
+// Returns a name that no optimiser has: "adam", then "adam_2".
 std::string FreePrefix(const GraphState& graph, const std::string& kind) {
   const std::string first = absl::AsciiStrToLower(kind);
   std::string prefix = first;
@@ -72,7 +73,8 @@ std::string FreePrefix(const GraphState& graph, const std::string& kind) {
   return prefix;
 }
 
-// An index, since records move. Null: none, and `wrong` says why there can be none, if so.
+// Returns an index, because records move. nullopt if no record matches; `wrong` is then set if the use is an
+// error.
 std::optional<size_t> Match(const GraphState& graph, const OptimizerUse& use, const Names& parameters,
                             std::string& wrong) {
   for (size_t i = 0; i < graph.optimizers.size(); ++i) {
@@ -92,7 +94,7 @@ std::optional<size_t> Match(const GraphState& graph, const OptimizerUse& use, co
   return std::nullopt;
 }
 
-// Between Accumulate and ApplyAccumulated, sums of gradients are scaled by one scale, or none.
+// The sums of gradients from Accumulate to ApplyAccumulated need one loss scale, or none.
 std::string WhyOtherScale(const OptimizerUse& use, const OptimizerRecord& record) {
   if (!record.accumulates || record.is_scaled == use.is_scaled) return "";
   return absl::StrCat("has ", use.is_scaled ? "a" : "no", " loss scale, and the optim::", record.kind, " at ",

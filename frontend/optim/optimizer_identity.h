@@ -1,5 +1,6 @@
-// Which optimiser of the graph a call means: optimisers are values, made anew in each function, so what is the same one
-// follows from its name, or without a name from its kind and the set of its parameters. Sinter's own sources only.
+// Decides which optimiser of the graph a call means.
+// Optimisers are values, made anew in each function. Two calls use the same optimiser if they have the same
+// name, or without names the same kind and the same set of parameters. For Sinter's own sources only.
 //
 //   std::optional<UpdateOwner> owner = FindOptimizer(call, {.kind = "Adam"}, {"weight", "bias"});
 //   // "adam" for the first unnamed Adam of the graph, "adam_2" for the first over other parameters.
@@ -16,20 +17,20 @@ namespace sinter::optim {
 
 struct OptimizerUse {
   std::string kind;          // "Adam".
-  std::string name = {};     // The program's; empty: none.
-  bool accumulates = false;  // Is Accumulate.
+  std::string name = {};     // The name that the program gave; empty if none.
+  bool accumulates = false;  // True for Accumulate.
   bool is_scaled = false;    // Has a loss scale.
-  bool keeps_state = true;   // False: it has no variables, so that its calls need not be of one optimiser.
+  bool keeps_state = true;   // False: it has no variables, so its calls need not belong to one optimiser.
 };
 
-// The optimiser over these parameters, recorded in the graph at its first use. Null, with an error kept that has both
-// lines, when its name is that of one over other parameters or of another kind, and when an unnamed one has some of its
-// parameters, but not the same.
+// Returns the optimiser over these parameters; its first use records it in the graph. nullopt, with an error
+// kept that has both lines, if its name belongs to an optimiser over other parameters or of another kind, or
+// if it is unnamed and shares some, but not all, parameters with another one.
 std::optional<UpdateOwner> FindOptimizer(Call& call, const OptimizerUse& use,
                                          const std::vector<std::string>& parameters);
 
-// The optimiser whose gradients ApplyAccumulated is to use, and its parameters. Null, with an error kept, when there is
-// none, or more than one.
+// The optimiser whose gradients ApplyAccumulated uses, and its parameters. nullopt, with an error kept, if
+// there is none or more than one.
 struct AccumulatingOptimizer {
   UpdateOwner owner;
   std::vector<std::string> parameters;

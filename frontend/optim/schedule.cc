@@ -8,14 +8,14 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/number_bounds.h"
 
-// The C library's functions depend on the CPU; these do not.
+// The results of the C library's functions depend on the CPU; those of these functions do not.
 #include "sinter/kernels/cpu/vector_math.h"
 
 namespace sinter::optim {
 
 namespace {
 
-// Checks the numbers of one schedule, and keeps what is wrong with the first bad one.
+// Checks the numbers of one schedule and keeps the first error.
 class Check {
  public:
   Check(std::string name, Where where) : name_(std::move(name)), where_(where) {}
@@ -32,7 +32,7 @@ class Check {
     if (wrong_.empty() && !holds) wrong_ = else_wrong;
     return *this;
   }
-  // The schedule, or one that says what is wrong.
+  // Returns the schedule, or a schedule with the error.
   Schedule Else(Schedule schedule) const {
     if (wrong_.empty()) return schedule;
     return Schedule(absl::InvalidArgumentError(

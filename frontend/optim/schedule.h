@@ -1,6 +1,7 @@
-// Learning-rate schedules: plain functions of the step, evaluated by the program and passed to a run as a
-// scalar input, so that changing the rate never recompiles. One that was made from numbers which make no sense says so,
-// with the line, in status(), and its rate is NaN at every step.
+// Learning-rate schedules: plain functions of the step.
+// The program evaluates a schedule and passes the rate to a run as a scalar input, so changing the rate needs
+// no recompilation. A schedule made from invalid numbers reports them, with the line, in status(), and
+// returns NaN at every step.
 //
 //   auto rate = optim::WarmupCosine(6e-4, /*warmup_steps=*/700, /*total_steps=*/10'000, /*final_rate=*/6e-5);
 //   SINTER_RETURN_IF_ERROR(rate.status());
@@ -21,14 +22,14 @@ namespace sinter::optim {
 
 class Schedule {
  public:
-  // Any function from the step to the rate.
+  // Wraps any function from the step to the rate.
   template <typename F>
     requires(std::is_invocable_r_v<float, F&, int64_t> && !std::is_same_v<F, Schedule>)
   Schedule(F rate) : rate_(std::move(rate)) {}
-  // One that was made wrongly.
+  // A schedule with invalid arguments.
   explicit Schedule(absl::Status status);
 
-  // The learning rate of step 0, 1, 2, ...
+  // Returns the learning rate of step 0, 1, 2, ...
   float operator()(int64_t step) const { return rate_(step); }
   const absl::Status& status() const { return status_; }
 
@@ -37,18 +38,20 @@ class Schedule {
   absl::Status status_;
 };
 
-// Rates and factors are at least 0, numbers of steps at least 1, but for `warmup_steps`, which may be 0.
+// Bounds of the arguments below: rates and factors are at least 0; numbers of steps are at least 1, except
+// `warmup_steps`, which may be 0.
 Schedule ConstantRate(double rate, Where where = Where::current());
 // rate * factor^floor(step / every).
 Schedule StepDecay(double rate, double factor, int64_t every, Where where = Where::current());
 // rate * factor^step.
 Schedule ExponentialDecay(double rate, double factor, Where where = Where::current());
-// The rate of the last boundary at or below the step; (0, rate) must come first, boundaries ascend.
+// The rate of the last boundary at or below the step. The first boundary must be (0, rate); boundaries
+// ascend.
 Schedule PiecewiseRate(std::vector<std::pair<int64_t, double>> boundaries, Where where = Where::current());
-// From `rate` to `final_rate` in a straight line over `total_steps`, then constant.
+// A straight line from `rate` to `final_rate` over `total_steps`, then constant.
 Schedule LinearDecay(double rate, int64_t total_steps, double final_rate = 0, Where where = Where::current());
 // Loshchilov and Hutter, "SGDR" (arXiv 1608.03983), equation 5 without restarts: half a cosine from `rate` to
-// `final_rate`, after a linear warm-up over `warmup_steps` that ends at `rate`; constant after `total_steps`.
+// `final_rate`, after a linear warm-up over `warmup_steps` that ends at `rate`. Constant after `total_steps`.
 Schedule WarmupCosine(double rate, int64_t warmup_steps, int64_t total_steps, double final_rate = 0,
                       Where where = Where::current());
 

@@ -38,8 +38,8 @@ Tensor Update::BiasCorrection(double beta) {
   if (auto found = corrections_.find(beta); found != corrections_.end()) return found->second;
   Tensor t = StepNumber();
   if (!t.ok()) return {};
-  // As -expm1(t log beta): exact for small t too. Not the C library's log, which
-  // depends on the CPU. A beta of 0 has no logarithm, and nothing to correct.
+  // Computed as -expm1(t log beta), which is accurate for small t too. Uses sn_log_f64, because the C
+  // library's log depends on the CPU. A beta of 0 has no logarithm and needs no correction.
   Tensor correction = beta == 0 ? builder_.Full(DType::kF32, {}, 1, where_)
                                 : Mul(Expm1(Mul(t, sn_log_f64(beta)), where_), -1.0);
   return corrections_[beta] = correction;

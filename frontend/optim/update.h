@@ -1,7 +1,8 @@
-// One update of a function: an optimiser's variables, and arithmetic that carries the user's line. Sinter's own sources only.
+// One update of a function: the optimiser's variables, and arithmetic that carries the user's line.
+// For Sinter's own sources only.
 //
 //   Update u(function, {owner, "adam"}, where);
-//   Variable m = u.Slot(parameter, "m");                                  // "adam/m/<parameter>", of zeros.
+//   Variable m = u.Slot(parameter, "m");                                  // "adam/m/<parameter>", zeros.
 //   u.Assign(m, u.Add(u.Mul(u.Read(m), 0.9), u.Mul(gradient, 0.1)));      // Unless the step does not count.
 #ifndef SINTER_FRONTEND_OPTIM_UPDATE_H_
 #define SINTER_FRONTEND_OPTIM_UPDATE_H_
@@ -16,32 +17,32 @@
 
 namespace sinter::optim {
 
-// True if the graph says where the tensor is.
+// True if the graph places the tensor on a device.
 bool IsPlaced(const Tensor& x);
 
-// Whose variables an update has.
+// The owner of an update's variables.
 struct UpdateOwner {
   VariableOwner owner;
-  std::string prefix;  // Of their names.
+  std::string prefix;  // Prefix of the variables' names.
 };
 
-// Arithmetic happens in f32 (f64 for f64 parameters).
+// Computes in f32 (f64 for f64 parameters).
 class Update {
  public:
   Update(FunctionState* function, UpdateOwner owner, Where where)
       : builder_(function), owner_(std::move(owner)), where_(where) {}
 
-  // A slot of the parameter, by name; starts at zero.
+  // The parameter's slot of this name; starts at zero.
   Variable Slot(const Variable& parameter, std::string_view slot);
-  // A variable of the optimiser's own.
+  // A variable of the optimiser itself.
   Variable State(const std::string& name, DType dtype, const Shape& shape, double initial);
-  // 1 - beta^t, where t counts the updates from 1. All parameters have one count.
+  // 1 - beta^t, where t is the number of the update, counted from 1. All parameters share one count.
   Tensor BiasCorrection(double beta);
   Tensor Read(const Variable& v) { return builder_.Read(v, where_); }
-  // A new value, unless the step is not to count.
+  // Assigns a new value, unless the step does not count.
   void Assign(const Variable& v, const Tensor& value);
   void AssignAlways(const Variable& v, const Tensor& value) { builder_.Assign(v, value, where_); }
-  // From now on variables keep their values also where `counts`, i1[], is false.
+  // Makes later Assign calls keep the old values if `counts`, i1[], is false at run time.
   void CountOnlyIf(const Tensor& counts);
   static DType ComputeType(DType dtype) { return dtype == DType::kF64 ? DType::kF64 : DType::kF32; }
 
@@ -66,7 +67,7 @@ class Update {
   std::map<double, Tensor> corrections_;
 };
 
-// One parameter's new value from its gradient, both in the compute type; `lr` as well.
+// Returns a parameter's new value from its gradient. p, g and lr have the compute type.
 using Rule = std::function<Tensor(Update& u, const Variable& variable, const Tensor& p, const Tensor& g,
                                   const Operand& lr)>;
 

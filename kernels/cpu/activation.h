@@ -1,9 +1,9 @@
-// The activations that library calls apply to their results, by the numbers of runtime/plan/plan.fbs.
+// Activations that library calls apply to their results; the numbers are those of plan.fbs.
 //
-//   ActivateRow(kSilu, sums, 100);     // In place. Float, double, or an unsigned integer, for which there is relu only.
+//   ActivateRow(SN_SILU, sums, 100);     // In place: float, double, or an unsigned integer (relu only).
 //
-// The functions are those of vector_math.h. NaN stays NaN, also in relu. Bits depend on neither the vector width nor the place
-// in a row.
+// The functions are those of vector_math.h. NaN stays NaN, also with relu. The bits depend on neither the
+// vector width nor the position in a row.
 #ifndef SINTER_KERNELS_CPU_ACTIVATION_H_
 #define SINTER_KERNELS_CPU_ACTIVATION_H_
 
@@ -36,7 +36,7 @@ namespace sinter::kernels {
 inline void ActivateRow(int activation, float* x, int64_t count) { sn_activate_f32(activation, x, count); }
 inline void ActivateRow(int activation, double* x, int64_t count) { sn_activate_f64(activation, x, count); }
 
-// Integers are computed as unsigned numbers of their width or wider; relu looks at the sign.
+// Integers are computed as unsigned integers of the same or a larger width; relu tests their sign bit.
 template <typename C>
 void ActivateRow(int activation, C* x, int64_t count) {
   static_assert(std::is_unsigned_v<C>);

@@ -1,10 +1,10 @@
-// The loop of activation.h for f32, and, from activation_rows_f64.c, for f64. The functions that it calls are inlined here from
-// their texts, as in random_values.c, so that it becomes vectors. No multiplication is fused with an addition unless a text says
-// so.
+// The loops of activation.h for f32; activation_rows_f64.c includes this file for f64.
+// The source files of the called functions are included here, as in random_values.c, so that the loops
+// vectorize. A multiplication and an addition are fused only if a source file does so explicitly.
 #include "sinter/kernels/cpu/activation.h"
 #include "sinter/kernels/cpu/float_bits.h"
 
-// Of what is included here nothing is emitted: the library has these functions already.
+// The included functions are inlined and not emitted: the library already contains them.
 #undef SN_EXPORT
 #define SN_EXPORT extern inline __attribute__((gnu_inline, always_inline))
 #ifdef SINTER_ACTIVATION_F64
@@ -22,7 +22,7 @@ void SN_OF_TYPE(sn_activate)(int activation, Real* x, int64_t count) {
   const Real root_2_over_pi = (Real)0.79788456080286535588, cubic = (Real)0.044715;
   switch (activation) {
     case SN_RELU:
-      for (int64_t i = 0; i < count; ++i) x[i] = x[i] < 0 ? 0 : x[i];  // NaN stays.
+      for (int64_t i = 0; i < count; ++i) x[i] = x[i] < 0 ? 0 : x[i];  // NaN stays NaN.
       break;
     case SN_GELU:
       for (int64_t i = 0; i < count; ++i) x[i] = x[i] * half * (1 + SN_OF_TYPE(sn_erf)(x[i] * root_half));

@@ -6,7 +6,7 @@ namespace sinter::kernels {
 
 namespace {
 
-// More parts: more threads can share the work and more stays in cache. Fewer: fewer sums over lanes and
+// More parts give more parallelism and better use of caches. Fewer parts need fewer sums over lanes and
 // parts.
 constexpr int64_t kPartBlocks = 4, kMaxParts = 16;
 

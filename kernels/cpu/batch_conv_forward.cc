@@ -1,29 +1,29 @@
-// The forward convolution: a tile of output channels times pixels of one output row stays in registers.
+// Forward convolution: a tile of output channels times pixels of one output row stays in registers.
 #include "sinter/kernels/cpu/batch_lanes.h"
 
 namespace sinter::kernels {
 namespace {
 
 constexpr int kWidest = kLanes == 16 ? 9 : 6;
-// Output channels beside each other in registers, for tiles that are `width` pixels wide.
+// Returns the number of output channels of a tile that is `width` pixels wide.
 constexpr int Channels(int width) {
   int channels = kAccumulators / width;
   return channels > 4 ? 4 : channels;
 }
-// Channels of a unit: of them all tile heights make full tiles.
+// Channels of a unit: a multiple of every tile's channel count, so that tiles are full.
 constexpr int64_t kUnitChannels = 12;
 
 struct Row {
   const BatchConv* conv = nullptr;
   const float* x = nullptr;     // First input channel of the group.
   const float* w = nullptr;     // First output channel of the tile.
-  const float* bias = nullptr;  // Same; may stay null.
+  const float* bias = nullptr;  // First output channel of the tile; may be null.
   float* y = nullptr;           // First pixel of the tile.
   int64_t oy = 0, ox = 0;
   bool relu = false;
 };
 
-// kPlain: stride 1, and every tap of every pixel lies within the row.
+// kPlain: stride 1, and every tap of every pixel is inside the row.
 template <int kChannels, int kWidth, bool kPlain>
 SINTER_ALWAYS_INLINE void TilePiece(const Row& row, int piece) {
   const BatchConv& conv = *row.conv;

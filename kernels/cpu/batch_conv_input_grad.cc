@@ -1,6 +1,6 @@
-// The gradient of a convolution's images. Stride and dilation 1 with a kernel 3 or 5 wide: each pixel of a
-// row of g is spread over the pixels of dx that it came from, in registers, which wastes nothing at borders.
-// All others: each pixel of dx gathers what it gave, with zeros outside g.
+// Gradient of a convolution's images. With stride and dilation 1 and a kernel width of 3 or 5, it spreads:
+// it adds each pixel of a row of g to the pixels of dx that it came from, in registers, without wasted work
+// at borders. In all other cases it gathers: each pixel of dx sums its contributions, with zeros outside g.
 #include "sinter/kernels/cpu/batch_lanes.h"
 
 namespace sinter::kernels {
@@ -14,11 +14,13 @@ struct Row {
   const float* w = nullptr;  // First output channel of the group, first input channel of the tile.
   float* dx = nullptr;       // First input channel of the tile.
   int64_t iy = 0;
-  int64_t first = 0;  // Spreading: the first pixel of g. Gathering: which of the dx pixels of one residue.
+  // Spreading: the first pixel of g. Gathering: the index of the first dx pixel among those with the same
+  // residue.
+  int64_t first = 0;
 };
 
 // Spreading.
-// ------------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------------
 
 constexpr int SpreadChannels(int width, int kernel) {
   int channels = kAccumulators / (width + kernel - 1);
@@ -65,7 +67,7 @@ SINTER_ALWAYS_INLINE void SpreadPiece(const Row& row, int piece) {
     SINTER_UNROLL
     for (int j = 0; j < kColumns; ++j) {
       if (!Inside(left + j, conv.in_w)) continue;
-      // The tile to the left has written the columns that both reach.
+      // The tile to the left has already written the shared columns.
       const bool shared = j < kKernel - 1 && row.first > 0;
       Store(dx + j * kPixel, shared ? Load(dx + j * kPixel) + sum[i][j] : sum[i][j]);
     }
@@ -92,7 +94,7 @@ void SpreadRows(const BatchConv& conv, Row row, int64_t channels) {
   const int64_t taps = conv.kernel_h * kKernel, plane = conv.in_h * conv.in_w * kPixel;
   int step = 0;
   for (int64_t c = 0; c < channels; c += step) {
-    // The widest tile decides, so that all tiles of a row cover the same channels.
+    // The widest tile determines the channel count, so that all tiles of a row cover the same channels.
     const int most = SpreadChannels(tiles.width(0), kKernel);
     step = static_cast<int>(Min(most, channels - c));
     Row tile = row;
@@ -120,10 +122,10 @@ void SpreadRows(const BatchConv& conv, Row row, int64_t channels) {
 }
 
 // Gathering.
-// ------------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------------
 
-// Pixels of dx whose columns have one residue modulo the stride take from neighbouring pixels of g, and from
-// the same taps: kx = first_tap, first_tap + tap_step, ...
+// The taps of all dx pixels whose columns have the same residue modulo the stride: kx = first_tap, first_tap
+// + tap_step, ... These pixels read neighbouring pixels of g.
 struct Residue {
   int64_t first_tap, tap_step;
   bool any;

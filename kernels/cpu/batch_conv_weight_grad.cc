@@ -1,13 +1,14 @@
-// The gradient of a convolution's weights: a tile of output channels times taps stays in registers while all
-// pixels of a few blocks of images pass by; the 16 lanes are added up once at the end.
+// Gradient of a convolution's weights: a tile of output channels times taps stays in registers.
+// The tile sums over all pixels of a few blocks of images; its 16 lanes are added once at the end.
 #include "sinter/kernels/cpu/batch_lanes.h"
 
 namespace sinter::kernels {
 namespace {
 
-// A tap reads one channel of x, displaced: line(oy) = oy * stride_h + dy, column(ox) = ox * stride_w + dx.
+// A tap reads one channel of x with an offset: line(oy) = oy * stride_h + dy, column(ox) = ox * stride_w +
+// dx.
 struct Tap {
-  const float* x;  // Channel of the first block of the part.
+  const float* x;  // The channel in the first block of the part.
   int64_t dy, dx;
 };
 
@@ -22,14 +23,14 @@ constexpr int TileChannels(int taps) {
   if (kLanes == 16) return taps == 3 ? 8 : taps == 5 ? 5 : 6;
   return taps == 3 ? 4 : taps == 5 ? 2 : 3;
 }
-constexpr int kAnyTaps = 4;  // A tile of taps that are not one row of a kernel 3 or 5 wide.
+constexpr int kAnyTaps = 4;  // Number of taps of a tile that is not one row of a kernel of width 3 or 5.
 
 template <int kChannels, int kTaps>
 struct Sums {
   Lanes sum[kChannels][kTaps];
 };
 
-// One pixel. kRow: the taps are neighbours, and `line` is that of the first.
+// Adds one pixel. kRow: the taps are adjacent, and `line` is the first tap's.
 template <int kChannels, int kTaps, bool kRow, bool kChecked>
 SINTER_ALWAYS_INLINE void AddPixel(Sums<kChannels, kTaps>& sums, const float* g, int64_t g_plane,
                                    const float* const* line, const int64_t* dx, int64_t column,
@@ -60,7 +61,7 @@ void Tile(const Part& part, const Tap* taps) {
   int64_t dx[kTaps];
   SINTER_UNROLL
   for (int k = 0; k < kTaps; ++k) dx[k] = taps[k].dx;
-  // Output columns [low, high) have all taps inside.
+  // In output columns [low, high) all taps are inside the image.
   int64_t low = 0, high = conv.out_w;
   if (kRow) {
     low = Min(Max(0, CeilDiv(Max(-dx[0], 0), conv.stride_w)), conv.out_w);
@@ -128,7 +129,7 @@ void AnyTile(const Part& part, const Tap* taps, int channels, int count) {
   }
 }
 
-// The tile of taps that `conv` is done in: a row of its kernel, or kAnyTaps whatever they are.
+// Returns the number of taps of a tile: one row of the kernel, or kAnyTaps arbitrary taps.
 int TapsOf(const BatchConv& conv) {
   const bool row = conv.dilation_w == 1 && (conv.kernel_w == 3 || conv.kernel_w == 5);
   return row ? static_cast<int>(conv.kernel_w) : kAnyTaps;

@@ -1,9 +1,8 @@
-// The batch-blocked kernels once for each instruction set; batch_conv.cc and batch_pool.cc pick the one that the geometry names.
+// The batch-blocked kernels for each instruction set; batch_conv.cc and batch_pool.cc select one.
 //
-// kernels/CMakeLists.txt compiles batch_conv_*.cc and batch_pool_planes.cc several times, each time with
-// another -march and SINTER_BATCH_ISA, the name of the Isa whose members they define. Such a file must not
-// call inline functions of other headers: the linker keeps one copy of those, which an older CPU may not be
-// able to run.
+// kernels/CMakeLists.txt compiles batch_conv_*.cc and batch_pool_planes.cc once for each -march, with
+// SINTER_BATCH_ISA set to the Isa whose members they define. These files must not call inline functions of
+// other headers: the linker keeps only one copy, which an older CPU may be unable to run.
 //
 //   WithIsa(pool.isa, [&](auto isa) { isa.AvgPool(pool, x, y, begin, end); });
 #ifndef SINTER_KERNELS_CPU_BATCH_ISA_H_
@@ -15,10 +14,10 @@
 
 namespace sinter::kernels {
 
-// How many partial sums a weight gradient has: one for each few blocks of images.
+// Returns the number of partial sums of a weight gradient: one for every few blocks of images.
 int64_t WeightGradParts(const BatchConv& conv);
 
-// Members are as their namesakes of batch_conv.h and batch_pool.h.
+// The members have the contracts of the functions in batch_conv.h and batch_pool.h with the same names.
 template <Isa isa>
 struct BatchIsa {
   static int64_t ConvForwardUnits(const BatchConv& conv);

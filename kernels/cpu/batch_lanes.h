@@ -1,9 +1,8 @@
-// What the files that are compiled once for each instruction set share: the vector type and the register
-// budget.
+// The vector type and the register budget of files that are compiled for each instruction set.
 //
-// A pixel is 16 floats: kPieces vectors of kLanes. Kernels do one piece of every pixel, then the next, so
-// that the same text serves all vector widths. Everything here has internal linkage (see batch_isa.h for
-// why).
+// A pixel is 16 floats: kPieces vectors of kLanes. Kernels process one piece of every pixel, then the next
+// piece, so that the same source serves all vector widths. Everything here has internal linkage; batch_isa.h
+// explains why.
 #ifndef SINTER_KERNELS_CPU_BATCH_LANES_H_
 #define SINTER_KERNELS_CPU_BATCH_LANES_H_
 
@@ -24,7 +23,7 @@
 #define SINTER_ALWAYS_INLINE __attribute__((always_inline)) inline
 
 namespace sinter::kernels {
-// Compiled once for each set of instructions: every file must have its own.
+// Every file needs its own copy, compiled for its instruction set.
 namespace {  // NOLINT(google-build-namespaces)
 
 inline constexpr Isa kIsa = Isa::SINTER_BATCH_ISA;
@@ -46,7 +45,7 @@ typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
 typedef int32_t IntLanes __attribute__((vector_size(kLanes * sizeof(int32_t))));
 typedef uint8_t ByteLanes __attribute__((vector_size(kLanes)));
 
-// Stands in for pixels outside the image.
+// Read instead of pixels outside the image.
 alignas(64) const float kZeroPixel[kPixel] = {};
 
 SINTER_ALWAYS_INLINE Lanes Load(const float* from) {
@@ -55,7 +54,7 @@ SINTER_ALWAYS_INLINE Lanes Load(const float* from) {
   return lanes;
 }
 SINTER_ALWAYS_INLINE void Store(float* to, Lanes lanes) { std::memcpy(to, &lanes, sizeof(lanes)); }
-// A load that stays one: GCC would fold it into each of the products that use it, one load a product.
+// A load that is not repeated. GCC would otherwise fold it into every multiplication that uses the value.
 SINTER_ALWAYS_INLINE Lanes LoadOnce(const float* from) {
   Lanes lanes = Load(from);
 #if defined(__x86_64__)
@@ -65,7 +64,7 @@ SINTER_ALWAYS_INLINE Lanes LoadOnce(const float* from) {
 }
 SINTER_ALWAYS_INLINE Lanes Splat(float value) { return Lanes{} + value; }
 
-// Keeps NaN: only what is less than zero becomes zero.
+// Keeps NaN: only values less than zero become zero.
 SINTER_ALWAYS_INLINE Lanes Relu(Lanes lanes) { return Lanes{} > lanes ? Lanes{} : lanes; }
 
 SINTER_ALWAYS_INLINE float Sum(Lanes lanes) {
@@ -86,7 +85,8 @@ SINTER_ALWAYS_INLINE bool Inside(int64_t i, int64_t size) {
   return static_cast<uint64_t>(i) < static_cast<uint64_t>(size);
 }
 
-// A row of `size` pixels cut into the fewest tiles of at most `most`, which differ by at most one pixel.
+// Splits a row of `size` pixels into the fewest tiles of at most `most` pixels. Their widths differ by at
+// most one.
 struct RowTiles {
   int64_t size, count;
   RowTiles(int64_t size, int64_t most) : size(size), count(CeilDiv(size, most)) {}

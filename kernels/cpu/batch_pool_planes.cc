@@ -1,12 +1,12 @@
-// Pools, one channel of one block of images (a plane) after the other.
+// Pools of batch_pool.h, one plane (one channel of one block of images) at a time.
 #include "sinter/kernels/cpu/batch_lanes.h"
 
 namespace sinter::kernels {
 namespace {
 
-// The part of output pixel (oy, ox)'s window that lies within the image, in the image's coordinates.
+// The part of output pixel (oy, ox)'s window that is inside the image, in image coordinates.
 struct Window {
-  int64_t top, left;  // Of the whole window; may be negative.
+  int64_t top, left;  // Corner of the whole window; may be negative.
   int64_t y0, y1, x0, x1;
 
   SINTER_ALWAYS_INLINE Window(const BatchPool& pool, int64_t oy, int64_t ox)
@@ -18,7 +18,7 @@ struct Window {
         x1(Min(left + pool.window_w, pool.in_w)) {}
 };
 
-// Calls body(window, output pixel's offset in floats) for every output pixel of a plane.
+// Calls body(window, offset of the output pixel in floats) for every output pixel of a plane.
 template <typename Body>
 SINTER_ALWAYS_INLINE void ForWindows(const BatchPool& pool, Body body) {
   for (int64_t oy = 0; oy < pool.out_h; ++oy) {
@@ -28,7 +28,8 @@ SINTER_ALWAYS_INLINE void ForWindows(const BatchPool& pool, Body body) {
   }
 }
 
-// Windows that tile the image, so that a gradient's pixels are written once each and never added to.
+// True if the windows tile the image: then each pixel of a gradient is written exactly once, without
+// additions.
 bool Tiles(const BatchPool& pool) {
   return pool.pad_top == 0 && pool.pad_left == 0 && pool.stride_h == pool.window_h &&
          pool.stride_w == pool.window_w && pool.out_h * pool.stride_h == pool.in_h &&
@@ -38,7 +39,7 @@ bool Tiles(const BatchPool& pool) {
 int64_t InPlane(const BatchPool& pool) { return pool.in_h * pool.in_w * kPixel; }
 int64_t OutPlane(const BatchPool& pool) { return pool.out_h * pool.out_w * kPixel; }
 
-// Sends part(row-major position in the window) to every pixel of each window.
+// Adds part(offset of the output pixel, row-major position in the window) to every pixel of each window.
 template <typename Part>
 SINTER_ALWAYS_INLINE void SendBack(const BatchPool& pool, float* dx, Part part) {
   const bool tiles = Tiles(pool);

@@ -1,27 +1,29 @@
-// The catalogue of hand-written kernels that a plan calls by name (CatalogStep in runtime/plan/plan.fbs).
+// The catalog of hand-written kernels that a plan calls by name (CatalogStep in plan.fbs).
 //
 //   const CatalogKernel* kernel = FindCatalogKernel("cumsum");
 //   kernel->run({buffers, parameters, workspace, parallel});
 //
-// Workspace comes from the runtime, not from the plan: Step.workspace_bytes is 0.
+// The runtime provides the workspace; the plan's Step.workspace_bytes is 0.
 //
-// Parameters are int64, in the order written here. Element types are numbers as in runtime/host/dtype.h (f64 0, f32 1,
-// bf16 2, f16 3, i64 4, i32 5, i8 6, u8 7, i1 8). Buffers are dense and row-major.
+// Parameters are int64, in the order below. Element types are the numbers of dtype.h (f64 0, f32 1, bf16 2,
+// f16 3, i64 4, i32 5, i8 6, u8 7, i1 8). Buffers are dense and row-major.
 //
-//   scatter_add         inputs x[outer, size, inner], indices[count], updates[outer, count, inner]; outputs result
+//   scatter_add         inputs x[outer, size, inner], indices[count], updates[outer, count, inner];
+//                       outputs result
 //     parameters        dtype, index_dtype, outer, size, inner, count
-//                       result = x, then result[o, indices[i], j] += updates[o, i, j], in the order of i; an index
-//                       outside [0, size) adds nothing. result may be x's memory. bf16 and f16 add up in f32.
+//                       result = x, then result[o, indices[i], j] += updates[o, i, j], in the order of i.
+//                       Indices outside [0, size) are ignored. result may alias x. bf16 and f16 are summed
+//                       in f32.
 //   cumsum              inputs x[outer, size, inner]; outputs result
 //     parameters        dtype, outer, size, inner, reverse (0 or 1)
-//                       result may be x's memory. Floats add up in f64.
+//                       result may alias x. Floats are summed in f64.
 //   random_permutation  inputs seed[], step[]; outputs result[count]
 //     parameters        dtype (of the result, i32 or i64), seed_dtype, step_dtype (i32 or i64), count, stream
-//                       0 to count - 1 sorted by (key, number); the key of number i is word 0 of Philox4x32-10 with
-//                       counter (i low, i high, stream, step low) and key (seed low, seed high XOR step high), as in
-//                       ir/scalar/philox.h.
+//                       Sorts 0 to count - 1 by (key, number). The key of number i is word 0 of Philox4x32-10
+//                       with counter (i low, i high, stream, step low) and key (seed low, seed high XOR step
+//                       high), as in ir/scalar/philox.h.
 //
-// Every kernel gives the same bits whatever the number of threads. It allocates nothing.
+// Every kernel gives the same bits for any number of threads, and allocates nothing.
 #ifndef SINTER_KERNELS_CPU_CATALOG_H_
 #define SINTER_KERNELS_CPU_CATALOG_H_
 
@@ -34,7 +36,7 @@
 
 namespace sinter::kernels {
 
-// An operand as the plan declares it.
+// An operand as declared in the plan.
 struct CatalogOperand {
   int dtype;
   int64_t elements;
@@ -43,7 +45,7 @@ struct CatalogOperand {
 struct CatalogCall {
   void* const* buffers;  // Inputs, then outputs.
   std::span<const int64_t> parameters;
-  void* workspace;  // workspace_bytes(parameters), 64-byte aligned.
+  void* workspace;  // workspace_bytes(parameters) bytes, aligned to 64 bytes.
   Parallel parallel;
 };
 
@@ -51,15 +53,16 @@ struct CatalogKernel {
   std::string_view name;
   int inputs;
   int outputs;
-  std::span<const std::string_view> parameters;  // Their names.
-  // What is wrong with the parameters and operands (inputs, then outputs), or "". Their numbers are right already.
+  std::span<const std::string_view> parameters;  // Names of the parameters.
+  // Returns an error text for invalid parameters or operands (inputs, then outputs), or "". The number of
+  // parameters and operands is already checked.
   std::string (*check)(std::span<const int64_t> parameters, std::span<const CatalogOperand> operands);
-  // For parameters that check accepts.
+  // Returns the bytes of workspace for parameters that `check` accepts.
   int64_t (*workspace_bytes)(std::span<const int64_t> parameters);
   void (*run)(const CatalogCall& call);
 };
 
-// Null when there is none of this name.
+// Returns the kernel; null if no kernel has this name.
 const CatalogKernel* FindCatalogKernel(std::string_view name);
 std::span<const CatalogKernel> CatalogKernels();
 

@@ -1,4 +1,4 @@
-// The entries of the catalogue: one function a kernel, each in the file of its name. See catalog.h.
+// The entries of the catalog (catalog.h): one function for each kernel, in the source file of its name.
 #ifndef SINTER_KERNELS_CPU_CATALOG_KERNELS_H_
 #define SINTER_KERNELS_CPU_CATALOG_KERNELS_H_
 
@@ -13,10 +13,10 @@ CatalogKernel ScatterAddKernel();
 CatalogKernel CumsumKernel();
 CatalogKernel RandomPermutationKernel();
 
-// For their checks. Each returns what is wrong, or "".
+// Helpers of `check` functions. Each returns an error text or "".
 std::string CheckNumberType(int64_t dtype, const char* what);
 std::string CheckIndexType(int64_t dtype, const char* what);
-// The product of `sizes`, none negative, in `elements`.
+// Checks that no size is negative and that their product is in range; stores the product in `elements`.
 std::string CheckSizes(std::initializer_list<int64_t> sizes, int64_t* elements);
 std::string CheckOperand(const CatalogOperand& operand, const char* what, int64_t dtype, int64_t elements);
 

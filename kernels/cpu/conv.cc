@@ -1,5 +1,6 @@
-// Convolutions by tiles (conv_tiles.h), and for narrow groups directly: a unit of work is one row of the result (or one input
-// channel's window of a weight gradient), summed in a row of the compute type in the thread's workspace.
+// Convolutions by tiles (conv_tiles.h), or directly if HasConvTiles is false.
+// A direct unit of work is one row of the result, or the window of one pair of output and input channels of a
+// weight gradient. Its sums are a row of the compute type in the thread's workspace.
 #include "sinter/kernels/cpu/conv.h"
 
 #include <cstring>
@@ -37,7 +38,7 @@ struct Direct {
         group_in(c.in_channels / c.groups),
         group_out(c.out_channels / c.groups) {}
 
-  // Row `row` of output channel `channel` of image `image`.
+  // Computes row `row` of output channel `channel` of image `image`.
   void ForwardRow(const S* x, const S* weights, const S* bias, S* y, int64_t image, int64_t channel,
                   int64_t row, C* sums) const {
     const C start = bias == nullptr ? C(0) : E::Load(bias[channel]);
@@ -63,7 +64,7 @@ struct Direct {
     for (int64_t o = 0; o < c.out_w; ++o) to[o * out.column] = E::Store(sums[o]);
   }
 
-  // Row `row` of input channel `channel` of image `image`.
+  // Computes row `row` of input channel `channel` of image `image`.
   void InputGradRow(const S* g, const S* weights, S* dx, int64_t image, int64_t channel, int64_t row,
                     C* sums) const {
     std::memset(sums, 0, static_cast<size_t>(c.in_w) * sizeof(C));
@@ -89,7 +90,7 @@ struct Direct {
     for (int64_t i = 0; i < c.in_w; ++i) to[i * in.column] = E::Store(sums[i]);
   }
 
-  // The window of output channel `oc` and its group's input channel `i`.
+  // Computes the window of output channel `oc` and its group's input channel `i`.
   void WeightGradWindow(const S* x, const S* g, S* dw, int64_t oc, int64_t i, C* sums) const {
     const int64_t ic = oc / group_out * group_in + i;
     for (int64_t ky = 0; ky < c.kernel_h; ++ky) {

@@ -1,6 +1,7 @@
-// The forward convolution and the gradient of its images: each pixel of the result gathers, from the taps of its window, products
-// of pixels with weights. Of an input's gradient with a stride, pixels whose places have the same remainders gather from the same
-// taps: they are done together, as a convolution without a stride.
+// The forward convolution and the gradient of its images. Each pixel of the result gathers pixels times
+// weights over the taps of its window. In an image gradient with a stride, pixels whose positions have the
+// same remainder modulo the stride use the same taps. Such pixels are computed together, as a convolution
+// without a stride.
 #include <cstring>
 
 #include "sinter/kernels/cpu/activation.h"
@@ -13,21 +14,21 @@ namespace {
 
 constexpr int64_t kMostPixels = 192, kMostColumns = 192, kTilesOfThread = 4;
 
-// Pixels of the result at (y + i * step_y, x + j * step_x), which read at (i * frame_y, j * frame_x) of the frame, by `taps` taps
-// from the `first_tap` on.
+// The result's pixels at (y + i * step_y, x + j * step_x). They read the frame at (i * frame_y, j * frame_x),
+// with `taps` taps starting at `first_tap`.
 struct Pixels {
   int64_t y = 0, x = 0, step_y = 1, step_x = 1, count_y = 0, count_x = 0, frame_y = 1, frame_x = 1;
   int64_t first_tap = 0, taps = 0;
   int64_t count() const { return count_y * count_x; }
 };
 
-// The channels of one group.
+// Numbers of channels of one group.
 struct Channels {
   int64_t depth, columns;  // Of the frame, and of the result.
 };
 
-// Taps in the order in which they are gathered: where each begins in the frame. And the place of each of the window in that order;
-// -1: nothing gathers it.
+// The taps in gathering order. `offsets`: the offset in the frame of each tap. `places`: for each position of
+// the window its index in this order, or -1 if no pixel gathers it.
 struct Taps {
   int64_t* offsets;
   int64_t* places;
@@ -44,7 +45,7 @@ struct Scratch {
   alignas(64) C sums[kMostPixels * kMostColumns];
 };
 
-// The parts of the workspace, in order: images, packed weights, taps, and sums of each thread.
+// The parts of the workspace, in order: images, packed weights, taps, and each thread's sums.
 template <typename E>
 struct Workspace {
   using C = typename E::Compute;
@@ -95,7 +96,7 @@ class Gather {
 
   Taps& taps() { return taps_; }
 
-  // To be called once, with all taps.
+  // Call once, after all taps are added.
   void PackWeights() const {
     const int64_t panels = CeilDiv(channels_.columns, panel_width_), window = c_.kernel_h * c_.kernel_w;
     parallel_.For(c_.groups * panels, 1 + (1 << 14) / (Depth() * panel_width_ + 1),
@@ -132,10 +133,11 @@ class Gather {
  private:
   int64_t Depth() const { return taps_.count * channels_.depth; }
 
-  // [group, panel, tap, channel of the frame, column of the panel].
+  // Packs one panel. Layout of all panels: [group, panel, tap, channel of the frame, column of the panel].
   void PackPanel(int64_t group, int64_t column, int64_t window, C* panel) const {
     const int64_t columns = Least(panel_width_, channels_.columns - column);
-    // Forward, a column's weights lie together; else a channel's of the frame do.
+    // Forward: all weights of a column are contiguous. Gradient: all weights of a channel of the frame are
+    // contiguous.
     const int64_t columns_apart = is_forward_ ? channels_.depth * window : window;
     const int64_t channels_apart = is_forward_ ? window : channels_.columns * window;
     const S* const from =
@@ -145,7 +147,7 @@ class Gather {
       return;
     }
     if (is_forward_) {
-      // Taps lie within channels; a panel has them the other way round.
+      // Weights have the taps inside each channel; panels have the channels inside each tap.
       int64_t tap = 0, channel = 0;
       PackRun(from, columns_apart, columns, channels_.depth * window, [&] {
         C* const row = panel + (tap * channels_.depth + channel) * panel_width_;
@@ -158,7 +160,7 @@ class Gather {
       Ahead ahead = Within(
           LinesOf(from + Least(k + 2, channels_.depth - 1) * channels_apart, 1, columns * window, 0), 1, 1);
       AskAhead(ahead, 1);
-      // There may be taps that no pixel gathers.
+      // Some taps may be gathered by no pixel.
       int64_t tap = 0;
       C nothing[kMostTileColumns];
       PackRun(from + k * channels_apart, columns_apart, columns, window, [&] {
@@ -168,7 +170,7 @@ class Gather {
     }
   }
 
-  // Columns of `length` elements each become rows, which go where `next` says, one after the other.
+  // Transposes columns of `length` elements into rows; `next` returns the destination of each row in turn.
   template <typename Next>
   void PackRun(const S* from, int64_t columns_apart, int64_t columns, int64_t length,
                const Next& next) const {
@@ -190,9 +192,10 @@ class Gather {
   struct Sums {
     C* first;
     int64_t stride;
-    bool in_place;  // In the result.
+    bool in_place;  // True if `first` is in the result.
   };
-  // Whole vectors of the result's type, pixel by pixel, are added up where they belong.
+  // Returns the destination of the sums: the result itself if its pixels hold whole vectors of the compute
+  // type, else `scratch`.
   Sums SumsOf(const Pixels& pixels, int64_t row, int64_t channel, int64_t columns, C* scratch) const {
     if constexpr (sizeof(S) == sizeof(C)) {
       const int64_t all = c_.groups * channels_.columns;
@@ -219,7 +222,7 @@ class Gather {
     for (int64_t i = 0; pixels.taps == 0 && i < rows; ++i) {
       std::memset(sums.first + i * sums.stride, 0, static_cast<size_t>(columns) * sizeof(C));
     }
-    // Runs of the frame: taps that follow one another at once are one.
+    // Taps that are adjacent in the frame form one run.
     const bool is_merged = is_forward_ && c_.groups == 1 && c_.dilation_w == 1;
     const int64_t merged = is_merged ? c_.kernel_w : 1, runs = pixels.taps / merged,
                   length = channels_.depth * merged;
@@ -243,7 +246,8 @@ class Gather {
     StoreTile(pixels, group, row, rows, panel * panel_width_, columns, sums);
   }
 
-  // `runs` runs, each of `length` elements from `start` on, from tap `tap` on in steps of `step`.
+  // Multiplies `runs` runs of `length` elements starting at element `start`, for the taps `tap`, `tap` +
+  // `step`, ...
   void MultiplyChain(const C* const* pointers, int64_t rows, int64_t tap, int64_t step, int64_t runs,
                      int64_t start, int64_t length, const C* b, int64_t columns, bool adds,
                      const Sums& sums) const {
@@ -297,14 +301,16 @@ class Gather {
   Scratch<C>* scratch_ = nullptr;
 };
 
-// Where a tap's product with the pixel of this remainder lies in the gradient; -1: there is none.
+// Returns the frame's row (or column) that a tap reads for the pixels with this remainder; -1 if it reads
+// none.
 int64_t PlaceOf(int64_t remainder, int64_t pad, int64_t tap, int64_t dilation, int64_t stride,
                 int64_t first) {
   const int64_t place = remainder + pad - tap * dilation;
   return place % stride == 0 ? place / stride - first : -1;
 }
 
-// A convolution of single pixels is a product: that of its pixels with its weights, or of the gradient's.
+// True for a convolution of single pixels, which is a matmul of the pixels, or of their gradients, with the
+// weights.
 bool IsProduct(const Conv& c) {
   return c.channels_last && c.groups == 1 && c.kernel_h * c.kernel_w == 1 && c.stride_h * c.stride_w == 1 &&
          c.pad_top == 0 && c.pad_left == 0 && c.out_h == c.in_h && c.out_w == c.in_w;
@@ -383,7 +389,7 @@ void RunTiledInputGrad(const Conv& c, const void* g, const void* weights, void* 
         }
       }
     };
-    // Weights are packed once, with the taps of every remainder's pixels together.
+    // Weights are packed once, with the taps of all remainders together.
     for (int64_t i = 0; i < rests_y * rests_x; ++i) {
       for_taps(pixels_of(i / rests_x, i % rests_x),
                [&](int64_t offset, int64_t number) { gather.taps().Add(offset, number); });

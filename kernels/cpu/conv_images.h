@@ -1,4 +1,4 @@
-// Images as the tiled convolutions read them: in channels-last order with room around them.
+// Images in the form that the tiled convolutions read: channels last, with padding around them.
 //
 //   const Frame frame = FrameOfInput(conv);
 //   const float* images = ImagesOf<E>(x, conv, frame, workspace, parallel);
@@ -15,18 +15,18 @@
 
 namespace sinter::kernels {
 
-// Rows [top, top + rows) and columns [left, left + columns) of images; what is outside them is zero.
+// Rows [top, top + rows) and columns [left, left + columns) of images; values outside the images are zero.
 struct Frame {
   int64_t height = 0, width = 0, channels = 0;  // Of the images.
   int64_t top = 0, left = 0, rows = 0, columns = 0;
 
-  // Elements from one row and image of the frame to the next.
+  // Elements from one row, or one image, of the frame to the next.
   int64_t row() const { return columns * channels; }
   int64_t image() const { return rows * row(); }
   bool IsWhole() const { return top == 0 && left == 0 && rows == height && columns == width; }
 };
 
-// [batch, rows, columns, channels] of the compute type.
+// Copies images to frames [batch, rows, columns, channels] of the compute type.
 template <typename E>
 void CopyImages(const typename E::Storage* from, int64_t batch, bool channels_last, const Frame& f,
                 typename E::Compute* to, const Parallel& parallel) {
@@ -55,19 +55,20 @@ void CopyImages(const typename E::Storage* from, int64_t batch, bool channels_la
   });
 }
 
-// Of conv.in_h x conv.in_w images: what the windows of the result reach.
+// Returns the frame of the input images that contains all windows of the result.
 inline Frame FrameOfInput(const Conv& c) {
   Frame f = {
       .height = c.in_h, .width = c.in_w, .channels = c.in_channels, .top = -c.pad_top, .left = -c.pad_left};
   f.rows = (c.out_h - 1) * c.stride_h + (c.kernel_h - 1) * c.dilation_h + 1;
   f.columns = (c.out_w - 1) * c.stride_w + (c.kernel_w - 1) * c.dilation_w + 1;
-  // Windows that reach nothing outside need no copy, even when they leave a border out.
+  // If no window reaches outside the images, the whole images are the frame, so that no copy is needed, even
+  // if the windows leave out a border.
   if (f.top == 0 && f.left == 0 && f.rows <= f.height && f.columns <= f.width)
     f.rows = f.height, f.columns = f.width;
   return f;
 }
 
-// Of the gradient of the result: what an input's pixel may have given to.
+// Returns the frame of the result's gradient that contains all pixels to which an input pixel contributes.
 inline Frame FrameOfGradient(const Conv& c) {
   const auto first = [](int64_t pad, int64_t kernel, int64_t dilation, int64_t stride) {
     const int64_t place = pad - (kernel - 1) * dilation;
@@ -84,7 +85,7 @@ inline Frame FrameOfGradient(const Conv& c) {
           .columns = (c.in_w - 1 + c.pad_left) / c.stride_w - left + 1};
 }
 
-// The images of a frame: as they are, or copied to `to`.
+// Returns the images of a frame: the originals if they have the right form, else a copy in `to`.
 template <typename E>
 const typename E::Compute* ImagesOf(const void* images, const Conv& c, const Frame& f, void* to,
                                     const Parallel& parallel) {
@@ -97,7 +98,7 @@ const typename E::Compute* ImagesOf(const void* images, const Conv& c, const Fra
   return static_cast<const C*>(to);
 }
 
-// Enough for ImagesOf, a multiple of 64.
+// Bytes that ImagesOf needs at `to`; a multiple of 64.
 template <typename E>
 size_t ImagesBytes(const Conv& c, const Frame& f) {
   const bool in_place =

@@ -1,10 +1,13 @@
-// Convolutions of floats by the tiles of product_tile.h; conv.h is what others call.
+// Convolutions of floats by the tiles of product_tile.h; callers use conv.h.
 //
-//   if (HasConvTiles(conv)) RunTiledForward(conv, x, weights, bias, y, workspace, parallel, BestProductKernels());
+//   if (HasConvTiles(conv)) {
+//     RunTiledForward(conv, x, weights, bias, y, workspace, parallel, BestProductKernels());
+//   }
 //
-// Images are brought into channels-last order with their padding around them (as they are, where they are that already), so that
-// every tap of a pixel is at a fixed distance from it: a tile multiplies pixels, read in place, with panels of weights. Sums are
-// cut into chains of kChain products, and those of a weight's gradient into parts of the images first, by the shape alone.
+// Images are copied to channels-last order with their padding around them, unless they already have this
+// form. Then every tap of a pixel has a fixed offset, and a tile multiplies pixels, read in place, by panels
+// of weights. Sums are split into chains of kChain terms. A weight gradient first splits its sums into parts
+// of the images. The splits depend only on the shape.
 #ifndef SINTER_KERNELS_CPU_CONV_TILES_H_
 #define SINTER_KERNELS_CPU_CONV_TILES_H_
 
@@ -13,10 +16,12 @@
 
 namespace sinter::kernels {
 
-// Not for groups so narrow that panels would be empty for the most part.
+// False for groups so narrow that panels would be mostly empty, for empty tensors, and if the padded images
+// would need far more memory than the images.
 bool HasConvTiles(const Conv& conv);
 
-// Of the forward convolution, or of the gradient of its images; and of that of its weights.
+// Bytes of workspace of the forward convolution or the gradient of its images, and of the gradient of its
+// weights.
 size_t GatherWorkspaceBytes(const Conv& conv, bool is_forward, int threads);
 size_t WeightGradWorkspaceBytes(const Conv& conv, int threads);
 // The arguments are those of conv.h.

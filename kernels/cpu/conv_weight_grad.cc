@@ -1,6 +1,7 @@
-// The gradient of a convolution's weights: products of the gradient's pixels with the pixels that each tap reads, summed over all
-// images. k runs over pixels, row by row of the images. Rows are channels of the output, columns are taps and channels of the input,
-// and sums are in that order first; where the input has so few channels that vectors would be half empty, it is the other way round.
+// Gradient of a convolution's weights: a matmul of the gradient's pixels and the pixels that each tap reads.
+// It sums over all images: k runs over pixels, one row of the images after another. Rows of the sums are
+// output channels; columns are taps and input channels. If this needs more padding to whole vectors (few
+// input channels), rows and columns are exchanged.
 #include <cstring>
 
 #include "sinter/kernels/cpu/conv_images.h"
@@ -9,14 +10,14 @@
 namespace sinter::kernels {
 namespace {
 
-// Size of a tile: the packed part of the gradient stays in the second cache.
+// Maximum size of a tile: the packed part of the gradient stays in the L2 cache.
 template <typename C>
 inline constexpr int64_t kMostRows = 1536 / static_cast<int64_t>(sizeof(C));
 constexpr int64_t kMostColumns = 2048;
-// The images are summed in parts, so that there are about this many units of work of such tiles even for small windows. The shape
-// alone decides.
+// The images are summed in parts, so that even small windows give about this many units of work with such
+// tiles. The number of parts depends only on the shape.
 constexpr int64_t kUnits = 32, kUnitRows = 120, kUnitColumns = 192;
-// A run of columns is a multiple of this many wide, whatever the lanes.
+// The width of a run of columns is a multiple of this, for any vector width.
 constexpr int64_t kRunStep = 16;
 
 template <typename C>
@@ -25,11 +26,12 @@ struct Scratch {
   alignas(64) C panel[kMostTileColumns * kChain];
 };
 
-// How the sums of one group lie. A run is what lies side by side in the images: a tap's channels, or those of a row of taps.
+// Layout of one group's sums. A run is contiguous in the images: the channels of one tap, or of a row of
+// taps.
 struct Runs {
-  int64_t count, length, width;  // Of one run: its elements, and its room among the sums.
-  int64_t channels, room;        // Of the output, and their room among the sums.
-  bool are_rows;                 // Rows of sums are elements of runs, else they are channels of the output.
+  int64_t count, length, width;  // Runs, elements of a run, and its padded width in the sums.
+  int64_t channels, room;        // Output channels, and their padded number among the sums.
+  bool are_rows;                 // Rows of sums are elements of runs, not output channels.
 
   explicit Runs(const Conv& c) {
     const int64_t merged = c.groups == 1 && c.dilation_w == 1 ? c.kernel_w : 1;
@@ -41,15 +43,15 @@ struct Runs {
     are_rows = length * room < channels * width;
   }
   int64_t rows() const { return are_rows ? count * length : channels; }
-  // Columns of a row of sums.
+  // Number of columns of a row of sums.
   int64_t row() const { return are_rows ? room : count * width; }
-  // The columns that are panels of registers.
+  // Number of columns, rounded up to whole register panels in each run.
   int64_t columns(int64_t panel_width) const {
     return are_rows ? channels : count * CeilDiv(length, panel_width) * panel_width;
   }
 };
 
-// Parts of the images' rows.
+// Returns the parts of the images' rows.
 EvenParts PartsOf(const Conv& c) {
   const int64_t rows = c.kernel_h * c.kernel_w * (c.in_channels / c.groups),
                 columns = c.out_channels / c.groups;
@@ -59,7 +61,8 @@ EvenParts PartsOf(const Conv& c) {
   return parts;
 }
 
-// The parts of the workspace, in order: images, gradient, sums, one channel's sums of each thread, and its scratch.
+// The parts of the workspace, in order: images, gradient, sums, one channel's sums of each thread, and each
+// thread's scratch.
 template <typename E>
 struct Workspace {
   using C = typename E::Compute;
@@ -155,7 +158,8 @@ class WeightGrad {
     }
   }
 
-  // Pixels [x, x + width) of `lines` rows of the gradient, whole ones if there are several.
+  // Multiplies the pixels [x, x + width) of `lines` rows of the gradient; whole rows if `lines` is more than
+  // 1.
   void MultiplyChain(const Tile& t, int64_t line, int64_t lines, int64_t x, int64_t width, bool adds,
                      Scratch<C>& s) const {
     if (runs_.are_rows) return MultiplyRuns(t, line, lines, x, width, adds, s);
@@ -184,7 +188,7 @@ class WeightGrad {
     }
   }
 
-  // The same where rows are elements of runs, read in place.
+  // Like MultiplyChain, but the rows are elements of runs and are read in place.
   void MultiplyRuns(const Tile& t, int64_t line, int64_t lines, int64_t x, int64_t width, bool adds,
                     Scratch<C>& s) const {
     const int64_t depth = lines * width, lanes = kernels_.lanes<C>();
@@ -211,16 +215,16 @@ class WeightGrad {
     }
   }
 
-  // A row of sums.
+  // Returns a row of sums.
   C* Sums(const Tile& t, int64_t row) const {
     return sums_ + ((t.part * c_.groups + t.group) * runs_.rows() + row) * runs_.row();
   }
-  // Place of the first of the group's channels of the gradient's pixel.
+  // Returns the offset of a gradient pixel's first channel of the group.
   int64_t GradientAt(const Tile& t, int64_t line, int64_t x) const {
     return (line * c_.out_w + x) * c_.out_channels + t.group * runs_.channels;
   }
 
-  // The value that the first tap of a run reads for pixel x of a row of the gradient.
+  // Returns the address that the first tap of a run reads for pixel x of a row of the gradient.
   const C* Images(const Tile& t, int64_t run, int64_t line, int64_t x) const {
     const int64_t n = line / c_.out_h, y = line % c_.out_h, taps = c_.kernel_h * c_.kernel_w / runs_.count;
     const int64_t ky = run * taps / c_.kernel_w, kx = run * taps % c_.kernel_w;
@@ -228,11 +232,11 @@ class WeightGrad {
            (x * c_.stride_w + kx * c_.dilation_w) * frame_.channels + t.group * (c_.in_channels / c_.groups);
   }
 
-  // Adds up the parts of one channel of the output, and brings them into the order of weights.
+  // Adds the parts of one output channel and reorders the sums to the layout of the weights.
   void FinishChannel(int64_t o, C* own) const {
     const int64_t window = c_.kernel_h * c_.kernel_w, depth = c_.in_channels / c_.groups;
-    C* const sums = own;                                             // [tap, channel of the input]
-    C* const weights = own + runs_.count * runs_.length + kRunStep;  // The other way round.
+    C* const sums = own;                                             // [tap, input channel].
+    C* const weights = own + runs_.count * runs_.length + kRunStep;  // [input channel, tap].
     for (int64_t p = 0; p < parts_.count; ++p) {
       const Tile t = {.part = p, .group = o / runs_.channels};
       const C* const from = Sums(t, runs_.are_rows ? 0 : o % runs_.channels);
@@ -257,7 +261,7 @@ class WeightGrad {
   Frame frame_;
   int64_t panels_of_run_;
   TileGrid grid_;
-  bool in_place_;  // Sums are the weights' gradient.
+  bool in_place_;  // The sums are the weight gradient itself.
   S* dw_;
   Parallel parallel_;
   const ProductKernels& kernels_;
@@ -269,7 +273,7 @@ class WeightGrad {
   Scratch<C>* scratch_ = nullptr;
 };
 
-// A frame much larger than what it holds is not worth its memory.
+// False if a frame is so much larger than its contents that the direct convolution is better.
 bool IsWorthwhile(const Frame& f, double elements) {
   return static_cast<double>(f.rows) * static_cast<double>(f.row()) <= 4 * elements + 65536;
 }

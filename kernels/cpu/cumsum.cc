@@ -1,7 +1,7 @@
-// Running sums along the middle one of three dimensions.
+// Running sums along the middle of three dimensions.
 //
-// A unit is a block of columns (o, up to 32 neighbouring j), walked along the dimension with its sums in registers.
-// Floats add up in f64, so that the error does not grow with the length.
+// A unit of work is a block of columns: one o and up to 32 adjacent j. It walks along the dimension with its
+// sums in registers. Floats are summed in f64, so that the error does not grow with the length.
 #include <type_traits>
 
 #include "sinter/kernels/cpu/catalog_kernels.h"

@@ -1,12 +1,13 @@
-// Element types of buffers, by the numbers of runtime/host/dtype.h, for kernels written once for all of them.
+// Element types by the numbers of dtype.h, for kernels that are written once for all types.
 //
 //   WithElement(dtype, [&](auto element) {
-//     using E = decltype(element);                       // E::Storage in memory, E::Compute to calculate with.
+//     using E = decltype(element);                       // E::Storage in memory, E::Compute for arithmetic.
 //     E::Compute sum = E::Load(x[0]) + E::Load(x[1]);
 //     y[0] = E::Store(sum);
 //   });
 //
-// 16-bit floats compute in float; integers as unsigned numbers of their width or 32 bits, so that they wrap.
+// 16-bit floats compute in float. Integers compute as unsigned integers of the same width, at least 32 bits,
+// so that they wrap.
 #ifndef SINTER_KERNELS_CPU_ELEMENT_TYPES_H_
 #define SINTER_KERNELS_CPU_ELEMENT_TYPES_H_
 
@@ -20,7 +21,7 @@
 
 namespace sinter::kernels {
 
-// Inline, because kernels do little else between two of them.
+// Inline, because conversions dominate the work of many kernels.
 inline float LoadF16(uint16_t bits) {
 #if defined(__F16C__)
   return _cvtsh_ss(bits);
@@ -29,7 +30,7 @@ inline float LoadF16(uint16_t bits) {
 #endif
 }
 inline float LoadBf16(uint16_t bits) { return __builtin_bit_cast(float, static_cast<uint32_t>(bits) << 16); }
-// The arithmetic of sn_bf16_from_f32.
+// The same arithmetic as sn_bf16_from_f32.
 inline uint16_t StoreBf16(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16, quiet_nan = (bits >> 16) | 0x40u;
@@ -69,7 +70,7 @@ struct Element {
   }
 };
 
-// Calls f with an Element of `dtype`, an integer but not i1; of another, does nothing.
+// Calls f with the Element of an integer `dtype`, except i1. Does nothing for other types.
 template <typename F>
 void WithIntegerElement(int dtype, F&& f) {
   switch (dtype) {
@@ -86,7 +87,7 @@ void WithIntegerElement(int dtype, F&& f) {
   }
 }
 
-// The same for floats.
+// Calls f with the Element of a float `dtype`. Does nothing for other types.
 template <typename F>
 void WithFloatElement(int dtype, F&& f) {
   switch (dtype) {
@@ -103,7 +104,7 @@ void WithFloatElement(int dtype, F&& f) {
   }
 }
 
-// The same for both.
+// Calls f with the Element of an integer or float `dtype`, except i1.
 template <typename F>
 void WithElement(int dtype, F&& f) {
   WithFloatElement(dtype, f);

@@ -1,6 +1,7 @@
 #include "sinter/kernels/cpu/embedded_kernels.h"
 
-// SINTER_EMBED(name, path) comes from the build: it places the file's bytes in read-only data.
+// embedded_paths.h is written by the build; it defines a macro with the path of each file. SINTER_EMBED
+// places a file's bytes in read-only data.
 #include "sinter/kernels/cpu/embedded_paths.h"
 
 #define SINTER_EMBED(name, path)                                                               \

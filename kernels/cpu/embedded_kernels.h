@@ -1,7 +1,6 @@
-// The kernels that travel inside the compiler: LLVM bitcode to inline into generated code, and an object to
-// link.
+// Kernels embedded in the compiler: LLVM bitcode to inline into generated code, and an object to link.
 //
-// Contract: constant data; depends on nothing. Built by kernels/CMakeLists.txt with Clang.
+// Contract: constant data without dependencies. kernels/CMakeLists.txt builds it with Clang.
 //
 //   for (const EmbeddedFile& file : VectorMathBitcode()) Parse(file.data, file.size);
 #ifndef SINTER_KERNELS_CPU_EMBEDDED_KERNELS_H_
@@ -18,11 +17,12 @@ struct EmbeddedFile {
   size_t size;
 };
 
-// The functions of vector_math.h, for any CPU: no target attributes. A file uses only files after it.
+// Returns the functions of vector_math.h for any CPU: they have no target attributes. A file uses only files
+// after it.
 std::vector<EmbeddedFile> VectorMathBitcode();
 
-// An ELF object for x86-64-v3 with what LLVM's back end may call (memcpy, memmove, memset,
-// __truncsfbf2, ...) and the functions of vector_math.h for far arguments.
+// Returns an ELF object for x86-64-v3 with the functions that LLVM's back end may call (memcpy, memmove,
+// memset, __truncsfbf2, ...) and the functions of vector_math.h for large arguments.
 EmbeddedFile FreestandingObject();
 
 }  // namespace sinter

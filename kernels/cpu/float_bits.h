@@ -1,7 +1,7 @@
-// The bit patterns of floats, and the few steps that all of the vector math shares. Internal to kernels/cpu.
+// Bit patterns of floats and the basic steps that all vector math shares; internal to kernels/cpu.
 //
-// Contract: static, always inlined, free of branches. Selects are written `a ? b : c` on values already
-// computed, so that the compiler never has to guard an operation.
+// Contract: static, always inlined and branch-free. Selects are written `a ? b : c` on values that are
+// already computed, so that the compiler never has to guard an operation.
 //
 //   float two_to_n = SnFloat((uint32_t)(n + 127) << 23);
 #ifndef SINTER_KERNELS_CPU_FLOAT_BITS_H_
@@ -11,7 +11,7 @@
 
 #define SN_INLINE static inline __attribute__((always_inline))
 
-// The functions of vector_math.h. As bitcode they exist to be inlined; natively they are called.
+// Attribute of the functions of vector_math.h. As bitcode they are always inlined; natively they are called.
 #ifdef SINTER_KERNEL_BITCODE
 #define SN_EXPORT __attribute__((always_inline))
 #else
@@ -42,12 +42,13 @@ SN_INLINE double SnDouble(uint64_t bits) {
   return x;
 }
 
-// Nearest integer of a small x as bits: adding 1.5 * 2^23 leaves it in the low bits of the sum. A conversion
-// instruction would be undefined for NaN and infinity; here they give some integer and no harm.
+// Rounds a small x to the nearest integer: adding 1.5 * 2^23 leaves the integer in the low bits of the sum. A
+// conversion instruction would be undefined for NaN and infinity; this method gives an arbitrary integer for
+// them.
 #define SN_SHIFTER_F32 12582912.0f
 #define SN_SHIFTER_F64 6755399441055744.0
 
-// p * 2^n for n in [-252, 254], rounded once even where the result is denormal.
+// Returns p * 2^n for n in [-252, 254], rounded once even if the result is denormal.
 SN_INLINE float SnScaleF32(float p, int32_t n) {
   int32_t half = n >> 1;
   float s0 = SnFloat(((uint32_t)half + 127u) << 23);
@@ -55,7 +56,8 @@ SN_INLINE float SnScaleF32(float p, int32_t n) {
   return p * s0 * s1;
 }
 
-// p * 2^n for n in [-2044, 2046]. Thirty-two-bit arithmetic on n: AVX2 has no 64-bit arithmetic shift right.
+// Returns p * 2^n for n in [-2044, 2046]. Uses 32-bit arithmetic on n, because AVX2 has no 64-bit arithmetic
+// shift right.
 SN_INLINE double SnScaleF64(double p, int32_t n) {
   int32_t half = n >> 1;
   double s0 = SnDouble((uint64_t)((uint32_t)half + 1023u) << 52);
@@ -63,7 +65,7 @@ SN_INLINE double SnScaleF64(double p, int32_t n) {
   return p * s0 * s1;
 }
 
-// x = m * 2^e with m in [sqrt(1/2), sqrt(2)), for positive finite x, denormal or not.
+// Splits a positive finite x, denormal or not, into x = m * 2^exponent; returns m in [sqrt(1/2), sqrt(2)).
 SN_INLINE float SnSplitF32(float x, float* exponent) {
   int tiny = x < 0x1p-126f;
   uint32_t bits = SnBits(tiny ? x * 0x1p24f : x) - 0x3f3504f3u;

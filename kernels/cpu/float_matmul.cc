@@ -1,6 +1,8 @@
-// A unit of work is a tile of the result (of one chunk of k). For each chain of k, the tile's rows of a are packed into the second
-// cache; then each panel of b, as wide as two registers, is brought into the first cache and multiplied with all of them. Where b
-// lies along the registers it is copied while the first rows are multiplied with it, and what is read next is asked for meanwhile.
+// Float matmuls by tiles. A unit of work is a tile of the result, for one chunk of k.
+// For each chain of k, the tile's rows of a are packed into the L2 cache. Then each panel of b, two registers
+// wide, is loaded into the L1 cache and multiplied by all rows. If b's rows are contiguous along the
+// registers, the panel is copied during the multiplication with the first rows. Meanwhile the next operands
+// are prefetched.
 #include "sinter/kernels/cpu/float_matmul.h"
 
 #include <cstring>
@@ -11,17 +13,18 @@
 namespace sinter::kernels {
 namespace {
 
-// Rows and columns of a tile at most: rows of 256 k's fill 400 KB of the second cache. Tiles whose sums have no place in the result
-// are smaller.
+// Maximum rows and columns of a tile: rows of 256 elements of k fill 400 KB of the L2 cache. Tiles whose sums
+// cannot be in the result are smaller.
 template <typename C>
 inline constexpr int64_t kMostRows = 1536 / static_cast<int64_t>(sizeof(C));
 constexpr int64_t kMostColumns = 2048, kScratchRows = 192, kScratchColumns = 512;
-// Fewer tiles than these, counted by a grid of the shape alone, and more of k than this: k is cut.
+// k is split if there are fewer than kFewTiles tiles (in a grid that depends only on the shape) and k is at
+// least two chunks long.
 constexpr int64_t kGridRows = 48, kGridColumns = 64, kFewTiles = 16, kMostChunks = 32, kLeastChunk = 1024;
 
-// The part of the work that the shape alone decides.
+// The split of k, which depends only on the shape.
 struct Chunks {
-  int64_t size, count;  // Of k.
+  int64_t size, count;  // Length of a chunk of k, and number of chunks.
 
   explicit Chunks(const Matmul& p) : size(p.k), count(1) {
     const int64_t tiles = p.batch * CeilDiv(p.m, kGridRows) * CeilDiv(p.n, kGridColumns);
@@ -32,28 +35,28 @@ struct Chunks {
   }
 };
 
-// A tile: rows and columns of one product's result, and the k's that are summed.
+// A tile: rows and columns of one matmul's result, and a range of k.
 template <typename C>
 struct Tile {
   int64_t product = 0, row = 0, rows = 0, column = 0, columns = 0, k = 0, k_end = 0;
-  C* sums = nullptr;  // Where they belong, in rows of n. Null: nowhere, they are in the scratch.
+  C* sums = nullptr;  // Destination, with n elements per row; null: the scratch.
 
   EvenParts Chains() const { return EvenParts(k_end - k, kChain); }
 };
 
-// Sums of one panel of columns.
+// The sums of one panel of columns.
 template <typename C>
 struct PanelSums {
   C* first;
   int64_t stride;
-  bool in_place;  // Where they belong.
+  bool in_place;  // True if `first` is the final destination.
 };
 
 template <typename C>
 struct Scratch {
   alignas(64) C sums[kScratchRows * kScratchColumns];
-  alignas(64) C rows[MostRowPanels(kMostRows<C>)];  // Of a.
-  alignas(64) C panel[kMostTileColumns * kChain];   // Of b.
+  alignas(64) C rows[MostRowPanels(kMostRows<C>)];  // Packed rows of a.
+  alignas(64) C panel[kMostTileColumns * kChain];   // Packed panel of b.
   static_assert(kScratchRows * kScratchColumns >= kMostRows<C> * kMostTileColumns);
 };
 
@@ -82,12 +85,13 @@ class FloatProduct {
   int64_t units() const { return chunks_.count * p_.batch * grid_.tiles(); }
   bool HasChunks() const { return chunks_.count > 1; }
 
-  // Asks for what unit `next` reads first; there is none if it is as many as there are.
+  // Runs one unit. Prefetches the first operands of unit `next`; no unit follows if `next` is the number of
+  // units.
   void RunUnit(int64_t unit, int64_t next, Scratch<C>& s) const {
     const Tile<C> t = TileOf(unit);
     const EvenParts chains = t.Chains();
     const int64_t tiles = CeilDiv(t.columns, grid_.panel_width) * CeilDiv(t.rows, kernels_.rows);
-    if (p_.k == 0) MultiplyPanels(t, 0, 0, true, Ahead(), s);  // Sums of nothing are zero.
+    if (p_.k == 0) MultiplyPanels(t, 0, 0, true, Ahead(), s);  // Empty sums are zero.
     for (int64_t i = 0; i < chains.count; ++i) {
       const int64_t k = t.k + chains.start(i), depth = chains.size(i);
       const bool is_last = i + 1 == chains.count;
@@ -106,7 +110,7 @@ class FloatProduct {
     }
   }
 
-  // Adds up the chunks of one row of the result.
+  // Adds the chunks of one row of the result.
   void AddChunks(int64_t row) const {
     C* const sums = partial_ + row * p_.n;
     for (int64_t chunk = 1; chunk < chunks_.count; ++chunk) {
@@ -135,10 +139,10 @@ class FloatProduct {
     }
     return t;
   }
-  // The tile's first element in the result.
+  // Returns the index of the tile's first element in the result.
   int64_t ResultAt(const Tile<C>& t) const { return (t.product * p_.m + t.row) * p_.n + t.column; }
 
-  // Element (i, k) of the tile's a, and (k, j) of its b.
+  // Return the addresses of element (i, k) of the tile's a and (k, j) of its b.
   const S* Row(const Tile<C>& t, int64_t k, int64_t i) const {
     const int64_t row = t.row + i;
     return a_ + t.product * p_.m * p_.k + (p_.transpose_a ? k * p_.m + row : row * p_.k + k);
@@ -147,14 +151,14 @@ class FloatProduct {
     const int64_t column = t.column + j;
     return b_ + t.product * p_.n * p_.k + (p_.transpose_b ? column * p_.k + k : k * p_.n + column);
   }
-  // How many elements a has from the tile's first row at k on.
+  // Returns the number of elements of a that start at the tile's first row and k.
   int64_t Behind(const Tile<C>& t, int64_t k) const { return a_ + p_.batch * p_.m * p_.k - Row(t, k, 0); }
 
   Ahead AheadOfRows(const Tile<C>& t, int64_t k, int64_t depth) const {
     return p_.transpose_a ? LinesOf(Row(t, k, 0), depth, t.rows, p_.m)
                           : LinesOf(Row(t, k, 0), t.rows, depth, p_.k);
   }
-  // The panel behind that at column j, or the first one of the next chain.
+  // Returns the panel after the one at column j, or the first panel of the next chain.
   Ahead AheadOfColumns(const Tile<C>& t, int64_t k, int64_t depth, int64_t j) const {
     j += grid_.panel_width;
     if (j >= t.columns) j = 0, k += depth;
@@ -173,10 +177,11 @@ class FloatProduct {
     }
   }
 
-  // The columns of the panel at column j.
+  // Returns the number of columns of the panel at column j.
   int64_t Columns(const Tile<C>& t, int64_t j) const { return Least(grid_.panel_width, t.columns - j); }
 
-  // Whole vectors of plain sums are added up where they belong.
+  // Returns the destination of a panel's sums: the result or `partial` if the panel has whole vectors, else
+  // the scratch.
   PanelSums<C> SumsOf(const Tile<C>& t, int64_t j, Scratch<C>& s) const {
     if (t.sums == nullptr) return {.first = s.sums + j, .stride = kScratchColumns, .in_place = false};
     if (Columns(t, j) % kernels_.lanes<C>() == 0)
@@ -184,7 +189,7 @@ class FloatProduct {
     return {.first = s.sums, .stride = grid_.panel_width, .in_place = false};
   }
 
-  // Multiplies all rows of the tile with the panel at column j.
+  // Multiplies all rows of the tile by the panel at column j.
   void MultiplyPanel(const Tile<C>& t, int64_t k, int64_t depth, int64_t j, const PanelSums<C>& sums,
                      Ahead& ahead_a, Scratch<C>& s) const {
     const int64_t columns = Columns(t, j), lanes = kernels_.lanes<C>();
@@ -196,7 +201,7 @@ class FloatProduct {
     tile.b = s.panel, tile.b_stride = width;
     if (kInPlace && !p_.transpose_b && columns == width) {
       tile.b = reinterpret_cast<const C*>(Column(t, k, j)), tile.b_stride = p_.n;
-      // A narrow matrix is read again as quickly as a copy.
+      // A narrow matrix is read again as fast as a copy of it.
       tile.copy = heights.count > 1 && !reads_rows_ ? s.panel : nullptr;
     } else {
       PackColumns<E>(kernels_, Column(t, k, j), p_.transpose_b ? p_.k : 1, p_.transpose_b ? 1 : p_.n, columns,
@@ -210,7 +215,8 @@ class FloatProduct {
     }
   }
 
-  // Rows of the tile from `first` on, which are packed at `packed` unless they are read where they are.
+  // Multiplies the tile's rows starting at `first`. They are packed at `packed`, unless they are read in
+  // place.
   void MultiplyRows(const Tile<C>& t, int64_t k, int64_t first, const C* packed, PanelTile<C>& panel) const {
     panel.a = packed, panel.a_stride = panel.row_count;
     if (!reads_rows_) return kernels_.Multiply(panel);
@@ -226,7 +232,7 @@ class FloatProduct {
     kernels_.Multiply(tile);
   }
 
-  // The sums of the panel at column j are complete.
+  // Stores the panel at column j, whose sums are complete.
   void FinishPanel(const Tile<C>& t, int64_t j, const PanelSums<C>& sums) const {
     const int64_t columns = Columns(t, j);
     if (sums.in_place && (!finishes_ || HasChunks())) return;
@@ -240,7 +246,7 @@ class FloatProduct {
     }
   }
 
-  // From sums to `columns` elements of the result from `at` on.
+  // Converts sums to the `columns` elements of the result that start at `at`.
   void Finish(C* sums, int64_t at, int64_t column, int64_t columns) const {
     if constexpr (E::kIsNarrowFloat) {
       if (p_.result_is_f32) return FinishAs<Element<float, float, kF32>>(sums, at, column, columns);
@@ -272,10 +278,10 @@ class FloatProduct {
   const S* a_;
   const S* b_;
   Chunks chunks_;
-  bool has_place_;  // Sums are added up in the result, or in `partial`.
-  bool finishes_;   // There is more to do than to add up sums.
+  bool has_place_;  // Sums are added in the result or in `partial_`.
+  bool finishes_;   // The sums need a scale, bias, addend or activation.
   TileGrid grid_;
-  bool reads_rows_;  // Of a where they are: for few columns packing would cost more than it saves.
+  bool reads_rows_;  // Rows of a are read in place: with few columns, packing costs more than it saves.
   const ProductKernels& kernels_;
   C* partial_;
 };
@@ -304,7 +310,7 @@ void RunFloatMatmul(const Matmul& product, const MatmulOperands& operands, void*
   WithFloatElement(product.dtype, [&](auto element) {
     using E = decltype(element);
     using C = typename E::Compute;
-    // So much work is worth a thread of its own.
+    // Each thread gets at least this much work.
     const int64_t shares = 1 + product.batch * product.m * product.n * (product.k + 1) / (1 << 16);
     const int threads = static_cast<int>(Least(parallel.threads, shares));
     C* const partial = static_cast<C*>(workspace);

@@ -1,9 +1,10 @@
-// Matrix products of floats by the tiles of product_tile.h; matmul.h is what others call.
+// Matmuls of floats by the tiles of product_tile.h; callers use matmul.h.
 //
 //   RunFloatMatmul(product, operands, workspace, parallel, BestProductKernels());
 //
-// An element of the result is the sum, in order, of chains of kChain products each (product_tile.h); where the result is small
-// and k large, k is first cut into chunks, whose sums are added in order. The cuts depend on the shape alone.
+// An element of the result is the sum, in order, of chains of kChain terms each (product_tile.h). If the
+// result is small and k is large, k is first split into chunks, whose sums are added in order. The splits
+// depend only on the shape.
 #ifndef SINTER_KERNELS_CPU_FLOAT_MATMUL_H_
 #define SINTER_KERNELS_CPU_FLOAT_MATMUL_H_
 
@@ -13,7 +14,7 @@
 namespace sinter::kernels {
 
 size_t FloatMatmulWorkspaceBytes(const Matmul& product, int threads);
-// `product` is of floats.
+// `product` has a float type.
 void RunFloatMatmul(const Matmul& product, const MatmulOperands& operands, void* workspace,
                     const Parallel& parallel, const ProductKernels& kernels);
 

@@ -1,17 +1,17 @@
-// The functions that LLVM's back end may call on its own account, so that a plan's shared object needs no C
-// library: block copies and fills, and conversions to the sixteen-bit floats that the target lacks. Also what
-// vector loops call for the few arguments that need it. Linked into a plan only where they are called, and
-// hidden there.
+// Functions that LLVM's back end may call implicitly, so that a plan's shared object needs no C library:
+// block copies and fills, and conversions to 16-bit floats that the target lacks. It also has the functions
+// that vector loops call for the few large arguments of sine, cosine and tangent. A plan links this object
+// only if it calls one of them, with hidden visibility.
 #include <stddef.h>
 #include <stdint.h>
 
-// Compiled into this object, which must not need another.
+// Compiled into this object, which must not depend on another.
 #include "sinter/kernels/cpu/sixteen_bit_floats.c"
 #include "sinter/kernels/cpu/trigonometry_f64.c"
 
 typedef uint8_t Block __attribute__((vector_size(32), aligned(1), may_alias));
 
-// Above this many bytes the string instructions of the CPU are at least as fast as a loop of vector moves.
+// From this many bytes, the CPU's string instructions are at least as fast as a loop of vector moves.
 enum { kStringThreshold = 2048 };
 
 void* memcpy(void* restrict to, const void* restrict from, size_t size) {

@@ -1,4 +1,4 @@
-// What convolution and pooling share: how images lie in memory, and which output positions a tap of the window reaches.
+// Helpers of convolutions and pools: image strides, and the output positions that a tap reaches.
 //
 //   Range range = TapRange(out_w, in_w, stride, tap * dilation - padding);
 //   for (int64_t o = range.begin; o < range.end; ++o) Use(in[o * stride + tap * dilation - padding]);
@@ -9,7 +9,7 @@
 
 namespace sinter::kernels {
 
-// Elements from one image, channel, row and column to the next.
+// Elements from one image, channel, row or column to the next.
 struct ImageStrides {
   int64_t image, channel, row, column;
 };
@@ -23,10 +23,10 @@ struct Range {
   int64_t begin, end;
 };
 
-// The output positions o in [0, out) whose input position o * stride + shift is in [0, in).
+// Returns the output positions o in [0, out) whose input position o * stride + shift is in [0, in).
 inline Range TapRange(int64_t out, int64_t in, int64_t stride, int64_t shift) {
   Range range = {shift >= 0 ? 0 : (-shift + stride - 1) / stride, 0};
-  const int64_t room = in - shift;  // o * stride < room
+  const int64_t room = in - shift;  // o * stride < room.
   range.end = room <= 0 ? 0 : (room + stride - 1) / stride;
   if (range.end > out) range.end = out;
   if (range.end < range.begin) range.end = range.begin;

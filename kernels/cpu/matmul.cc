@@ -1,6 +1,7 @@
-// Floats are float_matmul.h's. Integers are blocked as usual: a unit of work is a tile of the result, kept as sums of the compute
-// type in the thread's workspace; for each block of k, the tile's rows of a and columns of b are packed, converted, into panels as
-// wide as the registers hold, and multiplied panel by panel.
+// Matmuls: float_matmul.h for floats, and blocked integer matmuls in this file.
+// A unit of work is a tile of the result, whose sums are in the compute type in the thread's workspace. For
+// each block of k, the tile's rows of a and columns of b are converted and packed into panels that are as
+// wide as the registers. The panels are then multiplied one by one.
 #include "sinter/kernels/cpu/matmul.h"
 
 #include <cstring>
@@ -13,10 +14,10 @@ namespace sinter::kernels {
 namespace {
 
 constexpr int64_t kTile = 64;     // Rows and columns of a tile.
-constexpr int64_t kDepth = 256;   // Of k at a time.
-constexpr int kRows = 4;          // Of a panel of a.
-constexpr int kVectorBytes = 32;  // Of a register.
-constexpr int kVectors = 2;  // Registers across a panel of b: 8 sums of them, as many as hide the latency.
+constexpr int64_t kDepth = 256;   // Elements of k in a block.
+constexpr int kRows = 4;          // Rows of a panel of a.
+constexpr int kVectorBytes = 32;  // Bytes of a register.
+constexpr int kVectors = 2;       // Registers across a panel of b: 8 sum registers hide the latency.
 
 template <typename C>
 struct Panels {
@@ -25,11 +26,12 @@ struct Panels {
   static constexpr int64_t kColumns = kVectors * kLanes;
 
   alignas(64) C sums[kTile * kTile];
-  alignas(64) C a[kTile * kDepth];  // Panels of kRows rows, k by k.
-  alignas(64) C b[kTile * kDepth];  // Panels of kColumns columns, k by k.
+  alignas(64) C a[kTile * kDepth];  // Panels of kRows rows; k is the outer dimension of each.
+  alignas(64) C b[kTile * kDepth];  // Panels of kColumns columns; k is the outer dimension of each.
 };
 
-// Elements at row * row_stride + k * k_stride of a matrix become panels of kWidth rows; what lies outside is 0.
+// Packs the elements at row * row_stride + k * k_stride of a matrix into panels of kWidth rows, padded with
+// zeros.
 template <typename E, int64_t kWidth>
 void Pack(const typename E::Storage* from, int64_t row_stride, int64_t k_stride, int64_t rows, int64_t depth,
           typename E::Compute* to) {
@@ -53,12 +55,12 @@ void Pack(const typename E::Storage* from, int64_t row_stride, int64_t k_stride,
   }
 }
 
-// sums[kRows, kColumns] += panel of a * panel of b. `sums` has rows of kTile.
+// Computes sums[kRows, kColumns] += panel of a * panel of b. Rows of `sums` are kTile elements apart.
 template <typename C>
 void MultiplyPanels(const C* a, const C* b, int64_t depth, C* sums) {
   using P = Panels<C>;
   using Vector = typename P::Vector;
-  // Everything is a whole register from here on: the panels are aligned to 64 bytes.
+  // Whole registers only: the panels are aligned to 64 bytes.
   Vector* const places = reinterpret_cast<Vector*>(sums);
   const Vector* columns = reinterpret_cast<const Vector*>(b);
   constexpr int kRowVectors = kTile / P::kLanes;
@@ -71,7 +73,7 @@ void MultiplyPanels(const C* a, const C* b, int64_t depth, C* sums) {
   for (int64_t k = 0; k < depth; ++k, a += kRows, columns += kVectors) {
 #pragma GCC unroll 4
     for (int i = 0; i < kRows; ++i) {
-      const Vector row = a[i] - Vector{};  // Less zero, unlike plus zero, is nothing to do.
+      const Vector row = a[i] - Vector{};  // Broadcasts a[i].
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) acc[i][v] += row * columns[v];
     }
@@ -125,14 +127,15 @@ class Product {
  private:
   static int64_t Least(int64_t x, int64_t y) { return x < y ? x : y; }
 
-  // `to`: the result's first element.
+  // `to`: the index of the tile's first element in the result.
   void Write(P& panels, int64_t to, int64_t rows, int64_t columns, int64_t column) const {
     const S* const bias = static_cast<const S*>(o_.bias);
     for (int64_t i = 0; i < rows; ++i, to += p_.n) {
       C* const sums = panels.sums + i * kTile;
       for (int64_t j = 0; j < columns; ++j) {
         if (bias != nullptr) sums[j] += E::Load(bias[column + j]);
-        // The sign of a narrow integer is in its own top bit, not in that of the compute type.
+        // Converts through the storage type, so that a narrow integer's sign extends to the top bit of the
+        // compute type.
         sums[j] = static_cast<C>(E::Store(sums[j]));
       }
       ActivateRow(p_.activation, sums, columns);

@@ -1,11 +1,11 @@
-// Matrix products of every number type.
+// Matmuls of every number type.
 //
 //   Matmul product = {.dtype = kF64, .batch = 1, .m = 64, .n = 32, .k = 100};
 //   RunMatmul(product, {.a = a, .b = b, .result = result}, workspace, parallel);
 //
-// result = activation(scale op(a) op(b) + bias + addend), dense and row-major. 16-bit floats add up in f32; integers wrap. Each
-// element of the result is summed in an order that the shape alone decides: the same bits for any number of threads, on every CPU
-// that runs plans. Allocates nothing.
+// result = activation(scale op(a) op(b) + bias + addend), dense and row-major. 16-bit floats are summed in
+// f32; integers wrap. The order of each element's sum depends only on the shape: the bits are the same for
+// any number of threads and on every CPU that runs plans. Nothing is allocated.
 #ifndef SINTER_KERNELS_CPU_MATMUL_H_
 #define SINTER_KERNELS_CPU_MATMUL_H_
 
@@ -17,25 +17,25 @@
 namespace sinter::kernels {
 
 struct Matmul {
-  int dtype = 0;  // As in element_types.h; not i1.
+  int dtype = 0;  // A number of element_types.h, except i1.
   int64_t batch = 1, m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;
-  int activation = 0;          // As in activation.h.
-  bool result_is_f32 = false;  // Of 16-bit floats; so are bias and addend.
+  int activation = 0;          // A number of activation.h.
+  bool result_is_f32 = false;  // For 16-bit floats: result, bias and addend are f32.
 };
 
-// Null: there is none. Integers have neither addend nor scale.
+// Null pointers for absent operands. Integers have neither addend nor scale.
 struct MatmulOperands {
   const void* a = nullptr;
   const void* b = nullptr;
   const void* bias = nullptr;    // [n].
-  const void* addend = nullptr;  // Like the result, and may be the same memory.
-  const void* scale = nullptr;   // One number of f32, of f64 for f64.
+  const void* addend = nullptr;  // Shaped like the result; may alias it.
+  const void* scale = nullptr;   // One f32 number, or f64 if the matmul is f64.
   void* result = nullptr;
 };
 
 size_t MatmulWorkspaceBytes(const Matmul& product, int threads);
-// `workspace` starts at a multiple of 64.
+// `workspace` is aligned to 64 bytes.
 void RunMatmul(const Matmul& product, const MatmulOperands& operands, void* workspace,
                const Parallel& parallel);
 

@@ -1,8 +1,8 @@
-// How kernels share their work among threads without knowing whose threads they are.
+// Lets kernels share work among threads without a dependency on the thread pool.
 //
 //   parallel.For(rows, /*grain=*/16, [&](int64_t begin, int64_t end, int thread) { ... });
 //
-// The meaning is that of ThreadPool::ParallelFor (runtime/host/thread_pool.h), which stands behind it.
+// The contract is that of ThreadPool::ParallelFor (thread_pool.h), which implements it.
 #ifndef SINTER_KERNELS_CPU_PARALLEL_H_
 #define SINTER_KERNELS_CPU_PARALLEL_H_
 

@@ -1,5 +1,6 @@
-// A unit of work is one row of the result. It is computed tap by tap of the window, in rows of the compute type in the
-// thread's workspace, so that the inner loop runs over neighbouring elements: columns in nchw, channels in nhwc.
+// Pools of pool.h. A unit of work is one row of the result, computed tap by tap of the window.
+// The row is kept in the compute type in the thread's workspace. So the inner loop runs over adjacent
+// elements: columns in nchw, channels in nhwc.
 #include "sinter/kernels/cpu/pool.h"
 
 #include <cmath>
@@ -12,7 +13,7 @@
 namespace sinter::kernels {
 namespace {
 
-// Both layouts are [planes, height, width, lanes].
+// The common form of both layouts: [planes, height, width, lanes].
 struct Planes {
   int64_t planes, lanes;
   explicit Planes(const Pool& p)
@@ -24,8 +25,8 @@ int64_t RowBytes(const Pool& p) {
   return (width * Planes(p).lanes * static_cast<int64_t>(sizeof(double)) + 63) / 64 * 64;
 }
 
-// Calls f(small, large) for the pooled and unpooled element of each column that the tap reaches, with both as offsets of
-// their rows. The strides 1 and 2 are spelled out for the sake of the vectoriser.
+// Calls f(small, large) for each column that the tap reaches: the offsets of the pooled and the unpooled
+// element in their rows. Strides 1 and 2 have separate loops so that they vectorize.
 template <typename F>
 void ForColumns(const Pool& p, int64_t lanes, int64_t tap, F&& f) {
   const int64_t shift = tap - p.pad_left;
@@ -44,7 +45,7 @@ void ForColumns(const Pool& p, int64_t lanes, int64_t tap, F&& f) {
   }
 }
 
-// The rows of the pooled image, shared among the threads: f(plane, row, workspace).
+// Shares the image's rows among the threads: calls f(plane, row, workspace).
 template <typename F>
 void ForRows(const Pool& p, int64_t rows, int64_t row_elements, void* workspace, const Parallel& parallel,
              F&& f) {
@@ -101,8 +102,8 @@ void AvgRow(const Pool& p, const typename E::Storage* plane, int64_t row, typena
   for (int64_t e = 0; e < p.out_w * lanes; ++e) y[e] = E::Store(sums[e] / count);
 }
 
-// One row of the unpooled image's gradient: what its elements get from every window that holds them. Null `positions`:
-// the gradient of a mean.
+// Computes one row of the unpooled image's gradient: each element sums the contributions of all windows that
+// contain it. `positions` is null for the gradient of a mean.
 template <typename E>
 void GradRow(const Pool& p, const typename E::Storage* g, const uint8_t* positions, int64_t row,
              typename E::Storage* dx, typename E::Compute* sums) {

@@ -1,12 +1,13 @@
-// Pooling of images in the layouts nchw and nhwc, of every float type.
+// Pooling of images of all float types in the layouts nchw and nhwc.
 //
 //   Pool pool = {.dtype = kF32, .batch = 8, .channels = 3, .in_h = 28, .in_w = 28, .out_h = 14, .out_w = 14,
 //                .window_h = 2, .window_w = 2, .stride_h = 2, .stride_w = 2};
 //   RunAvgPool(pool, x, y, workspace, parallel);
 //
-// The largest element is the first on a tie, and its position is row-major in the window; a NaN wins; padding never does.
-// Means count padding as zeros. 16-bit floats add up in f32. The same bits for any number of threads; no allocation.
-// The caller has checked the geometry: windows within the padded image, each with at least one element.
+// Max pools select the first element on a tie; its position is row-major in the window. NaN wins; padding
+// never wins. Means count padding as zeros. 16-bit floats are summed in f32. The bits are the same for any
+// number of threads. Nothing is allocated. The caller has checked the geometry: windows are inside the padded
+// image, each with at least one element.
 #ifndef SINTER_KERNELS_CPU_POOL_H_
 #define SINTER_KERNELS_CPU_POOL_H_
 
@@ -18,7 +19,7 @@
 namespace sinter::kernels {
 
 struct Pool {
-  int dtype = 0;  // As in element_types.h.
+  int dtype = 0;  // A number of element_types.h.
   bool channels_last = false;
   int64_t batch = 0, channels = 0;
   int64_t in_h = 0, in_w = 0, out_h = 0, out_w = 0;

@@ -1,6 +1,6 @@
-// How products and convolutions of floats cut their work and bring operands before the tiles of product_tile.h.
+// Splits the work of float matmuls and convolutions, and packs operands for the tiles of product_tile.h.
 //
-//   const TileGrid grid(m, n, panel_width, products, threads, most);
+//   const TileGrid grid(m, n, panel_width, products, threads, most_rows, most_columns);
 //   for (int64_t t = 0; t < grid.rows.count; ++t) Unit(grid.rows.start(t), grid.rows.size(t));
 //   PackRows<E>(kernels, a, /*row_stride=*/k, /*k_stride=*/1, rows, depth, m * k, row_panels);
 //   PackColumns<E>(kernels, b, /*column_stride=*/1, /*k_stride=*/n, columns, depth, panel, width);
@@ -20,7 +20,7 @@ constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr int64_t Least(int64_t a, int64_t b) { return a < b ? a : b; }
 constexpr int64_t Most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// `total` cut into the fewest parts of at most `most`, which differ by at most one.
+// Splits `total` into the fewest parts of at most `most`. Their sizes differ by at most one.
 struct EvenParts {
   int64_t total, count;
   EvenParts(int64_t total, int64_t most) : total(total), count(CeilDiv(total, most)) {}
@@ -28,24 +28,26 @@ struct EvenParts {
   int64_t size(int64_t i) const { return total / count + (i < total % count ? 1 : 0); }
 };
 
-// Tiles of a result of `m` rows and `n` columns. They change no bits, so that they may depend on the threads and the registers.
+// The tiles of a result with `m` rows and `n` columns. They do not affect the bits, so they may depend on the
+// number of threads and the register width.
 struct TileGrid {
   EvenParts rows, panels;
   int64_t panel_width;
 
-  // `products` results, which are shared among `threads` threads in contiguous parts; tiles of at most so many rows and columns.
+  // `products` results are shared among `threads` threads in contiguous parts. Tiles have at most `most_rows`
+  // rows and `most_columns` columns.
   TileGrid(int64_t m, int64_t n, int64_t panel_width, int64_t products, int threads, int64_t most_rows,
            int64_t most_columns)
       : rows(m, most_rows),
         panels(CeilDiv(n, panel_width), most_columns / panel_width),
         panel_width(panel_width) {
-    // The time of the thread that has most to do, where packing an element takes as long as this many of its products.
+    // Minimizes the time of the busiest thread. Packing one element costs as much as kPack multiplications.
     constexpr int64_t kPack = 8, kMostTried = 16;
     const int64_t least_rows = rows.count, least_panels = panels.count;
     int64_t least = 0;
     for (int64_t r = least_rows;
          r == least_rows || (r <= least_rows + Least(threads, kMostTried) && r * kLeastRows <= m); ++r) {
-      // As few columns as may be, or so many that each thread has one tile or two.
+      // Tries the fewest column parts, and enough of them for one or two tiles per thread.
       for (int64_t tiles = 0; tiles <= 2; ++tiles) {
         const int64_t c = Least(Most(tiles * threads / (products * r), least_panels), panels.total);
         const int64_t height = CeilDiv(m, r), width = CeilDiv(panels.total, c) * panel_width;
@@ -61,7 +63,7 @@ struct TileGrid {
   static constexpr int64_t kLeastRows = 24;
 };
 
-// One vector of 32 bytes of the compute type.
+// A vector of 32 bytes of the compute type.
 template <typename C>
 struct Lanes32 {
   typedef C Type __attribute__((vector_size(32)));
@@ -82,7 +84,7 @@ typename Lanes32<typename E::Compute>::Type LoadLanes(const typename E::Storage*
   return lanes;
 }
 
-// Transposes a square of rows.
+// Transposes a square block; each vector is a row.
 inline void Transpose(Lanes32<float>::Type (&v)[8]) {
   using V = Lanes32<float>::Type;
   V t[8];
@@ -115,7 +117,7 @@ inline void Transpose(Lanes32<double>::Type (&v)[4]) {
   }
 }
 
-// Elements one beside the other, converted.
+// Converts contiguous elements to the compute type.
 template <typename E>
 void ConvertRow(const typename E::Storage* from, int64_t count, typename E::Compute* to) {
   if constexpr (sizeof(typename E::Storage) == sizeof(typename E::Compute)) {
@@ -125,7 +127,7 @@ void ConvertRow(const typename E::Storage* from, int64_t count, typename E::Comp
   }
 }
 
-// The other way, rounded to the nearest.
+// Converts contiguous elements to the storage type, rounded to nearest.
 template <typename E>
 void StoreRow(const typename E::Compute* from, int64_t count, typename E::Storage* to) {
   if constexpr (sizeof(typename E::Storage) == sizeof(typename E::Compute)) {
@@ -135,7 +137,8 @@ void StoreRow(const typename E::Compute* from, int64_t count, typename E::Storag
   }
 }
 
-// to[k * width + j] = from[j * column_stride + k]: columns that lie along k become rows of a panel.
+// to[k * width + j] = from[j * column_stride + k]: columns that are contiguous along k become rows of a
+// panel.
 template <typename E>
 void PackTransposed(const typename E::Storage* from, int64_t column_stride, int64_t columns, int64_t depth,
                     typename E::Compute* to, int64_t width) {
@@ -159,7 +162,7 @@ void PackTransposed(const typename E::Storage* from, int64_t column_stride, int6
   }
 }
 
-// Columns [columns, width) of a panel of `depth` rows become zero.
+// Sets columns [columns, width) of a panel of `depth` rows to zero.
 template <typename C>
 void ClearColumns(int64_t columns, int64_t depth, C* panel, int64_t width) {
   if (columns == width) return;
@@ -168,7 +171,7 @@ void ClearColumns(int64_t columns, int64_t depth, C* panel, int64_t width) {
   }
 }
 
-// `count` elements one beside the other, converted: without a call, for the short rows of panels.
+// Converts `count` contiguous elements without a function call; for the short rows of panels.
 template <typename E>
 void ConvertShortRow(const typename E::Storage* from, int64_t count, typename E::Compute* to) {
   constexpr int kCount = Lanes32<typename E::Compute>::kCount;
@@ -180,7 +183,8 @@ void ConvertShortRow(const typename E::Storage* from, int64_t count, typename E:
   for (; j < count; ++j) to[j] = E::Load(from[j]);
 }
 
-// to[k, j] = from[j * column_stride + k * k_stride], where one of the strides is 1. Columns [columns, width) hold anything.
+// to[k, j] = from[j * column_stride + k * k_stride]; one of the strides is 1. Columns [columns, width) are
+// unspecified.
 template <typename E>
 void PackColumns(const ProductKernels& kernels, const typename E::Storage* from, int64_t column_stride,
                  int64_t k_stride, int64_t columns, int64_t depth, typename E::Compute* to, int64_t width) {
@@ -192,7 +196,7 @@ void PackColumns(const ProductKernels& kernels, const typename E::Storage* from,
     }
     if (column_stride != 1) return;
   }
-  // A product with what nobody reads must not be slow for its values.
+  // Unused columns are multiplied too, and their values (such as denormals) must not slow this down.
   ClearColumns(columns, depth, to, width);
   if (column_stride == 1) {
     for (int64_t k = 0; k < depth; ++k) ConvertShortRow<E>(from + k * k_stride, columns, to + k * width);
@@ -201,24 +205,25 @@ void PackColumns(const ProductKernels& kernels, const typename E::Storage* from,
   }
 }
 
-// Panels of rows, as high as tiles of registers: element (i, k) of a panel of n rows is at k * n + i. Behind each there is room for
-// what is written in whole vectors.
+// Panels of rows, each as high as a register tile: element (i, k) of a panel of n rows is at k * n + i. After
+// each panel there is space for writes of whole vectors.
 constexpr int64_t kRowPanelSlack = 16;
 inline int64_t RowPanelSize(const ProductKernels& kernels, int64_t depth) {
   return kernels.rows * depth + kRowPanelSlack;
 }
-// Enough for all panels of `rows` rows.
+// Elements that suffice for all panels of `rows` rows.
 constexpr int64_t MostRowPanels(int64_t rows) {
   return (rows + kMostTileRows) * kChain + CeilDiv(rows, kLeastTileRows) * kRowPanelSlack;
 }
 
-// to[k * rows + i] = from[i * row_stride + k], in whole vectors: what is behind the last element is lost.
+// to[k * rows + i] = from[i * row_stride + k], written in whole vectors: elements after the last one are
+// overwritten.
 template <typename E>
 void PackRowsAlongK(const typename E::Storage* from, int64_t row_stride, int64_t rows, int64_t depth,
                     typename E::Compute* to) {
   using V = typename Lanes32<typename E::Compute>::Type;
   constexpr int kCount = Lanes32<typename E::Compute>::kCount;
-  // From the last rows on, so that what is behind them is written over.
+  // Starts with the last rows, so that later writes correct the elements overwritten after them.
   for (int64_t first = (rows - 1) / kCount * kCount; first >= 0; first -= kCount) {
     const typename E::Storage* row[kCount];
     for (int i = 0; i < kCount; ++i) row[i] = from + Least(first + i, rows - 1) * row_stride;
@@ -227,7 +232,7 @@ void PackRowsAlongK(const typename E::Storage* from, int64_t row_stride, int64_t
         to[k * rows + i] = E::Load(row[i - first][k]);
     }
     for (int64_t next = 0; depth >= kCount && next < depth; next += kCount) {
-      const int64_t k = Least(next, depth - kCount);  // The last square may begin within the one before.
+      const int64_t k = Least(next, depth - kCount);  // The last square may overlap the one before.
       V block[kCount];
       for (int i = 0; i < kCount; ++i) block[i] = LoadLanes<E>(row[i] + k);
       Transpose(block);
@@ -236,7 +241,7 @@ void PackRowsAlongK(const typename E::Storage* from, int64_t row_stride, int64_t
   }
 }
 
-// to[k * rows + i] = from[k * k_stride + i], in kVectors whole vectors, which are read and written.
+// to[k * rows + i] = from[k * k_stride + i]; reads and writes kVectors whole vectors for each k.
 template <typename E, int kVectors>
 void PackRowsAcrossK(const typename E::Storage* from, int64_t k_stride, int64_t rows, int64_t depth,
                      typename E::Compute* to) {
@@ -249,7 +254,8 @@ void PackRowsAcrossK(const typename E::Storage* from, int64_t k_stride, int64_t 
   }
 }
 
-// The same for panels that lie across k: of some k's at a time, so that reading goes along them.
+// Packs all panels if adjacent rows are contiguous in memory: a few k at a time for every panel, so that
+// reads follow the memory order.
 template <typename E>
 void PackPanelsAcrossK(const ProductKernels& kernels, const typename E::Storage* from, int64_t k_stride,
                        int64_t rows, int64_t depth, int64_t readable, typename E::Compute* to) {
@@ -261,7 +267,7 @@ void PackPanelsAcrossK(const ProductKernels& kernels, const typename E::Storage*
       const int64_t at = k * k_stride + heights.start(h), count = heights.size(h),
                     vectors = CeilDiv(count, kCount);
       const int64_t steps = Least(kSteps, depth - k), room = readable - at - vectors * kCount;
-      // Whole vectors where they stay within what may be read.
+      // Uses whole vectors while they stay inside the readable elements.
       const int64_t whole = room < 0 ? 0 : Least(steps, room / k_stride + 1);
       typename E::Compute* const panel = to + h * RowPanelSize(kernels, depth) + k * count;
       if (vectors == 1) PackRowsAcrossK<E, 1>(from + at, k_stride, count, whole, panel);
@@ -273,8 +279,8 @@ void PackPanelsAcrossK(const ProductKernels& kernels, const typename E::Storage*
   }
 }
 
-// Panels of `rows` rows of from[i * row_stride + k * k_stride], where one of the strides is 1. `readable`: how many elements there
-// are from `from` on.
+// Packs `rows` rows of from[i * row_stride + k * k_stride] into panels; one of the strides is 1. `readable`:
+// the number of elements that start at `from`.
 template <typename E>
 void PackRows(const ProductKernels& kernels, const typename E::Storage* from, int64_t row_stride,
               int64_t k_stride, int64_t rows, int64_t depth, int64_t readable, typename E::Compute* to) {
@@ -291,7 +297,7 @@ void PackRows(const ProductKernels& kernels, const typename E::Storage* from, in
   }
 }
 
-// Lines of `runs` runs of `length` elements.
+// Returns the memory lines of `runs` runs of `length` elements, `stride` elements apart.
 template <typename S>
 Ahead LinesOf(const S* from, int64_t runs, int64_t length, int64_t stride) {
   constexpr int64_t kSize = sizeof(S);
@@ -299,14 +305,15 @@ Ahead LinesOf(const S* from, int64_t runs, int64_t length, int64_t stride) {
   return {
       .at = reinterpret_cast<const char*>(from), .lines = runs * run, .run = run, .stride = stride * kSize};
 }
-// Has all of it asked for within so many tiles of `depth` steps.
+// Spreads the prefetches evenly over `tiles` tiles of `depth` steps.
 inline Ahead Within(Ahead ahead, int64_t tiles, int64_t depth) {
   ahead.per_block = CeilDiv(ahead.lines, Most(1, tiles * CeilDiv(depth, kAheadBlock)));
   return ahead;
 }
 
-// A tile of `rows` rows and `columns` columns, by tiles of registers. What these share is in `tile`: b and sums are those of
-// the first row and panel; panels are as wide as two registers. A panel stays in the first cache for all rows.
+// Multiplies a tile of `rows` rows and `columns` columns by register tiles. `tile` has their common values:
+// its b and sums are those of the first row and panel. Panels are two registers wide. A panel stays in the L1
+// cache for all rows.
 template <typename C>
 void MultiplyPanels(const ProductKernels& kernels, ProductTile<C> tile, int64_t panel_stride,
                     const C* const* pointers, int64_t rows, int64_t columns) {

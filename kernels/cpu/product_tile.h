@@ -1,12 +1,12 @@
-// A tile of a matrix product in registers: what products and convolutions of floats are made of.
+// A register tile of a matmul: the building block of float matmuls and convolutions.
 //
 //   const ProductKernels& kernels = BestProductKernels();
-//   kernels.multiply_f32({.rows = rows, .row_count = 12, .length = 256, .b = panel, .b_stride = 32, .vectors = 2,
-//                         .sums = sums, .sums_stride = 32});
+//   kernels.multiply_f32({.rows = rows, .row_count = 12, .offsets = &zero, .segments = 1, .length = 256,
+//                         .b = panel, .b_stride = 32, .vectors = 2, .sums = sums, .sums_stride = 32});
 //
-// Each sum is one chain of fused multiplications and additions from zero on, in the order of k, which is then stored or added to
-// what is there. A vector holds sums that stand beside each other, so that the bits are the same with vectors of every width: on
-// every CPU that fuses, whatever its instruction set.
+// Each sum is one chain of fused multiply-adds that starts at zero, in the order of k. It is then stored, or
+// added to the existing value. A vector holds adjacent sums, so the bits are the same for every vector width,
+// on every CPU with fused multiply-add.
 #ifndef SINTER_KERNELS_CPU_PRODUCT_TILE_H_
 #define SINTER_KERNELS_CPU_PRODUCT_TILE_H_
 
@@ -16,11 +16,12 @@
 
 namespace sinter::kernels {
 
-// How many products a chain has at most. Part of what a product means: another number is another order of its sums.
+// Maximum number of terms of a chain. It is part of the definition of a matmul: another value changes the
+// order of its sums.
 inline constexpr int64_t kChain = 256;
-// The most rows and columns of a tile, whatever the instruction set.
+// Maximum rows and columns of a tile over all instruction sets.
 inline constexpr int kMostTileRows = 12, kMostTileColumns = 32;
-// The least that ProductKernels::rows may be.
+// Minimum of ProductKernels::rows.
 inline constexpr int kLeastTileRows = 6;
 
 // sums[i * sums_stride + j] = (or +=) the sum, over segments s and k < length, of
@@ -30,7 +31,7 @@ template <typename C>
 struct ProductTile {
   const C* const* rows = nullptr;
   int row_count = 0;                 // 1 to ProductKernels::rows.
-  const int64_t* offsets = nullptr;  // Of `segments` elements.
+  const int64_t* offsets = nullptr;  // [segments].
   int64_t segments = 0;
   int64_t length = 0, k_stride = 1;
   const C* b = nullptr;
@@ -41,13 +42,13 @@ struct ProductTile {
   bool adds = false;
 };
 
-// Lines of memory to ask for, into the second cache, while something else is multiplied: `lines` in all, in runs of `run` that
-// begin `stride` bytes apart.
+// Memory lines to prefetch into the L2 cache during a multiplication: `lines` in all, in runs of `run` lines
+// that start `stride` bytes apart.
 struct Ahead {
   const char* at = nullptr;
   int64_t lines = 0, run = 0, stride = 0;
-  int64_t done = 0;       // Of the run.
-  int64_t per_block = 0;  // How many a tile asks for in each kAheadBlock steps of k.
+  int64_t done = 0;       // Lines of the current run that are done.
+  int64_t per_block = 0;  // Lines that a tile prefetches in each kAheadBlock steps of k.
 };
 inline constexpr int64_t kAheadBlock = 8, kLine = 64;
 
@@ -60,8 +61,9 @@ inline void AskAhead(Ahead& ahead, int64_t depth) {
   }
 }
 
-// sums[i * sums_stride + j] = (or +=) the sum over k < depth of a[k * a_stride + i] * b[k * b_stride + j], for i < row_count and
-// j < vectors * lanes. What is read of b is also written to `copy`, where that is not null, in rows of vectors * lanes.
+// sums[i * sums_stride + j] = (or +=) the sum over k < depth of a[k * a_stride + i] * b[k * b_stride + j],
+// for i < row_count and j < vectors * lanes. If `copy` is not null, b is also written there, in rows of
+// vectors * lanes.
 template <typename C>
 struct PanelTile {
   const C* a = nullptr;
@@ -75,17 +77,17 @@ struct PanelTile {
   C* sums = nullptr;
   int64_t sums_stride = 0;
   bool adds = false;
-  Ahead* ahead_a = nullptr;  // Never null, these two.
+  Ahead* ahead_a = nullptr;  // Both are never null.
   Ahead* ahead_b = nullptr;
 };
 
 struct ProductKernels {
   int vector_bytes;
-  int rows;  // Of a tile at most.
+  int rows;  // Maximum rows of a tile.
   void (*multiply_f32)(const ProductTile<float>& tile);
   void (*multiply_f64)(const ProductTile<double>& tile);
-  // to[k * to_stride + i] = from[i * stride + k] for i < count and k < depth, where count is at most the lanes. Whole vectors are
-  // written, in the order of k: what is behind `count` elements is lost.
+  // to[k * to_stride + i] = from[i * stride + k] for i < count and k < depth; count is at most the number of
+  // lanes. Writes whole vectors in the order of k: elements after the first `count` are overwritten.
   void (*transpose_f32)(const float* from, int64_t stride, int count, int64_t depth, float* to,
                         int64_t to_stride);
   void (*multiply_panel_f32)(const PanelTile<float>& tile);
@@ -101,11 +103,12 @@ struct ProductKernels {
   void Multiply(const PanelTile<double>& tile) const { multiply_panel_f64(tile); }
 };
 
-// Defined once for each instruction set that the compiler has (product_tile_isa.cc).
+// Returns the kernels of one instruction set; defined for each that the compiler supports
+// (product_tile_isa.cc).
 template <Isa isa>
 const ProductKernels& ProductKernelsOf();
 
-// The quickest that the running CPU has, and SINTER_CPU_LEVEL allows (cpu_level.h).
+// Returns the fastest kernels that the running CPU supports and SINTER_CPU_LEVEL allows (cpu_level.h).
 const ProductKernels& BestProductKernels();
 
 }  // namespace sinter::kernels

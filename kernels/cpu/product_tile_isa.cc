@@ -7,7 +7,7 @@
 namespace sinter::kernels {
 namespace {
 
-// Rows times two vectors of sums, the vectors of b and one of a must fit into the registers.
+// The sums (kRows times two vectors), the vectors of b and one vector of a must fit in the registers.
 constexpr int kRows = kLanes == 16 ? 12 : 6;
 static_assert(kRows <= kMostTileRows && kRows >= kLeastTileRows && 2 * kLanes <= kMostTileColumns);
 
@@ -24,7 +24,7 @@ SINTER_ALWAYS_INLINE typename Register<C>::Type LoadRegister(const C* from) {
   return value;
 }
 
-// Keeps a value in a register: GCC would read it from memory once for each product.
+// Keeps a value in a register: GCC would otherwise load it from memory for each multiplication.
 template <typename V>
 SINTER_ALWAYS_INLINE V Keep(V value) {
 #if defined(__x86_64__)
@@ -70,7 +70,8 @@ void MultiplyTile(const ProductTile<C>& tile) {
       for (int v = 0; v < kVectors; ++v) column[v] = Keep(LoadRegister(b + v * kLaneCount));
       SINTER_UNROLL
       for (int i = 0; i < kCount; ++i) {
-        const V value = Keep(row[i][at] - V{});  // Less zero, unlike plus zero, is nothing to do.
+        // Broadcasts. The compiler folds x - 0 to x, but not x + 0, because of -0.
+        const V value = Keep(row[i][at] - V{});
         SINTER_UNROLL
         for (int v = 0; v < kVectors; ++v) sum[i][v] += value * column[v];
       }
@@ -89,7 +90,7 @@ SINTER_ALWAYS_INLINE void AskForBlock(Ahead& ahead) {
 // Half a register.
 typedef float Half __attribute__((vector_size(kLanes * sizeof(float) / 2)));
 
-// Transposes a square of rows, of which each register holds two: the i-th and the one half a square behind it.
+// Transposes a square block. Each register holds two rows: row i, and the row half a block later.
 template <int kRows>
 SINTER_ALWAYS_INLINE void TransposeHalves(Lanes (&v)[kRows]) {
   Lanes t[kRows];
@@ -162,7 +163,8 @@ void TransposeRows(const float* from, int64_t stride, int count, int64_t depth, 
   }
   for (int64_t next = 0; next < depth; next += kHalf) {
     const int64_t k =
-        next + kHalf <= depth ? next : depth - kHalf;  // The last square may begin within the one before.
+        // The last square may overlap the one before.
+        next + kHalf <= depth ? next : depth - kHalf;
     Lanes block[kHalf];
     SINTER_UNROLL
     for (int i = 0; i < kHalf; ++i) block[i] = Join(rows[i] + k, rows[kHalf + i] + k);
@@ -236,7 +238,7 @@ void MultiplyOnePanel(const PanelTile<C>& tile) {
 template <typename C>
 using MultiplyFunction = void (*)(const ProductTile<C>& tile);
 
-// MultiplyTile by rows and vectors.
+// MultiplyTile for each number of rows and vectors.
 template <typename C, typename Counts>
 struct Functions;
 template <typename C, int... kCounts>

@@ -1,6 +1,6 @@
-// The numbers 0 to count - 1, sorted by a random 32-bit key each, then by number.
+// The numbers 0 to count - 1, sorted by random 32-bit keys; equal keys are in the order of their numbers.
 //
-// A radix sort from the lowest digit keeps equal keys in the order of their numbers, which is what the tie rule asks for.
+// A radix sort that starts at the lowest digit is stable, which gives this order of equal keys.
 #include <utility>
 
 #include "sinter/kernels/cpu/catalog_kernels.h"
@@ -43,7 +43,7 @@ int64_t ReadIndex(const void* from, int64_t dtype) {
   return dtype == kI64 ? *static_cast<const int64_t*>(from) : *static_cast<const int32_t*>(from);
 }
 
-// Returns where the sorted entries are: in one of the two.
+// Sorts the entries by key. Returns the buffer that holds the result: `entries` or `other`.
 const Entry* Sort(Entry* entries, Entry* other, int64_t count) {
   for (int digit = 0; digit < kDigits; ++digit) {
     const int shift = digit * kDigitBits;

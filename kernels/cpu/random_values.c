@@ -1,13 +1,13 @@
-// The loops of random_values.h. The functions that they call are inlined here from their texts, as generated code inlines them
-// from bitcode: one by one a normal number takes 106 ns, in these vectors 14 (Xeon, 2.8 GHz, 2026-11-22). Where there are vectors
-// of AVX-512, random_values_v4.c has the same loops for them: 6.6 ns in place of 10.4 on one core of
-// another Xeon, with AVX-512 FP16, the same day.
+// The loops of random_values.h. The sources of the called functions are included and inlined here, as
+// generated code inlines them from bitcode. A normal number takes 106 ns in separate calls and 14 ns in these
+// vector loops (Xeon, 2.8 GHz, 2026-11-22). For CPUs with AVX-512, random_values_v4.c compiles the same
+// loops: 6.6 ns instead of 10.4 ns on one core of another Xeon with AVX-512 FP16, on the same day.
 #include "sinter/kernels/cpu/random_values.h"
 
 #include "sinter/kernels/cpu/cpu_level.h"
 #include "sinter/kernels/cpu/float_bits.h"
 
-// Of what is included here nothing is emitted: the library has these functions already.
+// The included functions are inlined and not emitted: the library already contains them.
 #undef SN_EXPORT
 #define SN_EXPORT extern inline __attribute__((gnu_inline, always_inline))
 // keep-sorted
@@ -15,7 +15,7 @@
 #include "sinter/kernels/cpu/trigonometry_f32.c"
 #include "sinter/kernels/cpu/vector_math_f32.c"
 
-// For x86-64-v4, whose file defines this name and gives the functions others.
+// The variants for x86-64-v4. random_values_v4.c defines SINTER_RANDOM_VALUES_V4 and renames the functions.
 #if defined(__x86_64__) && !defined(SINTER_RANDOM_VALUES_V4)
 #define SINTER_HAS_V4 1
 void sn_fill_uniform_f32_v4(uint64_t seed, uint64_t first, int64_t count, double low, double range,

@@ -27,9 +27,11 @@ SN_EXPORT double sn_uniform_f64(uint32_t high, uint32_t low) {
   return (double)(int32_t)(high >> 5) * 0x1p-27 + (double)(int32_t)(low >> 6) * 0x1p-53;
 }
 
-// cos(2 pi turns) for turns in [0, 1): the argument is reduced before it is multiplied, so exactly.
+// Box and Muller's cosine branch: radius * cos(2 pi turns), with turns in [0, 1). The angle is rounded to
+// f32.
 SN_EXPORT float sn_normal_f32(uint32_t word0, uint32_t word1) {
-  // In (0, 1], with more bits near zero than a uniform of 24 bits has: they make the tail.
+  // In (0, 1], with more bits near zero than a 24-bit uniform number: these bits make the tail of the
+  // distribution.
   float u = __builtin_fmaf((float)(int32_t)(word0 >> 1), 0x1p-31f, 0x1p-33f);
   float radius = __builtin_sqrtf(-2.0f * sn_log_f32(u));
   float turns = sn_uniform_f32(word1);

@@ -1,5 +1,6 @@
-// C's fmod: x - n y with n truncated, exact. A quotient may have two thousand bits, hence the loop over them;
-// the subtraction is of integers, so nothing is ever rounded.
+// C's fmod: x - n y with truncated n, exact.
+// A quotient may have two thousand bits, so the code loops over them. It subtracts integers, so nothing is
+// rounded.
 #include "sinter/kernels/cpu/float_bits.h"
 #include "sinter/kernels/cpu/vector_math.h"
 
@@ -17,12 +18,12 @@ double sn_rem_f64(double x, double y) {
   exponent_y = exponent_y > 0 ? exponent_y : 1;
   m %= n;
   for (int shift = exponent_x - exponent_y; shift > 0 && m != 0;) {
-    int step = shift < 11 ? shift : 11;  // m < 2^53: eleven more bits fit.
+    int step = shift < 11 ? shift : 11;  // m < 2^53, so eleven more bits fit.
     m = (m << step) % n;
     shift -= step;
   }
-  // m units of 2^(exponent_y - 1075), in two exact steps: the unit itself may be too small for a normal
-  // number.
+  // m units of 2^(exponent_y - 1075), in two exact steps, because the unit itself may be too small for a
+  // normal number.
   double result = (double)(int64_t)m * 0x1p-52 * SnDouble((uint64_t)exponent_y << 52);
   return SnDouble(SnBits64(result) | sign);
 }

@@ -1,7 +1,8 @@
 // result = x, then result[o, indices[i], j] += updates[o, i, j] in the order of i.
 //
-// Each thread owns a range of the result's rows (o, k) and walks all indices, adding those that fall into its range: no
-// two threads write to one place, and each element's sum has one order. 16-bit floats add up in f32, in the workspace.
+// Each thread owns a range of the result's rows (o, k). It walks over all indices and adds those in its
+// range. So no two threads write to the same element, and each element's sum has a fixed order. 16-bit floats
+// are summed in f32 in the workspace.
 #include <cstring>
 
 #include "sinter/kernels/cpu/catalog_kernels.h"
@@ -35,7 +36,7 @@ int64_t WorkspaceBytes(std::span<const int64_t> p) {
   return IsNarrow(p[kDType]) ? p[kOuter] * p[kSize] * p[kInner] * static_cast<int64_t>(sizeof(float)) : 0;
 }
 
-// Rows [begin, end) of the result. `sums` is the result itself, or the workspace.
+// Adds the updates of rows [begin, end) of the result. `sums` is the result itself or the workspace.
 template <typename E, typename Index, typename Sum>
 void AddRows(std::span<const int64_t> p, const Index* indices, const typename E::Storage* updates, Sum* sums,
              int64_t begin, int64_t end) {

@@ -15,15 +15,16 @@ SN_EXPORT uint16_t sn_f16_from_f32(float x) {
   uint32_t bits = SnBits(x);
   uint32_t sign = bits & 0x80000000u;
   uint32_t magnitude = bits ^ sign;
-  // Results that are normal: move the exponent bias from 127 to 15, rounding to even at bit 13.
+  // Normal results: changes the exponent bias from 127 to 15 and rounds to even at bit 13.
   uint32_t normal = (magnitude - (112u << 23) + 0xfffu + ((magnitude >> 13) & 1)) >> 13;
-  // Results that are denormal: adding one half puts their last bit at the float's last bit, so that it
+  // Denormal results: adding one half aligns their last bit with the float's last bit, so that the addition
   // rounds.
   uint32_t denormal = SnBits(SnFloat(magnitude) + 0.5f) - SnBits(0.5f);
   uint32_t special = magnitude > 0x7f800000u ? 0x7e00u | ((magnitude >> 13) & 0x1ffu) : 0x7c00u;
   uint32_t result = magnitude < (113u << 23) ? denormal : normal;
   result =
-      magnitude >= 0x47800000u ? special : result;  // 2^16 and up; 65520 to 2^16 round up to infinity above.
+      // 2^16 and above. Values from 65520 to 2^16 already rounded up to infinity in `normal`.
+      magnitude >= 0x47800000u ? special : result;
   return (uint16_t)(result | (sign >> 16));
 }
 
@@ -38,7 +39,7 @@ SN_EXPORT float sn_f32_from_f16(uint16_t bits) {
   return SnFloat((exponent == 0x0f800000u ? special : result) | sign);
 }
 
-// Rounds to odd: what is cut off leaves a mark in the last bit, and a second rounding then cannot err.
+// Rounds to odd: the last bit records that bits were cut off, so that the second rounding is correct.
 SN_INLINE float RoundToOdd(double x) {
   float nearest = (float)x;
   uint32_t bits = SnBits(nearest);

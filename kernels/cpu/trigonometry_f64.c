@@ -1,11 +1,12 @@
-// The double-precision half of vector_math.h: sine, cosine, tangent and arc tangent.
+// The double-precision part of vector_math.h: sine, cosine, tangent and arc tangent.
 #include "sinter/kernels/cpu/float_bits.h"
 #include "sinter/kernels/cpu/vector_math.h"
 
 #define FMA __builtin_fma
 
-// x = k * pi / 2 + high + low, |high| <= pi / 4, for |x| <= SN_FAR_F64; *quarter is k modulo 2^32. Up to there
-// k times the first of the three parts of pi / 2 is subtracted without error.
+// Reduces x to k * pi / 2 + high + low with |high| <= pi / 4, for |x| <= SN_FAR_F64; returns high. *quarter
+// is k modulo 2^32. In this range, k times the first of the three parts of pi / 2 is subtracted without
+// error.
 SN_INLINE double ReduceByHalfPi(double x, double* low, int32_t* quarter) {
   double shifted = FMA(x, 0x1.45f306dc9c883p-1, SN_SHIFTER_F64);
   double k = shifted - SN_SHIFTER_F64;
@@ -26,7 +27,7 @@ SN_INLINE double ReduceByHalfPi(double x, double* low, int32_t* quarter) {
 
 SN_INLINE int IsFar(double x) { return __builtin_fabs(x) > SN_FAR_F64; }
 
-// 64 zeros, then the first 1216 bits of 2 / pi after the point.
+// 64 zeros, then the first 1216 bits of 2 / pi after the binary point.
 static const uint64_t kTwoOverPi[] = {
     0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
     0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41,
@@ -35,10 +36,10 @@ static const uint64_t kTwoOverPi[] = {
 
 __extension__ typedef unsigned __int128 Wide;
 
-// The same for |x| > SN_FAR_F64, NaN for infinity, after Payne and Hanek, "Radian reduction for trigonometric
-// functions" (SIGNUM Newsletter 18, 1983): with x = m 2^e, the bits of 2 / pi that make m 2^e 2 / pi a multiple
-// of 4 are left out, and 192 bits are taken from there on. The nearest that a double comes to a multiple of
-// pi / 2 is 2^-60.9, so that of the 128 bits of the fraction that are kept, 66 and more count.
+// Like ReduceByHalfPi, for |x| > SN_FAR_F64; returns NaN for infinity. The method is Payne and Hanek, "Radian
+// reduction for trigonometric functions" (SIGNUM Newsletter 18, 1983). With x = m 2^e, it skips the bits of 2
+// / pi for which m 2^e 2 / pi is a multiple of 4, and uses the next 192 bits. The smallest distance of a
+// double from a multiple of pi / 2 is 2^-60.9, so at least 66 of the 128 fraction bits are significant.
 static double ReduceFarByHalfPi(double x, double* low, int32_t* quarter) {
   uint64_t bits = SnBits64(x);
   *low = 0.0;
@@ -51,9 +52,10 @@ static double ReduceFarByHalfPi(double x, double* low, int32_t* quarter) {
   for (int i = 0; i < 3; ++i) window[i] = from[i] << start % 64 | from[i + 1] >> 1 >> (63 - start % 64);
   Wide part0 = (Wide)m * window[2];
   Wide part1 = (Wide)m * window[1] + (uint64_t)(part0 >> 64);
-  uint64_t high = m * window[0] + (uint64_t)(part1 >> 64);  // Modulo 2^192: whole turns go.
+  uint64_t high = m * window[0] + (uint64_t)(part1 >> 64);  // Modulo 2^192, which drops whole turns.
 
-  // Two bits of quarters; the rest is a fraction of one, taken as signed, so that it is at most half.
+  // Two bits of quarters; the rest is a fraction of a quarter. It is taken as signed, so that its magnitude
+  // is at most one half.
   Wide fraction = ((Wide)high << 64 | (uint64_t)part1) << 2 | (uint64_t)part0 >> 62;
   int is_negative = (int)(fraction >> 127);
   *quarter = (int32_t)(high >> 62) + is_negative;
@@ -80,7 +82,7 @@ static double ReduceFarByHalfPi(double x, double* low, int32_t* quarter) {
 
 #endif  // SINTER_KERNEL_BITCODE
 
-SN_INLINE double SineReduced(double r, double low) {  // 2^-68.8
+SN_INLINE double SineReduced(double r, double low) {  // Error 2^-68.8.
   double z = r * r;
   double p = -0x1.aaa38324dcb02p-41;
   p = FMA(p, z, 0x1.61208f37f1e8ap-33);
@@ -93,7 +95,7 @@ SN_INLINE double SineReduced(double r, double low) {  // 2^-68.8
   return r + FMA(r * z, p, FMA(-0.5 * z, low, low));
 }
 
-SN_INLINE double CosineReduced(double r, double low) {  // 2^-64.2
+SN_INLINE double CosineReduced(double r, double low) {  // Error 2^-64.2.
   double z = r * r;
   double p = -0x1.8facd57e02ebdp-37;
   p = FMA(p, z, 0x1.1ee9e898dc3aap-29);
@@ -151,7 +153,7 @@ void sn_tan_far_f64(const double* x, double* y, int64_t count) {
   }
 }
 
-// `near`, unless x is far.
+// Return `near`, or the function's value if |x| > SN_FAR_F64.
 SN_INLINE double sn_sin_unless_far_f64(double x, double near) {
   if (__builtin_expect(IsFar(x), 0)) sn_sin_far_f64(&x, &near, 1);
   return near;
@@ -167,8 +169,8 @@ SN_INLINE double sn_tan_unless_far_f64(double x, double near) {
 
 #else
 
-// The same. Only names here: a branch would keep a loop from becoming vector code, so
-// codegen/cpu/far_arguments.h writes it once the loop has.
+// The same functions as declarations only: a branch would keep a loop from being vectorized.
+// codegen/cpu/far_arguments.h inserts the branch after vectorization.
 __attribute__((const)) double sn_sin_unless_far_f64(double x, double near);
 __attribute__((const)) double sn_cos_unless_far_f64(double x, double near);
 __attribute__((const)) double sn_tan_unless_far_f64(double x, double near);
@@ -207,10 +209,10 @@ SN_EXPORT double sn_atan2_f64(double y, double x) {
   double scale = high > 0x1p1022 ? 0.25 : 1.0;  // The sum below must not overflow.
   high = (high == 0.0 ? 1.0 : high) * scale;
   low = low * scale;
-  int turn = low > 0x1.a827999fcef32p-2 * high;  // See trigonometry_f32.c.
+  int turn = low > 0x1.a827999fcef32p-2 * high;  // As in trigonometry_f32.c.
   double t = (turn ? low - high : low) / (turn ? low + high : high);
   double z = t * t;
-  double p = 0x1.f178315a38484p-7;  // 2^-64.2
+  double p = 0x1.f178315a38484p-7;  // Polynomial error 2^-64.2.
   p = FMA(p, z, -0x1.121d14153c07bp-5);
   p = FMA(p, z, 0x1.70e2526bbc41fp-5);
   p = FMA(p, z, -0x1.ab7af1abfd184p-5);

@@ -1,17 +1,17 @@
-// Scalar math functions written so that a loop which calls them becomes vector code once they are inlined.
+// Scalar math functions that vectorize when they are inlined into a loop.
 //
-// Contract: no branches, no tables, no calls, but for rem and far arguments (SN_FAR_F64); no errno, no
-// floating-point flags, no global state. Infinities, NaN, denormals and signed zero follow C's Annex F. The same
-// C text is compiled twice: natively (the tests, host kernels) and by Clang to bitcode that codegen/cpu inlines
-// into each plan. Both need fused multiply-add, so x86-64-v3 is the oldest x86 that runs them; the results do
-// not depend on the vector width.
+// Contract: no branches, tables or calls, except in rem and for large arguments (SN_FAR_F64); no errno, no
+// floating-point flags, no global state. Infinities, NaN, denormals and signed zeros follow C's Annex F. The
+// same C sources are compiled twice: natively (tests, host kernels), and by Clang to bitcode that codegen/cpu
+// inlines into each plan. Both need fused multiply-add, so x86-64-v3 is the oldest x86 that runs them. The
+// results do not depend on the vector width.
 //
 //   for (int64_t i = 0; i < n; ++i) y[i] = sn_exp_f32(x[i]);
 //
-// Error bounds are against the correctly rounded result, in units in the last place (of the result's own
-// format, denormal results included), over ALL inputs unless the last column says otherwise. Checked for f32:
-// exp to erf, sin, cos and tan on all 2^32 inputs; atan and rsqrt on every seventeenth; the others, and f64,
-// on random inputs.
+// Error bounds are relative to the correctly rounded result, in units in the last place (of the result's
+// format, also for denormal results), over ALL inputs unless the last column says otherwise. Checks of f32:
+// exp to erf, sin, cos and tan on all 2^32 inputs; atan and rsqrt on every seventeenth input; the others on
+// random inputs. Checks of f64 use random inputs.
 //
 //   function              f32 ulp  f64 ulp  inputs and remarks
 //   exp, exp2, expm1         2        2
@@ -25,7 +25,7 @@
 //   sqrt                    exact    exact
 //   rsqrt                    2        2     1 / sqrt(x), two roundings
 //   floor, ceil, rint       exact    exact  rint rounds halves to even
-//   rem                     exact    exact  C's fmod; a loop, the one function here that does not vectorise
+//   rem                     exact    exact  C's fmod; a loop, the only function that does not vectorize
 #ifndef SINTER_KERNELS_CPU_VECTOR_MATH_H_
 #define SINTER_KERNELS_CPU_VECTOR_MATH_H_
 
@@ -81,16 +81,17 @@ double sn_ceil_f64(double x);
 double sn_rint_f64(double x);
 double sn_rem_f64(double x, double y);
 
-// Sine, cosine and tangent of doubles beyond this need a reduction of 192 bits, which has no place in a vector
-// loop: the loop looks whether any of a vector's arguments is that far, and then calls one of the functions
-// below, which overwrite y[i] where |x[i]| > SN_FAR_F64 and leave the rest. Some 30 ns an argument.
+// Larger doubles need a reduction with 192 bits for sine, cosine and tangent, which does not fit in a vector
+// loop. The loop tests if any argument of a vector is larger, and then calls one of these functions. They
+// overwrite y[i] if |x[i]| > SN_FAR_F64 and leave other elements unchanged. They take about 30 ns for each
+// such argument.
 #define SN_FAR_F64 0x1p50
 void sn_sin_far_f64(const double* x, double* y, int64_t count);
 void sn_cos_far_f64(const double* x, double* y, int64_t count);
 void sn_tan_far_f64(const double* x, double* y, int64_t count);
 
-// Sixteen-bit floats travel as their bits. Rounding is to nearest even, once, also from f64; overflow gives
-// infinity, NaN stays a (quiet) NaN, denormals are kept.
+// 16-bit floats are passed as their bits. Conversions round once to nearest even, also from f64. Overflow
+// gives infinity, NaN stays a (quiet) NaN, and denormals are kept.
 uint16_t sn_bf16_from_f32(float x);
 uint16_t sn_bf16_from_f64(double x);
 float sn_f32_from_bf16(uint16_t bits);
@@ -98,20 +99,20 @@ uint16_t sn_f16_from_f32(float x);
 uint16_t sn_f16_from_f64(double x);
 float sn_f32_from_f16(uint16_t bits);
 
-// One 32-bit word of Philox 4x32-10. The counter is (index low, index high, stream, step low) and the key is
-// (seed low, seed high XOR step high): every element of every random op of every step has its own block of
-// four words, and `lane` (0 to 3) picks one. `stream` numbers the random ops of a program, `index` is the
-// element's logical position, so the numbers do not depend on vector width, threads or sharding. Ask for
-// several lanes of one index rather than for several indices where an element needs several words: the rounds
-// are then shared.
+// Returns one 32-bit word of Philox 4x32-10. The counter is (index low, index high, stream, step low) and the
+// key is (seed low, seed high XOR step high). So every element of every random op in every step has its own
+// block of four words; `lane` (0 to 3) selects one. `stream` numbers the random ops of a program. `index` is
+// the element's logical position, so the numbers do not depend on vector width, threads or sharding. If an
+// element needs several words, use several lanes of one index, not several indices: the rounds are then
+// shared.
 uint32_t sn_philox(uint64_t seed, uint64_t step, uint32_t stream, uint64_t index, int32_t lane);
 
-// Uniform in [0, 1): 24 bits of one word, or 53 bits of two.
+// Return a uniform number in [0, 1): 24 bits of one word, or 53 bits of two.
 float sn_uniform_f32(uint32_t word);
 double sn_uniform_f64(uint32_t high, uint32_t low);
 
-// Standard normal by Box and Muller (the cosine branch): f32 reaches 6.6 standard deviations, f64
-// reaches 8.5.
+// Return a standard normal number by Box and Muller (the cosine branch). f32 reaches 6.7 standard deviations,
+// f64 reaches 8.6.
 float sn_normal_f32(uint32_t word0, uint32_t word1);
 double sn_normal_f64(uint32_t word0, uint32_t word1, uint32_t word2, uint32_t word3);
 

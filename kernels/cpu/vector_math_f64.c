@@ -1,4 +1,4 @@
-// The double-precision half of vector_math.h. See vector_math_f32.c for the form of the polynomials.
+// The double-precision part of vector_math.h. vector_math_f32.c describes the polynomials.
 #include "sinter/kernels/cpu/float_bits.h"
 #include "sinter/kernels/cpu/vector_math.h"
 
@@ -9,8 +9,8 @@
 #define LN2_HIGH 0x1.62e42fefa39efp-1
 #define LN2_LOW 0x1.abc9e3b39803fp-56
 
-// exp(r) - 1 for |r| <= ln(2) / 2.
-SN_INLINE double Expm1Reduced(double r) {  // 2^-61.7
+// Returns exp(r) - 1 for |r| <= ln(2) / 2.
+SN_INLINE double Expm1Reduced(double r) {  // 2^-61.7.
   double q = 0x1.1ee8876897e8bp-29;
   q = FMA(q, r, 0x1.af6068e1e1f8fp-26);
   q = FMA(q, r, 0x1.27e53712dda33p-22);
@@ -25,7 +25,7 @@ SN_INLINE double Expm1Reduced(double r) {  // 2^-61.7
   return FMA(r * r, q, r);
 }
 
-// x = n * ln(2) + r.
+// Reduces x to n * ln(2) + r; returns r.
 SN_INLINE double ReduceByLn2(double x, int32_t* n) {
   double shifted = FMA(x, 0x1.71547652b82fep+0, SN_SHIFTER_F64);
   double k = shifted - SN_SHIFTER_F64;
@@ -38,7 +38,7 @@ SN_EXPORT double sn_exp_f64(double x) {
   x = x > 710.0 ? 710.0 : x;
   int32_t n;
   double r = ReduceByLn2(x, &n);
-  // NaN leaves n arbitrary, and NaN times any power of two is NaN.
+  // For NaN, n is arbitrary, but NaN times any power of two is NaN.
   return SnScaleF64(1.0 + Expm1Reduced(r), n);
 }
 
@@ -51,7 +51,7 @@ SN_EXPORT double sn_exp2_f64(double x) {
   return SnScaleF64(1.0 + Expm1Reduced(r), n);
 }
 
-// exp(x) - 1 for x in [-700, 710]; loses only the sign of zero.
+// Returns exp(x) - 1 for x in [-700, 710]; loses only the sign of zero.
 SN_INLINE double Expm1Core(double x) {
   int32_t n;
   double r = ReduceByLn2(x, &n);
@@ -66,11 +66,11 @@ SN_EXPORT double sn_expm1_f64(double x) {
   return __builtin_copysign(__builtin_fabs(x) < 0x1p-60 ? x : y, x);
 }
 
-// log(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)).
+// Returns log(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)).
 SN_INLINE double Log1pReduced(double f) {
   double s = f / (2.0 + f);
   double z = s * s;
-  double p = 0x1.2f0d6447ec680p-3;  // 2^-59.5
+  double p = 0x1.2f0d6447ec680p-3;  // 2^-59.5.
   p = FMA(p, z, 0x1.39a0f91123c18p-3);
   p = FMA(p, z, 0x1.74664605de1f4p-3);
   p = FMA(p, z, 0x1.c71c51e8ab54bp-3);
@@ -132,7 +132,7 @@ SN_EXPORT double sn_sigmoid_f64(double x) {
 SN_EXPORT double sn_erf_f64(double x) {
   double a = __builtin_fabs(x);
   double z = a * a;
-  double p = 0x1.0579a403c2aa6p-34;  // erf(a) = a + a p(z) for a < 1: 2^-62.7
+  double p = 0x1.0579a403c2aa6p-34;  // erf(a) = a + a p(z) for a < 1: 2^-62.7.
   p = FMA(p, z, -0x1.386abf0bd7167p-30);
   p = FMA(p, z, 0x1.f7a411e2717ddp-27);
   p = FMA(p, z, -0x1.5f1d36c1b9601p-23);
@@ -148,7 +148,7 @@ SN_EXPORT double sn_erf_f64(double x) {
   double small = FMA(a, p, a);
   double c = a > 6.0 ? 6.0 : a;
   double t = (c - 2.0) / (c + 2.0);
-  double g = -0x1.a787e620ff425p-17;  // erfc(a) = exp(-a a) g(t) for 1 <= a < 6: 2^-60.6 of erf
+  double g = -0x1.a787e620ff425p-17;  // erfc(a) = exp(-a a) g(t) for 1 <= a < 6: 2^-60.6 of erf.
   g = FMA(g, t, -0x1.be0ee31977d4dp-16);
   g = FMA(g, t, 0x1.cf919de01696cp-16);
   g = FMA(g, t, 0x1.6d81fff476a1fp-13);
@@ -168,7 +168,8 @@ SN_EXPORT double sn_erf_f64(double x) {
   return __builtin_copysign(a < 1.0 ? small : large, x);
 }
 
-// log(a) as high + low, right to about 2^-66: y * log(x) reaches 745, and its error becomes relative.
+// Returns log(a) as high + low with an error of about 2^-66. y * log(x) reaches 745, and its absolute error
+// becomes the relative error of the power.
 SN_INLINE double LogAsPair(double a, double* low) {
   double e;
   double m = SnSplitF64(a, &e);
@@ -180,7 +181,7 @@ SN_INLINE double LogAsPair(double a, double* low) {
   double s_low = FMA(-s, d_low, FMA(-s, d, f)) * inverse;
   double z = s * s;
   double z_low = FMA(2.0 * s, s_low, FMA(s, s, -z));
-  double p = 0x1.eb2082ed3450ep-4;  // 2^-73.5
+  double p = 0x1.eb2082ed3450ep-4;  // 2^-73.5.
   p = FMA(p, z, 0x1.de319973a2b53p-4);
   p = FMA(p, z, 0x1.1120c132509aep-3);
   p = FMA(p, z, 0x1.3b1362696101fp-3);
@@ -215,7 +216,8 @@ SN_EXPORT double sn_pow_f64(double x, double y) {
   high = a < INF_F64 ? high : a;
   double t = y * high;
   double t_low = FMA(y, low, FMA(y, high, -t));
-  t_low = __builtin_fabs(t) < 800.0 ? t_low : 0.0;  // Beyond it the sum above may be infinity minus infinity.
+  // For larger |t| the sum above may be infinity minus infinity.
+  t_low = __builtin_fabs(t) < 800.0 ? t_low : 0.0;
   t = t < -800.0 ? -800.0 : t;
   t = t > 800.0 ? 800.0 : t;
   double shifted = FMA(t, 0x1.71547652b82fep+0, SN_SHIFTER_F64);
@@ -227,7 +229,7 @@ SN_EXPORT double sn_pow_f64(double x, double y) {
   double p = Expm1Reduced(r_sum);
   double result = SnScaleF64(1.0 + FMA(r_low, 1.0 + p, p), (int32_t)(uint32_t)SnBits64(shifted));
   double half_y = 0.5 * y;
-  int is_integer = __builtin_rint(y) == y;  // Infinity counts as one, and as even.
+  int is_integer = __builtin_rint(y) == y;  // Infinity counts as an even integer.
   int is_odd = is_integer & (__builtin_rint(half_y) != half_y) & (__builtin_fabs(y) < 0x1p53);
   int is_negative = (int64_t)SnBits64(x) < 0;
   result = (is_negative & is_odd) ? -result : result;

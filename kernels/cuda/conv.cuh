@@ -1,18 +1,19 @@
-// y = activation(x * w + bias) for images, and the gradient with respect to images, which is a convolution of
-// g with the weights turned round: as matrix products, pixels [16] by taps [8] by channels [8] at a time.
+// y = activation(x * w + bias) for images, and the gradient of images, by tf32 tensor cores.
+// The gradient is a convolution of g with the weights reversed. Both are matmuls of tiles of 16 pixels, 8
+// taps and 8 channels.
 //
-// A block computes kWarpsM * kTilesM * 16 pixels of one image in all kOut channels. It goes over the channels
-// of x, kChunk at a time, which it holds in shared memory beside their weights; a warp computes kTilesM by
-// kTilesN tiles. Sums run along the taps in order, whatever the GPU.
+// A block computes kWarpsM * kTilesM * 16 pixels of one image in all kOut channels. It loops over the
+// channels of x, kChunk at a time, and holds them and their weights in shared memory. A warp computes kTilesM
+// by kTilesN tiles. Sums follow the order of the taps on every GPU.
 //
-// Constants besides those of conv_image.cuh: kChannels of x, kOut, kOutH; kChunk; kParts, blocks of an image;
-// kPitch, of the weights in shared memory; kWarpsM, kWarpsN, kTilesM, kTilesN; kTurned, for the gradient;
-// kHasBias, kRelu.
+// Constants besides those of conv_image.cuh: kChannels of x, kOut, kOutH; kChunk; kParts, the blocks of an
+// image; kPitch, of the weights in shared memory; kWarpsM, kWarpsN, kTilesM, kTilesN; kTurned, true for the
+// gradient; kHasBias, kRelu.
 constexpr int kPixels = kOutH * kOutW, kChunkTaps = kChunk * kTaps;
 static_assert(kPitch % 16 == 8 && kPitch >= kChunkTaps,
               "pairs of taps of four channels lie in different banks");
 
-// The weights of `channels` channels from `first` on: to [kOut][kPitch].
+// Copies the weights of `channels` channels, starting at `first`, to [kOut][kPitch].
 __device__ __forceinline__ void FetchWeights(const float* w, int first, int channels, float* to) {
   if constexpr (kTurned) {
     FetchEach<kChunk * kOut * kTaps>(
@@ -25,7 +26,7 @@ __device__ __forceinline__ void FetchWeights(const float* w, int first, int chan
   }
 }
 
-// Eight taps from `tap` on, of which those from `taps` on do not exist.
+// Adds eight taps that start at `tap`. Taps from number `taps` on do not exist.
 template <bool is_last>
 __device__ __forceinline__ void AddTaps(int tap, int taps, const float* image, const Vec<int, 2>* offsets,
                                         const int (&windows)[kTilesM][2],
@@ -59,7 +60,7 @@ __device__ __forceinline__ void StoreTile(const float (&sums)[4], int pixel, int
     if (at >= kPixels || n >= kOut) continue;
     float sum = sums[k];
     if constexpr (kHasBias) sum += sn_load(bias + n);
-    if constexpr (kRelu) sum = sum < 0 ? 0.f : sum;  // NaN stays.
+    if constexpr (kRelu) sum = sum < 0 ? 0.f : sum;  // NaN stays NaN.
     y[n * kPixels + at] = sum;
   }
 }
@@ -81,7 +82,7 @@ __device__ __forceinline__ void Convolve(const float* x, const float* w, const f
   int windows[kTilesM][2];
   const float* columns[kTilesN];
   float sums[kTilesM][kTilesN][4] = {};
-  // Tiles over the edge compute their last pixel or channel again.
+  // Tiles beyond the edge repeat the last pixel or channel.
 #pragma unroll
   for (int i = 0; i < kTilesM * 2; ++i)
     windows[i / 2][i % 2] = WindowOffset(sn_imin((first_tile + i / 2) * 16 + i % 2 * 8 + row, kPixels - 1));

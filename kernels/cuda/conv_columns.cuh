@@ -1,10 +1,11 @@
-// The gradient of a convolution with respect to its images: one product gives what every pixel of g gives to
-// every tap of its window, the columns; then each pixel of the image adds up what it gets, in the order of taps.
+// The gradient of a convolution's images by columns: a matmul, then sums over taps.
+// The matmul computes the columns: the contribution of every pixel of g to every tap of its window. Then each
+// pixel of the image sums its contributions in the order of the taps.
 //
-// A block computes kGroup channels of one image, [kGroup * kTaps] by [kPixels] columns, from tiles [16, 8] of
-// weights by [8, 8] of g. g is in shared memory, kChunk of its channels at a time, two channels side by side;
-// weights come from memory, each of them for one or a few warps alone. The columns are written over g. A thread
-// adds up a row of an image's channel.
+// A block computes kGroup channels of one image: [kGroup * kTaps] by [kPixels] columns, from tiles [16, 8] of
+// weights and [8, 8] of g. g is in shared memory, kChunk channels at a time, with two channels interleaved.
+// Weights are read from global memory, because only one or a few warps use each of them. The columns
+// overwrite g. A thread sums one row of an image's channel.
 //
 // Constants besides those of conv_image.cuh: kChannels of the images, kOut and kOutH of g; kGroup; kChunk, a
 // multiple of 8; kPitch, of columns; kPairPitch, of pairs of g; kWarpsM, kWarpsN, kTilesM, kTilesN.
@@ -18,7 +19,8 @@ static_assert(kPairPitch % 8 == 4 && kPairPitch >= kPixels,
               "four pixels of four pairs lie in different banks");
 static_assert(kWarpsM * kTilesM * 16 >= kGroupRows && kColumns >= kPixels, "a block has all sums");
 
-// Channels [first, first + channels) of g, and zeros up to the next eight; a warp takes two channels at a time.
+// Copies channels [first, first + channels) of g, padded with zeros to a multiple of eight. A warp copies two
+// channels at a time.
 __device__ __forceinline__ void FetchGradients(const float* g, int first, int channels, Vec<float, 2>* to) {
   constexpr int kWarps = kThreads / 32, kReads = (kPixels + 31) / 32,
                 kMostPairs = (kChunk / 2 + kWarps - 1) / kWarps,
@@ -46,7 +48,8 @@ __device__ __forceinline__ void FetchGradients(const float* g, int first, int ch
   }
 }
 
-// The tile of weights from channel `k` of g on: rows that do not exist are not used, channels are zero.
+// Loads the tile of weights that starts at channel `k` of g. Rows beyond the edge are not used; channels
+// beyond the edge are zero.
 __device__ __forceinline__ void LoadWeights(const float* w, const int (&rows)[kTilesM][2], int k,
                                             float (&a)[kTilesM][4]) {
 #pragma unroll
@@ -92,7 +95,7 @@ __device__ __forceinline__ void StoreColumns(const float (&sums)[kTilesM][kTiles
   }
 }
 
-// Adds to a row of an image's channel, `y` of the padded image, what it gets from the columns of its channel.
+// Adds the contributions of the columns to one row of an image's channel; `y` is the row in the padded image.
 __device__ __forceinline__ void SumTaps(const float* columns, int y, float (&sums)[kWidth]) {
   for (int h = 0; h < kKernelH; ++h) {
     const int down = y - h * int(kDilationH);
@@ -126,7 +129,7 @@ __device__ __forceinline__ void ImageGrad(const float* g, const float* w, float*
   const Vec<float, 2>* const gradients = pairs + thread % 4 * kPairPitch + first_pixel + row;
   int rows[kTilesM][2];
   float sums[kTilesM][kTilesN][4] = {};
-  // Tiles over the edge compute their last row again, and what is no pixel, which is not used.
+  // Tiles beyond the edge repeat the last row. Their pixels beyond the edge are not used.
 #pragma unroll
   for (int e = 0; e < kTilesM * 2; ++e) rows[e / 2][e % 2] = sn_imin(first_row + e * 8, channels * kTaps - 1);
 

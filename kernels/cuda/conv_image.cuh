@@ -1,13 +1,13 @@
-// What the kernels of convolutions share: an image in shared memory, in tf32, with zeros around it.
+// Helpers of the convolution kernels: an image in shared memory, in tf32, with zero padding.
 //
-// Constants: kThreads; kHeight, kWidth; kPadTop, kPadLeft; kPaddedH, kPaddedW, the size with what is around;
-// kKernelH, kKernelW; kStrideH, kStrideW; kDilationH, kDilationW; kOutW, of the convolution's result; kPitch, of
-// rows in shared memory, a multiple of 8.
+// Constants: kThreads; kHeight, kWidth; kPadTop, kPadLeft; kPaddedH, kPaddedW, the size with padding;
+// kKernelH, kKernelW; kStrideH, kStrideW; kDilationH, kDilationW; kOutW, of the convolution's result; kPitch,
+// of rows in shared memory, a multiple of 8.
 constexpr int kPlane = kHeight * kWidth, kPaddedPlane = kPaddedH * kPaddedW;
 constexpr int kTaps = kKernelH * kKernelW;
 constexpr bool kIsPadded = kPaddedPlane != kPlane;
 
-// What no image covers; once, since images all cover the same.
+// Clears the padding. Once is enough, because all images cover the same elements.
 template <int channels>
 __device__ __forceinline__ void ClearPadding(float* to) {
   if constexpr (kIsPadded) {
@@ -15,8 +15,8 @@ __device__ __forceinline__ void ClearPadding(float* to) {
   }
 }
 
-// Runs put(e, element e in tf32) for the first `count` elements, shared among the block's threads: `at_once`
-// accesses of `n` elements are on their way together.
+// Calls put(e, element e in tf32) for the first `count` elements, distributed over the block's threads.
+// `at_once` accesses of `n` elements are in flight together.
 template <int n, int at_once, typename Put>
 __device__ __forceinline__ void FetchPacks(const float* from, int count, Put put) {
   for (int first = threadIdx.x * n; first < count; first += kThreads * n * at_once) {
@@ -35,7 +35,8 @@ __device__ __forceinline__ void FetchPacks(const float* from, int count, Put put
     }
   }
 }
-// The same, all on their way together where `most`, of which there are `count`, are not too many for registers.
+// Like FetchPacks, for `count` of at most `most` elements. All accesses are in flight together if they fit in
+// registers.
 template <int most, typename Put>
 __device__ __forceinline__ void FetchEach(const float* from, int count, Put put) {
   constexpr int own = (most + kThreads - 1) / kThreads, kept = own <= 40 ? own : 16;
@@ -49,7 +50,7 @@ __device__ __forceinline__ void FetchEach(const float* from, int count, Put put)
   }
 }
 
-// `channels` planes, `most` at most, to [channel][kPaddedH][kPaddedW].
+// Copies `channels` planes, at most `most`, to [channel][kPaddedH][kPaddedW].
 template <int most>
 __device__ __forceinline__ void FetchImage(const float* from, int channels, float* to) {
   FetchEach<most * kPlane>(from, channels * kPlane, [&](int e, float x) {
@@ -62,7 +63,8 @@ __device__ __forceinline__ void FetchImage(const float* from, int channels, floa
   });
 }
 
-// `rows` rows of `length` elements, of which the first `count` exist, `stride` apart: to rows kPitch apart.
+// Copies `rows` rows of `length` elements, `stride` apart, to rows that are kPitch apart. Only the first
+// `count` elements of a row exist.
 template <int rows, int length, int stride, int n, int at_once>
 __device__ __forceinline__ void FetchRowPacks(const float* from, int count, float* to) {
   for (int first = threadIdx.x * n; first < rows * length; first += kThreads * n * at_once) {
@@ -92,12 +94,12 @@ __device__ __forceinline__ void FetchRows(const float* from, int count, float* t
   }
 }
 
-// From the place of a window in the image to that of its element `tap`, counted over channels.
+// Returns the offset from a window's first element to its element `tap`, counted over all channels.
 __device__ __forceinline__ int TapOffset(int tap) {
   const int c = tap / kTaps, y = tap % kTaps / kKernelW * kDilationH, x = tap % kKernelW * kDilationW;
   return c * kPaddedPlane + y * kPaddedW + x;
 }
-// The place of the window of a result's pixel.
+// Returns the offset of the window of a result's pixel.
 __device__ __forceinline__ int WindowOffset(int pixel) {
   return pixel / kOutW * (kStrideH * kPaddedW) + pixel % kOutW * kStrideW;
 }

@@ -1,13 +1,13 @@
-// The gradient of a convolution with respect to its weights, in two stages: sums over some images each, as
-// matrix products of taps [16] by pixels [8] by channels of g [8], then the sum of these in order.
+// The gradient of a convolution's weights in two stages: sums over groups of images, then their sum in order.
+// The first stage is a matmul of tiles of 16 taps, 8 pixels and 8 channels of g.
 //
-// A block goes over kGroup images and computes kWarpsM * kTilesM * 16 taps of all kOut channels. It holds those
-// channels of an image in shared memory that the taps are of, beside kChunk pixels of g; kWarpsK warps share the
-// pixels, and add up at the end.
+// A block processes kGroup images and computes kWarpsM * kTilesM * 16 taps of all kOut channels. Shared
+// memory holds the image channels of these taps and kChunk pixels of g. kWarpsK warps share the pixels and
+// add their sums at the end.
 //
 // Constants besides those of conv_image.cuh: kBatch; kChannels of x, kOut, kOutH; kGroup, kGroups; kChunk, a
-// multiple of 8; kParts, blocks of a group; kTouched, channels of a block at most; kPitch, of g in shared memory;
-// kWarpsM, kWarpsK, kTilesM, kTilesN.
+// multiple of 8; kParts, the blocks of a group; kTouched, the maximum channels of a block; kPitch, of g in
+// shared memory; kWarpsM, kWarpsK, kTilesM, kTilesN.
 constexpr int kPixels = kOutH * kOutW, kRows = kChannels * kTaps;
 constexpr int kBlockRows = kWarpsM * kTilesM * 16, kColumns = kTilesN * 8;
 static_assert(kPitch % 16 == 8 && kPitch >= kChunk,
@@ -15,7 +15,7 @@ static_assert(kPitch % 16 == 8 && kPitch >= kChunk,
 static_assert(kWarpsK == 1 || kWarpsK * kBlockRows * kColumns <= kOut * kPitch,
               "the warps' sums fit in the place of g");
 
-// Pixels [first, first + pixels) of all channels: to [kOut][kPitch].
+// Copies pixels [first, first + pixels) of all channels to [kOut][kPitch].
 __device__ __forceinline__ void FetchGradients(const float* g, int first, int pixels, float* to) {
   if constexpr (kChunk >= kPixels) {
     FetchEach<kOut * kPixels>(g, kOut * kPixels,
@@ -25,7 +25,7 @@ __device__ __forceinline__ void FetchGradients(const float* g, int first, int pi
   }
 }
 
-// Eight pixels from `pixel` on, of which those from `pixels` on do not exist.
+// Adds eight pixels that start at `pixel`. Pixels from number `pixels` on do not exist.
 template <bool is_last>
 __device__ __forceinline__ void AddPixels(int pixel, int pixels, const float* image,
                                           const Vec<int, 2>* offsets, const int (&taps)[kTilesM][2],
@@ -51,7 +51,8 @@ __device__ __forceinline__ void AddPixels(int pixel, int pixels, const float* im
   }
 }
 
-// The sums of the warps that share pixels, through `shared`, which nothing else needs any more.
+// Adds the sums of the warps that share pixels. `shared` is reused: its previous contents are no longer
+// needed.
 __device__ __forceinline__ void AddUpWarps(const float (&sums)[kTilesM][kTilesN][4], int first_row,
                                            float* shared, float* partials) {
   const int thread = threadIdx.x, warp = thread / 32, row = thread % 32 / 4;
@@ -89,7 +90,7 @@ __device__ __forceinline__ void WeightGrad(const float* x, const float* g, float
   int taps[kTilesM][2];
   const float* columns[kTilesN];
   float sums[kTilesM][kTilesN][4] = {};
-  // Tiles over the edge compute their last tap or channel again.
+  // Tiles beyond the edge repeat the last tap or channel.
 #pragma unroll
   for (int i = 0; i < kTilesM * 2; ++i)
     taps[i / 2][i % 2] = TapOffset(sn_imin(first_row + i * 8 + row, kRows - 1) - first_channel * kTaps);
@@ -127,7 +128,8 @@ __device__ __forceinline__ void WeightGrad(const float* x, const float* g, float
   }
 }
 
-// dw = the sum over groups: 32 neighbours a block, an eighth of the groups a warp.
+// Computes dw, the sum over groups. A block sums 32 adjacent elements; each of its warps sums an eighth of
+// the groups.
 __device__ __forceinline__ void SumGroups(const float* partials, float* dw) {
   __shared__ float sums[8][32];
   const int lane = threadIdx.x % 32, slice = threadIdx.x / 32, e = blockIdx.x * 32 + lane;

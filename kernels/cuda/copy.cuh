@@ -1,7 +1,8 @@
-// A copy of kBytes bytes, in accesses of 16; the last block has what these leave. A copy in a recorded graph is otherwise the
-// driver's, which is slower there.
+// A copy of kBytes bytes in accesses of 16 bytes; the last block copies the remainder.
+// In a captured graph it is faster than the driver's copy.
 //
-// Constants: kBytes, kBlock, kEach, the accesses of a thread. Both begin at a multiple of 16 bytes and have no byte in common.
+// Constants: kBytes, kBlock, kEach (accesses per thread). Both buffers are aligned to 16 bytes and do not
+// overlap.
 typedef Vec<u32, 4> Word;
 
 __device__ __forceinline__ void Copy(const char* __restrict__ from, char* __restrict__ to) {

@@ -1,27 +1,27 @@
-// Running sums along the middle one of [kOuter, kSize, kInner]. Floats add up in double. y may be x: each
-// thread writes only what it has read itself, or what is in its own column.
+// Running sums along the middle dimension of [kOuter, kSize, kInner]; floats are summed in double.
+// y may alias x: each thread writes only elements that it has read itself, or that are in its own column.
 //
-// Long sums are cut into kChunks of kChunk positions, by the shape alone: a first launch writes each chunk's
-// total to [kOuter, kChunks, kInner] (not the last one's), and each chunk starts at the sum of those before
-// it.
+// Long sums are split into kChunks chunks of kChunk positions; the split depends only on the shape. A first
+// launch writes the total of each chunk except the last to [kOuter, kChunks, kInner]. Each chunk then starts
+// at the sum of the chunks before it.
 //
-// Constants: E; kOuter, kSize, kInner, kReverse, kChunk, kChunks; for rows (kInner is 1) kVector, the
-// neighbours that a thread adds up by itself, kLanes, the threads of a row's chunk: up to 32, or kBlock.
+// Constants: E; kOuter, kSize, kInner, kReverse, kChunk, kChunks. For rows (kInner is 1) also kVector, the
+// adjacent elements that one thread sums, and kLanes, the threads of a row's chunk: up to 32, or kBlock.
 typedef E::Storage Storage;
 typedef E::Compute Compute;
 typedef E::Long Sum;
 
-// The element that is added k-th.
+// Returns the position of the element that is added k-th.
 __device__ __forceinline__ idx At(idx k) { return kReverse ? kSize - 1 - k : k; }
 __device__ __forceinline__ Sum Widen(Storage x) { return Sum(E::load(x)); }
 __device__ __forceinline__ Storage Narrow(Sum sum) { return E::store(Compute(sum)); }
 
-// Rows
-// ----------------------------------------------------------------------------------------------------------------------
+// Rows.
+// -----------------------------------------------------------------------------------------------------------
 
-// The kVector positions from `first` on, as far as they are before `end`.
+// The kVector positions that start at `first` and are before `end`.
 struct Items {
-  Storage* low;  // Of the whole pack in memory.
+  Storage* low;  // Address of the pack in memory, if the pack is whole.
   bool whole;
   __device__ __forceinline__ Items(Storage* row, idx first, idx end)
       : low(row + (kReverse ? kSize - kVector - first : first)),
@@ -55,7 +55,7 @@ __device__ __forceinline__ void WriteItems(Storage* row, idx first, idx end, con
   }
 }
 
-// Which chunk of which row a thread works on; behind the last row an empty one.
+// The chunk and the row that a thread processes; empty after the last row.
 struct Part {
   idx row, chunk, first, end;
   __device__ __forceinline__ explicit Part(idx chunks) {
@@ -67,7 +67,8 @@ struct Part {
   }
 };
 
-// The sum of what all threads own; `lanes` is kBlock or at most 32.
+// Returns the sum of the values that lower threads own; `total` is the sum of all. `lanes` is kBlock or at
+// most 32.
 template <int lanes>
 __device__ __forceinline__ Sum Scan(Sum own, Sum& total, Sum* shared) {
   if constexpr (lanes > 32) {
@@ -77,7 +78,7 @@ __device__ __forceinline__ Sum Scan(Sum own, Sum& total, Sum* shared) {
   }
 }
 
-// Reads x once; chunks are a block's.
+// Reads x once; each chunk belongs to one block.
 __device__ __forceinline__ void RowTotals(const Storage* x, Sum* totals) {
   __shared__ Sum shared[kBlock / 32];
   const Part part(kChunks - 1);
@@ -94,7 +95,7 @@ __device__ __forceinline__ void RowTotals(const Storage* x, Sum* totals) {
   if (threadIdx.x == 0) totals[part.row * kChunks + part.chunk] = total;
 }
 
-// Reads x and writes y once; with chunks, reads the totals once a chunk.
+// Reads x and writes y once. If there are several chunks, reads the totals once for each chunk.
 __device__ __forceinline__ void RowSums(const Storage* x, const Sum* totals, Storage* y) {
   __shared__ Sum shared[2][kBlock / 32];
   const Part part(kChunks);
@@ -109,7 +110,7 @@ __device__ __forceinline__ void RowSums(const Storage* x, const Sum* totals, Sto
     turn = 1;
   }
   const int lane = threadIdx.x % kLanes;
-  // All threads as often: they share each tile's sums.
+  // All threads run the same number of iterations, because they share each tile's sums.
   constexpr idx tile = kLanes * kVector;
   for (idx offset = 0; offset < kChunk; offset += tile, turn ^= 1) {
     const idx k = part.first + offset + lane * kVector;
@@ -126,10 +127,10 @@ __device__ __forceinline__ void RowSums(const Storage* x, const Sum* totals, Sto
   }
 }
 
-// Columns, a thread each
-// ----------------------------------------------------------------------------------------------------------------------
+// Columns, one thread each.
+// -----------------------------------------------------------------------------------------------------------
 
-constexpr int kTogether = 8;  // Loads that are begun together.
+constexpr int kTogether = 8;  // Loads that are started together.
 
 struct Column {
   idx outer, chunk, inner, first, end;
@@ -148,7 +149,7 @@ struct Column {
   __device__ __forceinline__ idx total(idx c) const { return (outer * kChunks + c) * kInner + inner; }
 };
 
-// Calls f(k, element) for each of the column, in order, reading ahead.
+// Calls f(k, element) for each element of the column in order, and reads ahead.
 template <typename F>
 __device__ __forceinline__ void ForColumn(const Storage* x, const Column& at, F&& f) {
   idx k = at.first;
@@ -171,7 +172,7 @@ __device__ __forceinline__ void ColumnTotals(const Storage* x, Sum* totals) {
   totals[at.total(at.chunk)] = sum;
 }
 
-// Reads x and writes y once; with chunks, reads the totals before its own.
+// Reads x and writes y once. If there are several chunks, reads the totals of the chunks before its own.
 __device__ __forceinline__ void ColumnSums(const Storage* x, const Sum* totals, Storage* y) {
   const Column at(kChunks);
   if (!at.exists) return;

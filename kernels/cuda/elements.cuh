@@ -1,6 +1,7 @@
-// Element types of buffers, for kernels written once for all: E::Storage in memory, E::Compute to calculate
-// with. 16-bit floats compute in float; integers as unsigned numbers of their width or 32 bits, so that they
-// wrap. Sums that may grow long are E::Long.
+// Element types of buffers, for kernels that are written once for all types.
+// E::Storage is the type in memory and E::Compute the type of arithmetic. 16-bit floats compute in float.
+// Integers compute as unsigned integers of the same width, at least 32 bits, so that they wrap. E::Long is
+// the type of long sums.
 template <typename S, typename C, typename L>
 struct PlainElement {
   typedef S Storage;
@@ -30,7 +31,8 @@ struct F16 {
   static __device__ __forceinline__ u16 store(float x) { return sn_to_f16(x); }
 };
 
-// n neighbours, in one access where memory allows it. `aligned` is the same for all threads of a block.
+// Reads n adjacent elements, in one access if the address is aligned. `aligned` is the same for all threads
+// of a block.
 template <int n, typename T>
 __device__ __forceinline__ Vec<T, n> ReadPack(const T* p, bool aligned) {
   if (aligned) return sn_load((const Vec<T, n>*)p);
@@ -39,7 +41,7 @@ __device__ __forceinline__ Vec<T, n> ReadPack(const T* p, bool aligned) {
   for (int i = 0; i < n; ++i) pack.v[i] = sn_load(p + i);
   return pack;
 }
-// The same of memory that this kernel may write.
+// Like ReadPack, for memory that this kernel may write.
 template <int n, typename T>
 __device__ __forceinline__ Vec<T, n> ReadPackWritten(const T* p, bool aligned) {
   if (aligned) return *(const Vec<T, n>*)p;

@@ -1,8 +1,9 @@
-// The CUDA texts that travel inside the compiler: what every kernel begins with, and the hand-written kernels.
+// CUDA sources embedded in the compiler: the prelude of every kernel, and the hand-written kernels.
 //
 //   std::string text = std::string(CudaPrelude()) + source;
 //
-// Contract: constant data; depends on nothing. Written by kernels/CMakeLists.txt from the .cuh files of this folder.
+// Contract: constant data without dependencies. kernels/CMakeLists.txt generates it from the .cuh files of
+// this folder.
 #ifndef SINTER_KERNELS_CUDA_EMBEDDED_CUDA_H_
 #define SINTER_KERNELS_CUDA_EMBEDDED_CUDA_H_
 
@@ -10,9 +11,9 @@
 
 namespace sinter::kernels {
 
-// Begins every kernel.
+// The start of every kernel.
 std::string_view CudaPrelude();
-// Parts of hand-written kernels (codegen/cuda/catalog/catalog_text.h): what several need, then one family each.
+// Parts of hand-written kernels (catalog_text.h): first shared parts, then one family of kernels each.
 std::string_view CudaElements();
 std::string_view CudaScan();
 std::string_view CudaRadixSort();

@@ -1,12 +1,12 @@
-// y = activation(op(a) op(b) + bias) for what the library of matrix products lacks: a block computes 64 x 64
-// elements, a thread 4 x 4 of them, 16 of k at a time in shared memory. Sums run along k in order; integers
-// wrap.
+// y = activation(op(a) op(b) + bias), for the matmuls that cuBLASLt does not support.
+// A block computes 64 x 64 elements and a thread 4 x 4 of them, with 16 elements of k at a time in shared
+// memory. Sums follow the order of k; integers wrap.
 //
-// Constants: E; kM, kN, kK; kTransposeA, kTransposeB, kHasBias; kActivation, numbered as in ir/library/linear_ops.td.
+// Constants: E; kM, kN, kK; kTransposeA, kTransposeB, kHasBias; kActivation, a number of ir/library/linear_ops.td.
 typedef E::Storage Storage;
 typedef E::Compute Compute;
 constexpr int kSide = 64, kDepth = 16, kEach = 4, kThreads = 256;
-// Of the tiles, in elements: a column more, so that neighbours in k lie in different banks.
+// Row pitch of the tiles, in elements. The extra column puts adjacent k in different banks.
 constexpr int kPitch = kSide + 1;
 
 __device__ __forceinline__ float Exp(float x) { return expf(x); }
@@ -23,7 +23,7 @@ __device__ __forceinline__ C Activate(C x) {
   } else {
     switch (kActivation) {
       case 1:
-        return x < 0 ? C(0) : x;  // NaN stays.
+        return x < 0 ? C(0) : x;  // NaN stays NaN.
       case 2:
         return x * C(0.5) * (C(1) + Erf(x * C(0.70710678118654752440)));
       case 3:
@@ -38,8 +38,9 @@ __device__ __forceinline__ C Activate(C x) {
   }
 }
 
-// The tile's [kDepth, kSide] elements of a matrix whose rows are those of y (a) or its columns (b); what lies
-// outside is 0. `k_runs`: neighbours in memory are neighbours in k, so threads lie along it.
+// Copies the tile's [kDepth, kSide] elements of a matrix, whose rows are those of y (for a) or its columns
+// (for b). Elements outside the matrix are 0. `k_runs`: adjacent elements in memory are adjacent in k, so
+// threads are distributed along k.
 template <bool k_runs>
 __device__ __forceinline__ void Fetch(const Storage* from, idx rows, idx row, idx k,
                                       Compute (&tile)[kDepth][kPitch]) {
@@ -53,7 +54,7 @@ __device__ __forceinline__ void Fetch(const Storage* from, idx rows, idx row, id
   }
 }
 
-// Reads a once for each 64 columns and b once for each 64 rows of y, from near where it can, and writes y.
+// Writes y. Reads a once for each 64 columns of y and b once for each 64 rows of y, mostly from caches.
 __device__ __forceinline__ void Matmul(const Storage* a, const Storage* b, const Storage* bias, Storage* y) {
   __shared__ Compute rows[kDepth][kPitch], columns[kDepth][kPitch];
   constexpr uidx row_tiles = (kM + kSide - 1) / kSide, column_tiles = (kN + kSide - 1) / kSide;

@@ -1,28 +1,29 @@
-// Pooling, one thread a result of kVector neighbouring channels (nhwc) or of one pixel (nchw): images are
-// [planes, height, width, kLanes] in both layouts. A NaN wins, the first largest element wins a tie, padding
-// never does. Gradients gather, from every window that holds their pixel, in one order.
+// Pools: one thread computes a result of kVector adjacent channels (nhwc) or of one pixel (nchw).
+// In both layouts images are [planes, height, width, kLanes]. NaN wins, ties select the first largest
+// element, and padding never wins. Gradients gather from every window that contains their pixel, in a fixed
+// order.
 //
-// Constants: E; kInH, kInW, kOutH, kOutW, kLanes, kWindowH, kWindowW, kStrideH, kStrideW, kPadTop, kPadLeft;
-// kVector; kUnits, the results' number; kShare, the threads that share a window of nchw.
+// Constants: E; kInH, kInW, kOutH, kOutW, kLanes, kWindowH, kWindowW, kWindowElements, kStrideH, kStrideW,
+// kPadTop, kPadLeft; kVector; kUnits, the number of results; kShare, the threads that share a window of nchw.
 typedef E::Storage Storage;
 typedef E::Compute Compute;
 typedef Vec<Storage, kVector> Pack;
 typedef Vec<u8, kVector> Marks;
 
-// Whether no window of the pooled image reaches into padding.
+// True if no window of the pooled image reaches into padding.
 constexpr bool kInsideH = kPadTop == 0 && (kOutH - 1) * kStrideH + kWindowH <= kInH;
 constexpr bool kInsideW = kPadLeft == 0 && (kOutW - 1) * kStrideW + kWindowW <= kInW;
-// Loads of a window's row that are begun together.
+// Loads of a window's row that are started together.
 constexpr int kTogether = kWindowW <= 4 ? kWindowW : 4;
 constexpr int kUnrollWindow = kWindowH * kWindowW * kVector <= 64 ? int(kWindowH) : 1;
-// Windows that hold one pixel, at most.
+// Maximum number of windows that contain one pixel.
 constexpr idx kReachH = (kWindowH + kStrideH - 1) / kStrideH, kReachW = (kWindowW + kStrideW - 1) / kStrideW;
 constexpr idx kMostH = kReachH < kOutH ? kReachH : kOutH, kMostW = kReachW < kOutW ? kReachW : kOutW;
 constexpr int kUnrollMost = kMostH * kMostW * kVector <= 64 ? int(kMostW) : 1;
 
 __device__ __forceinline__ uidx FirstThread() { return (uidx)blockIdx.x * blockDim.x + threadIdx.x; }
 
-// Where the unit's first element is, in an image of this size.
+// The position of the unit's first element in an image of this size.
 struct Place {
   uidx plane, row, column, lane;
   __device__ __forceinline__ Place(uidx unit, uidx height, uidx width) {
@@ -63,14 +64,14 @@ __device__ __forceinline__ void ForWindow(const Storage* x, const Place& at, boo
   }
 }
 
-// Reads x once, as far as windows hold it, and writes y and the positions.
+// Reads the pooled elements of x once; writes y and the positions.
 __device__ __forceinline__ void MaxPool(const Storage* x, Storage* y, u8* position) {
   const uidx unit = FirstThread();
   if (unit >= kUnits) return;
   const bool aligned =
       IsPackAligned<kVector>(x) && IsPackAligned<kVector>(y) && IsPackAligned<kVector>(position);
   const Place at(unit, kOutH, kOutW);
-  // What is first in the window wins if nothing is larger than minus infinity.
+  // The window's first element wins if no element is larger than minus infinity.
   const idx top = kPadTop - idx(at.row) * kStrideH, left = kPadLeft - idx(at.column) * kStrideW;
   const u32 first = u32((top > 0 ? top : 0) * kWindowW + (left > 0 ? left : 0));
   Compute best[kVector];
@@ -94,7 +95,7 @@ __device__ __forceinline__ void MaxPool(const Storage* x, Storage* y, u8* positi
   WritePack<kVector>(position + unit * kVector, marks, aligned);
 }
 
-// Reads x once, as far as windows hold it, and writes y.
+// Reads the pooled elements of x once; writes y.
 __device__ __forceinline__ void AvgPool(const Storage* x, Storage* y) {
   const uidx unit = FirstThread();
   if (unit >= kUnits) return;
@@ -110,7 +111,7 @@ __device__ __forceinline__ void AvgPool(const Storage* x, Storage* y) {
   WritePack<kVector>(y + unit * kVector, result, aligned);
 }
 
-// The same for large windows of nchw: kShare neighbouring threads read one together.
+// Like AvgPool, for large windows of nchw: kShare adjacent threads read one window together.
 __device__ __forceinline__ void AvgPoolShared(const Storage* x, Storage* y) {
   const uidx unit = FirstThread() / kShare;
   const bool exists = unit < kUnits;
@@ -129,8 +130,8 @@ __device__ __forceinline__ void AvgPoolShared(const Storage* x, Storage* y) {
   if (exists && threadIdx.x % kShare == 0) y[unit] = E::store(sum / Compute(kWindowElements));
 }
 
-// The gradient of pixel `at`: what it gets from each window, rows from above, columns from the right, as on
-// the CPU. Without `position` that of a mean.
+// Computes the gradient of one pixel of the unpooled image: the sum of the contributions of each window. The
+// order is rows top down and columns right to left, as on the CPU. Without `is_max`, the gradient of a mean.
 template <bool is_max>
 __device__ __forceinline__ void PoolGrad(const Storage* g, const u8* position, Storage* dx) {
   const uidx unit = FirstThread();
@@ -175,11 +176,11 @@ __device__ __forceinline__ void PoolGrad(const Storage* g, const u8* position, S
   WritePack<kVector>(dx + unit * kVector, result, aligned);
 }
 
-// Reads g and the positions once, and writes dx.
+// Reads g and the positions once; writes dx.
 __device__ __forceinline__ void MaxPoolGrad(const Storage* g, const u8* position, Storage* dx) {
   PoolGrad<true>(g, position, dx);
 }
-// Reads g once, and writes dx.
+// Reads g once; writes dx.
 __device__ __forceinline__ void AvgPoolGrad(const Storage* g, Storage* dx) {
   PoolGrad<false>(g, nullptr, dx);
 }

@@ -1,5 +1,5 @@
-// What every generated CUDA kernel begins with: names of types, and small functions that the printer of
-// codegen/cuda/cuda_printer.h calls. Compiled by NVRTC, without headers.
+// The start of every generated CUDA kernel: type names, and small functions that cuda_printer.h calls.
+// NVRTC compiles it without headers.
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
@@ -9,13 +9,13 @@ typedef short i16;
 typedef int i32;
 typedef long long i64;
 
-// n elements side by side, read and written in accesses of up to 16 bytes.
+// n adjacent elements, read and written in accesses of up to 16 bytes.
 template <typename T, int n>
 struct alignas(sizeof(T) * n > 16 ? 16 : sizeof(T) * n) Vec {
   T v[n];
 };
 
-// Reads memory that nothing writes while the kernel runs.
+// sn_load reads memory that no thread writes while the kernel runs.
 template <int bytes>
 struct SnWord;
 template <>
@@ -53,7 +53,8 @@ __device__ __forceinline__ T sn_load(const T* p) {
   for (int i = 0; i < SnBits<T>::kWords; ++i) bits.words[i] = __ldg((const typename SnBits<T>::Word*)p + i);
   return bits.value;
 }
-// What no one reads again soon makes room first: the last read of a row, and a result of many bytes.
+// Streaming loads and stores: keep the cache for values that are read again. For the last read of a row, and
+// for large results.
 template <typename T>
 __device__ __forceinline__ T sn_load_last(const T* p) {
   SnBits<T> bits;
@@ -69,7 +70,7 @@ __device__ __forceinline__ void sn_store_past(T* p, const T& value) {
   for (int i = 0; i < SnBits<T>::kWords; ++i) __stcs((typename SnBits<T>::Word*)p + i, bits.words[i]);
 }
 
-// NaN wins, and +0 is above -0, as in arith.maximumf and arith.minimumf.
+// NaN wins, and +0 is greater than -0, as in arith.maximumf and arith.minimumf.
 __device__ __forceinline__ float sn_max(float x, float y) {
   float r;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y));
@@ -95,29 +96,29 @@ __device__ __forceinline__ T sn_abs(T x) {
   return x < 0 ? T(-x) : x;
 }
 
-// e to the power x in two instructions, as 2 to the power x log2(e): off by no more than 2.4e-7 + 7.3e-8 |x| of the value, the
-// error of ex2.approx and of rounding its argument. Results below the smallest normal number are 0.
+// Returns e^x in two instructions, as 2^(x log2(e)). The relative error is at most 2.4e-7 + 7.3e-8 |x|, from
+// ex2.approx and from rounding its argument. Results below the smallest normal number are 0.
 __device__ __forceinline__ float sn_exp(float x) {
   float r;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x * 1.44269504f));
   return r;
 }
-// 1 / x for x from 1 on: off by one unit in the last place at most.
+// Returns 1 / x for x >= 1, with an error of at most one unit in the last place.
 __device__ __forceinline__ float sn_reciprocal(float x) {
   float r;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r;
 }
-// From e to the power -2 |x|, and near 0, where that loses its leading digits, by the first terms of the series: off by no more
-// than 2e-6 of the value, without branches.
+// Computes tanh from e^(-2 |x|). Near 0, where this loses leading digits, it uses the first terms of the
+// series. The relative error is at most 2e-6; there are no branches.
 __device__ __forceinline__ float sn_tanh(float x) {
   const float a = fabsf(x), e = sn_exp(-2.0f * a), square = x * x;
   const float far = copysignf(__fdividef(1.0f - e, 1.0f + e), x);
   const float near = x * fmaf(square, fmaf(square, 0.133333333f, -0.333333333f), 1.0f);
   return a < 0.13f ? near : far;
 }
-// 1 + tanh(x) as 2 / (1 + e to the power -2 x), which loses no digits where tanh is near -1: off by no more than 6e-7 + 1.5e-7 |x|
-// of the value.
+// Returns 1 + tanh(x) as 2 / (1 + e^(-2 x)), which loses no digits where tanh is near -1. The relative error
+// is at most 6e-7 + 1.5e-7 |x|.
 __device__ __forceinline__ float sn_one_plus_tanh(float x) {
   return 2.0f * sn_reciprocal(1.0f + sn_exp(-2.0f * x));
 }
@@ -140,26 +141,27 @@ __device__ __forceinline__ u16 sn_to_f16(float x) {
   return r;
 }
 
-// The value of the lane whose number differs in the bits of `mask`; all lanes of the warp take part.
+// Returns the value of the lane whose number differs in the bits of `mask`. All lanes of the warp must take
+// part.
 template <typename T>
 __device__ __forceinline__ T sn_shuffle_xor(T x, int mask) {
   return (T)__shfl_xor_sync(0xffffffffu, x, mask);
 }
-// The value of the warp's first lane.
+// Returns the value of the warp's first lane.
 template <typename T>
 __device__ __forceinline__ T sn_shuffle_first(T x) {
   return (T)__shfl_sync(0xffffffffu, x, 0);
 }
 __device__ __forceinline__ void sn_barrier() { __syncthreads(); }
 
-// Brings the line of memory that `p` is in to L2.
+// Prefetches the memory line of `p` into L2.
 __device__ __forceinline__ void sn_prefetch(const void* p) {
   asm volatile("prefetch.global.L2 [%0];" : : "l"(p));
 }
 
-// What every kernel does first: it waits until the kernel in front of it has ended and its results can be read, and then
-// lets the blocks of the one behind it take their places (programmatic dependent launch). In this order never more than two
-// kernels are on their way: what a cache of the first holds is gone when the third starts.
+// Starts every kernel. Waits until the preceding kernel has ended and its results are readable, then allows
+// the following kernel to start (programmatic dependent launch). With this order at most two kernels are in
+// flight, so the L1 cache contents of the first are gone when the third starts.
 __device__ __forceinline__ void sn_start() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

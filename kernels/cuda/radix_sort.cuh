@@ -1,10 +1,10 @@
-// A stable sort of kSorted numbers by keys of 32 bits, 8 of them a pass, from the lowest (LSD radix sort).
-// Every number's place follows from how many keys are lower, or equal and further ahead: the same for any
-// order in which blocks run.
+// A stable sort of kSorted numbers by 32-bit keys: an LSD radix sort with 8 bits per pass.
+// A number's position is the number of lower keys plus the number of equal keys before it. So the result does
+// not depend on the order in which blocks run.
 //
-// A pass is three launches, CountDigits, PlaceTiles and MoveTile, over tiles of kTile neighbours; SortAlone
-// does all passes in one block, when all is one tile. Keys and numbers are functions of a position, so that
-// the first pass computes them.
+// A pass is three launches, CountDigits, PlaceTiles and MoveTile, over tiles of kTile adjacent elements. If
+// there is only one tile, SortAlone does all passes in one block. Keys and numbers are functions of a
+// position, so that the first pass can compute them.
 //
 // Constants: kSorted; kBlock, threads (256 or more); kItems, keys of a thread; kTiles.
 constexpr u32 kDigits = 256;
@@ -15,7 +15,7 @@ struct StoredWords {
   const u32* words;
   __device__ __forceinline__ u32 operator()(u32 position) const { return words[position]; }
 };
-// Of indices below `size`: those out of range come last.
+// Keys from indices below `size`; indices out of range sort last.
 template <typename Index>
 struct IndexKeys {
   const Index* indices;
@@ -31,7 +31,7 @@ struct Positions {
 
 __device__ __forceinline__ u32 DigitOf(u32 key, int shift) { return key >> shift & (kDigits - 1); }
 
-// Reads the keys once, and writes counts[digit, tile].
+// Reads the keys once and writes counts[digit, tile].
 template <typename Keys>
 __device__ __forceinline__ void CountDigits(Keys keys, int shift, u32* counts) {
   __shared__ u32 shared[kDigits];
@@ -49,8 +49,8 @@ __device__ __forceinline__ void CountDigits(Keys keys, int shift, u32* counts) {
   }
 }
 
-// A block a digit: counts become the digit's keys in lower tiles, and totals[digit] all of them. Reads and
-// writes the counts.
+// One block for each digit. Replaces the counts by the number of the digit's keys in lower tiles, and writes
+// the digit's total to totals[digit]. Reads and writes the counts.
 __device__ __forceinline__ void PlaceTiles(u32* counts, u32* totals) {
   __shared__ u32 shared[2][kWarps];
   u32* const row = counts + (u64)blockIdx.x * kTiles;
@@ -65,16 +65,16 @@ __device__ __forceinline__ void PlaceTiles(u32* counts, u32* totals) {
   if (threadIdx.x == 0) totals[blockIdx.x] = before;
 }
 
-// What a block knows of its tile. Each warp ranks kItems rows of 32 neighbours.
+// A block's keys and their ranks in its tile. Each warp ranks kItems rows of 32 adjacent keys.
 struct Ranked {
   u32 keys[kItems];
-  u32 ranks[kItems];  // Among equal digits of the warp.
+  u32 ranks[kItems];  // Ranks among equal digits of the warp.
 
   static __device__ __forceinline__ u32 Position(u32 tile, u32 i) {
     return tile * kTile + (threadIdx.x / 32 * kItems + i) * 32 + threadIdx.x % 32;
   }
 
-  // `counts` [kWarps, kDigits] in shared memory: afterwards how often the warp has each digit.
+  // `counts` [kWarps, kDigits] is in shared memory. Afterwards it contains each warp's count of each digit.
   template <typename Keys>
   __device__ __forceinline__ Ranked(u32 tile, Keys from, int shift, u32* counts) {
 #pragma unroll
@@ -90,7 +90,7 @@ struct Ranked {
     for (u32 i = 0; i < kItems; ++i) {
       const bool exists = Position(tile, i) < kSorted;
       const u32 digit = DigitOf(keys[i], shift);
-      // Those behind the end match one another, and count nowhere.
+      // Positions after the end match one another and are not counted.
       const u32 equal = __match_any_sync(0xffffffffu, exists ? digit : kDigits);
       const u32 ahead = __popc(equal & lower);
       ranks[i] = own[digit] + ahead;
@@ -102,8 +102,8 @@ struct Ranked {
   }
 };
 
-// Makes of each warp's counts the place of its first key with the digit. `start`, of digit threadIdx.x: where
-// the tile's keys with it begin.
+// Replaces each warp's counts by the position of its first key with the digit. `start`: the first position of
+// the tile's keys with digit threadIdx.x.
 __device__ __forceinline__ void PlaceWarps(u32 start, u32* counts) {
   if (threadIdx.x < kDigits) {
     for (u32 w = 0; w < kWarps; ++w) {
@@ -129,7 +129,8 @@ __device__ __forceinline__ void Move(const Ranked& ranked, u32 tile, int shift, 
   }
 }
 
-// Reads the keys and numbers once, and writes them where they belong; without keep_keys the numbers alone.
+// Reads the keys and numbers once and writes them to their positions; without keep_keys, writes only the
+// numbers.
 template <bool keep_keys, typename Keys, typename Numbers, typename Number>
 __device__ __forceinline__ void MoveTile(Keys keys, Numbers numbers, int shift, const u32* counts,
                                          const u32* totals, u32* keys_to, Number* numbers_to) {
@@ -158,8 +159,9 @@ __device__ __forceinline__ void MoveAlone(Keys keys, Numbers numbers, int shift,
   sn_barrier();
 }
 
-// All `passes` in one block, `keys` and `numbers` each [2, kSorted] in between. Reads the source once and
-// writes the numbers, and with keep_keys the keys; what is in between stays near the block.
+// Does all `passes` in one block; `keys` and `numbers` are buffers of [2, kSorted] for intermediate results.
+// Reads the source once and writes the numbers, and with keep_keys also the keys. Intermediate results stay
+// in caches.
 template <int passes, bool keep_keys, typename Keys, typename Number>
 __device__ __forceinline__ void SortAlone(Keys source, u32* keys, u32* numbers, u32* keys_to,
                                           Number* numbers_to) {

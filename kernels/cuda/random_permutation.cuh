@@ -1,6 +1,6 @@
-// The numbers 0 to kSorted - 1 sorted by random keys (radix_sort.cuh): word 0 of Philox4x32-10 (Salmon et
-// al., SC 2011) with the counter (position, 0, stream, step low) and the key (seed low, seed high XOR step
-// high), as in ir/scalar/philox.h.
+// The numbers 0 to kSorted - 1, sorted by random keys (radix_sort.cuh).
+// A key is word 0 of Philox4x32-10 (Salmon et al., SC 2011) with the counter (position, 0, stream, step low)
+// and the key (seed low, seed high XOR step high), as in ir/scalar/philox.h. Constant: kStream.
 struct PhiloxKeys {
   u64 seed, step;
   __device__ __forceinline__ u32 operator()(u32 position) const {
@@ -21,7 +21,7 @@ struct PhiloxKeys {
   }
 };
 
-// Seed and step are of any integer type: negative ones keep their sign.
+// Seed and step may have any integer type; negative values are sign-extended.
 template <typename Seed, typename Step>
 __device__ __forceinline__ PhiloxKeys PhiloxOf(const Seed* seed, const Step* step) {
   return {(u64)(i64)*seed, (u64)(i64)*step};

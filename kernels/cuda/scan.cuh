@@ -1,6 +1,7 @@
-// Sums over neighbouring threads, the same bits in every run. All threads of the block take part.
+// Prefix sums over adjacent threads, with the same bits in every run; all threads of the block take part.
 
-// The sum of what the lower ones of `lanes` neighbours own (a power of two up to 32), and the sum of all.
+// Returns the sum of the values that the lower threads of `lanes` adjacent threads own (a power of two up to
+// 32). `total` is the sum of all.
 template <int lanes, typename T>
 __device__ __forceinline__ T ScanLanes(T own, T& total) {
   const int lane = threadIdx.x % lanes;
@@ -15,8 +16,8 @@ __device__ __forceinline__ T ScanLanes(T own, T& total) {
   return lane == 0 ? T(0) : before;
 }
 
-// The same over a block. `warp_totals`: threads / 32 elements of shared memory that nobody uses since the
-// last barrier but one at the earliest: two arrays, taken in turn, need no further barrier.
+// Like ScanLanes, over a block. `warp_totals`: threads / 32 elements of shared memory that no thread has used
+// since the last barrier. Two arrays used in turn meet this condition without another barrier.
 template <int threads, typename T>
 __device__ __forceinline__ T ScanBlock(T own, T& total, T* warp_totals) {
   const int warp = threadIdx.x / 32;

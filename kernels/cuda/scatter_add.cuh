@@ -1,16 +1,16 @@
-// y = x, then y[o, indices[i], j] += updates[o, i, j] in the order of i, where x is [kOuter, kSize, kInner]
-// and updates [kOuter, kCount, kInner]. An index out of range adds nothing. y may be x. 16-bit floats add up
-// in float.
+// y = x, then y[o, indices[i], j] += updates[o, i, j] in the order of i.
+// x is [kOuter, kSize, kInner] and updates is [kOuter, kCount, kInner]. Indices out of range are ignored. y
+// may alias x. 16-bit floats are summed in float.
 //
-// Few indices: AddDirectly, where each element looks at all of them. Many: they are sorted, stably
-// (radix_sort.cuh), CopyRows makes y of x, and AddRuns takes each run of equal indices.
+// Few indices: AddDirectly, where each element tests all of them. Many indices: a stable sort
+// (radix_sort.cuh), then CopyRows copies x to y, and AddRuns adds each run of equal indices.
 //
-// Constants: E; Index; kOuter, kSize, kInner, kCount; for AddRuns kVector neighbours a thread, kWidth threads
-// side by side, and kSlices such widths in kInner.
+// Constants: E; Index; kOuter, kSize, kInner, kCount. For AddRuns also kVector, the adjacent elements of a
+// thread, kWidth, the adjacent threads, and kSlices, the number of such widths in kInner.
 typedef E::Storage Storage;
 typedef E::Compute Compute;
 
-// Reads x once, the indices and updates from near after the first time, and writes y.
+// Reads x once and writes y. Reads the indices and updates from caches after the first time.
 __device__ __forceinline__ void AddDirectly(const Storage* x, const Index* indices, const Storage* updates,
                                             Storage* y) {
   const uidx element = (uidx)blockIdx.x * blockDim.x + threadIdx.x;
@@ -25,7 +25,7 @@ __device__ __forceinline__ void AddDirectly(const Storage* x, const Index* indic
   y[element] = E::store(sum);
 }
 
-// Reads x and writes y once, or nothing where they are one.
+// Copies x to y; does nothing if they are the same memory.
 __device__ __forceinline__ void CopyRows(const Storage* x, Storage* y) {
   if (x == y) return;
   constexpr int pack = 16 / sizeof(Storage);
@@ -39,11 +39,11 @@ __device__ __forceinline__ void CopyRows(const Storage* x, Storage* y) {
   }
 }
 
-// The threads of the first of equal keys add up all of their updates. Reads the keys and numbers, the updates
-// once, and reads and writes the rows of y that an index names.
+// The threads of the first of several equal keys add all their updates. Reads the keys, the numbers and the
+// updates once; reads and writes the rows of y that an index names.
 __device__ __forceinline__ void AddRuns(const Storage* x, const Storage* updates, const u32* keys,
                                         const u32* numbers, Storage* y) {
-  constexpr int together = 8;  // Updates that are read at once.
+  constexpr int together = 8;  // Updates that are read together.
   const bool aligned =
       IsPackAligned<kVector>(x) && IsPackAligned<kVector>(updates) && IsPackAligned<kVector>(y);
   uidx thread = (uidx)blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,17 +1,18 @@
-// y = activation(op(a) op(b) + bias) in tf32 for products so small that their tiles are too few for a GPU: parts
-// of k are summed by blocks of their own, in order, and the parts afterwards, in order.
+// y = activation(op(a) op(b) + bias) in tf32, for matmuls with too few tiles to fill a GPU.
+// k is split: separate blocks sum the parts of k in order, and the partial sums are then added in order.
 //
-// A block computes 64 x 64 sums over kSplitDepth of k: each of its four warps 32 x 32 of them, on tensor cores.
-// While 32 of k are multiplied, the next 32 are on their way to shared memory.
+// A block computes 64 x 64 sums over kSplitDepth of k. Each of its four warps computes 32 x 32 of them on
+// tensor cores. While 32 elements of k are multiplied, the next 32 are copied to shared memory.
 //
 // Constants: kM, kN, kK; kTransposeA, kTransposeB, kHasBias, kRelu; kSplits, kSplitDepth, a multiple of 32.
 constexpr int kSide = 64, kDepth = 32, kThreads = 128, kPack = 4;
-// Of a tile in shared memory, along k or across it: so that eight neighbours of one and four of the other lie in
-// different banks.
+// Row pitches of a tile in shared memory, with rows along k or across k. Eight adjacent elements of one
+// dimension and four of the other are in different banks.
 constexpr int kPitchAlong = kDepth + 4, kPitchAcross = kSide + 8, kTileFloats = kSide * kPitchAlong;
 static_assert(kTileFloats == kDepth * kPitchAcross, "both orders take as much room");
 
-// `bytes` from `from` on their way to shared memory, or zeros; n more of them may be on their way after Arrived<n>.
+// Starts an asynchronous copy of `bytes` bytes to shared memory, or of zeros if not `exists`. EndSending ends
+// a group of copies. Arrived<n> waits until at most the n latest groups are pending.
 template <int bytes>
 __device__ __forceinline__ void Send(float* to, const float* from, bool exists) {
 #if __CUDA_ARCH__ >= 800
@@ -41,8 +42,8 @@ __device__ __forceinline__ void Arrived() {
 #endif
 }
 
-// Rows [row, row + kSide) of a, or columns of b, by [k, k + kDepth) of k. `k_runs`: neighbours in memory are
-// neighbours in k.
+// Starts to copy rows [row, row + kSide) of a, or columns of b, and [k, k + kDepth) of k. `k_runs`: adjacent
+// elements in memory are adjacent in k.
 template <bool k_runs>
 __device__ __forceinline__ void SendTile(const float* from, int rows, int row, int k, int end, bool aligned,
                                          float* to) {
@@ -72,7 +73,7 @@ __device__ __forceinline__ float TileElement(const float* tile, int row, int k) 
   return RoundToTf32(k_runs ? tile[row * kPitchAlong + k] : tile[k * kPitchAcross + row]);
 }
 
-// One step of kDepth of k.
+// Multiplies one step of kDepth elements of k.
 __device__ __forceinline__ void MultiplyStep(const float* a, const float* b, int row, int column,
                                              float (&sums)[2][4][4]) {
   const int t = threadIdx.x % 4;
@@ -100,11 +101,11 @@ __device__ __forceinline__ void MultiplyStep(const float* a, const float* b, int
 
 __device__ __forceinline__ float Finish(float sum, const float* bias, int n) {
   if constexpr (kHasBias) sum += sn_load(bias + n);
-  if constexpr (kRelu) sum = sum < 0 ? 0.f : sum;  // NaN stays.
+  if constexpr (kRelu) sum = sum < 0 ? 0.f : sum;  // NaN stays NaN.
   return sum;
 }
 
-// To y, or with several splits to [kSplits][kM][kN], unfinished.
+// Writes to y. With several splits, writes partial sums to [kSplits][kM][kN].
 __device__ __forceinline__ void MultiplySplit(const float* a, const float* b, const float* bias, float* y) {
   __shared__ Vec<float, 4> shared[2][2][kTileFloats / 4];
   constexpr int row_tiles = (kM + kSide - 1) / kSide, column_tiles = (kN + kSide - 1) / kSide;

@@ -1,8 +1,9 @@
-// The text that every user-defined kernel begins with: prelude.inc, which says what bodies may use.
+// The text of prelude.inc, which every user-defined kernel starts with.
 //
 //   std::string text = std::string(ElementwisePrelude()) + kernel;
 //
-// Contract: constant data; depends on nothing. Written by kernels/CMakeLists.txt. On GPUs it comes behind CudaPrelude().
+// Contract: constant data without dependencies. kernels/CMakeLists.txt generates it. On GPUs it follows
+// CudaPrelude().
 #ifndef SINTER_KERNELS_ELEMENTWISE_EMBEDDED_PRELUDE_H_
 #define SINTER_KERNELS_ELEMENTWISE_EMBEDDED_PRELUDE_H_
 

@@ -1,4 +1,4 @@
-// An activation applied in place to what a library has computed, for libraries whose own would make NaN zero.
+// Applies an activation in place to a library's result, if the library's own activation turns NaN into 0.
 //
 //   ActivationPass pass(fb::Activation::Relu, fb::DType::F32, elements, pool);
 //   pass.Run(result);
@@ -14,9 +14,9 @@ namespace sinter {
 
 class ActivationPass {
  public:
-  // Does nothing.
+  // Run does nothing.
   ActivationPass() = default;
-  // For f32 and bf16. The pool must outlive it.
+  // For f32 and bf16. The pool must outlive the pass.
   ActivationPass(fb::Activation activation, fb::DType dtype, int64_t elements, const ThreadPool& pool)
       : activation_(activation), dtype_(dtype), elements_(elements), pool_(&pool) {}
 

@@ -9,7 +9,7 @@
 namespace sinter {
 namespace {
 
-// Fewer additions of partial sums are done sooner than another thread is told.
+// Below this number of additions, waking a thread costs more than the additions.
 constexpr int64_t kSumsGrain = 1 << 14;
 
 kernels::BatchPool Geometry(const fb::PoolStep& t, kernels::Isa isa) {

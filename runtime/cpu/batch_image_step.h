@@ -1,6 +1,6 @@
-// The steps of convolutions and pools in layout nchw16n, [N / 16, C, H, W, 16].
+// Makes the steps of convolutions and pools in layout nchw16n, [N / 16, C, H, W, 16].
 //
-// For tables that have passed plan_verifier.h.
+// The tables must have passed plan_verifier.h.
 //
 //   if (table.layout() == fb::ImageLayout::Nchw16n) return MakeBatchConvStep(table, context);
 #ifndef SINTER_RUNTIME_CPU_BATCH_IMAGE_STEP_H_

@@ -1,4 +1,4 @@
-// Calls of the hand-written kernels of kernels/cpu/catalog.h.
+// Steps that call the hand-written kernels of kernels/cpu/catalog.h.
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -14,10 +14,10 @@
 namespace sinter {
 namespace {
 
-// Accumulators of one block stay in the first cache, beside what is read.
+// The accumulators of one block and the data that it reads fit in the L1 cache.
 constexpr int64_t kBlock = 1024;
 
-// Storage as what it is computed in, and back.
+// Converts a stored value to the accumulator type, and back.
 template <typename Acc, typename T>
 Acc Widen(T value) {
   if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
@@ -40,7 +40,8 @@ struct Plus {
   static Acc Of(Acc a, Acc b) { return a + b; }
 };
 
-// Equal floats are equal bits, or zeros: the bits of both, or of either, are then the larger.
+// Combines equal floats, which have equal bits or are zeros. For zeros of both signs, AND gives +0 (the
+// larger), OR -0.
 template <typename F, bool kMax>
 F EqualFloats(F a, F b) {
   using Bits = std::conditional_t<sizeof(F) == 8, uint64_t, uint32_t>;
@@ -61,7 +62,8 @@ struct Extreme {
   }
 };
 
-// Acc: what is added or compared. Quotient: as what a sum is divided; void: it is not.
+// Acc: type of sums and comparisons. Quotient: type of the division by the number of inputs; void for no
+// division.
 template <typename T, typename Acc, typename Op, typename Quotient = void>
 void CombineBlocks(std::span<const void* const> inputs, std::span<void* const> outputs, int64_t count) {
   Acc acc[kBlock];
@@ -99,7 +101,7 @@ void CombineFloats(fb::Combine combine, std::span<const void* const> inputs, std
   }
 }
 
-// Unsigned sums wrap.
+// Sums are unsigned, so that they wrap.
 template <typename T>
 void CombineIntegers(fb::Combine combine, std::span<const void* const> inputs, std::span<void* const> outputs,
                      int64_t count) {

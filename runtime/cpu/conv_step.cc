@@ -1,9 +1,9 @@
-// Convolutions and their gradients: kernels/cpu/batch_conv.h in layout nchw16n, else kernels/cpu/conv.h; where the session asks
-// for oneDNN, its for f32 and bf16 in the other layouts.
+// Steps of convolutions and their gradients: kernels/cpu/batch_conv.h in layout nchw16n, otherwise
+// kernels/cpu/conv.h. If the session requests oneDNN: oneDNN for f32 and bf16 in the other layouts.
 //
-// oneDNN is quickest on nhwc with weights in an order of its choice (measured: 1.3 times as quick as on nchw, and
-// reordering weights costs nothing), so images in nchw are reordered on the way. Its "gemm" implementations, the only
-// ones for some shapes, allocate tens of megabytes a call.
+// oneDNN is fastest on nhwc with weights in an order of its choice (measured: 1.3 times as fast as on nchw;
+// reordering weights costs nothing measurable). So images in nchw are reordered. oneDNN's "gemm"
+// implementations, the only ones for some shapes, allocate tens of megabytes per call.
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -72,11 +72,11 @@ class OwnConvStep : public Step {
   kernels::Parallel parallel_;
 };
 
-// One way to call oneDNN: the primitive, and in which order it wants its operands.
+// A way to call oneDNN: the primitive and the operand layouts that it requires.
 struct DnnlConv {
   dnnl::primitive primitive;
-  memory::desc source, weights, result,
-      scratchpad;  // Images of the input's and the output's size, and the weights.
+  // source and result: images of the input's and the output's size.
+  memory::desc source, weights, result, scratchpad;
   std::string implementation;
 
   bool IsGemm() const { return implementation.find("gemm") != std::string::npos; }
@@ -84,7 +84,7 @@ struct DnnlConv {
 
 class DnnlConvStep : public Step {
  public:
-  // Null when oneDNN has nothing but reference implementations. Throws dnnl::error.
+  // Null if oneDNN has only reference implementations. Throws dnnl::error.
   static std::unique_ptr<DnnlConvStep> Make(const fb::ConvStep& t, const ThreadPool& pool) {
     auto step = std::make_unique<DnnlConvStep>(t, pool);
     const Tag plain = t.layout() == fb::ImageLayout::Nhwc ? Tag::nhwc : Tag::nchw;
@@ -146,7 +146,7 @@ class DnnlConvStep : public Step {
 #endif
   }
 
-  // Images in the order `tag`.
+  // Describes the convolution with images in layout `tag`.
   DnnlConv Describe(Tag tag) const {
     const memory::desc x(x_dims_, type_, tag), y(y_dims_, type_, tag), w(w_dims_, type_, Tag::any);
     const memory::dims strides = Dims(*t_.strides(), 0, 1), dilations = Dims(*t_.dilations(), 0, 1, 1);
@@ -190,7 +190,7 @@ class DnnlConvStep : public Step {
             pd.impl_info_str()};
   }
 
-  // Where the primitive finds an operand: at its slot, or reordered in the workspace.
+  // Returns the place of an operand for the primitive: its own slot, or a reordered copy in the workspace.
   DnnlPlace In(const memory::desc& plan, int slot, const memory::desc& wanted) {
     if (plan == wanted) return Slot(slot);
     const DnnlPlace place = calls_.Reserve(wanted);
@@ -253,7 +253,7 @@ absl::StatusOr<std::unique_ptr<Step>> MakeConvStep(const fb::ConvStep& t, const 
   const int64_t w = t.out_channels() * (t.in_channels() / t.groups());
   const int64_t result = t.kind() == fb::ConvKind::Forward ? y : t.kind() == fb::ConvKind::InputGrad ? x : w;
   if (result == 0) return std::make_unique<EmptyStep>();
-  // Sums of nothing are zero: ours knows that.
+  // Sums without terms are zero. Only Sinter's kernels handle this case.
   if (context.uses_onednn && x > 0 && y > 0 && w > 0 && DnnlType(t.dtype()) != memory::data_type::undef) {
     try {
       if (auto step = DnnlConvStep::Make(t, *context.pool); step != nullptr) return step;

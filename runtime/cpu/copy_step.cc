@@ -1,4 +1,4 @@
-// Copies of whole buffers, shared among the threads.
+// Steps that copy whole buffers, shared among the threads.
 #include <algorithm>
 #include <cstring>
 
@@ -7,7 +7,7 @@
 namespace sinter {
 namespace {
 
-// Less than this is copied sooner than another thread is told.
+// Below this size, waking a thread costs more than the copy.
 constexpr int64_t kGrainBytes = 1 << 18;
 constexpr int64_t kLineBytes = 64;
 

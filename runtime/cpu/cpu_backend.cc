@@ -12,7 +12,7 @@
 namespace sinter {
 namespace {
 
-// As the kernel names it; the architecture where it does not.
+// CPU model as the kernel names it, otherwise the architecture.
 std::string CpuName() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

@@ -73,7 +73,7 @@ absl::Status DnnlCalls::Run(const StepArgs& args) {
                              ? args.buffers[operand.place.slot]
                              : static_cast<std::byte*>(args.library_workspace) + operand.place.offset;
       if (data == operand.bound) continue;
-      // The C interface throws nothing and takes no map.
+      // The C interface throws no exceptions and needs no map of arguments.
       if (const dnnl_status_t status = dnnl_memory_set_data_handle(operand.memory.get(), data);
           status != dnnl_success) {
         return DnnlStatus(dnnl::error(status, "cannot set an operand's address"));

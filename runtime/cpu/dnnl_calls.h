@@ -1,13 +1,14 @@
-// oneDNN primitives called in order, everything prepared: memory objects are made once, a run sets pointers.
+// A prepared sequence of oneDNN calls: memory objects are made once, and a run only sets pointers.
 //
 //   DnnlCalls calls;
 //   calls.Add(dnnl::matmul(pd), {{DNNL_ARG_SRC, pd.src_desc(), Slot(0)}, ...}, pd.scratchpad_desc());
 //   calls.Run(args);                         // In Step::Run.
 //
-// Operands are at a slot of StepArgs.buffers or in the library workspace, where Reserve takes room. Primitives must have
-// been made with scratchpad_mode::user.
+// An operand is in a slot of StepArgs.buffers or in the library workspace, where Reserve allocates.
+// Primitives must be made with scratchpad_mode::user.
 //
-// oneDNN 2.6 and 3 differ in how primitives are described: `#if DNNL_VERSION_MAJOR >= 3` stands where they do.
+// oneDNN 2.6 and 3 describe primitives differently: the code has `#if DNNL_VERSION_MAJOR >= 3` for each
+// difference.
 #ifndef SINTER_RUNTIME_CPU_DNNL_CALLS_H_
 #define SINTER_RUNTIME_CPU_DNNL_CALLS_H_
 
@@ -27,16 +28,16 @@ const dnnl::engine& DnnlEngine();
 
 dnnl::memory::data_type DnnlType(fb::DType dtype);
 
-// User scratchpad. No post-ops: oneDNN's relu makes NaN zero.
+// User scratchpad, no post-ops: oneDNN's relu turns NaN into zero.
 dnnl::primitive_attr DnnlAttributes();
 
-// Whether the implementation is one of oneDNN's references, which are hundreds of times slower.
+// True if the implementation is one of oneDNN's references, which are hundreds of times slower.
 bool IsReference(std::string_view implementation);
 
 absl::Status DnnlStatus(const dnnl::error& error);
 
 struct DnnlPlace {
-  int slot = -1;      // Of StepArgs.buffers; -1: in the library workspace.
+  int slot = -1;      // Index into StepArgs.buffers; -1: in the library workspace.
   size_t offset = 0;  // In the library workspace.
 };
 inline DnnlPlace Slot(int slot) { return {slot, 0}; }
@@ -54,7 +55,7 @@ class DnnlCalls {
   DnnlPlace Reserve(const dnnl::memory::desc& desc);
   void Add(dnnl::primitive primitive, const std::vector<DnnlOperand>& operands,
            const dnnl::memory::desc& scratchpad);
-  // Copies between layouts.
+  // Copies a tensor from one layout to another.
   void AddReorder(const dnnl::memory::desc& from, DnnlPlace from_place, const dnnl::memory::desc& to,
                   DnnlPlace to_place);
 

@@ -1,4 +1,4 @@
-// How CPUs do the collectives of collective.h.
+// The CPU implementation of the collectives in collective.h.
 #include <algorithm>
 #include <array>
 
@@ -13,7 +13,8 @@
 namespace sinter {
 namespace {
 
-// Fewer elements are combined sooner than another thread is told; units of threads are whole cache lines of any type.
+// Threads share the work in units of 64 elements, which are whole cache lines for every type. Below
+// kGrainUnits, waking a thread costs more than the work.
 constexpr int64_t kUnitElements = 64;
 constexpr int64_t kGrainUnits = 256;
 
@@ -79,7 +80,8 @@ class HostCollectiveWork : public HostCollective {
     size_t inputs;
   };
 
-  // Elements [range.begin, range.end), as pieces of tensors or parts: f(piece, elements before it in the range).
+  // Calls f(piece, elements before the piece in `range`) for the pieces of tensors or parts in elements
+  // [begin, end) of `range`.
   template <typename F>
   void ForPieces(Range range, F&& f) const {
     size_t tensor = static_cast<size_t>(std::ranges::upper_bound(c_.starts, range.begin) - c_.starts.begin());
@@ -99,7 +101,7 @@ class HostCollectiveWork : public HostCollective {
     return buffers_[static_cast<size_t>(member)][members_[static_cast<size_t>(member)].inputs + tensor];
   }
 
-  // Where a member has its input for a piece of what is combined, and its output.
+  // Addresses of a member's input and output for a combined piece.
   std::byte* Input(int member, const CollectivePiece& piece) const {
     if (c_.kind != fb::CollectiveKind::ReduceScatter) return At(InputOf(member, piece.tensor), piece.offset);
     return At(InputOf(member, 0), c_.starts[piece.tensor] + piece.offset);
@@ -109,15 +111,15 @@ class HostCollectiveWork : public HostCollective {
     return At(OutputOf(member, is_part ? 0 : piece.tensor), piece.offset);
   }
 
-  // Whether a member here has the result of a piece.
+  // True if a local member needs the result of a piece.
   bool WantsResult(int member, const CollectivePiece& piece) const {
     const uint32_t rank = members_[static_cast<size_t>(member)].rank;
     if (c_.kind == fb::CollectiveKind::ReduceScatter) return rank == piece.tensor;
     return c_.HasOutputs(rank);
   }
 
-  // In memory: the members elsewhere have their elements of `range` in the rows of the workspace, by rank, and what nobody
-  // here wants goes to the last row.
+  // Combines a range in memory. The workspace has one row for each member of another process, by rank, with
+  // the member's elements of `range`. A result that no local member needs goes to the last row.
   void CombineRange(Range range) {
     const int64_t units = (range.end - range.begin + kUnitElements - 1) / kUnitElements;
     options_.pool->ParallelFor(units, kGrainUnits, [&](int64_t begin, int64_t end, int) {
@@ -129,7 +131,7 @@ class HostCollectiveWork : public HostCollective {
     });
   }
 
-  // `in_row`: where the piece begins in the rows.
+  // `in_row`: offset of the piece in the rows.
   void CombinePiece(const CollectivePiece& piece, int64_t in_row) const {
     std::array<const void*, kPlanMaxDevices> inputs;
     std::array<void*, kPlanMaxDevices> outputs;
@@ -145,7 +147,7 @@ class HostCollectiveWork : public HostCollective {
 
   std::byte* Row(size_t row) const { return workspace_ + row * row_bytes_; }
 
-  // Between processes.
+  // Communication between processes.
 
   void Send(int process, const void* data, size_t bytes) {
     if (bytes > 0) transfers_.push_back({process, const_cast<void*>(data), bytes, true});
@@ -181,14 +183,15 @@ class HostCollectiveWork : public HostCollective {
   const size_t element_bytes_;
   std::vector<int> member_of_;   // By rank: index into members_, or kNobody.
   std::vector<int> process_of_;  // By rank.
-  std::vector<int> processes_;   // Those that take part, ascending.
+  std::vector<int> processes_;   // Ranks of the participating processes, ascending.
   std::vector<Member> members_;
   int me_ = 0;
-  std::vector<std::vector<Range>> chunks_;  // Of each of processes_: what it combines, a chunk a round.
+  // For each of processes_: the chunks that it combines, one per round.
+  std::vector<std::vector<Range>> chunks_;
   size_t rounds_ = 0;
   size_t rows_ = 0, row_bytes_ = 0;
   std::vector<World::Transfer> transfers_;
-  std::span<void* const* const> buffers_;  // Of the current run.
+  std::span<void* const* const> buffers_;  // Buffers of the current run.
   std::byte* workspace_ = nullptr;
   int64_t run_ = 0;
 };
@@ -216,7 +219,7 @@ void HostCollectiveWork::LayOutRounds() {
         }
       }
     } else {
-      // Without the product of units and processes, which may not fit 64 bits.
+      // Avoids multiplying units by processes, which may overflow 64 bits.
       const auto begin = [&](int64_t i) {
         return std::min((units / count * i + std::min(i, units % count)) * kUnitElements, c_.elements());
       };
@@ -232,7 +235,7 @@ void HostCollectiveWork::LayOutRounds() {
   if (has_result_row) ++rows_;
 }
 
-// Every member's elements of the round's chunks go to whoever combines them.
+// Exchanges the members' elements of the round's chunks: each chunk goes to the process that combines it.
 void HostCollectiveWork::SendOperands(size_t round) {
   for (size_t p = 0; p < processes_.size(); ++p) {
     if (round >= chunks_[p].size()) continue;
@@ -252,7 +255,7 @@ void HostCollectiveWork::SendOperands(size_t round) {
   }
 }
 
-// What was combined goes to whoever wants it: to one member of each process.
+// Sends the results to one member of each process that needs them.
 void HostCollectiveWork::SendResults(size_t round) {
   if (c_.kind == fb::CollectiveKind::ReduceScatter) return;
   const bool is_rooted = c_.kind == fb::CollectiveKind::Reduce;
@@ -274,7 +277,7 @@ void HostCollectiveWork::SendResults(size_t round) {
   }
 }
 
-// What came from other processes, to the other members here.
+// Copies the results of other processes to the remaining local members.
 void HostCollectiveWork::CopyResults(size_t round) {
   if (c_.kind != fb::CollectiveKind::AllReduce) return;
   for (size_t p = 0; p < processes_.size(); ++p) {
@@ -288,7 +291,7 @@ void HostCollectiveWork::CopyResults(size_t round) {
   }
 }
 
-// The results of one round travel with the operands of the next.
+// The results of one round and the operands of the next share one exchange.
 absl::Status HostCollectiveWork::RunRounds() {
   const size_t me = static_cast<size_t>(std::ranges::find(processes_, me_) - processes_.begin());
   for (size_t round = 0; round <= rounds_; ++round) {
@@ -356,7 +359,7 @@ void HostCollectiveWork::Move(uint32_t from, uint32_t to, std::byte* source, std
   }
 }
 
-// Every pair in the same order, on all sides.
+// All processes list the pairs in the same order.
 absl::Status HostCollectiveWork::Scatter() {
   const bool is_pair = c_.kind == fb::CollectiveKind::SendRecv;
   const int64_t part = is_pair ? c_.elements() : c_.elements() / c_.size();

@@ -9,7 +9,7 @@
 namespace sinter {
 namespace {
 
-// Work of a CPU is done when it has been given: a mark is a look at the clock, some 25 ns.
+// CPU work is done when the call returns. So a mark only reads the clock, which takes about 25 ns.
 class HostStopwatch : public Stopwatch {
  public:
   explicit HostStopwatch(size_t marks) : times_(marks) {}
@@ -32,7 +32,7 @@ class HostStopwatch : public Stopwatch {
 absl::StatusOr<std::unique_ptr<Step>> HostRuntime::MakeStep(const fb::Plan&, const fb::Step& step) {
   const fb::KernelStep* const kernel = step.body_as_KernelStep();
   if (kernel != nullptr && kernel->scratch_bytes() > 0) uses_scratch_ = true;
-  // oneDNN plans for the threads that it sees when a primitive is made.
+  // oneDNN plans a primitive for the thread count at its creation.
   context_.pool->BindCallingThread();
   return sinter::MakeStep(step, context_);
 }

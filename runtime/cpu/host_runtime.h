@@ -1,9 +1,11 @@
-// A CPU as a device of a session: cpu:0, or one of the virtual ones that share its cores and main memory.
+// A CPU as a device of a session: cpu:0, or a virtual CPU device that shares its cores and main memory.
 //
-//   HostRuntime cpu(Device::Cpu(1), {.pool = &pool, .shared_object = code.handle(), .scratch_stride = 128}, allocator);
+//   HostRuntime cpu(Device::Cpu(1), {.pool = &pool, .shared_object = code.handle(), .scratch_stride = 128},
+//                   allocator);
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Step> step, cpu.MakeStep(plan, table));
 //
-// Everything that it is given is done on return, by the threads of the pool, so that nobody ever waits for it.
+// Every call completes its work before it returns, on the threads of the pool. So no device ever waits for a
+// CPU.
 #ifndef SINTER_RUNTIME_CPU_HOST_RUNTIME_H_
 #define SINTER_RUNTIME_CPU_HOST_RUNTIME_H_
 
@@ -22,7 +24,7 @@ namespace sinter {
 
 class HostRuntime : public DeviceRuntime {
  public:
-  // The allocator, and the context's pool and code, must outlive it.
+  // The allocator, and the context's pool and code, must outlive the runtime.
   HostRuntime(Device device, const StepContext& context, CachingAllocator* allocator)
       : device_(device), context_(context), allocator_(allocator) {}
 
@@ -32,7 +34,8 @@ class HostRuntime : public DeviceRuntime {
   int64_t alignment() const override { return 64; }
 
   absl::StatusOr<std::unique_ptr<Step>> MakeStep(const fb::Plan& plan, const fb::Step& step) override;
-  // The context's stride for each thread, once there is a generated kernel that wants scratch memory.
+  // Returns the context's stride times the number of threads if a generated kernel needs scratch memory,
+  // otherwise 0.
   size_t ScratchBytes() const override;
 
   absl::Status Upload(void* to, const void* from, size_t bytes) override;

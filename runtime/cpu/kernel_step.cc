@@ -1,4 +1,4 @@
-// Calls of generated kernels, shared among the threads.
+// Steps that call generated kernels, with the work shared among the threads.
 #include <dlfcn.h>
 
 #include "absl/strings/str_cat.h"

@@ -1,5 +1,6 @@
-// Matrix products: our own (kernels/cpu/matmul.h); where the session asks for oneDNN, its for f32 and bf16, but for k = 0 and those
-// with an addend, a scale or a result of f32 from 16-bit operands.
+// The matmul step of CPUs: Sinter's own kernel (kernels/cpu/matmul.h), or oneDNN if the session selects it.
+// oneDNN computes f32 and bf16 only. The own kernel also computes k = 0, matmuls with an addend or a scale,
+// and f32 results of low-precision operands.
 #include "sinter/kernels/cpu/matmul.h"
 #include "sinter/runtime/cpu/activation_pass.h"
 #include "sinter/runtime/cpu/dnnl_calls.h"
@@ -50,10 +51,10 @@ class OwnMatmulStep : public Step {
 
 class DnnlMatmulStep : public Step {
  public:
-  // Null when oneDNN would use a reference implementation. Throws dnnl::error.
+  // Returns null if oneDNN would use a reference implementation. Throws dnnl::error.
   static std::unique_ptr<DnnlMatmulStep> Make(const fb::MatmulStep& t, const ThreadPool& pool) {
     const memory::data_type type = DnnlType(t.dtype());
-    // One product is a matrix product of rank 2: fewer index calculations, and bias may then be {1, n}.
+    // Batch 1 becomes a rank-2 matmul: it needs fewer index calculations, and the bias may be {1, n}.
     const bool batched = t.batch() != 1;
     const auto desc = [&](int64_t rows, int64_t columns, bool transposed) {
       memory::dims dims = {rows, columns};
@@ -110,7 +111,8 @@ absl::StatusOr<std::unique_ptr<Step>> MakeMatmulStep(const fb::MatmulStep& table
     try {
       if (auto step = DnnlMatmulStep::Make(table, *context.pool); step != nullptr) return step;
     } catch (const dnnl::error& error) {
-      // "Unimplemented" is what a CPU without bf16 arithmetic answers; our own kernel computes it.
+      // oneDNN returns "unimplemented" on CPUs without bf16 arithmetic; the own kernel then computes the
+      // matmul.
       if (error.status != dnnl_unimplemented) return DnnlStatus(error);
     }
   }

@@ -1,4 +1,5 @@
-// Pooling, by our own kernels in every layout: they allocate nothing, and oneDNN's take up to six times as long on nchw.
+// Pooling steps, by Sinter's own kernels in every layout. They allocate nothing; oneDNN's kernels take up to
+// six times as long on nchw.
 #include "sinter/kernels/cpu/pool.h"
 #include "sinter/runtime/cpu/batch_image_step.h"
 #include "sinter/runtime/cpu/steps.h"

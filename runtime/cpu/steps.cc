@@ -18,7 +18,7 @@ absl::StatusOr<std::unique_ptr<Step>> MakeStep(const fb::Step& step, const StepC
       return MakeCopyStep(*step.body_as_CopyStep(), context);
     case fb::StepBody::CatalogStep:
       return MakeCatalogStep(*step.body_as_CatalogStep(), context);
-    // Run by HostCollective, all members together.
+    // HostCollective runs collectives, all members together.
     case fb::StepBody::CollectiveStep:
     case fb::StepBody::GpuKernelStep:
     case fb::StepBody::AttentionStep:

@@ -1,10 +1,10 @@
-// Makes the steps that a CPU runs, from a verified plan (runtime/device/step.h says what a step is). One function a kind, one file
-// a function.
+// Makes the steps that a CPU runs, from a verified plan.
+// runtime/device/step.h explains steps. Each kind of step has one function and one source file.
 //
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Step> step, MakeStep(*function.steps()->Get(i), context));
 //
-// The tables must have passed plan_verifier.h. Errors: NotFound for a kernel that the plan's code does not export,
-// Internal when a library refuses.
+// The tables must have passed plan_verifier.h. Errors: NotFound for a kernel that the plan's code does not
+// export; Internal if a library refuses.
 #ifndef SINTER_RUNTIME_CPU_STEPS_H_
 #define SINTER_RUNTIME_CPU_STEPS_H_
 
@@ -29,10 +29,10 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCopyStep(const fb::CopyStep& table, co
 absl::StatusOr<std::unique_ptr<Step>> MakeCatalogStep(const fb::CatalogStep& table,
                                                       const StepContext& context);
 
-// By the threads of the pool. The pieces may be one and the same, and do not overlap otherwise.
+// Copies bytes with the pool's threads. The ranges may be identical but must not overlap otherwise.
 void CopyBytes(void* to, const void* from, size_t bytes, const ThreadPool& pool);
 
-// The pool, as the kernels of kernels/ see it. The pool must outlive it.
+// Wraps the pool for the kernels in kernels/. The pool must outlive the result.
 inline kernels::Parallel ParallelOf(const ThreadPool& pool) {
   return {[](const void* threads, int64_t units, int64_t grain, kernels::Parallel::Work work, void* context) {
             static_cast<const ThreadPool*>(threads)->ParallelFor(units, grain, work, context);

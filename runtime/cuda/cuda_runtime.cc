@@ -22,11 +22,11 @@
 namespace sinter {
 namespace {
 
-// What is worth a thread of its own to copy.
+// Minimum number of bytes for which another thread speeds up a copy.
 constexpr int64_t kCopyGrain = int64_t{128} << 10;
 
-// Opens libraries, for which the system's loader takes up to 70 ms, while this lives. Nothing of it is timed: LoadTimes are for
-// the thread that makes the session.
+// Loads libraries on a separate thread and joins it at destruction; the system's loader takes up to 70 ms.
+// Load times are not recorded here, because LoadTimes belongs to the thread that makes the session.
 class OpenedMeanwhile {
  public:
   OpenedMeanwhile(bool cublaslt, bool cudnn) {
@@ -49,7 +49,7 @@ class OpenedMeanwhile {
 class CudaRuntime : public DeviceRuntime {
  public:
   static absl::StatusOr<std::unique_ptr<DeviceRuntime>> Make(int index, const CudaRuntimeOptions& options);
-  // Waits, in the members' destructors.
+  // The members' destructors wait for the work.
   ~CudaRuntime() override = default;
 
   Device device() const override { return context_->device(); }
@@ -60,7 +60,7 @@ class CudaRuntime : public DeviceRuntime {
   absl::Status Connect(const fb::Plan& plan, std::span<DeviceRuntime* const> peers, const LocalDevices& local,
                        World* world) override;
   void Prepare(const fb::Plan& plan, uint32_t device) override {
-    // cuDNN, too, asks cuBLASLt.
+    // Before attention is prepared, because cuDNN calls cuBLASLt too.
     if (needs_cublaslt_) context_->PrepareCublas();
     PrepareCudaAttention(*context_, plan, device);
   }
@@ -102,7 +102,7 @@ class CudaRuntime : public DeviceRuntime {
   absl::Status UploadBy(StagingRing& ring, cudaStream_t stream, std::byte* to, const void* from, size_t bytes,
                         const ThreadPool& pool = ThreadPool(1));
   absl::Status CopyThroughPinned(CudaRuntime& other, std::byte* to, const std::byte* from, size_t bytes);
-  // Makes this stream wait for what `other`'s was given so far, by an event of that GPU.
+  // Makes this stream wait for all work submitted to `other`'s stream so far, by an event of that GPU.
   absl::Status WaitForStream(CudaRuntime& other);
 
   std::unique_ptr<CachingAllocator> own_allocator_;
@@ -111,12 +111,12 @@ class CudaRuntime : public DeviceRuntime {
   KernelLibraries libraries_;
   RecordedPieces pieces_;
   std::unique_ptr<StagingRing> ring_, input_ring_;
-  CudaEvent given_;    // Recorded on this stream when another waits for it.
-  CudaEvent arrived_;  // Ends a download.
+  CudaEvent given_;    // Recorded on this stream when another stream waits for it.
+  CudaEvent arrived_;  // Recorded at the end of a download.
   CudaEvent arrived_before_;
-  CudaEvent landed_;                       // The inputs of a run, in their landing,
-  CudaEvent cleared_;                      // and from there in their place.
-  std::optional<double> seconds_of_mark_;  // Measured when first needed.
+  CudaEvent landed_;                       // The inputs of a run are in the landing buffer.
+  CudaEvent cleared_;                      // The landing buffer is free again.
+  std::optional<double> seconds_of_mark_;  // Measured on first use.
   ThreadPool pool_{1};
   bool needs_cublaslt_ = false;
   Traffic traffic_;
@@ -211,7 +211,7 @@ absl::Status CudaRuntime::UploadInputs(void* to, void* landing, std::span<const 
   return CudaStatus(cudaEventRecord(cleared_.get(), stream()), "record an event");
 }
 
-// While the CPU copies one piece out of pinned memory, the next is on its way.
+// Overlaps the CPU's copy of one piece out of pinned memory with the transfer of the next piece.
 absl::Status CudaRuntime::Download(void* to, const void* from, size_t bytes) {
   const CudaDeviceScope on(context_->index());
   traffic_.downloaded += static_cast<int64_t>(bytes);

@@ -1,13 +1,13 @@
-// The GPUs of CUDA as devices of a session (runtime/device/device_runtime.h).
+// A CUDA GPU as a device of a session (device_runtime.h).
 //
-//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceRuntime> gpu, MakeCudaRuntime(Device::Gpu(0), {.allocator = pool}));
+//   SINTER_ASSIGN_OR_RETURN(auto gpu, MakeCudaRuntime(Device::Gpu(0), {.allocator = pool}));
 //
-// All work of a runtime goes to one stream, in the order in which it was given; uploads through a ring of pinned memory,
-// so that the CPU goes on as soon as the bytes are there. Two streams more run beside it, ordered with it by events: inputs
-// come in on one while the work of earlier runs goes on, collectives go on the other (collective_step.cc). Record captures
-// the first, with the collectives, into a CUDA graph.
+// All work of a runtime runs in submission order on one stream. Uploads go through a ring of pinned staging
+// buffers, so that the CPU continues as soon as the bytes are copied there. Two more streams run in parallel,
+// ordered with the first by events: one uploads inputs while earlier runs still compute, the other runs
+// collectives (collective_step.cc). Record captures the first stream, with its collectives, in a CUDA graph.
 //
-// Only in builds with CUDA (SINTER_WITH_CUDA). No CUDA type is seen here.
+// Only in builds with CUDA (SINTER_WITH_CUDA). This header uses no CUDA type.
 #ifndef SINTER_RUNTIME_CUDA_CUDA_RUNTIME_H_
 #define SINTER_RUNTIME_CUDA_CUDA_RUNTIME_H_
 
@@ -25,25 +25,27 @@ class LoadTimes;
 class SessionTuning;
 
 struct CudaRuntimeOptions {
-  // Of the GPU's memory (MakeCudaMemory); outlives the runtime. Null: the runtime makes its own, with the limit that the
-  // environment sets.
+  // Allocator of the GPU's memory (MakeCudaMemory); must outlive the runtime. If null, the runtime makes one,
+  // with the memory limit of the environment.
   CachingAllocator* allocator = nullptr;
-  // What is known of the quickest algorithms; outlives the runtime. Null: nothing.
+  // Known fastest algorithms; must outlive the runtime. Null if there are none.
   SessionTuning* tuning = nullptr;
-  // Where what takes long says so; outlives the runtime. Null: nobody asks.
+  // Receives the durations of slow parts of Load; must outlive the runtime. Null if load times are not
+  // recorded.
   LoadTimes* load_times = nullptr;
-  // Copies what Upload is given into pinned memory: one thread takes four times as long as PCIe. Runs do not use it: its threads
-  // would wait for the next one without sleeping.
+  // Threads that copy Upload's data to pinned memory: with a single thread, the copy takes four times as long
+  // as the PCIe transfer. Runs do not use the pool, because its idle threads would spin between tasks.
   ThreadPool pool = ThreadPool(1);
-  // Libraries to open while the GPU is reached. What keeps them from it is the error of the step that needs them.
+  // Libraries to load while the GPU is initialized. A failure is reported by the step that needs the library.
   bool needs_cublaslt = false, needs_cudnn = false;
 };
 
-// NotFound: no such GPU, and why. InvalidArgument: the device is no GPU, the allocator is another device's, or
-// SINTER_DISABLE_P2P or a variable of gpu_switches.h cannot be read.
+// Returns the runtime of a GPU. NotFound with the reason if the GPU does not exist. InvalidArgument if
+// `device` is not a GPU, the allocator belongs to another device, or SINTER_DISABLE_P2P or a variable of
+// gpu_switches.h is malformed.
 //
-// The runtime waits for its work when it is destroyed. RecordedWork must be destroyed before it, and memory that its work
-// uses freed after it, or after Synchronize.
+// The destructor waits for the runtime's work. Destroy RecordedWork before the runtime. Free memory that its
+// work uses after the runtime's destruction or after Synchronize.
 absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeCudaRuntime(Device device,
                                                                const CudaRuntimeOptions& options = {});
 

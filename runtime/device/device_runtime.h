@@ -1,15 +1,15 @@
-// What a session needs of one device of its plan: memory, steps, copies to and from main memory, and replay.
+// Interface of a session to one device of its plan: memory, steps, copies to and from main memory, replay.
 //
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceRuntime> gpu, MakeDeviceRuntime(Device::Gpu(0), options));
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Step> step, gpu->MakeStep(plan, step_table));
 //   SINTER_RETURN_IF_ERROR(step->Run(args));             // A CPU computes; a GPU enqueues on its stream.
 //   SINTER_RETURN_IF_ERROR(gpu->Download(host, result, bytes));
 //
-// A device's work runs in the order in which it was given. Between devices order exists only where WaitFor makes it. One
-// thread at a time, as for sessions. Addresses are fixed before the first run, so that steps may be recorded once.
+// A device runs its work in the order of the calls. Order between devices exists only through WaitFor. Not
+// thread-safe, like sessions. Addresses are fixed before the first run, so that steps can be recorded once.
 //
-// StepArgs on a device: buffers, workspace and library_workspace are in its memory; so is scratch, ScratchBytes() of it, null
-// when there are none.
+// StepArgs on a device: buffers, workspace, library_workspace and scratch are in its memory. scratch has
+// ScratchBytes() bytes; it is null if there are none.
 #ifndef SINTER_RUNTIME_DEVICE_DEVICE_RUNTIME_H_
 #define SINTER_RUNTIME_DEVICE_DEVICE_RUNTIME_H_
 
@@ -35,7 +35,7 @@ struct Plan;
 struct Step;
 }  // namespace fb
 
-// Work of a device that was recorded once and is launched again as a whole: a CUDA graph.
+// Work of a device that is recorded once and launched again as a whole: a CUDA graph.
 class RecordedWork {
  public:
   virtual ~RecordedWork() = default;
@@ -48,36 +48,43 @@ class DeviceRuntime {
 
   virtual Device device() const = 0;
   virtual CachingAllocator& allocator() = 0;
-  // Whether the CPU may read and write the device's memory directly.
+  // True if the CPU can read and write the device's memory directly.
   virtual bool is_host_memory() const = 0;
-  // The multiple that arenas and inputs start at.
+  // Alignment of arenas and inputs.
   virtual int64_t alignment() const = 0;
 
-  // Load phase, once for all devices of this kind, before the steps of a plan with collectives among them are made: lets the
-  // members of every group reach each other. `peers` are the plan's devices; null where one is of another kind or elsewhere.
-  // `world`: null for a process alone. Errors: FailedPrecondition (a library is missing), Unavailable (a rank does not answer).
+  // Load phase: connects the members of every group, once for all devices of this kind, before MakeStep of a
+  // plan with collectives. `peers` are the plan's devices, null for a device of another kind or process.
+  // `world` is null for a single process. Errors: FailedPrecondition (a library is missing), Unavailable (a
+  // rank does not respond).
   virtual absl::Status Connect(const fb::Plan&, std::span<DeviceRuntime* const> /*peers*/,
                                const LocalDevices&, World* /*world*/) {
     return absl::OkStatus();
   }
-  // Load phase, before the first step is made: may begin what takes long about steps of the plan's device `device`, on threads of
-  // its own. MakeStep waits for it where it must; attention's steps are made last for that.
+  // Load phase, before the first MakeStep: may start slow preparations for the steps of the plan's device
+  // `device`, on its own threads. MakeStep waits for them if necessary. The session therefore makes attention
+  // steps last.
   virtual void Prepare(const fb::Plan& /*plan*/, uint32_t /*device*/) {}
-  // Whoever waits for a member of a collective, on this device or on its CPU side, gets this error instead. Any thread.
+  // Ends every wait for a member of a collective, on this device or its host side, with this error. Callable
+  // from any thread.
   virtual void Abort(const absl::Status& /*reason*/) {}
 
-  // Load phase: everything slow about a step. Errors: NotFound (no kernel for this device's architecture: says which the
-  // plan holds), FailedPrecondition (a library is missing or of the wrong version), Internal.
+  // Load phase: makes a step, including all slow work. Errors: NotFound (no kernel for this device's
+  // architecture; lists the plan's architectures), FailedPrecondition (a library is missing or has the wrong
+  // version), Internal.
   virtual absl::StatusOr<std::unique_ptr<Step>> MakeStep(const fb::Plan& plan, const fb::Step& step) = 0;
-  // Memory that all steps made so far share while they run, besides the library workspace. The session allocates it.
+  // Memory, besides the library workspace, that all steps made so far share while they run. The session
+  // allocates it.
   virtual size_t ScratchBytes() const { return 0; }
 
-  // After all work given so far. Upload returns when `from` may be changed; Download and Synchronize when it is done.
+  // These run after all earlier work. Upload returns when `from` may change; Download and Synchronize when
+  // all is done.
   virtual absl::Status Upload(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Download(void* to, const void* from, size_t bytes) = 0;
-  // A run's inputs to their place, `bytes` from `to` on: pieces of main memory, which may be changed on return. A device that
-  // uses a landing, as many bytes of its memory, brings them there while earlier work still runs, and from there to their
-  // place when that is done; for others `landing` is null, and it is an Upload of each.
+  // Copies a run's inputs to `to` and the `bytes` that follow. The pieces are in main memory and may change
+  // on return. A device with uses_landing() gets `landing`, a second buffer of `bytes` in its memory: it
+  // uploads to `landing` while earlier work still runs, and moves the inputs from there afterwards. For other
+  // devices `landing` is null, and each piece is an Upload.
   struct InputPiece {
     size_t offset;
     const void* from;
@@ -94,30 +101,32 @@ class DeviceRuntime {
   }
   virtual absl::Status Fill(void* to, uint8_t value, size_t bytes) = 0;
   virtual absl::Status Synchronize() = 0;
-  // After an error: what it was given may still be running, and write to memory that it was given.
+  // After an error: true if earlier work may still run and write to its memory.
   virtual bool MayStillWork() const { return false; }
-  // Work given from now on waits for all that `other` was given so far. Nothing to do for a CPU as `other`, which is never
-  // behind.
+  // Makes later work of this device wait for all earlier work of `other`. Does nothing if `other` is a CPU,
+  // whose work is always done.
   virtual absl::Status WaitFor(DeviceRuntime& other) = 0;
-  // Copies from memory of another device; the session has called WaitFor where `other` may still be writing `from`, and
-  // will where it is to be written again. Peer to peer, or through pinned memory. From a CPU it is an Upload: `from` may be
-  // changed on return. Never called within Record.
+  // Copies from memory of another device: peer to peer or through pinned memory. The session calls WaitFor if
+  // `other` may still be writing `from`, and before `from` is overwritten. A copy from a CPU is an Upload:
+  // `from` may change on return. Never called within Record.
   virtual absl::Status CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) = 0;
 
-  // Calls `work`, which only runs steps of this device that have run before, and keeps what it enqueues instead of running
-  // it: Launch runs it, the first time too. Null: the device has no use for recording (a CPU), and `work` was not called.
+  // Records the work that `work` enqueues, without running it. Launch runs it, also the first time. `work`
+  // may only run steps of this device that have run before. Returns null, without calling `work`, if the
+  // device does not record (a CPU).
   virtual absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) = 0;
 
-  // Within Record: what is given from now on, up to the next call, is the next piece, counted from 0, and comes after the
-  // pieces `before` alone; the others may run beside it. First called before anything is given, or not at all. A device that
-  // knows no such thing keeps the order in which it was given its work.
+  // Within Record: starts the next piece, counted from 0, which contains the following work. The piece runs
+  // after the pieces in `before` only and may run concurrently with the others. Call it before any work of
+  // the recording, or never. A device without this feature keeps the order of the calls.
   virtual absl::Status BeginPiece(std::span<const uint32_t> /*before*/) { return absl::OkStatus(); }
 
-  // With marks 0 to `marks` - 1 in this device's work. Load phase: allocates, and the first may measure what a mark costs.
+  // Makes a stopwatch with marks (events) 0 to `marks` - 1 in this device's work. Load phase: allocates. The
+  // first call may measure the cost of a mark.
   virtual absl::StatusOr<std::unique_ptr<Stopwatch>> MakeStopwatch(size_t marks) = 0;
 
-  // Bytes moved by Upload, Download and CopyFrom so far, and how often it was a Download: for tests that count unrequested
-  // transfers, and for what a program's transfers cost.
+  // Bytes moved by Upload, Download and CopyFrom so far, and the number of Downloads. Tests use it to find
+  // unrequested transfers; programs can read the cost of their transfers.
   struct Traffic {
     int64_t uploaded = 0, downloaded = 0, copied = 0;
     int64_t downloads = 0;

@@ -1,6 +1,7 @@
-// Makes the runtime of a device, whatever its kind (runtime/device/device_runtime.h says what a runtime is).
+// Makes the runtime of a device of any kind (runtime/device/device_runtime.h describes runtimes).
 //
-//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceRuntime> runtime, MakeDeviceRuntime(Device::Gpu(1), nullptr, context));
+//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceRuntime> runtime,
+//                           MakeDeviceRuntime(Device::Gpu(1), nullptr, context));
 #ifndef SINTER_RUNTIME_DEVICE_DEVICE_RUNTIMES_H_
 #define SINTER_RUNTIME_DEVICE_DEVICE_RUNTIMES_H_
 
@@ -15,8 +16,9 @@
 
 namespace sinter {
 
-// `allocator` is of this device and outlives the runtime; null: ProcessAllocator(device). `context` is for CPUs; of it a GPU
-// takes the tuning. The errors of CheckDevice (runtime/memory/device_info.h), and those of a device that does not answer.
+// `allocator` belongs to this device and outlives the runtime; null selects ProcessAllocator(device).
+// `context` is for CPUs; a GPU takes from it the tuning, load times, pool and library requirements. Errors:
+// those of CheckDevice (runtime/memory/device_info.h), and those of a device that does not respond.
 absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeDeviceRuntime(Device device, CachingAllocator* allocator,
                                                                  const StepContext& context);
 

@@ -1,16 +1,17 @@
-// Where the time of runs goes, step by step.
+// The profile of a function: the time that its runs spend in each step.
 //
 //   Profile profile;
 //   for (int i = 0; i < 10; ++i) SINTER_RETURN_IF_ERROR(train.Run(&profile));
 //   for (const StepTimes& s : profile.steps) std::cout << s.name << " " << s.seconds_min * 1e3 << " ms\n";
 //
-// Runs of one function add up; a run of another function starts the profile anew. The first run with a profile
-// allocates its entries. Timing costs some 50 ns a step on a CPU. On a GPU the steps run as they do without a profile, recorded
-// and in order, with marks between them that take the time (runtime/device/stopwatch.h); what a mark costs is measured and taken off.
-// Each step's time is its own, the pause in front of it included: a collective is waited for by its own device, and a
-// step that would start before the one in front of it has ended starts behind it. So the sum may be more than a run without a
-// profile takes. In a function's first run, in which libraries set themselves up, every step is waited for instead, which adds
-// some 10 us to each.
+// Runs of one function add up; a run of another function restarts the profile. The first run with a profile
+// allocates its entries. Timing costs about 50 ns per step on a CPU.
+//
+// On a GPU the steps run as without a profile, recorded and in order. Events between the steps take the times
+// (runtime/device/stopwatch.h); the measured cost of an event is subtracted. A step's time includes the pause before
+// the step. The device waits for its own collectives, and a step that could start before its predecessor ends
+// waits for that end. So the sum may exceed the time of a run without a profile. In a function's first run
+// libraries initialise themselves: that run waits after every step, which adds about 10 us per step.
 #ifndef SINTER_RUNTIME_DEVICE_PROFILE_H_
 #define SINTER_RUNTIME_DEVICE_PROFILE_H_
 
@@ -25,21 +26,23 @@ namespace sinter {
 
 struct StepTimes {
   std::string name;
-  std::string_view kind;  // "kernel", "matmul", "conv", "pool", "copy", a catalogue kernel's name.
-  Device device;          // That ran it.
-  std::vector<std::string> locations;  // The user's lines that the step computes: "lenet.cc:12: Linear(128)".
-  double seconds_total = 0;            // Over `runs`.
+  std::string_view kind;  // "kernel", "matmul", "conv", "pool", "copy", or a catalogue kernel's name.
+  Device device;          // Device that ran the step.
+  // The user's lines that the step computes: "lenet.cc:12: Linear(128)".
+  std::vector<std::string> locations;
+  double seconds_total = 0;  // Sum over `runs`.
   double seconds_min = 0;
-  double begin_seconds = 0;  // In the last run, since its beginning on the step's device.
-  double flops = 0;          // Of one run.
-  double bytes = 0;          // The least that one run must read and write.
+  double begin_seconds = 0;  // Start in the last run, since that run began on the step's device.
+  double flops = 0;          // Per run.
+  double bytes = 0;          // Lower bound of the bytes that one run reads and writes.
 };
 
 struct Profile {
   std::string function;
   int64_t runs = 0;
-  double seconds_total = 0;    // Of whole runs, checks and copies of inputs included.
-  double seconds_of_mark = 0;  // Taken off each step's time on a GPU: the most of all devices.
+  double seconds_total = 0;  // Whole runs, including checks and copies of inputs.
+  // Cost of an event, subtracted from each step's time on a GPU: the maximum over all devices.
+  double seconds_of_mark = 0;
   std::vector<StepTimes> steps;
 };
 

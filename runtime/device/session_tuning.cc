@@ -12,8 +12,6 @@
 namespace sinter {
 namespace {
 
-// Empty also in a program that has more rights than who started it, who must not choose which files it writes.
-
 absl::StatusOr<TuningMode> ModeOfEnvironment() {
   const std::string text = Environment("SINTER_GPU_TUNE");
   if (text.empty() || text == "1") return TuningMode::kSameBits;
@@ -71,7 +69,7 @@ void SessionTuning::Read() {
     return;
   }
   const bool saves = options_.save || SaveOfEnvironment().value_or(false);
-  // It is usual to have none, and one that is to be written need not be there yet.
+  // A missing file is normal if it is the default one or is about to be written.
   if (absl::IsNotFound(table.status()) && (!is_file_named_ || saves)) return;
   is_broken_ = !absl::IsNotFound(table.status());
   Warn(absl::Status(table.status().code(),
@@ -98,7 +96,7 @@ void SessionTuning::Finish() {
                                       "file could stand beside; name one "
                                       "in TuningOptions::file or SINTER_GPU_TUNING_FILE"));
   }
-  // It was reported when it was read.
+  // Read has already reported the broken file.
   if (is_broken_) return;
   const absl::Status status = SaveTuning(report_.file, measured_);
   if (status.ok()) return;

@@ -1,12 +1,13 @@
-// The tuning of one session (runtime/device/tuning.h): its file, what the devices look up in it while steps are made, and the report.
+// Holds the tuning state of one session: its file, the lookups of the devices, and the report.
+// runtime/device/tuning.h explains tuning.
 //
 //   SessionTuning tuning(options.tuning, plan.path());
 //   SINTER_ASSIGN_OR_RETURN(const TuningMode mode, tuning.Mode());
-//   if (const TunedProduct* known = tuning.Find(key, mode); known != nullptr) ...          // Reads the file, once.
+//   if (const TunedProduct* known = tuning.Find(key, mode); known != nullptr) ...    // Reads the file once.
 //   tuning.Add({.key = key, .source = ChoiceSource::kMeasured, ...}, &measured);
-//   tuning.Finish();                                                                       // Saves, if asked to.
+//   tuning.Finish();                                                                 // Saves if enabled.
 //
-// One thread at a time. Nothing is read or written for a plan without products on a GPU.
+// One thread at a time. A plan without matmuls or convolutions on a GPU reads and writes nothing.
 #ifndef SINTER_RUNTIME_DEVICE_SESSION_TUNING_H_
 #define SINTER_RUNTIME_DEVICE_SESSION_TUNING_H_
 
@@ -23,20 +24,21 @@ namespace sinter {
 
 class SessionTuning {
  public:
-  // `plan_path`: empty for a plan that is in no file.
+  // `plan_path` is empty for a plan that was not loaded from a file.
   explicit SessionTuning(TuningOptions options = {}, std::string_view plan_path = "");
 
-  // InvalidArgument: SINTER_GPU_TUNE or SINTER_GPU_TUNE_SAVE cannot be read.
+  // InvalidArgument if SINTER_GPU_TUNE or SINTER_GPU_TUNE_SAVE is invalid.
   absl::StatusOr<TuningMode> Mode() const;
   bool again() const { return options_.again; }
 
-  // Null: the file has no choice for this, or none that the mode takes. In kAnyBits a choice among those of the same bits does
-  // not count; in kSameBits one among all does, since whoever wrote it into the file wanted it.
+  // Returns null if the file has no choice for `key` that `mode` accepts. kAnyBits rejects a choice that was
+  // made among the algorithms with the same bits. kSameBits accepts a choice made among all: the writer of
+  // the file wanted it.
   const TunedProduct* Find(const ProductKey& key, TuningMode mode);
   bool Has(const ProductKey& key) const { return added_.contains(key); }
-  // A product that was added before is left out. `tuned`: what to save, or null.
+  // Ignores a key that was added before. `tuned` is the entry to save, or null.
   void Add(ProductChoice choice, const TunedProduct* tuned = nullptr);
-  // Into the report, where the first one stays, and to standard error.
+  // Prints the error and puts it into the report, which keeps the first one.
   void Warn(const absl::Status& status);
 
   void Finish();
@@ -47,14 +49,14 @@ class SessionTuning {
   void Read();
 
   TuningOptions options_;
-  bool is_file_named_ = false;  // Not only what stands beside the plan.
+  bool is_file_named_ = false;  // True if the file is not the default beside the plan.
   bool is_read_ = false, is_broken_ = false;
   TuningTable stored_, measured_;
   std::set<ProductKey> added_;
   TuningReport report_;
 };
 
-// Where the tuning of a plan is kept: as TuningOptions::file says. Empty: nowhere.
+// Returns the path of a plan's tuning file, as TuningOptions::file explains; empty if there is none.
 std::string TuningPath(const TuningOptions& options, std::string_view plan_path);
 
 }  // namespace sinter

@@ -1,7 +1,7 @@
-// One step of a function: a kernel or library call with everything decided.
+// One step of a function: a prepared kernel or library call.
 //
-// Phases: a step is made at Load (creates library primitives, looks symbols up, may allocate); Run only launches, with
-// no heap allocation. Run may be called by one thread at a time.
+// The load phase makes a step: it creates library primitives, looks up symbols, and may allocate. Run only
+// launches and allocates nothing. One thread at a time may call Run.
 //
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Step> step, MakeMatmulStep(*table, context));
 //   SINTER_RETURN_IF_ERROR(step->Run(args));
@@ -22,42 +22,46 @@ class SessionTuning;
 class ThreadPool;
 class World;
 
-// What a step needs while it runs. The arrays hold one pointer an entry of Step.inputs and Step.outputs of the plan.
+// The arguments of a step's run. The array has one pointer per entry of Step.inputs and Step.outputs in the
+// plan.
 struct StepArgs {
   void* const* buffers = nullptr;  // Inputs, then outputs.
-  void* workspace = nullptr;       // Step.workspace_bytes, 64-byte aligned; null when there are none.
+  void* workspace = nullptr;       // Step.workspace_bytes, 64-byte aligned; null if 0.
   void* scratch = nullptr;         // Thread scratch of the whole executable; see StepContext::scratch_stride.
-  // At least LibraryWorkspaceBytes(), 64-byte aligned, also of other steps: none of those that may run beside this one.
+  // At least LibraryWorkspaceBytes() bytes, 64-byte aligned. Other steps share this memory, but none that may
+  // run at the same time.
   void* library_workspace = nullptr;
 };
 
-// What a step may use while it is made.
+// Things that a step may use while it is made.
 struct StepContext {
   ThreadPool* pool = nullptr;
-  void* shared_object = nullptr;  // Handle of dlopen; null in a plan without generated kernels.
-  size_t scratch_stride = 0;      // Bytes of scratch memory a thread.
-  // The instruction set that the plan is compiled for, for kernels that have other bits with another instruction set.
+  void* shared_object = nullptr;  // Handle of dlopen; null if the plan has no generated kernels.
+  size_t scratch_stride = 0;      // Bytes of scratch memory per thread.
+  // The plan's instruction set, for kernels whose bits depend on it.
   kernels::Isa isa = kernels::Isa::kV3;
-  bool uses_onednn = false;  // SessionOptions::cpu_products is kOneDnn.
+  bool uses_onednn = false;  // True if SessionOptions::cpu_products is kOneDnn.
   // For collectives (runtime/plan/collective.h).
-  World* world = nullptr;   // Null: this process is alone.
-  LocalDevices local = {};  // Of the plan.
-  // For matrix products of GPUs (runtime/device/session_tuning.h); outlives all steps. Null: there is no tuning file.
+  World* world = nullptr;   // Null if there are no other processes.
+  LocalDevices local = {};  // The plan's devices in this process.
+  // For matmuls and convolutions on GPUs (runtime/device/session_tuning.h); outlives all steps. Null if there is no
+  // tuning.
   SessionTuning* tuning = nullptr;
-  // Where what takes long says so (runtime/host/load_times.h); outlives all steps. Null: nobody asks.
+  // Records the times of slow phases (runtime/host/load_times.h); outlives all steps. Null if they are not
+  // recorded.
   LoadTimes* load_times = nullptr;
-  // Of CUDA's libraries, which steps on GPUs need: they are opened while a GPU is reached.
+  // CUDA libraries that GPU steps need. They are opened while the GPU is initialized.
   bool needs_cublaslt = false, needs_cudnn = false;
 };
 
 class Step {
  public:
   virtual ~Step() = default;
-  // Memory that the step needs besides the plan's: known once the step is made.
+  // Returns the memory that the step needs besides the plan's workspace. Known once the step is made.
   virtual size_t LibraryWorkspaceBytes() const { return 0; }
   virtual absl::Status Run(const StepArgs& args) = 0;
-  // Of a step that runs beside those given after it, as a collective of a GPU does: what is given from now on comes after
-  // it. Called once for each Run, within the same recording (runtime/execute/collective_joins.h).
+  // For steps that run asynchronously (collectives on GPUs): makes later work wait for this step. Called once
+  // for each Run, within the same recording (runtime/execute/collective_joins.h).
   virtual absl::Status Join() { return absl::OkStatus(); }
 };
 

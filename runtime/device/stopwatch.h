@@ -1,4 +1,4 @@
-// Times of points in a device's work, read when they have passed.
+// Measures the times between marks in a device's work.
 //
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Stopwatch> stopwatch, gpu->MakeStopwatch(/*marks=*/2));
 //   SINTER_RETURN_IF_ERROR(stopwatch->Mark(0));
@@ -7,9 +7,9 @@
 //   SINTER_RETURN_IF_ERROR(gpu->Synchronize());
 //   SINTER_ASSIGN_OR_RETURN(double seconds, stopwatch->SecondsBetween(0, 1));
 //
-// Marks may be recorded with the work between them (DeviceRuntime::Record): each launch takes the times anew. So the steps of
-// a recording are timed where they run, with no wait of the CPU in between. A mark is work too: what it adds is measured, for
-// whoever wants to take it off.
+// Marks may be recorded with the work between them (DeviceRuntime::Record); each launch then takes new times.
+// So the steps of a recording are timed in place, without a wait of the CPU between them. A mark costs time
+// on the device; SecondsOfMark returns that cost so that callers can subtract it.
 #ifndef SINTER_RUNTIME_DEVICE_STOPWATCH_H_
 #define SINTER_RUNTIME_DEVICE_STOPWATCH_H_
 
@@ -24,11 +24,11 @@ class Stopwatch {
  public:
   virtual ~Stopwatch() = default;
 
-  // The time when what was given to the device before is done.
+  // Records the time at which the work enqueued before the mark is done.
   virtual absl::Status Mark(size_t index) = 0;
-  // Of marks that have passed, the second of them not before the first.
+  // Returns the time between two completed marks. The second must not precede the first.
   virtual absl::StatusOr<double> SecondsBetween(size_t first, size_t second) const = 0;
-  // By how much a mark between two pieces of recorded work delays the second.
+  // Returns the delay that a mark adds between two pieces of recorded work.
   virtual double SecondsOfMark() const = 0;
 };
 

@@ -1,21 +1,23 @@
-// Which algorithms compute the matrix products and convolutions of GPUs, and the file in which measured choices are kept.
+// Options and report for the choice of algorithms for GPU matmuls and convolutions.
 //
 //   SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan), {.tuning = {.save = true}}));
 //   for (const ProductChoice& choice : session.tuning().products) std::cout << choice.key.product << "\n";
 //
-// cuBLASLt has many algorithms for a product, and the one that it proposes is not always its quickest. A session takes, for
-// each different product of its plan: what the tuning file says; else what this process has measured before; else what it
-// measures now, while it is created. The file is that beside the plan ("model.plan.tuning"), unless another is named. The
-// command `sinter tune model.plan` writes it; a session does so where it is asked to.
+// cuBLASLt has many algorithms for a matmul, and its first proposal is not always the fastest. For each
+// different matmul of its plan, a session takes the choice in the tuning file; else the choice that this
+// process has measured before; else it measures now, in Session::Create. The file is the one beside the plan
+// ("model.plan.tuning"), unless the options name another. `sinter tune model.plan` writes it; a session
+// writes it if `save` is set.
 //
-// So has cuDNN engines for a convolution. They are in the same file, but the quickest gives other bits, so that only kAnyBits
-// measures them; otherwise it is the file's, else the first deterministic one.
+// cuDNN likewise has engines for a convolution, kept in the same file. The fastest engine may give other
+// bits, so only kAnyBits measures engines. Otherwise a session takes the file's engine, else the first
+// deterministic one.
 //
-// Bits: the same plan with the same tuning file gives the same bits in every process, on the same model of GPU with the same
-// version of cuBLASLt. Without a file that holds in the modes kFirstChoice and kSameBits.
+// Bits: the same plan with the same tuning file gives the same bits in every process, on the same GPU model
+// with the same version of cuBLASLt. Without a file, this holds only for kFirstChoice and kSameBits.
 //
-// No tuning file keeps a plan from running. One that cannot be read or written is reported, here and on standard error, and
-// the session goes on as if there were none; its bytes stay as they are.
+// A bad tuning file never keeps a plan from running. A file that cannot be read or written is reported here
+// and on standard error. The session then continues as if there were no file, and does not change it.
 #ifndef SINTER_RUNTIME_DEVICE_TUNING_H_
 #define SINTER_RUNTIME_DEVICE_TUNING_H_
 
@@ -30,25 +32,25 @@
 
 namespace sinter {
 
-// What SINTER_GPU_TUNE says, in this order: 0, 1 and 2.
+// The values 0, 1 and 2 of SINTER_GPU_TUNE, in this order.
 enum class TuningMode {
-  kFirstChoice,  // cuBLASLt's first choice: the file is not read and nothing is measured.
-  kSameBits,     // The quickest of the algorithms that give the bits of the first choice.
-  kAnyBits,      // The quickest of all.
+  kFirstChoice,  // cuBLASLt's first choice. Reads no file and measures nothing.
+  kSameBits,     // The fastest algorithm with the bits of the first choice.
+  kAnyBits,      // The fastest of all algorithms.
 };
 
 struct TuningOptions {
-  // Empty: what SINTER_GPU_TUNING_FILE says, else the path of the plan with ".tuning" behind it, else none.
+  // Empty: the value of SINTER_GPU_TUNING_FILE; else the plan's path with ".tuning" appended; else no file.
   std::string file = {};
-  // Adds what is measured to the file, which is made if there is none. Also by SINTER_GPU_TUNE_SAVE=1.
+  // Adds measured choices to the file, creating it if necessary. SINTER_GPU_TUNE_SAVE=1 does the same.
   bool save = false;
-  // Measures also what the file and this process know already.
+  // Measures again what the file or this process already knows.
   bool again = false;
-  // Empty: what SINTER_GPU_TUNE says, kSameBits if nothing.
+  // nullopt: the value of SINTER_GPU_TUNE; kSameBits if it is unset.
   std::optional<TuningMode> mode = std::nullopt;
 };
 
-// What a choice is for.
+// The matmul or convolution, the device and the library that a choice is for.
 struct ProductKey {
   std::string device;   // "NVIDIA H100 80GB HBM3, sm_90, 132 multiprocessors".
   std::string library;  // "cuBLASLt 13.1.0".
@@ -59,26 +61,26 @@ struct ProductKey {
 
 enum class ChoiceSource {
   kFile,
-  kMeasured,     // Now.
-  kProcess,      // Measured when an earlier session of this process was created.
-  kFirstChoice,  // Not measured: `reason` says why.
+  kMeasured,     // In this session.
+  kProcess,      // When an earlier session of this process was created.
+  kFirstChoice,  // Not measured; `reason` says why.
 };
 
 struct ProductChoice {
   ProductKey key;
   ChoiceSource source = ChoiceSource::kFirstChoice;
   std::string reason = {};
-  // Of one launch, in microseconds; 0 where nothing was measured.
+  // Microseconds per launch; 0 if not measured.
   double first_us = 0, chosen_us = 0;
-  bool any_bits = false;  // The bits may be others than those of cuBLASLt's first choice.
+  bool any_bits = false;  // True if the bits may differ from cuBLASLt's first choice.
 };
 
 struct TuningReport {
-  // That was looked at, or looked for; empty: none.
+  // The file that was read or looked for; empty if there is none.
   std::string file;
-  // Why the file is not used or was not written, or a choice in it not taken.
+  // Error that kept the file or a choice in it from being used, or the file from being written.
   absl::Status status;
-  // Each different product of the plan once, in the order of its steps.
+  // Each different matmul and convolution of the plan once, in step order.
   std::vector<ProductChoice> products;
 
   int64_t Count(ChoiceSource source) const {

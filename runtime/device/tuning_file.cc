@@ -27,23 +27,23 @@
 namespace sinter {
 namespace {
 
-// Members in an order of their own: finding one takes no longer where there are many.
+// Sorted members: lookups stay fast in large objects.
 using Json = nlohmann::json;
 
 constexpr char kFormat[] = "sinter tuning";
 constexpr int64_t kVersion = 2, kVersionWithoutHash = 1;
-// Tens of times what a plan has: some 10,000 products.
+// Tens of times a plan's needs: about 10,000 entries.
 constexpr size_t kMaxBytes = size_t{4} << 20;
-constexpr size_t kParsedBytes = 128;  // At most, of what one byte of text becomes: nested lists take most.
+constexpr size_t kParsedBytes = 128;  // Most memory per byte of text; nested lists need the most.
 constexpr char kHashKey[] = "sha256";
 constexpr size_t kMaxTextBytes = 1024;
 constexpr double kMaxMicroseconds = 1e9;
-// Another process holds the lock for as long as it takes to write a small file.
+// A process holds the lock only while it writes a small file.
 constexpr std::chrono::milliseconds kLockLimit(5000), kLockPause(5);
 
 constexpr char kAdvice[] = "; delete it, or move it away, and make it anew with `sinter tune`";
 
-// What names an algorithm, by its names in the file.
+// Calls `f` with the name in the file and the value of each attribute of an algorithm.
 template <typename Config, typename F>
 void ForEachAttribute(Config& config, F&& f) {
   f("id", config.id);
@@ -58,7 +58,7 @@ void ForEachAttribute(Config& config, F&& f) {
   f("ordinal", config.ordinal);
 }
 
-// Reads the members of one object; the first thing that is wrong is kept.
+// Reads the members of one object and keeps the first error.
 class ObjectReader {
  public:
   ObjectReader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
@@ -95,7 +95,7 @@ class ObjectReader {
     Refuse(absl::StrCat("\"", key, "\" of ", where_, " is no text of 1 to ", kMaxTextBytes,
                         " bytes without control characters"));
   }
-  // Null: it is not there.
+  // Returns null if the member is missing or after an error.
   const Json* Take(const char* key) {
     if (!error_.empty()) return nullptr;
     const auto found = object_.find(key);
@@ -109,7 +109,7 @@ class ObjectReader {
   void Refuse(std::string error) {
     if (error_.empty()) error_ = std::move(error);
   }
-  // What is wrong, an unknown member too; empty: nothing.
+  // Returns the first error, or an error about an unknown member; empty if there is none.
   std::string Finish() {
     if (error_.empty() && taken_ < object_.size()) {
       error_ = absl::StrCat(where_, " has members that this version does not know");
@@ -158,9 +158,9 @@ std::string ParseProduct(const Json& json, size_t index, TuningTable* table) {
   return error;
 }
 
-// Null for what is no JSON, and for an object that names a member twice: then `error` says why.
+// Returns null if the text is no JSON or an object repeats a member name; `error` then says why.
 Json ParseJson(std::string_view text, std::string* error) {
-  // Of the objects that are open.
+  // Member names seen in each open object.
   std::vector<std::set<std::string>> names;
   const auto check = [&](int, Json::parse_event_t event, Json& parsed) {
     if (event == Json::parse_event_t::object_start) names.emplace_back();
@@ -174,14 +174,14 @@ Json ParseJson(std::string_view text, std::string* error) {
     Json json = Json::parse(text, check);
     return error->empty() ? json : nullptr;
   } catch (const std::bad_alloc&) {
-    throw;  // Caught where all that was read is freed.
+    throw;  // WithinMemory handles it, after all parsed data is freed.
   } catch (const std::exception& exception) {
     *error = PrintableText(exception.what());
     return nullptr;
   }
 }
 
-// Hash of the text, whose digits are at `at`.
+// Returns the hash of the text, computed with the digits at `at` as '0'.
 std::string TextHash(std::string_view text, size_t at) {
   Sha256 hash;
   hash.Update(AsBytes(text.substr(0, at)));
@@ -190,7 +190,8 @@ std::string TextHash(std::string_view text, size_t at) {
   return HexText(hash.Digest());
 }
 
-// Where the digits are; npos: nowhere. A file that Sinter has written has them in front of all products.
+// Returns the position of the hash's digits; npos if there is none. In a file written by Sinter they precede
+// all entries.
 size_t FindHash(std::string_view text) {
   const std::string before = absl::StrCat("\"", kHashKey, "\": \"");
   const size_t at = text.find(before);
@@ -198,7 +199,7 @@ size_t FindHash(std::string_view text) {
   return at + before.size();
 }
 
-// Of the file itself, where the path is a symbolic link.
+// Returns the folder of the file itself, even if the path is a symbolic link.
 std::string FolderOfFile(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, ignored);
@@ -207,8 +208,8 @@ std::string FolderOfFile(const std::string& path) {
   return folder.empty() ? std::string(1, '.') : folder.string();
 }
 
-// An advisory lock of a folder, which every file system has without another file that stays behind. It makes writers wait for
-// each other and protects nothing: without it, too, files are replaced as a whole.
+// An advisory lock on a folder. Local file systems support it without a lock file that stays behind. It only
+// makes writers wait for each other; files are replaced as a whole even without it.
 class FolderLock {
  public:
   static absl::StatusOr<FolderLock> Take(const std::string& path) {
@@ -221,10 +222,10 @@ class FolderLock {
     if (lock.fd_ < 0) return failed("open");
     const auto end = std::chrono::steady_clock::now() + kLockLimit;
     while (flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
-      // Network file systems lock files alone: there two that write at the same instant may lose what one of them measured.
+      // Network file systems may lock only files. Of two concurrent writers one may then lose its entries.
       if (errno == EBADF || errno == ENOLCK || errno == EOPNOTSUPP || errno == EINVAL) return lock;
       if (errno != EWOULDBLOCK && errno != EINTR) return failed("lock");
-      // No writer takes so long: what is written at the same instant may be lost, which is better than all that was measured.
+      // No writer takes this long. Losing a concurrent entry is better than losing all new ones.
       if (std::chrono::steady_clock::now() > end) return lock;
       std::this_thread::sleep_for(kLockPause);
     }
@@ -286,10 +287,11 @@ absl::StatusOr<TuningTable> ParseFile(std::string_view text, const std::string& 
 
 absl::StatusOr<TuningTable> ParseTuning(std::string_view text, const std::string& name) {
   if (text.size() > kMaxBytes) return Damaged(name, TooLarge(text.size()));
-  // The JSON library's destructors allocate, and end the process where they cannot: so all that it may take has to be there.
+  // The JSON library's destructors allocate, and a failure there ends the process. So check that the largest
+  // possible need is available.
   const size_t bytes = kParsedBytes * text.size();
   char* volatile room =
-      static_cast<char*>(std::malloc(bytes));  // Volatile: else the compiler leaves both calls out.
+      static_cast<char*>(std::malloc(bytes));  // Volatile keeps the compiler from removing both calls.
   const bool has_room = room != nullptr;
   std::free(room);
   if (!has_room) {
@@ -300,7 +302,7 @@ absl::StatusOr<TuningTable> ParseTuning(std::string_view text, const std::string
 }
 
 std::string TuningText(const TuningTable& table) {
-  // Members in the order in which they are read.
+  // An ordered object keeps the members in reading order.
   using Ordered = nlohmann::ordered_json;
   std::string text =
       absl::StrCat(R"({"format": ")", kFormat, R"(", "version": )", kVersion, R"(, ")", kHashKey, R"(": ")",

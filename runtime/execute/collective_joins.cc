@@ -11,7 +11,7 @@ std::vector<Join> FindJoins(const fb::Function& function, std::span<const uint32
     uint32_t step;
     TouchedMemory touched;
   };
-  std::vector<Begun> begun;  // And not yet joined, in order.
+  std::vector<Begun> begun;  // Not yet joined, in order.
   std::vector<Join> joins;
   for (size_t position = 0; position < steps.size(); ++position) {
     const fb::Step& step = *function.steps()->Get(steps[position]);
@@ -20,7 +20,7 @@ std::vector<Join> FindJoins(const fb::Function& function, std::span<const uint32
       begun.push_back({steps[position], std::move(touched)});
       continue;
     }
-    // The last one that is in the way: those before it end before it.
+    // The last conflicting collective. Earlier collectives end before it.
     const auto last = std::find_if(begun.rbegin(), begun.rend(),
                                    [&](const Begun& other) { return MustFollow(touched, other.touched); });
     if (last == begun.rend()) continue;

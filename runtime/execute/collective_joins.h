@@ -1,11 +1,13 @@
-// How long a device may compute beside the collectives that it has begun.
+// Finds how long a device may compute concurrently with the collectives that it has begun.
 //
-//   for (const Join& join : FindJoins(function, launch.steps)) ...   // Step::Join of join.collective, before join.before.
+//   for (const Join& join : FindJoins(function, launch.steps)) ...
+//     // Before step join.before: call Step::Join of join.collective.
 //
-// A collective of a GPU runs on a stream of its own: it begins behind the steps that were given before it, and what is given
-// after it does not wait. So gradients are exchanged while others are still computed. Worked out once, from the bytes that
-// steps read and write: a step that reads what a collective writes, or writes what it reads or writes, comes after it.
-// Collectives come one after the other in any case, and none outlasts the launch that it is in.
+// A GPU collective runs on its own stream. It starts after the earlier steps, and later steps do not wait for
+// it. So gradients are exchanged while other gradients are still computed. A later step must wait (join) if
+// it reads data that the collective writes, or writes data that the collective reads or writes. The joins are
+// computed once, from the byte ranges of the steps. Collectives run one after the other, and all end before
+// their launch ends.
 #ifndef SINTER_RUNTIME_EXECUTE_COLLECTIVE_JOINS_H_
 #define SINTER_RUNTIME_EXECUTE_COLLECTIVE_JOINS_H_
 
@@ -22,13 +24,13 @@ struct Function;
 
 struct Join {
   uint32_t collective;  // Index into Function.steps.
-  size_t before;        // Position in the launch; behind the last: at its end.
+  size_t before;        // Position in the launch. Equal to the number of steps: at its end.
 
   friend bool operator==(const Join&, const Join&) = default;
 };
 
-// For the steps of one launch, all on one device, by their indices in Function.steps. A join stands for all collectives
-// before it. Ordered by `before`.
+// Finds the joins of one launch's steps, all on one device, given by their indices in Function.steps. A join
+// also covers all earlier collectives. Ordered by `before`.
 std::vector<Join> FindJoins(const fb::Function& function, std::span<const uint32_t> steps);
 
 }  // namespace sinter

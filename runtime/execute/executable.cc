@@ -19,7 +19,7 @@
 namespace sinter::internal_session {
 namespace {
 
-// To replay a single step costs no less than to run it.
+// Replaying a single step costs no less than running it.
 constexpr size_t kLeastRecorded = 2;
 
 std::string InputList(const FunctionInfo& info) {
@@ -69,7 +69,7 @@ absl::Status FunctionState::LoadLaunches() {
     LoadedLaunch loaded;
     if (!is_host && !launch.is_between) {
       loaded.may_record_with_marks = !launch.steps.empty();
-      // A collective is recorded by all its members or by none.
+      // Either all members of a collective record it, or none.
       loaded.joins = FindJoins(*table_, launch.steps);
       loaded.may_record = launch.steps.size() >= kLeastRecorded || !loaded.joins.empty();
       if (loaded.may_record && loaded.joins.empty()) loaded.order = OrderOf(launch);
@@ -92,7 +92,7 @@ absl::Status FunctionState::LoadLaunches() {
   return absl::OkStatus();
 }
 
-// The same for all processes.
+// Gives the same answer in all processes.
 bool FunctionState::IsBetweenProcesses(const fb::Step& step) const {
   const int rank = memory_->local.RankOf(step.device());
   if (const fb::CollectiveStep* const collective = step.body_as_CollectiveStep(); collective != nullptr) {
@@ -103,7 +103,7 @@ bool FunctionState::IsBetweenProcesses(const fb::Step& step) const {
   return memory_->local.RankOf(table_->buffers()->Get(step.inputs()->Get(0))->device()) != rank;
 }
 
-// GPUs exchange without a word about the run that it is for, so that their processes ask each other before it.
+// GPUs exchange data without call stamps. So their processes compare stamps before the run.
 void FunctionState::ListMeeting() {
   for (const LoadedStep& step : steps_) exchanges_ = exchanges_ || IsBetweenProcesses(*step.table);
   if (!exchanges_ || DeviceOf(*plan_, 0).is_cpu()) return;
@@ -136,8 +136,8 @@ StepOrder FunctionState::OrderOf(const Launch& launch) {
   return order;
 }
 
-// A step by itself, or all members of its collective that are here, of which it is the first. Empty: it is not here, or a
-// later member.
+// Returns the step alone, or all local members of its collective if the step is their first. Empty for a step
+// of another process and for a later member.
 std::vector<uint32_t> FunctionState::StepsRunWith(uint32_t index) const {
   if (!steps_[index].is_here) return {};
   const fb::CollectiveStep* const collective = steps_[index].table->body_as_CollectiveStep();
@@ -151,7 +151,7 @@ std::vector<uint32_t> FunctionState::StepsRunWith(uint32_t index) const {
   return members;
 }
 
-// Where several devices that are not CPUs exchange, each of them gets its launches from a thread of its own.
+// If several non-CPU devices exchange data, each gets its own launching thread.
 void FunctionState::MakeThreads() {
   std::vector<bool> exchanges(memory_->devices.size());
   for (const LoadedLaunch& loaded : launches_) {
@@ -168,7 +168,7 @@ void FunctionState::MakeThreads() {
 std::unique_ptr<HostCollective> FunctionState::MakeHostCollective(const Launch& launch) {
   const fb::Step& first = *steps_[launch.steps.front()].table;
   const fb::CollectiveStep& table = *first.body_as_CollectiveStep();
-  // The first member's place, which is the same in every process.
+  // The first member's index, which is the same in every process.
   const size_t place = launch.steps.front() - table.rank();
   const std::string name = absl::StrCat(std::string(CollectiveName(table.kind())), ", ", PlaceOf(place));
   const World::Operation operation = OperationOf(name, place);
@@ -185,7 +185,7 @@ std::unique_ptr<HostCollective> FunctionState::MakeHostCollective(const Launch& 
   return made;
 }
 
-// Between CPUs alone: GPUs exchange by collectives.
+// Only CPUs copy between processes; GPUs use collectives.
 absl::Status FunctionState::CheckCopyBetweenProcesses(size_t index) const {
   const fb::Step& copy = *table_->steps()->Get(static_cast<uint32_t>(index));
   const uint32_t from = table_->buffers()->Get(copy.inputs()->Get(0))->device(), to = copy.device();
@@ -222,7 +222,7 @@ absl::Status FunctionState::LoadSteps() {
       }
     }
   }
-  // Those last that a device may be preparing meanwhile (DeviceRuntime::Prepare).
+  // Attention steps last: the device may still be preparing them (DeviceRuntime::Prepare).
   for (const bool is_attention : {false, true}) {
     for (size_t i = 0; i < steps_.size(); ++i) {
       if ((steps_[i].table->body_type() == fb::StepBody::AttentionStep) != is_attention) continue;
@@ -246,7 +246,7 @@ bool FunctionState::WritesVariables(const fb::Step& step) {
 absl::Status FunctionState::MakeStep(size_t index) {
   const fb::Step& table = *steps_[index].table;
   if (!steps_[index].is_here || IsBetweenDevices(*table_, table)) return absl::OkStatus();
-  // Members on CPUs have a collective's step together.
+  // The local CPU members of a collective share one HostCollective.
   if (table.body_type() == fb::StepBody::CollectiveStep && memory_->devices[table.device()].is_host) {
     return absl::OkStatus();
   }
@@ -264,7 +264,7 @@ std::byte* FunctionState::PointerOf(uint32_t index) const {
   const fb::Buffer& buffer = *table_->buffers()->Get(index);
   if (!memory_->local.Has(buffer.device())) return nullptr;
   if (buffer.space() != fb::Space::Input) return memory_->AddressOf(buffer);
-  if (memory_->devices[buffer.device()].is_host) return nullptr;  // Of each run's caller.
+  if (memory_->devices[buffer.device()].is_host) return nullptr;  // Set in each run.
   return inputs_.DeviceAddress(buffer.device(), buffer.index()) + buffer.offset();
 }
 

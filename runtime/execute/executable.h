@@ -1,28 +1,30 @@
-// One function of a plan, loaded: its steps, on their devices, and the tables of pointers that they read. What a Session is
-// made of.
+// One loaded function of a plan: its steps on their devices, and the tables of pointers that the steps read.
 //
-// Phases: Load makes the steps and says what memory they need; Place, once that memory is there, resolves every pointer;
-// Run binds the inputs and launches the steps in the order of launch_order.h, allocating nothing.
+// A Session consists of such functions. Their phases: Load makes the steps and computes the memory that they
+// need. Place resolves every pointer once that memory exists. Run binds the inputs and launches the steps in
+// the order of launch_order.h; it allocates nothing.
 //
 //   SINTER_ASSIGN_OR_RETURN(auto train, FunctionState::Load(plan, *plan.functions()->Get(0), &memory, pool));
 //   train->Place();
 //   SINTER_RETURN_IF_ERROR(train->Run(inputs, nullptr));
 //
-// Among several processes only the steps of this one's devices are loaded, and the members of a collective that are here run
-// together (runtime/plan/collective.h).
+// With several processes, each process loads only the steps of its own devices. The local members of a
+// collective run together (runtime/plan/collective.h).
 //
-// Launches of several steps on a device that records them (DeviceRuntime::Record) are recorded in the second run, because
-// libraries set themselves up in the first, and replayed from then on. With a profile there is a second recording, with marks
-// between the steps; in a function's first run, and where all devices are CPUs, every step runs by itself. Processes that
-// exchange with each other's GPUs must run with a profile, or without, alike.
+// Recording: on devices that record (DeviceRuntime::Record), launches of several steps or with collectives
+// are recorded in the second run, because libraries initialise themselves in the first. Later runs replay the
+// recording. Runs with a profile use a second recording, with events between the steps. In a function's first
+// run with a profile, and if all devices are CPUs, a profiled run executes the steps one by one. Processes
+// whose GPUs exchange data must either all run with a profile or all without.
 //
-// Devices that are not CPUs and exchange with each other have each a thread that gives them their launches
-// (runtime/execute/launch_threads.h). An error in a function with such collectives ends them on all ranks.
+// If several non-CPU devices exchange data, each has a thread that launches its work
+// (runtime/execute/launch_threads.h). An error in a function with such collectives aborts the collectives on all
+// ranks.
 //
-// A rank whose run fails, for whatever reason, gives up in the world: the others must not wait for it, nor take its next run for
-// this one. A run that fails after a step has begun to write variables leaves them in doubt (Memory::in_doubt).
+// A rank whose run fails gives up in the world. Otherwise the other ranks would wait for it, or take its next
+// run for this one. A failed run that has begun to write variables leaves them in doubt (Memory::in_doubt).
 //
-// One thread at a time. Neither the plan, the memory with its runtimes, nor the pool may go away before it.
+// Not thread-safe. The plan, the memory with its runtimes, and the pool must outlive this object.
 #ifndef SINTER_RUNTIME_EXECUTE_EXECUTABLE_H_
 #define SINTER_RUNTIME_EXECUTE_EXECUTABLE_H_
 
@@ -66,12 +68,12 @@ namespace sinter::internal_session {
 
 class FunctionState {
  public:
-  // Of `memory` only the runtimes, the local devices and the world are looked at.
+  // Uses only the runtimes, the local devices and the world of `memory`.
   static absl::StatusOr<std::unique_ptr<FunctionState>> Load(const fb::Plan& plan, const fb::Function& table,
                                                              Memory* memory, const ThreadPool& pool);
 
   const FunctionInfo& info() const { return info_; }
-  // -1: no such input.
+  // Returns the index of the input; -1 if there is none of this name.
   int FindInput(std::string_view name) const;
 
   const FunctionInputs& inputs() const { return inputs_; }
@@ -80,33 +82,34 @@ class FunctionState {
 
   void Place();
 
-  // What is wrong with an argument for an input, or nothing, in which case `value` is bound to it. Among several processes a
-  // tensor may have the rows alone that are read here (FunctionInputs::Rows).
+  // Checks an argument against an input and binds it to `value`, or returns the error. With several processes
+  // a tensor may consist only of the rows that this process reads (FunctionInputs::Rows).
   absl::Status Bind(const Argument& argument, InputValue* value) const;
-  // With Memory::use. InvalidArgument names the function. FailedPrecondition: variables that it would use are in doubt, or that
-  // it writes are shared.
+  // Requires Memory::use. InvalidArgument names the function. FailedPrecondition: variables that it uses are
+  // in doubt, or variables that it writes are shared.
   absl::Status Run(std::span<const InputValue> inputs, Profile* profile);
   Memory& memory() { return *memory_; }
 
  private:
   struct LoadedStep {
-    std::unique_ptr<Step>
-        step;  // Null: a copy from another device, a member of a collective on CPUs, or not here.
+    // Null for a copy from another device, a member of a collective on CPUs, and a step of another process.
+    std::unique_ptr<Step> step;
     const fb::Step* table;
     size_t first_slot;
     bool is_here;
     bool writes_variables;
     size_t profile_entry;
-    size_t library_workspace = 0;  // Where its own begins in that of its device.
+    size_t library_workspace = 0;  // Offset in the device's library workspace.
   };
   struct LoadedLaunch {
     Launch launch;
     bool may_record = false, may_record_with_marks = false;
     std::vector<Join> joins;
-    StepOrder order;  // Of a recording without collectives.
+    StepOrder order;  // For a recording without collectives.
     std::unique_ptr<RecordedWork> recorded, recorded_with_marks;
-    size_t first_mark = 0;  // Of its device's stopwatch: one before each step, and one behind the last.
-    // Of a collective on CPUs: what does it, and each member's operands.
+    // Index in the device's stopwatch: one mark before each step, and one after the last.
+    size_t first_mark = 0;
+    // For a collective on CPUs: its implementation, and each member's operands.
     std::unique_ptr<HostCollective> collective;
     std::vector<void* const*> operands;
   };
@@ -122,7 +125,7 @@ class FunctionState {
   absl::Status LoadSteps();
   absl::Status MakeStep(size_t index);
   absl::Status LoadLaunches();
-  // And gives its steps their library workspaces.
+  // Also sets the library workspaces of the launch's steps.
   StepOrder OrderOf(const Launch& launch);
   absl::Status CheckCopyBetweenProcesses(size_t index) const;
   std::unique_ptr<HostCollective> MakeHostCollective(const Launch& launch);
@@ -142,7 +145,7 @@ class FunctionState {
   // In executable_run.cc.
   absl::Status RunStep(size_t index);
   absl::Status RunCopyBetweenProcesses(size_t index);
-  // In a run that fails later it cannot be told how far a launch has come.
+  // Records that the launch writes variables. If the run fails later, the progress of a launch is unknown.
   void SayWritten(const Launch& launch);
   absl::Status RunCollective(LoadedLaunch& launch);
   absl::Status RunSteps(const LoadedLaunch& launch);
@@ -173,7 +176,7 @@ class FunctionState {
   void PrepareProfile(Profile* profile) const;
   // `function "train", step 14 (sum)`.
   std::string PlaceOf(size_t index) const;
-  // The status with that in front.
+  // Prefixes the status with PlaceOf(index), or with the launch's steps and device.
   absl::Status AtStep(size_t index, const absl::Status& status) const;
   absl::Status AtLaunch(const Launch& launch, const absl::Status& status) const;
 
@@ -181,31 +184,32 @@ class FunctionState {
   const fb::Function* table_;
   Memory* memory_;
   const ThreadPool* pool_;
-  uint32_t index_ = 0;  // Among the plan's functions.
+  uint32_t index_ = 0;  // Index in the plan's functions.
   FunctionInfo info_;
   FunctionInputs inputs_;
   FunctionOutputs outputs_;
   IndexChecks index_checks_;
-  std::vector<size_t> library_workspace_bytes_;  // Of each device.
-  std::vector<LoadedStep> steps_;                // All of the function's, by index.
+  std::vector<size_t> library_workspace_bytes_;  // Per device.
+  std::vector<LoadedStep> steps_;                // All steps of the function, by index.
   size_t num_here_ = 0;
   std::vector<void*> slots_;
   std::vector<InputSlot> input_slots_;
-  std::vector<std::unique_ptr<Stopwatch>> stopwatches_;  // Of each device, made for the first run with marks.
+  std::vector<std::unique_ptr<Stopwatch>> stopwatches_;  // Per device, made for the first run with marks.
   std::vector<LoadedLaunch> launches_;
   std::vector<Wait> last_waits_;
-  std::vector<std::vector<uint32_t>> units_;  // The steps that are here, as RunOneByOne runs them.
+  std::vector<std::vector<uint32_t>> units_;  // Units that RunOneByOne runs, made of the local steps.
   bool has_run_ = false, has_recorded_ = false, has_recorded_marks_ = false;
-  bool with_marks_ = false;              // This run.
-  bool is_all_host_ = true;              // All launches are of CPUs.
-  bool has_device_collectives_ = false;  // On devices that are not CPUs.
-  // Among processes whose GPUs exchange by themselves: no message to and from each, for what they say of themselves.
+  bool with_marks_ = false;              // Current run only.
+  bool is_all_host_ = true;              // All launches run on CPUs.
+  bool has_device_collectives_ = false;  // Non-CPU devices take part in collectives.
+  // Empty messages to and from every process, if the processes' GPUs exchange data directly. The messages
+  // carry the call stamps.
   std::vector<World::Transfer> meeting_;
   bool exchanges_ = false;                 // With other processes, on any device of the plan.
-  std::vector<uint32_t> written_;          // The plan's variables that it writes, each once.
-  std::atomic<bool> has_written_ = false;  // This run has begun to. Also by the threads.
-  std::unique_ptr<LaunchThreads>
-      threads_;  // Null: the calling thread gives everything. They use all that stands above.
+  std::vector<uint32_t> written_;          // The plan's variables that the function writes, each once.
+  std::atomic<bool> has_written_ = false;  // This run has begun to write them. Set also by the threads.
+  // Null if the calling thread launches all work. The threads use all members above.
+  std::unique_ptr<LaunchThreads> threads_;
 };
 
 }  // namespace sinter::internal_session

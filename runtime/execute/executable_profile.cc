@@ -1,4 +1,4 @@
-// How a function runs with a profile: each step for a time of its own.
+// Runs a function with a profile: each step is timed separately.
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -41,7 +41,7 @@ absl::Status FunctionState::RunByThemselves(std::span<const uint32_t> steps) {
   return threads_->Drain();
 }
 
-// Nobody waits for anybody: each device is idle before the next step.
+// No device waits for another: every device is idle before the next step.
 absl::Status FunctionState::RunOneByOne(Profile* profile) {
   const Clock::time_point begin = Clock::now();
   for (const std::vector<uint32_t>& steps : units_) {
@@ -57,7 +57,7 @@ absl::Status FunctionState::RunOneByOne(Profile* profile) {
   return absl::OkStatus();
 }
 
-// Mark 0 is the beginning of the run.
+// Mark 0 is the start of the run.
 absl::Status FunctionState::MakeStopwatches() {
   std::vector<size_t> marks(memory_->devices.size(), 1);
   for (LoadedLaunch& loaded : launches_) {
@@ -74,7 +74,7 @@ absl::Status FunctionState::MakeStopwatches() {
   return absl::OkStatus();
 }
 
-// Collectives are joined at once: what would run beside them comes after.
+// Joins collectives immediately, so that no step runs concurrently with them.
 absl::Status FunctionState::RunStepsWithMarks(const LoadedLaunch& loaded) {
   Stopwatch& stopwatch = *stopwatches_[loaded.launch.device];
   size_t mark = loaded.first_mark;
@@ -93,8 +93,8 @@ absl::Status FunctionState::RunCollectiveWithMarks(LoadedLaunch& loaded) {
   return stopwatch.Mark(loaded.first_mark + 1);
 }
 
-// The time of a copy is not to be that of the work which it waits for. All partners of what the source was given have been
-// posted, and are given before anybody waits.
+// Excludes from a copy's time the wait for the source's work. Drain must come first: it launches the partners
+// of the source's collectives.
 absl::Status FunctionState::WaitForSourceOf(const Launch& launch) {
   if (threads_ != nullptr) SINTER_RETURN_IF_ERROR(threads_->Drain());
   const fb::Step& copy = *steps_[launch.steps.front()].table;
@@ -142,7 +142,7 @@ absl::Status FunctionState::RunProfiled(Profile* profile) {
   return status;
 }
 
-// Steps that ran as one share the time.
+// Steps that ran together share the time equally.
 void FunctionState::AddTime(std::span<const uint32_t> steps, double begin, double seconds,
                             Profile* profile) const {
   seconds /= static_cast<double>(steps.size());

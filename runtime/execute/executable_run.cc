@@ -1,4 +1,4 @@
-// How a function runs, loaded: by its launches.
+// Runs a loaded function by its launches.
 #include <algorithm>
 #include <string>
 
@@ -125,8 +125,8 @@ absl::Status FunctionState::RunTask(const LaunchThreads::Task& task) {
   return absl::OkStatus();
 }
 
-// Before anything is launched: to record allocates, which may wait for a device, and one that has begun an exchange would
-// wait for its partner.
+// Must come before any launch: recording allocates, which may wait for a device. A device that has begun an
+// exchange would then wait for its partner.
 absl::Status FunctionState::RecordLaunches() {
   absl::Status status;
   for (size_t i = 0; i < launches_.size() && status.ok(); ++i) {
@@ -145,14 +145,14 @@ absl::Status FunctionState::RecordLaunches() {
     if (!drained.ok()) status = drained;
     if (status.ok()) status = SynchronizeAll();
   }
-  // A recording has not run yet.
+  // Recording runs nothing, so no variable is written yet.
   has_written_.store(false, std::memory_order_relaxed);
   (with_marks_ ? has_recorded_marks_ : has_recorded_) = status.ok();
   return status;
 }
 
-// All that was posted for the devices that a launch touches is given to them. Others may still be at it: the partners of
-// what these were given were posted before.
+// Waits until the threads have launched all tasks of the devices that this launch uses. Other threads may
+// still be launching: the partners of these tasks were posted earlier.
 absl::Status FunctionState::WaitForThreadsOf(const Launch& launch) {
   if (threads_ == nullptr) return absl::OkStatus();
   SINTER_RETURN_IF_ERROR(threads_->Drain(launch.device));
@@ -183,7 +183,8 @@ absl::Status FunctionState::RunLaunches() {
   absl::Status status;
   for (size_t i = 0; i < launches_.size() && status.ok(); ++i) status = GiveLaunch(i);
   if (threads_ != nullptr) {
-    // After an error too: the threads must be done when this returns. Theirs came first.
+    // After an error too, the threads must be idle on return. A thread's error takes precedence, because it
+    // occurred first.
     const absl::Status drained = threads_->Drain();
     if (!drained.ok()) status = drained;
   }
@@ -194,7 +195,7 @@ absl::Status FunctionState::RunLaunches() {
   return absl::OkStatus();
 }
 
-// The other members would wait for ever.
+// Without the abort the other members would wait forever.
 void FunctionState::AbortDevices(const absl::Status& reason) {
   for (const DevicePlaces& places : memory_->devices) {
     if (places.is_here() && !places.is_host) places.runtime->Abort(reason);

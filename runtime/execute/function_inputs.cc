@@ -13,13 +13,13 @@
 namespace sinter::internal_session {
 namespace {
 
-// Kernels read inputs as vectors.
+// Kernels read inputs with vector instructions.
 constexpr size_t kHostAlignment = 64;
 
-// Inputs up to this size are packed: copying one costs less than another call of a driver.
+// Inputs up to this size are packed: a copy costs less than another driver call.
 constexpr size_t kPackedBytes = 16 << 10;
 
-// Larger ones have staging memory only when they need it.
+// Larger inputs get a staging buffer only when they need one.
 constexpr size_t kStagedBytes = 1 << 20;
 
 }  // namespace
@@ -43,7 +43,7 @@ FunctionInputs::FunctionInputs(const fb::Plan& plan, const fb::Function& table, 
       all_[i].Add(hulls[d][i]);
       if (memory->devices[d].is_host) host_[i].hull.Add(hulls[d][i]);
     }
-    // Outputs that are inputs handed through come from main memory too, wherever they are said to be.
+    // Inputs that are also outputs are read from main memory, on whichever device the plan has the output.
     host_[i].hull.Add(hulls.back()[i]);
     all_[i].Add(hulls.back()[i]);
   }
@@ -54,7 +54,7 @@ FunctionInputs::FunctionInputs(const fb::Plan& plan, const fb::Function& table, 
       input.large = num_large++;
       continue;
     }
-    // Vectors begin where they would if all of the input was there.
+    // Keeps the alignment of the whole input, because kernels use vector instructions.
     input.staging_offset = staging_bytes_ + input.hull.begin % kHostAlignment;
     staging_bytes_ += RoundUp(input.hull.begin % kHostAlignment + input.hull.bytes(), kHostAlignment);
   }
@@ -63,7 +63,7 @@ FunctionInputs::FunctionInputs(const fb::Plan& plan, const fb::Function& table, 
   }
 }
 
-// Of each device, by input, and of what else is read in main memory.
+// Returns the hulls of each device, by input. The last entry has the other reads in main memory.
 std::vector<std::vector<FunctionInputs::Hull>> FunctionInputs::FindHulls(const fb::Function& table) const {
   std::vector<std::vector<Hull>> hulls(devices_.size() + 1, std::vector<Hull>(host_.size()));
   const auto add = [](const fb::Buffer& buffer, std::vector<Hull>& to) {
@@ -74,7 +74,7 @@ std::vector<std::vector<FunctionInputs::Hull>> FunctionInputs::FindHulls(const f
     const fb::Step& step = *table.steps()->Get(s);
     for (uint32_t k = 0; k < SizeOrZero(step.inputs()); ++k) {
       const fb::Buffer& buffer = *table.buffers()->Get(step.inputs()->Get(k));
-      // A copy of an input from a device elsewhere reads the main memory of its own process.
+      // A copy of an input whose source device is in another process reads this process's main memory.
       const bool is_copied_here = IsCopyOfInput(table, step) && memory_->local.Has(step.device()) &&
                                   !memory_->local.Has(buffer.device());
       add(buffer, is_copied_here ? hulls.back() : hulls[buffer.device()]);
@@ -138,7 +138,7 @@ absl::Status FunctionInputs::Bind(std::span<const InputValue> values) {
     if (!hull.is_read()) continue;
     const std::byte* const data = values[i].At(hull.begin);
     bound_[i] = data - hull.begin;
-    // An earlier run's output, above all, would be overwritten while it is read.
+    // Memory of the session, such as an earlier run's output, would be overwritten while steps read it.
     const bool in_place = values[i].data != nullptr &&
                           reinterpret_cast<uintptr_t>(bound_[i]) % kHostAlignment == 0 &&
                           !memory_->IsWritten(data, hull.bytes());

@@ -1,17 +1,18 @@
-// The inputs of one function on their way to the devices of this process that read them.
+// Moves the inputs of one function to the local devices that read them.
 //
 //   FunctionInputs inputs(plan, function, memory);
-//   size_t bytes = inputs.DeviceBytes(1);                    // Needed on a GPU: a copy of each input that is read there.
+//   size_t bytes = inputs.DeviceBytes(1);                    // For copies of the inputs on a GPU.
 //   SINTER_RETURN_IF_ERROR(inputs.Bind(values));             // At each run.
-//   const std::byte* x = inputs.bound(0);                    // What CPUs read.
+//   const std::byte* x = inputs.bound(0);                    // Address that CPUs read.
 //
-// CPUs read the caller's memory in place, unless it is not aligned, or is the session's own: that is copied to the staging
-// memory first. Staging memory for large inputs is taken when one must be copied for the first time: mostly none ever is.
-// Other devices have copies at fixed places: the small inputs are packed in the staging memory and uploaded as one, the large
-// ones each, while the device may still be at work on the last run's (DeviceRuntime::UploadInputs). Of an input only the bytes
-// are moved that are read: from the first byte of a device's buffers in it to the last.
+// CPUs read the caller's memory in place. If that memory is unaligned or belongs to the session, it is first
+// copied to a staging buffer. The staging buffer of a large input is allocated when the input is copied for
+// the first time, which is rare. Other devices have copies at fixed addresses. Small inputs are packed in one
+// staging buffer and uploaded together; large inputs are uploaded separately. Uploads may overlap with the
+// previous run (DeviceRuntime::UploadInputs). Only the bytes between the first and the last byte that a
+// device reads are moved.
 //
-// Among several processes a caller may give those rows of an input alone that its devices read (Rows).
+// With several processes a caller may pass only the rows of an input that its devices read (Rows).
 #ifndef SINTER_RUNTIME_EXECUTE_FUNCTION_INPUTS_H_
 #define SINTER_RUNTIME_EXECUTE_FUNCTION_INPUTS_H_
 
@@ -34,14 +35,14 @@ struct Plan;
 
 namespace internal_session {
 
-// What an input is bound to.
+// The value bound to an input.
 struct InputValue {
   bool is_set = false;
-  const void* data = nullptr;  // Null: the number.
-  size_t first_byte = 0;       // Of the input: what lies at `data`.
+  const void* data = nullptr;  // Null for a number.
+  size_t first_byte = 0;       // Offset of `data` in the input.
   alignas(8) std::byte number[8] = {};
 
-  // Where byte `begin` of the input is.
+  // Address of byte `begin` of the input.
   const std::byte* At(size_t begin) const {
     return (data == nullptr ? number : static_cast<const std::byte*>(data)) + (begin - first_byte);
   }
@@ -49,29 +50,31 @@ struct InputValue {
 
 class FunctionInputs {
  public:
-  // Lays the copies out, for the runtimes that memory.devices names. `memory` gets the rest before the first Bind.
+  // Lays out the copies for the runtimes in memory.devices. The other fields of `memory` are set before the
+  // first Bind.
   FunctionInputs(const fb::Plan& plan, const fb::Function& table, const Memory* memory);
 
   size_t StagingBytes() const { return staging_bytes_; }
   size_t DeviceBytes(uint32_t device) const { return devices_[device].bytes; }
-  // Where a device that is not a CPU would have the beginning of an input that it reads, if it had it all.
+  // Address of the first byte of a whole input on a non-CPU device. The device may hold only a part of the
+  // input.
   std::byte* DeviceAddress(uint32_t device, uint32_t input) const;
 
-  // All that this process reads of an input, if these are whole rows: elements [begin, end) along the first dimension. Else,
-  // and of numbers: nothing.
+  // Elements [begin, end) along the first dimension that this process reads. [0, 0) if it reads nothing.
+  // nullopt if the bytes read are not whole rows, or if the input has no rows.
   struct RowRange {
     int64_t begin, end;
   };
   std::optional<RowRange> Rows(size_t input) const;
 
-  // Brings the values to where they are read. All are set. Errors: those of uploads.
+  // Copies the values to the places where steps read them. All values must be set. Errors: those of uploads.
   absl::Status Bind(std::span<const InputValue> values);
-  // In main memory, where it was found by Bind: where the input would begin. Only of inputs that CPUs read or that are handed
-  // through, and only their bytes that are.
+  // Address of the input's first byte in main memory, set by Bind. Valid only for inputs that CPUs read or
+  // that are also outputs, and only for the bytes read.
   const std::byte* bound(size_t input) const { return bound_[input]; }
 
  private:
-  // Bytes of an input that are read; nobody does if the end is before the beginning.
+  // Bytes of an input that are read. The input is not read if end < begin.
   struct Hull {
     size_t begin = ~size_t{0}, end = 0;
 
@@ -87,21 +90,21 @@ class FunctionInputs {
   };
   struct DeviceCopy {
     uint32_t input;
-    size_t offset;  // Of the hull's first byte.
+    size_t offset;  // Offset of the hull's first byte.
     Hull hull;
   };
   struct DeviceLayout {
     std::vector<DeviceCopy> packed, single;
-    std::vector<DeviceRuntime::InputPiece> pieces;  // Of one run.
-    size_t bytes = 0;                               // Of all of them,
-    size_t packed_bytes = 0;                        // and of the packed ones, which come first.
-    size_t staging_offset = 0;                      // Where these are packed.
+    std::vector<DeviceRuntime::InputPiece> pieces;  // For one run.
+    size_t bytes = 0;                               // All copies.
+    size_t packed_bytes = 0;                        // The packed copies, which come first.
+    size_t staging_offset = 0;                      // Place of the packed copies in the staging buffer.
   };
   struct HostInput {
     Hull hull;
     size_t staging_offset = 0;
-    std::optional<size_t>
-        large;  // Of the large inputs it is this one, and has no place in the staging memory.
+    // Index among the large inputs, which have separate staging buffers.
+    std::optional<size_t> large;
   };
 
   std::vector<std::vector<Hull>> FindHulls(const fb::Function& table) const;
@@ -112,7 +115,7 @@ class FunctionInputs {
   absl::StatusOr<std::byte*> StagingOf(const HostInput& input) const;
 
   std::vector<HostInput> host_;
-  std::vector<Hull> all_;  // Of all devices here, by input.
+  std::vector<Hull> all_;  // Hulls over all local devices, by input.
   std::vector<size_t> row_bytes_, rows_;
   std::vector<DeviceLayout> devices_;
   size_t staging_bytes_ = 0;

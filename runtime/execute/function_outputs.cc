@@ -33,7 +33,7 @@ void FunctionOutputs::Place() {
     if (output.kind == Kind::kElsewhere) continue;
     const std::byte* const data = output.kind == Kind::kInPlace ? memory_->AddressOf(*output.buffer)
                                                                 : memory_->outputs + output.host_offset;
-    // The verifier has checked the type, and alignment to the element follows from the buffer's.
+    // The verifier has checked the type. The element alignment follows from the buffer's alignment.
     output.tensor = *HostTensor::View(infos_[i].dtype, infos_[i].shape, data);
   }
 }

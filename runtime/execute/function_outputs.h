@@ -4,9 +4,9 @@
 //   outputs.Finish(inputs);                                       // At the end of each run.
 //   SINTER_ASSIGN_OR_RETURN(const HostTensor* loss, outputs.Get(0));
 //
-// Those of CPUs are views of where they were computed. Those of other devices are downloaded when first asked for after a
-// run, each by itself, and never otherwise. Inputs handed through are copied, since their memory is the caller's. Where an
-// output has several buffers, on several devices, it is the first that this process has.
+// Outputs on CPUs are views of their buffers. Outputs on other devices are downloaded separately, at the
+// first request after a run, and never otherwise. Outputs that are inputs are copied, because their memory is
+// the caller's. If an output has several buffers on several devices, this class reads the first local one.
 #ifndef SINTER_RUNTIME_EXECUTE_FUNCTION_OUTPUTS_H_
 #define SINTER_RUNTIME_EXECUTE_FUNCTION_OUTPUTS_H_
 
@@ -25,26 +25,27 @@ namespace sinter::internal_session {
 
 class FunctionOutputs {
  public:
-  // `infos`: of the function's outputs, and all four must outlive it.
+  // `infos` describes the function's outputs. All four arguments must outlive this object.
   FunctionOutputs(const fb::Plan& plan, const fb::Function& table, const std::vector<TensorInfo>& infos,
                   Memory* memory);
 
-  // Of Memory::outputs, for copies and downloads.
+  // Bytes of Memory::outputs, for copies and downloads.
   size_t HostBytes() const { return host_bytes_; }
-  // Once, when `memory` is complete.
+  // Call once, when `memory` is complete.
   void Place();
 
   void Finish(const FunctionInputs& inputs);
 
-  // FailedPrecondition: the output is still on its device, and a later run has overwritten it there; or no device of this
-  // process has it; or another thread uses the session. The errors of downloads, which are also those of the run itself.
+  // FailedPrecondition: a later run has overwritten the output on its device before it was read; or no local
+  // device has the output; or another thread uses the session. Also returns the errors of downloads, which
+  // include the errors of the run.
   absl::StatusOr<const HostTensor*> Get(size_t i);
 
  private:
   enum class Kind { kInPlace, kHandedThrough, kDownloaded, kElsewhere };
   struct Output {
     Kind kind;
-    const fb::Buffer* buffer;  // If elsewhere, the output's own.
+    const fb::Buffer* buffer;  // For Kind::kElsewhere: the output's own buffer.
     size_t host_offset = 0;    // In Memory::outputs.
     HostTensor tensor;
     int64_t downloaded_run = 0;
@@ -54,7 +55,7 @@ class FunctionOutputs {
   const std::vector<TensorInfo>& infos_;
   Memory* memory_;
   size_t host_bytes_ = 0;
-  int64_t run_ = 0;  // The number of the last one.
+  int64_t run_ = 0;  // Number of the last run.
   std::vector<Output> outputs_;
 };
 

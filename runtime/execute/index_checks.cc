@@ -12,7 +12,7 @@
 namespace sinter::internal_session {
 namespace {
 
-using Cells = std::array<int64_t, 3>;  // The lowest index, the highest, and how many there may be.
+using Cells = std::array<int64_t, 3>;  // Lowest index, highest index, number of valid indices.
 
 bool IsCells(const fb::Variable& variable) {
   return variable.type()->dtype() == fb::DType::I64 && variable.bytes() == sizeof(Cells);
@@ -63,7 +63,7 @@ absl::Status IndexChecks::Check(const Memory& memory) const {
         SINTER_RETURN_IF_ERROR(places.runtime->Download(cells.data(), data, sizeof(cells)));
       }
       const auto [lowest, highest, size] = cells;
-      if (lowest >= 0 && highest < size) break;  // Its copies are the same.
+      if (lowest >= 0 && highest < size) break;  // The other copies are equal.
       const int64_t bad = lowest < 0 ? lowest : highest;
       return absl::OutOfRangeError(absl::StrCat(op.where, ": index ", bad, " is outside of 0 to ", size - 1));
     }

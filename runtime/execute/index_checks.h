@@ -1,11 +1,11 @@
-// The checks that CompileOptions::check_indices adds to a plan, and what a run makes of them: an error of the first op that was given an
-// index which it does not have.
+// Index checks of a plan (CompileOptions::check_indices): report the first op with an index out of range.
 //
-// Each op that takes indices has a variable "index_check/<function>/<n>", i64[3], at the op's line: the lowest index of the
-// last run, the highest, and how many there may be. Runs write it on the device where the op is.
+// Each op that takes indices has a variable "index_check/<function>/<n>", i64[3], with the op's source line.
+// It holds the last run's lowest index, the highest index, and the number of valid indices. Runs write it on
+// the op's device.
 //
 //   IndexChecks checks(plan, "train");
-//   SINTER_RETURN_IF_ERROR(checks.Check(memory));        // After each run, for which it waits.
+//   SINTER_RETURN_IF_ERROR(checks.Check(memory));        // After each run; waits for the run.
 #ifndef SINTER_RUNTIME_EXECUTE_INDEX_CHECKS_H_
 #define SINTER_RUNTIME_EXECUTE_INDEX_CHECKS_H_
 
@@ -33,16 +33,17 @@ struct Memory;
 
 class IndexChecks {
  public:
-  // Those of one function; none in a plan that was compiled without.
+  // Finds the checks of one function. There are none if the plan was compiled without index checks.
   IndexChecks(const fb::Plan& plan, std::string_view function);
 
-  // OutOfRange for the first op, in the order of the program, with an index below 0 or too high, such as
-  // "net.cc:12: Gather: index 7 is outside of 0 to 4". Errors of the run.
+  // OutOfRange for the first op, in program order, with an index below 0 or too high, for example "net.cc:12:
+  // Gather: index 7 is outside of 0 to 4". Also returns errors of the run.
   absl::Status Check(const Memory& memory) const;
 
  private:
   struct Op {
-    std::vector<uint32_t> copies;  // Of the variable, as the plan lists variables: one a device.
+    // Indices in Plan.variables of the variable and its replicas, one per device.
+    std::vector<uint32_t> copies;
     std::vector<uint32_t> devices;
     std::string where;
   };

@@ -30,7 +30,7 @@ class Orderer {
     const fb::Step& step = *function_.steps()->Get(index);
     const uint32_t device = step.device();
     const bool is_between = IsBetweenDevices(function_, step);
-    // The main memory stands for a device elsewhere that has an input.
+    // Main memory replaces the source of an input copy if the source device is in another process.
     const bool is_of_input = IsCopyOfInput(function_, step);
     const bool has_source = is_between && local_.Has(SourceOf(step));
     if (!local_.Has(device) || (is_between && !has_source && !is_of_input)) {
@@ -76,14 +76,14 @@ class Orderer {
   }
 
  private:
-  // Work of a device is numbered: 1 is all that it was given before this run.
+  // The work of a device is numbered. Number 1 stands for all work before this run.
   struct Write {
     size_t number;
     BufferRange range;
   };
   struct Read {
     uint32_t owner, reader;
-    size_t number;  // Of the reader's work.
+    size_t number;  // Number in the reader's work.
     BufferRange range;
   };
 
@@ -91,7 +91,8 @@ class Orderer {
     return function_.buffers()->Get(copy.inputs()->Get(0))->device();
   }
 
-  // Between CPUs, of which this process has one: in its turn, like any other step.
+  // A copy between CPUs of two processes, one of them this process. It keeps its place in the order, like any
+  // other step.
   void AddBetweenProcesses(uint32_t index) {
     const fb::Step& copy = *function_.steps()->Get(index);
     const uint32_t device = local_.Has(copy.device()) ? copy.device() : SourceOf(copy);
@@ -99,8 +100,7 @@ class Orderer {
     order_.launches.push_back({.device = device, .steps = {index}, .is_between = true});
   }
 
-  // On CPUs.
-  // On CPUs.
+  // Adds the members of a collective on CPUs.
   void AddCollective(const CollectiveGroup& group) {
     for (const uint32_t index : group.steps) {
       const fb::Step& step = *function_.steps()->Get(index);
@@ -114,8 +114,8 @@ class Orderer {
     order_.launches.push_back({.device = first, .steps = group.steps, .is_collective = true});
   }
 
-  // Before any member of a collective on GPUs, what each waits for: between members, one would wait for another that waits
-  // for it in the exchange.
+  // Adds all waits of a GPU collective's members before any member. With a wait between the members, one
+  // member could wait for another that waits for it in the exchange.
   void AddWaits(const CollectiveGroup& group) {
     for (const uint32_t index : group.steps) {
       const fb::Step& step = *function_.steps()->Get(index);
@@ -141,7 +141,7 @@ class Orderer {
     return ranges;
   }
 
-  // The devices that may still be reading what `device` is about to write.
+  // Returns the devices that may still be reading bytes that `device` is about to write.
   std::vector<uint32_t> ReadersOf(uint32_t device, const std::vector<BufferRange>& writes) const {
     std::vector<uint32_t> readers;
     for (const Read& read : reads_) {
@@ -155,7 +155,7 @@ class Orderer {
     return readers;
   }
 
-  // Adds the device that a copy reads from if it may still be writing there.
+  // Adds the source device of a copy if that device may still be writing the source.
   void AddIfBehind(const fb::Step& copy, std::vector<uint32_t>& others) const {
     const fb::Buffer& from = *function_.buffers()->Get(copy.inputs()->Get(0));
     const uint32_t other = from.device();
@@ -170,7 +170,7 @@ class Orderer {
     if (is_behind) others.push_back(other);
   }
 
-  // After a wait: whatever `other` comes after, `device` does too.
+  // After a wait, `device` also comes after all work that `other` comes after.
   void Learn(uint32_t device, uint32_t other) {
     for (uint32_t d = 0; d < devices_; ++d) {
       known_[device][d] = std::max(known_[device][d], known_[other][d]);
@@ -185,7 +185,8 @@ class Orderer {
 
   void Place(uint32_t index, uint32_t device, std::vector<uint32_t> others, bool is_between) {
     std::vector<Launch>& launches = order_.launches;
-    // A CPU's steps take the time of whoever gives work to the others: never earlier than where the plan has them.
+    // CPU steps run on the thread that launches the other devices' work. So they must not move before their
+    // place in the plan.
     const bool is_last = open_[device] == launches.size() - 1;
     if (open_[device] != kNone && (!is_host_[device] || is_last)) {
       launches[open_[device]].steps.push_back(index);
@@ -201,15 +202,16 @@ class Orderer {
   const LocalDevices local_;
   const std::vector<CollectiveGroup> groups_;
   size_t next_group_ = 0;
-  int64_t last_member_ = -1;  // Of the latest collective launch.
+  int64_t last_member_ = -1;  // Last step of the latest collective launch.
   const uint32_t devices_;
   LaunchOrder order_;
-  std::vector<size_t> open_;   // Of each device, its launch that still takes steps.
-  std::vector<size_t> given_;  // Of each device, the number of its latest work.
-  std::vector<std::vector<size_t>>
-      known_;  // known_[d][e]: what d is given now comes after e's work up to this number.
-  std::vector<std::vector<Write>> writes_;  // Of each device, in order.
-  std::vector<Read> reads_;  // Of one GPU's memory by another, of which the owner does not know the end.
+  std::vector<size_t> open_;   // Per device: its launch that still takes steps.
+  std::vector<size_t> given_;  // Per device: number of its latest work.
+  // known_[d][e]: later work of d comes after e's work up to this number.
+  std::vector<std::vector<size_t>> known_;
+  std::vector<std::vector<Write>> writes_;  // Per device, in order.
+  // Reads of one GPU's memory by another GPU that the owner has not yet waited for.
+  std::vector<Read> reads_;
 };
 
 }  // namespace

@@ -1,19 +1,22 @@
-// In which pieces the steps of a function are given to their devices, and which device waits for which before.
+// Groups the steps of a function into launches on devices, and finds the waits between devices.
 //
 //   LaunchOrder order = MakeLaunchOrder(plan, function, {false, false});    // Two GPUs.
 //   for (const Launch& launch : order.launches) ...                         // WaitFor, then the steps.
 //
-// Worked out once, from bytes that steps read and write, in the order of the plan. A device runs its own steps in order,
-// and only copies touch the memory of two devices, so there are two reasons to wait: a copy reads what the other device has
-// written since it last waited for it, and a step writes what another device's copy may still be reading. CPUs never wait and
-// are never waited for: they are done when a call returns, and copies from and to them end with the call.
+// The order is computed once, in plan order, from the byte ranges that steps read and write. A device runs
+// its own steps in order, and only copies access the memory of two devices. So there are two reasons to wait.
+// A copy waits for its source device if that device has written the source since the last wait, or if this
+// run has not waited for that device yet. A step waits if another device's copy may still be reading the
+// bytes that the step writes. CPUs neither wait nor are waited for: their work is done when a call returns,
+// and copies from and to CPUs end with the call.
 //
-// The members of a collective that are here are one launch if they are on CPUs. On GPUs each is a step of its device's launch
-// like any other: they meet on the GPUs, but what a device may assume of the others' work stays as it was. What they wait for,
-// as other steps do, they wait for before any of them is launched.
+// The local members of a collective on CPUs are one launch. On GPUs each member is an ordinary step of its
+// device's launch. The exchange adds no known order between the devices. All waits of the members come before
+// the launch of any of them.
 //
-// Steps of a GPU go into the launch that is open on it, over the heads of other devices' steps, as long as they wait for
-// nobody and nobody has waited for the launch: fewer, larger launches, each of which can be recorded.
+// A GPU step joins the open launch of its device, even past steps of other devices, unless the step must wait
+// or another device has waited for the launch. This gives fewer and larger launches, each of which can be
+// recorded.
 #ifndef SINTER_RUNTIME_EXECUTE_LAUNCH_ORDER_H_
 #define SINTER_RUNTIME_EXECUTE_LAUNCH_ORDER_H_
 
@@ -30,7 +33,7 @@ struct Function;
 struct Plan;
 }  // namespace fb
 
-// One device waits for all that another was given so far.
+// One device waits for all earlier work of another.
 struct Wait {
   uint32_t waiter;
   uint32_t other;
@@ -40,21 +43,22 @@ struct Wait {
 
 struct Launch {
   uint32_t device = 0;
-  std::vector<uint32_t> steps = {};   // Indices into Function.steps, ascending. None: the device only waits.
+  std::vector<uint32_t> steps = {};   // Indices into Function.steps, ascending. Empty: the device only waits.
   std::vector<uint32_t> others = {};  // Devices to wait for first.
-  bool is_between = false;            // One copy, from another device.
-  // All members of a collective on CPUs that are here, of which `device` has the first.
+  bool is_between = false;            // A single copy from another device.
+  // All local members of a collective on CPUs. `device` has the first of them.
   bool is_collective = false;
 };
 
 struct LaunchOrder {
   std::vector<Launch> launches;
-  // Behind the last launch: the next run, of any function, may write what this one's copies read.
+  // Waits after the last launch: the next run, of any function, may overwrite the sources of this run's
+  // copies.
   std::vector<Wait> last;
 };
 
-// `is_host` says of each device of the plan whether it is a CPU. Only the steps that `local` has are launched, and copies that
-// it has one side of, as steps of that side; null: all.
+// `is_host` is true for each device of the plan that is a CPU. Launches only the steps of `local`, and the
+// copies with one side in `local`, as steps of that side. Null `local`: all devices.
 LaunchOrder MakeLaunchOrder(const fb::Plan& plan, const fb::Function& function,
                             const std::vector<bool>& is_host, const LocalDevices* local = nullptr);
 

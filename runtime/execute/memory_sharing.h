@@ -1,8 +1,8 @@
-// The things that sessions which share one plan's memory have in common (Session::Share): the code, the variables and the constants,
-// which nobody writes while there are several. The last of them frees it.
+// State that the sessions of one plan share (Session::Share): code, variables and constants.
+// No session writes the variables while there are several. The last session frees the state.
 //
-//   auto sharing = std::make_shared<Sharing>();       // By the session that takes the memory and gives the variables values.
-//   SharingMember member(sharing);                    // One a session, which counts it.
+//   auto sharing = std::make_shared<Sharing>();       // By the session that allocates and initializes it.
+//   SharingMember member(sharing);                    // One per session; counts the session.
 #ifndef SINTER_RUNTIME_EXECUTE_MEMORY_SHARING_H_
 #define SINTER_RUNTIME_EXECUTE_MEMORY_SHARING_H_
 
@@ -20,9 +20,10 @@ namespace sinter::internal_session {
 struct Sharing {
   LoadedCode code;
   std::vector<Allocation> allocations;
-  std::vector<std::byte*> variables;  // As Memory::variables.
-  std::vector<std::byte*> constants;  // Of each device, as DevicePlaces::constants.
-  // Read with acquire: what a session has read that is gone comes before what the one that is left writes.
+  std::vector<std::byte*> variables;  // Same layout as Memory::variables.
+  std::vector<std::byte*> constants;  // DevicePlaces::constants of each device.
+  // Number of sessions. Read with acquire: reads by a destroyed session happen before writes by the remaining
+  // one.
   std::atomic<int> sessions = 0;
 };
 

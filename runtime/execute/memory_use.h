@@ -8,21 +8,22 @@
 
 namespace sinter {
 
-// Bytes of a session on one device, or on all, all from their allocators. `used` is what the pools count for this session
-// (rounded up to 512 each): equal to the sum of the others rounded likewise.
+// Bytes of a session on one device or on all devices. All but `constants` come from the devices' allocators.
+// `used`, the allocators' count, equals `predicted`, because both round each allocation up to 512.
 struct SessionMemory {
   int64_t variables = 0;
-  int64_t arena = 0;  // The largest of all functions: they share it.
-  // For inputs that are not aligned, for numbers, and for small inputs on their way. Of more than 1 MiB: what was needed so far.
+  int64_t arena = 0;  // The largest arena of all functions, which share it.
+  // For unaligned inputs, numbers, and small inputs on their way to a device. Inputs above 1 MiB count once
+  // they are copied.
   int64_t input_staging = 0;
-  int64_t input_copies = 0;    // On devices that do not read main memory: what the largest function needs.
-  int64_t thread_scratch = 0;  // Of generated kernels.
+  int64_t input_copies = 0;    // On devices that cannot read main memory: the largest function's.
+  int64_t thread_scratch = 0;  // For generated kernels.
   int64_t library_workspace = 0;
-  int64_t output_copies = 0;    // For outputs that are inputs handed through, and for those of other devices.
-  int64_t constant_copies = 0;  // On devices that do not read main memory.
-  int64_t constants = 0;        // In the plan's own bytes, not in the pool.
-  int64_t predicted = 0;        // Sum of all but the constants, each allocation rounded up to 512.
-  int64_t used = 0;             // Measured: what the pool has served to this session.
+  int64_t output_copies = 0;    // For outputs that pass an input through, and for outputs on GPUs.
+  int64_t constant_copies = 0;  // On devices that cannot read main memory.
+  int64_t constants = 0;        // In the plan's own bytes, not in the allocator.
+  int64_t predicted = 0;        // Sum of all but the constants, each allocation rounded to 512.
+  int64_t used = 0;             // Measured: the allocator's count for this session.
 
   SessionMemory& operator+=(const SessionMemory& other);
 };

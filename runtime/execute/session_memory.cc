@@ -14,20 +14,20 @@
 namespace sinter::internal_session {
 namespace {
 
-// Where pieces of no bytes are said to be.
+// The address of pieces of 0 bytes.
 alignas(512) std::byte nowhere[512];
 
-// Less than this is asked for without a look at what is free: what a device says is an estimate.
+// Needs below this skip the check of free memory: the device's figure is only an estimate.
 constexpr int64_t kAlwaysTried = int64_t{4} << 20;
 
-// As the allocator counts.
+// Rounds as the allocator does.
 int64_t RoundUpToUnit(size_t bytes) {
   return RoundUp(static_cast<int64_t>(bytes), static_cast<int64_t>(CachingAllocator::kUnit));
 }
 
 }  // namespace
 
-// Static, so that leak checkers see it.
+// The list is static, so that leak checkers can reach it.
 void KeepForever(std::shared_ptr<const void> memory) {
   static std::mutex mutex;
   static auto* const kept = new std::vector<std::shared_ptr<const void>>;
@@ -159,7 +159,7 @@ std::string DeviceShare::Largest() const {
 }
 
 absl::Status CheckRoom(std::span<const DeviceShare> shares) {
-  // The main memory, which all CPU devices share; what an allocator has cached can be had again.
+  // All CPU devices share the main memory. Memory cached by an allocator counts as free.
   int64_t cpu_needed = 0, cpu_free = -1;
   for (const DeviceShare& share : shares) {
     if (!share.device().is_cpu()) continue;

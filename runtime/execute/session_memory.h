@@ -1,9 +1,9 @@
-// The memory of a session: where its pieces are, what they need on each device, and whether that is there.
+// Lists the memory that a session needs on each device, checks that it fits, and allocates it.
 //
 //   DeviceShare share(runtime.allocator(), limit);
 //   share.Need("arena", bytes, &SessionMemory::arena, &places.arena);
-//   SINTER_RETURN_IF_ERROR(CheckRoom(shares));          // Before anything is taken, for all devices at once.
-//   SINTER_RETURN_IF_ERROR(share.Take());
+//   SINTER_RETURN_IF_ERROR(CheckRoom(shares));          // Before any allocation, for all devices.
+//   SINTER_RETURN_IF_ERROR(share.Take(sharing));
 #ifndef SINTER_RUNTIME_EXECUTE_SESSION_MEMORY_H_
 #define SINTER_RUNTIME_EXECUTE_SESSION_MEMORY_H_
 
@@ -35,15 +35,16 @@ struct Buffer;
 
 namespace internal_session {
 
-// What all functions share on one device. Every piece starts at a multiple of the runtime's alignment and is never null.
+// Memory that all functions share on one device. Every piece is aligned to the runtime's alignment and is
+// never null.
 struct DevicePlaces {
-  DeviceRuntime* runtime = nullptr;  // Null: another process runs the device, and the rest says nothing.
+  DeviceRuntime* runtime = nullptr;  // Null if another process owns the device; the rest is then unset.
   bool is_host = true;
   std::byte* arena = nullptr;
   size_t arena_bytes = 0;
-  std::byte* constants = nullptr;  // Never written to: on a host they are the plan's own bytes.
-  std::byte* inputs = nullptr;     // The function's copies of inputs; not on a host.
-  std::byte* landing = nullptr;    // As large, where the runtime uses it.
+  std::byte* constants = nullptr;  // Never written. On a host: the plan's own bytes.
+  std::byte* inputs = nullptr;     // The function's copies of inputs; unused on a host.
+  std::byte* landing = nullptr;    // As large as `inputs`; only if the runtime uses it.
   std::byte* scratch = nullptr;
   std::byte* library_workspace = nullptr;
 
@@ -51,53 +52,55 @@ struct DevicePlaces {
 };
 
 struct Memory {
-  std::vector<DevicePlaces> devices;  // As the plan lists them.
-  LocalDevices local;                 // Those that this process runs.
-  World* world = nullptr;             // Null: there are no other processes.
-  std::vector<std::byte*> variables;  // As the plan lists them, replicas too; null of devices elsewhere.
-  // In main memory: inputs on their way, and outputs that are not to be read where they are.
+  std::vector<DevicePlaces> devices;  // In plan order.
+  LocalDevices local;                 // The devices that this process runs.
+  World* world = nullptr;             // Null if there are no other processes.
+  std::vector<std::byte*> variables;  // In plan order, with replicas; null if on a remote device.
+  // In main memory: staging for inputs, and copies of outputs that cannot be read in place.
   std::byte* staging = nullptr;
   std::byte* outputs = nullptr;
   size_t outputs_bytes = 0;
-  // The same for the large input of this number of any function, of this size at least: taken at the first call for it.
+  // Returns a staging buffer of at least `bytes` for large input `number` of any function. Allocated by the
+  // first call that needs it.
   std::function<absl::StatusOr<std::byte*>(size_t number, size_t bytes)> large_staging;
-  // What a run may write in main memory: an input that lies there is copied first.
+  // Main memory that a run may write. An input that overlaps it is copied first.
   std::vector<std::span<const std::byte>> written;
   bool poison = false;
-  LoadTimes* load_times = nullptr;  // Of the session.
-  int64_t runs = 0;                 // Begun so far, of all functions: outputs of earlier ones are gone.
-  int64_t exchanging_runs = 0;      // Of functions that exchange with other processes, which all run alike.
-  SessionUse use;                   // Of whatever runs, reads or writes.
-  uint32_t session = 0;             // In the world (World::Operation).
-  absl::Status given_up;            // Why no run can follow among several processes.
+  LoadTimes* load_times = nullptr;  // The session's.
+  int64_t runs = 0;                 // Runs begun so far, of all functions. Outputs of earlier runs are gone.
+  int64_t exchanging_runs = 0;      // Runs that exchange with other processes. All ranks have the same count.
+  SessionUse use;                   // Held by each call that runs, reads or writes.
+  uint32_t session = 0;             // Number within the world (World::Operation).
+  absl::Status given_up;            // Why no further run is possible among several processes.
   VariablesInDoubt in_doubt;
   Sharing* sharing = nullptr;  // The session's.
 
-  // Of any buffer of a device here but an input. Constants are not to be written to.
+  // Returns the address of a buffer on a local device; null for inputs. Callers must not write constants.
   std::byte* AddressOf(const fb::Buffer& buffer) const;
   bool IsWritten(const void* data, size_t bytes) const;
-  // What every run ends with that fails among several processes: the others must not wait for it, nor take the next one for it.
-  // Returns the reason.
+  // Ends a failed run: tells the other processes to neither wait for this run nor mistake the next run for
+  // it. Returns the reason.
   absl::Status GiveUp(const absl::Status& reason);
 };
 
-// What a session takes from one allocator.
+// The memory that a session takes from one allocator.
 class DeviceShare {
  public:
-  // InvalidArgument: the limit cannot be.
+  // InvalidArgument if the limit is invalid.
   static absl::StatusOr<DeviceShare> Make(CachingAllocator& allocator,
                                           const std::optional<MemoryLimit>& limit);
 
-  // `place` is set by Take. `kind`: where it is reported. `is_shared`: with later sessions of the plan (memory_sharing.h).
+  // Adds a piece of memory. Take sets `place`; `kind` is the field that reports the piece. `is_shared` pieces
+  // are shared with later sessions of the plan (memory_sharing.h).
   void Need(std::string tag, size_t bytes, int64_t SessionMemory::* kind, std::byte** place,
             bool is_shared = false);
-  // Allocates everything; places of no bytes are somewhere.
+  // Allocates all pieces. Pieces of 0 bytes get an arbitrary non-null address.
   absl::Status Take(Sharing& sharing);
-  // Never frees it: a device or a message may still write there.
+  // Never frees the memory: a device or a message may still write there.
   void Abandon();
 
-  // For a need that came up in a run. ResourceExhausted: more than the limit, or than the allocator has; `instead` says what
-  // could be done to need nothing.
+  // Allocates for a need that arises in a run. ResourceExhausted if it exceeds the limit or the allocator's
+  // memory; `instead` tells the user how to avoid the need.
   absl::StatusOr<std::byte*> TakeMore(const std::string& tag, size_t bytes, int64_t SessionMemory::* kind,
                                       const std::string& instead);
 
@@ -117,22 +120,22 @@ class DeviceShare {
   };
 
   DeviceShare(CachingAllocator& allocator, int64_t limit) : allocator_(&allocator), limit_(limit) {}
-  // What keeps the pieces from being allocated, if `free_bytes` are left on the device; empty: nothing.
+  // Returns why the pieces cannot be allocated when `free_bytes` are left on the device; empty if they can.
   std::string Problem(int64_t needed, int64_t free_bytes) const;
   std::string Largest() const;
 
   CachingAllocator* allocator_;
-  int64_t limit_;  // Of this session; 0: none.
+  int64_t limit_;  // This session's limit; 0 means none.
   std::vector<Piece> pieces_;
   std::vector<Allocation> allocations_;
   SessionMemory report_;
 };
 
-// ResourceExhausted when the pieces of any device do not fit, with what every device needs and has. CPUs share the main
-// memory, so their needs add up.
+// ResourceExhausted if the pieces of any device do not fit, with the needs and free memory of every device.
+// CPU devices share the main memory, so their needs add up.
 absl::Status CheckRoom(std::span<const DeviceShare> shares);
 
-// Until the process ends: something may still write there.
+// Keeps `memory` until the process ends, because a device or a message may still write there.
 void KeepForever(std::shared_ptr<const void> memory);
 
 }  // namespace internal_session

@@ -8,7 +8,7 @@ namespace sinter::internal_session {
 SessionUse::SessionUse() : forks_(ForkCount()) {}
 
 absl::StatusOr<SessionUse::Scope> SessionUse::Begin() {
-  // First: whoever used it when the process was forked is not here to end.
+  // Check this first: after a fork, the thread that was using the session never ends its use in the child.
   if (ForkCount() != forks_) {
     return absl::FailedPreconditionError(
         "the session was created before this process was forked, and its threads and devices stay with the "

@@ -1,8 +1,8 @@
-// Sees to it that one thread at a time uses a session, and only in the process that created it.
+// Ensures that one thread at a time uses a session, and only in the process that created it.
 //
 //   SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, memory.use.Begin());   // Ends with the scope.
 //
-// Two threads would write to the same arena, and give wrong results without a word.
+// Two threads would write to the same arena and silently compute wrong results.
 #ifndef SINTER_RUNTIME_EXECUTE_SESSION_USE_H_
 #define SINTER_RUNTIME_EXECUTE_SESSION_USE_H_
 
@@ -25,7 +25,7 @@ class SessionUse {
   };
   using Scope = std::unique_ptr<SessionUse, End>;
 
-  // FailedPrecondition: another thread uses the session, or the process was forked since it was created.
+  // FailedPrecondition if another thread uses the session, or the process was forked since it was created.
   absl::StatusOr<Scope> Begin();
 
  private:

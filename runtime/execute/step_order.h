@@ -1,10 +1,11 @@
-// Which steps of a launch come after which, for a device that may run the others side by side.
+// Computes which steps of a launch must follow which; the device may run the others in parallel.
 //
 //   const StepOrder order = FindOrder(function, launch.steps, library_workspaces);
-//   for (size_t i = 0; i < launch.steps.size(); ++i) ...   // launch.steps[i] comes after launch.steps[k], k in order.before[i].
+//   for (size_t i = 0; i < launch.steps.size(); ++i) ...   // Step i follows the steps order.before[i].
 //
-// Worked out once, from the bytes that steps read and write. What the memory planner lets two values share, it orders as well,
-// and so do library workspaces, of which there are few (runtime/execute/workspace_slots.h).
+// Computed once, from the bytes that steps read and write. Steps whose values share memory are thereby
+// ordered. Steps that share a library workspace are ordered too; there are few workspaces
+// (runtime/execute/workspace_slots.h).
 #ifndef SINTER_RUNTIME_EXECUTE_STEP_ORDER_H_
 #define SINTER_RUNTIME_EXECUTE_STEP_ORDER_H_
 
@@ -20,14 +21,15 @@ struct Function;
 }  // namespace fb
 
 struct StepOrder {
-  // For each step the positions, ascending, of those right before it: without what comes before these.
+  // For each step, the positions of its direct predecessors, ascending. Implied predecessors are left out.
   std::vector<std::vector<uint32_t>> before;
-  // For each step where its library workspace begins in the memory for all of them; 0 where it needs none.
+  // For each step, the offset of its library workspace in the memory for all of them; 0 if it needs none.
   std::vector<size_t> workspace_offsets;
   size_t workspace_bytes = 0;
 };
 
-// For steps of one device, by their indices in Function.steps. `library_workspaces`: the bytes that each needs.
+// Orders steps of one device, given by their indices in Function.steps. `library_workspaces` has the bytes
+// that each step needs.
 StepOrder FindOrder(const fb::Function& function, std::span<const uint32_t> steps,
                     std::span<const size_t> library_workspaces);
 

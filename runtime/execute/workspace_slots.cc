@@ -8,8 +8,6 @@
 namespace sinter {
 namespace {
 
-// Slots begin where pieces of an allocator's own would.
-
 bool IsFree(const std::optional<uint32_t>& last, const std::vector<bool>& comes_after) {
   return !last.has_value() || comes_after[*last];
 }
@@ -27,7 +25,7 @@ std::optional<uint32_t> WorkspaceSlots::TakeFirst(uint32_t step) {
 
 std::optional<uint32_t> WorkspaceSlots::Take(uint32_t step, size_t bytes,
                                              const std::vector<bool>& comes_after) {
-  size_t best = 0;  // Which has room for every step.
+  size_t best = 0;  // This slot is large enough for every step.
   for (size_t s = 1; s < kSlots; ++s) {
     if (more_bytes_ + MoreFor(slots_[s], bytes) > kMaxMoreBytes) continue;
     if (IsBetter(slots_[s], slots_[best], bytes, comes_after)) best = s;
@@ -42,7 +40,8 @@ std::optional<uint32_t> WorkspaceSlots::Take(uint32_t step, size_t bytes,
   return before;
 }
 
-// Free ones first: of these the one that grows least, then the smallest, so that large ones stay for those that need them.
+// Free slots come first. Among them: the least growth, then the smallest, so that large slots stay available.
+// Among busy slots: the oldest last user.
 bool WorkspaceSlots::IsBetter(const Slot& slot, const Slot& other, size_t bytes,
                               const std::vector<bool>& comes_after) {
   const bool is_free = IsFree(slot.last, comes_after), other_is_free = IsFree(other.last, comes_after);
@@ -52,6 +51,7 @@ bool WorkspaceSlots::IsBetter(const Slot& slot, const Slot& other, size_t bytes,
   return more != other_more ? more < other_more : slot.bytes < other.bytes;
 }
 
+// Slots start at multiples of CachingAllocator::kUnit, as an allocator's own pieces do.
 size_t WorkspaceSlots::OffsetOfSlot(size_t slot) const {
   size_t offset = 0, end = 0;
   for (size_t s = 0; s < slot; ++s) {

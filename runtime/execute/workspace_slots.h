@@ -1,12 +1,13 @@
-// Where the steps of one launch have their library workspaces, and which of them wait for each other because of that.
+// Assigns memory to the library workspaces of a launch's steps, and finds the waits that sharing causes.
 //
 //   WorkspaceSlots slots(largest);
-//   std::optional<uint32_t> last = slots.Take(step, bytes, comes_after);   // For each, in the order of the plan.
-//   slots.OffsetOf(step);                                                   // When all have theirs.
+//   std::optional<uint32_t> last = slots.Take(step, bytes, comes_after);   // For each step, in plan order.
+//   slots.OffsetOf(step);                                                  // After all steps have a slot.
 //
-// A slot is memory that several steps use one after the other. There are few: a step takes one whose last user it comes after
-// anyway, an unused one if there is none, and else that whose last user was given the longest ago, and waits for it. The first
-// slot has what any step needs; the others have what their own users need, a bounded number of bytes together.
+// A slot is memory that several steps use one after another. There are few slots. A step takes a free slot:
+// an unused one, or one whose last user the step follows anyway. If no slot is free, the step takes the slot
+// whose last user is the oldest, and waits for that user. The first slot is large enough for every step. The
+// other slots are as large as their own users need, and together have a bounded size.
 #ifndef SINTER_RUNTIME_EXECUTE_WORKSPACE_SLOTS_H_
 #define SINTER_RUNTIME_EXECUTE_WORKSPACE_SLOTS_H_
 
@@ -22,21 +23,23 @@ namespace sinter {
 class WorkspaceSlots {
  public:
   static constexpr size_t kSlots = 4;
-  // Two workspaces of cuBLASLt (CublasMatmul::kMaxWorkspace).
+  // The size of two cuBLASLt workspaces (CublasMatmul::kMaxWorkspace).
   static constexpr size_t kMaxMoreBytes = size_t{64} << 20;
 
-  // What the step that needs most needs.
+  // `largest` is the largest workspace of any step.
   explicit WorkspaceSlots(size_t largest) { slots_[0].bytes = largest; }
 
-  // For a step that fills the device by itself: beside another of its kind it only waits, so that they share the first slot.
+  // Takes the first slot, for a step that fills the device alone. Two such steps gain nothing from running in
+  // parallel, so they share this slot. Returns the slot's last user, as Take does.
   std::optional<uint32_t> TakeFirst(uint32_t step);
-  // `step`: greater than all before. `bytes`: 1 to `largest`. `comes_after` says of each step before whether this one comes
-  // after it. Returns the last user of the slot, if there is one: the step must come after it.
+  // Takes a slot. `step` must exceed all earlier ones; `bytes` is 1 to `largest`. `comes_after` says for each
+  // earlier step whether this step follows it. Returns the slot's last user, which the step must then follow;
+  // nullopt if there is none.
   std::optional<uint32_t> Take(uint32_t step, size_t bytes, const std::vector<bool>& comes_after);
 
-  // Of all slots together.
+  // Returns the size of all slots together.
   size_t bytes() const { return OffsetOfSlot(kSlots); }
-  // Of a step that has taken a slot; known when all have.
+  // Returns the offset of the step's slot. Valid after all steps have taken theirs.
   size_t OffsetOf(uint32_t step) const { return OffsetOfSlot(slot_of_.at(step)); }
 
  private:
@@ -45,14 +48,14 @@ class WorkspaceSlots {
     std::optional<uint32_t> last;
   };
 
-  // By which the slot must grow.
+  // Returns the number of bytes by which the slot must grow.
   static size_t MoreFor(const Slot& slot, size_t bytes);
   static bool IsBetter(const Slot& slot, const Slot& other, size_t bytes,
                        const std::vector<bool>& comes_after);
   size_t OffsetOfSlot(size_t slot) const;
 
   std::array<Slot, kSlots> slots_;
-  size_t more_bytes_ = 0;  // Of all slots but the first.
+  size_t more_bytes_ = 0;  // Total growth of all slots but the first.
   std::map<uint32_t, size_t> slot_of_;
 };
 

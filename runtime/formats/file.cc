@@ -41,13 +41,13 @@ std::string BaseOf(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-// The beginning of the names of temporary files for a path, short enough for every file system.
+// Returns the prefix of the temporary files for a path, short enough for every file system.
 std::string TemporaryPrefix(const std::string& path) {
   return absl::StrCat(".", BaseOf(path).substr(0, 180), ".");
 }
 constexpr std::string_view kTemporarySuffix = ".tmp";
 
-// A name that no other writer of this or another process has.
+// Returns a name that no other writer in any process uses.
 std::string TemporaryName(const std::string& path) {
   static std::atomic<uint64_t> counter{0};
   return absl::StrCat(FolderOf(path), "/", TemporaryPrefix(path), getpid(), "-", counter.fetch_add(1),
@@ -75,15 +75,15 @@ int OpenRetrying(const char* path, int flags, mode_t mode = 0) {
   return fd;
 }
 
-// Says to others that the writer of a temporary file lives. False: another took it for a leftover and removes it. File
-// systems without locks have no leftovers removed either.
+// Locks a temporary file, to show other processes that its writer is alive. False if another process has
+// taken the file for a leftover and removes it. On file systems without locks no leftovers are removed.
 bool LockTemporary(int fd) {
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
   struct stat info{};
   return fstat(fd, &info) == 0 && info.st_nlink > 0;
 }
 
-// Removes the temporary files of writers of `path` that were killed: a lock ends with the process that holds it.
+// Removes the temporary files of killed writers of `path`: a lock ends with its process.
 void RemoveLeftovers(const std::string& path) {
   const std::string folder = FolderOf(path), prefix = TemporaryPrefix(path);
   DIR* const entries = opendir(folder.c_str());
@@ -103,9 +103,9 @@ void RemoveLeftovers(const std::string& path) {
 
 absl::Status SyncFolder(const std::string& folder) {
   const int fd = OpenRetrying(folder.c_str(), O_RDONLY | O_DIRECTORY);
-  // A folder that may be written but not read cannot be synced; the rename itself has happened.
+  // A folder that is writable but not readable cannot be synced. The rename has already happened.
   if (fd < 0) return errno == EACCES ? absl::OkStatus() : ErrnoError(errno, "open the folder", folder);
-  // Some file systems have no fsync for folders (EINVAL): there the rename is as durable as it gets.
+  // Some file systems have no fsync for folders (EINVAL): there the rename cannot be made more durable.
   const int error = fsync(fd) != 0 && errno != EINVAL ? errno : 0;
   close(fd);
   return error == 0 ? absl::OkStatus() : ErrnoError(error, "make durable the folder", folder);
@@ -128,10 +128,10 @@ absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& path) {
   const bool exists = stat(file.path_.c_str(), &old) == 0;
   if (!exists && errno != ENOENT) return ErrnoError(errno, "write", path);
   if (exists && !S_ISREG(old.st_mode)) return RefuseIrregular("write", path, old.st_mode);
-  // Renaming would go around the protection of a read-only file.
+  // A rename would bypass the protection of a read-only file.
   if (exists && access(file.path_.c_str(), W_OK) != 0) return ErrnoError(errno, "write", path);
   RemoveLeftovers(file.path_);
-  // A name can only be taken if a crashed process with our id left it behind where there are no locks.
+  // A name is in use only if a crashed process with the same id left its file on a file system without locks.
   for (int attempt = 0; file.fd_ < 0; ++attempt) {
     std::string name = TemporaryName(file.path_);
     file.fd_ = OpenRetrying(name.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
@@ -201,7 +201,7 @@ absl::Status AtomicFile::WriteAt(int64_t offset, std::span<const std::byte> byte
     return absl::FailedPreconditionError(absl::StrCat("cannot write '", path_, "': it is committed already"));
   }
   while (!bytes.empty()) {
-    // Linux writes at most 2 GiB a call anyway; asking for less keeps the return value in range everywhere.
+    // Linux writes at most 2 GiB per call. A smaller chunk keeps the return value in range on all systems.
     const size_t chunk = std::min<size_t>(bytes.size(), size_t{1} << 30);
     const ssize_t written = pwrite(fd_, bytes.data(), chunk, offset);
     if (written < 0 && errno == EINTR) continue;
@@ -220,7 +220,8 @@ absl::Status AtomicFile::Commit() {
         absl::StrCat("cannot commit '", path_, "': it is committed already"));
   }
   if (fsync(fd_) != 0) return Fail(ErrnoError(errno, "make durable", path_));
-  // Before it is closed: without the lock it would be taken for a leftover. After fsync, close has nothing to report.
+  // Rename before close: without the lock, another process would remove the file as a leftover. After fsync,
+  // close cannot report new errors.
   if (rename(temporary_.c_str(), path_.c_str()) != 0) return Fail(ErrnoError(errno, "replace", path_));
   temporary_.clear();
   close(std::exchange(fd_, -1));
@@ -237,7 +238,7 @@ absl::StatusOr<FileReader> FileReader::Open(const std::string& path) {
   if (path.find('\0') != std::string::npos) {
     return absl::InvalidArgumentError("cannot open a file: its path holds a zero byte");
   }
-  // Without O_NONBLOCK, opening a named pipe would wait for a writer before its kind can be looked at.
+  // Without O_NONBLOCK, open would wait for the writer of a named pipe before the file type can be checked.
   FileReader file;
   file.fd_ = OpenRetrying(path.c_str(), O_RDONLY | O_NONBLOCK);
   if (file.fd_ < 0) return ErrnoError(errno, "open", path);

@@ -1,21 +1,22 @@
-// Files in and out: writing that either happens completely or not at all, and reading that copies, so that nobody can
-// change what was read.
+// Atomic writing of files, and reading into private memory.
+//
+// A write happens completely or not at all. Other processes cannot change data after it was read.
 //
 //   SINTER_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create("model.safetensors"));
 //   SINTER_RETURN_IF_ERROR(file.Write(header));
-//   SINTER_RETURN_IF_ERROR(file.Commit());       // Until here "model.safetensors" is what it was before.
+//   SINTER_RETURN_IF_ERROR(file.Commit());       // Until here "model.safetensors" is unchanged.
 //
 //   SINTER_ASSIGN_OR_RETURN(FileBytes file, FileBytes::Read("lenet.plan"));
 //   file.bytes();                                // std::span<const std::byte>, valid as long as `file`.
 //
 //   SINTER_ASSIGN_OR_RETURN(FileReader file, FileReader::Open("tokens.bin"));
-//   SINTER_RETURN_IF_ERROR(file.Read(offset, out));        // A part of a file that need not fit in memory.
+//   SINTER_RETURN_IF_ERROR(file.Read(offset, out));        // Part of a file that may exceed the memory.
 //
-// Nothing is mapped: what another process writes into a mapped file changes what was checked before, and a mapped file
-// that is shortened ends the process with SIGBUS.
+// No file is mapped. Another process could change a mapped file after the checks, and shortening it ends this
+// process with SIGBUS.
 //
-// Errors carry the code that errno stands for (NotFound, PermissionDenied, ResourceExhausted for a full disk,
-// ...), and their message names the file and what the system said.
+// Errors have the code that fits errno (NotFound, PermissionDenied, ResourceExhausted for a full disk, ...).
+// The message names the file and the system's reason.
 #ifndef SINTER_RUNTIME_FORMATS_FILE_H_
 #define SINTER_RUNTIME_FORMATS_FILE_H_
 
@@ -30,15 +31,15 @@
 
 namespace sinter {
 
-// The bytes of a string or of a vector of trivially copyable elements, as Write wants them.
+// The bytes of a string, for Write.
 inline std::span<const std::byte> AsBytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-// Replaces a file as a whole. The bytes go to a temporary file in the same folder; Commit makes them durable
-// and renames. Any error, and destruction without Commit, removes the temporary file and leaves the old file
-// untouched. A process that is killed leaves its temporary file behind (".<name>.<process>-<number>.tmp"): the next
-// Create for the same path removes it, by the lock on it that ends with its writer. A symbolic link is followed, so
-// that what it points at is replaced and the link stays; the permissions of a replaced file are kept. Paths that name
-// something other than a regular file (a folder, a device) are refused.
+// Replaces a whole file. Writes go to a temporary file in the same folder; Commit makes them durable and
+// renames the file. An error, or destruction without Commit, removes the temporary file and leaves the old
+// file unchanged. A killed process leaves its temporary file (".<name>.<process>-<number>.tmp"). The next
+// Create for the same path removes that file, because its writer's lock on it is gone. If the path is a
+// symbolic link, the link's target is replaced. The permissions of a replaced file are kept. Create refuses
+// paths of anything other than a regular file (a folder, a device).
 class AtomicFile {
  public:
   static absl::StatusOr<AtomicFile> Create(const std::string& path);
@@ -47,14 +48,15 @@ class AtomicFile {
   AtomicFile& operator=(AtomicFile&& other) noexcept;
   ~AtomicFile();
 
-  // Appends. After an error every later call returns that error again.
+  // Appends. After an error every later call returns the same error.
   absl::Status Write(std::span<const std::byte> bytes);
   absl::Status Write(std::string_view text) { return Write(AsBytes(text)); }
-  // Replaces bytes that were written already, from `offset` on: for what is known only after what follows it, such
-  // as a checksum in a header. InvalidArgument when not all of them were written. Otherwise as Write.
+  // Replaces bytes already written, starting at `offset`: for values known only later, such as a checksum in
+  // a header. InvalidArgument if any of these bytes is not yet written. Other errors as for Write.
   absl::Status Overwrite(int64_t offset, std::span<const std::byte> bytes);
 
-  // fsync, rename over the target, fsync of the folder. No more writes after it.
+  // Calls fsync, renames the file over the target, and calls fsync on the folder. No writes are allowed
+  // afterwards.
   absl::Status Commit();
 
   // Bytes written so far.
@@ -73,10 +75,10 @@ class AtomicFile {
   absl::Status status_;
 };
 
-// Create, Write, Commit in one call.
+// Calls Create, Write and Commit.
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents);
 
-// A regular file, open for reading. Movable; Read may be called by several threads at once.
+// A regular file, open for reading. Movable. Several threads may call Read concurrently.
 class FileReader {
  public:
   static absl::StatusOr<FileReader> Open(const std::string& path);
@@ -85,11 +87,11 @@ class FileReader {
   FileReader& operator=(FileReader&& other) noexcept;
   ~FileReader();
 
-  // Fills `out` with the bytes from `offset` on. DataLoss when the file ends before, as one does that another process
-  // has shortened since it was opened.
+  // Fills `out` with the bytes that start at `offset`. DataLoss if the file ends before, for example because
+  // another process has shortened the file since Open.
   absl::Status Read(uint64_t offset, std::span<std::byte> out) const;
 
-  // In bytes, when it was opened.
+  // Size in bytes at Open.
   uint64_t size() const { return size_; }
   const std::string& path() const { return path_; }
 
@@ -101,12 +103,12 @@ class FileReader {
   std::string path_;
 };
 
-// The bytes of a regular file, or of a part of it, in memory of this process alone. They start at a multiple of 512.
+// The bytes of a regular file, or of a part of it, in memory of this process alone, aligned to 512.
 class FileBytes {
  public:
-  // ResourceExhausted: the file has more than `max_bytes`, or the main memory has no room.
+  // ResourceExhausted: the file has more than `max_bytes`, or main memory has no room.
   static absl::StatusOr<FileBytes> Read(const std::string& path, uint64_t max_bytes = UINT64_MAX);
-  // The `count` bytes from `offset` on. Errors as those of FileReader::Read.
+  // Reads `count` bytes, starting at `offset`. Errors as for FileReader::Read.
   static absl::StatusOr<FileBytes> Read(const FileReader& file, uint64_t offset, uint64_t count);
 
   FileBytes(FileBytes&& other) noexcept;

@@ -1,11 +1,11 @@
-// Inflating compressed bytes piece by piece: gzip files and the members of zip archives.
+// Inflates compressed bytes piece by piece: gzip files and the members of zip archives.
 //
 //   Inflater gz(Inflater::Format::kGzip, file.bytes(), "t10k-labels.gz");
-//   SINTER_RETURN_IF_ERROR(gz.Read(header));      // Fills the span completely, or says why it cannot.
-//   SINTER_RETURN_IF_ERROR(gz.Finish());          // Nothing may follow; the checksum of a gzip file holds.
+//   SINTER_RETURN_IF_ERROR(gz.Read(header));      // Fills the whole span, or returns an error.
+//   SINTER_RETURN_IF_ERROR(gz.Finish());          // Checks the end of the data, and gzip's checksum.
 //
-// The caller decides how much to read, so a small file never makes more memory be used than the caller gives;
-// MaxInflatedSize tells how much a header may claim before it is certainly lying.
+// The caller decides how much to read, so a small file cannot make the program use more memory. A header that
+// claims more than MaxInflatedSize is certainly wrong.
 #ifndef SINTER_RUNTIME_FORMATS_INFLATE_H_
 #define SINTER_RUNTIME_FORMATS_INFLATE_H_
 
@@ -19,11 +19,11 @@
 
 namespace sinter {
 
-// True for bytes that begin as a gzip file does.
+// True if `bytes` begin like a gzip file.
 bool IsGzip(std::span<const std::byte> bytes);
 
-// No deflate stream of `compressed` bytes inflates to more than this (a match of 258 bytes costs two bits or
-// more).
+// Upper bound of the inflated size of a deflate stream of `compressed` bytes (a match of 258 bytes takes at
+// least two bits).
 constexpr uint64_t MaxInflatedSize(uint64_t compressed) {
   return compressed > UINT64_MAX / 1040 ? UINT64_MAX : compressed * 1040;
 }
@@ -32,23 +32,24 @@ class Inflater {
  public:
   enum class Format { kGzip, kRawDeflate };
 
-  // `compressed` must outlive the inflater; `name` is what errors call it. Gzip files of several members read
-  // as one.
+  // `compressed` must outlive the inflater. Errors use `name`. Several members of a gzip file are read as one
+  // stream.
   Inflater(Format format, std::span<const std::byte> compressed, std::string name);
   ~Inflater();
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // Fills `out`. DataLoss: the stream is damaged or ends early; the message says after how many bytes.
+  // Fills `out`. DataLoss if the stream is damaged or ends early; the message gives the number of inflated
+  // bytes.
   absl::Status Read(std::span<std::byte> out);
 
-  // DataLoss unless the stream ends here, with all of `compressed` used and the checksum right.
+  // DataLoss unless the stream ends here, all of `compressed` is used, and the checksum is right.
   absl::Status Finish();
 
  private:
   struct Stream;
 
-  // Inflates up to out.size() bytes into `out`; fewer only at the end of the stream.
+  // Inflates at most out.size() bytes into `out`. Gives fewer only at the end of the stream.
   absl::Status ReadSome(std::span<std::byte> out, size_t* got);
   absl::Status NextMember();
   absl::Status Damaged(const std::string& what) const;

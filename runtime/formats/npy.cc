@@ -19,13 +19,14 @@ namespace {
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr size_t kNpyAlignment = 64;
 
-// More than any header of our ranks needs; NumPy itself reads 10,000 characters.
+// Far above the header of any supported rank. NumPy itself reads at most 10,000 characters.
 constexpr uint64_t kMaxHeaderBytes = 64 << 10;
 
-// Read at a time of a tensor in Fortran order.
+// Bytes read at a time from a tensor in Fortran order.
 constexpr int64_t kBlockBytes = 1 << 20;
 
-// The offsets in the result, in elements, of the columns of a tensor in Fortran order: the indices after the first one.
+// Iterates over the columns of a Fortran-order tensor (all indices but the first) and gives their offsets in
+// the C-order result, in elements.
 class Columns {
  public:
   explicit Columns(std::span<const int64_t> shape)
@@ -38,7 +39,7 @@ class Columns {
   }
 
   int64_t first_stride() const { return strides_[0]; }
-  // The next column's, beginning with the first.
+  // Returns the offset of the next column, starting with the first.
   int64_t Next() {
     const int64_t offset = offset_;
     for (size_t i = 1; i < shape_.size(); ++i) {
@@ -56,7 +57,8 @@ class Columns {
   int64_t offset_ = 0;
 };
 
-// `rows` elements of each column lie one after the other in `from`; they go to `to`, a row of the result at a time.
+// Copies `rows` elements of each column, stored one column after another in `from`, to `to`, one result row
+// at a time.
 template <typename T>
 void CopyColumns(const std::byte* from, int64_t rows, int64_t first_row, int64_t row_stride,
                  std::span<const int64_t> columns, std::byte* to) {
@@ -69,8 +71,8 @@ void CopyColumns(const std::byte* from, int64_t rows, int64_t first_row, int64_t
   }
 }
 
-// Reads a tensor whose first dimension lies densest into one whose last does, in blocks of whole columns, or of parts of one
-// column where it is longer than a block. It has elements.
+// Reads a non-empty Fortran-order tensor into C order. A block holds several whole columns, or a part of one
+// column that is longer than a block.
 template <typename T>
 absl::Status ReadFortranOrder(const ByteSource& source, std::span<const int64_t> shape, std::byte* to) {
   constexpr int64_t kBlock = kBlockBytes / int64_t{sizeof(T)}, kMostColumns = 4096;
@@ -111,7 +113,7 @@ absl::Status ReadFortranOrder(const ByteSource& source, HostTensor& tensor) {
 
 struct Preamble {
   NpyHeader header;
-  uint64_t bytes = 0;  // Of the file, in front of the data.
+  uint64_t bytes = 0;  // Bytes of the file before the data.
 };
 
 absl::StatusOr<Preamble> ReadPreamble(const ByteSource& source, uint64_t size, const std::string& name) {
@@ -155,7 +157,7 @@ absl::StatusOr<Preamble> ReadPreamble(const ByteSource& source, uint64_t size, c
 std::string NpyPreamble(const HostTensor& tensor) {
   std::string header = NpyHeaderText(tensor.dtype(), tensor.shape());
   const size_t fixed = kMagic.size() + 2 + 2;
-  // One more for the line break that ends a header.
+  // Plus 1 for the line break that ends the header.
   header.append((kNpyAlignment - (fixed + header.size() + 1) % kNpyAlignment) % kNpyAlignment, ' ');
   header += '\n';
   std::string out(kMagic);

@@ -15,8 +15,8 @@ namespace {
 constexpr std::string_view kDescr[kNumDTypes] = {
     "'<f8'", "'<f4'", "[('bfloat16', '<u2')]", "'<f2'", "'<i8'", "'<i4'", "'|i1'", "'|u1'", "'|b1'"};
 
-// A reader of the few Python literals that headers are made of. Once something does not fit, `failed` stays
-// set and every further call fails too, so callers check it at the end only.
+// Reads the few Python literals of a header. After the first mismatch `failed` stays set and every further
+// call fails, so callers check it only at the end.
 class LiteralReader {
  public:
   explicit LiteralReader(std::string_view text) : text_(text) {}
@@ -25,7 +25,7 @@ class LiteralReader {
   size_t position() const { return at_; }
   const std::string& expected() const { return expected_; }
 
-  // Consumes `c`, if that is next.
+  // Consumes `c` and returns true if it is next.
   bool Take(char c) {
     SkipSpace();
     if (failed_ || at_ == text_.size() || text_[at_] != c) return false;
@@ -75,7 +75,7 @@ class LiteralReader {
       ++at_;
     }
     if (at_ == begin) Fail("an integer");
-    Take('L');  // Python 2 wrote long integers so.
+    Take('L');  // Python 2 wrote long integers this way.
     return value;
   }
 
@@ -102,7 +102,7 @@ std::vector<int64_t> ReadShape(LiteralReader& in) {
     shape.push_back(in.Integer());
     if (!in.Take(',')) {
       in.Expect(')');
-      // (3) is a number in Python; only (3,) is a tuple.
+      // In Python (3) is a number; only (3,) is a tuple.
       if (shape.size() == 1) in.Fail("a comma in a tuple of one");
       break;
     }
@@ -110,7 +110,7 @@ std::vector<int64_t> ReadShape(LiteralReader& in) {
   return shape;
 }
 
-// As Python writes it, so that it can be compared and shown: "'<f4'" or "[('bfloat16', '<u2')]".
+// Returns the descr as Python writes it, to compare and to show: "'<f4'" or "[('bfloat16', '<u2')]".
 std::string ReadDescr(LiteralReader& in) {
   if (!in.Take('[')) return absl::StrCat("'", in.String(), "'");
   std::vector<std::string> fields;
@@ -130,7 +130,7 @@ std::string ReadDescr(LiteralReader& in) {
 
 std::optional<DType> FindDType(std::string descr) {
   if (descr == "'<V2'") return DType::kBf16;
-  // Byte order means nothing for one byte: numpy writes '|', others '<' or '>'.
+  // One byte has no byte order: NumPy writes '|', other programs '<' or '>'.
   if (descr.size() == 5 && descr[3] == '1') descr[1] = '|';
   for (int i = 0; i < kNumDTypes; ++i) {
     if (kDescr[i] == descr) return static_cast<DType>(i);

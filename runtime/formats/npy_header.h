@@ -1,8 +1,8 @@
-// The header of a .npy file: a Python dictionary as text, such as
+// Parses and writes the header of a .npy file: the text of a Python dictionary.
 //
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 //
-// Parsed as untrusted text, without evaluating anything. See runtime/formats/npy.h for the element types.
+// The parser treats the text as untrusted and evaluates nothing. runtime/formats/npy.h lists the element types.
 #ifndef SINTER_RUNTIME_FORMATS_NPY_HEADER_H_
 #define SINTER_RUNTIME_FORMATS_NPY_HEADER_H_
 
@@ -22,11 +22,11 @@ struct NpyHeader {
   std::vector<int64_t> shape;
 };
 
-// DataLoss for text that is no such dictionary, Unimplemented for an element type that we do not have; the
+// DataLoss if the text is no such dictionary; Unimplemented for an element type that Sinter lacks. The
 // message begins with `name`.
 absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view text, const std::string& name);
 
-// The dictionary of a C-ordered tensor, without padding.
+// Returns the dictionary of a C-order tensor, without padding.
 std::string NpyHeaderText(DType dtype, const std::vector<int64_t>& shape);
 
 }  // namespace sinter

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".npy";
 
-// Before anything is inflated.
+// Runs before anything is inflated.
 absl::Status CheckLimits(const std::vector<ZipMember>& members, const std::string& name,
                          const NpzLimits& limits) {
   const auto max_bytes = static_cast<uint64_t>(std::max<int64_t>(limits.max_bytes, 0));
@@ -31,7 +31,7 @@ absl::Status CheckLimits(const std::vector<ZipMember>& members, const std::strin
                        max_bytes, " bytes; if that is right, raise NpzLimits::max_bytes"));
     }
     left -= member.size;
-    // A member is never as small as its packed bytes times the ratio, where that cannot be counted.
+    // If packed bytes times the ratio overflows, no member can exceed it.
     if (!member.deflated || member.packed.size() > UINT64_MAX / std::max<uint64_t>(max_ratio, 1)) continue;
     if (member.size <= member.packed.size() * max_ratio) continue;
     return absl::ResourceExhaustedError(

@@ -1,18 +1,19 @@
-// NumPy's .npz format: named tensors in a zip archive of .npy files (runtime/formats/npy.h says which element types).
+// Reads and writes NumPy's .npz format: named tensors in a zip archive of .npy files.
+// runtime/formats/npy.h lists the element types.
 //
 //   std::vector<NamedTensor> tensors = ...;
 //   SINTER_RETURN_IF_ERROR(SaveNpz("weights.npz", tensors));
 //   SINTER_ASSIGN_OR_RETURN(std::vector<NamedTensor> loaded, LoadNpz("weights.npz"));
 //
-// Like numpy.savez, or numpy.savez_compressed with `compress`. Written whole or not at all; the same tensors
-// give the same bytes. Reading verifies sizes and checksums, and takes the file's bytes and the tensors, the latter from
-// the process's allocator. A small file may hold large tensors: deflate makes zeros a thousandth. Of files that strangers
-// send, say how much they may hold:
+// Matches numpy.savez, or numpy.savez_compressed if `compress` is set. SaveNpz writes the whole file or
+// nothing; equal tensors give equal bytes. Reading verifies sizes and checksums. It needs memory for the
+// file's bytes and for the tensors, which come from the process-wide allocator. A small file may hold large
+// tensors, because deflate shrinks zeros a thousandfold. Limit the size of files from untrusted sources:
 //
 //   LoadNpz("upload.npz", {.max_bytes = int64_t{1} << 30})
 //
-// Errors: InvalidArgument for an empty or repeated name, DataLoss for damaged bytes, and those of
-// runtime/formats/npy.h, runtime/formats/zip_archive.h and runtime/formats/file.h.
+// Errors: InvalidArgument for an empty or repeated name; DataLoss for damaged bytes; those of runtime/formats/npy.h,
+// runtime/formats/zip_archive.h and runtime/formats/file.h.
 #ifndef SINTER_RUNTIME_FORMATS_NPZ_H_
 #define SINTER_RUNTIME_FORMATS_NPZ_H_
 
@@ -29,23 +30,23 @@
 namespace sinter {
 
 struct NpzOptions {
-  bool compress = false;  // Deflate every member that becomes smaller.
+  bool compress = false;  // Deflate each member that shrinks.
 };
 
 absl::Status SaveNpz(const std::string& path, std::span<const NamedTensor> tensors,
                      const NpzOptions& options = {});
 
 struct NpzLimits {
-  // The most bytes of all members together, inflated.
+  // Largest total size of all inflated members, in bytes.
   int64_t max_bytes = INT64_MAX;
-  // The most that a member may inflate to, as a multiple of its compressed bytes. 1040 is more than deflate can do.
+  // Largest ratio of a member's inflated to its compressed bytes. Deflate cannot exceed 1040.
   int64_t max_ratio = 1040;
 };
 
-// All tensors, in the archive's order. ResourceExhausted: more than the limits, or than there is memory for.
+// Returns all tensors in the archive's order. ResourceExhausted if they exceed the limits or the memory.
 absl::StatusOr<std::vector<NamedTensor>> LoadNpz(const std::string& path, const NpzLimits& limits = {});
 
-// The same for an archive that is in memory already; `name` is what errors call it.
+// Like LoadNpz, for an archive in memory. Errors call it `name`.
 absl::StatusOr<std::vector<NamedTensor>> ParseNpz(std::span<const std::byte> bytes, const std::string& name,
                                                   const NpzLimits& limits = {});
 

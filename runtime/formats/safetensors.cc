@@ -21,9 +21,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr char kMetadataKey[] = "__metadata__";
-constexpr char kReserved[] = "sinter.";  // What its own keys begin with.
+constexpr char kReserved[] = "sinter.";  // Prefix of Sinter's own keys.
 constexpr char kChecksumKey[] = "sinter.checksums", kOldChecksumKey[] = "sinter.crc32";
-constexpr size_t kReadBytes = size_t{1} << 20;  // Read at a time to be compared.
+constexpr size_t kReadBytes = size_t{1} << 20;  // Bytes read at a time by Verify.
 constexpr uint64_t kDataAlignment = 64;
 
 uint32_t AddToCrc(uint32_t crc, std::span<const std::byte> bytes) {
@@ -34,8 +34,8 @@ std::string CrcText(uint32_t crc) { return absl::StrCat(absl::Hex(crc, absl::kZe
 
 std::string Checksum(std::span<const std::byte> bytes) { return CrcText(AddToCrc(0, bytes)); }
 
-// Where the digits of the header's hash are in its text: the key and a quote before them stand nowhere else, for quotes
-// inside of texts are escaped.
+// Returns the position of the hash's digits in the header text. The key with its quotes occurs nowhere else,
+// because quotes inside JSON texts are escaped.
 size_t FindHash(std::string_view header) {
   const std::string before = absl::StrCat("\"", kChecksumKey, "\":\"");
   const size_t at = header.find(before);
@@ -43,7 +43,7 @@ size_t FindHash(std::string_view header) {
   return at + before.size();
 }
 
-// Hash of all in front of the data, with the digits at `at` as '0'.
+// Returns the hash of all bytes before the data, with the digits at `at` replaced by '0'.
 std::string HeaderHash(std::string_view header, size_t at) {
   Sha256 hash;
   hash.Update(AsBytes(header.substr(0, at)));
@@ -52,7 +52,7 @@ std::string HeaderHash(std::string_view header, size_t at) {
   return HexText(hash.Digest());
 }
 
-// Names that share the longest beginning with `name`: what a misspelt name probably meant.
+// Returns the names that share the longest prefix with `name`: a misspelt name probably meant one of them.
 std::string NearestNames(std::string_view name, const std::vector<SafetensorsEntry>& entries) {
   size_t longest = 0;
   std::vector<std::string> nearest;
@@ -68,7 +68,7 @@ std::string NearestNames(std::string_view name, const std::vector<SafetensorsEnt
 
 using Sources = std::vector<const TensorSource*>;
 
-// The order of the data: tensors stay aligned to their elements, and the order given does not matter.
+// Returns the data order. It keeps tensors aligned to their elements and does not depend on the given order.
 Sources InOrderOfData(std::span<const TensorSource> tensors) {
   Sources sorted;
   for (const TensorSource& tensor : tensors) sorted.push_back(&tensor);
@@ -101,7 +101,8 @@ absl::Status CheckNames(const std::string& path, const Sources& sorted, const Me
   return absl::OkStatus();
 }
 
-// All in front of the data, which begins at a multiple of kDataAlignment. Its length does not depend on the checksums.
+// Returns all bytes before the data, a multiple of kDataAlignment. Their number does not depend on the
+// checksums' values.
 absl::StatusOr<std::string> HeaderText(const std::string& path, const Sources& sorted,
                                        const Metadata& metadata, const std::vector<std::string>& checksums) {
   std::string json;
@@ -169,7 +170,7 @@ absl::Status SaveSafetensorsOneByOne(const std::string& path, std::span<const Te
                                      const Metadata& metadata) {
   const Sources sorted = InOrderOfData(tensors);
   SINTER_RETURN_IF_ERROR(CheckNames(path, sorted, metadata));
-  // The checksums stand in front of the data, but are known after it: the header is written twice, the values once.
+  // The checksums precede the data but are known only after it: write the header twice and the values once.
   std::vector<std::string> checksums(sorted.size(), Checksum({}));
   SINTER_ASSIGN_OR_RETURN(const std::string draft, HeaderText(path, sorted, metadata, checksums));
   SINTER_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
@@ -189,7 +190,7 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::OpenAndCheck(const std::string& path) {
   SINTER_ASSIGN_OR_RETURN(FileReader reader, FileReader::Open(path));
-  // The length of the header first, then all of it: what the length claims is checked by the parser.
+  // Read the header's length first, then the whole header. The parser checks the claimed length.
   SINTER_ASSIGN_OR_RETURN(const FileBytes length,
                           FileBytes::Read(reader, 0, std::min<uint64_t>(8, reader.size())));
   uint64_t bytes = length.bytes().size();
@@ -204,7 +205,7 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::OpenAndCheck(const std::string&
   return file;
 }
 
-// Moves the checksums out of the metadata.
+// Moves the checksums out of the metadata and checks the header's hash.
 absl::Status SafetensorsFile::TakeChecksums(std::span<const std::byte> header) {
   const auto damaged = [&](const auto&... parts) {
     return absl::DataLossError(absl::StrCat(file_.path(), ": its header is damaged: ", parts...));
@@ -252,7 +253,7 @@ absl::StatusOr<HostTensor> SafetensorsFile::Get(std::string_view name) const {
   const auto damaged = [&](const auto&... parts) {
     return absl::DataLossError(absl::StrCat(file_.path(), ": ", parts...));
   };
-  // Compared with the copy that is returned: another process may write to the file at any time.
+  // Checks the returned copy, not the file: another process may write to the file at any time.
   const auto index = static_cast<size_t>(entry - header_.entries.begin());
   if (!checksums_.empty() && Checksum(data) != checksums_[index]) {
     return damaged("the checksum is wrong for '", PrintableText(name), "'");

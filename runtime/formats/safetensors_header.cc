@@ -1,4 +1,4 @@
-// ParseSafetensorsHeader: the part of runtime/formats/safetensors.h that faces untrusted bytes.
+// ParseSafetensorsHeader, the part of safetensors.h that handles untrusted bytes.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -16,12 +16,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-// In the order of DType.
+// Indexed by DType.
 constexpr std::string_view kTypeNames[kNumDTypes] = {"F64", "F32", "BF16", "F16", "I64",
                                                      "I32", "I8",  "U8",   "BOOL"};
 
-// Builds the header while the parser runs: nothing is stored that the format does not allow, at no depth, and
-// names that occur twice are seen (a parsed document would hide them).
+// Builds the header during parsing. So it stores nothing that the format forbids, at any depth, and detects
+// repeated names, which a parsed document would hide.
 class HeaderBuilder : public nlohmann::json_sax<Json> {
  public:
   SafetensorsHeader Take() { return std::move(header_); }
@@ -173,12 +173,12 @@ class HeaderBuilder : public nlohmann::json_sax<Json> {
   std::string key_;
   std::string type_;
   std::vector<uint64_t> offsets_;
-  std::unordered_set<std::string> keys_;   // Seen in this entry.
-  std::unordered_set<std::string> names_;  // Seen at the top.
+  std::unordered_set<std::string> keys_;   // Keys seen in this entry.
+  std::unordered_set<std::string> names_;  // Names seen at the top level.
   std::string error_;
 };
 
-// The data of the entries, sorted by place, must follow each other from 0 to `data_bytes`.
+// Checks that the entries' data, sorted by position, cover 0 to `data_bytes` without holes or overlaps.
 absl::Status CheckPlaces(const std::vector<SafetensorsEntry>& entries, uint64_t data_bytes,
                          const std::string& name) {
   uint64_t at = 0;
@@ -237,7 +237,7 @@ absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::span<const std::by
     parsed = Json::sax_parse(text, &builder);
     error = builder.error();
   } catch (const std::bad_alloc&) {
-    throw;  // Caught where all that was read is freed.
+    throw;  // WithinMemory handles it, after all parsed data is freed.
   } catch (const std::exception& exception) {
     error = exception.what();
   }
@@ -247,7 +247,7 @@ absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::span<const std::by
         absl::StrCat(name, ": bad safetensors header: behind its '}' are bytes other than spaces"));
   }
   SafetensorsHeader header = builder.Take();
-  // Empty tensors sort before the data at the same place.
+  // An empty tensor sorts before the data at the same position.
   std::ranges::sort(header.entries, [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
   });

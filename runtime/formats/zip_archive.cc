@@ -26,7 +26,7 @@ constexpr size_t kEnd64Bytes = 56;
 constexpr size_t kLocator64Bytes = 20;
 constexpr uint16_t kZip64Extra = 1;
 constexpr uint32_t kMax32 = 0xffffffff;
-constexpr uint16_t kDate1980 = 0x0021;  // January 1st, 1980: zip cannot say "no date".
+constexpr uint16_t kDate1980 = 0x0021;  // January 1st, 1980: zip has no value for "no date".
 
 uint16_t Load16(const std::byte* p) { return LoadLittle<uint16_t>(p); }
 uint32_t Load32(const std::byte* p) { return LoadLittle<uint32_t>(p); }
@@ -42,7 +42,7 @@ struct Directory {
   uint64_t members = 0;
 };
 
-// A member with the place that it takes in the archive, local header included.
+// A member and its range in the archive, including the local header.
 struct Placed {
   ZipMember member;
   uint64_t begin = 0;
@@ -76,7 +76,7 @@ absl::StatusOr<Directory> DirectoryReader::FindDirectory() const {
   if (archive_.size() < kEndBytes) {
     return Damaged("it has ", archive_.size(), " bytes, too few for even an empty one");
   }
-  // The end record is last but for a comment of at most 64 KiB.
+  // The end record is last, except for a comment of at most 64 KiB.
   const size_t last = archive_.size() - kEndBytes;
   const size_t first = last > 0xffff ? last - 0xffff : 0;
   for (size_t at = last + 1; at-- > first;) {
@@ -121,7 +121,7 @@ absl::Status DirectoryReader::ReadZip64(std::span<const std::byte> extra, Placed
     std::span<const std::byte> body = extra.subspan(4, length);
     extra = extra.subspan(4 + length);
     if (id != kZip64Extra) continue;
-    // Only the fields that overflowed 32 bits are there, in this order.
+    // Only fields that exceed 32 bits are present, in this order.
     for (uint64_t* field : {&placed->member.size, &placed->packed_bytes, &placed->begin}) {
       if (*field != kMax32) continue;
       if (body.size() < 8) return Damaged("the zip64 sizes of '", PrintableText(name), "' are cut short");
@@ -133,8 +133,8 @@ absl::Status DirectoryReader::ReadZip64(std::span<const std::byte> extra, Placed
   return absl::OkStatus();
 }
 
-// Finds the member's bytes behind its local header, whose name and extra field may differ in length from the
-// directory's.
+// Finds the member's bytes after its local header. The lengths of the name and extra field there may differ
+// from those in the directory.
 absl::Status DirectoryReader::Locate(Placed* placed, uint64_t limit) const {
   ZipMember& member = placed->member;
   const uint64_t packed_bytes = placed->packed_bytes;
@@ -201,7 +201,7 @@ absl::StatusOr<Placed> DirectoryReader::ReadEntry(uint64_t* at, uint64_t limit) 
 
 absl::StatusOr<std::vector<ZipMember>> DirectoryReader::Read() {
   SINTER_ASSIGN_OR_RETURN(const Directory directory, FindDirectory());
-  // Checked before anything is reserved: a member takes at least its fixed part.
+  // Check before reserving: a member takes at least its fixed part.
   if (directory.members > directory.bytes / kCentralBytes) {
     return Damaged("its directory of ", directory.bytes, " bytes cannot hold ", directory.members,
                    " members");
@@ -222,7 +222,7 @@ absl::StatusOr<std::vector<ZipMember>> DirectoryReader::Read() {
   std::vector<ZipMember> members;
   members.reserve(entries.size());
   for (const Placed& placed : entries) members.push_back(placed.member);
-  // Members that share bytes are how a small archive inflates to a huge one.
+  // Members that share bytes are how a small archive can inflate to a huge size.
   std::ranges::sort(entries, {}, &Placed::begin);
   for (size_t i = 1; i < entries.size(); ++i) {
     if (entries[i].begin < entries[i - 1].end) {
@@ -262,7 +262,8 @@ absl::StatusOr<std::string> Deflate(std::span<const std::span<const std::byte>> 
   return out;
 }
 
-// What the local header and the directory entry have in common, from "version needed" to the name's length.
+// Returns the fields common to the local header and the directory entry, from "version needed" to the name's
+// length.
 std::string SharedFields(const ZipMember& member, uint64_t packed_bytes, bool zip64) {
   std::string out;
   AppendLittle<uint16_t>(zip64 ? 45 : 20, &out);

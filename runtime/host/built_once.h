@@ -1,10 +1,11 @@
-// Values that take long to build, by what they are built from: each is built when it is first asked for, and kept.
+// Cache of values that are slow to build: builds each value at the first request and keeps it.
 //
 //   BuiltOnce<Shape, Primitive> primitives;
-//   SINTER_ASSIGN_OR_RETURN(const Primitive* primitive, primitives.Get(shape, [&] { return MakePrimitive(shape); }));
+//   SINTER_ASSIGN_OR_RETURN(const Primitive* primitive,
+//                           primitives.Get(shape, [&] { return MakePrimitive(shape); }));
 //
-// A key holds all that the value depends on: a struct with a defaulted operator<=> leaves out no member. What fails is not
-// kept, and is tried again when it is next asked for. One thread at a time.
+// A key must hold every input of the value. A struct with a defaulted operator<=> compares all its members. A
+// failed build is not kept; the next request tries again. Not thread-safe.
 #ifndef SINTER_RUNTIME_HOST_BUILT_ONCE_H_
 #define SINTER_RUNTIME_HOST_BUILT_ONCE_H_
 
@@ -19,7 +20,7 @@ namespace sinter {
 template <typename Key, typename Value>
 class BuiltOnce {
  public:
-  // `build` returns absl::StatusOr<Value>. What is given stays where it is for as long as this lives.
+  // `build` returns absl::StatusOr<Value>. The returned pointer is valid as long as this object lives.
   template <typename Build>
   absl::StatusOr<const Value*> Get(const Key& key, Build&& build) {
     auto found = values_.find(key);
@@ -31,7 +32,7 @@ class BuiltOnce {
     return &found->second;
   }
 
-  // Takes what `other` has built, but for keys that are here; it stays where it is.
+  // Takes the values that `other` has built, except those whose key exists here. The pointers stay valid.
   void TakeFrom(BuiltOnce& other) { values_.merge(other.values_); }
 
   size_t size() const { return values_.size(); }

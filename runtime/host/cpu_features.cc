@@ -13,16 +13,16 @@ namespace sinter {
 #if defined(__x86_64__)
 namespace {
 
-// The level of features that are in none: only CPUs newer than x86-64-v4 have them.
+// Marks features that belong to no x86-64 level. SINTER_CPU_LEVEL at any level disables them.
 constexpr int kNoLevel = 5;
 
 struct Feature {
   std::string_view name;
-  int level;  // The first of x86-64 that has it.
+  int level;  // The lowest x86-64 level that includes the feature.
   bool present;
 };
 
-// The built-in wants a literal.
+// __builtin_cpu_supports requires a literal.
 #define SINTER_FEATURE(name, level) {name, level, __builtin_cpu_supports(name) != 0}
 const std::vector<Feature>& Features() {
   static const std::vector<Feature>* const features =

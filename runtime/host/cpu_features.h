@@ -1,9 +1,9 @@
-// What the running CPU can do, by the names that plans use.
+// Features of the running CPU, by the names that plans use.
 //
 //   if (!RunningCpuHas("avx512f")) ...
 //
-// The names are those of __builtin_cpu_supports, which are LLVM's; an unknown name counts as missing, and so does what is
-// beyond the level that SINTER_CPU_LEVEL names (kernels/cpu/cpu_level.h).
+// The names are those of __builtin_cpu_supports and LLVM. RunningCpuHas returns false for an unknown name,
+// and for a feature above the level in SINTER_CPU_LEVEL (kernels/cpu/cpu_level.h).
 #ifndef SINTER_RUNTIME_HOST_CPU_FEATURES_H_
 #define SINTER_RUNTIME_HOST_CPU_FEATURES_H_
 
@@ -18,8 +18,9 @@ bool RunningCpuHas(std::string_view feature);
 // "x86_64", "aarch64": the first part of a target triple.
 std::string_view RunningArchitecture();
 
-// OK if Sinter itself runs here: initial values, folded constants and the catalogue's kernels are compiled for x86-64-v3.
-// FailedPrecondition says what the CPU lacks; InvalidArgument: SINTER_CPU_LEVEL names no level.
+// OK if the CPU can run Sinter itself: initial values, folded constants and the catalogue's kernels are
+// compiled for x86-64-v3. FailedPrecondition lists the missing features. InvalidArgument: SINTER_CPU_LEVEL is
+// not a level.
 absl::Status CheckRunningCpu();
 
 }  // namespace sinter

@@ -1,4 +1,4 @@
-// Element types, their sizes and names: the vocabulary that the compiler, the plan and the runtime share.
+// Element types with their sizes and names, shared by the compiler, the plan and the runtime.
 //
 //   SizeOf(DType::kBf16)          // 2
 //   DTypeName(DType::kI32)        // "i32"
@@ -23,7 +23,7 @@ enum class DType : uint8_t {
   kI32 = 5,
   kI8 = 6,
   kU8 = 7,
-  kI1 = 8,  // One byte an element: 0 or 1.
+  kI1 = 8,  // One byte per element: 0 or 1.
 };
 
 inline constexpr int kNumDTypes = 9;

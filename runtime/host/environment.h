@@ -1,5 +1,9 @@
-// Environment("SINTER_GPU_TUNE"): the variable's text; empty where it is not set, and in a program with more rights than who
-// runs it, who could name files to it.
+// Reads environment variables, safely for programs that run with elevated privileges.
+//
+//   Environment("SINTER_GPU_TUNE")   // The variable's text, or "".
+//
+// The result is empty if the variable is unset. It is also empty in a program with more rights than its user
+// (setuid), because the user could otherwise choose the files that the program uses.
 #ifndef SINTER_RUNTIME_HOST_ENVIRONMENT_H_
 #define SINTER_RUNTIME_HOST_ENVIRONMENT_H_
 

@@ -1,11 +1,12 @@
-// The two 16-bit floats as storage types, and their conversions: round to nearest, ties to even, in integer
-// code, so every machine gives the same bits.
+// The 16-bit floats bf16 and f16 as storage types, with conversions that give the same bits on every machine.
+//
+// Conversions are integer code and round to nearest, ties to even.
 //
 //   BFloat16 b = BFloat16::FromFloat(1.0f);     // b.bits == 0x3f80
 //   float f = Float16{0x3c00}.ToFloat();        // 1.0f
 //
-// To float is exact. From float: too large becomes infinity, too small a subnormal or a zero of the same
-// sign, a NaN stays a NaN (made quiet, with the upper bits of its payload).
+// ToFloat is exact. FromFloat turns too large values into infinity, and too small values into a subnormal or
+// a zero of the same sign. NaN stays NaN (quiet, with the upper bits of its payload).
 #ifndef SINTER_RUNTIME_HOST_HALF_H_
 #define SINTER_RUNTIME_HOST_HALF_H_
 
@@ -38,10 +39,10 @@ struct Float16 {
     if (magnitude > 0x7f800000u) {  // NaN.
       return {static_cast<uint16_t>(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu))};
     }
-    if (magnitude >= 0x47800000u) return {static_cast<uint16_t>(sign | 0x7c00u)};  // 2^16 and more, infinity.
+    if (magnitude >= 0x47800000u) return {static_cast<uint16_t>(sign | 0x7c00u)};  // 2^16 and more: infinity.
     if (magnitude >= 0x38800000u) {                                                // 2^-14 and more: normal.
-      // Moves the exponent's bias from 127 to 15; a carry out of the mantissa rounds up to infinity
-      // correctly.
+      // Changes the exponent's bias from 127 to 15. A carry out of the mantissa correctly rounds up to
+      // infinity.
       const uint32_t rebiased = magnitude - 0x38000000u;
       return {static_cast<uint16_t>(sign | (rebiased + 0xfffu + (rebiased >> 13 & 1u)) >> 13)};
     }
@@ -61,7 +62,7 @@ struct Float16 {
     if (exponent == 0x1fu) return std::bit_cast<float>(sign | 0x7f800000u | mantissa << 13);
     if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112u) << 23 | mantissa << 13);
     if (mantissa == 0) return std::bit_cast<float>(sign);
-    // Subnormal: mantissa * 2^-24, with the top bit moved to the hidden place.
+    // Subnormal: mantissa * 2^-24. The top bit becomes the hidden bit.
     const uint32_t width = static_cast<uint32_t>(std::bit_width(mantissa));  // 1..10
     return std::bit_cast<float>(sign | (width + 102u) << 23 | (mantissa << (24u - width) & 0x7fffffu));
   }

@@ -14,14 +14,13 @@
 namespace sinter {
 namespace {
 
-// Folders of the packages that Sinter was built with (cmake/SinterCuda.cmake); empty with an installed toolkit.
+// Folders of the packages that Sinter was built with (cmake/SinterCuda.cmake); empty with an installed
+// toolkit.
 #ifdef SINTER_CUDA_LIBRARY_FOLDERS
 constexpr char kBuildFolders[] = SINTER_CUDA_LIBRARY_FOLDERS;
 #else
 constexpr char kBuildFolders[] = "";
 #endif
-
-// Empty also in a program that has more rights than who started it, who must not choose its libraries.
 
 std::string PathOf(void* handle, const std::string& asked) {
   const link_map* map = nullptr;
@@ -56,7 +55,7 @@ absl::StatusOr<OpenedLibrary> OpenLibrary(const LibraryName& name) {
     for (size_t i = older.size(); i-- > 0;) candidates.insert(candidates.begin() + i + 1, older[i]);
   }
   for (const std::string& candidate : candidates) {
-    // Local: a program that links its own copy of another version keeps seeing that one.
+    // RTLD_LOCAL: a program that links another version of the library keeps using that version.
     void* const handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle != nullptr) return OpenedLibrary(name, handle, PathOf(handle, candidate));
     const char* const error = dlerror();
@@ -76,7 +75,7 @@ absl::Status OpenedLibrary::Find(std::initializer_list<LibraryFunction> function
           absl::StrCat(std::string(name_.title), " in ", path_, " has no function ", function.name,
                        ": it is of another version than ", std::string(name_.file)));
     }
-    // A pointer to a function is as large as one to data, by POSIX.
+    // POSIX guarantees that function pointers and data pointers have the same size.
     std::memcpy(function.slot, &address, sizeof(address));
   }
   return absl::OkStatus();

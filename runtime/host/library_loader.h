@@ -1,15 +1,20 @@
-// Opens a CUDA library when it is first needed, so that programs start where it is not installed and link nothing of it.
+// Opens CUDA libraries on first use, so that programs neither link them nor need them installed to start.
 //
 //   static CublasLtFunctions functions;
 //   const LibraryName name = {.title = "cuBLASLt", .file = "libcublasLt.so.13", .package = "nvidia-cublas"};
 //   SINTER_ASSIGN_OR_RETURN(OpenedLibrary library, OpenLibrary(name));
 //   SINTER_RETURN_IF_ERROR(library.Find({{"cublasLtCreate", &functions.Create}, ...}));
-//   SINTER_RETURN_IF_ERROR(library.CheckVersion({.wanted = "13.0 to 13.x", .found = "13.1.0", .fits = true}));
+//   const LibraryVersion version = {.wanted = "13.0 to 13.x", .found = "13.1.0", .fits = true};
+//   SINTER_RETURN_IF_ERROR(library.CheckVersion(version));
 //
-// Looked for, in this order: each folder of SINTER_CUDA_LIBRARY_PATH (separated by colons); where the system's loader
-// looks (LD_LIBRARY_PATH, then the folders of ldconfig); CUDA_PATH/lib64; /usr/local/cuda/lib64; the folders that
-// `scripts/bootstrap.sh --cuda` filled, if Sinter was built with them. Other wheels of PyPI are found by naming
-// site-packages/nvidia/cu13/lib, .../cudnn/lib and .../nccl/lib in SINTER_CUDA_LIBRARY_PATH.
+// The search order is:
+// 1. each folder of SINTER_CUDA_LIBRARY_PATH (separated by colons);
+// 2. the search path of the system's loader (LD_LIBRARY_PATH, then the folders of ldconfig);
+// 3. CUDA_PATH/lib64;
+// 4. /usr/local/cuda/lib64;
+// 5. the folders that `scripts/bootstrap.sh --cuda` filled, if Sinter was built with them.
+// To use other PyPI wheels, put site-packages/nvidia/cu13/lib, .../cudnn/lib and .../nccl/lib in
+// SINTER_CUDA_LIBRARY_PATH.
 //
 // A library stays open for the life of the process. Thread-safe.
 #ifndef SINTER_RUNTIME_HOST_LIBRARY_LOADER_H_
@@ -27,14 +32,14 @@
 namespace sinter {
 
 struct LibraryName {
-  std::string_view title;    // "cuBLASLt".
-  std::string_view file;     // "libcublasLt.so.13": with its version.
-  std::string_view package;  // Of PyPI: "nvidia-cublas".
+  std::string_view title;    // For example "cuBLASLt".
+  std::string_view file;     // With the version: "libcublasLt.so.13".
+  std::string_view package;  // The PyPI package: "nvidia-cublas".
   std::string_view older =
-      {};  // Another version that does, in each place after `file`: "libnvrtc.so.12". Or none.
+      {};  // An older version, tried after `file` in each location: "libnvrtc.so.12". May be empty.
 };
 
-// A function's name and where its address goes: the address of a pointer to a function.
+// A function's name and the address of the function pointer to fill.
 struct LibraryFunction {
   const char* name;
   void* slot;
@@ -51,9 +56,9 @@ class OpenedLibrary {
   OpenedLibrary(const LibraryName& name, void* handle, std::string path)
       : name_(name), handle_(handle), path_(std::move(path)) {}
 
-  // FailedPrecondition: the library lacks a function.
+  // Fills the function pointers. FailedPrecondition if the library lacks a function.
   absl::Status Find(std::initializer_list<LibraryFunction> functions) const;
-  // FailedPrecondition unless it fits: names the library, both versions and the file.
+  // FailedPrecondition unless `version.fits`; the message names the library, both versions and the file.
   absl::Status CheckVersion(const LibraryVersion& version) const;
   // The file that was opened.
   const std::string& path() const { return path_; }
@@ -64,8 +69,8 @@ class OpenedLibrary {
   std::string path_;
 };
 
-// `functions`, filled by `open` at the first call that succeeds: the same for the life of the process. An error is not
-// remembered.
+// Returns function pointers that the first successful call of `open` fills; they are the same for the life of
+// the process. A failed call is retried on the next call.
 //
 //   absl::StatusOr<const CublasLt*> LoadCublasLt() { return LoadOnce<CublasLt, Open>(); }
 template <typename Functions, absl::Status (*open)(Functions*)>
@@ -81,10 +86,12 @@ absl::StatusOr<const Functions*> LoadOnce() {
   return &functions;
 }
 
-// FailedPrecondition: not found; says where it was looked for and what to install or set.
+// Opens a library. FailedPrecondition if it is not found; the message lists the searched locations and what
+// to install or set.
 absl::StatusOr<OpenedLibrary> OpenLibrary(const LibraryName& name);
 
-// The files that OpenLibrary tries, in order; one without a slash is looked for by the system.
+// Returns the files that OpenLibrary tries, in order. The system's loader searches for a name without a
+// slash.
 std::vector<std::string> LibraryCandidates(std::string_view file);
 
 }  // namespace sinter

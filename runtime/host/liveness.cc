@@ -8,7 +8,7 @@
 namespace sinter {
 namespace {
 
-// Longer between two rounds means that this process did not run, and could not hear anybody either.
+// A longer pause between two rounds means that this process was stopped and could not receive beats.
 constexpr std::chrono::milliseconds kOwnPause(1000);
 
 }  // namespace
@@ -48,7 +48,7 @@ Liveness::Said Liveness::said() const {
   return {own_, saying_};
 }
 
-// With the mutex.
+// Requires the mutex.
 void Liveness::Fail(std::string reason) {
   if (failure_.has_value()) return;
   own_ = {.state = State::kBroken};

@@ -1,14 +1,15 @@
-// Who of the ranks is alive, as far as this one knows: what it hears from the others several times a second, and what it tells
-// them. Knows neither a network nor the time: whoever carries the beats says when they come.
+// Tracks which ranks are alive, from the beats that the ranks send each other several times a second.
+//
+// The class uses neither network nor clock: the transport passes in beats and times.
 //
 //   Liveness liveness(rank, size, std::chrono::seconds(4), now);
-//   liveness.Hear(2, beat, now);                       // As beats come,
-//   liveness.Tick(now);                                // then several times a second: who has been silent for too long?
-//   const Liveness::Said said = liveness.said();       // What the others are to be told, each once and then again and again.
-//   if (std::optional<std::string> failure = liveness.failure()) ...         // `rank 2 does not answer`
+//   liveness.Hear(2, beat, now);                       // For each beat received.
+//   liveness.Tick(now);                                // Several times a second: finds silent ranks.
+//   const Liveness::Said said = liveness.said();       // Beat for the other ranks; send it repeatedly.
+//   if (std::optional<std::string> failure = liveness.failure()) ...         // "rank 2 does not answer"
 //
-// What one rank finds of another it tells all, so that all give the same reason at nearly the same time. The first reason
-// counts. A process that was itself stopped for a while does not blame the others.
+// A rank reports its findings to all others, so that all give the same reason at nearly the same time. The
+// first reason counts. A process that was itself stopped for a while does not blame the others.
 //
 // Thread-safe.
 #ifndef SINTER_RUNTIME_HOST_LIVENESS_H_
@@ -29,32 +30,32 @@ class Liveness {
   using Time = std::chrono::steady_clock::time_point;
 
   enum class State : int32_t { kAlive, kLeaving, kBroken };
-  // Travels as its bytes.
+  // Sent as raw bytes.
   struct Beat {
     State state = State::kAlive;
-    char reason[252] = {};  // Of what is broken.
+    char reason[252] = {};  // Reason for kBroken.
   };
   struct Said {
     Beat beat;
-    uint64_t number;  // Another one each time that something new is said.
+    uint64_t number;  // Increases with each new beat to send.
   };
 
-  // A rank that was not heard for `silence` does not answer.
+  // A rank counts as failed after `silence` without a beat.
   Liveness(int rank, int size, std::chrono::milliseconds silence, Time now);
 
-  // The first thing that went wrong anywhere; nothing while nothing has.
+  // The first failure of any rank. nullopt if there is none.
   std::optional<std::string> failure() const;
   bool HasLeft(int rank) const;
   bool HaveAllLeft() const;
 
-  // Sets what others are told from now on. kBroken is this rank's failure too.
+  // Sets the beat for the other ranks. kBroken also sets this rank's failure.
   void Say(State state, std::string_view reason);
   Said said() const;
 
   void Hear(int rank, const Beat& beat, Time now);
-  // Once for each round of beats, after what was heard.
+  // Call once per round of beats, after Hear.
   void Tick(Time now);
-  // It was seen that its process is gone.
+  // Reports that the rank's process is gone.
   void HasEnded(int rank);
 
  private:
@@ -67,8 +68,8 @@ class Liveness {
 
   const int rank_;
   const std::chrono::milliseconds silence_;
-  mutable std::mutex mutex_;  // Of what follows.
-  std::vector<Peer> peers_;   // By rank; this one's says nothing.
+  mutable std::mutex mutex_;  // Guards the members below.
+  std::vector<Peer> peers_;   // By rank; this rank's entry is unused.
   Beat own_;
   uint64_t saying_ = 1;
   std::optional<std::string> failure_;

@@ -1,15 +1,17 @@
-// Where the time goes in which a session is created.
+// Measures the stages of a session's creation.
 //
 //   SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan)));
-//   for (const LoadStage& stage : session.load_times().stages()) std::cout << stage.what << " " << stage.seconds * 1e3 << " ms\n";
+//   for (const LoadStage& stage : session.load_times().stages()) {
+//     std::cout << stage.what << " " << stage.seconds * 1e3 << " ms\n";
+//   }
 //
-// Every moment counts for one stage, the innermost that is under way, so that the stages add up to the whole:
+// All time counts for exactly one stage, the innermost active one, so the stages add up to the total:
 //
 //   const LoadTimes::Scope steps = times->Time("matmul steps");
 //   ...
-//     const LoadTimes::Scope library = times->Time("open cuBLASLt");  // Not counted as steps.
+//     const LoadTimes::Scope library = times->Time("open cuBLASLt");  // Not part of "matmul steps".
 //
-// One thread at a time.
+// Not thread-safe.
 #ifndef SINTER_RUNTIME_HOST_LOAD_TIMES_H_
 #define SINTER_RUNTIME_HOST_LOAD_TIMES_H_
 
@@ -30,7 +32,7 @@ struct LoadStage {
 
 class LoadTimes {
  public:
-  // Ends its stage, and goes on with the one around it. Must not outlive the times.
+  // Ends its stage and resumes the enclosing one. Must not outlive the LoadTimes object.
   class Scope {
    public:
     Scope() = default;
@@ -46,19 +48,19 @@ class LoadTimes {
     std::optional<size_t> outer_;
   };
 
-  // Stages of one name are one, where the first of them was.
+  // Starts a stage. Stages of the same name are merged at the position of the first.
   [[nodiscard]] Scope Time(std::string_view what);
-  // Where nobody asks for times.
+  // Does nothing if the pointer is null.
   [[nodiscard]] static Scope Time(LoadTimes* times_or_null, std::string_view what);
 
-  // In the order in which they began.
+  // Stages in the order of their first start.
   std::span<const LoadStage> stages() const { return stages_; }
   double Total() const;
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Counts what has gone by for the stage under way, and goes on with another.
+  // Adds the elapsed time to the active stage and makes `stage` active.
   void Enter(std::optional<size_t> stage);
 
   std::vector<LoadStage> stages_;

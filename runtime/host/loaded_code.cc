@@ -24,13 +24,15 @@ absl::StatusOr<LoadedCode> LoadedCode::Load(std::span<const std::byte> bytes) {
       status = absl::ErrnoToStatus(errno, "cannot copy the plan's code into memory");
     }
   }
-  // Other processes of this user can open the descriptor: sealed, it is what was verified for as long as it is loaded.
+  // Other processes of this user can open the descriptor. The seals keep the verified bytes unchanged while
+  // they are loaded.
   if (status.ok() && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
     status = absl::ErrnoToStatus(errno, "cannot seal the plan's code in memory");
   }
   LoadedCode code;
-  // Stays open as long as the code is loaded: the loader takes an object of a name that it knows for the same object,
-  // and a closed descriptor's number, which is in the name, would go to the next plan's code.
+  // The descriptor stays open while the code is loaded. The loader identifies objects by name, and the name
+  // contains the descriptor's number. If this descriptor were closed, the next plan's code could get the same
+  // name.
   code.fd_ = fd;
   if (status.ok()) {
     code.handle_ = dlopen(absl::StrCat("/proc/self/fd/", fd).c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -1,9 +1,9 @@
-// A shared object loaded from memory: no file on disk is involved. Unloaded when it dies.
+// A shared object loaded from memory, without a file on disk; the destructor unloads it.
 //
 //   SINTER_ASSIGN_OR_RETURN(LoadedCode code, LoadedCode::Load(bytes));
 //   void* symbol = dlsym(code.handle(), "kernel");
 //
-// Loading native code runs it: the bytes must come from someone you trust.
+// Loading native code runs it: the bytes must come from a trusted source.
 #ifndef SINTER_RUNTIME_HOST_LOADED_CODE_H_
 #define SINTER_RUNTIME_HOST_LOADED_CODE_H_
 
@@ -17,9 +17,9 @@ namespace sinter {
 
 class LoadedCode {
  public:
-  // Nothing is loaded: handle() is null.
+  // Empty: handle() is null.
   LoadedCode() = default;
-  // InvalidArgument when the bytes are not a shared object that this system can load, with the loader's reason.
+  // InvalidArgument with the loader's reason if the bytes are not a shared object that this system can load.
   static absl::StatusOr<LoadedCode> Load(std::span<const std::byte> bytes);
 
   LoadedCode(LoadedCode&& other) noexcept

@@ -43,10 +43,11 @@ IntegerRange RangeOf(DType dtype) {
   }
 }
 
-// From here on a double rounds to a float that is infinite (IEEE 754, 4.3.1: half a unit above the largest one).
+// Doubles of at least this magnitude round to an infinite float (IEEE 754, 4.3.1: half a unit above the
+// largest one).
 constexpr double kFloatOverflow = 0x1.ffffffp127;
 
-// The number as this float type holds it; infinite when it is too large for it.
+// Returns the value rounded to the float type; infinite if it is too large.
 double Round(double value, DType dtype) {
   if (dtype == DType::kF64 || !std::isfinite(value)) return value;
   if (std::abs(value) >= kFloatOverflow) return std::copysign(std::numeric_limits<double>::infinity(), value);
@@ -58,7 +59,7 @@ double Round(double value, DType dtype) {
 
 std::string_view LargestOf(DType dtype) { return dtype == DType::kF16 ? "65504" : "about 3.4e38"; }
 
-// The whole number that an integer type is to hold; nothing when there is none.
+// Returns the integer that an integer type would hold; nullopt if the number is not an int64_t.
 std::optional<int64_t> Whole(const Number& number) {
   if (number.is_integer()) return number.integer();
   const double real = number.real();
@@ -69,14 +70,14 @@ std::optional<int64_t> Whole(const Number& number) {
 }  // namespace
 
 std::string Number::ToString() const {
-  // Written out as far as all digits of a double count.
+  // Whole doubles below 2^53 print as integers: they are exact there.
   const bool is_whole = std::abs(real_) < 0x1p53 && std::trunc(real_) == real_;
   return is_integer_ || is_whole ? absl::StrCat(is_integer_ ? integer_ : static_cast<int64_t>(real_))
                                  : absl::StrCat(real_);
 }
 
 absl::Status CheckNumber(const Number& number, DType dtype) {
-  // Runs store numbers, and allocate nothing.
+  // Builds text only on errors: runs store numbers and must not allocate.
   const auto bad = [&](const auto&... more) {
     return absl::InvalidArgumentError(
         absl::StrCat(number.ToString(), " is not a number of type ", std::string(DTypeName(dtype)), more...));

@@ -17,13 +17,13 @@ struct Character {
 
 bool IsPrintable(uint32_t code) {
   if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return false;
-  // Line and paragraph separators, and what turns the direction of the text (Unicode 15, Bidi_Control).
+  // Line and paragraph separators, and characters that change the text direction (Unicode 15, Bidi_Control).
   const bool turns = code == 0x061c || code == 0x200e || code == 0x200f ||
                      (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
   return !turns && (code < 0xd800 || code > 0xdfff) && code <= 0x10ffff;
 }
 
-// The first character of a text that is not empty (RFC 3629).
+// Returns the first character of a non-empty text (RFC 3629).
 Character Decode(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t first = byte(0);

@@ -1,6 +1,6 @@
-// Names from files that nobody vouches for, as messages show them: a terminal does what control characters say.
+// Makes names from untrusted files safe to print: a terminal would execute control characters.
 //
-//   absl::StrCat("two tensors are named '", PrintableText(name), "'");     // "a\x1b[2Jb": the escape is spelt out.
+//   PrintableText("a\x1b[2Jb")     // "a\\x1b[2Jb": the escape character is spelt out.
 #ifndef SINTER_RUNTIME_HOST_PRINTABLE_TEXT_H_
 #define SINTER_RUNTIME_HOST_PRINTABLE_TEXT_H_
 
@@ -9,8 +9,9 @@
 
 namespace sinter {
 
-// Printable UTF-8. Control characters (C0, DEL, C1), those that turn the direction or the line, and bytes that are not UTF-8
-// become "\xNN", a byte each. After 256 bytes it ends in "...".
+// Returns `text` as printable UTF-8. Each byte of a control character (C0, DEL, C1), of a character that
+// changes the direction or ends the line, or of invalid UTF-8 becomes "\xNN". After 256 bytes of output the
+// rest becomes "...".
 std::string PrintableText(std::string_view text);
 
 }  // namespace sinter

@@ -1,4 +1,4 @@
-// True if this process is a child, made by fork, of the one that did something: threads, GPUs and MPI do not come along.
+// Counts forks of this process, to detect use in a child: threads, GPUs and MPI do not survive a fork.
 //
 //   const uint32_t made_in = ForkCount();
 //   ...
@@ -10,7 +10,7 @@
 
 namespace sinter {
 
-// How many forks lie between the first call, in this process or in one that it comes from, and now. A nanosecond.
+// Number of forks between the first call (in this process or an ancestor) and now. Costs a nanosecond.
 uint32_t ForkCount();
 
 }  // namespace sinter

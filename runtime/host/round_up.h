@@ -1,4 +1,4 @@
-// RoundUp(100, 64) == 128: the smallest multiple of `unit` that is not below `bytes`; both at least 0, and `unit` above it.
+// Rounds up to a multiple: RoundUp(100, 64) == 128.
 #ifndef SINTER_RUNTIME_HOST_ROUND_UP_H_
 #define SINTER_RUNTIME_HOST_ROUND_UP_H_
 
@@ -6,6 +6,7 @@
 
 namespace sinter {
 
+// Returns the smallest multiple of `unit` that is at least `bytes`. Requires bytes >= 0 and unit > 0.
 template <typename T>
 constexpr T RoundUp(T bytes, std::type_identity_t<T> unit) {
   return (bytes + unit - 1) / unit * unit;

@@ -1,4 +1,4 @@
-// The headers that nearly every file of the runtime needs, precompiled once.
+// The headers that nearly every runtime file needs, precompiled once.
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -51,7 +51,7 @@ void PlainBlocks(uint32_t* state, const std::byte* data, size_t blocks) {
 }
 
 #if defined(__x86_64__)
-// The state is kept as the instructions want it: (a b e f) and (c d g h).
+// The SHA instructions need the state in the order (a b e f) and (c d g h).
 __attribute__((target("sha,sse4.1,ssse3"))) void ShaBlocks(uint32_t* state, const std::byte* data,
                                                            size_t blocks) {
   const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
@@ -85,7 +85,7 @@ __attribute__((target("sha,sse4.1,ssse3"))) void ShaBlocks(uint32_t* state, cons
 }
 
 bool HasShaInstructions() {
-  // __builtin_cpu_supports of gcc 12 does not know "sha": leaf 7, EBX bit 29.
+  // __builtin_cpu_supports of gcc 12 does not know "sha". CPUID leaf 7, EBX bit 29 reports it.
   uint32_t eax = 7, ebx = 0, ecx = 0, edx = 0;
   __asm__("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
   return (ebx >> 29 & 1) != 0 && __builtin_cpu_supports("sse4.1") != 0;

@@ -4,7 +4,7 @@
 //   hash.Update(AsBytes("abc"));
 //   std::array<uint8_t, 32> digest = hash.Digest();
 //
-// Some 2 GB/s with the x86 SHA instructions, which are used where the CPU has them, else some 0.3 GB/s.
+// About 2 GB/s with the x86 SHA instructions, which are used if the CPU has them; about 0.3 GB/s without.
 #ifndef SINTER_RUNTIME_HOST_SHA256_H_
 #define SINTER_RUNTIME_HOST_SHA256_H_
 
@@ -21,7 +21,7 @@ class Sha256 {
   using Bytes = std::array<uint8_t, 32>;
 
   void Update(std::span<const std::byte> bytes);
-  // Ends the message: call it once.
+  // Ends the message. Call it only once.
   Bytes Digest();
 
  private:
@@ -32,9 +32,9 @@ class Sha256 {
   uint64_t total_ = 0;
 };
 
-inline constexpr size_t kSha256Digits = 64;  // Of a digest in hexadecimal.
+inline constexpr size_t kSha256Digits = 64;  // Hexadecimal digits of a digest.
 
-// Lower-case hexadecimal digits.
+// Returns lower-case hexadecimal digits.
 std::string HexText(std::span<const uint8_t> bytes);
 
 }  // namespace sinter

@@ -1,12 +1,10 @@
-// Error handling everywhere outside MLIR passes: absl::Status, two macros to pass it on, and a CHECK for our
-// bugs.
+// Error handling outside MLIR passes: macros that pass on absl::Status, and a CHECK for bugs in Sinter.
 //
 //   SINTER_RETURN_IF_ERROR(file.Close());
 //   SINTER_ASSIGN_OR_RETURN(Plan plan, ReadPlan(path));
-//   SINTER_CHECK(offset % 64 == 0) << "offset " << offset;   // Aborts: only for states that a user cannot
-//   cause.
+//   SINTER_CHECK(offset % 64 == 0) << "offset " << offset;   // Aborts. Only for states no user can cause.
 //
-// The system Abseil (20220623) has neither absl/log nor the status macros; this file is their one stand-in.
+// The system's Abseil (20220623) has neither absl/log nor status macros; this file replaces both.
 #ifndef SINTER_RUNTIME_HOST_STATUS_H_
 #define SINTER_RUNTIME_HOST_STATUS_H_
 
@@ -23,7 +21,7 @@
     if (absl::Status sinter_status_ = (expr); !sinter_status_.ok()) return sinter_status_; \
   } while (false)
 
-// Two may stand on one line: __COUNTER__ differs where __LINE__ does not.
+// Two uses may be on one line: __COUNTER__ differs there, __LINE__ does not.
 #define SINTER_STATUS_CONCAT_INNER_(a, b) a##b
 #define SINTER_STATUS_CONCAT_(a, b) SINTER_STATUS_CONCAT_INNER_(a, b)
 #define SINTER_ASSIGN_OR_RETURN(lhs, expr) \
@@ -43,7 +41,7 @@
 
 namespace sinter::internal_status {
 
-// Prints what was streamed into it and aborts when it dies, at the end of the failing statement.
+// The destructor, at the end of the failing statement, prints the streamed text and aborts.
 class CheckFailure {
  public:
   CheckFailure(const char* file, int line, const char* condition) {

@@ -14,9 +14,9 @@
 #include "sinter/runtime/host/process_forks.h"
 #include "sinter/runtime/host/status.h"
 
-// The runtime interface of libgomp, which `#pragma omp parallel` compiles to. Called directly, so that Clang,
-// whose own pragma needs another OpenMP library, builds the same thing: one team of threads, oneDNN's.
-// (LLVM's library has these entry points too.)
+// The runtime interface of libgomp, to which `#pragma omp parallel` compiles. It is called directly because
+// Clang's own pragma needs another OpenMP library: so both compilers share one team of threads with oneDNN.
+// (LLVM's OpenMP library has these entry points, too.)
 extern "C" {
 void GOMP_parallel(void (*function)(void*), void* data, unsigned num_threads, unsigned flags);
 int omp_get_num_threads();
@@ -24,7 +24,7 @@ int omp_get_thread_num();
 void omp_set_num_threads(int threads);
 }
 
-// ThreadSanitizer cannot see the barriers of libgomp: show it what they order.
+// ThreadSanitizer cannot see libgomp's barriers: tell it what they order.
 #if defined(__SANITIZE_THREAD__)
 #define SINTER_TSAN 1
 #elif defined(__has_feature)
@@ -52,7 +52,8 @@ void TsanAcquire(void*) {}
 void TsanRelease(void*) {}
 #endif
 
-// The fork count, and one, of the process whose team of several threads was begun last; 0: there was none.
+// 1 + the fork count of the process, this one or an ancestor, that first started a team of several threads; 0
+// if none did.
 std::atomic<uint32_t> team_begun = 0;
 
 void SayTeamBegins(int threads) {
@@ -70,8 +71,8 @@ struct Task {
   char joined = 0;
 };
 
-// Runs the parts of one thread of the team: one, unless the team is smaller than asked (in nested parallel
-// work).
+// Runs the parts of one thread of the team: a single part, unless nested parallelism made the team smaller
+// than requested.
 void RunParts(void* data) {
   Task& task = *static_cast<Task*>(data);
   TsanAcquire(&task.forked);
@@ -92,7 +93,7 @@ int ThreadPool::AvailableCores() {
   CPU_ZERO(&set);
   int cores = 0;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) cores = CPU_COUNT(&set);
-  // More than 1024 cores do not fit the set.
+  // The set cannot hold more than 1024 cores.
   if (cores == 0) cores = static_cast<int>(std::thread::hardware_concurrency());
   return std::clamp(cores, 1, kMaxThreads);
 }
@@ -130,8 +131,8 @@ void ThreadPool::ParallelFor(int64_t units, int64_t grain, Work work, void* cont
   }
   SayTeamBegins(threads_);
   TsanRelease(&task.forked);
-  // Always the whole team, even for fewer parts: a smaller one would end threads that the next call starts
-  // again.
+  // Always use the whole team, even for fewer parts. A smaller team would end threads that the next call
+  // starts again.
   GOMP_parallel(RunParts, &task, static_cast<unsigned>(threads_), 0);
   TsanAcquire(&task.joined);
 }

@@ -1,4 +1,4 @@
-// Numbers out of bytes that nobody vouches for, and the other way round; and parsers of them, which may not end the process.
+// Loads numbers from untrusted bytes, appends numbers to strings, and handles bad_alloc in parsers.
 //
 //   uint32_t rows = LoadBig<uint32_t>(bytes.data() + 4);  // The caller has checked that 4 + 4 bytes exist.
 //   return WithinMemory(path, [&]() -> absl::StatusOr<Header> { return Parse(bytes); });
@@ -29,7 +29,7 @@ T LoadLittle(const std::byte* from) {
   return value;
 }
 
-// T is an unsigned integer.
+// T must be an unsigned integer.
 template <typename T>
 T LoadBig(const std::byte* from) {
   T value = 0;
@@ -42,7 +42,8 @@ void AppendLittle(T value, std::string* to) {
   to->append(reinterpret_cast<const char*>(&value), sizeof(T));
 }
 
-// Position of the first byte that is neither 0 nor 1: such bytes must not become elements of an i1 tensor.
+// Returns the position of the first byte that is neither 0 nor 1; nullopt if there is none. Such bytes must
+// not become elements of an i1 tensor.
 inline std::optional<size_t> FindBadBool(std::span<const std::byte> bytes) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     if (std::to_integer<int>(bytes[i]) > 1) return i;
@@ -50,8 +51,9 @@ inline std::optional<size_t> FindBadBool(std::span<const std::byte> bytes) {
   return std::nullopt;
 }
 
-// Returns what `read` returns, an absl::Status or StatusOr. ResourceExhausted where it throws std::bad_alloc: what a parser
-// makes of one byte of the file `name` can take a hundred. All of that is freed before the message is made.
+// Returns the result of `read`, an absl::Status or StatusOr; ResourceExhausted if it throws std::bad_alloc. A
+// parser may need a hundred bytes for one byte of the file `name`. All of its memory is freed before the
+// message is made.
 template <typename Read>
 auto WithinMemory(const std::string& name, const Read& read) -> decltype(read()) {
   try {

@@ -19,7 +19,7 @@ BlockArenas::~BlockArenas() {
 
 Arena& BlockArenas::ArenaOf(StreamId stream) {
   const auto [entry, fresh] = arenas_.try_emplace(stream);
-  // Never written again: the holders of blocks read it without a lock.
+  // Written only once: the holders of blocks read `stream` without a lock.
   if (fresh) entry->second.stream = stream;
   return entry->second;
 }
@@ -66,7 +66,7 @@ Block* BlockArenas::TakeBestFit(StreamId stream, int64_t bytes) {
   const auto found = arena->second.free.lower_bound(bytes);
   if (found == arena->second.free.end()) return nullptr;
   Block* const block = *found;
-  // Made first: only this can throw.
+  // Made first, because only this allocation can throw.
   Block* rest = nullptr;
   if (block->bytes > bytes) rest = NewBlock(*block->arena, block->ptr + bytes, block->bytes - bytes);
   RemoveFree(block);

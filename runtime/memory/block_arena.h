@@ -1,14 +1,16 @@
-// The bookkeeping of a caching allocator: which blocks exist, which are free, who holds the rest. No lock, no
-// device call, no policy; CachingAllocator adds those. Not a public header.
+// Bookkeeping of a caching allocator: existing blocks, free blocks and the holders of the others.
+//
+// This class has no lock, calls no device and has no policy; CachingAllocator adds those. Not a public
+// header.
 //
 //   BlockArenas arenas;
 //   Block* a = arenas.AddSegment(/*stream=*/0, ptr, 1024);   // Fresh from the device, in use.
 //   arenas.Release(a);                                       // Cached.
 //   Block* b = arenas.TakeBestFit(0, 512);                   // Splits: 512 in use, 512 cached.
 //
-// A segment is one piece of raw memory, a chain of blocks in the order of their addresses. No two neighbours
-// in it are both free. Each stream's arena indexes its free blocks by size and address in one ordered set, so
-// best fit takes O(log n) and there are no bins to leak or to compact.
+// A segment is one piece of raw memory: a chain of blocks in address order. Two adjacent blocks are never
+// both free. Each stream's arena keeps its free blocks in one ordered set, by size and address. Best fit
+// takes O(log n); there are no bins to compact.
 #ifndef SINTER_RUNTIME_MEMORY_BLOCK_ARENA_H_
 #define SINTER_RUNTIME_MEMORY_BLOCK_ARENA_H_
 
@@ -27,7 +29,7 @@ namespace sinter::internal_allocator {
 struct Arena;
 struct Block;
 
-// By size, then by address: the first block not less than a size is the best fit.
+// Orders by size, then by address. The first block not smaller than a size is the best fit.
 struct BlockOrder {
   using is_transparent = void;
   bool operator()(const Block* a, const Block* b) const;
@@ -42,9 +44,10 @@ struct Block {
   bool used = false;
   Block* prev = nullptr;  // Neighbours in the segment.
   Block* next = nullptr;
-  // The block's place in the free set while it is not in there: putting it back allocates nothing.
+  // The block's set node while the block is in use. Freeing the block reinserts the node without an
+  // allocation.
   FreeSet::node_type node;
-  // Only meaningful while in use.
+  // Valid only while the block is in use.
   int64_t asked_bytes = 0;
   std::string tag;
   Block* used_prev = nullptr;
@@ -54,7 +57,7 @@ struct Block {
 struct Arena {
   StreamId stream = 0;
   FreeSet free;
-  int64_t blocks = 0;  // Free and used; the arena goes away with its last one.
+  int64_t blocks = 0;  // Free and used. The arena is erased with its last block.
 };
 
 struct Segment {
@@ -68,25 +71,25 @@ class BlockArenas {
   BlockArenas() = default;
   BlockArenas(const BlockArenas&) = delete;
   BlockArenas& operator=(const BlockArenas&) = delete;
-  // Every segment must have been taken out.
+  // All segments must have been removed.
   ~BlockArenas();
 
-  // The smallest free block of the stream with at least `bytes`, cut to size and in use; null when there is
-  // none.
+  // Returns the stream's smallest free block of at least `bytes`, cut to size and marked as used. Null if
+  // there is none.
   Block* TakeBestFit(StreamId stream, int64_t bytes);
-  // A new segment that is one block, in use.
+  // Adds a segment that is one used block.
   Block* AddSegment(StreamId stream, void* ptr, int64_t bytes);
-  // Makes a block in use free and merges it with its free neighbours; `block` may not exist afterwards.
+  // Frees a used block and merges it with free neighbours. `block` may be deleted.
   void Release(Block* block) noexcept;
-  // Removes the segments that are free as a whole, of one stream or of all.
+  // Removes the segments that are entirely free, of one stream or of all.
   std::vector<Segment> TakeFreeSegments(std::optional<StreamId> stream);
 
   int64_t used_bytes() const { return used_bytes_; }
   int64_t free_bytes() const { return free_bytes_; }
   int64_t free_blocks() const { return free_blocks_; }
-  // Free bytes in segments of which a part is in use.
+  // Free bytes in segments that are partly in use.
   int64_t SplitFreeBytes() const;
-  // Blocks in use, linked by used_next, newest first.
+  // Blocks in use, linked by used_next. The newest is first.
   const Block* first_used() const { return first_used_; }
   absl::Status CheckInvariants() const;
 
@@ -97,7 +100,7 @@ class BlockArenas {
   void InsertFree(Block* block) noexcept;
   void RemoveFree(Block* block) noexcept;
   void MarkUsed(Block* block) noexcept;
-  // Makes `block` cover its free neighbour to the right too.
+  // Extends `block` over its free right neighbour.
   void AbsorbNext(Block* block) noexcept;
 
   std::map<StreamId, Arena> arenas_;

@@ -17,7 +17,7 @@ namespace sinter {
 namespace {
 
 constexpr uint8_t kPoison = 0xff;
-// No machine has this much: larger requests fail before any sum with them can overflow.
+// Above this size a request fails before sums of sizes can overflow. No machine has this much memory.
 constexpr int64_t kMaxRequest = int64_t{1} << 56;
 
 // "805306368 bytes (768.0 MiB)".
@@ -35,7 +35,8 @@ std::string FormatBytes(int64_t bytes) {
 
 namespace internal_allocator {
 
-// What the handles share. Everything mutable is under mutex_, except in calls to the device and to observers.
+// State shared by the handles. mutex_ guards all mutable state, except during calls to the device and to
+// observers.
 class Pool {
  public:
   Pool(std::unique_ptr<DeviceMemory> memory, int64_t limit, bool poison)
@@ -59,14 +60,14 @@ class Pool {
  private:
   using ObserverList = std::vector<std::shared_ptr<PoolObserver>>;
 
-  // Null when no cached block fits.
+  // Null if no cached block fits.
   Block* TakeCached(const PoolEvent& request);
-  // Asks the device, and once more after giving back what is cached.
+  // Allocates from the device. If that fails, returns the cached memory and tries once more.
   absl::StatusOr<Block*> Grow(const PoolEvent& request);
   absl::StatusOr<Block*> TryGrow(const PoolEvent& request);
   absl::StatusOr<void*> RawAllocate(const PoolEvent& request);
   int64_t FreeSegments(std::optional<StreamId> stream);
-  // Hands a block out; with the lock held.
+  // Hands out a block. Requires the lock.
   Block* Serve(Block* block, const PoolEvent& request);
   int64_t HeldBytes() const { return arenas_.used_bytes() + arenas_.free_bytes(); }
   std::string DescribeHoldersLocked(int max_tags) const;
@@ -84,14 +85,14 @@ class Pool {
 
   const std::unique_ptr<DeviceMemory> memory_;
   const bool poison_;
-  // Held while memory comes from the device or goes back, so that what a thread has just given back cannot be
-  // taken by another thread's growth: a request fails only if what is in use leaves no room. Recursive:
-  // observers of raw calls may use the pool. Taken before mutex_.
+  // Held while memory moves from or to the device. Another thread's growth then cannot take memory that a
+  // thread has just returned: a request fails only if the memory in use leaves no room. Recursive, because
+  // observers of raw calls may use the pool. Locked before mutex_.
   std::recursive_mutex growth_mutex_;
   mutable std::mutex mutex_;
   BlockArenas arenas_;
-  int64_t limit_;         // 0: none.
-  int64_t reserved_ = 0;  // On the way from or to the device.
+  int64_t limit_;         // 0 if there is no limit.
+  int64_t reserved_ = 0;  // Bytes in transit from or to the device.
   int64_t peak_used_ = 0;
   int64_t peak_total_ = 0;
   int64_t raw_allocations_ = 0;
@@ -190,7 +191,7 @@ void Pool::Free(Block* block) noexcept {
   std::string tag;
   {
     std::lock_guard lock(mutex_);
-    tag = std::move(block->tag);  // Not before: another thread may be listing who holds what.
+    tag = std::move(block->tag);  // Under the lock: another thread may be listing the holders.
     arenas_.Release(block);
   }
   event.tag = tag;
@@ -212,7 +213,7 @@ int64_t Pool::FreeSegments(std::optional<StreamId> stream) {
     std::lock_guard lock(mutex_);
     segments = arenas_.TakeFreeSegments(stream);
     raw_frees_ += static_cast<int64_t>(segments.size());
-    // Still held for the limit until the device has it back.
+    // Counts against the limit until the device has the memory.
     for (const Segment& segment : segments) reserved_ += segment.bytes;
   }
   int64_t bytes = 0;

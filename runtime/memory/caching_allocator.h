@@ -1,30 +1,31 @@
-// A caching allocator (memory pool) over the raw memory of one device. It serves everything alike: variables,
-// user tensors, arenas of plans, workspaces; so its statistics account for all of them. Programs use the one
-// that the process has for the device (runtime/memory/process_allocator.h), and seldom make another.
+// A caching allocator (memory pool) over the raw memory of one device.
+//
+// It serves variables, user tensors, arenas of plans and workspaces, so its statistics cover all of them.
+// Programs normally use the process's allocator for the device (runtime/memory/process_allocator.h).
 //
 //   SINTER_ASSIGN_OR_RETURN(auto pool, CachingAllocator::Create(std::make_unique<HostMemory>()));
 //   {
 //     SINTER_ASSIGN_OR_RETURN(Allocation a, pool->Allocate(400, "variable w1"));
-//     Use(a.ptr());                       // pool->UsedBytes() == 512, TotalBytes() == 512
-//   }                                     // UsedBytes() == 0, TotalBytes() == 512: kept for the next
-//   request. pool->FreeAllBlocks();                // TotalBytes() == 0
+//     Use(a.ptr());          // pool->UsedBytes() == 512, TotalBytes() == 512
+//   }                        // UsedBytes() == 0, TotalBytes() == 512: kept for the next request.
+//   pool->FreeAllBlocks();   // TotalBytes() == 0
 //
-// Memory is handed out in units of 512 bytes. Each stream has its own arena of cached blocks: a request takes
-// the smallest cached block of its stream that is large enough, splits off what it does not need, and asks
-// the device only when there is none; a freed block merges with its free neighbours. Both cost O(log n) in
-// the cached blocks. Cached memory counts as used by the process: tools that look from outside (top,
+// The unit of memory is 512 bytes. Each stream has its own arena of cached blocks. A request takes the
+// smallest cached block of its stream that is large enough and splits off the rest. If there is no such
+// block, the request goes to the device. A freed block merges with its free neighbours. Both operations take
+// O(log n) in the number of cached blocks. Cached memory counts as used by the process: external tools (top,
 // nvidia-smi) show TotalBytes().
 //
-// When the device or the limit has no room, the allocator gives back what it has cached, tries once more, and
-// then fails with ResourceExhausted, naming the sizes involved and the tags that hold most. One request may
-// then be too large although enough bytes are cached: blocks of which a part is in use cannot go back. The
-// error says how many.
+// If the device or the limit has no room, the allocator returns its cached memory to the device and tries
+// once more. Then it fails with ResourceExhausted; the message has the sizes and the tags that hold most. A
+// request may fail although enough bytes are cached, because a segment that is partly in use cannot be
+// returned. The error gives these bytes.
 //
-// Built with AddressSanitizer, a program that touches memory which it has freed, or bytes behind those that it
-// asked for, is stopped as it would be with malloc.
+// AddressSanitizer stops a program that touches freed memory, or bytes after those that it requested, as with
+// malloc.
 //
-// Thread-safe. Freeing never fails and never allocates. Allocations may outlive the CachingAllocator: its
-// memory goes back to the device with the last of them. All sizes are in bytes.
+// Thread-safe. Freeing never fails and never allocates. Allocations may outlive the CachingAllocator; the
+// last one returns its memory to the device. All sizes are in bytes.
 #ifndef SINTER_RUNTIME_MEMORY_CACHING_ALLOCATOR_H_
 #define SINTER_RUNTIME_MEMORY_CACHING_ALLOCATOR_H_
 
@@ -47,18 +48,18 @@ struct Block;
 class Pool;
 }  // namespace internal_allocator
 
-// What an observer is told. `ptr` is null before an allocation and after a failed one.
+// Event for an observer. `ptr` is null before an allocation and after a failed one.
 struct PoolEvent {
   Device device;
   StreamId stream = 0;
-  int64_t bytes = 0;          // As asked.
+  int64_t bytes = 0;          // As requested.
   int64_t rounded_bytes = 0;  // As served: a multiple of 512.
   void* ptr = nullptr;
   std::string_view tag;  // Valid during the call. Empty for raw frees.
 };
 
-// Watches an allocator. "Raw" calls reach the device; the others are served to the program. Called without
-// the allocator's lock, from any thread, so an implementation must be thread-safe and may use the allocator.
+// Observes an allocator. "Raw" calls go to the device; the others serve the program. The allocator calls
+// observers without its lock, from any thread. An observer must be thread-safe and may use the allocator.
 class PoolObserver {
  public:
   virtual ~PoolObserver() = default;
@@ -72,7 +73,8 @@ class PoolObserver {
   virtual void AfterFree(const PoolEvent&) noexcept {}
 };
 
-// Owns one piece of memory and frees it. Movable. Default-made and zero-byte ones are empty: ptr() is null.
+// Owns one piece of memory and frees it. Movable. Default-constructed and zero-byte allocations are empty:
+// ptr() is null.
 class Allocation {
  public:
   Allocation() = default;
@@ -81,10 +83,10 @@ class Allocation {
   ~Allocation() { Reset(); }
 
   void* ptr() const { return ptr_; }
-  int64_t bytes() const { return bytes_; }  // As asked.
-  int64_t rounded_bytes() const;            // As served: what UsedBytes() counts.
+  int64_t bytes() const { return bytes_; }  // As requested.
+  int64_t rounded_bytes() const;            // As served: the bytes that UsedBytes() counts.
   std::string_view tag() const;
-  // Gives the memory back to its pool now.
+  // Returns the memory to its pool now.
   void Reset() noexcept;
 
  private:
@@ -97,9 +99,8 @@ class Allocation {
   int64_t bytes_ = 0;
 };
 
-// While one lives, its pool neither takes memory from the device nor gives any back: requests are served from
-// cached blocks or fail with FailedPrecondition, and FreeAllBlocks does nothing. For graph capture and for
-// steady state.
+// While a scope exists, its pool takes no memory from the device and returns none. Requests get cached blocks
+// or fail with FailedPrecondition, and FreeAllBlocks does nothing. For graph capture and for steady state.
 class NoGrowthScope {
  public:
   NoGrowthScope(NoGrowthScope&&) noexcept = default;
@@ -115,9 +116,9 @@ class NoGrowthScope {
 
 // A consistent snapshot.
 struct PoolStats {
-  int64_t used_bytes = 0;   // In allocations, rounded up.
+  int64_t used_bytes = 0;   // Allocated, rounded up.
   int64_t free_bytes = 0;   // Cached.
-  int64_t total_bytes = 0;  // used + free: taken from the device.
+  int64_t total_bytes = 0;  // used + free: all memory from the device.
   int64_t peak_used_bytes = 0;
   int64_t peak_total_bytes = 0;
   int64_t free_blocks = 0;
@@ -130,25 +131,24 @@ class CachingAllocator {
   static constexpr int64_t kUnit = 512;
 
   struct Options {
-    // Unset: what the environment says (memory_limit.h).
+    // nullopt: the environment's limit (memory_limit.h).
     std::optional<MemoryLimit> limit = std::nullopt;
-    // For tests: fills memory with 0xff, which reads as NaN and as -1, when it is served and when it is
-    // freed.
+    // For tests: fills memory with 0xff (NaN and -1) when it is allocated and when it is freed.
     bool poison = false;
   };
 
-  // InvalidArgument when the limit is bad.
+  // InvalidArgument if the limit is invalid.
   static absl::StatusOr<std::unique_ptr<CachingAllocator>> Create(std::unique_ptr<DeviceMemory> memory,
                                                                   const Options& options);
   static absl::StatusOr<std::unique_ptr<CachingAllocator>> Create(std::unique_ptr<DeviceMemory> memory);
 
-  // `bytes` of uninitialised memory, aligned to 512. `tag` says what for, in the words of an error message
-  // ("arena of train", "variable w1"). 0 bytes give an empty Allocation and take nothing. Errors:
-  // InvalidArgument (negative), ResourceExhausted (no room), FailedPrecondition (within a NoGrowthScope).
+  // Allocates `bytes` of uninitialised memory, aligned to 512. `tag` names the purpose in error messages
+  // ("arena of train", "variable w1"). 0 bytes give an empty Allocation. Errors: InvalidArgument (negative),
+  // ResourceExhausted (no room), FailedPrecondition (within a NoGrowthScope).
   absl::StatusOr<Allocation> Allocate(int64_t bytes, std::string_view tag, StreamId stream = 0);
 
-  // Gives cached blocks back to the device: all, or those of one stream. A block that is split stays, because
-  // a part of it is in use. Returns the bytes given back.
+  // Returns cached blocks to the device: all, or those of one stream. Keeps segments that are partly in use.
+  // Returns the number of bytes freed.
   int64_t FreeAllBlocks(std::optional<StreamId> stream = std::nullopt);
 
   int64_t UsedBytes() const { return Stats().used_bytes; }
@@ -156,12 +156,12 @@ class CachingAllocator {
   int64_t TotalBytes() const { return Stats().total_bytes; }
   int64_t NumFreeBlocks() const { return Stats().free_blocks; }
   PoolStats Stats() const;
-  // Lets the peaks start again from what is in use now.
+  // Resets the peaks to the current use.
   void ResetPeaks();
 
-  // Limits TotalBytes(). Memory held already stays; the next request that needs more from the device fails.
+  // Limits TotalBytes(). Memory already held stays; the next request that needs more from the device fails.
   absl::Status SetLimit(const MemoryLimit& limit);
-  // 0: no limit.
+  // 0 if there is no limit.
   int64_t GetLimit() const;
 
   NoGrowthScope ForbidGrowth();
@@ -169,10 +169,10 @@ class CachingAllocator {
   void AddObserver(std::shared_ptr<PoolObserver> observer);
   void RemoveObserver(const PoolObserver* observer);
 
-  // Lines "<bytes> in <n>: <tag>" of what is in use, most bytes first, at most `max_tags`.
+  // Lines "<bytes> in <n>: <tag>" for the memory in use, most bytes first, at most `max_tags` lines.
   std::string DescribeHolders(int max_tags = 10) const;
 
-  // Internal when the bookkeeping contradicts itself, which would be our bug. O(n log n): for tests.
+  // Internal if the bookkeeping is inconsistent, which is a bug of Sinter. O(n log n): for tests.
   absl::Status CheckInvariants() const;
 
   DeviceMemory& memory() const;

@@ -25,7 +25,7 @@ absl::StatusOr<Device> Device::Parse(std::string_view text) {
   int32_t index = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   if (error != std::errc() || end != digits.data() + digits.size() || index < 0) return bad();
-  // One text per device: "cpu:-0" and "cpu:00" are refused.
+  // Only one spelling per device: "cpu:-0" and "cpu:00" are refused.
   if (Device(kind, index).ToString() != text) return bad();
   return Device(kind, index);
 }

@@ -1,13 +1,12 @@
-// Where a tensor or an op lives: one CPU device or one GPU, as a value that compares, hashes and prints.
+// The place of a tensor or an op: one CPU device or one GPU, as a value that compares, hashes and prints.
 //
 //   Device cpu = Device::Cpu();                       // "cpu:0": all cores and the main memory.
 //   SINTER_ASSIGN_OR_RETURN(Device gpu, Device::Parse("gpu:1"));
 //   gpu == Device::Gpu(1)                             // true
 //
-// A Device only names a place. Making one touches no driver and does not promise that the place exists.
-// Several CPU devices (cpu:0, cpu:1, ...) are virtual: they share the cores and the memory of the machine and
-// exist so that programs for many devices run without a GPU. The text form is stable: plans, reports and
-// errors use it.
+// A Device is only a name. Making one calls no driver and does not guarantee that the device exists. Several
+// CPU devices (cpu:0, cpu:1, ...) are virtual: they share the machine's cores and memory, so that programs
+// for many devices run without a GPU. Plans, reports and errors use the text form, which is stable.
 #ifndef SINTER_RUNTIME_MEMORY_DEVICE_H_
 #define SINTER_RUNTIME_MEMORY_DEVICE_H_
 
@@ -34,11 +33,11 @@ class Device {
  public:
   // cpu:0.
   constexpr Device() = default;
-  // `index` counts from 0; a negative one is a bug of the caller and is stored as given.
+  // `index` counts from 0. A negative index is a caller's bug and is stored unchanged.
   static constexpr Device Cpu(int32_t index = 0) { return Device(DeviceKind::kCpu, index); }
   static constexpr Device Gpu(int32_t index = 0) { return Device(DeviceKind::kGpu, index); }
 
-  // Reads "cpu:0", "gpu:3", or "cpu" and "gpu" for index 0. InvalidArgument for anything else.
+  // Parses "cpu:0" or "gpu:3"; "cpu" and "gpu" mean index 0. InvalidArgument for any other text.
   static absl::StatusOr<Device> Parse(std::string_view text);
 
   constexpr DeviceKind kind() const { return kind_; }

@@ -1,15 +1,16 @@
-// Which devices there are, and what they are.
+// Lists the devices of this machine and their properties.
 //
-//   Device device = TryGpu();                                // gpu:0, or cpu:0 where there is no GPU.
-//   for (const Device d : TryAllGpus()) ...                  // All GPUs, or cpu:0 alone.
-//   SINTER_RETURN_IF_ERROR(CheckDevice(Device::Gpu(3)));     // Says what there is instead.
+//   Device device = TryGpu();                                // gpu:0, or cpu:0 if there is no GPU.
+//   for (const Device d : TryAllGpus()) ...                  // All GPUs, or only cpu:0.
+//   SINTER_RETURN_IF_ERROR(CheckDevice(Device::Gpu(3)));     // The error lists the existing devices.
 //   SINTER_ASSIGN_OR_RETURN(DeviceInfo info, QueryDevice(device));
 //   std::cout << info.name << " " << info.free_bytes << "\n";
 //
-// There is one CPU device, cpu:0, unless SINTER_CPU_DEVICES=n asks for n: they share the cores and the main memory, each
-// with an allocator and statistics of its own, so that programs for many devices run without a GPU.
+// There is one CPU device, cpu:0, unless SINTER_CPU_DEVICES=n requests n devices. They share the cores and
+// main memory; each has its own allocator and statistics. So programs for many devices run without a GPU.
 //
-// Nothing here makes a context on a GPU, which would take its memory, except QueryDevice, which asks how much is free.
+// QueryDevice creates a context on a GPU, which takes GPU memory, to read the free memory. The other
+// functions do not.
 #ifndef SINTER_RUNTIME_MEMORY_DEVICE_INFO_H_
 #define SINTER_RUNTIME_MEMORY_DEVICE_INFO_H_
 
@@ -31,38 +32,41 @@ int NumGpus();
 inline constexpr int kMaxCpuDevices = 256;
 inline constexpr char kCpuDevicesVariable[] = "SINTER_CPU_DEVICES";
 
-// What SINTER_CPU_DEVICES says, at each call; 1 if it is unset or empty. InvalidArgument: not a number in 1..256.
+// Value of SINTER_CPU_DEVICES, read at each call; 1 if unset or empty. InvalidArgument: not a number in
+// 1..256.
 absl::StatusOr<int> NumCpuDevices();
 
-// gpu:`index`, or cpu:0 if there is no such GPU.
+// Returns gpu:`index`, or cpu:0 if there is no such GPU.
 Device TryGpu(int32_t index = 0);
 
-// What this machine's GPUs are, each kind once, as plans name it: "sm_90". Empty without one.
+// Architectures of this machine's GPUs, each once, as plans name them: "sm_90". Empty without a GPU.
 std::vector<std::string> GpuArchitectures();
 
-// gpu:0, gpu:1 and so on; cpu:0 alone if there is no GPU. Never empty.
+// Returns gpu:0, gpu:1 and so on; only cpu:0 if there is no GPU. Never empty.
 std::vector<Device> TryAllGpus();
 
-// Whether a device exists. FailedPrecondition: a GPU in a build without CUDA; a CPU device beyond SINTER_CPU_DEVICES, with
-// the number to set. NotFound: no such GPU, and which there are. InvalidArgument: SINTER_CPU_DEVICES cannot be read.
+// OK if the device exists. FailedPrecondition: a GPU in a build without CUDA, or a CPU device beyond
+// SINTER_CPU_DEVICES (gives the number to set). NotFound: no such GPU (lists the GPUs), or a CPU index that
+// is negative or above 255. InvalidArgument: SINTER_CPU_DEVICES is not readable.
 absl::Status CheckDevice(Device device);
 
-// The device's raw memory, for allocators. A CPU's is there whatever its index; for a GPU the errors of CheckDevice.
+// Returns the device's raw memory, for allocators. Never fails for a CPU of any index. For a GPU: errors of
+// CheckDevice.
 absl::StatusOr<std::unique_ptr<DeviceMemory>> MakeDeviceMemory(Device device);
 
 struct DeviceInfo {
   Device device;
   std::string name;          // "NVIDIA H100 80GB HBM3", "AMD EPYC 9534 64-Core Processor".
   std::string architecture;  // As plans name it: "sm_90", "x86_64".
-  int compute_major = 0;     // A GPU's compute capability: 9
-  int compute_minor = 0;     // and 0.
-  int64_t total_bytes = 0;   // Of its memory.
-  int64_t free_bytes = 0;    // Left for this process just now: an estimate, others use it too.
-  int64_t cached_bytes = 0;  // Of ProcessAllocator(device): freed, and kept for what comes.
-  int64_t used_bytes = 0;    // Of ProcessAllocator(device): in use.
+  int compute_major = 0;     // Major number of a GPU's compute capability, e.g. 9.
+  int compute_minor = 0;     // Minor number, e.g. 0.
+  int64_t total_bytes = 0;   // Total memory.
+  int64_t free_bytes = 0;    // Left for this process now (an estimate: other processes use it too).
+  int64_t cached_bytes = 0;  // Cached in ProcessAllocator(device): freed, and kept for later requests.
+  int64_t used_bytes = 0;    // In use in ProcessAllocator(device).
 };
 
-// The errors of CheckDevice, and those of a device that does not answer.
+// Errors: those of CheckDevice, and those of a device that does not respond.
 absl::StatusOr<DeviceInfo> QueryDevice(Device device);
 
 }  // namespace sinter

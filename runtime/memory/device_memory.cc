@@ -23,14 +23,14 @@ namespace {
 constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
 
-// The first number in a file, or kUnknown ("max", no such file).
+// Returns the first number in a file, or kUnknown ("max", no such file).
 int64_t ReadNumber(const char* path) {
   std::ifstream file(path);
   int64_t value = 0;
   return file >> value ? value : kUnknown;
 }
 
-// The number after `key` in a file of "key number ..." lines, or kUnknown.
+// Returns the number after `key` in a file of "key number ..." lines, or kUnknown.
 int64_t ReadEntry(const char* path, const char* key) {
   std::ifstream file(path);
   for (std::string name; file >> name;) {
@@ -46,7 +46,7 @@ struct GroupMemory {
   int64_t left = kUnknown;
 };
 
-// The limit of the control group that a container runs in: version 2, else version 1.
+// Memory limit of the control group (container): version 2, otherwise version 1.
 GroupMemory ReadGroupMemory() {
   GroupMemory group;
   group.limit = ReadNumber("/sys/fs/cgroup/memory.max");
@@ -64,7 +64,7 @@ GroupMemory ReadGroupMemory() {
   return group;
 }
 
-// The pieces that were mapped, live, and may have pages that were not touched.
+// The live mapped pieces that may have untouched pages.
 struct HugePieces {
   std::mutex mutex;
   std::map<std::byte*, int64_t> bytes;
@@ -77,13 +77,13 @@ struct HugePieces {
     bytes.erase(found);
   }
 };
-// Never destroyed: memory may be static.
+// Never destroyed, because static objects may hold memory.
 HugePieces& TheHugePieces() {
   static HugePieces& pieces = *new HugePieces;
   return pieces;
 }
 
-// Of a piece, a multiple of kHugePage; 0 where the kernel does not say.
+// Untouched bytes of a piece, whose size is a multiple of kHugePage; 0 if the kernel does not report them.
 int64_t UntouchedBytesOf(std::byte* data, int64_t bytes) {
   constexpr int64_t kAtOnce = int64_t{256} << 20;
   const int64_t page = sysconf(_SC_PAGESIZE);
@@ -98,7 +98,7 @@ int64_t UntouchedBytesOf(std::byte* data, int64_t bytes) {
   return untouched;
 }
 
-// A mapping of `size` bytes (a multiple of kHugePage) that starts at a multiple of kHugePage.
+// Maps `size` bytes (a multiple of kHugePage) at a multiple of kHugePage.
 void* MapHuge(int64_t size) {
   const int64_t mapped = size + kHugePage;
   void* raw = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -109,7 +109,7 @@ void* MapHuge(int64_t size) {
   if (head > 0) munmap(raw, head);
   if (mapped - head - size > 0) munmap(reinterpret_cast<void*>(aligned + size), mapped - head - size);
   void* result = reinterpret_cast<void*>(aligned);
-  madvise(result, size, MADV_HUGEPAGE);  // Only advice: a kernel without huge pages is fine.
+  madvise(result, size, MADV_HUGEPAGE);  // Only advice: kernels without huge pages ignore it.
   return result;
 }
 
@@ -152,7 +152,7 @@ void HostMemory::Free(void* ptr, int64_t bytes) noexcept {
 
 void HostMemory::Fill(void* ptr, uint8_t value, int64_t bytes) noexcept { std::memset(ptr, value, bytes); }
 
-// Both macros are empty in programs built without AddressSanitizer.
+// Both macros are empty without AddressSanitizer.
 void HostMemory::MarkAccessible(void* ptr, int64_t bytes) noexcept {
   ASAN_UNPOISON_MEMORY_REGION(ptr, static_cast<size_t>(bytes));
 }
@@ -172,7 +172,7 @@ int64_t HostMemory::SystemFreeBytes() const {
   return std::min(available, ReadGroupMemory().left);
 }
 
-// Pages are looked at only where it matters.
+// Checks single pages only if the answer depends on them.
 bool HostMemory::HasRoomFor(int64_t bytes) const {
   {
     const std::lock_guard lock(TheHugePieces().mutex);
@@ -189,7 +189,7 @@ int64_t HostMemory::UntouchedBytes() {
     const auto& [data, bytes] = *piece++;
     const int64_t untouched = UntouchedBytesOf(data, bytes);
     sum += untouched;
-    // It stays so.
+    // A fully touched piece stays fully touched.
     if (untouched == 0) pieces.Remove(data);
   }
   return sum;

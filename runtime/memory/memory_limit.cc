@@ -18,7 +18,7 @@ absl::StatusOr<int64_t> MemoryLimit::Resolve(int64_t total_bytes) const {
         absl::StrCat("a memory limit of ", *bytes, " bytes is negative: 0 means no limit"));
   }
   if (!fraction.has_value()) return int64_t{0};
-  if (!(*fraction >= 0.0 && *fraction <= 1.0)) {  // Also refuses NaN.
+  if (!(*fraction >= 0.0 && *fraction <= 1.0)) {  // Also rejects NaN.
     return absl::InvalidArgumentError(
         absl::StrCat("a memory limit of ", *fraction, " of the device is outside 0..1: one half is 0.5"));
   }

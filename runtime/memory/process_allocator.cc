@@ -17,7 +17,7 @@ struct Allocators {
   std::map<Device, std::unique_ptr<CachingAllocator>> of;
 };
 
-// Never destroyed, as the header says why; still reachable, so that leak checkers are content.
+// Never destroyed (the header says why). The static pointer keeps it reachable for leak checkers.
 Allocators& All() {
   static Allocators* const allocators = new Allocators;
   return *allocators;

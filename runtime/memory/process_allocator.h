@@ -1,19 +1,20 @@
-// The one caching allocator of a device that a whole process shares: where the device's memory is counted and limited.
+// The process-wide caching allocator of each device, which counts and limits the device's memory.
 //
 //   SINTER_ASSIGN_OR_RETURN(CachingAllocator * memory, ProcessAllocator());
-//   memory->Stats().used_bytes                    // Of all sessions and tensors together.
-//   memory->DescribeHolders()                     // Who holds them: "variable w1", "arena", "tensor f32[64,784]".
-//   memory->SetLimit({.bytes = int64_t{4} << 30}) // From now on, for all of them; an error changes nothing.
-//   memory->FreeAllBlocks()                       // What was freed is kept for later requests: give it back.
+//   memory->Stats().used_bytes                    // Sum over all sessions and tensors.
+//   memory->DescribeHolders()                     // Largest users: "variable w1", "tensor f32[64,784]".
+//   memory->SetLimit({.bytes = int64_t{4} << 30}) // New limit for all users; an error changes nothing.
+//   memory->FreeAllBlocks()                       // Returns cached blocks to the device.
 //
-// Every owning HostTensor and every session draws from it; a session does not if SessionOptions::allocator names another
-// one, whose statistics are then its own. An allocation beyond the limit, or beyond what the device has, is
-// ResourceExhausted, and the message lists who holds most. While a NoGrowthScope of it lives, tensors too are only made
-// of cached memory.
+// Every owning HostTensor and every session allocates here. SessionOptions::allocator makes a session use
+// another allocator, with its own statistics. An allocation above the limit or the device's memory fails with
+// ResourceExhausted; the message lists the largest users. While a NoGrowthScope of the allocator exists,
+// tensors too use cached memory only.
 //
-// A device's is made at the first call for it, with the limit that the environment sets then (runtime/memory/memory_limit.h),
-// and never destroyed: tensors may be freed when a program ends, in whatever order its static objects go. Virtual CPU
-// devices (runtime/memory/device.h) share memory, but are counted and limited one by one. Thread-safe.
+// The first call for a device creates its allocator, with the limit that the environment sets at that time
+// (runtime/memory/memory_limit.h). The allocator is never destroyed, because static objects may free tensors at
+// program exit. Virtual CPU devices (runtime/memory/device.h) share memory, but each has its own statistics and
+// limit. Thread-safe.
 #ifndef SINTER_RUNTIME_MEMORY_PROCESS_ALLOCATOR_H_
 #define SINTER_RUNTIME_MEMORY_PROCESS_ALLOCATOR_H_
 
@@ -23,11 +24,12 @@
 
 namespace sinter {
 
-// Never null, and the same for the life of the process. InvalidArgument: the environment sets a limit that cannot be read.
-// The errors of MakeDeviceMemory (runtime/memory/device_info.h): no such GPU, or a build without CUDA.
+// Never null. Returns the same pointer for the life of the process. InvalidArgument: the environment's limit
+// is not readable. Also returns the errors of MakeDeviceMemory (runtime/memory/device_info.h): no such GPU, or a
+// build without CUDA.
 absl::StatusOr<CachingAllocator*> ProcessAllocator(Device device = Device::Cpu());
 
-// Null: nobody has asked for it yet.
+// Null if ProcessAllocator has not been called for `device`.
 CachingAllocator* FindProcessAllocator(Device device);
 
 }  // namespace sinter

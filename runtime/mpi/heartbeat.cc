@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kTag = 0;
 constexpr std::chrono::milliseconds kInterval(100);
-// For receives that are cancelled.
+// Longest wait for cancelled receives.
 constexpr std::chrono::milliseconds kBeatCancelLimit(500);
 constexpr std::chrono::microseconds kBeatNap(200);
 
@@ -32,7 +32,7 @@ absl::Status Heartbeat::Start(int rank, int size) {
     if (process.CanBeSeenBy(own)) peer.process = process;
     SINTER_RETURN_IF_ERROR(Expect(peer));
   }
-  // Nobody ends before all have looked at each other.
+  // No rank may end before all have checked each other's process.
   SINTER_RETURN_IF_ERROR(MpiStatus(MPI_Barrier(communicator_), "wait for all ranks"));
   if (!peers_.empty()) thread_ = std::thread([this] { Run(); });
   return absl::OkStatus();
@@ -58,7 +58,7 @@ void Heartbeat::LookForEnded() {
 }
 
 void Heartbeat::Listen(Peer& peer, Clock::time_point now) {
-  // What MPI refuses is tried again at the next tick: a peer that is not listened to would be taken for one that is silent.
+  // A receive that MPI refuses is retried at the next tick: a peer without a receive would seem silent.
   while (peer.receiving != MPI_REQUEST_NULL || Expect(peer).ok()) {
     int has_arrived = 0;
     if (MPI_Test(&peer.receiving, &has_arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS || has_arrived == 0) break;
@@ -66,7 +66,7 @@ void Heartbeat::Listen(Peer& peer, Clock::time_point now) {
   }
 }
 
-// A beat that has not left yet is not followed by another.
+// Sends a beat only after the previous one has left.
 void Heartbeat::Tell(Peer& peer, const Liveness::Said& said) {
   int has_left = 1;
   if (peer.sending != MPI_REQUEST_NULL) MPI_Test(&peer.sending, &has_left, MPI_STATUS_IGNORE);
@@ -123,7 +123,7 @@ void Heartbeat::Stop(std::chrono::milliseconds patience) {
 void Heartbeat::EndRequests() {
   const Clock::time_point limit = Clock::now() + kBeatCancelLimit;
   for (std::unique_ptr<Peer>& peer : peers_) {
-    // What was not sent by now goes to a rank that does not take it: MPI_Abort follows.
+    // A beat still unsent goes to a rank that does not receive it: MPI_Abort follows.
     const bool is_sending = peer->sending != MPI_REQUEST_NULL;
     if (is_sending) MPI_Request_free(&peer->sending);
     if (peer->receiving != MPI_REQUEST_NULL) MPI_Cancel(&peer->receiving);
@@ -132,7 +132,7 @@ void Heartbeat::EndRequests() {
       MPI_Test(&peer->receiving, &has_ended, MPI_STATUS_IGNORE);
       if (peer->receiving != MPI_REQUEST_NULL) std::this_thread::sleep_for(kBeatNap);
     }
-    // A beat may still leave or arrive there.
+    // MPI may still use this memory: leak it on purpose.
     if (is_sending || peer->receiving != MPI_REQUEST_NULL) (void)peer.release();
   }
   peers_.clear();

@@ -1,5 +1,5 @@
-// Carries the beats of runtime/host/liveness.h between all ranks, several times a second, by a thread of its own; and looks whether
-// the processes of this machine still exist.
+// Carries the beats of runtime/host/liveness.h between all ranks, several times a second, on its own thread.
+// It also checks whether the processes of this machine still exist.
 //
 //   Liveness liveness(rank, size, std::chrono::seconds(4), now);
 //   Heartbeat heart(communicator, &mpi_mutex, &liveness);
@@ -26,35 +26,35 @@ namespace sinter {
 
 class Heartbeat {
  public:
-  // All ranks of the communicator, which it has for itself, make one. The mutex guards every call of MPI. All three outlive
-  // it.
+  // All ranks of the communicator make one instance. It needs the communicator for itself. The mutex guards
+  // every MPI call. All three arguments must outlive the instance.
   Heartbeat(MPI_Comm communicator, std::mutex* mpi, Liveness* liveness)
       : communicator_(communicator), mpi_(mpi), liveness_(liveness) {}
   ~Heartbeat();
 
-  // All ranks call it. Unavailable: MPI fails.
+  // All ranks call it. Unavailable if MPI fails.
   absl::Status Start(int rank, int size);
 
-  // Looks now at the processes that can be seen from here.
+  // Checks now whether the visible processes (those of this machine) still exist.
   void LookForEnded();
-  // Returns when the others were told what was said, or could not be for so long. The thread has then ended.
+  // Ends the thread after all other ranks have received the last state, or after `patience`.
   void Stop(std::chrono::milliseconds patience);
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Peer {
     int rank;
-    std::optional<ProcessIdentity> process;  // If it can be seen from here.
+    std::optional<ProcessIdentity> process;  // nullopt if not visible from this process.
     Liveness::Beat in, out;
     MPI_Request receiving = MPI_REQUEST_NULL, sending = MPI_REQUEST_NULL;
-    uint64_t told = 0;  // What it was sent last: the number of the saying.
+    uint64_t told = 0;  // Number of the last state sent (Liveness::Said::number).
   };
 
   absl::Status Expect(Peer& peer) const;
-  // Nothing reaches the peers' memory from then on; or it is never freed.
+  // Ends all requests. Afterwards nothing writes to the peers' memory, or that memory is never freed.
   void EndRequests();
   void Run();
-  // One round, with both mutexes. True: it was the last one.
+  // Runs one round, with both mutexes held. True if it was the last one.
   bool Tick(Clock::time_point now);
   void Listen(Peer& peer, Clock::time_point now);
   void Tell(Peer& peer, const Liveness::Said& said);
@@ -64,7 +64,7 @@ class Heartbeat {
   std::mutex* const mpi_;
   Liveness* const liveness_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  std::mutex mutex_;  // Of when it stops; taken after *mpi_.
+  std::mutex mutex_;  // Guards the stop members; taken after *mpi_.
   bool is_stopping_ = false;
   Clock::time_point stop_by_;
   std::thread thread_;

@@ -15,11 +15,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Stamps have a tag of their own, so that those of ranks that are at different things meet.
+// Stamps have their own tag, so that the stamps of ranks at different calls match each other.
 constexpr int kStampTag = 0;
 constexpr uint32_t kDataTags = 32767;
 
-// For what is arriving when its exchange is given up.
+// Longest wait for messages that are arriving when their exchange is given up.
 constexpr std::chrono::milliseconds kCancelLimit(500);
 constexpr std::chrono::microseconds kNap(200);
 
@@ -40,7 +40,7 @@ absl::Status MpiTransport::Connect(const MpiWorldOptions& options) {
   for (MPI_Comm* const communicator : {&messages_comm_, &beats_comm_}) {
     SINTER_RETURN_IF_ERROR(
         MpiStatus(MPI_Comm_dup(MPI_COMM_WORLD, communicator), "make a communicator of all ranks"));
-    // Errors are returned, instead of ending the program.
+    // Make MPI return errors instead of ending the program.
     SINTER_RETURN_IF_ERROR(
         MpiStatus(MPI_Comm_set_errhandler(*communicator, MPI_ERRORS_RETURN), "set what errors do"));
   }
@@ -49,7 +49,7 @@ absl::Status MpiTransport::Connect(const MpiWorldOptions& options) {
   liveness_.emplace(rank_, size_, options.silence, Clock::now());
   heart_.emplace(beats_comm_, &mpi_, &*liveness_);
   SINTER_RETURN_IF_ERROR(heart_->Start(rank_, size_));
-  // Without others there is nobody to wait for, and no thread that would end the program.
+  // A single rank waits for no other, and has no heartbeat thread to end the program after SIGTERM.
   if (size_ > 1) termination_.emplace();
   is_connected_ = true;
   return absl::OkStatus();
@@ -57,7 +57,7 @@ absl::Status MpiTransport::Connect(const MpiWorldOptions& options) {
 
 MpiTransport::~MpiTransport() {
   heart_.reset();
-  // Others may be in the midst of making theirs: the end of the process is what they hear of.
+  // Other ranks may still be making their communicators. They learn of the failure when this process ends.
   if (!is_connected_) return;
   for (MPI_Comm* const communicator : {&messages_comm_, &beats_comm_}) MPI_Comm_free(communicator);
 }
@@ -92,7 +92,7 @@ absl::Status MpiTransport::Begin(std::span<const Message> messages) {
                            ? MPI_Isend(data, count, MPI_BYTE, message.peer, tag, messages_comm_, &request)
                            : MPI_Irecv(data, count, MPI_BYTE, message.peer, tag, messages_comm_, &request);
       if (code == MPI_SUCCESS) continue;
-      // The others hear of it too.
+      // The world reports this error to the other ranks too.
       return absl::UnavailableError(
           absl::StrCat("rank ", rank_, " cannot reach rank ", message.peer, " (", MpiErrorText(code), ")"));
     }
@@ -135,7 +135,7 @@ bool MpiTransport::CancelReceives() {
   for (size_t i = 0; i < requests_.size(); ++i) {
     if (requests_[i] == MPI_REQUEST_NULL) continue;
     if (messages_[pieces_[i].message].is_send) {
-      // Only reads, and is ended by MPI_Abort.
+      // A send only reads its memory; MPI_Abort ends it.
       MPI_Request_free(&requests_[i]);
     } else {
       MPI_Cancel(&requests_[i]);
@@ -143,7 +143,7 @@ bool MpiTransport::CancelReceives() {
     }
   }
   requests_.clear();
-  // What had begun to arrive cannot be cancelled, and ends if its sender goes on.
+  // A receive that has begun cannot be cancelled. It completes if its sender continues.
   const Clock::time_point limit = Clock::now() + kCancelLimit;
   int are_done = receives.empty() ? 1 : 0;
   while (are_done == 0) {
@@ -160,7 +160,7 @@ bool MpiTransport::CancelReceives() {
 bool MpiTransport::GiveUp(std::chrono::milliseconds patience) {
   heart_->Stop(patience);
   const bool has_given_up = CancelReceives();
-  // Nobody else would look at a SIGTERM that is caught.
+  // After HandBack a caught SIGTERM takes effect: no thread checks for it any more.
   if (termination_.has_value()) termination_->HandBack();
   return has_given_up;
 }

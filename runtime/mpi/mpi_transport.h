@@ -1,9 +1,10 @@
-// A rank's access to MPI (runtime/world/message_world.h): messages on one communicator, beats on another.
+// A rank's access to MPI for MessageWorld: messages on one communicator, beats on another.
 //
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<MpiTransport> transport, MpiTransport::Create(options));
 //   MessageWorld world(transport.get());
 //
-// MPI has begun; all ranks make one. Each call of MPI is made under one mutex, since the beats have a thread.
+// Requires an initialized MPI. All ranks make one transport. One mutex guards every MPI call, since the beats
+// have their own thread.
 #ifndef SINTER_RUNTIME_MPI_MPI_TRANSPORT_H_
 #define SINTER_RUNTIME_MPI_MPI_TRANSPORT_H_
 
@@ -29,9 +30,9 @@ namespace sinter {
 
 class MpiTransport : public MessageTransport {
  public:
-  // Unavailable: MPI fails. The other ranks then wait for this one until its process ends.
+  // Unavailable if MPI fails. The other ranks then wait for this one until its process ends.
   static absl::StatusOr<std::unique_ptr<MpiTransport>> Create(const MpiWorldOptions& options);
-  // Frees the communicators, but after AbortAll.
+  // Frees the communicators if Create succeeded.
   ~MpiTransport() override;
 
   int rank() const override { return rank_; }
@@ -50,13 +51,13 @@ class MpiTransport : public MessageTransport {
   bool IsToldToEnd() override { return TerminationWatch::IsRequested(); }
   void LookForEnded() override { heart_->LookForEnded(); }
 
-  // SIGTERM does from now on what it did before this was made.
+  // Restores the SIGTERM handling from before the transport was made.
   void StopWatchingTermination() { termination_.reset(); }
   // Ends all processes of the job.
   void AbortAll();
 
  private:
-  // Of a message; MPI counts in int.
+  // A part of a message: MPI counts bytes in int.
   struct Piece {
     size_t message;
     size_t bytes;
@@ -75,8 +76,8 @@ class MpiTransport : public MessageTransport {
   std::optional<TerminationWatch::Waiting> waiting_;
   std::optional<Liveness> liveness_;
   std::optional<Heartbeat> heart_;
-  // Of the current list of messages: requests and what they move; the bytes of each message that were moved, and its pieces that
-  // were not.
+  // State of the current message list: requests and their pieces; per message, the bytes moved and the number
+  // of pieces left.
   std::span<const Message> messages_;
   std::vector<MPI_Request> requests_;
   std::vector<Piece> pieces_;

@@ -18,7 +18,7 @@ namespace {
 
 bool exists = false;
 
-// Begins MPI if nobody has.
+// Initializes MPI unless it already is. Returns true if this call did it.
 absl::StatusOr<bool> BeginMpi() {
   int is_begun = 0, has_ended = 0, level = MPI_THREAD_SINGLE;
   SINTER_RETURN_IF_ERROR(MpiStatus(MPI_Initialized(&is_begun), "say whether it has begun"));
@@ -84,7 +84,7 @@ MpiWorld::~MpiWorld() {
   const bool ends_mpi = state_->ends_mpi;
   state_.reset();
   if (ends_mpi) MPI_Finalize();
-  // It came while this rank was leaving, and nobody has looked at it.
+  // SIGTERM came while this rank was leaving, and was not handled.
   if (is_told_to_end) raise(SIGTERM);
 }
 

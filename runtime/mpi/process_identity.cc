@@ -12,7 +12,8 @@
 namespace sinter {
 namespace {
 
-// Field 22 of /proc/PID/stat, proc(5); the second is a name in parentheses, which may hold anything. 0: there is none.
+// Returns field 22 of /proc/PID/stat (proc(5)); 0 if it cannot be read. Field 2 is a name in parentheses that
+// may hold any characters.
 uint64_t StartOf(int64_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/stat";
   std::FILE* const file = std::fopen(path.c_str(), "r");
@@ -43,14 +44,14 @@ ProcessIdentity ProcessIdentity::Own() {
 }
 
 bool ProcessIdentity::CanBeSeenBy(const ProcessIdentity& other) const {
-  // What could not be read is nobody's.
+  // Identities with unread fields match no process.
   return machine[0] != '\0' && pid_namespace[0] != '\0' && std::strcmp(machine, other.machine) == 0 &&
          std::strcmp(pid_namespace, other.pid_namespace) == 0 && started != 0 && StartOf(pid) == started;
 }
 
 bool ProcessIdentity::HasEnded() const {
   if (kill(static_cast<pid_t>(pid), 0) != 0) return errno == ESRCH;
-  // The number may be another process's by now.
+  // Another process may have reused the PID.
   const uint64_t now = StartOf(pid);
   return now != 0 && now != started;
 }

@@ -1,7 +1,7 @@
-// Names a process, so that others on its machine can see whether it still exists.
+// Identifies a process, so that others on its machine can check whether it still exists.
 //
-//   ProcessIdentity own = ProcessIdentity::Own();           // Sent to others, as bytes.
-//   if (own.CanBeSeenBy(other) && own.HasEnded()) ...
+//   ProcessIdentity own = ProcessIdentity::Own();           // Sent to other ranks as bytes.
+//   if (peer.CanBeSeenBy(own) && peer.HasEnded()) ...
 #ifndef SINTER_RUNTIME_MPI_PROCESS_IDENTITY_H_
 #define SINTER_RUNTIME_MPI_PROCESS_IDENTITY_H_
 
@@ -11,17 +11,18 @@ namespace sinter {
 
 struct ProcessIdentity {
   int64_t pid = 0;
-  char machine[64] = {};        // Of this start of it.
-  char pid_namespace[32] = {};  // A number means the same process only in one.
-  // Since the machine's start, in the kernel's ticks; 0: not known. Machines that were cloned while they ran have one name, but
-  // not the same processes.
+  char machine[64] = {};        // Boot ID of the machine.
+  char pid_namespace[32] = {};  // A PID is unique only within its namespace.
+  // Start time in kernel ticks since boot; 0 if unknown. Machines cloned while running share a boot ID, but
+  // not the start times of processes.
   uint64_t started = 0;
 
   static ProcessIdentity Own();
 
-  // Of a process that exists now, asked by the other one.
+  // True if `other` can check this process. This process must exist when `other` calls it.
   bool CanBeSeenBy(const ProcessIdentity& other) const;
-  // Of a process that this one can see. One that nobody has waited for yet has not ended.
+  // True if the process has ended. Requires that the caller can see it. A zombie, not yet waited for, has not
+  // ended.
   bool HasEnded() const;
 };
 

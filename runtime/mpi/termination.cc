@@ -26,20 +26,20 @@ void SetHandler(void (*handler)(int)) {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-// By the kernel: whatever the program's threads do meanwhile.
+// Uses a kernel timer, which fires whatever the program's threads do.
 void SendTerminationLater() {
   struct sigevent event = {};
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGTERM;
   timer_t timer = {};
   const struct itimerspec when = {.it_interval = {}, .it_value = {.tv_sec = kSecondsToSave, .tv_nsec = 0}};
-  // Rather at once than never.
+  // If there is no timer, end the process now rather than never.
   if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &when, nullptr) != 0) {
     kill(getpid(), SIGTERM);
   }
 }
 
-// Calls only what a handler may.
+// Calls only async-signal-safe functions.
 void OnTermination(int) {
   SetHandler(SIG_DFL);
   is_requested.store(true);
@@ -81,7 +81,7 @@ void TerminationWatch::EndUnlessWaiting() {
   const Clock::rep now = Clock::now().time_since_epoch().count();
   Clock::rep first = 0;
   if (seen.compare_exchange_strong(first, now)) return;
-  // The handler is the default again.
+  // OnTermination has restored the default handler.
   if (!is_waiting.load() && now - first > Clock::duration(kGrace).count()) kill(getpid(), SIGTERM);
 }
 

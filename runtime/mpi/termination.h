@@ -1,15 +1,16 @@
-// SIGTERM while a program waits for others, as a flag instead of its end: mpirun sends it to all when one process has died.
+// Turns SIGTERM into a flag while a program waits for others, instead of ending it at once.
+// mpirun sends SIGTERM to all processes when one has died.
 //
-//   TerminationWatch watch;                       // While it lives; does nothing if the program has a handler of its own.
+//   TerminationWatch watch;                // Does nothing if the program has its own handler.
 //   {
 //     TerminationWatch::Waiting waiting;
 //     while (!done && !TerminationWatch::IsRequested()) ...
 //   }
-//   TerminationWatch::EndUnlessWaiting();         // Now and then, from another thread.
-//   watch.HandBack();                             // When that thread ends: nobody waits any more.
+//   TerminationWatch::EndUnlessWaiting();  // Several times a second, from another thread.
+//   watch.HandBack();                      // When that thread ends; no wait follows.
 //
-// A program that computes when the signal comes may be about to wait: it has half a second to begin, and is ended then. The
-// second SIGTERM ends it in any case. One watch at a time.
+// A program that computes when the signal comes may be about to wait. It has half a second to begin its wait;
+// then it is ended. A second SIGTERM ends it in any case. Only one watch may exist at a time.
 #ifndef SINTER_RUNTIME_MPI_TERMINATION_H_
 #define SINTER_RUNTIME_MPI_TERMINATION_H_
 
@@ -30,12 +31,12 @@ class TerminationWatch {
     Waiting& operator=(const Waiting&) = delete;
   };
 
-  // SIGTERM ends the program again. If it has come, the program was told why it cannot go on, and has a second to say so and to
-  // save what it has.
+  // Makes SIGTERM end the program again. If SIGTERM has already come, the program has learned why it cannot
+  // continue, and has a second to report it and save its state.
   void HandBack();
 
   static bool IsRequested();
-  // By the signal.
+  // Ends the process by SIGTERM if it was requested and the program has not begun to wait in time.
   static void EndUnlessWaiting();
 
  private:

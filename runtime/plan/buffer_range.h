@@ -1,4 +1,4 @@
-// The bytes of one device's memory that a step reads or writes, as ranges that may overlap.
+// A byte range of one device's memory that a step reads or writes; ranges may overlap.
 //
 //   RangeOf(*function.buffers()->Get(a)).Overlaps(RangeOf(*function.buffers()->Get(b)))
 #ifndef SINTER_RUNTIME_PLAN_BUFFER_RANGE_H_
@@ -10,7 +10,7 @@
 
 namespace sinter {
 
-// Of the arena, of a variable, or of the device's copy of an input. Constants are never written.
+// A range of the arena, of a variable, or of the device's copy of an input. Constants are never written.
 struct BufferRange {
   fb::Space space;
   uint32_t index;

@@ -14,7 +14,7 @@ const fb::CollectiveStep& TableOf(const fb::Function& function, uint32_t step) {
   return *table;
 }
 
-// From the first byte of the first operand to the last of the last, in elements.
+// Number of elements from the first byte of the first operand to the last byte of the last operand.
 int64_t FlatElements(const fb::Function& function, const fb::Step& step, DType dtype) {
   const auto* const inputs = step.inputs();
   const auto& operands = inputs == nullptr || inputs->size() == 0 ? *step.outputs() : *inputs;
@@ -59,7 +59,7 @@ Collective Collective::Of(const fb::Function& function, uint32_t step) {
   const auto* const sizes = is_in_parts ? table.parts() : table.elements();
   if (sizes == nullptr || sizes->size() == 0) return made;
   if (table.is_flat()) {
-    // A member without operands, which neither reads nor writes, does not exist: see plan_verifier.h.
+    // Every member has operands (see plan_verifier.h).
     made.starts.push_back(FlatElements(function, *function.steps()->Get(step), made.dtype));
     return made;
   }

@@ -1,14 +1,15 @@
-// Exchanges between the devices of a plan, as the plan states them.
+// Collectives between the devices of a plan, as the plan describes them.
 //
 //   const Collective sum = Collective::Of(function, step);      // From any member's step.
 //   if (sum.HasInputs(rank)) ...
 //
-// The members of a channel are neighbours in the plan. runtime/cpu/host_collective.h says how CPUs do the work, and
-// runtime/cuda/steps/collective_step.cc how GPUs do.
+// The members of a channel are adjacent in the plan. runtime/cpu/host_collective.h implements collectives on CPUs,
+// runtime/cuda/steps/collective_step.cc on GPUs.
 //
-// Elements are combined in the order of the ranks, one after the other, so that all members get the same bits however the
-// devices are spread over processes. bf16 and f16 are added as f32 and rounded once. A mean is the sum divided by the number
-// of members: of integers, rounded towards zero, with the sum taken modulo 2^64. Max and min: NaN if any is, and -0 < 0.
+// Elements are combined in rank order, so all members get the same bits for every distribution of devices
+// over processes. bf16 and f16 are added as f32 and rounded once. A mean is the sum divided by the number of
+// members; for integers it is rounded towards zero, and the sum is modulo 2^64. Max and min return NaN if any
+// element is NaN, and -0 < 0.
 #ifndef SINTER_RUNTIME_PLAN_COLLECTIVE_H_
 #define SINTER_RUNTIME_PLAN_COLLECTIVE_H_
 
@@ -34,13 +35,14 @@ std::string_view CollectiveName(fb::CollectiveKind kind);
 // True if elements of the type can be combined so: i1 has max and min only.
 bool CanCombine(fb::Combine combine, DType dtype);
 
-// Elements [begin, end) of a member, counting through its tensors, are elements [offset, ...) of one of them.
+// Elements [begin, end) of a member, counted through its tensors, as elements [offset, offset + count) of one
+// tensor.
 struct CollectivePiece {
   size_t tensor;
   int64_t offset, count;
 };
 
-// What the members of a channel have in common.
+// Properties that the members of a channel have in common.
 struct Collective {
   fb::CollectiveKind kind;
   fb::Combine combine;
@@ -48,11 +50,11 @@ struct Collective {
   uint32_t channel;
   std::vector<uint32_t> group;  // Indices into the plan's devices, by rank.
   uint32_t root;
-  // Where the elements of each tensor begin, and at the end the number of all. Flat tensors are one, with the bytes between
-  // them. Of AllGather and ReduceScatter: of the parts, which together are the one tensor.
+  // Index of each tensor's first element, then the total number of elements. Flat tensors count as one
+  // tensor, including the gaps between them. For AllGather and ReduceScatter: the parts of the one tensor.
   std::vector<int64_t> starts;
 
-  // From any member's step. The tables must have passed plan_verifier.h.
+  // Reads any member's step. The tables must have passed plan_verifier.h.
   static Collective Of(const fb::Function& function, uint32_t step);
 
   int64_t elements() const { return starts.back(); }
@@ -61,9 +63,9 @@ struct Collective {
   bool HasOutputs(uint32_t rank) const;
 };
 
-// The members of one channel that this process runs: neighbours in Function.steps, all CPUs or all GPUs.
+// The members of one channel in this process: adjacent in Function.steps, all CPUs or all GPUs.
 struct CollectiveGroup {
-  std::vector<uint32_t> steps;  // Indices into Function.steps, in the order of their ranks.
+  std::vector<uint32_t> steps;  // Indices into Function.steps, in rank order.
 };
 
 }  // namespace sinter

@@ -1,4 +1,4 @@
-// The part of plan_verifier.h that looks into collectives.
+// Verifies collectives: a part of plan_verifier.h.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -18,7 +18,7 @@ namespace sinter {
 namespace {
 
 constexpr uint64_t kMaxBytes = uint64_t{1} << 47;  // The address space of a process.
-constexpr uint64_t kFlatGap = 512;                 // Between flat tensors is only what aligns them.
+constexpr uint64_t kFlatGap = 512;                 // Flat tensors have only alignment gaps between them.
 
 std::string Name(fb::CollectiveKind kind) { return std::string(CollectiveName(kind)); }
 
@@ -29,13 +29,13 @@ bool IsCombining(fb::CollectiveKind kind) {
 bool IsInParts(fb::CollectiveKind kind) {
   return kind == fb::CollectiveKind::AllGather || kind == fb::CollectiveKind::ReduceScatter;
 }
-// Whether it exchanges lists of tensors.
+// True if the collective exchanges lists of tensors.
 bool IsMany(fb::CollectiveKind kind) {
   return kind == fb::CollectiveKind::AllReduce || kind == fb::CollectiveKind::Reduce ||
          kind == fb::CollectiveKind::Broadcast;
 }
 
-// The buffers of a list of operands, which VerifyStep has checked.
+// Returns the buffers of a list of operands, which VerifyStep has checked.
 std::vector<const fb::Buffer*> BuffersOf(const fb::Function& function,
                                          const flatbuffers::Vector<uint32_t>* indices) {
   std::vector<const fb::Buffer*> buffers;
@@ -95,7 +95,7 @@ absl::Status CheckGroup(const fb::Plan& plan, const fb::Step& step, const fb::Co
   return absl::OkStatus();
 }
 
-// One operand a size.
+// Checks the operands against the element counts, one operand per count.
 absl::Status CheckOperands(const std::vector<const fb::Buffer*>& buffers, const char* what, fb::DType dtype,
                            const std::vector<int64_t>& elements) {
   if (buffers.size() != elements.size()) {
@@ -119,7 +119,7 @@ absl::Status CheckOperands(const std::vector<const fb::Buffer*>& buffers, const 
   return absl::OkStatus();
 }
 
-// The elements of the whole that is gathered or scattered.
+// Returns the number of elements of the whole tensor that is gathered or scattered.
 absl::StatusOr<int64_t> SumOfParts(const fb::CollectiveStep& s) {
   const uint32_t count = SizeOrZero(s.parts());
   if (count != s.group()->size())
@@ -127,7 +127,7 @@ absl::StatusOr<int64_t> SumOfParts(const fb::CollectiveStep& s) {
   int64_t sum = 0;
   for (const int64_t part : *s.parts()) {
     if (part < 0 || static_cast<uint64_t>(part) > kMaxBytes) return BadPlan("a part of ", part, " elements");
-    sum += part;  // At most 256 of 2^47.
+    sum += part;  // Cannot overflow: at most 256 parts of 2^47.
   }
   return sum;
 }
@@ -161,7 +161,7 @@ absl::Status CheckSizes(const fb::CollectiveStep& s, const std::vector<const fb:
   return CheckOperands(outputs, "output", s.dtype(), out);
 }
 
-// Bytes of one space of a device.
+// A byte range of one space of a device.
 struct Piece {
   fb::Space space;
   uint32_t index;
@@ -181,7 +181,7 @@ struct Piece {
   }
 };
 
-// Whether an output may be where it overlaps an input.
+// True if the output may overlap the input at these positions.
 bool MayBeInPlace(const fb::CollectiveStep& s, const Piece& input, const Piece& output) {
   if (IsMany(s.kind())) return input.operand == output.operand && input.begin == output.begin;
   if (!IsInParts(s.kind())) return false;
@@ -208,7 +208,8 @@ absl::Status CheckOverlaps(const fb::CollectiveStep& s, const std::vector<const 
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i]->bytes() == 0) continue;
     const Piece read = Piece::Of(*inputs[i], i);
-    // Outputs do not overlap each other: those that overlap the input follow each other, from the one before it on.
+    // Outputs do not overlap each other. So the outputs that overlap the input are consecutive, starting at
+    // the output before the input's position.
     auto at =
         std::ranges::upper_bound(written, read, [](const Piece& a, const Piece& b) { return a.Before(b); });
     if (at != written.begin()) --at;
@@ -231,7 +232,7 @@ absl::Status CheckFlat(const std::vector<const fb::Buffer*>& buffers, const char
   return absl::OkStatus();
 }
 
-// Of flat tensors, as far as both lists go.
+// Compares the distances between flat tensors, up to the shorter list.
 absl::Status CheckDistances(const std::vector<const fb::Buffer*>& a,
                             const std::vector<const fb::Buffer*>& b) {
   for (size_t i = 1; i < std::min(a.size(), b.size()); ++i) {
@@ -241,7 +242,7 @@ absl::Status CheckDistances(const std::vector<const fb::Buffer*>& a,
   return absl::OkStatus();
 }
 
-// The list that a member has, of tensors that are the same on all.
+// Returns the member's list of tensors, which is the same on all members.
 std::vector<const fb::Buffer*> TensorsOf(const fb::Function& function, const fb::Step& step) {
   return BuffersOf(function, SizeOrZero(step.inputs()) > 0 ? step.inputs() : step.outputs());
 }
@@ -252,7 +253,7 @@ bool SameList(const List* a, const List* b) {
   return SizeOrZero(a) == 0 || std::equal(a->begin(), a->end(), b->begin());
 }
 
-// What the members differ in; empty: nothing.
+// Names the first property in which the members differ. Empty if they agree.
 std::string Difference(const fb::CollectiveStep& a, const fb::CollectiveStep& b) {
   if (a.kind() != b.kind()) return "kind";
   if (a.combine() != b.combine()) return "combination";
@@ -266,7 +267,7 @@ std::string Difference(const fb::CollectiveStep& a, const fb::CollectiveStep& b)
   return same_elements ? "" : "elements";
 }
 
-// The member before, in the order of the ranks.
+// Checks that the preceding step is the member of the previous rank.
 absl::Status CheckFollows(const fb::Function& function, uint32_t index, const fb::CollectiveStep& s) {
   const fb::CollectiveStep* const before =
       index == 0 ? nullptr : function.steps()->Get(index - 1)->body_as_CollectiveStep();
@@ -279,7 +280,7 @@ absl::Status CheckFollows(const fb::Function& function, uint32_t index, const fb
                    difference);
   }
   if (!s.is_flat()) return absl::OkStatus();
-  // All ranks before it follow each other.
+  // All lower ranks are adjacent.
   const fb::Step& first = *function.steps()->Get(index - s.rank());
   return CheckDistances(TensorsOf(function, first), TensorsOf(function, *function.steps()->Get(index)));
 }

@@ -1,7 +1,7 @@
-// Where a matmul step's operands are among its inputs and outputs, in the order that runtime/plan/plan.fbs gives.
+// Maps the operands of a matmul step to its inputs and outputs, in the order that plan.fbs gives.
 //
 //   const MatmulSlots slots(table);
-//   const void* bias = slots.In(args.buffers, slots.bias);         // Null: there is none.
+//   const void* bias = slots.In(args.buffers, slots.bias);         // Null if the matmul has no bias.
 //   void* result = args.buffers[slots.inputs + slots.result];
 #ifndef SINTER_RUNTIME_PLAN_MATMUL_SLOTS_H_
 #define SINTER_RUNTIME_PLAN_MATMUL_SLOTS_H_
@@ -10,7 +10,7 @@
 
 namespace sinter {
 
-// -1: there is none.
+// Operand positions; -1 if the matmul has no such operand.
 struct MatmulSlots {
   static constexpr int a = 0, b = 1, result = 0;
   static constexpr int outputs = 1;
@@ -25,12 +25,12 @@ struct MatmulSlots {
   }
 
   int operands() const { return inputs + outputs; }
-  // Of StepArgs::buffers.
+  // Return the operand from StepArgs::buffers; null if `slot` is -1.
   void* In(void* const* buffers, int slot) const { return slot < 0 ? nullptr : buffers[slot]; }
   void* Out(void* const* buffers, int slot) const { return slot < 0 ? nullptr : buffers[inputs + slot]; }
 };
 
-// The element type of the result, and of what is like it.
+// Returns the element type of the result. Bias, addend and preactivation have the same type.
 inline fb::DType MatmulResultDType(const fb::MatmulStep& table) {
   return table.result_is_f32() ? fb::DType::F32 : table.dtype();
 }

@@ -1,18 +1,21 @@
-// A plan: a compiled program, verified. Compile makes one, a Session (runtime/session/session.h) runs it.
+// A plan: a verified, compiled program. Compile makes plans; a Session (runtime/session/session.h) runs them.
 //
 //   SINTER_ASSIGN_OR_RETURN(Plan plan, Plan::Load("lenet.plan"));
 //   for (const FunctionInfo& f : plan.Functions()) std::cout << f.name << "\n";
 //   SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan)));
 //
-// The bytes (runtime/plan/plan.fbs) are verified as untrusted before anything is read from them: every index, offset, size
-// and shape. A truncated or altered file is an error that says what is wrong, never a crash. A file is read into memory
-// that no other process can change, and what runs is what was verified: the file may be overwritten at any time.
+// The bytes (runtime/plan/plan.fbs) are untrusted: every index, offset, size and shape is verified before use. A
+// truncated or altered file gives an error that names the fault, never a crash. A file is read into memory
+// that no other process can change, and the session runs these verified bytes. So the file may be overwritten
+// at any time.
 //
-// Reading a plan is safe, whoever wrote it. Running one is running a program: it holds native code, which a session loads
-// into the process, and the content hash guards against damage, not against malice. Make sessions of plans from sources
-// that you would run a program from, or of the one plan whose hash you know (SessionOptions::expected_hash).
+// Reading a plan is safe, whoever wrote it. Running a plan is running a program: a session loads the plan's
+// native code into the process. The content hash detects damage, not malice. Create sessions only of plans
+// from sources whose programs you would run, or of a plan whose hash you know
+// (SessionOptions::expected_hash).
 //
-// A plan made for another CPU loads, so that it can be looked at and shipped; CheckTarget and Session::Create refuse it.
+// A plan made for another CPU loads, for inspection or distribution. CheckTarget and Session::Create refuse
+// it.
 #ifndef SINTER_RUNTIME_PLAN_PLAN_H_
 #define SINTER_RUNTIME_PLAN_PLAN_H_
 
@@ -47,61 +50,63 @@ struct TensorInfo {
 struct VariableInfo : TensorInfo {
   int64_t bytes = 0;
   bool trainable = false;
-  std::string location;  // "lenet.cc:12: Linear(128)", of what was recorded; may be empty.
-  Device device;         // Where its value lives.
+  std::string location;  // Source of the variable, "lenet.cc:12: Linear(128)". May be empty.
+  Device device;         // Device that holds the value.
 };
 
 struct FunctionInfo {
   std::string name;
   std::vector<TensorInfo> inputs;
   std::vector<TensorInfo> outputs;
-  int64_t arena_bytes = 0;                  // Of all devices together,
-  std::vector<int64_t> device_arena_bytes;  // and of each, in the order of Plan::Devices.
+  int64_t arena_bytes = 0;                  // Sum over all devices.
+  std::vector<int64_t> device_arena_bytes;  // Per device, in the order of Plan::Devices.
   int64_t steps = 0;
 };
 
-// Movable; Share gives another handle of the same bytes, which live as long as the last handle.
+// Movable. Share returns another handle of the same bytes. The bytes live as long as the last handle.
 class Plan {
  public:
-  // What this build writes. It reads all versions from 1 on.
+  // Version that this build writes. This build reads versions 1 to kVersion.
   static constexpr uint32_t kVersion = 4;
 
   // InvalidArgument: not a plan, or a version that this build cannot read. DataLoss: truncated or altered.
-  // ResourceExhausted: no memory.
+  // ResourceExhausted: out of memory.
   static absl::StatusOr<Plan> FromBytes(std::string_view bytes);
-  // The same for a file, and the errors of runtime/formats/file.h.
+  // Reads a file. Errors: those of FromBytes and of runtime/formats/file.h.
   static absl::StatusOr<Plan> Load(const std::string& path);
-  // Writes the file whole or not at all.
+  // Writes the whole file or nothing.
   absl::Status Save(const std::string& path) const;
 
   Plan(Plan&&) noexcept = default;
   Plan& operator=(Plan&&) noexcept = default;
   Plan Share() const { return Plan(data_); }
 
-  // Starts at a multiple of 64.
+  // The plan's bytes, aligned to 64.
   std::span<const std::byte> bytes() const;
   // SHA-256 of the contents, as 64 hexadecimal digits.
   std::string hash() const;
-  // Of the file that it was loaded from; empty for other bytes.
+  // Path of the loaded file. Empty if the plan was made from bytes.
   std::string_view path() const;
   std::string_view name() const;
   std::string_view producer() const;  // "sinter 0.1.0"
-  std::string_view target_cpu()
-      const;  // Of several, the one that asks least of a CPU; empty: nothing depends on the CPU.
-  // What the plan runs on, each once: cpu:0 where it says nothing else. They need not exist here (runtime/memory/device_info.h).
+  // CPU of the least demanding target. Empty if nothing depends on the CPU.
+  std::string_view target_cpu() const;
+  // Devices that the plan runs on, each once. Only cpu:0 if the plan has no list. The devices need not exist
+  // on this machine (runtime/memory/device_info.h).
   std::vector<Device> Devices() const;
 
   std::vector<FunctionInfo> Functions() const;
-  // NotFound lists the functions that there are.
+  // NotFound lists the plan's functions.
   absl::StatusOr<FunctionInfo> Function(std::string_view name) const;
-  // Once each: replicas on other devices or of narrower types, which always have the same value, are not listed.
+  // Lists each variable once, without replicas (copies on other devices or of narrower types, which always
+  // have the same value).
   std::vector<VariableInfo> Variables() const;
 
-  // FailedPrecondition when the running CPU lacks what the plan's code was compiled for, or what Sinter itself needs.
+  // FailedPrecondition if the running CPU lacks features that the plan's code or Sinter itself needs.
   absl::Status CheckTarget() const;
 
-  // The verified tables, for the runtime and for tools that print them. Every index in them is in range, every pointer
-  // that plan_verifier.h lists is set.
+  // The verified tables, for the runtime and for tools that print them. Every index is in range. Every
+  // pointer that plan_verifier.h lists is set.
   const fb::Plan& table() const { return *table_; }
 
  private:
@@ -113,8 +118,9 @@ class Plan {
   const fb::Plan* table_;
 };
 
-// For whoever writes plans. Completes a finished FlatBuffer whose content_hash field holds 32 bytes: writes the SHA-256
-// of the whole, taken with these bytes zero. InvalidArgument when there is no such field.
+// For writers of plans: completes a finished FlatBuffer whose content_hash field has 32 bytes. Writes the
+// SHA-256 of the buffer, computed with these 32 bytes zero. InvalidArgument if the field is missing or has
+// another size.
 absl::Status SealPlan(std::string& bytes);
 
 }  // namespace sinter

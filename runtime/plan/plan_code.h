@@ -1,4 +1,4 @@
-// A plan's code for CPUs: it may hold the same functions several times, each time for another target.
+// A plan's code for CPUs, chosen by target: a plan may hold the same functions for several targets.
 //
 //   SINTER_ASSIGN_OR_RETURN(PlanCode code, CodeForThisCpu(plan));
 //   SINTER_ASSIGN_OR_RETURN(LoadedCode loaded, LoadedCode::Load(code.shared_object));
@@ -23,14 +23,16 @@ struct PlanCode {
   std::span<const std::byte> shared_object;
 };
 
-// All of it, best first: the last is the plan's own target, with code or, in a plan without generated kernels, none.
+// All code of the plan, best first. The last entry is for the plan's own target; it is empty in a plan
+// without generated kernels.
 std::vector<PlanCode> AllPlanCode(const fb::Plan& plan);
 
-// The first whose target the running CPU satisfies. FailedPrecondition: there is none, and what the CPU lacks for the last;
-// the errors of CheckRunningCpu.
+// Returns the first code whose target the running CPU satisfies. FailedPrecondition if there is none: the
+// message gives the last target's architecture or missing features. Also returns the errors of
+// CheckRunningCpu.
 absl::StatusOr<PlanCode> CodeForThisCpu(const fb::Plan& plan);
 
-// For VerifyPlan: what the plan says of its code.
+// For VerifyPlan: checks the plan's list of CPU code.
 absl::Status VerifyPlanCode(const fb::Plan& plan);
 
 }  // namespace sinter

@@ -1,8 +1,10 @@
-// The devices of a plan by their indices, where a plan without a list of devices means cpu:0 alone.
+// Accessors for the devices of a plan by index. A plan without a list of devices has only cpu:0.
 //
-//   for (uint32_t d = 0; d < NumDevices(plan); ++d) std::cout << DeviceOf(plan, d) << ArenaBytes(function, d) << "\n";
+//   for (uint32_t d = 0; d < NumDevices(plan); ++d) {
+//     std::cout << DeviceOf(plan, d) << ArenaBytes(function, d) << "\n";
+//   }
 //
-// The plan must have passed plan_verifier.h, where not said otherwise.
+// Unless a comment says otherwise, the plan must have passed plan_verifier.h.
 #ifndef SINTER_RUNTIME_PLAN_PLAN_DEVICES_H_
 #define SINTER_RUNTIME_PLAN_PLAN_DEVICES_H_
 
@@ -13,7 +15,7 @@
 
 namespace sinter {
 
-// At least 1. Of any plan.
+// At least 1. Works on unverified plans.
 inline uint32_t NumDevices(const fb::Plan& plan) {
   return plan.devices() == nullptr || plan.devices()->size() == 0 ? 1 : plan.devices()->size();
 }
@@ -24,21 +26,22 @@ inline Device DeviceOf(const fb::Plan& plan, uint32_t index) {
   return name.kind() == fb::DeviceKind::Gpu ? Device::Gpu(name.index()) : Device::Cpu(name.index());
 }
 
-// Of the arena on the device at `index`; 0 where the function says nothing, so of any function.
+// Bytes of the arena on device `index`; 0 if the function gives none. Works on unverified functions.
 inline uint64_t ArenaBytes(const fb::Function& function, uint32_t index) {
   if (index == 0) return function.arena_bytes();
   const flatbuffers::Vector<uint64_t>* const more = function.more_arena_bytes();
   return more == nullptr || index > more->size() ? 0 : more->Get(index - 1);
 }
 
-// Whether a step's input is on another device than the step: only copies may have such an input.
+// True if `step` is a copy whose input is on another device. Only copies may have such an input.
 inline bool IsBetweenDevices(const fb::Function& function, const fb::Step& step) {
   return step.body_type() == fb::StepBody::CopyStep && step.inputs() != nullptr &&
          step.inputs()->size() == 1 &&
          function.buffers()->Get(step.inputs()->Get(0))->device() != step.device();
 }
 
-// Whether a step copies what the caller gave to another device: every process has that, so that none sends it.
+// True if `step` copies a function input to another device. Every process has the inputs, so no process sends
+// them.
 inline bool IsCopyOfInput(const fb::Function& function, const fb::Step& step) {
   return IsBetweenDevices(function, step) &&
          function.buffers()->Get(step.inputs()->Get(0))->space() == fb::Space::Input;

@@ -1,4 +1,4 @@
-// Vectors and texts of a plan file: FlatBuffers leaves out those that are empty.
+// Null-safe access to the vectors and strings of a plan file, where FlatBuffers omits empty ones.
 //
 //   for (size_t i = 0; i < SizeOrZero(function.steps()); ++i) ...
 #ifndef SINTER_RUNTIME_PLAN_PLAN_VECTORS_H_
@@ -12,7 +12,7 @@
 
 namespace sinter {
 
-// Of a flatbuffers::Vector, or of none.
+// Size of a flatbuffers::Vector; 0 if null.
 template <typename Vector>
 uint32_t SizeOrZero(const Vector* vector) {
   return vector == nullptr ? 0 : vector->size();

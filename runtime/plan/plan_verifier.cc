@@ -67,7 +67,7 @@ absl::Status VerifyHash(std::span<const std::byte> bytes, const fb::Plan& plan) 
                    HexText({stored->data(), kPlanHashBytes}).substr(0, 16), "... is written in it"));
 }
 
-// Dense bytes of a type, or what is wrong with it.
+// Returns the dense bytes of a type, or an error if the type is invalid.
 absl::StatusOr<uint64_t> VerifyType(const fb::TensorType* type) {
   if (type == nullptr) return absl::InvalidArgumentError("it has no type");
   if (static_cast<int>(type->dtype()) >= kNumDTypes) {
@@ -98,7 +98,7 @@ bool SameType(const fb::TensorType& a, const fb::TensorType& b) {
   return true;
 }
 
-// Names are not empty, not repeated, and can be printed.
+// Checks that names are not empty, not repeated, and without control characters.
 class Names {
  public:
   absl::Status Add(const flatbuffers::String* name) {
@@ -283,7 +283,7 @@ absl::Status VerifyPort(const fb::Function& function, const fb::Port& port) {
   return absl::OkStatus();
 }
 
-// More buffers with the value of an output, each on a device of its own.
+// Verifies the buffers that replicate an output, each on its own device.
 absl::Status VerifyReplicas(const fb::Plan& plan, const fb::Function& function, const fb::Port& port) {
   const size_t count = function.buffers() == nullptr ? 0 : function.buffers()->size();
   if (!IsAligned(port.replicas()))
@@ -351,7 +351,7 @@ const char* StepName(const fb::Function& function, uint32_t step) {
 
 absl::Status VerifyFunction(const fb::Plan& plan, const fb::Function& function) {
   SINTER_RETURN_IF_ERROR(VerifyArenas(plan, function));
-  // Buffers refer to the inputs' types, so these come first.
+  // Buffers refer to the inputs' types, so verify the inputs first.
   Names names;
   for (size_t i = 0; function.inputs() != nullptr && i < function.inputs()->size(); ++i) {
     const fb::Port& port = *function.inputs()->Get(i);
@@ -379,7 +379,7 @@ absl::Status VerifyFunction(const fb::Plan& plan, const fb::Function& function) 
   return absl::OkStatus();
 }
 
-// Nested calls each add their "malformed": keep the first.
+// Nested calls each add "malformed": keep only the first.
 absl::Status Flatten(const absl::Status& status) {
   constexpr absl::string_view kPrefix = "the plan is malformed: ";
   if (status.ok()) return status;

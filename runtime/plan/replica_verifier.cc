@@ -1,4 +1,4 @@
-// The part of plan_verifier.h that looks into replicas of variables.
+// The part of plan_verifier.h that checks replicas of variables.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -14,7 +14,7 @@
 namespace sinter {
 namespace {
 
-// Where variables are so far, originals and replicas: index of the original, device, type.
+// Known copies of variables, originals and replicas: index of the original, device, type.
 using Places = std::set<std::tuple<uint32_t, uint32_t, DType>>;
 
 DType TypeOf(const fb::Variable& variable) { return static_cast<DType>(variable.type()->dtype()); }
@@ -56,7 +56,8 @@ absl::Status VerifyReplica(const fb::Plan& plan, const fb::Variable& variable, P
       is_replica, " on ", DeviceOf(plan, variable.device()).ToString(), ", where there is one already"));
 }
 
-// A program is asked for the original's bits: where it has them rounded, it has them.
+// Reads return the original's type. A device with a rounded replica must therefore also have a full-precision
+// copy.
 absl::Status VerifyIsBeside(const fb::Plan& plan, const fb::Variable& variable, const Places& places) {
   const uint32_t index = variable.replica_of() - 1;
   const fb::Variable& original = *plan.variables()->Get(index);

@@ -1,4 +1,4 @@
-// The part of plan_verifier.h that looks into steps.
+// The part of plan_verifier.h that checks steps.
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -21,8 +21,8 @@ namespace {
 
 constexpr uint64_t kMaxScratchBytes = uint64_t{256} << 20;
 constexpr int64_t kMaxSize = int64_t{1} << 40;
-// Of the largest GPU so far, and of CUDA (CUDA C++ Programming Guide, "Compute Capabilities"); what a GPU has less of, its
-// runtime refuses.
+// Limits of CUDA and of the largest GPU so far (CUDA C++ Programming Guide, "Compute Capabilities"). The
+// runtime of a smaller GPU refuses larger values itself.
 constexpr uint32_t kMaxSharedBytes = 227 << 10;
 constexpr uint32_t kMaxBlocks = (uint32_t{1} << 31) - 1;
 
@@ -46,7 +46,7 @@ absl::Status CheckCounts(const Operands& o, size_t inputs, size_t outputs) {
                  " and ", outputs);
 }
 
-// The elements of an operand: the product of `sizes`, none negative.
+// Checks an operand's type and size. The number of elements is the product of `sizes`, none negative.
 absl::Status CheckOperand(const fb::Buffer& buffer, const char* what, fb::DType dtype,
                           const std::vector<int64_t>& sizes) {
   if (buffer.type()->dtype() != dtype) {
@@ -123,7 +123,7 @@ absl::Status CheckMath(fb::MathMode math) {
   return BadPlan("math mode ", static_cast<int>(math), " does not exist");
 }
 
-// What only some products may have.
+// Checks the combinations that only some matmuls may have.
 absl::Status CheckMatmulKind(const fb::MatmulStep& s) {
   const bool is_narrow = s.dtype() == fb::DType::BF16 || s.dtype() == fb::DType::F16;
   if (s.result_is_f32() && !is_narrow)
@@ -180,7 +180,7 @@ absl::Status CheckMatmulDevice(const fb::MatmulStep& s, Device device) {
 
 using Sizes = flatbuffers::Vector<int64_t>;
 
-// A list of `count` numbers, each in [least, 2^31).
+// Checks a list of `count` numbers, each in [least, 2^31).
 absl::Status CheckSizes(const Sizes* sizes, const char* what, size_t count, int64_t least) {
   if (sizes == nullptr || sizes->size() != count) {
     return BadPlan(what, " has ", sizes == nullptr ? 0 : sizes->size(), " numbers, not ", count);
@@ -193,7 +193,7 @@ absl::Status CheckSizes(const Sizes* sizes, const char* what, size_t count, int6
   return absl::OkStatus();
 }
 
-// out = (in + padding - dilated window) / stride + 1, in both dimensions.
+// Checks out = (in + padding - dilated window) / stride + 1 in both dimensions.
 absl::Status CheckWindow(const Sizes& in, const Sizes& out, const Sizes& window, const Sizes& strides,
                          const Sizes& padding, const Sizes* dilations) {
   for (int d = 0; d < 2; ++d) {
@@ -213,7 +213,8 @@ absl::Status CheckImages(fb::ImageLayout layout, fb::DType dtype) {
   return CheckDType(dtype, /*floats_only=*/true);
 }
 
-// What layout nchw16n asks for besides. `sizes` are of images, once they are known to be two numbers.
+// Checks the further requirements of layout nchw16n. `sizes` are image sizes, already known to be two
+// numbers.
 absl::Status CheckBatchBlocks(int64_t batch, fb::DType dtype, fb::Activation activation, const Sizes& sizes) {
   if (batch % kernels::kBatchBlock != 0)
     return BadPlan("a batch of ", batch, " is not in blocks of 16 images");
@@ -339,7 +340,8 @@ absl::Status CheckCatalog(const fb::CatalogStep& s, const Operands& o) {
 
 using Buffers = std::vector<const fb::Buffer*>;
 
-// q, k and v, or what holds all three, from `buffers` on: operands of a step, or their gradients.
+// Checks q, k and v, or the one packed tensor, at the front of `buffers`: operands of a step, or their
+// gradients.
 absl::Status CheckQueriesAndKeys(const fb::AttentionStep& s, const Buffers& buffers) {
   const std::vector<int64_t> q = {s.batch(), s.queries(), s.heads(), s.width()};
   const std::vector<int64_t> k = {s.batch(), s.keys(), s.key_heads(), s.width()};
@@ -358,7 +360,7 @@ absl::Status CheckAttention(const fb::AttentionStep& s, const Operands& o) {
                    " is not supported: attention is of bf16 or f16");
   }
   for (const int64_t size : {s.batch(), s.queries(), s.keys(), s.heads(), s.key_heads(), s.width()}) {
-    // Sizes are counted in 32 bits by cuDNN.
+    // cuDNN counts sizes in 32 bits.
     if (size < 1 || size >= int64_t{1} << 31)
       return BadPlan("the size ", size, " of an attention is out of range");
   }
@@ -423,7 +425,8 @@ absl::Status CheckBody(const fb::Plan& plan, const fb::Function& function, const
   return BadPlan("its kind, ", static_cast<int>(step.body_type()), ", does not exist");
 }
 
-// All that a step touches is on its own device, but for what a copy reads; and each kind of device runs its own code.
+// Checks that all operands of a step are on its own device, except inputs of a copy, and that the device can
+// run this kind of step.
 absl::Status CheckDevices(const fb::Plan& plan, const fb::Step& step, const Operands& o) {
   if (step.device() >= NumDevices(plan)) {
     return BadPlan("it runs on device ", step.device(), " of ", NumDevices(plan));

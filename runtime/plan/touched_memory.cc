@@ -11,7 +11,7 @@ bool AnyOverlaps(const std::vector<BufferRange>& some, const std::vector<BufferR
   });
 }
 
-// Flat tensors are moved with what lies between them.
+// A flat collective moves its tensors in one piece, gaps between them included.
 void MakeFlat(std::vector<BufferRange>& ranges) {
   if (ranges.empty()) return;
   for (const BufferRange& range : ranges) {

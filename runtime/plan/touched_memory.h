@@ -1,4 +1,4 @@
-// The bytes of its device's memory that a step reads and writes, and whether one step must therefore come after another.
+// The device memory that a step reads and writes, and the test whether one step must follow another.
 //
 //   if (MustFollow(TouchedBy(function, later), TouchedBy(function, earlier))) ...
 #ifndef SINTER_RUNTIME_PLAN_TOUCHED_MEMORY_H_
@@ -14,10 +14,11 @@ struct TouchedMemory {
   std::vector<BufferRange> reads, writes;
 };
 
-// Its workspace in the arena counts as written; what a library shares among steps does not count.
+// Returns the memory that a step touches. Its workspace in the arena counts as written; library workspaces do
+// not count.
 TouchedMemory TouchedBy(const fb::Function& function, const fb::Step& step);
 
-// Whether `later` reads what `earlier` writes, or writes what it reads or writes.
+// True if `later` reads memory that `earlier` writes, or writes memory that `earlier` reads or writes.
 bool MustFollow(const TouchedMemory& later, const TouchedMemory& earlier);
 
 }  // namespace sinter

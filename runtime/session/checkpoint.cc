@@ -15,13 +15,13 @@ namespace sinter {
 
 namespace {
 
-// "encoder.*" matches by prefix, anything else by the whole name.
+// "encoder.*" matches a prefix; other patterns match the whole name.
 bool Matches(std::string_view pattern, std::string_view name) {
   if (!pattern.ends_with('*')) return pattern == name;
   return name.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
-// The variables to load; problems with `only` are appended to `problems`.
+// Returns the variables to load. Appends problems with `only` to `problems`.
 std::vector<const VariableInfo*> Wanted(std::span<const VariableInfo> variables, const LoadOptions& options,
                                         std::vector<std::string>& problems) {
   std::vector<const VariableInfo*> wanted;
@@ -40,7 +40,7 @@ std::vector<const VariableInfo*> Wanted(std::span<const VariableInfo> variables,
   return wanted;
 }
 
-// What keeps the file's tensors from becoming the wanted variables, one entry a difference.
+// Appends one problem for each difference between the file's tensors and the wanted variables.
 void CompareWithFile(const std::vector<const VariableInfo*>& wanted, const SafetensorsFile& file,
                      bool is_filtered, std::vector<std::string>& problems) {
   std::map<std::string_view, const SafetensorsEntry*> rest;
@@ -68,7 +68,7 @@ void CompareWithFile(const std::vector<const VariableInfo*>& wanted, const Safet
   }
 }
 
-// The values of the variable `index` of `count`. They were right a moment ago.
+// Returns the value of variable `index` of `count`. The file was valid when it was checked.
 absl::StatusOr<HostTensor> GetChecked(const SafetensorsFile& file, const VariableInfo& variable, size_t index,
                                       size_t count) {
   absl::StatusOr<HostTensor> value = file.Get(variable.name);
@@ -91,7 +91,8 @@ absl::Status SaveCheckpoint(const Session& session, const std::string& path, con
   std::vector<TensorSource> sources;
   for (const VariableInfo& variable : session.variables()) {
     if (IsLogVariable(variable.name) || IsIndexCheck(variable.name)) continue;
-    // A view, where the variable is in main memory; a copy of another device's goes before the next one comes.
+    // A view of a variable in main memory. A value from another device is copied, and its copy freed before
+    // the next one.
     sources.push_back({variable.name, variable.dtype, variable.shape,
                        [&session, &variable] { return session.ViewVariable(variable.name); }});
   }
@@ -115,13 +116,13 @@ absl::StatusOr<Metadata> LoadCheckpoint(Session& session, const std::string& pat
   CompareWithFile(wanted, file, !options.only.empty(), problems);
   if (!problems.empty()) return Mismatch(path, problems);
 
-  // No checksum shows elements of i1 that are neither 0 nor 1: a program may have written them so.
+  // Elements of i1 that are neither 0 nor 1 pass the checksums: a program may have written them so.
   for (const VariableInfo* variable : wanted) {
     if (variable->dtype == DType::kI1) SINTER_RETURN_IF_ERROR(file.Get(variable->name).status());
   }
   for (size_t i = 0; i < wanted.size(); ++i) {
     SINTER_ASSIGN_OR_RETURN(const HostTensor value, GetChecked(file, *wanted[i], i, wanted.size()));
-    // Type and shape are right: what fails here is a device.
+    // Type and shape are checked, so only a device can fail here.
     SINTER_RETURN_IF_ERROR(session.WriteVariable(wanted[i]->name, value));
   }
   return file.metadata();

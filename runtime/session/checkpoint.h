@@ -1,24 +1,25 @@
-// Checkpoints: the variables of a session in a safetensors file (runtime/formats/safetensors.h).
+// Checkpoints: saves and loads the variables of a session as a safetensors file (runtime/formats/safetensors.h).
 //
 //   SINTER_RETURN_IF_ERROR(SaveCheckpoint(session, "lenet.safetensors", {{"epoch", "3"}}));
 //   SINTER_ASSIGN_OR_RETURN(Metadata metadata, LoadCheckpoint(session, "lenet.safetensors"));
 //   metadata["epoch"]                                                  // "3"
 //
-// Saved is every variable: parameters, optimiser slots, running statistics, counters and the random state, so that a
-// run of the same plan that goes on from a checkpoint gives the same bits as one that was never interrupted, with another number
-// of threads too (session.h says where this holds). Logs (runtime/tensor/scalar_log.h) are
-// neither saved nor loaded. The file is written whole
-// or not at all: after any error, a full disk included, the old file is what it was. Saving takes no memory that grows
-// with the variables: values go to the file from where they are, one variable after the other.
+// A checkpoint holds every variable: parameters, optimiser slots, running statistics, counters and the random
+// state. A run of the same plan that continues from a checkpoint gives the same bits as an uninterrupted run,
+// also with another number of threads (session.h gives the conditions). Logs (runtime/tensor/scalar_log.h) and index
+// checks (runtime/execute/index_checks.h) are neither saved nor loaded. The whole file is written or nothing: after
+// any error, such as a full disk, the old file is unchanged. Saving writes the values from their place, one
+// variable after the other, so its memory does not grow with the variables.
 //
-// Loading checks everything before it changes anything: the checksums, which cover every bit of the file, then each
-// variable's name, element type and shape, with all differences in one message. After an error the session's variables are
-// what they were, unless it is a device other than a CPU that failed, or another process wrote to the file between the check
-// and the load: the message then says how many variables were written. The file is read twice, and of its values no more
-// than one variable is in memory at a time.
+// Loading checks everything before it changes anything: the checksums, which cover every bit of the file,
+// then each variable's name, element type and shape. One message lists all differences. After an error the
+// session's variables are unchanged, with two exceptions: a device other than a CPU failed, or another
+// process changed the file between the check and the load. In the second case the message gives the number of
+// variables written. Loading reads the file twice and holds at most one variable's value at a time.
 //
-// Checkpoints of Sinter before their headers were covered (runtime/formats/safetensors.h) load: their values are checked, their names and metadata
-// are not. A file without checksums, as other programs write them, loads where LoadOptions::allow_unchecked says so.
+// Older checkpoints of Sinter, whose headers have no checksum (runtime/formats/safetensors.h), load too. Their values
+// are checked, their names and metadata are not. Files of other programs without checksums load only with
+// LoadOptions::allow_unchecked.
 #ifndef SINTER_RUNTIME_SESSION_CHECKPOINT_H_
 #define SINTER_RUNTIME_SESSION_CHECKPOINT_H_
 
@@ -32,22 +33,23 @@
 
 namespace sinter {
 
-// Errors: those of SaveSafetensors, ResourceExhausted for a full disk.
+// Errors: those of SaveSafetensors. ResourceExhausted: the disk is full.
 absl::Status SaveCheckpoint(const Session& session, const std::string& path, const Metadata& metadata = {});
 
 struct LoadOptions {
-  // Empty: the file must hold exactly the session's variables. Otherwise only these are loaded: whole names
-  // ("conv1.weight"), or prefixes that end in '*' ("encoder.*"); the other variables keep their values and whatever
-  // else the file holds is not looked at. Each entry must name at least one variable.
+  // Empty: the file must hold exactly the session's variables. Otherwise loads only these: whole names
+  // ("conv1.weight") or prefixes that end in '*' ("encoder.*"). Other variables keep their values; other
+  // tensors of the file are ignored. Each entry must match at least one variable.
   std::vector<std::string> only;
-  // Loads a file that carries no checksums: another program's, pretrained weights for instance. Nothing shows then that it
-  // is damaged. A checkpoint of Sinter whose checksums are damaged away looks like one, too.
+  // Loads a file without checksums, such as pretrained weights of another program. Damage to such a file goes
+  // undetected. A checkpoint of Sinter whose checksums are lost to damage also counts as unchecked.
   bool allow_unchecked = false;
 };
 
-// Returns the metadata that was saved. InvalidArgument lists every variable that the file lacks, every tensor that the
-// session lacks, every wrong element type and shape, and every entry of `only` that names nothing. DataLoss: a truncated
-// or altered file. FailedPrecondition: a file without checksums, without LoadOptions::allow_unchecked.
+// Returns the saved metadata. InvalidArgument lists every variable missing in the file, every tensor unknown
+// to the session, every wrong element type and shape, and every entry of `only` without a match. DataLoss: a
+// truncated or altered file. FailedPrecondition: a file without checksums, unless
+// LoadOptions::allow_unchecked is set.
 absl::StatusOr<Metadata> LoadCheckpoint(Session& session, const std::string& path,
                                         const LoadOptions& options = {});
 

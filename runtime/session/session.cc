@@ -123,7 +123,7 @@ absl::StatusOr<Outputs> Session::Run(std::string_view function, std::span<const 
       problems.push_back(absl::StrCat("input \"", std::string(argument.name()), "\" is given twice"));
     } else if (absl::Status status = bound.Set(argument); !status.ok()) {
       problems.emplace_back(status.message());
-      // It is not missing as well.
+      // The name was given, so do not report it as missing too.
       if (index >= 0) bound.inputs_[static_cast<size_t>(index)].is_set = true;
     }
   }
@@ -170,7 +170,7 @@ absl::Status Session::WriteVariable(std::string_view name, const HostTensor& ten
                                                    ", and ", tensor.ToString(), " is given"));
   }
   SINTER_RETURN_IF_ERROR(state_->CheckNotShared());
-  // The tensor may be an output, which is a view of our own memory.
+  // memmove semantics are needed: the tensor may be an output, a view of the session's own memory.
   return state_->WriteCopies(index, tensor.data());
 }
 

@@ -1,53 +1,62 @@
-// Runs the functions of a plan. All that can be decided or allocated is, at Create; Run only checks and launches.
+// Runs the functions of a plan.
+// Create decides and allocates everything; Run only checks and launches.
 //
 //   SINTER_ASSIGN_OR_RETURN(Plan plan, Plan::Load("lenet.plan"));
 //   SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan)));
 //   SINTER_ASSIGN_OR_RETURN(Outputs out, session.Run("train", {{"x", x}, {"y", y}, {"lr", 0.1f}}));
 //   SINTER_ASSIGN_OR_RETURN(double loss, out.Scalar("loss"));
 //
-// A loop that allocates nothing at all:
+// A loop that allocates nothing:
 //   SINTER_ASSIGN_OR_RETURN(BoundFunction train, session.Bind("train"));
 //   SINTER_RETURN_IF_ERROR(train.SetInput("x", x));                  // Borrows x until it is set again.
 //   for (...) SINTER_RETURN_IF_ERROR(train.Run());
 //
-// Inputs are read in place when they start at a multiple of 64 bytes, as those of every owning HostTensor do; others
-// are copied first. Outputs are views of the session's memory: valid until the next run of any function and as long as
-// the session; Clone() keeps one. Variables live in the session, from their initial values on.
+// Run reads inputs in place if they start at a multiple of 64 bytes, as owning HostTensors do; it copies
+// other inputs first. Outputs are views of the session's memory. They are valid until the next run of any
+// function and no longer than the session; Clone() keeps one. Variables live in the session and start with
+// their initial values.
 //
-// A plan may run on several devices, driven by the one thread that calls Run. On a GPU Run returns when the work is given to
-// it, and errors of that work come with the next call that waits for it. Outputs stay there until they are asked for, one by
-// one; what is not asked for is not brought to main memory. Synchronize waits for everything.
+// One thread, the caller of Run, drives all devices of a plan. On a GPU, Run returns after it has enqueued
+// the work; the next call that waits for the work reports its errors. GPU outputs stay on the device. The
+// first read of an output copies it to main memory; outputs that are never read are never copied. Synchronize
+// waits for all work.
 //
-// Among several processes (SessionOptions::world) each runs a part of the plan's devices, and all make the same calls in the
-// same order. Run takes inputs whole, or those rows alone that the process reads, a share of a batch for instance. Outputs and
-// variables are read from the first device here that has them; FailedPrecondition where none has.
+// With several processes (SessionOptions::world) each runs a part of the plan's devices, and all make the
+// same calls in the same order. Run accepts whole inputs, or only the rows that the process reads, such as
+// its share of a batch. Outputs and variables are read from the first local device that has them;
+// FailedPrecondition if no local device has.
 //
-// Variables and outputs that several devices have, always with the same value, are one: a write reaches all.
+// A variable or output on several devices always has one value and counts as one: a write updates all copies.
 //
-// Use a session, and everything that it handed out, from one thread at a time: two at once, or a child of fork, get
-// FailedPrecondition. To serve from several threads give each a session of its own that reads the variables, constants and code of
-// the first; it has an arena, inputs and outputs of its own. Variables are read-only while they are shared: functions that write
-// them, WriteVariable and ResetVariables fail until one session is left.
+// Use a session and everything obtained from it from one thread at a time. A second thread at the same time,
+// or a child of fork, gets FailedPrecondition. To serve from several threads, give each a session made by
+// Share. It reads the first session's variables, constants and code, and has its own arena, inputs and
+// outputs. Shared variables are read-only: functions that write them, WriteVariable and ResetVariables fail
+// until one session is left.
 //   SINTER_ASSIGN_OR_RETURN(Session first, Session::Create(std::move(plan), {.threads = 1}));
 //   SINTER_RETURN_IF_ERROR(LoadCheckpoint(first, "lenet.safetensors"));
 //   for (int i = 1; i < 8; ++i) {
 //     SINTER_ASSIGN_OR_RETURN(Session session, first.Share({.threads = 1}));
-//     workers.emplace_back([session = std::move(session)]() mutable { ... session.Run("predict", {{"x", x}}) ... });
+//     workers.emplace_back([session = std::move(session)]() mutable {
+//       ... session.Run("predict", {{"x", x}}) ...
+//     });
 //   }
 //
-// The same plan and inputs give the same bits for any number of threads, and on every CPU that the plan's target allows; only the
-// sign and the payload of a NaN may differ between CPUs. CpuProducts::kOneDnn gives this up. On a GPU it holds for one model of GPU
-// and one version of its libraries.
+// The same plan and inputs give the same bits for any number of threads and on every CPU that the plan's
+// target allows, except the sign and payload of NaNs. CpuProducts::kOneDnn gives up this guarantee. On GPUs
+// it holds for one GPU model and one version of its libraries.
 //
-// A failed call changes nothing, but for what its steps have computed. A run that is OutOfRange, of a plan with
-// CompileOptions::check_indices, has happened. A run that fails midway, because a device or another process does, may leave the
-// variables that it writes half-written. They are then in doubt: runs, reads and checkpoints fail with FailedPrecondition until
-// they are written again or reset. Among several processes any failed run, wrong arguments too, ends the world for all ranks: the
-// others get Unavailable with the reason.
+// A failed call changes nothing except the values that its steps have already computed. OutOfRange (plans
+// with CompileOptions::check_indices) is reported after the run has completed. A run that fails midway,
+// because a device or another process fails, may leave the variables that it writes half-written. They are
+// then in doubt: runs, reads and checkpoints fail with FailedPrecondition until the variables are written
+// again or reset. Among several processes any failed run, also one with wrong arguments, ends the world for
+// all ranks: the others get Unavailable with the reason.
 //
-// Allocations in Run: none of ours after a function's first run, but for the copy of an input of more than 1 MiB when it must be
-// copied for the first time; a session holds no memory for such copies before. With CpuProducts::kOneDnn, oneDNN's execute calls
-// allocate and free some 6 small blocks (about 250 bytes) each, inside the library, with no way around it in its interface.
+// Allocations in Run: after a function's first run Sinter allocates nothing, with one exception. The first
+// copy of an unaligned input of more than 1 MiB allocates its staging buffer. With CpuProducts::kOneDnn, each
+// execute call of oneDNN allocates and frees about 6 small blocks (about 250 bytes) inside the library; its
+// interface has no way to avoid this.
 #ifndef SINTER_RUNTIME_SESSION_SESSION_H_
 #define SINTER_RUNTIME_SESSION_SESSION_H_
 
@@ -84,55 +93,61 @@ struct InputValue;
 struct State;
 }  // namespace internal_session
 
-// Who computes matrix products and convolutions of f32 and bf16 on CPUs.
+// Selects who computes f32 and bf16 matmuls and convolutions on CPUs.
 enum class CpuProducts {
-  // Kernels of our own: a run has the same bits for any number of threads and on every CPU that the plan is for.
+  // Sinter's own kernels: the same bits for any number of threads and on every CPU of the plan's target.
   kSameBits,
-  // oneDNN, which may be quicker (docs/benchmarks.md), above all in bf16 on CPUs with arithmetic for it. The bits depend on the
-  // number of threads, the CPU and oneDNN's version.
+  // oneDNN, which may be faster (docs/benchmarks.md), especially in bf16 on CPUs with bf16 arithmetic. The
+  // bits depend on the number of threads, the CPU and oneDNN's version.
   kOneDnn
 };
 
 struct SessionOptions {
-  // 0: what SINTER_NUM_THREADS says, else one for each core.
+  // Number of CPU threads. 0: the value of SINTER_NUM_THREADS, or one per core if it is unset.
   int threads = 0;
-  // The most that this session may take of each device; Create says what a plan that needs more needs it for. Allocators
-  // have limits besides, for all that draw from them.
+  // Largest memory of this session on each device. If a plan needs more, Create lists what needs it.
+  // Allocators have limits of their own for all their users together.
   std::optional<MemoryLimit> memory_limit = std::nullopt;
-  // Serves all of the session's memory on its device; must live until it is destroyed, and all that share with it. Null:
-  // ProcessAllocator(), which serves other sessions and tensors too (runtime/memory/process_allocator.h).
+  // Serves all of the session's memory on the allocator's device. Must outlive the session and all sessions
+  // that share with it. Null: ProcessAllocator(), which other sessions and tensors use too
+  // (runtime/memory/process_allocator.h).
   CachingAllocator* allocator = nullptr;
-  // The same for plans on several devices: at most one for each, and ProcessAllocator(device) for those without one.
-  // InvalidArgument: two for one device, or one for a device that the plan does not use.
+  // The same for plans on several devices: at most one per device; a device without one uses
+  // ProcessAllocator(device). InvalidArgument if two are for one device, or one is for a device that the plan
+  // does not use.
   std::vector<CachingAllocator*> allocators = {};
-  // The processes that run the plan together (runtime/world/world.h), each with its share of the devices; must outlive the session.
-  // Null: this one runs them all.
+  // The processes that run the plan together (runtime/world/world.h), each with its share of the devices. Must
+  // outlive the session. Null: this process runs all devices.
   World* world = nullptr;
   CpuProducts cpu_products = CpuProducts::kSameBits;
-  // How matrix products of GPUs are done, and where the choice is kept (runtime/device/tuning.h).
+  // How GPU algorithms for matmuls and convolutions are chosen, and the file that keeps the choice
+  // (runtime/device/tuning.h).
   TuningOptions tuning = {};
-  // Plan::hash() of the plan that is meant, 64 hexadecimal digits; any other is refused before any of its code is loaded. Empty:
-  // whichever plan is given.
+  // Expected Plan::hash(), 64 lower-case hexadecimal digits. Create refuses any other plan before it loads
+  // code from it. Empty: accept every plan.
   std::string expected_hash = {};
-  // For tests: fills all arenas with 0xff bytes (NaN, -1) before every run, so that reads of unwritten memory show.
+  // For tests: fills all arenas with 0xff bytes (NaN, -1) before every run to expose reads of unwritten
+  // memory.
   bool poison = false;
 };
 
-// What a run returned: read-only views in main memory. Cheap to copy.
+// The results of a run, as read-only views in main memory. Cheap to copy.
 class Outputs {
  public:
-  // In the order in which the function declares them.
+  // Outputs in the order in which the function declares them.
   size_t size() const;
   std::string_view name(size_t i) const;
-  // Where Get would fail, which on a CPU it does not, the program ends with its message.
+  // Ends the program with Get's error message if Get fails. On a CPU it does not fail.
   const HostTensor& tensor(size_t i) const;
 
-  // NotFound lists the outputs that there are. An output on another device than a CPU is brought here by the first call
-  // after a run, which waits for the run: its errors too, and FailedPrecondition if the session has run since.
+  // NotFound lists the existing outputs. The first call after a run copies a GPU output to main memory: it
+  // waits for the run and returns the run's errors, too. FailedPrecondition if the session has run since.
   absl::StatusOr<const HostTensor*> Get(std::string_view name) const;
-  // For a name known to be right, and a device that works: else the program ends with the message of Get.
+  // For a name known to be right and a working device: if Get fails, ends the program with Get's error
+  // message.
   const HostTensor& operator[](std::string_view name) const;
-  // The one element of an output, of whatever type. NotFound; InvalidArgument when there is not exactly one element.
+  // Returns the only element of an output of any element type. NotFound; InvalidArgument unless there is
+  // exactly one element.
   absl::StatusOr<double> Scalar(std::string_view name) const;
 
  private:
@@ -142,23 +157,24 @@ class Outputs {
   internal_session::FunctionState* function_;
 };
 
-// A function with its inputs remembered from run to run. Cheap to make; must not outlive the session.
+// A function that keeps its inputs from run to run. Cheap to make; must not outlive the session.
 class BoundFunction {
  public:
   BoundFunction(BoundFunction&&) noexcept;
   BoundFunction& operator=(BoundFunction&&) noexcept;
   ~BoundFunction();
 
-  // Borrows the tensor's data, read at each run: it must stay where it is until the input is set again or for the last
-  // time used. NotFound: no such input; InvalidArgument: not its type or shape. A failed call keeps what was set.
+  // Borrows the tensor's data, which each run reads. The data must stay valid until the input is set again or
+  // no run follows. NotFound for an unknown input; InvalidArgument for a wrong type or shape. A failed call
+  // keeps the previous value.
   absl::Status SetInput(std::string_view name, const HostTensor& tensor);
-  // For inputs of rank 0. InvalidArgument: the element type cannot hold the number.
+  // For rank-0 inputs. InvalidArgument if the element type cannot hold the number.
   absl::Status SetScalar(std::string_view name, Number value);
   absl::Status Set(const Argument& argument);
 
-  // InvalidArgument names every input not set. `profile`: see runtime/device/profile.h.
+  // InvalidArgument names every input that is not set. runtime/device/profile.h explains `profile`.
   absl::Status Run(Profile* profile = nullptr);
-  // Of the last run.
+  // Returns the outputs of the last run.
   Outputs outputs() const;
 
   std::span<const TensorInfo> inputs() const;
@@ -175,66 +191,70 @@ class BoundFunction {
 
 class Session {
  public:
-  // Loads the plan's code, allocates everything and gives variables their initial values, the same bits on every device.
-  // Running a plan is running a program (runtime/plan/plan.h): its native code is loaded into the process here.
-  // FailedPrecondition: another plan than SessionOptions::expected_hash, a plan for another CPU, or for a device that this
-  // process does not have, or another process could not create its session, or this one was forked from one whose threads had
-  // begun; InvalidArgument: the processes have several plans, or cannot share the devices evenly; NotFound: for a GPU that this
-  // machine does not have. ResourceExhausted: not enough memory, or more than a limit; the message says for what, and what each
-  // device needs and has; then nothing was allocated.
+  // Loads the plan's code, allocates all memory and initializes the variables, with the same bits on every
+  // device. Loading a plan is like running a program (runtime/plan/plan.h): its native code becomes part of the
+  // process. FailedPrecondition: the plan's hash differs from SessionOptions::expected_hash; the plan is for
+  // another CPU or for a device that this process lacks; another process could not create its session; or the
+  // process was forked from one that had started threads. InvalidArgument: the processes have different plans
+  // or cannot share the devices evenly. NotFound: the plan is for a GPU that this machine lacks.
+  // ResourceExhausted: memory or a limit is too small; the message lists what needs memory, and what each
+  // device needs and has. No memory stays allocated.
   static absl::StatusOr<Session> Create(Plan plan, const SessionOptions& options = {});
 
-  // Another session of the same plan, for another thread, which reads this one's variables, constants and code; either may be
-  // destroyed first. Their memory is counted by the session that was created, and not by those that share it. Errors as Create;
-  // InvalidArgument: the session runs among several processes, or its GPUs exchange.
+  // Makes another session of the same plan for another thread. It reads this session's variables, constants
+  // and code; either may be destroyed first. The session made by Create reports the shared memory; the others
+  // do not. Errors as Create; InvalidArgument if the session runs among several processes or its GPUs
+  // exchange data.
   absl::StatusOr<Session> Share(const SessionOptions& options = {}) const;
 
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  // Runs a function. NotFound: no such function. InvalidArgument lists everything wrong with the arguments: missing,
-  // unknown and repeated names, wrong types and shapes, with what was expected. Variables are then untouched.
-  // FailedPrecondition: the session is in use by another thread; variables are in doubt, or are shared and would be written.
+  // Runs a function. NotFound if there is no such function. InvalidArgument lists everything wrong with the
+  // arguments (missing, unknown and repeated names, wrong types and shapes) and what was expected; variables
+  // are then untouched. FailedPrecondition if another thread uses the session, if variables are in doubt, or
+  // if the function would write shared variables.
   absl::StatusOr<Outputs> Run(std::string_view function, std::span<const Argument> arguments,
                               Profile* profile = nullptr);
   absl::StatusOr<Outputs> Run(std::string_view function, std::initializer_list<Argument> arguments,
                               Profile* profile = nullptr);
 
-  // A function to run many times. The session may be moved meanwhile.
+  // Returns a function to run many times. The session may be moved afterwards.
   absl::StatusOr<BoundFunction> Bind(std::string_view function);
 
   std::span<const VariableInfo> variables() const;
-  // A copy. NotFound lists the nearest names.
+  // Returns a copy. NotFound lists the nearest names.
   absl::StatusOr<HostTensor> ReadVariable(std::string_view name) const;
-  // The variable's own memory, to read without a copy: a view that is valid as long as the session, and that shows what
-  // later runs and writes make of it. On other devices than CPUs there is no such view: a copy. Errors as ReadVariable.
+  // Returns a view of the variable's own memory, valid as long as the session. Later runs and writes change
+  // the view. On a GPU, returns a copy instead. Errors as ReadVariable.
   absl::StatusOr<HostTensor> ViewVariable(std::string_view name) const;
-  // InvalidArgument: not the variable's type and shape. FailedPrecondition: other sessions share it.
+  // InvalidArgument for a wrong type or shape. FailedPrecondition if other sessions share the variable.
   absl::Status WriteVariable(std::string_view name, const HostTensor& tensor);
-  // All variables to their initial values again, and logs empty. FailedPrecondition: other sessions share them.
+  // Sets all variables to their initial values and empties logs. FailedPrecondition if other sessions share
+  // them.
   absl::Status ResetVariables();
 
-  // What functions have logged under this name since the last call, oldest first: one transfer from the device where the
-  // log is, after what it was given before (runtime/tensor/scalar_log.h). NotFound lists the logs that there are.
+  // Returns the values logged under this name since the last call, oldest first. Takes one transfer from the
+  // log's device, after the work enqueued so far (runtime/tensor/scalar_log.h). NotFound lists the existing logs.
   absl::StatusOr<LogValues> ReadLog(std::string_view name);
 
-  // Waits until all devices have done what they were given, and returns the first error that they had.
+  // Waits until all devices have completed their work, and returns the first error.
   absl::Status Synchronize();
 
   const Plan& plan() const;
-  // How the algorithms of matrix products on GPUs were chosen, and what is wrong with the tuning file.
+  // Reports how GPU algorithms for matmuls and convolutions were chosen, and problems with the tuning file.
   const TuningReport& tuning() const;
   int threads() const;
-  // Where the time went in Create.
+  // Returns the time that each phase of Create took.
   const LoadTimes& load_times() const;
-  // Of all devices together, and of one; the main memory's under the plan's first CPU, or cpu:0. Zeros for a device of
-  // which the session takes nothing.
+  // Return the memory of all devices together, or of one. Main memory counts under the plan's first CPU, or
+  // cpu:0. Zeros for a device on which the session takes nothing.
   SessionMemory memory() const;
   SessionMemory memory(Device device) const;
-  // SessionOptions::allocator, or that of the process: of the plan's first device.
+  // Returns the allocator of the plan's first device: SessionOptions::allocator or the process's.
   CachingAllocator& allocator() const;
-  // Of one of the session's devices; null for another.
+  // Returns the allocator of one of the session's devices; null for another device.
   CachingAllocator* allocator(Device device) const;
 
  private:

@@ -1,4 +1,4 @@
-// The part of session_state.h that makes sessions which share memory.
+// The part of session_state.h that makes sessions with shared memory.
 #include "sinter/runtime/execute/memory_sharing.h"
 
 #include <utility>
@@ -29,7 +29,7 @@ absl::StatusOr<Session> State::Share(const SessionOptions& options) {
     }
   }
   SINTER_RETURN_IF_ERROR(memory.in_doubt.Check());
-  // The other one's devices do not wait for this one's.
+  // The devices of the new session do not wait for those of this one.
   SINTER_RETURN_IF_ERROR(Synchronize());
   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<State> state, Load(plan.Share(), options, make, sharing.get()));
   return Session(std::move(state));

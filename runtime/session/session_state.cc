@@ -17,7 +17,8 @@
 namespace sinter::internal_session {
 namespace {
 
-// x86-64-v4 for a plan that may use all of it, so that its kernels need not be slower than its own code.
+// Returns x86-64-v4 if the plan's target has all its features, so that library kernels use the same
+// instructions as generated code.
 kernels::Isa IsaOf(const fb::Plan& plan) {
 #if defined(__x86_64__)
   const fb::Target* const target = plan.target();
@@ -33,7 +34,7 @@ kernels::Isa IsaOf(const fb::Plan& plan) {
 #endif
 }
 
-// Threads write to neighbouring pieces: two cache lines apart, because some CPUs fetch pairs.
+// Spacing of the threads' scratch: two cache lines, because some CPUs prefetch pairs.
 constexpr size_t kScratchAlignment = 128;
 
 template <typename F>
@@ -45,7 +46,7 @@ void ForEachStep(const fb::Plan& plan, F&& f) {
   }
 }
 
-// Whether a function reads constants on a device.
+// True if a function reads constants on the device.
 bool ReadsConstants(const fb::Plan& plan, uint32_t device) {
   for (size_t i = 0; plan.functions() != nullptr && i < plan.functions()->size(); ++i) {
     const auto* const buffers = plan.functions()->Get(i)->buffers();
@@ -72,13 +73,13 @@ absl::Status CheckHash(const Plan& plan, const std::string& expected) {
                    plan.hash(), ", and SessionOptions::expected_hash is ", expected));
 }
 
-// The allocators that the options name, each for its own device.
+// Returns the allocators in the options, at most one per device.
 absl::StatusOr<std::vector<CachingAllocator*>> GivenAllocators(const SessionOptions& options,
                                                                std::vector<Device> devices) {
   const std::vector<Device> names = devices;
   std::vector<CachingAllocator*> given = options.allocators;
   if (options.allocator != nullptr) given.push_back(options.allocator);
-  // Inputs and outputs pass through the main memory whatever the plan runs on.
+  // Inputs and outputs always pass through main memory, so its allocator is allowed for every plan.
   if (std::ranges::none_of(devices, &Device::is_cpu)) devices.push_back(Device::Cpu());
   for (size_t i = 0; i < given.size(); ++i) {
     if (given[i] == nullptr) return absl::InvalidArgumentError("SessionOptions::allocators holds a null");
@@ -98,7 +99,7 @@ absl::StatusOr<std::vector<CachingAllocator*>> GivenAllocators(const SessionOpti
   return given;
 }
 
-// Null: none is given.
+// Returns null if none is given for the device.
 CachingAllocator* FindAllocator(const std::vector<CachingAllocator*>& given, Device device) {
   const auto found = std::ranges::find(given, device, &CachingAllocator::device);
   return found == given.end() ? nullptr : *found;
@@ -121,7 +122,8 @@ absl::StatusOr<std::unique_ptr<State>> State::Load(Plan plan, const SessionOptio
   if (options.world != nullptr) state->memory.session = options.world->CountSession();
   const LoadTimes::Scope time = state->load_times.Time("other");
   SINTER_RETURN_IF_ERROR(AgreeOnPlan(options.world, state->plan));
-  // A rank that fails must not let the others wait for it, neither where GPUs are connected nor in the first run.
+  // Share each status: a failed rank must not leave the others waiting, neither for GPU connections nor in
+  // the first run.
   SINTER_RETURN_IF_ERROR(AgreeOnStatus(options.world, state->LoadDevices(options)));
   SINTER_RETURN_IF_ERROR(AgreeOnStatus(options.world, state->LoadProgram()));
   return state;
@@ -145,7 +147,7 @@ absl::Status State::LoadProgram() {
     if (memory.devices[d].is_here()) memory.devices[d].runtime->Prepare(plan.table(), d);
   }
   {
-    // Not beside what follows, where products may be measured.
+    // Finish this before the next phase, which may measure matmuls.
     const LoadTimes::Scope time = load_times.Time("compute initial values");
     values_ahead->Wait();
   }
@@ -354,9 +356,10 @@ absl::Status State::Allocate() {
     if (!places.is_here() || !places.runtime->uses_landing()) continue;
     size_t inputs = 0;
     for (const Entry& entry : functions) inputs = std::max(inputs, entry.function->inputs().DeviceBytes(d));
-    // It is copied in one piece, with what lies between two inputs.
+    // UploadInputs copies the landing buffer in one piece, gaps between inputs included: initialize the gaps.
     SINTER_RETURN_IF_ERROR(places.runtime->Fill(places.landing, 0, inputs));
-    // Inputs do not come in the order of the other work: the first must not be cleared after it has landed.
+    // Uploads of inputs are not ordered after other work: the fill must finish before the first input
+    // arrives.
     SINTER_RETURN_IF_ERROR(places.runtime->Synchronize());
   }
   for (uint32_t i = 0; i < memory.variables.size(); ++i) {
@@ -366,7 +369,8 @@ absl::Status State::Allocate() {
   return absl::OkStatus();
 }
 
-// All functions share it, for one runs at a time. What has become too small stays: the last run may still read it.
+// All functions share the buffers, because only one runs at a time. A buffer that is too small is kept: the
+// last run may still read it.
 absl::StatusOr<std::byte*> State::LargeStaging(size_t number, size_t bytes) {
   if (number >= large_staging.size()) large_staging.resize(number + 1);
   std::span<std::byte>& place = large_staging[number];
@@ -393,7 +397,7 @@ absl::Status State::PlaceConstants() {
   for (uint32_t d = 0; d < memory.devices.size() && bytes > 0; ++d) {
     DevicePlaces& places = memory.devices[d];
     if (!places.is_here()) continue;
-    // Steps do not write to them: the verifier has looked.
+    // The const_cast is safe: the verifier has checked that no step writes constants.
     auto* const data = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(constants->data()));
     if (places.is_host) {
       places.constants = data;

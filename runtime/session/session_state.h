@@ -1,6 +1,7 @@
-// What a Session owns, in the order in which it must come and go.
+// The members of a Session, in the order in which they must be created and destroyed.
 //
-//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<State> state, State::Load(std::move(plan), options, MakeDeviceRuntime));
+//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<State> state,
+//                           State::Load(std::move(plan), options, MakeDeviceRuntime));
 #ifndef SINTER_RUNTIME_SESSION_SESSION_STATE_H_
 #define SINTER_RUNTIME_SESSION_SESSION_STATE_H_
 
@@ -35,56 +36,56 @@ struct State {
     BoundFunction bound;  // For Session::Run.
   };
 
-  // As Session::Create, for whom `make` is MakeDeviceRuntime; tests bring devices of their own.
+  // Like Session::Create, which passes MakeDeviceRuntime as `make`; tests pass their own devices.
   static absl::StatusOr<Session> MakeSession(Plan plan, const SessionOptions& options,
                                              const DeviceRuntimeFactory& make);
-  // `sharing`: of the session whose variables this one is to read; null: it has its own.
+  // `sharing` belongs to the session whose variables this one reads; null if this session has its own.
   static absl::StatusOr<std::unique_ptr<State>> Load(Plan plan, const SessionOptions& options,
                                                      const DeviceRuntimeFactory& make,
                                                      std::shared_ptr<Sharing> sharing = nullptr);
-  // With Memory::use, as what follows.
+  // Requires Memory::use, as do the functions below.
   absl::StatusOr<Session> Share(const SessionOptions& options);
-  // FailedPrecondition: other sessions read the variables.
+  // FailedPrecondition if other sessions read the variables.
   absl::Status CheckNotShared() const;
-  // Devices may still be working in the memory that goes.
+  // Waits for devices. If one may still write afterwards, its memory is never freed.
   ~State();
 
-  // NotFound lists what there is.
+  // NotFound lists the existing functions.
   absl::StatusOr<Entry*> Find(std::string_view function);
   absl::StatusOr<size_t> FindVariable(std::string_view name) const;
   absl::Status InitializeVariables();
   absl::Status Synchronize();
 
-  // Of a variable of the plan.
+  // Returns the memory of the device that has this variable of the plan.
   const DevicePlaces& PlacesOf(uint32_t plan_variable) const;
-  // FailedPrecondition: no device of this process has the variable.
+  // Returns the plan index of the variable's first local copy. FailedPrecondition if no local device has one.
   absl::StatusOr<uint32_t> FirstCopy(size_t variable) const;
-  // A view, or of another device than a CPU a copy.
+  // Returns a view, or a copy if the variable is on a GPU.
   absl::StatusOr<HostTensor> ViewVariable(size_t variable) const;
-  // To all copies that are here, those of narrower types rounded. `data` may be the session's own.
+  // Writes all local copies, rounding for low-precision ones. `data` may be the session's own memory.
   absl::Status WriteCopies(size_t variable, const void* data);
-  // Of the variable `bytes` from `offset` on, whole elements.
+  // Writes `bytes` of the variable at `offset`. Both are multiples of the element size.
   absl::Status WriteCopies(size_t variable, size_t offset, const void* data, size_t bytes);
-  // Null: the session takes nothing of this device.
+  // Returns null if the session takes nothing on this device.
   const DeviceShare* FindShare(Device device) const;
 
   Plan plan;
   DeviceRuntimeFactory make;
   std::unique_ptr<ThreadPool> pool;
   SharingMember sharing;
-  bool owns_variables;  // It gave them their initial values, and counts their memory.
+  bool owns_variables;  // True if this session initialized the variables and reports their memory.
   LoadTimes load_times;
   SessionTuning tuning;
-  std::vector<std::unique_ptr<DeviceRuntime>> runtimes;  // As the plan lists the devices that are here.
-  std::vector<DeviceShare> shares;            // One a runtime, and the main memory's if none has it.
-  std::vector<VariableInfo> variables;        // Without replicas,
-  std::vector<std::vector<uint32_t>> copies;  // and where each is here: of the plan's, narrow ones last.
+  std::vector<std::unique_ptr<DeviceRuntime>> runtimes;  // The local devices, in plan order.
+  std::vector<DeviceShare> shares;            // One per runtime, plus main memory if no runtime has it.
+  std::vector<VariableInfo> variables;        // Without replicas.
+  std::vector<std::vector<uint32_t>> copies;  // By variable: its local plan indices, low precision last.
   Memory memory;
   std::vector<Entry> functions;
-  std::unique_ptr<ValuesAhead> values_ahead;  // Of variables, until they are initialized.
+  std::unique_ptr<ValuesAhead> values_ahead;  // For variables, until they are initialized.
   std::vector<std::span<std::byte>>
-      large_staging;                      // By the number of a large input; taken when one must be copied.
-  std::map<size_t, int64_t> log_numbers;  // By a ring's variable: the number of the last value that was read.
+      large_staging;                      // By number of the large input; allocated when one must be copied.
+  std::map<size_t, int64_t> log_numbers;  // By ring variable: number of the last value read.
 
  private:
   State(Plan plan, const DeviceRuntimeFactory& make, std::shared_ptr<Sharing> sharing);
@@ -103,14 +104,15 @@ struct State {
   absl::StatusOr<std::byte*> LargeStaging(size_t number, size_t bytes);
   absl::Status PlaceConstants();
   InitialValues InitialValuesOf(size_t variable) const;
-  // Of variables on GPUs.
+  // Starts computing the initial values of variables on GPUs.
   void StartInitialValues();
   absl::Status InitializeVariable(size_t variable);
-  // Of a variable whose first copy is not in the main memory.
+  // For a variable whose first copy is not in main memory.
   absl::Status InitializeOnDevices(size_t variable, const InitialValues& values);
   absl::StatusOr<bool> FillCopies(size_t variable, const InitialValues& values);
   DeviceShare& ShareOf(uint32_t device) { return shares[device - memory.local.first]; }
-  // The share of the first CPU.
+  // Returns the share that counts main memory: the first local CPU's, or a separate one if there is no local
+  // CPU.
   DeviceShare& MainMemory();
 };
 

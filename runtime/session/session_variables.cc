@@ -1,4 +1,4 @@
-// The part of session_state.h that knows variables.
+// The part of session_state.h that handles variables.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -17,7 +17,8 @@
 namespace sinter::internal_session {
 namespace {
 
-// What is computed at a time of a variable that is sent to a device: enough for many threads, and it stays in their caches.
+// Bytes computed at a time for a variable on a GPU: enough for many threads, and small enough for their
+// caches.
 constexpr int64_t kPieceBytes = int64_t{4} << 20;
 
 size_t EditDistance(std::string_view a, std::string_view b) {
@@ -33,10 +34,10 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// Elements that one thread rounds at least.
+// Smallest number of elements worth a thread when rounding.
 constexpr int64_t kRoundGrain = 16384;
 
-// `from` are floats, at any address.
+// Rounds floats at any address.
 template <typename Half>
 void RoundTo(const std::byte* from, int64_t count, std::byte* to, const ThreadPool& pool) {
   pool.ParallelFor(count, kRoundGrain, [&](int64_t begin, int64_t end, int) {
@@ -51,8 +52,8 @@ void RoundTo(const std::byte* from, int64_t count, std::byte* to, const ThreadPo
 
 }  // namespace
 
-// A replica is a copy of what it is of, which a program sees once: as on the first of its devices that is here, and never as
-// rounded. The verifier knows that where a narrow copy is, there is a wide one.
+// Lists each variable once. Of its replicas the program sees the full-precision one on the first local
+// device. The verifier guarantees a full-precision copy on every device that has a low-precision one.
 void State::ListVariables() {
   const auto* const tables = plan.table().variables();
   const uint32_t count = tables == nullptr ? 0 : tables->size();
@@ -87,7 +88,7 @@ const DevicePlaces& State::PlacesOf(uint32_t plan_variable) const {
 
 absl::StatusOr<uint32_t> State::FirstCopy(size_t variable) const {
   if (!copies[variable].empty()) return copies[variable].front();
-  // Its own device is somebody's.
+  // No local copy: find the rank that runs the original's device.
   for (const fb::Variable* table : *plan.table().variables()) {
     if (variables[variable].name != table->name()->c_str()) continue;
     return absl::FailedPreconditionError(
@@ -136,7 +137,7 @@ absl::Status State::WriteCopies(size_t variable, size_t offset, const void* data
   return absl::OkStatus();
 }
 
-// `offset` and `bytes` are those of floats.
+// `offset` and `bytes` are in bytes of the f32 variable, before rounding.
 absl::Status State::WriteNarrowCopy(uint32_t plan_variable, size_t offset, const void* data, size_t bytes) {
   constexpr int64_t kWide = sizeof(float);
   const DType dtype = TypeOf(plan_variable);
@@ -163,7 +164,7 @@ absl::Status State::WriteNarrowCopy(uint32_t plan_variable, size_t offset, const
   return absl::OkStatus();
 }
 
-// All of the variable, where each copy's bytes are all the same; false: they are not.
+// Fills all copies with Fill if each copy's bytes are all equal; otherwise returns false.
 absl::StatusOr<bool> State::FillCopies(size_t index, const InitialValues& values) {
   for (const uint32_t copy : copies[index]) {
     if (!RepeatedByte(values, TypeOf(copy)).has_value()) return false;
@@ -198,7 +199,7 @@ void State::StartInitialValues() {
   values_ahead->Start(*pool);
 }
 
-// Always computed by the CPU, so that the values have the same bits wherever they live.
+// Values are always computed on the CPU, so they have the same bits on every device.
 absl::Status State::InitializeVariable(size_t index) {
   if (copies[index].empty()) return absl::OkStatus();
   const VariableInfo& variable = variables[index];
@@ -214,7 +215,7 @@ absl::Status State::InitializeVariable(size_t index) {
 
 absl::Status State::InitializeOnDevices(size_t index, const InitialValues& values) {
   const VariableInfo& variable = variables[index];
-  // Zeros, mostly, of an optimizer's state, are not sent.
+  // Fill avoids an upload, mostly for zeros in an optimizer's state.
   SINTER_ASSIGN_OR_RETURN(const bool is_filled, FillCopies(index, values));
   if (is_filled) return absl::OkStatus();
   if (const std::byte* const ahead = values_ahead == nullptr ? nullptr : values_ahead->Find(index);

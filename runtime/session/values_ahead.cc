@@ -22,7 +22,8 @@ void ValuesAhead::Add(size_t key, const InitialValues& values, DType dtype, int6
 
 void ValuesAhead::Start(const ThreadPool& pool) {
   if (items_.empty()) return;
-  // What reaches the devices has threads of its own, and whoever shares a core with one of these keeps all of them waiting.
+  // Leaves kOthers cores free, but uses at least half: device initialization has threads of its own, and one
+  // that shares a core with a worker delays the whole team.
   const ThreadPool most(std::max(pool.threads() - kOthers, (pool.threads() + 1) / 2));
   thread_ = std::thread([this, pool = most] {
     for (auto& [key, item] : items_) {
@@ -33,7 +34,7 @@ void ValuesAhead::Start(const ThreadPool& pool) {
       item.data = {static_cast<std::byte*>(*data), Free{bytes}};
       const absl::Status filled =
           FillInitialElements(item.values, item.dtype, 0, item.elements, item.data.get(), pool);
-      // The caller will hear why.
+      // The caller recomputes the values and gets the error.
       if (!filled.ok()) item.data.reset();
     }
   });

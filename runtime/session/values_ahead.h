@@ -1,4 +1,4 @@
-// Initial values that a thread computes while devices are reached, which leaves the cores of the CPU idle.
+// Computes initial values on CPU cores that are idle while the devices are initialized.
 //
 //   ValuesAhead ahead;
 //   ahead.Add(3, {.kind = InitialValues::Kind::kNormal, .b = 0.02, .seed = 7}, DType::kF32, 1 << 20);
@@ -7,9 +7,10 @@
 //   ahead.Wait();
 //   if (const std::byte* values = ahead.Find(3); values != nullptr) Upload(values);
 //
-// Random values alone, in main memory: as many bytes as are asked for at most, those that were added first. What does not fit,
-// and what main memory has no room for, the caller computes when it needs it: the bits are the same (runtime/tensor/initializer.h).
-// For one thread at a time; Start has the work done by a thread that it starts, with a team of its own.
+// Handles only random values, in main memory, up to a number of bytes; values added first take precedence.
+// The caller computes all others when it needs them, also if main memory is short: the bits are the same
+// (runtime/tensor/initializer.h). One thread may use an instance; Start creates a thread with its own team for the
+// work.
 #ifndef SINTER_RUNTIME_SESSION_VALUES_AHEAD_H_
 #define SINTER_RUNTIME_SESSION_VALUES_AHEAD_H_
 
@@ -29,11 +30,11 @@ namespace sinter {
 
 class ValuesAhead {
  public:
-  // Some 16 cores' work while a GPU is reached.
+  // About as much as 16 cores compute while a GPU is initialized.
   static constexpr int64_t kMostBytes = int64_t{512} << 20;
 
   explicit ValuesAhead(int64_t most_bytes = kMostBytes) : left_(most_bytes) {}
-  // Waits for the values under way alone, as where there is no such device.
+  // Stops after the values being computed now.
   ~ValuesAhead() {
     is_abandoned_ = true;
     Wait();
@@ -41,20 +42,20 @@ class ValuesAhead {
   ValuesAhead(const ValuesAhead&) = delete;
   ValuesAhead& operator=(const ValuesAhead&) = delete;
 
-  // Before Start. A key is added once.
+  // Call before Start, once per key.
   void Add(size_t key, const InitialValues& values, DType dtype, int64_t elements);
-  // Once. Starts no thread where nothing was added.
+  // Call once. Starts no thread if nothing was added.
   void Start(const ThreadPool& pool);
-  // Until everything is computed, so that it does not disturb what comes then.
+  // Waits until all values are computed, so that the computation does not disturb later work.
   void Wait() {
     if (thread_.joinable()) thread_.join();
   }
-  // All the elements; null: they are not computed here. Waits.
+  // Waits, then returns all elements; null if they were not computed here.
   const std::byte* Find(size_t key);
 
  private:
-  // Not to the process's pool of memory, which would keep it; in huge pages where it can be: to give back half a GB of small
-  // ones takes tens of milliseconds.
+  // The memory bypasses the process-wide allocator, which would keep it. It uses huge pages if possible:
+  // freeing half a GB of small pages takes tens of milliseconds.
   struct Free {
     int64_t bytes;
     void operator()(std::byte* data) const { HostMemory().Free(data, bytes); }
@@ -67,7 +68,7 @@ class ValuesAhead {
   };
 
   int64_t left_;
-  std::map<size_t, Item> items_;  // The thread's from Start until it is joined.
+  std::map<size_t, Item> items_;  // Owned by the thread between Start and its join.
   std::atomic<bool> is_abandoned_ = false;
   std::thread thread_;
 };

@@ -11,7 +11,7 @@
 
 namespace sinter {
 
-// The value of an input by name: a tensor, or a number for an input of rank 0, converted to the input's element type.
+// A named input value: a tensor, or a number for a rank-0 input, converted to the input's element type.
 // Refers to the name and the tensor: both must live until the call returns.
 class Argument {
  public:

@@ -31,7 +31,7 @@ T FromDouble(double value) {
     return static_cast<T>(value);
   } else {
     if (std::isnan(value)) return T{0};
-    // The largest 64-bit number is not a double: compare before converting.
+    // The largest 64-bit integer is not a double: compare before converting.
     if (value >= std::ldexp(1.0, std::numeric_limits<T>::digits)) return std::numeric_limits<T>::max();
     if (value <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
     return static_cast<T>(value);
@@ -78,7 +78,7 @@ double Normal(const Words& w, bool wide) {
               : sn_normal_f32(w.word[0], w.word[1]);
 }
 
-// Eight sums side by side, added up at the end: the same bits on every machine, and vectors.
+// Eight partial sums, added at the end: vectorizable, and the same bits on every machine.
 double Dot(const double* x, const double* y, int64_t n) {
   double sums[8] = {};
   int64_t i = 0;
@@ -110,7 +110,7 @@ absl::Status CheckRandom(DType dtype) {
       absl::StrCat("random initial values are floats, not ", std::string(DTypeName(dtype))));
 }
 
-// Elements from `first` on, as f32.
+// Fills `to` with `count` elements as f32, starting at element `first`.
 void FillRandomF32(const InitialValues& values, int64_t first, int64_t count, float* to) {
   const auto seed = static_cast<uint64_t>(values.seed), index = static_cast<uint64_t>(first);
   if (values.kind == Kind::kUniform) {

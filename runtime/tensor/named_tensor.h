@@ -1,4 +1,4 @@
-// A tensor and what it is called: what checkpoints are made of.
+// A named tensor, the unit of checkpoints.
 #ifndef SINTER_RUNTIME_TENSOR_NAMED_TENSOR_H_
 #define SINTER_RUNTIME_TENSOR_NAMED_TENSOR_H_
 

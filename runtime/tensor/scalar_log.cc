@@ -21,7 +21,7 @@ absl::StatusOr<LogValues> TakeLogValues(const HostTensor& ring, int64_t& last_nu
   }
   SINTER_ASSIGN_OR_RETURN(const std::span<const double> cells, ring.Span<double>());
   const size_t capacity = cells.size() / 2;
-  // Numbers that no counter reaches, if somebody wrote to the variable, are no numbers.
+  // Skip numbers that no counter can reach: another program may have written to the variable.
   constexpr double kMost = 9007199254740992;  // 2^53
   std::vector<std::pair<int64_t, double>> found;
   for (size_t i = 0; i < capacity; ++i) {

@@ -1,17 +1,18 @@
-// Logs of numbers: written on the device in every run of a function, read when the program wants them, in one transfer.
+// Logs of numbers: each run of a function appends on the device; one transfer reads the log.
 //
 //   b.Log("loss", loss);                                           // While building: frontend/graph/graph.h.
-//   for (...) SINTER_RETURN_IF_ERROR(train.Run());                 // Nothing is brought to main memory.
+//   for (...) SINTER_RETURN_IF_ERROR(train.Run());                 // Transfers nothing to main memory.
 //   SINTER_ASSIGN_OR_RETURN(LogValues losses, session.ReadLog("loss"));
-//   losses.values                                                  // Those since the last read, oldest first.
+//   losses.values                                               // Values since the last read, oldest first.
 //
-// A log "loss" is two variables of the program, both f64[2, capacity]. In the ring "log/loss" row 0 holds values and row 1
-// their numbers, counted from 1, 0 where there is none yet: value n is in column (n - 1) rem capacity. So the ring alone
-// tells what is new and how much was lost. Every cell of "log_count/loss" is the number of values so far: an update that
-// computes each cell from itself alone is part of the kernel that updates the parameters, and writes in place.
+// A log "loss" is two variables of the program, both f64[2, capacity]. In the ring "log/loss", row 0 holds
+// values and row 1 their numbers, counted from 1 (0 marks an empty column). Value n is in column (n - 1) rem
+// capacity. So the ring alone shows which values are new and how many were lost. Every cell of
+// "log_count/loss" is the number of values so far. Its update computes each cell only from itself, so it is
+// fused into the kernel that updates the parameters, and writes in place.
 //
-// Logs are no part of a checkpoint: a program that logs more, or less, than the one that saved it can load it. Loading one
-// leaves logs as they are, and Session::ResetVariables empties them.
+// Checkpoints exclude logs: a program may log more or less than the program that saved the checkpoint.
+// Loading a checkpoint leaves logs unchanged; Session::ResetVariables empties them.
 #ifndef SINTER_RUNTIME_TENSOR_SCALAR_LOG_H_
 #define SINTER_RUNTIME_TENSOR_SCALAR_LOG_H_
 
@@ -27,15 +28,16 @@ namespace sinter {
 inline constexpr std::string_view kLogPrefix = "log/";
 inline constexpr std::string_view kLogCountPrefix = "log_count/";
 
-// Whether a variable of this name belongs to a log.
+// True if a variable of this name belongs to a log.
 bool IsLogVariable(std::string_view name);
 
 struct LogValues {
   std::vector<double> values;
-  int64_t lost = 0;  // Values between the last read and these: the ring held no more.
+  int64_t lost = 0;  // Values overwritten in the ring before this read.
 };
 
-// The values of a ring with numbers above `last_number`, which becomes the highest. InvalidArgument: not a ring.
+// Returns the ring's values with numbers above `last_number`, and sets it to the highest number.
+// InvalidArgument if the tensor is not a ring.
 absl::StatusOr<LogValues> TakeLogValues(const HostTensor& ring, int64_t& last_number);
 
 }  // namespace sinter

@@ -12,7 +12,7 @@ namespace {
 
 static_assert(CachingAllocator::kUnit % HostTensor::kAlignment == 0);
 
-// Where owning tensors without elements are said to be.
+// The address of owning tensors without elements.
 alignas(HostTensor::kAlignment) char nowhere[HostTensor::kAlignment];
 
 }  // namespace

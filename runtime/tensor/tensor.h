@@ -1,20 +1,20 @@
-// A dense row-major tensor in main memory: what goes into a plan and what comes out of it.
+// A dense row-major tensor in main memory, for the inputs and outputs of plans.
 //
 //   SINTER_ASSIGN_OR_RETURN(HostTensor x, HostTensor::FromVector<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
 //   SINTER_ASSIGN_OR_RETURN(std::span<float> values, x.MutableSpan<float>());
 //   values[5] = 7;
 //   x.ToString()                                               // "f32[2,3]"
-//   SINTER_ASSIGN_OR_RETURN(HostTensor view, HostTensor::View(DType::kI32, {4}, labels));   // Borrows,
-//   copies nothing.
+//   SINTER_ASSIGN_OR_RETURN(HostTensor view, HostTensor::View(DType::kI32, {4}, labels));   // No copy.
 //
-// Shapes have rank 0 (a scalar, one element) to 8; sizes count elements; a size of 0 is legal and makes a
-// tensor with no elements. An owning tensor's data is aligned to 64 bytes and its pointer is never null. A
-// borrowing tensor's memory must outlive it. Movable; Clone copies. Element types in C++: double, float,
-// BFloat16, Float16, int64_t, int32_t, int8_t, uint8_t, bool.
+// The rank is 0 (a scalar with one element) to 8. Sizes count elements; a size of 0 is legal and gives a
+// tensor without elements. An owning tensor's data is aligned to 64 bytes and its pointer is never null. The
+// memory of a borrowing tensor must outlive it. Tensors are movable; Clone copies. C++ element types: double,
+// float, BFloat16, Float16, int64_t, int32_t, int8_t, uint8_t, bool.
 //
-// Owned memory comes from the process's caching allocator (runtime/memory/process_allocator.h), which counts it, in units of
-// 512 bytes and under the name "tensor f32[2,3]", and keeps it for the next tensor or session when a tensor is freed.
-// Any thread may free a tensor, at any time until the process ends. Memory is what it was left as: Empty means it.
+// Owned memory comes from the process-wide caching allocator (runtime/memory/process_allocator.h). It counts the
+// memory in units of 512 bytes, tagged "tensor f32[2,3]". It keeps freed memory for the next tensor or
+// session. Any thread may free a tensor at any time until the process ends. New memory has unspecified
+// contents, so Empty tensors are uninitialized.
 #ifndef SINTER_RUNTIME_TENSOR_TENSOR_H_
 #define SINTER_RUNTIME_TENSOR_TENSOR_H_
 
@@ -34,7 +34,7 @@
 
 namespace sinter {
 
-// The DType of a C++ element type: DTypeOf<float>() == DType::kF32. Does not compile for other types.
+// Returns the DType of a C++ element type: DTypeOf<float>() == DType::kF32. Does not compile for other types.
 template <typename T>
 constexpr DType DTypeOf() {
   if constexpr (std::is_same_v<T, double>)
@@ -59,14 +59,15 @@ constexpr DType DTypeOf() {
   }
 }
 
-// "f32[2,3]"; "f32[]" for a scalar.
+// Returns text such as "f32[2,3]", or "f32[]" for a scalar.
 std::string ShapeToString(DType dtype, std::span<const int64_t> shape);
 
-// Bytes of a dense tensor. InvalidArgument for a rank above 8, a negative size, or more than 2^63 - 1 bytes.
+// Returns the bytes of a dense tensor. InvalidArgument for a rank above 8, a negative size, or 2^63 bytes or
+// more.
 absl::StatusOr<int64_t> DenseBytes(DType dtype, std::span<const int64_t> shape);
 
-// A span of a tensor's elements, or why there is none. It gives the span itself where absl::StatusOr gives a reference, so that
-// a loop over that of a temporary, `for (float& x : *t.MutableSpan<float>())`, is one over the tensor's elements.
+// A span of a tensor's elements, or an error. Unlike absl::StatusOr, operator* returns the span by value. So
+// a loop over a temporary, `for (float& x : *t.MutableSpan<float>())`, is safe.
 template <typename T>
 class SpanOr : public absl::StatusOr<std::span<T>> {
  public:
@@ -81,25 +82,27 @@ class HostTensor {
   static constexpr int kMaxRank = 8;
   static constexpr int64_t kAlignment = 64;
 
-  // f32[0], owning nothing.
+  // Makes an f32[0] tensor that owns nothing.
   HostTensor() = default;
   HostTensor(HostTensor&& other) noexcept;
   HostTensor& operator=(HostTensor&& other) noexcept;
 
-  // Owning. InvalidArgument for a bad shape, or a bad limit in the environment; ResourceExhausted when memory or the
-  // limit is short, with the allocator's list of who holds most. Empty leaves the values undefined.
+  // Make owning tensors. Empty leaves the values undefined. InvalidArgument for a bad shape or a bad limit in
+  // the environment; ResourceExhausted if memory or the limit is too small, with the allocator's list of its
+  // largest users.
   static absl::StatusOr<HostTensor> Empty(DType dtype, std::vector<int64_t> shape);
   static absl::StatusOr<HostTensor> Zeros(DType dtype, std::vector<int64_t> shape);
-  // Owning: copies `values`, in row-major order. InvalidArgument when their number is not that of the shape.
+  // Makes an owning copy of `values`, in row-major order. InvalidArgument if their number does not match the
+  // shape.
   template <typename T>
   static absl::StatusOr<HostTensor> FromVector(std::vector<int64_t> shape, const std::vector<T>& values);
 
-  // Borrowing. `data` holds the elements, aligned to the element type; null only if there are none. A View
-  // cannot be written through.
+  // Make borrowing tensors. `data` holds the elements, aligned to the element type; null only if there are
+  // none. A View cannot be written through.
   static absl::StatusOr<HostTensor> Borrow(DType dtype, std::vector<int64_t> shape, void* data);
   static absl::StatusOr<HostTensor> View(DType dtype, std::vector<int64_t> shape, const void* data);
 
-  // An owning copy.
+  // Returns an owning copy.
   absl::StatusOr<HostTensor> Clone() const;
 
   DType dtype() const { return dtype_; }
@@ -111,17 +114,17 @@ class HostTensor {
   bool is_read_only() const { return read_only_; }
 
   const void* data() const { return data_; }
-  // Null for a View.
+  // Returns null for a View.
   void* mutable_data() { return read_only_ ? nullptr : data_; }
 
-  // The elements in row-major order. InvalidArgument when T is not the element type; FailedPrecondition for
-  // writing through a View.
+  // Return the elements in row-major order. InvalidArgument if T is not the element type; FailedPrecondition
+  // for a mutable span of a View.
   template <typename T>
   SpanOr<const T> Span() const;
   template <typename T>
   SpanOr<T> MutableSpan();
 
-  // The type and shape, not the values: "f32[2,3]".
+  // Returns the type and shape without values: "f32[2,3]".
   std::string ToString() const { return ShapeToString(dtype_, shape_); }
 
  private:
@@ -135,7 +138,7 @@ class HostTensor {
   std::vector<int64_t> shape_ = {0};
   int64_t num_elements_ = 0;
   void* data_ = nullptr;
-  Allocation owned_;  // Empty also for an owning tensor without elements.
+  Allocation owned_;  // Also empty for an owning tensor without elements.
 };
 
 template <typename T>

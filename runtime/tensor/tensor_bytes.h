@@ -1,4 +1,4 @@
-// The bytes of a tensor, for what moves data without looking at it.
+// Returns a tensor's bytes, for code that moves data without interpreting it.
 //
 //   SINTER_RETURN_IF_ERROR(file.Write(BytesOf(tensor)));
 #ifndef SINTER_RUNTIME_TENSOR_TENSOR_BYTES_H_
@@ -15,7 +15,7 @@ inline std::span<const std::byte> BytesOf(const HostTensor& tensor) {
   return {static_cast<const std::byte*>(tensor.data()), static_cast<size_t>(tensor.num_bytes())};
 }
 
-// For tensors that may be written, that is for all but views.
+// Requires a writable tensor: not a View.
 inline std::span<std::byte> MutableBytesOf(HostTensor& tensor) {
   return {static_cast<std::byte*>(tensor.mutable_data()), static_cast<size_t>(tensor.num_bytes())};
 }

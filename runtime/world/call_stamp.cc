@@ -7,7 +7,7 @@
 namespace sinter {
 namespace {
 
-// "run 3 of session 2"; "no run": a session is being created, for instance.
+// "run 3 of session 2". "no run" outside runs, for example while a session is created.
 std::string RunText(const CallStamp& stamp, bool with_session) {
   if (stamp.run == 0) return "no run";
   return absl::StrCat("run ", stamp.run,

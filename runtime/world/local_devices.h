@@ -1,10 +1,10 @@
-// Which devices of a plan this process runs, and what they are called here.
+// The devices of a plan that this process runs, with their local names.
 //
 //   SINTER_ASSIGN_OR_RETURN(LocalDevices local, LocalDevices::Of(plan, world));   // `world` may be null.
-//   if (local.Has(step.device())) ... local.NameOf(plan, step.device())           // cpu:0 for the plan's cpu:2, perhaps.
+//   if (local.Has(step.device())) ... local.NameOf(plan, step.device())           // E.g. cpu:0 for cpu:2.
 //
-// Alone, a process runs all devices under the plan's own names. Among n, rank r runs the r-th of n equal blocks, counted
-// from 0.
+// A single process runs all devices under the plan's names. Of n processes, rank r runs block r of n equal
+// blocks, counted from 0.
 #ifndef SINTER_RUNTIME_WORLD_LOCAL_DEVICES_H_
 #define SINTER_RUNTIME_WORLD_LOCAL_DEVICES_H_
 
@@ -28,17 +28,18 @@ struct LocalDevices {
   uint32_t count = 1;
   bool is_alone = true;
 
-  // InvalidArgument: the plan's devices cannot be shared evenly among the processes, or are not of one kind.
+  // InvalidArgument: the number of devices is not a multiple of the number of processes, or the devices are
+  // of two kinds.
   static absl::StatusOr<LocalDevices> Of(const fb::Plan& plan, const World* world);
 
   bool Has(uint32_t device) const { return device - first < count; }
-  // The process that runs any device of the plan; 0 if this one is alone.
+  // Rank of the process that runs any device of the plan; 0 for a single process.
   int RankOf(uint32_t device) const { return is_alone ? 0 : static_cast<int>(device / count); }
-  // Of a device that this process runs.
+  // Local name of a device that this process runs.
   Device NameOf(const fb::Plan& plan, uint32_t device) const;
 };
 
-// The first of an output's buffers that is here: its own, or a replica. Null: there is none.
+// Returns the first local buffer of an output: its own or a replica. Null if there is none.
 const fb::Buffer* LocalBuffer(const fb::Function& function, const fb::Port& output,
                               const LocalDevices& local);
 

@@ -17,9 +17,9 @@ struct LocalWorld::Shared {
     const void* data;
     size_t bytes;
     CallStamp stamp;
-    size_t* unsent;  // Of its sender, under the lock.
+    size_t* unsent;  // The sender's count of messages that no rank has received. Guarded by the lock.
   };
-  // From one rank to another, in order: those that nobody has taken yet, from `next` on.
+  // Messages from one rank to another, in order. Those before `next` are received.
   struct Lane {
     std::vector<Message> messages;
     size_t next = 0;
@@ -29,12 +29,13 @@ struct LocalWorld::Shared {
       : size(count), patience(patience), lanes(static_cast<size_t>(count) * static_cast<size_t>(count)) {}
 
   Lane& LaneOf(int from, int to) { return lanes[static_cast<size_t>(from * size + to)]; }
-  // With the lock.
+  // Requires the lock.
   void Break(const std::string& reason) {
     if (broken.ok()) broken = absl::UnavailableError(reason);
     changed.notify_all();
   }
-  // With the lock. What a call has sent and nobody has taken points into memory that is its caller's again when it returns.
+  // Requires the lock. Removes a call's messages that no rank has received: the caller may reuse their memory
+  // after the call.
   void TakeBack(int from, const size_t* unsent) {
     for (int to = 0; to < size; ++to) {
       Lane& lane = LaneOf(from, to);
@@ -80,7 +81,7 @@ class LocalWorld::Rank : public World {
   }
 
  private:
-  // `unsent`: how many of this call's messages wait to be taken.
+  // `unsent`: number of this call's messages that no rank has received.
   absl::Status ExchangeAll(std::unique_lock<std::mutex>& lock, std::span<const Transfer> transfers,
                            const Operation& operation, size_t& unsent) {
     const CallStamp stamp = CallStamp::Of(operation);
@@ -121,12 +122,12 @@ class LocalWorld::Rank : public World {
     return absl::OkStatus();
   }
 
-  // `from`: what is waited for; null: that others take what was sent.
+  // `from`: the transfer that the call waits for; null: the call waits for the receivers of its own messages.
   template <typename Condition>
   absl::Status WaitUntil(std::unique_lock<std::mutex>& lock, Condition condition, const Transfer* from,
                          const Operation& operation) {
     shared_.changed.wait_for(lock, shared_.patience, [&] { return condition() || !shared_.broken.ok(); });
-    // What is done is done, though another has given up since.
+    // A completed transfer counts, even if another rank has given up since.
     if (condition()) return absl::OkStatus();
     if (!shared_.broken.ok()) return shared_.broken;
     const std::string who = from == nullptr ? "a rank that is sent to" : absl::StrCat("rank ", from->peer);

@@ -1,11 +1,12 @@
-// A world whose ranks are threads of one process: for tests of what runs in several.
+// A world whose ranks are threads of one process, for tests of code for several processes.
 //
 //   LocalWorld world(2);
 //   std::thread other([&] { Session::Create(plan.Share(), {.threads = 1, .world = &world.rank(1)}); ... });
 //   Session::Create(plan.Share(), {.threads = 1, .world = &world.rank(0)});
 //
-// Messages are copied from the sender's memory to the receiver's, and never after its call has returned. Where the ranks do not
-// exchange the same, or one lets the others wait too long, all their calls fail from then on.
+// Messages are copied directly from the sender's memory to the receiver's, never after the sender's call has
+// returned. If the ranks' exchanges differ, or one rank does not answer in time, all later calls of all ranks
+// fail.
 #ifndef SINTER_RUNTIME_WORLD_LOCAL_WORLD_H_
 #define SINTER_RUNTIME_WORLD_LOCAL_WORLD_H_
 
@@ -24,7 +25,7 @@ class LocalWorld {
   ~LocalWorld();
 
   int size() const { return static_cast<int>(ranks_.size()); }
-  // Used by one thread at a time, and not after this world.
+  // Each rank serves one thread at a time and must not be used after the destruction of this world.
   World& rank(int rank) { return *ranks_[static_cast<size_t>(rank)]; }
 
  private:

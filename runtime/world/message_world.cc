@@ -11,16 +11,17 @@ namespace {
 
 using Time = MessageTransport::Time;
 
-// So long a rank asks again and again; then it sleeps in between, and leaves the core to others.
+// For this long a rank polls without a pause; then it sleeps between polls and leaves the core to others.
 constexpr std::chrono::microseconds kBusyTime(50);
 constexpr std::chrono::microseconds kNap(20);
-// In which the others learn why it ends, and messages of one that has left arrive.
+// Time for the others to learn the cause of a failure, and for messages of a departed rank to arrive.
 constexpr std::chrono::milliseconds kGrace(1000);
-// The same once mpirun has sent SIGTERM, a second before SIGKILL; and so long another's reason is waited for.
+// The same after SIGTERM, because mpirun sends SIGKILL a second later. Also the time to wait for another
+// rank's reason.
 constexpr std::chrono::milliseconds kShortGrace(300);
 constexpr std::chrono::milliseconds kLookInterval(20);
 
-// For as long as it lives SIGTERM is a flag.
+// While an instance lives, SIGTERM only sets a flag.
 class Waiting {
  public:
   explicit Waiting(MessageTransport& transport) : transport_(transport) { transport_.BeginWaiting(); }
@@ -47,12 +48,12 @@ void MessageWorld::Abort(std::string_view reason) {
   if (!broken_.ok()) return;
   const std::string text = absl::StrCat("rank ", rank(), " has given up (", std::string(reason), ")");
   transport_.liveness().Say(Liveness::State::kBroken, text);
-  // Somebody else's reason may have come first: it is everybody's.
+  // Another rank's reason may have come first. All ranks report the first one.
   broken_ = absl::UnavailableError(transport_.liveness().failure().value_or(text));
 }
 
-// What is still under way must not reach memory that may be gone. The others are told the cause, and say themselves in what
-// they miss whom.
+// Stops all use of the transport: a pending transfer must not touch freed memory. Peers get the cause and add
+// the operation in which they were waiting.
 void MessageWorld::Break(const absl::Status& cause, const Operation& operation) {
   const std::string text(cause.message());
   transport_.liveness().Say(Liveness::State::kBroken, text);
@@ -123,7 +124,8 @@ absl::Status MessageWorld::FindFailure() {
   }
   for (size_t i = 0; i < messages_.size(); ++i) {
     if (is_done_[i] || !liveness.HasLeft(messages_[i].peer)) continue;
-    // What it sent before may still be on its way: the word that it leaves goes another.
+    // Messages that the rank sent before it left may still be on their way: the notice that it leaves travels
+    // separately.
     if (!missing_since_.has_value()) missing_since_ = transport_.Now();
     if (transport_.Now() - *missing_since_ < kGrace) break;
     return absl::UnavailableError(absl::StrCat("rank ", messages_[i].peer, " has left, and is missing"));
@@ -131,7 +133,7 @@ absl::Status MessageWorld::FindFailure() {
   return absl::OkStatus();
 }
 
-// Of SIGTERM: a rank that has ended, or what others know, if they say so in time.
+// Returns the reason for a SIGTERM: a rank that has ended, or the reason that others report in time.
 absl::Status MessageWorld::FindReasonToEnd() {
   const Time start = transport_.Now();
   std::optional<std::string> failure;
@@ -152,7 +154,7 @@ absl::Status MessageWorld::ExchangeAll() {
   for (size_t left = messages_.size(); left > 0;) {
     done_.clear();
     SINTER_RETURN_IF_ERROR(transport_.Poll(done_));
-    // A stamp says more than what it stands for.
+    // Stamps first: a wrong stamp explains the error better than the wrong data that follows it.
     for (const auto kind : {MessageTransport::Kind::kStamp, MessageTransport::Kind::kData}) {
       for (const MessageTransport::Done& done : done_) {
         if (messages_[done.message].kind == kind) SINTER_RETURN_IF_ERROR(Finish(done));
@@ -181,7 +183,7 @@ absl::Status MessageWorld::Exchange(std::span<const Transfer> transfers, const O
 absl::Status MessageWorld::Leave() {
   Liveness& liveness = transport_.liveness();
   if (broken_.ok()) liveness.Say(Liveness::State::kLeaving, "");
-  // The others may still compute, and are waited for as long as they live.
+  // The others may still compute. The wait has no limit while they live.
   while (broken_.ok() && !liveness.HaveAllLeft()) {
     if (const std::optional<std::string> failure = liveness.failure(); failure.has_value()) {
       broken_ = absl::UnavailableError(*failure);

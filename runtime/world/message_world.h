@@ -1,14 +1,15 @@
-// A world over any network that carries messages (runtime/world/world.h): how the ranks exchange, tell each other that something is
-// wrong, and end. MpiWorld is one over MPI; a test is one over a network that loses and delays (tests/runtime/simulated_ranks.h).
+// A World over any network that carries messages: how ranks exchange, report failures and leave.
+// MpiWorld uses it over MPI; tests use it over a simulated network that loses and delays messages
+// (tests/runtime/simulated_ranks.h). runtime/world/world.h describes worlds.
 //
 //   MessageWorld world(&transport);
 //   SINTER_RETURN_IF_ERROR(world.Exchange(transfers, operation));
-//   world.Leave();                                           // Waits for the others to leave, or for something to go wrong.
+//   world.Leave();                                 // Waits until the others leave or a failure occurs.
 //
-// Ahead of the first message of each exchange to a rank goes a CallStamp, which says what the sender is at: a rank that is at
-// something else breaks the world, and what it sent is not used.
+// The first message of each exchange to a rank is a CallStamp, which names the sender's current call. If the
+// receiver is at another call, the world breaks and the received data is not used.
 //
-// A world that is broken asks the transport to give up what is under way, and calls it no more.
+// After a failed exchange the world makes the transport give up all pending messages, and sends no more.
 #ifndef SINTER_RUNTIME_WORLD_MESSAGE_WORLD_H_
 #define SINTER_RUNTIME_WORLD_MESSAGE_WORLD_H_
 
@@ -27,7 +28,7 @@
 
 namespace sinter {
 
-// A rank's access to the network, the clock, and the system. Used by one thread.
+// A rank's access to the network, the clock and the system. Used by one thread.
 class MessageTransport {
  public:
   using Time = Liveness::Time;
@@ -36,16 +37,16 @@ class MessageTransport {
   struct Message {
     int peer = 0;
     void* data = nullptr;
-    size_t bytes = 0;  // Not 0.
+    size_t bytes = 0;  // At least 1.
     bool is_send = false;
     Kind kind = Kind::kData;
-    uint32_t tag = 0;  // As World::Operation's.
+    uint32_t tag = 0;  // Same meaning as World::Operation::tag.
   };
-  // A message whose memory may be used again, or that has failed.
+  // A completed or failed message. The caller may reuse its memory if it completed.
   struct Done {
-    size_t message = 0;  // Index into what Begin was given.
-    size_t bytes = 0;    // Of it: fewer than were expected, where the sender has sent fewer.
-    absl::Status status = absl::OkStatus();  // The cause alone: `MPI_ERR_TRUNCATE: message truncated`.
+    size_t message = 0;  // Index into the list given to Begin.
+    size_t bytes = 0;    // Bytes received or sent; fewer than expected if the sender sent fewer.
+    absl::Status status = absl::OkStatus();  // Only the cause: `MPI_ERR_TRUNCATE: message truncated`.
   };
 
   virtual ~MessageTransport() = default;
@@ -54,31 +55,31 @@ class MessageTransport {
   virtual int size() const = 0;
   virtual Liveness& liveness() = 0;
 
-  // Begins to send and receive. Messages of one kind and tag from one rank to another arrive in the order in which they were
-  // begun. The list stays where it is until all are done or given up. Unavailable: a rank cannot be reached; the message says
-  // which.
+  // Starts the sends and receives. Messages of one kind and tag between two ranks arrive in the order in
+  // which they were started. The list must stay valid until all messages are done or given up. Unavailable if
+  // a rank cannot be reached; the error names the rank.
   virtual absl::Status Begin(std::span<const Message> messages) = 0;
-  // Appends what was done since the last call. Unavailable: the network fails as a whole.
+  // Appends the messages completed since the last call. Unavailable if the network fails as a whole.
   virtual absl::Status Poll(std::vector<Done>& done) = 0;
-  // For the last time: gives up what is under way, and tells the others within `patience` what liveness() has to say. False:
-  // something may still be written to memory that Begin was given.
+  // The last call: cancels pending messages and tells the other ranks the state in liveness(), for at most
+  // `patience`. Returns false if memory given to Begin may still be written.
   virtual bool GiveUp(std::chrono::milliseconds patience) = 0;
 
   virtual Time Now() = 0;
-  // Leaves the core to others for at least so long; 0: if anybody wants it.
+  // Yields the core for at least `time`; 0 yields only to threads that are ready to run.
   virtual void Pause(std::chrono::microseconds time) = 0;
 
-  // While the rank waits for others: by SIGTERM.
+  // Mark the time in which the rank waits for others. Within it SIGTERM only sets the flag IsToldToEnd.
   virtual void BeginWaiting() = 0;
   virtual void EndWaiting() = 0;
   virtual bool IsToldToEnd() = 0;
-  // Looks now at the processes that can be seen from here.
+  // Checks now whether the visible processes (those of this machine) still exist.
   virtual void LookForEnded() = 0;
 };
 
 class MessageWorld : public World {
  public:
-  // `transport` outlives it.
+  // `transport` must outlive the world.
   explicit MessageWorld(MessageTransport* transport);
 
   int rank() const override { return transport_.rank(); }
@@ -88,13 +89,14 @@ class MessageWorld : public World {
   void Abort(std::string_view reason) override;
   bool MayStillWrite() const override { return may_still_write_; }
 
-  // This rank makes no more exchanges. Waits for the others to say the same, for as long as they live; the error, if there is
-  // or comes one. After an error the others have had time to learn why.
+  // Announces that this rank makes no more exchanges, and waits until all others announce the same or one
+  // fails. Returns the world's error, if any. After an error it waits long enough for the others to learn the
+  // cause.
   absl::Status Leave();
 
  private:
   void ListMessages(std::span<const Transfer> transfers, const Operation& operation);
-  // Each with the cause alone, without the operation.
+  // These return only the cause of an error, without the operation.
   absl::Status ExchangeAll();
   absl::Status Finish(const MessageTransport::Done& done);
   absl::Status FindFailure();
@@ -103,18 +105,18 @@ class MessageWorld : public World {
 
   MessageTransport& transport_;
   absl::Status broken_;
-  bool has_given_up_ = false;  // The transport is called no more.
+  bool has_given_up_ = false;  // True after MessageTransport::GiveUp: no messages follow.
   bool may_still_write_ = false;
-  // Of the current exchange.
+  // State of the current exchange.
   std::vector<MessageTransport::Message> messages_;
-  std::vector<bool> is_done_;  // By message.
+  std::vector<bool> is_done_;  // Indexed by message.
   std::vector<MessageTransport::Done> done_;
   struct PeerStamps {
     CallStamp sent, expected, received;
     bool sends = false, receives = false;
   };
-  std::vector<PeerStamps> stamps_;                       // By rank.
-  std::optional<MessageTransport::Time> missing_since_;  // A message of a rank that has left.
+  std::vector<PeerStamps> stamps_;                       // Indexed by rank.
+  std::optional<MessageTransport::Time> missing_since_;  // When a departed rank's message was first missed.
 };
 
 }  // namespace sinter

@@ -13,7 +13,7 @@
 namespace sinter {
 namespace {
 
-// Of an error's text: what names the cause comes first.
+// Longest error text sent. The cause comes first in a message.
 constexpr size_t kTextBytes = 400;
 
 constexpr World::Operation kComparePlans = {"comparing plans", 1};

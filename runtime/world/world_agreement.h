@@ -1,10 +1,10 @@
-// What the processes of a world make sure of before they run a plan together.
+// Checks that the processes of a world make before they run a plan together.
 //
-//   SINTER_RETURN_IF_ERROR(AgreeOnPlan(world, plan));              // All have the same one.
-//   SINTER_RETURN_IF_ERROR(AgreeOnStatus(world, status));          // All could do what they did since.
+//   SINTER_RETURN_IF_ERROR(AgreeOnPlan(world, plan));              // All ranks have the same plan.
+//   SINTER_RETURN_IF_ERROR(AgreeOnStatus(world, status));          // No rank has failed since.
 //
-// Each call is made by all ranks, or by none, and returns the same on all, but for what a rank says of itself: so nobody
-// waits for one that has given up. `world` may be null, which agrees.
+// All ranks make each call, or none does. All get the same result, except that a failed rank gets its own
+// error. So no rank waits for one that has given up. A null `world` agrees.
 #ifndef SINTER_RUNTIME_WORLD_WORLD_AGREEMENT_H_
 #define SINTER_RUNTIME_WORLD_WORLD_AGREEMENT_H_
 
@@ -14,10 +14,10 @@
 
 namespace sinter {
 
-// InvalidArgument names the first rank whose plan is not that of rank 0. Unavailable, as World::Exchange.
+// InvalidArgument names the first rank whose plan differs from rank 0's. Unavailable as World::Exchange.
 absl::Status AgreeOnPlan(World* world, const Plan& plan);
 
-// The own error, if there is one; else FailedPrecondition names the first rank that has one, and says what it is.
+// Returns `own` if it is an error; otherwise FailedPrecondition with the first failed rank and its error.
 absl::Status AgreeOnStatus(World* world, const absl::Status& own);
 
 }  // namespace sinter

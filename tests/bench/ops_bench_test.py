@@ -1,4 +1,4 @@
-"""sinter_bench_ops runs each of its rows, which are those of torch_gpu.py and jax_gpu.py, and prints what compare_gpu.py reads.
+"""Checks that sinter_bench_ops runs the rows of torch_gpu.py and jax_gpu.py and prints the input of compare_gpu.py.
 
 usage: ops_bench_test.py SINTER_BENCH_OPS
 """
@@ -21,7 +21,7 @@ def run(*arguments):
 
 
 def rows_of(script):
-    """The names that a script of bench/peers gives its rows."""
+    """Returns the row names of a script in bench/peers."""
     text = (PEERS / script).read_text(encoding="utf-8")
     if script == "judge_ops.py":
         return set(re.findall(r'"(\w+_\w*(?:f32|bf16)\w*)": ', text))
@@ -40,7 +40,7 @@ class OpsBenchTest(unittest.TestCase):
                 self.assertTrue(math.isfinite(r[field]) and r[field] > 0, r)
         self.assertEqual(results[0]["workload"], "copy_f32")
         self.assertEqual(results[0]["of_copy"], 1)
-        # What must move over the time: 28 bytes for each element of a parameter.
+        # GB/s is the least number of bytes to move over the time: 28 bytes for each element of a parameter.
         adamw = results[-1]
         self.assertAlmostEqual(adamw["GBps"], 28 * adamw["shape"][0] / adamw["ms"] / 1e6, delta=1e-6 * adamw["GBps"])
         for script in ("torch_gpu.py", "jax_gpu.py", "judge_ops.py"):

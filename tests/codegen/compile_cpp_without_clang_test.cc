@@ -1,4 +1,4 @@
-// What a build without the Clang library says of user-defined kernels on CPUs. This program has the source that such builds have.
+// The error for user-defined CPU kernels without the Clang library. Links the source that such builds use.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

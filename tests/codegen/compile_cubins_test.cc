@@ -1,4 +1,4 @@
-// The cache of cubins on disk: what is found again, and that what is damaged is made again. Needs NVRTC and no GPU.
+// The disk cache of cubins finds stored kernels and recompiles damaged ones. Needs NVRTC and no GPU.
 #include "sinter/codegen/cuda/compile_cubins.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ class CompileCubinsTest : public ::testing::Test {
     if (!folder_.empty()) fs::remove_all(folder_);
   }
 
-  // The cubin of a kernel, and whether it was compiled for this call.
+  // Returns the cubin of a kernel. Sets `compiled` if this call compiled it.
   std::string Compile(bool& compiled, const std::string& symbol = "k") {
     CudaSource source = {symbol, "extern \"C\" __global__ void " + symbol + "(float* x) { *x += 1; }\n"};
     CubinStatistics& statistics = statistics_;
@@ -57,7 +57,7 @@ class CompileCubinsTest : public ::testing::Test {
   }
 
   fs::path folder_;
-  CubinStatistics statistics_;  // Of the last call.
+  CubinStatistics statistics_;  // From the last call.
 };
 
 TEST_F(CompileCubinsTest, FindsWhatItHasCompiled) {
@@ -85,7 +85,7 @@ TEST_F(CompileCubinsTest, CompilesAgainWhatIsDamaged) {
     Write(path, damaged);
     EXPECT_EQ(Compile(compiled), cubin);
     EXPECT_TRUE(compiled) << "of " << damaged.size() << " bytes";
-    // And is whole again for the next.
+    // The file is repaired for the next call.
     EXPECT_EQ(Read(path), whole);
   }
   (void)Compile(compiled);
@@ -102,7 +102,7 @@ TEST_F(CompileCubinsTest, DoesWithoutACacheThatCannotBeWritten) {
   EXPECT_THAT(statistics_.cache_problem, ::testing::HasSubstr("is not used: Not a directory"));
 }
 
-// As ssh refuses keys: what others may have written does not become code of this user.
+// Code from a folder to which other users may write is not loaded, as ssh refuses such keys.
 TEST_F(CompileCubinsTest, DoesWithoutAFolderToWhichOthersMayWrite) {
   bool compiled = false;
   const std::string cubin = Compile(compiled);

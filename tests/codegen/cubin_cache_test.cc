@@ -1,4 +1,4 @@
-// The cache by itself: needs no NVRTC.
+// The cubin cache alone, without NVRTC.
 #include "sinter/codegen/cuda/cubin_cache.h"
 
 #include <fcntl.h>
@@ -69,7 +69,7 @@ TEST_F(CubinCacheTest, EveryFlippedBitIsFound) {
     EXPECT_EQ(cache.Find("key"), std::nullopt) << "bit " << bit;
     FlipBit(FileOf("key"), bit);
   }
-  // A whole file, of another key.
+  // An undamaged file of another key.
   std::ofstream(FileOf("other"), std::ios::binary) << whole;
   fs::permissions(FileOf("other"), fs::perms::owner_read | fs::perms::owner_write);
   EXPECT_EQ(cache.Find("other"), std::nullopt);
@@ -87,13 +87,13 @@ TEST_F(CubinCacheTest, RefusesFoldersToWhichOthersMayWrite) {
   EXPECT_EQ(Open().Find("key"), "cubin");
   ASSERT_EQ(chmod((folder() + "/cubin").c_str(), 0777), 0);
   EXPECT_THAT(Open().problem(), HasSubstr("of its folder 'cubin', others may write to it"));
-  if (geteuid() != 0) return;  // Only root gives files away.
+  if (geteuid() != 0) return;  // Only root may change the owner of a file.
   ASSERT_EQ(chmod((folder() + "/cubin").c_str(), 0700), 0);
   ASSERT_EQ(chown(folder().c_str(), 1234, 1234), 0);
   EXPECT_THAT(Open().problem(), HasSubstr("it belongs to the user 1234, and this is the user 0"));
 }
 
-// None may hang, end the process, or be written through; each is replaced by the next that stores.
+// No such file may hang or end the process, or be written through. The next Store replaces it.
 TEST_F(CubinCacheTest, StrangeFilesAreAsIfTheyWereNotThere) {
   const CubinCache cache = Open();
   const std::string path = FileOf("key"), victim = scratch_.Write("victim", "precious");
@@ -119,7 +119,7 @@ TEST_F(CubinCacheTest, StrangeFilesAreAsIfTheyWereNotThere) {
     fs::remove(path);
   }
   EXPECT_EQ(ReadAll(victim), "precious");
-  // A folder is not replaced, and leaves nothing.
+  // A folder is not replaced, and Store leaves no temporary file.
   fs::create_directory(path);
   cache.Store("key", "cubin");
   EXPECT_EQ(cache.Find("key"), std::nullopt);
@@ -154,7 +154,7 @@ TEST_F(CubinCacheTest, LeftoversGoAfterAnHour) {
   EXPECT_TRUE(fs::exists(FileOf("k.1.3.tmp")));
 }
 
-// What a crash leaves is the whole file, or is not found; also where the machine lost the end of it.
+// After a crash a file is complete or is not found, also if its end was lost.
 TEST_F(CubinCacheTest, KilledWritersLeaveNothingThatIsFoundBroken) {
   const std::string cubin(1 << 20, 'c');
   std::mt19937 random(1);

@@ -1,5 +1,7 @@
-// The catalogue of hand-written CUDA kernels: what it lowers to, and that NVRTC compiles it for the architectures that
-// plans are made for. Needs no GPU; what the kernels compute is judged on one by tests/numerics/op_test.cc.
+// The catalogue of hand-written CUDA kernels: the kernels of each op, and that NVRTC compiles them.
+//
+// NVRTC compiles for the architectures of plans. The test needs no GPU. tests/numerics/op_test.cc checks the
+// results on a GPU.
 #include "sinter/codegen/cuda/catalog/cuda_catalog.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +29,7 @@ constexpr char kFloats[] = "f64 f32 bf16 f16";
 constexpr char kIntegers[] = "i64 i32 i8 ui8";
 constexpr char kNumbers[] = "f64 f32 bf16 f16 i64 i32 i8 ui8";
 
-// An op in the types `dtypes` for $T, and the names of the kernels that it becomes.
+// An op with each of the types `dtypes` for $T, and the names of the kernels that it lowers to.
 struct Case {
   std::string name, dtypes, arguments, op;
   std::vector<std::string> kernels;
@@ -156,7 +158,7 @@ std::vector<Case> MatmulCases() {
                      {"matmul_tf32_split", "matmul_tf32"}});
   }
   for (int activation = 0; activation < 7; ++activation) {
-    // With a bias cuBLASLt has the others. Its relu does not keep NaN.
+    // For these two, cuBLASLt computes the other types with a bias. Its relu does not keep NaN.
     const bool only_f64 = activation == 0 || activation == 3;
     cases.push_back({absl::StrCat("matmul with activation ", activation),
                      only_f64 ? "f64" : kFloats,
@@ -205,7 +207,7 @@ class CudaCatalogTest : public ::testing::Test {
     context_->loadAllAvailableDialects();
   }
 
-  // The only op of the function, at model.cc:7.
+  // Returns the only op of the function, with location model.cc:7.
   mlir::Operation* Parse(const std::string& arguments, const std::string& op) {
     const bool has_two = op.find("max_pool2d %a") != std::string::npos;
     std::string text = absl::StrCat("func.func @f(", arguments, ") {\n  ", has_two ? "%r:2 = " : "%r = ", op,
@@ -224,7 +226,7 @@ class CudaCatalogTest : public ::testing::Test {
     return CudaCatalog::Default().Lower(parsed);
   }
 
-  // Lowers every case in every type; the sources by their text, each once.
+  // Lowers every case in every type. `sources` gets each distinct source once, by its text.
   void LowerAll(const std::vector<Case>& cases, std::map<std::string, CudaSource>& sources) {
     for (const Case& c : cases) {
       std::vector<std::string> dtypes = absl::StrSplit(c.dtypes, ' ');
@@ -242,7 +244,7 @@ class CudaCatalogTest : public ::testing::Test {
     }
   }
 
-  // What the plan relies on: launches, buffers within the workspace, every result written.
+  // Checks the guarantees for the plan: launches, buffers inside the workspace, every result written.
   void Check(mlir::Operation* op, const CudaCatalogCall& call, const Case& c) {
     std::vector<bool> is_written(op->getNumResults(), false);
     ASSERT_EQ(call.launches.size(), c.kernels.size());
@@ -275,7 +277,8 @@ class CudaCatalogTest : public ::testing::Test {
     std::map<std::string, CudaSource> sources;
     LowerAll(cases, sources);
     if (auto nvrtc = Nvrtc::Get(); !nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
-    // Each for one architecture in turn, so that every kernel meets every architecture in one of its types.
+    // Distributes the sources over the architectures, so that every kernel meets each architecture with some
+    // type.
     const std::vector<std::string> architectures = {"sm_80", "sm_90", "sm_100"};
     std::vector<std::vector<CudaSource>> parts(architectures.size());
     size_t next = 0;
@@ -331,7 +334,7 @@ TEST_F(CudaCatalogTest, EmptyTensorsLaunchNothing) {
   }
 }
 
-// Without updates, and without terms, there is a result still.
+// Empty updates and empty sums still give a result.
 TEST_F(CudaCatalogTest, EmptyOperandsStillGiveAResult) {
   absl::StatusOr<CudaCatalogCall> scatter =
       Lower("%a: tensor<5x4xf32>, %b: tensor<0xi32>, %c: tensor<0x4xf32>",
@@ -356,7 +359,7 @@ TEST_F(CudaCatalogTest, PositionsHave64BitsWhereTheyMust) {
   EXPECT_THAT(text_of("1000000"), HasSubstr("typedef i64 idx;"));
 }
 
-// What is exact, large, in groups, of other types or orders.
+// Convolutions that are exact, large, grouped, or of other types or layouts.
 TEST_F(CudaCatalogTest, LeavesOtherConvolutionsToTheLibrary) {
   auto has = [&](const std::string& x, const std::string& w, const std::string& y, const std::string& dtype,
                  const std::string& attributes) {
@@ -380,7 +383,8 @@ TEST_F(CudaCatalogTest, LeavesOtherConvolutionsToTheLibrary) {
   EXPECT_FALSE(has("4x64x58x58", "64x64x3x3", "4x64x56x56", "f32", tf32));
 }
 
-// Columns and their sum where images are larger than g, or strides are not 1; else the convolution turned round.
+// If images are larger than g, or strides are not 1: columns and their sum. Otherwise: a convolution with the
+// flipped weights.
 TEST_F(CudaCatalogTest, GradientsOfImagesGoTheShorterWay) {
   auto text_of = [&](const std::string& g, const std::string& w, const std::string& x,
                      const std::string& strides, const std::string& padding) {
@@ -412,7 +416,7 @@ TEST_F(CudaCatalogTest, LeavesProductsToTheLibrary) {
   };
   for (std::string dtype : {"f64", "f32", "bf16", "f16"}) EXPECT_FALSE(has(plain, dtype, "")) << dtype;
   for (std::string dtype : {"i64", "i32", "i8", "ui8"}) EXPECT_TRUE(has(plain, dtype, "")) << dtype;
-  // In tf32 those of few tiles.
+  // In tf32 the catalogue takes matmuls of few tiles.
   const auto tf32 = [&](const std::string& size, const std::string& more) {
     const std::string type = absl::StrCat("tensor<", size, "x", size, "xf32>");
     mlir::Operation* parsed = Parse(
@@ -432,7 +436,7 @@ TEST_F(CudaCatalogTest, LeavesProductsToTheLibrary) {
     EXPECT_TRUE(has(fused, "bf16", activation)) << activation;
 }
 
-// What has no kernel, with the user's line and what to do.
+// Messages for ops without a kernel name the user's line and a remedy.
 TEST_F(CudaCatalogTest, Messages) {
   auto message = [&](const std::string& arguments, const std::string& op) {
     absl::Status status = Lower(arguments, op).status();

@@ -1,4 +1,4 @@
-// Copies within a GPU: which are kernels, and that these copy every byte.
+// Copies within a GPU: which of them are kernels, and that the kernels copy every byte.
 #include "sinter/codegen/cuda/catalog/cuda_copy.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ class CudaCopyTest : public ::testing::Test {
  protected:
   CudaCopyTest() { context_.loadDialect<ir::SinterDialect>(); }
 
-  // Two places of an arena on one GPU, the second `offset` bytes behind the end of the first.
+  // Copies between two ranges of an arena. The second one starts `offset` bytes after the end of the first.
   std::optional<CudaCatalogLaunch> Copy(int64_t bytes, int64_t offset = 256, int to_gpu = 0) {
     BufferPlace from = {.space = BufferPlace::Space::kArena,
                         .device = ir::DeviceAttr::gpu(&context_, 0),
@@ -37,7 +37,7 @@ TEST_F(CudaCopyTest, SmallOnesThoseToOthersAndThoseThatAreNotAlignedAreTheDriver
   EXPECT_FALSE(Copy((1 << 16) - 1).has_value());
   EXPECT_FALSE(Copy(1 << 16, 8).has_value());
   EXPECT_FALSE(Copy(1 << 16, 256, 1).has_value());
-  EXPECT_FALSE(Copy(1 << 16, -16).has_value());  // They have bytes in common.
+  EXPECT_FALSE(Copy(1 << 16, -16).has_value());  // The ranges overlap.
   BufferPlace on_cpu = {.space = BufferPlace::Space::kArena, .device = ir::DeviceAttr::cpu(&context_, 0)};
   on_cpu.bytes = 1 << 20;
   BufferPlace other = on_cpu;

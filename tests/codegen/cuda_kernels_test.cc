@@ -1,6 +1,7 @@
-// Fused calls as CUDA launches: how many, over what, and what is refused. That NVRTC takes the text judges
-// tests/numerics/cuda_compile_test.cc, what the kernels compute emulated_kernels_test and emulated_schedules_test beside it, and
-// op_test on a GPU.
+// Fused calls as CUDA launches: their number, their shapes, and which calls are refused.
+//
+// cuda_compile_test.cc in tests/numerics checks that NVRTC accepts the text. emulated_kernels_test.cc and
+// emulated_schedules_test.cc there, and op_test.cc on a GPU, check the results.
 #include "sinter/codegen/cuda/cuda_kernels.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +35,8 @@ class CudaKernelsTest : public ::testing::Test {
     kernels_ = std::make_unique<CudaKernels>(context_.get());
   }
 
-  // The launches of the only call of a plan.function with this body, at model.cc:5.
+  // Returns the launches of the only call in a plan.function with this body. The call's location is
+  // model.cc:5.
   absl::StatusOr<std::vector<CudaLaunch>> Launches(const std::string& body) {
     module_ = mlir::parseSourceString<mlir::ModuleOp>(
         absl::StrCat("plan.function @f on [#sinter.device<cpu, 0>, #sinter.device<gpu, 0>] {\n", body, "}\n"),
@@ -59,7 +61,7 @@ class CudaKernelsTest : public ::testing::Test {
   mlir::OwningOpRef<mlir::ModuleOp> module_;
 };
 
-// `count` updates side by side, an input and an output each.
+// Returns a call of `count` independent updates, each with one input and one output.
 std::string Updates(int count) {
   std::string buffers, ins, in_types, outs, arguments, ops, yielded, types;
   for (int i = 0; i < count; ++i) {
@@ -93,7 +95,7 @@ TEST_F(CudaKernelsTest, RefusesMoreBuffersThanALaunchCarries) {
             "that it belongs to");
 }
 
-// y = exp(x) and the sums of its columns.
+// y = exp(x) and its column sums.
 constexpr char kSums[] = R"mlir(
   %x = plan.input "x" on <gpu, 0> : <tensor<4096x512xf32>>
   %y = plan.alloc at 0 on <gpu, 0> : <tensor<4096x512xf32>>
@@ -121,13 +123,13 @@ TEST_F(CudaKernelsTest, ChunksFillTheGpuAndStoreWhatNeedsNoSum) {
   EXPECT_EQ(sums.inputs[0], chunks.outputs[0]);
   ASSERT_EQ(sums.outputs.size(), 1u);
   EXPECT_EQ(sums.outputs[0].index, 1);
-  // 128 chunks of 4,096 rows, four of which a thread adds.
+  // 128 chunks of the 4,096 rows; each thread adds four of them.
   EXPECT_EQ(sums.inputs[0].type.getShape()[0], 128);
   EXPECT_EQ(sums.block, 1024);
   ExpectCompiles();
 }
 
-// y = x + z turned round, of sizes that are no multiples of a square's side.
+// y = x + transposed z. The sizes are not multiples of a tile's side.
 std::string AddTurned(const std::string& type) {
   return absl::StrReplaceAll(R"mlir(
   %x = plan.input "x" on <gpu, 0> : <tensor<3x70x45x$T>>
@@ -179,7 +181,7 @@ TEST_F(CudaKernelsTest, ExponentialsAreThePreludesAndResultsRoundedOnce) {
   size_t rounded = 0;
   for (size_t at = 0; (at = TextOf((*launches)[0]).find("sn_to_bf16(", at)) != std::string::npos; ++at)
     ++rounded;
-  EXPECT_EQ(rounded, 5u);  // Of a vector of 4, which is an access of x, and of the loop over what is left.
+  EXPECT_EQ(rounded, 5u);  // 4 elements of a vector (an access of x), and 1 in the loop over the remainder.
   ExpectCompiles();
 }
 
@@ -198,7 +200,7 @@ constexpr char kGates[] = R"mlir(
   }
 )mlir";
 
-// GELU needs no tanh, and a sigmoid no whole division; others stay what they are.
+// gelu_tanh needs no tanh, and a sigmoid needs no full division. Other tanh and divisions stay.
 TEST_F(CudaKernelsTest, OneAndTanhAndSigmoidsHaveShorterWays) {
   auto launches = Launches(kGates);
   ASSERT_TRUE(launches.ok()) << launches.status();
@@ -209,7 +211,7 @@ TEST_F(CudaKernelsTest, OneAndTanhAndSigmoidsHaveShorterWays) {
     for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++found;
     return found;
   };
-  constexpr size_t kElements = 5;  // Of a vector of 4, and of the loop over what is left.
+  constexpr size_t kElements = 5;  // 4 elements of a vector, and 1 in the loop over the remainder.
   EXPECT_EQ(count("sn_one_plus_tanh("), kElements);
   EXPECT_EQ(count("sn_reciprocal("), kElements);
   EXPECT_EQ(count(" / "), kElements);
@@ -236,7 +238,8 @@ TEST_F(CudaKernelsTest, LongRowsLeaveRegistersToTheirThreads) {
   EXPECT_EQ((*launches)[0].grid, 1024);
 }
 
-// What is read and stored in the last pass over a row that no thread keeps makes room for what is read again.
+// Streaming loads and stores in the last pass over a row that no thread keeps in registers: the cache is free
+// for values that are read again.
 TEST_F(CudaKernelsTest, TheLastPassOverALongRowGoesPastTheCaches) {
   const auto count_of = [&](std::string_view what, const std::string& columns) {
     auto launches = Launches(absl::StrReplaceAll(R"mlir(
@@ -266,7 +269,7 @@ TEST_F(CudaKernelsTest, TheLastPassOverALongRowGoesPastTheCaches) {
   ExpectCompiles();
 }
 
-// Each read of a row that no thread keeps is a loop over it.
+// Each read of a row that no thread keeps in registers is a loop over the row.
 TEST_F(CudaKernelsTest, AMaximumAndTheExponentialsBehindItAreOneReadOfARow) {
   const auto reads_of = [&](const std::string& term, const std::string& results) -> int {
     auto launches = Launches(absl::StrReplaceAll(R"mlir(
@@ -292,9 +295,9 @@ TEST_F(CudaKernelsTest, AMaximumAndTheExponentialsBehindItAreOneReadOfARow) {
   };
   const std::string sum = "sinter.yield %s : tensor<1024xf32>";
   EXPECT_EQ(reads_of("exp", sum), 1);
-  // Of other functions of x - max(x) a sum cannot be rescaled.
+  // A sum of another function of x - max(x) cannot be rescaled.
   EXPECT_EQ(reads_of("abs", sum), 2);
-  // Where the same pass sums something else behind the maximum too, it stays.
+  // If the same pass also sums another value that depends on the maximum, the passes stay separate.
   EXPECT_EQ(reads_of("exp", R"(
     %q = sinter.mul %e, %e : tensor<1024x50304xf32>
     %t = sinter.sum %q [1] : tensor<1024x50304xf32> -> tensor<1024xf32>
@@ -316,11 +319,12 @@ TEST_F(CudaKernelsTest, ManyRowsOfThousandsHaveMoreOfThemInEachThread) {
   EXPECT_EQ(block_of(8192, 2048), 256);
   EXPECT_EQ(block_of(8192, 4096), 256);
   EXPECT_EQ(block_of(8192, 16384), 1024);
-  // Few rows want many threads.
+  // Few rows need many threads per row.
   EXPECT_EQ(block_of(1024, 4096), 512);
 }
 
-// Four blocks to a multiprocessor leave 64 registers: of two sums of one operand 8 columns have 32 at work.
+// Four blocks per multiprocessor leave 64 registers for a thread. Two sums of one operand over 8 columns use
+// 32 of them.
 TEST_F(CudaKernelsTest, ChunksOfColumnsAllFitAtOnce) {
   const std::string sums = R"mlir(
   %x = plan.input "x" on <gpu, 0> : <tensor<65536x256xbf16>>
@@ -341,14 +345,15 @@ TEST_F(CudaKernelsTest, ChunksOfColumnsAllFitAtOnce) {
   ASSERT_EQ(launches->size(), 2u);
   EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("__launch_bounds__(256, 4)"));
   EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("Vec<u16, 8>"));
-  // Nine blocks side by side: 58 chunks and not 59, of which three blocks would be a second wave.
+  // Nine column blocks: 58 chunks and not 59, because the last three blocks of 59 chunks would be a second
+  // wave.
   auto wide = Launches(
       absl::StrReplaceAll(sums, {{"256xbf16", "2304xbf16"}, {"256xf32", "2304xf32"}, {"1024", "16384"}}));
   ASSERT_TRUE(wide.ok()) << wide.status();
   EXPECT_EQ((*wide)[0].grid, 9 * 58);
 }
 
-// A row's sum taken off it, and the sums of x and of what is left over the rows.
+// Rows minus their sums, the column sums of x and the column sums of the difference.
 std::string RowsAndColumns(int rows, int columns) {
   return absl::StrReplaceAll(
       R"mlir(
@@ -377,13 +382,13 @@ TEST_F(CudaKernelsTest, APassOverRowsSumsTheirColumns) {
   ASSERT_EQ(launches->size(), 2u);
   const CudaLaunch& pass = (*launches)[0];
   const CudaLaunch& sums = (*launches)[1];
-  // Four blocks of 16 rows, 16 threads each, for each of 132 multiprocessors.
+  // Four blocks for each of 132 multiprocessors. A block has 16 rows of 16 threads.
   EXPECT_EQ(pass.grid, 528);
   EXPECT_EQ(pass.block, 256);
   EXPECT_THAT(TextOf(pass), HasSubstr("__launch_bounds__(256, 4)"));
-  EXPECT_THAT(TextOf(pass), HasSubstr("sn_prefetch("));  // Of the next rows.
+  EXPECT_THAT(TextOf(pass), HasSubstr("sn_prefetch("));  // Prefetches the next rows.
   ASSERT_EQ(pass.inputs.size(), 1u);
-  ASSERT_EQ(pass.outputs.size(), 3u);  // y, and partial results that the second launch reads.
+  ASSERT_EQ(pass.outputs.size(), 3u);  // y, and two partial results for the second launch.
   ASSERT_EQ(sums.inputs.size(), 2u);
   for (const Slot& partial : sums.inputs) {
     EXPECT_EQ(partial.kind, Slot::Kind::kWorkspace);
@@ -398,7 +403,7 @@ TEST_F(CudaKernelsTest, APassOverRowsSumsTheirColumns) {
   EXPECT_EQ((*long_rows)[0].block, 256);
   EXPECT_THAT(TextOf((*long_rows)[0]), HasSubstr("__launch_bounds__(256, 2)"));
 
-  // Fewer rows are not worth it: the sums have kernels of their own.
+  // Fewer rows do not justify this: the sums have separate kernels.
   auto few = Launches(RowsAndColumns(4223, 4096));
   ASSERT_TRUE(few.ok()) << few.status();
   for (const CudaLaunch& launch : *few)
@@ -406,7 +411,7 @@ TEST_F(CudaKernelsTest, APassOverRowsSumsTheirColumns) {
   ExpectCompiles();
 }
 
-// x less the mean of its column, and, as a norm, divided by the root of the column's variance.
+// x minus its column mean; as a norm, also divided by the root of the column variance.
 std::string ScaledChannels(int rows, bool is_norm) {
   std::string text = R"mlir(
   %x = plan.input "x" on <gpu, 0> : <tensor<$Rx256xbf16>>
@@ -446,10 +451,10 @@ TEST_F(CudaKernelsTest, WhatVariesAlongTheInnermostLoopAloneIsReadOnceAThread) {
   EXPECT_EQ(CountOf(text, "sn_load(((const Vec<u16, 8>*)"), 4);
   EXPECT_EQ(CountOf(text, "sqrtf("), 8);
   EXPECT_EQ(CountOf(text, "= Vec<u16, 8>{{"), 4);
-  // The rows are on their way before the first is stored.
+  // All rows are loaded before the first is stored.
   EXPECT_LT(text.rfind("sn_load("), text.find("= Vec<u16, 8>{{"));
 
-  // Many rows: in a loop, behind what is read once.
+  // Many rows: a loop, after the values that are read once.
   launches = Launches(ScaledChannels(802816, /*is_norm=*/true));
   ASSERT_TRUE(launches.ok()) << launches.status();
   EXPECT_EQ((*launches)[0].grid, 6272);
@@ -461,7 +466,7 @@ TEST_F(CudaKernelsTest, WhatVariesAlongTheInnermostLoopAloneIsReadOnceAThread) {
 }
 
 TEST_F(CudaKernelsTest, FewRowsAndFewBytesAlongTheInnermostLoopHaveNoStrips) {
-  // Too few blocks; and as many bytes of x and of the result as of the mean.
+  // Too few blocks; then the mean has as many bytes per element as x and the result together.
   for (const auto& [rows, is_norm] : {std::pair(16880, true), std::pair(33792, false)}) {
     auto launches = Launches(ScaledChannels(rows, is_norm));
     ASSERT_TRUE(launches.ok()) << launches.status();

@@ -1,4 +1,4 @@
-// Planned modules as plan files: what is in them, and that the bytes depend on nothing else.
+// Plan files of planned modules: their content, and that the bytes depend on nothing else.
 #include "sinter/codegen/plan/emit_plan.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// y = relu(x w + b); the bias gets a new value; 64 constants twice.
+// y = relu(x w + b); the bias is updated; a constant of 64 values appears twice.
 constexpr char kModule[] = R"mlir(
 sinter.variable @w : tensor<8x16xf32> = uniform(-1.0, 1.0) seed 7 trainable loc("net.cc":3:1)
 sinter.variable @b : tensor<16xf32> = constant(0.5, 0.0) seed 0
@@ -118,7 +118,7 @@ TEST_F(EmitPlanTest, HoldsTheProgram) {
   EXPECT_NE(step->steps()->Get(1)->body_as_KernelStep(), nullptr);
   EXPECT_EQ(step->steps()->Get(3)->body_as_CopyStep()->bytes(), 64u);
 
-  // The view and both constants have become places; the constants are one.
+  // The view and both constants are buffer offsets now; equal constants share one.
   auto inputs = step->steps()->Get(2)->inputs();
   ASSERT_EQ(inputs->size(), 3u);
   const fb::Buffer* row = step->buffers()->Get(inputs->Get(0));
@@ -220,7 +220,7 @@ plan.function @f arena 64 {
   EXPECT_EQ(bytes.status().message(), "net.cc:6: the module has no variable @w");
 }
 
-// A function that hands out one constant.
+// Returns a function that outputs one constant.
 std::string ConstantText(const std::string& value, const std::string& type) {
   return "plan.function @f arena 64 {\n  %c = plan.constant " + value + " : " + type + " : !plan.buffer<" +
          type + "> loc(\"net.cc\":7:1)\n  plan.output \"c\" %c : !plan.buffer<" + type + ">\n}\n";

@@ -18,8 +18,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 namespace intrinsic = llvm::Intrinsic;
 
-// Doubles between narrower elements: vectors of doubles that are wider than the CPU's, up to loops of bytes, which
-// call element by element.
+// Doubles between elements of smaller types: vectors of doubles are wider than the CPU's. In loops of bytes
+// the calls are made per element.
 TEST(FarArgumentsTest, AreRightInLoopsOfEveryVectorSize) {
   for (const char* cpu : {"x86-64-v3", "native"}) {
     for (int level : {0, 3}) {
@@ -49,7 +49,7 @@ TEST(FarArgumentsTest, AreRightInLoopsOfEveryVectorSize) {
       std::vector<uint16_t> x16(kCount), y16(kCount);
       std::vector<uint8_t> x8(kCount), y8(kCount);
       for (int i = 0; i < kCount; ++i) {
-        // Beyond 32 they are far: none, one or all of a vector.
+        // Values above 32 are far arguments: none, one or all of a vector.
         x8[i] = static_cast<uint8_t>(i < 500 ? i % 31 : i < 700 ? (i % 41 == 0 ? 200 : 3) : i % 256);
         x64[i] = x32[i] = x8[i];
         x16[i] = sn_f16_from_f32(x8[i]);
@@ -69,7 +69,7 @@ TEST(FarArgumentsTest, AreRightInLoopsOfEveryVectorSize) {
   }
 }
 
-// Independent calls share one test; a call of another's result cannot.
+// Independent calls share one test. A call with another call's result needs its own test.
 TEST(FarArgumentsTest, AreRightInLoopsOfSeveralCalls) {
   KernelModule kernels;
   llvm::Type* f64 = kernels.F64();
@@ -97,7 +97,7 @@ TEST(FarArgumentsTest, AreRightInLoopsOfSeveralCalls) {
   }
 }
 
-// As text: the loop is vector code, tests once for both calls, and nothing is left of what stood for the test.
+// The IR is vector code, has one test for both calls, and keeps no placeholder of the test.
 TEST(FarArgumentsTest, ALoopTestsAllItsElementsAtOnce) {
   KernelModule kernels;
   llvm::Type* f64 = kernels.F64();

@@ -1,4 +1,4 @@
-// Fused kernels, compiled and run, against plain loops.
+// Compiles and runs fused kernels, and compares with simple loops.
 #include "sinter/codegen/cpu/fused_kernel.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ void ExpectNear(const Floats& actual, const Floats& expected, double tolerance =
   }
 }
 
-// Runs the kernel whole and in 2, 3 and 7 parts: the bits must be the same. Returns the output.
+// Runs the kernel whole and in 2, 3 and 7 parts, and checks for equal bits. Returns the output.
 Floats RunOne(KernelRunner& runner, const std::vector<const void*>& ins, size_t n) {
   Floats whole(n, NAN);
   runner.Run(ins, {whole.data()});
@@ -189,7 +189,7 @@ TEST(FusedKernelTest, Argmax) {
     sinter.yield %0 : tensor<9xi32>)"));
   ASSERT_TRUE(runner.status().ok()) << runner.status();
   Floats x = Random(9 * 300);
-  for (float& v : x) v = std::round(v * 4);  // Ties.
+  for (float& v : x) v = std::round(v * 4);  // Makes ties.
   std::vector<int32_t> actual(9);
   runner.Run({x.data()}, {actual.data()});
   for (int i = 0; i < 9; ++i) {
@@ -211,7 +211,7 @@ TEST(FusedKernelTest, FullSumOfManyElementsInChunks) {
   EXPECT_GE(runner.launches()[0].units, 16);
 }
 
-// What a position means does not depend on the chunk that it is found in; an odd number of elements leaves a short chunk.
+// A position does not depend on the chunk that finds it. An odd number of elements leaves a short chunk.
 TEST(FusedKernelTest, ArgmaxInChunks) {
   KernelRunner runner(CallText({"tensor<300007xf32>"}, {"tensor<i64>"}, R"(
     %0 = sinter.argmax %a0 dim 0 : tensor<300007xf32> -> tensor<i64>
@@ -222,14 +222,14 @@ TEST(FusedKernelTest, ArgmaxInChunks) {
   float largest = 0;
   for (size_t at : {size_t{0}, size_t{123456}, x.size() - 1}) {
     x[at] = largest += 10;
-    if (at + 1000 < x.size()) x[at + 1000] = x[at];  // The first of equals wins.
+    if (at + 1000 < x.size()) x[at + 1000] = x[at];  // The first of equal values wins.
     int64_t actual = -1;
     runner.Run({x.data()}, {&actual}, 3);
     EXPECT_EQ(actual, static_cast<int64_t>(at));
   }
 }
 
-// Partial results are kept in the accumulator's type: 200000 ones are more than bf16 can count.
+// Partial results have the accumulator's type: bf16 cannot count to 200000.
 TEST(FusedKernelTest, NarrowSumsInChunksKeepTheirBits) {
   KernelRunner runner(CallText({"tensor<200000xbf16>"}, {"tensor<bf16>"}, R"(
     %0 = sinter.sum %a0 [0] : tensor<200000xbf16> -> tensor<bf16>
@@ -239,7 +239,7 @@ TEST(FusedKernelTest, NarrowSumsInChunksKeepTheirBits) {
   std::vector<uint16_t> ones(200000, 0x3f80);
   uint16_t actual = 0;
   runner.Run({ones.data()}, {&actual}, 2);
-  EXPECT_EQ(actual, 0x4843);  // 199680, the nearest to 200000.
+  EXPECT_EQ(actual, 0x4843);  // 199680, the bf16 nearest to 200000.
 }
 
 TEST(FusedKernelTest, ConcatPadAndGather) {
@@ -278,7 +278,7 @@ TEST(FusedKernelTest, Bfloat16RoundsToNearestEven) {
 }
 
 TEST(FusedKernelTest, EqualJobsShareALoop) {
-  // Ten updates p - lr * g of different lengths, in place.
+  // Ten updates p - lr * g of different lengths.
   std::vector<std::string> ins = {"tensor<f32>"}, outs;
   std::string body, values, types;
   for (int i = 0; i < 10; ++i) {
@@ -326,7 +326,7 @@ TEST(FusedKernelTest, RankZeroAndBooleans) {
 }
 
 TEST(FusedKernelTest, OverwritesItsInput) {
-  // The output takes x's place; a later pass still reads x.
+  // The output overwrites x, which a later pass still reads.
   KernelRunner runner(R"(
 plan.function @f {
   %x = plan.alloc at 0 : !plan.buffer<tensor<6x100xf32>>
@@ -354,7 +354,7 @@ plan.function @f {
 }
 
 TEST(FusedKernelTest, RowsAndColumnsSideBySide) {
-  // What a layer norm's gradient asks for: along rows for dx, along columns for the scale and the bias.
+  // A layer norm's gradient: sums along rows for dx, sums along columns for the scale and the bias.
   KernelRunner runner(CallText({"tensor<40x60xf32>", "tensor<40x60xf32>"},
                                {"tensor<40x60xf32>", "tensor<60xf32>", "tensor<60xf32>"}, R"(
     %0 = sinter.mul %a0, %a1 : tensor<40x60xf32>

@@ -1,8 +1,10 @@
-// Builds LLVM modules of loops over arrays, and loads what the code generator makes of them.
+// Builds LLVM modules of loops over arrays, and loads the shared objects that are made of them.
 //
 //   KernelModule kernels;
-//   kernels.AddLoop("k", {Scalar::kF32}, Scalar::kF32, [](auto& b, auto args) { return b.CreateFNeg(args[0]);
-//   }); auto run = loaded.Function<void(float*, const float*, int64_t)>("k");
+//   auto negate = [](auto& b, auto args) { return b.CreateFNeg(args[0]); };
+//   kernels.AddLoop("k", {kernels.F32()}, kernels.F32(), negate);
+//   LoadedObject object(EmitSharedObject(kernels.Take(), target).value());
+//   object.Function<void(float*, const float*, int64_t)>("k")(out, in, n);
 #ifndef SINTER_TESTS_CODEGEN_KERNEL_MODULE_BUILDER_H_
 #define SINTER_TESTS_CODEGEN_KERNEL_MODULE_BUILDER_H_
 
@@ -31,14 +33,14 @@ class KernelModule {
   llvm::Type* F16() { return llvm::Type::getHalfTy(context_); }
   llvm::Type* Bf16() { return llvm::Type::getBFloatTy(context_); }
 
-  // void name(Result* noalias out, const Arg* noalias in..., int64_t n): out[i] = body(in[i]...).
+  // Adds void name(Result* noalias out, const Arg* noalias in..., int64_t n): out[i] = body(in[i]...).
   void AddLoop(const std::string& name, const Types& args, llvm::Type* result, const Body& body);
 
-  // The body of a loop that calls a function by name, or an intrinsic.
+  // Returns a loop body that calls a function by name, or an intrinsic.
   Body Calling(const std::string& function, llvm::Type* type);
   Body Calling(llvm::Intrinsic::ID intrinsic, llvm::Type* type);
 
-  // Leaves the builder without a module.
+  // Returns the module; the builder has none afterwards.
   std::unique_ptr<llvm::Module> Take() { return std::move(module_); }
 
  private:
@@ -46,7 +48,7 @@ class KernelModule {
   std::unique_ptr<llvm::Module> module_;
 };
 
-// A shared object loaded from memory; unloaded when it dies.
+// A shared object loaded from memory. The destructor unloads it.
 class LoadedObject {
  public:
   explicit LoadedObject(const std::string& bytes);
@@ -63,7 +65,8 @@ class LoadedObject {
   }
 
  private:
-  // Open as long as the object is loaded: the loader tells objects apart by their paths, which have its number.
+  // Stays open while the object is loaded: the loader identifies objects by path, and the path contains this
+  // number.
   int descriptor_ = -1;
   void* handle_ = nullptr;
   std::string error_;

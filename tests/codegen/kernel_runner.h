@@ -20,18 +20,21 @@ struct RunnerLaunch {
 
 class KernelRunner {
  public:
-  // `parts`: into how many ranges the units are cut, run from the last to the first.
+  // Compiles the first fused call of `text`; status() has the error.
   explicit KernelRunner(const std::string& text);
   ~KernelRunner();
   KernelRunner(const KernelRunner&) = delete;
   KernelRunner& operator=(const KernelRunner&) = delete;
 
   const absl::Status& status() const { return status_; }
+  // Runs the units in `parts` ranges, from the last range to the first.
   void Run(const std::vector<const void*>& ins, const std::vector<void*>& outs, int parts = 1);
-  // The units of part `part` of `parts` only, with scratch of its own: for kernels of one launch, from several threads.
+  // Runs only the units of part `part` of `parts`, with separate scratch memory: for kernels of one launch
+  // that several threads run.
   void RunPart(const std::vector<const void*>& ins, const std::vector<void*>& outs, int part, int parts);
   const std::vector<RunnerLaunch>& launches() const { return launches_; }
-  // The assembly of all kernels for a CPU: not for the one that tests happen to run on. Then how many functions hold loops.
+  // Assembly() returns the assembly of all kernels for `cpu`, which need not be the test machine's CPU.
+  // bodies() returns the number of functions with loops.
   std::string Assembly(const std::string& cpu) const;
   int bodies() const { return bodies_; }
 
@@ -45,7 +48,8 @@ class KernelRunner {
   Impl* impl_;
 };
 
-// A plan.function of one call: `arguments` like {"tensor<4xf32>", ...}, `body` uses %a0, %a1, ... and ends in sinter.yield.
+// Returns the text of a plan.function with one call. `ins` and `outs` are types such as "tensor<4xf32>".
+// `body` uses %a0, %a1, ... and ends in sinter.yield.
 std::string CallText(const std::vector<std::string>& ins, const std::vector<std::string>& outs,
                      const std::string& body, const std::string& attributes = "");
 

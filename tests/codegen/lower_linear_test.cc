@@ -1,4 +1,4 @@
-// What becomes of products: the steps of those with an addend, a scale or an activation's gradient, and what is refused by name.
+// Steps of matmuls with an addend, a scale or an activation's gradient, and messages for unsupported ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class LowerLinearTest : public ::testing::Test {
     context_ = std::make_unique<mlir::MLIRContext>(registry);
   }
 
-  // The step of one op, in a call on this device. `a` is [m, k], `b` [k, n], both of $T.
+  // Returns the step of one op in a call on this device. `operands` and `result` are the op's types.
   absl::StatusOr<fb::MatmulStepT> Lower(const std::string& op, const std::string& operands,
                                         const std::string& result, const std::string& device) {
     std::string ins, types, names;
@@ -123,7 +123,7 @@ TEST_F(LowerLinearTest, RefusesGradientsByName) {
   EXPECT_THAT(error("2x24x16xbf16", "2x16x32xbf16", "2x24x32xbf16"), HasSubstr("for a single product"));
 }
 
-// cuDNN's relu makes NaN 0, and it has no other activation.
+// cuDNN's relu turns NaN into 0, and cuDNN has no other activation.
 TEST_F(LowerLinearTest, RefusesActivationsOfConvolutionsOnAGpu) {
   const auto error = [&](const std::string& activation) {
     return Error(

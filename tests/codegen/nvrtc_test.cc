@@ -1,4 +1,4 @@
-// Every call of NVRTC fails once: nothing but a whole cubin is ever given, and the next try gives it.
+// Each NVRTC call fails once: the result is a complete cubin or an error, and the next attempt succeeds.
 #include "sinter/codegen/cuda/nvrtc.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using Program = struct Opaque*;
 
 int programs = 0;
 
-// A function of NVRTC that may find no memory.
+// An NVRTC function that may report that memory is exhausted.
 template <size_t kNumber, typename... Arguments>
 struct Faulty {
   static inline const char* name = nullptr;
@@ -31,7 +31,7 @@ struct Faulty {
     const bool fails = FaultPoints::Fails(name);
     const bool makes = std::string_view(name) == "nvrtcCreateProgram";
     const bool ends = std::string_view(name) == "nvrtcDestroyProgram";
-    // What ends does so, and then says that it failed.
+    // A function that ends a program does so, and then reports a failure.
     if (fails && !ends) return kOutOfMemory;
     const int result = next(arguments...);
     programs += makes && result == 0 ? 1 : ends ? -1 : 0;
@@ -72,7 +72,7 @@ absl::StatusOr<std::string> Compile(const std::string& text) {
 TEST(NvrtcTest, EveryCallFailsOnce) {
   constexpr char kText[] = "extern \"C\" __global__ void k(float* x) { *x += 1; }";
   std::string wanted;
-  // The first few are of opening the library, if no test before has.
+  // The first few calls open the library, unless an earlier test has done so.
   for (int call = 1;; ++call) {
     FaultPoints::Arm(call);
     const absl::StatusOr<std::string> cubin = Compile(kText);
@@ -97,7 +97,7 @@ TEST(NvrtcTest, EveryCallFailsOnce) {
   }
 }
 
-// The text is wrong, whether or not the log can be read.
+// The text is invalid. The error says so even if the log cannot be read.
 TEST(NvrtcTest, ALogThatCannotBeRead) {
   if (const auto nvrtc = Nvrtc::Get(); !nvrtc.ok()) GTEST_SKIP() << nvrtc.status();
   for (const char* const call : {"nvrtcGetProgramLogSize", "nvrtcGetProgramLog"}) {

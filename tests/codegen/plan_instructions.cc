@@ -24,7 +24,7 @@
 namespace sinter::codegen {
 namespace {
 
-// The instructions whose names begin so need the feature.
+// Instructions whose names begin with `prefix` need `feature`.
 struct Rule {
   const char* prefix;
   const char* feature;
@@ -39,7 +39,7 @@ constexpr Rule kAnyEncoding[] = {{"vgf2p8", "gfni"},    {"gf2p8", "gfni"},      
                                  {"rdseed", "rdseed"},  {"clwb", "clwb"},        {"clflushopt", "clflushopt"},
                                  {"movdir", "movdiri"}, {"femms", "3dnow"}};
 
-// Beyond AVX-512 F, BW, CD, DQ and VL, which all CPUs of x86-64-v4 have together.
+// Features beyond AVX-512 F, BW, CD, DQ and VL, which every CPU of level x86-64-v4 has.
 constexpr Rule kEvex[] = {{"vpermb", "avx512vbmi"},
                           {"vpermi2b", "avx512vbmi"},
                           {"vpermt2b", "avx512vbmi"},
@@ -126,7 +126,7 @@ bool IsPrefix(uint8_t byte) {
   return std::find(std::begin(kPrefixes), std::end(kPrefixes), byte) != std::end(kPrefixes);
 }
 
-// LLVM's parts that turn bytes into instructions, for the x86 that has them all.
+// LLVM's x86 disassembler with all features enabled.
 class Disassembler {
  public:
   Disassembler() {
@@ -151,7 +151,7 @@ class Disassembler {
   }
   bool ok() const { return printer_ != nullptr && decoder_ != nullptr; }
 
-  // Its size; 0: it is none.
+  // Returns the instruction's size in bytes, or 0 if the bytes are no instruction.
   uint64_t Decode(llvm::ArrayRef<uint8_t> bytes, llvm::MCInst& instruction) const {
     uint64_t size = 0;
     auto status = decoder_->getInstruction(instruction, size, bytes, /*Address=*/0, llvm::nulls());
@@ -160,7 +160,7 @@ class Disassembler {
   std::string Mnemonic(const llvm::MCInst& instruction) const {
     std::string name = printer_->getMnemonic(&instruction).first;
     for (size_t at; (at = name.find_first_of(" \t")) != std::string::npos;) {
-      // "rep\tmovsb" and the like: the last word counts, if there is one.
+      // After a prefix, as in "rep\tmovsb", keeps the last word, if there is one.
       if (at + 1 >= name.size()) {
         name.resize(at);
       } else {
@@ -218,7 +218,7 @@ std::string NeededFeature(std::span<const uint8_t> instruction, std::string_view
     return beyond.empty() ? "avx512f" : beyond;
   }
   if (first == 0xc4 || first == 0xc5) return FeatureBy(kVex, mnemonic);
-  // The same byte begins "pop", whose next one has no such map.
+  // The same byte begins "pop", whose next byte has no such map.
   if (first == 0x8f && at + 1 < instruction.size() && (instruction[at + 1] & 0x1f) >= 8) return "xop";
   if (first == 0xd5) return "egpr";
   return "";

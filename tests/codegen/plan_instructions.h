@@ -1,10 +1,9 @@
-// Finds instructions in generated code that its target does not have. What the code computes is judged elsewhere: on a newer CPU
-// than the target's, it would run.
+// Finds instructions in generated code that the code's target lacks; a newer test machine would run them.
 //
 //   EXPECT_EQ(CheckInstructions(shared_object, target.required_features), absl::OkStatus());
 //
-// LLVM's disassembler decodes the instructions of every x86; which of them a CPU has, it does not know. That is told here from
-// the encoding and the name, for what compilers use unasked.
+// LLVM's disassembler decodes all x86 instructions, but does not know which CPU has which. This file derives
+// the needed feature from encoding and name, for the instructions that compilers emit without a request.
 #ifndef SINTER_TESTS_CODEGEN_PLAN_INSTRUCTIONS_H_
 #define SINTER_TESTS_CODEGEN_PLAN_INSTRUCTIONS_H_
 
@@ -19,14 +18,15 @@
 
 namespace sinter::codegen {
 
-// The instruction set that an instruction of x86-64 needs, by LLVM's name, such as "avx512vbmi"; for what is in x86-64-v2 or came with
-// AVX2: "". `mnemonic`: in AT&T's spelling.
+// Returns LLVM's name of the feature that an x86-64 instruction needs, such as "avx512vbmi". Returns "" for
+// instructions of x86-64-v2 and those that came with AVX2. `mnemonic` is in AT&T spelling.
 std::string NeededFeature(std::span<const uint8_t> instruction, std::string_view mnemonic);
 
-// Of all executable sections. InvalidArgument: the first instruction that needs something else than `features`, or that is none.
+// Checks all executable sections. InvalidArgument names the first instruction that needs a feature outside
+// `features`, or the first bytes that are no instruction.
 absl::Status CheckInstructions(std::string_view shared_object, const std::vector<std::string>& features);
 
-// Of all code of a plan, each against its own target.
+// Checks all code of a plan, each part against its own target.
 absl::Status CheckInstructions(const Plan& plan);
 
 }  // namespace sinter::codegen

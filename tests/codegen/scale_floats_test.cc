@@ -1,4 +1,4 @@
-// Exponentials whose last step is one instruction: the bits of those that multiply twice.
+// Exponentials that end in one scaling instruction have the bits of those that end in two multiplications.
 #include "sinter/codegen/cpu/scale_floats.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,8 @@
 namespace sinter::codegen {
 namespace {
 
-// Every 4,099th number of all bit patterns: infinities, NaN, and arguments whose results are denormal, 0 or infinite too.
+// Returns every 4,099th bit pattern: infinities, NaN, and arguments with denormal, zero and infinite results
+// too.
 std::vector<float> Numbers() {
   std::vector<float> numbers;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 4099) {

@@ -25,7 +25,7 @@ namespace intrinsic = llvm::Intrinsic;
 
 CpuTarget Host() { return CpuTarget::Host().value(); }
 
-// Distance in units in the last place of T.
+// Returns the distance in units in the last place of T.
 template <typename T>
 double UlpError(T got, double want) {
   T rounded = static_cast<T>(want);
@@ -39,7 +39,7 @@ template <typename T>
 std::vector<T> Inputs() {
   std::vector<T> inputs = {0,     -0.0, INFINITY, -INFINITY, NAN, 1, -1, std::numeric_limits<T>::denorm_min(),
                            88.8f, 710};
-  // Only some elements of a vector need the slow path; as a float, some are infinite.
+  // Only some elements of a vector need the slow path. Some of them are infinite as a float.
   for (double far : {1e16, -1e22, 0x1p1000, -1e300, 0x1.fffffffffffffp+1023}) {
     inputs.insert(inputs.end(), {static_cast<T>(far), T{1}, static_cast<T>(-2.5)});
   }
@@ -185,7 +185,7 @@ TEST(SharedObjectTest, ConvertsToSixteenBitFloatsAndBack) {
   EXPECT_THAT(bits, ::testing::ElementsAre(0x3f80, 0x3f82, 0x0008, 0x7f80, 0xc020));
   object.Function<void(float*, const uint16_t*, int64_t)>("from_bf16")(back.data(), bits.data(), bits.size());
   EXPECT_THAT(back, ::testing::ElementsAre(1.0f, 1.015625f, 0x1p-130f, INFINITY, -2.5f));
-  // Just above a tie: rounding to f32 first would fall back onto it, and then to even.
+  // Just above a tie: rounding to f32 first would give the tie, and then the even neighbour.
   std::vector<double> doubles = {1.0 + 0x1p-11 + 0x1p-40, 1.0 + 0x1p-11, 65520.0, 0x1p-24};
   object.Function<void(uint16_t*, const double*, int64_t)>("f64_to_f16")(bits.data(), doubles.data(), 4);
   EXPECT_THAT(std::vector<uint16_t>(bits.begin(), bits.begin() + 4),
@@ -317,7 +317,7 @@ Symbols DynamicSymbols(const std::string& bytes) {
   return result;
 }
 
-// Loops that LLVM turns into memcpy and memset.
+// Adds loops that LLVM turns into memcpy and memset.
 void AddCopyAndFill(KernelModule& kernels) {
   kernels.AddLoop("copy", {kernels.F32()}, kernels.F32(), [](auto&, auto args) { return args[0]; });
   kernels.AddLoop("fill", {}, kernels.F32(),

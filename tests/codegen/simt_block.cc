@@ -23,7 +23,7 @@ void FiberMain() {
   for (;;) running->RunThreads();
 }
 
-// A thread that never waits leaves its stack to the next.
+// A thread that never waits passes its stack to the next thread.
 SimtFibers& Fibers() {
   static auto* fibers = new SimtFibers(kMaxGpuBlock, FiberMain);
   return *fibers;
@@ -31,7 +31,8 @@ SimtFibers& Fibers() {
 
 SimtIndex indices[4];
 
-// What a lane is left with: `given` by the lanes of the bits `taking_part`, of which `width` are a group.
+// Returns a lane's result of a shuffle. `given` has the values of the lanes in `taking_part`; `width` lanes
+// are a group.
 uint64_t Exchanged(SimtShuffle kind, int lane, int argument, int width, const uint64_t* given,
                    uint32_t taking_part) {
   const int first = lane / width * width;
@@ -68,11 +69,11 @@ const SimtIndex* SimtIndices() { return indices; }
 
 SimtBlock& SimtBlock::Running() { return *running; }
 
-// Memory ------------------------------------------------------------------------------------------------------------------
+// Memory ----------------------------------------------------------------------------------------------------
 
 namespace {
 
-// Other than what a copied poison would leave there, and in each place another.
+// Returns a guard byte. It varies with the position, so that copied poison or shifted bytes are detected.
 std::byte GuardAt(int64_t place) { return static_cast<std::byte>(0x35 + 41 * place); }
 
 }  // namespace
@@ -166,7 +167,7 @@ absl::Status SimtBlock::CheckShared() const {
   return absl::OkStatus();
 }
 
-// Threads -----------------------------------------------------------------------------------------------------------------
+// Threads ---------------------------------------------------------------------------------------------------
 
 SimtBlock::SimtBlock(std::string kernel, SimtEntry entry, uint32_t number, int threads, ThreadOrder order)
     : kernel_(std::move(kernel)),
@@ -252,7 +253,7 @@ void SimtBlock::EndThread() {
   const int number = current_ / kWarp;
   Warp& warp = warps_[number];
   warp.live &= ~(uint32_t{1} << current_ % kWarp);
-  // Lanes may have waited for this one alone.
+  // Other lanes may wait only for this one.
   for (int lane = 0; warp.at_shuffle != 0 && lane < kWarp; ++lane) {
     if ((warp.at_shuffle >> lane & 1) != 0) TryShuffle(number, threads_[number * kWarp + lane].mask);
   }
@@ -308,9 +309,10 @@ void SimtBlock::TryShuffle(int number, uint32_t mask) {
   warp.at_shuffle &= ~taking_part;
 }
 
-// Errors ------------------------------------------------------------------------------------------------------------------
+// Errors ----------------------------------------------------------------------------------------------------
 
-// Nothing runs on this stack again, so that what owns memory is not on it: the message is a member.
+// Nothing returns to this stack, so no destructor runs. Therefore the message, which owns memory, is a
+// member.
 void SimtBlock::Fail(absl::StatusCode code) {
   error_ = absl::Status(
       code, absl::StrCat("kernel ", kernel_, ", block ", indices[1].x, ", thread ", current_, " ", message_));

@@ -1,17 +1,20 @@
-// One block of an emulated GPU's kernel: its threads, as fibers of this process, and the memory that they share.
+// Runs one block of a CUDA kernel on the CPU: the threads are fibers, and accesses to memory are checked.
 //
 //   SimtBlock block("sum_1a2b", entry, 0, /*threads=*/256, ThreadOrder::kAscending);
-//   block.AddRegion("buffer 0", data, bytes);                        // what may be read
+//   block.AddRegion("buffer 0", data, bytes);                        // readable memory
 //   for (uint32_t i = 0; i < grid; ++i) SINTER_RETURN_IF_ERROR(block.Run(i, grid, pointers));
 //
-// A thread runs until it synchronises or ends; then the first of those that can go on does, in the given order. So of any two
-// threads the one or the other is first between two synchronisations, by the order: results that differ show a barrier that is
-// missing. A shuffle is done when all lanes of its mask that have not ended are at it, a barrier when all threads of the block
-// are. Shared memory is poisoned when a block begins. An error names the kernel, the block and the threads:
-// FAILED_PRECONDITION, nothing can go on (a GPU would hang); OUT_OF_RANGE, an access outside the buffers or the shared arrays;
-// INVALID_ARGUMENT, one that is not aligned, or more shared memory than there is.
+// A thread runs until it synchronises or ends. Then the first ready thread in the given order runs. So the
+// order decides which of two threads is first between two synchronisations: different results in the two
+// orders reveal a missing barrier. A shuffle completes when all live lanes of its mask have reached it. A
+// barrier completes when all threads of the block have reached it. Shared memory is poisoned when a block
+// begins.
 //
-// One block runs at a time in a process.
+// An error names the kernel, the block and the threads. FAILED_PRECONDITION: no thread can continue (a GPU
+// would hang). OUT_OF_RANGE: an access outside the buffers or shared arrays. INVALID_ARGUMENT: an unaligned
+// access, or too much shared memory.
+//
+// A process runs one block at a time.
 #ifndef SINTER_TESTS_CODEGEN_SIMT_BLOCK_H_
 #define SINTER_TESTS_CODEGEN_SIMT_BLOCK_H_
 
@@ -28,12 +31,12 @@ namespace sinter::codegen {
 
 enum class ThreadOrder { kAscending, kDescending };
 
-// What memory holds that nothing has written: as f32 -27 million, as bf16 -27 million, as f64 -1.6e57.
+// The byte of unwritten memory: -27 million as f32, -27 million as bf16, -1.4e57 as f64.
 inline constexpr std::byte kSimtPoison{0xcb};
-// In front of and behind every buffer and shared array.
+// Guard bytes before and after every buffer and shared array.
 inline constexpr int64_t kSimtGuardBytes = 1024;
 
-// Memory with guards. Begins `offset` bytes behind a multiple of 256, poisoned.
+// Poisoned memory with guards. It begins `offset` bytes after a multiple of 256.
 class SimtBuffer {
  public:
   explicit SimtBuffer(int64_t bytes, int64_t offset = 0);
@@ -41,7 +44,7 @@ class SimtBuffer {
   std::byte* data() const { return begin_; }
   int64_t bytes() const { return bytes_; }
   void Poison();
-  // Where the first changed guard byte is, from the buffer's begin; nothing changed: 0 with false.
+  // True if a guard byte changed; `at` is then its offset from the buffer's begin.
   bool FindChangedGuard(int64_t& at) const;
 
  private:
@@ -55,20 +58,20 @@ class SimtBlock {
   SimtBlock(std::string kernel, SimtEntry entry, uint32_t number, int threads, ThreadOrder order);
   ~SimtBlock();
 
-  // Memory that sn_load may read. `was_loaded` of the region with this number says whether it did.
+  // Adds memory that sn_load may read and returns its number. was_loaded() is true if a kernel has read it.
   size_t AddRegion(std::string name, const std::byte* begin, int64_t bytes);
   bool was_loaded(size_t region) const { return regions_[region].loaded; }
 
   absl::Status Run(uint32_t block, uint32_t grid, void* const* buffers);
 
   static SimtBlock& Running();
-  // What the kernel's text calls.
+  // Functions that the kernel's text calls.
   void Barrier();
   uint64_t Shuffle(SimtShuffle kind, uint32_t mask, uint64_t bits, int argument, int width);
   char* Shared(uint32_t slot, uint32_t bytes);
   void Read(const void* from, uint32_t bytes);
   [[noreturn]] void Misaligned(const void* at, uint32_t bytes);
-  // What a fiber does: one thread after the other.
+  // The main function of a fiber: runs threads one after another.
   void RunThreads();
 
  private:
@@ -81,7 +84,7 @@ class SimtBlock {
     uint64_t bits = 0;
     int argument = 0, width = 32;
   };
-  // By the bits of its lanes.
+  // Bit masks, with one bit for each lane.
   struct Warp {
     uint32_t live = 0, at_shuffle = 0;
   };
@@ -94,15 +97,15 @@ class SimtBlock {
 
   void MakeReady(int thread);
   int TakeReady();
-  // Lets the next thread go on, on its fiber; returns when it is this fiber's turn again.
+  // Runs the next ready thread on its fiber. Returns when `fiber` runs again.
   void Continue(int fiber, bool fiber_is_free);
   void EndThread();
   void TryShuffle(int number, uint32_t mask);
-  // Ends the block with message_ and where it was.
+  // Ends the block with message_ and the current thread.
   [[noreturn]] void Fail(absl::StatusCode code);
   std::string Describe(const Thread& thread) const;
   std::string DescribeAll() const;
-  // The region that the address is in or near, and where in it.
+  // Describes the region that contains the address or is nearest to it, and the offset.
   std::string Near(const void* at) const;
   absl::Status CheckShared() const;
 
@@ -112,7 +115,7 @@ class SimtBlock {
   ThreadOrder order_;
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
-  std::vector<uint64_t> ready_;  // A bit for each thread, by its place in the order.
+  std::vector<uint64_t> ready_;  // One bit for each thread, by its position in the order.
   std::vector<Region> regions_;
   std::map<uint32_t, std::unique_ptr<SimtBuffer>> shared_;
   size_t last_region_ = 0;
@@ -123,9 +126,10 @@ class SimtBlock {
   absl::Status error_;
 };
 
-// Mathematics and the block that runs: the functions that a kernel's text calls, in the order of its table.
+// Math functions and functions of the running block that a kernel's text calls, in the order of the kernel's
+// table.
 const std::vector<SimtHostFunction>& SimtHostFunctions();
-// Where the text reads threadIdx and the like.
+// The memory for threadIdx, blockIdx, blockDim and gridDim.
 const SimtIndex* SimtIndices();
 
 }  // namespace sinter::codegen

@@ -1,4 +1,4 @@
-// The emulator itself: what it computes, and the mistakes of kernels that it is there to find.
+// The emulator itself: its results, and the kernel mistakes that it must detect.
 #include "sinter/tests/codegen/simt_emulator.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ class SimtEmulatorTest : public ::testing::Test {
     if (!HasCppCompiler()) GTEST_SKIP() << "built without the Clang library";
   }
 
-  // Runs `body` on `buffers`, all of so many threads and blocks.
+  // Runs `body` on `buffers` with `grid` blocks of `block` threads.
   static absl::Status Run(const std::string& body, int grid, int block,
                           const std::vector<SimtBuffer*>& buffers) {
     auto gpu = SimtEmulator::Compile({Kernel(static_cast<int>(buffers.size()), block, body)});
@@ -130,7 +130,8 @@ TEST_F(SimtEmulatorTest, MemoryThatNothingWroteIsGarbageInEachBlock) {
       Run("  __shared__ u32 s_[33];\n  ((u32*)b.p[0])[block * 32 + thread] = s_[thread + 1];\n  s_[thread] = "
           "7;\n",
           2, 32, {&y});
-  // The last thread to read finds nothing, others find what the thread in front of them wrote, in one order or the other.
+  // The last thread reads unwritten memory. In one of the two orders, the other threads read their
+  // neighbour's value.
   ExpectError(status, absl::StatusCode::kFailedPrecondition, "other bits");
   status = Run(
       "  __shared__ u32 s_[32];\n  ((u32*)b.p[0])[block * 32 + thread] = s_[thread];\n  s_[thread] = 7;\n", 2,

@@ -7,8 +7,9 @@
 
 #include "sinter/runtime/host/status.h"
 
-// Sanitizers know the library's way of changing stacks. It asks the system for the mask of signals each time, which takes ten
-// times as long as all else: elsewhere the registers that a call keeps are all that changes.
+// Sanitizers understand the library's stack switches (ucontext). These make a system call for the signal mask
+// each time, which takes ten times as long as the rest. Builds without sanitizers switch only the
+// callee-saved registers.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SINTER_SIMT_UCONTEXT 1
 #elif defined(__has_feature)
@@ -79,7 +80,8 @@ struct SimtFibers::Contexts {
 struct SimtFibers::Contexts {
   explicit Contexts(int count) : tops(count) {}
 
-  // As if `main` had just been called: six registers, where to go on, and where `main` would return to.
+  // Prepares a stack as if `main` had just been called: six registers, the address of `main`, and its return
+  // address.
   void Make(int fiber, char* stack, void (*main)()) {
     auto* top = reinterpret_cast<uintptr_t*>(stack + kStackBytes);
     *--top = 0;

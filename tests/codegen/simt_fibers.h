@@ -1,10 +1,11 @@
-// Stacks that take turns in one thread of the process: what the threads of an emulated block run on (simt_block.h).
+// Stacks that take turns in one thread of the process; the threads of an emulated block run on them.
 //
 //   SimtFibers fibers(1024, Main);                   // Main() never returns
 //   int fiber = fibers.Take();
 //   fibers.Switch(SimtFibers::kCaller, fiber);       // returns when something switches back
 //
-// Stacks are made when first taken and kept. What a fiber leaves on its stack when it is never run again is lost.
+// Stacks are created at their first use and kept. Objects on the stack of a fiber that never runs again are
+// lost.
 #ifndef SINTER_TESTS_CODEGEN_SIMT_FIBERS_H_
 #define SINTER_TESTS_CODEGEN_SIMT_FIBERS_H_
 
@@ -15,19 +16,19 @@ namespace sinter::codegen {
 
 class SimtFibers {
  public:
-  // The stack of the process itself.
+  // The stack of the caller's thread.
   static constexpr int kCaller = 0;
 
-  // Up to `most` at a time, each of which runs `main`.
+  // Provides up to `most` fibers at a time; each runs `main`.
   SimtFibers(int most, void (*main)());
   ~SimtFibers();
 
-  // One that runs from the beginning of main, or goes on where it was when it was given back.
+  // Returns a fiber that starts at main, or continues at its last Switch after Free.
   int Take();
   void Free(int fiber) { free_.push_back(fiber); }
-  // All begin anew, wherever they are.
+  // Restarts all fibers from the beginning.
   void Forget();
-  // `from` is the one that runs.
+  // Switches to the fiber `to`. `from` is the running fiber.
   void Switch(int from, int to);
 
  private:

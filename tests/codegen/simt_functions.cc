@@ -1,4 +1,4 @@
-// What a kernel's text calls: mathematics of this machine, and the block that runs.
+// Functions that a kernel's text calls: this machine's math functions, and functions of the running block.
 #include <cmath>
 
 #include "sinter/runtime/host/half.h"
@@ -25,7 +25,7 @@ void* Address(F* function) {
   return reinterpret_cast<void*>(function);
 }
 
-// The same function of f32, whose name ends in f, and of f64.
+// Adds a function for f32, whose name ends in f, and for f64.
 void AddUnary(std::vector<SimtHostFunction>& table, const char* single, float (*f)(float), const char* name,
               double (*d)(double)) {
   table.push_back({"float", single, "float", Address(f)});

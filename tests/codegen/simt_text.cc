@@ -14,7 +14,7 @@ namespace sinter::codegen {
 
 namespace {
 
-// CUDA's words and built-ins. __restrict__ says nothing here: memory that another thread writes is to be seen.
+// CUDA's keywords and built-ins. __restrict__ is empty: writes by other threads must be visible.
 constexpr char kCuda[] = R"cuda(
 #define __device__
 #define __global__
@@ -103,7 +103,7 @@ inline unsigned short ptx_cvt_rn_f16_f32(float x) { return sn_host_to_f16(x); }
 inline float ptx_cvt_f32_f16(unsigned short x) { return sn_host_from_f16(x); }
 )cuda";
 
-// A GPU stops at an access that is not aligned; the emulator says whose it is.
+// A GPU stops at an unaligned access; the emulator reports the thread.
 constexpr char kVec[] = R"cuda( Vec {
   static constexpr unsigned kAccess = sizeof(T) * n > 16 ? 16 : sizeof(T) * n;
   struct Elements { T v[n]; };
@@ -129,7 +129,7 @@ std::string FunctionPointers(const std::vector<SimtHostFunction>& functions) {
   return text;
 }
 
-// asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y)) becomes r = ptx_max_NaN_f32((x), (y)).
+// Replaces asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y)) by r = ptx_max_NaN_f32((x), (y)).
 std::string WithoutPtx(const std::string& text) {
   static const std::regex kAsm("asm\\(\"([a-zA-Z0-9_.]+) [^\"]*\" : \"=\\w\"\\((\\w+)\\) : (.*)\\);");
   std::string result;
@@ -146,7 +146,7 @@ std::string WithoutPtx(const std::string& text) {
 }
 
 absl::StatusOr<std::string> Prelude() {
-  // What is asked for in advance must be there, as what is read.
+  // Prefetched memory must be readable, so a prefetch becomes a read.
   const std::string prelude = absl::StrReplaceAll(
       std::string(kernels::CudaPrelude()),
       {{R"(asm volatile("prefetch.global.L2 [%0];" : : "l"(p));)", "(void)*(const volatile char*)p;"}});
@@ -158,7 +158,8 @@ absl::StatusOr<std::string> Prelude() {
   return std::regex_replace(text, kVecRecord, kVec);
 }
 
-// "Vec<float, 4> rows[8][9], column[8]": arrays in the block's memory, numbered from `slot` on. A typedef takes any dimensions.
+// Turns "Vec<float, 4> rows[8][9], column[8]" into arrays in the block's memory with slots from `slot`. A
+// typedef handles any dimensions.
 std::string SharedArrays(const std::string& declaration, int& slot) {
   const std::string head = declaration.substr(0, declaration.find('['));
   const size_t first = head.find_last_of(" *&") + 1;
@@ -179,7 +180,8 @@ std::string SharedArrays(const std::string& declaration, int& slot) {
   return text;
 }
 
-// PTX stands where there are architectures that have it, and beside it what the others do: that is emulated.
+// PTX is guarded by a test of the architecture. The emulator takes the other branch, for architectures
+// without the PTX.
 std::string WithoutGuardedPtx(const std::string& text) {
   std::string result;
   bool skips = false;
@@ -241,7 +243,7 @@ absl::StatusOr<std::string> SimtText(const std::vector<CudaSource>& sources,
           absl::StrCat("the kernel ", sources[k].symbol, " has PTX, which is not emulated"));
     }
     SINTER_ASSIGN_OR_RETURN(const SimtLimits limits, SimtLimitsOf(sources[k]));
-    // A user's kernel is in a namespace of its own.
+    // Each kernel has its own namespace, because a user's kernel may define any name.
     absl::StrAppend(
         &text, "namespace k", k, " {\nnamespace sn_kernel {}\n", body,
         "inline void sn_run(void* const* buffers) {\n  using namespace sn_kernel;\n  ", limits.parameter,

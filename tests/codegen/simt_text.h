@@ -1,13 +1,13 @@
-// CUDA kernels as C++ for this machine, compiled by the Clang library: the text half of simt_emulator.h.
+// Rewrites CUDA kernels as C++ for this machine; the Clang library compiles the result for simt_emulator.h.
 //
 //   SINTER_ASSIGN_OR_RETURN(std::string text, SimtText(sources, SimtHostFunctions()));
 //   CompileCpp(text, kSimtEntry, target, context)
 //
-// kernels/cuda/prelude.cuh stays what kernels begin with, so that it is judged too: only its PTX becomes calls of what is
-// defined in front of it, and its vectors check that they lie where a GPU's accesses must. Kernels may have PTX between
-// `#if __CUDA_ARCH__ >= ...` and `#else` or `#endif`: what older architectures do is taken. A shared array becomes memory of the
-// block, which the emulator guards. Everything a kernel asks of the machine, synchronisation and mathematics, is a pointer
-// to a function of this process.
+// Kernels still begin with kernels/cuda/prelude.cuh, so the emulator tests it too. Only its PTX becomes calls
+// of functions that the text defines earlier, and its vectors check their alignment as a GPU does. A kernel
+// may have PTX between `#if __CUDA_ARCH__ >= ...` and `#else` or `#endif`: the emulator takes the code for
+// older architectures. A shared array becomes guarded memory of the block. Synchronisation and math functions
+// are pointers to functions of this process.
 #ifndef SINTER_TESTS_CODEGEN_SIMT_TEXT_H_
 #define SINTER_TESTS_CODEGEN_SIMT_TEXT_H_
 
@@ -20,38 +20,41 @@
 
 namespace sinter::codegen {
 
-// `result name(parameters)` of the text.
+// A function that the text calls as `result name(parameters)`.
 struct SimtHostFunction {
   const char *result, *name, *parameters;
   void* pointer;
 };
 
-// threadIdx, blockIdx, blockDim and gridDim.
+// threadIdx, blockIdx, blockDim or gridDim.
 struct SimtIndex {
   uint32_t x = 0, y = 0, z = 0;
 };
 
 inline constexpr char kSimtEntry[] = "sn_emulate";
-// Of the number kSimtSetUp: notes `functions` and `indices`. Else one thread of kernel number `kernel`.
+// With kernel == kSimtSetUp, stores `functions` and `indices`. Otherwise runs one thread of kernel number
+// `kernel`.
 using SimtEntry = void (*)(void* const* functions, const SimtIndex* indices, uint32_t kernel,
                            void* const* buffers);
 inline constexpr uint32_t kSimtSetUp = UINT32_MAX;
 
-// What the lanes of a warp do together: each takes the value of the lane whose number is its own by xor, is given, or so much
-// lower; or the mask of the lanes that have its value; or nothing.
+// Warp operations. A lane gets the value of the lane whose number is its own xor the argument (kXor), is the
+// argument (kIndex), or is lower by the argument (kUp). Or it gets the mask of the lanes with its value
+// (kMatch), or nothing (kSync).
 enum class SimtShuffle : uint32_t { kXor, kIndex, kUp, kMatch, kSync };
 
-// What the launch of a kernel must keep to.
+// Limits for a launch of a kernel.
 struct SimtLimits {
   std::string parameter;  // The type of the struct of pointers.
   int64_t buffers = 0, block = 0;
 };
 absl::StatusOr<SimtLimits> SimtLimitsOf(const CudaSource& source);
 
-// Without what architectures do that are too old for it.
+// True if the kernel has PTX outside branches for newer architectures.
 bool HasPtx(const CudaSource& source);
 
-// INVALID_ARGUMENT names the kernel, and what of it is not understood: PTX above all.
+// Returns the C++ text of all kernels. INVALID_ARGUMENT names the kernel and the unsupported part, usually
+// PTX.
 absl::StatusOr<std::string> SimtText(const std::vector<CudaSource>& sources,
                                      const std::vector<SimtHostFunction>& functions);
 

@@ -1,4 +1,4 @@
-// Which stores of kernels go past the cache, and that results keep their bits.
+// Which kernel stores bypass the cache, and that results keep their bits.
 #include "sinter/codegen/cpu/streaming_memory.h"
 
 #include <gmock/gmock.h>
@@ -19,13 +19,13 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int64_t kStreamed = kStreamedBytes / 4;  // Floats.
-// Of which most assembly is looked at.
+constexpr int64_t kStreamed = kStreamedBytes / 4;  // In floats.
+// The CPU of most assembly checks.
 constexpr char kCpu[] = "x86-64-v3";
 constexpr char kStore[] = "vmovntps", kFence[] = "sfence", kPrefetch[] = "prefetcht0",
                kNextRow[] = "prefetcht1";
 
-// Floats that begin at a cache line, as in an arena, or `shift` floats behind one.
+// Floats that begin at a cache line, as in an arena, or `shift` floats after one.
 class Lines {
  public:
   explicit Lines(int64_t n, int64_t shift = 0) : bytes_((n + shift) * 4 + 64), n_(n) {
@@ -49,8 +49,8 @@ class Lines {
   float* data_;
 };
 
-// A call of `body`, in which T stands for the type of all tensors, V for a vector as long as a row; the output is at `offset`
-// of the arena, its input elsewhere, or at offset 0 of it.
+// Returns a call of `body`, in which T is the type of all tensors. The output is at `offset` of the arena.
+// The input is outside the arena, or at offset 0 with `in_arena`.
 std::string Text(const std::string& type, const std::string& body, int64_t offset, bool in_arena = false) {
   std::string in = in_arena ? "plan.alloc at 0" : "plan.input \"x\"";
   return absl::StrReplaceAll("plan.function @f {\n  %x = " + in + " : B\n  %y = plan.alloc at " +
@@ -115,7 +115,7 @@ std::string Rows(int64_t rows, int64_t columns, const std::string& body) {
   return Text(type, absl::StrReplaceAll(body, {{"R", "tensor<" + std::to_string(rows) + "xf32>"}}), 4096);
 }
 
-// The same rows by a kernel for few of them, which does not stream.
+// Compares with a kernel for a few rows, which does not stream.
 void ExpectSameRows(KernelRunner& many, int64_t rows, int64_t columns, const char* body) {
   constexpr int64_t kFew = 8;
   KernelRunner few(Rows(kFew, columns, body));
@@ -150,13 +150,13 @@ TEST(StreamingMemoryTest, RowsThatBeginAnywhereAreStoredAsEver) {
 
 TEST(StreamingMemoryTest, TheNextRowIsAskedForWhereTheMemoryHasTime) {
   constexpr int64_t kRows = 2048, kColumns = 4096;
-  // The last pass reads the row once more: beside the stores.
+  // The last pass reads the row again: it prefetches the next row besides the stores.
   KernelRunner normalize(Rows(kRows, kColumns, kNormalize));
   ASSERT_TRUE(normalize.status().ok()) << normalize.status();
   EXPECT_THAT(normalize.Assembly(kCpu), HasSubstr(kNextRow));
   KernelRunner few(Rows(8, kColumns, kNormalize));
   EXPECT_THAT(few.Assembly(kCpu), Not(HasSubstr(kNextRow)));
-  // It reads the kept exponentials: in the pass that computes them.
+  // The last pass reads the kept exponentials: the pass that computes them prefetches.
   KernelRunner softmax(Rows(kRows, kColumns, kSoftmax));
   ASSERT_TRUE(softmax.status().ok()) << softmax.status();
   EXPECT_THAT(softmax.Assembly(kCpu), HasSubstr(kNextRow));

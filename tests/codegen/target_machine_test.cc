@@ -1,4 +1,4 @@
-// Which CPUs code can be compiled for, and that it keeps to what they have.
+// The CPUs that code can be compiled for, and that the code uses only their instructions.
 #include "sinter/codegen/cpu/target_machine.h"
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Loops over floats, doubles and bytes.
+// Returns loops over floats, doubles and bytes.
 std::unique_ptr<llvm::Module> Exponentials(KernelModule& kernels) {
   llvm::Type *f32 = kernels.F32(), *f64 = kernels.F64(), *i8 = llvm::Type::getInt8Ty(kernels.context());
   kernels.AddLoop("f32", {f32}, f32, kernels.Calling(llvm::Intrinsic::exp, f32));
@@ -49,7 +49,7 @@ TEST(CpuTargetTest, TargetsWithoutFusedMultiplyAddAreRefused) {
               AllOf(HasSubstr("the CPU \"x86-64-v2\" has no avx2"), HasSubstr("\"x86-64-v3\"")));
 }
 
-// What one maker has alone would tie a plan to it, for nothing.
+// A feature of a single vendor would tie a plan to this vendor without a benefit.
 TEST(CpuTargetTest, UsesWhatAllMakersShare) {
   for (const char* cpu : {"znver4", "bdver4", "native"}) {
     CpuTarget target = CpuTarget::Parse(cpu).value();
@@ -78,7 +78,7 @@ TEST(CpuTargetTest, SeveralComeBestFirst) {
               HasSubstr("unknown CPU \"z80\""));
 }
 
-// In a process of its own: the variable is there from its start.
+// Runs in separate processes: the variable must be set from the start.
 TEST(CpuTargetTest, NativeIsNoMoreThanTheLevelAskedFor) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   auto native_is = [](const char* level) {
@@ -107,7 +107,7 @@ TEST(CpuTargetTest, NamesWhatTheRuntimeMustCheck) {
   EXPECT_EQ(sn_cpu_level() >= 4, host.vector_bits == 512);
 }
 
-// Exponentials in loops of the widest vectors, their ends and the functions that the linker adds.
+// Exponentials in loops of the widest vectors, their remainder loops, and functions that the linker adds.
 TEST(PlanInstructionsTest, FindsWhatTheTargetLacks) {
   const std::vector<std::string> v3 = CpuTarget::Parse("x86-64-v3")->required_features;
   for (const char* cpu : {"x86-64-v3", "x86-64-v4", "znver4", "native"}) {

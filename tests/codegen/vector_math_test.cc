@@ -24,9 +24,9 @@ To BitCast(From from) {
   return to;
 }
 
-// Distance of `got` from `want` in units in the last place of T. `want` is more precise than T. Infinity
-// counts as the next power of two; NaN only equals NaN; zero results must have the right sign where `want` is
-// exactly zero.
+// Returns the distance of `got` from `want` in units in the last place of T. `want` is more precise than T.
+// Infinity counts as the next power of two; NaN only equals NaN. If `want` is exactly zero, the sign must
+// agree.
 template <typename T, typename Wide>
 Wide UlpError(T got, Wide want) {
   using Limits = std::numeric_limits<T>;
@@ -82,7 +82,7 @@ const Unary kUnary[] = {
 
 class UnaryTest : public ::testing::TestWithParam<Unary> {};
 
-// With a stride of 1 this is every float; 4093 visits every exponent some 2000 times.
+// A stride of 1 would visit every float; 4093 visits every exponent about 2000 times.
 TEST_P(UnaryTest, F32StaysWithinItsBoundOverAllBitPatterns) {
   const Unary& f = GetParam();
   constexpr uint64_t kStride = 4093;
@@ -100,7 +100,7 @@ TEST_P(UnaryTest, F32IsRightAtTheEdges) {
   const Unary& f = GetParam();
   for (float magnitude :
        {0.0f, 1e-45f, 0x1p-126f, 0x1.fffffcp-127f, 1.0f, 1.5f, 2.5f, 88.72283f, 88.72284f, 103.972f, 103.973f,
-        // The nearest to multiples of pi / 2 among small and large floats.
+        // The floats nearest to multiples of pi / 2, among small and large ones.
         0x1.6cbe44p+0f, 0x1.47d0fep+34f, 0x1.f37c8ap+95f, 128.0f, 149.0f, 150.0f, 0x1p23f, 3.4028235e38f,
         INFINITY, NAN}) {
     for (float x :
@@ -148,7 +148,7 @@ TEST_P(UnaryTest, F64StaysWithinItsBound) {
 INSTANTIATE_TEST_SUITE_P(All, UnaryTest, ::testing::ValuesIn(kUnary),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// By arithmetic with 3000 bits. The last seven are the doubles nearest to multiples of pi / 2, found by continued
+// Computed with 3000 bits. The last seven are the doubles nearest to multiples of pi / 2, found by continued
 // fractions.
 const struct {
   double x;
@@ -179,7 +179,7 @@ TEST(FarArgumentTest, TrigonometryIsRightUpToTheLargestDouble) {
   }
 }
 
-// Whole quarter turns and the doubles beside them; the C library reduces long doubles with care.
+// Whole quarter turns and their neighbouring doubles; the C library reduces long doubles accurately.
 TEST(FarArgumentTest, TrigonometryIsRightNearMultiplesOfHalfPi) {
   std::mt19937_64 random(17);
   const long double half_pi = 0xc90fdaa22168c235p-63L;
@@ -254,7 +254,7 @@ TEST_P(BinaryTest, StaysWithinItsBoundOnRandomPairs) {
     Check(BitCast<double>(static_cast<uint64_t>(random())), BitCast<double>(static_cast<uint64_t>(random())));
     Check(uniform(), uniform());
     Check(BitCast<float>(static_cast<uint32_t>(random())), BitCast<float>(static_cast<uint32_t>(random())));
-    // Powers that neither overflow nor vanish.
+    // Powers that neither overflow nor underflow.
     double base = std::exp(uniform() * 80);
     Check(base, uniform() * 87 / std::max(0.01, std::abs(std::log(base))));
     Check(-base, static_cast<double>(static_cast<int>(random() % 9) - 4));
@@ -264,7 +264,7 @@ TEST_P(BinaryTest, StaysWithinItsBoundOnRandomPairs) {
 INSTANTIATE_TEST_SUITE_P(All, BinaryTest, ::testing::ValuesIn(kBinary),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Nearest even at `digits` bits, exponents down to `min_exponent`, by scaling and nearbyint.
+// Rounds to nearest even with `digits` bits and exponents down to `min_exponent`, by scaling and nearbyint.
 double Round(double x, int digits, int min_exponent, double limit) {
   if (x == 0 || !std::isfinite(x)) return x;
   int shift = std::max(std::ilogb(x), min_exponent) - digits + 1;
@@ -283,7 +283,7 @@ TEST(SixteenBitFloatTest, RoundToNearestEvenFromF32AndF64) {
     }
     ASSERT_EQ(sn_f32_from_f16(sn_f16_from_f32(x)), Round(x, 11, -14, 0x1p16)) << x;
     ASSERT_EQ(sn_f32_from_bf16(sn_bf16_from_f32(x)), Round(x, 8, -126, 0x1p128)) << x;
-    // Near the float, hence sometimes just beside a tie.
+    // Near the float, so sometimes next to a tie.
     double wide = x * (1 + std::ldexp(static_cast<double>(random() % 16), -52));
     ASSERT_EQ(sn_f32_from_f16(sn_f16_from_f64(wide)), Round(wide, 11, -14, 0x1p16)) << wide;
     ASSERT_EQ(sn_f32_from_bf16(sn_bf16_from_f64(wide)), Round(wide, 8, -126, 0x1p128)) << wide;
@@ -303,12 +303,12 @@ std::array<uint32_t, 4> Philox(uint64_t seed, uint64_t step, uint32_t stream, ui
           sn_philox(seed, step, stream, index, 2), sn_philox(seed, step, stream, index, 3)};
 }
 
-// The known answers that come with the algorithm's authors' own code.
+// Known answers from the code of the algorithm's authors.
 TEST(PhiloxTest, GivesThePublishedWords) {
   EXPECT_THAT(Philox(0, 0, 0, 0), ElementsAre(0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8));
   EXPECT_THAT(Philox(0x299f31d0a4093822, 0x03707344, 0x13198a2e, 0x85a308d3243f6a88),
               ElementsAre(0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1));
-  // A step's high word goes into the key: here key and counter are as before.
+  // The step's high word is combined with the key. Here key and counter equal those above.
   EXPECT_THAT(Philox(0x299f31d0a4093822 ^ (uint64_t{0x12345678} << 32), 0x1234567803707344, 0x13198a2e,
                      0x85a308d3243f6a88),
               ElementsAre(0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1));

@@ -100,8 +100,7 @@ TEST(BatchesTest, ShufflesEveryEpochAnewAndKeepsRowsTogether) {
   for (int i = 0; i < 7; ++i) EXPECT_EQ(pairs[2 * i] + 10, Ids(batch)[i]);
 }
 
-// The order is part of what a seed promises: it must not change with the compiler, the platform or a later
-// version.
+// A seed guarantees this order: no compiler, platform or later version may change it.
 TEST(BatchesTest, OrderIsFixed) {
   BatchIterator batches = Make(10, {.batch_size = 10, .seed = 1});
   EXPECT_THAT(Epoch(batches), ElementsAre(17, 14, 13, 18, 15, 19, 12, 10, 16, 11));

@@ -1,5 +1,5 @@
-// Readers in a process that may not take much memory: files that claim much, or inflate to it, are errors and no end of the
-// process. By a limit of the address space in a child, which must return from what it is given.
+// Readers under a memory limit: a file that claims or inflates to too much memory gives an error and no
+// crash. Each reader runs in a child process with a limited address space and must return there.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,8 +44,8 @@ class BoundedReadersTest : public ::testing::Test {
 #endif
   }
 
-  // The code of what `read` returns in a child that may take `more` bytes; 100 and 200 more than a signal's or an exit's number
-  // if it does not return.
+  // Runs `read` in a child that may allocate `more` bytes. Returns its status code, or 100 plus the signal's
+  // number if a signal ends the child.
   static int CodeOf(int64_t more, const std::function<absl::Status()>& read) {
     const pid_t child = fork();
     if (child == 0) {
@@ -66,7 +66,7 @@ class BoundedReadersTest : public ::testing::Test {
     EXPECT_EQ(CodeOf(more, read), static_cast<int>(code));
   }
 
-  // `start`, then zeros, of which a file system keeps none.
+  // Writes `start` followed by `zeros` zero bytes. The zeros are a hole and take no disk space.
   std::string WithZeros(const std::string& name, const std::string& start, int64_t zeros) const {
     const std::string path = folder_.Write(name, start);
     std::filesystem::resize_file(path, start.size() + static_cast<uint64_t>(zeros));
@@ -77,7 +77,8 @@ class BoundedReadersTest : public ::testing::Test {
     AppendLittle(static_cast<uint32_t>(header.size()), &bytes);
     return bytes + header;
   }
-  // An archive of one member: `start`, then as many MiB of `fill`. A thousandth of it.
+  // Writes an archive with one compressed member: `start`, then `mib` MiB of `fill`. The archive takes about
+  // a thousandth of that.
   std::string Bomb(const std::string& name, const std::string& start, char fill, int64_t mib) const {
     const std::string block(kMiB, fill);
     std::vector<std::span<const std::byte>> pieces = {AsBytes(start)};
@@ -122,7 +123,7 @@ TEST_F(BoundedReadersTest, TensorsThatDoNotFit) {
   std::string idx("\0\0\x08\x01\x20\0\0\0", 8);
   Expect(absl::StatusCode::kResourceExhausted, 100 * kMiB,
          [&, path = WithZeros("a.idx", idx, 512 * kMiB)] { return ReadIdx(path).status(); });
-  // Claims half a GiB, which so many compressed bytes could hold.
+  // Claims half a GiB: the compressed file is large enough to make that claim plausible.
   const std::string gz =
       folder_.Write("a.gz", Gzip(idx + std::string(512 << 10, '\0')) + std::string(1 << 20, 'x'));
   Expect(absl::StatusCode::kResourceExhausted, 100 * kMiB, [&] { return ReadIdx(gz).status(); });
@@ -139,14 +140,14 @@ TEST_F(BoundedReadersTest, FilesThatDoNotFit) {
     Expect(absl::StatusCode::kResourceExhausted, 100 * kMiB, [&] { return Plan::Load(path).status(); });
     Expect(absl::StatusCode::kResourceExhausted, 100 * kMiB, [&] { return LoadNpz(path).status(); });
     Expect(absl::StatusCode::kDataLoss, 100 * kMiB, [&] { return LoadTuning(path).status(); });
-    // Of this one only what is asked for is read.
+    // A token set reads only the requested tokens.
     Expect(absl::StatusCode::kOk, 100 * kMiB,
            [&] { return TokenSet::ReadBytes(path)->CopyTo(bytes / 2, {}); });
   }
 }
 
-// Files that are nothing but names, of which a parser makes many times their bytes: with any amount of memory it returns, and
-// never says that the file is bad.
+// Files that contain only names, which a parser expands to many times their size. Under any memory limit the
+// reader returns and never reports that the file is bad.
 TEST_F(BoundedReadersTest, FilesOfNames) {
   std::string names = R"("":"")";
   for (int i = 0; names.size() < 1 << 20; ++i) names += ",\"" + std::to_string(i) + R"(":"")";
@@ -165,7 +166,7 @@ TEST_F(BoundedReadersTest, FilesOfNames) {
   const std::pair<absl::StatusCode, std::function<absl::Status()>> readers[] = {
       {absl::StatusCode::kOk, [&] { return SafetensorsFile::Open(checkpoint).status(); }},
       {absl::StatusCode::kOk, [&] { return LoadTuning(tuning).status(); }},
-      {absl::StatusCode::kDataLoss, [&] { return LoadNpz(npz).status(); }},  // Its members are empty.
+      {absl::StatusCode::kDataLoss, [&] { return LoadNpz(npz).status(); }},  // The members are empty.
   };
   for (const auto& [code, read] : readers) {
     bool refused = false;

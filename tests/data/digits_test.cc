@@ -34,13 +34,13 @@ TEST(DigitsTest, DependsOnSeedAndIndexOnly) {
   EXPECT_NE(few, Values<uint8_t>(DrawDigits(10, 2)->images));
 }
 
-// Another compiler or machine must draw the same bytes.
+// Every compiler and machine must draw the same bytes.
 TEST(DigitsTest, BytesAreFixed) {
   const std::vector<uint8_t> images = Values<uint8_t>(DrawDigits(1000, 42)->images);
   EXPECT_EQ(crc32(0, images.data(), images.size()), 2378736434u);
 }
 
-// Far from random, far from constant: the nearest mean image names most unseen digits.
+// The images vary but have structure: the nearest mean image classifies most unseen digits correctly.
 TEST(DigitsTest, ClassesCanBeLearned) {
   const ImageSet train = DrawDigits(2000, 1).value();
   const ImageSet test = DrawDigits(500, 2).value();

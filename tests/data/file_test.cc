@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Lets no file grow beyond `bytes` while it lives: what a full disk is like.
+// Simulates a full disk: while an object exists, no file can grow beyond `bytes`.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -151,7 +151,8 @@ TEST(AtomicFileTest, NoUseAfterCommit) {
   EXPECT_ERROR(file.Commit(), absl::StatusCode::kFailedPrecondition, "committed already");
 }
 
-// The temporary file of a writer that was killed goes with the next; that of one that lives stays, and so do other files.
+// The next writer removes the temporary file of a killed writer. It keeps the file of a living writer and all
+// other files.
 TEST(AtomicFileTest, RemovesWhatKilledWritersLeft) {
   ScratchFolder folder;
   for (const char* name : {".a.123-0.tmp", ".a.9-77.tmp", ".b.1-1.tmp", ".a.1-1.tmp.old", ".a.x-1.tmp",
@@ -196,7 +197,7 @@ TEST(FileReaderTest, ErrorsNamePathAndCause) {
   EXPECT_ERROR(FileReader::Open(std::string("a\0b", 3)), absl::StatusCode::kInvalidArgument, "zero byte");
 }
 
-// The bytes are the reader's own, whatever happens to the file.
+// FileBytes owns its bytes: later changes of the file do not affect them.
 TEST(FileBytesTest, KeepsWhatWasRead) {
   ScratchFolder folder;
   const std::string path = folder.Write("a", std::string(10000, 'x'));
@@ -217,7 +218,7 @@ TEST(FileBytesTest, LargeFilesAreErrors) {
   EXPECT_EQ(FileBytes::Read(path, 3)->text(), "abc");
   EXPECT_ERROR(FileBytes::Read(path, 2), absl::StatusCode::kResourceExhausted,
                "a has 3 bytes, and at most 2 are read");
-  // Holes take no disk: more than any machine has memory for.
+  // A hole takes no disk space, so the file can be larger than any machine's memory.
   std::filesystem::resize_file(path, uint64_t{1} << 43);
   EXPECT_ERROR(FileBytes::Read(path), absl::StatusCode::kResourceExhausted,
                "main memory has no room for 8796093022208 bytes");

@@ -1,4 +1,4 @@
-// Files as their reference implementations write them (NumPy 2.4.6, safetensors 0.8), in hexadecimal.
+// Golden files as NumPy 2.4.6 and safetensors 0.8 write them, in hexadecimal.
 #ifndef SINTER_TESTS_DATA_GOLDEN_FILES_H_
 #define SINTER_TESTS_DATA_GOLDEN_FILES_H_
 

@@ -1,4 +1,4 @@
-// gzip-compressed bytes for tests.
+// Compresses bytes with gzip for tests.
 #ifndef SINTER_TESTS_DATA_GZIP_BYTES_H_
 #define SINTER_TESTS_DATA_GZIP_BYTES_H_
 

@@ -82,7 +82,7 @@ TEST(IdxTest, WrongMagic) {
                "no IDX file: it begins with 0x00000a01");
 }
 
-// None of these may allocate what they claim.
+// The reader must reject each file before it allocates the claimed size.
 TEST(IdxTest, SizesThatTheFileCannotHold) {
   EXPECT_ERROR(Parse(Idx(0x0e, {0xffffffff, 0xffffffff, 2}, "")), absl::StatusCode::kInvalidArgument,
                "more bytes than 64 bits can count");
@@ -92,7 +92,7 @@ TEST(IdxTest, SizesThatTheFileCannotHold) {
                "but at most");
   EXPECT_ERROR(Parse(Idx(0x08, std::vector<uint32_t>(9, 1), "x")), absl::StatusCode::kInvalidArgument,
                "rank 9");
-  // A bomb: far more than the header declares follows.
+  // A bomb: the compressed data is far larger than the header declares.
   EXPECT_ERROR(Parse(Gzip(Idx(0x08, {3}, std::string(1 << 24, 'a')))), absl::StatusCode::kDataLoss,
                "goes on where it should end");
 }

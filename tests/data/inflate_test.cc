@@ -8,13 +8,13 @@
 namespace sinter {
 namespace {
 
-// A raw deflate stream (RFC 1951) of one stored block: last, three bytes, their complement, the bytes.
+// A raw deflate stream (RFC 1951) with one stored block: last-block flag, length 3, its complement, 3 bytes.
 const std::string kStored(
     "\x01\x03\x00\xfc\xff"
     "abc",
     8);
 
-// Reads `count` bytes of the stream and says whether it ends there.
+// Reads `count` bytes of the stream and returns an error unless the stream ends there.
 absl::Status ReadAndFinish(const std::string& stream, size_t count) {
   Inflater inflater(Inflater::Format::kRawDeflate, AsBytes(stream), "t");
   std::string out(count, '\0');

@@ -20,7 +20,7 @@ absl::StatusOr<HostTensor> LoadBytes(const std::string& bytes) {
   return LoadNpy(folder.Write("t.npy", bytes));
 }
 
-// A version 1.0 file with that header and data.
+// Returns a version 1.0 file with this header and data.
 std::string Npy(const std::string& header, const std::string& data = "") {
   std::string bytes("\x93NUMPY\1\0", 8);
   bytes += static_cast<char>(header.size() & 0xff);
@@ -73,14 +73,14 @@ TEST(NpyTest, RoundTripsEveryElementTypeAndRank) {
 
 TEST(NpyTest, TransposesFortranOrderOfRankThree) {
   std::string data;
-  // Element [i, j, k] of shape (2, 2, 3) lies at i + 2 j + 4 k.
+  // Element [i, j, k] of shape (2, 2, 3) is at offset i + 2 j + 4 k.
   for (int at = 0; at < 12; ++at) data += static_cast<char>(100 * (at % 2) + 10 * (at / 2 % 2) + at / 4);
   ASSERT_OK_AND_ASSIGN(const HostTensor tensor,
                        LoadBytes(Npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2, 3)}\n", data)));
   EXPECT_THAT(Values<uint8_t>(tensor), ElementsAre(0, 1, 2, 10, 11, 12, 100, 101, 102, 110, 111, 112));
 }
 
-// Rows longer and shorter than the blocks that are read, against the formula of the order.
+// Rows longer and shorter than the reader's blocks, checked against the formula for Fortran order.
 TEST(NpyTest, TransposesFortranOrderInBlocks) {
   for (const std::vector<int64_t>& shape :
        {std::vector<int64_t>{1500000, 2}, std::vector<int64_t>{2, 900000}, std::vector<int64_t>{100, 70, 60},

@@ -112,7 +112,7 @@ TEST(NpzTest, EveryTruncationIsAnError) {
   }
 }
 
-// No altered byte may crash; those that matter are found by the checksum.
+// No altered byte may crash the reader. The checksum finds every altered byte of the data.
 TEST(NpzTest, EveryAlteredByteOfTheDataIsFound) {
   const std::string whole = golden::FromHex(golden::kNpz);
   const size_t data = whole.find("\x93NUMPY");
@@ -174,7 +174,7 @@ TEST(NpzTest, DirectoriesOfTheWrongLength) {
 TEST(NpzTest, DamagedExtraFields) {
   const std::string whole = golden::FromHex(golden::kNpzCompressed);
   const size_t central = whole.find("PK\1\2"), end = whole.find("PK\5\6");
-  // The directory's one entry with an extra field more behind its name.
+  // Adds an extra field after the name of the directory's only entry.
   const auto with_extra = [&](const std::string& extra) {
     std::string bytes = whole;
     bytes.insert(central + 46 + std::string("zeros.npy").size(), extra);
@@ -190,7 +190,8 @@ TEST(NpzTest, DamagedExtraFields) {
       absl::StatusCode::kDataLoss, "the zip64 sizes of 'zeros.npy' are cut short");
 }
 
-// An empty archive that says so in the records of zip64: the end record of 56 bytes, its locator of 20, the old end record.
+// Returns an empty archive in zip64 form: the end record (56 bytes), its locator (20), then the classic end
+// record.
 std::string EmptyZip64() {
   std::string bytes;
   AppendLittle<uint32_t>(0x06064b50, &bytes);
@@ -236,7 +237,7 @@ TEST(NpzTest, OverlapsAndDoubles) {
                "'a.npy' has another name in its local header");
   const std::string overlapping = Patched<uint32_t>(bytes, second_entry + 42, 0);
   EXPECT_ERROR(ParseBytes(overlapping), absl::StatusCode::kDataLoss, "two members are named 'a.npy'");
-  // The second local header moved into the data of the first member.
+  // Moves the second local header into the data of the first member.
   std::string nested = ReadAll(folder.File("t.npz"));
   const size_t second_local = nested.find("PK\3\4", 1);
   nested.replace(second_local - 60, 35, nested.substr(second_local, 35));

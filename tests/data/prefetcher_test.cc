@@ -13,7 +13,7 @@
 namespace sinter {
 namespace {
 
-// Batches numbered from 0 in `index`, then an error.
+// Returns batches with `index` 0, 1, ..., then an error.
 Prefetcher::Source Count(int count, const absl::Status& after = absl::OutOfRangeError("the end")) {
   return [i = 0, count, after]() mutable -> absl::StatusOr<Batch> {
     if (i == count) return after;
@@ -80,7 +80,7 @@ TEST(PrefetcherTest, StaysWithinItsDepth) {
   }
 }
 
-// Destruction while the thread waits for room, is making a batch, has ended, or has hardly begun.
+// Destroys the prefetcher while its thread waits for room, makes a batch, has ended, or has just started.
 TEST(PrefetcherTest, StopsAtAnyMoment) {
   for (int i = 0; i < 200; ++i) {
     const auto slow = []() -> absl::StatusOr<Batch> {

@@ -15,7 +15,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// A file of that header, unpadded, and `data_bytes` zero bytes.
+// Returns a file with this header, without padding, and `data_bytes` zero bytes.
 std::string File(const std::string& header, size_t data_bytes) {
   std::string bytes;
   AppendLittle<uint64_t>(header.size(), &bytes);
@@ -201,7 +201,7 @@ TEST(SafetensorsTest, VerifyNamesDamagedTensors) {
   }
 }
 
-// Nothing in a file can be another bit without notice: not a name, not the padding, not the checksums themselves.
+// The checksums detect every flipped bit: in names, in the padding, and in the checksums themselves.
 TEST(SafetensorsTest, EveryFlippedBitIsFound) {
   ScratchFolder folder;
   ASSERT_OK(SaveSafetensors(folder.File("t"), OneOfEach(), {{"step", "1000"}, {"lr", "0.10"}}));
@@ -215,7 +215,7 @@ TEST(SafetensorsTest, EveryFlippedBitIsFound) {
   ASSERT_OK(SafetensorsFile::Open(folder.File("t"))->Verify());
 }
 
-// As Sinter wrote them before the header was covered.
+// Reads the format of earlier Sinter versions, whose checksum does not cover the header.
 TEST(SafetensorsTest, OldChecksumsCoverTheData) {
   ScratchFolder folder;
   const auto file_with = [&](const std::string& metadata) {
@@ -239,7 +239,7 @@ TEST(SafetensorsTest, OldChecksumsCoverTheData) {
                "its header is damaged: its hash is not the one in 'sinter.checksums'");
 }
 
-// What was checked once may be overwritten before it is read: Get compares what it returns.
+// The file may change between Verify and a read, so Get checks the data that it returns.
 TEST(SafetensorsTest, GetChecksWhatItReturns) {
   ScratchFolder folder;
   std::vector<NamedTensor> tensors;

@@ -1,5 +1,4 @@
-// What tests of files share: a folder that goes away again, whole-file reads, and a check of an error's code
-// and text.
+// A temporary folder, whole-file reads, tensor helpers and status checks for tests of files.
 #ifndef SINTER_TESTS_DATA_SCRATCH_FOLDER_H_
 #define SINTER_TESTS_DATA_SCRATCH_FOLDER_H_
 
@@ -53,7 +52,7 @@ inline std::string ReadAll(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// In place: a second time, the file is what it was.
+// Flips one bit of the file in place. A second call restores the file.
 inline void FlipBit(const std::string& path, size_t bit) {
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   file.seekg(static_cast<std::streamoff>(bit / 8));
@@ -68,7 +67,7 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
   return result.status();
 }
 
-// The values of a tensor, which must have the element type T.
+// Returns the values of a tensor. Adds a test failure if the element type is not T.
 template <typename T>
 std::vector<T> Values(const HostTensor& tensor) {
   const absl::StatusOr<std::span<const T>> span = tensor.Span<T>();

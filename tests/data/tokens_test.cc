@@ -118,7 +118,7 @@ TEST(TokensTest, ReadsAcrossPieces) {
                "tokens 9999 to 10001 are no part");
 }
 
-// A mapping would end the process with SIGBUS.
+// A memory mapping would end the process with SIGBUS here.
 TEST(TokensTest, AShortenedFileIsAnError) {
   ScratchFolder folder;
   const std::string path = folder.Write("t", std::string(100000, 'x'));

@@ -1,4 +1,4 @@
-"""Every file that a document of this repository links to exists, and so does each `path/like/this.h` that it names."""
+"""Checks that all files exist that documents of this repository link to or name as `path/like/this.h`."""
 import pathlib
 import re
 import sys

@@ -1,5 +1,8 @@
-"""docs/building.md has every option of cmake/SinterOptions.cmake and every preset, docs/environment.md every variable that
-the sources read, and no others."""
+"""Checks that the documents list all options, presets and environment variables, and no others.
+
+docs/building.md lists the options of cmake/SinterOptions.cmake and the presets; docs/environment.md lists the
+variables that the sources read.
+"""
 import json
 import pathlib
 import re
@@ -15,7 +18,7 @@ rows = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs/building.md").read_text(), r
 problems = [f"docs/building.md: {name} is missing" for name in sorted(there - rows)]
 problems += [f"docs/building.md: there is no {name}" for name in sorted(rows - there)]
 
-# In sources, a quoted name of this form is a variable of the environment.
+# In sources, a quoted name of this form is an environment variable.
 VARIABLE = re.compile(r'"(SINTER_[A-Z0-9_]+)"')
 sources = [path for folder in ("runtime", "codegen", "frontend", "tools", "examples") for path in (ROOT / folder).rglob("*.cc")]
 read = {name for path in sources for name in VARIABLE.findall(path.read_text())}

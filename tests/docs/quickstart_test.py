@@ -1,4 +1,4 @@
-"""Documents show the programs of examples/, which are built and run, word for word."""
+"""Checks that documents show the programs of examples/ word for word; other tests build and run these programs."""
 import pathlib
 import sys
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A small GPT-2 learns a text and samples from it; a run that was left off and resumed ends with the same bits as one that
-# was not, whole batches or parts; token ids and wrong options are read as they should be.
+# A small GPT-2 learns a text and samples from it. An interrupted and resumed run ends with the same bits as a
+# continuous run, with whole batches and with parts. Token ids are read, and wrong options are rejected.
 #
 #   train_gpt2_learns.sh TRAIN_GPT2 TEXT
 set -euo pipefail
@@ -11,7 +11,7 @@ small=(--device cpu:0 --layers 2 --heads 2 --width 64 --context 32 --batch 8 --v
 
 "$program" "${small[@]}" --text "$text" --steps 600 --warmup 20 --lr 2e-3 --weight-decay 0 --sample 40 \
   --plan "$folder/plan" | tee "$folder/log"
-# Letters alone are worth some 3.2 nats.
+# Letter frequencies alone give a loss of about 3.2 nats.
 awk '/^steps 501 to 600/ { for (i = 1; i < NF; ++i) if ($i == "loss") exit !($(i + 1) < 3.0) }' "$folder/log"
 awk '/^step 600: validation loss/ { found = 1; exit !($5 < 3.0) } END { if (!found) exit 1 }' "$folder/log"
 grep -q "ms a step" "$folder/log"
@@ -28,15 +28,15 @@ for how in "--parts 1" "--parts 2 --precision bf16 --clip 1"; do
   cmp "$folder/whole" "$folder/part"
 done
 
-# Two devices compute what one does.
+# Two devices compute the same loss as one.
 export SINTER_CPU_DEVICES=2
 loss() { "$program" "${few[@]:2}" --device "$1" --stop-after 3 | awk '/^steps 1 to 3/ { for (i = 1; i < NF; ++i) if ($i == "loss") print $(i + 1) }'; }
 echo "$(loss cpu:0) $(loss cpu:0,cpu:1)" | tee "$folder/log"
 awk '{ d = $1 - $2; exit !(NF == 2 && d < 1e-3 && d > -1e-3) }' "$folder/log"
 
-# Bytes in pairs are ids up to 65535.
+# Pairs of bytes are ids up to 65535.
 head -c 10000 "$text" > "$folder/ids.bin"
-expect() {  # expect TEXT OPTION...: the program fails and says so.
+expect() {  # expect TEXT OPTION...: the program must fail with this text.
   local says=$1
   shift
   if "$program" "${small[@]}" --steps 1 "$@" 2> "$folder/error"; then exit 1; fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A run that was left off after an epoch and resumed ends with the same bits as one that was not, and it has learned; wrong
-# options are refused.
+# A run that is interrupted after an epoch and resumed ends with the same bits as a continuous run, and has
+# learned. Wrong options are rejected.
 #
 #   train_lenet_resumes.sh TRAIN_LENET
 set -euo pipefail
@@ -12,7 +12,7 @@ trap 'rm -rf "$folder"' EXIT
 "$program" --epochs 3 --checkpoint "$folder/parts.safetensors" --stop-after 1
 "$program" --epochs 3 --checkpoint "$folder/parts.safetensors" --resume
 cmp "$folder/whole.safetensors" "$folder/parts.safetensors"
-expect() {  # expect TEXT OPTION...: the program fails and says so.
+expect() {  # expect TEXT OPTION...: the program must fail with this text.
   local says=$1
   shift
   if "$program" "$@" > /dev/null 2> "$folder/error"; then exit 1; fi
@@ -21,5 +21,5 @@ expect() {  # expect TEXT OPTION...: the program fails and says so.
 expect 'train_lenet: "tpu" is not a device' --device tpu
 expect "--device: At Most 1" --device cpu:0 --device cpu:1
 expect "--precision: Check f8" --precision f8
-# Far above the 10 % of guessing, whichever data there is.
+# Far above the 10 % of guessing, with any data.
 awk '/^test acc:/ { found = 1; exit !($3 > 0.8) } END { if (!found) exit 1 }' "$folder/log"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A small ResNet learns to tell drawn images apart; a run that was left off and resumed ends with the same bits as one that was
-# not; images of a file and wrong options are read as they should be.
+# A small ResNet learns to classify drawn images. An interrupted and resumed run ends with the same bits as a
+# continuous run. Image files are read, and wrong options are rejected.
 #
 #   train_resnet50_learns.sh TRAIN_RESNET50
 set -euo pipefail
@@ -11,7 +11,7 @@ small=(--device cpu:0 --layers 14 --width 4 --classes 4 --batch 16)
 drawn=(--size 32 --examples 200)
 
 "$program" "${small[@]}" "${drawn[@]}" --steps 60 --warmup 5 --report 60 --plan "$folder/plan" | tee "$folder/log"
-# Guessing gives a quarter, and a loss of 1.39.
+# Guessing gives an accuracy of a quarter, and a loss of 1.39.
 awk '/^steps 1 to 60/ { for (i = 1; i < NF; ++i) if ($i == "loss") exit !($(i + 1) < 1.2) }' "$folder/log"
 awk '/^step 60: accuracy/ { found = 1; exit !($4 > 0.6) } END { if (!found) exit 1 }' "$folder/log"
 grep -q "images/s" "$folder/log"
@@ -30,7 +30,7 @@ cmp "$folder/whole" "$folder/part"
 files=(--images "$folder/images" --labels "$folder/labels")
 "$program" "${small[@]}" "${files[@]}" --steps 1 | tee "$folder/log"
 grep -q "40 of u8\[1,32,32\]" "$folder/log"
-expect() {  # expect TEXT OPTION...: the program fails and says so.
+expect() {  # expect TEXT OPTION...: the program must fail with this text.
   local says=$1
   shift
   if "$program" --device cpu:0 --width 4 --steps 1 "$@" > "$folder/log" 2> "$folder/error"; then exit 1; fi

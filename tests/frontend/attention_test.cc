@@ -1,4 +1,4 @@
-// Attention of the builder, from its values on the CPU to the steps and the memory that a GPU's plan has. Needs no GPU.
+// Attention in the builder: its values on the CPU, and the steps and memory of GPU plans. Needs no GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kBatch = 2, kPositions = 1024, kHeads = 4, kWidth = 16;
 
-// loss = mean(attention(x w)^2), and its gradient; and attention alone.
+// A graph with attention alone ("infer") and with the gradient of mean(attention(x w)^2) ("gradient").
 Graph SelfAttention(Precision precision) {
   Graph graph("attention");
   graph.SetPrecision(precision);
@@ -61,7 +61,7 @@ class AttentionOnGpuTest : public ::testing::Test {
 TEST_F(AttentionOnGpuTest, TheScoresAreNeverInMemory) {
   const absl::StatusOr<Plan> plan = Compile(SelfAttention(Precision::kBf16), ForGpu());
   ASSERT_TRUE(plan.ok()) << plan.status();
-  // Stats are for the gradient alone.
+  // Only the gradient needs stats.
   const auto infer = AttentionSteps(*plan, 0), gradient = AttentionSteps(*plan, 1);
   ASSERT_EQ(infer.size(), 1u);
   EXPECT_FALSE(infer[0]->has_stats());
@@ -75,7 +75,7 @@ TEST_F(AttentionOnGpuTest, TheScoresAreNeverInMemory) {
     EXPECT_EQ(step->dtype(), fb::DType::BF16);
     EXPECT_EQ(step->scale(), 0.25);
   }
-  // In bf16, which is what they would be least.
+  // The size of the scores in bf16, their smallest type.
   const int64_t scores = kBatch * kHeads * kPositions * kPositions * 2;
   for (const char* name : {"infer", "gradient"}) {
     EXPECT_LT(plan->Function(name)->arena_bytes, scores / 4) << name;

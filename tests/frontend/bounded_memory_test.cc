@@ -1,5 +1,6 @@
-// Losses over large vocabularies in chunks of rows, and plans under a limit of memory: what they compute, what they take, and
-// what is said where they cannot be. SINTER_TEST_DEVICE=gpu:0 runs them there.
+// Chunked losses over large vocabularies, and plans under a memory limit: results, memory and errors.
+//
+// SINTER_TEST_DEVICE=gpu:0 runs the tests on this GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,9 +36,10 @@ HostTensor Waves(const Shape& shape, double step) {
   return tensor;
 }
 
-// Row chunks ---------------------------------------------------------------------------------------------------------
+// Row chunks ------------------------------------------------------------------------------------------------
 
-// A limit that is far away: but where there is none, a small arena of a GPU orders no steps, so that values share less of it.
+// A limit far above the need. Without any limit, a small GPU arena orders no steps, so values share less
+// memory.
 constexpr int64_t kRoom = int64_t{1} << 30;
 
 constexpr int64_t kRows = 10000, kClasses = 96, kWidth = 24;
@@ -61,7 +63,7 @@ Graph Loss(Precision precision, Reduction reduction, std::optional<int64_t> igno
   return graph;
 }
 
-// Also for a GPU that is not there: its plans have memory too.
+// Also works for a GPU that this machine lacks: its plans have memory too.
 CompileOptions OptionsFor(Device device) {
   CompileOptions options;
   options.device = device;
@@ -149,12 +151,12 @@ TEST_F(MemoryLimitTest, IsFurtherAwayWithRowChunks) {
   }
 }
 
-// Memory limits ------------------------------------------------------------------------------------------------------
+// Memory limits ---------------------------------------------------------------------------------------------
 
 constexpr int64_t kBatch = 512, kHidden = 128;
 constexpr int kLayers = 6;
 
-// A chain of linear layers: what GELU gives can be computed again from what it was given.
+// A chain of linear layers: a GELU's result can be recomputed from its operand.
 Graph Chain() {
   Graph graph("chain", /*seed=*/3);
   std::vector<nn::Module> layers;
@@ -248,7 +250,7 @@ TEST_F(MemoryLimitTest, RefusesPlansThatReuseNoMemory) {
       "CompileOptions::memory_limit cannot be kept where every value has bytes of its own: set reuse_memory");
 }
 
-// Two chains that know nothing of each other.
+// Two independent chains.
 TEST_F(MemoryLimitTest, WithoutOneASmallArenaOfAGpuOrdersNoSteps) {
   Graph graph("chains");
   graph.Function("f", [&](Builder& b) {

@@ -1,5 +1,4 @@
-// Exchanges of tensors in programs that place themselves: what the members get, gradients, errors, and both kinds of parallelism
-// at once.
+// Collectives in programs with explicit placement: results, gradients, errors, two kinds of parallelism.
 #include "sinter/frontend/ops/collectives.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +21,7 @@ using ::testing::HasSubstr;
 
 using Exchange = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-// On CPUs, and on as many GPUs as a test asks for.
+// Runs on CPUs and on GPUs. A test skips if it needs more GPUs than there are.
 class CollectivesTest : public ::testing::TestWithParam<DeviceKind> {
  protected:
   void SetUp() override { setenv("SINTER_CPU_DEVICES", "4", /*overwrite=*/1); }
@@ -35,7 +34,7 @@ class CollectivesTest : public ::testing::TestWithParam<DeviceKind> {
   static Device At(int i) { return GetParam() == DeviceKind::kCpu ? Device::Cpu(i) : Device::Gpu(i); }
 };
 
-// What member i puts in: (i + 1) times 1, 2, 3, ...
+// Returns the operand of member i: (i + 1) times 1, 2, 3, ...
 Tensor Member(Builder& b, int i, const Shape& shape) {
   int64_t size = 1;
   for (int64_t d : shape) size *= d;
@@ -44,7 +43,7 @@ Tensor Member(Builder& b, int i, const Shape& shape) {
   return b.Constant(*HostTensor::FromVector<float>(shape, values));
 }
 
-// Every member's result of an exchange of tensors of these shapes, one a device.
+// Returns the result of every member of an exchange. Each device has one tensor of these shapes.
 std::vector<std::vector<float>> Received(const std::function<Device(int)>& at,
                                          const std::vector<Shape>& shapes, const Exchange& exchange) {
   Graph graph("g");
@@ -68,7 +67,7 @@ std::vector<std::vector<float>> Received(const std::function<Device(int)>& at,
   return values;
 }
 
-// Ones times 1 on the first device, times 2 on the second, ...: the sum on all of them.
+// Ones times 1 on the first device, times 2 on the second, and so on. Every device receives the sum.
 TEST_P(CollectivesTest, SumsOfOnesAreOnEveryDevice) {
   if (!Has(2)) GTEST_SKIP() << Lacks(2);
   for (int devices = 2; devices <= 4 && Has(devices); ++devices) {
@@ -99,7 +98,7 @@ TEST_P(CollectivesTest, SumsOfOnesAreOnEveryDevice) {
   }
 }
 
-// Rows of arange(20) as 4 x 5: two on each device.
+// arange(20) as 4 x 5: two rows on each device.
 TEST_P(CollectivesTest, RowsGoToTheirDevices) {
   if (!Has(2)) GTEST_SKIP() << Lacks(2);
   Graph graph("g");
@@ -146,11 +145,12 @@ TEST_P(CollectivesTest, EveryKindGivesItsMembersTheirs) {
       Received(at, {{2}, {2}},
                [](const std::vector<Tensor>& x) { return std::vector<Tensor>{Reduce(x, Combine::kSum, 0)}; }),
       ElementsAre(Values{3, 6}));
-  // One member has nothing to exchange.
+  // A single member exchanges nothing.
   EXPECT_THAT(Received(at, {{2}}, reduce_by(Combine::kMean)), ElementsAre(Values{1, 2}));
 }
 
-// The gradients of sum(w * y), of which y is what the first or the last member receives, with respect to what each put in.
+// Returns the gradients of sum(w * y) with respect to each member's operand. y is the result of the first or
+// last member.
 std::vector<std::vector<float>> GradientsOf(const std::function<Device(int)>& at, const Shape& shape,
                                             bool of_last, const Exchange& exchange) {
   Graph graph("g");
@@ -179,7 +179,7 @@ std::vector<std::vector<float>> GradientsOf(const std::function<Device(int)>& at
   return {ToFloats((*out)["0"]), ToFloats((*out)["1"])};
 }
 
-// Also where the loss needs one member alone.
+// The loss may depend on only one member.
 TEST_P(CollectivesTest, GradientsGoBackToAllMembers) {
   if (!Has(2)) GTEST_SKIP() << Lacks(2);
   const auto at = [](int i) { return At(i); };
@@ -213,7 +213,8 @@ TEST_P(CollectivesTest, GradientsGoBackToAllMembers) {
 
 constexpr int64_t kRows = 8, kIn = 6, kHidden = 5, kOut = 3;
 
-// Four devices: the batch in halves, and for each half the first layer on one device, the second on the next.
+// Four devices: the batch is split in halves. For each half the first layer is on one device, the second on
+// the next.
 Graph TwoByTwo(const std::function<Device(int)>& at, int copies) {
   Graph graph("hybrid", /*seed=*/4);
   std::vector<std::vector<Variable>> weights(static_cast<size_t>(copies));
@@ -258,7 +259,8 @@ Graph TwoByTwo(const std::function<Device(int)>& at, int copies) {
   return graph;
 }
 
-// A model placed by hand, twice, each with half of the batch, learns what one does with all of it.
+// Two copies of a manually placed model, each with half of the batch, learn like one copy with the whole
+// batch.
 TEST_P(CollectivesTest, TwoByTwoDevicesTrainAsOnePairDoes) {
   if (!Has(4)) GTEST_SKIP() << Lacks(4);
   std::vector<float> x(kRows * kIn), y(kRows * kOut);
@@ -285,7 +287,8 @@ TEST_P(CollectivesTest, TwoByTwoDevicesTrainAsOnePairDoes) {
   for (size_t i = 0; i < firsts[0].size(); ++i) EXPECT_NEAR(firsts[0][i], firsts[1][i], 1e-4) << i;
 }
 
-// The rows of the second device begin at byte 36 of the images and 12 of the labels: libraries and kernels read them all the same.
+// The second device's rows begin at byte 36 of x and byte 12 of the labels: libraries and kernels must still
+// read them.
 TEST_P(CollectivesTest, ABatchIsSharedWhereverItsRowsBegin) {
   if (!Has(2)) GTEST_SKIP() << Lacks(2);
   std::vector<float> values(18);
@@ -315,7 +318,7 @@ TEST_P(CollectivesTest, ABatchIsSharedWhereverItsRowsBegin) {
 INSTANTIATE_TEST_SUITE_P(On, CollectivesTest, ::testing::Values(DeviceKind::kCpu, DeviceKind::kGpu),
                          [](const auto& info) { return info.param == DeviceKind::kCpu ? "Cpus" : "Gpus"; });
 
-// The compiler's message for a function, with the line of the call in it.
+// Returns the compiler's message for a function; it contains the line of the call.
 std::string ErrorOf(const std::function<void(Builder&)>& body) {
   Graph graph("g");
   graph.Function("f", body);

@@ -1,4 +1,4 @@
-// Each of two GPUs that share a batch does what one GPU does with half of it, and exchanges sums beside that.
+// Two GPUs that share a batch each run the steps of one GPU with half of it, concurrently with exchanges.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,9 +24,9 @@ using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int64_t kPlanPart = 6;  // Examples of a GPU.
+constexpr int64_t kPlanPart = 6;  // Examples per GPU.
 
-// A batch to a graph with a function "train".
+// Returns a graph with a function "train" for a batch of this size.
 using BuildForBatch = std::function<Graph(int64_t batch)>;
 
 Graph ResNet(int64_t batch) {
@@ -66,7 +66,7 @@ Graph Transformer(int64_t batch) {
 
 struct Compiled {
   Plan plan;
-  std::string partitioned;  // IR.
+  std::string partitioned;  // The IR after partition.
 
   const fb::Function& train() const { return *plan.table().functions()->Get(0); }
   const fb::Step& step(uint32_t index) const { return *train().steps()->Get(index); }
@@ -86,7 +86,7 @@ Compiled CompileFor(const BuildForBatch& build, int gpus,
   return {*std::move(plan), report.dumps["partition"]};
 }
 
-// The kinds of a device's steps, with how many there are of each.
+// Returns the number of steps of each kind on a device.
 std::map<std::string, int> KindsOn(const Compiled& compiled, uint32_t device) {
   std::map<std::string, int> kinds;
   for (const fb::Step* step : *compiled.train().steps()) {
@@ -96,13 +96,13 @@ std::map<std::string, int> KindsOn(const Compiled& compiled, uint32_t device) {
 }
 
 bool IsCollective(const fb::Step& step) { return step.body_type() == fb::StepBody::CollectiveStep; }
-// The last one is the end of backward.
+// The last such step is the end of the backward pass.
 bool IsProduct(const fb::Step& step) {
   return step.body_type() == fb::StepBody::MatmulStep || step.body_type() == fb::StepBody::ConvStep;
 }
 
-// A device has as many kernels as `more` that one GPU has not. It copies nothing: new values of variables are computed behind their
-// readers, where one GPU may compute some beside the batch's statistics.
+// Each device has `more` kernels beyond those of one GPU. It has no copy steps: new variable values are
+// computed after their readers, while one GPU may compute some of them together with the batch's statistics.
 void ExpectSameSteps(const BuildForBatch& build, int collectives, int more) {
   const Compiled one = CompileFor(build, 1), two = CompileFor(build, 2);
   std::map<std::string, int> want = KindsOn(one, 0);
@@ -111,11 +111,11 @@ void ExpectSameSteps(const BuildForBatch& build, int collectives, int more) {
   want.erase("CopyStep");
   EXPECT_EQ(KindsOn(two, 0), want);
   EXPECT_EQ(KindsOn(two, 1), want);
-  // No value has a dimension that counts the parts of the batch.
+  // No value has a dimension for the parts of the batch.
   EXPECT_THAT(two.partitioned, Not(HasSubstr("tensor<1x" + std::to_string(kPlanPart) + "x")));
 }
 
-// Gradients of bf16, and those of f32 with the loss and all running statistics.
+// The collectives: the bf16 gradients; the f32 gradients with the loss and all running statistics.
 TEST(DataParallelPlanTest, AConvolutionalNetRunsTheStepsOfOneGpu) {
   ExpectSameSteps(ResNet, /*collectives=*/2, /*more=*/2);
 }
@@ -124,11 +124,11 @@ TEST(DataParallelPlanTest, ATransformerRunsTheStepsOfOneGpu) {
   ExpectSameSteps(Transformer, /*collectives=*/2, /*more=*/1);
 }
 
-// With buckets that are full many times.
+// Uses small buckets, so that many of them fill up.
 void ExpectOverlap(const BuildForBatch& build) {
   const Compiled two = CompileFor(build, 2, /*bucket_bytes=*/1 << 16);
   const LaunchOrder order = MakeLaunchOrder(two.plan.table(), two.train(), {false, false});
-  // Nothing is waited for but in exchanges: a GPU is given all of its steps at once.
+  // Only exchanges wait: each GPU gets all of its steps in one launch.
   ASSERT_EQ(order.launches.size(), 2u);
   for (const Launch& launch : order.launches) {
     SCOPED_TRACE(launch.device);
@@ -137,7 +137,8 @@ void ExpectOverlap(const BuildForBatch& build) {
     EXPECT_GE(std::ranges::count_if(launch.steps, is_collective), 4);
     const auto first = std::ranges::find_if(launch.steps, is_collective);
     const auto last = std::find_if(launch.steps.rbegin(), launch.steps.rend(), is_product).base();
-    // Exchanges begin while half of backward is still to come, and backward waits for none of them.
+    // Exchanges begin while half of the backward pass is still to come, and the backward pass waits for none
+    // of them.
     EXPECT_GE(std::count_if(first, last, is_product), 10);
     std::vector<size_t> waits;
     for (const Join& join : FindJoins(two.train(), launch.steps)) waits.push_back(join.before);

@@ -1,4 +1,4 @@
-// One plan on four devices trains to the same bits in one process, in two and in four.
+// One plan on four devices trains to the same bits in one, two and four processes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ Graph BuildForProcesses() {
   return graph;
 }
 
-// Rows of the batch.
+// A range of rows of the batch.
 struct Rows {
   int64_t begin = 0, end = kProcessRows;
 };
@@ -52,7 +52,7 @@ HostTensor Labels(Rows rows) {
   return *HostTensor::FromVector<int32_t>({rows.end - rows.begin}, y);
 }
 
-// Those that the devices of one of so many processes read: the larger parts come first.
+// Returns the rows that the devices of one process read. The larger parts come first.
 Rows RowsOf(int process, int processes) {
   const auto begin_of = [](int64_t device) {
     return device * (kProcessRows / kDevices) + std::min(device, kProcessRows % kDevices);
@@ -60,7 +60,7 @@ Rows RowsOf(int process, int processes) {
   return {begin_of(process * kDevices / processes), begin_of((process + 1) * kDevices / processes)};
 }
 
-// All that a process can read of a trained program, as bits.
+// Returns the bits of all variables and outputs that a process can read after training.
 std::string BitsOf(Session& session, const HostTensor& x) {
   std::string bits;
   const auto add = [&bits](const HostTensor& tensor) {
@@ -76,7 +76,8 @@ std::string BitsOf(Session& session, const HostTensor& x) {
   return bits;
 }
 
-// Of the first process. Each gives the whole batch, or its own rows alone.
+// Trains and returns the bits of the first process. Each process passes the whole batch, or only its own
+// rows.
 std::string Train(const Plan& plan, int processes, bool gives_rows = false) {
   std::string bits;
   RunInWorld(processes, [&](World& world) {
@@ -111,7 +112,7 @@ TEST_P(DataParallelProcessesTest, SameBitsInOneTwoAndFour) {
   for (const int processes : {2, 4}) EXPECT_TRUE(Train(*plan, processes) == alone) << processes;
 }
 
-// Whatever reads the input: kernels, library calls that want the images in another order, the gradients of both.
+// For any reader of the input: kernels, library calls with another image layout, and the gradients of both.
 TEST_P(DataParallelProcessesTest, ARankMayGiveItsRowsAlone) {
   DataParallel parallel{.update = GetParam(), .batch_norm = BatchStatistics::kSynchronized, .even = false};
   for (int d = 0; d < kDevices; ++d) parallel.devices.push_back(Device::Cpu(d));
@@ -123,7 +124,7 @@ TEST_P(DataParallelProcessesTest, ARankMayGiveItsRowsAlone) {
   }
 }
 
-// Three rows on four devices: the last rank has none to give.
+// Three rows on four devices: the last rank has no rows.
 TEST_P(DataParallelProcessesTest, ARankWithoutRowsGivesNone) {
   Graph graph("sum");
   graph.Function("f", [](Builder& b) { b.Output("sum", Sum(Square(b.Input("x", F32, {3, 2})))); });

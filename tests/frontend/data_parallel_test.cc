@@ -1,4 +1,4 @@
-// One program on several devices that share the batch computes what it computes on one with all of it.
+// A program on several devices that share the batch gives the same results as on one device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ struct Net {
   };
 };
 
-// Training, and evaluation that counts: images of 6 x 6, four classes.
+// A training function and an evaluation that counts correct results, for images of 6 x 6 and four classes.
 Graph Build(const Net& net) {
   Graph graph("net", /*seed=*/5);
   std::vector<nn::Module> layers = {nn::Conv2d(6, 3)};
@@ -112,7 +112,7 @@ void ExpectNear(const std::vector<float>& a, const std::vector<float>& b, double
   EXPECT_LE(most, tolerance * largest);
 }
 
-// Up to the order of sums.
+// Compares up to the order of sums.
 void ExpectSame(const Trained& got, const Trained& want, double tolerance = 2e-5) {
   ASSERT_EQ(got.losses.size(), want.losses.size());
   for (size_t i = 0; i < got.losses.size(); ++i) {
@@ -132,7 +132,7 @@ TEST(DataParallelTest, DevicesThatShareABatchComputeWhatOneDoes) {
   }
 }
 
-// Parts that differ, and with one row more devices than rows.
+// Parts of different sizes; with a single row there are more devices than rows.
 TEST(DataParallelTest, ABatchNeedNotDivide) {
   for (int64_t rows : {7, 1}) {
     SCOPED_TRACE(rows);
@@ -160,7 +160,7 @@ TEST(DataParallelTest, EveryOptimizerIsTheSame) {
     SCOPED_TRACE(i);
     Net net{.minimize = optimizers[i]};
     Trained one = Train(net, {});
-    // Adam divides by what may be as small as its epsilon: rounding grows.
+    // Adam divides by values as small as its epsilon, which amplifies rounding errors.
     const double tolerance = i < 3 ? 2e-5 : 2e-4;
     ExpectSame(Train(net, {.devices = Cpus(2)}), one, tolerance);
     if (i == 1 || i == 4) {
@@ -169,7 +169,7 @@ TEST(DataParallelTest, EveryOptimizerIsTheSame) {
   }
 }
 
-// Its gradients are added before they travel, and are scaled once.
+// Both gradients are added before the exchange, and are scaled once.
 TEST(DataParallelTest, AWeightThatIsReadTwiceIsTheSame) {
   Graph graph("tied", /*seed=*/3);
   graph.Function("train", [](Builder& b) {
@@ -209,13 +209,13 @@ TEST(DataParallelTest, SynchronizedBatchNormSeesTheWholeBatch) {
   Net net{.batch_norm = true};
   Trained one = Train(net, {});
   ExpectSame(Train(net, {.devices = Cpus(3), .batch_norm = BatchStatistics::kSynchronized}), one, 1e-4);
-  // Its own part has other statistics.
+  // A device's own part has other statistics.
   Trained own = Train(net, {.devices = Cpus(3)});
   EXPECT_GT(std::abs(own.losses[0] - one.losses[0]), 1e-4);
   EXPECT_LT(own.losses.back(), own.losses.front());
 }
 
-// After one step on the rows from `first` on: the running mean, then the running variance.
+// Returns the running mean and then the running variance after one step on the rows from `first`.
 std::vector<float> RunningStatistics(const Net& net, int64_t first, const DataParallel& parallel) {
   constexpr int64_t kRows = 12;
   Session session = MustStart(Build(net), {.data_parallel = parallel});
@@ -245,7 +245,7 @@ TEST(DataParallelTest, RunningStatisticsFollowTheAverageOfTheParts) {
     return std::vector<float>(s.begin(), s.begin() + 6);
   };
   ExpectNear(mean_of(two), mean_of(average), 1e-6);
-  // The variance is that of a sample of as many as the batch has, not a part: 192 and 96 pixels of a channel.
+  // The unbiased variance uses the batch's sample count, not the part's: 192 and 96 pixels per channel.
   ExpectNear(two, average, 1e-3);
   double difference = 0;
   for (size_t i = 0; i < two.size(); ++i)
@@ -269,7 +269,7 @@ TEST(DataParallelTest, TheScaleOfGradientsIsChosen) {
   ExpectNear(moved(GradientScale::kMeanOfMeans, 12), mean, 1e-4);
   for (float& x : mean) x *= 2;
   ExpectNear(sum, mean, 1e-4);
-  // Three rows on one device, two on the other: the means weigh the same.
+  // Three rows on one device, two on the other: both means have equal weight.
   std::vector<float> uneven = moved(GradientScale::kGlobalMean, 5),
                      means = moved(GradientScale::kMeanOfMeans, 5);
   double difference = 0;
@@ -292,7 +292,7 @@ TEST(DataParallelTest, TheReportListsWhatTravels) {
   EXPECT_THAT(report.copies, Contains(HasSubstr("data_parallel_test.cc:")));
   // The caller wants all logits.
   EXPECT_THAT(report.copies, Contains(AllOf(HasSubstr("gathers a value of"), HasSubstr("12x4xf32"))));
-  // A device is given its rows, in training and in evaluation, and no device sends another any of them.
+  // In training and evaluation a device receives its own rows from the caller; devices exchange no rows.
   EXPECT_EQ(std::count_if(report.copies.begin(), report.copies.end(),
                           [](const std::string& line) {
                             return line.find(
@@ -306,7 +306,7 @@ TEST(DataParallelTest, TheReportListsWhatTravels) {
   EXPECT_THAT(report.copies, Each(Not(HasSubstr("copies a value"))));
 }
 
-// What needs the batch whole is given it whole.
+// An op that needs the whole batch receives the whole batch.
 TEST(DataParallelTest, AnInputThatEveryDeviceReadsIsGivenWhole) {
   Graph graph("g");
   graph.Function("f", [](Builder& b) {
@@ -340,7 +340,7 @@ TEST(DataParallelTest, WhatCannotBeSharedIsRefusedWithTheUsersLine) {
   EXPECT_THAT(ErrorOf(placed, {.devices = Cpus(2)}), HasSubstr("is placed by the program"));
 }
 
-// Programs as text may say what `partition` never does.
+// Text programs may contain constructs that `partition` never makes.
 TEST(DataParallelTest, AnExchangeCarriesOneElementType) {
   Cpus(2);
   constexpr char kText[] = R"mlir(

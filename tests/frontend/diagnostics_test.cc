@@ -1,4 +1,4 @@
-// What users read of every error that the dialects' verifiers and the passes have a test for: no IR, and not too much.
+// User-visible errors for every invalid program of the verifiers' and passes' tests: short and without IR.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ struct Program {
   std::string file, text;
 };
 
-// The programs in which a test expects errors, one for each part between "// -----" lines.
+// Returns the programs in which a test expects errors, one for each part between "// -----" lines.
 std::vector<Program> WrongPrograms() {
   std::vector<Program> programs;
   for (const char* folder : {"ir", "passes"}) {
@@ -44,7 +44,7 @@ std::vector<Program> WrongPrograms() {
   return programs;
 }
 
-// With which the default pipeline reaches the pass that a file is about.
+// Returns options with which the default pipeline reaches the pass that a file tests.
 CompileOptions OptionsFor(const std::string& file) {
   CompileOptions options;
   options.verify_each_pass = true;
@@ -78,7 +78,8 @@ TEST(DiagnosticsTest, NoErrorShowsIr) {
     EXPECT_THAT(message, HasSubstr(program.file + ":")) << program.text;
     ExpectPlain(message, program.text);
   }
-  // Of some the default pipeline does not reach the pass, as it would with other options of that pass.
+  // For some programs the default pipeline does not reach the pass; that would need other options of the
+  // pass.
   EXPECT_GT(refused, programs.size() * 9 / 10);
 }
 

@@ -1,4 +1,4 @@
-// Kernels that users write, from their declaration to their results. On the CPU, or where SINTER_TEST_DEVICE says.
+// Kernels that users write, from declaration to results, on the CPU or on the device in SINTER_TEST_DEVICE.
 #include "sinter/frontend/ops/elementwise_kernel.h"
 
 #include <gmock/gmock.h>
@@ -117,14 +117,14 @@ TEST_F(ElementwiseKernelTest, MixesElementTypes) {
   std::memcpy(on.mutable_data(), bits, sizeof(bits));
   auto outputs = session.Run("f", {{"x", x}, {"y", y}, {"k", k}, {"on", on}});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
-  // 0.1 in f16 and 3.14159 in bf16; their sum is not rounded to either.
+  // 0.1 in f16 and 3.14159 in bf16; their sum is rounded to neither.
   const float sum = 0.0999755859375f + 3.140625f;
   EXPECT_THAT(ToFloats((*outputs)["z"]), ElementsAre(-9, sum * 5, 0));
   EXPECT_THAT(ToFloats((*outputs)["half"]), ElementsAre(1.5f, Float16::FromFloat(sum / 2).ToFloat(), 2));
   EXPECT_THAT(Values<int64_t>((*outputs)["wide"]), ElementsAre(3999999997, 4000000005, 4000000007));
 }
 
-// Many arrays become one: each i looks for its array by bisection, beginning at the one that the i before was in.
+// Joins many arrays. Each i finds its array by bisection, starting from the array of the previous i.
 TEST_F(ElementwiseKernelTest, GathersRawArraysWithStateBetweenIterations) {
   ElementwiseKernel gather("raw float32 a, raw float16 b, raw float32 c, raw T info", "raw float32 dst",
                            R"(
@@ -204,7 +204,7 @@ TEST_F(ElementwiseKernelTest, MayHaveNoTensorAndNoElements) {
 }
 
 TEST_F(ElementwiseKernelTest, GradientAgreesWithFiniteDifferences) {
-  // Of several outputs, an integer and a raw input; the row is broadcast.
+  // A gradient of several outputs, with an integer and a raw input. The row is broadcast.
   ElementwiseKernel kernel("T x, raw T table, int32 at", "T p, T q", "p = x * table[at]; q = x * x;", "terms",
                            {.gradient = [](const ElementwiseValues& v) -> std::vector<Tensor> {
                              Tensor picked = Gather(v.inputs[1], v.inputs[2], 0);
@@ -232,7 +232,7 @@ TEST_F(ElementwiseKernelTest, GradientAgreesWithFiniteDifferences) {
     SINTER_CHECK(outputs.ok()) << outputs.status();
     return *std::move(outputs);
   };
-  // Copies: the next run overwrites what a run has returned.
+  // Copies the results: the next run overwrites them.
   Outputs outputs = run();
   const std::vector<double> dx = Values<double>(outputs["dx"]), dtable = Values<double>(outputs["dtable"]);
   for (auto [values, gradient] : {std::pair(&x, &dx), std::pair(&table, &dtable)}) {
@@ -296,7 +296,7 @@ TEST_F(ElementwiseKernelTest, PlansAreTheSameBytes) {
   EXPECT_TRUE(std::ranges::equal(first->bytes(), second->bytes()));
 }
 
-// What the C++ compilers say comes with the user's line.
+// Returns the C++ compiler's message with the user's line.
 std::string ErrorOfBody(const std::string& body, const CompileOptions& options,
                         ElementwiseOptions more = {}) {
   ElementwiseKernel kernel("T x", "T z", body, "bad", std::move(more));
@@ -340,7 +340,7 @@ TEST_F(ElementwiseKernelTest, NamesTheLineOfABodyThatNvrtcRefuses) {
               HasSubstr("bad (prologue)(1): error:"));
 }
 
-// Everything that the CPU's tests use, through NVRTC as well.
+// Everything that the CPU tests use also compiles with NVRTC.
 TEST_F(ElementwiseKernelTest, CompilesForGpus) {
   if (auto nvrtc = codegen::Nvrtc::Get(); !nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
   ElementwiseKernel kernel(
@@ -387,7 +387,7 @@ TEST_F(ElementwiseKernelTest, WithoutAGradientDifferentiatingNamesTheLine) {
             HasSubstr("the gradient is wanted here")));
 }
 
-// Wrong calls and declarations ---------------------------------------------------------------------------------------
+// Wrong calls and declarations ------------------------------------------------------------------------------
 
 std::string ErrorOf(const std::function<void(Builder&, Tensor x)>& build) {
   Graph graph("g");

@@ -1,4 +1,4 @@
-// One wrong program and what the graph says of it: rows of tables of errors.
+// A wrong program and its expected error messages, for tables of error tests.
 //
 //   In("ExpInt", [](Builder& b) { Exp(X(b, {2}, I32)); }, {"Exp(i32[2])", "Cast(x, F32) first"})
 #ifndef SINTER_TESTS_FRONTEND_ERROR_CASE_H_
@@ -26,19 +26,20 @@ struct ErrorCase {
 inline void PrintTo(const ErrorCase& c, std::ostream* os) { *os << c.name; }
 inline std::string ErrorCaseName(const ::testing::TestParamInfo<ErrorCase>& info) { return info.param.name; }
 
-// A case whose mistake is inside one function.
+// Returns a case whose mistake is inside one function.
 inline ErrorCase In(std::string name, const std::function<void(Builder&)>& body,
                     std::vector<std::string> says) {
   return {std::move(name), [body](Graph& g) { g.Function("f", body); }, std::move(says)};
 }
 
-// A new input.
+// Returns a new input.
 inline Tensor X(Builder& b, const Shape& shape = {2, 3}, DType dtype = F32) {
   static int counter = 0;
   return b.Input("in" + std::to_string(counter++), dtype, shape);
 }
 
-// The graph, and the compiler, say it with a line of the test's file: "nn_test.cc:".
+// Checks that the graph and the compiler report the error with a line of the test's file, such as
+// "nn_test.cc:".
 inline void ExpectSays(const ErrorCase& c, const std::string& file) {
   Graph graph("g");
   c.build(graph);

@@ -1,4 +1,4 @@
-// Every wrong call that the builder refuses, and what it says: the user's line, what was written, the nearest fix.
+// Messages for wrong calls of the builder: the user's line, the call, and the nearest fix.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -309,7 +309,7 @@ TEST(ErrorsTest, IndependentErrorsComeTogetherAndFollowUpsDoNot) {
   Graph graph("g");
   graph.Function("f", [](Builder& b) {
     Tensor broken = X(b, {2, 3}) + X(b, {2, 4});
-    Tensor follows = Exp(broken) * 2.0;  // Says nothing: its operand failed already.
+    Tensor follows = Exp(broken) * 2.0;  // No message: its operand failed already.
     b.Output("y", Relu(follows));
     Reshape(X(b), {7});
   });

@@ -100,7 +100,7 @@ TEST(GraphTest, GradientOfAnExpression) {
   EXPECT_THAT(Floats(session, "f", {{"x", x}}, "g"), Pointwise(FloatNear(1e-5), expected));
 }
 
-// Values that a loss depends on in ways without a gradient.
+// x also enters the loss through Floor, which has no gradient; `unused` does not enter it.
 TEST(GraphTest, GradientsAreZerosOnlyWhereAsked) {
   Graph graph("g");
   graph.Function("f", [](Builder& b) {
@@ -117,7 +117,7 @@ TEST(GraphTest, GradientsAreZerosOnlyWhereAsked) {
   EXPECT_THAT(ToFloats((*outputs)["zeros"]), ElementsAre(0, 0));
 }
 
-// What only StopGradient leads to is not trained: with Adam's memory of earlier gradients it would move.
+// A variable behind StopGradient is not trained. Weight decay or Adam's moments would otherwise move it.
 TEST(GraphTest, MinimizeLeavesWhatNoGradientReaches) {
   Graph graph("g");
   Variable w = graph.Variable("w", F32, {}, {.init = {.a = 1}}),
@@ -131,7 +131,7 @@ TEST(GraphTest, MinimizeLeavesWhatNoGradientReaches) {
   EXPECT_EQ(VariableFloats(session, "u")[0], 1);
 }
 
-// The loss was computed from the value between two updates.
+// The loss uses the variable's value between two updates.
 TEST(GraphTest, MinimizeFindsTheValueThatTheLossWasComputedFrom) {
   Graph graph("g");
   Variable w = graph.Variable("w", F32, {}, {.init = {.a = 1}});
@@ -146,7 +146,7 @@ TEST(GraphTest, MinimizeFindsTheValueThatTheLossWasComputedFrom) {
   EXPECT_NEAR(VariableFloats(session, "w")[0], -1.25, 1e-6);
 }
 
-// Handles of a function whose body threw are refused, also where they are all that is left of it.
+// Handles of a function whose body threw are rejected, even if nothing else of the function remains.
 TEST(GraphTest, HandlesOfADroppedFunctionAreRefused) {
   Graph graph("g");
   Tensor tensor;
@@ -172,7 +172,7 @@ TEST(GraphTest, HandlesOfADroppedFunctionAreRefused) {
   EXPECT_THAT(says, HasSubstr("Assign to \"v\""));
 }
 
-// As if Function had not been called: names, random streams, optimisers, errors and modules are free again.
+// A body that throws has no effect: names, random streams, optimisers, errors and modules are free again.
 TEST(GraphTest, ABodyThatThrowsLeavesNothing) {
   auto build = [](Graph& graph, const std::function<void()>& fail, nn::Module& outside) {
     graph.Function("train", [&](Builder& b) {
@@ -294,7 +294,7 @@ TEST(GraphTest, ReportsWhereTheTimeGoes) {
   }
   EXPECT_LE(total, elapsed);
   EXPECT_GE(total, 0.5 * elapsed);
-  // What LLVM takes for a CPU is no part of writing the plan; there is nothing for a GPU.
+  // "emit" does not include LLVM's time for CPU code. There is no GPU code.
   EXPECT_GT(ms["shared-object"], ms["emit"]);
   EXPECT_EQ(ms["cubins"], 0);
 }

@@ -1,5 +1,6 @@
-// CompileOptions::check_indices: a run names the op that was given an index out of range. On the CPU, or where
-// SINTER_TEST_DEVICE says.
+// CompileOptions::check_indices: a run reports the op that received an index out of range.
+//
+// Runs on the CPU, or on the device in SINTER_TEST_DEVICE.
 #include "sinter/runtime/execute/index_checks.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +35,7 @@ class IndexChecksTest : public testing::Test {
   }
 };
 
-// Every op that takes indices, each with an input of its own, in a training step; and a function without any.
+// A training step with every op that takes indices, each with its own input; and a function without any.
 Graph EveryOp(std::map<std::string, uint32_t>* lines = nullptr) {
   Graph graph("indices");
   Variable table = graph.Variable("table", F32, {5, 3}, {.init = {.a = 0.5}});
@@ -56,7 +57,7 @@ Graph EveryOp(std::map<std::string, uint32_t>* lines = nullptr) {
   return graph;
 }
 
-// Runs with good indices but for one of the input `bad`.
+// Runs with valid indices, except for one index of the input `bad`.
 absl::StatusOr<Outputs> RunWith(Session& session, const std::string& bad = "", int64_t index = 0) {
   std::map<std::string, HostTensor> inputs;
   for (const char* name : {"rows", "along", "hot", "scatter"}) {
@@ -95,7 +96,7 @@ void ExpectEveryBadIndexIsNamed(const CompileOptions& options) {
     EXPECT_THAT(std::string(status.message()),
                 AllOf(HasSubstr("index_checks_test.cc:" + std::to_string(lines[bad.input]) + ": "),
                       HasSubstr(bad.says)));
-    // The next run, with indices that are right, is.
+    // The next run, with valid indices, succeeds.
     EXPECT_TRUE(RunWith(session).ok()) << bad.input;
   }
   EXPECT_TRUE(session.Run("plain", {}).ok());

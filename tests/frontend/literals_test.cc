@@ -1,4 +1,4 @@
-// Numbers and shapes at the edge of what element types and 64 bits hold, and tensors that are not the function's own.
+// Numbers and shapes at the limits of element types and 64 bits, and tensors of other functions and graphs.
 
 #include <cmath>
 #include <limits>
@@ -19,7 +19,7 @@ using ::testing::Not;
 class NumberErrorTest : public ::testing::TestWithParam<ErrorCase> {};
 TEST_P(NumberErrorTest, NamesLineNumberAndFix) { ExpectSays(GetParam(), "literals_test.cc:"); }
 
-// Numbers that element types do not hold.
+// Numbers that the element type cannot represent.
 std::vector<ErrorCase> NumberCases() {
   return {
       In("HalfOfInts", [](Builder& b) { X(b, {2}, I32) * 0.5; },
@@ -70,7 +70,7 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr int64_t k33 = int64_t{1} << 33, k40 = int64_t{1} << 40;
 constexpr char kTooLarge[] = "more than 2^47 elements in its shape", kRank[] = "rank 9 (ranks go up to 8)";
 
-// Shapes that are given and that no tensor may have.
+// Explicit shapes that no tensor may have.
 std::vector<ErrorCase> SizeCases() {
   return {
       In("DynamicBatch", [](Builder& b) { b.Input("x", F32, {-1, 5}); },
@@ -100,7 +100,7 @@ std::vector<ErrorCase> SizeCases() {
   };
 }
 
-// The same of shapes that calls compute, some by way of sizes that 64 bits do not hold.
+// Computed shapes that no tensor may have. Some need sizes beyond 64 bits on the way.
 std::vector<ErrorCase> ComputedSizeCases() {
   return {
       In("OuterSum", [](Builder& b) { X(b, {k40, 1}) + X(b, {1, k40}); }, {kTooLarge}),
@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(ComputedSize, NumberErrorTest, ::testing::ValuesIn(Comp
 
 constexpr int64_t kNoDouble = (int64_t{1} << 53) + 1;
 
-// What integers of 64 bits become by `make`, which is given 1 and 2.
+// Returns the 64-bit integers that `make` computes from 1 and 2.
 std::vector<int64_t> Longs(const std::function<Tensor(Builder&, Tensor)>& make) {
   Graph graph("g");
   graph.Function("f", [&](Builder& b) { b.Output("y", make(b, b.Input("x", I64, {2}))); });
@@ -196,7 +196,7 @@ TEST(LiteralsTest, LargeSeedsDiffer) {
   EXPECT_NE(draws[1], draws[2]);
 }
 
-// What a graph says that uses, in its function "f", what `use` gives it.
+// Returns the error of a graph whose function "f" has the body `use`.
 std::string Says(const std::function<void(Builder&)>& use) {
   Graph graph("uses");
   graph.Function("f", use);
@@ -232,7 +232,7 @@ TEST(HandlesTest, TensorsOfAnotherGraphAreErrorsOfTheGraphThatUsesThem) {
   EXPECT_THAT(Says([&](Builder&) { nn::Linear(3)(foreign); }), HasSubstr(says));
   EXPECT_THAT(Says([&](Builder& b) { b.Read(variable); }),
               HasSubstr("takes a variable of another graph, \"other\""));
-  // Also while the other one is being built.
+  // The same while the other graph is being built.
   other.Function("h", [&](Builder& b) {
     Tensor x = X(b);
     EXPECT_THAT(Says([&](Builder&) { Exp(x); }), HasSubstr("from its function \"h\""));
@@ -260,7 +260,7 @@ TEST(HandlesTest, TensorsOfADestroyedGraph) {
   EXPECT_EQ(dead.ToString(), "?");
   EXPECT_EQ(dead.device(), Device::Cpu());
   EXPECT_EQ(builder->mode(), Mode::kTrain);
-  EXPECT_FALSE(Exp(dead).ok());  // Outside of any body: there is no graph to tell.
+  EXPECT_FALSE(Exp(dead).ok());  // Outside of any body: no graph can record the error.
   const std::string says = "takes a tensor whose graph has been destroyed";
   EXPECT_THAT(Says([&](Builder& b) { b.Output("y", X(b) + dead); }), HasSubstr("Add(f32[2,3], ?) " + says));
   EXPECT_THAT(Says([&](Builder& b) { b.Output("y", dead); }), HasSubstr(says));

@@ -1,4 +1,4 @@
-// Programs of many ops and of many variables: they compile, and in a time that grows about as they do.
+// Programs with many ops and variables compile, and compile time grows about linearly with their length.
 #include <algorithm>
 #include <ctime>
 #include <string>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kLongBatch = 32, kWidth = 64;
 
-// Training of a gated recurrent layer over `steps` inputs.
+// Trains a gated recurrent layer over `steps` inputs.
 void Recurrence(Builder& b, int64_t steps) {
   const VariableInit small = {VariableInit::Kind::kUniform, -0.1, 0.1};
   auto weight = [&](const char* name) {
@@ -39,7 +39,8 @@ void Chain(Builder& b, int64_t ops) {
   b.Output("y", y);
 }
 
-// Adam's update of `count` parameters of three shapes whose gradients are the parameters themselves: six buffers each.
+// Adam updates of `count` parameters of three shapes. The gradients are the parameters themselves. Six
+// buffers each.
 void Parameters(Builder& b, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     const std::string name = "p" + std::to_string(i);
@@ -54,7 +55,7 @@ void Parameters(Builder& b, int64_t count) {
   }
 }
 
-// Inputs of which each gives an output.
+// `count` inputs, with one output for each.
 void Ports(Builder& b, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     b.Output("y" + std::to_string(i), Tanh(b.Input("x" + std::to_string(i), F32, {kWidth})));
@@ -67,7 +68,8 @@ Graph Make(void (*build)(Builder&, int64_t), int64_t length) {
   return graph;
 }
 
-// Of all threads, the least of some times: neighbours on the machine count for little.
+// Returns the CPU time of all threads, the least of some runs, so that other load on the machine matters
+// little.
 double CompileSeconds(const Graph& graph, int times) {
   double least = 0;
   for (int i = 0; i < times; ++i) {
@@ -86,8 +88,8 @@ struct LongProgram {
   int64_t length;
 };
 
-// Four times the length takes four times as long, or less where a part is the same for all; sixteen times when each op looks at
-// all others.
+// Four times the length takes at most about four times as long. It would take sixteen times as long if each
+// op looked at all others.
 class LongProgramTest : public testing::TestWithParam<LongProgram> {};
 
 TEST_P(LongProgramTest, CompilesInTimeThatGrowsWithItsLength) {
@@ -104,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, LongProgramTest,
                                          LongProgram{"Ports", Ports, 500}),
                          [](const auto& info) { return info.param.name; });
 
-// Of a function of many inputs, variables and outputs alone: what is compiled takes longer.
+// Only builds functions of many inputs, variables and outputs, because compilation takes longer.
 TEST(ManyParametersTest, AreBuiltInTimeThatGrowsWithThem) {
   const auto seconds = [](void (*build)(Builder&, int64_t), int64_t count) {
     double least = 0;
@@ -117,13 +119,14 @@ TEST(ManyParametersTest, AreBuiltInTimeThatGrowsWithThem) {
     return least;
   };
   for (const auto build : {Ports, Parameters}) {
-    // Eight times as many: 64 times as long when each argument or result copies the list of those before it.
+    // Eight times as many would take 64 times as long if each argument or result copied the list of the
+    // earlier ones.
     const double once = seconds(build, 500), eight_times = seconds(build, 4000);
     EXPECT_LT(eight_times, 20 * once) << once << " s and " << eight_times;
   }
 }
 
-// A kernel of a GPU has 4,095 pointers, and 1,000 such updates work on 6,000 buffers.
+// A GPU kernel has at most 4,095 pointers; 1,000 such updates use 6,000 buffers.
 TEST(ManyParametersTest, AreUpdatedByMoreThanOneKernel) {
   Session session = MustStart(Make(Parameters, 1000));
   ASSERT_TRUE(session.Run("f", {}).ok());
@@ -144,8 +147,8 @@ TEST(ManyParametersTest, CompileForAGpu) {
   EXPECT_THAT(buffers, testing::UnorderedElementsAre(682 * 6, 318 * 6));
 }
 
-// What many slices of a tensor give back is computed where it belongs in the gradient: no kernel looks for each element at all of
-// them, as one that joins them would, and nothing is added to zeros.
+// The gradients of many slices of a tensor are written directly to their places in its gradient. No kernel
+// searches all slices for each element, as a joining kernel would, and nothing is added to zeros.
 TEST(ManySlicesTest, GiveBackTheirGradientsInPlace) {
   for (const int64_t dim : {0, 1}) {
     constexpr int64_t kSlices = 40, kOthers = 4, kInner = 64;

@@ -1,4 +1,4 @@
-// Dynamic loss scaling: steps that overflow change nothing but the scale.
+// Dynamic loss scaling: a step that overflows changes only the scale.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ Graph Regression(const Minimize& minimize) {
   return graph;
 }
 
-// Everything but the scale and its counter.
+// Returns all variables but the scale and its counter.
 std::map<std::string, std::vector<char>> State(Session& session) {
   std::map<std::string, std::vector<char>> state;
   for (const VariableInfo& variable : session.variables()) {
@@ -51,7 +51,7 @@ void Step(Session& session, float boost) {
   ASSERT_TRUE(outputs.ok()) << outputs.status();
 }
 
-// Good, good, bad, good: the bad step leaves all but the scale as it was, and training goes on.
+// Good, good, bad, good: the bad step changes only the scale and its counter, and training continues.
 void ExpectSkipsTheBadStep(const std::string& name, const Minimize& minimize) {
   SCOPED_TRACE(name);
   const std::string scale = name + "/loss_scale", good_steps = name + "/good_steps";
@@ -95,7 +95,7 @@ TEST(LossScaleTest, EveryOptimiserSkipsABadStep) {
   }
 }
 
-// w = 1 and loss = w^2, in f32: what scaling does by itself.
+// w = 1 and loss = boost * w^2, in f32: loss scaling alone.
 Graph Square1(const optim::LossScale& scale) {
   Graph graph("g");
   Variable w = graph.Variable("w", F32, {}, {.init = {.a = 1}});
@@ -149,7 +149,7 @@ TEST(LossScaleTest, ScalingByPowersOfTwoChangesNoBitInF32) {
   EXPECT_EQ(VariableFloats(scaled, "w"), VariableFloats(expected, "w"));
 }
 
-// Parameters on two devices: one bad gradient stops both.
+// Parameters on two devices: one bad gradient stops both updates.
 TEST(LossScaleTest, DevicesSkipTogether) {
   setenv("SINTER_CPU_DEVICES", "2", /*overwrite=*/1);
   Graph graph("g");

@@ -1,4 +1,4 @@
-// Wrong options, modules that are not their own, names and gradients: what the graph says of them.
+// Messages for wrong options, misused modules, wrong names and wrong gradients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ class ModelErrorTest : public ::testing::TestWithParam<ErrorCase> {};
 
 TEST_P(ModelErrorTest, NamesLineMistakeAndFix) { ExpectSays(GetParam(), "model_errors_test.cc:"); }
 
-// One that minimises, so that its options are looked at.
+// Returns a body that minimises, so that the optimiser's options are checked.
 template <typename Optimizer>
 std::function<void(Builder&)> With(const Optimizer& optimizer) {
   return [=](Builder& b) { optimizer.Minimize(Sum(nn::Linear(1)(X(b)))); };
@@ -221,7 +221,7 @@ INSTANTIATE_TEST_SUITE_P(Ownership, ModelErrorTest, ::testing::ValuesIn(Ownershi
 INSTANTIATE_TEST_SUITE_P(Name, ModelErrorTest, ::testing::ValuesIn(NameCases()), ErrorCaseName);
 INSTANTIATE_TEST_SUITE_P(Gradient, ModelErrorTest, ::testing::ValuesIn(GradientCases()), ErrorCaseName);
 
-// Each call that is wrong says so once, not once a variable.
+// Each wrong call gives one message, not one for each variable.
 TEST(ModelErrorsTest, AModuleThatIsNotItsOwnSaysItOnce) {
   Graph graph("g");
   graph.Function("f", [](Builder& b) {

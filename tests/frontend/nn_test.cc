@@ -117,7 +117,7 @@ TEST(NnTest, EmbeddingLooksUpRows) {
   EXPECT_THAT(Floats(session, "f", {{"ids", ids}}, "y"), ElementsAre(20, 21, 0, 1, 10, 11, 20, 21));
 }
 
-// What MultiHeadAttention promises, from products and a softmax, with its own parameters.
+// Computes MultiHeadAttention with the layer's parameters, from matmuls and a softmax.
 Tensor AttentionByHand(Builder& b, const nn::Module& layer, const Tensor& x, int64_t heads, bool causal) {
   std::vector<Tensor> p;  // qkv.weight, qkv.bias, out.weight, out.bias
   for (const Variable& variable : layer.parameters()) p.push_back(b.Read(variable));
@@ -164,7 +164,7 @@ TEST(NnTest, MultiHeadAttentionMixesPositions) {
 
 TEST(NnTest, MultiHeadAttentionTakesAScaleAndMayHaveNoBias) {
   Graph graph("g", /*seed=*/3);
-  // Scores of 0 weigh all positions alike: the mean of the values, projected.
+  // Scores of 0 weight all positions equally: the result is the projected mean of the values.
   nn::MultiHeadAttention attention(
       1, {.scale = 0.0, .bias = false, .weight = nn::Ones(), .out_weight = nn::Ones()});
   graph.Function("f", [&](Builder& b) { b.Output("y", attention(b.Input("x", F32, {1, 2, 2}))); });
@@ -247,7 +247,7 @@ TEST(NnTest, AFreshClassifierStartsAtTheLogOfItsClasses) {
   EXPECT_NEAR(*outputs->Scalar("loss"), std::log(10.0), 1e-5);
 }
 
-// sin(first), sin(first + 1.7), ...
+// Returns `count` values sin(first + 1.7 i) * scale + shift.
 std::vector<float> Sines(double first, size_t count, double scale, double shift = 0) {
   std::vector<float> values(count);
   for (size_t i = 0; i < count; ++i) {
@@ -263,10 +263,10 @@ HostTensor Matrix(int64_t rows, int64_t columns, const std::vector<float>& value
 struct AfterSteps {
   int steps;
   double loss;
-  std::vector<float> mean, variance, y;  // Of the batch norm "1"; of what is evaluated.
+  std::vector<float> mean, variance, y;  // Batch norm "1"; `y`: output of "eval".
 };
 
-// Trains on sines as inputs of this shape, and evaluates on others after as many steps as are expected.
+// Trains on sines as inputs of this shape. After each expected number of steps, evaluates on other sines.
 void ExpectAfterSteps(Session& session, const Shape& shape,
                       const std::function<HostTensor(int step, const std::vector<float>& x)>& target,
                       const std::vector<AfterSteps>& expected) {
@@ -296,7 +296,7 @@ void ExpectAfterSteps(Session& session, const Shape& shape,
   }
 }
 
-// Functions "train", by the mean squared error, and "eval".
+// Returns a session with functions "train", which minimises the mean squared error, and "eval".
 Session MustTrain(nn::Module& net, const Shape& x, const Shape& y) {
   Graph graph("g");
   graph.Function("train", [&](Builder& b) {
@@ -308,8 +308,8 @@ Session MustTrain(nn::Module& net, const Shape& x, const Shape& y) {
   return MustStart(graph);
 }
 
-// The expected numbers are NumPy's in double precision, with PyTorch's convention: batches are normalised by the biased
-// variance, and the running one is 0.9 times itself and 0.1 times the unbiased one.
+// The expected numbers are from NumPy in double precision, with PyTorch's convention: a batch is normalised
+// by its biased variance; the running variance is 0.9 times itself plus 0.1 times the unbiased one.
 TEST(NnTest, BatchNormEvaluatesAsPyTorchAfterOneAndAfterTwentySteps) {
   nn::Module net = nn::Sequential{nn::Linear(3), nn::BatchNorm(), nn::Linear(1)};
   Session session = MustTrain(net, {8, 2}, {8, 1});
@@ -336,8 +336,9 @@ TEST(NnTest, BatchNormEvaluatesAsPyTorchAfterOneAndAfterTwentySteps) {
                       0.981128015f, -0.934955902f}}});
 }
 
-// The expected numbers are PyTorch 2.5.1's in float64 on a CPU, as bench/peers/judge_batch_norm.py prints them. That shows too how
-// far PyTorch is from itself behind twenty steps of deeper nets: 7e-4 to 1.3, by the library that computes in float32.
+// The expected numbers are from PyTorch 2.5.1 in float64 on a CPU, as bench/peers/judge_batch_norm.py prints
+// them. That script also shows how much PyTorch's own results differ after twenty steps of deeper nets: 7e-4
+// to 1.3, depending on the library that computes in float32.
 TEST(NnTest, BatchNormOfImagesEvaluatesAsPyTorchDid) {
   nn::Module net = nn::Sequential{nn::Conv2d(3, 3, {.padding = {1, 1, 1, 1}}), nn::BatchNorm(), nn::Relu(),
                                   nn::GlobalAvgPool(), nn::Linear(2)};
@@ -404,7 +405,7 @@ TEST(NnTest, ALayerInTwoPlacesIsListedOnce) {
   EXPECT_THAT(Names(graph.variables()), ElementsAre("2.weight", "2.bias"));
 }
 
-// A parent that comes later does not take the weights away.
+// A later parent does not rename the variables.
 TEST(NnTest, VariablesKeepTheirNames) {
   Graph graph("g");
   nn::Module linear = nn::Linear(2);

@@ -1,4 +1,4 @@
-// Every optimiser against a scalar reference in double precision over 100 steps, and with batches in parts.
+// Compares every optimiser with a scalar reference in double over 100 steps; also with batches in parts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ const std::vector<float> kTarget = {1, -2, 0.5, 3, -0.25};
 const std::vector<float> kScale = {1, 0.1, 3, 0.5, 2};
 
 using Minimize = std::function<void(const Tensor& loss, const Tensor& lr)>;
-// One step of the reference: values and their gradients, the step counted from 1.
+// One step of the reference on values `w` with gradients `g`. `step` counts from 1.
 using Reference =
     std::function<void(std::vector<double>& w, const std::vector<double>& g, double lr, int step)>;
 
@@ -142,7 +142,7 @@ TEST(OptimTest, TwoOptimisersInOneFunctionUseTheValuesOfTheLoss) {
 
 constexpr int64_t kBatch = 12, kPart = 3;
 
-// Runs `optimizer(b, loss)` once a batch, and its two halves once a part and once a batch.
+// Compares Minimize once per batch with Accumulate once per part and ApplyAccumulated once per batch.
 template <typename Make>
 void ExpectPartsEqualTheWhole(const std::string& name, const Make& make) {
   SCOPED_TRACE(name);

@@ -1,4 +1,4 @@
-// Several optimisers in one graph: whose state is whose, and groups of parameters.
+// Several optimisers in one graph: the owner of each state, and groups of parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ Variable Vector(Builder& b, std::string_view name, double start = 0) {
   return b.MakeVariable(name, F32, {1}, {.init = {.a = start}});
 }
 
-// Adam in double precision, of one number.
+// Adam in double precision, for one number.
 struct AdamByHand {
   double value, rate, beta1 = 0.5, beta2 = 0.9;
   double m = 0, v = 0;
@@ -44,7 +44,7 @@ double Softplus(double x) { return std::log1p(std::exp(-std::abs(x))) + std::max
 
 constexpr int64_t kIdentityBatch = 6;
 
-// A critic w x + v and a generator a z + c, one step of each in a run.
+// A critic w x + v and a generator a z + c. A run makes one step of each.
 struct GanByHand {
   AdamByHand w, v, a, c;
   double d_loss = 0, g_loss = 0;
@@ -84,7 +84,7 @@ TEST(OptimizerIdentityTest, AGanAgreesWithTwoAdamsInDouble) {
     Tensor d_loss = Mean(sinter::Softplus(-d(b.Input("x", F32, {kIdentityBatch, 1})))) +
                     Mean(sinter::Softplus(d(StopGradient(fake))));
     optim::Adam{.learning_rate = 0.05, .beta1 = 0.5, .beta2 = 0.9}.MinimizeOver(d_loss, d.parameters());
-    Tensor g_loss = Mean(sinter::Softplus(-d(fake)));  // By the critic after its update.
+    Tensor g_loss = Mean(sinter::Softplus(-d(fake)));  // By the updated critic.
     optim::Adam{.learning_rate = 0.02, .beta1 = 0.5, .beta2 = 0.9}.MinimizeOver(g_loss, g.parameters());
     b.Output("d_loss", d_loss);
     b.Output("g_loss", g_loss);
@@ -188,7 +188,7 @@ TEST(OptimizerIdentityTest, AccumulatedSumsAreOfOneOptimiserEach) {
   EXPECT_EQ(VariableFloats(session, "c")[0], -1);
 }
 
-// Sgd needs no name where it has no state.
+// Sgd needs no name if it has no state.
 TEST(OptimizerIdentityTest, SgdWithoutStateMayUpdateAnything) {
   Graph graph("g");
   graph.Function("both", [](Builder& b) {
@@ -234,7 +234,7 @@ TEST(ParameterGroupTest, GroupsHaveTheirOwnSettingsAndOneCountAndNorm) {
   EXPECT_EQ((*session.ReadVariable("adamw/step")->Span<int64_t>())[0], 1);
 }
 
-// Builds one function a body, and returns what the graph says.
+// Builds one function for each body, and returns the graph's error message.
 std::string Says(const std::vector<std::function<void(Builder&)>>& bodies) {
   Graph graph("g");
   for (size_t i = 0; i < bodies.size(); ++i) graph.Function("f" + std::to_string(i), bodies[i]);

@@ -1,4 +1,4 @@
-// The perceptron that examples/parallel_mlp cuts across two devices: its copies, exactly, and its numbers.
+// The perceptron that examples/parallel_mlp splits across two devices: its exact copies and its results.
 #include "sinter/examples/parallel_mlp/parallel_mlp.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ ParallelMlpOptions On(Device device0, Device device1) {
   return {.units = 16, .classes = 10, .device0 = device0, .device1 = device1};
 }
 
-// "6x12 to 1" for each plan.copy between devices, in the order of the steps.
+// Returns "6x12 to 1" for each plan.copy between devices, in the order of the steps.
 std::vector<std::string> Copies(const std::string& plan, const std::string& function) {
   std::vector<std::string> copies;
   const size_t begin = plan.find("plan.function @" + function), end = plan.find("\n  }", begin);
@@ -56,7 +56,7 @@ TEST(ParallelMlpTest, AForwardPassHasFourCopies) {
               ElementsAre("6x12 to 1", "6x16 to 0", "6x16 to 1", "6x10 to 0"));
 }
 
-// The loss's gradient to 1, then those of z0 and z1; x needs none.
+// The loss's gradient goes to 1, then the gradients of z0 and z1 are copied. x needs none.
 TEST(ParallelMlpTest, ABackwardPassHasThreeMore) {
   std::vector<std::string> copies = CopiesOf("train", kFirst, kSecond);
   ASSERT_EQ(copies.size(), 7u);

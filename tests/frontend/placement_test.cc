@@ -1,4 +1,4 @@
-// Placing in the builder, and what the compiler makes of it: devices of tensors, copies, errors, the plan.
+// Placement in the builder and in the compiler: devices of tensors, copies, errors, the plan.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,7 +75,7 @@ TEST(PlacementTest, ATensorIsWhereItsOperandsAre) {
   EXPECT_TRUE(graph.status().ok()) << graph.status();
 }
 
-// Also the parameters made before; a part may be elsewhere.
+// To() also moves parameters that exist already; a part may be on another device.
 TEST(PlacementTest, ModulesMove) {
   Graph graph("g");
   nn::Module head = nn::Linear(2);
@@ -157,7 +157,7 @@ TEST(PlacementTest, ACopyToItsOwnDeviceIsNoneAndACloneIsOne) {
   }
 }
 
-// All on one device that is not the default: everything in the plan says so.
+// Everything is on one device, which is not the default. All of the plan must name it.
 TEST(PlacementTest, TheDefaultDeviceHoldsEverything) {
   Graph graph("g");
   nn::Module net = nn::Sequential{nn::Linear(16), nn::Relu(), nn::Dropout(0.5), nn::Linear(4)};
@@ -180,11 +180,12 @@ TEST(PlacementTest, TheDefaultDeviceHoldsEverything) {
   EXPECT_GT(placed, 20);
   EXPECT_THAT(report.dumps["plan-memory"],
               HasSubstr("plan.function @train on [#sinter.device<cpu, 1>] arena"));
-  // Nothing says cpu:0, at no stage.
+  // No stage mentions cpu:0.
   for (const auto& [stage, text] : report.dumps) EXPECT_THAT(text, Not(HasSubstr("<cpu, 0>"))) << stage;
 }
 
-// The ops of a stage's IR, outside of fusions, that do not say where they are and are not computed from constants alone.
+// Returns the ops of a stage's IR without a device attribute. Fusion bodies and constant expressions are
+// exempt.
 std::vector<std::string> Unplaced(const std::string& text) {
   static const std::regex op("    (%[0-9a-z_]+)(:[0-9]+)? = sinter\\.[a-z0-9_]+"), value("%[0-9a-z_]+");
   std::vector<std::string> unplaced;
@@ -212,7 +213,7 @@ std::vector<std::string> Unplaced(const std::string& text) {
   return unplaced;
 }
 
-// After every stage that works on tensors.
+// Checks every stage that works on tensors.
 TEST(PlacementTest, EveryStageKeepsThePlaces) {
   Graph graph("g");
   nn::Module first = nn::Sequential{nn::Conv2d(8, 3), nn::BatchNorm(), nn::Relu(), nn::Flatten()};
@@ -233,7 +234,7 @@ TEST(PlacementTest, EveryStageKeepsThePlaces) {
   }
 }
 
-// One copy of the scalars that the updates share, one back and forth for the norm, and nothing else that was not asked for.
+// One copy of the scalars that the updates share, one round trip for the norm, and no other implicit copy.
 TEST(PlacementTest, OptimisersWorkOnEveryDevice) {
   Graph graph("g");
   nn::Module first = nn::Linear(16), second = nn::Linear(4);
@@ -253,7 +254,7 @@ TEST(PlacementTest, OptimisersWorkOnEveryDevice) {
   }
   EXPECT_EQ(large, 2) << report.ToString();  // h, and its gradient.
   EXPECT_THAT(report.copies, ::testing::Contains(HasSubstr("gives input \"lr\" of")));
-  // Slots are where their parameters are.
+  // Slots are on their parameters' devices.
   const std::string& text = report.dumps["lower-to-plan"];
   EXPECT_THAT(text, HasSubstr("sinter.variable @\"adam/m/second.weight\" : tensor<16x4xf32>"));
   for (const char* name : {"second.weight", "adam/m/second.weight", "adam/v/second.bias"}) {
@@ -264,7 +265,7 @@ TEST(PlacementTest, OptimisersWorkOnEveryDevice) {
   }
 }
 
-// A norm over two devices, random masks and step counters included.
+// A norm over two devices, with random masks and step counters.
 TEST(PlacementTest, TwoDevicesTrainAsOneDoes) {
   setenv("SINTER_CPU_DEVICES", "2", /*overwrite=*/1);
   std::vector<std::vector<float>> weights;

@@ -1,4 +1,4 @@
-// Programs in bf16 and f16 by policy: what they learn, what stays in f32, and what the report says.
+// bf16 and f16 policies: training results, values that stay in f32, and the report.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Written anew by whoever names it.
+// A path in the scratch folder; the caller overwrites the file.
 std::string ScratchFile(const std::string& name) { return testing::TempDir() + "/precision_" + name; }
 
 constexpr int64_t kBatch = 32;
@@ -38,7 +38,7 @@ Digits DrawBatch() {
           *HostTensor::FromVector<int32_t>({kBatch}, labels)};
 }
 
-// The net trained on one batch by Adam, under a policy.
+// Trains the net with Adam on one batch, under a policy.
 Graph Training(nn::Module net, Precision precision) {
   Graph graph("g", /*seed=*/7);
   graph.SetPrecision(precision);
@@ -65,7 +65,7 @@ std::vector<double> Losses(const std::function<nn::Module()>& net, Precision pre
   return losses;
 }
 
-// The losses of a run under the policy stay near those of f32, and fall as they do.
+// Under the policy, losses stay near those of f32, and fall as they do.
 void ExpectLearnsAsF32(const std::function<nn::Module()>& net, Precision precision) {
   std::vector<double> exact = Losses(net, Precision::kF32), narrow = Losses(net, precision);
   EXPECT_NE(exact, narrow);
@@ -124,7 +124,7 @@ TEST(PrecisionTest, GradientsOutputsAndVariablesAreOfF32) {
     b.Assign(w, b.Read(w) - gradients[0] * 0.125);
   });
   Session session = MustStart(graph);
-  // 257 is 256 in bf16, in x and in the gradient; all else is exact.
+  // 257 becomes 256 in bf16, in x and in the gradient; all other values are exact.
   HostTensor x = *HostTensor::FromVector<float>({2, 2}, {257, 0, 0, 1});
   auto outputs = session.Run("f", {{"x", x}});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
@@ -136,7 +136,7 @@ TEST(PrecisionTest, GradientsOutputsAndVariablesAreOfF32) {
   for (const SafetensorsEntry& entry : file.entries()) EXPECT_EQ(entry.dtype, F32) << entry.name;
 }
 
-// Variables of f32 alone are seen, and trained to the same bits, whether or not their casts are kept.
+// The program sees only f32 variables. They train to the same bits with and without kept casts.
 TEST(PrecisionTest, KeptCastsChangeNoBits) {
   static const Digits digits = DrawBatch();
   const auto steps_of = [](Session& session, int steps) {
@@ -167,7 +167,8 @@ TEST(PrecisionTest, KeptCastsChangeNoBits) {
   }
 }
 
-// Each device has narrow replicas of its own; where one alone computes new values, all are sent them, and cast them.
+// Each device has its own low-precision replicas. With updates on one device, all devices receive and cast
+// the new values.
 TEST(PrecisionTest, KeptCastsChangeNoBitsOnTwoDevices) {
   setenv("SINTER_CPU_DEVICES", "2", 1);
   const Digits digits = DrawBatch();
@@ -193,7 +194,8 @@ TEST(PrecisionTest, KeptCastsLeaveNoneToARun) {
   graph.SetPrecision(Precision::kBf16);
   Variable w = graph.Variable("w", F32, {4, 4}, {.init = {.a = 1}});
   graph.Function("f", [&](Builder& b) { b.Output("y", MatMul(b.Input("x", F32, {2, 4}), b.Read(w))); });
-  // The cast of x, the product, the cast of its result; and the cast of w, which a limit of memory wants as well.
+  // The cast of x, the matmul, and the cast of its result. Without kept casts or with a memory limit, also
+  // the cast of w.
   EXPECT_EQ(Compile(graph)->Functions()[0].steps, 3);
   EXPECT_EQ(Compile(graph, {.keep_casts = false})->Functions()[0].steps, 4);
   EXPECT_EQ(Compile(graph, {.memory_limit = int64_t{1} << 20})->Functions()[0].steps, 4);

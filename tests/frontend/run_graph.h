@@ -1,4 +1,4 @@
-// Compiles a graph and runs one of its functions: what most frontend tests want.
+// Compiles a graph and runs one of its functions, as most frontend tests need.
 //
 //   Session session = MustStart(graph);
 //   std::vector<float> y = Floats(session, "f", {{"x", x}}, "y");

@@ -1,6 +1,7 @@
-// Programs through the whole compiler: each gives a plan, or an error that says something; none crashes or fails without a
-// word. Bytes choose a random program of tests/numerics/random_graph.h, which is right, then alter it so that the parser
-// mostly still takes it: a size everywhere, a number, or the name of an op.
+// Fuzzes the whole compiler: each program gives a plan or a non-empty error, and never crashes.
+//
+// The input bytes choose a valid random program from tests/numerics/random_graph.h. Then they alter the
+// program in ways that the parser mostly accepts: one size everywhere, one number, or the name of an op.
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
@@ -16,7 +17,7 @@
 
 namespace {
 
-// Zeros behind the end.
+// Reads the input byte by byte; after the end it returns zeros.
 class Bytes {
  public:
   Bytes(const uint8_t* data, size_t size) : data_(data), left_(size) {}
@@ -57,7 +58,8 @@ constexpr std::string_view kNumbers[] = {"0",
                                          "9223372036854775807",
                                          "1.0e30",
                                          "0xFFC00000"};
-// Ops of one operand, of two, and reductions: each in place of another of its list.
+// Ops of one operand, ops of two operands, and reductions. The fuzzer replaces an op only by one of the same
+// list.
 constexpr std::string_view kUnary[] = {
     "abs",  "ceil",  "cos",  "erf",    "exp",        "expm1", "floor", "gelu",    "gelu_tanh",
     "log",  "log1p", "neg",  "relu",   "reciprocal", "round", "rsqrt", "sigmoid", "sign",
@@ -66,7 +68,7 @@ constexpr std::string_view kBinary[] = {"add", "atan2", "div", "maximum", "minim
                                         "mul", "pow",   "rem", "sub"};
 constexpr std::string_view kReductions[] = {"logsumexp", "max", "mean", "min", "prod", "sum"};
 
-// Where runs of digits begin that are whole numbers.
+// Returns the start and length of each run of digits that is a number or a size, not part of a name.
 std::vector<std::pair<size_t, size_t>> Numbers(const std::string& text) {
   std::vector<std::pair<size_t, size_t>> found;
   for (size_t at = 0; at < text.size();) {
@@ -74,7 +76,7 @@ std::vector<std::pair<size_t, size_t>> Numbers(const std::string& text) {
     while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) ++end;
     const bool is_name = at > 0 && (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0 ||
                                     text[at - 1] == '%' || text[at - 1] == '@' || text[at - 1] == '#');
-    // The x of "2x3xf32" comes in front of sizes.
+    // In "2x3xf32" an x precedes each size but the first.
     const bool is_size = at > 0 && text[at - 1] == 'x' && (at < 2 || text[at - 2] != '0');
     if (end > at && (!is_name || is_size)) found.emplace_back(at, end - at);
     at = std::max(end, at + 1);
@@ -82,7 +84,8 @@ std::vector<std::pair<size_t, size_t>> Numbers(const std::string& text) {
   return found;
 }
 
-// A size goes everywhere, so that types still agree; any other number is replaced where it stands.
+// Replaces one number. A size is replaced everywhere, so that types still agree; other numbers only at one
+// place.
 void ReplaceNumber(std::string& text, Bytes& bytes) {
   const std::vector<std::pair<size_t, size_t>> numbers = Numbers(text);
   if (numbers.empty()) return;

@@ -1,4 +1,4 @@
-// IDX files, plain and compressed: any bytes give a tensor that agrees with them, or an error.
+// Fuzzes plain and compressed IDX files: any bytes give a tensor of a plausible size, or an error.
 #include <cstddef>
 #include <cstdint>
 
@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     SINTER_CHECK(!tensor.status().message().empty());
     return 0;
   }
-  // Every element came out of the input: i16 grows by two, compressed bytes by their ratio.
+  // Bounds the tensor by the input's size: i16 elements double in size, and gzip expands at most 1040 times.
   SINTER_CHECK(static_cast<uint64_t>(tensor->num_bytes()) <= 2 * 1040 * static_cast<uint64_t>(size));
   return 0;
 }

@@ -1,5 +1,6 @@
-// Programs as text: any bytes parse and verify, or give diagnostics. The parser is MLIR's; ours are the types, the op
-// formats and the verifiers.
+// Fuzzes the text form of programs: any bytes parse and verify, or give diagnostics.
+//
+// The parser is MLIR's. Sinter's own parts are the types, the op formats and the verifiers.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,5 +1,6 @@
-// .npz archives and the .npy files in them: any bytes give tensors or an error, and no more memory is taken than the limits
-// say. An input that begins as a .npy file is read as one.
+// Fuzzes .npz archives and .npy files: any bytes give tensors or an error, within the reader's memory limits.
+//
+// An input that begins as a .npy file is read as one.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

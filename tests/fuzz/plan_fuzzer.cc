@@ -1,5 +1,7 @@
-// Plans: any bytes give a plan whose tables can be read, or an error. The hash is made right first, so that the bytes
-// reach the checks behind it. Nothing is run: a plan's code is native, and as trustworthy as whoever wrote it.
+// Fuzzes plan files: any bytes give a plan with readable tables, or an error.
+//
+// The fuzzer first repairs the hash, so that the bytes reach the later checks. It runs nothing: a plan holds
+// native code, which is only as trustworthy as its author.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,6 +1,7 @@
-// Plans that run: whatever passes the verifier gives a session that runs, or an error, and touches nothing but its own memory.
-// The hash is made right first. All memory of sessions ends at a page that nobody may touch, and is filled with NaNs before
-// each run. Plans with generated code are left out: their code is native, and as trustworthy as whoever wrote it.
+// Fuzzes sessions: a plan that passes the verifier runs or gives an error, and touches only its own memory.
+//
+// The fuzzer first repairs the hash. All session memory ends at an inaccessible page and is filled with NaNs
+// before each run. Plans with generated code are skipped: native code is only as trustworthy as its author.
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -20,10 +21,10 @@ namespace {
 using sinter::Device;
 
 constexpr int64_t kMostBytes = int64_t{64}
-                               << 20;  // Of a session and of an input: larger ones take only time.
+                               << 20;  // Limit for a session and for an input; more only takes time.
 constexpr int64_t kPage = 4096, kGuard = 65536;
 
-// Main memory whose pieces end where what may be touched ends.
+// Host memory whose blocks end exactly at an inaccessible page.
 class GuardedMemory : public sinter::DeviceMemory {
  public:
   explicit GuardedMemory(Device device) : device_(device) {}
@@ -66,7 +67,7 @@ bool HasGeneratedCode(const sinter::Plan& plan) {
   return plan.table().shared_object() != nullptr && plan.table().shared_object()->size() > 0;
 }
 
-// Bytes that depend on `seed`: zeros, ones (NaN, -1), or anything. Those of i1 are 0 or 1.
+// Fills a tensor with zeros, ones (NaN, -1) or random bytes, as `seed` selects. Bytes of i1 are 0 or 1.
 void Fill(sinter::HostTensor& tensor, uint64_t seed) {
   uint64_t state = seed;
   for (std::byte& byte : sinter::MutableBytesOf(tensor)) {

@@ -1,5 +1,7 @@
-// safetensors files: any bytes give entries that lie in the file and cover its data exactly, or an error; and tensors of the
-// types and shapes that the entries say, or an error.
+// Fuzzes safetensors files: any bytes give consistent entries and tensors, or an error.
+//
+// Entries must be inside the file and cover its data exactly. Tensors must have their entries' types and
+// shapes.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,7 +14,7 @@
 
 namespace {
 
-// As a file, of memory.
+// Reads the bytes through a file in memory.
 void ReadAll(const uint8_t* data, size_t size) {
   static const int fd = memfd_create("fuzz", MFD_CLOEXEC);
   SINTER_CHECK(ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == static_cast<ssize_t>(size));

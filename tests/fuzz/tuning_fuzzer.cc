@@ -1,4 +1,4 @@
-// Tuning files: any bytes give a table, whose text gives it again, or an error.
+// Fuzzes tuning files: any bytes give a table whose text parses to the same table, or an error.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

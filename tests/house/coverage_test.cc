@@ -1,4 +1,4 @@
-// Every op has what an op must have: a reference, a line in a lit test, a summary, a gradient or none on purpose.
+// Checks that each op has a reference, a line in a lit test, a summary, and a gradient unless it is exempt.
 #include <iostream>
 #include <regex>
 #include <set>
@@ -49,7 +49,7 @@ TEST_F(CoverageTest, EveryOpHasALineInALitTest) {
   }
 }
 
-// The records: `def AddOp : Class<"add", "summary", ...>` or with `let summary` in the body.
+// A record is `def AddOp : Class<"add", "summary", ...>` or has `let summary` in its body.
 TEST_F(CoverageTest, EveryRecordHasASummary) {
   int records = 0;
   for (const SourceFile& file : SourceTree()) {
@@ -68,7 +68,7 @@ TEST_F(CoverageTest, EveryRecordHasASummary) {
   EXPECT_GT(records, 80);
 }
 
-// Nothing is asserted of ops without a gradient: the table is what a reader looks at when one is missed.
+// The test prints the ops without a gradient, and asserts nothing about them.
 TEST_F(CoverageTest, EveryOpIsOfAKnownKind) {
   std::string without;
   for (mlir::RegisteredOperationName op : ops_) {

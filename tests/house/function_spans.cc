@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kNoCode = std::string::npos;
 
-// The column at which the code of each line begins; kNoCode for blank lines and what is skipped.
+// Returns the column of each line's first character of code; kNoCode for blank and skipped lines.
 std::vector<size_t> Columns(const std::vector<std::string>& lines) {
   static const std::regex kRawString("R\"([^( ]*)\\(");
   std::vector<size_t> columns;
@@ -31,7 +31,7 @@ std::vector<size_t> Columns(const std::vector<std::string>& lines) {
   return columns;
 }
 
-// The lines from `first` to the first that ends with a brace.
+// Returns the lines from `first` to the first line that ends with an opening brace, joined.
 std::string Opening(const std::vector<std::string>& lines, size_t first, size_t last) {
   std::string text;
   for (size_t i = first; i < last; ++i) {
@@ -58,7 +58,7 @@ std::vector<FunctionSpan> FunctionSpans(const SourceFile& file) {
   for (size_t last = 1; last < lines.size(); ++last) {
     if (columns[last] == kNoCode || lines[last][columns[last]] != '}') continue;
     size_t first = last;
-    // What lies between is further to the right, or no code.
+    // Lines between the two braces are indented further or have no code.
     do {
       --first;
     } while (first > 0 && columns[first] > columns[last]);

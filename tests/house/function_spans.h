@@ -1,10 +1,12 @@
-// Where the functions of a C++ file begin and end, by indentation: a function ends with the first line below it that
+// Finds the functions of a C++ file by indentation.
+//
+// A function ends with the first line below its signature that
 // begins with a brace in its own column. That holds for text that clang-format has laid out.
 //
 //   for (const FunctionSpan& f : FunctionSpans(file)) EXPECT_LE(f.lines, 70u) << f.signature;
 //
-// Functions of namespaces, classes and functions (lambdas, inside the function that holds them) are found. Raw strings
-// and preprocessor lines, macros of many lines included, are skipped.
+// Functions of namespaces and classes are found, and lambdas inside functions. Raw strings and preprocessor
+// lines (also macros of several lines) are skipped.
 #ifndef SINTER_TESTS_HOUSE_FUNCTION_SPANS_H_
 #define SINTER_TESTS_HOUSE_FUNCTION_SPANS_H_
 
@@ -16,9 +18,9 @@
 namespace sinter::house {
 
 struct FunctionSpan {
-  std::string signature;  // Up to its brace, in one line.
-  size_t first_line = 0;  // From 1.
-  size_t lines = 0;       // The signature's and the closing brace's included.
+  std::string signature;  // The text up to the brace, on one line.
+  size_t first_line = 0;  // Counts from 1.
+  size_t lines = 0;       // Includes the signature and the closing brace.
 };
 
 std::vector<FunctionSpan> FunctionSpans(const SourceFile& file);

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// "first line-number of lines" of each function.
+// Returns "first line-number of lines" for each function.
 std::vector<std::string> SpansOf(const std::string& text) {
   SourceFile file{"x.cc", {}};
   std::istringstream in(text);

@@ -1,4 +1,4 @@
-// Who may include whom: the table of docs and of each folder's CMakeLists.txt, read from the #include lines.
+// Checks #include lines against the allowed layers, and that each CMakeLists.txt states its rule.
 #include <map>
 #include <regex>
 #include <set>
@@ -10,7 +10,7 @@
 namespace sinter::house {
 namespace {
 
-// The top folder's own headers are allowed; "x.h" and "x*.h" name single headers.
+// Maps each top folder to the patterns of the headers that it may include.
 const std::map<std::string, std::vector<std::string>> kAllowed = {
     {"ir", {"ir/.*"}},
     {"passes", {"ir/.*", "passes/.*", "kernels/cpu/vector_math\\.h"}},
@@ -27,7 +27,7 @@ const std::map<std::string, std::vector<std::string>> kAllowed = {
     {"tests", {".*"}},
 };
 
-// The path of `#include "sinter/<path>"`, of a generated header, or of a header by angle brackets.
+// Returns the path in an #include line: "sinter/<path>", a generated header, or a header in angle brackets.
 std::string Included(const std::string& line) {
   static const std::regex kInclude(R"(^\s*#\s*include\s*["<]([^">]+)[">])");
   std::smatch match;
@@ -59,7 +59,7 @@ TEST(LayeringTest, IncludesFollowTheTable) {
   }
 }
 
-// The runtime has no compiler, and a user's program sees none.
+// The runtime does not include the compiler, and public headers do not expose it.
 TEST(LayeringTest, NoCompilerInTheRuntimeNorInPublicHeaders) {
   const std::set<std::string> not_public = {"frontend/graph/broadcasting.h",
                                             "frontend/graph/diagnostics.h",

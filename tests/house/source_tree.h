@@ -1,4 +1,4 @@
-// The repository's own text files, for the tests that keep the house in order.
+// The repository's text files, for the tests of the house rules.
 //
 //   for (const SourceFile& file : SourceTree()) { file.path; file.lines; }      // "ir/dialect/dialect.h"
 #ifndef SINTER_TESTS_HOUSE_SOURCE_TREE_H_
@@ -10,7 +10,7 @@
 namespace sinter::house {
 
 struct SourceFile {
-  std::string path;                // From the repository's root.
+  std::string path;                // Relative to the repository's root.
   std::vector<std::string> lines;  // Without line ends.
 
   bool EndsWith(const std::string& suffix) const;
@@ -19,9 +19,10 @@ struct SourceFile {
   std::string Text() const;
 };
 
-// Every source, header, record, test and CMake file, sorted by path; build folders and hidden ones are left out.
+// Returns every source, header, record, test and CMake file, sorted by path, without build and hidden
+// folders.
 const std::vector<SourceFile>& SourceTree();
-// Null when there is no such file.
+// Null if there is no such file.
 const SourceFile* FindSource(const std::string& path);
 
 }  // namespace sinter::house

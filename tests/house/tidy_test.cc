@@ -18,7 +18,7 @@ bool IsCode(const SourceFile& file) {
   return file.EndsWith(".cc") || file.EndsWith(".h") || file.EndsWith(".cu") || file.EndsWith(".cuh");
 }
 
-// "fold_constants" of "FoldConstants".
+// Returns "fold_constants" for "FoldConstants".
 std::string SnakeCase(const std::string& name) {
   std::string snake;
   for (char c : name) {
@@ -64,7 +64,7 @@ TEST(TidyTest, NamesSayWhatAFileHolds) {
   }
 }
 
-// Whether a list names the source, with or without ".cc": lists of CMake add endings and prefixes in loops.
+// True if a list names the source, with or without ".cc". CMake lists may add endings and prefixes in loops.
 bool IsListed(const SourceFile& lists, const std::string& stem) {
   return std::regex_search(lists.Text(), std::regex("[\\s(\"/]" + stem + "(\\.cc)?[\\s)\"]"));
 }
@@ -73,7 +73,7 @@ TEST(TidyTest, EverySourceIsBuilt) {
   for (const SourceFile& file : SourceTree()) {
     if (!file.EndsWith(".cc")) continue;
     bool listed = false;
-    // A list may be that of a folder above.
+    // The list may be in a parent folder.
     for (std::string folder = file.Folder(); !listed && !folder.empty();) {
       const SourceFile* lists = FindSource(folder + "/CMakeLists.txt");
       std::string relative = file.path.substr(folder.size() + 1),
@@ -90,7 +90,7 @@ TEST(TidyTest, EverySourceIsBuilt) {
 
 TEST(TidyTest, HeadersOpenWithACommentAndHaveAGuard) {
   for (const SourceFile& file : SourceTree()) {
-    // A precompiled header is included once, by the compiler's command line.
+    // The compiler's command line includes a precompiled header, once; it needs no guard.
     if (!file.EndsWith(".h") || file.EndsWith("_pch.h")) continue;
     std::string guard = "SINTER_";
     for (char c : file.path) {
@@ -107,7 +107,7 @@ TEST(TidyTest, HeadersOpenWithACommentAndHaveAGuard) {
 }
 
 TEST(TidyTest, NothingIsLeftForLater) {
-  // Written apart, so that this file passes.
+  // The words are split, so that this file passes.
   const std::regex marks(std::string("\\b(TO") + "DO|FIX" + "ME|X" + "XX|HA" + "CK)\\b");
   for (const SourceFile& file : SourceTree()) {
     for (size_t i = 0; i < file.lines.size(); ++i) {
@@ -117,7 +117,7 @@ TEST(TidyTest, NothingIsLeftForLater) {
   }
 }
 
-// A pass is a record, a source and a test of one name.
+// A pass has a record, a source and a test of the same name.
 TEST(TidyTest, EveryPassHasASourceAndATest) {
   const SourceFile* records = FindSource("passes/passes.td");
   ASSERT_NE(records, nullptr);
@@ -138,7 +138,7 @@ TEST(TidyTest, EveryPassHasASourceAndATest) {
   EXPECT_GT(passes, 5);
 }
 
-// What is not code has a limit of its own kind: lines that fit a screen.
+// Code lines must fit a screen. Other files have no limit here.
 TEST(TidyTest, LinesFitTheScreen) {
   for (const SourceFile& file : SourceTree()) {
     if (!IsCode(file)) continue;

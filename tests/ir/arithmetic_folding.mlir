@@ -35,7 +35,7 @@ func.func @double_neg(%x: tensor<2xf32>) -> tensor<2xf32> {
   return %1 : tensor<2xf32>
 }
 
-// What would lose a NaN or an infinity stays.
+// Folds that would lose a NaN or an infinity do not happen.
 // CHECK-LABEL: func.func @kept
 // CHECK: sinter.mul
 // CHECK: sinter.sub

@@ -1,6 +1,6 @@
 // RUN: sinter-opt %s --canonicalize --cse | FileCheck %s
 
-// A world of one exchanges nothing.
+// A collective over one device returns its operand.
 // CHECK-LABEL: func.func @alone
 // CHECK-NEXT: return %arg0, %arg1, %arg0, %arg0, %arg0
 func.func @alone(%x: tensor<4xf32>, %y: tensor<2xf32>) -> (tensor<4xf32>, tensor<2xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
@@ -11,7 +11,7 @@ func.func @alone(%x: tensor<4xf32>, %y: tensor<2xf32>) -> (tensor<4xf32>, tensor
   return %a#0, %a#1, %b, %c, %d : tensor<4xf32>, tensor<2xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
 
-// Members stay, read or not, and are not merged.
+// Each member stays, even if unread. Members are never merged.
 // CHECK-LABEL: func.func @unread
 // CHECK-COUNT-2: sinter.all_reduce
 func.func @unread(%x: tensor<4xf32>) {

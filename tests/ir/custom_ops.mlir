@@ -21,7 +21,7 @@ func.func private @squared_diff.gradient(%x: tensor<2x3xf32>, %y: tensor<2x3xf32
   return %dx, %dy : tensor<2x3xf32>, tensor<2x3xf32>
 }
 
-// Raw parameters have any number of elements; texts before and behind the loop.
+// Raw parameters may have any number of elements. A kernel may have text before and after the loop.
 // CHECK-LABEL: func.func @raw
 func.func @raw(%x: tensor<7xbf16>, %at: tensor<3xi32>) -> (tensor<3xf32>, tensor<2xi64>) {
   // CHECK: sinter.elementwise_kernel "pick"(%{{[a-z0-9]+}}, %{{[a-z0-9]+}})

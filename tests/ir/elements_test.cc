@@ -1,4 +1,4 @@
-// The elements that each fusible op and reduction says it computes.
+// The elements that each fusible op and each reduction defines.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class ElementsTest : public ProgramText {
  protected:
-  // Runs one op: `op` is its text without the result, over %a, %b, %c of the given types.
+  // Runs one op. `op` is the op's text without the result; its operands are %a, %b, %c of the given types.
   Numbers Run(const std::string& op, const std::vector<std::string>& types, std::vector<Numbers> arguments) {
     std::string text = "func.func @f(";
     for (size_t i = 0; i < types.size(); ++i) {
@@ -180,7 +180,7 @@ TEST_F(ElementsTest, ArgReductions) {
       ElementsAre(1, 0));
 }
 
-// The known answers that come with the authors' code (Random123, kat_vectors).
+// Known answers from the authors' code (Random123, kat_vectors).
 TEST_F(ElementsTest, PhiloxKnownAnswers) {
   Interpreter run(&context_);
   mlir::OpBuilder& builder = run.builder();
@@ -200,7 +200,7 @@ TEST_F(ElementsTest, PhiloxKnownAnswers) {
               ElementsAre(0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu));
   EXPECT_THAT(words(0x85a308d3243f6a88, 0x13198a2e, 0x03707344, 0x299f31d0a4093822),
               ElementsAre(0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u));
-  // A step's high word goes into the key: here key and counter are as before.
+  // The step's high word is combined with the key. Here key and counter equal those above.
   EXPECT_THAT(words(0x85a308d3243f6a88, 0x13198a2e, 0x1234567803707344,
                     0x299f31d0a4093822 ^ (uint64_t{0x12345678} << 32)),
               ElementsAre(0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u));
@@ -215,7 +215,7 @@ TEST_F(ElementsTest, RandomNumbersDependOnSeedStepAndPosition) {
   EXPECT_EQ(x, Run(op, {"i64", "i64"}, {{1}, {0}}));
   EXPECT_NE(x, Run(op, {"i64", "i64"}, {{2}, {0}}));
   EXPECT_NE(x, Run(op, {"i64", "i64"}, {{1}, {1}}));
-  // The first word of counter 0 and key 0, of which 24 bits are used.
+  // The first word of counter 0 and key 0; the op uses 24 of its bits.
   EXPECT_THAT(Run("sinter.random_uniform %a, %a stream 0 low 0.0 high 1.0 : tensor<i64>, tensor<i64> -> "
                   "tensor<1xf32>",
                   {"i64"}, {{0}}),

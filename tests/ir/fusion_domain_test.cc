@@ -25,7 +25,7 @@ class FusionDomainTest : public ::testing::Test {
     context_ = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
   }
 
-  // The body of the one sinter.fusion in a function of `text`.
+  // Returns the body of the only sinter.fusion in a function of `text`.
   mlir::Block& BodyOf(const std::string& text) {
     module_ = mlir::parseSourceString<mlir::ModuleOp>(text, context_.get());
     mlir::Block* body = nullptr;
@@ -63,7 +63,8 @@ func.func @f(%x: tensor<4xf32>) {
             "an input is handed out unchanged");
 }
 
-// A reduction in chunks stores its full results in other loops: they must not take the place of what it reads.
+// A chunked reduction stores its full results in separate loops, so these results must not overwrite its
+// inputs.
 constexpr char kNormalize[] = R"(
 func.func @f(%x: tensor<ROWSx16x1x2xf32>) {
   %r = sinter.fusion(%x : tensor<ROWSx16x1x2xf32>) -> (tensor<ROWSx16x1x2xf32>) {
@@ -97,9 +98,9 @@ TEST(IsCutInChunksTest, AsksForManyElementsAndFewUnits) {
   EXPECT_TRUE(OnCpu({131072}, {0}));
   EXPECT_FALSE(OnCpu({131071}, {0}));
   EXPECT_FALSE(OnCpu({1 << 20}, {}));
-  EXPECT_TRUE(OnCpu({15, 1 << 20}, {1}));  // 15 rows,
+  EXPECT_TRUE(OnCpu({15, 1 << 20}, {1}));  // 15 rows.
   EXPECT_FALSE(OnCpu({16, 1 << 20}, {1}));
-  EXPECT_TRUE(OnCpu({1 << 20, 15 * 32}, {0}));  // 15 units of 32 columns,
+  EXPECT_TRUE(OnCpu({1 << 20, 15 * 32}, {0}));  // 15 units of 32 columns.
   EXPECT_FALSE(OnCpu({1 << 20, 15 * 32 + 1}, {0}));
   EXPECT_TRUE(OnCpu({3, 1 << 20, 5 * 32}, {1}));  // 3 rows of 5 such units.
   EXPECT_FALSE(OnCpu({4, 1 << 20, 4 * 32}, {1}));
@@ -113,12 +114,12 @@ TEST(IsCutInChunksTest, AsksOnGpusForLongUnitsThatLeaveMultiprocessorsIdle) {
   EXPECT_FALSE(OnGpu({511, 512}, {0}));
   EXPECT_TRUE(OnGpu({1024, 263 * 32}, {0}));
   EXPECT_FALSE(OnGpu({1024, 264 * 32}, {0}));
-  EXPECT_TRUE(OnGpu({8192, 2}, {0}));  // One narrow unit.
+  EXPECT_TRUE(OnGpu({8192, 2}, {0}));  // One unit of 2 columns.
   EXPECT_TRUE(OnGpu({256, 20, 26, 26}, {0, 2, 3}));
   EXPECT_FALSE(OnGpu({1 << 20}, {}));
 }
 
-// Dimensions of size 1 are no loops.
+// Dimensions of size 1 form no loop.
 TEST(IsCutInChunksTest, PassesOverDimensionsOfSizeOne) {
   for (auto is_cut : {&OnCpu, &OnGpu}) {
     EXPECT_TRUE(is_cut({1 << 20, 16, 1, 2}, {0, 2}));
@@ -128,7 +129,8 @@ TEST(IsCutInChunksTest, PassesOverDimensionsOfSizeOne) {
   }
 }
 
-// A row's sum, what is left without it, and over the rows the sums of both, one of which updates p in its place.
+// A row sum, the rows minus this sum, and the column sums of %a and of the difference. One column sum updates
+// %b in place.
 constexpr char kRowsAndColumns[] = R"(
 func.func @f(%x: tensor<16896x128xf32>, %p: tensor<128xf32>) {
   %r:4 = sinter.fusion(%x, %p : tensor<16896x128xf32>, tensor<128xf32>)
@@ -165,7 +167,7 @@ TEST_F(FusionDomainTest, OneNestReducesRowsAndTheirColumns) {
   EXPECT_THAT(InPlacePairs(body), ElementsAre(Pair(0u, 1u), Pair(1u, 2u), Pair(1u, 3u)));
 }
 
-// A count of steps in its place, and numbers that are made of it.
+// A step counter, updated in place, and a number computed from it.
 TEST_F(FusionDomainTest, NumbersMadeOfEachOtherAreOneLoop) {
   mlir::Block& body = BodyOf(R"(
 func.func @f(%t: tensor<i64>) {
@@ -186,7 +188,7 @@ func.func @f(%t: tensor<i64>) {
   EXPECT_THAT(InPlacePairs(body), ElementsAre(Pair(0u, 0u)));
 }
 
-// Two updates by one rate.
+// Two updates with the same rate.
 TEST_F(FusionDomainTest, ANumberTiesNoLoopsToEachOther) {
   mlir::Block& body = BodyOf(R"(
 func.func @f(%rate: tensor<f32>, %p: tensor<8xf32>, %q: tensor<8xf32>) {
@@ -206,18 +208,18 @@ func.func @f(%rate: tensor<f32>, %p: tensor<8xf32>, %q: tensor<8xf32>) {
   ASSERT_TRUE(mlir::succeeded(domain)) << why;
   EXPECT_EQ(domain->kind(), "horizontal");
   ASSERT_EQ(domain->nests.size(), 2u);
-  EXPECT_EQ(domain->nests[0].ops.size(), 4u);  // All but the other's product.
+  EXPECT_EQ(domain->nests[0].ops.size(), 4u);  // All ops but the other update's multiplication.
   EXPECT_THAT(InPlacePairs(body), ElementsAre(Pair(1u, 0u), Pair(2u, 1u)));
 }
 
-// Why the body is no legal group.
+// Returns the reason why the body is not a legal fusion.
 std::string WhyNot(mlir::Block& body) {
   std::string why;
   EXPECT_TRUE(mlir::failed(AnalyzeFusion(body, &why)));
   return why;
 }
 
-// A sum over the rows is known when all have been seen.
+// A sum over the rows is complete only after the last row.
 TEST_F(FusionDomainTest, SumsOverRowsGoIntoNoRow) {
   std::string text = kRowsAndColumns;
   const std::string from = "%row = sinter.sum %a [1]";
@@ -258,11 +260,11 @@ TEST(SumsColumnsTest, AsksForManyRowsThatRegistersHold) {
   EXPECT_FALSE(SumsColumns({16895, 768}, {1}, {0}));
   EXPECT_TRUE(SumsColumns({32, 1024, 768}, {2}, {0, 1}));
   EXPECT_TRUE(SumsColumns({2112, 64, 128}, {1, 2}, {0}));
-  EXPECT_TRUE(SumsColumns({4224, 4096}, {1}, {0}));  // Two blocks of 512 threads to a multiprocessor.
+  EXPECT_TRUE(SumsColumns({4224, 4096}, {1}, {0}));  // 16 rows for each of 2 * 132 blocks.
   EXPECT_FALSE(SumsColumns({4223, 4096}, {1}, {0}));
   EXPECT_FALSE(SumsColumns({1 << 20, 8193}, {1}, {0}));
   EXPECT_FALSE(SumsColumns({1 << 20, 127}, {1}, {0}));
-  // Rows across memory; not all of the other dimensions.
+  // The reduced dimension is strided in memory; only some of the other dimensions are summed.
   EXPECT_FALSE(SumsColumns({768, 16896}, {0}, {1}));
   EXPECT_FALSE(SumsColumns({32, 1024, 768}, {2}, {0}));
   EXPECT_FALSE(SumsColumns({32768, 768}, {1}, {1}));

@@ -1,4 +1,4 @@
-// Every gradient against central differences, in f64.
+// Compares every gradient with central differences, in f64.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ using Numbers = std::vector<double>;
 
 struct Case {
   std::string name;
-  // One op over %a, %b, %c; arguments of float types are differentiated.
+  // One op over %a, %b, %c. The test differentiates with respect to the arguments of float types.
   std::string op;
   std::vector<std::string> types;
   std::vector<Numbers> arguments;
@@ -22,7 +22,7 @@ struct Case {
 
 class GradientsTest : public ProgramText {
  protected:
-  // Loss: the sum of result elements times fixed, different weights.
+  // The loss is the sum of the result's elements, each times a fixed weight of its own.
   static double Weight(size_t i) { return 1 + 0.37 * static_cast<double>(i); }
 
   void Check(const Case& c) {
@@ -151,7 +151,7 @@ TEST_F(GradientsTest, Reductions) {
       {"prod with two zeros", "sinter.prod %a [0] : tensor<3xf64> -> tensor<f64>", {"3xf64"}, {{0, 2, 0}}},
       {"max", "sinter.max %a [1] : tensor<2x3xf64> -> tensor<2xf64>", {"2x3xf64"}, {kSix}},
       {"min", "sinter.min %a [0, 1] : tensor<2x3xf64> -> tensor<f64>", {"2x3xf64"}, {kSix}},
-      // Central differences at a tie of two see half of the slope.
+      // At a tie of two, a central difference measures half of the slope.
       {"max tied", "sinter.max %a [0] : tensor<3xf64> -> tensor<f64>", {"3xf64"}, {{1, 3, 3}}},
       {"cumsum", "sinter.cumsum %a dim 1 : tensor<2x3xf64>", {"2x3xf64"}, {kSix}},
       {"cumsum reverse", "sinter.cumsum %a dim 0 {reverse} : tensor<2x3xf64>", {"2x3xf64"}, {kSix}},

@@ -46,7 +46,7 @@ int64_t Position(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> at) {
 
 }  // namespace
 
-// Elements of operands as arith constants.
+// Reads the elements of operands as arith constants.
 class Interpreter::Elements : public ElementBuilder {
  public:
   Elements(ScalarBuilder& s, Interpreter& run) : ElementBuilder(s), run_(run) {}
@@ -86,7 +86,7 @@ mlir::Attribute Interpreter::Evaluate(mlir::Value value) {
   llvm::SmallVector<mlir::OpFoldResult> results;
   mlir::Attribute attribute;
   if (llvm::isa<mlir::arith::TruncFOp>(op)) {
-    // The folder keeps what would be rounded.
+    // MLIR's folder leaves a truncation that rounds; round here.
     attribute =
         RoundTo(llvm::cast<mlir::FloatType>(value.getType()), llvm::cast<mlir::FloatAttr>(operands[0]));
   } else if (failed(op->fold(operands, results)) || results.empty()) {

@@ -1,6 +1,7 @@
-// Evaluates a small program element by element, through the interfaces of its ops and the folders of arith and math: slow
-// and exact, with no code generator between. Fusible ops and reductions run as they say; scatter_add and cumsum, which
-// have no scalar body, are written out here.
+// Evaluates a small program element by element through its ops' interfaces and the folders of arith and math.
+//
+// This is slow and exact, and needs no code generator. Fusible ops and reductions run as their interfaces
+// define them. scatter_add and cumsum have no scalar body, so this file implements them.
 //
 //   Interpreter run(context);
 //   run.Set(argument, {1, 2, 3});
@@ -20,14 +21,14 @@ class Interpreter {
   explicit Interpreter(mlir::MLIRContext* context);
   ~Interpreter();
 
-  // The elements of a value, row-major. They must be what its element type can hold.
+  // Sets the elements of a value, row-major. Its element type must represent each one exactly.
   void Set(mlir::Value tensor, std::vector<double> elements);
-  // Computes what `tensor` needs and remembers it.
+  // Computes `tensor` and its operands, and caches the results.
   const std::vector<double>& Get(mlir::Value tensor);
-  // Forgets everything computed or set.
+  // Forgets all computed and set values.
   void Clear() { elements_.clear(); }
 
-  // The constant that a scalar or index value folds to; reports a failure when it does not.
+  // Returns the constant that a scalar or index value folds to. Reports a test failure if it does not fold.
   mlir::Attribute Evaluate(mlir::Value value);
   double EvaluateNumber(Scalar scalar);
 

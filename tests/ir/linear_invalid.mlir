@@ -191,7 +191,7 @@ func.func @does_not_fit(%x: tensor<1x3x4x4xf32>, %w: tensor<4x3x3x3xf32>) -> ten
 
 // -----
 
-// The last row and column are left over: floor((8 - 3) / 2) + 1 = 3.
+// The windows skip the last row and column: floor((8 - 3) / 2) + 1 = 3.
 func.func @outputs(%x: tensor<1x8x8x3xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x4x4xf32> {
   // expected-error@+1 {{relates images [1, 8, 8, 3] and weights [4, 3, 3, 3] to outputs [1, 4, 4, 4]; expected outputs [1, 3, 3, 4]}}
   %y = sinter.conv2d %x, %w layout nhwc {strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}

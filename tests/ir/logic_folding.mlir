@@ -19,7 +19,7 @@ func.func @select(%c: tensor<2xi1>, %x: tensor<2xf32>, %y: tensor<2xf32>) -> (te
 // CHECK-NEXT: return %[[X]], %[[F]]
 func.func @cast(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
   %0 = sinter.cast %x : tensor<2xf32> -> tensor<2xf32>
-  // A narrow type in between rounds.
+  // A low-precision type in between rounds.
   %1 = sinter.cast %x : tensor<2xf32> -> tensor<2xbf16>
   %2 = sinter.cast %1 : tensor<2xbf16> -> tensor<2xf32>
   return %0, %2 : tensor<2xf32>, tensor<2xf32>

@@ -1,4 +1,4 @@
-// Text that MLIR's own parser ends the process for.
+// ParseProgram reports texts on which MLIR's own parser would end the process.
 #include "sinter/ir/parse_program.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What is wrong with a text, with its line; empty: nothing.
+// Returns the errors of a text with their lines; empty if there is none.
 std::string ErrorOf(const std::string& text) {
   mlir::DialectRegistry registry;
   RegisterDialects(registry);
@@ -45,8 +45,8 @@ TEST(ParseProgramTest, NumbersOfResultsThatNoOpHas) {
             "3: %r#2147483648 is a result that no op of this text can have; results are counted from 0");
   EXPECT_THAT(ErrorOf(Returning("%r // A comment.\n #99999999999999999999")),
               HasSubstr("4: %r#... is a result"));
-  EXPECT_THAT(ErrorOf(Returning("%r#2")), HasSubstr("3: "));  // By MLIR's parser.
-  // Many that are each small enough.
+  EXPECT_THAT(ErrorOf(Returning("%r#2")), HasSubstr("3: "));  // Reported by MLIR's parser.
+  // Many names, each with a small enough count.
   std::string text = Returning("%r#1");
   for (int i = 0; i < 20; ++i) text += "%" + std::to_string(i) + "#200\n";
   EXPECT_THAT(ErrorOf(text), HasSubstr("is a result that no op of this text can have"));

@@ -1,6 +1,6 @@
 // RUN: sinter-opt %s --canonicalize --cse | FileCheck %s
 
-// What is on the device already is not copied.
+// A copy to the device that already holds the value is removed.
 // CHECK-LABEL: func.func @there_already
 // CHECK-NEXT: return %arg0, %arg0
 func.func @there_already(%x: tensor<4xf32> {sinter.device = #sinter.device<gpu, 1>}) -> (tensor<4xf32>, tensor<4xf32>) {
@@ -9,7 +9,7 @@ func.func @there_already(%x: tensor<4xf32> {sinter.device = #sinter.device<gpu, 
   return %a, %b : tensor<4xf32>, tensor<4xf32>
 }
 
-// Of a value whose place is not known, only a copy like itself is none.
+// If a value's device is unknown, only a copy like the value itself is removed.
 // CHECK-LABEL: func.func @unknown
 // CHECK-NEXT: %[[A:.*]] = sinter.copy %arg0 to <cpu, 0>
 // CHECK-NEXT: return %[[A]], %arg0
@@ -19,7 +19,7 @@ func.func @unknown(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   return %a, %b : tensor<4xf32>, tensor<4xf32>
 }
 
-// A constant is made where it is needed.
+// A constant needs no copy: each device makes its own.
 // CHECK-LABEL: func.func @constant
 // CHECK-NEXT: %[[C:.*]] = sinter.constant
 // CHECK-NEXT: return %[[C]]
@@ -29,7 +29,7 @@ func.func @constant() -> tensor<4xf32> {
   return %a : tensor<4xf32>
 }
 
-// Two copies to one device are one; a clone stays what it is; an unread clone goes.
+// Two copies to one device are merged. A clone stays; an unread clone is removed.
 // CHECK-LABEL: func.func @copies_and_clones
 // CHECK-NEXT: %[[A:.*]] = sinter.copy %arg0 to <gpu, 1>
 // CHECK-NEXT: %[[B:.*]] = sinter.copy %arg0 to <gpu, 2>
@@ -47,7 +47,7 @@ func.func @copies_and_clones(%x: tensor<f32>)
   return %a, %b, %c, %d, %e : tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
 }
 
-// The same op on two devices is two.
+// The same op on two devices is not merged.
 // CHECK-LABEL: func.func @same_op
 // CHECK-NEXT: %[[A:.*]] = sinter.exp %arg0 {sinter.device = #sinter.device<gpu, 0>}
 // CHECK-NEXT: %[[B:.*]] = sinter.exp %arg0 {sinter.device = #sinter.device<gpu, 1>}

@@ -132,7 +132,7 @@ plan.function @constant {
 
 // -----
 
-// An operand is not what only the region defines.
+// A value defined inside the region is not visible as an operand.
 plan.function @call_of_itself {
   %a = plan.alloc at 0 : !plan.buffer<tensor<4xf32>>
   // expected-error@+1 {{use of undeclared SSA value name}}

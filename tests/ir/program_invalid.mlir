@@ -126,7 +126,7 @@ func.func @fusion_constant(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// An operand is not what only the region defines.
+// A value defined inside the region is not visible as an operand.
 func.func @fusion_of_itself() -> tensor<4xf32> {
   // expected-error@+1 {{use of undeclared SSA value name}}
   %r = sinter.fusion(%c : tensor<4xf32>) -> (tensor<4xf32>) {

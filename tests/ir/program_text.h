@@ -1,4 +1,4 @@
-// A program given as text, for tests that look at its first function.
+// Test fixture that parses a program from text and returns its first function.
 #ifndef SINTER_TESTS_IR_PROGRAM_TEXT_H_
 #define SINTER_TESTS_IR_PROGRAM_TEXT_H_
 
@@ -14,12 +14,12 @@
 
 namespace sinter::ir {
 
-// A context that knows every dialect.
+// A context with every dialect loaded.
 class ProgramText : public testing::Test {
  protected:
   ProgramText() : context_(Registry()) { context_.loadAllAvailableDialects(); }
 
-  // The only function of `text`, which lives as long as the test.
+  // Returns the first function of `text`. It lives as long as the test.
   mlir::func::FuncOp Parse(const std::string& text) {
     module_ = mlir::parseSourceString<mlir::ModuleOp>(text, &context_);
     if (!module_) {

@@ -8,7 +8,7 @@ func.func @sum_over_nothing(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   return %0 : tensor<2x3xf32>
 }
 
-// A dimension of size 1 is still dropped.
+// A reduction over a dimension of size 1 still drops this dimension.
 // CHECK-LABEL: func.func @sum_of_one
 // CHECK: sinter.sum
 func.func @sum_of_one(%x: tensor<1x3xf32>) -> tensor<3xf32> {

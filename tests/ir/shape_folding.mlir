@@ -37,7 +37,7 @@ func.func @broadcast_twice(%x: tensor<1x3xf32>) -> tensor<4x2x3xf32> {
   return %1 : tensor<4x2x3xf32>
 }
 
-// A permuting broadcast of equal type is not the identity.
+// A broadcast that permutes dimensions is not the identity, even if the types are equal.
 // CHECK-LABEL: func.func @square
 // CHECK: sinter.broadcast
 func.func @square(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
@@ -64,7 +64,7 @@ func.func @constants() -> (tensor<3x2xf32>, tensor<4x2x3xf32>, tensor<1x3xf32>, 
   return %0, %1, %2, %3 : tensor<3x2xf32>, tensor<4x2x3xf32>, tensor<1x3xf32>, tensor<2x2xi32>
 }
 
-// A bias made [C, 1, 1] before it is broadcast: the reshape goes.
+// A bias is reshaped to [C, 1, 1] before it is broadcast: the reshape goes away.
 // CHECK-LABEL: func.func @broadcast_of_added_unit_dims
 // CHECK-SAME: %[[X:.*]]: tensor<20xf32>
 // CHECK: sinter.broadcast %[[X]] [1] : tensor<20xf32> -> tensor<4x20x3x3xf32>

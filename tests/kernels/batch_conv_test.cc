@@ -1,4 +1,4 @@
-// Judged by loops in double precision, with every instruction set that the running CPU has.
+// Compares with loops in double precision, for every instruction set of the running CPU.
 #include "sinter/kernels/cpu/batch_conv.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ struct Results {
   std::vector<double> y, dx, dw;  // y: with bias, without relu.
 };
 
-// Every product of a convolution once: y += x w, dx += g w, dw += x g.
+// Visits each multiplication of a convolution once: y += x w, dx += g w, dw += x g.
 Results Judge(const Case& test) {
   const BatchConv& c = test.conv;
   Results results{std::vector<double>(test.g.size()), std::vector<double>(test.x.size()),
@@ -74,11 +74,11 @@ struct Outputs {
   std::vector<float> y, relu, dx, dw;
 };
 
-// Splits the units of each function into `parts` contiguous parts, done last to first.
+// Splits the units of each function into `parts` contiguous parts, and runs the last part first.
 template <typename Kernels>
 Outputs RunAll(Kernels isa, const Case& test, int64_t parts) {
   const BatchConv& c = test.conv;
-  const float stale = NAN;  // Whatever is not written shows.
+  const float stale = NAN;  // Makes unwritten elements visible.
   Outputs out{std::vector<float>(test.g.size(), stale), std::vector<float>(test.g.size(), stale),
               std::vector<float>(test.x.size(), stale), std::vector<float>(test.w.size(), stale)};
   std::vector<float> sums(BatchConvWeightGradWorkspaceBytes(c) / sizeof(float), stale);
@@ -98,7 +98,7 @@ Outputs RunAll(Kernels isa, const Case& test, int64_t parts) {
   return out;
 }
 
-// `terms`: how many products one element adds up.
+// `terms` is the number of terms in the sum of one element.
 void ExpectNear(const std::vector<float>& got, const std::vector<double>& want, double terms,
                 const char* what) {
   ASSERT_EQ(got.size(), want.size());

@@ -1,4 +1,4 @@
-// Images of layout [N / 16, C, H, W, 16] for the tests of the kernels that use it.
+// Test data and loops for kernels of images with layout [N / 16, C, H, W, 16].
 #ifndef SINTER_TESTS_KERNELS_BATCH_IMAGES_H_
 #define SINTER_TESTS_KERNELS_BATCH_IMAGES_H_
 
@@ -11,7 +11,7 @@
 
 namespace sinter::kernels {
 
-// In [-1, 1); the same numbers each time.
+// Returns numbers in [-1, 1), the same on each call.
 inline std::vector<float> RandomFloats(int64_t count) {
   std::mt19937 random(static_cast<uint32_t>(count));
   std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
@@ -32,7 +32,7 @@ void InParts(int64_t units, int64_t parts, Work work) {
   for (int64_t i = parts - 1; i >= 0; --i) work(i * units / parts, (i + 1) * units / parts);
 }
 
-// Calls f(BatchIsa<isa>()) for every instruction set that the running CPU has, the best one last.
+// Calls f(BatchIsa<isa>()) for every instruction set of the running CPU, the best one last.
 template <typename F>
 void ForEachIsa(F f) {
   f(BatchIsa<Isa::kBaseline>());

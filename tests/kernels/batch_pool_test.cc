@@ -1,4 +1,4 @@
-// Judged by obvious loops, with every instruction set that the running CPU has.
+// Compares with simple loops, for every instruction set of the running CPU.
 #include "sinter/kernels/cpu/batch_pool.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ void ExpectNear(const std::vector<float>& got, const std::vector<double>& want, 
 
 void Check(const BatchPool& pool) {
   std::vector<float> x = RandomFloats(InFloats(pool));
-  for (float& value : x) value = std::round(value * 4);  // Many ties.
+  for (float& value : x) value = std::round(value * 4);  // Makes many ties.
   const std::vector<float> g = RandomFloats(OutFloats(pool));
   std::vector<double> max(g.size(), -INFINITY), avg(g.size()), max_grad(x.size()), avg_grad(x.size());
   std::vector<uint8_t> position(g.size());
@@ -105,7 +105,7 @@ TEST(BatchPoolTest, LeNetsPools) {
                   .stride_h = 2,
                   .stride_w = 2},
                  0, 0));
-  // The last row and column fit into no window, and their gradients are zero.
+  // No window covers the last row and column; their gradients are zero.
   Check(MakePool({.blocks = 1,
                   .channels = 3,
                   .in_h = 9,

@@ -1,4 +1,4 @@
-// Judged by loops in double precision; and every instruction set and number of threads must give the same bits.
+// Compares with loops in double precision. All instruction sets and thread counts must give the same bits.
 #include "sinter/kernels/cpu/conv_tiles.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ int64_t ImageAt(const Conv& c, int64_t n, int64_t channel, int64_t y, int64_t x,
                          : ((n * channels + channel) * height + y) * width + x;
 }
 
-// Every product of a convolution once: y += x w, dx += g w, dw += x g.
+// Visits each multiplication of a convolution once: y += x w, dx += g w, dw += x g.
 template <typename E>
 struct DoubleLoops {
   std::vector<double> y, dx, dw;
@@ -63,7 +63,7 @@ struct DoubleLoops {
   }
 };
 
-// The result of one pass by `run`, which must be near `want` and the same by all kernels and threads.
+// Checks one pass by `run`: near `want`, and the same bits for all kernels and thread counts.
 template <typename E, typename Run>
 void CheckPass(const std::string& what, const Conv& c, ConvPass pass, const std::vector<double>& want,
                const Run& run) {
@@ -72,7 +72,7 @@ void CheckPass(const std::string& what, const Conv& c, ConvPass pass, const std:
     for (const int threads : {1, 2, 5}) {
       std::vector<typename E::Storage> result(want.size());
       std::memset(result.data(), 0xff, result.size() * sizeof(result[0]));
-      // A workspace starts at a multiple of 64, and what it held means nothing.
+      // A workspace starts at a multiple of 64 bytes, with arbitrary content.
       std::vector<float> room(ConvWorkspaceBytes(c, pass, threads) / sizeof(float) + 16, NAN);
       const size_t before = reinterpret_cast<uintptr_t>(room.data()) % 64;
       run(result.data(), room.data() + (64 - before) % 64 / sizeof(float), InTurn(threads), *kernels);
@@ -125,7 +125,7 @@ void CheckTypes(Conv c, int64_t bottom = 0, int64_t right = 0) {
 }
 
 TEST(ConvTilesTest, SinglePixels) {
-  // Products; with a stride they are not; and with so few images that weights' sums are the gradient.
+  // A matmul; few pixels, so that the weight gradient is summed in place; a stride, which is no matmul.
   CheckTypes({.batch = 2, .in_channels = 48, .out_channels = 40, .in_h = 5, .in_w = 7});
   CheckTypes({.batch = 1, .in_channels = 16, .out_channels = 420, .in_h = 1, .in_w = 3});
   CheckTypes({.batch = 2,
@@ -138,7 +138,7 @@ TEST(ConvTilesTest, SinglePixels) {
 }
 
 TEST(ConvTilesTest, Windows) {
-  // As in a network's first layer: few channels, which are rows of the weights' gradient.
+  // The first layer of a network: few input channels.
   CheckTypes({.batch = 2,
               .in_channels = 3,
               .out_channels = 32,
@@ -161,7 +161,7 @@ TEST(ConvTilesTest, Windows) {
               .pad_top = 1,
               .pad_left = 1},
              1, 1);
-  // Every remainder of the strides has other taps; one has none.
+  // Each remainder modulo the strides has its own taps; one remainder has none.
   CheckTypes({.batch = 1,
               .in_channels = 32,
               .out_channels = 16,
@@ -172,7 +172,7 @@ TEST(ConvTilesTest, Windows) {
               .stride_h = 3,
               .stride_w = 2,
               .pad_left = 1});
-  // Runs of the images end behind each tap.
+  // Runs of the image end after each tap.
   CheckTypes({.batch = 1,
               .in_channels = 16,
               .out_channels = 12,
@@ -193,7 +193,8 @@ TEST(ConvTilesTest, Windows) {
 }
 
 TEST(ConvTilesTest, SeveralChains) {
-  // More taps and channels than a chain has, more pixels of a row, and a window that is packed in several steps.
+  // More taps and channels than one chain holds, more pixels in a row, and a window that is packed in several
+  // steps.
   CheckTypes({.batch = 1,
               .in_channels = 90,
               .out_channels = 16,

@@ -1,4 +1,4 @@
-// Judged bit by bit by chains of std::fma, with every instruction set that the running CPU has and several numbers of threads.
+// Compares bit by bit with std::fma chains, for every instruction set and several thread counts.
 #include "sinter/kernels/cpu/float_matmul.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::vector<typename E::Storage> RandomElements(int64_t count) {
   return values;
 }
 
-// Sums of chains in the order of k, where k is not cut into chunks.
+// Returns the sums of chains in the order of k, for shapes whose k is not cut into chunks.
 template <typename E>
 std::vector<typename E::Storage> Judge(const Matmul& p, const std::vector<typename E::Storage>& a,
                                        const std::vector<typename E::Storage>& b) {
@@ -52,14 +52,14 @@ std::vector<typename E::Storage> Judge(const Matmul& p, const std::vector<typena
 template <typename E>
 void Check(Matmul p) {
   p.dtype = E::kDType;
-  // Exactly as large as they must be: a sanitizer sees what is read outside.
+  // The buffers have the exact size, so that a sanitizer detects reads outside.
   const auto a = RandomElements<E>(p.batch * p.m * p.k), b = RandomElements<E>(p.batch * p.n * p.k);
   const auto want = Judge<E>(p, a, b);
   for (const ProductKernels* kernels : AllProductKernels()) {
     for (const int threads : {1, 2, 5}) {
       auto result = want;
       std::memset(result.data(), 0xff, result.size() * sizeof(result[0]));
-      // A workspace starts at a multiple of 64, and what it held means nothing.
+      // A workspace starts at a multiple of 64 bytes, with arbitrary content.
       std::vector<float> room(FloatMatmulWorkspaceBytes(p, threads) / sizeof(float) + 16, NAN);
       const size_t before = reinterpret_cast<uintptr_t>(room.data()) % 64;
       RunFloatMatmul(p, {.a = a.data(), .b = b.data(), .result = result.data()},
@@ -73,7 +73,8 @@ void Check(Matmul p) {
 }
 
 TEST(FloatMatmulTest, SumsAreChainsInTheOrderOfK) {
-  // batch, m, n, k. Tiles and panels that are whole and that are not; rows read in place and packed; several tiles and chains.
+  // batch, m, n, k. Whole and partial tiles and panels; rows read in place and packed; several tiles and
+  // chains.
   constexpr int64_t kShapes[][4] = {{1, 1, 1, 1},     {1, 3, 100, 5},  {2, 13, 64, 40}, {1, 100, 80, 300},
                                     {3, 24, 17, 33},  {1, 7, 2112, 9}, {1, 400, 96, 7}, {1, 25, 70, 513},
                                     {1, 399, 65, 20}, {2, 1, 130, 64}};

@@ -1,4 +1,4 @@
-// The tiles of products, and threads, for tests that judge each instruction set and several numbers of threads.
+// Every matmul tile kernel of this CPU, and a thread pool that runs its parts in turn.
 //
 //   for (const ProductKernels* kernels : AllProductKernels()) Check(*kernels, InTurn(/*threads=*/3));
 #ifndef SINTER_TESTS_KERNELS_PRODUCT_KERNELS_H_
@@ -12,7 +12,8 @@
 
 namespace sinter::kernels {
 
-// Of every instruction set that the running CPU has and that fuses multiplications with additions, where there is one.
+// Returns the kernels of each available instruction set with fused multiply-add; the baseline's on other
+// CPUs.
 inline std::vector<const ProductKernels*> AllProductKernels() {
 #if defined(__x86_64__)
   std::vector<const ProductKernels*> all = {&ProductKernelsOf<Isa::kV3>()};
@@ -23,7 +24,7 @@ inline std::vector<const ProductKernels*> AllProductKernels() {
 #endif
 }
 
-// Parts one after the other, as `threads` threads would have them.
+// Returns a pool that splits work as for `threads` threads, and runs the parts one after another.
 inline Parallel InTurn(int threads) {
   const auto run = [](const void* pool, int64_t units, int64_t grain, Parallel::Work work, void* context) {
     const int64_t threads = *static_cast<const int*>(pool), wanted = (units + grain - 1) / grain;

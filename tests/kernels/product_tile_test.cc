@@ -1,4 +1,4 @@
-// Judged bit by bit by one chain of std::fma for each sum, with every instruction set that the running CPU has.
+// Compares bit by bit with one std::fma chain for each sum, for every instruction set of the running CPU.
 #include "sinter/kernels/cpu/product_tile.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ std::vector<C> Random(int64_t count) {
   return std::vector<C>(floats.begin(), floats.end());
 }
 
-// Three segments, rows and steps that lie apart.
+// Three segments, with gaps between rows and between steps.
 template <typename C>
 void CheckTiles(const ProductKernels& kernels) {
   constexpr int64_t kLength = 17, kSegments = 3, kDepth = kLength * kSegments, kRow = 200, kStep = 2;
@@ -62,7 +62,7 @@ void CheckTiles(const ProductKernels& kernels) {
   }
 }
 
-// One panel, whose rows lie apart and are copied.
+// One panel with gaps between its rows; the kernel also copies the rows.
 template <typename C>
 void CheckPanels(const ProductKernels& kernels) {
   constexpr int64_t kDepth = 21, kStep = kMostTileRows + 1;
@@ -73,7 +73,7 @@ void CheckPanels(const ProductKernels& kernels) {
       const std::vector<C> b = Random<C>(kDepth * stride), before = Random<C>(count * stride);
       for (const bool adds : {false, true}) {
         std::vector<C> sums = before, copy(kDepth * width);
-        // Three lines at a time of runs of two lines, five in all.
+        // Prefetches five lines, three at a time, in runs of two.
         Ahead ahead = {.at = reinterpret_cast<const char*>(b.data()), .lines = 5, .run = 2, .stride = 256};
         ahead.per_block = 3;
         Ahead nothing;
@@ -115,7 +115,7 @@ TEST(ProductTileTest, RowsAreTransposed) {
     const std::vector<float> from = RandomFloats(kStride * lanes);
     for (int count = 1; count <= lanes; ++count) {
       for (const int64_t depth : {1, 3, 8, 13, 50}) {
-        // Rows side by side, and apart; behind the last one is room for one vector.
+        // Rows without and with gaps; after the last row there is room for one vector.
         for (const int64_t to_stride : {int64_t{count}, int64_t{lanes + 3}}) {
           std::vector<float> to(depth * to_stride + lanes, -2.0f);
           kernels->transpose_f32(from.data(), kStride, count, depth, to.data(), to_stride);

@@ -4,16 +4,16 @@ namespace sinter::numerics {
 namespace {
 
 struct Sizes {
-  std::string name, q, k, o, stats;  // No k: q holds k and v too.
+  std::string name, q, k, o, stats;  // Empty k: q is packed and holds k and v too.
   std::string flags, scale;
   double low_stats = 2;
-  bool has_gradient = true;  // Else it is too large for f64 and finite differences.
+  bool has_gradient = true;  // False if the case is too large for f64 and finite differences.
 };
 
-// The element types that share a type of stats and tolerances.
+// The element types that share a type of the stats and a tolerance.
 struct Group {
   std::string name, dtypes, stats;
-  // Of gradients: each score that a product rounds moves all of its row.
+  // Class of the gradients. A score that a matmul rounds affects all of its row, so low precision needs more.
   OpClass op_class;
 };
 const Group kGroups[] = {{"f64", "f64", "f64", OpClass::kComposite},
@@ -40,7 +40,7 @@ void Add(std::vector<OpCase>& cases, const Sizes& s) {
                      {o},
                      group.dtypes,
                      has_gradient});
-    // Rounded to the narrow type, as the scores were.
+    // In low precision, compares the stats after rounding: the scores were rounded as well.
     const bool narrow = group.name == "narrow";
     const std::string rounded = "tensor<" + s.stats + "x$T>", both = forward + "(" + o + ", " + stats + ")";
     cases.push_back({"attention_with_stats_" + name, OpClass::kComposite,
@@ -50,7 +50,7 @@ void Add(std::vector<OpCase>& cases, const Sizes& s) {
                      narrow ? std::vector<std::string>{rounded} : std::vector<std::string>{o, stats},
                      group.dtypes, has_gradient});
     std::vector<OperandCase> backward = operands;
-    // About what the forward gives, so that probabilities are about 1 in sum.
+    // Stats close to those of the forward pass, so that the probabilities sum to about 1.
     backward.insert(backward.end(), {{o, -0.5, 0.5}, {stats, s.low_stats, s.low_stats + 1}, {o, -1, 1}});
     std::vector<std::string> results(n, k);
     results[0] = q;
@@ -72,12 +72,12 @@ std::vector<OpCase> AttentionCases() {
   Add(cases, {"cross", "1x3x2x8", "1x5x2x8", "1x3x2x8", "1x2x3", "", "-0.4"});
   Add(cases, {"packed", "1x4x3x1x8", "", "1x4x1x8", "1x1x4", "", "0.35"});
   Add(cases, {"packed_causal", "1x4x3x1x8", "", "1x4x1x8", "1x1x4", " causal", "0.5"});
-  // Not done by cuDNN.
+  // cuDNN does not support grouped heads or a single position.
   Add(cases, {"grouped", "2x3x4x4", "2x3x2x4", "2x3x4x4", "2x4x3", "", "0.5"});
   Add(cases, {"grouped_causal", "1x5x6x3", "1x5x2x3", "1x5x6x3", "1x6x5", " causal", "0.5"});
   Add(cases, {"one", "3x1x2x8", "3x1x2x8", "3x1x2x8", "3x2x1", "", "0.35"});
   Add(cases, {"no_examples", "0x4x2x8", "0x4x2x8", "0x4x2x8", "0x2x4", "", "0.35"});
-  // Several tiles of a GPU's, and lengths that no tile divides.
+  // Several tiles of a GPU kernel, and lengths that are no multiple of a tile.
   Add(cases, {"long", "2x65x2x32", "2x130x2x32", "2x65x2x32", "2x2x65", "", "0.17", 5, false});
   Add(cases, {"long_causal", "2x129x3x1x64", "", "2x129x1x64", "2x1x129", " causal", "0.125", 5, false});
   Add(cases, {"wide_causal", "1x77x3x2x128", "", "1x77x2x128", "1x2x77", " causal", "0.088", 5, false});

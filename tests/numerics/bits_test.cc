@@ -1,5 +1,6 @@
-// One plan and one set of inputs give the same bits, whatever the number of threads, the cores, the alignment of the inputs, what
-// is in fresh memory, and the instructions that the CPU has beyond those that the plan is compiled for.
+// The same plan and inputs give the same bits. The result does not depend on the number of threads, the
+// cores, the alignment of the inputs, the contents of fresh memory, or CPU instructions beyond the plan's
+// target.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
@@ -20,7 +21,8 @@
 namespace sinter::numerics {
 namespace {
 
-// Numbers of every size and sign, for each input others; integers are small enough for any index and class.
+// Returns values of all sizes and signs that differ between inputs. Integers are small enough for any index
+// and class.
 HostTensor InputValues(const TensorInfo& info, size_t seed) {
   HostTensor tensor = *HostTensor::Empty(info.dtype, info.shape);
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
@@ -47,7 +49,8 @@ HostTensor InputValues(const TensorInfo& info, size_t seed) {
   return tensor;
 }
 
-// A NaN is a NaN: which of its bits are set depends on the order of a product's operands.
+// Replaces each NaN by one canonical NaN: the bits of a NaN depend on the order of a multiplication's
+// operands.
 template <typename T>
 void HashFloats(std::span<const T> values, Sha256& hash) {
   for (T value : values) {
@@ -69,10 +72,10 @@ std::string Digest(const HostTensor& tensor) {
 
 struct Run {
   SessionOptions session = {};
-  int64_t shift = 0;  // Bytes from a multiple of 64 to where inputs start.
+  int64_t shift = 0;  // Offset of the inputs in bytes from a multiple of 64.
 };
 
-// The digest of every output of two runs of every function, and of every variable after them, by name.
+// Maps a name to a digest: every output of two runs of every function, then every variable.
 using Digests = std::map<std::string, std::string>;
 
 absl::StatusOr<Digests> DigestsOf(const Plan& plan, const Run& run) {
@@ -118,7 +121,7 @@ std::string Difference(const Digests& got, const Digests& want) {
   return text + (got.size() == want.size() ? "" : "another number of results");
 }
 
-// The digests of a plan in a file, by this program started anew with `environment`.
+// Returns the digests of a plan file, computed by a child process of this program under `environment`.
 Digests DigestsOfChild(const std::string& path, const std::string& environment) {
   char self[4096] = {};
   EXPECT_GT(readlink("/proc/self/exe", self, sizeof(self) - 1), 0);
@@ -160,7 +163,7 @@ void CheckPlan(const Plan& plan, const std::string& what) {
   ASSERT_EQ(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
-// `plan` is for x86-64-v3, which hides AVX-512 from nothing but the plan's own code.
+// `plan` is for x86-64-v3. This target keeps AVX-512 out of the plan's code only; libraries may still use it.
 void CheckInstructions(const Plan& plan, const std::string& what) {
   const std::string path = ::testing::TempDir() + "/bits_" + std::to_string(getpid()) + ".plan";
   ASSERT_TRUE(plan.Save(path).ok());
@@ -189,7 +192,7 @@ void CheckGraph(const Graph& graph, const std::string& what, const CompileOption
   CheckInstructions(*plan, what);
 }
 
-// Not a test of its own: what the others start as a child.
+// Not a test: the other tests run it in a child process.
 TEST(BitsTest, PrintDigestsOfAPlan) {
   const char* const path = std::getenv("SINTER_BITS_PLAN");
   if (path == nullptr) GTEST_SKIP() << "only for the other tests";
@@ -201,7 +204,7 @@ TEST(BitsTest, PrintDigestsOfAPlan) {
     std::printf("digest of %s = %s\n", name.c_str(), digest.c_str());
 }
 
-// Shapes that a library would cut by the number of threads: long sums, few rows, few columns.
+// Shapes that a library would split by the number of threads: long sums, few rows, few columns.
 TEST(BitsTest, Products) {
   struct Product {
     DType dtype;
@@ -297,7 +300,7 @@ TEST(BitsTest, ReductionsPoolsAndRandomNumbers) {
   CheckGraph(graph, "reductions and pools");
 }
 
-// Every product, convolution, pool and reduction of the table of ops: small shapes with all attributes.
+// Every matmul, convolution, pool and reduction of the table of ops: small shapes with all attributes.
 TEST(BitsTest, TableOfOps) {
   for (const auto& family : {LinearCases, ReduceCases}) {
     std::string module;
@@ -322,7 +325,7 @@ TEST(BitsTest, RandomGraphs) {
   }
 }
 
-// Two models as the examples train them: what a checkpoint would hold after two steps.
+// Two training steps of a model like those of the examples: compares the values that a checkpoint would hold.
 TEST(BitsTest, Training) {
   for (const int64_t batch : {32, 10}) {
     Graph graph("model", /*seed=*/3);

@@ -11,7 +11,8 @@ using reference::Value;
 
 namespace {
 
-// Beyond these a float type has infinity only: a result that rounds there may differ by one step from one that does not.
+// Returns the largest finite value. A result that overflows to infinity is one rounding step away from this
+// value.
 double Largest(DType dtype) {
   constexpr double kLargest[] = {1.7976931348623157e308, 0x1.fffffep127, 0x1.fep127, 65504.0};
   return kLargest[static_cast<int>(dtype)];

@@ -1,4 +1,4 @@
-// Compares values with those of the reference.
+// Compares computed values with those of the reference.
 //
 //   EXPECT_EQ(Disagreement(got, want, OpClass::kProduct), "");
 #ifndef SINTER_TESTS_NUMERICS_COMPARISON_H_
@@ -11,8 +11,8 @@
 
 namespace sinter::numerics {
 
-// Empty when every element is within the table's tolerance, else what is wrong with the first one that is not. `slack`
-// multiplies the tolerance.
+// Returns "" if every element is within the tolerance of `op_class`, else a description of the first element
+// outside it. `slack` multiplies the tolerance.
 std::string Disagreement(const reference::Value& got, const reference::Value& want, OpClass op_class,
                          double slack = 1);
 

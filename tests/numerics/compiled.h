@@ -1,4 +1,4 @@
-// Runs compiled programs on the reference's values.
+// Runs compiled programs on values of the reference.
 //
 //   absl::StatusOr<CompiledProgram> program = CompiledProgram::Make(text, {.fuse = false});
 //   absl::StatusOr<std::vector<Value>> outputs = program->Run("f", {"a", "b"}, {a, b});
@@ -17,12 +17,12 @@ namespace sinter::numerics {
 
 class CompiledProgram {
  public:
-  // Sessions poison their arenas, so that reads of unwritten memory show. The plan's code is looked through for instructions that its
-  // target lacks.
+  // Compiles `mlir` and creates a session. The session poisons its arena to expose reads of unwritten memory.
+  // An error if the plan's code holds instructions that its target lacks.
   static absl::StatusOr<CompiledProgram> Make(const std::string& mlir, const CompileOptions& options = {},
                                               int threads = 2);
 
-  // The outputs in the order in which the function declares them.
+  // Returns the outputs in the order in which the function declares them.
   absl::StatusOr<std::vector<reference::Value>> Run(const std::string& function,
                                                     const std::vector<std::string>& names,
                                                     const std::vector<reference::Value>& inputs);

@@ -1,4 +1,4 @@
-// The reference's values as the runtime's tensors.
+// Converts values of the reference to runtime tensors and back.
 //
 //   absl::StatusOr<HostTensor> tensor = ToTensor(value);
 #ifndef SINTER_TESTS_NUMERICS_COMPILED_VALUES_H_
@@ -10,7 +10,7 @@
 
 namespace sinter::numerics {
 
-// A copy in the storage type, and back.
+// Both functions copy; tensors hold the storage type.
 absl::StatusOr<HostTensor> ToTensor(const reference::Value& value);
 reference::Value FromTensor(const HostTensor& tensor);
 

@@ -47,7 +47,7 @@ void AddCrossEntropies(std::vector<OpCase>& cases) {
 }
 
 void AddNorms(std::vector<OpCase>& cases) {
-  // Scale and offset in x's type, then in f32 beside a narrow x.
+  // Scale and offset have x's type first; then they are f32 with a low-precision x.
   for (const char* channels : {"$T", "f32"}) {
     bool same = std::string(channels) == "$T";
     std::string dtypes = same ? kFloats : "bf16 f16";

@@ -1,4 +1,4 @@
-// What a plan owes to the CPU that it is for, and that it owes nothing to the one that compiles it.
+// A plan runs on every CPU of its target, and its bits do not depend on the machine that compiles it.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -23,9 +23,9 @@ namespace {
 using reference::Value;
 using ::testing::HasSubstr;
 
-constexpr int kNumbers = 240;  // Fewer than constants are folded of.
+constexpr int kNumbers = 240;  // Below the size limit of constant folding.
 
-// A process that takes its CPU for one of this level, for a while.
+// While an object exists, the process treats its CPU as one of this level.
 class AsLevel {
  public:
   explicit AsLevel(const char* level) {
@@ -41,7 +41,7 @@ class AsLevel {
 
 using Function = std::function<Tensor(const Tensor&)>;
 
-// Every function of the vector math that programs can ask for.
+// Every vector math function that programs can use.
 const std::vector<std::pair<std::string, Function>>& Functions() {
   static const std::vector<std::pair<std::string, Function>> functions = {
       {"exp", [](const Tensor& x) { return Exp(-x); }},
@@ -62,8 +62,8 @@ const std::vector<std::pair<std::string, Function>>& Functions() {
   return functions;
 }
 
-// Numbers of which glibc's versions of these functions, for CPUs with fused multiply-add and for those without, give other
-// results in f64: two each of exp, sin, cos, tanh, log1p, expm1 and pow, one of tan and erf. Then others.
+// Indices of numbers for which glibc's f64 functions differ between CPUs with and without fused multiply-add:
+// two each for exp, sin, cos, tanh, log1p, expm1 and pow, one each for tan and erf. Other numbers follow.
 constexpr int kTelling[] = {486,  809,  224, 307,  682,  873,  3019,   5190,
                             1531, 4706, 528, 2492, 3285, 4565, 607567, 261120};
 
@@ -76,7 +76,8 @@ HostTensor Numbers() {
   return *HostTensor::FromVector<T>({kNumbers}, numbers);
 }
 
-// The functions of constants of a type, and, in the function "run", of an input.
+// Adds two functions: "fold_" applies all functions to constants of the type, "run_" applies them to an
+// input.
 template <typename T>
 void AddFunctions(Graph& graph, const std::string& type, DType dtype) {
   graph.Function("fold_" + type, [&](Builder& b) {
@@ -101,7 +102,7 @@ bool SameBits(const HostTensor& a, const HostTensor& b) {
          std::memcmp(a.data(), b.data(), static_cast<size_t>(a.num_bytes())) == 0;
 }
 
-// Steps of a function that compute, rather than copy a constant to where an output is.
+// Returns the number of steps that compute, i.e. are not copies of a constant to an output.
 int KernelsOf(const Plan& plan, const std::string& name) {
   int kernels = 0;
   for (const fb::Function* function : *plan.table().functions()) {
@@ -132,14 +133,14 @@ TEST(CpuTargetsTest, FoldedConstantsHaveTheBitsOfARun) {
   }
 }
 
-// Cases of the table in f32, as one program.
+// Returns the f32 cases as one program.
 std::string ModuleOf(const std::vector<OpCase>& cases) {
   std::string text;
   for (size_t i = 0; i < cases.size(); ++i) text += FunctionText(cases[i], "f32", "f" + std::to_string(i));
   return text;
 }
 
-// Not a test by itself: what the next one starts, under several environments.
+// Not a test: the next test runs it in child processes with different environments.
 TEST(CpuTargetsTest, PrintsHashes) {
   const char* threads = std::getenv("SINTER_TEST_PRINT_HASHES");
   if (threads == nullptr) GTEST_SKIP() << "asked for by APlanDoesNotDependOnTheMachineThatCompiles";
@@ -152,7 +153,7 @@ TEST(CpuTargetsTest, PrintsHashes) {
   print("graph", CompileText(MakeRandomGraph(1, /*gradients=*/true).text, "graph", options));
 }
 
-// What this program prints of hashes in such an environment.
+// Returns the hashes that this program prints in the given environment.
 std::string HashesUnder(const std::string& environment, int threads) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   const std::string command = "env " + environment + " SINTER_TEST_PRINT_HASHES=" + std::to_string(threads) +
@@ -172,7 +173,7 @@ TEST(CpuTargetsTest, APlanDoesNotDependOnTheMachineThatCompiles) {
   const std::string expected = HashesUnder("", 1);
   EXPECT_THAT(expected, HasSubstr("hash of graph: "));
   EXPECT_EQ(HashesUnder("", 7), expected) << "7 threads";
-  // The C library without the functions that use these instructions.
+  // Here the C library does not use its functions for these instructions.
   EXPECT_EQ(HashesUnder("GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-AVX2,-AVX512F,-AVX512VL", 2), expected);
   EXPECT_EQ(HashesUnder("SINTER_CPU_LEVEL=x86-64-v3 GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL", 2),
             expected);
@@ -228,7 +229,7 @@ TEST(CpuTargetsTest, AWrongNumberOfThreadsIsAnError) {
             "CompileOptions::threads is -1: give a number of threads, or 0 for one a core");
 }
 
-// What runs on GPUs alone asks nothing of the CPU beside it.
+// A plan that runs only on GPUs requires nothing of the host CPU.
 TEST(CpuTargetsTest, APlanWithoutCodeForCpusHasNoTarget) {
   Graph graph("products");
   graph.Function(
@@ -239,7 +240,7 @@ TEST(CpuTargetsTest, APlanWithoutCodeForCpusHasNoTarget) {
   EXPECT_EQ(plan->target_cpu(), "");
   AsLevel v3("x86-64-v3");
   EXPECT_EQ(plan->CheckTarget(), absl::OkStatus());
-  // Where a library computes, the target says which of its kernels may.
+  // A CPU plan with library calls has a target: it limits the library's choice of kernels.
   plan = Compile(graph, {.target_cpu = "x86-64-v4"});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->target_cpu(), "x86-64-v4");
@@ -255,7 +256,7 @@ std::vector<Value> RunCase(CompiledProgram& program, const OpCase& c, const std:
   return results.ok() ? *std::move(results) : std::vector<Value>();
 }
 
-// One plan, with the code of each of its targets. Making a program checks the instructions of both.
+// Runs one plan with the code of each of its targets. CompiledProgram::Make checks the instructions of both.
 TEST(CpuTargetsTest, AllCodeOfAPlanGivesTheSameBits) {
   std::vector<OpCase> cases = ReduceCases();
   std::erase_if(cases, [](const OpCase& c) { return Replace(c.dtypes, "f32", "") == c.dtypes; });

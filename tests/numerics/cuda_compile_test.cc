@@ -1,5 +1,6 @@
-// Every op in one or two types, compiled for a GPU: NVRTC takes what codegen/cuda prints. Needs no GPU. What the generated
-// kernels compute is judged without one by emulated_kernels_test, and all of them by op_test on one (test_device.h).
+// Compiles every op in one to three types for a GPU and checks that NVRTC accepts the output of codegen/cuda.
+// Needs no GPU. emulated_kernels_test checks the results of the generated kernels without a GPU; op_test
+// checks all results on a GPU (test_device.h).
 #include <algorithm>
 
 #include "gtest/gtest.h"

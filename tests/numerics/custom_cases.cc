@@ -1,11 +1,11 @@
-// User-defined kernels. The reference knows these bodies and no others: tests/reference/custom.cc.
+// User-defined kernels. The reference repeats exactly these bodies: see tests/reference/custom.cc.
 #include "sinter/tests/numerics/op_cases.h"
 
 namespace sinter::numerics {
 
 namespace {
 
-// An op of such a kernel: `parameters` like `"x", "z"`, `raw` like `false, true`.
+// Returns the text of an elementwise_kernel op. `parameters` looks like `"x", "z"`, `raw` like `false, true`.
 std::string Op(const std::string& parameters, const std::string& raw, int n, const std::string& body,
                const std::string& more, const std::string& types) {
   return "%r = sinter.elementwise_kernel \"kernel\"(%a" + more + ") {parameters = [" + parameters +

@@ -36,15 +36,14 @@ using reference::Value;
 
 namespace {
 
-// A fused call that waits to be run: what is left of it when its module is gone.
+// A noted call that waits to be run: the data that is needed after its module is gone.
 struct Pending {
   std::string title;
   OpClass op_class;
   std::vector<CudaLaunch> launches;
   std::vector<Value> operands, want;
-  std::vector<Value>
-      exact;  // With nothing rounded but results, where the call computes in bf16 or f16; else empty.
-  std::vector<int64_t> in_offsets, out_offsets;  // From a multiple of 256.
+  std::vector<Value> exact;                      // Exact results for bf16 or f16, else empty.
+  std::vector<int64_t> in_offsets, out_offsets;  // Bytes from a multiple of 256.
   llvm::SmallVector<std::pair<int, int>> shared;
 };
 
@@ -105,7 +104,7 @@ Value Contents(const SimtBuffer& buffer, const Value& like) {
 
 int64_t BytesOf(const Value& value) { return value.size() * SizeOf(value.dtype); }
 
-// The memory of a call: buffers by their slots.
+// The memory of a call: the buffers of its slots.
 class CallMemory {
  public:
   explicit CallMemory(const Pending& call) {
@@ -168,8 +167,8 @@ bool IsNarrow(mlir::Type type) {
   return element.isBF16() || element.isF16();
 }
 
-// Kernels compute in f32, and round where a cast says so and what they store: what the reference makes of the same. Nothing for
-// calls that do not compute in bf16 or f16.
+// Returns the reference's results with the rounding of the kernels: they compute in f32 and round only at
+// casts and stores. Empty for calls that do not use bf16 or f16.
 absl::StatusOr<std::vector<Value>> ExactResults(plan_ir::CallOp call, const std::vector<Value>& operands) {
   mlir::Block& body = call.getBody().front();
   const bool is_narrow = llvm::any_of(body.without_terminator(), [](mlir::Operation& op) {
@@ -196,7 +195,7 @@ absl::StatusOr<std::vector<Value>> ExactResults(plan_ir::CallOp call, const std:
   return exact;
 }
 
-// Of each element what is nearer to `got`, where there is a choice.
+// Returns for each element whichever of `want` and `exact` is nearer to `got`.
 Value Nearer(const Value& got, const Value& want, const Value& exact) {
   Value nearer = want;
   for (size_t i = 0; i < nearer.reals.size(); ++i) {
@@ -240,8 +239,8 @@ struct EmulatedCalls::Impl {
     kernels = std::make_unique<codegen::CudaKernels>(&context);
   }
 
-  // The launches of a library op's kernels, of which the catalogue counts operands and the call buffers; none where they are
-  // nothing but PTX.
+  // Returns the launches of a library op's kernels. The catalog numbers inputs by the op's operands; the
+  // launches number them by the call's buffers. Empty if a kernel holds PTX or uses dynamic shared memory.
   absl::StatusOr<std::vector<CudaLaunch>> AddFromCatalogue(mlir::Operation* op) {
     SINTER_ASSIGN_OR_RETURN(codegen::CudaCatalogCall call, codegen::CudaCatalog::Default().Lower(op));
     std::vector<CudaLaunch> launches;
@@ -304,7 +303,7 @@ struct EmulatedCalls::Impl {
     return "";
   }
 
-  // The kernels' text, where it is asked for.
+  // Returns the kernels' names and sizes, and their text if SINTER_TEST_PRINT is set.
   std::string TextsOf(const Pending& call) const {
     std::string text;
     for (const CudaLaunch& launch : call.launches) {
@@ -321,8 +320,8 @@ EmulatedCalls::~EmulatedCalls() = default;
 
 absl::Status EmulatedCalls::AddPrograms(const std::string& text,
                                         const std::map<std::string, Program>& programs) {
-  // Without an architecture nothing is compiled behind the last pass, so that neither NVRTC nor its time is needed: Compile
-  // says so, with the plan dumped.
+  // Without an architecture Compile stops after the last pass with an error, and the plan has been dumped.
+  // This avoids NVRTC and its time.
   CompileOptions options;
   options.device = Device::Gpu(0);
   options.gpu_architectures = {};

@@ -1,7 +1,7 @@
-// Judges plan.calls of GPUs without one: their CUDA kernels, run by the emulator (tests/codegen/simt_emulator.h), against
-// the reference.
+// Checks a GPU plan's calls without a GPU: an emulator runs their CUDA kernels.
+// The emulator is tests/codegen/simt_emulator.h. The results are compared with the reference.
 //
-// A directed case, whatever the schedule that it is to reach:
+// A single case, for a chosen schedule:
 //
 //   EmulatedCall call = EmulateCall(GpuCallText({"tensor<300x70xf32>"}, {"tensor<70xf32>"}, R"(
 //     %r = sinter.sum %a0 [0] : tensor<300x70xf32> -> tensor<70xf32>
@@ -9,15 +9,16 @@
 //   EXPECT_EQ(call.wrong, "");
 //   EXPECT_THAT(call.schedules, Contains("column whole"));
 //
-// Whole programs, by the passes of the compiler:
+// Whole programs, compiled by the passes of the compiler (AddPrograms may be called several times):
 //
 //   EmulatedCalls calls;
-//   SINTER_RETURN_IF_ERROR(calls.AddPrograms(text, {{"f", {inputs, OpClass::kGraph, "a title"}}}));   // as often as wanted
+//   SINTER_RETURN_IF_ERROR(calls.AddPrograms(text, {{"f", {inputs, OpClass::kGraph, "a title"}}}));
 //   for (const std::string& wrong : calls.Judge()) ADD_FAILURE() << wrong;
 //   calls.fused_calls(), calls.launches(), calls.schedules()
 //
-// So are library ops judged that the catalogue has kernels for (codegen/cuda/catalog/cuda_catalog.h), in the form of GPUs without the
-// PTX in them: that of tensor cores and of asynchronous copies is not judged. The reference computes what libraries compute.
+// Library ops with catalog kernels (codegen/cuda/catalog/cuda_catalog.h) are checked too, if those kernels hold no
+// PTX: kernels with tensor cores and asynchronous copies are not checked. The reference computes the results
+// of library calls.
 #ifndef SINTER_TESTS_NUMERICS_EMULATED_CALLS_H_
 #define SINTER_TESTS_NUMERICS_EMULATED_CALLS_H_
 
@@ -33,8 +34,8 @@
 
 namespace sinter::numerics {
 
-// How often a call's jobs had each schedule: "flat", "map", "tiles", "row in a warp kept", "column whole", "column partial" ...
-// (NameOf in emulated_calls.cc).
+// Number of jobs for each schedule: "flat", "map", "tiles", "row in a warp kept", "column whole", "column
+// partial" ... (NameOf in emulated_calls.cc).
 using ScheduleCounts = std::map<std::string, int>;
 
 class EmulatedCalls {
@@ -42,28 +43,30 @@ class EmulatedCalls {
   EmulatedCalls();
   ~EmulatedCalls();
 
-  // Compiles a module for gpu:0 up to its plan, and notes the fused calls of its functions; `inputs` are those of a function by
-  // its name, then by theirs, variables too. Operands of the calls are what the reference computes. `titles` by function.
+  // One function of a module. `inputs` holds its inputs and variables by name, `title` names it in error
+  // messages.
   struct Program {
     std::map<std::string, reference::Value> inputs;
     OpClass op_class = OpClass::kGraph;
     std::string title;
-    // Inputs without a value are drawn: floats from -1 to 1, integers from 0 to 5; variables from 0.01 to 0.2, which may be
-    // weights, and squares that an optimizer keeps.
+    // Draws the inputs that have no value: floats from -1 to 1, integers from 0 to 5. Variables are from 0.01
+    // to 0.2, so that they can be weights or an optimizer's squares.
     bool draws_inputs = false;
   };
-  // UNIMPLEMENTED: something in it has no kernel for GPUs.
+  // Compiles a module for gpu:0 up to its plan and notes the calls of the functions in `programs` (by name).
+  // The reference computes the operands of the calls. UNIMPLEMENTED if an op has no kernel for GPUs.
   absl::Status AddPrograms(const std::string& text, const std::map<std::string, Program>& programs);
-  // The only plan.call of a module of a plan.function, its inputs of random values between low and high.
+  // Adds the only plan.call of a module with one plan.function. The inputs are random values between low and
+  // high.
   absl::Status AddCall(const std::string& text, OpClass op_class, double low, double high);
 
-  // Changes the text of every kernel before it runs, to see what is found.
+  // Sets a function that changes the text of every kernel before it runs. Tests use it to insert errors.
   void set_rewrite(std::function<std::string(const std::string&)> rewrite);
 
-  // Runs what was added since the last time. What is wrong, each with its title: nothing, if all is well.
+  // Runs the calls added since the last time. Returns the titled errors; empty if all results are right.
   std::vector<std::string> Judge();
 
-  // Of what was added so far.
+  // Counts of all calls added so far.
   int fused_calls() const;
   int catalogue_calls() const;
   int launches() const;
@@ -75,15 +78,14 @@ class EmulatedCalls {
 };
 
 struct EmulatedCall {
-  std::string
-      wrong;  // Empty when the kernels compute what the reference does, in every order of their threads.
+  std::string wrong;  // Empty if all results match the reference in every thread order.
   int launches = 0;
   std::vector<std::string> schedules;  // Each once.
 };
 EmulatedCall EmulateCall(const std::string& text, OpClass op_class, double low = -2, double high = 2);
 
-// A plan.function of one call on gpu:0. `body` uses %a0, %a1, ... and ends in sinter.yield; an output named "in0" is written over
-// input 0, in place.
+// Returns a plan.function with one call on gpu:0. `body` uses %a0, %a1, ... and ends with sinter.yield. An
+// output named "in0" overwrites input 0 in place.
 std::string GpuCallText(const std::vector<std::string>& ins, const std::vector<std::string>& outs,
                         const std::string& body);
 

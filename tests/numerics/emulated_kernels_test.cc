@@ -1,7 +1,8 @@
-// What CUDA kernels compute, without a GPU: every fused call of the op cases, of their gradients and of random graphs, and the
-// library ops that the catalogue has kernels for, compiled for gpu:0 up to the plan and run by the emulator (emulated_calls.h),
-// against the reference. Whole programs, with libraries and tensor cores, are judged by op_test and random_graph_test on a GPU;
-// calls at the sizes of each schedule by emulated_schedules_test.
+// Checks the results of CUDA kernels without a GPU: every fused call of the op cases, of their gradients and
+// of random graphs, and the library ops with catalog kernels. The calls are compiled for gpu:0 up to the
+// plan, run by the emulator (emulated_calls.h) and compared with the reference. op_test and random_graph_test
+// check whole programs on a GPU, with libraries and tensor cores; emulated_schedules_test covers the sizes of
+// each schedule.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -27,13 +28,13 @@ struct Family {
   const char* dtypes;
   bool gradients;
   size_t part, parts;
-  int least = 100;  // Calls that are judged.
+  int least = 100;  // Fewest calls to check.
 
   friend void PrintTo(const Family& family, std::ostream* stream) { *stream << family.name; }
 };
 
-// The op's gradients with respect to its real operands, of the sum of its results' elements, each times a weight: a case whose
-// results they are. Without results: nothing of it is of type $T.
+// Returns a case whose results are the gradients with respect to the op's real operands. The loss is the sum
+// of the elements of the op's real results, each with a weight. No results: the op has none of type $T.
 OpCase GradientOf(const OpCase& c) {
   OpCase gradient = c;
   gradient.name = "gradient_of_" + c.name;
@@ -103,7 +104,7 @@ class EmulatedKernelsTest : public ::testing::TestWithParam<Family> {
     return jobs;
   }
 
-  // The jobs as one program; when something of it has no kernel for GPUs, each as its own.
+  // Adds the jobs as one program. If part of it has no kernel for GPUs, adds each job as its own program.
   void Add(const std::vector<Job>& jobs) {
     std::string module;
     std::map<std::string, EmulatedCalls::Program> programs;
@@ -151,7 +152,7 @@ TEST_P(EmulatedKernelsTest, AgreeWithTheReference) {
   EXPECT_GE(calls_.fused_calls() + calls_.catalogue_calls(), GetParam().least);
 }
 
-// Between them all types: each takes its time to compile.
+// The two lists together hold all types. Each family uses one list, because each type costs compile time.
 constexpr char kSomeTypes[] = "f64 f32 bf16 i32 ui8 i1", kOtherTypes[] = "f64 f32 f16 i64 i8 i1";
 
 INSTANTIATE_TEST_SUITE_P(Families, EmulatedKernelsTest,
@@ -170,7 +171,8 @@ INSTANTIATE_TEST_SUITE_P(Families, EmulatedKernelsTest,
 
 class EmulatedRelusTest : public EmulatedKernelsTest {};
 
-// Relu behind a product and a convolution in tf32 is part of the catalogue's kernels, and keeps NaN and infinity there.
+// Catalog kernels of a tf32 matmul and convolution include the relu that follows, and keep its NaN and
+// infinity.
 TEST_F(EmulatedRelusTest, KeepNanAndInfinity) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const auto special = [](const std::string& type) {
@@ -198,7 +200,7 @@ func.func @convolution(%x: tensor<2x2x6x5xf32> {sinter.input = "x"}, %w: tensor<
   return %y : tensor<2x5x6x5xf32>
 }
 )";
-  // Among the sums of the product's rows are NaN, both infinities and numbers: the special values of x stand in few rows.
+  // The special values of x are in few rows, so the row sums include NaN, both infinities and plain numbers.
   Value x = special("tensor<9x800xf32>");
   for (size_t i = 0; i < x.reals.size(); ++i) {
     if (i / 800 > 2 || i % 800 > 40) x.reals[i] = static_cast<double>(i % 5) / 4 - 0.5;
@@ -215,8 +217,8 @@ func.func @convolution(%x: tensor<2x2x6x5xf32> {sinter.input = "x"}, %w: tensor<
   ASSERT_TRUE(status.ok()) << status;
   Judge();
   EXPECT_EQ(calls_.catalogue_calls(), 2);
-  EXPECT_EQ(calls_.fused_calls(), 0);  // Of relu.
-  // A relu that loses NaN is found.
+  EXPECT_EQ(calls_.fused_calls(), 0);  // No fused call for the relu.
+  // The check finds a relu that loses NaN.
   calls_.set_rewrite(
       [](const std::string& text) { return Replace(text, "sum < 0 ? 0.f : sum", "sum > 0 ? sum : 0.f"); });
   status = calls_.AddPrograms(text, programs);

@@ -1,5 +1,6 @@
-// Passes over rows that sum their columns (codegen/cuda/cuda_row_groups.cc), run by the emulator (emulated_calls.h) against the
-// reference: threads that share a row, a row or several to a block, tails of rows and of columns.
+// Row passes that also sum columns (codegen/cuda/cuda_row_groups.cc), run by the emulator (emulated_calls.h)
+// and compared with the reference: threads that share a row, one or several rows per block, tails of rows and
+// columns.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,8 +20,8 @@ class EmulatedRowGroupsTest : public ::testing::Test {
     if (!codegen::HasCppCompiler()) GTEST_SKIP() << "built without the Clang library";
   }
 
-  // `text` with $X for a tensor of f32, $R for one of its rows' numbers, $C for one of its columns', and $N for the tensor
-  // in `dtype`.
+  // Replaces in `text`: $X by an f32 tensor type, $R by one number per row, $C by one number per column, and
+  // $N by the tensor type in `dtype`.
   static std::string Of(const std::string& text, int rows, int columns, const std::string& dtype = "f32") {
     const std::string shape = absl::StrCat(rows, "x", columns);
     return absl::StrReplaceAll(text, {{"$X", absl::StrCat("tensor<", shape, "xf32>")},
@@ -29,8 +30,8 @@ class EmulatedRowGroupsTest : public ::testing::Test {
                                       {"$C", absl::StrCat("tensor<", columns, "xf32>")}});
   }
 
-  // The gradients of a norm: of x, of its scale, which updates the scale's momentum in its place, of its offset, and the sums of
-  // x's gradient, which need the rows' sums.
+  // The gradients of a norm: of x, of its scale (which updates the scale's momentum in place), and of its
+  // offset. Also the column sums of x's gradient, which need the row sums.
   static EmulatedCall NormGradients(int rows, int columns, const std::string& dtype) {
     std::vector<std::string> ins, outs;
     for (const char* in : {"$N", "$N", "$R", "$R", "$C", "$C"}) ins.push_back(Of(in, rows, columns, dtype));
@@ -83,7 +84,7 @@ TEST_F(EmulatedRowGroupsTest, SeveralRowsToABlock) {
   EXPECT_THAT(call.schedules, Contains("row in part of a warp kept with columns"));
 }
 
-// Its only sum has a barrier behind it: the next row's would overwrite it.
+// The only sum needs a barrier after it: without one, the next row's sum would overwrite the result.
 TEST_F(EmulatedRowGroupsTest, ARowToABlockWithOneSum) {
   const int rows = 16897, columns = 514;
   const std::string x = Of("$X", rows, columns);

@@ -1,5 +1,5 @@
-// Fused calls at the sizes that reach each schedule of codegen/cuda/cuda_schedule.h, with tails that do not divide, run by the
-// emulator (emulated_calls.h) against the reference.
+// Fused calls at sizes that reach each schedule of codegen/cuda/cuda_schedule.h, with tails. The emulator
+// (emulated_calls.h) runs them and the reference checks the results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ class EmulatedSchedulesTest : public ::testing::Test {
     if (!codegen::HasCppCompiler()) GTEST_SKIP() << "built without the Clang library";
   }
 
-  // Each text of a type: `$T` is the element type.
+  // Replaces `$T` by the element type.
   static std::string Of(const std::string& text, const std::string& dtype) {
     return absl::StrReplaceAll(text, {{"$T", dtype}});
   }
@@ -30,7 +30,7 @@ class EmulatedSchedulesTest : public ::testing::Test {
     return absl::StrCat("tensor<", shape, shape.empty() ? "" : "x", dtype, ">");
   }
 
-  // `op` (sum, max, ...) of x over `dims`.
+  // Emulates `op` (sum, max, ...) of x over `dims`.
   static EmulatedCall Reduce(const std::string& op, const std::string& from, const std::string& dims,
                              const std::string& to, const std::string& dtype, OpClass op_class) {
     const std::string x = Tensor(from, dtype), r = Tensor(to, dtype);
@@ -40,7 +40,7 @@ class EmulatedSchedulesTest : public ::testing::Test {
                        op_class);
   }
 
-  // The softmax of rows, written over x when in place.
+  // Returns the softmax of rows, written over x if `in_place`.
   static std::string SoftmaxText(const std::string& rows, const std::string& length, const std::string& dtype,
                                  bool in_place = false) {
     const std::string x = Tensor(rows + "x" + length, dtype), r = Tensor(rows, dtype);
@@ -61,7 +61,7 @@ class EmulatedSchedulesTest : public ::testing::Test {
     return EmulateCall(SoftmaxText(rows, length, dtype, in_place), OpClass::kComposite);
   }
 
-  // x and z turned round, added up.
+  // Adds a tensor and a transposed tensor.
   static std::string AddTurnedText(const std::string& dtype) {
     const std::string body = R"(
     %t = sinter.transpose %a1 [0, 2, 1] : tensor<3x45x70x$T> -> tensor<3x70x45x$T>
@@ -71,7 +71,7 @@ class EmulatedSchedulesTest : public ::testing::Test {
                        Of(body, dtype));
   }
 
-  // (x - a) * exp(b) + c, with a, b and c along the last dimension, in place.
+  // Emulates (x - a) * exp(b) + c in place, with a, b and c along the last dimension.
   static EmulatedCall ScaledRows(const std::string& shape, const std::string& dims,
                                  const std::string& along) {
     const std::string x = Tensor(shape, "f32"), c = Tensor(along, "f32");
@@ -88,7 +88,7 @@ class EmulatedSchedulesTest : public ::testing::Test {
     return EmulateCall(GpuCallText({x, c, c, c}, {"in0"}, body), OpClass::kTranscendental);
   }
 
-  // Columns of several phases.
+  // Column reductions in several phases.
   static std::string SquaresText(const std::string& columns) {
     const std::string x = Tensor(absl::StrCat("50x", columns), "f32"), c = Tensor(columns, "f32");
     const std::string body = absl::StrReplaceAll(R"(
@@ -104,7 +104,7 @@ class EmulatedSchedulesTest : public ::testing::Test {
     return GpuCallText({x}, {x, c, c}, body);
   }
 
-  // A row's sum, added to its value in place.
+  // Adds the sum of each row to its value in place.
   static std::string AddToRowsText(const std::string& length) {
     const std::string x = Tensor(absl::StrCat("21x", length), "f32");
     const std::string body = absl::StrReplaceAll(R"(
@@ -180,8 +180,8 @@ TEST_F(EmulatedSchedulesTest, MapsWhoseThreadsComputeSeveralVectors) {
 }
 
 TEST_F(EmulatedSchedulesTest, StripsOfWhatVariesAlongTheInnermostLoopAlone) {
-  // Several rows to a block's threads; vectors that they are no multiple of, and rows that two at a time are none of; single
-  // elements, of rows in two loops.
+  // Several rows per block; row lengths that are no multiple of the block's vectors, and an odd number of
+  // rows; single elements, with rows in two loops.
   for (const auto& [shape, dims, along] :
        {std::tuple("16896x128", "[1]", "128"), std::tuple("3607x600", "[1]", "600"),
         std::tuple("77x5x2879", "[2]", "2879")}) {
@@ -231,8 +231,8 @@ TEST_F(EmulatedSchedulesTest, RowsThatRegistersDoNotHold) {
   EXPECT_THAT(max.schedules, ElementsAre("row in warps read again"));
 }
 
-// Of x = op(y): logarithms of 0 are -inf, in some rows all of them; of negative numbers NaN; 1 / 0 is inf. And numbers of which
-// the largest so far is often a new one.
+// x = op(y) gives special values: log of 0 is -inf (for some rows in all elements), log of negative numbers
+// is NaN, 1 / 0 is inf. In other rows the running maximum changes often.
 TEST_F(EmulatedSchedulesTest, ExponentialsSummedWhereTheirMaximumIsFound) {
   const std::string body = R"(
     %rb = sinter.broadcast %a1 [0] : $R -> $X
@@ -342,7 +342,8 @@ TEST_F(EmulatedSchedulesTest, ChunksStoreWhatNeedsNoSum) {
   }
 }
 
-// Sums behind a norm and a relu, of two large operands and four numbers of each column: a thread has 4 columns in bf16, and in f32 2.
+// Sums after a norm and a relu, with two large operands and four numbers per column. A thread has 4 columns
+// in bf16 and 2 in f32.
 TEST_F(EmulatedSchedulesTest, ChunksWhoseColumnsNeedManyRegisters) {
   for (const char* dtype : {"f32", "bf16"}) {
     for (const char* columns : {"96", "36"}) {
@@ -381,7 +382,7 @@ TEST_F(EmulatedSchedulesTest, ColumnsInPhases) {
   }
 }
 
-// Rows whose launch has other jobs have blocks of 256 threads.
+// Row reductions use blocks of 256 threads if their launch has other jobs.
 TEST_F(EmulatedSchedulesTest, ReductionsSideBySideInOneLaunch) {
   const std::string body = R"(
     %r = sinter.sum %a0 [1] : tensor<9x3001xf32> -> tensor<9xf32>
@@ -397,7 +398,7 @@ TEST_F(EmulatedSchedulesTest, ReductionsSideBySideInOneLaunch) {
   EXPECT_EQ(call.launches, 1);
 }
 
-// What the judge is worth: without any one of their barriers kernels are wrong.
+// Checks the check itself: removing any barrier gives wrong results.
 TEST_F(EmulatedSchedulesTest, EveryBarrierIsNeeded) {
   constexpr char kBarrier[] = "sn_barrier();";
   for (const std::string& text : {SoftmaxText("3", "3001", "f32"), AddTurnedText("f32"), SquaresText("33")}) {

@@ -1,5 +1,6 @@
-// Training steps of small networks, of the forms that large ones have, as a GPU's plan runs them: every call that this project
-// has a kernel for, run by the emulator (emulated_calls.h) against the reference. In f32, and by the policy for bf16 and f16.
+// Training steps of small networks with the structure of large ones, compiled for a GPU. The emulator
+// (emulated_calls.h) runs every call for which Sinter has a kernel and compares it with the reference: in
+// f32, and with the precision policies bf16 and f16.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -18,7 +19,7 @@ class EmulatedTrainingTest : public ::testing::TestWithParam<Precision> {
     if (!codegen::HasCppCompiler()) GTEST_SKIP() << "built without the Clang library";
   }
 
-  // One function "train", which makes a loss of what `build` gives.
+  // Returns a graph with one function "train" that minimizes the loss from `build`.
   static Graph Training(Precision precision, const std::function<Tensor(Builder&)>& build) {
     Graph graph("g", /*seed=*/7);
     graph.SetPrecision(precision);
@@ -85,7 +86,7 @@ TEST_P(EmulatedTrainingTest, LeNet) {
         8);
 }
 
-// Images large enough that sums are cut in chunks, behind which the masked gradients are computed again.
+// The images are large enough to cut sums into chunks, after which the masked gradients are computed again.
 TEST_P(EmulatedTrainingTest, BatchNormsInChunks) {
   nn::Module net = nn::Sequential{nn::Conv2d(32, 1), nn::BatchNorm(),     nn::Relu(),    nn::Conv2d(32, 1),
                                   nn::BatchNorm(),   nn::GlobalAvgPool(), nn::Linear(10)};

@@ -1,6 +1,6 @@
-// An activation after a product or a convolution gives the same whether it is part of the library's call or a kernel of its own:
-// of NaN and infinity too, in every element type and layout, by our kernels, by oneDNN's and by those of a GPU's libraries
-// (test_device.h).
+// An activation after a matmul or a convolution gives the same result as an epilogue of the library call and
+// as a separate kernel. This includes NaN and infinity, every element type and layout, and our kernels,
+// oneDNN's and those of GPU libraries (test_device.h).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 using Activate = std::function<Tensor(const Tensor&)>;
 
-// Small numbers, and among them what an activation must not lose.
+// Returns small numbers mixed with values that an activation must keep: NaN and infinities.
 HostTensor SpecialValues(const Shape& shape) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   HostTensor tensor = *HostTensor::Empty(F32, shape);
@@ -27,7 +27,8 @@ HostTensor SpecialValues(const Shape& shape) {
   return tensor;
 }
 
-// Of a product and a convolution of `dtype`, each with a bias: y and z, as f32. On a GPU kernels of our own compute both in tf32.
+// Returns a graph with a matmul y and a convolution z in `dtype`, each with a bias, as f32. On a GPU our own
+// kernels compute both in tf32.
 Graph Build(DType dtype, MathMode math, int64_t batch, const Activate& activate) {
   Graph graph("epilogue");
   graph.Function("f", [&](Builder& f) {
@@ -73,7 +74,7 @@ struct Named {
   Activate activate;
 };
 
-// Of the compiled graph with activations in library calls and with each in a kernel of its own.
+// Compares activations in library calls with activations in separate kernels.
 void ExpectSameApart(const std::string& name, const Activate& activate, DType dtype, MathMode math) {
   const Graph graph = Build(dtype, math, 16, activate);
   CompileOptions apart;
@@ -97,7 +98,7 @@ void ExpectSameApart(const std::string& name, const Activate& activate, DType dt
                             << (math == MathMode::kTf32 ? " as tf32" : "") << ", layout "
                             << static_cast<int>(layout) << ", " << (r == 0 ? "product" : "convolution")
                             << " at " << i << ": " << x << " in place of " << y;
-          if (!same) break;  // One of each result tells.
+          if (!same) break;  // One error per result is enough.
         }
       }
     }
@@ -114,7 +115,7 @@ TEST(EpilogueTest, TreatsNanAndInfinityAsTheActivationDoes) {
                                {"silu", [](const Tensor& x) { return Silu(x); }}};
   for (const auto& [name, activate] : activations) {
     for (const DType dtype : {F32, BF16, F64, F16}) {
-      // The types share the code of activations.
+      // The types share the code of the activations, so one activation covers f64 and f16.
       if ((dtype == F64 || dtype == F16) && std::string(name) != "relu") continue;
       ExpectSameApart(name, activate, dtype, MathMode::kIeee);
     }

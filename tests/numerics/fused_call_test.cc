@@ -1,5 +1,5 @@
-// Every fused call of random graphs' plans, compiled and run alone, against the reference: a wrong kernel is named here,
-// where random_graph_test sees a wrong program.
+// Compiles and runs every fused call of random graphs' plans separately and compares it with the reference.
+// An error names the wrong kernel, while random_graph_test only finds the wrong program.
 #include <map>
 #include <string>
 
@@ -35,7 +35,7 @@ class FusedCallTest : public ::testing::Test {
     context_.loadAllAvailableDialects();
   }
 
-  // A module of one function whose only call this is.
+  // Returns a module with one function that holds only this call.
   std::string Alone(plan_ir::CallOp call) {
     mlir::OpBuilder b(&context_);
     mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(call.getLoc());
@@ -59,7 +59,7 @@ class FusedCallTest : public ::testing::Test {
     return text;
   }
 
-  // A view is read when its source has been written, which may be after the view was made.
+  // Reads a view through its source, because the source may be written after the view was made.
   static Value Read(mlir::Value buffer, const llvm::DenseMap<mlir::Value, Value>& values) {
     auto view = buffer.getDefiningOp<plan_ir::ViewOp>();
     if (!view) return values.lookup(buffer);
@@ -75,7 +75,7 @@ class FusedCallTest : public ::testing::Test {
                          [](mlir::Operation& op) { return llvm::isa<ir::LibraryInterface>(op); });
   }
 
-  // Runs the fused calls of the plan; values go on from the reference's, so that errors do not add up.
+  // Runs the fused calls of the plan. Each call gets the reference's values, so that errors do not add up.
   void Check(const std::string& text, const std::map<std::string, Value>& inputs, OpClass op_class) {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context_);
     ASSERT_TRUE(module) << text;

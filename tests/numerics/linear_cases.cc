@@ -27,11 +27,11 @@ void AddMatmuls(std::vector<OpCase>& cases) {
   make("vector", "1x64", "64x1", "1x1", "", kFloats);
   make("no_rows", "0x5", "5x4", "0x4", "", "f64 f32");
   make("no_terms", "3x0", "0x4", "3x4", "", "f64 f32");
-  // CPUs compute every mode in full precision.
+  // CPUs compute every math mode in full precision.
   make("tf32", "3x5", "5x4", "3x4", " {math = 1 : i32}", "f32");
   cases.back().op_class = OpClass::kTf32Product;
   cases.back().has_gradient = false;
-  // On a GPU a kernel of the catalogue, with k in several parts.
+  // GPUs run these on a catalog kernel that splits k.
   auto tf32 = [&](const std::string& name, const std::string& a, const std::string& b, const std::string& r,
                   const std::string& attributes, const std::string& bias = "") {
     make("tf32_" + name, a, b, r, (bias.empty() ? "" : " bias %c") + (" {math = 1 : i32" + attributes) + "}",
@@ -64,7 +64,7 @@ void AddMatmuls(std::vector<OpCase>& cases) {
   }
 }
 
-// With an addend, a scale, a result of f32.
+// Matmuls with an addend, a scale and an f32 result.
 void AddMatmulSums(std::vector<OpCase>& cases) {
   auto make = [&](const std::string& name, const std::string& scale, const std::string& wide,
                   const std::string& dtypes, const std::string& more, bool has_gradient) {
@@ -98,7 +98,7 @@ void AddMatmulSums(std::vector<OpCase>& cases) {
   cases.back().has_cpu_activation = true;
 }
 
-// Wider than long: GPUs take rows of multiples of 8.
+// The result is wider than long. GPUs support row lengths that are multiples of 8.
 void AddMatmulGradients(std::vector<OpCase>& cases) {
   for (const auto& [activation, dtypes] :
        {std::pair<std::string, std::string>("gelu_tanh", kFloats), {"relu", "f32"}, {"silu", "f64 bf16"}}) {
@@ -112,7 +112,7 @@ void AddMatmulGradients(std::vector<OpCase>& cases) {
                        {{Typed("24x16")}, {b}, {Typed("24x32")}},
                        {Typed("24x32")},
                        dtypes});
-      // A GPU's tanh is off by 2^-11, which products of order 1 bear.
+      // A GPU's tanh has an error of 2^-11, which the tolerance allows for small operands.
       for (OperandCase& operand : cases.back().operands) operand.low = -0.5, operand.high = 0.5;
       cases.back().has_gradient = activation != "relu";
     }
@@ -125,7 +125,7 @@ struct Conv {
   const char* dtypes = kFloats;
 };
 
-// In nchw, nhwc and nchw16n: strides, padding, dilations, groups, windows as large as the image.
+// Cases in nchw, nhwc and nchw16n: strides, padding, dilations, groups, windows as large as the image.
 const Conv kConvs[] = {
     {"plain", "2x3x5x6", "4x3x3x2", "2x4x3x5",
      "strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 "
@@ -183,7 +183,7 @@ void AddConvs(std::vector<OpCase>& cases) {
     grad("conv2d_weight_grad", x, y, w);
     if (!c.bias) continue;
     for (int activation : {0, 1, 5}) {
-      if (activation == 5 && !all_floats) continue;  // Layout nchw16n knows relu only.
+      if (activation == 5 && !all_floats) continue;  // Layout nchw16n supports relu only.
       cases.push_back({std::string("conv2d_bias_") + c.name + std::to_string(activation),
                        OpClass::kProduct,
                        "%r = sinter.conv2d %a, %b bias %c" + attributes +
@@ -198,8 +198,8 @@ void AddConvs(std::vector<OpCase>& cases) {
   }
 }
 
-// On a GPU kernels of the catalogue, where they are of few channels: several chunks of channels and of pixels, parts of an
-// image, groups of images, tiles that are not whole. CPUs compute every mode in full precision.
+// GPUs run those with few channels on catalog kernels: several chunks of channels and pixels, parts of an
+// image, groups of images, partial tiles. CPUs compute every math mode in full precision.
 const Conv kTf32Convs[] = {
     {"plain", "3x3x7x8", "4x3x3x2", "3x4x5x7",
      "strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>", "4"},
@@ -229,7 +229,7 @@ void AddTf32Convs(std::vector<OpCase>& cases) {
                      /*has_gradient=*/false};
       std::string types;
       for (const std::string& type : operands) {
-        // Small, so that sums of thousands of products stay within the tolerance.
+        // Small values, so that sums of thousands of terms stay within the tolerance.
         made.operands.push_back({type, -0.5, 0.5});
         types += (types.empty() ? "" : ", ") + type;
       }
@@ -306,7 +306,7 @@ void AddPools(std::vector<OpCase>& cases) {
                      {x},
                      p.dtypes,
                      all_floats});
-    // Part of the kernel behind it on a GPU, where windows lie side by side.
+    // On a GPU, fusion makes this gradient part of the next kernel if the windows do not overlap.
     cases.push_back({std::string("avg_pool2d_grad_read_") + p.name,
                      OpClass::kComposite,
                      "%0 = sinter.avg_pool2d_grad %a" + attributes + " : " + y + " -> " + x +

@@ -1,10 +1,10 @@
-// One table of cases for every op: what the numerics tests (gradients, compiled code, decompositions) run.
+// The table of cases for every op, which the tests of gradients, compiled code and decompositions run.
 //
 //   for (const OpCase& c : AllOpCases()) {
 //     for (const std::string& dtype : DTypesOf(c)) module += FunctionText(c, dtype, "f");
 //   }
 //
-// Texts hold `$T` for the element type. Operands are %a, %b, %c, ...; the body defines %r, or %r:N.
+// In texts `$T` is the element type. Operands are %a, %b, %c, ...; the body defines %r, or %r:N.
 #ifndef SINTER_TESTS_NUMERICS_OP_CASES_H_
 #define SINTER_TESTS_NUMERICS_OP_CASES_H_
 
@@ -19,7 +19,7 @@ namespace sinter::numerics {
 struct OperandCase {
   std::string type;  // "tensor<2x3x$T>".
   double low = -2;
-  double high = 2;  // Integers: included.
+  double high = 2;  // Inclusive for integers.
 };
 
 struct OpCase {
@@ -28,12 +28,12 @@ struct OpCase {
   std::string body;
   std::vector<OperandCase> operands;
   std::vector<std::string> results;
-  std::string dtypes;           // "f64 f32": the values of $T.
+  std::string dtypes;           // The values of $T, e.g. "f64 f32".
   bool has_gradient = true;     // Checked against finite differences, with f64 for $T.
-  bool special_values = false;  // Operands hold zeros, infinities, NaN, ends of ranges.
-  // More functions of the module, whose names begin with `$F`: the name of the one with the body.
+  bool special_values = false;  // Operands hold zeros, infinities, NaN and the ends of ranges.
+  // More functions of the module. Their names begin with `$F`, which becomes the name of the case's function.
   std::string functions = {};
-  bool has_cpu_activation = false;  // One that nothing on a GPU applies to such an op.
+  bool has_cpu_activation = false;  // An activation that no GPU library or kernel applies to this op.
 };
 
 inline constexpr char kFloats[] = "f64 f32 bf16 f16";
@@ -54,21 +54,21 @@ std::vector<OpCase> PlacementCases();
 std::vector<OpCase> CustomCases();
 
 std::vector<std::string> DTypesOf(const OpCase& c);
-// Not in layout nchw16n, nor with an activation that no kernel for GPUs applies.
+// False for layout nchw16n and for activations that no kernel for GPUs applies.
 inline bool RunsOnGpus(const OpCase& c) {
   return c.name.find("nchw16n") == std::string::npos && !c.has_cpu_activation;
 }
-// `text` with every `from` replaced.
+// Returns `text` with every `from` replaced by `to`.
 std::string Replace(std::string text, const std::string& from, const std::string& to);
-// "2x3x" of "tensor<2x3xf32>" becomes {2, 3}; the element type is what is left.
+// Returns zeros of a tensor type: "tensor<2x3xf32>" has shape {2, 3} and element type f32.
 reference::Value ZerosOfText(const std::string& type);
-// A func.func of this name, with inputs a, b, ... and outputs r0, r1, ...
+// Returns a func.func of this name, with inputs a, b, ... and outputs r0, r1, ...
 std::string FunctionText(const OpCase& c, const std::string& dtype, const std::string& function);
-// The operands' names: 'a', 'b', ...
+// Returns the operand's name: 'a', 'b', ...
 inline std::string OperandName(size_t i) { return std::string(1, static_cast<char>('a' + i)); }
-// "%r" of one result, "%r#i" of several.
+// Returns "%r" for a single result, "%r#i" for one of several.
 std::string ResultName(const OpCase& c, size_t i);
-// Seeded by `seed`; values of the operand's type within its range.
+// Returns random operands in their ranges, drawn from `seed`.
 std::vector<reference::Value> MakeOperands(const OpCase& c, const std::string& dtype, uint64_t seed);
 
 }  // namespace sinter::numerics

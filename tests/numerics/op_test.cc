@@ -1,4 +1,5 @@
-// Every op, in every element type and many shapes, compiled and run on the CPU or a GPU (test_device.h), against the reference.
+// Compiles every op in every element type and many shapes, runs it on the CPU or a GPU (test_device.h), and
+// compares it with the reference.
 #include <iostream>
 #include <map>
 
@@ -19,7 +20,7 @@ namespace {
 
 using reference::Value;
 
-// A case in one element type, as a function of a module.
+// One case in one element type: a function of a module.
 struct Job {
   OpCase op;
   std::string dtype, function;
@@ -63,7 +64,8 @@ class OpTest : public ::testing::TestWithParam<Family> {
     return jobs;
   }
 
-  // Compiles the jobs as one program; when that fails, each as its own, so that the message names the culprit.
+  // Compiles the jobs as one program. If that fails, compiles each job separately, so that the message names
+  // the failing job.
   void Run(const std::vector<Job>& jobs) {
     std::string module;
     for (const Job& job : jobs) module += job.Text();
@@ -73,7 +75,7 @@ class OpTest : public ::testing::TestWithParam<Family> {
       return;
     }
     if (jobs.size() == 1) {
-      // What a device's libraries lack is an error that says so, and no wrong answer.
+      // If a device's libraries lack an op, the compiler must return an error and not a wrong answer.
       if (absl::IsUnimplemented(program.status()) && TestDevice().is_gpu()) {
         std::cout << "not on GPUs: " << jobs[0].op.name << " in " << jobs[0].dtype << ": "
                   << program.status().message() << "\n";

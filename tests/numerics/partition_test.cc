@@ -1,5 +1,5 @@
-// Every op on several devices, each with a part of the rows, computes what it computes on one: the pass `partition`, judged
-// by the reference.
+// The pass `partition` keeps results: every op, split by rows over several devices, gives the same as on one
+// device. The reference evaluates both programs.
 #include "gtest/gtest.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/Verifier.h"
@@ -39,7 +39,7 @@ class PartitionTest : public ::testing::Test {
     return module;
   }
 
-  // Whether it is legal there.
+  // Runs the pass. True if it succeeds and the module is valid after it.
   bool Partition(mlir::ModuleOp module, int parts, const std::vector<std::string>& whole) {
     std::vector<std::string> devices;
     for (int i = 0; i < parts; ++i) devices.push_back("cpu:" + std::to_string(i));
@@ -54,13 +54,13 @@ class PartitionTest : public ::testing::Test {
     return mlir::succeeded(manager.run(module)) && mlir::succeeded(mlir::verify(module));
   }
 
-  // How many values were gathered; -1: the case has nothing to split.
+  // Compares one case. Returns the number of gathered values, or -1 if the case has nothing to split.
   int Compare(const OpCase& c, const std::string& dtype, int parts, size_t split);
 
   mlir::MLIRContext context_;
 };
 
-// Splits input `split`, and those of as many rows behind it.
+// Splits input `split` and all later inputs with the same number of rows.
 int PartitionTest::Compare(const OpCase& c, const std::string& dtype, int parts, size_t split) {
   std::vector<Value> inputs = MakeOperands(c, dtype, 3);
   if (split >= inputs.size() || inputs[split].shape.empty()) return -1;
@@ -78,10 +78,10 @@ int PartitionTest::Compare(const OpCase& c, const std::string& dtype, int parts,
   auto got = reference::EvaluateFunction(partitioned, inputs);
   EXPECT_TRUE(got.ok()) << text << got.status();
   if (!want.ok() || !got.ok()) return -1;
-  // Every device hands out the same.
+  // Every device returns the same outputs.
   EXPECT_EQ(got->size(), want->size() * static_cast<size_t>(parts)) << text;
   for (size_t i = 0; i < got->size(); ++i) {
-    // Sums in another order, rounded once more.
+    // The partitioned sums have another order and one more rounding.
     EXPECT_EQ(Disagreement((*got)[i], (*want)[i / static_cast<size_t>(parts)], c.op_class, 2), "")
         << c.name << " of " << dtype << " in " << parts << " parts of operand " << split << "\n"
         << text;

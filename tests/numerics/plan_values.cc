@@ -20,7 +20,7 @@ int64_t FirstOf(plan_ir::ViewOp view, const Value& value) {
 
 }  // namespace
 
-// A view is read when its source has been written, which may be after the view was made.
+// Reads a view through its source, because the source may be written after the view was made.
 Value PlanValues::Read(mlir::Value buffer) {
   auto view = buffer.getDefiningOp<plan_ir::ViewOp>();
   if (!view) return values_.try_emplace(buffer, ZerosLike(buffer)).first->second;

@@ -1,11 +1,12 @@
-// What the buffers of a plan.function hold, step by step, as the reference computes it: a call's operands and its results, for
-// judging the call alone.
+// Computes the buffers of a plan.function step by step with the reference, to check each call separately.
 //
 //   PlanValues values(inputs);                        // by the names of inputs and variables
-//   absl::Status status = values.Run(function, [&](plan_ir::CallOp call, const std::vector<Value>& operands,
-//                                                  const std::vector<Value>& want) { ... return absl::OkStatus(); });
+//   const auto visit = [&](plan_ir::CallOp call, const std::vector<Value>& operands,
+//                          const std::vector<Value>& want) { ... return absl::OkStatus(); };
+//   absl::Status status = values.Run(function, visit);
 //
-// Each plan.alloc is memory of its own, wherever the plan puts it: lifetimes are judged elsewhere (plan_graph_test).
+// Each plan.alloc has its own memory here, whatever its offset in the plan. plan_graph_test checks live
+// ranges.
 #ifndef SINTER_TESTS_NUMERICS_PLAN_VALUES_H_
 #define SINTER_TESTS_NUMERICS_PLAN_VALUES_H_
 
@@ -29,7 +30,8 @@ class PlanValues {
 
   explicit PlanValues(const std::map<std::string, reference::Value>& inputs) : inputs_(inputs) {}
 
-  // Stops at the first error of the reference or of `visit`.
+  // Calls `visit` with each call's operands and reference results. Stops at the first error of the reference
+  // or of `visit`.
   absl::Status Run(plan_ir::FunctionOp function, const Visit& visit);
 
  private:

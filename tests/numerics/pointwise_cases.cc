@@ -3,7 +3,7 @@
 namespace sinter::numerics {
 namespace {
 
-// Rank 0; nothing; one element; less than a vector; a matrix with a tail; more than one thread's share.
+// Rank 0; no elements; one element; less than a vector; a matrix with a tail; more than one thread's share.
 const char* const kShapes[] = {"", "0x3x", "1x", "7x", "33x17x", "100003x"};
 
 struct Unary {
@@ -87,7 +87,7 @@ void AddUnary(std::vector<OpCase>& cases) {
                        special});
       const std::string name = u.name;
       if (name == "stop_gradient") cases.back().has_gradient = false;
-      // Beyond 2^50 the f64 angles are NaN (kernels/cpu/vector_math.h), and 1e30 is among the special values.
+      // f64 angles beyond 2^50 give NaN (kernels/cpu/vector_math.h), and the special values include 1e30.
       if (special && (name == "sin" || name == "cos" || name == "tan")) cases.back().dtypes = "f32 bf16 f16";
     };
     for (const char* shape : kShapes) make(shape, false);
@@ -151,7 +151,7 @@ void AddLogic(std::vector<OpCase>& cases) {
                    {{"tensor<7x5xi1>", 0, 1}, {"tensor<7x5x$T>"}, {"tensor<7x5x$T>"}},
                    {"tensor<7x5x$T>"},
                    kAnything});
-  // What no gradient flows through, in the middle of what one flows through.
+  // Ops without a gradient, between ops that have one.
   cases.push_back({"masks",
                    OpClass::kArithmetic,
                    "%0 = sinter.compare lt %a, %b : tensor<7x$T> -> tensor<7xi1>\n"

@@ -4,7 +4,7 @@ namespace sinter::numerics {
 
 std::vector<OpCase> RandomCases() {
   std::vector<OpCase> cases;
-  // Steps mostly above 2^32, where their high word counts.
+  // Most steps are above 2^32, so that their high word counts.
   const std::vector<OperandCase> counters = {{"tensor<i64>", -1e18, 1e18}, {"tensor<i64>", 0, 1e12}};
   const std::string of = " : tensor<i64>, tensor<i64> -> ";
   for (const char* shape : {"", "7x", "33x17x", "100003x"}) {

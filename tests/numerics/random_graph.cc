@@ -87,10 +87,10 @@ class Generator {
     return nodes_.back();
   }
 
-  // A value of order 1 again.
+  // Limits a value to order 1.
   void Tame(const Node& node) { Emit("tanh " + node.name + " : " + TypeOf(node), node.shape); }
 
-  // A float node; recent ones more often, so that graphs grow deep.
+  // Returns a float node. Prefers recent nodes, so that graphs grow deep.
   Node Any(const std::function<bool(const Node&)>& fits = [](const Node&) { return true; }) {
     std::vector<Node> found;
     size_t recent = Chance(60) && nodes_.size() > 6 ? nodes_.size() - 6 : 0;
@@ -126,14 +126,13 @@ class Generator {
     Node x = Any();
     Node y = Any([&](const Node& n) { return n.shape == x.shape; });
     std::string op = Pick(std::vector<std::string>{"add", "sub", "mul", "maximum", "minimum", "atan2"});
-    // Angles jump by 2 pi where rounding decides the sign.
+    // Replaces atan2, because an angle jumps by 2 pi if rounding changes a sign.
     if (op == "atan2") op = "mul";
     Node r = Emit(op + " " + x.name + ", " + y.name + " : " + TypeOf(x), x.shape);
     if (op == "add" || op == "sub") Tame(r);
   }
 
-  // Comparisons with a constant far from the values that rounding could move across it are rare; a select between two
-  // values that agree at the border has no border to miss.
+  // Selects between two values that are equal at the border, so that rounding across the border does no harm.
   void Select() {
     Node x = Any();
     Node zero = Emit("constant dense<0.0> : " + TypeOf(x), x.shape);
@@ -158,7 +157,7 @@ class Generator {
     Node r = Emit(op + " " + x.name + " " + List(dims) + " : " + TypeOf(x) + " -> " + TypeOf(shape), shape);
     Tame(r);
     if (!Chance(60)) return;
-    // Back over what was reduced, as norms do.
+    // Broadcasts the result over the reduced dimensions, as norms do.
     Node tame = nodes_.back();
     Node spread = Emit(
         "broadcast " + tame.name + " " + List(kept) + " : " + TypeOf(tame) + " -> " + TypeOf(x), x.shape);
@@ -314,7 +313,7 @@ class Generator {
     if (!r.name.empty()) Tame(r);
   }
 
-  // What becomes an epilogue.
+  // A matmul with a bias and an activation, which fusion makes an epilogue.
   void BiasActivation() {
     Node r = Product();
     if (r.name.empty()) return;
@@ -329,7 +328,7 @@ class Generator {
     Tame(active);
   }
 
-  // A product of the gradients towards two arguments, where their shapes agree, uses both once more.
+  // Adds the gradients of the last node's sum with respect to two arguments as new nodes.
   void AddGradients() {
     Node y = nodes_.back(), a = nodes_[Below(graph_.inputs.size())], b = nodes_[Below(graph_.inputs.size())];
     Shape dims;

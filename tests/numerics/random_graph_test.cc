@@ -1,4 +1,4 @@
-// Random graphs, compiled in several ways, agree with each other and with the reference.
+// Compiles random graphs in several ways and checks that the results agree with each other and the reference.
 #include "sinter/tests/numerics/random_graph.h"
 
 #include <cstdlib>
@@ -31,7 +31,7 @@ struct Way {
   std::string name;
   CompileOptions options;
   int threads = 2;
-  // The way whose bits this one has, or -1: memory and threads change nothing, fusion changes roundings.
+  // Index of the way that must give the same bits, or -1. Memory and threads do not change bits; fusion does.
   int same_bits_as = -1;
 };
 
@@ -54,7 +54,7 @@ std::vector<Way> Ways() {
   return ways;
 }
 
-// Outputs, then the variables' new values.
+// Returns the outputs, then the variables' new values.
 absl::StatusOr<std::vector<Value>> RunCompiled(const RandomGraph& graph, const Way& way, int runs) {
   absl::StatusOr<CompiledProgram> program = CompiledProgram::Make(graph.text, way.options, way.threads);
   if (!program.ok()) return program.status();
@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<Value>> RunCompiled(const RandomGraph& graph, const W
 
 bool SameBits(const std::vector<Value>& a, const std::vector<Value>& b) {
   for (size_t i = 0; i < a.size(); ++i) {
-    // By memory, so that NaN equals itself.
+    // Compares bytes, so that NaN equals itself.
     if (a[i].size() != 0 &&
         std::memcmp(a[i].reals.data(), b[i].reals.data(), a[i].size() * sizeof(double)) != 0)
       return false;
@@ -88,8 +88,7 @@ bool SameBits(const std::vector<Value>& a, const std::vector<Value>& b) {
 
 struct Judgement {
   std::vector<Value> want;
-  std::vector<bool>
-      is_stable;  // Whether rounding every step to f32 leaves the result within a tenth of the tolerance.
+  std::vector<bool> is_stable;  // True if rounding to f32 costs at most a tenth of the tolerance.
 };
 
 absl::StatusOr<Judgement> Judge(const RandomGraph& graph, mlir::MLIRContext& context) {
@@ -139,7 +138,7 @@ class RandomGraphTest : public ::testing::TestWithParam<int> {
   }
 };
 
-// SINTER_RANDOM_GRAPHS: how many graphs each part takes.
+// SINTER_RANDOM_GRAPHS sets the number of graphs of each part.
 TEST_P(RandomGraphTest, AgreesHoweverItIsCompiled) {
   mlir::DialectRegistry registry;
   ir::RegisterDialects(registry);

@@ -8,7 +8,7 @@ struct Reduction {
   OpClass op_class;
   const char* dtypes;
   double low, high;
-  bool of_nothing = true;  // Defined for no elements.
+  bool of_nothing = true;  // True if the reduction of no elements is defined.
 };
 
 const Reduction kReductions[] = {
@@ -50,7 +50,7 @@ void AddCumsums(std::vector<OpCase>& cases) {
                      {{"tensor<2x5x3x$T>"}},
                      {"tensor<2x5x3x$T>"},
                      kNumbers});
-    // So long that several threads share a row, and several chunks a row or a column.
+    // Long enough that several threads share a row, and several chunks share a row or a column.
     for (const char* sizes : {"3x700", "2x5003", "1x20011"}) {
       std::string type = std::string("tensor<") + sizes + "x$T>";
       cases.push_back({std::string("cumsum_long_") + sizes + suffix,
@@ -80,7 +80,7 @@ std::vector<OpCase> ReduceCases() {
       std::string from = std::string("tensor<") + s.operand + "$T>",
                   to = std::string("tensor<") + s.result + "$T>";
       std::string name = std::string(r.name) + "_" + s.name;
-      // A product of very many factors leaves every range; a mean and a norm of nothing have no slope.
+      // Skips large cases of prod: a product of many factors leaves every range.
       bool is_large = std::string(s.operand).size() >= 7 || std::string(s.name) == "tall";
       if (std::string(r.name) == "prod" && is_large) continue;
       cases.push_back({name,
@@ -90,7 +90,7 @@ std::vector<OpCase> ReduceCases() {
                        {to},
                        r.dtypes,
                        std::string(r.dtypes) != "i1"});
-      // f16 holds no sum of 1e5 integers, bf16 is too coarse for this table.
+      // f16 cannot hold a sum of 1e5 integers, and bf16 is too coarse for these tolerances.
       if (is_large && r.op_class == OpClass::kReduction && std::string(r.dtypes) != kNumbers)
         cases.back().dtypes = "f64 f32";
     }

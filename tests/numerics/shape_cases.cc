@@ -88,7 +88,7 @@ std::vector<OpCase> ReshapeCases() {
   };
 }
 
-// In one kernel: what lies across is read beside what does not.
+// One kernel reads a transposed operand and a plain one.
 std::vector<OpCase> TransposedCases() {
   return {
       {"transpose_added",
@@ -102,7 +102,7 @@ std::vector<OpCase> TransposedCases() {
        false}};
 }
 
-// The sum of the sums of exponentials of parts [first, last) of 10 rows or 64 columns.
+// Adds up the exponentials of parts [first, last) of 10 rows or 64 columns.
 OpCase SliceCase(const std::string& name, const std::vector<std::pair<int64_t, int64_t>>& parts,
                  int64_t dim) {
   const std::string type = "tensor<10x64x$T>";
@@ -146,7 +146,8 @@ std::vector<OpCase> PartCases() {
        {{"tensor<2x3x$T>"}, {"tensor<2x0x$T>"}, {"tensor<2x4x$T>"}},
        {"tensor<2x7x$T>"},
        kAnything},
-      // Their gradients are concats: of parts side by side, with a gap, that overlap, of columns, and of more than a kernel looks at.
+      // Their gradients are concats: adjacent parts, a gap, overlapping parts, columns, and more parts than
+      // one kernel handles.
       SliceCase("apart", {{0, 2}, {2, 3}, {5, 7}}, 0),
       SliceCase("overlapping", {{0, 3}, {1, 4}, {2, 5}, {4, 7}, {0, 7}}, 0),
       SliceCase("columns", {{0, 20}, {20, 64}}, 1),
@@ -228,7 +229,7 @@ std::vector<OpCase> IndexedCases() {
        {{"tensor<5x33x$T>", 0, 1}, {"tensor<70xi64>", 0, 4}, {"tensor<70x33x$T>", 0, 1}},
        {"tensor<5x33x$T>"},
        "f64 f32 i32"},
-      // So many indices that a GPU sorts them: in one block, and in several.
+      // Enough indices that a GPU sorts them: in one block, and in several.
       {"scatter_add_many",
        OpClass::kComposite,
        "%r = sinter.scatter_add %a [%b], %c dim 1 : tensor<2x300x12x$T>, tensor<3000xi32>, "

@@ -1,4 +1,4 @@
-// Where compiled programs of the tests run: on the device that SINTER_TEST_DEVICE names, else on cpu:0.
+// Selects the device on which the tests run compiled programs: SINTER_TEST_DEVICE, else cpu:0.
 //
 //   SINTER_TEST_DEVICE=gpu:0 op_test
 //
@@ -12,9 +12,9 @@
 
 namespace sinter::numerics {
 
-// Ends the program when the variable is not a device.
+// Returns the device. Ends the program if the variable does not name a device.
 Device TestDevice();
-// Why nothing can run there; empty when it can.
+// Returns the reason why the device is not available; empty if it is.
 std::string MissingTestDevice();
 
 }  // namespace sinter::numerics

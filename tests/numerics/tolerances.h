@@ -1,10 +1,10 @@
-// The one table of how far a result may be from the reference's: |got - want| <= relative * |want| + absolute.
+// The table of the allowed distance from the reference: |got - want| <= relative * |want| + absolute.
 //
 //   EXPECT_LE(std::fabs(got - want), ToleranceOf(OpClass::kProduct, DType::kF32).Allowed(want));
 //
-// Both NaN, or the same infinity, is agreement; integers agree exactly. The numbers are bounds of what the formats allow
-// (half a unit in the last place is 1.1e-16, 6.0e-8, 2.0e-3 and 4.9e-4 of the value) times what the algorithm of a class
-// may lose, not fits to what was seen.
+// Two NaN agree, and so do equal infinities. Integers must be equal. The numbers are not fitted to measured
+// errors: they are bounds of the formats (half a unit in the last place is 1.1e-16, 6.0e-8, 3.9e-3 and 4.9e-4
+// of the value) times the error growth of the class's algorithms.
 #ifndef SINTER_TESTS_NUMERICS_TOLERANCES_H_
 #define SINTER_TESTS_NUMERICS_TOLERANCES_H_
 
@@ -15,12 +15,12 @@
 namespace sinter::numerics {
 
 enum class OpClass {
-  kExact,           // Moves, comparisons, sign changes: no rounding at all.
+  kExact,           // Moves, comparisons, sign changes: no rounding.
   kArithmetic,      // A few roundings.
   kTranscendental,  // A few units in the last place; absolute near a zero of the function.
-  kReduction,       // Sums of up to some 1e5 terms of order 1.
-  kProduct,         // Matrix products and convolutions of some 100 terms.
-  kTf32Product,     // The same with operands rounded to 10 bits of mantissa, where f32 may be.
+  kReduction,       // Sums of up to about 1e5 terms of order 1.
+  kProduct,         // Matmuls and convolutions of about 100 terms.
+  kTf32Product,     // As kProduct, but f32 operands may be rounded to 10 bits of mantissa.
   kComposite,       // Softmax, norms, losses: several of the above.
   kGraph,           // Whole random graphs.
 };

@@ -1,6 +1,6 @@
-"""What a portable Sinter needs of a machine: the C library, what comes with GCC, and zlib. All else is installed with it.
+"""Checks that a portable Sinter needs only the C library, GCC's libraries and zlib; it installs all others.
 
-    check_portable.py PREFIX PROGRAM     PROGRAM squares four numbers; it is run with the libraries under PREFIX
+    check_portable.py PREFIX PROGRAM     PROGRAM squares four numbers; the test runs it with the libraries under PREFIX
 """
 import os
 import pathlib
@@ -12,7 +12,7 @@ EVERYWHERE = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.
 
 
 def loaded(file):
-    """Where the loader finds each library that the file needs, and those that they need."""
+    """Maps each library that the file needs, directly or indirectly, to the path where the loader finds it."""
     environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
     lines = subprocess.run(["ldd", file], check=True, capture_output=True, text=True, env=environment).stdout
     found = [line.split(" => ") for line in lines.splitlines() if " => " in line]

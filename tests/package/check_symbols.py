@@ -1,4 +1,4 @@
-"""What an installed Sinter shows: names of namespace sinter only, and no compiler in the runtime.
+"""Checks that an installed Sinter exports only names of namespace sinter, and no compiler in the runtime.
 
     check_symbols.py NM PREFIX
 """

@@ -1,5 +1,6 @@
-"""Installs what the preset portable would, without compiling: only the linking differs, so the object files of a build that
-is there are linked as a build with SINTER_PORTABLE would link its own.
+"""Installs the same files as the preset portable, without compiling.
+
+Only the linking differs: the script links the object files of an existing build as a build with SINTER_PORTABLE does.
 
     install_portable.py NINJA CMAKE BUILD PORTABLE_BUILD PREFIX
 """
@@ -10,7 +11,7 @@ import sys
 
 LIBRARIES = ("libsinter.so", "libsinter_runtime.so")
 TOOLS = ("tools/sinter", "tools/sinter-compile", "tools/sinter-opt")
-# Of SINTER_PORTABLE alone: the other build has none.
+# Only a build with SINTER_PORTABLE has this library.
 FOREIGN_TARGETS = "libsinter_foreign_targets.a"
 
 
@@ -27,7 +28,7 @@ def main(ninja, cmake, build, portable, prefix):
         command = command.replace(f" {FOREIGN_TARGETS}", f" {portable}/{FOREIGN_TARGETS}")
         run(["sh", "-c", command], build)
         if name in LIBRARIES:
-            run(["sh", "-c", lines[-1]])  # Its links, such as libsinter.so.
+            run(["sh", "-c", lines[-1]])  # Makes its links, such as libsinter.so.
     shutil.rmtree(prefix, ignore_errors=True)
     run([cmake, "--install", portable, "--prefix", prefix])
     return 0

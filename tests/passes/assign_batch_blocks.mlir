@@ -1,8 +1,8 @@
 // RUN: sinter-opt %s --split-input-file --sinter-assign-layouts --canonicalize --cse | FileCheck %s
 // RUN: sinter-opt %s --split-input-file --pass-pipeline="builtin.module(func.func(sinter-assign-layouts{layout=nchw16n}))" -verify-diagnostics -o /dev/null
 
-// Bias, relu, sums over the images and the bias gradient stay in blocks of 16; one transpose comes in, one goes out at
-// the flattening.
+// Bias, relu, the sums over the images and the bias gradient stay in blocks of 16. One transpose converts the
+// input, and one converts back at the flattening.
 // CHECK-LABEL: func.func @network
 // CHECK-SAME: (%[[X:.*]]: tensor<32x1x8x8xf32>, %[[W:.*]]: tensor<4x1x3x3xf32>, %{{.*}}: tensor<4xf32>)
 // CHECK: %[[CUT:.*]] = sinter.reshape %[[X]] : tensor<32x1x8x8xf32> -> tensor<2x16x1x8x8xf32>
@@ -47,8 +47,8 @@ func.func @gradients(%x: tensor<16x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %g: tens
 
 // -----
 
-// What moves along other dimensions follows; what cuts the batch goes back to the user's order. A batch dimension that
-// survives a reduction, or is broadcast, is cut and put together again.
+// Ops that move data along other dimensions follow the new layout. An op that cuts the batch gets the user's
+// layout. A batch dimension that survives a reduction, or is broadcast, is split and then merged again.
 // CHECK-LABEL: func.func @moves
 // CHECK-DAG: sinter.conv2d {{.*}} -> tensor<2x2x4x4x16xf32>
 // CHECK-DAG: sinter.pad {{.*}} low [0, 0, 1, 0, 0] high [0, 0, 0, 2, 0] {{.*}} -> tensor<2x2x5x6x16xf32>
@@ -120,7 +120,7 @@ func.func @groups(%x: tensor<16x2x4x4xf32>, %w: tensor<2x1x1x1xf32>) -> tensor<1
 
 // -----
 
-// A pool alone does not pay for the transposes.
+// A pool alone does not repay the transposes.
 // CHECK-LABEL: func.func @pool
 // CHECK: sinter.avg_pool2d {{.*}} layout nhwc
 func.func @pool(%x: tensor<16x2x4x4xf32>) -> tensor<16x2x2x2xf32> {

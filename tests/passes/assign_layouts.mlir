@@ -3,8 +3,8 @@
 // RUN: not sinter-opt %s --pass-pipeline="builtin.module(func.func(sinter-assign-layouts{layout=chwn}))" 2>&1 | FileCheck %s --check-prefix=ERROR
 // ERROR: there is no layout 'chwn'; expected auto, nchw, nhwc or nchw16n
 
-// Bias, batch norm's statistics, relu and the residual stay in the new order; one channel in means that the input is
-// only reshaped, and one transpose is left at the flattening.
+// Bias, batch norm statistics, relu and the residual stay in the new layout. With one input channel the input
+// is only reshaped; one transpose remains, at the flattening.
 // CHECK-LABEL: func.func @network
 // CHECK-SAME: (%[[X:.*]]: tensor<2x1x8x8xf32>, %[[W:.*]]: tensor<4x1x3x3xf32>, %[[W2:.*]]: tensor<4x4x3x3xf32>, %{{.*}}: tensor<4xf32>)
 // CHECK-NOT: sinter.transpose
@@ -35,7 +35,7 @@ func.func @network(%x: tensor<2x1x8x8xf32>, %w: tensor<4x1x3x3xf32>, %w2: tensor
   return %f, %s : tensor<2x64xf32>, tensor<4xf32>
 }
 
-// Gradients: weights keep their order, images change theirs, results go back to the user's.
+// Gradients: weights keep their layout, images change theirs, results return to the user's layout.
 // CHECK-LABEL: func.func @gradients
 // CHECK-DAG: %[[DX:.*]] = sinter.conv2d_input_grad %{{.*}}, %{{.*}} layout nhwc {{.*}} : (tensor<2x6x6x4xf32>, tensor<4x3x3x3xf32>) -> tensor<2x8x8x3xf32>
 // CHECK-DAG: %[[DW:.*]] = sinter.conv2d_weight_grad %{{.*}}, %{{.*}} layout nhwc {{.*}} : (tensor<2x8x8x3xf32>, tensor<2x6x6x4xf32>) -> tensor<4x3x3x3xf32>
@@ -49,7 +49,8 @@ func.func @gradients(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %g: tenso
   return %dx, %dw : tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>
 }
 
-// Pads, slices, concats and reversals follow; what a random op draws depends on its own order, so it keeps it.
+// Pads, slices, concats and reversals follow the new layout. A random op keeps its layout: its numbers depend
+// on it.
 // CHECK-LABEL: func.func @moves
 // CHECK-DAG: sinter.pad {{.*}} low [0, 1, 0, 0] high [0, 0, 2, 0] {{.*}} -> tensor<1x5x6x2xf32>
 // CHECK-DAG: sinter.concat {{.*}} dim 3
@@ -71,7 +72,7 @@ func.func @moves(%x: tensor<1x2x4x4xf32>, %seed: tensor<i64>) -> (tensor<1x4x4x4
   return %y, %best : tensor<1x4x4x4xf32>, tensor<1x4x4xi64>
 }
 
-// Without image ops nothing changes, not even a transpose of the user's.
+// Without image ops nothing changes. The user's transpose stays.
 // CHECK-LABEL: func.func @no_images
 // CHECK-NEXT: sinter.transpose
 // CHECK-NEXT: sinter.exp
@@ -82,7 +83,8 @@ func.func @no_images(%x: tensor<1x2x3x4xf32>) -> tensor<1x3x4x2xf32> {
   return %y : tensor<1x3x4x2xf32>
 }
 
-// Each of the devices that share an input brings its own rows into the new order: the input is given to both as the user has it.
+// An input is shared by two devices. Each device converts only its own rows to the new layout, because both
+// receive the input in the user's layout.
 // CHECK-LABEL: func.func @shared
 // CHECK-SAME: (%[[X:.*]]: tensor<4x3x8x8xf32>
 // CHECK: %[[X1:.*]] = sinter.copy %[[X]] to <cpu, 1> because input : tensor<4x3x8x8xf32>

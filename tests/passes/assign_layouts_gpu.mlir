@@ -1,4 +1,4 @@
-// The order of images on a GPU: beside each other the channels of 16-bit types, for its matrix units, else the user's.
+// Image layouts on a GPU. 16-bit types are channels-last, for the matrix units; others keep their layout.
 // RUN: sinter-opt %s --sinter-assign-layouts --canonicalize --cse | FileCheck %s
 // RUN: not sinter-opt %s --pass-pipeline="builtin.module(func.func(sinter-assign-layouts{layout=nchw16n}))" 2>&1 | FileCheck %s --check-prefix=BLOCKS
 
@@ -24,7 +24,7 @@ func.func @bf16(%x: tensor<16x3x8x8xbf16> {sinter.device = #sinter.device<gpu, 0
   return %y : tensor<16x4x6x6xbf16>
 }
 
-// Channels of zeros up to eight: of the images and of the weights; gradients lose them again.
+// Channels of images and weights are padded with zeros to eight; the gradients are sliced back.
 // CHECK-LABEL: func.func @pads
 // CHECK: %[[X:.*]] = sinter.pad {{.*}} low [0, 0, 0, 0] high [0, 0, 0, 5] {{.*}} -> tensor<16x8x8x8xbf16>
 // CHECK: %[[W:.*]] = sinter.pad {{.*}} high [0, 5, 0, 0] {{.*}} -> tensor<16x8x3x3xbf16>
@@ -43,7 +43,8 @@ func.func @pads(%x: tensor<16x3x8x8xbf16> {sinter.device = #sinter.device<gpu, 0
   return %dx, %dw : tensor<16x3x8x8xbf16>, tensor<16x3x3x3xbf16>
 }
 
-// In place of a stride, blocks of 2 x 2 pixels with zeros around them, in 12 channels and 4 of zeros; the weights too.
+// A strided convolution becomes one over blocks of 2 x 2 pixels with zero padding. These have 12 channels and
+// 4 channels of zeros. The weights are rearranged in the same way.
 // CHECK-LABEL: func.func @blocks
 // CHECK: %[[SPLIT:.*]] = sinter.reshape %arg0 : tensor<2x3x16x12xbf16> -> tensor<2x3x8x2x6x2xbf16>
 // CHECK: %[[GATHERED:.*]] = sinter.transpose %[[SPLIT]] [0, 2, 4, 3, 5, 1]
@@ -61,7 +62,7 @@ func.func @blocks(%x: tensor<2x3x16x12xbf16> {sinter.device = #sinter.device<gpu
   return %y, %dw : tensor<2x8x8x6xbf16>, tensor<8x3x7x7xbf16>
 }
 
-// A pool alone, too.
+// A pool alone changes its layout too.
 // CHECK-LABEL: func.func @pool
 // CHECK: sinter.avg_pool2d %{{.*}} layout nhwc {{.*}} -> tensor<2x4x4x3xf16>
 func.func @pool(%x: tensor<2x3x8x8xf16> {sinter.device = #sinter.device<gpu, 0>}) -> tensor<2x3x4x4xf16> {

@@ -1,7 +1,7 @@
 // RUN: sinter-opt %s --split-input-file --sinter-check-indices | FileCheck %s
 // RUN: sinter-opt %s --split-input-file --sinter-check-indices=prefix=bounds/ | FileCheck %s --check-prefix=NAMED
 
-// The lowest, the highest, and how many there are.
+// The variable holds the lowest index, the highest index and the size of the indexed dimension.
 // CHECK: sinter.variable @"index_check/f/0" : tensor<3xi64> = constant
 // NAMED: sinter.variable @"bounds/f/0"
 // CHECK-LABEL: func.func @f
@@ -24,7 +24,7 @@ func.func @f(%x: tensor<5x4xf32> {sinter.input = "x"}, %i: tensor<2x3xi32> {sint
 
 // -----
 
-// Every op that takes indices; ignored labels count as 0.
+// Every op that takes indices is checked; ignored labels count as 0.
 // CHECK: sinter.variable @"index_check/g/0"
 // CHECK: sinter.variable @"index_check/g/1"
 // CHECK: sinter.variable @"index_check/g/2"
@@ -55,7 +55,8 @@ func.func @g(%x: tensor<5x4xf32> {sinter.input = "x"}, %i: tensor<5xi64> {sinter
 
 // -----
 
-// No indices, nothing to check; a gradient of a kernel is no function that can be run.
+// Without indices there is nothing to check. The gradient function of a kernel is not checked: no caller can
+// run it.
 // CHECK-NOT: sinter.variable
 func.func @none(%x: tensor<5x4xf32> {sinter.input = "x"}, %i: tensor<0xi64> {sinter.input = "i"})
     -> (tensor<0x4xf32> {sinter.output = "y"}) {

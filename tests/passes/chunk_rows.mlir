@@ -1,8 +1,8 @@
 // RUN: sinter-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(sinter-chunk-rows{bytes=20000 min-rows=128 report},canonicalize))' | FileCheck %s
 // RUN: sinter-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(sinter-chunk-rows{bytes=80000 min-rows=128}))' | FileCheck %s --check-prefix=WHOLE
 
-// 300 rows in chunks of 128. What is a row's own is joined, also where it is only work on the rows; what sums the rows is added
-// up in order. A mask of the labels is computed for the rows of the chunk. 
+// 300 rows in chunks of 128. Results per row are concatenated, also those of a matmul. Sums over the rows are
+// accumulated in order. Each chunk computes the label mask for its own rows.
 // CHECK-LABEL: func.func @loss
 // CHECK-SAME: %[[X:.*]]: tensor<300x8xf32> {{.*}}, %[[W:.*]]: tensor<64x8xf32> {{.*}}, %[[Y:.*]]: tensor<300xi32>
 // CHECK: %[[X0:.*]] = sinter.slice %[[X]] [0, 0] [128, 8] [1, 1]
@@ -47,7 +47,8 @@ func.func @loss(%x: tensor<300x8xf32> {sinter.input = "x"}, %w: tensor<64x8xf32>
 
 // -----
 
-// A product of bf16 is added up in f32, on a GPU by the library, and rounded at the end for readers that want it so alone.
+// A bf16 matmul is accumulated in f32; on a GPU the library does this. The sum is rounded at the end for
+// readers that want only bf16.
 // CHECK-LABEL: func.func @narrow
 // CHECK: %[[DW0:.*]] = sinter.matmul {{.*}} {{{.*}}transpose_a} : {{.*}} -> tensor<128x8xf32>
 // CHECK: sinter.matmul {{.*}} addend %[[DW0]] {{.*}} -> tensor<128x8xf32>
@@ -113,7 +114,7 @@ func.func @reversed(%x: tensor<300x8xf32> {sinter.input = "x"}, %w: tensor<64x8x
 
 // -----
 
-// A product that leads on to the same rows: two layers, not a loss.
+// A matmul that feeds the same rows is a second layer, not a loss.
 // CHECK-LABEL: func.func @layers
 // CHECK: sinter.matmul {{.*}} -> tensor<300x64xf32>
 func.func @layers(%x: tensor<300x8xf32> {sinter.input = "x"}, %w: tensor<64x8xf32> {sinter.input = "w"}) -> (tensor<300xf32> {sinter.output = "s"}) {

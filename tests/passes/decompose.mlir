@@ -17,7 +17,7 @@ func.func @softmax(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   return %r : tensor<4x8xf32>
 }
 
-// Narrow floats are widened once and narrowed once.
+// Low-precision floats are cast to f32 once and back once.
 // CHECK-LABEL: func.func @log_softmax_bf16
 // CHECK: sinter.cast %{{.*}} : tensor<4x8xbf16> -> tensor<4x8xf32>
 // CHECK-NOT: bf16
@@ -71,7 +71,7 @@ func.func @batch_norm(%x: tensor<2x3x4x4xf32>, %scale: tensor<3xf32>, %offset: t
   return %y, %m, %v : tensor<2x3x4x4xf32>, tensor<3xf32>, tensor<3xf32>
 }
 
-// One pass over x in bf16: both sums are of what is cast from it.
+// One pass over x in bf16: both sums read the same cast value.
 // CHECK-LABEL: func.func @batch_norm_bf16
 // CHECK: %[[X:.*]] = sinter.cast %{{.*}} : tensor<2x3x4x4xbf16> -> tensor<2x3x4x4xf32>
 // CHECK: sinter.sum %[[X]] [0, 2, 3]
@@ -97,7 +97,7 @@ func.func @batch_norm_inference(%x: tensor<2x3x4x4xf32>, %c: tensor<3xf32>) -> t
   return %y : tensor<2x3x4x4xf32>
 }
 
-// What is kept is scaled by 1 / (1 - 0.75).
+// The kept elements are scaled by 1 / (1 - 0.75).
 // CHECK-LABEL: func.func @dropout
 // CHECK: sinter.constant dense<4.000000e+00> : tensor<16xf32>
 // CHECK: %[[KEPT:.*]] = sinter.random_bernoulli {{.*}} stream 7 probability 2.500000e-01
@@ -126,7 +126,9 @@ func.func @stop_gradient(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %y : tensor<4xf32>
 }
 
-// Of many parts a kernel would look at all for each element; one behind the other they can be written where they belong.
+// For each element a kernel would have to search many parts. A concat along dimension 0 lets each part be
+// written directly to its own range, so a wide concat along another dimension becomes that concat and a
+// transpose.
 // CHECK-LABEL: func.func @wide_concat
 // CHECK: sinter.transpose %{{.*}} [1, 0] : tensor<4x16xf32> -> tensor<16x4xf32>
 // CHECK: %[[ALL:.*]] = sinter.concat {{.*}} dim 0 : {{.*}} -> tensor<144x4xf32>

@@ -5,7 +5,7 @@
 
 // DEVICE: "tpu" is no device; expected one such as gpu:0
 
-// The scores and their softmax are of f32, and its probabilities are rounded for the second product.
+// The scores and their softmax are f32. The probabilities are rounded for the second matmul.
 // CHECK-LABEL: func.func @causal
 // CHECK: sinter.matmul %{{.*}}, %{{.*}} math tf32 {transpose_b} : (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>) -> tensor<2x4x16x16xf32>
 // CHECK: sinter.compare ge {{.*}} : tensor<16x16xi32>
@@ -16,7 +16,7 @@
 // CHECK: sinter.matmul %[[P]], %{{.*}} : (tensor<2x4x16x16xbf16>, tensor<2x4x16x8xbf16>) -> tensor<2x4x16x8xbf16>
 // CHECK-NOT: sinter.log
 // CHECK: return
-// On a GPU it stays whole; stats that nobody reads go.
+// On a GPU attention stays whole; unread stats are dropped.
 // GPU-LABEL: func.func @causal
 // GPU-NEXT: %[[R:.*]] = sinter.attention %arg0 causal {scale = 5.000000e-01 : f64} : (tensor<2x16x3x4x8xbf16>) -> tensor<2x16x4x8xbf16>
 // GPU-NEXT: return %[[R]]
@@ -43,7 +43,7 @@ func.func @gradient(%qkv: tensor<2x16x3x4x8xbf16>, %g: tensor<2x16x4x8xbf16>, %s
 
 // -----
 
-// What says where it is counts.
+// An explicit device attribute overrides the option.
 // GPU-LABEL: func.func @on_cpu
 // GPU-NOT: sinter.attention
 // GPU: return

@@ -1,4 +1,4 @@
-// Every composite, decomposed, is what the reference says of it whole.
+// Compares every decomposed composite with the reference's result for the whole op.
 #include "gtest/gtest.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"

@@ -1,7 +1,7 @@
 // RUN: sinter-opt %s --split-input-file --sinter-differentiate --sinter-fold-constants --canonicalize --cse | FileCheck %s
 // RUN: sinter-opt %s --split-input-file --sinter-differentiate --sinter-decompose --canonicalize --cse | FileCheck %s --check-prefix=CHECK-DECOMPOSED
 
-// The four ways to transpose: each gradient is one product, without a transpose of its own.
+// The four transposed forms: each gradient is one matmul, without a separate transpose.
 // CHECK-LABEL: func.func @matmul
 // CHECK-SAME: (%[[A:.*]]: tensor<2x3xf32>, %[[B:.*]]: tensor<3x4xf32>)
 // CHECK: %[[G:.*]] = sinter.constant dense<1.000000e+00> : tensor<2x4xf32>
@@ -52,7 +52,8 @@ func.func @matmul_transpose_both_in_batches(%a: tensor<5x3x2xf32>, %b: tensor<5x
 
 // -----
 
-// A value used twice: the gradients add up. A value the loss does not depend on: zeros, and no work for it.
+// Gradients of a value that is used twice are added. A value that the loss does not depend on gets zeros and
+// costs no work.
 // CHECK-LABEL: func.func @fan_in
 // CHECK-SAME: (%[[X:.*]]: tensor<4xf32>, %{{.*}}: tensor<3xf32>)
 // CHECK-DAG: %[[ZERO:.*]] = sinter.constant dense<0.000000e+00> : tensor<3xf32>
@@ -70,7 +71,7 @@ func.func @fan_in(%x: tensor<4xf32>, %unused: tensor<3xf32>) -> (tensor<4xf32>, 
   return %g#0, %g#1 : tensor<4xf32>, tensor<3xf32>
 }
 
-// The loss itself.
+// The loss with respect to itself.
 // CHECK-LABEL: func.func @loss_itself
 // CHECK: %[[ONE:.*]] = sinter.constant dense<1.000000e+00> : tensor<f32>
 // CHECK: return %[[ONE]]
@@ -79,7 +80,7 @@ func.func @loss_itself(%loss: tensor<f32>) -> tensor<f32> {
   return %g : tensor<f32>
 }
 
-// Nothing flows through stop_gradient, nor through integers.
+// No gradient flows through stop_gradient or through integers.
 // CHECK-LABEL: func.func @stopped
 // CHECK: %[[ZERO:.*]] = sinter.constant dense<0.000000e+00> : tensor<4xf32>
 // CHECK: return %[[ZERO]]
@@ -93,7 +94,7 @@ func.func @stopped(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %g : tensor<4xf32>
 }
 
-// A composite without a gradient of its own is decomposed; here the mean, whose gradient is 1/4 everywhere.
+// A composite without a gradient is decomposed first. The mean's gradient is 1/4 everywhere.
 // CHECK-LABEL: func.func @mean
 // CHECK-NEXT: %[[QUARTER:.*]] = sinter.constant dense<2.500000e-01> : tensor<4xf32>
 // CHECK: return %[[QUARTER]]
@@ -103,7 +104,7 @@ func.func @mean(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %g : tensor<4xf32>
 }
 
-// A gradient of a gradient: d2/dx2 sum(x^3) = 6x.
+// A second-order gradient: d2/dx2 sum(x^3) = 6x.
 // CHECK-LABEL: func.func @second_order
 // CHECK-SAME: (%[[X:.*]]: tensor<4xf32>)
 // CHECK: %[[TWICE:.*]] = sinter.mul %[[X]], %{{.*}}
@@ -138,7 +139,7 @@ func.func @conv(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %b: tensor<4xf
   return %g#0, %g#1, %g#2 : tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>, tensor<4xf32>
 }
 
-// The gradient of the input gradient with respect to the weights is a convolution problem again.
+// The gradient of the input gradient with respect to the weights is again a convolution.
 // CHECK-LABEL: func.func @conv_second_order
 // CHECK: sinter.conv2d_input_grad
 // CHECK: sinter.conv2d_weight_grad
@@ -154,7 +155,7 @@ func.func @conv_second_order(%x: tensor<1x1x4x4xf32>, %w: tensor<1x1x3x3xf32>) -
   return %h : tensor<1x1x3x3xf32>
 }
 
-// Max pooling remembers where each maximum was.
+// Max pooling remembers the position of each maximum.
 // CHECK-LABEL: func.func @pools
 // CHECK-SAME: (%[[X:.*]]: tensor<1x2x4x4xf32>)
 // CHECK-DAG: %{{.*}}, %[[POSITION:.*]] = sinter.max_pool2d %[[X]]
@@ -173,7 +174,8 @@ func.func @pools(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
 
 // -----
 
-// A whole model: linear, relu, linear, cross entropy. One product forward and, but for the input, two backward each.
+// A whole model: linear, relu, linear, cross entropy. Each layer has one matmul forward and two backward; the
+// first layer has one backward, because the input needs no gradient.
 // CHECK-LABEL: func.func @train
 // CHECK-SAME: (%[[X:.*]]: tensor<8x16xf32>, %[[LABELS:.*]]: tensor<8xi32>, %[[W1:.*]]: tensor<16x32xf32>, %[[B1:.*]]: tensor<32xf32>, %[[W2:.*]]: tensor<32x10xf32>)
 // CHECK: %[[H:.*]] = sinter.matmul %[[X]], %[[W1]]
@@ -185,7 +187,7 @@ func.func @pools(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
 // CHECK: %[[DLOGITS:.*]] = sinter.mul %[[ERROR]], %{{.*}} : tensor<8x10xf32>
 // CHECK: %[[DR:.*]] = sinter.matmul %[[DLOGITS]], %[[W2]] {transpose_b}
 // CHECK: %[[DW2:.*]] = sinter.matmul %[[R]], %[[DLOGITS]] {transpose_a}
-// The mask of relu comes from its result, so that relu can become the product's epilogue.
+// relu's mask comes from its result, so that relu can become the matmul's epilogue.
 // CHECK: %[[MASK:.*]] = sinter.compare gt %[[R]], %{{.*}}
 // CHECK: %[[DH:.*]] = sinter.select %[[MASK]], %[[DR]], %{{.*}}
 // CHECK: %[[DB1:.*]] = sinter.sum %[[DH]] [0] : tensor<8x32xf32> -> tensor<32xf32>
@@ -223,7 +225,8 @@ func.func @layer_norm(%x: tensor<4x8xf32>, %s: tensor<8xf32>, %o: tensor<8xf32>)
   return %g#0, %g#1, %g#2, %loss : tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>
 }
 
-// The gradient of a copy is copied back to where the value was; fan-in sums are there. A clone's gradient passes.
+// The gradient of a copy is copied back to the value's device, where fan-in sums run. A clone passes its
+// gradient on.
 // CHECK-LABEL: func.func @copy
 // CHECK: %[[BACK:.*]] = sinter.copy %{{.*}} to <gpu, 0> because gradient : tensor<f32>
 // CHECK: %[[G:.*]] = sinter.add %{{.*}}, %[[BACK]]
@@ -237,7 +240,7 @@ func.func @copy(%x: tensor<f32> {sinter.device = #sinter.device<gpu, 0>}) -> ten
   %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<f32>) -> tensor<f32>
   return %g : tensor<f32>
 }
-// Where the value will be may not be known yet.
+// The value's device may not be known yet.
 // CHECK-LABEL: func.func @copy_from_anywhere
 // CHECK: sinter.copy %{{.*}} like %arg0 of tensor<f32> because gradient : tensor<f32>
 func.func @copy_from_anywhere(%x: tensor<f32>) -> tensor<f32> {
@@ -247,7 +250,8 @@ func.func @copy_from_anywhere(%x: tensor<f32>) -> tensor<f32> {
   return %g : tensor<f32>
 }
 
-// The gradient of slices that do not overlap is one concat of what flows back, with zeros between; no tensor of zeros is added.
+// The gradient of slices that do not overlap is one concat of their gradients with zeros between them. No
+// tensor of zeros is added.
 // CHECK-LABEL: func.func @slices
 // CHECK-NOT: sinter.pad
 // CHECK: %[[ZEROS:.*]] = sinter.constant dense<0.000000e+00> : tensor<1x3xf32>
@@ -269,7 +273,8 @@ func.func @slices(%x: tensor<8x3xf32>) -> tensor<8x3xf32> {
   %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<8x3xf32>) -> tensor<8x3xf32>
   return %g : tensor<8x3xf32>
 }
-// Windows that overlap are as few concats as do not, and their sum; a part along two dimensions or with steps is added as it was.
+// Overlapping windows are grouped into as few concats as possible, which are then added. A slice along two
+// dimensions or with steps is padded and added separately.
 // CHECK-LABEL: func.func @windows
 // CHECK: %[[CORNER:.*]] = sinter.pad {{.*}} low [0, 0] high [2, 2]
 // CHECK: %[[ODD:.*]] = sinter.pad {{.*}} low [1, 0] high [1, 0]

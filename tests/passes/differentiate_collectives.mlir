@@ -3,7 +3,8 @@
 #d0 = #sinter.device<cpu, 0>
 #d1 = #sinter.device<cpu, 1>
 
-// What a member put in has reached the results of all: its gradient is the sum of theirs, zeros where the loss needs none.
+// Each member's operand contributes to all results. Its gradient is the sum of the result gradients; a result
+// that the loss does not need contributes zeros.
 // CHECK-LABEL: func.func @sums
 // CHECK: %[[Z:.*]] = sinter.constant dense<0.000000e+00> : tensor<2xf32>
 // CHECK: sinter.all_reduce sum %{{.*}} channel 3 {sinter.device = #sinter.device<cpu, 0>}
@@ -25,7 +26,8 @@ func.func @sums(%x: tensor<2xf32> {sinter.input = "x", sinter.device = #d0}, %y:
 #d0 = #sinter.device<cpu, 0>
 #d1 = #sinter.device<cpu, 1>
 
-// To the root goes back to all, from the root to the root; a mean is divided where the gradients are not combined.
+// The gradient of a reduce is a broadcast, and that of a broadcast is a reduce. A mean is divided on each
+// device, after the broadcast.
 // CHECK-LABEL: func.func @rooted
 // CHECK: %[[B0:.*]] = sinter.broadcast_from root 1 over {{.*}} channel 2 {sinter.device = #sinter.device<cpu, 0>}
 // CHECK-NEXT: %[[B1:.*]] = sinter.broadcast_from %{{.*}} root 1 over {{.*}} channel 2 {sinter.device = #sinter.device<cpu, 1>}
@@ -49,7 +51,7 @@ func.func @rooted(%x: tensor<2xf32> {sinter.input = "x", sinter.device = #d0}) -
 #d0 = #sinter.device<cpu, 0>
 #d1 = #sinter.device<cpu, 1>
 
-// What is gathered is scattered, of the same sizes, and the other way round.
+// The gradient of an all_gather is a reduce_scatter of the same sizes, and the other way round.
 // CHECK-LABEL: func.func @parts
 // CHECK: sinter.all_gather %{{.*}} sizes [1, 2] over {{.*}} channel 2 {sinter.device = #sinter.device<cpu, 0>} : tensor<1xf32> -> tensor<3xf32>
 // CHECK-NEXT: sinter.all_gather %{{.*}} sizes [1, 2] over {{.*}} channel 2 {sinter.device = #sinter.device<cpu, 1>} : tensor<2xf32> -> tensor<3xf32>

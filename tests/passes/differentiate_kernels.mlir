@@ -1,6 +1,6 @@
 // RUN: sinter-opt %s --sinter-differentiate --symbol-dce | FileCheck %s
 
-// A user's gradient is copied to where it is wanted; then its function goes, and no kernel names it.
+// A user's gradient function is inlined at each use. Then the function is removed, and no kernel names it.
 // CHECK-NOT: gradient = @
 // CHECK-NOT: @scale.gradient
 // CHECK-LABEL: func.func @scale
@@ -11,7 +11,7 @@ func.func @scale(%x: tensor<4xf32>, %by: tensor<4xf32>, %at: tensor<4xi32>) -> (
     raw = array<i1: false, false, false, false, false>, n = 4 : i64, body = "z = x * by + at; w = x;",
     gradient = @scale.gradient} : (tensor<4xf32>, tensor<4xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>)
   %loss = sinter.sum %z#0 [0] : tensor<4xf32> -> tensor<f32>
-  // The other result's gradient is zero.
+  // The gradient of the other result is zero.
   // CHECK-DAG: %[[ONE:.*]] = sinter.broadcast
   // CHECK-DAG: %[[ZERO:.*]] = sinter.constant dense<0.000000e+00> : tensor<4xf32>
   // CHECK: %[[A:.*]] = sinter.mul %[[ONE]], %[[BY]]

@@ -1,6 +1,6 @@
 // RUN: sinter-opt %s --sinter-differentiate --mlir-print-debuginfo --mlir-print-local-scope | FileCheck %s
 
-// The ops of a gradient point to the user's line of the forward op.
+// The ops of a gradient have the location of the user's line for the forward op.
 // CHECK: sinter.cos %{{.*}} loc(fused<"gradient">["model.cc":7:3])
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %s = sinter.sin %x : tensor<4xf32> loc("model.cc":7:3)

@@ -1,6 +1,6 @@
 // RUN: sinter-opt %s --split-input-file --sinter-drop-unit-dims --mlir-print-local-scope | FileCheck %s
 
-// A batch norm of one group: on images of four dimensions, where the ops are.
+// A batch norm of one group runs on four-dimensional images, on the device of its ops.
 // CHECK-LABEL: func.func @group
 // CHECK-SAME: (%[[X:.*]]: tensor<4x3x2x2xf32>, %[[S:.*]]: tensor<3xf32>)
 // CHECK: %[[M:.*]] = sinter.sum %[[X]] [0, 2, 3] {sinter.device = #sinter.device<gpu, 1>} : tensor<4x3x2x2xf32> -> tensor<3xf32>
@@ -28,7 +28,8 @@ func.func @group(%x: tensor<4x3x2x2xf32>, %s: tensor<3xf32>) -> (tensor<4x3x2x2x
 
 // -----
 
-// Ops of other kinds read the value with the dimension; a value that comes with it loses it where it meets others.
+// Ops of other kinds read the value with the unit dimension. A value that has this dimension loses it when it
+// meets values without it.
 // CHECK-LABEL: func.func @others
 // CHECK-SAME: (%[[X:.*]]: tensor<4x3xf32>, %[[Y:.*]]: tensor<1x4x3xf32>)
 // CHECK: %[[Z:.*]] = sinter.reshape %[[Y]] : tensor<1x4x3xf32> -> tensor<4x3xf32>
@@ -47,7 +48,7 @@ func.func @others(%x: tensor<4x3xf32>, %y: tensor<1x4x3xf32>) -> (tensor<1x4x3xf
 
 // -----
 
-// Not what has no such dimension, or had it all along.
+// Values without a unit dimension, or with one from the start, do not change.
 // CHECK-LABEL: func.func @none
 // CHECK: sinter.reshape %{{.*}} : tensor<2x4xf32> -> tensor<1x8xf32>
 // CHECK: sinter.neg %{{.*}} : tensor<1x8xf32>

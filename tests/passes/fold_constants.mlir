@@ -21,7 +21,7 @@ func.func @elements() -> tensor<2x2xf32> {
   return %t : tensor<2x2xf32>
 }
 
-// bf16 is computed in f32 and rounded to nearest even: 257 is not a bf16.
+// bf16 is computed in f32 and rounded to nearest even: 257 is not representable in bf16.
 // CHECK-LABEL: func.func @bf16
 // CHECK-NEXT: sinter.constant dense<2.560000e+02> : tensor<2xbf16>
 func.func @bf16() -> tensor<2xbf16> {
@@ -64,7 +64,7 @@ func.func @pad() -> tensor<3xf32> {
   return %p : tensor<3xf32>
 }
 
-// Reductions, when no more elements than the limit are read.
+// A reduction is folded if it reads no more elements than the limit.
 // CHECK-LABEL: func.func @reductions
 // CHECK-DAG: sinter.constant dense<[6.000000e+00, 1.500000e+01]> : tensor<2xf32>
 // CHECK-DAG: sinter.constant dense<[4.000000e+00, 5.000000e+00, 6.000000e+00]> : tensor<3xf32>
@@ -81,7 +81,8 @@ func.func @reductions() -> (tensor<2xf32>, tensor<3xf32>, tensor<f32>, tensor<2x
   return %sum, %max, %prod, %argmin : tensor<2xf32>, tensor<3xf32>, tensor<f32>, tensor<2xi32>
 }
 
-// bf16 adds up in f32: 259 lies halfway between two bf16 and goes to the even one. ui8 wraps around.
+// bf16 sums accumulate in f32: 259 is halfway between two bf16 values and rounds to the even one. ui8 wraps
+// around.
 // CHECK-LABEL: func.func @reduced_types
 // CHECK-DAG: sinter.constant dense<2.600000e+02> : tensor<bf16>
 // CHECK-DAG: sinter.constant dense<4> : tensor<ui8>
@@ -96,7 +97,7 @@ func.func @reduced_types() -> (tensor<bf16>, tensor<ui8>, tensor<2xi1>) {
   return %a, %b, %c : tensor<bf16>, tensor<ui8>, tensor<2xi1>
 }
 
-// Of a splat, only what is reduced to one element counts.
+// For a splat, the limit applies only to the number of elements that are reduced to one.
 // CHECK-LABEL: func.func @reduced_splat
 // CHECK-DAG: sinter.constant dense<4.000000e+00> : tensor<1000xf32>
 // CHECK-DAG: sinter.sum %{{.*}} [0]
@@ -107,7 +108,7 @@ func.func @reduced_splat() -> (tensor<1000xf32>, tensor<8xf32>) {
   return %a, %b : tensor<1000xf32>, tensor<8xf32>
 }
 
-// Above the limit, and of nothing: stays for the runtime.
+// Reductions above the limit and reductions of no elements stay for the runtime.
 // CHECK-LABEL: func.func @reductions_stay
 // CHECK: sinter.sum
 // CHECK: sinter.max
@@ -119,7 +120,7 @@ func.func @reductions_stay() -> (tensor<f32>, tensor<2xf32>) {
   return %a, %b : tensor<f32>, tensor<2xf32>
 }
 
-// Above the limit: stays for the runtime. So does what depends on an argument.
+// An op above the limit stays for the runtime, and so does an op that depends on an argument.
 // CHECK-LABEL: func.func @stays
 // CHECK: sinter.exp
 // CHECK: sinter.add

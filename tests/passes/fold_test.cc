@@ -1,4 +1,4 @@
-// Constant folding evaluates each op's own scalar body: here the reference judges it, special values included.
+// Compares constant folding by the ops' scalar bodies with the reference, also on special values.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -31,7 +31,7 @@ mlir::DenseElementsAttr AttributeOf(const Value& value, mlir::RankedTensorType t
   return mlir::DenseElementsAttr::get(type, elements);
 }
 
-// Makes the function's arguments constants.
+// Replaces the function's arguments by constants.
 void Fix(mlir::func::FuncOp function, const std::vector<Value>& inputs) {
   mlir::OpBuilder b(function.getBody());
   for (auto [argument, value] : llvm::zip_equal(function.getArguments(), inputs)) {
@@ -45,7 +45,8 @@ bool AllConstant(mlir::func::FuncOp function) {
                       [](mlir::Value v) { return v.getDefiningOp<ir::ConstantOp>() != nullptr; });
 }
 
-// Reductions, also those made of several ops. Only of no elements they stay for the runtime.
+// True if the op is a reduction, also one of several ops, of at least one element. Empty reductions are not
+// folded.
 bool IsReductionOfSomething(const OpCase& c, const std::vector<Value>& inputs) {
   static const std::set<std::string> kReductions = {"sum",    "prod",   "max",  "min",       "any", "all",
                                                     "argmax", "argmin", "mean", "logsumexp", "norm"};

@@ -1,7 +1,8 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-fuse))' | FileCheck %s
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-fuse{enable=false}))' | FileCheck %s --check-prefix=OFF
 
-// Reductions along the same dimension, what feeds and what follows them: one kernel. The constant is copied in.
+// Reductions along the same dimension with their producers and consumers are one kernel. The constant is
+// copied in.
 // CHECK-LABEL: func.func @softmax
 // CHECK: %[[Y:.*]] = sinter.fusion(%arg0 : tensor<8x16xf32>) -> (tensor<8x16xf32>) attributes {kind = "row"} {
 // CHECK: sinter.constant dense<2.000000e+00>
@@ -35,8 +36,8 @@ func.func @softmax(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
   return %y : tensor<8x16xf32>
 }
 
-// A column reduction with its producer, which others read as well, and the pointwise op that follows: two outputs of
-// different shapes.
+// A column reduction fuses with its producer, which has other readers too, and with the pointwise op after
+// it. The kernel has two outputs of different shapes.
 // CHECK-LABEL: func.func @column
 // CHECK: sinter.fusion({{.*}}) -> (tensor<32x4xf32>, tensor<4xf32>) attributes {kind = "row"} {
 // CHECK-NOT: sinter.fusion
@@ -49,7 +50,7 @@ func.func @column(%g: tensor<32x4xf32>, %b: tensor<4xf32>, %w: tensor<4x4xf32>) 
   return %y, %n : tensor<32x4xf32>, tensor<4xf32>
 }
 
-// Two kernels that read the same large value are one. A small one is not worth it.
+// Two kernels that read the same large value are merged. A small value does not justify merging.
 // CHECK-LABEL: func.func @siblings
 // CHECK: sinter.fusion(%arg0 : tensor<64x32xf32>) -> (tensor<64x32xf32>, tensor<64x32xf32>) attributes {kind = "map"}
 // CHECK: sinter.fusion(%arg1 : tensor<8xf32>) -> (tensor<8xf32>)
@@ -63,7 +64,7 @@ func.func @siblings(%x: tensor<64x32xf32>, %y: tensor<8xf32>)
   return %a, %b, %c, %d : tensor<64x32xf32>, tensor<64x32xf32>, tensor<8xf32>, tensor<8xf32>
 }
 
-// Updates of variables of different shapes are one kernel; an output is not held back for them.
+// Updates of variables of different shapes are one kernel. An output does not wait for it.
 // CHECK-LABEL: func.func @updates
 // CHECK: sinter.fusion({{.*}}) -> (tensor<4x4xf32>, tensor<7xf32>) attributes {kind = "horizontal"}
 // CHECK: sinter.fusion(%arg2 : tensor<5xf32>) -> (tensor<5xf32>) attributes {kind = "map"}
@@ -78,7 +79,7 @@ func.func @updates(%w: tensor<4x4xf32> {sinter.variable = @w}, %b: tensor<7xf32>
   return %nw, %nb, %y : tensor<4x4xf32>, tensor<7xf32>, tensor<5xf32>
 }
 
-// Updates that read one slice in loops of two shapes are two kernels; those of one shape share it.
+// Updates that read one slice in loops of two shapes are two kernels; updates of one shape share it.
 // CHECK-LABEL: func.func @updates_of_a_slice
 // CHECK-DAG: sinter.fusion({{.*}}) -> (tensor<4x5xf32>, tensor<4x5xf32>) attributes {kind = "map"}
 // CHECK-DAG: sinter.fusion({{.*}}) -> (tensor<4x7xf32>) attributes {kind = "map"}
@@ -99,7 +100,7 @@ func.func @updates_of_a_slice(%u: tensor<4x5xf32> {sinter.variable = @u}, %v: te
   return %nu, %nv, %nz : tensor<4x5xf32>, tensor<4x7xf32>, tensor<4x5xf32>
 }
 
-// Index maps join as well: a concatenation of a value computed in the same kernel,
+// Index maps fuse as well: a concat of a value from the same kernel,
 // CHECK-LABEL: func.func @concat
 // CHECK: sinter.fusion(%arg0, %arg1 : tensor<4xf32>, tensor<4xf32>) -> (tensor<8xf32>) attributes {kind = "map"}
 // CHECK: sinter.neg
@@ -122,7 +123,8 @@ func.func @transposed(%x: tensor<4x6xf32>, %w: tensor<4x2xf32>) -> tensor<6x2xf3
   return %y : tensor<6x2xf32>
 }
 
-// A mask made of iotas is computed again by each reader; what a library call reads is stored, also when it is a constant.
+// Each reader recomputes a mask made of iotas. An operand of a library call is stored, even if it is
+// constant.
 // CHECK-LABEL: func.func @masks
 // CHECK: sinter.fusion() -> (tensor<64x64xf32>)
 // CHECK: sinter.constant
@@ -142,7 +144,7 @@ func.func @masks(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
   return %b : tensor<64x64xf32>
 }
 
-// What is left: stored constants and reshapes. Dead ops go.
+// Stored constants and reshapes remain. Dead ops are removed.
 // CHECK-LABEL: func.func @left
 // CHECK-NEXT: sinter.constant dense<[1.000000e+00, 2.000000e+00]>
 // CHECK-NEXT: sinter.reshape
@@ -154,7 +156,8 @@ func.func @left(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<3x2xf32>) {
   return %c, %r : tensor<2xf32>, tensor<3x2xf32>
 }
 
-// The product leads back to the sum through a kernel that begins before it and ends behind it: no cycle of kernels.
+// %p and %c may be one kernel that starts before %b and ends after the matmul. Then %b must not fuse with %a:
+// the kernels would form a cycle.
 // CHECK-LABEL: func.func @path_behind_the_consumer
 // CHECK: %[[A:.*]] = sinter.fusion({{.*}}) -> (tensor<8x8xf32>)
 // CHECK: %[[M:.*]] = sinter.matmul %[[A]], %{{.*}}

@@ -1,7 +1,7 @@
 // RUN: sinter-opt %s --sinter-fuse --mlir-print-local-scope | FileCheck %s
 
-// Members wait for each other: a kernel that one of them needs cannot also read, by way of a copy, what another gives, although
-// both loops read the same large value.
+// Members of a collective wait for each other. A kernel that feeds one member cannot also read, through a
+// copy, the result of another member, although both loops read the same large value.
 // CHECK-LABEL: func.func @between
 // CHECK: %[[A:.*]] = sinter.fusion(%{{.*}}) -> (tensor<2048xf32>)
 // CHECK: %[[B:.*]] = sinter.fusion(%{{.*}}) -> (tensor<2048xf32>)

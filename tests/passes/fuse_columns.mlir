@@ -1,7 +1,7 @@
 // RUN: sinter-opt %s --sinter-fuse --mlir-print-local-scope | FileCheck %s
 
-// A norm, a product and the norm's gradients over many rows: on a GPU the sums over columns belong to the pass over rows that
-// gives dx.
+// A norm, a matmul and the norm's gradients over many rows. On a GPU the pass over the rows that computes dx
+// also computes the column sums.
 // CHECK-LABEL: func.func @norm(
 // CHECK: %[[F:.*]]:3 = sinter.fusion(%[[X:.*]] : {{.*}}) -> (tensor<32768xf32>, tensor<32768xf32>, tensor<32768x256xbf16>)
 // CHECK: %[[D:.*]] = sinter.matmul %[[F]]#2
@@ -38,7 +38,7 @@ func.func @norm(%x: tensor<32768x256xbf16> {sinter.input = "x", sinter.device = 
   return %dx, %dscale, %doffset : tensor<32768x256xbf16>, tensor<256xf32>, tensor<256xf32>
 }
 
-// Fewer rows have kernels for themselves, and kernels for their columns.
+// Fewer rows get separate kernels for the rows and for the columns.
 // CHECK-LABEL: func.func @few_rows(
 // CHECK: sinter.matmul
 // CHECK: sinter.fusion({{.*}}) -> (tensor<256xf32>, tensor<256xf32>)
@@ -71,7 +71,7 @@ func.func @few_rows(%x: tensor<4096x256xbf16> {sinter.input = "x", sinter.device
   return %dx, %dscale, %doffset : tensor<4096x256xbf16>, tensor<256xf32>, tensor<256xf32>
 }
 
-// So has a CPU.
+// A CPU has separate kernels too.
 // CHECK-LABEL: func.func @on_cpu(
 // CHECK: sinter.matmul
 // CHECK-NOT: sinter.fusion({{.*}}) -> (tensor<256xf32>, tensor<256xf32>, tensor<32768x256xbf16>)

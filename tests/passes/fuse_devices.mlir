@@ -3,8 +3,8 @@
 sinter.variable @v : tensor<4xf32> = constant(0.0, 0.0) seed 0 {sinter.device = #sinter.device<gpu, 0>}
 sinter.variable @w : tensor<4xf32> = constant(0.0, 0.0) seed 0 {sinter.device = #sinter.device<gpu, 1>}
 
-// A kernel is on one device, and says it instead of its ops; a copy is between kernels. The updates of variables are one
-// kernel a device.
+// A kernel runs on one device; the fusion has the device attribute instead of its ops. A copy stays between
+// kernels. The variable updates are one kernel for each device.
 // CHECK-LABEL: func.func @step
 // CHECK: %[[A:.*]] = sinter.fusion(%{{.*}}) -> {{.*}}sinter.device = #sinter.device<gpu, 0>
 // CHECK: sinter.exp %{{.*}} : tensor<4xf32>
@@ -27,7 +27,7 @@ func.func @step(%x: tensor<4xf32> {sinter.input = "x", sinter.device = #sinter.d
   return %m, %n : tensor<4xf32>, tensor<4xf32>
 }
 
-// Column sums in chunks: a GPU stores on the way what depends on no sum, a CPU does not.
+// Chunked column sums: a GPU kernel also stores values that depend on no sum; a CPU kernel does not.
 // CHECK-LABEL: func.func @sums_on_gpu
 // CHECK-COUNT-1: sinter.fusion(
 // CHECK-NOT: sinter.fusion(
@@ -48,7 +48,7 @@ func.func @sums_on_cpu(%x: tensor<8192x256xf32> {sinter.input = "x"})
   return %a, %s : tensor<8192x256xf32>, tensor<256xf32>
 }
 
-// What depends on the sum has a loop of its own on both.
+// A value that depends on the sum has a separate loop on both.
 // CHECK-LABEL: func.func @shifted
 // CHECK-COUNT-2: sinter.fusion(
 // CHECK: return
@@ -65,7 +65,8 @@ sinter.variable @b : tensor<2048x1024xf32> = constant(0.0, 0.0) seed 0 {sinter.d
 sinter.variable @c : tensor<16xf32> = constant(0.0, 0.0) seed 0 {sinter.device = #sinter.device<gpu, 0>}
 sinter.variable @d : tensor<8xf32> = constant(0.0, 0.0) seed 0 {sinter.device = #sinter.device<gpu, 0>}
 
-// Updates are one kernel, large ones too where no gradient is computed that may still be in cache.
+// Updates are one kernel, also large ones if this function computes no gradient that may still be in the
+// cache.
 // CHECK-LABEL: func.func @updates
 // CHECK-COUNT-1: sinter.fusion(
 // CHECK-NOT: sinter.fusion(

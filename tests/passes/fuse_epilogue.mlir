@@ -13,7 +13,7 @@ func.func @linear(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>, %b: tensor<32xf32
   return %r : tensor<8x32xf32>
 }
 
-// The bias runs along the channels of the layout.
+// The bias follows the channels of the layout.
 // CHECK-LABEL: func.func @conv_nhwc
 // CHECK-NEXT: sinter.conv2d %{{.*}}, %{{.*}} bias %{{.*}} activation relu layout nhwc
 // CHECK-NEXT: return
@@ -26,7 +26,7 @@ func.func @conv_nhwc(%x: tensor<1x4x4x2xf32>, %w: tensor<8x2x1x1xf32>, %b: tenso
   return %r : tensor<1x4x4x8xf32>
 }
 
-// In training, relu's mask reads its result, which leaves one use of what comes before: it fuses.
+// In training, relu's mask reads relu's result. The value before relu has one use, so relu fuses.
 // CHECK-LABEL: func.func @relu_in_training
 // CHECK: %[[R:.*]] = sinter.matmul %{{.*}}, %{{.*}} activation relu
 // CHECK: sinter.compare gt %[[R]]
@@ -70,7 +70,7 @@ func.func @used_without_bias(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>, %b: tenso
   return %y, %h : tensor<8x8xf32>, tensor<8x8xf32>
 }
 
-// A table's gradient from its rows is added onto that of a product, not onto zeros.
+// A table's gradient from rows is added to a matmul's gradient directly, not to zeros.
 // CHECK-LABEL: func.func @scatter_add
 // CHECK-SAME: (%[[I:.*]]: tensor<6xi32>, %[[U:.*]]: tensor<6x4xf32>, %[[P:.*]]: tensor<9x4xf32>)
 // CHECK-NEXT: %[[R:.*]] = sinter.scatter_add %[[P]][%[[I]]], %[[U]] dim 0
@@ -82,7 +82,7 @@ func.func @scatter_add(%i: tensor<6xi32>, %u: tensor<6x4xf32>, %p: tensor<9x4xf3
   return %r : tensor<9x4xf32>
 }
 
-// Not where the sums are read by themselves, or are made onto something already.
+// No fusion if the sums have another reader, or if they do not start from zeros.
 // CHECK-LABEL: func.func @scatter_add_apart
 // CHECK: sinter.constant
 // CHECK: sinter.scatter_add

@@ -1,8 +1,8 @@
-// On a GPU the gradient of gelu_tanh is computed with the product before it.
+// On a GPU the gradient of gelu_tanh is computed in the matmul before it.
 // RUN: sinter-opt %s --split-input-file --pass-pipeline="builtin.module(func.func(sinter-differentiate,sinter-decompose),canonicalize,cse,sinter-propagate-placement{device=gpu:0},func.func(sinter-fuse-epilogue),canonicalize)" | FileCheck %s
 
-// Its slope is not computed by itself. gelu_tanh and the sums of the columns stay ops of their own: cuBLASLt has them, and takes
-// longer than their kernels.
+// The slope of gelu_tanh is not computed separately. gelu_tanh and the column sums stay separate ops:
+// cuBLASLt has them, but is slower than Sinter's kernels.
 // CHECK-LABEL: func.func @gelu
 // CHECK-SAME: (%[[X:[^:]*]]: tensor<64x16xbf16> {{.*}}, %[[W:[^:]*]]: tensor<16x32xbf16> {{.*}}, %[[B:[^:]*]]: tensor<32xbf16> {{.*}}, %[[V:[^:]*]]: tensor<32x8xbf16>
 // CHECK: %[[PRE:.*]] = sinter.matmul %[[X]], %[[W]] bias %[[B]] {sinter.device = #sinter.device<gpu, 0>} :
@@ -24,7 +24,7 @@ func.func @gelu(%x: tensor<64x16xbf16>, %w: tensor<16x32xbf16>, %b: tensor<32xbf
 
 // -----
 
-// Rows of a multiple of 8 elements only, and products of 16 bits.
+// Only rows of a multiple of 8 elements, and only 16-bit matmuls.
 // CHECK-LABEL: func.func @odd_rows
 // CHECK-NOT: sinter.matmul_grad
 func.func @odd_rows(%x: tensor<64x36xbf16>, %v: tensor<36x8xbf16>) -> tensor<64x36xbf16> {
@@ -43,7 +43,7 @@ func.func @f32(%x: tensor<64x32xf32>, %v: tensor<32x8xf32>) -> tensor<64x32xf32>
   %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<64x32xf32>) -> tensor<64x32xf32>
   return %g : tensor<64x32xf32>
 }
-// What multiplies the product is not a slope of gelu_tanh.
+// The matmul is multiplied by a value that is not a slope of gelu_tanh.
 // CHECK-LABEL: func.func @not_a_slope
 // CHECK: sinter.matmul %
 // CHECK: sinter.mul

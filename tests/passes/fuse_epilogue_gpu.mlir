@@ -1,4 +1,4 @@
-// What cuBLASLt and cuDNN do not apply stays an op of its own.
+// An epilogue that cuBLASLt and cuDNN do not support stays a separate op.
 // RUN: sinter-opt %s --pass-pipeline="builtin.module(func.func(sinter-fuse-epilogue{report=true}))" 2>&1 | FileCheck %s
 
 // CHECK: epilogue not fused: 'sinter.gelu' after 'sinter.matmul': cuBLASLt applies gelu_tanh only
@@ -19,7 +19,7 @@ func.func @conv(%x: tensor<1x2x4x4xf32>, %w: tensor<8x2x1x1xf32>) -> tensor<1x8x
   %r = sinter.tanh %h {sinter.device = #sinter.device<gpu, 0>} : tensor<1x8x4x4xf32>
   return %r : tensor<1x8x4x4xf32>
 }
-// NaN stays NaN: the library's relu does not keep it.
+// NaN must stay NaN: the library's relu does not guarantee this.
 // CHECK: epilogue not fused: 'sinter.relu' after 'sinter.matmul': cuBLASLt's relu may turn NaN into 0
 func.func @relu(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>) -> tensor<8x32xf32> {
   %h = sinter.matmul %x, %w {sinter.device = #sinter.device<gpu, 0>} : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
@@ -32,7 +32,7 @@ func.func @conv_relu(%x: tensor<1x2x4x4xf32>, %w: tensor<8x2x1x1xf32>) -> tensor
   %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<1x8x4x4xf32>
   return %r : tensor<1x8x4x4xf32>
 }
-// The kernels of our own that compute small products and few channels in tf32 keep it.
+// Sinter's own tf32 kernels for small matmuls and few channels keep NaN.
 // CHECK-LABEL: func.func @tf32_relu
 // CHECK: sinter.matmul %{{.*}}, %{{.*}} bias %{{.*}} activation relu math tf32
 // CHECK-NOT: sinter.relu
@@ -53,7 +53,7 @@ func.func @tf32_conv_relu(%x: tensor<1x2x4x4xf32>, %w: tensor<8x2x1x1xf32>) -> t
   %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<1x8x4x4xf32>
   return %r : tensor<1x8x4x4xf32>
 }
-// Too large for them, and too many channels: the libraries compute these.
+// Too large, or too many channels, for these kernels: the libraries compute both.
 // CHECK-LABEL: func.func @tf32_large
 // CHECK: sinter.relu
 func.func @tf32_large(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {

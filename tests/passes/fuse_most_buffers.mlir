@@ -4,7 +4,8 @@ sinter.variable @a : tensor<4xf32> = constant(0.0, 0.0) seed 0
 sinter.variable @b : tensor<5xf32> = constant(0.0, 0.0) seed 0
 sinter.variable @c : tensor<6xf32> = constant(0.0, 0.0) seed 0
 
-// Updates of two variables read three values and write two; the third one, of two more buffers, begins a kernel.
+// Updates of two variables read three values and write two. The third update would need two more buffers, so
+// it starts a new kernel.
 // CHECK-LABEL: func.func @updates(
 // CHECK: %[[AB:.*]]:2 = sinter.fusion({{.*}}) -> (tensor<4xf32>, tensor<5xf32>) attributes {kind = "horizontal"}
 // CHECK: %[[C:.*]] = sinter.fusion({{.*}}) -> (tensor<6xf32>) attributes {kind = "map"}
@@ -37,7 +38,7 @@ func.func @casts(%x: tensor<8x8xf32> {sinter.variable = @x, sinter.device = #sin
   return %p : tensor<8x8xbf16>
 }
 
-// A value of five readers would be one kernel of six buffers.
+// A value with five readers would be one kernel of six buffers.
 // CHECK-LABEL: func.func @results(
 // CHECK: sinter.fusion({{.*}}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) attributes {kind = "map"}
 // CHECK: sinter.fusion({{.*}}) -> (tensor<4xf32>) attributes {kind = "map"}

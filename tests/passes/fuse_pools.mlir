@@ -1,7 +1,7 @@
 // RUN: sinter-opt %s --sinter-fuse --mlir-print-local-scope | FileCheck %s
 
-// The gradient of a pool whose windows lie side by side is an index map on a GPU: with the mask behind it and the sums it is
-// one kernel, and is stored once.
+// On a GPU the gradient of a pool with disjoint windows is an index map. Together with the mask and the sums
+// after it, it is one kernel, and it is stored once.
 // CHECK-LABEL: func.func @on_gpu
 // CHECK: %[[F:.*]]:2 = sinter.fusion(
 // CHECK: sinter.broadcast %{{.*}} [0, 1, 2, 4] : tensor<64x3x13x13xf32> -> tensor<64x3x13x2x13x2xf32>
@@ -22,7 +22,7 @@ func.func @on_gpu(%g: tensor<64x3x13x13xf32> {sinter.input = "g", sinter.device 
   return %a, %s : tensor<64x3x26x26xf32>, tensor<3xf32>
 }
 
-// What no window reaches is zero; channels may come last.
+// Pixels outside all windows are zero; channels may be last.
 // CHECK-LABEL: func.func @with_a_rest
 // CHECK: sinter.reshape %{{.*}} : tensor<2x4x3x2x2x8xf32> -> tensor<2x12x4x8xf32>
 // CHECK: sinter.pad %{{.*}} low [0, 0, 0, 0] high [0, 1, 1, 0]
@@ -33,7 +33,7 @@ func.func @with_a_rest(%g: tensor<2x4x2x8xf32> {sinter.input = "g", sinter.devic
   return %a : tensor<2x13x5x8xf32>
 }
 
-// Windows that overlap, readers that are no loops, and CPUs keep the kernel of the catalogue.
+// Overlapping windows, readers that are not loops, and CPUs use the catalogue's kernel.
 // CHECK-LABEL: func.func @overlapping
 // CHECK: sinter.avg_pool2d_grad
 func.func @overlapping(%g: tensor<2x3x3x3xf32> {sinter.input = "g", sinter.device = #sinter.device<gpu, 0>})

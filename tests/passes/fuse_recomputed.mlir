@@ -1,8 +1,8 @@
 // RUN: sinter-opt %s --sinter-fuse --mlir-print-local-scope | FileCheck %s
 
-// A norm, a product and the norm's gradients. On a GPU the normalised x is computed again from x in bf16 and two numbers of
-// each row, in place of being stored in f32, and so is what the sums over rows and those over columns both read; both sums over
-// columns are one kernel, and so is all that leads to dx.
+// A norm, a matmul and the norm's gradients. On a GPU the normalised x is not stored in f32: its readers
+// recompute it from x in bf16 and two numbers per row. The input that the row sums and the column sums share
+// is recomputed too. Both column sums are one kernel, and all ops that lead to dx are one kernel.
 // CHECK-LABEL: func.func @norm(
 // CHECK: %[[F:.*]]:3 = sinter.fusion(%[[X:.*]] : {{.*}}) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024x256xbf16>)
 // CHECK: %[[D:.*]] = sinter.matmul %[[F]]#2
@@ -71,7 +71,8 @@ func.func @norm_on_cpu(%x: tensor<1024x256xbf16> {sinter.input = "x"}, %w: tenso
   return %dx, %dscale, %doffset : tensor<1024x256xbf16>, tensor<256xf32>, tensor<256xf32>
 }
 
-// What costs more than reading it is stored, and so is what is made of more bytes than it has.
+// A value is stored if recomputing it costs more than reading it, or if its inputs have more bytes than it
+// has.
 // CHECK-LABEL: func.func @stored(
 // CHECK: %[[F:.*]]:3 = sinter.fusion(
 // CHECK: %[[M:.*]] = sinter.matmul
@@ -87,7 +88,7 @@ func.func @stored(%x: tensor<256x256xbf16> {sinter.input = "x", sinter.device = 
   return %z : tensor<256x256xbf16>
 }
 
-// A mask of what is in memory until then is computed where it is read.
+// A reader recomputes a mask if the mask's operand is in memory until then.
 // CHECK-LABEL: func.func @mask(
 // CHECK: %[[R:.*]] = sinter.fusion({{.*}}) -> (tensor<1024x256xbf16>)
 // CHECK-NOT: sinter.compare
@@ -107,8 +108,9 @@ func.func @mask(%x: tensor<1024x256xbf16> {sinter.input = "x", sinter.device = #
   return %dx, %dw : tensor<1024x256xbf16>, tensor<256x256xbf16>
 }
 
-// The gradient behind a relu behind a norm of columns is not stored between the sums and the kernel that needs them, and relu's mask
-// is computed from what was normalised, which both kernels read anyway, not from relu's result.
+// A norm of columns, a relu, and their gradient. The gradient after relu is not stored between the sums and
+// the kernel that needs them. relu's mask is computed from the norm's operand, which both kernels read
+// anyway, not from relu's result.
 // CHECK-LABEL: func.func @masked(
 // CHECK: %[[X:.*]] = sinter.matmul
 // CHECK: %[[Y:.*]] = sinter.fusion(%[[X]],

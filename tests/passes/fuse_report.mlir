@@ -127,7 +127,7 @@ func.func @composite(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
 
 // -----
 
-// A dimension of size 1 among the columns is no border: they are one unit of 32.
+// A dimension of size 1 does not split the columns: they are one unit of 32.
 func.func @chunks_of_columns(%x: tensor<8192x16x1x2xf32>) -> (tensor<8192x16x1x2xf32>, tensor<16x2xf32>) {
   // expected-remark @below {{fused 1 op(s) into a map kernel over [8192, 16, 1, 2]}}
   %e = sinter.exp %x : tensor<8192x16x1x2xf32>

@@ -1,6 +1,7 @@
 // RUN: sinter-opt %s --sinter-fuse --mlir-print-local-scope | FileCheck %s
 
-// Small casts of weights are one kernel on a GPU; a large one is close to its reader, and so is what is no variable's.
+// On a GPU small casts of weights are one kernel. A large cast stays close to its reader, and so does a cast
+// of another value than a variable.
 // CHECK-LABEL: func.func @casts(
 // CHECK: sinter.fusion(%{{.*}} : tensor<32x64xf32>) -> (tensor<32x64xbf16>)
 // CHECK: sinter.fusion(%{{.*}} : tensor<64x128xf32>, tensor<128x64xf32>) -> (tensor<64x128xbf16>, tensor<128x64xbf16>) attributes {kind = "horizontal"
@@ -17,7 +18,7 @@ func.func @casts(%x: tensor<32x64xf32> {sinter.input = "x", sinter.device = #sin
   return %y : tensor<32x16384xbf16>
 }
 
-// On a CPU each is a kernel of its own.
+// On a CPU each cast is a kernel.
 // CHECK-LABEL: func.func @on_cpu(
 // CHECK-NOT: horizontal
 func.func @on_cpu(%x: tensor<32x64xbf16> {sinter.input = "x"}, %a: tensor<64x128xf32> {sinter.variable = "a"}, %b: tensor<128x64xf32> {sinter.variable = "b"})
@@ -29,8 +30,9 @@ func.func @on_cpu(%x: tensor<32x64xbf16> {sinter.input = "x"}, %a: tensor<64x128
   return %y : tensor<32x64xbf16>
 }
 
-// Updates by one rate have loops of their own, though both read it: no thread goes over several variables. A large one whose
-// gradient comes from elsewhere is among them, one whose gradient is computed here is not.
+// Updates with the same rate have separate loops although they all read it: no thread handles several
+// variables. A large variable joins if its gradient is an input, and does not if this function computes its
+// gradient.
 // CHECK-LABEL: func.func @updates(
 // CHECK: sinter.fusion({{.*}}) -> (tensor<256xf32>, tensor<256xf32>, tensor<1024x1024xf32>) attributes {kind = "horizontal"
 // CHECK: sinter.matmul
@@ -51,8 +53,8 @@ func.func @updates(%rate: tensor<f32> {sinter.input = "rate", sinter.device = #s
   return %np, %nq, %nl, %nm : tensor<256xf32>, tensor<256xf32>, tensor<1024x1024xf32>, tensor<1024x1024xf32>
 }
 
-// An update waits for the readers of the old value, so that it can take its place: it is not one kernel with the sum that both
-// come after.
+// An update waits for the readers of the old value, so that it can run in place. It is not fused with the sum
+// that also comes after these readers.
 // CHECK-LABEL: func.func @read_later(
 // CHECK: %[[SUM:.*]] = sinter.fusion(%{{.*}} : tensor<8192x256xf32>) -> (tensor<256xf32>)
 // CHECK: sinter.fusion({{.*}} -> (tensor<8192x256xf32>)

@@ -1,6 +1,6 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-fuse{report=true}))' --mlir-print-local-scope 2>&1 | FileCheck %s
 
-// A CPU's caches and prefetchers hold so many buffers side by side. A kernel of a GPU has no such limit.
+// A CPU's caches and prefetchers track a limited number of buffers at once. A GPU kernel has no such limit.
 // CHECK: remark: not fused with sinter.add: the kernel would work on 41 buffers, more than 32
 // CHECK-LABEL: func.func @sum_on_cpu
 // CHECK: sinter.fusion(

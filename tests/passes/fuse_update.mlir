@@ -1,4 +1,4 @@
-// Products that give a large variable's gradient update it on a GPU.
+// On a GPU a matmul that gives a large variable's gradient also updates the variable.
 // RUN: sinter-opt %s --pass-pipeline="builtin.module(func.func(sinter-fuse-update))" | FileCheck %s
 // RUN: sinter-opt %s --pass-pipeline="builtin.module(func.func(sinter-fuse-update),sinter-place-constants,func.func(sinter-fuse))" | FileCheck %s --check-prefix=FUSED
 
@@ -6,7 +6,7 @@
 // CHECK:         %[[RATE:.*]] = sinter.constant dense<-5.000000e-01> : tensor<f32>
 // CHECK-NEXT:    %[[NEW:.*]] = sinter.matmul %arg1, %arg2 addend %arg0 scale %[[RATE]] math tf32 {sinter.device = #sinter.device<gpu, 0>, transpose_a}
 // CHECK-NEXT:    return %[[NEW]]
-// The rate lies in the plan, and is not computed in every run.
+// The rate is stored in the plan, not computed in every run.
 // FUSED-LABEL: func @constant_rate
 // FUSED-NEXT:    sinter.constant dense<-5.000000e-01>
 // FUSED-NEXT:    sinter.matmul
@@ -40,7 +40,7 @@ func.func @sum(%w: tensor<1024x1024xf32> {sinter.variable = @w}, %x: tensor<8x10
   return %n : tensor<1024x1024xf32>
 }
 
-// Its gradient is read by something else.
+// Something else reads the gradient too.
 // CHECK-LABEL: func @gradient_wanted
 // CHECK:         sinter.sub
 func.func @gradient_wanted(%w: tensor<1024x1024xf32> {sinter.variable = @w}, %x: tensor<8x1024xf32>, %g: tensor<8x1024xf32>) -> (tensor<1024x1024xf32> {sinter.variable = @w}, tensor<1024x1024xf32>) {
@@ -49,7 +49,7 @@ func.func @gradient_wanted(%w: tensor<1024x1024xf32> {sinter.variable = @w}, %x:
   return %n, %d : tensor<1024x1024xf32>, tensor<1024x1024xf32>
 }
 
-// The gradient from the variable; each element with a rate of its own; a small variable; on a CPU.
+// Not fused: gradient minus variable; a rate for each element; a small variable; a CPU.
 // CHECK-LABEL: func @others
 // CHECK-COUNT-4: sinter.sub
 func.func @others(%v: tensor<1024x1024xf32> {sinter.variable = @v}, %w: tensor<1024x1024xf32> {sinter.variable = @w}, %small: tensor<1024x16xf32> {sinter.variable = @small}, %cpu: tensor<1024x1024xf32> {sinter.variable = @cpu}, %x: tensor<8x1024xf32>, %g: tensor<8x1024xf32>, %h: tensor<8x16xf32>, %rates: tensor<1024x1024xf32>) -> (tensor<1024x1024xf32> {sinter.variable = @v}, tensor<1024x1024xf32> {sinter.variable = @w}, tensor<1024x16xf32> {sinter.variable = @small}, tensor<1024x1024xf32> {sinter.variable = @cpu}) {

@@ -1,4 +1,4 @@
-// The orders and paths that fuse decides by, against what looking at everything says, on random programs.
+// Compares the orders and paths that fuse relies on with exhaustive search, on random programs.
 #include "sinter/passes/fuse/fusion_graph.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(TopologicalListTest, MovesAsAVectorDoes) {
   TopologicalList list(count);
   std::vector<unsigned> expected(count);
   for (unsigned i = 0; i < count; ++i) expected[i] = i;
-  // Often enough between the same two that labels run out there.
+  // Often enough between the same two items that their labels run out.
   for (int turn = 0; turn < 2000; ++turn) {
     const unsigned place = turn % 3 == 0 ? random() % count : 7;
     std::vector<unsigned> items;
@@ -58,7 +58,7 @@ TEST(CallPathsTest, FindsWhatFlowsThroughACall) {
       inputs[i].push_back(random() % 3 == 0 ? random() % i : i - 1 - random() % std::min(i, 8u));
     }
   }
-  // reached[p][i]: 1 when a value of p goes into i, 2 when one does through a call.
+  // reached[p][i]: 1 if a value of p flows into i, 2 if a value of p flows into i through a call.
   std::vector<std::vector<int>> reached(count, std::vector<int>(count, 0));
   const CallPaths paths(inputs, is_call);
   int found = 0;
@@ -80,7 +80,7 @@ TEST(CallPathsTest, FindsWhatFlowsThroughACall) {
   EXPECT_GT(found, 20);
 }
 
-// `count` sums of two earlier values.
+// Returns a program of `count` sums, each of two earlier values.
 std::string RandomProgram(std::mt19937& random, unsigned count) {
   std::string text = "func.func @f(%v0: tensor<4xf32>) -> tensor<4xf32> {\n";
   for (unsigned i = 1; i <= count; ++i) {
@@ -91,7 +91,8 @@ std::string RandomProgram(std::mt19937& random, unsigned count) {
   return text + "  return %v" + std::to_string(count) + " : tensor<4xf32>\n}\n";
 }
 
-// Whether a value flows from one group to the other, directly or else only through others, by looking at all of them.
+// True if a value flows from one group to the other. With `around`, only paths through other groups count.
+// Visits all groups.
 bool Leads(const FusionGraph& graph, unsigned from, unsigned to, bool around) {
   std::vector<unsigned> stack = {from};
   std::vector<bool> seen(graph.nodes().size(), false);

@@ -1,4 +1,4 @@
-// Gradients of every differentiable op against finite differences of the reference, all in double precision.
+// Compares the gradients of every differentiable op with finite differences of the reference, in double.
 #include <cmath>
 #include <set>
 
@@ -19,7 +19,7 @@ namespace {
 using reference::Value;
 
 constexpr double kStep = 1e-6, kRelative = 1e-5, kAbsolute = 2e-6;
-constexpr int64_t kLargest = 120;  // Elements of an operand whose gradient is checked.
+constexpr int64_t kLargest = 120;  // Most elements of an operand for a gradient check.
 
 std::string AllDims(const Value& value) {
   std::string dims;
@@ -32,9 +32,9 @@ bool IsReal(const std::string& type) { return ZerosOfText(type).is_real(); }
 // An op as a scalar function: the sum of its results' elements, each times a weight that is an argument.
 struct ScalarFunction {
   OpCase op;
-  std::string arguments, body;  // The body ends in %loss.
+  std::string arguments, body;  // `body` ends in %loss.
   std::vector<std::string> types;
-  std::vector<size_t> wanted;  // The operands with gradients.
+  std::vector<size_t> wanted;  // Indices of the operands with gradients.
 
   explicit ScalarFunction(const OpCase& c) : op(c) {
     auto concrete = [](const std::string& text) { return Replace(Replace(text, "$T", "f64"), "$F", "f"); };
@@ -62,7 +62,7 @@ struct ScalarFunction {
             ", %zero : tensor<f64>\n";
   }
 
-  // "%g:2 = sinter.gradients ..." of `loss`.
+  // Returns the text "%g:2 = sinter.gradients ..." for `loss`.
   std::string Gradients(const std::string& name, const std::string& loss) const {
     std::string xs, ts;
     for (size_t i : wanted) {
@@ -90,7 +90,8 @@ struct ScalarFunction {
            "  return %loss : tensor<f64>\n}\n" + "func.func @gradient(" + arguments + ") -> " +
            ResultTypes() + " {\n" + body + Gradients("g", "%loss") + Return("g") + op.functions;
   }
-  // The same of sum(gradient of the first operand, each times 0.5 and its square): its gradient is of second order.
+  // Returns a module for a second-order gradient: the loss is the sum of the squares of the first operand's
+  // gradient.
   std::string SecondOrderModule() const {
     std::string x = types[wanted[0]];
     std::string inner = body + Gradients("g", "%loss") + "  %q = sinter.square %g#0 : " + x +
@@ -134,7 +135,7 @@ class GradientTest : public ::testing::Test {
     }
   }
 
-  // Central difference by `element`, which is one of `inputs`.
+  // Returns the central difference with respect to `element`, which is an element of `inputs`.
   static double Slope(mlir::func::FuncOp loss, const std::vector<Value>& inputs, double& element) {
     double x = element, values[2];
     for (int side : {0, 1}) {
@@ -214,7 +215,7 @@ TEST_F(GradientTest, OfGradientsAgreesWithFiniteDifferences) {
   EXPECT_EQ(checked, names.size());
 }
 
-// The gradients where the slope is a convention, as the op records state it.
+// A case without a unique slope, with the gradient that the op record specifies.
 struct Convention {
   const char* name;
   const char* body;
@@ -276,7 +277,7 @@ TEST_F(GradientTest, FollowsTheRecordsWhereThereIsNoSlope) {
   }
 }
 
-// Every op that claims a gradient, and may carry one from floats to floats, is in the table.
+// Every op that has a gradient, and can pass one from floats to floats, must be in the table.
 TEST_F(GradientTest, EveryDifferentiableOpHasACase) {
   std::string texts;
   for (const OpCase& c : AllOpCases()) texts += IsChecked(c) ? c.body + "\n" : "";
@@ -284,7 +285,7 @@ TEST_F(GradientTest, EveryDifferentiableOpHasACase) {
     if (!op.hasInterface<ir::DifferentiableInterface>()) continue;
     std::string name = op.getStringRef().str();
     if (name == "sinter.any" || name == "sinter.all" || name == "sinter.stop_gradient")
-      continue;  // Carry none.
+      continue;  // No gradient flows.
     EXPECT_NE(texts.find(name + " "), std::string::npos) << name << " has no gradient case in op_cases.h";
   }
 }

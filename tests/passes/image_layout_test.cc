@@ -1,4 +1,4 @@
-// A network and its gradients mean the same in every layout of its images.
+// A network and its gradients give the same results in every image layout.
 #include <random>
 
 #include "gtest/gtest.h"
@@ -19,7 +19,7 @@ namespace {
 using mlir::func::FuncOp;
 using reference::Value;
 
-// Bias, statistics over the batch, relu, both pools, a residual, what moves along one dimension or cuts the batch.
+// Bias, batch statistics, relu, both pools, a residual, ops along one dimension, and ops that cut the batch.
 constexpr char kNetwork[] = R"(
 func.func @f(%x: tensor<32x2x6x7xf32>, %w: tensor<3x2x3x3xf32>, %b: tensor<3xf32>, %v: tensor<3x3x2x2xf32>)
     -> (tensor<f32>, tensor<32x2x6x7xf32>, tensor<3x2x3x3xf32>, tensor<3xf32>, tensor<3x3x2x2xf32>,

@@ -1,8 +1,9 @@
 // RUN: sinter-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(sinter-fuse),sinter-lower-to-plan)' --mlir-print-local-scope | FileCheck %s
 // RUN: sinter-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(sinter-fuse{report}),sinter-lower-to-plan{report})' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REPORT
 
-// A part of an input that several devices share is a view, also where a kernel could read through the slice, in another shape,
-// and of a part. A slice that is not contiguous is read inside the kernel, and the device is given what that reads.
+// A part of an input that several devices share is a view, even if a kernel could read through the slice.
+// This holds for reshaped parts and for parts of parts. A slice that is not contiguous is read inside the
+// kernel, and the device receives the whole operand.
 // CHECK-LABEL: plan.function @parts
 // CHECK-DAG: %[[X:.*]] = plan.input "x" on <cpu, 0> : <tensor<6x4xf32>>
 // CHECK-DAG: %[[X1:.*]] = plan.input "x" on <cpu, 1> : <tensor<6x4xf32>>
@@ -32,7 +33,7 @@ func.func @parts(%x: tensor<6x4xf32> {sinter.input = "x", sinter.device = #sinte
 
 // -----
 
-// An input that one device alone reads is read through the slice: nothing is gained by a view.
+// If only one device reads an input, its kernel reads through the slice: a view has no advantage.
 // CHECK-LABEL: plan.function @alone
 // CHECK-NOT: plan.view
 // CHECK: plan.call {{.*}} ins(%{{.*}} : !plan.buffer<tensor<6x4xf32>>)
@@ -44,8 +45,8 @@ func.func @alone(%x: tensor<6x4xf32> {sinter.input = "x"}) -> (tensor<3x4xf32> {
 
 // -----
 
-// A GPU's libraries read from multiples of 16 bytes: what begins elsewhere is copied for them, and no more of it. Generated
-// kernels read it where it is. A part of nothing begins where its rows would be.
+// GPU libraries read from multiples of 16 bytes, so an unaligned part is copied for them, and only this part.
+// Generated kernels read it in place. An empty part begins at the offset of its rows.
 // CHECK-LABEL: plan.function @unaligned
 // CHECK-DAG: %[[X1:.*]] = plan.input "x" on <gpu, 1> : <tensor<6x3xf32>>
 // CHECK-DAG: %[[P:.*]] = plan.view %[[X1]] at 36 : <tensor<6x3xf32>> -> <tensor<3x3xf32>>

@@ -1,6 +1,7 @@
 // RUN: sinter-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(sinter-fuse),sinter-lower-to-plan)' --mlir-print-local-scope | FileCheck %s
 
-// Library calls write the parts of a concat behind each other; the kernel that reads it reads one buffer.
+// Library calls write the parts of a concat one after another. The kernel that reads the concat reads one
+// buffer.
 // CHECK-LABEL: plan.function @joined
 // CHECK: %[[ALL:.*]] = plan.alloc : <tensor<24x8xf32>>
 // CHECK-DAG: %[[A:.*]] = plan.view %[[ALL]] at 0 : <tensor<24x8xf32>> -> <tensor<8x8xf32>>
@@ -19,7 +20,7 @@ func.func @joined(%x: tensor<8x8xf32> {sinter.input = "x"}, %y: tensor<16x8xf32>
 
 // -----
 
-// A part that others read too, one that would begin at an odd place, and parts that are not rows are joined by a kernel.
+// A kernel joins parts that have other readers, parts at unaligned offsets, and parts that are not rows.
 // CHECK-LABEL: plan.function @apart
 // CHECK-COUNT-3: sinter.concat
 func.func @apart(%x: tensor<8x8xf32> {sinter.input = "x"}, %y: tensor<3x8xf32> {sinter.input = "y"})
@@ -38,8 +39,9 @@ func.func @apart(%x: tensor<8x8xf32> {sinter.input = "x"}, %y: tensor<3x8xf32> {
 
 // -----
 
-// Of many parts a kernel would look at all for each element. What a call wrote is written there, be it read by others too; inputs,
-// and what stands twice, are copied there; a part that begins at an odd place as well.
+// For each element a kernel would have to search many parts. A call writes its result directly into the
+// joined buffer, even if it has other readers. Inputs, repeated parts and parts at unaligned offsets are
+// copied there.
 // CHECK-LABEL: plan.function @many
 // CHECK: %[[ALL:.*]] = plan.alloc : <tensor<74x8xf32>>
 // CHECK: %[[A:.*]] = plan.view %[[ALL]] at 0 : <tensor<74x8xf32>> -> <tensor<8x8xf32>>

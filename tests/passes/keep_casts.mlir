@@ -3,8 +3,8 @@
 // RUN: sinter-opt %s --split-input-file --pass-pipeline="builtin.module(sinter-keep-casts,func.func(sinter-fuse))" | FileCheck %s --check-prefix=FUSED
 // RUN: sinter-opt %s --split-input-file --pass-pipeline="builtin.module(func.func(sinter-fuse-update),sinter-keep-casts)" | FileCheck %s --check-prefix=UPDATE
 
-// Two functions read the weight as bf16, and one of them gives it its new value: both read the replica, and the kernel of the
-// update writes both.
+// Two functions read the weight as bf16, and one of them updates it. Both read the replica, and the update's
+// kernel writes the weight and the replica.
 // CHECK:       sinter.variable @w : tensor<8x8xf32> = normal(0.000000e+00, 5.000000e-01) seed 3 trainable
 // CHECK-NOT:   replica_of
 // CHECK:       sinter.variable @"w#bf16" : tensor<8x8xbf16> = normal(0.000000e+00, 5.000000e-01) seed 3 trainable {sinter.replica_of = @w}
@@ -38,8 +38,8 @@ func.func @eval(%x: tensor<8x8xbf16> {sinter.input = "x"}, %w: tensor<8x8xf32> {
 
 // -----
 
-// A replica's replica is one of the original, on its own device. The library reads a view. One function assigns the weight and
-// does not read it.
+// A low-precision replica of a replica refers to the original, on its own device. The library reads a view.
+// One function assigns the weight without reading it.
 // CHECK:       sinter.variable @v
 // CHECK-NEXT:  sinter.variable @"v#f16" : tensor<16xf16> {{.*}}sinter.device = #sinter.device<gpu, 0>, sinter.replica_of = @v
 // CHECK-NEXT:  sinter.variable @"v#1"
@@ -70,8 +70,8 @@ func.func @assign(%x: tensor<16xf32> {sinter.input = "x", sinter.device = #sinte
 
 // -----
 
-// The name is taken. The second cast is read by generated kernels alone, and goes with the first; the variable is given back
-// unchanged, and so its replica stays as it is.
+// The replica's name is taken. Only generated kernels read the second cast, which is merged with the first.
+// The function returns the variable unchanged, so its replica does not change.
 // CHECK:       sinter.variable @"t#bf16##" : tensor<4x4xbf16>
 // CHECK-LABEL: func.func @taken
 // CHECK-SAME:  -> (tensor<4x4xbf16> {sinter.output = "y"}, tensor<4x4xbf16> {sinter.output = "z"}, tensor<4x4xf32> {sinter.variable = @t})
@@ -89,7 +89,8 @@ func.func @taken(%t: tensor<4x4xf32> {sinter.variable = @t}) -> (tensor<4x4xbf16
 
 // -----
 
-// Left alone: what generated kernels cast while they read it, what the caller is given, wider casts, and variables of f64.
+// Not replicated: casts that generated kernels apply while they read, casts for an output, wider casts, and
+// f64 variables.
 // CHECK-NOT:   replica_of
 // CHECK-LABEL: func.func @alone
 // CHECK-COUNT-5: sinter.cast
@@ -111,8 +112,8 @@ func.func @alone(%a: tensor<4x4xf32> {sinter.variable = @a}, %b: tensor<4x4xf32>
 
 // -----
 
-// A product writes the new value where the old one is: the cast of it would be a kernel as before. So would it be of another
-// variable's value, or of the caller's.
+// A matmul writes the new value in place, so its cast would still be a kernel. The same is true if the new
+// value is another variable's value or an input.
 // CHECK-NOT:   replica_of
 // CHECK-LABEL: func.func @products
 // CHECK-COUNT-3: sinter.cast
@@ -135,7 +136,7 @@ func.func @products(%x: tensor<4x4xf32> {sinter.input = "x"}, %p: tensor<4x4xf32
 
 // -----
 
-// On a GPU the product that gives a large gradient updates the variable, and that comes first.
+// On a GPU the matmul that gives a large gradient updates the variable. This has priority over a replica.
 // CHECK:        sinter.variable @"large#bf16"
 // UPDATE:       sinter.variable @large
 // UPDATE-NOT:   replica_of
@@ -155,7 +156,7 @@ func.func @update(%x: tensor<8x1024xf32> {sinter.input = "x", sinter.device = #s
 
 // -----
 
-// What the wide result is besides, an output, the narrow one is not.
+// The f32 result is also an output; its low-precision replica is not.
 // CHECK-LABEL: func.func @told
 // CHECK-SAME:  -> (tensor<8x8xf32> {sinter.output = "new", sinter.variable = @t}, tensor<8x8xbf16> {sinter.variable = @"t#bf16"})
 sinter.variable @t : tensor<8x8xf32> = constant(0.0, 0.0) seed 0
@@ -169,7 +170,7 @@ func.func @told(%x: tensor<8x8xbf16> {sinter.input = "x"}, %t: tensor<8x8xf32> {
 
 // -----
 
-// Read twice.
+// One function reads the variable twice.
 // CHECK-LABEL: func.func @twice
 // CHECK-SAME:  %[[KEPT:[a-z0-9]*]]: tensor<8x8xbf16> {sinter.variable = @"d#bf16"}) ->
 // CHECK-NOT:     sinter.cast

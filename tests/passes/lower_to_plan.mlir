@@ -3,7 +3,7 @@
 sinter.variable @w : tensor<4x4xf32> = constant(0.0, 0.0) seed 0 trainable
 sinter.variable @v : tensor<4x4xf32> = constant(0.0, 0.0) seed 0 trainable
 
-// A second plan.variable stands for the new value. The update may overwrite either operand of the subtraction.
+// The second plan.variable is the new value. The update may overwrite either operand of the subtraction.
 // CHECK-LABEL: plan.function @step
 // CHECK-DAG: %[[X:.*]] = plan.input "x" : <tensor<4x4xf32>>
 // CHECK-DAG: %[[OLD:.*]] = plan.variable @w : <tensor<4x4xf32>>
@@ -44,7 +44,7 @@ func.func @views(%x: tensor<4x6xf32> {sinter.input = "x"}, %w: tensor<6x6xf32> {
   return %a, %b, %c, %d, %e : tensor<24xf32>, tensor<2x6xf32>, tensor<1x3xf32>, tensor<4x3xf32>, tensor<2xi32>
 }
 
-// Outputs that are inputs, variables or handed out already are copied.
+// Outputs are copied if they are inputs, variables or already another output.
 // CHECK-LABEL: plan.function @handed_out
 // CHECK-DAG: %[[X:.*]] = plan.input "x"
 // CHECK-DAG: %[[W:.*]] = plan.variable @w
@@ -63,7 +63,7 @@ func.func @handed_out(%x: tensor<4x4xf32> {sinter.input = "x"}, %w: tensor<4x4xf
   return %x, %w, %n, %n : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
 }
 
-// A swap reads both before it writes either; a variable that keeps its value costs nothing.
+// A swap reads both variables before it writes either. A variable that keeps its value costs nothing.
 // CHECK-LABEL: plan.function @swap
 // CHECK: plan.copy %[[V:.*]] to %[[T1:.*]] :
 // CHECK: plan.copy %[[W:.*]] to %[[T2:.*]] :
@@ -79,8 +79,8 @@ func.func @keep(%w: tensor<4x4xf32> {sinter.variable = @w}) -> (tensor<4x4xf32> 
   return %w : tensor<4x4xf32>
 }
 
-// In place: not an input read through another map, not a value of another size of element, not an output of another
-// loop; rows with rows and full with full.
+// No in-place pair for an input that is also read through another index map, a value of another element size,
+// or an output of another loop. Row values pair with row values, and full values with full values.
 // CHECK-LABEL: plan.function @in_place
 // CHECK: plan.call "fusion_5_add" ins(%{{.*}}) outs(%{{[0-9]+}} : !plan.buffer<tensor<8x8xf32>>) {
 // CHECK: plan.call "fusion_6_cast" ins(%{{.*}}) outs(%{{[0-9]+}} : !plan.buffer<tensor<8x8xbf16>>) {

@@ -1,8 +1,8 @@
 // RUN: sinter-opt %s --split-input-file --sinter-lower-to-plan --mlir-print-local-scope | FileCheck %s
 // RUN: sinter-opt %s --split-input-file --sinter-lower-to-plan=report=true -o /dev/null 2>&1 | FileCheck %s --check-prefix=REPORT
 
-// What travels together is computed in one piece of memory. Where somebody else reads some of it too, he reads it there, and the
-// sums lie in another piece; what is not computed here is copied.
+// Values that travel together share one buffer. If another op also reads a part of it, the sums go to a
+// second buffer. A value that this function does not compute is copied in.
 // CHECK-LABEL: plan.function @sums on [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>]
 // CHECK: %[[B1:.*]] = plan.alloc on <cpu, 1> : <tensor<768xi8>>
 // CHECK: %[[S0:.*]] = plan.alloc on <cpu, 0> : <tensor<768xi8>>
@@ -35,7 +35,7 @@ func.func @sums(%a: tensor<2x2xf32> {sinter.input = "a", sinter.device = #d0}, %
 
 // -----
 
-// What nobody else reads is replaced by the sums, in place.
+// Values without other readers are replaced by the sums in place.
 // CHECK-LABEL: plan.function @replaced
 // CHECK: %[[B1:.*]] = plan.alloc on <cpu, 1> : <tensor<512xi8>>
 // CHECK: %[[B0:.*]] = plan.alloc on <cpu, 0> : <tensor<512xi8>>

@@ -1,6 +1,6 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-fuse),sinter-lower-to-plan)' --mlir-print-local-scope | FileCheck %s
 
-// Copies and clones are steps of their own; an output is on its value's device.
+// Copies and clones are separate steps; an output is on its value's device.
 // CHECK-LABEL: plan.function @devices on [#sinter.device<gpu, 0>, #sinter.device<gpu, 1>] {
 // CHECK-DAG: %[[X:.*]] = plan.input "x" on <gpu, 0> : <tensor<4xf32>>
 // CHECK-DAG: %[[LR:.*]] = plan.input "lr" on <gpu, 0> : <tensor<f32>>

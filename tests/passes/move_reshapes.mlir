@@ -1,6 +1,7 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-move-reshapes))' | FileCheck %s
 
-// Up to where the values come from: arguments, library calls, constants, broadcasts that the new shape does not mix.
+// A reshape moves up to the sources of the values: arguments, library calls, constants, and broadcasts whose
+// repeated dimensions the new shape does not mix.
 // CHECK-LABEL: func.func @up
 // CHECK-DAG: %[[X:.*]] = sinter.reshape %arg0 : tensor<8x12xf32> -> tensor<2x4x3x4xf32>
 // CHECK-DAG: %[[BIAS:.*]] = sinter.reshape %arg1 : tensor<12xf32> -> tensor<3x4xf32>
@@ -16,7 +17,7 @@ func.func @up(%x: tensor<8x12xf32>, %bias: tensor<12xf32>) -> tensor<3x2x4x4xf32
   return %t : tensor<3x2x4x4xf32>
 }
 
-// Down past the pointwise op that reads it, when it follows a reduction that shapes its loop.
+// A reshape moves down past its pointwise reader if it follows a reduction that determines the loop's shape.
 // CHECK-LABEL: func.func @down
 // CHECK: %[[S:.*]] = sinter.sum %arg0 [2]
 // CHECK: %[[Y:.*]] = sinter.reshape %arg1 : tensor<2x6xf32> -> tensor<3x4xf32>
@@ -30,7 +31,8 @@ func.func @down(%x: tensor<3x4x8xf32>, %y: tensor<2x6xf32>) -> tensor<2x6xf32> {
   return %a : tensor<2x6xf32>
 }
 
-// Stays: a broadcast that the shape mixes with repeated dimensions; a value that others read; nothing to fuse with.
+// A reshape stays if it mixes repeated dimensions of a broadcast, if its operand has other readers, or if
+// there is nothing to fuse with.
 // CHECK-LABEL: func.func @mixed
 // CHECK: sinter.add {{.*}} : tensor<4x6xf32>
 // CHECK: sinter.reshape {{.*}} : tensor<4x6xf32> -> tensor<3x8xf32>

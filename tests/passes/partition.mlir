@@ -2,13 +2,14 @@
 // RUN: sinter-opt %s --split-input-file '--sinter-partition=devices=cpu:0,cpu:1 update=main' --canonicalize --cse --mlir-print-local-scope | FileCheck %s --check-prefix=MAIN
 // RUN: sinter-opt %s --split-input-file '--sinter-partition=devices=cpu:0' --canonicalize --cse --mlir-print-local-scope | FileCheck %s --check-prefix=ONE
 
-// A world of one exchanges nothing.
+// One device exchanges nothing.
 // ONE-NOT: all_reduce
 // ONE-NOT: all_gather
 // ONE-NOT: reduce
 // ONE-NOT: "w#1"
 
-// A variable on every device; each has half of the rows; loss and gradient travel together; each updates its own.
+// Each device holds a copy of the variable and half of the rows. Loss and gradient are reduced together, and
+// each device updates its own copy.
 // CHECK: sinter.variable @w {{.*}}sinter.device = #sinter.device<cpu, 0>
 // CHECK: sinter.variable @"w#1" {{.*}}sinter.device = #sinter.device<cpu, 1>, sinter.replica_of = @w
 // CHECK-LABEL: func.func @train
@@ -27,7 +28,7 @@
 // CHECK: %[[W1:.*]] = sinter.sub %{{.*}}, %[[R1]]#0
 // CHECK: return %[[R0]]#1, %[[R1]]#1, %[[W0]], %[[W1]]
 
-// The main device alone has the sums, computes the new values and sends them.
+// Only the main device has the sums. It computes the new values and sends them to the others.
 // MAIN-LABEL: func.func @train
 // MAIN: %[[R:.*]]:2 = sinter.reduce sum %{{.*}}, %{{.*}} to 0 over {{.*}} channel 0 {sinter.device = #sinter.device<cpu, 0>}
 // MAIN-NEXT: sinter.reduce sum {{.*}} channel 0 {sinter.device = #sinter.device<cpu, 1>}{{.*}} -> ()
@@ -48,8 +49,8 @@ func.func @train(%x: tensor<6x4xf32> {sinter.input = "x"}, %w: tensor<4x3xf32> {
 
 // -----
 
-// A sum that the batch is computed from is combined at once; what needs all of the batch is gathered; what only needs its
-// rows is not.
+// A sum that the batch depends on is reduced immediately. A value is gathered for an op that needs the whole
+// batch, and not for an op that needs only its own rows.
 // CHECK-LABEL: func.func @statistics
 // CHECK: %[[A:.*]] = sinter.sum %{{.*}} [0] {sinter.device = #sinter.device<cpu, 0>} : tensor<4x8xf32> -> tensor<8xf32>
 // CHECK: sinter.all_reduce sum %[[A]] over
@@ -68,8 +69,8 @@ func.func @statistics(%x: tensor<8x8xf32> {sinter.input = "x"}) -> (tensor<i32> 
 
 // -----
 
-// Rows stay rows through reshapes and transposes; a value that is whole is sliced where rows are wanted; an embedding's
-// gradient is a sum of parts, of which the first alone starts from the operand.
+// Rows stay sharded through reshapes and transposes. A replicated value is sliced for an op that needs rows.
+// An embedding's gradient is a sum of partial results; only the first part starts from the operand.
 // CHECK-LABEL: func.func @tokens
 // CHECK: sinter.reshape {{.*}} : tensor<1x3x4xf32> -> tensor<3x4xf32>
 // CHECK: sinter.transpose {{.*}} : tensor<3x4xf32> -> tensor<4x3xf32>
@@ -89,7 +90,7 @@ sinter.variable @table : tensor<5x4xf32> = constant(0.0, 0.0) seed 0
 
 // -----
 
-// Examples are apart from each other in attention, whichever operand holds them.
+// Attention treats examples independently, whichever operand holds them.
 // CHECK-LABEL: func.func @attention
 // CHECK: sinter.attention {{.*}}sinter.device = #sinter.device<cpu, 0>{{.*}} -> (tensor<3x4x2x8xbf16>, tensor<3x2x4xf32>)
 // CHECK: sinter.attention {{.*}}sinter.device = #sinter.device<cpu, 1>{{.*}} -> (tensor<3x4x2x8xbf16>, tensor<3x2x4xf32>)
@@ -106,7 +107,8 @@ func.func @attention(%x: tensor<6x4x3x2x8xbf16> {sinter.input = "x"}) -> (tensor
 
 // -----
 
-// What reads a sum that waits for company comes behind everything else, and so the running mean and the gradient travel together.
+// Readers of a pending sum are moved after all other ops, so that the running mean and the gradient are
+// reduced together.
 // CHECK-LABEL: func.func @late
 // CHECK: sinter.sum %{{.*}} [0] {{.*}} : tensor<4x3xf32> -> tensor<3xf32>
 // CHECK-NOT: all_reduce
@@ -131,7 +133,8 @@ sinter.variable @mean : tensor<3xf32> = constant(0.0, 0.0) seed 0
 
 // -----
 
-// Of what is alike in all rows a device makes as many rows as it has: products take a bias that is a broadcast.
+// If all rows of a value are equal, a device computes only its own number of rows: a matmul takes a broadcast
+// as bias.
 // CHECK-LABEL: func.func @alike
 // CHECK-DAG: sinter.iota 1 : tensor<4x3xf32>
 // CHECK-DAG: sinter.broadcast %{{.*}} [1] {sinter.device = #sinter.device<cpu, 0>} : tensor<3xf32> -> tensor<4x3xf32>
@@ -156,8 +159,8 @@ sinter.variable @c : tensor<1x3xf32> = constant(0.0, 0.0) seed 0
 
 // -----
 
-// The gradients of a table that is read twice are added on each device, and their sum travels: not one narrow and one wide. The
-// gradient that is alone travels as narrow as it is.
+// A table is read twice: each device adds both gradients, and only their sum is reduced, not one in bf16 and
+// one in f32. A gradient without such a partner is reduced in its own low precision.
 // CHECK-LABEL: func.func @twice
 // CHECK: %[[A:.*]] = sinter.matmul %{{.*}} {sinter.device = #sinter.device<cpu, 0>{{.*}} -> tensor<3x3xbf16>
 // CHECK: %[[B:.*]] = sinter.sum %{{.*}} [0] {sinter.device = #sinter.device<cpu, 0>} : tensor<4x3x3xf32> -> tensor<3x3xf32>

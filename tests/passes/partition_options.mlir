@@ -3,8 +3,8 @@
 // RUN: sinter-opt %s '--sinter-partition=devices=cpu:0,cpu:1,cpu:2 even=false bucket-bytes=1' --canonicalize --cse --mlir-print-local-scope | FileCheck %s --check-prefix=BUCKETS
 // RUN: sinter-opt %s '--sinter-partition=devices=cpu:0,cpu:1,cpu:2 whole=x,t report=true' --canonicalize --cse --mlir-print-local-scope | FileCheck %s --check-prefix=WHOLE
 
-// Four rows for three devices: two, one and one. Each gradient was divided by four: 4 / (3 * 2) and 4 / (3 * 1), or 4 / 2 and
-// 4 / 1, make it the part's own mean; the loss is not scaled.
+// Four rows on three devices: two, one and one. Each gradient was divided by four. The factors 4 / (3 * 2)
+// and 4 / (3 * 1), or 4 / 2 and 4 / 1, turn it into the mean of the device's part. The loss is not scaled.
 // MEANS-DAG: %[[F0:.*]] = sinter.constant dense<0.666666686> : tensor<4x3xf32>
 // MEANS-DAG: %[[F1:.*]] = sinter.constant dense<1.33333337> : tensor<4x3xf32>
 // MEANS: %[[L:.*]] = sinter.sum %{{.*}} [0, 1] {{.*}} : tensor<2x3xf32> -> tensor<f32>
@@ -19,7 +19,7 @@
 // BUCKETS: sinter.all_reduce sum %{{.*}} over {{.*}} channel 0 {{.*}} : (tensor<f32>) -> tensor<f32>
 // BUCKETS: sinter.all_reduce sum %{{.*}} over {{.*}} channel 1 {{.*}} : (tensor<4x3xf32>) -> tensor<4x3xf32>
 
-// Every device computes all of it.
+// Every device computes the whole batch.
 // WHOLE-NOT: all_reduce
 // WHOLE: sinter.matmul %{{.*}} : (tensor<4x4xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
 sinter.variable @w : tensor<4x3xf32> = normal(0.0, 0.1) seed 7 trainable

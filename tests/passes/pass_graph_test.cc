@@ -1,4 +1,4 @@
-// Random graphs mean the same after every pass of the upper half of the pipeline as before it.
+// Random graphs give the same results before and after every pass of the upper half of the pipeline.
 #include <cstdlib>
 
 #include "gtest/gtest.h"
@@ -58,7 +58,7 @@ TEST(PassGraphTest, EveryPassKeepsTheMeaning) {
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   int failures = 0;
-  // More on request: SINTER_RANDOM_GRAPHS=10000.
+  // SINTER_RANDOM_GRAPHS=10000 tests more graphs.
   const char* count = std::getenv("SINTER_RANDOM_GRAPHS");
   uint64_t graphs = count ? std::strtoull(count, nullptr, 10) : 400;
   for (uint64_t seed = 0; seed < graphs && failures < 4; ++seed) {
@@ -81,7 +81,7 @@ TEST(PassGraphTest, EveryPassKeepsTheMeaning) {
       ASSERT_TRUE(got.ok()) << got.status();
       std::string wrong;
       for (size_t i = 0; i < want->size(); ++i) {
-        // In double, whatever the type says: constants alone have been rounded.
+        // Compared as double whatever the type, because only constants have been rounded.
         std::string difference = Disagreement((*got)[i], (*want)[i], OpClass::kTranscendental);
         if (!difference.empty()) wrong += "result " + std::to_string(i) + ", " + difference + "\n";
       }

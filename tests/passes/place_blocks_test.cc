@@ -1,4 +1,4 @@
-// Where blocks go, against what looking at all placed ones says, and in a time that grows about as they do.
+// Compares block placement with an exhaustive search, and checks that its time grows almost linearly.
 #include "sinter/passes/plan/place_blocks.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,8 @@ bool AreApart(const MemoryBlock& a, const MemoryBlock& b, MayShare may_share) {
   return a.last < b.first ? !may_share(a, b) : !may_share(b, a);
 }
 
-// Greedy by size, each into the smallest gap among all that it may not overlap.
+// Returns the reference offsets: greedy by size, each block in the smallest gap among the blocks that it may
+// not overlap.
 std::vector<int64_t> OffsetsOfAll(const std::vector<MemoryBlock>& blocks, MayShare may_share) {
   std::vector<size_t> order(blocks.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -63,7 +64,7 @@ TEST(PlaceBlocksTest, PlacesAsLookingAtAllDoes) {
       block.first = static_cast<int64_t>(random() % steps);
       block.last = block.first + static_cast<int64_t>(random() % longest);
     }
-    // Of two thirds of the pairs; the same for the same pair.
+    // True for two thirds of the pairs; the same answer for the same pair.
     const auto may_share = [](const MemoryBlock& a, const MemoryBlock& b) {
       return (a.first * 7 + b.last) % 3 != 0;
     };
@@ -81,7 +82,8 @@ TEST(PlaceBlocksTest, PlacesAsLookingAtAllDoes) {
   }
 }
 
-// Values that are read by the next step; gradients that are read in the opposite order; outputs, which all live to the end.
+// Values that the next step reads; gradients that are read in the opposite order; outputs that live to the
+// end.
 std::vector<MemoryBlock> Blocks(int kind, int64_t count) {
   std::vector<MemoryBlock> blocks;
   for (int64_t i = 0; i < count; ++i) {
@@ -105,7 +107,7 @@ TEST(PlaceBlocksTest, TakesATimeThatGrowsWithTheBlocks) {
       }
       return least;
     };
-    // Eight times the blocks: 64 times as long when each looks at all others.
+    // Eight times as many blocks would take 64 times as long if each block looked at all others.
     const double once = seconds(10000), eight_times = seconds(80000);
     EXPECT_LT(eight_times, 30 * once)
         << "blocks of kind " << kind << ": " << once << " s and " << eight_times;

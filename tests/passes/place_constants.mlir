@@ -2,7 +2,7 @@
 
 sinter.variable @w : tensor<4xf32> = constant(0.0, 0.0) seed 0 {sinter.device = #sinter.device<gpu, 1>}
 
-// A chain of constants is copied as a whole to each device; what nobody uses goes.
+// A chain of constants is copied as a whole to each device. Unused constants are removed.
 // CHECK-LABEL: func.func @each_device
 // CHECK-NEXT: %[[I1:.*]] = sinter.iota 0 {sinter.device = #sinter.device<gpu, 1>} : tensor<4xf32>
 // CHECK-NEXT: %[[I0:.*]] = sinter.iota 0 {sinter.device = #sinter.device<gpu, 0>} : tensor<4xf32>

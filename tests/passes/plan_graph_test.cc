@@ -1,5 +1,7 @@
-// Random graphs, lowered to plans, run byte by byte in one arena: the reference computes the calls, the plan says where
-// their operands and results lie. Wrong lifetimes, orders, views and updates in place give wrong results here.
+// Runs random graphs, lowered to plans, byte by byte in one arena, and compares with the reference.
+//
+// The reference computes the calls; the plan gives the offsets of their operands and results. Wrong live
+// ranges, orders, views and in-place updates give wrong results here.
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -29,7 +31,7 @@ using reference::Value;
 
 struct Options {
   bool fuse = true, in_place = true, reuse = true;
-  // As on a device that runs steps side by side, and in another order than the schedule's.
+  // Models a device that runs steps concurrently, in another order than the schedule's.
   bool side_by_side = false;
 };
 
@@ -58,7 +60,8 @@ void AddPasses(mlir::PassManager& manager, const Options& options) {
   manager.addNestedPass<FunctionOp>(createVerifyPlan());
 }
 
-// Then of all steps that may come next, by their values, the latest does.
+// Places memory for concurrent steps. Then reorders the steps: of all steps whose values are ready, the last
+// runs next.
 void PlaceSideBySide(FunctionOp function) {
   MemoryPlan memory(function, /*in_place=*/true, function.deviceList());
   memory.place(/*reuse=*/true);
@@ -82,7 +85,8 @@ void PlaceSideBySide(FunctionOp function) {
   ArrangeBody(function, arranged);
 }
 
-// Where a buffer's bytes are. Elements are kept as f32 (4 bytes), integers of other sizes as they are.
+// Holds the memory of a run. Elements of floats are kept as f32 (4 bytes); integers of other sizes keep their
+// size.
 class Machine {
  public:
   explicit Machine(FunctionOp function) : arena_(function.getArenaBytes().value_or(0), 0xff) {}
@@ -199,7 +203,8 @@ std::string PrintModule(mlir::ModuleOp module) {
   return text;
 }
 
-// The results, outputs first; and what the reference says of them in double and in f32.
+// Compares the plan's outputs and variables with the reference in double, if the reference in f32 is close to
+// it.
 void Check(const RandomGraph& graph, const Options& options, mlir::MLIRContext& context) {
   auto module = mlir::parseSourceString<mlir::ModuleOp>(graph.text, &context);
   ASSERT_TRUE(module);

@@ -3,7 +3,8 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(plan.function(sinter-plan-memory{reuse=false in-place=false},sinter-verify-plan))' | FileCheck %s --check-prefix=NOREUSE
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(plan.function(sinter-plan-memory{report=true}))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REPORT
 
-// %b takes over %a, through the view, when calls may write in place; else %c finds the place of %a free again.
+// If calls may run in place, %b reuses the memory of %a through the view; otherwise %c reuses it after %a is
+// dead.
 // CHECK-LABEL: plan.function @chain arena 1664
 // CHECK: plan.alloc at [[A:[0-9]+]] : <tensor<200xf32>>
 // CHECK: plan.alloc at [[A]] : <tensor<10x20xf32>>
@@ -40,7 +41,7 @@ plan.function @chain {
   plan.output "c" %c : <tensor<20x10xf32>>
 }
 
-// An input that is read later, or twice by the call, is not taken over.
+// An input that is read later, or twice by the call, is not overwritten.
 // CHECK-LABEL: plan.function @not_dead
 // CHECK: plan.alloc at 0 : <tensor<16xf32>>
 // CHECK: plan.alloc at 64 : <tensor<16xf32>>
@@ -61,7 +62,8 @@ plan.function @not_dead {
   plan.output "b" %b : <tensor<16xf32>>
 }
 
-// A workspace lives during its call, beside what the call reads and writes. Nothing is placed for no bytes.
+// A workspace is live during its call, next to the call's operands and results. A value of no bytes gets no
+// memory.
 // CHECK-LABEL: plan.function @workspace arena 192
 // CHECK: workspace_offset = 128 : i64
 // CHECK-LABEL: plan.function @empty arena 0
@@ -88,7 +90,7 @@ plan.function @empty {
   plan.output "a" %a : <tensor<0x4xf32>>
 }
 
-// Every device has its own arena; a workspace is in that of its call.
+// Every device has its own arena; a workspace is in the arena of its call's device.
 // CHECK-LABEL: plan.function @two_devices on [#sinter.device<cpu, 0>, #sinter.device<gpu, 0>, #sinter.device<gpu, 1>] arena 64 and [192, 0] {
 // CHECK: plan.alloc at 0 : <tensor<16xf32>>
 // CHECK: plan.alloc at 0 on <gpu, 0> : <tensor<16xf32>>

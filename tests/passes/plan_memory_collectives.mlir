@@ -1,6 +1,7 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(plan.function(sinter-plan-memory,sinter-verify-plan))' --mlir-print-local-scope | FileCheck %s
 
-// While a GPU sums %g, "b" runs: in the memory of %g it would have to wait for the sum. "u" waits for it anyway.
+// While a GPU sums %g, "b" runs. In the memory of %g it would have to wait for the sum. "u" waits for the sum
+// anyway.
 // CHECK-LABEL: plan.function @beside
 // CHECK: plan.alloc at [[G:[0-9]+]] on <gpu, 0> : <tensor<64xf32>>
 // CHECK-NOT: plan.alloc at [[G]] on <gpu, 0> : <tensor<64xf32>>

@@ -2,8 +2,8 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(plan.function(sinter-plan-memory{side-by-side-bytes=191},sinter-verify-plan))' | FileCheck %s --check-prefix=SMALL
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(plan.function(sinter-plan-memory{side-by-side-bytes=1024 report=true}))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REPORT
 
-// %b is computed from the input alone: in %a's memory it would have to wait for %p. %q takes it over, since it is computed from
-// %b, which nobody else reads.
+// %b depends only on the input. In the memory of %a it would have to wait for %p. %q reuses the memory of %b,
+// because it is computed from %b, which has no other reader.
 // CHECK-LABEL: plan.function @branches on [#sinter.device<gpu, 0>] arena 192
 // CHECK: plan.alloc at [[A:[0-9]+]] on <gpu, 0> : <tensor<16xf32>>
 // CHECK: plan.alloc at [[P:[0-9]+]] on <gpu, 0> : <tensor<8xf32>>
@@ -43,7 +43,7 @@ plan.function @branches on [#sinter.device<gpu, 0>] {
   plan.output "q" %q : !plan.buffer<tensor<16xf32>>
 }
 
-// A chain uses memory again as ever: %c comes after all that uses %a.
+// A chain reuses memory as usual: %c comes after all readers of %a.
 // CHECK-LABEL: plan.function @chain on [#sinter.device<gpu, 0>] arena 128
 // CHECK: plan.alloc at [[A:[0-9]+]] on <gpu, 0>
 // CHECK: plan.alloc at [[B:[0-9]+]] on <gpu, 0>
@@ -71,8 +71,8 @@ plan.function @chain on [#sinter.device<gpu, 0>] {
   plan.output "c" %c : !plan.buffer<tensor<16xf32>>
 }
 
-// Another step reads what %b could take over, and neither waits for the other: %b takes over %x2's copy, the second input, which
-// it alone reads.
+// Another step reads the value that %b could overwrite, and neither step waits for the other. So %b
+// overwrites the copy of %x2, the second operand, which only %b reads.
 // CHECK-LABEL: plan.function @read_beside
 // CHECK: plan.alloc at [[A:[0-9]+]] on <gpu, 0> : <tensor<16xf32>>
 // CHECK: plan.alloc at [[C:[0-9]+]] on <gpu, 0> : <tensor<16xf32>>

@@ -1,8 +1,8 @@
 // RUN: sinter-opt %s --split-input-file --sinter-precision-policy | FileCheck %s
 // RUN: sinter-opt %s --split-input-file --sinter-precision-policy --sinter-differentiate --sinter-decompose -o /dev/null
 
-// Two products and what lies between them. The bias is cast before it is spread, an input once for both of its readers,
-// and behind the last product all is f32 again.
+// Two matmuls and the ops between them. The bias is cast before its broadcast. An input is cast once for both
+// readers. After the last matmul everything is f32 again.
 // CHECK-LABEL: func.func @mlp
 // CHECK-SAME: (%[[X:.*]]: tensor<8x16xf32> {{.*}}, %[[W1:.*]]: tensor<16x32xf32> {{.*}}, %[[B1:.*]]: tensor<32xf32> {{.*}}, %[[W2:.*]]: tensor<32x16xf32>
 // CHECK-DAG: %[[X16:.*]] = sinter.cast %[[X]] : tensor<8x16xf32> -> tensor<8x16xbf16>
@@ -37,7 +37,7 @@ module attributes {sinter.precision = bf16} {
 
 // -----
 
-// Attention is a product: it is narrow whatever is beside it. Its stats are not.
+// Attention counts as a matmul: it is always low precision, except for its stats.
 // CHECK-LABEL: func.func @attention
 // CHECK: %[[QKV:.*]] = sinter.cast %arg0 : tensor<2x16x3x4x8xf32> -> tensor<2x16x3x4x8xbf16>
 // CHECK: %[[R:.*]], %[[S:.*]] = sinter.attention %[[QKV]] causal {scale = 5.000000e-01 : f64} : (tensor<2x16x3x4x8xbf16>) -> (tensor<2x16x4x8xbf16>, tensor<2x4x16xf32>)
@@ -52,7 +52,8 @@ module attributes {sinter.precision = bf16} {
 
 // -----
 
-// Keys of another shape than the queries are narrow like them; so are a gradient's operands, but for the stats.
+// Keys of another shape than the queries are low precision too, and so are a gradient's operands except the
+// stats.
 // CHECK-LABEL: func.func @gradient
 // CHECK: sinter.attention_grad {{.*}} : (tensor<2x16x4x8xf16>, tensor<2x9x4x8xf16>, tensor<2x9x4x8xf16>, tensor<2x16x4x8xf16>, tensor<2x4x16xf32>, tensor<2x16x4x8xf16>) -> (tensor<2x16x4x8xf16>, tensor<2x9x4x8xf16>, tensor<2x9x4x8xf16>)
 module attributes {sinter.precision = f16} {
@@ -64,7 +65,7 @@ module attributes {sinter.precision = f16} {
 
 // -----
 
-// Images: pools and norms between convolutions are narrow, a norm's parameters and statistics are not.
+// Images: pools and norms between convolutions are low precision; a norm's parameters and statistics are not.
 // CHECK-LABEL: func.func @convolutions
 // CHECK: sinter.conv2d {{.*}} -> tensor<2x4x8x8xf16>
 // CHECK: %[[N:.*]], %[[M:.*]], %[[V:.*]] = sinter.batch_norm_training {{.*}} : (tensor<2x4x8x8xf16>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4x8x8xf16>, tensor<4xf32>, tensor<4xf32>)
@@ -90,7 +91,7 @@ module attributes {sinter.precision = f16} {
 
 // -----
 
-// Attention: softmax gives narrow probabilities and computes in f32 inside; a loss stays in f32.
+// Attention: softmax returns low-precision probabilities and computes in f32 inside. A loss stays in f32.
 // CHECK-LABEL: func.func @attention
 // CHECK: %[[P:.*]] = sinter.softmax %{{.*}} dim 1 : tensor<8x8xbf16> -> tensor<8x8xbf16>
 // CHECK: %[[Y16:.*]] = sinter.matmul %[[P]]
@@ -108,8 +109,8 @@ module attributes {sinter.precision = bf16} {
 
 // -----
 
-// What the program says counts: other types, and math modes. A comparison is no product's operand, a gather's table is read
-// as it is, and a reduction between products is in f32.
+// The program's explicit types and math modes have priority. A comparison is not a matmul operand, a gather's
+// table is read as it is, and a reduction between matmuls is in f32.
 // CHECK-LABEL: func.func @kept
 // CHECK-SAME: (%[[X:[^:]*]]: tensor<4x4xf32>, %[[D:[^:]*]]: tensor<4x4xf64>, %[[H:[^:]*]]: tensor<4x4xf16>, %[[I:[^:]*]]: tensor<4xi32>)
 // CHECK: sinter.matmul %[[D]], %[[D]] : (tensor<4x4xf64>
@@ -144,7 +145,7 @@ module attributes {sinter.precision = bf16} {
 
 // -----
 
-// The gradient of a value between products has its type, and reaches the program as f32.
+// The gradient of a value between matmuls has the value's type; the program gets it in f32.
 // CHECK-LABEL: func.func @gradient_of_a_narrow_value
 // CHECK: %[[H:.*]] = sinter.relu %{{.*}} : tensor<4x4xbf16>
 // CHECK: %[[G:.*]]:2 = sinter.gradients %{{.*}} wrt %[[H]], %{{.*}} : (tensor<f32>, tensor<4x4xbf16>, tensor<4x4xf32>) -> (tensor<4x4xbf16>, tensor<4x4xf32>)
@@ -163,7 +164,7 @@ module attributes {sinter.precision = bf16} {
 
 // -----
 
-// A copy moves half the bytes; casts are where their values are.
+// A copy moves half the bytes; casts run on the devices of their values.
 // CHECK-LABEL: func.func @devices
 // CHECK: sinter.cast %{{.*}} {sinter.device = #sinter.device<gpu, 0>} : tensor<4x4xf32> -> tensor<4x4xbf16>
 // CHECK: sinter.copy %{{.*}} to <gpu, 1> : tensor<4x4xbf16>

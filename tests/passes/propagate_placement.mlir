@@ -1,6 +1,6 @@
 // RUN: sinter-opt %s --split-input-file --sinter-propagate-placement --mlir-print-local-scope | FileCheck %s
 
-// What the program places stays; the rest is where its operands are.
+// Explicit placements stay. Other ops run on the device of their operands.
 // CHECK-LABEL: func.func @operands
 // CHECK-SAME: %[[X:.*]]: tensor<4xf32> {sinter.device = #sinter.device<gpu, 0>, sinter.input = "x"}
 // CHECK-SAME: %[[Y:.*]]: tensor<4xf32> {sinter.device = #sinter.device<gpu, 1>, sinter.input = "y"}
@@ -17,8 +17,8 @@ func.func @operands(%x: tensor<4xf32> {sinter.input = "x", sinter.device = #sint
 
 // -----
 
-// What has no operand with a place is where its first user is: inputs and variables too, in every function. A slot follows
-// through its update.
+// A value without a placed operand goes to the device of its first user. This includes inputs and variables,
+// in every function. An optimizer slot follows its update.
 // CHECK: sinter.variable @w : {{.*}} {sinter.device = #sinter.device<gpu, 1>}
 // CHECK: sinter.variable @slot : {{.*}} {sinter.device = #sinter.device<gpu, 1>}
 // CHECK: sinter.variable @unused : {{.*}} {sinter.device = #sinter.device<cpu, 0>}
@@ -45,7 +45,7 @@ func.func @train(%x: tensor<4xf32> {sinter.input = "x"}, %w: tensor<4xf32> {sint
 
 // -----
 
-// A variable that only gets a new value is where that is computed.
+// A variable that is only assigned is on the device that computes its new value.
 // CHECK: sinter.variable @mean : {{.*}} {sinter.device = #sinter.device<gpu, 1>}
 sinter.variable @mean : tensor<4xf32> = constant(0.0, 0.0) seed 0
 func.func @f(%x: tensor<4xf32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 1>})
@@ -56,7 +56,7 @@ func.func @f(%x: tensor<4xf32> {sinter.input = "x", sinter.device = #sinter.devi
 
 // -----
 
-// A program on cpu:0 alone does not say so, and copies nothing.
+// A program only on cpu:0 has no device attributes and no copies.
 // CHECK-LABEL: func.func @one_cpu
 // CHECK-NOT: device
 // CHECK: %[[Y:.*]] = sinter.neg %arg0 : tensor<4xf32>
@@ -71,7 +71,8 @@ func.func @one_cpu(%x: tensor<4xf32> {sinter.input = "x", sinter.device = #sinte
 
 // -----
 
-// Constants follow their users and have no place of their own from here on, placed or not.
+// Constants follow their users. After this pass they have no device attribute, even if the program placed
+// them.
 // CHECK-LABEL: func.func @constants
 // CHECK: %[[C:.*]] = sinter.constant dense<1.0{{.*}}> : tensor<4xf32>{{$}}
 // CHECK: %[[D:.*]] = sinter.neg %[[C]] : tensor<4xf32>
@@ -95,7 +96,7 @@ func.func @constants(%x: tensor<4xf32> {sinter.input = "x", sinter.device = #sin
 
 // -----
 
-// Inputs and rank-0 values that nothing places are taken to each device that uses them; each once.
+// Inputs and rank-0 values without a placement are copied to each device that uses them, once per device.
 sinter.variable @step : tensor<f32> = constant(0.0, 0.0) seed 0
 // CHECK-LABEL: func.func @everywhere
 // CHECK-SAME: %[[LR:[a-z0-9]+]]: tensor<f32> {sinter.device = #sinter.device<gpu, 0>, sinter.input = "lr"}
@@ -124,7 +125,7 @@ func.func @everywhere(%x: tensor<f32> {sinter.input = "x", sinter.device = #sint
 
 // -----
 
-// A gradient is where its value is, and the copy back goes where the copied value was.
+// A gradient is on its value's device. The copy back goes to the device of the copied value.
 // CHECK-LABEL: func.func @gradients
 // CHECK: sinter.gradients
 // CHECK: sinter.neg %{{.*}} {sinter.device = #sinter.device<gpu, 0>}

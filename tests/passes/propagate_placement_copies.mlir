@@ -2,7 +2,8 @@
 
 sinter.variable @w : tensor<4xf32> = constant(0.0, 0.0) seed 0 {sinter.device = #sinter.device<gpu, 1>}
 
-// One copy for each value and device; a copy that the program has is used as well. An op is where its first operand is.
+// One copy for each value and device; a copy in the program is reused. An op runs on the device of its first
+// operand.
 // CHECK-LABEL: func.func @f
 // CHECK: %[[A:.*]] = sinter.copy %[[X:.*]] to <gpu, 1> because automatic
 // CHECK-NEXT: %[[P:.*]] = sinter.add %[[Y:.*]], %[[A]] {sinter.device = #sinter.device<gpu, 1>}

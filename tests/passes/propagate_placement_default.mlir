@@ -2,7 +2,7 @@
 // RUN: sinter-opt %s --sinter-propagate-placement | FileCheck %s --check-prefix=CPU
 // RUN: sinter-opt %s --sinter-propagate-placement=device=gpu:0 --sinter-propagate-placement=device=gpu:0 --mlir-print-local-scope | FileCheck %s
 
-// Where everything goes that nothing places; a second run changes nothing.
+// The default device for values without a placement. A second run changes nothing.
 // CPU-NOT: device
 // CHECK: sinter.variable @w : {{.*}} {sinter.device = #sinter.device<gpu, 0>}
 sinter.variable @w : tensor<4xf32> = constant(0.0, 0.0) seed 0

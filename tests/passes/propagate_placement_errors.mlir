@@ -12,7 +12,7 @@ func.func @two_inputs(
 
 // -----
 
-// Also of constants, when the program places them.
+// Constants count too if the program places them.
 func.func @two_constants() -> (tensor<4xf32> {sinter.output = "a"}) {
   // expected-note@+1 {{operand 0 is made here, on cpu:1}}
   %x = sinter.constant dense<1.0> : tensor<4xf32> {sinter.device = #sinter.device<cpu, 1>}
@@ -25,7 +25,7 @@ func.func @two_constants() -> (tensor<4xf32> {sinter.output = "a"}) {
 
 // -----
 
-// The op's own place counts. Rank 0 is no excuse for a value that is placed.
+// The op's own device counts. A placed value of rank 0 is not exempt.
 // expected-note@+1 {{operand 0 is made here, on gpu:0}}
 func.func @own_place(%x: tensor<f32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>}) -> (tensor<f32> {sinter.output = "a"}) {
   // expected-error@+1 {{'sinter.neg' op mixes devices: it runs on gpu:1 and its operand 0 is on gpu:0; copy that first, Copy(x, Device::Gpu(1))}}
@@ -53,7 +53,7 @@ func.func @result(%x: tensor<4xf32> {sinter.input = "x", sinter.device = #sinter
 
 // -----
 
-// A variable is in one place.
+// A variable has only one device.
 sinter.variable @w : tensor<4xf32> = constant(0.0, 0.0) seed 0
 func.func @variable(%x: tensor<4xf32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>},
                     // expected-note@+1 {{operand 1 is made here, on gpu:0}}

@@ -1,6 +1,6 @@
 // RUN: sinter-opt %s --sinter-propagate-placement=device=gpu:0 | FileCheck %s
 
-// A private function is a gradient of a user's kernel: it has no place of its own, but goes where it is copied to.
+// A private function is the gradient of a user's kernel. It has no placement; its ops get one after inlining.
 // CHECK-LABEL: func.func @f
 // CHECK-SAME: sinter.device = #sinter.device<gpu, 0>
 // CHECK: sinter.neg %{{.*}} {sinter.device = #sinter.device<gpu, 0>}

@@ -3,8 +3,8 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(sinter-rematerialise{limit=4000})' | FileCheck %s --check-prefix=FITS
 // RUN: not sinter-opt %s --pass-pipeline='builtin.module(sinter-rematerialise{limit=2000})' -o /dev/null 2>&1 | FileCheck %s --check-prefix=LEAST
 
-// A value that is read before the peak and behind it, and follows from an input, is not kept. The reader in front has the
-// first one still.
+// A value is read before and after the peak and can be recomputed from an input, so it is not kept. The
+// earlier reader uses the original.
 // CHECK-LABEL: plan.function @again
 // CHECK: %[[VIEW:.*]] = plan.view %[[NEW:.*]] at 0
 // CHECK: plan.call "a" ins(%[[X:.*]] : {{.*}} outs(%[[A:.*]] :

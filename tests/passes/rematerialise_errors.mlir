@@ -1,6 +1,7 @@
 // RUN: sinter-opt %s --verify-diagnostics --pass-pipeline='builtin.module(sinter-rematerialise{limit=2200})' -o /dev/null
 
-// A variable that has its new value by then gives another result: the old one is kept, and the limit is not.
+// Recomputing from a variable that already has its new value would give another result. So the old value is
+// kept, and the limit is exceeded.
 sinter.variable @w : tensor<256xf32> = constant(0.0, 0.0) seed 0
 // expected-error @below {{function @overwritten needs at least 4160 bytes on cpu:0, 1024 of them for variables, constants and inputs, and the memory limit is 2200}}
 plan.function @overwritten {

@@ -1,6 +1,6 @@
 // RUN: sinter-opt %s --verify-diagnostics --pass-pipeline='builtin.module(plan.function(sinter-schedule{report=true}))' | FileCheck %s
 
-// Each branch ends in something small: one after the other they need half the memory.
+// Each branch ends in a small value: run one after another, the branches need half the memory.
 // CHECK-LABEL: plan.function @branches
 // CHECK: plan.call "a"
 // CHECK: plan.call "a_sum"
@@ -37,7 +37,8 @@ plan.function @branches {
   plan.output "b" %sb : <tensor<f32>>
 }
 
-// Readers of a variable's old value come before the call that computes the new one; nothing passes the copy.
+// Readers of a variable's old value come before the call that computes the new one. No reader moves past the
+// copy.
 // CHECK-LABEL: plan.function @variable
 // CHECK: plan.call "reads_old"
 // CHECK: plan.call "makes_new"
@@ -62,7 +63,7 @@ plan.function @variable {
   plan.output "y" %y : <tensor<4xf32>>
 }
 
-// What frees nothing starts late, next to its reader.
+// A call that frees nothing starts late, next to its reader.
 // CHECK-LABEL: plan.function @late
 // CHECK: plan.call "first"
 // CHECK: plan.call "second"
@@ -98,7 +99,8 @@ plan.function @late {
   plan.output "s" %s : <tensor<f32>>
 }
 
-// A call that starts late does not pass the last other reader of what it reads: that would be kept for less.
+// A call that starts late does not move past the last other reader of its operand: the operand would stay
+// alive longer for a smaller gain.
 // CHECK-LABEL: plan.function @reads_more
 // CHECK: plan.call "big"
 // CHECK: plan.call "small"
@@ -148,8 +150,8 @@ plan.function @reads_more {
   plan.output "r" %r : <tensor<f32>>
 }
 
-// Steps that name other parts of one memory have nothing to do with each other: the reader of the first part need not wait for the
-// writer of the second.
+// Steps on different parts of one buffer are independent: the reader of the first part need not wait for the
+// writer of the second part.
 // CHECK-LABEL: plan.function @parts
 // CHECK: plan.call "u"
 // CHECK: plan.call "b"

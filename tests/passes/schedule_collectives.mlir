@@ -1,6 +1,7 @@
 // RUN: sinter-opt %s --sinter-schedule --mlir-print-local-scope | FileCheck %s
 
-// The members of a collective come together, in the order of their ranks, behind all that one of them needs.
+// The members of a collective are adjacent, in the order of their ranks, after all steps that any member
+// needs.
 // CHECK-LABEL: plan.function @joined
 // CHECK-DAG: plan.call "n0"
 // CHECK-DAG: plan.call "n1"
@@ -44,8 +45,9 @@ plan.function @joined on [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] {
   plan.output "z" %z1 : !plan.buffer<tensor<4xf32>>
 }
 
-// On GPUs an exchange runs beside the steps behind it. It begins as soon as both devices have what they give, and what waits for
-// it, the update of "w", comes behind what does not, whatever memory that would free. The devices advance together.
+// On GPUs an exchange runs concurrently with the steps after it. It starts as soon as both devices have their
+// operands. The update of "w", which waits for it, comes after independent steps, whatever memory it would
+// free. The devices advance together.
 // CHECK-LABEL: plan.function @overlapped
 // CHECK: plan.call "g0"
 // CHECK: plan.call "g1"

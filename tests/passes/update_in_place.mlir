@@ -1,6 +1,6 @@
 // RUN: sinter-opt %s --verify-diagnostics --pass-pipeline='builtin.module(plan.function(sinter-update-in-place{report=true}))' | FileCheck %s
 
-// The call writes the variable; what read the new value reads it there.
+// The call writes the variable; readers of the new value read it there.
 // CHECK-LABEL: plan.function @elided
 // CHECK-DAG: %[[OLD:.*]] = plan.variable @w : <tensor<4xf32>>
 // CHECK-DAG: %[[NEW:.*]] = plan.variable @w : <tensor<4xf32>>
@@ -80,7 +80,7 @@ plan.function @handed_out {
   plan.output "n" %n : <tensor<4xf32>>
 }
 
-// A copy from another device goes to the variable at once.
+// A copy from another device writes the variable directly.
 // CHECK-LABEL: plan.function @from_another_device
 // CHECK: %[[X:.*]] = plan.input "x"
 // CHECK: %[[NEW:.*]] = plan.variable @w on <cpu, 1> : <tensor<4xf32>>
@@ -108,7 +108,7 @@ plan.function @two_steps {
   plan.copy %n to %new : <tensor<4xf32>>
 }
 
-// Swapped by copies: the old value is still to be read.
+// Copies swap two variables: the old value still has a reader.
 // CHECK-LABEL: plan.function @copied_from_itself
 // CHECK-COUNT-2: plan.copy
 plan.function @copied_from_itself {

@@ -1,6 +1,7 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(plan.function(sinter-verify-plan))' | FileCheck %s
 
-// Two plan.variables are the old and the new value of one; a pair may share bytes; a workspace lies beside what is alive.
+// Two plan.variables are the old and the new value of one variable. An in-place pair may share bytes. A
+// workspace overlaps no live buffer.
 // CHECK-LABEL: plan.function @good arena 128
 // CHECK: plan.output "b"
 plan.function @good arena 128 {
@@ -21,7 +22,7 @@ plan.function @good arena 128 {
   plan.output "b" %b : <tensor<4xf32>>
 }
 
-// The same bytes of two arenas are not the same memory; a copy may read another device's.
+// Equal offsets in two arenas are different memory. A copy may read another device's memory.
 // CHECK-LABEL: plan.function @two_devices
 plan.function @two_devices on [#sinter.device<cpu, 0>, #sinter.device<gpu, 0>] arena 64 and [64] {
   %x = plan.input "x" : !plan.buffer<tensor<16xf32>>

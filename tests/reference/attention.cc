@@ -1,4 +1,4 @@
-// Attention and its gradient, from their formulas, one query at a time.
+// Attention and its gradient, computed from their formulas one query at a time.
 
 #include <cmath>
 #include <limits>
@@ -10,7 +10,7 @@
 namespace sinter::reference {
 namespace {
 
-// Where the elements of q, k and v are, whichever way the inputs hold them.
+// Offsets of the elements of q, k and v, for packed and separate inputs.
 struct Positions {
   ir::AttentionShape s;
   const std::vector<Value>& in;
@@ -25,7 +25,7 @@ struct Positions {
     return Of(which, in).reals[At(which, example, position, head, d)];
   }
   int64_t KeyHead(int64_t head) const { return head / (s.heads / s.key_heads); }
-  // In o and g, and in stats.
+  // Offset of a row in o and g. Stats() returns the offset in stats.
   int64_t Row(int64_t example, int64_t query, int64_t head) const {
     return ((example * s.queries + query) * s.heads + head) * s.width;
   }
@@ -45,7 +45,7 @@ void ForEachQuery(const ir::AttentionShape& s, Function function) {
       for (int64_t position = 0; position < s.queries; ++position) function(Query{example, position, head});
 }
 
-// The scores of the keys that the query sees, the first ones.
+// Returns the scores of the keys that the query sees, which are the first ones.
 std::vector<double> Scores(const Positions& p, const Query& q, double scale, bool causal) {
   std::vector<double> scores;
   for (int64_t key = 0; key < (causal ? q.position + 1 : p.s.keys); ++key) {

@@ -14,7 +14,7 @@ using Values = std::vector<Value>;
 double Larger(double a, double b) { return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b); }
 double Smaller(double a, double b) { return std::isnan(a) || std::isnan(b) ? std::nan("") : std::min(a, b); }
 
-// Operand `i` of all members, combined in the order of their ranks.
+// Combines operand `i` of all members in the order of their ranks.
 Value Combined(const std::vector<Values>& operands, size_t i, ir::Combine combine) {
   Value sum = operands[0][i];
   double members = static_cast<double>(operands.size());
@@ -37,7 +37,7 @@ Value Combined(const std::vector<Values>& operands, size_t i, ir::Combine combin
   return sum;
 }
 
-// Elements [begin, end) of `from` behind what `to` has up to `at`.
+// Copies elements [begin, end) of `from` to `to`, starting at element `at`.
 void CopyElements(Value& to, int64_t at, const Value& from, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) to.Copy(at + i - begin, from, i);
 }
@@ -100,7 +100,7 @@ std::vector<Values> ExchangeValues(llvm::ArrayRef<mlir::Operation*> members,
 
 namespace {
 
-// A world of one.
+// Evaluates a collective in a world of one.
 Values Alone(const Call& call) { return ExchangeValues({call.op}, {call.in})[0]; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the members of a collective receive. The one thing that the reference evaluates for several ops at once.
+// Computes the results of all members of a collective together.
 #ifndef SINTER_TESTS_REFERENCE_COLLECTIVE_H_
 #define SINTER_TESTS_REFERENCE_COLLECTIVE_H_
 
@@ -10,8 +10,8 @@
 
 namespace sinter::reference {
 
-// Of a channel's members in the order of their ranks, each with the values of its operands: each one's results, not rounded
-// yet.
+// Returns the results of each member, not rounded yet. `members` are the ops of one channel in the order of
+// their ranks; `operands` holds the operand values of each.
 std::vector<std::vector<Value>> ExchangeValues(llvm::ArrayRef<mlir::Operation*> members,
                                                const std::vector<std::vector<Value>>& operands);
 

@@ -1,4 +1,4 @@
-// Neural-network functions, from their formulas.
+// Neural-network functions, computed from their formulas.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,7 +10,7 @@
 namespace sinter::reference {
 namespace {
 
-// Positions of the elements along `dim`, for each place in the other dimensions.
+// Returns one line for each place in the other dimensions: the offsets of its elements along `dim`.
 std::vector<std::vector<int64_t>> LinesAlong(const Shape& shape, int64_t dim) {
   std::vector<std::vector<int64_t>> lines;
   Shape others = shape;
@@ -23,7 +23,7 @@ std::vector<std::vector<int64_t>> LinesAlong(const Shape& shape, int64_t dim) {
   return lines;
 }
 
-// Positions of the elements of each channel.
+// Returns the offsets of each channel's elements.
 std::vector<std::vector<int64_t>> Channels(const Shape& shape, int64_t dim) {
   std::vector<std::vector<int64_t>> channels(shape[dim]);
   ForEachIndex(shape, [&](const Shape& at) { channels[at[dim]].push_back(Offset(shape, at)); });
@@ -63,7 +63,7 @@ std::vector<Value> LogSoftmax(const Call& call) {
   return {r};
 }
 
-// The losses of the examples as one number, or as they are.
+// Reduces the losses of the examples to one number; returns them unchanged for `none`.
 Value ReduceLoss(const Call& call, ir::LossReduction reduction, const std::vector<double>& each,
                  double count) {
   Value r = call.Result();
@@ -106,7 +106,7 @@ double Average(const Value& x, const std::vector<int64_t>& positions) {
   return sum / static_cast<double>(positions.size());
 }
 
-// Biased.
+// Returns the biased variance.
 double Variance(const Value& x, const std::vector<int64_t>& positions, double mean) {
   double sum = 0;
   for (int64_t i : positions) sum += (x.reals[i] - mean) * (x.reals[i] - mean);
@@ -139,7 +139,7 @@ std::vector<Value> BatchNormTraining(const Call& call) {
   const Value &x = call.in[0], &scale = call.in[1], &offset = call.in[2];
   Value r = call.Result(0), mean = call.Result(1), variance = call.Result(2);
   auto channels = Channels(x.shape, call.Int("dim"));
-  // Equal parts of the batch, each by itself; dimension 0 is the outermost.
+  // Normalizes equal parts of the batch separately. Dimension 0 is the outermost.
   int64_t parts = call.op->hasAttr("groups") ? call.Int("groups") : 1;
   for (size_t c = 0; c < channels.size(); ++c) {
     for (int64_t part = 0; part < parts; ++part) {

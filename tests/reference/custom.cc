@@ -1,5 +1,5 @@
-// User-defined kernels: the C++ text of a body cannot be evaluated here. Known are the bodies of the table of cases
-// (tests/numerics/custom_cases.cc), each written once more.
+// User-defined kernels. The reference cannot evaluate the C++ text of a body, so this file repeats the bodies
+// of the case table (tests/numerics/custom_cases.cc).
 #include <cmath>
 
 #include "sinter/ir/dialect/ops.h"

@@ -1,4 +1,4 @@
-// Matrix products, convolutions and pooling.
+// Matmuls, convolutions and pooling.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -55,9 +55,9 @@ double ActivationSlope(ir::Activation activation, double x) {
   return 1;
 }
 
-// op(a) op(b), row-major, summed as reals or modulo 2^64.
+// op(a) op(b) for each matrix of the batch, row-major, summed as doubles or modulo 2^64.
 struct Products {
-  int64_t rows = 0, columns = 0;  // Of all matrices, one below the other; of one.
+  int64_t rows = 0, columns = 0;  // Rows of all matrices, stacked; columns of one matrix.
   std::vector<double> reals;
   std::vector<uint64_t> integers;
 
@@ -115,7 +115,7 @@ std::vector<Value> MatmulGrad(const Call& call) {
   return {r};
 }
 
-// Sizes and positions of an image tensor in any layout.
+// Sizes of an image tensor and offsets of its elements, in any layout.
 struct Image {
   int64_t n, c, h, w;
   ir::ImageLayout layout;
@@ -133,7 +133,7 @@ struct Image {
   bool Inside(int64_t ih, int64_t iw) const { return ih >= 0 && ih < h && iw >= 0 && iw < w; }
 };
 
-// Calls visit(image element, weight element, output element) for every product of a convolution.
+// Calls visit(image element, weight element, output element) for every multiplication of a convolution.
 template <typename Op>
 void ForEachProduct(Op op, const Shape& images, const Shape& weights, const Shape& outputs,
                     const std::function<void(int64_t, int64_t, int64_t)>& visit) {
@@ -183,8 +183,8 @@ std::vector<Value> Conv2dWeightGrad(const Call& call) {
   return {r};
 }
 
-// Calls visit(output element, image element, position in the window) for every element of every window that is not
-// padding, windows and positions in row-major order.
+// Calls visit(output element, image element, position in the window) for every window element outside the
+// padding. Windows and positions come in row-major order.
 template <typename Op>
 void ForEachWindowElement(Op op, const Shape& images, const Shape& outputs,
                           const std::function<void(int64_t, int64_t, int64_t)>& visit) {

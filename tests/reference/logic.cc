@@ -97,7 +97,7 @@ std::vector<Value> Cast(const Call& call) {
     } else if (x.is_real()) {
       r.reals[i] = x.reals[i];
     } else {
-      // One rounding, not two, where a large integer becomes an f32.
+      // Rounds a large integer to f32 once, not first to double and then to float.
       r.reals[i] = r.dtype == DType::kF32 ? static_cast<float>(x.ints[i]) : static_cast<double>(x.ints[i]);
     }
   }

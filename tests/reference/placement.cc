@@ -1,4 +1,4 @@
-// Ops that move values: the value stays what it is.
+// Ops that move a value and do not change it.
 #include "sinter/tests/reference/reference.h"
 
 namespace sinter::reference {

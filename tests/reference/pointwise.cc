@@ -12,7 +12,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 using RealUnary = double (*)(double);
 using RealBinary = double (*)(double, double);
-// Integers come as they are stored and go modulo 2^bits: EvaluateOp wraps.
+// Arguments hold the element type's range. Results count modulo 2^bits: EvaluateOp wraps them.
 using IntUnary = int64_t (*)(int64_t);
 using IntBinary = int64_t (*)(int64_t, int64_t);
 

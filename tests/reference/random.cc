@@ -54,7 +54,7 @@ std::vector<Value> RandomNormal(const Call& call) {
   Value r = call.Result();
   for (int64_t i = 0; i < r.size(); ++i) {
     PhiloxWords words = WordsOf(call, i);
-    // Uniform in (0, 1]; f32 draws are a float of 31 bits of a word, so that the tail reaches 6.6 deviations.
+    // Uniform in (0, 1]. The f32 draw uses 31 bits of a word, so the tail reaches 6.6 standard deviations.
     double u = r.dtype == DType::kF64
                    ? UniformF64(words[0], words[1]) + 0x1p-54
                    : static_cast<float>(static_cast<float>(words[0] >> 1) * 0x1p-31f + 0x1p-33f);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The operand's elements that each result element is made of, as positions in row-major order.
+// Returns for each result element the offsets of the operand's elements that it reduces, in row-major order.
 std::vector<std::vector<int64_t>> Groups(const Shape& shape, const Shape& dims) {
   Shape kept_shape;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -110,7 +110,7 @@ double Norm(const std::vector<double>& x) {
   return std::sqrt(sum);
 }
 
-// The position of the first element that no other beats.
+// Returns the position of the first element that no other element beats.
 std::vector<Value> ArgReduce(const Call& call, bool largest) {
   const Value& x = call.in[0];
   Value r = call.Result();

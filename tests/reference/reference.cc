@@ -39,7 +39,7 @@ bool Fits(const Value& value, mlir::Type type) {
          llvm::ArrayRef<int64_t>(value.shape) == tensor.getShape();
 }
 
-// What the value's element type holds of it.
+// Rounds or wraps the elements to the element type.
 void RoundTo(Value& value, const EvaluateOptions& options) {
   for (double& x : value.reals) x = options.keep_double ? x : Round(value.dtype, x);
   for (int64_t& x : value.ints) x = Wrap(value.dtype, x);
@@ -112,7 +112,7 @@ absl::StatusOr<std::vector<Value>> EvaluateBlock(mlir::Block& block, const std::
     std::vector<Value> operands = operands_of(op);
     if (op.hasTrait<mlir::OpTrait::IsTerminator>()) return operands;
     if (auto collective = ir::Collective::Of(&op); collective && collective->group.size() > 1) {
-      // The members lie next to each other: the first one computes for all.
+      // The members are adjacent in the block. The first member computes the results of all.
       if (collective->Rank() != 0) continue;
       std::vector<mlir::Operation*> members;
       std::vector<std::vector<Value>> given;

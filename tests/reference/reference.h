@@ -1,10 +1,11 @@
-// The judge: evaluates functions of the `sinter` dialect, slowly and obviously, in double precision.
+// The reference evaluator: evaluates `sinter` functions slowly and simply, in double precision.
 //
 //   absl::StatusOr<std::vector<Value>> outputs = EvaluateFunction(func, {x, y});
 //
-// One plain function an op, written from the op records and sharing nothing with ir/'s scalar bodies, decompositions
-// and gradients. Each op's result is rounded to its element type, unless asked not to (for finite differences of f32
-// graphs). `sinter.gradients` is not evaluated: the pass `differentiate` replaces it first.
+// Each op has one plain function, written from the op records. It shares nothing with ir/'s scalar bodies,
+// decompositions and gradients. Each result is rounded to its element type; keep_double turns this off for
+// finite differences of f32 graphs. The evaluator does not handle `sinter.gradients`: run the pass
+// `differentiate` first.
 #ifndef SINTER_TESTS_REFERENCE_REFERENCE_H_
 #define SINTER_TESTS_REFERENCE_REFERENCE_H_
 
@@ -20,30 +21,31 @@
 namespace sinter::reference {
 
 struct EvaluateOptions {
-  bool keep_double = false;  // Do not round to f32, bf16 or f16.
+  bool keep_double = false;  // Keep results in double: no rounding to f32, bf16 or f16.
 };
 
 absl::StatusOr<std::vector<Value>> EvaluateFunction(mlir::func::FuncOp function,
                                                     const std::vector<Value>& inputs,
                                                     const EvaluateOptions& options = {});
-// The values that the block's terminator returns or yields.
+// Returns the values that the block's terminator returns or yields.
 absl::StatusOr<std::vector<Value>> EvaluateBlock(mlir::Block& block, const std::vector<Value>& arguments,
                                                  const EvaluateOptions& options = {});
-// One op on its operands' values.
+// Evaluates one op on the values of its operands.
 absl::StatusOr<std::vector<Value>> EvaluateOp(mlir::Operation* op, const std::vector<Value>& operands,
                                               const EvaluateOptions& options = {});
 
-// The registered ops of the `sinter` dialect that no function here evaluates, and that are not structural.
+// Returns the registered ops of the `sinter` dialect that are not structural and have no reference function.
 std::vector<std::string> OpsWithoutReference(mlir::MLIRContext* context);
-// Ops that hold a program together and compute nothing.
+// True if the op holds a program together and computes nothing.
 bool IsStructural(const std::string& op_name);
 
 DType DTypeOf(mlir::Type element);
-// A tensor of zeros of the type.
+// Returns a tensor of zeros of this type.
 Value ZerosOf(mlir::Type type);
 Value ValueOf(mlir::DenseElementsAttr attribute);
 
-// For the family files -----------------------------------------------------------------------------------------------
+// For the files of the op families
+// -----------------------------------------------------------------------------
 
 struct Call {
   mlir::Operation* op;
@@ -57,7 +59,7 @@ struct Call {
   Shape Ints(const char* name) const;
 };
 
-// Results are not rounded yet. No results: it does not know this op of the kind.
+// Returns the results of an op, not rounded yet. Empty if the function does not know this variant of the op.
 using OpFunction = std::vector<Value> (*)(const Call& call);
 using OpTable = std::map<std::string, OpFunction>;
 

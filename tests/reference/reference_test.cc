@@ -1,4 +1,4 @@
-// The judge itself, against numbers known from elsewhere.
+// Tests the reference evaluator against numbers known from other sources.
 #include "sinter/tests/reference/reference.h"
 
 #include <cmath>
@@ -85,14 +85,14 @@ TEST_F(ReferenceTest, AsksForDifferentiateFirst) {
   EXPECT_THAT(std::string(r.status().message()), HasSubstr("run differentiate first"));
 }
 
-// The known answers that come with the authors' Random123 (kat_vectors, philox4x32 with 10 rounds).
+// The known answers of the authors' Random123 (kat_vectors, philox4x32 with 10 rounds).
 TEST(PhiloxTest, GivesTheAuthorsKnownAnswers) {
   EXPECT_THAT(Philox(0, 0, 0, 0), ElementsAre(0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u));
   EXPECT_THAT(Philox(-1, 0xffffffff, 0xffffffffu, ~uint64_t{0}),
               ElementsAre(0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu));
   EXPECT_THAT(Philox(0x299f31d0a4093822, 0x03707344, 0x13198a2eu, 0x85a308d3243f6a88u),
               ElementsAre(0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u));
-  // A step's high word goes into the key: here key and counter are as before.
+  // The step's high word goes into the key. Key and counter are the same here as in the check above.
   EXPECT_THAT(Philox(0x299f31d0a4093822 ^ (int64_t{0x12345678} << 32), 0x1234567803707344, 0x13198a2eu,
                      0x85a308d3243f6a88u),
               ElementsAre(0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u));

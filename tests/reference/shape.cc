@@ -1,4 +1,4 @@
-// Ops that move or make elements.
+// Ops that move elements or create them.
 #include <algorithm>
 
 #include "sinter/tests/reference/reference.h"
@@ -6,7 +6,7 @@
 namespace sinter::reference {
 namespace {
 
-// The result whose element at `to` is the operand's element at `from(to)`.
+// Returns the result whose element at `to` is the operand's element at `from(to)`.
 Value Move(const Call& call, const Value& x, const std::function<Shape(const Shape& to)>& from) {
   Value r = call.Result();
   ForEachIndex(r.shape, [&](const Shape& to) { r.Copy(Offset(r.shape, to), x, Offset(x.shape, from(to))); });
@@ -115,7 +115,8 @@ std::vector<Value> Pad(const Call& call) {
   return {r};
 }
 
-// Coordinates of x, without those of `indices`, with `index` along `dim`: what gather reads and scatter_add writes.
+// Coordinates of x: those of `indices` are replaced by `index` along `dim`. Gather reads there, scatter_add
+// writes.
 Shape Around(const Shape& at, int64_t dim, size_t index_rank, int64_t index) {
   Shape result(at.begin(), at.begin() + dim);
   result.push_back(index);

@@ -48,7 +48,7 @@ void Value::Copy(int64_t to, const Value& source, int64_t from) {
 
 namespace {
 
-// Binary floating point of `digits` significant bits, whose smallest normal exponent is `lowest_exponent`.
+// Rounds to a binary float with `digits` significant bits and smallest normal exponent `lowest_exponent`.
 double RoundTo(double x, int digits, int lowest_exponent, double largest) {
   if (x == 0 || !std::isfinite(x)) return x;
   int exponent = std::max(std::ilogb(x), lowest_exponent);
@@ -95,7 +95,7 @@ int64_t Highest(DType dtype) {
 int64_t ToInteger(DType dtype, double x) {
   if (std::isnan(x)) return 0;
   double truncated = std::trunc(x);
-  // As doubles: the highest i64 rounds up to 2^63, which is out of range itself.
+  // Compares as doubles: the highest i64 becomes 2^63, which is itself out of range.
   if (truncated >= static_cast<double>(Highest(dtype))) return Highest(dtype);
   if (truncated <= static_cast<double>(Lowest(dtype))) return Lowest(dtype);
   return static_cast<int64_t>(truncated);

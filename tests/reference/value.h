@@ -1,7 +1,7 @@
-// What the reference evaluator computes with: tensors whose floats are doubles and whose integers are int64_t.
+// Tensors of the reference evaluator: floats are held as double, integers as int64_t.
 //
 //   Value x = Value::Zeros(DType::kF32, {2, 3});
-//   x.reals[4] = Round(DType::kF32, 0.1);                   // what an f32 holds of 0.1
+//   x.reals[4] = Round(DType::kF32, 0.1);                   // 0.1 rounded to f32
 //   ForEachIndex(x.shape, [&](const Shape& at) { ... x.reals[Offset(x.shape, at)] ... });
 #ifndef SINTER_TESTS_REFERENCE_VALUE_H_
 #define SINTER_TESTS_REFERENCE_VALUE_H_
@@ -17,35 +17,35 @@ namespace sinter::reference {
 using Shape = std::vector<int64_t>;
 
 int64_t NumElements(const Shape& shape);
-// Row-major.
+// Returns the row-major offset of the element.
 int64_t Offset(const Shape& shape, const Shape& at);
-// In row-major order; once, with no coordinates, for rank 0; never where a size is 0.
+// Visits all indices in row-major order: once, without coordinates, for rank 0; never if a size is 0.
 void ForEachIndex(const Shape& shape, const std::function<void(const Shape& at)>& visit);
 
 struct Value {
   DType dtype = DType::kF64;
   Shape shape;
-  std::vector<double> reals;  // The elements of f64, f32, bf16 and f16.
-  std::vector<int64_t> ints;  // The elements of the others: u8 is 0 to 255, i1 is 0 or 1.
+  std::vector<double> reals;  // Elements of f64, f32, bf16 and f16.
+  std::vector<int64_t> ints;  // Elements of the other types: u8 is 0 to 255, i1 is 0 or 1.
 
   static Value Zeros(DType dtype, Shape shape);
 
   bool is_real() const { return IsFloat(dtype); }
   int64_t size() const { return NumElements(shape); }
-  // Element `to` becomes element `from` of `source`, which has the same dtype.
+  // Copies element `from` of `source`, which has the same dtype, to element `to`.
   void Copy(int64_t to, const Value& source, int64_t from);
-  // Any element as a double.
+  // Returns any element as a double.
   double Number(int64_t i) const { return is_real() ? reals[i] : static_cast<double>(ints[i]); }
 };
 
-// The nearest value that the float type holds (ties to even); infinity beyond the largest.
+// Returns the nearest value of the float type (ties to even); infinity beyond the largest.
 double Round(DType dtype, double x);
-// The value of the integer type that is equal modulo 2^bits.
+// Returns the value of the integer type that is equal modulo 2^bits.
 int64_t Wrap(DType dtype, int64_t x);
-// The ends of an integer type.
+// Smallest and largest value of an integer type.
 int64_t Lowest(DType dtype);
 int64_t Highest(DType dtype);
-// Truncates towards zero; saturates; NaN gives 0.
+// Truncates towards zero and saturates; NaN gives 0.
 int64_t ToInteger(DType dtype, double x);
 
 }  // namespace sinter::reference

@@ -1,4 +1,4 @@
-// What the plan verifier asks of a step of attention.
+// The plan verifier's checks of attention steps.
 #include <cmath>
 #include <functional>
 #include <ostream>
@@ -22,7 +22,8 @@ fb::AttentionStepT AttentionStepOf(bool backward, bool packed) {
   return step;
 }
 
-// Forward and backward of separate tensors (functions 0 and 1), and of a packed one (2 and 3), on gpu:0.
+// Returns a plan for gpu:0: forward and backward with separate tensors (functions 0 and 1) and with a packed
+// one (2 and 3).
 TestPlan GoodAttentionPlan() {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0)});
@@ -72,7 +73,7 @@ fb::BufferT& In(fb::PlanT& plan, int function, int i) {
 fb::BufferT& Out(fb::PlanT& plan, int function, int i) {
   return *plan.functions[function]->buffers[StepOf(plan, function).outputs[i]];
 }
-// As large as before.
+// Changes the element type and keeps the shape.
 void Retype(fb::BufferT& buffer, fb::DType dtype) {
   buffer.type->dtype = dtype;
   buffer.bytes = BytesOf(static_cast<DType>(dtype), buffer.type->shape);

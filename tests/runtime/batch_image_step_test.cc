@@ -1,4 +1,4 @@
-// The kernels have tests of their own (tests/kernels); here: that a step hands them the right things.
+// Checks that a step passes the right arguments to its kernel. tests/kernels checks the kernels.
 #include "sinter/runtime/cpu/batch_image_step.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::vector<float> Numbers(int64_t count) {
   return numbers;
 }
 
-// A 3x2 window with every parameter of its own: 32 images of 4 x 9 x 8 to 6 x 4 x 4.
+// A convolution in which no two parameters are equal: a 3x2 window over 32 images of 4 x 9 x 8, to 6 x 4 x 4.
 class ConvTable {
  public:
   ConvTable(fb::ConvKind kind, fb::Activation activation, bool has_bias) {

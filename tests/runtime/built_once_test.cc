@@ -27,7 +27,7 @@ TEST(BuiltOnceTest, EachKeyIsBuiltOnce) {
   EXPECT_EQ(*a, "a1");
   EXPECT_EQ(*b, "b2");
   EXPECT_EQ(**get({2, "a"}), "a3");
-  // What was given stays where it is.
+  // Values keep their address.
   EXPECT_EQ(*get({1, "a"}), a);
   EXPECT_EQ(*get({1, "b"}), b);
   EXPECT_EQ(built, 3);

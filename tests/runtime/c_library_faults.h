@@ -1,6 +1,6 @@
-// Calls of the C library and of oneDNN that fail when a test wants it (fault_points.h). The functions stand before those of the
-// libraries, so that nothing of the runtime knows of them. One file of a program includes this, and the program is a test by
-// itself.
+// Makes calls of the C library and of oneDNN fail on demand (fault_points.h).
+// The program's definitions replace those of the libraries, so the runtime needs no changes. Include this
+// file in one source of a program; the program must be a test of its own.
 #ifndef SINTER_TESTS_RUNTIME_C_LIBRARY_FAULTS_H_
 #define SINTER_TESTS_RUNTIME_C_LIBRARY_FAULTS_H_
 
@@ -16,7 +16,8 @@
 
 #include "sinter/tests/runtime/fault_points.h"
 
-// A function of this name and these parameters, which sets errno and returns `failure` when its turn has come.
+// Defines a replacement for function `name`. At its turn to fail, the replacement sets errno to `error` and
+// returns `failure`; else it calls the original.
 #define SINTER_FAULT_POINT(result, name, parameters, arguments, error, failure, ...)           \
   extern "C" result name parameters __VA_ARGS__ {                                              \
     static auto* const next = reinterpret_cast<result(*) parameters>(dlsym(RTLD_NEXT, #name)); \
@@ -69,7 +70,7 @@ SINTER_FAULT_POINT(dnnl_status_t, dnnl_memory_set_data_handle, (dnnl_memory_t me
 SINTER_FAULT_POINT(dnnl_status_t, dnnl_primitive_attr_create, (dnnl_primitive_attr_t * made), (made), 0,
                    dnnl_out_of_memory)
 
-// Sanitizers bring an aligned_alloc of their own.
+// Sanitizers define their own aligned_alloc.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 SINTER_FAULT_POINT(void*, aligned_alloc, (size_t alignment, size_t bytes), (alignment, bytes), ENOMEM,
                    nullptr, noexcept)

@@ -1,4 +1,4 @@
-// Random traces and many threads against the caching allocator.
+// Tests the caching allocator with random traces and with many threads.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -14,7 +14,7 @@
 namespace sinter {
 namespace {
 
-// What a test holds, with its range in a map ordered by address to find overlaps.
+// The allocations of a test. A map of their ranges, ordered by address, finds overlaps.
 class Holder {
  public:
   void Add(Allocation allocation) {
@@ -80,7 +80,7 @@ void RunTrace(uint32_t seed, int64_t capacity, int64_t limit) {
   while (holder.size() > 0) holder.Drop(random() % holder.size());
   const PoolStats stats = pool->Stats();
   EXPECT_EQ(stats.used_bytes, 0);
-  // Everything has merged: as many blocks as pieces of the device.
+  // All free blocks have merged: one block remains for each piece of device memory.
   EXPECT_EQ(stats.free_blocks, stats.raw_allocations - stats.raw_frees);
   EXPECT_EQ(pool->FreeAllBlocks(), stats.total_bytes);
   EXPECT_EQ(pool->TotalBytes(), 0);
@@ -100,8 +100,8 @@ TEST(CachingAllocatorRandomTest, TightLimit) {
   for (uint32_t seed = 20; seed < 26; ++seed) RunTrace(seed, int64_t{1} << 40, 1'000'000);
 }
 
-// cupy #912, #3008: an index that grows and slows down. A hundred thousand sizes, then one more allocation is
-// as quick.
+// cupy #912, #3008: an index that grows and becomes slow. With 100,000 block sizes, allocation must stay
+// fast.
 TEST(CachingAllocatorRandomTest, StaysQuickWithManyBlocks) {
   auto pool = CachingAllocator::Create(std::make_unique<FakeMemory>(int64_t{1} << 50), {}).value();
   constexpr int kBlocks = 100'000;
@@ -158,8 +158,8 @@ TEST(CachingAllocatorRandomTest, ManyThreads) {
   EXPECT_EQ(pool->TotalBytes(), 0);
 }
 
-// Two threads whose needs fit the limit one after the other, but not with what the other has cached: each
-// must wait for the other's release rather than fail.
+// The needs of the two threads fit the limit one after the other, but not together with the other's cached
+// blocks. Each thread must wait for the other's release and not fail.
 TEST(CachingAllocatorRandomTest, ThreadsWaitForEachOthersRelease) {
   auto pool = CachingAllocator::Create(std::make_unique<FakeMemory>(int64_t{1} << 40),
                                        {.limit = MemoryLimit{.bytes = 100 * 512}})

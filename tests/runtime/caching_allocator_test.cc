@@ -34,7 +34,7 @@ Allocation Take(CachingAllocator& pool, int64_t bytes, std::string_view tag = "t
   return allocation.ok() ? *std::move(allocation) : Allocation();
 }
 
-// used, free, total, free blocks.
+// Returns the used bytes, free bytes, total bytes and the number of free blocks.
 std::vector<int64_t> Counts(const CachingAllocator& pool) {
   EXPECT_TRUE(pool.CheckInvariants().ok()) << pool.CheckInvariants();
   return {pool.UsedBytes(), pool.FreeBytes(), pool.TotalBytes(), pool.NumFreeBlocks()};
@@ -103,9 +103,9 @@ TEST(CachingAllocatorTest, SplitsAndCoalesces) {
   EXPECT_EQ(static_cast<char*>(b.ptr()), static_cast<char*>(a.ptr()) + 1024);
   b.Reset();
   EXPECT_THAT(Counts(*pool), ElementsAre(2048, 2048, 4096, 2));
-  a.Reset();  // Merges to the right.
+  a.Reset();  // Merges with the block on the right.
   EXPECT_THAT(Counts(*pool), ElementsAre(1024, 3072, 4096, 2));
-  c.Reset();  // Merges to both sides.
+  c.Reset();  // Merges with the blocks on both sides.
   EXPECT_THAT(Counts(*pool), ElementsAre(0, 4096, 4096, 1));
   EXPECT_EQ(pool->Stats().raw_allocations, 1);
 }
@@ -137,7 +137,7 @@ TEST(CachingAllocatorTest, FreeAllBlocksKeepsSplitBlocks) {
   auto pool = MakePool();
   Take(*pool, 4096).Reset();
   Take(*pool, 8192).Reset();
-  Allocation a = Take(*pool, 512);  // Splits the 4096.
+  Allocation a = Take(*pool, 512);  // Splits the block of 4096.
   EXPECT_EQ(pool->FreeAllBlocks(), 8192);
   EXPECT_THAT(Counts(*pool), ElementsAre(512, 3584, 4096, 1));
   a.Reset();
@@ -195,7 +195,7 @@ TEST(CachingAllocatorTest, RefusesBadMemories) {
               HasSubstr("aligned to 64 bytes: a multiple of 512 is needed"));
 }
 
-// cupy #7678: 512 MiB freed, then 768 MiB within a limit of 1 GiB.
+// cupy #7678: frees 512 MiB, then allocates 768 MiB within a limit of 1 GiB.
 TEST(CachingAllocatorTest, FreesCachedBlocksWhenTheLimitIsReached) {
   auto pool = MakePool(16 * kGiB, {.bytes = kGiB});
   Take(*pool, 512 * kMiB).Reset();
@@ -203,14 +203,14 @@ TEST(CachingAllocatorTest, FreesCachedBlocksWhenTheLimitIsReached) {
   EXPECT_THAT(Counts(*pool), ElementsAre(0, 768 * kMiB, 768 * kMiB, 1));
 }
 
-// cupy #1256: 30 % and 30 % taken, one freed; 60 % fits only once the freed block is given back.
+// cupy #1256: takes 30 % twice and frees one. 60 % fits only after the freed block is returned to the device.
 TEST(CachingAllocatorTest, FreesCachedBlocksWhenTheDeviceIsFull) {
   auto pool = MakePool(100 * kMiB);
   const Allocation first = Take(*pool, 30 * kMiB);
   Take(*pool, 30 * kMiB).Reset();
   EXPECT_EQ(Take(*pool, 60 * kMiB).bytes(), 60 * kMiB);
   EXPECT_TRUE(pool->CheckInvariants().ok());
-  // As in the issue: and a second time, with the 60 % cached.
+  // The issue's second part: the same again, with the 60 % cached.
   EXPECT_EQ(Take(*pool, 60 * kMiB).bytes(), 60 * kMiB);
   EXPECT_EQ(Take(*pool, 65 * kMiB).bytes(), 65 * kMiB);
 }
@@ -321,7 +321,7 @@ TEST(CachingAllocatorTest, NoGrowthScopeServesOnlyCachedBlocks) {
   EXPECT_EQ(Take(*pool, 2048).bytes(), 2048);
 }
 
-// Lets a test read what it has freed, at which a sanitizer would stop it.
+// Allows a test to read freed memory, which a sanitizer would report.
 class OpenMemory : public HostMemory {
  public:
   void MarkInaccessible(void*, int64_t) noexcept override {}
@@ -418,7 +418,7 @@ TEST(CachingAllocatorTest, TellsObservers) {
   EXPECT_THAT(std::exchange(recorder->log, {}),
               ElementsAre("+ w 400/512 gpu:0", "raw+ w 400/512 gpu:0", "raw+. w 400/512 at gpu:0",
                           "+. w 400/512 at gpu:0", "- w 400/512 at gpu:0", "-. w 400/512 at gpu:0"));
-  Take(*pool, 10, "v").Reset();  // From the cache: nothing raw.
+  Take(*pool, 10, "v").Reset();  // Comes from the cache, so there are no raw events.
   EXPECT_THAT(std::exchange(recorder->log, {}), ElementsAre("+ v 10/512 gpu:0", "+. v 10/512 at gpu:0",
                                                             "- v 10/512 at gpu:0", "-. v 10/512 at gpu:0"));
   pool->FreeAllBlocks();
@@ -429,7 +429,7 @@ TEST(CachingAllocatorTest, TellsObservers) {
   EXPECT_TRUE(recorder->log.empty());
 }
 
-// An observer may use the pool that it watches.
+// An observer may use the pool that it observes.
 class Curious : public PoolObserver {
  public:
   explicit Curious(CachingAllocator* pool) : pool_(pool) {}

@@ -67,7 +67,7 @@ TEST(CatalogTest, ScatterAdd) {
 }
 
 TEST(CatalogTest, ScatterAddInPlaceSumsNarrowFloatsInF32) {
-  // 2048 + 1 + 1 is 2048 when each sum is rounded to f16.
+  // If each sum were rounded to f16, 2048 + 1 + 1 would be 2048.
   const HostTensor x = MakeTensor(DType::kF16, {2}, {2048, 1}),
                    indices = MakeTensor(DType::kI64, {2}, {0, 0});
   const HostTensor updates = MakeTensor(DType::kF16, {2}, {1, 1});

@@ -27,7 +27,8 @@ struct VariableSpec {
   int64_t bytes;
 };
 
-// A session of a plan that has these variables, uniformly random with `seed`, and one function that does nothing.
+// Returns a session of a plan with these variables and an empty function. The initial values are uniformly
+// random from `seed`.
 Session SessionWith(const std::vector<VariableSpec>& specs, int64_t seed = 1) {
   flatbuffers::FlatBufferBuilder b;
   std::vector<flatbuffers::Offset<fb::Variable>> variables;
@@ -79,7 +80,7 @@ std::string BytesOf(const HostTensor& tensor) {
   return {static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.num_bytes())};
 }
 
-// Every variable's bytes, in order.
+// Returns the bytes of every variable, in order.
 std::vector<std::string> AllBytes(const Session& session) {
   std::vector<std::string> bytes;
   for (const VariableInfo& variable : session.variables()) {
@@ -88,7 +89,7 @@ std::vector<std::string> AllBytes(const Session& session) {
   return bytes;
 }
 
-// Lets no file grow beyond `bytes` while it lives: what a full disk is like.
+// Simulates a full disk: while an object exists, no file can grow beyond `bytes`.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -109,7 +110,7 @@ class FileSizeLimit {
 TEST(CheckpointTest, RoundTripIsBitwise) {
   ScratchFolder folder;
   Session saved = SmallSession(/*seed=*/1);
-  // A NaN with a payload, a negative zero, a denormal: what a text format would lose.
+  // Values that a text format would lose: a NaN with a payload, a negative zero, a denormal.
   std::vector<float> odd = {std::bit_cast<float>(0x7fc12345u), -0.0f, 1e-42f, 1, 2, 3};
   ASSERT_OK(saved.WriteVariable("fc.weight", Tensor<float>({3, 2}, odd)));
   ASSERT_OK(SaveCheckpoint(saved, folder.File("a.safetensors"), {{"epoch", "3"}}));

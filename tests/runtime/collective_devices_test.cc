@@ -1,5 +1,5 @@
-// Collectives in sessions on fake GPUs, each of which is given its work by a thread: the order of what they do, not what NCCL
-// does.
+// Collectives in sessions on fake GPUs, with one launching thread per GPU. These tests check the order of the
+// work; they do not cover NCCL.
 #include <cstdlib>
 
 #include "gmock/gmock.h"
@@ -60,7 +60,8 @@ TEST(CollectiveDevicesTest, EachDeviceHasOneGraphWithItsCollectives) {
     EXPECT_EQ(counts.launches, 4);
     EXPECT_EQ(counts.waits, 0);
     EXPECT_EQ(counts.collectives, 5 * 2);
-    // Before each one's first reader: b, computed in between, joins none.
+    // One join before the first reader of each collective. The steps in between, which compute b, need no
+    // join.
     EXPECT_EQ(counts.joins, 5 * 2);
   }
 }
@@ -78,7 +79,7 @@ TEST(CollectiveDevicesTest, ProfilesRunAllMembersTogether) {
   absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kFirstGpu, kSecondGpu}, 10, true));
   ASSERT_TRUE(session.ok()) << session.status();
   Profile profile;
-  // Before anything was recorded, and after.
+  // Runs before the first recording and after it.
   ExpectTraining(*session, 2, 10, 3, &profile);
   ExpectTraining(*session, 2, 10, 3);
   ExpectTraining(*session, 2, 10, 3, &profile);
@@ -87,7 +88,7 @@ TEST(CollectiveDevicesTest, ProfilesRunAllMembersTogether) {
   for (const StepTimes& step : profile.steps) EXPECT_GT(step.seconds_min, 0) << step.name;
 }
 
-// The other would wait for its member.
+// If the session did not abort, the other device would wait for its member.
 TEST(CollectiveDevicesTest, WhenOneDeviceFailsAllGiveUp) {
   FakeGpus gpus;
   absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kFirstGpu, kSecondGpu}, 10, false));
@@ -104,7 +105,7 @@ TEST(CollectiveDevicesTest, WhenOneDeviceFailsAllGiveUp) {
   EXPECT_EQ(gpus[1].aborted(), status);
 }
 
-// What is wrong with the arguments is nobody else's affair.
+// Wrong arguments of a call do not abort the collectives.
 TEST(CollectiveDevicesTest, AWrongCallEndsNoExchange) {
   FakeGpus gpus;
   absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kFirstGpu, kSecondGpu}, 10, false));

@@ -1,5 +1,5 @@
-// Sessions with collectives on the GPUs of this machine, in one process and in one process a GPU: what they compute, that
-// they overlap with steps, and how they end when a rank does.
+// Sessions with collectives on the GPUs of this machine, in one process and in one process per GPU. Checks
+// the results, the overlap with other steps, and the behaviour when a rank ends.
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -44,7 +44,7 @@ class CollectiveGpuTest : public ::testing::Test {
     count_ = std::min(NumCudaDevices(), 4);
   }
 
-  // Of a function, run by run, after two to set up: seconds a run.
+  // Returns the seconds per run of a function: the best average of several passes.
   static double SecondsOf(Session& session, const std::string& name, const std::vector<Argument>& arguments) {
     constexpr int kRuns = 20;
     double best = 1e9;
@@ -53,7 +53,7 @@ class CollectiveGpuTest : public ::testing::Test {
       const Clock::time_point start = Clock::now();
       for (int i = 0; i < kRuns; ++i) EXPECT_TRUE(session.Run(name, arguments).ok());
       EXPECT_TRUE(session.Synchronize().ok());
-      // The first pass holds the first run and the recording.
+      // Skips the first pass, which holds the first run and the recording.
       if (pass > 0)
         best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count() / kRuns);
     }
@@ -68,7 +68,7 @@ TEST_F(CollectiveGpuTest, EveryKindGivesWhatCpusGive) {
     for (const fb::Combine combine : fb::EnumValuesCombine()) {
       const bool combines = kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter;
       if (!combines && combine != fb::Combine::Sum) continue;
-      // A session takes a second to connect.
+      // Few variants, because each session takes a second to connect.
       for (int variant = 0; variant < (combine == fb::Combine::Sum ? 4 : 1); ++variant) {
         CollectiveCase c{.kind = kind, .combine = combine, .device_kind = DeviceKind::kGpu};
         c.members = kind == Kind::SendRecv ? 2 : static_cast<uint32_t>(count_);
@@ -103,7 +103,7 @@ TEST_F(CollectiveGpuTest, Trains) {
   }
 }
 
-// Several sessions in turn, and a function of other groups too.
+// Opens several sessions in turn, each with another that uses another order of the GPUs.
 TEST_F(CollectiveGpuTest, ConnectsAgainAndAgain) {
   for (int i = 0; i < 3; ++i) {
     absl::StatusOr<Session> session = MakeGpuSession(TrainingPlan(Gpus(2), 1000, false));
@@ -117,7 +117,8 @@ TEST_F(CollectiveGpuTest, ConnectsAgainAndAgain) {
   }
 }
 
-// Functions "exchange", "compute" and "both" of the same bytes: 256 MB summed by all, and sums of 64 MB beside it.
+// Returns a plan with functions "exchange", "compute" and "both": an all-reduce of 256 MB, sums of 64 MB, or
+// both. The sums do not depend on the all-reduce.
 TestPlan OverlapPlan(int count) {
   constexpr int64_t kExchanged = 64 << 20, kComputed = 16 << 20;
   constexpr int kSums = 40;
@@ -153,7 +154,7 @@ TEST_F(CollectiveGpuTest, ExchangesBesideWhatDoesNotNeedThem) {
   EXPECT_LT(both, 0.9 * (exchange + compute));
 }
 
-// A world of two processes that are joined by a socket.
+// A world of two processes, joined by a socket.
 class SocketWorld : public World {
  public:
   SocketWorld(int rank, int socket) : rank_(rank), socket_(socket) {}
@@ -166,7 +167,7 @@ class SocketWorld : public World {
         return Gone();
     }
     for (const Transfer& transfer : transfers) {
-      // A message of no bytes is there: recv would wait for the next one.
+      // Skips empty messages: recv would wait for the next message.
       if (!transfer.is_send && transfer.bytes > 0 &&
           recv(socket_, transfer.data, transfer.bytes, MSG_WAITALL) != Size(transfer.bytes)) {
         return Gone();
@@ -190,7 +191,7 @@ class SocketWorld : public World {
 
 constexpr int64_t kProcessSize = 1 << 16;
 
-// One rank of two, for TwoProcesses: as many runs as were asked for, then it ends as it was asked to.
+// One rank of two, started by RunRanks. Runs training steps, then ends as SINTER_TEST_ENDS says.
 TEST(CollectiveProcessTest, DISABLED_Rank) {
   const char* const rank_text = std::getenv("SINTER_TEST_RANK");
   ASSERT_NE(rank_text, nullptr) << "run by TwoProcesses";
@@ -225,7 +226,7 @@ TEST(CollectiveProcessTest, DISABLED_Rank) {
   EXPECT_LT(std::chrono::duration<double>(Clock::now() - start).count(), 10);
 }
 
-// Starts both ranks, each with a GPU of its own; returns how they ended.
+// Starts both ranks, each with its own GPU. Returns the exit codes, or minus the signal that ended a rank.
 std::vector<int> RunRanks(const std::string& ends) {
   int sockets[2];
   EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
@@ -262,7 +263,7 @@ TEST_F(CollectiveGpuTest, OneProcessEndsWithAnErrorWhenTheOtherIsKilled) {
   EXPECT_THAT(RunRanks("killed"), ::testing::ElementsAre(0, -SIGKILL));
 }
 
-// One GPU is enough. Inputs come in while the last run's are still computed with.
+// Needs only one GPU. Uploads of inputs overlap with the previous run's computation.
 TEST(InputGpuTest, InputsLandBesideTheWork) {
   if (const absl::Status status = CudaAvailable(); !status.ok()) GTEST_SKIP() << status.message();
   constexpr int64_t kSize = 16 << 20;
@@ -299,7 +300,7 @@ TEST(InputGpuTest, InputsLandBesideTheWork) {
   std::cout << "inputs " << inputs * 1e3 << " ms, a run that is waited for " << in_turn * 1e3
             << " ms, others " << together * 1e3 << " ms" << std::endl;
   EXPECT_LT(together, in_turn - 0.3 * std::min(inputs, in_turn - inputs));
-  // And each run saw its own: 1 and 2 in turn.
+  // Each run must see its own input: 1 and 2 in turn.
   ASSERT_TRUE(session->ResetVariables().ok());
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(session->Run("inputs", {{"x", i % 2 == 0 ? a : b}}).ok());
   EXPECT_THAT(*session->ReadVariable("sum")->Span<float>(), Each(15.0f));

@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Steps of one GPU.
+// Finds the joins in the steps of one GPU.
 class JoinsTest : public ::testing::Test {
  protected:
   JoinsTest() {
@@ -58,16 +58,16 @@ TEST_F(JoinsTest, WithoutCollectivesThereAreNone) {
   EXPECT_THAT(Joins(), IsEmpty());
 }
 
-// As gradients are: the first bucket is exchanged while the second is computed.
+// The usual order of gradients: the first bucket is reduced while the second is computed.
 TEST_F(JoinsTest, TheFirstReaderWaitsAndWhatComesBeforeItDoesNot) {
   const uint32_t g1 = New(), g2 = New(), sum1 = New(), sum2 = New(), x = New(), y = New();
-  Compute({x}, g1);                  // 0
-  Reduce({g1}, {sum1});              // 1
-  Compute({x}, g2);                  // 2
-  Reduce({g2}, {sum2});              // 3
-  Compute({x}, y);                   // 4
-  Compute({sum1}, f_->Variable(0));  // 5
-  Compute({sum2}, y);                // 6
+  Compute({x}, g1);                  // Step 0
+  Reduce({g1}, {sum1});              // Step 1
+  Compute({x}, g2);                  // Step 2
+  Reduce({g2}, {sum2});              // Step 3
+  Compute({x}, y);                   // Step 4
+  Compute({sum1}, f_->Variable(0));  // Step 5
+  Compute({sum2}, y);                // Step 6
   EXPECT_THAT(Joins(), ElementsAre(Join{1, 5}, Join{3, 6}));
 }
 
@@ -89,7 +89,7 @@ TEST_F(JoinsTest, WhoOverwritesInputsOrResultsWaitsToo) {
   Compute({x}, sum);
   EXPECT_THAT(Joins(), ElementsAre(Join{0, 1}));
   f_->table().steps.pop_back();
-  // Reading its input is no harm.
+  // A step may read the collective's input without a join.
   Compute({a}, x);
   EXPECT_THAT(Joins(), ElementsAre(Join{0, 2}));
 }
@@ -104,7 +104,7 @@ TEST_F(JoinsTest, AWorkspaceOverwrites) {
   EXPECT_THAT(Joins(), ElementsAre(Join{0, 1}));
 }
 
-// What lies between flat tensors is overwritten with them.
+// A flat collective overwrites everything between its tensors.
 TEST_F(JoinsTest, FlatTensorsAreOneRange) {
   const uint32_t a = New(1), between = New(1), c = New(1), y = New();
   Reduce({a, c}, {a, c}, /*is_flat=*/false);

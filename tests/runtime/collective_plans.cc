@@ -20,12 +20,12 @@ using Kind = fb::CollectiveKind;
 bool IsInParts(const CollectiveCase& c) { return c.kind == Kind::AllGather || c.kind == Kind::ReduceScatter; }
 int64_t Total(const CollectiveCase& c) { return std::accumulate(c.sizes.begin(), c.sizes.end(), int64_t{0}); }
 
-// The device of a rank, by its index.
+// Returns the device index of a rank.
 uint32_t DeviceOfRank(const CollectiveCase& c, uint32_t rank) {
   return c.first_device + (c.is_reversed ? c.members - 1 - rank : rank);
 }
 
-// The sizes of a member's inputs, and of its outputs.
+// Returns the sizes of a member's inputs. OutputSizes returns the sizes of its outputs.
 std::vector<int64_t> InputSizes(const CollectiveCase& c, uint32_t rank) {
   if (c.kind == Kind::AllGather) return {c.sizes[rank]};
   if (c.kind == Kind::ReduceScatter) return {Total(c)};
@@ -53,7 +53,7 @@ struct Operands {
   std::vector<uint32_t> inputs, outputs;
 };
 
-// Outputs first, so that parts in place can be said to be in them.
+// Makes the whole buffers before the parts that are in them.
 Operands MemberBuffers(TestFunction& f, const CollectiveCase& c, uint32_t rank) {
   const uint32_t device = DeviceOfRank(c, rank);
   Operands made;
@@ -106,12 +106,12 @@ int64_t LoadInteger(DType dtype, const void* from) {
   }
 }
 
-// As a float of this type's arithmetic: f32 for the shorter ones.
+// Rounds to the type in which the collective computes: f64 for f64, else f32.
 double Rounded(DType dtype, double value) {
   return dtype == DType::kF64 ? value : static_cast<double>(static_cast<float>(value));
 }
 
-// What a store of the type keeps: too large for f16 is infinite.
+// Returns the value that a store of the type keeps: values too large for f16 become infinite.
 double Storable(DType dtype, double value) {
   constexpr double kOverflow = 65520;  // Rounds beyond the largest f16, 65504.
   return dtype == DType::kF16 && std::abs(value) >= kOverflow ? std::copysign(INFINITY, value) : value;
@@ -123,7 +123,8 @@ double Larger(double a, double b) {
   return a > b ? a : b;
 }
 
-// Sums of two floats, and quotients, computed in double and rounded to float are those of float arithmetic.
+// Computes in double and rounds to float. For sums of two floats and for quotients this equals float
+// arithmetic.
 void CombineOne(const CollectiveCase& c, const std::vector<const std::byte*>& values, std::byte* to) {
   const double count = static_cast<double>(values.size());
   if (IsFloat(c.dtype)) {
@@ -175,7 +176,7 @@ HostTensor Joined(const CollectiveCase& c, const std::vector<HostTensor>& parts)
   return whole;
 }
 
-// What CollectiveKind says of one output.
+// Returns one output as CollectiveKind defines it.
 HostTensor Expected(const CollectiveCase& c, const std::map<std::string, HostTensor>& inputs, uint32_t rank,
                     size_t tensor) {
   const auto input = [&](uint32_t r, size_t i) -> const HostTensor& { return inputs.at(InputName(r, i)); };
@@ -220,7 +221,7 @@ void FillWild(std::mt19937& random, HostTensor& tensor) {
   }
 }
 
-// Equal bits, or both not a number.
+// True if the bits are equal or both are NaN.
 bool SameElement(DType dtype, const std::byte* a, const std::byte* b) {
   if (LoadBits(dtype, a) == LoadBits(dtype, b)) return true;
   return IsFloat(dtype) && std::isnan(LoadNumber(dtype, a)) && std::isnan(LoadNumber(dtype, b));

@@ -1,11 +1,11 @@
-// Plans of one collective, and what its members must get.
+// Plans of one collective, with inputs and expected outputs of its members.
 //
-//   CollectiveCase c{.kind = fb::CollectiveKind::AllReduce, .dtype = DType::kF32, .members = 3, .sizes = {5, 0, 70}};
-//   TestPlan plan = CollectivePlan(c);              // Function "f": inputs "x<rank>_<i>", outputs "y<rank>_<i>".
-//   std::vector<HostTensor> x = CollectiveInputs(c, seed);
-//   ExpectedOutputs(c, x)                           // By name; computed one element after the other, in order.
+//   CollectiveCase c{.kind = fb::CollectiveKind::AllReduce, .members = 3, .sizes = {5, 0, 70}};
+//   TestPlan plan = CollectivePlan(c);              // Inputs "x<rank>_<i>", outputs "y<rank>_<i>".
+//   std::map<std::string, HostTensor> x = CollectiveInputs(c, seed);
+//   ExpectedOutputs(c, x)                           // By name. Combines members in the order of their ranks.
 //
-// The devices are cpu:0 to cpu:<members - 1>, or GPUs.
+// The function of the plan is "f". The devices are cpu:0 to cpu:<members - 1>, or GPUs.
 #ifndef SINTER_TESTS_RUNTIME_COLLECTIVE_PLANS_H_
 #define SINTER_TESTS_RUNTIME_COLLECTIVE_PLANS_H_
 
@@ -24,29 +24,31 @@ struct CollectiveCase {
   fb::Combine combine = fb::Combine::Sum;
   DType dtype = DType::kF32;
   uint32_t members = 2;
-  // Of the tensors; of AllGather and ReduceScatter: of the parts, one a member.
+  // Sizes of the tensors. For AllGather and ReduceScatter: sizes of the parts, one per member.
   std::vector<int64_t> sizes = {10};
   uint32_t root = 0;
-  bool is_in_place = false;  // AllReduce, Reduce, Broadcast, and the parts of AllGather and ReduceScatter.
+  // For AllReduce, Reduce, Broadcast, and the parts of AllGather and ReduceScatter.
+  bool is_in_place = false;
   bool is_flat = false;
   bool is_reversed = false;  // The group lists the devices from the last to the first.
   DeviceKind device_kind = DeviceKind::kCpu;
-  uint32_t first_device = 0;  // The devices before it do nothing.
+  uint32_t first_device = 0;  // Earlier devices take no part.
 
   std::string Name() const;
 };
 
 TestPlan CollectivePlan(const CollectiveCase& c);
 
-// By the names of the function's inputs. Values that are exact in every type, unless `is_wild`: of all sizes, with NaNs,
-// infinities and zeros of both signs.
+// Returns the inputs by name. The values are exact in every type. With `is_wild` they are of all sizes and
+// include NaNs, infinities and zeros of both signs.
 std::map<std::string, HostTensor> CollectiveInputs(const CollectiveCase& c, uint32_t seed,
                                                    bool is_wild = false);
 
 std::map<std::string, HostTensor> ExpectedOutputs(const CollectiveCase& c,
                                                   const std::map<std::string, HostTensor>& inputs);
 
-// Whether every output is there with the same bits, of those that the session's process has. NaNs are equal.
+// Runs the case and expects every output with the same bits; NaNs are equal. Without `has_all`, skips outputs
+// that another process owns.
 void ExpectCollective(Session& session, const CollectiveCase& c, uint32_t seed, bool is_wild = false,
                       bool has_all = true);
 

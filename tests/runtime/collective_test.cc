@@ -1,4 +1,5 @@
-// Collectives among CPU devices: every kind and type against tests/runtime/collective_plans.h, in one process and several.
+// Collectives on CPU devices, in one process and several: every kind and type, compared with
+// collective_plans.h.
 #include "sinter/runtime/plan/collective.h"
 
 #include <cstdlib>
@@ -25,7 +26,7 @@ bool IsCombining(Kind kind) {
   return kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter;
 }
 
-// Some of everything, uneven and empty too.
+// Returns sizes that include odd, uneven and empty tensors.
 std::vector<int64_t> SizesFor(Kind kind, uint32_t members, int64_t scale) {
   if (kind == Kind::AllToAll) return {5 * scale * members};
   if (kind == Kind::SendRecv) return {11 * scale};
@@ -126,7 +127,7 @@ TEST_F(CollectiveTest, InPlaceFlatAndInAnyOrderOfDevices) {
   }
 }
 
-// The others have nothing to do with it.
+// Devices outside the group take no part.
 TEST_F(CollectiveTest, AmongSomeOfTheDevices) {
   for (const Kind kind : fb::EnumValuesCollectiveKind()) {
     const CollectiveCase pair = {
@@ -136,7 +137,7 @@ TEST_F(CollectiveTest, AmongSomeOfTheDevices) {
   }
 }
 
-// More than one chunk for each process, and an odd rest.
+// More than one chunk per process, and a remainder of odd size.
 TEST_F(CollectiveTest, LargeTensorsTravelInChunks) {
   const int64_t large = static_cast<int64_t>(kCollectiveChunkBytes / 4 * 5 / 2) + 99;
   for (const Kind kind : {Kind::AllReduce, Kind::Reduce}) {
@@ -165,7 +166,7 @@ TEST_F(CollectiveTest, MemoryForWhatComesFromOthersIsAccountedFor) {
   RunInWorld(2, [&](World& world) {
     const absl::StatusOr<Session> session = CollectivePlan(c).MakeSession({.threads = 1, .world = &world});
     ASSERT_TRUE(session.ok()) << session.status();
-    // Of the two members elsewhere, the half of the elements that is combined here.
+    // Memory for two remote members: the half of the elements that this process combines.
     EXPECT_EQ(session->memory().library_workspace, 2 * 2048 * 4);
   });
 }
@@ -188,7 +189,7 @@ TEST_F(CollectiveTest, GroupsOfOneProcess) {
   EXPECT_EQ(CollectiveName(made.kind), "all_reduce");
 }
 
-// Four copies, then the members, which are one launch of those that are here.
+// Four copies, then one launch with the members of this process.
 TEST_F(CollectiveTest, LaunchesOfOneProcess) {
   const Plan plan = *CollectivePlan({.members = 4, .is_in_place = true}).Make();
   const fb::Function& function = *plan.table().functions()->Get(0);

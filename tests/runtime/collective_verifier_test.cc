@@ -1,4 +1,4 @@
-// What plan_verifier.h refuses of collectives and of replicas.
+// The checks of collectives and replicas in plan_verifier.h.
 #include <functional>
 #include <ostream>
 #include <string>
@@ -21,7 +21,8 @@ fb::CollectiveStepT Member(fb::CollectiveKind kind, uint32_t channel, uint32_t r
   return step;
 }
 
-// On cpu:0, cpu:1 and gpu:0. Functions by what they exchange, each with a step of cpu:0 and one of cpu:1.
+// Returns a valid plan for cpu:0, cpu:1 and gpu:0. Each function is named after its collective and has one
+// step on cpu:0 and one on cpu:1.
 TestPlan GoodPlan() {
   TestPlan plan;
   plan.UseDevices({Device::Cpu(0), Device::Cpu(1), Device::Gpu(0)});
@@ -172,7 +173,7 @@ const Alteration kAlterations[] = {
        BufferOf(p, 0, 3).offset += 64;
      },
      "step 1 (exchange): it is flat, and its tensor 1 is not as far from the first everywhere"},
-    // Among the steps of the function.
+    // Order of the steps in the function.
     {"missing first", [](auto& p) { p.functions[0]->steps.erase(p.functions[0]->steps.begin()); },
      "step 0 (exchange): it is rank 1 of channel 5, and the step before is not rank 0"},
     {"missing last", [](auto& p) { p.functions[0]->steps.pop_back(); },
@@ -259,7 +260,7 @@ INSTANTIATE_TEST_SUITE_P(CollectiveVerifier, AlteredCollectivesTest, ::testing::
 TEST(CollectiveVerifierTest, GoodPlansPass) {
   const absl::StatusOr<Plan> plan = GoodPlan().Make();
   ASSERT_TRUE(plan.ok()) << plan.status();
-  // A program sees one of each.
+  // The program sees only the original, not its replicas.
   ASSERT_EQ(plan->Variables().size(), 1u);
   EXPECT_EQ(plan->Variables()[0].name, "w");
 }

@@ -1,5 +1,5 @@
-// Counts a program's heap allocations, by a malloc of its own. One file of a program includes this, and the program is a test
-// by itself.
+// Counts the heap allocations of a program by replacing malloc.
+// Include this file in one source of a program; the program must be a test of its own.
 //
 //   if (!kCountsAllocations) GTEST_SKIP() << "sanitizers bring their own malloc";
 //   const int64_t before = allocations;
@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// GCC says by macros which sanitizer there is, clang by __has_feature.
+// GCC names the sanitizer by macros, clang by __has_feature.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SINTER_COUNTS_ALLOCATIONS 0
 #elif defined(__has_feature)
@@ -32,7 +32,7 @@ inline std::atomic<int64_t> allocations{0};
 }  // namespace sinter
 
 #if SINTER_COUNTS_ALLOCATIONS
-// Those of glibc, under the names that it keeps for this purpose.
+// glibc's own functions, under the names that glibc provides for replacements.
 // NOLINTBEGIN(misc-definitions-in-headers): one file of a program has them.
 extern "C" {
 void* __libc_malloc(size_t);

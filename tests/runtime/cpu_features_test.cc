@@ -42,7 +42,7 @@ TEST_F(CpuFeaturesTest, ALevelHidesWhatIsBeyondIt) {
   setenv("SINTER_CPU_LEVEL", "x86-64-v2", 1);
   EXPECT_FALSE(RunningCpuHas("avx2"));
   EXPECT_TRUE(RunningCpuHas("sse4.2"));
-  // No level gives what the CPU has not.
+  // A level never adds features that the CPU lacks.
   setenv("SINTER_CPU_LEVEL", "x86-64-v4", 1);
   EXPECT_EQ(sn_cpu_level(), own);
   EXPECT_EQ(RunningCpuHas("avx512f"), has_avx512);

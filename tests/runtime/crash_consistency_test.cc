@@ -1,5 +1,5 @@
-// Files after a crash: what is written goes through the system calls below, which are recorded; every state that a disk may
-// have after any number of them is looked at. And processes are killed while they write.
+// Crash consistency of files. The test records the system calls of a write and checks every state that a disk
+// may have after a crash between them. It also kills processes while they write.
 //
 //   SINTER_CRASH_KILLS=1000 SINTER_CRASH_SEED=7 ./crash_consistency_test      # Default: 20 kills, seed 1.
 #include <dlfcn.h>
@@ -31,15 +31,15 @@ namespace {
 // A call that changed a file or a folder.
 struct Change {
   enum class Kind { kCreate, kWrite, kSync, kRename, kRemove, kSyncFolder } kind;
-  int file = -1;  // A number for each file that was created; not for folders and names.
+  int file = -1;  // Numbers the created files; -1 for folders and names.
   std::string name, new_name = {};
   int64_t offset = 0;
   std::string bytes = {};
 };
 
-// Null: nothing is recorded.
+// Null while nothing is recorded.
 std::vector<Change>* changes = nullptr;
-std::map<int, int> files;  // By descriptor: those that were created while changes were recorded.
+std::map<int, int> files;  // Maps descriptors to the files created during the recording.
 [[maybe_unused]] int num_files = 0;
 
 template <typename F>
@@ -57,8 +57,8 @@ template <typename F>
 #endif
 #endif
 
-#ifndef SINTER_SANITIZED  // Sanitizers have definitions of their own.
-// The executable's own definitions come before those of the C library.
+#ifndef SINTER_SANITIZED  // Sanitizers have their own definitions.
+// The executable's definitions replace those of the C library.
 extern "C" {
 
 int open(const char* path, int flags, ...) {
@@ -128,8 +128,9 @@ std::vector<Change> Record(const std::function<absl::Status()>& write) {
   return recorded;
 }
 
-// A disk on which nothing is certain but what was synced: files keep their bytes at their last sync, or all that was written;
-// of what happened to names since the last sync of the folder, a beginning is there. That is less than ext4 and XFS promise.
+// A disk that guarantees only synced data. A file holds its bytes of the last sync or all written bytes.
+// Since the last sync of the folder, the disk may have kept any number of name changes, from the first on.
+// ext4 and XFS promise more.
 class Disk {
  public:
   explicit Disk(std::map<std::string, std::string> names) : names_({std::move(names)}) {}
@@ -165,7 +166,7 @@ class Disk {
     links_.push_back(now);
   }
 
-  // All that the file of this name may hold after a crash. A name that is not there: "(none)".
+  // Returns all contents that the file of this name may have after a crash; "(none)" if it may be missing.
   std::vector<std::string> After(const std::string& name) const {
     std::vector<std::string> contents;
     for (const auto& links : links_) {
@@ -185,9 +186,9 @@ class Disk {
   struct File {
     std::string written, synced;
   };
-  std::map<std::string, std::string> names_;  // Of before.
+  std::map<std::string, std::string> names_;  // Contents by name before the recording.
   std::vector<std::map<std::string, int>> links_ = {
-      {}};  // Since the last sync of the folder, in their order.
+      {}};  // States since the last sync of the folder, in order.
   std::map<int, File> files_;
 };
 
@@ -222,7 +223,8 @@ bool AllAre(const HostTensor& tensor, int version) {
                              [&](float value) { return value == static_cast<float>(version); });
 }
 
-// A kind of file: writes a version of it, and says which version a whole file has; else an error.
+// A file format. `write` writes a version of the file; `read` returns the version of an intact file, else an
+// error.
 struct Format {
   std::string name;
   std::function<absl::Status(const std::string& path, int version)> write;
@@ -336,7 +338,7 @@ TEST(CrashConsistencyTest, AfterAnyCallTheFileIsTheOldOrTheNew) {
         }
       }
       EXPECT_GT(seen, 0) << "nothing was recorded";
-      // What returned without an error is durable.
+      // A write that returned without an error is durable.
       for (const std::string& contents : disk.After(path)) EXPECT_TRUE(contents == made) << format.name;
       EXPECT_THAT(folder.List(), testing::ElementsAre(format.name));
       EXPECT_EQ(format.read(path).value_or(-1), 2);
@@ -344,7 +346,7 @@ TEST(CrashConsistencyTest, AfterAnyCallTheFileIsTheOldOrTheNew) {
   }
 }
 
-// Writes one version after the other until it is killed.
+// Writes one version after the other until the process is killed.
 [[noreturn]] void WriteForEver(const std::vector<Format>& formats, const ScratchFolder& folder) {
   for (int version = 1;; ++version) {
     for (const Format& format : formats) {

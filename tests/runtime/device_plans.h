@@ -1,4 +1,4 @@
-// Plans over several devices whose results are known: for fake GPUs, real ones and CPUs alike.
+// Plans over several devices with known results, for fake GPUs, real GPUs and CPUs.
 //
 //   TestPlan plan = TwoDevicesPlan(Device::Cpu(0), Device::Gpu(0));
 //   ExpectTwoDevices(session, /*runs=*/3);
@@ -21,7 +21,7 @@ inline HostTensor Filled(int64_t size, float value) {
   return *HostTensor::FromVector<float>({size}, std::vector<float>(static_cast<size_t>(size), value));
 }
 
-// One step, of the kind that runs on the result's device.
+// Adds one step to = a + b, of the kind that runs on the result's device.
 inline void AddSum(TestFunction& f, const TestPlan& plan, uint32_t a, uint32_t b, uint32_t to) {
   const fb::BufferT& buffer = *f.table().buffers[to];
   const int64_t size = buffer.type->shape[0];
@@ -34,7 +34,9 @@ inline void AddSum(TestFunction& f, const TestPlan& plan, uint32_t a, uint32_t b
 
 inline constexpr int64_t kTwoDevicesSize = 100;
 
-// y = x + a on the first, z = copy of y, b = b + z and w = z + z on the second, t = copy of w on the first.
+// The first device computes y = x + a.
+// The second device computes z = copy of y, b = b + z, w = z + z.
+// The first device computes t = copy of w.
 inline TestPlan TwoDevicesPlan(Device first, Device second) {
   constexpr int64_t kSize = kTwoDevicesSize;
   TestPlan plan;
@@ -72,8 +74,8 @@ inline void ExpectTwoDevices(Session& session, int runs) {
   }
 }
 
-// The first device overwrites at once what the second copies, in functions f and g alike: y = x + x, sum += copy of y,
-// y = y + y, sum += copy of y.
+// Functions f and g are the same: y = x + x, sum += copy of y, y = y + y, sum += copy of y.
+// The first device overwrites y immediately after the second copies it.
 inline TestPlan OverwritingPlan(Device first, Device second, int64_t size) {
   TestPlan plan;
   plan.UseDevices({first, second});
@@ -94,7 +96,7 @@ inline TestPlan OverwritingPlan(Device first, Device second, int64_t size) {
   return plan;
 }
 
-// Runs f and g in turn, and looks at every third run only, so that the work of several is under way.
+// Runs f and g in turn and checks only every third run, so that several runs are pending at once.
 inline void ExpectOverwriting(Session& session, int64_t size, int runs, bool first_first) {
   using ::testing::Each;
   float sum = 0;
@@ -113,7 +115,7 @@ inline void ExpectOverwriting(Session& session, int64_t size, int runs, bool fir
   }
 }
 
-// y = x * s, z = y + w, on the device; t is handed through.
+// y = x * s and z = y + w on the device; t is passed through.
 inline TestPlan ScalePlan(Device device, int64_t size) {
   TestPlan plan;
   plan.UseDevices({device});

@@ -77,7 +77,7 @@ TEST(HostMemoryTest, KnowsWhatThereIs) {
   EXPECT_LT(memory.TotalBytes(), int64_t{1} << 50);
 }
 
-// The kernel grants them both, and ends the process when they are used.
+// The kernel would grant both allocations and end the process when it touches the memory.
 TEST(HostMemoryTest, TwoPiecesThatFitSinglyDoNotFitTogether) {
   HostMemory memory;
   const int64_t most = memory.FreeBytes() / 10 * 7;
@@ -86,7 +86,7 @@ TEST(HostMemoryTest, TwoPiecesThatFitSinglyDoNotFitTogether) {
   EXPECT_LT(memory.FreeBytes(), most);
   EXPECT_TRUE(absl::IsResourceExhausted(memory.Allocate(most).status()));
   memory.Free(*first, most);
-  // A part: others may use the machine meanwhile.
+  // Allocates only a part: other processes may use memory meanwhile.
   const absl::StatusOr<void*> again = memory.Allocate(most / 2);
   ASSERT_TRUE(again.ok()) << again.status();
   memory.Free(*again, most / 2);

@@ -1,4 +1,4 @@
-// How many heap allocations a run makes: counted by this program's own malloc.
+// Counts the heap allocations of a run with the program's own malloc.
 #include "sinter/runtime/execute/executable.h"
 
 #include <cstdlib>
@@ -20,7 +20,8 @@ class AllocationTest : public ::testing::Test {
     ASSERT_GT(allocations, before);
   }
 
-  // Of the second to fourth run of the only function, each.
+  // Returns the allocations per run of the only function, after some warm-up runs: the average over
+  // BoundFunction::Run with and without a profile, and Session::Run.
   static int64_t CountOf(const TestPlan& plan, const std::vector<const HostTensor*>& inputs) {
     Session session = *plan.MakeSession({.threads = 2});
     const std::string function = session.plan().Functions()[0].name;
@@ -130,7 +131,7 @@ TEST_F(AllocationTest, OwnKernelsAllocateNothing) {
   EXPECT_EQ(CountOf(plan, {&images}), 0);
 }
 
-// Not ours to change: oneDNN builds a map of its arguments in each execute call.
+// oneDNN builds a map of its arguments in each execute call; Sinter cannot change that.
 TEST_F(AllocationTest, OneDnnAllocatesItsArgumentsOnly) {
   const HostTensor a = *HostTensor::Zeros(DType::kF32, {100, 90}),
                    b = *HostTensor::Zeros(DType::kF32, {90, 120});

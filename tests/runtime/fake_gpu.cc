@@ -33,12 +33,12 @@ class FakeMeeting {
     workspace_.resize(work_->WorkspaceBytes());
   }
 
-  // By the thread that gives the member its work.
+  // Called by the thread that launches the member's work.
   void SetBuffers(uint32_t rank, void* const* buffers) { buffers_[rank] = buffers; }
-  // `number`: of the work that begins it, of this member. Under the mutex of the connection.
+  // `number`: position of the member's begin in its work. Requires the mutex of the connection.
   void Give(uint32_t rank, size_t number) { numbers_[rank].push_back(number); }
 
-  // When all have begun, and ended what they began before.
+  // Runs the collective after all members have begun it and finished the collectives begun before it.
   void Execute() {
     for (size_t rank = 0; rank < members_.size(); ++rank) {
       SINTER_CHECK(!numbers_[rank].empty())
@@ -59,7 +59,7 @@ class FakeMeeting {
   ThreadPool pool_;
   std::vector<FakeGpu*> members_;
   std::vector<void* const*> buffers_;
-  std::vector<std::deque<size_t>> numbers_;  // Of each member, given and not yet executed.
+  std::vector<std::deque<size_t>> numbers_;  // For each member: collectives given and not yet executed.
   std::unique_ptr<HostCollective> work_;
   std::vector<std::byte> workspace_;
 };
@@ -100,7 +100,7 @@ class FakeStep : public Step {
   std::function<void(const std::vector<void*>&)> work_;
 };
 
-// In two pieces of work, so that others can come between them.
+// A step in two pieces of work, so that other work can run between them.
 class FakeLibraryStep : public Step {
  public:
   FakeLibraryStep(FakeGpu* gpu, int64_t count) : gpu_(gpu), count_(count) {}
@@ -272,7 +272,7 @@ void FakeGpu::RunUpTo(size_t number) {
   }
 }
 
-// A collective is begun, and done as late as may be: when somebody joins it.
+// Begins a collective, and executes it as late as possible: at its first join.
 void FakeGpu::RunOne(const Work& work) {
   FakeMeeting* const meeting = work.meeting.get();
   if (meeting == nullptr) {
@@ -367,10 +367,10 @@ void FakeGpu::UseLibraryWorkspace(std::span<const std::byte> bytes) {
   if (recording_ != nullptr && !pieces_.empty()) pieces_.back().library_workspace = bytes;
 }
 
-// Work of a piece after work of another: of all whose predecessors are done, the latest piece has the next turn.
+// Orders the work of pieces. Among the pieces whose predecessors are done, the latest piece runs next.
 std::vector<FakeGpu::Work> FakeGpu::Reordered(const std::vector<Work>& recorded) const {
   std::vector<Work> order;
-  std::vector<size_t> next, end;  // Of each piece, its work that is still to come.
+  std::vector<size_t> next, end;  // For each piece: its remaining work.
   for (size_t p = 0; p < pieces_.size(); ++p) {
     next.push_back(pieces_[p].first_work);
     end.push_back(p + 1 < pieces_.size() ? pieces_[p + 1].first_work : recorded.size());

@@ -1,22 +1,24 @@
-// A GPU for tests on machines without one: work that runs only when somebody waits for it, and not in order with that of
-// other devices unless WaitFor says so. Whoever forgets to wait reads old values.
+// A fake GPU for tests on machines without one; it shows missing waits.
+// Work runs only when something waits for it. Only WaitFor orders it with the work of other devices, so a
+// missing wait reads old values.
 //
 //   FakeGpus gpus;
-//   absl::StatusOr<Session> session = gpus.MakeSession(plan);            // gpu:N of the plan are fake, cpu:N real.
+//   absl::StatusOr<Session> session = gpus.MakeSession(plan);      // gpu:N of the plan are fake, cpu:N real.
 //   session->Run("f", {{"x", x}});
 //   EXPECT_EQ(gpus[0].counts().uploads, 1);
 //
-// Its kernels, by the names of the plan's, have as many elements as threads: add_f32 (a + b), scale_f32 (a * b[0]),
-// count_f32 (i), and library_f32 (a + 1), which has its sums in a library workspace of as many elements first. It copies too;
-// other steps are an error. Recorded steps must have run before, as libraries want it. Pieces of a recording run the latest
-// first, as far as what they say that they come after lets them.
+// Its kernels, by their names in the plan, process one element per thread: add_f32 (a + b), scale_f32 (a *
+// b[0]), count_f32 (i), and library_f32 (a + 1), which first stores its sums in a library workspace of the
+// same size. It supports copies; all other steps are an error. A step must have run once before it is
+// recorded, as libraries require. The pieces of a recording run in reverse order, as far as their declared
+// predecessors allow.
 //
-// Members of a collective run when all of them are next: whoever gives them in an order in which they wait for each other
-// fails a check. They run on a stream of their own: until a step is given after Join, their results are old ones, and what
-// they read may have been overwritten. Devices may be given work by threads of their own.
+// The members of a collective run when each of them is next. A launch order in which members wait for each
+// other fails a check. Collectives run on their own stream: steps given before Join may read old results, and
+// their writes may change the collective's inputs. Each device may have its own launching thread.
 //
-// Each piece of work takes kSecondsOfWork of a clock of its own: a kernel, a copy, a mark of a stopwatch, a wait; a collective
-// takes two, one when it is begun and one when it is joined.
+// Each piece of work takes kSecondsOfWork on the device's own clock: a kernel, a copy, a stopwatch mark, a
+// wait. A collective takes two, one when it begins and one when it is joined.
 #ifndef SINTER_TESTS_RUNTIME_FAKE_GPU_H_
 #define SINTER_TESTS_RUNTIME_FAKE_GPU_H_
 
@@ -43,28 +45,28 @@ namespace sinter {
 
 class FakeGpu;
 
-// The members of one collective of one session, on fake GPUs.
+// The members of one collective in one session, on fake GPUs.
 class FakeMeeting;
 
 class FakeGpu : public DeviceRuntime {
  public:
-  // Work of a stream. A member of a collective has no work of its own.
+  // One piece of work on a stream. A member of a collective has no `run`.
   struct Work {
     std::function<void()> run;
     std::shared_ptr<FakeMeeting> meeting = nullptr;
     uint32_t rank = 0;
-    bool is_join = false;  // Of the meeting.
+    bool is_join = false;  // Joins `meeting`.
   };
 
   struct Counts {
     int uploads = 0, downloads = 0;
     int waits = 0;
-    int steps = 0;  // Run one by one, and once for each recording.
+    int steps = 0;  // Steps that ran alone; each recording also counts them once.
     int recordings = 0, launches = 0;
-    int collectives = 0, joins = 0;  // Given, also by launches of recordings.
+    int collectives = 0, joins = 0;  // Begun and joined, also by launches of recordings.
   };
 
-  // `fault`: asked at each call that may fail, whose name it is given.
+  // `fault` is called with the name of each call that may fail; an error makes that call fail.
   FakeGpu(Device device, CachingAllocator* allocator,
           std::function<absl::Status(const char*)> fault = nullptr)
       : device_(device), allocator_(allocator), fault_(std::move(fault)) {}
@@ -92,25 +94,25 @@ class FakeGpu : public DeviceRuntime {
   double seconds() const { return seconds_; }
 
   const Counts& counts() const { return counts_; }
-  // Every call from now on that waits for it fails with this.
+  // Makes every later call that waits for this GPU fail with `status`.
   void Break(absl::Status status) { broken_ = std::move(status); }
-  // Uploads fail too.
+  // Makes uploads fail too, with the status of Break.
   void BreakUploads() { breaks_uploads_ = true; }
-  // The next recording fails with this.
+  // Makes the next recording fail with `status`.
   void BreakRecording(absl::Status status) { broken_recording_ = std::move(status); }
-  // Why the session has given up; OK: it has not.
+  // The reason why the session was aborted; OK if it was not.
   absl::Status aborted() const;
 
-  // Of the latest recording.
+  // A piece of the latest recording.
   struct Piece {
     std::vector<uint32_t> before;
-    std::span<const std::byte> library_workspace = {};  // Of the step.
+    std::span<const std::byte> library_workspace = {};  // Workspace of the step.
     size_t first_work = 0;
   };
   const std::vector<Piece>& pieces() const { return pieces_; }
 
   absl::Status Fault(const char* call) const { return fault_ == nullptr ? absl::OkStatus() : fault_(call); }
-  // For its steps and recordings.
+  // For the steps and recordings of this GPU.
   void Give(Work work);
   void CountStep() { ++counts_.steps; }
   void UseLibraryWorkspace(std::span<const std::byte> bytes);
@@ -119,30 +121,30 @@ class FakeGpu : public DeviceRuntime {
  private:
   friend class FakeMeeting;
 
-  // What the GPUs of one session share.
+  // State that the GPUs of one session share.
   struct Connection {
     std::mutex mutex;
-    std::vector<FakeGpu*> peers;                                   // By the plan's index.
+    std::vector<FakeGpu*> peers;                                   // By the plan's device index.
     std::map<const void*, std::shared_ptr<FakeMeeting>> meetings;  // By the step of the first member.
     LocalDevices local;
     absl::Status aborted;
   };
 
   std::unique_ptr<Step> MakeCollective(const fb::Plan& plan, const fb::Step& step);
-  // Runs what was given, up to and including the piece of this number.
+  // Runs the queued work up to and including this number.
   void RunUpTo(size_t number);
   void RunOne(const Work& work);
-  // Of pieces, the latest first.
+  // Orders the work of pieces, the latest piece first.
   std::vector<Work> Reordered(const std::vector<Work>& recorded) const;
 
   Device device_;
   CachingAllocator* allocator_;
   std::function<absl::Status(const char*)> fault_;
-  std::vector<Work> queue_;  // Given and not yet run.
+  std::vector<Work> queue_;  // Work given and not yet run.
   size_t given_ = 0, done_ = 0;
   double seconds_ = 0;
   bool is_running_ = false;
-  std::deque<FakeMeeting*> begun_;  // Collectives under way.
+  std::deque<FakeMeeting*> begun_;  // Pending collectives.
   std::vector<Work>* recording_ = nullptr;
   std::vector<Piece> pieces_;
   absl::Status broken_;
@@ -153,18 +155,18 @@ class FakeGpu : public DeviceRuntime {
   Counts counts_;
 };
 
-// The fake GPUs of one session, each with an allocator of its own.
+// The fake GPUs of one session, each with its own allocator.
 class FakeGpus {
  public:
   absl::StatusOr<Session> MakeSession(const TestPlan& plan, const SessionOptions& options = {});
 
-  // Of the last session made. It lives as long as the session.
+  // The GPU of the last session. It lives as long as that session.
   FakeGpu& operator[](int32_t index) const { return *gpus_.at(index); }
   CachingAllocator& allocator(int32_t index) { return *allocators_.at(index); }
 
-  // Of all of them, the call of this number from now on fails, once.
+  // Makes the call with this number, counted over all GPUs, fail once.
   void FailCall(int number) { calls_left_ = number; }
-  // "Upload of gpu:1"; empty: it has not come yet.
+  // E.g. "Upload of gpu:1". Empty if no call has failed yet.
   const std::string& failed_call() const { return failed_call_; }
 
  private:

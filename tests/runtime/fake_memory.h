@@ -1,4 +1,4 @@
-// A device memory of a given size without any memory behind it: addresses that must not be touched.
+// A fake device memory: it hands out addresses without memory, which nothing may touch.
 #ifndef SINTER_TESTS_RUNTIME_FAKE_MEMORY_H_
 #define SINTER_TESTS_RUNTIME_FAKE_MEMORY_H_
 
@@ -25,7 +25,7 @@ class FakeMemory : public DeviceMemory {
     used_ += bytes;
     pieces_[next_] = bytes;
     void* const ptr = reinterpret_cast<void*>(next_);
-    next_ += bytes;  // Directly behind: pieces must not merge although they touch.
+    next_ += bytes;  // Adjacent pieces: the pool must not merge them.
     return ptr;
   }
   void Free(void* ptr, int64_t bytes) noexcept override {

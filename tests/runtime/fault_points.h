@@ -1,9 +1,9 @@
-// Which call is to fail: what the functions ask that a test puts before those of a library.
+// Selects the call that fails, for replacements of library functions in tests.
 //
-//   FaultPoints::Arm(3);                    // The third call from now on fails, once.
+//   FaultPoints::Arm(3);                    // The third call after this fails, once.
 //   ...
-//   if (FaultPoints::Disarm()) ...          // It did; FaultPoints::name() says which.
-//   FaultPoints::Arm(1, "cudaMalloc");      // The first one of this function.
+//   if (FaultPoints::Disarm()) ...          // The call failed; FaultPoints::name() names it.
+//   FaultPoints::Arm(1, "cudaMalloc");      // The first call of this function.
 #ifndef SINTER_TESTS_RUNTIME_FAULT_POINTS_H_
 #define SINTER_TESTS_RUNTIME_FAULT_POINTS_H_
 
@@ -15,13 +15,13 @@ namespace sinter {
 
 class FaultPoints {
  public:
-  // `only`: of which function, a literal; null: of any.
+  // `only` is a literal that names one function; null for any function.
   static void Arm(int call, const char* only = nullptr) {
     fired_ = nullptr;
     only_ = only;
     left_ = call;
   }
-  // Whether it has failed.
+  // Returns true if the armed call has failed.
   static bool Disarm() {
     left_ = 0;
     return fired_ != nullptr;

@@ -1,4 +1,5 @@
-// Every call that may fail, fails once: whatever a program does then gets an error, loses nothing, and works the next time.
+// Makes every call that can fail, fail once: the program gets an error, loses nothing, and works the next
+// time.
 #include "sinter/tests/runtime/c_library_faults.h"
 
 #include <cstring>
@@ -48,7 +49,7 @@ TestPlan TrainPlan() {
   f.Output("y", y);
   return plan;
 }
-// Of "sum", after so many runs with an x of ones.
+// Returns the value of "sum" after `runs` runs with an x of ones.
 float SumAfter(int runs) { return 1 + static_cast<float>(runs) * (kSide * 0.5f + 3); }
 
 int OpenFiles() {
@@ -70,8 +71,8 @@ std::vector<std::string> FilesOf(const std::string& folder) {
 
 class FaultPointsTest : public ::testing::Test {
  protected:
-  // Calls `work` again and again, with one more of the calls that it makes failing each time, until none does. It must leave
-  // nothing behind. Returns how many there were.
+  // Repeats `work` and makes another one of its calls fail each time, until all have failed once. Checks that
+  // `work` leaks no memory and no files. Returns the number of calls.
   static int FailEach(const std::function<absl::Status()>& work,
                       const std::function<void(const absl::Status&)>& check) {
     EXPECT_TRUE(work().ok()) << "with nothing failing: " << work();
@@ -137,7 +138,7 @@ TEST_F(FaultPointsTest, SessionsAndRuns) {
             ++runs;
             continue;
           }
-          // As they were; or nobody may read them, until they are set again.
+          // Variables keep their values, or they cannot be read until they are set again.
           absl::StatusOr<HostTensor> sum = session.ReadVariable("sum");
           if (sum.ok()) {
             EXPECT_THAT(*sum->Span<float>(), Each(SumAfter(runs)));
@@ -189,7 +190,7 @@ TEST_F(FaultPointsTest, Checkpoints) {
   EXPECT_GE(loads, 2);
 }
 
-// Each call of a GPU in turn, of its making, its steps and its transfers.
+// Fails each call of a GPU in turn: calls that create it, run its steps and transfer data.
 TEST(FaultyGpuTest, EveryCallOfADevice) {
   const TestPlan plan = TwoDevicesPlan(Device::Gpu(0), Device::Gpu(1));
   const HostTensor x = Filled(kTwoDevicesSize, 2);
@@ -212,7 +213,7 @@ TEST(FaultyGpuTest, EveryCallOfADevice) {
         EXPECT_THAT(*(*out)["t"].Span<float>(), Each(6.0f));
         continue;
       }
-      // It was given, though its result could not be brought.
+      // The run was launched, although its result could not be read.
       if (out.ok()) ++runs;
       absl::StatusOr<HostTensor> b = session->ReadVariable("b");
       if (!b.ok()) {

@@ -9,7 +9,8 @@
 namespace sinter {
 namespace {
 
-// What a pattern means, by the definition of its format: the judge of the integer code.
+// Returns the value of a bit pattern by the definition of its format. The tests compare the integer code with
+// it.
 double Meaning(uint32_t bits, int exponent_bits, int mantissa_bits) {
   const uint32_t exponent = bits >> mantissa_bits & ((1u << exponent_bits) - 1);
   const double fraction = std::ldexp(bits & ((1u << mantissa_bits) - 1), -mantissa_bits);
@@ -37,8 +38,8 @@ void CheckEveryPattern(int exponent_bits, int mantissa_bits) {
   }
 }
 
-// Between every two neighbours: below the middle, the middle (a tie goes to the even pattern), above the
-// middle.
+// For every pair of neighbours: a value below the middle, the middle (a tie rounds to the even pattern), a
+// value above the middle.
 template <typename Half>
 void CheckEveryTie(uint32_t infinity) {
   for (uint32_t bits = 0; bits + 1 < infinity; ++bits) {

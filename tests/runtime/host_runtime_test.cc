@@ -99,7 +99,8 @@ TEST_F(HostRuntimeTest, NeedsScratchMemoryOnceAKernelWantsIt) {
   TestFunction g(with_kernel, "g");
   g.Kernel("add_f32", {}, {g.Arena(DType::kF32, {4})}, 4, 1, 100);
   const Plan second = *with_kernel.Make();
-  // Without code, which is looked at after what the kernel needs.
+  // Fails, because the runtime has loaded no code. MakeStep checks this after it has read the kernel's
+  // scratch size.
   EXPECT_FALSE(cpu_.MakeStep(second.table(), *second.table().functions()->Get(0)->steps()->Get(0)).ok());
   EXPECT_EQ(cpu_.ScratchBytes(), 256u);
 }

@@ -1,4 +1,4 @@
-// Convolution and pooling in f64, one obvious loop each, for images in either layout.
+// Simple f64 loops of convolution and pooling for images in either layout, as a reference.
 #ifndef SINTER_TESTS_RUNTIME_IMAGE_STEPS_REFERENCE_H_
 #define SINTER_TESTS_RUNTIME_IMAGE_STEPS_REFERENCE_H_
 
@@ -18,7 +18,7 @@ struct ImageIndex {
   }
 };
 
-// Calls f(x, y, w): each product x[..] * w[..] that is a part of y[..], as indices.
+// Calls f(x, y, w) with offsets: once for each product x[..] * w[..] that is a term of y[..].
 template <typename Table, typename F>
 void ForConvProducts(const Table& s, F&& f) {
   const bool last = s.layout == fb::ImageLayout::Nhwc;
@@ -40,7 +40,7 @@ void ForConvProducts(const Table& s, F&& f) {
               }
 }
 
-// Calls f(x, y, position): each element x[..] of the window of y[..], in row-major order of positions.
+// Calls f(x, y, position) for each element x[..] in the window of y[..], in row-major order of the positions.
 template <typename Table, typename F>
 void ForPoolElements(const Table& s, F&& f) {
   const bool last = s.layout == fb::ImageLayout::Nhwc;

@@ -56,7 +56,7 @@ TEST(InitializerTest, NormalNumbersAreThoseOfBoxAndMuller) {
   }
 }
 
-// The bits of the scalar functions, one element at a time, in double precision to the end.
+// Computes one element with the scalar functions, in double precision up to the final rounding.
 double Scalar(const InitialValues& values, DType dtype, int64_t element) {
   uint32_t w[4];
   for (int lane = 0; lane < 4; ++lane) {
@@ -76,7 +76,7 @@ double Scalar(const InitialValues& values, DType dtype, int64_t element) {
 
 TEST(InitializerTest, AnyCutAndAnyThreadsGiveTheBitsOfOneElementAtATime) {
   constexpr int64_t kCount = 20011;
-  // Counters carry into their second word at 2^32.
+  // At 2^32 the counter carries into its second word.
   constexpr int64_t kBegins[] = {0, 1, (int64_t{1} << 32) - 10000};
   for (const ValuesKind kind : {ValuesKind::kUniform, ValuesKind::kNormal}) {
     for (const DType dtype : {DType::kF64, DType::kF32, DType::kBf16, DType::kF16}) {

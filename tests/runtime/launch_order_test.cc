@@ -13,7 +13,8 @@
 namespace sinter {
 namespace {
 
-// "gpu:0 [0 1], gpu:1 after gpu:0 <2>, last: gpu:0 after gpu:1": launches with their steps; <> is a copy from elsewhere.
+// Returns the launches as text, e.g. "gpu:0 [0 1], gpu:1 after gpu:0 <2>, last: gpu:0 after gpu:1". [] lists
+// the steps; <> is a copy from another device.
 std::string OrderOf(const TestPlan& test_plan) {
   const absl::StatusOr<Plan> plan = test_plan.Make();
   if (!plan.ok()) return std::string(plan.status().message());
@@ -36,7 +37,8 @@ std::string OrderOf(const TestPlan& test_plan) {
   return absl::StrJoin(parts, ", ");
 }
 
-// Steps by what they do: Compute on a device from its buffers to a new one, Move to another device.
+// Builds a function. Compute adds a step that reads a buffer of its device and writes to a new one; Move adds
+// a copy to another device.
 class Steps {
  public:
   explicit Steps(const std::vector<Device>& devices) {
@@ -65,7 +67,7 @@ class Steps {
     return to;
   }
 
-  // In place, of these devices' buffers.
+  // Adds an in-place collective over the devices of these buffers.
   void Exchange(const std::vector<uint32_t>& buffers) {
     fb::CollectiveStepT step;
     step.dtype = fb::DType::F32;
@@ -130,7 +132,7 @@ TEST(LaunchOrderTest, ACopyWaitsForWhatItReads) {
   Steps s({kGpu0, kGpu1});
   const uint32_t a = s.Compute(s.New(0));
   s.Compute(s.Move(a, 1));
-  s.Compute(a);  // Reads only, but after the copy's wait: a launch of its own.
+  s.Compute(a);  // Reads only, but follows the copy's wait: a separate launch.
   EXPECT_EQ(OrderOf(s.plan),
             "gpu:0 [0], gpu:1 after gpu:0 <1>, gpu:1 [2], gpu:0 [3], last: gpu:0 after gpu:1");
 }
@@ -150,7 +152,7 @@ TEST(LaunchOrderTest, AWorkspaceIsWrittenToo) {
   s.Move(a, 1);
   s.Compute(s.New(0));
   fb::StepT& step = *s.plan.table.functions[0]->steps.back();
-  step.workspace_bytes = 16;  // At offset 0, where `a` is.
+  step.workspace_bytes = 16;  // At offset 0, as `a`.
   EXPECT_EQ(OrderOf(s.plan), "gpu:1 after gpu:0 <0>, gpu:0 after gpu:1 [1]");
 }
 
@@ -215,8 +217,8 @@ TEST(LaunchOrderTest, CollectivesOfCpusAreOneLaunch) {
   EXPECT_EQ(OrderOf(s.plan), "cpu:0 [0], cpu:1 [1], cpu:0 [2 3], cpu:0 [4]");
 }
 
-// gpu:0 overwrites what gpu:1 copies, and waits before either member is launched: later, gpu:1's copy would be behind its
-// member, which waits for gpu:0's.
+// gpu:0 overwrites the source of gpu:1's copy, so it waits before either member is launched. A later wait
+// would hang: gpu:1's copy would come after its member, which waits for gpu:0's member.
 TEST(LaunchOrderTest, MembersWaitForOthersBeforeAnyIsLaunched) {
   Steps s({kGpu0, kGpu1});
   const uint32_t a = s.Compute(s.New(0)), b = s.Compute(s.New(1));

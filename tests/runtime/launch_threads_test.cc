@@ -29,7 +29,7 @@ TEST(LaunchThreadsTest, EachDeviceDoesItsTasksInOrder) {
   EXPECT_TRUE(threads.Has(2));
   EXPECT_FALSE(threads.Has(3));
   for (int run = 0; run < 100; ++run) {
-    // More than a lane holds.
+    // More tasks than a lane holds.
     for (size_t i = 0; i < 200; ++i) {
       threads.Post(0, {TaskKind::kLaunch, 3 * i});
       threads.Post(2, {TaskKind::kLaunch, 3 * i + 2});
@@ -47,7 +47,7 @@ TEST(LaunchThreadsTest, EachDeviceDoesItsTasksInOrder) {
   }
 }
 
-// What one thread could not do: each task ends only when the others have begun.
+// Each task ends only after the others have begun, which needs several threads.
 TEST(LaunchThreadsTest, TasksOfDevicesMayWaitForEachOther) {
   std::barrier meeting(4);
   LaunchThreads threads(

@@ -29,7 +29,7 @@ TEST(LoadTimesTest, EveryMomentCountsForTheInnermostStage) {
               ElementsAre(Field(&LoadStage::what, "outer"), Field(&LoadStage::what, "inner")));
   const double pause = std::chrono::duration<double>(kPause).count();
   EXPECT_GE(times.stages()[1].seconds, 2 * pause);
-  // The pauses are the inner stage's alone.
+  // The pauses count for the inner stage only.
   EXPECT_LE(times.stages()[0].seconds, times.stages()[1].seconds);
   EXPECT_DOUBLE_EQ(times.Total(), times.stages()[0].seconds + times.stages()[1].seconds);
 }

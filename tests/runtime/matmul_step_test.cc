@@ -85,7 +85,7 @@ TEST_P(MatmulStepTest, ShapesAndTransposes) {
       s.transpose_a = transposes & 1, s.transpose_b = transposes & 2;
       s.has_bias =
           (transposes == 1 || transposes == 2) && GetParam() != DType::kI8 && GetParam() != DType::kU8;
-      // Sums of 300 products would leave 8 bits.
+      // Sums of 300 terms would exceed 8 bits.
       if (SizeOf(GetParam()) == 1 && k > 5) continue;
       Check(s, GetParam());
     }
@@ -103,7 +103,7 @@ TEST_P(MatmulStepTest, NothingToSum) {
 }
 
 TEST_P(MatmulStepTest, Activations) {
-  // Integers have relu only.
+  // Integers support relu only.
   for (int activation = 1; activation <= (IsFloat(GetParam()) ? 6 : 1); ++activation) {
     fb::MatmulStepT s;
     s.batch = 1, s.m = 9, s.n = 20, s.k = 6, s.has_bias = true,
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Types, MatmulStepTest,
                                            DType::kI32, DType::kI8, DType::kU8),
                          [](const auto& info) { return std::string(DTypeName(info.param)); });
 
-// A result of several tiles, and one whose k is cut.
+// A result of several tiles, and one whose k is split.
 TEST(MatmulStepTest, LargeProductsDoNotDependOnThreads) {
   fb::MatmulStepT s;
   s.batch = 1, s.m = 130, s.n = 140, s.k = 517;

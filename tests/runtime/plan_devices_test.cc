@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// On cpu:0 (device 0) and gpu:3 (device 1).
+// Returns a valid plan for cpu:0 (device 0) and gpu:3 (device 1).
 TestPlan GoodDevicesPlan() {
   TestPlan plan;
   plan.UseDevices({Device::Cpu(0), Device::Gpu(3)});

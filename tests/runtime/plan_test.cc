@@ -134,7 +134,7 @@ TEST(PlanTest, TruncatedFilesAreErrors) {
 
 TEST(PlanTest, EveryFlippedBitIsAnError) {
   TestPlan plan = SmallPlan();
-  plan.table.shared_object.resize(64);  // Of the code one bit is as another.
+  plan.table.shared_object.resize(64);  // All bits of the code are checked alike, so little code is enough.
   std::string bytes = plan.Bytes();
   for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
     const char good = bytes[bit / 8];
@@ -160,7 +160,8 @@ TEST(PlanTest, FlippedBitsAreErrors) {
               HasSubstr("the plan is damaged: its content hash is"));
 }
 
-// What `cp`, `rsync --inplace` and a shell's `>` do to a file whose plan is running: it is what was loaded that runs.
+// A running plan keeps its loaded contents while `cp`, `rsync --inplace` or a shell's `>` overwrites its
+// file.
 TEST(PlanTest, AFileOverwrittenInPlaceChangesNothing) {
   TestPlan test_plan;
   const std::vector<float> ones(16, 1.0f);
@@ -196,7 +197,8 @@ TEST(PlanTest, AFileOverwrittenInPlaceChangesNothing) {
   std::filesystem::remove(path);
 }
 
-// Loaded code is a file in memory, which other processes of the same user can open.
+// Loaded code is a file in memory. Other processes of the same user can open this file but cannot write to
+// it.
 TEST(PlanTest, LoadedCodeCannotBeWrittenTo) {
   const Session session = *Session::Create(*SmallPlan().Make());
   int found = 0;
@@ -232,10 +234,11 @@ TEST(PlanTest, AnotherPlanThanExpectedIsRefused) {
   }
 }
 
-// Alterations that a fresh hash covers up: what the verifier lets pass must load and report without a crash.
+// Alters bytes and hides the change with a new hash: every plan that the verifier accepts must load and
+// report without a crash.
 TEST(PlanTest, SealedAlterationsDoNotCrash) {
   TestPlan plan = SmallPlan();
-  plan.table.shared_object.resize(64);  // The tables, then, are most of the bytes.
+  plan.table.shared_object.resize(64);  // Short code, so that most bytes are tables.
   const std::string good = plan.Bytes();
   for (size_t at = 0; at < good.size(); ++at) {
     for (int change : {1, 2, 4, 16, 64, 128, 255}) {

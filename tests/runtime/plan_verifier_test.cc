@@ -25,7 +25,7 @@ void AddBetterCode(fb::PlanT& plan, int count, std::string_view bytes) {
   }
 }
 
-// A plan with a step of every kind. Names of functions say what they hold.
+// Returns a valid plan with a step of every kind. Each function is named after its steps.
 TestPlan GoodPlan() {
   TestPlan plan;
   plan.AddVariable("w", DType::kF32, {4, 4}, 1);
@@ -88,7 +88,7 @@ fb::BufferT& BufferOf(fb::PlanT& plan, int function, int buffer) {
   return *plan.functions[function]->buffers[buffer];
 }
 
-// The convolution, in layout nchw16n.
+// Returns the convolution, changed to layout nchw16n.
 fb::ConvStepT& InBlocks(fb::PlanT& plan) {
   fb::ConvStepT& step = *StepOf(plan, 2).body.AsConvStep();
   step.layout = fb::ImageLayout::Nchw16n;
@@ -224,7 +224,7 @@ const Alteration kAlterations[] = {
      "step 1 (copy): it copies 8 bytes from a buffer of 64 to one of 64"},
     {"copy operands", [](auto& p) { StepOf(p, 0, 1).inputs.clear(); },
      "it has 0 inputs and 1 outputs, not 1 and 1"},
-    // Matrix products.
+    // Matmuls.
     {"matmul k", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->k = 4; },
      "a has 24 bytes, and the step's parameters make 32"},
     {"matmul n", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->n = 4; },
@@ -287,7 +287,7 @@ const Alteration kAlterations[] = {
      "it has the gradient of no activation"},
     {"matmul gradient on a CPU",
      [](auto& p) {
-       StepOf(p, 1).inputs[2] = StepOf(p, 1).outputs[0];  // Of the preactivation's shape.
+       StepOf(p, 1).inputs[2] = StepOf(p, 1).outputs[0];  // Has the preactivation's shape.
        StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
        StepOf(p, 1).body.AsMatmulStep()->is_gradient = true;
        StepOf(p, 1).body.AsMatmulStep()->activation = fb::Activation::GeluTanh;
@@ -364,7 +364,7 @@ const Alteration kAlterations[] = {
      },
      "a window of 17 x 17 has more than 256 positions"},
     {"pool position type", [](auto& p) { StepOf(p, 3).outputs[1] = 1; }, "the positions holds f32, not u8"},
-    // The catalogue.
+    // The catalog.
     {"catalog kernel", [](auto& p) { StepOf(p, 4).body.AsCatalogStep()->kernel = "sort"; },
      "the catalogue has no kernel \"sort\""},
     {"catalog parameters", [](auto& p) { StepOf(p, 4).body.AsCatalogStep()->parameters.pop_back(); },
@@ -411,8 +411,8 @@ TEST(PlanVerifierTest, WeightGradientsInBlocksNeedWorkspace) {
               AllOf(HasSubstr("the convolution needs "), HasSubstr(" bytes of workspace, and has 0")));
 }
 
-// FlatBuffers puts every list at a multiple of its numbers' size. Moves that of `field` on by four bytes, where the low
-// half of the first number is taken for the length.
+// FlatBuffers aligns every list to the size of its elements. This function moves the list of `field` by four
+// bytes, so that the low half of the first element is read as the length, and returns the verifier's message.
 std::string MessageOfMoved(const TestPlan& plan, const std::function<const void*(const fb::Plan&)>& table,
                            flatbuffers::voffset_t field) {
   std::string bytes = plan.Bytes();
@@ -449,7 +449,7 @@ TEST(PlanVerifierTest, ListsThatAreNotAligned) {
 }
 
 TEST(PlanVerifierTest, PlansOf2GiBAreRefused) {
-  // Mapped and not touched: only its first page takes memory.
+  // The memory is mapped and not touched: only its first page takes space.
   const size_t size = size_t{1} << 31;
   void* const memory =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -70,7 +70,8 @@ TEST_P(PoolStepTest, MaxGrad) {
   for (const fb::PoolStepT& s : Shapes(fb::PoolKind::MaxGrad)) {
     const int64_t outputs = Count(s, s.out_size);
     const std::vector<double> g = RandomValues(outputs, 1);
-    // Any position of the window, but one in the image: the last.
+    // Every window position inside the image is valid. Uses the last one for every third output, else the
+    // first that is not 0.
     std::vector<double> position(static_cast<size_t>(outputs)),
         want(static_cast<size_t>(Count(s, s.in_size)));
     std::vector<size_t> winner(position.size());
@@ -117,7 +118,7 @@ TEST_P(PoolStepTest, NanWinsAndInfinityIsAnElement) {
   const HostTensor x =
       MakeTensor(dtype(), Shape(s, s.in_size),
                  {-inf, -inf, 1, nan, -inf, -inf, nan, 5, inf, 2, -inf, -inf, 3, inf, -1, -inf});
-  // By way of equality of bits, NaN would not be the same in two runs.
+  // Does not use RunStep: it compares two runs by value, and NaN differs from itself.
   TestPlan plan;
   TestFunction f(plan, "f");
   const uint32_t in = f.Input("x", dtype(), x.shape());

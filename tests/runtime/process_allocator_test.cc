@@ -45,7 +45,7 @@ TEST(ProcessAllocatorTest, TensorsOfManyThreadsAreCounted) {
       for (int64_t i = 0; i < 500; ++i) {
         HostTensor next = HostTensor::Zeros(DType::kI32, {1 + (i * 37) % 1000}).value();
         next.MutableSpan<int32_t>().value()[0] = static_cast<int32_t>(t);
-        kept[t] = std::move(next);  // Frees the one before.
+        kept[t] = std::move(next);  // Frees the previous tensor.
       }
     });
   }
@@ -61,10 +61,11 @@ TEST(ProcessAllocatorTest, TensorsOfManyThreadsAreCounted) {
   EXPECT_EQ(memory.UsedBytes(), before);
 }
 
-// Constructed before any allocator is made, and so destroyed after all that a test makes.
+// Constructed before the allocator, and so destroyed after everything that a test makes.
 HostTensor freed_at_exit;
 
-// What the environment says counts when the allocator is made, which here has happened: each runs in a new process.
+// The allocator reads the environment when it is created. This process already has one, so each test runs in
+// a new process.
 class ProcessAllocatorDeathTest : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }

@@ -1,7 +1,9 @@
-// What ranks owe each other, whatever happens to them: sessions on a simulated network and clock, for many seeds.
+// Simulates ranks on a virtual network and clock, with faults and mistakes, for many seeds.
 //
 //   SINTER_SIMULATION_SEEDS=10000 build/release/tests/runtime/rank_simulation_test
-//   SINTER_SIMULATION_SEED=4711 ...                                              # That one alone.
+//   SINTER_SIMULATION_SEED=4711 ...                                              # Only this seed.
+//
+// Checks that all ranks end, that results are right, and that errors name the cause.
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
@@ -22,13 +24,13 @@ namespace {
 
 using Duration = SimulatedRanks::Duration;
 
-// What a program does wrong, besides what befalls it.
+// A mistake of the program, as opposed to a fault of its surroundings.
 enum class Mistake : uint8_t { kNone, kWrongArgument, kOtherFunction, kOtherSession };
 
 struct Scenario {
   explicit Scenario(uint64_t seed);
   std::string Name() const;
-  // What the error of any rank may name as the cause; empty: there must be none.
+  // Causes that a rank's error may name. Empty if no rank may fail.
   std::vector<std::string> Causes() const;
 
   uint64_t seed;
@@ -49,7 +51,7 @@ Scenario::Scenario(uint64_t seed) : seed(seed) {
   runs = 5 + choose(20);
   mistaken_run = 1 + choose(static_cast<uint64_t>(runs - 1));
   size = choose(2) == 0 ? 7 : 3000;
-  // Either the world or the program does something, or nobody.
+  // Either a fault, or a mistake of the program, or neither.
   const int what = choose(10);
   if (what < 6) options.fault = static_cast<SimulatedFault>(1 + what);
   if (what >= 6 && what < 9) mistake = static_cast<Mistake>(what - 5);
@@ -85,7 +87,7 @@ std::vector<std::string> Scenario::Causes() const {
   return {};
 }
 
-// y = the sum over all devices of their x, in two functions.
+// Returns a plan with two functions: y = the sum of x over all devices.
 TestPlan SumsPlan(int devices, int64_t size) {
   TestPlan plan;
   std::vector<Device> names;
@@ -129,7 +131,7 @@ absl::Status RunOnce(const Scenario& s, World& world, Session& session, const ch
   return absl::OkStatus();
 }
 
-// The program of each rank. A mistake of the program's own is not its error.
+// The program of each rank. A rank's own wrong argument is not an error of its program.
 absl::Status Program(const Scenario& s, SimulatedRanks& ranks, const Plan& plan, World& world) {
   const SessionOptions options = {.threads = 1, .world = &world};
   absl::StatusOr<Session> first = Session::Create(plan.Share(), options);
@@ -143,7 +145,7 @@ absl::Status Program(const Scenario& s, SimulatedRanks& ranks, const Plan& plan,
     const char* const function = errs && s.mistake == Mistake::kOtherFunction ? "g" : "f";
     Session& session = errs && s.mistake == Mistake::kOtherSession ? *second : *first;
     const absl::Status status = RunOnce(s, world, session, function, run, is_wrong);
-    // As a program does that skips a bad batch.
+    // Continues like a program that skips a bad batch.
     if (is_wrong && absl::IsInvalidArgument(status)) continue;
     if (!status.ok()) return status;
   }
@@ -166,7 +168,7 @@ void Simulate(uint64_t seed) {
     ASSERT_TRUE(ranks.has_ended(rank)) << "rank " << rank << " hangs";
     const absl::Status& status = *results[static_cast<size_t>(rank)];
     if (status.ok()) {
-      // Whoever makes it in the last run has no other that fails.
+      // A wrong argument in the last run: this rank has no later run that could fail.
       const bool was_last =
           rank == s.options.victim && s.mistaken_run == s.runs - 1 && s.mistake == Mistake::kWrongArgument;
       EXPECT_TRUE(s.mistake == Mistake::kNone || was_last) << "rank " << rank << " has not noticed";
@@ -196,7 +198,7 @@ TEST(RankSimulationTest, AllEndWithTheCauseAndNoWrongSum) {
   unsetenv("SINTER_CPU_DEVICES");
 }
 
-// The same seed, the same virtual time to the microsecond.
+// The same seed gives the same virtual time to the microsecond.
 TEST(RankSimulationTest, ASeedIsAWholeHistory) {
   setenv("SINTER_CPU_DEVICES", "8", 1);
   const Scenario s(17);

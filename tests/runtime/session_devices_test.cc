@@ -1,4 +1,4 @@
-// Sessions over several CPU devices, and over GPUs that fake_gpu.h makes up.
+// Sessions over several CPU devices and over the fake GPUs of fake_gpu.h.
 #include <cmath>
 #include <cstdlib>
 #include <string>
@@ -137,7 +137,7 @@ TEST_F(SessionDevicesTest, MemoryIsCheckedOnAllDevicesBeforeAnyIsTaken) {
                     HasSubstr("\non cpu:1 it needs 1536 bytes and has them")));
 }
 
-// Less than there is in main memory for each, more than there is for both.
+// Main memory has room for either device's arena, but not for both.
 TEST_F(SessionDevicesTest, CpusShareTheMainMemory) {
   const int64_t most = HostMemory().FreeBytes() / 4 * 3 / 4096 * 4096;
   TestPlan plan;
@@ -166,7 +166,8 @@ TEST_F(SessionDevicesTest, GpusRunAsWell) {
   }
 }
 
-// What a device has not run when it is destroyed needs its memory, and that of the others.
+// Destroys a session with pending work. A device's pending work still needs its own memory and that of other
+// devices.
 TEST_F(SessionDevicesTest, EndsWithWorkUnderWay) {
   FakeGpus gpus;
   absl::StatusOr<Session> session = gpus.MakeSession(TwoDevicesPlan(Device::Gpu(0), Device::Gpu(1)));
@@ -193,7 +194,7 @@ TEST_F(SessionDevicesTest, OutputsAreDownloadedWhenAskedForAndOnce) {
   ASSERT_TRUE(out.ok()) << out.status();
   const FakeGpu& gpu = gpus[0];
   EXPECT_EQ(gpu.counts().downloads, 0);
-  EXPECT_THAT(*(*out)["t"].Span<float>(), Each(7.0f));  // Never was there.
+  EXPECT_THAT(*(*out)["t"].Span<float>(), Each(7.0f));  // An input: it was never on the GPU.
   EXPECT_EQ(gpu.counts().downloads, 0);
   EXPECT_THAT(*(*out)["z"].Span<float>(), Each(6.5f));
   EXPECT_EQ(gpu.traffic().downloaded, 400);
@@ -234,7 +235,7 @@ TEST_F(SessionDevicesTest, SmallInputsGoInOneUploadLargeOnesByThemselves) {
     EXPECT_EQ(gpus[0].counts().waits, 0);
     EXPECT_THAT(*(*out)["z"].Span<float>(), Each(6.5f));
     const SessionMemory memory = session.memory(Device::Gpu(0)), host = session.memory(Device::Cpu(0));
-    // In multiples of 256: x and the number; t is not read there.
+    // In multiples of 256 bytes: x and the number s. The GPU does not read t.
     EXPECT_EQ(memory.input_copies, (size * 4 + 255) / 256 * 256 + 256);
     EXPECT_EQ(memory.arena, memory.variables + (size * 4 + 63) / 64 * 64);
     EXPECT_EQ(memory.used, gpus.allocator(0).UsedBytes());
@@ -281,18 +282,18 @@ TEST_F(SessionDevicesTest, ProfilesHaveARecordingOfTheirOwn) {
   for (const StepTimes& step : profile.steps) {
     EXPECT_EQ(step.device, Device::Gpu(0));
     EXPECT_EQ(step.kind, "kernel");
-    // The marks are taken off.
+    // The time of the marks is subtracted.
     EXPECT_NEAR(step.seconds_min, work, 1e-9);
     EXPECT_NEAR(step.seconds_total, 3 * work, 1e-9);
   }
-  // A step and its mark.
+  // One step and its mark.
   EXPECT_NEAR(profile.steps[1].begin_seconds - profile.steps[0].begin_seconds, 2 * work, 1e-9);
   run(7, nullptr);
   EXPECT_EQ(gpus[0].counts().recordings, 2);
   EXPECT_EQ(gpus[0].counts().launches, 6);
 }
 
-// Libraries set themselves up in it.
+// The first run is not recorded, because libraries initialize themselves in it.
 TEST_F(SessionDevicesTest, AFirstRunIsProfiledStepByStep) {
   FakeGpus gpus;
   Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kValues));
@@ -315,11 +316,11 @@ TEST_F(SessionDevicesTest, ProfilesOfSeveralDevices) {
     EXPECT_THAT(*(*out)["t"].Span<float>(), Each(6.0f));
     EXPECT_THAT(*(*out)["b"].Span<float>(), Each(10.0f + 3.0f * static_cast<float>(run)));
   }
-  // From the second run on; a launch of one step too.
+  // The session records from the second run on, and it records launches of a single step too.
   EXPECT_EQ(gpus[0].counts().recordings, gpus[0].counts().launches / 2);
   EXPECT_EQ(profile.steps[1].kind, "copy");
   EXPECT_EQ(profile.steps[1].device, Device::Gpu(1));
-  // What the copy waits for is not its own.
+  // The time excludes the copy's wait.
   EXPECT_NEAR(profile.steps[1].seconds_min, FakeGpu::kSecondsOfWork, 1e-9);
 }
 
@@ -331,7 +332,8 @@ TEST_F(SessionDevicesTest, VariablesOnAGpu) {
     fb::InitializerT& init = *p->table.variables[0]->initializer;
     init.kind = fb::InitializerKind::Normal, init.b = 0.02, init.seed = 7;
     p->AddVariable("empty", DType::kF32, {0});
-    // Sent in two pieces where nobody has computed it before, and not at all.
+    // "long" is uploaded in one piece if its values were computed ahead, else in two. "zeros" is never
+    // uploaded.
     p->AddVariable("long", DType::kF32, {1 << 20, 2});
     *p->table.variables[2]->initializer = init;
     p->table.variables[2]->initializer->kind = fb::InitializerKind::Uniform;

@@ -1,4 +1,4 @@
-// Sessions on the GPUs of this machine: what session_devices_test.cc expects of fake ones.
+// Sessions on the GPUs of this machine, with the expectations of session_devices_test.cc.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -62,7 +62,7 @@ TEST_F(SessionGpuTest, OutputsAreDownloadedWhenAskedFor) {
     EXPECT_EQ(TrafficOf(Device::Gpu(0)).downloaded, (run - 1) * 4 * kSize);
     ASSERT_THAT(*(*out)["z"].Span<float>(), Each(2.0f * static_cast<float>(run) + 0.5f));
   }
-  // Where they are read, and their landing.
+  // input_copies counts each input twice: the place where it is read, and its staging buffer.
   const int64_t small = session->memory(Device::Gpu(0)).input_copies / 2 - 4 * kSize;
   EXPECT_EQ(TrafficOf(Device::Gpu(0)).uploaded - before, 10 * (4 * kSize + small));
   Profile profile;
@@ -70,13 +70,14 @@ TEST_F(SessionGpuTest, OutputsAreDownloadedWhenAskedFor) {
     ASSERT_TRUE(session->Run("f", {{"x", x}, {"s", 1}, {"t", x}}, &profile).ok());
   }
   EXPECT_EQ(profile.runs, 3);
-  // 12 MB at 10 TB/s, which no GPU reaches.
+  // The step moves 12 MB. In 1 us that would be 10 TB/s or more, which no GPU reaches.
   EXPECT_GT(profile.steps[1].seconds_min, 1e-6);
   EXPECT_LT(profile.seconds_of_mark, 1e-5);
   EXPECT_GE(profile.steps[1].begin_seconds, profile.steps[0].begin_seconds + profile.steps[0].seconds_min);
 }
 
-// What prepares a session's memory may be late on a GPU that is busy; inputs come by another way.
+// On a busy GPU, the work that prepares a session's memory may be late. Inputs use another stream and must
+// survive.
 TEST_F(SessionGpuTest, FirstInputsStayWhateverElseTheGpuDoes) {
   constexpr size_t kBytes = size_t{1} << 30;
   absl::StatusOr<std::unique_ptr<DeviceRuntime>> other = MakeCudaRuntime(Device::Gpu(0));
@@ -182,7 +183,7 @@ TEST_F(SessionGpusTest, TwoGpus) {
   }
 }
 
-// Large enough that a wait that is missing would show.
+// Large enough that a missing wait would show.
 TEST_F(SessionGpusTest, NobodyOverwritesWhatIsStillRead) {
   constexpr int64_t kSize = 1 << 18;
   absl::StatusOr<Session> session = MakeSession(OverwritingPlan(Device::Gpu(0), Device::Gpu(1), kSize));
@@ -192,7 +193,7 @@ TEST_F(SessionGpusTest, NobodyOverwritesWhatIsStillRead) {
   ExpectOverwriting(*session, kSize, 60, /*first_first=*/false);
 }
 
-// Each GPU adds to its variable what it has from the one before: round all of them, and back to the first.
+// Each GPU adds the value of the previous GPU to its variable: around all GPUs and back to the first.
 TEST_F(SessionGpusTest, ARingOfAll) {
   constexpr int64_t kSize = 1 << 18;
   const uint32_t count = static_cast<uint32_t>(NumGpus());

@@ -1,4 +1,4 @@
-// The order in which a session asks a GPU for what takes long, and what it tells it before.
+// The order of a session's slow requests to a GPU, and the hints that it gives the GPU first.
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +19,7 @@ class NoStep : public Step {
   absl::Status Run(const StepArgs&) override { return absl::OkStatus(); }
 };
 
-// Writes down what it is asked for.
+// Records the calls it gets.
 class AskedGpu : public FakeGpu {
  public:
   AskedGpu(CachingAllocator* allocator, std::vector<std::string>& asked)
@@ -36,7 +36,7 @@ class AskedGpu : public FakeGpu {
   std::vector<std::string>& asked_;
 };
 
-// What a session asked, and the libraries that it named.
+// The calls of a session, and the libraries that it announced.
 struct Load {
   std::vector<std::string> asked;
   bool cublaslt = false, cudnn = false;

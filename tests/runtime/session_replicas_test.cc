@@ -1,4 +1,4 @@
-// Variables and outputs that several devices have, in one process and several.
+// Variables and outputs that have replicas on several devices, in one process and several.
 #include <bit>
 #include <cstdlib>
 #include <string>
@@ -25,8 +25,8 @@ std::string ReplicaMessage(const absl::Status& status) { return std::string(stat
 
 constexpr int64_t kRows = 4, kColumns = 16, kReplicaSize = kRows * kColumns;
 
-// Each of two devices adds its half of the rows of x to its replica of w, "step" steps at a time:
-// w += all_reduce(sum, rows of x) ; own = rows of x. The output "w" is on both, "own0" on the first alone.
+// Returns a plan over two devices, which both update their replica of w: w += all_reduce(sum of their halves
+// of x). Output "w" is on both devices, "sum1" only on the second.
 TestPlan ReplicatedPlan(Device first, Device second) {
   TestPlan plan;
   plan.UseDevices({first, second});
@@ -63,7 +63,7 @@ HostTensor Rows(int64_t begin, int64_t end) {
   for (int64_t i = begin * kColumns; i < end * kColumns; ++i) values.push_back(static_cast<float>(i));
   return *HostTensor::FromVector<float>({end - begin, kColumns}, values);
 }
-// After a run from `w`: of element i of the half.
+// Returns the values of w after a run that starts from `w`.
 std::vector<float> Sums(float w) {
   std::vector<float> sums;
   constexpr int64_t kHalf = kReplicaSize / 2;
@@ -83,7 +83,7 @@ TEST_F(SessionReplicasTest, AreOneVariable) {
   EXPECT_EQ(session.variables()[0].name, "w");
   EXPECT_EQ(session.variables()[1].name, "here");
   EXPECT_TRUE(absl::IsNotFound(session.ReadVariable("w@1").status()));
-  // The replica starts as its original does.
+  // A replica has the initial values of its original.
   absl::StatusOr<Outputs> out = session.Run("train", {{"x", Rows(0, kRows)}});
   ASSERT_TRUE(out.ok()) << out.status();
   EXPECT_EQ(session.memory(Device::Cpu(1)).variables, kReplicaSize / 2 * 4 + 8);
@@ -108,7 +108,7 @@ TEST_F(SessionReplicasTest, CheckpointsHoldThemOnce) {
   EXPECT_THAT(*(*out)["w"].Span<float>(), ::testing::ElementsAreArray(Sums(9)));
 }
 
-// Each process reads what its device has, and gives it what it reads.
+// Each process reads the values of its own device, and passes inputs for that device.
 TEST_F(SessionReplicasTest, AmongProcesses) {
   RunInWorld(2, [](World& world) {
     const int64_t rank = world.rank();
@@ -117,7 +117,7 @@ TEST_F(SessionReplicasTest, AmongProcesses) {
     EXPECT_EQ(session->memory().variables, rank == 0 ? kReplicaSize / 2 * 4 : kReplicaSize / 2 * 4 + 8);
     EXPECT_EQ(session->variables()[0].device, Device::Cpu(0));
     ASSERT_TRUE(session->WriteVariable("w", Filled(kReplicaSize / 2, 2)).ok());
-    // All of the input, or the rows that are read here.
+    // Passes the whole input, or only the rows that this process reads.
     for (const bool is_part : {false, true}) {
       ASSERT_TRUE(session->WriteVariable("w", Filled(kReplicaSize / 2, 2)).ok());
       const HostTensor x = is_part ? Rows(rank * 2, rank * 2 + 2) : Rows(0, kRows);
@@ -153,7 +153,7 @@ TEST_F(SessionReplicasTest, RowsAreForSeveralProcessesAlone) {
               HasSubstr("input \"x\" is f32[4,16], and f32[2,16] is given"));
 }
 
-// What is not aligned is copied, and nothing more than is read.
+// Unaligned input is copied, but only the rows that are read.
 TEST_F(SessionReplicasTest, UnalignedRows) {
   RunInWorld(2, [](World& world) {
     Session session = *CpuPlan().MakeSession({.threads = 1, .world = &world});
@@ -168,7 +168,7 @@ TEST_F(SessionReplicasTest, UnalignedRows) {
   });
 }
 
-// A variable of f32 between its replicas in bf16 and f16, which function "narrow" gives out.
+// Returns a plan with an f32 variable between replicas in bf16 and f16, which function "narrow" outputs.
 TestPlan NarrowPlan(Device device, int64_t size, float value) {
   TestPlan plan;
   plan.UseDevices({device});
@@ -185,7 +185,7 @@ TestPlan NarrowPlan(Device device, int64_t size, float value) {
   return plan;
 }
 
-// What the program sees, rounded, is what the replicas hold.
+// The replicas must hold the rounded values of the original.
 void ExpectRounded(Session& session) {
   const HostTensor w = *session.ReadVariable("w");
   absl::StatusOr<Outputs> out = session.Run("narrow", {});
@@ -209,7 +209,7 @@ TEST(NarrowReplicasTest, FollowWhoeverWrites) {
   EXPECT_EQ(session.variables()[0].dtype, DType::kF32);
   EXPECT_EQ(session.memory().variables, 5 * (4 + 2 + 2));
   ExpectRounded(session);
-  // Ties, a carry, what is too large for f16, and a subnormal number of it.
+  // Ties, a carry, a value too large for f16, and a subnormal f16.
   const HostTensor values =
       *HostTensor::FromVector<float>({5}, {1.00390625f, -1.01171875f, 1.99999988f, 70000.0f, 3.0e-8f});
   ASSERT_TRUE(session.WriteVariable("w", values).ok());
@@ -225,7 +225,8 @@ TEST(NarrowReplicasTest, FollowWhoeverWrites) {
   ExpectRounded(other);
 }
 
-// In pieces where it is large; where all bytes are the same in some type and not in others; random values, ahead or not.
+// Large enough to be copied in pieces. Values whose bytes are all equal in some types but not in others, and
+// random values, computed ahead or not.
 TEST(NarrowReplicasTest, OnGpus) {
   constexpr int64_t kMany = (int64_t{5} << 18) + 3;
   for (const float value : {0.0f, 0.3f, std::bit_cast<float>(0x3f3f3f3f), -1.0f}) {
@@ -247,7 +248,7 @@ TEST(NarrowReplicasTest, OnGpus) {
   }
 }
 
-// On GPUs a device is given its own rows, not the whole input.
+// A GPU gets only its own rows, not the whole input.
 TEST_F(SessionReplicasTest, UploadsAreHalves) {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0), Device::Gpu(1)});

@@ -1,4 +1,4 @@
-// Sessions and threads: one thread at a time, none after fork, and sessions that share one plan's memory.
+// Sessions and threads: one thread at a time, no use after fork, and sessions that share a plan's memory.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-// GCC says it by a macro, clang by __has_feature.
+// GCC defines a macro for the thread sanitizer, clang supports __has_feature.
 #if defined(__SANITIZE_THREAD__)
 #define SINTER_TEST_TSAN true
 #elif defined(__has_feature)
@@ -59,7 +59,7 @@ TestPlan ServedPlan(Device device = Device::Cpu()) {
   return plan;
 }
 
-// Either right or refused, never somebody else's.
+// Each call gives the caller's own result or an error, never the result of another thread.
 TEST(SessionUseTest, TwoThreadsGetAnErrorOrTheirOwnResults) {
   Session session = *ServedPlan().MakeSession({.threads = 1});
   std::atomic<int> wrong = 0, refused = 0, right = 0;
@@ -88,7 +88,7 @@ TEST(SessionUseTest, TwoThreadsGetAnErrorOrTheirOwnResults) {
   EXPECT_TRUE(session.Run("predict", {{"x", Filled(kSharedSize, 1)}}).ok());
 }
 
-// A run that waits for another rank is surely under way.
+// A run that waits for another rank is certainly in progress.
 TEST(SessionUseTest, EveryCallIsRefusedDuringARun) {
   LocalWorld world(2);
   TestPlan plan = TwoDevicesPlan(Device::Cpu(0), Device::Cpu(1));
@@ -102,7 +102,7 @@ TEST(SessionUseTest, EveryCallIsRefusedDuringARun) {
     do ran = first->Run("f", {{"x", x}}).status();
     while (absl::IsFailedPrecondition(ran));
   });
-  // It begins at some time, and cannot end before the second rank has run.
+  // The run has begun when Synchronize fails. It cannot end before the second rank runs.
   absl::Status status;
   while (status.ok()) status = first->Synchronize();
   BoundFunction bound = *first->Bind("f");
@@ -116,12 +116,12 @@ TEST(SessionUseTest, EveryCallIsRefusedDuringARun) {
   }
   EXPECT_TRUE(second->Run("f", {{"x", x}}).ok());
   running.join();
-  // To be refused is no failed run: the world goes on.
+  // A refused call is not a failed run: the world stays usable.
   EXPECT_TRUE(ran.ok()) << ran;
   EXPECT_TRUE(first->Synchronize().ok());
 }
 
-// What `child` says in a forked process; or nothing, if it hangs.
+// Returns the status text of `child`, run in a forked process; empty if `child` hangs.
 std::string InChild(const std::function<absl::Status()>& child) {
   int pipes[2];
   EXPECT_EQ(pipe(pipes), 0);
@@ -191,7 +191,7 @@ TEST(SharingTest, EightThreadsGetTheBitsOfOneAndTakeTheMemoryOnce) {
       const std::span<const float> y = *(*first->Run("predict", {{"x", x}}))["y"].Span<float>();
       expected.emplace_back(y.begin(), y.end());
     }
-    // Whoever goes first, the memory stays.
+    // The shared memory stays whichever session is destroyed first.
     first.reset();
     std::vector<std::thread> threads;
     for (size_t i = 0; i < 8; ++i) {

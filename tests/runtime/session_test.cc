@@ -26,7 +26,7 @@ std::vector<float> Values(const HostTensor& tensor) {
   return {values.begin(), values.end()};
 }
 
-// step: w = w + lr * x, y = w + w, out. eval: z = x + constant.
+// train: w = w + lr * x, y = w + w; also outputs y[0], x and w. eval: z = x + constant.
 TestPlan TrainPlan() {
   TestPlan plan;
   const uint32_t w = plan.AddVariable("layer.weight", DType::kF32, {kSize}, 0.5);
@@ -120,7 +120,7 @@ TEST(SessionTest, NumbersKeepTheirValueOrAreErrors) {
   EXPECT_FALSE(stored(0x1p63, DType::kI64).ok());
   EXPECT_EQ(*stored(-0x1p63, DType::kI64), -0x1p63);
   EXPECT_FALSE(stored(std::nan(""), DType::kI64).ok());
-  // The largest of each float type, half a unit above it, and what was infinite before.
+  // The largest value of each float type, half a unit above it, and infinity itself.
   EXPECT_EQ(*stored(65519, DType::kF16), 65504);
   EXPECT_FALSE(stored(65520, DType::kF16).ok());
   EXPECT_FALSE(stored(1e9, DType::kF16).ok());
@@ -154,7 +154,7 @@ TEST(SessionTest, OneErrorListsEverythingWrongWithTheArguments) {
               AllOf(HasSubstr("\"x\", f32[100], is missing"), HasSubstr("\"lr\", f32[], is missing")));
   EXPECT_THAT(std::string(session.Run("test", {}).status().message()),
               HasSubstr("the plan has no function \"test\"; it has train, eval"));
-  // Nothing has run.
+  // No function has run.
   EXPECT_THAT(Values(*session.ReadVariable("layer.weight")), Each(0.5f));
 }
 
@@ -243,7 +243,7 @@ TEST(SessionTest, MemoryIsAsPredicted) {
   EXPECT_EQ(pool->UsedBytes(), 0);
 }
 
-// Most inputs are read where they are: those that are not take memory when they first must.
+// Most inputs are read in place. Others get a staging buffer at their first use.
 TEST(SessionTest, LargeInputsHaveStagingWhenTheyNeedIt) {
   constexpr int64_t kMany = 1 << 20;
   TestPlan plan;
@@ -397,7 +397,7 @@ TEST(SessionTest, APlanForAnotherCpuIsRefused) {
   EXPECT_THAT(std::string(plan.MakeSession().status().message()), HasSubstr("but this machine is x86_64"));
 }
 
-// The first code that the CPU can run is loaded; what it cannot run is not even looked at.
+// Loads the first code that the CPU can run. Code for other CPUs is not parsed.
 TEST(SessionTest, LoadsTheBestCodeThatTheCpuCanRun) {
   for (const char* feature : {"qbits", "sse3"}) {
     TestPlan plan;
@@ -409,7 +409,7 @@ TEST(SessionTest, LoadsTheBestCodeThatTheCpuCanRun) {
     better.target = std::make_unique<fb::TargetT>();
     better.target->features = {feature};
     better.shared_object = plan.table.shared_object;
-    // The code that must not be loaded cannot be.
+    // Makes the other code invalid, so that loading it would fail.
     (better.target->features[0] == "qbits" ? better.shared_object : plan.table.shared_object).assign(100, 7);
     absl::StatusOr<Session> session = plan.MakeSession();
     EXPECT_TRUE(session.ok()) << feature << session.status();
@@ -430,7 +430,7 @@ TEST(SessionTest, PoisonShowsReadsOfUnwrittenMemory) {
 TEST(SessionTest, Profile) {
   Session session = *TrainPlan().MakeSession();
   BoundFunction train = *session.Bind("train");
-  ASSERT_TRUE(train.SetInput("x", Filled(kSize, 2)).ok());  // Dangling once this line is over: never run.
+  ASSERT_TRUE(train.SetInput("x", Filled(kSize, 2)).ok());  // Dangles after this line and is never run.
   const HostTensor x = Filled(kSize, 2);
   ASSERT_TRUE(train.SetInput("x", x).ok());
   ASSERT_TRUE(train.SetScalar("lr", 1).ok());

@@ -21,7 +21,7 @@ TunedProduct SessionTuned(double chosen_us, bool any_bits = false) {
   return {.algorithm = {.id = 66}, .first_us = 10, .chosen_us = chosen_us, .any_bits = any_bits};
 }
 
-// Unset again at the end.
+// Unsets the environment variables after each test.
 class SessionTuningTest : public ::testing::Test {
  protected:
   void TearDown() override {
@@ -79,7 +79,7 @@ TEST_F(SessionTuningTest, FindsWhatTheModeTakes) {
   EXPECT_NE(tuning.Find(SessionKey("any"), TuningMode::kAnyBits), nullptr);
   EXPECT_EQ(tuning.Find(SessionKey("same"), TuningMode::kFirstChoice), nullptr);
   EXPECT_EQ(tuning.Find(SessionKey("other"), TuningMode::kSameBits), nullptr);
-  // Of another device or library.
+  // Keys of another device and of another library version.
   EXPECT_EQ(tuning.Find({"GPU 2", "cuBLASLt 13.1.0", "same"}, TuningMode::kSameBits), nullptr);
   EXPECT_EQ(tuning.Find({"GPU", "cuBLASLt 13.2.0", "same"}, TuningMode::kSameBits), nullptr);
   SessionTuning again({.again = true}, path);
@@ -96,7 +96,7 @@ TEST_F(SessionTuningTest, SavesWhenAskedAndKeepsWhatOthersWrote) {
     EXPECT_EQ(tuning.Find(SessionKey("p"), TuningMode::kSameBits), nullptr);
     ASSERT_TRUE(SaveTuning(file, {{SessionKey("of another process"), SessionTuned(7)}}).ok());
     Measure(tuning, "p", SessionTuned(5));
-    Measure(tuning, "p", SessionTuned(3));  // The first counts.
+    Measure(tuning, "p", SessionTuned(3));  // The first one counts.
     tuning.Add({.key = SessionKey("small"), .reason = "it is too small to time"});
     tuning.Finish();
     EXPECT_TRUE(tuning.report().status.ok()) << tuning.report().status;
@@ -158,7 +158,7 @@ TEST_F(SessionTuningTest, WhatCannotBeSavedIsReported) {
               HasSubstr("what was measured is not saved: cannot open the folder"));
 }
 
-// A session with a device that asks and measures as a GPU does.
+// A session with a device that looks up and measures like a GPU.
 TEST_F(SessionTuningTest, ASessionReadsSavesAndReports) {
   TestPlan plan;
   TestFunction f(plan, "f");
@@ -189,7 +189,7 @@ TEST_F(SessionTuningTest, ASessionReadsSavesAndReports) {
     EXPECT_EQ(report.products.size(), 1u);
     EXPECT_EQ(report.products[0].chosen_us, 5);
   }
-  // A broken file keeps no plan from running.
+  // A plan runs even if its tuning file is broken.
   folder_.Write("m.plan.tuning", "{");
   absl::StatusOr<Session> session =
       internal_session::State::MakeSession(*Plan::Load(path), {.threads = 1}, make);

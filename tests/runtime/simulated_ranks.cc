@@ -18,7 +18,7 @@ using Message = MessageTransport::Message;
 
 constexpr Duration kBeatInterval = std::chrono::milliseconds(100);
 constexpr std::chrono::milliseconds kSilence(4000);
-// As MpiTransport has them.
+// The first two are the values of runtime/mpi/mpi_transport.cc and termination.cc.
 constexpr Duration kCancelLimit = std::chrono::milliseconds(500);
 constexpr Duration kTerminationGrace = std::chrono::milliseconds(500);
 constexpr Duration kMostOversleep = std::chrono::milliseconds(4);
@@ -28,16 +28,16 @@ SimulatedRanks::Time TimeOf(Duration now) { return SimulatedRanks::Time(now); }
 
 }  // namespace
 
-// What is sent and what is received, until they meet and the bytes are moved.
+// One rank: its state, and its messages until send and receive meet and the bytes are moved.
 struct SimulatedRanks::Rank {
-  // On its way, or arrived and not yet wanted. Shared by both sides.
+  // A message on its way, or arrived without a matching receive. Both sides share it.
   struct Sent {
     int from;
-    size_t index;                 // Of the sender's list.
-    std::vector<std::byte> copy;  // Of a small one,
-    const void* data;             // or where the sender has it.
+    size_t index;                 // Index in the sender's list.
+    std::vector<std::byte> copy;  // The bytes of a small message, else empty.
+    const void* data;             // The sender's memory, for a large message.
     size_t bytes;
-    uint64_t exchange;  // Of the sender: given up, its memory is not read.
+    uint64_t exchange;  // The sender's exchange; if it was given up, `data` is not read.
   };
   struct Wanted {
     size_t index;
@@ -45,7 +45,7 @@ struct SimulatedRanks::Rank {
     size_t bytes;
     bool is_moving = false;
   };
-  // From a rank, of a kind, with a tag: matched in order.
+  // Sender, kind and tag. Messages of a channel are matched in order.
   using Channel = std::tuple<int, MessageTransport::Kind, uint32_t>;
 
   Rank(SimulatedRanks* simulation, int number);
@@ -53,18 +53,18 @@ struct SimulatedRanks::Rank {
   int number;
   int fiber = 0;
   bool has_ended = false, is_dead = false, is_asleep = false, has_beats = true;
-  bool is_unwound = false;  // The simulation is over: all calls fail at once.
+  bool is_unwound = false;  // The simulation is over: all calls fail immediately.
   bool ends_in_time = false;
   Duration stopped_until = {};
-  uint64_t sleep = 0;  // Which sleep it is: others' ends do not wake it.
+  uint64_t sleep = 0;  // Number of the sleep: the end of an earlier sleep does not wake it.
   bool is_waiting = false, is_told_to_end = false, network_fails = false;
   Liveness liveness;
   std::map<Channel, std::deque<Sent>> arrived;
   std::map<Channel, std::deque<Wanted>> wanted;
-  std::map<Channel, Duration> last_arrival;  // Of messages to this rank: they stay in order.
+  std::map<Channel, Duration> last_arrival;  // Latest arrival per channel: keeps messages in order.
   std::vector<MessageTransport::Done> done;
   uint64_t exchange = 0;
-  std::vector<uint64_t> told;  // By rank: the number of the saying that has reached it.
+  std::vector<uint64_t> told;  // By rank: number of the newest statement that reached it.
   std::unique_ptr<Transport> transport;
   std::unique_ptr<MessageWorld> world;
 };
@@ -109,7 +109,7 @@ class SimulatedRanks::Transport : public MessageTransport {
     while (!IsAllTold() && s_.now_ < limit && !rank_.is_unwound)
       s_.Sleep(rank_, std::chrono::milliseconds(20));
     rank_.has_beats = false;
-    // What nobody has sent yet is not wanted any more; what moves must end.
+    // Cancels receives that no message matches yet, and waits for those in progress.
     ++rank_.exchange;
     for (auto& [channel, wanted] : rank_.wanted) {
       std::erase_if(wanted, [](const Rank::Wanted& one) { return !one.is_moving; });
@@ -123,7 +123,7 @@ class SimulatedRanks::Transport : public MessageTransport {
 
   Time Now() override { return TimeOf(s_.now_); }
   void Pause(std::chrono::microseconds time) override {
-    // Nobody promises that a sleep is not longer.
+    // A sleep may last longer than requested.
     s_.Sleep(
         rank_,
         time + Duration(1 + static_cast<int64_t>(s_.Random(static_cast<uint64_t>(kMostOversleep.count())))));
@@ -179,7 +179,7 @@ class SimulatedRanks::Transport : public MessageTransport {
     });
   }
 
-  // Moves what has arrived and is wanted: not at once.
+  // Schedules the transfer of messages that have arrived and are wanted. The transfer takes some time.
   void Match(Rank& to, const Rank::Channel& channel) {
     std::deque<Rank::Sent>& arrived = to.arrived[channel];
     for (Rank::Wanted& wanted : to.wanted[channel]) {
@@ -195,7 +195,7 @@ class SimulatedRanks::Transport : public MessageTransport {
   void Move(Rank& to, const Rank::Channel& channel, const Rank::Sent& sent) {
     Rank& from = *s_.ranks_[static_cast<size_t>(sent.from)];
     const bool is_readable = !sent.copy.empty() || (from.exchange == sent.exchange && !from.is_dead);
-    // Of a large one whose sender is gone the rest never comes.
+    // If the sender is gone, the rest of a large message never comes.
     if (!is_readable || to.is_dead) return;
     std::deque<Rank::Wanted>& wanted = to.wanted[channel];
     const Rank::Wanted first = wanted.front();
@@ -213,7 +213,7 @@ class SimulatedRanks::Transport : public MessageTransport {
   Rank& rank_;
 };
 
-// Looks at what an exchange leaves behind.
+// Checks that no exchange returns while its messages may still be written.
 class SimulatedRanks::CheckedWorld : public World {
  public:
   CheckedWorld(SimulatedRanks* simulation, Rank* rank) : s_(*simulation), rank_(*rank) {}
@@ -255,7 +255,7 @@ SimulatedRanks::~SimulatedRanks() = default;
 bool SimulatedRanks::has_ended(int rank) const { return ranks_[static_cast<size_t>(rank)]->ends_in_time; }
 bool SimulatedRanks::has_died(int rank) const { return ranks_[static_cast<size_t>(rank)]->is_dead; }
 
-// Mostly soon, sometimes late.
+// Returns a delay: usually short, sometimes long.
 Duration SimulatedRanks::Delay() {
   const uint64_t most = Random(20) == 0 ? 200'000 : 500;
   return Duration(1 + static_cast<int64_t>(Random(most)));
@@ -329,7 +329,7 @@ void SimulatedRanks::Beat(int number) {
 
 void SimulatedRanks::Hear(Rank& to, Rank& from, const Liveness::Said& said) {
   if (to.is_dead) return;
-  // What comes to a process that stands still is read when it goes on.
+  // A stopped process reads its messages when it continues.
   if (now_ < to.stopped_until)
     return At(to.stopped_until, [this, &to, &from, said] { Hear(to, from, said); });
   to.liveness.Hear(from.number, said.beat, TimeOf(now_));
@@ -361,7 +361,7 @@ void SimulatedRanks::Inject() {
       return;
     case SimulatedFault::kTermination:
       victim.is_told_to_end = true;
-      // TerminationWatch::EndUnlessWaiting.
+      // As in TerminationWatch::EndUnlessWaiting.
       At(now_ + kTerminationGrace, [&victim] { victim.is_dead = !victim.has_ended && !victim.is_waiting; });
       return;
     case SimulatedFault::kNetwork:

@@ -1,14 +1,15 @@
-// Ranks of a world on a simulated network and clock, all in one thread: what they do depends on the seed alone.
+// Runs the ranks of a world on a simulated network and clock, in one thread and reproducibly by seed.
 //
-//   SimulatedRanks ranks(seed, {.ranks = 3, .fault = SimulatedFault::kDeath, .victim = 1, .at = std::chrono::seconds(2)});
+//   SimulatedRanks ranks(seed, {.ranks = 3, .fault = SimulatedFault::kDeath, .victim = 1});
 //   ranks.Run([&](World& world) { ... session.Run(...) ... });
 //   EXPECT_TRUE(ranks.has_ended(0));
 //
-// The world is the one of production (runtime/world/message_world.h), and whoever is alive is judged by runtime/host/liveness.h. Simulated are
-// the messages and the beats, which take any time; messages of one kind and tag from one rank to another stay in order, others
-// overtake each other. Small messages are copied when they are sent. Large ones are read when they arrive and written a while
-// later, as by a network that reaches memory by itself: whoever returns to its caller before gets an error of AddressSanitizer,
-// and counts as `early_returns`.
+// The world is the one of production (runtime/world/message_world.h), and runtime/host/liveness.h decides who is alive.
+// Only messages and beats are simulated; they may take any time. Messages of one kind and tag from one rank
+// to another stay in order; others may overtake each other. Small messages are copied when they are sent.
+// Large messages are read on arrival and written a while later, as by a network that accesses memory
+// directly. An exchange that returns to its caller too early therefore causes an AddressSanitizer error and
+// counts in `early_returns`.
 #ifndef SINTER_TESTS_RUNTIME_SIMULATED_RANKS_H_
 #define SINTER_TESTS_RUNTIME_SIMULATED_RANKS_H_
 
@@ -30,19 +31,19 @@ namespace sinter {
 enum class SimulatedFault : uint8_t {
   kNone,
   kDeath,        // The victim's process ends, as by SIGKILL.
-  kStop,         // Neither it nor its beats go on for some seconds, as by SIGSTOP.
-  kUnplugged,    // Nothing passes any more between the victim and the next rank.
-  kTermination,  // It gets SIGTERM.
-  kNetwork,      // Its next call of the network fails.
-  kSlow,         // It computes for some seconds: no fault at all.
+  kStop,         // The victim and its beats stop for some seconds, as by SIGSTOP.
+  kUnplugged,    // No message passes between the victim and the next rank.
+  kTermination,  // The victim gets SIGTERM.
+  kNetwork,      // The victim's next network call fails.
+  kSlow,         // The victim and its beats stop for less than a second: no fault.
 };
 
 struct SimulationOptions {
   int ranks = 2;
   SimulatedFault fault = SimulatedFault::kNone;
   int victim = 0;
-  std::chrono::microseconds at = {};  // Of the virtual time.
-  int machines = 1;  // Ranks of one see each other's processes; rank r is on machine r % machines.
+  std::chrono::microseconds at = {};  // Virtual time of the fault.
+  int machines = 1;  // Ranks of a machine see each other's processes; rank r is on machine r % machines.
 };
 
 class SimulatedRanks {
@@ -53,19 +54,21 @@ class SimulatedRanks {
   SimulatedRanks(uint64_t seed, const SimulationOptions& options);
   ~SimulatedRanks();
 
-  // Runs the program as each rank, which leaves the world at its end; until all have ended, or the limit is reached.
+  // Runs the program once per rank; a rank leaves the world at the end. Returns when all have ended, or at
+  // the limit.
   void Run(const std::function<void(World&)>& program, Duration limit = std::chrono::seconds(60));
-  // Of a program: works for so long without a word to the others.
+  // Called by a program: computes for `time` without contact to the other ranks.
   void Compute(World& world, Duration time);
 
-  // Whether a rank's program has ended, rather than hangs; a rank that died has not. The stacks of both are unwound when Run
-  // returns, by errors that nobody hears of.
+  // True if the rank's program has ended: it neither hangs nor died. When Run returns, it unwinds the stacks
+  // of hung and dead ranks with errors, which are ignored.
   bool has_ended(int rank) const;
   bool has_died(int rank) const;
-  // Exchanges that returned while one of their messages could still be written, without a word.
+  // Number of exchanges that returned, without reporting it, while one of their messages could still be
+  // written.
   int early_returns() const { return early_returns_; }
   Duration now() const { return now_; }
-  // Of the simulation's own chance, for the program.
+  // Random number from the simulation's seed, for the program.
   uint64_t Random(uint64_t limit) { return random_() % limit; }
 
  private:
@@ -82,7 +85,7 @@ class SimulatedRanks {
   void Hear(Rank& to, Rank& from, const Liveness::Said& said);
   void Unwind(Rank& rank);
   void Beat(int rank);
-  // Of the fiber that runs: until the time, or until something comes for the rank.
+  // Called on a rank's fiber: sleeps until the time, or until something arrives for the rank.
   void Sleep(Rank& rank, Duration time);
   void Resume(Rank& rank);
   Duration Delay();

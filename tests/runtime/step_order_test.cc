@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Steps of one GPU.
+// Finds the order of the steps of one GPU.
 class StepOrderTest : public ::testing::Test {
  protected:
   StepOrderTest() {
@@ -78,7 +78,8 @@ TEST_F(StepOrderTest, LibraryWorkspacesOrderOnlyWhatHasTheSameOne) {
   EXPECT_EQ(order.workspace_bytes, 2048u);
 }
 
-// The sixth step has to wait for the first, because of its workspace, and with that comes after what it reads.
+// Step 5 must wait for step 1, the first with a workspace. Step 1 comes after step 0, whose result step 5
+// reads.
 TEST_F(StepOrderTest, WhatAWorkspaceOrdersImpliesTheRest) {
   const uint32_t a = New(), b = New();
   Compute({}, a);
@@ -90,7 +91,8 @@ TEST_F(StepOrderTest, WhatAWorkspaceOrdersImpliesTheRest) {
               ElementsAre(IsEmpty(), ElementsAre(0), IsEmpty(), IsEmpty(), IsEmpty(), ElementsAre(1)));
 }
 
-// Two that fill the device gain nothing beside each other; a small one runs beside them.
+// Two steps that fill the device do not run concurrently, so they share a workspace. A small step runs beside
+// them.
 TEST_F(StepOrderTest, StepsThatFillTheDeviceShareTheFirstWorkspace) {
   for (int i = 0; i < 4; ++i) Compute({}, New());
   library_workspaces_ = {100, 100, 100, 100};

@@ -1,9 +1,9 @@
-// Tensors of any type from doubles and back, and steps run on them: for tests that compare with a reference in f64.
+// Converts tensors of any type from and to doubles, and runs single steps on them.
+// For tests that compare with an f64 reference.
 //
 //   HostTensor x = MakeTensor(DType::kBf16, {2, 3}, RandomValues(6, 1));
-//   std::vector<std::vector<double>> results = RunStep({&x}, {{DType::kBf16, {2, 3}}}, [&](TestFunction& f, auto in, auto out) {
-//     f.Copy(in[0], out[0]);
-//   });
+//   std::vector<std::vector<double>> results =
+//       RunStep({&x}, {{DType::kBf16, {2, 3}}}, [&](auto& f, auto in, auto out) { f.Copy(in[0], out[0]); });
 #ifndef SINTER_TESTS_RUNTIME_STEP_VALUES_H_
 #define SINTER_TESTS_RUNTIME_STEP_VALUES_H_
 
@@ -20,7 +20,8 @@
 
 namespace sinter {
 
-// Multiples of 1/8 from -2 to 2, which every float type holds exactly; whole numbers for integers.
+// Returns multiples of 1/8 from -2 to 2, which every float type holds exactly. With `whole`: integers from 0
+// to 4.
 inline std::vector<double> RandomValues(int64_t count, int seed, bool whole = false) {
   std::mt19937 random(static_cast<uint32_t>(seed));
   std::vector<double> values(static_cast<size_t>(count));
@@ -55,7 +56,7 @@ struct TensorType {
 using AddStep =
     std::function<void(TestFunction&, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs)>;
 
-// Runs one step, with poisoned outputs, once for each number of threads, which must not change a bit.
+// Runs one step with poisoned outputs, twice for each number of threads. All runs must give the same values.
 inline std::vector<std::vector<double>> RunStep(const std::vector<const HostTensor*>& inputs,
                                                 const std::vector<TensorType>& outputs, const AddStep& add,
                                                 const std::vector<int>& threads = {1, 3}) {
@@ -90,7 +91,7 @@ inline std::vector<std::vector<double>> RunStep(const std::vector<const HostTens
   return results;
 }
 
-// Relative to the larger of 1 and what is wanted.
+// Returns the tolerance, relative to the larger of 1 and the expected value.
 inline double Tolerance(DType dtype) {
   switch (dtype) {
     case DType::kF64:

@@ -23,7 +23,7 @@ std::string MessageOf(const absl::Status& status) { return std::string(status.me
 
 CachingAllocator& Memory() { return *ProcessAllocator().value(); }
 
-// Limits the memory of the process to what it holds, and `bytes` more, while it lives.
+// While an object exists, the process may allocate only `bytes` more.
 class TightLimit {
  public:
   explicit TightLimit(int64_t bytes) {
@@ -69,7 +69,7 @@ TEST(HostTensorTest, ScalarsAndEmptyTensors) {
   EXPECT_NE(empty.data(), nullptr);
   EXPECT_TRUE(empty.Span<int64_t>().value().empty());
   EXPECT_EQ(HostTensor().ToString(), "f32[0]");
-  // The other sizes do not matter then.
+  // If a size is 0, the others do not matter.
   EXPECT_EQ(HostTensor::Zeros(DType::kF64, {INT64_MAX, INT64_MAX, 0}).value().num_bytes(), 0);
 }
 
@@ -81,7 +81,7 @@ TEST(HostTensorTest, OwnedMemoryIsCountedUnderTheTensorsType) {
   const HostTensor copy = x.Clone().value();
   const HostTensor values = HostTensor::FromVector<float>({2}, {1, 2}).value();
   EXPECT_EQ(Memory().UsedBytes() - before, 4096 + 4096 + 512);
-  // No bytes, no memory: borrowed, empty, moved from.
+  // Borrowed, empty and moved-from tensors hold no memory.
   const HostTensor view = HostTensor::View(DType::kF32, {1000}, x.data()).value();
   const HostTensor empty = HostTensor::Zeros(DType::kF32, {0, 3}).value();
   EXPECT_TRUE(empty.is_owning());
@@ -134,7 +134,7 @@ TEST(HostTensorTest, ZerosIsWritable) {
   EXPECT_EQ(x.Span<int32_t>().value()[127], 5);
 }
 
-// In C++20 what `*` gives of a temporary must not be a reference into it.
+// In C++20 a range-for over `*temporary` needs a value: a reference into the temporary would dangle.
 TEST(HostTensorTest, LoopsOverTheSpanOfATemporary) {
   HostTensor x = HostTensor::Zeros(DType::kF32, {3}).value();
   float next = 1;

@@ -1,4 +1,5 @@
-// Kernels as a plan's shared object holds them: void kernel(void* const* buffers, int64 begin, int64 end, void* scratch).
+// Kernels in the form of a plan's shared object: void kernel(void* const* buffers, int64 begin, int64 end,
+// void* scratch).
 #include <stdint.h>
 
 // buffers[2][i] = buffers[0][i] + buffers[1][i]; buffers[2] may be one of the others.
@@ -17,7 +18,7 @@ void scale_f32(void* const* buffers, int64_t begin, int64_t end, void* scratch) 
   for (int64_t i = begin; i < end; ++i) out[i] = a[i] * factor[0];
 }
 
-// buffers[1][i] = buffers[0][i], by way of 128 bytes of the thread's scratch memory.
+// buffers[1][i] = buffers[0][i], copied through 128 bytes of the thread's scratch memory.
 void through_scratch_f32(void* const* buffers, int64_t begin, int64_t end, void* scratch) {
   const float* a = buffers[0];
   float* out = buffers[1];
@@ -29,7 +30,7 @@ void through_scratch_f32(void* const* buffers, int64_t begin, int64_t end, void*
   }
 }
 
-// buffers[0][i] = i, reading nothing.
+// buffers[0][i] = i; reads nothing.
 void count_f32(void* const* buffers, int64_t begin, int64_t end, void* scratch) {
   float* out = buffers[0];
   for (int64_t i = begin; i < end; ++i) out[i] = (float)i;

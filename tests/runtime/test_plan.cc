@@ -76,7 +76,7 @@ uint64_t TestPlan::AddConstant(const void* data, size_t bytes) {
 }
 
 void TestPlan::UseTestKernels() {
-  // Brought from another machine, they are elsewhere than they were built.
+  // Tests that were built on another machine find the kernels through SINTER_TEST_KERNELS.
   const char* const brought = std::getenv("SINTER_TEST_KERNELS");
   absl::StatusOr<FileBytes> file = FileBytes::Read(brought == nullptr ? SINTER_TEST_KERNELS : brought);
   SINTER_CHECK(file.ok()) << file.status();
@@ -86,7 +86,7 @@ void TestPlan::UseTestKernels() {
 
 namespace {
 
-// Plan::Pack cannot: FlatBuffers 2 refuses to align vectors to 64.
+// Replaces Plan::Pack: FlatBuffers 2 refuses to align vectors to 64.
 flatbuffers::Offset<flatbuffers::Vector<uint8_t>> PackAligned(flatbuffers::FlatBufferBuilder& builder,
                                                               const std::vector<uint8_t>& bytes) {
   if (bytes.empty()) return 0;
@@ -114,7 +114,7 @@ std::string TestPlan::Bytes() const {
   const auto variables = PackAll<fb::Variable>(builder, table.variables);
   const auto functions = PackAll<fb::Function>(builder, table.functions);
   const auto locations = PackAll<fb::SourceLocation>(builder, table.locations);
-  // As in the files of before, there is none where there is nothing to say.
+  // Omits empty lists, as earlier file versions do.
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::DeviceName>>> devices = 0;
   if (!table.devices.empty()) devices = PackAll<fb::DeviceName>(builder, table.devices);
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::GpuKernel>>> gpu_kernels = 0;
@@ -130,7 +130,7 @@ std::string TestPlan::Bytes() const {
                                 locations, constants, shared_object, devices, gpu_kernels, better),
                  fb::PlanIdentifier());
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
-  // A plan without room for the hash is a test's own wish.
+  // Ignores the error of a plan without room for the hash: some tests want such a plan.
   (void)SealPlan(bytes);
   return bytes;
 }

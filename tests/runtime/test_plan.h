@@ -1,4 +1,4 @@
-// Plans for tests, built field by field, so that a test can also build wrong ones.
+// Builds plans for tests field by field, including invalid ones.
 //
 //   TestPlan plan;
 //   plan.AddVariable("w", DType::kF32, {4}, 0.5);
@@ -8,12 +8,12 @@
 //   f.Output("y", y);
 //   absl::StatusOr<Plan> made = plan.Make();        // Or alter plan.table first.
 //
-// On several devices: UseDevices before anything is added; steps run where their first output is.
+// For several devices, call UseDevices first. A step runs on the device of its first output.
 //   plan.UseDevices({Device::Cpu(0), Device::Cpu(1)});
 //   uint32_t far = f.Arena(DType::kF32, {4}, /*device=*/1);
 //   f.Copy(y, far);
 //
-// The code is that of test_kernels.c.
+// The code is test_kernels.c.
 #ifndef SINTER_TESTS_RUNTIME_TEST_PLAN_H_
 #define SINTER_TESTS_RUNTIME_TEST_PLAN_H_
 
@@ -33,17 +33,17 @@ struct TestPlan {
   TestPlan();
 
   void UseDevices(const std::vector<Device>& devices);
-  // Index into Plan.variables.
+  // Returns the index into Plan.variables.
   uint32_t AddVariable(const std::string& name, DType dtype, const std::vector<int64_t>& shape,
                        double value = 0, uint32_t device = 0);
-  // Offset into the constants, a multiple of 64.
+  // Returns the offset into the constants, a multiple of 64.
   uint64_t AddConstant(const void* data, size_t bytes);
-  // Index into Plan.gpu_kernels, of an image that no GPU runs.
+  // Returns the index into Plan.gpu_kernels. The kernel's image runs on no GPU.
   uint32_t AddGpuKernel(const std::string& symbol);
   // Loads the code of test_kernels.c.
   void UseTestKernels();
 
-  std::string Bytes() const;  // Sealed.
+  std::string Bytes() const;  // Sealed with the content hash.
   absl::StatusOr<Plan> Make() const { return Plan::FromBytes(Bytes()); }
   absl::StatusOr<Session> MakeSession(const SessionOptions& options = {}) const;
 
@@ -53,25 +53,25 @@ struct TestPlan {
 fb::TensorTypeT MakeType(DType dtype, const std::vector<int64_t>& shape);
 uint64_t BytesOf(DType dtype, const std::vector<int64_t>& shape);
 
-// Adds itself to the plan. Buffers are indices into Function.buffers.
+// A function of the plan; the constructor adds it. Buffers are indices into Function.buffers.
 class TestFunction {
  public:
   TestFunction(TestPlan& plan, const std::string& name);
 
   uint32_t Input(const std::string& name, DType dtype, const std::vector<int64_t>& shape,
                  uint32_t device = 0);
-  // The next free bytes of the arena.
+  // Takes the next free bytes of the arena.
   uint32_t Arena(DType dtype, const std::vector<int64_t>& shape, uint32_t device = 0);
   uint32_t Variable(uint32_t index);
   uint32_t Buffer(fb::Space space, uint32_t index, uint64_t offset, DType dtype,
                   const std::vector<int64_t>& shape, uint32_t device = 0);
-  // The same input, as another device sees it.
+  // Returns a buffer for the same input on another device.
   uint32_t InputOn(uint32_t buffer, uint32_t device);
   void Output(const std::string& name, uint32_t buffer);
 
   fb::StepT& Kernel(const std::string& symbol, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
                     int64_t units, int64_t grain = 1, uint64_t scratch_bytes = 0);
-  // Adds the kernel too.
+  // Adds the step and its GPU kernel.
   fb::StepT& GpuKernel(const std::string& symbol, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
                        uint32_t grid, uint32_t block = 1);
   fb::StepT& Copy(uint32_t from, uint32_t to);
@@ -79,7 +79,7 @@ class TestFunction {
                      std::vector<uint32_t> outputs);
   fb::StepT& Matmul(const fb::MatmulStepT& step, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
   fb::StepT& Conv(const fb::ConvStepT& step, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
-  // On the device of the group that has its rank.
+  // Adds the step on the device of the group's member `step.rank`.
   fb::StepT& Collective(const fb::CollectiveStepT& step, std::vector<uint32_t> inputs,
                         std::vector<uint32_t> outputs);
   fb::StepT& Attention(const fb::AttentionStepT& step, std::vector<uint32_t> inputs,

@@ -86,7 +86,7 @@ TEST(ThreadPoolTest, CountsParts) {
 }
 
 TEST(ThreadPoolTest, RunsPartsAtTheSameTime) {
-  // Each part waits for the other: it would hang on one thread.
+  // Each part waits for the other, so one thread would hang.
   std::atomic<int> arrived = 0;
   ThreadPool(2).ParallelFor(2, 1, [&](int64_t, int64_t, int) {
     ++arrived;

@@ -1,4 +1,4 @@
-// A plan that trains as data parallel programs do, with kernels so simple that its results are known.
+// A plan of data-parallel training whose simple kernels give known results.
 //
 //   TestPlan plan = TrainingPlan({Device::Gpu(0), Device::Gpu(1)}, 1000, /*with_copy=*/false);
 //   ExpectTraining(session, 2, 1000, /*runs=*/5);
@@ -15,7 +15,7 @@
 
 namespace sinter {
 
-// All members' steps of one collective, of a tensor each.
+// Adds the steps of all members of one all-reduce of one tensor.
 inline void AddAllReduce(TestFunction& f, uint32_t channel, fb::Combine combine, int64_t size,
                          const std::vector<uint32_t>& from, const std::vector<uint32_t>& to) {
   fb::CollectiveStepT step;
@@ -31,9 +31,9 @@ inline void AddAllReduce(TestFunction& f, uint32_t channel, fb::Combine combine,
   }
 }
 
-// On each device d, with its own weights w_d: a_d = x + w_d, mean_d = mean of all a, b_d = x + x, b_d = sum of all b,
-// w_d = w_d + mean_d, w_d = w_d + b_d. The exchange of a can go on while b is computed. `with_copy`: in between, the first
-// device copies the last one's b, and the last overwrites it in the next exchange.
+// On each device d, with its own weights w_d: a_d = x + w_d, mean_d = mean of all a, b_d = x + x, b_d = sum
+// of all b, w_d = w_d + mean_d, w_d = w_d + b_d. The reduction of a can overlap with the computation of b.
+// With `with_copy`, the first device copies the last device's b before the second reduction overwrites b.
 inline TestPlan TrainingPlan(const std::vector<Device>& devices, int64_t size, bool with_copy) {
   TestPlan plan;
   plan.UseDevices(devices);
@@ -70,7 +70,7 @@ inline TestPlan TrainingPlan(const std::vector<Device>& devices, int64_t size, b
   return plan;
 }
 
-// Looks at every third run only, so that the work of several is under way.
+// Checks only every third run and the last, so that several runs are pending at once.
 inline void ExpectTraining(Session& session, int devices, int64_t size, int runs,
                            Profile* profile = nullptr) {
   using ::testing::Each;
@@ -83,7 +83,7 @@ inline void ExpectTraining(Session& session, int devices, int64_t size, int runs
     const float mean = x + w;
     w = w + mean + 2 * x * static_cast<float>(devices);
     if (w > 1e5f) {
-      // Whole numbers stay exact.
+      // Small whole numbers stay exact in f32.
       for (int d = 0; d < devices; ++d) {
         ASSERT_TRUE(session.WriteVariable("w" + std::to_string(d), Filled(size, 1)).ok());
       }

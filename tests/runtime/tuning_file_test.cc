@@ -48,7 +48,7 @@ constexpr char kOne[] =
     R"("inner_shape":3,"cluster_shape":5,"ordinal":1},"first_us":71.5,"chosen_us":66.25,"bits":"same"})"
     "\n]}\n";
 
-// kOne with a part of it replaced.
+// Returns kOne with one part replaced.
 std::string Altered(const std::string& part, const std::string& by) {
   std::string text = kOne;
   const size_t at = text.find(part);
@@ -87,7 +87,7 @@ TEST(TuningFileTest, GoesRound) {
   EXPECT_TRUE(ParseTuning(TuningText({}), "t")->empty());
 }
 
-// As Sinter wrote it before there was a hash; the next to save writes one.
+// The format of earlier Sinter versions, without a hash. The next save writes one.
 TEST(TuningFileTest, ReadsVersionOne) {
   EXPECT_EQ(*ParseTuning(kOne, "t"), (TuningTable{{Key("p"), Tuned(66.25)}}));
   const ScratchFolder folder;
@@ -106,7 +106,7 @@ TEST(TuningFileTest, EveryFlippedBitIsFound) {
   }
 }
 
-// A list of members in their order would take minutes to look for each of them.
+// The parser must not search linearly for each member: that would take minutes here.
 TEST(TuningFileTest, ManyMembersTakeNoTime) {
   std::string text = "{";
   for (int i = 0; i < 250000; ++i) text += "\"k" + std::to_string(i) + "\":1,";
@@ -119,7 +119,7 @@ TEST(TuningFileTest, ManyMembersTakeNoTime) {
 
 TEST(TuningFileTest, CutShortAnywhere) {
   const std::string whole = kOne;
-  // Only the end of the last line may be missing.
+  // Only the newline of the last line may be missing.
   for (size_t length = 0; length < whole.size() - 1; ++length) {
     EXPECT_TRUE(absl::IsDataLoss(ParseTuning(whole.substr(0, length), "t").status())) << length;
   }
@@ -200,7 +200,7 @@ TEST(TuningFileTest, WritersAtTheSameTimeLoseNothing) {
   EXPECT_EQ(LoadTuning(path)->size(), size_t{kWriters * kProducts});
 }
 
-// Whoever can open the folder can take its lock, and keeps nobody from saving.
+// Anyone who can open the folder can hold its lock; this must not block a save.
 TEST(TuningFileTest, ALockThatStaysIsNotWaitedForForEver) {
   const ScratchFolder folder;
   const int fd = open(folder.path().c_str(), O_RDONLY | O_DIRECTORY);

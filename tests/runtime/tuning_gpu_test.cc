@@ -38,7 +38,7 @@ class TuningGpuTest : public ::testing::Test {
     return values;
   }
 
-  // y = x w w: two equal products; z = y' x of another shape.
+  // y = x w w: two equal matmuls. z = y' x: a matmul of another shape.
   static TestPlan ChainPlan() {
     TestPlan plan;
     plan.UseDevices({Device::Gpu(0)});
@@ -59,7 +59,7 @@ class TuningGpuTest : public ::testing::Test {
     return plan;
   }
 
-  // The bytes of all outputs.
+  // Returns the bytes of all outputs.
   std::string Run(Session& session) {
     std::string bytes;
     const absl::StatusOr<Outputs> out = session.Run("f", {{"x", x_}, {"w", w_}});
@@ -88,12 +88,12 @@ TEST_F(TuningGpuTest, ASecondLoadMeasuresNothingAndGivesTheSameBits) {
     absl::StatusOr<Session> first = MakeSession({.save = true, .again = true, .mode = mode});
     ASSERT_TRUE(first.ok()) << first.status();
     EXPECT_TRUE(first->tuning().status.ok()) << first->tuning().status;
-    // Equal products of a plan are one.
+    // Equal matmuls of a plan are tuned once.
     EXPECT_EQ(first->tuning().Count(ChoiceSource::kMeasured), 2);
     EXPECT_THAT(first->tuning().products, SizeIs(2));
     EXPECT_THAT(*LoadTuning(path_ + ".tuning"), SizeIs(2));
     const std::string bits = Run(*first);
-    // Without a mode a file's choices count, whatever mode wrote them.
+    // Without a mode, the session uses the choices of a file that any mode wrote.
     for (const TuningOptions& options : {TuningOptions{.mode = mode}, TuningOptions{}}) {
       absl::StatusOr<Session> second = MakeSession(options);
       ASSERT_TRUE(second.ok()) << second.status();
@@ -105,7 +105,7 @@ TEST_F(TuningGpuTest, ASecondLoadMeasuresNothingAndGivesTheSameBits) {
   }
 }
 
-// Mode kSameBits: with a file, without one, and with cuBLASLt's first choice.
+// Mode kSameBits: tuned results have the bits of cuBLASLt's first choice.
 TEST_F(TuningGpuTest, SameBitsWithAndWithoutAFile) {
   absl::StatusOr<Session> tuned = MakeSession({.save = true, .again = true, .mode = TuningMode::kSameBits});
   ASSERT_TRUE(tuned.ok()) << tuned.status();

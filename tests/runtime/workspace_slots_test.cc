@@ -20,7 +20,7 @@ using ::testing::Each;
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-// Steps of which each comes after those that are named.
+// Returns which steps before `step` it comes after: those in `before`.
 std::vector<bool> After(size_t step, const std::set<uint32_t>& before) {
   std::vector<bool> comes_after(step);
   for (const uint32_t earlier : before) comes_after[earlier] = true;
@@ -41,7 +41,7 @@ TEST(WorkspaceSlotsTest, OthersHaveSlotsAsLargeAsTheyNeed) {
   EXPECT_EQ(slots.Take(0, 100, After(0, {})), std::nullopt);
   EXPECT_EQ(slots.Take(1, 600, After(1, {})), std::nullopt);
   EXPECT_EQ(slots.Take(2, 2000, After(2, {0})), 0u);
-  // It could have either, and leaves the large one.
+  // Both slots are free; the step takes the small one and leaves the large one.
   EXPECT_EQ(slots.Take(3, 700, After(3, {0, 1, 2})), 1u);
   EXPECT_EQ(slots.OffsetOf(2), 0u);
   EXPECT_EQ(slots.OffsetOf(1), 2048u);
@@ -63,18 +63,19 @@ TEST(WorkspaceSlotsTest, FurtherSlotsHaveABound) {
   WorkspaceSlots slots(200 * kMiB);
   EXPECT_EQ(slots.Take(0, 200 * kMiB, After(0, {})), std::nullopt);
   EXPECT_EQ(slots.Take(1, 40 * kMiB, After(1, {})), std::nullopt);
-  // No 40 more, and 24 are left.
+  // Another 40 MiB exceed the bound; 24 MiB remain.
   EXPECT_EQ(slots.Take(2, 40 * kMiB, After(2, {})), 0u);
   EXPECT_EQ(slots.Take(3, 24 * kMiB, After(3, {})), std::nullopt);
   EXPECT_EQ(slots.Take(4, 1, After(4, {})), 1u);
-  // Only the first is large enough, whoever else is free.
+  // Only the first slot is large enough, although others are free.
   EXPECT_EQ(slots.Take(5, 100 * kMiB, After(5, {0, 1, 3, 4})), 2u);
   EXPECT_EQ(slots.bytes(), 200 * kMiB + WorkspaceSlots::kMaxMoreBytes);
 }
 
 constexpr int64_t kOperandSize = 300;
 
-// A chain of steps of a library, and beside each of them another that only a sum at the end reads, of other sizes.
+// Returns a plan with a chain of library steps. Beside each of them another library step of a different size
+// runs, whose result is an output.
 TestPlan ChainPlan(int64_t length) {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0)});
@@ -94,7 +95,7 @@ TestPlan ChainPlan(int64_t length) {
   return plan;
 }
 
-// Whether one comes after the other, in whatever order.
+// True if one piece comes after the other, in either order.
 bool AreOrdered(const std::vector<FakeGpu::Piece>& pieces, uint32_t a, uint32_t b) {
   const auto [earlier, later] = std::minmax(a, b);
   const std::function<bool(uint32_t)> comes_after = [&](uint32_t piece) {

@@ -1,4 +1,4 @@
-// Worlds of several processes, as threads of one, and what their sessions make sure of.
+// Worlds of several processes, run as threads of one, and the guarantees of their sessions.
 #include "sinter/runtime/world/world.h"
 
 #include <atomic>
@@ -100,7 +100,7 @@ TEST(LocalWorldTest, RanksThatExchangeDifferentThings) {
     int64_t value = 0;
     const bool sends = world.rank() == 1;
     const World::Transfer transfer = {1 - world.rank(), &value, sends ? 8u : 4u, sends};
-    // Who receives finds it, and both get its words.
+    // The receiver detects the mismatch. Both ranks get its message.
     EXPECT_EQ(
         MessageOf(world.Exchange({&transfer, 1}, {sends ? "reduce" : "all_reduce", 0})),
         "rank 1 sends 8 bytes where rank 0 expects 4 (all ranks must run the same functions in the same "
@@ -119,7 +119,7 @@ TEST(LocalWorldTest, RanksAtDifferentRuns) {
   });
 }
 
-// When one rank gives up, another may be about to take what a third has sent, whose call returns at the same time.
+// A rank gives up while another takes a message from a third rank, whose call returns at that moment.
 TEST(LocalWorldTest, NobodyReadsOrWritesMemoryOfACallThatHasReturned) {
   constexpr int kRounds = 300;
   std::atomic<int> late = 0;
@@ -132,7 +132,7 @@ TEST(LocalWorldTest, NobodyReadsOrWritesMemoryOfACallThatHasReturned) {
                             from_2 = {2, &theirs, sizeof(int), false};
       const std::vector<std::vector<World::Transfer>> transfers = {{to_1, from_3}, {from_2, from_0}, {to_1}};
       const absl::Status status = world.Exchange(transfers[static_cast<size_t>(world.rank())], {"x", 1});
-      // What a call has returned with is its caller's again.
+      // After the call returns, the memory belongs to the caller again.
       if (world.rank() == 0 && !status.ok()) mine = 77;
       if (others == 77) ++late;
     });
@@ -233,7 +233,8 @@ TEST(WorldSessionTest, CopiesBetweenProcesses) {
   });
 }
 
-// sum += 2 x on the second device, which copies x from the first: every process has been given x, and sends none.
+// sum += 2 x on the second device, which copies x from the first. Every process has x, so no process sends
+// it.
 TEST(WorldSessionTest, InputsAreNotSent) {
   for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kGpu}) {
     const bool is_cpu = kind == DeviceKind::kCpu;
@@ -297,7 +298,7 @@ TEST(WorldSessionTest, WhoGivesUpBeforeTheFirstRun) {
       std::chrono::milliseconds(2000));
 }
 
-// "f" and "g": y = x0 + x1 over two devices. "local" exchanges nothing: z = x0 + x0 on the first.
+// "f" and "g": y = x0 + x1 over two devices. "local" has no collective: z = x0 + x0 on the first device.
 TestPlan TwoSums(Device first, Device second) {
   TestPlan plan;
   plan.UseDevices({first, second});
@@ -324,7 +325,7 @@ TestPlan TwoSums(Device first, Device second) {
 
 constexpr char kAdvice[] = " (all ranks must run the same functions in the same order)";
 
-// A rank that runs another function, or another session's, gives and gets no sums.
+// If a rank runs another function or another session, no rank gets a sum.
 TEST(OutOfStepTest, NoSumOfOtherRunsIsReturned) {
   for (const bool is_other_session : {false, true}) {
     RunInWorld(
@@ -358,7 +359,7 @@ TEST(OutOfStepTest, NoSumOfOtherRunsIsReturned) {
   }
 }
 
-// Nobody waits for a function without exchanges, so that a rank may run one by itself.
+// A rank may run a function without collectives alone; other ranks do not wait.
 TEST(OutOfStepTest, RunsThatExchangeNothingDoNotCount) {
   RunInWorld(2, [](World& world) {
     Session session = *TwoSums(Device::Cpu(0), Device::Cpu(1)).MakeSession({.threads = 1, .world = &world});
@@ -371,8 +372,8 @@ TEST(OutOfStepTest, RunsThatExchangeNothingDoNotCount) {
   });
 }
 
-// Whatever is wrong with the call, and of CPUs and GPUs alike: the others learn it instead of waiting, or of taking the next run
-// for this one.
+// For every kind of wrong call, on CPUs and GPUs: the other ranks get an error. They neither wait nor mistake
+// the next run for this one.
 TEST(OutOfStepTest, ARunThatFailsEndsTheWorld) {
   const HostTensor x = Filled(4, 1), wrong = Filled(3, 1);
   const std::vector<std::pair<std::string, std::function<absl::Status(Session&)>>> failures = {
@@ -412,7 +413,7 @@ TEST(OutOfStepTest, ARunThatFailsEndsTheWorld) {
   }
 }
 
-// GPUs exchange by themselves: their processes compare what they are at before.
+// GPUs exchange data without the world, so their processes compare the runs first.
 TEST(OutOfStepTest, GpusCompareTheirRunsBefore) {
   RunInWorld(
       2,
@@ -431,7 +432,8 @@ TEST(OutOfStepTest, GpusCompareTheirRunsBefore) {
       std::chrono::milliseconds(5000));
 }
 
-// sum += 2 x on the first device, of which the second then gets a copy; another rank is gone by then, or not.
+// w += 2 x on the first device, before or after a copy to the second device. The copy fails because the other
+// rank is gone.
 TEST(InDoubtTest, VariablesOfARunThatFailedMidway) {
   for (const bool writes_before : {true, false}) {
     RunInWorld(2, [&](World& world) {

@@ -1,4 +1,4 @@
-// Runs the ranks of a LocalWorld, each in a thread of its own.
+// Runs each rank of a LocalWorld in its own thread.
 //
 //   RunInWorld(2, [&](World& world) { ... EXPECT_EQ(...) ... });
 #ifndef SINTER_TESTS_RUNTIME_WORLD_THREADS_H_

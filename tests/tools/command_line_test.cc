@@ -1,4 +1,4 @@
-// Exit codes and messages of `sinter` and `sinter-compile`: 0, 2 for wrong arguments, 1 for anything else.
+// Exit codes and messages of `sinter` and `sinter-compile`: 0 success, 2 wrong arguments, 1 other errors.
 #include <sys/wait.h>
 
 #include <cstdio>
@@ -17,10 +17,10 @@ using testing::Not;
 
 struct Finished {
   int code = -1;
-  std::string text;  // Of both streams.
+  std::string text;  // Both output streams.
 };
 
-// `before`: what the shell does first.
+// Runs a program in a shell. `before` is shell text to put before the command.
 Finished Command(const std::string& program, const std::string& arguments, const std::string& before = "") {
   std::string line = before + std::string(SINTER_TOOLS_FOLDER) + "/" + program + " " + arguments + " 2>&1";
   FILE* pipe = popen(line.c_str(), "r");
@@ -130,7 +130,7 @@ TEST_F(CommandLineTest, OutputsAndCheckpointsGoRound) {
   Finished f = Command("sinter", "run " + plan_ + " --function add --repeat 2 --output " + first +
                                      " --save-checkpoint " + weights);
   EXPECT_EQ(f.code, 0) << f.text;
-  // Two runs, or one run, a checkpoint and another run from there: the same sum.
+  // Two runs give the same sum as one run, a checkpoint and another run from there.
   f = Command("sinter", "run " + plan_ + " --function add --save-checkpoint " + weights);
   EXPECT_EQ(f.code, 0) << f.text;
   f = Command("sinter", "run " + plan_ + " --function add --checkpoint " + weights + " --output " + second);
@@ -188,7 +188,8 @@ TEST_F(CommandLineTest, WrongArgumentsOfCompile) {
   ExpectBadArguments("sinter-compile", folder_.Write("bad.mlir", "func.func @f("), "bad.mlir");
 }
 
-// A kernel of each kind: generated, of the catalogue, and a user's, whose text has #line directives. Nothing is cached.
+// One kernel of each kind: generated, from the catalogue, and a user's, whose text has #line directives. No
+// cache.
 TEST_F(CommandLineTest, PlansOfGpusAreTheSameInAnyFolder) {
   const std::string on_gpu = "sinter.device = #sinter.device<gpu, 0>", type = "tensor<64xf32>";
   const std::string program = folder_.Write(

@@ -1,4 +1,5 @@
-// A product that gives the gradient of a large variable updates it where it is: the gradient has no memory.
+// A matmul that gives a large variable's gradient updates the variable in place: the gradient needs no
+// memory.
 // RUN: sinter-compile %s -o %t.plan
 // RUN: sinter inspect %t.plan | FileCheck %s
 

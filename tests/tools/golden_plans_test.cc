@@ -1,8 +1,8 @@
-// Every plan file that was ever released must load and give the results that it gave then.
+// Every released plan file must load and give the same results as at its release.
 //
-// tests/plans/v1 holds, for each plan m.plan and function f, the inputs m.f.in.npz and the outputs m.f.out.npz, as
-// `sinter run m.plan --function f --input m.f.in.npz --output m.f.out.npz` read and wrote them. These files are never
-// made anew: a version that cannot read them has broken its users' plans.
+// For each plan m.plan and function f, tests/plans/v1 holds the inputs m.f.in.npz and the outputs m.f.out.npz
+// of `sinter run m.plan --function f --input m.f.in.npz --output m.f.out.npz`. These files are never
+// regenerated: a version that cannot read them has broken its users' plans.
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> FilesWith(const std::string& extension) {
   std::vector<fs::path> files;
-  std::error_code none;  // A folder that is missing holds no plan, which the test then says.
+  std::error_code none;  // A missing folder has no plan files; the test then fails.
   for (const auto& entry : fs::recursive_directory_iterator(SINTER_GOLDEN_PLANS, none)) {
     if (entry.path().extension() == extension) files.push_back(entry.path());
   }
@@ -29,7 +29,8 @@ std::vector<fs::path> FilesWith(const std::string& extension) {
   return files;
 }
 
-// Floats within rounding, since a library may add in another order on another CPU; everything else exactly.
+// Compares floats within rounding, because a library may add in another order on another CPU. Compares all
+// else exactly.
 void ExpectSame(const HostTensor& actual, const HostTensor& expected, const std::string& what) {
   ASSERT_EQ(actual.ToString(), expected.ToString()) << what;
   if (actual.dtype() != DType::kF32) {

@@ -1,5 +1,7 @@
-"""scripts/gpu_test.sh: what it runs of a folder that was carried, what it says of what is not there, how it uses compute-sanitizer; and
-that a build's gpu_tests.txt names the program of every test with the label gpu.
+"""Tests scripts/gpu_test.sh, and that a build's gpu_tests.txt names the program of every test with the label gpu.
+
+The tests cover the programs that the script runs from a copied folder, its messages for missing ones, and its use of
+compute-sanitizer.
 
   gpu_test_script_test.py GPU_TEST_SH BUILD_FOLDER CTEST
 """

@@ -1,4 +1,4 @@
-// What a program does not see of its variables.
+// Replicas of variables are hidden from programs; `sinter inspect` shows them.
 // RUN: sinter-compile %s -o %t.plan
 // RUN: sinter inspect %t.plan | FileCheck %s
 // RUN: sinter-compile %s -o %t.cast.plan --no-keep-casts

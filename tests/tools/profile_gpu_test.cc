@@ -1,4 +1,4 @@
-// `sinter profile` on a GPU: what it says must agree with the run as a whole.
+// `sinter profile` on a GPU: its step times must agree with the time of the whole run.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/runtime/memory/device_info.h"
@@ -19,7 +19,7 @@ class ProfileGpuTest : public ::testing::Test {
   }
 };
 
-// `count` copies of `floats`, of one tensor and another in turn.
+// A plan of `count` copies of `floats` elements, which alternate between two tensors.
 TestPlan CopiesPlan(int64_t floats, int count) {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0)});
@@ -55,7 +55,8 @@ TEST_F(ProfileGpuTest, LargeStepsTakeWhatTheRunTakes) {
   }
 }
 
-// A run of so many is mostly what lies between them: what marks add is measured, and most of it gone.
+// A run of many small steps is mostly gaps between them. The cost of the marks is measured, and most of it
+// subtracted.
 TEST_F(ProfileGpuTest, MostOfWhatMarksAddToSmallStepsIsTakenOff) {
   const FunctionProfile profile = ProfileOf(CopiesPlan(1 << 10, 200));
   EXPECT_GT(profile.seconds_of_mark, 0);

@@ -1,4 +1,4 @@
-// What `sinter profile` measures and prints, on the CPU and on fake GPUs.
+// Measurements and output of `sinter profile`, on the CPU and on fake GPUs.
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -100,7 +100,7 @@ TEST(ProfileTextTest, LeavesTheShortOnesOut) {
 TEST(ChromeTraceTest, IsTheLastRunOfEachDevice) {
   FunctionProfile profile = Example();
   profile.devices = {Device::Cpu(0), Device::Gpu(0)};
-  profile.steps[0].lines = "caf\xe9.cc:1";  // A file's name in Latin 1.
+  profile.steps[0].lines = "caf\xe9.cc:1";  // A file name in Latin 1.
   const ScratchFolder folder;
   ASSERT_TRUE(tools::WriteChromeTrace(profile, folder.File("t.json")).ok());
   const auto trace = nlohmann::json::parse(ReadAll(folder.File("t.json")));
@@ -122,7 +122,7 @@ TEST(ChromeTraceTest, IsTheLastRunOfEachDevice) {
   EXPECT_FALSE(events[6]["args"].contains("bound"));
 }
 
-// A product of n, the copy of its result and a sum, with what they move and compute.
+// A plan of an n x n matmul and a copy of its result, with their bytes and floating-point operations.
 TestPlan ProductPlan(Device device, DType dtype, int64_t n, fb::MathMode math = fb::MathMode::Ieee) {
   TestPlan plan;
   plan.UseDevices({device});
@@ -157,7 +157,7 @@ TEST(RoofTest, StepsAreHeldAgainstIt) {
   roof.products[tf32].flops_per_second = 524288e2;
   EXPECT_EQ(tools::BoundOf(f, product, roof).limit, "compute");
   EXPECT_NEAR(tools::BoundOf(f, product, roof).seconds, 1e-2, 1e-12);
-  // There is none for products in another type: memory it is.
+  // There is no roof for matmuls of this type, so memory is the limit.
   roof.products = {{kBf16, {1, 64}}};
   EXPECT_EQ(tools::BoundOf(f, product, roof).limit, "memory");
   EXPECT_EQ(tools::BoundOf(f, copy, roof).limit, "memory");
@@ -202,7 +202,8 @@ TEST(FunctionProfileTest, ProfilesAgainstAMeasuredRoof) {
   EXPECT_GT(profile->run_seconds, 0);
 }
 
-// Of which a run of the fake takes no time, and each piece of work a millisecond of a clock of its own.
+// A run of the fake GPU takes no time on the host; each piece of work takes a millisecond of the fake's own
+// clock.
 TEST(FunctionProfileTest, GpusAreTimedByMarks) {
   FakeGpus gpus;
   Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), 100));
@@ -227,7 +228,7 @@ TEST(FunctionProfileTest, SaysWhatIsWrong) {
   BoundFunction f = *session.Bind("f");
   EXPECT_EQ(tools::ProfileFunction(session, f, "f", {.repeat = 0}).status(),
             absl::InvalidArgumentError("--repeat must be at least 1"));
-  // There is no such device here: only a fake one runs it.
+  // This machine has no such device; only the fake one runs it.
   FakeGpus gpus;
   Session far = *gpus.MakeSession(ScalePlan(Device::Gpu(77), 100));
   BoundFunction g = *far.Bind("f");

@@ -1,5 +1,6 @@
-// Convolutions of few channels in tf32, and their gradients: kernels/cuda/conv.cuh, conv_columns.cuh and
-// conv_weight_grad.cuh. cuDNN's deterministic kernels for these lose an order of magnitude: docs/performance-notes.md.
+// Convolutions of few channels in tf32, and their gradients.
+// Uses kernels/cuda/conv.cuh, conv_columns.cuh and conv_weight_grad.cuh. cuDNN's deterministic kernels are an
+// order of magnitude slower here: docs/performance-notes.md.
 #include <algorithm>
 #include <optional>
 
@@ -31,15 +32,15 @@ namespace {
 
 constexpr int64_t kManyRowTiles = 16;
 constexpr int64_t kMostColumnTiles = 24, kMostColumnWarps = 8;
-constexpr int64_t kMostColumnPixels = 384, kMostColumnWidth = 64;  // In registers.
+constexpr int64_t kMostColumnPixels = 384, kMostColumnWidth = 64;  // Limits of the values in registers.
 static_assert(kMostFloats == kGpuSharedBytesWithoutAsking / sizeof(float));
-constexpr int64_t kBlocks = 132;  // That a GPU should have at least.
+constexpr int64_t kBlocks = 132;  // The least blocks that fill a GPU.
 constexpr int64_t kMostPartialBytes = 8 << 20;
-// A multiprocessor's cycles for what a warp stores to shared memory and reads there to add it up.
+// Cycles of a multiprocessor for each float that is stored to shared memory and read back to be summed.
 constexpr double kColumnCycles = 1.0 / kWarp;
 
-// The convolution of the result's gradient that gives that of the images: with the weights turned round, and as much around
-// as makes every window whole.
+// Returns the convolution of the result's gradient that computes the images' gradient: with flipped weights,
+// and with padding that makes every window whole.
 Conv TurnedRound(ir::Conv2dInputGradOp op) {
   Conv conv(op, op.getG(), op.getWeights(), op.getResult());
   const int64_t around_h = (conv.kernel_h - 1) * conv.dilation_h,
@@ -51,13 +52,14 @@ Conv TurnedRound(ir::Conv2dInputGradOp op) {
 
 struct ColumnTiles {
   int64_t group, chunk, warps_m, warps_n, tiles_m, tiles_n;
-  double cycles;  // Of a multiprocessor for an image.
+  double cycles;  // Cycles of a multiprocessor for an image.
 };
 
-// Of pairs of pixels: four of each of four rows are read at once, without two in one bank.
+// Pitch of a row of pixel pairs. Reading four pairs of each of four rows at once then has no bank conflict.
 int64_t PairPitchOf(int64_t pixels) { return ir::tf32::RoundUp(pixels + 4, 8) - 4; }
 
-// Of the gradient of conv's images. None: they, or the columns of a channel, are too large.
+// Returns the tiles of the gradient of conv's images. nullopt if the images, or the columns of a channel, are
+// too large.
 std::optional<ColumnTiles> ColumnTilesOf(const Conv& conv) {
   const int64_t pixels = conv.pixels(), pitch = PitchOf(pixels), pair_pitch = PairPitchOf(pixels);
   const int64_t most_chunk =
@@ -93,8 +95,8 @@ struct GradTiles {
   int64_t chunk, parts, touched, group, groups, warps_m, warps_k, tiles_m, tiles_n;
 };
 
-// How the rows of the product, taps of channels, are shared among blocks and their warps: many rows among blocks of four
-// warps, of which several fit a multiprocessor.
+// Distributes the rows of the matmul (taps of channels) over blocks and their warps. Many rows use blocks of
+// four warps, several of which fit in a multiprocessor.
 GradTiles RowTilesOf(const Conv& conv) {
   GradTiles t = {};
   const int64_t rows = conv.channels * conv.taps(), row_tiles = llvm::divideCeilSigned(rows, kSumTile);
@@ -112,13 +114,13 @@ GradTiles RowTilesOf(const Conv& conv) {
   return t;
 }
 
-// None: the images are too large.
+// Returns nullopt if the images are too large.
 std::optional<GradTiles> GradTilesOf(const Conv& conv) {
   GradTiles t = RowTilesOf(conv);
   const int64_t pixels = conv.pixels();
   const int64_t room = kMostFloats - t.touched * conv.padded_plane() - ir::tf32::RoundUp(pixels, 8);
   if (conv.out > kMostOut || room < conv.out * PitchOf(1)) return std::nullopt;
-  // The longest pitch that there is room for, then as many pixels as make all chunks equal.
+  // Takes the longest pitch that fits, then the number of pixels that makes all chunks equal.
   int64_t most = room / conv.out / 8 * 8;
   if (most % 16 == 0) most -= 8;
   t.chunk = ir::tf32::RoundUp(llvm::divideCeilSigned(pixels, llvm::divideCeilSigned(pixels, most)), 8);
@@ -137,7 +139,7 @@ std::optional<GradTiles> GradTilesOf(const Conv& conv) {
 }
 
 bool ComputesConv(mlir::Operation* op) { return ir::tf32::Computes(llvm::cast<ir::Conv2dOp>(op)); }
-// The two ways to the gradient of images, the quicker one or none.
+// The two methods for the gradient of images; only the faster one is set, or none.
 struct InputGradTiles {
   std::optional<ColumnTiles> columns;
   std::optional<ConvTiles> turned;

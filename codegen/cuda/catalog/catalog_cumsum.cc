@@ -14,14 +14,15 @@ namespace sinter::codegen {
 namespace {
 
 constexpr int64_t kMostVector = 8;
-constexpr int64_t kWarpTiles = 8;   // Tiles of a warp that a row may have before a block takes it.
-constexpr int64_t kChunkTiles = 4;  // Tiles of a block that a chunk has at least.
+// Most warp tiles of a row that a warp computes; a block computes longer rows.
+constexpr int64_t kWarpTiles = 8;
+constexpr int64_t kChunkTiles = 4;  // Fewest block tiles of a chunk.
 constexpr int64_t kMostChunks = 1024;
 // Blocks and threads that keep a large GPU busy.
 constexpr int64_t kScanBlocks = 1024, kScanThreads = 1 << 18;
-constexpr int64_t kLeastColumn = 64;  // Positions of a column's chunk.
+constexpr int64_t kLeastColumn = 64;  // Fewest positions of a column's chunk.
 
-// How [outer, size, inner] is spread over threads.
+// Distributes [outer, size, inner] over threads.
 struct Spread {
   bool rows = false;
   int64_t outer, size, inner, vector = 1, lanes = 1, chunk, chunks = 1;
@@ -36,7 +37,7 @@ struct Spread {
     chunks = llvm::divideCeilSigned(size, chunk);
   }
 
-  // Threads of a launch over `parts` chunks of every row or column.
+  // Returns the blocks of a launch over `parts` chunks of every row or column.
   int64_t Grid(int64_t parts) const {
     return rows ? llvm::divideCeilSigned(outer * parts * lanes, kCatalogBlock)
                 : llvm::divideCeilSigned(outer * parts * inner, kCatalogBlock);
@@ -55,7 +56,8 @@ struct Spread {
     if (wanted > 1) chunk = llvm::divideCeilSigned(llvm::divideCeilSigned(size, wanted), tile) * tile;
   }
 
-  // As many chunks as keep the GPU busy, but no more than a chunk has positions: each adds up the totals before it.
+  // Takes enough chunks to keep the GPU busy, but no more chunks than a chunk has positions: each chunk adds
+  // up the totals of the chunks before it.
   void SpreadColumns() {
     int64_t wanted = std::min(llvm::divideCeilSigned(kScanThreads, outer * inner), size / kLeastColumn);
     while (wanted > 1 && wanted > llvm::divideCeilSigned(size, wanted)) wanted /= 2;
@@ -87,7 +89,7 @@ absl::StatusOr<CudaCatalogCall> LowerCumsum(mlir::Operation* op) {
                                         spread.Grid(1), kCatalogBlock));
   } else {
     CatalogWorkspace workspace;
-    // Long sums have 8 bytes, of integers up to 32 bits 4.
+    // Totals have 8 bytes, or 4 bytes for integers up to 32 bits.
     const bool is_short = element.isInteger() && ElementBytes(element) <= 4;
     mlir::Type long_sum = mlir::IntegerType::get(op->getContext(), is_short ? 32 : 64);
     Slot totals = workspace.Add(spread.outer * spread.chunks * spread.inner, long_sum);

@@ -1,4 +1,4 @@
-// User-defined kernels: a text around the user's body (codegen/steps/elementwise_text.h).
+// User kernels: the user's body with generated code around it (codegen/steps/elementwise_text.h).
 #include <algorithm>
 
 #include "llvm/Support/MathExtras.h"
@@ -10,7 +10,8 @@ namespace sinter::codegen {
 
 namespace {
 
-// More than any GPU runs at once. Beyond, a thread runs several elements, and a prologue is worth its while.
+// More blocks than any GPU runs at once. With more elements a thread computes several, which amortises a
+// prologue.
 constexpr int64_t kMostElementwiseBlocks = 2048;
 
 absl::StatusOr<CudaCatalogCall> LowerElementwiseKernel(mlir::Operation* operation) {

@@ -1,4 +1,4 @@
-// The ops of the catalogue, as texts of kernels/cuda with their numbers filled in.
+// The ops of the catalogue: texts of kernels/cuda with their numbers filled in.
 #include "sinter/codegen/cuda/catalog/catalog_text.h"
 
 namespace sinter::codegen {

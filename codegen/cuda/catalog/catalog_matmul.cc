@@ -1,5 +1,5 @@
-// Matrix products that cuBLASLt does not do (kernels/cuda/matmul.cuh), and small ones in tf32, for which its tiles are too
-// few (kernels/cuda/split_matmul.cuh; docs/performance-notes.md).
+// Matmuls that cuBLASLt does not compute, and small ones in tf32, for which cuBLASLt uses too few tiles.
+// The kernels are kernels/cuda/matmul.cuh and kernels/cuda/split_matmul.cuh; see docs/performance-notes.md.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -21,11 +21,12 @@ namespace {
 constexpr int64_t kTile = 64;  // Rows and columns of a block of the general kernel.
 
 constexpr int64_t kSplitThreads = 128, kSplitStep = 32;
-constexpr int64_t kSplitBlocks = 132;   // That a product is split for.
-constexpr int64_t kShortestSplit = 64;  // Of k.
-constexpr int64_t kLongestWhole = 256;  // Of k: as long as a second launch takes.
+constexpr int64_t kSplitBlocks = 132;   // The blocks that splitting a matmul aims for.
+constexpr int64_t kShortestSplit = 64;  // The shortest part of k.
+// The longest k that is not split: its sum takes as long as a second launch.
+constexpr int64_t kLongestWhole = 256;
 
-// What only cuBLASLt computes.
+// True if only cuBLASLt computes the matmul.
 bool IsCublasOnly(ir::MatmulOp matmul) {
   return matmul.getAddend() || matmul.getScale() ||
          matmul.getType().getElementType() != matmul.getA().getType().getElementType();
@@ -71,7 +72,8 @@ absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
   return call;
 }
 
-// Integers, what cuBLASLt cannot apply to a product of floats, and what is split.
+// True for matmuls of integers, matmuls with an epilogue that cuBLASLt cannot apply, and matmuls that are
+// split.
 bool Computes(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
   if (ir::tf32::Computes(matmul)) return true;

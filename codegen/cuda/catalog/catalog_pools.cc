@@ -16,9 +16,10 @@ using mlir::Value;
 
 namespace {
 
-// Threads that a launch should have before one computes several elements: 32 for each of the lanes of a large GPU.
+// A thread computes several elements only if this many threads remain: about 500 for each multiprocessor of a
+// large GPU.
 constexpr int64_t kPoolThreads = 1 << 16;
-// Elements of a window that one thread should read, at least, before others share it.
+// Fewest elements of a window for each of several threads that share it.
 constexpr int64_t kOwnElements = 4;
 
 // Images as [planes, height, width, lanes].
@@ -50,14 +51,15 @@ struct PoolShape {
   }
 };
 
-// Neighbouring channels that a thread computes.
+// Returns the neighbouring channels that a thread computes.
 int64_t VectorOf(const PoolShape& shape) {
   int64_t vector = kAccessBytes / ElementBytes(shape.element);
   while (vector > 1 && (shape.lanes % vector != 0 || shape.elements / vector < kPoolThreads)) vector /= 2;
   return vector;
 }
 
-// Threads that share a window: of large ones, where no neighbouring channels make reading them efficient.
+// Returns the threads that share a window. Only large windows are shared, and only if lanes do not hold
+// neighbouring channels, which would make the reads efficient.
 int64_t ShareOf(const PoolShape& shape) {
   int64_t share = 1;
   while (shape.lanes == 1 && share < kWarp && share * 2 * kOwnElements <= shape.window_elements()) share *= 2;
@@ -78,7 +80,7 @@ CatalogText TextOf(const PoolShape& shape, int64_t vector, int64_t share) {
   return text;
 }
 
-// `function` of the text takes the operands and then the results.
+// `function` of the text takes the operands, then the results.
 template <typename Op>
 absl::StatusOr<CudaCatalogCall> LowerPool(Op op, Value unpooled, Value pooled, bool of_pooled,
                                           std::string function) {

@@ -1,4 +1,4 @@
-// Updates added in the order of their indices: kernels/cuda/scatter_add.cuh.
+// Adds updates in the order of their indices: kernels/cuda/scatter_add.cuh.
 #include <algorithm>
 #include <limits>
 
@@ -16,7 +16,8 @@ namespace sinter::codegen {
 
 namespace {
 
-// Looking at every index for every element: up to some 10 microseconds of a large GPU, what sorting takes at least.
+// Limits of the direct method, in which every element looks at every index: some 10 microseconds on a large
+// GPU, the least time that sorting takes.
 constexpr int64_t kFewIndices = 512, kFewLooks = 1 << 26;
 constexpr int64_t kMostRows = std::numeric_limits<uint32_t>::max() - 1;
 
@@ -39,7 +40,8 @@ struct ScatterShape {
   }
 };
 
-// Threads of AddRuns: for each index of each outer part, `slices` times `width` threads of `vector` neighbours.
+// Threads of AddRuns: for each index of each outer part, `slices` times `width` threads, each for `vector`
+// neighbours.
 struct RunSpread {
   int64_t vector, width, slices, threads;
 
@@ -47,7 +49,7 @@ struct RunSpread {
     while (shape.inner % vector != 0) vector /= 2;
     const int64_t packs = shape.inner / vector;
     width = 1;
-    // The widest of those that leave the fewest threads without work.
+    // The widest up to a warp. Beyond a warp, the widest that adds no idle threads.
     auto threads_of = [&](int64_t w) { return llvm::divideCeilSigned(packs, w) * w; };
     for (int64_t w = 2; w <= kCatalogBlock && w < 2 * packs; w *= 2) {
       if (w <= kWarp || threads_of(w) <= threads_of(width)) width = w;
@@ -82,7 +84,7 @@ void AddSorted(ir::ScatterAddOp op, const ScatterShape& shape, const RunSpread& 
   CatalogWorkspace workspace;
   mlir::Type word = mlir::IntegerType::get(op.getContext(), 32);
   const Slot keys = workspace.Add(shape.count, word), numbers = workspace.Add(shape.count, word);
-  // The keys 0 to size, the last for indices out of range.
+  // Keys are 0 to `size`; the last one is for indices out of range.
   const int64_t key_bits = llvm::bit_width(static_cast<uint64_t>(shape.size));
   RadixSort sort = {.name = "scatter_add",
                     .count = shape.count,
@@ -91,7 +93,7 @@ void AddSorted(ir::ScatterAddOp op, const ScatterShape& shape, const RunSpread& 
                     .sources = {indices},
                     .sorted_keys = CatalogArgument{keys, "u32"},
                     .numbers = {numbers, "u32"}};
-  // A text of its own, the same for all element types.
+  // A separate text, the same for all element types.
   AppendSort(CatalogText(/*narrow=*/true), sort, op.getContext(), workspace, call);
   call.launches.push_back(text.Launch("scatter_add_runs", "AddRuns($0, $1, $2, $3, $4)",
                                       {x, updates, {keys, "const u32"}, {numbers, "const u32"}}, {y},

@@ -15,7 +15,8 @@ namespace sinter::codegen {
 namespace {
 
 constexpr int64_t kDigitBits = 8, kDigits = 256;
-constexpr int64_t kItems = 16, kLeastItems = 4;  // Of a thread, at most, and with several tiles at least.
+// Items of a thread: the most, and the least if there are several tiles.
+constexpr int64_t kItems = 16, kLeastItems = 4;
 constexpr int64_t kManyTiles = 256;
 constexpr int64_t kLargeBlock = 1024;
 
@@ -33,7 +34,8 @@ class SortWriter {
   void Write() {
     const bool alone = sort_.count <= kLargeBlock * kItems;
     block_ = alone && sort_.count > kCatalogBlock * kItems ? kLargeBlock : kCatalogBlock;
-    // Alone, as few as hold all. Else as many tiles as keep a large GPU busy, until threads have all that they can hold.
+    // A single tile takes the fewest items that hold all numbers. Several tiles keep a large GPU busy; a
+    // thread gets more items only if there would be more tiles than that.
     const int64_t threads = alone ? block_ : kCatalogBlock * kManyTiles;
     const int64_t wanted = llvm::bit_ceil<uint64_t>(llvm::divideCeilSigned(sort_.count, threads));
     const int64_t items = std::clamp(wanted, alone ? 1 : kLeastItems, kItems);
@@ -56,7 +58,7 @@ class SortWriter {
   Slot AddWords(int64_t count) { return workspace_.Add(count, word_); }
   std::string KeepsKeys() const { return sort_.sorted_keys ? "true" : "false"; }
 
-  // "$3, $4, $5" or with the null pointer for keys that nobody wants.
+  // Returns "$3, $4", or a null pointer and "$3" if the keys are not needed.
   static std::string Targets(size_t first, bool keeps_keys) {
     return keeps_keys ? absl::StrCat("$", first, ", $", first + 1) : absl::StrCat("(u32*)nullptr, $", first);
   }
@@ -79,7 +81,7 @@ class SortWriter {
 
   void WritePasses() {
     const Slot counts = AddWords(kDigits * tiles_), totals = AddWords(kDigits);
-    // Passes take turns: what one writes the next one reads.
+    // Passes alternate: each reads the buffers that the previous one wrote.
     Slot keys[2], numbers[2];
     for (int64_t i = 0; i < std::min<int64_t>(2, passes_ - 1); ++i) {
       keys[i] = AddWords(sort_.count), numbers[i] = AddWords(sort_.count);

@@ -1,6 +1,6 @@
 // Launches of the stable sort of kernels/cuda/radix_sort.cuh.
 //
-//   RadixSort sort = {.count = 20000, .key_bits = 32, .keys = "StoredWords{$0}", .sources = {...}, .numbers = {...}};
+//   RadixSort sort = {.count = 20000, .key_bits = 32, .keys = "StoredWords{$0}", .sources = {...}, ...};
 //   AppendSort(text, sort, workspace, call);
 #ifndef SINTER_CODEGEN_CUDA_CATALOG_CATALOG_SORT_H_
 #define SINTER_CODEGEN_CUDA_CATALOG_CATALOG_SORT_H_
@@ -11,20 +11,21 @@
 
 namespace sinter::codegen {
 
-// The numbers 0 to count - 1, sorted by their keys.
+// Sorts the numbers 0 to count - 1 by their keys.
 struct RadixSort {
-  std::string name;       // Of the kernels: "random_permutation".
-  int64_t count = 0;      // 1 to kMostSorted.
-  int64_t key_bits = 32;  // All higher ones are 0.
-  std::string keys;       // In C++, a function of a number: of the sources, $0, $1, ...
+  std::string name;       // Prefix of the kernels' names: "random_permutation".
+  int64_t count = 0;      // From 1 to kMostSorted.
+  int64_t key_bits = 32;  // Higher bits of the keys are 0.
+  std::string keys;       // C++ code: a function from a number to its key, with the sources as $0, $1, ...
   std::vector<CatalogArgument> sources;
-  std::optional<CatalogArgument> sorted_keys;  // Where they are to be as well, u32.
-  CatalogArgument numbers;                     // The result.
+  // Target of the sorted keys, as u32; nullopt if they are not needed.
+  std::optional<CatalogArgument> sorted_keys;
+  CatalogArgument numbers;  // The result.
 };
 
 inline constexpr int64_t kMostSorted = (int64_t{1} << 31) - 1;
 
-// `text` has what `keys` needs, and not the sort's text itself.
+// `text` has the definitions that `keys` needs, but not the sort's own text.
 void AppendSort(const CatalogText& text, const RadixSort& sort, mlir::MLIRContext* context,
                 CatalogWorkspace& workspace, CudaCatalogCall& call);
 

@@ -1,11 +1,12 @@
-// Texts of hand-written kernels with their numbers filled in, and what else the lowerings of the CUDA catalogue share.
+// Texts of hand-written kernels with their numbers filled in, and helpers of the CUDA catalogue's lowerings.
 //
 //   CatalogText text(/*narrow=*/true);
 //   text.Number("kSize", 1000).Append(kernels::CudaCumsum());
-//   call.launches.push_back(text.Launch("cumsum_rows", "RowSums($0, nullptr, $1)", {{In(op, 0), "const Storage"}},
-//                                       {{Out(op, 0), "Storage"}}, grid, block));
+//   call.launches.push_back(text.Launch("cumsum_rows", "RowSums($0, nullptr, $1)",
+//                                       {{In(op, 0), "const Storage"}}, {{Out(op, 0), "Storage"}},
+//                                       grid, block));
 //
-// A value: one text may be the beginning of several.
+// A CatalogText is a value: one text may be the beginning of several.
 #ifndef SINTER_CODEGEN_CUDA_CATALOG_CATALOG_TEXT_H_
 #define SINTER_CODEGEN_CUDA_CATALOG_CATALOG_TEXT_H_
 
@@ -18,7 +19,7 @@
 
 namespace sinter::codegen {
 
-// A buffer of a launch and the type of its elements in the text.
+// A buffer of a launch, and its element type in the text.
 struct CatalogArgument {
   Slot slot;
   std::string type;  // "const Storage".
@@ -33,7 +34,8 @@ class CatalogText {
   CatalogText& Number(std::string_view name, int64_t value);
   CatalogText& Append(std::string_view text);
 
-  // The kernel does `call`, in which $0, $1, ... are the inputs and then the outputs. Its name is `name` and a hash.
+  // Returns a launch of a kernel that runs `call`, where $0, $1, ... are the inputs and then the outputs. The
+  // kernel's name is `name` and a hash.
   CudaCatalogLaunch Launch(std::string_view name, std::string call,
                            const std::vector<CatalogArgument>& inputs,
                            const std::vector<CatalogArgument>& outputs, int64_t grid, int64_t block) const;
@@ -42,10 +44,10 @@ class CatalogText {
   std::string text_;
 };
 
-// Parts of a call's workspace, one behind the other.
+// Allocates consecutive parts of a call's workspace.
 class CatalogWorkspace {
  public:
-  // An array of `count` elements, at a multiple of 256 bytes.
+  // Adds an array of `count` elements, at a multiple of 256 bytes.
   Slot Add(int64_t count, mlir::Type element);
   int64_t bytes() const { return bytes_; }
 
@@ -56,26 +58,27 @@ class CatalogWorkspace {
 Slot In(mlir::Operation* op, int operand);
 Slot Out(mlir::Operation* op, int result);
 
-// The text's name of an element type: F32, of kernels/cuda/elements.cuh. Its C++ type: float.
+// ElementName returns the text's name of an element type (kernels/cuda/elements.cuh), such as F32;
+// ElementType returns its C++ type.
 std::string ElementName(mlir::Type element);
 std::string ElementType(mlir::Type element);
 int64_t ElementBytes(mlir::Type element);
 
 mlir::RankedTensorType TensorOf(mlir::Value value);
 
-// The sizes before and behind dimension `dim`.
+// The products of the sizes before and after dimension `dim`.
 struct SizesAround {
   int64_t outer = 1, inner = 1;
   SizesAround(mlir::Value value, int64_t dim);
 };
 
-inline constexpr int64_t kCatalogBlock = 256;  // Threads, where nothing asks for another number.
-// Whether numbers up to `most` may be positions of 32 bits, those of threads behind the end included.
+inline constexpr int64_t kCatalogBlock = 256;  // Default number of threads in a block.
+// True if numbers up to `most` fit in 32-bit positions, including those of threads beyond the end.
 bool FitsNarrow(int64_t most);
-// UNIMPLEMENTED, with the user's line, when a launch would have more blocks than a GPU counts.
+// UNIMPLEMENTED, with the user's line, if a launch would have more blocks than a GPU allows.
 absl::Status CheckGrids(mlir::Operation* op, const CudaCatalogCall& call);
 
-// The families.
+// Entries by family.
 void AddPoolKernels(CudaCatalog& catalog);
 void AddCumsumKernels(CudaCatalog& catalog);
 void AddScatterKernels(CudaCatalog& catalog);

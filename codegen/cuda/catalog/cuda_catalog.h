@@ -1,13 +1,14 @@
-// Library ops that hand-written CUDA kernels compute (kernels/cuda/*.cuh): pooling, cumsum, scatter-add, permutation; matrix
-// products that cuBLASLt lacks; in tf32 small products and convolutions of few channels. The kernels are compiled with the
-// plan, so that its runtime knows nothing of them.
+// Library ops that hand-written CUDA kernels (kernels/cuda/*.cuh) compute.
+// These are pooling, cumsum, scatter-add and permutation, matmuls that cuBLASLt lacks, and, in tf32, small
+// matmuls and convolutions of few channels. The kernels are compiled with the plan, so the runtime need not
+// know them.
 //
 //   if (CudaCatalog::Default().Has(op)) {
 //     SINTER_ASSIGN_OR_RETURN(CudaCatalogCall call, CudaCatalog::Default().Lower(op));
 //   }
 //
-// Adding an op: a .cuh text, its name in kernels/CMakeLists.txt and kernels/cuda/embedded_cuda.h, a file catalog_<family>.cc,
-// and one line in PopulateCudaCatalog.
+// To add an op, add a .cuh text, its name in kernels/CMakeLists.txt and kernels/cuda/embedded_cuda.h, a file
+// catalog_<family>.cc, and one line in PopulateCudaCatalog.
 #ifndef SINTER_CODEGEN_CUDA_CATALOG_CUDA_CATALOG_H_
 #define SINTER_CODEGEN_CUDA_CATALOG_CUDA_CATALOG_H_
 
@@ -22,14 +23,15 @@
 
 namespace sinter::codegen {
 
-// One launch. Slots: kIn counts the op's operands, kOut its results, kWorkspace has an offset in the call's workspace.
+// One launch. In slots, kIn counts the op's operands, kOut its results, and kWorkspace has an offset in the
+// call's workspace.
 struct CudaCatalogLaunch {
   CudaSource source;
   int64_t grid = 0, block = 0, shared_bytes = 0;
   std::vector<Slot> inputs, outputs;
 };
 
-// The launches of one op, run one after the other.
+// The launches of one op, in order.
 struct CudaCatalogCall {
   std::vector<CudaCatalogLaunch> launches;
   int64_t workspace_bytes = 0;
@@ -42,15 +44,15 @@ class CudaCatalog {
 
   static const CudaCatalog& Default();
 
-  // `computes`: which ops of the kind, by their element types and attributes; null: all.
+  // `computes` selects ops by element types and attributes; null: all ops of this kind.
   template <typename Op>
   void Add(Lowering lowering, bool (*computes)(mlir::Operation* op) = nullptr) {
     entries_[Op::getOperationName()] = {lowering, computes};
   }
 
   bool Has(mlir::Operation* op) const;
-  // No launches where there is nothing to compute. UNIMPLEMENTED, with the user's line, for what no kernel computes: an op
-  // that Has denies, a layout, a size.
+  // Returns no launches if there is nothing to compute. UNIMPLEMENTED, with the user's line, if no kernel
+  // computes the op: an op for which Has is false, an unsupported layout or size.
   absl::StatusOr<CudaCatalogCall> Lower(mlir::Operation* op) const;
 
  private:

@@ -9,7 +9,7 @@ namespace sinter::codegen {
 namespace {
 
 constexpr int64_t kLeastBytes = 1 << 16;
-constexpr int64_t kEach = 4;  // Accesses of a thread, all on their way before the first is stored.
+constexpr int64_t kEach = 4;  // Accesses of a thread; all are in flight before the first store.
 
 }  // namespace
 
@@ -17,7 +17,7 @@ std::optional<CudaCatalogLaunch> CudaCopy(const BufferPlace& from, const BufferP
   const bool on_one_gpu =
       from.device && from.device == to.device && from.device.getKind() == ir::DeviceKind::gpu;
   if (!on_one_gpu || from.bytes < kLeastBytes || Overlaps(from, to)) return std::nullopt;
-  // Arenas, variables, inputs and constants begin at multiples of far more.
+  // Arenas, variables, inputs and constants have a larger alignment, so the offsets decide.
   if (from.offset % kAccessBytes != 0 || to.offset % kAccessBytes != 0) return std::nullopt;
   CatalogText text(FitsNarrow(from.bytes));
   text.Number("kBytes", from.bytes).Number("kBlock", kCatalogBlock).Number("kEach", kEach);

@@ -11,8 +11,9 @@
 
 namespace sinter::codegen {
 
-// The launch that copies all bytes of `from`; its lists of buffers are empty. Nothing: that is left to the driver, since the two
-// are not on one GPU, begin where no access of 16 bytes may, or are so small that the launch is all that counts.
+// Returns the launch that copies all bytes of `from`; its lists of buffers are empty. nullopt if the driver
+// should copy: the buffers are not on one GPU, overlap, or are not aligned to 16 bytes, or are so small that
+// the launch dominates.
 std::optional<CudaCatalogLaunch> CudaCopy(const BufferPlace& from, const BufferPlace& to);
 
 }  // namespace sinter::codegen

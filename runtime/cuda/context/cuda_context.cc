@@ -11,14 +11,16 @@
 namespace sinter {
 namespace {
 
-// What is nearly done is waited for without sleeping.
+// The first polls do not sleep, so that short waits end quickly.
 constexpr int kSpins = 2000;
 constexpr std::chrono::microseconds kPause(20);
 constexpr std::chrono::milliseconds kCheckPause(5);
-// For what is under way when communicators are aborted: it ends soon, and uses memory until then.
+// Time limit for work that is pending when the communicators are aborted. Such work ends soon and uses memory
+// until then.
 constexpr std::chrono::seconds kAbortLimit(5);
 
-// `query`: cudaErrorNotReady, or how it ended. `is_left`: it has not ended, and is not waited for any longer.
+// Polls until the work ends. `query` returns cudaErrorNotReady while the work runs, then its result.
+// `is_left` is set if the work has not ended and the wait is given up.
 template <typename Query>
 absl::Status Poll(ExchangeWatch& watch, std::string_view what, bool& is_left, Query&& query) {
   using Clock = std::chrono::steady_clock;
@@ -27,7 +29,7 @@ absl::Status Poll(ExchangeWatch& watch, std::string_view what, bool& is_left, Qu
   for (int spins = 0;; ++spins) {
     const cudaError_t code = query();
     if (code != cudaErrorNotReady) {
-      // What was aborted ends like what is done, and has computed nothing.
+      // Aborted work ends like completed work, but has computed nothing.
       if (failure.ok()) failure = watch.aborted();
       return failure.ok() ? CudaStatus(code, what) : failure;
     }
@@ -46,7 +48,7 @@ absl::Status Poll(ExchangeWatch& watch, std::string_view what, bool& is_left, Qu
   }
 }
 
-// For an algorithm of some product, which nobody runs.
+// Queries an algorithm for an arbitrary matmul, which is never run.
 void AskCublasOnce(const CublasHandle& cublas) {
   constexpr int64_t kSize = 1024;
   const CublasLt& f = *cublas.functions;
@@ -74,7 +76,7 @@ CudaContext::CudaContext(CudaDeviceInfo info, CachingAllocator* allocator)
 absl::StatusOr<std::unique_ptr<CudaContext>> CudaContext::Create(int index, CachingAllocator* allocator) {
   SINTER_ASSIGN_OR_RETURN(CudaDeviceInfo info, DescribeCudaDevice(index));
   std::unique_ptr<CudaContext> context(new CudaContext(std::move(info), allocator));
-  // Not within a scope: here it shows when the GPU cannot be used at all.
+  // No CudaDeviceScope: a failure of cudaSetDevice shows here that the GPU is unusable.
   int before = 0;
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaGetDevice(&before), "ask for the current GPU"));
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index), absl::StrCat("use gpu:", index)));
@@ -130,7 +132,7 @@ absl::StatusOr<CublasHandle> CudaContext::Cublas() {
 void CudaContext::PrepareCublas() {
   if (preparing_cublas_.joinable() || cublas_.handle != nullptr) return;
   preparing_cublas_ = std::thread([this] {
-    // What keeps the handle from being made is the error of whoever asks for it.
+    // An error is dropped here: the next call of Cublas retries and returns it.
     const absl::StatusOr<CublasHandle> made = MakeCublasHandle();
     if (!made.ok()) return;
     const CudaDeviceScope on(index());

@@ -1,14 +1,14 @@
-// What the steps of one GPU share: which GPU, its streams, and the handles of libraries, made when first needed.
+// The state that one GPU's steps share: the device, its streams, and library handles made on first use.
 //
 //   SINTER_ASSIGN_OR_RETURN(auto context, CudaContext::Create(0, allocator));
 //   SINTER_ASSIGN_OR_RETURN(const CublasHandle cublas, context->Cublas());
 //   cublas.functions->Matmul(cublas.handle, ...);
 //
-// Whoever waits for the GPU does it here: with collectives under way it might wait for a rank that is gone, so that their
-// communicators are looked at meanwhile.
+// Use WaitFor and WaitForStream for all waits on the GPU. A pending collective might wait for a rank that is
+// gone, so these waits also check the communicators.
 //
-// Steps keep a pointer to it: it outlives them. One thread at a time, but for what is prepared; methods make the GPU current
-// themselves.
+// The context must outlive its steps, which keep a pointer to it. It is not thread-safe, apart from the
+// Prepare methods, which start threads. Its methods make the GPU current themselves.
 #ifndef SINTER_RUNTIME_CUDA_CONTEXT_CUDA_CONTEXT_H_
 #define SINTER_RUNTIME_CUDA_CONTEXT_CUDA_CONTEXT_H_
 
@@ -41,7 +41,7 @@ struct CublasHandle {
 
 class CudaContext {
  public:
-  // `allocator` serves what steps need while they are made.
+  // `allocator` provides the memory that steps need during their creation.
   static absl::StatusOr<std::unique_ptr<CudaContext>> Create(int index, CachingAllocator* allocator);
   ~CudaContext();
   CudaContext(const CudaContext&) = delete;
@@ -51,48 +51,51 @@ class CudaContext {
   Device device() const { return Device::Gpu(info_.index); }
   int index() const { return info_.index; }
   cudaStream_t stream() const { return stream_.get(); }
-  // Where collectives run, beside the steps; and inputs on their way. Each is ordered with the first by events.
+  // The streams of collectives (parallel to the steps) and of uploads of inputs. Events order each of them
+  // with stream().
   cudaStream_t collective_stream() const { return collective_stream_.get(); }
   cudaStream_t input_stream() const { return input_stream_.get(); }
   CachingAllocator& allocator() const { return *allocator_; }
 
-  // Null: the plan has no collectives. `watch` is the communicators, as waits see them.
+  // Null if the plan has no collectives. `watch` is the communicators, as waits see them.
   void set_communicators(std::shared_ptr<NcclCommunicators> communicators, ExchangeWatch* watch) {
     communicators_ = std::move(communicators);
     watch_ = watch;
   }
   NcclCommunicators* communicators() const { return communicators_.get(); }
 
-  // Null: nothing is known of the quickest algorithms.
+  // Null if no tuning data is available.
   void set_tuning(SessionTuning* tuning) { tuning_ = tuning; }
   SessionTuning* tuning() const { return tuning_; }
 
-  // Null: nobody asks.
+  // Null if load times are not recorded.
   void set_load_times(LoadTimes* times) { load_times_ = times; }
   LoadTimes* load_times() const { return load_times_; }
 
   void set_switches(const GpuSwitches& switches) { switches_ = switches; }
   const GpuSwitches& switches() const { return switches_; }
 
-  // Whether a kernel that waits itself for those in front of it may be launched while they run: not where a recording puts
-  // it behind something else.
+  // True if a kernel that waits on the device for its predecessors may be launched while they run. False in a
+  // capture if a predecessor is not a kernel.
   void set_may_start_early(bool may) { may_start_early_ = may; }
   bool may_start_early() const { return may_start_early_; }
 
-  // Until the event has happened, or everything given to the first stream is done. `what` completes "could not ...". The
-  // error of a communicator, if it has one: the GPU may then never be done.
+  // Waits for the event, or for all work on stream(). `what` completes "could not ...". Returns the error of
+  // a communicator, if any, because the GPU may then never finish.
   absl::Status WaitFor(cudaEvent_t event, std::string_view what) const;
   absl::Status WaitForStream(std::string_view what) const;
-  // The last wait was given up: an exchange that was aborted has not ended, and may write to memory that it was given.
+  // True if the last wait gave up: an aborted exchange is still running and may write to its buffers.
   bool may_still_work() const { return may_still_work_; }
 
-  // FailedPrecondition: the library is not there (library_loader.h).
+  // FailedPrecondition if the library is missing (library_loader.h).
   absl::StatusOr<CublasHandle> Cublas();
-  // Begins what cuBLASLt does when it is first asked for an algorithm, some 70 ms, on a thread of its own; Cublas waits for it.
+  // Starts the initialization of cuBLASLt's first algorithm query (about 70 ms) on a separate thread. Cublas
+  // waits for it.
   void PrepareCublas();
-  // Does the work on a thread of its own while the caller goes on. What the work uses of the context must not change meanwhile, nor be
-  // timed: FinishPreparing waits for it.
+  // Runs the work on a separate thread and returns immediately. Until FinishPreparing, other state of the context that the
+  // work uses must not change, and must not be timed.
   void Prepare(std::function<void()> work) { preparing_.emplace_back(std::move(work)); }
+  // Waits for the works.
   void FinishPreparing();
 
   // Null: no step of the plan needs cuDNN. Outlives the steps.

@@ -40,7 +40,7 @@ class CudaStopwatch : public Stopwatch {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     SINTER_RETURN_IF_ERROR(
         CudaStatus(cudaStreamIsCapturing(context_.stream(), &capture), "ask whether steps are recorded"));
-    // An event that a capture meets is an edge of the graph, unless it is called external: then it is a node.
+    // In a capture, a plain event becomes an edge of the graph; an external event becomes a node.
     const unsigned flags =
         capture == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
     return CudaStatus(cudaEventRecordWithFlags(events_[index].get(), context_.stream(), flags),
@@ -58,7 +58,8 @@ class CudaStopwatch : public Stopwatch {
   std::vector<CudaEvent> events_;
 };
 
-// The least time of a graph of fills, with a mark behind each unless there is no stopwatch.
+// Returns the least time of a graph of fills. If `stopwatch` is not null, the graph has a mark after each
+// fill.
 absl::StatusOr<double> SecondsOfFills(const CudaContext& context, void* memory, Stopwatch* stopwatch) {
   const auto fill = [&]() -> absl::Status {
     for (size_t i = 0; i < kFills; ++i) {

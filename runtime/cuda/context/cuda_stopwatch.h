@@ -1,4 +1,4 @@
-// Events of CUDA that time the work of a GPU's stream, recorded into a CUDA graph with it or given with it.
+// A stopwatch of CUDA events that times the work of a GPU's stream, in a capture or outside one.
 //
 //   SINTER_ASSIGN_OR_RETURN(const double cost, MeasureCudaMark(context));
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Stopwatch> stopwatch, MakeCudaStopwatch(context, 2, cost));
@@ -14,12 +14,12 @@
 
 namespace sinter {
 
-// What an event between two nodes of a CUDA graph adds to the graph's time, in seconds: from graphs of small fills with events
-// between them and without. The GPU must be idle.
+// Returns the seconds that an event between two nodes adds to a CUDA graph. Compares graphs of small fills
+// with and without events. The GPU must be idle.
 absl::StatusOr<double> MeasureCudaMark(const CudaContext& context);
 
-// Marks the context's first stream, a thing of which the events stay until it is destroyed: after the graphs that hold them
-// have run. The context must outlive it.
+// Returns a stopwatch for the context's first stream. It owns its events, so destroy it only after all graphs
+// that contain them have run. The context must outlive it.
 absl::StatusOr<std::unique_ptr<Stopwatch>> MakeCudaStopwatch(const CudaContext& context, size_t marks,
                                                              double seconds_of_mark);
 

@@ -1,10 +1,10 @@
-// The kernels of a plan, loaded once each for one GPU.
+// The kernels of a plan, each loaded once for one GPU.
 //
 //   KernelLibraries libraries;
 //   SINTER_ASSIGN_OR_RETURN(auto kernel, libraries.Load(context, *plan.gpu_kernels()->Get(i)));
 //   cudaLaunchKernelExC(&config, kernel->function(), arguments);
 //
-// A kernel stays loaded as long as a step holds it: steps share it, and must not outlive the plan.
+// Steps share a kernel, which stays loaded while any step holds it. The plan must outlive its steps.
 #ifndef SINTER_RUNTIME_CUDA_CONTEXT_KERNEL_LIBRARY_H_
 #define SINTER_RUNTIME_CUDA_CONTEXT_KERNEL_LIBRARY_H_
 
@@ -27,7 +27,7 @@ class LoadedKernel {
   LoadedKernel& operator=(const LoadedKernel&) = delete;
 
   cudaKernel_t kernel() const { return kernel_; }
-  // As calls that take a function want it.
+  // The kernel as a function pointer for CUDA calls that take a function.
   const void* function() const { return reinterpret_cast<const void*>(kernel_); }
 
  private:
@@ -37,12 +37,14 @@ class LoadedKernel {
 
 class KernelLibraries {
  public:
-  // NotFound: no image for the GPU's architecture, or no kernel of that name in it.
+  // Returns the loaded kernel. NotFound if no image fits the GPU's architecture or the image has no kernel of
+  // that name.
   absl::StatusOr<std::shared_ptr<const LoadedKernel>> Load(const CudaContext& context,
                                                            const fb::GpuKernel& kernel);
 
  private:
-  // By their place in the plan. Those that no step holds are gone, so a plan at the address of another is not confused.
+  // By address in the plan. An entry expires with its last step, so another plan at the same address cannot
+  // match it.
   std::map<const fb::GpuKernel*, std::weak_ptr<const LoadedKernel>> loaded_;
 };
 

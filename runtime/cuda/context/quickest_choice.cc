@@ -11,13 +11,13 @@ namespace sinter {
 namespace {
 
 constexpr double kLeastGain = 0.99;
-// Of one sample: long beside what a clock's events are off by.
+// Duration of one sample: long compared with the error of the events' clock.
 constexpr double kSampleSeconds = 4e-4;
 constexpr int kMaxLaunches = 50;
 constexpr int kScreenings = 2;
-// Of the time, for looking at all.
+// Share of the time for the first timing of all candidates.
 constexpr double kScreeningShare = 0.6;
-// Besides the first candidate; and how far behind the best of them.
+// Maximum number of finalists besides candidate 0, and their maximum time relative to the best finalist.
 constexpr size_t kFinalists = 3;
 constexpr double kFinalistsWithin = 1.05;
 constexpr int kLeastFinals = 2, kFinals = 7;
@@ -104,7 +104,7 @@ class Race {
   const Candidates& candidates_;
   int launches_ = 1;
   double spent_ = 0;
-  std::vector<double> best_;  // Of the screenings, by candidate.
+  std::vector<double> best_;  // Best screening time of each candidate.
   std::vector<size_t> order_, finalists_;
   std::vector<std::vector<double>> finals_;
 };

@@ -1,10 +1,11 @@
-// Finds the quickest of several ways to do the same, in a bounded time.
+// Finds the fastest of several equivalent candidates in a bounded time.
 //
-//   SINTER_ASSIGN_OR_RETURN(const Quickest quickest, ChooseQuickest({.count = 8, .same_bits = ..., .seconds = ...}));
+//   const Candidates candidates = {.count = 8, .same_bits = ..., .seconds = ...};
+//   SINTER_ASSIGN_OR_RETURN(const Quickest quickest, ChooseQuickest(candidates));
 //
-// First every candidate is timed briefly; then the few that came out best once more, in turns, so that a clock that drifts
-// slows all of them alike. That takes about kTuningSeconds of a GPU; where a launch takes milliseconds, fewer candidates are
-// looked at, those first that come first.
+// First every candidate is timed briefly. Then the best few are timed again in turns, so that a drifting
+// clock rate affects all of them alike. This takes about kTuningSeconds of GPU time. If a launch takes
+// milliseconds, only the first candidates are timed.
 #ifndef SINTER_RUNTIME_CUDA_CONTEXT_QUICKEST_CHOICE_H_
 #define SINTER_RUNTIME_CUDA_CONTEXT_QUICKEST_CHOICE_H_
 
@@ -16,28 +17,29 @@
 namespace sinter {
 
 inline constexpr double kTuningSeconds = 0.05;
-// Looked at however long they take.
+// Minimum number of candidates to time, regardless of their duration.
 inline constexpr size_t kLeastCandidates = 6;
 
 struct Candidates {
-  size_t count = 0;  // At least one; the first is right, and stays unless another is quicker.
-  // Whether candidate i may be taken: asked of those alone that are quicker than the first.
+  size_t count = 0;  // At least 1. Candidate 0 is valid, and is chosen unless another one is faster.
+  // True if candidate i is allowed. Called only for candidates that are faster than candidate 0.
   std::function<absl::StatusOr<bool>(size_t i)> same_bits;
-  // Of one launch of candidate i, the mean of so many in a row. Unimplemented: the candidate does not run after all, and is left
-  // out.
+  // Returns the seconds of one launch of candidate i, averaged over `launches` launches in a row.
+  // Unimplemented if the candidate does not run; it is then skipped.
   std::function<absl::StatusOr<double>(size_t i, int launches)> seconds;
 };
 
 struct Quickest {
   size_t index = 0;
-  // Of one launch: the first candidate, and this one.
+  // Seconds of one launch of candidate 0 and of the chosen candidate.
   double first_seconds = 0, seconds = 0;
 };
 
-// For a tuning file: to a hundredth, and never 0.
+// Returns microseconds for a tuning file: rounded to 0.01, and at least 0.01.
 double TunedMicroseconds(double seconds);
 
-// Within 1 % the earlier one is taken. Errors are those of the functions.
+// Returns the fastest candidate; differences below 1 % favour the earlier one. Returns the errors of the
+// functions.
 absl::StatusOr<Quickest> ChooseQuickest(const Candidates& candidates);
 
 }  // namespace sinter

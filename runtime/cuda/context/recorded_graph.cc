@@ -13,7 +13,7 @@ class RecordedGraph : public RecordedWork {
   RecordedGraph(const CudaContext& context, cudaGraphExec_t graph) : context_(context), graph_(graph) {}
   ~RecordedGraph() override {
     const CudaDeviceScope on(context_.index());
-    // A launch that is still running keeps what it needs.
+    // CUDA keeps the resources of a launch that is still running.
     (void)cudaGraphExecDestroy(graph_);
   }
 
@@ -70,7 +70,7 @@ absl::Status RecordedPieces::End(CudaContext& context) {
 absl::Status RecordedPieces::EndPiece(const CudaContext& context) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   const cudaGraphNode_t* nodes = nullptr;
-  // Asked for, since edges of early starts are of a kind of their own.
+  // cudaStreamGetCaptureInfo fails without `edges` if the capture has programmatic edges (early starts).
   const cudaGraphEdgeData* edges = nullptr;
   size_t count = 0;
   SINTER_RETURN_IF_ERROR(CudaStatus(
@@ -96,7 +96,7 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> RecordGraph(const CudaContext& con
       cudaStreamBeginCapture(context.stream(), cudaStreamCaptureModeThreadLocal), "begin to record"));
   absl::Status worked = work();
   cudaGraph_t captured = nullptr;
-  // Even after an error: the stream must leave capture mode.
+  // Also after an error: the stream must leave capture mode.
   const cudaError_t ended = cudaStreamEndCapture(context.stream(), &captured);
   const std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, GraphDeleter> graph(captured);
   if (!worked.ok()) {

@@ -1,10 +1,10 @@
-// Work of a stream, captured into a CUDA graph: one launch in place of one a step.
+// Captures work of a stream in a CUDA graph, which replaces one launch per step by a single launch.
 //
 //   SINTER_ASSIGN_OR_RETURN(auto recorded, RecordGraph(context, [&] { return step->Run(args); }));
 //   SINTER_RETURN_IF_ERROR(recorded->Launch());
 //
-// The graph holds the addresses that it was recorded with. While a thread records, calls of its own that would wait for
-// the GPU or allocate its memory are errors; other threads are free to.
+// The graph contains the addresses of the capture. During a capture, the capturing thread must not wait for
+// the GPU or allocate GPU memory: such calls fail. Other threads may.
 #ifndef SINTER_RUNTIME_CUDA_CONTEXT_RECORDED_GRAPH_H_
 #define SINTER_RUNTIME_CUDA_CONTEXT_RECORDED_GRAPH_H_
 
@@ -20,13 +20,14 @@
 
 namespace sinter {
 
-// Pieces of a recording, begun and ended within its work, that say themselves what they come after (DeviceRuntime::BeginPiece):
-// branches of the graph.
+// The branches of a capture: pieces that begin and end within its work and name their predecessors
+// (DeviceRuntime::BeginPiece).
 class RecordedPieces {
  public:
-  // Where the context's switches say no to side_by_side, pieces stay in the order in which they are given.
+  // Begins a piece after the pieces `before`. Without side_by_side in the context's switches, pieces run in
+  // order.
   absl::Status Begin(CudaContext& context, std::span<const uint32_t> before);
-  // Of this recording; then there are none.
+  // Ends the last piece, makes later work wait for all pieces, and forgets them.
   absl::Status End(CudaContext& context);
 
  private:
@@ -34,10 +35,11 @@ class RecordedPieces {
   absl::Status SetBefore(const CudaContext& context, std::vector<cudaGraphNode_t> nodes) const;
 
   bool is_in_piece_ = false;
-  std::vector<std::vector<cudaGraphNode_t>> last_nodes_;  // Of each piece that has ended.
+  std::vector<std::vector<cudaGraphNode_t>> last_nodes_;  // The last nodes of each piece that has ended.
 };
 
-// An error of `work` is passed on, and nothing is left of the recording. The context must outlive the result.
+// Captures `work`. Returns its error, if any, and then discards the capture. The context must outlive the
+// result.
 absl::StatusOr<std::unique_ptr<RecordedWork>> RecordGraph(const CudaContext& context,
                                                           const std::function<absl::Status()>& work);
 

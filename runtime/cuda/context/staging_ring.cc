@@ -7,7 +7,7 @@
 namespace sinter {
 namespace {
 
-// Pieces start where a GPU's copies are quickest.
+// GPU copies are fastest from this alignment.
 constexpr size_t kPieceAlignment = 256;
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kBlockElements = (1 << 16) + 1;
 
-// Knuth's MMIX.
+// The generator of Knuth's MMIX.
 uint64_t Next(uint64_t& state) { return state = state * 6364136223846793005u + 1442695040888963407u; }
 
 void Store(fb::DType dtype, double f64, std::byte* to) {
@@ -29,7 +29,8 @@ void Store(fb::DType dtype, double f64, std::byte* to) {
   std::memcpy(to, value, static_cast<size_t>(SizeOf(static_cast<DType>(dtype))));
 }
 
-// The `done` bytes at `to` over and over, up to `bytes`. Each copy doubles what there is; the period stays.
+// Repeats the first `done` bytes at `to` up to `bytes`. Each copy doubles the filled part and keeps the
+// period.
 absl::Status Double(const CudaContext& context, std::byte* to, int64_t done, int64_t bytes) {
   while (done < bytes) {
     const int64_t more = std::min(done, bytes - done);
@@ -57,11 +58,12 @@ std::vector<std::byte> RandomBlock(fb::DType dtype, uint64_t seed) {
 CancellingFactors CancellingFactorsOf(fb::DType dtype, int64_t k, uint64_t seed) {
   const size_t size = static_cast<size_t>(SizeOf(static_cast<DType>(dtype)));
   uint64_t state = seed;
-  for (int i = 0; i < 8; ++i) Next(state);  // Seeds that are near each other are far apart then.
+  for (int i = 0; i < 8; ++i) Next(state);  // Separates the sequences of adjacent seeds.
   std::vector<int64_t> order(static_cast<size_t>(k));
   std::iota(order.begin(), order.end(), int64_t{0});
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[(Next(state) >> 33) % i]);
-  // From 2^-6 to 2^6, of either sign: products of two that f16 holds.
+  // Returns a magnitude from 2^-6 to 2^6 with a random sign, so that f16 holds the result of multiplying two
+  // of them.
   const auto factor = [&] {
     const double significand = 1 + std::ldexp(static_cast<double>(Next(state) >> 12), -52);
     const int exponent = static_cast<int>((Next(state) >> 33) % 12) - 6;
@@ -73,7 +75,7 @@ CancellingFactors CancellingFactorsOf(fb::DType dtype, int64_t k, uint64_t seed)
     const bool is_b = table == &factors.b;
     for (int64_t row = 0; row < CancellingFactors::kRows; ++row) {
       std::byte* const to = table->data() + static_cast<size_t>(row * k) * size;
-      // An element without a partner is 0 in b.
+      // An unpaired element is 0 in b.
       if (k % 2 != 0) Store(dtype, is_b ? 0 : factor(), to + static_cast<size_t>(order.back()) * size);
       for (size_t i = 0; i + 1 < order.size(); i += 2) {
         const double value = factor();
@@ -89,7 +91,8 @@ absl::Status FillRows(const CudaContext& context, const std::vector<std::byte>& 
                       const FactorLayout& layout, std::byte* to) {
   const int64_t bytes = layout.batch * layout.rows * layout.k * layout.size;
   if (layout.k_runs) return Repeat(context, table, to, bytes);
-  // The table turned round lies at the begin of the operand's lines, and is doubled along them.
+  // The transposed table is uploaded to the start of each of the operand's rows, and is then doubled along
+  // them.
   const auto size = static_cast<size_t>(layout.size), k = static_cast<size_t>(layout.k),
              pitch = static_cast<size_t>(layout.rows) * size;
   constexpr size_t kRows = static_cast<size_t>(CancellingFactors::kRows);

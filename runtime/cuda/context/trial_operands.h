@@ -1,4 +1,4 @@
-// Operands for trials of ways to do the same, the same in every process: to time them, and to see whether they give the same bits.
+// Generates operands to time candidates and to compare their bits; they are the same in every process.
 //
 //   const std::vector<std::byte> block = RandomBlock(fb::DType::BF16);
 //   SINTER_RETURN_IF_ERROR(Repeat(context, block, operand, bytes));
@@ -18,32 +18,35 @@
 
 namespace sinter {
 
-// 65,537 numbers from -1 to 1 from a linear congruential generator (Knuth's MMIX), of f64, f32, bf16 or f16: an odd number of
-// them, so that no two rows of a matrix are alike. Zeros would make a GPU draw less power, and run faster, than in use.
+// Returns 65,537 numbers from -1 to 1 as f64, f32, bf16 or f16, from a linear congruential generator (Knuth's
+// MMIX). The odd count makes the rows of a matrix differ. Zeros would reduce the GPU's power draw, so that it
+// would run faster than in real use.
 std::vector<std::byte> RandomBlock(fb::DType dtype, uint64_t seed = 1);
 
-// Factors of products that show in which order their sums are added. The k terms of every sum, from 2^-12 to 2^12, cancel in pairs
-// that stand in random places: what is left is the rounding of the partial sums, and another order leaves another remainder,
-// in its leading bits. Of random numbers between -1 and 1 another order changes the last bits of a sum, which rounding it to
-// bf16 hides but once in some thousand elements; so few that are compared may agree by chance.
+// Factors for matmuls that reveal the order in which their sums are added. The k terms of every sum, with
+// magnitudes from 2^-12 to 2^12, cancel in pairs at random positions. The remainder is the rounding error of
+// the partial sums, and another order changes its leading bits. With random numbers between -1 and 1, another
+// order changes only the last bits of a sum. Rounding to bf16 hides this in all but one of some thousand
+// elements, so the compared elements could agree by chance.
 struct CancellingFactors {
   static constexpr int64_t kRows = 16;
-  // [kRows, k] each: of rows of a, and of columns of b.
+  // [kRows, k] each: rows of a, and columns of b.
   std::vector<std::byte> a, b;
 };
 CancellingFactors CancellingFactorsOf(fb::DType dtype, int64_t k, uint64_t seed);
 
-// Fills an operand [batch, rows, k], or [batch, k, rows] where not `k_runs`, with the rows of the table [CancellingFactors::kRows,
-// k], over and over; waits for it.
+// Fills an operand [batch, rows, k], or [batch, k, rows] if not `k_runs`, by repeating the rows of the table
+// [CancellingFactors::kRows, k]. Waits for the copies.
 struct FactorLayout {
   int64_t batch = 1, rows = 1, k = 1;
   bool k_runs = true;
-  int64_t size = 4;  // Of an element.
+  int64_t size = 4;  // Bytes of an element.
 };
 absl::Status FillRows(const CudaContext& context, const std::vector<std::byte>& table,
                       const FactorLayout& layout, std::byte* to);
 
-// The block over and over, to memory of the context's GPU; waits for it. The last one may be cut.
+// Fills memory of the context's GPU by repeating the block; the last repetition may be cut off. Waits for the
+// copies.
 absl::Status Repeat(const CudaContext& context, const std::vector<std::byte>& block, std::byte* to,
                     int64_t bytes);
 

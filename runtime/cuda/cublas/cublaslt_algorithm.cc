@@ -1,10 +1,10 @@
-// The attributes of cuBLASLt's algorithms: what a tuning file keeps of them.
+// Reads the attributes of cuBLASLt algorithms that a tuning file stores.
 #include "sinter/runtime/cuda/cublas/cublaslt_matmul.h"
 
 namespace sinter {
 namespace {
 
-// Attributes that the algorithm does not have stay as they are.
+// Reads an attribute; leaves `*value` unchanged if the algorithm does not have it.
 template <typename T>
 void Get(const CublasLt& f, const cublasLtMatmulAlgo_t& algorithm,
          cublasLtMatmulAlgoConfigAttributes_t attribute, T* value) {

@@ -28,7 +28,7 @@ cublasComputeType_t ComputeType(const MatmulShape& shape) {
   return shape.math == fb::MathMode::Tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_EMULATED_16BFX9;
 }
 
-// CUBLASLT_EPILOGUE_BIAS is a bit, but not one to add to "default".
+// CUBLASLT_EPILOGUE_BIAS is a bit, but combining it with CUBLASLT_EPILOGUE_DEFAULT is not valid.
 cublasLtEpilogue_t Epilogue(const MatmulShape& shape) {
   if (shape.is_gradient) return CUBLASLT_EPILOGUE_DGELU;
   switch (shape.activation) {
@@ -130,7 +130,7 @@ absl::Status CublasMatmul::MakeLayout(fb::DType dtype, int64_t rows, int64_t col
                       "set a batch's stride");
 }
 
-// The factors of the sums and of the addend are both on the GPU or both not.
+// With a scale in GPU memory, cuBLASLt requires the addend's factor in GPU memory too.
 absl::Status CublasMatmul::MakeFactors() {
   const double f64[2] = {1, 0};
   const float f32[2] = {1, 0};
@@ -144,7 +144,7 @@ absl::Status CublasMatmul::MakeFactors() {
   return CudaStatus(cudaStreamSynchronize(context_.stream()), "upload");
 }
 
-// No one reads the pointers before Launch sets them; the heuristic takes their alignment from them.
+// Nothing reads these pointers before Launch sets them; the heuristic uses only their alignment.
 absl::Status CublasMatmul::DescribeEpilogue() {
   const void* const aligned = reinterpret_cast<const void*>(kAlignment);
   SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE, Epilogue(shape_)));
@@ -162,7 +162,7 @@ absl::Status CublasMatmul::MakeDescriptors() {
   const cudaDataType_t scale = shape_.dtype == fb::DType::F64 ? CUDA_R_64F : CUDA_R_32F;
   SINTER_RETURN_IF_ERROR(
       CublasStatus(f.MatmulDescCreate(&product_, ComputeType(shape_), scale), "describe a product"));
-  // cuBLASLt's first operand is b, its second a.
+  // cuBLASLt's first operand is b and its second is a.
   const cublasOperation_t first = shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasOperation_t second = shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
   SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_TRANSA, first));
@@ -229,7 +229,7 @@ absl::Status CublasMatmul::Launch(const cublasLtMatmulHeuristicResult_t& algorit
   if (shape_.is_gradient) {
     SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.preactivation));
   }
-  // Of the type that is computed in: of the sums 1, or the scale; of the addend 1, or 0 where there is none.
+  // alpha and beta in the compute type. alpha: 1 or the scale. beta: 1, or 0 if there is no addend.
   const float factors_f32[2] = {1, 0};
   const double factors_f64[2] = {1, 0};
   const bool is_f64 = shape_.dtype == fb::DType::F64;

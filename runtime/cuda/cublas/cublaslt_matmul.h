@@ -1,12 +1,14 @@
-// One matrix product of a plan as cuBLASLt wants it: descriptors made once, then launched with any of its algorithms.
+// A matmul of a plan in cuBLASLt: the descriptors are made once and launched with any of its algorithms.
 //
-//   SINTER_ASSIGN_OR_RETURN(auto product, CublasMatmul::Create(context, {.batch = 1, .m = 8, .n = 4, .k = 2}));
+//   const MatmulShape shape = {.batch = 1, .m = 8, .n = 4, .k = 2};
+//   SINTER_ASSIGN_OR_RETURN(auto product, CublasMatmul::Create(context, shape));
 //   SINTER_ASSIGN_OR_RETURN(auto algorithms, product->Algorithms(8));
 //   product->Launch(algorithms[0], {.a = a, .b = b, .result = c}, workspace);
 //
-// Plans are row-major and cuBLASLt is column-major. A row-major matrix read by columns is its transpose, so what is
-// computed is result^T = op(b)^T op(a)^T: the same bytes, and the bias, one number a column of the plan's result, lies
-// along cuBLASLt's rows, the only way in which it adds one.
+// Plans are row-major and cuBLASLt is column-major. A row-major matrix read as column-major is its transpose,
+// so cuBLASLt computes result^T = op(b)^T op(a)^T on the same bytes. The bias has one number for each column
+// of the plan's result. These columns are cuBLASLt's rows, the only dimension along which cuBLASLt adds a
+// bias.
 #ifndef SINTER_RUNTIME_CUDA_CUBLAS_CUBLASLT_MATMUL_H_
 #define SINTER_RUNTIME_CUDA_CUBLAS_CUBLASLT_MATMUL_H_
 
@@ -24,7 +26,7 @@
 
 namespace sinter {
 
-// As in fb::MatmulStep; sizes of at least 1.
+// The parameters of fb::MatmulStep; sizes are at least 1.
 struct MatmulShape {
   int64_t batch = 1, m = 1, n = 1, k = 1;
   bool transpose_a = false, transpose_b = false, has_bias = false;
@@ -33,33 +35,34 @@ struct MatmulShape {
   fb::MathMode math = fb::MathMode::Ieee;
   bool result_is_f32 = false, has_addend = false, has_scale = false, is_gradient = false;
 
-  // Of the result, and of bias, addend and preactivation.
+  // The type of the result, bias, addend and preactivation.
   fb::DType ResultDType() const { return result_is_f32 ? fb::DType::F32 : dtype; }
   double Flops() const { return 2.0 * static_cast<double>(batch * m) * static_cast<double>(n * k); }
-  // "f32 ieee 2x8x4x2 (batch, m, n, k), a transposed, bias, relu": one text for each different product.
+  // Returns a text that is unique for each distinct matmul, such as "f32 ieee 2x8x4x2 (batch, m, n, k), a
+  // transposed, bias, relu".
   std::string ToString() const;
 };
 
-// Null: there is none.
+// Null pointers for absent operands.
 struct MatmulOperands {
   const void* a = nullptr;
   const void* b = nullptr;
   const void* bias = nullptr;
-  const void* addend = nullptr;  // May be the result.
-  const void* scale = nullptr;   // Of f32, of f64 for f64.
+  const void* addend = nullptr;  // May equal `result`.
+  const void* scale = nullptr;   // f32, or f64 if the matmul is f64.
   const void* preactivation = nullptr;
   void* result = nullptr;
 };
 
 class CublasMatmul {
  public:
-  // What all operands but the scale must start at a multiple of.
+  // Required alignment of all operands except the scale.
   static constexpr size_t kAlignment = 16;
-  // The most that an algorithm may use.
+  // Maximum workspace of an algorithm, in bytes.
   static constexpr size_t kMaxWorkspace = size_t{32} << 20;
 
-  // Unimplemented: integers, an activation or a gradient of one that cuBLASLt does not know (runtime/plan/gpu_limits.h), bf16x3 of
-  // what is not f32.
+  // Unimplemented for integers, for activations and activation gradients that cuBLASLt does not support
+  // (runtime/plan/gpu_limits.h), and for bf16x3 with a type other than f32.
   static absl::StatusOr<std::unique_ptr<CublasMatmul>> Create(CudaContext& context, const MatmulShape& shape);
   ~CublasMatmul();
   CublasMatmul(const CublasMatmul&) = delete;
@@ -67,15 +70,17 @@ class CublasMatmul {
 
   const MatmulShape& shape() const { return shape_; }
 
-  // At least one and at most `count`, those first that cuBLASLt expects to be quickest. Of these that sum parts of k
-  // apart, only those that keep partial sums in full precision and add them in a fixed order: same operands, same bits.
-  // Unimplemented: there is none, as for bf16x3 before compute capability 10.0.
+  // Returns 1 to `count` algorithms, the fastest first by cuBLASLt's estimate. Split-k algorithms are
+  // included only if they keep partial sums in full precision and add them in a fixed order: the same
+  // operands give the same bits. Unimplemented if no algorithm exists, such as for bf16x3 before compute
+  // capability 10.0.
   absl::StatusOr<std::vector<cublasLtMatmulHeuristicResult_t>> Algorithms(int count) const;
 
-  // The attributes of an algorithm; those that it does not have keep their defaults. The ordinal is 0.
+  // Returns the attributes of an algorithm. Attributes that the algorithm does not have keep their defaults.
+  // The ordinal is 0.
   AlgorithmConfig ConfigOf(const cublasLtMatmulHeuristicResult_t& algorithm) const;
 
-  // Enqueues. `workspace`: algorithm.workspaceSize bytes.
+  // Enqueues the matmul. `workspace` has algorithm.workspaceSize bytes.
   absl::Status Launch(const cublasLtMatmulHeuristicResult_t& algorithm, const MatmulOperands& operands,
                       void* workspace);
 
@@ -97,7 +102,7 @@ class CublasMatmul {
   MatmulShape shape_;
   cublasLtMatmulDesc_t product_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, result_ = nullptr;
-  Allocation factors_;  // 1 and 0 on the GPU, where the scale is.
+  Allocation factors_;  // 1 and 0 in GPU memory; used if the matmul has a scale.
 };
 
 }  // namespace sinter

@@ -10,16 +10,19 @@
 namespace sinter {
 namespace {
 
-// Random results that are compared, in several rounds with different operands where one has fewer.
+// Number of random results to compare. A smaller result is computed in several rounds, each with other
+// operands.
 constexpr int64_t kComparedElements = 1 << 20;
 constexpr int kMaxRounds = 32;
-// Of a result with more elements, in as many pieces: an algorithm may sum tiles at the end, or in the middle, in another order.
+// Number of pieces that are compared of a larger result: an algorithm may use another order of sums for tiles
+// at the end or in the middle.
 constexpr int64_t kPieces = 16;
-// Sets of factors whose terms cancel, by which nearly every element tells two orders apart.
+// Seeds of the factors whose terms cancel. With these factors, nearly every element distinguishes two orders
+// of sums.
 constexpr uint64_t kCancellingSeeds[] = {1, 2};
-// Between the operands of two rounds, in bytes.
+// Distance in bytes between the operands of two rounds.
 constexpr int64_t kRoundOffset = 512;
-// An idle GPU takes some tens of milliseconds to reach its clocks, and keeps them for about a second.
+// An idle GPU takes tens of milliseconds to reach its full clock rate and keeps it for about a second.
 constexpr double kFirstWarmUpSeconds = 0.05, kWarmUpSeconds = 0.002;
 constexpr std::chrono::seconds kStaysWarm(1);
 
@@ -95,7 +98,7 @@ absl::Status MatmulTrial::FillCancelling(uint64_t seed) {
 }
 
 absl::Status MatmulTrial::Launch(const cublasLtMatmulHeuristicResult_t& algorithm, int round) {
-  // The first operand moves on by one round's offset, the second by two.
+  // Each round moves the first operand by one offset and the second by two.
   return product_.Launch(algorithm,
                          {.a = a_.ptr + round * kRoundOffset,
                           .b = b_.ptr + (round * 2 % kMaxRounds) * kRoundOffset,
@@ -121,7 +124,7 @@ absl::Status MatmulTrial::AddResults(const cublasLtMatmulHeuristicResult_t& algo
   const int64_t elements = result_.bytes / size, piece = kComparedElements / kPieces;
   const int64_t pieces = elements <= kComparedElements ? 1 : kPieces;
   for (int64_t i = 0; i < pieces; ++i) {
-    // The first piece begins where the result does, the last one ends where it ends.
+    // The first piece starts at the result's start; the last piece ends at its end.
     const int64_t begin = pieces == 1 ? 0 : (elements - piece) / (pieces - 1) * i;
     const int64_t from = i > 0 && i + 1 == pieces ? elements - piece : begin;
     SINTER_RETURN_IF_ERROR(Download(result_.ptr + from * size, (pieces == 1 ? elements : piece) * size, to));
@@ -147,7 +150,8 @@ absl::StatusOr<std::vector<std::byte>> MatmulTrial::Results(
 
 absl::StatusOr<double> MatmulTrial::Seconds(const cublasLtMatmulHeuristicResult_t& algorithm, int launches) {
   cudaStream_t stream = context_.stream();
-  // Short ones wait behind another, so that the GPU does not wait for the CPU between the events.
+  // Short launches are queued after an extra launch, so that the GPU does not wait for the CPU between the
+  // events.
   if (launches > 1) SINTER_RETURN_IF_ERROR(Launch(algorithm, 0));
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(begin_.get(), stream), "record an event"));
   for (int i = 0; i < launches; ++i) SINTER_RETURN_IF_ERROR(Launch(algorithm, 0));
@@ -161,7 +165,7 @@ absl::StatusOr<double> MatmulTrial::Seconds(const cublasLtMatmulHeuristicResult_
 
 absl::Status MatmulTrial::WarmUp(const cublasLtMatmulHeuristicResult_t& algorithm) {
   using Clock = std::chrono::steady_clock;
-  // By GPU. Products are measured by one thread at a time.
+  // By GPU. Only one thread at a time measures matmuls.
   static std::map<int, Clock::time_point>& warm_until = *new std::map<int, Clock::time_point>;
   Clock::time_point& until = warm_until[context_.index()];
   double left = Clock::now() < until ? kWarmUpSeconds : kFirstWarmUpSeconds;

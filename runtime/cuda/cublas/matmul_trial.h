@@ -1,13 +1,13 @@
-// One product on operands of its own, to compare and time algorithms of cuBLASLt.
+// Runs one matmul on generated operands, to compare and time cuBLASLt algorithms.
 //
 //   MatmulTrial trial(context, product);
-//   SINTER_RETURN_IF_ERROR(trial.Prepare());                          // Takes trial.Bytes() of memory until the end.
+//   SINTER_RETURN_IF_ERROR(trial.Prepare());                          // Holds trial.Bytes() of memory.
 //   SINTER_RETURN_IF_ERROR(trial.WarmUp(algorithms[0]));
 //   SINTER_ASSIGN_OR_RETURN(double seconds, trial.Seconds(algorithms[1], /*launches=*/4));
 //   SINTER_ASSIGN_OR_RETURN(std::vector<std::byte> results, trial.Results(algorithms[1]));
 //
-// Operands are the same in every process (trial_operands.h): random numbers to time algorithms with; to compare them, also such as
-// show the order of sums.
+// Operands are the same in every process (trial_operands.h). Timing uses random numbers. Comparing also uses
+// operands that reveal the order of sums.
 #ifndef SINTER_RUNTIME_CUDA_CUBLAS_MATMUL_TRIAL_H_
 #define SINTER_RUNTIME_CUDA_CUBLAS_MATMUL_TRIAL_H_
 
@@ -29,26 +29,29 @@ namespace sinter {
 class MatmulTrial {
  public:
   MatmulTrial(CudaContext& context, CublasMatmul& product);
-  // The memory goes back to all streams.
+  // The freed memory may be reused on any stream, so the GPU's work must be complete.
   ~MatmulTrial() { (void)cudaStreamSynchronize(context_.stream()); }
   MatmulTrial(const MatmulTrial&) = delete;
   MatmulTrial& operator=(const MatmulTrial&) = delete;
 
   int64_t Bytes() const;
-  // ResourceExhausted: there is no room.
+  // Allocates and fills the operands. ResourceExhausted if the GPU has too little memory.
   absl::Status Prepare();
-  // Keeps the GPU busy until its clocks are those of a long run: for long, unless this process has done so a moment ago.
+  // Keeps the GPU busy until it reaches the clock rate of a long run. This takes much less time if this
+  // process warmed the GPU up a moment ago.
   absl::Status WarmUp(const cublasLtMatmulHeuristicResult_t& algorithm);
-  // The bytes of as many results as are compared, of several sets of operands. Leaves the operands as Prepare does.
+  // Returns the bytes of the compared results, for several sets of operands. Restores the operands of
+  // Prepare.
   absl::StatusOr<std::vector<std::byte>> Results(const cublasLtMatmulHeuristicResult_t& algorithm);
-  // Other operands, from a seed: random numbers, as Prepare makes them from 1; or factors whose terms cancel, with zeros for what
-  // is added to the product.
+  // Fill the operands from a seed. FillRandom uses random numbers (Prepare uses seed 1). FillCancelling uses
+  // factors whose terms cancel, and zeros for the other inputs that are added to the matmul.
   absl::Status FillRandom(uint64_t seed);
   absl::Status FillCancelling(uint64_t seed);
-  // Adds the bytes of up to a million results to `to`: all, or pieces from the first to the last.
+  // Appends the bytes of up to a million results to `to`: all results, or evenly spaced pieces from the first
+  // to the last.
   absl::Status AddResults(const cublasLtMatmulHeuristicResult_t& algorithm, int round,
                           std::vector<std::byte>& to);
-  // Of one launch, the mean of so many in a row.
+  // Returns the seconds of one launch, averaged over `launches` launches in a row.
   absl::StatusOr<double> Seconds(const cublasLtMatmulHeuristicResult_t& algorithm, int launches);
 
  private:
@@ -57,14 +60,14 @@ class MatmulTrial {
 
   CudaContext& context_;
   CublasMatmul& product_;
-  // One behind the other in the memory; null where there is none.
+  // Contiguous parts of memory_; null if absent.
   struct Part {
     int64_t bytes = 0;
     std::byte* ptr = nullptr;
   };
   Part a_, b_, bias_, addend_, scale_, preactivation_, result_, workspace_;
   Allocation memory_;
-  std::map<uint64_t, CancellingFactors> cancelling_;  // By seed: each takes milliseconds to make.
+  std::map<uint64_t, CancellingFactors> cancelling_;  // By seed; each takes milliseconds to make.
   CudaEvent begin_, end_;
 };
 

@@ -22,7 +22,7 @@ namespace {
 using Algorithm = cublasLtMatmulHeuristicResult_t;
 
 constexpr int kCandidates = 32;
-// Less work than this takes a few microseconds, most of them to launch.
+// A smaller matmul takes a few microseconds, mostly for the launch.
 constexpr double kLeastFlops = 1 << 24;
 
 struct Measured {
@@ -30,10 +30,11 @@ struct Measured {
   TunedProduct tuned;
 };
 
-// What this process knows of products: what it has measured, by the mode, what files' choices are in this library, and its first
-// choices. Asking cuBLASLt takes it milliseconds, and the layers of a model have the same products.
+// The algorithms that this process knows: measured ones (by mode), those that tuning files name, and
+// cuBLASLt's first choices. A cuBLASLt query takes milliseconds, and the layers of a model repeat the same
+// matmuls.
 struct KnownMatmuls {
-  // Held while measuring too: two threads that measure at once would measure each other.
+  // Also held while measuring: two simultaneous measurements would disturb each other.
   std::mutex mutex;
   std::map<std::pair<TuningMode, ProductKey>, Measured> measured;
   std::map<ProductKey, std::pair<AlgorithmConfig, Algorithm>> resolved;
@@ -73,7 +74,7 @@ absl::StatusOr<Measured> Measure(MatmulTrial& trial, const std::vector<MatmulCan
                    .any_bits = mode == TuningMode::kAnyBits}};
 }
 
-// Chooses for one product, and tells the session how.
+// Chooses an algorithm for one matmul and reports the choice to the session.
 class MatmulChoice {
  public:
   MatmulChoice(CudaContext& context, CublasMatmul& product, SessionTuning& tuning, TuningMode mode, ProductKey key)
@@ -94,7 +95,7 @@ class MatmulChoice {
     }
     auto& measured = KnownProducts().measured;
     const auto known = measured.find({mode_, key_});
-    // What this session has measured already is not measured again.
+    // A session measures each matmul at most once.
     if (known != measured.end() && (!tuning_.again() || tuning_.Has(key_))) {
       return Take(known->second, ChoiceSource::kProcess);
     }
@@ -102,7 +103,7 @@ class MatmulChoice {
   }
 
  private:
-  // Where the time goes in which nothing is measured.
+  // Records the time of cuBLASLt queries, apart from measuring.
   LoadTimes::Scope Asking() { return LoadTimes::Time(context_.load_times(), "ask cuBLASLt for algorithms"); }
 
   absl::StatusOr<std::vector<MatmulCandidate>> Candidates() {
@@ -110,7 +111,7 @@ class MatmulChoice {
     return CandidatesOf(product_);
   }
 
-  // The algorithm that a file names.
+  // Returns the algorithm that a tuning file names.
   absl::StatusOr<Algorithm> Resolve(const AlgorithmConfig& config) {
     auto& resolved = KnownProducts().resolved;
     if (const auto found = resolved.find(key_); found != resolved.end() && found->second.first == config) {
@@ -118,7 +119,8 @@ class MatmulChoice {
     }
     SINTER_ASSIGN_OR_RETURN(const std::vector<MatmulCandidate> candidates, Candidates());
     const auto chosen = std::ranges::find(candidates, config, &MatmulCandidate::config);
-    // It is not made of what the file says: cuBLASLt crashes on attributes that it does not know.
+    // The algorithm is never built from the file's attributes: cuBLASLt crashes on attributes that it does
+    // not know.
     if (chosen == candidates.end()) {
       return absl::FailedPreconditionError(
           absl::StrCat("algorithm ", config.id, " for ", product_.shape().ToString(),
@@ -165,12 +167,12 @@ class MatmulChoice {
     MatmulTrial trial(context_, product_);
     constexpr char kNoRoom[] = "the GPU has no room for operands to measure with";
     if (trial.Bytes() > context_.allocator().memory().FreeBytes() / 2) return First(kNoRoom);
-    // What is prepared beside would be measured too.
+    // Preparation in parallel would distort the measurement.
     context_.FinishPreparing();
     const LoadTimes::Scope time = LoadTimes::Time(context_.load_times(), "measure matrix products");
     const CudaDeviceScope on(context_.index());
     absl::StatusOr<Measured> measured = Measure(trial, candidates, mode_);
-    // A limit may leave less than the device has.
+    // A memory limit may leave less than FreeBytes reports.
     if (absl::IsResourceExhausted(measured.status())) return First(kNoRoom);
     SINTER_RETURN_IF_ERROR(measured.status());
     return Take(KnownProducts().measured[{mode_, key_}] = *measured, ChoiceSource::kMeasured);

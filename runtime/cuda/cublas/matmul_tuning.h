@@ -1,18 +1,20 @@
-// Chooses which of cuBLASLt's algorithms computes a product, at Load: as the tuning file says, else by measuring.
+// Chooses at Load which cuBLASLt algorithm computes a matmul: the tuning file's, else the fastest measured.
 //
 //   SINTER_ASSIGN_OR_RETURN(cublasLtMatmulHeuristicResult_t best, ChooseAlgorithm(context, product));
 //
-// By default never at the price of bits: an algorithm is considered only if it splits sums as cuBLASLt's first choice does, and
-// gives its very bits on random operands and on such as show the order of sums (trial_operands.h), so that two loads that
-// measure differently still compute the same. In TuningMode::kAnyBits all are considered: within a process the same bits run
-// after run, and in others too if a tuning file keeps the choice.
+// By default the choice never changes the result's bits. An algorithm is a candidate only if it splits sums
+// like cuBLASLt's first choice and gives exactly the same bits, on random operands and on operands that
+// reveal the order of sums (trial_operands.h). So two loads with different measurements still compute the
+// same. TuningMode::kAnyBits allows all algorithms: the bits are the same in every run of a process, and
+// across processes if a tuning file stores the choice.
 //
-// The choice for a product is kept for the life of the process, and by the session for its file (runtime/device/session_tuning.h).
-// cuBLASLt's first choice is taken unmeasured in TuningMode::kFirstChoice, for products that are too small to time, and where
-// operands to measure with have no room beside what is in use.
+// The choice for a matmul is kept for the life of the process, and in the session for its tuning file
+// (session_tuning.h). cuBLASLt's first choice is used unmeasured in TuningMode::kFirstChoice, for matmuls
+// that are too small to time, and if the free memory does not fit the operands to measure with.
 //
-// An algorithm of a file is looked for among those that cuBLASLt proposes, so that it is the one that was measured whatever
-// its attributes leave unsaid. One that is none of them is reported, and the product measured.
+// An algorithm named in a tuning file must be one that cuBLASLt proposes. So it is the measured algorithm,
+// even if its stored attributes are incomplete. If cuBLASLt does not propose it, a warning is reported and
+// the matmul is measured.
 #ifndef SINTER_RUNTIME_CUDA_CUBLAS_MATMUL_TUNING_H_
 #define SINTER_RUNTIME_CUDA_CUBLAS_MATMUL_TUNING_H_
 
@@ -27,21 +29,21 @@
 
 namespace sinter {
 
-// InvalidArgument: SINTER_GPU_TUNE or SINTER_GPU_TUNE_SAVE cannot be read.
+// Returns the chosen algorithm. InvalidArgument if SINTER_GPU_TUNE or SINTER_GPU_TUNE_SAVE is malformed.
 absl::StatusOr<cublasLtMatmulHeuristicResult_t> ChooseAlgorithm(CudaContext& context, CublasMatmul& product);
 
-// What the choice is kept under.
+// Returns the key under which the choice is stored.
 ProductKey ProductKeyOf(const CudaDeviceInfo& device, std::string_view cublaslt_version,
                         const MatmulShape& shape);
 
 struct MatmulCandidate {
   cublasLtMatmulHeuristicResult_t algorithm;
-  AlgorithmConfig config;  // Each another one.
+  AlgorithmConfig config;  // Unique among the candidates.
 };
-// Those that are measured: what cuBLASLt proposes, its first choice first.
+// Returns the algorithms to measure: those that cuBLASLt proposes, in its order.
 absl::StatusOr<std::vector<MatmulCandidate>> CandidatesOf(const CublasMatmul& product);
 
-// True if both sum k in as many parts, and add these up in the same way.
+// True if both split k into the same number of parts and add the parts in the same way.
 bool SplitAlike(const AlgorithmConfig& a, const AlgorithmConfig& b);
 
 }  // namespace sinter

@@ -27,10 +27,10 @@ namespace {
 
 constexpr size_t kEngines = 8;
 constexpr int64_t kOperandAlignment = 512;
-// An idle GPU takes some tens of milliseconds to reach its clocks.
+// An idle GPU takes tens of milliseconds to reach its full clock rate.
 constexpr double kClocksSeconds = 0.03;
 
-// One convolution on operands of its own, to time engines.
+// Runs one convolution on random operands to time engines.
 class ConvTrial {
  public:
   ConvTrial(CudaContext& context, const ConvShape& shape, const ConvEpilogue& epilogue, size_t workspace)
@@ -41,7 +41,7 @@ class ConvTrial {
     for (int i = 0; i < 4; ++i) bytes_[i] = elements[i] * size;
     bytes_[4] = static_cast<int64_t>(workspace);
   }
-  // The memory goes back to all streams.
+  // The freed memory may be reused on any stream, so the GPU's work must be complete.
   ~ConvTrial() { (void)cudaStreamSynchronize(context_.stream()); }
   ConvTrial(const ConvTrial&) = delete;
   ConvTrial& operator=(const ConvTrial&) = delete;
@@ -52,7 +52,7 @@ class ConvTrial {
     return bytes;
   }
 
-  // ResourceExhausted: there is no room.
+  // Allocates and fills the operands. ResourceExhausted if the GPU has too little memory.
   absl::Status Prepare() {
     SINTER_ASSIGN_OR_RETURN(memory_,
                             context_.allocator().Allocate(Bytes(), "operands to measure a convolution with"));
@@ -68,10 +68,11 @@ class ConvTrial {
     return absl::OkStatus();
   }
 
-  // Of one launch, the mean of so many in a row.
+  // Returns the seconds of one launch, averaged over `launches` launches in a row.
   absl::StatusOr<double> Seconds(CudnnPlan& plan, int launches) {
     const cudaStream_t stream = context_.stream();
-    // Short ones wait behind another, so that the GPU does not wait for the CPU between the events.
+    // Short launches are queued after an extra launch, so that the GPU does not wait for the CPU between the
+    // events.
     if (launches > 1) SINTER_RETURN_IF_ERROR(Launch(plan));
     SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(begin_.get(), stream), "record an event"));
     for (int i = 0; i < launches; ++i) SINTER_RETURN_IF_ERROR(Launch(plan));
@@ -101,15 +102,15 @@ class ConvTrial {
 
   CudaContext& context_;
   fb::DType dtype_;
-  // First, second, bias, result, workspace.
+  // In order: first, second, bias, result, workspace.
   std::array<int64_t, 5> bytes_ = {};
   std::array<std::byte*, 5> parts_ = {};
   Allocation memory_;
   CudaEvent begin_, end_;
 };
 
-// What this process has measured. The mutex is held while measuring too: two threads that measure at once would measure each
-// other.
+// The measurements of this process. Measuring also holds the mutex: two simultaneous measurements would
+// disturb each other.
 struct KnownConvs {
   std::mutex mutex;
   std::map<ProductKey, TunedProduct> measured;
@@ -124,7 +125,7 @@ AlgorithmConfig ConfigOf(const CudnnEngine& engine) {
   return {.id = static_cast<int32_t>(engine.number), .ordinal = static_cast<uint16_t>(engine.ordinal)};
 }
 
-// Chooses for one convolution, and tells the session how.
+// Chooses an engine for one convolution and reports the choice to the session.
 class ConvChoice {
  public:
   using Made = absl::StatusOr<std::unique_ptr<CudnnPlan>>;
@@ -150,7 +151,7 @@ class ConvChoice {
     if (mode != TuningMode::kAnyBits) return First("engines of other bits are measured with any bits alone");
     auto& measured = KnownConvolutions().measured;
     const auto known = measured.find(key_);
-    // What this session has measured already is not measured again.
+    // A session measures each convolution at most once.
     if (known != measured.end() && (!tuning_.again() || tuning_.Has(key_))) {
       return Named(known->second, ChoiceSource::kProcess);
     }
@@ -198,7 +199,7 @@ class ConvChoice {
     if (trial.Bytes() > context_.allocator().memory().FreeBytes() / 2) return First(kNoRoom);
     const CudaDeviceScope on(context_.index());
     const absl::StatusOr<Quickest> quickest = FindQuickest(trial, plans);
-    // A limit may leave less than the device has.
+    // A memory limit may leave less than FreeBytes reports.
     if (absl::IsResourceExhausted(quickest.status())) return First(kNoRoom);
     SINTER_RETURN_IF_ERROR(quickest.status());
     std::unique_ptr<CudnnPlan>& chosen = plans[quickest->index];

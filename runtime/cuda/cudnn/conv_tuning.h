@@ -1,12 +1,14 @@
-// Chooses which of cuDNN's engines computes a convolution, at Load: as the tuning file says, else cuDNN's first that fits.
+// Chooses at Load which cuDNN engine computes a convolution: the tuning file's, else cuDNN's first that fits.
 //
 //   SINTER_ASSIGN_OR_RETURN(auto plan, ChooseConvolutionPlan(context, cudnn, shape, {.bias = true}));
 //
-// Engines are measured in TuningMode::kAnyBits alone (`sinter tune --any-bits`): each sums in an order of its own. What is measured
-// is kept for the life of the process, and by the session for its file. All of them are deterministic and exact: the same plan
-// with the same tuning file gives the same bits.
+// Engines sum in different orders, so they are measured only in TuningMode::kAnyBits (`sinter tune
+// --any-bits`). Measurements are kept for the life of the process, and in the session for its tuning file.
+// All candidate engines are deterministic and exact: the same plan with the same tuning file gives the same
+// bits.
 //
-// An engine of a file is looked for among those that cuDNN names; one that is none of them is reported, and the first is taken.
+// An engine named in a tuning file must be one that cuDNN offers for the convolution. If not, a warning is
+// reported and the file's entry is ignored.
 #ifndef SINTER_RUNTIME_CUDA_CUDNN_CONV_TUNING_H_
 #define SINTER_RUNTIME_CUDA_CUDNN_CONV_TUNING_H_
 
@@ -19,13 +21,14 @@
 
 namespace sinter {
 
-// InvalidArgument: SINTER_GPU_TUNE or SINTER_GPU_TUNE_SAVE cannot be read. Unimplemented as MakeConvolutionPlan.
+// Returns the plan of the chosen engine. InvalidArgument if SINTER_GPU_TUNE or SINTER_GPU_TUNE_SAVE is
+// malformed. Unimplemented as for MakeConvolutionPlan.
 absl::StatusOr<std::unique_ptr<CudnnPlan>> ChooseConvolutionPlan(CudaContext& context,
                                                                  const CudnnHandle& cudnn,
                                                                  const ConvShape& shape,
                                                                  const ConvEpilogue& epilogue);
 
-// What the choice is kept under.
+// Returns the key under which the choice is stored.
 ProductKey ConvolutionKeyOf(const CudaDeviceInfo& device, size_t cudnn_version, const ConvShape& shape,
                             const ConvEpilogue& epilogue);
 

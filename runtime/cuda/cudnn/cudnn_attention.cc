@@ -13,17 +13,18 @@ namespace {
 
 using Tensor = CudnnGraph::Tensor;
 
-// Steps choose their parts by the workspace that is left over.
+// No limit: steps choose the size of their parts by the plan's workspace.
 constexpr int64_t kAnyWorkspace = std::numeric_limits<int64_t>::max();
 
-// The last two dimensions exchanged.
+// Swaps the last two dimensions.
 CudnnTensor Transposed(CudnnTensor tensor) {
   std::swap(tensor.sizes[2], tensor.sizes[3]);
   std::swap(tensor.strides[2], tensor.strides[3]);
   return tensor;
 }
 
-// Engines for attention recognise a graph by its operations: these, in this order, are what those of cuDNN 9 know.
+// Builds the graph. cuDNN's attention engines match a graph by its operations: cuDNN 9 recognizes exactly
+// these operations in this order.
 class AttentionGraph {
  public:
   AttentionGraph(const CudnnHandle& cudnn, const CudnnAttention& a)
@@ -45,13 +46,13 @@ class AttentionGraph {
     g_.Pointwise(CUDNN_POINTWISE_EXP, {x}, result);
     return result;
   }
-  // scale Q K^T, of transposed keys.
+  // Returns scale Q K^T, given the transposed keys.
   Tensor Scores(Tensor q, Tensor keys_transposed, Tensor scale) {
     const Tensor products = Square();
     g_.Matmul(q, keys_transposed, products);
     return Pointwise(CUDNN_POINTWISE_MUL, products, scale);
   }
-  // Minus infinity where a query does not see a key.
+  // Sets scores to minus infinity where a query does not attend to a key.
   Tensor Masked(Tensor scores) {
     if (!a_.causal) return scores;
     const Tensor row = g_.Virtual(CUDNN_DATA_INT32, square_), column = g_.Virtual(CUDNN_DATA_INT32, square_);
@@ -63,13 +64,14 @@ class AttentionGraph {
     g_.Pointwise(CUDNN_POINTWISE_BINARY_SELECT, {scores, masked, sees}, result);
     return result;
   }
-  // A square matrix as an operand of a product that sums over its rows.
+  // Transposes a [queries, keys] matrix and rounds it to the operands' type, so that a matmul can sum over
+  // its rows.
   Tensor TransposedNarrow(Tensor x) {
     const Tensor result = g_.Virtual(type_, Transposed(PackedTensor(square_, /*channels_last=*/false)));
     g_.Reshape(x, result);
     return result;
   }
-  // The sum of g * o along each row.
+  // Returns the sum of g * o along each row.
   Tensor RowSums(Tensor g, Tensor o);
 
   CudnnGraph g_;
@@ -87,7 +89,7 @@ absl::StatusOr<CudnnDescriptor> AttentionGraph::Forward() {
   g_.Reduce(CUDNN_REDUCE_TENSOR_MAX, s, top);
   const Tensor e = Exp(Pointwise(CUDNN_POINTWISE_SUB, s, top));
   g_.Reduce(CUDNN_REDUCE_TENSOR_ADD, e, sum);
-  // Where nobody wants the stats they are no operand: without them in the graph, no engine of cuDNN 9.19 knows it.
+  // Unused stats are a virtual tensor: no engine of cuDNN 9.19 recognizes a graph without them.
   const Tensor log = Rows(),
                stats = a_.has_stats ? g_.InMemory(kStats, CUDNN_DATA_FLOAT, a_.Stats()) : Rows();
   g_.Pointwise(CUDNN_POINTWISE_LOG, {sum}, log);
@@ -102,15 +104,15 @@ Tensor AttentionGraph::RowSums(Tensor g, Tensor o) {
   const Tensor products = g_.Virtual(CUDNN_DATA_FLOAT, a_.Output()), sums = Rows();
   g_.Pointwise(CUDNN_POINTWISE_MUL, {g, o}, products);
   g_.Reduce(CUDNN_REDUCE_TENSOR_ADD, products, sums);
-  // Times 1: with dropout it would be the probability of what is kept.
+  // A multiplication by 1: with dropout, the factor would be the probability of keeping a value.
   const Tensor result = g_.InMemory(kRowSums, CUDNN_DATA_FLOAT, a_.Stats());
   g_.Pointwise(CUDNN_POINTWISE_MUL, {sums, g_.Number(kOne)}, result);
   return result;
 }
 
-// In order, dQ is one product: to the bit the same in every run. For that the gradients of the scores are in the workspace, in
-// the type of the operands. Else tiles of keys add to it in memory, in f32, in whatever order they are done; cuDNN's numerical
-// notes do not tell the two apart.
+// With `in_order`, dQ is one matmul with the same bits in every run. It needs the gradients of the scores in
+// the workspace, in the operands' type. Otherwise tiles of keys add to dQ in memory, in f32 and in any order.
+// cuDNN's numerical notes do not distinguish the two.
 absl::StatusOr<CudnnDescriptor> AttentionGraph::Backward() {
   const Tensor q = g_.InMemory(kQueries, type_, a_.Queries());
   const Tensor k = g_.InMemory(kKeys, type_, Transposed(a_.Keys()));

@@ -1,10 +1,11 @@
-// Attention of a plan, or its gradient, as a cuDNN plan: one kernel or a few, which hold the scores of a tile of queries and
-// keys at a time. The method: Dao, "FlashAttention-2" (arXiv 2307.08691).
+// Attention, or its gradient, as a cuDNN plan: one or a few kernels that keep one tile of scores at a time.
+// The method is Dao, "FlashAttention-2" (arXiv 2307.08691).
 //
-//   CudnnAttention attention = {.dtype = fb::DType::BF16, .batch = 8, .heads = 12, .queries = 1024, .keys = 1024, .width = 64,
-//                               .causal = true, .packed = true};
+//   CudnnAttention attention = {.dtype = fb::DType::BF16, .packed = true, .causal = true, .batch = 8,
+//                               .heads = 12, .queries = 1024, .keys = 1024, .width = 64};
 //   SINTER_ASSIGN_OR_RETURN(auto plan, MakeAttentionPlan(cudnn, attention));
-//   plan->Execute({{kQueries, q}, {kKeys, k}, {kValues, v}, {kScale, &scale}, {kMasked, &masked}, {kOutput, o}}, workspace);
+//   plan->Execute({{kQueries, q}, {kKeys, k}, {kValues, v}, {kScale, &scale}, {kMasked, &masked},
+//                  {kOutput, o}}, workspace);
 #ifndef SINTER_RUNTIME_CUDA_CUDNN_CUDNN_ATTENTION_H_
 #define SINTER_RUNTIME_CUDA_CUDNN_CUDNN_ATTENTION_H_
 
@@ -21,21 +22,22 @@
 
 namespace sinter {
 
-// As in fb::AttentionStep, with as many heads of k as of q.
+// The parameters of fb::AttentionStep, where k has as many heads as q.
 struct CudnnAttention {
   fb::DType dtype = fb::DType::BF16;
   bool backward = false;
   bool packed = false;
   bool causal = false;
   bool has_stats = false;
-  // Of a gradient: whether sums are in an order of their own, so that the bits are the same in every run.
+  // For gradients: true if dQ is summed in a fixed order, so that the bits are the same in every run.
   bool in_order = true;
   int64_t batch = 0, heads = 0, queries = 0, keys = 0, width = 0;
-  // Heads in memory, of which these are some: 0 where they are all. Then there is one example.
+  // Number of heads in memory if `heads` is only some of them, else 0. If it is not 0, `batch` is 1.
   int64_t heads_in_memory = 0;
   auto operator<=>(const CudnnAttention&) const = default;
 
-  // q and o, k and v, and the stats, as cuDNN sees them: [batch, heads, positions, width].
+  // The layouts that cuDNN sees: Queries() is that of q, Keys() that of k and v, Output() that of o. Sizes
+  // are [batch, heads, positions, width].
   CudnnTensor Queries() const { return Positions(queries, packed); }
   CudnnTensor Keys() const { return Positions(keys, packed); }
   CudnnTensor Output() const { return Positions(queries, false); }
@@ -43,23 +45,24 @@ struct CudnnAttention {
     return PackedTensor({batch, heads, queries, width}, /*channels_last=*/false);
   }
   CudnnTensor Stats() const { return PackedTensor({batch, heads, queries, 1}, /*channels_last=*/false); }
-  // What a gradient in order has in its workspace at least, and little besides: one value of each score, in the type of the
-  // operands. Of others 0.
+  // Returns the minimum workspace of a gradient with a fixed order of sums, which is nearly all of its
+  // workspace: one value per score, in the type of the operands. Returns 0 for all other attention.
   size_t ScoresBytes() const;
-  // "forward bf16 causal packed [8,12,1024,64] by 1024 keys".
+  // Returns a text such as "forward bf16 causal packed [8,12,1024,64] by 1024 keys".
   std::string ToString() const;
 
  private:
   CudnnTensor Positions(int64_t positions, bool is_packed) const;
 };
 
-// Ids of a plan's operands. kScale and kMasked are each one f32 of the host: scale, and minus infinity; kOne is 1. kRowSums
-// is memory for `Stats()` and kQuerySums, which begins as zeros, for `QuerySums()`, where sums are in any order: f32.
+// Ids of a plan's operands. kScale, kMasked and kOne are single f32 values in host memory: the scale, minus
+// infinity and 1. kRowSums and kQuerySums are f32 memory with the layouts Stats() and QuerySums(). kQuerySums
+// exists only if `in_order` is false, and must be zero at the start.
 inline constexpr int64_t kQueries = 1, kKeys = 2, kValues = 3, kOutput = 4, kStats = 5, kOutputGradient = 6,
                          kQueryGradient = 7, kKeyGradient = 8, kValueGradient = 9, kScale = 10, kMasked = 11,
                          kOne = 12, kRowSums = 13, kQuerySums = 14;
 
-// Unimplemented: cuDNN has no engine for it; the message says for what.
+// Returns the plan. Unimplemented if cuDNN has no engine for it; the message describes the attention.
 absl::StatusOr<std::unique_ptr<CudnnPlan>> MakeAttentionPlan(const CudnnHandle& cudnn,
                                                              const CudnnAttention& attention);
 

@@ -8,10 +8,9 @@
 namespace sinter {
 namespace {
 
-// What is taken for a workspace at most: engines that want more have others beside them.
+// Maximum workspace in bytes. Convolutions with an engine that needs more also have other engines.
 constexpr int64_t kMaxConvWorkspace = int64_t{256} << 20;
-// Of every tensor's first element; steps check it.
-// The id of what lies between two operations, and never in memory.
+// Ids of virtual tensors start here. A virtual tensor is between two operations and never in memory.
 constexpr int64_t kFirstVirtual = 100;
 
 template <typename Array>
@@ -34,13 +33,14 @@ class GraphBuilder {
   absl::StatusOr<CudnnDescriptor> ConvolutionOperation(const CudnnDescriptor& first,
                                                        const CudnnDescriptor& second,
                                                        const CudnnDescriptor& result);
-  // result = mode(x, b); b is null for operations of one operand.
+  // Adds result = mode(x, b); `b` is null for operations with one operand.
   absl::Status AddPointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b,
                             const CudnnDescriptor& result);
 
   CudnnHandle cudnn_;
   const ConvShape& shape_;
-  // Descriptors that operations were made of: cuDNN does not say that it copies them, so they live until there is a plan.
+  // Descriptors that operations refer to. cuDNN does not document that it copies them, so they live until the
+  // plan exists.
   std::vector<CudnnDescriptor> parts_;
   std::vector<CudnnDescriptor> operations_;
 };
@@ -143,7 +143,7 @@ absl::Status GraphBuilder::AddPointwise(cudnnPointwiseMode_t mode, const CudnnDe
 
 absl::StatusOr<CudnnDescriptor> GraphBuilder::Build(const ConvEpilogue& epilogue) {
   const int pointwise = (epilogue.bias ? 1 : 0) + (epilogue.relu ? 1 : 0);
-  // The result of each operation: virtual, but for the last.
+  // The result of each operation: virtual, except for the last.
   std::vector<CudnnDescriptor> results;
   for (int i = 0; i <= pointwise; ++i) {
     SINTER_ASSIGN_OR_RETURN(CudnnDescriptor made,
@@ -195,7 +195,8 @@ ConvShape ConvShapeOf(const fb::ConvStep& t) {
   };
   s.x = tensor(t.batch(), t.in_channels(), *t.in_size());
   s.y = tensor(t.batch(), t.out_channels(), *t.out_size());
-  // Of 1 x 1 both orders are the same bytes; told that of the images, cuDNN reorders nothing.
+  // For 1 x 1 weights both orders have the same bytes. Declaring the images' order avoids a reordering by
+  // cuDNN.
   const int64_t taps = int64_t{t.kernel()->Get(0)} * t.kernel()->Get(1);
   s.weights =
       PackedTensor({t.out_channels(), t.in_channels() / t.groups(), t.kernel()->Get(0), t.kernel()->Get(1)},
@@ -229,8 +230,8 @@ cudnnDataType_t CudnnType(fb::DType dtype) {
 CudnnEngineRules RulesOf(const ConvShape& shape) {
   const bool is_ieee = shape.dtype == fb::DType::F32 && shape.math == fb::MathMode::Ieee;
   CudnnEngineRules rules = {.may_use_tensor_cores = !is_ieee, .max_workspace = kMaxConvWorkspace};
-  // Engine 1 is named first for weight gradients of few channels in f32 and takes 344 us where engine 17 takes 52; engine 0
-  // takes 597 (docs/performance-notes.md).
+  // Engine 1 is cuDNN's first choice for f32 weight gradients with few channels. It takes 344 us, engine 17
+  // takes 52 us, and engine 0 takes 597 us (docs/performance-notes.md).
   if (shape.kind == fb::ConvKind::WeightGrad) rules.last_resort = {0, 1};
   return rules;
 }

@@ -1,11 +1,11 @@
-// One convolution of a plan, or a gradient of one, as a cuDNN plan.
+// A convolution, or one of its gradients, as a cuDNN plan.
 //
 //   const ConvShape shape = ConvShapeOf(table);
 //   SINTER_ASSIGN_OR_RETURN(auto plan, MakeConvolutionPlan(cudnn, shape, {.bias = true, .relu = true}));
 //   plan->Execute({{kFirst, x}, {kSecond, weights}, {kBias, bias}, {kResult, y}}, workspace);
 //
-// Weights are [out, in / groups, kh, kw] beside images in either order: where its kernels want another, cuDNN reorders them
-// in the workspace. Those of 1 x 1 are in both orders at once.
+// Weights are [out, in / groups, kh, kw] for both layouts of images. If a kernel needs another order, cuDNN
+// reorders the weights in the workspace. For 1 x 1 weights both orders are identical.
 #ifndef SINTER_RUNTIME_CUDA_CUDNN_CUDNN_CONVOLUTION_H_
 #define SINTER_RUNTIME_CUDA_CUDNN_CUDNN_CONVOLUTION_H_
 
@@ -22,7 +22,7 @@
 
 namespace sinter {
 
-// A tensor as cuDNN describes it: sizes in the order n, c, h, w, and how far apart, in elements, neighbours in each are.
+// A tensor in cuDNN's description: sizes in the order n, c, h, w, and strides in elements.
 struct CudnnTensor {
   std::array<int64_t, 4> sizes;
   std::array<int64_t, 4> strides;
@@ -45,39 +45,39 @@ struct ConvShape {
   const CudnnTensor& result() const {
     return kind == fb::ConvKind::Forward ? y : kind == fb::ConvKind::InputGrad ? x : weights;
   }
-  // "forward f32 ieee nchw [2,3,8,8] by [4,3,3,3]".
+  // Returns a text such as "forward f32 ieee nchw [2,3,8,8] by [4,3,3,3]".
   std::string ToString() const;
 };
 ConvShape ConvShapeOf(const fb::ConvStep& table);
 
 cudnnDataType_t CudnnType(fb::DType dtype);
 
-// The ids of a plan's operands, as the inputs and outputs of fb::ConvStep.
+// Ids of a plan's operands, in the order of fb::ConvStep's inputs and outputs.
 inline constexpr int64_t kFirst = 1, kSecond = 2, kBias = 3, kResult = 4;
 
-// What a forward convolution does besides. cuDNN 9.19 has no engine for relu alone.
+// Operations fused into a forward convolution. cuDNN 9.19 has no engine for relu alone.
 struct ConvEpilogue {
   bool bias = false;
   bool relu = false;
   auto operator<=>(const ConvEpilogue&) const = default;
 };
 
-// Unimplemented: cuDNN has no engine for it; the message says for what.
+// Returns the plan. Unimplemented if cuDNN has no engine for it; the message describes the convolution.
 absl::StatusOr<std::unique_ptr<CudnnPlan>> MakeConvolutionPlan(const CudnnHandle& cudnn,
                                                                const ConvShape& shape,
                                                                const ConvEpilogue& epilogue);
-// The same with other rules than those of steps, for measurements.
+// As above, with other rules than RulesOf; for measurements.
 absl::StatusOr<std::unique_ptr<CudnnPlan>> MakeConvolutionPlan(const CudnnHandle& cudnn,
                                                                const ConvShape& shape,
                                                                const ConvEpilogue& epilogue,
                                                                const CudnnEngineRules& rules);
-// At most so many of those that the rules allow, one at least, in cuDNN's order.
+// Returns 1 to `most` plans that the rules allow, in cuDNN's order.
 absl::StatusOr<std::vector<std::unique_ptr<CudnnPlan>>> MakeConvolutionPlans(const CudnnHandle& cudnn,
                                                                              const ConvShape& shape,
                                                                              const ConvEpilogue& epilogue,
                                                                              const CudnnEngineRules& rules,
                                                                              size_t most);
-// Those of steps.
+// Returns the rules that steps use.
 CudnnEngineRules RulesOf(const ConvShape& shape);
 
 }  // namespace sinter

@@ -13,7 +13,7 @@
 namespace sinter {
 namespace {
 
-// Whether cuDNN says so of the engine.
+// True if the engine's numerical notes meet the rules.
 bool IsAllowed(const std::vector<cudnnBackendNumericalNote_t>& notes, const CudnnEngineRules& rules) {
   const auto has = [&](cudnnBackendNumericalNote_t note) {
     return std::find(notes.begin(), notes.end(), note) != notes.end();
@@ -50,7 +50,8 @@ absl::StatusOr<Engine> EngineOf(const CudnnHandle& cudnn, const CudnnDescriptor&
   return found;
 }
 
-// At most so many engines that cuDNN names for the graph, the quickest first. None: it has nothing to say in this mode.
+// Returns at most `most` engines that cuDNN suggests for the graph, the fastest first. Empty if cuDNN has no
+// suggestion in this mode.
 absl::StatusOr<std::vector<CudnnDescriptor>> NamedEngines(const CudnnHandle& cudnn,
                                                           const CudnnDescriptor& graph,
                                                           cudnnBackendHeurMode_t mode, int64_t most) {
@@ -67,7 +68,7 @@ absl::StatusOr<std::vector<CudnnDescriptor>> NamedEngines(const CudnnHandle& cud
   std::vector<cudnnBackendDescriptor_t> raw;
   for (int64_t i = 0; i < count; ++i) {
     configs.emplace_back(cudnn, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    // cuDNN would leave out what there is no place for.
+    // cuDNN omits results for which it gets no descriptor.
     SINTER_RETURN_IF_ERROR(configs.back().status());
     raw.push_back(configs.back().get());
   }
@@ -84,15 +85,16 @@ struct EngineChoice {
   CudnnDescriptor config;
 };
 
-// The engines that the rules allow, in cuDNN's order, those of last resort at the end. cuDNN takes 0.08 ms for each that it names,
-// of some 35, and mostly the first is taken: it is asked for a few, for all when these are used up, and then for those that are
-// slower and do more shapes.
+// Iterates over the engines that the rules allow, in cuDNN's order, with engines of last resort at the end.
+// cuDNN takes 0.08 ms for each of about 35 suggestions, and mostly the first one is used. So the first query
+// is for a few engines, the second for all, and the third for the fallback engines, which are slower and
+// support more shapes.
 class AllowedEngines {
  public:
   AllowedEngines(const CudnnHandle& cudnn, const CudnnDescriptor& graph, const CudnnEngineRules& rules)
       : cudnn_(cudnn), graph_(graph), rules_(rules) {}
 
-  // None: there are no more.
+  // Returns the next engine; nullopt at the end.
   absl::StatusOr<std::optional<EngineChoice>> Next() {
     while (allowed_.empty()) {
       if (rounds_ == 0) SINTER_RETURN_IF_ERROR(Ask(CUDNN_HEUR_MODE_A, 0, kFew));
@@ -106,22 +108,23 @@ class AllowedEngines {
     return next;
   }
 
-  // Of those that were asked for so far.
+  // Numbers of engines queried so far.
   int64_t named() const { return named_; }
   int64_t allowed() const { return all_allowed_; }
-  // Of one that says nothing.
+  // The reason why the last unreadable engine was skipped.
   const std::string& last_reason() const { return last_reason_; }
 
  private:
   static constexpr int64_t kFew = 4, kAll = std::numeric_limits<int64_t>::max();
 
-  // For `most` of a mode, of which the first `known` were asked for before.
+  // Queries `most` engines of a mode; the first `known` of them were queried before.
   absl::Status Ask(cudnnBackendHeurMode_t mode, int64_t known, int64_t most) {
     SINTER_ASSIGN_OR_RETURN(std::vector<CudnnDescriptor> configs, NamedEngines(cudnn_, graph_, mode, most));
     for (size_t i = static_cast<size_t>(known); i < configs.size(); ++i) {
       ++named_;
       const absl::StatusOr<Engine> found = EngineOf(cudnn_, configs[i]);
-      // Another engine has other bits: none takes the place of one that there was no memory for.
+      // An error, not a skip: another engine has other bits, so it must not replace one that only lacked
+      // memory.
       if (absl::IsResourceExhausted(found.status())) return found.status();
       if (!found.ok()) last_reason_ = std::string(found.status().message());
       if (!found.ok() || !IsAllowed(found->notes, rules_)) continue;
@@ -218,7 +221,7 @@ absl::StatusOr<std::vector<std::unique_ptr<CudnnPlan>>> CudnnPlan::CreateSome(co
     CudnnDescriptor plan(cudnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &cudnn.handle));
     SINTER_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, choice->config));
-    // That an engine was named does not mean that it can.
+    // cuDNN may suggest an engine that then fails to build.
     if (absl::Status status = plan.Finalize("prepare an engine"); !status.ok()) {
       if (absl::IsResourceExhausted(status)) return status;
       last_reason = std::string(status.message());

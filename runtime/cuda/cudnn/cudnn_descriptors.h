@@ -1,4 +1,4 @@
-// cuDNN's graph API as it is used here: descriptors that free themselves, and plans: one engine for one graph of operations.
+// Wrappers of cuDNN's graph API: descriptors that free themselves, and plans (one engine for one graph).
 //
 //   CudnnDescriptor tensor(cudnn, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
 //   SINTER_RETURN_IF_ERROR(tensor.Set(CUDNN_ATTR_TENSOR_DIMENSIONS, dims));
@@ -6,7 +6,7 @@
 //   SINTER_ASSIGN_OR_RETURN(auto plan, CudnnPlan::Create(cudnn, graph, rules));
 //   plan->Execute({{1, x}, {2, w}, {4, y}}, workspace);
 //
-// Not NVIDIA's C++ frontend: docs/decisions/0007-cuda-libraries-at-first-need.md says why.
+// docs/decisions/0007-cuda-libraries-at-first-need.md explains why NVIDIA's C++ frontend is not used.
 #ifndef SINTER_RUNTIME_CUDA_CUDNN_CUDNN_DESCRIPTORS_H_
 #define SINTER_RUNTIME_CUDA_CUDNN_CUDNN_DESCRIPTORS_H_
 
@@ -29,7 +29,7 @@
 
 namespace sinter {
 
-// An operand's first element and a workspace start at multiples of so many bytes.
+// Required alignment, in bytes, of an operand's first element and of a workspace.
 inline constexpr int64_t kCudnnAlignment = 16;
 struct CudnnHandle {
   const Cudnn* functions = nullptr;
@@ -51,21 +51,22 @@ class CudnnDescriptor {
     return *this;
   }
 
-  // The error of making the descriptor.
+  // Returns the error of creating the descriptor.
   absl::Status status() const;
-  // Each kind of value that attributes have. An error of making the descriptor shows here.
+  // Sets an attribute; one overload for each type of value. Also returns the error of creating the
+  // descriptor.
   absl::Status Set(cudnnBackendAttributeName_t name, const std::vector<int64_t>& values);
   absl::Status Set(cudnnBackendAttributeName_t name, int64_t value) {
     return Set(name, std::vector<int64_t>{value});
   }
   absl::Status Set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
   absl::Status Set(cudnnBackendAttributeName_t name, const std::vector<const CudnnDescriptor*>& values);
-  // Anything else, with its type.
+  // Sets an attribute of any other type.
   absl::Status Set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
                    const void* values);
   absl::Status Finalize(std::string_view what);
 
-  // At most `count` elements into `values`; how many there are.
+  // Reads at most `count` elements into `values`. Returns how many elements there are.
   absl::StatusOr<int64_t> Get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                               int64_t count, void* values) const;
 
@@ -77,27 +78,29 @@ class CudnnDescriptor {
   cudnnStatus_t made_;
 };
 
-// What names an engine: cuDNN's number, and which of those with this number and other settings that it names it is.
+// Identifies an engine: cuDNN's number, and the position among the allowed engine configurations with that
+// number.
 struct CudnnEngine {
   int64_t number = -1;
   int ordinal = 0;
   auto operator<=>(const CudnnEngine&) const = default;
 };
 
-// Which engine may be taken.
+// Restricts which engines may be used.
 struct CudnnEngineRules {
-  // They round f32 to tf32.
+  // Tensor cores round f32 to tf32.
   bool may_use_tensor_cores = true;
   int64_t max_workspace = 0;
-  // Without these two, for measurements alone. Exact engines sum the products themselves, unrounded, in the type of the
-  // computation: Winograd and Fourier transforms lose bits in proportion to the largest value, not to each result.
+  // These two are false only in measurements. Exact engines sum the unrounded products directly, in the
+  // compute type. Winograd and Fourier transforms are not exact: their error is proportional to the largest
+  // value, not to each result.
   bool must_be_deterministic = true;
   bool must_be_exact = true;
-  // Of those that all this allows and that can, the engine behind so many others.
+  // Skip this many engines that meet the rules and build.
   int skip = 0;
-  // Engines, by cuDNN's number, that are taken where there is no other, whatever place cuDNN names them in.
+  // Engines, by cuDNN's number, that are used only if no other engine works, regardless of cuDNN's order.
   std::vector<int64_t> last_resort = {};
-  // This one alone.
+  // If set, only this engine is allowed.
   std::optional<CudnnEngine> only = std::nullopt;
 };
 
@@ -111,33 +114,35 @@ class CudnnPlan {
   };
   static constexpr size_t kMaxOperands = 14;
 
-  // `graph`: a finalised CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR. The first engine that cuDNN names and the rules allow.
-  // Unimplemented: there is none; the message says how many were named.
+  // Returns the plan of the first engine, in cuDNN's order, that the rules allow. `graph`: a finalized
+  // CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR. Unimplemented if no engine is allowed; the message gives the
+  // number of candidates.
   static absl::StatusOr<std::unique_ptr<CudnnPlan>> Create(const CudnnHandle& cudnn,
                                                            const CudnnDescriptor& graph,
                                                            const CudnnEngineRules& rules);
-  // At most so many of them, one at least, in cuDNN's order.
+  // Returns 1 to `most` such plans, in cuDNN's order.
   static absl::StatusOr<std::vector<std::unique_ptr<CudnnPlan>>> CreateSome(const CudnnHandle& cudnn,
                                                                             const CudnnDescriptor& graph,
                                                                             const CudnnEngineRules& rules,
                                                                             size_t most);
 
-  // Another one of what cuDNN has built for this one, with bindings of its own. cuDNN builds nothing.
+  // Returns another plan that shares what cuDNN has built, with separate bindings. cuDNN builds nothing.
   std::unique_ptr<CudnnPlan> Share() const { return std::unique_ptr<CudnnPlan>(new CudnnPlan(built_)); }
 
   size_t workspace_bytes() const { return built_->workspace_bytes; }
   const CudnnEngine& engine() const { return built_->engine; }
 
-  // Enqueues on the handle's stream. Allocates only where these addresses are new to it.
+  // Enqueues on the handle's stream. Allocates only for a new combination of addresses.
   absl::Status Execute(std::span<const Operand> operands, void* workspace);
   absl::Status Execute(std::initializer_list<Operand> operands, void* workspace) {
     return Execute(std::span<const Operand>(operands.begin(), operands.size()), workspace);
   }
-  // For steps that execute it so many times in each run, with other addresses.
+  // Sets the number of bindings for steps that execute the plan `executions` times in each run, each time
+  // with other addresses.
   void KeepBindings(size_t executions) { most_bindings_ = executions * kBindingsAnExecution; }
 
  private:
-  // Does not change: cuDNN executes it with any bindings.
+  // The immutable part: cuDNN executes it with any bindings.
   struct Built {
     CudnnHandle cudnn;
     CudnnEngine engine;
@@ -150,7 +155,7 @@ class CudnnPlan {
     void* workspace = nullptr;
     CudnnDescriptor pack;
   };
-  // Where inputs are bound in turn, a plan sees a few sets of addresses.
+  // Callers alternate between a few sets of addresses, such as when they bind inputs in turn.
   static constexpr size_t kBindingsAnExecution = 4;
 
   explicit CudnnPlan(std::shared_ptr<const Built> built) : built_(std::move(built)) {}

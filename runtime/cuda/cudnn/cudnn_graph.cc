@@ -5,7 +5,8 @@
 namespace sinter {
 namespace {
 
-// Of every operand's first element, where it is of the GPU; steps check it.
+// Alignment in bytes of a scalar in host memory. Tensors in GPU memory have kCudnnAlignment, which steps
+// check.
 constexpr int64_t kNumberAlignment = 4;
 
 std::vector<int64_t> List(const std::array<int64_t, 4>& values) { return {values.begin(), values.end()}; }

@@ -1,10 +1,11 @@
-// The plans that cuDNN has built for one GPU of a session. Steps that are alike share what is built: preparing an engine takes
-// cuDNN milliseconds for a convolution, and a compilation, some 56 ms, for attention.
+// A cache of the plans that cuDNN has built for one GPU of a session; equal steps share them.
+// Preparing an engine takes cuDNN milliseconds for a convolution. For attention, cuDNN compiles a kernel,
+// which takes about 56 ms.
 //
-//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<CudnnPlan> plan, session.plans().Attention(cudnn, attention));
+//   SINTER_ASSIGN_OR_RETURN(auto plan, session.plans().Attention(cudnn, attention));
 //
-// Each plan that is given has bindings of its own (CudnnPlan::Share). Alike are steps of which every member of the description
-// is the same, and for convolutions the engine that was chosen. One thread at a time.
+// Each returned plan has separate bindings (CudnnPlan::Share). Steps are equal if all members of their
+// descriptions are equal and, for convolutions, the chosen engine is the same. Not thread-safe.
 #ifndef SINTER_RUNTIME_CUDA_CUDNN_CUDNN_PLANS_H_
 #define SINTER_RUNTIME_CUDA_CUDNN_CUDNN_PLANS_H_
 
@@ -23,22 +24,22 @@ namespace sinter {
 
 class CudnnPlans {
  public:
-  // As MakeAttentionPlan.
+  // Like MakeAttentionPlan.
   absl::StatusOr<std::unique_ptr<CudnnPlan>> Attention(const CudnnHandle& cudnn,
                                                        const CudnnAttention& attention);
-  // As MakeConvolutionPlan, by the rules of steps: of `only`, that engine, else of cuDNN's first.
+  // Like MakeConvolutionPlan with RulesOf: uses the engine `only` if set, else cuDNN's first.
   absl::StatusOr<std::unique_ptr<CudnnPlan>> Convolution(const CudnnHandle& cudnn, const ConvShape& shape,
                                                          const ConvEpilogue& epilogue,
                                                          const std::optional<CudnnEngine>& only = {});
 
-  // What was built for the same GPU with other handles, which must outlive it: a plan is executed with the handle that it was
-  // built with.
+  // Takes plans that were built for the same GPU with other handles. A plan executes with the handle that
+  // built it, so these handles must outlive this object.
   void TakeFrom(CudnnPlans& other) {
     attentions_.TakeFrom(other.attentions_);
     convolutions_.TakeFrom(other.convolutions_);
   }
 
-  // So far.
+  // Number of plans built so far.
   size_t built() const { return attentions_.size() + convolutions_.size(); }
 
  private:

@@ -9,10 +9,10 @@ namespace {
 struct Target {
   int major;
   int minor;
-  int speciality;  // 0: none, 1: "f", 2: "a".
+  int speciality;  // 0: no suffix, 1: "f", 2: "a".
 };
 
-// "sm_90", "sm_90a", "sm_100f"; the last digit is the minor version.
+// Parses "sm_90", "sm_90a" or "sm_100f"; the last digit is the minor version.
 std::optional<Target> Parse(std::string_view text) {
   constexpr std::string_view kPrefix = "sm_";
   if (text.substr(0, kPrefix.size()) != kPrefix) return std::nullopt;

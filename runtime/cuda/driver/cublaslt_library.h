@@ -1,4 +1,4 @@
-// cuBLASLt's functions, opened at first need.
+// Function pointers of cuBLASLt, loaded on first use.
 //
 //   SINTER_ASSIGN_OR_RETURN(const CublasLt* cublas, LoadCublasLt());
 //   SINTER_RETURN_IF_ERROR(CublasStatus(cublas->Create(&handle), "make a handle"));
@@ -31,10 +31,11 @@ struct CublasLt {
   decltype(&cublasLtMatmulAlgoConfigGetAttribute) MatmulAlgoConfigGetAttribute;
 };
 
-// Of the library that was opened: "13.1.0".
+// Returns the version of the loaded library, such as "13.1.0".
 std::string VersionOf(const CublasLt& cublas);
 
-// The same for the life of the process. FailedPrecondition as in library_loader.h; an error is not remembered.
+// Returns the same pointer for the life of the process. FailedPrecondition as in library_loader.h; a failed
+// load is retried on the next call.
 absl::StatusOr<const CublasLt*> LoadCublasLt();
 
 }  // namespace sinter

@@ -1,4 +1,4 @@
-// Owners of CUDA's handles, and a scope in which one GPU is the current one.
+// Owners of CUDA handles, and a scope that makes one GPU current.
 //
 //   CudaDeviceScope on(0);
 //   SINTER_ASSIGN_OR_RETURN(CudaStream stream, MakeCudaStream());
@@ -18,9 +18,10 @@
 
 namespace sinter {
 
-// Which GPU is current belongs to the thread and is shared with all other users of CUDA in the program: it is put back.
-// Whoever makes something of the current GPU looks at status() first: it would be another one's. What is given to a stream or
-// an event needs no look, for these know their GPU.
+// Makes a GPU current and restores the previous one at the end. The current GPU belongs to the thread and is
+// shared with all other CUDA code of the program. Check status() before creating an object on the current
+// GPU: after a failure the object would belong to another GPU. Operations on a stream or an event need no
+// check, because streams and events know their GPU.
 class CudaDeviceScope {
  public:
   explicit CudaDeviceScope(int index) {
@@ -56,7 +57,8 @@ struct CudaEventDeleter {
 };
 using CudaEvent = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, CudaEventDeleter>;
 
-// Of the current GPU. Not ordered with the default stream of other users of CUDA.
+// Creates a stream on the current GPU. The stream does not synchronize with the default stream, which other
+// CUDA code may use.
 inline absl::StatusOr<CudaStream> MakeCudaStream() {
   cudaStream_t stream = nullptr;
   SINTER_RETURN_IF_ERROR(
@@ -64,7 +66,7 @@ inline absl::StatusOr<CudaStream> MakeCudaStream() {
   return CudaStream(stream);
 }
 
-// Of the current GPU. Without a time it is cheaper to record.
+// Creates an event on the current GPU. An event without a time is cheaper to record.
 inline absl::StatusOr<CudaEvent> MakeCudaEvent(bool with_time = false) {
   cudaEvent_t event = nullptr;
   SINTER_RETURN_IF_ERROR(

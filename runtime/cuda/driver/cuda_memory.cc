@@ -10,14 +10,15 @@
 namespace sinter {
 namespace {
 
-// The unit of caching allocators. CUDA promises 256 and serves multiples of 512: Checked looks.
+// The granularity of caching allocators. CUDA guarantees 256 bytes but returns multiples of 512; Checked
+// verifies this.
 constexpr int64_t kCudaAlignment = 512;
 
 std::atomic<int64_t> allocations = 0;
 std::atomic<int64_t> frees = 0;
 std::atomic<int64_t> failed_frees = 0;
 
-// A GPU that has failed frees nothing more; what failed was said where it happened.
+// A failed GPU frees nothing more. The original error was reported where it occurred.
 void CountFree(cudaError_t code) { ++(code == cudaSuccess ? frees : failed_frees); }
 
 absl::StatusOr<void*> Checked(void* ptr) {
@@ -84,7 +85,7 @@ class PinnedMemory : public DeviceMemory {
     if (bytes <= 0) {
       return absl::InvalidArgumentError(absl::StrCat("cannot allocate ", bytes, " bytes of pinned memory"));
     }
-    // The kernel would rather end the program than refuse to lock memory that there is not.
+    // If main memory is short, the Linux kernel kills the program instead of refusing to lock the memory.
     if (bytes > main_memory_.FreeBytes()) {
       return absl::ResourceExhaustedError(absl::StrCat("main memory has no room to pin ",
                                                        DescribeBytes(bytes), ": ",

@@ -1,11 +1,11 @@
-// Raw memory of a GPU, and main memory that GPUs reach by themselves (pinned): what caching allocators draw from.
+// Memory sources for caching allocators: GPU memory, and pinned main memory that GPUs access directly.
 //
 //   SINTER_ASSIGN_OR_RETURN(auto memory, MakeCudaMemory(0));
 //   SINTER_ASSIGN_OR_RETURN(auto pool, CachingAllocator::Create(std::move(memory)));
-//   pool->Allocate(bytes, "arena", StreamOf(stream));   // Freed, it is reused on this stream only.
+//   pool->Allocate(bytes, "arena", StreamOf(stream));   // Once freed, it is reused on this stream only.
 //
-// A stream's work runs in order, so what was freed while work on it is still on its way may be handed out again to work
-// given later to the same stream. No CUDA type is seen here.
+// The work of a stream runs in order. So memory freed while queued work still uses it may be given at once to
+// later work on the same stream. This header uses no CUDA type.
 #ifndef SINTER_RUNTIME_CUDA_DRIVER_CUDA_MEMORY_H_
 #define SINTER_RUNTIME_CUDA_DRIVER_CUDA_MEMORY_H_
 
@@ -17,19 +17,21 @@
 
 namespace sinter {
 
-// The StreamId of a cudaStream_t.
+// Returns the StreamId of a cudaStream_t.
 inline StreamId StreamOf(void* stream) { return reinterpret_cast<StreamId>(stream); }
 
-// Errors: NotFound (no such GPU). Allocate: ResourceExhausted with what was asked and what is free. Free waits for the
-// GPU's work, as cudaFree does. Fill waits for it before and afterwards.
+// NotFound if the GPU does not exist. Allocate returns ResourceExhausted with the requested and the free
+// bytes. Free waits for the GPU's work, as cudaFree does. Fill waits before and after.
 absl::StatusOr<std::unique_ptr<DeviceMemory>> MakeCudaMemory(int index);
 
-// Main memory that the driver has locked; as cpu:0. FailedPrecondition: there is no GPU. Locked memory is taken from all
-// programs of the machine: for staging, not for data.
+// Returns a source of page-locked main memory; its device is cpu:0. FailedPrecondition if there is no GPU.
+// Locked memory is unavailable to all other programs of the machine, so use it for staging buffers, not for
+// data.
 absl::StatusOr<std::unique_ptr<DeviceMemory>> MakePinnedMemory();
 
-// Calls of cudaMalloc, cudaHostAlloc and their opposites by this program so far, successful ones: a steady state has none.
-// A GPU that is lost (lost_gpus.h) frees nothing: its memory, and what is pinned for it, goes back when the program ends.
+// Successful calls of cudaMalloc, cudaHostAlloc, cudaFree and cudaFreeHost by this program so far, and failed
+// frees. A steady state makes no calls. A lost GPU (lost_gpus.h) frees nothing: its memory, and memory pinned
+// for it, is released when the program ends.
 struct CudaDriverCalls {
   int64_t allocations = 0;
   int64_t frees = 0;

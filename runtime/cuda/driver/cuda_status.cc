@@ -13,8 +13,8 @@ namespace {
 
 struct ErrorKind {
   absl::StatusCode code;
-  const char* hint;           // What to do about it; may be empty.
-  bool ends_context = false;  // Every later call for the GPU fails with it.
+  const char* hint;           // Advice to the user; may be empty.
+  bool ends_context = false;  // True if every later call on the GPU fails with this error.
 };
 
 constexpr char kDriverHint[] =
@@ -137,8 +137,9 @@ const char* NcclName(ncclResult_t code) {
   }
 }
 
-// Libraries say no more than that they failed. Where the reason is that the GPU is lost, that is the error. Any call tells, also
-// while a stream is captured, that makes no work.
+// Returns the error of a lost GPU, if any, as the cause of a library's failure; libraries only report that
+// they failed. Creating an event detects a lost GPU. It submits no work, so it is valid during a stream
+// capture.
 std::optional<absl::Status> LossBehind(std::string_view what) {
   cudaEvent_t event = nullptr;
   const cudaError_t code = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
@@ -161,7 +162,7 @@ absl::Status DescribeCudaError(cudaError_t code, std::string_view what) {
 
 absl::Status CudaStatus(cudaError_t code, std::string_view what) {
   if (code == cudaSuccess) return absl::OkStatus();
-  // Else the next call that asks for the last error would get this one.
+  // Clears CUDA's last error, so that later calls of cudaGetLastError do not return it.
   (void)cudaGetLastError();
   absl::Status status = DescribeCudaError(code, what);
   int gpu = -1;
@@ -190,7 +191,7 @@ absl::Status CudnnStatus(cudnnStatus_t code, std::string_view what, std::string_
   if (code == CUDNN_STATUS_SUCCESS) return absl::OkStatus();
   if (const std::optional<absl::Status> lost = LossBehind(what)) return *lost;
   absl::StatusCode kind = absl::StatusCode::kInternal;
-  // Thousands are categories: 3000 is "not supported".
+  // Status codes are grouped by thousands: 3000 is "not supported".
   if (CUDNN_STATUS_CATEGORY(code) == CUDNN_STATUS_NOT_SUPPORTED) kind = absl::StatusCode::kUnimplemented;
   if (code == CUDNN_STATUS_NOT_INITIALIZED || code == CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH ||
       code == CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED) {

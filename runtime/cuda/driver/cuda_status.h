@@ -1,12 +1,16 @@
-// What CUDA, cuBLASLt, cuDNN and NCCL answer, as absl::Status: the one place that converts it.
+// Converts error codes of CUDA, cuBLASLt, cuDNN and NCCL to absl::Status; no other code does.
 //
 //   SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream), "wait for gpu:0"));
 //
-// `what` completes "could not ...". Codes: ResourceExhausted (no memory, on the device or pinned), FailedPrecondition (no
-// GPU, no driver or too old a one, a library not ready), Unimplemented (the library does not do this), NotFound (no such
-// GPU, no code for it), Unavailable (another rank, or what connects to it, has failed), Internal (all others: a kernel's
-// fault, or ours). Errors that CUDA remembers until asked are taken
-// from it. Those that end a GPU's context stay: the current GPU is lost (lost_gpus.h), and every later error is that it is.
+// `what` completes "could not ...". Codes:
+// - ResourceExhausted: no device memory or pinned memory.
+// - FailedPrecondition: no GPU, no driver or an old driver, a library that is not ready.
+// - Unimplemented: the library does not support the operation.
+// - NotFound: no such GPU, or no code for it.
+// - Unavailable: another rank, or the connection to it, has failed.
+// - Internal: all others, such as a fault of a kernel or a bug of Sinter.
+// CudaStatus clears CUDA's last error. Errors that end a GPU's context are permanent: the current GPU is
+// marked lost (lost_gpus.h), and every later error reports the loss.
 #ifndef SINTER_RUNTIME_CUDA_DRIVER_CUDA_STATUS_H_
 #define SINTER_RUNTIME_CUDA_DRIVER_CUDA_STATUS_H_
 
@@ -22,17 +26,18 @@
 
 namespace sinter {
 
-// After a call for the current GPU.
+// Call directly after a CUDA call on the current GPU.
 absl::Status CudaStatus(cudaError_t code, std::string_view what);
-// The text alone: nothing is asked of CUDA, and no GPU is lost.
+// Returns only the error's description: calls no CUDA function with side effects and marks no GPU lost.
 absl::Status DescribeCudaError(cudaError_t code, std::string_view what);
 absl::Status CublasStatus(cublasStatus_t code, std::string_view what);
-// `details`: what cudnnGetLastErrorString says, or nothing.
+// `details`: the text of cudnnGetLastErrorString, or empty.
 absl::Status CudnnStatus(cudnnStatus_t code, std::string_view what, std::string_view details = "");
-// `code`: an ncclResult_t, whose header is large. `details`: what ncclGetLastError says, or nothing.
+// `code`: an ncclResult_t, passed as int because NCCL's header is large. `details`: the text of
+// ncclGetLastError, or empty.
 absl::Status NcclStatus(int code, std::string_view what, std::string_view details = "");
 
-// "134217728 bytes (128.0 MiB)".
+// Returns a text such as "134217728 bytes (128.0 MiB)".
 std::string DescribeBytes(int64_t bytes);
 
 }  // namespace sinter

@@ -11,9 +11,9 @@ namespace {
 constexpr size_t kCudnnMajor = CUDNN_MAJOR;
 
 absl::Status Open(Cudnn* f) {
-  // cuDNN opens these two by name when an engine of its needs them, and looks in its own folder and in the loader's.
-  // Opened before, they are found wherever SINTER_CUDA_LIBRARY_PATH has them. Without them cuDNN has fewer engines, and
-  // says so when none is left.
+  // cuDNN opens these two by name when one of its engines needs them, and searches its own folder and the
+  // loader's folders. Opening them first makes them available from any folder of SINTER_CUDA_LIBRARY_PATH.
+  // Without them cuDNN has fewer engines, and reports this if none is left.
   (void)OpenLibrary({.title = "cuBLASLt", .file = "libcublasLt.so.13", .package = "nvidia-cublas"});
   (void)OpenLibrary({.title = "NVRTC", .file = "libnvrtc.so.13", .package = "nvidia-cuda-nvrtc"});
   SINTER_ASSIGN_OR_RETURN(
@@ -32,7 +32,8 @@ absl::Status Open(Cudnn* f) {
       {"cudnnBackendGetAttribute", &f->GetAttribute},
       {"cudnnBackendExecute", &f->Execute},
   }));
-  // Its parts, which it opens by name when it first needs them. Without one it has fewer engines, as above.
+  // cuDNN's sub-libraries, which it opens by name on first use. Without one of them it has fewer engines, as
+  // above.
   for (const char* const part :
        {"libcudnn_graph.so.9", "libcudnn_heuristic.so.9", "libcudnn_engines_precompiled.so.9",
         "libcudnn_engines_runtime_compiled.so.9"}) {

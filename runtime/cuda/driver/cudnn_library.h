@@ -1,4 +1,4 @@
-// cuDNN's functions, opened at first need.
+// Function pointers of cuDNN, loaded on first use.
 //
 //   SINTER_ASSIGN_OR_RETURN(const Cudnn* cudnn, LoadCudnn());
 //   SINTER_RETURN_IF_ERROR(cudnn->Check(cudnn->Create(&handle), "make a handle"));
@@ -20,7 +20,7 @@ struct Cudnn {
   decltype(&cudnnCreate) Create;
   decltype(&cudnnDestroy) Destroy;
   decltype(&cudnnSetStream) SetStream;
-  // The graph API, behind cudnn_descriptors.h.
+  // The graph API, which cudnn_descriptors.h wraps.
   decltype(&cudnnBackendCreateDescriptor) CreateDescriptor;
   decltype(&cudnnBackendDestroyDescriptor) DestroyDescriptor;
   decltype(&cudnnBackendFinalize) Finalize;
@@ -28,11 +28,12 @@ struct Cudnn {
   decltype(&cudnnBackendGetAttribute) GetAttribute;
   decltype(&cudnnBackendExecute) Execute;
 
-  // CudnnStatus with what cuDNN says about it.
+  // Returns CudnnStatus with cuDNN's last error text.
   absl::Status Check(cudnnStatus_t code, std::string_view what) const;
 };
 
-// The same for the life of the process. FailedPrecondition as in library_loader.h; an error is not remembered.
+// Returns the same pointer for the life of the process. FailedPrecondition as in library_loader.h; a failed
+// load is retried on the next call.
 absl::StatusOr<const Cudnn*> LoadCudnn();
 
 }  // namespace sinter

@@ -9,7 +9,8 @@
 namespace sinter {
 namespace {
 
-// True where the variable says `yes` or nothing, false where it says `no`; `expected` ends the error of any other word.
+// Returns true if the variable is `yes`, empty or unset, and false if it is `no`. For any other value,
+// returns an error that ends with `expected`.
 absl::StatusOr<bool> IsOn(const char* variable, const char* yes, const char* no, const char* expected) {
   const char* const value = std::getenv(variable);
   const std::string text = value == nullptr ? "" : value;

@@ -9,10 +9,12 @@
 namespace sinter {
 namespace {
 
-// Programs of more fill the GPU with one kernel after the other, and there is nothing to go first (docs/performance-notes.md).
+// Larger programs fill the GPU with one kernel after another, so priorities have no effect
+// (docs/performance-notes.md).
 constexpr size_t kMostNodes = 256;
 
-// The longest chain, in nodes, that ends at each node; `from` and `to` of an edge by `first` and `second`, or the other way round.
+// Returns for each node the number of nodes of the longest chain that ends at it. If `is_reversed`, the edges
+// are reversed.
 std::vector<int64_t> LongestTo(size_t nodes, std::span<const std::pair<uint32_t, uint32_t>> edges,
                                bool is_reversed) {
   std::vector<std::vector<uint32_t>> after(nodes);
@@ -51,7 +53,7 @@ absl::StatusOr<std::vector<std::pair<uint32_t, uint32_t>>> EdgesOf(
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &count),
                                     "count the order of a recording"));
   std::vector<cudaGraphNode_t> from(count), to(count);
-  // Asked for, since edges of early starts are of a kind of their own.
+  // cudaGraphGetEdges fails without `data` if the graph has programmatic edges (early starts).
   std::vector<cudaGraphEdgeData> data(count);
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaGraphGetEdges(graph, from.data(), to.data(), data.data(), &count),
                                     "see the order of a recording"));
@@ -79,7 +81,7 @@ absl::StatusOr<bool> SetGraphPriorities(cudaGraph_t graph) {
   SINTER_ASSIGN_OR_RETURN(const auto edges, EdgesOf(graph, numbers));
   const std::vector<int64_t> slack = FindSlack(nodes.size(), edges);
   if (std::ranges::all_of(slack, [](int64_t s) { return s == 0; })) return false;
-  // The highest is the smaller number.
+  // Smaller numbers are higher priorities.
   int lowest = 0, highest = 0;
   SINTER_RETURN_IF_ERROR(
       CudaStatus(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "ask for priorities"));

@@ -1,9 +1,10 @@
-// Which kernels of a recorded graph go first where several could: those on its longest chain.
+// Sets the priorities of a captured graph's kernels: kernels on its longest chain run first.
 //
-//   SINTER_ASSIGN_OR_RETURN(bool has_any, SetGraphPriorities(graph));    // Before it is instantiated.
+//   SINTER_ASSIGN_OR_RETURN(bool has_any, SetGraphPriorities(graph));    // Before the graph is instantiated.
 //
-// A kernel that is not on the way of others, such as the update of a weight, otherwise takes all multiprocessors just before one
-// that all others wait for. Blocks that run are not stopped: the next ones to take a place are those of the more urgent kernel.
+// Without priorities, a kernel that no other kernel waits for, such as a weight update, may occupy all
+// multiprocessors just before a kernel that all others wait for. Running blocks are not stopped: a freed
+// multiprocessor takes its next block from the kernel with the higher priority.
 #ifndef SINTER_RUNTIME_CUDA_DRIVER_GRAPH_PRIORITIES_H_
 #define SINTER_RUNTIME_CUDA_DRIVER_GRAPH_PRIORITIES_H_
 
@@ -19,12 +20,13 @@
 
 namespace sinter {
 
-// For each of `nodes` nodes, by how many nodes the longest chain through it is shorter than the longest of all; 0: it is on that
-// one. `edges`: {from, to}, without cycles.
+// Returns, for each of `nodes` nodes, how many nodes the longest chain through it is shorter than the longest
+// chain of the graph. Nodes on a longest chain have slack 0. `edges`: {from, to}, without cycles.
 std::vector<int64_t> FindSlack(size_t nodes, std::span<const std::pair<uint32_t, uint32_t>> edges);
 
-// Kernels without slack get the current GPU's highest priority, others less by one for each node of slack, down to the lowest.
-// Returns whether there are any now: a graph without branches, or of many kernels, stays as it is.
+// Kernels without slack get the current GPU's highest priority. Each node of slack lowers the priority by
+// one, down to the lowest. Returns false, and changes nothing, for a graph without branches or with too many
+// nodes.
 absl::StatusOr<bool> SetGraphPriorities(cudaGraph_t graph);
 
 }  // namespace sinter

@@ -13,11 +13,11 @@ namespace {
 struct Lost {
   std::atomic<bool> is_any = false;
   std::mutex mutex;
-  std::map<int, std::string> first_errors;  // By the GPU's index.
-  int first = -1;                           // Which was lost before all others.
+  std::map<int, std::string> first_errors;  // By GPU index.
+  int first = -1;                           // The GPU that was lost first; -1 if none.
 };
 
-// Never destroyed: sessions may be static.
+// Never destroyed, because sessions may be static.
 Lost& TheLost() {
   static Lost& lost = *new Lost;
   return lost;

@@ -8,7 +8,7 @@
 namespace sinter {
 namespace {
 
-// Communicators that never block and are aborted while they work: from here on as they are used.
+// The first version with non-blocking communicators that can be aborted while they work.
 constexpr int kLeastVersion = NCCL_VERSION(2, 19, 0);
 constexpr int kNextMajor = NCCL_VERSION(3, 0, 0);
 

@@ -1,4 +1,4 @@
-// NCCL's functions, opened at first need.
+// Function pointers of NCCL, loaded on first use.
 //
 //   SINTER_ASSIGN_OR_RETURN(const Nccl* nccl, LoadNccl());
 //   SINTER_RETURN_IF_ERROR(nccl->Check(nccl->GetUniqueId(&id), "make an id"));
@@ -34,11 +34,13 @@ struct Nccl {
   decltype(&ncclSend) Send;
   decltype(&ncclRecv) Recv;
 
-  // NcclStatus with what NCCL says about it. Of communicators that never block: in progress is no error.
+  // Returns NcclStatus with NCCL's last error text. ncclInProgress is OK, because the communicators are
+  // non-blocking.
   absl::Status Check(ncclResult_t code, std::string_view what) const;
 };
 
-// The same for the life of the process. FailedPrecondition as in library_loader.h; an error is not remembered.
+// Returns the same pointer for the life of the process. FailedPrecondition as in library_loader.h; a failed
+// load is retried on the next call.
 absl::StatusOr<const Nccl*> LoadNccl();
 
 }  // namespace sinter

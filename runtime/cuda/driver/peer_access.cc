@@ -21,7 +21,7 @@ absl::StatusOr<bool> Enable(int reader, int owner) {
   SINTER_RETURN_IF_ERROR(on.status());
   const cudaError_t code = cudaDeviceEnablePeerAccess(owner, 0);
   if (code == cudaErrorPeerAccessAlreadyEnabled) {
-    // Another user of CUDA in the program has.
+    // Other CUDA code in the program has enabled it.
     (void)cudaGetLastError();
     return true;
   }

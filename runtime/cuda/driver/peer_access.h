@@ -1,9 +1,9 @@
-// Whether one GPU reads another's memory directly, and letting it.
+// Enables direct access of one GPU to another GPU's memory, if the hardware supports it.
 //
 //   SINTER_ASSIGN_OR_RETURN(bool direct, EnablePeerAccess(/*reader=*/0, /*owner=*/1));
 //
-// Set SINTER_DISABLE_P2P=1 where such reads are broken or switched off (some virtual machines claim them and give wrong
-// bytes): copies then go through pinned memory.
+// Set SINTER_DISABLE_P2P=1 if direct access is broken or disabled: some virtual machines report it as
+// supported but return wrong bytes. Copies then go through pinned memory.
 #ifndef SINTER_RUNTIME_CUDA_DRIVER_PEER_ACCESS_H_
 #define SINTER_RUNTIME_CUDA_DRIVER_PEER_ACCESS_H_
 
@@ -11,10 +11,11 @@
 
 namespace sinter {
 
-// False: it cannot, or the environment forbids it, which holds for a GPU and itself too. What a pair can do is asked once.
+// True if `reader` can access `owner`'s memory directly. False if SINTER_DISABLE_P2P is 1, even if both are
+// the same GPU. CUDA is queried once for each pair.
 absl::StatusOr<bool> EnablePeerAccess(int reader, int owner);
 
-// Whether SINTER_DISABLE_P2P is set to 1. InvalidArgument: neither unset, 0 nor 1.
+// True if SINTER_DISABLE_P2P is 1. InvalidArgument unless it is unset, empty, 0 or 1.
 absl::StatusOr<bool> PeerAccessIsDisabled();
 
 }  // namespace sinter

@@ -109,7 +109,7 @@ class Maker {
     const std::vector<int64_t>& starts = collective_.starts;
     return static_cast<size_t>(starts[static_cast<size_t>(i) + 1] - starts[static_cast<size_t>(i)]);
   }
-  // Bytes before a part.
+  // Offset in bytes of a part.
   size_t Before(int part) const {
     return static_cast<size_t>(collective_.starts[static_cast<size_t>(part)]) * element_;
   }

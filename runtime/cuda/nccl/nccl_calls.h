@@ -1,11 +1,12 @@
-// Which calls of NCCL are one member's part in a collective.
+// Translates one member's part of a collective into NCCL calls.
 //
 //   SINTER_ASSIGN_OR_RETURN(const NcclTypes types, NcclTypesOf(collective));
-//   for (const NcclCall& call : NcclCallsOf(collective, rank, first_output)) ...    // All of them in one group.
+//   for (const NcclCall& call : NcclCallsOf(collective, rank, first_output)) ...    // All in one group.
 //
-// Decided when the step is made; nothing here needs a GPU. Equal parts are one call of NCCL's own, unequal ones of an
-// all_gather are a broadcast from each rank, of a reduce_scatter a reduction to each. all_to_all and send_recv are sends and
-// receives. Flat tensors are one call. Parts without elements are left out, on all ranks alike.
+// The calls are determined when the step is made; this code needs no GPU. all_gather and reduce_scatter with
+// equal parts are one NCCL call. With unequal parts, all_gather is a broadcast from each rank, and
+// reduce_scatter is a reduction to each rank. all_to_all and send_recv are sends and receives. Flat tensors
+// are one call. Empty parts are omitted on all ranks.
 #ifndef SINTER_RUNTIME_CUDA_NCCL_NCCL_CALLS_H_
 #define SINTER_RUNTIME_CUDA_NCCL_NCCL_CALLS_H_
 
@@ -25,14 +26,14 @@ struct NcclTypes {
   ncclRedOp_t combine;
 };
 
-// Unimplemented: NCCL has no such elements.
+// Returns NCCL's types. Unimplemented if NCCL does not support the element type.
 absl::StatusOr<NcclTypes> NcclTypesOf(const Collective& collective);
 
 struct NcclCall {
   enum class Kind : uint8_t { kAllReduce, kReduce, kBroadcast, kAllGather, kReduceScatter, kSend, kRecv };
-  // Where in memory: a pointer of StepArgs::buffers, and bytes behind it.
+  // A memory position: an index into StepArgs::buffers and an offset in bytes.
   struct Place {
-    int buffer = -1;  // Negative: null.
+    int buffer = -1;  // Negative for a null pointer.
     size_t offset = 0;
 
     friend bool operator==(const Place&, const Place&) = default;
@@ -40,13 +41,13 @@ struct NcclCall {
 
   Kind kind;
   Place from, to;
-  size_t count;  // Elements, as NCCL counts them: of all_gather and reduce_scatter those of one rank.
-  int peer = 0;  // The root, or whom it is sent to or received from.
+  size_t count;  // Number of elements; for all_gather and reduce_scatter, the elements of one rank.
+  int peer = 0;  // The root, or the rank to send to or receive from.
 
   friend bool operator==(const NcclCall&, const NcclCall&) = default;
 };
 
-// `first_output`: the position of the outputs in StepArgs::buffers, behind the inputs.
+// `first_output`: the index of the first output in StepArgs::buffers, after the inputs.
 std::vector<NcclCall> NcclCallsOf(const Collective& collective, uint32_t rank, int first_output);
 
 }  // namespace sinter

@@ -20,14 +20,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// All ranks have just answered each other when communicators are made, and what takes NCCL longest is to look at the
-// machine: some seconds with eight GPUs.
+// Time limit of connecting. All ranks answered just before the communicators are made. NCCL spends most of
+// the time on detecting the machine's topology: some seconds with eight GPUs.
 constexpr std::chrono::seconds kConnectLimit(30);
-// For the other members to end too, and for NCCL to give up.
+// Time limit for the other members to end too, and again for NCCL to abort.
 constexpr std::chrono::seconds kEndLimit(5);
 constexpr std::chrono::microseconds kPollPause(20);
 
-// Nobody waits for the world more often than this.
+// Minimum time between checks of the world while waiting.
 constexpr std::chrono::milliseconds kWorldPause(20);
 
 absl::Status WithName(const absl::Status& status, std::string_view operation, const std::string& name) {
@@ -35,7 +35,7 @@ absl::Status WithName(const absl::Status& status, std::string_view operation, co
                       absl::StrCat(std::string(operation), ", ", name, ": ", status.message()));
 }
 
-// What the processes tell each other before they connect.
+// The message that processes exchange before they connect.
 struct Greeting {
   uint8_t is_ready = 0;
   ncclUniqueId id = {};
@@ -80,7 +80,7 @@ absl::Status NcclCommunicator::Issue(
     status = nccl.Check(nccl.GroupStart(), "begin a group of calls");
     if (status.ok()) {
       status = calls(nccl, comm_);
-      // Even after an error: the thread must leave the group.
+      // Also after an error: the thread must leave the group.
       status.Update(nccl.Check(nccl.GroupEnd(), "give its work to a GPU"));
     }
   }
@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<NcclCommunicators>> NcclCommunicators::Connect(
   const absl::StatusOr<const Nccl*> nccl = LoadNccl();
   const int own_rank = world == nullptr ? 0 : world->rank();
   const int ranks = world == nullptr ? 1 : world->size();
-  // Also without NCCL: the others must hear of it.
+  // Exchanged even if NCCL is missing, so that the other processes learn of it.
   std::vector<Greeting> own(std::max<size_t>(groups.size(), 1));
   absl::Status status = nccl.status();
   for (size_t i = 0; i < groups.size() && status.ok(); ++i) {
@@ -272,7 +272,7 @@ void NcclCommunicators::EndEach(const std::function<void(ncclComm_t)>& end) {
 }
 
 NcclCommunicators::~NcclCommunicators() {
-  // A GPU that is lost finishes nothing.
+  // Work on a lost GPU never ends, so its communicators are aborted.
   for (const std::unique_ptr<NcclCommunicator>& member : members_) {
     if (const absl::Status status = CheckNotLost(member->gpu_.gpu); !status.ok()) Abort(status);
   }
@@ -292,7 +292,7 @@ NcclCommunicators::~NcclCommunicators() {
       ending->thread.join();
       continue;
     }
-    // Better to lose its memory than to stand still.
+    // Leaking the communicator is better than blocking forever.
     ending->thread.detach();
     std::cerr << "sinter: NCCL did not give up a communicator within " << (2 * kEndLimit).count()
               << " seconds, and it is left behind" << std::endl;

@@ -1,15 +1,15 @@
-// NCCL's communicators of one session: one for each group of devices that its plan's collectives name, and each of its GPUs
-// in that group.
+// NCCL communicators of a session: one for each local GPU in each group of the plan's collectives.
 //
 //   SINTER_ASSIGN_OR_RETURN(auto all, NcclCommunicators::Connect(plan, gpus, local, world));
 //   SINTER_ASSIGN_OR_RETURN(NcclCommunicator * member, all->Find(group, device));
 //   SINTER_RETURN_IF_ERROR(member->Issue("all_reduce", [&](const Nccl& nccl, ncclComm_t comm) { ... }));
-//   SINTER_RETURN_IF_ERROR(all->Check());              // While waiting for the work: is anything wrong?
+//   SINTER_RETURN_IF_ERROR(all->Check());              // While waiting for the work: checks for errors.
 //
-// They never block: a call that another rank does not answer is given up when a communicator reports an error, when the world
-// knows of one, or when Abort is called. From then on every call returns that error, and what the GPUs have under way ends.
+// Calls never block forever. A call that another rank does not answer is given up when a communicator reports
+// an error, when the world reports one, or when Abort is called. After that every call returns this error,
+// and pending work on the GPUs ends.
 //
-// Thread-safe. The graphs that hold calls of a communicator must be destroyed before it.
+// Thread-safe. Destroy graphs that contain a communicator's calls before the communicator.
 #ifndef SINTER_RUNTIME_CUDA_NCCL_NCCL_COMMUNICATORS_H_
 #define SINTER_RUNTIME_CUDA_NCCL_NCCL_COMMUNICATORS_H_
 
@@ -34,13 +34,13 @@
 
 namespace sinter {
 
-// A GPU of this process: index into the plan's devices, and CUDA's.
+// A GPU of this process: its index in the plan's devices and CUDA's index.
 struct PlanGpu {
   uint32_t device;
   int gpu;
 };
 
-// The groups of GPUs that the plan's collectives name: each once, in the order of the plan.
+// Returns the distinct groups of GPUs in the plan's collectives, in the order of the plan.
 std::vector<std::vector<uint32_t>> GroupsOf(const fb::Plan& plan);
 
 class NcclCommunicators;
@@ -49,19 +49,21 @@ class NcclCommunicators;
 class NcclCommunicator {
  public:
   uint32_t rank() const { return rank_; }
-  // "rank 1 of 2 (gpu:0, gpu:1)".
+  // For example "rank 1 of 2 (gpu:0, gpu:1)".
   const std::string& name() const { return name_; }
 
-  // Calls NCCL, within a group of calls, and returns when all is given to the stream. `operation` completes "could not ...".
+  // Runs `calls` in an NCCL group and returns when all work is submitted to the stream. `operation` completes
+  // "could not ...".
   absl::Status Issue(std::string_view operation,
                      const std::function<absl::Status(const Nccl& nccl, ncclComm_t comm)>& calls);
 
  private:
   friend class NcclCommunicators;
 
-  // What it says is wrong; OK also while it is at work, which `in_progress` tells.
+  // Returns the communicator's error. OK if it works or is still busy; `in_progress` distinguishes the two.
   absl::Status State(bool* in_progress);
-  // "all_reduce, broadcast, rank 1 of 2 (gpu:0, gpu:1)": all that it was ever given.
+  // Returns a text of all operations issued so far, such as "all_reduce, broadcast, rank 1 of 2 (gpu:0,
+  // gpu:1)".
   std::string Describe();
 
   NcclCommunicators* all_ = nullptr;
@@ -69,30 +71,33 @@ class NcclCommunicator {
   uint32_t rank_ = 0;
   PlanGpu gpu_ = {};
   std::string name_;
-  std::mutex mutex_;  // Of what follows: one call at a time.
+  std::mutex mutex_;  // Guards the members below; one NCCL call at a time.
   ncclComm_t comm_ = nullptr;
-  std::vector<std::string> operations_;  // Each once.
+  std::vector<std::string> operations_;  // Each operation once.
 };
 
 class NcclCommunicators : public ExchangeWatch {
  public:
-  // Errors: FailedPrecondition (no NCCL; two members of a group are one GPU), Unavailable (a rank does not answer).
+  // Connects the groups. FailedPrecondition if NCCL is missing or two members of a group are the same GPU.
+  // Unavailable if a rank does not answer.
   static absl::StatusOr<std::unique_ptr<NcclCommunicators>> Connect(const fb::Plan& plan,
                                                                     const std::vector<PlanGpu>& gpus,
                                                                     const LocalDevices& local, World* world);
-  // Waits for the other members to end as well, a few seconds at most.
+  // Waits up to 10 seconds for the other members to end too.
   ~NcclCommunicators() override;
   NcclCommunicators(const NcclCommunicators&) = delete;
   NcclCommunicators& operator=(const NcclCommunicators&) = delete;
 
-  // Internal: there is none, which the verifier and Connect rule out.
+  // Returns the communicator of a device. Internal if it does not exist, which the verifier and Connect rule
+  // out.
   absl::StatusOr<NcclCommunicator*> Find(const std::vector<uint32_t>& group, uint32_t device) const;
 
-  // Anything wrong with any of them, which is then aborted together with all others. Costs under a microsecond each.
+  // Returns the error of any communicator, and then aborts all of them. Takes less than a microsecond for
+  // each.
   absl::Status Check() override;
-  // Ends whatever is under way. The first reason counts.
+  // Ends all pending work. Only the first reason is kept.
   void Abort(const absl::Status& reason);
-  // The reason; OK if nothing was aborted.
+  // Returns the reason; OK if nothing was aborted.
   absl::Status aborted() const override;
 
  private:
@@ -102,16 +107,16 @@ class NcclCommunicators : public ExchangeWatch {
 
   absl::Status MakeGroup(const fb::Plan& plan, const std::vector<uint32_t>& group,
                          const std::vector<PlanGpu>& gpus, const ncclUniqueId& id);
-  // Until it is not at work any more, or something is wrong, or for so long.
+  // Waits until the communicator is no longer busy, an error occurs or the limit is reached.
   absl::Status WaitUntilReady(NcclCommunicator& member, std::string_view operation,
                               std::optional<std::chrono::seconds> limit = std::nullopt);
-  // A thread for each: they wait for each other.
+  // Calls `end` for each communicator on a separate thread, because the calls wait for each other.
   void EndEach(const std::function<void(ncclComm_t)>& end);
 
   const Nccl& nccl_;
   World* world_;
   std::vector<std::unique_ptr<NcclCommunicator>> members_;
-  mutable std::mutex mutex_;  // Of `reason_` and `ending_`.
+  mutable std::mutex mutex_;  // Guards `reason_`, `ending_` and calls of `world_`.
   std::atomic<bool> is_aborted_ = false;
   absl::Status reason_;
   struct Ending;

@@ -1,4 +1,4 @@
-// Attention and its gradient, by cuDNN.
+// Attention and its gradient, computed by cuDNN.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -21,19 +21,20 @@
 namespace sinter {
 namespace {
 
-// Of a gradient, whose gradients of scores are in the workspace: it takes the batch in parts for which they are less.
+// Workspace limit of a gradient. Its workspace holds the gradients of the scores, so a larger gradient runs
+// in parts of the batch whose workspaces stay below the limit.
 constexpr size_t kMaxScoresBytes = size_t{256} << 20;
 
-// Versions before it give wrong gradients of some shapes: 9.10.0 of many, those up to 9.15.0 where the keys are no multiple of
-// 128, as the checks of NVIDIA's frontend have it.
+// Older versions compute wrong gradients for some shapes: 9.10.0 for many shapes; versions up to 9.15.0 if
+// the number of keys is not a multiple of 128 (source: the checks in NVIDIA's cudnn-frontend).
 constexpr size_t kOldestCudnn = 91501;
 
-// What a part of the batch is: examples, or, of one example, heads.
+// The size of one part of the batch: several examples with all heads, or some heads of one example.
 struct Part {
   int64_t examples, heads;
 };
 
-// The largest number up to `most` that divides `count`; 1 at least.
+// Returns the largest divisor of `count` that is at most `most`; at least 1.
 int64_t LargestDivisor(int64_t count, int64_t most) {
   for (int64_t d = std::min(count, most); d > 1; --d) {
     if (count % d == 0) return d;
@@ -52,7 +53,7 @@ class CudaAttentionStep : public Step {
 
   absl::Status MakePlan(CudnnPlans& plans, const CudnnHandle& cudnn) {
     part_ = {whole_.batch, whole_.heads};
-    // Where the scores alone are too large, the whole is not prepared first to hear it.
+    // If the scores alone exceed the limit, the step builds no plan of the whole batch first.
     if (const size_t scores = whole_.ScoresBytes(); scores > 0) part_ = PartThatFits(scores + RowSumsBytes());
     SINTER_RETURN_IF_ERROR(MakePlanOfPart(plans, cudnn));
     if (const size_t needed = LibraryWorkspaceBytes(); whole_.backward && needed > kMaxScoresBytes) {
@@ -82,7 +83,7 @@ class CudaAttentionStep : public Step {
  private:
   using Operand = CudnnPlan::Operand;
 
-  // Of a part that takes so much.
+  // Returns a part within the limit, given that `part_` needs `needed` bytes of workspace.
   Part PartThatFits(size_t needed) const {
     if (needed <= kMaxScoresBytes) return part_;
     const size_t heads = static_cast<size_t>(part_.examples * part_.heads);
@@ -122,12 +123,12 @@ class CudaAttentionStep : public Step {
                                                    " bytes, which GPUs need: copy it first"));
   }
 
-  // Where the part's rows begin in a tensor of this shape, of the whole.
+  // Returns the address of the part's first row in a tensor with the layout `whole`.
   void* At(void* data, const CudnnTensor& whole, int64_t example, int64_t head, int64_t bytes) const {
     return static_cast<std::byte*>(data) + (example * whole.strides[0] + head * whole.strides[1]) * bytes;
   }
 
-  // q, k and v, or gradients of them, from `buffers` on.
+  // Returns the addresses of q, k and v, or of their gradients; `buffers` starts with them.
   std::array<void*, 3> QueriesKeysValues(void* const* buffers, int64_t example, int64_t head) const {
     std::array<void*, 3> found;
     for (size_t i = 0; i < 3; ++i) {
@@ -180,7 +181,7 @@ class CudaAttentionStep : public Step {
   int64_t element_bytes_;
   Part part_ = {};
   std::unique_ptr<CudnnPlan> plan_;
-  // cuDNN reads them where they are.
+  // Members, because cuDNN reads scalars through pointers at execution.
   float scale_, one_ = 1, masked_ = -std::numeric_limits<float>::infinity();
 };
 
@@ -237,7 +238,7 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaAttentionStep(CudaContext& context
 }
 
 void PrepareCudaAttention(CudaContext& context, const fb::Plan& plan, uint32_t device) {
-  // One of each kind.
+  // One table for each distinct attention.
   std::map<CudnnAttention, const fb::AttentionStep*> tables;
   for (size_t f = 0; plan.functions() != nullptr && f < plan.functions()->size(); ++f) {
     const auto* const steps = plan.functions()->Get(f)->steps();
@@ -250,7 +251,7 @@ void PrepareCudaAttention(CudaContext& context, const fb::Plan& plan, uint32_t d
   }
   std::vector<CudnnSession::Work> works;
   for (const auto& [attention, table] : tables) {
-    // The steps themselves are made again, of the plans that this leaves behind.
+    // Discards the steps but keeps the plans: the real steps reuse these plans.
     works.emplace_back([&context, table = table](const CudnnHandle& cudnn, CudnnPlans& plans) {
       MakeStep(context, cudnn, plans, *table).IgnoreError();
     });

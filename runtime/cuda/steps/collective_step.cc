@@ -1,8 +1,9 @@
-// One GPU's part in a collective: a group of NCCL's calls on a stream of its own, beside the steps that do not need it.
+// One GPU's part of a collective: a group of NCCL calls on a separate stream, parallel to independent steps.
 //
-// Recorded, it forks from the stream of the steps and comes back at Join. Run by itself, as in a function's first run, when
-// NCCL connects the members and every GPU still loads code, nothing is given to the GPU until the exchange is over: whatever
-// then waits for the GPU as a whole must not wait for another member.
+// In a capture, the collective's stream forks from the steps' stream and joins it again at Join. Outside a
+// capture (such as a function's first run, when NCCL connects the members and every GPU still loads code),
+// Run blocks until the exchange is complete and submits no other work to the GPU. Otherwise an operation that
+// waits for the whole GPU would also wait for another member.
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,13 +90,13 @@ class CudaCollectiveStep : public Step {
 
   const CudaContext& context_;
   NcclCommunicator& communicator_;
-  const std::string operation_;  // "all_reduce".
+  const std::string operation_;  // For example "all_reduce".
   const NcclTypes types_;
   const std::vector<NcclCall> calls_;
   CudaEvent begun_, done_;
 };
 
-// Where a step is in its plan.
+// The position of a step in its plan.
 struct StepPlace {
   const fb::Function* function = nullptr;
   uint32_t index = 0;

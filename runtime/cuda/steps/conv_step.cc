@@ -1,4 +1,4 @@
-// Convolutions and their gradients, by cuDNN, with bias and relu in the same kernel.
+// Convolutions and their gradients, computed by cuDNN, with bias and relu in the same kernel.
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/cudnn/conv_tuning.h"
 #include "sinter/runtime/cuda/cudnn/cudnn_convolution.h"
@@ -24,10 +24,11 @@ absl::Status CheckAlignment(const StepArgs& args, int operands) {
                    " bytes, which GPUs need: copy it first"));
 }
 
-// cuDNN has engines for bias and for bias with relu, and none for relu alone: that gets a bias of zeros in the workspace.
+// cuDNN has engines for bias and for bias with relu, but none for relu alone. A relu without bias uses a zero
+// bias in the workspace.
 class CudaConvStep : public Step {
  public:
-  // `zero_bias_bytes`: of the bias that the step makes up; 0 where the plan has one, or none is wanted.
+  // `zero_bias_bytes`: bytes of the zero bias in the workspace; 0 if the plan has a bias or needs none.
   CudaConvStep(const CudaContext& context, std::unique_ptr<CudnnPlan> plan, bool has_bias,
                size_t zero_bias_bytes)
       : plan_(std::move(plan)),
@@ -60,7 +61,8 @@ class CudaConvStep : public Step {
   size_t zero_bias_bytes_;
 };
 
-// Sums of nothing: zeros; with a bias, a convolution of zeros in the workspace, of one channel.
+// A convolution with an empty operand: the result is zeros. With a bias, cuDNN convolves zeros in the
+// workspace, with one channel, so that it adds the bias.
 class EmptyConvStep : public Step {
  public:
   EmptyConvStep(const CudaContext& context, const ConvShape& shape)

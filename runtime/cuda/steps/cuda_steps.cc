@@ -7,7 +7,8 @@
 namespace sinter {
 namespace {
 
-// " (model.cc:12, Linear(128))", of the first of the user's lines that the step computes; may be empty.
+// Returns the user's first source line that the step computes, such as " (model.cc:12, Linear(128))"; may be
+// empty.
 std::string UserLine(const fb::Plan& plan, const fb::Step& step) {
   if (step.locations() == nullptr || step.locations()->size() == 0 || plan.locations() == nullptr) return "";
   const fb::SourceLocation& location = *plan.locations()->Get(step.locations()->Get(0));

@@ -1,9 +1,10 @@
-// Makes the steps of a GPU (runtime/device/step.h says what a step is): one function a kind, one file a function.
+// Makes the steps of a GPU (step.h defines Step): one function and one source file for each kind of step.
 //
-//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Step> step, MakeCudaStep(*context, plan, *function.steps()->Get(i)));
+//   const fb::Step& table = *function.steps()->Get(i);
+//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Step> step, MakeCudaStep(*context, libraries, plan, table));
 //
-// Run enqueues on the context's stream, allocates nothing and decides nothing, so it may be recorded. The plan must have
-// passed plan_verifier.h, and outlive the steps.
+// Run enqueues work on the context's stream. It allocates nothing and makes no decisions, so it can be
+// captured. The plan must have passed plan_verifier.h and must outlive the steps.
 #ifndef SINTER_RUNTIME_CUDA_STEPS_CUDA_STEPS_H_
 #define SINTER_RUNTIME_CUDA_STEPS_CUDA_STEPS_H_
 
@@ -17,7 +18,7 @@
 
 namespace sinter {
 
-// Steps that are not for a GPU are Unimplemented: the message says what makes them so.
+// Returns the step. Unimplemented with the reason if the step cannot run on a GPU.
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaStep(CudaContext& context, KernelLibraries& libraries,
                                                    const fb::Plan& plan, const fb::Step& step);
 
@@ -28,14 +29,15 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaConvStep(CudaContext& context, con
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaCopyStep(CudaContext& context, const fb::CopyStep& table);
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaAttentionStep(CudaContext& context,
                                                             const fb::AttentionStep& table);
-// Begins to prepare the plans of the attention steps of the plan's device `device`, with CudnnSession::Prepare. What
-// fails is tried again, and told, where the step is made. The plan outlives the context.
+// Starts to prepare the cuDNN plans of the attention steps of the plan's device `device`, with
+// CudnnSession::Prepare. Failures are ignored: making the step retries and reports them. The plan
+// must outlive the context.
 void PrepareCudaAttention(CudaContext& context, const fb::Plan& plan, uint32_t device);
-// Its device must have been connected (DeviceRuntime::Connect).
+// The step's device must be connected (DeviceRuntime::Connect).
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& context, const fb::Plan& plan,
                                                              const fb::Step& step);
 
-// A step without work, as for empty tensors.
+// Returns a step without work, such as for empty tensors.
 std::unique_ptr<Step> MakeEmptyStep();
 
 }  // namespace sinter

@@ -1,8 +1,9 @@
-// Launches of generated kernels. A kernel takes one struct of pointers, inputs then outputs, by value: just what
-// StepArgs::buffers holds, so a launch passes that array's bytes on.
+// Launches of generated kernels. A kernel takes one struct of pointers (inputs, then outputs) by value.
+// StepArgs::buffers has the same layout, so a launch passes the bytes of that array.
 //
-// A kernel that waits itself for the one in front of it is launched while that one runs (programmatic dependent launch, from
-// compute capability 9.0): its launch, about a microsecond, is hidden. In a recorded graph that is an edge of its own kind.
+// A kernel that itself waits for its predecessor is launched while the predecessor runs (programmatic
+// dependent launch, compute capability 9.0 and newer). This hides its launch latency of about a microsecond.
+// In a captured graph such a launch becomes a programmatic edge.
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/steps/cuda_steps.h"
 #include "sinter/runtime/plan/gpu_limits.h"
@@ -39,7 +40,8 @@ class CudaKernelStep : public Step {
   cudaLaunchAttribute early_start_ = {};
 };
 
-// A launch reads as many bytes as the kernel declares: they must be those that there are.
+// Returns an error unless the kernel's parameters are `buffers` pointers: a launch reads as many bytes as the
+// kernel declares.
 absl::Status CheckParameters(const LoadedKernel& kernel, size_t buffers, const std::string& symbol) {
   size_t offset = 0, bytes = 0;
   if (buffers > kMaxGpuKernelBuffers) {
@@ -71,7 +73,8 @@ absl::Status CheckLaunch(const CudaContext& context, const LoadedKernel& kernel,
                                                    " has ", context.info().max_shared_bytes_per_block));
   }
   if (shared <= kGpuSharedBytesWithoutAsking) return absl::OkStatus();
-  // All that there is, since another step may launch the same kernel with less: a launch takes what it asks for.
+  // Allow the maximum, because another step may launch the same kernel with less. A launch uses only what it
+  // requests.
   const int64_t most =
       context.info().max_shared_bytes_per_block - static_cast<int64_t>(attributes.sharedSizeBytes);
   return CudaStatus(
@@ -96,8 +99,8 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaKernelStep(CudaContext& context, K
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaFuncGetAttributes(&attributes, kernel->function()),
                                     absl::StrCat("see the needs of kernel \"", symbol, "\"")));
   SINTER_RETURN_IF_ERROR(CheckLaunch(context, *kernel, attributes, table, symbol));
-  // Blocks with shared memory that come while others run find the multiprocessor divided for those, with less of it: fewer
-  // fit until the last one has gone.
+  // Kernels with shared memory do not start early. The running kernel may have configured a multiprocessor
+  // with less shared memory, so fewer new blocks fit until its last block has ended.
   const bool has_shared = attributes.sharedSizeBytes + table.shared_bytes() > 0;
   const bool starts_early =
       context.switches().early_start && described.starts_early() && !has_shared && context.info().major >= 9;

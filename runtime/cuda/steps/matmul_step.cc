@@ -1,4 +1,4 @@
-// Matrix products, by cuBLASLt.
+// Matmuls, computed by cuBLASLt.
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/cublas/cublaslt_matmul.h"
 #include "sinter/runtime/cuda/cublas/matmul_tuning.h"
@@ -9,7 +9,7 @@
 namespace sinter {
 namespace {
 
-// The operands of a step; InvalidArgument where one does not start as cuBLASLt needs it.
+// Returns the operands of a step. InvalidArgument if one is not aligned for cuBLASLt.
 absl::StatusOr<MatmulOperands> OperandsOf(const StepArgs& args, const MatmulSlots& slots) {
   uintptr_t bits = 0;
   for (int i = 0; i < slots.operands(); ++i) {
@@ -48,7 +48,7 @@ class CudaMatmulStep : public Step {
   MatmulSlots slots_;
 };
 
-// A sum of no products, with nothing added: zeros, which no supported activation changes.
+// A matmul with k = 0 and nothing added: the result is zeros, which no supported activation changes.
 class ZerosStep : public Step {
  public:
   ZerosStep(const CudaContext& context, size_t bytes, const MatmulSlots& slots)
@@ -67,7 +67,7 @@ class ZerosStep : public Step {
   MatmulSlots slots_;
 };
 
-// A sum of no products, with a bias or an addend: one product, of zeros in the workspace.
+// A matmul with k = 0 and a bias or an addend: runs with k = 1 on zeros in the workspace.
 class NoTermsStep : public Step {
  public:
   NoTermsStep(const CudaContext& context, std::unique_ptr<CublasMatmul> product,

@@ -1,4 +1,4 @@
-// Logs that stay on the device until they are read. By itself: it replaces malloc, to count.
+// Logs stay on the device until they are read. A separate program: it replaces malloc to count allocations.
 #include "sinter/runtime/tensor/scalar_log.h"
 
 #include <gmock/gmock.h>
@@ -22,14 +22,14 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// The CPU as a device whose memory is not ours to read: its traffic is counted.
+// A CPU device whose memory the session may not read directly; it counts the transfers.
 class FarCpu : public HostRuntime {
  public:
   using HostRuntime::HostRuntime;
   bool is_host_memory() const override { return false; }
 };
 
-// A session on devices that make() makes, which are kept for their traffic.
+// A session whose devices come from `make`; it keeps the device's runtime to read its traffic.
 class WatchedSession {
  public:
   WatchedSession(const Graph& graph, const CompileOptions& options,
@@ -65,7 +65,7 @@ WatchedSession Far(const Graph& graph) {
   });
 }
 
-// Written anew by whoever names it.
+// A path in the scratch folder; the caller overwrites the file.
 std::string ScratchFile(const std::string& name) { return testing::TempDir() + "/scalar_log_" + name; }
 
 // Trains w towards the input and logs twice the input.
@@ -109,14 +109,14 @@ void ExpectOneTransferForAThousandSteps(WatchedSession session) {
 
 TEST(ScalarLogTest, AThousandStepsAreOneTransfer) { ExpectOneTransferForAThousandSteps(Far(Training({}))); }
 
-// With SINTER_TEST_DEVICE or without: this is for the GPUs of a machine that has some.
+// Runs on the machine's GPUs, if there are any, whatever SINTER_TEST_DEVICE says.
 TEST(ScalarLogGpuTest, AThousandStepsAreOneTransfer) {
   if (NumGpus() == 0) GTEST_SKIP() << "this machine has 0 GPUs";
   ExpectOneTransferForAThousandSteps(
       WatchedSession(Training({}), {.device = Device::Gpu(0)}, MakeDeviceRuntime));
 }
 
-// 49 times the reciprocal of 49 is not 1 in f64: columns are counted right all the same.
+// In f64, 49 times the reciprocal of 49 is not 1. Columns are still counted correctly.
 TEST(ScalarLogTest, WhatTheRingCannotHoldIsCounted) {
   Session session = MustStart(Training({.capacity = 49}));
   RunAll(session, "train", 0, 100);
@@ -186,7 +186,8 @@ TEST(ScalarLogTest, DevicesHaveTheirLogs) {
   unsetenv("SINTER_CPU_DEVICES");
 }
 
-// The ring is written with the parameters, in place: no step and no byte more than that of a training without a log.
+// The update's kernel writes the ring in place: training with a log has no more steps, and at most 64 more
+// arena bytes.
 TEST(ScalarLogTest, LoggingIsPartOfTheUpdate) {
   Graph silent("g");
   Variable w = silent.Variable("w", F32, {64});
@@ -228,7 +229,7 @@ TEST(ScalarLogTest, CheckpointsHoldNoLogs) {
   RunAll(session, "train", 0, 3);
   ASSERT_TRUE(SaveCheckpoint(session, path).ok());
   for (const std::string& name : SafetensorsFile::Open(path)->names()) EXPECT_FALSE(IsLogVariable(name));
-  // Loading leaves the log alone, and other capacities fit.
+  // Loading does not change the log, and another capacity is accepted.
   Session other = MustStart(Training({.capacity = 8}));
   RunAll(other, "train", 5, 6);
   ASSERT_TRUE(LoadCheckpoint(other, path).ok());
@@ -258,7 +259,7 @@ TEST(ScalarLogTest, ARingOfAnotherTypeIsAnError) {
   }
 }
 
-// Whatever a plan or a program wrote into the variable.
+// A plan or a program may write anything into the variable.
 TEST(ScalarLogTest, NumbersThatNoCounterReachesAreNone) {
   int64_t last = 3;
   HostTensor ring = *HostTensor::FromVector<double>({2, 6}, {1, 2, 3, 4, 5, 6, 7, NAN, INFINITY, -1, 6, 3});

@@ -1,4 +1,4 @@
-// The program of the golden plan mlp.plan: kept to say what it holds, never to make the plan anew.
+// The program of the golden plan mlp.plan. It documents the plan; never compile the plan again from it.
 module @mlp {
   sinter.variable @w : tensor<6x4xf32> = uniform(-0.5, 0.5) seed 3 trainable
   sinter.variable @b : tensor<4xf32> = constant(0.5, 0.0) seed 0 trainable

@@ -1,4 +1,4 @@
-// The caching allocator over each raw memory that there is: main memory, a GPU's, and pinned memory.
+// The caching allocator over each kind of raw memory: main memory, GPU memory and pinned memory.
 #include <cuda_runtime_api.h>
 
 #include <cstring>
@@ -26,7 +26,7 @@ struct MemoryCase {
   std::function<absl::StatusOr<std::unique_ptr<DeviceMemory>>()> make;
 };
 
-// Lets a test read what it has freed, at which a sanitizer would stop it.
+// Allows a test to read freed memory, which a sanitizer would report.
 class OpenMemory : public HostMemory {
  public:
   void MarkInaccessible(void*, int64_t) noexcept override {}
@@ -44,7 +44,7 @@ class AllocatorOnMemoryTest : public ::testing::TestWithParam<MemoryCase> {
     return CachingAllocator::Create(GetParam().make().value(), options).value();
   }
 
-  // used, free, total, free blocks.
+  // Returns the used bytes, free bytes, total bytes and the number of free blocks.
   static std::vector<int64_t> Counts(const CachingAllocator& pool) {
     EXPECT_TRUE(pool.CheckInvariants().ok()) << pool.CheckInvariants();
     return {pool.UsedBytes(), pool.FreeBytes(), pool.TotalBytes(), pool.NumFreeBlocks()};

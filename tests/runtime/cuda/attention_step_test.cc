@@ -1,4 +1,4 @@
-// Attention on a GPU, and its gradient, against their formulas in double precision.
+// Attention and its gradient on a GPU, compared with their formulas in double precision.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// q, k and v packed, and what attention makes of them.
+// Packed q, k and v, and the results of attention on them.
 struct Problem {
   fb::AttentionStepT step;
   std::vector<double> qkv, g, o, stats, gradient;
@@ -86,12 +86,12 @@ void Problem::AddHead(int64_t b, int64_t h) {
   }
 }
 
-// The largest difference, in proportion to the largest value.
+// Returns the largest difference, relative to the largest value.
 double Off(const std::vector<double>& got, const std::vector<double>& want) {
   EXPECT_EQ(got.size(), want.size());
   double off = 0, largest = 1e-30;
   for (size_t i = 0; i < want.size() && i < got.size(); ++i) {
-    // Not std::max, which passes over NaN.
+    // std::max would ignore NaN.
     if (!(std::abs(got[i] - want[i]) <= off)) off = std::abs(got[i] - want[i]);
     largest = std::max(largest, std::abs(want[i]));
   }
@@ -101,7 +101,7 @@ double Off(const std::vector<double>& got, const std::vector<double>& want) {
 class AttentionTest : public GpuTest {
  protected:
   void Check(const Problem& problem) {
-    // Half a unit in the last place of probabilities, of gradients of scores, and of the result.
+    // Allows half a unit in the last place for probabilities, for gradients of scores, and for the result.
     const double allowed = problem.dtype() == DType::kBf16 ? 2e-2 : 2.5e-3;
     const std::string what = std::string(fb::EnumNameDType(problem.step.dtype)) + " " +
                              std::to_string(problem.step.batch) + "x" + std::to_string(problem.step.queries) +
@@ -143,7 +143,7 @@ TEST_F(AttentionTest, AGradientTakesALargeBatchInParts) {
   const auto step = gpu().MakeStep(packed.plan(), packed.step());
   ASSERT_TRUE(step.ok()) << step.status();
   EXPECT_LE((*step)->LibraryWorkspaceBytes(), size_t{256} << 20);
-  // In parts that are examples, and in parts that are heads.
+  // Splits by examples, and splits by heads.
   Check(Problem(DType::kBf16, 4, 2560, 6, 8, /*causal=*/true));
   Check(Problem(DType::kBf16, 1, 2560, 24, 8, /*causal=*/true));
 }

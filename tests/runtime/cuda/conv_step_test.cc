@@ -42,7 +42,7 @@ int64_t Count(const std::vector<int64_t>& shape) {
   return count;
 }
 
-// Tensors of a convolution, and their values as the type holds them.
+// The tensors of a convolution, with values rounded to their type.
 struct Operands {
   explicit Operands(const fb::ConvStepT& s)
       : dtype(static_cast<DType>(s.dtype)),

@@ -43,7 +43,7 @@ TEST(ConvolutionKeyTest, SaysAllThatAChoiceDependsOn) {
       "1,1 and 1,1, bias, relu");
 }
 
-// One pixel of weights is in the order of images whatever that is.
+// 1x1 weights are the same in both layouts, so they take the layout of the images.
 TEST(ConvShapeTest, WeightsOfOnePixelAreChannelsLastBesideSuchImages) {
   const CudnnTensor one = ShapeOf(Conv(1, 1)).weights, nine = ShapeOf(Conv(3, 1)).weights;
   EXPECT_EQ(one, PackedTensor({128, 64, 1, 1}, /*channels_last=*/true));

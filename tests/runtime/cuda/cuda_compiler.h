@@ -1,6 +1,8 @@
-// NVRTC for tests, opened like the runtime's libraries: the runtime itself has no compiler.
+// Compiles CUDA code with NVRTC for tests; NVRTC is opened like the runtime's libraries.
 //
 //   absl::StatusOr<std::string> cubin = CompileCuda("extern \"C\" __global__ void f() {}", "sm_90");
+//
+// The runtime itself has no compiler.
 #ifndef SINTER_TESTS_RUNTIME_CUDA_CUDA_COMPILER_H_
 #define SINTER_TESTS_RUNTIME_CUDA_CUDA_COMPILER_H_
 

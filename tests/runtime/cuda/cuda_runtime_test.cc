@@ -61,14 +61,14 @@ TEST_F(CudaRuntimeTest, IsWhatItSays) {
   EXPECT_EQ(gpu().alignment() % 64, 0);
 }
 
-// Several times around the ring of pinned memory, which ends neither at a slot nor at a multiple of 4.
+// Fills the ring of pinned memory several times, and ends neither at a slot nor at a multiple of 4.
 TEST_F(CudaRuntimeTest, LargeTransfersComeBackWhole) {
   const size_t count = 5 * StagingRing::kSlots * StagingRing::kSlotBytes / 2 / sizeof(uint32_t) + 12345;
   std::vector<uint32_t> numbers = Numbers(count);
   const Allocation memory = Take(gpu(), count * sizeof(uint32_t));
   const DeviceRuntime::Traffic before = gpu().traffic();
   ASSERT_TRUE(gpu().Upload(memory.ptr(), numbers.data(), count * sizeof(uint32_t)).ok());
-  // Ours again as soon as Upload returns.
+  // The caller may overwrite the data as soon as Upload returns.
   std::fill(numbers.begin(), numbers.end(), 0);
   EXPECT_EQ(Read(gpu(), memory.ptr(), count), Numbers(count));
   EXPECT_EQ(gpu().traffic().uploaded - before.uploaded, static_cast<int64_t>(count * sizeof(uint32_t)));
@@ -108,7 +108,7 @@ TEST_F(CudaRuntimeTest, NothingIsAlsoTransferred) {
   EXPECT_TRUE(gpu().Synchronize().ok());
 }
 
-// A run's uploads, steps, launches and downloads ask the driver for no memory.
+// A run's uploads, steps, launches and downloads request no memory from the driver.
 TEST_F(CudaRuntimeTest, SteadyStateAllocatesNothing) {
   const Allocation memory = Take(gpu(), 8 << 20);
   std::vector<uint32_t> numbers = Numbers((8 << 20) / sizeof(uint32_t));
@@ -141,7 +141,7 @@ TEST_F(CudaRuntimeTest, AFailedRecordingLeavesNothingBehind) {
   const absl::Status status = gpu().Record([] { return absl::InternalError("step 3 failed"); }).status();
   EXPECT_EQ(status, absl::InternalError("step 3 failed"));
   EXPECT_TRUE(gpu().Synchronize().ok());
-  // Waiting while recording is an error, of the recording.
+  // A wait during a recording makes the recording fail.
   EXPECT_FALSE(gpu().Record([&] { return gpu().Synchronize(); }).ok());
   const Allocation memory = Take(gpu(), 64);
   ASSERT_TRUE(gpu().Fill(memory.ptr(), 3, 64).ok());
@@ -155,8 +155,7 @@ TEST_F(CudaRuntimeTest, RefusesAnAllocatorOfAnotherDevice) {
   EXPECT_EQ(status.message(), "an allocator of cpu:0 cannot serve gpu:0");
 }
 
-// Between two runtimes; of two GPUs, if there are.
-// Given or recorded: a mark is where it was put.
+// A mark takes the time at its place in the work, launched directly or recorded.
 TEST_F(CudaRuntimeTest, AStopwatchTimesWorkWhereItRuns) {
   constexpr size_t kLarge = 256 << 20, kSmall = 4;
   const Allocation memory = Take(gpu(), kLarge);
@@ -181,7 +180,7 @@ TEST_F(CudaRuntimeTest, AStopwatchTimesWorkWhereItRuns) {
     ASSERT_TRUE(gpu().Synchronize().ok());
     double seconds[3];
     for (size_t i = 0; i < 3; ++i) seconds[i] = (*stopwatch)->SecondsBetween(i, i + 1).value();
-    // 256 MB at 25 TB/s, which no GPU reaches; and at 100 GB/s.
+    // 10 us would be 25 TB/s, which no GPU reaches; 2.6 ms are 100 GB/s.
     EXPECT_GT(seconds[1], 1e-5);
     EXPECT_LT(seconds[1], 2.6e-3);
     EXPECT_GT(seconds[0], 0);
@@ -212,7 +211,7 @@ TEST_P(CudaPeerTest, CopiesAfterWaiting) {
   const Allocation from = Take(**other, bytes), to = Take(gpu(), bytes);
   for (uint32_t run = 0; run < 3; ++run) {
     const std::vector<uint32_t> numbers = Numbers(count, run);
-    // Not yet done when the copy is asked for.
+    // The upload has not finished when the copy is requested.
     ASSERT_TRUE((*other)->Upload(from.ptr(), numbers.data(), bytes).ok());
     ASSERT_TRUE(gpu().WaitFor(**other).ok());
     const DeviceRuntime::Traffic before = gpu().traffic();

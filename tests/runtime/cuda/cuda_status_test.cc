@@ -22,7 +22,7 @@ TEST(CudaStatusTest, ConvertsCodesOfCuda) {
   EXPECT_THAT(std::string(CudaStatus(cudaErrorNoKernelImageForDevice, "load").message()),
               HasSubstr("compile the plan again"));
   EXPECT_TRUE(absl::IsUnimplemented(CudaStatus(cudaErrorNotSupported, "do it")));
-  // CudaStatus would note that the GPU is lost.
+  // Not CudaStatus, which would mark the GPU as lost.
   const absl::Status broken = DescribeCudaError(cudaErrorIllegalAddress, "finish the work of gpu:0");
   EXPECT_TRUE(absl::IsInternal(broken));
   EXPECT_THAT(std::string(broken.message()), HasSubstr("compute-sanitizer PROGRAM names the kernel"));
@@ -51,7 +51,7 @@ TEST(CudaStatusTest, ConvertsCodesOfLibraries) {
 
 TEST(CudaStatusTest, DescribesBytes) { EXPECT_EQ(DescribeBytes(3 << 20), "3145728 bytes (3.0 MiB)"); }
 
-// Machines without a driver have no GPUs, and nothing crashes.
+// A machine without a driver has no GPUs; nothing may crash.
 TEST(CudaDevicesTest, CountsAndDescribesGpus) {
   const int count = NumCudaDevices();
   EXPECT_EQ(count > 0, CudaAvailable().ok());

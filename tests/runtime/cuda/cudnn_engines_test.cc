@@ -1,5 +1,5 @@
-// That cuDNN has a deterministic engine for every convolution and attention that plans may hold, on GPUs that need not be there: cuDNN
-// answers for a described GPU as for one of its own. Needs its library only.
+// cuDNN has a deterministic engine for every convolution and attention that plans may hold.
+// Needs cuDNN but no GPU: cuDNN answers for a described GPU as for a real one.
 #include <dlfcn.h>
 
 #include <array>
@@ -14,7 +14,7 @@
 #include "sinter/runtime/cuda/cudnn/cudnn_plans.h"
 #include "sinter/tests/runtime/fault_points.h"
 
-// Whether leaks end the program: with the address sanitizer. GCC and Clang say so differently.
+// Defined if leaks end the program, i.e. with the address sanitizer. GCC and Clang report it differently.
 #if defined(__SANITIZE_ADDRESS__)
 #define SINTER_TEST_FINDS_LEAKS
 #elif defined(__has_feature)
@@ -26,7 +26,7 @@
 namespace sinter {
 namespace {
 
-// What CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR gives as its JSON on an H100, in the names of cuDNN 9.19.
+// The JSON of CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR on an H100, with the names of cuDNN 9.19.
 constexpr char kH100[] =
     R"({"deviceName":"NVIDIA H100 80GB HBM3","cudaDeviceId":0,"deviceVer":900,"multiProcessorCount":132,)"
     R"("driverVer":13000,"maxSharedMemoryPerBlockOptin":232448,"totalGlobalMem":85017755648,)"
@@ -38,7 +38,7 @@ constexpr char kH100[] =
 const Cudnn* real = nullptr;
 cudnnBackendDescriptor_t gpu = nullptr;
 
-// In place of a handle, which only a real GPU has, the described one.
+// Passes the described GPU instead of a handle, which needs a real GPU.
 cudnnStatus_t SetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
                            cudnnBackendAttributeType_t type, int64_t count, const void* values) {
   if (name == CUDNN_ATTR_OPERATIONGRAPH_HANDLE) return CUDNN_STATUS_SUCCESS;
@@ -54,7 +54,7 @@ cudnnStatus_t SetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttr
   return real->SetAttribute(descriptor, name, type, count, values);
 }
 
-// The same, each of which may fail for want of memory.
+// The same functions, which can fail for lack of memory.
 constexpr cudnnStatus_t kNoMemory = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 int live_descriptors = 0;
 
@@ -88,7 +88,8 @@ class CudnnEnginesTest : public ::testing::Test {
 #ifdef SINTER_TEST_FINDS_LEAKS
     GTEST_SKIP() << "cuDNN and cuBLASLt leak, which is theirs to mend";
 #endif
-    // Attention's kernels are prepared with the driver. One that is loaded is found by its name, wherever it came from.
+    // cuDNN prepares attention kernels with the driver. It finds a loaded driver by its name, wherever it
+    // came from.
     if (dlopen("libcuda.so.1", RTLD_NOW) == nullptr) {
       ASSERT_NE(dlopen(SINTER_FAKE_DRIVER, RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
     }
@@ -183,7 +184,7 @@ TEST_F(CudnnEnginesTest, SaysForWhatThereIsNone) {
       << status;
 }
 
-// No engine takes the place of one that there was no memory for: its bits would be others.
+// If memory for an engine is missing, the plan fails. Another engine would give other bits.
 TEST_F(CudnnEnginesTest, EveryCallOfAPlanFailsOnce) {
   functions_.CreateDescriptor = &FaultyCreate;
   functions_.DestroyDescriptor = &FaultyDestroy;
@@ -221,7 +222,7 @@ TEST_F(CudnnEnginesTest, EveryCallOfAPlanFailsOnce) {
   }
 }
 
-// Each takes a second to prepare: not every combination of what they differ in.
+// Each takes a second to prepare, so these are not all combinations.
 constexpr CudnnAttention kAttentions[] = {
     {.packed = true, .causal = true, .batch = 8, .heads = 12, .queries = 1024, .keys = 1024, .width = 64},
     {.dtype = fb::DType::F16,
@@ -236,7 +237,7 @@ constexpr CudnnAttention kAttentions[] = {
     {.batch = 1, .heads = 1, .queries = 2, .keys = 2, .width = 8},
     {.batch = 2, .heads = 2, .queries = 64, .keys = 300, .width = 128},
     {.dtype = fb::DType::F16, .batch = 2, .heads = 2, .queries = 300, .keys = 3, .width = 16},
-    // Heads of one example, of more.
+    // A few heads of one example, in memory that holds more heads.
     {.packed = true,
      .causal = true,
      .batch = 1,
@@ -260,8 +261,8 @@ TEST_F(CudnnEnginesTest, ThereIsOneForEveryAttention) {
   }
 }
 
-// Nothing of the size of the scores is in a forward's workspace, nor in a gradient's whose sums are in any order; in order it
-// holds one value of each score, in the type of the operands.
+// The workspace of a forward plan, and of a gradient that sums in any order, is much smaller than the scores.
+// A gradient that sums in order stores one value per score, in the type of the operands.
 TEST_F(CudnnEnginesTest, AttentionNeedsLittleMemory) {
   CudnnAttention attention = {.packed = true, .causal = true, .has_stats = true, .batch = 8, .heads = 12};
   attention.queries = attention.keys = 1024, attention.width = 64;
@@ -281,7 +282,7 @@ TEST_F(CudnnEnginesTest, AttentionNeedsLittleMemory) {
   EXPECT_LT(workspace(), scores / 2);
 }
 
-// Steps that are alike have one plan built, and bindings of their own.
+// Equal steps build one plan; each has its own bindings.
 TEST_F(CudnnEnginesTest, WhatIsAlikeIsBuiltOnce) {
   CudnnPlans plans;
   ConvShape shape = ShapeOf(kGeometries[6], /*channels_last=*/true);

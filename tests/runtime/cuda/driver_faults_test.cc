@@ -1,5 +1,5 @@
-// Every call of CUDA, cuBLASLt and NCCL fails once: whatever a program does then gets an error that names the call, loses
-// nothing, and works the next time with the same bits.
+// Every call of CUDA, cuBLASLt and NCCL fails once. The program must get an error that names the call, lose
+// nothing, and give the same bits at the next try.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -23,7 +23,8 @@ using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-// On a real GPU a session takes tens of milliseconds: every so manieth call there, unless all are wanted.
+// Tests every 29th call on a real GPU, where a session takes tens of milliseconds; SINTER_ALL_FAULTS tests
+// all.
 int Stride() { return UsesSoftwareGpu() || std::getenv("SINTER_ALL_FAULTS") != nullptr ? 1 : 29; }
 
 absl::StatusOr<std::unique_ptr<CachingAllocator>> MakePool(int gpu) {
@@ -31,10 +32,11 @@ absl::StatusOr<std::unique_ptr<CachingAllocator>> MakePool(int gpu) {
   return CachingAllocator::Create(std::move(memory));
 }
 
-// What a program does, and the bits that come of it. `first_error`: of what failed and was done again.
+// Runs a program and returns the bits of its results. `first_error` gets the first error of calls that were
+// then repeated.
 using Program = std::function<absl::StatusOr<std::string>(absl::Status* first_error)>;
 
-// Twice at most, as a program does that knows that a call may fail.
+// Repeats a failed call once, as a program that expects failures does.
 absl::Status Retried(absl::Status* first_error, const std::function<absl::Status()>& call) {
   const absl::Status status = call();
   if (status.ok()) return status;
@@ -46,7 +48,7 @@ absl::StatusOr<std::string> TrainAndSave(const std::string& path, absl::Status* 
   SINTER_ASSIGN_OR_RETURN(const auto pool, MakePool(0));
   SINTER_ASSIGN_OR_RETURN(Session session, MakeDriverSession(TwoBranchesPlan(), {pool.get()}));
   std::string bits;
-  // The first runs step by step, the second is recorded, the others are launched.
+  // Run 0 executes step by step, run 1 is recorded, the others launch the recording.
   const auto train = [&]() -> absl::Status {
     bits.clear();
     for (uint32_t run = 0; run < 4; ++run) {
@@ -69,11 +71,11 @@ absl::StatusOr<std::string> TrainAndSave(const std::string& path, absl::Status* 
 
 class DriverFaultsTest : public ::testing::Test {
  protected:
-  // Calls `program` again and again, each time with one more of the calls that it makes failing, until none does. Returns how
-  // many there were.
+  // Repeats `program` and makes another one of its calls fail each time, until all have failed once. Checks
+  // the errors, leaks and bits. Returns the number of calls.
   static int FailEach(const Program& program) {
     absl::Status ignored;
-    // The first opens libraries, which stay.
+    // The first run opens libraries, which stay open.
     const std::string bits = *program(&ignored);
     EXPECT_TRUE(ignored.ok()) << ignored;
     EXPECT_EQ(*program(&ignored), bits);
@@ -103,7 +105,7 @@ TEST_F(DriverFaultsTest, ASessionItsRunsAndItsCheckpoint) {
   EXPECT_GE(calls, 200);
 }
 
-// Nothing that failed to be recorded has run: variables are as they were, and nothing is in doubt.
+// If a recording fails, none of its steps has run: variables keep their values and stay valid.
 TEST_F(DriverFaultsTest, NoMemoryForARecording) {
   for (const char* const call :
        {"cudaStreamBeginCapture", "cudaStreamUpdateCaptureDependencies", "cudaLaunchKernelExC",
@@ -126,7 +128,7 @@ TEST_F(DriverFaultsTest, NoMemoryForARecording) {
     const absl::StatusOr<HostTensor> sum = session->ReadVariable("sum");
     ASSERT_TRUE(sum.ok()) << sum.status();
     EXPECT_TRUE(BytesOf(*sum) == before);
-    // Recorded now.
+    // This run is recorded.
     ASSERT_TRUE(session->Run("f", {{"x", x}}).ok());
     absl::StatusOr<Session> other = MakeDriverSession(TwoBranchesPlan());
     for (int run = 0; run < 2; ++run) ASSERT_TRUE(other->Run("f", {{"x", x}}).ok());
@@ -165,7 +167,7 @@ TEST_F(DriverFaultsTest, EachFunctionOfAConvolution) {
   }
 }
 
-// What is allocated on a GPU must not come from another one.
+// If cudaSetDevice fails, the allocator must not return memory of another GPU.
 TEST_F(DriverFaultsTest, MemoryIsOfTheGpuThatWasAskedFor) {
   if (NumCudaDevices() < 2) GTEST_SKIP() << "there is one GPU";
   const auto pool = *MakePool(1);

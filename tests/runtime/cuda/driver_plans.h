@@ -1,6 +1,6 @@
-// Plans of gpu_driver_test, for GPUs of this machine or in software.
+// Plans of gpu_driver_test, for the machine's GPUs or GPUs in software.
 //
-//   absl::StatusOr<Session> session = MakeDriverSession(TwoBranchesPlan(), pool.get());
+//   absl::StatusOr<Session> session = MakeDriverSession(TwoBranchesPlan(), {pool.get()});
 #ifndef SINTER_TESTS_RUNTIME_CUDA_DRIVER_PLANS_H_
 #define SINTER_TESTS_RUNTIME_CUDA_DRIVER_PLANS_H_
 
@@ -17,7 +17,7 @@ namespace sinter {
 
 inline constexpr int64_t kDriverSide = 32, kDriverSize = kDriverSide * kDriverSide;
 
-// y = x w and t = x + x side by side, z = y + t, sum = sum + z, on gpu:0.
+// y = x w and t = x + x in two branches, z = y + t, sum = sum + z, on gpu:0.
 inline TestPlan TwoBranchesPlan() {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0)});
@@ -40,7 +40,7 @@ inline TestPlan TwoBranchesPlan() {
   return plan;
 }
 
-// y = x convolved with w, on gpu:0, as many elements.
+// y = x convolved with w, on gpu:0; y has as many elements as x.
 inline TestPlan ConvolutionPlan() {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0)});
@@ -57,7 +57,7 @@ inline TestPlan ConvolutionPlan() {
   return plan;
 }
 
-// y = a kernel that traps, on gpu:0.
+// y = the result of a kernel that traps, on gpu:0.
 inline TestPlan TrapPlan() {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0)});
@@ -68,7 +68,7 @@ inline TestPlan TrapPlan() {
   return plan;
 }
 
-// Which seed's values, of all kinds of size.
+// Returns values from -0.5 to 0.5, drawn from `seed`.
 inline HostTensor DriverInput(uint32_t seed) {
   std::vector<float> values(kDriverSize);
   for (float& value : values) {
@@ -82,11 +82,12 @@ inline std::string BytesOf(const HostTensor& tensor) {
   return {static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.num_bytes())};
 }
 
-// `allocators`: of the GPUs; empty: those of the process.
+// Makes a session. `allocators` are those of the GPUs; if empty, the session uses the allocators of the
+// process.
 inline absl::StatusOr<Session> MakeDriverSession(TestPlan plan,
                                                  std::vector<CachingAllocator*> allocators = {}) {
   if (!UsesSoftwareGpu()) SINTER_RETURN_IF_ERROR(GiveCode(plan));
-  // Any image will do in software.
+  // GPUs in software accept any image.
   for (auto& kernel : plan.table.gpu_kernels) {
     if (UsesSoftwareGpu()) kernel->images[0]->architecture = "sm_90";
   }

@@ -1,6 +1,6 @@
-// The part of CUDA's driver that cuDNN asks for when it prepares kernels for a described GPU, on a machine without a driver:
-// it loads them nowhere. What would need a GPU says that this is no driver, as the stub of CUDA's toolkit does.
-// Looked up by name, and of no use without a GPU.
+// A fake CUDA driver for machines without one. cuDNN needs it to prepare kernels for a described GPU. The
+// kernels are not loaded anywhere. Functions that need a GPU return the stub error, as the stub library of
+// CUDA's toolkit does; cuDNN looks them up by name.
 #define SINTER_NOT_HERE(name) \
   int name(void) { return kStubLibrary; }
 

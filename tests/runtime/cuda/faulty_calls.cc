@@ -25,15 +25,15 @@ namespace {
 
 enum class Fault {
   kNever,
-  kInstead,  // Of the call.
-  kAfter,    // What ends or waits does so, and then says that it failed.
+  kInstead,  // Instead of making the call.
+  kAfter,    // The call takes effect (frees, ends, waits) and then reports an error.
 };
 
 struct CallInfo {
   const char* name;
-  int code = 0;  // Of the library, when it fails.
+  int code = 0;  // The library's error code for a failure.
   Fault fault = Fault::kInstead;
-  const char* object = nullptr;  // That it makes one of, or destroys.
+  const char* object = nullptr;  // Kind of object that the call makes or destroys.
   int change = 0;
 };
 
@@ -52,7 +52,7 @@ void Count(const CallInfo& info, bool is_success) {
   TheCounts().live[info.object] += info.change;
 }
 
-// In progress is no failure, of communicators that never block.
+// True for success. ncclInProgress is no failure of a non-blocking communicator.
 template <typename Result>
 bool IsSuccess(Result result) {
   if constexpr (std::is_same_v<Result, ncclResult_t>)
@@ -80,12 +80,12 @@ struct CallOf<Result(Arguments...)> {
   static Result OfCuda(Arguments... arguments) {
     return Call<info>(UsesSoftwareGpu() ? software : real, arguments...);
   }
-  // Of a library that is opened at first need; `next` is null in software.
+  // For a library that is opened at first use; `next` is null in software.
   template <const CallInfo& info, auto* software>
   static Result OfLibrary(Arguments... arguments) {
     return Call<info>(UsesSoftwareGpu() ? software : next<info>, arguments...);
   }
-  // What nothing in software stands for.
+  // For a library that has no software version.
   template <const CallInfo& info>
   static Result OfRealLibrary(Arguments... arguments) {
     return Call<info>(next<info>, arguments...);
@@ -132,7 +132,7 @@ std::map<std::string, int> LiveObjects() {
 
 }  // namespace sinter
 
-// CUDA's runtime is linked: the linker gives whoever calls `name` what is called __wrap_`name` here.
+// CUDA's runtime is linked statically. With --wrap, the linker redirects calls of `name` to __wrap_`name`.
 #define SINTER_CUDA_CALL_AS(type, name, ...)                                                         \
   namespace sinter::software {                                                                       \
   type name;                                                                                         \
@@ -182,7 +182,7 @@ SINTER_CUDA_CALL(cudaDeviceGetStreamPriorityRange, kSystem)
 SINTER_CUDA_CALL(cudaDeviceCanAccessPeer, kSystem)
 SINTER_CUDA_CALL(cudaDeviceEnablePeerAccess, kNoMemory)
 SINTER_CUDA_CALL(cudaDeviceSynchronize, kSystem, Fault::kAfter)
-// CUDA's C++ headers overload these.
+// CUDA's C++ headers overload these functions.
 using MallocType = cudaError_t(void**, size_t);
 using HostAllocType = cudaError_t(void**, size_t, unsigned);
 using GraphInstantiateType = cudaError_t(cudaGraphExec_t*, cudaGraph_t, unsigned long long);
@@ -228,7 +228,7 @@ SINTER_CUDA_CALL(cudaGraphUpload, kNoMemory)
 SINTER_CUDA_CALL(cudaGraphLaunch, kResources)
 SINTER_CUDA_CALL(cudaGraphExecDestroy, kSystem, Fault::kAfter, "recording", -1)
 
-// A capture that fails is over, and gives no graph.
+// A capture whose end fails is over and gives no graph.
 namespace sinter::software {
 decltype(::cudaStreamEndCapture) cudaStreamEndCapture;
 }
@@ -294,9 +294,10 @@ SINTER_REAL_LIBRARY_CALL(cudnnBackendSetAttribute, kCudnnMemory)
 SINTER_REAL_LIBRARY_CALL(cudnnBackendGetAttribute, CUDNN_STATUS_INTERNAL_ERROR)
 SINTER_REAL_LIBRARY_CALL(cudnnBackendExecute, CUDNN_STATUS_EXECUTION_FAILED)
 
-// The libraries in software are this program.
+// The libraries in software are part of this program, so dlopen returns the program.
 extern "C" void* __wrap_dlopen(const char* path, int mode) {
-  // Only these ask: to find a GPU, CUDA's runtime opens its driver.
+  // Checks the path first, which avoids a recursion: UsesSoftwareGpu makes CUDA's runtime open its driver by
+  // dlopen.
   const bool is_in_software = path != nullptr && sinter::IsInSoftware(path) && sinter::UsesSoftwareGpu();
   return __real_dlopen(is_in_software ? nullptr : path, mode);
 }

@@ -1,8 +1,8 @@
-// Calls of CUDA's runtime, cuBLASLt, cuDNN and NCCL, between Sinter and the libraries: each may fail when a test wants it
-// (fault_points.h), and what they make and destroy is counted. The linker puts them in place (--wrap), so that nothing of the
-// runtime knows of them.
+// Wraps the calls of CUDA's runtime, cuBLASLt, cuDNN and NCCL, to make them fail and count their objects.
+// A test selects the call that fails (fault_points.h). The linker inserts the wrappers (--wrap), so the
+// runtime needs no changes.
 //
-// Where there is no GPU, or SINTER_SOFTWARE_GPU=1 is set, those in software answer (software_gpu.h).
+// If there is no GPU, or SINTER_SOFTWARE_GPU=1 is set, GPUs in software answer the calls (software_gpu.h).
 #ifndef SINTER_TESTS_RUNTIME_CUDA_FAULTY_CALLS_H_
 #define SINTER_TESTS_RUNTIME_CUDA_FAULTY_CALLS_H_
 
@@ -13,7 +13,8 @@ namespace sinter {
 
 bool UsesSoftwareGpu();
 
-// How many there are of each kind that has been made: "stream", "memory", "communicator". None of a kind: 0 or not listed.
+// Returns the number of live objects of each kind: "stream", "memory", "communicator". Kinds without objects
+// are 0 or missing.
 std::map<std::string, int> LiveObjects();
 
 }  // namespace sinter

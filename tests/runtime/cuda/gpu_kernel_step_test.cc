@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-// A sum of `inputs` arrays of n numbers.
+// Returns a kernel that sums `inputs` arrays of n numbers.
 std::string SumKernel(int inputs, int n) {
   return absl::StrCat("struct Buffers { const float* in[", inputs, "]; float* out; };\n",
                       "extern \"C\" __global__ void sum(const Buffers b) {\n",
@@ -29,7 +29,8 @@ class GpuKernelTest : public GpuTest {
     }
   }
 
-  // A plan that launches the kernel of the source, as for the architecture that is named, by default this GPU's.
+  // Returns a plan that launches the kernel of `source`. The image is labelled with `architecture`, by
+  // default this GPU's.
   fb::PlanT PlanOf(const std::string& symbol, const std::string& source, uint32_t inputs,
                    fb::GpuKernelStepT step, const std::string& architecture = "") {
     absl::StatusOr<std::string> cubin = CompileCuda(source, architecture_);
@@ -64,7 +65,7 @@ TEST_F(GpuKernelTest, AddsTwoArrays) {
               ElementsAreArray(want));
 }
 
-// More parameters than the 4 KB that CUDA allowed before 12.1, up to the very last that it allows now.
+// Passes more than the 4 KB of parameters that CUDA allowed before 12.1, up to the present limit.
 TEST_F(GpuKernelTest, PassesThousandsOfAddresses) {
   const HostTensor one = MakeTensor(DType::kF32, {4}, {1, 2, 3, 4});
   for (const int inputs : {600, static_cast<int>(kMaxGpuKernelBuffers) - 1}) {
@@ -128,7 +129,7 @@ TEST_F(GpuKernelTest, RefusesOtherParametersThanItPasses) {
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("kernel \"sum\" takes 24 bytes of parameters, and its step has 2 buffers"));
-  // Two parameters: the first is too small to be all that is passed.
+  // With two parameters, the size of the first one alone must not pass the check.
   const std::string two = "extern \"C\" __global__ void sum(float* a, float* b) { b[0] = a[0]; }";
   EXPECT_THAT(std::string(MakeError(PlanOf("sum", two, 1, Launch(1, 32))).message()),
               HasSubstr("kernel \"sum\" takes 8 bytes of parameters, and its step has 2 buffers"));
@@ -144,7 +145,7 @@ TEST_F(GpuKernelTest, RefusesBlocksThatAreTooLarge) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("kernel \"sum\" is to run with 2048 threads a block"));
 }
 
-// Adds one, and takes its time before that.
+// A slow kernel that adds one.
 constexpr char kSlowIncrement[] = R"(struct Buffers { const float* in; float* out; };
 extern "C" __global__ void increment(const __grid_constant__ Buffers b) {
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -153,7 +154,7 @@ extern "C" __global__ void increment(const __grid_constant__ Buffers b) {
   b.out[threadIdx.x] = b.in[threadIdx.x] + 1;
 })";
 
-// Forth and back between two arrays, each launch while the one before it runs: as many increments as launches.
+// Alternates between two arrays, each launch starting while the previous one runs. Every launch must count.
 TEST_F(GpuKernelTest, KernelsThatStartEarlySeeWhatWasBefore) {
   if (DescribeCudaDevice(0)->major < 9)
     GTEST_SKIP() << "programmatic launches are from compute capability 9.0";
@@ -184,7 +185,7 @@ TEST_F(GpuKernelTest, KernelsThatStartEarlySeeWhatWasBefore) {
   EXPECT_THAT(result, ::testing::Each(60.0f));
 }
 
-// Two branches from one step, and a step behind both that writes what they read.
+// Two branches after one step, and a step after both that overwrites their input.
 TEST_F(GpuKernelTest, PiecesOfARecordingSeeWhatTheyComeAfter) {
   fb::PlanT plan = PlanOf("increment", kSlowIncrement, 1, Launch(1, 64));
   plan.gpu_kernels[0]->starts_early = true;

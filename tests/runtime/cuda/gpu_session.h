@@ -1,7 +1,7 @@
-// Sessions of test plans on real GPUs: with real code for the kernels that test_plan.h only names.
+// Sessions of test plans on real GPUs, with real code for the kernels that test_plan.h only names.
 //
 //   std::map<Device, DeviceRuntime*> runtimes;
-//   absl::StatusOr<Session> session = MakeGpuSession(TwoDevicesPlan(Device::Gpu(0), Device::Cpu()), {}, &runtimes);
+//   absl::StatusOr<Session> session = MakeGpuSession(ScalePlan(Device::Gpu(0), 64), {}, &runtimes);
 #ifndef SINTER_TESTS_RUNTIME_CUDA_GPU_SESSION_H_
 #define SINTER_TESTS_RUNTIME_CUDA_GPU_SESSION_H_
 
@@ -27,10 +27,10 @@ extern "C" __global__ void scale_f32(Three b) { b.p[2][Index()] = b.p[0][Index()
 extern "C" __global__ void trap_f32(Three) { asm("trap;"); }
 )";
 
-// For the GPU with the index 0; the others are alike.
+// Adds code for gpu:0 to the plan's kernels. The other GPUs must have the same architecture.
 inline absl::Status GiveCode(TestPlan& plan) {
   const std::string architecture = DescribeCudaDevice(0)->Architecture();
-  // It takes some tens of milliseconds.
+  // Compiles once, because it takes some tens of milliseconds.
   static const auto& cubin = *new absl::StatusOr<std::string>(CompileCuda(kTestKernels, architecture));
   SINTER_RETURN_IF_ERROR(cubin.status());
   for (auto& kernel : plan.table.gpu_kernels) {
@@ -40,7 +40,7 @@ inline absl::Status GiveCode(TestPlan& plan) {
   return absl::OkStatus();
 }
 
-// `runtimes`: where those that the session makes are put; may be null.
+// Makes a session. Stores the device runtimes of the session in `runtimes`, which may be null.
 inline absl::StatusOr<Session> MakeGpuSession(TestPlan plan, const SessionOptions& options = {},
                                               std::map<Device, DeviceRuntime*>* runtimes = nullptr) {
   SINTER_RETURN_IF_ERROR(GiveCode(plan));

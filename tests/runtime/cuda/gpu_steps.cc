@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint8_t kPoison = 0xff;
 
-// A tensor's memory on the GPU; null for an empty one.
+// Allocates a tensor's memory on the GPU; its pointer is null for an empty tensor.
 absl::StatusOr<Allocation> OnGpu(DeviceRuntime& gpu, int64_t bytes) {
   return gpu.allocator().Allocate(bytes, "test");
 }

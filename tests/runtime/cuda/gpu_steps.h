@@ -1,4 +1,4 @@
-// GPUs in tests: a shared runtime of gpu:0, or a reason to skip, and steps run on it with every way to run them compared.
+// Runs single steps on gpu:0 in all ways and compares the bits; tests skip without a GPU.
 //
 //   class MyTest : public GpuTest {};
 //   TEST_F(MyTest, Copies) {
@@ -28,7 +28,8 @@ class GpuTest : public ::testing::Test {
     if (const absl::Status status = CudaAvailable(); !status.ok()) GTEST_SKIP() << status.message();
     ASSERT_TRUE(Shared().ok()) << Shared().status();
   }
-  // Of gpu:0, for all tests of a program: a context and the libraries' handles take a while to make.
+  // The runtime of gpu:0. All tests of a program share it, because the context and the libraries' handles are
+  // slow to create.
   DeviceRuntime& gpu() { return **Shared(); }
 
   static const absl::StatusOr<std::unique_ptr<DeviceRuntime>>& Shared() {
@@ -37,17 +38,18 @@ class GpuTest : public ::testing::Test {
     return *shared;
   }
 
-  // Runs the plan's only step twice, and once more recorded: the bits must be the same.
+  // Runs the plan's only step twice, and once more recorded. The bits must be the same.
   std::vector<double> RunOnGpu(const fb::PlanT& plan, const std::vector<const HostTensor*>& inputs,
                                const TensorType& output);
   absl::StatusOr<std::vector<double>> TryOnGpu(const fb::PlanT& plan,
                                                const std::vector<const HostTensor*>& inputs,
                                                const TensorType& output);
-  // The error of MakeStep, or OK.
+  // Returns the error of MakeStep, or OK.
   absl::Status MakeError(const fb::PlanT& plan);
 };
 
-// A plan whose only function has one step, of one user's line. Its inputs and outputs are not described: no step looks.
+// Returns a plan with one function, one step and one source line. It does not describe inputs and outputs,
+// because no step reads their descriptions.
 template <typename Body>
 fb::PlanT MakeStepPlan(const Body& body, uint32_t inputs = 1, uint32_t outputs = 1) {
   fb::PlanT plan;
@@ -68,7 +70,7 @@ fb::PlanT MakeStepPlan(const Body& body, uint32_t inputs = 1, uint32_t outputs =
   return plan;
 }
 
-// As bytes, which a runtime reads.
+// A plan packed as bytes, the form that a runtime reads.
 class PackedPlan {
  public:
   explicit PackedPlan(const fb::PlanT& plan) { builder_.Finish(fb::Plan::Pack(builder_, &plan)); }
@@ -79,7 +81,7 @@ class PackedPlan {
   flatbuffers::FlatBufferBuilder builder_;
 };
 
-// From -1 to 1, with more bits than any type has; rounded to what the type holds when they are read back.
+// Returns values from -1 to 1 with more bits than any tested type has. MakeTensor rounds them to its type.
 inline std::vector<double> FullValues(int64_t count, int seed) {
   std::mt19937_64 random(static_cast<uint64_t>(seed));
   std::uniform_real_distribution<double> distribution(-1, 1);
@@ -88,7 +90,7 @@ inline std::vector<double> FullValues(int64_t count, int seed) {
   return values;
 }
 
-// A sum, and the sum of the absolute values: rounding errors are in proportion to the latter.
+// A sum, and the sum of the absolute values, to which rounding errors are proportional.
 struct Sum {
   double value = 0;
   double magnitude = 0;
@@ -98,7 +100,7 @@ struct Sum {
   }
 };
 
-// What a type's results and a sum of its products may be off by, in proportion.
+// Allowed relative errors: of a result of the type, and of a sum of products.
 struct SumTolerance {
   double result;
   double sum;
@@ -112,7 +114,8 @@ inline SumTolerance ToleranceOfSums(DType dtype, bool is_tf32) {
     case DType::kF16:
       return {5e-4, 2e-6};
     default:
-      // tf32 rounds each operand to 11 bits of significand, half a unit in the last place: 2^-11 each.
+      // tf32 rounds each operand to 11 significant bits: an error of 2^-11, half a unit in the last place,
+      // for each.
       return {1e-7, is_tf32 ? 1.1e-3 : 2e-6};
   }
 }

@@ -9,7 +9,7 @@
 namespace sinter {
 namespace {
 
-// Unset again at the end.
+// Unsets the environment variables before and after each test.
 class GpuSwitchesTest : public ::testing::Test {
  protected:
   void SetUp() override { UnsetAll(); }
@@ -44,7 +44,7 @@ TEST_F(GpuSwitchesTest, AreOnUnlessTheEnvironmentSaysNo) {
   EXPECT_FALSE(GpuSwitches::FromEnvironment()->attention_in_order);
 }
 
-// Where a session makes its GPUs, before it looks whether there are any.
+// The session checks the variables when it creates a GPU's runtime, before it looks for GPUs.
 TEST_F(GpuSwitchesTest, AnUnknownWordIsRefusedWhereAGpuIsMade) {
   const struct {
     const char *variable, *word, *message;

@@ -16,13 +16,13 @@ TEST(GraphPrioritiesTest, AChainHasNoSlack) {
   EXPECT_THAT(FindSlack(0, Edges{}), IsEmpty());
 }
 
-// Gradients of images 0, 1, 2, 3, and updates 4, 5, 6 that the first three make ready.
+// Gradients 0, 1, 2, 3 in a chain, and updates 4, 5, 6 that need the first three.
 TEST(GraphPrioritiesTest, UpdatesHaveTheMoreSlackTheEarlierTheyAreReady) {
   EXPECT_THAT(FindSlack(7, Edges{{0, 1}, {1, 2}, {2, 3}, {0, 4}, {1, 5}, {2, 6}}),
               ElementsAre(0, 0, 0, 0, 2, 1, 0));
 }
 
-// What is ready at any time, and a short way beside a long one.
+// A node without dependencies, and a short path beside a long one.
 TEST(GraphPrioritiesTest, BranchesThatMeetAgain) {
   EXPECT_THAT(FindSlack(6, Edges{{0, 1}, {1, 2}, {2, 4}, {0, 3}, {3, 4}}), ElementsAre(0, 0, 0, 1, 0, 3));
 }

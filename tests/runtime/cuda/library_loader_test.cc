@@ -20,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Leaves the variables as they were, for tests that load libraries in the same process.
+// Restores the variables for tests that load libraries in the same process.
 class LibraryLoaderTest : public ::testing::Test {
  protected:
   void TearDown() override {
@@ -41,10 +41,10 @@ class LibraryLoaderTest : public ::testing::Test {
 
 constexpr LibraryName kMissing = {
     .title = "cuNothing", .file = "libcunothing.so.7", .package = "nvidia-cunothing"};
-// Every program has it.
+// Every program has this library.
 constexpr LibraryName kPresent = {.title = "the C library", .file = "libc.so.6", .package = "none"};
 
-// Behind them are the folders of the packages that this build may have been made with.
+// Returns the first candidates. Folders of installed packages may follow them, depending on the build.
 std::vector<std::string> First(size_t count, std::vector<std::string> candidates) {
   candidates.resize(std::min(count, candidates.size()));
   return candidates;
@@ -62,8 +62,8 @@ TEST_F(LibraryLoaderTest, LooksInTheNamedFoldersFirst) {
               ElementsAre("libx.so.1", "/opt/cuda/lib64/libx.so.1", "/usr/local/cuda/lib64/libx.so.1"));
 }
 
-// Who starts a program with more rights than his own must not choose what it loads. A copy of this program has another group, and
-// runs the test above, which names folders and does not find them.
+// A user who starts a program with more rights must not choose the libraries that it loads. A copy of this
+// program gets another group and runs the test above, which then must not find the named folders.
 TEST_F(LibraryLoaderTest, AProgramWithMoreRightsLooksInNoNamedFolder) {
   if (geteuid() != 0) GTEST_SKIP() << "only root gives a program another group";
   const std::string copy = testing::TempDir() + "/library_loader_set_group";
@@ -81,7 +81,7 @@ TEST_F(LibraryLoaderTest, AProgramWithMoreRightsLooksInNoNamedFolder) {
   ASSERT_EQ(chmod(copy.c_str(), 02755), 0);
   const int status = run();
   std::filesystem::remove(copy);
-  // The loader's own: a library is missing.
+  // Exit code of the dynamic loader if a library is missing.
   constexpr int kNotStarted = 127;
   if (getenv("LD_LIBRARY_PATH") != nullptr && WIFEXITED(status) && WEXITSTATUS(status) == kNotStarted) {
     GTEST_SKIP()

@@ -1,4 +1,5 @@
-// A kernel's fault ends CUDA's context of a GPU, for all of a process: every test is a process of its own.
+// Tests of lost GPUs. A kernel's fault ends the CUDA context for the whole process, so each test runs in its
+// own process.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -17,7 +18,7 @@
 namespace sinter {
 namespace {
 
-// Ends the process: what it says there, the test shows.
+// Ends the process with a message, which the test shows, unless `is_true`.
 void Expect(bool is_true, std::string_view what, const absl::Status& status = absl::OkStatus()) {
   if (is_true) return;
   std::cerr << "expected: " << what << ", and got " << status << std::endl;
@@ -71,7 +72,7 @@ void LoseAGpu() {
   }
   if (NumCudaDevices() > 1) {
     absl::StatusOr<Session> other = MakeDriverSession(ScalePlan(Device::Gpu(1), 64));
-    // Drivers differ in whether the process may begin to use another GPU.
+    // It depends on the driver whether the process may start to use another GPU.
     if (!other.ok()) {
       ExpectLost(other.status(), "a session of another GPU");
     } else {
@@ -82,7 +83,7 @@ void LoseAGpu() {
   std::exit(0);
 }
 
-// One of two that exchange.
+// Loses one of two GPUs that run collectives.
 void LoseAPartner() {
   const TestPlan plan = TrainingPlan({Device::Gpu(1), Device::Gpu(0)}, 256, /*with_copy=*/false);
   {
@@ -106,7 +107,7 @@ void LoseAPartner() {
 class LostGpuDeathTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // CUDA does not live in a forked process.
+    // CUDA does not work in a forked process.
     GTEST_FLAG_SET(death_test_style, "threadsafe");
   }
 };

@@ -1,4 +1,4 @@
-// Products on a GPU with an addend, a scale, a result of f32, and with the gradient of an activation.
+// Matmuls on a GPU with an addend, a scale, an f32 result, or the gradient of an activation.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 double Gelu(double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
 double GeluSlope(double x) { return (Gelu(x + 1e-5) - Gelu(x - 1e-5)) / 2e-5; }
 
-// op(a) op(b) of one product, of values as the type holds them.
+// Returns op(a) op(b) of one matmul. The values are already rounded to their type.
 std::vector<Sum> Products(const fb::MatmulStepT& s, const std::vector<double>& a,
                           const std::vector<double>& b) {
   std::vector<Sum> result(static_cast<size_t>(s.m * s.n));
@@ -40,7 +40,7 @@ fb::MatmulStepT Product(int64_t m, int64_t n, int64_t k, DType dtype) {
 
 class MatmulEpilogueTest : public GpuTest {
  protected:
-  // Operands in the order of the slots, and what the step makes of them.
+  // Makes the operands in the order of the step's inputs, and the matmul's reference result.
   void Make(const fb::MatmulStepT& s) {
     const DType dtype = static_cast<DType>(s.dtype);
     of_result_ = s.result_is_f32 ? DType::kF32 : dtype;
@@ -59,7 +59,7 @@ class MatmulEpilogueTest : public GpuTest {
     return RunOnGpu(MakeStepPlan(s, static_cast<uint32_t>(inputs.size())), inputs, {of_result_, {s.m, s.n}});
   }
 
-  // scale op(a) op(b) + bias + addend.
+  // Checks scale op(a) op(b) + bias + addend.
   void CheckSums(const fb::MatmulStepT& s) {
     Make(s);
     const std::vector<double> bias = s.has_bias ? Add(of_result_, s.n, 3) : std::vector<double>();
@@ -85,7 +85,7 @@ class MatmulEpilogueTest : public GpuTest {
   std::vector<Sum> products_;
 };
 
-// The outputs hold NaN before a run: a result without an addend must not be read.
+// The outputs hold NaN before a run: without an addend, the matmul must not read them.
 TEST_F(MatmulEpilogueTest, AddendAndScale) {
   for (const DType dtype : {DType::kF64, DType::kF32, DType::kBf16, DType::kF16}) {
     for (int what = 1; what < 8; ++what) {
@@ -111,7 +111,7 @@ TEST_F(MatmulEpilogueTest, ResultOfF32FromNarrowOperands) {
   }
 }
 
-// Large enough to be measured, and without terms.
+// A matmul large enough to be measured, and matmuls without terms.
 TEST_F(MatmulEpilogueTest, MeasuredOnesAndEmptyOnes) {
   fb::MatmulStepT s = Product(320, 256, 512, DType::kF32);
   s.has_addend = s.has_scale = true;
@@ -125,7 +125,7 @@ TEST_F(MatmulEpilogueTest, MeasuredOnesAndEmptyOnes) {
   CheckSums(s);
 }
 
-// W -= rate X^T G, over W itself.
+// W -= rate X^T G, in place.
 TEST_F(MatmulEpilogueTest, ResultOverTheAddend) {
   fb::MatmulStepT s = Product(64, 32, 16, DType::kF32);
   s.has_addend = s.has_scale = true;
@@ -171,7 +171,7 @@ TEST_F(MatmulEpilogueTest, GradientOfGelu) {
     const std::vector<double> x = Add(dtype, s.m * s.n, 3);
     std::vector<Sum> want = products_;
     for (size_t i = 0; i < want.size(); ++i) want[i].value *= GeluSlope(x[i]);
-    // cuBLASLt's tanh is the hardware's, off by 2^-11 (CUDA C++ Programming Guide, tanh.approx).
+    // cuBLASLt uses the hardware's tanh, whose error is 2^-11 (CUDA C++ Programming Guide, tanh.approx).
     const SumTolerance tolerance = ToleranceOfSums(dtype, false);
     ExpectSums(Run(s), want, {tolerance.result + 1e-3, 1e-3}, "gradient of gelu");
   }

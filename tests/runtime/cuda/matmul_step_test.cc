@@ -25,7 +25,7 @@ double Apply(fb::Activation activation, double x) {
   return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
-// op(a) op(b) + bias of values as the type holds them.
+// Returns op(a) op(b) + bias. The values are already rounded to their type.
 std::vector<Sum> Reference(const fb::MatmulStepT& s, const std::vector<double>& a,
                            const std::vector<double>& b, const std::vector<double>& bias) {
   std::vector<Sum> result;
@@ -108,12 +108,12 @@ TEST_P(MatmulTypesTest, BiasAndActivations) {
   }
 }
 
-// Large enough to be measured, so that the choice is cuBLASLt's second or later.
+// Large enough to be measured, so that the choice may differ from cuBLASLt's first.
 TEST_P(MatmulTypesTest, LargeOnesAreMeasured) {
   fb::MatmulStepT s = Typed(1, 320, 512, 256);
   s.transpose_b = true;
   Check(s);
-  Check(s);  // From what was measured.
+  Check(s);  // Uses the measured choice.
 }
 
 TEST_P(MatmulTypesTest, NothingToSum) {
@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(Types, MatmulTypesTest,
                                   fb::EnumNameMathMode(std::get<1>(info.param));
                          });
 
-// 1 + 2^-15 is a float that tf32 rounds to 1.
+// 1 + 2^-15 is an f32 number that tf32 rounds to 1.
 TEST_F(MatmulTest, IeeeKeepsAllBits) {
   fb::MatmulStepT s = Product(1, 64, 64, 64);
   const HostTensor a =
@@ -149,7 +149,7 @@ TEST_F(MatmulTest, IeeeKeepsAllBits) {
   EXPECT_THAT(RunOnGpu(PlanOf(s), {&a, &ones}, {DType::kF32, {64, 64}}), Each(64 + std::ldexp(1, -9)));
 }
 
-// 4096 products of 2^-12 beside a 1: lost one by one in 16 bits, not in 32.
+// Adds 4096 terms of 2^-12 to a 1. Sums in 16 bits would lose each term; sums in f32 keep them.
 TEST_F(MatmulTest, HalvesSumInF32) {
   for (const DType dtype : {DType::kBf16, DType::kF16}) {
     constexpr int64_t kDepth = 4097;
@@ -165,7 +165,7 @@ TEST_F(MatmulTest, ThreeTimesBf16OrAnError) {
   fb::MatmulStepT s = Product(1, 64, 64, 64);
   s.math = fb::MathMode::Bf16x3;
   const absl::Status status = MakeError(PlanOf(s));
-  // Which GPUs cuBLASLt emulates it on depends on its version.
+  // The GPUs on which cuBLASLt emulates bf16x3 depend on its version.
   if (status.ok()) return Check(s);
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
   EXPECT_THAT(std::string(status.message()),

@@ -48,7 +48,7 @@ TEST(ProductKeyTest, TellsEpiloguesApart) {
 TEST(SplitAlikeTest, LooksAtPartsOfKAndAtWhatAddsThemUp) {
   const AlgorithmConfig whole = {.id = 66, .tile = 20}, other = {.id = 21, .tile = 5, .reduction = 1};
   AlgorithmConfig none = whole, two = whole, four = whole, otherwise = whole;
-  none.split_k = 0;  // As 1.
+  none.split_k = 0;  // Equivalent to 1.
   two.split_k = 2, four.split_k = 4;
   otherwise.split_k = 2, otherwise.reduction = 2;
   EXPECT_TRUE(SplitAlike(whole, other));
@@ -59,7 +59,8 @@ TEST(SplitAlikeTest, LooksAtPartsOfKAndAtWhatAddsThemUp) {
   EXPECT_FALSE(SplitAlike(two, otherwise));
 }
 
-// Sums of a product's k terms in f32, as kernels with other tiles and splits compute them, rounded to the element type.
+// Sums a matmul's k terms in f32 in the order of different tiles and splits, and rounds them to the element
+// type.
 class SumOrderTest : public ::testing::TestWithParam<fb::DType> {
  protected:
   double Element(const std::vector<std::byte>& table, int64_t i) const {
@@ -82,7 +83,7 @@ class SumOrderTest : public ::testing::TestWithParam<fb::DType> {
     return GetParam() == fb::DType::F16 ? Float16::FromFloat(sum).ToFloat() : sum;
   }
 
-  // A sum of each of `lanes` terms that follow each other is begun anew; the k of `splits` parts are summed apart.
+  // Splits k into `splits` parts. In each part, sums groups of `lanes` adjacent terms first.
   static float Sum(const std::vector<float>& terms, size_t lanes, size_t splits) {
     float total = 0;
     for (size_t split = 0; split < splits; ++split) {
@@ -98,7 +99,7 @@ class SumOrderTest : public ::testing::TestWithParam<fb::DType> {
   }
 };
 
-// Three orders, and the share of results that tell two of them apart: most of them with factors that cancel.
+// With factors that cancel, any two of four summation orders differ in most results.
 TEST_P(SumOrderTest, ShowsInMostResultsOfCancellingFactors) {
   constexpr int64_t k = 4096, rows = CancellingFactors::kRows;
   const CancellingFactors factors = CancellingFactorsOf(GetParam(), k, 1);
@@ -115,7 +116,7 @@ TEST_P(SumOrderTest, ShowsInMostResultsOfCancellingFactors) {
         exact += terms.back();
         largest_term = std::max(largest_term, std::abs(term));
       }
-      ASSERT_NEAR(exact, 0, 1e-6);  // But for what a double rounds.
+      ASSERT_NEAR(exact, 0, 1e-6);  // Up to rounding in double.
       for (size_t x = 0; x < 4; ++x) {
         for (size_t y = 0; y < x; ++y) {
           differ[x][y] += Rounded(Sum(terms, kOrders[x][0], kOrders[x][1])) !=
@@ -130,7 +131,8 @@ TEST_P(SumOrderTest, ShowsInMostResultsOfCancellingFactors) {
   }
 }
 
-// Of random numbers another order changes few results of 16 bits: fewer than chance leaves of some thousand.
+// With random numbers, another order changes few results of 16 bits. Chance could hide a difference among
+// some thousand results.
 TEST_P(SumOrderTest, HidesInRandomNumbersOf16Bits) {
   if (GetParam() == fb::DType::F32) return;
   constexpr int64_t k = 4096, count = 256;
@@ -168,7 +170,7 @@ class MatmulTuningTest : public GpuTest {
   ScratchFolder folder_;
 };
 
-// What the file says is taken without measuring, and what it says wrongly is reported and measured.
+// A valid choice of the file is used without measuring. An invalid one is reported and measured again.
 TEST_F(MatmulTuningTest, TakesWhatTheFileSays) {
   const std::unique_ptr<CublasMatmul> product =
       Product({.m = 640, .n = 768, .k = 320, .dtype = fb::DType::BF16});
@@ -196,7 +198,7 @@ TEST_F(MatmulTuningTest, TakesWhatTheFileSays) {
   EXPECT_EQ(wrong.report().Count(ChoiceSource::kMeasured), 1);
   EXPECT_THAT(std::string(wrong.report().status.message()),
               HasSubstr("a product is measured although the tuning file"));
-  // The file is right again.
+  // The file is valid again.
   SessionTuning right({.file = file, .mode = TuningMode::kSameBits});
   context_->set_tuning(&right);
   ASSERT_TRUE(ChooseAlgorithm(*context_, *product).ok());
@@ -204,7 +206,7 @@ TEST_F(MatmulTuningTest, TakesWhatTheFileSays) {
   EXPECT_TRUE(right.report().status.ok()) << right.report().status;
 }
 
-// Sums that did not cancel would be of some thousand; zeros would show no order.
+// Sums that do not cancel would be some thousand. Sums that are all zero would not show the order.
 TEST_F(MatmulTuningTest, FactorsCancelInEveryLayout) {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
@@ -229,7 +231,7 @@ TEST_F(MatmulTuningTest, FactorsCancelInEveryLayout) {
   }
 }
 
-// On 1,000 sets of operands that nobody chose by: as many results as one compares.
+// Compares results on 1,000 operand sets that the choice did not use: random and cancelling ones in turn.
 TEST_F(MatmulTuningTest, ChosenAlgorithmsEqualTheFirstOnThousandOperandSets) {
   constexpr uint64_t kSets = 1000;
   const MatmulShape shapes[] = {{.m = 32, .n = 32, .k = 8192, .dtype = fb::DType::BF16},
@@ -267,7 +269,7 @@ TEST_F(MatmulTuningTest, SaysWhyAProductIsNotMeasured) {
   EXPECT_EQ(off.report().products.at(0).reason, "tuning is off");
 }
 
-// On operands that no trial has seen.
+// Compares results on 1,000 operand sets that no trial used, at random places of a buffer.
 TEST_F(MatmulTuningTest, TheChosenGivesTheBitsOfTheFirstOnAThousandOperandSets) {
   constexpr int kSets = 1000;
   constexpr int64_t kBytes = int64_t{4} << 20;

@@ -25,7 +25,7 @@ using Place = NcclCall::Place;
 
 constexpr Place kNowhere = {};
 
-// Of three members; `starts` are of tensors or of parts.
+// Returns a collective of three members. `starts` are the starts of tensors, or of parts.
 Collective Make(CollectiveKind kind, std::vector<int64_t> starts, DType dtype = DType::kF32) {
   return {.kind = kind,
           .combine = fb::Combine::Sum,
@@ -40,7 +40,7 @@ TEST(NcclCallsTest, AllReduceIsOneCallATensor) {
   const Collective c = Make(CollectiveKind::AllReduce, {0, 10, 10, 17});
   EXPECT_THAT(NcclCallsOf(c, 2, 3),
               ElementsAre(NcclCall{Kind::kAllReduce, {0}, {3}, 10}, NcclCall{Kind::kAllReduce, {2}, {5}, 7}));
-  // Flat ones are one tensor, whatever the number of operands.
+  // Flat tensors count as one, whatever the number of operands.
   EXPECT_THAT(NcclCallsOf(Make(CollectiveKind::AllReduce, {0, 48}), 0, 3),
               ElementsAre(NcclCall{Kind::kAllReduce, {0}, {3}, 48}));
   EXPECT_THAT(NcclCallsOf(Make(CollectiveKind::AllReduce, {0, 0}), 0, 1), IsEmpty());
@@ -110,7 +110,7 @@ TEST(NcclCallsTest, HasAllElementTypesAndCombinations) {
   }
 }
 
-// One byte each, which is moved and compared as such, and not added.
+// Truth values have one byte each. NCCL can move and compare these bytes but not add them.
 TEST(NcclCallsTest, TruthValuesAreBytes) {
   EXPECT_EQ(NcclTypesOf(Make(CollectiveKind::AllToAll, {0, 3}, DType::kI1))->dtype, ncclUint8);
   Collective c = Make(CollectiveKind::AllReduce, {0, 3}, DType::kI1);

@@ -1,4 +1,4 @@
-// What communicators need no GPU for. Exchanges are in nccl_gpu_test.cc.
+// Tests of communicators that need no GPU. nccl_gpu_test.cc tests the collectives.
 #include "sinter/runtime/cuda/nccl/nccl_communicators.h"
 
 #include "gmock/gmock.h"
@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Adds a member's step; groups are of the plan's devices.
+// Adds a member's step. `group` lists device indices of the plan.
 void AddStep(TestFunction& f, std::vector<uint32_t> group) {
   fb::CollectiveStepT body;
   body.group = std::move(group);
@@ -26,7 +26,7 @@ std::vector<std::vector<uint32_t>> Groups(const TestPlan& plan) {
   return GroupsOf(*fb::GetPlan(builder.GetBufferPointer()));
 }
 
-// Every process must find the same ones in the same order.
+// Every process must find the same groups in the same order.
 TEST(NcclCommunicatorsTest, GroupsAreThoseOfAllFunctionsEachOnce) {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0), Device::Gpu(1), Device::Gpu(2)});
@@ -37,7 +37,7 @@ TEST(NcclCommunicatorsTest, GroupsAreThoseOfAllFunctionsEachOnce) {
   AddStep(f, {0, 2});
   AddStep(g, {0, 1, 2});
   AddStep(g, {0, 2});
-  // Other ranks.
+  // The same devices with other ranks are another group.
   AddStep(g, {2, 0});
   EXPECT_THAT(Groups(plan), ElementsAre(ElementsAre(0, 2), ElementsAre(0, 1, 2), ElementsAre(2, 0)));
 }

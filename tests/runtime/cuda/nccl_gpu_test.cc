@@ -1,5 +1,6 @@
-// Collectives among the GPUs of this process, step by step: every kind, element type and combination, run by themselves and
-// recorded, against sums by hand. Sessions with collectives are in collective_gpu_test.cc.
+// Collectives on the GPUs of this process, step by step: every kind, element type and combination, run
+// directly and recorded, and compared with sums computed by hand. collective_gpu_test.cc tests sessions with
+// collectives.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -25,11 +26,12 @@ struct Case {
   CollectiveKind kind;
   Combine combine = Combine::Sum;
   DType dtype = DType::kF32;
-  std::vector<int64_t> elements = {};  // AllReduce, Reduce, Broadcast: of each tensor. Otherwise of the one.
+  // Sizes of all tensors for AllReduce, Reduce and Broadcast, else of the only one.
+  std::vector<int64_t> elements = {};
   std::vector<int64_t> parts = {};
 };
 
-// A member's tensor: small whole numbers, so that sums are exact in any type.
+// Returns a member's tensor of small whole numbers, whose sums are exact in any type.
 std::vector<double> Values(int64_t count, uint32_t rank, size_t tensor, DType dtype) {
   std::vector<double> values(static_cast<size_t>(count));
   const bool is_signed = dtype != DType::kU8;
@@ -61,7 +63,7 @@ class NcclGpuTest : public ::testing::Test {
     std::unique_ptr<Step> step;
     std::vector<Allocation> memory;
     std::vector<void*> buffers;
-    std::vector<HostTensor> outputs;  // As they must be.
+    std::vector<HostTensor> outputs;  // Expected values.
     std::unique_ptr<RecordedWork> recorded;
 
     StepArgs args() const {
@@ -94,7 +96,7 @@ class NcclGpuTest : public ::testing::Test {
     return group;
   }
 
-  // What each rank has at first and must have in the end, of each tensor.
+  // The tensors that each rank has before the collective; OutputsOf returns the expected ones after it.
   std::vector<std::vector<double>> InputsOf(const Case& c, uint32_t rank) const {
     std::vector<std::vector<double>> inputs;
     if (c.kind == CollectiveKind::Broadcast && rank != 0) return inputs;
@@ -105,7 +107,7 @@ class NcclGpuTest : public ::testing::Test {
   }
   std::vector<std::vector<double>> OutputsOf(const Case& c, uint32_t rank) const;
 
-  // Adds the members' steps; returns the index of the first.
+  // Adds the members' steps and returns the index of the first.
   uint32_t Add(const Case& c, std::vector<uint32_t> group) {
     const uint32_t first = static_cast<uint32_t>(function().steps.size());
     for (uint32_t rank = 0; rank < group.size(); ++rank) {
@@ -158,7 +160,7 @@ class NcclGpuTest : public ::testing::Test {
     return made;
   }
 
-  // Each member in a thread of its own, as a session does.
+  // Runs each member in its own thread, as a session does.
   absl::Status RunEach(std::vector<Member>& members,
                        const std::function<absl::Status(Member&, DeviceRuntime&)>& work) {
     std::vector<absl::Status> statuses(members.size());
@@ -250,7 +252,7 @@ std::vector<std::vector<double>> NcclGpuTest::OutputsOf(const Case& c, uint32_t 
   return outputs;
 }
 
-// Every type and combination of the three that combine, everything else for one type each.
+// Every kind and type, and every combination for the three kinds that combine.
 std::vector<Case> AllCases(uint32_t size) {
   std::vector<Case> cases;
   std::vector<int64_t> even(size, 5), uneven(size);
@@ -318,7 +320,7 @@ TEST_F(NcclGpuTest, EveryKindTypeAndCombination) {
 
 TEST_F(NcclGpuTest, SendsFromOneToAnother) {
   const Case c = {CollectiveKind::SendRecv, Combine::Sum, DType::kF16, {1001}};
-  // Backwards: ranks are those of the group, not of the plan.
+  // Reversed: ranks count within the group, not within the plan.
   const uint32_t first = Add(c, {1, 0});
   ASSERT_TRUE(Connect().ok());
   std::vector<Member> members;
@@ -331,7 +333,8 @@ TEST_F(NcclGpuTest, SendsFromOneToAnother) {
   Expect(members, "send_recv");
 }
 
-// One member comes, the other does not and says so: the first gives up, by itself or recorded, and so does all that follows.
+// One member joins and the other aborts. The first must give up, run directly or recorded, and so must all
+// later collectives.
 class NcclFailureTest : public NcclGpuTest, public ::testing::WithParamInterface<bool> {};
 
 TEST_P(NcclFailureTest, NobodyWaitsForAMemberThatHasFailed) {
@@ -371,7 +374,7 @@ TEST_P(NcclFailureTest, NobodyWaitsForAMemberThatHasFailed) {
   const absl::Status again = members[1].step->Run(members[1].args());
   EXPECT_TRUE(absl::IsUnavailable(again)) << again;
   EXPECT_THAT(std::string(again.message()), HasSubstr("rank 1 has run out of memory"));
-  // The GPU itself is well.
+  // The GPU itself still works.
   std::vector<float> values(4, 1);
   EXPECT_TRUE(gpus_[0]->Upload(members[0].buffers[0], values.data(), 16).ok());
   const auto end = std::chrono::steady_clock::now();

@@ -8,11 +8,11 @@
 namespace sinter {
 namespace {
 
-// Candidates of known times; counts what they are asked for.
+// Candidates with known times; counts the samples taken of each.
 struct Runners {
   std::vector<double> seconds;
   std::vector<bool> same_bits = std::vector<bool>(seconds.size(), true);
-  // What every sample is multiplied by, one after the other, again and again.
+  // Factors that multiply the samples in turn, repeated.
   std::vector<double> drift = {1};
 
   absl::StatusOr<Quickest> Choose() {
@@ -65,7 +65,7 @@ TEST(QuickestChoiceTest, TakesTheEarlierOfNearlyEqualOnes) {
   EXPECT_EQ(Choose({5e-4, 4e-4, 3.9e-4}, {true, true, true}), 2u);
 }
 
-// Always within 1 % of the best that was timed.
+// The choice is always within 1 % of the best time.
 TEST(QuickestChoiceTest, SmallGainsAddUp) {
   Runners runners = {.seconds = {1.000e-4, 0.994e-4, 0.988e-4, 0.982e-4}};
   const Quickest quickest = *runners.Choose();
@@ -73,7 +73,7 @@ TEST(QuickestChoiceTest, SmallGainsAddUp) {
 }
 
 TEST(QuickestChoiceTest, AClockThatDriftsDecidesNothing) {
-  // The second is measured now and then at a moment when all are slow.
+  // Some samples fall into moments when everything is slow.
   Runners runners = {.seconds = {1e-4, 0.9e-4, 0.95e-4}, .drift = {1, 1, 1.1, 1, 1, 1, 1, 1.05, 1}};
   EXPECT_EQ(runners.Choose()->index, 1u);
 }
@@ -85,7 +85,8 @@ TEST(QuickestChoiceTest, ComparesNoBitsOfThoseThatAreSlower) {
 }
 
 TEST(QuickestChoiceTest, TakesABoundedTime) {
-  // 32 of 10 microseconds, of 0.3 and of 4 milliseconds, the last of them the quickest.
+  // 32 candidates of 10 us, 0.3 ms or 4 ms; the last is the fastest. At 4 ms the time limit ends the search
+  // early.
   for (const double each : {1e-5, 3e-4, 4e-3}) {
     Runners runners = {.seconds = std::vector<double>(32, each)};
     runners.seconds[4] = 0.8 * each;

@@ -1,4 +1,4 @@
-// Several sessions on one GPU: what each computes does not depend on the others, nor on which thread runs it.
+// Several sessions on one GPU: results do not depend on the other sessions or on the thread that runs them.
 #include <string>
 #include <thread>
 #include <vector>
@@ -11,14 +11,14 @@ namespace {
 
 constexpr uint32_t kRuns = 60;
 
-// The session's own, whatever it did before.
+// Returns the bits of z after one run.
 absl::StatusOr<std::string> RunOnce(Session& session, uint32_t seed) {
   SINTER_ASSIGN_OR_RETURN(const Outputs out, session.Run("f", {{"x", DriverInput(seed)}}));
   SINTER_ASSIGN_OR_RETURN(const HostTensor* const z, out.Get("z"));
   return BytesOf(*z);
 }
 
-// Of `kRuns` runs, and of the variable that they change.
+// Returns the bits of `kRuns` runs, and then of the variable that they change.
 absl::StatusOr<std::vector<std::string>> RunAll(Session& session, uint32_t first_seed) {
   std::vector<std::string> results;
   for (uint32_t run = 0; run < kRuns; ++run) {
@@ -42,7 +42,7 @@ class SharedGpuTest : public ::testing::Test {
   }
   static uint32_t SeedOf(uint32_t session) { return 1000 * session; }
 
-  std::vector<std::vector<std::string>> alone_;  // What each session gives by itself.
+  std::vector<std::vector<std::string>> alone_;  // The results of each session alone.
 };
 
 TEST_F(SharedGpuTest, TwoSessionsInTurn) {
@@ -60,7 +60,7 @@ TEST_F(SharedGpuTest, TwoSessionsInTurn) {
   }
 }
 
-// Made, run, recorded and destroyed beside each other.
+// Two threads create, run, record and destroy sessions concurrently.
 TEST_F(SharedGpuTest, TwoThreads) {
   for (int round = 0; round < 3; ++round) {
     std::vector<absl::StatusOr<std::vector<std::string>>> results(2, absl::InternalError("nothing was run"));

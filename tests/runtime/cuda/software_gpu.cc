@@ -1,4 +1,4 @@
-// Devices, memory, streams, events and kernels. Graphs are in software_graphs.cc.
+// Devices, memory, streams, events and kernels of GPUs in software. software_graphs.cc holds the graphs.
 #include "sinter/tests/runtime/cuda/software_gpu.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace sinter::software {
 namespace {
 
-// A test whose work cannot go on has a fault that this ends.
+// Time limit of a wait: work that cannot continue is a fault of the test.
 constexpr std::chrono::seconds kLimit(20);
 constexpr double kSecondsOfWork = 1e-6;
 constexpr size_t kAlignment = 512;
@@ -22,14 +22,15 @@ thread_local cudaError_t last_error = cudaSuccess;
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-// Names of kernels are their handles.
+// A kernel's handle is its name.
 constexpr const char* kKernels[] = {"add_f32", "scale_f32", "trap_f32"};
 constexpr size_t kPointers = 3;
 
 cudaError_t Allocate(void** made, size_t bytes, int device) {
   void* const data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   if (data == nullptr) return Answer(cudaErrorMemoryAllocation);
-  // As on a GPU nobody may rely on what is there: pinned memory is large, and its beginning does.
+  // Fresh memory has arbitrary contents, as on a GPU. Only the beginning is filled, because pinned memory is
+  // large.
   std::memset(data, 0xa5, std::min(bytes, size_t{1} << 16));
   TheMachine().memory[data] = {bytes, device};
   *made = data;
@@ -120,7 +121,8 @@ void Give(cudaStream_t to, MakeWork make, cudaGraphNodeType type) {
   stream.capture->nodes.push_back(std::move(node));
 }
 
-// Devices and errors ----------------------------------------------------------------------------------------------------------
+// Devices and errors
+// ------------------------------------------------------------------------------------------
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = Machine::kGpus;
@@ -164,7 +166,8 @@ cudaError_t cudaGetLastError() {
 }
 cudaError_t cudaPeekAtLastError() { return Lost() != cudaSuccess ? Lost() : last_error; }
 
-// Memory ----------------------------------------------------------------------------------------------------------------------
+// Memory
+// ------------------------------------------------------------------------------------------------------
 
 cudaError_t cudaMalloc(void** made, size_t bytes) {
   const Lock lock(TheMachine().mutex);
@@ -189,7 +192,7 @@ cudaError_t cudaDeviceSynchronize() {
   });
   return Answer(Lost() != cudaSuccess ? Lost() : is_done ? cudaSuccess : cudaErrorLaunchTimeout);
 }
-// Waits for the GPU, as CUDA's do.
+// Waits for the GPU, as in CUDA.
 cudaError_t cudaFree(void* data) {
   if (data == nullptr) return cudaSuccess;
   if (const cudaError_t code = cudaDeviceSynchronize(); code != cudaSuccess) return code;
@@ -228,7 +231,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   {
     const Lock lock(machine.mutex);
     if (Lost() != cudaSuccess) return Answer(Lost());
-    // What is not pinned is read before this returns, and written.
+    // Pageable memory is read before this call returns; copies to pageable memory wait.
     if (kind == cudaMemcpyHostToDevice && !machine.IsPinned(from)) {
       const auto* const data = static_cast<const std::byte*>(from);
       staged = std::make_shared<std::vector<std::byte>>(data, data + bytes);
@@ -246,7 +249,8 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t byt
   return software::cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 
-// Streams and events ----------------------------------------------------------------------------------------------------------
+// Streams and events
+// ------------------------------------------------------------------------------------------
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* made, unsigned) {
   const Lock lock(TheMachine().mutex);
@@ -270,7 +274,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     return Answer(code);
   return Answer(is_done ? cudaSuccess : cudaErrorLaunchTimeout);
 }
-// What it was given still runs.
+// Runs the stream's pending work first.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const cudaError_t code = software::cudaStreamSynchronize(stream);
   const Lock lock(TheMachine().mutex);
@@ -330,7 +334,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     const bool is_over = std::ranges::none_of(TheMachine().streams,
                                               [&](Stream* other) { return other->capture == e.capture; });
     if (is_over) return Answer(cudaErrorCapturedEvent);
-    // The stream joins the capture, or has already.
+    // The stream joins the capture, or belongs to it already.
     if (s.capture != nullptr && s.capture != e.capture) return Answer(cudaErrorStreamCaptureMerge);
     s.capture = e.capture;
     s.after.insert(s.after.end(), e.after.begin(), e.after.end());
@@ -370,7 +374,8 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEve
   return cudaSuccess;
 }
 
-// Kernels ---------------------------------------------------------------------------------------------------------------------
+// Kernels
+// -----------------------------------------------------------------------------------------------------
 
 cudaError_t cudaLibraryLoadData(cudaLibrary_t* made, const void*, cudaJitOption*, void**, unsigned,
                                 cudaLibraryOption*, void**, unsigned) {

@@ -1,14 +1,17 @@
-// GPUs in software, for tests of runtime/cuda where there is none: the part of CUDA's runtime, cuBLASLt and NCCL that Sinter
-// calls, with the rules that it must keep. Functions have the names of those that they stand for.
+// Simulates two GPUs in software, for tests of runtime/cuda on machines without GPUs.
+// It has the functions of CUDA's runtime, cuBLASLt and NCCL that Sinter calls, under their own names, and
+// checks their rules.
 //
-//   namespace sinter::software: cudaMalloc(&ptr, bytes), cudaLaunchKernelExC(...), ...   // Put in place by faulty_calls.cc.
+//   namespace sinter::software: cudaMalloc(&ptr, bytes), ...   // faulty_calls.cc redirects the calls here.
 //
-// Work of a stream runs when somebody waits for it, and among streams in no order but that of events: whoever forgets to wait
-// reads old values. The nodes of a graph run the latest first, as far as their edges let them. What may not be done while a
-// stream is captured (to allocate, to wait) fails and spoils the capture. An error that ends a device's context stays.
+// A stream's work runs when something waits for it. Only events order the work of different streams, so a
+// missing wait reads old values. The nodes of a graph run in reverse order, as far as its edges allow. Calls
+// that are forbidden during a capture (allocations, waits) fail and invalidate the capture. An error that
+// ends a device's context is permanent.
 //
-// Kernels, by name, whatever the image: add_f32, scale_f32 (test_plan.h) and trap_f32, which ends the context of its GPU. Of
-// cuBLASLt: products of f32 without an epilogue. Of NCCL: sums and means of f32 by all members. There are two GPUs.
+// Kernels are found by name, whatever the image: add_f32, scale_f32 (test_plan.h) and trap_f32, which ends
+// the context of its GPU. cuBLASLt supports f32 matmuls without an epilogue; NCCL supports f32 sums and means
+// by all members.
 #ifndef SINTER_TESTS_RUNTIME_CUDA_SOFTWARE_GPU_H_
 #define SINTER_TESTS_RUNTIME_CUDA_SOFTWARE_GPU_H_
 
@@ -27,12 +30,12 @@
 
 namespace sinter::software {
 
-// Work under way: true when it is done. It may have to wait for other streams.
+// A piece of work on a stream. Returns true when done, false while it waits for other streams.
 using Work = std::function<bool()>;
-// Of a graph: work for one launch.
+// Makes the work of a graph node for one launch.
 using MakeWork = std::function<Work()>;
 
-// A place in a stream.
+// A position in a stream.
 struct Mark {
   int device = 0;
   bool is_done = false;
@@ -47,54 +50,55 @@ struct Node {
 
 struct Graph {
   std::vector<std::unique_ptr<Node>> nodes;
-  std::vector<cudaGraphNode_t> last;  // What cudaStreamGetCaptureInfo shows.
+  std::vector<cudaGraphNode_t> last;  // Last nodes, as cudaStreamGetCaptureInfo reports.
   bool is_spoiled = false;
 };
 
 struct Stream {
   int device = 0;
   std::deque<Work> work;
-  Graph* capture = nullptr;  // Null: it is not captured.
+  Graph* capture = nullptr;  // Null if the stream is not captured.
   bool is_origin = false;
-  std::thread::id thread;     // Which began the capture.
-  std::vector<size_t> after;  // Nodes that the next one comes after.
+  std::thread::id thread;     // The thread that began the capture.
+  std::vector<size_t> after;  // Nodes that the next node comes after.
 };
 
 struct Event {
-  std::shared_ptr<Mark> mark;  // Null: never recorded.
-  Graph* capture = nullptr;    // Where it was recorded, if that was captured.
+  std::shared_ptr<Mark> mark;  // Null if never recorded.
+  Graph* capture = nullptr;    // Capture in which it was recorded, else null.
   std::vector<size_t> after;
 };
 
-// All of a process. Every function locks it.
+// The state of the process. Every function locks the mutex.
 struct Machine {
   static constexpr int kGpus = 2;
-  static constexpr size_t kBytes = size_t{1} << 30;  // Of each GPU.
+  static constexpr size_t kBytes = size_t{1} << 30;  // Memory of each GPU.
 
   std::recursive_mutex mutex;
   std::set<Stream*> streams;
-  std::map<const void*, std::pair<size_t, int>> memory;  // Bytes and GPU; -1: pinned.
-  cudaError_t lost[kGpus] = {};                          // cudaSuccess: it is not.
-  double seconds = 0;                                    // A clock that each piece of work moves on.
+  std::map<const void*, std::pair<size_t, int>> memory;  // Bytes and GPU; -1 for pinned memory.
+  cudaError_t lost[kGpus] = {};                          // cudaSuccess if the GPU is not lost.
+  double seconds = 0;                                    // A clock that each piece of work advances.
 
-  // Runs a piece of work that can run. False: none can.
+  // Runs a piece of work that can run. False if there is none.
   bool RunOne();
-  // Until it is true, running no more than that needs: false after many seconds.
+  // Runs work until `is_true` returns true, and no more work than that. False after a time limit.
   bool WaitUntil(const std::function<bool()>& is_true);
   size_t FreeBytes(int device) const;
   bool IsPinned(const void* data) const;
 };
 Machine& TheMachine();
 
-// Of this thread.
+// The current GPU of this thread.
 int CurrentDevice();
-// What the function returns, kept for cudaGetLastError.
+// Stores `code` for cudaGetLastError and returns it.
 cudaError_t Answer(cudaError_t code);
-// The error that ended the current device's context.
+// The error that ended the current device's context, or cudaSuccess.
 cudaError_t Lost();
-// Whether this thread captures a stream: then the capture is spoiled, for the call is none that may be captured.
+// True if this thread captures a stream. Then it invalidates the capture, because the caller must not be
+// captured.
 bool SpoilsCapture();
-// To the stream, or into what it is captured to.
+// Adds the work to the stream, or to the graph if the stream is captured.
 void Give(cudaStream_t stream, MakeWork make, cudaGraphNodeType type);
 
 inline Stream* Of(cudaStream_t stream) { return reinterpret_cast<Stream*>(stream); }

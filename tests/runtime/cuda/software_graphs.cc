@@ -1,4 +1,4 @@
-// Captures of streams, and graphs.
+// Stream captures and graphs of GPUs in software.
 #include <algorithm>
 #include <utility>
 
@@ -18,7 +18,7 @@ size_t IndexOf(const Graph& graph, cudaGraphNode_t handle) {
   return static_cast<size_t>(found - graph.nodes.begin());
 }
 
-// Whether every node of `after` comes before one of `last`, or is one.
+// True if every node of `after` comes before a node of `last` or is one.
 bool IsJoined(const Graph& graph, const std::vector<size_t>& after, std::vector<size_t> last) {
   std::set<size_t> reached;
   while (!last.empty()) {
@@ -30,12 +30,12 @@ bool IsJoined(const Graph& graph, const std::vector<size_t>& after, std::vector<
   return std::ranges::all_of(after, [&](size_t node) { return reached.contains(node); });
 }
 
-// Ready to be launched: which node when, and what it does.
+// The work of the nodes, in the order of execution.
 struct Executable {
   std::vector<MakeWork> work;
 };
 
-// The latest first, as far as edges let it.
+// Returns the nodes in reverse order, as far as the edges allow.
 std::vector<size_t> LatestFirst(const Graph& graph) {
   std::vector<size_t> order;
   std::vector<bool> is_done(graph.nodes.size());
@@ -190,7 +190,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   return cudaSuccess;
 }
 
-// A launch that is still running keeps what it needs.
+// A running launch keeps its own work.
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   const Lock lock(TheMachine().mutex);
   delete reinterpret_cast<Executable*>(executable);

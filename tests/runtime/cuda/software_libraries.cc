@@ -24,7 +24,7 @@ struct Matrix {
   int64_t rows = 0, columns = 0;
 };
 
-// Columns lie behind each other.
+// Returns an element of a column-major matrix.
 float Element(const float* data, const Matrix& matrix, cublasOperation_t operation, int64_t row,
               int64_t column) {
   return operation == CUBLAS_OP_N ? data[row + column * matrix.rows] : data[column + row * matrix.rows];
@@ -33,7 +33,7 @@ float Element(const float* data, const Matrix& matrix, cublasOperation_t operati
 Product* Of(cublasLtMatmulDesc_t product) { return reinterpret_cast<Product*>(product); }
 Matrix* Of(cublasLtMatrixLayout_t matrix) { return reinterpret_cast<Matrix*>(matrix); }
 
-// An exchange of all members, each of which has come or will.
+// A collective of all members that have arrived or will arrive.
 struct Meeting {
   std::vector<const float*> from;
   std::vector<float*> to;
@@ -42,7 +42,7 @@ struct Meeting {
 };
 struct Group {
   size_t size = 0;
-  std::deque<std::shared_ptr<Meeting>> meetings;  // Of which some member has not come yet.
+  std::deque<std::shared_ptr<Meeting>> meetings;  // Collectives that some members have not joined.
   bool is_aborted = false;
 };
 struct Communicator {
@@ -82,7 +82,8 @@ std::shared_ptr<Meeting> Arrive(Group& group, size_t rank, const float* from, fl
 
 }  // namespace
 
-// cuBLASLt --------------------------------------------------------------------------------------------------------------------
+// cuBLASLt
+// ----------------------------------------------------------------------------------------------------
 
 size_t cublasLtGetVersion() { return CUBLAS_VER_MAJOR * 10000; }
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* made) {
@@ -179,7 +180,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// NCCL ------------------------------------------------------------------------------------------------------------------------
+// NCCL
+// --------------------------------------------------------------------------------------------------------
 
 ncclResult_t ncclGetVersion(int* version) {
   *version = NCCL_VERSION_CODE;
@@ -231,7 +233,7 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataTyp
   if (type != ncclFloat32 || (combine != ncclSum && combine != ncclAvg)) return ncclInvalidUsage;
   const auto make = [=, group = Of(comm)->group, rank = Of(comm)->rank]() -> Work {
     return [=, meeting = std::shared_ptr<Meeting>()]() mutable {
-      // What was aborted ends, and has computed nothing.
+      // An aborted collective ends without a result.
       if (group->is_aborted) return true;
       if (meeting == nullptr) {
         meeting = Arrive(*group, rank, static_cast<const float*>(from), static_cast<float*>(to));

@@ -1,6 +1,8 @@
-// Sums for ever in a world of four: for lost_rank_test.py, which takes a rank away.
+// Runs all-reduces without end in a world of four. lost_rank_test.py removes one of the ranks.
 //
-//   mpirun -n 4 endless_sum [rank that leaves after a while [rank that pauses for some seconds, so that all wait for it]]
+//   mpirun -n 4 endless_sum [rank that leaves after a while [rank that pauses for some seconds]]
+//
+// All other ranks wait for a pausing rank.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -15,7 +17,7 @@
 namespace sinter {
 namespace {
 
-// Whole lines, or those of several ranks mix.
+// Prints a whole line at once, so that lines of several ranks do not mix.
 void Print(const std::string& line) { std::cout << line + "\n" << std::flush; }
 
 absl::Status Run(World& world, int leaving_rank, int pausing_rank) {

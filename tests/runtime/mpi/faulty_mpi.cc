@@ -1,7 +1,7 @@
-// Sums in a world of MPI of which one rank's call fails: for mpi_faults_test.py.
+// Runs all-reduces in an MPI world in which one call of one rank fails. mpi_faults_test.py runs it.
 //
 //   mpirun -n 2 faulty_mpi MPI_Isend 40        The 40th call of MPI_Isend of the last rank fails.
-//   mpirun -n 2 faulty_mpi                     None does.
+//   mpirun -n 2 faulty_mpi                     No call fails.
 #include <mpi.h>
 
 #include <cstdlib>
@@ -16,13 +16,13 @@
 #include "sinter/tests/runtime/collective_plans.h"
 #include "sinter/tests/runtime/fault_points.h"
 
-// In place of MPI's, which have another name too.
+// Replaces an MPI function; the original has a second name (PMPI_).
 #define SINTER_FAULTY_MPI(name, parameters, arguments)                  \
   extern "C" int MPI_##name parameters {                                \
     if (sinter::FaultPoints::Fails("MPI_" #name)) return MPI_ERR_OTHER; \
     return PMPI_##name arguments;                                       \
   }
-// What ends or waits does so, and then says that it failed.
+// The call takes effect (frees, ends, waits) and then reports an error.
 #define SINTER_LATE_FAULTY_MPI(name, parameters, arguments)                 \
   extern "C" int MPI_##name parameters {                                    \
     const int code = PMPI_##name arguments;                                 \
@@ -63,7 +63,7 @@ SINTER_LATE_FAULTY_MPI(Finalize, (), ())
 namespace sinter {
 namespace {
 
-// Whole lines, or those of several ranks mix.
+// Prints a whole line at once, so that lines of several ranks do not mix.
 void Print(const std::string& line) { std::cout << line + "\n" << std::flush; }
 
 absl::Status SumInWorld(World& world) {
@@ -84,7 +84,7 @@ absl::Status SumInWorld(World& world) {
 }
 
 int Main(int argc, char** argv) {
-  // Before MPI can be asked, mpirun says which rank this is.
+  // mpirun tells the rank, because MPI itself has not begun.
   const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
   const char* const ranks = std::getenv("OMPI_COMM_WORLD_SIZE");
   const bool is_last = rank != nullptr && ranks != nullptr && std::atoi(rank) + 1 == std::atoi(ranks);
@@ -97,7 +97,7 @@ int Main(int argc, char** argv) {
     if (FaultPoints::name() != "nothing") Print(name + " had a fault: " + FaultPoints::name());
     Print(status.ok() ? name + " has all sums" : name + " ends: " + std::string(status.message()));
   }
-  // Of what ends the world.
+  // Faults of the calls that end the world.
   if (FaultPoints::name() != "nothing") Print(name + " had a fault: " + FaultPoints::name());
   return status.ok() ? 0 : 1;
 }

@@ -1,8 +1,8 @@
-"""Takes one of four ranks away, and judges how the others end.
+"""Removes one of four ranks and checks how the others end.
 
   lost_rank_test.py MPIRUN ENDLESS_SUM kill|stop|terminate|leave
 
-They must all end within 10 seconds, each with an error that names the rank and what they were exchanging.
+All others must end within 10 seconds, each with an error that names the lost rank and the collective.
 """
 import os
 import re
@@ -30,7 +30,7 @@ def main():
     if how == "leave":
         command.append(str(LOST))
     if how == "terminate":
-        # Only a rank that waits for others keeps SIGTERM back.
+        # Only a rank that waits for others defers SIGTERM.
         command += ["-1", str(PAUSING)]
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     processes, lines = {}, []
@@ -61,7 +61,7 @@ def main():
     if job.returncode == 0:
         problems.append("mpirun says that all went well")
     for rank in range(RANKS):
-        # Who is told to end says so too, and who pauses is ended meanwhile.
+        # A terminated rank reports its own end too; the pausing rank is killed meanwhile.
         if rank == (PAUSING if how == "terminate" else LOST):
             continue
         expected = rf'rank {rank} ends: rank {LOST} {WORDS[how]} in all_reduce, function "f", step 0 \(sum of gradients\)'

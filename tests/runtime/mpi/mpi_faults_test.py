@@ -1,9 +1,9 @@
-"""Lets calls of MPI fail, each in a job of two ranks by itself, and judges how the ranks end.
+"""Makes calls of MPI fail, each in a separate job of two ranks, and checks how the ranks end.
 
   mpi_faults_test.py MPIRUN FAULTY_MPI
 
-Within 10 seconds: either all sums are right, or the job fails, and whoever says why names the one call. SINTER_ALL_FAULTS=1 tries
-more calls of each function.
+Within 10 seconds either all sums are right, or the job fails and every error names the failed call.
+SINTER_ALL_FAULTS=1 tests more calls of each function.
 """
 import os
 import subprocess
@@ -11,16 +11,16 @@ import sys
 import time
 
 LIMIT_SECONDS = 10
-# Functions, and which of their calls: of the heartbeat's and of the exchanges'.
+# Functions and the calls to fail: early ones of the heartbeat and later ones of exchanges.
 CALLS = {
     "MPI_Initialized": [1], "MPI_Finalized": [1], "MPI_Init_thread": [1], "MPI_Comm_dup": [1, 2],
     "MPI_Comm_set_errhandler": [1], "MPI_Comm_rank": [1], "MPI_Comm_size": [1], "MPI_Allgather": [1], "MPI_Barrier": [1],
     "MPI_Isend": [1, 30], "MPI_Irecv": [1, 30], "MPI_Test": [1], "MPI_Testsome": [3], "MPI_Get_count": [5],
     "MPI_Cancel": [1], "MPI_Comm_free": [1], "MPI_Finalize": [1],
 }
-# Before MPI has begun it has no text for an error.
+# MPI has no text for their errors, because it has not begun.
 BEFORE = {"MPI_Initialized", "MPI_Finalized"}
-# They are tried again, or end what is over.
+# Their failures do no harm: the call is repeated, or it ends something that is already over.
 HARMLESS = {"MPI_Test", "MPI_Cancel", "MPI_Comm_free", "MPI_Finalize"}
 
 

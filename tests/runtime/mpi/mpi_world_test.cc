@@ -1,4 +1,4 @@
-// The world of MPI, run by mpirun: every rank runs these tests, in the same order.
+// Tests of the MPI world. mpirun starts them, and every rank runs them in the same order.
 #include "sinter/runtime/mpi/mpi_world.h"
 
 #include <mpi.h>
@@ -30,7 +30,7 @@ using ::testing::MatchesRegex;
 std::unique_ptr<MpiWorld> the_world;
 MpiWorldOptions the_options;
 
-// Between as many members as there are ranks, and twice as many.
+// Runs the case in the world and checks the outputs of this rank.
 void ExpectEverywhere(const CollectiveCase& c, bool is_wild) {
   absl::StatusOr<Session> session = CollectivePlan(c).MakeSession({.threads = 1, .world = the_world.get()});
   ASSERT_TRUE(session.ok()) << c.Name() << ": " << session.status();
@@ -97,7 +97,7 @@ TEST(MpiWorldTest, OthersPlansAreRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 has another plan than rank 0"));
 }
 
-// Machines that were cloned while they ran have one name; their processes are others.
+// Machines cloned while they run have the same name, but their processes are different.
 TEST(MpiWorldTest, ProcessesOfAClonedMachineAreNotSeen) {
   const ProcessIdentity own = ProcessIdentity::Own();
   EXPECT_TRUE(own.CanBeSeenBy(own));
@@ -106,12 +106,12 @@ TEST(MpiWorldTest, ProcessesOfAClonedMachineAreNotSeen) {
   there.started += 1;
   EXPECT_FALSE(there.CanBeSeenBy(own));
   there = own;
-  there.pid = (1 << 22) + 1;  // More than there may be.
+  there.pid = (1 << 22) + 1;  // More than the largest possible pid.
   EXPECT_FALSE(there.CanBeSeenBy(own));
   EXPECT_TRUE(there.HasEnded());
 }
 
-// By itself: a world that is broken ends with MPI_Abort. What ctest looks for is printed.
+// These tests run separately, because a broken world ends with MPI_Abort. ctest checks the printed text.
 TEST(BrokenMpiWorldTest, DifferentSizes) {
   std::vector<std::byte> data(64);
   const bool sends = the_world->rank() == 1;
@@ -138,8 +138,8 @@ TEST(BrokenMpiWorldTest, TooMuch) {
   if (!HasFailure()) std::cout << "as expected: " + std::string(status.message()) + "\n" << std::flush;
 }
 
-// A rank that fails in a run and goes on, as a program that skips a bad batch does: the others must not add its next batch to
-// theirs.
+// A rank fails in a run and continues, as a program that skips a bad batch does. The other ranks must not
+// combine its next batch with their current one.
 TEST(BrokenMpiWorldTest, FailedRun) {
   const CollectiveCase c = {.members = static_cast<uint32_t>(the_world->size()), .sizes = {4}};
   Session session = *CollectivePlan(c).MakeSession({.threads = 1, .world = the_world.get()});
@@ -177,11 +177,11 @@ TEST(BrokenMpiWorldTest, OutOfStep) {
   }
 }
 
-// After the world is broken SIGTERM ends a rank that goes on, to save what it has for instance.
+// After the world is broken, SIGTERM ends a rank that continues, e.g. to save its state.
 TEST(BrokenMpiWorldTest, Terminated) {
   if (the_world->rank() == 1) {
     the_world->Abort("no more data");
-    // While this rank lives nobody else ends the other.
+    // Stays alive: if this rank ended, mpirun would end the other rank.
     sleep(6);
     return;
   }
@@ -210,7 +210,7 @@ TEST(BrokenMpiWorldTest, GivingUp) {
 }  // namespace
 }  // namespace sinter
 
-// A program that has begun MPI for one thread alone.
+// A program that has begun MPI for a single thread.
 int RunWithoutThreads() {
   MPI_Init(nullptr, nullptr);
   const absl::Status status = sinter::MpiWorld::Create().status();

@@ -1,10 +1,13 @@
-"""Runs ranks on two machines: network namespaces, each with a network and a host name of its own, joined by a cable.
+"""Runs ranks on two simulated machines, joined by a cable.
 
-  two_machines_test.py world MPIRUN MPI_WORLD_TEST [ARGUMENT...]    Two ranks on each run the program, which must end well.
-  two_machines_test.py unplug MPIRUN ENDLESS_SUM                    The cable is pulled while two ranks on each sum.
+Each machine is a network namespace with its own network and host name.
 
-Once the cable is pulled, all four must end within 10 seconds, and those whose output still reaches mpirun must say which
-rank does not answer, and in what. Where namespaces cannot be made (that takes root and iproute2) it says "skipped: " and why.
+  two_machines_test.py world MPIRUN MPI_WORLD_TEST [ARGUMENT...]    Two ranks per machine run the program.
+  two_machines_test.py unplug MPIRUN ENDLESS_SUM                    Two ranks per machine sum; the cable is pulled.
+
+The program must succeed. After the cable is pulled, all four ranks must end within 10 seconds, and ranks whose
+output still reaches mpirun must name the rank that does not answer, and the collective. If namespaces cannot be
+created (that requires root and iproute2), the test prints "skipped: " and the reason.
 """
 import contextlib
 import os
@@ -19,7 +22,7 @@ import time
 
 ADDRESSES = ["10.231.7.1", "10.231.7.2"]
 LIMIT_SECONDS = 10
-# How mpirun starts its daemon on the other machine, in place of ssh: AGENT [OPTION...] HOST COMMAND...
+# Used by mpirun instead of ssh to start its daemon on the other machine: AGENT [OPTION...] HOST COMMAND...
 AGENT = """#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 case $1 in %s) machine=%s ;; *) machine=%s ;; esac
@@ -33,7 +36,7 @@ def ip(*arguments):
 
 
 def ends(process):
-    """Whether it has: a zombie has."""
+    """True if the process has ended; a zombie has ended."""
     try:
         return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except OSError:
@@ -50,7 +53,7 @@ def kill_all(machines):
 
 @contextlib.contextmanager
 def two_machines():
-    """Their names; nothing of them is left behind."""
+    """Creates two machines, yields their names, and removes them afterwards."""
     if os.geteuid() != 0 or not shutil.which("ip"):
         sys.exit(print("skipped: to make machines of namespaces takes root and iproute2"))
     names = [f"sinter{os.getpid()}m{i}" for i in range(2)]
@@ -73,7 +76,7 @@ def two_machines():
 
 
 def start(machines, folder, mpirun, program):
-    """mpirun on the first machine, with two ranks on each."""
+    """Starts mpirun on the first machine, with two ranks on each machine."""
     agent = pathlib.Path(folder) / "agent.sh"
     agent.write_text(AGENT % (ADDRESSES[0], machines[0], machines[1]))
     agent.chmod(0o755)
@@ -108,7 +111,8 @@ def judge_unplug(job, machines):
         time.sleep(0.1)
     problems = [f"rank {rank} has not ended within {LIMIT_SECONDS} s" for rank, process in processes.items() if not ends(process)]
     print(f"ended after {time.monotonic() - begin:.1f} s")
-    # What the ranks beside mpirun have said is on its way through it; it waits for the daemon that it cannot reach.
+    # Output of the ranks on the first machine is still on its way through mpirun, which waits for the
+    # unreachable daemon.
     time.sleep(1)
     kill_all(machines)
     output = "".join(lines) + job.communicate()[0]
