@@ -85,7 +85,7 @@ def op_family(tablegen, td):
     records = json.loads(tablegen.run("llvm-tblgen", td, "-dump-json"))
     docs = tablegen.run("mlir-tblgen", td, "-gen-op-doc", f"-dialect={dialect}")
     title = td.stem.removesuffix("_ops").capitalize() + " ops"
-    return (NOTE.format(source=f"ir/{td.name}") + f"# {title}\n\n{opening_comment(td)}\n" + pointwise_table(records) +
+    return (NOTE.format(source=str(td.relative_to(ROOT))) + f"# {title}\n\n{opening_comment(td)}\n" + pointwise_table(records) +
             tidy_op_docs(docs))
 
 
@@ -126,7 +126,7 @@ def main():
     where.add_argument("--check", help="folder to compare; fails when it is not what would be written")
     arguments = parser.parse_args()
     tablegen = TableGen(arguments.llvm_bin, arguments.include)
-    files = {td.stem + ".md": op_family(tablegen, td) for td in sorted((ROOT / "ir").glob("*_ops.td"))}
+    files = {td.stem + ".md": op_family(tablegen, td) for td in sorted((ROOT / "ir").rglob("*_ops.td"), key=lambda td: td.name)}
     files["passes.md"] = passes(tablegen)
     if arguments.check:
         return check(pathlib.Path(arguments.check), files)

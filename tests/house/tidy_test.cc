@@ -117,6 +117,14 @@ TEST(TidyTest, NothingIsLeftForLater) {
   }
 }
 
+// Returns the file of this name in a folder or below it; null if there is none.
+const SourceFile* FindBelow(const std::string& folder, const std::string& name) {
+  for (const SourceFile& file : SourceTree()) {
+    if (file.Name() == name && file.path.rfind(folder + "/", 0) == 0) return &file;
+  }
+  return nullptr;
+}
+
 // A pass has a record, a source and a test of the same name.
 TEST(TidyTest, EveryPassHasASourceAndATest) {
   const SourceFile* records = FindSource("passes/passes.td");
@@ -129,9 +137,9 @@ TEST(TidyTest, EveryPassHasASourceAndATest) {
     ++passes;
     std::string name = SnakeCase(match[1].str());
     EXPECT_EQ(match[2].str(), std::regex_replace(name, std::regex("_"), "-"));
-    EXPECT_NE(FindSource("passes/" + name + ".cc"), nullptr) << name;
-    const SourceFile* test = FindSource("tests/passes/" + name + ".mlir");
-    ASSERT_NE(test, nullptr) << "passes/" << name << ".cc has no tests/passes/" << name << ".mlir";
+    EXPECT_NE(FindBelow("passes", name + ".cc"), nullptr) << name;
+    const SourceFile* test = FindBelow("tests/passes", name + ".mlir");
+    ASSERT_NE(test, nullptr) << "the pass of " << name << ".cc has no " << name << ".mlir below tests/passes";
     EXPECT_NE(test->Text().find("sinter-" + match[2].str()), std::string::npos) << test->path;
     EXPECT_NE(test->Text().find("FileCheck"), std::string::npos) << test->path;
   }

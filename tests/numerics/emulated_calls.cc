@@ -268,7 +268,7 @@ struct EmulatedCalls::Impl {
                     OpClass op_class, const std::string& title) {
     if (ir::DeviceOf(call).getKind() != ir::DeviceKind::gpu) return absl::OkStatus();
     Pending next{absl::StrCat(title, "\n", Print(call)), op_class, {}, operands, want, {}, {}, {}, {}};
-    if (mlir::Operation* op = codegen::call.libraryOp()) {
+    if (mlir::Operation* op = call.libraryOp()) {
       if (!codegen::CudaCatalog::Default().Has(op)) return absl::OkStatus();
       SINTER_ASSIGN_OR_RETURN(next.launches, AddFromCatalogue(op));
       if (next.launches.empty()) return absl::OkStatus();

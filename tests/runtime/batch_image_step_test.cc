@@ -1,5 +1,6 @@
 // Checks that a step passes the right arguments to its kernel. tests/kernels checks the kernels.
 #include "sinter/runtime/cpu/batch_image_step.h"
+#include "sinter/runtime/plan/step_sizes.h"
 
 #include <algorithm>
 #include <vector>
