@@ -38,7 +38,7 @@ function(sinter_shared_library target export_name file_name)
   target_link_libraries(${target} PRIVATE ${ARGN} INTERFACE absl::status absl::statusor absl::strings)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
   target_compile_features(${target} INTERFACE cxx_std_20)
-  target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include>
+  target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include> $<BUILD_INTERFACE:${SINTER_FORWARDS}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_options(${target} PRIVATE "LINKER:--version-script=${CMAKE_SOURCE_DIR}/cmake/exported_symbols.map"
     LINKER:--no-undefined)
@@ -74,17 +74,13 @@ if(NOT SINTER_SANITIZE)
   install(EXPORT SinterTargets NAMESPACE Sinter:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Sinter)
 endif()
 
-# The public headers, and those that they include.
-set(_frontend collectives.h compile.h data_parallel.h elementwise_kernel.h graph.h ops.h sinter.h tensor.h variable_filter.h)
-set(_runtime caching_allocator.h checkpoint.h device.h device_info.h device_memory.h dtype.h file.h half.h load_times.h memory_limit.h named_tensor.h npy.h npz.h number.h
-    plan.h process_allocator.h profile.h safetensors.h scalar_log.h session.h status.h tensor.h tuning.h world.h)
-list(TRANSFORM _frontend PREPEND ${CMAKE_SOURCE_DIR}/frontend/)
-list(TRANSFORM _runtime PREPEND ${CMAKE_SOURCE_DIR}/runtime/)
+# The public headers, and the short paths to them.
 set(_include ${CMAKE_INSTALL_INCLUDEDIR}/sinter)
-install(FILES ${_frontend} DESTINATION ${_include}/frontend)
-install(FILES ${_runtime} DESTINATION ${_include}/runtime)
-install(FILES ${CMAKE_SOURCE_DIR}/frontend/optim/optimizer.h ${CMAKE_SOURCE_DIR}/frontend/optim/schedule.h
-  DESTINATION ${_include}/frontend/optim)
+install(DIRECTORY ${SINTER_FORWARDS}/sinter DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+foreach(header IN LISTS SINTER_PUBLIC_HEADERS ITEMS frontend/sinter.h runtime/runtime.h frontend/optim/optimizer.h frontend/optim/schedule.h)
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION ${_include}/${folder})
+endforeach()
 foreach(folder frontend/nn frontend/data)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION ${_include}/frontend FILES_MATCHING PATTERN "*.h")
 endforeach()

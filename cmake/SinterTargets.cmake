@@ -4,7 +4,8 @@
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include)
 file(CREATE_LINK ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/include/sinter SYMBOLIC)
 target_include_directories(sinter_flags INTERFACE
-  $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/generated>)
+  $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include> $<BUILD_INTERFACE:${SINTER_FORWARDS}>
+  $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/generated>)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated)
 
 # sinter_compile_together(name): with SINTER_UNITY, several sources of the target are compiled as one: their headers are read,

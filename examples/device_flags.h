@@ -17,10 +17,10 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
-#include "sinter/frontend/graph/graph.h"
-#include "sinter/runtime/host/status.h"
-#include "sinter/runtime/memory/device.h"
-#include "sinter/runtime/memory/device_info.h"
+#include "sinter/frontend/graph.h"
+#include "sinter/runtime/status.h"
+#include "sinter/runtime/device.h"
+#include "sinter/runtime/device_info.h"
 
 namespace sinter::examples {
 

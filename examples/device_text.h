@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "sinter/runtime/memory/device.h"
-#include "sinter/runtime/memory/device_info.h"
+#include "sinter/runtime/device.h"
+#include "sinter/runtime/device_info.h"
 
 namespace sinter::examples {
 

@@ -14,12 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "sinter/frontend/data/batches.h"
-#include "sinter/frontend/data/digits.h"
-#include "sinter/frontend/data/mnist.h"
-#include "sinter/frontend/data/transforms.h"
-#include "sinter/frontend/sinter.h"
-#include "sinter/runtime/host/status.h"
+#include "sinter/sinter.h"
 
 namespace sinter::examples {
 

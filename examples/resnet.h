@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/frontend/sinter.h"
+#include "sinter/sinter.h"
 
 namespace sinter::examples {
 

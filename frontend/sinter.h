@@ -1,22 +1,33 @@
-// Everything that a program needs to build, compile and run a model.
+// All public headers: everything that a program needs to build, compile and run a model.
 //
-//   #include "sinter/frontend/sinter.h"
+//   #include "sinter/sinter.h"
 //
-// See frontend/graph/graph.h for a first example and examples/ for whole programs.
+// frontend/graph/graph.h has a first example; examples/ has whole programs. A program that only runs plans includes sinter/runtime.h.
 #ifndef SINTER_FRONTEND_SINTER_H_
 #define SINTER_FRONTEND_SINTER_H_
 
 #include "sinter/frontend/compile/compile.h"
+#include "sinter/frontend/compile/data_parallel.h"
+#include "sinter/frontend/data/batches.h"
+#include "sinter/frontend/data/digits.h"
+#include "sinter/frontend/data/idx.h"
+#include "sinter/frontend/data/mnist.h"
+#include "sinter/frontend/data/prefetcher.h"
+#include "sinter/frontend/data/splitmix.h"
+#include "sinter/frontend/data/tokens.h"
+#include "sinter/frontend/data/transforms.h"
 #include "sinter/frontend/graph/graph.h"
 #include "sinter/frontend/graph/tensor.h"
+#include "sinter/frontend/graph/variable_filter.h"
 #include "sinter/frontend/nn/attention.h"
+#include "sinter/frontend/nn/initializer.h"
 #include "sinter/frontend/nn/layers.h"
+#include "sinter/frontend/nn/module.h"
 #include "sinter/frontend/ops/collectives.h"
 #include "sinter/frontend/ops/elementwise_kernel.h"
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/frontend/optim/optimizer.h"
 #include "sinter/frontend/optim/schedule.h"
-#include "sinter/runtime/memory/device_info.h"
-#include "sinter/runtime/session/session.h"
+#include "sinter/runtime/runtime.h"
 
 #endif  // SINTER_FRONTEND_SINTER_H_

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the reference of ops and passes, in Markdown, from their TableGen records.
+"""Writes the reference of ops and passes, in Markdown, from their TableGen records, and the lists of rooms in READMEs.
 
     scripts/generate_docs.py --llvm-bin /usr/lib/llvm-19/bin --include build/dev/include --out docs/generated
 
-The CMake target sinter_docs runs it; the ctest docs.generated fails when docs/generated is not what it writes.
+The CMake target sinter_docs runs it; the ctest docs.generated fails if docs/generated or a README differs from what it writes.
 """
 import argparse
 import json
@@ -100,6 +100,37 @@ def passes(tablegen):
     return NOTE.format(source="passes/passes.td") + "# Passes\n\nIn the order in which they run.\n\n" + body + "\n"
 
 
+ROOMS = ("ir", "passes", "codegen", "runtime", "runtime/cuda", "frontend")
+ROOMS_BEGIN = "<!-- Written by scripts/generate_docs.py from CMakeLists.txt and the headers' first lines. -->\n"
+ROOMS_END = "<!-- End of what it writes. -->\n"
+
+
+def headers(folder):
+    """The lines of a room's headers: name and first sentence."""
+    lines = []
+    for header in sorted([*folder.glob("*.h"), *folder.glob("*.td"), *folder.glob("*.fbs")]):
+        first = header.read_text().split("\n", 1)[0]
+        lines.append(f"- `{header.name}`: {first.removeprefix('//').strip()}\n")
+    return "".join(lines)
+
+
+def rooms(readme):
+    """The text of a README with its list of rooms, from the laws in the folder's CMakeLists.txt."""
+    folder = readme.parent
+    laws = re.findall(r"^#   (?:= )?([a-z_/.]+): (.+)$", (folder / "CMakeLists.txt").read_text(), re.MULTILINE)
+    body = ""
+    for room, law in laws:
+        name = "The folder itself" if room == "." else f"`{room}/`"
+        body += f"**{name}**: {law}.\n\n{headers(folder / room)}\n"
+    text = readme.read_text()
+    before, rest = text.split(ROOMS_BEGIN)
+    return before + ROOMS_BEGIN + "\n" + body + ROOMS_END + rest.split(ROOMS_END)[1]
+
+
+def readmes():
+    return {ROOT / folder / "README.md": rooms(ROOT / folder / "README.md") for folder in ROOMS}
+
+
 def write(folder, files):
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.md"):
@@ -107,13 +138,16 @@ def write(folder, files):
             old.unlink()
     for name, text in files.items():
         (folder / name).write_text(text)
+    for readme, text in readmes().items():
+        readme.write_text(text)
 
 
 def check(folder, files):
     there = {path.name: path.read_text() for path in folder.glob("*.md")}
     stale = sorted(name for name in there.keys() | files.keys() if there.get(name) != files.get(name))
+    stale += [str(readme.relative_to(ROOT)) for readme, text in readmes().items() if readme.read_text() != text]
     if stale:
-        print(f"{folder} is out of date: {', '.join(stale)}. Build the target sinter_docs and commit what it writes.")
+        print(f"Out of date: {', '.join(stale)}. Build the target sinter_docs and commit what it writes.")
     return 1 if stale else 0
 
 

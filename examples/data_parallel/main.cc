@@ -13,10 +13,7 @@
 #include "sinter/examples/device_flags.h"
 #include "sinter/examples/device_text.h"
 #include "sinter/examples/lenet.h"
-#include "sinter/frontend/data/prefetcher.h"
-#include "sinter/frontend/sinter.h"
-#include "sinter/runtime/host/status.h"
-#include "sinter/runtime/memory/device_info.h"
+#include "sinter/sinter.h"
 #ifdef SINTER_WITH_MPI
 #include "sinter/runtime/mpi/mpi_world.h"
 #endif

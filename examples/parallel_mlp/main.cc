@@ -14,8 +14,8 @@
 #include "sinter/frontend/data/batches.h"
 #include "sinter/frontend/data/digits.h"
 #include "sinter/frontend/data/transforms.h"
-#include "sinter/runtime/host/status.h"
-#include "sinter/runtime/memory/device_info.h"
+#include "sinter/runtime/status.h"
+#include "sinter/runtime/device_info.h"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string>
 
-#include "sinter/frontend/sinter.h"
+#include "sinter/sinter.h"
 
 struct ParallelMlpOptions {
   int64_t units = 2000;  // Of a hidden layer, on both devices together.

@@ -1,7 +1,7 @@
 // Learns the sum of two numbers: a model, its training step, a plan, a run.
 #include <iostream>
 
-#include "sinter/frontend/sinter.h"
+#include "sinter/sinter.h"
 
 namespace nn = sn::nn;
 

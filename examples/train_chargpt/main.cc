@@ -17,9 +17,7 @@
 #include "sinter/examples/device_text.h"
 #include "sinter/examples/progress_bar.h"
 #include "sinter/examples/sampling.h"
-#include "sinter/frontend/data/splitmix.h"
-#include "sinter/frontend/sinter.h"
-#include "sinter/runtime/host/status.h"
+#include "sinter/sinter.h"
 
 namespace {
 

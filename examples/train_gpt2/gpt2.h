@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "sinter/frontend/sinter.h"
+#include "sinter/sinter.h"
 
 namespace sinter::examples {
 

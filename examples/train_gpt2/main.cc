@@ -25,8 +25,8 @@
 #include "sinter/examples/sampling.h"
 #include "sinter/examples/train_gpt2/gpt2.h"
 #include "sinter/frontend/data/tokens.h"
-#include "sinter/runtime/host/status.h"
-#include "sinter/runtime/session/checkpoint.h"
+#include "sinter/runtime/status.h"
+#include "sinter/runtime/checkpoint.h"
 
 namespace {
 

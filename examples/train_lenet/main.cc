@@ -14,10 +14,7 @@
 #include "sinter/examples/device_text.h"
 #include "sinter/examples/lenet.h"
 #include "sinter/examples/progress_bar.h"
-#include "sinter/frontend/data/prefetcher.h"
-#include "sinter/frontend/sinter.h"
-#include "sinter/runtime/host/status.h"
-#include "sinter/runtime/session/checkpoint.h"
+#include "sinter/sinter.h"
 
 namespace {
 

@@ -22,13 +22,7 @@
 #include "sinter/examples/device_text.h"
 #include "sinter/examples/progress_bar.h"
 #include "sinter/examples/resnet.h"
-#include "sinter/frontend/data/batches.h"
-#include "sinter/frontend/data/idx.h"
-#include "sinter/frontend/data/prefetcher.h"
-#include "sinter/frontend/data/transforms.h"
-#include "sinter/frontend/sinter.h"
-#include "sinter/runtime/host/status.h"
-#include "sinter/runtime/session/checkpoint.h"
+#include "sinter/sinter.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Two kernels of one's own: a function of elements with its gradient, and one that indexes an array.
 #include <iostream>
 
-#include "sinter/frontend/sinter.h"
+#include "sinter/sinter.h"
 
 absl::Status Run() {
   // The squared difference. Without `gradient`, differentiating through it would be an error.

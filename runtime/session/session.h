@@ -266,4 +266,6 @@ class Session {
 
 }  // namespace sinter
 
+namespace sn = sinter;
+
 #endif  // SINTER_RUNTIME_SESSION_SESSION_H_

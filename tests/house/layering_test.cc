@@ -19,7 +19,7 @@ const std::map<std::string, std::vector<std::string>> kAllowed = {
     {"kernels", {"kernels/.*"}},
     {"frontend", {"(ir|passes|codegen|runtime|kernels|frontend)/.*"}},
     {"tools", {"(ir|passes|codegen|runtime|kernels|frontend|tools)/.*"}},
-    {"examples", {"(frontend|runtime|examples)/.*"}},
+    {"examples", {"sinter\\.h", "runtime\\.h", "(frontend|runtime|examples)/.*"}},
     {"bench", {".*"}},
     {"tests", {".*"}},
 };

@@ -1,7 +1,7 @@
 // Runs the plan that the program `whole` saved.
 #include <iostream>
 
-#include "sinter/runtime/session/session.h"
+#include "sinter/runtime/session.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) return std::cerr << "usage: runtime_only square.plan\n", 2;

@@ -1,7 +1,7 @@
 // Builds, compiles, runs and saves a program that squares four numbers.
 #include <iostream>
 
-#include "sinter/frontend/sinter.h"
+#include "sinter/sinter.h"
 
 int main(int argc, char** argv) {
   sn::Graph graph("square");

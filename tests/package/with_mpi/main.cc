@@ -2,7 +2,7 @@
 #include <iostream>
 
 #include "sinter/runtime/mpi/mpi_world.h"
-#include "sinter/runtime/session/session.h"
+#include "sinter/runtime/session.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) return std::cerr << "usage: with_mpi square.plan\n", 2;

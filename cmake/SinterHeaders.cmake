@@ -1,0 +1,53 @@
+# The public headers, and the short paths that programs include them by.
+#
+#   SINTER_PUBLIC_HEADERS   headers in rooms; runtime/session/session.h is also sinter/runtime/session.h
+#   SINTER_FORWARDS         a folder with one file for each short path, and sinter/sinter.h and sinter/runtime.h
+#
+# The paths that programs write do not change when a header moves to another room.
+set(SINTER_PUBLIC_HEADERS
+  frontend/compile/compile.h
+  frontend/compile/data_parallel.h
+  frontend/graph/graph.h
+  frontend/graph/tensor.h
+  frontend/graph/variable_filter.h
+  frontend/ops/collectives.h
+  frontend/ops/elementwise_kernel.h
+  frontend/ops/ops.h
+  runtime/device/profile.h
+  runtime/device/tuning.h
+  runtime/execute/memory_use.h
+  runtime/formats/file.h
+  runtime/formats/npy.h
+  runtime/formats/npz.h
+  runtime/formats/safetensors.h
+  runtime/host/dtype.h
+  runtime/host/half.h
+  runtime/host/load_times.h
+  runtime/host/number.h
+  runtime/host/status.h
+  runtime/memory/caching_allocator.h
+  runtime/memory/device.h
+  runtime/memory/device_info.h
+  runtime/memory/device_memory.h
+  runtime/memory/memory_limit.h
+  runtime/memory/process_allocator.h
+  runtime/plan/plan.h
+  runtime/session/checkpoint.h
+  runtime/session/session.h
+  runtime/tensor/argument.h
+  runtime/tensor/named_tensor.h
+  runtime/tensor/scalar_log.h
+  runtime/tensor/tensor.h
+  runtime/world/world.h)
+
+set(SINTER_FORWARDS ${CMAKE_BINARY_DIR}/forwards)
+# sinter_forward(short path): sinter/<short> includes sinter/<path>.
+function(sinter_forward short path)
+  file(CONFIGURE OUTPUT ${SINTER_FORWARDS}/sinter/${short} CONTENT "#include \"sinter/${path}\"  // IWYU pragma: export\n")
+endfunction()
+foreach(header IN LISTS SINTER_PUBLIC_HEADERS)
+  string(REGEX REPLACE "^([a-z]+)/.*/([^/]+)$" "\\1/\\2" short ${header})
+  sinter_forward(${short} ${header})
+endforeach()
+sinter_forward(sinter.h frontend/sinter.h)
+sinter_forward(runtime.h runtime/runtime.h)
