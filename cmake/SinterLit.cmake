@@ -1,4 +1,4 @@
-# sinter_lit_tests(): one ctest, lit.<folder>.<file>, for each .mlir file of the current folder. They need sinter-opt and
+# sinter_lit_tests(): one ctest, lit.<folder>.<file>, for each .mlir file of the current folder and below it. They need sinter-opt and
 # FileCheck; lit itself comes with llvm-19-tools.
 find_file(SINTER_LIT lit.py PATHS ${LLVM_INSTALL_PREFIX}/build/utils/lit REQUIRED NO_DEFAULT_PATH)
 configure_file(${CMAKE_SOURCE_DIR}/tests/lit.site.cfg.py.in ${CMAKE_BINARY_DIR}/tests/lit/lit.site.cfg.py @ONLY)
@@ -6,7 +6,7 @@ configure_file(${CMAKE_SOURCE_DIR}/tests/lit.site.cfg.py.in ${CMAKE_BINARY_DIR}/
 function(sinter_lit_tests)
   add_dependencies(sinter_tests sinter-opt)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
-  file(GLOB tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.mlir)
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.mlir)
   foreach(test ${tests})
     get_filename_component(name ${test} NAME_WE)
     add_test(NAME lit.${folder}.${name}
