@@ -1,16 +1,17 @@
-// Ways to sum gradients over devices, each as a plan, and on GPUs NCCL's own call beside them.
+// Compares ways to average tensors over devices, each as a plan, and on GPUs also NCCL's own call.
 //
-//   sinter_bench_collectives                              # Over all GPUs.
-//   SINTER_CPU_DEVICES=4 sinter_bench_collectives         # Without GPUs, over CPU devices that share the cores.
+//   sinter_bench_collectives                              # All GPUs.
+//   SINTER_CPU_DEVICES=4 sinter_bench_collectives         # Without GPUs: CPU devices that share the cores.
 //
-//   all_reduce     AllReduce: NCCL's on GPUs.
-//   sharded        ReduceScatter, then AllGather: each device combines its share.
+//   all_reduce     AllReduce; uses NCCL on GPUs.
+//   sharded        ReduceScatter, then AllGather: each device combines its shard.
 //   root           Reduce to the first device, then Broadcast.
-//   copies         Every tensor is copied to the first device, combined there, and copied back: what a program does by hand.
-//   nccl           ncclAllReduce without a plan, all devices by one thread.
+//   copies         Copies every tensor to the first device, combines them there, and copies the result back.
+//   nccl           ncclAllReduce without a plan; one thread launches on all devices.
 //
-// The tensors are variables, which a run replaces by their mean. `busGBps` is 2 (k - 1) / k of a tensor's bytes over the time, for k
-// devices: what each must at least send and receive, and what nccl-tests print. Results are checked before anything is timed.
+// The tensors are variables; a run replaces them by their mean. `busGBps` is 2 (k - 1) / k of a tensor's
+// bytes divided by the time, for k devices. This is the least traffic of each device and the figure of
+// nccl-tests. The program checks results before it times them.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -87,7 +88,7 @@ absl::StatusOr<sn::Session> MakeSession(const std::vector<sn::Device>& devices, 
   return sn::Session::Create(std::move(plan));
 }
 
-// After one run every variable is the mean of all.
+// Runs once and checks that every variable is the mean of all.
 absl::Status CheckMeans(sn::Session& session, sn::BoundFunction& run, size_t devices, int64_t elements) {
   std::vector<double> mean(static_cast<size_t>(elements), 0);
   for (size_t i = 0; i < devices; ++i) {
@@ -109,7 +110,7 @@ absl::Status CheckMeans(sn::Session& session, sn::BoundFunction& run, size_t dev
   return absl::OkStatus();
 }
 
-// Times `runs`, kRunsATime exchanges among so many devices until all of them are done.
+// Times `runs`, which makes kRunsATime exchanges among `devices` devices and waits for all of them.
 absl::Status Time(State& state, int64_t elements, size_t devices, const std::function<absl::Status()>& runs) {
   double total = 0;
   for (auto _ : state) {
@@ -133,13 +134,13 @@ absl::Status TimePlan(State& state, const std::vector<sn::Device>& devices, int6
     for (int i = 0; i < kRunsATime; ++i) SINTER_RETURN_IF_ERROR(run.Run());
     return session.Synchronize();
   };
-  // The second run records.
+  // The second run captures the graph.
   SINTER_RETURN_IF_ERROR(runs());
   return Time(state, elements, devices.size(), runs);
 }
 
 #ifdef SINTER_WITH_CUDA
-// What one GPU has for NCCL's own call. They live to the end of the process.
+// The NCCL state of one GPU. It lives until the process ends.
 struct NcclMember {
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
@@ -223,7 +224,7 @@ void RegisterAll(const std::vector<sn::Device>& devices) {
   }
 }
 
-// All GPUs where there are several, else all CPU devices.
+// Returns all GPUs if there are several, else all CPU devices.
 absl::StatusOr<std::vector<sn::Device>> AllDevices() {
   std::vector<sn::Device> devices;
   for (int i = 0; i < sn::NumGpus(); ++i) devices.push_back(sn::Device::Gpu(i));

@@ -1,8 +1,10 @@
-// How long compilation takes, whole and stage by stage, and loading what it made. For a GPU too, on a machine without one.
+// Times compilation, whole and by stage, and loading of the plan. Also compiles for GPUs, on a machine
+// without one.
 //
 //   sinter_bench_compile --benchmark_filter=lenet
-//   SINTER_CACHE_DIR=off sinter_bench_compile --benchmark_filter=for_gpu      # no kernel from an earlier process
-//   sinter_bench_compile --benchmark_filter=gru                               # how it grows with the steps
+//   SINTER_CACHE_DIR=off sinter_bench_compile --benchmark_filter=for_gpu
+//       # without kernels cached by an earlier process
+//   sinter_bench_compile --benchmark_filter=gru  # growth of the time with the number of steps
 #include <benchmark/benchmark.h>
 
 #include <map>
@@ -22,7 +24,7 @@ sn::bench::TrainingWorkload MustMake(const std::string& model) {
   return *std::move(workload);
 }
 
-// Counters: milliseconds of each stage, mean over the iterations.
+// Compiles `graph` in a loop. The counters are the mean milliseconds of each stage.
 void CompileWith(benchmark::State& state, const sn::Graph& graph, const sn::CompileOptions& options) {
   std::map<std::string, double> stage_ms;
   for (auto _ : state) {
@@ -50,7 +52,8 @@ void CompileForGpu(benchmark::State& state, const std::string& model) {
   CompileWith(state, MustMake(model).graph, ForGpu());
 }
 
-// A program of many ops, by its length; the counters and the time are to grow no faster than that.
+// Compiles a program of many ops. The counters and the time should grow no faster than the length of the
+// program.
 void CompileLong(benchmark::State& state, const std::string& program, const sn::CompileOptions& options) {
   absl::StatusOr<sn::Graph> graph = sn::bench::MakeLongProgram(program, state.range(0));
   SINTER_CHECK(graph.ok()) << graph.status();
@@ -61,7 +64,7 @@ void BuildGraph(benchmark::State& state, const std::string& model) {
   for (auto _ : state) benchmark::DoNotOptimize(MustMake(model).graph.variables().size());
 }
 
-// From bytes in memory to a session that can run.
+// Times loading: from the bytes of a plan in memory to a session that can run.
 void Load(benchmark::State& state, const std::string& model) {
   sn::bench::TrainingWorkload w = MustMake(model);
   absl::StatusOr<sn::Plan> plan = sn::Compile(w.graph);
@@ -89,7 +92,7 @@ int main(int argc, char** argv) {
     };
     add("build_graph", BuildGraph);
     add("compile_for_gpu", CompileForGpu);
-    // Their weights are for a GPU's memory.
+    // Their weights need the memory of a GPU.
     if (model == "gpt2" || model == "resnet50") continue;
     add("compile", Compile);
     add("load", Load);

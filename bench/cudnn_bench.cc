@@ -1,14 +1,15 @@
-// What each of cuDNN's engines takes for the convolutions of LeNet, one JSON object a line: to see what determinism, the order
-// of images and tf32 cost, and whether the engine that cuDNN names first is its quickest. Or for those of ResNet-50 in bf16
-// and nhwc, with weights in either order.
+// Times cuDNN's first engines on the convolutions of LeNet and prints one JSON object a line. Shows the
+// cost of determinism, of the image layout and of tf32, and if cuDNN's first engine is its fastest.
+// `resnet50` times the convolutions of ResNet-50 in bf16 and nhwc, with weights in either layout.
 //
 //   sinter_bench_cudnn
 //   sinter_bench_cudnn resnet50
 //   sinter_bench_cudnn stem
-//   {"conv":"WeightGrad f32 Tf32 nchw [256,20,13,13] by [50,20,5,5]","deterministic":true,"exact":true,"rank":0,
-//    "engine":1001,"us":40.1,"workspace":0}
+//   {"conv":"WeightGrad f32 Tf32 nchw [256,20,13,13] by [50,20,5,5]","deterministic":true,"exact":true,
+//    "rank":0,"engine":1001,"us":40.1,"workspace":0}
 //
-// `rank`: among the engines that the rules allow, in cuDNN's order; plans take rank 0 of deterministic and exact.
+// `rank` is the position among the engines that the rules allow, in cuDNN's order. Plans use rank 0 of the
+// deterministic and exact engines.
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -25,7 +26,7 @@ namespace sinter {
 namespace {
 
 constexpr int kSamples = 5, kEngines = 6;
-constexpr int64_t kBytes = int64_t{512} << 20;  // Of each tensor: more than any is large.
+constexpr int64_t kBytes = int64_t{512} << 20;  // Memory per tensor; larger than any tensor.
 
 struct Geometry {
   int64_t batch, in, out, size, kernel;
@@ -44,10 +45,10 @@ ConvShape ShapeOf(const Geometry& g, fb::ConvKind kind, bool channels_last, fb::
   return shape;
 }
 
-// Microseconds a launch of a recorded graph of several, the median over samples.
+// Returns the microseconds per launch in a captured graph of `launches` launches; median over samples.
 absl::StatusOr<double> Time(const CudaContext& context, int launches,
                             const std::function<absl::Status()>& launch) {
-  SINTER_RETURN_IF_ERROR(launch());  // What the first launch loads and allocates.
+  SINTER_RETURN_IF_ERROR(launch());  // The first launch loads and allocates.
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(context.stream()), "launch"));
   SINTER_ASSIGN_OR_RETURN(const auto graph, RecordGraph(context, [&]() -> absl::Status {
                             for (int i = 0; i < launches; ++i) SINTER_RETURN_IF_ERROR(launch());
@@ -71,7 +72,7 @@ absl::StatusOr<double> Time(const CudaContext& context, int launches,
 
 struct Trial {
   int engines = kEngines, launches = 20;
-  bool epilogue = true;  // Bias and relu, of forward ones.
+  bool epilogue = true;  // Adds bias and relu to forward convolutions.
 };
 
 absl::Status BenchEngines(CudaContext& context, const CudnnHandle& cudnn, const ConvShape& shape,
@@ -127,7 +128,7 @@ absl::Status BenchLenet(CudaContext& context, const CudnnHandle& cudnn, std::byt
   return absl::OkStatus();
 }
 
-// The first layer of ResNet-50 with channels of zeros beside the three of its images.
+// Times the first layer of ResNet-50 with 3, 4 and 8 channels, as if padded with channels of zeros.
 absl::Status BenchStem(CudaContext& context, const CudnnHandle& cudnn, std::byte* memory) {
   for (const int64_t channels : {3, 4, 8}) {
     for (const fb::ConvKind kind : {fb::ConvKind::Forward, fb::ConvKind::WeightGrad}) {
@@ -141,7 +142,8 @@ absl::Status BenchStem(CudaContext& context, const CudnnHandle& cudnn, std::byte
   return absl::OkStatus();
 }
 
-// Those of 3 x 3 first. With weights in the order of images every engine, else the one that plans take.
+// Times the convolutions of ResNet-50, 3 x 3 first, with weights in the layout of the images: up to kEngines
+// engines. Kernels larger than 1 x 1 are also timed with weights in nchw, with the engine of plans.
 absl::Status BenchResNet50(CudaContext& context, const CudnnHandle& cudnn, std::byte* memory) {
   const Geometry all[] = {
       {256, 64, 64, 56, 3, 1, 1},   {256, 128, 128, 56, 3, 2, 1}, {256, 128, 128, 28, 3, 1, 1},

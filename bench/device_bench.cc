@@ -1,12 +1,12 @@
-// What a program does with its devices, and what that costs: products of every size on the CPU and on the GPU, numbers
-// brought from the device one by one or kept in a log there, products on two GPUs at once.
+// Times the use of devices: matmuls of every size on the CPU and on the GPU, numbers fetched from the device
+// one by one or kept in a log there, and matmuls on two GPUs at once.
 //
 //   sinter_bench_device
-//   sinter_bench_device --benchmark_filter=matmul_sweep             # And from which size on the GPU is faster.
-//   SINTER_CPU_DEVICES=2 sinter_bench_device --benchmark_filter=two_products   # Without GPUs: that it works.
+//   sinter_bench_device --benchmark_filter=matmul_sweep  # Also the size from which the GPU is faster.
+//   SINTER_CPU_DEVICES=2 sinter_bench_device --benchmark_filter=two_products   # A test without GPUs.
 //
-// Each checks its numbers before it times them. `copies` are those from the device to main memory in one iteration, counted;
-// a CPU's outputs are read where they are, without any.
+// Each benchmark checks its numbers before it times them. `copies` counts the copies from the device to main
+// memory in one iteration; outputs of a CPU are read in place, without copies.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ namespace {
 namespace sn = sinter;
 using benchmark::State;
 
-// A session whose copies to main memory are counted.
+// A session that counts its copies to main memory.
 class CountedSession {
  public:
   static absl::StatusOr<CountedSession> Make(const sn::Graph& graph, sn::Device device = sn::Device::Cpu()) {
@@ -59,14 +59,14 @@ class CountedSession {
 
  private:
   std::unique_ptr<sn::Session> session_;
-  std::vector<sn::DeviceRuntime*> runtimes_;  // The session's.
+  std::vector<sn::DeviceRuntime*> runtimes_;  // Owned by the session.
 };
 
 void Fail(State& state, const absl::Status& status) {
   state.SkipWithError(std::string(status.message()).c_str());
 }
 
-// Seconds of `call`, until whatever it gave its devices is done.
+// Returns the seconds of `call`, until the devices have finished its work.
 absl::StatusOr<double> Seconds(const CountedSession& session, const std::function<absl::Status()>& call) {
   const auto timed = [&]() -> absl::Status {
     SINTER_RETURN_IF_ERROR(call());
@@ -76,8 +76,8 @@ absl::StatusOr<double> Seconds(const CountedSession& session, const std::functio
   return once.ms / 1e3;
 }
 
-// Some entries of a product of matrices in [-1, 1), against sums in f64. An f32 sum of n such terms errs by the square root of
-// n in the last place of its largest part.
+// Compares some entries of a matmul of values in [-1, 1) with sums in f64. The expected error of an f32 sum
+// of n such terms is sqrt(n) units in the last place of its largest partial sum.
 absl::Status CheckProduct(const sn::HostTensor& a, const sn::HostTensor& b, const sn::HostTensor& y) {
   const int64_t n = a.shape()[0];
   SINTER_ASSIGN_OR_RETURN(const std::span<const float> left, a.Span<float>());
@@ -110,10 +110,10 @@ absl::Status CheckClose(const std::vector<double>& got, const std::vector<double
   return absl::OkStatus();
 }
 
-// Mean seconds by device and size.
+// Mean seconds of a matmul by device and size.
 using SweepTimes = std::map<std::string, std::map<int64_t, double>>;
 
-// One product of two n by n matrices that are on the device, until it is done.
+// Times one matmul of two n x n matrices on the device, until it has finished.
 absl::Status MatmulSweep(State& state, sn::Device device, int64_t n, SweepTimes& times) {
   sn::Graph graph("matmul_sweep");
   const sn::Variable a = graph.Variable("a", sn::F32, {n, n}), b = graph.Variable("b", sn::F32, {n, n});
@@ -123,7 +123,7 @@ absl::Status MatmulSweep(State& state, sn::Device device, int64_t n, SweepTimes&
   SINTER_RETURN_IF_ERROR(session->WriteVariable("a", left));
   SINTER_RETURN_IF_ERROR(session->WriteVariable("b", right));
   SINTER_ASSIGN_OR_RETURN(sn::BoundFunction run, session->Bind("run"));
-  // Libraries set themselves up in the first, and the second records.
+  // The first run initializes libraries, and the second run captures the graph.
   for (int i = 0; i < 2; ++i) SINTER_RETURN_IF_ERROR(run.Run());
   SINTER_ASSIGN_OR_RETURN(const sn::HostTensor* const y, run.outputs().Get("y"));
   SINTER_RETURN_IF_ERROR(CheckProduct(left, right, *y));
@@ -139,7 +139,7 @@ absl::Status MatmulSweep(State& state, sn::Device device, int64_t n, SweepTimes&
   return absl::OkStatus();
 }
 
-// From the least size on at which the second device is faster, and at every larger one.
+// Prints the least size from which the second device is faster at every size.
 void PrintCrossover(const SweepTimes& times, const std::string& first, const std::string& second) {
   if (!times.contains(first) || !times.contains(second)) return;
   std::optional<int64_t> from;
@@ -160,10 +160,10 @@ void PrintCrossover(const SweepTimes& times, const std::string& first, const std
   }
 }
 
-// How numbers that a function makes in each run come to the program.
+// How a program reads the numbers that a function computes in each run.
 enum class Reading { kEachRun, kEveryHundred, kLog };
 
-// Runs `function` so often and gives what was read of its output or log `name`.
+// Runs `function` `runs` times and returns the numbers read from its output or log `name`.
 absl::StatusOr<std::vector<double>> RunAndRead(const CountedSession& session, sn::BoundFunction& function,
                                                const std::string& name, int runs, Reading reading,
                                                int runs_a_log) {
@@ -186,7 +186,8 @@ struct ReadingCase {
   Reading reading;
 };
 
-// Against the numbers that `reference` gives when it is read in each run, from the same initial values.
+// Times a case and checks its numbers against those of the function `reference`, read in each run, from the
+// same initial values.
 absl::Status TimeReading(State& state, const CountedSession& session, const ReadingCase& c,
                          const std::string& reference) {
   SINTER_ASSIGN_OR_RETURN(sn::BoundFunction simple, session->Bind(reference));
@@ -198,7 +199,7 @@ absl::Status TimeReading(State& state, const CountedSession& session, const Read
     for (size_t i = 0; i < expected.size() / 100; ++i) expected[i] = expected[100 * i + 99];
     expected.resize(expected.size() / 100);
   }
-  // The function's own first runs, which set libraries up and record.
+  // The first two runs initialize libraries and capture the graph.
   for (int i = 0; i < 2; ++i) SINTER_RETURN_IF_ERROR(function.Run());
   double total = 0;
   int64_t copies = 0;
@@ -223,7 +224,7 @@ absl::Status TimeReading(State& state, const CountedSession& session, const Read
   return absl::OkStatus();
 }
 
-// The Frobenius norms of a thousand products of 100 by 100 matrices, each from the one before.
+// Times the Frobenius norms of a thousand dependent matmuls of 100 x 100 matrices.
 absl::Status ThousandNorms(State& state, sn::Device device, bool with_log) {
   constexpr int64_t kSize = 100;
   constexpr int kRuns = 1000;
@@ -248,7 +249,7 @@ absl::Status ThousandNorms(State& state, sn::Device device, bool with_log) {
                      "fetched");
 }
 
-// LeNet's training, a batch of 256 that stays on the device, and its loss.
+// Times training of LeNet with a batch of 256 that stays on the device, and the reading of its loss.
 absl::Status LeNetLoss(State& state, sn::Device device, Reading reading) {
   constexpr int64_t kRows = 256;
   sn::Graph graph("lenet", /*seed=*/1);
@@ -277,7 +278,7 @@ absl::Status LeNetLoss(State& state, sn::Device device, Reading reading) {
                      "fetched");
 }
 
-// Two products, each where its matrices are.
+// Returns a session with two matmuls, each on the device of its matrices.
 absl::StatusOr<CountedSession> StartTwoProducts(const std::vector<sn::Device>& devices,
                                                 const std::vector<sn::HostTensor>& matrices) {
   const int64_t n = matrices[0].shape()[0];
@@ -304,7 +305,7 @@ absl::StatusOr<CountedSession> StartTwoProducts(const std::vector<sn::Device>& d
   return session;
 }
 
-// Two GPUs, or two CPU devices where a program asks for them.
+// Returns two GPUs, else two CPU devices if SINTER_CPU_DEVICES provides them.
 absl::StatusOr<std::vector<sn::Device>> TwoDevices() {
   if (sn::NumGpus() >= 2) return std::vector<sn::Device>{sn::Device::Gpu(0), sn::Device::Gpu(1)};
   SINTER_ASSIGN_OR_RETURN(const int cpus, sn::NumCpuDevices());
@@ -314,7 +315,8 @@ absl::StatusOr<std::vector<sn::Device>> TwoDevices() {
       "; SINTER_CPU_DEVICES=2 runs it on two devices that share the cores, so that nothing is gained"));
 }
 
-// `ratio`: of the time of both products on one device, in sequence, to that of one on each, at once.
+// `ratio` is the time of both matmuls in sequence on one device, divided by their time on two devices in
+// parallel.
 absl::Status TwoProducts(State& state, int64_t n) {
   SINTER_ASSIGN_OR_RETURN(const std::vector<sn::Device> devices, TwoDevices());
   const int runs = devices[0].is_gpu() ? 10 : 1;

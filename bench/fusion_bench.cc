@@ -1,9 +1,9 @@
-// Fused against unfused: the same graph compiled with fusion on and off.
+// Compares the same graph compiled with and without fusion.
 //
 //   sinter_bench_fusion --benchmark_filter=softmax
 //
-// GBps is the bytes that must move at least over the time; of_copy is that rate over what memcpy reaches with as many
-// threads in the same process.
+// GBps is the least number of moved bytes divided by the time. of_copy is this rate divided by the rate of
+// memcpy with the same number of threads in the same process.
 #include <benchmark/benchmark.h>
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace {
 
 namespace sn = sinter;
 
-// A graph with one function "run", its inputs, and the bytes that it must read and write at least.
+// A graph with one function "run", its inputs, and the least number of bytes that it reads and writes.
 struct Case {
   sn::Graph graph;
   std::vector<sn::NamedTensor> inputs;
@@ -33,7 +33,7 @@ double Floats(const sn::Shape& shape) {
   return count;
 }
 
-// y = eight elementwise ops of x.
+// Eight elementwise ops of x.
 Case Chain() {
   constexpr int64_t kElements = 1 << 24;
   Case c{.graph = sn::Graph("chain"), .inputs = {}, .minimal_bytes = 8.0 * kElements};
@@ -54,7 +54,7 @@ Case Softmax() {
   return c;
 }
 
-// Forward, and the gradients of x, scale and offset: x and the gradient in, y and dx out.
+// Layer norm and the gradients of x, scale and offset. Reads x and the gradient; writes y and dx.
 Case LayerNorm() {
   sn::Shape shape = {4096, 1024};
   Case c{.graph = sn::Graph("layer_norm"), .inputs = {}, .minimal_bytes = 16 * Floats(shape)};
@@ -75,7 +75,7 @@ Case LayerNorm() {
   return c;
 }
 
-// The loss and the logits' gradient: logits in, gradient out.
+// The loss and the gradient of the logits. Reads the logits; writes the gradient.
 Case CrossEntropy() {
   sn::Shape shape = {2048, 4096};
   Case c{.graph = sn::Graph("cross_entropy"), .inputs = {}, .minimal_bytes = 8 * Floats(shape)};
@@ -90,7 +90,8 @@ Case CrossEntropy() {
   return c;
 }
 
-// AdamW over the parameters of a model: parameter, gradient and two moments in, three of them out.
+// AdamW over the parameters of a model. Reads parameter, gradient and two moments; writes all but the
+// gradient.
 Case AdamW(const std::string& model) {
   absl::StatusOr<sn::bench::TrainingWorkload> w = sn::bench::MakeTrainingWorkload(model);
   SINTER_CHECK(w.ok()) << w.status();
@@ -100,7 +101,7 @@ Case AdamW(const std::string& model) {
     c.inputs.push_back({"g_" + p.name, std::move(p.tensor)});
   }
   c.graph.Function("run", [&](sn::Builder& b) {
-    // The gradient of sum(p * g) with respect to p is g: nothing is computed for it.
+    // The gradient of sum(p * g) with respect to p is g, so it needs no computation.
     std::vector<sn::Variable> parameters;
     sn::Tensor loss;
     for (const sn::NamedTensor& g : c.inputs) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kBatch = 32, kHidden = 128, kWords = 64, kWidth = 64, kImage = 8, kChannels = 8;
 
-// Gates and candidate: Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder" (arXiv 1406.1078).
+// A GRU cell: Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder" (arXiv 1406.1078).
 class GruCell {
  public:
   explicit GruCell(Builder& b) {

@@ -1,13 +1,14 @@
-// Whether the algorithm that a session takes for a product is cuBLASLt's quickest: for the products of GPT-2's training step in
-// bf16, one JSON object a line.
+// Compares a session's choice of matmul algorithm with cuBLASLt's fastest, for the matmuls of GPT-2's
+// training step in bf16. Prints one JSON object a line.
 //
 //   sinter_bench_matmul [TOKENS]                       (32768)
 //   {"product":"bf16 Ieee 1x32768x2304x768 (batch, m, n, k), aligned to 16","algorithms":54,"first_us":180.2,
-//    "same_bits_us":171.0,"any_bits_us":168.4,"best_us":167.9,"same_bits_loss":"1.8 %","any_bits_loss":"0.3 %",
-//    "tuning_ms":61.0}
+//    "same_bits_us":171.0,"any_bits_us":168.4,"best_us":167.9,"same_bits_loss":"1.8 %",
+//    "any_bits_loss":"0.3 %","tuning_ms":61.0}
 //
-// `best`: of all that cuBLASLt proposes when it may propose 512, timed for as long as it takes. The columns of times come
-// from one series in turns, so that they may be compared. `tuning_ms`: how long a session takes to choose, for the same bits.
+// `best` is the fastest of up to 512 proposals of cuBLASLt, timed without a limit. All times come from one
+// series that alternates between the algorithms, so they are comparable. `tuning_ms` is the time a session
+// needs to choose among algorithms with the same bits.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -31,7 +32,8 @@ constexpr int kProposals = 512, kPasses = 3, kFinals = 15;
 constexpr size_t kFinalists = 4;
 constexpr double kSampleSeconds = 2e-3;
 
-// Forwards, the gradient of the input, and that of the weights, of a layer from `in` to `out` numbers a token.
+// Returns the three matmuls of a layer from `in` to `out` features: forward, gradient of the input, gradient
+// of the weights.
 std::vector<MatmulShape> Products(int64_t tokens, int64_t in, int64_t out) {
   const auto dtype = fb::DType::BF16;
   return {{.m = tokens, .n = out, .k = in, .dtype = dtype},
@@ -39,13 +41,14 @@ std::vector<MatmulShape> Products(int64_t tokens, int64_t in, int64_t out) {
           {.m = in, .n = out, .k = tokens, .transpose_a = true, .dtype = dtype}};
 }
 
-// The best of several samples each, in turns; those that do not run come out last.
+// Returns the least time of each algorithm over several alternating samples; 1e9 for an algorithm that does
+// not run.
 absl::StatusOr<std::vector<double>> Series(MatmulTrial& trial, const std::vector<Algorithm>& algorithms,
                                            int passes) {
   std::vector<double> best(algorithms.size(), 1e9);
   for (int pass = 0; pass < passes; ++pass) {
     for (size_t i = 0; i < algorithms.size(); ++i) {
-      // What is loaded at the first launch is not timed.
+      // Do not time the first launch, which loads code.
       absl::StatusOr<double> once = pass == 0 ? trial.Seconds(algorithms[i], 1) : best[i];
       if (absl::IsUnimplemented(once.status()) || (pass > 0 && *once > 1)) continue;
       SINTER_RETURN_IF_ERROR(once.status());

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kElements = int64_t{1} << 28, kOpRows = 1 << 16, kOpColumns = 4096;
 constexpr int64_t kExamples = 16384, kClasses = 50304, kLabels = 50257;
-// A GPU does one copy alone, as a graph of its own, at two thirds of the rate of several.
+// Copies per run. A GPU reaches only two thirds of the rate if a graph contains a single copy.
 constexpr int kCopies = 4;
 constexpr char kCopy[] = "copy_f32", kCrossEntropy[] = "softmax_xent_fwd_bwd_bf16",
                kAdamW[] = "adamw_f32_gpt2";
@@ -42,7 +42,7 @@ void BiasGeluResidual(Builder& b, const Shape& shape) {
   b.Output("y", GeluTanh(h + bias) + Drawn(b, "residual", BF16, shape));
 }
 
-// Of the last dimension, with scale and offset of x's type.
+// Returns the layer norm over the last dimension, with scale and offset in x's type.
 Tensor Norm(Builder& b, const Tensor& x) {
   const Shape vector = {x.dim(-1)};
   return LayerNorm(x, Drawn(b, "scale", BF16, vector), Drawn(b, "offset", BF16, vector));
@@ -58,19 +58,19 @@ void AddLayerNorm(Builder& b, const Shape& shape) {
 
 void SoftmaxAlone(Builder& b, const Shape& shape) { b.Output("y", Softmax(Drawn(b, "h", BF16, shape))); }
 
-// In f32, as the result is.
+// Adds the sum along dimension kDim, computed in f32 like its result.
 template <int64_t kDim>
 void SumAlong(Builder& b, const Shape& shape) {
   b.Output("y", Sum(Cast(Drawn(b, "h", BF16, shape), F32), {kDim}));
 }
 
-// The result, and the gradients of all three operands: PyTorch writes the result too.
+// Layer norm with the gradients of all three operands. Also outputs the result, as PyTorch does.
 void LayerNormWithGradients(Builder& b, const Shape& shape) {
   const Shape vector = {shape.back()};
   Tensor h = Drawn(b, "h", BF16, shape), dy = Drawn(b, "dy", BF16, shape);
   Tensor scale = Drawn(b, "scale", BF16, vector), offset = Drawn(b, "offset", BF16, vector);
   Tensor y = LayerNorm(h, scale, offset);
-  // The gradient of sum(y * dy) with respect to y is dy: nothing is computed for it.
+  // The gradient of sum(y * dy) with respect to y is dy, so it needs no computation.
   std::vector<Tensor> d = Gradients(Sum(y * dy), {h, scale, offset});
   b.Output("y", y);
   b.Output("dh", d[0]);
@@ -78,7 +78,7 @@ void LayerNormWithGradients(Builder& b, const Shape& shape) {
   b.Output("doffset", d[2]);
 }
 
-// The mean loss in f32, and the gradient of the logits in their own type.
+// The mean loss in f32 and the gradient of the logits in their own type.
 void CrossEntropyWithGradient(Builder& b, const Shape& shape) {
   Tensor logits = Drawn(b, "logits", BF16, shape);
   Tensor labels = b.Read(b.MakeVariable("labels", I32, {shape[0]}, {.trainable = false}));
@@ -90,11 +90,11 @@ void CrossEntropyWithGradient(Builder& b, const Shape& shape) {
 struct Definition {
   std::string_view name;
   Shape shape;
-  double bytes = 0;  // The least an element of that shape, as the peers count them.
+  double bytes = 0;  // Least bytes moved per element of `shape`, counted as the peers count them.
   std::function<void(Builder&, const Shape&)> body;
 };
 
-// All but the optimizer, whose tensors are many.
+// Returns all ops except the optimizer, which has many tensors.
 const std::vector<Definition>& Definitions() {
   static const auto* const kDefinitions = new std::vector<Definition>{
       {kCopy, {kElements}, 8, Copies},
@@ -111,7 +111,7 @@ const std::vector<Definition>& Definitions() {
   return *kDefinitions;
 }
 
-// GPT-2's 148 parameters, 124,475,904 elements in all, as PyTorch's layers have them.
+// Returns the shapes of GPT-2's 148 parameters (124,475,904 elements) in PyTorch's layers.
 std::vector<Shape> GptShapes() {
   const GptSizes s;
   const int64_t d = s.width;
@@ -134,11 +134,11 @@ int64_t ElementsOf(const Shape& shape) {
   return elements;
 }
 
-// Parameter, gradient and two moments in, three of them out.
+// AdamW: reads parameter, gradient and two moments; writes all but the gradient.
 MemoryOp AdamW(int64_t scale) {
   MemoryOp op{.name = kAdamW, .graph = Graph(kAdamW), .shape = {0}, .values = {}};
   op.graph.Function("run", [&](Builder& b) {
-    // The gradient of sum(p * g) with respect to p is g: nothing is computed for it.
+    // The gradient of sum(p * g) with respect to p is g, so it needs no computation.
     std::vector<Variable> parameters;
     Tensor loss;
     for (const Shape& full : GptShapes()) {

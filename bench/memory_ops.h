@@ -1,4 +1,4 @@
-// The ops whose time is that of moving their bytes, at the sizes of bench/peers/torch_gpu.py: its workload "ops".
+// Memory-bound ops at the sizes of the workload "ops" in bench/peers/torch_gpu.py.
 //
 //   SINTER_ASSIGN_OR_RETURN(MemoryOp op, MakeMemoryOp("softmax_bf16", /*scale=*/16));
 //   SINTER_ASSIGN_OR_RETURN(Plan plan, Compile(op.graph, {.device = Device::Gpu(0)}));
@@ -6,8 +6,8 @@
 //   SINTER_RETURN_IF_ERROR(SetValues(session, op));
 //   session.Run("run", {})
 //
-// What an op reads is variables, which stay on the device. They are drawn from a normal distribution when a session starts,
-// so that a saved plan has them too; labels alone are set by SetValues.
+// The operands are variables, which stay on the device. A session draws them from a normal distribution when
+// it starts, also from a saved plan. Only labels are set by SetValues.
 #ifndef SINTER_BENCH_MEMORY_OPS_H_
 #define SINTER_BENCH_MEMORY_OPS_H_
 
@@ -25,19 +25,22 @@ namespace sinter::bench {
 struct MemoryOp {
   std::string name;
   Graph graph;
-  Shape shape;               // Of the tensor that is counted; of the updates of many tensors: {all elements}.
-  double minimal_bytes = 0;  // What doing the op once must read and write, counted as the peers count.
-  int repeats = 1;           // How often a run of the function does it, one behind the other.
-  std::vector<NamedTensor> values;  // Of the variables that are not drawn.
+  Shape shape;               // Shape of the counted tensor; for AdamW {number of all elements}.
+  double minimal_bytes = 0;  // Least bytes that one op reads and writes, counted as the peers count them.
+  int repeats = 1;           // Number of times that a run executes the op, in sequence.
+  std::vector<NamedTensor> values;  // Values of the variables that are not drawn.
 };
 
-// In the order of the peers. The first is a copy within the device's memory, the roof of all others.
+// Returns the names in the order of the peers. The first op is a copy within the device's memory, the limit
+// of the others.
 std::vector<std::string> MemoryOpNames();
 
-// With 1 / `scale` of the elements of a chain or a copy, of the rows of a matrix, and of the first dimension of each
-// parameter that is updated, but at least one. NotFound: another name; InvalidArgument: a scale below 1.
+// Returns the op `name`. Divides by `scale` the elements of a chain or copy, the rows of a matrix, and the
+// first dimension of each updated parameter, but keeps at least one. NotFound: unknown name. InvalidArgument:
+// `scale` is below 1.
 absl::StatusOr<MemoryOp> MakeMemoryOp(std::string_view name, int64_t scale = 1);
 
+// Sets the variables in `op.values`.
 absl::Status SetValues(Session& session, const MemoryOp& op);
 
 }  // namespace sinter::bench

@@ -1,14 +1,15 @@
-// Sinter on the workloads of bench/peers, one result a line in the form that bench/peers/README.md describes; then what
-// compiling, loading and launching cost.
+// Times Sinter on the workloads of bench/peers, and the cost of compiling, loading and launching. Prints one
+// result a line in the format of bench/peers/README.md. gpt2 and resnet50 run only if --only names them.
 //
-//   sinter_bench_models --json                        # what bench/peers/compare.py calls
+//   sinter_bench_models --json                        # as called by bench/peers/compare.py
 //   sinter_bench_models --json --only lenet,mlp6 --seconds 1
-//   sinter_bench_models --only gpt2 --device gpu:0 --gpt2-batch 64      # GPT-2 124M runs only when it is named, and so
-//   sinter_bench_models --only resnet50 --device gpu:0                  # does ResNet-50
-//   sinter_bench_models --only resnet50 --device gpu:0,gpu:1            # two GPUs share a batch twice as large
-//   sinter_bench_models --trace-loss 100 --only lenet --weights lenet.safetensors   # for bench/peers/judge_torch.py
-//   sinter_bench_models --trace-loss 1 --only gpt2 --device gpu:0 --weights g.safetensors --plan g.plan   # for: sinter
-//       profile g.plan --function train --checkpoint g.safetensors
+//   sinter_bench_models --only gpt2 --device gpu:0 --gpt2-batch 64      # GPT-2 124M
+//   sinter_bench_models --only resnet50 --device gpu:0
+//   sinter_bench_models --only resnet50 --device gpu:0,gpu:1  # two GPUs share a batch of twice the size
+//   sinter_bench_models --trace-loss 100 --only lenet --weights lenet.safetensors
+//       # for bench/peers/judge_torch.py
+//   sinter_bench_models --trace-loss 1 --only gpt2 --device gpu:0 --weights g.safetensors --plan g.plan
+//       # for: sinter profile g.plan --function train --checkpoint g.safetensors
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -33,7 +34,7 @@ namespace sn = sinter;
 using sn::bench::Timing;
 using Json = nlohmann::ordered_json;
 
-constexpr int kLossStep = 10;  // measure.py's LOSS_STEP.
+constexpr int kLossStep = 10;  // LOSS_STEP of measure.py.
 
 struct Options {
   std::vector<std::string> only;
@@ -102,7 +103,7 @@ absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options
   return sn::Session::Create(std::move(plan), {.cpu_products = options.products});
 }
 
-// On a GPU the data stay there, as the peers' do, and a run has ended when the device has done it.
+// On a GPU the data are variables that stay on the device, as the peers' data do.
 sn::bench::WorkloadOptions WorkloadOptionsOf(const Options& options) {
   return {.data_are_variables = options.device().is_gpu(),
           .devices = static_cast<int64_t>(options.devices.size()),
@@ -115,7 +116,7 @@ sn::bench::WorkloadOptions WorkloadOptionsOf(const Options& options) {
           .gradients = !options.gradients.empty()};
 }
 
-// Each step's least time over some runs, the longest first.
+// Prints the least time of each step over several runs, longest step first.
 absl::Status PrintProfile(sn::BoundFunction& f) {
   constexpr int kRuns = 20;
   sn::Profile profile;
@@ -139,7 +140,8 @@ absl::StatusOr<sn::BoundFunction> BindTraining(sn::Session& session, const sn::b
   return train;
 }
 
-// What a training workload does in a second and takes; `start_ms` is from the graph to a session with its variables.
+// Adds the throughput and the memory of a training workload. `start_ms` is the time from the graph to a
+// session with variables.
 void AddCosts(Json& result, const sn::bench::TrainingWorkload& w, const sn::Session& session,
               const Timing& timing, double start_ms) {
   const bool is_text = w.x.dtype() == sn::I32;
@@ -153,7 +155,7 @@ void AddCosts(Json& result, const sn::bench::TrainingWorkload& w, const sn::Sess
   result["peak_GiB"] = static_cast<double>(session.allocator().Stats().peak_used_bytes) / (1 << 30);
 }
 
-// What giving one run to a GPU that has nothing to do takes of this thread, in microseconds.
+// Returns the microseconds that this thread needs to start one run on an idle GPU.
 absl::StatusOr<double> MicrosecondsToGive(sn::Session& session, sn::BoundFunction& train) {
   constexpr size_t kRuns = 21;
   std::vector<double> ms;
@@ -214,8 +216,8 @@ absl::Status BenchCopy(const std::string& name, const Options& options) {
   return absl::OkStatus();
 }
 
-// LeNet's train and eval functions from the graph to the plan, nothing cached: the first compilation of a process pays
-// for starting MLIR and LLVM too, so it is reported apart from the best of the later ones.
+// Times the compilation of LeNet's train and eval functions without a cache. The first compilation of a
+// process also starts MLIR and LLVM, so its time is reported separately from the best of the later ones.
 absl::Status BenchCompile(const std::string& name, const Options& options) {
   SINTER_ASSIGN_OR_RETURN(sn::bench::TrainingWorkload w, sn::bench::MakeTrainingWorkload("lenet"));
   auto start = std::chrono::steady_clock::now();
@@ -230,7 +232,8 @@ absl::Status BenchCompile(const std::string& name, const Options& options) {
   return absl::OkStatus();
 }
 
-// From the plan's bytes in memory to a session that can run: verified, code loaded, memory taken, variables set.
+// Times loading: from the plan's bytes in memory to a session that can run (verification, code, memory,
+// variables).
 absl::Status BenchLoad(const std::string& name, const Options& options) {
   SINTER_ASSIGN_OR_RETURN(sn::bench::TrainingWorkload w, sn::bench::MakeTrainingWorkload("lenet"));
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(w.graph));
@@ -246,7 +249,7 @@ absl::Status BenchLoad(const std::string& name, const Options& options) {
   return absl::OkStatus();
 }
 
-// What a run costs beside its steps: a function whose one step adds two small tensors.
+// Times the overhead of a run, with a function whose single step adds two small tensors.
 absl::Status BenchHost(const std::string& name, const Options& options) {
   sn::Graph graph("tiny");
   graph.Function("f", [](sn::Builder& b) {
@@ -277,7 +280,7 @@ absl::Status BenchHost(const std::string& name, const Options& options) {
   return absl::OkStatus();
 }
 
-// The gradients of the first step, as a file.
+// Saves the gradients of the first step to the file `path`.
 absl::Status SaveGradients(sn::Session& session, const sn::bench::TrainingWorkload& w,
                            const std::string& path) {
   SINTER_ASSIGN_OR_RETURN(sn::Outputs outputs, session.Run("gradients", sn::bench::DataOf(w)));
@@ -290,7 +293,7 @@ absl::Status SaveGradients(sn::Session& session, const sn::bench::TrainingWorklo
   return sn::SaveSafetensors(path, gradients);
 }
 
-// One JSON line with the losses of every step; the initial weights and their gradients as files.
+// Prints one JSON line with the losses of every step. Saves the initial weights and their gradients to files.
 absl::Status TraceLoss(const std::string& name, const Options& options) {
   SINTER_ASSIGN_OR_RETURN(sn::bench::TrainingWorkload w,
                           sn::bench::MakeTrainingWorkload(name, WorkloadOptionsOf(options)));
@@ -319,7 +322,7 @@ std::vector<std::pair<std::string, Bench>> Benches(const Options& options) {
             {"resnet50", TraceLoss}};
   }
   return {
-      {"lenet_compile", BenchCompile},  // First: only then is it cold.
+      {"lenet_compile", BenchCompile},  // First, for a cold start.
       {"lenet_load", BenchLoad},       {"host_step", BenchHost},        {"memcpy_f32", BenchCopy},
       {"chain_f32", BenchStreaming},   {"softmax_f32", BenchStreaming}, {"layer_norm_f32", BenchStreaming},
       {"lenet", BenchTraining},        {"mlp6", BenchTraining},         {"char_gpt", BenchTraining},
@@ -337,7 +340,7 @@ int Main(const Options& options) {
   }
   int failures = 0;
   for (const auto& [name, bench] : all) {
-    // GPT-2 and ResNet-50 take gigabytes: only when they are named.
+    // GPT-2 and ResNet-50 need gigabytes, so they run only if they are named.
     const bool wanted = options.only.empty() ? name != "gpt2" && name != "resnet50"
                                              : std::ranges::find(options.only, name) != options.only.end();
     if (!wanted) continue;

@@ -1,13 +1,15 @@
-// Kernels that memory bounds, on the sizes of bench/peers/torch_gpu.py's "ops": how near each comes to a copy.
+// Compares memory-bound kernels with a copy, at the sizes of the workload "ops" in bench/peers/torch_gpu.py.
 //
-//   sinter_bench_ops --device gpu:0                   # the table; with --json what bench/peers/compare_gpu.py calls
+//   sinter_bench_ops --device gpu:0  # the table; with --json as called by bench/peers/compare_gpu.py
 //   sinter_bench_ops --only softmax_bf16,rowsum_bf16 --scale 64 --seconds 1
-//   sinter_bench_ops --only colsum_bf16 --device gpu:0 --plan p.plan       # for: sinter profile p.plan --function run
-//   sinter_bench_ops --only chain_f32 --scale 1024 --values v.safetensors       # for bench/peers/judge_ops.py
+//   sinter_bench_ops --only colsum_bf16 --device gpu:0 --plan p.plan
+//       # for: sinter profile p.plan --function run
+//   sinter_bench_ops --only chain_f32 --scale 1024 --values v.safetensors  # for bench/peers/judge_ops.py
 //
-// GBps is the bytes that must move at least over the time of a run, one among many in a burst; of_copy is that rate over
-// copy_f32's, measured first, in the same process, in the same way. kernels is what the plan launches for the op; steps_ms
-// what these take by themselves, by their least times: what is left of ms is between them.
+// GBps is the least number of moved bytes divided by the time of a run in a burst. of_copy is this rate
+// divided by the rate of copy_f32, which is measured first, in the same process and in the same way. kernels
+// is the number of kernels that the plan launches for the op. steps_ms is the sum of their least times; ms
+// minus steps_ms is the time between kernels.
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -33,14 +35,14 @@ using sn::bench::Timing;
 using Json = nlohmann::ordered_json;
 
 constexpr char kCopy[] = "copy_f32", kCudaStage[] = "cuda";
-// 2^24 elements, and matrices of 4096 x 4096.
+// Default scale on CPUs: 2^24 elements, matrices of 4096 x 4096.
 constexpr int64_t kCpuScale = 16, kMostScale = 1 << 16;
 
 struct Options {
   std::vector<std::string> only;
   double seconds = 3;
   bool json = false;
-  int64_t scale = 0;  // 0: by the device.
+  int64_t scale = 0;  // 0: the default of the device.
   sn::Device device;
   std::vector<std::string> architectures = sn::CompileOptions().gpu_architectures;
   std::string plan, cuda, values;
@@ -63,7 +65,7 @@ void Print(const Options& options, const Json& result) {
   }
 }
 
-// The least times of the steps of a run, added up.
+// Returns the sum of the least times of the steps.
 absl::StatusOr<double> StepsMs(sn::BoundFunction& run) {
   constexpr int kRuns = 10;
   sn::Profile profile;
@@ -73,7 +75,7 @@ absl::StatusOr<double> StepsMs(sn::BoundFunction& run) {
   return seconds * 1e3;
 }
 
-// Every variable, under `prefix` and its name.
+// Appends every variable as `prefix` + name.
 absl::Status AddVariables(const sn::Session& session, const std::string& prefix,
                           std::vector<sn::NamedTensor>& values) {
   for (const sn::VariableInfo& variable : session.variables()) {
@@ -108,7 +110,7 @@ absl::Status SaveCompiled(const std::string& name, const Options& options) {
   return options.plan.empty() ? absl::OkStatus() : plan.Save(options.plan);
 }
 
-// Of one run: what is in variables in front of it and behind it, and the outputs.
+// Saves the variables before and after one run, and its outputs.
 absl::Status SaveValues(const std::string& name, const Options& options) {
   SINTER_ASSIGN_OR_RETURN(MemoryOp op, sn::bench::MakeMemoryOp(name, options.scale));
   SINTER_ASSIGN_OR_RETURN(sn::Session session, Start(op, options));
@@ -124,7 +126,7 @@ absl::Status SaveValues(const std::string& name, const Options& options) {
   return sn::SaveSafetensors(options.values, values);
 }
 
-// `copy_gbps`: 0 for the copy itself.
+// Measures one op. `copy_gbps` is the rate of the copy; 0 for the copy itself.
 absl::StatusOr<Json> Measure(const std::string& name, const Options& options, double copy_gbps) {
   SINTER_ASSIGN_OR_RETURN(MemoryOp op, sn::bench::MakeMemoryOp(name, options.scale));
   SINTER_ASSIGN_OR_RETURN(sn::Session session, Start(op, options));
@@ -156,7 +158,7 @@ void PrintHeader() {
             << std::endl;
 }
 
-// The exit status.
+// Measures all wanted ops and returns the exit status.
 int MeasureAll(const Options& options) {
   if (!options.json) PrintHeader();
   int failures = 0;
@@ -164,12 +166,12 @@ int MeasureAll(const Options& options) {
   for (const std::string& name : sn::bench::MemoryOpNames()) {
     const bool is_wanted =
         options.only.empty() || std::ranges::find(options.only, name) != options.only.end();
-    if (!is_wanted && name != kCopy) continue;  // The roof is measured always.
+    if (!is_wanted && name != kCopy) continue;  // Always measure the copy.
     absl::StatusOr<Json> result = Measure(name, options, copy_gbps);
     if (!result.ok()) {
       const std::string error(result.status().message());
       Print(options, {{"workload", name}, {"peer", "sinter"}, {"mode", ""}, {"error", error}});
-      if (name == kCopy) return 1;  // There is no such device, or nothing to hold the others against.
+      if (name == kCopy) return 1;  // The device does not exist, or there is no rate to compare with.
       ++failures;
       continue;
     }

@@ -45,7 +45,7 @@ absl::StatusOr<Timing> TimeMs(const std::function<absl::Status()>& call, double 
 }
 
 absl::StatusOr<Timing> TimeRuns(Session& session, BoundFunction& function, Device device, double seconds) {
-  // Fewer of long ones, which hide the wait at the end as well.
+  // Long runs need fewer runs per burst to hide the wait at the end.
   constexpr double kBurstMs = 500;
   constexpr int kMostRuns = 100;
   int burst = 1;

@@ -1,7 +1,7 @@
-// Clocks and the roof that streaming kernels are held against.
+// Functions that time calls and runs, and the copy bandwidth as the limit of memory-bound kernels.
 //
 //   Timing t = TimeMs([&] { return train.Run(); });
-//   Timing s = *TimeRuns(session, train, Device::Gpu(0));    // What a training loop sees.
+//   Timing s = *TimeRuns(session, train, Device::Gpu(0));    // Time of a run in a training loop.
 //   double gbps = CopyGBps(2);       // Bytes read plus written per second by two threads in memcpy.
 #ifndef SINTER_BENCH_TIMING_H_
 #define SINTER_BENCH_TIMING_H_
@@ -22,21 +22,22 @@ struct Timing {
   int runs = 0;
 };
 
-// Calls for `seconds`, at least `at_least` times, after `warm_up` calls: as measure.py does.
+// Times `call` for `seconds` and at least `at_least` times, after `warm_up` calls, like measure.py.
 absl::StatusOr<Timing> TimeMs(const std::function<absl::Status()>& call, double seconds = 3,
                               int at_least = 10, int warm_up = 3);
 
-// Of one run among many, in a burst without waiting in between: what a training loop sees. On a CPU, which waits anyway, a
-// burst is one run; on a GPU some, so that the wait at their end does not count, nor what launching costs beside it.
+// Returns the time of one run in a burst without waits between runs, as in a training loop. On a CPU, which
+// waits for each run, a burst is one run. On a GPU a burst has several runs, which hides the wait at its end
+// and the launches.
 absl::StatusOr<Timing> TimeRuns(Session& session, BoundFunction& function, Device device, double seconds = 3);
 
-// The C library's memcpy of 2^24 floats, one part a thread.
+// Times the C library's memcpy of 2^24 floats, one part per thread.
 Timing TimeCopy(int threads, double seconds = 3);
 constexpr double kCopyBytes = 2.0 * 4 * (1 << 24);  // Read plus written.
-// The best rate of TimeCopy, measured once a process.
+// Returns the best rate of TimeCopy, measured once per process.
 double CopyGBps(int threads);
 
-// As many as the process may run on, or SINTER_NUM_THREADS.
+// Returns SINTER_NUM_THREADS, by default the number of cores that the process may use.
 int BenchThreads();
 
 }  // namespace sinter::bench

@@ -14,7 +14,7 @@ namespace sinter::bench {
 
 namespace {
 
-// measure.py, element by element.
+// Returns the same number as measure.py for element `index`.
 float UnitFloat(uint64_t seed, uint64_t index) {
   uint64_t z = ((seed << 32) + index) * 0x9E3779B97F4A7C15;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
@@ -33,7 +33,7 @@ constexpr int64_t kRows = 4096, kColumns = 4096, kChainElements = 1 << 24;
 constexpr GptSizes kCharGpt = {
     .layers = 4, .heads = 4, .width = 128, .context = 128, .vocabulary = 65, .batch = 32};
 
-// The list of parameters that workloads.py makes, in its order: a parameter's seed is its place from 1.
+// Creates the parameters of workloads.py in the same order. A parameter's seed is its position, from 1.
 class Parameters {
  public:
   explicit Parameters(TrainingWorkload& workload) : workload_(workload) {}
@@ -42,7 +42,7 @@ class Parameters {
     float scale = static_cast<float>(1 / std::sqrt(static_cast<double>(fan_in)));
     return Add(Uniform(variables_.size() + 1, shape, scale));
   }
-  // From a normal distribution, without a copy of the values in the workload.
+  // Makes a variable drawn from a normal distribution; the workload has no copy of its values.
   Variable Drawn(const Shape& shape, double stddev) {
     return Make(shape, {VariableInit::Kind::kNormal, 0, stddev});
   }
@@ -69,7 +69,7 @@ class Parameters {
 };
 
 struct TrainedModel {
-  std::function<std::vector<Variable>()> parameters;  // Layers have theirs once they are used.
+  std::function<std::vector<Variable>()> parameters;  // Layers create their parameters at their first use.
   std::function<Tensor(Builder&, const Tensor& x)> logits;
   std::function<void(const Tensor& loss)> minimize;
 };
@@ -79,7 +79,8 @@ Tensor Data(Builder& b, std::string_view name, const HostTensor& value, const Wo
   return b.Read(b.MakeVariable(name, value.dtype(), value.shape(), {.trainable = false}));
 }
 
-// Devices share what is given to a run. Of variables, which are on all of them, each takes the rows that it is given.
+// True if a run passes row numbers. Data parallelism shards inputs, but data in variables are on every
+// device, so each device selects its rows by number.
 bool GivesRows(const WorkloadOptions& options) { return options.data_are_variables && options.devices > 1; }
 
 Tensor Loss(Builder& b, const TrainingWorkload& w, const TrainedModel& model) {
@@ -88,7 +89,7 @@ Tensor Loss(Builder& b, const TrainingWorkload& w, const TrainedModel& model) {
     Tensor rows = b.Input("rows", I32, {w.x.shape()[0]});
     x = Gather(x, rows, 0), y = Gather(y, rows, 0);
   }
-  // Examples of logits are rows, those of a text's labels rows and columns.
+  // Logits have one row per example or token; labels of texts are [batch, context].
   return SoftmaxCrossEntropy(model.logits(b, x), y.rank() > 1 ? Flatten(y, 0) : y, Reduction::kMean);
 }
 
@@ -114,7 +115,7 @@ void AddFunctions(TrainingWorkload& w, const TrainedModel& model, Precision prec
   });
 }
 
-// A workload without functions, parameters and data.
+// Returns a workload without functions, parameters and data.
 TrainingWorkload Empty(std::string_view name, const WorkloadOptions& options) {
   return {.name = std::string(name),
           .graph = Graph(name),
@@ -172,14 +173,14 @@ TrainingWorkload Mlp6(const WorkloadOptions& options) {
   return w;
 }
 
-// How a GPT is built; both are the same model.
+// Form of a GPT. All forms are the same model.
 struct GptForm {
   GptSizes sizes;
-  bool attention_op = false;  // Else products and a softmax.
+  bool attention_op = false;  // False: attention from matmuls and a softmax.
   MathMode math = MathMode::kIeee;
 };
 
-// From rows [batch * context, 3 * width] to rows [batch * context, width].
+// Computes attention: rows [batch * context, 3 * width] to rows [batch * context, width].
 Tensor Mix(Builder& b, const Tensor& rows, const GptForm& form) {
   const GptSizes& s = form.sizes;
   int64_t depth = s.width / s.heads;
@@ -198,7 +199,8 @@ Tensor Mix(Builder& b, const Tensor& rows, const GptForm& form) {
   return Reshape(Transpose(mixed, {0, 2, 1, 3}), {s.batch * s.context, s.width});
 }
 
-// Token and position tables, twelve parameters a block, final scale and offset: workloads.py's char_gpt().
+// Returns the logits. `v` are the parameters of char_gpt() in workloads.py: token and position tables, twelve
+// parameters per block, final scale and offset.
 Tensor GptLogits(Builder& b, const std::vector<Variable>& v, const Tensor& tokens, const GptForm& form) {
   const GptSizes& s = form.sizes;
   auto at = [&](size_t i) { return b.Read(v[i]); };
@@ -214,7 +216,7 @@ Tensor GptLogits(Builder& b, const std::vector<Variable>& v, const Tensor& token
   return MatMul(last, table, {.transpose_b = true, .math = form.math});
 }
 
-// `weight` makes a matrix of a fan-in.
+// Creates the parameters of a GPT. `weight` creates a matrix for a fan-in.
 std::vector<Variable> GptParameters(Parameters& p, const GptSizes& s,
                                     const std::function<Variable(const Shape&, int64_t)>& weight) {
   const int64_t d = s.width;

@@ -1,5 +1,4 @@
-// The workloads that Sinter is compared with other systems on: the same shapes, initial values and inputs as
-// bench/peers/workloads.py.
+// Workloads for comparisons with other systems, with the shapes and values of bench/peers/workloads.py.
 //
 //   SINTER_ASSIGN_OR_RETURN(TrainingWorkload lenet, MakeTrainingWorkload("lenet"));
 //   SINTER_ASSIGN_OR_RETURN(Plan plan, Compile(lenet.graph));
@@ -19,12 +18,12 @@
 
 namespace sinter::bench {
 
-// Floats in [-scale, scale), element i from one splitmix64 step: measure.py's uniform().
+// Returns floats in [-scale, scale), element i from one splitmix64 step, like uniform() in measure.py.
 HostTensor Uniform(uint64_t seed, const Shape& shape, float scale = 1);
-// Integers in [0, bound) from the same generator, i32: measure.py's integers().
+// Returns i32 integers in [0, bound) from the same generator, like integers() in measure.py.
 HostTensor Integers(uint64_t seed, const Shape& shape, int64_t bound);
 
-// The sizes of gpt2: those of GPT-2 124M, its vocabulary padded.
+// The sizes of gpt2: GPT-2 124M with a padded vocabulary.
 struct GptSizes {
   int64_t layers = 12, heads = 12, width = 768, context = 1024, vocabulary = 50304, batch = 32;
 };
@@ -35,43 +34,47 @@ struct ResNetSizes {
 };
 
 struct WorkloadOptions {
-  // Whether the data are given at each run, or are variables, which stay on the device: what peers on GPUs do.
+  // True: the data are variables that stay on the device, as in the peers on GPUs. False: each run gets the
+  // data.
   bool data_are_variables = false;
-  // How many share a batch. gpt2 and resnet50 have their batch on each; data that are variables are all on each, which takes its
-  // rows by their numbers, input "rows".
+  // Number of devices that share a batch. For gpt2 and resnet50 the batch grows with this number. If the data
+  // are variables, each device has all data and selects its rows by their numbers, input "rows".
   int64_t devices = 1;
-  // Of matrix products and convolutions.
+  // Math mode of matmuls and convolutions.
   MathMode math = MathMode::kIeee;
-  // Of Graph::SetPrecision. Null: bf16 for gpt2 and resnet50, f32 for the others.
+  // For Graph::SetPrecision. nullopt: bf16 for gpt2 and resnet50, f32 for the others.
   std::optional<Precision> precision = std::nullopt;
   GptSizes gpt2 = {};
-  double gpt2_rate = 6e-4;  // Of AdamW: constant.
+  double gpt2_rate = 6e-4;  // Constant learning rate of AdamW.
   ResNetSizes resnet50 = {};
-  double resnet50_rate = 0.1;  // Of SGD with momentum: constant.
-  // Adds the function "gradients" (inputs x and y; outputs loss, and each parameter's gradient under its name).
+  double resnet50_rate = 0.1;  // Constant learning rate of SGD with momentum.
+  // Adds the function "gradients" (inputs x and y; outputs loss and the gradient of each parameter under its
+  // name).
   bool gradients = false;
 };
 
-// A model with functions "train" (inputs x and y; output loss; one step of the optimiser) and "eval" (inputs x and y;
-// output loss). Its parameters are p0, p1, ... in the order of workloads.py; those of resnet50 have the layers' names.
+// A model with the functions "train" (inputs x and y; output loss; one optimizer step) and "eval" (inputs x
+// and y; output loss). The parameters are p0, p1, ... in the order of workloads.py; resnet50 uses the names
+// of its layers.
 struct TrainingWorkload {
   std::string name;
   Graph graph;
-  // Initial values by name; those of gpt2's matrices and of resnet50 are drawn when a session starts.
+  // Initial values by name. A session draws the matrices of gpt2 and the parameters of resnet50 when it
+  // starts.
   std::vector<NamedTensor> parameters;
   HostTensor x, y;
-  HostTensor rows;  // i32, 0, 1, ...
+  HostTensor rows;  // Row numbers 0, 1, ... in i32.
   WorkloadOptions options;
 };
-// lenet, mlp6, char_gpt, gpt2 or resnet50; NotFound for another name.
+// Returns lenet, mlp6, char_gpt, gpt2 or resnet50. NotFound: unknown name.
 absl::StatusOr<TrainingWorkload> MakeTrainingWorkload(std::string_view name,
                                                       const WorkloadOptions& options = {});
-// Data that are variables too.
+// Sets the initial values of the parameters, and of the data if they are variables.
 absl::Status SetParameters(Session& session, const TrainingWorkload& workload);
-// The inputs of a run. Borrows from the workload.
+// Returns the inputs of a run. They borrow from the workload.
 std::vector<Argument> DataOf(const TrainingWorkload& workload);
 
-// One function "run" of large tensors, bounded by memory: what each moves at least is `minimal_bytes`.
+// A memory-bound function "run" on large tensors. It moves at least `minimal_bytes`.
 struct StreamingWorkload {
   std::string name;
   Graph graph;
@@ -79,7 +82,7 @@ struct StreamingWorkload {
   double minimal_bytes = 0;
   WorkloadOptions options;
 };
-// chain_f32, softmax_f32 or layer_norm_f32; NotFound for another name.
+// Returns chain_f32, softmax_f32 or layer_norm_f32. NotFound: unknown name.
 absl::StatusOr<StreamingWorkload> MakeStreamingWorkload(std::string_view name,
                                                         const WorkloadOptions& options = {});
 absl::Status SetInputs(Session& session, BoundFunction& run, const StreamingWorkload& workload);

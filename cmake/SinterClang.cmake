@@ -1,5 +1,6 @@
-# The Clang library, if it is wanted and there: SINTER_WITH_LIBCLANG says. It compiles user-defined kernels for CPUs, inside the
-# process (codegen/cpu/compile_cpp.h). The target sinter_libclang is the shared library; with SINTER_PORTABLE, the archives.
+# Finds the Clang library and sets SINTER_WITH_LIBCLANG. The library compiles user-defined kernels for CPUs
+# inside the process (codegen/cpu/compile_cpp.h). The target sinter_libclang is the shared library; with
+# SINTER_PORTABLE, the archives.
 set(SINTER_WITH_LIBCLANG OFF)
 if(NOT SINTER_LIBCLANG MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "SINTER_LIBCLANG is \"${SINTER_LIBCLANG}\": write AUTO, ON or OFF")
@@ -10,7 +11,7 @@ endif()
 
 set(_libraries clang-cpp)
 if(SINTER_PORTABLE)
-  # In the order in which each needs those behind it.
+  # In link order: each archive uses the archives after it.
   set(_libraries clangCodeGen clangFrontend clangDriver clangSerialization clangParse clangSema clangAPINotes clangAnalysis
     clangASTMatchers clangEdit clangSupport clangAST clangLex clangBasic)
 endif()

@@ -1,15 +1,15 @@
-# The CUDA toolkit, if it is wanted and there: SINTER_WITH_CUDA says. Found by itself: by nvcc, CUDA_PATH, CUDAToolkit_ROOT or
-# /usr/local/cuda, else in SINTER_CUDA_WHEELS, where `scripts/bootstrap.sh --cuda` puts NVIDIA's packages of PyPI. Of CUDA only
-# the runtime is linked, as an archive; the headers of cuBLASLt, cuDNN and NCCL are needed to build, their libraries are
-# opened when first used (runtime/host/library_loader.h).
+# Finds the CUDA toolkit and sets SINTER_WITH_CUDA. Looks at nvcc, CUDA_PATH, CUDAToolkit_ROOT and
+# /usr/local/cuda, then in SINTER_CUDA_WHEELS, where `scripts/bootstrap.sh --cuda` installs NVIDIA's packages
+# from PyPI. Sinter links only the CUDA runtime, as an archive. The build also needs the headers of cuBLASLt,
+# cuDNN and NCCL; these libraries are opened at their first use (runtime/host/library_loader.h).
 if(DEFINED ENV{XDG_DATA_HOME})
   set(_data "$ENV{XDG_DATA_HOME}")
 else()
   set(_data "$ENV{HOME}/.local/share")
 endif()
 set(SINTER_CUDA_WHEELS "${_data}/sinter/cuda" CACHE PATH "Folder that scripts/bootstrap.sh --cuda fills")
-# Folders of CUDA's libraries that are looked into at run time, after all that a user names: those of the packages, if it was
-# built with them.
+# Folders that Sinter searches for CUDA's libraries at run time, after the folders that a user names. Set if
+# the build uses NVIDIA's packages from PyPI.
 set(SINTER_CUDA_LIBRARY_FOLDERS "")
 set(SINTER_WITH_CUDA OFF)
 if(NOT SINTER_CUDA MATCHES "^(AUTO|ON|OFF)$")
@@ -20,7 +20,7 @@ if(SINTER_CUDA STREQUAL "OFF")
 endif()
 
 set(_missing)
-# 13.0: of this major version are the libraries that are opened later.
+# 13.0: the libraries that are opened at run time are of this major version.
 find_package(CUDAToolkit 13.0 QUIET)
 set(_wheels ${SINTER_CUDA_WHEELS}/nvidia)
 if(NOT CUDAToolkit_FOUND AND EXISTS ${_wheels}/cu13/include/cuda_runtime_api.h AND EXISTS ${_wheels}/cu13/lib/libcudart_static.a)

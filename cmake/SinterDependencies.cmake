@@ -1,19 +1,20 @@
-# Every third-party package, found once. scripts/bootstrap.sh installs them all.
+# Finds every third-party package. scripts/bootstrap.sh installs them all.
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(absl REQUIRED CONFIG)
 find_package(Flatbuffers REQUIRED CONFIG NAMES Flatbuffers FlatBuffers flatbuffers)
 find_package(nlohmann_json REQUIRED CONFIG)
 find_package(CLI11 REQUIRED CONFIG)
-# Not find_package(dnnl): Debian's package file insists on OpenCL headers, which only oneDNN's GPU side needs.
+# find_package(dnnl) is not used: Debian's package file requires OpenCL headers, which only oneDNN's GPU part
+# needs.
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
 add_library(DNNL::dnnl UNKNOWN IMPORTED)
 set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION "${DNNL_LIBRARY}"
   INTERFACE_INCLUDE_DIRECTORIES "${DNNL_INCLUDE_DIR}")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # Clang's OpenMP is libomp, a second set of threads beside the libgomp of oneDNN. No source has an OpenMP pragma: what
-  # is needed is libgomp itself (runtime/host/thread_pool.h).
+  # Clang's OpenMP is libomp, which would start a second set of threads next to oneDNN's libgomp. No source
+  # has an OpenMP pragma; Sinter needs only libgomp itself (runtime/host/thread_pool.h).
   add_library(OpenMP::OpenMP_CXX INTERFACE IMPORTED)
   set_target_properties(OpenMP::OpenMP_CXX PROPERTIES INTERFACE_LINK_LIBRARIES gomp)
 else()
@@ -31,7 +32,7 @@ if(SINTER_BUILD_BENCH)
   find_package(benchmark REQUIRED)
 endif()
 
-# A version cannot be asked for here: MLIR's package file accepts only its exact one.
+# No version here: MLIR's package file accepts only its own exact version.
 find_package(MLIR REQUIRED CONFIG PATHS /usr/lib/llvm-19/lib/cmake/mlir)
 list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
 if(NOT LLVM_VERSION_MAJOR EQUAL 19)

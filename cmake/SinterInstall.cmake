@@ -1,22 +1,22 @@
-# What `cmake --install` copies, and the package that find_package(Sinter) finds there.
+# Installed files, and the package for find_package(Sinter).
 #
-# Two shared libraries, of which a program links one:
-#   Sinter::sinter    builder, compiler and runtime. MLIR, LLVM and lld are inside and invisible: users need neither
-#                     their headers nor their libraries to build.
+# A program links one of two shared libraries:
+#   Sinter::sinter    builder, compiler and runtime. MLIR, LLVM and lld are linked in and hidden: users need
+#                     neither their headers nor their libraries.
 #   Sinter::runtime   loads and runs plans; no compiler.
-# Besides one of them, Sinter::mpi (an archive, if MPI was found) runs a plan in several processes.
 # Sinter::sinter contains the runtime, so linking both is an error at configure time.
+# Sinter::mpi (an archive, if MPI was found) is for programs that run a plan in several processes.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# With SINTER_PORTABLE, libraries of others are installed too, where nothing but Sinter looks for them.
+# With SINTER_PORTABLE, third-party libraries are installed too, in a folder that only Sinter searches.
 set(_sinter_dependencies)
 set(_sinter_shipped ${CMAKE_INSTALL_LIBDIR}/sinter)
 if(SINTER_PORTABLE)
   set(_sinter_dependencies RUNTIME_DEPENDENCY_SET sinter_dependencies)
 endif()
-# sinter_search_shipped(target folder): the installed file looks into this folder first, and so do the libraries that it
-# finds there: that takes --disable-new-dtags.
+# sinter_search_shipped(target folder): the installed file searches this folder first. --disable-new-dtags
+# makes the libraries in the folder search it too.
 function(sinter_search_shipped target folder)
   if(SINTER_PORTABLE)
     set_target_properties(${target} PROPERTIES INSTALL_RPATH ${folder})
@@ -24,13 +24,13 @@ function(sinter_search_shipped target folder)
   endif()
 endfunction()
 
-# sinter_shared_library(target export_name file_name libraries...): a shared library of all that these libraries hold, and of
-# what they need. Only the names in namespace sinter can be seen.
+# sinter_shared_library(target export_name file_name libraries...): a shared library with the objects of these
+# libraries and of their dependencies. It exports only names in namespace sinter.
 function(sinter_shared_library target export_name file_name)
   list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
   add_library(${target} SHARED ${objects})
   if(SINTER_PORTABLE)
-    # Options come before libraries: no archive of Abseil is asked.
+    # Options come before libraries on the command line, so the linker takes no symbol from Abseil's archives.
     list(JOIN SINTER_SHARED_ABSEIL "," abseil)
     target_link_options(${target} PRIVATE LINKER:--no-as-needed,${abseil},--as-needed
       INTERFACE $<INSTALL_INTERFACE:-Wl,-rpath,$<INSTALL_PREFIX>/${_sinter_shipped}>)
@@ -50,7 +50,7 @@ function(sinter_shared_library target export_name file_name)
   install(TARGETS ${target} ${_sinter_dependencies} EXPORT SinterTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
-# A sanitizer's own symbols stay undefined in shared libraries, and its builds are not for installation.
+# No shared libraries with sanitizers: their symbols would stay undefined, and such builds are not installed.
 if(NOT SINTER_SANITIZE)
   sinter_shared_library(sinter_shared sinter sinter sinter_runtime sinter_data sinter_frontend)
   sinter_shared_library(sinter_runtime_shared runtime sinter_runtime sinter_runtime)
@@ -65,7 +65,7 @@ if(NOT SINTER_SANITIZE)
       LIBRARY DESTINATION ${_sinter_shipped})
   endif()
   if(SINTER_WITH_MPI)
-    # A set of its own, so that nobody needs MPI who does not ask for it.
+    # A separate export set, so that only users of Sinter::mpi need MPI.
     install(TARGETS sinter_mpi EXPORT SinterMpiTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
     install(EXPORT SinterMpiTargets NAMESPACE Sinter:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Sinter)
     install(FILES ${CMAKE_SOURCE_DIR}/runtime/mpi/mpi_world.h

@@ -1,5 +1,5 @@
-# sinter_lit_tests(): one ctest, lit.<folder>.<file>, for each .mlir file of the current folder and below it. They need sinter-opt and
-# FileCheck; lit itself comes with llvm-19-tools.
+# sinter_lit_tests(): adds the ctest lit.<folder>.<file> for each .mlir file of the current folder and below it.
+# These tests need sinter-opt and FileCheck. lit is part of llvm-19-tools.
 find_file(SINTER_LIT lit.py PATHS ${LLVM_INSTALL_PREFIX}/build/utils/lit REQUIRED NO_DEFAULT_PATH)
 configure_file(${CMAKE_SOURCE_DIR}/tests/lit.site.cfg.py.in ${CMAKE_BINARY_DIR}/tests/lit/lit.site.cfg.py @ONLY)
 
@@ -10,7 +10,7 @@ function(sinter_lit_tests)
   foreach(test ${tests})
     get_filename_component(name ${test} NAME_WE)
     add_test(NAME lit.${folder}.${name}
-      # Tests run side by side, and would write their times to one file, which cannot be read half written.
+      # Parallel tests would write their times to the same file, and lit fails on a partly written file.
       COMMAND ${Python3_EXECUTABLE} ${SINTER_LIT} -v --skip-test-time-recording ${CMAKE_BINARY_DIR}/tests/lit/${folder}/${test})
     set_tests_properties(lit.${folder}.${name} PROPERTIES LABELS lit TIMEOUT 120 ENVIRONMENT "ASAN_OPTIONS=${SINTER_ASAN_OPTIONS}")
   endforeach()

@@ -1,4 +1,4 @@
-# MPI, if it is wanted and there: SINTER_WITH_MPI says. Only runtime/mpi, a library of its own, is built with it.
+# Finds MPI and sets SINTER_WITH_MPI. Only the separate library runtime/mpi uses MPI.
 set(SINTER_WITH_MPI OFF)
 if(NOT SINTER_MPI MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "SINTER_MPI is \"${SINTER_MPI}\": write AUTO, ON or OFF")
@@ -7,7 +7,7 @@ if(SINTER_MPI STREQUAL "OFF")
   return()
 endif()
 
-# The C interface, from C++: without the C++ one, which MPI has given up.
+# Use MPI's C interface: MPI has removed its C++ interface.
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI QUIET COMPONENTS CXX)
 if(MPI_CXX_FOUND)

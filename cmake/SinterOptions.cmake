@@ -1,4 +1,4 @@
-# Build options and the flags shared by every target.
+# Build options, and compiler flags of every target.
 option(SINTER_BUILD_TESTS "Build the tests" ON)
 option(SINTER_BUILD_BENCH "Build the benchmarks" ON)
 set(SINTER_TEST_FOLDERS "" CACHE STRING "Folders of tests/ to build, such as \"runtime;data\"; empty: all")
@@ -19,7 +19,7 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-# A program may catch our errors or our bugs, but never through symbols it was not meant to see.
+# Hides the symbols of inline functions.
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
@@ -34,7 +34,8 @@ if(SINTER_SANITIZE)
   add_compile_options(-fsanitize=${_sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${_sanitizers})
 endif()
-# MLIR's libraries come without instrumentation: what they fill, containers and LLVM's arenas, looks as if it overflowed.
+# MLIR's libraries are not instrumented, so the sanitizer would report overflows of containers and LLVM arenas
+# that they fill.
 set(SINTER_ASAN_OPTIONS "detect_container_overflow=0:allow_user_poisoning=0")
 if(SINTER_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)

@@ -1,13 +1,14 @@
-# With SINTER_PORTABLE: LLVM, MLIR and lld are linked statically, so that libraries and programs run on any Linux whose C
-# library is as new. Abseil's archives are inside programs. They cannot be inside shared libraries: a distribution compiles
-# them for programs, with thread-local variables at fixed places. Those link Abseil's shared libraries, which are installed
-# beside them (cmake/SinterInstall.cmake). Included after the packages are found; changes what their targets stand for.
+# With SINTER_PORTABLE: links LLVM, MLIR and lld statically, so that libraries and programs run on any Linux
+# whose C library is not older. Programs link Abseil's archives. Shared libraries cannot: distributions
+# compile these archives for programs, with thread-local variables at fixed addresses. Shared libraries link
+# Abseil's shared libraries, which are installed with them (cmake/SinterInstall.cmake). Include this file
+# after the packages are found; it changes their targets.
 
-# Debian's MLIR archives name the target LLVM, the shared library. One static LLVM in its place: mixing the two would
-# register LLVM's options twice and end the program at its start.
+# Debian's MLIR archives link the target LLVM, the shared library. Replace it by one static LLVM: a mix of
+# both would register LLVM's options twice and abort the program at its start.
 llvm_map_components_to_libnames(_llvm_archives core support native passes orcjit option lto bitreader bitwriter irreader
   linker frontendopenmp targetparser
-  # Of the Clang library (cmake/SinterClang.cmake).
+  # For the Clang library (cmake/SinterClang.cmake).
   coverage frontenddriver frontendhlsl frontendoffloading hipstdpar irprinter windowsdriver)
 list(REMOVE_ITEM _llvm_archives LLVM LLVMSupport)
 get_target_property(_llvm_configurations LLVM IMPORTED_CONFIGURATIONS)
@@ -18,8 +19,8 @@ foreach(_configuration ${_llvm_configurations})
 endforeach()
 set_property(TARGET LLVM PROPERTY INTERFACE_LINK_LIBRARIES ${_llvm_archives} LLVMSupport)
 
-# lld starts every target that LLVM was built for, and Polly, though only bitcode would need them and Sinter gives it none.
-# Empty functions in their place keep some 100 MB out.
+# lld initializes every target of LLVM, and Polly, for bitcode input. Sinter gives lld no bitcode. Empty
+# functions in their place save about 100 MB.
 set(_stubs "// Written by cmake/SinterPortable.cmake.\n#include \"llvm/Passes/PassPlugin.h\"\nextern \"C\" {\n")
 set(_foreign ${LLVM_TARGETS_TO_BUILD})
 list(REMOVE_ITEM _foreign ${LLVM_NATIVE_ARCH})
@@ -39,12 +40,14 @@ get_target_property(_extensions LLVMExtensions INTERFACE_LINK_LIBRARIES)
 list(REMOVE_ITEM _extensions Polly PollyISL)
 set_property(TARGET LLVMExtensions PROPERTY INTERFACE_LINK_LIBRARIES ${_extensions} sinter_foreign_targets)
 
-# LLVM's own needs: zstd as an archive; zlib is everywhere; Z3, which Debian's LLVM names, is not used by these parts.
+# Dependencies of LLVM: zstd is linked as an archive. zlib is on every system. These parts do not use Z3,
+# which Debian's LLVM names.
 find_library(SINTER_ZSTD_ARCHIVE libzstd.a REQUIRED)
 set_target_properties(zstd::libzstd_shared PROPERTIES IMPORTED_LOCATION ${SINTER_ZSTD_ARCHIVE} IMPORTED_SONAME "")
 add_link_options(LINKER:--as-needed)
 
-# sinter_abseil_closure(result targets...): the files of these targets of Abseil and of all that they need.
+# sinter_abseil_closure(result targets...): sets `result` to the files of these Abseil targets and of their
+# dependencies.
 function(sinter_abseil_closure result)
   set(waiting ${ARGN})
   set(seen)
@@ -70,15 +73,16 @@ function(sinter_abseil_closure result)
   set(${result} ${files} PARENT_SCOPE)
 endfunction()
 
-# For shared libraries, before they become archives. The whole closure is linked, used or not: a loader that meets what a
-# library of Abseil needs has then found it beside Sinter's, and need not search the system, where it may be missing.
+# For shared libraries, before the targets become archives. Link the whole closure, used or not: the loader
+# then finds each dependency of an Abseil library next to Sinter's libraries, and does not search the system,
+# which may lack it.
 sinter_abseil_closure(SINTER_SHARED_ABSEIL absl::status absl::statusor absl::strings absl::str_format)
 
-# What is installed beside Sinter's files, as regular expressions. The rest that they need, zlib and what comes with GCC, is
-# everywhere. OpenCL's loader is for Debian's oneDNN, which names it.
+# Third-party libraries to install, as regular expressions. The other dependencies (zlib, GCC's libraries) are
+# on every system. Debian's oneDNN needs the OpenCL loader.
 set(SINTER_SHIPPED ^libabsl_ ^libdnnl ^libOpenCL)
 
-# For programs: the same targets, their archives.
+# For programs: change the same targets to archives.
 get_directory_property(_imported IMPORTED_TARGETS)
 foreach(_target ${_imported})
   get_target_property(_type ${_target} TYPE)
@@ -97,5 +101,5 @@ foreach(_target ${_imported})
   endforeach()
 endforeach()
 
-# Nothing of the archives may be seen from outside: a program may have its own LLVM and Abseil.
+# Hide all symbols of the archives: a program may have its own LLVM and Abseil.
 add_link_options(LINKER:--exclude-libs,ALL)

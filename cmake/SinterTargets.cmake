@@ -1,6 +1,6 @@
-# The functions that folders use to declare libraries, dialects and tests.
+# Functions that declare libraries, programs and tests.
 
-# One spelling of includes in the tree and after installation: "sinter/runtime/plan/plan.h".
+# Includes have the same spelling in the tree and after installation: "sinter/runtime/plan/plan.h".
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include)
 file(CREATE_LINK ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/include/sinter SYMBOLIC)
 target_include_directories(sinter_flags INTERFACE
@@ -8,8 +8,9 @@ target_include_directories(sinter_flags INTERFACE
   $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/generated>)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated)
 
-# sinter_compile_together(name): with SINTER_UNITY, several sources of the target are compiled as one: their headers are read,
-# and what templates make is made, once. So names in anonymous namespaces are unique in a target.
+# sinter_compile_together(name): with SINTER_UNITY, compiles several sources of the target as one. The
+# compiler then reads headers and instantiates templates only once. Therefore names in anonymous namespaces
+# must be unique in a target.
 function(sinter_compile_together name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${SINTER_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
@@ -33,7 +34,7 @@ function(sinter_library name)
   endif()
 endfunction()
 
-# Precompiled headers were made with -fPIC; a program's own -fPIE would refuse them.
+# Precompiled headers are compiled with -fPIC; a program compiled with -fPIE cannot use them.
 function(sinter_compile_like_library name)
   get_target_property(type ${name} TYPE)
   if(type STREQUAL "EXECUTABLE")
@@ -45,7 +46,8 @@ endfunction()
 function(sinter_use_mlir name)
   target_include_directories(${name} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_compile_definitions(${name} PRIVATE ${LLVM_DEFINITIONS})
-  # GCC looks for garbage in what it has just read from the precompiled header: a tenth of the time, for nothing.
+  # By default GCC collects garbage in the memory of the precompiled header: a tenth of the time, without
+  # effect.
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1500000>)
   sinter_compile_like_library(${name})
   if(NOT name STREQUAL "sinter_mlir_pch")
@@ -53,7 +55,8 @@ function(sinter_use_mlir name)
   endif()
 endfunction()
 
-# For a program that reads options, with CLI11. What it reads them with need not be quick: -O1 takes a third off its compilation.
+# For a program that parses options with CLI11. Option parsing need not be fast: -O1 saves a third of the
+# compile time.
 function(sinter_read_options name)
   target_link_libraries(${name} PRIVATE CLI11::CLI11)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
@@ -63,7 +66,8 @@ function(sinter_read_options name)
   endif()
 endfunction()
 
-# The arithmetic of tests is not what is tested, and no fuzzer runs it: checking it takes half of the time to compile them.
+# Compiles test code without the undefined-behaviour sanitizer and without fuzzer instrumentation, which would
+# take half of its compile time. The tested libraries keep both.
 function(sinter_compile_as_test name)
   if(SINTER_SANITIZE MATCHES "undefined")
     target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
@@ -73,32 +77,33 @@ function(sinter_compile_as_test name)
   endif()
 endfunction()
 
-# Builds every test and fuzzer, and not the tools, examples and benchmarks.
+# Builds every test and fuzzer, without the tools, examples and benchmarks.
 add_custom_target(sinter_tests)
 
-# What makes a program believe that its CPU has AVX2 and no more: Sinter, oneDNN by both of its names, and the C library.
+# Environment that limits a program to AVX2: for Sinter, oneDNN (both prefixes) and the C library.
 set(SINTER_AS_V3 SINTER_CPU_LEVEL=x86-64-v3 ONEDNN_MAX_CPU_ISA=AVX2 DNNL_MAX_CPU_ISA=AVX2
   GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD)
 
-# An x86-64 with AVX2 and nothing newer, emulated: there, an instruction beyond that ends the program.
+# Emulates an x86-64 CPU with AVX2 and nothing newer: a newer instruction ends the program.
 find_program(SINTER_QEMU qemu-x86_64 DOC "Emulates a CPU for tests; without it, they are left out")
 if(NOT SINTER_QEMU)
   message(STATUS "No qemu-x86_64 (package qemu-user): tests on an emulated CPU are left out")
 endif()
 
-# sinter_emulated_test(name program arguments...): the ctest haswell.<name>, if there is an emulator. Thirty times slower than the CPU.
+# sinter_emulated_test(name program arguments...): adds the ctest haswell.<name> if the emulator is installed.
+# It is thirty times slower than the CPU.
 function(sinter_emulated_test name program)
   if(SINTER_QEMU AND NOT SINTER_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    # What Haswell has and the emulator lacks, no program asks for.
+    # Disables the Haswell features that the emulator lacks; no program uses them.
     add_test(NAME haswell.${name}
       COMMAND ${SINTER_QEMU} -cpu Haswell-noTSX,-tsc-deadline,-invpcid,-pcid,-x2apic $<TARGET_FILE:${program}> ${ARGN})
     set_tests_properties(haswell.${name} PROPERTIES TIMEOUT 300 LABELS v3 ENVIRONMENT "SINTER_NUM_THREADS=2")
   endif()
 endfunction()
 
-# sinter_test(name SOURCES a_test.cc ... DEPS libs... [LABELS ...] [MLIR] [AS_V3]): a GoogleTest binary, one ctest per case. With the
-# thread sanitizer those alone that are labelled `threads`. AS_V3:
-# and one more, v3.<name>, that runs all cases as on a CPU of level x86-64-v3, which most machines of tests are beyond.
+# sinter_test(name SOURCES a_test.cc ... DEPS libs... [LABELS ...] [MLIR] [AS_V3]): a GoogleTest binary, one
+# ctest per case. With the thread sanitizer, only tests with the label `threads` are built. AS_V3 adds the
+# test v3.<name>, which runs all cases as on a CPU of level x86-64-v3; most test machines have newer CPUs.
 function(sinter_test name)
   cmake_parse_arguments(ARG "MLIR;AS_V3" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -111,7 +116,8 @@ function(sinter_test name)
     sinter_compile_as_test(${name})
     target_precompile_headers(${name} REUSE_FROM sinter_test_pch)
   endif()
-  # A test is compiled more often than it is run, and -O1 takes a sixth off that. What it tests keeps -O3.
+  # A test is compiled more often than run, and -O1 saves a sixth of its compile time. The tested libraries
+  # keep -O3.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
@@ -131,7 +137,7 @@ function(sinter_test name)
     sinter_list_gpu_test(${name} ${name} "" "")
   endif()
   if(ARG_LABELS)
-    # One value, as it must look before gtest_discover_tests has taken lists apart three times.
+    # Joins the labels into one value, with ";" escaped: gtest_discover_tests expands lists three times.
     string(REPLACE ";" [==[\\\\\\\\;]==] labels "${ARG_LABELS}")
     list(APPEND properties LABELS "${labels}")
   endif()
@@ -142,8 +148,9 @@ function(sinter_test name)
   endif()
 endfunction()
 
-# sinter_gpu_test(name PROGRAM target [FILTER gtest's] [ENVIRONMENT name=value] [LABELS more] [TIMEOUT seconds] SKIP text): the ctest
-# gpu.<name> with the label gpu: a test program run on a GPU, as a whole. It says `text` where there is none.
+# sinter_gpu_test(name PROGRAM target [FILTER gtest's] [ENVIRONMENT name=value] [LABELS more] [TIMEOUT
+# seconds] SKIP text): adds the ctest gpu.<name> with the label gpu. It runs a whole test program on a GPU. If
+# the program prints `text`, the machine has no GPU and the test counts as skipped.
 function(sinter_gpu_test name)
   if(SINTER_SANITIZE)
     return()  # CUDA's driver cannot live with the memory that sanitizers map.
@@ -163,8 +170,9 @@ function(sinter_gpu_test name)
   sinter_list_gpu_test(gpu.${name} ${ARG_PROGRAM} "${ARG_ENVIRONMENT}" "${filter}")
 endfunction()
 
-# All that has the label gpu, for machines to which the programs are carried without ctest's files: gpu_tests.txt of the build folder,
-# a line each of name, program, variable, argument; behind each of them "|". scripts/gpu_test.sh reads it.
+# Lists the tests with the label gpu in gpu_tests.txt of the build folder, for machines that receive the
+# programs without ctest's files. Each line has a name, a program, an environment variable and an argument,
+# each followed by "|". scripts/gpu_test.sh reads the file.
 function(sinter_list_gpu_test name program environment argument)
   file(RELATIVE_PATH folder ${CMAKE_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR})
   set_property(GLOBAL APPEND_STRING PROPERTY SINTER_GPU_TESTS "${name}|${folder}/${program}|${environment}|${argument}|\n")
@@ -174,8 +182,9 @@ function(sinter_write_gpu_tests)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/gpu_tests.txt CONTENT "${lines}" @ONLY)
 endfunction()
 
-# sinter_fuzzer(name SOURCE files... DEPS libs... [MLIR]): a libFuzzer binary, built with SINTER_FUZZ. The ctest fuzz.<name>
-# runs it for SINTER_FUZZ_SECONDS, from the seeds in corpus/<name without _fuzzer>. What it finds goes to the build folder.
+# sinter_fuzzer(name SOURCE files... DEPS libs... [MLIR]): a libFuzzer binary, built with SINTER_FUZZ. The
+# ctest fuzz.<name> runs it for SINTER_FUZZ_SECONDS with the seeds in corpus/<name without _fuzzer>. New
+# inputs go to the build folder.
 function(sinter_fuzzer name)
   cmake_parse_arguments(ARG "MLIR" "" "SOURCE;DEPS" ${ARGN})
   if(NOT SINTER_FUZZ)

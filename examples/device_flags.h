@@ -1,8 +1,8 @@
-// The flags --device and --precision of programs that train: where, and in what type products run.
+// The flags --device and --precision of training programs.
 //
 //   DeviceFlags flags;
 //   AddDevicesFlag(app, flags);                    // --device gpu:0,gpu:1; AddDeviceFlag: one device
-//   AddPrecisionFlag(app, flags, "of products");   // --precision bf16
+//   AddPrecisionFlag(app, flags, "of matmuls");    // --precision bf16
 //   CLI11_PARSE(app, argc, argv);
 //   SINTER_ASSIGN_OR_RETURN(std::vector<Device> devices, flags.Devices());
 //   graph.SetPrecision(flags.PrecisionOn(devices.front()));
@@ -24,7 +24,7 @@
 
 namespace sinter::examples {
 
-// InvalidArgument: one of them is no name of a device.
+// Returns the devices with these names. InvalidArgument: a name is not the name of a device.
 inline absl::StatusOr<std::vector<Device>> ParseDevices(std::span<const std::string> names) {
   std::vector<Device> devices;
   for (const std::string& name : names) {
@@ -34,14 +34,14 @@ inline absl::StatusOr<std::vector<Device>> ParseDevices(std::span<const std::str
   return devices;
 }
 
-// What was given. The parser writes into it: it outlives the parser.
+// The values of the flags. The parser writes into this struct, so the struct must outlive the parser.
 struct DeviceFlags {
   std::vector<std::string> names = {TryGpu().ToString()};
   std::optional<Precision> precision;
 
-  // One at least. InvalidArgument as ParseDevices.
+  // Returns at least one device. Errors: those of ParseDevices.
   absl::StatusOr<std::vector<Device>> Devices() const { return ParseDevices(names); }
-  // That given, else bf16 on a GPU and f32 on a CPU.
+  // Returns the given precision; by default bf16 on a GPU and f32 on a CPU.
   Precision PrecisionOn(Device device) const {
     return precision.value_or(device.is_gpu() ? Precision::kBf16 : Precision::kF32);
   }
@@ -60,7 +60,7 @@ inline void AddDevicesFlag(CLI::App& app, DeviceFlags& flags) {
       ->capture_default_str();
 }
 
-// `help` says of what it is the type, and what it is by default.
+// Adds --precision. `help` names the ops that use it and the default.
 inline CLI::Option* AddPrecisionFlag(CLI::App& app, DeviceFlags& flags, const std::string& help) {
   const std::map<std::string, Precision> precisions = {
       {"f32", Precision::kF32}, {"bf16", Precision::kBf16}, {"f16", Precision::kF16}};

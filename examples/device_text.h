@@ -1,4 +1,4 @@
-// The line by which a program says where it runs:
+// DeviceText: the line that a program prints about its devices.
 //
 //   std::cout << DeviceText({device}) << "\n";
 //   device: gpu:0 (NVIDIA H200)
@@ -15,7 +15,7 @@
 
 namespace sinter::examples {
 
-// Returns the devices with their names; without a GPU among them also why there is none to choose.
+// Returns the devices with their names. If no device is a GPU and gpu:0 is unavailable, adds the reason.
 inline std::string DeviceText(const std::vector<Device>& devices) {
   std::string text = "device: ";
   for (size_t i = 0; i < devices.size(); ++i) {

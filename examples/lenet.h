@@ -1,4 +1,4 @@
-// LeNet on small images, as more than one program here trains it: data, model, batches, evaluation.
+// LeNet on small images for several examples: data, model, batches, evaluation.
 //
 //   SINTER_ASSIGN_OR_RETURN(Digits data, LoadDigits("mnist", /*folder=*/""));
 //   nn::Module net = LeNet();
@@ -20,10 +20,11 @@ namespace sinter::examples {
 
 struct Digits {
   ImageSet train, test;
-  std::string source;  // The folder, or what drew them.
+  std::string source;  // The folder, or a note that the digits were drawn.
 };
 
-// MNIST or Fashion-MNIST; where no folder was asked for and none is found, digits drawn here: the program works without data.
+// Returns MNIST or Fashion-MNIST. If `folder` is empty and no files are found, draws digits, so that the
+// program works without data.
 inline absl::StatusOr<Digits> LoadDigits(const std::string& dataset, const std::string& folder) {
   absl::StatusOr<MnistDataset> found = LoadMnist(dataset, folder);
   if (found.ok()) return Digits{std::move(found->train), std::move(found->test), found->folder};
@@ -38,7 +39,7 @@ inline nn::Module LeNet() {
                         nn::AvgPool(2),    nn::Flatten(), nn::Linear(128), nn::Relu(),        nn::Linear(10)};
 }
 
-// The sizes of an epoch's batches: the last one may be smaller, and its mean is over what it holds.
+// Returns the sizes of an epoch's batches. The last batch may be smaller; its mean is over its own examples.
 inline std::vector<int64_t> BatchSizes(const ImageSet& set, int64_t batch) {
   const int64_t rows = set.images.shape()[0];
   std::vector<int64_t> sizes = {std::min(batch, rows)};
@@ -46,12 +47,12 @@ inline std::vector<int64_t> BatchSizes(const ImageSet& set, int64_t batch) {
   return sizes;
 }
 
-// There is a function for each of them.
+// Returns the name of the function for batches of `rows` examples, like "train_256".
 inline std::string FunctionName(const std::string& kind, int64_t rows) {
   return kind + "_" + std::to_string(rows);
 }
 
-// "eval_<rows>" counts the images that the model is right about.
+// Adds the function "eval_<rows>", which counts the correctly classified images.
 inline void AddEvaluation(Graph& graph, nn::Module& net, int64_t rows) {
   graph.Function(FunctionName("eval", rows), Mode::kEval, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {rows, 1, 28, 28});
@@ -61,7 +62,8 @@ inline void AddEvaluation(Graph& graph, nn::Module& net, int64_t rows) {
   });
 }
 
-// Borrows the set. Of `options` the sizes, the order and the epochs count.
+// Returns batches of images in f32 and labels in i32. Borrows the set. Overwrites `options.last` and
+// `options.transforms`.
 inline absl::StatusOr<BatchIterator> MakeBatches(const ImageSet& set, BatchOptions options) {
   std::vector<HostTensor> tensors;
   for (const HostTensor* t : {&set.images, &set.labels}) {
@@ -74,7 +76,7 @@ inline absl::StatusOr<BatchIterator> MakeBatches(const ImageSet& set, BatchOptio
   return BatchIterator::Create(std::move(tensors), std::move(options));
 }
 
-// Of the functions that AddEvaluation added. With several devices all of them count.
+// Returns the accuracy on `test`, with the functions of AddEvaluation. The result covers all devices.
 inline absl::StatusOr<double> Accuracy(Session& session, const ImageSet& test, int64_t batch) {
   SINTER_ASSIGN_OR_RETURN(BatchIterator batches,
                           MakeBatches(test, {.batch_size = batch, .shuffle = false, .max_epochs = 1}));

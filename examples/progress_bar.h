@@ -1,10 +1,10 @@
-// One line on a terminal that shows how far an epoch is: bar, loss, rate and time left.
+// ProgressBar: a line on a terminal with the progress of an epoch, its loss, rate and time left.
 //
 //   ProgressBar bar("epoch 1/10", batches);
 //   bar.Update(done, loss, images_done);       // redrawn at most ten times a second
 //   bar.Finish("accuracy 97.3 %");
 //
-// Not on a terminal (a log file, CI), only the finished line is printed.
+// If the output is not a terminal (a log file, CI), prints only the final line.
 #ifndef SINTER_EXAMPLES_PROGRESS_BAR_H_
 #define SINTER_EXAMPLES_PROGRESS_BAR_H_
 
@@ -42,7 +42,7 @@ class ProgressBar {
     std::fflush(stdout);
   }
 
-  // Replaces the bar by its summary.
+  // Replaces the bar by a summary that ends with `result`.
   void Finish(const std::string& result) {
     double seconds = Seconds();
     if (isatty(STDOUT_FILENO)) std::printf("\r\033[K");

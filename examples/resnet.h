@@ -1,8 +1,10 @@
-// ResNets of bottleneck blocks (He et al., "Deep Residual Learning for Image Recognition", arXiv 1512.03385), in the form called
-// v1.5: the 3x3 convolution of a block is the one with the stride. As more than one program here trains them.
+// ResNets with bottleneck blocks, in the form called v1.5, for several examples and benchmarks.
 //
 //   SINTER_ASSIGN_OR_RETURN(nn::Module net, ResNet({.layers = 50, .classes = 1000}));
 //   Tensor logits = net(images);                                   // [N, C, H, W] to [N, classes]
+//
+// He et al., "Deep Residual Learning for Image Recognition", arXiv 1512.03385. In v1.5 the 3x3 convolution of
+// a block has the stride.
 #ifndef SINTER_EXAMPLES_RESNET_H_
 #define SINTER_EXAMPLES_RESNET_H_
 
@@ -17,8 +19,8 @@
 namespace sinter::examples {
 
 struct ResNetOptions {
-  int64_t layers = 50;  // 50, 101 or 152; 14 and 26, which are small ones in the same form, for tests.
-  int64_t width = 64;   // Channels of the stem; blocks give 4, 8, 16 and 32 times as many.
+  int64_t layers = 50;  // 50, 101 or 152; also 14 and 26, small networks for tests.
+  int64_t width = 64;   // Channels of the stem; the stages output 4, 8, 16 and 32 times this number.
   int64_t classes = 1000;
   MathMode math = MathMode::kIeee;
 };
@@ -33,7 +35,8 @@ inline nn::Module ConvolutionAndNorm(int64_t channels, int64_t kernel, int64_t s
   return nn::Sequential{nn::Conv2d(channels, kernel, options), nn::BatchNorm()};
 }
 
-// Gives 4 * width channels; a shortcut that keeps neither size nor channels is a convolution too.
+// Returns a block with 4 * width output channels. If the block changes the shape, its shortcut is a
+// convolution.
 inline nn::Module Bottleneck(int64_t width, int64_t stride, bool keeps_shape, MathMode math) {
   const std::vector<nn::Module> path = {ConvolutionAndNorm(width, 1, 1, math), nn::Relu(),
                                         ConvolutionAndNorm(width, 3, stride, math), nn::Relu(),
@@ -43,7 +46,7 @@ inline nn::Module Bottleneck(int64_t width, int64_t stride, bool keeps_shape, Ma
   return nn::Sequential{sum, nn::Relu()};
 }
 
-// InvalidArgument for a number of layers or sizes that there is no network of.
+// Returns the network. InvalidArgument: unknown number of layers, or width or classes below 1.
 inline absl::StatusOr<nn::Module> ResNet(const ResNetOptions& options) {
   static const std::map<int64_t, std::array<int64_t, 4>> kBlocks = {
       {14, {1, 1, 1, 1}}, {26, {2, 2, 2, 2}}, {50, {3, 4, 6, 3}}, {101, {3, 4, 23, 3}}, {152, {3, 8, 36, 3}}};

@@ -1,4 +1,4 @@
-// Draws from what a language model says of the next token.
+// SampleToken: draws the next token from the logits of a language model.
 //
 //   SplitMix bits(seed);
 //   int64_t token = SampleToken(logits, /*temperature=*/0.8, bits);
@@ -15,7 +15,7 @@
 
 namespace sinter::examples {
 
-// An index with the probability softmax(logits / temperature); there is at least one.
+// Returns an index drawn with the probabilities softmax(logits / temperature). `logits` must not be empty.
 inline int64_t SampleToken(std::span<const float> logits, double temperature, SplitMix& bits) {
   const double highest = *std::max_element(logits.begin(), logits.end());
   std::vector<double> weights;

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Installs what Sinter needs to build and to run its tests, on Debian 12 or Ubuntu 24.04.
+# Installs the packages to build and test Sinter, on Debian 12 or Ubuntu 24.04.
 #
-#   scripts/bootstrap.sh           as root, or as a user who may use sudo
-#   scripts/bootstrap.sh --cuda    also fetches what building for NVIDIA GPUs needs and is missing
+#   scripts/bootstrap.sh           as root, or as a user with sudo
+#   scripts/bootstrap.sh --cuda    also downloads missing packages to build for NVIDIA GPUs
 #
-# Does nothing, and asks for no rights, when every package is there. Installs nothing outside the distribution's
-# packages and changes none of the system's settings.
+# If every package is installed, does nothing and needs no root rights. Installs only packages of the
+# distribution and changes no system settings.
 #
-# --cuda looks for a CUDA toolkit 13 with cuDNN and NCCL. Where there is none, it puts NVIDIA's packages of PyPI (1.1 GB to
-# download, 1.5 GB on disk) into ~/.local/share/sinter/cuda, or $XDG_DATA_HOME/sinter/cuda; CMake finds them there. The driver
-# is not among them: it comes from the distribution or from NVIDIA, and must be 580 or newer.
+# --cuda looks for a CUDA toolkit 13 with cuDNN and NCCL. If there is none, it installs NVIDIA's packages from
+# PyPI (1.1 GB to download, 1.5 GB on disk) in ~/.local/share/sinter/cuda or $XDG_DATA_HOME/sinter/cuda, where
+# CMake finds them. It does not install the driver, which comes from the distribution or from NVIDIA and must
+# be 580 or newer.
 set -euo pipefail
 
 with_cuda=false
@@ -19,24 +20,24 @@ case "${1:-}" in
   *) echo "bootstrap: unknown argument \"$1\"; write nothing, or --cuda" >&2; exit 2 ;;
 esac
 
-# The names are the same on both. What differs is versions: oneDNN 2.6 and FlatBuffers 2.0 on Debian, oneDNN 3.x and
-# FlatBuffers 23.5 on Ubuntu; the sources take either.
+# Both distributions use these names, with different versions: oneDNN 2.6 and FlatBuffers 2.0 on Debian,
+# oneDNN 3.x and FlatBuffers 23.5 on Ubuntu. The sources support both.
 packages=(
   # Build tools
   cmake ninja-build g++ pkg-config ccache python3
   # MLIR and LLVM: libraries, mlir-tblgen, FileCheck and lit, the linker as a library and as a program
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools liblld-19-dev lld-19
-  # Clang compiles the kernels' bitcode, and the fuzzers with its sanitizers
+  # Clang for the bitcode of kernels, the fuzzers and the sanitizers
   clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev
-  # and, as a library, user-defined kernels
+  # Clang as a library, for user-defined kernels
   libclang-19-dev libclang-cpp19-dev
-  # Asked for by LLVM's package file
+  # Required by LLVM's package file
   zlib1g-dev libzstd-dev libxml2-dev libedit-dev libcurl4-openssl-dev
-  # What Sinter links
+  # Libraries that Sinter links
   libdnnl-dev libflatbuffers-dev flatbuffers-compiler libcli11-dev nlohmann-json3-dev libabsl-dev
-  # Programs of several processes, and tests that make machines for them
+  # Programs with several processes, and network namespaces for their tests
   libopenmpi-dev openmpi-bin iproute2
-  # Tests and benchmarks; an emulator of older CPUs
+  # Tests, benchmarks, and an emulator of older CPUs
   libgtest-dev libgmock-dev libbenchmark-dev qemu-user
 )
 
@@ -65,7 +66,7 @@ if ! command -v dpkg-query >/dev/null; then
 LLD and Clang 19 and the equivalents of: ${packages[*]}; then build with cmake --preset release."
 fi
 
-# What the build needs of CUDA: the versions that Sinter is tested with.
+# CUDA packages for the build, in the versions that Sinter is tested with.
 cuda_packages=(
   "nvidia-cuda-runtime==13.0.*" "nvidia-cuda-crt==13.0.*" "nvidia-cuda-cccl==13.0.*" "nvidia-cuda-nvrtc==13.0.*"
   "nvidia-cublas==13.0.*" "nvidia-cudnn-cu13==9.19.*" "nvidia-nccl-cu13==2.28.*"
@@ -82,7 +83,7 @@ has_cuda_toolkit() {
   return 1
 }
 
-# Says which driver is there. Compiling for a GPU needs none.
+# Prints the version of the driver. Compiling for a GPU needs no driver.
 report_driver() {
   local version
   version="$(cat /sys/module/nvidia/version 2>/dev/null || true)"
@@ -106,7 +107,7 @@ fetch_cuda() {
     return
   fi
   echo "bootstrap: fetching CUDA's packages into $folder: ${cuda_packages[*]}"
-  # Beside the folder first, so that a download that is cut off leaves nothing that looks complete.
+  # Download to a temporary folder, so that an interrupted download never looks complete.
   rm -rf "$folder.part" "$folder"
   mkdir -p "$folder.part"
   python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --no-compile \

@@ -3,7 +3,7 @@
 
     scripts/generate_docs.py --llvm-bin /usr/lib/llvm-19/bin --include build/dev/include --out docs/generated
 
-The CMake target sinter_docs runs it; the ctest docs.generated fails if docs/generated or a README differs from what it writes.
+The CMake target sinter_docs runs it; the ctest docs.generated fails if docs/generated or a README is out of date.
 """
 import argparse
 import json
@@ -14,7 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NOTE = "<!-- Written by scripts/generate_docs.py from {source}: edit that. -->\n"
-# What tells a reader nothing about an op.
+# Lines that tell a reader nothing about an op.
 NOISE = re.compile(r"^(Traits|Effects): .*\n+", re.MULTILINE)
 INTERFACES = re.compile(r"^Interfaces: (.*)\n", re.MULTILINE)
 
@@ -30,7 +30,7 @@ class TableGen:
 
 
 def opening_comment(td):
-    """The comment that a .td file begins with, as Markdown."""
+    """Returns the opening comment of a .td file as Markdown."""
     lines = []
     for line in td.read_text().splitlines():
         if not line.startswith("//"):
@@ -40,7 +40,7 @@ def opening_comment(td):
 
 
 def expressions(record):
-    """The scalar body and the gradients of a pointwise record, as they are written in the .td file."""
+    """Returns the scalar body and the gradients of a pointwise record, as written in the .td file."""
     returns = re.findall(r"return (.*?);\s*\n", record["extraClassDefinition"], re.DOTALL)
     scalar, gradient = returns[0], returns[-1]
     return " ".join(scalar.split()), " ".join(gradient.strip().strip("{}").split())

@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
 # Runs every test labelled gpu.
 #
-#   scripts/gpu_test.sh                     of build/release, by ctest
-#   scripts/gpu_test.sh build/portable      of another build
-#   scripts/gpu_test.sh carried             of a folder of test programs brought from another machine
-#   scripts/gpu_test.sh carried --gtest_filter='Matmul*'     what follows goes to ctest or to each program
-#   scripts/gpu_test.sh --sanitize 600 carried               memcheck and racecheck over the table of all ops, for 600 seconds
-#   scripts/gpu_test.sh --list carried                       what would be run
+#   scripts/gpu_test.sh                     tests of build/release, with ctest
+#   scripts/gpu_test.sh build/portable      tests of another build
+#   scripts/gpu_test.sh carried             tests in a folder of programs copied from another machine
+#   scripts/gpu_test.sh carried --gtest_filter='Matmul*'     further arguments go to ctest or to each program
+#   scripts/gpu_test.sh --sanitize 600 carried              memcheck and racecheck on all ops, for 600 seconds
+#   scripts/gpu_test.sh --list carried                       prints the tests without running them
 #
-# What is carried: gpu_tests.txt of the build folder, which lists the tests, and the programs that it names, each at its path or
-# beside that file; those that are not there are named and left out. A folder named lib beside it is looked at for the shared
-# libraries that this machine lacks. CUDA's libraries are found as runtime/host/library_loader.h says, and in the wheels of PyPI
-# that python3 sees.
-# Fails if a test does, or if there is none. Without a GPU, tests that need one are skipped and say so.
+# Copy gpu_tests.txt of the build folder, which lists the tests, and the programs that it names, each at its
+# path or next to the list. The script names missing programs and skips them. A folder lib next to the list
+# may contain shared libraries that the machine lacks. The search for CUDA's libraries follows
+# runtime/host/library_loader.h; wheels of python3 are searched too. Fails if a test fails or if there are no
+# tests. Without a GPU, tests that need one report that they are skipped.
 #
-# --sanitize runs op_test under compute-sanitizer, which is some ten times slower, a family of ops after the other, and says which it
-# had no time for. Racecheck leaves attention out: it finds races in cuDNN's own kernels, which are not ours to mend.
+# --sanitize runs op_test under compute-sanitizer, one family of ops at a time, about ten times slower. It
+# reports the families for which there was no time. Racecheck skips attention: it finds races in cuDNN's own
+# kernels, which we cannot fix.
 set -euo pipefail
 mode=test
 sanitizer_seconds=0
@@ -38,7 +39,7 @@ if [[ ! -d "$tree" ]]; then
 fi
 tree="$(cd "$tree" && pwd)"
 
-# The folders of NVIDIA's wheels: nvidia/cu13/lib, nvidia/cudnn/lib and others.
+# Prints the library folders of NVIDIA's wheels: nvidia/cu13/lib, nvidia/cudnn/lib and others.
 wheel_folders() {
   command -v python3 >/dev/null || return 0
   python3 - <<'PYTHON'
@@ -57,7 +58,7 @@ if [[ -d "$tree/lib" ]]; then
 fi
 export OMP_WAIT_POLICY=passive
 
-# A program at its path, or beside the list.
+# Prints the path of a program, at its path in the list or next to the list.
 program_at() {
   for place in "$tree/$1" "$tree/$(basename "$1")"; do
     if [[ -f "$place" && -x "$place" ]]; then
@@ -111,7 +112,7 @@ if [[ $mode == sanitize ]]; then
   exit
 fi
 
-# ctest's files hold the paths of the machine that made them.
+# ctest's files contain paths of the build machine, so use ctest only there.
 if [[ $mode == test ]] && command -v ctest >/dev/null &&
   grep -qsx "CMAKE_CACHEFILE_DIR:INTERNAL=$tree" "$tree/CMakeCache.txt"; then
   exec ctest --test-dir "$tree" --label-regex '^gpu$' --output-on-failure --no-tests=error "$@"

@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# Builds everything and runs every test. Stops at the first stage that fails; ctest's summary comes last, and
-# after it, if tests failed, what they said.
+# Builds everything and runs every test. Stops at the first failed stage. ctest's summary comes last, followed
+# by the output of failed tests.
 #
 #   scripts/test.sh
-#   SINTER_FUZZ_SECONDS=600 scripts/test.sh      each fuzzer for ten minutes instead of 10 seconds
+#   SINTER_FUZZ_SECONDS=600 scripts/test.sh      runs each fuzzer for ten minutes instead of 10 seconds
 #
-# A test is built once, where it finds most: what reads bytes, checks programs and rewrites them with the address and
-# undefined-behaviour sanitizers (preset asan), what threads share with the thread sanitizer too (preset tsan), the rest as it is
-# installed (preset release). Where there is a GPU, all is built for it as well. `cmake --preset release -D SINTER_TEST_FOLDERS=`
-# configures all tests in one build.
+# Each test is built once, in the preset that finds most errors. Code that parses input, verifies programs or
+# rewrites them is tested with the address and undefined-behaviour sanitizers (preset asan). Code that threads
+# share is also tested with the thread sanitizer (preset tsan). The other tests use the installed
+# configuration (preset release). On a machine with a GPU, the preset release builds all tests. `cmake
+# --preset release -D SINTER_TEST_FOLDERS=` configures all tests in one build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Ninja would run two compilers more than that, and take a seventh longer: each reads a large precompiled header.
+# Ninja would run two more compilers and take a seventh longer: each compiler reads a large precompiled
+# header.
 cores=$(nproc)
 stage() { printf '\n== %s\n' "$1"; }
 
@@ -31,7 +33,8 @@ cmake --preset asan -D SINTER_FUZZ_SECONDS="${SINTER_FUZZ_SECONDS:-10}"
 cmake --build --preset asan --parallel "$cores" --target sinter_tests
 
 trees=(release asan)
-# Some kernels place memory where this sanitizer cannot be, and some containers forbid it to ask for another place.
+# Some Linux kernels map memory at addresses that this sanitizer needs, and some containers forbid it to
+# change that.
 mkdir -p build/all
 if echo 'int main() {}' | clang++-19 -fsanitize=thread -x c++ - -o build/all/thread_sanitizer && build/all/thread_sanitizer; then
   stage "Build the tests of what threads share, with the thread sanitizer (preset tsan)"
@@ -43,14 +46,14 @@ else
 fi
 
 stage "Test"
-# One run over all build trees, so that there is one summary.
+# One ctest run over all build trees, for one summary.
 printf "subdirs(\"$PWD/build/%s\")\n" "${trees[@]}" > build/all/CTestTestfile.cmake
-# Several test programs share the cores: idle threads must sleep, not spin (runtime/host/thread_pool.h).
+# Several test programs share the cores, so idle threads must sleep and not spin (runtime/host/thread_pool.h).
 export OMP_WAIT_POLICY=passive
-# One more than there are cores: some tests wait.
+# One more test than cores: some tests wait.
 ctest --test-dir build/all --output-on-failure --no-tests=error --parallel "$((cores + 1))" --output-junit results.xml || {
   status=$?
-  # Once more, where a log that keeps its last lines only still has it.
+  # Print the failures again at the end: some logs keep only their last lines.
   scripts/print_failures.py build/all/results.xml
   exit $status
 }

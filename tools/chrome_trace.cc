@@ -50,7 +50,7 @@ std::string ChromeTrace(const FunctionProfile& profile) {
     events.push_back(StepEvent(i, profile.steps[i], row));
   }
   const Json trace = {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};
-  // Names of files may hold any bytes.
+  // File names in `lines` may contain invalid UTF-8: replace such bytes.
   return trace.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -1,8 +1,9 @@
-// The last run of a profile in the format that chrome://tracing and ui.perfetto.dev show.
+// Writes the last run of a profile as a JSON trace for chrome://tracing and ui.perfetto.dev.
 //
 //   SINTER_RETURN_IF_ERROR(WriteChromeTrace(profile, "train.json"));
 //
-// One row a device; times in microseconds since the run began. Format: Google, "Trace Event Format", complete events.
+// The trace has one row per device and times in microseconds since the run began. Format: Google, "Trace
+// Event Format", complete events.
 #ifndef SINTER_TOOLS_CHROME_TRACE_H_
 #define SINTER_TOOLS_CHROME_TRACE_H_
 
@@ -13,8 +14,9 @@
 
 namespace sinter::tools {
 
+// Returns the trace as JSON text.
 std::string ChromeTrace(const FunctionProfile& profile);
-// Whole or not at all; the errors of runtime/formats/file.h.
+// Writes the trace to `path` atomically. Errors: those of runtime/formats/file.h.
 absl::Status WriteChromeTrace(const FunctionProfile& profile, const std::string& path);
 
 }  // namespace sinter::tools

@@ -1,1 +1,1 @@
-// Gives the precompiled header a target to belong to.
+// The only source of the target that builds the precompiled header cli_pch.h.

@@ -1,6 +1,6 @@
-// How the command-line programs end: 0, or 2 for arguments that are wrong, or 1 for anything else that went wrong.
+// Exit codes of the command-line programs: 0 for success, 2 for wrong arguments, 1 for any other failure.
 //
-//   return tools::ExitCode("sinter run", status);          // Prints the message to standard error.
+//   return tools::ExitCode("sinter run", status);          // Also prints the message to standard error.
 #ifndef SINTER_TOOLS_EXIT_CODE_H_
 #define SINTER_TOOLS_EXIT_CODE_H_
 
@@ -14,13 +14,15 @@ namespace sinter::tools {
 inline constexpr int kFailed = 1;
 inline constexpr int kBadArguments = 2;
 
+// Returns the exit code of `status`. On an error, prints its message with the program's name to standard
+// error.
 inline int ExitCode(const char* program, const absl::Status& status) {
   if (status.ok()) return 0;
   std::cerr << program << ": " << std::string(status.message()) << "\n";
   return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? kBadArguments : kFailed;
 }
 
-// For what parsing throws: help and version end with 0.
+// Returns the exit code of an exception of CLI11's parser: 0 for --help and --version.
 inline int ExitCode(const CLI::App& app, const CLI::ParseError& error) {
   return app.exit(error) == 0 ? 0 : kBadArguments;
 }

@@ -22,7 +22,7 @@ namespace sinter::tools {
 
 namespace {
 
-// What the command line gives for one input.
+// The value of one input on the command line: a tensor, or `number` if `tensor` is nullopt.
 struct Given {
   std::optional<HostTensor> tensor;
   double number = 0;
@@ -123,7 +123,8 @@ absl::StatusOr<HostTensor> RandomTensor(const TensorInfo& info, std::mt19937_64&
   return tensor;
 }
 
-// The inputs of `function`, given or random; `tensors` holds what they borrow.
+// Sets every input of `function` to its given value or to random numbers. `function` borrows the tensors in
+// `tensors`.
 absl::Status SetInputs(BoundFunction& function, GivenInputs& given, uint64_t seed,
                        std::vector<HostTensor>& tensors) {
   std::mt19937_64 bits(seed);

@@ -1,6 +1,7 @@
-// A function of a plan with its inputs, ready to run, as a command line asks for it.
+// FunctionCall: a function of a plan with its inputs, ready to run, made from command-line options.
 //
-//   SINTER_ASSIGN_OR_RETURN(FunctionCall call, FunctionCall::Make({.plan = "m.plan", .inputs = {"x=x.npy", "lr=0.1"}}));
+//   SINTER_ASSIGN_OR_RETURN(FunctionCall call,
+//                           FunctionCall::Make({.plan = "m.plan", .inputs = {"x=x.npy", "lr=0.1"}}));
 //   SINTER_RETURN_IF_ERROR(call.function().Run());
 #ifndef SINTER_TOOLS_FUNCTION_CALL_H_
 #define SINTER_TOOLS_FUNCTION_CALL_H_
@@ -18,27 +19,29 @@ namespace sinter::tools {
 
 struct FunctionCallOptions {
   std::string plan;
-  std::string function;  // May be empty for a plan of one function.
-  // "name=file.npy"; "name=0.1", a number for an input of rank 0; or "file.npz" with inputs by name. An input that is
-  // not given is random: floats uniform in [-1, 1), of rank 0 the number 0.01, integers and i1 0 or 1.
+  std::string function;  // May be empty if the plan has one function.
+  // Each is "name=file.npy", "name=0.1" (a number for an input of rank 0) or "file.npz" (inputs by name). An
+  // input that is missing here is random: floats are uniform in [-1, 1), floats of rank 0 are 0.01, integers
+  // and i1 are 0 or 1.
   std::vector<std::string> inputs;
-  std::string checkpoint;        // Safetensors file that the variables are read from; empty: initial values.
+  std::string checkpoint;        // Safetensors file with the variables; empty: initial values.
   bool allow_unchecked = false;  // LoadOptions::allow_unchecked.
   std::string expected_hash;     // SessionOptions::expected_hash.
   int threads = 0;
-  uint64_t seed = 1;  // Of random inputs.
+  uint64_t seed = 1;  // Seed of the random inputs.
 };
 
 class FunctionCall {
  public:
-  // InvalidArgument and NotFound: the options are wrong; other errors come from reading files and making the session.
+  // Loads the plan, creates the session, and sets the inputs. InvalidArgument and NotFound: the options are
+  // wrong. Other errors come from reading files and creating the session.
   static absl::StatusOr<FunctionCall> Make(const FunctionCallOptions& options);
 
   const std::string& name() const { return name_; }
   Session& session() { return session_; }
   const Session& session() const { return session_; }
   BoundFunction& function() { return function_; }
-  // To read and check the plan; what follows is session().load_times().
+  // Seconds to read and check the plan. The later stages are in session().load_times().
   double plan_seconds() const { return plan_seconds_; }
 
  private:
@@ -48,7 +51,7 @@ class FunctionCall {
   std::string name_;
   double plan_seconds_ = 0;
   Session session_;
-  std::vector<HostTensor> inputs_;  // What the function borrows.
+  std::vector<HostTensor> inputs_;  // Tensors that `function_` borrows.
   BoundFunction function_;
 };
 

@@ -16,7 +16,7 @@ namespace sinter::tools {
 
 namespace {
 
-// The first sets libraries up, the second records; then caches and clocks settle.
+// The first run initializes libraries and the second captures the graph; then caches and clocks settle.
 constexpr int kWarmUp = 5;
 constexpr int kBursts = 5;
 
@@ -33,7 +33,8 @@ absl::StatusOr<double> SecondsOfRuns(Session& session, BoundFunction& function, 
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / runs;
 }
 
-// GPUs get their runs one behind the other, as a training loop gives them; a CPU is done with each when it returns.
+// Returns the median time of a run. On GPUs times bursts of queued runs, as a training loop queues them. A
+// CPU has finished a run when Run() returns.
 absl::StatusOr<double> RunSeconds(Session& session, BoundFunction& function, int repeat, bool in_bursts) {
   SINTER_RETURN_IF_ERROR(SecondsOfRuns(session, function, kWarmUp).status());
   std::vector<double> samples;
@@ -75,12 +76,12 @@ ProfiledStep DescribeStep(const fb::Plan& plan, const fb::Function& function, ui
   return described;
 }
 
-// Runs with a profile: the medians of each step, and what the last run was like.
+// Runs with a profile and stores the median of each step and the times of the last run.
 absl::Status TimeSteps(BoundFunction& function, FunctionProfile& result) {
   std::vector<std::vector<double>> samples(result.steps.size());
   std::vector<double> totals(result.steps.size()), runs;
   Profile profile;
-  // In the first the marks are recorded.
+  // Run -1 captures the graph with its events and is not counted.
   for (int run = -1; run < result.repeat; ++run) {
     SINTER_RETURN_IF_ERROR(function.Run(&profile));
     SINTER_CHECK(profile.steps.size() == result.steps.size()) << "a profile of other steps";

@@ -1,11 +1,13 @@
-// `sinter profile`: where the time of a function goes, step by step, against what its devices can do at most.
+// `sinter profile`: measures each step of a function and compares it with the limits of its devices.
 //
-//   SINTER_ASSIGN_OR_RETURN(FunctionProfile profile, ProfileFunction(session, function, "train", {.repeat = 20}));
+//   SINTER_ASSIGN_OR_RETURN(FunctionProfile profile,
+//                           ProfileFunction(session, function, "train", {.repeat = 20}));
 //   std::cout << ProfileText(profile);                 // tools/profile_text.h
 //
-// A run is timed without a profile first, as a program sees it; then each step in runs with one (runtime/device/profile.h). What the
-// steps do not account for is the gap: launching, waiting, inputs brought to a GPU. It is negative where steps run beside each
-// other, on several devices or a collective beside kernels, which a profile keeps apart.
+// Times whole runs without a profile first, as a program sees them. Then times each step in runs with a
+// profile (runtime/device/profile.h). The gap is the whole run minus the sum of the steps: launches, waiting, copies
+// of inputs to a GPU. The gap is negative if steps overlap (several devices, or a collective beside kernels),
+// because a profile measures such steps separately.
 #ifndef SINTER_TOOLS_FUNCTION_PROFILE_H_
 #define SINTER_TOOLS_FUNCTION_PROFILE_H_
 
@@ -22,17 +24,18 @@
 namespace sinter::tools {
 
 struct ProfileOptions {
-  int repeat = 20;         // Runs timed with a profile, and as many, or on GPUs five times as many, without.
-  bool with_roofs = true;  // Measures what the devices can do.
+  // Timed runs with a profile. CPUs time the same number without a profile, GPUs five times this number.
+  int repeat = 20;
+  bool with_roofs = true;  // Measures the rooflines of the devices.
 };
 
 struct ProfiledStep {
-  std::string kind;   // As in StepTimes.
-  std::string what;   // "matmul 256x128x800 bias relu in f32", and the types of a kernel's operands.
-  std::string lines;  // The user's.
+  std::string kind;   // StepTimes::kind.
+  std::string what;   // "matmul 256x128x800 bias relu in f32"; for a kernel also the types of its operands.
+  std::string lines;  // Source lines of the user.
   Device device;
-  double seconds = 0;                          // The median.
-  double begin_seconds = 0, last_seconds = 0;  // In the last run, since it began.
+  double seconds = 0;                          // Median over the runs.
+  double begin_seconds = 0, last_seconds = 0;  // Of the last run; begin: since the run began.
   double bytes = 0, flops = 0;
   StepBound bound;
 };
@@ -40,18 +43,18 @@ struct ProfiledStep {
 struct FunctionProfile {
   std::string plan, function;
   int repeat = 0;
-  double run_seconds = 0;      // Of a run without a profile, the median.
-  double marked_seconds = 0;   // Of a run with one, the median: from its first step to its last.
-  double seconds_of_mark = 0;  // Taken off each step's time; 0 on CPUs.
+  double run_seconds = 0;      // Median time of a run without a profile.
+  double marked_seconds = 0;   // Median time of a run with a profile, from its first step to its last.
+  double seconds_of_mark = 0;  // Cost of an event, already subtracted from each step's time; 0 on CPUs.
   std::vector<Device> devices;
-  std::vector<Roof> roofs;          // None without.
-  std::vector<ProfiledStep> steps;  // In the order of the plan.
+  std::vector<Roof> roofs;          // Empty if ProfileOptions::with_roofs is false.
+  std::vector<ProfiledStep> steps;  // In plan order.
 
-  double StepSeconds() const;  // The sum.
+  double StepSeconds() const;  // Returns the sum of the steps' medians.
 };
 
-// InvalidArgument: no runs; otherwise the errors of running and of MeasureRoofs. The function's inputs must be set; its
-// variables change as they do in so many runs.
+// Runs `function` and returns its profile. The inputs must be set; the runs update the variables as usual.
+// InvalidArgument: `repeat` is below 1. Other errors come from the runs and from MeasureRoofs.
 absl::StatusOr<FunctionProfile> ProfileFunction(Session& session, BoundFunction& function,
                                                 std::string_view name, const ProfileOptions& options = {});
 

@@ -30,7 +30,8 @@ std::string TextOr(const flatbuffers::String* s, const char* otherwise) {
   return s == nullptr ? otherwise : s->str();
 }
 
-// "x86-64-v3, x86_64-unknown-linux-gnu" and the features that the CPU must have; then the targets of better code.
+// Returns "x86-64-v3, x86_64-unknown-linux-gnu" and the required CPU features; then the same for each target
+// with faster code.
 std::string TargetText(const fb::Plan& plan) {
   if (plan.target() == nullptr) return "  target     any\n";
   const fb::Target& least = *plan.target();
@@ -49,14 +50,14 @@ double CodeBytes(const fb::Plan& plan) {
   return bytes;
 }
 
-// Why the plan would not run here, or OK.
+// Returns OK if the plan can run on this machine, else the reason.
 absl::Status RunsHere(const Plan& plan) {
   SINTER_RETURN_IF_ERROR(plan.CheckTarget());
   for (const Device device : plan.Devices()) SINTER_RETURN_IF_ERROR(CheckDevice(device));
   return absl::OkStatus();
 }
 
-// "GPU code 2 kernels: 1 for sm_100, 2 for sm_90"; empty without GPU kernels.
+// Returns "GPU code 2 kernels: 1 for sm_100, 2 for sm_90"; empty if the plan has no GPU kernels.
 std::string GpuKernelsText(const fb::Plan& plan) {
   std::map<std::string, int> counts;
   for (const fb::GpuKernel* kernel : OrEmpty(plan.gpu_kernels())) {
@@ -95,7 +96,8 @@ std::string HeaderText(const Plan& plan) {
   return text;
 }
 
-// "; replicas of them: 2, 128 B"; empty without any. A session needs memory for them too.
+// Returns "; replicas of them: 2, 128 B"; empty if there are no replicas. A session allocates memory for
+// replicas too.
 std::string ReplicasText(const fb::Plan& plan) {
   size_t count = 0;
   double bytes = 0;

@@ -1,4 +1,4 @@
-// `sinter inspect`: a plan as text for people.
+// `sinter inspect`: describes a plan in readable text.
 //
 //   std::cout << InspectText(plan, {.function = "train"});
 #ifndef SINTER_TOOLS_INSPECT_H_
@@ -12,13 +12,14 @@
 namespace sinter::tools {
 
 struct InspectOptions {
-  std::string function;  // Only this one; empty: all.
+  std::string function;  // Describes only this function; empty: all functions.
   bool steps = true;
   bool memory = true;
 };
 
-// Target, hash, sizes and devices; the variables; for each function its inputs and outputs, its steps with shapes, work and
-// the user's lines, and what is alive on each device when it needs the most memory. NotFound: no such function.
+// Returns the target, hash, sizes and devices of the plan, then its variables. For each function adds the
+// inputs, the outputs, the steps (shapes, work, source lines), and for each device the values that are alive
+// at the memory peak. NotFound: the plan has no function `options.function`.
 absl::StatusOr<std::string> InspectText(const Plan& plan, const InspectOptions& options = {});
 
 }  // namespace sinter::tools

@@ -10,7 +10,7 @@ namespace sinter::tools {
 
 namespace {
 
-// Bytes [begin, end) of the arena and the value that was last written there; keyed by begin.
+// The last value written to bytes [begin, end) of the arena. The map's key is `begin`.
 struct Owned {
   uint64_t end;
   size_t value;

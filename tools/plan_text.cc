@@ -32,7 +32,7 @@ std::string Sizes(const flatbuffers::Vector<int64_t>* sizes) {
   return sizes == nullptr ? "" : absl::StrJoin(sizes->begin(), sizes->end(), "x");
 }
 
-// "InputGrad" to "input_grad".
+// Returns "input_grad" for "InputGrad".
 std::string SnakeCase(const std::string& name) {
   std::string result;
   for (char c : name) {
@@ -84,7 +84,7 @@ std::string TypesText(const fb::Function& function, const flatbuffers::Vector<ui
   std::vector<std::string> types;
   for (uint32_t buffer : OrEmpty(buffers))
     types.push_back(TypeText(*function.buffers()->Get(buffer)->type()));
-  // The optimiser's one kernel over all parameters has hundreds of operands.
+  // The optimizer's fused kernel over all parameters has hundreds of operands.
   size_t count = types.size();
   if (count > 6) {
     types.resize(4);

@@ -13,14 +13,14 @@ namespace sinter::tools {
 
 namespace {
 
-// Steps together.
+// Sums over a group of steps.
 struct Total {
   std::string name;
   int steps = 0;
   double seconds = 0, bytes = 0, flops = 0;
-  double bound_seconds = 0;  // The least time of those that have a roof,
-  double bounded = 0;        // and the time that they take.
-  std::string limit;         // What bounds all of them; "both".
+  double bound_seconds = 0;  // Least possible time of the steps with a known bound.
+  double bounded = 0;        // Measured time of those steps.
+  std::string limit;         // "memory" or "compute" if it limits all steps, else "both".
 
   void Add(const Total& other) {
     steps += other.steps;
@@ -48,7 +48,7 @@ Total TotalOf(const ProfiledStep& step, std::string name) {
   return total;
 }
 
-// "-" where it would mean nothing.
+// Returns `amount` per second in units of 1e9; "-" if either is 0.
 std::string Rate(double amount, double seconds) {
   return amount > 0 && seconds > 0 ? absl::StrFormat("%.1f", amount / seconds / 1e9) : "-";
 }
@@ -64,7 +64,7 @@ std::string Head(const char* first, const char* last) {
   return absl::StrFormat(kHead, first, "ms", "%", "GB/s", "GFLOP/s", "roof %", "bound", last);
 }
 
-// `first` is a number of steps, or a step's index.
+// `first` is a number of steps or the index of a step.
 std::string Row(int first, const Total& total, const FunctionProfile& profile) {
   const double share = profile.run_seconds > 0 ? 100 * total.seconds / profile.run_seconds : 0;
   return absl::StrFormat(kRow, first, total.seconds * 1e3, share, Rate(total.bytes, total.seconds),
@@ -87,8 +87,8 @@ std::string HeadText(const FunctionProfile& p) {
   if (p.seconds_of_mark > 0) {
     absl::StrAppendFormat(
         &text,
-        "  marks %11.4f ms  %.2f us each, measured between small fills, taken off every step; "
-        "a run with them %.4f ms\n",
+        "  events%11.4f ms  %.2f us each (measured between small fills, subtracted from every "
+        "step); a run with events %.4f ms\n",
         p.seconds_of_mark * static_cast<double>(p.steps.size()) * 1e3, p.seconds_of_mark * 1e6,
         p.marked_seconds * 1e3);
   }
@@ -97,19 +97,19 @@ std::string HeadText(const FunctionProfile& p) {
 
 std::string RoofText(const FunctionProfile& p) {
   if (p.roofs.empty()) return "";
-  std::string text = "\nroof, measured before\n";
+  std::string text = "\nroofline, measured first\n";
   for (const Roof& roof : p.roofs) {
     absl::StrAppendFormat(&text, "  %-6s copy of %.0f MiB %10.1f GB/s\n", roof.device.ToString(),
                           roof.copied_bytes / (1 << 20), roof.bytes_per_second / 1e9);
     for (const auto& [type, product] : roof.products) {
-      absl::StrAppendFormat(&text, "  %-6s %s product of %d  %.1f GFLOP/s\n", roof.device.ToString(),
+      absl::StrAppendFormat(&text, "  %-6s %s matmul of %d  %.1f GFLOP/s\n", roof.device.ToString(),
                             type.ToString(), product.size, product.flops_per_second / 1e9);
     }
   }
   return text;
 }
 
-// By what `key` says of a step, the longest first.
+// Groups the steps by `key(step)`. The group with the most time is first.
 template <typename Key>
 std::vector<Total> Totals(const FunctionProfile& p, const Key& key) {
   std::map<std::string, Total> by_key;
@@ -126,7 +126,7 @@ std::vector<Total> Totals(const FunctionProfile& p, const Key& key) {
 
 std::string NameOf(const ProfiledStep& step) { return absl::StrCat(step.what, "; ", step.lines); }
 
-// What a table of the longest leaves out.
+// Returns the row for the steps that a shortened table omits.
 std::string OthersRow(Total others, const FunctionProfile& p) {
   if (others.steps == 0) return "";
   others.name = absl::StrCat("the other ", others.steps, others.steps == 1 ? " step" : " steps");
@@ -146,7 +146,7 @@ std::string KindsText(const FunctionProfile& p) {
 std::string AlikeText(const FunctionProfile& p, size_t most) {
   const std::vector<Total> totals = Totals(p, NameOf);
   if (totals.size() == p.steps.size()) return "";
-  std::string text = "\nalike, together\n" + Head("steps", "what");
+  std::string text = "\nidentical steps, summed\n" + Head("steps", "what");
   Total others;
   for (size_t i = 0; i < totals.size(); ++i) {
     if (i < most) {

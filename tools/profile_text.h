@@ -1,4 +1,4 @@
-// A function's profile as a table for people.
+// ProfileText: the profile of a function as a readable table.
 //
 //   std::cout << ProfileText(profile, /*most_steps=*/40);
 #ifndef SINTER_TOOLS_PROFILE_TEXT_H_
@@ -10,9 +10,10 @@
 
 namespace sinter::tools {
 
-// The run, its steps' sum and the gap between both; what the devices can do; the time by kind of step; steps that do the same
-// for the same lines, together, where there are such; and every step, the longest first, or the first `most_steps` (0: all)
-// and what the others take. Percent are of the run without a profile.
+// Returns these tables: the run, the sum of its steps, and the gap between both; the rooflines of the
+// devices; time by kind of step; identical steps of the same source lines, summed (only if there are any);
+// every step, longest first. The last two tables print `most_steps` rows (0: all) and the sum of the others.
+// Percentages are of the run without a profile.
 std::string ProfileText(const FunctionProfile& profile, int most_steps = 0);
 
 }  // namespace sinter::tools

@@ -18,16 +18,16 @@ namespace sinter::tools {
 
 namespace {
 
-// Far more than the caches hold.
+// Much larger than the caches.
 constexpr int64_t kCpuCopyFloats = 1 << 25, kGpuCopyFloats = 1 << 26;
-// In a row: a GPU does one alone, as a graph of its own, at two thirds of the rate.
+// Copies per run. A GPU reaches only two thirds of the rate if a graph contains a single copy.
 constexpr int kCopies = 4;
-// Large enough that larger products are no faster.
+// Larger matmuls than these are not faster.
 constexpr int64_t kCpuProductSize = 1024, kGpuProductSize = 8192, kGpuDoubleProductSize = 4096;
 constexpr int kMostRuns = 20, kLeastRuns = 3;
 constexpr double kSeconds = 0.5;
 
-// A plan of a copy and of products, written by hand: it needs no generated code.
+// A plan with a copy or a matmul, built by hand. It needs no generated code.
 class RoofPlan {
  public:
   explicit RoofPlan(Device device) : device_(device) {
@@ -88,7 +88,7 @@ class RoofPlan {
     return type;
   }
 
-  // Random, as what zeros take is not what numbers take.
+  // Random values: a matmul of zeros runs at another speed.
   uint32_t AddVariable(DType dtype, const std::vector<int64_t>& shape) {
     auto variable = std::make_unique<fb::VariableT>();
     variable->name = absl::StrCat("v", table_.variables.size());
@@ -122,7 +122,7 @@ class RoofPlan {
     buffer.bytes = variable.bytes;
     return AddBuffer(function, std::move(buffer));
   }
-  // All of the arena, for a value of the same type.
+  // Adds a buffer with the type of `like` that covers the whole arena.
   static uint32_t Result(fb::FunctionT& function, uint32_t like) {
     fb::BufferT buffer;
     buffer.type = std::make_unique<fb::TensorTypeT>(*function.buffers[like]->type);
@@ -148,7 +148,7 @@ class RoofPlan {
   fb::PlanT table_;
 };
 
-// The least time of a step of a function whose steps are alike, whatever is done around it.
+// Returns the times of the fastest step. All steps of the function are identical.
 absl::StatusOr<StepTimes> BestTimes(Session& session, const std::string& name) {
   SINTER_ASSIGN_OR_RETURN(BoundFunction function, session.Bind(name));
   SINTER_RETURN_IF_ERROR(function.Run());

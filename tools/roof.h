@@ -1,7 +1,6 @@
-// What a device can do at most, measured: copying within its memory, and large products in each type. Steps are held
-// against it.
+// The measured roofline of a device (copy bandwidth, matmul rates) and the bounds that it sets for steps.
 //
-//   SINTER_ASSIGN_OR_RETURN(std::vector<Roof> roofs, MeasureRoofs(plan.table(), function, session.threads()));
+//   SINTER_ASSIGN_OR_RETURN(std::vector<Roof> roofs, MeasureRoofs(plan.table(), function, threads));
 //   StepBound bound = BoundOf(*step, roofs[0]);       // {.seconds = 1.2e-5, .limit = "memory"}
 #ifndef SINTER_TOOLS_ROOF_H_
 #define SINTER_TOOLS_ROOF_H_
@@ -20,7 +19,7 @@
 
 namespace sinter::tools {
 
-// The arithmetic of a product.
+// The arithmetic of a matmul, convolution or attention step.
 struct ProductType {
   DType dtype = DType::kF32;
   fb::MathMode math = fb::MathMode::Ieee;
@@ -29,31 +28,32 @@ struct ProductType {
   std::string ToString() const;
   friend auto operator<=>(const ProductType&, const ProductType&) = default;
 };
-// Of matrix products, convolutions and attention; nothing for other steps.
+// Returns the type of a matmul, convolution or attention step; nullopt for other steps.
 std::optional<ProductType> ProductTypeOf(const fb::Step& step);
 
 struct Roof {
   Device device;
-  double bytes_per_second = 0;  // Of a copy, read and written.
-  double copied_bytes = 0;      // By it.
+  double bytes_per_second = 0;  // Bandwidth of a copy; counts bytes read plus bytes written.
+  double copied_bytes = 0;      // Size of that copy.
   struct Product {
     double flops_per_second = 0;
-    int64_t size = 0;  // Of the square matrices that were multiplied.
+    int64_t size = 0;  // Side of the square matrices.
   };
   std::map<ProductType, Product> products;
 };
 
-// Of each device of the plan that the function's steps run on, with products in the types of its steps. Takes memory for the
-// operands (on a GPU 1 GiB for the copy, and 384 to 768 MiB for a product) and gives it back. Errors: of sessions.
+// Measures each device that the steps of `function` use, with matmuls in the types of the steps. Allocates
+// memory for the operands (on a GPU 1 GiB for the copy and 384 to 768 MiB for a matmul) and frees it. Errors:
+// those of sessions.
 absl::StatusOr<std::vector<Roof>> MeasureRoofs(const fb::Plan& plan, const fb::Function& function,
                                                int threads);
 
-// The least time of a step whose bytes and, for a product, whose arithmetic the roof allows; and which of both it is.
+// The least time of a step on a device with this roofline, and the limit that sets it.
 struct StepBound {
-  double seconds = 0;            // 0: there is no roof for it.
-  std::string_view limit = "-";  // "memory", "compute".
+  double seconds = 0;            // 0: no known bound.
+  std::string_view limit = "-";  // "memory" or "compute".
 };
-// None for what exchanges values with another device.
+// Returns the bound of a step; no bound for collectives and copies between devices.
 StepBound BoundOf(const fb::Function& function, const fb::Step& step, const Roof& roof);
 
 }  // namespace sinter::tools

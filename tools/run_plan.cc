@@ -66,7 +66,7 @@ std::string SummaryOf(const HostTensor& tensor) {
   return Summary(std::span<const float>(values));
 }
 
-// "-" where the rate would mean nothing.
+// Returns `amount` per second in units of 1e9; "-" if either is 0.
 std::string RateText(double amount, double seconds) {
   return amount > 0 && seconds > 0 ? absl::StrFormat("%.2f", amount / seconds / 1e9) : "-";
 }
@@ -104,7 +104,8 @@ absl::Status SaveOutputs(const std::string& path, const Outputs& outputs) {
   return SaveNpz(path, tensors);
 }
 
-// What a process waits for that starts with a plan's file. Inputs and checkpoints, which are the caller's, are left out.
+// Prints the startup time of a process that loads a plan, by stage. Omits inputs and checkpoints: these
+// depend on the caller.
 void PrintLoadTimes(const FunctionCall& call, double first_run_ms, std::ostream& out) {
   std::vector<std::pair<std::string, double>> rows = {{"read and check the plan", call.plan_seconds() * 1e3}};
   for (const LoadStage& stage : call.session().load_times().stages()) {
@@ -118,7 +119,7 @@ void PrintLoadTimes(const FunctionCall& call, double first_run_ms, std::ostream&
                          (call.plan_seconds() + call.session().load_times().Total()) * 1e3 + first_run_ms);
 }
 
-// Each run until its last device is done. Returns the milliseconds of the first.
+// Times each run until its last device has finished. Returns the milliseconds of the first run.
 absl::StatusOr<double> TimeRuns(FunctionCall& call, int repeat, Profile* profile, std::ostream& out) {
   std::vector<double> ms;
   for (int i = 0; i < repeat; ++i) {

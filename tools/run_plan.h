@@ -17,12 +17,13 @@ struct RunOptions {
   std::string output;           // .npz file for the outputs of the last run; empty: none.
   std::string save_checkpoint;  // Safetensors file for the variables after the last run; empty: none.
   int repeat = 1;
-  bool profile = false;  // Also the time of each step.
-  // Also where the time goes from opening the plan to the end of the first run.
+  bool profile = false;  // Prints the time of each step.
+  // Prints the time from opening the plan to the end of the first run, by stage.
   bool load_times = false;
 };
 
-// InvalidArgument and NotFound: the options are wrong; other errors come from reading, running and writing.
+// Runs the function and prints times and outputs to `out`. InvalidArgument and NotFound: the options are
+// wrong. Other errors come from reading, running and writing.
 absl::Status RunPlan(const RunOptions& options, std::ostream& out);
 
 }  // namespace sinter::tools

@@ -1,4 +1,5 @@
-// Looks at plans and runs them. Holds no compiler: what a deployed machine has.
+// The program `sinter`: inspects, runs, profiles and tunes plans. It contains no compiler, for deployed
+// machines.
 //
 //   sinter inspect lenet.plan
 //   sinter run lenet.plan --function train --input x=x.npy --input lr=0.1 --repeat 20
@@ -41,7 +42,7 @@ struct ProfileArguments {
   FunctionCallOptions call;
   ProfileOptions profile;
   int top = 0;
-  std::string trace;  // Empty: none.
+  std::string trace;  // File of the trace; empty: none.
 };
 
 absl::Status Profile(const ProfileArguments& arguments) {
@@ -55,67 +56,65 @@ absl::Status Profile(const ProfileArguments& arguments) {
 }
 
 CLI::App* AddInspect(CLI::App& app, std::string& path, InspectOptions& options) {
-  CLI::App* inspect = app.add_subcommand("inspect", "Prints what is in a plan");
+  CLI::App* inspect = app.add_subcommand("inspect", "Prints the contents of a plan");
   inspect->add_option("plan", path, "a .plan file")->required();
-  inspect->add_option("--function", options.function, "only this function");
+  inspect->add_option("--function", options.function, "print only this function");
   inspect->add_flag("!--no-steps", options.steps, "leave out the steps");
-  inspect->add_flag("!--no-memory", options.memory, "leave out what is alive at the memory's peak");
+  inspect->add_flag("!--no-memory", options.memory, "leave out the values alive at the memory peak");
   return inspect;
 }
 
 constexpr char kTrust[] =
-    "Running a plan runs a program: its native code is loaded into this process. Run plans from where you "
-    "would run a "
-    "program from, or the one whose hash you know (--expected-hash). `sinter inspect` only reads: it is safe "
-    "for any "
-    "file.";
+    "Running a plan runs a program: this process loads and runs its native code. Run only plans from sources "
+    "that you would run a program from, or check the hash of the plan (--expected-hash). `sinter inspect` "
+    "only reads the file: it is safe for any file.";
 
 void AddCall(CLI::App& command, FunctionCallOptions& options) {
   command.add_option("plan", options.plan, "a .plan file")->required();
-  command.add_option("--function", options.function, "needed if the plan has several");
+  command.add_option("--function", options.function, "function to run; required if the plan has several");
   command.add_option(
       "--input", options.inputs,
-      "name=file.npy, name=number or file.npz; inputs not given are random: floats in [-1, 1), those of "
-      "rank 0 the number 0.01, integers 0 or 1");
-  command.add_option("--checkpoint", options.checkpoint, "safetensors file with the variables");
+      "name=file.npy, name=number or file.npz; missing inputs are random: floats in [-1, 1), floats of "
+      "rank 0 are 0.01, integers are 0 or 1");
+  command.add_option("--checkpoint", options.checkpoint, "safetensors file to read the variables from");
   command.add_flag("--allow-unchecked", options.allow_unchecked,
-                   "load a checkpoint without checksums, as other programs write them");
+                   "load a checkpoint without checksums, written by another program");
   command.add_option("--expected-hash", options.expected_hash,
-                     "refuse the plan unless this is its hash, which `sinter inspect` prints");
-  command.add_option("--threads", options.threads, "0: one a core")
+                     "refuse the plan unless it has this hash; `sinter inspect` prints the hash");
+  command.add_option("--threads", options.threads, "number of CPU threads; 0: one per core")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command.add_option("--seed", options.seed, "of random inputs")->capture_default_str();
+  command.add_option("--seed", options.seed, "seed of the random inputs")->capture_default_str();
 }
 
 void AddRun(CLI::App& app, RunOptions& options) {
-  CLI::App* run = app.add_subcommand("run", "Runs a function of a plan and times it");
+  CLI::App* run = app.add_subcommand("run", "Runs a function of a plan and prints its time");
   run->footer(kTrust);
   AddCall(*run, options.call);
-  run->add_option("--output", options.output, "write the last run's outputs to this .npz file");
+  run->add_option("--output", options.output, "write the outputs of the last run to this .npz file");
   run->add_option("--save-checkpoint", options.save_checkpoint,
-                  "write the variables to this safetensors file at the end");
+                  "write the variables to this safetensors file after the last run");
   run->add_option("--repeat", options.repeat, "number of runs")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   run->add_flag("--profile", options.profile, "print the time of each step");
   run->add_flag("--load-times", options.load_times,
-                "print where the time goes from opening the plan to the end of the first run");
+                "print the time from opening the plan to the end of the first run, by stage");
 }
 
 CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments) {
   CLI::App* profile = app.add_subcommand(
-      "profile", "Says where the time of a plan's function goes, against what its devices can do at most");
+      "profile", "Prints the time of each step of a function and compares it with the limits of the devices");
   profile->footer(kTrust);
   AddCall(*profile, arguments.call);
-  profile->add_option("--repeat", arguments.profile.repeat, "number of runs that are timed")
+  profile->add_option("--repeat", arguments.profile.repeat, "number of timed runs")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  profile->add_option("--top", arguments.top, "print only so many steps, the longest; 0: all")
+  profile->add_option("--top", arguments.top, "print only this many of the longest steps; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   profile->add_flag("!--no-roof", arguments.profile.with_roofs,
-                    "do not measure what the devices can do at most, which takes memory and seconds");
+                    "skip the measurement of the device limits, which takes memory and seconds");
   profile->add_option("--trace", arguments.trace,
                       "write the last run to this .json file, for chrome://tracing or ui.perfetto.dev");
   return profile;
@@ -123,26 +122,25 @@ CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments) {
 
 CLI::App* AddTune(CLI::App& app, TuneOptions& options) {
   CLI::App* tune = app.add_subcommand(
-      "tune",
-      "Measures which of cuBLASLt's algorithms is quickest for each matrix product on a GPU, for later runs");
+      "tune", "Measures the fastest cuBLASLt algorithm for each matmul on a GPU and saves it for later runs");
   tune->footer(kTrust);
   tune->add_option("plan", options.plan, "a .plan file")->required();
   tune->add_option(
       "--file", options.file,
-      "the tuning file that what is measured is added to; else what SINTER_GPU_TUNING_FILE says, "
-      "else PLAN.tuning, where runs of the plan look for it");
-  tune->add_flag("--again", options.again, "measure also what the file has already");
+      "tuning file to add the measurements to; default: SINTER_GPU_TUNING_FILE, else PLAN.tuning, which runs "
+      "of the plan read");
+  tune->add_flag("--again", options.again, "also measure entries that the file already has");
   tune->add_flag(
       "--any-bits", options.any_bits,
-      "among all algorithms, not only those that give the bits of cuBLASLt's first choice: the same "
-      "bits in every run with this file, and others without it");
+      "choose among all algorithms, not only those whose result is bit-identical to cuBLASLt's first choice; "
+      "all runs with this file give the same bits, runs without it may give others");
   return tune;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Looks at Sinter's plans and runs them."};
+  CLI::App app{"Inspects, runs, profiles and tunes plans of Sinter."};
   app.require_subcommand(1);
   std::string inspected;
   InspectOptions inspect_options;

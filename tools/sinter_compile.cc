@@ -1,4 +1,4 @@
-// Compiles a program in MLIR text, as Graph::ToString() prints it, to a plan.
+// The program `sinter-compile`: compiles a program in MLIR text, as Graph::ToString() prints it, to a plan.
 //
 //   sinter-compile lenet.mlir -o lenet.plan --target-cpu=x86-64-v3 --report=fusion,time
 //   sinter-compile lenet.mlir --dump=fuse
@@ -61,7 +61,7 @@ absl::Status Compile(Options options) {
   sinter::CompileReport report;
   absl::StatusOr<sinter::Plan> plan =
       sinter::CompileText(file.text(), options.program, options.compile, &report);
-  // What the stages made before one failed is what the error is to be looked up in.
+  // If a stage fails, print the results of the earlier stages: the error message refers to them.
   for (const std::string& stage : options.compile.dump_stages) {
     for (const auto& [name, dump] : report.dumps) {
       if (stage == name || stage == "all") std::cout << "// " << name << "\n" << dump << "\n";
@@ -79,31 +79,36 @@ int main(int argc, char** argv) {
   Options options;
   bool no_fuse = false, no_epilogues = false, no_in_place = false, no_reuse = false, no_keep_casts = false;
   app.add_option("program", options.program, "the program's .mlir file")->required();
-  app.add_option("-o,--output", options.output, "the plan to write; none: only check, report and dump");
-  app.add_option("--target-cpu", options.compile.target_cpu.names,
-                 "native, or such as x86-64-v3 or znver4; code for each of several, of which the best runs")
+  app.add_option("-o,--output", options.output,
+                 "plan file to write; without it, only checks, reports and dumps");
+  app.add_option(
+         "--target-cpu", options.compile.target_cpu.names,
+         "native, or names like x86-64-v3 or znver4; several names: code for each, a run uses the best")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--threads", options.compile.threads, "that compile; 0: one a core")->capture_default_str();
-  app.add_option("--report", options.reports, "of fusion, memory, time, copies, casts")->delimiter(',');
+  app.add_option("--threads", options.compile.threads, "number of compiler threads; 0: one per core")
+      ->capture_default_str();
+  app.add_option("--report", options.reports, "print reports: fusion, memory, time, copies, casts")
+      ->delimiter(',');
   app.add_option("--dump", options.compile.dump_stages,
                  "print the IR after these stages: all, " + absl::StrJoin(sinter::StageNames(), ", "))
       ->delimiter(',');
-  app.add_option("--layout", options.layout, "of images in convolutions and pools")
+  app.add_option("--layout", options.layout, "layout of images in convolutions and pooling")
       ->check(CLI::IsMember({"auto", "nchw", "nhwc"}))
       ->capture_default_str();
-  app.add_option("--memory-limit", options.compile.memory_limit, "most bytes of each device; 0: any number")
+  app.add_option("--memory-limit", options.compile.memory_limit, "maximum bytes per device; 0: no limit")
       ->capture_default_str();
   app.add_option("--row-chunk-bytes", options.compile.row_chunk_bytes,
-                 "most bytes of logits that are computed at once; 0: any number")
+                 "maximum bytes of logits in memory at once; 0: no limit")
       ->capture_default_str();
-  app.add_flag("--no-fuse", no_fuse, "one kernel an op");
-  app.add_flag("--no-fuse-epilogues", no_epilogues, "biases and activations stay out of library calls");
-  app.add_flag("--no-keep-casts", no_keep_casts, "variables are cast to bf16 or f16 in every run");
-  app.add_flag("--no-in-place", no_in_place, "no step writes over what it reads");
-  app.add_flag("--no-reuse-memory", no_reuse, "every value gets bytes of its own");
+  app.add_flag("--no-fuse", no_fuse, "one kernel per op");
+  app.add_flag("--no-fuse-epilogues", no_epilogues, "do not fuse biases and activations into library calls");
+  app.add_flag("--no-keep-casts", no_keep_casts,
+               "cast variables to bf16 or f16 in every run instead of keeping replicas");
+  app.add_flag("--no-in-place", no_in_place, "no step writes over its inputs");
+  app.add_flag("--no-reuse-memory", no_reuse, "every value gets its own memory");
   app.add_flag("--check-indices", options.compile.check_indices,
-               "runs name the op that is given an index out of range");
+               "runs report the op with an index out of range");
   app.add_flag("--verify-each-pass", options.compile.verify_each_pass,
                "run the IR verifier after every pass");
   try {

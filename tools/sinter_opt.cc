@@ -1,4 +1,4 @@
-// sinter-opt: reads IR as text or bytecode, runs passes, prints IR. The lit tests are written for it.
+// The program `sinter-opt`: reads IR as text or bytecode, runs passes, prints IR. The lit tests use it.
 //
 //   sinter-opt model.mlir --canonicalize
 #include "mlir/Dialect/Arith/IR/Arith.h"

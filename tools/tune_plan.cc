@@ -36,7 +36,8 @@ std::string Line(const ProductChoice& choice) {
                          choice.key.product, choice.any_bits ? "; any bits" : "");
 }
 
-// What the file lacks is measured, so it must be known before.
+// Checks that the tuning file is readable or absent. Only entries that the file lacks are measured, so this
+// check comes first.
 absl::Status CheckFile(const std::string& path) {
   const absl::Status status = LoadTuning(path).status();
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
@@ -50,15 +51,15 @@ std::string TuningTableText(const TuningReport& report) {
   for (const ProductChoice& choice : report.products) {
     const ProductKey& key = choice.key;
     if (before == nullptr || before->device != key.device || before->library != key.library) {
-      absl::StrAppend(
-          &text, key.device, ", ", key.library, "\n",
-          absl::StrFormat("%10s %10s %7s  %-12s  %s\n", "first us", "chosen us", "gain", "from", "product"));
+      absl::StrAppend(&text, key.device, ", ", key.library, "\n",
+                      absl::StrFormat("%10s %10s %7s  %-12s  %s\n", "first us", "chosen us", "gain", "from",
+                                      "operation"));
     }
     before = &key;
     text += Line(choice);
   }
   absl::StrAppend(&text, report.Count(ChoiceSource::kMeasured), " measured, ",
-                  report.Count(ChoiceSource::kFile), " in the file before, ",
+                  report.Count(ChoiceSource::kFile), " already in the file, ",
                   report.Count(ChoiceSource::kFirstChoice), " left to the library; ", report.file, "\n");
   return text;
 }

@@ -1,6 +1,8 @@
-// `sinter tune`: measures which algorithms compute a plan's matrix products quickest on this machine's GPUs.
+// `sinter tune`: measures the fastest algorithm for each matmul and convolution of a plan on this machine.
 //
-//   SINTER_RETURN_IF_ERROR(TunePlan({.plan = "m.plan"}, std::cout));       // Writes "m.plan.tuning" (runtime/device/tuning.h).
+//   SINTER_RETURN_IF_ERROR(TunePlan({.plan = "m.plan"}, std::cout));
+//
+// This call writes "m.plan.tuning" (runtime/device/tuning.h).
 #ifndef SINTER_TOOLS_TUNE_PLAN_H_
 #define SINTER_TOOLS_TUNE_PLAN_H_
 
@@ -14,17 +16,18 @@ namespace sinter::tools {
 
 struct TuneOptions {
   std::string plan;
-  std::string file;       // Empty: as TuningOptions::file.
-  bool again = false;     // Measure also what the file has.
-  bool any_bits = false;  // TuningMode::kAnyBits, else kSameBits.
+  std::string file;       // Empty: the default of TuningOptions::file.
+  bool again = false;     // Also measures entries that the file already has.
+  bool any_bits = false;  // True: TuningMode::kAnyBits; false: kSameBits.
 };
 
-// Makes a session of the plan, which measures what the file lacks, and prints what was chosen. FailedPrecondition: the plan
-// has neither matrix products nor convolutions on a GPU. A file that cannot be read is an error before anything is measured,
-// and stays as it is.
+// Creates a session of the plan, which measures the entries that the file lacks, and prints the choices.
+// FailedPrecondition: the plan has neither matmuls nor convolutions on a GPU. If the file exists and cannot
+// be read, returns the error before any measurement and leaves the file unchanged.
 absl::Status TunePlan(const TuneOptions& options, std::ostream& out);
 
-// A line a product: the times of cuBLASLt's first choice and of what is taken, what that gains, and where it comes from.
+// Returns one line per matmul or convolution: the time of the library's first choice, the time of the chosen
+// algorithm, the gain, and the source of the choice.
 std::string TuningTableText(const TuningReport& report);
 
 }  // namespace sinter::tools

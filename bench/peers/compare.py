@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs a Sinter benchmark and the peers one after the other and prints each result's ratio to the best peer.
+"""Runs a Sinter benchmark, then the peers, and prints each result's ratio to the best peer.
 
 usage: compare.py BINARY [--venv VENV] [--workloads NAME ...] [--out FILE]
 
-BINARY is called as `BINARY --json` and prints one JSON object a line with at least `workload`, `mode` and
-`ms`; other lines are ignored. Median times are compared. A training result also carries `loss`, the loss of
-the tenth step; where Sinter's disagrees with the best peer's, the time does not count. Exit status: 0, or 1
-if a loss disagrees or Sinter gave no result.
+The script calls `BINARY --json`, which prints one JSON object a line with at least `workload`, `mode` and
+`ms`; other lines are ignored. The script compares median times. A training result also has `loss`, the loss
+of the tenth step; if it disagrees with the best peer's loss, the time does not count. Exit status: 0, or 1 if
+a loss disagrees or Sinter gave no result.
 """
 import argparse
 import json
@@ -18,8 +18,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 SCRIPTS = ("memcpy.py", "jax_cpu.py", "torch_cpu.py")
-COPIES = ("memcpy_f32", "copy_f32")  # The roofs of what memory bounds.
-LOSS_TOLERANCE = 1e-3  # Relative; ten float32 steps in another order of summation stay well inside it.
+COPIES = ("memcpy_f32", "copy_f32")  # The limits of memory-bound workloads.
+LOSS_TOLERANCE = 1e-3  # Relative; larger than the effect of another summation order on ten float32 steps.
 
 
 def default_venv():
@@ -28,7 +28,7 @@ def default_venv():
 
 
 def results_of(command, **fields):
-    """The JSON objects a command prints; what it writes to stderr passes through."""
+    """Returns the JSON objects that a command prints; its stderr passes through."""
     completed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if completed.returncode != 0:
         print(f"compare.py: {command[0]} exited with {completed.returncode}", file=sys.stderr)
@@ -61,7 +61,7 @@ def contender(result):
 def compare(results):
     """Prints the table; returns the workloads on which Sinter's loss disagrees with a peer's.
 
-    "of copy" is the rate over that of the quickest copy among the results.
+    "of copy" is the rate divided by the rate of the fastest copy among the results.
     """
     disagreeing = []
     width = max([16, *(len(r["workload"]) for r in results)])

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Runs a Sinter benchmark and the peers on one GPU, one after the other, and prints each result's ratio to the best peer.
+"""Runs a Sinter benchmark, then the peers, on one GPU and prints each result's ratio to the best peer.
 
 usage: compare_gpu.py BINARY [--device gpu:0] [--workloads NAME ...] [--python PYTHON] [--out FILE]
 
-BINARY is sinter_bench_models; sinter_bench_ops is looked for beside it. Workloads are lenet, mlp6, gpt2, resnet50 and ops,
-the kernels that memory bounds (all five by default). PYTHON has PyTorch with torchvision and JAX with optax for the GPU
-(default: the one that runs this). Every contender draws its own data and weights: that numbers agree, judge_torch.py and
-judge_ops.py show. Exit status: 0, or 1 if Sinter gave no result for one of the workloads.
+BINARY is sinter_bench_models; sinter_bench_ops must be in the same folder. Workloads are lenet, mlp6, gpt2,
+resnet50 and ops, the memory-bound kernels (default: all five). PYTHON needs PyTorch with torchvision and JAX
+with optax for the GPU (default: the Python that runs this script). Every contender draws its own data and
+weights; judge_torch.py and judge_ops.py check that the numbers agree. Exit status: 0, or 1 if Sinter gave no
+result for a workload.
 """
 import argparse
 import json
@@ -17,11 +18,11 @@ import sys
 
 from compare import HERE, compare, machine, results_of
 
-# What each peer is asked for: its quickest way.
+# The fastest mode of each peer.
 TORCH = {"lenet": "lenet:graph", "mlp6": "mlp6:graph", "gpt2": "gpt2:default:32", "resnet50": "resnet50:default:256",
-         "ops": "ops"}  # By all its ways: eager and compiled.
+         "ops": "ops"}  # Both modes: eager and compiled.
 JAX = {"lenet": "lenet", "mlp6": "mlp6", "gpt2": "gpt2:32", "ops": "ops"}
-# Their products are of f32, in tf32 with every contender; the others' are of bf16.
+# Workloads with f32 matmuls, which every contender computes in tf32; the other workloads use bf16.
 F32 = ("lenet", "mlp6")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times JAX (jit, the whole step with donated state) on two cores, one line of JSON a result.
+"""Times JAX (jit, the whole step with donated state) on two cores and prints one JSON object a line.
 
 usage: jax_cpu.py [WORKLOAD ...]
 """
@@ -22,7 +22,8 @@ def cross_entropy(logits, labels):
 
 
 def lenet_loss(layout):
-    """`layout` is NCHW or NHWC; the first dense layer gets its features in NCHW order either way."""
+    """Returns the loss function. `layout` is NCHW or NHWC; the first dense layer always gets features in NCHW
+    order."""
     image = layout == "NHWC"
     dimensions = (layout, "OIHW", layout)
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Times JAX on a GPU, on the workloads of README.md. One JSON object a line.
+"""Times JAX on a GPU on the workloads of README.md and prints one JSON object a line.
 
 usage: jax_gpu.py gpt2[:BATCH] lenet mlp6 ops ...
 
-A step is one jitted function that gives its parameters away. f32 may be computed in tf32. Data and weights are random.
+A step is one jitted function that donates its parameters. f32 may be computed in tf32. Data and weights are
+random.
 """
 
 import json
@@ -229,7 +230,7 @@ def ops():
 
 
 def adamw():
-    """The update of GPT-2's parameters, each in its own tensor; they and the moments are given away."""
+    """The AdamW update of GPT-2's parameters, each in its own tensor; donates parameters and moments."""
     D = 768
     block = [(D,), (D,), (3 * D, D), (3 * D,), (D, D), (D,), (D,), (D,), (4 * D, D), (4 * D,), (D, 4 * D), (D,)]
     ks = iter(jax.random.split(key, 400))
@@ -265,7 +266,7 @@ def main():
                 ops()
             else:
                 small(name)
-        except Exception as error:  # One workload that fails keeps the others.
+        except Exception as error:  # Report a failed workload and continue.
             out(workload=argument, mode="jax.jit", error=repr(error)[:400])
 
 

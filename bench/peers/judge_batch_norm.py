@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""What PyTorch's batch norm evaluates to after 1 and 20 training steps, and how far PyTorch is from itself then.
+"""Prints batch norm results of PyTorch after 1 and 20 training steps, and how much they depend on rounding.
 
 usage: judge_batch_norm.py
 
-First the numbers that tests/frontend/nn_test.cc compares Sinter with: a small net of a convolution and a batch norm, its weights
-and data sines, on the CPU in float64, in the order of the test. Then deeper nets, trained from one set of weights in float32
-by oneDNN, in float32 without it, and in float64: the largest difference of an evaluated output. Training drives roundings apart, by
-more the deeper the net and the larger the rate, so that two right implementations differ by as much.
+First prints the reference numbers of tests/frontend/nn_test.cc: a small net of a convolution and a batch
+norm, with sines as weights and data, on the CPU in float64, in the order of the test. Then trains deeper nets
+from the same weights in float32 with oneDNN, in float32 without oneDNN, and in float64, and prints the
+largest difference of an evaluated output. Training amplifies rounding, more for deeper nets and larger rates.
+Two correct implementations can differ by this amount.
 
-Exit status: 0, or 1 if PyTorch in float32 is off its own numbers in float64 by more than 2e-6 in the small net.
+Exit status: 0, or 1 if PyTorch in float32 is off its own numbers in float64 by more than 2e-6 in the small
+net.
 """
 import copy
 import sys
@@ -21,7 +23,7 @@ torch.set_num_threads(1)
 
 
 def sines(first, shape, scale, shift=0.0):
-    """sin(first), sin(first + 1.7), ... as float32."""
+    """Returns sin(first), sin(first + 1.7), ... as float32."""
     values = np.sin(first + 1.7 * np.arange(np.prod(shape))) * scale + shift
     return torch.tensor(values.astype(np.float32).reshape(shape))
 
@@ -39,7 +41,7 @@ def small_net(dtype):
 
 
 def small_results(dtype):
-    """For 1 and 20 steps: the last loss, the running statistics, what the evaluated net gives."""
+    """Returns for 1 and 20 steps the last loss, the running statistics and the evaluated output."""
     net = small_net(dtype)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     results = []
@@ -71,7 +73,7 @@ def deep_net(layers):
 
 
 def deep_results(net, dtype, rate, momentum):
-    """What the evaluated net gives after 1 and 20 steps."""
+    """Returns the evaluated output after 1 and 20 steps."""
     net = copy.deepcopy(net).to(dtype)
     optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=momentum)
     generator = torch.Generator().manual_seed(0)

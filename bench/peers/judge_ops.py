@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Whether sinter_bench_ops computes what the peers of "ops" do: each result against PyTorch, in float64 on the CPU.
+"""Compares each result of sinter_bench_ops with PyTorch in float64 on the CPU.
 
 usage: judge_ops.py BINARY [--device cpu:0] [--scale 1024] [WORKLOAD ...]
 
-BINARY writes what a workload reads and computes to a safetensors file. Compared is the norm of the difference over the norm of
-PyTorch's. Exit status: 0, or 1 if a result is off by more than the limit of its type.
+BINARY writes the operands and results of a workload to a safetensors file. The script compares the norm of
+the difference, divided by the norm of PyTorch's result, with a limit. Exit status: 0, or 1 if a result
+exceeds the limit of its type.
 """
 import argparse
 import json
@@ -17,7 +18,7 @@ import tempfile
 import torch
 import torch.nn.functional as F
 
-# Relative. In bf16 a chain may round between its ops.
+# Relative limits. In bf16 a chain may round between its ops.
 LIMITS = {torch.bfloat16: 8e-3, torch.float32: 3e-6}
 TYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "I32": torch.int32, "I64": torch.int64}
 
@@ -48,12 +49,12 @@ def cross_entropy_with_gradient(v):
 
 
 def adamw(v):
-    """The change of each parameter, which is small beside it, and the moments."""
+    """Returns the moments and the change of each parameter, which is small compared with the parameter."""
     names = [name for name in v if name[0] == "p" and name[1:].isdigit()]
     parameters = [v[name].clone().requires_grad_() for name in names]
     for name, parameter in zip(names, parameters, strict=True):
         parameter.grad = v["g" + name[1:]]
-    optimizer = torch.optim.AdamW(parameters)  # Its defaults are ours.
+    optimizer = torch.optim.AdamW(parameters)  # Sinter uses the same defaults.
     optimizer.step()
     results = {}
     for name, parameter in zip(names, parameters, strict=True):
@@ -91,7 +92,7 @@ def part(tensors, prefix):
 
 
 def results_of(tensors):
-    """What Sinter has computed; of AdamW under the names that adamw() gives."""
+    """Returns Sinter's results; those of AdamW under the names of adamw()."""
     results, before, after = part(tensors, "output/"), part(tensors, "before/"), part(tensors, "after/")
     for name in after:
         if name.startswith(("adamw/m/", "adamw/v/")):
@@ -116,7 +117,7 @@ def judge(arguments, workload):
     for name, b in theirs.items():
         a = ours[name]
         distance = float((a.double() - b).norm() / b.norm().clamp_min(1e-300))
-        # A change is what is left of a parameter of f32 a thousand times as large.
+        # A change is the difference of two f32 parameters a thousand times as large.
         limit = 1e-3 if name.startswith("change") else LIMITS[a.dtype]
         agrees = agrees and a.shape == b.shape and distance <= limit
         worst = max(worst, (distance, name))

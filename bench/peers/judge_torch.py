@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""A second judge: PyTorch trains from Sinter's own initial weights; every loss and the first gradients are compared.
+"""Trains with PyTorch from Sinter's initial weights and compares every loss and the first gradients.
 
 usage: judge_torch.py BINARY [--steps N] [--precision f32|bf16] [--device cpu:0] [--torch-device cpu]
                       [--gpt2-layers N ...] [--gpt2-rate R] [WORKLOAD ...]
 
-BINARY is sinter_bench_models. It writes the initial weights and the gradients of the first step to safetensors files, which
-are read here, and prints the loss of each step; the batch is that of workloads.py. Workloads: lenet and mlp6 (the default),
-char_gpt, gpt2, resnet50. The last two are small ones unless their sizes are given: the 124M on a GPU is
+BINARY is sinter_bench_models. It writes the initial weights and the gradients of the first step to
+safetensors files and prints the loss of each step. The batch is that of workloads.py. Workloads: lenet and
+mlp6 (the default), char_gpt, gpt2, resnet50. gpt2 and resnet50 are small by default. GPT-2 124M on a GPU is
 
   judge_torch.py BINARY gpt2 --precision bf16 --device gpu:0 --torch-device cuda --gpt2-layers 12 --gpt2-heads 12 \\
     --gpt2-width 768 --gpt2-context 1024 --gpt2-vocabulary 50304 --gpt2-batch 8 --gpt2-rate 2e-5
 
-A rate of 2e-5 is what 50 steps of a usual warm-up to 6e-4 come to. Without warm-up AdamW drives rounding apart: PyTorch's own two
-kernels for attention then give losses that differ by more than the limits.
+The rate 2e-5 is the rate after 50 steps of a usual warm-up to 6e-4. Without warm-up AdamW amplifies rounding:
+PyTorch's own two attention kernels then give losses that differ by more than the limits.
 
-A larger --resnet50-rate than 0.0003 on one batch drives rounding apart too.
+A --resnet50-rate above 0.0003 on one batch also amplifies rounding.
 
-Gradients are compared tensor by tensor: the norm of the difference over the norm of PyTorch's. Exit status: 0, or 1 if
-anything is off by more than the limits below.
+The script compares each gradient tensor: the norm of the difference divided by the norm of PyTorch's
+gradient. Exit status: 0, or 1 if a value exceeds the limits below.
 """
 import argparse
 import json
@@ -30,26 +30,29 @@ import tempfile
 
 import workloads as W  # Before torch: pins the threads.
 from measure import uniform
-import torch_cpu as peer  # Its losses and optimisers.
+import torch_cpu as peer  # Its losses and optimizers.
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-# f32 is f32: PyTorch otherwise lets cuDNN round what its convolutions read.
+# Use full f32: by default PyTorch lets cuDNN round the operands of convolutions.
 torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
 
-# Relative: of a loss, and of a gradient's norm. In bf16 two programs that round at different places are that far apart.
+# Relative limits of a loss and of a gradient's norm. In bf16, programs that round at different places differ
+# by this much.
 LIMITS = {"f32": {"loss": 1e-5, "gradient": 3e-5}, "bf16": {"loss": 1e-3, "gradient": 3e-2}}
-# Behind many batch norms rounding to bf16 is no small thing: gradients of either program are up to 0.3 from those in f32, each its
-# own way. So they are compared with PyTorch's in f32, and may be so many times as far from them as PyTorch's in bf16 are.
+# After many batch norms, rounding to bf16 has a large effect: the gradients of either program differ by up to
+# 0.3 from the gradients in f32. Therefore Sinter's gradients are compared with PyTorch's in f32. Their
+# distance may be at most this multiple of the distance of PyTorch's bf16 gradients.
 MOST_TIMES_AS_FAR = 1.5
-# A hundred steps of plain descent at a large rate spread what rounding leaves.
+# A hundred steps of SGD at a large rate amplify rounding.
 STEEP_LOSS_LIMIT = 1e-4
 
 
 def gpt2_loss(sizes):
-    """GPT-2 as sinter_bench_models has it: torch_cpu.py's char_gpt, of any sizes, with layers that autocast knows."""
+    """Returns the GPT-2 of sinter_bench_models: char_gpt of torch_cpu.py in any size, from layers that
+    autocast supports."""
     def linear(x, weight, bias=None):
         return F.linear(x, weight.t(), bias)
 
@@ -77,12 +80,12 @@ def gpt2_data(sizes):
     return W.integers(1001, shape, sizes.vocabulary), W.integers(1002, shape, sizes.vocabulary)
 
 
-# The blocks of each stage, as examples/resnet.h has them.
+# The blocks of each stage, as in examples/resnet.h.
 RESNET_BLOCKS = {14: (1, 1, 1, 1), 26: (2, 2, 2, 2), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
 
 
 def resnet50_loss(sizes):
-    """ResNet v1.5 of bottleneck blocks; the parameters come in the order in which the layers use them."""
+    """Returns ResNet v1.5 with bottleneck blocks; parameters are in the order in which the layers use them."""
     def loss(parameters, images, labels):
         left = iter(parameters)
 
@@ -115,7 +118,7 @@ def momentum(rate):
 
 
 def case(workload, sizes):
-    """The data, the loss and the optimiser of a workload."""
+    """Returns the data, the loss and the optimizer of a workload."""
     if workload == "gpt2":
         gpt2 = sizes[workload]
         return gpt2_data(gpt2), gpt2_loss(gpt2), lambda parameters: peer.adamw(parameters, gpt2.rate)
@@ -128,7 +131,7 @@ def case(workload, sizes):
 
 
 def read_arrays(path):
-    """The f32 arrays of a safetensors file by name. It is Sinter's, so that the format is all that has to be agreed on."""
+    """Returns the f32 arrays of a safetensors file by name."""
     data = np.memmap(path, np.uint8, "r")
     length, = struct.unpack("<Q", data[:8].tobytes())
     header = json.loads(data[8:8 + length].tobytes())
@@ -142,8 +145,11 @@ def read_arrays(path):
 
 
 def in_order(names):
-    """A network's parameters in the order in which it uses them: p2 before p10; of layers, by the numbers in their paths, a
-    shortcut behind what it is beside, and weight or scale before bias or offset."""
+    """Returns a network's parameters in the order of their use.
+
+    p2 comes before p10. Layers are sorted by the numbers in their paths, a shortcut after the layers parallel
+    to it, and weight or scale before bias or offset.
+    """
     late = {"shortcut": math.inf, "weight": 0, "scale": 0, "bias": 1, "offset": 1}
 
     def key(name):
@@ -153,7 +159,7 @@ def in_order(names):
 
 
 def run_sinter(arguments, workload, folder):
-    """The losses, the parameters' names, their initial values and the gradients of the first step."""
+    """Returns the losses, the parameters' names, their initial values and the gradients of the first step."""
     weights, gradients = folder / "weights.safetensors", folder / "gradients.safetensors"
     command = [str(arguments.binary.resolve()), "--json", "--trace-loss", str(arguments.steps), "--only", workload,
                "--weights", str(weights), "--gradients", str(gradients), "--device", arguments.device,
@@ -172,7 +178,7 @@ def run_sinter(arguments, workload, folder):
 
 
 def run_torch(arguments, workload, weights, precision, steps):
-    """The losses, and the gradients of the first step."""
+    """Returns the losses and the gradients of the first step."""
     (x, t), loss_function, make_optimizer = case(workload, arguments.sizes)
     device = torch.device(arguments.torch_device)
     parameters = [torch.tensor(a, device=device).requires_grad_() for a in weights]
@@ -202,7 +208,7 @@ def distance(a, b):
 
 
 def judge(arguments, workload):
-    """Whether Sinter and PyTorch agree."""
+    """Returns true if Sinter and PyTorch agree."""
     with tempfile.TemporaryDirectory() as folder:
         ours, names, weights, our_gradients = run_sinter(arguments, workload, pathlib.Path(folder))
     theirs, their_gradients = run_torch(arguments, workload, weights, arguments.precision, arguments.steps)
@@ -227,7 +233,7 @@ def judge(arguments, workload):
     return agrees
 
 
-# Of the small ones.
+# Default sizes of the small networks.
 SIZES = {"gpt2": {"layers": 2, "heads": 4, "width": 64, "context": 48, "vocabulary": 320, "batch": 4},
          "resnet50": {"layers": 14, "width": 8, "classes": 10, "image": 64, "batch": 16, "rate": 0.0003}}
 

@@ -1,7 +1,7 @@
-"""What every peer script shares: its cores, the input data, the clocks, the form of a result.
+"""Functions of every peer script: pinning to cores, input data, timing, and the format of a result.
 
 Import this module before torch or jax: it pins the process to two cores (PEER_THREADS changes that), and both
-libraries size their thread pools from that.
+libraries derive the size of their thread pools from it.
 """
 import json
 import os
@@ -12,13 +12,13 @@ THREADS = int(os.environ.get("PEER_THREADS", "2"))
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
 os.environ["OMP_NUM_THREADS"] = str(THREADS)
 
-import numpy as np  # noqa: E402  (after the pinning, for the sake of its BLAS)
+import numpy as np  # noqa: E402  (after the pinning, which its BLAS reads)
 
-LOSS_STEP = 10  # The loss reported is that of this training step, counted from 1.
+LOSS_STEP = 10  # The training step, counted from 1, whose loss is reported.
 
 
 def uniform(seed, shape, scale=1.0):
-    """Floats in [-scale, scale), element i from a splitmix64 step: easy to reproduce in any language."""
+    """Returns floats in [-scale, scale), element i from a splitmix64 step: easy to reproduce in any language."""
     count = int(np.prod(shape))
     with np.errstate(over="ignore"):
         z = (np.uint64(seed) << np.uint64(32)) + np.arange(count, dtype=np.uint64)
@@ -31,16 +31,16 @@ def uniform(seed, shape, scale=1.0):
 
 
 def integers(seed, shape, bound):
-    """Integers in [0, bound) from the same generator."""
+    """Returns integers in [0, bound) from the same generator."""
     unit = uniform(seed, shape) * np.float32(0.5) + np.float32(0.5)
     return np.minimum((unit * bound).astype(np.int64), bound - 1)
 
 
 def time_ms(call, seconds=3.0, at_least=10, warm_up=3):
-    """Median and minimum wall time of `call`, which must return only when its work is done.
+    """Returns the median and minimum wall time of `call`, which must return only when its work is done.
 
-    Also the least processor time over all threads: on a busy machine with PEER_THREADS=1 it is the figure to
-    trust, since it leaves out the time other processes held the core.
+    Also returns the least processor time over all threads. On a busy machine with PEER_THREADS=1, trust this
+    figure: it excludes the time in which other processes held the core.
     """
     for _ in range(warm_up):
         call()
@@ -54,7 +54,7 @@ def time_ms(call, seconds=3.0, at_least=10, warm_up=3):
 
 
 def report(workload, peer, mode, minimal_bytes=None, **fields):
-    """Prints one result; with `minimal_bytes` also the rate at which the bytes that must move did move."""
+    """Prints one result; with `minimal_bytes` also the rate of moving these bytes."""
     if minimal_bytes is not None and "ms" in fields:
         fields["GBps"] = minimal_bytes / fields["ms"] / 1e6
         fields["max_GBps"] = minimal_bytes / fields["min_ms"] / 1e6
@@ -64,12 +64,12 @@ def report(workload, peer, mode, minimal_bytes=None, **fields):
 
 
 def run_cases(cases, wanted, peer):
-    """Runs the named cases (all if none is named); one that fails is reported and does not stop the others."""
+    """Runs the named cases (all if none is named); reports a failed case and continues."""
     unknown = [name for name in wanted if name not in cases]
     if unknown:
         raise SystemExit(f"unknown workload {', '.join(unknown)}; known: {', '.join(cases)}")
     for name in wanted or cases:
         try:
             cases[name]()
-        except Exception as error:  # That a peer cannot run a workload is a result too.
+        except Exception as error:  # A workload that a peer cannot run is a result too.
             report(name, peer, "failed", error=repr(error)[:300])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times the C library's memcpy on two threads: the roof of whatever only moves memory. usage: memcpy.py"""
+"""Times the C library's memcpy on two threads, the limit of memory-bound workloads. usage: memcpy.py"""
 import ctypes
 import sys
 from concurrent.futures import ThreadPoolExecutor

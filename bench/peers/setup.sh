@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes the virtual environment in which the peers run. usage: setup.sh [VENV]
-# VENV defaults to ${XDG_CACHE_HOME:-$HOME/.cache}/sinter-peers: outside the repository, because it is large.
-# The torch wheel on PyPI does not import without its CUDA libraries, so they come along unused.
+# Creates the virtual environment of the peers. usage: setup.sh [VENV]
+# VENV defaults to ${XDG_CACHE_HOME:-$HOME/.cache}/sinter-peers, outside the repository, because it is large.
+# The torch wheel of PyPI cannot be imported without its CUDA libraries, so they are installed too, unused.
 set -eu
 
 venv=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/sinter-peers}

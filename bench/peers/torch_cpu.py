@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times PyTorch on two cores, eager and compiled, one line of JSON a result.
+"""Times PyTorch on two cores, eager and compiled, and prints one JSON object a line.
 
 usage: torch_cpu.py [WORKLOAD ...]
 """
@@ -56,7 +56,7 @@ def adamw(parameters, rate=W.GPT_ADAMW["rate"]):
 
 
 def train(workload, make, loss_function, make_optimizer, mode, memory_format=torch.contiguous_format):
-    """The whole step: forward, backward, optimizer."""
+    """Times the whole step: forward, backward, optimizer."""
     torch._dynamo.reset()
     arrays, x, t = make()
     def image_format(a):

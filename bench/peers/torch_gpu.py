@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Times PyTorch on a GPU, on the workloads of README.md. One JSON object a line.
+"""Times PyTorch on a GPU on the workloads of README.md and prints one JSON object a line.
 
 usage: torch_gpu.py WORKLOAD[:MODE[:BATCH]] ...
 
-Workloads: gpt2, resnet50, lenet, mlp6, and ops, the kernels that memory bounds. Modes: eager; default, reduce-overhead and
-max-autotune, which are torch.compile's; graph (lenet, mlp6): the compiled model's whole step, its optimiser included, replayed
-as one CUDA graph. f32 may be computed in tf32. Data and weights are PyTorch's own random ones: judge_torch.py compares numbers.
+Workloads: gpt2, resnet50, lenet, mlp6, and ops, the memory-bound kernels. Modes: eager; default,
+reduce-overhead and max-autotune, the modes of torch.compile; graph (lenet, mlp6): the whole step of the compiled
+model with its optimizer, replayed as one CUDA graph. f32 may be computed in tf32. PyTorch draws data and
+weights; judge_torch.py compares numbers.
 """
 
 import json
@@ -40,7 +41,7 @@ def median_ms(step, n=30, warm=5):
 
 
 def burst_ms(step, n=200, warm=20):
-    """Mean over a burst without synchronising in between: what a training loop sees."""
+    """Returns the mean time in a burst without synchronization between steps, as in a training loop."""
     for _ in range(warm):
         step()
     torch.cuda.synchronize()
@@ -334,7 +335,7 @@ def main():
                 run_graph_train(name)
             else:
                 run_train(name, mode or "default", int(batch) if batch else None)
-        except Exception as error:  # One workload that fails keeps the others.
+        except Exception as error:  # Report a failed workload and continue.
             out(workload=name, mode=mode, error=repr(error)[:300])
 
 

@@ -1,6 +1,6 @@
-"""The shapes, constants and initial values of the workloads, the same for every contender.
+"""Shapes, constants and initial values of the workloads, the same for every contender.
 
-A parameter's seed is its place in the list, from 1; inputs use seed 1001 and targets 1002.
+A parameter's seed is its position in the list, from 1. Inputs use seed 1001 and targets use seed 1002.
 """
 import math
 
@@ -21,7 +21,7 @@ MEMCPY_ELEMENTS = 2**24
 
 
 def _initial(shapes):
-    """Uniform in +-1/sqrt(fan in) for weights; zero biases; unit gains."""
+    """Returns weights uniform in +-1/sqrt(fan in), zero biases and unit gains."""
     values = []
     for seed, (kind, shape, fan_in) in enumerate(shapes, 1):
         fixed = {"zero": 0.0, "one": 1.0}.get(kind)
@@ -33,7 +33,8 @@ def _initial(shapes):
 
 
 def lenet():
-    """Parameters w1 b1 ... w4 b4, images NCHW, labels; convolution weights OIHW, dense ones [in, out]."""
+    """Returns parameters w1 b1 ... w4 b4, images NCHW, labels. Convolution weights are OIHW, dense weights
+    [in, out]."""
     shapes = [("weight", (20, 1, 3, 3), 9), ("zero", (20,), 1),
               ("weight", (50, 20, 5, 5), 500), ("zero", (50,), 1),
               ("weight", (800, 128), 800), ("zero", (128,), 1),
@@ -42,7 +43,7 @@ def lenet():
 
 
 def mlp6():
-    """Parameters weight, bias, weight, bias, ...; weights [in, out]."""
+    """Returns parameters weight, bias, weight, bias, ..., inputs and labels. Weights are [in, out]."""
     shapes = []
     for fan_in, fan_out in zip(MLP6_WIDTHS, MLP6_WIDTHS[1:]):
         shapes += [("weight", (fan_in, fan_out), fan_in), ("zero", (fan_out,), 1)]
@@ -50,7 +51,11 @@ def mlp6():
 
 
 def char_gpt():
-    """Parameters: token and position tables, twelve a block, final gain and bias; weights [in, out]."""
+    """Returns parameters, tokens and targets.
+
+    The parameters are token and position tables, twelve per block, final gain and bias. Weights are [in,
+    out].
+    """
     d, v = GPT_WIDTH, GPT_VOCABULARY
     block = [("one", (d,), 1), ("zero", (d,), 1), ("weight", (d, 3 * d), d), ("zero", (3 * d,), 1),
              ("weight", (d, d), d), ("zero", (d,), 1), ("one", (d,), 1), ("zero", (d,), 1),

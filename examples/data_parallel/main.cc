@@ -1,10 +1,11 @@
-// Trains LeNet on several devices that share each batch, and prints accuracy and time: "Training on Multiple GPUs" of Dive
-// into Deep Learning, ahead of time. The graph is the one for a single device; only CompileOptions::data_parallel differs.
+// Trains LeNet on several devices that share each batch, and prints accuracy and time. This is "Training on
+// Multiple GPUs" of Dive into Deep Learning, compiled ahead of time. The graph is the same as for a single
+// device; only CompileOptions::data_parallel differs.
 //
 //   data_parallel                                              # all GPUs, or two virtual CPU devices
 //   data_parallel --devices gpu:0,gpu:1 --dataset fashion-mnist --data FOLDER
 //   data_parallel --devices cpu:0,cpu:1,cpu:2 --epochs 2 --batch 100 --uneven
-//   mpirun -n 4 data_parallel                                  # four processes, one device each: where built with MPI
+//   mpirun -n 4 data_parallel                                  # four processes, one device each (needs MPI)
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -26,14 +27,14 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::string dataset = "fashion-mnist", folder;
   std::vector<std::string> device_names;
-  sn::World* world = nullptr;  // The processes that share the devices; null: this one alone.
+  sn::World* world = nullptr;  // The processes that share the devices; null: one process.
   std::vector<sn::Device> devices;
   int64_t epochs = 10, batch = 256;
   float learning_rate = 0.2f;
   bool main = false, uneven = false, report = false;
 };
 
-// One of several processes does the talking.
+// True for the process that prints.
 bool Talks(const Options& options) { return options.world == nullptr || options.world->rank() == 0; }
 
 sn::Graph BuildGraph(const Options& options, const examples::Digits& data) {
@@ -52,7 +53,8 @@ sn::Graph BuildGraph(const Options& options, const examples::Digits& data) {
   return graph;
 }
 
-// Seconds of training, batches included, evaluation not. The loss stays on its device.
+// Trains the model and returns the seconds, with the preparation of batches and without evaluation. Never
+// fetches the loss.
 absl::StatusOr<double> Train(sn::Session& session, const examples::Digits& data, const Options& options) {
   SINTER_ASSIGN_OR_RETURN(
       sn::BatchIterator batches,
@@ -79,7 +81,7 @@ absl::StatusOr<double> Train(sn::Session& session, const examples::Digits& data,
   return seconds;
 }
 
-// One a process, where there are several; else all GPUs, or two virtual CPU devices.
+// Returns one device per process if there are several processes; else all GPUs, or two virtual CPU devices.
 std::vector<std::string> DefaultDevices(int processes) {
   const int gpus = sn::NumGpus();
   const int count = processes > 1 ? processes : std::max(gpus, 1) * (gpus == 0 ? 2 : 1);
@@ -150,7 +152,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   options.devices = *std::move(devices);
-  // Virtual CPU devices are there when asked for; each process has its share.
+  // SINTER_CPU_DEVICES creates virtual CPU devices; each process gets an equal share.
   const size_t own =
       (options.devices.size() + static_cast<size_t>(processes) - 1) / static_cast<size_t>(processes);
   setenv("SINTER_CPU_DEVICES", std::to_string(own).c_str(), /*overwrite=*/0);

@@ -1,5 +1,5 @@
-// Trains a perceptron that is cut across two devices, and the same one on one device, and compares them step by step. Two
-// GPUs are taken if there are, else two virtual CPU devices.
+// Trains a perceptron split across two devices and the same perceptron on one device, and compares their
+// losses. Uses two GPUs if the machine has them, else two virtual CPU devices.
 //
 //   parallel_mlp
 //   parallel_mlp --units 400 --device0 cpu:0 --device1 cpu:1
@@ -25,7 +25,7 @@ struct Options {
   std::string device0, device1;
 };
 
-// The losses stay on their device until then: to read them is to wait for it.
+// The losses stay on the device between readings, because reading waits for the device.
 constexpr int64_t kStepsPerReading = 100;
 
 struct Trained {
@@ -70,7 +70,7 @@ absl::StatusOr<sn::Batch> OneBatch(int64_t rows) {
   return batches.Next();
 }
 
-// The largest difference of two elements, relative to the largest element.
+// Returns the largest difference of two elements divided by the largest element of `b`.
 absl::StatusOr<double> Difference(const sn::HostTensor& a, const sn::HostTensor& b) {
   SINTER_ASSIGN_OR_RETURN(auto x, a.Span<float>());
   SINTER_ASSIGN_OR_RETURN(auto y, b.Span<float>());
@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
                  "Such as gpu:0; default: a GPU if there are two, else a virtual CPU device");
   app.add_option("--device1", options.device1, "The other one");
   CLI11_PARSE(app, argc, argv);
-  // Virtual CPU devices are there when asked for.
+  // Creates two virtual CPU devices.
   setenv("SINTER_CPU_DEVICES", "2", /*overwrite=*/0);
   absl::Status status = Run(options);
   if (!status.ok()) std::cerr << status.message() << "\n";

@@ -1,11 +1,13 @@
-// A multi-layer perceptron cut across two devices by hand: each holds half of every layer, and they exchange results twice.
+// A multi-layer perceptron split across two devices by hand.
 //
 //   ParallelMlp net({.device0 = sn::Device::Gpu(0), .device1 = sn::Device::Gpu(1)});
 //   sn::Tensor logits = net(x);      // x and the logits are on device0.
 //
-// After three layers each half has a partial sum of all units, and gets the other's; after three more, device0 adds up
-// the classes. These are all the copies that there are, each written down: x to device1, z1 to device0, z0 to device1, y1
-// to device0. Their gradients go back the same ways, but for x, which needs none. On one device none is left.
+// Each device has half of every layer; the devices exchange results twice. After three layers each half has a
+// partial sum of all units and receives the other half's sum. After three more layers, device0 adds the two
+// logits. The code writes every copy explicitly: x to device1, z1 to device0, z0 to device1, y1 to device0.
+// Their gradients take the reverse ways, except for x, which needs no gradient. If both devices are the same,
+// no copy remains.
 #ifndef SINTER_EXAMPLES_PARALLEL_MLP_PARALLEL_MLP_H_
 #define SINTER_EXAMPLES_PARALLEL_MLP_PARALLEL_MLP_H_
 
@@ -15,7 +17,7 @@
 #include "sinter/sinter.h"
 
 struct ParallelMlpOptions {
-  int64_t units = 2000;  // Of a hidden layer, on both devices together.
+  int64_t units = 2000;  // Units of a hidden layer, summed over both devices.
   int64_t classes = 10;
   sn::Device device0, device1;
 };
@@ -48,17 +50,18 @@ class ParallelMlp {
   sn::nn::Module first0_, first1_, second0_, second1_;
 };
 
-// A training step and a prediction for batches of `rows` examples of `features` numbers.
+// Returns a graph with a training step and a prediction for batches of `rows` examples with `features`
+// numbers each.
 inline sn::Graph BuildParallelMlp(const ParallelMlpOptions& options, int64_t rows, int64_t features) {
   sn::Graph graph("parallel_mlp");
   ParallelMlp net(options);
   graph.Function("train", [&](sn::Builder& b) {
-    // Nothing places x, y and the loss: they are where they are used, on device0.
+    // x, y and the loss have no explicit device. They go to the device of their users, device0.
     sn::Tensor x = b.Input("x", sn::F32, {rows, features}), y = b.Input("y", sn::I32, {rows});
     sn::Tensor loss = sn::SoftmaxCrossEntropy(net(x), y);
     sn::optim::Sgd{.learning_rate = b.Scalar("lr")}.Minimize(loss);
     b.Output("loss", loss);
-    // What a loop reads: kept on the device until then.
+    // The log keeps the losses on the device until the loop reads them.
     b.Log("loss", loss);
   });
   graph.Function("predict",

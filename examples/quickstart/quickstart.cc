@@ -19,17 +19,17 @@ absl::Status Train() {
     b.Output("y", net(b.Input("x", sn::F32, {1, 2})));
   });
 
-  const sn::Device device = sn::TryGpu();  // cpu:0 where there is no GPU.
+  const sn::Device device = sn::TryGpu();  // cpu:0 if there is no GPU.
   std::cout << "runs on " << device << "\n";
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, {.device = device}));
-  SINTER_RETURN_IF_ERROR(plan.Save("quickstart.plan"));  // All that another machine needs to run it.
+  SINTER_RETURN_IF_ERROR(plan.Save("quickstart.plan"));  // Another machine needs only this file.
   SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
 
   SINTER_ASSIGN_OR_RETURN(auto x, sn::HostTensor::FromVector<float>({4, 2}, {0, 0, 0, 1, 1, 0, 1, 1}));
   SINTER_ASSIGN_OR_RETURN(auto y, sn::HostTensor::FromVector<float>({4, 1}, {0, 1, 1, 2}));
   for (int step = 0; step < 500; ++step) {
     SINTER_ASSIGN_OR_RETURN(sn::Outputs out, session.Run("train", {{"x", x}, {"y", y}, {"lr", 0.01}}));
-    if (step % 100 != 0) continue;  // To ask for the loss is to wait for it.
+    if (step % 100 != 0) continue;  // Reading the loss waits for the device.
     SINTER_ASSIGN_OR_RETURN(double loss, out.Scalar("loss"));
     std::cout << "step " << step << ": loss " << loss << "\n";
   }

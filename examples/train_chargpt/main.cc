@@ -1,9 +1,10 @@
-// Trains a small character-level transformer on any text file and prints text sampled from it. Causal attention is
-// built from matrix products and a softmax.
+// Trains a small character-level transformer on any text file and prints sampled text. Causal attention is
+// built from matmuls and a softmax.
 //
 //   train_chargpt --text input.txt --steps 2000
 //
-// Without a file it looks for tinyshakespeare in $SINTER_DATA and ../shared/data, and then reads the project's own docs.
+// Without --text it looks for tinyshakespeare in $SINTER_DATA and ../shared/data. If that fails, it reads the
+// project's own docs.
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -36,7 +37,7 @@ struct Options {
   sn::Device device;
 };
 
-// Characters as small integers, in order of their code.
+// Maps the characters of a text to small integers, in order of their codes.
 class Vocabulary {
  public:
   explicit Vocabulary(const std::string& text) {
@@ -58,7 +59,7 @@ class Vocabulary {
   std::string characters_;
 };
 
-// x + attention(norm(x)), then x + mlp(norm(x)): the block of GPT-2.
+// The block of GPT-2: x + attention(norm(x)), then x + mlp(norm(x)).
 class BlockLayer : public nn::Layer {
  public:
   BlockLayer(int64_t width, int64_t heads)
@@ -142,7 +143,7 @@ sn::Graph BuildGraph(const Options& o, int64_t vocabulary) {
     Tensor loss = sn::SoftmaxCrossEntropy(gpt(x), y, sn::Reduction::kMean);
     optim::AdamW{.learning_rate = b.Scalar("lr"), .beta2 = 0.99, .weight_decay = 0.1, .clip_norm = 1.0}
         .Minimize(loss);
-    // Kept on the device until it is read: to fetch it would be to wait for every step.
+    // The log keeps the loss on the device until it is read. Fetching an output would wait for every step.
     b.Log("loss", loss);
   });
   graph.Function("predict", sn::Mode::kEval, [&](sn::Builder& b) {
@@ -180,7 +181,8 @@ absl::StatusOr<std::string> LoadText(const Options& options) {
   return text;
 }
 
-// `batch` windows of the text at random places, and the same windows one character on.
+// Fills `x` with `batch` windows of the text at random positions, and `y` with the same windows shifted by
+// one character.
 void FillBatch(const std::string& text, const Vocabulary& vocabulary, const Options& o, sn::SplitMix& bits,
                HostTensor& x, HostTensor& y) {
   auto xs = *x.MutableSpan<int32_t>(), ys = *y.MutableSpan<int32_t>();

@@ -8,7 +8,8 @@ namespace sinter::examples {
 
 namespace {
 
-// As GPT-2 starts: normal with this deviation, in layers that add to the residual stream less by the number of their sums.
+// Standard deviation of GPT-2's initial weights. Layers that add to the residual stream divide it by sqrt(2 *
+// layers).
 constexpr double kDeviation = 0.02;
 
 nn::Module Block(const Gpt2Sizes& sizes) {

@@ -1,9 +1,10 @@
-// Trains GPT-2 on a text, on a file of token ids, or on random tokens: in bf16 on a GPU, with gradient accumulation,
-// clipping, a cosine schedule, validation and checkpoints. After a text it prints some of its own.
+// Trains GPT-2 on a text, on a file of token ids, or on random tokens. Uses bf16 on a GPU, gradient
+// accumulation, clipping, a cosine schedule, validation and checkpoints. After training on a text it prints
+// sampled text.
 //
 //   train_gpt2 --tokens train.bin --val val.bin --batch 32 --parts 16 --checkpoint /tmp/gpt2.safetensors
 //   train_gpt2 --text input.txt --layers 4 --heads 4 --width 128 --context 128 --batch 32
-//   train_gpt2 --steps 50                                 # 124M parameters, random tokens: what a step takes
+//   train_gpt2 --steps 50                                 # time of a step: 124M parameters, random tokens
 //   train_gpt2 --steps 50 --batch 64 --device gpu:0,gpu:1     # two devices that share each batch
 #include <algorithm>
 #include <chrono>
@@ -49,7 +50,7 @@ struct Data {
   std::string source;
 };
 
-// Random tokens: for measuring, there is nothing to learn from them.
+// Returns random tokens, which are useful only for measurements.
 absl::StatusOr<TokenSet> RandomTokens(const Options& o) {
   sn::SplitMix bits(static_cast<uint64_t>(o.training.seed), /*stream=*/1);
   std::vector<uint16_t> tokens(1 << 20);
@@ -69,7 +70,8 @@ absl::StatusOr<TokenSet> ReadTokens(const Options& o, const std::string& path) {
   return set;
 }
 
-// What is learned from and what the result is judged by: a file of its own, or the last tenth.
+// Returns the tokens for training and for validation. The validation tokens are the file --val or the last
+// tenth.
 absl::StatusOr<Data> LoadData(const Options& o) {
   const std::string& path = o.text.empty() ? o.tokens : o.text;
   SINTER_ASSIGN_OR_RETURN(TokenSet all, path.empty() ? RandomTokens(o) : ReadTokens(o, path));
@@ -96,7 +98,7 @@ absl::StatusOr<Batch> EmptyBatch(int64_t rows, int64_t context) {
   return Batch{std::move(x), std::move(y)};
 }
 
-// The mean loss over the first tokens that are kept back, as many batches as there are up to val_batches.
+// Returns the mean loss over the first batches of the validation tokens, at most `val_batches`.
 absl::StatusOr<double> ValidationLoss(sn::Session& session, const TokenSet& val, const Options& o,
                                       Batch& batch) {
   const int64_t tokens = batch.x.num_elements(), count = std::min(o.val_batches, (val.size() - 1) / tokens);
@@ -114,7 +116,7 @@ absl::StatusOr<double> ValidationLoss(sn::Session& session, const TokenSet& val,
   return total / static_cast<double>(count);
 }
 
-// A step; its batches depend on its number alone, so that a run resumes with those that it would have had.
+// Runs one training step. Its batches depend only on the step number, so a resumed run sees the same batches.
 absl::Status Step(sn::Session& session, const TokenSet& tokens, const Options& o, int64_t step, float rate,
                   Batch& batch) {
   const int64_t parts = o.training.parts;
@@ -144,7 +146,8 @@ absl::Status Train(sn::Session& session, const Data& data, const Options& o) {
   SINTER_ASSIGN_OR_RETURN(const int64_t first, FirstStep(session, o));
   const int64_t last = o.stop_after > 0 ? std::min(o.steps, first + o.stop_after) : o.steps;
   const int64_t parts = o.training.parts, tokens = parts * batch.x.num_elements();
-  // Reading the log waits for the device; before it is full it must be read.
+  // Steps between readings of the log. A reading waits for the device, but must happen before the log is
+  // full.
   const int64_t reading = std::clamp<int64_t>(1000 / parts, 1, 10);
   sn::optim::Schedule rate =
       sn::optim::WarmupCosine(o.learning_rate, o.warmup, o.steps, o.learning_rate / 10);
@@ -172,7 +175,7 @@ absl::Status Train(sn::Session& session, const Data& data, const Options& o) {
   return absl::OkStatus();
 }
 
-// Text of byte tokens, from a line's beginning on.
+// Samples text of byte tokens, starting at the beginning of a line.
 absl::StatusOr<std::string> Sample(sn::Session& session, const Options& o) {
   SINTER_ASSIGN_OR_RETURN(HostTensor x, HostTensor::Zeros(sn::I32, {1, o.sizes.context}));
   SINTER_ASSIGN_OR_RETURN(auto window, x.MutableSpan<int32_t>());

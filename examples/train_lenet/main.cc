@@ -1,6 +1,6 @@
-// Trains LeNet on handwritten digits: MNIST or Fashion-MNIST where their files are found, else digits drawn by a small
-// generator. Builds the graph, compiles it ahead of time to a plan, and runs the plan; prints accuracy each epoch and,
-// at the end, what fusion brings.
+// Trains LeNet on MNIST or Fashion-MNIST; if their files are missing, on digits drawn by a small generator.
+// Builds the graph, compiles it ahead of time to a plan, and runs the plan. Prints the accuracy after each
+// epoch and, at the end, the gain of fusion.
 //
 //   train_lenet --epochs 10 --checkpoint /tmp/lenet.safetensors
 //   train_lenet --epochs 10 --checkpoint /tmp/lenet.safetensors --resume
@@ -37,7 +37,7 @@ struct Options {
   sn::Precision precision = sn::Precision::kF32;
 };
 
-// Reading the losses waits for the device, and so is not done after every step.
+// Reading the losses waits for the device, so the loop reads them only every few steps.
 constexpr int64_t kStepsPerReading = 10;
 
 void AddTraining(sn::Graph& graph, nn::Module& net, sn::Precision precision, int64_t rows) {
@@ -49,7 +49,7 @@ void AddTraining(sn::Graph& graph, nn::Module& net, sn::Precision precision, int
     if (precision == sn::Precision::kF16) scale.emplace();
     optim::Sgd{.learning_rate = b.Scalar("lr"), .loss_scale = scale}.Minimize(loss);
     b.Output("loss", loss);
-    // Summed over the batch, and kept on the device until it is read.
+    // The log keeps the loss, summed over the batch, on the device until it is read.
     b.Log("loss", loss * static_cast<double>(rows));
   });
 }
@@ -72,7 +72,7 @@ absl::StatusOr<sn::BatchIterator> TrainingBatches(const examples::Digits& data, 
                                             .max_epochs = options.epochs});
 }
 
-// Milliseconds of the fastest of `runs` training steps.
+// Returns the milliseconds of the fastest of `runs` training steps.
 absl::StatusOr<double> StepMs(sn::Session& session, const sn::Batch& batch, int runs) {
   double best = 1e30;
   for (int i = 0; i < runs + 3; ++i) {
@@ -112,7 +112,7 @@ absl::Status Train(sn::Session& session, const examples::Digits& data, const Opt
     std::printf("resumed behind epoch %ld\n", state.epoch);
   }
   int64_t first = batches.state().epoch;
-  // The rate is an input of the step: a schedule recompiles nothing.
+  // The rate is an input of the step, so a schedule needs no recompilation.
   optim::Schedule rate =
       optim::WarmupCosine(options.learning_rate, /*warmup_steps=*/steps, options.epochs * steps);
   SINTER_RETURN_IF_ERROR(rate.status());

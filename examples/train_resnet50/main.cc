@@ -1,9 +1,11 @@
-// Trains ResNet-50 on images: in bf16 on a GPU, with momentum, weight decay, a cosine schedule, evaluation and checkpoints. Images
-// are bytes until they are on the device.
+// Trains ResNet-50 on images. Uses bf16 on a GPU, momentum, weight decay, a cosine schedule, evaluation and
+// checkpoints. Images are converted from bytes to floats on the device.
 //
-//   train_resnet50 --images train-images.idx --labels train-labels.idx --steps 100000 --checkpoint /tmp/resnet.safetensors
-//   train_resnet50 --images train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz --layers 14 --width 16 --classes 10
-//   train_resnet50 --steps 50                                          # images drawn here: what a step takes
+//   train_resnet50 --images train-images.idx --labels train-labels.idx \
+//       --steps 100000 --checkpoint /tmp/resnet.safetensors
+//   train_resnet50 --images train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \
+//       --layers 14 --width 16 --classes 10
+//   train_resnet50 --steps 50                                          # time of a step, on drawn images
 //   train_resnet50 --steps 50 --batch 512 --device gpu:0,gpu:1         # two devices that share each batch
 #include <algorithm>
 #include <chrono>
@@ -55,7 +57,7 @@ struct Data {
   }
 };
 
-// Noise, brighter or darker in each channel by class: enough to see that something is learned.
+// Draws noise whose brightness in each channel depends on the class: enough to see that the model learns.
 absl::StatusOr<Data> DrawImages(const Options& o) {
   constexpr int64_t kChannels = 3;
   const int64_t pixels = o.size * o.size;
@@ -95,7 +97,7 @@ absl::Status CheckLabels(const Options& o, const HostTensor& labels) {
                                                  o.net.classes, " classes; choose more --classes"));
 }
 
-// IDX files: u8 [n, channels, height, width] or [n, height, width]; u8 or i32 [n].
+// Reads IDX files: images u8 [n, channels, height, width] or [n, height, width], labels u8 or i32 [n].
 absl::StatusOr<Data> ReadImages(const Options& o) {
   SINTER_ASSIGN_OR_RETURN(HostTensor images, sn::ReadIdx(o.images));
   SINTER_ASSIGN_OR_RETURN(HostTensor labels, sn::ReadIdx(o.labels));
@@ -110,7 +112,7 @@ absl::StatusOr<Data> ReadImages(const Options& o) {
   return Data{std::move(images), std::move(labels), o.images};
 }
 
-// Borrows the examples from `begin` to before `end`.
+// Returns batches of the examples [begin, end), which it borrows.
 absl::StatusOr<sn::BatchIterator> Batches(const Data& data, int64_t begin, int64_t end,
                                           const sn::BatchOptions& options) {
   std::vector<HostTensor> tensors;
@@ -128,15 +130,17 @@ absl::StatusOr<sn::BatchIterator> Batches(const Data& data, int64_t begin, int64
   return sn::BatchIterator::Create(std::move(tensors), of_images);
 }
 
-// Bytes to floats around zero, on the device.
+// Adds the input "x" and converts its bytes to floats around zero, on the device.
 sn::Tensor Images(sn::Builder& b, const Options& o, const Data& data) {
   sn::Shape shape = data.image_shape();
   shape.insert(shape.begin(), o.batch);
   return sn::Cast(b.Input("x", sn::U8, shape), sn::F32) * (1 / 64.0) - 2.0;
 }
 
-// train  x, y, lr  one step; logs "loss"
-// eval   x, y, w   gives the sum of w where the model is right
+// Returns a graph with these functions and inputs:
+//
+//   train  x, y, lr  one step; logs "loss"
+//   eval   x, y, w   outputs "correct": the sum of w over the correctly classified images
 absl::StatusOr<sn::Graph> BuildGraph(const Options& o, const Data& data) {
   SINTER_ASSIGN_OR_RETURN(sn::nn::Module net, examples::ResNet(o.net));
   sn::Graph graph("resnet50", o.seed);
@@ -175,7 +179,7 @@ absl::StatusOr<double> Accuracy(sn::Session& session, const Options& o, const Da
   return correct / static_cast<double>(data.count() - first);
 }
 
-// The step that a checkpoint was written after, and its batches go on from there.
+// Loads the checkpoint, restores the position of `batches`, and returns the number of finished steps.
 absl::StatusOr<int64_t> Resume(sn::Session& session, const Options& o, sn::BatchIterator& batches) {
   SINTER_ASSIGN_OR_RETURN(sn::Metadata metadata, sn::LoadCheckpoint(session, o.checkpoint));
   SINTER_ASSIGN_OR_RETURN(sn::BatchState state, sn::BatchState::Parse(metadata["batches"]));
@@ -186,7 +190,7 @@ absl::StatusOr<int64_t> Resume(sn::Session& session, const Options& o, sn::Batch
 }
 
 absl::Status Train(sn::Session& session, const Options& o, const Data& data) {
-  // The last tenth is kept back.
+  // The last tenth is for evaluation.
   const int64_t kept = data.count() - data.count() / 10;
   SINTER_ASSIGN_OR_RETURN(
       sn::BatchIterator batches,
@@ -200,7 +204,7 @@ absl::Status Train(sn::Session& session, const Options& o, const Data& data) {
   optim::Schedule rate = optim::WarmupCosine(o.learning_rate, o.warmup, o.steps);
   SINTER_RETURN_IF_ERROR(rate.status());
   SINTER_ASSIGN_OR_RETURN(auto ahead, sn::Prefetcher::Create([&] { return batches.Next(); }, /*depth=*/2));
-  // Reading the log waits for the device.
+  // Steps between readings of the log; a reading waits for the device.
   constexpr int64_t kReading = 10;
   while (step < last) {
     const int64_t count = std::min(o.report, last - step);

@@ -1,4 +1,4 @@
-// Two kernels of one's own: a function of elements with its gradient, and one that indexes an array.
+// Two user-defined kernels: an elementwise function with its gradient, and a kernel that indexes an array.
 #include <iostream>
 
 #include "sinter/sinter.h"
@@ -11,7 +11,8 @@ absl::Status Run() {
                                                  2.0 * (v.inputs[0] - v.inputs[1]) * v.gradients[0];
                                              return std::vector<sn::Tensor>{d, -d};
                                            }});
-  // For each i the segment that it lies in: `at` is where they begin. The search goes on where it was for the i before.
+  // Finds the segment of each i; `at` holds the first i of each segment. The search continues from the
+  // previous i.
   const sn::ElementwiseKernel segment_of("raw int32 at", "int32 segment", R"(
       while (now + 1 < at.size() && at[now + 1] <= i) ++now;
       segment = now;
@@ -21,13 +22,13 @@ absl::Status Run() {
   sn::Graph graph("user_kernel");
   graph.Function("f", [&](sn::Builder& b) {
     sn::Tensor x = b.Input("x", sn::F32, {2, 3}), row = b.Input("row", sn::F32, {3});
-    sn::Tensor loss = sn::Sum(squared_diff({x, row}));  // The row is repeated, as in NumPy.
+    sn::Tensor loss = sn::Sum(squared_diff({x, row}));  // The row is broadcast, as in NumPy.
     b.Output("loss", loss);
     b.Output("gradient", sn::Gradients(loss, {x})[0]);
     b.Output("segment", segment_of({b.Input("at", sn::I32, {3})}, {.size = 6}));
   });
 
-  const sn::Device device = sn::TryGpu();  // cpu:0 where there is no GPU.
+  const sn::Device device = sn::TryGpu();  // cpu:0 if there is no GPU.
   std::cout << "runs on " << device << "\n";
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, {.device = device}));
   SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));

@@ -7,15 +7,15 @@
 // CHECK-NEXT: run {{[0-9.]+}} ms without a profile, the median
 // CHECK-NEXT: steps {{[0-9.]+}} ms {{[0-9.]+}} %: the sum of their medians
 // CHECK-NEXT: gap {{-?[0-9.]+}} ms {{-?[0-9.]+}} %
-// CHECK-NOT: marks
-// CHECK: roof, measured before
+// CHECK-NOT: events
+// CHECK: roofline, measured first
 // CHECK-NEXT: cpu:0 copy of 128 MiB {{[0-9.]+}} GB/s
-// CHECK-NEXT: cpu:0 f32 product of 1024 {{[0-9.]+}} GFLOP/s
+// CHECK-NEXT: cpu:0 f32 matmul of 1024 {{[0-9.]+}} GFLOP/s
 // CHECK: by kind
 // CHECK-NEXT: steps ms % GB/s GFLOP/s roof % bound kind
 // CHECK-DAG: 1 {{[0-9. -]+}} {{memory|compute}} matmul
 // CHECK-DAG: 1 {{[0-9. -]+}} memory kernel
-// CHECK-NOT: alike
+// CHECK-NOT: identical steps
 // CHECK: step by step
 // CHECK-NEXT: step ms % GB/s GFLOP/s roof % bound what
 // CHECK-DAG: 0 {{[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+}} {{memory|compute}} matmul 256x128x512 in f32; profile.mlir:[[#]]
@@ -35,7 +35,7 @@
 // TRACE: "bound": "{{memory|compute}}"
 
 // TOP: function twins of plan profile on cpu:0: 3 steps, 2 runs
-// TOP-NOT: roof, measured
+// TOP-NOT: roofline, measured
 // TOP: by kind
 // TOP-NEXT: step
 // TOP-NEXT: 3 {{.*}} - - matmul

@@ -62,11 +62,11 @@ TEST(ProfileTextTest, IsATableWithTotals) {
   run        0.4000 ms  without a profile, the median
   steps      0.3000 ms  75.0 %: the sum of their medians
   gap        0.1000 ms  25.0 %
-  marks      0.0060 ms  1.50 us each, measured between small fills, taken off every step; a run with them 0.4100 ms
+  events     0.0060 ms  1.50 us each (measured between small fills, subtracted from every step); a run with events 0.4100 ms
 
-roof, measured before
+roofline, measured first
   gpu:0  copy of 512 MiB     4000.0 GB/s
-  gpu:0  bf16 product of 8192  700000.0 GFLOP/s
+  gpu:0  bf16 matmul of 8192  700000.0 GFLOP/s
 
 by kind
  steps          ms       %      GB/s    GFLOP/s  roof % bound    kind
@@ -74,7 +74,7 @@ by kind
      1      0.0500    12.5    1000.0          -    50.0 memory   kernel
      1      0.0100     2.5    1000.0          -       - -        copy
 
-alike, together
+identical steps, summed
  steps          ms       %      GB/s    GFLOP/s  roof % bound    what
      2      0.2400    60.0    1000.0   250000.0    66.7 both     matmul a; net.cc:12 Linear(4)
      1      0.0500    12.5    1000.0          -    50.0 memory   kernel add; net.cc:12 Linear(4)
@@ -220,7 +220,7 @@ TEST(FunctionProfileTest, GpusAreTimedByMarks) {
   EXPECT_NEAR(profile->marked_seconds, 3e-3, 1e-9);
   EXPECT_THAT(tools::ProfileText(*profile),
               AllOf(HasSubstr("on gpu:0: 2 steps, 4 runs\n"), HasSubstr("  steps      2.0000 ms  "),
-                    HasSubstr("1000.00 us each, measured")));
+                    HasSubstr("1000.00 us each (measured")));
 }
 
 TEST(FunctionProfileTest, SaysWhatIsWrong) {

@@ -24,14 +24,14 @@ TEST(TunePlanTest, ALineAProduct) {
                       .chosen_us = 3}};
   EXPECT_EQ(TuningTableText(report),
             "NVIDIA H200, sm_90, 132 multiprocessors, cuBLASLt 13.1.0\n"
-            "  first us  chosen us    gain  from          product\n"
+            "  first us  chosen us    gain  from          operation\n"
             "     60.00      50.00   20.0%  measured      bf16 a\n"
             "   1234.50    1234.50    0.0%  in the file   bf16 b; any bits\n"
             "         -          -       -  first choice  f32 c; it is too small to time\n"
             "another, cuBLASLt 13.1.0\n"
-            "  first us  chosen us    gain  from          product\n"
+            "  first us  chosen us    gain  from          operation\n"
             "      3.00       3.00    0.0%  measured      f32 c\n"
-            "2 measured, 1 in the file before, 1 left to the library; m.plan.tuning\n");
+            "2 measured, 1 already in the file, 1 left to the library; m.plan.tuning\n");
 }
 
 }  // namespace
