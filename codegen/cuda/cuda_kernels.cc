@@ -126,12 +126,12 @@ CudaKernels::JobCall CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool
     Slot resolved = slots.Resolve(slot);
     int index = FindSlot(result.slots, resolved);
     SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
-    return CudaNest::Place{entry->getArgument(index), FindSlot(all_written, resolved) < 0,
-                           IsAligned(call, resolved)};
+    return CudaThread::Place{entry->getArgument(index), FindSlot(all_written, resolved) < 0,
+                             IsAligned(call, resolved)};
   };
   size_t n = result.slots.size();
-  CudaNest nest(s, job, schedule, place_of);
-  nest.Emit(entry->getArgument(n), entry->getArgument(n + 1), entry->getArgument(n + 2));
+  EmitCudaNest(s, job, schedule, place_of, entry->getArgument(n), entry->getArgument(n + 1),
+               entry->getArgument(n + 2));
   b.setInsertionPointToEnd(entry);
   b.create<mlir::func::ReturnOp>(call.getLoc());
   EraseDead(*entry);

@@ -1,11 +1,9 @@
 #include "sinter/codegen/cuda/cuda_rescaled_sums.h"
 
-#include "sinter/codegen/cuda/cuda_nest.h"
 #include "sinter/ir/dialect/ops.h"
 
 namespace sinter::codegen {
 
-using ir::Scalar;
 using llvm::SmallVector;
 using mlir::Value;
 
@@ -60,28 +58,6 @@ SmallVector<RescaledSum> FindRescaledSums(Job& job) {
     if (vanishes) found.append(of_phase);
   }
   return found;
-}
-
-const RescaledSum* CudaNest::RescaledSumOf(size_t reduction) const {
-  const auto* found = llvm::find_if(rescaled_, [&](const RescaledSum& r) { return r.sum == reduction; });
-  return found == rescaled_.end() ? nullptr : found;
-}
-
-Scalar CudaNest::AddExponentials(const RescaledSum& rescaled, const Lanes& lanes, Scalar sum,
-                                 Scalar max_before, Scalar max) {
-  // If all values are -inf so far, or one is NaN, a base of 0 is right: exp(x) is then 0 or NaN.
-  Scalar base = s_.select(s_.gt(max, s_.lowest(max.type())), max, s_.zero(max));
-  Scalar scaled = sum * s_.exp(max_before - base);
-  ElementEmitter::Scope scope(e_);
-  Coordinates row;
-  for (Value coord : ParallelCoords(coords_)) row.push_back(Coordinate::Of(coord));
-  e_.Bind(job_.reductions[rescaled.max].result(), row, base);
-  JobReduction& reduction = job_.reductions[rescaled.sum];
-  Scalars total = {scaled};
-  for (const auto& coords : lanes.coords) {
-    total = reduction.op.emitCombine(s_, total, Lift(reduction, coords, Value()));
-  }
-  return total.front();
 }
 
 }  // namespace sinter::codegen

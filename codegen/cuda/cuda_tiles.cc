@@ -1,7 +1,7 @@
-// Squares of a map with transposed inputs: shared memory lets threads read rows and use columns.
+// Tiles: squares of a map with transposed inputs. Shared memory lets threads read rows and use columns.
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "sinter/codegen/cuda/cuda_nest.h"
+#include "sinter/codegen/cuda/cuda_nests.h"
 #include "sinter/codegen/cuda/cuda_printer.h"
 
 namespace sinter::codegen {
@@ -18,19 +18,20 @@ namespace {
 // banks.
 constexpr int64_t kPitch = kCudaTile + 1;
 
-}  // namespace
+class TileNest : private ThreadPart {
+ public:
+  explicit TileNest(CudaThread& t) : ThreadPart(t) {}
 
-// Returns the coordinates of the input's element for coords_.
-SmallVector<Value> CudaNest::CoordsOf(const KeptValue& kept) {
-  SmallVector<Value> coords;
-  for (auto [dim, constant] : llvm::zip_equal(kept.dims, kept.constants))
-    coords.push_back(dim == Request::kConstant ? e_.index(constant) : coords_[dim]);
-  return coords;
-}
+  void EmitTiles(Value block, Value thread);
+
+ private:
+  void InSquare(Value thread, Value row_first, Value column_first, const Loop& row_loop,
+                const Loop& column_loop, llvm::function_ref<void(Value row, Value column)> action);
+};
 
 // Runs `action` for each existing position of the square that belongs to this thread, with coords_ set.
 // Threads run along the columns and have every eighth row.
-void CudaNest::InSquare(Value thread, Value row_first, Value column_first, const Loop& row_loop,
+void TileNest::InSquare(Value thread, Value row_first, Value column_first, const Loop& row_loop,
                         const Loop& column_loop, llvm::function_ref<void(Value, Value)> action) {
   const int64_t rows_at_once = schedule_.block / kCudaTile;
   Value column = e_.rem(thread, e_.index(kCudaTile)), first = e_.div(thread, e_.index(kCudaTile));
@@ -44,17 +45,17 @@ void CudaNest::InSquare(Value thread, Value row_first, Value column_first, const
   coords_[column_loop.dim] = e_.add(column_first, column);
   Value exists;
   for (const Loop* edge : {&row_loop, &column_loop}) {
-    if (edge->size % kCudaTile != 0) exists = And(exists, e_.lt(coords_[edge->dim], e_.index(edge->size)));
+    if (edge->size % kCudaTile != 0) exists = t_.And(exists, e_.lt(coords_[edge->dim], e_.index(edge->size)));
   }
-  If(exists, [&] { action(row, column); });
+  t_.If(exists, [&] { action(row, column); });
 }
 
-void CudaNest::EmitTiles(Value block, Value thread) {
+void TileNest::EmitTiles(Value block, Value thread) {
   const Loop inner = schedule_.parallel.back(), cross = schedule_.parallel[schedule_.cross];
   SmallVector<Loop> squares = schedule_.parallel;
   for (Loop* loop : {&squares[schedule_.cross], &squares.back()})
     loop->size = (loop->size + kCudaTile - 1) / kCudaTile;
-  SetParallel(squares, block);
+  t_.SetParallel(squares, block);
   Value cross_first = e_.mul(coords_[cross.dim], e_.index(kCudaTile));
   Value inner_first = e_.mul(coords_[inner.dim], e_.index(kCudaTile));
 
@@ -70,24 +71,35 @@ void CudaNest::EmitTiles(Value block, Value thread) {
   }
   auto place = [&](Value row, Value column) { return e_.add(e_.mul(row, e_.index(kPitch)), column); };
   InSquare(thread, inner_first, cross_first, inner, cross, [&](Value row, Value column) {
-    UseLanes({{coords_}, Value(), Value()});
+    t_.UseLanes({{coords_}, Value(), Value()});
     for (auto [kept, array, type] : llvm::zip_equal(schedule_.crossing, arrays, types))
-      e_.Store(array, type, place(row, column), e_.element(kept.tensor, CoordsOf(kept)));
+      e_.Store(array, type, place(row, column), e_.element(kept.tensor, KeptCoords(t_, kept)));
   });
-  Barrier();
+  t_.Barrier();
   InSquare(thread, cross_first, inner_first, cross, inner, [&](Value row, Value column) {
     Lanes single = {{coords_}, Value(), Value()};
-    UseLanes(single);
+    t_.UseLanes(single);
     for (auto [kept, array, type] : llvm::zip_equal(schedule_.crossing, arrays, types)) {
       Scalar x = e_.Load(array, type, place(column, row));
       mlir::Type element = llvm::cast<mlir::RankedTensorType>(kept.tensor.getType()).getElementType();
       x.is_unsigned = ir::ScalarBuilder::IsUnsigned(element);
       Coordinates key;
-      for (Value coord : CoordsOf(kept)) key.push_back(Coordinate::Of(coord));
+      for (Value coord : KeptCoords(t_, kept)) key.push_back(Coordinate::Of(coord));
       e_.Bind(kept.tensor, key, x);
     }
-    StoreFullOutputs(0, single);
+    t_.StoreFullOutputs(0, single);
   });
 }
+
+}  // namespace
+
+SmallVector<Value> KeptCoords(CudaThread& t, const KeptValue& kept) {
+  SmallVector<Value> coords;
+  for (auto [dim, constant] : llvm::zip_equal(kept.dims, kept.constants))
+    coords.push_back(dim == Request::kConstant ? t.e().index(constant) : t.coords()[dim]);
+  return coords;
+}
+
+void EmitTiles(CudaThread& t, Value block, Value thread) { TileNest(t).EmitTiles(block, thread); }
 
 }  // namespace sinter::codegen

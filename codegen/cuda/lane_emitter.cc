@@ -1,6 +1,6 @@
-// Vector loads: neighbouring elements in one access.
+#include "sinter/codegen/cuda/lane_emitter.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "sinter/codegen/cuda/cuda_nest.h"
 
 namespace sinter::codegen {
 

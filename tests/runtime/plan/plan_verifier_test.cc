@@ -81,7 +81,7 @@ struct Alteration {
 };
 void PrintTo(const Alteration& alteration, std::ostream* out) { *out << alteration.name; }
 
-fb::StepT& StepOf(fb::PlanT& plan, int function, int step = 0) {
+fb::StepT& StepAt(fb::PlanT& plan, int function, int step = 0) {
   return *plan.functions[function]->steps[step];
 }
 fb::BufferT& BufferOf(fb::PlanT& plan, int function, int buffer) {
@@ -90,7 +90,7 @@ fb::BufferT& BufferOf(fb::PlanT& plan, int function, int buffer) {
 
 // Returns the convolution, changed to layout nchw16n.
 fb::ConvStepT& InBlocks(fb::PlanT& plan) {
-  fb::ConvStepT& step = *StepOf(plan, 2).body.AsConvStep();
+  fb::ConvStepT& step = *StepAt(plan, 2).body.AsConvStep();
   step.layout = fb::ImageLayout::Nchw16n;
   step.batch = 16;
   return step;
@@ -180,30 +180,30 @@ const Alteration kAlterations[] = {
     {"input index", [](auto& p) { BufferOf(p, 0, 0).index = 5; }, "buffer 0: input 5 of 1"},
     {"space", [](auto& p) { BufferOf(p, 0, 1).space = fb::Space{4}; }, "space 4 does not exist"},
     // Steps in general.
-    {"step input", [](auto& p) { StepOf(p, 0).inputs = {0, 77}; },
+    {"step input", [](auto& p) { StepAt(p, 0).inputs = {0, 77}; },
      "step 0 (add_f32): input 1 is buffer 77 of"},
-    {"step output", [](auto& p) { StepOf(p, 0).outputs = {77}; },
+    {"step output", [](auto& p) { StepAt(p, 0).outputs = {77}; },
      "step 0 (add_f32): output 0 is buffer 77 of"},
-    {"writes constant", [](auto& p) { StepOf(p, 0).outputs = {2}; }, "it writes to a constant"},
-    {"writes input", [](auto& p) { StepOf(p, 0).outputs = {0}; }, "it writes to an input"},
-    {"workspace", [](auto& p) { StepOf(p, 0).workspace_bytes = 65; },
+    {"writes constant", [](auto& p) { StepAt(p, 0).outputs = {2}; }, "it writes to a constant"},
+    {"writes input", [](auto& p) { StepAt(p, 0).outputs = {0}; }, "it writes to an input"},
+    {"workspace", [](auto& p) { StepAt(p, 0).workspace_bytes = 65; },
      "its workspace, bytes 0 to 0 + 65, is outside the arena"},
     {"workspace wraps",
      [](auto& p) {
-       StepOf(p, 0).workspace_bytes = 64;
-       StepOf(p, 0).workspace_offset = ~0ull - 63;
+       StepAt(p, 0).workspace_bytes = 64;
+       StepAt(p, 0).workspace_offset = ~0ull - 63;
      },
      "is outside the arena"},
     {"workspace offset",
      [](auto& p) {
-       StepOf(p, 0).workspace_bytes = 8;
-       StepOf(p, 0).workspace_offset = 8;
+       StepAt(p, 0).workspace_bytes = 8;
+       StepAt(p, 0).workspace_offset = 8;
      },
      "its workspace's offset, 8, is not a multiple of 64"},
-    {"step location", [](auto& p) { StepOf(p, 0).locations = {3}; }, "source location 3 of 1"},
-    {"no body", [](auto& p) { StepOf(p, 0).body.Reset(); }, "its kind, 0, does not exist"},
+    {"step location", [](auto& p) { StepAt(p, 0).locations = {3}; }, "source location 3 of 1"},
+    {"no body", [](auto& p) { StepAt(p, 0).body.Reset(); }, "its kind, 0, does not exist"},
     // Kernels and copies.
-    {"symbol", [](auto& p) { StepOf(p, 0).body.AsKernelStep()->symbol = ""; }, "its kernel has no symbol"},
+    {"symbol", [](auto& p) { StepAt(p, 0).body.AsKernelStep()->symbol = ""; }, "its kernel has no symbol"},
     {"no code", [](auto& p) { p.shared_object.clear(); },
      "it calls the kernel add_f32, and the plan holds no code"},
     {"better code than none", [](auto& p) { AddBetterCode(p, 1, "x"), p.target.reset(); },
@@ -213,99 +213,99 @@ const Alteration kAlterations[] = {
     {"empty better code", [](auto& p) { AddBetterCode(p, 1, ""); }, "its better code 0 is empty"},
     {"much better code", [](auto& p) { AddBetterCode(p, 16, "x"); },
      "its better code 15 is one too many: a plan has at most 16 targets"},
-    {"units", [](auto& p) { StepOf(p, 0).body.AsKernelStep()->units = -1; },
+    {"units", [](auto& p) { StepAt(p, 0).body.AsKernelStep()->units = -1; },
      "-1 units in parts of 4 are out of range"},
-    {"grain", [](auto& p) { StepOf(p, 0).body.AsKernelStep()->grain = 0; },
+    {"grain", [](auto& p) { StepAt(p, 0).body.AsKernelStep()->grain = 0; },
      "16 units in parts of 0 are out of range"},
-    {"scratch", [](auto& p) { StepOf(p, 0).body.AsKernelStep()->scratch_bytes = ~0ull; },
+    {"scratch", [](auto& p) { StepAt(p, 0).body.AsKernelStep()->scratch_bytes = ~0ull; },
      "bytes of scratch memory a thread"},
-    {"no outputs", [](auto& p) { StepOf(p, 0).outputs.clear(); }, "its kernel has no outputs"},
-    {"copy bytes", [](auto& p) { StepOf(p, 0, 1).body.AsCopyStep()->bytes = 8; },
+    {"no outputs", [](auto& p) { StepAt(p, 0).outputs.clear(); }, "its kernel has no outputs"},
+    {"copy bytes", [](auto& p) { StepAt(p, 0, 1).body.AsCopyStep()->bytes = 8; },
      "step 1 (copy): it copies 8 bytes from a buffer of 64 to one of 64"},
-    {"copy operands", [](auto& p) { StepOf(p, 0, 1).inputs.clear(); },
+    {"copy operands", [](auto& p) { StepAt(p, 0, 1).inputs.clear(); },
      "it has 0 inputs and 1 outputs, not 1 and 1"},
     // Matmuls.
-    {"matmul k", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->k = 4; },
+    {"matmul k", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->k = 4; },
      "a has 24 bytes, and the step's parameters make 32"},
-    {"matmul n", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->n = 4; },
+    {"matmul n", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->n = 4; },
      "b has 60 bytes, and the step's parameters make 48"},
-    {"matmul negative", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->m = -2; },
+    {"matmul negative", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->m = -2; },
      "the size -2 is out of range"},
-    {"matmul overflow", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->batch = kHuge; }, "is out of range"},
-    {"matmul bias", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->has_bias = false; },
+    {"matmul overflow", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->batch = kHuge; }, "is out of range"},
+    {"matmul bias", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->has_bias = false; },
      "it has 3 inputs and 1 outputs, not 2 and 1"},
-    {"matmul dtype", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->dtype = fb::DType::BF16; },
+    {"matmul dtype", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->dtype = fb::DType::BF16; },
      "a holds f32, not bf16"},
-    {"matmul bool", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->dtype = fb::DType::I1; },
+    {"matmul bool", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->dtype = fb::DType::I1; },
      "element type i1 is not supported"},
-    {"matmul type", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->dtype = fb::DType{77}; },
+    {"matmul type", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->dtype = fb::DType{77}; },
      "element type 77 does not exist"},
     {"integer activation",
      [](auto& p) {
-       StepOf(p, 1).body.AsMatmulStep()->dtype = fb::DType::I32;
-       StepOf(p, 1).body.AsMatmulStep()->activation = fb::Activation::Gelu;
+       StepAt(p, 1).body.AsMatmulStep()->dtype = fb::DType::I32;
+       StepAt(p, 1).body.AsMatmulStep()->activation = fb::Activation::Gelu;
      },
      "integers have no such activation"},
-    {"activation", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->activation = fb::Activation{7}; },
+    {"activation", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->activation = fb::Activation{7}; },
      "activation 7 does not exist"},
-    {"matmul addend", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->has_addend = true; },
+    {"matmul addend", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->has_addend = true; },
      "it has 3 inputs and 1 outputs, not 4 and 1"},
     {"matmul scale",
      [](auto& p) {
-       StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
-       StepOf(p, 1).body.AsMatmulStep()->has_scale = true;
+       StepAt(p, 1).body.AsMatmulStep()->has_bias = false;
+       StepAt(p, 1).body.AsMatmulStep()->has_scale = true;
      },
      "the scale has 20 bytes, and the step's parameters make 4"},
     {"matmul addend size",
      [](auto& p) {
-       StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
-       StepOf(p, 1).body.AsMatmulStep()->has_addend = true;
+       StepAt(p, 1).body.AsMatmulStep()->has_bias = false;
+       StepAt(p, 1).body.AsMatmulStep()->has_addend = true;
      },
      "the addend has 20 bytes, and the step's parameters make 40"},
     {"matmul integer addend",
      [](auto& p) {
-       StepOf(p, 1).body.AsMatmulStep()->dtype = fb::DType::I32;
-       StepOf(p, 1).body.AsMatmulStep()->has_addend = true;
+       StepAt(p, 1).body.AsMatmulStep()->dtype = fb::DType::I32;
+       StepAt(p, 1).body.AsMatmulStep()->has_addend = true;
      },
      "products of integers have neither addend nor scale"},
-    {"matmul wide result", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->result_is_f32 = true; },
+    {"matmul wide result", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->result_is_f32 = true; },
      "only products of bf16 and f16 have a result of f32 for it"},
-    {"matmul gradient with bias", [](auto& p) { StepOf(p, 1).body.AsMatmulStep()->is_gradient = true; },
+    {"matmul gradient with bias", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->is_gradient = true; },
      "a product with an activation's gradient has neither bias, addend nor scale"},
     {"matmul gradient with scale",
      [](auto& p) {
-       StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
-       StepOf(p, 1).body.AsMatmulStep()->is_gradient = true;
-       StepOf(p, 1).body.AsMatmulStep()->has_scale = true;
+       StepAt(p, 1).body.AsMatmulStep()->has_bias = false;
+       StepAt(p, 1).body.AsMatmulStep()->is_gradient = true;
+       StepAt(p, 1).body.AsMatmulStep()->has_scale = true;
      },
      "a product with an activation's gradient has neither bias, addend nor scale"},
     {"matmul gradient of nothing",
      [](auto& p) {
-       StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
-       StepOf(p, 1).body.AsMatmulStep()->is_gradient = true;
+       StepAt(p, 1).body.AsMatmulStep()->has_bias = false;
+       StepAt(p, 1).body.AsMatmulStep()->is_gradient = true;
      },
      "it has the gradient of no activation"},
     {"matmul gradient on a CPU",
      [](auto& p) {
-       StepOf(p, 1).inputs[2] = StepOf(p, 1).outputs[0];  // Has the preactivation's shape.
-       StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
-       StepOf(p, 1).body.AsMatmulStep()->is_gradient = true;
-       StepOf(p, 1).body.AsMatmulStep()->activation = fb::Activation::GeluTanh;
+       StepAt(p, 1).inputs[2] = StepAt(p, 1).outputs[0];  // Has the preactivation's shape.
+       StepAt(p, 1).body.AsMatmulStep()->has_bias = false;
+       StepAt(p, 1).body.AsMatmulStep()->is_gradient = true;
+       StepAt(p, 1).body.AsMatmulStep()->activation = fb::Activation::GeluTanh;
      },
      "it runs on cpu:0, and a product with an activation's gradient is a step of GPUs"},
     {"matmul preactivation size",
      [](auto& p) {
-       StepOf(p, 1).body.AsMatmulStep()->has_bias = false;
-       StepOf(p, 1).body.AsMatmulStep()->is_gradient = true;
-       StepOf(p, 1).body.AsMatmulStep()->activation = fb::Activation::GeluTanh;
+       StepAt(p, 1).body.AsMatmulStep()->has_bias = false;
+       StepAt(p, 1).body.AsMatmulStep()->is_gradient = true;
+       StepAt(p, 1).body.AsMatmulStep()->activation = fb::Activation::GeluTanh;
      },
      "the preactivation has 20 bytes, and the step's parameters make 40"},
     // Convolutions.
-    {"conv kind", [](auto& p) { StepOf(p, 2).body.AsConvStep()->kind = fb::ConvKind{3}; },
+    {"conv kind", [](auto& p) { StepAt(p, 2).body.AsConvStep()->kind = fb::ConvKind{3}; },
      "convolution kind 3 does not exist"},
-    {"conv layout", [](auto& p) { StepOf(p, 2).body.AsConvStep()->layout = fb::ImageLayout{9}; },
+    {"conv layout", [](auto& p) { StepAt(p, 2).body.AsConvStep()->layout = fb::ImageLayout{9}; },
      "image layout 9 does not exist"},
-    {"conv blocks", [](auto& p) { StepOf(p, 2).body.AsConvStep()->layout = fb::ImageLayout::Nchw16n; },
+    {"conv blocks", [](auto& p) { StepAt(p, 2).body.AsConvStep()->layout = fb::ImageLayout::Nchw16n; },
      "a batch of 2 is not in blocks"},
     {"conv blocks type", [](auto& p) { InBlocks(p).dtype = fb::DType::BF16; },
      "images in blocks of 16 are of f32 only"},
@@ -317,61 +317,61 @@ const Alteration kAlterations[] = {
        InBlocks(p).out_size[0] = 0;
      },
      "images in blocks of 16 may not be empty"},
-    {"conv dtype", [](auto& p) { StepOf(p, 2).body.AsConvStep()->dtype = fb::DType::I32; },
+    {"conv dtype", [](auto& p) { StepAt(p, 2).body.AsConvStep()->dtype = fb::DType::I32; },
      "element type i32 is not supported"},
-    {"conv groups", [](auto& p) { StepOf(p, 2).body.AsConvStep()->groups = 4; },
+    {"conv groups", [](auto& p) { StepAt(p, 2).body.AsConvStep()->groups = 4; },
      "4 groups do not divide 4 and 6 channels"},
-    {"conv no groups", [](auto& p) { StepOf(p, 2).body.AsConvStep()->groups = 0; }, "0 groups do not divide"},
-    {"conv list", [](auto& p) { StepOf(p, 2).body.AsConvStep()->strides = {1}; },
+    {"conv no groups", [](auto& p) { StepAt(p, 2).body.AsConvStep()->groups = 0; }, "0 groups do not divide"},
+    {"conv list", [](auto& p) { StepAt(p, 2).body.AsConvStep()->strides = {1}; },
      "strides has 1 numbers, not 2"},
-    {"conv no list", [](auto& p) { StepOf(p, 2).body.AsConvStep()->padding.clear(); },
+    {"conv no list", [](auto& p) { StepAt(p, 2).body.AsConvStep()->padding.clear(); },
      "padding has 0 numbers, not 4"},
-    {"conv stride", [](auto& p) { StepOf(p, 2).body.AsConvStep()->strides = {0, 1}; },
+    {"conv stride", [](auto& p) { StepAt(p, 2).body.AsConvStep()->strides = {0, 1}; },
      "strides holds 0, which is out of range"},
-    {"conv large stride", [](auto& p) { StepOf(p, 2).body.AsConvStep()->strides = {int64_t{1} << 31, 1}; },
+    {"conv large stride", [](auto& p) { StepAt(p, 2).body.AsConvStep()->strides = {int64_t{1} << 31, 1}; },
      "strides holds 2147483648, which is out of range"},
-    {"conv window", [](auto& p) { StepOf(p, 2).body.AsConvStep()->padding = {1, 0, 0, 0}; },
+    {"conv window", [](auto& p) { StepAt(p, 2).body.AsConvStep()->padding = {1, 0, 0, 0}; },
      "its output has 4 rows, and its window makes 5"},
-    {"conv columns", [](auto& p) { StepOf(p, 2).body.AsConvStep()->dilations = {1, 2}; },
+    {"conv columns", [](auto& p) { StepAt(p, 2).body.AsConvStep()->dilations = {1, 2}; },
      "its output has 4 columns, and its window makes 2"},
-    {"conv channels", [](auto& p) { StepOf(p, 2).body.AsConvStep()->in_channels = 2; },
+    {"conv channels", [](auto& p) { StepAt(p, 2).body.AsConvStep()->in_channels = 2; },
      "input 0 has 1152 bytes, and the step's parameters make 576"},
-    {"conv grad", [](auto& p) { StepOf(p, 2).body.AsConvStep()->kind = fb::ConvKind::InputGrad; },
+    {"conv grad", [](auto& p) { StepAt(p, 2).body.AsConvStep()->kind = fb::ConvKind::InputGrad; },
      "input 0 has 1152 bytes"},
     {"conv grad bias",
      [](auto& p) {
-       StepOf(p, 2).body.AsConvStep()->kind = fb::ConvKind::InputGrad;
-       StepOf(p, 2).body.AsConvStep()->activation = fb::Activation::Relu;
+       StepAt(p, 2).body.AsConvStep()->kind = fb::ConvKind::InputGrad;
+       StepAt(p, 2).body.AsConvStep()->activation = fb::Activation::Relu;
      },
      "has neither bias nor activation"},
     // Pools.
-    {"pool kind", [](auto& p) { StepOf(p, 3).body.AsPoolStep()->kind = fb::PoolKind{4}; },
+    {"pool kind", [](auto& p) { StepAt(p, 3).body.AsPoolStep()->kind = fb::PoolKind{4}; },
      "pooling kind 4 does not exist"},
-    {"pool operands", [](auto& p) { StepOf(p, 3).body.AsPoolStep()->kind = fb::PoolKind::Avg; },
+    {"pool operands", [](auto& p) { StepAt(p, 3).body.AsPoolStep()->kind = fb::PoolKind::Avg; },
      "it has 1 inputs and 2 outputs, not 1 and 1"},
-    {"pool window", [](auto& p) { StepOf(p, 3).body.AsPoolStep()->window = {3, 2}; },
+    {"pool window", [](auto& p) { StepAt(p, 3).body.AsPoolStep()->window = {3, 2}; },
      "its output has 3 rows, and its window makes 2"},
     {"pool padding",
      [](auto& p) {
-       StepOf(p, 3).body.AsPoolStep()->padding = {2, 0, 0, 0};
-       StepOf(p, 3).body.AsPoolStep()->out_size = {4, 3};
+       StepAt(p, 3).body.AsPoolStep()->padding = {2, 0, 0, 0};
+       StepAt(p, 3).body.AsPoolStep()->out_size = {4, 3};
      },
      "padding of 2 leaves windows of 2 without elements"},
     {"pool positions",
      [](auto& p) {
-       auto& step = *StepOf(p, 3).body.AsPoolStep();
+       auto& step = *StepAt(p, 3).body.AsPoolStep();
        step.window = {17, 17}, step.padding = {11, 0, 11, 0}, step.strides = {1, 1}, step.out_size = {1, 1};
      },
      "a window of 17 x 17 has more than 256 positions"},
-    {"pool position type", [](auto& p) { StepOf(p, 3).outputs[1] = 1; }, "the positions holds f32, not u8"},
+    {"pool position type", [](auto& p) { StepAt(p, 3).outputs[1] = 1; }, "the positions holds f32, not u8"},
     // The catalog.
-    {"catalog kernel", [](auto& p) { StepOf(p, 4).body.AsCatalogStep()->kernel = "sort"; },
+    {"catalog kernel", [](auto& p) { StepAt(p, 4).body.AsCatalogStep()->kernel = "sort"; },
      "the catalogue has no kernel \"sort\""},
-    {"catalog parameters", [](auto& p) { StepOf(p, 4).body.AsCatalogStep()->parameters.pop_back(); },
+    {"catalog parameters", [](auto& p) { StepAt(p, 4).body.AsCatalogStep()->parameters.pop_back(); },
      "the kernel cumsum has 5 parameters, not 4"},
-    {"catalog operands", [](auto& p) { StepOf(p, 4).inputs.clear(); },
+    {"catalog operands", [](auto& p) { StepAt(p, 4).inputs.clear(); },
      "it has 0 inputs and 1 outputs, not 1 and 1"},
-    {"catalog sizes", [](auto& p) { StepOf(p, 4).body.AsCatalogStep()->parameters[2] = 4; },
+    {"catalog sizes", [](auto& p) { StepAt(p, 4).body.AsCatalogStep()->parameters[2] = 4; },
      "x has 6 elements of i32, and the parameters make 8 of i32"},
 };
 
@@ -436,7 +436,7 @@ TEST(PlanVerifierTest, ListsThatAreNotAligned) {
   EXPECT_THAT(MessageOfMoved(GoodPlan(), cumsum, fb::CatalogStep::VT_PARAMETERS),
               HasSubstr("its parameters are not aligned to 8 bytes"));
   TestPlan strided = GoodPlan();
-  StepOf(strided.table, 2).body.AsConvStep()->strides = {2, 2};
+  StepAt(strided.table, 2).body.AsConvStep()->strides = {2, 2};
   const auto conv = [&](const fb::Plan& p) { return first_step(p, 2)->body_as_ConvStep(); };
   EXPECT_THAT(MessageOfMoved(strided, conv, fb::ConvStep::VT_STRIDES),
               HasSubstr("strides is not aligned to 8 bytes"));
