@@ -128,7 +128,7 @@ void CudaThread::StoreFullOutputs(int phase, const Lanes& lanes) {
   StoreFullValues(ComputeFullOutputs(phase, lanes), lanes);
 }
 
-FullValues CudaThread::ComputeFullOutputs(int phase, const Lanes& lanes) {
+CudaThread::FullValues CudaThread::ComputeFullOutputs(int phase, const Lanes& lanes) {
   FullValues values;
   for (const JobOutput& output : job_.full_outputs) {
     if (output.phase != phase) continue;
