@@ -1,1 +1,1 @@
-// Gives the precompiled header a target to belong to.
+// Gives the precompiled header a target.

@@ -12,10 +12,10 @@ namespace sinter::ir {
 
 namespace {
 
-// Numbers that are larger are not told apart.
+// Larger numbers are clamped to this.
 constexpr uint64_t kLargestNumber = uint64_t{1} << 40;
 
-// Reads MLIR's tokens as far as it takes to find names of values and the numbers behind them.
+// Reads MLIR's tokens just far enough to find names of values and the numbers after them.
 class Reader {
  public:
   explicit Reader(llvm::StringRef text) : text_(text) {}
@@ -23,7 +23,7 @@ class Reader {
   bool atEnd() const { return at_ >= text_.size(); }
   unsigned line() const { return line_; }
 
-  // Past a string, a comment or one character of anything else.
+  // Skips a string, a comment or one character of any other token.
   void skip() {
     if (text_[at_] == '"') {
       for (next(); !atEnd() && text_[at_] != '"' && text_[at_] != '\n'; next()) {
@@ -37,12 +37,12 @@ class Reader {
     }
   }
 
-  // Past what may stand between a name and its number.
+  // Skips the space and comments allowed between a name and its number.
   void skipSpace() {
     while (!atEnd() && (llvm::isSpace(text_[at_]) || text_.substr(at_).starts_with("//"))) skip();
   }
 
-  // The name "%x" that begins here, or nothing.
+  // Returns the name "%x" that begins here; empty if none does.
   llvm::StringRef name() {
     const size_t begin = at_;
     if (text_[at_] != '%') return {};
@@ -51,7 +51,7 @@ class Reader {
     return text_.slice(begin, at_);
   }
 
-  // The number of "#7", if that comes next; else 0.
+  // Returns the number of "#7" if that comes next; else 0.
   uint64_t number() {
     if (atEnd() || text_[at_] != '#') return 0;
     uint64_t number = 0;

@@ -9,15 +9,15 @@ namespace sinter {
 namespace {
 
 constexpr size_t kBits = 64;
-// Producers whose last reader is nearer than this are searched apart from the others, over a short distance.
+// Producers whose last reader is nearer than this are searched separately, over a short distance.
 constexpr unsigned kNear = 1024;
 
-// A bit a producer, for each item.
+// For each item, one bit for each producer.
 struct Reach {
   explicit Reach(size_t items) : from(items), through_call(items) {}
 
   std::vector<uint64_t> from,
-      through_call;  // Which producers lead to the item, and which do through a call before it.
+      through_call;  // Producers that lead to the item; those that lead to it through an earlier call.
 };
 
 }  // namespace
@@ -31,7 +31,7 @@ CallPaths::CallPaths(llvm::ArrayRef<llvm::SmallVector<unsigned>> inputs, const l
     }
   }
   Reach reach(inputs.size());
-  // Up to 64 producers, ascending, and the last reader of any of them.
+  // Searches for up to 64 producers (ascending), up to their last reader.
   auto search = [&](llvm::ArrayRef<unsigned> producers, unsigned end) {
     const unsigned first = producers.front();
     const unsigned* next = producers.begin();
@@ -57,7 +57,7 @@ CallPaths::CallPaths(llvm::ArrayRef<llvm::SmallVector<unsigned>> inputs, const l
     llvm::SmallVector<unsigned> producers;
     unsigned end = 0;
     for (unsigned i = 0; i < inputs.size(); ++i) {
-      // A value with one reader reaches it in one way.
+      // A value with one reader has only one path to it.
       if (readers[i] < 2 || (last[i] - i < kNear) != near) continue;
       producers.push_back(i);
       end = std::max(end, last[i]);

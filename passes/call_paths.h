@@ -1,10 +1,11 @@
-// Which readers of a value it also reaches through something that no kernel can hold, such as a library call: then no kernel can hold
-// both what computes the value and that reader.
+// CallPaths: finds readers that a value also reaches through a call, so that no kernel can hold both.
+// A call is an item that no kernel can hold, such as a library call. No kernel can then hold the producer and
+// that reader.
 //
-//   CallPaths paths(inputs, is_call);              // inputs[i]: what item i reads, items before it
-//   if (paths.isBetween(producer, reader)) ...     // for a `producer` among inputs[reader]
+//   CallPaths paths(inputs, is_call);              // inputs[i]: the items that item i reads, all before i.
+//   if (paths.isBetween(producer, reader)) ...     // For a `producer` among inputs[reader].
 //
-// Found for all pairs at once, for 64 producers in one look at what lies between them and their last readers.
+// All pairs are found at once: one pass over the items up to the last reader serves 64 producers.
 #ifndef SINTER_PASSES_CALL_PATHS_H_
 #define SINTER_PASSES_CALL_PATHS_H_
 
@@ -21,7 +22,7 @@ class CallPaths {
  public:
   CallPaths(llvm::ArrayRef<llvm::SmallVector<unsigned>> inputs, const llvm::BitVector& is_call);
 
-  // True if a value flows from `producer` through a call to its reader.
+  // True if a value also flows from `producer` through a call to its reader.
   bool isBetween(unsigned producer, unsigned reader) const { return found_.contains({producer, reader}); }
 
  private:

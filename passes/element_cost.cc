@@ -11,7 +11,7 @@ namespace math = mlir::math;
 
 namespace {
 
-// Stands for operands that are there already.
+// Provides operand elements as block arguments.
 class GivenElements : public ir::ElementBuilder {
  public:
   GivenElements(ir::ScalarBuilder& s, mlir::Block& block) : ElementBuilder(s), block_(block) {}
@@ -33,7 +33,7 @@ int64_t CostOf(mlir::Operation& op) {
                 arith::RemSIOp, arith::RemUIOp>(op)) {
     return 4;
   }
-  // These are one instruction.
+  // These ops are one instruction each.
   if (llvm::isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::RoundEvenOp, math::TruncOp,
                 math::FmaOp, math::CopySignOp>(op)) {
     return 1;

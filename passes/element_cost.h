@@ -1,7 +1,7 @@
-// What computing one element of an op costs, derived from the op's own scalar body.
+// ElementCost: the cost of computing one element of an op, derived from the op's own scalar body.
 //
 //   ElementCost costs;
-//   if (costs.of(op) <= 2) ...   // cheaper to compute again than to store and load
+//   if (costs.of(op) <= 2) ...   // Cheaper to recompute than to store and load.
 #ifndef SINTER_PASSES_ELEMENT_COST_H_
 #define SINTER_PASSES_ELEMENT_COST_H_
 
@@ -12,8 +12,8 @@ namespace sinter {
 
 class ElementCost {
  public:
-  // In additions: arithmetic 1, division and square root 4, other functions of `math` 12; index arithmetic is
-  // not counted, reductions cost 1. Remembered, so that asking again is free while the op lives.
+  // Unit: additions. Arithmetic costs 1, division and square root 4, other functions of `math` 12. Index
+  // arithmetic costs nothing, reductions cost 1. The cost is cached while the op lives.
   int64_t of(mlir::Operation* op);
 
  private:

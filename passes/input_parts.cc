@@ -16,7 +16,7 @@ bool IsGivenToDevice(Operation* op) {
   return copy && copy.getCause() == ir::CopyCause::input;
 }
 
-// Whether the value is an argument that stands for an input, and is given to other devices too.
+// True if the value is an argument for an input that other devices get too.
 bool IsSharedInput(Value value) {
   auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
   if (!argument) return false;
@@ -25,7 +25,7 @@ bool IsSharedInput(Value value) {
          llvm::any_of(argument.getUsers(), IsGivenToDevice);
 }
 
-// What the op is a view of; null: it is none.
+// Returns the value that the op is a view of; null if it is not a view.
 Value ViewedBy(Operation* op) {
   if (auto reshape = llvm::dyn_cast<ir::ReshapeOp>(op)) return reshape.getX();
   auto slice = llvm::dyn_cast<ir::SliceOp>(op);
@@ -38,7 +38,7 @@ Value ViewedBy(Operation* op) {
 std::optional<int64_t> ContiguousStart(ir::SliceOp slice) {
   llvm::ArrayRef<int64_t> from = slice.getX().getType().getShape(), to = slice.getType().getShape();
   int64_t start = 0, stride = 1;
-  bool partial = false;  // Inside a dimension of which only a part is taken.
+  bool partial = false;  // True inside a dimension that is taken only in part.
   for (int64_t d = static_cast<int64_t>(from.size()) - 1; d >= 0; --d) {
     if (partial && to[d] > 1) return std::nullopt;
     if (to[d] > 1 && slice.getStrides()[d] != 1) return std::nullopt;
@@ -46,7 +46,7 @@ std::optional<int64_t> ContiguousStart(ir::SliceOp slice) {
     start += slice.getStarts()[d] * stride;
     stride *= from[d];
   }
-  return std::min(start, stride);  // Of no elements: not behind the operand's end.
+  return std::min(start, stride);  // An empty slice must not begin after the operand's end.
 }
 
 bool IsInputPart(Operation* op) {

@@ -1,8 +1,9 @@
-// Parts of a function's inputs that lie in one piece. Where several devices share an input, such a part is a view of it and
-// never an index map inside a kernel: then the plan says which bytes each device reads, and it is given no others.
+// Contiguous parts of a function's inputs, which devices that share an input read as views.
+// Such a part is never an index map inside a kernel: the plan then says which bytes each device reads, and
+// the device gets only those.
 //
-//   if (auto start = ContiguousStart(slice)) ...   // The operand's elements from there on, one after the other.
-//   if (IsInputPart(op)) ...                       // Such a slice of what the caller gives.
+//   if (auto start = ContiguousStart(slice)) ...   // The operand's elements from `start`, contiguous.
+//   if (IsInputPart(op)) ...                       // Such a slice of an input.
 #ifndef SINTER_PASSES_INPUT_PARTS_H_
 #define SINTER_PASSES_INPUT_PARTS_H_
 
@@ -14,10 +15,11 @@
 
 namespace sinter {
 
-// The element of the operand at which the slice begins, when its elements lie next to each other there.
+// Returns the index of the operand's element at which the slice begins; nullopt if its elements are not
+// contiguous.
 std::optional<int64_t> ContiguousStart(ir::SliceOp slice);
 
-// Whether `op` is a contiguous slice of an input, in any shape, that the caller gives to several devices.
+// True if `op` is a contiguous slice, in any shape, of an input that several devices read.
 bool IsInputPart(mlir::Operation* op);
 
 }  // namespace sinter

@@ -7,14 +7,14 @@ namespace sinter {
 
 namespace {
 
-// Copies and collectives have memory of their own.
+// True for library calls, except copies and collectives, which have their own memory.
 bool IsComputedByCall(mlir::Value value) {
   mlir::Operation* op = value.getDefiningOp();
   return op && llvm::isa<ir::LibraryInterface>(op) && !llvm::isa<ir::CopyOp, ir::CloneOp>(op) &&
          !ir::Collective::Of(op);
 }
 
-// Of a kernel's concat: each element looks at all parts.
+// Limit for a concat in a kernel: each element tests all parts.
 constexpr size_t kMostChosenParts = 8;
 
 int64_t BytesOfTensor(mlir::Value value) {

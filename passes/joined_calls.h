@@ -1,8 +1,8 @@
-// Concats whose operands are written where they belong, parts of one buffer, and nothing is run to join them: library calls write
-// there. Of many parts those are copied that cannot be written there, since a kernel that computes an element of the concat looks
-// at all of them.
+// Concats that cost nothing, because their operands are written directly into parts of one buffer.
+// Library calls write there. A concat of many parts also becomes a buffer, and parts that cannot be written
+// there are copied: a kernel that computes an element of the concat would test all parts.
 //
-//   if (IsJoin(op)) ...              // `fuse` leaves the concat by itself, and `lower-to-plan` makes it a buffer
+//   if (IsJoin(op)) ...              // `fuse` keeps the concat separate; `lower-to-plan` makes it a buffer.
 #ifndef SINTER_PASSES_JOINED_CALLS_H_
 #define SINTER_PASSES_JOINED_CALLS_H_
 
@@ -10,14 +10,14 @@
 
 namespace sinter {
 
-// True if the concat has more than eight parts, of 256 bytes and more: a kernel that computes it would look at too many.
+// True if the concat has more than eight parts of at least 256 bytes: too many for a kernel to test.
 bool IsWide(ir::ConcatOp op);
-// True if it is along its outermost dimension but for those of size 1: its parts lie one behind the other.
+// True if the concat is along its outermost dimension (ignoring size 1), so that its parts are contiguous.
 bool IsOneBehindTheOther(ir::ConcatOp op);
-// True of a concat that is both.
+// True if the concat is wide and its parts are contiguous.
 inline bool IsWideJoin(ir::ConcatOp op) { return IsWide(op) && IsOneBehindTheOther(op); }
-// True of the above, and of such a concat of what library calls compute, which nobody else reads, where each part begins at a
-// multiple of 256 bytes.
+// True for a wide join. Also true for a contiguous concat of library results that nothing else reads, if each
+// part begins at a multiple of 256 bytes.
 bool IsJoin(mlir::Operation* op);
 
 }  // namespace sinter

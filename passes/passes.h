@@ -1,6 +1,6 @@
 // The compiler's passes over the `sinter` and `plan` dialects; passes.td describes them in pipeline order.
 //
-//   sinter::RegisterPasses();                              // for textual pipelines: sinter-opt
+//   sinter::RegisterPasses();                              // For textual pipelines: sinter-opt.
 //   pass_manager.addNestedPass<mlir::func::FuncOp>(sinter::createDifferentiate());
 //   sinter::AssignLayoutsOptions options;
 //   options.layout = "nchw";
@@ -19,7 +19,7 @@ namespace sinter {
 #define GEN_PASS_DECL
 #include "passes/passes.h.inc"
 
-// Makes every pass known to MLIR's textual pipelines.
+// Registers every pass for MLIR's textual pipelines.
 void RegisterPasses();
 
 }  // namespace sinter

@@ -1,28 +1,29 @@
-// The passes, one record each, in pipeline order. The pass of record `Foo` is in foo.cc, its test in
-// tests/passes/foo.mlir; the pass reference is generated from summary and description.
+// The passes in pipeline order, one record each. The pass of record `Foo` is in foo.cc, its test in
+// tests/passes/foo.mlir. The pass reference is generated from summary and description.
 #ifndef SINTER_PASSES_PASSES_TD
 #define SINTER_PASSES_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
 def PropagatePlacement : Pass<"sinter-propagate-placement", "::mlir::ModuleOp"> {
-  let summary = "Say of every op and value on which device it is";
+  let summary = "Give every op and value a device";
   let description = [{
-    What the program places stays there: ops, arguments and variables with `sinter.device`, and copies. The rest is, in this
-    order, where its first operand that has a place is; where its first user is; a variable where its new value is
-    computed; on `device`. What is computed from constants alone follows its users: `place-constants` gives it its places.
+    Ops, arguments and variables with `sinter.device`, and copies, stay where the program places them. Everything else gets
+    its device by the first of these rules that applies: the device of its first operand that has one; the device of its
+    first user; for a variable, the device of its new value; `device`. Values computed only from constants follow their
+    users: `place-constants` places them.
 
-    An op whose operand is on another device is an error that names both lines, unless `copies` is automatic: then the
-    operand is copied, once a device. A rank-0 value and an input that nothing places are taken wherever they are used, in
-    any case. Copies between a device and itself go away.
+    An op whose operand is on another device is an error that names both lines. With `copies` automatic the operand is copied
+    instead, once for each device. A rank-0 value or an input without a placement may be used on any device, with either
+    setting. Copies from a device to itself are erased.
 
-    Afterwards everything but constants has its device; or nothing has, when all of the program is on cpu:0. Passes may
-    leave out the devices of ops that they make, as long as those read what the ops that they replace could read: the
-    pass runs again after them.
+    Afterwards every op except constants has a device; if the whole program is on cpu:0, no op has one. Later passes may omit
+    the devices of ops that they create if those read only values that the replaced ops could read: this pass runs again
+    after them.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let options = [
-    Option<"device", "device", "std::string", "\"cpu:0\"", "Where everything goes that the program does not place">,
+    Option<"device", "device", "std::string", "\"cpu:0\"", "Device of everything that the program does not place">,
     Option<"copies", "copies", "std::string", "\"explicit\"", "explicit: only the program copies; automatic: also this pass">
   ];
 }
@@ -30,54 +31,55 @@ def PropagatePlacement : Pass<"sinter-propagate-placement", "::mlir::ModuleOp"> 
 def CheckIndices : Pass<"sinter-check-indices", "::mlir::ModuleOp"> {
   let summary = "Keep the lowest and the highest index of every op that takes indices";
   let description = [{
-    For every `gather`, `take_along`, `scatter_add`, `one_hot` and `softmax_cross_entropy` of a function that can be run, a
-    variable i64[3] at the op's location: the lowest of its indices, the highest, and how many there may be. The function
-    gives it its value in every run, and whoever runs it compares. Labels that are ignored count as 0; an op without indices
-    gets no variable. Variables are named `prefix`, the function, and a number: "index_check/train/0".
+    Adds a variable i64[3] for every `gather`, `take_along`, `scatter_add`, `one_hot` and `softmax_cross_entropy` of a
+    runnable function, at the op's location. It holds the lowest index, the highest index, and the number of valid indices.
+    The function assigns it in every run; the caller compares the values. Ignored labels count as 0. An op without indices
+    gets no variable. Names are `prefix`, the function and a number: "index_check/train/0".
 
-    Runs before `differentiate`, while every op is one that the program wrote: gradients take the same indices.
+    Runs before `differentiate`, while all ops are still the program's: gradients use the same indices.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
-  let options = [Option<"prefix", "prefix", "std::string", "\"index_check/\"", "What the variables' names begin with">];
+  let options = [Option<"prefix", "prefix", "std::string", "\"index_check/\"", "Prefix of the variables' names">];
 }
 
 def PrecisionPolicy : Pass<"sinter-precision-policy", "::mlir::func::FuncOp"> {
-  let summary = "Run matrix products, convolutions and what lies between them in bf16 or f16";
+  let summary = "Run matmuls, convolutions and the ops between them in bf16 or f16";
   let description = [{
-    Follows the module's attribute `sinter.precision`, a type: bf16 or f16; f32, or none, leaves everything as it is. Only
-    values of f32 change. Products (ops that have a math mode) get narrow operands and results, and accumulate in f32. Of
-    the ops between two of them, narrow become pointwise ops, ops that move elements, copies, pools, and composites whose
-    result has the type of their first operand, such as norms and dropout: these compute in f32 inside and keep their
-    parameters and statistics in f32. What is before the first product and behind the last stays in f32: losses, what
-    is returned, and what updates variables. So do reductions, and products whose math mode is not `ieee`.
+    Applies the module's attribute `sinter.precision`, a type: bf16 or f16. With f32, or without the attribute, nothing
+    changes. Only f32 values change. Products (ops with a math mode) get low-precision operands and results, and accumulate
+    in f32. Of the ops between two products, these become low precision: pointwise ops, ops that move elements, copies,
+    pools, and composites whose result has the type of their first operand, such as norms and dropout; the composites compute
+    in f32 inside and keep their parameters and statistics in f32. Ops before the first product and after the last stay in
+    f32: losses, returned values, and updates of variables. Reductions, and products with a math mode other than `ieee`,
+    stay in f32 too.
 
-    A value is cast once in a function, where it is made. Runs before `differentiate`: the gradient of a cast is a cast, so
-    that the gradient of a variable of f32 is of f32. Gradients that the program asks for keep their types.
-    With `report`, a remark for each cast and for each product that stays as it is, with the reason.
+    A value is cast once in a function, after its definition. Runs before `differentiate`: the gradient of a cast is a cast,
+    so the gradient of an f32 variable is f32. Gradients that the program asks for keep their types.
+    With `report`, a remark for each cast, and for each product that stays in f32, with the reason.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
-  let options = [Option<"report", "report", "bool", "false", "Say what is cast, and why">];
+  let options = [Option<"report", "report", "bool", "false", "Report casts and their reasons">];
 }
 
 def GroupBatchNorm : Pass<"sinter-group-batch-norm", "::mlir::func::FuncOp"> {
   let summary = "Let batch norms take their statistics from equal parts of the batch";
   let description = [{
-    Every `batch_norm_training` gets that many groups: each part of the batch is normalised by its own mean and variance, and
-    the running statistics follow the average of the parts'. With as many groups as devices no device needs another's
+    Every `batch_norm_training` gets `groups` groups: each part of the batch is normalised by its own mean and variance, and
+    the running statistics follow the average over the parts. With one group for each device, no device needs another's
     images. A batch that `groups` does not divide is an error.
   }];
-  let options = [Option<"groups", "groups", "int64_t", "1", "How many parts">];
+  let options = [Option<"groups", "groups", "int64_t", "1", "Number of parts">];
 }
 
 def Differentiate : Pass<"sinter-differentiate", "::mlir::func::FuncOp"> {
   let summary = "Replace sinter.gradients by the ops that compute them";
   let description = [{
-    Reverse mode inside the function. Walks backwards over the ops that lie between the `xs` and the loss, asks each for
-    its gradient and sums where a value was used more than once. Composites without a gradient of their own are
-    decomposed first. A value that the loss does not depend on gets a gradient of zeros. Ops of the gradient carry the
-    location of the forward op they belong to, fused under the name "gradient".
+    Reverse mode inside the function. Walks backwards over the ops between the `xs` and the loss, builds the gradient of each,
+    and sums the gradients of values that are used more than once. Composites without their own gradient are decomposed
+    first. A value that the loss does not depend on gets a gradient of zeros. Ops of the gradient have the location of their
+    forward op, fused under the name "gradient".
 
-    An op on the path that has no gradient is an error that names the op and the user's line.
+    An op on the path without a gradient is an error that names the op and the user's line.
   }];
 }
 
@@ -85,72 +87,73 @@ def Decompose : Pass<"sinter-decompose", "::mlir::func::FuncOp"> {
   let summary = "Replace composite ops by the simpler ops that define them";
   let description = [{
     Runs until no op with a decomposition is left. bf16 and f16 composites compute in f32 inside. A concat of many large
-    parts along another dimension than the first becomes one along the first, between transposes.
+    parts along a dimension other than the first becomes a concat along the first, between transposes.
 
-    Attention on a GPU stays whole where a library computes it without its scores in memory; statistics that nobody reads
-    go. With `report`, a remark for each attention on a GPU that does not stay whole, with the reason.
+    Attention on a GPU stays whole if a library computes it without its scores in memory; statistics without readers are
+    dropped. With `report`, a remark for each attention on a GPU that is decomposed, with the reason.
   }];
   let options = [
-    Option<"device", "device", "std::string", "\"cpu:0\"", "Where ops run that nothing places">,
-    Option<"report", "report", "bool", "false", "Say which attentions on GPUs are decomposed, and why">
+    Option<"device", "device", "std::string", "\"cpu:0\"", "Device of ops without a placement">,
+    Option<"report", "report", "bool", "false", "Report decomposed attention on GPUs, with the reason">
   ];
 }
 
 def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {
   let summary = "Evaluate ops whose operands are all constants";
   let description = [{
-    Evaluates pointwise ops element by element through the op's own scalar body, and index maps by moving elements, as
-    long as the result is a splat or has at most `limit` elements. A splat stays a splat. Reductions are evaluated when
-    at most `limit` elements are read; those of a splat, when at most `limit` elements are reduced to one. Neighbours are
-    combined first, then their neighbours; a reduction of no elements is left alone.
+    Evaluates pointwise ops element by element through the op's own scalar body, and index maps by moving elements, if the
+    result is a splat or has at most `limit` elements. A splat stays a splat. Reductions are evaluated if they read at most
+    `limit` elements; reductions of a splat, if at most `limit` elements are reduced to one. Elements are combined as a tree
+    of neighbours. A reduction of no elements is not folded.
 
-    Infinities and NaN are values as any other: 1 / 0 folds to what it is at run time.
+    Infinities and NaN are ordinary values: 1 / 0 folds to its value at run time.
   }];
   let options = [
-    Option<"limit", "limit", "int64_t", "1024", "Most elements of a folded result that is not a splat; most elements that a folded reduction reads">
+    Option<"limit", "limit", "int64_t", "1024", "Maximum elements of a folded result that is not a splat, and of the operand of a folded reduction">
   ];
 }
 
 def Partition : Pass<"sinter-partition", "::mlir::ModuleOp"> {
-  let summary = "Run one program on several devices, each with a part of the batch";
+  let summary = "Run one program on several devices, each on a part of the batch";
   let description = [{
-    Every input of rank 1 or more is cut along dimension 0 in contiguous parts that differ by at most one, one a device; inputs
-    that `whole` names, and those of rank 0, go to all. Variables are kept on every device. An op of which some operand is
-    cut runs on the parts where its ir::SplitRule says how; results that are then sums over the parts are combined by
-    `all_reduce`; where an op needs all of the batch, an `all_gather` gives it to every device. So what each device computes
-    from combined values is the same on all, to the bit, and the results are those of the whole batch on one device.
+    Every input of rank 1 or more is split along dimension 0 into contiguous parts, one for each device, whose sizes differ by
+    at most one. Inputs that `whole` names, and inputs of rank 0, go to all devices. Every device has the variables. An op
+    with a split operand runs on the parts as its ir::SplitRule allows. If its results are then partial sums, an `all_reduce`
+    combines them. If an op needs the whole batch, an `all_gather` gives it to every device. So values that devices compute
+    from combined values are equal on all devices, to the bit, and the results are those of the whole batch on one device.
 
-    Sums that only variables and outputs are computed from, gradients above all, travel together: buckets of up to `bucket_bytes`,
-    in the order in which backward computes them. Their readers come behind everything else, in program order: no bucket has to
-    leave before it is full, and each travels while the rest is computed. Such sums that are only added to each other, the gradients
-    of a variable that is read more than once, are added first and travel as one.
+    Sums that only variables and outputs depend on, mainly gradients, travel together in buckets of up to `bucket_bytes`, in
+    the order of the backward pass. Their readers come last, in program order: a bucket need not leave before it is full, and
+    it travels while other ops run. Sums of this kind that are only added to each other, such as the gradients of a variable
+    that is read more than once, are added first and travel as one.
 
-    `scale` says what the sum over the devices is for gradients of a loss that is a mean over the batch: `global-mean` the mean over
-    all examples; `mean-of-means` the mean of each device's mean; `sum` the sum of those. `update`: `replicated` computes
-    every variable's new value on all devices; `main` on the first alone, which receives the gradients and sends the new
-    values; variables that nothing else reads, such as an optimizer's, are then only there.
+    `scale` defines the sum of gradients over the devices, for a loss that is a mean over the batch: `global-mean` is the mean
+    over all examples, `mean-of-means` the mean of the devices' means, `sum` the sum of the devices' means. `update` defines
+    who updates variables: with `replicated` every device computes every new value; with `main` only the first device does,
+    which receives the gradients and sends the new values. Variables that nothing else reads, such as an optimizer's, then
+    exist only there.
 
-    A program that places anything itself is an error, and so are inputs of unequal first dimensions, and with `even` a
-    batch that the devices do not divide.
+    Errors: a program with its own placements, inputs with different first dimensions, and with `even` a batch that the number
+    of devices does not divide.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let options = [
     ListOption<"devices", "devices", "std::string", "The devices, such as gpu:0,gpu:1; the first one is main">,
-    ListOption<"whole", "whole", "std::string", "Inputs of which every device gets all">,
+    ListOption<"whole", "whole", "std::string", "Inputs that every device gets whole">,
     Option<"scale", "scale", "std::string", "\"global-mean\"", "global-mean, mean-of-means or sum">,
     Option<"update", "update", "std::string", "\"replicated\"", "replicated or main">,
-    Option<"even", "even", "bool", "true", "Refuse a batch that the devices do not divide">,
-    Option<"bucketBytes", "bucket-bytes", "int64_t", "26214400", "Most bytes that travel together">,
-    Option<"report", "report", "bool", "false", "Say where the whole batch is gathered, and why">
+    Option<"even", "even", "bool", "true", "Refuse a batch that the number of devices does not divide">,
+    Option<"bucketBytes", "bucket-bytes", "int64_t", "26214400", "Maximum bytes of a bucket">,
+    Option<"report", "report", "bool", "false", "Report gathers of the whole batch, with the reason">
   ];
 }
 
 def DropUnitDims : Pass<"sinter-drop-unit-dims", "::mlir::func::FuncOp"> {
-  let summary = "Compute without the dimension of size 1 that a reshape puts in front";
+  let summary = "Compute without a leading dimension of size 1 that a reshape adds";
   let description = [{
-    A reshape from `[n, ...]` to `[1, n, ...]` moves behind the pointwise ops and sums that read it, until another reshape takes
-    the dimension away again or an op of another kind reads it. After `partition` a device that has one group of a batch
-    norm computes what it would alone: on images of four dimensions, which have a layout.
+    A reshape from `[n, ...]` to `[1, n, ...]` moves after the pointwise ops and sums that read it, until another reshape
+    removes the dimension or an op of another kind reads it. After `partition`, a device with one group of a batch norm then
+    computes the same as without groups: on images of four dimensions, which have a layout.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
@@ -158,16 +161,16 @@ def DropUnitDims : Pass<"sinter-drop-unit-dims", "::mlir::func::FuncOp"> {
 def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
   let summary = "Choose the memory order of image tensors";
   let description = [{
-    Rewrites convolutions, their gradients and pools to the wanted layout between transposes, then moves transposes
-    through pointwise ops, pads, broadcasts and reductions until they cancel. What is left stays at the borders: the
-    function's arguments and results keep the user's order, weights stay [C_out, C_in / groups, kh, kw]. A transpose that
-    only moves dimensions of size 1 becomes a reshape.
+    Rewrites convolutions, their gradients and pools to the chosen layout between transposes, then moves transposes through
+    pointwise ops, pads, broadcasts and reductions until they cancel. The remaining ones are at the borders: the function's
+    arguments and results keep the user's order, weights stay [C_out, C_in / groups, kh, kw]. A transpose that moves only
+    dimensions of size 1 becomes a reshape.
 
-    auto: nchw16n, which has kernels of its own, for a function that convolves, when all its image ops are of f32, have
-    batches that are multiples of 16, no groups and at most 1 MiB of weights; nhwc for all others.
+    auto: nchw16n, which has kernels of its own, for a function with convolutions if all its image ops have f32, batches that
+    are multiples of 16, no groups and at most 1 MiB of weights; otherwise nhwc.
 
-    On a GPU, images of 16-bit types in nhwc whose channels are no multiple of 8 get channels of zeros for a convolution, and
-    its weights too.
+    On a GPU, for a convolution of 16-bit nhwc images whose channels are no multiple of 8, images and weights are padded with
+    channels of zeros.
   }];
   let options = [
     Option<"layout", "layout", "std::string", "\"auto\"", "auto, nchw16n, nhwc or nchw; nchw leaves the program as it is">
@@ -175,104 +178,104 @@ def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
 }
 
 def ChunkRows : Pass<"sinter-chunk-rows", "::mlir::func::FuncOp"> {
-  let summary = "Compute large products whose rows are worked on one by one in chunks of rows";
+  let summary = "Compute large matmuls and the work on their rows in chunks of rows";
   let description = [{
-    A product of two matrices whose result takes more than `bytes`, as logits over a vocabulary do, is computed some rows
-    at a time, together with all that works on its rows: the loss of each row, the logits' gradient, and the products
-    that contract that away. What they give by rows is joined; products and sums over the rows are added up in f32 at
-    least, in the order of the chunks; on a GPU the products add to the sum themselves. So all of the result is never in
-    memory. Chunks are equal but for the last, and have a multiple of 128 rows, at least `min-rows`: fewer would cost
-    the products efficiency.
+    Computes a matmul of two matrices whose result takes more than `bytes`, such as logits over a vocabulary, in chunks of
+    rows, together with all ops that work on its rows: the loss of each row, the logits' gradient, and the matmuls that
+    contract it. Results by rows are concatenated. Matmuls and sums over the rows are accumulated at least in f32, in the
+    order of the chunks; on a GPU the matmuls add to the sum directly. So the whole result is never in memory. All chunks but
+    the last are equal; each has a multiple of 128 rows, at least `min-rows`: fewer would make the matmuls inefficient.
 
-    The product stays whole where something reads all of its result or a sum of all rows is needed for the same rows.
-    With `report`, a remark for each product that is cut, and one with the reason for each that is not.
+    The matmul stays whole if an op reads all of its result, or if a sum over all rows is needed for the same rows.
+    With `report`, a remark for each chunked matmul, and for each one that stays whole, with the reason.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let options = [
-    Option<"bytes", "bytes", "int64_t", "0", "Most bytes of a result that are computed at once; 0: any number">,
-    Option<"min_rows", "min-rows", "int64_t", "2048", "Fewest rows of a chunk">,
-    Option<"report", "report", "bool", "false", "Say what is cut in chunks, and why the rest is not">
+    Option<"bytes", "bytes", "int64_t", "0", "Maximum bytes of a result that is computed at once; 0: unlimited">,
+    Option<"min_rows", "min-rows", "int64_t", "2048", "Minimum rows of a chunk">,
+    Option<"report", "report", "bool", "false", "Report chunked matmuls, and why others stay whole">
   ];
 }
 
 def FuseEpilogue : Pass<"sinter-fuse-epilogue", "::mlir::func::FuncOp"> {
   let summary = "Let matmul and conv2d add the bias and apply the activation";
   let description = [{
-    Takes the broadcast add of a bias, then relu, gelu, gelu_tanh, sigmoid, tanh or silu, into the library op before it,
-    when the value in between has no other use. On a GPU, in bf16 and f16, the gradient of gelu_tanh too
-    goes into the product before it (passes/fuse/gelu_gradient.h). What a scatter_add onto zeros is added to takes the zeros' place.
-    With `report`, each refusal becomes a remark that gives the reason.
+    Fuses the broadcast add of a bias, then relu, gelu, gelu_tanh, sigmoid, tanh or silu, into the library op before it, if
+    the value in between has no other use. On a GPU, in bf16 and f16, also fuses the gradient of gelu_tanh into the matmul
+    before it (passes/fuse/gelu_gradient.h). A scatter_add onto zeros whose result is added to a value scatters onto that value
+    instead. With `report`, each refusal becomes a remark with the reason.
   }];
   let options = [
-    Option<"report", "report", "bool", "false", "Say why an epilogue was not fused">
+    Option<"report", "report", "bool", "false", "Report why an epilogue was not fused">
   ];
 }
 
 def FuseUpdate : Pass<"sinter-fuse-update", "::mlir::func::FuncOp"> {
-  let summary = "Let the product that gives a gradient update the variable";
+  let summary = "Let the matmul that computes a gradient update the variable";
   let description = [{
-    On a GPU, where the new value of a variable of f32 with 2^20 elements or more is `w - rate * product` or `w + rate * product`
-    and nothing else reads the product, the product gets w as its addend and the rate, with its sign, as its scale: the
-    gradient is never in memory, and w is updated in place. The rate is a constant, or a number that is broadcast.
+    On a GPU, if the new value of an f32 variable with 2^20 elements or more is `w - rate * product` or `w + rate * product`
+    and nothing else reads the product, the matmul gets w as its addend and the signed rate as its scale: the gradient is
+    never in memory, and w is updated in place. The rate is a constant, or a number that is broadcast.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
 def KeepCasts : Pass<"sinter-keep-casts", "::mlir::ModuleOp"> {
-  let summary = "Keep variables in the narrow types in which products read them";
+  let summary = "Keep variables also in the low-precision types that library ops read";
   let description = [{
-    A variable of f32 that some function casts to bf16 or f16 for a library op (a product, a convolution, attention, a copy) is
-    kept in that type as well: another variable, a replica of it (`sinter.replica_of`), on the same device. Wherever the
-    variable's value is cast to the type, the replica is read instead; wherever the variable is assigned, the new value is cast
-    and assigned to the replica, so that the kernel of an optimizer writes both. The bits are those of a cast in each run.
+    An f32 variable that some function casts to bf16 or f16 for a library op (a matmul, a convolution, attention, a copy) is
+    kept in that type as well: another variable, its replica (`sinter.replica_of`), on the same device. Casts of the
+    variable's value to the type read the replica instead. Assignments of the variable also cast the new value and assign it
+    to the replica, so that the kernel of an optimizer writes both. The bits equal those of a cast in each run.
 
-    Nothing changes where the cast is read by ops of generated kernels alone, which cast while they read, and where some
-    function's new value is made by a library op or read from elsewhere, so that casting it would take a kernel as before.
-    With `report`, a remark for each replica, and one for each such function. Runs after `fuse-update`, which makes updates
+    Nothing changes if only ops of generated kernels read the cast, because they cast while they read, or if some function's
+    new value comes from a library op or from elsewhere, because casting it would take a kernel as before.
+    With `report`, a remark for each replica, and for each such function. Runs after `fuse-update`, which turns updates into
     library ops.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
-  let options = [Option<"report", "report", "bool", "false", "Say what is kept, and what is not and why">];
+  let options = [Option<"report", "report", "bool", "false", "Report replicas, and why others are not kept">];
 }
 
 def MoveReshapes : Pass<"sinter-move-reshapes", "::mlir::func::FuncOp"> {
   let summary = "Move reshapes out of chains of pointwise ops";
   let description = [{
-    A reshape that regroups dimensions is a view of memory and ends a fused loop. Where pointwise ops start from
-    function arguments, library calls or constants, the reshape moves before them; else, behind the pointwise op that
-    alone reads it. A reshape that only adds or drops dimensions of size 1 is no boundary and stays.
+    A reshape that regroups dimensions is a view of memory and ends a fused loop. If the pointwise ops before it start from
+    function arguments, library calls or constants, the reshape moves before them. Otherwise it moves after the pointwise op
+    that is its only reader. A reshape that only adds or drops dimensions of size 1 is no boundary and stays.
   }];
 }
 
 def PlaceConstants : Pass<"sinter-place-constants", "::mlir::ModuleOp"> {
   let summary = "Give every device its own constants";
   let description = [{
-    What is computed from constants alone, and was left without a device by `propagate-placement`, is copied to each device
-    that uses it. Nothing happens in a program on cpu:0 alone.
+    Values computed only from constants, which `propagate-placement` left without a device, are copied to each device that
+    uses them. A program only on cpu:0 does not change.
   }];
 }
 
 def Fuse : Pass<"sinter-fuse", "::mlir::func::FuncOp"> {
   let summary = "Group loops into kernels";
   let description = [{
-    Groups fusible ops and reductions into sinter.fusion ops, one generated kernel each. What a group may be says
-    ir/fusion/fusion_domain.h: a map, a row kernel (reductions along the same dimensions with what feeds and follows them), or
-    several maps side by side. Producers join their readers when that is one loop nest, makes no cycle, computes nothing
-    expensive twice and leaves enough rows for the threads; kernels that loop over the same large value become one; the
-    pointwise updates of all variables become one, or as many as `most-buffers` asks for. Constants, iotas and cheap index maps are copied into every reader.
-    On a GPU the gradient of an average pool whose windows lie side by side is an index map, where only such ops read it, and cheap
-    values that no one kernel can hold with all their readers are computed again by each of them, in place of stored. A row
-    kernel over many rows there sums their columns as well.
+    Groups fusible ops and reductions into sinter.fusion ops, one generated kernel each. ir/fusion/fusion_domain.h defines legal
+    groups: a map, a row kernel (reductions along the same dimensions with their producers and consumers), or several maps
+    side by side. A producer joins its reader if that is one loop nest, makes no cycle, computes nothing expensive twice and
+    leaves enough rows for the threads. Kernels that loop over the same large value are merged. The pointwise updates of all
+    variables become one kernel, or several if `most-buffers` requires it. Constants, iotas and cheap index maps are copied
+    into every reader.
+    On a GPU, the gradient of an average pool with non-overlapping windows becomes an index map if only fusible ops read it.
+    Cheap values that no single kernel can hold with all their readers are recomputed by each reader instead of stored. A row
+    kernel over many rows also sums their columns.
 
     Afterwards every op is a sinter.fusion, a library op, a reshape, a constant that is not a splat, or the return.
-    With `report`, a remark for each kernel, and one for each value that is stored between two, with the reason.
+    With `report`, a remark for each kernel, and for each value that is stored between two kernels, with the reason.
   }];
   let options = [
-    Option<"enable", "enable", "bool", "true", "Whether to group at all; otherwise each op is a kernel of its own">,
-    Option<"most_ops", "most-ops", "int64_t", "256", "Most ops in a kernel: values must fit registers and caches">,
+    Option<"enable", "enable", "bool", "true", "Group ops; if false, each op is a separate kernel">,
+    Option<"most_ops", "most-ops", "int64_t", "256", "Maximum ops of a kernel: values must fit registers and caches">,
     Option<"most_buffers", "most-buffers", "int64_t", "4095",
-           "Most values that a kernel reads and writes: a kernel of a GPU has so many pointers. One loop of a CPU has 32 at most">,
-    Option<"report", "report", "bool", "false", "Say what was fused, and why the rest was not">
+           "Maximum values that a kernel reads and writes: the pointer limit of a GPU kernel. One CPU loop has at most 32">,
+    Option<"report", "report", "bool", "false", "Report kernels, and why other ops were not fused">
   ];
 }
 
@@ -280,87 +283,89 @@ def LowerToPlan : Pass<"sinter-lower-to-plan", "::mlir::ModuleOp"> {
   let summary = "Turn functions on tensors into buffers and calls";
   let description = [{
     Each func.func becomes a plan.function: arguments become plan.input and plan.variable, every value a plan.alloc, every
-    fusion and library op a plan.call. Reshapes and contiguous slices become views. An output that is not memory of its
-    own is copied. A variable's new value is copied to it at the end, under a second plan.variable: one plan.variable is
-    one value, the old or the new. Copies become plan.copy, except that an input which nothing places is given to each
-    device that reads it. With `report`, a remark for each of both.
+    fusion and library op a plan.call. Reshapes and contiguous slices become views. An output without its own memory is
+    copied. A variable's new value is copied to it at the end, through a second plan.variable: one plan.variable is one
+    value, the old or the new. Copies become plan.copy, except copies of an input without a placement: each device that reads
+    the input gets it directly. With `report`, a remark for each copy and each such input.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect", "::sinter::plan_ir::PlanDialect"];
-  let options = [Option<"report", "report", "bool", "false", "Say what is copied between devices, and why">];
+  let options = [Option<"report", "report", "bool", "false", "Report copies between devices, with the reason">];
 }
 
 def Schedule : Pass<"sinter-schedule", "::sinter::plan_ir::FunctionOp"> {
-  let summary = "Order calls for a low peak of memory";
+  let summary = "Order calls for a low memory peak";
   let description = [{
-    Compares the given order; the same with calls that leave fewer bytes alive than there were as early as they can come, such as
-    sums of gradients and updates; and list scheduling: of the calls that may come next, the one that leaves the fewest
-    bytes alive. In each, calls whose results take more memory than they let go start as late as they can. The order with
-    the lowest peak is taken; of equal ones, that with the fewest bytes alive at all steps together. Calls that compute a
-    variable's new value come after the readers of the old one where possible, so that they can write in place: then they
-    count as taking no memory. Each device's memory counts by itself.
+    Compares three orders: the given one; the given one with calls that reduce the live bytes (such as sums of gradients and
+    updates) as early as possible; and list scheduling, which takes the ready call that leaves the fewest bytes alive. Each
+    order is also tried with late starts: calls whose results take more memory than they free run as late as possible. The
+    order with the lowest peak wins; ties go to the fewest live bytes summed over all steps. Calls that compute a variable's
+    new value come after the readers of the old value if possible, so that they can write in place; they then count as taking
+    no memory. Each device's memory is counted separately.
 
-    A collective of GPUs runs beside the steps behind it. In a function with one, it starts as soon as its operands are there,
-    calls that wait for it come when no other is left, and the devices' calls alternate.
+    A collective of GPUs runs beside later steps. In a function with one, it starts as soon as its operands are ready, calls
+    that wait for it come when no others are left, and the devices' calls alternate.
   }];
-  let options = [Option<"report", "report", "bool", "false", "Say the bytes alive at most, before and after">];
+  let options = [Option<"report", "report", "bool", "false", "Report the peak bytes before and after">];
 }
 
 def UpdateInPlace : Pass<"sinter-update-in-place", "::sinter::plan_ir::FunctionOp"> {
   let summary = "Let calls and copies write the new values of variables directly";
   let description = [{
-    Removes the copy of a new value to its variable when the step that makes it, a call or a copy from another device, can
-    write the variable: nobody reads the old value later, and where the call itself does, the two may share memory.
+    Removes the copy of a new value to its variable if the step that computes the value (a call, or a copy from another
+    device) can write the variable directly: no later step reads the old value, and if the call itself reads it, the two may
+    share memory.
   }];
   let options = [
-    Option<"enable", "enable", "bool", "true", "Whether to remove any copy">,
-    Option<"report", "report", "bool", "false", "Say why the other copies stay">
+    Option<"enable", "enable", "bool", "true", "Remove copies">,
+    Option<"report", "report", "bool", "false", "Report why other copies stay">
   ];
 }
 
 def Rematerialise : Pass<"sinter-rematerialise", "::mlir::ModuleOp"> {
-  let summary = "Compute values again rather than keep them, until a limit of memory holds";
+  let summary = "Recompute values instead of keeping them, until a memory limit is met";
   let description = [{
-    While a function's arena, with the device's variables, constants and inputs, takes more than `limit` bytes: of what is alive
-    at the peak and not used there, one value is computed again in front of its next reader. Candidates are results of
-    generated kernels, and of activations that a library applied, that follow from values which are there anyway. The one is
-    taken that moves the fewest bytes, if it is enough by itself, else the one that saves the most bytes for those it moves.
+    While a function's arena, plus the device's variables, constants and inputs, takes more than `limit` bytes, one value that
+    is alive but unused at the peak is recomputed before its next reader. Candidates are results of generated kernels, and of
+    activations that a library applied, that can be computed from values that are available anyway. Among candidates that
+    suffice alone, the one that moves the fewest bytes is taken; if none suffices, the one that saves the most bytes for each
+    byte moved.
 
-    A limit that cannot be kept is an error that says the least that can be reached, and what is largest at the peak.
-    With `report`, a remark for each value that is computed again.
+    A limit that cannot be met is an error that gives the lowest reachable limit and the largest values at the peak.
+    With `report`, a remark for each recomputed value.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect", "::sinter::plan_ir::PlanDialect"];
   let options = [
-    Option<"limit", "limit", "int64_t", "0", "Most bytes of each device">,
-    Option<"in_place", "in-place", "bool", "true", "Whether calls may write over inputs that die there">,
-    Option<"report", "report", "bool", "false", "Say what is computed again">
+    Option<"limit", "limit", "int64_t", "0", "Maximum bytes of each device">,
+    Option<"in_place", "in-place", "bool", "true", "Calls may overwrite inputs that die there">,
+    Option<"report", "report", "bool", "false", "Report recomputed values">
   ];
 }
 
 def PlanMemory : Pass<"sinter-plan-memory", "::sinter::plan_ir::FunctionOp"> {
-  let summary = "Give every buffer its place in the arena";
+  let summary = "Give every buffer an offset in the arena";
   let description = [{
-    Lifetimes are intervals of steps; a view extends its source's. A call's output takes over the memory of an input that
-    dies there, when the call lists the pair. Larger blocks are placed first, each into the gap that it fills best, at
-    multiples of 64 bytes; a call's workspace lives for that call. What a collective of GPUs reads lives until a step touches
-    its results, since it may still run. Every device has an arena of its own.
+    Live ranges are intervals of steps; a view extends its source's live range. A call's output takes over the memory of an
+    input that dies there, if the call lists the pair. Larger blocks are placed first, each into the gap that it fills best,
+    at multiples of 64 bytes. A call's workspace lives for that call. Operands of a GPU collective live until a step touches
+    the collective's results, since it may still run. Every device has its own arena.
 
-    Memory that two values share orders the steps that use them. A GPU runs steps side by side: there, if its arena has at most
-    `side-by-side-bytes` for that, values share memory, and calls write over inputs, only where the values alone say that one's
-    steps come after the other's.
+    Memory that two values share orders the steps that use them. A GPU runs steps side by side. If its arena then has at most
+    `side-by-side-bytes`, values share memory, and calls overwrite inputs, only if the values alone order one's steps after
+    the other's.
   }];
   let options = [
-    Option<"reuse", "reuse", "bool", "true", "Whether buffers that are never alive together may share memory">,
-    Option<"in_place", "in-place", "bool", "true", "Whether calls may write over inputs that die there">,
-    Option<"side_by_side_bytes", "side-by-side-bytes", "int64_t", "0", "Arenas of GPUs up to these bytes order no steps">,
-    Option<"report", "report", "bool", "false", "Say what is alive at the peak">
+    Option<"reuse", "reuse", "bool", "true", "Buffers that are never alive together may share memory">,
+    Option<"in_place", "in-place", "bool", "true", "Calls may overwrite inputs that die there">,
+    Option<"side_by_side_bytes", "side-by-side-bytes", "int64_t", "0", "Maximum bytes of a GPU arena whose memory sharing adds no order of steps">,
+    Option<"report", "report", "bool", "false", "Report the values alive at the peak">
   ];
 }
 
 def VerifyPlan : Pass<"sinter-verify-plan", "::sinter::plan_ir::FunctionOp"> {
   let summary = "Check that every buffer is placed and read while it holds its value";
   let description = [{
-    Runs through the steps, keeping for every byte of the arena and the variables whose contents it holds. Shares nothing
-    with the passes that laid the memory out.
+    Simulates the steps and tracks, for every byte of the arenas and the variables, the value that it holds. Shares no code
+    with the passes that plan the memory.
   }];
 }
 

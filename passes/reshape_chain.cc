@@ -26,23 +26,23 @@ bool IsSplat(Operation* op) {
 }
 
 struct ReshapedBroadcast {
-  llvm::SmallVector<int64_t> operand_shape;  // What the operand must be reshaped to.
-  llvm::SmallVector<int64_t> dims;           // Of the broadcast that follows.
+  llvm::SmallVector<int64_t> operand_shape;  // The shape to which the operand must be reshaped.
+  llvm::SmallVector<int64_t> dims;           // Dimensions of the new broadcast.
 };
 
-// The broadcast that gives `broadcast`'s elements in `shape`; nullopt when none does, because `shape` mixes dimensions
-// of the operand with repeated ones.
+// Returns the broadcast that gives the same elements in `shape`; nullopt if `shape` merges dimensions of the
+// operand with repeated ones.
 std::optional<ReshapedBroadcast> ReshapeBroadcast(ir::BroadcastOp broadcast, llvm::ArrayRef<int64_t> shape) {
   llvm::ArrayRef<int64_t> from = broadcast.getType().getShape(),
                           operand = broadcast.getX().getType().getShape();
   if (!llvm::is_sorted(broadcast.getDims()) || broadcast.getType().getNumElements() == 0) return std::nullopt;
-  // Whether a dimension of the result is one of the operand; the others repeat it.
+  // True for result dimensions that are dimensions of the operand; the others repeat it.
   llvm::SmallVector<bool> kept(from.size(), false);
   for (auto [i, d] : llvm::enumerate(broadcast.getDims())) kept[d] = operand[i] == from[d] && from[d] != 1;
 
   ReshapedBroadcast result;
   size_t i = 0, j = 0;
-  // Runs of dimensions that hold the same elements on both sides must be kept or repeated as a whole.
+  // Runs of dimensions with the same elements on both sides must be kept or repeated as a whole.
   while (i < from.size() || j < shape.size()) {
     size_t begin = j;
     int64_t a = 1, b = 1;
@@ -70,7 +70,7 @@ std::optional<ReshapedBroadcast> ReshapeBroadcast(ir::BroadcastOp broadcast, llv
   return result;
 }
 
-// How far up a chain is followed.
+// Longest chain that is followed.
 constexpr int kDepth = 32;
 
 bool CanReshapeChain(Value value, ArrayRef<int64_t> shape, int depth) {

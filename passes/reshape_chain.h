@@ -1,4 +1,4 @@
-// Having a value in another shape by reshaping what it is computed from: a view of memory there costs nothing.
+// Reshapes a value by reshaping its inputs in memory, where a reshape is a free view.
 //
 //   if (CanReshape(x, {64, 1024})) x = Reshape(builder, x, {64, 1024});
 #ifndef SINTER_PASSES_RESHAPE_CHAIN_H_
@@ -10,17 +10,17 @@
 
 namespace sinter {
 
-// Whether `value` lies in memory whatever is fused: a function argument, a part of an input, a library call's result, a
-// stored constant.
+// True if `value` is in memory for any fusion: a function argument, a part of an input, a library call's
+// result, or a stored constant.
 bool IsInMemory(mlir::Value value);
 
-// Whether `value` is computed, by pointwise ops that nothing else reads and broadcasts that `shape` does not mix with
-// repeated dimensions, from values in memory and splats only.
+// True if `value` is computed from values in memory and splats, only by pointwise ops that nothing else reads
+// and broadcasts whose repeated dimensions `shape` does not merge with others.
 bool CanReshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);
-// Builds what CanReshape promised.
+// Builds the reshaped value. Requires CanReshape.
 mlir::Value Reshape(mlir::OpBuilder& builder, mlir::Value value, llvm::ArrayRef<int64_t> shape);
 
-// A pointwise op over another shape; `operand` gives its operands in that shape.
+// Clones a pointwise op in another shape; `operand` returns its operands in that shape.
 mlir::Value CloneInShape(mlir::OpBuilder& builder, mlir::Operation* op, llvm::ArrayRef<int64_t> shape,
                          llvm::function_ref<mlir::Value(mlir::Value)> operand);
 

@@ -6,7 +6,8 @@ namespace sinter {
 
 namespace {
 
-// Labels are this far apart where there is room, so that others fit between two. The first is in the middle of all labels.
+// Labels are this far apart if there is room, so that others fit between two. The first is in the middle of
+// the range.
 constexpr uint64_t kGap = uint64_t{1} << 32;
 constexpr uint64_t kFirst = uint64_t{1} << 62;
 

@@ -1,11 +1,10 @@
-// A list of numbers in which the place of any two can be compared, and any can be moved: the order of what depends on each other,
-// while it changes.
+// TopologicalList: a list of numbers with fast comparison and moves, for a topological order that changes.
 //
-//   TopologicalList list(count);               // 0, 1, ..., count - 1; TopologicalList() is empty
-//   list.moveBehind(place, {a, b});            // Makes it ..., place, a, b, ...
+//   TopologicalList list(count);               // 0, 1, ..., count - 1; TopologicalList() is empty.
+//   list.moveBehind(place, {a, b});            // The list becomes ..., place, a, b, ...
 //   if (list.isBefore(a, b)) ...
 //
-// Comparing takes constant time; moving, logarithmic time, as a rule.
+// Comparing takes constant time; moving usually takes logarithmic time.
 #ifndef SINTER_PASSES_TOPOLOGICAL_LIST_H_
 #define SINTER_PASSES_TOPOLOGICAL_LIST_H_
 
@@ -22,11 +21,12 @@ class TopologicalList {
   explicit TopologicalList(unsigned count = 0);
 
   bool isBefore(unsigned a, unsigned b) const { return label_[a] < label_[b]; }
-  // Puts the items, in the order given, next to `place`, which is none of them. Those that are not in the list come into it.
+  // Moves the items, in the given order, next to `place`, which must not be an item. Inserts items that are
+  // not in the list.
   void moveBefore(unsigned place, llvm::ArrayRef<unsigned> items) { insert(place, items, /*behind=*/false); }
   void moveBehind(unsigned place, llvm::ArrayRef<unsigned> items) { insert(place, items, /*behind=*/true); }
   void pushFront(unsigned item);
-  // Gives the place of `item` to `other`, wherever that was before.
+  // Gives the position of `item` to `other`, which is removed from its old position.
   void replace(unsigned item, unsigned other);
   void remove(unsigned item);
   // The list must not be empty.
@@ -40,7 +40,7 @@ class TopologicalList {
   void insert(unsigned place, llvm::ArrayRef<unsigned> items, bool behind);
   void spread();
 
-  std::vector<Label> label_;  // Ascending along the list; 0: not in it.
+  std::vector<Label> label_;  // Ascending along the list; 0: not in the list.
   std::map<Label, unsigned> item_of_;
 };
 

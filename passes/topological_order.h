@@ -1,4 +1,4 @@
-// Puts the ops of a block in an order in which every value is computed before it is read.
+// Sorts the ops of a block so that every value is computed before it is read.
 #ifndef SINTER_PASSES_TOPOLOGICAL_ORDER_H_
 #define SINTER_PASSES_TOPOLOGICAL_ORDER_H_
 
@@ -8,8 +8,8 @@
 
 namespace sinter {
 
-// Of the ops that may come next, the one of lowest `rank` does. The terminator, if any, stays last. Values
-// must not depend on themselves.
+// The next op is always the ready one with the lowest `rank`. The terminator, if any, stays last. The values
+// must have no cycles.
 void SortTopologically(mlir::Block& block, const llvm::DenseMap<mlir::Operation*, unsigned>& rank);
 
 }  // namespace sinter

@@ -60,7 +60,7 @@ DeviceAttr DeviceOf(mlir::Value value) {
   }
   auto argument = llvm::cast<mlir::BlockArgument>(value);
   auto function = llvm::dyn_cast_or_null<mlir::FunctionOpInterface>(argument.getOwner()->getParentOp());
-  // A function that is being built gets the attributes of its arguments at the end.
+  // A function that is being built gets the attributes of its arguments last.
   if (!function || argument.getArgNumber() >= function.getNumArguments()) return {};
   return function.getArgAttrOfType<DeviceAttr>(argument.getArgNumber(), kDeviceAttr);
 }

@@ -1,11 +1,11 @@
-// Where ops run and values live: the attribute `#sinter.device<gpu, 1>` and how to ask for it. See device_attr.td.
+// Device placement of ops and values: the attribute `#sinter.device<gpu, 1>`. See device_attr.td.
 //
 //   DeviceAttr gpu = DeviceAttr::gpu(context, 1);
 //   SetDevice(op, gpu);
-//   if (DeviceOf(value) == gpu) ...                  // of an op's result or of a function argument
+//   if (DeviceOf(value) == gpu) ...                  // An op's result or a function argument.
 //
-// In functions an op without the attribute has not been placed: DeviceOf is null. The pass `propagate-placement` places
-// every op, or none when all of the program runs on cpu:0. In the dialect `plan` what does not say otherwise is on cpu:0.
+// In functions, DeviceOf is null for an op that has not been placed. The pass `propagate-placement` places
+// every op, or no op if the whole program runs on cpu:0. In the dialect `plan`, cpu:0 is the default.
 #ifndef SINTER_IR_DIALECT_DEVICE_ATTR_H_
 #define SINTER_IR_DIALECT_DEVICE_ATTR_H_
 
@@ -24,18 +24,19 @@ namespace sinter::ir {
 
 inline constexpr llvm::StringLiteral kDeviceAttr = "sinter.device";
 
-// Where an op runs, a variable lives, a plan buffer is. Null for an op of a function that nothing places, and for an argument of
-// one that is being built; never null for an op of the dialect `plan`. A copy's is the one that it copies to.
+// Returns the device that runs the op, holds the variable, or holds the plan buffer. Null for an unplaced op
+// of a function; never null for an op of the dialect `plan`. For a copy: the target device.
 DeviceAttr DeviceOf(mlir::Operation* op);
-// Where a value lives: its op's, or its function argument's; a gradient's is that of the value it is for.
+// Returns the device of the value's op or function argument. A gradient is on the device of the value that it
+// belongs to. Null if unplaced, and for an argument of a function that is still being built.
 DeviceAttr DeviceOf(mlir::Value value);
-// True if `op` has been placed, and on a GPU.
+// True if `op` has been placed on a GPU.
 inline bool IsOnGpu(mlir::Operation* op) {
   const DeviceAttr device = DeviceOf(op);
   return device && device.getKind() == DeviceKind::gpu;
 }
-// Null takes the device away. A copy `like` a value becomes one to this device. Not for ops of the dialect `plan`, which
-// have setDeviceAttr.
+// Sets the device; null removes it. A copy `like` a value becomes a copy to this device. Not for ops of the
+// dialect `plan`: use setDeviceAttr there.
 void SetDevice(mlir::Operation* op, DeviceAttr device);
 
 }  // namespace sinter::ir

@@ -1,8 +1,9 @@
-// `#sinter.device<gpu, 1>`: where something lives or runs; why something is copied; how the values of several devices are
-// combined.
+// `#sinter.device<gpu, 1>`: the device of a value or an op; the cause of a copy; the operation of a
+// collective.
 //
-// On ops of functions, on function arguments and results and on `sinter.variable` it is the attribute `sinter.device`; ops of
-// the `plan` dialect have it as their own, `on <gpu, 1>`. C++: ir/dialect/device_attr.h.
+// Ops of functions, function arguments and results and `sinter.variable` have it as the attribute
+// `sinter.device`; ops of the `plan` dialect have it as their own attribute, `on <gpu, 1>`. C++:
+// ir/dialect/device_attr.h.
 #ifndef SINTER_IR_DEVICE_ATTR_TD
 #define SINTER_IR_DEVICE_ATTR_TD
 
@@ -17,25 +18,25 @@ def Sinter_DeviceKind : I32EnumAttr<"DeviceKind", "cpu or gpu", [
 }
 def Sinter_Device : AttrDef<Sinter_Dialect, "Device"> {
   let mnemonic = "device";
-  let summary = "One device: a CPU, of which cpu:0 is all cores, or a GPU";
+  let summary = "One device: a CPU (cpu:0 has all cores) or a GPU";
   let parameters = (ins EnumParameter<Sinter_DeviceKind>:$kind, "int32_t":$index);
   let assemblyFormat = "`<` $kind `,` $index `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     static DeviceAttr cpu(::mlir::MLIRContext *context, int32_t index = 0);
     static DeviceAttr gpu(::mlir::MLIRContext *context, int32_t index = 0);
-    // Reads "cpu:0"; null for what is no such text.
+    // Parses "cpu:0"; null if the text is no device.
     static DeviceAttr parse(::mlir::MLIRContext *context, ::llvm::StringRef text);
     // "gpu:1", as users write it.
     std::string text() const;
-    // Every CPU before every GPU, then by index.
+    // Orders CPUs before GPUs, then by index.
     bool before(DeviceAttr other) const;
   }];
 }
 
 def Sinter_CopyCause : I32EnumAttr<"CopyCause", "why a value is copied", [
-    // The user did; it is the gradient of another copy; nothing places the rank-0 value, or the input; the user asked for
-    // copies wherever they are needed.
+    // In this order: the user asked for it; gradient of another copy; a rank-0 value without a device; an
+    // input without a device; the user allowed automatic copies.
     I32EnumAttrCase<"asked", 0>, I32EnumAttrCase<"gradient", 1>, I32EnumAttrCase<"scalar", 2>,
     I32EnumAttrCase<"input", 3>, I32EnumAttrCase<"automatic", 4>]> {
   let cppNamespace = "::sinter::ir";

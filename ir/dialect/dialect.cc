@@ -31,8 +31,8 @@ void SinterDialect::initialize() {
 
 namespace {
 
-// Of the attributes on other dialects' ops, arguments and results, one is ours to check: whoever asks for a device must
-// not take a wrong attribute for none.
+// On ops, arguments and results of other dialects, `sinter.device` must be a DeviceAttr: readers would take a
+// wrong attribute for an absent one.
 mlir::LogicalResult CheckDevice(mlir::Operation* op, mlir::NamedAttribute attribute) {
   if (attribute.getName() != kDeviceAttr || llvm::isa<DeviceAttr>(attribute.getValue()))
     return mlir::success();

@@ -1,4 +1,4 @@
-// The `sinter` dialect and the interfaces of its ops. `ops.h` beside this file brings every op class.
+// The `sinter` dialect and the interfaces of its ops; ops.h includes every op class.
 //
 //   if (llvm::isa<ir::SinterDialect>(op->getDialect())) ...
 //
@@ -26,7 +26,7 @@
 
 namespace sinter::ir {
 
-// Each family adds its own ops to the dialect; called once, by the dialect's initialize().
+// Each family adds its own ops to the dialect. The dialect's initialize() calls each of these once.
 void AddActivationOps(SinterDialect* dialect);
 void AddArithmeticOps(SinterDialect* dialect);
 void AddAttentionOps(SinterDialect* dialect);
@@ -47,12 +47,13 @@ void AddTranscendentalOps(SinterDialect* dialect);
 Scalar EmitPointwiseElement(mlir::Operation* op, ElementBuilder& e, mlir::ValueRange coords);
 mlir::AffineMap IdentityOperandMap(mlir::Operation* op);
 
-// Names of the attributes of function arguments and results, and of the variable they stand for.
+// Names of the attributes of function arguments and results: an input, an output, or the variable that the
+// value belongs to.
 inline constexpr llvm::StringLiteral kInputAttr = "sinter.input";
 inline constexpr llvm::StringLiteral kOutputAttr = "sinter.output";
 inline constexpr llvm::StringLiteral kVariableAttr = "sinter.variable";
-// On a result, and on a `sinter.variable`: a copy, on another device, of the output or the variable that it names; of a variable also
-// one in a narrower type.
+// On a result: the output that this result copies to another device. On a `sinter.variable`: the variable
+// that this one copies, on another device or in a narrower type.
 inline constexpr llvm::StringLiteral kReplicaOfAttr = "sinter.replica_of";
 
 }  // namespace sinter::ir

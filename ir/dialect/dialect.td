@@ -1,8 +1,9 @@
 // The `sinter` dialect and the base classes of its op records.
 //
-// `sinter` says what is computed: tensor values, static shapes, value semantics, no placement in memory. An op is one
-// record; what the record does not say is derived from it. Records are kept in families of about fifteen ops, one
-// `<family>_ops.td` and one `<family>_ops.cc` each, because a large dialect in one file is slow to compile.
+// `sinter` gives the computation: tensor values, static shapes, value semantics, no memory. An op is one
+// record, and its other properties are derived from the record. Records are in families of about fifteen ops,
+// one `<family>_ops.td` and one `<family>_ops.cc` each, because a large dialect in one file is slow to
+// compile.
 #ifndef SINTER_IR_DIALECT_TD
 #define SINTER_IR_DIALECT_TD
 
@@ -17,8 +18,8 @@ def Sinter_Dialect : Dialect {
   let name = "sinter";
   let summary = "Tensor programs: what is computed, not how.";
   let description = [{
-    Values are ranked tensors with static shapes (rank 0 to 8, at most 2^47 elements, zero-size dimensions are legal) of one of
-    the element types f64 f32 bf16 f16 i64 i32 i8 ui8 i1. Pointwise ops take operands of one shape: broadcasting is an op of its own.
+    Values are ranked tensors with static shapes: rank 0 to 8, at most 2^47 elements; dimensions of size 0 are legal. Element
+    types are f64 f32 bf16 f16 i64 i32 i8 ui8 i1. Operands of pointwise ops have one shape: broadcasting is a separate op.
   }];
   let cppNamespace = "::sinter::ir";
   let hasConstantMaterializer = 1;
@@ -26,7 +27,8 @@ def Sinter_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
-  // Lets a family's source add its ops, and an attribute's source the attribute (MLIR's own functions are protected).
+  // Let a family's source add its ops, and an attribute's source its attribute (MLIR's own functions are
+  // protected).
   let extraClassDeclaration = [{
     template <typename... Ops> void addFamily() { addOperations<Ops...>(); }
     template <typename Attr> void addAttribute() { addAttributes<Attr>(); }
@@ -34,7 +36,7 @@ def Sinter_Dialect : Dialect {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect"];
 }
 
-// Types -------------------------------------------------------------------------------------------------------------
+// Types -----------------------------------------------------------------------------------------------------
 
 def Sinter_Float : AnyTypeOf<[F64, F32, BF16, F16], "f64, f32, bf16 or f16">;
 def Sinter_Int : AnyTypeOf<[I64, I32, I<8>, UI8], "i64, i32, i8 or ui8">;
@@ -53,16 +55,17 @@ def Sinter_NumberTensor : Sinter_TensorOf<[Sinter_Float, Sinter_Int], "f64 f32 b
 def Sinter_BoolTensor : Sinter_TensorOf<[I1], "i1">;
 def Sinter_IndexTensor : Sinter_TensorOf<[I64, I32], "i64 i32">;
 
-// Op classes --------------------------------------------------------------------------------------------------------
+// Op classes ------------------------------------------------------------------------------------------------
 
-// Every op. `summary` is obligatory: the op reference is generated from it and a test asks for it.
+// Base of every op. `summary` is required: the op reference is generated from it, and a test checks it.
 class Sinter_Op<string mnemonic, list<Trait> traits = []> : Op<Sinter_Dialect, mnemonic, traits>;
 
-// A pointwise op: results have the operands' shape, element by element.
-//   scalar:   C++ expression over `s` (ScalarBuilder) and the operand scalars `x`, `y`, `z` of type Scalar: the value
-//             of one element, built from `arith` and `math` ops. bf16 and f16 operands arrive as f32.
-//   gradient: C++ expressions, separated by commas, one an operand, over `b` (GraphBuilder), the operands `x`, `y`, `z`,
-//             the result `r` and its gradient `g`, all of type Expr. `none` for an operand without a gradient.
+// A pointwise op: results have the operands' shape and are computed element by element.
+//   scalar:   C++ expression for the value of one element, over `s` (ScalarBuilder) and the operands `x`,
+//             `y`, `z` of type Scalar; it builds `arith` and `math` ops. bf16 and f16 operands arrive as f32.
+//   gradient: C++ expressions separated by commas, one for each operand, over `b` (GraphBuilder), the
+//             operands `x`, `y`, `z`, the result `r` and its gradient `g`, all of type Expr. `none`: no
+//             gradient.
 class Sinter_PointwiseOp<string mnemonic, string text, code scalar, code gradient, list<Trait> traits = []>
     : Sinter_Op<mnemonic, traits # [Pure, SameOperandsAndResultShape,
         DeclareOpInterfaceMethods<PointwiseInterface>, DeclareOpInterfaceMethods<FusibleInterface>,

@@ -44,7 +44,7 @@ Expr GraphBuilder::full(ArrayRef<int64_t> shape, mlir::Type element, double valu
   if (auto float_type = llvm::dyn_cast<mlir::FloatType>(element)) {
     attribute = builder_.getFloatAttr(float_type, value);
   } else {
-    // Saturates, except that i1 has no sign.
+    // Saturates; i1 is treated as unsigned.
     llvm::APSInt integer(element.getIntOrFloatBitWidth(),
                          element.isUnsignedInteger() || element.isInteger(1));
     bool is_exact = false;

@@ -4,8 +4,8 @@
 //   Expr p = b.exp(x - b.broadcastAlong(b.max(x, {1}), x, {0}));   // x, p: Expr of the same shape
 //   return p / b.broadcastAlong(b.sum(p, {1}), x, {0});
 //
-// An Expr is a tensor value and its builder. Arithmetic takes operands of one type, or a number, which becomes a splat
-// constant of the other's type. A null Expr stands for "no gradient".
+// An Expr is a tensor value and its builder. Arithmetic takes operands of one type, or a number, which
+// becomes a splat constant of the other operand's type. A null Expr means "no gradient".
 #ifndef SINTER_IR_DIALECT_GRAPH_BUILDER_H_
 #define SINTER_IR_DIALECT_GRAPH_BUILDER_H_
 
@@ -36,7 +36,7 @@ class GraphBuilder {
   mlir::Location loc() const { return loc_; }
   Expr wrap(mlir::Value value) { return {this, value}; }
 
-  // Constants. A splat of the type of `like`; of a given shape and element type.
+  // Constants: a splat of the type of `like`, or of a given shape and element type.
   Expr fill(Expr like, double value);
   Expr full(llvm::ArrayRef<int64_t> shape, mlir::Type element, double value);
   Expr zeros(Expr like) { return fill(like, 0); }
@@ -80,17 +80,17 @@ class GraphBuilder {
   Expr logicalAnd(Expr x, Expr y);
   Expr logicalNot(Expr x);
   Expr select(Expr condition, Expr on_true, Expr on_false);
-  Expr cast(Expr x, mlir::Type element);  // x itself when it has that type.
+  Expr cast(Expr x, mlir::Type element);  // Returns x itself if x has that type.
 
-  // Shape. `broadcast` maps operand dimension i to result dimension dims[i]; `broadcastAlong` takes the result's shape
-  // from `like`.
+  // Shape. `broadcast` maps operand dimension i to result dimension dims[i]; `broadcastAlong` takes the
+  // result's shape from `like`.
   Expr reshape(Expr x, llvm::ArrayRef<int64_t> shape);
   Expr transpose(Expr x, llvm::ArrayRef<int64_t> permutation);
   Expr broadcast(Expr x, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> dims);
   Expr broadcastAlong(Expr x, Expr like, llvm::ArrayRef<int64_t> dims) {
     return broadcast(x, like.shape(), dims);
   }
-  // A rank-0 tensor spread over the shape of `like`.
+  // Spreads a rank-0 tensor over the shape of `like`.
   Expr splat(Expr scalar, Expr like) { return broadcast(scalar, like.shape(), {}); }
   Expr slice(Expr x, llvm::ArrayRef<int64_t> starts, llvm::ArrayRef<int64_t> limits,
              llvm::ArrayRef<int64_t> strides);
@@ -104,9 +104,9 @@ class GraphBuilder {
   Expr mean(Expr x, llvm::ArrayRef<int64_t> dims);
   Expr max(Expr x, llvm::ArrayRef<int64_t> dims);
 
-  // The gradients of pointwise records that are too long for one line.
+  // Gradients of pointwise records that are too long for one line.
   Expr geluTanhGradient(Expr g, Expr x);
-  // The gradient of a cast: g in x's type; null when either side is not a float.
+  // The gradient of a cast: g in x's type. Null if either type is not a float.
   Expr castGradient(Expr g, Expr x);
 
  private:

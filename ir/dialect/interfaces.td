@@ -1,4 +1,4 @@
-// What passes and codegen may ask of an op. Behaviour is asked through these, never through lists of op names.
+// Properties of ops for passes and codegen, which use these interfaces and never lists of op names.
 #ifndef SINTER_IR_INTERFACES_TD
 #define SINTER_IR_INTERFACES_TD
 
@@ -22,14 +22,14 @@ def FusibleInterface : OpInterface<"FusibleInterface"> {
   let cppNamespace = "::sinter::ir";
   let methods = [
     InterfaceMethod<[{
-      The element of result number `result` at `coords` (one `index` value a dimension of the result). Operand elements
-      are asked of `e`, at coordinates that must be in range whatever `coords` are (clamp first, select afterwards).
+      Builds the element of result number `result` at `coords`, one `index` value for each dimension of the result. Gets
+      operand elements from `e`, at coordinates that must be in range for any `coords` (clamp first, select afterwards).
       The returned scalar is of the compute type: f32 for bf16 and f16.}],
       "::sinter::ir::Scalar", "emitElement",
       (ins "::sinter::ir::ElementBuilder &":$e, "::mlir::ValueRange":$coords, "unsigned":$result)>,
     InterfaceMethod<[{
-      The affine map from result coordinates to the coordinates at which operand number `operand` is read, or a null map
-      when there is none (the op reads at data-dependent or conditional places, or not at all).}],
+      The affine map from result coordinates to the coordinates at which operand number `operand` is read. A null map
+      if there is none: the op reads at data-dependent or conditional coordinates, or does not read the operand.}],
       "::mlir::AffineMap", "getOperandMap", (ins "unsigned":$operand)>
   ];
 }
@@ -63,9 +63,9 @@ def DifferentiableInterface : OpInterface<"DifferentiableInterface"> {
   let cppNamespace = "::sinter::ir";
   let methods = [
     InterfaceMethod<[{
-      Given the gradient of the loss with respect to each result (a null Expr where it is zero), returns one Expr an
-      operand: the gradient with respect to it, of the operand's type, or null when it has none. At least one result's
-      gradient is not null.}],
+      Takes the gradient of the loss with respect to each result (a null Expr if it is zero; at least one is not null).
+      Returns one Expr for each operand: the gradient with respect to it, of the operand's type, or null if it has
+      none.}],
       "::llvm::SmallVector<::sinter::ir::Expr>", "buildGradient",
       (ins "::sinter::ir::GraphBuilder &":$b, "::llvm::ArrayRef<::sinter::ir::Expr>":$output_gradients)>
   ];
@@ -74,38 +74,38 @@ def DifferentiableInterface : OpInterface<"DifferentiableInterface"> {
 def CompositeInterface : OpInterface<"CompositeInterface"> {
   let description = [{
     The op is defined by simpler ops. Passes may match it whole before it is decomposed. A composite without
-    DifferentiableInterface is decomposed first when its gradient is wanted.
+    DifferentiableInterface is decomposed before it is differentiated.
   }];
   let cppNamespace = "::sinter::ir";
   let methods = [
-    InterfaceMethod<"Builds the simpler ops and returns one value a result.",
+    InterfaceMethod<"Builds the simpler ops and returns one value for each result.",
       "::llvm::SmallVector<::mlir::Value>", "decompose", (ins "::sinter::ir::GraphBuilder &":$b)>
   ];
 }
 
 def LibraryInterface : OpInterface<"LibraryInterface"> {
   let description = [{
-    The op becomes one step of the plan, a call of a library or of a catalogued kernel, or a copy: it is never part of a
-    fused loop.
+    The op becomes one step of the plan: a library call, a call of a kernel of the catalogue, or a copy. It is never
+    part of a fused loop.
   }];
   let cppNamespace = "::sinter::ir";
   let methods = [
     InterfaceMethod<[{
-      Operand `operand` and result `result` may share memory when the operand dies at this op.}],
+      True if operand `operand` and result `result` may share memory when the operand dies at this op.}],
       "bool", "mayUpdateInPlace", (ins "unsigned":$operand, "unsigned":$result), "", "return false;">
   ];
 }
 
 def ShardableInterface : OpInterface<"ShardableInterface"> {
   let description = [{
-    The op can run on a part of its operands, and says what that gives. Only for ops about which FusibleInterface::getOperandMap
-    does not say it already: ask ir::SplitAlong (ir/dialect/split_rule.h), which knows both.
+    Gives the sharding rule of ops that can run on a part of their operands. Only for ops whose rule does not follow from
+    FusibleInterface::getOperandMap. Callers use ir::SplitAlong (ir/dialect/split_rule.h), which handles both.
   }];
   let cppNamespace = "::sinter::ir";
   let methods = [
     InterfaceMethod<[{
-      How the other operands and the results are split when operand number `operand` is split along `dim`; nothing when
-      the op needs all of it.}],
+      Returns how the other operands and the results are split when operand number `operand` is split along `dim`; nullopt
+      if the op needs the whole operand.}],
       "std::optional<::sinter::ir::SplitRule>", "splitAlong", (ins "unsigned":$operand, "int64_t":$dim)>
   ];
 }

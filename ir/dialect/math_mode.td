@@ -1,4 +1,5 @@
-// The math mode of products, an attribute of several families. The linear family generates its C++.
+// The math mode of matmuls and convolutions, an attribute of several families. The linear family generates
+// its C++.
 #ifndef SINTER_IR_MATH_MODE_TD
 #define SINTER_IR_MATH_MODE_TD
 

@@ -1,5 +1,6 @@
-// The module's attribute that says in which type matrix products and convolutions run: `sinter.precision = bf16`, or f16.
-// f32, or no attribute: as the program is written. The pass `precision-policy` follows it.
+// The module attribute for the type of matmuls and convolutions: `sinter.precision = bf16`, or f16.
+// With f32, or without the attribute, they keep the types of the program. The pass `precision-policy` applies
+// it.
 //
 //   module->setAttr(kPrecisionAttr, mlir::TypeAttr::get(builder.getBF16Type()));
 #ifndef SINTER_IR_DIALECT_PRECISION_ATTR_H_

@@ -9,7 +9,8 @@ int64_t SizeOf(mlir::Value value, int64_t dim) {
   return llvm::cast<mlir::RankedTensorType>(value.getType()).getDimSize(dim);
 }
 
-// The operand dimension whose coordinate is the result's along `dim`, all of it; kWhole when no dimension is.
+// Returns the operand dimension whose coordinate equals the result's along `dim`, kWhole if there is none,
+// and nullopt if the op cannot be split so.
 std::optional<int64_t> OperandDim(mlir::AffineMap map, mlir::Value operand, mlir::Value result, int64_t dim) {
   int64_t found = kWhole;
   for (auto [d, expr] : llvm::enumerate(map.getResults())) {
@@ -23,7 +24,7 @@ std::optional<int64_t> OperandDim(mlir::AffineMap map, mlir::Value operand, mlir
   return found;
 }
 
-// Where each element of the result comes from is affine in its coordinates.
+// The rule of ops whose reads are all affine in the result's coordinates.
 std::optional<SplitRule> SplitByMaps(FusibleInterface op, unsigned operand, int64_t dim) {
   mlir::AffineMap map = op.getOperandMap(operand);
   if (!map || op->getNumResults() != 1) return std::nullopt;
@@ -36,7 +37,7 @@ std::optional<SplitRule> SplitByMaps(FusibleInterface op, unsigned operand, int6
   rule.results = {result_dim};
   for (auto [i, value] : llvm::enumerate(op->getOperands())) {
     mlir::AffineMap other = op.getOperandMap(i);
-    // Read at data-dependent places: all of it.
+    // Reads at data-dependent positions need the whole operand.
     auto d = other ? OperandDim(other, value, result, result_dim) : std::optional<int64_t>(kWhole);
     if (!d) return std::nullopt;
     rule.operands.push_back(*d);
@@ -59,10 +60,10 @@ SplitRule SplitAll(mlir::Operation* op, int64_t dim) {
   return rule;
 }
 
-// Shapes ------------------------------------------------------------------------------------------------------------
+// Shapes ----------------------------------------------------------------------------------------------------
 
-// The elements before the dimension, those of one position along it, and its size. Boundaries carry over between two
-// dimensions that have the same elements before them.
+// Two dimensions with the same number of elements before them share boundaries: a boundary at p is one at p *
+// (elements after `dim`) / (elements after j).
 std::optional<SplitRule> ReshapeOp::splitAlong(unsigned, int64_t dim) {
   auto product = [](llvm::ArrayRef<int64_t> sizes) {
     int64_t n = 1;
@@ -102,7 +103,7 @@ std::optional<SplitRule> TakeAlongOp::splitAlong(unsigned operand, int64_t dim) 
   return rule;
 }
 
-// Parts of the indices with their updates add to the result: the operand itself counts once.
+// Parts of the indices and their updates add up to the result; only one part adds the operand.
 std::optional<SplitRule> ScatterAddOp::splitAlong(unsigned operand, int64_t dim) {
   int64_t along = getDim(), rank = getIndices().getType().getRank();
   SplitRule rule;
@@ -115,7 +116,7 @@ std::optional<SplitRule> ScatterAddOp::splitAlong(unsigned operand, int64_t dim)
   return rule;
 }
 
-// Reductions --------------------------------------------------------------------------------------------------------
+// Reductions ------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -142,7 +143,7 @@ std::optional<SplitRule> SplitReduction(ReductionInterface op, int64_t dim, std:
 SINTER_SPLIT_REDUCTION(SumOp, Combine::sum)
 SINTER_SPLIT_REDUCTION(MaxOp, Combine::max)
 SINTER_SPLIT_REDUCTION(MinOp, Combine::min)
-// What collectives cannot combine needs all elements in one place.
+// Collectives cannot combine these, so they need all elements in one place.
 SINTER_SPLIT_REDUCTION(ProdOp, std::nullopt)
 SINTER_SPLIT_REDUCTION(AnyOp, std::nullopt)
 SINTER_SPLIT_REDUCTION(AllOp, std::nullopt)
@@ -155,7 +156,7 @@ std::optional<SplitRule> CumsumOp::splitAlong(unsigned, int64_t dim) {
   return SplitAll(*this, dim);
 }
 
-// Linear ------------------------------------------------------------------------------------------------------------
+// Linear ----------------------------------------------------------------------------------------------------
 
 std::optional<SplitRule> MatmulOp::splitAlong(unsigned operand, int64_t dim) {
   int64_t rank = getA().getType().getRank(), last = rank - 1, next = rank - 2;
@@ -175,7 +176,7 @@ std::optional<SplitRule> MatmulOp::splitAlong(unsigned operand, int64_t dim) {
     if (getBias()) return std::nullopt;
     rule.operands = {kWhole, n};
     rule.results = {of_addend = last};
-  } else {  // Sums over k, before anything is added or applied.
+  } else {  // Partial sums over k, only without bias, addend and activation.
     if (getBias() || getAddend() || getActivation() != Activation::none) return std::nullopt;
     rule.operands = {a_k, b_k};
     rule.results = {kWhole};
@@ -189,7 +190,7 @@ std::optional<SplitRule> MatmulOp::splitAlong(unsigned operand, int64_t dim) {
 
 namespace {
 
-// The dimension of the images: not in layout nchw16n, where images lie in blocks.
+// True for the dimension of the images. Layout nchw16n has none: its images are in blocks of 16.
 bool IsBatch(ImageLayout layout, int64_t dim) { return dim == 0 && layout != ImageLayout::nchw16n; }
 
 std::optional<SplitRule> SplitImages(mlir::Operation* op, ImageLayout layout, unsigned operand, int64_t dim) {

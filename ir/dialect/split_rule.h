@@ -1,6 +1,6 @@
-// How an op runs on a part of its operands: what the pass `partition` asks before it gives each device a part of the batch.
+// SplitRule: how an op runs on a part of its operands, for the pass `partition`, which shards the batch.
 //
-//   std::optional<SplitRule> rule = SplitAlong(matmul, /*operand=*/0, /*dim=*/1);      // [m, k] split along k
+//   std::optional<SplitRule> rule = SplitAlong(matmul, /*operand=*/0, /*dim=*/1);   // [m, k], split along k.
 //   // rule->operands == {1, 0}, rule->results == {kWhole}, rule->partial == Combine::sum
 #ifndef SINTER_IR_DIALECT_SPLIT_RULE_H_
 #define SINTER_IR_DIALECT_SPLIT_RULE_H_
@@ -17,21 +17,21 @@ namespace sinter::ir {
 inline constexpr int64_t kWhole = -1;
 
 struct SplitRule {
-  llvm::SmallVector<int64_t> operands;  // The dimension along which each must be split, or kWhole: all of it.
-  llvm::SmallVector<int64_t> results;   // The dimension along which each then is split, or kWhole.
-  // Set: what each part computes is combined with the others' in this way to the whole results.
+  llvm::SmallVector<int64_t> operands;  // The dimension along which each operand must be split, or kWhole.
+  llvm::SmallVector<int64_t> results;   // The dimension along which each result is then split, or kWhole.
+  // If set: each part computes partial results, which this operation combines into the whole results.
   std::optional<Combine> partial;
-  // A boundary at position p of the operand's dimension is one at p * numerator / denominator of the results'. Where that
-  // is no integer for one of the boundaries, the op cannot run on the parts.
+  // A boundary at position p of the operand's dimension is a boundary at p * numerator / denominator of the
+  // result's. If that is not an integer for some boundary, the op cannot run on the parts.
   int64_t numerator = 1, denominator = 1;
-  // A partial sum of which the first part alone may read this operand: the others read zeros. -1: none.
+  // For a partial sum: the operand that only the first part reads (the other parts read zeros). -1 if none.
   int64_t only_first = -1;
 };
 
-// Nothing when the op needs all of the operand.
+// Returns nullopt if the op needs the whole operand.
 std::optional<SplitRule> SplitAlong(mlir::Operation* op, unsigned operand, int64_t dim);
 
-// For ops whose operands and results are all split along the same dimension, or which have no more than one.
+// The rule of ops whose operands and results are all split along `dim`.
 SplitRule SplitAll(mlir::Operation* op, int64_t dim);
 
 }  // namespace sinter::ir

@@ -1,9 +1,9 @@
-// The types of values that are tensors, as all values of graphs are.
+// Helpers for tensor types; all values of graphs are tensors.
 //
 //   TypeOf(value).getElementType();  ShapeOf(value).front();  NumElements(value);  NumBytes(value);
-//   Resized(TypeOf(value), 0, 64);   // The same but for dimension 0.
+//   Resized(TypeOf(value), 0, 64);   // The same type with size 64 in dimension 0.
 //
-// A value of another type ends the program: no op of the dialect `sinter` has one.
+// A value of another type ends the program: no op of the dialect `sinter` has such a value.
 #ifndef SINTER_IR_DIALECT_TENSOR_TYPES_H_
 #define SINTER_IR_DIALECT_TENSOR_TYPES_H_
 
@@ -18,7 +18,7 @@ inline mlir::RankedTensorType TypeOf(mlir::Value value) {
 }
 inline llvm::ArrayRef<int64_t> ShapeOf(mlir::Value value) { return TypeOf(value).getShape(); }
 inline int64_t NumElements(mlir::Value value) { return TypeOf(value).getNumElements(); }
-// In memory: a bool takes a byte.
+// Bytes in memory; a bool takes one byte.
 inline int64_t NumBytes(mlir::Value value) {
   return NumElements(value) * ((TypeOf(value).getElementTypeBitWidth() + 7) / 8);
 }

@@ -29,7 +29,7 @@ std::string ShapeText(llvm::ArrayRef<int64_t> shape) {
   return text + "]";
 }
 
-// Replaces coordinates along dimensions of size 1, of the value and of the domain, by 0.
+// Replaces coordinates by 0 along dimensions of size 1 of the value or of the domain.
 AffineMap Normalize(AffineMap map, llvm::ArrayRef<int64_t> domain, llvm::ArrayRef<int64_t> shape) {
   mlir::MLIRContext* context = map.getContext();
   AffineExpr zero = mlir::getAffineConstantExpr(0, context);
@@ -46,9 +46,10 @@ AffineMap Normalize(AffineMap map, llvm::ArrayRef<int64_t> domain, llvm::ArrayRe
 
 struct Extent {
   llvm::ArrayRef<int64_t> shape, reduced;
-  llvm::ArrayRef<int64_t> over = {};  // What column reductions reduce; empty without them.
+  // The dimensions that column reductions reduce; empty if there are none.
+  llvm::ArrayRef<int64_t> over = {};
 
-  // Takes in a reduction's own extent; whether one nest may hold both.
+  // Merges a reduction's own extent into this one. Returns true if one nest may hold both.
   bool add(const Extent& own) {
     if (shape != own.shape) return false;
     if (reduced == own.reduced || (!over.empty() && over == own.reduced)) return true;
@@ -63,7 +64,7 @@ struct Extent {
   }
 };
 
-// The domain that the reductions, or without any the outputs, ask for.
+// Returns the domain of the reductions or, without reductions, of the outputs.
 mlir::FailureOr<Extent> FindExtent(llvm::ArrayRef<Operation*> ops, llvm::ArrayRef<Value> outputs,
                                    std::string* why) {
   std::optional<Extent> extent;
@@ -126,7 +127,7 @@ mlir::LogicalResult CollectReads(LoopNest& nest, std::string* why) {
   return mlir::success();
 }
 
-// What `roots` are computed from, up to column reductions, those included.
+// Returns the values that `roots` depend on, up to and including column reductions.
 llvm::DenseSet<Value> ReachBack(const LoopNest& nest, llvm::SmallVector<Value> stack) {
   llvm::DenseSet<Operation*> held(nest.ops.begin(), nest.ops.end());
   llvm::DenseSet<Value> seen;
@@ -160,7 +161,7 @@ mlir::LogicalResult CheckColumnReductions(const LoopNest& nest, std::string* why
   return mlir::success();
 }
 
-// Parts what is computed for columns alone from what the pass over the rows computes.
+// Separates values computed only for columns from values of the pass over the rows.
 void FindColumnValues(LoopNest& nest, llvm::ArrayRef<Value> outputs, llvm::ArrayRef<Value> column_outputs) {
   llvm::SmallVector<Value> of_rows;
   for (unsigned i : nest.outputs) {
@@ -175,7 +176,7 @@ void FindColumnValues(LoopNest& nest, llvm::ArrayRef<Value> outputs, llvm::Array
   }
 }
 
-// The outputs that column reductions go into.
+// Returns the outputs that depend on column reductions.
 llvm::SmallVector<Value> ColumnOutputs(const LoopNest& nest, llvm::ArrayRef<Value> outputs) {
   llvm::SmallVector<Value> found;
   if (nest.column_reductions.empty()) return found;
@@ -191,7 +192,7 @@ mlir::LogicalResult AnalyzeNest(LoopNest& nest, const Extent& extent, llvm::Arra
                                 mlir::MLIRContext* context, std::string* why) {
   nest.shape.assign(extent.shape.begin(), extent.shape.end());
   nest.reduced.assign(extent.reduced.begin(), extent.reduced.end());
-  // The shape and the coordinates of values that some of the dimensions have.
+  // Returns the coordinate map and the shape of a value that has the dimensions `dims`.
   auto part = [&](llvm::ArrayRef<int64_t> dims) {
     llvm::SmallVector<int64_t> shape;
     llvm::SmallVector<AffineExpr> exprs;
@@ -230,8 +231,8 @@ mlir::LogicalResult AnalyzeNest(LoopNest& nest, const Extent& extent, llvm::Arra
   return CollectReads(nest, why);
 }
 
-// Groups the outputs by what they share: an op that is more than a number, or an input of the domain's shape in equal
-// domains.
+// Groups outputs that share an op (uniform values excepted) or, if their domains fit, an input of the
+// domain's shape.
 class NestSplitter {
  public:
   NestSplitter(llvm::ArrayRef<Operation*> ops, llvm::ArrayRef<Value> outputs) : ops_(ops), outputs_(outputs) {
@@ -250,7 +251,7 @@ class NestSplitter {
       for (Value operand : op->getOperands()) {
         Operation* def = operand.getDefiningOp();
         if (!def || !members_.contains(def) || def->getNumOperands() == 0) continue;
-        // Numbers that are made of each other are one loop.
+        // One-element values that depend on each other share a loop.
         if (!uniform.contains(operand) || Product(ShapeOf(op->getResult(0))) == 1) parts_.unionSets(op, def);
       }
     }
@@ -336,7 +337,7 @@ DeviceKind KindOf(DeviceAttr device) { return device ? device.getKind() : Device
 bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced, DeviceKind device) {
   const int64_t elements = Product(shape);
   if (reduced.empty() || elements == 0) return false;
-  int64_t rows = 1, columns = 1;  // Columns: rows whose elements lie side by side.
+  int64_t rows = 1, columns = 1;  // Columns: rows whose elements are adjacent in memory.
   bool is_innermost = true;
   for (int64_t d = static_cast<int64_t>(shape.size()) - 1; d >= 0; --d) {
     if (shape[d] == 1) continue;
@@ -349,12 +350,12 @@ bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduce
   }
   const int64_t units = rows / columns * static_cast<int64_t>(llvm::divideCeil(columns, kFewestColumns));
   if (device == DeviceKind::cpu) {
-    constexpr int64_t kManyElements = 131072;  // Fewer are not worth a second stage.
+    constexpr int64_t kManyElements = 131072;  // Below this, a second stage does not pay.
     return elements >= kManyElements && units < kFewestUnits;
   }
-  // A block computes a unit: up to 1,024 threads a row, half of what a multiprocessor holds, and 256 threads some columns.
-  // Fewer units than these leave the larger part of 132 multiprocessors idle, and with so many elements a unit takes longer
-  // than a second stage.
+  // One block computes one unit: a row with up to 1,024 threads (half of a multiprocessor's limit), or some
+  // columns with 256 threads. Fewer units leave most of 132 multiprocessors idle. With so many elements, a
+  // unit takes longer than a second stage.
   constexpr int64_t kFewRows = 66, kLongRow = 16384;
   constexpr int64_t kFewColumnUnits = 264, kLongColumns = 16384;
   if (columns == 1) return units < kFewRows && elements / units >= kLongRow;
@@ -389,7 +390,7 @@ llvm::DenseSet<Value> UniformValues(llvm::ArrayRef<Operation*> ops) {
 
 bool SumsColumns(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced,
                  llvm::ArrayRef<int64_t> over) {
-  // Over the outer dimensions, along the inner ones.
+  // `over` must be the outer dimensions, `reduced` the inner ones.
   if (over.empty() || over.size() + reduced.size() != shape.size()) return false;
   for (size_t d = 0; d < shape.size(); ++d) {
     const int64_t own = d < over.size() ? over[d] : reduced[d - over.size()];
@@ -397,8 +398,9 @@ bool SumsColumns(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced,
   }
   const int64_t rows = Product(shape.take_front(over.size())),
                 columns = Product(shape.drop_front(over.size()));
-  // A thread has up to 8 elements of a row, and 1,024 threads on each of 132 multiprocessors leave it 64 registers. So many blocks
-  // store partial sums, in 4 bytes, where each of their rows was read in 2 or more at least twice.
+  // A thread holds up to 8 elements of a row; 1,024 threads on each of 132 multiprocessors leave 64 registers
+  // a thread. Partial sums: one 4-byte store per block, against at least 16 rows per block, read as 2 bytes
+  // or more.
   constexpr int64_t kShortest = 128, kLongest = 8192, kThreads = 1024, kOfThread = 8;
   constexpr int64_t kMostBlocks = 8, kMultiprocessors = 132, kFewestRows = 16;
   if (columns < kShortest || columns > kLongest) return false;

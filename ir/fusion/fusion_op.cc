@@ -61,7 +61,8 @@ mlir::ParseResult FusionOp::parse(mlir::OpAsmParser& parser, mlir::OperationStat
   }
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes)) return mlir::failure();
   mlir::Region* body = result.addRegion();
-  // With names of its own: else an operand could be a value that only the region defines.
+  // Value names are local to the region; otherwise an operand could name a value that only the region
+  // defines.
   if (parser.parseRegion(*body, /*arguments=*/{}, /*enableNameShadowing=*/true)) return mlir::failure();
   if (body->empty())
     return parser.emitError(where, "has an empty region; expected ops that end in sinter.yield");

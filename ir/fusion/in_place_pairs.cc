@@ -18,13 +18,14 @@ bool IsColumnOutput(const LoopNest& nest, Value output) {
   return nest.column_map && nest.column_values.contains(output);
 }
 
-// Whether codegen, which adds reductions and then outputs to the first loop whose values they touch, makes one loop of the
-// nest. Reductions in order, then outputs, then column reductions.
+// True if codegen makes one loop of the nest. Codegen adds reductions, then outputs, then column reductions
+// to the first loop that shares values with them.
 bool IsOneLoop(const LoopNest& nest, mlir::ValueRange outputs) {
   llvm::DenseSet<Operation*> held(nest.ops.begin(), nest.ops.end());
   llvm::DenseSet<Value> touched, uniform = UniformValues(nest.ops);
   bool first = true;
-  // Adds what `value` is computed from, up to reductions.
+  // Adds the values that `value` depends on, up to reductions. Returns false if `value` would start another
+  // loop.
   auto join = [&](Value value, bool must_use_reduction) {
     llvm::SmallVector<Value> stack = {value};
     llvm::DenseSet<Value> seen;
@@ -58,7 +59,7 @@ bool IsOneLoop(const LoopNest& nest, mlir::ValueRange outputs) {
   return llvm::all_of(nest.column_reductions, [&](Operation* op) { return join(op->getOperand(0), false); });
 }
 
-// Whether only row values are computed from `input`, so that it is read once for each row, beside the row's outputs.
+// True if only row values depend on `input`, so that each row reads it once, together with the row's outputs.
 bool IsReadByRowsOnly(const LoopNest& nest, Value input) {
   llvm::DenseSet<Value> from = {input};
   for (Operation* op : nest.ops) {
@@ -95,7 +96,7 @@ llvm::SmallVector<std::pair<unsigned, unsigned>> InPlacePairs(mlir::Block& body)
     mlir::ValueRange outputs = body.getTerminator()->getOperands();
     bool full = !reader->isCutInChunks(device) && ShapeOf(input) == llvm::ArrayRef<int64_t>(reader->shape) &&
                 reader->isReadOnlyThrough(input, reader->full_map);
-    // The pass over the rows, which may read it too, has ended.
+    // Column values are stored after the pass over the rows, which may read the input too.
     const bool column = reader->column_map && reader->isReadOnlyThrough(input, reader->column_map);
     if (!(full || column || IsReadByRowsOnly(*reader, input)) || !IsOneLoop(*reader, outputs)) continue;
     for (unsigned output : reader->outputs) {

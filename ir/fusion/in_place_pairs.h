@@ -1,4 +1,4 @@
-// Which inputs of a generated kernel its outputs may overwrite.
+// Input-output pairs of a generated kernel that may share memory.
 //
 //   for (auto [input, output] : InPlacePairs(fusion.getBody().front())) ...
 #ifndef SINTER_IR_FUSION_IN_PLACE_PAIRS_H_
@@ -11,13 +11,15 @@
 
 namespace sinter::ir {
 
-// Pairs (input, output), by number in the body's arguments and the terminator's operands, that may share memory when
-// the input dies with this kernel: both are full, or both row values, or both column values, with elements of one size,
-// and one nest alone reads the input, each element only at the coordinates of the output's element; what a column value
-// overwrites the rows may read as well. This relies on kernels that compute all outputs at some coordinates before they
-// store any, full outputs in the last phase that reads their input, column values when all rows have been read. Full
-// values of reductions in chunks have no pairs, nor have nests whose reductions and outputs share values only through
-// later ones, because they may become several loops. Empty when the body is not a legal group.
+// Returns pairs (index of a body argument, index of a terminator operand) that may share memory if the input
+// dies at this kernel. Both are full, both row or both column values, with the same shape and element size.
+// Only one nest reads the input, each element only at the coordinates of the output's element; the pass over
+// the rows may also read an input that a column value overwrites.
+//
+// Kernels must keep this contract: compute all outputs at some coordinates before storing any of them; store
+// full outputs in the last phase that reads their input; store column values after all rows have been read.
+// Two cases may become several loops and have no pairs: full values of chunked reductions, and nests whose
+// reductions and outputs share values only through later ones. Empty if the body is not a legal group.
 llvm::SmallVector<std::pair<unsigned, unsigned>> InPlacePairs(mlir::Block& body);
 
 }  // namespace sinter::ir

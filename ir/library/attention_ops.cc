@@ -1,5 +1,6 @@
-// Attention and its gradient, and both as products and a softmax. The gradient computes the probabilities again, from the
-// logarithm of each row's sum, as in Dao, "FlashAttention-2" (arXiv 2307.08691).
+// Attention and its gradient, and their decompositions into matmuls and a softmax.
+// The gradient recomputes the probabilities from the logarithm of each row's sum, as in Dao,
+// "FlashAttention-2" (arXiv 2307.08691).
 
 #include <limits>
 
@@ -126,19 +127,19 @@ LogicalResult AttentionGradOp::verify() {
   return emitOpError("has results of other types than its inputs; expected the gradient of each");
 }
 
-// As products and a softmax
+// Decompositions into matmuls and a softmax
 // -------------------------------------------------------------------------------------------
 
 namespace {
 
-// Sums of many terms, exponentials and logarithms are of f32 at least.
+// Casts low precision to f32, for sums of many terms, exponentials and logarithms.
 Expr Wide(Expr x) {
   return x.element().isBF16() || x.element().isF16() ? x.builder->cast(x, x.builder->builder().getF32Type())
                                                      : x;
 }
 
-// Attention as matrices, one for each example and head of k. Where heads of q share one of k, their rows are below each
-// other: queries times group rows.
+// Attention as matrices, one for each example and head of k. Heads of q that share one head of k are stacked:
+// group * queries rows.
 class Matrices {
  public:
   template <typename Op>
@@ -158,7 +159,7 @@ class Matrices {
     q_ = queryRows(q), k_ = headsFirst(k), v_ = headsFirst(v);
   }
 
-  // The result and, in the type of the softmax, the stats.
+  // Returns the result and the stats, both computed in the type of the softmax.
   SmallVector<Value> forward() {
     Expr s = scores();
     Expr top = b_.max(s, {3});
@@ -168,11 +169,13 @@ class Matrices {
     return {fromQueryRows(o).value, b_.reshape(top + b_.log(sum), s_.statsShape()).value};
   }
 
-  // One value an input. `g` or `stats_gradient`, one of them, may be null: the gradients of o and of stats.
+  // Returns one value for each input. `g` and `stats_gradient` are the gradients of o and of stats; one may
+  // be null.
   SmallVector<Value> gradients(Expr o, Expr stats, Expr g, Expr stats_gradient) {
     Expr s = scores();
     Expr p = b_.exp(s - perRow(rowNumbers(stats), s));
-    // How far each row's gradient of p is from that of its scores: a softmax does not change with its row's sum.
+    // The softmax gradient: each score's gradient is p * (dp - shift), where shift is the sum of p * dp over
+    // the row.
     Expr shift, dv, dp;
     if (g) {
       Expr rows = queryRows(g);
@@ -220,7 +223,7 @@ class Matrices {
     x = b_.reshape(x, {s_.batch, s_.key_heads, group_, s_.queries, s_.width});
     return b_.reshape(b_.transpose(x, {0, 3, 1, 2, 4}), s_.queriesShape());
   }
-  // [B, H, T] to one number a row: head h of q is number h % group of its group.
+  // [B, H, T] to one number for each row: head h of q is number h % group of its group.
   Expr rowNumbers(Expr x) { return b_.reshape(x, {s_.batch, s_.key_heads, group_ * s_.queries}); }
   Expr perRow(Expr numbers, Expr like) { return b_.broadcastAlong(numbers, like, {0, 1, 2}); }
   Expr narrow(Expr x) { return b_.cast(x, s_.element); }
@@ -229,14 +232,15 @@ class Matrices {
     SmallVector<int64_t> shape(x.shape());
     shape[2] = x.shape()[transpose_x ? 3 : 2];
     shape[3] = y.shape()[transpose_y ? 2 : 3];
-    // Numbers of bf16 and f16 are numbers of tf32: nothing is lost.
+    // tf32 holds every bf16 and f16 number exactly.
     const MathMode math = x.element() == s_.element ? math_ : MathMode::tf32;
     return b_.wrap(b_.builder().create<MatmulOp>(b_.loc(), RankedTensorType::get(shape, x.element()), x.value,
                                                  y.value, Value(), transpose_x, transpose_y, Activation::none,
                                                  math));
   }
 
-  // scale Q K^T, and minus infinity where a query does not see a key. Never narrow: an exponential makes much of little.
+  // scale Q K^T, and minus infinity for keys that a query does not see. Always f32 or f64: exp amplifies
+  // rounding errors.
   Expr scores() {
     Expr s = product(Wide(q_), Wide(k_), false, true) * scale_;
     if (!causal_) return s;
@@ -282,7 +286,7 @@ SmallVector<Expr> AttentionOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> out
   }
   Expr g = output_gradients[0], stats_gradient = output_gradients.size() > 1 ? output_gradients[1] : Expr();
   SmallVector<Expr> gradients;
-  // Only second derivatives ask for that of the stats, and no library has it.
+  // Only second derivatives need the gradient of stats, and no library computes it.
   if (stats_gradient) {
     for (Value gradient : Matrices(b, *this).gradients(b.wrap(getResult()), b.wrap(with_stats.getStats()), g,
                                                        stats_gradient)) {
@@ -297,7 +301,7 @@ SmallVector<Expr> AttentionOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> out
   return gradients;
 }
 
-// Examples are independent of each other.
+// Examples are independent: only the batch dimension may be split.
 std::optional<SplitRule> AttentionOp::splitAlong(unsigned, int64_t dim) {
   return dim == 0 ? std::optional(SplitAll(*this, 0)) : std::nullopt;
 }

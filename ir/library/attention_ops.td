@@ -1,14 +1,16 @@
-// Attention. A library computes it whole on a GPU; anywhere else it is products and a softmax (passes/rewrite/decompose.cc).
+// Attention. On a GPU a library computes it whole; elsewhere it becomes matmuls and a softmax
+// (passes/rewrite/decompose.cc).
 #ifndef SINTER_IR_ATTENTION_OPS_TD
 #define SINTER_IR_ATTENTION_OPS_TD
 
 include "sinter/ir/dialect/dialect.td"
 include "sinter/ir/dialect/math_mode.td"
 
-// `inputs` are q [B, T, H, D], k and v [B, S, HK, D], where HK divides H: heads of q in groups of H / HK share one of k and v.
-// Or they are one tensor [B, T, 3, H, D] that holds q, k and v, as a projection to all three gives it. Causal: position t
-// sees positions up to t, and S is T. `stats` are [B, H, T], of f64 for f64 and of f32 for all others: the logarithm of each
-// row's sum of exponentials, from which the gradient computes the probabilities again.
+// `inputs` are q [B, T, H, D] and k and v [B, S, HK, D]. HK divides H: each group of H / HK heads of q shares
+// one head of k and v. Alternatively `inputs` is one tensor [B, T, 3, H, D] with q, k and v, as one
+// projection computes it. Causal: position t sees positions up to t, and S is T. `stats` is [B, H, T], in f64
+// for f64 and in f32 for all other types: the logarithm of each row's sum of exponentials. From it the
+// gradient recomputes the probabilities.
 class Sinter_AttentionOp<string mnemonic, string text, dag operands, list<Trait> traits = []>
     : Sinter_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<CompositeInterface>, DeclareOpInterfaceMethods<LibraryInterface>,
                                     DeclareOpInterfaceMethods<ShardableInterface>]> {
@@ -25,7 +27,7 @@ def AttentionOp : Sinter_AttentionOp<"attention",
   let assemblyFormat = "$inputs (`causal` $causal^)? (`math` $math^)? attr-dict `:` functional-type(operands, results)";
 }
 def AttentionGradOp : Sinter_AttentionOp<"attention_grad",
-    "Gradients of attention with respect to its inputs: `o` and `stats` are its results, `g` is the gradient of `o`",
+    "Gradients of attention with respect to its inputs; `o` and `stats` are attention's results, `g` is the gradient of `o`",
     (ins Variadic<Sinter_FloatTensor>:$inputs, Sinter_FloatTensor:$o, Sinter_FloatTensor:$stats, Sinter_FloatTensor:$g)> {
   let results = (outs Variadic<Sinter_FloatTensor>:$gradients);
   let assemblyFormat = "$inputs `result` $o `stats` $stats `gradient` $g (`causal` $causal^)? (`math` $math^)? attr-dict "

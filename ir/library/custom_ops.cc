@@ -40,7 +40,8 @@ mlir::LogicalResult ElementwiseKernelOp::verify() {
 
 namespace {
 
-// From operands, results and the results' gradients to the gradients of operands that can have one.
+// Returns the type of the gradient function: operands, results and the results' gradients to the gradients of
+// the floating-point operands.
 mlir::FunctionType GradientType(ElementwiseKernelOp op) {
   llvm::SmallVector<mlir::Type> arguments(op->getOperandTypes()), results;
   llvm::append_range(arguments, op->getResultTypes());
@@ -69,7 +70,7 @@ mlir::LogicalResult ElementwiseKernelOp::verifySymbolUses(mlir::SymbolTableColle
                           "operands of floating-point type";
 }
 
-// The body of the user's function, copied to where the gradient is built.
+// Copies the body of the user's gradient function to the insertion point.
 llvm::SmallVector<Expr> ElementwiseKernelOp::buildGradient(GraphBuilder& b,
                                                            llvm::ArrayRef<Expr> output_gradients) {
   auto function = mlir::SymbolTable::lookupNearestSymbolFrom<mlir::func::FuncOp>(*this, getGradientAttr());

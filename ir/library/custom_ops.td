@@ -5,18 +5,18 @@
 include "mlir/IR/SymbolInterfaces.td"
 include "sinter/ir/dialect/dialect.td"
 
-// frontend/ops/elementwise_kernel.h says what the texts may use.
+// frontend/ops/elementwise_kernel.h specifies what the texts may use.
 def ElementwiseKernelOp : Sinter_Op<"elementwise_kernel", [Pure, DeclareOpInterfaceMethods<LibraryInterface>,
                                                            DeclareOpInterfaceMethods<DifferentiableInterface>,
                                                            DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A C++ body, run once for each i of 0 to n-1, over the user's parameters";
   let description = [{
-    `parameters` names the operands, then the results. An element of a parameter is its name; `raw` parameters are arrays, to
-    be indexed by the body. All others have n elements, and element i is the i-th in row-major order. `prologue` comes before
-    the loop over i, `epilogue` behind it, `preamble` before the function. `types` are the names of element types that the
+    `parameters` names the operands, then the results. The name of a parameter stands for its element i, in row-major order;
+    such a parameter has n elements. A `raw` parameter is an array, which the body indexes itself. `prologue` comes before
+    the loop over i, `epilogue` after it, and `preamble` before the function. `types` names the element types that the
     texts may use.
-    `gradient` is a private function of the module: from operands, results and the results' gradients to one gradient for
-    each operand of floating-point type. An op without it has no gradient, and the pass `differentiate` refuses it.
+    `gradient` is a private function of the module. It takes the operands, the results and the results' gradients, and
+    returns one gradient for each floating-point operand. Without it the pass `differentiate` refuses the op.
   }];
   let arguments = (ins Variadic<Sinter_Tensor>:$inputs, StrAttr:$kernel_name, StrArrayAttr:$parameters,
                    DenseBoolArrayAttr:$raw, I64Attr:$n, StrAttr:$body, OptionalAttr<StrAttr>:$prologue,

@@ -13,7 +13,7 @@ namespace sinter::ir {
 
 // "[2, 3]".
 std::string SizesText(llvm::ArrayRef<int64_t> sizes);
-// The activation is for floats, and math modes but ieee are for f32. Reports what is wrong.
+// Activations require floats; math modes other than ieee require f32. Reports a violation.
 mlir::LogicalResult CheckActivation(mlir::Operation* op, Activation activation, MathMode math,
                                     mlir::Type element);
 

@@ -42,8 +42,8 @@ LogicalResult CheckActivation(mlir::Operation* op, Activation activation, MathMo
 
 namespace {
 
-// Larger windows, strides and images could overflow the size arithmetic, and no plan holds them; no real program comes
-// near.
+// Bound of windows, strides and image sizes. Larger ones could overflow the size arithmetic, and no plan
+// holds them.
 constexpr int64_t kLargest = (int64_t{1} << 31) - 1;
 
 LogicalResult CheckList(mlir::Operation* op, llvm::StringRef name, ArrayRef<int64_t> values, size_t size,
@@ -71,7 +71,7 @@ LogicalResult CheckElements(mlir::Operation* op, mlir::Type expected) {
 // Images in one block of layout nchw16n.
 constexpr int64_t kBatchBlock = 16;
 
-// An image tensor's sizes, whatever its layout.
+// Sizes of an image tensor, for any layout.
 struct Image {
   int64_t n, c, h, w;
 
@@ -109,14 +109,13 @@ LogicalResult CheckImages(mlir::Operation* op, llvm::StringRef what, RankedTenso
   return mlir::success();
 }
 
-// How many places a window of `extent` has along a dimension of `size` with this stride; less than 1 when
-// none fits.
+// Number of positions of a window of `extent` along a dimension of `size` with this stride; 0 if none fits.
 int64_t Places(int64_t size, int64_t before, int64_t after, int64_t extent, int64_t stride) {
   int64_t room = size + before + after - extent;
   return room < 0 ? 0 : room / stride + 1;
 }
 
-// Checks one convolution given as images, weights and outputs, of whichever op it is.
+// Checks a convolution given its images, weights and outputs, for any of the three ops.
 template <typename Op>
 LogicalResult CheckConv(Op op, RankedTensorType images, RankedTensorType weights, RankedTensorType outputs) {
   if (mlir::failed(CheckImages(op, "images", images, op.getLayout())) ||
@@ -176,7 +175,7 @@ LogicalResult CheckPool(Op op, RankedTensorType images, RankedTensorType outputs
                             << outputs.getElementType() << "; expected one element type";
   }
   ArrayRef<int64_t> window = op.getWindow(), pad = op.getPadding(), stride = op.getStrides();
-  // A window that lies wholly in the padding has no largest element.
+  // A window fully inside the padding would have no largest element.
   if (std::max(pad[0], pad[1]) >= window[0] || std::max(pad[2], pad[3]) >= window[1]) {
     return op.emitOpError() << "has padding " << SizesText(pad) << " for a window of " << SizesText(window)
                             << "; expected padding smaller than the window";
@@ -214,7 +213,7 @@ LogicalResult CheckPositions(Op op, RankedTensorType outputs) {
 }  // namespace
 
 // conv2d
-// --------------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------------
 
 LogicalResult Conv2dOp::verify() {
   if (mlir::failed(CheckConv(*this, getX().getType(), getWeights().getType(), getResult().getType()))) {
@@ -247,7 +246,7 @@ LogicalResult Conv2dWeightGradOp::verify() {
 
 namespace {
 
-// Another op of the same convolution as `like`. Each of the three is linear in both operands, and their
+// Creates another op of the same convolution as `like`. Each of the three ops is linear in both operands; its
 // gradients are the other two.
 template <typename Op, typename Like>
 Expr SameConv(Like like, mlir::Type type, Expr x, Expr y) {
@@ -287,7 +286,7 @@ llvm::SmallVector<Expr> Conv2dWeightGradOp::buildGradient(GraphBuilder& b, Array
 }
 
 // Pools
-// ---------------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------------
 
 LogicalResult MaxPool2dOp::verify() {
   if (mlir::failed(CheckPool(*this, getX().getType(), getResult().getType()))) return mlir::failure();

@@ -1,4 +1,4 @@
-// Matrix products, convolutions and pooling: one library call each. The verifiers of products are in matmul_ops.cc.
+// Matmuls, convolutions and pooling: one library call each. The verifiers of matmuls are in matmul_ops.cc.
 #ifndef SINTER_IR_LINEAR_OPS_TD
 #define SINTER_IR_LINEAR_OPS_TD
 
@@ -10,22 +10,23 @@ def Sinter_Activation : I32EnumAttr<"Activation", "what a library call applies t
     I32EnumAttrCase<"sigmoid", 4>, I32EnumAttrCase<"tanh", 5>, I32EnumAttrCase<"silu", 6>]> {
   let cppNamespace = "::sinter::ir";
 }
-// nchw16n, [N / 16, C, H, W, 16], has the same pixel of 16 images beside each other: a vector of any machine is full
-// whatever the number of channels. f32 only, N a multiple of 16.
+// nchw16n, [N / 16, C, H, W, 16], keeps the same pixel of 16 images adjacent, so that vectors are full for
+// any number of channels. f32 only; N must be a multiple of 16.
 def Sinter_ImageLayout : I32EnumAttr<"ImageLayout", "the order of an image tensor's dimensions", [
     I32EnumAttrCase<"nchw", 0>, I32EnumAttrCase<"nhwc", 1>, I32EnumAttrCase<"nchw16n", 2>]> {
   let cppNamespace = "::sinter::ir";
 }
 
-// Operands are A [..., m, k] (or [..., k, m] when transpose_a) and B [..., k, n] (or [..., n, k] when transpose_b) of one element
-// type and with equal leading dimensions. The result, [..., m, n], has their element type; that of bf16 and f16 may be f32.
-// bf16 and f16 accumulate in f32. What is applied to the sums is computed before they are rounded.
-// `addend` has the result's type and may be overwritten by it. `scale` is a number of f32 (of f64 for f64) that is read when
-// the product is computed. Neither is for integers. On a GPU cuBLASLt does all of it in one call.
+// Operands are A [..., m, k] (or [..., k, m] when transpose_a) and B [..., k, n] (or [..., n, k] when
+// transpose_b), with one element type and equal leading dimensions. The result is [..., m, n], of the same
+// element type, or f32 for bf16 and f16. bf16 and f16 accumulate in f32; the epilogue is computed before the
+// sums are rounded. `addend` has the result's type, and the result may overwrite it. `scale` is an f32 number
+// (f64 for f64) that is read when the matmul runs. Integers have neither. On a GPU cuBLASLt does all of it in
+// one call.
 def MatmulOp : Sinter_Op<"matmul", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<LibraryInterface, ["mayUpdateInPlace"]>,
                                     DeclareOpInterfaceMethods<ShardableInterface>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = "activation(scale A B + bias + addend): A [..., m, k] (or [..., k, m] when transpose_a), B [..., k, n] (or "
-    "[..., n, k] when transpose_b), equal leading batch dimensions, bias [n]; bf16 and f16 accumulate in f32, which the result may have";
+    "[..., n, k] when transpose_b), equal leading batch dimensions, bias [n]; bf16 and f16 accumulate in f32 and may return f32";
   let hasVerifier = 1;
   let arguments = (ins Sinter_NumberTensor:$a, Sinter_NumberTensor:$b, Optional<Sinter_NumberTensor>:$bias,
                    Optional<Sinter_FloatTensor>:$addend, Optional<Sinter_FloatTensor>:$scale,
@@ -33,7 +34,7 @@ def MatmulOp : Sinter_Op<"matmul", [Pure, AttrSizedOperandSegments, DeclareOpInt
                    DefaultValuedAttr<Sinter_Activation, "::sinter::ir::Activation::none">:$activation,
                    DefaultValuedAttr<Sinter_MathMode, "::sinter::ir::MathMode::ieee">:$math);
   let results = (outs Sinter_NumberTensor:$result);
-  // A product as it is written first: neither addend nor scale.
+  // A matmul without addend and scale, as programs write it.
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$bias,
                                  "bool":$transpose_a, "bool":$transpose_b, "::sinter::ir::Activation":$activation,
                                  "::sinter::ir::MathMode":$math), [{
@@ -43,12 +44,12 @@ def MatmulOp : Sinter_Op<"matmul", [Pure, AttrSizedOperandSegments, DeclareOpInt
                        "(`math` $math^)? attr-dict `:` functional-type(operands, $result)";
 }
 
-// The product in front of an activation's gradient, which a GPU's library computes in one call: the pass fuse-epilogue makes it
-// there, and one that was written by hand is decomposed first. `preactivation`, like the result, is what the activation was
-// applied to.
+// A matmul followed by an activation's gradient, which a GPU's library computes in one call. The pass
+// fuse-epilogue creates it there; one written by hand is decomposed first. `preactivation` is the
+// activation's input and has the result's type.
 def MatmulGradOp : Sinter_Op<"matmul_grad", [Pure, DeclareOpInterfaceMethods<CompositeInterface>,
                                             DeclareOpInterfaceMethods<LibraryInterface>]> {
-  let summary = "(A B) activation'(preactivation); operands as of matmul";
+  let summary = "(A B) activation'(preactivation); operands like matmul's";
   let hasVerifier = 1;
   let arguments = (ins Sinter_FloatTensor:$a, Sinter_FloatTensor:$b, Sinter_FloatTensor:$preactivation,
                    UnitAttr:$transpose_a, UnitAttr:$transpose_b, Sinter_Activation:$activation,
@@ -58,8 +59,8 @@ def MatmulGradOp : Sinter_Op<"matmul_grad", [Pure, DeclareOpInterfaceMethods<Com
                        "functional-type(operands, $result)";
 }
 
-// Shared by convolution and its two gradients. Images are [N, C, H, W] or what `layout` says; weights are
-// [C_out, C_in / groups, kh, kw] in all; padding is [top, bottom, left, right].
+// Base of convolution and its two gradients. Images are [N, C, H, W], or in the order of `layout`; weights
+// are always [C_out, C_in / groups, kh, kw]; padding is [top, bottom, left, right].
 class Sinter_ConvOp<string mnemonic, string text, dag operands>
     : Sinter_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<LibraryInterface>, DeclareOpInterfaceMethods<ShardableInterface>,
                            DeclareOpInterfaceMethods<DifferentiableInterface>]> {

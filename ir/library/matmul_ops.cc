@@ -1,4 +1,4 @@
-// The products of the linear family: their verifiers, gradients and definitions.
+// The matmul ops of the linear family: verifiers, gradients and decompositions.
 #include "sinter/ir/dialect/graph_builder.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/library/linear_checks.h"
@@ -16,7 +16,7 @@ namespace {
 
 bool IsNarrow(mlir::Type element) { return element.isBF16() || element.isF16(); }
 
-// Of both: the operands against each other and against the result.
+// Checks that matmul and matmul_grad share: the operands against each other and against the result.
 template <typename Op>
 LogicalResult CheckProduct(Op op) {
   RankedTensorType a = op.getA().getType(), b = op.getB().getType(), result = op.getResult().getType();
@@ -54,7 +54,7 @@ LogicalResult CheckProduct(Op op) {
   return mlir::success();
 }
 
-// What has one element for each column of the result.
+// The bias has one element for each column of the result.
 LogicalResult CheckBias(mlir::Operation* op, mlir::TypedValue<RankedTensorType> bias,
                         RankedTensorType result) {
   if (!bias) return mlir::success();
@@ -103,13 +103,13 @@ mlir::Operation* Activate(GraphBuilder& b, Activation activation, Expr x) {
   return nullptr;
 }
 
-// f32 for bf16 and f16: what would be rounded between two ops is not.
+// Casts low precision to f32, which avoids rounding between two ops.
 Expr Wide(GraphBuilder& b, Expr x) { return IsNarrow(x.element()) ? b.cast(x, b.builder().getF32Type()) : x; }
 
 }  // namespace
 
 // matmul
-// --------------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------------
 
 LogicalResult MatmulOp::verify() {
   RankedTensorType result = getResult().getType();
@@ -138,12 +138,12 @@ bool MatmulOp::mayUpdateInPlace(unsigned operand, unsigned) {
 SmallVector<Expr> MatmulOp::buildGradient(GraphBuilder& builder, ArrayRef<Expr> output_gradients) {
   Expr g = output_gradients[0], a = builder.wrap(getA()), b = builder.wrap(getB());
   bool ta = getTransposeA(), tb = getTransposeB();
-  // Of the product before it is scaled.
+  // The gradient of the matmul before scaling.
   Expr inner = g;
   if (getScale()) inner = Wide(builder, g) * builder.splat(builder.wrap(getScale()), g);
   inner = builder.cast(inner, a.element());
-  // With C = A' B': dA' = G B'^T and dB' = A'^T G; the gradient of a transposed operand is the transposed
-  // product.
+  // With C = A' B': dA' = G B'^T and dB' = A'^T G. The gradient of a transposed operand is the transposed
+  // matmul.
   Expr da =
       ta ? Multiply(*this, b, inner, tb, true, a.type()) : Multiply(*this, inner, b, false, !tb, a.type());
   Expr db =
@@ -161,7 +161,7 @@ SmallVector<Expr> MatmulOp::buildGradient(GraphBuilder& builder, ArrayRef<Expr> 
 }
 
 // matmul_grad
-// --------------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------------
 
 LogicalResult MatmulGradOp::verify() {
   if (mlir::failed(CheckProduct(*this)) ||

@@ -175,7 +175,8 @@ mlir::ParseResult CallOp::parse(mlir::OpAsmParser& parser, mlir::OperationState&
     }
   }
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes)) return mlir::failure();
-  // With names of its own: else an operand could be a value that only the region defines.
+  // Value names are local to the region; otherwise an operand could name a value that only the region
+  // defines.
   return parser.parseRegion(*result.addRegion(), /*arguments=*/{}, /*enableNameShadowing=*/true);
 }
 

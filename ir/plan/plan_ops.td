@@ -1,5 +1,5 @@
-// The `plan` dialect: how a program runs. Buffers with places, calls in order, copies. It maps one to one onto the plan
-// file (runtime/plan/plan.fbs), so that memory planning and schedules are readable text.
+// The `plan` dialect: how a program runs. Buffers with offsets, calls in order, copies. It maps one to one
+// onto the plan file (runtime/plan/plan.fbs), so that memory plans and schedules are readable text.
 #ifndef SINTER_IR_PLAN_OPS_TD
 #define SINTER_IR_PLAN_OPS_TD
 
@@ -15,8 +15,8 @@ def Plan_Dialect : Dialect {
   let name = "plan";
   let summary = "Buffers, calls and their order: how a program runs.";
   let description = [{
-    Buffers and steps say the device that they are on, `on <gpu, 0>`; without it they are on cpu:0. A view and an output
-    are where their buffer is.
+    Buffers and steps name their device, `on <gpu, 0>`; the default is cpu:0. A view and an output are on the device of
+    their buffer.
   }];
   let cppNamespace = "::sinter::plan_ir";
   let dependentDialects = ["::sinter::ir::SinterDialect"];
@@ -25,11 +25,11 @@ def Plan_Dialect : Dialect {
 
 def Plan_Buffer : TypeDef<Plan_Dialect, "Buffer"> {
   let mnemonic = "buffer";
-  let summary = "Memory that holds a tensor, dense and row-major";
+  let summary = "Memory of a tensor, dense and row-major";
   let parameters = (ins "::mlir::RankedTensorType":$tensor);
   let assemblyFormat = "`<` $tensor `>`";
   let extraClassDeclaration = [{
-    // Bytes that the tensor takes: an i1 element takes one.
+    // Bytes of the tensor; an i1 element takes one.
     int64_t getBytes() const;
   }];
 }
@@ -44,8 +44,8 @@ def Plan_Devices : TypedArrayAttrBase<Sinter_Device, "devices">;
 def FunctionOp : Plan_Op<"function", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator, NoRegionArguments]> {
   let summary = "One function of the program: buffers, then calls and copies in the order in which they run";
   let description = [{
-    `on` names the devices, every CPU before every GPU, then by index; without it there is cpu:0 alone. Each has one arena,
-    whose bytes are set once memory is laid out: `arena` is the first device's, `and` has those of the devices behind it.
+    `on` names the devices, every CPU before every GPU, then by index; the default is cpu:0 alone. Each device has one arena,
+    whose bytes are set once memory is laid out: `arena` is the first device's, `and` has those of the further devices.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<I64Attr>:$arena_bytes,
                    OptionalAttr<DenseI64ArrayAttr>:$more_arena_bytes, OptionalAttr<Plan_Devices>:$devices);
@@ -56,14 +56,14 @@ def FunctionOp : Plan_Op<"function", [Symbol, IsolatedFromAbove, SingleBlock, No
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    // In order; cpu:0 when the function does not name any.
+    // In order; cpu:0 if the function names none.
     ::llvm::SmallVector<::sinter::ir::DeviceAttr> deviceList();
-    // Nothing before memory is laid out, and for a device that is not among them.
+    // nullopt before memory is laid out, and for a device that the function does not name.
     std::optional<int64_t> arenaBytesOf(::sinter::ir::DeviceAttr device);
   }];
 }
 def InputOp : Plan_Op<"input"> {
-  let summary = "The caller's tensor of this name; one input may be on several devices";
+  let summary = "The caller's tensor with this name; one input may be on several devices";
   let arguments = (ins StrAttr:$name, OptionalAttr<Sinter_Device>:$device);
   let results = (outs Plan_Buffer:$buffer);
   let assemblyFormat = "$name (`on` $device^)? attr-dict `:` type($buffer)";
@@ -87,7 +87,7 @@ def AllocOp : Plan_Op<"alloc"> {
   let assemblyFormat = "(`at` $offset^)? (`on` $device^)? attr-dict `:` type($buffer)";
 }
 def ViewOp : Plan_Op<"view", [], Plan_PlacedByOperand> {
-  let summary = "The bytes of another buffer from `offset` on, as another tensor: a reshape or a contiguous slice";
+  let summary = "The bytes of another buffer, starting at `offset`, as another tensor: a reshape or a contiguous slice";
   let arguments = (ins Plan_Buffer:$source, I64Attr:$offset);
   let results = (outs Plan_Buffer:$buffer);
   let assemblyFormat = "$source `at` $offset attr-dict `:` type($source) `->` type($buffer)";
@@ -96,9 +96,9 @@ def ViewOp : Plan_Op<"view", [], Plan_PlacedByOperand> {
 def CallOp : Plan_Op<"call", [AttrSizedOperandSegments, IsolatedFromAbove]> {
   let summary = "Runs one kernel or library call: the ops of the region";
   let description = [{
-    The region's arguments are the tensors in `ins`; its `sinter.yield` names what `outs` receive. The region holds
-    either one library op or the body of a fused group. `workspace_bytes` of scratch memory are live during the call
-    only, at `workspace_offset` of its device's arena. `in_place` lists pairs (ins index, outs index) that may share memory.
+    The region's arguments are the tensors in `ins`; its `sinter.yield` names the values stored to `outs`. The region holds
+    either one library op or the body of a fused group. `workspace_bytes` of scratch memory are live only during the call,
+    at `workspace_offset` of its device's arena. `in_place` lists pairs (ins index, outs index) that may share memory.
   }];
   let arguments = (ins Variadic<Plan_Buffer>:$ins, Variadic<Plan_Buffer>:$outs, StrAttr:$name,
                    DefaultValuedAttr<I64Attr, "0">:$workspace_bytes, OptionalAttr<I64Attr>:$workspace_offset,
@@ -112,13 +112,13 @@ def CallOp : Plan_Op<"call", [AttrSizedOperandSegments, IsolatedFromAbove]> {
   }];
 }
 def CopyOp : Plan_Op<"copy", [AllTypesMatch<["source", "target"]>]> {
-  let summary = "Copies all bytes of one buffer to another of the same type, which may be on another device; it is on its "
+  let summary = "Copies all bytes of one buffer to another of the same type, which may be on another device; its device is its "
                 "target's";
   let arguments = (ins Plan_Buffer:$source, Plan_Buffer:$target, OptionalAttr<Sinter_Device>:$device);
   let assemblyFormat = "$source `to` $target (`on` $device^)? attr-dict `:` type($source)";
 }
 def OutputOp : Plan_Op<"output", [], Plan_PlacedByOperand> {
-  let summary = "Hands a buffer to the caller under this name; it stays valid until the function's next run";
+  let summary = "Returns a buffer to the caller under this name; it stays valid until the function's next run";
   let arguments = (ins StrAttr:$name, Plan_Buffer:$buffer);
   let assemblyFormat = "$name $buffer attr-dict `:` type($buffer)";
 }

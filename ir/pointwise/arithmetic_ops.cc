@@ -13,7 +13,8 @@ void AddArithmeticOps(SinterDialect* dialect) {
       >();
 }
 
-// Folds keep NaN and infinity: x * 0, x - x and x / x stay. A zero added may lose its sign.
+// Folds keep NaN and infinity: x * 0, x - x and x / x are not folded. Adding zero may lose the sign of a
+// zero.
 mlir::OpFoldResult AddOp::fold(FoldAdaptor adaptor) {
   if (IsSplatOf(adaptor.getY(), 0)) return getX();
   if (IsSplatOf(adaptor.getX(), 0)) return getY();

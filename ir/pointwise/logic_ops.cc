@@ -1,7 +1,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
 
-// Generated; the enums first.
+// Generated; the enums come first.
 // clang-format off
 #include "ir/logic_enums.cc.inc"
 #define GET_OP_CLASSES

@@ -40,8 +40,8 @@ class Sinter_FloatTestOp<string mnemonic, string text, code scalar>
   let results = (outs Sinter_BoolTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
 }
-def IsNanOp : Sinter_FloatTestOp<"is_nan", "Whether x is not a number", [{ s.isNan(x) }]>;
-def IsFiniteOp : Sinter_FloatTestOp<"is_finite", "Whether x is neither infinite nor NaN", [{ s.isFinite(x) }]>;
+def IsNanOp : Sinter_FloatTestOp<"is_nan", "True if x is NaN", [{ s.isNan(x) }]>;
+def IsFiniteOp : Sinter_FloatTestOp<"is_finite", "True if x is neither infinite nor NaN", [{ s.isFinite(x) }]>;
 
 def SelectOp : Sinter_PointwiseOp<"select", "on_true where the condition holds, else on_false", [{ s.select(x, y, z) }],
     [{ none, b.select(x, g, b.zeros(g)), b.select(x, b.zeros(g), g) }], [AllTypesMatch<["on_true", "on_false", "result"]>]> {
@@ -63,8 +63,8 @@ def ClampOp : Sinter_PointwiseOp<"clamp", "x limited to [low, high]; the gradien
 }
 
 def CastOp : Sinter_PointwiseOp<"cast",
-    "Converts the element type: floats round to nearest even, float to integer truncates and saturates (NaN to 0), "
-    "anything to i1 asks whether it is not 0",
+    "Converts the element type. Floats round to nearest even; float to integer truncates and saturates (NaN becomes 0); "
+    "conversion to i1 is true if the value is not 0",
     [{ s.cast(x, getResult().getType().getElementType()) }], [{ b.castGradient(g, x) }]> {
   let arguments = (ins Sinter_Tensor:$x);
   let results = (outs Sinter_Tensor:$result);

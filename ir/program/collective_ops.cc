@@ -64,7 +64,7 @@ LogicalResult CheckSameTypes(mlir::Operation* op) {
   return op->emitOpError("has results of other types than its operands; expected the same");
 }
 
-// On the root there are as many results as operands; elsewhere one of both is missing.
+// The root has equally many results and operands; on other members one of both lists is empty.
 LogicalResult CheckRooted(mlir::Operation* op, int64_t root, bool root_reads) {
   if (mlir::failed(CheckGroup(op)) || mlir::failed(CheckRoot(op, root))) return mlir::failure();
   mlir::Operation::operand_range operands = op->getOperands();
@@ -81,7 +81,7 @@ LogicalResult CheckRooted(mlir::Operation* op, int64_t root, bool root_reads) {
                                             : "no results: the root alone has them");
 }
 
-// `whole` is cut along dimension 0 in parts of `sizes`, of which `part` is the member's.
+// `whole` is the parts of `sizes` along dimension 0; `part` is the member's part.
 LogicalResult CheckParts(mlir::Operation* op, RankedTensorType whole, RankedTensorType part,
                          llvm::ArrayRef<int64_t> sizes) {
   if (mlir::failed(CheckGroup(op))) return mlir::failure();
@@ -138,7 +138,7 @@ bool AllToAllOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
 bool SendOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
 bool RecvOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
 
-// A world of one has nothing to exchange.
+// A group of one device has nothing to exchange.
 LogicalResult AllReduceOp::fold(FoldAdaptor, llvm::SmallVectorImpl<mlir::OpFoldResult>& results) {
   if (!IsAlone(getGroup())) return mlir::failure();
   llvm::append_range(results, getXs());

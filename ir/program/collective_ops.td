@@ -1,11 +1,12 @@
 // Values exchanged by several devices that run the same program.
 //
-// A collective is one op a device: the ops of one `channel` are its members. Each is on the device that its `sinter.device`
-// says and names all of them in `group`, in the order that gives them their ranks. The members of a channel lie next to each
-// other, in the order of the group, so that every device meets the same collectives in the same order.
+// A collective is one op for each device: the ops of one `channel` are its members. The attribute
+// `sinter.device` gives each member's device; `group` lists all members' devices in the order of their ranks.
+// The members of a channel are adjacent, in the order of the group, so that every device meets the same
+// collectives in the same order.
 //
-// The sums of floating-point numbers are taken in the order of the ranks, whatever the backend can promise of it
-// (runtime/cpu/collective.h): all members receive the same bits.
+// Sums of floating-point numbers are taken in the order of the ranks, as far as the backend can promise it
+// (runtime/plan/collective.h). All members receive the same bits.
 #ifndef SINTER_IR_COLLECTIVE_OPS_TD
 #define SINTER_IR_COLLECTIVE_OPS_TD
 
@@ -13,7 +14,8 @@ include "sinter/ir/dialect/device_attr.td"
 
 def Sinter_Group : TypedArrayAttrBase<Sinter_Device, "devices, each once">;
 
-// Not Pure: a member must neither go away nor move alone. One without a group of several devices folds to its operand.
+// Not Pure: a member must neither be erased nor move alone. An op whose group is one device folds to its
+// operand.
 class Sinter_CollectiveOp<string mnemonic, string text, dag operands, dag attributes = (ins)>
     : Sinter_Op<mnemonic, [DeclareOpInterfaceMethods<LibraryInterface, ["mayUpdateInPlace"]>]> {
   let summary = text;
@@ -40,15 +42,15 @@ def BroadcastFromOp : Sinter_CollectiveOp<"broadcast_from",
   let assemblyFormat = "$xs `root` $root `over` $group `channel` $channel attr-dict `:` functional-type($xs, $received)";
 }
 def AllGatherOp : Sinter_CollectiveOp<"all_gather",
-    "The members' operands one after the other along dimension 0, in the order of the ranks, on all; `sizes` are theirs "
-    "along it",
+    "The members' operands concatenated along dimension 0 in the order of the ranks, on all members; `sizes` are the operands' "
+    "sizes along dimension 0",
     (ins Sinter_Tensor:$x), (ins DenseI64ArrayAttr:$sizes)> {
   let results = (outs Sinter_Tensor:$result);
   let assemblyFormat = "$x `sizes` $sizes `over` $group `channel` $channel attr-dict `:` type($x) `->` type($result)";
   let hasFolder = 1;
 }
 def ReduceScatterOp : Sinter_CollectiveOp<"reduce_scatter",
-    "The members' operands combined element by element, of which each receives its part along dimension 0; `sizes` are the "
+    "The members' operands combined element by element; each member receives its part along dimension 0. `sizes` are the "
     "parts'",
     (ins Sinter_NumberTensor:$x), (ins Sinter_Combine:$combine, DenseI64ArrayAttr:$sizes)> {
   let results = (outs Sinter_NumberTensor:$result);
@@ -56,18 +58,18 @@ def ReduceScatterOp : Sinter_CollectiveOp<"reduce_scatter",
   let hasFolder = 1;
 }
 def AllToAllOp : Sinter_CollectiveOp<"all_to_all",
-    "Each operand cut in equal parts along dimension 0, part i for rank i; the parts that a member receives lie in the order "
-    "of the ranks",
+    "Cuts each operand in equal parts along dimension 0 and sends part i to rank i; the received parts are in the order of "
+    "the ranks",
     (ins Sinter_Tensor:$x)> {
   let results = (outs Sinter_Tensor:$result);
   let assemblyFormat = "$x `over` $group `channel` $channel attr-dict `:` type($x) `->` type($result)";
   let hasFolder = 1;
 }
-def SendOp : Sinter_CollectiveOp<"send", "Gives x to the other member, whose op is a `recv`: the group is sender, receiver",
+def SendOp : Sinter_CollectiveOp<"send", "Sends x to the other member, whose op is a `recv`; the group is sender, receiver",
     (ins Sinter_Tensor:$x)> {
   let assemblyFormat = "$x `over` $group `channel` $channel attr-dict `:` type($x)";
 }
-def RecvOp : Sinter_CollectiveOp<"recv", "What the other member, whose op is a `send`, gives: the group is sender, receiver",
+def RecvOp : Sinter_CollectiveOp<"recv", "Receives the value of the other member, whose op is a `send`; the group is sender, receiver",
     (ins)> {
   let results = (outs Sinter_Tensor:$result);
   let assemblyFormat = "`over` $group `channel` $channel attr-dict `:` type($result)";

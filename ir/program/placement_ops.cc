@@ -20,7 +20,7 @@ mlir::LogicalResult CopyOp::verify() {
                        << "; expected either `to` a device or `like` a value";
 }
 
-// What is on the device already, and what can be made there, is not copied.
+// A value that is already on the device, and a constant, need no copy.
 mlir::OpFoldResult CopyOp::fold(FoldAdaptor adaptor) {
   if (adaptor.getX()) return adaptor.getX();
   if (getX() == getLike()) return getX();
@@ -29,7 +29,7 @@ mlir::OpFoldResult CopyOp::fold(FoldAdaptor adaptor) {
 }
 
 llvm::SmallVector<Expr> CopyOp::buildGradient(GraphBuilder& b, llvm::ArrayRef<Expr> output_gradients) {
-  // Where x is may not be settled yet.
+  // The device of x may not be decided yet.
   DeviceAttr device = DeviceOf(getX());
   mlir::Value back = b.builder().create<CopyOp>(b.loc(), getType(), output_gradients[0].value,
                                                 device ? mlir::Value() : getX(), device, CopyCause::gradient);

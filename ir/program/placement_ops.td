@@ -1,19 +1,19 @@
-// Values that go from one device to another, or to memory of their own.
+// Copies of values to another device, or to separate memory.
 #ifndef SINTER_IR_PLACEMENT_OPS_TD
 #define SINTER_IR_PLACEMENT_OPS_TD
 
 include "sinter/ir/dialect/device_attr.td"
 
-// No index map and no arithmetic: a step of its own.
+// Neither an index map nor arithmetic: a separate step.
 class Sinter_PlacementOp<string mnemonic, list<Trait> traits>
     : Sinter_Op<mnemonic, traits # [AllTypesMatch<["x", "result"]>, DeclareOpInterfaceMethods<LibraryInterface>,
                                     DeclareOpInterfaceMethods<DifferentiableInterface>]>;
 
 def CopyOp : Sinter_PlacementOp<"copy", [Pure]> {
-  let summary = "x on the device `to`, or on that of another value, `like`; its gradient is copied back";
+  let summary = "Copies x to the device `to`, or to the device of another value, `like`; its gradient is copied back";
   let description = [{
-    Where x is on that device already there is no copy: the result is x. Copies of constants are constants. Copies that the
-    user did not ask for say why they are there: `because` gradient, scalar, input or automatic.
+    If x is already on that device, the result is x. A copy of a constant is a constant. A copy that the user did not ask
+    for gives its cause: `because` gradient, scalar, input or automatic.
   }];
   let arguments = (ins Sinter_Tensor:$x, Optional<Sinter_Tensor>:$like, OptionalAttr<Sinter_Device>:$device,
                    DefaultValuedAttr<Sinter_CopyCause, "::sinter::ir::CopyCause::asked">:$cause);
@@ -25,9 +25,9 @@ def CopyOp : Sinter_PlacementOp<"copy", [Pure]> {
   let hasVerifier = 1;
 }
 def CloneOp : Sinter_PlacementOp<"clone", []> {
-  let summary = "x in memory of its own, on x's device: every clone is a buffer that nothing else shares";
+  let summary = "Copies x to separate memory on x's device; no other value shares the buffer of a clone";
   let arguments = (ins Sinter_Tensor:$x);
-  // Allocating keeps two clones of one value two; one that nobody reads still goes away.
+  // MemAlloc keeps two clones of one value distinct; a clone without readers is still erased.
   let results = (outs Res<Sinter_Tensor, "", [MemAlloc]>:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }

@@ -19,7 +19,7 @@ void AddProgramOps(SinterDialect* dialect) {
 }
 
 // variable
-// ------------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -29,7 +29,7 @@ bool IsElementType(mlir::Type type) {
          type.isUnsignedInteger(8) || type.isSignlessInteger(1);
 }
 
-// True if an integer type has this number. i1 has 0 and 1.
+// True if the integer type can hold this number. i1 holds 0 and 1.
 bool Holds(mlir::Type element, llvm::APFloat number) {
   llvm::APSInt integer(element.getIntOrFloatBitWidth(), element.isUnsignedInteger() || element.isInteger(1));
   bool is_exact = false;

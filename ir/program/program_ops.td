@@ -1,8 +1,9 @@
-// What holds a program together: variables, gradients, fused groups.
+// The structure of a program: variables, gradients, fused groups.
 //
-// A program is a module of `sinter.variable`s and `func.func`s. Functions are pure. Each argument has an attribute
-// `sinter.input = "name"` or `sinter.variable = @name`; each result `sinter.output = "name"` or `sinter.variable = @name`,
-// which says that the result is the variable's new value. A function's locations are the user's lines.
+// A program is a module of `sinter.variable`s and `func.func`s. Functions are pure. Each argument has an
+// attribute `sinter.input = "name"` or `sinter.variable = @name`. Each result has `sinter.output = "name"`,
+// or `sinter.variable = @name` if it is the variable's new value. A function's locations are the user's
+// lines.
 #ifndef SINTER_IR_PROGRAM_OPS_TD
 #define SINTER_IR_PROGRAM_OPS_TD
 
@@ -19,7 +20,8 @@ def VariableOp : Sinter_Op<"variable", [Symbol]> {
   let summary = "A named tensor that outlives a run and is shared by the program's functions";
   let description = [{
     `initializer` with `a` and `b`: constant a; uniform in [a, b); normal with mean a and deviation b; orthogonal times a
-    (of the matrix first dimension x the rest). Random ones draw from Philox with `seed`. `trainable` marks parameters.
+    (for the matrix of the first dimension by all others). Random ones draw from Philox with `seed`. `trainable` marks
+    parameters.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, Sinter_Initializer:$initializer,
                    F64Attr:$a, F64Attr:$b, I64Attr:$seed, UnitAttr:$trainable);
@@ -27,8 +29,8 @@ def VariableOp : Sinter_Op<"variable", [Symbol]> {
   let hasVerifier = 1;
 }
 def GradientsOp : Sinter_Op<"gradients", [Pure]> {
-  let summary = "The gradients of a rank-0 loss with respect to values that it is computed from; zeros where it does "
-                "not depend on them. The pass `differentiate` replaces it";
+  let summary = "The gradients of a rank-0 loss with respect to the values `xs`; zeros if the loss does not depend on a value. "
+                "The pass `differentiate` replaces it";
   let arguments = (ins Sinter_FloatTensor:$loss, Variadic<Sinter_FloatTensor>:$xs);
   let results = (outs Variadic<Sinter_FloatTensor>:$gradients);
   let assemblyFormat = "$loss `wrt` $xs attr-dict `:` functional-type(operands, $gradients)";
@@ -37,7 +39,7 @@ def GradientsOp : Sinter_Op<"gradients", [Pure]> {
 def StopGradientOp : Sinter_Op<"stop_gradient", [Pure, SameOperandsAndResultType,
                                                  DeclareOpInterfaceMethods<CompositeInterface>,
                                                  DeclareOpInterfaceMethods<DifferentiableInterface>]> {
-  let summary = "x, through which no gradient flows";
+  let summary = "Returns x and stops its gradient";
   let arguments = (ins Sinter_Tensor:$x);
   let results = (outs Sinter_Tensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";

@@ -76,7 +76,7 @@ Value ElementBuilder::linearize(mlir::ValueRange coords, llvm::ArrayRef<int64_t>
 llvm::SmallVector<Value> ElementBuilder::delinearize(Value position, llvm::ArrayRef<int64_t> shape) {
   llvm::SmallVector<Value> coords(shape.size());
   for (size_t d = shape.size(); d-- > 0;) {
-    // The outermost coordinate needs no remainder: the position is in range.
+    // The position is in range, so the outermost coordinate needs no remainder.
     coords[d] = d == 0 ? position : rem(position, index(shape[d]));
     if (d > 0) position = div(position, index(shape[d]));
   }

@@ -11,7 +11,7 @@ using mlir::Value;
 
 namespace {
 
-// Integer ops on i32 and i64 values, in the few forms that Philox needs.
+// The few i32 and i64 ops that Philox needs.
 class Words {
  public:
   explicit Words(ScalarBuilder& s) : b_(s.builder()), loc_(s.loc()) {}
@@ -29,7 +29,8 @@ class Words {
   }
   Value exclusiveOr(Value a, Value b) { return b_.create<arith::XOrIOp>(loc_, a, b); }
   Value add(Value a, Value b) { return b_.create<arith::AddIOp>(loc_, a, b); }
-  // The word without its lowest bits, which is not negative as a signed number, as a float.
+  // Drops the word's lowest `shift` bits, so that it is non-negative as a signed number, and converts it to a
+  // float.
   Value shiftedToFloat(Value word, unsigned shift, mlir::Type type) {
     Value shifted = b_.create<arith::ShRUIOp>(loc_, word, this->word(shift));
     return b_.create<arith::SIToFPOp>(loc_, type, shifted);
@@ -40,7 +41,7 @@ class Words {
   mlir::Location loc_;
 };
 
-// In [0, 1): 24 bits of one word, or 53 bits of two.
+// A number in [0, 1): 24 bits of one word (f32), or 53 bits of two words (f64).
 Scalar UnitInterval(ScalarBuilder& s, Scalar first, Scalar second, mlir::Type type) {
   Words w(s);
   if (type.isF32()) return s.wrap(w.shiftedToFloat(first.value, 8, type)) * 0x1p-24;
@@ -72,7 +73,8 @@ Scalar EmitUniform(ScalarBuilder& s, const PhiloxWords& words, mlir::Type type) 
 }
 
 Scalar EmitNormal(ScalarBuilder& s, const PhiloxWords& words, mlir::Type type) {
-  // The logarithm's argument is in (0, 1]. In f32 it takes more bits near 0 than a uniform number has: they are the tail.
+  // The logarithm's argument is in (0, 1]. In f32 it has more bits near 0 than a uniform number: they form
+  // the tail.
   Scalar u = type.isF32() ? s.wrap(Words(s).shiftedToFloat(words[0].value, 1, type)) * 0x1p-31 + 0x1p-33
                           : UnitInterval(s, words[0], words[1], type) + 0x1p-54;
   Scalar turns =

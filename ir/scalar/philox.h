@@ -1,11 +1,11 @@
-// Random numbers of one element in `arith` ops: Philox4x32-10 and the distributions made of its words.
+// Random numbers of one element in `arith` ops: Philox4x32-10 and its distributions.
 //
-//   auto words = EmitPhilox(s, seed, step, stream, position);   // i64 scalars and a number in, four i32 scalars out
-//   Scalar u = EmitUniform(s, words, f32);                      // in [0, 1)
+//   auto words = EmitPhilox(s, seed, step, stream, position);   // Four i32 scalars from i64 scalars.
+//   Scalar u = EmitUniform(s, words, f32);                      // In [0, 1).
 //
-// The counter is (position low, position high, stream, step low), the key (seed low, seed high XOR step high): no two of
-// 2^64 steps share their numbers. f32 uses one word for a uniform number and two for a normal one, f64 twice as many.
-// kernels/cpu/vector_math.h has the same numbers in C.
+// The counter is (position low, position high, stream, step low). The key is (seed low, seed high XOR step
+// high). No two of 2^64 steps share numbers. A uniform number takes one word in f32 and two in f64; a normal
+// number takes two and four. kernels/cpu/vector_math.h computes the same numbers in C.
 #ifndef SINTER_IR_SCALAR_PHILOX_H_
 #define SINTER_IR_SCALAR_PHILOX_H_
 
@@ -19,9 +19,9 @@ using PhiloxWords = std::array<Scalar, 4>;
 
 PhiloxWords EmitPhilox(ScalarBuilder& s, Scalar seed, Scalar step, uint32_t stream, Scalar position);
 
-// `type` is the compute type wanted, f32 or f64.
+// `type` is the compute type of the result, f32 or f64.
 Scalar EmitUniform(ScalarBuilder& s, const PhiloxWords& words, mlir::Type type);
-// Mean 0 and deviation 1, by Box and Muller (the cosine branch).
+// Mean 0 and standard deviation 1, by Box and Muller (the cosine branch).
 Scalar EmitNormal(ScalarBuilder& s, const PhiloxWords& words, mlir::Type type);
 
 }  // namespace sinter::ir

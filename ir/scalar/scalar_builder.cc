@@ -16,7 +16,7 @@ namespace {
 
 bool IsFloatType(Scalar x) { return llvm::isa<mlir::FloatType>(x.type()); }
 
-// Float or integer twin of one operation, chosen by the operand's type.
+// Creates the float or the integer op, depending on the operand's type.
 template <typename FloatOp, typename IntOp>
 Scalar Twin(Scalar x, Scalar y) {
   ScalarBuilder& s = *x.builder;
@@ -47,7 +47,7 @@ Scalar CompareInts(arith::CmpIPredicate predicate, Scalar x, Scalar y) {
   return s.wrap(s.builder().create<arith::CmpIOp>(s.loc(), predicate, x.value, y.value));
 }
 
-// Divisor 1 where y is 0, so that no target traps; the caller selects 0 there.
+// The divisor with 0 replaced by 1, so that no target traps; the caller selects 0 there.
 struct SafeDivisor {
   Scalar is_zero, divisor;
 };
@@ -55,7 +55,7 @@ SafeDivisor MakeSafe(Scalar x, Scalar y) {
   ScalarBuilder& s = *x.builder;
   Scalar is_zero = s.eq(y, s.zero(y));
   if (!x.is_unsigned) {
-    // The lowest value over -1 overflows, which traps as well: compute it as x / 1, negated by the caller's wrap-around.
+    // The lowest value over -1 overflows and traps too. Dividing it by 1 gives the wrapped result.
     Scalar overflow = s.logicalAnd(s.eq(y, s.constant(y, -1)), s.eq(x, s.lowest(x.type())));
     return {is_zero, s.select(s.logicalOr(is_zero, overflow), s.constant(y, 1), y)};
   }
@@ -89,7 +89,7 @@ Scalar ScalarBuilder::constant(Scalar like, double value) {
 
 Scalar ScalarBuilder::constantOf(Type element, double value) {
   Type type = ComputeType(element);
-  // A stand-in that only lends its type.
+  // A placeholder that provides only its type.
   Value typed = llvm::isa<mlir::FloatType>(type)
                     ? Value(builder_.create<arith::ConstantOp>(loc_, builder_.getFloatAttr(type, 0.0)))
                     : Value(builder_.create<arith::ConstantOp>(loc_, builder_.getIntegerAttr(type, 0)));
@@ -235,7 +235,7 @@ Scalar ScalarBuilder::cast(Scalar x, Type element) {
       result = make(builder_.create<arith::TruncFOp>(loc_, to, x.value));
     }
     if (to == element) return result;
-    // bf16 and f16 are computed in f32: round to what the storage type can hold.
+    // bf16 and f16 are computed in f32: round to the storage type's precision.
     Value narrow = builder_.create<arith::TruncFOp>(loc_, element, result.value);
     return make(builder_.create<arith::ExtFOp>(loc_, to, narrow));
   }
@@ -246,8 +246,9 @@ Scalar ScalarBuilder::cast(Scalar x, Type element) {
     return is_unsigned ? make(builder_.create<arith::ExtUIOp>(loc_, to, x.value))
                        : make(builder_.create<arith::ExtSIOp>(loc_, to, x.value));
   }
-  // Float to integer saturates. The bounds are powers of two, exact in every float type; the largest integer itself may
-  // not be, so the conversion sees only values strictly inside and the ends are selected.
+  // Float to integer saturates. The bounds are powers of two, which every float type holds exactly; it may
+  // not hold the largest integer. So the conversion sees only values inside the bounds, and the ends are
+  // selected.
   unsigned bits = width(to);
   double high = std::ldexp(1.0, to_unsigned ? bits : bits - 1);
   double low = to_unsigned ? 0.0 : -high;

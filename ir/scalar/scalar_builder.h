@@ -1,11 +1,11 @@
 // Builds the value of one element in `arith` and `math` ops: the language of the op records' scalar bodies.
 //
-//   Scalar y = 1.0 / (1.0 + s.exp(-x));          // x is a Scalar; numbers take x's type
+//   Scalar y = 1.0 / (1.0 + s.exp(-x));          // x is a Scalar; numbers get x's type.
 //   Scalar z = s.select(s.gt(x, y), x, y);
 //
-// A Scalar is an SSA value of a builtin scalar type and whether an integer is unsigned (arith is signless). Compute types:
-// f64 stays f64; f32, bf16 and f16 are computed in f32; integers in their own width; i1 as i1. Conversions between
-// storage and compute type happen where tensors are loaded and stored, not here.
+// A Scalar is an SSA value of a builtin scalar type, with a flag for unsigned integers (arith is signless).
+// Compute types: f64 for f64; f32 for f32, bf16 and f16; integers keep their width; i1 for i1. Loads and
+// stores of tensors convert between storage and compute types, not this class.
 #ifndef SINTER_IR_SCALAR_SCALAR_BUILDER_H_
 #define SINTER_IR_SCALAR_SCALAR_BUILDER_H_
 
@@ -33,17 +33,18 @@ class ScalarBuilder {
   mlir::OpBuilder& builder() { return builder_; }
   mlir::Location loc() const { return loc_; }
 
-  // The type in which elements of storage type `element` are computed, and whether it is unsigned.
+  // ComputeType: the type in which elements of storage type `element` are computed. IsUnsigned: true if they
+  // are unsigned.
   static mlir::Type ComputeType(mlir::Type element);
   static bool IsUnsigned(mlir::Type element) { return element.isUnsignedInteger(); }
 
   Scalar wrap(mlir::Value value, bool is_unsigned = false) { return {this, value, is_unsigned}; }
-  // A constant of the type of `like`; integers are truncated and saturate, and NaN is 0 for them.
+  // A constant of the type of `like`. Integers are truncated and saturate; NaN becomes the integer 0.
   Scalar constant(Scalar like, double value);
   // A constant of the compute type of the storage type `element`.
   Scalar constantOf(mlir::Type element, double value);
   Scalar zero(Scalar like) { return constant(like, 0); }
-  // The largest and smallest value of the type of `like`: infinities for floats.
+  // The largest and the smallest value of the compute type of `element`: infinities for floats.
   Scalar highest(mlir::Type element);
   Scalar lowest(mlir::Type element);
 
@@ -88,7 +89,7 @@ class ScalarBuilder {
   Scalar logicalNot(Scalar x);
   Scalar isNan(Scalar x);
   Scalar isFinite(Scalar x);
-  // Converts to the compute type of storage type `element`, with the rounding or saturation that storing it would have.
+  // Converts to the compute type of storage type `element`, with the rounding or saturation of a store.
   Scalar cast(Scalar x, mlir::Type element);
 
  private:

@@ -6,8 +6,8 @@ namespace sinter::ir::tf32 {
 namespace {
 
 constexpr int64_t kFewTiles = 66;            // Half of a large GPU's multiprocessors.
-constexpr double kMostSplitFlops = 2 << 26;  // Larger ones keep a GPU busy in few tiles as well.
-constexpr int64_t kMostTiles = 16;           // Of a warp: 64 registers of sums.
+constexpr double kMostSplitFlops = 2 << 26;  // Larger matmuls keep a GPU busy even with few tiles.
+constexpr int64_t kMostTiles = 16;           // Tiles of a warp: 64 registers of sums.
 
 }  // namespace
 
@@ -15,7 +15,7 @@ int64_t MatmulTiles(const ProductSizes& sizes) {
   return llvm::divideCeilSigned(sizes.m, kMatmulSide) * llvm::divideCeilSigned(sizes.n, kMatmulSide);
 }
 
-// Two matrices of f32 with tf32 allowed, of few tiles.
+// A 2-D f32 matmul with tf32 allowed and few tiles.
 bool Computes(MatmulOp op) {
   const bool known = op.getActivation() == Activation::none || op.getActivation() == Activation::relu;
   if (!known || op.getAddend() || op.getScale() || op.getMath() != MathMode::tf32 ||
@@ -48,7 +48,8 @@ std::optional<ConvTiles> TilesOf(const Conv& conv) {
   if (conv.out > kMostOut || floats(1) > kMostFloats) return std::nullopt;
   int64_t chunk = 1;
   while (chunk < conv.channels && floats(chunk + 1) <= kMostFloats) ++chunk;
-  // Chunks of about one size; of four channels each, for accesses of 16 bytes to all of them.
+  // Chunks of similar size, in multiples of four channels if possible, so that all accesses are 16 bytes
+  // wide.
   const int64_t even = llvm::divideCeilSigned(conv.channels, llvm::divideCeilSigned(conv.channels, chunk));
   chunk = chunk >= RoundUp(even, 4) ? std::min(RoundUp(even, 4), conv.channels) : even;
   const double fetch = kFetchCycles * conv.channels * (conv.height * conv.width + conv.out * conv.taps());
@@ -63,7 +64,7 @@ std::optional<ConvTiles> TilesOf(const Conv& conv) {
         const int64_t parts = llvm::divideCeilSigned(conv.pixels(), kSumTile * warps_m * tiles_m);
         const double steps = 1.0 * conv.channels * conv.taps() / 8;
         const double products = warps * steps * StepCycles(tiles_m, tiles_n);
-        // Large images, which every part would fetch again.
+        // Every part would fetch these large images again.
         if (parts > 1 && fetch > products) continue;
         const double cycles = parts * (products + fetch);
         if (best && cycles >= least) continue;

@@ -1,14 +1,14 @@
-// Which products and convolutions on GPUs kernels of our own compute in tf32, in place of cuBLASLt and cuDNN: small products, and
-// convolutions of few channels (kernels/cuda/split_matmul.cuh, conv.cuh). This is the one place that decides it. The catalogue
-// of kernels asks here, and so does the pass fuse-epilogue: the relu of these kernels keeps NaN, which that of the libraries
-// does not.
+// Decides which GPU matmuls and convolutions run on Sinter's own tf32 kernels.
+// All others run on cuBLASLt and cuDNN. The own kernels compute small matmuls and convolutions with few
+// channels (kernels/cuda/split_matmul.cuh, conv.cuh). Only this file decides. The kernel catalogue and the
+// pass fuse-epilogue use its answer: the relu of the own kernels keeps NaN, the libraries' relu does not.
 //
 //   if (ir::tf32::Computes(conv)) {
 //     ir::tf32::Conv sizes(conv, conv.getX(), conv.getWeights(), conv.getResult());
 //     ir::tf32::ConvTiles tiles = *ir::tf32::TilesOf(sizes);
 //   }
 //
-// The answers depend on the op alone, not on its device.
+// The answers depend only on the op, not on its device.
 #ifndef SINTER_IR_TARGET_TF32_KERNELS_H_
 #define SINTER_IR_TARGET_TF32_KERNELS_H_
 
@@ -22,22 +22,22 @@
 
 namespace sinter::ir::tf32 {
 
-// True if a kernel of our own computes it, with its bias, and with relu if it has that. The convolution is a forward one.
+// True if an own kernel computes the op with its bias and its relu, if any. The convolution is a forward one.
 bool Computes(MatmulOp op);
 bool Computes(Conv2dOp op);
 
-// Blocks that compute a product's [m, n]: tiles of kMatmulSide rows and columns.
+// Output tiles of a matmul: one block computes kMatmulSide rows and columns of [m, n].
 inline constexpr int64_t kMatmulSide = 64;
 int64_t MatmulTiles(const ProductSizes& sizes);
 
 // A convolution's tile of sums is [kSumTile, kNarrow].
 inline constexpr int64_t kSumTile = 16, kNarrow = 8;
-inline constexpr int64_t kMostOut = 64;        // Channels.
-inline constexpr int64_t kMostFloats = 12288;  // That a block has in shared memory without asking for more.
-// A multiprocessor's cycles: for an element on its way to shared memory; for a step of eight terms of one tile.
+inline constexpr int64_t kMostOut = 64;        // Output channels.
+inline constexpr int64_t kMostFloats = 12288;  // Floats of a block's default shared memory (48 KiB).
+// Cycles of a multiprocessor: to bring one element to shared memory; for eight terms of one tile.
 inline constexpr double kFetchCycles = 0.12, kTileCycles = 2;
 
-// A cross-correlation of `x` with weights to `y`, in layout nchw: what is padded, and by how much.
+// Sizes of a cross-correlation of `x` with weights to `y`, in layout nchw. Padding belongs to `x`.
 struct Conv {
   int64_t batch, channels, height, width, out, out_h, out_w, kernel_h, kernel_w;
   int64_t stride_h, stride_w, dilation_h, dilation_w;
@@ -68,20 +68,22 @@ struct Conv {
 };
 
 inline int64_t RoundUp(int64_t x, int64_t multiple) { return llvm::divideCeilSigned(x, multiple) * multiple; }
-// Pitch of rows whose pairs four threads of each of four rows read at once, without two in one bank.
+// Row pitch without bank conflicts when four threads of each of four rows read pairs at once.
 int64_t PitchOf(int64_t length);
-// Cycles of a multiprocessor for one step of a warp's tiles: the tensor cores, or shared memory, whichever is slower.
+// Cycles of a multiprocessor for one step of a warp's tiles: the slower of the tensor cores and shared
+// memory.
 double StepCycles(int64_t tiles_m, int64_t tiles_n);
 
 struct ConvTiles {
   int64_t chunk, parts, warps_m, warps_n, tiles_m, tiles_n;
-  double cycles;  // Of a multiprocessor for an image.
+  double cycles;  // Cycles of a multiprocessor for one image.
 };
 
-// None: the images or the weights are too large.
+// Returns nullopt if there are too many output channels, or if the images or the weights are too large.
 std::optional<ConvTiles> TilesOf(const Conv& conv);
 
-// True if a convolution, or a gradient of one, is in f32 with tf32 allowed, in one group, and not empty.
+// True if a convolution or its gradient is a non-empty f32 op with tf32 allowed, in nchw, one group, and with
+// relu or no activation.
 template <typename Op>
 bool IsPlain(Op op) {
   const auto has_elements = [](mlir::Value v) {

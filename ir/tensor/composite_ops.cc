@@ -38,7 +38,8 @@ LogicalResult CheckFinite(mlir::Operation* op, llvm::StringRef what, const llvm:
                            << "; expected a finite number " << (may_be_zero ? "of at least 0" : "above 0");
 }
 
-// Scale, offset and statistics hold one number a channel, in x's element type or, where x is narrow, in f32.
+// Scale, offset and statistics have one number a channel, in x's element type; f32 is also allowed for low
+// precision.
 LogicalResult CheckChannels(mlir::Operation* op, RankedTensorType x, int64_t channels, llvm::StringRef what,
                             mlir::Type given) {
   auto type = llvm::cast<RankedTensorType>(given);
@@ -69,7 +70,7 @@ LogicalResult CheckSoftmax(Op op) {
   return CheckType(op, "a result", op.getResult().getType(), op.getX().getType());
 }
 
-// The norms over the last dimension: layer_norm with an offset, rms_norm without.
+// Norms over the last dimension: layer_norm has an offset, rms_norm has none.
 template <typename Op>
 LogicalResult CheckRowNorm(Op op) {
   RankedTensorType x = op.getX().getType();
@@ -157,7 +158,7 @@ LogicalResult HuberLossOp::verify() {
 
 namespace {
 
-// bf16 and f16 are widened to f32 at the borders of a composite: sums of many terms need it.
+// Casts bf16 and f16 to f32 at the borders of a composite: sums of many terms need it.
 Expr Wide(GraphBuilder& b, Value value) {
   Expr x = b.wrap(value);
   return x.element().isBF16() || x.element().isF16() ? b.cast(x, b.builder().getF32Type()) : x;
@@ -179,7 +180,7 @@ int64_t CountAlong(Expr x, ArrayRef<int64_t> dims) {
   for (int64_t d : dims) count *= x.shape()[d];
   return count;
 }
-// Spreads what a reduction of `like` along one dimension gave back over that dimension.
+// Spreads the result of reducing `like` along `dim` over that dimension.
 Expr Spread(Expr reduced, Expr like, int64_t dim) {
   return like.builder->broadcastAlong(reduced, like, DimsBut(like, dim));
 }
@@ -188,7 +189,7 @@ Expr PerChannel(Expr channels, Expr like, int64_t dim) {
   return like.builder->broadcastAlong(channels, like, {dim});
 }
 
-// x - max(x), exp of it and the sum of that along `dim`: what softmax, its logarithm and their gradients share.
+// x - max(x), its exp, and the sum of that along `dim`: common to softmax, its logarithm and their gradients.
 struct Exponentials {
   Expr max, shifted, exp, sum;
 
@@ -215,12 +216,12 @@ SmallVector<Value> DecomposeLoss(Op op, GraphBuilder& b, llvm::function_ref<Expr
   return {Narrow(ReduceLoss(loss, op.getReduction()), op.getResult())};
 }
 
-// What the loss and its gradient ask about labels.
+// Values that the loss and its gradient compute from the labels.
 struct Labels {
-  int64_t dim;    // The classes.
-  Expr is_class;  // Whether the coordinate along `dim` is the label.
-  Expr counted;   // Whether the example counts; null when all do.
-  Expr is_valid;  // Whether the label names a class.
+  int64_t dim;    // The dimension of the classes.
+  Expr is_class;  // True where the coordinate along `dim` is the label.
+  Expr counted;   // True where the example counts; null if all examples count.
+  Expr is_valid;  // True where the label names a class.
 
   Labels(SoftmaxCrossEntropyOp op, Expr x) {
     GraphBuilder& b = *x.builder;
@@ -231,11 +232,11 @@ struct Labels {
     if (auto ignored = op.getIgnoreLabel()) {
       counted = b.ne(label, b.fill(label, static_cast<double>(static_cast<int64_t>(*ignored))));
     }
-    // Compared in 32 bits, as many to a vector as there are logits; is_valid has seen the whole label.
+    // 32 bits give as many lanes a vector as the logits have; is_valid has checked the full label.
     Expr narrow = b.cast(label, b.builder().getI32Type());
     is_class = b.eq(b.iota(x.shape(), narrow.element(), dim), Spread(narrow, x, dim));
   }
-  // The number of examples that count, at least 1.
+  // Number of examples that count, at least 1.
   Expr count(Expr x) const {
     GraphBuilder& b = *x.builder;
     if (!counted) return b.full({}, x.element(), std::max<int64_t>(1, is_valid.type().getNumElements()));
@@ -275,7 +276,7 @@ SmallVector<Value> SoftmaxCrossEntropyOp::decompose(GraphBuilder& b) {
   Expr x = Wide(b, getLogits());
   Labels labels(*this, x);
   Exponentials e(x, labels.dim);
-  // The label's own logit is found in the pass that finds the maximum, which waits for memory.
+  // The label's own logit is found in the same pass as the maximum, which is bound by memory.
   Expr own = b.sum(b.select(labels.is_class, x, b.zeros(x)), {labels.dim}) - e.max;
   Expr each = b.log(e.sum) - own;
   each = b.select(labels.is_valid, each, b.fill(each, std::numeric_limits<double>::quiet_NaN()));
@@ -285,8 +286,8 @@ SmallVector<Value> SoftmaxCrossEntropyOp::decompose(GraphBuilder& b) {
   return {Narrow(loss, getResult())};
 }
 
-// dx = (softmax(x) - onehot(label)) times the example's weight. The exponentials are those of the loss, written
-// again: CSE merges them, so that nothing but the logits has to be kept.
+// dx = (softmax(x) - onehot(label)) times the example's weight. CSE merges the exponentials with those of the
+// loss, so only the logits have to be kept.
 SmallVector<Expr> SoftmaxCrossEntropyOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
   Expr x = Wide(b, getLogits()), g = Wide(b, output_gradients[0].value);
   Labels labels(*this, x);
@@ -306,12 +307,12 @@ Expr Average(Expr x, ArrayRef<int64_t> dims) {
   return x.builder->sum(x, dims) / static_cast<double>(CountAlong(x, dims));
 }
 
-// How a variance is computed: as the mean of the squares of what is left without the mean, two passes over x; or as the mean of
-// the squares less the square of the mean, one pass. One is enough for x in bf16: with a mean of r deviations its rounding alone
-// has changed the variance by r^2 * 2^-16 / 12 in proportion, and the difference of two sums in f32 loses no more.
+// Formulas of a variance. kCentered: the mean of (x - mean)^2, two passes over x. kUncentered: mean(x^2) -
+// mean(x)^2, one pass. One pass is enough for bf16 x: with a mean of r deviations, rounding x has already
+// changed the variance by r^2 * 2^-16 / 12 in proportion; the difference of two f32 sums loses no more.
 enum class Moments { kCentered, kUncentered };
 
-// x less its mean along `dims`, and the rest of what a normalisation computes. `kept` are the other dimensions.
+// The values of a normalisation of x along `dims`. `kept` are the other dimensions.
 struct Standardized {
   SmallVector<int64_t> dims, kept;
   Expr mean, centered, variance, scale, result;
@@ -337,7 +338,7 @@ struct Standardized {
     scale = b.rsqrt(variance + epsilon);
     result = centered * b.broadcastAlong(scale, x, kept);
   }
-  // The gradient towards x, given `g` towards `result`.
+  // The gradient of x, given the gradient `g` of `result`.
   Expr gradient(Expr g) const {
     GraphBuilder& b = *g.builder;
     Expr along_result = b.broadcastAlong(Average(g * result, dims), g, kept);
@@ -383,9 +384,9 @@ SmallVector<Expr> RmsNormOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> outpu
 
 namespace {
 
-// The images of a batch norm, with a dimension of the parts in front when there are several.
+// The images of a batch norm. With several parts, a leading dimension of the parts is added.
 struct BatchParts {
-  int64_t parts, dim;  // The channels' dimension.
+  int64_t parts, dim;  // The dimension of the channels.
   Expr x;
   Standardized norm;
 
@@ -408,7 +409,7 @@ struct BatchParts {
                ? split
                : split.builder->reshape(split, llvm::cast<RankedTensorType>(like.getType()).getShape());
   }
-  // Of one number a part and channel, one a channel.
+  // Reduces one number for each part and channel to one for each channel.
   Expr sum(Expr each) const { return parts == 1 ? each : each.builder->sum(each, {0}); }
   Expr average(Expr each) const { return parts == 1 ? each : sum(each) / static_cast<double>(parts); }
   Expr perChannel(Expr channels) const { return PerChannel(channels, x, dim); }
@@ -441,7 +442,7 @@ SmallVector<Expr> BatchNormTrainingOp::buildGradient(GraphBuilder& b, ArrayRef<E
   auto accumulate = [](Expr& sum, Expr term) { sum = sum ? sum + term : term; };
   if (output_gradients[0]) {
     Expr g = batch.split(Wide(b, output_gradients[0].value));
-    // The same two sums are the gradients of the parameters and the means that x's own gradient takes off.
+    // The gradients of scale and offset use the same two sums as the means in x's gradient.
     Expr sum = b.sum(g, s.dims), along_result = b.sum(g * s.result, s.dims);
     auto spread = [&](Expr each) { return b.broadcastAlong(each, g, s.kept); };
     const auto part = static_cast<double>(CountAlong(g, s.dims));

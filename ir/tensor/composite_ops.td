@@ -1,4 +1,4 @@
-// Neural-network functions defined by simpler ops.
+// Neural-network functions that are defined by simpler ops.
 #ifndef SINTER_IR_COMPOSITE_OPS_TD
 #define SINTER_IR_COMPOSITE_OPS_TD
 
@@ -28,8 +28,8 @@ def LogSoftmaxOp : Sinter_DifferentiableCompositeOp<"log_softmax", "x - logsumex
   let assemblyFormat = "$x `dim` $dim attr-dict `:` type($x) `->` type($result)";
 }
 def SoftmaxCrossEntropyOp : Sinter_DifferentiableCompositeOp<"softmax_cross_entropy",
-    "-log_softmax(logits)[label] of logits [..., classes] and integer labels [...]; examples whose label is "
-    "`ignore_label` count 0, also in the mean; the mean of no examples is 0; the loss of any other label outside "
+    "-log_softmax(logits)[label] of logits [..., classes] and integer labels [...]. Examples with the label `ignore_label` "
+    "have loss 0 and do not count in the mean; the mean of no examples is 0. The loss of any other label outside "
     "[0, classes) is NaN"> {
   let arguments = (ins Sinter_FloatTensor:$logits, Sinter_IndexTensor:$labels, Sinter_LossReduction:$reduction,
                    OptionalAttr<I64Attr>:$ignore_label);
@@ -53,8 +53,8 @@ def RmsNormOp : Sinter_DifferentiableCompositeOp<"rms_norm",
 // Ioffe, Szegedy, "Batch Normalization" (arXiv 1502.03167). Channels are dimension `dim`.
 def BatchNormTrainingOp : Sinter_DifferentiableCompositeOp<"batch_norm_training",
     "Normalises each channel by its own mean and biased variance over all other dimensions, times scale plus offset; "
-    "also returns that mean and variance. With `groups`, dimension 0 is cut in as many equal parts, each normalised by its "
-    "own; the parts' means and variances are returned averaged"> {
+    "also returns that mean and variance. With `groups`, dimension 0 is cut in this many equal parts, each normalised by its "
+    "own statistics; the returned mean and variance are the averages over the parts"> {
   let arguments = (ins Sinter_FloatTensor:$x, Sinter_FloatTensor:$scale, Sinter_FloatTensor:$offset, I64Attr:$dim,
                    F64Attr:$epsilon, DefaultValuedAttr<I64Attr, "1">:$groups);
   let results = (outs Sinter_FloatTensor:$result, Sinter_FloatTensor:$mean, Sinter_FloatTensor:$variance);

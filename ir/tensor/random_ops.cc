@@ -42,7 +42,7 @@ PhiloxWords EmitWords(Op op, ElementBuilder& e, ValueRange coords) {
                     static_cast<uint32_t>(op.getStream()), e.fromIndex(position, s.builder().getI64Type()));
 }
 
-// Seed and step are read at no coordinates.
+// Seed and step have rank 0: the map has no results.
 template <typename Op>
 AffineMap ScalarMap(Op op) {
   return AffineMap::get(op.getType().getRank(), 0, op.getContext());

@@ -9,7 +9,7 @@ using llvm::SmallVector;
 
 namespace {
 
-// A reduction's result, spread back over its operand's shape.
+// Spreads a reduction's result over the operand's shape.
 Expr Spread(Expr reduced, Expr x, ArrayRef<int64_t> dims) {
   return x.builder->broadcastAlong(reduced, x, OtherDims(x.shape().size(), dims));
 }
@@ -27,8 +27,8 @@ SmallVector<Expr> SumOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gr
   return {Spread(output_gradients[0], b.wrap(getX()), getDims())};
 }
 
-// The slope towards an element is the product of the others. With every zero replaced by 1, that is product / element
-// where no other element is zero, and 0 elsewhere: never a division by zero, whatever the number of zeros.
+// The derivative towards an element is the product of the other elements. With every zero replaced by 1, that
+// is product / element if no other element is zero, else 0. This never divides by zero.
 SmallVector<Expr> ProdOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
   Expr x = b.wrap(getX());
   Expr is_zero = b.eq(x, b.zeros(x));

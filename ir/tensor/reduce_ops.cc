@@ -1,4 +1,4 @@
-// Verifiers, folders, accumulators and decompositions; gradients are in reduce_gradients.cc.
+// Verifiers, folders, accumulators and decompositions; the gradients are in reduce_gradients.cc.
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
 
@@ -38,8 +38,9 @@ LogicalResult VerifyArgReduction(Op op) {
   return CheckResult(op, DropDims(type.getShape(), {dim}), op.getType().getElementType());
 }
 
-// Accumulator of argmax and argmin: (value, position). Equal values, and NaNs, go to the smaller position whatever the
-// order of `a` and `b`, so that lanes of a vector combine like neighbours; the start value has the largest position.
+// Accumulator of argmax and argmin: (value, position). Equal values, and NaNs, go to the smaller position for
+// any order of `a` and `b`, so that lanes of a vector combine like neighbours. The start value has the
+// largest position.
 SmallVector<Scalar> CombineArg(ScalarBuilder& s, ArrayRef<Scalar> a, ArrayRef<Scalar> b, bool max) {
   Scalar wins = max ? s.gt(b[0], a[0]) : s.lt(b[0], a[0]);
   Scalar ties = s.eq(b[0], a[0]);
@@ -57,7 +58,8 @@ SmallVector<Scalar> LiftArg(ScalarBuilder& s, Scalar element, mlir::Value index,
   return {element, s.wrap(s.builder().create<mlir::arith::IndexCastOp>(s.loc(), position, index))};
 }
 
-// Sums of bf16 and f16 would be rounded, and those of f16 overflow, before they are divided: composites work in f32.
+// Composites work in f32: sums of bf16 and f16 would be rounded, and sums of f16 could overflow, before the
+// division.
 Expr Widen(GraphBuilder& b, Expr x) { return b.cast(x, ScalarBuilder::ComputeType(x.element())); }
 
 }  // namespace
@@ -122,8 +124,8 @@ LogicalResult LogsumexpOp::verify() { return VerifyReduction(*this); }
 SmallVector<mlir::Value> LogsumexpOp::decompose(GraphBuilder& b) {
   Expr x = Widen(b, b.wrap(getX()));
   Expr top = b.max(x, getDims());
-  // An infinite maximum would give infinity - infinity; the sum needs no shift then. The shift cancels, so that no
-  // gradient is lost by stopping it there.
+  // An infinite maximum would give infinity - infinity, so the shift is 0 then. The shift cancels: stopping
+  // its gradient loses nothing.
   auto finite = mlir::RankedTensorType::get(top.shape(), b.builder().getI1Type());
   Expr is_finite = b.wrap(b.builder().create<IsFiniteOp>(b.loc(), finite, top.value));
   Expr shift = b.select(is_finite, top, b.zeros(top));
@@ -137,14 +139,14 @@ LogicalResult NormOp::verify() { return VerifyReduction(*this); }
 SmallVector<mlir::Value> NormOp::decompose(GraphBuilder& b) {
   Expr x = Widen(b, b.wrap(getX()));
   Expr sum = b.sum(b.square(x), getDims());
-  // The root has no slope at 0; this way the gradient there is 0 and not NaN.
+  // The root has no derivative at 0; the select makes the gradient there 0, not NaN.
   Expr is_zero = b.eq(sum, b.zeros(sum));
   Expr root = b.select(is_zero, b.zeros(sum), b.sqrt(b.select(is_zero, b.ones(sum), sum)));
   return {b.cast(root, getType().getElementType()).value};
 }
 
 LogicalResult CumsumOp::verify() { return CheckDim(*this, getDim(), getX().getType()); }
-// Each element is read before it is written, in either direction.
+// Each element is read before its position is written, in both directions.
 bool CumsumOp::mayUpdateInPlace(unsigned operand, unsigned) { return operand == 0; }
 
 }  // namespace sinter::ir

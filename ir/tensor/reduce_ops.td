@@ -14,14 +14,14 @@ class Sinter_ReduceOp<string mnemonic, string text, Type operand, list<Trait> tr
   let assemblyFormat = "$x $dims attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
 }
-def SumOp : Sinter_ReduceOp<"sum", "Sum along `dims`; 0 of no elements", Sinter_NumberTensor> { let hasFolder = 1; }
-def ProdOp : Sinter_ReduceOp<"prod", "Product along `dims`; 1 of no elements", Sinter_NumberTensor>;
-def MaxOp : Sinter_ReduceOp<"max", "Largest element along `dims`; NaN if any is; the lowest value of no elements",
+def SumOp : Sinter_ReduceOp<"sum", "Sum along `dims`; 0 if there are no elements", Sinter_NumberTensor> { let hasFolder = 1; }
+def ProdOp : Sinter_ReduceOp<"prod", "Product along `dims`; 1 if there are no elements", Sinter_NumberTensor>;
+def MaxOp : Sinter_ReduceOp<"max", "Largest element along `dims`; NaN if any is NaN; the lowest value if there are no elements",
                             Sinter_NumberTensor>;
-def MinOp : Sinter_ReduceOp<"min", "Smallest element along `dims`; NaN if any is; the highest value of no elements",
+def MinOp : Sinter_ReduceOp<"min", "Smallest element along `dims`; NaN if any is NaN; the highest value if there are no elements",
                             Sinter_NumberTensor>;
-def AnyOp : Sinter_ReduceOp<"any", "Whether any element along `dims` is true", Sinter_BoolTensor>;
-def AllOp : Sinter_ReduceOp<"all", "Whether all elements along `dims` are true", Sinter_BoolTensor>;
+def AnyOp : Sinter_ReduceOp<"any", "True if any element along `dims` is true", Sinter_BoolTensor>;
+def AllOp : Sinter_ReduceOp<"all", "True if all elements along `dims` are true", Sinter_BoolTensor>;
 
 class Sinter_ArgReduceOp<string mnemonic, string text>
     : Sinter_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<ReductionInterface>, DeclareOpInterfaceMethods<ShardableInterface>]> {
@@ -30,7 +30,7 @@ class Sinter_ArgReduceOp<string mnemonic, string text>
   let results = (outs Sinter_IndexTensor:$result);
   let assemblyFormat = "$x `dim` $dim attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
-  // The dimension as an array, which ReductionInterface hands out by reference.
+  // The dimension as an array, because ReductionInterface returns a reference.
   let extraClassDeclaration = [{ ::mlir::DenseI64ArrayAttr getDimsAttr(); }];
 }
 def ArgmaxOp : Sinter_ArgReduceOp<"argmax", "Position of the first largest element along `dim`; the first NaN wins">;
@@ -44,7 +44,7 @@ class Sinter_CompositeReduceOp<string mnemonic, string text>
   let assemblyFormat = "$x $dims attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
 }
-def MeanOp : Sinter_CompositeReduceOp<"mean", "Arithmetic mean along `dims`; NaN of no elements">;
+def MeanOp : Sinter_CompositeReduceOp<"mean", "Arithmetic mean along `dims`; NaN if there are no elements">;
 def LogsumexpOp : Sinter_CompositeReduceOp<"logsumexp", "log of the sum of exp along `dims`, shifted by the maximum so "
                                            "that it does not overflow">;
 def NormOp : Sinter_CompositeReduceOp<"norm", "Euclidean norm along `dims`: sqrt of the sum of squares">;

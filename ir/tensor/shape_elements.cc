@@ -1,4 +1,4 @@
-// FusibleInterface of the shape ops: which operand element each result element is.
+// FusibleInterface of the shape ops: the operand element of each result element.
 #include <limits>
 
 #include "sinter/ir/dialect/ops.h"
@@ -19,7 +19,7 @@ AffineMap MapOf(mlir::Operation* op, ArrayRef<AffineExpr> exprs) {
   return AffineMap::get(type.getRank(), 0, exprs, op->getContext());
 }
 
-// Reads the operand where the op's affine map says.
+// Reads the operand at the coordinates of the op's affine map.
 Scalar ReadMapped(mlir::Operation* op, AffineMap map, ElementBuilder& e, ValueRange coords) {
   SmallVector<Value> at;
   for (AffineExpr expr : map.getResults()) {
@@ -42,8 +42,8 @@ Value Clamp(ElementBuilder& e, Value index, int64_t size) {
   return e.min(e.max(index, e.index(0)), e.index(size - 1));
 }
 
-// Splits two shapes of equally many elements into the finest runs of dimensions that hold the same elements:
-// [2, 3, 4] and [6, 2, 2] give ([2, 3], [6]) and ([4], [2, 2]).
+// Splits two shapes with equally many elements into the finest runs of dimensions that hold the same
+// elements: [2, 3, 4] and [6, 2, 2] give ([2, 3], [6]) and ([4], [2, 2]).
 struct Run {
   size_t from_begin, from_end, to_begin, to_end;
 };
@@ -105,7 +105,7 @@ Scalar ReshapeOp::emitElement(ElementBuilder& e, ValueRange coords, unsigned ope
   }
   return e.element(getX(), at);
 }
-// Affine when the shapes differ in dimensions of size 1 only.
+// Affine if the shapes differ only in dimensions of size 1.
 AffineMap ReshapeOp::getOperandMap(unsigned) {
   SmallVector<AffineExpr> exprs;
   ArrayRef<int64_t> to = getType().getShape();
@@ -172,7 +172,7 @@ AffineMap ReverseOp::getOperandMap(unsigned) {
 Scalar ConcatOp::emitElement(ElementBuilder& e, ValueRange coords, unsigned) {
   int64_t dim = getDim(), end = getType().getDimSize(dim);
   Scalar result;
-  // From the last operand to the first: each is chosen below its end.
+  // From the last operand to the first: the select takes an operand below the end of its range.
   for (Value x : llvm::reverse(getXs())) {
     int64_t size = llvm::cast<mlir::RankedTensorType>(x.getType()).getDimSize(dim), begin = end - size;
     if (size == 0) continue;
@@ -191,7 +191,7 @@ Scalar PadOp::emitElement(ElementBuilder& e, ValueRange coords, unsigned) {
   ScalarBuilder& s = e.s();
   mlir::RankedTensorType type = getX().getType();
   Scalar value = s.constantOf(type.getElementType(), getValue().convertToDouble());
-  // What bf16 and f16 hold of the value.
+  // Rounds the value to bf16 or f16.
   value = s.cast(value, type.getElementType());
   if (type.getNumElements() == 0) return value;
   Value inside;
@@ -220,7 +220,7 @@ Scalar GatherOp::emitElement(ElementBuilder& e, ValueRange coords, unsigned) {
   llvm::append_range(at, coords.drop_front(dim + rank));
   return e.element(getX(), at);
 }
-// `x` is read where the indices say; the indices themselves at plain places.
+// The reads of `x` depend on the indices; the reads of the indices are affine.
 AffineMap GatherOp::getOperandMap(unsigned operand) {
   if (operand == 0) return {};
   SmallVector<AffineExpr> exprs;

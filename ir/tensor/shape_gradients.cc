@@ -9,7 +9,8 @@ using llvm::SmallVector;
 
 namespace {
 
-// gather and take_along clamp their indices, scatter_add drops those out of range: clamp before scattering.
+// gather and take_along clamp their indices, but scatter_add drops indices out of range: clamp before
+// scattering.
 Expr ClampIndices(GraphBuilder& b, Expr indices, int64_t size) {
   return b.wrap(b.builder().create<ClampOp>(b.loc(), indices.type(), indices.value, llvm::APFloat(0.0),
                                             llvm::APFloat(static_cast<double>(size - 1))));
@@ -34,7 +35,7 @@ SmallVector<Expr> TransposeOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> out
 
 SmallVector<Expr> BroadcastOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
   ArrayRef<int64_t> from = getX().getType().getShape(), to = getType().getShape();
-  // Operand dimensions that are not repeated, in the order in which the result has them.
+  // Operand dimensions that are not repeated, in the order of the result.
   SmallVector<int64_t> kept;
   for (size_t i = 0; i < from.size(); ++i) {
     if (from[i] == to[getDims()[i]]) kept.push_back(i);
@@ -99,7 +100,8 @@ SmallVector<Expr> GatherOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output
   return {ScatterAdd(b, b.zeros(x), indices, output_gradients[0], getDim()), {}};
 }
 
-// One scatter_add into the flattened operand: each result element knows the row-major position that it was read from.
+// One scatter_add into the flattened operand, at the row-major position that each result element was read
+// from.
 SmallVector<Expr> TakeAlongOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
   Expr x = b.wrap(getX()), g = output_gradients[0];
   if (g.type().getNumElements() == 0) return {b.zeros(x), {}};
@@ -124,7 +126,7 @@ SmallVector<Expr> ScatterAddOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> ou
   Expr g = output_gradients[0], indices = b.wrap(getIndices()), updates = b.wrap(getUpdates());
   int64_t size = g.shape()[getDim()];
   if (size == 0) return {g, {}, b.zeros(updates)};
-  // Gather clamps, so what an index out of range reads is masked.
+  // Gather clamps, so the values of indices out of range are masked.
   Expr taken =
       b.wrap(b.builder().create<GatherOp>(b.loc(), updates.type(), g.value, indices.value, getDim()));
   Expr valid = b.logicalAnd(b.ge(indices, b.zeros(indices)), b.lt(indices, b.fill(indices, size)));

@@ -1,5 +1,5 @@
-// Verifiers, folders and decompositions; what these ops read is in shape_elements.cc, their gradients in
-// shape_gradients.cc.
+// Verifiers, folders and decompositions of the shape ops.
+// Their element reads are in shape_elements.cc, their gradients in shape_gradients.cc.
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
 
@@ -22,7 +22,7 @@ void AddShapeOps(SinterDialect* dialect) {
 
 namespace {
 
-// A splat stays a splat whatever moves its elements.
+// A splat stays a splat when its elements move.
 OpFoldResult FoldSplat(mlir::Attribute x, RankedTensorType type) {
   if (auto splat = llvm::dyn_cast_or_null<mlir::SplatElementsAttr>(x)) return splat.resizeSplat(type);
   return {};
@@ -110,7 +110,7 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
     setDims(composed);
     return getResult();
   }
-  // A reshape that only adds dimensions of size 1, as a bias [C] made [C, 1, 1]: the broadcast can place them itself.
+  // A reshape that only adds dimensions of size 1, such as [C] to [C, 1, 1]: the broadcast can add them.
   if (auto inner = getX().getDefiningOp<ReshapeOp>()) {
     llvm::ArrayRef<int64_t> narrow = inner.getX().getType().getShape(), wide = inner.getType().getShape();
     llvm::SmallVector<int64_t> kept;
@@ -281,7 +281,7 @@ LogicalResult ScatterAddOp::verify() {
                        << " takes updates " << expected << ", not " << getUpdates().getType();
 }
 
-// Elements that no index names keep their values, so the result may be `x` itself.
+// Elements that no index names keep their values, so the result may overwrite `x`.
 bool ScatterAddOp::mayUpdateInPlace(unsigned operand, unsigned) { return operand == 0; }
 
 LogicalResult OneHotOp::verify() {

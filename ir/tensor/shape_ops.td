@@ -4,7 +4,7 @@
 
 include "sinter/ir/dialect/dialect.td"
 
-// An index map: fuses into loops and has a gradient.
+// An index map, which fuses into loops and has a gradient.
 class Sinter_ShapeOp<string mnemonic, string text, list<Trait> traits = []>
     : Sinter_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<FusibleInterface>,
                                     DeclareOpInterfaceMethods<DifferentiableInterface>]> {
@@ -14,7 +14,7 @@ class Sinter_ShapeOp<string mnemonic, string text, list<Trait> traits = []>
 
 def ConstantOp : Sinter_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>,
                                         DeclareOpInterfaceMethods<FusibleInterface>]> {
-  let summary = "A tensor of given values; splats are computed in place, other values are stored in the plan";
+  let summary = "A tensor of given values; splats are computed where they are used, other values are stored in the plan";
   let arguments = (ins ElementsAttr:$value);
   let results = (outs Sinter_Tensor:$result);
   let assemblyFormat = "$value attr-dict";
@@ -41,8 +41,8 @@ def TransposeOp : Sinter_ShapeOp<"transpose", "Result dimension i is operand dim
   let hasFolder = 1;
 }
 def BroadcastOp : Sinter_ShapeOp<"broadcast",
-    "Operand dimension i becomes result dimension dims[i]: of its size, or, from size 1, repeated; other result "
-    "dimensions repeat the operand"> {
+    "Operand dimension i becomes result dimension dims[i], with the same size or repeated from size 1; the operand is "
+    "repeated along all other result dimensions"> {
   let arguments = (ins Sinter_Tensor:$x, DenseI64ArrayAttr:$dims);
   let assemblyFormat = "$x $dims attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
@@ -55,7 +55,7 @@ def SliceOp : Sinter_ShapeOp<"slice", "Elements starts[d], starts[d] + strides[d
   let hasVerifier = 1;
   let hasFolder = 1;
 }
-def ConcatOp : Sinter_ShapeOp<"concat", "The operands one after the other along `dim`",
+def ConcatOp : Sinter_ShapeOp<"concat", "Concatenates the operands along `dim`",
                               [DeclareOpInterfaceMethods<ShardableInterface>]> {
   let arguments = (ins Variadic<Sinter_Tensor>:$xs, I64Attr:$dim);
   let assemblyFormat = "$xs `dim` $dim attr-dict `:` functional-type($xs, $result)";
@@ -63,14 +63,14 @@ def ConcatOp : Sinter_ShapeOp<"concat", "The operands one after the other along 
   let hasFolder = 1;
 }
 def SplitOp : Sinter_Op<"split", [Pure, DeclareOpInterfaceMethods<CompositeInterface>]> {
-  let summary = "Parts of the given sizes along `dim`, in order";
+  let summary = "Splits x along `dim` into parts of the results' sizes, in order";
   let arguments = (ins Sinter_Tensor:$x, I64Attr:$dim);
   let results = (outs Variadic<Sinter_Tensor>:$parts);
   let assemblyFormat = "$x `dim` $dim attr-dict `:` type($x) `->` type($parts)";
   let hasVerifier = 1;
 }
 def PadOp : Sinter_ShapeOp<"pad",
-    "Along d: low[d] copies of `value`, the operand with interior[d] copies between neighbours, high[d] copies",
+    "Along each dimension d: low[d] copies of `value`, then the operand with interior[d] copies between neighbours, then high[d] copies",
     [DeclareOpInterfaceMethods<ShardableInterface>]> {
   let arguments = (ins Sinter_Tensor:$x, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high,
                    DenseI64ArrayAttr:$interior, F64Attr:$value);
@@ -84,8 +84,8 @@ def ReverseOp : Sinter_ShapeOp<"reverse", "The elements in opposite order along 
   let hasVerifier = 1;
 }
 def GatherOp : Sinter_ShapeOp<"gather",
-    "Take along `dim`: result[..., i..., ...] = x[..., indices[i...], ...], where the dimensions of `indices` replace "
-    "`dim`; an embedding is a gather along dimension 0. Indices out of range are clamped"> {
+    "result[..., i..., ...] = x[..., indices[i...], ...]: the dimensions of `indices` replace `dim`. An embedding is a gather "
+    "along dimension 0. Indices out of range are clamped"> {
   let arguments = (ins Sinter_Tensor:$x, Sinter_IndexTensor:$indices, I64Attr:$dim);
   let assemblyFormat = "$x `[` $indices `]` `dim` $dim attr-dict `:` type($x) `,` type($indices) `->` type($result)";
   let hasVerifier = 1;
@@ -99,8 +99,8 @@ def TakeAlongOp : Sinter_ShapeOp<"take_along",
 }
 def ScatterAddOp : Sinter_Op<"scatter_add", [Pure, AllTypesMatch<["x", "result"]>, DeclareOpInterfaceMethods<ShardableInterface>,
     DeclareOpInterfaceMethods<LibraryInterface, ["mayUpdateInPlace"]>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
-  let summary = "x with updates added: result[..., indices[i...], ...] += updates[..., i..., ...] along `dim`, in the "
-                "order of i, so that the sum is deterministic; an index out of range adds nothing";
+  let summary = "x plus updates: result[..., indices[i...], ...] += updates[..., i..., ...] along `dim`, in the order of i, "
+                "so that the sum is deterministic; an index out of range adds nothing";
   let arguments = (ins Sinter_NumberTensor:$x, Sinter_IndexTensor:$indices, Sinter_NumberTensor:$updates, I64Attr:$dim);
   let results = (outs Sinter_NumberTensor:$result);
   let assemblyFormat = "$x `[` $indices `]` `,` $updates `dim` $dim attr-dict `:` type($x) `,` type($indices) `,` type($updates)";

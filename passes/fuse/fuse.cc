@@ -25,9 +25,9 @@ using ir::NumBytes;
 using mlir::Operation;
 using mlir::Value;
 
-// Groups that only become legal through other merges are tried again, this often.
+// Rounds of retries for groups that become legal only through other merges.
 constexpr int kRounds = 3;
-// Reading less than this twice costs nothing.
+// Reading fewer elements than this twice costs nothing.
 constexpr int64_t kSharedElements = 1024;
 
 struct Edge {
@@ -88,7 +88,7 @@ bool IsOfLoops(const FusionGraph& graph, const Edge& edge) {
   return graph.nodes()[edge.producer].fusible && graph.nodes()[edge.consumer].fusible;
 }
 
-// Says of the edges around which a value flows through a library call that nothing will ever merge their ends.
+// Refuses, for good, edges whose value also flows through a library call from one end to the other.
 void RefuseAroundCalls(const FusionGraph& graph, llvm::MutableArrayRef<Edge> edges) {
   llvm::SmallVector<llvm::SmallVector<unsigned>> producers;
   llvm::BitVector is_call;
@@ -106,7 +106,7 @@ void RefuseAroundCalls(const FusionGraph& graph, llvm::MutableArrayRef<Edge> edg
 void FusePass::mergeAlongEdges(FusionGraph& graph, const FusionRules& rules,
                                llvm::MutableArrayRef<Edge> edges) {
   RefuseAroundCalls(graph, edges);
-  // What saves most memory traffic first, then in program order: a producer prefers its nearest reader.
+  // The largest savings of memory traffic first, then program order: a producer prefers its nearest reader.
   llvm::SmallVector<Edge*> order;
   for (Edge& edge : edges) {
     if (IsOfLoops(graph, edge) && edge.refusal.empty()) order.push_back(&edge);
@@ -119,7 +119,7 @@ void FusePass::mergeAlongEdges(FusionGraph& graph, const FusionRules& rules,
       if (a == b) continue;
       edge->refusal = rules.refuse(a, b);
       if (!edge->refusal.empty()) {
-        // What lies between may come along, such as what a row's sum goes through on its way to the row.
+        // Groups between the two may join them, such as those between a row's sum and its use in the row.
         llvm::SmallVector<unsigned> between = rules.joinable(a, b);
         if (between.empty()) continue;
         for (unsigned group : between) a = graph.merge(a, group);
@@ -132,7 +132,7 @@ void FusePass::mergeAlongEdges(FusionGraph& graph, const FusionRules& rules,
   }
 }
 
-// Kernels that loop over the same large value read it once when they are one.
+// Merges kernels that loop over the same large value, so that they read it once.
 void FusePass::mergeSiblings(FusionGraph& graph, const FusionRules& rules, mlir::Block& block) {
   auto try_readers = [&](Value value) {
     auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
@@ -195,12 +195,13 @@ ir::FusionOp BuildFusion(const FusionGraph& graph, unsigned group, mlir::Block& 
   for (Value input : inputs) mapping.map(input, body.addArgument(input.getType(), input.getLoc()));
   ir::SetDevice(fusion, ir::DeviceOf(graph.nodes()[group].op));
   builder.setInsertionPointToEnd(&body);
-  for (Operation* op : ops) ir::SetDevice(builder.clone(*op, mapping), nullptr);  // The fusion says it.
+  // The fusion has the device.
+  for (Operation* op : ops) ir::SetDevice(builder.clone(*op, mapping), nullptr);
   llvm::SmallVector<Value> yielded;
   for (Value output : outputs) yielded.push_back(mapping.lookup(output));
   builder.create<ir::YieldOp>(fusion.getLoc(), yielded);
   for (auto [output, result] : llvm::zip_equal(outputs, fusion.getOutputs())) {
-    // Kernels that get a copy of an inlined op do not read the stored one.
+    // Kernels with a copy of an inlined op do not read the stored result.
     llvm::DenseSet<Operation*> readers;
     for (unsigned reader : graph.readers(output)) readers.insert(graph.nodes()[reader].op);
     const bool is_inlined = graph.isInlined(output.getDefiningOp());

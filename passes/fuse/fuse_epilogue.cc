@@ -31,8 +31,8 @@ Activation ActivationOf(Operation* op) {
 int64_t BiasDim(ir::MatmulOp op) { return op.getType().getRank() - 1; }
 int64_t BiasDim(ir::Conv2dOp op) { return op.getLayout() == ir::ImageLayout::nhwc ? 3 : 1; }
 
-// Why the library does not apply the activation, or a bias alone (none); empty when it does. What it cannot do costs a
-// kernel of its own.
+// Returns why the library cannot apply the activation, or a bias alone (none); empty if it can. Otherwise the
+// epilogue is a separate kernel.
 std::string AgainstEpilogue(ir::MatmulOp op, Activation activation) {
   if (!IsOnGpu(op)) return "";
   if (op.getType().getElementType().isF64()) return "cuBLASLt has no epilogues in f64";
@@ -52,7 +52,7 @@ std::string AgainstEpilogue(ir::Conv2dOp op, Activation activation) {
              : "a convolution in layout nchw16n applies relu only";
 }
 
-// The vector that `value` repeats along all dimensions but `dim`; null when it is none.
+// Returns the vector that `value` repeats along all dimensions except `dim`; null if there is none.
 Value BiasVector(Value value, int64_t dim, int64_t size) {
   auto broadcast = value.getDefiningOp<ir::BroadcastOp>();
   if (!broadcast || broadcast.getDims() != llvm::ArrayRef<int64_t>({dim})) return {};
@@ -70,7 +70,7 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
       if (llvm::isa<ir::MatmulOp, ir::Conv2dOp, ir::ScatterAddOp>(op)) heads.push_back(op);
     });
     for (Operation* op : heads) {
-      // What is fused is erased.
+      // Fused ops are erased.
       if (auto matmul = llvm::dyn_cast<ir::MatmulOp>(op)) {
         if (!FuseGeluGradient(matmul)) fuse(matmul);
       } else if (auto scatter = llvm::dyn_cast<ir::ScatterAddOp>(op)) {
@@ -89,7 +89,7 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
     fuseActivation(op);
   }
 
-  // The op with the bias, in place of the addition; the op as it was when there is nothing to fuse.
+  // Returns the op with the bias, replacing the addition; the unchanged op if nothing can be fused.
   template <typename Op>
   Op fuseBias(Op op) {
     if (op.getBias() || op.getActivation() != Activation::none) return op;
@@ -146,7 +146,8 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
     }
   }
 
-  // Adds the updates to what the sums are added to, in place of to zeros: a table's gradient that is a product's too, say.
+  // Scatters onto the other operand of the addition instead of onto zeros, for example if a table's gradient
+  // is also a matmul's.
   void addOnto(ir::ScatterAddOp op) {
     auto zeros = op.getX().getDefiningOp<ir::ConstantOp>();
     if (!zeros || !ir::IsSplatOf(zeros.getValue(), 0) || !op->hasOneUse()) return;
@@ -159,7 +160,7 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
     replace(op, add, fused);
   }
 
-  // `last` is computed by `fused` now. Its location names the user's lines of both.
+  // Replaces `last` by `fused`, whose location names the user's lines of both ops.
   void replace(Operation* op, Operation* last, Operation* fused) {
     fused->setLoc(mlir::FusedLoc::get(&getContext(), {op->getLoc(), last->getLoc()}));
     last->getResult(0).replaceAllUsesWith(fused->getResult(0));

@@ -12,10 +12,10 @@ namespace {
 using mlir::Operation;
 using mlir::Value;
 
-// Smaller updates share one kernel (fuse.cc), and their gradients are written and read in caches.
+// Smaller updates share one kernel (fuse.cc), and their gradients stay in cache.
 constexpr int64_t kLargeProduct = 1 << 20;
 
-// x + rate * product or x - rate * product, as found. Without a rate it is 1.
+// The matched x + rate * product or x - rate * product. Null rate means 1.
 struct MomentumUpdate {
   Operation* op;
   Value variable, rate;
@@ -23,7 +23,7 @@ struct MomentumUpdate {
   bool subtracts;
 };
 
-// A product whose sums may be added to something and are read by nothing else.
+// Returns the matmul of `value` if it may take an addend and nothing else reads it; else null.
 ir::MatmulOp ProductOf(Value value) {
   auto product = value.getDefiningOp<ir::MatmulOp>();
   const bool is_plain = product && !product.getBias() && !product.getAddend() && !product.getScale() &&
@@ -31,7 +31,7 @@ ir::MatmulOp ProductOf(Value value) {
   return is_plain && product->hasOneUse() ? product : ir::MatmulOp();
 }
 
-// Whether all elements are one number.
+// True if all elements are one number.
 bool IsOneNumber(Value value) {
   if (auto constant = value.getDefiningOp<ir::ConstantOp>()) {
     return llvm::isa<mlir::SplatElementsAttr>(constant.getValue());
@@ -51,7 +51,7 @@ bool FindStep(Value step, MomentumUpdate& update) {
   return false;
 }
 
-// What gives `value` from the variable's old value, if a product can give it at once.
+// Returns the update of `variable` that gives `value`, if one matmul can compute it; else nullopt.
 std::optional<MomentumUpdate> FindUpdate(Value value, Value variable) {
   Operation* op = value.getDefiningOp();
   if (!op || ir::KindOf(ir::DeviceOf(op)) != ir::DeviceKind::gpu) return std::nullopt;
@@ -66,7 +66,7 @@ std::optional<MomentumUpdate> FindUpdate(Value value, Value variable) {
   return std::nullopt;
 }
 
-// The rate with its sign, a number in memory; null where it is 1.
+// Returns the signed rate as a rank-0 value; null if it is 1.
 Value ScaleOf(const MomentumUpdate& update, mlir::OpBuilder& builder) {
   if (!update.rate && !update.subtracts) return {};
   mlir::Location loc = update.op->getLoc();

@@ -14,12 +14,13 @@ using mlir::Value;
 
 namespace {
 
-// Copying an index map that costs more than this into every reader is not free.
+// Largest cost of an index map that is copied into every reader.
 constexpr int64_t kInlinedCost = 2;
-// Computing this much costs less than reading the result from memory.
+// Computing up to this cost is cheaper than reading the result from memory.
 constexpr int64_t kUnstoredCost = 6;
 
-// A number that only products read, as their scale, would be a kernel of its own in every run.
+// True for constants stored in the plan. A scale that only matmuls read would otherwise need a kernel in
+// every run.
 bool IsStoredConstant(Operation* op) {
   auto constant = llvm::dyn_cast<ir::ConstantOp>(op);
   if (!constant) return false;
@@ -28,7 +29,8 @@ bool IsStoredConstant(Operation* op) {
   return is_scale || !llvm::isa<mlir::SplatElementsAttr>(constant.getValue());
 }
 
-// What computing `value` costs when it reads no memory, as a mask of iotas does; nullopt when it reads some.
+// Returns the cost of computing `value` if it reads no memory, as a mask of iotas; nullopt if it reads
+// memory.
 std::optional<int64_t> CostWithoutMemory(Value value, ElementCost& costs) {
   Operation* op = value.getDefiningOp();
   if (!op || !IsLoop(op) || llvm::isa<ir::ReductionInterface>(op)) return std::nullopt;
@@ -75,7 +77,7 @@ FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) : inlined_(Find
     ops.push_back(&op);
     if (ShouldInline(&op, costs)) inlined_.insert(&op);
   }
-  // An inlined op is stored as well when an op that is not fused reads it.
+  // An inlined op is also stored if an op that is not fused reads it.
   llvm::DenseSet<Operation*> stored;
   for (Operation* op : llvm::reverse(ops)) {
     bool copies = IsLoop(op) && !(stored.contains(op) && llvm::isa<ir::ReshapeOp>(op));
@@ -169,14 +171,14 @@ llvm::SmallVector<unsigned> FusionGraph::fusibleReaders(Value value) const {
   return found;
 }
 
-// From both ends by turns, so that it takes as long as the end with less around it.
+// Searches from both ends in turn, so the time depends on the end with the smaller neighbourhood.
 FusionGraph::Search FusionGraph::search(unsigned a, unsigned b, bool around) const {
   const unsigned from_start = 2 * ++searches_, from_end = from_start + 1;
   seen_[a] = from_start;
   seen_[b] = from_end;
   llvm::SmallVector<unsigned> followers, leaders;
-  size_t followed = 0, led = 0;  // Of these, the ones that were looked behind.
-  // True if the search has met itself. A value that flows directly from `a` to `b` is none around.
+  size_t followed = 0, led = 0;  // Numbers of followers and leaders that were expanded.
+  // True if the two searches have met. A direct edge from `a` to `b` is not a path around.
   auto see = [&](unsigned group, unsigned next, bool forward) {
     const unsigned own = forward ? from_start : from_end, other = forward ? from_end : from_start;
     if (seen_[next] == own) return false;
@@ -205,9 +207,9 @@ FusionGraph::Search FusionGraph::search(unsigned a, unsigned b, bool around) con
 }
 
 llvm::SmallVector<unsigned> FusionGraph::between(unsigned a, unsigned b, size_t most) const {
-  llvm::DenseMap<unsigned, bool> leads;  // Whether a group leads to `b`.
+  llvm::DenseMap<unsigned, bool> leads;  // True if the group leads to `b`.
   llvm::SmallVector<unsigned> path;
-  // Recursion is as deep as `most` at the deepest.
+  // The recursion depth is at most `most`.
   auto visit = [&](auto& self, unsigned group) -> bool {
     auto [known, is_new] = leads.try_emplace(group, group == b);
     if (!is_new || group == b || leads.size() > most) return known->second;
@@ -239,13 +241,13 @@ unsigned FusionGraph::merge(unsigned a, unsigned b) {
   return a;
 }
 
-// Gives the group that `a` and `b` become, under the number of `a`, a place in the order.
+// Gives the group merged from `a` and `b`, under the number of `a`, a position in the order.
 void FusionGraph::mergeInOrder(unsigned a, unsigned b) {
   if (!order_) return;
   const auto [first, last] = order_->isBefore(a, b) ? std::pair(a, b) : std::pair(b, a);
   Search between = search(first, last, /*around=*/true);
-  // A value flows from one through another group to the other, as between collectives that wait for each other: what became of
-  // such a program is for others to refuse.
+  // A value flows from one through another group to the other, as between collectives that wait for each
+  // other. Other code must refuse such a program.
   if (between.found) return order_.reset();
   llvm::sort(between.seen, [&](unsigned x, unsigned y) { return order_->isBefore(x, y); });
   if (between.followed) {
@@ -281,7 +283,7 @@ llvm::SmallVector<Operation*> FusionGraph::opsOf(llvm::ArrayRef<unsigned> groups
     }
   }
   for (size_t i = 0; i < ops.size(); ++i) {
-    // What is a piece of memory reads what is stored.
+    // A view of memory reads the stored result.
     if (auto node = node_of_.find(ops[i]); node != node_of_.end() && nodes_[node->second].is_part) continue;
     for (Value operand : ops[i]->getOperands()) {
       Operation* def = operand.getDefiningOp();

@@ -1,13 +1,13 @@
-// The ops of one block as a graph of groups that only ever grow: what `fuse` decides on.
+// FusionGraph: the ops of one block as a graph of groups that only grow, for the pass `fuse`.
 //
 //   FusionGraph graph(block, costs);
 //   if (!graph.pathAround(a, b)) graph.merge(a, b);
-//   graph.opsOf({a}); graph.outputsOf({a});   // what the group's kernel holds and stores
+//   graph.opsOf({a}); graph.outputsOf({a});   // Ops and outputs of the group's kernel.
 //
-// Constants, iotas, cheap index maps (broadcast, transpose, slice) and what recomputed_values.h finds are *inlined*:
-// they belong to no group, every reader gets a copy. Such an op is a node of its own only when something that
-// cannot hold a copy reads it, like a library call. A part of an input is always one. The members of a collective, which
-// wait for each other, are one group.
+// Constants, iotas, cheap index maps (broadcast, transpose, slice) and the values of recomputed_values.h are
+// *inlined*: they belong to no group, and every reader gets a copy. An inlined op is also a node if an op
+// that cannot hold a copy reads it, such as a library call. A part of an input is always a node. The members
+// of a collective wait for each other, so they are one group.
 #ifndef SINTER_PASSES_FUSE_FUSION_GRAPH_H_
 #define SINTER_PASSES_FUSE_FUSION_GRAPH_H_
 
@@ -25,69 +25,73 @@
 
 namespace sinter {
 
-// Whether `op` is a reshape that joins what a broadcast repeats with its neighbours, on a GPU, for fusible ops alone. Such a
-// broadcast is in no memory that the reshape could be a view of: both are an index map.
+// True if `op` is a GPU reshape that merges a broadcast's repeated dimension with its neighbours, and only
+// fusible ops read it. Such a broadcast is not in memory, so the reshape cannot be a view: both are one index
+// map.
 bool IsRepeat(mlir::Operation* op);
 
-// Whether `op` is made of loops, so that kernels may hold it. Other reshapes that move dimensions, and parts of an input,
-// are views of memory.
+// True if `op` is made of loops, so that kernels may hold it. Other reshapes that move dimensions, and parts
+// of an input, are views of memory.
 bool IsLoop(mlir::Operation* op);
 
 class FusionGraph {
  public:
   struct Node {
     mlir::Operation* op;
-    bool fusible;  // May be in a kernel with others.
-    // A part of an input (input_parts.h) or a join of calls (joined_calls.h): a group of its own, and never run.
+    bool fusible;  // May share a kernel with others.
+    // A part of an input (input_parts.h) or a join of calls (joined_calls.h): a group of its own that no
+    // kernel runs.
     bool is_part;
-    llvm::SmallVector<mlir::Value> needs;  // What it reads, through inlined ops when it is fusible.
+    llvm::SmallVector<mlir::Value> needs;  // The values that it reads; for a fusible op, through inlined ops.
     llvm::SmallVector<unsigned> producers,
-        readers;  // Nodes that compute what it reads, and that read it; ascending.
+        readers;  // Nodes that compute its inputs, and nodes that read it; ascending.
     unsigned group;
   };
 
   FusionGraph(mlir::Block& block, ElementCost& costs);
 
   llvm::ArrayRef<Node> nodes() const { return nodes_; }
-  // The node that computes `value`, or -1: a function argument.
+  // Returns the node that computes `value`; -1 for a function argument.
   int nodeOf(mlir::Value value) const;
   bool isInlined(mlir::Operation* op) const { return inlined_.contains(op); }
   // Position in the block.
   unsigned position(mlir::Operation* op) const { return position_.lookup(op); }
 
-  // A group is known by one of its nodes; its members are ascending.
+  // One of its nodes names a group; its members are ascending.
   unsigned groupOf(unsigned node) const { return nodes_[node].group; }
   llvm::ArrayRef<unsigned> members(unsigned group) const { return members_[group]; }
   llvm::SmallVector<unsigned> groups() const;
-  // Where the group's kernel runs; null: on cpu:0, as everything does.
+  // The device of the group's kernel. Null if the whole program is on cpu:0.
   ir::DeviceAttr deviceOf(unsigned group) const { return ir::DeviceOf(nodes_[group].op); }
   // The nodes that read `value`, ascending.
   llvm::ArrayRef<unsigned> readers(mlir::Value value) const;
-  // Those of them that may be in a kernel.
+  // The readers of `value` that may be in a kernel.
   llvm::SmallVector<unsigned> fusibleReaders(mlir::Value value) const;
 
-  // Whether a value flows from group `a` to group `b`.
+  // True if a value flows from group `a` to group `b`.
   bool leadsTo(unsigned a, unsigned b) const { return hasPath(a, b, /*around=*/false); }
-  // Whether one does through a third group, so that they cannot be one kernel.
+  // True if a value flows from `a` to `b` through a third group, so that they cannot be one kernel.
   bool pathAround(unsigned a, unsigned b) const { return hasPath(a, b, /*around=*/true); }
-  // The groups through which values flow from `a` to `b`, when no more than `most` have to be looked at; else none.
+  // Returns the groups through which values flow from `a` to `b`; empty if the search would visit more than
+  // `most` groups.
   llvm::SmallVector<unsigned> between(unsigned a, unsigned b, size_t most) const;
   // Makes `a` and `b` one group and returns its number.
   unsigned merge(unsigned a, unsigned b);
-  // The same of any number of groups, between no two of which a value flows. Questions about paths take long afterwards.
+  // Merges any number of groups without paths between them. Path queries are slow afterwards.
   unsigned mergeAll(llvm::ArrayRef<unsigned> groups);
 
-  // What one kernel of these groups would hold (members and copies of inlined ops, in program order) and
-  // store.
+  // The ops of one kernel of these groups (members and copies of inlined ops, in program order), and its
+  // outputs.
   llvm::SmallVector<mlir::Operation*> opsOf(llvm::ArrayRef<unsigned> groups) const;
   llvm::SmallVector<mlir::Value> outputsOf(llvm::ArrayRef<unsigned> groups) const;
 
  private:
-  // What a search for a path from one group to another has seen: all that follows the first and may lead to the second, when it
-  // has found none and ran out of such groups; or all that leads to the second and may follow the first.
+  // The groups that a search for a path between two groups visited. If the search found none, `seen` is
+  // complete: all groups after the first that may lead to the second, or all groups before the second that
+  // may follow the first.
   struct Search {
     bool found = false;
-    bool followed = false;  // Which of the two `seen` is.
+    bool followed = false;  // True if `seen` follows the first group.
     llvm::SmallVector<unsigned> seen = {};
   };
 
@@ -106,10 +110,10 @@ class FusionGraph {
   llvm::DenseMap<mlir::Operation*, unsigned> node_of_, position_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> readers_;
   llvm::DenseSet<mlir::Operation*> inlined_;
-  // The groups, each behind those that lead to it, so that a search for a path looks only at what lies between its ends. None
-  // when there is no such order, and when it is not kept any more.
+  // The groups in topological order, so that a search visits only groups between its two ends. nullopt if
+  // there is no such order, or if it is no longer maintained.
   std::optional<TopologicalList> order_;
-  // By group: twice the number of the last search that saw it, and 1 more when it was seen from the end.
+  // By group: twice the number of the last search that visited it, plus 1 if that search came from the end.
   mutable std::vector<unsigned> seen_;
   mutable unsigned searches_ = 0;
 };

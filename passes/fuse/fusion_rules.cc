@@ -14,14 +14,14 @@ using mlir::Value;
 
 namespace {
 
-// Computing this much again for each element costs less than storing and loading the element.
+// Recomputing an element up to this cost is cheaper than storing and loading it.
 constexpr int64_t kCheapCost = 2;
-// Work that may be repeated for each element that is not stored and loaded.
+// Cost that may be repeated for each element that is not stored and loaded.
 constexpr int64_t kRepeatedCost = 16;
-// Groups looked at for those between two.
+// Most groups visited in a search for those between two groups.
 constexpr size_t kMostBetween = 32;
-// That a loop of a CPU walks over side by side: buffers a power of two apart share a few lines of its first cache, and more
-// streams than these are not prefetched.
+// Most buffers that a CPU loop walks over. Buffers a power of two apart share a few lines of the L1 cache,
+// and more streams are not prefetched.
 constexpr size_t kMostStreams = 32;
 
 std::string NameOf(Operation* op) { return op->getName().getStringRef().str(); }
@@ -69,8 +69,9 @@ std::string FusionRules::refuse(unsigned a, unsigned b) const {
   return "";
 }
 
-// Whether, on a GPU, an update of a variable would come before a reader of the old value, so that it could not be in its place:
-// since what the update is fused with leads to that reader. A launch for all such updates, at the end, is less than a copy each.
+// True if, on a GPU, fusing would move an update of a variable before a reader of its old value, because a
+// fused group leads to that reader. The update could then not be in place. One launch for all such updates at
+// the end costs less than a copy for each.
 bool FusionRules::overwritesTooEarly(llvm::ArrayRef<unsigned> groups) const {
   if (ir::KindOf(graph_.deviceOf(groups.front())) != ir::DeviceKind::gpu) return false;
   auto reads_later = [&](unsigned updating, unsigned reader) {
@@ -101,7 +102,7 @@ llvm::SmallVector<unsigned> FusionRules::joinable(unsigned a, unsigned b) const 
   return refuseTogether(all).empty() ? between : llvm::SmallVector<unsigned>();
 }
 
-// All but whether something else lies between them.
+// All rules except paths through other groups.
 std::string FusionRules::refuseTogether(llvm::ArrayRef<unsigned> groups) const {
   size_t size = 0;
   ir::DeviceAttr device;
@@ -129,7 +130,8 @@ std::string FusionRules::refuseTogether(llvm::ArrayRef<unsigned> groups) const {
   return refuseNest(domain->nests[0], outputs, ir::KindOf(device));
 }
 
-// Those that a kernel of the groups reads and writes; at least as many where they are few.
+// Counts the buffers that a kernel of the groups reads and writes. If a cheap upper bound is at most `few`,
+// returns that bound.
 size_t FusionRules::countBuffers(llvm::ArrayRef<unsigned> groups, size_t outputs, size_t few) const {
   size_t needs = 0;
   for (unsigned group : groups) {
@@ -167,7 +169,7 @@ std::string FusionRules::refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<Val
            " elements computed instead of " + std::to_string(elements);
   }
   if (!nest.isCutInChunks(device)) return "";
-  // A GPU stores what depends on no reduction while it computes the chunks.
+  // While it computes the chunks, a GPU stores values that depend on no reduction.
   bool stores_full = llvm::any_of(nest.outputs, [&](unsigned output) {
     return NumElements(outputs[output]) == nest.elements() &&
            (device == ir::DeviceKind::cpu || nest.dependsOnReduction(outputs[output]));
@@ -177,7 +179,7 @@ std::string FusionRules::refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<Val
          " in chunks, where full results cannot be stored";
 }
 
-// The cost of an element of `value` from the inputs and the results of reductions.
+// The cost of one element of `value`, starting from inputs and results of reductions.
 int64_t FusionRules::costOfReading(Value value, const ir::LoopNest& nest) const {
   llvm::DenseSet<Operation*> seen, held(nest.ops.begin(), nest.ops.end());
   llvm::SmallVector<Operation*> stack = {value.getDefiningOp()};

@@ -1,4 +1,4 @@
-// Whether two groups should be one kernel, and if not, why not.
+// FusionRules: decides if two groups should be one kernel, and gives the reason if not.
 //
 //   FusionRules rules(graph, costs, /*most_ops=*/256, /*most_buffers=*/4095);
 //   std::string why = rules.refuse(a, b);
@@ -16,20 +16,20 @@ namespace sinter {
 
 class FusionRules {
  public:
-  // The refusal of groups with something between them.
+  // The refusal of groups with a computation between them.
   static constexpr char kComputedBetween[] =
       "a value between them is computed by another kernel or library call";
 
   FusionRules(const FusionGraph& graph, ElementCost& costs, size_t most_ops, size_t most_buffers);
 
-  // Why groups `a` and `b` must stay two kernels; empty when they may be one. Legality first (one loop nest,
-  // no cycle), then whether it pays: nothing expensive computed several times, no results stored that need loops of their own.
+  // Returns why groups `a` and `b` must stay two kernels; empty if they may be one. Checks legality first
+  // (one loop nest, no cycle), then profit: nothing expensive is computed several times, and no stored result
+  // needs loops of its own.
   std::string refuse(unsigned a, unsigned b) const;
-  // The groups between `a` and `b`, when those keep the two apart and all of them may be one kernel. Only on a GPU, where a
-  // kernel that stores what another one could have used costs more than the other one's arithmetic.
+  // Returns the groups between `a` and `b` if only they keep the two apart and all of them may be one kernel.
+  // Only on a GPU, where storing a value costs more than another kernel's arithmetic.
   llvm::SmallVector<unsigned> joinable(unsigned a, unsigned b) const;
-  // Why a value cannot pass inside a kernel from node `producer` to node `consumer` at all: one of them is no
-  // loop.
+  // Returns why no kernel can hold both node `producer` and node `consumer`: one of them is not a loop.
   std::string boundary(unsigned producer, unsigned consumer) const;
 
  private:
@@ -42,10 +42,10 @@ class FusionRules {
 
   const FusionGraph& graph_;
   ElementCost& costs_;
-  size_t most_ops_;      // In a kernel, inlined ones not counted.
+  size_t most_ops_;      // Ops of a kernel, without inlined ones.
   size_t most_buffers_;  // Inputs and results of a kernel.
   llvm::DenseMap<mlir::Operation*, llvm::SmallVector<mlir::Value, 1>>
-      overwritten_;  // Variables, by what updates them.
+      overwritten_;  // For each op: the variables that it updates.
 };
 
 }  // namespace sinter

@@ -13,8 +13,8 @@ using ir::Activation;
 using mlir::Operation;
 using mlir::Value;
 
-// Whether two values are computed by the same ops from the same values; `want` stands for `have` where it has no op. The
-// operands of sums and products may be in either order.
+// True if the same ops compute both values. `known` maps the inputs of `want` to those of `have`, and gets
+// the matched values. The operands of additions and multiplications may be swapped.
 bool IsSame(Value have, Value want, mlir::IRMapping& known) {
   if (Value is = known.lookupOrNull(want)) return is == have;
   Operation *x = have.getDefiningOp(), *y = want.getDefiningOp();
@@ -31,7 +31,7 @@ bool IsSame(Value have, Value want, mlir::IRMapping& known) {
   return is_same;
 }
 
-// Whether `product` is g gelu_tanh'(x), as ir::GeluTanhOp's gradient builds it.
+// True if `product` is g gelu_tanh'(x), as ir::GeluTanhOp's gradient builds it.
 bool IsGeluGradient(ir::MulOp product, Value g, Value x) {
   mlir::Block scratch;
   mlir::OpBuilder at(product.getContext());
@@ -43,14 +43,14 @@ bool IsGeluGradient(ir::MulOp product, Value g, Value x) {
   known.map(want_g.value, g);
   known.map(want_x.value, x);
   const bool is_same = IsSame(product.getResult(), b.geluTanhGradient(want_g, want_x).value, known);
-  // From the last to the first: nothing is erased before its readers.
+  // From last to first: readers are erased before the ops that they read.
   while (!scratch.empty()) scratch.back().erase();
   return is_same;
 }
 
-// What is multiplied by itself in the pointwise ops that compute `slope`: what gelu_tanh was applied to is among them.
+// Returns values that are squared in the pointwise ops of `slope`; the input of gelu_tanh is one of them.
 llvm::SmallVector<Value> Squared(Value slope) {
-  constexpr size_t kMost = 64;  // The slope is computed by some 20 ops.
+  constexpr size_t kMost = 64;  // The slope is computed by about 20 ops.
   llvm::SetVector<Value> seen;
   llvm::SmallVector<Value> squared;
   seen.insert(slope);
@@ -64,7 +64,8 @@ llvm::SmallVector<Value> Squared(Value slope) {
   return squared;
 }
 
-// As CublasGradientProblem of runtime/plan/gpu_limits.h says; codegen/steps/lower_linear.cc refuses what this lets through against it.
+// Same rules as CublasGradientProblem in runtime/plan/gpu_limits.h; codegen/steps/lower_linear.cc refuses ops that pass
+// here but break them.
 bool IsOfCublas(ir::MatmulOp matmul) {
   ir::DeviceAttr device = ir::DeviceOf(matmul.getOperation());
   if (!device || device.getKind() != ir::DeviceKind::gpu) return false;

@@ -1,9 +1,10 @@
-// The gradient of gelu_tanh as a part of the product before it: for fuse_epilogue.cc, on GPUs.
+// Fuses the gradient of gelu_tanh into the matmul before it, on GPUs, for fuse_epilogue.cc.
 //
-//   if (!FuseGeluGradient(matmul)) fuse(matmul);      // (a b) gelu_tanh'(x) becomes sinter.matmul_grad
+//   if (!FuseGeluGradient(matmul)) fuse(matmul);      // (a b) gelu_tanh'(x) becomes sinter.matmul_grad.
 //
-// cuBLASLt has more of the kind, which took longer than kernels of their own and which no op says: gelu_tanh with what it is
-// applied to, and the sums of a product's columns or of an operand (docs/performance-notes.md).
+// cuBLASLt has two more such epilogues, which have no op because they were slower than separate kernels:
+// gelu_tanh that also stores its input, and sums of the columns of a result or of an operand
+// (docs/performance-notes.md).
 #ifndef SINTER_PASSES_FUSE_GELU_GRADIENT_H_
 #define SINTER_PASSES_FUSE_GELU_GRADIENT_H_
 
@@ -11,8 +12,8 @@
 
 namespace sinter {
 
-// For a product of bf16 or f16 that nothing reads but the multiplication with the slope of gelu_tanh: the op in place of that,
-// and `matmul` is erased. Null: it is none, or cuBLASLt does not do it.
+// For a matmul of bf16 or f16 whose only reader multiplies it by the derivative of gelu_tanh: returns the
+// fused op and erases `matmul`. Null if the pattern does not match or cuBLASLt does not support it.
 ir::MatmulGradOp FuseGeluGradient(ir::MatmulOp matmul);
 
 }  // namespace sinter

@@ -14,13 +14,13 @@ using mlir::RankedTensorType;
 using mlir::Value;
 using mlir::func::FuncOp;
 
-// What one function does with a variable.
+// The uses of a variable in one function.
 struct VariableUse {
   FuncOp function;
   llvm::SmallVector<Value, 1> old_values;  // Arguments; a program in text may read it twice.
-  std::optional<unsigned> assigned;        // The number of the result that is its new value.
+  std::optional<unsigned> assigned;        // The index of the result that is its new value.
 
-  // Null: the variable keeps its value.
+  // Null if the variable keeps its value.
   Value newValue() {
     if (!assigned) return {};
     Value value = function.getBody().front().getTerminator()->getOperand(*assigned);
@@ -62,7 +62,8 @@ llvm::SmallVector<ir::CastOp> CastsOf(llvm::ArrayRef<Value> values, mlir::Type e
   return casts;
 }
 
-// Whether it has to be in memory: a library reads it, be it as a view. Others compute it while they read the wide values.
+// True if a library call reads the value, directly or through reshapes, so that it must be in memory. Kernels
+// cast while they read.
 bool IsReadFromMemory(Value value) {
   return llvm::any_of(value.getUsers(), [](mlir::Operation* user) {
     if (llvm::isa<ir::ReshapeOp>(user)) return IsReadFromMemory(user->getResult(0));
@@ -70,7 +71,7 @@ bool IsReadFromMemory(Value value) {
   });
 }
 
-// Whether a generated kernel computes it, which can store it rounded as well.
+// True if a generated kernel computes the value; it can then store it rounded as well.
 bool IsOfKernel(Value value) {
   mlir::Operation* op = value.getDefiningOp();
   if (auto reshape = llvm::dyn_cast_or_null<ir::ReshapeOp>(op)) return IsOfKernel(reshape.getX());
@@ -106,7 +107,8 @@ class KeepCastsPass : public impl::KeepCastsBase<KeepCastsPass> {
   VariableOp makeReplica(VariableOp variable, mlir::Type element);
 };
 
-// Not where the cast would be a kernel still, behind what gives the variable its new value instead of before its reader.
+// False if the cast would still need a kernel, after the op that computes the new value instead of before its
+// reader.
 bool KeepCastsPass::isWorthKeeping(VariableOp variable, mlir::Type element,
                                    llvm::ArrayRef<VariableUse> uses) {
   const bool is_wanted = llvm::any_of(uses, [&](const VariableUse& use) {
@@ -137,7 +139,7 @@ VariableOp KeepCastsPass::makeReplica(VariableOp variable, mlir::Type element) {
   auto replica = llvm::cast<VariableOp>(builder.clone(*variable));
   replica.setSymName(name);
   replica.setType(type);
-  // Of a replica's replica the original is the original's.
+  // A replica of a replica names the original variable.
   if (!replica->hasAttr(ir::kReplicaOfAttr)) {
     replica->setAttr(ir::kReplicaOfAttr, FlatSymbolRefAttr::get(variable.getSymNameAttr()));
   }
@@ -152,7 +154,7 @@ VariableOp KeepCastsPass::makeReplica(VariableOp variable, mlir::Type element) {
 void KeepCastsPass::keep(VariableOp variable, mlir::Type element, llvm::ArrayRef<VariableUse> uses) {
   VariableOp replica = makeReplica(variable, element);
   auto type = llvm::cast<RankedTensorType>(replica.getType());
-  // Not what else the wide one may be, such as an output.
+  // Only the variable's attributes and device; the wide result may also be an output.
   auto renamed = [&](mlir::DictionaryAttr attributes) {
     mlir::NamedAttrList list;
     list.set(ir::kVariableAttr, FlatSymbolRefAttr::get(replica.getSymNameAttr()));

@@ -30,7 +30,8 @@ bool MoveUp(ir::ReshapeOp reshape) {
   return true;
 }
 
-// Moves the reshape behind the pointwise op that alone reads it, and returns it there.
+// Moves the reshape after the pointwise op that is its only reader, and returns the new reshape; null if it
+// cannot move.
 ir::ReshapeOp MoveDown(ir::ReshapeOp reshape) {
   Value x = reshape.getX();
   if (IsInMemory(x) || !x.getDefiningOp() || !IsFusible(x.getDefiningOp()) || !reshape->hasOneUse())
@@ -56,7 +57,7 @@ class MoveReshapesPass : public impl::MoveReshapesBase<MoveReshapesPass> {
  public:
   using MoveReshapesBase::MoveReshapesBase;
   void runOnOperation() override {
-    // Moving down keeps program order, so that several reshapes of one chain meet at its end.
+    // Moving down keeps program order, so several reshapes of one chain meet at its end.
     llvm::SmallVector<ir::ReshapeOp> reshapes;
     getOperation().walk([&](ir::ReshapeOp reshape) {
       if (!ir::IsUnitReshape(reshape)) reshapes.push_back(reshape);
@@ -66,7 +67,7 @@ class MoveReshapesPass : public impl::MoveReshapesBase<MoveReshapesPass> {
       for (ir::ReshapeOp at = reshape; at; at = MoveDown(at)) {
       }
     }
-    // What was moved leaves its old ops behind.
+    // Erases the old ops of moved reshapes.
     for (mlir::Block& block : getOperation().getBody()) {
       for (Operation& op : llvm::make_early_inc_range(llvm::reverse(block))) {
         if (op.use_empty() && mlir::isMemoryEffectFree(&op) && !op.hasTrait<mlir::OpTrait::IsTerminator>())

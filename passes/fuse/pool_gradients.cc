@@ -22,7 +22,7 @@ bool CanSpread(ir::AvgPool2dGradOp op) {
          });
 }
 
-// g / elements of a window, repeated along both image dimensions; zeros where no window reaches.
+// g / (elements of a window), repeated along both image dimensions; zeros where no window reaches.
 Expr Spread(ir::GraphBuilder& b, ir::AvgPool2dGradOp op) {
   llvm::ArrayRef<int64_t> window = op.getWindow(), from = op.getG().getType().getShape(),
                           to = op.getType().getShape();

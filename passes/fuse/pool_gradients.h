@@ -1,8 +1,9 @@
-// Gradients of average pools whose windows lie side by side, as index maps: every element is one of g's, divided, so that on
-// a GPU the kernels that read the gradient compute it where they need it, and none stores it. A GPU's pools otherwise are
-// kernels of their own; a CPU's are quicker than what fusion would make of them.
+// Rewrites gradients of average pools with non-overlapping windows as index maps, on GPUs.
+// Every element is an element of g, divided. So kernels that read the gradient compute it in place, and no
+// kernel stores it. Otherwise a GPU's pools are separate kernels. A CPU's pool kernels are faster than fused
+// loops.
 //
-//   SpreadPoolGradients(block);   // avg_pool2d_grad becomes broadcast, reshape, pad, div
+//   SpreadPoolGradients(block);   // avg_pool2d_grad becomes broadcast, reshape, pad, div.
 #ifndef SINTER_PASSES_FUSE_POOL_GRADIENTS_H_
 #define SINTER_PASSES_FUSE_POOL_GRADIENTS_H_
 
@@ -10,7 +11,7 @@
 
 namespace sinter {
 
-// Replaces those on GPUs that only fusible ops read, before they are grouped.
+// Replaces pool gradients on GPUs that only fusible ops read. Run it before grouping.
 void SpreadPoolGradients(mlir::Block& block);
 
 }  // namespace sinter

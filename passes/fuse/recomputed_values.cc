@@ -23,18 +23,19 @@ namespace {
 
 // Fewer elements stay in a GPU's caches between two kernels.
 constexpr int64_t kManyElements = 1 << 16;
-// Values of so many times fewer elements, such as one a row, are read and stored for nothing.
+// Reading and storing a value with this many times fewer elements, such as one a row, counts as free.
 constexpr int64_t kSmallPart = 16;
-// Additions that cost less than 4 bytes of memory: some 15 of them in the time of one byte, at the rates of an H200.
+// This many additions cost less than 4 bytes of memory traffic: an H200 does about 15 in the time of one
+// byte.
 constexpr int64_t kCheapValue = 8;
-// Ops that are looked at behind one value.
+// Most ops visited after one value.
 constexpr size_t kMostReaders = 64;
 
-// What one value is computed from.
+// The inputs and ops of one value's recomputation.
 struct Tree {
-  llvm::SetVector<Value> leaves;  // The large ones.
+  llvm::SetVector<Value> leaves;  // Large inputs.
   llvm::SetVector<Operation*> ops;
-  int64_t cost = 0;  // Of all ops, an element.
+  int64_t cost = 0;  // Cost of all ops for one element.
 
   void add(const Tree& other) {
     leaves.insert(other.leaves.begin(), other.leaves.end());
@@ -69,7 +70,7 @@ class Finder {
   }
 
  private:
-  // A large pointwise value that several ops read, each at its own element.
+  // True for a large pointwise value that several ops read, each at its own element.
   static bool isCandidate(Operation* op) {
     if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnGpu(op)) return false;
     Value result = op->getResult(0);
@@ -78,14 +79,14 @@ class Finder {
     return readers.size() > 1 && isReadInPlace(op);
   }
 
-  // Whether every op that reads it does so at its own element: through an index map an element may be read often.
+  // True if every reader reads `op` at its own element. Through an index map an element may be read often.
   static bool isReadInPlace(Operation* op) {
     return llvm::all_of(op->getUsers(), [](Operation* reader) {
       return llvm::isa<ir::PointwiseInterface, ir::ReductionInterface>(reader);
     });
   }
 
-  // Whether it is a mask that one op reads, of 16-bit values that are kept in memory past a library call anyway.
+  // True for a mask with one reader, of 16-bit values that stay in memory past a library call anyway.
   bool isMaskOfKept(Operation* op) {
     if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnGpu(op)) return false;
     Value mask = op->getResult(0);
@@ -102,11 +103,11 @@ class Finder {
            });
   }
 
-  // What follows a value through pointwise ops of its size, in the kernels of the reductions that it goes into and in others.
+  // Readers of a value through pointwise ops of its size, in kernels of its reductions and in others.
   struct Readers {
     llvm::SetVector<Operation*> ops;
     llvm::SmallVector<Operation*> reductions;
-    bool leaves_loops = false;  // Something other than a loop reads the value itself.
+    bool leaves_loops = false;  // True if an op that is not a loop reads the value itself.
   };
 
   Readers follow(Operation* op) {
@@ -127,7 +128,7 @@ class Finder {
     return readers;
   }
 
-  // What is in memory and goes into `value`, and the ops between.
+  // Collects the values in memory that `value` depends on, and the ops between.
   void collect(Value value, int64_t depth, Tree& into) {
     Operation* op = value.getDefiningOp();
     if (!op || isInMemory(value) || !llvm::isa<ir::PointwiseInterface>(op) || depth > kCheapValue) {
@@ -139,8 +140,8 @@ class Finder {
     for (Value operand : op->getOperands()) collect(operand, depth + 1, into);
   }
 
-  // Whether `op` goes into reductions in chunks and is read with their results, in another kernel, and is better computed there
-  // once more. Then notes it.
+  // True if `op` feeds chunked reductions, is read with their results in another kernel, and is better
+  // recomputed there. Then records `op`.
   bool isReducedThenRead(Operation* op) {
     if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnGpu(op) ||
         isWideningCast(op) || found_.contains(op)) {
@@ -151,7 +152,7 @@ class Finder {
     Readers readers = follow(op);
     if (readers.leaves_loops || readers.ops.size() > kMostReaders || readers.reductions.empty()) return false;
     llvm::DenseSet<Operation*> behind = behindChunks(readers.reductions);
-    // What both sides read from memory besides.
+    // Other values that each side reads from memory.
     Tree with[2];
     bool is_read_later = false;
     for (Operation* reader : readers.ops) {
@@ -176,7 +177,7 @@ class Finder {
     return pays;
   }
 
-  // What depends on those of the reductions that are cut in chunks: no kernel holds both.
+  // Returns the ops that depend on chunked reductions: no kernel holds both.
   llvm::DenseSet<Operation*> behindChunks(llvm::ArrayRef<Operation*> reductions) {
     llvm::DenseSet<Operation*> behind;
     llvm::SmallVector<Operation*> stack;
@@ -194,7 +195,8 @@ class Finder {
     return behind;
   }
 
-  // Whether what is stored of the tree, for a library call, is read by no other kernel: it would compute it again as well.
+  // True if no other kernel reads the stored values of the tree (stored for a library call). Another kernel
+  // would recompute them too.
   bool isReadWithin(const Tree& tree) {
     return llvm::all_of(tree.ops, [&](Operation* op) {
       return !isInMemory(op->getResult(0)) || llvm::all_of(op->getUsers(), [&](Operation* reader) {
@@ -207,7 +209,7 @@ class Finder {
     return llvm::isa<ir::CastOp>(op) && NumBytes(op->getOperand(0)) < NumBytes(op->getResult(0));
   }
 
-  // Whether reductions along different dimensions read it: no kernel holds both.
+  // True if reductions along different dimensions read `op`: no kernel holds both.
   static bool isReducedTwoWays(Operation* op) {
     std::optional<llvm::ArrayRef<int64_t>> dims;
     for (Operation* reader : op->getUsers()) {
@@ -219,7 +221,8 @@ class Finder {
     return false;
   }
 
-  // Whether a value flows from `op` through something that is no loop to a reader of `op`: they cannot be one kernel.
+  // True if a value flows from `op` through an op that is not a loop to a reader of `op`: they cannot be one
+  // kernel.
   bool isKeptBehindLibrary(Operation* op) {
     if (!kept_) findKept();
     return kept_->contains(op);
@@ -244,7 +247,7 @@ class Finder {
     }
   }
 
-  // Whether `value` is stored whatever is recomputed.
+  // True if `value` is stored no matter what is recomputed.
   bool isInMemory(Value value) {
     Operation* op = value.getDefiningOp();
     if (!op || !IsLoop(op)) return true;
@@ -252,7 +255,7 @@ class Finder {
     return !found_.contains(op) && isKeptBehindLibrary(op);
   }
 
-  // Bytes that a reader of the tree's value reads, and those that are stored for it.
+  // Bytes that a reader of the tree's value reads, plus bytes that must be stored for it.
   int64_t traffic(const Tree& tree) {
     int64_t bytes = 0;
     for (Value leaf : tree.leaves) {
@@ -261,7 +264,7 @@ class Finder {
     return bytes;
   }
 
-  // From what `root` is computed through `value`; none when there is something that is no element of the same place.
+  // Returns the tree of `root` through `value`; nullopt if an input is not read at the same element.
   std::optional<Tree> expand(Value root, Value value, int64_t depth) {
     Operation* op = value.getDefiningOp();
     Tree leaf;
@@ -272,7 +275,7 @@ class Finder {
                                                                                      : std::nullopt;
     }
     leaf.leaves.insert(value);
-    // A longer way costs too much.
+    // A deeper tree costs too much.
     const bool is_read = isInMemory(value) && free_.empty() && !(op && found_.contains(op));
     if (depth > kCheapValue || (value != root && is_read)) return leaf;
     if (!op || !llvm::isa<ir::PointwiseInterface>(op) || !IsOnGpu(op)) return leaf;
@@ -301,9 +304,9 @@ class Finder {
   ElementCost& costs_;
   std::vector<Operation*> ops_;
   llvm::DenseMap<Operation*, unsigned> position_;
-  std::optional<llvm::DenseSet<Operation*>> kept_;  // Those that isKeptBehindLibrary.
+  std::optional<llvm::DenseSet<Operation*>> kept_;  // Values for which isKeptBehindLibrary holds.
   llvm::DenseSet<Operation*> found_;
-  // For the value that is looked at: what its readers read and compute anyway.
+  // For the current value: inputs and ops that its readers need anyway.
   llvm::DenseSet<Value> free_;
   llvm::DenseSet<Operation*> free_ops_;
 };

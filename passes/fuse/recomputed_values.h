@@ -1,18 +1,21 @@
-// Which values every kernel that reads them computes again, in place of storing them for each other.
+// FindRecomputed: the values that every reading kernel recomputes instead of one kernel storing them.
 //
-//   llvm::DenseSet<mlir::Operation*> again = FindRecomputed(block, costs);   // FusionGraph copies these into every reader
+//   llvm::DenseSet<mlir::Operation*> again = FindRecomputed(block, costs);   // FusionGraph inlines these.
 //
-// On a GPU a large value that is stored costs a write, and a read in each kernel that reads it. Computing it again costs
-// its arithmetic, and reads of what it is made of. Recomputed are, when they are cheap and have several readers:
-//   - a value that no one kernel could hold with all its readers, since a library call is between them or they reduce it
-//     along different dimensions, made of no more bytes than it has itself, those included that would have to be stored for
-//     it: a normalised x of f32 from x of bf16 and the mean and scale of each row;
-//   - a value that goes into reductions in chunks and is read again with their results, as the gradient behind a batch norm is,
-//     where that takes no more bytes; what both kernels read anyway costs nothing, so that the mask of a relu may be
-//     computed from what was normalised, in place of the relu's result;
-//   - a cast from a narrower type, wherever its readers are.
-// So is, for its one reader, a mask of 16-bit values that a library call behind it keeps in memory anyway, as the gradient of relu
-// has: to read them moves as many bytes as to write and read the mask, which would take memory in between.
+// On a GPU, storing a large value costs a write, and a read in each kernel that reads it. Recomputing it
+// costs arithmetic and reads of its inputs. Recomputed are cheap values with several readers, if they are one
+// of:
+// - A value that no single kernel can hold with all its readers, because a library call is between them or
+//   they reduce it along different dimensions. Its inputs must have no more bytes than the value itself,
+//   including inputs that would have to be stored. Example: a normalised x of f32, from x of bf16 and each
+//   row's mean and scale.
+// - A value that feeds chunked reductions and is read again with their results, such as the gradient after a
+//   batch norm, if that takes no more bytes. Inputs that both kernels read anyway are free, so the mask of a
+//   relu may be computed from the normalised values instead of the relu's result.
+// - A cast from a narrower type, for any readers.
+// A mask of 16-bit values that a later library call keeps in memory anyway is recomputed for a single reader,
+// as in the gradient of relu: reading the values moves as many bytes as writing and reading the mask, which
+// would also take memory in between.
 #ifndef SINTER_PASSES_FUSE_RECOMPUTED_VALUES_H_
 #define SINTER_PASSES_FUSE_RECOMPUTED_VALUES_H_
 
@@ -23,7 +26,7 @@
 
 namespace sinter {
 
-// With each op those that it is computed through, up to what is in memory.
+// Includes, for each op, the ops that it is recomputed through, back to values in memory.
 llvm::DenseSet<mlir::Operation*> FindRecomputed(mlir::Block& block, ElementCost& costs);
 
 }  // namespace sinter

@@ -18,7 +18,7 @@ bool IsNumber(Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType()).getNumElements() == 1;
 }
 
-// The shape of the loop that the group is.
+// The shape of the group's loop.
 llvm::ArrayRef<int64_t> LoopShape(const FusionGraph& graph, unsigned group, llvm::ArrayRef<Operation*> ops) {
   const auto* reduction = llvm::find_if(ops, llvm::IsaPred<ir::ReductionInterface>);
   if (reduction != ops.end()) return ShapeOf((*reduction)->getOperand(0));
@@ -26,7 +26,7 @@ llvm::ArrayRef<int64_t> LoopShape(const FusionGraph& graph, unsigned group, llvm
   return outputs.empty() ? llvm::ArrayRef<int64_t>() : ShapeOf(outputs.front());
 }
 
-// Values that two groups of one loop both have here, unless one reads what the other computes.
+// Values that two groups of one loop have in common, unless one reads a result of the other.
 llvm::SetVector<Value> CommonValues(const FusionGraph& graph, unsigned group) {
   llvm::SmallVector<Operation*> ops = graph.opsOf({group});
   llvm::DenseSet<Operation*> held(ops.begin(), ops.end());

@@ -1,11 +1,11 @@
-// Groups that read one value, by what else they have in common, so that groups which can share no loop are never compared.
+// SiblingIndex: finds readers of one value that may share a loop, without comparing all pairs.
 //
 //   SiblingIndex index(graph);
 //   index.add(group);                                          // Number 0.
-//   for (unsigned number : index.find(other)) ...              // Those added that may share a loop with `other`.
+//   for (unsigned number : index.find(other)) ...  // Added groups that may share a loop with `other`.
 //
-// Two groups share a loop where they read a value of the loop's shape from elsewhere, hold copies of one op that is more than a
-// number, or where one reads what the other computes (ir/fusion/fusion_domain.h).
+// Two groups may share a loop if they read one outside value of the loop's shape, hold copies of one op that
+// is not a uniform value, or if one reads a result of the other (ir/fusion/fusion_domain.h).
 #ifndef SINTER_PASSES_FUSE_SIBLING_INDEX_H_
 #define SINTER_PASSES_FUSE_SIBLING_INDEX_H_
 
@@ -19,11 +19,11 @@ class SiblingIndex {
  public:
   explicit SiblingIndex(const FusionGraph& graph) : graph_(graph) {}
 
-  // The first is number 0.
+  // The first added group is number 0.
   void add(unsigned group);
-  // Says that the group of this number has become a part of `group`.
+  // Records that the group of this number has become a part of `group`.
   void merge(unsigned number, unsigned group);
-  // Ascending; with the number of `group` itself when it was added.
+  // Ascending; includes the number of `group` itself if it was added.
   llvm::SmallVector<unsigned> find(unsigned group) const;
 
  private:

@@ -13,11 +13,12 @@ using mlir::Value;
 
 namespace {
 
-// On a GPU an update of so many elements takes longer than a launch: alone it can run while its gradient is still in cache,
-// and the gradient's memory serves the next one. So can a cast of a weight run right before its first reader.
+// On a GPU, an update of this many elements takes longer than a launch. Separately it can run while its
+// gradient is still in cache, and the gradient's memory is reused. Likewise, a cast of a weight can run just
+// before its first reader.
 constexpr int64_t kLargeUpdate = 1 << 20;
 
-// The loop of a group that computes a map; none when it is something else.
+// Returns the loop of a group that is a map; nullopt for other groups.
 std::optional<ir::LoopNest> MapOf(const FusionGraph& graph, unsigned group, llvm::ArrayRef<Value> outputs) {
   std::string why;
   auto domain = ir::AnalyzeFusion(graph.opsOf({group}), outputs, &why);
@@ -31,10 +32,10 @@ bool IsReadByTerminator(const FusionGraph& graph, Value value) {
   });
 }
 
-// Groups that are to be one kernel.
+// Groups that will be one kernel.
 class Kernel {
  public:
-  // True if the kernel takes the group, which computes the map `nest`.
+  // Adds the group, which computes the map `nest`. Returns false if the kernel cannot take it.
   bool add(const FusionGraph& graph, unsigned group, const ir::LoopNest& nest, size_t outputs,
            size_t most_buffers) {
     if (!groups_.empty() && graph.deviceOf(groups_.front()) != graph.deviceOf(group)) return false;
@@ -69,7 +70,7 @@ class Kernel {
   llvm::DenseMap<Operation*, llvm::SmallVector<int64_t>> inlined_;  // To the shape of the loops that hold it.
 };
 
-// The first kernel that takes a group has it.
+// Adds each group to the first kernel that can take it.
 class Kernels {
  public:
   Kernels(FusionGraph& graph, size_t most_buffers) : graph_(graph), most_buffers_(most_buffers) {}

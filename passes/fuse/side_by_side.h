@@ -1,10 +1,10 @@
-// Maps of several shapes that become one kernel, since each alone takes less than its launch: the updates of variables, and casts of
-// variables.
+// Merges small maps of several shapes into one kernel: updates of variables and casts of variables.
+// Each map alone takes less time than its launch.
 //
-//   MergeUpdates(graph, function, 4095);     // Last of all merges, as MergeCasts: see FusionGraph::mergeAll
+//   MergeUpdates(graph, function, 4095);     // After all other merges: see FusionGraph::mergeAll.
 //
-// A kernel works on `most_buffers` values at most, inputs and results together, or on one group that has more by itself. What one
-// kernel cannot take begins the next.
+// A kernel has at most `most_buffers` inputs and results in total; a single group may exceed the limit.
+// Further groups go into the next kernel.
 #ifndef SINTER_PASSES_FUSE_SIDE_BY_SIDE_H_
 #define SINTER_PASSES_FUSE_SIDE_BY_SIDE_H_
 
@@ -13,12 +13,12 @@
 
 namespace sinter {
 
-// Pointwise updates of variables that nothing else reads, whatever their shapes, but for large ones on a GPU whose gradients are
-// computed in this program. One kernel a device, or more where updates read one inlined op in loops of several shapes: loops of
-// two shapes hold no op in common.
+// Merges pointwise updates of variables that nothing else reads, of any shapes; on a GPU not large ones whose
+// gradients this program computes. One kernel for each device, or more if updates in loops of several shapes
+// read one inlined op: loops of two shapes share no op.
 void MergeUpdates(FusionGraph& graph, mlir::func::FuncOp function, size_t most_buffers);
 
-// On a GPU small maps of variables alone, such as a weight's cast to bf16.
+// On a GPU, merges small maps that read only variables, such as a weight's cast to bf16.
 void MergeCasts(FusionGraph& graph, mlir::func::FuncOp function, size_t most_buffers);
 
 }  // namespace sinter

@@ -19,7 +19,7 @@ using mlir::Operation;
 using mlir::RankedTensorType;
 using mlir::Value;
 
-// Convolutions, their gradients and pools: the ops that have a layout, and only while it is the user's.
+// True for convolutions, their gradients and pools (ops with a layout) while the layout is still the user's.
 bool IsImageOp(Operation* op) {
   auto has_name = [](mlir::StringAttr name) { return name == "layout"; };
   if (!llvm::isa<ir::LibraryInterface>(op) || llvm::none_of(op->getName().getAttributeNames(), has_name))
@@ -40,12 +40,11 @@ bool IsSplat(ir::ConstantOp op) {
   return values && values.isSplat();
 }
 
-// The operands and results of `op` that must all be in one order, so that changing one means changing all.
-// None when the op does not carry images or depends on their order (a reshape, a random op, a user's
-// transpose).
+// Returns the operands and results of `op` that must share one order. Empty if the op has no images or
+// depends on their order (a reshape, a random op, a user's transpose).
 SmallVector<Value> TiedBy(Operation* op, const ImageOrder& order) {
   SmallVector<Value> tied;
-  // Each device is given the input, and its part of it, in the user's order: it brings that part alone into another.
+  // Each device gets its part of an input in the user's order, and converts only that part.
   auto copy = llvm::dyn_cast<ir::CopyOp>(op);
   if (IsInputPart(op) || (copy && copy.getCause() == ir::CopyCause::input)) return tied;
   if (!order.canExpress(op)) return tied;
@@ -86,7 +85,7 @@ class Relayout {
  private:
   SmallVector<Value> tied(Operation* op) const { return TiedBy(op, order_); }
 
-  // Spreads from the image ops over everything whose order follows theirs.
+  // Marks all values whose order follows the image ops'.
   void mark() {
     SmallVector<Operation*> work;
     for (Operation& op : function_.getBody().front()) {
@@ -104,7 +103,7 @@ class Relayout {
     if (llvm::is_contained(tied(op), value)) work.push_back(op);
   }
 
-  // `value` in the new order: from the op that made it, else by a transpose beside its definition.
+  // Returns `value` in the new order: the converted op's result, else a transpose after its definition.
   Value inNewOrder(Value value) {
     Value& result = new_order_[value];
     if (!result) {
@@ -144,8 +143,8 @@ class Relayout {
     op->erase();
   }
 
-  // Joins transposes of transposes, which cancels what two neighbours in the new order had between them, and
-  // turns those that move no element into reshapes.
+  // Composes consecutive transposes, which cancels them between two ops in the new order. Transposes that
+  // move no element become reshapes.
   void simplifyTransposes() {
     SmallVector<ir::TransposeOp> transposes;
     function_.walk([&](ir::TransposeOp op) { transposes.push_back(op); });
@@ -179,15 +178,15 @@ class Relayout {
   mlir::func::FuncOp function_;
   ImageOrder order_;
   llvm::DenseSet<Value> changed_;           // Values whose order follows the image ops'.
-  llvm::DenseMap<Value, Value> new_order_;  // A value in the user's order to the same in the new one.
+  llvm::DenseMap<Value, Value> new_order_;  // From a value in the user's order to the value in the new order.
 };
 
-// Why the image op cannot or should not be in layout nchw16n; empty when it can.
+// Returns why the image op cannot or should not be in layout nchw16n; empty if it can.
 std::string AgainstBlocks(Operation* op) {
   if (ir::DeviceAttr device = ir::DeviceOf(op); device && device.getKind() == ir::DeviceKind::gpu) {
     return "it runs on a GPU";
   }
-  // Larger weights do not stay in cache beside the images of a block.
+  // Larger weights do not stay in cache together with the images of a block.
   constexpr int64_t kMostWeights = (1 << 20) / sizeof(float);
   Value weights = WeightsOf(op);
   for (mlir::ValueRange values : {mlir::ValueRange(op->getOperands()), mlir::ValueRange(op->getResults())}) {
@@ -231,14 +230,15 @@ class AssignLayoutsPass : public impl::AssignLayoutsBase<AssignLayoutsPass> {
   }
 
  private:
-  // On a CPU nchw16n when all image ops can be in it and one is a convolution, whose arithmetic pays for the transposes.
+  // On a CPU: nchw16n if all image ops can be in it and one is a convolution, whose arithmetic pays for the
+  // transposes.
   ir::ImageLayout choose() {
     bool convolves = false, fits = true;
     for (Operation& op : getOperation().getBody().front()) {
       if (!IsImageOp(&op)) continue;
       convolves |= static_cast<bool>(WeightsOf(&op));
       fits = fits && AgainstBlocks(&op).empty();
-      // A GPU's matrix units want the channels of 16-bit images beside each other; its f32 kernels do not care.
+      // A GPU's matrix units need the channels of 16-bit images to be adjacent; its f32 kernels do not.
       if (ir::DeviceAttr device = ir::DeviceOf(&op); device && device.getKind() == ir::DeviceKind::gpu) {
         Value image = op.getOperand(0);
         return TypeOf(image).getElementType().getIntOrFloatBitWidth() == 16 ? ir::ImageLayout::nhwc

@@ -21,11 +21,11 @@ using mlir::Operation;
 using mlir::RankedTensorType;
 using mlir::Value;
 
-// A chunk has a multiple of so many rows: whole tiles of the products.
+// Chunks have a multiple of this many rows: whole tiles of the matmuls.
 constexpr int64_t kRowTile = 128;
 
-// The dimension of each operand that is the result's `dim`; kWhole: the operand does not depend on it. Nothing when some
-// operand's place is not known.
+// For each operand, the dimension that corresponds to the result's `dim`; kWhole if the operand does not
+// depend on it. nullopt if an operand's reads are not known.
 std::optional<llvm::SmallVector<int64_t>> OperandDims(ir::FusibleInterface op, int64_t dim) {
   llvm::SmallVector<int64_t> dims;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
@@ -74,10 +74,11 @@ class ChunkedRows {
   llvm::SmallVector<int64_t> bounds_;
   mlir::OpBuilder builder_;
   size_t chunk_ = 0;
-  llvm::DenseMap<std::pair<Value, int64_t>, Value> parts_;  // Of this chunk.
-  llvm::DenseMap<Value, llvm::SmallVector<Value>> rows_;    // Of results by rows, those of all chunks so far.
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> parts_;  // Parts in this chunk.
+  // For results by rows: the parts of all chunks so far.
+  llvm::DenseMap<Value, llvm::SmallVector<Value>> rows_;
   llvm::DenseMap<Value, llvm::SmallVector<Value>> parts_of_sums_;
-  llvm::DenseMap<Value, Value> sums_;  // Of sums over rows.
+  llvm::DenseMap<Value, Value> sums_;  // For sums over rows: the sum so far.
 };
 
 void ChunkedRows::run() {
@@ -125,7 +126,7 @@ Operation* ChunkedRows::cloneFor(Operation* op, mlir::ValueRange operands, unsig
   return clone;
 }
 
-// The rows of this chunk of a value, along `dim`.
+// Returns the rows of this chunk of a value, along `dim`.
 Value ChunkedRows::part(Value value, int64_t dim) {
   if (Value made = parts_.lookup({value, dim})) return made;
   Value made = region_.isLarge(value) ? computedPart(value, dim) : Value();
@@ -133,8 +134,8 @@ Value ChunkedRows::part(Value value, int64_t dim) {
   return parts_[{value, dim}] = made;
 }
 
-// A large value that does not depend on the product, such as a mask of the labels, is computed for these rows alone; null
-// where it cannot be.
+// Computes only this chunk's rows of a large value that does not depend on the matmul, such as a mask of the
+// labels. Null if that is not possible.
 Value ChunkedRows::computedPart(Value value, int64_t dim) {
   Operation* op = value.getDefiningOp();
   if (!op || op->getNumResults() != 1) return {};
@@ -165,14 +166,14 @@ Value ChunkedRows::sliceOf(Value value, int64_t dim) {
                            strides);
 }
 
-// Adds this chunk's part of a sum to those before it, in f32 at least.
+// Adds this chunk's part of a sum to the earlier parts, at least in f32.
 void ChunkedRows::accumulate(Operation* op, llvm::ArrayRef<Value> operands) {
   Value result = op->getResult(0), &sum = sums_[result];
   RankedTensorType type = TypeOf(result);
   auto wide = type.getElementTypeBitWidth() < 32 && llvm::isa<mlir::FloatType>(type.getElementType())
                   ? RankedTensorType::get(type.getShape(), builder_.getF32Type())
                   : type;
-  // A GPU's library adds to the sum while it stores the product.
+  // A GPU's library adds to the sum while it stores the matmul's result.
   auto product = llvm::dyn_cast<ir::MatmulOp>(op);
   if (product && ir::KindOf(ir::DeviceOf(op)) == ir::DeviceKind::gpu) {
     sum = make<ir::MatmulOp>(op->getLoc(), wide, operands[0], operands[1], Value(), sum, product.getScale(),
@@ -188,14 +189,14 @@ void ChunkedRows::accumulate(Operation* op, llvm::ArrayRef<Value> operands) {
     sum = sum ? make<ir::AddOp>(op->getLoc(), wide, sum, more) : more;
     return;
   }
-  // Sums are added up at the end: additions one by one would become part of one kernel that reads all chunks.
+  // These parts are summed at the end: separate additions would fuse into one kernel that reads all chunks.
   llvm::SmallVector<int64_t> shape = {1};
   llvm::append_range(shape, wide.getShape());
   parts_of_sums_[result].push_back(
       make<ir::ReshapeOp>(op->getLoc(), RankedTensorType::get(shape, wide.getElementType()), more));
 }
 
-// What readers outside the region see of a result.
+// Returns the value that readers outside the region use for a result.
 Value ChunkedRows::whole(Value result) {
   mlir::Location loc = result.getLoc();
   if (auto found = parts_of_sums_.find(result); found != parts_of_sums_.end()) {
@@ -207,7 +208,7 @@ Value ChunkedRows::whole(Value result) {
   }
   if (Value sum = sums_.lookup(result)) {
     if (sum.getType() == result.getType()) return sum;
-    // Readers who want it wide get it unrounded.
+    // Readers that cast the result to f32 get the unrounded sum.
     for (Operation* user : llvm::make_early_inc_range(result.getUsers())) {
       auto cast = llvm::dyn_cast<ir::CastOp>(user);
       if (!cast || cast.getType() != sum.getType()) continue;

@@ -13,7 +13,7 @@ using mlir::Value;
 namespace {
 
 // nhwc: dimension i of the new order is dimension kToNhwc[i] of the user's; dimension d of the user's is
-// kPlace[d] of the new. nchw16n: the user's dimensions keep their places, and the place in a block becomes
+// kPlace[d] of the new. nchw16n: the user's dimensions keep their positions; the position in a block is
 // dimension kLane.
 constexpr int64_t kToNhwc[] = {0, 2, 3, 1};
 constexpr int64_t kPlace[] = {0, 3, 1, 2};
@@ -28,7 +28,7 @@ Value Reshape(mlir::OpBuilder& builder, Value value, ArrayRef<int64_t> shape) {
   return b.reshape(b.wrap(value), shape).value;
 }
 
-// Cuts dimension `dim` into blocks and moves the place in the block to the end.
+// Splits dimension `dim` into blocks and moves the position in the block to the end.
 Value Block(mlir::OpBuilder& builder, Value value, int64_t dim) {
   SmallVector<int64_t> shape(TypeOf(value).getShape()), permutation;
   shape[dim] /= ImageOrder::kBlock;
@@ -57,7 +57,7 @@ SmallVector<int64_t> ImageOrder::places(ArrayRef<int64_t> dims) const {
   return result;
 }
 
-// One number a dimension; the two halves of a blocked batch get those given.
+// One number for each dimension; the two halves of a blocked batch get `batch` and `lane`.
 SmallVector<int64_t> ImageOrder::perDimension(ArrayRef<int64_t> values, int64_t batch, int64_t lane) const {
   if (blocked()) return {batch, values[1], values[2], values[3], lane};
   SmallVector<int64_t> result;
@@ -145,7 +145,7 @@ Value ImageOrder::reducedToUser(mlir::OpBuilder& builder, Operation* user, Value
   ArrayRef<int64_t> reduced = llvm::cast<ir::ReductionInterface>(user).getReducedDims();
   RankedTensorType image = TypeOf(user->getOperand(0)), type = TypeOf(result);
   if (blocked()) {
-    if (llvm::is_contained(reduced, 0)) return result;  // What is left is in the user's order.
+    if (llvm::is_contained(reduced, 0)) return result;  // The remaining dimensions are in the user's order.
     SmallVector<int64_t> shape(type.getShape());
     shape[0] /= kBlock;
     shape.push_back(kBlock);

@@ -1,9 +1,9 @@
-// An order of an image tensor's dimensions other than the user's, [N, C, H, W]: how types, values and the
-// attributes of ops go from one to the other.
+// ImageOrder: converts types, values and op attributes between the user's image order and another one.
+// The user's order is [N, C, H, W].
 //
 //   ImageOrder order(ir::ImageLayout::nchw16n);
 //   order.typeOf(user_type);                        // tensor<32x3x8x8xf32> -> tensor<2x3x8x8x16xf32>
-//   Value moved = order.fromUser(builder, value);   // by a transpose, with a reshape where the order needs one
+//   Value moved = order.fromUser(builder, value);   // A transpose, plus a reshape if the order needs one.
 #ifndef SINTER_PASSES_LAYOUT_IMAGE_ORDER_H_
 #define SINTER_PASSES_LAYOUT_IMAGE_ORDER_H_
 
@@ -15,7 +15,7 @@ namespace sinter {
 
 class ImageOrder {
  public:
-  // Images in one block of nchw16n.
+  // Images of one block of nchw16n.
   static constexpr int64_t kBlock = 16;
 
   // `layout` is nhwc or nchw16n.
@@ -26,14 +26,14 @@ class ImageOrder {
   mlir::Value fromUser(mlir::OpBuilder& builder, mlir::Value value) const;
   mlir::Value toUser(mlir::OpBuilder& builder, mlir::Value value) const;
 
-  // Whether the attributes of `op` can say the same in this order: nchw16n cuts the batch into blocks, so
-  // what slices, pads, joins or searches along it cannot.
+  // True if the attributes of `op` can be expressed in this order. nchw16n splits the batch into blocks, so
+  // ops that slice, pad, concatenate or search along the batch cannot be expressed.
   bool canExpress(mlir::Operation* op) const;
-  // Makes the attributes of `op`, whose images are in this order already, say what they said in the user's.
-  // Not for image ops, which have a layout.
+  // Converts the attributes of `op`, whose images are already in this order. Not for image ops, which have a
+  // layout.
   void adapt(mlir::Operation* op) const;
-  // The result of a reduction in the user's order; `result` is of the adapted reduction and gets its type
-  // here.
+  // Returns a reduction's result in the user's order. `result` belongs to the adapted reduction and gets its
+  // type here.
   mlir::Value reducedToUser(mlir::OpBuilder& builder, mlir::Operation* user, mlir::Value result) const;
 
  private:

@@ -13,9 +13,9 @@ using mlir::Value;
 
 namespace {
 
-// Elements of 16 bits in an access of 16 bytes.
+// Number of 16-bit elements in an access of 16 bytes.
 constexpr int64_t kTogether = 8;
-constexpr int64_t kOfImages = 3, kOfWeights = 1;  // Their dimensions of the channels.
+constexpr int64_t kOfImages = 3, kOfWeights = 1;  // Dimensions of the channels.
 
 Value Padded(mlir::OpBuilder& builder, Value value, int64_t dim, int64_t more) {
   ir::GraphBuilder b(builder, value.getLoc());
@@ -25,7 +25,7 @@ Value Padded(mlir::OpBuilder& builder, Value value, int64_t dim, int64_t more) {
   return b.pad(b.wrap(value), none, high, none, 0).value;
 }
 
-// The first elements along `dim`, as many as `like` has.
+// Returns the first elements along each dimension, as many as `like` has.
 Value CutOff(mlir::OpBuilder& builder, Value value, RankedTensorType like) {
   ir::GraphBuilder b(builder, value.getLoc());
   const SmallVector<int64_t> starts(like.getRank(), 0), strides(like.getRank(), 1);
@@ -38,7 +38,7 @@ RankedTensorType Wider(RankedTensorType type, int64_t dim, int64_t more) {
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-// How many channels the images lack; 0 where the op is none of those that gain.
+// Returns the number of missing channels; 0 if the op would not gain.
 template <typename Op>
 int64_t Lacking(Op op, Value images) {
   ir::DeviceAttr device = ir::DeviceOf(op.getOperation());
@@ -50,7 +50,8 @@ int64_t Lacking(Op op, Value images) {
   return gains ? (kTogether - channels % kTogether) % kTogether : 0;
 }
 
-// A clone with other operands. Its result has `more` channels along `dim`, which are cut off; no `dim`: it keeps its type.
+// Replaces `op` by a clone with other operands. The clone's result has `more` extra channels along `dim`,
+// which are sliced off; without `dim` the result keeps its type.
 void Replace(Operation* op, llvm::ArrayRef<Value> operands, std::optional<int64_t> dim, int64_t more) {
   mlir::OpBuilder builder(op);
   Operation* clone = builder.clone(*op);

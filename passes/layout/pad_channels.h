@@ -1,7 +1,8 @@
-// Channels of zeros that make a GPU's convolutions quicker: its kernels for 16-bit images in nhwc read eight channels at once,
-// and for images of another number, such as the three of a photograph, there are slow ones alone.
+// Pads channels with zeros so that a GPU's convolutions run faster.
+// Its kernels for 16-bit nhwc images read eight channels at once. For other channel counts, such as the three
+// of a photograph, only slow kernels exist.
 //
-//   PadChannels(function);    // conv2d of [n, h, w, 3] becomes one of [n, h, w, 8], with weights of as many
+//   PadChannels(function);    // conv2d of [n, h, w, 3] becomes conv2d of [n, h, w, 8], weights likewise.
 #ifndef SINTER_PASSES_LAYOUT_PAD_CHANNELS_H_
 #define SINTER_PASSES_LAYOUT_PAD_CHANNELS_H_
 
@@ -9,8 +10,8 @@
 
 namespace sinter {
 
-// Of convolutions and their gradients on GPUs, without groups, in layout nhwc and 16-bit types: the channels of the images.
-// What the channels of zeros get as gradients is cut off.
+// Pads the image channels of GPU convolutions and their gradients without groups, in nhwc and 16-bit types.
+// Gradients of the added channels are sliced off.
 void PadChannels(mlir::func::FuncOp function);
 
 }  // namespace sinter

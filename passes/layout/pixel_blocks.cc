@@ -15,13 +15,13 @@ using mlir::Value;
 
 namespace {
 
-// Channels of a block: more of them a pixel has enough by itself; they are a multiple of what kernels read at once.
+// Channels of a block: a pixel with more has enough alone. kReadTogether: kernels read multiples of this.
 constexpr int64_t kMostChannels = 16, kReadTogether = 8;
 
 // One direction of the convolution, in blocks.
 struct Blocks {
-  int64_t front = 0;              // Zeros in front of the weights, so that windows begin where blocks do.
-  int64_t taps = 0;               // Of weights.
+  int64_t front = 0;              // Zeros before the weights, so that windows begin at block borders.
+  int64_t taps = 0;               // Taps of the weights.
   int64_t before = 0, after = 0;  // Blocks of zeros around the images.
 
   Blocks(int64_t size, int64_t out, int64_t kernel, int64_t padding, int64_t stride) {
@@ -33,13 +33,13 @@ struct Blocks {
 };
 
 struct Gathered {
-  Value images;                      // The user's.
-  int64_t stride, channels, padded;  // A pixel's channels, and with zeros.
+  Value images;                      // In the user's order.
+  int64_t stride, channels, padded;  // Channels of a pixel, without and with padding.
   SmallVector<Blocks, 2> blocks;
   ArrayRef<int64_t> kernel;
 };
 
-// The user's images that `x` is a transpose of, through casts; null for others.
+// Returns the user's images if `x` is a transpose of them, with casts; else null.
 Value UsersImages(Value x) {
   while (auto cast = x.getDefiningOp<ir::CastOp>()) x = cast->getOperand(0);
   auto transpose = x.getDefiningOp<ir::TransposeOp>();
@@ -70,7 +70,7 @@ std::optional<Gathered> Gather(Op op, Value x, Value y, ArrayRef<int64_t> weight
   return g;
 }
 
-// [n, c, h, w] to blocks with zeros around, [n, h', w', stride * stride * padded].
+// [n, c, h, w] to blocks surrounded by zeros, [n, h', w', stride * stride * padded].
 Value BlocksOfImages(mlir::OpBuilder& builder, const Gathered& g, mlir::Type element) {
   ir::GraphBuilder b(builder, g.images.getLoc());
   const int64_t s = g.stride;
@@ -107,7 +107,7 @@ Value WeightsOfBlocks(mlir::OpBuilder& builder, const Gathered& g, Value blocks)
       .value;
 }
 
-// A clone that takes blocks, without stride and padding.
+// Clones the op for blocks, without stride and padding.
 template <typename Op>
 Op CloneForBlocks(mlir::OpBuilder& builder, Op op, ArrayRef<Value> operands) {
   auto clone = llvm::cast<Op>(builder.clone(*op.getOperation()));

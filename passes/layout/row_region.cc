@@ -54,7 +54,7 @@ void RowRegion::findRules() {
   }
 }
 
-// What reads or makes a large value, and what lies between two of those.
+// Finds the ops that read or compute a large value, and the ops between two of them.
 void RowRegion::findOps() {
   auto large = [&](Value value) { return depends(value) && isLarge(value); };
   llvm::DenseSet<Operation*> wanted;
@@ -69,8 +69,8 @@ void RowRegion::findOps() {
   }
 }
 
-// Row by row work on what the region gives, such as each row's loss: less has to be kept. What a product contracts is wide
-// again, and is joined.
+// Adds row-by-row work on the region's results, such as each row's loss, so that less must be kept. A matmul
+// that contracts a result would make it wide again; such results are joined instead.
 void RowRegion::addRowWork() {
   llvm::DenseSet<Operation*> members(ops_.begin(), ops_.end());
   for (Operation* op : later_) {

@@ -1,10 +1,11 @@
-// What is computed from one large matrix product row by row, so that it can be computed for some rows at a time: the product,
-// whatever works on its rows, and the products and sums that contract them away.
+// RowRegion: the ops that can be computed a chunk of rows at a time, starting from one large matmul.
+// They are the matmul, the ops that work on its rows, and the matmuls and sums that contract the rows.
 //
 //   RowRegion region(matmul);
-//   if (region.problem().empty()) for (mlir::Operation* op : region.ops()) region.ruleOf(op);    // how it runs on some rows
+//   if (region.problem().empty()) for (mlir::Operation* op : region.ops()) region.ruleOf(op);
 //
-// In training the product is that of logits: the loss of each row, the logits' gradient, and two products that read that.
+// In training, the matmul gives the logits; the ops are each row's loss, the logits' gradient, and two
+// matmuls that read it.
 #ifndef SINTER_PASSES_LAYOUT_ROW_REGION_H_
 #define SINTER_PASSES_LAYOUT_ROW_REGION_H_
 
@@ -19,20 +20,21 @@ namespace sinter {
 
 class RowRegion {
  public:
-  // `product` must be of two matrices and have operand 0 by rows.
+  // `product` must multiply two matrices, with the rows of the result in operand 0 (no transpose_a).
   explicit RowRegion(ir::MatmulOp product);
 
-  // Why the rows cannot be computed some at a time; empty: they can, and the rest holds.
+  // Why the rows cannot be computed in chunks. The other members are valid only if it is empty.
   const std::string& problem() const { return problem_; }
   int64_t rows() const { return type_.getDimSize(0); }
 
-  // In program order, the product first.
+  // In program order, the matmul first.
   llvm::ArrayRef<mlir::Operation*> ops() const { return ops_.getArrayRef(); }
   bool contains(mlir::Operation* op) const { return ops_.contains(op); }
   const ir::SplitRule& ruleOf(mlir::Operation* op) const { return rules_.find(op)->second; }
-  // Whether the value has at least half as many elements as the product: all of it is to be nowhere.
+  // True if the value has at least half as many elements as the matmul's result. No such value may be whole
+  // in memory.
   bool isLarge(mlir::Value value) const;
-  // Results that others read too, in program order: small ones by rows, and sums over all rows.
+  // Results with readers outside the region, in program order: small ones by rows, and sums over all rows.
   llvm::SmallVector<mlir::Value> results() const;
 
  private:
@@ -46,10 +48,10 @@ class RowRegion {
   std::string problemOf(mlir::Operation* op) const;
 
   mlir::Operation* product_;
-  mlir::RankedTensorType type_;                 // Of the product.
-  llvm::SmallVector<mlir::Operation*> later_;   // The product and what follows it in its block.
-  llvm::DenseSet<mlir::Operation*> dependent_;  // Of those, what depends on the product.
-  llvm::DenseMap<mlir::Value, int64_t> split_;  // The dimension of the rows.
+  mlir::RankedTensorType type_;                 // Type of the matmul's result.
+  llvm::SmallVector<mlir::Operation*> later_;   // The matmul and the later ops of its block.
+  llvm::DenseSet<mlir::Operation*> dependent_;  // Those of `later_` that depend on the matmul.
+  llvm::DenseMap<mlir::Value, int64_t> split_;  // For each value: the dimension of the rows.
   llvm::DenseMap<mlir::Operation*, ir::SplitRule> rules_;
   llvm::SetVector<mlir::Operation*> ops_;
   std::string problem_;

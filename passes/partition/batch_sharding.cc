@@ -11,7 +11,7 @@ using mlir::Value;
 
 namespace {
 
-// The bounds of an op's results; nothing where one would fall between two positions.
+// Returns the bounds of an op's results; nullopt if a bound would not be an integer.
 std::optional<llvm::SmallVector<int64_t>> ResultBounds(const SplitRule& rule,
                                                        llvm::ArrayRef<int64_t> bounds) {
   llvm::SmallVector<int64_t> result;
@@ -52,7 +52,7 @@ Sharding BatchSharding::wanted(Operation* op, unsigned operand) const {
   return {rule->operands[operand], bounds_.at(op)};
 }
 
-// Whether no operand is cut where the rule needs all of it, or in other places.
+// True if no operand is split where the rule needs all of it, along another dimension, or at other bounds.
 bool BatchSharding::fits(Operation* op, const SplitRule& rule, llvm::ArrayRef<int64_t> bounds) const {
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     const Sharding& sharding = of(operand);

@@ -1,10 +1,10 @@
-// Which values of a function every device computes whole, and which each computes its part of, when the batch is cut
-// among devices. Nothing is changed: the pass `partition` asks and rewrites.
+// Which values each device computes whole, and which only in part, when the batch is split among devices.
+// This analysis changes nothing; the pass `partition` uses it to rewrite the function.
 //
 //   BatchSharding sharding(function, bounds_of_batch, {"mask"});
-//   sharding.of(value).IsSplit()           // each device has the part [bounds[r], bounds[r + 1]) along dim
-//   sharding.ruleOf(op)                    // how an op runs on parts; null: it runs whole, on all
-//   sharding.feedsBatch(value)             // whether anything that is computed in parts depends on it
+//   sharding.of(value).IsSplit()  // True: device r has the part [bounds[r], bounds[r + 1]) along dim.
+//   sharding.ruleOf(op)                    // How an op runs on parts; null: every device runs the whole op.
+//   sharding.feedsBatch(value)             // True if a value computed in parts depends on it.
 #ifndef SINTER_PASSES_PARTITION_BATCH_SHARDING_H_
 #define SINTER_PASSES_PARTITION_BATCH_SHARDING_H_
 
@@ -18,7 +18,7 @@
 
 namespace sinter {
 
-// Where a value's dimension is cut: `bounds` has one number more than there are parts. Whole: no bounds.
+// The split of a value: dimension and `bounds`, one more than there are parts. A whole value has no bounds.
 struct Sharding {
   int64_t dim = ir::kWhole;
   llvm::SmallVector<int64_t> bounds;
@@ -29,13 +29,13 @@ struct Sharding {
 
 class BatchSharding {
  public:
-  // `bounds` cut the batch: dimension 0 of every input of rank 1 or more that is not among `whole_inputs`.
+  // `bounds` split the batch: dimension 0 of every input of rank 1 or more that `whole_inputs` does not name.
   BatchSharding(mlir::func::FuncOp function, llvm::ArrayRef<int64_t> bounds,
                 llvm::ArrayRef<std::string> whole_inputs);
 
   const Sharding& of(mlir::Value value) const;
   const ir::SplitRule* ruleOf(mlir::Operation* op) const;
-  // What the operand must be for its op to run by its rule.
+  // The sharding that the operand needs for its op to run by its rule.
   Sharding wanted(mlir::Operation* op, unsigned operand) const;
   bool feedsBatch(mlir::Value value) const { return feeds_.contains(value); }
 
@@ -44,10 +44,10 @@ class BatchSharding {
   bool fits(mlir::Operation* op, const ir::SplitRule& rule, llvm::ArrayRef<int64_t> bounds) const;
   void findFeeds(mlir::func::FuncOp function);
 
-  llvm::DenseMap<mlir::Value, Sharding> shardings_;  // Of values that are split.
+  llvm::DenseMap<mlir::Value, Sharding> shardings_;  // Only values that are split.
   llvm::DenseMap<mlir::Operation*, ir::SplitRule> rules_;
   llvm::DenseMap<mlir::Operation*, llvm::SmallVector<int64_t>>
-      bounds_;  // Of the operands of ops with a rule.
+      bounds_;  // Bounds of the operands, for ops with a rule.
   llvm::DenseSet<mlir::Value> feeds_;
 };
 

@@ -18,13 +18,13 @@ using mlir::func::FuncOp;
 
 namespace {
 
-// True if the result's positions along `dim` are all alike.
+// True if the result has equal elements at all positions along `dim`.
 bool Repeats(ir::BroadcastOp op, int64_t dim) {
   const auto* found = llvm::find(op.getDims(), dim);
   return found == op.getDims().end() || op.getX().getType().getDimSize(found - op.getDims().begin()) == 1;
 }
 
-// True if `op` makes floats wider: sums of them are sums of what it makes.
+// True if `op` casts floats to a wider type: the cast and a sum can be exchanged.
 bool IsWidening(Operation* op) {
   auto cast = llvm::dyn_cast<ir::CastOp>(op);
   if (!cast) return false;
@@ -53,7 +53,7 @@ void FunctionPartition::run() {
   findTerms();
   addArguments();
   for (Operation& op : function_.getBody().front().without_terminator()) {
-    // Readers of a sum that travels in a bucket come behind everything else.
+    // Readers of a sum that travels in a bucket run after everything else.
     const bool is_late =
         llvm::any_of(op.getOperands(), [&](Value operand) { return late_values_.contains(operand); });
     if (is_late) {
@@ -68,7 +68,8 @@ void FunctionPartition::run() {
   function_.erase();
 }
 
-// Sums over the batch that nothing on parts of it needs; sums of such sums that nobody else reads, and the same in a wider type.
+// Finds sums over the batch that no op on parts reads; sums of such sums that nothing else reads; and the
+// same in a wider type.
 void FunctionPartition::findTerms() {
   for (Operation& op : function_.getBody().front().without_terminator()) {
     const ir::SplitRule* rule = sharding_.ruleOf(&op);
@@ -85,8 +86,9 @@ void FunctionPartition::findTerms() {
   }
 }
 
-// True if each device applies `op` to its own terms, and what it gives travels in their place: the gradients of a variable that is
-// read twice are one. What is made wider travels as it was, unless it is added to something.
+// True if each device applies `op` to its own partial sums, and the result travels instead of them. So the
+// two gradients of a variable that is read twice travel as one. A widened value travels in its narrow type,
+// unless it is added to something.
 bool FunctionPartition::isAddedBeforeTravel(Operation* op) const {
   if (sharding_.ruleOf(op) || op->getNumResults() != 1 || !terms_.contains(op->getResult(0))) return false;
   if (!IsWidening(op)) return true;
@@ -105,7 +107,7 @@ void FunctionPartition::addArguments() {
   }
 }
 
-// The caller gives an input once: lowering takes it to each device that reads it.
+// The caller provides an input once; lowering gives it to each device that reads it.
 void FunctionPartition::addInput(mlir::BlockArgument argument, mlir::DictionaryAttr attributes) {
   mlir::NamedAttrList list(attributes);
   list.set(ir::kDeviceAttr, replicas_.devices[0]);
@@ -175,7 +177,7 @@ Value FunctionPartition::operandOn(Operation* op, unsigned i, size_t rank, const
   if (wanted.IsSplit()) return sliceOf(operand, wanted, rank, op->getLoc());
   Value value = whole(operand, op)[rank];
   if (!rule || rule->only_first != static_cast<int64_t>(i) || rank == 0) return value;
-  // The other parts of a sum start from nothing.
+  // The other parts of a sum start from zero.
   RankedTensorType type = TypeOf(value);
   auto zeros = mlir::DenseElementsAttr::get(type, builder_.getZeroAttr(type.getElementType()));
   return on(rank, builder_.create<ir::ConstantOp>(op->getLoc(), zeros));
@@ -200,7 +202,7 @@ Operation* FunctionPartition::cloneOn(Operation* op, size_t rank, const ir::Spli
   return on(rank, clone);
 }
 
-// The devices' results are parts of a sum. What only new values and outputs need waits for company.
+// The devices' results are partial sums. Those that only new values and outputs need wait in a bucket.
 void FunctionPartition::combine(Operation* op, Combine combine) {
   Value result = op->getResult(0);
   bool waits = combine == Combine::sum && !sharding_.feedsBatch(result);
@@ -226,7 +228,7 @@ void FunctionPartition::combine(Operation* op, Combine combine) {
   values_[result] = sums;
 }
 
-// The parts of a gradient were divided by the whole batch already.
+// The parts of a gradient are already divided by the whole batch.
 void FunctionPartition::scaleGradient(Operation* op) {
   if (replicas_.scale == PartScale::kGlobalMean) return;
   const Sharding* batch = nullptr;
@@ -247,7 +249,7 @@ void FunctionPartition::scaleGradient(Operation* op) {
   }
 }
 
-// No late op runs on parts of the batch: the sums that it reads would not have waited.
+// Late ops never run on parts of the batch: otherwise the sums that they read would not have waited.
 void FunctionPartition::runLateOps() {
   while (!buckets_.empty()) flush(buckets_.front().first);
   for (Operation* op : late_ops_) runOp(op);
@@ -281,7 +283,7 @@ void FunctionPartition::flush(mlir::Type element) {
   ++channel_;
 }
 
-// All of a value, on all devices that have it.
+// Returns the whole value on all devices that have it, gathering it if necessary.
 FunctionPartition::Parts& FunctionPartition::whole(Value value, Operation* reader) {
   const Sharding& sharding = sharding_.of(value);
   if (!sharding.IsSplit()) return values_[value];
@@ -316,7 +318,7 @@ FunctionPartition::Parts& FunctionPartition::whole(Value value, Operation* reade
   return wholes_[value] = gathered;
 }
 
-// The device's part of a value that it has whole, or has in these parts already.
+// Returns the device's part of a value that it has whole, or already has in these parts.
 Value FunctionPartition::sliceOf(Value value, const Sharding& wanted, size_t rank, mlir::Location loc) {
   if (sharding_.of(value) == wanted && values_.contains(value)) return values_[value][rank];
   auto& made = slices_[{value, rank}];
@@ -332,7 +334,7 @@ Value FunctionPartition::sliceOf(Value value, const Sharding& wanted, size_t ran
 Value FunctionPartition::makePart(Value from, const Sharding& wanted, size_t rank, mlir::Location loc) {
   RankedTensorType type = TypeOf(from);
   RankedTensorType to = Resized(type, wanted.dim, wanted.bounds[rank + 1] - wanted.bounds[rank]);
-  // Where all positions are alike a part is made as the whole is: a bias, for one, which products take as a broadcast alone.
+  // If all positions are equal, the part is made like the whole. Matmuls fuse a bias only as a broadcast.
   if (auto broadcast = from.getDefiningOp<ir::BroadcastOp>(); broadcast && Repeats(broadcast, wanted.dim)) {
     return on(rank, builder_.create<ir::BroadcastOp>(broadcast.getLoc(), to, broadcast.getX(),
                                                      broadcast.getDims()));
@@ -347,7 +349,7 @@ Value FunctionPartition::makePart(Value from, const Sharding& wanted, size_t ran
   return on(rank, builder_.create<ir::SliceOp>(loc, to, from, starts, limits, strides));
 }
 
-// Sends what the first device alone has to all.
+// Sends values of the first device to all devices.
 void FunctionPartition::broadcast(llvm::ArrayRef<Value> values, mlir::Location loc) {
   if (values.empty()) return;
   llvm::SmallVector<mlir::Type> types;

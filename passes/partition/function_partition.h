@@ -1,4 +1,4 @@
-// One function, rewritten for several devices that share its batch: the work of the pass `partition`.
+// FunctionPartition: rewrites one function for several devices that share its batch (pass `partition`).
 //
 //   Replicas replicas{.devices = {gpu0, gpu1}, .scale = PartScale::kGlobalMean, .bucket_bytes = 25 << 20};
 //   FunctionPartition(function, sharding, replicas).run();       // Erases `function`.
@@ -18,24 +18,24 @@
 
 namespace sinter {
 
-// What the sum over the devices is, of gradients that each divided by the whole batch.
+// Meaning of the sum over the devices of gradients that were each divided by the whole batch.
 enum class PartScale { kGlobalMean, kMeanOfMeans, kSum };
 
-// What holds for all functions.
+// Options that hold for all functions.
 struct Replicas {
   llvm::SmallVector<ir::DeviceAttr> devices;
   PartScale scale = PartScale::kGlobalMean;
   int64_t bucket_bytes = 0;
   bool report = false;
-  const MainUpdates* main = nullptr;  // Null: every device computes every new value.
+  const MainUpdates* main = nullptr;  // Null if every device computes every new value.
 
   size_t count() const { return devices.size(); }
 };
 
-// A variable's copy on the device of this rank; rank 0 has the variable itself.
+// Name of a variable's replica on the device of this rank; rank 0 has the variable itself.
 std::string ReplicaName(llvm::StringRef variable, size_t rank);
 
-// Rewrites one function into a new one beside it.
+// Rewrites one function into a new one, inserted beside it.
 class FunctionPartition {
  public:
   FunctionPartition(mlir::func::FuncOp function, const BatchSharding& sharding, const Replicas& replicas)
@@ -44,7 +44,7 @@ class FunctionPartition {
   void run();
 
  private:
-  // One value a device. On the first alone: the others are null.
+  // One value for each device. Of a value that only the first device has, the others are null.
   using Parts = llvm::SmallVector<mlir::Value>;
 
   void findTerms();
@@ -71,7 +71,7 @@ class FunctionPartition {
     llvm::SmallVector<mlir::Attribute> devices(replicas_.devices.begin(), replicas_.devices.end());
     return builder_.getArrayAttr(devices);
   }
-  // Constants are nowhere: rewrites share them, and `place-constants` gives each device its own.
+  // Constants get no device: rewrites share them, and `place-constants` gives each device its own.
   template <typename Op>
   Op on(size_t rank, Op op) {
     mlir::Operation* placed = op;
@@ -84,12 +84,14 @@ class FunctionPartition {
   const BatchSharding& sharding_;
   const Replicas& replicas_;
   mlir::OpBuilder builder_;
-  llvm::DenseMap<mlir::Value, Parts> values_, wholes_;  // wholes_: of values that are split, gathered.
+  llvm::DenseMap<mlir::Value, Parts> values_, wholes_;  // wholes_: split values, gathered.
   llvm::DenseMap<std::pair<mlir::Value, size_t>, llvm::SmallVector<std::pair<Sharding, mlir::Value>>> slices_;
-  llvm::MapVector<mlir::Type, llvm::SmallVector<mlir::Value>> buckets_;  // Sums that have not travelled yet.
-  llvm::DenseSet<mlir::Value> terms_;  // Of which each device has a term of a sum that only late ops read.
-  llvm::DenseSet<mlir::Value> late_values_;  // Sums that travel in buckets, and what is computed from them.
-  llvm::SmallVector<mlir::Operation*> late_ops_;  // That read them.
+  // Sums that are still waiting for their all_reduce.
+  llvm::MapVector<mlir::Type, llvm::SmallVector<mlir::Value>> buckets_;
+  // Values with one partial sum on each device, which only late ops read.
+  llvm::DenseSet<mlir::Value> terms_;
+  llvm::DenseSet<mlir::Value> late_values_;  // Sums that travel in buckets, and values computed from them.
+  llvm::SmallVector<mlir::Operation*> late_ops_;  // Ops that read late_values_.
   llvm::SmallVector<mlir::Type> argument_types_;
   llvm::SmallVector<mlir::DictionaryAttr> argument_attributes_;
   int64_t channel_ = 0;

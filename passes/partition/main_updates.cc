@@ -40,7 +40,7 @@ void MainUpdates::findVariables(FuncOp function) {
     if (!variable) continue;
     for (mlir::OpOperand& use : argument.getUses()) {
       if (ops_.contains(use.getOwner())) continue;
-      // A variable that keeps its value.
+      // The variable keeps its value.
       if (use.getOwner() == result &&
           function.getResultAttr(use.getOperandNumber(), ir::kVariableAttr) == variable) {
         continue;

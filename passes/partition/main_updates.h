@@ -1,5 +1,6 @@
-// What the main device alone computes and keeps when it alone updates the variables: what depends on combined gradients,
-// what only that reads, and the variables that nothing else reads.
+// MainUpdates: the ops and variables of the main device when it alone updates the variables.
+// Ops: those that depend on combined gradients, and those that only they read. Variables: those that no other
+// op reads.
 //
 //   MainUpdates main(functions, shardings);
 //   main.runsOnMainAlone(op); main.hasOnMainAlone("weights.momentum");
@@ -14,7 +15,7 @@ namespace sinter {
 
 class MainUpdates {
  public:
-  // A sharding for each function.
+  // Takes one sharding for each function.
   MainUpdates(llvm::ArrayRef<mlir::func::FuncOp> functions, llvm::ArrayRef<BatchSharding> shardings);
 
   bool runsOnMainAlone(mlir::Operation* op) const { return ops_.contains(op); }
@@ -27,8 +28,8 @@ class MainUpdates {
   void findVariables(mlir::func::FuncOp function);
 
   llvm::DenseSet<mlir::Operation*> ops_;
-  llvm::DenseSet<mlir::Value> values_;         // That the main device alone has.
-  llvm::StringMap<bool> updated_, elsewhere_;  // Variables; sets.
+  llvm::DenseSet<mlir::Value> values_;         // Values that only the main device has.
+  llvm::StringMap<bool> updated_, elsewhere_;  // Sets of variables.
 };
 
 }  // namespace sinter

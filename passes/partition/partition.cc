@@ -23,7 +23,7 @@ class PartitionPass : public impl::PartitionBase<PartitionPass> {
     llvm::SmallVector<FuncOp> functions;
     llvm::SmallVector<BatchSharding> shardings;
     for (FuncOp function : getOperation().getOps<FuncOp>()) {
-      // What a kernel of the user's own has for a gradient: nothing runs it.
+      // The gradient of a user's kernel, which never runs itself.
       if (function.isPrivate()) continue;
       auto bounds = boundsOf(function);
       if (mlir::failed(bounds)) return signalPassFailure();
@@ -96,7 +96,7 @@ mlir::LogicalResult PartitionPass::checkUnplaced() {
   return mlir::failure(walk.wasInterrupted());
 }
 
-// Parts that differ by at most one, the larger ones first.
+// Bounds of parts that differ by at most one; the larger parts come first.
 mlir::FailureOr<llvm::SmallVector<int64_t>> PartitionPass::boundsOf(FuncOp function) {
   int64_t parts = static_cast<int64_t>(replicas_.count());
   std::optional<int64_t> batch;

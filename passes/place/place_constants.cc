@@ -13,7 +13,7 @@ namespace {
 using ir::DeviceAttr;
 using mlir::Operation;
 
-// Where a use of a constant is: on its op's device, or where the result goes.
+// The device of a use of a constant: its op's device, or the result's.
 DeviceAttr DeviceOfUse(mlir::func::FuncOp function, mlir::OpOperand& use) {
   Operation* user = use.getOwner();
   if (!user->hasTrait<mlir::OpTrait::IsTerminator>()) return ir::DeviceOf(user);
@@ -24,7 +24,7 @@ DeviceAttr DeviceOfUse(mlir::func::FuncOp function, mlir::OpOperand& use) {
   return op ? ir::DeviceOf(op) : DeviceAttr();
 }
 
-// Splits the uses of `op` by device: the op stays for the first, a clone for each other one.
+// Splits the uses of `op` by device: the op serves the first device, a clone each other one.
 mlir::LogicalResult Place(mlir::func::FuncOp function, Operation* op) {
   llvm::MapVector<DeviceAttr, llvm::SmallVector<mlir::OpOperand*>> uses;
   for (mlir::OpOperand& use : op->getUses()) uses[DeviceOfUse(function, use)].push_back(&use);
@@ -60,7 +60,7 @@ class PlaceConstantsPass : public impl::PlaceConstantsBase<PlaceConstantsPass> {
     if (!MentionsDevices(getOperation())) return;
     for (auto function : getOperation().getOps<mlir::func::FuncOp>()) {
       if (function.isExternal()) continue;
-      // Users before what they use, so that a chain of constants is copied as a whole.
+      // Users before their operands, so that a chain of constants is copied as a whole.
       auto ops = llvm::reverse(function.getBody().front().without_terminator());
       for (Operation& op : llvm::make_early_inc_range(ops)) {
         if (llvm::isa<ir::CopyOp>(op) || ir::DeviceOf(&op)) continue;

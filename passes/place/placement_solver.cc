@@ -10,7 +10,7 @@ using mlir::func::FuncOp;
 
 namespace {
 
-// The variable that an argument or a result stands for; null: none.
+// The variable of an argument or a result; null if none.
 mlir::StringAttr VariableOf(BlockArgument argument) {
   auto function = llvm::cast<FuncOp>(argument.getOwner()->getParentOp());
   auto name = function.getArgAttrOfType<mlir::FlatSymbolRefAttr>(argument.getArgNumber(), ir::kVariableAttr);
@@ -118,7 +118,7 @@ bool PlacementSolver::set(BlockArgument argument, DeviceAttr device) {
                   : input_device_.try_emplace(argument, device).second;
 }
 
-// An op is where its first operand is that has a place.
+// An op is on the device of its first operand that has one.
 bool PlacementSolver::forward(FuncOp function) {
   bool changed = false;
   for (Operation& op : function.getBody().front().without_terminator()) {
@@ -166,7 +166,7 @@ DeviceAttr PlacementSolver::wantedBy(mlir::OpOperand& use) const {
     return ofResult(llvm::cast<FuncOp>(user->getParentOp()), use.getOperandNumber());
   }
   if (auto gradients = llvm::dyn_cast<ir::GradientsOp>(user)) {
-    // Its value and its gradient are in one place; the loss may be anywhere.
+    // A value and its gradient are on one device; the loss may be on any.
     if (use.getOperandNumber() == 0) return {};
     return wanted(gradients.getGradients()[use.getOperandNumber() - 1]);
   }
@@ -185,7 +185,7 @@ bool PlacementSolver::placeVariablesByNewValues() {
   return changed;
 }
 
-// Until operands and users place nothing any more.
+// Repeats until operands and users place nothing more.
 void PlacementSolver::settle() {
   for (bool changed = true; changed;) {
     for (bool more = true; more;) {

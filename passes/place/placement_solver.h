@@ -1,13 +1,13 @@
-// Where every op of a program runs and every value lives, from the places that the user gave.
+// PlacementSolver: the device of every op and value, derived from the placements in the user's program.
 //
 //   PlacementSolver placement(module, default_device);
-//   placement.of(value); placement.of(op);           // the device; null for what follows its users
+//   placement.of(value); placement.of(op);           // The device; null for values that follow their users.
 //
-// In this order: what the user placed; an op where its operands are; what is left where its first user is; a variable
-// where its new value is; the rest on the default device. A copy is where it says. What is computed from constants alone
-// follows its users and has no place of its own, unless the user gave it one.
+// Rules, in this order: the user's placement; an op is where its operands are; then where its first user is;
+// a variable is where its new value is; the rest is on the default device. A copy is on its own device.
+// Values computed only from constants follow their users and have no device, unless the user placed them.
 //
-// Nothing is changed, and nothing is checked: operands may be on other devices than their op.
+// The solver changes and checks nothing: operands may be on other devices than their op.
 #ifndef SINTER_PASSES_PLACE_PLACEMENT_SOLVER_H_
 #define SINTER_PASSES_PLACE_PLACEMENT_SOLVER_H_
 
@@ -19,10 +19,11 @@
 
 namespace sinter {
 
-// Whether anything in the program has a device or is a copy. Nothing has when all of it is on cpu:0.
+// True if anything in the program has a device or is a copy. False if the whole program is on cpu:0.
 bool MentionsDevices(mlir::ModuleOp module);
 
-// Whether a function has places at all. A private one is a gradient of a user's kernel: it goes where it is copied to.
+// True if the function gets placements. Private functions do not: they are gradients of user kernels, and get
+// a device where they are inlined.
 bool IsPlaced(mlir::func::FuncOp function);
 
 class PlacementSolver {
@@ -34,12 +35,13 @@ class PlacementSolver {
   ir::DeviceAttr ofVariable(ir::VariableOp variable) const {
     return variable_device_.lookup(variable.getSymNameAttr());
   }
-  // Where result `i` must be: on its variable's device, or where the function says. Null: where its value is.
+  // The required device of result `i`: its variable's, or the function's attribute. Null: the device of its
+  // value.
   ir::DeviceAttr ofResult(mlir::func::FuncOp function, unsigned i) const;
 
-  // Whether the op is computed from constants alone and the user did not place it.
+  // True if the op is computed only from constants and the user did not place it.
   bool followsUsers(mlir::Operation* op) const { return followers_.contains(op); }
-  // Whether nothing that the user wrote says where the value is.
+  // True if nothing in the user's program places the value.
   bool isFree(mlir::Value value) const;
 
  private:
@@ -54,7 +56,7 @@ class PlacementSolver {
 
   bool set(mlir::Operation* op, ir::DeviceAttr device);
   bool set(mlir::BlockArgument argument, ir::DeviceAttr device);
-  // Where the first user of the value is, of those whose place is known.
+  // The device of the value's first user whose device is known.
   ir::DeviceAttr wanted(mlir::Value value) const;
   ir::DeviceAttr wantedBy(mlir::OpOperand& use) const;
 
@@ -62,7 +64,7 @@ class PlacementSolver {
   llvm::SmallVector<ir::VariableOp> variables_;
   ir::DeviceAttr default_;
   llvm::DenseMap<mlir::Operation*, ir::DeviceAttr> op_device_;
-  llvm::DenseMap<mlir::Value, ir::DeviceAttr> input_device_;  // Of arguments that are inputs.
+  llvm::DenseMap<mlir::Value, ir::DeviceAttr> input_device_;  // Only arguments that are inputs.
   llvm::DenseMap<mlir::StringAttr, ir::DeviceAttr> variable_device_;
   llvm::DenseSet<mlir::Operation*> explicit_, followers_;
   llvm::DenseSet<mlir::StringAttr> explicit_variables_;

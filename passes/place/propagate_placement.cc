@@ -15,13 +15,13 @@ using mlir::Operation;
 using mlir::Value;
 using mlir::func::FuncOp;
 
-// "Device::Gpu(1)": what the user would write.
+// "Device::Gpu(1)", as the user would write it.
 std::string InCpp(DeviceAttr device) {
   std::string kind = device.getKind() == ir::DeviceKind::gpu ? "Gpu" : "Cpu";
   return "Device::" + kind + "(" + std::to_string(device.getIndex()) + ")";
 }
 
-// Settles one function: copies what must be copied, refuses the rest.
+// Settles one function: copies operands where allowed, refuses the rest.
 class FunctionPlacement {
  public:
   FunctionPlacement(FuncOp function, const PlacementSolver& placement, bool automatic)
@@ -33,14 +33,14 @@ class FunctionPlacement {
   void settleCopy(ir::CopyOp copy);
   mlir::LogicalResult settleOp(Operation* op);
   mlir::LogicalResult settleResults();
-  // Whether the operand, on another device than `to`, may be copied there, and why.
+  // Returns the cause for copying the value to another device; nullopt if it must not be copied.
   std::optional<CopyCause> mayCopy(Value value);
   void copy(mlir::OpOperand& operand, DeviceAttr to, CopyCause cause);
   mlir::LogicalResult refuse(Operation* op, unsigned operand, DeviceAttr on, DeviceAttr from);
   bool follows(Value value) const {
     return value.getDefiningOp() && placement_.followsUsers(value.getDefiningOp());
   }
-  // Of values of the program and of copies made here.
+  // The device of a value of the program, or of a copy made here.
   DeviceAttr of(Value value) const {
     auto made = made_.find(value);
     return made == made_.end() ? placement_.of(value) : made->second;
@@ -66,7 +66,7 @@ mlir::LogicalResult FunctionPlacement::run() {
   return result;
 }
 
-// A constant is made where it is needed, and what is there already needs no copy.
+// A constant is made where it is needed, and a value that is already on the device needs no copy.
 void FunctionPlacement::settleCopy(ir::CopyOp copy) {
   DeviceAttr to = placement_.of(copy.getOperation());
   if (follows(copy.getX()) || of(copy.getX()) == to) {
@@ -136,7 +136,7 @@ void FunctionPlacement::copy(mlir::OpOperand& operand, DeviceAttr to, CopyCause 
   operand.set(copied);
 }
 
-// Both lines, both devices, and what to write.
+// Reports both lines, both devices, and the fix.
 mlir::LogicalResult FunctionPlacement::refuse(Operation* op, unsigned operand, DeviceAttr on,
                                               DeviceAttr from) {
   auto error = op->emitOpError() << "mixes devices: it runs on " << on.text() << " and its operand "
@@ -196,9 +196,9 @@ class PropagatePlacementPass : public impl::PropagatePlacementBase<PropagatePlac
     }
     for (Operation& op : function.getBody().front().without_terminator()) {
       if (llvm::isa<ir::GradientsOp>(op)) continue;
-      // Copies made here have their device already.
+      // Copies made here already have their device.
       DeviceAttr device = llvm::isa<ir::CopyOp>(op) ? ir::DeviceOf(&op) : placement.of(&op);
-      // A constant follows its users from now on: folding shares constants without asking where they are.
+      // Constants follow their users after this: folding shares constants across devices.
       bool is_constant = op.getNumOperands() == 0 && mlir::isPure(&op);
       if (device) note(device);
       if (!llvm::isa<ir::CopyOp>(op)) ir::SetDevice(&op, is_constant ? DeviceAttr() : device);
@@ -213,7 +213,7 @@ class PropagatePlacementPass : public impl::PropagatePlacementBase<PropagatePlac
     }
   }
 
-  // A program on cpu:0 alone need not say so.
+  // A program only on cpu:0 need not name it.
   void strip(mlir::ModuleOp module) {
     module.walk([&](Operation* op) {
       op->removeDiscardableAttr(ir::kDeviceAttr);

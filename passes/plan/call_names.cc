@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kHintLength = 24;
 
-// What the user wrote there, such as "Linear(128)": the first name found in the location.
+// Returns the user's name of the op, such as "Linear(128)": the first name in the location.
 llvm::StringRef FirstName(mlir::Location loc) {
   llvm::StringRef found;
   loc->walk([&](mlir::Location inner) {
@@ -47,7 +47,7 @@ mlir::StringAttr CallNames::name(mlir::MLIRContext* context, llvm::StringRef kin
 }
 
 mlir::StringAttr CallNames::nameFusion(ir::FusionOp fusion) {
-  // The last op says best what all of it was for.
+  // The last op describes the kernel's purpose best.
   mlir::Block& body = fusion.getBody().front();
   mlir::Operation* last = body.getTerminator()->getOperands().back().getDefiningOp();
   llvm::StringRef hint = last ? FirstName(last->getLoc()) : "";

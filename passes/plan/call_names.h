@@ -1,4 +1,4 @@
-// Names of plan calls: unique in the program, the same every time, and telling what the call computes.
+// CallNames: names of plan calls that are unique, reproducible and tell what a call computes.
 //
 //   CallNames names;
 //   names.nameFusion(fusion);        // "fusion_3_softmax"

@@ -13,11 +13,11 @@ using mlir::Operation;
 
 namespace {
 
-// The steps of one device that may come next, and what it has begun.
+// Progress of one device: its ready steps and its started exchanges.
 struct DeviceProgress {
   llvm::SmallVector<unsigned> ready;
   size_t taken = 0;
-  unsigned begun = 0, joined = 0;  // Exchanges, by their numbers on this device from 1 on.
+  unsigned begun = 0, joined = 0;  // Exchanges, numbered from 1 on this device.
 };
 
 class Orderer {
@@ -45,7 +45,7 @@ class Orderer {
   }
 
  private:
-  // Returns the device that has taken the fewest steps, among those that have one to take.
+  // Returns the device with the fewest taken steps among those with a ready step.
   DeviceProgress* behindMost() {
     DeviceProgress* found = nullptr;
     for (auto& [attribute, device] : devices_) {
@@ -71,7 +71,7 @@ class Orderer {
     return dependences_.steps[step];
   }
 
-  // The latest one under way that the step needs; 0: none.
+  // Returns the latest running exchange that the step needs; 0 if none.
   unsigned exchangeToWaitFor(const DeviceProgress& device, unsigned step) const {
     unsigned latest = 0;
     for (unsigned before : dependences_.before(step)) latest = std::max(latest, exchange_[before]);
@@ -79,8 +79,8 @@ class Orderer {
   }
 
   const StepDependences& dependences_;
-  llvm::SmallVector<unsigned> waiting_;   // Of each step, how many must come before it still.
-  llvm::SmallVector<unsigned> exchange_;  // Of each collective that has begun, its number on its device.
+  llvm::SmallVector<unsigned> waiting_;   // For each step: its predecessors that are still to come.
+  llvm::SmallVector<unsigned> exchange_;  // For each started collective: its number on its device.
   llvm::SmallVector<size_t> position_;
   llvm::SmallVector<bool> is_collective_;
   llvm::MapVector<ir::DeviceAttr, DeviceProgress> devices_;

@@ -1,10 +1,11 @@
-// The order of a function's steps that hides exchanges between GPUs behind what needs none of them.
+// Orders a function's steps so that independent work hides exchanges between GPUs.
 //
 //   if (ExchangesOnGpus(steps)) order = OrderForExchanges(order, dependences);
 //
-// A collective of a GPU runs beside the steps behind it, until one needs its results (runtime/execute/collective_joins.h). So it begins as
-// soon as its operands are there, and what waits for it comes when nothing else is left: updates of variables come behind
-// backward, those of the oldest exchange first.
+// A GPU collective runs asynchronously beside later steps until one needs its results
+// (runtime/execute/collective_joins.h). So it starts as soon as its operands are ready, and steps that wait for it
+// run when nothing else is left: updates of variables come after the backward pass, those of the oldest
+// exchange first.
 #ifndef SINTER_PASSES_PLAN_EXCHANGE_ORDER_H_
 #define SINTER_PASSES_PLAN_EXCHANGE_ORDER_H_
 
@@ -15,18 +16,19 @@
 
 namespace sinter {
 
-// Steps are named by their number in `steps`.
+// Steps are named by their index in `steps`.
 struct StepDependences {
   llvm::ArrayRef<mlir::Operation*> steps;
   llvm::function_ref<llvm::ArrayRef<unsigned>(unsigned)> before,
-      after;  // Which must come before it; behind it.
+      after;  // Indices of the steps that must come before a step, and after it.
 };
 
-// True if a GPU takes part in a collective among them.
+// True if a GPU takes part in a collective among the steps.
 bool ExchangesOnGpus(llvm::ArrayRef<mlir::Operation*> steps);
 
-// Each device's steps in `order`, which names every step, but for those that begin an exchange or wait for one. The devices
-// advance together: after k steps of one come k steps of the next, as far as they depend on nothing later.
+// Keeps each device's steps in `order` (which names every step), except steps that start an exchange or wait
+// for one. The devices advance together: k steps of one device are followed by k steps of the next, as far as
+// dependences allow.
 llvm::SmallVector<mlir::Operation*> OrderForExchanges(llvm::ArrayRef<mlir::Operation*> order,
                                                       const StepDependences& dependences);
 

@@ -1,9 +1,9 @@
-// Tensors that travel together, in one piece of memory: flattening them for a collective costs nothing, because what
-// computes them writes them there.
+// FlatBucket: tensors that travel together in one piece of memory, without copies where possible.
+// Flattening tensors for a collective costs nothing if their producers write into the bucket.
 //
 //   FlatBucket bucket(builder, all_reduce, device);
-//   for (mlir::OpOperand& operand : all_reduce->getOpOperands()) views.push_back(bucket.add(operand, buffer));
-//   FlatBucket sums(builder, all_reduce, device);                  // Where other readers want what was given.
+//   for (mlir::OpOperand& operand : all_reduce->getOpOperands()) bucket.add(operand, buffer);
+//   FlatBucket sums(builder, all_reduce, device);   // A second bucket if others read the operands.
 //   for (mlir::Value view : views) results.push_back(sums.next(loc, view.getType()));
 #ifndef SINTER_PASSES_PLAN_FLAT_BUCKET_H_
 #define SINTER_PASSES_PLAN_FLAT_BUCKET_H_
@@ -13,30 +13,31 @@
 
 namespace sinter {
 
-// Whether the memory of `buffer`, the operand's, is written and not yet read, and the tensor is read by the operand's op alone,
-// be it through reshapes.
+// True if the memory of `buffer` (the operand's) has been written but not read yet, and only the operand's op
+// reads the tensor, directly or through reshapes.
 bool MayWriteElsewhere(mlir::OpOperand& operand, mlir::Value buffer);
-// True if `buffer` is memory of its own that steps write: it may as well be a part of other memory that only they write.
+// True if `buffer` has its own memory, which steps write. It may then become a part of other memory that only
+// they write.
 bool MayMove(mlir::Value buffer);
-// What wrote `buffer`, which must be all of its memory, writes `memory` from `offset` on from now on; returns that place.
-// `memory` must be defined before the buffer is.
+// Redirects the producer of `buffer`, which must be all of its memory, to `memory` at `offset`. Returns that
+// view. `memory` must be defined before the buffer.
 mlir::Value WriteAt(mlir::OpBuilder& builder, mlir::Location loc, mlir::Value buffer, mlir::Value memory,
                     int64_t offset);
 
 class FlatBucket {
  public:
-  // Makes the memory for the operands of `collective`, in front of everything in the plan function at `builder`.
+  // Allocates the memory for the operands of `collective`, at the start of the plan function at `builder`.
   FlatBucket(mlir::OpBuilder& builder, mlir::Operation* collective, ir::DeviceAttr device);
 
-  // The next operand's place, a view of the type of `buffer`. What wrote `buffer` writes here from now on where nobody else
-  // reads the operand or, with `is_kept`, where others may read it here: the collective writes elsewhere. Else `buffer` is
-  // copied.
+  // Returns a view of the type of `buffer`, at the next operand's position. If nothing else reads the
+  // operand, its producer writes here directly. With `is_kept`, other readers are allowed too: they read it
+  // here, as the collective writes elsewhere. Otherwise `buffer` is copied.
   mlir::Value add(mlir::OpOperand& operand, mlir::Value buffer, bool is_kept);
-  // The next place, of a type of buffer.
+  // Returns a view of buffer type `type` at the next position.
   mlir::Value next(mlir::Location loc, mlir::Type type);
 
  private:
-  int64_t take(mlir::Type type);  // Where it begins.
+  int64_t take(mlir::Type type);  // Reserves the bytes of `type` and returns their offset.
 
   mlir::OpBuilder& builder_;
   ir::DeviceAttr device_;

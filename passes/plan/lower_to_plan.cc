@@ -24,10 +24,11 @@ namespace {
 using mlir::Operation;
 using mlir::Value;
 
-// Where the libraries of GPUs, and users' kernels there, expect what they read to begin.
+// Alignment in bytes that GPU libraries and users' GPU kernels expect of their operands.
 constexpr int64_t kGpuAlignment = 16;
 
-// Whether a step reads the value that is more than a generated kernel or a copy, which take any alignment. Views are followed.
+// True if a library call reads `value`, directly or through views. Library calls need kGpuAlignment;
+// generated kernels and copies do not.
 bool IsReadByLibrary(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation* user) {
     if (llvm::isa<ir::ReshapeOp>(user)) return IsReadByLibrary(user->getResult(0));
@@ -35,7 +36,7 @@ bool IsReadByLibrary(Value value) {
   });
 }
 
-// From the first byte of a buffer that steps read to the last.
+// The range of a buffer's bytes that steps read.
 struct BytesRead {
   int64_t begin = std::numeric_limits<int64_t>::max(), end = 0;
 
@@ -70,7 +71,7 @@ llvm::StringRef ReasonOf(ir::CopyCause cause) {
 
 class FunctionLowering {
  public:
-  // `devices` are those of the program; empty: cpu:0 alone, and nothing says where it is.
+  // `devices` are the program's devices; empty if only cpu:0 is used, which is not named.
   FunctionLowering(mlir::func::FuncOp function, llvm::ArrayRef<ir::DeviceAttr> devices, CallNames& names,
                    bool report)
       : function_(function), devices_(devices), names_(names), report_(report), builder_(function) {}
@@ -104,7 +105,7 @@ class FunctionLowering {
     return copy;
   }
   Value copyToAlloc(Value buffer, mlir::Location loc) { return copyToAlloc(buffer, loc, deviceOf(buffer)); }
-  // Of an op or a value; null, which plan ops take for cpu:0, when there is no other.
+  // The device of an op or a value; null, which plan ops take as cpu:0, if the program names no devices.
   template <typename OpOrValue>
   ir::DeviceAttr deviceOf(OpOrValue x) const {
     return devices_.empty() ? ir::DeviceAttr() : ir::DeviceOf(x);
@@ -115,8 +116,8 @@ class FunctionLowering {
   CallNames& names_;
   bool report_;
   mlir::OpBuilder builder_;
-  llvm::DenseMap<Value, Value> buffers_;  // Of tensors.
-  // Inputs that are given to one more device, and what the program says of it.
+  llvm::DenseMap<Value, Value> buffers_;  // Buffers of tensors.
+  // Inputs given to one more device, and the cause that the program records for it.
   struct GivenInput {
     plan_ir::InputOp input;
     mlir::Location loc;
@@ -242,8 +243,8 @@ bool FunctionLowering::lowerToView(ir::FusionOp fusion) {
   return true;
 }
 
-// Parts that calls have written they write behind each other, where nobody else reads them. Of many parts, those also that others
-// read, there, and what else there is is copied.
+// Lowers a concat to one buffer. Calls write parts that nothing else reads directly into it; for a wide join,
+// also parts with other readers. Other parts are copied.
 bool FunctionLowering::lowerToJoin(ir::FusionOp fusion) {
   mlir::Block& body = fusion.getBody().front();
   auto concat = llvm::dyn_cast<ir::ConcatOp>(body.front());
@@ -294,7 +295,7 @@ void FunctionLowering::lowerLibraryOp(Operation& op) {
   for (auto [i, operand] : llvm::enumerate(operands)) {
     for (unsigned result = 0; result < op.getNumResults(); ++result) {
       if (bufferType(operand).getBytes() != bufferType(op.getResult(result)).getBytes()) continue;
-      // An operand that the op reads twice must allow it at both places.
+      // If the op reads an operand twice, both uses must allow the sharing.
       bool allowed = true;
       for (unsigned o = 0; o < op.getNumOperands(); ++o) {
         allowed &= op.getOperand(o) != operand || library.mayUpdateInPlace(o, result);
@@ -310,12 +311,12 @@ void FunctionLowering::lowerLibraryOp(Operation& op) {
     mapping.map(operand, call.getBody().addArgument(operand.getType(), operand.getLoc()));
   }
   Operation* clone = builder_.clone(op, mapping);
-  ir::SetDevice(clone, nullptr);  // The call says it.
+  ir::SetDevice(clone, nullptr);  // The call has the device.
   builder_.create<ir::YieldOp>(op.getLoc(), clone->getResults());
 }
 
-// Several tensors travel as one piece of memory, in which they are computed. Their sums replace them there, or, where others
-// read some of them too, lie in memory of their own.
+// Several tensors travel as one piece of memory, in which they are computed. The sums overwrite them there
+// or, if some have other readers, get separate memory.
 void FunctionLowering::lowerInBucket(Operation* op) {
   FlatBucket bucket(builder_, op, deviceOf(op));
   bool is_kept = llvm::any_of(op->getOpOperands(), [&](mlir::OpOperand& operand) {
@@ -344,7 +345,7 @@ void FunctionLowering::lowerInBucket(Operation* op) {
     out.getDefiningOp()->erase();
     buffers_[result] = place;
   }
-  // Other readers want the member's own part.
+  // Other readers need the member's own part.
   for (auto [operand, buffer] : llvm::zip(op->getOperands(), before)) {
     if (!operand.hasOneUse()) buffers_[operand] = buffer;
   }
@@ -370,7 +371,7 @@ void FunctionLowering::lowerCollective(const ir::Collective& collective) {
   for (auto [i, device] : llvm::enumerate(collective.group)) remark << (i == 0 ? " " : ", ") << device.text();
 }
 
-// What the caller gives is taken to each device directly, when the compiler chose to copy it.
+// If the compiler chose to copy an input, it is given to the device directly.
 void FunctionLowering::lowerCopy(ir::CopyOp copy) {
   mlir::Location loc = copy.getLoc();
   ir::DeviceAttr to = deviceOf(copy.getOperation());
@@ -390,7 +391,7 @@ void FunctionLowering::lowerCopy(ir::CopyOp copy) {
                         << ir::DeviceOf(target).text() << ": " << ReasonOf(copy.getCause());
 }
 
-// Once all readers are known: a device is given what they read.
+// Runs once all readers are known: a device gets only the bytes that they read.
 void FunctionLowering::reportInputs() {
   for (GivenInput& given : given_) {
     Value buffer = given.input.getBuffer();
@@ -420,7 +421,7 @@ mlir::LogicalResult FunctionLowering::lowerResults(mlir::func::ReturnOp op) {
     }
     if (variable) updates.push_back({variable, buffer});
     if (!name) continue;
-    // The caller gets memory that nobody else changes or hands out.
+    // The caller needs memory that nothing else changes or returns.
     Value root = Resolve(buffer).root;
     if (!root.getDefiningOp<plan_ir::AllocOp>() || llvm::is_contained(handed_out, root)) {
       buffer = copyToAlloc(buffer, op.getLoc());
@@ -434,7 +435,7 @@ mlir::LogicalResult FunctionLowering::lowerResults(mlir::func::ReturnOp op) {
   return mlir::success();
 }
 
-// All new values are read before the first variable is overwritten: a swap of two variables is legal.
+// All new values are read before the first variable is overwritten, so swapping two variables is legal.
 void FunctionLowering::lowerUpdates(llvm::ArrayRef<std::pair<mlir::FlatSymbolRefAttr, Value>> updates,
                                     mlir::Location loc) {
   llvm::SmallVector<std::pair<mlir::FlatSymbolRefAttr, Value>> copies;
@@ -456,7 +457,7 @@ void FunctionLowering::lowerUpdates(llvm::ArrayRef<std::pair<mlir::FlatSymbolRef
   }
 }
 
-// Those that the program names, in the plan's order; empty when there is cpu:0 alone, which need not be named.
+// Returns the program's devices in the plan's order; empty if only cpu:0 is used, which need not be named.
 llvm::SmallVector<ir::DeviceAttr> DevicesOf(mlir::ModuleOp module) {
   llvm::SetVector<ir::DeviceAttr> found;
   module.walk([&](Operation* op) {

@@ -80,14 +80,14 @@ void MemoryPlan::collectBlocks() {
     }
   }
   for (Block& block : blocks_) {
-    // What is handed out stays until the next run.
+    // Outputs stay valid until the next run.
     if (IsHandedOut(block.allocs[0])) block.memory.last = never;
     if (block.memory.last < 0) block.memory = {block.memory.bytes, 0, 0, 0};
   }
 }
 
-// A GPU's collective may take until somebody touches its results: what it reads stays as long, or the next step that was
-// given those bytes would wait for it.
+// A GPU's collective may run until a step touches its results. Its operands live as long; otherwise the next
+// step that reuses their bytes would wait for it.
 void MemoryPlan::keepWhileExchanged() {
   for (auto [s, step] : llvm::enumerate(steps_)) {
     if (!ExchangesOnGpus(step)) continue;
@@ -118,7 +118,7 @@ void MemoryPlan::shareInPlace() {
   }
 }
 
-// Lets the call's output take over the memory of an input that nobody reads any more.
+// Lets the call's output take over the memory of an input without later readers.
 void MemoryPlan::share(plan_ir::CallOp call, int64_t step, int64_t in, int64_t out) {
   BufferPlace input = Resolve(call.getIns()[in]), output = Resolve(call.getOuts()[out]);
   auto from = block_of_.find(input.root), to = block_of_.find(output.root);
@@ -139,7 +139,7 @@ void MemoryPlan::share(plan_ir::CallOp call, int64_t step, int64_t in, int64_t o
   }
   old_block.memory.last = new_block.memory.last;
   llvm::append_range(old_block.uses,
-                     llvm::ArrayRef(new_block.uses).drop_front());  // The first is the step's.
+                     llvm::ArrayRef(new_block.uses).drop_front());  // The first use is the step's.
   new_block.shared_away = true;
 }
 
@@ -152,7 +152,7 @@ MemoryPlan::Peak MemoryPlan::peakOf(ir::DeviceAttr device) const {
   auto is_alive = [&](const Block& block, int64_t step) {
     return block.device == device && block.memory.first <= step && step <= block.memory.last;
   };
-  llvm::SmallVector<int64_t> change(steps_.size() + 1, 0);  // Of the bytes alive, at each step.
+  llvm::SmallVector<int64_t> change(steps_.size() + 1, 0);  // Change of the live bytes at each step.
   for (const Block& block : blocks_) {
     if (block.device != device || block.memory.last < block.memory.first) continue;
     change[std::min<size_t>(block.memory.first, steps_.size())] += block.memory.bytes;

@@ -12,9 +12,9 @@ namespace {
 
 int64_t Aligned(int64_t bytes) { return static_cast<int64_t>(llvm::alignTo(bytes, kArenaAlignment)); }
 
-// Blocks by offset, and of equal offsets the earlier placed one first: a treap (Seidel and Aragon, "Randomized Search Trees",
-// 1996). A node knows of the blocks below it when they live and how they lie, so that of many that all live beside a block, or
-// all do not, none is looked at.
+// Blocks sorted by offset, equal offsets in order of placement: a treap (Seidel and Aragon, "Randomized
+// Search Trees", 1996). A node summarises the live ranges and offsets of its subtree, so that a query skips
+// subtrees whose blocks are all alive together with a block, or none of them is.
 class PlacedBlocks {
  public:
   explicit PlacedBlocks(MayShare may_share) : may_share_(may_share) {}
@@ -26,8 +26,8 @@ class PlacedBlocks {
     root_ = InsertBelow(root_, static_cast<int>(nodes_.size()) - 1);
   }
 
-  // The start of the smallest gap, the first of equal ones, that holds `bytes` between the blocks that `block` may not
-  // overlap; behind them all when there is none.
+  // Returns the start of the smallest gap (the first of equal ones) that holds `bytes` between the blocks
+  // that `block` may not overlap; the end of these blocks if there is no gap.
   int64_t BestFit(const MemoryBlock& block, int64_t bytes) {
     Search search = {.block = block, .bytes = bytes};
     Visit(root_, search);
@@ -39,14 +39,14 @@ class PlacedBlocks {
     MemoryBlock* block;
     uint64_t priority;
     int left = -1, right = -1;
-    // Of the blocks from here on down. No gap between two of them is larger than `gap`.
+    // Summary of the subtree. No gap between two of its blocks is larger than `gap`.
     int64_t start = 0, end = 0, gap = 0;
     int64_t least_first = 0, most_first = 0, least_last = 0, most_last = 0;
   };
   struct Search {
     const MemoryBlock& block;
     int64_t bytes;
-    // Of what was passed; the best gap, -1 when there was none.
+    // End of the visited blocks; the best gap, -1 if none.
     int64_t end = 0, best = -1, best_slack = std::numeric_limits<int64_t>::max();
   };
 
@@ -78,7 +78,7 @@ class PlacedBlocks {
     node.most_last = std::max(node.most_last, child.most_last);
   }
 
-  // The root of what was below `root`, and `n`.
+  // Inserts `n` below `root` and returns the new root.
   int InsertBelow(int root, int n) {
     if (root < 0) return n;
     const bool goes_left = nodes_[n].block->offset < nodes_[root].block->offset;
@@ -88,7 +88,7 @@ class PlacedBlocks {
       Update(root);
       return root;
     }
-    // The child goes above the root.
+    // Rotates the child above the root.
     int& turned = goes_left ? nodes_[child].right : nodes_[child].left;
     (goes_left ? nodes_[root].left : nodes_[root].right) = turned;
     turned = root;

@@ -1,7 +1,7 @@
-// Places blocks of memory that live for a while each in one arena.
+// Places memory blocks with given live ranges in one arena.
 //
 //   MemoryBlock a{.bytes = 100, .first = 0, .last = 2}, b{.bytes = 60, .first = 3, .last = 4};
-//   int64_t arena = PlaceBlocks({&a, &b});   // 128: b takes a's place
+//   int64_t arena = PlaceBlocks({&a, &b});   // 128: b reuses a's memory.
 #ifndef SINTER_PASSES_PLAN_PLACE_BLOCKS_H_
 #define SINTER_PASSES_PLAN_PLACE_BLOCKS_H_
 
@@ -17,17 +17,17 @@ inline constexpr int64_t kArenaAlignment = 64;
 
 struct MemoryBlock {
   int64_t bytes;
-  int64_t first, last;  // The steps at which it is alive, both included.
+  int64_t first, last;  // The first and the last step at which it is alive.
   int64_t offset;       // Set by placing.
 };
 
-// Sets the offsets so that blocks alive at the same time do not overlap, and returns the arena's size in
-// bytes. Larger blocks first, each into the gap that it fills best (Pisarchyk and Lee, "Efficient Memory
-// Management for Deep Neural Net Inference", arXiv 2001.03288: greedy by size). Deterministic. `may_share` says of two that are
-// never alive at the same time, the earlier one first, whether they may overlap; null: always.
+// Sets the offsets such that live blocks do not overlap, and returns the arena's bytes. Larger blocks first,
+// each into the gap that it fills best (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
+// Inference", arXiv 2001.03288: greedy by size). Deterministic. `may_share` returns true if two blocks that
+// are never alive together may overlap; null means always.
 using MayShare = llvm::function_ref<bool(const MemoryBlock& earlier, const MemoryBlock& later)>;
 int64_t PlaceBlocks(llvm::ArrayRef<MemoryBlock*> blocks, MayShare may_share = nullptr);
-// The same without any reuse: one after the other.
+// The same without reuse: the blocks do not overlap.
 int64_t PlaceBlocksApart(llvm::ArrayRef<MemoryBlock*> blocks);
 
 }  // namespace sinter

@@ -8,7 +8,7 @@ namespace sinter {
 
 namespace {
 
-// The step with most bytes of the device alive, and who holds them.
+// Reports the device's peak: the step with the most live bytes, and the values that hold them.
 void Report(plan_ir::FunctionOp function, const MemoryPlan& plan, ir::DeviceAttr device) {
   MemoryPlan::Peak peak = plan.peakOf(device);
   if (peak.step < 0) return;
@@ -20,10 +20,11 @@ void Report(plan_ir::FunctionOp function, const MemoryPlan& plan, ir::DeviceAttr
   for (const MemoryPlan::Block* block : peak.alive) NoteHolder(remark, *block);
 }
 
-// The GPUs of the function whose arenas have at most so many bytes where memory adds nothing to the order of their steps.
+// Returns the GPUs of the function whose arenas fit in `bytes` even if shared memory adds nothing to the
+// order of their steps.
 llvm::SmallVector<ir::DeviceAttr> SideBySide(plan_ir::FunctionOp function, bool in_place, int64_t bytes) {
   llvm::SmallVector<ir::DeviceAttr> devices = function.deviceList(), gpus;
-  // As little as there can be, which is quicker to find.
+  // A lower bound, which is faster to compute.
   llvm::SmallVector<int64_t> least = MemoryPlan(function, in_place).place(/*reuse=*/true);
   for (auto [device, arena] : llvm::zip_equal(devices, least)) {
     if (device.getKind() == ir::DeviceKind::gpu && arena <= bytes) gpus.push_back(device);

@@ -1,4 +1,4 @@
-// Questions about a plan.function: which memory a buffer is, and what a step reads and writes.
+// Queries about a plan.function: the memory of a buffer, and the reads and writes of a step.
 #ifndef SINTER_PASSES_PLAN_PLAN_STEPS_H_
 #define SINTER_PASSES_PLAN_PLAN_STEPS_H_
 
@@ -10,29 +10,29 @@
 
 namespace sinter {
 
-// The buffer that a chain of views starts from, and where in it the view begins.
+// The first buffer of a chain of views, and the view's offset in it.
 struct BufferPlace {
   mlir::Value root;
   int64_t offset;
 };
 BufferPlace Resolve(mlir::Value buffer);
 
-// Whether both are the same memory: one buffer, or two values of one variable.
+// True if both are the same memory: one buffer, or two values of one variable.
 bool SameMemory(mlir::Value root_a, mlir::Value root_b);
 
-// Calls and copies, in order.
+// StepsOf: calls and copies, in order.
 llvm::SmallVector<mlir::Operation*> StepsOf(plan_ir::FunctionOp function);
 mlir::ValueRange ReadsOf(mlir::Operation* step);
 mlir::ValueRange WritesOf(mlir::Operation* step);
-// Whether a plan.output hands out (part of) the buffer `root`.
+// True if a plan.output returns (part of) the buffer `root`.
 bool IsHandedOut(mlir::Value root);
 
 int64_t BytesOf(mlir::Value buffer);
 
-// The collective that the step is a member of, if it is one.
+// The collective that the step is a member of; nullopt if none.
 std::optional<ir::Collective> CollectiveOf(mlir::Operation* step);
 
-// Puts all buffers first, then the steps in the order given, then the outputs.
+// Puts all buffers first, then the steps in the given order, then the outputs.
 void ArrangeBody(plan_ir::FunctionOp function, llvm::ArrayRef<mlir::Operation*> steps);
 
 }  // namespace sinter

@@ -11,12 +11,12 @@ using mlir::Value;
 
 namespace {
 
-// The name of a call that computes something again: such a call is not computed again itself.
+// Suffix of the names of recomputing calls. Such a call is not recomputed itself.
 constexpr llvm::StringLiteral kSuffix = "_again";
 
 Operation* YieldOf(plan_ir::CallOp call) { return &call.getBody().front().back(); }
 
-// A buffer like `buffer`, a chain of views, of other memory.
+// Returns a buffer like `buffer` (a chain of views of `root`), but of the memory `other`.
 Value Rebased(Value buffer, Value root, Value other, llvm::DenseMap<Value, Value>& made) {
   if (buffer == root) return other;
   if (Value known = made.lookup(buffer)) return known;
@@ -45,7 +45,7 @@ StepUses::StepUses(plan_ir::FunctionOp function) : steps_(StepsOf(function)) {
   }
 }
 
-// Whether a step behind `since` and before `until` writes the memory.
+// True if a step after `since` and before `until` writes the memory.
 bool StepUses::isWritten(Value root, int64_t since, int64_t until) const {
   auto writes = [&](Value written) {
     auto found = writes_.find(written);
@@ -57,7 +57,8 @@ bool StepUses::isWritten(Value root, int64_t since, int64_t until) const {
                       [&](Value written) { return SameMemory(written, root) && writes(written); });
 }
 
-// Whether the buffer holds at step `until` what it held behind step `since`, and is not kept for that.
+// True if the buffer has the same contents at step `until` as after step `since`, and need not be kept just
+// for that.
 bool StepUses::isThere(Value buffer, int64_t since, int64_t until) const {
   Value root = Resolve(buffer).root;
   if (root.getDefiningOp<plan_ir::AllocOp>() && !IsHandedOut(root)) {

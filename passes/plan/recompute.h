@@ -1,8 +1,8 @@
-// What a step of a plan.function has computed and can be computed again later, from values that are there anyway.
+// Finds results of a plan.function's steps that can be recomputed later from values that are still available.
 //
 //   StepUses uses(function);
-//   std::optional<Recompute> again = uses.findRecompute(alloc, /*peak=*/t);   // Not alive from its last use before step t on
-//   plan_ir::CallOp call = uses.insert(*again);                               // `uses` is no longer true now
+//   std::optional<Recompute> again = uses.findRecompute(alloc, /*peak=*/t);   // Frees it at step t.
+//   plan_ir::CallOp call = uses.insert(*again);  // `uses` is invalid afterwards.
 #ifndef SINTER_PASSES_PLAN_RECOMPUTE_H_
 #define SINTER_PASSES_PLAN_RECOMPUTE_H_
 
@@ -16,23 +16,24 @@
 namespace sinter {
 
 struct Recompute {
-  mlir::Value alloc;     // What is not kept.
-  plan_ir::CallOp call;  // What computed it.
-  unsigned output = 0;   // As which of its results.
-  int64_t before = 0;    // The step that needs it next: it is computed again in front of it.
-  // Which values of the call's body are read for that, and from where.
+  mlir::Value alloc;     // The value that is not kept.
+  plan_ir::CallOp call;  // The call that computed it.
+  unsigned output = 0;   // Its result number in the call.
+  int64_t before = 0;    // The step that needs it next; it is recomputed before this step.
+  // The values of the call's body that the recomputation reads, and their buffers.
   llvm::MapVector<mlir::Value, mlir::Value> inputs;
-  int64_t saved_bytes = 0, moved_bytes = 0;  // Of memory at the peak; read and written to compute it again.
+  // Bytes freed at the peak; bytes read and written by the recomputation.
+  int64_t saved_bytes = 0, moved_bytes = 0;
 };
 
 class StepUses {
  public:
   explicit StepUses(plan_ir::FunctionOp function);
 
-  // Nothing when the step `peak` itself uses it, when nobody does later, or when it takes more than fused loops over what is
-  // still there when it is needed next.
+  // Returns nullopt if the step `peak` itself uses the value, if no later step does, or if recomputing it
+  // takes more than fused loops over values that are still available then.
   std::optional<Recompute> findRecompute(mlir::Value alloc, int64_t peak) const;
-  // Later readers read what is computed again.
+  // Makes later readers read the recomputed value.
   plan_ir::CallOp insert(const Recompute& again);
 
  private:
@@ -43,7 +44,7 @@ class StepUses {
   void buildBody(const Recompute& again, plan_ir::CallOp clone);
 
   llvm::SmallVector<mlir::Operation*> steps_;
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> uses_, writes_;  // Of roots, ascending.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> uses_, writes_;  // By root buffer, ascending.
   llvm::SmallVector<mlir::Value> written_variables_;
 };
 

@@ -13,10 +13,10 @@ namespace {
 using mlir::Operation;
 using mlir::Value;
 
-// Of what is alive at a peak that cannot be lowered, so many are named.
+// Most values that are named if a peak cannot be lowered.
 constexpr size_t kHoldersNamed = 5;
 
-// Bytes of each device that a session takes whatever function it runs.
+// Bytes of each device that a session takes for any function.
 int64_t FixedBytes(mlir::ModuleOp module, ir::DeviceAttr device) {
   int64_t bytes = 0, most_inputs = 0;
   for (auto variable : module.getOps<ir::VariableOp>()) {
@@ -67,7 +67,8 @@ class FunctionBudget {
     return arenas[llvm::find(devices_, device_) - devices_.begin()];
   }
 
-  // The least traffic of those that are enough by themselves; where none is, the most bytes saved for the traffic.
+  // Returns the candidate with the least traffic among those that suffice alone; if none does, the one with
+  // the most saved bytes per byte of traffic.
   static std::optional<Recompute> cheapest(const StepUses& uses, const MemoryPlan::Peak& peak,
                                            int64_t excess) {
     std::optional<Recompute> best;
@@ -75,7 +76,7 @@ class FunctionBudget {
       bool a_fits = a.saved_bytes >= excess, b_fits = b.saved_bytes >= excess;
       if (a_fits != b_fits) return a_fits;
       if (a_fits) return a.moved_bytes < b.moved_bytes;
-      // In floating point: products of bytes overflow.
+      // In floating point, because products of bytes overflow.
       double of_a = static_cast<double>(a.saved_bytes) * static_cast<double>(b.moved_bytes);
       double of_b = static_cast<double>(b.saved_bytes) * static_cast<double>(a.moved_bytes);
       return of_a != of_b ? of_a > of_b : a.saved_bytes > b.saved_bytes;

@@ -21,8 +21,8 @@ namespace {
 using mlir::Operation;
 using mlir::Value;
 
-// One representative of all values of the same memory: a variable's first plan.variable stands for the
-// others.
+// Returns one representative for all values of the same memory: a variable's first plan.variable stands for
+// the others.
 class MemoryKeys {
  public:
   Value of(Value buffer) {
@@ -36,7 +36,7 @@ class MemoryKeys {
   llvm::DenseMap<llvm::StringRef, Value> variables_;
 };
 
-// Which step must come before which.
+// The order that steps must keep.
 class StepGraph {
  public:
   explicit StepGraph(llvm::ArrayRef<Operation*> steps) : before_(steps.size()), after_(steps.size()) {
@@ -62,7 +62,7 @@ class StepGraph {
   llvm::ArrayRef<unsigned> after(unsigned step) const { return after_[step]; }
 
  private:
-  // The bytes of a memory that a step names: parts of one may belong to steps that have nothing to do with each other.
+  // The bytes of a memory that a step accesses; unrelated steps may use different parts of one memory.
   struct Access {
     Access(unsigned s, Value buffer)
         : step(s), begin(Resolve(buffer).offset), end(begin + std::max<int64_t>(BytesOf(buffer), 1)) {}
@@ -84,7 +84,7 @@ class StepGraph {
   }
 
   bool reaches(unsigned from, unsigned to) const {
-    // Later steps lead to no earlier one, unless a preference says so.
+    // Edges lead only to later steps, unless a preference was added.
     if (!leads_back_ && to < from) return false;
     llvm::SmallVector<unsigned> stack = {from};
     llvm::DenseSet<unsigned> seen = {from};
@@ -98,7 +98,7 @@ class StepGraph {
     return false;
   }
 
-  // A variable's new value is best computed when nobody needs the old one any more: then it is computed in
+  // A new value of a variable should come after the readers of the old value, so that it can be computed in
   // place.
   void preferReadersOfOldValues(llvm::ArrayRef<Operation*> steps, MemoryKeys& keys,
                                 llvm::DenseMap<Value, llvm::SmallVector<Access>>& writers,
@@ -115,11 +115,11 @@ class StepGraph {
   }
 
   llvm::DenseSet<std::pair<unsigned, unsigned>> edges_;
-  bool leads_back_ = false;  // Whether some edge goes to an earlier step.
+  bool leads_back_ = false;  // True if some edge goes to an earlier step.
   llvm::SmallVector<llvm::SmallVector<unsigned>> before_, after_;
 };
 
-// Memory of an arena that a step names, and what it counts for.
+// A piece of arena memory that a step accesses, and the bytes that it counts for.
 struct Held {
   Value root;
   ir::DeviceAttr device;
@@ -127,7 +127,8 @@ struct Held {
   bool handed_out;
 };
 
-// What becomes a variable's new value is computed in the variable, as a rule (update_in_place.cc), and takes no memory.
+// True if the memory becomes a variable's new value. It is usually computed in the variable
+// (update_in_place.cc) and counts 0 bytes.
 bool BecomesVariable(Value root) {
   return llvm::any_of(root.getUsers(), [&](Operation* user) {
     auto copy = llvm::dyn_cast<plan_ir::CopyOp>(user);
@@ -135,7 +136,7 @@ bool BecomesVariable(Value root) {
   });
 }
 
-// The arena's memory that each step names, once each.
+// The arena memory that each step accesses, each piece once.
 class ArenaUses {
  public:
   explicit ArenaUses(llvm::ArrayRef<Operation*> steps) {
@@ -155,7 +156,7 @@ class ArenaUses {
   }
 
   llvm::ArrayRef<Held> of(Operation* step) const { return held_.find(step)->second; }
-  // How many steps write (parts of) the memory.
+  // Returns the number of steps that write (parts of) the memory.
   unsigned writers(Value root) const { return writers_.lookup(root); }
 
  private:
@@ -168,7 +169,7 @@ class ArenaUses {
   llvm::DenseMap<Value, unsigned> writers_;
 };
 
-// Counts the bytes of arenas, one a device, while steps are taken one by one.
+// Counts the live bytes of the arenas, one for each device, while steps are taken in sequence.
 class LiveBytes {
  public:
   LiveBytes(llvm::ArrayRef<Operation*> steps, const ArenaUses& arena) : arena_(arena) {
@@ -177,7 +178,7 @@ class LiveBytes {
     }
   }
 
-  // Returns what taking `step` next adds to all of them while it runs, and what is left of that after it.
+  // Returns the bytes that `step` adds while it runs, and the bytes that remain after it.
   std::pair<int64_t, int64_t> cost(Operation* step) const {
     int64_t added = 0, freed = 0;
     if (auto call = llvm::dyn_cast<plan_ir::CallOp>(step)) added = freed = call.getWorkspaceBytes();
@@ -188,7 +189,7 @@ class LiveBytes {
     return {added, added - freed};
   }
 
-  // Returns the memory for which other steps that name it have another cost from now on.
+  // Returns the memory whose other users now have a different cost.
   llvm::SmallVector<Value> take(Operation* step) {
     llvm::ArrayRef<Held> held = arena_.of(step);
     auto call = llvm::dyn_cast<plan_ir::CallOp>(step);
@@ -211,13 +212,13 @@ class LiveBytes {
     return changed;
   }
 
-  // The most bytes of each arena, together.
+  // Sum of the arenas' peaks, in bytes.
   int64_t peak() const {
     int64_t bytes = 0;
     for (auto& [device, arena] : arenas_) bytes += arena.peak;
     return bytes;
   }
-  // The bytes alive on its device at each step, together.
+  // Sum over all steps of the bytes alive on the step's device.
   int64_t total() const { return total_; }
 
  private:
@@ -226,20 +227,20 @@ class LiveBytes {
   };
 
   const ArenaUses& arena_;
-  llvm::DenseMap<Value, unsigned> uses_;  // Steps still to come.
+  llvm::DenseMap<Value, unsigned> uses_;  // Remaining steps.
   llvm::DenseSet<Value> live_;
   llvm::SmallMapVector<ir::DeviceAttr, Arena, 4> arenas_;
   int64_t total_ = 0;
 };
 
-// Takes the steps one by one: of those that may come next the one of the lowest score, (step, added, kept) -> a comparable that
-// no two steps have in common.
+// Takes the steps in sequence: of the ready steps, the one with the lowest score(step, added, kept). Scores
+// must be comparable and distinct.
 template <typename Score>
 llvm::SmallVector<Operation*> TakeByScore(llvm::ArrayRef<Operation*> steps, const StepGraph& graph,
                                           const ArenaUses& arena, Score score) {
   LiveBytes live(steps, arena);
   using Key = decltype(score(0u, int64_t{0}, int64_t{0}));
-  std::vector<std::optional<Key>> keys(steps.size());  // Of the steps that may come next.
+  std::vector<std::optional<Key>> keys(steps.size());  // Keys of the ready steps.
   std::set<std::pair<Key, unsigned>> ready;
   auto forget = [&](unsigned s) {
     if (keys[s]) ready.erase({*keys[s], s});
@@ -275,15 +276,15 @@ llvm::SmallVector<Operation*> TakeByScore(llvm::ArrayRef<Operation*> steps, cons
   return order;
 }
 
-// Whatever leaves the fewest bytes alive.
+// Takes the step that leaves the fewest bytes alive.
 llvm::SmallVector<Operation*> OrderGreedily(llvm::ArrayRef<Operation*> steps, const StepGraph& graph,
                                             const ArenaUses& arena) {
   return TakeByScore(steps, graph, arena,
                      [](unsigned s, int64_t added, int64_t kept) { return std::make_tuple(kept, added, s); });
 }
 
-// The given order, but what leaves fewer bytes alive than there were comes as soon as it can: sums of gradients, and updates
-// of variables, which need a gradient for the last time.
+// The given order, but steps that reduce the live bytes come as early as possible: sums of gradients, and
+// updates of variables, which are the last users of a gradient.
 llvm::SmallVector<Operation*> OrderFreeingEarly(llvm::ArrayRef<Operation*> steps, const StepGraph& graph,
                                                 const ArenaUses& arena) {
   return TakeByScore(steps, graph, arena, [](unsigned s, int64_t, int64_t kept) {
@@ -291,7 +292,7 @@ llvm::SmallVector<Operation*> OrderFreeingEarly(llvm::ArrayRef<Operation*> steps
   });
 }
 
-// The given order, moved only as far as the preferences ask.
+// The given order, changed only as the preferences require.
 llvm::SmallVector<Operation*> OrderAsGiven(llvm::ArrayRef<Operation*> steps, const StepGraph& graph) {
   llvm::SmallVector<Operation*> order;
   llvm::SmallVector<bool> done(steps.size(), false);
@@ -307,14 +308,15 @@ llvm::SmallVector<Operation*> OrderAsGiven(llvm::ArrayRef<Operation*> steps, con
   return order;
 }
 
-// A collective's member in its group: the call says where it is.
+// The rank of a collective's member in its group, from its call's device.
 int64_t RankOf(Operation* member) {
   ir::Collective collective = *CollectiveOf(member);
   return llvm::find(collective.group, ir::DeviceOf(member)) - collective.group.begin();
 }
 
-// Moves steps towards the first that needs them, as long as their results take more memory than it keeps alive: a step's operands
-// live longer where it comes behind their last other reader, and its results begin to live later.
+// Moves steps later, towards their first dependent step, as long as their results take more memory than their
+// operands: the operands live longer if the step passes their last other reader, and the results start to
+// live later.
 class LateStarts {
  public:
   LateStarts(llvm::ArrayRef<Operation*> steps, const StepGraph& graph, const ArenaUses& arena)
@@ -330,10 +332,10 @@ class LateStarts {
   }
 
  private:
-  // Puts a step that was before all those placed so far among them.
+  // Inserts a step that preceded all steps placed so far.
   void place(unsigned step) {
     std::optional<unsigned> need = first(graph_.after(step));
-    std::optional<unsigned> before = need;  // Nothing needs it: it stays where it is.
+    std::optional<unsigned> before = need;  // Without a dependent step it stays.
     if (need) {
       std::optional<unsigned> reader = worthPassing(step);
       if (reader && late_.isBefore(*reader, *need)) before = reader;
@@ -355,8 +357,8 @@ class LateStarts {
     return found == steps.end() ? std::nullopt : std::optional(*found);
   }
 
-  // The step that it does not pay to pass: behind it at least as many bytes of operands would live longer as results would begin to
-  // live later. None when it pays to pass all.
+  // Returns the step that is not worth passing: after it, at least as many bytes of operands live longer as
+  // bytes of results live shorter. nullopt if passing all steps is worthwhile.
   std::optional<unsigned> worthPassing(unsigned step) const {
     llvm::DenseSet<Value> written;
     for (Value out : WritesOf(steps_[step])) written.insert(Resolve(out).root);
@@ -389,11 +391,11 @@ class LateStarts {
   const StepGraph& graph_;
   const ArenaUses& arena_;
   TopologicalList late_;
-  llvm::DenseMap<Value, unsigned> last_user_;  // Of those placed, by the memory that they name.
+  llvm::DenseMap<Value, unsigned> last_user_;  // Among the placed steps, for each memory.
 };
 
-// The same order, but for the members of a collective, which come together, in the order of their group, where the last of
-// them was. What has to come before one of them comes before all.
+// The same order, but members of a collective become adjacent, in the order of their group, at the position
+// of the last of them. Predecessors of one member come before all members.
 llvm::SmallVector<Operation*> JoinCollectives(llvm::ArrayRef<Operation*> order,
                                               llvm::ArrayRef<Operation*> steps, const StepGraph& graph) {
   llvm::DenseMap<Operation*, unsigned> number;
@@ -429,7 +431,7 @@ llvm::SmallVector<Operation*> JoinCollectives(llvm::ArrayRef<Operation*> order,
   return joined;
 }
 
-// The most bytes alive on the devices, then those alive at all steps together.
+// The sum of the devices' peaks, then the bytes alive at all steps together.
 std::pair<int64_t, int64_t> BytesAlive(llvm::ArrayRef<Operation*> order, const ArenaUses& arena) {
   LiveBytes live(order, arena);
   for (Operation* step : order) live.take(step);
@@ -447,7 +449,7 @@ class SchedulePass : public impl::ScheduleBase<SchedulePass> {
     auto before = [&](unsigned step) { return graph.before(step); };
     auto after = [&](unsigned step) { return graph.after(step); };
     const StepDependences dependences = {steps, before, after};
-    // The first of the best, so that the given order is kept where others are no better.
+    // Takes the first of the best orders, so the given order is kept if no other is better.
     llvm::SmallVector<Operation*> best;
     for (const auto& order : {OrderAsGiven(steps, graph), OrderFreeingEarly(steps, graph, arena),
                               OrderGreedily(steps, graph, arena)}) {

@@ -12,7 +12,8 @@ namespace {
 using mlir::Operation;
 using mlir::Value;
 
-// A copy of a new value to its variable, and the step that could have written it there: a call, or a copy from another place.
+// A copy of a new value to its variable, and the step that could write the variable directly: a call, or a
+// copy from another device.
 struct Update {
   plan_ir::CopyOp copy;
   Value new_value;  // The alloc.
@@ -30,7 +31,7 @@ bool HasInPlacePair(Operation* step, unsigned in, unsigned out) {
   return false;
 }
 
-// Which steps name which memory, while updates move from copies to their producers.
+// The readers and writers of each memory, kept up to date while updates move from copies to their producers.
 class MemoryUses {
  public:
   explicit MemoryUses(plan_ir::FunctionOp function) {
@@ -42,7 +43,7 @@ class MemoryUses {
     }
   }
 
-  // Of one memory, by the position of the step; an update that moved is among them in any order.
+  // Accesses of one memory, by the position of the step. Moved updates are in no particular order.
   struct Write {
     size_t position;
     Operation* step;
@@ -56,7 +57,7 @@ class MemoryUses {
   const Uses& of(Value root) { return usesOf(root); }
   size_t position(Operation* step) const { return position_.lookup(step); }
 
-  // What `update` says is done: the variable is where the new value was.
+  // Records that `update` is done: the variable replaces the new value's buffer.
   void move(Update update) {
     Uses from = std::move(usesOf(update.new_value));
     Uses& to = usesOf(Resolve(update.copy.getTarget()).root);
@@ -79,7 +80,7 @@ class MemoryUses {
   llvm::DenseMap<Value, Uses> of_buffer_;
 };
 
-// Why the copy must stay; empty when `update` is filled in.
+// Returns why the copy must stay; empty if `update` has been filled in.
 std::string Match(plan_ir::CopyOp copy, MemoryUses& uses, Update& update) {
   BufferPlace source = Resolve(copy.getSource());
   if (!source.root.getDefiningOp<plan_ir::AllocOp>()) return "the new value is not computed by this function";
@@ -93,7 +94,7 @@ std::string Match(plan_ir::CopyOp copy, MemoryUses& uses, Update& update) {
   return "";
 }
 
-// Why the producer must not overwrite the variable; empty when it may.
+// Returns why the producer must not overwrite the variable; empty if it may.
 std::string Conflict(Update update, MemoryUses& uses) {
   Value variable = Resolve(update.copy.getTarget()).root;
   for (auto [i, in] : llvm::enumerate(ReadsOf(update.producer))) {
@@ -105,7 +106,7 @@ std::string Conflict(Update update, MemoryUses& uses) {
   }
   const size_t producer = uses.position(update.producer), copy = uses.position(update.copy);
   const MemoryUses::Uses& others = uses.of(variable);
-  // Two in place inputs that are the same memory are one and the same read.
+  // Two in-place inputs with the same memory count as one read.
   if (llvm::any_of(others.writers, [&](const auto& write) { return write.step == update.producer; }))
     return "its step writes the variable already";
   auto is_between = [&](size_t step) { return producer < step && step < copy; };
@@ -119,7 +120,7 @@ void Apply(Update update) {
   Value variable = update.copy.getTarget();
   Operation* alloc = update.new_value.getDefiningOp();
   mlir::OpBuilder builder(alloc);
-  // The target's value is defined where the alloc was, so that the producer can name it.
+  // The target's value is defined at the alloc's position, so that the producer can name it.
   auto variable_op = Resolve(variable).root.getDefiningOp<plan_ir::VariableOp>();
   Value place =
       builder.create<plan_ir::VariableOp>(alloc->getLoc(), variable_op.getBuffer().getType(),

@@ -18,10 +18,10 @@ struct Access {
   }
 };
 
-// What was done so far to each buffer.
+// All accesses of each buffer so far.
 class Accesses {
  public:
-  // Adds the access, and what must come before it to `before`.
+  // Adds the access, and sets in `before` the steps that must precede it.
   void add(Value buffer, unsigned step, bool writes, llvm::BitVector& before) {
     BufferPlace place = Resolve(buffer);
     Access access{step, place.offset, place.offset + BytesOf(buffer), writes};

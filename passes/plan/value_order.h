@@ -1,10 +1,10 @@
-// Which steps of a plan.function come after which, wherever their values lie: what reads a value after what writes it, and what
-// writes a buffer after whoever else reads or writes those bytes of it.
+// ValueOrder: the order of a plan.function's steps that the values alone require, for any memory layout.
+// A reader comes after the writer of a value; a writer of bytes comes after their other readers and writers.
 //
 //   ValueOrder order(function);
 //   if (order.comesAfter(later, earlier)) ...   // By index in StepsOf(function).
 //
-// A device that runs steps side by side keeps this order, and what shared memory adds to it.
+// A device that runs steps side by side keeps this order, plus the order that shared memory requires.
 #ifndef SINTER_PASSES_PLAN_VALUE_ORDER_H_
 #define SINTER_PASSES_PLAN_VALUE_ORDER_H_
 
@@ -17,7 +17,7 @@ class ValueOrder {
  public:
   explicit ValueOrder(plan_ir::FunctionOp function);
 
-  // Directly or by way of others.
+  // True if `later` must come after `earlier`, directly or through other steps.
   bool comesAfter(int64_t later, int64_t earlier) const { return before_[later].test(earlier); }
 
  private:

@@ -16,22 +16,24 @@ namespace {
 using mlir::Operation;
 using mlir::Value;
 
-// Bytes [begin, end) of one memory: a device's arena, a variable (by name), an input or a constant (by value).
+// Bytes [begin, end) of one memory: a device's arena, a variable (by name), an input or a constant (by
+// value).
 struct Range {
   const void* space = nullptr;
   int64_t begin = 0, end = 0;
-  Value value;  // The buffer, before views, whose contents the bytes are.
+  Value value;  // The buffer (before views) whose contents the bytes are.
 
   bool overlaps(const Range& other) const {
     return space == other.space && begin < other.end && other.begin < end;
   }
 };
 
-// Whose contents every byte of every memory holds now.
+// The value whose contents each byte of every memory holds.
 class Ownership {
  public:
   void write(const Range& range, Operation* writer) {
-    // Also where 64 bits cannot count the bytes, so that it seems to end before it begins: the plan is refused for that.
+    // Also skips ranges whose end overflows 64 bits and seems to be before the begin: the plan is refused for
+    // those.
     if (range.begin >= range.end) return;
     auto& owners = owners_[range.space];
     cut(owners, range.begin);
@@ -40,8 +42,8 @@ class Ownership {
     owners[range.begin] = {range.end, range.value, writer};
   }
 
-  // Who wrote the first byte in the range that does not belong to `range.value`; nullopt when all bytes do.
-  // Null: nobody.
+  // Returns the writer of the first byte in the range that does not belong to `range.value`; nullopt if all
+  // bytes do. Null if no step wrote the byte.
   std::optional<Operation*> stranger(const Range& range) {
     auto& owners = owners_[range.space];
     int64_t at = range.begin;
@@ -96,8 +98,9 @@ class Simulation {
 
   plan_ir::FunctionOp function_;
   Ownership owners_;
-  llvm::DenseSet<Value> written_;                    // Buffers, before views, that some step writes.
-  llvm::DenseMap<const void*, Value> first_values_;  // Of variables: who is read before any write.
+  llvm::DenseSet<Value> written_;  // Buffers (before views) that some step writes.
+  // For each variable: the value that is read before any write.
+  llvm::DenseMap<const void*, Value> first_values_;
 };
 
 mlir::LogicalResult Simulation::run() {
@@ -138,8 +141,8 @@ mlir::LogicalResult Simulation::run() {
   return mlir::success();
 }
 
-// Every device must meet the same collectives in the same order, or they wait for each other for ever. That the members of
-// each lie next to each other, in the order of the group, makes it so.
+// Every device must run the same collectives in the same order, or they deadlock. Adjacent members, in the
+// order of the group, ensure this.
 mlir::LogicalResult Simulation::checkCollectives() {
   llvm::SmallVector<Operation*> steps = StepsOf(function_);
   llvm::DenseSet<int64_t> done;
@@ -169,7 +172,7 @@ mlir::LogicalResult Simulation::checkCollectives() {
   return mlir::success();
 }
 
-// A call reads and writes memory of its own device; only a copy reads another's.
+// A call accesses only memory of its own device; only a copy reads another device's memory.
 mlir::LogicalResult Simulation::checkDevices(Operation* step) {
   auto copy = llvm::dyn_cast<plan_ir::CopyOp>(step);
   if (!copy && !llvm::isa<plan_ir::CallOp>(step)) return mlir::success();
@@ -185,7 +188,7 @@ mlir::LogicalResult Simulation::checkDevices(Operation* step) {
   return mlir::success();
 }
 
-// Inputs, constants and the old values of variables are there from the start.
+// Inputs, constants and the old values of variables exist from the start.
 mlir::LogicalResult Simulation::declare(Operation& op) {
   if (auto alloc = llvm::dyn_cast<plan_ir::AllocOp>(op)) {
     if (!alloc.getOffset()) return alloc.emitOpError("has no place in the arena");
@@ -199,7 +202,7 @@ mlir::LogicalResult Simulation::declare(Operation& op) {
   } else if (llvm::isa<plan_ir::InputOp, plan_ir::ConstantOp>(op)) {
     owners_.write(*rangeOf(op.getResult(0), &op), &op);
   } else if (auto variable = llvm::dyn_cast<plan_ir::VariableOp>(op)) {
-    // The plan.variable that no step writes is the old value; only one may be.
+    // The plan.variable that no step writes is the old value; there may be only one.
     if (written_.contains(variable.getBuffer())) return mlir::success();
     Range range = *rangeOf(variable.getBuffer(), variable);
     if (!first_values_.try_emplace(range.space, range.value).second) {
@@ -252,7 +255,7 @@ mlir::LogicalResult Simulation::checkWrite(const Range& range, Operation* step, 
   return step->emitOpError() << "writes " << what << ", which is read-only";
 }
 
-// What a call reads and writes must not overlap, but for pairs that may share memory.
+// Inputs and outputs of a call must not overlap, except pairs that may share memory.
 mlir::LogicalResult Simulation::checkOverlaps(plan_ir::CallOp call, llvm::ArrayRef<Range> ins,
                                               llvm::ArrayRef<Range> outs) {
   auto is_pair = [&](size_t in, size_t out) {

@@ -13,11 +13,11 @@ using ir::Expr;
 using mlir::Value;
 using mlir::func::FuncOp;
 
-// The indices of an op, and what they number.
+// The indices of an op, and their range.
 struct Indexing {
-  mlir::TypedValue<mlir::RankedTensorType> indices;  // Null: nothing.
-  int64_t size = 0;                                  // Indices are from 0 to below this.
-  std::optional<int64_t> ignored = std::nullopt;     // An index that means nothing.
+  mlir::TypedValue<mlir::RankedTensorType> indices;  // Null if the op has no indices.
+  int64_t size = 0;                                  // Valid indices are 0 to size - 1.
+  std::optional<int64_t> ignored = std::nullopt;     // An index that the op ignores.
 };
 
 Indexing IndexingOf(mlir::Operation* op) {
@@ -35,14 +35,14 @@ Indexing IndexingOf(mlir::Operation* op) {
       .Default([](mlir::Operation*) { return Indexing(); });
 }
 
-// Where the user wrote it, and what: the name of the call, else of the op.
+// The op's location with a name: the user's call, else the op.
 mlir::Location NamedLocation(mlir::Operation* op) {
   if (!llvm::isa<mlir::FileLineColLoc>(op->getLoc())) return op->getLoc();
   return mlir::NameLoc::get(mlir::StringAttr::get(op->getContext(), op->getName().stripDialect()),
                             op->getLoc());
 }
 
-// The smallest or largest element of x as i64[1].
+// Returns the smallest or largest element of x as i64[1].
 template <typename Op>
 Expr Extreme(Expr x) {
   ir::GraphBuilder& b = *x.builder;

@@ -17,7 +17,7 @@ bool IsOfChannel(Operation* op, int64_t channel) {
   return collective && collective->channel == channel;
 }
 
-// Nothing where the members' elements are not combined.
+// Returns nullopt if the collective does not combine elements.
 std::optional<Combine> CombineOf(Operation* op) {
   return llvm::TypeSwitch<Operation*, std::optional<Combine>>(op)
       .Case<ir::AllReduceOp, ir::ReduceOp, ir::ReduceScatterOp>(
@@ -33,7 +33,7 @@ int64_t FreeChannel(Operation* member) {
   return channel;
 }
 
-// One gradient's collective: a member where each of the forward one's is.
+// One gradient's collective, with a member on the device of each forward member.
 class Backward {
  public:
   Backward(ir::GraphBuilder& b, llvm::ArrayRef<Operation*> members, GradientsOfMembers gradients)
@@ -46,7 +46,8 @@ class Backward {
   GradientsOfMembers run();
 
  private:
-  // Of the results, zeros where there is none. Before any member is made: nothing comes between two of them.
+  // Fills missing result gradients with zeros. Runs before any member is built, so that members stay
+  // adjacent.
   void fillZeros();
   llvm::SmallVector<Value> valuesOf(size_t m) {
     return llvm::to_vector(llvm::map_range(gradients_[m], [](Expr g) { return g.value; }));
@@ -115,7 +116,8 @@ GradientsOfMembers Backward::run() {
     ir::SetDevice(op, ir::DeviceOf(members_[m]));
     made.push_back(op);
   }
-  // A mean goes back as the mean of gradients; where these are not combined, each takes its part.
+  // The gradient of a mean is divided by the group's size, unless the backward collective itself takes the
+  // mean.
   bool divides = CombineOf(members_[0]) == Combine::mean && !llvm::isa<ir::AllReduceOp>(members_[0]);
   GradientsOfMembers terms(members_.size());
   for (auto [op, of_member] : llvm::zip_equal(made, terms)) {

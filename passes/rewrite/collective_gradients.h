@@ -1,9 +1,9 @@
-// The gradients of collectives. What one member gives comes back from all of them, so that the gradient of a collective is a
-// collective too, and is built for all members at once.
+// The gradients of collectives, built for all members at once.
+// Every member's operand affects all results, so the gradient of a collective is a collective too.
 //
 //   llvm::SmallVector<mlir::Operation*> members = MembersOf(op);
-//   std::string why = WhyNoGradient(op);                      // Empty: it has one.
-//   auto terms = CollectiveGradient(b, members, gradients);   // terms[m][i]: of operand i of member m.
+//   std::string why = WhyNoGradient(op);                      // Empty if it has a gradient.
+//   auto terms = CollectiveGradient(b, members, gradients);   // terms[m][i]: for operand i of member m.
 #ifndef SINTER_PASSES_REWRITE_COLLECTIVE_GRADIENTS_H_
 #define SINTER_PASSES_REWRITE_COLLECTIVE_GRADIENTS_H_
 
@@ -14,13 +14,16 @@
 
 namespace sinter {
 
-// The op itself, or, of a member of a collective, all members beside it that are of its channel, in order.
+// Returns all adjacent members of the op's collective (same channel), in order; only the op itself if it is
+// not in a collective.
 llvm::SmallVector<mlir::Operation*> MembersOf(mlir::Operation* op);
 
-// Of a member of a collective: why it has no gradient, as the rest of a sentence that begins with the op.
+// Returns why a member of a collective has no gradient, as the rest of a sentence that begins with the op;
+// empty if it has one.
 std::string WhyNoGradient(mlir::Operation* member);
 
-// `gradients[m][i]` is that of result i of member m, null where there is none. The terms' types are the operands'.
+// `gradients[m][i]` is the gradient of result i of member m, or null. The returned terms have the operands'
+// types.
 using GradientsOfMembers = llvm::SmallVector<llvm::SmallVector<ir::Expr>>;
 GradientsOfMembers CollectiveGradient(ir::GraphBuilder& b, llvm::ArrayRef<mlir::Operation*> members,
                                       GradientsOfMembers gradients);

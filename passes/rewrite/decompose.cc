@@ -13,8 +13,8 @@ namespace {
 
 using mlir::Operation;
 
-// Why cuDNN does not compute the attention; empty when it does. As CudnnAttentionSupported of runtime/plan/gpu_limits.h says;
-// codegen/steps/lower_attention.cc refuses what this lets through against it.
+// Returns why cuDNN cannot compute the attention; empty if it can. Same rules as CudnnAttentionSupported in
+// runtime/plan/gpu_limits.h; codegen/steps/lower_attention.cc refuses ops that pass here but break those rules.
 std::string AgainstWhole(mlir::ValueRange inputs, double scale) {
   ir::AttentionShape s = ir::AttentionShape::Of(inputs);
   if (!s.element.isBF16() && !s.element.isF16()) return "cuDNN computes attention in bf16 and f16 only";
@@ -35,7 +35,7 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
  public:
   using DecomposeBase::DecomposeBase;
 
-  // A definition may use composites itself: rounds go on until there is none.
+  // Decompositions may use composites themselves, so this repeats until none is left.
   void runOnOperation() override {
     ir::DeviceAttr unplaced = ir::DeviceAttr::parse(&getContext(), device.getValue());
     if (!unplaced) {
@@ -83,7 +83,7 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
     return false;
   }
 
-  // With its dimension in front the parts lie one behind the other, where they can be written.
+  // Along the outermost dimension the parts are contiguous, so producers can write them in place.
   void concatAlongFirst(ir::ConcatOp op) {
     mlir::OpBuilder at(op);
     ir::GraphBuilder b(at, op.getLoc());
@@ -99,7 +99,7 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
     op.erase();
   }
 
-  // Only gradients read them.
+  // Only gradients read the stats.
   void dropUnreadStats(ir::AttentionOp op) {
     if (!op.getStats() || !op.getStats().use_empty()) return;
     mlir::OpBuilder at(op);

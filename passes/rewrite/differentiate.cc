@@ -23,7 +23,8 @@ bool IsFloat(Value value) {
   return type && llvm::isa<mlir::FloatType>(type.getElementType());
 }
 
-// One sinter.gradients, from the ops between its values and its loss to the ops that compute the gradients.
+// Replaces one sinter.gradients by ops that compute the gradients, from the ops between its values and its
+// loss.
 class ReverseMode {
  public:
   explicit ReverseMode(ir::GradientsOp gradients) : gradients_(gradients), builder_(gradients) {}
@@ -41,8 +42,8 @@ class ReverseMode {
   }
 
  private:
-  // The ops, in program order, that compute the loss from the values: what gradients flow through. What one member of a
-  // collective reads reaches the results of all.
+  // Finds the ops, in program order, that compute the loss from the values: gradients flow through them. An
+  // operand of one member of a collective reaches the results of all members.
   void findPath() {
     active_.clear();
     path_.clear();
@@ -67,7 +68,7 @@ class ReverseMode {
     std::reverse(path_.begin(), path_.end());
   }
 
-  // Of the op, or of any member of its collective.
+  // Tests the operands of the op, or of all members of its collective.
   template <typename Predicate>
   static bool anyOperand(Operation* op, Predicate predicate) {
     return llvm::any_of(MembersOf(op),
@@ -125,7 +126,7 @@ class ReverseMode {
   void propagate(Operation* op) {
     GraphBuilder b(builder_, gradientLoc(op));
     llvm::SmallVector<Operation*> members = MembersOf(op);
-    // The gradients of all results are known at the last member, which is met first.
+    // The last member is visited first, and the gradients of all results are known there.
     if (op != members.back()) return;
     GradientsOfMembers gradients;
     bool any = false;
@@ -164,7 +165,7 @@ class ReverseMode {
     sum = sum ? b.add(b.wrap(sum), term).value : term.value;
   }
 
-  // The gradient with respect to a value when all its readers have been met; null: there is none.
+  // Returns the gradient of a value once all its readers have been visited; null if it has none.
   Value sumOf(GraphBuilder& b, Value value) {
     if (auto parts = parts_.find(value); parts != parts_.end()) {
       for (Expr term : SumOfParts(b, parts->second)) add(b, value, term);
@@ -192,21 +193,22 @@ class ReverseMode {
   llvm::DenseSet<Value> active_;        // Floating-point values that depend on the xs.
   llvm::SmallVector<Operation*> path_;  // In program order.
   llvm::DenseMap<Value, Value> sums_;   // The gradient of the loss with respect to a value, so far.
-  llvm::DenseMap<Value, llvm::SmallVector<ir::PadOp>> parts_;  // What slices of a value add to it besides.
+  llvm::DenseMap<Value, llvm::SmallVector<ir::PadOp>> parts_;  // Additional terms, from slices of a value.
 };
 
 class DifferentiatePass : public impl::DifferentiateBase<DifferentiatePass> {
  public:
   using DifferentiateBase::DifferentiateBase;
 
-  // In program order, so that a gradient of a gradient finds the inner one expanded.
+  // In program order, so that a gradient of a gradient sees the inner one expanded.
   void runOnOperation() override {
     llvm::SmallVector<ir::GradientsOp> all;
     getOperation().walk([&](ir::GradientsOp op) { all.push_back(op); });
     for (ir::GradientsOp op : all) {
       if (mlir::failed(ReverseMode(op).run())) return signalPassFailure();
     }
-    // Nothing asks again. A gradient that other gradients are made of keeps its own, until nothing uses it.
+    // Kernels need no gradient any more. Private functions keep theirs: other gradients are built from them
+    // until unused.
     if (getOperation().isPrivate()) return;
     getOperation().walk([](ir::ElementwiseKernelOp kernel) { kernel.removeGradientAttr(); });
   }

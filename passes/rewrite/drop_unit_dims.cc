@@ -20,14 +20,14 @@ using mlir::Value;
 bool HasUnit(Value value) { return !ShapeOf(value).empty() && ShapeOf(value).front() == 1; }
 RankedTensorType WithoutUnit(Value value) { return TypeOf(value).clone(ShapeOf(value).drop_front()); }
 
-// x, where `value` is its reshape to one dimension more, of size 1, in front; else null.
+// Returns x if `value` is a reshape of x that adds a leading dimension of size 1; else null.
 Value BareValue(Value value) {
   auto reshape = value.getDefiningOp<ir::ReshapeOp>();
   return reshape && HasUnit(value) && reshape.getX().getType() == WithoutUnit(value) ? Value(reshape.getX())
                                                                                      : Value();
 }
 
-// The dimensions behind the first, as they count without it.
+// Renumbers the dimensions after the first for the shape without the first.
 llvm::SmallVector<int64_t> OneLess(ArrayRef<int64_t> dims) {
   llvm::SmallVector<int64_t> less;
   for (int64_t d : dims) {
@@ -87,7 +87,7 @@ class UnitDims {
     op->erase();
   }
 
-  // `operand` of `reader` without its unit.
+  // Returns `operand` of `reader` without its unit dimension.
   Value bare(mlir::OpBuilder& builder, Value operand, Operation* reader) {
     if (Value known = BareValue(operand)) return known;
     const RankedTensorType type = WithoutUnit(operand);
@@ -106,7 +106,7 @@ class UnitDims {
     return placed(builder.create<ir::ReshapeOp>(reader->getLoc(), type, operand), reader);
   }
 
-  // True if the operand's dimension that becomes the unit, if there is one, is its first.
+  // True if the operand dimension that becomes the unit dimension, if any, is its first.
   static bool isOrdered(ir::BroadcastOp op) {
     return !llvm::is_contained(op.getDims(), 0) || op.getDims().front() == 0;
   }
@@ -114,7 +114,7 @@ class UnitDims {
   Value withUnit(mlir::OpBuilder& builder, Value x, Operation* like) {
     return placed(builder.create<ir::ReshapeOp>(like->getLoc(), like->getResult(0).getType(), x), like);
   }
-  // Puts the op on the device of `like`; returns its result.
+  // Puts the op on the device of `like`; returns the op's result.
   static Value placed(Operation* op, Operation* like) {
     ir::SetDevice(op, ir::DeviceOf(like));
     return op->getResult(0);

@@ -19,7 +19,7 @@ using mlir::RankedTensorType;
 using mlir::Type;
 using mlir::Value;
 
-// A value of storage type as the constant of compute type that an emitted body sees, and back. The way back
+// Converts a constant from storage type to the compute type of an emitted body, and back. The conversion back
 // rounds to nearest even, as a store does.
 mlir::TypedAttr ToCompute(Attribute value) {
   Type element = llvm::cast<mlir::TypedAttr>(value).getType(), to = ir::ScalarBuilder::ComputeType(element);
@@ -39,13 +39,13 @@ Attribute ToStorage(Attribute value, Type element) {
   return mlir::IntegerAttr::get(element, llvm::cast<mlir::IntegerAttr>(value).getValue());
 }
 
-// MLIR's folder narrows only what is representable; at run time the rest is rounded to nearest even.
+// MLIR's folder narrows only exactly representable values; at run time the others round to nearest even.
 Attribute FoldNarrowing(Operation* op, llvm::ArrayRef<Attribute> operands) {
   if (!llvm::isa<mlir::arith::TruncFOp>(op) || !operands[0]) return {};
   return ToStorage(operands[0], op->getResult(0).getType());
 }
 
-// Row-major coordinates in `shape`, one after the other; false after the last, which is followed by the first.
+// Advances row-major coordinates in `shape`. Returns false after the last ones, and then wraps to the first.
 bool Advance(llvm::MutableArrayRef<int64_t> coords, llvm::ArrayRef<int64_t> shape) {
   for (size_t d = shape.size(); d-- > 0;) {
     if (++coords[d] < shape[d]) return true;
@@ -54,7 +54,7 @@ bool Advance(llvm::MutableArrayRef<int64_t> coords, llvm::ArrayRef<int64_t> shap
   return false;
 }
 
-// Lets an op emit the body of one of its elements into a scratch block and folds that body to a constant.
+// Makes an op emit one element's body into a scratch block, and folds that body to a constant.
 class Evaluator : public ir::ElementBuilder {
  public:
   Evaluator(mlir::Location loc, const llvm::DenseMap<Value, DenseElementsAttr>& constants)
@@ -63,8 +63,8 @@ class Evaluator : public ir::ElementBuilder {
         builder_(loc.getContext()),
         scalars_(builder_, loc) {}
 
-  // The element of `result` at `coords`; without coords, the element that is the same everywhere. Null when
-  // it cannot be evaluated or is not the same everywhere.
+  // Returns the element of `result` at `coords`; without coords, the element that is equal at all positions.
+  // Null if it cannot be evaluated or differs between positions.
   Attribute evaluate(mlir::OpResult result, std::optional<llvm::ArrayRef<int64_t>> coords) {
     failed_ = false;
     mlir::Block block;
@@ -79,8 +79,8 @@ class Evaluator : public ir::ElementBuilder {
     return failed_ ? Attribute() : value;
   }
 
-  // The element of a reduction's result at `coords`; null when it cannot be evaluated. Neighbours are combined,
-  // then their neighbours, so that a sum is rounded as seldom as its number of terms allows.
+  // Returns the element of a reduction's result at `coords`; null if it cannot be evaluated. Combines
+  // neighbours as a tree, which minimises the rounding error of a sum.
   Attribute reduce(ir::ReductionInterface op, llvm::ArrayRef<int64_t> coords) {
     failed_ = false;
     llvm::ArrayRef<int64_t> dims = op.getReducedDims();
@@ -117,17 +117,17 @@ class Evaluator : public ir::ElementBuilder {
         failed_ |= !constant;
         position = position * size + (constant ? constant.getInt() : 0);
       }
-      // After a failure the element only has to have the right type.
+      // After a failure the element only needs the right type.
       value = values.getValues<Attribute>()[failed_ ? 0 : position];
     }
     return emit(ToCompute(value), ir::ScalarBuilder::IsUnsigned(values.getElementType()));
   }
 
  private:
-  // Scalars of a reduction, with their signedness.
+  // Scalars of a reduction's accumulator, each with a flag for unsigned.
   using Accumulator = llvm::SmallVector<std::pair<Attribute, bool>, 2>;
 
-  // The next ops are emitted into `block`, which must outlive their folding.
+  // Starts emitting into `block`, which must outlive the folding.
   void start(mlir::Block& block) {
     values_.clear();
     builder_.setInsertionPointToEnd(&block);
@@ -172,7 +172,7 @@ class Evaluator : public ir::ElementBuilder {
     return acc;
   }
 
-  // Folds all ops up to now, in their order.
+  // Folds all ops emitted so far, in order.
   Attribute fold(Value wanted) {
     for (Operation& op : *builder_.getInsertionBlock()) {
       if (op.getNumResults() == 0 || values_.contains(op.getResult(0))) continue;
@@ -216,7 +216,7 @@ class FoldConstantsPass : public impl::FoldConstantsBase<FoldConstantsPass> {
         fold(op);
       }
     });
-    // In reverse, so that constants that only fed folded ops go as well.
+    // In reverse, so that constants that only fed folded ops are erased too.
     for (mlir::Block& block : getOperation().getBody()) {
       for (Operation& op : llvm::make_early_inc_range(llvm::reverse(block))) {
         if (op.use_empty() && (constants_.contains(op.getNumResults() ? op.getResult(0) : Value())))
@@ -257,12 +257,12 @@ class FoldConstantsPass : public impl::FoldConstantsBase<FoldConstantsPass> {
     return DenseElementsAttr::get(type, values);
   }
 
-  // What is reduced of a splat is the same for all elements of the result.
+  // The reduction of a splat is the same for all elements of the result.
   DenseElementsAttr reduce(ir::ReductionInterface op, RankedTensorType type) {
     DenseElementsAttr operand = constants_.at(op->getOperand(0));
     int64_t results = operand.isSplat() ? 1 : type.getNumElements();
     int64_t reduced = operand.getNumElements() / type.getNumElements();
-    // Nothing reduced gives the start value, infinite for max and min: the runtime's business.
+    // A reduction of no elements gives the start value (infinite for max and min); it is left to the runtime.
     if (reduced == 0 || results * reduced > limit) return {};
     Evaluator evaluator(op->getLoc(), constants_);
     llvm::SmallVector<Attribute> values;

@@ -11,7 +11,7 @@ namespace math = mlir::math;
 
 namespace {
 
-// A function in both types; of one operand or of two.
+// A unary or a binary function, in both types.
 struct Function {
   float (*f32)(float) = nullptr;
   double (*f64)(double) = nullptr;

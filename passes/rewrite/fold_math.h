@@ -1,10 +1,10 @@
-// Mathematical functions of constants, by the code that computes them in a run.
+// Folds mathematical functions of constants with the code that computes them at run time.
 //
 //   if (IsMathFunction(op)) value = FoldMathFunction(op, {x});
 //
-// MLIR's folders ask the C library, which has several versions of a function and picks one by the CPU: the same program would
-// give another plan on another machine. These ask kernels/cpu/vector_math.h, which gives the same bits on all of them, the
-// bits of a run.
+// MLIR's folders call the C library, which selects one of several versions of a function by the CPU: a
+// program would give different plans on different machines. This folder calls kernels/cpu/vector_math.h,
+// which gives the same bits on all machines and at run time.
 #ifndef SINTER_PASSES_REWRITE_FOLD_MATH_H_
 #define SINTER_PASSES_REWRITE_FOLD_MATH_H_
 
@@ -12,11 +12,12 @@
 
 namespace sinter {
 
-// Whether `op` is of the dialect math and has results that must be rounded: not what only moves bits or gives an integer.
+// True if `op` is an op of the dialect math with rounded results; ops that only move bits or give integers do
+// not count.
 bool IsMathFunction(mlir::Operation* op);
 
-// The result, of f32 or f64. Null: an operand is not constant, or the vector math has no such function, so that MLIR's folder
-// must not be asked either.
+// Returns the result, of f32 or f64. Null if an operand is not constant or the vector math lacks the
+// function; MLIR's folder must not be used then either.
 mlir::Attribute FoldMathFunction(mlir::Operation* op, llvm::ArrayRef<mlir::Attribute> operands);
 
 }  // namespace sinter

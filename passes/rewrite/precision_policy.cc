@@ -23,14 +23,14 @@ bool IsF32(Value value) {
   return type && type.getElementType().isF32();
 }
 
-// What has a math mode multiplies and sums, and it sums in f32 whatever the type of its operands.
+// True for ops with a math mode: they multiply and sum, in f32 for any type of their operands.
 bool IsProduct(Operation* op) {
   return llvm::isa<ir::LibraryInterface>(op) &&
          llvm::any_of(op->getName().getAttributeNames(),
                       [](mlir::StringAttr name) { return name == "math"; });
 }
 
-// What a product may do with f32; another mode than ieee is the program's word on its precision.
+// The math mode of a product. Modes other than ieee are the program's own choice of precision.
 ir::MathMode MathOf(Operation* product) {
   auto mode = product->getAttrOfType<ir::MathModeAttr>("math");
   return mode ? mode.getValue() : ir::MathMode::ieee;
@@ -40,25 +40,26 @@ bool IsNarrowProduct(Operation* op) {
   return IsProduct(op) && IsF32(op->getResult(0)) && MathOf(op) == ir::MathMode::ieee;
 }
 
-// Moves elements to other coordinates that depend on nothing but shapes. A gather does not count: its gradient sums in the
-// type of its operand, without end.
+// True for ops that move elements to coordinates which depend only on shapes. Not gather: its gradient sums
+// arbitrarily many terms in its operand's type.
 bool IsIndexMap(Operation* op) {
   return llvm::isa<ir::FusibleInterface>(op) && !llvm::isa<ir::PointwiseInterface>(op) &&
          op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), IsF32);
 }
 
-// No interface says of library ops whether they sum: these take, move or average a few elements.
+// True for library ops that copy, move or average a few elements; no interface gives this property.
 bool IsMove(Operation* op) {
   return llvm::isa<ir::CopyOp, ir::CloneOp, ir::MaxPool2dOp, ir::AvgPool2dOp, ir::SplitOp>(op);
 }
 
-// Composites that give back what they are given, changed: norms, softmax, dropout. They compute in f32 whatever that is.
+// True for composites whose result has the type of their first operand: norms, softmax, dropout. They compute
+// in f32 for any type.
 bool IsLikeOperand(Operation* op) {
   return llvm::isa<ir::CompositeInterface>(op) && op->getNumOperands() > 0 && !IsMove(op) && !IsProduct(op) &&
          op->getResult(0).getType() == op->getOperand(0).getType();
 }
 
-// Of attention, what stays in f32 beside narrow operands; null for others.
+// The operand of an attention op that stays in f32 beside low precision; null for other ops.
 Value StatisticsOf(Operation* op) {
   if (auto attention = llvm::dyn_cast<ir::AttentionOp>(op)) return attention.getStats();
   if (auto gradient = llvm::dyn_cast<ir::AttentionGradOp>(op)) return gradient.getStats();
@@ -69,7 +70,7 @@ bool Follows(Operation* op) {
   return llvm::isa<ir::PointwiseInterface>(op) || IsIndexMap(op) || IsMove(op) || IsLikeOperand(op);
 }
 
-// The operands that become narrow with their op. A composite's parameters and statistics do not.
+// Returns the operands that become low precision with their op; not a composite's parameters and statistics.
 llvm::SmallVector<OpOperand*> DataOperands(Operation* op) {
   llvm::SmallVector<OpOperand*> operands;
   for (OpOperand& operand : op->getOpOperands()) {
@@ -90,15 +91,16 @@ llvm::SmallVector<Value> DataResults(Operation* op) {
   return results;
 }
 
-// What of an op becomes narrow. Found while all types are as the program has them.
+// The operands and results of an op that become low precision. Collected while all types are still the
+// program's.
 struct NarrowParts {
   llvm::SmallVector<OpOperand*> operands;
   llvm::SmallVector<Value> results;
 };
 
-// Finds the ops of a block that become narrow: products, and what lies between two of them.
+// Finds the ops of a block that become low precision: products, and ops between two of them.
 llvm::DenseMap<Operation*, NarrowParts> NarrowOps(mlir::Block& block) {
-  llvm::DenseSet<Value> behind;  // Computed from products by ops that follow.
+  llvm::DenseSet<Value> behind;  // Values computed from products by ops that follow.
   for (Operation& op : block) {
     bool follows = Follows(&op) && llvm::any_of(DataOperands(&op), [&](OpOperand* operand) {
                      return behind.contains(operand->get());
@@ -114,7 +116,7 @@ llvm::DenseMap<Operation*, NarrowParts> NarrowOps(mlir::Block& block) {
   auto is_between = [&](Value result) {
     return behind.contains(result) && llvm::any_of(result.getUses(), reads_narrow);
   };
-  // The broadcast of a bias: it is cast before it is spread, so that the product may add it.
+  // For the broadcast of a bias: it is cast before the broadcast, so that the matmul may add it.
   auto is_cheaper_before = [&](Operation& op) {
     return IsIndexMap(&op) && !op.use_empty() && llvm::all_of(op.getUses(), reads_narrow) &&
            llvm::all_of(op.getOperands(),
@@ -173,7 +175,7 @@ class FunctionPrecision {
     }
   }
 
-  // A gradient has the type of the value that it is for; the program's ops read it as f32.
+  // A gradient has the type of its value; the program's ops read it as f32.
   void keepGradients(ir::GradientsOp op) {
     OpOperand& loss = op->getOpOperand(0);
     if (narrow_.contains(loss.get())) loss.set(cast(loss.get(), f32_, op, "which stays in f32"));
@@ -188,7 +190,7 @@ class FunctionPrecision {
     }
   }
 
-  // Once a value, where it is made. `reader` is the first that wants it.
+  // Casts a value once, after its definition. `reader` is the first op that needs the cast.
   Value cast(Value value, mlir::Type element, Operation* reader, llvm::StringRef because) {
     Value& made = casts_[value];
     if (made) return made;
@@ -228,8 +230,8 @@ class FunctionPrecision {
   mlir::FloatType element_;
   mlir::Type f32_;
   bool report_;
-  llvm::DenseSet<Value> narrow_;        // Made narrow here.
-  llvm::DenseMap<Value, Value> casts_;  // A value is cast to one type only: from f32, or back.
+  llvm::DenseSet<Value> narrow_;        // Values made low precision by this pass.
+  llvm::DenseMap<Value, Value> casts_;  // A value is cast to one type only: from f32, or back to it.
 };
 
 class PrecisionPolicyPass : public impl::PrecisionPolicyBase<PrecisionPolicyPass> {

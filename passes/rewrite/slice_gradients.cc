@@ -8,7 +8,7 @@ namespace {
 
 using ir::Expr;
 
-// The only dimension along which there are zeros; none: -1, several: -2.
+// Returns the only padded dimension; -1 if there is none, -2 if there are several.
 int64_t DimOf(ir::PadOp op) {
   int64_t dim = -1;
   for (auto [d, low] : llvm::enumerate(op.getLow())) {
@@ -51,7 +51,8 @@ bool IsPlacedPart(ir::PadOp op) {
 }
 
 llvm::SmallVector<Expr> SumOfParts(ir::GraphBuilder& b, llvm::ArrayRef<ir::PadOp> parts) {
-  // Rows of parts that do not overlap: each part goes behind the row that ends last in front of it.
+  // Rows of parts that do not overlap: each part is appended to the row with the largest end that is not
+  // after its begin.
   struct Row {
     int64_t dim;
     llvm::SmallVector<ir::PadOp> parts;
@@ -62,7 +63,7 @@ llvm::SmallVector<Expr> SumOfParts(ir::GraphBuilder& b, llvm::ArrayRef<ir::PadOp
     const int64_t x_dim = DimOf(x), y_dim = DimOf(y);
     return x_dim != y_dim ? x_dim < y_dim : BeginOf(x, x_dim) < BeginOf(y, y_dim);
   });
-  std::set<std::pair<int64_t, size_t>> ends;  // Of the rows along `dim`, with their numbers.
+  std::set<std::pair<int64_t, size_t>> ends;  // Ends of the rows along `dim`, with their numbers.
   int64_t dim = -1;
   for (ir::PadOp part : order) {
     if (DimOf(part) != dim) ends.clear();

@@ -1,8 +1,8 @@
-// Sums of the gradients of slices: each is zeros but for a part, so that adding T of them one by one would take T times as long as
-// putting the parts beside each other.
+// Sums gradients of slices by placing the parts side by side.
+// Each gradient is zero outside its part, so adding T of them in sequence would take T times as long.
 //
-//   llvm::SmallVector<ir::PadOp> parts = ...;                  // That IsPlacedPart says of.
-//   for (Expr term : SumOfParts(b, parts)) sum = sum + term;   // One, where no two overlap and all lie along one dimension.
+//   llvm::SmallVector<ir::PadOp> parts = ...;                  // All satisfy IsPlacedPart.
+//   for (Expr term : SumOfParts(b, parts)) sum = sum + term;   // One term if the parts do not overlap.
 #ifndef SINTER_PASSES_REWRITE_SLICE_GRADIENTS_H_
 #define SINTER_PASSES_REWRITE_SLICE_GRADIENTS_H_
 
@@ -11,11 +11,12 @@
 
 namespace sinter {
 
-// True if the op puts its operand among zeros along one dimension, without zeros between its elements.
+// True if the op pads its operand with zeros along one dimension only, without zeros between elements.
 bool IsPlacedPart(ir::PadOp op);
 
-// Tensors whose sum is that of the parts, which are all of one type: of those along one dimension that do not overlap, a concat,
-// with zeros where none of them lies. A part by itself stays what it is; the others are erased where nothing else reads them.
+// Returns tensors with the same sum as the parts, which all have one type. Parts along one dimension that do
+// not overlap become one concat, with zeros in the gaps. A single part stays; merged parts are erased if
+// nothing else reads them.
 llvm::SmallVector<ir::Expr> SumOfParts(ir::GraphBuilder& b, llvm::ArrayRef<ir::PadOp> parts);
 
 }  // namespace sinter
