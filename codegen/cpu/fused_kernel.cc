@@ -153,7 +153,6 @@ mlir::func::FuncOp KernelModule::EmitJob(const CallSlots& slots, Job& job, JobCa
     return entry->getArgument(index);
   };
   size_t n = result.slots.size();
-  NestEmitter nest(s, job, schedule, pointer_of, entry->getArgument(n));
   Value begin = entry->getArgument(n + 1);
   if (is_flat && !streamed.empty()) {
     // A unit begins at a multiple of the tile. The mask shows this to LLVM, which needs it to prove the
@@ -161,7 +160,7 @@ mlir::func::FuncOp KernelModule::EmitJob(const CallSlots& slots, Job& job, JobCa
     Value mask = b.create<mlir::arith::ConstantIndexOp>(call.getLoc(), -schedule.tile);
     begin = b.create<mlir::arith::AndIOp>(call.getLoc(), begin, mask);
   }
-  nest.Emit(begin, entry->getArgument(n + 2));
+  EmitLoopNest(s, job, schedule, pointer_of, entry->getArgument(n), begin, entry->getArgument(n + 2));
   b.setInsertionPointToEnd(entry);
   b.create<mlir::func::ReturnOp>(call.getLoc());
   EraseDead(*entry);

@@ -12,7 +12,7 @@ namespace {
 
 // Adds the classes whose bodies are in the file.
 void AddBodies(const SourceFile& file, std::map<std::pair<std::string, std::string>, ClassSize>& classes) {
-  static const std::regex kClass(R"(^( *)(?:class|struct) (?:\[\[\w+\]\] )?(\w+)(?: final)?(?: : .*)?\{$)");
+  static const std::regex kClass(R"(^( *)(?:class|struct) (?:\[\[\w+\]\] )?(\w+)(?: final)?(?: : .*)? ?\{$)");
   for (size_t i = 0; i < file.lines.size(); ++i) {
     std::smatch match;
     if (!std::regex_match(file.lines[i], match, kClass)) continue;
