@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/plan/buffer_range.h"
+#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/plan/plan_devices.h"
 
 namespace sinter {

@@ -23,8 +23,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "sinter/runtime/world/local_devices.h"
 #include "sinter/runtime/plan/collective.h"
+#include "sinter/runtime/world/local_devices.h"
 
 namespace sinter {
 

@@ -18,14 +18,14 @@
 
 #include "absl/status/status.h"
 #include "sinter/runtime/device/device_runtime.h"
+#include "sinter/runtime/execute/memory_sharing.h"
+#include "sinter/runtime/execute/memory_use.h"
 #include "sinter/runtime/execute/session_use.h"
 #include "sinter/runtime/execute/variables_in_doubt.h"
 #include "sinter/runtime/memory/caching_allocator.h"
 #include "sinter/runtime/memory/memory_limit.h"
-#include "sinter/runtime/execute/memory_sharing.h"
 #include "sinter/runtime/world/local_devices.h"
 #include "sinter/runtime/world/world.h"
-#include "sinter/runtime/execute/memory_use.h"
 
 namespace sinter {
 

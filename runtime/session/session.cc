@@ -8,15 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sinter/runtime/device/device_runtimes.h"
-#include "sinter/runtime/execute/executable.h"
+#include "sinter/runtime/execute/loaded_function.h"
 #include "sinter/runtime/host/number.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/session/session_state.h"
 
 namespace sinter {
 
-using internal_session::FunctionState;
 using internal_session::InputValue;
+using internal_session::LoadedFunction;
 using internal_session::SessionUse;
 using internal_session::State;
 
@@ -63,7 +63,7 @@ absl::StatusOr<double> Outputs::Scalar(std::string_view name) const {
 
 // BoundFunction.
 
-BoundFunction::BoundFunction(FunctionState* function)
+BoundFunction::BoundFunction(LoadedFunction* function)
     : function_(function), inputs_(function->info().inputs.size()) {}
 BoundFunction::BoundFunction(BoundFunction&&) noexcept = default;
 BoundFunction& BoundFunction::operator=(BoundFunction&&) noexcept = default;

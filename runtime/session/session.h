@@ -73,14 +73,14 @@
 #include "absl/status/statusor.h"
 #include "sinter/runtime/device/profile.h"
 #include "sinter/runtime/device/tuning.h"
+#include "sinter/runtime/execute/memory_use.h"
 #include "sinter/runtime/host/load_times.h"
 #include "sinter/runtime/host/number.h"
-#include "sinter/runtime/execute/memory_use.h"
-#include "sinter/runtime/tensor/argument.h"
 #include "sinter/runtime/memory/caching_allocator.h"
 #include "sinter/runtime/memory/device.h"
 #include "sinter/runtime/memory/memory_limit.h"
 #include "sinter/runtime/plan/plan.h"
+#include "sinter/runtime/tensor/argument.h"
 #include "sinter/runtime/tensor/scalar_log.h"
 #include "sinter/runtime/tensor/tensor.h"
 #include "sinter/runtime/world/world.h"
@@ -88,7 +88,7 @@
 namespace sinter {
 
 namespace internal_session {
-class FunctionState;
+class LoadedFunction;
 struct InputValue;
 struct State;
 }  // namespace internal_session
@@ -152,9 +152,9 @@ class Outputs {
 
  private:
   friend class BoundFunction;
-  explicit Outputs(internal_session::FunctionState* function) : function_(function) {}
+  explicit Outputs(internal_session::LoadedFunction* function) : function_(function) {}
 
-  internal_session::FunctionState* function_;
+  internal_session::LoadedFunction* function_;
 };
 
 // A function that keeps its inputs from run to run. Cheap to make; must not outlive the session.
@@ -183,9 +183,9 @@ class BoundFunction {
  private:
   friend class Session;
   friend struct internal_session::State;
-  explicit BoundFunction(internal_session::FunctionState* function);
+  explicit BoundFunction(internal_session::LoadedFunction* function);
 
-  internal_session::FunctionState* function_;
+  internal_session::LoadedFunction* function_;
   std::vector<internal_session::InputValue> inputs_;
 };
 

@@ -156,7 +156,7 @@ absl::Status State::LoadProgram() {
   tuning.Finish();
   SINTER_RETURN_IF_ERROR(Allocate());
   SINTER_RETURN_IF_ERROR(PlaceConstants());
-  for (const Entry& entry : functions) entry.function->Place();
+  for (const Entry& entry : functions) entry.function->ResolvePointers();
   const LoadTimes::Scope time = load_times.Time("initial values");
   const absl::Status status = owns_variables ? InitializeVariables() : absl::OkStatus();
   values_ahead.reset();
@@ -275,8 +275,8 @@ absl::Status State::Connect() {
 absl::Status State::LoadFunctions() {
   const fb::Plan& table = plan.table();
   for (size_t i = 0; table.functions() != nullptr && i < table.functions()->size(); ++i) {
-    SINTER_ASSIGN_OR_RETURN(std::unique_ptr<FunctionState> function,
-                            FunctionState::Load(table, *table.functions()->Get(i), &memory, *pool));
+    SINTER_ASSIGN_OR_RETURN(std::unique_ptr<LoadedFunction> function,
+                            LoadedFunction::Load(table, *table.functions()->Get(i), &memory, *pool));
     BoundFunction bound(function.get());
     functions.push_back({std::move(function), std::move(bound)});
   }
@@ -315,7 +315,7 @@ void State::ListPieces() {
     if (!places.is_here()) continue;
     size_t inputs = 0, library = 0, copied = 0;
     for (const Entry& entry : functions) {
-      const FunctionState& function = *entry.function;
+      const LoadedFunction& function = *entry.function;
       places.arena_bytes =
           std::max(places.arena_bytes, static_cast<size_t>(function.info().device_arena_bytes[d]));
       inputs = std::max(inputs, function.inputs().DeviceBytes(d));

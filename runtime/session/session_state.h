@@ -17,14 +17,14 @@
 #include "absl/status/statusor.h"
 #include "sinter/runtime/device/device_runtimes.h"
 #include "sinter/runtime/device/session_tuning.h"
-#include "sinter/runtime/execute/executable.h"
+#include "sinter/runtime/execute/loaded_function.h"
+#include "sinter/runtime/execute/memory_sharing.h"
 #include "sinter/runtime/execute/session_memory.h"
 #include "sinter/runtime/host/load_times.h"
 #include "sinter/runtime/host/thread_pool.h"
 #include "sinter/runtime/memory/caching_allocator.h"
 #include "sinter/runtime/plan/plan.h"
 #include "sinter/runtime/session/session.h"
-#include "sinter/runtime/execute/memory_sharing.h"
 #include "sinter/runtime/session/values_ahead.h"
 #include "sinter/runtime/tensor/initializer.h"
 
@@ -32,7 +32,7 @@ namespace sinter::internal_session {
 
 struct State {
   struct Entry {
-    std::unique_ptr<FunctionState> function;
+    std::unique_ptr<LoadedFunction> function;
     BoundFunction bound;  // For Session::Run.
   };
 

@@ -1,5 +1,5 @@
 // Counts the heap allocations of a run with the program's own malloc.
-#include "sinter/runtime/execute/executable.h"
+#include "sinter/runtime/execute/loaded_function.h"
 
 #include <cstdlib>
 

@@ -1,0 +1,332 @@
+#include "sinter/runtime/execute/function_launches.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/plan_generated.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan_devices.h"
+
+namespace sinter::internal_session {
+namespace {
+
+// Replaying a single step costs no less than running it.
+constexpr size_t kLeastRecorded = 2;
+
+std::vector<bool> HostDevices(const Memory& memory) {
+  std::vector<bool> is_host;
+  for (const DevicePlaces& places : memory.devices) is_host.push_back(places.is_host);
+  return is_host;
+}
+
+}  // namespace
+
+// Loading --------------------------------------------------------------------------------------------------
+
+absl::Status FunctionLaunches::Load() {
+  LaunchOrder order =
+      MakeLaunchOrder(steps_.plan(), steps_.table(), HostDevices(steps_.memory()), &steps_.memory().local);
+  for (Launch& launch : order.launches) {
+    const bool is_host = steps_.memory().devices[launch.device].is_host;
+    is_all_host_ = is_all_host_ && is_host;
+    LoadedLaunch loaded;
+    if (!is_host && !launch.is_between) {
+      loaded.may_record_with_timers = !launch.steps.empty();
+      // Either all members of a collective record it, or none.
+      loaded.joins = FindJoins(steps_.table(), launch.steps);
+      loaded.may_record = launch.steps.size() >= kLeastRecorded || !loaded.joins.empty();
+      if (loaded.may_record && loaded.joins.empty()) loaded.order = OrderOf(launch);
+    }
+    if (is_host && launch.is_collective) {
+      loaded.collective = MakeHostCollective(launch);
+      for (const uint32_t step : launch.steps) {
+        loaded.operands.push_back(steps_.OperandsOf(step));
+      }
+    }
+    loaded.launch = std::move(launch);
+    launches_.push_back(std::move(loaded));
+  }
+  last_waits_ = std::move(order.last);
+  for (uint32_t i = 0; i < steps_.size(); ++i) {
+    if (std::vector<uint32_t> unit = StepsRunWith(i); !unit.empty()) units_.push_back(std::move(unit));
+  }
+  MakeThreads();
+  return absl::OkStatus();
+}
+
+StepOrder FunctionLaunches::OrderOf(const Launch& launch) {
+  std::vector<size_t> library_workspaces;
+  for (const uint32_t step : launch.steps) {
+    library_workspaces.push_back(steps_[step].step->LibraryWorkspaceBytes());
+  }
+  StepOrder order = FindOrder(steps_.table(), launch.steps, library_workspaces);
+  for (size_t i = 0; i < launch.steps.size(); ++i) {
+    steps_.SetLibraryWorkspace(launch.steps[i], order.workspace_offsets[i]);
+  }
+  steps_.NeedLibraryWorkspace(launch.device, order.workspace_bytes);
+  return order;
+}
+
+// Returns the step alone, or all local members of its collective if the step is their first. Empty for a step
+// of another process and for a later member.
+std::vector<uint32_t> FunctionLaunches::StepsRunWith(uint32_t index) const {
+  if (!steps_[index].is_here) return {};
+  const fb::CollectiveStep* const collective = steps_[index].table->body_as_CollectiveStep();
+  if (collective == nullptr) return {index};
+  std::vector<uint32_t> members;
+  const uint32_t first = index - collective->rank();
+  for (uint32_t member = first; member < first + collective->group()->size(); ++member) {
+    if (steps_[member].is_here) members.push_back(member);
+  }
+  if (members.front() != index) members.clear();
+  return members;
+}
+
+// If several non-CPU devices exchange data, each gets its own launching thread.
+void FunctionLaunches::MakeThreads() {
+  std::vector<bool> exchanges(steps_.memory().devices.size());
+  for (const LoadedLaunch& loaded : launches_) {
+    if (!loaded.joins.empty()) exchanges[loaded.launch.device] = true;
+  }
+  const auto count = std::ranges::count(exchanges, true);
+  has_device_collectives_ = count > 0;
+  if (count < 2) return;
+  threads_ = std::make_unique<LaunchThreads>(
+      exchanges, [this](const LaunchThreads::Task& task) { return RunTask(task); },
+      [this](const absl::Status& status) { Abort(status); });
+}
+
+std::unique_ptr<HostCollective> FunctionLaunches::MakeHostCollective(const Launch& launch) {
+  const fb::Step& first = *steps_[launch.steps.front()].table;
+  const fb::CollectiveStep& table = *first.body_as_CollectiveStep();
+  // The first member's index, which is the same in every process.
+  const size_t place = launch.steps.front() - table.rank();
+  const std::string name =
+      absl::StrCat(std::string(CollectiveName(table.kind())), ", ", steps_.Describe(place));
+  const World::Operation operation = steps_.OperationOf(name, place);
+  std::unique_ptr<HostCollective> made = HostCollective::Make(steps_.table(), CollectiveGroup{launch.steps},
+                                                              {.pool = &pool_,
+                                                               .local = steps_.memory().local,
+                                                               .world = steps_.memory().world,
+                                                               .name = name,
+                                                               .tag = operation.tag,
+                                                               .session = operation.session,
+                                                               .function = operation.function});
+  steps_.NeedLibraryWorkspace(launch.device, made->WorkspaceBytes());
+  return made;
+}
+
+std::vector<const Launch*> FunctionLaunches::launches() const {
+  std::vector<const Launch*> launches;
+  for (const LoadedLaunch& loaded : launches_) launches.push_back(&loaded.launch);
+  return launches;
+}
+
+// One launch --------------------------------------------------------------------------------------------------
+
+absl::Status FunctionLaunches::RunCollective(LoadedLaunch& loaded) {
+  const Launch& launch = loaded.launch;
+  steps_.SayWritten(launch);
+  return loaded.collective->Run(loaded.operands, steps_.memory().devices[launch.device].library_workspace,
+                                steps_.memory().exchanging_runs);
+}
+
+absl::Status FunctionLaunches::RunSteps(const LoadedLaunch& loaded) {
+  if (timers_ != nullptr) return RunStepsWithTimers(loaded);
+  const std::span<const uint32_t> steps = loaded.launch.steps;
+  auto join = loaded.joins.begin();
+  for (size_t i = 0; i <= steps.size(); ++i) {
+    for (; join != loaded.joins.end() && join->before == i; ++join) {
+      absl::Status status = steps_[join->collective].step->Join();
+      if (!status.ok()) return steps_.AtStep(join->collective, status);
+    }
+    if (i == steps.size()) break;
+    if (absl::Status status = steps_.Run(steps[i]); !status.ok()) return steps_.AtStep(steps[i], status);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FunctionLaunches::RunStepsAsPieces(const LoadedLaunch& loaded) {
+  const std::span<const uint32_t> steps = loaded.launch.steps;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    absl::Status status = steps_.RuntimeOf(loaded.launch.device).BeginPiece(loaded.order.before[i]);
+    if (status.ok()) status = steps_.Run(steps[i]);
+    if (!status.ok()) return steps_.AtStep(steps[i], status);
+  }
+  return absl::OkStatus();
+}
+
+// Joins collectives immediately, so that no step runs concurrently with them.
+absl::Status FunctionLaunches::RunStepsWithTimers(const LoadedLaunch& loaded) {
+  Stopwatch& stopwatch = timers_->StopwatchOf(loaded.launch.device);
+  size_t mark = FirstMark(loaded);
+  for (const uint32_t step : loaded.launch.steps) {
+    if (absl::Status status = stopwatch.Mark(mark++); !status.ok()) return steps_.AtStep(step, status);
+    SINTER_RETURN_IF_ERROR(steps_.RunAndJoin(step));
+  }
+  absl::Status status = stopwatch.Mark(mark);
+  return status.ok() ? status : steps_.AtLaunch(loaded.launch, status);
+}
+
+absl::Status FunctionLaunches::RunCollectiveWithTimers(LoadedLaunch& loaded) {
+  Stopwatch& stopwatch = timers_->StopwatchOf(loaded.launch.device);
+  SINTER_RETURN_IF_ERROR(stopwatch.Mark(FirstMark(loaded)));
+  SINTER_RETURN_IF_ERROR(RunCollective(loaded));
+  return stopwatch.Mark(FirstMark(loaded) + 1);
+}
+
+absl::Status FunctionLaunches::RunLaunch(LoadedLaunch& loaded) {
+  if (loaded.launch.is_collective) {
+    return timers_ != nullptr ? RunCollectiveWithTimers(loaded) : RunCollective(loaded);
+  }
+  RecordedWork* const recorded = RecordingOf(loaded).get();
+  if (recorded == nullptr) return RunSteps(loaded);
+  steps_.SayWritten(loaded.launch);
+  absl::Status status = recorded->Launch();
+  return status.ok() ? status : steps_.AtLaunch(loaded.launch, status);
+}
+
+absl::Status FunctionLaunches::RunTask(const LaunchThreads::Task& task) {
+  switch (task.kind) {
+    case LaunchThreads::Kind::kRecord:
+      return RecordLaunch(launches_[task.index]);
+    case LaunchThreads::Kind::kLaunch:
+      return RunLaunch(launches_[task.index]);
+    case LaunchThreads::Kind::kStep:
+      return steps_.RunAndJoin(task.index);
+  }
+  return absl::OkStatus();
+}
+
+// Recording --------------------------------------------------------------------------------------------------
+
+std::unique_ptr<RecordedWork>& FunctionLaunches::RecordingOf(LoadedLaunch& loaded) const {
+  return timers_ != nullptr ? loaded.recorded_with_timers : loaded.recorded;
+}
+
+absl::Status FunctionLaunches::RecordLaunch(LoadedLaunch& loaded) {
+  absl::StatusOr<std::unique_ptr<RecordedWork>> recorded =
+      steps_.RuntimeOf(loaded.launch.device).Record([this, &loaded] {
+        const bool in_pieces = timers_ == nullptr && !loaded.order.before.empty();
+        return in_pieces ? RunStepsAsPieces(loaded) : RunSteps(loaded);
+      });
+  if (!recorded.ok()) return steps_.AtLaunch(loaded.launch, recorded.status());
+  RecordingOf(loaded) = *std::move(recorded);
+  return absl::OkStatus();
+}
+
+// Must come before any launch: recording allocates, which may wait for a device. A device that has begun an
+// exchange would then wait for its partner.
+absl::Status FunctionLaunches::RecordAll() {
+  absl::Status status;
+  for (size_t i = 0; i < launches_.size() && status.ok(); ++i) {
+    LoadedLaunch& loaded = launches_[i];
+    const uint32_t device = loaded.launch.device;
+    const bool may_record = timers_ != nullptr ? loaded.may_record_with_timers : loaded.may_record;
+    if (!may_record || RecordingOf(loaded) != nullptr) continue;
+    if (threads_ != nullptr && threads_->Has(device)) {
+      threads_->Post(device, {LaunchThreads::Kind::kRecord, i});
+    } else {
+      status = RecordLaunch(loaded);
+    }
+  }
+  if (threads_ != nullptr) {
+    const absl::Status drained = threads_->Drain();
+    if (!drained.ok()) status = drained;
+    if (status.ok()) status = Synchronize();
+  }
+  // Recording runs nothing, so no variable is written yet.
+  steps_.ForgetWritten();
+  return status;
+}
+
+// All launches --------------------------------------------------------------------------------------------------
+
+// Waits until the threads have launched all tasks of the devices that this launch uses. Other threads may
+// still be launching: the partners of these tasks were posted earlier.
+absl::Status FunctionLaunches::WaitForThreadsOf(const Launch& launch) {
+  if (threads_ == nullptr) return absl::OkStatus();
+  SINTER_RETURN_IF_ERROR(threads_->Drain(launch.device));
+  for (const uint32_t other : launch.others) SINTER_RETURN_IF_ERROR(threads_->Drain(other));
+  if (!launch.is_between) return absl::OkStatus();
+  const fb::Step& copy = *steps_[launch.steps.front()].table;
+  return threads_->Drain(steps_.table().buffers()->Get(copy.inputs()->Get(0))->device());
+}
+
+// Excludes from a copy's time the wait for the source's work. Drain must come first: it launches the partners
+// of the source's collectives.
+absl::Status FunctionLaunches::WaitForSourceOf(const Launch& launch) {
+  if (threads_ != nullptr) SINTER_RETURN_IF_ERROR(threads_->Drain());
+  const fb::Step& copy = *steps_[launch.steps.front()].table;
+  const uint32_t from = steps_.table().buffers()->Get(copy.inputs()->Get(0))->device();
+  return steps_.memory().local.Has(from) ? steps_.RuntimeOf(from).Synchronize() : absl::OkStatus();
+}
+
+absl::Status FunctionLaunches::GiveLaunch(size_t index) {
+  LoadedLaunch& loaded = launches_[index];
+  const Launch& launch = loaded.launch;
+  const bool is_posted = threads_ != nullptr && threads_->Has(launch.device) && !launch.is_between;
+  if (!is_posted || !launch.others.empty()) SINTER_RETURN_IF_ERROR(WaitForThreadsOf(launch));
+  if (timers_ != nullptr && launch.is_between) SINTER_RETURN_IF_ERROR(WaitForSourceOf(launch));
+  for (const uint32_t other : launch.others) {
+    SINTER_RETURN_IF_ERROR(steps_.RuntimeOf(launch.device).WaitFor(steps_.RuntimeOf(other)));
+  }
+  if (launch.steps.empty()) return absl::OkStatus();
+  if (!is_posted) return RunLaunch(loaded);
+  threads_->Post(launch.device, {LaunchThreads::Kind::kLaunch, index});
+  return absl::OkStatus();
+}
+
+absl::Status FunctionLaunches::Run(bool has_run, LaunchTimers* timers) {
+  timers_ = timers;
+  bool& has_recorded = timers_ != nullptr ? has_recorded_timers_ : has_recorded_;
+  if (has_run && !has_recorded) {
+    const absl::Status status = RecordAll();
+    has_recorded = status.ok();
+    SINTER_RETURN_IF_ERROR(status);
+  }
+  if (timers_ != nullptr) SINTER_RETURN_IF_ERROR(timers_->MarkStart());
+  absl::Status status;
+  for (size_t i = 0; i < launches_.size() && status.ok(); ++i) status = GiveLaunch(i);
+  if (threads_ != nullptr) {
+    // After an error too, the threads must be idle on return. A thread's error takes precedence, because it
+    // occurred first.
+    const absl::Status drained = threads_->Drain();
+    if (!drained.ok()) status = drained;
+  }
+  SINTER_RETURN_IF_ERROR(status);
+  for (const Wait& wait : last_waits_) {
+    SINTER_RETURN_IF_ERROR(steps_.RuntimeOf(wait.waiter).WaitFor(steps_.RuntimeOf(wait.other)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FunctionLaunches::RunUnit(std::span<const uint32_t> steps) {
+  const auto launch = std::ranges::find_if(launches_, [&](const LoadedLaunch& loaded) {
+    return loaded.launch.is_collective && loaded.launch.steps.front() == steps.front();
+  });
+  if (launch != launches_.end()) return RunCollective(*launch);
+  if (steps.size() == 1) return steps_.RunAndJoin(steps.front());
+  for (const uint32_t step : steps) {
+    threads_->Post(steps_[step].table->device(), {LaunchThreads::Kind::kStep, step});
+  }
+  return threads_->Drain();
+}
+
+// Without the abort the other members would wait forever.
+void FunctionLaunches::Abort(const absl::Status& reason) {
+  for (const DevicePlaces& places : steps_.memory().devices) {
+    if (places.is_here() && !places.is_host) places.runtime->Abort(reason);
+  }
+}
+
+absl::Status FunctionLaunches::Synchronize() {
+  for (const DevicePlaces& places : steps_.memory().devices) {
+    if (places.is_here()) SINTER_RETURN_IF_ERROR(places.runtime->Synchronize());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace sinter::internal_session
