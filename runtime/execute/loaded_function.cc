@@ -11,6 +11,7 @@
 #include "sinter/runtime/host/number.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan_devices.h"
+#include "sinter/runtime/plan/plan_verifier.h"
 #include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter::internal_session {
