@@ -276,7 +276,8 @@ func.func @pool_position_shape(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xf32> {
 
 func.func @unblocked_images(%x: tensor<16x4x8x8xf32>, %w: tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32> {
   // expected-error@+1 {{has images of type 'tensor<16x4x8x8xf32>'; expected rank 5}}
-  %0 = sinter.conv2d %x, %w layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<16x4x8x8xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32>
+  %0 = sinter.conv2d %x, %w layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<16x4x8x8xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32>
   return %0 : tensor<1x6x6x6x16xf32>
 }
 
@@ -284,7 +285,8 @@ func.func @unblocked_images(%x: tensor<16x4x8x8xf32>, %w: tensor<6x4x3x3xf32>) -
 
 func.func @wrong_block(%x: tensor<2x4x8x8x8xf32>, %w: tensor<6x4x3x3xf32>) -> tensor<2x6x6x6x8xf32> {
   // expected-error@+1 {{has images of type 'tensor<2x4x8x8x8xf32>' in layout nchw16n; expected f32 and a last dimension of 16}}
-  %0 = sinter.conv2d %x, %w layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x4x8x8x8xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x6x6x8xf32>
+  %0 = sinter.conv2d %x, %w layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<2x4x8x8x8xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x6x6x8xf32>
   return %0 : tensor<2x6x6x6x8xf32>
 }
 
@@ -292,7 +294,8 @@ func.func @wrong_block(%x: tensor<2x4x8x8x8xf32>, %w: tensor<6x4x3x3xf32>) -> te
 
 func.func @blocked_activation(%x: tensor<1x4x8x8x16xf32>, %w: tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32> {
   // expected-error@+1 {{applies gelu in layout nchw16n; expected relu or none}}
-  %0 = sinter.conv2d %x, %w activation gelu layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x4x8x8x16xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32>
+  %0 = sinter.conv2d %x, %w activation gelu layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<1x4x8x8x16xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32>
   return %0 : tensor<1x6x6x6x16xf32>
 }
 
@@ -300,7 +303,8 @@ func.func @blocked_activation(%x: tensor<1x4x8x8x16xf32>, %w: tensor<6x4x3x3xf32
 
 func.func @blocked_output(%x: tensor<2x4x8x8x16xf32>, %w: tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32> {
   // expected-error@+1 {{relates images [2, 4, 8, 8, 16] and weights [6, 4, 3, 3] to outputs [1, 6, 6, 6, 16]; expected outputs [2, 6, 6, 6, 16]}}
-  %0 = sinter.conv2d %x, %w layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x4x8x8x16xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32>
+  %0 = sinter.conv2d %x, %w layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<2x4x8x8x16xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x6x6x16xf32>
   return %0 : tensor<1x6x6x6x16xf32>
 }
 
@@ -308,7 +312,8 @@ func.func @blocked_output(%x: tensor<2x4x8x8x16xf32>, %w: tensor<6x4x3x3xf32>) -
 
 func.func @blocked_elements(%x: tensor<2x4x8x8x16xbf16>, %w: tensor<6x4x3x3xbf16>) -> tensor<2x6x6x6x16xbf16> {
   // expected-error@+1 {{has images of type 'tensor<2x4x8x8x16xbf16>' in layout nchw16n; expected f32 and a last dimension of 16}}
-  %0 = sinter.conv2d %x, %w layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x4x8x8x16xbf16>, tensor<6x4x3x3xbf16>) -> tensor<2x6x6x6x16xbf16>
+  %0 = sinter.conv2d %x, %w layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<2x4x8x8x16xbf16>, tensor<6x4x3x3xbf16>) -> tensor<2x6x6x6x16xbf16>
   return %0 : tensor<2x6x6x6x16xbf16>
 }
 
@@ -316,7 +321,8 @@ func.func @blocked_elements(%x: tensor<2x4x8x8x16xbf16>, %w: tensor<6x4x3x3xbf16
 
 func.func @large_images(%x: tensor<1x1x1x2147483648xf32>, %w: tensor<1x1x1x1xf32>) -> tensor<1x1x1x2147483648xf32> {
   // expected-error@+1 {{has images of type 'tensor<1x1x1x2147483648xf32>'; expected dimensions up to 2147483647}}
-  %0 = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x1x1x2147483648xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x1x2147483648xf32>
+  %0 = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<1x1x1x2147483648xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x1x2147483648xf32>
   return %0 : tensor<1x1x1x2147483648xf32>
 }
 

@@ -32,15 +32,20 @@ func.func @matmul_grad(%a: tensor<2x3xf16>, %b: tensor<4x3xf16>, %x: tensor<2x4x
 // CHECK-LABEL: func.func @convolution
 func.func @convolution(%x: tensor<2x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %bias: tensor<6xf32>, %nhwc: tensor<2x8x8x4xf32>, %blocks: tensor<2x4x8x8x16xf32>) {
   // CHECK: sinter.conv2d %{{.*}}, %{{.*}} bias %{{.*}} {dilations = array<i64: 1, 1>, groups = 1 : i64, padding = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>} : (tensor<2x4x8x8xf32>, tensor<6x4x3x3xf32>, tensor<6xf32>) -> tensor<2x6x4x4xf32>
-  %0 = sinter.conv2d %x, %w bias %bias {strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x4x8x8xf32>, tensor<6x4x3x3xf32>, tensor<6xf32>) -> tensor<2x6x4x4xf32>
+  %0 = sinter.conv2d %x, %w bias %bias {strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<2x4x8x8xf32>, tensor<6x4x3x3xf32>, tensor<6xf32>) -> tensor<2x6x4x4xf32>
   // CHECK: sinter.conv2d %{{.*}}, %{{.*}} layout nhwc {{.*}} : (tensor<2x8x8x4xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x6x6xf32>
-  %1 = sinter.conv2d %nhwc, %w layout nhwc {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x8x8x4xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x6x6xf32>
+  %1 = sinter.conv2d %nhwc, %w layout nhwc {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<2x8x8x4xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x6x6xf32>
   // CHECK: sinter.conv2d %{{.*}}, %{{.*}} bias %{{.*}} activation relu layout nchw16n {{.*}} : (tensor<2x4x8x8x16xf32>, tensor<6x4x3x3xf32>, tensor<6xf32>) -> tensor<2x6x6x6x16xf32>
-  %4 = sinter.conv2d %blocks, %w bias %bias activation relu layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x4x8x8x16xf32>, tensor<6x4x3x3xf32>, tensor<6xf32>) -> tensor<2x6x6x6x16xf32>
+  %4 = sinter.conv2d %blocks, %w bias %bias activation relu layout nchw16n {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<2x4x8x8x16xf32>, tensor<6x4x3x3xf32>, tensor<6xf32>) -> tensor<2x6x6x6x16xf32>
   // CHECK: sinter.conv2d_input_grad %{{.*}}, %{{.*}} {{.*}} : (tensor<2x6x4x4xf32>, tensor<6x4x3x3xf32>) -> tensor<2x4x8x8xf32>
-  %2 = sinter.conv2d_input_grad %0, %w {strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x6x4x4xf32>, tensor<6x4x3x3xf32>) -> tensor<2x4x8x8xf32>
+  %2 = sinter.conv2d_input_grad %0, %w {strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<2x6x4x4xf32>, tensor<6x4x3x3xf32>) -> tensor<2x4x8x8xf32>
   // CHECK: sinter.conv2d_weight_grad %{{.*}}, %{{.*}} {{.*}} : (tensor<2x4x8x8xf32>, tensor<2x6x4x4xf32>) -> tensor<6x4x3x3xf32>
-  %3 = sinter.conv2d_weight_grad %x, %0 {strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x4x8x8xf32>, tensor<2x6x4x4xf32>) -> tensor<6x4x3x3xf32>
+  %3 = sinter.conv2d_weight_grad %x, %0 {strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<2x4x8x8xf32>, tensor<2x6x4x4xf32>) -> tensor<6x4x3x3xf32>
   return
 }
 

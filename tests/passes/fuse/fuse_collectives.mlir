@@ -1,4 +1,4 @@
-// RUN: sinter-opt %s --sinter-fuse --mlir-print-local-scope | FileCheck %s
+// RUN: sinter-opt %s --device=cpu:0 --sinter-fuse --mlir-print-local-scope | FileCheck %s
 
 // Members of a collective wait for each other. A kernel that feeds one member cannot also read, through a
 // copy, the result of another member, although both loops read the same large value.
@@ -12,11 +12,11 @@
 func.func @between(%x: tensor<2048xf32> {sinter.input = "x", sinter.device = #sinter.device<cpu, 0>},
                    %z: tensor<2048xf32> {sinter.input = "z", sinter.device = #sinter.device<cpu, 1>})
     -> (tensor<2048xf32> {sinter.output = "w"}) {
-  %a = sinter.exp %x {sinter.device = #sinter.device<cpu, 0>} : tensor<2048xf32>
-  %b = sinter.exp %z {sinter.device = #sinter.device<cpu, 1>} : tensor<2048xf32>
-  %r = sinter.all_reduce sum %a over [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] channel 0 {sinter.device = #sinter.device<cpu, 0>} : (tensor<2048xf32>) -> tensor<2048xf32>
-  %s = sinter.all_reduce sum %b over [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] channel 0 {sinter.device = #sinter.device<cpu, 1>} : (tensor<2048xf32>) -> tensor<2048xf32>
+  %a = sinter.exp %x : tensor<2048xf32>
+  %b = sinter.exp %z : tensor<2048xf32>
+  %r = sinter.all_reduce sum %a over [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] channel 0 : (tensor<2048xf32>) -> tensor<2048xf32>
+  %s = sinter.all_reduce sum %b over [#sinter.device<cpu, 0>, #sinter.device<cpu, 1>] channel 0 : (tensor<2048xf32>) -> tensor<2048xf32>
   %c = sinter.copy %r to <cpu, 1> : tensor<2048xf32>
-  %w = sinter.mul %c, %z {sinter.device = #sinter.device<cpu, 1>} : tensor<2048xf32>
+  %w = sinter.mul %c, %z : tensor<2048xf32>
   return %w : tensor<2048xf32>
 }

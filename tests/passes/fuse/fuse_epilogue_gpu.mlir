@@ -1,35 +1,37 @@
 // An epilogue that cuBLASLt and cuDNN do not support stays a separate op.
-// RUN: sinter-opt %s --pass-pipeline="builtin.module(func.func(sinter-fuse-epilogue{report=true}))" 2>&1 | FileCheck %s
+// RUN: sinter-opt %s --device=gpu:0 --pass-pipeline="builtin.module(func.func(sinter-fuse-epilogue{report=true}))" 2>&1 | FileCheck %s
 
 // CHECK: epilogue not fused: 'sinter.gelu' after 'sinter.matmul': cuBLASLt applies gelu_tanh only
 func.func @gelu(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>) -> tensor<8x32xf32> {
-  %h = sinter.matmul %x, %w {sinter.device = #sinter.device<gpu, 0>} : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
-  %r = sinter.gelu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<8x32xf32>
+  %h = sinter.matmul %x, %w : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+  %r = sinter.gelu %h : tensor<8x32xf32>
   return %r : tensor<8x32xf32>
 }
 // CHECK: epilogue not fused: 'sinter.relu' after 'sinter.matmul': cuBLASLt has no epilogues in f64
 func.func @f64(%x: tensor<8x16xf64>, %w: tensor<16x32xf64>) -> tensor<8x32xf64> {
-  %h = sinter.matmul %x, %w {sinter.device = #sinter.device<gpu, 0>} : (tensor<8x16xf64>, tensor<16x32xf64>) -> tensor<8x32xf64>
-  %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<8x32xf64>
+  %h = sinter.matmul %x, %w : (tensor<8x16xf64>, tensor<16x32xf64>) -> tensor<8x32xf64>
+  %r = sinter.relu %h : tensor<8x32xf64>
   return %r : tensor<8x32xf64>
 }
 // CHECK: epilogue not fused: 'sinter.tanh' after 'sinter.conv2d': cuDNN applies no activation
 func.func @conv(%x: tensor<1x2x4x4xf32>, %w: tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32> {
-  %h = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, sinter.device = #sinter.device<gpu, 0>} : (tensor<1x2x4x4xf32>, tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32>
-  %r = sinter.tanh %h {sinter.device = #sinter.device<gpu, 0>} : tensor<1x8x4x4xf32>
+  %h = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<1x2x4x4xf32>, tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32>
+  %r = sinter.tanh %h : tensor<1x8x4x4xf32>
   return %r : tensor<1x8x4x4xf32>
 }
 // NaN must stay NaN: the library's relu does not guarantee this.
 // CHECK: epilogue not fused: 'sinter.relu' after 'sinter.matmul': cuBLASLt's relu may turn NaN into 0
 func.func @relu(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>) -> tensor<8x32xf32> {
-  %h = sinter.matmul %x, %w {sinter.device = #sinter.device<gpu, 0>} : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
-  %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<8x32xf32>
+  %h = sinter.matmul %x, %w : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+  %r = sinter.relu %h : tensor<8x32xf32>
   return %r : tensor<8x32xf32>
 }
 // CHECK: epilogue not fused: 'sinter.relu' after 'sinter.conv2d': cuDNN's relu turns NaN into 0
 func.func @conv_relu(%x: tensor<1x2x4x4xf32>, %w: tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32> {
-  %h = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, sinter.device = #sinter.device<gpu, 0>} : (tensor<1x2x4x4xf32>, tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32>
-  %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<1x8x4x4xf32>
+  %h = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<1x2x4x4xf32>, tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32>
+  %r = sinter.relu %h : tensor<1x8x4x4xf32>
   return %r : tensor<1x8x4x4xf32>
 }
 // Sinter's own tf32 kernels for small matmuls and few channels keep NaN.
@@ -38,10 +40,10 @@ func.func @conv_relu(%x: tensor<1x2x4x4xf32>, %w: tensor<8x2x1x1xf32>) -> tensor
 // CHECK-NOT: sinter.relu
 // CHECK: return
 func.func @tf32_relu(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>, %b: tensor<32xf32>) -> tensor<8x32xf32> {
-  %h = sinter.matmul %x, %w math tf32 {sinter.device = #sinter.device<gpu, 0>} : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
-  %c = sinter.broadcast %b [1] {sinter.device = #sinter.device<gpu, 0>} : tensor<32xf32> -> tensor<8x32xf32>
-  %s = sinter.add %h, %c {sinter.device = #sinter.device<gpu, 0>} : tensor<8x32xf32>
-  %r = sinter.relu %s {sinter.device = #sinter.device<gpu, 0>} : tensor<8x32xf32>
+  %h = sinter.matmul %x, %w math tf32 : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+  %c = sinter.broadcast %b [1] : tensor<32xf32> -> tensor<8x32xf32>
+  %s = sinter.add %h, %c : tensor<8x32xf32>
+  %r = sinter.relu %s : tensor<8x32xf32>
   return %r : tensor<8x32xf32>
 }
 // CHECK-LABEL: func.func @tf32_conv_relu
@@ -49,22 +51,24 @@ func.func @tf32_relu(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>, %b: tensor<32x
 // CHECK-NOT: sinter.relu
 // CHECK: return
 func.func @tf32_conv_relu(%x: tensor<1x2x4x4xf32>, %w: tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32> {
-  %h = sinter.conv2d %x, %w math tf32 {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, sinter.device = #sinter.device<gpu, 0>} : (tensor<1x2x4x4xf32>, tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32>
-  %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<1x8x4x4xf32>
+  %h = sinter.conv2d %x, %w math tf32 {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<1x2x4x4xf32>, tensor<8x2x1x1xf32>) -> tensor<1x8x4x4xf32>
+  %r = sinter.relu %h : tensor<1x8x4x4xf32>
   return %r : tensor<1x8x4x4xf32>
 }
 // Too large, or too many channels, for these kernels: the libraries compute both.
 // CHECK-LABEL: func.func @tf32_large
 // CHECK: sinter.relu
 func.func @tf32_large(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
-  %h = sinter.matmul %x, %x math tf32 {sinter.device = #sinter.device<gpu, 0>} : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
-  %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x1024xf32>
+  %h = sinter.matmul %x, %x math tf32 : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %r = sinter.relu %h : tensor<1024x1024xf32>
   return %r : tensor<1024x1024xf32>
 }
 // CHECK-LABEL: func.func @tf32_many_channels
 // CHECK: sinter.relu
 func.func @tf32_many_channels(%x: tensor<1x2x4x4xf32>, %w: tensor<65x2x1x1xf32>) -> tensor<1x65x4x4xf32> {
-  %h = sinter.conv2d %x, %w math tf32 {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, sinter.device = #sinter.device<gpu, 0>} : (tensor<1x2x4x4xf32>, tensor<65x2x1x1xf32>) -> tensor<1x65x4x4xf32>
-  %r = sinter.relu %h {sinter.device = #sinter.device<gpu, 0>} : tensor<1x65x4x4xf32>
+  %h = sinter.conv2d %x, %w math tf32 {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<1x2x4x4xf32>, tensor<65x2x1x1xf32>) -> tensor<1x65x4x4xf32>
+  %r = sinter.relu %h : tensor<1x65x4x4xf32>
   return %r : tensor<1x65x4x4xf32>
 }

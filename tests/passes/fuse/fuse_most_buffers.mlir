@@ -1,4 +1,4 @@
-// RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-fuse{most-buffers=5}))' --mlir-print-local-scope | FileCheck %s
+// RUN: sinter-opt %s --device=cpu:0 --pass-pipeline='builtin.module(func.func(sinter-fuse{most-buffers=5}))' | FileCheck %s
 
 sinter.variable @a : tensor<4xf32> = constant(0.0, 0.0) seed 0
 sinter.variable @b : tensor<5xf32> = constant(0.0, 0.0) seed 0
@@ -7,8 +7,8 @@ sinter.variable @c : tensor<6xf32> = constant(0.0, 0.0) seed 0
 // Updates of two variables read three values and write two. The third update would need two more buffers, so
 // it starts a new kernel.
 // CHECK-LABEL: func.func @updates(
-// CHECK: %[[AB:.*]]:2 = sinter.fusion({{.*}}) -> (tensor<4xf32>, tensor<5xf32>) attributes {kind = "horizontal"}
-// CHECK: %[[C:.*]] = sinter.fusion({{.*}}) -> (tensor<6xf32>) attributes {kind = "map"}
+// CHECK: %[[AB:.*]]:2 = sinter.fusion({{.*}}) -> (tensor<4xf32>, tensor<5xf32>) attributes {kind = "horizontal"
+// CHECK: %[[C:.*]] = sinter.fusion({{.*}}) -> (tensor<6xf32>) attributes {kind = "map"
 // CHECK: return %[[AB]]#0, %[[AB]]#1, %[[C]]
 func.func @updates(%a: tensor<4xf32> {sinter.variable = @a}, %b: tensor<5xf32> {sinter.variable = @b},
                    %c: tensor<6xf32> {sinter.variable = @c}, %rate: tensor<f32> {sinter.input = "rate"})
@@ -30,18 +30,18 @@ func.func @casts(%x: tensor<8x8xf32> {sinter.variable = @x, sinter.device = #sin
                  %y: tensor<8x9xf32> {sinter.variable = @y, sinter.device = #sinter.device<gpu, 0>},
                  %z: tensor<9x8xf32> {sinter.variable = @z, sinter.device = #sinter.device<gpu, 0>})
     -> (tensor<8x8xbf16> {sinter.output = "p"}) {
-  %cx = sinter.cast %x {sinter.device = #sinter.device<gpu, 0>} : tensor<8x8xf32> -> tensor<8x8xbf16>
-  %cy = sinter.cast %y {sinter.device = #sinter.device<gpu, 0>} : tensor<8x9xf32> -> tensor<8x9xbf16>
-  %cz = sinter.cast %z {sinter.device = #sinter.device<gpu, 0>} : tensor<9x8xf32> -> tensor<9x8xbf16>
-  %xy = sinter.matmul %cx, %cy {sinter.device = #sinter.device<gpu, 0>} : (tensor<8x8xbf16>, tensor<8x9xbf16>) -> tensor<8x9xbf16>
-  %p = sinter.matmul %xy, %cz {sinter.device = #sinter.device<gpu, 0>} : (tensor<8x9xbf16>, tensor<9x8xbf16>) -> tensor<8x8xbf16>
+  %cx = sinter.cast %x : tensor<8x8xf32> -> tensor<8x8xbf16>
+  %cy = sinter.cast %y : tensor<8x9xf32> -> tensor<8x9xbf16>
+  %cz = sinter.cast %z : tensor<9x8xf32> -> tensor<9x8xbf16>
+  %xy = sinter.matmul %cx, %cy : (tensor<8x8xbf16>, tensor<8x9xbf16>) -> tensor<8x9xbf16>
+  %p = sinter.matmul %xy, %cz : (tensor<8x9xbf16>, tensor<9x8xbf16>) -> tensor<8x8xbf16>
   return %p : tensor<8x8xbf16>
 }
 
 // A value with five readers would be one kernel of six buffers.
 // CHECK-LABEL: func.func @results(
-// CHECK: sinter.fusion({{.*}}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) attributes {kind = "map"}
-// CHECK: sinter.fusion({{.*}}) -> (tensor<4xf32>) attributes {kind = "map"}
+// CHECK: sinter.fusion({{.*}}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) attributes {kind = "map"
+// CHECK: sinter.fusion({{.*}}) -> (tensor<4xf32>) attributes {kind = "map"
 func.func @results(%x: tensor<4xf32> {sinter.input = "x"})
     -> (tensor<4xf32> {sinter.output = "a"}, tensor<4xf32> {sinter.output = "b"}, tensor<4xf32> {sinter.output = "c"},
         tensor<4xf32> {sinter.output = "d"}, tensor<4xf32> {sinter.output = "e"}) {

@@ -1,4 +1,5 @@
-// RUN: sinter-opt %s --sinter-fuse --mlir-print-local-scope | FileCheck %s
+// RUN: sinter-opt %s --device=gpu:0 --sinter-fuse | FileCheck %s
+// RUN: sinter-opt %s --sinter-fuse | FileCheck %s --check-prefix=CPU
 
 // A norm, a matmul and the norm's gradients. On a GPU the normalised x is not stored in f32: its readers
 // recompute it from x in bf16 and two numbers per row. The input that the row sums and the column sums share
@@ -12,38 +13,10 @@
 // CHECK: %[[DX:.*]] = sinter.fusion(%[[X]], %[[F]]#0, %[[F]]#1, %[[D]] : {{.*}}) -> (tensor<1024x256xbf16>)
 // CHECK: sinter.sum %{{.*}} [1]
 // CHECK: return %[[DX]], %[[S]]#0, %[[S]]#1
-func.func @norm(%x: tensor<1024x256xbf16> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>}, %w: tensor<256x256xbf16> {sinter.input = "w", sinter.device = #sinter.device<gpu, 0>})
-    -> (tensor<1024x256xbf16> {sinter.output = "dx"}, tensor<256xf32> {sinter.output = "dscale"}, tensor<256xf32> {sinter.output = "doffset"}) {
-  %count = sinter.constant dense<2.560000e+02> : tensor<1024xf32> {sinter.device = #sinter.device<gpu, 0>}
-  %wide = sinter.cast %x {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xbf16> -> tensor<1024x256xf32>
-  %total = sinter.sum %wide [1] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32> -> tensor<1024xf32>
-  %mean = sinter.div %total, %count {sinter.device = #sinter.device<gpu, 0>} : tensor<1024xf32>
-  %means = sinter.broadcast %mean [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024xf32> -> tensor<1024x256xf32>
-  %centered = sinter.sub %wide, %means {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32>
-  %squares = sinter.square %centered {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32>
-  %sum = sinter.sum %squares [1] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32> -> tensor<1024xf32>
-  %scale = sinter.rsqrt %sum {sinter.device = #sinter.device<gpu, 0>} : tensor<1024xf32>
-  %scales = sinter.broadcast %scale [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024xf32> -> tensor<1024x256xf32>
-  %normal = sinter.mul %centered, %scales {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32>
-  %narrow = sinter.cast %normal {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32> -> tensor<1024x256xbf16>
-  %product = sinter.matmul %narrow, %w {sinter.device = #sinter.device<gpu, 0>} : (tensor<1024x256xbf16>, tensor<256x256xbf16>) -> tensor<1024x256xbf16>
-  %dy = sinter.cast %product {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xbf16> -> tensor<1024x256xf32>
-  %weighted = sinter.mul %dy, %normal {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32>
-  %dscale = sinter.sum %weighted [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32> -> tensor<256xf32>
-  %doffset = sinter.sum %dy [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32> -> tensor<256xf32>
-  %along = sinter.sum %weighted [1] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32> -> tensor<1024xf32>
-  %alongs = sinter.broadcast %along [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<1024xf32> -> tensor<1024x256xf32>
-  %part = sinter.mul %normal, %alongs {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32>
-  %rest = sinter.sub %dy, %part {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32>
-  %scaled = sinter.mul %rest, %scales {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32>
-  %dx = sinter.cast %scaled {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xf32> -> tensor<1024x256xbf16>
-  return %dx, %dscale, %doffset : tensor<1024x256xbf16>, tensor<256xf32>, tensor<256xf32>
-}
-
 // On a CPU it is stored.
-// CHECK-LABEL: func.func @norm_on_cpu(
-// CHECK: sinter.fusion(%{{.*}}) -> (tensor<1024xf32>, tensor<1024x256xf32>, tensor<1024x256xbf16>)
-func.func @norm_on_cpu(%x: tensor<1024x256xbf16> {sinter.input = "x"}, %w: tensor<256x256xbf16> {sinter.input = "w"})
+// CPU-LABEL: func.func @norm(
+// CPU: sinter.fusion(%{{.*}}) -> (tensor<1024xf32>, tensor<1024x256xf32>, tensor<1024x256xbf16>)
+func.func @norm(%x: tensor<1024x256xbf16> {sinter.input = "x"}, %w: tensor<256x256xbf16> {sinter.input = "w"})
     -> (tensor<1024x256xbf16> {sinter.output = "dx"}, tensor<256xf32> {sinter.output = "dscale"}, tensor<256xf32> {sinter.output = "doffset"}) {
   %count = sinter.constant dense<2.560000e+02> : tensor<1024xf32>
   %wide = sinter.cast %x : tensor<1024x256xbf16> -> tensor<1024x256xf32>
@@ -77,14 +50,14 @@ func.func @norm_on_cpu(%x: tensor<1024x256xbf16> {sinter.input = "x"}, %w: tenso
 // CHECK: %[[F:.*]]:3 = sinter.fusion(
 // CHECK: %[[M:.*]] = sinter.matmul
 // CHECK: sinter.fusion(%[[M]], %[[F]]#0, %[[F]]#1 :
-func.func @stored(%x: tensor<256x256xbf16> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>}, %y: tensor<256x256xbf16> {sinter.input = "y", sinter.device = #sinter.device<gpu, 0>})
+func.func @stored(%x: tensor<256x256xbf16> {sinter.input = "x"}, %y: tensor<256x256xbf16> {sinter.input = "y"})
     -> (tensor<256x256xbf16> {sinter.output = "z"}) {
-  %e = sinter.exp %x {sinter.device = #sinter.device<gpu, 0>} : tensor<256x256xbf16>
-  %s = sinter.add %x, %y {sinter.device = #sinter.device<gpu, 0>} : tensor<256x256xbf16>
-  %a = sinter.mul %e, %s {sinter.device = #sinter.device<gpu, 0>} : tensor<256x256xbf16>
-  %m = sinter.matmul %a, %y {sinter.device = #sinter.device<gpu, 0>} : (tensor<256x256xbf16>, tensor<256x256xbf16>) -> tensor<256x256xbf16>
-  %f = sinter.mul %m, %e {sinter.device = #sinter.device<gpu, 0>} : tensor<256x256xbf16>
-  %z = sinter.mul %f, %s {sinter.device = #sinter.device<gpu, 0>} : tensor<256x256xbf16>
+  %e = sinter.exp %x : tensor<256x256xbf16>
+  %s = sinter.add %x, %y : tensor<256x256xbf16>
+  %a = sinter.mul %e, %s : tensor<256x256xbf16>
+  %m = sinter.matmul %a, %y : (tensor<256x256xbf16>, tensor<256x256xbf16>) -> tensor<256x256xbf16>
+  %f = sinter.mul %m, %e : tensor<256x256xbf16>
+  %z = sinter.mul %f, %s : tensor<256x256xbf16>
   return %z : tensor<256x256xbf16>
 }
 
@@ -95,16 +68,16 @@ func.func @stored(%x: tensor<256x256xbf16> {sinter.input = "x", sinter.device = 
 // CHECK: sinter.matmul
 // CHECK: sinter.fusion({{.*}}%[[R]]
 // CHECK: sinter.compare gt
-func.func @mask(%x: tensor<1024x256xbf16> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>}, %w: tensor<256x256xbf16> {sinter.input = "w", sinter.device = #sinter.device<gpu, 0>})
+func.func @mask(%x: tensor<1024x256xbf16> {sinter.input = "x"}, %w: tensor<256x256xbf16> {sinter.input = "w"})
     -> (tensor<1024x256xbf16> {sinter.output = "dx"}, tensor<256x256xbf16> {sinter.output = "dw"}) {
-  %zero = sinter.constant dense<0.0> : tensor<1024x256xbf16> {sinter.device = #sinter.device<gpu, 0>}
-  %e = sinter.add %x, %x {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xbf16>
-  %r = sinter.relu %e {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xbf16>
-  %p = sinter.matmul %r, %w {sinter.device = #sinter.device<gpu, 0>} : (tensor<1024x256xbf16>, tensor<256x256xbf16>) -> tensor<1024x256xbf16>
-  %g = sinter.matmul %p, %w {sinter.device = #sinter.device<gpu, 0>} : (tensor<1024x256xbf16>, tensor<256x256xbf16>) -> tensor<1024x256xbf16>
-  %dw = sinter.matmul %r, %p {transpose_a, sinter.device = #sinter.device<gpu, 0>} : (tensor<1024x256xbf16>, tensor<1024x256xbf16>) -> tensor<256x256xbf16>
-  %m = sinter.compare gt %r, %zero {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xbf16> -> tensor<1024x256xi1>
-  %dx = sinter.select %m, %g, %zero {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x256xi1>, tensor<1024x256xbf16>
+  %zero = sinter.constant dense<0.0> : tensor<1024x256xbf16>
+  %e = sinter.add %x, %x : tensor<1024x256xbf16>
+  %r = sinter.relu %e : tensor<1024x256xbf16>
+  %p = sinter.matmul %r, %w : (tensor<1024x256xbf16>, tensor<256x256xbf16>) -> tensor<1024x256xbf16>
+  %g = sinter.matmul %p, %w : (tensor<1024x256xbf16>, tensor<256x256xbf16>) -> tensor<1024x256xbf16>
+  %dw = sinter.matmul %r, %p {transpose_a} : (tensor<1024x256xbf16>, tensor<1024x256xbf16>) -> tensor<256x256xbf16>
+  %m = sinter.compare gt %r, %zero : tensor<1024x256xbf16> -> tensor<1024x256xi1>
+  %dx = sinter.select %m, %g, %zero : tensor<1024x256xi1>, tensor<1024x256xbf16>
   return %dx, %dw : tensor<1024x256xbf16>, tensor<256x256xbf16>
 }
 
@@ -118,31 +91,33 @@ func.func @mask(%x: tensor<1024x256xbf16> {sinter.input = "x", sinter.device = #
 // CHECK: %[[DY:.*]] = sinter.matmul %[[H]],
 // CHECK: %[[S:.*]]:2 = sinter.fusion(%[[X]], %{{.*}}, %{{.*}}, %[[DY]] : {{.*}}) -> (tensor<64xf32>, tensor<64xf32>)
 // CHECK: sinter.fusion(%[[X]], %{{.*}}, %{{.*}}, %[[DY]], %[[S]]#0, %[[S]]#1 : {{.*}}) -> (tensor<65536x64xbf16>)
-func.func @masked(%a: tensor<65536x32xbf16> {sinter.input = "a", sinter.device = #sinter.device<gpu, 0>}, %w: tensor<32x64xbf16> {sinter.input = "w", sinter.device = #sinter.device<gpu, 0>}, %v: tensor<64x32xbf16> {sinter.input = "v", sinter.device = #sinter.device<gpu, 0>}, %mean: tensor<64xf32> {sinter.input = "mean", sinter.device = #sinter.device<gpu, 0>}, %scale: tensor<64xf32> {sinter.input = "scale", sinter.device = #sinter.device<gpu, 0>})
+func.func @masked(%a: tensor<65536x32xbf16> {sinter.input = "a"}, %w: tensor<32x64xbf16> {sinter.input = "w"},
+                  %v: tensor<64x32xbf16> {sinter.input = "v"}, %mean: tensor<64xf32> {sinter.input = "mean"},
+                  %scale: tensor<64xf32> {sinter.input = "scale"})
     -> (tensor<65536x32xbf16> {sinter.output = "z"}) {
-  %x = sinter.matmul %a, %w {sinter.device = #sinter.device<gpu, 0>} : (tensor<65536x32xbf16>, tensor<32x64xbf16>) -> tensor<65536x64xbf16>
-  %wide = sinter.cast %x {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xbf16> -> tensor<65536x64xf32>
-  %means = sinter.broadcast %mean [1] {sinter.device = #sinter.device<gpu, 0>} : tensor<64xf32> -> tensor<65536x64xf32>
-  %centered = sinter.sub %wide, %means {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xf32>
-  %scales = sinter.broadcast %scale [1] {sinter.device = #sinter.device<gpu, 0>} : tensor<64xf32> -> tensor<65536x64xf32>
-  %normal = sinter.mul %centered, %scales {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xf32>
-  %narrow = sinter.cast %normal {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xf32> -> tensor<65536x64xbf16>
-  %y = sinter.relu %narrow {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xbf16>
-  %h = sinter.matmul %y, %v {sinter.device = #sinter.device<gpu, 0>} : (tensor<65536x64xbf16>, tensor<64x32xbf16>) -> tensor<65536x32xbf16>
-  %dy = sinter.matmul %h, %w {sinter.device = #sinter.device<gpu, 0>} : (tensor<65536x32xbf16>, tensor<32x64xbf16>) -> tensor<65536x64xbf16>
+  %x = sinter.matmul %a, %w : (tensor<65536x32xbf16>, tensor<32x64xbf16>) -> tensor<65536x64xbf16>
+  %wide = sinter.cast %x : tensor<65536x64xbf16> -> tensor<65536x64xf32>
+  %means = sinter.broadcast %mean [1] : tensor<64xf32> -> tensor<65536x64xf32>
+  %centered = sinter.sub %wide, %means : tensor<65536x64xf32>
+  %scales = sinter.broadcast %scale [1] : tensor<64xf32> -> tensor<65536x64xf32>
+  %normal = sinter.mul %centered, %scales : tensor<65536x64xf32>
+  %narrow = sinter.cast %normal : tensor<65536x64xf32> -> tensor<65536x64xbf16>
+  %y = sinter.relu %narrow : tensor<65536x64xbf16>
+  %h = sinter.matmul %y, %v : (tensor<65536x64xbf16>, tensor<64x32xbf16>) -> tensor<65536x32xbf16>
+  %dy = sinter.matmul %h, %w : (tensor<65536x32xbf16>, tensor<32x64xbf16>) -> tensor<65536x64xbf16>
   %zero = sinter.constant dense<0.0> : tensor<65536x64xbf16>
-  %mask = sinter.compare gt %y, %zero {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xbf16> -> tensor<65536x64xi1>
-  %g = sinter.select %mask, %dy, %zero {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xi1>, tensor<65536x64xbf16>
-  %gwide = sinter.cast %g {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xbf16> -> tensor<65536x64xf32>
-  %sum = sinter.sum %gwide [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xf32> -> tensor<64xf32>
-  %along = sinter.mul %gwide, %normal {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xf32>
-  %total = sinter.sum %along [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xf32> -> tensor<64xf32>
-  %sums = sinter.broadcast %sum [1] {sinter.device = #sinter.device<gpu, 0>} : tensor<64xf32> -> tensor<65536x64xf32>
-  %totals = sinter.broadcast %total [1] {sinter.device = #sinter.device<gpu, 0>} : tensor<64xf32> -> tensor<65536x64xf32>
-  %rest = sinter.sub %gwide, %sums {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xf32>
-  %part = sinter.mul %normal, %totals {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xf32>
-  %inner = sinter.sub %rest, %part {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xf32>
-  %dx = sinter.cast %inner {sinter.device = #sinter.device<gpu, 0>} : tensor<65536x64xf32> -> tensor<65536x64xbf16>
-  %z = sinter.matmul %dx, %v {sinter.device = #sinter.device<gpu, 0>} : (tensor<65536x64xbf16>, tensor<64x32xbf16>) -> tensor<65536x32xbf16>
+  %mask = sinter.compare gt %y, %zero : tensor<65536x64xbf16> -> tensor<65536x64xi1>
+  %g = sinter.select %mask, %dy, %zero : tensor<65536x64xi1>, tensor<65536x64xbf16>
+  %gwide = sinter.cast %g : tensor<65536x64xbf16> -> tensor<65536x64xf32>
+  %sum = sinter.sum %gwide [0] : tensor<65536x64xf32> -> tensor<64xf32>
+  %along = sinter.mul %gwide, %normal : tensor<65536x64xf32>
+  %total = sinter.sum %along [0] : tensor<65536x64xf32> -> tensor<64xf32>
+  %sums = sinter.broadcast %sum [1] : tensor<64xf32> -> tensor<65536x64xf32>
+  %totals = sinter.broadcast %total [1] : tensor<64xf32> -> tensor<65536x64xf32>
+  %rest = sinter.sub %gwide, %sums : tensor<65536x64xf32>
+  %part = sinter.mul %normal, %totals : tensor<65536x64xf32>
+  %inner = sinter.sub %rest, %part : tensor<65536x64xf32>
+  %dx = sinter.cast %inner : tensor<65536x64xf32> -> tensor<65536x64xbf16>
+  %z = sinter.matmul %dx, %v : (tensor<65536x64xbf16>, tensor<64x32xbf16>) -> tensor<65536x32xbf16>
   return %z : tensor<65536x32xbf16>
 }

@@ -56,7 +56,8 @@ func.func @many(%x: tensor<8x8xf32> {sinter.input = "x"}, %y: tensor<10x8xf32> {
     -> (tensor<74x8xf32> {sinter.output = "r"}, tensor<8x8xf32> {sinter.output = "b"}) {
   %a = sinter.exp %x : tensor<8x8xf32>
   %b = sinter.matmul %a, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
-  %c = sinter.concat %a, %x, %x, %x, %x, %x, %x, %y, %x dim 0 : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<10x8xf32>, tensor<8x8xf32>) -> tensor<74x8xf32>
+  %c = sinter.concat %a, %x, %x, %x, %x, %x, %x, %y, %x dim 0
+      : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<10x8xf32>, tensor<8x8xf32>) -> tensor<74x8xf32>
   %r = sinter.neg %c : tensor<74x8xf32>
   return %r, %b : tensor<74x8xf32>, tensor<8x8xf32>
 }

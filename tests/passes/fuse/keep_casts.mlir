@@ -1,7 +1,7 @@
-// RUN: sinter-opt %s --split-input-file --sinter-keep-casts | FileCheck %s
-// RUN: sinter-opt %s --split-input-file --sinter-keep-casts="report=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REPORT
-// RUN: sinter-opt %s --split-input-file --pass-pipeline="builtin.module(sinter-keep-casts,func.func(sinter-fuse))" | FileCheck %s --check-prefix=FUSED
-// RUN: sinter-opt %s --split-input-file --pass-pipeline="builtin.module(func.func(sinter-fuse-update),sinter-keep-casts)" | FileCheck %s --check-prefix=UPDATE
+// RUN: sinter-opt %s --device=cpu:0 --split-input-file --sinter-keep-casts | FileCheck %s
+// RUN: sinter-opt %s --device=cpu:0 --split-input-file --sinter-keep-casts="report=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REPORT
+// RUN: sinter-opt %s --device=cpu:0 --split-input-file --pass-pipeline="builtin.module(sinter-keep-casts,func.func(sinter-fuse))" | FileCheck %s --check-prefix=FUSED
+// RUN: sinter-opt %s --device=cpu:0 --split-input-file --pass-pipeline="builtin.module(func.func(sinter-fuse-update),sinter-keep-casts)" | FileCheck %s --check-prefix=UPDATE
 
 // Two functions read the weight as bf16, and one of them updates it. Both read the replica, and the update's
 // kernel writes the weight and the replica.
@@ -54,17 +54,20 @@ func.func @eval(%x: tensor<8x8xbf16> {sinter.input = "x"}, %w: tensor<8x8xf32> {
 // CHECK:         sinter.cast %{{.*}} {sinter.device = #sinter.device<gpu, 0>} : tensor<16xf32> -> tensor<16xf16>
 sinter.variable @v : tensor<16xf32> = constant(0.0, 0.0) seed 0 {sinter.device = #sinter.device<gpu, 0>}
 sinter.variable @"v#1" : tensor<16xf32> = constant(0.0, 0.0) seed 0 {sinter.device = #sinter.device<gpu, 1>, sinter.replica_of = @v}
-func.func @two(%v: tensor<16xf32> {sinter.variable = @v, sinter.device = #sinter.device<gpu, 0>}, %r: tensor<16xf32> {sinter.variable = @"v#1", sinter.device = #sinter.device<gpu, 1>}) -> (tensor<4x4xf16> {sinter.output = "y"}, tensor<4x4xf16> {sinter.output = "z"}) {
-  %n = sinter.cast %v {sinter.device = #sinter.device<gpu, 0>} : tensor<16xf32> -> tensor<16xf16>
-  %m = sinter.reshape %n {sinter.device = #sinter.device<gpu, 0>} : tensor<16xf16> -> tensor<4x4xf16>
-  %y = sinter.matmul %m, %m {sinter.device = #sinter.device<gpu, 0>} : (tensor<4x4xf16>, tensor<4x4xf16>) -> tensor<4x4xf16>
-  %o = sinter.cast %r {sinter.device = #sinter.device<gpu, 1>} : tensor<16xf32> -> tensor<16xf16>
-  %p = sinter.reshape %o {sinter.device = #sinter.device<gpu, 1>} : tensor<16xf16> -> tensor<4x4xf16>
-  %z = sinter.matmul %p, %p {sinter.device = #sinter.device<gpu, 1>} : (tensor<4x4xf16>, tensor<4x4xf16>) -> tensor<4x4xf16>
+func.func @two(%v: tensor<16xf32> {sinter.variable = @v, sinter.device = #sinter.device<gpu, 0>},
+               %r: tensor<16xf32> {sinter.variable = @"v#1", sinter.device = #sinter.device<gpu, 1>})
+    -> (tensor<4x4xf16> {sinter.output = "y"}, tensor<4x4xf16> {sinter.output = "z"}) {
+  %n = sinter.cast %v : tensor<16xf32> -> tensor<16xf16>
+  %m = sinter.reshape %n : tensor<16xf16> -> tensor<4x4xf16>
+  %y = sinter.matmul %m, %m : (tensor<4x4xf16>, tensor<4x4xf16>) -> tensor<4x4xf16>
+  %o = sinter.cast %r : tensor<16xf32> -> tensor<16xf16>
+  %p = sinter.reshape %o : tensor<16xf16> -> tensor<4x4xf16>
+  %z = sinter.matmul %p, %p : (tensor<4x4xf16>, tensor<4x4xf16>) -> tensor<4x4xf16>
   return %y, %z : tensor<4x4xf16>, tensor<4x4xf16>
 }
-func.func @assign(%x: tensor<16xf32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>}) -> (tensor<16xf32> {sinter.variable = @v, sinter.device = #sinter.device<gpu, 0>}) {
-  %new = sinter.neg %x {sinter.device = #sinter.device<gpu, 0>} : tensor<16xf32>
+func.func @assign(%x: tensor<16xf32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>})
+    -> (tensor<16xf32> {sinter.variable = @v, sinter.device = #sinter.device<gpu, 0>}) {
+  %new = sinter.neg %x : tensor<16xf32>
   return %new : tensor<16xf32>
 }
 
@@ -79,7 +82,9 @@ func.func @assign(%x: tensor<16xf32> {sinter.input = "x", sinter.device = #sinte
 sinter.variable @t : tensor<4x4xf32> = constant(0.0, 0.0) seed 0
 sinter.variable @"t#bf16" : tensor<4x4xf32> = constant(0.0, 0.0) seed 0
 sinter.variable @"t#bf16#" : tensor<4x4xf32> = constant(0.0, 0.0) seed 0
-func.func @taken(%t: tensor<4x4xf32> {sinter.variable = @t}) -> (tensor<4x4xbf16> {sinter.output = "y"}, tensor<4x4xbf16> {sinter.output = "z"}, tensor<4x4xf32> {sinter.variable = @t}) {
+func.func @taken(%t: tensor<4x4xf32> {sinter.variable = @t})
+    -> (tensor<4x4xbf16> {sinter.output = "y"}, tensor<4x4xbf16> {sinter.output = "z"},
+        tensor<4x4xf32> {sinter.variable = @t}) {
   %n = sinter.cast %t : tensor<4x4xf32> -> tensor<4x4xbf16>
   %y = sinter.matmul %n, %n : (tensor<4x4xbf16>, tensor<4x4xbf16>) -> tensor<4x4xbf16>
   %m = sinter.cast %t : tensor<4x4xf32> -> tensor<4x4xbf16>
@@ -97,7 +102,10 @@ func.func @taken(%t: tensor<4x4xf32> {sinter.variable = @t}) -> (tensor<4x4xbf16
 sinter.variable @a : tensor<4x4xf32> = constant(0.0, 0.0) seed 0
 sinter.variable @b : tensor<4x4xf32> = constant(0.0, 0.0) seed 0
 sinter.variable @c : tensor<4x4xf64> = constant(0.0, 0.0) seed 0
-func.func @alone(%a: tensor<4x4xf32> {sinter.variable = @a}, %b: tensor<4x4xf32> {sinter.variable = @b}, %c: tensor<4x4xf64> {sinter.variable = @c}) -> (tensor<4xf32> {sinter.output = "r"}, tensor<4x4xbf16> {sinter.output = "s"}, tensor<4x4xf64> {sinter.output = "t"}, tensor<4x4xf16> {sinter.output = "u"}) {
+func.func @alone(%a: tensor<4x4xf32> {sinter.variable = @a}, %b: tensor<4x4xf32> {sinter.variable = @b},
+                 %c: tensor<4x4xf64> {sinter.variable = @c})
+    -> (tensor<4xf32> {sinter.output = "r"}, tensor<4x4xbf16> {sinter.output = "s"},
+        tensor<4x4xf64> {sinter.output = "t"}, tensor<4x4xf16> {sinter.output = "u"}) {
   %n = sinter.cast %a : tensor<4x4xf32> -> tensor<4x4xbf16>
   %e = sinter.exp %n : tensor<4x4xbf16>
   %w = sinter.cast %e : tensor<4x4xbf16> -> tensor<4x4xf32>
@@ -124,7 +132,10 @@ func.func @alone(%a: tensor<4x4xf32> {sinter.variable = @a}, %b: tensor<4x4xf32>
 sinter.variable @p : tensor<4x4xf32> = constant(0.0, 0.0) seed 0
 sinter.variable @q : tensor<4x4xf32> = constant(0.0, 0.0) seed 0
 sinter.variable @i : tensor<4x4xf32> = constant(0.0, 0.0) seed 0
-func.func @products(%x: tensor<4x4xf32> {sinter.input = "x"}, %p: tensor<4x4xf32> {sinter.variable = @p}, %q: tensor<4x4xf32> {sinter.variable = @q}, %i: tensor<4x4xf32> {sinter.variable = @i}) -> (tensor<4x4xbf16> {sinter.output = "y"}, tensor<4x4xf32> {sinter.variable = @p}, tensor<4x4xf32> {sinter.variable = @q}, tensor<4x4xf32> {sinter.variable = @i}) {
+func.func @products(%x: tensor<4x4xf32> {sinter.input = "x"}, %p: tensor<4x4xf32> {sinter.variable = @p},
+                    %q: tensor<4x4xf32> {sinter.variable = @q}, %i: tensor<4x4xf32> {sinter.variable = @i})
+    -> (tensor<4x4xbf16> {sinter.output = "y"}, tensor<4x4xf32> {sinter.variable = @p},
+        tensor<4x4xf32> {sinter.variable = @q}, tensor<4x4xf32> {sinter.variable = @i}) {
   %l = sinter.cast %p : tensor<4x4xf32> -> tensor<4x4xbf16>
   %m = sinter.cast %q : tensor<4x4xf32> -> tensor<4x4xbf16>
   %n = sinter.cast %i : tensor<4x4xf32> -> tensor<4x4xbf16>
@@ -146,11 +157,14 @@ func.func @products(%x: tensor<4x4xf32> {sinter.input = "x"}, %p: tensor<4x4xf32
 // UPDATE-NOT:     sinter.cast
 // UPDATE:         return %{{.*}}, %[[NEW]]
 sinter.variable @large : tensor<1024x1024xf32> = constant(0.0, 0.0) seed 0 {sinter.device = #sinter.device<gpu, 0>}
-func.func @update(%x: tensor<8x1024xf32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>}, %n: tensor<8x1024xbf16> {sinter.input = "n", sinter.device = #sinter.device<gpu, 0>}, %w: tensor<1024x1024xf32> {sinter.variable = @large, sinter.device = #sinter.device<gpu, 0>}) -> (tensor<8x1024xbf16> {sinter.output = "y"}, tensor<1024x1024xf32> {sinter.variable = @large}) {
-  %c = sinter.cast %w {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x1024xf32> -> tensor<1024x1024xbf16>
-  %y = sinter.matmul %n, %c {sinter.device = #sinter.device<gpu, 0>} : (tensor<8x1024xbf16>, tensor<1024x1024xbf16>) -> tensor<8x1024xbf16>
-  %g = sinter.matmul %x, %x {transpose_a, sinter.device = #sinter.device<gpu, 0>} : (tensor<8x1024xf32>, tensor<8x1024xf32>) -> tensor<1024x1024xf32>
-  %new = sinter.sub %w, %g {sinter.device = #sinter.device<gpu, 0>} : tensor<1024x1024xf32>
+func.func @update(%x: tensor<8x1024xf32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>},
+                  %n: tensor<8x1024xbf16> {sinter.input = "n", sinter.device = #sinter.device<gpu, 0>},
+                  %w: tensor<1024x1024xf32> {sinter.variable = @large, sinter.device = #sinter.device<gpu, 0>})
+    -> (tensor<8x1024xbf16> {sinter.output = "y"}, tensor<1024x1024xf32> {sinter.variable = @large}) {
+  %c = sinter.cast %w : tensor<1024x1024xf32> -> tensor<1024x1024xbf16>
+  %y = sinter.matmul %n, %c : (tensor<8x1024xbf16>, tensor<1024x1024xbf16>) -> tensor<8x1024xbf16>
+  %g = sinter.matmul %x, %x {transpose_a} : (tensor<8x1024xf32>, tensor<8x1024xf32>) -> tensor<1024x1024xf32>
+  %new = sinter.sub %w, %g : tensor<1024x1024xf32>
   return %y, %new : tensor<8x1024xbf16>, tensor<1024x1024xf32>
 }
 
@@ -160,7 +174,8 @@ func.func @update(%x: tensor<8x1024xf32> {sinter.input = "x", sinter.device = #s
 // CHECK-LABEL: func.func @told
 // CHECK-SAME:  -> (tensor<8x8xf32> {sinter.output = "new", sinter.variable = @t}, tensor<8x8xbf16> {sinter.variable = @"t#bf16"})
 sinter.variable @t : tensor<8x8xf32> = constant(0.0, 0.0) seed 0
-func.func @told(%x: tensor<8x8xbf16> {sinter.input = "x"}, %t: tensor<8x8xf32> {sinter.variable = @t}) -> (tensor<8x8xf32> {sinter.output = "new", sinter.variable = @t}) {
+func.func @told(%x: tensor<8x8xbf16> {sinter.input = "x"}, %t: tensor<8x8xf32> {sinter.variable = @t})
+    -> (tensor<8x8xf32> {sinter.output = "new", sinter.variable = @t}) {
   %n = sinter.cast %t : tensor<8x8xf32> -> tensor<8x8xbf16>
   %y = sinter.matmul %x, %n : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
   %g = sinter.cast %y : tensor<8x8xbf16> -> tensor<8x8xf32>
@@ -177,7 +192,9 @@ func.func @told(%x: tensor<8x8xbf16> {sinter.input = "x"}, %t: tensor<8x8xf32> {
 // CHECK:         sinter.matmul %arg0, %[[KEPT]]
 // CHECK:         sinter.matmul %arg0, %[[KEPT]]
 sinter.variable @d : tensor<8x8xf32> = constant(0.0, 0.0) seed 0
-func.func @twice(%x: tensor<8x8xbf16> {sinter.input = "x"}, %a: tensor<8x8xf32> {sinter.variable = @d}, %b: tensor<8x8xf32> {sinter.variable = @d}) -> (tensor<8x8xbf16> {sinter.output = "y"}, tensor<8x8xbf16> {sinter.output = "z"}) {
+func.func @twice(%x: tensor<8x8xbf16> {sinter.input = "x"}, %a: tensor<8x8xf32> {sinter.variable = @d},
+                 %b: tensor<8x8xf32> {sinter.variable = @d})
+    -> (tensor<8x8xbf16> {sinter.output = "y"}, tensor<8x8xbf16> {sinter.output = "z"}) {
   %n = sinter.cast %a : tensor<8x8xf32> -> tensor<8x8xbf16>
   %m = sinter.cast %b : tensor<8x8xf32> -> tensor<8x8xbf16>
   %y = sinter.matmul %x, %n : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>

@@ -1,5 +1,5 @@
-// RUN: sinter-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(sinter-chunk-rows{bytes=20000 min-rows=128 report},canonicalize))' | FileCheck %s
-// RUN: sinter-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(sinter-chunk-rows{bytes=80000 min-rows=128}))' | FileCheck %s --check-prefix=WHOLE
+// RUN: sinter-opt %s --device=cpu:0 --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(sinter-chunk-rows{bytes=20000 min-rows=128 report},canonicalize))' | FileCheck %s
+// RUN: sinter-opt %s --device=cpu:0 --split-input-file --pass-pipeline='builtin.module(func.func(sinter-chunk-rows{bytes=80000 min-rows=128}))' | FileCheck %s --check-prefix=WHOLE
 
 // 300 rows in chunks of 128. Results per row are concatenated, also those of a matmul. Sums over the rows are
 // accumulated in order. Each chunk computes the label mask for its own rows.
@@ -58,10 +58,10 @@ func.func @loss(%x: tensor<300x8xf32> {sinter.input = "x"}, %w: tensor<64x8xf32>
 func.func @narrow(%x: tensor<300x8xbf16> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>}, %w: tensor<128x8xbf16> {sinter.input = "w", sinter.device = #sinter.device<gpu, 0>})
     -> (tensor<128x8xf32> {sinter.output = "a"}, tensor<128x8xbf16> {sinter.output = "b"}) {
   // expected-remark @below {{in 3 chunks of 128 rows}}
-  %l = sinter.matmul %x, %w {transpose_b, sinter.device = #sinter.device<gpu, 0>} : (tensor<300x8xbf16>, tensor<128x8xbf16>) -> tensor<300x128xbf16>
-  %g = sinter.exp %l {sinter.device = #sinter.device<gpu, 0>} : tensor<300x128xbf16>
-  %dw = sinter.matmul %g, %x {transpose_a, sinter.device = #sinter.device<gpu, 0>} : (tensor<300x128xbf16>, tensor<300x8xbf16>) -> tensor<128x8xbf16>
-  %wide = sinter.cast %dw {sinter.device = #sinter.device<gpu, 0>} : tensor<128x8xbf16> -> tensor<128x8xf32>
+  %l = sinter.matmul %x, %w {transpose_b} : (tensor<300x8xbf16>, tensor<128x8xbf16>) -> tensor<300x128xbf16>
+  %g = sinter.exp %l : tensor<300x128xbf16>
+  %dw = sinter.matmul %g, %x {transpose_a} : (tensor<300x128xbf16>, tensor<300x8xbf16>) -> tensor<128x8xbf16>
+  %wide = sinter.cast %dw : tensor<128x8xbf16> -> tensor<128x8xf32>
   return %wide, %dw : tensor<128x8xf32>, tensor<128x8xbf16>
 }
 
@@ -69,7 +69,8 @@ func.func @narrow(%x: tensor<300x8xbf16> {sinter.input = "x", sinter.device = #s
 
 // CHECK-LABEL: func.func @returned
 // CHECK: sinter.matmul {{.*}} -> tensor<300x64xf32>
-func.func @returned(%x: tensor<300x8xf32> {sinter.input = "x"}, %w: tensor<64x8xf32> {sinter.input = "w"}) -> (tensor<300x64xf32> {sinter.output = "l"}) {
+func.func @returned(%x: tensor<300x8xf32> {sinter.input = "x"}, %w: tensor<64x8xf32> {sinter.input = "w"})
+    -> (tensor<300x64xf32> {sinter.output = "l"}) {
   // expected-remark @below {{computes all of 'tensor<300x64xf32>', 76800 bytes, at once: all of the result of sinter.matmul is read}}
   %l = sinter.matmul %x, %w {transpose_b} : (tensor<300x8xf32>, tensor<64x8xf32>) -> tensor<300x64xf32>
   return %l : tensor<300x64xf32>
@@ -79,7 +80,8 @@ func.func @returned(%x: tensor<300x8xf32> {sinter.input = "x"}, %w: tensor<64x8x
 
 // CHECK-LABEL: func.func @all_rows
 // CHECK: sinter.matmul {{.*}} -> tensor<300x64xf32>
-func.func @all_rows(%x: tensor<300x8xf32> {sinter.input = "x"}, %w: tensor<64x8xf32> {sinter.input = "w"}) -> (tensor<300xf32> {sinter.output = "s"}) {
+func.func @all_rows(%x: tensor<300x8xf32> {sinter.input = "x"}, %w: tensor<64x8xf32> {sinter.input = "w"})
+    -> (tensor<300xf32> {sinter.output = "s"}) {
   // expected-remark @below {{at once: sinter.broadcast needs all rows}}
   %l = sinter.matmul %x, %w {transpose_b} : (tensor<300x8xf32>, tensor<64x8xf32>) -> tensor<300x64xf32>
   %m = sinter.sum %l [0] : tensor<300x64xf32> -> tensor<64xf32>
@@ -104,7 +106,8 @@ func.func @maximum(%x: tensor<300x8xf32> {sinter.input = "x"}, %w: tensor<64x8xf
 
 // CHECK-LABEL: func.func @reversed
 // CHECK: sinter.matmul {{.*}} -> tensor<300x64xf32>
-func.func @reversed(%x: tensor<300x8xf32> {sinter.input = "x"}, %w: tensor<64x8xf32> {sinter.input = "w"}) -> (tensor<300xf32> {sinter.output = "s"}) {
+func.func @reversed(%x: tensor<300x8xf32> {sinter.input = "x"}, %w: tensor<64x8xf32> {sinter.input = "w"})
+    -> (tensor<300xf32> {sinter.output = "s"}) {
   // expected-remark @below {{at once: sinter.reverse needs all rows}}
   %l = sinter.matmul %x, %w {transpose_b} : (tensor<300x8xf32>, tensor<64x8xf32>) -> tensor<300x64xf32>
   %v = sinter.reverse %l [0] : tensor<300x64xf32>

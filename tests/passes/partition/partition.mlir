@@ -100,7 +100,8 @@ sinter.variable @table : tensor<5x4xf32> = constant(0.0, 0.0) seed 0
 // CHECK: return
 func.func @attention(%x: tensor<6x4x3x2x8xbf16> {sinter.input = "x"}) -> (tensor<bf16> {sinter.output = "y"}) {
   %r:2 = sinter.attention %x {scale = 0.5 : f64} : (tensor<6x4x3x2x8xbf16>) -> (tensor<6x4x2x8xbf16>, tensor<6x2x4xf32>)
-  %d = sinter.attention_grad %x result %r#0 stats %r#1 gradient %r#0 {scale = 0.5 : f64} : (tensor<6x4x3x2x8xbf16>, tensor<6x4x2x8xbf16>, tensor<6x2x4xf32>, tensor<6x4x2x8xbf16>) -> tensor<6x4x3x2x8xbf16>
+  %d = sinter.attention_grad %x result %r#0 stats %r#1 gradient %r#0 {scale = 0.5 : f64}
+      : (tensor<6x4x3x2x8xbf16>, tensor<6x4x2x8xbf16>, tensor<6x2x4xf32>, tensor<6x4x2x8xbf16>) -> tensor<6x4x3x2x8xbf16>
   %s = sinter.sum %d [0, 1, 2, 3, 4] : tensor<6x4x3x2x8xbf16> -> tensor<bf16>
   return %s : tensor<bf16>
 }

@@ -134,14 +134,16 @@ func.func @stop_gradient(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK: %[[ALL:.*]] = sinter.concat {{.*}} dim 0 : {{.*}} -> tensor<144x4xf32>
 // CHECK: sinter.transpose %[[ALL]] [1, 0] : tensor<144x4xf32> -> tensor<4x144xf32>
 func.func @wide_concat(%x: tensor<4x16xf32>) -> tensor<4x144xf32> {
-  %r = sinter.concat %x, %x, %x, %x, %x, %x, %x, %x, %x dim 1 : (tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x144xf32>
+  %r = sinter.concat %x, %x, %x, %x, %x, %x, %x, %x, %x dim 1
+      : (tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x144xf32>
   return %r : tensor<4x144xf32>
 }
 // CHECK-LABEL: func.func @wide_concat_of_middles
 // CHECK: sinter.concat {{.*}} dim 0 : {{.*}} -> tensor<9x2x64xf32>
 // CHECK: sinter.transpose %{{.*}} [1, 0, 2] : tensor<9x2x64xf32> -> tensor<2x9x64xf32>
 func.func @wide_concat_of_middles(%x: tensor<2x1x64xf32>) -> tensor<2x9x64xf32> {
-  %r = sinter.concat %x, %x, %x, %x, %x, %x, %x, %x, %x dim 1 : (tensor<2x1x64xf32>, tensor<2x1x64xf32>, tensor<2x1x64xf32>, tensor<2x1x64xf32>, tensor<2x1x64xf32>, tensor<2x1x64xf32>, tensor<2x1x64xf32>, tensor<2x1x64xf32>, tensor<2x1x64xf32>) -> tensor<2x9x64xf32>
+  %r = sinter.concat %x, %x, %x, %x, %x, %x, %x, %x, %x dim 1
+      : (tensor<2x1x64xf32>, tensor<2x1x64xf32>, tensor<2x1x64xf32>, tensor<2x1x64xf32>, tensor<2x1x64xf32>, tensor<2x1x64xf32>, tensor<2x1x64xf32>, tensor<2x1x64xf32>, tensor<2x1x64xf32>) -> tensor<2x9x64xf32>
   return %r : tensor<2x9x64xf32>
 }
 // CHECK-LABEL: func.func @few

@@ -37,7 +37,8 @@ func.func @causal(%qkv: tensor<2x16x3x4x8xbf16>) -> tensor<2x16x4x8xbf16> {
 // GPU: sinter.attention_grad %arg0 result %[[R]] stats %[[S]] gradient %arg1
 func.func @gradient(%qkv: tensor<2x16x3x4x8xbf16>, %g: tensor<2x16x4x8xbf16>, %s: tensor<2x4x16xf32>) -> tensor<2x16x3x4x8xbf16> {
   %r:2 = sinter.attention %qkv {scale = 0.5 : f64} : (tensor<2x16x3x4x8xbf16>) -> (tensor<2x16x4x8xbf16>, tensor<2x4x16xf32>)
-  %d = sinter.attention_grad %qkv result %r#0 stats %r#1 gradient %g {scale = 0.5 : f64} : (tensor<2x16x3x4x8xbf16>, tensor<2x16x4x8xbf16>, tensor<2x4x16xf32>, tensor<2x16x4x8xbf16>) -> tensor<2x16x3x4x8xbf16>
+  %d = sinter.attention_grad %qkv result %r#0 stats %r#1 gradient %g {scale = 0.5 : f64}
+      : (tensor<2x16x3x4x8xbf16>, tensor<2x16x4x8xbf16>, tensor<2x4x16xf32>, tensor<2x16x4x8xbf16>) -> tensor<2x16x3x4x8xbf16>
   return %d : tensor<2x16x3x4x8xbf16>
 }
 
