@@ -18,12 +18,28 @@
 #include "sinter/ir/plan/plan_ops.h"
 #include "sinter/ir/register_dialects.h"
 #include "sinter/runtime/plan/gpu_limits.h"
+#include "sinter/tests/codegen/gpu_call_text.h"
 
 namespace sinter::codegen {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
+
+int CountOf(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+// Returns the slots that the launch with output `index` of the call stores.
+std::vector<Slot> StoredWith(const std::vector<CudaLaunch>& launches, int index) {
+  for (const CudaLaunch& launch : launches) {
+    for (const Slot& slot : launch.outputs) {
+      if (slot.kind == Slot::Kind::kOut && slot.index == index) return launch.outputs;
+    }
+  }
+  return {};
+}
 
 class CudaKernelsTest : public ::testing::Test {
  protected:
@@ -38,10 +54,13 @@ class CudaKernelsTest : public ::testing::Test {
   // Returns the launches of the only call in a plan.function with this body. The call's location is
   // model.cc:5.
   absl::StatusOr<std::vector<CudaLaunch>> Launches(const std::string& body) {
-    module_ = mlir::parseSourceString<mlir::ModuleOp>(
-        absl::StrCat("plan.function @f on [#sinter.device<cpu, 0>, #sinter.device<gpu, 0>] {\n", body, "}\n"),
-        context_.get());
-    if (!module_) return absl::InternalError(absl::StrCat("not parsed:\n", body));
+    return LaunchesOf(absl::StrCat("plan.function @f on [#sinter.device<cpu, 0>, #sinter.device<gpu, 0>] {\n",
+                                   body, "}\n"));
+  }
+  // Returns the launches of the only call in `text`.
+  absl::StatusOr<std::vector<CudaLaunch>> LaunchesOf(const std::string& text) {
+    module_ = mlir::parseSourceString<mlir::ModuleOp>(text, context_.get());
+    if (!module_) return absl::InternalError(absl::StrCat("not parsed:\n", text));
     plan_ir::CallOp call;
     module_->walk([&](plan_ir::CallOp op) { call = op; });
     return kernels_->AddCall(call);
@@ -50,6 +69,13 @@ class CudaKernelsTest : public ::testing::Test {
     return kernels_->sources()[launch.kernel].text;
   }
 
+  // Expects a launch that fills all 132 multiprocessors of an H100 once, with the registers that this leaves.
+  void ExpectOneWave(const CudaLaunch& launch) {
+    EXPECT_EQ(launch.grid % 132, 0);
+    EXPECT_LE(launch.grid / 132 * launch.block, 2048);
+    EXPECT_THAT(TextOf(launch),
+                HasSubstr(absl::StrCat("__launch_bounds__(", launch.block, ", ", launch.grid / 132, ")")));
+  }
   void ExpectCompiles() {
     if (!Nvrtc::Get().ok()) return;
     auto cubins = CompileCubins(kernels_->sources(), {"sm_90"}, {.cache_folder = "off"});
@@ -123,36 +149,16 @@ TEST_F(CudaKernelsTest, ChunksFillTheGpuAndStoreWhatNeedsNoSum) {
   EXPECT_EQ(sums.inputs[0], chunks.outputs[0]);
   ASSERT_EQ(sums.outputs.size(), 1u);
   EXPECT_EQ(sums.outputs[0].index, 1);
-  // 128 chunks of the 4,096 rows; each thread adds four of them.
-  EXPECT_EQ(sums.inputs[0].type.getShape()[0], 128);
-  EXPECT_EQ(sums.block, 1024);
+  // Each block of the first launch gives the partial sums of some columns over one chunk of the rows.
+  EXPECT_EQ(chunks.grid % sums.inputs[0].type.getShape()[0], 0);
   ExpectCompiles();
-}
-
-// y = x + transposed z. The sizes are not multiples of a tile's side.
-std::string AddTurned(const std::string& type) {
-  return absl::StrReplaceAll(R"mlir(
-  %x = plan.input "x" on <gpu, 0> : <tensor<3x70x45x$T>>
-  %z = plan.input "z" on <gpu, 0> : <tensor<3x45x70x$T>>
-  %y = plan.alloc at 0 on <gpu, 0> : <tensor<3x70x45x$T>>
-  plan.call "add" ins(%x, %z : !plan.buffer<tensor<3x70x45x$T>>, !plan.buffer<tensor<3x45x70x$T>>)
-      outs(%y : !plan.buffer<tensor<3x70x45x$T>>) on <gpu, 0> {
-  ^bb0(%a: tensor<3x70x45x$T>, %b: tensor<3x45x70x$T>):
-    %t = sinter.transpose %b [0, 2, 1] : tensor<3x45x70x$T> -> tensor<3x70x45x$T>
-    %r = sinter.add %a, %t : tensor<3x70x45x$T>
-    sinter.yield %r : tensor<3x70x45x$T>
-  }
-)mlir",
-                             {{"$T", type}});
 }
 
 TEST_F(CudaKernelsTest, InputsThatLieAcrossGoThroughSharedMemory) {
   for (const char* type : {"f32", "bf16", "f16", "f64", "i8"}) {
-    auto launches = Launches(AddTurned(type));
+    auto launches = LaunchesOf(AddTransposedText(type));
     ASSERT_TRUE(launches.ok()) << launches.status();
     ASSERT_EQ(launches->size(), 1u);
-    EXPECT_EQ((*launches)[0].grid, 3 * 3 * 2);
-    EXPECT_EQ((*launches)[0].block, 256);
     EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("__shared__"));
     EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("sn_barrier()"));
   }
@@ -178,10 +184,8 @@ TEST_F(CudaKernelsTest, ExponentialsAreThePreludesAndResultsRoundedOnce) {
   ASSERT_EQ(launches->size(), 1u);
   EXPECT_THAT(TextOf((*launches)[0]), HasSubstr(" = sn_exp("));
   EXPECT_THAT(TextOf((*launches)[0]), HasSubstr(" = sn_tanh("));
-  size_t rounded = 0;
-  for (size_t at = 0; (at = TextOf((*launches)[0]).find("sn_to_bf16(", at)) != std::string::npos; ++at)
-    ++rounded;
-  EXPECT_EQ(rounded, 5u);  // 4 elements of a vector (an access of x), and 1 in the loop over the remainder.
+  const std::string& text = TextOf((*launches)[0]);
+  EXPECT_EQ(CountOf(text, "sn_to_bf16("), CountOf(text, " = sn_tanh("));
   ExpectCompiles();
 }
 
@@ -206,16 +210,12 @@ TEST_F(CudaKernelsTest, OneAndTanhAndSigmoidsHaveShorterWays) {
   ASSERT_TRUE(launches.ok()) << launches.status();
   ASSERT_EQ(launches->size(), 1u);
   const std::string text = TextOf((*launches)[0]);
-  const auto count = [&](std::string_view what) {
-    size_t found = 0;
-    for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++found;
-    return found;
-  };
-  constexpr size_t kElements = 5;  // 4 elements of a vector, and 1 in the loop over the remainder.
-  EXPECT_EQ(count("sn_one_plus_tanh("), kElements);
-  EXPECT_EQ(count("sn_reciprocal("), kElements);
-  EXPECT_EQ(count(" / "), kElements);
-  EXPECT_EQ(count("sn_tanh("), kElements);
+  // Each element has one of each.
+  const int elements = CountOf(text, "sn_one_plus_tanh(");
+  EXPECT_GT(elements, 0);
+  EXPECT_EQ(CountOf(text, "sn_reciprocal("), elements);
+  EXPECT_EQ(CountOf(text, " / "), elements);
+  EXPECT_EQ(CountOf(text, "sn_tanh("), elements);
   ExpectCompiles();
 }
 
@@ -234,14 +234,16 @@ TEST_F(CudaKernelsTest, LongRowsLeaveRegistersToTheirThreads) {
   auto launches = Launches(kLongRows);
   ASSERT_TRUE(launches.ok()) << launches.status();
   ASSERT_EQ(launches->size(), 1u);
-  EXPECT_EQ((*launches)[0].block, 768);
   EXPECT_EQ((*launches)[0].grid, 1024);
+  // Two blocks on a multiprocessor, which has 65,536 registers.
+  EXPECT_GE((*launches)[0].block, 512);
+  EXPECT_GE(65536 / (2 * (*launches)[0].block), 40);
 }
 
 // Streaming loads and stores in the last pass over a row that no thread keeps in registers: the cache is free
 // for values that are read again.
 TEST_F(CudaKernelsTest, TheLastPassOverALongRowGoesPastTheCaches) {
-  const auto count_of = [&](std::string_view what, const std::string& columns) {
+  const auto count_of = [&](const std::string& what, const std::string& columns) {
     auto launches = Launches(absl::StrReplaceAll(R"mlir(
   %x = plan.input "x" on <gpu, 0> : <tensor<1024x$Cxf32>>
   %y = plan.alloc at 0 on <gpu, 0> : <tensor<1024x$Cxf32>>
@@ -256,10 +258,7 @@ TEST_F(CudaKernelsTest, TheLastPassOverALongRowGoesPastTheCaches) {
                                                  {{"$C", columns}}));
     EXPECT_TRUE(launches.ok()) << launches.status();
     if (!launches.ok() || launches->size() != 1) return -1;
-    int found = 0;
-    const std::string& text = TextOf((*launches)[0]);
-    for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++found;
-    return found;
+    return CountOf(TextOf((*launches)[0]), what);
   };
   EXPECT_EQ(count_of("sn_load(", "50304"), 1);
   EXPECT_EQ(count_of("sn_load_last(", "50304"), 1);
@@ -288,10 +287,7 @@ TEST_F(CudaKernelsTest, AMaximumAndTheExponentialsBehindItAreOneReadOfARow) {
                                                  {{"$TERM", term}, {"$RESULTS", results}}));
     EXPECT_TRUE(launches.ok()) << launches.status();
     if (!launches.ok() || launches->size() != 1) return 0;
-    int reads = 0;
-    const std::string& text = TextOf((*launches)[0]);
-    for (size_t at = 0; (at = text.find("for (idx", at)) != std::string::npos; ++at) ++reads;
-    return reads;
+    return CountOf(TextOf((*launches)[0]), "for (idx");
   };
   const std::string sum = "sinter.yield %s : tensor<1024xf32>";
   EXPECT_EQ(reads_of("exp", sum), 1);
@@ -316,11 +312,9 @@ TEST_F(CudaKernelsTest, ManyRowsOfThousandsHaveMoreOfThemInEachThread) {
     EXPECT_TRUE(launches.ok()) << launches.status();
     return launches.ok() && launches->size() == 1 ? (*launches)[0].block : 0;
   };
-  EXPECT_EQ(block_of(8192, 2048), 256);
-  EXPECT_EQ(block_of(8192, 4096), 256);
-  EXPECT_EQ(block_of(8192, 16384), 1024);
+  EXPECT_LT(block_of(8192, 4096), block_of(8192, 16384));
   // Few rows need many threads per row.
-  EXPECT_EQ(block_of(1024, 4096), 512);
+  EXPECT_LT(block_of(8192, 4096), block_of(1024, 4096));
 }
 
 // Four blocks per multiprocessor leave 64 registers for a thread. Two sums of one operand over 8 columns use
@@ -345,12 +339,13 @@ TEST_F(CudaKernelsTest, ChunksOfColumnsAllFitAtOnce) {
   ASSERT_EQ(launches->size(), 2u);
   EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("__launch_bounds__(256, 4)"));
   EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("Vec<u16, 8>"));
-  // Nine column blocks: 58 chunks and not 59, because the last three blocks of 59 chunks would be a second
-  // wave.
+  // Nine column blocks, and as many chunks as fit the GPU at once: one more of each would be a second wave.
   auto wide = Launches(
       absl::StrReplaceAll(sums, {{"256xbf16", "2304xbf16"}, {"256xf32", "2304xf32"}, {"1024", "16384"}}));
   ASSERT_TRUE(wide.ok()) << wide.status();
-  EXPECT_EQ((*wide)[0].grid, 9 * 58);
+  EXPECT_EQ((*wide)[0].grid % 9, 0);
+  EXPECT_LE((*wide)[0].grid, 4 * 132);
+  EXPECT_GT((*wide)[0].grid + 9, 4 * 132);
 }
 
 // Rows minus their sums, the column sums of x and the column sums of the difference.
@@ -382,32 +377,31 @@ TEST_F(CudaKernelsTest, APassOverRowsSumsTheirColumns) {
   ASSERT_EQ(launches->size(), 2u);
   const CudaLaunch& pass = (*launches)[0];
   const CudaLaunch& sums = (*launches)[1];
-  // Four blocks for each of 132 multiprocessors. A block has 16 rows of 16 threads.
-  EXPECT_EQ(pass.grid, 528);
-  EXPECT_EQ(pass.block, 256);
-  EXPECT_THAT(TextOf(pass), HasSubstr("__launch_bounds__(256, 4)"));
+  ExpectOneWave(pass);
   EXPECT_THAT(TextOf(pass), HasSubstr("sn_prefetch("));  // Prefetches the next rows.
   ASSERT_EQ(pass.inputs.size(), 1u);
   ASSERT_EQ(pass.outputs.size(), 3u);  // y, and two partial results for the second launch.
   ASSERT_EQ(sums.inputs.size(), 2u);
   for (const Slot& partial : sums.inputs) {
     EXPECT_EQ(partial.kind, Slot::Kind::kWorkspace);
-    EXPECT_EQ(partial.type.getShape()[0], 528);
+    EXPECT_EQ(partial.type.getShape()[0], pass.grid);
   }
   EXPECT_EQ(sums.outputs.size(), 2u);
 
   auto long_rows = Launches(RowsAndColumns(4224, 4096));
   ASSERT_TRUE(long_rows.ok()) << long_rows.status();
   ASSERT_EQ(long_rows->size(), 2u);
-  EXPECT_EQ((*long_rows)[0].grid, 264);
-  EXPECT_EQ((*long_rows)[0].block, 256);
-  EXPECT_THAT(TextOf((*long_rows)[0]), HasSubstr("__launch_bounds__(256, 2)"));
+  ExpectOneWave((*long_rows)[0]);
+  EXPECT_EQ(StoredWith((*long_rows), 0).size(), 3u);
 
-  // Fewer rows do not justify this: the sums have separate kernels.
+  // Fewer rows do not justify this: the kernel that stores y sums no columns.
   auto few = Launches(RowsAndColumns(4223, 4096));
   ASSERT_TRUE(few.ok()) << few.status();
-  for (const CudaLaunch& launch : *few)
-    EXPECT_THAT(TextOf(launch), Not(HasSubstr("__launch_bounds__(512, 2)")));
+  for (const Slot& slot : StoredWith(*few, 0)) {
+    if (slot.kind == Slot::Kind::kWorkspace) {
+      EXPECT_EQ(slot.type.getRank(), 1) << "partial sums of columns";
+    }
+  }
   ExpectCompiles();
 }
 
@@ -434,17 +428,11 @@ std::string ScaledChannels(int rows, bool is_norm) {
   return absl::StrReplaceAll(text, {{"$R", absl::StrCat(rows)}, {"$Y", is_norm ? "%normal" : "%left"}});
 }
 
-int CountOf(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
-  return count;
-}
-
 TEST_F(CudaKernelsTest, WhatVariesAlongTheInnermostLoopAloneIsReadOnceAThread) {
   auto launches = Launches(ScaledChannels(33792, /*is_norm=*/true));
   ASSERT_TRUE(launches.ok()) << launches.status();
   ASSERT_EQ(launches->size(), 1u);
-  EXPECT_EQ((*launches)[0].grid, 1056);
+  EXPECT_GE((*launches)[0].grid, 8 * 132);  // Waves of blocks for every multiprocessor.
   EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("__launch_bounds__(256, 3)"));
   const std::string& text = TextOf((*launches)[0]);
   EXPECT_EQ(CountOf(text, "sn_load(((const Vec<float, 8>*)"), 2);
@@ -457,7 +445,6 @@ TEST_F(CudaKernelsTest, WhatVariesAlongTheInnermostLoopAloneIsReadOnceAThread) {
   // Many rows: a loop, after the values that are read once.
   launches = Launches(ScaledChannels(802816, /*is_norm=*/true));
   ASSERT_TRUE(launches.ok()) << launches.status();
-  EXPECT_EQ((*launches)[0].grid, 6272);
   const std::string& loop = TextOf((*launches)[0]);
   EXPECT_EQ(CountOf(loop, "sn_load(((const Vec<float, 8>*)"), 2);
   EXPECT_EQ(CountOf(loop, "sn_load(((const Vec<u16, 8>*)"), 4);

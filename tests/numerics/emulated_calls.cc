@@ -402,29 +402,4 @@ EmulatedCall EmulateCall(const std::string& text, OpClass op_class, double low, 
   return result;
 }
 
-std::string GpuCallText(const std::vector<std::string>& ins, const std::vector<std::string>& outs,
-                        const std::string& body) {
-  std::string buffers, in_names, in_types, out_names, out_types, arguments;
-  auto append = [](std::string& list, const std::string& item) {
-    absl::StrAppend(&list, list.empty() ? "" : ", ", item);
-  };
-  for (size_t i = 0; i < ins.size(); ++i) {
-    absl::StrAppend(&buffers, "  %i", i, " = plan.alloc on <gpu, 0> : <", ins[i], ">\n");
-    append(in_names, absl::StrCat("%i", i));
-    append(in_types, absl::StrCat("!plan.buffer<", ins[i], ">"));
-    append(arguments, absl::StrCat("%a", i, ": ", ins[i]));
-  }
-  for (size_t i = 0; i < outs.size(); ++i) {
-    const bool in_place = outs[i].rfind("in", 0) == 0;
-    const std::string type = in_place ? ins.at(std::stoul(outs[i].substr(2))) : outs[i];
-    if (!in_place) absl::StrAppend(&buffers, "  %o", i, " = plan.alloc on <gpu, 0> : <", type, ">\n");
-    append(out_names, in_place ? absl::StrCat("%i", outs[i].substr(2)) : absl::StrCat("%o", i));
-    append(out_types, absl::StrCat("!plan.buffer<", type, ">"));
-  }
-  return absl::StrCat("plan.function @f on [#sinter.device<cpu, 0>, #sinter.device<gpu, 0>] {\n", buffers,
-                      "  plan.call \"k\" ins(", in_names, ins.empty() ? "" : " : ", in_types, ") outs(",
-                      out_names, " : ", out_types, ") on <gpu, 0> {\n  ^bb0",
-                      ins.empty() ? "" : absl::StrCat("(", arguments, ")"), ":\n", body, "\n  }\n}\n");
-}
-
 }  // namespace sinter::numerics

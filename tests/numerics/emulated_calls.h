@@ -3,7 +3,7 @@
 //
 // A single case, for a chosen schedule:
 //
-//   EmulatedCall call = EmulateCall(GpuCallText({"tensor<300x70xf32>"}, {"tensor<70xf32>"}, R"(
+//   EmulatedCall call = EmulateCall(codegen::GpuCallText({"tensor<300x70xf32>"}, {"tensor<70xf32>"}, R"(
 //     %r = sinter.sum %a0 [0] : tensor<300x70xf32> -> tensor<70xf32>
 //     sinter.yield %r : tensor<70xf32>)"), OpClass::kReduction);
 //   EXPECT_EQ(call.wrong, "");
@@ -16,9 +16,9 @@
 //   for (const std::string& wrong : calls.Judge()) ADD_FAILURE() << wrong;
 //   calls.fused_calls(), calls.launches(), calls.schedules()
 //
-// Library ops with catalog kernels (codegen/cuda/catalog/cuda_catalog.h) are checked too, if those kernels hold no
-// PTX: kernels with tensor cores and asynchronous copies are not checked. The reference computes the results
-// of library calls.
+// Library ops with catalog kernels (codegen/cuda/catalog/cuda_catalog.h) are checked too, if those kernels
+// hold no PTX: kernels with tensor cores and asynchronous copies are not checked. The reference computes the
+// results of library calls.
 #ifndef SINTER_TESTS_NUMERICS_EMULATED_CALLS_H_
 #define SINTER_TESTS_NUMERICS_EMULATED_CALLS_H_
 
@@ -83,11 +83,6 @@ struct EmulatedCall {
   std::vector<std::string> schedules;  // Each once.
 };
 EmulatedCall EmulateCall(const std::string& text, OpClass op_class, double low = -2, double high = 2);
-
-// Returns a plan.function with one call on gpu:0. `body` uses %a0, %a1, ... and ends with sinter.yield. An
-// output named "in0" overwrites input 0 in place.
-std::string GpuCallText(const std::vector<std::string>& ins, const std::vector<std::string>& outs,
-                        const std::string& body);
 
 }  // namespace sinter::numerics
 

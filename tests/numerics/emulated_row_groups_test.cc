@@ -7,11 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "sinter/codegen/cpu/compile_cpp.h"
+#include "sinter/tests/codegen/gpu_call_text.h"
 #include "sinter/tests/numerics/emulated_calls.h"
 
 namespace sinter::numerics {
 namespace {
 
+using codegen::GpuCallText;
 using ::testing::Contains;
 
 class EmulatedRowGroupsTest : public ::testing::Test {

@@ -8,11 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "sinter/codegen/cpu/compile_cpp.h"
+#include "sinter/tests/codegen/gpu_call_text.h"
 #include "sinter/tests/numerics/emulated_calls.h"
 
 namespace sinter::numerics {
 namespace {
 
+using codegen::AddTransposedText;
+using codegen::GpuCallText;
+using codegen::SoftmaxText;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 
@@ -40,35 +44,9 @@ class EmulatedSchedulesTest : public ::testing::Test {
                        op_class);
   }
 
-  // Returns the softmax of rows, written over x if `in_place`.
-  static std::string SoftmaxText(const std::string& rows, const std::string& length, const std::string& dtype,
-                                 bool in_place = false) {
-    const std::string x = Tensor(rows + "x" + length, dtype), r = Tensor(rows, dtype);
-    const std::string body = absl::StrReplaceAll(R"(
-    %m = sinter.max %a0 [1] : $X -> $R
-    %mb = sinter.broadcast %m [0] : $R -> $X
-    %s = sinter.sub %a0, %mb : $X
-    %e = sinter.exp %s : $X
-    %t = sinter.sum %e [1] : $X -> $R
-    %tb = sinter.broadcast %t [0] : $R -> $X
-    %y = sinter.div %e, %tb : $X
-    sinter.yield %y : $X)",
-                                                 {{"$X", x}, {"$R", r}});
-    return GpuCallText({x}, {in_place ? "in0" : x}, body);
-  }
   static EmulatedCall Softmax(const std::string& rows, const std::string& length, const std::string& dtype,
                               bool in_place = false) {
     return EmulateCall(SoftmaxText(rows, length, dtype, in_place), OpClass::kComposite);
-  }
-
-  // Adds a tensor and a transposed tensor.
-  static std::string AddTurnedText(const std::string& dtype) {
-    const std::string body = R"(
-    %t = sinter.transpose %a1 [0, 2, 1] : tensor<3x45x70x$T> -> tensor<3x70x45x$T>
-    %r = sinter.add %a0, %t : tensor<3x70x45x$T>
-    sinter.yield %r : tensor<3x70x45x$T>)";
-    return GpuCallText({Tensor("3x70x45", dtype), Tensor("3x45x70", dtype)}, {Tensor("3x70x45", dtype)},
-                       Of(body, dtype));
   }
 
   // Emulates (x - a) * exp(b) + c in place, with a, b and c along the last dimension.
@@ -199,7 +177,7 @@ TEST_F(EmulatedSchedulesTest, StripsInALoop) {
 
 TEST_F(EmulatedSchedulesTest, SquaresOfInputsThatLieAcross) {
   for (const char* dtype : {"f64", "f32", "bf16", "i8"}) {
-    EmulatedCall call = EmulateCall(AddTurnedText(dtype), OpClass::kArithmetic);
+    EmulatedCall call = EmulateCall(AddTransposedText(dtype), OpClass::kArithmetic);
     EXPECT_EQ(call.wrong, "");
     EXPECT_THAT(call.schedules, ElementsAre("tiles"));
   }
@@ -401,7 +379,8 @@ TEST_F(EmulatedSchedulesTest, ReductionsSideBySideInOneLaunch) {
 // Checks the check itself: removing any barrier gives wrong results.
 TEST_F(EmulatedSchedulesTest, EveryBarrierIsNeeded) {
   constexpr char kBarrier[] = "sn_barrier();";
-  for (const std::string& text : {SoftmaxText("3", "3001", "f32"), AddTurnedText("f32"), SquaresText("33")}) {
+  for (const std::string& text :
+       {SoftmaxText("3", "3001", "f32"), AddTransposedText("f32"), SquaresText("33")}) {
     size_t barriers = 1;
     for (size_t without = 0; without < barriers; ++without) {
       EmulatedCalls calls;

@@ -8,7 +8,6 @@ struct Reduction {
   OpClass op_class;
   const char* dtypes;
   double low, high;
-  bool of_nothing = true;  // True if the reduction of no elements is defined.
 };
 
 const Reduction kReductions[] = {
