@@ -29,8 +29,8 @@ llvm::cl::opt<std::string> device_option(
     "device", llvm::cl::value_desc("kind:index"),
     llvm::cl::desc("Runs sinter-propagate-placement before all other passes; its default device"));
 
-// Puts the pass that places before those that are there. A pass manager can only append, so the passes are read anew
-// from their text.
+// Puts the pass that places before those that are there. A pass manager can only append, so the passes are
+// read anew from their text.
 mlir::LogicalResult PlaceFirst(mlir::PassManager& passes) {
   std::string text;
   llvm::raw_string_ostream stream(text);

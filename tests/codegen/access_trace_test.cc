@@ -1,4 +1,4 @@
-// Where an element of a value lies in memory, as a function of the element's coordinates.
+// The position in memory of a value's element, as a function of the element's coordinates.
 #include "sinter/codegen/loops/access_trace.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Properties of the schedules of every case's jobs on a GPU: blocks and threads cover each element once, vectors do
-// not cross the end of a row, and blocks fit a multiprocessor.
+// Properties of the schedules of every case's jobs on a GPU: blocks and threads cover each element once,
+// vectors do not cross the end of a row, and blocks fit a multiprocessor.
 #include "sinter/codegen/cuda/cuda_schedule.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,8 @@
 namespace sinter::codegen {
 namespace {
 
-// Limits of a multiprocessor of compute capability 9.0 (CUDA C++ programming guide, technical specifications).
+// Limits of a multiprocessor of compute capability 9.0 (CUDA C++ programming guide, technical
+// specifications).
 constexpr int64_t kMostThreads = 2048, kMostOfBlock = 1024, kRegisters = 65536;
 
 void ExpectCoveredBy(int64_t workers, int64_t share, int64_t size) {

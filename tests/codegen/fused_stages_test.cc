@@ -1,5 +1,5 @@
-// Properties of the stages of every case: outputs are stored once, workspace is written before it is read, and
-// partial results belong to the job that combines them.
+// Properties of the stages of every case: outputs are stored once, workspace is written before it is read,
+// and partial results belong to the job that combines them.
 #include "sinter/codegen/loops/fused_stages.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// The table of fused calls whose jobs reach every schedule of CPUs and GPUs, for the tests of stages and schedules.
+// The table of fused calls whose jobs reach every schedule of CPUs and GPUs, for the tests of stages and
+// schedules.
 //
 //   for (const JobCase& c : AllJobCases()) {
 //     ParsedCall parsed(c.text);

@@ -1,5 +1,5 @@
-// Properties of the schedules of every case's jobs on a CPU: units and chunks cover each element once, and pieces of
-// scratch memory are apart.
+// Properties of the schedules of every case's jobs on a CPU: units and chunks cover each element once, and
+// pieces of scratch memory are apart.
 #include "sinter/codegen/loops/job_schedule.h"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,8 @@
 //
 //   for (const ClassSize& c : ClassSizes()) EXPECT_LE(c.lines, 500u) << c.name;
 //
-// A class has the lines of its body and those of its methods outside of the body, which are looked for in its own folder.
+// A class has the lines of its body and those of its methods outside of the body, which are looked for in its
+// own folder.
 #ifndef SINTER_TESTS_HOUSE_CLASS_SIZES_H_
 #define SINTER_TESTS_HOUSE_CLASS_SIZES_H_
 

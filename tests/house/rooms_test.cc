@@ -1,4 +1,5 @@
-// Checks that the rooms of a folder include each other downward only, and prints the sizes of folders, files, classes and functions.
+// Checks that the rooms of a folder include each other downward only, and prints the sizes of folders, files,
+// classes and functions.
 //
 // The CMakeLists.txt of a folder lists its rooms from the bottom up; that list is the law and the table.
 #include <algorithm>
@@ -36,7 +37,8 @@ std::map<std::string, int> RoomsOf(const std::string& folder) {
   return rooms;
 }
 
-// Returns the room that a file or a header of the folder is in: the longest listed one above it, else "."; empty outside of the folder.
+// Returns the room that a file or a header of the folder is in: the longest listed one above it, else ".";
+// empty outside of the folder.
 std::string RoomOf(const std::string& folder, const std::map<std::string, int>& rooms,
                    const std::string& path) {
   if (path.rfind(folder + "/", 0) != 0) return "";
@@ -109,7 +111,8 @@ void Print(const char* what, std::vector<Size> sizes) {
               longest.name.c_str());
 }
 
-// Asserts nothing of the distribution: tidy_test.cc holds the limits. What it prints shows where the tree grows.
+// Asserts nothing of the distribution: tidy_test.cc holds the limits. What it prints shows where the tree
+// grows.
 TEST(RoomsTest, PrintsTheSizes) {
   std::vector<Size> files, functions, classes;
   for (const SourceFile& file : SourceTree()) {

@@ -1,5 +1,5 @@
-// Every split rule keeps results: parts of the operands, computed apart and combined as the rule says, give what the
-// op gives on whole operands. The reference evaluates both.
+// Every split rule keeps results: parts of the operands, computed apart and combined as the rule says, give
+// what the op gives on whole operands. The reference evaluates both.
 #include "sinter/ir/dialect/split_rule.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 using Bounds = std::vector<int64_t>;
 
-constexpr int64_t kMostElements = 4096;  // Of a case's operand: larger ones take long and show nothing more.
+constexpr int64_t kMostElements = 4096;  // Larger operands take long and show nothing more.
 
 // Cases of rules that no case of the table has.
 std::vector<OpCase> SplitCases() {

@@ -1,5 +1,5 @@
-// Compiles a fixed list of programs for fixed targets, and writes each plan to a folder. A refactoring of the compiler
-// keeps every byte of them; scripts/compare_plans.sh compares two builds.
+// Compiles a fixed list of programs for fixed targets, and writes each plan to a folder. A refactoring of the
+// compiler keeps every byte of them; scripts/compare_plans.sh compares two builds.
 //
 //   sinter_write_plans FOLDER             # every program; prints "SHA-256  name" a line
 //   sinter_write_plans --small FOLDER     # some, in a few seconds

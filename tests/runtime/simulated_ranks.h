@@ -4,10 +4,10 @@
 //   ranks.Run([&](World& world) { ... session.Run(...) ... });
 //   EXPECT_TRUE(ranks.has_ended(0));
 //
-// The world is the one of production (runtime/world/message_world.h), and runtime/host/liveness.h decides who is alive.
-// Only messages and beats are simulated; they may take any time. Messages of one kind and tag from one rank
-// to another stay in order; others may overtake each other. Small messages are copied when they are sent.
-// Large messages are read on arrival and written a while later, as by a network that accesses memory
+// The world is the one of production (runtime/world/message_world.h), and runtime/host/liveness.h decides who
+// is alive. Only messages and beats are simulated; they may take any time. Messages of one kind and tag from
+// one rank to another stay in order; others may overtake each other. Small messages are copied when they are
+// sent. Large messages are read on arrival and written a while later, as by a network that accesses memory
 // directly. An exchange that returns to its caller too early therefore causes an AddressSanitizer error and
 // counts in `early_returns`.
 #ifndef SINTER_TESTS_RUNTIME_SIMULATED_RANKS_H_

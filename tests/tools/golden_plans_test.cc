@@ -1,10 +1,10 @@
 // Every released plan file must load and give the same results as at its release.
 //
-// tests/plans/vN holds plans of format version N: for each plan m.plan and function f the inputs m.f.in.npz and the
-// outputs m.f.out.npz of `sinter run m.plan --function f --input m.f.in.npz --output m.f.out.npz`. Plans for GPUs run
-// where there is one; elsewhere they are loaded and inspected. The files are never regenerated: a version that cannot
-// read them has broken its users' plans. Versions 2 and 3 have no plans: none was kept before the format went on, and
-// compilers write their own version only.
+// tests/plans/vN holds plans of format version N: for each plan m.plan and function f the inputs m.f.in.npz
+// and the outputs m.f.out.npz of `sinter run m.plan --function f --input m.f.in.npz --output m.f.out.npz`.
+// Plans for GPUs run where there is one; elsewhere they are loaded and inspected. The files are never
+// regenerated: a version that cannot read them has broken its users' plans. Versions 2 and 3 have no plans:
+// none was kept before the format went on, and compilers write their own version only.
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -100,8 +100,8 @@ std::vector<std::string> Signature(const std::vector<NamedTensor>& tensors) {
   return Signature(infos);
 }
 
-// Expects what a user would read of the plan: its functions take and give what the files beside it hold, and its
-// kernels are there.
+// Expects what a user would read of the plan: its functions take and give what the files beside it hold, and
+// its kernels are there.
 void InspectPlan(const Plan& plan, const fs::path& file) {
   ASSERT_FALSE(plan.Functions().empty());
   for (const FunctionInfo& function : plan.Functions()) {

@@ -144,7 +144,7 @@ TEST_F(FusionRulesTest, ChunksStoreFullResultsOnAGpuOnly) {
   Parse(kStored, /*on_gpu=*/false);
   EXPECT_EQ(Refuse(0, 1),
             "2097152 elements are reduced to 256 in chunks, where full results cannot be stored");
-  // What depends on the sum waits for all chunks.
+  // A value that depends on the sum waits for all chunks.
   Parse(R"(
   %a = sinter.sum %y [0] $D : tensor<8192x256xf32> -> tensor<256xf32>
   %c = sinter.broadcast %a [1] $D : tensor<256xf32> -> tensor<8192x256xf32>

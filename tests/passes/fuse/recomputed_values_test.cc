@@ -17,7 +17,7 @@ namespace {
 struct RecomputedRow {
   const char* name;
   const char* body;     // A function of %x, %w (bf16), %s and %t (a number for each row), and %i (f32).
-  const char* results;  // What it returns.
+  const char* results;  // The values that the function returns, with their types.
   std::vector<std::string> again;
 };
 
