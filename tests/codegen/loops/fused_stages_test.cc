@@ -11,7 +11,7 @@
 #include "sinter/codegen/cuda/cuda_schedule.h"
 #include "sinter/codegen/loops/loop_target.h"
 #include "sinter/tests/codegen/gpu_call_text.h"
-#include "sinter/tests/codegen/job_cases.h"
+#include "sinter/tests/codegen/loops/job_cases.h"
 
 namespace sinter::codegen {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "sinter/codegen/cpu/fused_kernel.h"
 #include "sinter/codegen/loops/loop_target.h"
-#include "sinter/tests/codegen/job_cases.h"
+#include "sinter/tests/codegen/loops/job_cases.h"
 
 namespace sinter::codegen {
 namespace {

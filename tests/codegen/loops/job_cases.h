@@ -5,8 +5,8 @@
 //     ParsedCall parsed(c.text);
 //     auto stages = CutIntoStages(parsed.call(), CpuLoopTarget());
 //   }
-#ifndef SINTER_TESTS_CODEGEN_JOB_CASES_H_
-#define SINTER_TESTS_CODEGEN_JOB_CASES_H_
+#ifndef SINTER_TESTS_CODEGEN_LOOPS_JOB_CASES_H_
+#define SINTER_TESTS_CODEGEN_LOOPS_JOB_CASES_H_
 
 #include <string>
 #include <vector>
@@ -43,4 +43,4 @@ class ParsedCall {
 
 }  // namespace sinter::codegen
 
-#endif  // SINTER_TESTS_CODEGEN_JOB_CASES_H_
+#endif  // SINTER_TESTS_CODEGEN_LOOPS_JOB_CASES_H_

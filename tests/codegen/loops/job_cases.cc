@@ -1,4 +1,4 @@
-#include "sinter/tests/codegen/job_cases.h"
+#include "sinter/tests/codegen/loops/job_cases.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"

@@ -8,7 +8,7 @@
 
 #include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/gpu_units.h"
-#include "sinter/tests/codegen/job_cases.h"
+#include "sinter/tests/codegen/loops/job_cases.h"
 
 namespace sinter::codegen {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/tests/codegen/gpu_call_text.h"
-#include "sinter/tests/codegen/job_cases.h"
+#include "sinter/tests/codegen/loops/job_cases.h"
 
 namespace sinter::codegen {
 namespace {
