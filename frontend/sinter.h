@@ -2,7 +2,8 @@
 //
 //   #include "sinter/sinter.h"
 //
-// frontend/graph/graph.h has a first example; examples/ has whole programs. A program that only runs plans includes sinter/runtime.h.
+// frontend/graph/graph.h has a first example; examples/ has whole programs. A program that only runs plans
+// includes sinter/runtime.h.
 #ifndef SINTER_FRONTEND_SINTER_H_
 #define SINTER_FRONTEND_SINTER_H_
 

@@ -5,9 +5,9 @@
 //   std::cout << ProfileText(profile);                 // tools/profile_text.h
 //
 // Times whole runs without a profile first, as a program sees them. Then times each step in runs with a
-// profile (runtime/device/profile.h). The gap is the whole run minus the sum of the steps: launches, waiting, copies
-// of inputs to a GPU. The gap is negative if steps overlap (several devices, or a collective beside kernels),
-// because a profile measures such steps separately.
+// profile (runtime/device/profile.h). The gap is the whole run minus the sum of the steps: launches, waiting,
+// copies of inputs to a GPU. The gap is negative if steps overlap (several devices, or a collective beside
+// kernels), because a profile measures such steps separately.
 #ifndef SINTER_TOOLS_FUNCTION_PROFILE_H_
 #define SINTER_TOOLS_FUNCTION_PROFILE_H_
 
@@ -35,7 +35,7 @@ struct ProfiledStep {
   std::string lines;  // Source lines of the user.
   Device device;
   double seconds = 0;                          // Median over the runs.
-  double begin_seconds = 0, last_seconds = 0;  // Of the last run; begin: since the run began.
+  double begin_seconds = 0, last_seconds = 0;  // Times of the last run; begin: since the run began.
   double bytes = 0, flops = 0;
   StepBound bound;
 };

@@ -1,4 +1,5 @@
-// Columns: the last parallel loop is the vector's, inside the reduced loops; its accumulators are in scratch memory.
+// Columns: the last parallel loop is the vector's, inside the reduced loops; its accumulators are in scratch
+// memory.
 #include "sinter/codegen/cpu/job_loops.h"
 
 namespace sinter::codegen {

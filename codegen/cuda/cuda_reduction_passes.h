@@ -37,8 +37,8 @@ class ReductionPasses : private ThreadPart {
   std::vector<Scalars> Identities(int phase);
   // Adds the lanes to the accumulators of the phase's reductions.
   void Accumulate(int phase, const Lanes& lanes, std::vector<Scalars>& accumulators);
-  // Accumulates and stores the phase's full outputs, for every lane group of this thread in the row or column.
-  // The loop carries the accumulators.
+  // Accumulates and stores the phase's full outputs, for every lane group of this thread in the row or
+  // column. The loop carries the accumulators.
   std::vector<Scalars> ReduceInLoop(int phase, mlir::Value first, mlir::Value end,
                                     llvm::function_ref<Lanes(mlir::Value)> lanes_at);
   // The accumulators of one element.

@@ -67,7 +67,8 @@ class CudaThread {
   mlir::Value ParallelPosition(llvm::ArrayRef<mlir::Value> coords);
   void UseLanes(const Lanes& lanes);
 
-  // True if the following stores of vectors are streaming: they keep the caches for values that are read again.
+  // True if the following stores of vectors are streaming: they keep the caches for values that are read
+  // again.
   void SetStreamingStores(bool streams) { streams_stores_ = streams; }
   // Stores neighbours from `position`, a multiple of their number, in one access.
   void StoreVector(mlir::Value pointer, mlir::Type element, mlir::Value position,

@@ -2,8 +2,8 @@
 //
 //   SINTER_ASSIGN_OR_RETURN(FusedStages stages, CutIntoStages(call, CpuLoopTarget()));
 //
-// A device's decisions depend on the job alone, never on the number of threads or multiprocessors, so that the bits of the results are
-// the same everywhere.
+// A device's decisions depend on the job alone, never on the number of threads or multiprocessors, so that
+// the bits of the results are the same everywhere.
 #ifndef SINTER_CODEGEN_LOOPS_LOOP_TARGET_H_
 #define SINTER_CODEGEN_LOOPS_LOOP_TARGET_H_
 

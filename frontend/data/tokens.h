@@ -14,8 +14,8 @@
 // 256 i32: 20240520, the version 1, the number of tokens, zeros.
 //
 // Errors: DataLoss for a malformed file (an odd size, a size that differs from its header), Unimplemented for
-// another version, InvalidArgument for no tokens, and the errors of runtime/formats/file.h, which reading windows may
-// return too.
+// another version, InvalidArgument for no tokens, and the errors of runtime/formats/file.h, which reading
+// windows may return too.
 #ifndef SINTER_FRONTEND_DATA_TOKENS_H_
 #define SINTER_FRONTEND_DATA_TOKENS_H_
 

@@ -12,8 +12,8 @@
 
 namespace sinter {
 
-// True if `dtype` holds the number (CheckNumber in runtime/host/number.h). Else keeps an error that suggests a
-// fix.
+// True if `dtype` holds the number (CheckNumber in runtime/host/number.h). Else keeps an error that suggests
+// a fix.
 bool CheckLiteral(Call& call, const Number& number, DType dtype);
 
 // A splat of the number: exact for integers, rounded once for floats. nullopt, with an error kept, if `dtype`

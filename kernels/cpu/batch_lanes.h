@@ -29,10 +29,10 @@ namespace {  // NOLINT(google-build-namespaces)
 inline constexpr Isa kIsa = Isa::SINTER_BATCH_ISA;
 #if defined(__AVX512F__)
 inline constexpr int kLanes = 16;
-inline constexpr int kAccumulators = 27;  // Of 32 registers.
+inline constexpr int kAccumulators = 27;  // There are 32 registers.
 #elif defined(__AVX__)
 inline constexpr int kLanes = 8;
-inline constexpr int kAccumulators = 12;  // Of 16 registers.
+inline constexpr int kAccumulators = 12;  // There are 16 registers.
 #else
 inline constexpr int kLanes = 4;
 inline constexpr int kAccumulators = 12;

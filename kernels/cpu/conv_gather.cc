@@ -24,7 +24,7 @@ struct Pixels {
 
 // Numbers of channels of one group.
 struct Channels {
-  int64_t depth, columns;  // Of the frame, and of the result.
+  int64_t depth, columns;  // Channels of the frame, and of the result.
 };
 
 // The taps in gathering order. `offsets`: the offset in the frame of each tap. `places`: for each position of
@@ -291,7 +291,7 @@ class Gather {
   const S* weights_;
   const S* bias_;
   S* to_;
-  int64_t height_, width_;  // Of the result.
+  int64_t height_, width_;  // Size of the result.
   Parallel parallel_;
   const ProductKernels& kernels_;
   int64_t panel_width_;

@@ -17,7 +17,7 @@ namespace sinter::kernels {
 
 // Rows [top, top + rows) and columns [left, left + columns) of images; values outside the images are zero.
 struct Frame {
-  int64_t height = 0, width = 0, channels = 0;  // Of the images.
+  int64_t height = 0, width = 0, channels = 0;  // Size of the images.
   int64_t top = 0, left = 0, rows = 0, columns = 0;
 
   // Elements from one row, or one image, of the frame to the next.

@@ -2,7 +2,8 @@
 // A block computes 64 x 64 elements and a thread 4 x 4 of them, with 16 elements of k at a time in shared
 // memory. Sums follow the order of k; integers wrap.
 //
-// Constants: E; kM, kN, kK; kTransposeA, kTransposeB, kHasBias; kActivation, a number of ir/library/linear_ops.td.
+// Constants: E; kM, kN, kK; kTransposeA, kTransposeB, kHasBias; kActivation, a number of
+// ir/library/linear_ops.td.
 typedef E::Storage Storage;
 typedef E::Compute Compute;
 constexpr int kSide = 64, kDepth = 16, kEach = 4, kThreads = 256;

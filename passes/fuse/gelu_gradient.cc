@@ -64,8 +64,8 @@ llvm::SmallVector<Value> Squared(Value slope) {
   return squared;
 }
 
-// Same rules as CublasGradientProblem in runtime/plan/gpu_limits.h; codegen/steps/lower_linear.cc refuses ops that pass
-// here but break them.
+// Same rules as CublasGradientProblem in runtime/plan/gpu_limits.h; codegen/steps/lower_linear.cc refuses ops
+// that pass here but break them.
 bool IsOfCublas(ir::MatmulOp matmul) {
   ir::DeviceAttr device = ir::DeviceOf(matmul.getOperation());
   if (!device || device.getKind() != ir::DeviceKind::gpu) return false;

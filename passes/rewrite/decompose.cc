@@ -14,7 +14,8 @@ namespace {
 using mlir::Operation;
 
 // Returns why cuDNN cannot compute the attention; empty if it can. Same rules as CudnnAttentionSupported in
-// runtime/plan/gpu_limits.h; codegen/steps/lower_attention.cc refuses ops that pass here but break those rules.
+// runtime/plan/gpu_limits.h; codegen/steps/lower_attention.cc refuses ops that pass here but break those
+// rules.
 std::string AgainstWhole(mlir::ValueRange inputs, double scale) {
   ir::AttentionShape s = ir::AttentionShape::Of(inputs);
   if (!s.element.isBF16() && !s.element.isF16()) return "cuDNN computes attention in bf16 and f16 only";

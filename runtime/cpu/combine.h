@@ -1,4 +1,5 @@
-// Combines the elements of several buffers in order: the arithmetic of collectives (runtime/plan/collective.h).
+// Combines the elements of several buffers in order: the arithmetic of collectives
+// (runtime/plan/collective.h).
 //
 //   CombineElements(fb::Combine::Sum, DType::kF32, {a, b, c}, {a}, 1000);      // a[i] = (a[i] + b[i]) + c[i]
 //

@@ -1,8 +1,8 @@
 // Runs the collectives of CPUs, in one process or several.
 //
-//   std::vector<CollectiveGroup> groups = LocalGroups(function, local);            // This process's, in plan order.
+//   std::vector<CollectiveGroup> groups = LocalGroups(function, local);  // In plan order.
 //   auto sum = HostCollective::Make(function, groups[0], {.pool = &pool, .local = local, .name = name});
-//   SINTER_RETURN_IF_ERROR(sum->Run(buffers, workspace, run));                     // All local members together.
+//   SINTER_RETURN_IF_ERROR(sum->Run(buffers, workspace, run));  // All local members together.
 //
 // The members of one process are one launch (runtime/execute/launch_order.h, Launch::is_collective). One
 // HostCollective does the work of all of them, on the calling thread and its pool.

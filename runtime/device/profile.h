@@ -8,10 +8,11 @@
 // allocates its entries. Timing costs about 50 ns per step on a CPU.
 //
 // On a GPU the steps run as without a profile, recorded and in order. Events between the steps take the times
-// (runtime/device/stopwatch.h); the measured cost of an event is subtracted. A step's time includes the pause before
-// the step. The device waits for its own collectives, and a step that could start before its predecessor ends
-// waits for that end. So the sum may exceed the time of a run without a profile. In a function's first run
-// libraries initialise themselves: that run waits after every step, which adds about 10 us per step.
+// (runtime/device/stopwatch.h); the measured cost of an event is subtracted. A step's time includes the pause
+// before the step. The device waits for its own collectives, and a step that could start before its
+// predecessor ends waits for that end. So the sum may exceed the time of a run without a profile. In a
+// function's first run libraries initialise themselves: that run waits after every step, which adds about 10
+// us per step.
 #ifndef SINTER_RUNTIME_DEVICE_PROFILE_H_
 #define SINTER_RUNTIME_DEVICE_PROFILE_H_
 

@@ -44,8 +44,8 @@ struct StepContext {
   // For collectives (runtime/plan/collective.h).
   World* world = nullptr;   // Null if there are no other processes.
   LocalDevices local = {};  // The plan's devices in this process.
-  // For matmuls and convolutions on GPUs (runtime/device/session_tuning.h); outlives all steps. Null if there is no
-  // tuning.
+  // For matmuls and convolutions on GPUs (runtime/device/session_tuning.h); outlives all steps. Null if there
+  // is no tuning.
   SessionTuning* tuning = nullptr;
   // Records the times of slow phases (runtime/host/load_times.h); outlives all steps. Null if they are not
   // recorded.

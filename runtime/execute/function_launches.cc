@@ -124,7 +124,8 @@ std::vector<const Launch*> FunctionLaunches::launches() const {
   return launches;
 }
 
-// One launch --------------------------------------------------------------------------------------------------
+// One launch
+// --------------------------------------------------------------------------------------------------
 
 absl::Status FunctionLaunches::RunCollective(LoadedLaunch& loaded) {
   const Launch& launch = loaded.launch;
@@ -200,7 +201,8 @@ absl::Status FunctionLaunches::RunTask(const LaunchThreads::Task& task) {
   return absl::OkStatus();
 }
 
-// Recording --------------------------------------------------------------------------------------------------
+// Recording
+// --------------------------------------------------------------------------------------------------
 
 std::unique_ptr<RecordedWork>& FunctionLaunches::RecordingOf(LoadedLaunch& loaded) const {
   return timers_ != nullptr ? loaded.recorded_with_timers : loaded.recorded;
@@ -242,7 +244,8 @@ absl::Status FunctionLaunches::RecordAll() {
   return status;
 }
 
-// All launches --------------------------------------------------------------------------------------------------
+// All launches
+// --------------------------------------------------------------------------------------------------
 
 // Waits until the threads have launched all tasks of the devices that this launch uses. Other threads may
 // still be launching: the partners of these tasks were posted earlier.

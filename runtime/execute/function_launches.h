@@ -1,4 +1,5 @@
-// The launches of one loaded function, in the order of launch_order.h: runs them, and records what devices replay.
+// The launches of one loaded function, in the order of launch_order.h: runs them, and records what devices
+// replay.
 //
 //   FunctionLaunches launches(steps, pool);
 //   SINTER_RETURN_IF_ERROR(launches.Load());

@@ -6,8 +6,9 @@
 //   steps.SetInputs();                             // In each run, after the inputs are bound.
 //   SINTER_RETURN_IF_ERROR(steps.Run(0));
 //
-// With several processes, each process makes only the steps of its own devices. Not thread-safe, but for Run of steps
-// of several devices. The plan, the memory with its runtimes, and the inputs must outlive this object.
+// With several processes, each process makes only the steps of its own devices. Not thread-safe, but for Run
+// of steps of several devices. The plan, the memory with its runtimes, and the inputs must outlive this
+// object.
 #ifndef SINTER_RUNTIME_EXECUTE_FUNCTION_STEPS_H_
 #define SINTER_RUNTIME_EXECUTE_FUNCTION_STEPS_H_
 

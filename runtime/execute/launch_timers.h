@@ -2,7 +2,7 @@
 //
 //   LaunchTimers timers;
 //   SINTER_RETURN_IF_ERROR(timers.Make(steps, launches));
-//   SINTER_RETURN_IF_ERROR(timers.StopwatchOf(device).Mark(timers.FirstMark(launch)));   // Before its first step.
+//   SINTER_RETURN_IF_ERROR(timers.StopwatchOf(device).Mark(timers.FirstMark(launch)));
 #ifndef SINTER_RUNTIME_EXECUTE_LAUNCH_TIMERS_H_
 #define SINTER_RUNTIME_EXECUTE_LAUNCH_TIMERS_H_
 

@@ -4,15 +4,17 @@
 // need. ResolvePointers resolves every pointer once that memory exists. Run binds the inputs and launches the
 // steps in the order of launch_order.h; it allocates nothing.
 //
-//   SINTER_ASSIGN_OR_RETURN(auto train, LoadedFunction::Load(plan, *plan.functions()->Get(0), &memory, pool));
+//   SINTER_ASSIGN_OR_RETURN(auto train,
+//                           LoadedFunction::Load(plan, *plan.functions()->Get(0), &memory, pool));
 //   train->ResolvePointers();
 //   SINTER_RETURN_IF_ERROR(train->Run(inputs, nullptr));
 //
 // With several processes, each process loads only the steps of its own devices. The local members of a
 // collective run together (runtime/plan/collective.h).
 //
-// function_steps.h makes and runs the steps, function_launches.h runs and records launches, and profiled_run.h
-// times them. An error in a function whose GPUs exchange data aborts the collectives on all ranks.
+// function_steps.h makes and runs the steps, function_launches.h runs and records launches, and
+// profiled_run.h times them. An error in a function whose GPUs exchange data aborts the collectives on all
+// ranks.
 //
 // A rank whose run fails gives up in the world. Otherwise the other ranks would wait for it, or take its next
 // run for this one. A failed run that has begun to write variables leaves them in doubt (Memory::in_doubt).

@@ -3,9 +3,9 @@
 //   ProfiledRun profiled(steps, launches);
 //   SINTER_RETURN_IF_ERROR(profiled.Run(info, &profile));
 //
-// In a function's first run, and if all devices are CPUs, the steps run one by one. Otherwise they run as in runs without a
-// profile, with events between them. Processes whose GPUs exchange data must either all run with a profile or all
-// without.
+// In a function's first run, and if all devices are CPUs, the steps run one by one. Otherwise they run as in
+// runs without a profile, with events between them. Processes whose GPUs exchange data must either all run
+// with a profile or all without.
 #ifndef SINTER_RUNTIME_EXECUTE_PROFILED_RUN_H_
 #define SINTER_RUNTIME_EXECUTE_PROFILED_RUN_H_
 
@@ -27,8 +27,8 @@ class ProfiledRun {
   // Both must outlive this object.
   ProfiledRun(const FunctionSteps& steps, FunctionLaunches& launches) : steps_(steps), launches_(launches) {}
 
-  // `has_run`: the function has run before. Adds the times of the steps to the profile; starts a new profile if it is another
-  // function's.
+  // `has_run`: the function has run before. Adds the times of the steps to the profile; starts a new profile
+  // if it is another function's.
   absl::Status Run(const FunctionInfo& info, bool has_run, Profile* profile);
   // Counts a run that began at `start`.
   static void AddRun(std::chrono::steady_clock::time_point start, Profile* profile);

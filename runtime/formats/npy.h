@@ -14,9 +14,9 @@
 // arrays of ml_dtypes.bfloat16; LoadNpy reads that too.
 //
 // Errors: DataLoss for damaged bytes; Unimplemented for element types that Sinter lacks (the message names
-// the astype() that helps); those of runtime/formats/file.h. The tensor is allocated from the process-wide allocator
-// after the file's size has been checked against the header: ResourceExhausted if memory is short. A header
-// has at most 64 KiB, a few hundred times the size that the largest shape needs.
+// the astype() that helps); those of runtime/formats/file.h. The tensor is allocated from the process-wide
+// allocator after the file's size has been checked against the header: ResourceExhausted if memory is short.
+// A header has at most 64 KiB, a few hundred times the size that the largest shape needs.
 #ifndef SINTER_RUNTIME_FORMATS_NPY_H_
 #define SINTER_RUNTIME_FORMATS_NPY_H_
 

@@ -2,7 +2,8 @@
 //
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 //
-// The parser treats the text as untrusted and evaluates nothing. runtime/formats/npy.h lists the element types.
+// The parser treats the text as untrusted and evaluates nothing. runtime/formats/npy.h lists the element
+// types.
 #ifndef SINTER_RUNTIME_FORMATS_NPY_HEADER_H_
 #define SINTER_RUNTIME_FORMATS_NPY_HEADER_H_
 

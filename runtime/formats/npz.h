@@ -12,8 +12,8 @@
 //
 //   LoadNpz("upload.npz", {.max_bytes = int64_t{1} << 30})
 //
-// Errors: InvalidArgument for an empty or repeated name; DataLoss for damaged bytes; those of runtime/formats/npy.h,
-// runtime/formats/zip_archive.h and runtime/formats/file.h.
+// Errors: InvalidArgument for an empty or repeated name; DataLoss for damaged bytes; those of
+// runtime/formats/npy.h, runtime/formats/zip_archive.h and runtime/formats/file.h.
 #ifndef SINTER_RUNTIME_FORMATS_NPZ_H_
 #define SINTER_RUNTIME_FORMATS_NPZ_H_
 

@@ -4,7 +4,8 @@
 //   SINTER_RETURN_IF_ERROR(backend->Check(device.index()));
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemory> memory, backend->MakeMemory(device));
 //
-// A back end is one folder (runtime/cpu, runtime/cuda) and one row in runtime/backends.cc. Nothing else names it.
+// A back end is one folder (runtime/cpu, runtime/cuda) and one row in runtime/backends.cc. Nothing else names
+// it.
 #ifndef SINTER_RUNTIME_MEMORY_BACKEND_H_
 #define SINTER_RUNTIME_MEMORY_BACKEND_H_
 
@@ -33,7 +34,8 @@ class Backend {
   virtual DeviceKind kind() const = 0;
   // Number of devices; 0 if the kind cannot be used here. Does not create a context on any of them.
   virtual int Count() const = 0;
-  // OK if the device exists. Else says which devices there are, or why there is none (runtime/memory/device_info.h).
+  // OK if the device exists. Else says which devices there are, or why there is none
+  // (runtime/memory/device_info.h).
   virtual absl::Status Check(int32_t index) const = 0;
   // Architectures of the devices, each once, as plans name them: "sm_90".
   virtual std::vector<std::string> Architectures() const = 0;
@@ -42,7 +44,8 @@ class Backend {
   // Raw memory of a device, for allocators. Errors: those of Check.
   virtual absl::StatusOr<std::unique_ptr<DeviceMemory>> MakeMemory(Device device) const = 0;
   // Drives a device that has passed Check. `allocator` is the device's, and outlives the runtime.
-  virtual absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeRuntime(Device device, CachingAllocator* allocator,
+  virtual absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeRuntime(Device device,
+                                                                     CachingAllocator* allocator,
                                                                      const StepContext& context) const = 0;
 };
 

@@ -6,8 +6,8 @@
 //   SINTER_CPU_MEMORY_LIMIT=50% ./train             // Or in bytes: SINTER_CPU_MEMORY_LIMIT=4294967296
 //
 // The variable is named after the device kind: SINTER_CPU_MEMORY_LIMIT or SINTER_GPU_MEMORY_LIMIT. An
-// allocator reads it when it is created. The process-wide allocator (runtime/memory/process_allocator.h) is created
-// at its first use.
+// allocator reads it when it is created. The process-wide allocator (runtime/memory/process_allocator.h) is
+// created at its first use.
 #ifndef SINTER_RUNTIME_MEMORY_MEMORY_LIMIT_H_
 #define SINTER_RUNTIME_MEMORY_MEMORY_LIMIT_H_
 

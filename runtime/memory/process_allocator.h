@@ -12,9 +12,9 @@
 // tensors too use cached memory only.
 //
 // The first call for a device creates its allocator, with the limit that the environment sets at that time
-// (runtime/memory/memory_limit.h). The allocator is never destroyed, because static objects may free tensors at
-// program exit. Virtual CPU devices (runtime/memory/device.h) share memory, but each has its own statistics and
-// limit. Thread-safe.
+// (runtime/memory/memory_limit.h). The allocator is never destroyed, because static objects may free tensors
+// at program exit. Virtual CPU devices (runtime/memory/device.h) share memory, but each has its own
+// statistics and limit. Thread-safe.
 #ifndef SINTER_RUNTIME_MEMORY_PROCESS_ALLOCATOR_H_
 #define SINTER_RUNTIME_MEMORY_PROCESS_ALLOCATOR_H_
 
@@ -25,8 +25,8 @@
 namespace sinter {
 
 // Never null. Returns the same pointer for the life of the process. InvalidArgument: the environment's limit
-// is not readable. Also returns the errors of MakeDeviceMemory (runtime/memory/device_info.h): no such GPU, or a
-// build without CUDA.
+// is not readable. Also returns the errors of MakeDeviceMemory (runtime/memory/device_info.h): no such GPU,
+// or a build without CUDA.
 absl::StatusOr<CachingAllocator*> ProcessAllocator(Device device = Device::Cpu());
 
 // Null if ProcessAllocator has not been called for `device`.

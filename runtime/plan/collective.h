@@ -3,8 +3,8 @@
 //   const Collective sum = Collective::Of(function, step);      // From any member's step.
 //   if (sum.HasInputs(rank)) ...
 //
-// The members of a channel are adjacent in the plan. runtime/cpu/host_collective.h implements collectives on CPUs,
-// runtime/cuda/steps/collective_step.cc on GPUs.
+// The members of a channel are adjacent in the plan. runtime/cpu/host_collective.h implements collectives on
+// CPUs, runtime/cuda/steps/collective_step.cc on GPUs.
 //
 // Elements are combined in rank order, so all members get the same bits for every distribution of devices
 // over processes. bf16 and f16 are added as f32 and rounded once. A mean is the sum divided by the number of

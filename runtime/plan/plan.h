@@ -4,10 +4,10 @@
 //   for (const FunctionInfo& f : plan.Functions()) std::cout << f.name << "\n";
 //   SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan)));
 //
-// The bytes (runtime/plan/plan.fbs) are untrusted: every index, offset, size and shape is verified before use. A
-// truncated or altered file gives an error that names the fault, never a crash. A file is read into memory
-// that no other process can change, and the session runs these verified bytes. So the file may be overwritten
-// at any time.
+// The bytes (runtime/plan/plan.fbs) are untrusted: every index, offset, size and shape is verified before
+// use. A truncated or altered file gives an error that names the fault, never a crash. A file is read into
+// memory that no other process can change, and the session runs these verified bytes. So the file may be
+// overwritten at any time.
 //
 // Reading a plan is safe, whoever wrote it. Running a plan is running a program: a session loads the plan's
 // native code into the process. The content hash detects damage, not malice. Create sessions only of plans

@@ -15,8 +15,8 @@
 //    its type.
 //  - No step writes to constants or inputs. No step accesses memory outside its buffers, if its kernel does
 //    as declared.
-//  - Every device index is valid (runtime/plan/plan_devices.h), and no device is listed twice. A step's operands
-//    and workspace are on the step's device, except the input of a copy.
+//  - Every device index is valid (runtime/plan/plan_devices.h), and no device is listed twice. A step's
+//    operands and workspace are on the step's device, except the input of a copy.
 //  - The members of a collective are adjacent, in the order of their ranks, one on each device of the group.
 //    They differ only in rank and elements. Their operands fit each other and overlap only as plan.fbs
 //    allows.

@@ -10,7 +10,8 @@
 
 namespace sinter {
 
-// "kernel", "matmul", "conv", "pool", "copy", "attention", "all_reduce" and the like, or a catalogue kernel's name.
+// "kernel", "matmul", "conv", "pool", "copy", "attention", "all_reduce" and the like, or a catalogue kernel's
+// name.
 std::string_view StepKind(const fb::Step& step);
 
 }  // namespace sinter

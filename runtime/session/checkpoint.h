@@ -1,4 +1,5 @@
-// Checkpoints: saves and loads the variables of a session as a safetensors file (runtime/formats/safetensors.h).
+// Checkpoints: saves and loads the variables of a session as a safetensors file
+// (runtime/formats/safetensors.h).
 //
 //   SINTER_RETURN_IF_ERROR(SaveCheckpoint(session, "lenet.safetensors", {{"epoch", "3"}}));
 //   SINTER_ASSIGN_OR_RETURN(Metadata metadata, LoadCheckpoint(session, "lenet.safetensors"));
@@ -6,10 +7,10 @@
 //
 // A checkpoint holds every variable: parameters, optimiser slots, running statistics, counters and the random
 // state. A run of the same plan that continues from a checkpoint gives the same bits as an uninterrupted run,
-// also with another number of threads (session.h gives the conditions). Logs (runtime/tensor/scalar_log.h) and index
-// checks (runtime/execute/index_checks.h) are neither saved nor loaded. The whole file is written or nothing: after
-// any error, such as a full disk, the old file is unchanged. Saving writes the values from their place, one
-// variable after the other, so its memory does not grow with the variables.
+// also with another number of threads (session.h gives the conditions). Logs (runtime/tensor/scalar_log.h)
+// and index checks (runtime/execute/index_checks.h) are neither saved nor loaded. The whole file is written
+// or nothing: after any error, such as a full disk, the old file is unchanged. Saving writes the values from
+// their place, one variable after the other, so its memory does not grow with the variables.
 //
 // Loading checks everything before it changes anything: the checksums, which cover every bit of the file,
 // then each variable's name, element type and shape. One message lists all differences. After an error the
@@ -17,9 +18,9 @@
 // process changed the file between the check and the load. In the second case the message gives the number of
 // variables written. Loading reads the file twice and holds at most one variable's value at a time.
 //
-// Older checkpoints of Sinter, whose headers have no checksum (runtime/formats/safetensors.h), load too. Their values
-// are checked, their names and metadata are not. Files of other programs without checksums load only with
-// LoadOptions::allow_unchecked.
+// Older checkpoints of Sinter, whose headers have no checksum (runtime/formats/safetensors.h), load too.
+// Their values are checked, their names and metadata are not. Files of other programs without checksums load
+// only with LoadOptions::allow_unchecked.
 #ifndef SINTER_RUNTIME_SESSION_CHECKPOINT_H_
 #define SINTER_RUNTIME_SESSION_CHECKPOINT_H_
 

@@ -116,8 +116,8 @@ struct SessionOptions {
   // ProcessAllocator(device). InvalidArgument if two are for one device, or one is for a device that the plan
   // does not use.
   std::vector<CachingAllocator*> allocators = {};
-  // The processes that run the plan together (runtime/world/world.h), each with its share of the devices. Must
-  // outlive the session. Null: this process runs all devices.
+  // The processes that run the plan together (runtime/world/world.h), each with its share of the devices.
+  // Must outlive the session. Null: this process runs all devices.
   World* world = nullptr;
   CpuProducts cpu_products = CpuProducts::kSameBits;
   // How GPU algorithms for matmuls and convolutions are chosen, and the file that keeps the choice
@@ -192,11 +192,11 @@ class BoundFunction {
 class Session {
  public:
   // Loads the plan's code, allocates all memory and initializes the variables, with the same bits on every
-  // device. Loading a plan is like running a program (runtime/plan/plan.h): its native code becomes part of the
-  // process. FailedPrecondition: the plan's hash differs from SessionOptions::expected_hash; the plan is for
-  // another CPU or for a device that this process lacks; another process could not create its session; or the
-  // process was forked from one that had started threads. InvalidArgument: the processes have different plans
-  // or cannot share the devices evenly. NotFound: the plan is for a GPU that this machine lacks.
+  // device. Loading a plan is like running a program (runtime/plan/plan.h): its native code becomes part of
+  // the process. FailedPrecondition: the plan's hash differs from SessionOptions::expected_hash; the plan is
+  // for another CPU or for a device that this process lacks; another process could not create its session; or
+  // the process was forked from one that had started threads. InvalidArgument: the processes have different
+  // plans or cannot share the devices evenly. NotFound: the plan is for a GPU that this machine lacks.
   // ResourceExhausted: memory or a limit is too small; the message lists what needs memory, and what each
   // device needs and has. No memory stays allocated.
   static absl::StatusOr<Session> Create(Plan plan, const SessionOptions& options = {});
@@ -236,7 +236,8 @@ class Session {
   absl::Status ResetVariables();
 
   // Returns the values logged under this name since the last call, oldest first. Takes one transfer from the
-  // log's device, after the work enqueued so far (runtime/tensor/scalar_log.h). NotFound lists the existing logs.
+  // log's device, after the work enqueued so far (runtime/tensor/scalar_log.h). NotFound lists the existing
+  // logs.
   absl::StatusOr<LogValues> ReadLog(std::string_view name);
 
   // Waits until all devices have completed their work, and returns the first error.

@@ -9,8 +9,8 @@
 //
 // Handles only random values, in main memory, up to a number of bytes; values added first take precedence.
 // The caller computes all others when it needs them, also if main memory is short: the bits are the same
-// (runtime/tensor/initializer.h). One thread may use an instance; Start creates a thread with its own team for the
-// work.
+// (runtime/tensor/initializer.h). One thread may use an instance; Start creates a thread with its own team
+// for the work.
 #ifndef SINTER_RUNTIME_SESSION_VALUES_AHEAD_H_
 #define SINTER_RUNTIME_SESSION_VALUES_AHEAD_H_
 

@@ -11,8 +11,8 @@
 // memory of a borrowing tensor must outlive it. Tensors are movable; Clone copies. C++ element types: double,
 // float, BFloat16, Float16, int64_t, int32_t, int8_t, uint8_t, bool.
 //
-// Owned memory comes from the process-wide caching allocator (runtime/memory/process_allocator.h). It counts the
-// memory in units of 512 bytes, tagged "tensor f32[2,3]". It keeps freed memory for the next tensor or
+// Owned memory comes from the process-wide caching allocator (runtime/memory/process_allocator.h). It counts
+// the memory in units of 512 bytes, tagged "tensor f32[2,3]". It keeps freed memory for the next tensor or
 // session. Any thread may free a tensor at any time until the process ends. New memory has unspecified
 // contents, so Empty tensors are uninitialized.
 #ifndef SINTER_RUNTIME_TENSOR_TENSOR_H_

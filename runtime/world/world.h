@@ -5,14 +5,14 @@
 //   SINTER_RETURN_IF_ERROR(session.Run("train", {{"x", my_rows}, {"y", my_labels}}).status());
 //
 // All processes make the same calls in the same order: they create the same sessions of the same plan and run
-// the same functions. Every exchange carries a stamp with the sender's current call (runtime/world/call_stamp.h),
-// so ranks at different calls get an error and never each other's values. A world of n processes divides the
-// k devices of a plan into n contiguous blocks. Rank r runs devices [r * k / n, (r + 1) * k / n) of the plan.
-// Its process names them cpu:0, cpu:1, ... or gpu:0, gpu:1, ...
+// the same functions. Every exchange carries a stamp with the sender's current call
+// (runtime/world/call_stamp.h), so ranks at different calls get an error and never each other's values. A
+// world of n processes divides the k devices of a plan into n contiguous blocks. Rank r runs devices [r * k /
+// n, (r + 1) * k / n) of the plan. Its process names them cpu:0, cpu:1, ... or gpu:0, gpu:1, ...
 //
 // A world moves bytes of main memory and does not interpret them. Used by one thread at a time.
-// Implementations: MpiWorld, and for tests LocalWorld (runtime/world/local_world.h), whose ranks are threads of one
-// process.
+// Implementations: MpiWorld, and for tests LocalWorld (runtime/world/local_world.h), whose ranks are threads
+// of one process.
 #ifndef SINTER_RUNTIME_WORLD_WORLD_H_
 #define SINTER_RUNTIME_WORLD_WORLD_H_
 

@@ -1,5 +1,6 @@
 // The house rules that a machine can check.
 #include <cctype>
+#include <optional>
 #include <regex>
 #include <set>
 
@@ -144,6 +145,77 @@ TEST(TidyTest, EveryPassHasASourceAndATest) {
     EXPECT_NE(test->Text().find("FileCheck"), std::string::npos) << test->path;
   }
   EXPECT_GT(passes, 5);
+}
+
+// Returns the comment that a line holds alone or after code, without "//"; nullopt if it holds none. A "//"
+// within a string has no space before it and follows no end of a piece of code.
+std::optional<std::string> CommentOf(const std::string& line) {
+  static const std::regex comment("(?:^\\s*|[;{},)] +)//+ ?(.*)$");
+  std::smatch match;
+  if (!std::regex_search(line, match, comment)) return std::nullopt;
+  return match[1].str();
+}
+
+bool IsWholeComment(const std::string& line) {
+  const size_t at = line.find_first_not_of(' ');
+  return at != std::string::npos && line.compare(at, 2, "//") == 0;
+}
+
+bool HasComments(const SourceFile& file) {
+  return IsCode(file) || file.EndsWith(".td") || file.EndsWith(".fbs");
+}
+
+// clang-format holds this for code. A link may be longer.
+TEST(TidyTest, CommentsKeepToTheWidthOfCode) {
+  constexpr size_t kMostColumns = 110;
+  size_t comments = 0;
+  for (const SourceFile& file : SourceTree()) {
+    if (!HasComments(file)) continue;
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string& line = file.lines[i];
+      if (!IsWholeComment(line) || line.find("://") != std::string::npos) continue;
+      EXPECT_LE(line.size(), kMostColumns) << file.path << ":" << i + 1;
+      ++comments;
+    }
+  }
+  EXPECT_GT(comments, 5000u);
+}
+
+// Returns the lines of a file, from 1, whose comment begins with a clause that has no noun or verb to lead
+// it: "Of the arena", "What it reads", "Whether it is one". docs/style.md says what to write.
+std::vector<size_t> HeadlessComments(const SourceFile& file) {
+  static const std::regex headless("^(Of|What|Whether|That|Where)\\b");
+  std::vector<size_t> lines;
+  bool goes_on = false;  // The line before holds a comment that this one continues.
+  for (size_t i = 0; i < file.lines.size(); ++i) {
+    const std::optional<std::string> comment = CommentOf(file.lines[i]);
+    const bool is_whole = IsWholeComment(file.lines[i]);
+    if (comment && !(is_whole && goes_on) && std::regex_search(*comment, headless)) lines.push_back(i + 1);
+    goes_on = comment && is_whole && !comment->empty() && comment->find("CHECK") == std::string::npos;
+  }
+  return lines;
+}
+
+TEST(TidyTest, CommentsBeginWithANounOrAVerb) {
+  for (const SourceFile& file : SourceTree()) {
+    if (!HasComments(file) && !file.EndsWith(".mlir")) continue;
+    for (size_t line : HeadlessComments(file)) {
+      ADD_FAILURE()
+          << file.path << ":" << line << ": " << file.lines[line - 1]
+          << "\nbegin with the noun (\"Bytes of ...\") or a verb (\"Returns ...\", \"True if ...\")";
+    }
+  }
+}
+
+TEST(TidyTest, HeadlessCommentsAreFound) {
+  SourceFile file = {
+      "a.h",
+      {"@ Of the arena.", "int a;  @ Where it begins.", "@ Bytes of the arena,", "@ Of one device.", "@",
+       "@ Whether it is so.", "  int b;  @ What is read.", "const char* c = \"@ Of\";", "f();  @ Office.",
+       "@ That is a reason", "@ CHECK: x", "@ Whatever it is."}};
+  // Slashes here would be comments of this file.
+  for (std::string& line : file.lines) line = std::regex_replace(line, std::regex("@"), "//");
+  EXPECT_THAT(HeadlessComments(file), ::testing::ElementsAre(1, 2, 6, 7, 10));
 }
 
 // Code lines must fit a screen. Other files have no limit here.

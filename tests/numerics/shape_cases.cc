@@ -146,7 +146,7 @@ std::vector<OpCase> PartCases() {
        {{"tensor<2x3x$T>"}, {"tensor<2x0x$T>"}, {"tensor<2x4x$T>"}},
        {"tensor<2x7x$T>"},
        kAnything},
-      // Their gradients are concats: adjacent, with gaps, overlapping, of columns, and too many for one kernel.
+      // Their gradients are concats: adjacent, with gaps, overlapping, of columns, too many for a kernel.
       SliceCase("apart", {{0, 2}, {2, 3}, {5, 7}}, 0),
       SliceCase("overlapping", {{0, 3}, {1, 4}, {2, 5}, {4, 7}, {0, 7}}, 0),
       SliceCase("columns", {{0, 20}, {20, 64}}, 1),

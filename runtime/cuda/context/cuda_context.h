@@ -92,8 +92,8 @@ class CudaContext {
   // Starts the initialization of cuBLASLt's first algorithm query (about 70 ms) on a separate thread. Cublas
   // waits for it.
   void PrepareCublas();
-  // Runs the work on a separate thread and returns immediately. Until FinishPreparing, other state of the context that the
-  // work uses must not change, and must not be timed.
+  // Runs the work on a separate thread and returns immediately. Until FinishPreparing, other state of the
+  // context that the work uses must not change, and must not be timed.
   void Prepare(std::function<void()> work) { preparing_.emplace_back(std::move(work)); }
   // Waits for the works.
   void FinishPreparing();

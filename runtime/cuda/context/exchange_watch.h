@@ -1,6 +1,6 @@
 // Exchanges between GPUs that may be under way while a thread waits for a GPU.
 //
-//   SINTER_RETURN_IF_ERROR(watch.Check());      // Every few milliseconds: an exchange with a rank that is gone never ends.
+//   SINTER_RETURN_IF_ERROR(watch.Check());  // Every few milliseconds: a lost rank never ends an exchange.
 #ifndef SINTER_RUNTIME_CUDA_CONTEXT_EXCHANGE_WATCH_H_
 #define SINTER_RUNTIME_CUDA_CONTEXT_EXCHANGE_WATCH_H_
 

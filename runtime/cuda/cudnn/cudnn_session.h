@@ -1,4 +1,5 @@
-// cuDNN as the steps of one GPU use it: a handle on the context's stream, and the plans that were built, some of them meanwhile.
+// cuDNN as the steps of one GPU use it: a handle on the context's stream, and the plans that were built, some
+// of them meanwhile.
 //
 //   CudnnSession cudnn(*context);
 //   cudnn.Prepare({[](const CudnnHandle& handle, CudnnPlans& plans) { ... }});      // On other threads.
@@ -29,8 +30,9 @@ class CudnnSession {
 
   // FailedPrecondition: the library is not there (runtime/host/library_loader.h).
   absl::StatusOr<CudnnHandle> OnStream();
-  // Does the works on threads of their own, up to four, each with a handle of its own, while the caller goes on. OnStream waits for
-  // them; the plans that they built are then among plans(). If no handle can be made, none of them is done.
+  // Does the works on threads of their own, up to four, each with a handle of its own, while the caller goes
+  // on. OnStream waits for them; the plans that they built are then among plans(). If no handle can be made,
+  // none of them is done.
   using Work = std::function<void(const CudnnHandle&, CudnnPlans&)>;
   void Prepare(std::vector<Work> works);
   // All plans that were built, whichever the handle. Only after OnStream.
