@@ -1,5 +1,4 @@
-// Combines the elements of several buffers in order: the arithmetic of collectives
-// (runtime/plan/collective.h).
+// Combines the elements of several buffers in order: the arithmetic of collectives (see collective.h).
 //
 //   CombineElements(fb::Combine::Sum, DType::kF32, {a, b, c}, {a}, 1000);      // a[i] = (a[i] + b[i]) + c[i]
 //

@@ -1,5 +1,4 @@
-// The launches of one loaded function, in the order of launch_order.h: runs them, and records what devices
-// replay.
+// The launches of one loaded function, in the order of launch_order.h: run, and recorded for replays.
 //
 //   FunctionLaunches launches(steps, pool);
 //   SINTER_RETURN_IF_ERROR(launches.Load());

@@ -1,5 +1,4 @@
-// Checkpoints: saves and loads the variables of a session as a safetensors file
-// (runtime/formats/safetensors.h).
+// Checkpoints: saves and loads the variables of a session as a file of formats/safetensors.h.
 //
 //   SINTER_RETURN_IF_ERROR(SaveCheckpoint(session, "lenet.safetensors", {{"epoch", "3"}}));
 //   SINTER_ASSIGN_OR_RETURN(Metadata metadata, LoadCheckpoint(session, "lenet.safetensors"));

@@ -1,5 +1,4 @@
-// cuDNN as the steps of one GPU use it: a handle on the context's stream, and the plans that were built, some
-// of them meanwhile.
+// cuDNN as the steps of one GPU use it: a handle on the context's stream, and the plans that were built.
 //
 //   CudnnSession cudnn(*context);
 //   cudnn.Prepare({[](const CudnnHandle& handle, CudnnPlans& plans) { ... }});      // On other threads.

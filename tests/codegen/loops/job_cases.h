@@ -1,5 +1,4 @@
-// The table of fused calls whose jobs reach every schedule of CPUs and GPUs, for the tests of stages and
-// schedules.
+// The table of fused calls whose jobs reach every schedule, for the tests of stages and schedules.
 //
 //   for (const JobCase& c : AllJobCases()) {
 //     ParsedCall parsed(c.text);
