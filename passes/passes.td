@@ -17,15 +17,24 @@ def PropagatePlacement : Pass<"sinter-propagate-placement", "::mlir::ModuleOp"> 
     instead, once for each device. A rank-0 value or an input without a placement may be used on any device, with either
     setting. Copies from a device to itself are erased.
 
-    Afterwards every op except constants has a device; if the whole program is on cpu:0, no op has one. Later passes may omit
-    the devices of ops that they create if those read only values that the replaced ops could read: this pass runs again
-    after them.
+    Afterwards every op except constants has a device; if the whole program is on cpu:0, no op has one. Later passes keep the
+    devices: a new op gets the device of the op that it replaces (ir/dialect/placed_builder.h). The pass runs for the user's
+    program, and again after gradients were taken or the program was split across devices.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let options = [
     Option<"device", "device", "std::string", "\"cpu:0\"", "Device of everything that the program does not place">,
     Option<"copies", "copies", "std::string", "\"explicit\"", "explicit: only the program copies; automatic: also this pass">
   ];
+}
+
+def VerifyPlacement : Pass<"sinter-verify-placement", "::mlir::ModuleOp"> {
+  let summary = "Check that every op has its device and reads values of that device alone";
+  let description = [{
+    Changes nothing. An op without a device is an error, if it is not computed from constants alone, and so is an operand on
+    another device, if the op is no copy. Both are mistakes of a pass. Compilation runs it after every pass on tensors where each
+    pass is verified (`CompileOptions::verify_each_pass`).
+  }];
 }
 
 def CheckIndices : Pass<"sinter-check-indices", "::mlir::ModuleOp"> {

@@ -58,8 +58,9 @@ std::string LayoutName(Layout layout) {
   return "auto";
 }
 
-// Places the ops that earlier passes made on devices. Until `partition` has run, ops that several devices
-// will share stay unplaced.
+// Solves for the device of each op: for the user's program, again for its gradients, and for a program that
+// was cut for several devices. Other passes keep the devices. Until `partition` has run, ops that several
+// devices will share stay unplaced.
 void Place(Manager& m, const CompileOptions& o) {
   const Device device = o.data_parallel.devices.empty() ? o.device : Device::Cpu();
   m.addPass(createPropagatePlacement(
@@ -69,10 +70,6 @@ void Place(Manager& m, const CompileOptions& o) {
 void Simplify(Manager& m, const CompileOptions&) {
   m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
   m.addNestedPass<FuncOp>(mlir::createCSEPass());
-}
-void SimplifyAndPlace(Manager& m, const CompileOptions& o) {
-  Simplify(m, o);
-  Place(m, o);
 }
 
 // True if batch norms compute their statistics per device.
@@ -96,14 +93,12 @@ void Decompose(Manager& m, const CompileOptions& o) {
   const std::vector<Device>& shared_by = o.data_parallel.devices;
   const Device device = shared_by.empty() ? o.device : shared_by.front();
   m.addNestedPass<FuncOp>(createDecompose({.device = device.ToString(), .report = o.report}));
-  Place(m, o);
 }
 
-void Fold(Manager& m, const CompileOptions& o) {
+void Fold(Manager& m, const CompileOptions&) {
   m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
   m.addNestedPass<FuncOp>(createFoldConstants());
   m.addNestedPass<FuncOp>(mlir::createCSEPass());
-  Place(m, o);
 }
 
 void Partition(Manager& m, const CompileOptions& o) {
@@ -122,19 +117,19 @@ void Partition(Manager& m, const CompileOptions& o) {
   options.bucketBytes = parallel.bucket_bytes;
   options.report = o.report;
   m.addPass(createPartition(options));
+  Place(m, o);
   if (HasGroups(parallel)) m.addNestedPass<FuncOp>(createDropUnitDims());
-  SimplifyAndPlace(m, o);
+  Simplify(m, o);
 }
 
 void AssignLayouts(Manager& m, const CompileOptions& o) {
   m.addNestedPass<FuncOp>(createAssignLayouts({.layout = LayoutName(o.image_layout)}));
-  SimplifyAndPlace(m, o);
+  Simplify(m, o);
 }
 
 void Fuse(Manager& m, const CompileOptions& o) {
   if (o.fuse) m.addNestedPass<FuncOp>(createMoveReshapes());
   m.addNestedPass<FuncOp>(mlir::createCSEPass());
-  Place(m, o);
   m.addPass(createPlaceConstants());
   m.addNestedPass<FuncOp>(createFuse(
       {.enable = o.fuse, .most_buffers = static_cast<int64_t>(kMaxGpuKernelBuffers), .report = o.report}));
@@ -158,7 +153,7 @@ absl::Status CheckBytes(const CompileOptions& options) {
 void ChunkRows(Manager& m, const CompileOptions& o) {
   if (o.row_chunk_bytes <= 0) return;
   m.addNestedPass<FuncOp>(createChunkRows({.bytes = o.row_chunk_bytes, .report = o.report}));
-  SimplifyAndPlace(m, o);
+  Simplify(m, o);
 }
 
 // The compiler's stages in order. Each stage's IR can be dumped under its name.
@@ -170,9 +165,7 @@ std::vector<Stage> Pipeline() {
       {"simplify", Simplify},
       {"check-indices",
        [](Manager& m, const Options& o) {
-         if (!o.check_indices) return;
-         m.addPass(createCheckIndices({.prefix = std::string(kIndexCheckPrefix)}));
-         Place(m, o);
+         if (o.check_indices) m.addPass(createCheckIndices({.prefix = std::string(kIndexCheckPrefix)}));
        }},
       {"precision-policy",
        [](Manager& m, const Options& o) {
@@ -301,6 +294,7 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
     mlir::PassManager manager(module.getContext(), mlir::ModuleOp::getOperationName());
     manager.enableVerifier(options.verify_each_pass);
     stage.add(manager, options);
+    if (options.verify_each_pass) manager.addPass(createVerifyPlacement());
     if (mlir::failed(manager.run(module))) return diagnostics.Error(stage.name);
     std::vector<std::string> remarks = diagnostics.TakeRemarks();
     if (stage.remarks) {

@@ -1,4 +1,5 @@
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 #include "sinter/passes/passes.h"
 
@@ -109,7 +110,7 @@ class FuseUpdatePass : public impl::FuseUpdateBase<FuseUpdatePass> {
 
  private:
   void apply(MomentumUpdate update) {
-    mlir::OpBuilder builder(update.op);
+    ir::PlacedBuilder builder(update.op);
     auto fused = llvm::cast<ir::MatmulOp>(builder.clone(*update.product.getOperation()));
     builder.setInsertionPoint(fused);
     fused.getAddendMutable().assign(update.variable);

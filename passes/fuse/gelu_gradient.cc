@@ -3,6 +3,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "mlir/IR/IRMapping.h"
 #include "sinter/ir/dialect/graph_builder.h"
+#include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/library/product_sizes.h"
 
 namespace sinter {
@@ -90,12 +91,11 @@ ir::MatmulGradOp FuseGeluGradient(ir::MatmulOp matmul) {
     return x.getType() == product.getType() && IsGeluGradient(product, matmul.getResult(), x);
   });
   if (x == squared.end()) return {};
-  mlir::OpBuilder at(product);
+  ir::PlacedBuilder at(product);
   auto fused = at.create<ir::MatmulGradOp>(matmul.getLoc(), product.getType(), matmul.getA(), matmul.getB(),
                                            *x, matmul.getTransposeA(), matmul.getTransposeB(),
                                            Activation::gelu_tanh, matmul.getMath());
   fused->setLoc(mlir::FusedLoc::get(fused->getContext(), {matmul.getLoc(), product.getLoc()}));
-  ir::SetDevice(fused, ir::DeviceOf(matmul.getOperation()));
   product.getResult().replaceAllUsesWith(fused.getResult());
   product.erase();
   matmul.erase();

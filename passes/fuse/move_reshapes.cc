@@ -1,4 +1,5 @@
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/reshape_chain.h"
@@ -24,7 +25,7 @@ bool MoveUp(ir::ReshapeOp reshape) {
   if (IsInMemory(x) || !llvm::any_of(reshape->getUsers(), IsFusible)) return false;
   ArrayRef<int64_t> shape = reshape.getType().getShape();
   if (!CanReshape(x, shape)) return false;
-  mlir::OpBuilder builder(reshape);
+  ir::PlacedBuilder builder(reshape);
   reshape.replaceAllUsesWith(Reshape(builder, x, shape));
   reshape.erase();
   return true;
@@ -42,7 +43,7 @@ ir::ReshapeOp MoveDown(ir::ReshapeOp reshape) {
   for (Value operand : user->getOperands()) {
     if (operand != reshape.getResult() && !CanReshape(operand, shape)) return nullptr;
   }
-  mlir::OpBuilder builder(user);
+  ir::PlacedBuilder builder(user);
   Value moved = CloneInShape(builder, user, shape, [&](Value operand) {
     return operand == reshape.getResult() ? x : Reshape(builder, operand, shape);
   });

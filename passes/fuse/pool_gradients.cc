@@ -2,6 +2,7 @@
 
 #include "sinter/ir/dialect/graph_builder.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 
 namespace sinter {
@@ -47,15 +48,9 @@ void SpreadPoolGradients(mlir::Block& block) {
   for (Operation& candidate : llvm::make_early_inc_range(block)) {
     auto op = llvm::dyn_cast<ir::AvgPool2dGradOp>(candidate);
     if (!op || !CanSpread(op)) continue;
-    Operation* before = op->getPrevNode();
-    mlir::OpBuilder at(op);
+    ir::PlacedBuilder at(op, ir::ConstantPlaces::kSet);
     ir::GraphBuilder b(at, op.getLoc());
-    Expr spread = Spread(b, op);
-    for (Operation* made = before ? before->getNextNode() : &block.front(); made != op.getOperation();
-         made = made->getNextNode()) {
-      ir::SetDevice(made, ir::DeviceOf(op.getOperation()));
-    }
-    op.getResult().replaceAllUsesWith(spread.value);
+    op.getResult().replaceAllUsesWith(Spread(b, op).value);
     op.erase();
   }
 }

@@ -1,4 +1,5 @@
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/passes/input_parts.h"
 #include "sinter/passes/layout/image_order.h"
@@ -107,15 +108,14 @@ class Relayout {
   Value inNewOrder(Value value) {
     Value& result = new_order_[value];
     if (!result) {
-      mlir::OpBuilder builder(function_.getContext());
-      builder.setInsertionPointAfterValue(value);
+      ir::PlacedBuilder builder(value);
       result = order_.fromUser(builder, value);
     }
     return result;
   }
 
   void rewrite(Operation* op) {
-    mlir::OpBuilder builder(op);
+    ir::PlacedBuilder builder(op);
     SmallVector<Value> images = tied(op);
     auto is_image = [&](Value v) { return llvm::is_contained(images, v); };
     Operation* copy = builder.clone(*op);
@@ -159,7 +159,7 @@ class Relayout {
     }
     for (ir::TransposeOp op : transposes) {
       if (!movesNothing(op)) continue;
-      mlir::OpBuilder builder(op);
+      ir::PlacedBuilder builder(op);
       op.replaceAllUsesWith(builder.create<ir::ReshapeOp>(op.getLoc(), op.getType(), op.getX()).getResult());
     }
     for (Operation& op : llvm::make_early_inc_range(llvm::reverse(function_.getBody().front()))) {

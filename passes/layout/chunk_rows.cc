@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "llvm/Support/MathExtras.h"
+#include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 #include "sinter/passes/layout/row_region.h"
@@ -48,7 +49,9 @@ std::optional<llvm::SmallVector<int64_t>> OperandDims(ir::FusibleInterface op, i
 class ChunkedRows {
  public:
   ChunkedRows(const RowRegion& region, llvm::ArrayRef<int64_t> bounds)
-      : region_(region), bounds_(bounds), builder_(region.ops().back()) {}
+      : region_(region), bounds_(bounds), builder_(region.ops().front()) {
+    builder_.setInsertionPoint(region.ops().back());
+  }
 
   void run();
 
@@ -63,16 +66,14 @@ class ChunkedRows {
 
   template <typename Op, typename... Args>
   Value make(mlir::Location loc, Args&&... args) {
-    auto op = builder_.create<Op>(loc, std::forward<Args>(args)...);
-    ir::SetDevice(op, ir::DeviceOf(region_.ops().front()));
-    return op->getResult(0);
+    return builder_.create<Op>(loc, std::forward<Args>(args)...)->getResult(0);
   }
   int64_t begin() const { return bounds_[chunk_]; }
   int64_t end() const { return bounds_[chunk_ + 1]; }
 
   const RowRegion& region_;
   llvm::SmallVector<int64_t> bounds_;
-  mlir::OpBuilder builder_;
+  ir::PlacedBuilder builder_;
   size_t chunk_ = 0;
   llvm::DenseMap<std::pair<Value, int64_t>, Value> parts_;  // Parts in this chunk.
   // For results by rows: the parts of all chunks so far.

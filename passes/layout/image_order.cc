@@ -1,4 +1,6 @@
 #include "sinter/passes/layout/image_order.h"
+
+#include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 
 namespace sinter {
@@ -134,7 +136,7 @@ void ImageOrder::adaptBroadcast(ir::BroadcastOp broadcast) const {
   const auto batch = llvm::find(dims, 0) - dims.begin();
   if (blocked() && batch < static_cast<int64_t>(dims.size()) &&
       broadcast.getX().getType().getDimSize(batch) != 1) {
-    mlir::OpBuilder builder(broadcast);
+    ir::PlacedBuilder builder(broadcast);
     broadcast.getXMutable().assign(Block(builder, broadcast.getX(), batch));
     dims.push_back(kLane);
   }

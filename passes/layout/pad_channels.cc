@@ -1,6 +1,7 @@
 #include "sinter/passes/layout/pad_channels.h"
 
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 
 namespace sinter {
@@ -53,7 +54,7 @@ int64_t Lacking(Op op, Value images) {
 // Replaces `op` by a clone with other operands. The clone's result has `more` extra channels along `dim`,
 // which are sliced off; without `dim` the result keeps its type.
 void Replace(Operation* op, llvm::ArrayRef<Value> operands, std::optional<int64_t> dim, int64_t more) {
-  mlir::OpBuilder builder(op);
+  ir::PlacedBuilder builder(op);
   Operation* clone = builder.clone(*op);
   for (auto [number, operand] : llvm::enumerate(operands)) clone->setOperand(number, operand);
   const RankedTensorType type = TypeOf(op->getResult(0));
@@ -73,7 +74,7 @@ void PadChannels(mlir::func::FuncOp function) {
   SmallVector<Operation*> ops;
   function.walk([&](Operation* op) { ops.push_back(op); });
   for (Operation* op : ops) {
-    mlir::OpBuilder builder(op);
+    ir::PlacedBuilder builder(op);
     llvm::TypeSwitch<Operation*>(op)
         .Case([&](ir::Conv2dOp conv) {
           const int64_t more = Lacking(conv, conv.getX());

@@ -1,6 +1,7 @@
 #include "sinter/passes/layout/pixel_blocks.h"
 
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 
 namespace sinter {
@@ -123,7 +124,7 @@ void GatherPixels(mlir::func::FuncOp function) {
   SmallVector<Operation*> ops;
   function.walk([&](Operation* op) { ops.push_back(op); });
   for (Operation* op : ops) {
-    mlir::OpBuilder builder(op);
+    ir::PlacedBuilder builder(op);
     if (auto conv = llvm::dyn_cast<ir::Conv2dOp>(op)) {
       auto g = Gather(conv, conv.getX(), conv.getResult(), TypeOf(conv.getWeights()).getShape());
       if (!g) continue;

@@ -1,5 +1,6 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -84,22 +85,24 @@ class CheckIndicesPass : public impl::CheckIndicesBase<CheckIndicesPass> {
     });
     mlir::Operation* end = function.getBody().front().getTerminator();
     for (auto [i, op] : llvm::enumerate(checked)) {
-      mlir::OpBuilder builder(end);
+      ir::PlacedBuilder builder(op);
+      builder.setInsertionPoint(end);
       Value summary = Summary(builder, op->getLoc(), IndexingOf(op));
-      mlir::FlatSymbolRefAttr variable = makeVariable(function, i, NamedLocation(op), summary.getType());
+      mlir::FlatSymbolRefAttr variable = makeVariable(function, i, op, summary.getType());
       function.insertResult(function.getNumResults(), summary.getType(),
                             builder.getDictionaryAttr(builder.getNamedAttr(ir::kVariableAttr, variable)));
       end->insertOperands(end->getNumOperands(), summary);
     }
   }
 
-  mlir::FlatSymbolRefAttr makeVariable(FuncOp function, size_t number, mlir::Location loc, mlir::Type type) {
+  mlir::FlatSymbolRefAttr makeVariable(FuncOp function, size_t number, mlir::Operation* op, mlir::Type type) {
     mlir::OpBuilder builder(function);
     std::string name = prefix + function.getSymName().str() + "/" + std::to_string(number);
-    builder.create<ir::VariableOp>(loc, builder.getStringAttr(name), mlir::TypeAttr::get(type),
-                                   ir::InitializerAttr::get(&getContext(), ir::Initializer::constant),
-                                   builder.getF64FloatAttr(0), builder.getF64FloatAttr(0),
-                                   builder.getI64IntegerAttr(0), mlir::UnitAttr());
+    auto variable = builder.create<ir::VariableOp>(
+        NamedLocation(op), builder.getStringAttr(name), mlir::TypeAttr::get(type),
+        ir::InitializerAttr::get(&getContext(), ir::Initializer::constant), builder.getF64FloatAttr(0),
+        builder.getF64FloatAttr(0), builder.getI64IntegerAttr(0), mlir::UnitAttr());
+    ir::SetDevice(variable, ir::DeviceOf(op));
     return mlir::FlatSymbolRefAttr::get(&getContext(), name);
   }
 };

@@ -1,5 +1,6 @@
 #include "sinter/ir/dialect/graph_builder.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/library/attention_shape.h"
 #include "sinter/passes/joined_calls.h"
 #include "sinter/passes/passes.h"
@@ -51,7 +52,7 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
       });
       if (composites.empty()) break;
       for (ir::CompositeInterface op : composites) {
-        mlir::OpBuilder at(op);
+        ir::PlacedBuilder at(op);
         ir::GraphBuilder b(at, op->getLoc());
         op->replaceAllUsesWith(op.decompose(b));
         op->erase();
@@ -86,7 +87,7 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
 
   // Along the outermost dimension the parts are contiguous, so producers can write them in place.
   void concatAlongFirst(ir::ConcatOp op) {
-    mlir::OpBuilder at(op);
+    ir::PlacedBuilder at(op);
     ir::GraphBuilder b(at, op.getLoc());
     const int64_t dim = op.getDim(), rank = op.getType().getRank();
     llvm::SmallVector<int64_t> to_front = {dim}, back;
@@ -103,10 +104,9 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
   // Only gradients read the stats.
   void dropUnreadStats(ir::AttentionOp op) {
     if (!op.getStats() || !op.getStats().use_empty()) return;
-    mlir::OpBuilder at(op);
+    ir::PlacedBuilder at(op);
     auto lean = at.create<ir::AttentionOp>(op.getLoc(), op.getResult().getType(), mlir::Type(),
                                            op.getInputs(), op.getScale(), op.getCausal(), op.getMath());
-    ir::SetDevice(lean, ir::DeviceOf(op));
     op.getResult().replaceAllUsesWith(lean.getResult());
     op.erase();
   }

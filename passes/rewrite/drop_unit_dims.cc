@@ -1,4 +1,5 @@
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/reshape_chain.h"
@@ -67,12 +68,12 @@ class UnitDims {
   }
 
   void visitSum(ir::SumOp op) {
-    mlir::OpBuilder builder(op);
+    ir::PlacedBuilder builder(op);
     Value sum = BareValue(op.getX());
     const bool keeps_unit = !llvm::is_contained(op.getDims(), 0);
     RankedTensorType type = keeps_unit ? WithoutUnit(op) : op.getType();
     if (llvm::SmallVector<int64_t> dims = OneLess(op.getDims()); !dims.empty()) {
-      sum = placed(builder.create<ir::SumOp>(op.getLoc(), type, sum, dims), op);
+      sum = builder.create<ir::SumOp>(op.getLoc(), type, sum, dims);
     }
     if (keeps_unit) sum = withUnit(builder, sum, op);
     op.replaceAllUsesWith(sum);
@@ -80,7 +81,7 @@ class UnitDims {
   }
 
   void visitPointwise(Operation* op) {
-    mlir::OpBuilder builder(op);
+    ir::PlacedBuilder builder(op);
     Value result = CloneInShape(builder, op, ShapeOf(op->getResult(0)).drop_front(),
                                 [&](Value operand) { return bare(builder, operand, op); });
     op->getResult(0).replaceAllUsesWith(withUnit(builder, result, op));
@@ -99,11 +100,9 @@ class UnitDims {
     if (auto broadcast = operand.getDefiningOp<ir::BroadcastOp>(); broadcast && isOrdered(broadcast)) {
       Value x = broadcast.getX();
       if (llvm::is_contained(broadcast.getDims(), 0)) x = bare(builder, x, broadcast);
-      return placed(
-          builder.create<ir::BroadcastOp>(broadcast.getLoc(), type, x, OneLess(broadcast.getDims())),
-          broadcast);
+      return builder.create<ir::BroadcastOp>(broadcast.getLoc(), type, x, OneLess(broadcast.getDims()));
     }
-    return placed(builder.create<ir::ReshapeOp>(reader->getLoc(), type, operand), reader);
+    return builder.create<ir::ReshapeOp>(reader->getLoc(), type, operand);
   }
 
   // True if the operand dimension that becomes the unit dimension, if any, is its first.
@@ -112,12 +111,7 @@ class UnitDims {
   }
 
   Value withUnit(mlir::OpBuilder& builder, Value x, Operation* like) {
-    return placed(builder.create<ir::ReshapeOp>(like->getLoc(), like->getResult(0).getType(), x), like);
-  }
-  // Puts the op on the device of `like`; returns the op's result.
-  static Value placed(Operation* op, Operation* like) {
-    ir::SetDevice(op, ir::DeviceOf(like));
-    return op->getResult(0);
+    return builder.create<ir::ReshapeOp>(like->getLoc(), like->getResult(0).getType(), x);
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/passes/passes.h"
 
@@ -194,11 +195,9 @@ class FunctionPrecision {
   Value cast(Value value, mlir::Type element, Operation* reader, llvm::StringRef because) {
     Value& made = casts_[value];
     if (made) return made;
-    mlir::OpBuilder builder(function_.getContext());
-    builder.setInsertionPointAfterValue(value);
+    ir::PlacedBuilder builder(value);
     made = builder.create<ir::CastOp>(value.getLoc(),
                                       llvm::cast<RankedTensorType>(value.getType()).clone(element), value);
-    ir::SetDevice(made.getDefiningOp(), ir::DeviceOf(value));
     if (report_) remark(value, element, reader, because);
     return made;
   }

@@ -27,7 +27,7 @@ func.func @constant_rate(%w: tensor<1024x1024xf32> {sinter.variable = @w}, %x: t
 }
 
 // CHECK-LABEL: func @rate_in_memory
-// CHECK:         %[[RATE:.*]] = sinter.neg %arg3 : tensor<f32>
+// CHECK:         %[[RATE:.*]] = sinter.neg %arg3 {sinter.device = #sinter.device<gpu, 0>} : tensor<f32>
 // CHECK:         sinter.matmul %arg1, %arg2 addend %arg0 scale %[[RATE]]
 // CHECK-NOT:     sinter.sub
 func.func @rate_in_memory(%w: tensor<1024x1024xf32> {sinter.variable = @w}, %x: tensor<8x1024xf32>,

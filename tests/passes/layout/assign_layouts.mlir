@@ -89,7 +89,7 @@ func.func @no_images(%x: tensor<1x2x3x4xf32>) -> tensor<1x3x4x2xf32> {
 // CHECK-SAME: (%[[X:.*]]: tensor<4x3x8x8xf32>
 // CHECK: %[[X1:.*]] = sinter.copy %[[X]] to <cpu, 1> because input : tensor<4x3x8x8xf32>
 // CHECK: %[[P:.*]] = sinter.slice %[[X1]] [2, 0, 0, 0] [4, 3, 8, 8] {{.*}} -> tensor<2x3x8x8xf32>
-// CHECK: sinter.transpose %[[P]] [0, 2, 3, 1] : tensor<2x3x8x8xf32> -> tensor<2x8x8x3xf32>
+// CHECK: sinter.transpose %[[P]] [0, 2, 3, 1] {sinter.device = #sinter.device<cpu, 1>} : tensor<2x3x8x8xf32> -> tensor<2x8x8x3xf32>
 // CHECK: sinter.conv2d {{.*}} layout nhwc
 func.func @shared(%x: tensor<4x3x8x8xf32> {sinter.input = "x", sinter.device = #sinter.device<cpu, 0>}, %w: tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32> {
   %x1 = sinter.copy %x to <cpu, 1> because input : tensor<4x3x8x8xf32>
