@@ -95,16 +95,34 @@ def Differentiate : Pass<"sinter-differentiate", "::mlir::func::FuncOp"> {
 def Decompose : Pass<"sinter-decompose", "::mlir::func::FuncOp"> {
   let summary = "Replace composite ops by the simpler ops that define them";
   let description = [{
-    Runs until no op with a decomposition is left. bf16 and f16 composites compute in f32 inside. A concat of many large
-    parts along a dimension other than the first becomes a concat along the first, between transposes.
+    Runs until no op with a decomposition is left. bf16 and f16 composites compute in f32 inside.
 
-    Attention on a GPU stays whole if a library computes it without its scores in memory; statistics without readers are
-    dropped. With `report`, a remark for each attention on a GPU that is decomposed, with the reason.
+    Attention on a GPU stays whole if a library computes it without its scores in memory. With `report`, a remark for each
+    attention on a GPU that is decomposed, with the reason.
   }];
   let options = [
     Option<"device", "device", "std::string", "\"cpu:0\"", "Device of ops without a placement">,
     Option<"report", "report", "bool", "false", "Report decomposed attention on GPUs, with the reason">
   ];
+}
+
+def ConcatAlongFirst : Pass<"sinter-concat-along-first", "::mlir::func::FuncOp"> {
+  let summary = "Concatenate many large parts along the first dimension";
+  let description = [{
+    A concat of more than eight parts along a dimension other than the first becomes a concat along the first, between
+    transposes, unless the parts are small. Its parts are then contiguous: each producer writes its part in place, and no
+    kernel searches for the part of an element.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
+def DropUnreadStats : Pass<"sinter-drop-unread-stats", "::mlir::func::FuncOp"> {
+  let summary = "Compute attention without the statistics that no op reads";
+  let description = [{
+    Only gradients read the statistics of an attention. An attention that stays whole and whose statistics have no reader is
+    replaced by one that does not return them.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
 def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {
@@ -177,13 +195,34 @@ def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
 
     auto: nchw16n, which has kernels of its own, for a function with convolutions if all its image ops have f32, batches that
     are multiples of 16, no groups and at most 1 MiB of weights; otherwise nhwc.
-
-    On a GPU, for a convolution of 16-bit nhwc images whose channels are no multiple of 8, images and weights are padded with
-    channels of zeros.
   }];
   let options = [
     Option<"layout", "layout", "std::string", "\"auto\"", "auto, nchw16n, nhwc or nchw; nchw leaves the program as it is">
   ];
+}
+
+def GatherPixels : Pass<"sinter-gather-pixels", "::mlir::func::FuncOp"> {
+  let summary = "Convolve blocks of pixels instead of pixels with a stride, on GPUs";
+  let description = [{
+    A strided convolution of few channels, such as the first one of photographs, becomes a convolution of pixel blocks without
+    a stride: blocks of stride x stride pixels become channels, so that [n, 3, 224, 224] by 7 x 7 with stride 2 becomes
+    [n, 115, 115, 16] by 4 x 4. A GPU's kernels process many channels of a pixel at once, and the window has a fraction of
+    the taps. The gradient of the weights is rewritten likewise.
+
+    Applies to 16-bit nhwc images on a GPU that come from a transpose of the user's order: blocks, padding and the cast are
+    then one kernel. The convolution's padding becomes zeros of the images.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
+def PadChannels : Pass<"sinter-pad-channels", "::mlir::func::FuncOp"> {
+  let summary = "Pad the channels of a GPU's convolutions to a multiple of 8";
+  let description = [{
+    A GPU's kernels for 16-bit nhwc images read eight channels at once; for other channel counts only slow kernels exist. So
+    the images and weights of such convolutions and of their gradients are padded with channels of zeros, if they have no
+    groups. Gradients of the added channels are sliced off.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
 def ChunkRows : Pass<"sinter-chunk-rows", "::mlir::func::FuncOp"> {
@@ -206,17 +245,36 @@ def ChunkRows : Pass<"sinter-chunk-rows", "::mlir::func::FuncOp"> {
   ];
 }
 
+def FuseGeluGradient : Pass<"sinter-fuse-gelu-gradient", "::mlir::func::FuncOp"> {
+  let summary = "Compute the gradient of gelu_tanh in the matmul before it, on GPUs";
+  let description = [{
+    A matmul of bf16 or f16 whose only reader multiplies it by the derivative of gelu_tanh becomes, with that multiplication,
+    a sinter.matmul_grad, if cuBLASLt supports it. The ops that computed the derivative are left without readers.
+
+    cuBLASLt has two more such epilogues, which have no op because they were slower than separate kernels: gelu_tanh that also
+    stores its input, and sums of the columns of a result or of an operand (docs/performance-notes.md).
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def FuseEpilogue : Pass<"sinter-fuse-epilogue", "::mlir::func::FuncOp"> {
   let summary = "Let matmul and conv2d add the bias and apply the activation";
   let description = [{
     Fuses the broadcast add of a bias, then relu, gelu, gelu_tanh, sigmoid, tanh or silu, into the library op before it, if
-    the value in between has no other use. On a GPU, in bf16 and f16, also fuses the gradient of gelu_tanh into the matmul
-    before it (passes/fuse/gelu_gradient.h). A scatter_add onto zeros whose result is added to a value scatters onto that value
-    instead. With `report`, each refusal becomes a remark with the reason.
+    the value in between has no other use. With `report`, each refusal becomes a remark with the reason.
   }];
   let options = [
     Option<"report", "report", "bool", "false", "Report why an epilogue was not fused">
   ];
+}
+
+def FuseScatterAdd : Pass<"sinter-fuse-scatter-add", "::mlir::func::FuncOp"> {
+  let summary = "Let scatter_add add to the value that its result is added to";
+  let description = [{
+    A scatter_add onto zeros whose only reader adds the result to a value scatters onto that value instead, for example if a
+    table's gradient is also a matmul's.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
 def FuseUpdate : Pass<"sinter-fuse-update", "::mlir::func::FuncOp"> {
@@ -263,6 +321,17 @@ def PlaceConstants : Pass<"sinter-place-constants", "::mlir::ModuleOp"> {
   }];
 }
 
+def SpreadPoolGradients : Pass<"sinter-spread-pool-gradients", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite gradients of average pools as index maps, on GPUs";
+  let description = [{
+    If the windows of an average pool on a GPU do not overlap and have no padding, every element of its gradient is an element
+    of the result's gradient, divided. Where only fusible ops read the gradient, it becomes a broadcast, a reshape, a pad and a
+    division: kernels that read it compute it in place, and no kernel stores it. Otherwise pools are separate kernels. A CPU's
+    pool kernels are faster than fused loops.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def Fuse : Pass<"sinter-fuse", "::mlir::func::FuncOp"> {
   let summary = "Group loops into kernels";
   let description = [{
@@ -272,9 +341,8 @@ def Fuse : Pass<"sinter-fuse", "::mlir::func::FuncOp"> {
     leaves enough rows for the threads. Kernels that loop over the same large value are merged. The pointwise updates of all
     variables become one kernel, or several if `most-buffers` requires it. Constants, iotas and cheap index maps are copied
     into every reader.
-    On a GPU, the gradient of an average pool with non-overlapping windows becomes an index map if only fusible ops read it.
-    Cheap values that no single kernel can hold with all their readers are recomputed by each reader instead of stored. A row
-    kernel over many rows also sums their columns.
+    On a GPU, cheap values that no single kernel can hold with all their readers are recomputed by each reader instead of
+    stored, and a row kernel over many rows also sums their columns.
 
     Afterwards every op is a sinter.fusion, a library op, a reshape, a constant that is not a splat, or the return.
     With `report`, a remark for each kernel, and for each value that is stored between two kernels, with the reason.

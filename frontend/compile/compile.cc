@@ -77,11 +77,13 @@ bool HasGroups(const DataParallel& parallel) {
   return parallel.devices.size() > 1 && parallel.batch_norm == BatchStatistics::kPerDevice;
 }
 
-void Differentiate(Manager& m, const CompileOptions& o) {
+void GroupBatchNorm(Manager& m, const CompileOptions& o) {
   const DataParallel& parallel = o.data_parallel;
-  if (HasGroups(parallel)) {
-    m.addNestedPass<FuncOp>(createGroupBatchNorm({.groups = static_cast<int64_t>(parallel.devices.size())}));
-  }
+  if (!HasGroups(parallel)) return;
+  m.addNestedPass<FuncOp>(createGroupBatchNorm({.groups = static_cast<int64_t>(parallel.devices.size())}));
+}
+
+void Differentiate(Manager& m, const CompileOptions& o) {
   m.addNestedPass<FuncOp>(createDifferentiate());
   // The gradients of user kernels have been copied to their uses by now.
   m.addPass(mlir::createSymbolDCEPass());
@@ -118,19 +120,38 @@ void Partition(Manager& m, const CompileOptions& o) {
   options.report = o.report;
   m.addPass(createPartition(options));
   Place(m, o);
-  if (HasGroups(parallel)) m.addNestedPass<FuncOp>(createDropUnitDims());
+}
+
+void DropUnitDims(Manager& m, const CompileOptions& o) {
+  if (o.data_parallel.devices.empty()) return;
+  if (HasGroups(o.data_parallel)) m.addNestedPass<FuncOp>(createDropUnitDims());
   Simplify(m, o);
 }
 
 void AssignLayouts(Manager& m, const CompileOptions& o) {
   m.addNestedPass<FuncOp>(createAssignLayouts({.layout = LayoutName(o.image_layout)}));
+}
+
+// True if images may be in layout nhwc, which convolutions of GPUs have rewrites for.
+bool AllowsNhwc(const CompileOptions& o) {
+  return o.image_layout == Layout::kAuto || o.image_layout == Layout::kNhwc;
+}
+
+void GatherPixels(Manager& m, const CompileOptions& o) {
+  if (AllowsNhwc(o)) m.addNestedPass<FuncOp>(createGatherPixels());
+}
+
+void PadChannels(Manager& m, const CompileOptions& o) {
+  if (AllowsNhwc(o)) m.addNestedPass<FuncOp>(createPadChannels());
   Simplify(m, o);
 }
 
-void Fuse(Manager& m, const CompileOptions& o) {
+void MoveReshapes(Manager& m, const CompileOptions& o) {
   if (o.fuse) m.addNestedPass<FuncOp>(createMoveReshapes());
   m.addNestedPass<FuncOp>(mlir::createCSEPass());
-  m.addPass(createPlaceConstants());
+}
+
+void Fuse(Manager& m, const CompileOptions& o) {
   m.addNestedPass<FuncOp>(createFuse(
       {.enable = o.fuse, .most_buffers = static_cast<int64_t>(kMaxGpuKernelBuffers), .report = o.report}));
 }
@@ -156,8 +177,9 @@ void ChunkRows(Manager& m, const CompileOptions& o) {
   Simplify(m, o);
 }
 
-// The compiler's stages in order. Each stage's IR can be dumped under its name.
-std::vector<Stage> Pipeline() {
+// The compiler's stages on tensors, then those on the plan, in order. Each stage is named after its pass, and every
+// pass is a stage, so that no rewrite is hidden. A stage's IR can be dumped under its name.
+std::vector<Stage> TensorStages() {
   using Options = CompileOptions;
   return {
       // Runs first, while every op is still one that the user wrote.
@@ -172,25 +194,55 @@ std::vector<Stage> Pipeline() {
          m.addNestedPass<FuncOp>(createPrecisionPolicy({.report = o.report}));
        },
        &CompileReport::casts},
+      {"group-batch-norm", GroupBatchNorm},
       {"differentiate", Differentiate},
       {"decompose", Decompose, &CompileReport::fusion},
+      {"concat-along-first",
+       [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createConcatAlongFirst()); }},
+      {"drop-unread-stats",
+       [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDropUnreadStats()); }},
       {"fold-constants", Fold},
       {"partition", Partition, &CompileReport::copies},
+      {"drop-unit-dims", DropUnitDims},
       {"assign-layouts", AssignLayouts},
+      {"gather-pixels", GatherPixels},
+      {"pad-channels", PadChannels},
       {"chunk-rows", ChunkRows, &CompileReport::memory},
+      {"fuse-gelu-gradient",
+       [](Manager& m, const Options& o) {
+         if (o.fuse_epilogues) m.addNestedPass<FuncOp>(createFuseGeluGradient());
+       }},
       {"fuse-epilogue",
        [](Manager& m, const Options& o) {
-         if (!o.fuse_epilogues) return;
-         m.addNestedPass<FuncOp>(createFuseEpilogue({.report = o.report}));
-         m.addNestedPass<FuncOp>(createFuseUpdate());
+         if (o.fuse_epilogues) m.addNestedPass<FuncOp>(createFuseEpilogue({.report = o.report}));
        },
        &CompileReport::fusion},
+      {"fuse-scatter-add",
+       [](Manager& m, const Options& o) {
+         if (o.fuse_epilogues) m.addNestedPass<FuncOp>(createFuseScatterAdd());
+       }},
+      {"fuse-update",
+       [](Manager& m, const Options& o) {
+         if (o.fuse_epilogues) m.addNestedPass<FuncOp>(createFuseUpdate());
+       }},
       {"keep-casts",
        [](Manager& m, const Options& o) {
          if (o.keep_casts && o.memory_limit == 0) m.addPass(createKeepCasts({.report = o.report}));
        },
        &CompileReport::casts},
+      {"move-reshapes", MoveReshapes},
+      {"place-constants", [](Manager& m, const Options&) { m.addPass(createPlaceConstants()); }},
+      {"spread-pool-gradients",
+       [](Manager& m, const Options& o) {
+         if (o.fuse) m.addNestedPass<FuncOp>(createSpreadPoolGradients());
+       }},
       {"fuse", Fuse, &CompileReport::fusion},
+  };
+}
+
+std::vector<Stage> PlanStages() {
+  using Options = CompileOptions;
+  return {
       {"lower-to-plan",
        [](Manager& m, const Options& o) { m.addPass(createLowerToPlan({.report = o.report})); },
        &CompileReport::copies},
@@ -220,6 +272,12 @@ std::vector<Stage> Pipeline() {
        &CompileReport::memory},
       {"verify-plan", [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(createVerifyPlan()); }},
   };
+}
+
+std::vector<Stage> Pipeline() {
+  std::vector<Stage> stages = TensorStages();
+  for (Stage& stage : PlanStages()) stages.push_back(std::move(stage));
+  return stages;
 }
 
 // Dumps of the generated kernels, in addition to the stages.
@@ -328,10 +386,10 @@ std::string CompileReport::ToString() const {
   for (const std::string& line : warnings) absl::StrAppend(&text, line, "\n");
   double total = 0;
   for (const auto& [stage, ms] : stage_ms) {
-    absl::StrAppendFormat(&text, "%-16s %8.2f ms\n", stage, ms);
+    absl::StrAppendFormat(&text, "%-21s %8.2f ms\n", stage, ms);
     total += ms;
   }
-  absl::StrAppendFormat(&text, "%-16s %8.2f ms\n", "total", total);
+  absl::StrAppendFormat(&text, "%-21s %8.2f ms\n", "total", total);
   for (const std::string& line : fusion) absl::StrAppend(&text, line, "\n");
   for (const std::string& line : copies) absl::StrAppend(&text, line, "\n");
   for (const std::string& line : casts) absl::StrAppend(&text, line, "\n");

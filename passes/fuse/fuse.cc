@@ -8,7 +8,6 @@
 #include "sinter/passes/call_paths.h"
 #include "sinter/passes/fuse/fusion_graph.h"
 #include "sinter/passes/fuse/fusion_rules.h"
-#include "sinter/passes/fuse/pool_gradients.h"
 #include "sinter/passes/fuse/sibling_index.h"
 #include "sinter/passes/fuse/side_by_side.h"
 #include "sinter/passes/passes.h"
@@ -242,7 +241,6 @@ void FusePass::runOnOperation() {
   if (function.isExternal()) return;
   mlir::Block& block = function.getBody().front();
   if (mlir::failed(checkOps(block))) return signalPassFailure();
-  if (enable) SpreadPoolGradients(block);
   EraseDeadOps(block);
   ElementCost costs;
   FusionGraph graph(block, costs);

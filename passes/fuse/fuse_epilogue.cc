@@ -1,7 +1,6 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
 #include "sinter/ir/target/tf32_kernels.h"
-#include "sinter/passes/fuse/gelu_gradient.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -67,14 +66,12 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
   void runOnOperation() override {
     llvm::SmallVector<Operation*> heads;
     getOperation().walk([&](Operation* op) {
-      if (llvm::isa<ir::MatmulOp, ir::Conv2dOp, ir::ScatterAddOp>(op)) heads.push_back(op);
+      if (llvm::isa<ir::MatmulOp, ir::Conv2dOp>(op)) heads.push_back(op);
     });
     for (Operation* op : heads) {
       // Fused ops are erased.
       if (auto matmul = llvm::dyn_cast<ir::MatmulOp>(op)) {
-        if (!FuseGeluGradient(matmul)) fuse(matmul);
-      } else if (auto scatter = llvm::dyn_cast<ir::ScatterAddOp>(op)) {
-        addOnto(scatter);
+        fuse(matmul);
       } else {
         fuse(llvm::cast<ir::Conv2dOp>(op));
       }
@@ -144,20 +141,6 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
       replace(op, user, fused);
       return;
     }
-  }
-
-  // Scatters onto the other operand of the addition instead of onto zeros, for example if a table's gradient
-  // is also a matmul's.
-  void addOnto(ir::ScatterAddOp op) {
-    auto zeros = op.getX().getDefiningOp<ir::ConstantOp>();
-    if (!zeros || !ir::IsSplatOf(zeros.getValue(), 0) || !op->hasOneUse()) return;
-    auto add = llvm::dyn_cast<ir::AddOp>(*op->user_begin());
-    if (!add) return;
-    Value other = add.getX() == op.getResult() ? add.getY() : add.getX();
-    mlir::OpBuilder builder(add);
-    auto fused = llvm::cast<ir::ScatterAddOp>(builder.clone(*op));
-    fused.getXMutable().assign(other);
-    replace(op, add, fused);
   }
 
   // Replaces `last` by `fused`, whose location names the user's lines of both ops.

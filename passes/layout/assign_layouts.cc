@@ -3,8 +3,6 @@
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/passes/input_parts.h"
 #include "sinter/passes/layout/image_order.h"
-#include "sinter/passes/layout/pad_channels.h"
-#include "sinter/passes/layout/pixel_blocks.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -222,11 +220,7 @@ class AssignLayoutsPass : public impl::AssignLayoutsBase<AssignLayoutsPass> {
     if (getOperation().isDeclaration()) return;
     ir::ImageLayout chosen = known ? *known : choose();
     if (known == ir::ImageLayout::nchw16n && mlir::failed(checkBlocks())) return signalPassFailure();
-    if (chosen == ir::ImageLayout::nchw) return;
-    Relayout(getOperation(), chosen).run();
-    if (chosen != ir::ImageLayout::nhwc) return;
-    GatherPixels(getOperation());
-    PadChannels(getOperation());
+    if (chosen != ir::ImageLayout::nchw) Relayout(getOperation(), chosen).run();
   }
 
  private:

@@ -1,10 +1,12 @@
-#include "sinter/passes/layout/pad_channels.h"
-
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/passes/passes.h"
 
 namespace sinter {
+
+#define GEN_PASS_DEF_PADCHANNELS
+#include "passes/passes.h.inc"
 
 using ir::TypeOf;
 using llvm::SmallVector;
@@ -68,31 +70,35 @@ void Replace(Operation* op, llvm::ArrayRef<Value> operands, std::optional<int64_
   op->erase();
 }
 
-}  // namespace
-
-void PadChannels(mlir::func::FuncOp function) {
-  SmallVector<Operation*> ops;
-  function.walk([&](Operation* op) { ops.push_back(op); });
-  for (Operation* op : ops) {
-    ir::PlacedBuilder builder(op);
-    llvm::TypeSwitch<Operation*>(op)
-        .Case([&](ir::Conv2dOp conv) {
-          const int64_t more = Lacking(conv, conv.getX());
-          if (more == 0) return;
-          Value x = Padded(builder, conv.getX(), kOfImages, more);
-          Replace(conv, {x, Padded(builder, conv.getWeights(), kOfWeights, more)}, std::nullopt, more);
-        })
-        .Case([&](ir::Conv2dWeightGradOp conv) {
-          const int64_t more = Lacking(conv, conv.getX());
-          if (more == 0) return;
-          Replace(conv, {Padded(builder, conv.getX(), kOfImages, more)}, kOfWeights, more);
-        })
-        .Case([&](ir::Conv2dInputGradOp conv) {
-          const int64_t more = Lacking(conv, conv.getResult());
-          if (more == 0) return;
-          Replace(conv, {conv.getG(), Padded(builder, conv.getWeights(), kOfWeights, more)}, kOfImages, more);
-        });
+class PadChannelsPass : public impl::PadChannelsBase<PadChannelsPass> {
+ public:
+  using PadChannelsBase::PadChannelsBase;
+  void runOnOperation() override {
+    SmallVector<Operation*> ops;
+    getOperation().walk([&](Operation* op) { ops.push_back(op); });
+    for (Operation* op : ops) {
+      ir::PlacedBuilder builder(op);
+      llvm::TypeSwitch<Operation*>(op)
+          .Case([&](ir::Conv2dOp conv) {
+            const int64_t more = Lacking(conv, conv.getX());
+            if (more == 0) return;
+            Value x = Padded(builder, conv.getX(), kOfImages, more);
+            Replace(conv, {x, Padded(builder, conv.getWeights(), kOfWeights, more)}, std::nullopt, more);
+          })
+          .Case([&](ir::Conv2dWeightGradOp conv) {
+            const int64_t more = Lacking(conv, conv.getX());
+            if (more == 0) return;
+            Replace(conv, {Padded(builder, conv.getX(), kOfImages, more)}, kOfWeights, more);
+          })
+          .Case([&](ir::Conv2dInputGradOp conv) {
+            const int64_t more = Lacking(conv, conv.getResult());
+            if (more == 0) return;
+            Replace(conv, {conv.getG(), Padded(builder, conv.getWeights(), kOfWeights, more)}, kOfImages,
+                    more);
+          });
+    }
   }
-}
+};
 
+}  // namespace
 }  // namespace sinter

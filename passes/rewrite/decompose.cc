@@ -2,7 +2,6 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/library/attention_shape.h"
-#include "sinter/passes/joined_calls.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -58,14 +57,6 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
         op->erase();
       }
     }
-    llvm::SmallVector<ir::ConcatOp> concats;
-    getOperation().walk([&](ir::ConcatOp op) {
-      if (IsWide(op) && !IsOneBehindTheOther(op)) concats.push_back(op);
-    });
-    for (ir::ConcatOp op : concats) concatAlongFirst(op);
-    llvm::SmallVector<ir::AttentionOp> whole;
-    getOperation().walk([&](ir::AttentionOp op) { whole.push_back(op); });
-    for (ir::AttentionOp op : whole) dropUnreadStats(op);
   }
 
  private:
@@ -83,32 +74,6 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
       op->emitRemark() << "'" << op->getName() << "' is decomposed, its scores in memory: " << reason;
     }
     return false;
-  }
-
-  // Along the outermost dimension the parts are contiguous, so producers can write them in place.
-  void concatAlongFirst(ir::ConcatOp op) {
-    ir::PlacedBuilder at(op);
-    ir::GraphBuilder b(at, op.getLoc());
-    const int64_t dim = op.getDim(), rank = op.getType().getRank();
-    llvm::SmallVector<int64_t> to_front = {dim}, back;
-    for (int64_t d = 0; d < rank; ++d) {
-      if (d != dim) to_front.push_back(d);
-      back.push_back(d == dim ? 0 : d < dim ? d + 1 : d);
-    }
-    llvm::SmallVector<ir::Expr> parts;
-    for (mlir::Value part : op.getXs()) parts.push_back(b.transpose(b.wrap(part), to_front));
-    op.replaceAllUsesWith(b.transpose(b.concat(parts, 0), back).value);
-    op.erase();
-  }
-
-  // Only gradients read the stats.
-  void dropUnreadStats(ir::AttentionOp op) {
-    if (!op.getStats() || !op.getStats().use_empty()) return;
-    ir::PlacedBuilder at(op);
-    auto lean = at.create<ir::AttentionOp>(op.getLoc(), op.getResult().getType(), mlir::Type(),
-                                           op.getInputs(), op.getScale(), op.getCausal(), op.getMath());
-    op.getResult().replaceAllUsesWith(lean.getResult());
-    op.erase();
   }
 };
 

@@ -66,7 +66,7 @@ Graph Transformer(int64_t batch) {
 
 struct Compiled {
   Plan plan;
-  std::string partitioned;  // The IR after partition.
+  std::string partitioned;  // The IR after partition, simplified.
 
   const fb::Function& train() const { return *plan.table().functions()->Get(0); }
   const fb::Step& step(uint32_t index) const { return *train().steps()->Get(index); }
@@ -75,7 +75,7 @@ struct Compiled {
 Compiled CompileFor(const BuildForBatch& build, int gpus,
                     int64_t bucket_bytes = DataParallel().bucket_bytes) {
   CompileOptions options{
-      .device = Device::Gpu(), .gpu_architectures = {"sm_90"}, .dump_stages = {"partition"}};
+      .device = Device::Gpu(), .gpu_architectures = {"sm_90"}, .dump_stages = {"drop-unit-dims"}};
   if (gpus > 1) {
     for (int i = 0; i < gpus; ++i) options.data_parallel.devices.push_back(Device::Gpu(i));
     options.data_parallel.bucket_bytes = bucket_bytes;
@@ -83,7 +83,7 @@ Compiled CompileFor(const BuildForBatch& build, int gpus,
   CompileReport report;
   absl::StatusOr<Plan> plan = Compile(build(gpus * kPlanPart), options, &report);
   SINTER_CHECK(plan.ok()) << plan.status();
-  return {*std::move(plan), report.dumps["partition"]};
+  return {*std::move(plan), report.dumps["drop-unit-dims"]};
 }
 
 // Returns the number of steps of each kind on a device.

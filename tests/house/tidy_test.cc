@@ -126,10 +126,12 @@ const SourceFile* FindBelow(const std::string& folder, const std::string& name) 
   return nullptr;
 }
 
-// A pass has a record, a source and a test of the same name.
-TEST(TidyTest, EveryPassHasASourceAndATest) {
+// A pass has a record, a source, a test and a stage of the same name. A check that follows every stage is no stage.
+TEST(TidyTest, EveryPassHasASourceATestAndAStage) {
   const SourceFile* records = FindSource("passes/passes.td");
+  const SourceFile* pipeline = FindSource("frontend/compile/compile.cc");
   ASSERT_NE(records, nullptr);
+  ASSERT_NE(pipeline, nullptr);
   const std::regex record("^def ([A-Za-z0-9]+) : Pass<\"sinter-([a-z-]+)\"");
   int passes = 0;
   for (const std::string& line : records->lines) {
@@ -143,6 +145,9 @@ TEST(TidyTest, EveryPassHasASourceAndATest) {
     ASSERT_NE(test, nullptr) << "the pass of " << name << ".cc has no " << name << ".mlir below tests/passes";
     EXPECT_NE(test->Text().find("sinter-" + match[2].str()), std::string::npos) << test->path;
     EXPECT_NE(test->Text().find("FileCheck"), std::string::npos) << test->path;
+    if (name == "verify_placement") continue;
+    EXPECT_NE(pipeline->Text().find("{\"" + match[2].str() + "\","), std::string::npos)
+        << match[2] << " is no stage of " << pipeline->path;
   }
   EXPECT_GT(passes, 5);
 }

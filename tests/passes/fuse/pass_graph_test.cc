@@ -33,12 +33,14 @@ std::vector<Stage> Stages() {
   add("canonicalize", mlir::createCanonicalizerPass());
   add("cse", mlir::createCSEPass());
   add("decompose", createDecompose());
+  add("concat-along-first", createConcatAlongFirst());
   add("canonicalize", mlir::createCanonicalizerPass());
   add("fold-constants", createFoldConstants());
   add("cse", mlir::createCSEPass());
   add("assign-layouts", createAssignLayouts());
   add("canonicalize", mlir::createCanonicalizerPass());
   add("fuse-epilogue", createFuseEpilogue());
+  add("fuse-scatter-add", createFuseScatterAdd());
   add("move-reshapes", createMoveReshapes());
   add("cse", mlir::createCSEPass());
   add("fuse", createFuse());

@@ -1,5 +1,5 @@
-// RUN: sinter-opt %s --split-input-file --sinter-decompose --canonicalize --cse --mlir-print-local-scope | FileCheck %s
-// RUN: sinter-opt %s --split-input-file '--sinter-decompose=device=gpu:0' --canonicalize --cse --mlir-print-local-scope | FileCheck %s --check-prefix=GPU
+// RUN: sinter-opt %s --split-input-file --sinter-decompose --sinter-drop-unread-stats --canonicalize --cse --mlir-print-local-scope | FileCheck %s
+// RUN: sinter-opt %s --split-input-file '--sinter-decompose=device=gpu:0' --sinter-drop-unread-stats --canonicalize --cse --mlir-print-local-scope | FileCheck %s --check-prefix=GPU
 // RUN: sinter-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(sinter-decompose{device=gpu:0 report=true}))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
 // RUN: not sinter-opt %s --split-input-file '--sinter-decompose=device=tpu' 2>&1 | FileCheck %s --check-prefix=DEVICE
 

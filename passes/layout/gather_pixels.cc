@@ -1,10 +1,12 @@
-#include "sinter/passes/layout/pixel_blocks.h"
-
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/passes/passes.h"
 
 namespace sinter {
+
+#define GEN_PASS_DEF_GATHERPIXELS
+#include "passes/passes.h.inc"
 
 using ir::Expr;
 using ir::TypeOf;
@@ -118,33 +120,36 @@ Op CloneForBlocks(mlir::OpBuilder& builder, Op op, ArrayRef<Value> operands) {
   return clone;
 }
 
-}  // namespace
-
-void GatherPixels(mlir::func::FuncOp function) {
-  SmallVector<Operation*> ops;
-  function.walk([&](Operation* op) { ops.push_back(op); });
-  for (Operation* op : ops) {
-    ir::PlacedBuilder builder(op);
-    if (auto conv = llvm::dyn_cast<ir::Conv2dOp>(op)) {
-      auto g = Gather(conv, conv.getX(), conv.getResult(), TypeOf(conv.getWeights()).getShape());
-      if (!g) continue;
-      Value x = BlocksOfImages(builder, *g, TypeOf(conv.getX()).getElementType());
-      auto clone = CloneForBlocks(builder, conv, {x, BlocksOfWeights(builder, *g, conv.getWeights())});
-      op->getResult(0).replaceAllUsesWith(clone.getResult());
-      op->erase();
-    } else if (auto conv = llvm::dyn_cast<ir::Conv2dWeightGradOp>(op)) {
-      RankedTensorType type = conv.getResult().getType();
-      auto g = Gather(conv, conv.getX(), conv.getG(), type.getShape());
-      if (!g) continue;
-      Value x = BlocksOfImages(builder, *g, TypeOf(conv.getX()).getElementType());
-      auto clone = CloneForBlocks(builder, conv, {x, conv.getG()});
-      clone.getResult().setType(RankedTensorType::get(
-          {type.getDimSize(0), g->stride * g->stride * g->padded, g->blocks[0].taps, g->blocks[1].taps},
-          type.getElementType()));
-      op->getResult(0).replaceAllUsesWith(WeightsOfBlocks(builder, *g, clone.getResult()));
-      op->erase();
+class GatherPixelsPass : public impl::GatherPixelsBase<GatherPixelsPass> {
+ public:
+  using GatherPixelsBase::GatherPixelsBase;
+  void runOnOperation() override {
+    SmallVector<Operation*> ops;
+    getOperation().walk([&](Operation* op) { ops.push_back(op); });
+    for (Operation* op : ops) {
+      ir::PlacedBuilder builder(op);
+      if (auto conv = llvm::dyn_cast<ir::Conv2dOp>(op)) {
+        auto g = Gather(conv, conv.getX(), conv.getResult(), TypeOf(conv.getWeights()).getShape());
+        if (!g) continue;
+        Value x = BlocksOfImages(builder, *g, TypeOf(conv.getX()).getElementType());
+        auto clone = CloneForBlocks(builder, conv, {x, BlocksOfWeights(builder, *g, conv.getWeights())});
+        op->getResult(0).replaceAllUsesWith(clone.getResult());
+        op->erase();
+      } else if (auto conv = llvm::dyn_cast<ir::Conv2dWeightGradOp>(op)) {
+        RankedTensorType type = conv.getResult().getType();
+        auto g = Gather(conv, conv.getX(), conv.getG(), type.getShape());
+        if (!g) continue;
+        Value x = BlocksOfImages(builder, *g, TypeOf(conv.getX()).getElementType());
+        auto clone = CloneForBlocks(builder, conv, {x, conv.getG()});
+        clone.getResult().setType(RankedTensorType::get(
+            {type.getDimSize(0), g->stride * g->stride * g->padded, g->blocks[0].taps, g->blocks[1].taps},
+            type.getElementType()));
+        op->getResult(0).replaceAllUsesWith(WeightsOfBlocks(builder, *g, clone.getResult()));
+        op->erase();
+      }
     }
   }
-}
+};
 
+}  // namespace
 }  // namespace sinter

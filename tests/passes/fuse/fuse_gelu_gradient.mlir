@@ -1,5 +1,5 @@
 // On a GPU the gradient of gelu_tanh is computed in the matmul before it.
-// RUN: sinter-opt %s --split-input-file --pass-pipeline="builtin.module(func.func(sinter-differentiate,sinter-decompose),canonicalize,cse,sinter-propagate-placement{device=gpu:0},func.func(sinter-fuse-epilogue),canonicalize)" | FileCheck %s
+// RUN: sinter-opt %s --split-input-file --pass-pipeline="builtin.module(func.func(sinter-differentiate,sinter-decompose),canonicalize,cse,sinter-propagate-placement{device=gpu:0},func.func(sinter-fuse-gelu-gradient,sinter-fuse-epilogue),canonicalize)" | FileCheck %s
 
 // The slope of gelu_tanh is not computed separately. gelu_tanh and the column sums stay separate ops:
 // cuBLASLt has them, but is slower than Sinter's kernels.

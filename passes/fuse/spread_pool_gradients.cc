@@ -1,11 +1,13 @@
-#include "sinter/passes/fuse/pool_gradients.h"
-
 #include "sinter/ir/dialect/graph_builder.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/passes/passes.h"
 
 namespace sinter {
+
+#define GEN_PASS_DEF_SPREADPOOLGRADIENTS
+#include "passes/passes.h.inc"
 
 using ir::Expr;
 using mlir::Operation;
@@ -42,17 +44,22 @@ Expr Spread(ir::GraphBuilder& b, ir::AvgPool2dGradOp op) {
   return x / static_cast<double>(window[0] * window[1]);
 }
 
-}  // namespace
+class SpreadPoolGradientsPass : public impl::SpreadPoolGradientsBase<SpreadPoolGradientsPass> {
+ public:
+  using SpreadPoolGradientsBase::SpreadPoolGradientsBase;
 
-void SpreadPoolGradients(mlir::Block& block) {
-  for (Operation& candidate : llvm::make_early_inc_range(block)) {
-    auto op = llvm::dyn_cast<ir::AvgPool2dGradOp>(candidate);
-    if (!op || !CanSpread(op)) continue;
-    ir::PlacedBuilder at(op, ir::ConstantPlaces::kSet);
-    ir::GraphBuilder b(at, op.getLoc());
-    op.getResult().replaceAllUsesWith(Spread(b, op).value);
-    op.erase();
+  void runOnOperation() override {
+    llvm::SmallVector<ir::AvgPool2dGradOp> ops;
+    getOperation().walk([&](ir::AvgPool2dGradOp op) { ops.push_back(op); });
+    for (ir::AvgPool2dGradOp op : ops) {
+      if (!CanSpread(op)) continue;
+      ir::PlacedBuilder at(op, ir::ConstantPlaces::kSet);
+      ir::GraphBuilder b(at, op.getLoc());
+      op.getResult().replaceAllUsesWith(Spread(b, op).value);
+      op.erase();
+    }
   }
-}
+};
 
+}  // namespace
 }  // namespace sinter

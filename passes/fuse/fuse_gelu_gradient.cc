@@ -1,12 +1,14 @@
-#include "sinter/passes/fuse/gelu_gradient.h"
-
 #include "llvm/ADT/SetVector.h"
 #include "mlir/IR/IRMapping.h"
 #include "sinter/ir/dialect/graph_builder.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/library/product_sizes.h"
+#include "sinter/passes/passes.h"
 
 namespace sinter {
+
+#define GEN_PASS_DEF_FUSEGELUGRADIENT
+#include "passes/passes.h.inc"
 
 namespace {
 
@@ -77,20 +79,20 @@ bool IsOfCublas(ir::MatmulOp matmul) {
          std::min({s.m, s.n, s.k}) > 0 && s.n % 8 == 0;
 }
 
-}  // namespace
-
-ir::MatmulGradOp FuseGeluGradient(ir::MatmulOp matmul) {
+// For a matmul of bf16 or f16 whose only reader multiplies it by the derivative of gelu_tanh: builds the fused op in place
+// of both, if cuBLASLt supports it.
+void FuseGeluGradient(ir::MatmulOp matmul) {
   const bool is_plain = !matmul.getBias() && !matmul.getAddend() && !matmul.getScale() &&
                         matmul.getActivation() == Activation::none;
-  if (!is_plain || !matmul->hasOneUse() || !IsOfCublas(matmul)) return {};
+  if (!is_plain || !matmul->hasOneUse() || !IsOfCublas(matmul)) return;
   auto product = llvm::dyn_cast<ir::MulOp>(*matmul->getUsers().begin());
-  if (!product) return {};
+  if (!product) return;
   Value slope = product.getX() == matmul.getResult() ? product.getY() : product.getX();
   llvm::SmallVector<Value> squared = Squared(slope);
   auto* x = llvm::find_if(squared, [&](Value x) {
     return x.getType() == product.getType() && IsGeluGradient(product, matmul.getResult(), x);
   });
-  if (x == squared.end()) return {};
+  if (x == squared.end()) return;
   ir::PlacedBuilder at(product);
   auto fused = at.create<ir::MatmulGradOp>(matmul.getLoc(), product.getType(), matmul.getA(), matmul.getB(),
                                            *x, matmul.getTransposeA(), matmul.getTransposeB(),
@@ -99,7 +101,18 @@ ir::MatmulGradOp FuseGeluGradient(ir::MatmulOp matmul) {
   product.getResult().replaceAllUsesWith(fused.getResult());
   product.erase();
   matmul.erase();
-  return fused;
 }
 
+class FuseGeluGradientPass : public impl::FuseGeluGradientBase<FuseGeluGradientPass> {
+ public:
+  using FuseGeluGradientBase::FuseGeluGradientBase;
+
+  void runOnOperation() override {
+    llvm::SmallVector<ir::MatmulOp> matmuls;
+    getOperation().walk([&](ir::MatmulOp op) { matmuls.push_back(op); });
+    for (ir::MatmulOp op : matmuls) FuseGeluGradient(op);
+  }
+};
+
+}  // namespace
 }  // namespace sinter

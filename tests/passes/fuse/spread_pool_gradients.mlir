@@ -1,5 +1,5 @@
-// RUN: sinter-opt %s --device=gpu:0 --sinter-fuse | FileCheck %s
-// RUN: sinter-opt %s --sinter-fuse | FileCheck %s --check-prefix=CPU
+// RUN: sinter-opt %s --device=gpu:0 --sinter-spread-pool-gradients --sinter-fuse --mlir-print-local-scope | FileCheck %s
+// RUN: sinter-opt %s --sinter-spread-pool-gradients --sinter-fuse | FileCheck %s --check-prefix=CPU
 
 // On a GPU the gradient of a pool with disjoint windows is an index map. Together with the mask and the sums
 // after it, it is one kernel, and it is stored once.
