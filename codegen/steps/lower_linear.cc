@@ -1,6 +1,8 @@
 // Lowers matmuls, convolutions and pooling to library calls.
 // An op's math mode allows a library to be less exact than the element type. The CPU always computes in full
 // precision.
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/codegen/steps/lowering.h"
@@ -8,6 +10,7 @@
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/library/product_sizes.h"
 #include "sinter/ir/plan/plan_ops.h"
+#include "sinter/kernels/cpu/activation.h"
 #include "sinter/kernels/cpu/batch_conv.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/gpu_limits.h"
@@ -29,16 +32,60 @@ auto Numbers(FlatBufferBuilder& builder, ArrayRef<int64_t> values) {
   return builder.CreateVector(values.data(), values.size());
 }
 
-// The enums of ir/library/linear_ops.td and of plan.fbs have the same values.
-static_assert(static_cast<int>(ir::Activation::silu) == static_cast<int>(fb::Activation::Silu));
-static_assert(static_cast<int>(ir::MathMode::bf16x3) == static_cast<int>(fb::MathMode::Bf16x3));
-static_assert(static_cast<int>(ir::ImageLayout::nchw16n) == static_cast<int>(fb::ImageLayout::Nchw16n));
+// The enums of ir/library/linear_ops.td, of plan.fbs and of the kernels have the same cases with the same values.
+struct SameActivation {
+  ir::Activation op;
+  fb::Activation plan;
+  SnActivation kernel;
+};
+constexpr SameActivation kActivations[] = {
+    {ir::Activation::none, fb::Activation::None, SN_NO_ACTIVATION},
+    {ir::Activation::relu, fb::Activation::Relu, SN_RELU},
+    {ir::Activation::gelu, fb::Activation::Gelu, SN_GELU},
+    {ir::Activation::gelu_tanh, fb::Activation::GeluTanh, SN_GELU_TANH},
+    {ir::Activation::sigmoid, fb::Activation::Sigmoid, SN_SIGMOID},
+    {ir::Activation::tanh, fb::Activation::Tanh, SN_TANH},
+    {ir::Activation::silu, fb::Activation::Silu, SN_SILU},
+};
+constexpr std::pair<ir::MathMode, fb::MathMode> kMathModes[] = {
+    {ir::MathMode::ieee, fb::MathMode::Ieee},
+    {ir::MathMode::tf32, fb::MathMode::Tf32},
+    {ir::MathMode::bf16x3, fb::MathMode::Bf16x3},
+};
+constexpr std::pair<ir::ImageLayout, fb::ImageLayout> kImageLayouts[] = {
+    {ir::ImageLayout::nchw, fb::ImageLayout::Nchw},
+    {ir::ImageLayout::nhwc, fb::ImageLayout::Nhwc},
+    {ir::ImageLayout::nchw16n, fb::ImageLayout::Nchw16n},
+};
+
+// Returns true if the list has all cases from 0 to `last`, each with its own number.
+template <size_t kCases>
+constexpr bool HasAll(const SameActivation (&list)[kCases], unsigned last) {
+  for (size_t i = 0; i < kCases; ++i) {
+    const SameActivation& same = list[i];
+    if (static_cast<size_t>(same.op) != i || static_cast<size_t>(same.plan) != i ||
+        static_cast<size_t>(same.kernel) != i)
+      return false;
+  }
+  return kCases == last + 1;
+}
+template <typename Op, typename Plan, size_t kCases>
+constexpr bool HasAll(const std::pair<Op, Plan> (&list)[kCases], unsigned last) {
+  for (size_t i = 0; i < kCases; ++i) {
+    if (static_cast<size_t>(list[i].first) != i || static_cast<size_t>(list[i].second) != i) return false;
+  }
+  return kCases == last + 1 && static_cast<size_t>(Plan::MAX) == last;
+}
+static_assert(HasAll(kActivations, ir::getMaxEnumValForActivation()) &&
+              static_cast<unsigned>(fb::Activation::MAX) == ir::getMaxEnumValForActivation());
+static_assert(HasAll(kMathModes, ir::getMaxEnumValForMathMode()));
+static_assert(HasAll(kImageLayouts, ir::getMaxEnumValForImageLayout()));
 
 struct Image {
   int64_t batch, channels, height, width;
   Image(Value v, ir::ImageLayout layout) {
     ArrayRef<int64_t> s = ShapeOf(v);
-    bool last = layout == ir::ImageLayout::nhwc;
+    const bool last = layout == ir::ImageLayout::nhwc;
     batch = s[0], channels = s[last ? 3 : 1], height = s[last ? 1 : 2], width = s[last ? 2 : 3];
     if (layout == ir::ImageLayout::nchw16n) batch *= s[4];
   }

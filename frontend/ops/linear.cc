@@ -4,6 +4,7 @@
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/graph/literals.h"
 #include "sinter/frontend/ops/ops.h"
+#include "sinter/kernels/window_positions.h"
 
 namespace sinter {
 
@@ -21,12 +22,6 @@ bool CheckWindow(Call& call, std::string_view what, llvm::ArrayRef<int64_t> numb
     return false;
   }
   return true;
-}
-
-// Returns the result's elements along one image dimension; negative if the window does not fit.
-int64_t WindowCount(int64_t size, int64_t padding, int64_t window, int64_t dilation, int64_t stride) {
-  int64_t room = size + padding - dilation * (window - 1) - 1;
-  return room < 0 ? -1 : room / stride + 1;
 }
 
 std::string Pair(int64_t h, int64_t w) { return absl::StrCat(h, "x", w); }
@@ -60,9 +55,10 @@ std::optional<std::array<int64_t, 2>> PoolSize(Call& call, const Tensor& x,
   }
   std::array<int64_t, 2> size;
   for (int i = 0; i < 2; ++i) {
-    size[i] = WindowCount(x.dim(2 + i), padding[2 * i] + padding[2 * i + 1], window[i], 1, strides[i]);
+    size[i] =
+        kernels::WindowPositions(x.dim(2 + i), padding[2 * i], padding[2 * i + 1], window[i], strides[i]);
   }
-  if (size[0] < 0 || size[1] < 0) {
+  if (size[0] < 1 || size[1] < 1) {
     call.Fail(absl::StrCat("has a window of ", Pair(window[0], window[1]),
                            " over padded images smaller than that"));
     return std::nullopt;
@@ -135,9 +131,10 @@ Tensor Conv2d(const Tensor& x, const Tensor& weights, const Conv2dOptions& optio
   }
   Shape shape = {x.dim(0), weights.dim(0)};
   for (int i = 0; i < 2; ++i) {
-    int64_t size = WindowCount(x.dim(2 + i), options.padding[2 * i] + options.padding[2 * i + 1],
-                               weights.dim(2 + i), options.dilations[i], options.strides[i]);
-    if (size < 0 || weights.dim(2 + i) < 1) {
+    int64_t size = kernels::WindowPositions(x.dim(2 + i), options.padding[2 * i], options.padding[2 * i + 1],
+                                            kernels::WindowExtent(weights.dim(2 + i), options.dilations[i]),
+                                            options.strides[i]);
+    if (size < 1 || weights.dim(2 + i) < 1) {
       return call.Fail(absl::StrCat("has a window of ", Pair(weights.dim(2), weights.dim(3)),
                                     " that does not fit images of ", Pair(x.dim(2), x.dim(3))));
     }

@@ -1,6 +1,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
 #include "sinter/ir/library/linear_checks.h"
+#include "sinter/kernels/window_positions.h"
 
 // clang-format off: the enums come after the header that declares them.
 #include "ir/linear_enums.cc.inc"
@@ -10,6 +11,8 @@
 
 namespace sinter::ir {
 
+using kernels::WindowExtent;
+using kernels::WindowPositions;
 using llvm::ArrayRef;
 using mlir::LogicalResult;
 using mlir::RankedTensorType;
@@ -109,12 +112,6 @@ LogicalResult CheckImages(mlir::Operation* op, llvm::StringRef what, RankedTenso
   return mlir::success();
 }
 
-// Number of positions of a window of `extent` along a dimension of `size` with this stride; 0 if none fits.
-int64_t Places(int64_t size, int64_t before, int64_t after, int64_t extent, int64_t stride) {
-  int64_t room = size + before + after - extent;
-  return room < 0 ? 0 : room / stride + 1;
-}
-
 // Checks a convolution given its images, weights and outputs, for any of the three ops.
 template <typename Op>
 LogicalResult CheckConv(Op op, RankedTensorType images, RankedTensorType weights, RankedTensorType outputs) {
@@ -146,8 +143,8 @@ LogicalResult CheckConv(Op op, RankedTensorType images, RankedTensorType weights
   }
   Image want = x;
   want.c = w[0];
-  want.h = Places(x.h, pad[0], pad[1], dilation[0] * (w[2] - 1) + 1, stride[0]);
-  want.w = Places(x.w, pad[2], pad[3], dilation[1] * (w[3] - 1) + 1, stride[1]);
+  want.h = WindowPositions(x.h, pad[0], pad[1], WindowExtent(w[2], dilation[0]), stride[0]);
+  want.w = WindowPositions(x.w, pad[2], pad[3], WindowExtent(w[3], dilation[1]), stride[1]);
   if (want.h < 1 || want.w < 1) {
     return op.emitOpError() << "has a window " << w[2] << "x" << w[3] << " with dilations "
                             << SizesText(dilation) << " that does not fit into images of " << x.h << "x"
@@ -182,8 +179,8 @@ LogicalResult CheckPool(Op op, RankedTensorType images, RankedTensorType outputs
   }
   Image x(images.getShape(), op.getLayout()), y(outputs.getShape(), op.getLayout());
   Image want = x;
-  want.h = Places(x.h, pad[0], pad[1], window[0], stride[0]);
-  want.w = Places(x.w, pad[2], pad[3], window[1], stride[1]);
+  want.h = WindowPositions(x.h, pad[0], pad[1], window[0], stride[0]);
+  want.w = WindowPositions(x.w, pad[2], pad[3], window[1], stride[1]);
   if (want.h < 1 || want.w < 1) {
     return op.emitOpError() << "has a window " << SizesText(window) << " that does not fit into images of "
                             << x.h << "x" << x.w << " with padding " << SizesText(pad);

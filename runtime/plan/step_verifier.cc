@@ -8,13 +8,14 @@
 #include "runtime/plan_generated.h"
 #include "sinter/kernels/cpu/batch_conv.h"
 #include "sinter/kernels/cpu/catalog.h"
-#include "sinter/runtime/plan/step_sizes.h"
+#include "sinter/kernels/window_positions.h"
 #include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/gpu_limits.h"
 #include "sinter/runtime/plan/matmul_slots.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_verifier.h"
+#include "sinter/runtime/plan/step_sizes.h"
 
 namespace sinter {
 namespace {
@@ -193,13 +194,13 @@ absl::Status CheckSizes(const Sizes* sizes, const char* what, size_t count, int6
   return absl::OkStatus();
 }
 
-// Checks out = (in + padding - dilated window) / stride + 1 in both dimensions.
+// Checks the output's sizes against kernels::WindowPositions, in both dimensions.
 absl::Status CheckWindow(const Sizes& in, const Sizes& out, const Sizes& window, const Sizes& strides,
                          const Sizes& padding, const Sizes* dilations) {
   for (int d = 0; d < 2; ++d) {
-    const int64_t extent = (window.Get(d) - 1) * (dilations == nullptr ? 1 : dilations->Get(d)) + 1;
-    const int64_t padded = in.Get(d) + padding.Get(2 * d) + padding.Get(2 * d + 1);
-    const int64_t want = padded < extent ? 0 : (padded - extent) / strides.Get(d) + 1;
+    const int64_t extent = kernels::WindowExtent(window.Get(d), dilations == nullptr ? 1 : dilations->Get(d));
+    const int64_t want = kernels::WindowPositions(in.Get(d), padding.Get(2 * d), padding.Get(2 * d + 1),
+                                                  extent, strides.Get(d));
     if (out.Get(d) == want) continue;
     return BadPlan("its output has ", out.Get(d), d == 0 ? " rows" : " columns", ", and its window makes ",
                    want);
