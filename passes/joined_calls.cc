@@ -1,17 +1,14 @@
 #include "sinter/passes/joined_calls.h"
 
 #include "sinter/ir/plan/plan_ops.h"
-#include "sinter/ir/program/collective.h"
 
 namespace sinter {
 
 namespace {
 
-// True for library calls, except copies and collectives, which have their own memory.
+// True for results of library calls. Copies and collectives have their own memory.
 bool IsComputedByCall(mlir::Value value) {
-  mlir::Operation* op = value.getDefiningOp();
-  return op && llvm::isa<ir::LibraryInterface>(op) && !llvm::isa<ir::CopyOp, ir::CloneOp>(op) &&
-         !ir::Collective::Of(op);
+  return llvm::isa_and_nonnull<ir::LibraryInterface>(value.getDefiningOp());
 }
 
 // Limit for a concat in a kernel: each element tests all parts.

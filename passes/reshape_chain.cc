@@ -94,7 +94,7 @@ bool CanReshapeChain(Value value, ArrayRef<int64_t> shape, int depth) {
 
 bool IsInMemory(Value value) {
   Operation* def = value.getDefiningOp();
-  if (!def || llvm::isa<ir::LibraryInterface>(def) || IsInputPart(def)) return true;
+  if (!def || llvm::isa<ir::StepInterface>(def) || IsInputPart(def)) return true;
   if (llvm::isa<ir::ConstantOp>(def)) return !IsSplat(def);
   return llvm::isa<ir::ReshapeOp>(def) && !ir::IsUnitReshape(def);
 }

@@ -86,7 +86,7 @@ struct Image {
   Image(Value v, ir::ImageLayout layout) {
     ArrayRef<int64_t> s = ShapeOf(v);
     const bool last = layout == ir::ImageLayout::nhwc;
-    batch = s[0], channels = s[last ? 3 : 1], height = s[last ? 1 : 2], width = s[last ? 2 : 3];
+    batch = s[0], channels = s[ir::ChannelDim(layout)], height = s[last ? 1 : 2], width = s[last ? 2 : 3];
     if (layout == ir::ImageLayout::nchw16n) batch *= s[4];
   }
 };

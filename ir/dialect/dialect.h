@@ -20,6 +20,16 @@
 #include "sinter/ir/scalar/element_builder.h"
 #include "sinter/ir/scalar/scalar_builder.h"
 
+namespace sinter::ir {
+// Enumerations of the linear family, which interfaces name.
+enum class Activation : uint32_t;
+enum class ImageLayout : uint32_t;
+enum class MathMode : uint32_t;
+
+// Returns the dimension of images of this layout that counts the channels.
+int64_t ChannelDim(ImageLayout layout);
+}  // namespace sinter::ir
+
 // Generated.
 #include "ir/dialect.h.inc"
 #include "ir/interfaces.h.inc"

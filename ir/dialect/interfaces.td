@@ -83,16 +83,83 @@ def CompositeInterface : OpInterface<"CompositeInterface"> {
   ];
 }
 
-def LibraryInterface : OpInterface<"LibraryInterface"> {
+def StepInterface : OpInterface<"StepInterface"> {
   let description = [{
-    The op becomes one step of the plan: a library call, a call of a kernel of the catalogue, or a copy. It is never
-    part of a fused loop.
+    The op becomes a step of the plan of its own and is never part of a fused loop: its operands are in memory. An op implements
+    this interface through the one that says which kind of step it is: LibraryInterface, MoveInterface or CollectiveInterface.
   }];
   let cppNamespace = "::sinter::ir";
   let methods = [
     InterfaceMethod<[{
-      True if operand `operand` and result `result` may share memory when the operand dies at this op.}],
+      Returns true if operand `operand` and result `result` may share memory when this op is the operand's last
+      reader.}],
       "bool", "mayUpdateInPlace", (ins "unsigned":$operand, "unsigned":$result), "", "return false;">
+  ];
+}
+
+def LibraryInterface : OpInterface<"LibraryInterface", [StepInterface]> {
+  let description = "The op becomes a call of a library or of a catalog kernel, which reads and writes whole tensors.";
+  let cppNamespace = "::sinter::ir";
+}
+
+def MoveInterface : OpInterface<"MoveInterface", [StepInterface]> {
+  let description = "The op computes nothing: its result is its first operand in other memory, here or on another device.";
+  let cppNamespace = "::sinter::ir";
+}
+
+def CollectiveInterface : OpInterface<"CollectiveInterface", [StepInterface]> {
+  let description = [{
+    The op is one member of an exchange between devices: see ir/program/collective_ops.td. ir::Collective
+    (ir/program/collective.h) has the same facts with the devices as a list.
+  }];
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<"Returns the members' devices in the order of their ranks.", "::mlir::ArrayAttr", "getGroup">,
+    InterfaceMethod<"Returns the number that the members of one exchange share.", "int64_t", "getChannel">
+  ];
+}
+
+def ImageOpInterface : OpInterface<"ImageOpInterface"> {
+  let description = [{
+    The op works on images of four dimensions and has a layout: a convolution, one of its gradients, or a pool. All operands and
+    results that are neither weights nor of rank 1 are images in that layout.
+  }];
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<"Returns the order of the images' dimensions.", "::sinter::ir::ImageLayout", "getLayout">,
+    InterfaceMethod<"Sets the order, not the types of the images.", "void", "setLayout",
+      (ins "::sinter::ir::ImageLayout":$layout)>,
+    InterfaceMethod<[{
+      Returns the weights, an operand or a result: [C_out, C_in / groups, kh, kw] in all layouts. Null if the op has
+      none.}],
+      "::mlir::Value", "getWeights", (ins), "", "return {};">,
+    InterfaceMethod<"Returns the number of groups into which a convolution splits the channels.",
+      "int64_t", "getGroups", (ins), "", "return 1;">
+  ];
+  let extraSharedClassDeclaration = [{
+    // Returns the dimension of the images that counts the channels.
+    int64_t getChannelDim() { return ::sinter::ir::ChannelDim($_op.getLayout()); }
+  }];
+}
+
+def ContractionInterface : OpInterface<"ContractionInterface"> {
+  let description = [{
+    The op multiplies elements and sums the products, in f32 for operands of bf16 and f16: a matmul, a convolution, attention, and
+    their gradients.
+  }];
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<"Returns how products of f32 operands may be computed; other modes than ieee are the program's choice.",
+      "::sinter::ir::MathMode", "getMath">
+  ];
+}
+
+def EpilogueInterface : OpInterface<"EpilogueInterface"> {
+  let description = "The op may apply an activation to its sums before it stores them, after adding a bias if it has one.";
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<"Returns the activation, `none` if there is none.", "::sinter::ir::Activation", "getActivation">,
+    InterfaceMethod<"Returns the dimension of the result along which a bias is added.", "int64_t", "getBiasDim">
   ];
 }
 

@@ -12,7 +12,7 @@ include "sinter/ir/dialect/math_mode.td"
 // for f64 and in f32 for all other types: the logarithm of each row's sum of exponentials. From it the
 // gradient recomputes the probabilities.
 class Sinter_AttentionOp<string mnemonic, string text, dag operands, list<Trait> traits = []>
-    : Sinter_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<CompositeInterface>, DeclareOpInterfaceMethods<LibraryInterface>,
+    : Sinter_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<CompositeInterface>, LibraryInterface, ContractionInterface,
                                     DeclareOpInterfaceMethods<ShardableInterface>]> {
   let summary = text;
   let arguments = !con(operands, (ins F64Attr:$scale, UnitAttr:$causal,

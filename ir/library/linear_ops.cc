@@ -25,6 +25,8 @@ void AddLinearOps(SinterDialect* dialect) {
       >();
 }
 
+int64_t ChannelDim(ImageLayout layout) { return layout == ImageLayout::nhwc ? 3 : 1; }
+
 std::string SizesText(ArrayRef<int64_t> sizes) {
   std::string text = "[";
   for (auto [i, size] : llvm::enumerate(sizes)) text += (i == 0 ? "" : ", ") + std::to_string(size);
@@ -80,7 +82,7 @@ struct Image {
 
   Image(ArrayRef<int64_t> shape, ImageLayout layout) {
     bool last = layout == ImageLayout::nhwc;
-    n = shape[0], c = shape[last ? 3 : 1], h = shape[last ? 1 : 2], w = shape[last ? 2 : 3];
+    n = shape[0], c = shape[ChannelDim(layout)], h = shape[last ? 1 : 2], w = shape[last ? 2 : 3];
     if (layout == ImageLayout::nchw16n) n *= kBatchBlock;
   }
   llvm::SmallVector<int64_t> shape(ImageLayout layout) const {

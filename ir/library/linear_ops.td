@@ -23,7 +23,8 @@ def Sinter_ImageLayout : I32EnumAttr<"ImageLayout", "the order of an image tenso
 // sums are rounded. `addend` has the result's type, and the result may overwrite it. `scale` is an f32 number
 // (f64 for f64) that is read when the matmul runs. Integers have neither. On a GPU cuBLASLt does all of it in
 // one call.
-def MatmulOp : Sinter_Op<"matmul", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<LibraryInterface, ["mayUpdateInPlace"]>,
+def MatmulOp : Sinter_Op<"matmul", [Pure, AttrSizedOperandSegments, LibraryInterface, DeclareOpInterfaceMethods<StepInterface, ["mayUpdateInPlace"]>,
+                                    ContractionInterface, EpilogueInterface,
                                     DeclareOpInterfaceMethods<ShardableInterface>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = "activation(scale A B + bias + addend): A [..., m, k] (or [..., k, m] when transpose_a), B [..., k, n] (or "
     "[..., n, k] when transpose_b), equal leading batch dimensions, bias [n]; bf16 and f16 accumulate in f32 and may return f32";
@@ -35,6 +36,10 @@ def MatmulOp : Sinter_Op<"matmul", [Pure, AttrSizedOperandSegments, DeclareOpInt
                    DefaultValuedAttr<Sinter_MathMode, "::sinter::ir::MathMode::ieee">:$math);
   let results = (outs Sinter_NumberTensor:$result);
   // A matmul without addend and scale, as programs write it.
+  let extraClassDeclaration = [{
+    // Along the rows of the result.
+    int64_t getBiasDim() { return getType().getRank() - 1; }
+  }];
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$bias,
                                  "bool":$transpose_a, "bool":$transpose_b, "::sinter::ir::Activation":$activation,
                                  "::sinter::ir::MathMode":$math), [{
@@ -47,8 +52,8 @@ def MatmulOp : Sinter_Op<"matmul", [Pure, AttrSizedOperandSegments, DeclareOpInt
 // A matmul followed by an activation's gradient, which a GPU's library computes in one call. The pass
 // fuse-epilogue creates it there; one written by hand is decomposed first. `preactivation` is the
 // activation's input and has the result's type.
-def MatmulGradOp : Sinter_Op<"matmul_grad", [Pure, DeclareOpInterfaceMethods<CompositeInterface>,
-                                            DeclareOpInterfaceMethods<LibraryInterface>]> {
+def MatmulGradOp : Sinter_Op<"matmul_grad", [Pure, DeclareOpInterfaceMethods<CompositeInterface>, LibraryInterface,
+                                            ContractionInterface]> {
   let summary = "(A B) activation'(preactivation); operands like matmul's";
   let hasVerifier = 1;
   let arguments = (ins Sinter_FloatTensor:$a, Sinter_FloatTensor:$b, Sinter_FloatTensor:$preactivation,
@@ -62,8 +67,8 @@ def MatmulGradOp : Sinter_Op<"matmul_grad", [Pure, DeclareOpInterfaceMethods<Com
 // Base of convolution and its two gradients. Images are [N, C, H, W], or in the order of `layout`; weights
 // are always [C_out, C_in / groups, kh, kw]; padding is [top, bottom, left, right].
 class Sinter_ConvOp<string mnemonic, string text, dag operands>
-    : Sinter_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<LibraryInterface>, DeclareOpInterfaceMethods<ShardableInterface>,
-                           DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+    : Sinter_Op<mnemonic, [Pure, LibraryInterface, ImageOpInterface, ContractionInterface, EpilogueInterface,
+                           DeclareOpInterfaceMethods<ShardableInterface>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = text;
   let arguments = !con(operands, (ins DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$padding,
       DenseI64ArrayAttr:$dilations, I64Attr:$groups,
@@ -72,6 +77,11 @@ class Sinter_ConvOp<string mnemonic, string text, dag operands>
       DefaultValuedAttr<Sinter_MathMode, "::sinter::ir::MathMode::ieee">:$math));
   let results = (outs Sinter_FloatTensor:$result);
   let hasVerifier = 1;
+  code conv_declarations = [{
+    // Along the channels of the result.
+    int64_t getBiasDim() { return ChannelDim(getLayout()); }
+  }];
+  let extraClassDeclaration = conv_declarations;
 }
 def Conv2dOp : Sinter_ConvOp<"conv2d", "activation(cross-correlation of images with weights + bias [C_out])",
     (ins Sinter_FloatTensor:$x, Sinter_FloatTensor:$weights, Optional<Sinter_FloatTensor>:$bias)> {
@@ -87,10 +97,14 @@ def Conv2dWeightGradOp : Sinter_ConvOp<"conv2d_weight_grad",
     "Gradient of conv2d with respect to its weights: `g` is the result's gradient",
     (ins Sinter_FloatTensor:$x, Sinter_FloatTensor:$g)> {
   let assemblyFormat = "$x `,` $g (`layout` $layout^)? (`math` $math^)? attr-dict `:` functional-type(operands, $result)";
+  let extraClassDeclaration = conv_declarations # [{
+    // What the op computes.
+    ::mlir::Value getWeights() { return getResult(); }
+  }];
 }
 
 class Sinter_PoolOp<string mnemonic, string text, dag operands, list<Trait> traits = []>
-    : Sinter_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<LibraryInterface>, DeclareOpInterfaceMethods<ShardableInterface>]> {
+    : Sinter_Op<mnemonic, traits # [Pure, LibraryInterface, ImageOpInterface, DeclareOpInterfaceMethods<ShardableInterface>]> {
   let summary = text;
   let arguments = !con(operands, (ins DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$padding,
       DefaultValuedAttr<Sinter_ImageLayout, "::sinter::ir::ImageLayout::nchw">:$layout));

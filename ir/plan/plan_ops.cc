@@ -116,7 +116,7 @@ mlir::LogicalResult CallOp::verify() {
                          << getIns().size() << " and " << getOuts().size();
   }
   mlir::Operation& first = block.front();
-  if (!llvm::isa<ir::LibraryInterface>(first)) return ir::VerifyFusedBody(*this, block);
+  if (!llvm::isa<ir::StepInterface>(first)) return ir::VerifyFusedBody(*this, block);
   if (!llvm::hasNItems(block, 2)) {
     return emitOpError() << "holds '" << first.getName() << "' and other ops; expected a library op alone";
   }
@@ -182,7 +182,7 @@ mlir::ParseResult CallOp::parse(mlir::OpAsmParser& parser, mlir::OperationState&
 
 mlir::Operation* CallOp::libraryOp() {
   mlir::Operation& first = getBody().front().front();
-  return llvm::isa<ir::LibraryInterface>(first) ? &first : nullptr;
+  return llvm::isa<ir::StepInterface>(first) ? &first : nullptr;
 }
 
 ir::DeviceAttr ViewOp::placedOn() { return ir::DeviceOf(getSource()); }

@@ -21,13 +21,9 @@ void AddCollectiveOps(SinterDialect* dialect) {
 }
 
 std::optional<Collective> Collective::Of(mlir::Operation* op) {
-  return llvm::TypeSwitch<mlir::Operation*, std::optional<Collective>>(op)
-      .Case<AllReduceOp, ReduceOp, BroadcastFromOp, AllGatherOp, ReduceScatterOp, AllToAllOp, SendOp, RecvOp>(
-          [](auto member) {
-            auto group = member.getGroup().template getAsRange<DeviceAttr>();
-            return Collective{member, llvm::to_vector(group), static_cast<int64_t>(member.getChannel())};
-          })
-      .Default([](mlir::Operation*) { return std::nullopt; });
+  auto member = llvm::dyn_cast<CollectiveInterface>(op);
+  if (!member) return std::nullopt;
+  return Collective{op, llvm::to_vector(member.getGroup().getAsRange<DeviceAttr>()), member.getChannel()};
 }
 
 int64_t Collective::Rank() const {

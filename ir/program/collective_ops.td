@@ -17,7 +17,7 @@ def Sinter_Group : TypedArrayAttrBase<Sinter_Device, "devices, each once">;
 // Not Pure: a member must neither be erased nor move alone. An op whose group is one device folds to its
 // operand.
 class Sinter_CollectiveOp<string mnemonic, string text, dag operands, dag attributes = (ins)>
-    : Sinter_Op<mnemonic, [DeclareOpInterfaceMethods<LibraryInterface, ["mayUpdateInPlace"]>]> {
+    : Sinter_Op<mnemonic, [CollectiveInterface, DeclareOpInterfaceMethods<StepInterface, ["mayUpdateInPlace"]>]> {
   let summary = text;
   let arguments = !con(operands, (ins Sinter_Group:$group, I64Attr:$channel), attributes);
   let hasVerifier = 1;

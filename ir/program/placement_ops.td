@@ -6,7 +6,7 @@ include "sinter/ir/dialect/device_attr.td"
 
 // Neither an index map nor arithmetic: a separate step.
 class Sinter_PlacementOp<string mnemonic, list<Trait> traits>
-    : Sinter_Op<mnemonic, traits # [AllTypesMatch<["x", "result"]>, DeclareOpInterfaceMethods<LibraryInterface>,
+    : Sinter_Op<mnemonic, traits # [AllTypesMatch<["x", "result"]>, MoveInterface,
                                     DeclareOpInterfaceMethods<DifferentiableInterface>]>;
 
 def CopyOp : Sinter_PlacementOp<"copy", [Pure]> {

@@ -33,7 +33,7 @@ def RandomBernoulliOp : Sinter_RandomOp<"random_bernoulli", "True with the given
 }
 def RandomPermutationOp : Sinter_RandomOp<"random_permutation",
     "The numbers 0 to n-1 in random order: sorted by a random 32-bit key, ties by number",
-    [DeclareOpInterfaceMethods<LibraryInterface>]> {
+    [LibraryInterface]> {
   let arguments = (ins Sinter_IndexTensor:$seed, Sinter_IndexTensor:$step, I64Attr:$stream);
   let results = (outs Sinter_IndexTensor:$result);
   let assemblyFormat = "$seed `,` $step `stream` $stream attr-dict `:` type($seed) `,` type($step) `->` type($result)";

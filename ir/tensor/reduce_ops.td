@@ -50,7 +50,8 @@ def LogsumexpOp : Sinter_CompositeReduceOp<"logsumexp", "log of the sum of exp a
 def NormOp : Sinter_CompositeReduceOp<"norm", "Euclidean norm along `dims`: sqrt of the sum of squares">;
 
 def CumsumOp : Sinter_Op<"cumsum", [Pure, AllTypesMatch<["x", "result"]>, DeclareOpInterfaceMethods<ShardableInterface>,
-    DeclareOpInterfaceMethods<LibraryInterface, ["mayUpdateInPlace"]>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+    LibraryInterface,
+    DeclareOpInterfaceMethods<StepInterface, ["mayUpdateInPlace"]>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = "Running sum along `dim`; from the end when `reverse`";
   let arguments = (ins Sinter_NumberTensor:$x, I64Attr:$dim, UnitAttr:$reverse);
   let results = (outs Sinter_NumberTensor:$result);

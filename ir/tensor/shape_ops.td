@@ -98,7 +98,8 @@ def TakeAlongOp : Sinter_ShapeOp<"take_along",
   let hasVerifier = 1;
 }
 def ScatterAddOp : Sinter_Op<"scatter_add", [Pure, AllTypesMatch<["x", "result"]>, DeclareOpInterfaceMethods<ShardableInterface>,
-    DeclareOpInterfaceMethods<LibraryInterface, ["mayUpdateInPlace"]>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+    LibraryInterface,
+    DeclareOpInterfaceMethods<StepInterface, ["mayUpdateInPlace"]>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = "x plus updates: result[..., indices[i...], ...] += updates[..., i..., ...] along `dim`, in the order of i, "
                 "so that the sum is deterministic; an index out of range adds nothing";
   let arguments = (ins Sinter_NumberTensor:$x, Sinter_IndexTensor:$indices, Sinter_NumberTensor:$updates, I64Attr:$dim);

@@ -75,7 +75,7 @@ llvm::SmallVector<Edge> CollectEdges(const FusionGraph& graph, const FusionRules
 
 mlir::LogicalResult FusePass::checkOps(mlir::Block& block) {
   for (Operation& op : block.without_terminator()) {
-    if (llvm::isa<ir::FusibleInterface, ir::ReductionInterface, ir::LibraryInterface, ir::FusionOp>(op))
+    if (llvm::isa<ir::FusibleInterface, ir::ReductionInterface, ir::StepInterface, ir::FusionOp>(op))
       continue;
     return op.emitOpError(
         "can be neither fused nor called: decompose composites and differentiate gradients first");

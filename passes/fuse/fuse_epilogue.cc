@@ -26,10 +26,6 @@ Activation ActivationOf(Operation* op) {
       .Default(Activation::none);
 }
 
-// The dimension of the result along which the library op adds its bias.
-int64_t BiasDim(ir::MatmulOp op) { return op.getType().getRank() - 1; }
-int64_t BiasDim(ir::Conv2dOp op) { return op.getLayout() == ir::ImageLayout::nhwc ? 3 : 1; }
-
 // Returns why the library cannot apply the activation, or a bias alone (none); empty if it can. Otherwise the
 // epilogue is a separate kernel.
 std::string AgainstEpilogue(ir::MatmulOp op, Activation activation) {
@@ -92,7 +88,7 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
     if (op.getBias() || op.getActivation() != Activation::none) return op;
     ir::AddOp add;
     Value bias;
-    int64_t dim = BiasDim(op), size = op.getType().getDimSize(dim);
+    int64_t dim = op.getBiasDim(), size = op.getType().getDimSize(dim);
     for (Operation* user : op->getUsers()) {
       auto candidate = llvm::dyn_cast<ir::AddOp>(user);
       if (!candidate) continue;

@@ -51,8 +51,8 @@ std::string FusionRules::boundary(unsigned producer, unsigned consumer) const {
   if (graph_.nodes()[consumer].op->hasTrait<mlir::OpTrait::IsTerminator>()) return "";
   for (unsigned node : {producer, consumer}) {
     Operation* op = graph_.nodes()[node].op;
-    if (llvm::isa<ir::CopyOp, ir::CloneOp>(op)) return NameOf(op) + " moves memory";
-    if (llvm::isa<ir::LibraryInterface>(op)) return NameOf(op) + " is a library call";
+    if (llvm::isa<ir::MoveInterface>(op)) return NameOf(op) + " moves memory";
+    if (llvm::isa<ir::StepInterface>(op)) return NameOf(op) + " is a library call";
     if (IsInputPart(op)) return "a part of an input that several devices share is a view of memory";
     if (IsJoin(op)) return "the parts of the concat are written where they belong";
     if (llvm::isa<ir::ReshapeOp>(op) && !IsRepeat(op))

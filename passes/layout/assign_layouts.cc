@@ -18,20 +18,15 @@ using mlir::Operation;
 using mlir::RankedTensorType;
 using mlir::Value;
 
-// True for convolutions, their gradients and pools (ops with a layout) while the layout is still the user's.
+// True for ops on images that are still in the user's layout.
 bool IsImageOp(Operation* op) {
-  auto has_name = [](mlir::StringAttr name) { return name == "layout"; };
-  if (!llvm::isa<ir::LibraryInterface>(op) || llvm::none_of(op->getName().getAttributeNames(), has_name))
-    return false;
-  auto layout = op->getAttrOfType<ir::ImageLayoutAttr>("layout");
-  return !layout || layout.getValue() == ir::ImageLayout::nchw;
+  auto image = llvm::dyn_cast<ir::ImageOpInterface>(op);
+  return image && image.getLayout() == ir::ImageLayout::nchw;
 }
 
 Value WeightsOf(Operation* op) {
-  return llvm::TypeSwitch<Operation*, Value>(op)
-      .Case<ir::Conv2dOp, ir::Conv2dInputGradOp>([](auto conv) { return conv.getWeights(); })
-      .Case([](ir::Conv2dWeightGradOp conv) { return conv.getResult(); })
-      .Default(Value());
+  auto image = llvm::dyn_cast<ir::ImageOpInterface>(op);
+  return image ? image.getWeights() : Value();
 }
 
 bool IsSplat(ir::ConstantOp op) {
@@ -124,7 +119,7 @@ class Relayout {
       if (is_image(from)) to.setType(order_.typeOf(TypeOf(from)));
     }
     if (IsImageOp(copy)) {
-      copy->setAttr("layout", ir::ImageLayoutAttr::get(op->getContext(), order_.layout()));
+      llvm::cast<ir::ImageOpInterface>(copy).setLayout(order_.layout());
     } else {
       order_.adapt(copy);
     }
@@ -201,9 +196,7 @@ std::string AgainstBlocks(Operation* op) {
       }
     }
   }
-  auto groups = op->getAttrOfType<mlir::IntegerAttr>("groups");
-  if (groups && groups.getInt() != 1) return "it has groups";
-  return "";
+  return llvm::cast<ir::ImageOpInterface>(op).getGroups() == 1 ? "" : "it has groups";
 }
 
 class AssignLayoutsPass : public impl::AssignLayoutsBase<AssignLayoutsPass> {

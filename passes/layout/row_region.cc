@@ -80,7 +80,7 @@ void RowRegion::addRowWork() {
     bool ready = llvm::all_of(op->getOperands(), [&](Value operand) {
       if (!depends(operand)) return true;
       Operation* from = operand.getDefiningOp();
-      return members.contains(from) && split_.contains(operand) && !llvm::isa<ir::LibraryInterface>(from);
+      return members.contains(from) && split_.contains(operand) && !llvm::isa<ir::StepInterface>(from);
     });
     if (ready) members.insert(op);
   }
@@ -107,7 +107,7 @@ std::string RowRegion::problemOf(Operation* op) const {
     if (leaves && split_.contains(result) && isLarge(result))
       return "all of the result of " + OpName(op) + " is read";
   }
-  bool contracts = op != product_ && llvm::isa<ir::LibraryInterface>(op);
+  bool contracts = op != product_ && llvm::isa<ir::StepInterface>(op);
   bool feeds = llvm::any_of(op->getUsers(), [&](Operation* user) { return ops_.contains(user); });
   if (contracts && feeds) return "the result of " + OpName(op) + " is needed for the same rows";
   return "";

@@ -32,7 +32,7 @@ constexpr int64_t kGpuAlignment = 16;
 bool IsReadByLibrary(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation* user) {
     if (llvm::isa<ir::ReshapeOp>(user)) return IsReadByLibrary(user->getResult(0));
-    return llvm::isa<ir::LibraryInterface>(user) && !llvm::isa<ir::CopyOp, ir::CloneOp>(user);
+    return llvm::isa<ir::LibraryInterface, ir::CollectiveInterface>(user);
   });
 }
 
@@ -290,7 +290,7 @@ bool FunctionLowering::lowerToJoin(ir::FusionOp fusion) {
 
 void FunctionLowering::lowerLibraryOp(Operation& op) {
   llvm::SetVector<Value> operands(op.operand_begin(), op.operand_end());
-  auto library = llvm::cast<ir::LibraryInterface>(op);
+  auto step = llvm::cast<ir::StepInterface>(op);
   llvm::SmallVector<std::pair<unsigned, unsigned>> pairs;
   for (auto [i, operand] : llvm::enumerate(operands)) {
     for (unsigned result = 0; result < op.getNumResults(); ++result) {
@@ -298,7 +298,7 @@ void FunctionLowering::lowerLibraryOp(Operation& op) {
       // If the op reads an operand twice, both uses must allow the sharing.
       bool allowed = true;
       for (unsigned o = 0; o < op.getNumOperands(); ++o) {
-        allowed &= op.getOperand(o) != operand || library.mayUpdateInPlace(o, result);
+        allowed &= op.getOperand(o) != operand || step.mayUpdateInPlace(o, result);
       }
       if (allowed) pairs.push_back({i, result});
     }

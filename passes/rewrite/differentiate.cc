@@ -90,10 +90,10 @@ class ReverseMode {
   }
 
   mlir::LogicalResult checkDifferentiable(Operation* op) {
-    auto activation = op->getAttrOfType<ir::ActivationAttr>("activation");
-    if (activation && activation.getValue() != ir::Activation::none) {
+    auto epilogue = llvm::dyn_cast<ir::EpilogueInterface>(op);
+    if (epilogue && epilogue.getActivation() != ir::Activation::none) {
       return refuse(op->emitOpError()
-                    << "applies " << stringifyActivation(activation.getValue())
+                    << "applies " << stringifyActivation(epilogue.getActivation())
                     << " to its result and has no gradient; expected the activation as an op of "
                        "its own");
     }

@@ -24,18 +24,10 @@ bool IsF32(Value value) {
   return type && type.getElementType().isF32();
 }
 
-// True for ops with a math mode: they multiply and sum, in f32 for any type of their operands.
-bool IsProduct(Operation* op) {
-  return llvm::isa<ir::LibraryInterface>(op) &&
-         llvm::any_of(op->getName().getAttributeNames(),
-                      [](mlir::StringAttr name) { return name == "math"; });
-}
+bool IsProduct(Operation* op) { return llvm::isa<ir::ContractionInterface>(op); }
 
 // The math mode of a product. Modes other than ieee are the program's own choice of precision.
-ir::MathMode MathOf(Operation* product) {
-  auto mode = product->getAttrOfType<ir::MathModeAttr>("math");
-  return mode ? mode.getValue() : ir::MathMode::ieee;
-}
+ir::MathMode MathOf(Operation* product) { return llvm::cast<ir::ContractionInterface>(product).getMath(); }
 
 bool IsNarrowProduct(Operation* op) {
   return IsProduct(op) && IsF32(op->getResult(0)) && MathOf(op) == ir::MathMode::ieee;
@@ -50,7 +42,7 @@ bool IsIndexMap(Operation* op) {
 
 // True for library ops that copy, move or average a few elements; no interface gives this property.
 bool IsMove(Operation* op) {
-  return llvm::isa<ir::CopyOp, ir::CloneOp, ir::MaxPool2dOp, ir::AvgPool2dOp, ir::SplitOp>(op);
+  return llvm::isa<ir::MoveInterface, ir::MaxPool2dOp, ir::AvgPool2dOp, ir::SplitOp>(op);
 }
 
 // True for composites whose result has the type of their first operand: norms, softmax, dropout. They compute

@@ -68,6 +68,33 @@ TEST_F(CoverageTest, EveryRecordHasASummary) {
   EXPECT_GT(records, 80);
 }
 
+// A step of the plan is a call, a move or a collective. Passes find ops by interfaces, so that an op with one of the
+// attributes below has the interface for it.
+TEST_F(CoverageTest, StepsAndAttributesHaveTheirInterfaces) {
+  int steps = 0, images = 0, contractions = 0, epilogues = 0;
+  for (mlir::RegisteredOperationName op : ops_) {
+    if (op.getDialectNamespace() != "sinter") continue;
+    const std::string name = op.getStringRef().str();
+    const int kinds = op.hasInterface<ir::LibraryInterface>() + op.hasInterface<ir::MoveInterface>() +
+                      op.hasInterface<ir::CollectiveInterface>();
+    EXPECT_EQ(kinds, op.hasInterface<ir::StepInterface>() ? 1 : 0) << name;
+    auto has = [&](llvm::StringRef attribute) {
+      return llvm::any_of(op.getAttributeNames(), [&](mlir::StringAttr a) { return a == attribute; });
+    };
+    EXPECT_EQ(op.hasInterface<ir::ImageOpInterface>(), has("layout")) << name;
+    EXPECT_EQ(op.hasInterface<ir::ContractionInterface>(), has("math")) << name;
+    // matmul_grad applies no activation, but the gradient of one.
+    EXPECT_EQ(op.hasInterface<ir::EpilogueInterface>(), has("activation") && name != "sinter.matmul_grad")
+        << name;
+    EXPECT_EQ(op.hasInterface<ir::CollectiveInterface>(), has("channel") && has("group")) << name;
+    steps += kinds;
+    images += op.hasInterface<ir::ImageOpInterface>();
+    contractions += op.hasInterface<ir::ContractionInterface>();
+    epilogues += op.hasInterface<ir::EpilogueInterface>();
+  }
+  EXPECT_GT(std::min({steps, images, contractions, epilogues}), 3);
+}
+
 // The test prints the ops without a gradient, and asserts nothing about them.
 TEST_F(CoverageTest, EveryOpIsOfAKnownKind) {
   std::string without;
@@ -75,7 +102,7 @@ TEST_F(CoverageTest, EveryOpIsOfAKnownKind) {
     std::string name = op.getStringRef().str();
     if (op.getDialectNamespace() != "sinter" || reference::IsStructural(name)) continue;
     bool computes = op.hasInterface<ir::FusibleInterface>() || op.hasInterface<ir::ReductionInterface>() ||
-                    op.hasInterface<ir::CompositeInterface>() || op.hasInterface<ir::LibraryInterface>();
+                    op.hasInterface<ir::CompositeInterface>() || op.hasInterface<ir::StepInterface>();
     EXPECT_TRUE(computes) << name << " is neither fusible, a reduction, a composite nor a library call";
     bool differentiable =
         op.hasInterface<ir::DifferentiableInterface>() || op.hasInterface<ir::CompositeInterface>();

@@ -72,7 +72,7 @@ class FusedCallTest : public ::testing::Test {
 
   static bool IsFused(plan_ir::CallOp call) {
     return llvm::none_of(call.getBody().front().without_terminator(),
-                         [](mlir::Operation& op) { return llvm::isa<ir::LibraryInterface>(op); });
+                         [](mlir::Operation& op) { return llvm::isa<ir::StepInterface>(op); });
   }
 
   // Runs the fused calls of the plan. Each call gets the reference's values, so that errors do not add up.
