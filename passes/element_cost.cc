@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
 
 namespace sinter {
 
@@ -17,7 +18,7 @@ class GivenElements : public ir::ElementBuilder {
   GivenElements(ir::ScalarBuilder& s, mlir::Block& block) : ElementBuilder(s), block_(block) {}
 
   ir::Scalar element(mlir::Value tensor, mlir::ValueRange) override {
-    mlir::Type element = llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType();
+    mlir::Type element = ir::TypeOf(tensor).getElementType();
     mlir::Type type = ir::ScalarBuilder::ComputeType(element);
     return s().wrap(block_.addArgument(type, s().loc()), ir::ScalarBuilder::IsUnsigned(element));
   }
@@ -50,7 +51,7 @@ int64_t Measure(mlir::Operation* op) {
   ir::ScalarBuilder s(builder, op->getLoc());
   GivenElements elements(s, block);
   llvm::SmallVector<mlir::Value> coords;
-  auto type = llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType());
+  auto type = ir::TypeOf(op->getResult(0));
   for (int64_t d = 0; d < type.getRank(); ++d) {
     coords.push_back(block.addArgument(builder.getIndexType(), op->getLoc()));
   }

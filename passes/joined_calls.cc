@@ -1,5 +1,6 @@
 #include "sinter/passes/joined_calls.h"
 
+#include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/plan/plan_ops.h"
 
 namespace sinter {
@@ -14,15 +15,11 @@ bool IsComputedByCall(mlir::Value value) {
 // Limit for a concat in a kernel: each element tests all parts.
 constexpr size_t kMostChosenParts = 8;
 
-int64_t BytesOfTensor(mlir::Value value) {
-  return plan_ir::TensorBytes(llvm::cast<mlir::RankedTensorType>(value.getType()));
-}
-
 }  // namespace
 
 bool IsWide(ir::ConcatOp op) {
   return op.getXs().size() > kMostChosenParts && llvm::all_of(op.getXs(), [](mlir::Value part) {
-           return BytesOfTensor(part) >= plan_ir::kBucketAlignment;
+           return ir::NumBytes(part) >= plan_ir::kBucketAlignment;
          });
 }
 
@@ -38,7 +35,7 @@ bool IsJoin(mlir::Operation* op) {
   int64_t offset = 0;
   for (mlir::Value part : concat.getXs()) {
     if (!part.hasOneUse() || !IsComputedByCall(part) || offset % plan_ir::kBucketAlignment != 0) return false;
-    offset += BytesOfTensor(part);
+    offset += ir::NumBytes(part);
   }
   return true;
 }

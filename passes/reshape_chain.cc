@@ -17,7 +17,7 @@ using mlir::Value;
 namespace {
 
 RankedTensorType WithShape(Value value, ArrayRef<int64_t> shape) {
-  return RankedTensorType::get(shape, llvm::cast<RankedTensorType>(value.getType()).getElementType());
+  return RankedTensorType::get(shape, ir::TypeOf(value).getElementType());
 }
 
 bool IsSplat(Operation* op) {

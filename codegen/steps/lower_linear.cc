@@ -24,9 +24,7 @@ using mlir::Value;
 
 namespace {
 
-fb::DType DTypeOf(Value v) {
-  return codegen::DTypeOf(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType());
-}
+fb::DType DTypeOf(Value v) { return codegen::DTypeOf(ir::TypeOf(v).getElementType()); }
 
 auto Numbers(FlatBufferBuilder& builder, ArrayRef<int64_t> values) {
   return builder.CreateVector(values.data(), values.size());

@@ -38,9 +38,7 @@ bool IsOneLoop(const LoopNest& nest, mlir::ValueRange outputs) {
         uses = true;
         continue;
       }
-      const bool connects = llvm::cast<mlir::RankedTensorType>(at.getType()).getNumElements() > 1
-                                ? !uniform.contains(at)
-                                : nest.elements() == 1;
+      const bool connects = TypeOf(at).getNumElements() > 1 ? !uniform.contains(at) : nest.elements() == 1;
       touches |= connects && touched.contains(at);
       if (def && held.contains(def)) stack.append(def->operand_begin(), def->operand_end());
     }
@@ -72,7 +70,7 @@ bool IsReadByRowsOnly(const LoopNest& nest, Value input) {
 }
 
 unsigned ElementBytes(Value value) {
-  unsigned bits = llvm::cast<mlir::RankedTensorType>(value.getType()).getElementTypeBitWidth();
+  unsigned bits = TypeOf(value).getElementTypeBitWidth();
   return bits < 8 ? 1 : bits / 8;
 }
 

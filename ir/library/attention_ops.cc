@@ -6,6 +6,7 @@
 
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
+#include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/library/attention_shape.h"
 
 #define GET_OP_CLASSES
@@ -28,10 +29,10 @@ void AddAttentionOps(SinterDialect* dialect) {
 }
 
 AttentionShape AttentionShape::Of(ValueRange inputs) {
-  auto q = llvm::cast<RankedTensorType>(inputs[0].getType());
+  auto q = TypeOf(inputs[0]);
   ArrayRef<int64_t> s = q.getShape();
   if (inputs.size() == 1) return {s[0], s[1], s[1], s[3], s[3], s[4], true, q.getElementType()};
-  ArrayRef<int64_t> k = llvm::cast<RankedTensorType>(inputs[1].getType()).getShape();
+  ArrayRef<int64_t> k = TypeOf(inputs[1]).getShape();
   return {s[0], s[1], k[1], s[2], k[2], s[3], false, q.getElementType()};
 }
 
@@ -52,13 +53,13 @@ LogicalResult CheckInputs(mlir::Operation* op, ValueRange inputs) {
     return op->emitOpError() << "has " << inputs.size()
                              << " inputs; expected q, k and v, or one tensor that holds all three";
   }
-  auto q = llvm::cast<RankedTensorType>(inputs[0].getType());
+  auto q = TypeOf(inputs[0]);
   if (inputs.size() == 1) {
     if (q.getRank() == 5 && q.getDimSize(2) == 3) return mlir::success();
     return op->emitOpError() << "has q, k and v in one tensor of type " << q
                              << "; expected [batch, positions, 3, heads, width]";
   }
-  auto k = llvm::cast<RankedTensorType>(inputs[1].getType());
+  auto k = TypeOf(inputs[1]);
   if (q.getRank() != 4 || k.getRank() != 4) {
     return op->emitOpError() << "has q of type " << q << " and k of type " << k
                              << "; expected [batch, positions, heads, width]";

@@ -1,5 +1,6 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
+#include "sinter/ir/dialect/tensor_types.h"
 
 // clang-format off: the enums come after the header that declares them.
 #include "ir/composite_enums.cc.inc"
@@ -164,9 +165,7 @@ Expr Wide(GraphBuilder& b, Value value) {
   return x.element().isBF16() || x.element().isF16() ? b.cast(x, b.builder().getF32Type()) : x;
 }
 // `like` gives the element type.
-Value Narrow(Expr x, Value like) {
-  return x.builder->cast(x, llvm::cast<RankedTensorType>(like.getType()).getElementType()).value;
-}
+Value Narrow(Expr x, Value like) { return x.builder->cast(x, TypeOf(like).getElementType()).value; }
 Expr NarrowExpr(Expr x, Value like) { return x.builder->wrap(Narrow(x, like)); }
 
 SmallVector<int64_t> AllDims(Expr x) { return llvm::to_vector(llvm::seq<int64_t>(0, x.type().getRank())); }
@@ -405,9 +404,7 @@ struct BatchParts {
     return whole.builder->reshape(whole, shape);
   }
   Expr join(Expr split, Value like) const {
-    return parts == 1
-               ? split
-               : split.builder->reshape(split, llvm::cast<RankedTensorType>(like.getType()).getShape());
+    return parts == 1 ? split : split.builder->reshape(split, TypeOf(like).getShape());
   }
   // Reduces one number for each part and channel to one for each channel.
   Expr sum(Expr each) const { return parts == 1 ? each : each.builder->sum(each, {0}); }

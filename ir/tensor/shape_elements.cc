@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
 
 namespace sinter::ir {
 
@@ -15,7 +16,7 @@ using mlir::ValueRange;
 namespace {
 
 AffineMap MapOf(mlir::Operation* op, ArrayRef<AffineExpr> exprs) {
-  auto type = llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType());
+  auto type = TypeOf(op->getResult(0));
   return AffineMap::get(type.getRank(), 0, exprs, op->getContext());
 }
 
@@ -174,7 +175,7 @@ Scalar ConcatOp::emitElement(ElementBuilder& e, ValueRange coords, unsigned) {
   Scalar result;
   // From the last operand to the first: the select takes an operand below the end of its range.
   for (Value x : llvm::reverse(getXs())) {
-    int64_t size = llvm::cast<mlir::RankedTensorType>(x.getType()).getDimSize(dim), begin = end - size;
+    int64_t size = TypeOf(x).getDimSize(dim), begin = end - size;
     if (size == 0) continue;
     SmallVector<Value> at(coords);
     if (begin > 0) at[dim] = e.max(e.sub(coords[dim], e.index(begin)), e.index(0));

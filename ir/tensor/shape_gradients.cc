@@ -1,6 +1,7 @@
 // DifferentiableInterface of the shape ops.
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
+#include "sinter/ir/dialect/tensor_types.h"
 
 namespace sinter::ir {
 
@@ -72,7 +73,7 @@ SmallVector<Expr> ConcatOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output
   int64_t position = 0;
   for (mlir::Value x : getXs()) {
     starts[getDim()] = position;
-    position += llvm::cast<mlir::RankedTensorType>(x.getType()).getDimSize(getDim());
+    position += TypeOf(x).getDimSize(getDim());
     limits[getDim()] = position;
     gradients.push_back(b.slice(g, starts, limits, strides));
   }

@@ -2,6 +2,7 @@
 // Their element reads are in shape_elements.cc, their gradients in shape_gradients.cc.
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
+#include "sinter/ir/dialect/tensor_types.h"
 
 #define GET_OP_CLASSES
 #include "ir/shape_ops.cc.inc"
@@ -155,12 +156,12 @@ OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
 
 LogicalResult ConcatOp::verify() {
   if (getXs().empty()) return emitOpError("has no operands");
-  auto first = llvm::cast<RankedTensorType>(getXs()[0].getType());
+  auto first = TypeOf(getXs()[0]);
   if (failed(CheckDim(*this, getDim(), first))) return mlir::failure();
   llvm::SmallVector<int64_t> shape(first.getShape());
   shape[getDim()] = 0;
   for (auto [i, x] : llvm::enumerate(getXs())) {
-    auto type = llvm::cast<RankedTensorType>(x.getType());
+    auto type = TypeOf(x);
     bool fits = type.getRank() == first.getRank() && type.getElementType() == first.getElementType();
     for (int64_t d = 0; fits && d < first.getRank(); ++d) {
       fits = d == static_cast<int64_t>(getDim()) || type.getDimSize(d) == first.getDimSize(d);
@@ -184,7 +185,7 @@ LogicalResult SplitOp::verify() {
   if (failed(CheckDim(*this, getDim(), type))) return mlir::failure();
   int64_t total = 0;
   for (auto [i, part] : llvm::enumerate(getParts())) {
-    auto part_type = llvm::cast<RankedTensorType>(part.getType());
+    auto part_type = TypeOf(part);
     int64_t size = part_type.getRank() == type.getRank() ? part_type.getDimSize(getDim()) : 0;
     auto expected =
         RankedTensorType::get(ReplaceDim(type.getShape(), getDim(), {size}), type.getElementType());
@@ -206,7 +207,7 @@ llvm::SmallVector<mlir::Value> SplitOp::decompose(GraphBuilder& b) {
   int64_t position = 0;
   for (mlir::Value part : getParts()) {
     starts[getDim()] = position;
-    position += llvm::cast<RankedTensorType>(part.getType()).getDimSize(getDim());
+    position += TypeOf(part).getDimSize(getDim());
     limits[getDim()] = position;
     parts.push_back(b.slice(x, starts, limits, strides).value);
   }

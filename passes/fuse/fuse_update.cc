@@ -1,5 +1,6 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/placed_builder.h"
+#include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 #include "sinter/passes/passes.h"
 
@@ -102,7 +103,7 @@ class FuseUpdatePass : public impl::FuseUpdateBase<FuseUpdatePass> {
     for (unsigned i = 0; i < end->getNumOperands(); ++i) {
       Value variable = old_values.lookup(function.getResultAttr(i, ir::kVariableAttr));
       if (!variable) continue;
-      auto type = llvm::cast<mlir::RankedTensorType>(variable.getType());
+      auto type = ir::TypeOf(variable);
       if (!type.getElementType().isF32() || type.getNumElements() < kLargeProduct) continue;
       if (std::optional<MomentumUpdate> update = FindUpdate(end->getOperand(i), variable)) apply(*update);
     }

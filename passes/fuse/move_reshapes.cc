@@ -1,5 +1,6 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/placed_builder.h"
+#include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/reshape_chain.h"
@@ -39,7 +40,7 @@ ir::ReshapeOp MoveDown(ir::ReshapeOp reshape) {
     return nullptr;
   Operation* user = *reshape->user_begin();
   if (!llvm::isa<ir::PointwiseInterface>(user) || user->getNumResults() != 1) return nullptr;
-  ArrayRef<int64_t> shape = llvm::cast<mlir::RankedTensorType>(x.getType()).getShape();
+  ArrayRef<int64_t> shape = ir::TypeOf(x).getShape();
   for (Value operand : user->getOperands()) {
     if (operand != reshape.getResult() && !CanReshape(operand, shape)) return nullptr;
   }

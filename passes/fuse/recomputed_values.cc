@@ -90,9 +90,8 @@ class Finder {
   bool isMaskOfKept(Operation* op) {
     if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnGpu(op)) return false;
     Value mask = op->getResult(0);
-    if (!llvm::cast<mlir::RankedTensorType>(mask.getType()).getElementType().isInteger(1) ||
-        NumElements(mask) < kManyElements || !mask.hasOneUse() ||
-        !llvm::isa<ir::PointwiseInterface, ir::ReductionInterface>(*mask.user_begin())) {
+    if (!ir::TypeOf(mask).getElementType().isInteger(1) || NumElements(mask) < kManyElements ||
+        !mask.hasOneUse() || !llvm::isa<ir::PointwiseInterface, ir::ReductionInterface>(*mask.user_begin())) {
       return false;
     }
     return op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
@@ -182,7 +181,7 @@ class Finder {
     llvm::DenseSet<Operation*> behind;
     llvm::SmallVector<Operation*> stack;
     for (Operation* op : reductions) {
-      auto shape = llvm::cast<mlir::RankedTensorType>(op->getOperand(0).getType()).getShape();
+      auto shape = ir::TypeOf(op->getOperand(0)).getShape();
       if (ir::IsCutInChunks(shape, llvm::cast<ir::ReductionInterface>(op).getReducedDims(),
                             ir::DeviceKind::gpu))
         stack.push_back(op);

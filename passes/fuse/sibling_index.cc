@@ -14,9 +14,7 @@ using mlir::Value;
 
 namespace {
 
-bool IsNumber(Value value) {
-  return llvm::cast<mlir::RankedTensorType>(value.getType()).getNumElements() == 1;
-}
+bool IsNumber(Value value) { return ir::TypeOf(value).getNumElements() == 1; }
 
 // The shape of the group's loop.
 llvm::ArrayRef<int64_t> LoopShape(const FusionGraph& graph, unsigned group, llvm::ArrayRef<Operation*> ops) {

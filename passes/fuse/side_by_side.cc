@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/DenseSet.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 
 namespace sinter {
@@ -97,7 +98,7 @@ bool ComputesLargeInput(const FusionGraph& graph, unsigned group) {
     return llvm::any_of(graph.nodes()[member].needs, [&](Value need) {
       const int producer = graph.nodeOf(need);
       return producer >= 0 && graph.groupOf(producer) != group &&
-             llvm::cast<mlir::RankedTensorType>(need.getType()).getNumElements() >= kLargeUpdate;
+             ir::TypeOf(need).getNumElements() >= kLargeUpdate;
     });
   });
 }

@@ -1,4 +1,5 @@
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/program/collective.h"
 #include "sinter/passes/partition/function_partition.h"
 #include "sinter/passes/passes.h"
@@ -103,7 +104,7 @@ mlir::FailureOr<llvm::SmallVector<int64_t>> PartitionPass::boundsOf(FuncOp funct
   std::string first;
   for (mlir::BlockArgument argument : function.getArguments()) {
     auto name = function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), ir::kInputAttr);
-    auto type = llvm::cast<mlir::RankedTensorType>(argument.getType());
+    auto type = ir::TypeOf(argument);
     if (!name || type.getRank() == 0 || llvm::is_contained(whole, name.str())) continue;
     int64_t size = type.getDimSize(0);
     if (batch && *batch != size) {

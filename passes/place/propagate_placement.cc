@@ -1,4 +1,5 @@
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/place/placement_solver.h"
 
@@ -119,7 +120,7 @@ std::optional<CopyCause> FunctionPlacement::mayCopy(Value value) {
   if (placement_.isFree(value)) {
     auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
     if (argument && function_.getArgAttr(argument.getArgNumber(), ir::kInputAttr)) return CopyCause::input;
-    if (llvm::cast<mlir::RankedTensorType>(value.getType()).getRank() == 0) return CopyCause::scalar;
+    if (ir::TypeOf(value).getRank() == 0) return CopyCause::scalar;
   }
   return automatic_ ? std::optional(CopyCause::automatic) : std::nullopt;
 }

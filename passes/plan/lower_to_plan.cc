@@ -4,6 +4,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "mlir/IR/IRMapping.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 #include "sinter/ir/fusion/in_place_pairs.h"
 #include "sinter/ir/program/collective.h"
@@ -96,8 +97,7 @@ class FunctionLowering {
                            llvm::ArrayRef<std::pair<unsigned, unsigned>> in_place);
 
   plan_ir::BufferType bufferType(Value tensor) {
-    return plan_ir::BufferType::get(builder_.getContext(),
-                                    llvm::cast<mlir::RankedTensorType>(tensor.getType()));
+    return plan_ir::BufferType::get(builder_.getContext(), ir::TypeOf(tensor));
   }
   Value copyToAlloc(Value buffer, mlir::Location loc, ir::DeviceAttr device) {
     Value copy = builder_.create<plan_ir::AllocOp>(loc, buffer.getType(), mlir::IntegerAttr(), device);
@@ -261,7 +261,7 @@ bool FunctionLowering::lowerToJoin(ir::FusionOp fusion) {
     moves.push_back(argument.hasOneUse() && bytes % plan_ir::kBucketAlignment == 0 &&
                     (MayWriteElsewhere(operand, buffer) || (is_wide && MayMove(buffer))));
     joins = joins && (is_wide || moves.back());
-    bytes += plan_ir::TensorBytes(llvm::cast<mlir::RankedTensorType>(part.getType()));
+    bytes += plan_ir::TensorBytes(ir::TypeOf(part));
   }
   if (!joins) return false;
   ir::DeviceAttr device = deviceOf(fusion.getOperation());

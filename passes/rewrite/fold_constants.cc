@@ -2,6 +2,7 @@
 
 #include "mlir/IR/Matchers.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/rewrite/fold_math.h"
 
@@ -70,7 +71,7 @@ class Evaluator : public ir::ElementBuilder {
     mlir::Block block;
     start(block);
     llvm::SmallVector<Value> at;
-    for (int64_t d = 0; d < llvm::cast<RankedTensorType>(result.getType()).getRank(); ++d) {
+    for (int64_t d = 0; d < ir::TypeOf(result).getRank(); ++d) {
       at.push_back(coords ? index((*coords)[d])
                           : Value(block.addArgument(builder_.getIndexType(), scalars_.loc())));
     }
@@ -84,7 +85,7 @@ class Evaluator : public ir::ElementBuilder {
   Attribute reduce(ir::ReductionInterface op, llvm::ArrayRef<int64_t> coords) {
     failed_ = false;
     llvm::ArrayRef<int64_t> dims = op.getReducedDims();
-    auto shape = llvm::cast<RankedTensorType>(op->getOperand(0).getType()).getShape();
+    auto shape = ir::TypeOf(op->getOperand(0)).getShape();
     llvm::SmallVector<int64_t> reduced(dims.size(), 0), sizes;
     for (int64_t d : dims) sizes.push_back(shape[d]);
     std::vector<Accumulator> row;
@@ -239,7 +240,7 @@ class FoldConstantsPass : public impl::FoldConstantsBase<FoldConstantsPass> {
   }
 
   DenseElementsAttr evaluate(mlir::OpResult result) {
-    auto type = llvm::cast<RankedTensorType>(result.getType());
+    auto type = ir::TypeOf(result);
     if (type.getNumElements() == 0) return {};
     if (auto op = llvm::dyn_cast<ir::ReductionInterface>(result.getOwner())) return reduce(op, type);
     Evaluator evaluator(result.getLoc(), constants_);

@@ -152,7 +152,7 @@ class FunctionPrecision {
       operand->set(cast(operand->get(), element_, op, IsProduct(op) ? "a product" : "between products"));
     }
     for (Value result : parts.results) {
-      result.setType(llvm::cast<RankedTensorType>(result.getType()).clone(element_));
+      result.setType(ir::TypeOf(result).clone(element_));
       narrow_.insert(result);
     }
   }
@@ -188,14 +188,13 @@ class FunctionPrecision {
     Value& made = casts_[value];
     if (made) return made;
     ir::PlacedBuilder builder(value);
-    made = builder.create<ir::CastOp>(value.getLoc(),
-                                      llvm::cast<RankedTensorType>(value.getType()).clone(element), value);
+    made = builder.create<ir::CastOp>(value.getLoc(), ir::TypeOf(value).clone(element), value);
     if (report_) remark(value, element, reader, because);
     return made;
   }
 
   void remark(Value value, mlir::Type element, Operation* reader, llvm::StringRef because) {
-    auto type = llvm::cast<RankedTensorType>(value.getType());
+    auto type = ir::TypeOf(value);
     auto remark = mlir::emitRemark(reader->getLoc());
     remark << "casts " << nameOf(value) << " of " << type << ", "
            << type.getNumElements() * (type.getElementTypeBitWidth() / 8) << " bytes, to " << element;
