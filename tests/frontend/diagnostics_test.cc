@@ -26,7 +26,7 @@ std::vector<Program> WrongPrograms() {
   std::vector<Program> programs;
   for (const char* folder : {"ir", "passes"}) {
     for (const auto& entry :
-         std::filesystem::directory_iterator(std::string(SINTER_TESTS_DIR "/") + folder)) {
+         std::filesystem::recursive_directory_iterator(std::string(SINTER_TESTS_DIR "/") + folder)) {
       if (entry.path().extension() != ".mlir") continue;
       std::ifstream stream(entry.path());
       std::stringstream text;
