@@ -189,9 +189,8 @@ void FunctionSteps::SayWritten(const Launch& launch) {
 }
 
 World::Operation FunctionSteps::OperationOf(std::string_view name, size_t step) const {
-  constexpr uint32_t kTags = 32768;
   return {.name = name,
-          .tag = static_cast<uint32_t>(step % kTags),
+          .tag = World::TagOf(step),
           .session = memory_->session,
           .run = memory_->exchanging_runs,
           .function = index_};

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "sinter/runtime/host/round_up.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/memory/block_arena.h"
 
@@ -105,7 +106,7 @@ class Pool {
 absl::StatusOr<Block*> Pool::Allocate(int64_t bytes, std::string_view tag, StreamId stream) {
   PoolEvent event{.device = memory_->device(), .stream = stream, .bytes = bytes, .tag = tag};
   constexpr int64_t kUnit = CachingAllocator::kUnit;
-  event.rounded_bytes = bytes > kMaxRequest ? bytes : (bytes + kUnit - 1) / kUnit * kUnit;
+  event.rounded_bytes = bytes > kMaxRequest ? bytes : RoundUp(bytes, kUnit);
   Notify(&PoolObserver::BeforeAllocate, event);
   absl::StatusOr<Block*> block = TakeCached(event);
   if (*block == nullptr) block = Grow(event);

@@ -104,7 +104,7 @@ void* MapHuge(int64_t size) {
   void* raw = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
   const uintptr_t begin = reinterpret_cast<uintptr_t>(raw);
-  const uintptr_t aligned = (begin + kHugePage - 1) / kHugePage * kHugePage;
+  const uintptr_t aligned = RoundUp(begin, uintptr_t{kHugePage});
   const int64_t head = static_cast<int64_t>(aligned - begin);
   if (head > 0) munmap(raw, head);
   if (mapped - head - size > 0) munmap(reinterpret_cast<void*>(aligned + size), mapped - head - size);

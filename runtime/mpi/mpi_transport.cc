@@ -17,15 +17,18 @@ using Clock = std::chrono::steady_clock;
 
 // Stamps have their own tag, so that the stamps of ranks at different calls match each other.
 constexpr int kStampTag = 0;
-constexpr uint32_t kDataTags = 32767;
+constexpr int kFirstDataTag = 1;
+constexpr uint32_t kMpiTags = 32768;  // Of every MPI.
+static_assert(kFirstDataTag + World::kTags <= kMpiTags);
 
 // Longest wait for messages that are arriving when their exchange is given up.
 constexpr std::chrono::milliseconds kCancelLimit(500);
 constexpr std::chrono::microseconds kNap(200);
 
 int TagOf(const MessageTransport::Message& message) {
-  return message.kind == MessageTransport::Kind::kStamp ? kStampTag
-                                                        : 1 + static_cast<int>(message.tag % kDataTags);
+  if (message.kind == MessageTransport::Kind::kStamp) return kStampTag;
+  SINTER_CHECK(message.tag < World::kTags) << "tag " << message.tag;
+  return kFirstDataTag + static_cast<int>(message.tag);
 }
 
 }  // namespace

@@ -37,13 +37,18 @@ class World {
   // The work that a call belongs to. It must be equal on all ranks, or the ranks are out of step.
   struct Operation {
     std::string_view name;  // For errors: `all_reduce, function "train", step 14 (sum of gradients)`.
-    uint32_t tag = 0;       // Number of the exchange within its function, below 32768.
+    uint32_t tag = 0;       // TagOf the exchange's number within its function.
     // For the work of a session. `session`: its number, from 1, in order of creation. `run`: the number, from
     // 1, of the session's run of functions that exchange between processes. `function`: the function's index.
     uint32_t session = 0;
     int64_t run = 0;
     uint32_t function = 0;
   };
+
+  // Tags are below it. One less than the tags that every MPI has, 0 to 32767 (MPI 3.1, section 8.1.2,
+  // MPI_TAG_UB): the transport keeps one for itself.
+  static constexpr uint32_t kTags = 32767;
+  static constexpr uint32_t TagOf(size_t number) { return static_cast<uint32_t>(number % kTags); }
 
   virtual ~World() = default;
 

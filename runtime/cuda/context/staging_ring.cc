@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
+#include "sinter/runtime/host/round_up.h"
 
 namespace sinter {
 namespace {
@@ -46,7 +47,7 @@ absl::StatusOr<std::span<std::byte>> StagingRing::Take(size_t bytes) {
   }
   const size_t size = std::min(bytes, kSlotBytes - used_);
   std::byte* const piece = data_ + slot_ * kSlotBytes + used_;
-  used_ = std::min(kSlotBytes, used_ + (size + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment);
+  used_ = std::min(kSlotBytes, used_ + RoundUp(size, kPieceAlignment));
   return std::span<std::byte>(piece, size);
 }
 

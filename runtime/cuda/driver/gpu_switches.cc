@@ -1,9 +1,9 @@
 #include "sinter/runtime/cuda/driver/gpu_switches.h"
 
-#include <cstdlib>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/host/environment.h"
 #include "sinter/runtime/host/status.h"
 
 namespace sinter {
@@ -12,8 +12,7 @@ namespace {
 // Returns true if the variable is `yes`, empty or unset, and false if it is `no`. For any other value,
 // returns an error that ends with `expected`.
 absl::StatusOr<bool> IsOn(const char* variable, const char* yes, const char* no, const char* expected) {
-  const char* const value = std::getenv(variable);
-  const std::string text = value == nullptr ? "" : value;
+  const std::string text = Environment(variable);
   if (text.empty() || text == yes) return true;
   if (text == no) return false;
   return absl::InvalidArgumentError(absl::StrCat(variable, " is \"", text, "\"", expected));

@@ -1,6 +1,5 @@
 #include "sinter/runtime/cuda/driver/peer_access.h"
 
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <string>
@@ -8,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/driver/cuda_handles.h"
+#include "sinter/runtime/host/environment.h"
 
 namespace sinter {
 namespace {
@@ -32,8 +32,7 @@ absl::StatusOr<bool> Enable(int reader, int owner) {
 }  // namespace
 
 absl::StatusOr<bool> PeerAccessIsDisabled() {
-  const char* const value = std::getenv("SINTER_DISABLE_P2P");
-  const std::string text = value == nullptr ? "" : value;
+  const std::string text = Environment("SINTER_DISABLE_P2P");
   if (text.empty() || text == "0") return false;
   if (text == "1") return true;
   return absl::InvalidArgumentError(absl::StrCat(

@@ -28,6 +28,14 @@ using ::testing::HasSubstr;
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
 
+// MPI has the tags 0 to 32767 at least, and its transport uses one itself.
+TEST(WorldTagTest, CountsUpToWhatEveryMpiHas) {
+  EXPECT_EQ(World::TagOf(0), 0u);
+  EXPECT_EQ(World::TagOf(32766), 32766u);
+  EXPECT_EQ(World::TagOf(32767), 0u);
+  EXPECT_EQ(World::TagOf(2 * 32767 + 5), 5u);
+}
+
 TEST(LocalWorldTest, MessagesArriveInOrder) {
   RunInWorld(3, [](World& world) {
     const int rank = world.rank();
