@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/host/dtype.h"
+#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/plan/plan_devices.h"
 
 namespace sinter::tools {
@@ -26,58 +26,6 @@ std::string Scaled(double value, const char* unit) {
     ++prefix;
   }
   return absl::StrFormat("%.*f %s%s", prefix == 0 ? 0 : 2, value, kPrefixes[prefix], unit);
-}
-
-std::string Sizes(const flatbuffers::Vector<int64_t>* sizes) {
-  return sizes == nullptr ? "" : absl::StrJoin(sizes->begin(), sizes->end(), "x");
-}
-
-// Returns "input_grad" for "InputGrad".
-std::string SnakeCase(const std::string& name) {
-  std::string result;
-  for (char c : name) {
-    if (std::isupper(static_cast<unsigned char>(c)) && !result.empty()) result += '_';
-    result += absl::ascii_tolower(static_cast<unsigned char>(c));
-  }
-  return result;
-}
-
-std::string Epilogue(bool has_bias, fb::Activation activation) {
-  std::string text = has_bias ? " bias" : "";
-  if (activation != fb::Activation::None)
-    absl::StrAppend(&text, " ", SnakeCase(fb::EnumNameActivation(activation)));
-  return text;
-}
-
-std::string MatmulText(const fb::MatmulStep& m) {
-  std::string batch = m.batch() == 1 ? "" : absl::StrCat(m.batch(), " of ");
-  std::string text = absl::StrCat("matmul ", batch, m.m(), "x", m.n(), "x", m.k(),
-                                  m.transpose_a() ? " a^t" : "", m.transpose_b() ? " b^t" : "");
-  if (m.has_scale()) text += " scale";
-  if (m.is_gradient()) text += " gradient of";
-  text += Epilogue(m.has_bias(), m.activation());
-  if (m.has_addend()) text += " addend";
-  return m.result_is_f32() ? text + " to f32" : text;
-}
-
-std::string ConvText(const fb::ConvStep& c) {
-  std::string groups = c.groups() == 1 ? "" : absl::StrCat(" groups ", c.groups());
-  return absl::StrCat("conv ", SnakeCase(fb::EnumNameConvKind(c.kind())), " ", c.batch(), "x",
-                      c.in_channels(), "x", Sizes(c.in_size()), " to ", c.out_channels(), "x",
-                      Sizes(c.out_size()), " kernel ", Sizes(c.kernel()), groups, " ",
-                      SnakeCase(fb::EnumNameImageLayout(c.layout())), Epilogue(c.has_bias(), c.activation()));
-}
-
-std::string AttentionText(const fb::AttentionStep& a) {
-  return absl::StrCat("attention ", a.backward() ? "backward " : "forward ", a.batch(), "x", a.heads(), "x",
-                      a.queries(), "x", a.width(), " by ", a.keys(), a.causal() ? " causal" : "",
-                      a.packed() ? " packed" : "");
-}
-
-std::string PoolText(const fb::PoolStep& p) {
-  return absl::StrCat("pool ", SnakeCase(fb::EnumNamePoolKind(p.kind())), " ", p.batch(), "x", p.channels(),
-                      "x", Sizes(p.in_size()), " to ", Sizes(p.out_size()), " window ", Sizes(p.window()),
-                      " ", SnakeCase(fb::EnumNameImageLayout(p.layout())));
 }
 
 std::string TypesText(const fb::Function& function, const flatbuffers::Vector<uint32_t>* buffers) {
@@ -126,38 +74,6 @@ std::string TypeText(const fb::TensorType& type) {
 
 std::string SignatureText(const fb::Function& function, const fb::Step& step) {
   return absl::StrCat(TypesText(function, step.inputs()), " -> ", TypesText(function, step.outputs()));
-}
-
-std::string StepText(const fb::Plan& plan, const fb::Step& step) {
-  switch (step.body_type()) {
-    case fb::StepBody::KernelStep:
-      return absl::StrCat("kernel ", Text(step.body_as_KernelStep()->symbol()), ", ",
-                          step.body_as_KernelStep()->units(), " units");
-    case fb::StepBody::GpuKernelStep: {
-      const fb::GpuKernelStep& kernel = *step.body_as_GpuKernelStep();
-      return absl::StrCat("kernel ", Text(plan.gpu_kernels()->Get(kernel.kernel())->symbol()), ", ",
-                          kernel.grid(), " blocks of ", kernel.block());
-    }
-    case fb::StepBody::MatmulStep:
-      return MatmulText(*step.body_as_MatmulStep());
-    case fb::StepBody::ConvStep:
-      return ConvText(*step.body_as_ConvStep());
-    case fb::StepBody::PoolStep:
-      return PoolText(*step.body_as_PoolStep());
-    case fb::StepBody::CopyStep:
-      return "copy";
-    case fb::StepBody::AttentionStep:
-      return AttentionText(*step.body_as_AttentionStep());
-    case fb::StepBody::CatalogStep:
-      return Text(step.body_as_CatalogStep()->kernel());
-    case fb::StepBody::CollectiveStep: {
-      const fb::CollectiveStep& c = *step.body_as_CollectiveStep();
-      return absl::StrCat(std::string(CollectiveName(c.kind())), ", rank ", c.rank(), " of ",
-                          OrEmpty(c.group()).size());
-    }
-    default:
-      return absl::StrCat("step of kind ", static_cast<int>(step.body_type()));
-  }
 }
 
 std::string PlaceText(const fb::Plan& plan, const fb::Function& function, const fb::Step& step) {

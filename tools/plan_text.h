@@ -1,7 +1,7 @@
-// Short text for parts of a plan (steps, types, source lines), for the command-line programs.
+// Short text for parts of a plan (types, source lines, devices), for the command-line programs.
 //
 //   LocationText(plan.table(), 3)      // "lenet.cc:12 Linear(128)"
-//   StepText(plan.table(), step)       // "matmul 256x128x800 bias relu"
+//   SignatureText(function, step)      // "f32[2,3], f32[3] -> f32[2]"
 #ifndef SINTER_TOOLS_PLAN_TEXT_H_
 #define SINTER_TOOLS_PLAN_TEXT_H_
 
@@ -30,9 +30,6 @@ std::string TypeText(const fb::TensorType& type);
 // Returns the types of a step's operands: "f32[2,3], f32[3] -> f32[2]".
 std::string SignatureText(const fb::Function& function, const fb::Step& step);
 
-// Returns the operation of a step and its parameters: "kernel softmax", "matmul 256x128x800 bias relu",
-// "copy".
-std::string StepText(const fb::Plan& plan, const fb::Step& step);
 // Returns the device of a step: "gpu:1", or "cpu:0 to gpu:1" for a copy between devices. Empty if the plan
 // has one device.
 std::string PlaceText(const fb::Plan& plan, const fb::Function& function, const fb::Step& step);

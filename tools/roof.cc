@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan.h"
@@ -35,15 +34,12 @@ class RoofPlan {
     table_.producer = "sinter profile";
     table_.name = "roof";
     table_.content_hash.resize(32);
-    auto name = std::make_unique<fb::DeviceNameT>();
-    name->kind = static_cast<fb::DeviceKind>(device.kind());
-    name->index = device.index();
-    table_.devices.push_back(std::move(name));
+    table_.devices.push_back(MakeDeviceName(device));
   }
 
-  int64_t CopyFloats() const { return device_.is_gpu() ? kGpuCopyFloats : kCpuCopyFloats; }
+  int64_t CopyFloats() const { return device_.is_host() ? kCpuCopyFloats : kGpuCopyFloats; }
   int64_t SizeOf(const ProductType& type) const {
-    if (device_.is_cpu()) return kCpuProductSize;
+    if (device_.is_host()) return kCpuProductSize;
     return type.dtype == DType::kF64 ? kGpuDoubleProductSize : kGpuProductSize;
   }
 
@@ -185,26 +181,6 @@ absl::StatusOr<Roof> MeasureRoof(Device device, const std::set<ProductType>& typ
 
 }  // namespace
 
-std::string ProductType::ToString() const {
-  const std::string_view name = DTypeName(dtype);
-  std::string text(name.data(), name.size());
-  if (math == fb::MathMode::Ieee) return text;
-  return absl::StrCat(text, " as ", absl::AsciiStrToLower(fb::EnumNameMathMode(math)));
-}
-
-std::optional<ProductType> ProductTypeOf(const fb::Step& step) {
-  if (const fb::MatmulStep* const matmul = step.body_as_MatmulStep(); matmul != nullptr) {
-    return ProductType{static_cast<DType>(matmul->dtype()), matmul->math()};
-  }
-  if (const fb::ConvStep* const conv = step.body_as_ConvStep(); conv != nullptr) {
-    return ProductType{static_cast<DType>(conv->dtype()), conv->math()};
-  }
-  if (const fb::AttentionStep* const attention = step.body_as_AttentionStep(); attention != nullptr) {
-    return ProductType{static_cast<DType>(attention->dtype()), fb::MathMode::Ieee};
-  }
-  return std::nullopt;
-}
-
 absl::StatusOr<std::vector<Roof>> MeasureRoofs(const fb::Plan& plan, const fb::Function& function,
                                                int threads) {
   std::map<uint32_t, std::set<ProductType>> types;
@@ -223,7 +199,7 @@ absl::StatusOr<std::vector<Roof>> MeasureRoofs(const fb::Plan& plan, const fb::F
 }
 
 StepBound BoundOf(const fb::Function& function, const fb::Step& step, const Roof& roof) {
-  if (step.body_type() == fb::StepBody::CollectiveStep || IsBetweenDevices(function, step)) return {};
+  if (StepKindOf(step).is_exchange || IsBetweenDevices(function, step)) return {};
   StepBound bound;
   if (step.bytes() > 0) bound = {step.bytes() / roof.bytes_per_second, "memory"};
   const std::optional<ProductType> type = ProductTypeOf(step);

@@ -5,31 +5,16 @@
 #ifndef SINTER_TOOLS_ROOF_H_
 #define SINTER_TOOLS_ROOF_H_
 
-#include <compare>
 #include <map>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/memory/device.h"
+#include "sinter/runtime/plan/step_kind.h"
 
 namespace sinter::tools {
-
-// The arithmetic of a matmul, convolution or attention step.
-struct ProductType {
-  DType dtype = DType::kF32;
-  fb::MathMode math = fb::MathMode::Ieee;
-
-  // "bf16", "f32", "f32 as tf32".
-  std::string ToString() const;
-  friend auto operator<=>(const ProductType&, const ProductType&) = default;
-};
-// Returns the type of a matmul, convolution or attention step; nullopt for other steps.
-std::optional<ProductType> ProductTypeOf(const fb::Step& step);
 
 struct Roof {
   Device device;

@@ -15,6 +15,12 @@ Device DeviceOf(ir::DeviceAttr device) {
 }
 
 bool GraphState::CheckDevice(Device device, Where where, std::string_view what) {
+  if (!device.is_cpu() && !device.is_gpu()) {
+    Error(where, what,
+          absl::StrCat("names ", device.ToString(),
+                       ", and the compiler makes code for CPUs and GPUs alone: name a cpu or a gpu"));
+    return false;
+  }
   if (device.index() >= 0) return true;
   Error(where, what,
         absl::StrCat("names ", device.ToString(), "; devices count from 0, as in ",

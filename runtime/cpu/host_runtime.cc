@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "sinter/runtime/cpu/cpu_backend.h"
 #include "sinter/runtime/cpu/steps.h"
 
 namespace sinter {
@@ -28,6 +29,8 @@ class HostStopwatch : public Stopwatch {
 };
 
 }  // namespace
+
+const Backend& HostRuntime::backend() const { return CpuBackend(); }
 
 absl::StatusOr<std::unique_ptr<Step>> HostRuntime::MakeStep(const fb::Plan&, const fb::Step& step) {
   const fb::KernelStep* const kernel = step.body_as_KernelStep();

@@ -29,6 +29,7 @@ class HostRuntime : public DeviceRuntime {
       : device_(device), context_(context), allocator_(allocator) {}
 
   Device device() const override { return device_; }
+  const Backend& backend() const override;
   CachingAllocator& allocator() override { return *allocator_; }
   bool is_host_memory() const override { return true; }
   int64_t alignment() const override { return 64; }

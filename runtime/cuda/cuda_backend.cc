@@ -62,8 +62,7 @@ class Gpus : public Backend {
                                     .tuning = context.tuning,
                                     .load_times = context.load_times,
                                     .pool = *context.pool,
-                                    .needs_cublaslt = context.needs_cublaslt,
-                                    .needs_cudnn = context.needs_cudnn});
+                                    .plan = context.plan});
   }
 };
 

@@ -10,6 +10,8 @@
 #include "sinter/runtime/cuda/context/cuda_stopwatch.h"
 #include "sinter/runtime/cuda/context/recorded_graph.h"
 #include "sinter/runtime/cuda/context/staging_ring.h"
+#include "sinter/runtime/cuda/cuda_backend.h"
+#include "sinter/runtime/cuda/cudnn/cudnn_session.h"
 #include "sinter/runtime/cuda/driver/cublaslt_library.h"
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
 #include "sinter/runtime/cuda/driver/cudnn_library.h"
@@ -17,7 +19,6 @@
 #include "sinter/runtime/cuda/driver/peer_access.h"
 #include "sinter/runtime/cuda/nccl/nccl_communicators.h"
 #include "sinter/runtime/cuda/steps/cuda_steps.h"
-#include "sinter/runtime/cuda/cudnn/cudnn_session.h"
 
 namespace sinter {
 namespace {
@@ -53,6 +54,7 @@ class CudaRuntime : public DeviceRuntime {
   ~CudaRuntime() override = default;
 
   Device device() const override { return context_->device(); }
+  const Backend& backend() const override { return CudaBackend(); }
   CachingAllocator& allocator() override { return context_->allocator(); }
   bool is_host_memory() const override { return false; }
   int64_t alignment() const override { return 256; }
@@ -62,7 +64,7 @@ class CudaRuntime : public DeviceRuntime {
   void Prepare(const fb::Plan& plan, uint32_t device) override {
     // Before attention is prepared, because cuDNN calls cuBLASLt too.
     if (needs_cublaslt_) context_->PrepareCublas();
-    PrepareCudaAttention(*context_, plan, device);
+    PrepareCudaSteps(*context_, plan, device);
   }
   void Abort(const absl::Status& reason) override {
     if (context_->communicators() != nullptr) context_->communicators()->Abort(reason);
@@ -98,6 +100,14 @@ class CudaRuntime : public DeviceRuntime {
  private:
   CudaRuntime() = default;
 
+  // Internal: the device is of another back end. It is a bug to give one.
+  static absl::StatusOr<CudaRuntime*> Cast(DeviceRuntime& other) {
+    if (&other.backend() == &CudaBackend()) return static_cast<CudaRuntime*>(&other);
+    return absl::InternalError(absl::StrCat(other.device().ToString(),
+                                            " is no GPU of CUDA: values go to it through "
+                                            "main memory"));
+  }
+
   cudaStream_t stream() const { return context_->stream(); }
   absl::Status UploadBy(StagingRing& ring, cudaStream_t stream, std::byte* to, const void* from, size_t bytes,
                         const ThreadPool& pool = ThreadPool(1));
@@ -127,7 +137,8 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
   SINTER_RETURN_IF_ERROR(CheckNotLost(index));
   SINTER_RETURN_IF_ERROR(PeerAccessIsDisabled().status());
   SINTER_ASSIGN_OR_RETURN(const GpuSwitches switches, GpuSwitches::FromEnvironment());
-  const OpenedMeanwhile libraries(options.needs_cublaslt, options.needs_cudnn);
+  const CudaLibraries needed = options.plan == nullptr ? CudaLibraries{} : LibrariesOf(*options.plan);
+  const OpenedMeanwhile libraries(needed.cublaslt, needed.cudnn);
   std::unique_ptr<CudaRuntime> runtime(new CudaRuntime);
   CachingAllocator* allocator = options.allocator;
   if (allocator == nullptr) {
@@ -145,7 +156,7 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
   runtime->context_->set_load_times(options.load_times);
   runtime->context_->set_switches(switches);
   runtime->pool_ = options.pool;
-  runtime->needs_cublaslt_ = options.needs_cublaslt;
+  runtime->needs_cublaslt_ = needed.cublaslt;
   const CudaDeviceScope on(index);
   SINTER_RETURN_IF_ERROR(on.status());
   const CudaContext& context = *runtime->context_;
@@ -161,13 +172,16 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
 absl::Status CudaRuntime::Connect(const fb::Plan& plan, std::span<DeviceRuntime* const> peers,
                                   const LocalDevices& local, World* world) {
   std::vector<PlanGpu> gpus;
+  std::vector<CudaRuntime*> runtimes;
   for (uint32_t device = 0; device < peers.size(); ++device) {
-    if (peers[device] != nullptr) gpus.push_back({device, peers[device]->device().index()});
+    if (peers[device] == nullptr) continue;
+    SINTER_ASSIGN_OR_RETURN(runtimes.emplace_back(), Cast(*peers[device]));
+    gpus.push_back({device, peers[device]->device().index()});
   }
   SINTER_ASSIGN_OR_RETURN(std::shared_ptr<NcclCommunicators> communicators,
                           NcclCommunicators::Connect(plan, gpus, local, world));
-  for (DeviceRuntime* const peer : peers) {
-    if (peer != nullptr) static_cast<CudaRuntime*>(peer)->context_->set_communicators(communicators, communicators.get());
+  for (CudaRuntime* const runtime : runtimes) {
+    runtime->context_->set_communicators(communicators, communicators.get());
   }
   return absl::OkStatus();
 }
@@ -263,7 +277,8 @@ absl::Status CudaRuntime::WaitForStream(CudaRuntime& other) {
 
 absl::Status CudaRuntime::WaitFor(DeviceRuntime& other) {
   if (other.is_host_memory() || &other == this) return absl::OkStatus();
-  return WaitForStream(static_cast<CudaRuntime&>(other));
+  SINTER_ASSIGN_OR_RETURN(CudaRuntime* const runtime, Cast(other));
+  return WaitForStream(*runtime);
 }
 
 absl::Status CudaRuntime::CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) {
@@ -271,7 +286,8 @@ absl::Status CudaRuntime::CopyFrom(DeviceRuntime& other, void* to, const void* f
   if (other.is_host_memory()) {
     return UploadBy(*ring_, stream(), static_cast<std::byte*>(to), from, bytes);
   }
-  CudaRuntime& owner = static_cast<CudaRuntime&>(other);
+  SINTER_ASSIGN_OR_RETURN(CudaRuntime* const cast, Cast(other));
+  CudaRuntime& owner = *cast;
   traffic_.copied += static_cast<int64_t>(bytes);
   const int reader_index = context_->index(), owner_index = owner.context_->index();
   SINTER_ASSIGN_OR_RETURN(const bool direct, EnablePeerAccess(reader_index, owner_index));

@@ -24,6 +24,10 @@ namespace sinter {
 class LoadTimes;
 class SessionTuning;
 
+namespace fb {
+struct Plan;
+}  // namespace fb
+
 struct CudaRuntimeOptions {
   // Allocator of the GPU's memory (MakeCudaMemory); must outlive the runtime. If null, the runtime makes one,
   // with the memory limit of the environment.
@@ -36,8 +40,9 @@ struct CudaRuntimeOptions {
   // Threads that copy Upload's data to pinned memory: with a single thread, the copy takes four times as long
   // as the PCIe transfer. Runs do not use the pool, because its idle threads would spin between tasks.
   ThreadPool pool = ThreadPool(1);
-  // Libraries to load while the GPU is initialized. A failure is reported by the step that needs the library.
-  bool needs_cublaslt = false, needs_cudnn = false;
+  // The plan whose steps the runtime will make, for the libraries to load while the GPU is initialized. A
+  // failure is reported by the step that needs the library. Null: each step loads what it needs.
+  const fb::Plan* plan = nullptr;
 };
 
 // Returns the runtime of a GPU. NotFound with the reason if the GPU does not exist. InvalidArgument if

@@ -5,8 +5,10 @@
 //   SINTER_RETURN_IF_ERROR(step->Run(args));             // A CPU computes; a GPU enqueues on its stream.
 //   SINTER_RETURN_IF_ERROR(gpu->Download(host, result, bytes));
 //
-// A device runs its work in the order of the calls. Order between devices exists only through WaitFor. Not
-// thread-safe, like sessions. Addresses are fixed before the first run, so that steps can be recorded once.
+// A device runs its work in the order of the calls. Order between devices exists only through WaitFor. A
+// device knows main memory and the other devices of its back end; runtime/execute/device_exchange.h goes
+// between back ends. Not thread-safe, like sessions. Addresses are fixed before the first run, so that steps
+// can be recorded once.
 //
 // StepArgs on a device: buffers, workspace, library_workspace and scratch are in its memory. scratch has
 // ScratchBytes() bytes; it is null if there are none.
@@ -30,12 +32,14 @@
 
 namespace sinter {
 
+class Backend;
+
 namespace fb {
 struct Plan;
 struct Step;
 }  // namespace fb
 
-// Work of a device that is recorded once and launched again as a whole: a CUDA graph.
+// Work of a device that is recorded once and launched again as a whole.
 class RecordedWork {
  public:
   virtual ~RecordedWork() = default;
@@ -47,23 +51,25 @@ class DeviceRuntime {
   virtual ~DeviceRuntime() = default;
 
   virtual Device device() const = 0;
+  // The back end that made this runtime. Runtimes of one back end may use each other's insides.
+  virtual const Backend& backend() const = 0;
   virtual CachingAllocator& allocator() = 0;
   // True if the CPU can read and write the device's memory directly.
   virtual bool is_host_memory() const = 0;
   // Alignment of arenas and inputs.
   virtual int64_t alignment() const = 0;
 
-  // Load phase: connects the members of every group, once for all devices of this kind, before MakeStep of a
-  // plan with collectives. `peers` are the plan's devices, null for a device of another kind or process.
-  // `world` is null for a single process. Errors: FailedPrecondition (a library is missing), Unavailable (a
-  // rank does not respond).
+  // Load phase: connects the members of every group, once for all devices of this back end, before MakeStep
+  // of a plan with collectives. `peers` are the plan's devices, null for a device of another back end or
+  // process. `world` is null for a single process. Errors: FailedPrecondition (a library is missing),
+  // Unavailable (a rank does not respond).
   virtual absl::Status Connect(const fb::Plan&, std::span<DeviceRuntime* const> /*peers*/,
                                const LocalDevices&, World* /*world*/) {
     return absl::OkStatus();
   }
   // Load phase, before the first MakeStep: may start slow preparations for the steps of the plan's device
-  // `device`, on its own threads. MakeStep waits for them if necessary. The session therefore makes attention
-  // steps last.
+  // `device`, on its own threads. MakeStep waits for them if necessary. The session therefore makes the steps
+  // that take long (MakeCost) last.
   virtual void Prepare(const fb::Plan& /*plan*/, uint32_t /*device*/) {}
   // Ends every wait for a member of a collective, on this device or its host side, with this error. Callable
   // from any thread.
@@ -103,12 +109,13 @@ class DeviceRuntime {
   virtual absl::Status Synchronize() = 0;
   // After an error: true if earlier work may still run and write to its memory.
   virtual bool MayStillWork() const { return false; }
-  // Makes later work of this device wait for all earlier work of `other`. Does nothing if `other` is a CPU,
-  // whose work is always done.
+  // Makes later work of this device wait for all earlier work of `other`, which is a device of the same back
+  // end or one with main memory. Does nothing if `other` is a CPU, whose work is always done.
   virtual absl::Status WaitFor(DeviceRuntime& other) = 0;
-  // Copies from memory of another device: peer to peer or through pinned memory. The session calls WaitFor if
-  // `other` may still be writing `from`, and before `from` is overwritten. A copy from a CPU is an Upload:
-  // `from` may change on return. Never called within Record.
+  // Copies from memory of another device of the same back end, peer to peer or through pinned memory, or
+  // between main memory and this device. The session calls WaitFor if `other` may still be writing `from`,
+  // and before `from` is overwritten. A copy from a CPU is an Upload: `from` may change on return. Never
+  // called within Record.
   virtual absl::Status CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) = 0;
 
   // Records the work that `work` enqueues, without running it. Launch runs it, also the first time. `work`

@@ -3,7 +3,7 @@
 // The load phase makes a step: it creates library primitives, looks up symbols, and may allocate. Run only
 // launches and allocates nothing. One thread at a time may call Run.
 //
-//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Step> step, MakeMatmulStep(*table, context));
+//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Step> step, device.MakeStep(plan, table));
 //   SINTER_RETURN_IF_ERROR(step->Run(args));
 #ifndef SINTER_RUNTIME_DEVICE_STEP_H_
 #define SINTER_RUNTIME_DEVICE_STEP_H_
@@ -21,6 +21,10 @@ class LoadTimes;
 class SessionTuning;
 class ThreadPool;
 class World;
+
+namespace fb {
+struct Plan;
+}  // namespace fb
 
 // The arguments of a step's run. The array has one pointer per entry of Step.inputs and Step.outputs in the
 // plan.
@@ -44,14 +48,15 @@ struct StepContext {
   // For collectives (runtime/plan/collective.h).
   World* world = nullptr;   // Null if there are no other processes.
   LocalDevices local = {};  // The plan's devices in this process.
-  // For matmuls and convolutions on GPUs (runtime/device/session_tuning.h); outlives all steps. Null if there
-  // is no tuning.
+  // Choices among algorithms of libraries (runtime/device/session_tuning.h); outlives all steps. Null if
+  // there is no tuning.
   SessionTuning* tuning = nullptr;
   // Records the times of slow phases (runtime/host/load_times.h); outlives all steps. Null if they are not
   // recorded.
   LoadTimes* load_times = nullptr;
-  // CUDA libraries that GPU steps need. They are opened while the GPU is initialized.
-  bool needs_cublaslt = false, needs_cudnn = false;
+  // The plan whose steps will be made, so that a device can open the libraries that they need while it
+  // starts. Null if it is not known yet.
+  const fb::Plan* plan = nullptr;
 };
 
 class Step {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sinter/runtime/plan/step_kind.h"
 #include "sinter/runtime/plan/touched_memory.h"
 
 namespace sinter {
@@ -16,7 +17,7 @@ std::vector<Join> FindJoins(const fb::Function& function, std::span<const uint32
   for (size_t position = 0; position < steps.size(); ++position) {
     const fb::Step& step = *function.steps()->Get(steps[position]);
     TouchedMemory touched = TouchedBy(function, step);
-    if (step.body_type() == fb::StepBody::CollectiveStep) {
+    if (StepKindOf(step).is_exchange) {
       begun.push_back({steps[position], std::move(touched)});
       continue;
     }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/plan_generated.h"
+#include "sinter/runtime/execute/device_exchange.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan_devices.h"
 
@@ -274,7 +275,7 @@ absl::Status FunctionLaunches::GiveLaunch(size_t index) {
   if (!is_posted || !launch.others.empty()) SINTER_RETURN_IF_ERROR(WaitForThreadsOf(launch));
   if (timers_ != nullptr && launch.is_between) SINTER_RETURN_IF_ERROR(WaitForSourceOf(launch));
   for (const uint32_t other : launch.others) {
-    SINTER_RETURN_IF_ERROR(steps_.RuntimeOf(launch.device).WaitFor(steps_.RuntimeOf(other)));
+    SINTER_RETURN_IF_ERROR(LetWait(steps_.RuntimeOf(launch.device), steps_.RuntimeOf(other)));
   }
   if (launch.steps.empty()) return absl::OkStatus();
   if (!is_posted) return RunLaunch(loaded);
@@ -301,7 +302,7 @@ absl::Status FunctionLaunches::Run(bool has_run, LaunchTimers* timers) {
   }
   SINTER_RETURN_IF_ERROR(status);
   for (const Wait& wait : last_waits_) {
-    SINTER_RETURN_IF_ERROR(steps_.RuntimeOf(wait.waiter).WaitFor(steps_.RuntimeOf(wait.other)));
+    SINTER_RETURN_IF_ERROR(LetWait(steps_.RuntimeOf(wait.waiter), steps_.RuntimeOf(wait.other)));
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/plan_generated.h"
+#include "sinter/runtime/execute/device_exchange.h"
 #include "sinter/runtime/host/load_times.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan_devices.h"
@@ -33,6 +34,7 @@ absl::Status FunctionSteps::Load() {
     if (is_between && !IsCopyOfInput(table_, table)) {
       const bool has_source = memory_->local.Has(table_.buffers()->Get(table.inputs()->Get(0))->device());
       if (is_here != has_source) SINTER_RETURN_IF_ERROR(CheckCopyBetweenProcesses(i));
+      if (is_here && has_source) exchange_bytes_ = std::max(exchange_bytes_, ExchangeBytesOf(table));
       is_here = is_here || has_source;
     }
     steps_.push_back({nullptr, &table, slots_.size(), is_here, WritesVariables(table), num_here_});
@@ -50,11 +52,10 @@ absl::Status FunctionSteps::Load() {
     }
   }
   for (const LoadedStep& step : steps_) exchanges_ = exchanges_ || IsBetweenProcesses(*step.table);
-  // Attention steps last: the device may still be preparing them (DeviceRuntime::Prepare).
-  for (const bool is_attention : {false, true}) {
+  // The device may still be preparing slow steps (DeviceRuntime::Prepare).
+  for (const MakeCost cost : {MakeCost::kQuick, MakeCost::kSlow}) {
     for (size_t i = 0; i < steps_.size(); ++i) {
-      if ((steps_[i].table->body_type() == fb::StepBody::AttentionStep) != is_attention) continue;
-      SINTER_RETURN_IF_ERROR(MakeStep(i));
+      if (StepKindOf(*steps_[i].table).make_cost == cost) SINTER_RETURN_IF_ERROR(MakeStep(i));
     }
   }
   return absl::OkStatus();
@@ -64,13 +65,18 @@ absl::Status FunctionSteps::Load() {
 absl::Status FunctionSteps::CheckCopyBetweenProcesses(size_t index) const {
   const fb::Step& copy = *table_.steps()->Get(static_cast<uint32_t>(index));
   const uint32_t from = table_.buffers()->Get(copy.inputs()->Get(0))->device(), to = copy.device();
-  if (DeviceOf(plan_, to).is_cpu()) return absl::OkStatus();
+  if (DeviceOf(plan_, to).is_host()) return absl::OkStatus();
   return AtStep(index, absl::UnimplementedError(absl::StrCat(
                            "it copies from ", DeviceOf(plan_, from).ToString(), " of rank ",
                            memory_->local.RankOf(from), " to ", DeviceOf(plan_, to).ToString(), " of rank ",
                            memory_->local.RankOf(to),
                            ": between GPUs of several processes values move by collectives alone, such as "
                            "send and recv")));
+}
+
+size_t FunctionSteps::ExchangeBytesOf(const fb::Step& copy) const {
+  const uint32_t from = table_.buffers()->Get(copy.inputs()->Get(0))->device();
+  return ExchangeStagingBytes(RuntimeOf(from), RuntimeOf(copy.device()), copy.body_as_CopyStep()->bytes());
 }
 
 bool FunctionSteps::WritesVariables(const fb::Step& step) {
@@ -99,11 +105,11 @@ absl::Status FunctionSteps::MakeStep(size_t index) {
   const fb::Step& table = *steps_[index].table;
   if (!steps_[index].is_here || IsBetweenDevices(table_, table)) return absl::OkStatus();
   // The local CPU members of a collective share one HostCollective.
-  if (table.body_type() == fb::StepBody::CollectiveStep && memory_->devices[table.device()].is_host) {
+  if (StepKindOf(table).is_exchange && memory_->devices[table.device()].is_host) {
     return absl::OkStatus();
   }
   const LoadTimes::Scope time =
-      LoadTimes::Time(memory_->load_times, absl::StrCat("steps: ", std::string(StepKind(table))));
+      LoadTimes::Time(memory_->load_times, absl::StrCat("steps: ", std::string(StepKindName(table))));
   absl::StatusOr<std::unique_ptr<Step>> made = RuntimeOf(table.device()).MakeStep(plan_, table);
   if (!made.ok()) return AtStep(index, made.status());
   steps_[index].step = *std::move(made);
@@ -153,8 +159,8 @@ absl::Status FunctionSteps::Run(size_t index) {
       return bytes == 0 ? absl::OkStatus() : places.runtime->Upload(buffers[1], buffers[0], bytes);
     }
     if (!places.is_here() || !memory_->local.Has(from)) return RunCopyBetweenProcesses(index);
-    return bytes == 0 ? absl::OkStatus()
-                      : places.runtime->CopyFrom(RuntimeOf(from), buffers[1], buffers[0], bytes);
+    return CopyBetween(RuntimeOf(from), buffers[0], *places.runtime, buffers[1], bytes,
+                       {memory_->exchange, memory_->exchange_bytes});
   }
   return step.step->Run(
       {.buffers = buffers,

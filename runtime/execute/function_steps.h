@@ -69,6 +69,8 @@ class FunctionSteps {
   // Bytes of a device's library workspace; NeedLibraryWorkspace raises it.
   size_t LibraryWorkspaceBytes(uint32_t device) const { return library_workspace_bytes_[device]; }
   void NeedLibraryWorkspace(uint32_t device, size_t bytes);
+  // Largest staging that a copy between two devices needs (device_exchange.h).
+  size_t ExchangeBytes() const { return exchange_bytes_; }
   void SetLibraryWorkspace(size_t index, size_t offset) { steps_[index].library_workspace = offset; }
 
   absl::Status Run(size_t index);
@@ -103,6 +105,7 @@ class FunctionSteps {
 
   absl::Status MakeStep(size_t index);
   absl::Status CheckCopyBetweenProcesses(size_t index) const;
+  size_t ExchangeBytesOf(const fb::Step& copy) const;
   absl::Status RunCopyBetweenProcesses(size_t index);
   bool IsBetweenProcesses(const fb::Step& step) const;
   bool WritesVariables(const fb::Step& step);
@@ -114,7 +117,8 @@ class FunctionSteps {
   const FunctionInputs& inputs_;
   uint32_t index_ = 0;                           // Index in the plan's functions.
   std::vector<size_t> library_workspace_bytes_;  // Per device.
-  std::vector<LoadedStep> steps_;                // All steps of the function, by index.
+  size_t exchange_bytes_ = 0;
+  std::vector<LoadedStep> steps_;  // All steps of the function, by index.
   size_t num_here_ = 0;
   std::vector<void*> slots_;
   std::vector<InputSlot> input_slots_;

@@ -57,7 +57,7 @@ void LoadedFunction::ResolvePointers() {
 
 // GPUs exchange data without call stamps. So their processes compare stamps before the run.
 void LoadedFunction::ListMeeting() {
-  if (!steps_.exchanges() || DeviceOf(*plan_, 0).is_cpu()) return;
+  if (!steps_.exchanges() || DeviceOf(*plan_, 0).is_host()) return;
   for (int peer = 0; peer < memory_->world->size(); ++peer) {
     if (peer == memory_->world->rank()) continue;
     for (const bool is_send : {true, false}) meeting_.push_back({.peer = peer, .is_send = is_send});

@@ -19,11 +19,12 @@ struct SessionMemory {
   int64_t input_copies = 0;    // On devices that cannot read main memory: the largest function's.
   int64_t thread_scratch = 0;  // For generated kernels.
   int64_t library_workspace = 0;
-  int64_t output_copies = 0;    // For outputs that pass an input through, and for outputs on GPUs.
-  int64_t constant_copies = 0;  // On devices that cannot read main memory.
-  int64_t constants = 0;        // In the plan's own bytes, not in the allocator.
-  int64_t predicted = 0;        // Sum of all but the constants, each allocation rounded to 512.
-  int64_t used = 0;             // Measured: the allocator's count for this session.
+  int64_t output_copies = 0;     // For outputs that pass an input through, and for outputs on GPUs.
+  int64_t exchange_staging = 0;  // For copies between devices of two back ends, which go through main memory.
+  int64_t constant_copies = 0;   // On devices that cannot read main memory.
+  int64_t constants = 0;         // In the plan's own bytes, not in the allocator.
+  int64_t predicted = 0;         // Sum of all but the constants, each allocation rounded to 512.
+  int64_t used = 0;              // Measured: the allocator's count for this session.
 
   SessionMemory& operator+=(const SessionMemory& other);
 };

@@ -100,7 +100,7 @@ void ProfiledRun::Prepare(const FunctionInfo& info, Profile* profile) const {
     const fb::Step& table = *step.table;
     StepTimes times;
     if (table.name() != nullptr) times.name = table.name()->str();
-    times.kind = StepKind(table);
+    times.kind = StepKindName(table);
     times.device = steps_.memory().local.Has(table.device())
                        ? steps_.memory().local.NameOf(steps_.plan(), table.device())
                        : DeviceOf(steps_.plan(), table.device());

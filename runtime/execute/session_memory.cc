@@ -162,7 +162,7 @@ absl::Status CheckRoom(std::span<const DeviceShare> shares) {
   // All CPU devices share the main memory. Memory cached by an allocator counts as free.
   int64_t cpu_needed = 0, cpu_free = -1;
   for (const DeviceShare& share : shares) {
-    if (!share.device().is_cpu()) continue;
+    if (!share.device().is_host()) continue;
     if (cpu_free < 0) cpu_free = share.allocator().memory().FreeBytes();
     cpu_needed += share.report().predicted;
     cpu_free += share.allocator().FreeBytes();
@@ -170,7 +170,7 @@ absl::Status CheckRoom(std::span<const DeviceShare> shares) {
   std::vector<std::string> problems, fitting;
   for (const DeviceShare& share : shares) {
     const int64_t own = share.report().predicted;
-    const bool is_cpu = share.device().is_cpu();
+    const bool is_cpu = share.device().is_host();
     const int64_t free_bytes =
         is_cpu ? cpu_free : share.allocator().memory().FreeBytes() + share.allocator().FreeBytes();
     const std::string name = share.device().ToString();

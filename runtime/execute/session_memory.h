@@ -60,6 +60,8 @@ struct Memory {
   std::byte* staging = nullptr;
   std::byte* outputs = nullptr;
   size_t outputs_bytes = 0;
+  std::byte* exchange = nullptr;  // For CopyBetween.
+  size_t exchange_bytes = 0;
   // Returns a staging buffer of at least `bytes` for large input `number` of any function. Allocated by the
   // first call that needs it.
   std::function<absl::StatusOr<std::byte*>(size_t number, size_t bytes)> large_staging;

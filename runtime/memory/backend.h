@@ -5,7 +5,8 @@
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemory> memory, backend->MakeMemory(device));
 //
 // A back end is one folder (runtime/cpu, runtime/cuda) and one row in runtime/backends.cc. Nothing else names
-// it.
+// it. A program may register more, each for a kind of devices that it has registered too
+// (runtime/memory/device.h).
 #ifndef SINTER_RUNTIME_MEMORY_BACKEND_H_
 #define SINTER_RUNTIME_MEMORY_BACKEND_H_
 
@@ -34,8 +35,7 @@ class Backend {
   virtual DeviceKind kind() const = 0;
   // Number of devices; 0 if the kind cannot be used here. Does not create a context on any of them.
   virtual int Count() const = 0;
-  // OK if the device exists. Else says which devices there are, or why there is none
-  // (runtime/memory/device_info.h).
+  // OK if the device exists. Else says which devices there are, or why there is none (runtime/memory/device_info.h).
   virtual absl::Status Check(int32_t index) const = 0;
   // Architectures of the devices, each once, as plans name them: "sm_90".
   virtual std::vector<std::string> Architectures() const = 0;
@@ -49,9 +49,13 @@ class Backend {
                                                                      const StepContext& context) const = 0;
 };
 
-// The back ends of this build, in the order of their kinds.
+// The back ends of this build, in the order of their kinds, then the registered ones. Later registrations do
+// not change it.
 std::span<const Backend* const> Backends();
-// FailedPrecondition: this build has no back end for the kind; the message says how to build one.
+// Adds a back end, which must live until the process ends. Thread-safe. AlreadyExists: the kind has a back
+// end.
+absl::Status RegisterBackend(const Backend& backend);
+// FailedPrecondition: the kind has no back end; the message says how to get one.
 absl::StatusOr<const Backend*> FindBackend(DeviceKind kind);
 
 }  // namespace sinter

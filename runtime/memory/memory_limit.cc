@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace sinter {
@@ -26,7 +27,10 @@ absl::StatusOr<int64_t> MemoryLimit::Resolve(int64_t total_bytes) const {
 }
 
 std::string MemoryLimitVariable(DeviceKind kind) {
-  return kind == DeviceKind::kCpu ? "SINTER_CPU_MEMORY_LIMIT" : "SINTER_GPU_MEMORY_LIMIT";
+  // Spelt out, so that a search for the variable finds its reader.
+  if (kind == DeviceKind::kCpu) return "SINTER_CPU_MEMORY_LIMIT";
+  if (kind == DeviceKind::kGpu) return "SINTER_GPU_MEMORY_LIMIT";
+  return absl::StrCat("SINTER_", absl::AsciiStrToUpper(std::string(DeviceKindName(kind))), "_MEMORY_LIMIT");
 }
 
 absl::StatusOr<MemoryLimit> ParseMemoryLimit(std::string_view text, std::string_view source) {

@@ -30,7 +30,7 @@ struct MemoryLimit {
   absl::StatusOr<int64_t> Resolve(int64_t total_bytes) const;
 };
 
-// Returns "SINTER_CPU_MEMORY_LIMIT" or "SINTER_GPU_MEMORY_LIMIT".
+// Returns "SINTER_CPU_MEMORY_LIMIT", "SINTER_GPU_MEMORY_LIMIT" and so on, from the kind's name.
 std::string MemoryLimitVariable(DeviceKind kind);
 
 // Parses "1073741824" (bytes) or "50%". `source` names the origin of the text; the error message starts with

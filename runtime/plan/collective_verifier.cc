@@ -1,4 +1,4 @@
-// Verifies collectives: a part of plan_verifier.h.
+// Collectives: fb::CollectiveStep, and the part of plan_verifier.h that checks their order.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -7,18 +7,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/buffer_range.h"
+#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_vectors.h"
 #include "sinter/runtime/plan/plan_verifier.h"
+#include "sinter/runtime/plan/step_kind_functions.h"
 
 namespace sinter {
 namespace {
 
-constexpr uint64_t kMaxBytes = uint64_t{1} << 47;  // The address space of a process.
-constexpr uint64_t kFlatGap = 512;                 // Flat tensors have only alignment gaps between them.
+constexpr uint64_t kFlatGap = 512;  // Flat tensors have only alignment gaps between them.
 
 std::string Name(fb::CollectiveKind kind) { return std::string(CollectiveName(kind)); }
 
@@ -114,7 +115,7 @@ absl::Status CheckOperands(const std::vector<const fb::Buffer*>& buffers, const 
       return BadPlan(what, " ", i, " has ", held, " elements, and the step's parameters make ", elements[i]);
     }
     total += buffer.bytes();
-    if (total > kMaxBytes) return BadPlan("its ", what, "s exceed an address space");
+    if (total > kPlanMaxMemoryBytes) return BadPlan("its ", what, "s exceed an address space");
   }
   return absl::OkStatus();
 }
@@ -126,14 +127,15 @@ absl::StatusOr<int64_t> SumOfParts(const fb::CollectiveStep& s) {
     return BadPlan("it has ", count, " parts for ", s.group()->size(), " members");
   int64_t sum = 0;
   for (const int64_t part : *s.parts()) {
-    if (part < 0 || static_cast<uint64_t>(part) > kMaxBytes) return BadPlan("a part of ", part, " elements");
+    if (part < 0 || static_cast<uint64_t>(part) > kPlanMaxMemoryBytes)
+      return BadPlan("a part of ", part, " elements");
     sum += part;  // Cannot overflow: at most 256 parts of 2^47.
   }
   return sum;
 }
 
-absl::Status CheckSizes(const fb::CollectiveStep& s, const std::vector<const fb::Buffer*>& inputs,
-                        const std::vector<const fb::Buffer*>& outputs) {
+absl::Status CheckNumbers(const fb::CollectiveStep& s, const std::vector<const fb::Buffer*>& inputs,
+                          const std::vector<const fb::Buffer*>& outputs) {
   std::vector<int64_t> elements, in, out;
   if (s.elements() != nullptr) elements.assign(s.elements()->begin(), s.elements()->end());
   if (!IsMany(s.kind()) && elements.size() != 1) {
@@ -161,23 +163,13 @@ absl::Status CheckSizes(const fb::CollectiveStep& s, const std::vector<const fb:
   return CheckOperands(outputs, "output", s.dtype(), out);
 }
 
-// A byte range of one space of a device.
-struct Piece {
-  fb::Space space;
-  uint32_t index;
-  uint64_t begin, end;
+// The bytes of one operand.
+struct Piece : BufferRange {
   size_t operand;
 
-  static Piece Of(const fb::Buffer& buffer, size_t operand) {
-    const bool has_index = buffer.space() == fb::Space::Variable || buffer.space() == fb::Space::Input;
-    return {buffer.space(), has_index ? buffer.index() : 0, buffer.offset(), buffer.offset() + buffer.bytes(),
-            operand};
-  }
+  static Piece Of(const fb::Buffer& buffer, size_t operand) { return {RangeOf(buffer), operand}; }
   bool Before(const Piece& other) const {
     return std::tie(space, index, begin) < std::tie(other.space, other.index, other.begin);
-  }
-  bool Overlaps(const Piece& other) const {
-    return space == other.space && index == other.index && begin < other.end && other.begin < end;
   }
 };
 
@@ -297,18 +289,25 @@ absl::Status CheckIsFollowed(const fb::Function& function, uint32_t index, const
 
 }  // namespace
 
-absl::Status VerifyCollective(const fb::Plan& plan, const fb::Function& function, const fb::Step& step) {
-  const fb::CollectiveStep& s = *step.body_as_CollectiveStep();
+absl::Status VerifyCollective(const StepToVerify& o) {
+  const fb::CollectiveStep& s = *o.step.body_as_CollectiveStep();
   SINTER_RETURN_IF_ERROR(CheckEnums(s));
-  SINTER_RETURN_IF_ERROR(CheckGroup(plan, step, s));
-  const std::vector<const fb::Buffer*> inputs = BuffersOf(function, step.inputs());
-  const std::vector<const fb::Buffer*> outputs = BuffersOf(function, step.outputs());
-  SINTER_RETURN_IF_ERROR(CheckSizes(s, inputs, outputs));
-  SINTER_RETURN_IF_ERROR(CheckOverlaps(s, inputs, outputs));
+  SINTER_RETURN_IF_ERROR(CheckGroup(o.plan, o.step, s));
+  SINTER_RETURN_IF_ERROR(CheckNumbers(s, o.inputs, o.outputs));
+  SINTER_RETURN_IF_ERROR(CheckOverlaps(s, o.inputs, o.outputs));
   if (!s.is_flat()) return absl::OkStatus();
-  SINTER_RETURN_IF_ERROR(CheckFlat(inputs, "input"));
-  SINTER_RETURN_IF_ERROR(CheckFlat(outputs, "output"));
-  return CheckDistances(inputs, outputs);
+  SINTER_RETURN_IF_ERROR(CheckFlat(o.inputs, "input"));
+  SINTER_RETURN_IF_ERROR(CheckFlat(o.outputs, "output"));
+  return CheckDistances(o.inputs, o.outputs);
+}
+
+std::string CollectiveText(const fb::Plan&, const fb::Step& step) {
+  const fb::CollectiveStep& s = *step.body_as_CollectiveStep();
+  return absl::StrCat(Name(s.kind()), ", rank ", s.rank(), " of ", s.group()->size());
+}
+
+std::string_view CollectiveStepName(const fb::Step& step) {
+  return CollectiveName(step.body_as_CollectiveStep()->kind());
 }
 
 absl::Status VerifyCollectiveOrder(const fb::Function& function, uint32_t step,

@@ -9,6 +9,8 @@
 #define SINTER_RUNTIME_PLAN_PLAN_DEVICES_H_
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/memory/device.h"
@@ -20,10 +22,37 @@ inline uint32_t NumDevices(const fb::Plan& plan) {
   return plan.devices() == nullptr || plan.devices()->size() == 0 ? 1 : plan.devices()->size();
 }
 
+// Empty if the program has no such kind of devices. Works on unverified names.
+inline std::optional<DeviceKind> DeviceKindOf(const fb::DeviceName& name) {
+  switch (name.kind()) {
+    case fb::DeviceKind::Cpu:
+      return DeviceKind::kCpu;
+    case fb::DeviceKind::Gpu:
+      return DeviceKind::kGpu;
+    case fb::DeviceKind::Named:
+      break;
+  }
+  if (name.kind() != fb::DeviceKind::Named || name.kind_name() == nullptr) return std::nullopt;
+  return FindDeviceKind(name.kind_name()->string_view());
+}
+
 inline Device DeviceOf(const fb::Plan& plan, uint32_t index) {
   if (plan.devices() == nullptr || plan.devices()->size() == 0) return Device::Cpu();
   const fb::DeviceName& name = *plan.devices()->Get(index);
-  return name.kind() == fb::DeviceKind::Gpu ? Device::Gpu(name.index()) : Device::Cpu(name.index());
+  return Device::Of(*DeviceKindOf(name), name.index());
+}
+
+// Returns the device's entry of a plan's list, for writers of plans.
+inline std::unique_ptr<fb::DeviceNameT> MakeDeviceName(Device device) {
+  auto name = std::make_unique<fb::DeviceNameT>();
+  name->index = device.index();
+  if (device.is_cpu() || device.is_gpu()) {
+    name->kind = device.is_cpu() ? fb::DeviceKind::Cpu : fb::DeviceKind::Gpu;
+  } else {
+    name->kind = fb::DeviceKind::Named;
+    name->kind_name = DeviceKindName(device.kind());
+  }
+  return name;
 }
 
 // Bytes of the arena on device `index`; 0 if the function gives none. Works on unverified functions.

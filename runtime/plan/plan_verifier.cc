@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/formats/file.h"
+#include "sinter/runtime/host/printable_text.h"
 #include "sinter/runtime/host/sha256.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan.h"
@@ -20,8 +21,6 @@
 
 namespace sinter {
 namespace {
-
-constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 47;  // The address space of a process.
 
 template <typename... Parts>
 absl::Status Malformed(const Parts&... parts) {
@@ -82,7 +81,7 @@ absl::StatusOr<uint64_t> VerifyType(const fb::TensorType* type) {
         absl::StrCat("its rank is ", shape.size(), ": at most ", HostTensor::kMaxRank));
   }
   SINTER_ASSIGN_OR_RETURN(const int64_t bytes, DenseBytes(static_cast<DType>(type->dtype()), shape));
-  if (static_cast<uint64_t>(bytes) > kMaxMemoryBytes) {
+  if (static_cast<uint64_t>(bytes) > kPlanMaxMemoryBytes) {
     return absl::InvalidArgumentError(absl::StrCat("it has ", bytes, " bytes, more than an address space"));
   }
   return static_cast<uint64_t>(bytes);
@@ -123,6 +122,30 @@ absl::Status VerifyDevice(const fb::Plan& plan, uint32_t index) {
   return absl::InvalidArgumentError(absl::StrCat("device ", index, " of ", NumDevices(plan)));
 }
 
+absl::Status VerifyDeviceKind(const fb::DeviceName& name) {
+  if (name.kind() > fb::DeviceKind::MAX) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("kind ", static_cast<int>(name.kind()), " does not exist"));
+  }
+  const bool is_named = name.kind() == fb::DeviceKind::Named;
+  if (is_named != (name.kind_name() != nullptr)) {
+    return absl::InvalidArgumentError(absl::StrCat("its kind, ", static_cast<int>(name.kind()),
+                                                   is_named ? ", has no name" : ", has a name"));
+  }
+  const std::optional<DeviceKind> kind = DeviceKindOf(name);
+  if (!kind.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "this program knows no devices of kind \"", PrintableText(name.kind_name()->string_view()),
+        "\": it knows ", DeviceKindNames(), ", and others once they are registered (RegisterDeviceKind)"));
+  }
+  // Only one way to write a device.
+  if (is_named && (*kind == DeviceKind::kCpu || *kind == DeviceKind::kGpu)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it names its kind, ", std::string(DeviceKindName(*kind)), ", which has a number"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyDevices(const fb::Plan& plan) {
   if (NumDevices(plan) > kPlanMaxDevices) {
     return Malformed("it names ", NumDevices(plan), " devices: at most ", kPlanMaxDevices);
@@ -130,9 +153,7 @@ absl::Status VerifyDevices(const fb::Plan& plan) {
   std::set<Device> seen;
   for (uint32_t i = 0; plan.devices() != nullptr && i < plan.devices()->size(); ++i) {
     const fb::DeviceName& name = *plan.devices()->Get(i);
-    if (name.kind() > fb::DeviceKind::MAX) {
-      return Malformed("device ", i, ": kind ", static_cast<int>(name.kind()), " does not exist");
-    }
+    SINTER_RETURN_IF_ERROR(Within(absl::StrCat("device ", i), VerifyDeviceKind(name)));
     if (name.index() < 0 || name.index() > kPlanMaxDeviceIndex) {
       return Malformed("device ", i, ": index ", name.index(), " is outside 0..", kPlanMaxDeviceIndex);
     }
@@ -214,7 +235,7 @@ absl::Status VerifyVariable(const fb::Plan& plan, const fb::Variable& variable, 
         absl::StrCat("it has ", variable.bytes(), " bytes, and its type has ", bytes));
   }
   total += bytes;
-  if (total > kMaxMemoryBytes) return absl::InvalidArgumentError("all variables exceed an address space");
+  if (total > kPlanMaxMemoryBytes) return absl::InvalidArgumentError("all variables exceed an address space");
   SINTER_RETURN_IF_ERROR(VerifyInitializer(variable));
   SINTER_RETURN_IF_ERROR(VerifyDevice(plan, variable.device()));
   return VerifyLocation(plan, variable.location());
@@ -339,7 +360,7 @@ absl::Status VerifyArenas(const fb::Plan& plan, const fb::Function& function) {
     return Malformed("it has arenas on ", count, " devices, and the plan has ", NumDevices(plan));
   }
   for (uint32_t d = 0; d < count; ++d) {
-    if (ArenaBytes(function, d) > kMaxMemoryBytes) return Malformed("its arena exceeds an address space");
+    if (ArenaBytes(function, d) > kPlanMaxMemoryBytes) return Malformed("its arena exceeds an address space");
   }
   return absl::OkStatus();
 }

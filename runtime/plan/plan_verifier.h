@@ -54,6 +54,7 @@ struct Variable;
 inline constexpr size_t kPlanMaxBytes = (size_t{1} << 31) - 1;  // Limit of FlatBuffers itself.
 inline constexpr uint32_t kPlanMaxDepth = 16;
 inline constexpr uint32_t kPlanMaxTables = 1u << 24;
+inline constexpr uint64_t kPlanMaxMemoryBytes = uint64_t{1} << 47;  // The address space of a process.
 inline constexpr size_t kPlanHashBytes = sizeof(Sha256::Bytes);
 
 // Returns the required value of Plan.content_hash: SHA-256 of `bytes`, computed with the bytes of that field
@@ -86,8 +87,6 @@ absl::Status VerifyStep(const fb::Plan& plan, const fb::Function& function, cons
 // For VerifyPlan: verifies replicas of variables. Each variable alone must be verified.
 absl::Status VerifyVariableReplicas(const fb::Plan& plan);
 
-// For VerifyStep: verifies a collective step.
-absl::Status VerifyCollective(const fb::Plan& plan, const fb::Function& function, const fb::Step& step);
 // Verifies the position of any step among the function's steps, which have passed VerifyStep. `channels`: the
 // channels of earlier collectives; the call adds the step's own.
 absl::Status VerifyCollectiveOrder(const fb::Function& function, uint32_t step, std::set<uint32_t>& channels);

@@ -7,6 +7,7 @@
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan_devices.h"
+#include "sinter/runtime/plan/step_kind.h"
 #include "sinter/runtime/session/session_state.h"
 
 namespace sinter::internal_session {
@@ -20,8 +21,7 @@ absl::StatusOr<Session> State::Share(const SessionOptions& options) {
   for (const fb::Function* const function : *plan.table().functions()) {
     for (uint32_t i = 0; function->steps() != nullptr && i < function->steps()->size(); ++i) {
       const fb::Step& step = *function->steps()->Get(i);
-      if (step.body_type() != fb::StepBody::CollectiveStep || DeviceOf(plan.table(), step.device()).is_cpu())
-        continue;
+      if (!StepKindOf(step).is_exchange || DeviceOf(plan.table(), step.device()).is_host()) continue;
       return absl::InvalidArgumentError(absl::StrCat(
           "function \"", function->name()->c_str(),
           "\" exchanges between GPUs, which several sessions must not do at the same time: compile a plan "

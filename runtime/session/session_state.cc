@@ -8,10 +8,12 @@
 #include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/host/printable_text.h"
+#include "sinter/runtime/host/round_up.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/memory/process_allocator.h"
 #include "sinter/runtime/plan/plan_code.h"
 #include "sinter/runtime/plan/plan_devices.h"
+#include "sinter/runtime/plan/step_kind.h"
 #include "sinter/runtime/world/world_agreement.h"
 
 namespace sinter::internal_session {
@@ -44,6 +46,11 @@ void ForEachStep(const fb::Plan& plan, F&& f) {
     if (function->steps() == nullptr) continue;
     for (const fb::Step* step : *function->steps()) f(*step);
   }
+}
+
+// Returns the first that is not null.
+DeviceRuntime* FirstOf(const std::vector<DeviceRuntime*>& peers) {
+  return *std::ranges::find_if(peers, [](const DeviceRuntime* peer) { return peer != nullptr; });
 }
 
 // True if a function reads constants on the device.
@@ -217,18 +224,14 @@ absl::Status State::MakeRuntimes(const SessionOptions& options) {
                          .world = memory.world,
                          .local = memory.local,
                          .tuning = &tuning,
-                         .load_times = &load_times};
+                         .load_times = &load_times,
+                         .plan = &plan.table()};
   ForEachStep(plan.table(), [&](const fb::Step& step) {
     if (const fb::KernelStep* kernel = step.body_as_KernelStep(); kernel != nullptr) {
       context.scratch_stride = std::max<size_t>(context.scratch_stride, kernel->scratch_bytes());
     }
-    if (!DeviceOf(plan.table(), step.device()).is_gpu()) return;
-    const fb::StepBody body = step.body_type();
-    if (body == fb::StepBody::MatmulStep) context.needs_cublaslt = true;
-    if (body == fb::StepBody::ConvStep || body == fb::StepBody::AttentionStep) context.needs_cudnn = true;
   });
-  context.scratch_stride =
-      (context.scratch_stride + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
+  context.scratch_stride = RoundUp(context.scratch_stride, kScratchAlignment);
   bool has_main_memory = false;
   memory.devices.resize(NumDevices(plan.table()));
   for (uint32_t d = memory.local.first; d < memory.local.first + memory.local.count; ++d) {
@@ -257,19 +260,27 @@ absl::Status State::MakeRuntimes(const SessionOptions& options) {
 }
 
 absl::Status State::Connect() {
-  DeviceRuntime* first = nullptr;
-  std::vector<DeviceRuntime*> peers;
-  for (const DevicePlaces& places : memory.devices) {
-    peers.push_back(places.is_here() && !places.is_host ? places.runtime : nullptr);
-    if (first == nullptr) first = peers.back();
+  // By back end: its devices outside main memory, at their places in the plan.
+  std::vector<std::vector<DeviceRuntime*>> backends;
+  for (uint32_t d = 0; d < memory.devices.size(); ++d) {
+    const DevicePlaces& places = memory.devices[d];
+    if (!places.is_here() || places.is_host) continue;
+    auto peers = std::ranges::find_if(backends, [&](const std::vector<DeviceRuntime*>& others) {
+      return &FirstOf(others)->backend() == &places.runtime->backend();
+    });
+    if (peers == backends.end()) peers = backends.emplace(peers, memory.devices.size());
+    (*peers)[d] = places.runtime;
   }
   bool has_collectives = false;
   ForEachStep(plan.table(), [&](const fb::Step& step) {
-    has_collectives = has_collectives || step.body_type() == fb::StepBody::CollectiveStep;
+    has_collectives = has_collectives || StepKindOf(step).is_exchange;
   });
-  if (first == nullptr || !has_collectives) return absl::OkStatus();
+  if (backends.empty() || !has_collectives) return absl::OkStatus();
   const LoadTimes::Scope time = load_times.Time("connect the devices");
-  return first->Connect(plan.table(), peers, memory.local, memory.world);
+  for (const std::vector<DeviceRuntime*>& peers : backends) {
+    SINTER_RETURN_IF_ERROR(FirstOf(peers)->Connect(plan.table(), peers, memory.local, memory.world));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status State::LoadFunctions() {
@@ -309,6 +320,7 @@ void State::ListPieces() {
   for (const Entry& entry : functions) {
     staging = std::max(staging, entry.function->inputs().StagingBytes());
     memory.outputs_bytes = std::max(memory.outputs_bytes, entry.function->outputs().HostBytes());
+    memory.exchange_bytes = std::max(memory.exchange_bytes, entry.function->ExchangeBytes());
   }
   for (uint32_t d = 0; d < memory.devices.size(); ++d) {
     DevicePlaces& places = memory.devices[d];
@@ -337,6 +349,8 @@ void State::ListPieces() {
   }
   MainMemory().Need("input staging", staging, &SessionMemory::input_staging, &memory.staging);
   MainMemory().Need("output copies", memory.outputs_bytes, &SessionMemory::output_copies, &memory.outputs);
+  MainMemory().Need("copies between back ends", memory.exchange_bytes, &SessionMemory::exchange_staging,
+                    &memory.exchange);
 }
 
 absl::Status State::Allocate() {

@@ -104,7 +104,7 @@ struct State {
   absl::StatusOr<std::byte*> LargeStaging(size_t number, size_t bytes);
   absl::Status PlaceConstants();
   InitialValues InitialValuesOf(size_t variable) const;
-  // Starts computing the initial values of variables on GPUs.
+  // Starts computing the initial values of variables outside main memory.
   void StartInitialValues();
   absl::Status InitializeVariable(size_t variable);
   // For a variable whose first copy is not in main memory.

@@ -192,7 +192,7 @@ void State::StartInitialValues() {
   values_ahead = std::make_unique<ValuesAhead>();
   if (!owns_variables) return;
   for (size_t i = 0; i < variables.size(); ++i) {
-    if (copies[i].empty() || !variables[i].device.is_gpu()) continue;
+    if (copies[i].empty() || variables[i].device.is_host()) continue;
     values_ahead->Add(i, InitialValuesOf(i), variables[i].dtype,
                       variables[i].bytes / SizeOf(variables[i].dtype));
   }

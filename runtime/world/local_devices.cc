@@ -30,8 +30,7 @@ absl::StatusOr<LocalDevices> LocalDevices::Of(const fb::Plan& plan, const World*
 Device LocalDevices::NameOf(const fb::Plan& plan, uint32_t device) const {
   const Device name = DeviceOf(plan, device);
   if (is_alone) return name;
-  const int32_t index = static_cast<int32_t>(device - first);
-  return name.is_gpu() ? Device::Gpu(index) : Device::Cpu(index);
+  return Device::Of(name.kind(), static_cast<int32_t>(device - first));
 }
 
 const fb::Buffer* LocalBuffer(const fb::Function& function, const fb::Port& output,

@@ -277,6 +277,12 @@ std::vector<ErrorCase> PlacementCases() {
   return {
       In("CopyNowhere", [](Builder& b) { Copy(X(b), Device::Gpu(-1)); },
          {"Copy names gpu:-1", "devices count from 0, as in gpu:0"}),
+      In("CopyToAKindWithoutACompiler",
+         [](Builder& b) {
+           static const DeviceKind kind = *RegisterDeviceKind({.name = "foreign"});
+           Copy(X(b), Device::Of(kind, 1));
+         },
+         {"Copy names foreign:1", "the compiler makes code for CPUs and GPUs alone"}),
       In("ScopeNowhere", [](Builder& b) { DeviceScope on(b, Device::Cpu(-2)); },
          {"DeviceScope names cpu:-2", "as in cpu:0"}),
       In("VariableNowhere", [](Builder& b) { b.MakeVariable("w", F32, {2}, {.device = Device::Gpu(-1)}); },

@@ -25,7 +25,7 @@ inline HostTensor Filled(int64_t size, float value) {
 inline void AddSum(TestFunction& f, const TestPlan& plan, uint32_t a, uint32_t b, uint32_t to) {
   const fb::BufferT& buffer = *f.table().buffers[to];
   const int64_t size = buffer.type->shape[0];
-  if (!plan.table.devices.empty() && plan.table.devices[buffer.device]->kind == fb::DeviceKind::Gpu) {
+  if (!plan.table.devices.empty() && plan.table.devices[buffer.device]->kind != fb::DeviceKind::Cpu) {
     f.GpuKernel("add_f32", {a, b}, {to}, static_cast<uint32_t>(size));
   } else {
     f.Kernel("add_f32", {a, b}, {to}, size, 10);

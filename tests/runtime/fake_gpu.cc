@@ -8,14 +8,61 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/plan/collective.h"
+#include "sinter/runtime/cpu/host_collective.h"
 #include "sinter/runtime/device/device_runtimes.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/host/thread_pool.h"
+#include "sinter/runtime/memory/device_info.h"
+#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/session/session_state.h"
-#include "sinter/runtime/cpu/host_collective.h"
 
 namespace sinter {
+namespace {
+
+class FakeBackend : public Backend {
+ public:
+  explicit FakeBackend(DeviceKind kind) : kind_(kind) {}
+
+  DeviceKind kind() const override { return kind_; }
+  int Count() const override { return 2; }
+  absl::Status Check(int32_t index) const override {
+    if (index >= 0 && index < Count()) return absl::OkStatus();
+    return absl::NotFoundError(
+        absl::StrCat(Device::Of(kind_, index).ToString(), " does not exist: there are ", Count()));
+  }
+  std::vector<std::string> Architectures() const override { return {"fake"}; }
+  absl::Status Describe(DeviceInfo& info) const override {
+    info.name = "a fake device", info.architecture = "fake";
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::unique_ptr<DeviceMemory>> MakeMemory(Device device) const override {
+    return std::make_unique<HostMemory>(device);
+  }
+  absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeRuntime(Device device, CachingAllocator* allocator,
+                                                             const StepContext&) const override {
+    return std::make_unique<FakeGpu>(device, allocator);
+  }
+
+ private:
+  DeviceKind kind_;
+};
+
+}  // namespace
+
+const Backend& FakeBackendOf(DeviceKind kind) {
+  static std::map<DeviceKind, std::unique_ptr<FakeBackend>>& backends =
+      *new std::map<DeviceKind, std::unique_ptr<FakeBackend>>;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<FakeBackend>& backend = backends[kind];
+  if (backend == nullptr) backend = std::make_unique<FakeBackend>(kind);
+  return *backend;
+}
+
+DeviceKind SecondKind() {
+  static const DeviceKind kind = *RegisterDeviceKind({.name = "second", .runs_gpu_kernels = true});
+  return kind;
+}
 
 class FakeMeeting {
  public:
@@ -187,11 +234,18 @@ absl::Status FakeGpu::Connect(const fb::Plan&, std::span<DeviceRuntime* const> p
   SINTER_RETURN_IF_ERROR(Fault("Connect"));
   auto connection = std::make_shared<Connection>();
   connection->local = local;
-  for (DeviceRuntime* const peer : peers) connection->peers.push_back(static_cast<FakeGpu*>(peer));
+  for (DeviceRuntime* const peer : peers)
+    connection->peers.push_back(peer == nullptr ? nullptr : &OfThisKind(*peer));
   for (FakeGpu* const peer : connection->peers) {
     if (peer != nullptr) peer->connection_ = connection;
   }
   return absl::OkStatus();
+}
+
+FakeGpu& FakeGpu::OfThisKind(DeviceRuntime& other) const {
+  SINTER_CHECK(&other.backend() == &backend())
+      << other.device() << " and " << device_ << " do not know each other";
+  return static_cast<FakeGpu&>(other);
 }
 
 void FakeGpu::Abort(const absl::Status& reason) {
@@ -327,7 +381,7 @@ absl::Status FakeGpu::WaitFor(DeviceRuntime& other) {
   SINTER_RETURN_IF_ERROR(Fault("WaitFor"));
   ++counts_.waits;
   if (other.is_host_memory()) return absl::OkStatus();
-  FakeGpu* const gpu = static_cast<FakeGpu*>(&other);
+  FakeGpu* const gpu = &OfThisKind(other);
   Give({[gpu, number = gpu->given_] { gpu->RunUpTo(number); }});
   return absl::OkStatus();
 }
@@ -335,6 +389,7 @@ absl::Status FakeGpu::WaitFor(DeviceRuntime& other) {
 absl::Status FakeGpu::CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) {
   SINTER_CHECK(recording_ == nullptr) << "a copy between devices in a recording";
   if (other.is_host_memory()) return Upload(to, from, bytes);
+  OfThisKind(other);
   SINTER_RETURN_IF_ERROR(Fault("CopyFrom"));
   traffic_.copied += static_cast<int64_t>(bytes);
   Give({[=] { std::memcpy(to, from, bytes); }});
@@ -405,7 +460,7 @@ absl::StatusOr<Session> FakeGpus::MakeSession(const TestPlan& test_plan, const S
                            const StepContext& context) -> absl::StatusOr<std::unique_ptr<DeviceRuntime>> {
     if (device.is_cpu()) return MakeDeviceRuntime(device, allocator, context);
     if (allocator == nullptr) {
-      std::unique_ptr<CachingAllocator>& own = allocators_[device.index()];
+      std::unique_ptr<CachingAllocator>& own = allocators_[device];
       if (own == nullptr) {
         SINTER_ASSIGN_OR_RETURN(own, CachingAllocator::Create(std::make_unique<HostMemory>(device)));
       }
@@ -414,7 +469,7 @@ absl::StatusOr<Session> FakeGpus::MakeSession(const TestPlan& test_plan, const S
     SINTER_RETURN_IF_ERROR(Fault(device, "Make"));
     auto gpu = std::make_unique<FakeGpu>(device, allocator,
                                          [this, device](const char* call) { return Fault(device, call); });
-    gpus_[device.index()] = gpu.get();
+    gpus_[device] = gpu.get();
     return gpu;
   };
   return internal_session::State::MakeSession(std::move(plan), options, make);

@@ -3,7 +3,7 @@
 // missing wait reads old values.
 //
 //   FakeGpus gpus;
-//   absl::StatusOr<Session> session = gpus.MakeSession(plan);      // gpu:N of the plan are fake, cpu:N real.
+//   absl::StatusOr<Session> session = gpus.MakeSession(plan);      // cpu:N of the plan are real, others fake.
 //   session->Run("f", {{"x", x}});
 //   EXPECT_EQ(gpus[0].counts().uploads, 1);
 //
@@ -37,6 +37,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sinter/runtime/device/device_runtime.h"
+#include "sinter/runtime/memory/backend.h"
 #include "sinter/runtime/memory/caching_allocator.h"
 #include "sinter/runtime/session/session.h"
 #include "sinter/tests/runtime/test_plan.h"
@@ -44,6 +45,13 @@
 namespace sinter {
 
 class FakeGpu;
+
+// The back end of the fake GPUs of a kind; each kind has its own. With RegisterBackend it is one for
+// Session::Create too: it then has two devices of the kind, in main memory.
+const Backend& FakeBackendOf(DeviceKind kind);
+
+// "second", a registered kind of devices with the traits of GPUs, for plans with two back ends of fake GPUs.
+DeviceKind SecondKind();
 
 // The members of one collective in one session, on fake GPUs.
 class FakeMeeting;
@@ -69,9 +77,13 @@ class FakeGpu : public DeviceRuntime {
   // `fault` is called with the name of each call that may fail; an error makes that call fail.
   FakeGpu(Device device, CachingAllocator* allocator,
           std::function<absl::Status(const char*)> fault = nullptr)
-      : device_(device), allocator_(allocator), fault_(std::move(fault)) {}
+      : device_(device),
+        backend_(&FakeBackendOf(device.kind())),
+        allocator_(allocator),
+        fault_(std::move(fault)) {}
 
   Device device() const override { return device_; }
+  const Backend& backend() const override { return *backend_; }
   CachingAllocator& allocator() override { return *allocator_; }
   bool is_host_memory() const override { return false; }
   int64_t alignment() const override { return 256; }
@@ -130,6 +142,8 @@ class FakeGpu : public DeviceRuntime {
     absl::Status aborted;
   };
 
+  // Fails a check if the device is of another back end.
+  FakeGpu& OfThisKind(DeviceRuntime& other) const;
   std::unique_ptr<Step> MakeCollective(const fb::Plan& plan, const fb::Step& step);
   // Runs the queued work up to and including this number.
   void RunUpTo(size_t number);
@@ -138,6 +152,7 @@ class FakeGpu : public DeviceRuntime {
   std::vector<Work> Reordered(const std::vector<Work>& recorded) const;
 
   Device device_;
+  const Backend* backend_;
   CachingAllocator* allocator_;
   std::function<absl::Status(const char*)> fault_;
   std::vector<Work> queue_;  // Work given and not yet run.
@@ -161,8 +176,9 @@ class FakeGpus {
   absl::StatusOr<Session> MakeSession(const TestPlan& plan, const SessionOptions& options = {});
 
   // The GPU of the last session. It lives as long as that session.
-  FakeGpu& operator[](int32_t index) const { return *gpus_.at(index); }
-  CachingAllocator& allocator(int32_t index) { return *allocators_.at(index); }
+  FakeGpu& operator[](int32_t index) const { return *gpus_.at(Device::Gpu(index)); }
+  FakeGpu& operator[](Device device) const { return *gpus_.at(device); }
+  CachingAllocator& allocator(int32_t index) { return *allocators_.at(Device::Gpu(index)); }
 
   // Makes the call with this number, counted over all GPUs, fail once.
   void FailCall(int number) { calls_left_ = number; }
@@ -174,8 +190,8 @@ class FakeGpus {
 
   int calls_left_ = 0;
   std::string failed_call_;
-  std::map<int32_t, std::unique_ptr<CachingAllocator>> allocators_;
-  std::map<int32_t, FakeGpu*> gpus_;
+  std::map<Device, std::unique_ptr<CachingAllocator>> allocators_;
+  std::map<Device, FakeGpu*> gpus_;
 };
 
 }  // namespace sinter

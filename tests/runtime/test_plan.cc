@@ -5,6 +5,7 @@
 
 #include "sinter/runtime/formats/file.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter {
@@ -35,12 +36,7 @@ TestPlan::TestPlan() {
 void TestPlan::UseDevices(const std::vector<Device>& devices) {
   SINTER_CHECK(table.functions.empty()) << "devices come first";
   table.devices.clear();
-  for (const Device device : devices) {
-    auto name = std::make_unique<fb::DeviceNameT>();
-    name->kind = static_cast<fb::DeviceKind>(device.kind());
-    name->index = device.index();
-    table.devices.push_back(std::move(name));
-  }
+  for (const Device device : devices) table.devices.push_back(MakeDeviceName(device));
 }
 
 uint32_t TestPlan::AddGpuKernel(const std::string& symbol) {

@@ -20,7 +20,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using tools::FunctionProfile;
-using tools::ProductType;
 using tools::ProfiledStep;
 
 constexpr ProductType kBf16{DType::kBf16, fb::MathMode::Ieee};
@@ -147,10 +146,10 @@ TEST(RoofTest, StepsAreHeldAgainstIt) {
   const fb::Function& f = *plan.table().functions()->Get(0);
   const fb::Step &product = *f.steps()->Get(0), &copy = *f.steps()->Get(1);
   const ProductType tf32{DType::kF32, fb::MathMode::Tf32};
-  EXPECT_EQ(*tools::ProductTypeOf(product), tf32);
+  EXPECT_EQ(*ProductTypeOf(product), tf32);
   EXPECT_EQ(tf32.ToString(), "f32 as tf32");
   EXPECT_EQ(kBf16.ToString(), "bf16");
-  EXPECT_FALSE(tools::ProductTypeOf(copy).has_value());
+  EXPECT_FALSE(ProductTypeOf(copy).has_value());
   tools::Roof roof{Device::Cpu(), 32768e3, 0, {{tf32, {524288e4, 64}}}};
   EXPECT_EQ(tools::BoundOf(f, product, roof).limit, "memory");
   EXPECT_NEAR(tools::BoundOf(f, product, roof).seconds, 1e-3, 1e-12);
@@ -172,7 +171,7 @@ TEST(RoofTest, AttentionIsMadeOfProducts) {
   step.queries = step.keys = 4, step.heads = step.key_heads = 3, step.width = 8;
   f.Attention(step, {f.Arena(DType::kBf16, {2, 4, 3, 3, 8})}, {f.Arena(DType::kBf16, {2, 4, 3, 8})});
   const Plan made = *plan.Make();
-  EXPECT_EQ(*tools::ProductTypeOf(*made.table().functions()->Get(0)->steps()->Get(0)), kBf16);
+  EXPECT_EQ(*ProductTypeOf(*made.table().functions()->Get(0)->steps()->Get(0)), kBf16);
 }
 
 TEST(RoofTest, ThereIsNoneBetweenDevices) {

@@ -1,7 +1,12 @@
 #include "sinter/runtime/cuda/steps/cuda_steps.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan_devices.h"
+#include "sinter/runtime/plan/plan_vectors.h"
 #include "sinter/runtime/plan/step_kind.h"
 
 namespace sinter {
@@ -19,35 +24,84 @@ std::string UserLine(const fb::Plan& plan, const fb::Step& step) {
   return text + ")";
 }
 
+using CudaStep = absl::StatusOr<std::unique_ptr<Step>>;
+
+struct CudaMaker {
+  fb::StepBody body;
+  CudaStep (*make)(CudaContext& context, KernelLibraries& libraries, const fb::Plan& plan,
+                   const fb::Step& step);
+  CudaLibraries libraries = {};
+  // Starts to prepare the device's steps of this kind. Null: there is nothing to prepare.
+  void (*prepare)(CudaContext& context, const fb::Plan& plan, uint32_t device) = nullptr;
+};
+
+// For makers that need only the step's own table.
+template <typename Table, auto kMake>
+CudaStep MakeFrom(CudaContext& context, KernelLibraries&, const fb::Plan&, const fb::Step& step) {
+  return kMake(context, *step.body_as<Table>());
+}
+
+CudaStep MakeCollectiveFrom(CudaContext& context, KernelLibraries&, const fb::Plan& plan,
+                            const fb::Step& step) {
+  return MakeCudaCollectiveStep(context, plan, step);
+}
+
+// The kinds of steps that a GPU runs.
+constexpr CudaMaker kCudaMakers[] = {
+    {.body = fb::StepBody::GpuKernelStep, .make = MakeCudaKernelStep},
+    {.body = fb::StepBody::MatmulStep,
+     .make = MakeFrom<fb::MatmulStep, MakeCudaMatmulStep>,
+     .libraries = {.cublaslt = true}},
+    {.body = fb::StepBody::ConvStep,
+     .make = MakeFrom<fb::ConvStep, MakeCudaConvStep>,
+     .libraries = {.cudnn = true}},
+    {.body = fb::StepBody::CopyStep, .make = MakeFrom<fb::CopyStep, MakeCudaCopyStep>},
+    {.body = fb::StepBody::CollectiveStep, .make = MakeCollectiveFrom},
+    {.body = fb::StepBody::AttentionStep,
+     .make = MakeFrom<fb::AttentionStep, MakeCudaAttentionStep>,
+     .libraries = {.cudnn = true},
+     .prepare = PrepareCudaAttention},
+};
+
+// Null if no GPU runs such steps.
+const CudaMaker* FindCudaMaker(fb::StepBody body) {
+  const auto* const maker = std::ranges::find(kCudaMakers, body, &CudaMaker::body);
+  return maker == std::end(kCudaMakers) ? nullptr : maker;
+}
+
 absl::StatusOr<std::unique_ptr<Step>> Make(CudaContext& context, KernelLibraries& libraries,
                                            const fb::Plan& plan, const fb::Step& step) {
-  switch (step.body_type()) {
-    case fb::StepBody::GpuKernelStep:
-      return MakeCudaKernelStep(context, libraries, plan, step);
-    case fb::StepBody::MatmulStep:
-      return MakeCudaMatmulStep(context, *step.body_as_MatmulStep());
-    case fb::StepBody::ConvStep:
-      return MakeCudaConvStep(context, *step.body_as_ConvStep());
-    case fb::StepBody::CopyStep:
-      return MakeCudaCopyStep(context, *step.body_as_CopyStep());
-    case fb::StepBody::AttentionStep:
-      return MakeCudaAttentionStep(context, *step.body_as_AttentionStep());
-    case fb::StepBody::CollectiveStep:
-      return MakeCudaCollectiveStep(context, plan, step);
-    case fb::StepBody::KernelStep:
-    case fb::StepBody::PoolStep:
-    case fb::StepBody::CatalogStep:
-      return absl::UnimplementedError(
-          absl::StrCat("a step of kind ", std::string(StepKind(step)),
-                       " runs on CPUs only, and the plan puts it on ", context.device().ToString(),
-                       ", where generated kernels do such work: compile the graph again for this device"));
-    case fb::StepBody::NONE:
-      break;
+  if (const CudaMaker* const maker = FindCudaMaker(step.body_type()); maker != nullptr) {
+    return maker->make(context, libraries, plan, step);
   }
-  return absl::InternalError("a step without a kind passed the verifier");
+  return absl::UnimplementedError(
+      absl::StrCat("a step of kind ", std::string(StepKindName(step)),
+                   " runs on CPUs only, and the plan puts it on ", context.device().ToString(),
+                   ", where generated kernels do such work: compile the graph again for this device"));
 }
 
 }  // namespace
+
+CudaLibraries LibrariesOf(const fb::Plan& plan) {
+  CudaLibraries libraries;
+  for (uint32_t f = 0; f < SizeOrZero(plan.functions()); ++f) {
+    const auto* const steps = plan.functions()->Get(f)->steps();
+    for (uint32_t i = 0; i < SizeOrZero(steps); ++i) {
+      const fb::Step& step = *steps->Get(i);
+      const CudaMaker* const maker = FindCudaMaker(step.body_type());
+      if (maker == nullptr || !DeviceOf(plan, step.device()).is_gpu()) continue;
+      libraries.cublaslt = libraries.cublaslt || maker->libraries.cublaslt;
+      libraries.cudnn = libraries.cudnn || maker->libraries.cudnn;
+    }
+  }
+  return libraries;
+}
+
+void PrepareCudaSteps(CudaContext& context, const fb::Plan& plan, uint32_t device) {
+  for (const CudaMaker& maker : kCudaMakers) {
+    if (maker.prepare != nullptr) maker.prepare(context, plan, device);
+  }
+}
 
 std::unique_ptr<Step> MakeEmptyStep() { return std::make_unique<EmptyStep>(); }
 

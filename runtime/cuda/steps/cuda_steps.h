@@ -18,6 +18,17 @@
 
 namespace sinter {
 
+// Libraries that steps call.
+struct CudaLibraries {
+  bool cublaslt = false, cudnn = false;
+};
+// The libraries that the plan's steps on GPUs call.
+CudaLibraries LibrariesOf(const fb::Plan& plan);
+
+// May start slow preparations for the steps of the plan's device `device` (DeviceRuntime::Prepare). The plan
+// must outlive the context.
+void PrepareCudaSteps(CudaContext& context, const fb::Plan& plan, uint32_t device);
+
 // Returns the step. Unimplemented with the reason if the step cannot run on a GPU.
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaStep(CudaContext& context, KernelLibraries& libraries,
                                                    const fb::Plan& plan, const fb::Step& step);

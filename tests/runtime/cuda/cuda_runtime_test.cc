@@ -2,12 +2,15 @@
 
 #include <cstdlib>
 #include <numeric>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "sinter/runtime/cuda/context/staging_ring.h"
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
+#include "sinter/runtime/cuda/steps/cuda_steps.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/tests/runtime/cuda/gpu_steps.h"
+#include "sinter/tests/runtime/test_plan.h"
 
 namespace sinter {
 namespace {
@@ -33,6 +36,39 @@ TEST(CudaRuntimeMakingTest, RefusesAnUnreadableChoiceOfPeerAccess) {
   unsetenv("SINTER_DISABLE_P2P");
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("SINTER_DISABLE_P2P is \"yes\": write 1"));
+}
+
+// Returns the libraries that a GPU opens for a plan with this step.
+template <typename AddStep>
+std::pair<bool, bool> LibrariesFor(const AddStep& add) {
+  TestPlan plan;
+  plan.UseDevices({Device::Gpu(0), Device::Cpu(0)});
+  TestFunction f(plan, "f");
+  add(f);
+  const Plan made = *plan.Make();
+  const CudaLibraries libraries = LibrariesOf(made.table());
+  return {libraries.cublaslt, libraries.cudnn};
+}
+
+TEST(CudaRuntimeMakingTest, OpensTheLibrariesOfStepsOnGpus) {
+  const auto product_on = [](uint32_t device) {
+    return [device](TestFunction& f) {
+      fb::MatmulStepT step;
+      step.batch = 1, step.m = step.n = step.k = 2, step.dtype = fb::DType::F32;
+      const uint32_t a = f.Arena(DType::kF32, {2, 2}, device);
+      f.Matmul(step, {a, a}, {f.Arena(DType::kF32, {2, 2}, device)});
+    };
+  };
+  EXPECT_EQ(LibrariesFor(product_on(0)), std::pair(true, false));
+  EXPECT_EQ(LibrariesFor(product_on(1)), std::pair(false, false));
+  EXPECT_EQ(LibrariesFor([](TestFunction& f) {
+              fb::AttentionStepT step;
+              step.dtype = fb::DType::BF16, step.batch = 2, step.queries = step.keys = 4,
+              step.heads = step.key_heads = 3, step.width = 8, step.packed = true, step.scale = 0.5;
+              f.Attention(step, {f.Arena(DType::kBf16, {2, 4, 3, 3, 8})},
+                          {f.Arena(DType::kBf16, {2, 4, 3, 8})});
+            }),
+            std::pair(false, true));
 }
 
 std::vector<uint32_t> Numbers(size_t count, uint32_t first = 0) {

@@ -9,10 +9,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sinter/runtime/cuda/cuda_runtime.h"
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
 #include "sinter/runtime/session/checkpoint.h"
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/cuda/driver_plans.h"
+#include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/fault_points.h"
 #include "sinter/tests/runtime/training_plans.h"
 
@@ -228,6 +230,22 @@ TEST_F(NcclFaultsTest, EveryCallOfAnExchange) {
     GTEST_SKIP() << "to connect real GPUs takes a second: EachFunctionOfAnExchange does";
   const int calls = FailEach([](absl::Status*) { return Exchange(); });
   EXPECT_GE(calls, 200);
+}
+
+// A session goes through main memory instead. The devices have no common type.
+TEST_F(DriverFaultsTest, ADeviceOfAnotherBackEndIsRefused) {
+  const std::unique_ptr<DeviceRuntime> gpu = *MakeCudaRuntime(Device::Gpu(0));
+  const auto memory = *CachingAllocator::Create(std::make_unique<HostMemory>(Device::Gpu(1)));
+  FakeGpu other(Device::Gpu(1), memory.get());
+  const absl::Status refused =
+      absl::InternalError("gpu:1 is no GPU of CUDA: values go to it through main memory");
+  std::byte data[4] = {};
+  EXPECT_EQ(gpu->WaitFor(other), refused);
+  EXPECT_EQ(gpu->CopyFrom(other, data, data, 4), refused);
+  const absl::StatusOr<Plan> plan = TestPlan().Make();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  DeviceRuntime* const peers[] = {gpu.get(), &other};
+  EXPECT_EQ(gpu->Connect(plan->table(), peers, LocalDevices{.count = 2}, nullptr), refused);
 }
 
 }  // namespace

@@ -4,11 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 #include <set>
 #include <unordered_set>
 
 #include "absl/hash/hash.h"
+#include "sinter/runtime/memory/backend.h"
+#include "sinter/runtime/memory/device_info.h"
 #include "sinter/runtime/memory/device_memory.h"
+#include "sinter/runtime/memory/memory_limit.h"
 
 namespace sinter {
 namespace {
@@ -52,6 +56,59 @@ TEST(DeviceTest, RefusesOtherText) {
                 HasSubstr(std::string("\"") + text + "\" is not a device"));
     EXPECT_THAT(std::string(device.status().message()), HasSubstr("cpu:0 or gpu:1"));
   }
+}
+
+// Registered once in this program.
+DeviceKind TestKind() {
+  static const DeviceKind kind = *RegisterDeviceKind({.name = "test_kind", .runs_gpu_kernels = true});
+  return kind;
+}
+
+TEST(DeviceKindTest, ARegisteredKindHasDevicesLikeOthers) {
+  const Device device = Device::Of(TestKind(), 3);
+  EXPECT_EQ(device.ToString(), "test_kind:3");
+  EXPECT_EQ(Device::Parse("test_kind:3").value(), device);
+  EXPECT_EQ(Device::Parse("test_kind").value(), Device::Of(TestKind(), 0));
+  EXPECT_FALSE(device.is_cpu() || device.is_gpu() || device.is_host());
+  EXPECT_TRUE(Device::Cpu(1).is_host());
+  EXPECT_FALSE(Device::Gpu(1).is_host());
+  EXPECT_NE(device, Device::Gpu(3));
+  EXPECT_LT(Device::Gpu(9), Device::Of(TestKind(), 0));
+  EXPECT_EQ((std::unordered_set<Device>{device, device, Device::Gpu(3), Device::Cpu(3)}.size()), 3u);
+  EXPECT_NE(absl::Hash<Device>()(device), absl::Hash<Device>()(Device::Gpu(3)));
+  EXPECT_EQ(MemoryLimitVariable(TestKind()), "SINTER_TEST_KIND_MEMORY_LIMIT");
+  EXPECT_THAT(std::string(Device::Parse("tpu:0").status().message()),
+              HasSubstr("write cpu, gpu or test_kind, a colon"));
+}
+
+TEST(DeviceKindTest, HasTheTraitsItWasRegisteredWith) {
+  EXPECT_TRUE(TraitsOf(TestKind()).runs_gpu_kernels);
+  EXPECT_FALSE(TraitsOf(TestKind()).runs_cpu_kernels || TraitsOf(TestKind()).runs_gpu_libraries);
+  EXPECT_TRUE(TraitsOf(DeviceKind::kCpu).runs_cpu_kernels);
+  EXPECT_FALSE(TraitsOf(DeviceKind::kCpu).runs_gpu_kernels);
+  EXPECT_TRUE(TraitsOf(DeviceKind::kGpu).runs_gpu_kernels && TraitsOf(DeviceKind::kGpu).runs_gpu_libraries);
+  EXPECT_EQ(FindDeviceKind("test_kind"), TestKind());
+  EXPECT_EQ(FindDeviceKind("no_kind"), std::nullopt);
+}
+
+TEST(DeviceKindTest, IsRegisteredOnceAndByAPlainName) {
+  EXPECT_EQ(RegisterDeviceKind({.name = DeviceKindName(TestKind())}).status(),
+            absl::AlreadyExistsError("there are devices of kind test_kind already"));
+  EXPECT_TRUE(absl::IsAlreadyExists(RegisterDeviceKind({.name = "gpu"}).status()));
+  for (const char* const name : {"", "Tpu", "a:b", "1a", "a b", "a\x1b"}) {
+    const absl::Status status = RegisterDeviceKind({.name = name}).status();
+    ASSERT_TRUE(absl::IsInvalidArgument(status)) << name;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("cannot name a kind of devices: write lower-case letters"));
+  }
+}
+
+TEST(DeviceKindTest, WithoutABackEndItsDevicesCannotBeUsed) {
+  EXPECT_EQ(FindBackend(TestKind()).status(),
+            absl::FailedPreconditionError(
+                "test_kind: this program has no back end for such devices; register one (RegisterBackend)"));
+  EXPECT_EQ(CheckDevice(Device::Of(TestKind(), 0)), FindBackend(TestKind()).status());
+  EXPECT_TRUE(absl::IsAlreadyExists(RegisterBackend(*Backends().front())));
 }
 
 TEST(HostMemoryTest, ServesSmallAndHugePieces) {

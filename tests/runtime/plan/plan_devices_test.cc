@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/test_plan.h"
 
 namespace sinter {
@@ -50,6 +51,37 @@ TEST(PlanDevicesTest, AreListed) {
   EXPECT_EQ(function.arena_bytes, 80);
 }
 
+// Returns GoodDevicesPlan with second:3 in the place of gpu:3.
+TestPlan SecondKindPlan() {
+  TestPlan plan = GoodDevicesPlan();
+  plan.table.devices[1] = MakeDeviceName(Device::Of(SecondKind(), 3));
+  return plan;
+}
+
+TEST(PlanDevicesTest, MayBeOfARegisteredKind) {
+  const absl::StatusOr<Plan> plan = SecondKindPlan().Make();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->Devices(), ElementsAre(Device::Cpu(0), Device::Of(SecondKind(), 3)));
+  EXPECT_EQ(plan->Variables()[1].device.ToString(), "second:3");
+}
+
+TEST(PlanDevicesTest, AKindRunsTheStepsThatItsTraitsSay) {
+  const auto error_of = [](const TestPlan& plan) { return std::string(plan.Make().status().message()); };
+  TestPlan plan = SecondKindPlan();
+  plan.table.functions[0]->steps[2]->device = 1;
+  EXPECT_THAT(error_of(plan), HasSubstr("it runs on second:3, and its kernel is code of a CPU"));
+  plan = SecondKindPlan();
+  fb::MatmulStepT& product = *plan.table.functions[1]->steps[0]->body.AsMatmulStep();
+  product.is_gradient = true, product.activation = fb::Activation::Relu;
+  auto& inputs = plan.table.functions[1]->steps[0]->inputs;
+  inputs.push_back(inputs[0]);
+  EXPECT_THAT(
+      error_of(plan),
+      HasSubstr("it runs on second:3, and a product with an activation's gradient is a step of GPUs"));
+  plan.table.devices[1] = MakeDeviceName(Device::Gpu(3));
+  EXPECT_TRUE(plan.Make().ok()) << plan.Make().status();
+}
+
 TEST(PlanDevicesTest, APlanThatNamesNoneIsOnTheCpu) {
   TestPlan plan;
   plan.AddVariable("v", DType::kF32, {4});
@@ -80,7 +112,17 @@ fb::GpuImageT& ImageOf(fb::PlanT& plan) { return *plan.gpu_kernels[0]->images[0]
 const DevicesAlteration kDevicesAlterations[] = {
     {"twice", [](auto& p) { p.devices[1] = std::make_unique<fb::DeviceNameT>(); },
      "the plan is malformed: device 1: cpu:0 is named twice"},
-    {"kind", [](auto& p) { p.devices[1]->kind = fb::DeviceKind{2}; }, "device 1: kind 2 does not exist"},
+    {"kind", [](auto& p) { p.devices[1]->kind = fb::DeviceKind{3}; }, "device 1: kind 3 does not exist"},
+    {"kind without a name", [](auto& p) { p.devices[1]->kind = fb::DeviceKind::Named; },
+     "device 1: its kind, 2, has no name"},
+    {"name of a built in kind", [](auto& p) { p.devices[1]->kind_name = "gpu"; },
+     "device 1: its kind, 1, has a name"},
+    {"built in kind by name",
+     [](auto& p) { p.devices[1]->kind = fb::DeviceKind::Named, p.devices[1]->kind_name = "gpu"; },
+     "device 1: it names its kind, gpu, which has a number"},
+    {"kind that is not registered",
+     [](auto& p) { p.devices[1]->kind = fb::DeviceKind::Named, p.devices[1]->kind_name = "tpu\x1b"; },
+     "the plan is malformed: device 1: this program knows no devices of kind \"tpu\\x1b\": it knows cpu"},
     {"negative index", [](auto& p) { p.devices[1]->index = -1; }, "device 1: index -1 is outside 0..65535"},
     {"large index", [](auto& p) { p.devices[1]->index = 65536; }, "device 1: index 65536 is outside"},
     {"too many",

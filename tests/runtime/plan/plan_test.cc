@@ -13,6 +13,7 @@
 #include "sinter/runtime/formats/file.h"
 #include "sinter/runtime/host/sha256.h"
 #include "sinter/runtime/plan/plan_verifier.h"
+#include "sinter/runtime/plan/step_kind.h"
 #include "sinter/tests/runtime/test_plan.h"
 
 namespace sinter {
@@ -261,6 +262,42 @@ TEST(PlanTest, SealingAsksForAHashField) {
   plan.table.content_hash.resize(31);
   std::string bytes = plan.Bytes();
   EXPECT_THAT(std::string(SealPlan(bytes).message()), HasSubstr("content_hash must hold 32 bytes"));
+}
+
+TEST(StepKindTest, EveryKindHasARow) {
+  EXPECT_EQ(FindStepKind(fb::StepBody::NONE), nullptr);
+  EXPECT_EQ(FindStepKind(static_cast<fb::StepBody>(static_cast<int>(fb::StepBody::MAX) + 1)), nullptr);
+  for (int i = 1; i <= static_cast<int>(fb::StepBody::MAX); ++i) {
+    const auto body = static_cast<fb::StepBody>(i);
+    const StepKind* const kind = FindStepKind(body);
+    ASSERT_NE(kind, nullptr) << fb::EnumNameStepBody(body);
+    EXPECT_EQ(kind->body, body);
+    EXPECT_TRUE(!kind->name.empty() && kind->verify != nullptr && kind->text != nullptr)
+        << fb::EnumNameStepBody(body);
+    EXPECT_EQ(kind->needs == nullptr, kind->needs_why.empty()) << kind->name;
+    EXPECT_EQ(kind->is_exchange, body == fb::StepBody::CollectiveStep);
+    EXPECT_EQ(kind->make_cost == MakeCost::kSlow, body == fb::StepBody::AttentionStep);
+  }
+}
+
+TEST(StepKindTest, NamesAndDescribesSteps) {
+  TestPlan plan;
+  TestFunction f(plan, "f");
+  fb::MatmulStepT product;
+  product.batch = 1, product.m = 2, product.n = 3, product.k = 4, product.dtype = fb::DType::F32;
+  product.math = fb::MathMode::Tf32, product.activation = fb::Activation::GeluTanh,
+  product.transpose_b = true;
+  const uint32_t y = f.Arena(DType::kF32, {2, 3});
+  f.Matmul(product, {f.Arena(DType::kF32, {2, 4}), f.Arena(DType::kF32, {4, 3})}, {y});
+  f.Copy(y, f.Arena(DType::kF32, {2, 3}));
+  const absl::StatusOr<Plan> made = plan.Make();
+  ASSERT_TRUE(made.ok()) << made.status();
+  const auto& steps = *made->table().functions()->Get(0)->steps();
+  EXPECT_EQ(StepKindName(*steps.Get(0)), "matmul");
+  EXPECT_EQ(StepText(made->table(), *steps.Get(0)), "matmul 2x3x4 b^t gelu_tanh");
+  EXPECT_EQ(ProductTypeOf(*steps.Get(0))->ToString(), "f32 as tf32");
+  EXPECT_EQ(StepText(made->table(), *steps.Get(1)), "copy");
+  EXPECT_EQ(ProductTypeOf(*steps.Get(1)), std::nullopt);
 }
 
 }  // namespace

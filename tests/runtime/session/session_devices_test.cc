@@ -1,12 +1,16 @@
 // Sessions over several CPU devices and over the fake GPUs of fake_gpu.h.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sinter/runtime/memory/backend.h"
+#include "sinter/runtime/memory/device_info.h"
 #include "sinter/runtime/memory/process_allocator.h"
 #include "sinter/runtime/session/checkpoint.h"
 #include "sinter/runtime/session/session.h"
@@ -70,6 +74,58 @@ TEST_F(SessionDevicesTest, EachCpuHasItsAllocatorAndStatistics) {
   EXPECT_EQ(second->UsedBytes(), 0);
   Session session = *plan.MakeSession();
   EXPECT_EQ(session.allocator(Device::Cpu(1)), *ProcessAllocator(Device::Cpu(1)));
+}
+
+// Devices of two back ends exchange values through main memory. Each fake GPU checks that it is given no
+// device of another back end, and runs work only when something waits for it, so that a missing wait reads
+// old values.
+TEST_F(SessionDevicesTest, TwoBackEndsRunOnePlan) {
+  const Device gpu = Device::Gpu(0), second = Device::Of(SecondKind(), 0);
+  for (const auto& [a, b] : {std::pair{gpu, second}, std::pair{second, gpu}}) {
+    FakeGpus gpus;
+    absl::StatusOr<Session> session = gpus.MakeSession(TwoDevicesPlan(a, b));
+    ASSERT_TRUE(session.ok()) << session.status();
+    ExpectTwoDevices(*session, 4);
+    EXPECT_EQ(session->memory(Device::Cpu()).exchange_staging, kValues * 4);
+    EXPECT_EQ(session->memory().used, session->memory().predicted);
+    EXPECT_EQ(gpus[a].traffic().copied + gpus[b].traffic().copied, 0);
+    session = gpus.MakeSession(OverwritingPlan(a, b, kValues));
+    ASSERT_TRUE(session.ok()) << session.status();
+    ExpectOverwriting(*session, kValues, 12, /*first_first=*/true);
+    Profile profile;
+    ASSERT_TRUE(session->Run("f", {{"x", Filled(kValues, 1)}}, &profile).ok());
+    EXPECT_EQ(profile.steps.size(), 6u);
+  }
+}
+
+// The staging is smaller than such a copy.
+TEST_F(SessionDevicesTest, LargeCopiesBetweenBackEndsGoInPieces) {
+  constexpr int64_t kLarge = (int64_t{8} << 20) / 4 + 100;
+  FakeGpus gpus;
+  absl::StatusOr<Session> session =
+      gpus.MakeSession(OverwritingPlan(Device::Gpu(0), Device::Of(SecondKind(), 0), kLarge));
+  ASSERT_TRUE(session.ok()) << session.status();
+  EXPECT_EQ(session->memory(Device::Cpu()).exchange_staging, int64_t{8} << 20);
+  absl::StatusOr<Outputs> out = session->Run("f", {{"x", Filled(kLarge, 1)}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(gpus[0].counts().downloads, 2 * 2);
+  const std::span<const float> sum = *(*out)["sum"].Span<float>();
+  EXPECT_EQ(std::ranges::count(sum, 6.0f), kLarge);
+}
+
+TEST_F(SessionDevicesTest, ARegisteredBackEndServesSessions) {
+  static const absl::Status registered = RegisterBackend(FakeBackendOf(SecondKind()));
+  ASSERT_TRUE(registered.ok()) << registered;
+  ASSERT_EQ(*FindBackend(SecondKind()), &FakeBackendOf(SecondKind()));
+  const Device second = *Device::Parse("second:1");
+  EXPECT_EQ(QueryDevice(second)->name, "a fake device");
+  absl::StatusOr<Session> session = TwoDevicesPlan(Device::Cpu(0), second).MakeSession();
+  ASSERT_TRUE(session.ok()) << session.status();
+  ExpectTwoDevices(*session, 3);
+  EXPECT_EQ(session->allocator(second), *ProcessAllocator(second));
+  const absl::Status missing =
+      TwoDevicesPlan(Device::Cpu(0), Device::Of(SecondKind(), 7)).MakeSession().status();
+  EXPECT_EQ(missing, absl::NotFoundError("cannot run the plan: second:7 does not exist: there are 2"));
 }
 
 TEST_F(SessionDevicesTest, WrongAllocators) {

@@ -36,10 +36,10 @@ class AskedGpu : public FakeGpu {
   std::vector<std::string>& asked_;
 };
 
-// The calls of a session, and the libraries that it announced.
+// The calls of a session, and the plan that it announced.
 struct Load {
   std::vector<std::string> asked;
-  bool cublaslt = false, cudnn = false;
+  std::string plan;
 };
 
 Load LoadOn(const TestPlan& plan) {
@@ -48,7 +48,7 @@ Load LoadOn(const TestPlan& plan) {
   const auto make = [&](Device device, CachingAllocator* allocator,
                         const StepContext& context) -> absl::StatusOr<std::unique_ptr<DeviceRuntime>> {
     if (device.is_cpu()) return MakeDeviceRuntime(device, allocator, context);
-    load.cublaslt = context.needs_cublaslt, load.cudnn = context.needs_cudnn;
+    load.plan = context.plan->name()->str();
     return std::make_unique<AskedGpu>(memory.get(), load.asked);
   };
   const auto session = internal_session::State::MakeSession(*plan.Make(), {}, make);
@@ -70,7 +70,7 @@ void AddProduct(TestFunction& f, uint32_t device) {
   f.Matmul(step, {a, a}, {f.Arena(DType::kF32, {2, 2}, device)});
 }
 
-TEST(SessionLoadTest, AttentionComesLastWhichADevicePreparesMeanwhile) {
+TEST(SessionLoadTest, SlowStepsComeLastWhichADevicePreparesMeanwhile) {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0)});
   TestFunction f(plan, "f");
@@ -80,19 +80,7 @@ TEST(SessionLoadTest, AttentionComesLastWhichADevicePreparesMeanwhile) {
   AddProduct(f, 0);
   const Load load = LoadOn(plan);
   EXPECT_THAT(load.asked, ElementsAre("prepare 0", "matmul", "matmul", "attention", "attention"));
-  EXPECT_TRUE(load.cublaslt);
-  EXPECT_TRUE(load.cudnn);
-}
-
-TEST(SessionLoadTest, OnlyLibrariesOfStepsOnGpusAreNamed) {
-  TestPlan plan;
-  plan.UseDevices({Device::Gpu(0), Device::Cpu(0)});
-  TestFunction f(plan, "f");
-  AddProduct(f, 1);
-  const Load load = LoadOn(plan);
-  EXPECT_THAT(load.asked, ElementsAre("prepare 0"));
-  EXPECT_FALSE(load.cublaslt);
-  EXPECT_FALSE(load.cudnn);
+  EXPECT_EQ(load.plan, plan.table.name);
 }
 
 }  // namespace

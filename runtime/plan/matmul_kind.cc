@@ -1,0 +1,86 @@
+// Matrix products: fb::MatmulStep.
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/host/dtype.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/matmul_slots.h"
+#include "sinter/runtime/plan/plan_devices.h"
+#include "sinter/runtime/plan/plan_verifier.h"
+#include "sinter/runtime/plan/step_kind_functions.h"
+#include "sinter/runtime/plan/step_text.h"
+
+namespace sinter {
+namespace {
+
+// Checks the combinations that only some matmuls may have.
+absl::Status CheckMatmulVariant(const fb::MatmulStep& s) {
+  const bool is_narrow = s.dtype() == fb::DType::BF16 || s.dtype() == fb::DType::F16;
+  if (s.result_is_f32() && !is_narrow)
+    return BadPlan("only products of bf16 and f16 have a result of f32 for it");
+  if ((s.has_addend() || s.has_scale()) && !IsFloat(static_cast<DType>(s.dtype()))) {
+    return BadPlan("products of integers have neither addend nor scale");
+  }
+  if (s.is_gradient() && (s.has_bias() || s.has_addend() || s.has_scale())) {
+    return BadPlan("a product with an activation's gradient has neither bias, addend nor scale");
+  }
+  if (s.is_gradient() && s.activation() == fb::Activation::None) {
+    return BadPlan("it has the gradient of no activation");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status VerifyMatmul(const StepToVerify& o) {
+  const fb::MatmulStep& s = *o.step.body_as_MatmulStep();
+  SINTER_RETURN_IF_ERROR(CheckDType(s.dtype(), /*floats_only=*/false));
+  SINTER_RETURN_IF_ERROR(CheckMath(s.math()));
+  SINTER_RETURN_IF_ERROR(CheckActivation(s.activation(), s.dtype()));
+  SINTER_RETURN_IF_ERROR(CheckMatmulVariant(s));
+  const MatmulSlots slots(s);
+  SINTER_RETURN_IF_ERROR(
+      CheckCounts(o, static_cast<size_t>(slots.inputs), static_cast<size_t>(slots.outputs)));
+  const fb::DType of_result = MatmulResultDType(s);
+  const fb::DType of_scale = s.dtype() == fb::DType::F64 ? fb::DType::F64 : fb::DType::F32;
+  const std::vector<int64_t> result = {s.batch(), s.m(), s.n()};
+  const struct {
+    const std::vector<const fb::Buffer*>& buffers;
+    int slot;
+    const char* what;
+    fb::DType dtype;
+    std::vector<int64_t> sizes;
+  } operands[] = {{o.inputs, slots.a, "a", s.dtype(), {s.batch(), s.m(), s.k()}},
+                  {o.inputs, slots.b, "b", s.dtype(), {s.batch(), s.k(), s.n()}},
+                  {o.inputs, slots.bias, "the bias", of_result, {s.n()}},
+                  {o.inputs, slots.addend, "the addend", of_result, result},
+                  {o.inputs, slots.scale, "the scale", of_scale, {}},
+                  {o.inputs, slots.preactivation, "the preactivation", of_result, result},
+                  {o.outputs, slots.result, "the result", of_result, result}};
+  for (const auto& operand : operands) {
+    if (operand.slot < 0) continue;
+    SINTER_RETURN_IF_ERROR(CheckOperand(*operand.buffers[static_cast<size_t>(operand.slot)], operand.what,
+                                        operand.dtype, operand.sizes));
+  }
+  const Device device = DeviceOf(o.plan, o.step.device());
+  if (!s.is_gradient() || TraitsOf(device.kind()).runs_gpu_libraries) return absl::OkStatus();
+  return BadPlan("it runs on ", device.ToString(),
+                 ", and a product with an activation's gradient is a step of GPUs");
+}
+
+std::string MatmulText(const fb::Plan&, const fb::Step& step) {
+  const fb::MatmulStep& m = *step.body_as_MatmulStep();
+  std::string batch = m.batch() == 1 ? "" : absl::StrCat(m.batch(), " of ");
+  std::string text = absl::StrCat("matmul ", batch, m.m(), "x", m.n(), "x", m.k(),
+                                  m.transpose_a() ? " a^t" : "", m.transpose_b() ? " b^t" : "");
+  if (m.has_scale()) text += " scale";
+  if (m.is_gradient()) text += " gradient of";
+  text += EpilogueText(m.has_bias(), m.activation());
+  if (m.has_addend()) text += " addend";
+  return m.result_is_f32() ? text + " to f32" : text;
+}
+
+std::optional<ProductType> MatmulProduct(const fb::Step& step) {
+  const fb::MatmulStep& s = *step.body_as_MatmulStep();
+  return ProductType{static_cast<DType>(s.dtype()), s.math()};
+}
+
+}  // namespace sinter
