@@ -127,7 +127,7 @@ mlir::LogicalResult CallOp::verify() {
   return mlir::success();
 }
 
-// plan.call "name" ins(%a, %b : types) outs(%c : types) on <gpu, 0> attributes {...} { ^bb0(...): ... }
+// plan.call "name" ins(%a, %b : types) outs(%c : types) on <gpu, 0> by "cuda.fused" attributes {...} { ... }
 void CallOp::print(mlir::OpAsmPrinter& p) {
   p << ' ';
   p.printAttribute(getNameAttr());
@@ -142,7 +142,8 @@ void CallOp::print(mlir::OpAsmPrinter& p) {
     p << " on ";
     p.printStrippedAttrOrType(getDeviceAttr());
   }
-  llvm::SmallVector<llvm::StringRef> elided = {"name", "operandSegmentSizes", "device"};
+  if (getBackendAttr()) p << " by " << getBackendAttr();
+  llvm::SmallVector<llvm::StringRef> elided = {"name", "operandSegmentSizes", "device", "backend"};
   if (getWorkspaceBytes() == 0) elided.push_back("workspace_bytes");
   p.printOptionalAttrDictWithKeyword((*this)->getAttrs(), elided);
   p << ' ';
@@ -173,6 +174,10 @@ mlir::ParseResult CallOp::parse(mlir::OpAsmParser& parser, mlir::OperationState&
     if (parser.parseCustomAttributeWithFallback(device, mlir::Type(), "device", result.attributes)) {
       return mlir::failure();
     }
+  }
+  if (mlir::succeeded(parser.parseOptionalKeyword("by"))) {
+    mlir::StringAttr backend;
+    if (parser.parseAttribute(backend, "backend", result.attributes)) return mlir::failure();
   }
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes)) return mlir::failure();
   // Value names are local to the region; otherwise an operand could name a value that only the region

@@ -99,10 +99,12 @@ def CallOp : Plan_Op<"call", [AttrSizedOperandSegments, IsolatedFromAbove]> {
     The region's arguments are the tensors in `ins`; its `sinter.yield` names the values stored to `outs`. The region holds
     either one library op or the body of a fused group. `workspace_bytes` of scratch memory are live only during the call,
     at `workspace_offset` of its device's arena. `in_place` lists pairs (ins index, outs index) that may share memory.
+    `by` names the back end that computes the call; the pass select-kernels writes it.
   }];
   let arguments = (ins Variadic<Plan_Buffer>:$ins, Variadic<Plan_Buffer>:$outs, StrAttr:$name,
                    DefaultValuedAttr<I64Attr, "0">:$workspace_bytes, OptionalAttr<I64Attr>:$workspace_offset,
-                   OptionalAttr<DenseI64ArrayAttr>:$in_place, OptionalAttr<Sinter_Device>:$device);
+                   OptionalAttr<DenseI64ArrayAttr>:$in_place, OptionalAttr<Sinter_Device>:$device,
+                   OptionalAttr<StrAttr>:$backend);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

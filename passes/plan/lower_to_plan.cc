@@ -216,7 +216,7 @@ plan_ir::CallOp FunctionLowering::makeCall(Operation* op, mlir::ValueRange opera
     pairs = builder_.getDenseI64ArrayAttr(flat);
   }
   return builder_.create<plan_ir::CallOp>(op->getLoc(), ins, outs, name, builder_.getI64IntegerAttr(0),
-                                          mlir::IntegerAttr(), pairs, device);
+                                          mlir::IntegerAttr(), pairs, device, mlir::StringAttr());
 }
 
 void FunctionLowering::lowerFusion(ir::FusionOp fusion) {

@@ -145,9 +145,9 @@ plan_ir::CallOp StepUses::insert(const Recompute& again) {
   for (auto [value, buffer] : again.inputs) ins.push_back(buffer);
   builder.setInsertionPoint(steps_[again.before]);
   auto name = builder.getStringAttr(call.getName() + kSuffix);
-  auto clone = builder.create<plan_ir::CallOp>(call.getLoc(), ins, mlir::ValueRange(alloc.getBuffer()), name,
-                                               builder.getI64IntegerAttr(0), mlir::IntegerAttr(),
-                                               mlir::DenseI64ArrayAttr(), call.getDeviceAttr());
+  auto clone = builder.create<plan_ir::CallOp>(
+      call.getLoc(), ins, mlir::ValueRange(alloc.getBuffer()), name, builder.getI64IntegerAttr(0),
+      mlir::IntegerAttr(), mlir::DenseI64ArrayAttr(), call.getDeviceAttr(), call.getBackendAttr());
   buildBody(again, clone);
   llvm::DenseMap<Value, Value> views;
   for (Operation* step : llvm::ArrayRef(steps_).drop_front(again.before)) {

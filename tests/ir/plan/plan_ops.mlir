@@ -21,6 +21,12 @@ plan.function @train arena 256 {
     %0 = sinter.add %a, %b : tensor<4xf32>
     sinter.yield %0 : tensor<4xf32>
   }
+  // CHECK: plan.call "again" ins({{.*}}) outs({{.*}}) by "cpu.fused" attributes {workspace_bytes = 64 : i64} {
+  plan.call "again" ins(%x, %w : !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<4xf32>>) outs(%y : !plan.buffer<tensor<4xf32>>) by "cpu.fused" attributes {workspace_bytes = 64 : i64} {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %0 = sinter.add %a, %b : tensor<4xf32>
+    sinter.yield %0 : tensor<4xf32>
+  }
   // CHECK: plan.copy %{{.*}} to %{{.*}} : <tensor<4xf32>>
   plan.copy %y to %w : !plan.buffer<tensor<4xf32>>
   // CHECK: plan.output "y" %{{.*}} : <tensor<2x2xf32>>
