@@ -91,15 +91,24 @@ def op_family(tablegen, td):
             tidy_op_docs(docs))
 
 
+# Records of passes: those of passes/, and those of codegen, which run after the pass named.
+PASS_RECORDS = ("passes/passes.td", "codegen/plan/passes.td")
+CODEGEN_RUNS_AFTER = "sinter-lower-to-plan"
+
+
 def passes(tablegen):
-    td = ROOT / "passes" / "passes.td"
-    docs = tablegen.run("mlir-tblgen", td, "-gen-pass-doc")
-    order = re.findall(r'^def \w+ : Pass<"([^"]+)"', td.read_text(), re.MULTILINE)
-    sections = {}
-    for section in re.split(r"^(?=### `-)", docs, flags=re.MULTILINE)[1:]:
-        sections[re.match(r"### `-([^`]+)`", section).group(1)] = re.sub(r"^### `-", "## `--", section).strip()
+    order, sections = [], {}
+    for source in PASS_RECORDS:
+        td = ROOT / source
+        names = re.findall(r'^def \w+ : Pass<"([^"]+)"', td.read_text(), re.MULTILINE)
+        place = order.index(CODEGEN_RUNS_AFTER) + 1 if order else 0
+        order[place:place] = names
+        docs = tablegen.run("mlir-tblgen", td, "-gen-pass-doc")
+        for section in re.split(r"^(?=### `-)", docs, flags=re.MULTILINE)[1:]:
+            sections[re.match(r"### `-([^`]+)`", section).group(1)] = re.sub(r"^### `-", "## `--", section).strip()
     body = "\n\n".join(re.sub(r"^####", "###", sections[name], flags=re.MULTILINE) for name in order)
-    return NOTE.format(source="passes/passes.td") + "# Passes\n\nIn the order in which they run.\n\n" + body + "\n"
+    return (NOTE.format(source=" and ".join(PASS_RECORDS)) + "# Passes\n\nIn the order in which they run.\n\n" + body +
+            "\n")
 
 
 ROOMS = ("ir", "passes", "codegen", "runtime", "runtime/cuda", "frontend")

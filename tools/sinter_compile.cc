@@ -26,7 +26,7 @@ struct Options {
 };
 
 absl::Status CheckReports(const std::vector<std::string>& reports) {
-  static const std::vector<std::string> kKnown = {"fusion", "memory", "time", "copies", "casts"};
+  static const std::vector<std::string> kKnown = {"fusion", "memory", "time", "copies", "casts", "kernels"};
   for (const std::string& report : reports) {
     if (std::ranges::find(kKnown, report) != kKnown.end()) continue;
     return absl::InvalidArgumentError("--report=" + report + ": reports are " + absl::StrJoin(kKnown, ", "));
@@ -41,6 +41,8 @@ void PrintReport(const std::string& which, const sinter::CompileReport& report, 
     for (const std::string& line : report.memory) std::cout << line << "\n";
   } else if (which == "casts") {
     for (const std::string& line : report.casts) std::cout << line << "\n";
+  } else if (which == "kernels") {
+    for (const std::string& line : report.kernels) std::cout << line << "\n";
   } else if (which == "time") {
     sinter::CompileReport times;
     times.stage_ms = report.stage_ms;
@@ -88,7 +90,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--threads", options.compile.threads, "number of compiler threads; 0: one per core")
       ->capture_default_str();
-  app.add_option("--report", options.reports, "print reports: fusion, memory, time, copies, casts")
+  app.add_option("--report", options.reports, "print reports: fusion, memory, time, copies, casts, kernels")
       ->delimiter(',');
   app.add_option("--dump", options.compile.dump_stages,
                  "print the IR after these stages: all, " + absl::StrJoin(sinter::StageNames(), ", "))

@@ -19,6 +19,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "sinter/ir/dialect/dialect.h"
 #ifdef SINTER_HAS_PASSES
+#include "sinter/codegen/plan/passes.h"
 #include "sinter/ir/register_dialects.h"
 #include "sinter/passes/passes.h"
 #endif
@@ -72,6 +73,7 @@ int main(int argc, char** argv) {
   mlir::registerTransformsPasses();
 #ifdef SINTER_HAS_PASSES
   sinter::RegisterPasses();
+  sinter::codegen::RegisterPasses();
 #endif
   const llvm::InitLLVM llvm(argc, argv);
   const auto [input, output] =

@@ -63,6 +63,10 @@ KernelModule::KernelModule(mlir::MLIRContext* context) {
 
 absl::StatusOr<std::vector<KernelLaunch>> KernelModule::AddCall(plan_ir::CallOp call) {
   SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call, CpuLoopTarget()));
+  return AddStages(call, cut);
+}
+
+std::vector<KernelLaunch> KernelModule::AddStages(plan_ir::CallOp call, FusedStages& cut) {
   std::vector<KernelLaunch> launches;
   const CallSlots slots(call);
   for (std::vector<Job>& jobs : cut.stages) launches.push_back(AddStage(slots, jobs));

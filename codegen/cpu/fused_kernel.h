@@ -41,6 +41,8 @@ class KernelModule {
   explicit KernelModule(mlir::MLIRContext* context);
 
   absl::StatusOr<std::vector<KernelLaunch>> AddCall(plan_ir::CallOp call);
+  // The same for a call that is cut already (CutIntoStages with CpuLoopTarget).
+  std::vector<KernelLaunch> AddStages(plan_ir::CallOp call, FusedStages& cut);
 
   mlir::ModuleOp module() { return *module_; }
   bool empty() const { return kernels_.empty(); }

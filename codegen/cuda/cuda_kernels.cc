@@ -76,12 +76,6 @@ struct Group {
 
 }  // namespace
 
-CudaKernels::CudaKernels(mlir::MLIRContext* context) {
-  context->loadDialect<LLVM::LLVMDialect, mlir::scf::SCFDialect, mlir::arith::ArithDialect,
-                       mlir::math::MathDialect, mlir::func::FuncDialect>();
-  scratch_ = mlir::ModuleOp::create(mlir::UnknownLoc::get(context));
-}
-
 uint32_t CudaKernels::AddSource(CudaSource source) {
   auto [found, is_new] = known_.try_emplace(source.text, sources_.size());
   if (is_new) sources_.push_back(std::move(source));
@@ -90,6 +84,15 @@ uint32_t CudaKernels::AddSource(CudaSource source) {
 
 absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddCall(plan_ir::CallOp call) {
   SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call, CudaLoopTarget()));
+  return AddStages(call, cut);
+}
+
+absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddStages(plan_ir::CallOp call, FusedStages& cut) {
+  if (!scratch_) {
+    context_->loadDialect<LLVM::LLVMDialect, mlir::scf::SCFDialect, mlir::arith::ArithDialect,
+                          mlir::math::MathDialect, mlir::func::FuncDialect>();
+    scratch_ = mlir::ModuleOp::create(mlir::UnknownLoc::get(context_));
+  }
   std::vector<CudaLaunch> launches;
   const CallSlots slots(call);
   for (std::vector<Job>& jobs : cut.stages) {

@@ -33,10 +33,13 @@ class CallSlots;
 
 class CudaKernels {
  public:
-  explicit CudaKernels(mlir::MLIRContext* context);
+  explicit CudaKernels(mlir::MLIRContext* context) : context_(context) {}
 
-  // UNIMPLEMENTED, with the user's line, for a call with more buffers than a kernel may have parameters.
+  // UNIMPLEMENTED, with the user's line, for a call with more buffers than a kernel may have parameters. Not in
+  // a pass: the first call loads dialects.
   absl::StatusOr<std::vector<CudaLaunch>> AddCall(plan_ir::CallOp call);
+  // The same for a call that is cut already (CutIntoStages with CudaLoopTarget).
+  absl::StatusOr<std::vector<CudaLaunch>> AddStages(plan_ir::CallOp call, FusedStages& cut);
   // Adds a source made elsewhere, such as a kernel of the catalogue, and returns its index.
   uint32_t AddSource(CudaSource source);
 
@@ -49,7 +52,9 @@ class CudaKernels {
   absl::StatusOr<CudaLaunch> AddStage(const CallSlots& slots, std::vector<Job>& jobs);
   JobCall EmitJob(const CallSlots& slots, Job& job, bool alone, llvm::ArrayRef<Slot> written);
 
-  mlir::OwningOpRef<mlir::ModuleOp> scratch_;  // Holds functions until they are printed.
+  mlir::MLIRContext* context_;
+  mlir::OwningOpRef<mlir::ModuleOp>
+      scratch_;  // Holds functions until they are printed. Null before the first.
   std::vector<CudaSource> sources_;
   llvm::StringMap<uint32_t> known_;
 };

@@ -4,19 +4,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
-#include "llvm/Transforms/Utils/Cloning.h"
-#include "sinter/codegen/cpu/elementwise_kernels.h"
-#include "sinter/codegen/cpu/fused_kernel.h"
-#include "sinter/codegen/cpu/lower_kernels_to_llvm.h"
 #include "sinter/codegen/cpu/shared_object.h"
-#include "sinter/codegen/cuda/catalog/cuda_catalog.h"
 #include "sinter/codegen/cuda/compile_cubins.h"
-#include "sinter/codegen/cuda/cuda_schedule.h"
 #include "sinter/codegen/places/user_line.h"
+#include "sinter/codegen/plan/backends.h"
 #include "sinter/codegen/plan/plan_function.h"
-#include "sinter/codegen/steps/lowering.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/program/collective.h"
 #include "sinter/runtime/host/status.h"
@@ -146,9 +138,8 @@ double MsSince(std::chrono::steady_clock::time_point start) {
 }
 
 // Compiles the sources for every requested architecture. Returns an empty table if there are no GPU kernels.
-absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const EmitOptions& options,
-                                               EmitTimes& times) {
-  const std::vector<CudaSource>& sources = plan.cuda_kernels.sources();
+absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const std::vector<CudaSource>& sources,
+                                               const EmitOptions& options, EmitTimes& times) {
   if (sources.empty()) return GpuKernelTable();
   if (options.gpu_architectures.empty()) {
     return absl::InvalidArgumentError(
@@ -174,11 +165,16 @@ absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const EmitOpt
   return builder.CreateVector(kernels);
 }
 
-absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& options,
-                                   const std::vector<Offset<fb::Variable>>& variables,
-                                   const std::vector<Offset<fb::Function>>& functions,
-                                   const std::vector<std::string>& shared_objects, bool computes_on_cpus,
-                                   EmitTimes& times) {
+// The tables of a plan's content, and its code for CPUs.
+struct PlanTables {
+  std::vector<Offset<fb::Variable>> variables;
+  std::vector<Offset<fb::Function>> functions;
+  std::vector<std::string> shared_objects;  // One a target; empty without code.
+  bool computes_on_cpus = false;
+};
+
+absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& options, const PlanTables& tables,
+                                   const std::vector<CudaSource>& sources, EmitTimes& times) {
   flatbuffers::FlatBufferBuilder& builder = plan.builder;
   std::vector<Offset<fb::SourceLocation>> lines;
   for (const UserLocation& location : plan.locations.locations()) {
@@ -186,18 +182,19 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
     lines.push_back(fb::CreateSourceLocation(builder, file, location.line, what));
   }
   auto locations = builder.CreateVector(lines);
-  auto variable_table = builder.CreateVector(variables);
-  auto function_table = builder.CreateVector(functions);
+  auto variable_table = builder.CreateVector(tables.variables);
+  auto function_table = builder.CreateVector(tables.functions);
   Offset<fb::Target> target = 0;
-  if (computes_on_cpus) target = WriteTarget(builder, options.targets.back());
+  if (tables.computes_on_cpus) target = WriteTarget(builder, options.targets.back());
   auto producer = builder.CreateString(options.producer), name = builder.CreateString(options.name);
   auto hash = builder.CreateVector(std::vector<uint8_t>(kPlanHashBytes, 0));
   auto constants = WriteSection(builder, plan.constants.bytes());
+  const std::vector<std::string>& shared_objects = tables.shared_objects;
   auto code = shared_objects.empty() ? Offset<flatbuffers::Vector<uint8_t>>()
                                      : WriteSection(builder, shared_objects.back());
   auto better_code = WriteBetterCode(builder, options.targets, shared_objects);
   auto devices = WriteDevices(plan);
-  SINTER_ASSIGN_OR_RETURN(GpuKernelTable gpu_kernels, WriteGpuKernels(plan, options, times));
+  SINTER_ASSIGN_OR_RETURN(GpuKernelTable gpu_kernels, WriteGpuKernels(plan, sources, options, times));
   fb::FinishPlanBuffer(
       builder, fb::CreatePlan(builder, Plan::kVersion, producer, name, hash, target, variable_table,
                               function_table, locations, constants, code, devices, gpu_kernels, better_code));
@@ -206,52 +203,37 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
   return bytes;
 }
 
-// Returns all code for CPUs before optimisation: the generated code, which is the same for every target, and
-// user kernels, which may depend on the target.
-absl::StatusOr<std::unique_ptr<llvm::Module>> CodeFor(const CpuTarget& target, mlir::ModuleOp module,
-                                                      const llvm::Module& generated) {
-  std::unique_ptr<llvm::Module> code = llvm::CloneModule(generated);
-  SINTER_RETURN_IF_ERROR(LinkElementwiseKernels(module, target, *code));
-  return code;
-}
-
-// Returns a shared object for each target.
-absl::StatusOr<std::vector<std::string>> EmitSharedObjects(mlir::ModuleOp module, KernelModule& kernels,
-                                                           const EmitOptions& options) {
-  llvm::LLVMContext context;
-  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> generated,
-                          LowerKernelsToLlvm(kernels.module(), context));
-  std::vector<std::string> objects;
-  for (const CpuTarget& target : options.targets) {
-    SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code, CodeFor(target, module, *generated));
-    SINTER_ASSIGN_OR_RETURN(objects.emplace_back(),
-                            EmitSharedObject(std::move(code), target, CompileOptionsOf(options)));
+// Writes the functions of the module, and adds the code of all calls to `backends`.
+absl::StatusOr<PlanTables> WriteTables(mlir::ModuleOp module, PlanContents& plan, Backends& backends) {
+  PlanTables tables;
+  plan.devices = DevicesOf(module);
+  tables.variables = WriteVariables(module, plan);
+  for (auto function : module.getOps<plan_ir::FunctionOp>()) {
+    SINTER_ASSIGN_OR_RETURN(tables.functions.emplace_back(), WriteFunction(function, plan, backends));
   }
-  return objects;
+  tables.computes_on_cpus = ComputesOnCpus(module);
+  return tables;
 }
 
 // Returns the code for each target as text, with the target's name before it if there are several.
-absl::StatusOr<std::string> CpuCodeText(mlir::ModuleOp module, KernelModule& kernels,
-                                        const EmitOptions& options, KernelText kind) {
-  llvm::LLVMContext context;
-  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> generated,
-                          LowerKernelsToLlvm(kernels.module(), context));
-  std::string text;
-  for (const CpuTarget& target : options.targets) {
-    if (options.targets.size() > 1) absl::StrAppend(&text, "// For ", target.cpu, "\n");
-    SINTER_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> code, CodeFor(target, module, *generated));
-    std::string one;
-    if (kind == KernelText::kAssembly) {
-      SINTER_ASSIGN_OR_RETURN(one, EmitAssembly(std::move(code), target, CompileOptionsOf(options)));
-    } else if (kind == KernelText::kOptimizedLlvm) {
-      SINTER_ASSIGN_OR_RETURN(one, EmitOptimizedIr(std::move(code), target, CompileOptionsOf(options)));
-    } else {
-      llvm::raw_string_ostream stream(one);
-      code->print(stream, nullptr);
-    }
-    text += one;
+absl::StatusOr<std::string> CpuCodeText(CpuCode& code, const EmitOptions& options, KernelText kind) {
+  const SharedObjectOptions compile = CompileOptionsOf(options);
+  auto text_of = [&](std::unique_ptr<llvm::Module> module,
+                     const CpuTarget& target) -> absl::StatusOr<std::string> {
+    if (kind == KernelText::kAssembly) return EmitAssembly(std::move(module), target, compile);
+    if (kind == KernelText::kOptimizedLlvm) return EmitOptimizedIr(std::move(module), target, compile);
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module->print(stream, nullptr);
+    return text;
+  };
+  SINTER_ASSIGN_OR_RETURN(std::vector<std::string> texts, code.Compile(options.targets, text_of));
+  std::string all;
+  for (auto [target, text] : llvm::zip(options.targets, texts)) {
+    if (options.targets.size() > 1) absl::StrAppend(&all, "// For ", target.cpu, "\n");
+    all += text;
   }
-  return text;
+  return all;
 }
 
 }  // namespace
@@ -259,67 +241,36 @@ absl::StatusOr<std::string> CpuCodeText(mlir::ModuleOp module, KernelModule& ker
 absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& options, EmitTimes* times) {
   EmitTimes ignored;
   if (!times) times = &ignored;
-  PlanContents plan(module.getContext());
-  plan.devices = DevicesOf(module);
-  std::vector<Offset<fb::Variable>> variables = WriteVariables(module, plan);
-  std::vector<Offset<fb::Function>> functions;
-  for (auto function : module.getOps<plan_ir::FunctionOp>()) {
-    SINTER_ASSIGN_OR_RETURN(functions.emplace_back(), WriteFunction(function, plan));
-  }
-  std::vector<std::string> shared_objects;
-  if (!plan.kernels.empty() || HasElementwiseKernels(module)) {
+  PlanContents plan;
+  Backends backends(module.getContext());
+  SINTER_ASSIGN_OR_RETURN(PlanTables tables, WriteTables(module, plan, backends));
+  if (!backends.cpu_code().empty()) {
     const auto start = std::chrono::steady_clock::now();
-    SINTER_ASSIGN_OR_RETURN(shared_objects, EmitSharedObjects(module, plan.kernels, options));
+    const SharedObjectOptions compile = CompileOptionsOf(options);
+    auto emit = [&](std::unique_ptr<llvm::Module> code, const CpuTarget& target) {
+      return EmitSharedObject(std::move(code), target, compile);
+    };
+    SINTER_ASSIGN_OR_RETURN(tables.shared_objects, backends.cpu_code().Compile(options.targets, emit));
     times->shared_object = MsSince(start);
   }
-  return Finish(plan, options, variables, functions, shared_objects, ComputesOnCpus(module), *times);
+  return Finish(plan, options, tables, backends.cuda_kernels().sources(), *times);
 }
 
 absl::StatusOr<std::string> DumpKernels(mlir::ModuleOp module, const EmitOptions& options, KernelText kind) {
-  KernelModule kernels(module.getContext());
-  CudaKernels cuda_kernels(module.getContext());
-  absl::Status status;
-  module.walk([&](plan_ir::CallOp call) {
-    if (!status.ok()) return;
-    bool on_gpu = ir::DeviceOf(call).getKind() == ir::DeviceKind::gpu;
-    mlir::Operation* op = call.libraryOp();
-    if (llvm::isa_and_present<ir::ElementwiseKernelOp>(op) && on_gpu) {
-      absl::StatusOr<CudaCatalogCall> user = CudaCatalog::Default().Lower(op);
-      status = user.status();
-      for (size_t i = 0; status.ok() && i < user->launches.size(); ++i) {
-        cuda_kernels.AddSource(user->launches[i].source);
-      }
-    }
-    if (op) return;
-    status = on_gpu ? cuda_kernels.AddCall(call).status() : kernels.AddCall(call).status();
-  });
-  SINTER_RETURN_IF_ERROR(status);
+  PlanContents plan;
+  Backends backends(module.getContext());
+  SINTER_RETURN_IF_ERROR(WriteTables(module, plan, backends).status());
   std::string text;
   llvm::raw_string_ostream stream(text);
   if (kind == KernelText::kCuda) {
-    for (const CudaSource& source : cuda_kernels.sources()) stream << source.text << "\n";
+    for (const CudaSource& source : backends.cuda_kernels().sources()) stream << source.text << "\n";
     return text;
   }
   if (kind == KernelText::kMlir) {
-    kernels.module().print(stream);
+    backends.cpu_code().fused().module().print(stream);
     return text;
   }
-  return CpuCodeText(module, kernels, options, kind);
-}
-
-const LoopTarget& LoopTargetOf(plan_ir::CallOp call) {
-  return ir::IsOnGpu(call) ? CudaLoopTarget() : CpuLoopTarget();
-}
-
-absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) {
-  mlir::Operation* op = call.libraryOp();
-  if (!op) return FusedWorkspaceBytes(call, LoopTargetOf(call));
-  if (ir::Collective::Of(op)) return 0;
-  if (ir::DeviceOf(call).getKind() == ir::DeviceKind::gpu && CudaCatalog::Default().Has(op)) {
-    SINTER_ASSIGN_OR_RETURN(CudaCatalogCall catalog, CudaCatalog::Default().Lower(op));
-    return catalog.workspace_bytes;
-  }
-  return LibraryLowerings::Default().WorkspaceBytes(op);
+  return CpuCodeText(backends.cpu_code(), options, kind);
 }
 
 }  // namespace sinter::codegen

@@ -5,10 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/codegen/places/buffer_place.h"
 #include "sinter/codegen/places/user_line.h"
-#include "sinter/codegen/plan/plan_function.h"
 #include "sinter/codegen/steps/lowering.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/program/collective.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
 
@@ -74,11 +74,9 @@ bool IsFlat(plan_ir::CallOp call) {
   return IsOneRun(call.getIns(), distances) && IsOneRun(call.getOuts(), distances);
 }
 
-}  // namespace
-
 absl::StatusOr<flatbuffers::Offset<fb::CollectiveStep>> LowerCollective(plan_ir::CallOp call,
                                                                         PlanContents& plan) {
-  Operation* op = &call.getBody().front().front();
+  Operation* op = call.libraryOp();
   ir::Collective collective = *ir::Collective::Of(op);
   Contents contents = ContentsOf(op);
   std::vector<uint32_t> group;
@@ -108,5 +106,41 @@ absl::StatusOr<flatbuffers::Offset<fb::CollectiveStep>> LowerCollective(plan_ir:
                                   static_cast<uint32_t>(rank), static_cast<uint32_t>(contents.root),
                                   element_table, part_table, IsFlat(call));
 }
+
+class CollectiveBackend : public CallBackend {
+ public:
+  llvm::StringRef name() const override { return "collective"; }
+
+  bool Computes(plan_ir::CallOp call) const override {
+    Operation* op = call.libraryOp();
+    return op && ir::Collective::Of(op);
+  }
+
+  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp) const override { return 0; }
+
+  absl::Status Emit(plan_ir::CallOp call, StepWriter& writer) override {
+    StepWriter::Step step;
+    step.name = call.getName().str();
+    SINTER_ASSIGN_OR_RETURN(flatbuffers::Offset<fb::CollectiveStep> body,
+                            LowerCollective(call, writer.plan()));
+    step.type = fb::StepBody::CollectiveStep;
+    step.body = body.Union();
+    for (Value in : call.getIns()) {
+      SINTER_ASSIGN_OR_RETURN(step.inputs.emplace_back(), writer.AddBuffer(in));
+    }
+    for (Value out : call.getOuts()) {
+      SINTER_ASSIGN_OR_RETURN(step.outputs.emplace_back(), writer.AddBuffer(out));
+    }
+    for (Value buffer : call->getOperands()) {
+      step.bytes += llvm::cast<plan_ir::BufferType>(buffer.getType()).getBytes();
+    }
+    writer.AddStep(step, call);
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<CallBackend> MakeCollectiveBackend() { return std::make_unique<CollectiveBackend>(); }
 
 }  // namespace sinter::codegen

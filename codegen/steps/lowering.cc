@@ -13,7 +13,6 @@ const LibraryLowerings& LibraryLowerings::Default() {
     PopulateLinearLowerings(*all);
     PopulateAttentionLowerings(*all);
     PopulateCatalogLowerings(*all);
-    PopulateElementwiseLowerings(*all);
     return all;
   }();
   return *lowerings;

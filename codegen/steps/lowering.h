@@ -34,6 +34,7 @@ class LibraryLowerings {
     lowerings_[Op::getOperationName()] = lowering;
   }
 
+  bool Has(mlir::Operation* op) const { return lowerings_.contains(op->getName().getStringRef()); }
   // UNIMPLEMENTED, with the op and the user's line, for an op without an entry.
   absl::StatusOr<LibraryStep> Lower(mlir::Operation* op, flatbuffers::FlatBufferBuilder& builder) const;
   // Returns the bytes of workspace that the op's step needs, without memory that a library allocates itself
@@ -48,7 +49,6 @@ class LibraryLowerings {
 void PopulateLinearLowerings(LibraryLowerings& lowerings);
 void PopulateAttentionLowerings(LibraryLowerings& lowerings);
 void PopulateCatalogLowerings(LibraryLowerings& lowerings);
-void PopulateElementwiseLowerings(LibraryLowerings& lowerings);
 
 // Returns the plan file's name of an element type.
 fb::DType DTypeOf(mlir::Type element);

@@ -12,7 +12,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "sinter/codegen/cpu/target_machine.h"
 #include "sinter/codegen/plan/emit_plan.h"
-#include "sinter/codegen/plan/select_kernels.h"
+#include "sinter/codegen/plan/passes.h"
 #include "sinter/frontend/graph/diagnostics.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/ir/parse_program.h"
@@ -247,7 +247,10 @@ std::vector<Stage> PlanStages() {
        [](Manager& m, const Options& o) { m.addPass(createLowerToPlan({.report = o.report})); },
        &CompileReport::copies},
       {"select-kernels",
-       [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(codegen::CreateSelectKernels()); }},
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FunctionOp>(codegen::createSelectKernels({.report = o.report}));
+       },
+       &CompileReport::kernels},
       {"schedule", [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(createSchedule()); }},
       {"update-in-place",
        [](Manager& m, const Options& o) {
@@ -393,6 +396,7 @@ std::string CompileReport::ToString() const {
   for (const std::string& line : fusion) absl::StrAppend(&text, line, "\n");
   for (const std::string& line : copies) absl::StrAppend(&text, line, "\n");
   for (const std::string& line : casts) absl::StrAppend(&text, line, "\n");
+  for (const std::string& line : kernels) absl::StrAppend(&text, line, "\n");
   for (const std::string& line : memory) absl::StrAppend(&text, line, "\n");
   return text;
 }

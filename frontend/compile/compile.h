@@ -93,7 +93,7 @@ struct CompileOptions {
   bool verify_each_pass = false;
   // Stages whose IR is kept in CompileReport::dumps, by the names of StageNames(), or "all".
   std::vector<std::string> dump_stages = {};
-  // Fills CompileReport::fusion, ::copies, ::casts and ::memory.
+  // Fills CompileReport::fusion, ::copies, ::casts, ::kernels and ::memory.
   bool report = false;
 };
 
@@ -109,6 +109,9 @@ struct CompileReport {
   // the user's line; and a line for each matmul or convolution that keeps its type. Then a line for each
   // variable that also has a low-precision copy, or why it has none.
   std::vector<std::string> casts;
+  // A line for each call: the device, the back end that computes it (docs/generated/passes.md, select-kernels), its
+  // workspace, the user's line.
+  std::vector<std::string> kernels;
   // The peak of each function and the values alive there; matmuls computed in chunks; recomputed values.
   std::vector<std::string> memory;
   // A line for each function that is built in Mode::kTrain, perhaps by mistake (see Mode).

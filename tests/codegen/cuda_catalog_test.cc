@@ -239,7 +239,7 @@ class CudaCatalogTest : public ::testing::Test {
         ASSERT_TRUE(call.ok()) << call.status();
         Check(op, *call, c);
         for (const CudaCatalogLaunch& launch : call->launches)
-          sources.emplace(launch.source.text, launch.source);
+          sources.emplace(launch.source().text, launch.source());
       }
     }
   }
@@ -250,11 +250,11 @@ class CudaCatalogTest : public ::testing::Test {
     ASSERT_EQ(call.launches.size(), c.kernels.size());
     for (size_t i = 0; i < call.launches.size(); ++i) {
       const CudaCatalogLaunch& launch = call.launches[i];
-      const std::string& symbol = launch.source.symbol;
+      const CudaSource source = launch.source();
+      const std::string& symbol = source.symbol;
       EXPECT_EQ(symbol.substr(0, symbol.rfind('_')), c.kernels[i]);
-      EXPECT_THAT(launch.source.text,
-                  HasSubstr(absl::StrCat(" ", symbol, "(const __grid_constant__ Buffers b)")));
-      EXPECT_THAT(launch.source.text,
+      EXPECT_THAT(source.text, HasSubstr(absl::StrCat(" ", symbol, "(const __grid_constant__ Buffers b)")));
+      EXPECT_THAT(source.text,
                   HasSubstr(absl::StrCat("char* p[", launch.inputs.size() + launch.outputs.size(), "];")));
       EXPECT_GT(launch.grid, 0);
       EXPECT_EQ(launch.block % 32, 0);
@@ -307,8 +307,8 @@ TEST_F(CudaCatalogTest, SameOpSameText) {
   ASSERT_TRUE(first.ok() && second.ok());
   ASSERT_EQ(first->launches.size(), second->launches.size());
   for (size_t i = 0; i < first->launches.size(); ++i) {
-    EXPECT_EQ(first->launches[i].source.symbol, second->launches[i].source.symbol);
-    EXPECT_EQ(first->launches[i].source.text, second->launches[i].source.text);
+    EXPECT_EQ(first->launches[i].source().symbol, second->launches[i].source().symbol);
+    EXPECT_EQ(first->launches[i].source().text, second->launches[i].source().text);
   }
   EXPECT_EQ(first->workspace_bytes, second->workspace_bytes);
   EXPECT_EQ(first->flops, 2e6);
@@ -353,7 +353,7 @@ TEST_F(CudaCatalogTest, PositionsHave64BitsWhereTheyMust) {
     std::string type = absl::StrCat("tensor<", rows, "x3000xf32>");
     absl::StatusOr<CudaCatalogCall> call =
         Lower("%a: " + type, absl::StrCat("sinter.cumsum %a dim 1 : ", type));
-    return call.ok() ? call->launches[0].source.text : call.status().ToString();
+    return call.ok() ? call->launches[0].source().text : call.status().ToString();
   };
   EXPECT_THAT(text_of("1000"), HasSubstr("typedef i32 idx;"));
   EXPECT_THAT(text_of("1000000"), HasSubstr("typedef i64 idx;"));
@@ -395,7 +395,7 @@ TEST_F(CudaCatalogTest, GradientsOfImagesGoTheShorterWay) {
                   "sinter.conv2d_input_grad %a, %b {math = 1 : i32, groups = 1 : i64, strides = array<i64: ",
                   strides, ">, padding = array<i64: ", padding, ">, dilations = array<i64: 1, 1>} : (",
                   type(g), ", ", type(w), ") -> ", type(x)));
-    return call.ok() ? call->launches[0].source.text : call.status().ToString();
+    return call.ok() ? call->launches[0].source().text : call.status().ToString();
   };
   const std::string columns = "  ImageGrad(", turned = "  Convolve(";
   EXPECT_THAT(text_of("256x50x9x9", "50x20x5x5", "256x20x13x13", "1, 1", "0, 0, 0, 0"), HasSubstr(columns));

@@ -51,7 +51,7 @@ TEST_F(CudaCopyTest, EveryByteIsCopied) {
     SCOPED_TRACE(bytes);
     const std::optional<CudaCatalogLaunch> launch = Copy(bytes);
     ASSERT_TRUE(launch.has_value());
-    auto gpu = SimtEmulator::Compile({launch->source});
+    auto gpu = SimtEmulator::Compile({launch->source()});
     ASSERT_TRUE(gpu.ok()) << gpu.status();
     SimtBuffer from(bytes), to(bytes);
     for (int64_t i = 0; i < bytes; ++i) from.data()[i] = static_cast<std::byte>(i * i % 251);

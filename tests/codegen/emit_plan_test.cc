@@ -5,13 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <regex>
 
 #include "llvm/Support/SHA256.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "runtime/plan_generated.h"
 #include "sinter/codegen/places/user_line.h"
-#include "sinter/codegen/plan/select_kernels.h"
+#include "sinter/codegen/plan/passes.h"
 #include "sinter/codegen/steps/lowering.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/register_dialects.h"
@@ -38,12 +39,12 @@ plan.function @step arena 1024 {
   %y = plan.alloc at 256 : !plan.buffer<tensor<4x16xf32>>
   %s = plan.alloc at 512 : !plan.buffer<tensor<16xf32>>
   %row = plan.view %y at 64 : !plan.buffer<tensor<4x16xf32>> -> !plan.buffer<tensor<16xf32>>
-  plan.call "matmul" ins(%x, %w : !plan.buffer<tensor<4x8xf32>>, !plan.buffer<tensor<8x16xf32>>) outs(%m : !plan.buffer<tensor<4x16xf32>>) {
+  plan.call "matmul" ins(%x, %w : !plan.buffer<tensor<4x8xf32>>, !plan.buffer<tensor<8x16xf32>>) outs(%m : !plan.buffer<tensor<4x16xf32>>) by "library" {
   ^bb0(%0: tensor<4x8xf32>, %1: tensor<8x16xf32>):
     %2 = sinter.matmul %0, %1 : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
     sinter.yield %2 : tensor<4x16xf32>
   } loc("Linear(16)"("net.cc":12:3))
-  plan.call "relu" ins(%m, %b : !plan.buffer<tensor<4x16xf32>>, !plan.buffer<tensor<16xf32>>) outs(%y : !plan.buffer<tensor<4x16xf32>>) {
+  plan.call "relu" ins(%m, %b : !plan.buffer<tensor<4x16xf32>>, !plan.buffer<tensor<16xf32>>) outs(%y : !plan.buffer<tensor<4x16xf32>>) by "cpu.fused" {
   ^bb0(%0: tensor<4x16xf32>, %1: tensor<16xf32>):
     %2 = sinter.broadcast %1 [1] : tensor<16xf32> -> tensor<4x16xf32>
     %3 = sinter.add %0, %2 : tensor<4x16xf32>
@@ -51,7 +52,7 @@ plan.function @step arena 1024 {
     sinter.yield %4 : tensor<4x16xf32>
   } loc(fused["net.cc":13:3, "net.cc":14:3])
   plan.call "sum" ins(%row, %c, %d : !plan.buffer<tensor<16xf32>>, !plan.buffer<tensor<16xf32>>, !plan.buffer<tensor<16xf32>>)
-      outs(%s : !plan.buffer<tensor<16xf32>>) {
+      outs(%s : !plan.buffer<tensor<16xf32>>) by "cpu.fused" {
   ^bb0(%0: tensor<16xf32>, %1: tensor<16xf32>, %2: tensor<16xf32>):
     %3 = sinter.add %0, %1 : tensor<16xf32>
     %4 = sinter.mul %3, %2 : tensor<16xf32>
@@ -170,7 +171,7 @@ TEST_F(EmitPlanTest, MissingWorkspaceIsAnErrorAndSelectKernelsSetsIt) {
 plan.function @f {
   %x = plan.input "x" : !plan.buffer<tensor<1000000xf32>>
   %y = plan.alloc at 0 : !plan.buffer<tensor<f32>>
-  plan.call "sum" ins(%x : !plan.buffer<tensor<1000000xf32>>) outs(%y : !plan.buffer<tensor<f32>>) {
+  plan.call "sum" ins(%x : !plan.buffer<tensor<1000000xf32>>) outs(%y : !plan.buffer<tensor<f32>>) by "cpu.fused" {
   ^bb0(%0: tensor<1000000xf32>):
     %1 = sinter.sum %0 [0] : tensor<1000000xf32> -> tensor<f32>
     sinter.yield %1 : tensor<f32>
@@ -181,7 +182,7 @@ plan.function @f {
   EXPECT_THAT(std::string(bytes.status().message()), HasSubstr("bytes of workspace and has 0"));
 
   mlir::PassManager passes(context_.get());
-  passes.addNestedPass<plan_ir::FunctionOp>(CreateSelectKernels());
+  passes.addNestedPass<plan_ir::FunctionOp>(createSelectKernels());
   ASSERT_TRUE(mlir::succeeded(passes.run(*module)));
   plan_ir::CallOp call;
   module->walk([&](plan_ir::CallOp op) { call = op; });
@@ -200,7 +201,7 @@ TEST_F(EmitPlanTest, OverwritingWhatIsStillReadIsAnError) {
 plan.function @f {
   %x = plan.alloc at 0 : !plan.buffer<tensor<4x4xf32>>
   %y = plan.alloc at 0 : !plan.buffer<tensor<4x4xf32>>
-  plan.call "t" ins(%x : !plan.buffer<tensor<4x4xf32>>) outs(%y : !plan.buffer<tensor<4x4xf32>>) {
+  plan.call "t" ins(%x : !plan.buffer<tensor<4x4xf32>>) outs(%y : !plan.buffer<tensor<4x4xf32>>) by "cpu.fused" {
   ^bb0(%0: tensor<4x4xf32>):
     %1 = sinter.transpose %0 [1, 0] : tensor<4x4xf32> -> tensor<4x4xf32>
     sinter.yield %1 : tensor<4x4xf32>
@@ -251,6 +252,35 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
               HasSubstr("net.cc:8: no CPU library or kernel computes sinter.exp; decompose it"));
 }
 
+// Returns a function with one call, on a GPU, whose text ends in `by`.
+std::string CallText(const std::string& by) {
+  return R"(
+plan.function @f on [#sinter.device<gpu, 0>] arena 4096 {
+  %x = plan.input "x" on <gpu, 0> : !plan.buffer<tensor<4x4xi32>>
+  %y = plan.alloc at 0 on <gpu, 0> : !plan.buffer<tensor<4x4xi32>>
+  plan.call "product" ins(%x : !plan.buffer<tensor<4x4xi32>>) outs(%y : !plan.buffer<tensor<4x4xi32>>) on <gpu, 0> )" +
+         by + R"( {
+  ^bb0(%0: tensor<4x4xi32>):
+    %1 = sinter.matmul %0, %0 : (tensor<4x4xi32>, tensor<4x4xi32>) -> tensor<4x4xi32>
+    sinter.yield %1 : tensor<4x4xi32>
+  } loc("net.cc":4:1)
+  plan.output "y" %y : !plan.buffer<tensor<4x4xi32>>
+})";
+}
+
+TEST_F(EmitPlanTest, CallsNeedTheBackEndThatSelectKernelsChose) {
+  EXPECT_EQ(Emit(CallText("")).status().message(),
+            "net.cc:4: the call 'product' has no back end; run sinter-select-kernels first");
+  EXPECT_EQ(Emit(CallText(R"(by "cuda.catalogue")")).status().message(),
+            "net.cc:4: the call 'product' names the back end \"cuda.catalogue\"; back ends are collective, "
+            "cuda.catalog, cpu.user, library, cuda.fused, cpu.fused");
+  EXPECT_EQ(Emit(CallText(R"(by "cpu.fused")")).status().message(),
+            "net.cc:4: cpu.fused does not compute the call 'product' on gpu:0; run sinter-select-kernels");
+  options_.gpu_architectures = {};
+  EXPECT_THAT(std::string(Emit(CallText(R"(by "cuda.catalog")")).status().message()),
+              HasSubstr("gpu_architectures is empty"));  // The call was emitted.
+}
+
 TEST_F(EmitPlanTest, LocationsWithoutALineSaySo) {
   EXPECT_EQ(UserLine(mlir::UnknownLoc::get(context_.get())), "unknown line");
 }
@@ -261,6 +291,63 @@ TEST_F(EmitPlanTest, DumpsEveryForm) {
   EXPECT_THAT(*DumpKernels(*module, options_, KernelText::kLlvm), HasSubstr("define void @relu_0"));
   EXPECT_THAT(*DumpKernels(*module, options_, KernelText::kOptimizedLlvm), HasSubstr("<8 x float>"));
   EXPECT_THAT(*DumpKernels(*module, options_, KernelText::kAssembly), HasSubstr("%ymm"));
+}
+
+// A fused call, a kernel of the catalogue in two launches, a copy by a kernel, and the same fused call again.
+constexpr char kGpuModule[] = R"mlir(
+plan.function @f on [#sinter.device<gpu, 0>] arena 8388608 {
+  %x = plan.input "x" on <gpu, 0> : !plan.buffer<tensor<2x500000xf32>>
+  %y = plan.alloc at 0 on <gpu, 0> : !plan.buffer<tensor<2x500000xf32>>
+  %z = plan.alloc at 4194304 on <gpu, 0> : !plan.buffer<tensor<2x500000xf32>>
+  plan.call "relu" ins(%x : !plan.buffer<tensor<2x500000xf32>>) outs(%y : !plan.buffer<tensor<2x500000xf32>>) on <gpu, 0> {
+  ^bb0(%0: tensor<2x500000xf32>):
+    %1 = sinter.relu %0 : tensor<2x500000xf32>
+    sinter.yield %1 : tensor<2x500000xf32>
+  }
+  plan.call "cumsum" ins(%y : !plan.buffer<tensor<2x500000xf32>>) outs(%z : !plan.buffer<tensor<2x500000xf32>>) on <gpu, 0>
+      attributes {workspace_offset = 8200000 : i64} {
+  ^bb0(%0: tensor<2x500000xf32>):
+    %1 = sinter.cumsum %0 dim 1 : tensor<2x500000xf32>
+    sinter.yield %1 : tensor<2x500000xf32>
+  }
+  plan.copy %z to %y on <gpu, 0> : !plan.buffer<tensor<2x500000xf32>>
+  plan.call "again" ins(%y : !plan.buffer<tensor<2x500000xf32>>) outs(%z : !plan.buffer<tensor<2x500000xf32>>) on <gpu, 0> {
+  ^bb0(%0: tensor<2x500000xf32>):
+    %1 = sinter.relu %0 : tensor<2x500000xf32>
+    sinter.yield %1 : tensor<2x500000xf32>
+  }
+  plan.output "z" %z : !plan.buffer<tensor<2x500000xf32>>
+}
+)mlir";
+
+// Returns the kernels that a CUDA text defines, in order.
+std::vector<std::string> KernelsIn(const std::string& text) {
+  std::vector<std::string> names;
+  const std::regex kernel(R"(__launch_bounds__\([0-9, ]+\) (\w+)\()");
+  for (std::sregex_iterator at(text.begin(), text.end(), kernel), end; at != end; ++at) {
+    names.push_back((*at)[1].str());
+  }
+  return names;
+}
+
+TEST_F(EmitPlanTest, DumpsTheKernelsThatItEmits) {
+  auto module = Parse(kGpuModule);
+  ASSERT_TRUE(module);
+  mlir::PassManager passes(context_.get());
+  passes.addNestedPass<plan_ir::FunctionOp>(createSelectKernels());
+  ASSERT_TRUE(mlir::succeeded(passes.run(*module)));
+  absl::StatusOr<std::string> text = DumpKernels(*module, options_, KernelText::kCuda);
+  ASSERT_TRUE(text.ok()) << text.status();
+  options_.gpu_architectures = {"sm_90"};
+  absl::StatusOr<std::string> bytes = EmitPlan(*module, options_);
+  if (absl::IsFailedPrecondition(bytes.status())) GTEST_SKIP() << bytes.status();  // No NVRTC here.
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  std::vector<std::string> emitted;
+  for (const fb::GpuKernel* kernel : *fb::GetPlan(bytes->data())->gpu_kernels()) {
+    emitted.push_back(kernel->symbol()->str());
+  }
+  EXPECT_GE(emitted.size(), 4u);
+  EXPECT_EQ(KernelsIn(*text), emitted);
 }
 
 }  // namespace

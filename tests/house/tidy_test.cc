@@ -126,12 +126,13 @@ const SourceFile* FindBelow(const std::string& folder, const std::string& name) 
   return nullptr;
 }
 
-// A pass has a record, a source, a test and a stage of the same name. A check that follows every stage is no stage.
-TEST(TidyTest, EveryPassHasASourceATestAndAStage) {
-  const SourceFile* records = FindSource("passes/passes.td");
+// Checks that each pass of the records in `path` has a source below `folder`, a test below tests/`folder` and a stage of the
+// same name. Returns the number of passes.
+int CheckPasses(const std::string& path, const std::string& folder) {
+  const SourceFile* records = FindSource(path);
   const SourceFile* pipeline = FindSource("frontend/compile/compile.cc");
-  ASSERT_NE(records, nullptr);
-  ASSERT_NE(pipeline, nullptr);
+  EXPECT_TRUE(records != nullptr && pipeline != nullptr) << path;
+  if (!records || !pipeline) return 0;
   const std::regex record("^def ([A-Za-z0-9]+) : Pass<\"sinter-([a-z-]+)\"");
   int passes = 0;
   for (const std::string& line : records->lines) {
@@ -140,16 +141,25 @@ TEST(TidyTest, EveryPassHasASourceATestAndAStage) {
     ++passes;
     std::string name = SnakeCase(match[1].str());
     EXPECT_EQ(match[2].str(), std::regex_replace(name, std::regex("_"), "-"));
-    EXPECT_NE(FindBelow("passes", name + ".cc"), nullptr) << name;
-    const SourceFile* test = FindBelow("tests/passes", name + ".mlir");
-    ASSERT_NE(test, nullptr) << "the pass of " << name << ".cc has no " << name << ".mlir below tests/passes";
+    EXPECT_NE(FindBelow(folder, name + ".cc"), nullptr) << name;
+    const SourceFile* test = FindBelow("tests/" + folder, name + ".mlir");
+    EXPECT_NE(test, nullptr) << "the pass of " << name << ".cc has no " << name << ".mlir below tests/"
+                             << folder;
+    if (!test) continue;
     EXPECT_NE(test->Text().find("sinter-" + match[2].str()), std::string::npos) << test->path;
     EXPECT_NE(test->Text().find("FileCheck"), std::string::npos) << test->path;
+    // A check that follows every stage is no stage.
     if (name == "verify_placement") continue;
     EXPECT_NE(pipeline->Text().find("{\"" + match[2].str() + "\","), std::string::npos)
         << match[2] << " is no stage of " << pipeline->path;
   }
-  EXPECT_GT(passes, 5);
+  return passes;
+}
+
+// A pass has a record, a source, a test and a stage of the same name.
+TEST(TidyTest, EveryPassHasASourceATestAndAStage) {
+  EXPECT_GT(CheckPasses("passes/passes.td", "passes"), 5);
+  EXPECT_GT(CheckPasses("codegen/plan/passes.td", "codegen"), 0);
 }
 
 // Returns the comment that a line holds alone or after code, without "//"; nullopt if it holds none. A "//"

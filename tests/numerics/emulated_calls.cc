@@ -245,12 +245,12 @@ struct EmulatedCalls::Impl {
     SINTER_ASSIGN_OR_RETURN(codegen::CudaCatalogCall call, codegen::CudaCatalog::Default().Lower(op));
     std::vector<CudaLaunch> launches;
     for (const codegen::CudaCatalogLaunch& launch : call.launches) {
-      if (codegen::HasPtx(launch.source) || launch.shared_bytes > 0) return std::vector<CudaLaunch>();
+      if (codegen::HasPtx(launch.source()) || launch.shared_bytes > 0) return std::vector<CudaLaunch>();
     }
     for (const codegen::CudaCatalogLaunch& from : call.launches) {
       if (from.grid == 0) continue;
       CudaLaunch& launch = launches.emplace_back();
-      launch.kernel = kernels->AddSource(from.source);
+      launch.kernel = kernels->AddSource(from.source());
       launch.grid = from.grid;
       launch.block = from.block;
       launch.inputs = from.inputs;

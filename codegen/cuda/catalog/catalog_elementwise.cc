@@ -18,11 +18,12 @@ absl::StatusOr<CudaCatalogCall> LowerElementwiseKernel(mlir::Operation* operatio
   auto op = llvm::cast<ir::ElementwiseKernelOp>(operation);
   CudaCatalogCall call;
   if (op.getN() == 0) return call;
-  ElementwiseText text = CudaElementwiseText(op);
   CudaCatalogLaunch launch;
-  launch.source.symbol = std::move(text.symbol);
-  launch.source.text = std::move(text.text);
-  launch.source.subject = ElementwiseSubject(op);
+  launch.source = [op] {
+    ElementwiseText text = CudaElementwiseText(op);
+    return CudaSource{
+        .symbol = std::move(text.symbol), .text = std::move(text.text), .subject = ElementwiseSubject(op)};
+  };
   launch.grid = std::min(llvm::divideCeilSigned(op.getN(), kElementwiseBlock), kMostElementwiseBlocks);
   launch.block = kElementwiseBlock;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) launch.inputs.push_back(In(op, i));

@@ -18,24 +18,40 @@ constexpr int64_t kWorkspaceAlignment = 256;
 constexpr int64_t kMostBlocks = std::numeric_limits<int32_t>::max();
 }  // namespace
 
-CatalogText::CatalogText(bool narrow)
-    : text_(narrow ? "typedef i32 idx;\ntypedef u32 uidx;\n" : "typedef i64 idx;\ntypedef u64 uidx;\n") {
+CatalogText::CatalogText(bool narrow) {
+  Append(std::string_view(narrow ? "typedef i32 idx;\ntypedef u32 uidx;\n"
+                                 : "typedef i64 idx;\ntypedef u64 uidx;\n"));
   Append(kernels::CudaElements());
 }
 
 CatalogText& CatalogText::Type(std::string_view name, std::string_view type) {
-  absl::StrAppend(&text_, "typedef ", std::string(type), " ", std::string(name), ";\n");
-  return *this;
+  return Append(absl::StrCat("typedef ", std::string(type), " ", std::string(name), ";\n"));
 }
 
 CatalogText& CatalogText::Number(std::string_view name, int64_t value) {
-  absl::StrAppend(&text_, "constexpr idx ", std::string(name), " = ", value, ";\n");
+  return Append(absl::StrCat("constexpr idx ", std::string(name), " = ", value, ";\n"));
+}
+
+CatalogText& CatalogText::Append(std::variant<std::string_view, std::string> text) {
+  parts_.push_back(std::move(text));
   return *this;
 }
 
-CatalogText& CatalogText::Append(std::string_view text) {
-  text_ += text;
-  return *this;
+CudaSource CatalogText::Build(const std::string& name, const std::string& call, int64_t buffers,
+                              int64_t block) const {
+  std::string text;
+  for (const auto& part : parts_) {
+    std::visit([&](const auto& own_or_stored) { text += own_or_stored; }, part);
+  }
+  absl::StrAppend(&text, "struct Buffers {\n  char* p[", buffers, "];\n};\n",
+                  "extern \"C\" __global__ void __launch_bounds__(", block, ") ");
+  const std::string body =
+      absl::StrCat("(const __grid_constant__ Buffers b) {\n  sn_start();\n  ", call, ";\n}\n");
+  CudaSource source;
+  source.symbol = absl::StrCat(name, "_", ShortHash(text + body));
+  source.text = absl::StrCat(text, source.symbol, body);
+  source.starts_early = true;
+  return source;
 }
 
 CudaCatalogLaunch CatalogText::Launch(std::string_view name, std::string call,
@@ -44,7 +60,7 @@ CudaCatalogLaunch CatalogText::Launch(std::string_view name, std::string call,
                                       int64_t block) const {
   CudaCatalogLaunch launch;
   launch.grid = grid, launch.block = block;
-  int buffers = 0;
+  int64_t buffers = 0;
   for (const auto* arguments : {&inputs, &outputs}) {
     std::vector<Slot>& slots = arguments == &inputs ? launch.inputs : launch.outputs;
     for (const CatalogArgument& argument : *arguments) {
@@ -53,13 +69,9 @@ CudaCatalogLaunch CatalogText::Launch(std::string_view name, std::string call,
       slots.push_back(argument.slot);
     }
   }
-  std::string buffer_struct = absl::StrCat("struct Buffers {\n  char* p[", buffers, "];\n};\n");
-  std::string bounds = absl::StrCat("extern \"C\" __global__ void __launch_bounds__(", block, ") ");
-  std::string body = absl::StrCat("(const __grid_constant__ Buffers b) {\n  sn_start();\n  ", call, ";\n}\n");
-  std::string text = absl::StrCat(text_, buffer_struct, bounds);
-  launch.source.symbol = absl::StrCat(std::string(name), "_", ShortHash(text + body));
-  launch.source.text = absl::StrCat(text, launch.source.symbol, body);
-  launch.source.starts_early = true;
+  launch.source = [text = *this, name = std::string(name), call = std::move(call), buffers, block] {
+    return text.Build(name, call, buffers, block);
+  };
   return launch;
 }
 

@@ -12,6 +12,7 @@
 
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -32,7 +33,8 @@ class CatalogText {
 
   CatalogText& Type(std::string_view name, std::string_view type);
   CatalogText& Number(std::string_view name, int64_t value);
-  CatalogText& Append(std::string_view text);
+  // A `std::string_view` must be of a stored text (kernels/cuda/embedded_cuda.h), which outlives everything.
+  CatalogText& Append(std::variant<std::string_view, std::string> text);
 
   // Returns a launch of a kernel that runs `call`, where $0, $1, ... are the inputs and then the outputs. The
   // kernel's name is `name` and a hash.
@@ -41,7 +43,9 @@ class CatalogText {
                            const std::vector<CatalogArgument>& outputs, int64_t grid, int64_t block) const;
 
  private:
-  std::string text_;
+  CudaSource Build(const std::string& name, const std::string& call, int64_t buffers, int64_t block) const;
+
+  std::vector<std::variant<std::string_view, std::string>> parts_;
 };
 
 // Allocates consecutive parts of a call's workspace.

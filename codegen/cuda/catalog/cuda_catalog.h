@@ -13,6 +13,7 @@
 #define SINTER_CODEGEN_CUDA_CATALOG_CUDA_CATALOG_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,7 +27,9 @@ namespace sinter::codegen {
 // One launch. In slots, kIn counts the op's operands, kOut its results, and kWorkspace has an offset in the
 // call's workspace.
 struct CudaCatalogLaunch {
-  CudaSource source;
+  // Builds the kernel's text, so that a lowering of which only the numbers are needed builds none. The op must
+  // still exist.
+  std::function<CudaSource()> source;
   int64_t grid = 0, block = 0, shared_bytes = 0;
   std::vector<Slot> inputs, outputs;
 };

@@ -1,0 +1,47 @@
+#include "sinter/codegen/cuda/cuda_backend.h"
+
+#include "sinter/codegen/cuda/cuda_schedule.h"
+#include "sinter/runtime/host/status.h"
+
+namespace sinter::codegen {
+namespace {
+
+class FusedCudaBackend : public CallBackend {
+ public:
+  explicit FusedCudaBackend(CudaKernels& kernels) : kernels_(kernels) {}
+
+  llvm::StringRef name() const override { return "cuda.fused"; }
+
+  bool Computes(plan_ir::CallOp call) const override { return !call.libraryOp() && ir::IsOnGpu(call); }
+
+  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) const override {
+    return FusedWorkspaceBytes(call, CudaLoopTarget());
+  }
+
+  absl::Status Emit(plan_ir::CallOp call, StepWriter& writer) override {
+    SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call, CudaLoopTarget()));
+    SINTER_RETURN_IF_ERROR(CheckWorkspace(call, cut.workspace_bytes));
+    SINTER_ASSIGN_OR_RETURN(std::vector<CudaLaunch> launches, kernels_.AddStages(call, cut));
+    for (auto [i, launch] : llvm::enumerate(launches)) {
+      SINTER_ASSIGN_OR_RETURN(StepWriter::Step step,
+                              writer.StepOf(call, i, launches.size(), launch.inputs, launch.outputs));
+      step.type = fb::StepBody::GpuKernelStep;
+      step.body =
+          fb::CreateGpuKernelStep(writer.builder(), launch.kernel, launch.grid, launch.block, 0).Union();
+      step.flops = launch.flops, step.bytes = launch.bytes;
+      writer.AddStep(step, call);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  CudaKernels& kernels_;
+};
+
+}  // namespace
+
+std::unique_ptr<CallBackend> MakeFusedCudaBackend(CudaKernels& kernels) {
+  return std::make_unique<FusedCudaBackend>(kernels);
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,50 @@
+// The parts of a plan file that its functions share while it is written.
+//
+//   PlanContents plan;
+//   plan.devices = {...};
+//   WriteType(plan.builder, type);
+//   plan.locations.Add(op->getLoc());
+#ifndef SINTER_CODEGEN_STEPS_PLAN_CONTENTS_H_
+#define SINTER_CODEGEN_STEPS_PLAN_CONTENTS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "runtime/plan_generated.h"
+#include "sinter/codegen/places/constant_pool.h"
+#include "sinter/codegen/places/user_line.h"
+#include "sinter/ir/plan/plan_ops.h"
+
+namespace sinter::codegen {
+
+// The source map: holds each line of the user once.
+class LocationTable {
+ public:
+  uint32_t Add(const UserLocation& location);
+  std::vector<uint32_t> Add(mlir::Location loc);
+  const std::vector<UserLocation>& locations() const { return locations_; }
+
+ private:
+  std::vector<UserLocation> locations_;
+  std::map<UserLocation, uint32_t> index_;
+};
+
+struct PlanContents {
+  // Index into `devices`.
+  uint32_t DeviceIndex(ir::DeviceAttr device) const;
+
+  flatbuffers::FlatBufferBuilder builder;
+  std::vector<ir::DeviceAttr> devices;        // Devices of all functions and variables, in the plan's order.
+  std::map<std::string, uint32_t> variables;  // Index by symbol.
+  ConstantPool constants;
+  LocationTable locations;
+};
+
+flatbuffers::Offset<fb::TensorType> WriteType(flatbuffers::FlatBufferBuilder& builder,
+                                              mlir::RankedTensorType type);
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_STEPS_PLAN_CONTENTS_H_
