@@ -9,6 +9,7 @@
 #include "llvm/Support/MathExtras.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/target/gpu_models.h"
 
 namespace sinter::ir {
 
@@ -354,10 +355,10 @@ bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduce
     return elements >= kManyElements && units < kFewestUnits;
   }
   // One block computes one unit: a row with up to 1,024 threads (half of a multiprocessor's limit), or some
-  // columns with 256 threads. Fewer units leave most of 132 multiprocessors idle. With so many elements, a
+  // columns with 256 threads. Fewer units leave most multiprocessors idle. With so many elements, a
   // unit takes longer than a second stage.
-  constexpr int64_t kFewRows = 66, kLongRow = 16384;
-  constexpr int64_t kFewColumnUnits = 264, kLongColumns = 16384;
+  constexpr int64_t kFewRows = kPlannedGpu.multiprocessors / 2, kLongRow = 16384;
+  constexpr int64_t kFewColumnUnits = 2 * kPlannedGpu.multiprocessors, kLongColumns = 16384;
   if (columns == 1) return units < kFewRows && elements / units >= kLongRow;
   return units < kFewColumnUnits && elements / units >= kLongColumns;
 }
@@ -398,14 +399,15 @@ bool SumsColumns(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced,
   }
   const int64_t rows = Product(shape.take_front(over.size())),
                 columns = Product(shape.drop_front(over.size()));
-  // A thread holds up to 8 elements of a row; 1,024 threads on each of 132 multiprocessors leave 64 registers
+  // A thread holds up to 8 elements of a row; 1,024 threads on each multiprocessor leave 64 registers
   // a thread. Partial sums: one 4-byte store per block, against at least 16 rows per block, read as 2 bytes
   // or more.
-  constexpr int64_t kShortest = 128, kLongest = 8192, kThreads = 1024, kOfThread = 8;
-  constexpr int64_t kMostBlocks = 8, kMultiprocessors = 132, kFewestRows = 16;
+  constexpr int64_t kShortest = 128, kLongest = 8192, kOfThread = 8, kRegistersOfThread = 64;
+  constexpr int64_t kThreads = kPlannedGpu.registers / kRegistersOfThread;
+  constexpr int64_t kMostBlocks = 8, kFewestRows = 16;
   if (columns < kShortest || columns > kLongest) return false;
   const int64_t blocks =
-      std::clamp(kThreads * kOfThread / columns, int64_t{1}, kMostBlocks) * kMultiprocessors;
+      std::clamp(kThreads * kOfThread / columns, int64_t{1}, kMostBlocks) * kPlannedGpu.multiprocessors;
   return rows >= kFewestRows * blocks;
 }
 

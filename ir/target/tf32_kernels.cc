@@ -1,11 +1,12 @@
 #include "sinter/ir/target/tf32_kernels.h"
 #include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/target/gpu_models.h"
 
 namespace sinter::ir::tf32 {
 
 namespace {
 
-constexpr int64_t kFewTiles = 66;            // Half of a large GPU's multiprocessors.
+constexpr int64_t kFewTiles = kPlannedGpu.multiprocessors / 2;
 constexpr double kMostSplitFlops = 2 << 26;  // Larger matmuls keep a GPU busy even with few tiles.
 constexpr int64_t kMostTiles = 16;           // Tiles of a warp: 64 registers of sums.
 

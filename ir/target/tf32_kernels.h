@@ -19,6 +19,7 @@
 #include "llvm/Support/MathExtras.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/target/gpu_models.h"
 
 namespace sinter::ir::tf32 {
 
@@ -32,8 +33,9 @@ int64_t MatmulTiles(const ProductSizes& sizes);
 
 // A convolution's tile of sums is [kSumTile, kNarrow].
 inline constexpr int64_t kSumTile = 16, kNarrow = 8;
-inline constexpr int64_t kMostOut = 64;        // Output channels.
-inline constexpr int64_t kMostFloats = 12288;  // Floats of a block's default shared memory (48 KiB).
+inline constexpr int64_t kMostOut = 64;  // Output channels.
+inline constexpr int64_t kMostFloats =
+    kPlannedGpu.shared_bytes / 4;  // Floats of a block's default shared memory.
 // Cycles of a multiprocessor: to bring one element to shared memory; for eight terms of one tile.
 inline constexpr double kFetchCycles = 0.12, kTileCycles = 2;
 

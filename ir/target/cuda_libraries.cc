@@ -1,0 +1,45 @@
+#include "sinter/ir/target/cuda_libraries.h"
+
+#include <algorithm>
+
+namespace sinter::ir::cuda {
+
+std::string_view AgainstCublas(mlir::Type element, Activation activation, bool has_bias) {
+  if (!llvm::isa<mlir::FloatType>(element)) return "cuBLASLt computes floating-point types only";
+  if (element.isF64() && (has_bias || activation != Activation::none))
+    return "cuBLASLt has no epilogues in f64";
+  if (activation == Activation::relu) return "cuBLASLt's relu may turn NaN into 0";
+  const bool is_known = activation == Activation::none || activation == Activation::gelu_tanh;
+  return is_known ? "" : "cuBLASLt applies gelu_tanh only";
+}
+
+std::string_view AgainstCublasGradient(const ProductSizes& sizes, mlir::Type element, mlir::Type result,
+                                       Activation activation) {
+  if (!element.isBF16() && !element.isF16()) return "cuBLASLt does it for products of bf16 and f16";
+  if (std::min({sizes.m, sizes.n, sizes.k}) == 0) return "a dimension is 0";
+  if (activation != Activation::gelu_tanh) return "cuBLASLt has the gradient of gelu_tanh only";
+  if (result != element) return "cuBLASLt has what gelu_tanh is applied to in 16 bits";
+  if (sizes.n % 8 != 0) return "cuBLASLt takes rows of a multiple of 8 elements here";
+  return sizes.batch == 1 ? "" : "cuBLASLt does it for a single product";
+}
+
+std::string_view AgainstCudnnActivation(Activation activation) {
+  if (activation == Activation::relu) return "cuDNN's relu turns NaN into 0";
+  return activation == Activation::none ? "" : "cuDNN applies no activation";
+}
+
+std::string AgainstCudnnAttention(const AttentionShape& s, double scale) {
+  if (!s.element.isBF16() && !s.element.isF16()) return "cuDNN computes attention in bf16 and f16 only";
+  if (s.width % 8 != 0 || s.width > 128) {
+    return "cuDNN takes heads of a width that is a multiple of 8 and at most 128, and this is " +
+           std::to_string(s.width);
+  }
+  if (s.heads != s.key_heads) {
+    return "its gradient in cuDNN has as many heads of k as of q, and these are " +
+           std::to_string(s.key_heads) + " and " + std::to_string(s.heads);
+  }
+  if (!(scale > 0)) return "cuDNN takes a scale above 0, and this is " + std::to_string(scale);
+  return std::min(s.queries, s.keys) < 2 ? "cuDNN takes two positions and more" : "";
+}
+
+}  // namespace sinter::ir::cuda

@@ -1,0 +1,122 @@
+#include "sinter/ir/target/target_model.h"
+
+#include "sinter/ir/target/cuda_libraries.h"
+#include "sinter/ir/target/gpu_models.h"
+#include "sinter/ir/target/tf32_kernels.h"
+
+namespace sinter::ir {
+
+namespace {
+
+// The kernels of kernels/cpu, and oneDNN.
+class CpuLibraries : public LibraryAbilities {
+ public:
+  std::string againstEpilogue(MatmulOp, Activation) const override { return ""; }
+
+  std::string againstEpilogue(Conv2dOp op, Activation activation) const override {
+    const bool has = activation == Activation::none || activation == Activation::relu;
+    return has || op.getLayout() != ImageLayout::nchw16n
+               ? ""
+               : "a convolution in layout nchw16n applies relu only";
+  }
+
+  std::string againstMatmulGradient(const ProductSizes&, mlir::Type, mlir::Type, Activation) const override {
+    return "it is on a CPU, where no library does it";
+  }
+
+  std::string againstAttention(const AttentionShape&, double) const override {
+    return "it is on a CPU, where no library does it";
+  }
+};
+
+// cuBLASLt, cuDNN, and the kernels of kernels/cuda.
+class CudaLibraries : public LibraryAbilities {
+ public:
+  // Sinter's own tf32 kernels keep NaN in their relu.
+  std::string againstEpilogue(MatmulOp op, Activation activation) const override {
+    if (activation == Activation::relu && tf32::Computes(op)) return "";
+    return std::string(cuda::AgainstCublas(op.getType().getElementType(), activation, /*has_bias=*/true));
+  }
+
+  std::string againstEpilogue(Conv2dOp op, Activation activation) const override {
+    if (activation == Activation::relu && tf32::Computes(op)) return "";
+    return std::string(cuda::AgainstCudnnActivation(activation));
+  }
+
+  std::string againstMatmulGradient(const ProductSizes& sizes, mlir::Type element, mlir::Type result,
+                                    Activation activation) const override {
+    return std::string(cuda::AgainstCublasGradient(sizes, element, result, activation));
+  }
+
+  std::string againstAttention(const AttentionShape& shape, double scale) const override {
+    return cuda::AgainstCudnnAttention(shape, scale);
+  }
+};
+
+}  // namespace
+
+llvm::ArrayRef<TargetModel> TargetModels() {
+  static const CpuLibraries cpu_libraries;
+  static const CudaLibraries cuda_libraries;
+  static const TargetModel models[] = {
+      {
+          .name = "CPUs",
+          .kind = DeviceKind::cpu,
+          .libraries = &cpu_libraries,
+          .computes_attention = false,
+          .matmul_adds = false,
+          .library_alignment = 1,
+          .narrow_layout = std::nullopt,
+          .wide_layout = std::nullopt,
+          .has_blocked_images = true,
+          .channel_multiple = 1,
+          .cached_bytes = int64_t{1} << 20,  // Of a core's second-level cache.
+          .launches_cost = false,
+          .recomputes_cheap_values = false,
+          .sums_columns_of_rows = false,
+          .stores_from_chunks = false,
+          .most_streams = 32,  // More streams than a core's caches and prefetchers follow.
+          .has_own_memory = false,
+          .runs_steps_side_by_side = false,
+          .exchanges_beside_steps = false,
+      },
+      {
+          .name = "CUDA GPUs",
+          .kind = DeviceKind::gpu,
+          .libraries = &cuda_libraries,
+          .computes_attention = true,
+          .matmul_adds = true,
+          .library_alignment = kAccessBytes,
+          // Matrix units need the channels of 16-bit images to be adjacent; the f32 kernels do not.
+          .narrow_layout = ImageLayout::nhwc,
+          .wide_layout = ImageLayout::nchw,
+          .has_blocked_images = false,
+          .channel_multiple = 8,
+          .cached_bytes = kPlannedGpu.l2_bytes - (int64_t{2} << 20),  // Kernels stream through the rest.
+          .launches_cost = true,
+          .recomputes_cheap_values = true,
+          .sums_columns_of_rows = true,
+          .stores_from_chunks = true,
+          .most_streams = std::nullopt,
+          .has_own_memory = true,
+          .runs_steps_side_by_side = true,
+          .exchanges_beside_steps = true,
+      },
+  };
+  return models;
+}
+
+const TargetModel& TargetModel::Of(DeviceKind kind) {
+  const TargetModel* model =
+      llvm::find_if(TargetModels(), [&](const TargetModel& m) { return m.kind == kind; });
+  assert(model != TargetModels().end() && "a kind of device without a row");
+  return *model;
+}
+
+const TargetModel& TargetModel::Of(DeviceAttr device) {
+  return Of(device ? device.getKind() : DeviceKind::cpu);
+}
+
+const TargetModel& TargetModel::Of(mlir::Operation* op) { return Of(DeviceOf(op)); }
+
+}  // namespace sinter::ir
