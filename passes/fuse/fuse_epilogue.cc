@@ -1,6 +1,6 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
-#include "sinter/ir/target/tf32_kernels.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -11,7 +11,6 @@ namespace sinter {
 namespace {
 
 using ir::Activation;
-using ir::IsOnGpu;
 using mlir::Operation;
 using mlir::Value;
 
@@ -28,23 +27,9 @@ Activation ActivationOf(Operation* op) {
 
 // Returns why the library cannot apply the activation, or a bias alone (none); empty if it can. Otherwise the
 // epilogue is a separate kernel.
-std::string AgainstEpilogue(ir::MatmulOp op, Activation activation) {
-  if (!IsOnGpu(op)) return "";
-  if (op.getType().getElementType().isF64()) return "cuBLASLt has no epilogues in f64";
-  if (activation == Activation::relu)  // GpuEpilogueKeepsNan in runtime/plan/gpu_limits.h.
-    return ir::tf32::Computes(op) ? "" : "cuBLASLt's relu may turn NaN into 0";
-  return activation == Activation::none || activation == Activation::gelu_tanh
-             ? ""
-             : "cuBLASLt applies gelu_tanh only";
-}
-std::string AgainstEpilogue(ir::Conv2dOp op, Activation activation) {
-  if (IsOnGpu(op) && activation == Activation::relu)
-    return ir::tf32::Computes(op) ? "" : "cuDNN's relu turns NaN into 0";
-  bool has = activation == Activation::none || activation == Activation::relu;
-  if (IsOnGpu(op)) return activation == Activation::none ? "" : "cuDNN applies no activation";
-  return has || op.getLayout() != ir::ImageLayout::nchw16n
-             ? ""
-             : "a convolution in layout nchw16n applies relu only";
+template <typename Op>
+std::string AgainstEpilogue(Op op, Activation activation) {
+  return ir::TargetModel::Of(op.getOperation()).libraries->againstEpilogue(op, activation);
 }
 
 // Returns the vector that `value` repeats along all dimensions except `dim`; null if there is none.

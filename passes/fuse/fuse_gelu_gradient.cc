@@ -3,6 +3,7 @@
 #include "sinter/ir/dialect/graph_builder.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -67,16 +68,14 @@ llvm::SmallVector<Value> Squared(Value slope) {
   return squared;
 }
 
-// Same rules as CublasGradientProblem in runtime/plan/gpu_limits.h; codegen/steps/lower_linear.cc refuses ops
-// that pass here but break them.
-bool IsOfCublas(ir::MatmulOp matmul) {
-  ir::DeviceAttr device = ir::DeviceOf(matmul.getOperation());
-  if (!device || device.getKind() != ir::DeviceKind::gpu) return false;
-  mlir::Type element = matmul.getA().getType().getElementType();
-  if (!element.isBF16() && !element.isF16()) return false;
-  ir::ProductSizes s = ir::ProductSizes::Of(matmul);
-  return matmul.getType().getElementType() == element && matmul.getType().getRank() == 2 &&
-         std::min({s.m, s.n, s.k}) > 0 && s.n % 8 == 0;
+// True if a library computes the matmul and the gradient behind it in one call.
+bool HasGradientCall(ir::MatmulOp matmul) {
+  return matmul.getType().getRank() == 2 &&
+         ir::TargetModel::Of(matmul.getOperation())
+             .libraries
+             ->againstMatmulGradient(ir::ProductSizes::Of(matmul), matmul.getA().getType().getElementType(),
+                                     matmul.getType().getElementType(), Activation::gelu_tanh)
+             .empty();
 }
 
 // For a matmul of bf16 or f16 whose only reader multiplies it by the derivative of gelu_tanh: builds the fused op in place
@@ -84,7 +83,7 @@ bool IsOfCublas(ir::MatmulOp matmul) {
 void FuseGeluGradient(ir::MatmulOp matmul) {
   const bool is_plain = !matmul.getBias() && !matmul.getAddend() && !matmul.getScale() &&
                         matmul.getActivation() == Activation::none;
-  if (!is_plain || !matmul->hasOneUse() || !IsOfCublas(matmul)) return;
+  if (!is_plain || !matmul->hasOneUse() || !HasGradientCall(matmul)) return;
   auto product = llvm::dyn_cast<ir::MulOp>(*matmul->getUsers().begin());
   if (!product) return;
   Value slope = product.getX() == matmul.getResult() ? product.getY() : product.getX();

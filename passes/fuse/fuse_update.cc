@@ -2,6 +2,7 @@
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -56,7 +57,7 @@ bool FindStep(Value step, MomentumUpdate& update) {
 // Returns the update of `variable` that gives `value`, if one matmul can compute it; else nullopt.
 std::optional<MomentumUpdate> FindUpdate(Value value, Value variable) {
   Operation* op = value.getDefiningOp();
-  if (!op || ir::KindOf(ir::DeviceOf(op)) != ir::DeviceKind::gpu) return std::nullopt;
+  if (!op || !ir::TargetModel::Of(op).matmul_adds) return std::nullopt;
   MomentumUpdate update = {op, variable, {}, {}, llvm::isa<ir::SubOp>(op)};
   if (llvm::isa<ir::SubOp, ir::AddOp>(op) && op->getOperand(0) == variable &&
       FindStep(op->getOperand(1), update)) {

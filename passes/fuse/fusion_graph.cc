@@ -3,6 +3,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 #include "sinter/ir/program/collective.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/fuse/recomputed_values.h"
 #include "sinter/passes/input_parts.h"
 #include "sinter/passes/joined_calls.h"
@@ -63,8 +64,7 @@ bool IsLoop(Operation* op) {
 bool IsRepeat(Operation* op) {
   auto reshape = llvm::dyn_cast<ir::ReshapeOp>(op);
   return reshape && reshape.getX().getDefiningOp<ir::BroadcastOp>() && !ir::IsUnitReshape(op) &&
-         ir::KindOf(ir::DeviceOf(op)) == ir::DeviceKind::gpu &&
-         llvm::all_of(op->getUsers(), [](Operation* user) {
+         ir::TargetModel::Of(op).recomputes_cheap_values && llvm::all_of(op->getUsers(), [](Operation* user) {
            return llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(user) &&
                   !llvm::isa<ir::ReshapeOp>(user);
          });

@@ -20,9 +20,6 @@ constexpr int64_t kCheapCost = 2;
 constexpr int64_t kRepeatedCost = 16;
 // Most groups visited in a search for those between two groups.
 constexpr size_t kMostBetween = 32;
-// Most buffers that a CPU loop walks over. Buffers a power of two apart share a few lines of the L1 cache,
-// and more streams are not prefetched.
-constexpr size_t kMostStreams = 32;
 
 std::string NameOf(Operation* op) { return op->getName().getStringRef().str(); }
 
@@ -73,7 +70,7 @@ std::string FusionRules::refuse(unsigned a, unsigned b) const {
 // fused group leads to that reader. The update could then not be in place. One launch for all such updates at
 // the end costs less than a copy for each.
 bool FusionRules::overwritesTooEarly(llvm::ArrayRef<unsigned> groups) const {
-  if (ir::KindOf(graph_.deviceOf(groups.front())) != ir::DeviceKind::gpu) return false;
+  if (!ir::TargetModel::Of(graph_.deviceOf(groups.front())).launches_cost) return false;
   auto reads_later = [&](unsigned updating, unsigned reader) {
     if (llvm::is_contained(groups, reader) || graph_.leadsTo(updating, reader)) return false;
     return llvm::any_of(groups, [&](unsigned group) { return graph_.leadsTo(group, reader); });
@@ -93,7 +90,7 @@ bool FusionRules::overwritesTooEarly(llvm::ArrayRef<unsigned> groups) const {
 }
 
 llvm::SmallVector<unsigned> FusionRules::joinable(unsigned a, unsigned b) const {
-  if (ir::KindOf(graph_.deviceOf(a)) != ir::DeviceKind::gpu) return {};
+  if (!ir::TargetModel::Of(graph_.deviceOf(a)).launches_cost) return {};
   llvm::SmallVector<unsigned> between = graph_.between(a, b, kMostBetween), all = {a, b};
   if (between.empty() || llvm::any_of(between, [&](unsigned g) { return !graph_.nodes()[g].fusible; }))
     return {};
@@ -118,8 +115,8 @@ std::string FusionRules::refuseTogether(llvm::ArrayRef<unsigned> groups) const {
   }
   std::string why;
   llvm::SmallVector<Value> outputs = graph_.outputsOf(groups);
-  const bool on_gpu = ir::KindOf(device) == ir::DeviceKind::gpu;
-  const size_t most = on_gpu ? most_buffers_ : std::min(most_buffers_, kMostStreams);
+  const ir::TargetModel& target = ir::TargetModel::Of(device);
+  const size_t most = std::min<size_t>(most_buffers_, target.most_streams.value_or(most_buffers_));
   if (size_t buffers = countBuffers(groups, outputs.size(), most); buffers > most) {
     return "the kernel would work on " + std::to_string(buffers) + " buffers, more than " +
            std::to_string(most);
@@ -127,7 +124,7 @@ std::string FusionRules::refuseTogether(llvm::ArrayRef<unsigned> groups) const {
   auto domain = ir::AnalyzeFusion(graph_.opsOf(groups), outputs, &why);
   if (mlir::failed(domain)) return why;
   if (domain->nests.size() != 1) return "they share no loop";
-  return refuseNest(domain->nests[0], outputs, ir::KindOf(device));
+  return refuseNest(domain->nests[0], outputs, target);
 }
 
 // Counts the buffers that a kernel of the groups reads and writes. If a cheap upper bound is at most `few`,
@@ -151,8 +148,8 @@ size_t FusionRules::countBuffers(llvm::ArrayRef<unsigned> groups, size_t outputs
 }
 
 std::string FusionRules::refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<Value> outputs,
-                                    ir::DeviceKind device) const {
-  if (!nest.column_reductions.empty() && device != ir::DeviceKind::gpu)
+                                    const ir::TargetModel& target) const {
+  if (!nest.column_reductions.empty() && !target.sums_columns_of_rows)
     return "one reduces rows, the other columns, which are one pass on a GPU only";
   for (Operation* op : nest.ops) {
     if (graph_.isInlined(op) || llvm::isa<ir::ReductionInterface>(op)) continue;
@@ -168,11 +165,11 @@ std::string FusionRules::refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<Val
     return NameOf(op) + " would be read through an index map more than once: " + std::to_string(times) +
            " elements computed instead of " + std::to_string(elements);
   }
-  if (!nest.isCutInChunks(device)) return "";
-  // While it computes the chunks, a GPU stores values that depend on no reduction.
+  if (!nest.isCutInChunks(target.kind)) return "";
+  // A target may store values that depend on no reduction while it computes the chunks.
   bool stores_full = llvm::any_of(nest.outputs, [&](unsigned output) {
     return NumElements(outputs[output]) == nest.elements() &&
-           (device == ir::DeviceKind::cpu || nest.dependsOnReduction(outputs[output]));
+           (!target.stores_from_chunks || nest.dependsOnReduction(outputs[output]));
   });
   if (!stores_full) return "";
   return std::to_string(nest.elements()) + " elements are reduced to " + std::to_string(nest.rows()) +

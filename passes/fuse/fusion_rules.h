@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/fuse/fusion_graph.h"
 
 namespace sinter {
@@ -36,7 +37,7 @@ class FusionRules {
   std::string refuseTogether(llvm::ArrayRef<unsigned> groups) const;
   size_t countBuffers(llvm::ArrayRef<unsigned> groups, size_t outputs, size_t few) const;
   std::string refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<mlir::Value> outputs,
-                         ir::DeviceKind device) const;
+                         const ir::TargetModel& target) const;
   int64_t costOfReading(mlir::Value value, const ir::LoopNest& nest) const;
   bool overwritesTooEarly(llvm::ArrayRef<unsigned> groups) const;
 

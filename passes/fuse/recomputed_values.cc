@@ -8,18 +8,20 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/call_paths.h"
 #include "sinter/passes/fuse/fusion_graph.h"
 
 namespace sinter {
 
-using ir::IsOnGpu;
 using ir::NumBytes;
 using ir::NumElements;
 using mlir::Operation;
 using mlir::Value;
 
 namespace {
+
+bool IsOnRecomputingTarget(Operation* op) { return ir::TargetModel::Of(op).recomputes_cheap_values; }
 
 // Fewer elements stay in a GPU's caches between two kernels.
 constexpr int64_t kManyElements = 1 << 16;
@@ -72,7 +74,8 @@ class Finder {
  private:
   // True for a large pointwise value that several ops read, each at its own element.
   static bool isCandidate(Operation* op) {
-    if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnGpu(op)) return false;
+    if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnRecomputingTarget(op))
+      return false;
     Value result = op->getResult(0);
     if (NumElements(result) < kManyElements || op->getNumOperands() == 0) return false;
     llvm::SmallPtrSet<Operation*, 4> readers(result.user_begin(), result.user_end());
@@ -88,7 +91,8 @@ class Finder {
 
   // True for a mask with one reader, of 16-bit values that stay in memory past a library call anyway.
   bool isMaskOfKept(Operation* op) {
-    if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnGpu(op)) return false;
+    if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnRecomputingTarget(op))
+      return false;
     Value mask = op->getResult(0);
     if (!ir::TypeOf(mask).getElementType().isInteger(1) || NumElements(mask) < kManyElements ||
         !mask.hasOneUse() || !llvm::isa<ir::PointwiseInterface, ir::ReductionInterface>(*mask.user_begin())) {
@@ -142,7 +146,7 @@ class Finder {
   // True if `op` feeds chunked reductions, is read with their results in another kernel, and is better
   // recomputed there. Then records `op`.
   bool isReducedThenRead(Operation* op) {
-    if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnGpu(op) ||
+    if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnRecomputingTarget(op) ||
         isWideningCast(op) || found_.contains(op)) {
       return false;
     }
@@ -183,7 +187,7 @@ class Finder {
     for (Operation* op : reductions) {
       auto shape = ir::TypeOf(op->getOperand(0)).getShape();
       if (ir::IsCutInChunks(shape, llvm::cast<ir::ReductionInterface>(op).getReducedDims(),
-                            ir::DeviceKind::gpu))
+                            ir::TargetModel::Of(op).kind))
         stack.push_back(op);
     }
     while (!stack.empty() && behind.size() <= kMostReaders) {
@@ -277,7 +281,7 @@ class Finder {
     // A deeper tree costs too much.
     const bool is_read = isInMemory(value) && free_.empty() && !(op && found_.contains(op));
     if (depth > kCheapValue || (value != root && is_read)) return leaf;
-    if (!op || !llvm::isa<ir::PointwiseInterface>(op) || !IsOnGpu(op)) return leaf;
+    if (!op || !llvm::isa<ir::PointwiseInterface>(op) || !IsOnRecomputingTarget(op)) return leaf;
     if (!isReadInPlace(op) && !(value != root && isInMemory(value))) return leaf;
     std::optional<Tree> whole = Tree();
     for (Value operand : op->getOperands()) {

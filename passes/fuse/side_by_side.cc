@@ -6,6 +6,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/ir/target/target_model.h"
 
 namespace sinter {
 
@@ -125,7 +126,7 @@ void MergeUpdates(FusionGraph& graph, mlir::func::FuncOp function, size_t most_b
     std::optional<ir::LoopNest> nest = MapOf(graph, group, outputs);
     if (!nest) continue;
     const bool is_large =
-        ir::KindOf(graph.deviceOf(group)) == ir::DeviceKind::gpu && nest->elements() >= kLargeUpdate;
+        ir::TargetModel::Of(graph.deviceOf(group)).launches_cost && nest->elements() >= kLargeUpdate;
     if (!is_large || !ComputesLargeInput(graph, group)) kernels.add(group, *nest, outputs.size());
   }
   kernels.merge();
@@ -138,7 +139,7 @@ void MergeCasts(FusionGraph& graph, mlir::func::FuncOp function, size_t most_buf
   };
   Kernels kernels(graph, most_buffers);
   for (unsigned group : graph.groups()) {
-    if (!graph.nodes()[group].fusible || ir::KindOf(graph.deviceOf(group)) != ir::DeviceKind::gpu) continue;
+    if (!graph.nodes()[group].fusible || !ir::TargetModel::Of(graph.deviceOf(group)).launches_cost) continue;
     bool reads_variable = false, reads_others = false;
     for (unsigned member : graph.members(group)) {
       for (Value need : graph.nodes()[member].needs) {

@@ -2,6 +2,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -15,7 +16,7 @@ using mlir::Operation;
 namespace {
 
 bool CanSpread(ir::AvgPool2dGradOp op) {
-  if (ir::KindOf(ir::DeviceOf(op.getOperation())) != ir::DeviceKind::gpu || op->use_empty()) return false;
+  if (!ir::TargetModel::Of(op.getOperation()).recomputes_cheap_values || op->use_empty()) return false;
   if (op.getLayout() == ir::ImageLayout::nchw16n || op.getType().getNumElements() == 0) return false;
   const bool side_by_side = op.getWindow() == op.getStrides() &&
                             llvm::all_of(op.getPadding(), [](int64_t padding) { return padding == 0; });

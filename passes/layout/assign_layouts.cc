@@ -1,6 +1,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/input_parts.h"
 #include "sinter/passes/layout/image_order.h"
 #include "sinter/passes/passes.h"
@@ -176,11 +177,10 @@ class Relayout {
 
 // Returns why the image op cannot or should not be in layout nchw16n; empty if it can.
 std::string AgainstBlocks(Operation* op) {
-  if (ir::DeviceAttr device = ir::DeviceOf(op); device && device.getKind() == ir::DeviceKind::gpu) {
-    return "it runs on a GPU";
-  }
+  const ir::TargetModel& target = ir::TargetModel::Of(op);
+  if (!target.has_blocked_images) return "it runs on a GPU";
   // Larger weights do not stay in cache together with the images of a block.
-  constexpr int64_t kMostWeights = (1 << 20) / sizeof(float);
+  const int64_t most_weights = target.cached_bytes / static_cast<int64_t>(sizeof(float));
   Value weights = WeightsOf(op);
   for (mlir::ValueRange values : {mlir::ValueRange(op->getOperands()), mlir::ValueRange(op->getResults())}) {
     for (Value value : values) {
@@ -188,7 +188,7 @@ std::string AgainstBlocks(Operation* op) {
       if (type.getRank() != 4 || type.getElementType().isInteger(8)) continue;  // A bias; positions.
       if (!type.getElementType().isF32()) return "its images are not of f32";
       if (value == weights) {
-        if (type.getNumElements() > kMostWeights) return "its weights are larger than 1 MiB";
+        if (type.getNumElements() > most_weights) return "its weights are larger than 1 MiB";
       } else if (type.getNumElements() == 0) {
         return "its images are empty";
       } else if (type.getDimSize(0) % ImageOrder::kBlock != 0) {
@@ -225,12 +225,9 @@ class AssignLayoutsPass : public impl::AssignLayoutsBase<AssignLayoutsPass> {
       if (!IsImageOp(&op)) continue;
       convolves |= static_cast<bool>(WeightsOf(&op));
       fits = fits && AgainstBlocks(&op).empty();
-      // A GPU's matrix units need the channels of 16-bit images to be adjacent; its f32 kernels do not.
-      if (ir::DeviceAttr device = ir::DeviceOf(&op); device && device.getKind() == ir::DeviceKind::gpu) {
-        Value image = op.getOperand(0);
-        return TypeOf(image).getElementType().getIntOrFloatBitWidth() == 16 ? ir::ImageLayout::nhwc
-                                                                            : ir::ImageLayout::nchw;
-      }
+      const ir::TargetModel& target = ir::TargetModel::Of(&op);
+      const bool is_narrow = TypeOf(op.getOperand(0)).getElementTypeBitWidth() == 16;
+      if (auto layout = is_narrow ? target.narrow_layout : target.wide_layout) return *layout;
     }
     return convolves && fits ? ir::ImageLayout::nchw16n : ir::ImageLayout::nhwc;
   }

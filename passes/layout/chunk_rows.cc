@@ -4,6 +4,7 @@
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/layout/row_region.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/topological_order.h"
@@ -176,7 +177,7 @@ void ChunkedRows::accumulate(Operation* op, llvm::ArrayRef<Value> operands) {
                   : type;
   // A GPU's library adds to the sum while it stores the matmul's result.
   auto product = llvm::dyn_cast<ir::MatmulOp>(op);
-  if (product && ir::KindOf(ir::DeviceOf(op)) == ir::DeviceKind::gpu) {
+  if (product && ir::TargetModel::Of(op).matmul_adds) {
     sum = make<ir::MatmulOp>(op->getLoc(), wide, operands[0], operands[1], Value(), sum, product.getScale(),
                              product.getTransposeA(), product.getTransposeB(), ir::Activation::none,
                              product.getMath());

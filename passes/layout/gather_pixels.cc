@@ -1,6 +1,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -18,8 +19,8 @@ using mlir::Value;
 
 namespace {
 
-// Channels of a block: a pixel with more has enough alone. kReadTogether: kernels read multiples of this.
-constexpr int64_t kMostChannels = 16, kReadTogether = 8;
+// Channels of a block: a pixel with more has enough alone.
+constexpr int64_t kMostChannels = 16;
 
 // One direction of the convolution, in blocks.
 struct Blocks {
@@ -52,8 +53,8 @@ Value UsersImages(Value x) {
 
 template <typename Op>
 std::optional<Gathered> Gather(Op op, Value x, Value y, ArrayRef<int64_t> weights) {
-  ir::DeviceAttr device = ir::DeviceOf(op.getOperation());
-  if (!device || device.getKind() != ir::DeviceKind::gpu || op.getGroups() != 1) return std::nullopt;
+  const int64_t read_together = ir::TargetModel::Of(op.getOperation()).channel_multiple;
+  if (read_together == 1 || op.getGroups() != 1) return std::nullopt;
   if (op.getLayout() != ir::ImageLayout::nhwc || TypeOf(x).getElementTypeBitWidth() != 16)
     return std::nullopt;
   Gathered g{UsersImages(x), op.getStrides()[0], TypeOf(x).getDimSize(3), 0, {}, weights.drop_front(2)};
@@ -63,7 +64,7 @@ std::optional<Gathered> Gather(Op op, Value x, Value y, ArrayRef<int64_t> weight
     return std::nullopt;
   }
   g.padded = g.channels;
-  while (g.padded * pixels % kReadTogether != 0) ++g.padded;
+  while (g.padded * pixels % read_together != 0) ++g.padded;
   for (int d = 0; d < 2; ++d) {
     const int64_t size = TypeOf(x).getDimSize(d + 1);
     g.blocks.push_back(

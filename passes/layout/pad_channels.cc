@@ -1,6 +1,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -16,8 +17,6 @@ using mlir::Value;
 
 namespace {
 
-// Number of 16-bit elements in an access of 16 bytes.
-constexpr int64_t kTogether = 8;
 constexpr int64_t kOfImages = 3, kOfWeights = 1;  // Dimensions of the channels.
 
 Value Padded(mlir::OpBuilder& builder, Value value, int64_t dim, int64_t more) {
@@ -44,13 +43,12 @@ RankedTensorType Wider(RankedTensorType type, int64_t dim, int64_t more) {
 // Returns the number of missing channels; 0 if the op would not gain.
 template <typename Op>
 int64_t Lacking(Op op, Value images) {
-  ir::DeviceAttr device = ir::DeviceOf(op.getOperation());
-  const bool gains = device && device.getKind() == ir::DeviceKind::gpu && op.getGroups() == 1 &&
-                     op.getLayout() == ir::ImageLayout::nhwc &&
+  const int64_t multiple = ir::TargetModel::Of(op.getOperation()).channel_multiple;
+  const bool gains = op.getGroups() == 1 && op.getLayout() == ir::ImageLayout::nhwc &&
                      TypeOf(images).getElementType().getIntOrFloatBitWidth() == 16 &&
                      TypeOf(images).getNumElements() > 0;
   const int64_t channels = TypeOf(images).getDimSize(kOfImages);
-  return gains ? (kTogether - channels % kTogether) % kTogether : 0;
+  return gains ? (multiple - channels % multiple) % multiple : 0;
 }
 
 // Replaces `op` by a clone with other operands. The clone's result has `more` extra channels along `dim`,

@@ -5,6 +5,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/plan/plan_steps.h"
 
 namespace sinter {
@@ -90,7 +91,7 @@ class Orderer {
 
 bool ExchangesOnGpus(llvm::ArrayRef<Operation*> steps) {
   return llvm::any_of(steps, [](Operation* step) {
-    return CollectiveOf(step) && ir::KindOf(ir::DeviceOf(step)) == ir::DeviceKind::gpu;
+    return CollectiveOf(step) && ir::TargetModel::Of(step).exchanges_beside_steps;
   });
 }
 

@@ -8,6 +8,7 @@
 #include "sinter/ir/fusion/fusion_domain.h"
 #include "sinter/ir/fusion/in_place_pairs.h"
 #include "sinter/ir/program/collective.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/input_parts.h"
 #include "sinter/passes/joined_calls.h"
 #include "sinter/passes/passes.h"
@@ -25,11 +26,8 @@ namespace {
 using mlir::Operation;
 using mlir::Value;
 
-// Alignment in bytes that GPU libraries and users' GPU kernels expect of their operands.
-constexpr int64_t kGpuAlignment = 16;
-
-// True if a library call reads `value`, directly or through views. Library calls need kGpuAlignment;
-// generated kernels and copies do not.
+// True if a library call reads `value`, directly or through views. Libraries and users' kernels
+// need the target's `library_alignment`; generated kernels and copies do not.
 bool IsReadByLibrary(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation* user) {
     if (llvm::isa<ir::ReshapeOp>(user)) return IsReadByLibrary(user->getResult(0));
@@ -236,8 +234,8 @@ bool FunctionLowering::lowerToView(ir::FusionOp fusion) {
   auto element = mlir::RankedTensorType::get({}, type.getTensor().getElementType());
   Value view = builder_.create<plan_ir::ViewOp>(fusion.getLoc(), type, buffers_[fusion.getInputs()[0]],
                                                 *start * plan_ir::TensorBytes(element));
-  bool aligned = ir::KindOf(deviceOf(fusion.getOperation())) != ir::DeviceKind::gpu ||
-                 Resolve(view).offset % kGpuAlignment == 0;
+  bool aligned =
+      Resolve(view).offset % ir::TargetModel::Of(deviceOf(fusion.getOperation())).library_alignment == 0;
   bool copied = !aligned && IsReadByLibrary(fusion.getResult(0));
   buffers_[fusion.getResult(0)] = copied ? copyToAlloc(view, fusion.getLoc()) : view;
   return true;

@@ -1,3 +1,4 @@
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/plan/memory_plan.h"
 
@@ -27,7 +28,7 @@ llvm::SmallVector<ir::DeviceAttr> SideBySide(plan_ir::FunctionOp function, bool 
   // A lower bound, which is faster to compute.
   llvm::SmallVector<int64_t> least = MemoryPlan(function, in_place).place(/*reuse=*/true);
   for (auto [device, arena] : llvm::zip_equal(devices, least)) {
-    if (device.getKind() == ir::DeviceKind::gpu && arena <= bytes) gpus.push_back(device);
+    if (ir::TargetModel::Of(device).runs_steps_side_by_side && arena <= bytes) gpus.push_back(device);
   }
   if (gpus.empty()) return gpus;
   llvm::SmallVector<int64_t> arenas = MemoryPlan(function, in_place, gpus).place(/*reuse=*/true);

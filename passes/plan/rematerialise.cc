@@ -1,4 +1,5 @@
 #include "llvm/ADT/SetVector.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/plan/memory_plan.h"
 #include "sinter/passes/plan/recompute.h"
@@ -24,7 +25,7 @@ int64_t FixedBytes(mlir::ModuleOp module, ir::DeviceAttr device) {
     bool here = at ? at == device : device == ir::DeviceAttr::cpu(module.getContext());
     if (here) bytes += plan_ir::TensorBytes(llvm::cast<mlir::RankedTensorType>(variable.getType()));
   }
-  if (device.getKind() != ir::DeviceKind::gpu) return bytes;
+  if (!ir::TargetModel::Of(device).has_own_memory) return bytes;
   llvm::SetVector<mlir::Attribute> constants;
   for (auto function : module.getOps<plan_ir::FunctionOp>()) {
     int64_t inputs = 0;
