@@ -1,7 +1,7 @@
 // The code of user kernels on CPUs: C++ text that the Clang library compiles.
 //
 //   UserKernels kernels;
-//   std::string symbol = kernels.Add(op);                              // The function that a KernelStep calls.
+//   std::string symbol = kernels.Add(op);                    // The function that a KernelStep calls.
 //   SINTER_RETURN_IF_ERROR(kernels.Link(target, *llvm_module));
 #ifndef SINTER_CODEGEN_CPU_ELEMENTWISE_KERNELS_H_
 #define SINTER_CODEGEN_CPU_ELEMENTWISE_KERNELS_H_

@@ -259,10 +259,8 @@ mlir::func::FuncOp KernelModule::EmitCalls(const CallSlots& slots, ArrayRef<JobC
 const LoopTarget& CpuLoopTarget() {
   class Target : public LoopTarget {
    public:
-    ir::DeviceKind kind() const override { return ir::DeviceKind::cpu; }
-    bool StoresFromChunks() const override { return false; }
+    const ir::TargetModel& model() const override { return ir::TargetModel::Of(ir::DeviceKind::cpu); }
     int64_t CountChunks(Job& job) const override { return codegen::CountChunks(job); }
-    bool SumsColumnsOfRows() const override { return false; }
     int64_t CountRowGroups(Job&) const override { llvm_unreachable("CPUs sum columns in jobs of their own"); }
   };
   static const Target target;

@@ -35,8 +35,8 @@ class CudaKernels {
  public:
   explicit CudaKernels(mlir::MLIRContext* context) : context_(context) {}
 
-  // UNIMPLEMENTED, with the user's line, for a call with more buffers than a kernel may have parameters. Not in
-  // a pass: the first call loads dialects.
+  // UNIMPLEMENTED, with the user's line, for a call with more buffers than a kernel may have parameters. Not
+  // in a pass: the first call loads dialects.
   absl::StatusOr<std::vector<CudaLaunch>> AddCall(plan_ir::CallOp call);
   // The same for a call that is cut already (CutIntoStages with CudaLoopTarget).
   absl::StatusOr<std::vector<CudaLaunch>> AddStages(plan_ir::CallOp call, FusedStages& cut);

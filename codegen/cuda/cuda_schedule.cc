@@ -9,7 +9,7 @@ namespace sinter::codegen {
 
 namespace {
 
-constexpr int64_t kMaxBlock = 1024;
+constexpr int64_t kMaxBlock = ir::kPlannedGpu.block_threads;
 constexpr int64_t kMaxKept = 32;  // The most elements of a row that a thread keeps in registers.
 constexpr int64_t kGoodKept = 8;  // Fewer leave threads idle at barriers; more lengthen the dependency chain.
 // The same for rows that more than 256 threads would share otherwise: such threads wait for each other and
@@ -18,7 +18,7 @@ constexpr int64_t kGoodKeptOfMany = 16;
 constexpr size_t kMostCrossing = 4;  // The most inputs that go through shared memory: 8.4 KB each in f64.
 // For rows with column reductions: row elements in the registers of a multiprocessor's threads (64 registers
 // for every 8 elements), and the most resident blocks.
-constexpr int64_t kResidentElements = 8192, kMostResident = 8;
+constexpr int64_t kResidentElements = ir::kPlannedGpu.registers / 64 * 8, kMostResident = 8;
 // Threads for a row that no block keeps. Two such blocks a multiprocessor leave a thread 40 registers; two
 // blocks of 1,024 threads would leave 32. Three blocks would reread more of their rows than the L1 cache
 // holds.
@@ -26,7 +26,8 @@ constexpr int64_t kLongRowThreads = 768;
 // Chunks: two blocks of a row for each multiprocessor, or four of columns, which are a quarter as large,
 // unless the chunks would be shorter than kShortestRow. Combining chunks costs a launch, with a time
 // proportional to their number.
-constexpr int64_t kRowChunkBlocks = 264, kColumnChunkBlocks = 528;
+constexpr int64_t kRowChunkBlocks = 2 * ir::kPlannedGpu.multiprocessors;
+constexpr int64_t kColumnChunkBlocks = 4 * ir::kPlannedGpu.multiprocessors;
 constexpr int64_t kShortestRow = 8 * kMaxBlock;
 constexpr int64_t kFewestOfThread = 4;  // In columns: fewest elements of a thread.
 // Chunks of columns: all four blocks of a multiprocessor at once, which leaves a thread 64 registers. Its
@@ -163,7 +164,8 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   if (job.column_reductions.empty()) return;
   const int64_t elements = llvm::divideCeilSigned(vectors, s.threads) * s.vector * s.block;
   if (alone) s.resident = std::clamp(kResidentElements / elements, int64_t{1}, kMostResident);
-  s.blocks = job.row_groups > 0 ? job.row_groups : std::min(s.blocks, s.resident * kCudaMultiprocessors);
+  s.blocks =
+      job.row_groups > 0 ? job.row_groups : std::min(s.blocks, s.resident * ir::kPlannedGpu.multiprocessors);
 }
 
 // Returns the registers that a thread of a chunk needs for each of its columns, which run along `dim`.
@@ -270,10 +272,8 @@ int64_t CountCudaChunks(Job& job) {
 const LoopTarget& CudaLoopTarget() {
   class Target : public LoopTarget {
    public:
-    ir::DeviceKind kind() const override { return ir::DeviceKind::gpu; }
-    bool StoresFromChunks() const override { return true; }
+    const ir::TargetModel& model() const override { return ir::TargetModel::Of(ir::DeviceKind::gpu); }
     int64_t CountChunks(Job& job) const override { return CountCudaChunks(job); }
-    bool SumsColumnsOfRows() const override { return true; }
     int64_t CountRowGroups(Job& job) const override { return MakeCudaSchedule(job, /*alone=*/true).blocks; }
   };
   static const Target target;

@@ -10,6 +10,7 @@
 
 #include "sinter/codegen/loops/job_schedule.h"
 #include "sinter/codegen/loops/loop_target.h"
+#include "sinter/ir/target/gpu_models.h"
 
 namespace sinter::codegen {
 
@@ -67,9 +68,8 @@ bool ScheduleCudaStrips(Job& job, CudaSchedule& s);
 // How GPUs cut jobs.
 const LoopTarget& CudaLoopTarget();
 
-inline constexpr int64_t kCudaMultiprocessors = 132;  // Multiprocessors of an H100 or H200.
 // Enough blocks to keep all multiprocessors busy.
-inline constexpr int64_t kManyCudaBlocks = 8 * kCudaMultiprocessors;
+inline constexpr int64_t kManyCudaBlocks = 8 * ir::kPlannedGpu.multiprocessors;
 inline constexpr int64_t kCudaTile = 32;    // The side of a square.
 inline constexpr int64_t kCudaBlock = 256;  // Threads of a block whose launch has several jobs.
 

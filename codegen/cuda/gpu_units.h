@@ -4,14 +4,12 @@
 #ifndef SINTER_CODEGEN_CUDA_GPU_UNITS_H_
 #define SINTER_CODEGEN_CUDA_GPU_UNITS_H_
 
-#include <cstdint>
+#include "sinter/ir/target/gpu_models.h"
 
 namespace sinter::codegen {
 
-// Threads of a warp.
-inline constexpr int64_t kWarp = 32;
-// The most bytes that one load or store of a thread moves.
-inline constexpr int64_t kAccessBytes = 16;
+using ir::kAccessBytes;
+using ir::kWarp;
 
 }  // namespace sinter::codegen
 

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/DenseSet.h"
-#include "sinter/codegen/loops/loop_target.h"
 #include "sinter/codegen/loops/element_emitter.h"
 #include "sinter/codegen/loops/job_drafts.h"
 #include "sinter/codegen/loops/job_schedule.h"
+#include "sinter/codegen/loops/loop_target.h"
 #include "sinter/codegen/places/buffer_place.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/ir/dialect/tensor_types.h"
@@ -44,10 +44,7 @@ constexpr int64_t kScratchAlignment = 64;
 class Cutter {
  public:
   Cutter(plan_ir::CallOp call, const LoopTarget& target)
-      : call_(call),
-        block_(call.getBody().front()),
-        target_(target),
-        shared_(SharedPairs(call)) {
+      : call_(call), block_(call.getBody().front()), target_(target), shared_(SharedPairs(call)) {
     SmallVector<mlir::Operation*> ops;
     for (mlir::Operation& op : block_.without_terminator()) ops.push_back(&op);
     uniform_ = ir::UniformValues(ops);
@@ -59,7 +56,7 @@ class Cutter {
     }
     auto yield = llvm::cast<ir::YieldOp>(block_.getTerminator());
     for (auto [i, value] : llvm::enumerate(yield.getValues())) PlaceOutput(StripReshapes(value), i);
-    if (target_.SumsColumnsOfRows()) JoinColumnsToRows();
+    if (target_.model().sums_columns_of_rows) JoinColumnsToRows();
     for (auto& [reduction, owner] : materialized_) Materialize(reduction, owner);
     for (JobDraft& draft : jobs_) AssignPhases(draft.job);
     SINTER_RETURN_IF_ERROR(CheckOverwrites(call_, jobs_));
@@ -130,7 +127,7 @@ class Cutter {
     draft.job.domain.assign(domain.begin(), domain.end());
     draft.job.reduced.resize(domain.size());
     for (int64_t d : dims) draft.job.reduced.set(d);
-    draft.chunked = ir::IsCutInChunks(domain, dims, target_.kind());
+    draft.chunked = ir::IsCutInChunks(domain, dims, target_.model().kind);
     jobs_.push_back(std::move(draft));
     return jobs_.size() - 1;
   }
@@ -166,7 +163,7 @@ class Cutter {
         if (uses ? !Uses(j, output.trace) : !Touches(jobs_[j], output.trace)) continue;
         // On a GPU, chunks can store outputs that do not depend on the chunked reductions. On a CPU, chunk
         // loops store nothing.
-        bool may_store = !jobs_[j].chunked || target_.StoresFromChunks();
+        bool may_store = !jobs_[j].chunked || target_.model().stores_from_chunks;
         if (may_store && llvm::equal(job.domain, shape) && CanJoin(j, output.trace, false)) {
           Join(j, output.trace);
           job.full_outputs.push_back(std::move(output));

@@ -8,6 +8,7 @@
 #define SINTER_CODEGEN_LOOPS_LOOP_TARGET_H_
 
 #include "sinter/codegen/loops/fused_stages.h"
+#include "sinter/ir/target/target_model.h"
 
 namespace sinter::codegen {
 
@@ -15,15 +16,11 @@ class LoopTarget {
  public:
   virtual ~LoopTarget() = default;
 
-  // The kind of device that ir::IsCutInChunks is asked about.
-  virtual ir::DeviceKind kind() const = 0;
-  // True if a job of a chunked reduction may have outputs of its whole domain.
-  virtual bool StoresFromChunks() const = 0;
+  // The device's abilities: fusion decided by them which ops a call may hold.
+  virtual const ir::TargetModel& model() const = 0;
   // Chunks of the outermost reduced loop of a job for which ir::IsCutInChunks is true.
   virtual int64_t CountChunks(Job& job) const = 0;
-  // True if a job of rows may sum their columns as well (ir::SumsColumns).
-  virtual bool SumsColumnsOfRows() const = 0;
-  // Groups of rows of a job with column reductions. Only where SumsColumnsOfRows.
+  // Groups of rows of a job with column reductions. Only for a model that `sums_columns_of_rows`.
   virtual int64_t CountRowGroups(Job& job) const = 0;
 };
 

@@ -2,7 +2,7 @@
 //
 //   Backends backends(context);
 //   SINTER_ASSIGN_OR_RETURN(CallBackend* backend, backends.Choose(call));   // In select-kernels.
-//   SINTER_ASSIGN_OR_RETURN(CallBackend* backend, backends.Of(call));       // In emit: the one that the call names.
+//   SINTER_ASSIGN_OR_RETURN(CallBackend* backend, backends.Of(call));       // In emit: by its name.
 #ifndef SINTER_CODEGEN_PLAN_BACKENDS_H_
 #define SINTER_CODEGEN_PLAN_BACKENDS_H_
 
@@ -22,8 +22,8 @@ class Backends {
 
   // Returns the first back end that computes the call. UNIMPLEMENTED, with the user's line, if there is none.
   absl::StatusOr<CallBackend*> Choose(plan_ir::CallOp call) const;
-  // Returns the back end that the call names. INVALID_ARGUMENT, with the user's line, if it names none, or one that
-  // does not exist or does not compute it.
+  // Returns the back end that the call names. INVALID_ARGUMENT, with the user's line, if it names none, or
+  // one that does not exist or does not compute it.
   absl::StatusOr<CallBackend*> Of(plan_ir::CallOp call) const;
 
   // The code that the back ends have generated.

@@ -1,8 +1,8 @@
 // Compiles a planned module to the bytes of a plan file.
 //
 // The module holds `sinter.variable`s and `plan.function`s with laid-out memory: every plan.alloc has its
-// offset, every call its back end (sinter-select-kernels) and its workspace. EmitPlan compiles the generated code. The
-// same module and options give the same bytes.
+// offset, every call its back end (sinter-select-kernels) and its workspace. EmitPlan compiles the generated
+// code. The same module and options give the same bytes.
 //
 //   EmitOptions options{.targets = {target}, .name = "lenet"};
 //   SINTER_ASSIGN_OR_RETURN(std::string bytes, EmitPlan(module, options));
@@ -35,15 +35,15 @@ struct EmitTimes {
   double shared_object = 0, cubins = 0;
 };
 
-// Errors: INVALID_ARGUMENT for a module without memory layout and for a call without a back end; UNIMPLEMENTED for
-// a library op in a form that its back end does not compute, and for constants that are not dense; RESOURCE_EXHAUSTED for more constants than a plan can hold.
-// All name the user's line.
+// Errors: INVALID_ARGUMENT for a module without memory layout and for a call without a back end;
+// UNIMPLEMENTED for a library op in a form that its back end does not compute, and for constants that are not
+// dense; RESOURCE_EXHAUSTED for more constants than a plan can hold. All name the user's line.
 absl::StatusOr<std::string> EmitPlan(mlir::ModuleOp module, const EmitOptions& options,
                                      EmitTimes* times = nullptr);
 
 enum class KernelText { kMlir, kLlvm, kOptimizedLlvm, kAssembly, kCuda };
-// Returns the generated kernels of a planned module as text: exactly the kernels that EmitPlan compiles. Errors as
-// EmitPlan's.
+// Returns the generated kernels of a planned module as text: exactly the kernels that EmitPlan compiles.
+// Errors as EmitPlan's.
 absl::StatusOr<std::string> DumpKernels(mlir::ModuleOp module, const EmitOptions& options, KernelText kind);
 
 }  // namespace sinter::codegen

@@ -1,6 +1,6 @@
 // The passes of codegen; passes.td describes them.
 //
-//   codegen::RegisterPasses();                                                  // For textual pipelines: sinter-opt.
+//   codegen::RegisterPasses();                      // For textual pipelines: sinter-opt.
 //   pass_manager.addNestedPass<plan_ir::FunctionOp>(codegen::createSelectKernels());
 #ifndef SINTER_CODEGEN_PLAN_PASSES_H_
 #define SINTER_CODEGEN_PLAN_PASSES_H_

@@ -24,12 +24,12 @@ class CallBackend {
 
   // The name that select-kernels writes to a call: "cuda.catalog".
   virtual llvm::StringRef name() const = 0;
-  // True if this back end computes calls of this kind on the call's device. The first back end of the list for
-  // which this is true computes the call.
+  // True if this back end computes calls of this kind on the call's device. The first back end of the list
+  // for which this is true computes the call.
   virtual bool Computes(plan_ir::CallOp call) const = 0;
-  // Returns the bytes of workspace that the call needs, without memory that a library allocates itself at Load.
-  // Builds no text. UNIMPLEMENTED, with the user's line and the reason, for a form of the op that this back end
-  // does not compute.
+  // Returns the bytes of workspace that the call needs, without memory that a library allocates itself at
+  // Load. Builds no text. UNIMPLEMENTED, with the user's line and the reason, for a form of the op that this
+  // back end does not compute.
   virtual absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) const = 0;
   // Adds the call's steps to `writer`, and the code that they run to the plan's generated code.
   // INVALID_ARGUMENT if the call has less workspace than it needs.

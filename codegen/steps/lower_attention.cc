@@ -1,12 +1,9 @@
 // Lowers an attention op that passes/rewrite/decompose.cc kept whole to a step of a GPU.
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/codegen/steps/lowering.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/library/attention_shape.h"
-#include "sinter/runtime/plan/gpu_limits.h"
 
 namespace sinter::codegen {
 
@@ -25,11 +22,11 @@ absl::StatusOr<LibraryStep> LowerAttentionOp(Op op, bool backward, bool has_stat
                                              FlatBufferBuilder& builder) {
   ir::AttentionShape s = ir::AttentionShape::Of(op.getInputs());
   fb::DType dtype = DTypeOf(s.element);
-  if (!CudnnAttentionSupported(dtype, s.width, s.heads == s.key_heads, std::min(s.queries, s.keys),
-                               op.getScale().convertToDouble())) {
+  const std::string reason = TargetOf(op).libraries->againstAttention(s, op.getScale().convertToDouble());
+  if (!reason.empty()) {
     return absl::UnimplementedError(
         absl::StrCat(UserLine(op.getLoc()), ": no library computes this ", op.getOperationName().str(),
-                     " whole; decompose it into products and a softmax before lower-to-plan"));
+                     " whole: ", reason, "; decompose it into products and a softmax before lower-to-plan"));
   }
   auto body = fb::CreateAttentionStep(builder, dtype, backward, s.packed, op.getCausal(), has_stats, s.batch,
                                       s.queries, s.keys, s.heads, s.key_heads, s.width,

@@ -13,7 +13,6 @@
 #include "sinter/kernels/cpu/activation.h"
 #include "sinter/kernels/cpu/batch_conv.h"
 #include "sinter/runtime/host/status.h"
-#include "sinter/runtime/plan/gpu_limits.h"
 
 namespace sinter::codegen {
 
@@ -103,11 +102,6 @@ fb::MatmulStepT ProductTable(Op op) {
   return table;
 }
 
-bool IsOnGpu(mlir::Operation* op) {
-  auto call = op->getParentOfType<plan_ir::CallOp>();
-  return call && ir::DeviceOf(call.getOperation()).getKind() == ir::DeviceKind::gpu;
-}
-
 LibraryStep Product(const fb::MatmulStepT& table, FlatBufferBuilder& builder) {
   return {fb::StepBody::MatmulStep, fb::CreateMatmulStep(builder, &table).Union(),
           2.0 * table.batch * table.m * table.n * table.k};
@@ -122,16 +116,18 @@ absl::StatusOr<LibraryStep> LowerMatmul(mlir::Operation* op, FlatBufferBuilder& 
   return Product(table, builder);
 }
 
-// Supported on a GPU only, and only if cuBLASLt has the gradient.
+// Only if a library of the target has the gradient.
 absl::StatusOr<LibraryStep> LowerMatmulGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
-  fb::MatmulStepT table = ProductTable(llvm::cast<ir::MatmulGradOp>(op));
+  auto gradient = llvm::cast<ir::MatmulGradOp>(op);
+  fb::MatmulStepT table = ProductTable(gradient);
   table.is_gradient = true;
-  const std::string_view reason =
-      IsOnGpu(op) ? CublasGradientProblem(table) : "it is on a CPU, where no library does it";
+  const std::string reason = TargetOf(op).libraries->againstMatmulGradient(
+      ir::ProductSizes::Of(gradient), gradient.getA().getType().getElementType(),
+      gradient.getType().getElementType(), gradient.getActivation());
   if (reason.empty()) return Product(table, builder);
-  return absl::UnimplementedError(
-      absl::StrCat(UserLine(op->getLoc()), ": no library computes this ", op->getName().getStringRef().str(),
-                   " in one call: ", std::string(reason), "; decompose it before lower-to-plan"));
+  return absl::UnimplementedError(absl::StrCat(UserLine(op->getLoc()), ": no library computes this ",
+                                               op->getName().getStringRef().str(), " in one call: ", reason,
+                                               "; decompose it before lower-to-plan"));
 }
 
 template <typename Op>
@@ -153,21 +149,19 @@ LibraryStep Convolution(Op op, fb::ConvKind kind, Value in, Value out, Value wei
   return {fb::StepBody::ConvStep, body.Union(), flops};
 }
 
-// OK if cuDNN can apply the convolution's activation. Only for convolutions without a catalogue kernel
-// (ir/target/tf32_kernels.h).
-absl::Status CheckActivationOnGpu(ir::Conv2dOp op) {
-  const auto activation = static_cast<fb::Activation>(op.getActivation());
-  if (CudnnEpilogueSupported(activation) && GpuEpilogueKeepsNan(activation)) return absl::OkStatus();
+// OK if the target's library can apply the convolution's activation.
+absl::Status CheckActivation(ir::Conv2dOp op) {
+  const std::string reason = TargetOf(op).libraries->againstEpilogue(op, op.getActivation());
+  if (reason.empty()) return absl::OkStatus();
   return absl::UnimplementedError(
-      absl::StrCat(UserLine(op->getLoc()), ": a convolution on a GPU applies no ",
-                   ir::stringifyActivation(op.getActivation()).str(),
-                   activation == fb::Activation::Relu ? ", because cuDNN's makes NaN 0" : "",
-                   ": leave it out of the convolution and write it as an op behind it"));
+      absl::StrCat(UserLine(op->getLoc()), ": this convolution applies no ",
+                   ir::stringifyActivation(op.getActivation()).str(), ": ", reason,
+                   "; leave it out of the convolution and write it as an op behind it"));
 }
 
 absl::StatusOr<LibraryStep> LowerConv2d(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto conv = llvm::cast<ir::Conv2dOp>(op);
-  if (IsOnGpu(op)) SINTER_RETURN_IF_ERROR(CheckActivationOnGpu(conv));
+  SINTER_RETURN_IF_ERROR(CheckActivation(conv));
   return Convolution(conv, fb::ConvKind::Forward, conv.getX(), conv.getResult(), conv.getWeights(),
                      static_cast<bool>(conv.getBias()), builder);
 }

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "sinter/codegen/places/user_line.h"
+#include "sinter/ir/plan/plan_ops.h"
 #include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
@@ -31,6 +32,11 @@ absl::StatusOr<int64_t> LibraryLowerings::WorkspaceBytes(mlir::Operation* op) co
   flatbuffers::FlatBufferBuilder builder;
   SINTER_ASSIGN_OR_RETURN(LibraryStep step, Lower(op, builder));
   return step.workspace_bytes;
+}
+
+const ir::TargetModel& TargetOf(mlir::Operation* op) {
+  auto call = op->getParentOfType<plan_ir::CallOp>();
+  return call ? ir::TargetModel::Of(call.getOperation()) : ir::TargetModel::Of(ir::DeviceKind::cpu);
 }
 
 fb::DType DTypeOf(mlir::Type element) {

@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "mlir/IR/Operation.h"
 #include "runtime/plan_generated.h"
+#include "sinter/ir/target/target_model.h"
 
 namespace sinter::codegen {
 
@@ -49,6 +50,9 @@ class LibraryLowerings {
 void PopulateLinearLowerings(LibraryLowerings& lowerings);
 void PopulateAttentionLowerings(LibraryLowerings& lowerings);
 void PopulateCatalogLowerings(LibraryLowerings& lowerings);
+
+// Returns the target of the plan.call that holds `op`; the target of CPUs if there is none.
+const ir::TargetModel& TargetOf(mlir::Operation* op);
 
 // Returns the plan file's name of an element type.
 fb::DType DTypeOf(mlir::Type element);

@@ -36,7 +36,8 @@ class StepWriter {
   PlanContents& plan() { return plan_; }
   flatbuffers::FlatBufferBuilder& builder() { return plan_.builder; }
 
-  // Returns the buffer's index. INVALID_ARGUMENT, with the user's line, for a buffer without a place in memory.
+  // Returns the buffer's index. INVALID_ARGUMENT, with the user's line, for a buffer without a place in
+  // memory.
   absl::StatusOr<uint32_t> AddBuffer(mlir::Value buffer);
   absl::StatusOr<std::vector<uint32_t>> AddSlots(plan_ir::CallOp call, const std::vector<Slot>& slots);
   // Returns the contents of step `i` of the `count` steps that a call becomes, but for its body and costs.

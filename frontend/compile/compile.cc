@@ -17,6 +17,8 @@
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/ir/parse_program.h"
 #include "sinter/ir/register_dialects.h"
+#include "sinter/ir/target/gpu_models.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/passes.h"
 #include "sinter/runtime/execute/index_checks.h"
 #include "sinter/runtime/host/cpu_features.h"
@@ -33,10 +35,10 @@ using Manager = mlir::OpPassManager;
 using plan_ir::FunctionOp;
 using Report = std::vector<std::string> CompileReport::*;
 
-// A GPU arena up to this size favours steps that run in parallel over the smallest arena. Such an arena stays
-// in L2, which has 50 to 60 MB on the GPUs that programs are measured on. With larger arenas a kernel fills
-// the GPU alone, and reusing memory that is still in L2 is faster.
-constexpr int64_t kSideBySideBytes = int64_t{48} << 20;
+// Returns the largest arena of a GPU that favours steps that run in parallel over the smallest arena: such an
+// arena stays in L2. With larger arenas a kernel fills the GPU alone, and reusing memory that is still in L2
+// is faster.
+int64_t SideBySideBytes() { return ir::TargetModel::Of(ir::DeviceKind::gpu).cached_bytes; }
 
 struct Stage {
   std::string name;
@@ -269,7 +271,7 @@ std::vector<Stage> PlanStages() {
          m.addNestedPass<FunctionOp>(
              createPlanMemory({.reuse = o.reuse_memory,
                                .in_place = o.in_place,
-                               .side_by_side_bytes = o.memory_limit == 0 ? kSideBySideBytes : 0,
+                               .side_by_side_bytes = o.memory_limit == 0 ? SideBySideBytes() : 0,
                                .report = o.report}));
        },
        &CompileReport::memory},
@@ -325,7 +327,9 @@ std::vector<std::string> ArchitecturesOf(const CompileOptions& options) {
       continue;
     }
     std::vector<std::string> here = GpuArchitectures();
-    if (here.empty()) here = {"sm_80", "sm_90", "sm_100"};
+    if (here.empty()) {
+      for (const ir::GpuModel& gpu : ir::kGpuModels) here.emplace_back(gpu.architecture);
+    }
     for (const std::string& native : here) add(native);
   }
   return names;

@@ -109,8 +109,8 @@ struct CompileReport {
   // the user's line; and a line for each matmul or convolution that keeps its type. Then a line for each
   // variable that also has a low-precision copy, or why it has none.
   std::vector<std::string> casts;
-  // A line for each call: the device, the back end that computes it (docs/generated/passes.md, select-kernels), its
-  // workspace, the user's line.
+  // A line for each call: the device, the back end that computes it (docs/generated/passes.md,
+  // select-kernels), its workspace, the user's line.
   std::vector<std::string> kernels;
   // The peak of each function and the values alive there; matmuls computed in chunks; recomputed values.
   std::vector<std::string> memory;

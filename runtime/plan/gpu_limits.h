@@ -1,4 +1,7 @@
-// Limits of GPU steps: codegen respects them when it makes plans, and the runtime refuses steps beyond them.
+// Limits of GPU steps: the verifier and the steps' makers refuse steps beyond them.
+//
+// The compiler knows the libraries' limits as reasons (ir/target/cuda_libraries.h);
+// tests/codegen/gpu_limits_test.cc holds both together.
 //
 //   if (CublasEpilogueSupported(fb::Activation::GeluTanh)) ...
 //   SINTER_CHECK(inputs + outputs <= kMaxGpuKernelBuffers);
@@ -25,13 +28,9 @@ inline constexpr size_t kMaxGpuKernelBuffers = kMaxGpuKernelParameterBytes / siz
 inline constexpr uint32_t kGpuSharedBytesWithoutAsking = 48 * 1024;
 inline constexpr uint32_t kMaxGpuBlock = 1024;
 
-// True if the library's activation keeps NaN. cuDNN's relu turns NaN into 0 in all types, cuBLASLt's relu in
-// f16 (measured on an H200, cuDNN 9.19 and cuBLASLt 13; no document promises NaN for its other types). New
-// plans have no such activation in a library call. Older plans may have one, and run unchanged.
-constexpr bool GpuEpilogueKeepsNan(fb::Activation activation) { return activation != fb::Activation::Relu; }
-
 // True if cuBLASLt can fuse the bias and activation into a matmul. Its GELU is the tanh form. It has no
-// epilogue in f64.
+// epilogue in f64. New plans have no relu here, which may turn NaN into 0; older plans may have one, and run
+// unchanged.
 constexpr bool CublasEpilogueSupported(fb::Activation activation, bool has_bias = false,
                                        fb::DType dtype = fb::DType::F32) {
   const bool is_known = activation == fb::Activation::None || activation == fb::Activation::Relu ||

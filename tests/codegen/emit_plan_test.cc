@@ -39,12 +39,14 @@ plan.function @step arena 1024 {
   %y = plan.alloc at 256 : !plan.buffer<tensor<4x16xf32>>
   %s = plan.alloc at 512 : !plan.buffer<tensor<16xf32>>
   %row = plan.view %y at 64 : !plan.buffer<tensor<4x16xf32>> -> !plan.buffer<tensor<16xf32>>
-  plan.call "matmul" ins(%x, %w : !plan.buffer<tensor<4x8xf32>>, !plan.buffer<tensor<8x16xf32>>) outs(%m : !plan.buffer<tensor<4x16xf32>>) by "library" {
+  plan.call "matmul" ins(%x, %w : !plan.buffer<tensor<4x8xf32>>, !plan.buffer<tensor<8x16xf32>>)
+      outs(%m : !plan.buffer<tensor<4x16xf32>>) by "library" {
   ^bb0(%0: tensor<4x8xf32>, %1: tensor<8x16xf32>):
     %2 = sinter.matmul %0, %1 : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
     sinter.yield %2 : tensor<4x16xf32>
   } loc("Linear(16)"("net.cc":12:3))
-  plan.call "relu" ins(%m, %b : !plan.buffer<tensor<4x16xf32>>, !plan.buffer<tensor<16xf32>>) outs(%y : !plan.buffer<tensor<4x16xf32>>) by "cpu.fused" {
+  plan.call "relu" ins(%m, %b : !plan.buffer<tensor<4x16xf32>>, !plan.buffer<tensor<16xf32>>)
+      outs(%y : !plan.buffer<tensor<4x16xf32>>) by "cpu.fused" {
   ^bb0(%0: tensor<4x16xf32>, %1: tensor<16xf32>):
     %2 = sinter.broadcast %1 [1] : tensor<16xf32> -> tensor<4x16xf32>
     %3 = sinter.add %0, %2 : tensor<4x16xf32>

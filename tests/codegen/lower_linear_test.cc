@@ -134,12 +134,11 @@ TEST_F(LowerLinearTest, RefusesActivationsOfConvolutionsOnAGpu) {
   };
   EXPECT_EQ(
       error("relu"),
-      "model.cc:7: a convolution on a GPU applies no relu, because cuDNN's makes NaN 0: leave it out of the "
+      "model.cc:7: this convolution applies no relu: cuDNN's relu turns NaN into 0; leave it out of the "
       "convolution and write it as an op behind it");
-  EXPECT_EQ(
-      error("tanh"),
-      "model.cc:7: a convolution on a GPU applies no tanh: leave it out of the convolution and write it as "
-      "an op behind it");
+  EXPECT_EQ(error("tanh"),
+            "model.cc:7: this convolution applies no tanh: cuDNN applies no activation; leave it out of the "
+            "convolution and write it as an op behind it");
 }
 
 }  // namespace

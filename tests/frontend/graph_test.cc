@@ -274,6 +274,9 @@ TEST(GraphTest, ReportsStagesFusionAndDumps) {
   EXPECT_THAT(report.dumps["fuse"], HasSubstr("sinter.fusion"));
   EXPECT_GT(report.stage_ms.size(), 10u);
   EXPECT_FALSE(report.fusion.empty());
+  ASSERT_EQ(report.kernels.size(), 1u);
+  EXPECT_THAT(report.kernels[0], HasSubstr("graph_test.cc"));
+  EXPECT_THAT(report.kernels[0], HasSubstr("on cpu:0: cpu.fused, 0 bytes of workspace"));
   EXPECT_THAT(report.ToString(), HasSubstr("graph_test.cc"));
 }
 

@@ -1,5 +1,6 @@
 // RUN: sinter-compile %s --report=fusion,time | FileCheck %s --check-prefix=REPORT
 // RUN: sinter-compile %s --report=memory,copies | FileCheck %s --check-prefix=COPIES
+// RUN: sinter-compile %s --report=kernels | FileCheck %s --check-prefix=KERNELS
 // RUN: sinter-compile %s --dump=fuse | FileCheck %s --check-prefix=FUSED
 // RUN: sinter-compile %s --dump=fuse --no-fuse | FileCheck %s --check-prefix=UNFUSED
 // RUN: sinter-compile %s --dump=llvm | FileCheck %s --check-prefix=LLVM
@@ -12,6 +13,7 @@
 // REPORT: emit {{[0-9.]+}} ms
 // REPORT: total {{[0-9.]+}} ms
 // COPIES: {{no copies|copy in f}}
+// KERNELS: compile.mlir:{{[0-9]+}}: {{.*}} on cpu:0: cpu.fused, 0 bytes of workspace
 // FUSED: // fuse
 // FUSED: sinter.fusion
 // FUSED: sinter.exp

@@ -8,10 +8,10 @@
 #include "sinter/codegen/cuda/catalog/catalog_text.h"
 #include "sinter/codegen/cuda/gpu_units.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/target/gpu_models.h"
 #include "sinter/ir/target/tf32_kernels.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 #include "sinter/runtime/host/status.h"
-#include "sinter/runtime/plan/gpu_limits.h"
 
 namespace sinter::codegen {
 
@@ -33,8 +33,7 @@ namespace {
 constexpr int64_t kManyRowTiles = 16;
 constexpr int64_t kMostColumnTiles = 24, kMostColumnWarps = 8;
 constexpr int64_t kMostColumnPixels = 384, kMostColumnWidth = 64;  // Limits of the values in registers.
-static_assert(kMostFloats == kGpuSharedBytesWithoutAsking / sizeof(float));
-constexpr int64_t kBlocks = 132;  // The least blocks that fill a GPU.
+constexpr int64_t kBlocks = ir::kPlannedGpu.multiprocessors;       // The least blocks that fill a GPU.
 constexpr int64_t kMostPartialBytes = 8 << 20;
 // Cycles of a multiprocessor for each float that is stored to shared memory and read back to be summed.
 constexpr double kColumnCycles = 1.0 / kWarp;

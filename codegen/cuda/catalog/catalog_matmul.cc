@@ -9,10 +9,11 @@
 #include "sinter/codegen/steps/lowering.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/target/cuda_libraries.h"
+#include "sinter/ir/target/gpu_models.h"
 #include "sinter/ir/target/tf32_kernels.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 #include "sinter/runtime/host/status.h"
-#include "sinter/runtime/plan/gpu_limits.h"
 
 namespace sinter::codegen {
 
@@ -21,7 +22,8 @@ namespace {
 constexpr int64_t kTile = 64;  // Rows and columns of a block of the general kernel.
 
 constexpr int64_t kSplitThreads = 128, kSplitStep = 32;
-constexpr int64_t kSplitBlocks = 132;   // The blocks that splitting a matmul aims for.
+constexpr int64_t kSplitBlocks =
+    ir::kPlannedGpu.multiprocessors;    // The blocks that splitting a matmul aims for.
 constexpr int64_t kShortestSplit = 64;  // The shortest part of k.
 // The longest k that is not split: its sum takes as long as a second launch.
 constexpr int64_t kLongestWhole = 256;
@@ -77,10 +79,9 @@ absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
 bool Computes(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
   if (ir::tf32::Computes(matmul)) return true;
-  const fb::DType dtype = DTypeOf(TensorOf(matmul.getA()).getElementType());
-  const auto activation = static_cast<fb::Activation>(matmul.getActivation());
-  return !CublasTypeSupported(dtype) || !GpuEpilogueKeepsNan(activation) ||
-         !CublasEpilogueSupported(activation, static_cast<bool>(matmul.getBias()), dtype);
+  return !ir::cuda::AgainstCublas(TensorOf(matmul.getA()).getElementType(), matmul.getActivation(),
+                                  static_cast<bool>(matmul.getBias()))
+              .empty();
 }
 
 absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {

@@ -7,6 +7,7 @@
 #include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/target/gpu_models.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 #include "sinter/runtime/host/status.h"
 
@@ -18,7 +19,7 @@ constexpr int64_t kDigitBits = 8, kDigits = 256;
 // Items of a thread: the most, and the least if there are several tiles.
 constexpr int64_t kItems = 16, kLeastItems = 4;
 constexpr int64_t kManyTiles = 256;
-constexpr int64_t kLargeBlock = 1024;
+constexpr int64_t kLargeBlock = ir::kPlannedGpu.block_threads;
 
 class SortWriter {
  public:

@@ -27,8 +27,8 @@ namespace sinter::codegen {
 // One launch. In slots, kIn counts the op's operands, kOut its results, and kWorkspace has an offset in the
 // call's workspace.
 struct CudaCatalogLaunch {
-  // Builds the kernel's text, so that a lowering of which only the numbers are needed builds none. The op must
-  // still exist.
+  // Builds the kernel's text, so that a lowering of which only the numbers are needed builds none. The op
+  // must still exist.
   std::function<CudaSource()> source;
   int64_t grid = 0, block = 0, shared_bytes = 0;
   std::vector<Slot> inputs, outputs;

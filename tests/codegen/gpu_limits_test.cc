@@ -1,0 +1,138 @@
+// The limits of libraries that the compiler knows (ir/target/cuda_libraries.h) are those that plans are
+// verified by.
+#include "sinter/runtime/plan/gpu_limits.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "sinter/codegen/steps/lowering.h"
+#include "sinter/ir/register_dialects.h"
+#include "sinter/ir/target/cuda_libraries.h"
+#include "sinter/ir/target/gpu_models.h"
+
+namespace sinter::codegen {
+namespace {
+
+using ir::Activation;
+
+class GpuLimitsTest : public ::testing::Test {
+ protected:
+  GpuLimitsTest() {
+    mlir::DialectRegistry registry;
+    ir::RegisterDialects(registry);
+    context_ = std::make_unique<mlir::MLIRContext>(registry);
+    mlir::OpBuilder b(context_.get());
+    types_ = {b.getF64Type(), b.getF32Type(), b.getBF16Type(), b.getF16Type(),
+              b.getI64Type(), b.getI32Type(), b.getI8Type(),   b.getIntegerType(8, /*isSigned=*/false),
+              b.getI1Type()};
+  }
+
+  // Calls `check` for every activation.
+  template <typename Check>
+  void ForActivations(Check check) {
+    for (uint32_t value = 0; ir::symbolizeActivation(value); ++value) {
+      check(*ir::symbolizeActivation(value), static_cast<fb::Activation>(value));
+    }
+  }
+
+  std::unique_ptr<mlir::MLIRContext> context_;
+  std::vector<mlir::Type> types_;
+};
+
+TEST_F(GpuLimitsTest, ActivationsHaveTheSameNumbersInBoth) {
+  int count = 0;
+  ForActivations([&](Activation, fb::Activation) { ++count; });
+  EXPECT_EQ(count, static_cast<int>(fb::Activation::MAX) + 1);
+}
+
+// New plans have no relu in a library, which older plans may have.
+TEST_F(GpuLimitsTest, EpiloguesOfMatmuls) {
+  int computed = 0;
+  ForActivations([&](Activation activation, fb::Activation of_plan) {
+    for (mlir::Type type : types_) {
+      for (const bool has_bias : {false, true}) {
+        const fb::DType dtype = DTypeOf(type);
+        const bool allowed = CublasTypeSupported(dtype) && of_plan != fb::Activation::Relu &&
+                             CublasEpilogueSupported(of_plan, has_bias, dtype);
+        EXPECT_EQ(ir::cuda::AgainstCublas(type, activation, has_bias).empty(), allowed)
+            << ir::stringifyActivation(activation).str() << fb::EnumNameDType(dtype) << has_bias;
+        computed += allowed;
+      }
+    }
+  });
+  EXPECT_EQ(computed, 13);  // Two activations with and without bias in three types, and f64 plain.
+}
+
+TEST_F(GpuLimitsTest, ActivationsOfConvolutions) {
+  ForActivations([&](Activation activation, fb::Activation of_plan) {
+    EXPECT_EQ(ir::cuda::AgainstCudnnActivation(activation).empty(),
+              CudnnEpilogueSupported(of_plan) && of_plan != fb::Activation::Relu)
+        << ir::stringifyActivation(activation).str();
+  });
+}
+
+TEST_F(GpuLimitsTest, GradientsOfActivations) {
+  int computed = 0;
+  ForActivations([&](Activation activation, fb::Activation of_plan) {
+    for (mlir::Type type : types_) {
+      for (const bool widens : {false, true}) {
+        for (const ir::ProductSizes s : {ir::ProductSizes{1, 8, 8, 8},
+                                         {1, 8, 12, 8},
+                                         {1, 8, 7, 8},
+                                         {1, 3, 16, 5},
+                                         {2, 8, 8, 8},
+                                         {1, 0, 8, 8},
+                                         {1, 8, 0, 8},
+                                         {1, 8, 8, 0},
+                                         {0, 8, 8, 8}}) {
+          const mlir::Type result = widens ? mlir::Type(mlir::Float32Type::get(context_.get())) : type;
+          fb::MatmulStepT table;
+          table.batch = s.batch, table.m = s.m, table.n = s.n, table.k = s.k;
+          table.dtype = DTypeOf(type);
+          table.result_is_f32 = result != type;
+          table.activation = of_plan;
+          const std::string_view reason = ir::cuda::AgainstCublasGradient(s, type, result, activation);
+          EXPECT_EQ(reason, CublasGradientProblem(table))
+              << s.batch << " " << s.m << " " << s.n << " " << s.k;
+          computed += reason.empty();
+        }
+      }
+    }
+  });
+  EXPECT_EQ(computed, 4);  // Two types of 16 bits, two sizes.
+}
+
+TEST_F(GpuLimitsTest, WholeAttention) {
+  int computed = 0;
+  for (mlir::Type type : types_) {
+    for (const int64_t width : {0, 4, 8, 12, 64, 120, 128, 136, 256}) {
+      for (const int64_t key_heads : {1, 4, 8}) {
+        for (const int64_t queries : {0, 1, 2, 7}) {
+          for (const int64_t keys : {1, 2, 64}) {
+            for (const double scale : {-1.0, 0.0, 0.125, std::numeric_limits<double>::quiet_NaN()}) {
+              const ir::AttentionShape shape = {2, queries, keys, 4, key_heads, width, false, type};
+              const bool allowed = CudnnAttentionSupported(DTypeOf(type), width, key_heads == 4,
+                                                           std::min(queries, keys), scale);
+              EXPECT_EQ(ir::cuda::AgainstCudnnAttention(shape, scale).empty(), allowed)
+                  << width << " " << key_heads << " " << queries << " " << keys << " " << scale;
+              computed += allowed;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(computed, 2 * 5 * 2 * 2);  // Types, widths, queries, keys.
+}
+
+TEST(GpuModelsTest, PlansAllowTheLaunchesOfEveryModel) {
+  for (const ir::GpuModel& gpu : ir::kGpuModels) {
+    EXPECT_EQ(gpu.block_threads, kMaxGpuBlock) << gpu.architecture;
+    EXPECT_EQ(gpu.shared_bytes, kGpuSharedBytesWithoutAsking) << gpu.architecture;
+  }
+}
+
+}  // namespace
+}  // namespace sinter::codegen
