@@ -15,7 +15,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
-#include "sinter/kernels/cpu/vector_math.h"
+#include "sinter/kernels/cpu/math/vector_math.h"
 
 namespace sinter::codegen {
 namespace {

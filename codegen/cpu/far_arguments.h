@@ -1,5 +1,5 @@
 // Slow paths for rare large arguments of vectorised math: f64 sine, cosine and tangent beyond SN_FAR_F64.
-// SN_FAR_F64 is defined in kernels/cpu/vector_math.h.
+// SN_FAR_F64 is defined in kernels/cpu/math/vector_math.h.
 //
 // Contract: the bitcode of these functions ends in a call sn_sin_unless_far_f64(x, near), which has no
 // definition. While LLVM optimises, the call looks like an instruction without side effects that has vector

@@ -16,7 +16,7 @@
 #include "lld/Common/Driver.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/raw_ostream.h"
-#include "sinter/kernels/cpu/embedded_kernels.h"
+#include "sinter/kernels/cpu/math/embedded_kernels.h"
 #include "sinter/runtime/host/status.h"
 
 LLD_HAS_DRIVER(elf)

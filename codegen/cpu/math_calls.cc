@@ -21,7 +21,7 @@
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/MemoryBufferRef.h"
 #include "sinter/codegen/cpu/far_arguments.h"
-#include "sinter/kernels/cpu/embedded_kernels.h"
+#include "sinter/kernels/cpu/math/embedded_kernels.h"
 #include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
@@ -309,7 +309,7 @@ absl::Status LinkBitcode(llvm::Module& module) {
   return absl::OkStatus();
 }
 
-// True for functions of kernels/cpu/freestanding.c that a module may call, before or after optimisation.
+// True for functions of kernels/cpu/math/freestanding.c that a module may call, before or after optimisation.
 bool IsFreestanding(llvm::StringRef name) {
   return name == "memcpy" || name == "memmove" || name == "memset" || IsUnlessFar(name);
 }

@@ -1,6 +1,6 @@
 // Replaces nine instructions by one: p * 2^n of f32 vectors, the last step of exponentials.
 //
-// SnScaleF32 (kernels/cpu/float_bits.h) multiplies twice by powers of two, which it builds from exponent
+// SnScaleF32 (kernels/cpu/math/float_bits.h) multiplies twice by powers of two, which it builds from exponent
 // bits, so that denormal results are rounded once. AVX-512 has one instruction with the same bits as result:
 // exp takes 18 instructions instead of 26.
 //

@@ -10,8 +10,8 @@
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/library/product_sizes.h"
 #include "sinter/ir/plan/plan_ops.h"
-#include "sinter/kernels/cpu/activation.h"
-#include "sinter/kernels/cpu/batch_conv.h"
+#include "sinter/kernels/cpu/images/batch_conv.h"
+#include "sinter/kernels/cpu/math/activation.h"
 #include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {

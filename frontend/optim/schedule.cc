@@ -9,7 +9,7 @@
 #include "sinter/frontend/graph/number_bounds.h"
 
 // The results of the C library's functions depend on the CPU; those of these functions do not.
-#include "sinter/kernels/cpu/vector_math.h"
+#include "sinter/kernels/cpu/math/vector_math.h"
 
 namespace sinter::optim {
 

@@ -1,7 +1,7 @@
 #include "sinter/frontend/optim/update.h"
 
 #include "absl/strings/str_cat.h"
-#include "sinter/kernels/cpu/vector_math.h"
+#include "sinter/kernels/cpu/math/vector_math.h"
 
 namespace sinter::optim {
 

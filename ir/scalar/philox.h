@@ -5,7 +5,7 @@
 //
 // The counter is (position low, position high, stream, step low). The key is (seed low, seed high XOR step
 // high). No two of 2^64 steps share numbers. A uniform number takes one word in f32 and two in f64; a normal
-// number takes two and four. kernels/cpu/vector_math.h computes the same numbers in C.
+// number takes two and four. kernels/cpu/math/vector_math.h computes the same numbers in C.
 #ifndef SINTER_IR_SCALAR_PHILOX_H_
 #define SINTER_IR_SCALAR_PHILOX_H_
 

@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "sinter/kernels/cpu/vector_math.h"
+#include "sinter/kernels/cpu/math/vector_math.h"
 
 #if defined(__F16C__)
 #include <immintrin.h>

@@ -3,7 +3,7 @@
 //   if (IsMathFunction(op)) value = FoldMathFunction(op, {x});
 //
 // MLIR's folders call the C library, which selects one of several versions of a function by the CPU: a
-// program would give different plans on different machines. This folder calls kernels/cpu/vector_math.h,
+// program would give different plans on different machines. This folder calls kernels/cpu/math/vector_math.h,
 // which gives the same bits on all machines and at run time.
 #ifndef SINTER_PASSES_REWRITE_FOLD_MATH_H_
 #define SINTER_PASSES_REWRITE_FOLD_MATH_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sinter/kernels/cpu/activation.h"
+#include "sinter/kernels/cpu/math/activation.h"
 #include "sinter/runtime/host/half.h"
 
 namespace sinter {

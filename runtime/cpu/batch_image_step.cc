@@ -1,7 +1,7 @@
-// Convolutions and pools in layout nchw16n: calls of kernels/cpu/batch_conv.h and batch_pool.h.
+// Convolutions and pools in layout nchw16n: calls of kernels/cpu/images/batch_conv.h and batch_pool.h.
 #include "sinter/runtime/cpu/batch_image_step.h"
-#include "sinter/kernels/cpu/batch_conv.h"
-#include "sinter/kernels/cpu/batch_pool.h"
+#include "sinter/kernels/cpu/images/batch_conv.h"
+#include "sinter/kernels/cpu/images/batch_pool.h"
 #include "sinter/runtime/cpu/steps.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/step_sizes.h"

@@ -1,8 +1,8 @@
-// Steps that call the hand-written kernels of kernels/cpu/catalog.h.
+// Steps that call the hand-written kernels of kernels/cpu/catalog/catalog.h.
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/kernels/cpu/catalog.h"
+#include "sinter/kernels/cpu/catalog/catalog.h"
 #include "sinter/runtime/cpu/steps.h"
 
 namespace sinter {

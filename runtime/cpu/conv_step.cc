@@ -1,5 +1,5 @@
-// Steps of convolutions and their gradients: kernels/cpu/batch_conv.h in layout nchw16n, otherwise
-// kernels/cpu/conv.h. If the session requests oneDNN: oneDNN for f32 and bf16 in the other layouts.
+// Steps of convolutions and their gradients: kernels/cpu/images/batch_conv.h in layout nchw16n, otherwise
+// kernels/cpu/images/conv.h. If the session requests oneDNN: oneDNN for f32 and bf16 in the other layouts.
 //
 // oneDNN is fastest on nhwc with weights in an order of its choice (measured: 1.3 times as fast as on nchw;
 // reordering weights costs nothing measurable). So images in nchw are reordered. oneDNN's "gemm"
@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/kernels/cpu/conv.h"
+#include "sinter/kernels/cpu/images/conv.h"
 #include "sinter/runtime/cpu/activation_pass.h"
 #include "sinter/runtime/cpu/batch_image_step.h"
 #include "sinter/runtime/cpu/dnnl_calls.h"

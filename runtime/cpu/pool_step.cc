@@ -1,6 +1,6 @@
 // Pooling steps, by Sinter's own kernels in every layout. They allocate nothing; oneDNN's kernels take up to
 // six times as long on nchw.
-#include "sinter/kernels/cpu/pool.h"
+#include "sinter/kernels/cpu/images/pool.h"
 #include "sinter/runtime/cpu/batch_image_step.h"
 #include "sinter/runtime/cpu/steps.h"
 

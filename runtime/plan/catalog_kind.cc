@@ -1,7 +1,7 @@
-// Calls of kernels of the catalogue (kernels/cpu/catalog.h): fb::CatalogStep.
+// Calls of kernels of the catalogue (kernels/cpu/catalog/catalog.h): fb::CatalogStep.
 #include <span>
 
-#include "sinter/kernels/cpu/catalog.h"
+#include "sinter/kernels/cpu/catalog/catalog.h"
 #include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan_verifier.h"

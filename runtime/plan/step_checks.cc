@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/kernels/cpu/batch_conv.h"
+#include "sinter/kernels/cpu/images/batch_conv.h"
 #include "sinter/kernels/window_positions.h"
 #include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/plan/plan_verifier.h"

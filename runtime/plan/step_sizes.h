@@ -7,7 +7,7 @@
 #include <cstddef>
 
 #include "runtime/plan_generated.h"
-#include "sinter/kernels/cpu/batch_conv.h"
+#include "sinter/kernels/cpu/images/batch_conv.h"
 
 namespace sinter {
 

@@ -9,8 +9,8 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/kernels/cpu/random_values.h"
-#include "sinter/kernels/cpu/vector_math.h"
+#include "sinter/kernels/cpu/math/random_values.h"
+#include "sinter/kernels/cpu/math/vector_math.h"
 #include "sinter/runtime/host/half.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/tensor/tensor.h"

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/codegen/cpu/shared_object.h"
-#include "sinter/kernels/cpu/vector_math.h"
+#include "sinter/kernels/cpu/math/vector_math.h"
 #include "sinter/tests/codegen/kernel_module_builder.h"
 
 namespace sinter::codegen {

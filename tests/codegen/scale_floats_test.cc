@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/kernels/cpu/vector_math.h"
+#include "sinter/kernels/cpu/math/vector_math.h"
 #include "sinter/tests/codegen/kernel_runner.h"
 
 namespace sinter::codegen {

@@ -1,4 +1,4 @@
-#include "sinter/kernels/cpu/vector_math.h"
+#include "sinter/kernels/cpu/math/vector_math.h"
 
 #include <algorithm>
 #include <array>

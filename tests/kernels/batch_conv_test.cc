@@ -1,5 +1,5 @@
 // Compares with loops in double precision, for every instruction set of the running CPU.
-#include "sinter/kernels/cpu/batch_conv.h"
+#include "sinter/kernels/cpu/images/batch_conv.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/kernels/cpu/batch_isa.h"
+#include "sinter/kernels/cpu/images/batch_isa.h"
 #include "sinter/tests/kernels/batch_images.h"
 
 namespace sinter::kernels {

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "sinter/kernels/cpu/batch_isa.h"
+#include "sinter/kernels/cpu/images/batch_isa.h"
 
 namespace sinter::kernels {
 

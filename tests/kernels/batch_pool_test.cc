@@ -1,5 +1,5 @@
 // Compares with simple loops, for every instruction set of the running CPU.
-#include "sinter/kernels/cpu/batch_pool.h"
+#include "sinter/kernels/cpu/images/batch_pool.h"
 
 #include <gtest/gtest.h>
 

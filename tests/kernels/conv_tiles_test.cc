@@ -1,5 +1,5 @@
 // Compares with loops in double precision. All instruction sets and thread counts must give the same bits.
-#include "sinter/kernels/cpu/conv_tiles.h"
+#include "sinter/kernels/cpu/images/conv_tiles.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Compares bit by bit with std::fma chains, for every instruction set and several thread counts.
-#include "sinter/kernels/cpu/float_matmul.h"
+#include "sinter/kernels/cpu/matmul/float_matmul.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/kernels/cpu/product_panels.h"
+#include "sinter/kernels/cpu/matmul/product_panels.h"
 #include "sinter/tests/kernels/batch_images.h"
 #include "sinter/tests/kernels/product_kernels.h"
 

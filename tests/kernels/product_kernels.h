@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sinter/kernels/cpu/matmul/product_tile.h"
 #include "sinter/kernels/cpu/parallel.h"
-#include "sinter/kernels/cpu/product_tile.h"
 
 namespace sinter::kernels {
 

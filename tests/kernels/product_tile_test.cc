@@ -1,5 +1,5 @@
 // Compares bit by bit with one std::fma chain for each sum, for every instruction set of the running CPU.
-#include "sinter/kernels/cpu/product_tile.h"
+#include "sinter/kernels/cpu/matmul/product_tile.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "sinter/kernels/cpu/batch_conv.h"
-#include "sinter/kernels/cpu/batch_pool.h"
+#include "sinter/kernels/cpu/images/batch_conv.h"
+#include "sinter/kernels/cpu/images/batch_pool.h"
 #include "sinter/runtime/host/thread_pool.h"
 
 namespace sinter {

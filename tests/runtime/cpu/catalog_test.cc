@@ -1,11 +1,11 @@
-#include "sinter/kernels/cpu/catalog.h"
+#include "sinter/kernels/cpu/catalog/catalog.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/kernels/cpu/vector_math.h"
+#include "sinter/kernels/cpu/math/vector_math.h"
 #include "sinter/tests/runtime/step_values.h"
 
 namespace sinter {

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/kernels/cpu/vector_math.h"
+#include "sinter/kernels/cpu/math/vector_math.h"
 #include "sinter/runtime/host/half.h"
 #include "sinter/tests/runtime/step_values.h"
 

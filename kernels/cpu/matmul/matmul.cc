@@ -1,0 +1,180 @@
+// Matmuls: float_matmul.h for floats, and blocked integer matmuls in this file.
+// A unit of work is a tile of the result, whose sums are in the compute type in the thread's workspace. For
+// each block of k, the tile's rows of a and columns of b are converted and packed into panels that are as
+// wide as the registers. The panels are then multiplied one by one.
+#include "sinter/kernels/cpu/matmul/matmul.h"
+
+#include <cstring>
+
+#include "sinter/kernels/cpu/element_types.h"
+#include "sinter/kernels/cpu/math/activation.h"
+#include "sinter/kernels/cpu/matmul/float_matmul.h"
+
+namespace sinter::kernels {
+namespace {
+
+constexpr int64_t kTile = 64;     // Rows and columns of a tile.
+constexpr int64_t kDepth = 256;   // Elements of k in a block.
+constexpr int kRows = 4;          // Rows of a panel of a.
+constexpr int kVectorBytes = 32;  // Bytes of a register.
+constexpr int kVectors = 2;       // Registers across a panel of b: 8 sum registers hide the latency.
+
+template <typename C>
+struct Panels {
+  typedef C Vector __attribute__((vector_size(kVectorBytes), may_alias));
+  static constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(C));
+  static constexpr int64_t kColumns = kVectors * kLanes;
+
+  alignas(64) C sums[kTile * kTile];
+  alignas(64) C a[kTile * kDepth];  // Panels of kRows rows; k is the outer dimension of each.
+  alignas(64) C b[kTile * kDepth];  // Panels of kColumns columns; k is the outer dimension of each.
+};
+
+// Packs the elements at row * row_stride + k * k_stride of a matrix into panels of kWidth rows, padded with
+// zeros.
+template <typename E, int64_t kWidth>
+void Pack(const typename E::Storage* from, int64_t row_stride, int64_t k_stride, int64_t rows, int64_t depth,
+          typename E::Compute* to) {
+  for (int64_t panel = 0; panel < rows; panel += kWidth, from += kWidth * row_stride, to += kWidth * depth) {
+    if (rows - panel < kWidth) {
+      for (int64_t k = 0; k < depth; ++k) {
+        for (int64_t i = 0; i < kWidth; ++i) {
+          to[k * kWidth + i] =
+              i < rows - panel ? E::Load(from[i * row_stride + k * k_stride]) : typename E::Compute(0);
+        }
+      }
+    } else if (row_stride == 1) {
+      for (int64_t k = 0; k < depth; ++k) {
+        for (int64_t i = 0; i < kWidth; ++i) to[k * kWidth + i] = E::Load(from[k * k_stride + i]);
+      }
+    } else {
+      for (int64_t i = 0; i < kWidth; ++i) {
+        for (int64_t k = 0; k < depth; ++k) to[k * kWidth + i] = E::Load(from[i * row_stride + k * k_stride]);
+      }
+    }
+  }
+}
+
+// Computes sums[kRows, kColumns] += panel of a * panel of b. Rows of `sums` are kTile elements apart.
+template <typename C>
+void MultiplyPanels(const C* a, const C* b, int64_t depth, C* sums) {
+  using P = Panels<C>;
+  using Vector = typename P::Vector;
+  // Whole registers only: the panels are aligned to 64 bytes.
+  Vector* const places = reinterpret_cast<Vector*>(sums);
+  const Vector* columns = reinterpret_cast<const Vector*>(b);
+  constexpr int kRowVectors = kTile / P::kLanes;
+  Vector acc[kRows][kVectors];
+#pragma GCC unroll 4
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) acc[i][v] = places[i * kRowVectors + v];
+  }
+  for (int64_t k = 0; k < depth; ++k, a += kRows, columns += kVectors) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kRows; ++i) {
+      const Vector row = a[i] - Vector{};  // Broadcasts a[i].
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) acc[i][v] += row * columns[v];
+    }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) places[i * kRowVectors + v] = acc[i][v];
+  }
+}
+
+template <typename E>
+class Product {
+ public:
+  using S = typename E::Storage;
+  using C = typename E::Compute;
+  using P = Panels<C>;
+
+  Product(const Matmul& p, const MatmulOperands& o)
+      : p_(p),
+        a_(static_cast<const S*>(o.a)),
+        b_(static_cast<const S*>(o.b)),
+        o_(o),
+        row_tiles_((p.m + kTile - 1) / kTile),
+        column_tiles_((p.n + kTile - 1) / kTile) {}
+
+  int64_t units() const { return p_.batch * row_tiles_ * column_tiles_; }
+
+  void RunUnit(int64_t unit, P& panels) const {
+    const int64_t batch = unit / (row_tiles_ * column_tiles_);
+    const int64_t row = unit / column_tiles_ % row_tiles_ * kTile;
+    const int64_t column = unit % column_tiles_ * kTile;
+    const int64_t rows = Least(kTile, p_.m - row), columns = Least(kTile, p_.n - column);
+    const S* const a = a_ + batch * p_.m * p_.k + row * (p_.transpose_a ? 1 : p_.k);
+    const S* const b = b_ + batch * p_.n * p_.k + column * (p_.transpose_b ? p_.k : 1);
+    const int64_t a_k = p_.transpose_a ? p_.m : 1, b_k = p_.transpose_b ? 1 : p_.n;
+    std::memset(panels.sums, 0, sizeof(panels.sums));
+    for (int64_t k = 0; k < p_.k; k += kDepth) {
+      const int64_t depth = Least(kDepth, p_.k - k);
+      Pack<E, kRows>(a + k * a_k, p_.transpose_a ? 1 : p_.k, a_k, rows, depth, panels.a);
+      Pack<E, P::kColumns>(b + k * b_k, p_.transpose_b ? p_.k : 1, b_k, columns, depth, panels.b);
+      for (int64_t j = 0; j < columns; j += P::kColumns) {
+        for (int64_t i = 0; i < rows; i += kRows) {
+          MultiplyPanels<C>(panels.a + i * depth, panels.b + j * depth, depth, panels.sums + i * kTile + j);
+        }
+      }
+    }
+    Write(panels, (batch * p_.m + row) * p_.n + column, rows, columns, column);
+  }
+
+ private:
+  static int64_t Least(int64_t x, int64_t y) { return x < y ? x : y; }
+
+  // `to`: the index of the tile's first element in the result.
+  void Write(P& panels, int64_t to, int64_t rows, int64_t columns, int64_t column) const {
+    const S* const bias = static_cast<const S*>(o_.bias);
+    for (int64_t i = 0; i < rows; ++i, to += p_.n) {
+      C* const sums = panels.sums + i * kTile;
+      for (int64_t j = 0; j < columns; ++j) {
+        if (bias != nullptr) sums[j] += E::Load(bias[column + j]);
+        // Converts through the storage type, so that a narrow integer's sign extends to the top bit of the
+        // compute type.
+        sums[j] = static_cast<C>(E::Store(sums[j]));
+      }
+      ActivateRow(p_.activation, sums, columns);
+      S* const result = static_cast<S*>(o_.result) + to;
+      for (int64_t j = 0; j < columns; ++j) result[j] = E::Store(sums[j]);
+    }
+  }
+
+  Matmul p_;
+  const S* a_;
+  const S* b_;
+  MatmulOperands o_;
+  int64_t row_tiles_, column_tiles_;
+};
+
+}  // namespace
+
+size_t MatmulWorkspaceBytes(const Matmul& product, int threads) {
+  if (product.dtype <= kF16) return FloatMatmulWorkspaceBytes(product, threads);
+  size_t bytes = 0;
+  WithIntegerElement(product.dtype,
+                     [&](auto element) { bytes = sizeof(Panels<typename decltype(element)::Compute>); });
+  return bytes * static_cast<size_t>(threads);
+}
+
+void RunMatmul(const Matmul& product, const MatmulOperands& operands, void* workspace,
+               const Parallel& parallel) {
+  if (product.dtype <= kF16) {
+    return RunFloatMatmul(product, operands, workspace, parallel, BestProductKernels());
+  }
+  WithIntegerElement(product.dtype, [&](auto element) {
+    using E = decltype(element);
+    const Product<E> work(product, operands);
+    auto* const panels = static_cast<Panels<typename E::Compute>*>(workspace);
+    const int64_t grain = 1 + (1 << 15) / (kTile * kTile * (product.k + 1));
+    parallel.For(work.units(), grain, [&](int64_t begin, int64_t end, int thread) {
+      for (int64_t unit = begin; unit < end; ++unit) work.RunUnit(unit, panels[thread]);
+    });
+  });
+}
+
+}  // namespace sinter::kernels
