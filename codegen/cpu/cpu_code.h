@@ -2,7 +2,9 @@
 //
 //   CpuCode code(context);
 //   code.fused().AddCall(call);
-//   auto emit = [&](auto module, auto& target) { return EmitSharedObject(std::move(module), target, options); };
+//   auto emit = [&](auto module, auto& target) {
+//     return EmitSharedObject(std::move(module), target, options);
+//   };
 //   SINTER_ASSIGN_OR_RETURN(std::vector<std::string> objects, code.Compile(targets, emit));
 #ifndef SINTER_CODEGEN_CPU_CPU_CODE_H_
 #define SINTER_CODEGEN_CPU_CPU_CODE_H_

@@ -1,10 +1,10 @@
 // Compiles an LLVM module to a shared object: optimised, vectorised, without dependencies.
 //
 // Contract: the module's functions with external linkage keep their names and are exported; all other symbols
-// are hidden. Math functions become the inlined vector math of kernels/cpu/math/vector_math.h: llvm.* intrinsics,
-// calls by C name (expf, tanh, atan2f, ...), frem, and conversions to 16-bit floats. A module may also
-// declare and call the sn_* functions directly. The result needs no other library. The same module, target
-// and options give the same bytes for every number of threads. Thread-safe.
+// are hidden. Math functions become the inlined vector math of kernels/cpu/math/vector_math.h: llvm.*
+// intrinsics, calls by C name (expf, tanh, atan2f, ...), frem, and conversions to 16-bit floats. A module may
+// also declare and call the sn_* functions directly. The result needs no other library. The same module,
+// target and options give the same bytes for every number of threads. Thread-safe.
 //
 //   SINTER_ASSIGN_OR_RETURN(CpuTarget target, CpuTarget::Host());
 //   SINTER_ASSIGN_OR_RETURN(std::string bytes, EmitSharedObject(std::move(module), target));

@@ -29,7 +29,8 @@ auto Numbers(FlatBufferBuilder& builder, ArrayRef<int64_t> values) {
   return builder.CreateVector(values.data(), values.size());
 }
 
-// The enums of ir/library/linear_ops.td, of plan.fbs and of the kernels have the same cases with the same values.
+// The enums of ir/library/linear_ops.td, of plan.fbs and of the kernels have the same cases with the same
+// values.
 struct SameActivation {
   ir::Activation op;
   fb::Activation plan;

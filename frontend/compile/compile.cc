@@ -179,8 +179,8 @@ void ChunkRows(Manager& m, const CompileOptions& o) {
   Simplify(m, o);
 }
 
-// The compiler's stages on tensors, then those on the plan, in order. Each stage is named after its pass, and every
-// pass is a stage, so that no rewrite is hidden. A stage's IR can be dumped under its name.
+// The compiler's stages on tensors, then those on the plan, in order. Each stage is named after its pass, and
+// every pass is a stage, so that no rewrite is hidden. A stage's IR can be dumped under its name.
 std::vector<Stage> TensorStages() {
   using Options = CompileOptions;
   return {

@@ -1,11 +1,12 @@
-// A builder whose ops are on the device of the op that they replace, so that rewriting keeps the placement of a program.
+// A builder whose ops are on the device of the op that they replace, so that rewriting keeps the placement of
+// a program.
 //
 //   PlacedBuilder at(op);                        // Before `op`, for its device.
 //   GraphBuilder b(at, op->getLoc());
 //   op->replaceAllUsesWith(op.decompose(b));     // All that was built is where `op` was.
 //
-// The builder gives no device to ops that have one, to copies, and to ops inside other ops, whose device counts. In a program
-// without devices, one on cpu:0 alone, it gives none at all.
+// The builder gives no device to ops that have one, to copies, and to ops inside other ops, whose device
+// counts. In a program without devices, one on cpu:0 alone, it gives none at all.
 #ifndef SINTER_IR_DIALECT_PLACED_BUILDER_H_
 #define SINTER_IR_DIALECT_PLACED_BUILDER_H_
 
@@ -16,11 +17,12 @@
 
 namespace sinter::ir {
 
-// Ops that are computed from constants alone follow their users until `place-constants` has run: they have no device
-// before that pass, and one after it.
+// Ops that are computed from constants alone follow their users until `place-constants` has run: they have no
+// device before that pass, and one after it.
 enum class ConstantPlaces { kFollowUsers, kSet };
 
-// Returns true if `op` is computed from constants alone: a pure op all of whose operands are results of ops without device.
+// Returns true if `op` is computed from constants alone: a pure op all of whose operands are results of ops
+// without device.
 bool FollowsUsers(mlir::Operation* op);
 
 // Puts a new op of a function on `device`, by the rules above. Null: leaves it as it is.

@@ -98,7 +98,7 @@ def Conv2dWeightGradOp : Sinter_ConvOp<"conv2d_weight_grad",
     (ins Sinter_FloatTensor:$x, Sinter_FloatTensor:$g)> {
   let assemblyFormat = "$x `,` $g (`layout` $layout^)? (`math` $math^)? attr-dict `:` functional-type(operands, $result)";
   let extraClassDeclaration = conv_declarations # [{
-    // What the op computes.
+    // The gradient has the weights' shape.
     ::mlir::Value getWeights() { return getResult(); }
   }];
 }

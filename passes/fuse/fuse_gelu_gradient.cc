@@ -78,8 +78,8 @@ bool HasGradientCall(ir::MatmulOp matmul) {
              .empty();
 }
 
-// For a matmul of bf16 or f16 whose only reader multiplies it by the derivative of gelu_tanh: builds the fused op in place
-// of both, if cuBLASLt supports it.
+// For a matmul of bf16 or f16 whose only reader multiplies it by the derivative of gelu_tanh: builds the
+// fused op in place of both, if cuBLASLt supports it.
 void FuseGeluGradient(ir::MatmulOp matmul) {
   const bool is_plain = !matmul.getBias() && !matmul.getAddend() && !matmul.getScale() &&
                         matmul.getActivation() == Activation::none;

@@ -62,8 +62,8 @@ llvm::SmallVector<ir::CastOp> CastsOf(llvm::ArrayRef<Value> values, mlir::Type e
   return casts;
 }
 
-// True if a step of its own, such as a library call, reads the value, directly or through reshapes, so that it must be in memory. Kernels
-// cast while they read.
+// True if a step of its own, such as a library call, reads the value, directly or through reshapes, so that
+// it must be in memory. Kernels cast while they read.
 bool IsReadFromMemory(Value value) {
   return llvm::any_of(value.getUsers(), [](mlir::Operation* user) {
     if (llvm::isa<ir::ReshapeOp>(user)) return IsReadFromMemory(user->getResult(0));

@@ -1,6 +1,6 @@
-// The matmul step of CPUs: Sinter's own kernel (kernels/cpu/matmul/matmul.h), or oneDNN if the session selects it.
-// oneDNN computes f32 and bf16 only. The own kernel also computes k = 0, matmuls with an addend or a scale,
-// and f32 results of low-precision operands.
+// The matmul step of CPUs: Sinter's own kernel (kernels/cpu/matmul/matmul.h), or oneDNN if the session
+// selects it. oneDNN computes f32 and bf16 only. The own kernel also computes k = 0, matmuls with an addend
+// or a scale, and f32 results of low-precision operands.
 #include "sinter/kernels/cpu/matmul/matmul.h"
 #include "sinter/runtime/cpu/activation_pass.h"
 #include "sinter/runtime/cpu/dnnl_calls.h"

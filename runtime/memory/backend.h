@@ -35,7 +35,8 @@ class Backend {
   virtual DeviceKind kind() const = 0;
   // Number of devices; 0 if the kind cannot be used here. Does not create a context on any of them.
   virtual int Count() const = 0;
-  // OK if the device exists. Else says which devices there are, or why there is none (runtime/memory/device_info.h).
+  // OK if the device exists. Else says which devices there are, or why there is none
+  // (runtime/memory/device_info.h).
   virtual absl::Status Check(int32_t index) const = 0;
   // Architectures of the devices, each once, as plans name them: "sm_90".
   virtual std::vector<std::string> Architectures() const = 0;

@@ -66,7 +66,8 @@ const StepKind* FindStepKind(fb::StepBody body);
 // The step must have passed plan_verifier.h, as for the functions below.
 const StepKind& StepKindOf(const fb::Step& step);
 
-// "kernel", "matmul", "conv", "pool", "copy", "attention", "all_reduce" and the like, or a catalogue kernel's name.
+// "kernel", "matmul", "conv", "pool", "copy", "attention", "all_reduce" and the like, or a catalogue kernel's
+// name.
 std::string_view StepKindName(const fb::Step& step);
 // Returns the step's operation and its parameters: "kernel softmax, 12 units", "matmul 256x128x800 bias
 // relu", "copy".

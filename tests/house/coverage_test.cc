@@ -68,8 +68,8 @@ TEST_F(CoverageTest, EveryRecordHasASummary) {
   EXPECT_GT(records, 80);
 }
 
-// A step of the plan is a call, a move or a collective. Passes find ops by interfaces, so that an op with one of the
-// attributes below has the interface for it.
+// A step of the plan is a call, a move or a collective. Passes find ops by interfaces, so that an op with one
+// of the attributes below has the interface for it.
 TEST_F(CoverageTest, StepsAndAttributesHaveTheirInterfaces) {
   int steps = 0, images = 0, contractions = 0, epilogues = 0;
   for (mlir::RegisteredOperationName op : ops_) {

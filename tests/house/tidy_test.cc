@@ -126,8 +126,8 @@ const SourceFile* FindBelow(const std::string& folder, const std::string& name) 
   return nullptr;
 }
 
-// Checks that each pass of the records in `path` has a source below `folder`, a test below tests/`folder` and a stage of the
-// same name. Returns the number of passes.
+// Checks that each pass of the records in `path` has a source below `folder`, a test below tests/`folder` and
+// a stage of the same name. Returns the number of passes.
 int CheckPasses(const std::string& path, const std::string& folder) {
   const SourceFile* records = FindSource(path);
   const SourceFile* pipeline = FindSource("frontend/compile/compile.cc");

@@ -87,7 +87,8 @@ void AddUnary(std::vector<OpCase>& cases) {
                        special});
       const std::string name = u.name;
       if (name == "stop_gradient") cases.back().has_gradient = false;
-      // f64 angles beyond 2^50 give NaN (kernels/cpu/math/vector_math.h), and the special values include 1e30.
+      // f64 angles beyond 2^50 give NaN (kernels/cpu/math/vector_math.h), and the special values include
+      // 1e30.
       if (special && (name == "sin" || name == "cos" || name == "tan")) cases.back().dtypes = "f32 bf16 f16";
     };
     for (const char* shape : kShapes) make(shape, false);

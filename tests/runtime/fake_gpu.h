@@ -3,7 +3,7 @@
 // missing wait reads old values.
 //
 //   FakeGpus gpus;
-//   absl::StatusOr<Session> session = gpus.MakeSession(plan);      // cpu:N of the plan are real, others fake.
+//   absl::StatusOr<Session> session = gpus.MakeSession(plan);   // cpu:N are real, others fake.
 //   session->Run("f", {{"x", x}});
 //   EXPECT_EQ(gpus[0].counts().uploads, 1);
 //
