@@ -1,5 +1,4 @@
-// A builder whose ops are on the device of the op that they replace, so that rewriting keeps the placement of
-// a program.
+// A builder that puts new ops on the device of the op that they replace: rewriting keeps the placement.
 //
 //   PlacedBuilder at(op);                        // Before `op`, for its device.
 //   GraphBuilder b(at, op->getLoc());
