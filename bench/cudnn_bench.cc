@@ -16,11 +16,11 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/cuda/context/recorded_graph.h"
+#include "sinter/runtime/cuda/context/captured_graph.h"
 #include "sinter/runtime/cuda/cudnn/cudnn_convolution.h"
+#include "sinter/runtime/cuda/cudnn/cudnn_session.h"
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
 #include "sinter/runtime/host/status.h"
-#include "sinter/runtime/cuda/cudnn/cudnn_session.h"
 
 namespace sinter {
 namespace {
@@ -50,7 +50,7 @@ absl::StatusOr<double> Time(const CudaContext& context, int launches,
                             const std::function<absl::Status()>& launch) {
   SINTER_RETURN_IF_ERROR(launch());  // The first launch loads and allocates.
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(context.stream()), "launch"));
-  SINTER_ASSIGN_OR_RETURN(const auto graph, RecordGraph(context, [&]() -> absl::Status {
+  SINTER_ASSIGN_OR_RETURN(const auto graph, CaptureGraph(context, [&]() -> absl::Status {
                             for (int i = 0; i < launches; ++i) SINTER_RETURN_IF_ERROR(launch());
                             return absl::OkStatus();
                           }));

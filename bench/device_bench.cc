@@ -3,7 +3,7 @@
 //
 //   sinter_bench_device
 //   sinter_bench_device --benchmark_filter=matmul_sweep  # Also the size from which the GPU is faster.
-//   SINTER_CPU_DEVICES=2 sinter_bench_device --benchmark_filter=two_products   # A test without GPUs.
+//   SINTER_CPU_DEVICES=2 sinter_bench_device --benchmark_filter=two_matmuls   # A test without GPUs.
 //
 // Each benchmark checks its numbers before it times them. `copies` counts the copies from the device to main
 // memory in one iteration; outputs of a CPU are read in place, without copies.
@@ -78,7 +78,7 @@ absl::StatusOr<double> Seconds(const CountedSession& session, const std::functio
 
 // Compares some entries of a matmul of values in [-1, 1) with sums in f64. The expected error of an f32 sum
 // of n such terms is sqrt(n) units in the last place of its largest partial sum.
-absl::Status CheckProduct(const sn::HostTensor& a, const sn::HostTensor& b, const sn::HostTensor& y) {
+absl::Status CheckMatmul(const sn::HostTensor& a, const sn::HostTensor& b, const sn::HostTensor& y) {
   const int64_t n = a.shape()[0];
   SINTER_ASSIGN_OR_RETURN(const std::span<const float> left, a.Span<float>());
   SINTER_ASSIGN_OR_RETURN(const std::span<const float> right, b.Span<float>());
@@ -126,7 +126,7 @@ absl::Status MatmulSweep(State& state, sn::Device device, int64_t n, SweepTimes&
   // The first run initializes libraries, and the second run captures the graph.
   for (int i = 0; i < 2; ++i) SINTER_RETURN_IF_ERROR(run.Run());
   SINTER_ASSIGN_OR_RETURN(const sn::HostTensor* const y, run.outputs().Get("y"));
-  SINTER_RETURN_IF_ERROR(CheckProduct(left, right, *y));
+  SINTER_RETURN_IF_ERROR(CheckMatmul(left, right, *y));
   double total = 0;
   for (auto _ : state) {
     SINTER_ASSIGN_OR_RETURN(const double seconds, Seconds(session, [&] { return run.Run(); }));
@@ -279,10 +279,10 @@ absl::Status LeNetLoss(State& state, sn::Device device, Reading reading) {
 }
 
 // Returns a session with two matmuls, each on the device of its matrices.
-absl::StatusOr<CountedSession> StartTwoProducts(const std::vector<sn::Device>& devices,
-                                                const std::vector<sn::HostTensor>& matrices) {
+absl::StatusOr<CountedSession> StartTwoMatmuls(const std::vector<sn::Device>& devices,
+                                               const std::vector<sn::HostTensor>& matrices) {
   const int64_t n = matrices[0].shape()[0];
-  sn::Graph graph("two_products");
+  sn::Graph graph("two_matmuls");
   std::vector<sn::Variable> variables;
   for (size_t i = 0; i < 4; ++i) {
     variables.push_back(graph.Variable(absl::StrCat("v", i), sn::F32, {n, n}, {.device = devices[i / 2]}));
@@ -300,7 +300,7 @@ absl::StatusOr<CountedSession> StartTwoProducts(const std::vector<sn::Device>& d
   for (int i = 0; i < 2; ++i) SINTER_RETURN_IF_ERROR(run.Run());
   for (size_t i = 0; i < 2; ++i) {
     SINTER_ASSIGN_OR_RETURN(const sn::HostTensor* const y, run.outputs().Get(absl::StrCat("y", i)));
-    SINTER_RETURN_IF_ERROR(CheckProduct(matrices[2 * i], matrices[2 * i + 1], *y));
+    SINTER_RETURN_IF_ERROR(CheckMatmul(matrices[2 * i], matrices[2 * i + 1], *y));
   }
   return session;
 }
@@ -317,7 +317,7 @@ absl::StatusOr<std::vector<sn::Device>> TwoDevices() {
 
 // `ratio` is the time of both matmuls in sequence on one device, divided by their time on two devices in
 // parallel.
-absl::Status TwoProducts(State& state, int64_t n) {
+absl::Status TwoMatmuls(State& state, int64_t n) {
   SINTER_ASSIGN_OR_RETURN(const std::vector<sn::Device> devices, TwoDevices());
   const int runs = devices[0].is_gpu() ? 10 : 1;
   std::vector<sn::HostTensor> matrices;
@@ -325,7 +325,7 @@ absl::Status TwoProducts(State& state, int64_t n) {
   std::vector<CountedSession> sessions;
   std::vector<sn::BoundFunction> functions;
   for (const sn::Device second : {devices[1], devices[0]}) {
-    SINTER_ASSIGN_OR_RETURN(CountedSession session, StartTwoProducts({devices[0], second}, matrices));
+    SINTER_ASSIGN_OR_RETURN(CountedSession session, StartTwoMatmuls({devices[0], second}, matrices));
     SINTER_ASSIGN_OR_RETURN(sn::BoundFunction run, session->Bind("run"));
     sessions.push_back(std::move(session));
     functions.push_back(std::move(run));
@@ -365,9 +365,8 @@ void RegisterAll(const std::vector<sn::Device>& devices, SweepTimes& times) {
                [device, n, &times](State& state) { return MatmulSweep(state, device, n, times); });
     }
     for (const bool with_log : {false, true}) {
-      Register(
-          absl::StrCat("norms_of_1000_products", on, with_log ? "/log_read_once" : "/fetched_one_by_one"),
-          [=](State& state) { return ThousandNorms(state, device, with_log); });
+      Register(absl::StrCat("norms_of_1000_matmuls", on, with_log ? "/log_read_once" : "/fetched_one_by_one"),
+               [=](State& state) { return ThousandNorms(state, device, with_log); });
     }
     const std::pair<const char*, Reading> readings[] = {{"/fetched_each_step", Reading::kEachRun},
                                                         {"/fetched_every_100", Reading::kEveryHundred},
@@ -380,7 +379,7 @@ void RegisterAll(const std::vector<sn::Device>& devices, SweepTimes& times) {
   const std::vector<int64_t> sizes =
       sn::NumGpus() >= 2 ? std::vector<int64_t>{4096, 8192} : std::vector<int64_t>{512};
   for (const int64_t n : sizes) {
-    Register(absl::StrCat("two_products/n:", n), [n](State& state) { return TwoProducts(state, n); });
+    Register(absl::StrCat("two_matmuls/n:", n), [n](State& state) { return TwoMatmuls(state, n); });
   }
 }
 

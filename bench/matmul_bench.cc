@@ -2,7 +2,7 @@
 // training step in bf16. Prints one JSON object a line.
 //
 //   sinter_bench_matmul [TOKENS]                       (32768)
-//   {"product":"bf16 Ieee 1x32768x2304x768 (batch, m, n, k), aligned to 16","algorithms":54,"first_us":180.2,
+//   {"matmul":"bf16 Ieee 1x32768x2304x768 (batch, m, n, k), aligned to 16","algorithms":54,"first_us":180.2,
 //    "same_bits_us":171.0,"any_bits_us":168.4,"best_us":167.9,"same_bits_loss":"1.8 %",
 //    "any_bits_loss":"0.3 %","tuning_ms":61.0}
 //
@@ -34,7 +34,7 @@ constexpr double kSampleSeconds = 2e-3;
 
 // Returns the three matmuls of a layer from `in` to `out` features: forward, gradient of the input, gradient
 // of the weights.
-std::vector<MatmulShape> Products(int64_t tokens, int64_t in, int64_t out) {
+std::vector<MatmulShape> Matmuls(int64_t tokens, int64_t in, int64_t out) {
   const auto dtype = fb::DType::BF16;
   return {{.m = tokens, .n = out, .k = in, .dtype = dtype},
           {.m = tokens, .n = in, .k = out, .transpose_b = true, .dtype = dtype},
@@ -60,23 +60,23 @@ absl::StatusOr<std::vector<double>> Series(MatmulTrial& trial, const std::vector
   return best;
 }
 
-absl::StatusOr<Algorithm> Chosen(CudaContext& context, CublasMatmul& product, TuningMode mode, double* ms) {
+absl::StatusOr<Algorithm> Chosen(CudaContext& context, CublasMatmul& matmul, TuningMode mode, double* ms) {
   SessionTuning tuning({.mode = mode});
   context.set_tuning(&tuning);
   const auto begin = std::chrono::steady_clock::now();
-  absl::StatusOr<Algorithm> algorithm = ChooseAlgorithm(context, product);
+  absl::StatusOr<Algorithm> algorithm = ChooseAlgorithm(context, matmul);
   *ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   context.set_tuning(nullptr);
   return algorithm;
 }
 
 absl::Status Bench(CudaContext& context, const MatmulShape& shape) {
-  SINTER_ASSIGN_OR_RETURN(const auto product, CublasMatmul::Create(context, shape));
+  SINTER_ASSIGN_OR_RETURN(const auto matmul, CublasMatmul::Create(context, shape));
   double ms = 0, ignored = 0;
-  SINTER_ASSIGN_OR_RETURN(const Algorithm same, Chosen(context, *product, TuningMode::kSameBits, &ms));
-  SINTER_ASSIGN_OR_RETURN(const Algorithm any, Chosen(context, *product, TuningMode::kAnyBits, &ignored));
-  SINTER_ASSIGN_OR_RETURN(const std::vector<Algorithm> all, product->Algorithms(kProposals));
-  MatmulTrial trial(context, *product);
+  SINTER_ASSIGN_OR_RETURN(const Algorithm same, Chosen(context, *matmul, TuningMode::kSameBits, &ms));
+  SINTER_ASSIGN_OR_RETURN(const Algorithm any, Chosen(context, *matmul, TuningMode::kAnyBits, &ignored));
+  SINTER_ASSIGN_OR_RETURN(const std::vector<Algorithm> all, matmul->Algorithms(kProposals));
+  MatmulTrial trial(context, *matmul);
   SINTER_RETURN_IF_ERROR(trial.Prepare());
   SINTER_RETURN_IF_ERROR(trial.WarmUp(all[0]));
   SINTER_ASSIGN_OR_RETURN(const std::vector<double> times, Series(trial, all, kPasses));
@@ -89,7 +89,7 @@ absl::Status Bench(CudaContext& context, const MatmulShape& shape) {
   const double best = std::ranges::min(finals);
   const auto us = [](double seconds) { return std::round(seconds * 1e8) / 100; };
   const auto loss = [&](double seconds) { return absl::StrFormat("%.1f %%", 100 * (seconds / best - 1)); };
-  const nlohmann::ordered_json line = {{"product", shape.ToString()},
+  const nlohmann::ordered_json line = {{"matmul", shape.ToString()},
                                        {"algorithms", all.size()},
                                        {"first_us", us(finals[0])},
                                        {"same_bits_us", us(finals[1])},
@@ -110,7 +110,7 @@ absl::Status Main(int64_t tokens) {
   const std::pair<int64_t, int64_t> layers[] = {
       {768, 2304}, {768, 768}, {768, 3072}, {3072, 768}, {768, 50304}};
   for (const auto& [in, out] : layers) {
-    for (const MatmulShape& shape : Products(tokens, in, out)) SINTER_RETURN_IF_ERROR(Bench(*context, shape));
+    for (const MatmulShape& shape : Matmuls(tokens, in, out)) SINTER_RETURN_IF_ERROR(Bench(*context, shape));
   }
   return absl::OkStatus();
 }

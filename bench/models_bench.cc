@@ -43,7 +43,7 @@ struct Options {
   bool fuse = true;
   bool keep_casts = true;
   bool profile = false;
-  sn::CpuProducts products = sn::CpuProducts::kSameBits;
+  sn::CpuMatmuls matmuls = sn::CpuMatmuls::kSameBits;
   std::vector<sn::Device> devices;
   sn::MathMode math = sn::MathMode::kIeee;
   std::optional<sn::Precision> precision;
@@ -100,7 +100,7 @@ absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options
   compile.row_chunk_bytes = options.row_chunk_bytes;
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile));
   if (!options.plan.empty()) SINTER_RETURN_IF_ERROR(plan.Save(options.plan));
-  return sn::Session::Create(std::move(plan), {.cpu_products = options.products});
+  return sn::Session::Create(std::move(plan), {.cpu_matmuls = options.matmuls});
 }
 
 // On a GPU the data are variables that stay on the device, as the peers' data do.
@@ -359,7 +359,7 @@ void AddModelOptions(CLI::App& app, Options& options) {
   auto set_precision = [&](const std::string& name) { options.precision = kPrecisions.at(name); };
   app.add_option_function<std::string>(
          "--precision", set_precision,
-         "of products and what lies between them; default: bf16 for gpt2 and resnet50, else f32")
+         "of matmuls and what lies between them; default: bf16 for gpt2 and resnet50, else f32")
       ->check(CLI::IsMember(kPrecisions));
   app.add_option("--memory-limit", options.memory_limit, "CompileOptions::memory_limit, bytes")
       ->capture_default_str();
@@ -404,10 +404,10 @@ int main(int argc, char** argv) {
   app.add_option("--gpu-architectures", options.architectures, "to compile for")->delimiter(',');
   app.add_flag("--profile", options.profile, "also print what each step takes, to the error stream");
   app.add_flag_callback(
-      "--onednn", [&] { options.products = sn::CpuProducts::kOneDnn; },
-      "on CPUs, products and convolutions by oneDNN, whose bits depend on the threads and the CPU");
+      "--onednn", [&] { options.matmuls = sn::CpuMatmuls::kOneDnn; },
+      "on CPUs, matmuls and convolutions by oneDNN, whose bits depend on the threads and the CPU");
   bool tf32 = false;
-  app.add_flag("--tf32", tf32, "matrix products and convolutions may round operands to tf32");
+  app.add_flag("--tf32", tf32, "matmuls and convolutions may round operands to tf32");
   AddModelOptions(app, options);
   auto* trace = app.add_option("--trace-loss", options.trace_steps, "instead: the losses of this many steps");
   app.add_option("--weights", options.weights,

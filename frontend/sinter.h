@@ -28,7 +28,7 @@
 #include "sinter/frontend/ops/elementwise_kernel.h"
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/frontend/optim/optimizer.h"
-#include "sinter/frontend/optim/schedule.h"
+#include "sinter/frontend/optim/rate_schedule.h"
 #include "sinter/runtime/runtime.h"
 
 #endif  // SINTER_FRONTEND_SINTER_H_

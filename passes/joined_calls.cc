@@ -28,7 +28,7 @@ bool IsOneBehindTheOther(ir::ConcatOp op) {
                       [](int64_t size) { return size == 1; });
 }
 
-bool IsJoin(mlir::Operation* op) {
+bool IsWait(mlir::Operation* op) {
   auto concat = llvm::dyn_cast<ir::ConcatOp>(op);
   if (!concat || !IsOneBehindTheOther(concat)) return false;
   if (IsWideJoin(concat)) return true;

@@ -2,7 +2,7 @@
 // Library calls write there. A concat of many parts also becomes a buffer, and parts that cannot be written
 // there are copied: a kernel that computes an element of the concat would test all parts.
 //
-//   if (IsJoin(op)) ...              // `fuse` keeps the concat separate; `lower-to-plan` makes it a buffer.
+//   if (IsWait(op)) ...              // `fuse` keeps the concat separate; `lower-to-plan` makes it a buffer.
 #ifndef SINTER_PASSES_JOINED_CALLS_H_
 #define SINTER_PASSES_JOINED_CALLS_H_
 
@@ -18,7 +18,7 @@ bool IsOneBehindTheOther(ir::ConcatOp op);
 inline bool IsWideJoin(ir::ConcatOp op) { return IsWide(op) && IsOneBehindTheOther(op); }
 // True for a wide join. Also true for a contiguous concat of library results that nothing else reads, if each
 // part begins at a multiple of 256 bytes.
-bool IsJoin(mlir::Operation* op);
+bool IsWait(mlir::Operation* op);
 
 }  // namespace sinter
 

@@ -55,16 +55,16 @@ def PrecisionPolicy : Pass<"sinter-precision-policy", "::mlir::func::FuncOp"> {
   let summary = "Run matmuls, convolutions and the ops between them in bf16 or f16";
   let description = [{
     Applies the module's attribute `sinter.precision`, a type: bf16 or f16. With f32, or without the attribute, nothing
-    changes. Only f32 values change. Products (ops with a math mode) get low-precision operands and results, and accumulate
-    in f32. Of the ops between two products, these become low precision: pointwise ops, ops that move elements, copies,
+    changes. Only f32 values change. Contractions (matmuls and convolutions) get low-precision operands and results, and accumulate
+    in f32. Of the ops between two contractions, these become low precision: pointwise ops, ops that move elements, copies,
     pools, and composites whose result has the type of their first operand, such as norms and dropout; the composites compute
-    in f32 inside and keep their parameters and statistics in f32. Ops before the first product and after the last stay in
+    in f32 inside and keep their parameters and statistics in f32. Ops before the first contraction and after the last stay in
     f32: losses, returned values, and updates of variables. Reductions, and products with a math mode other than `ieee`,
     stay in f32 too.
 
     A value is cast once in a function, after its definition. Runs before `differentiate`: the gradient of a cast is a cast,
     so the gradient of an f32 variable is f32. Gradients that the program asks for keep their types.
-    With `report`, a remark for each cast, and for each product that stays in f32, with the reason.
+    With `report`, a remark for each cast, and for each contraction that stays in f32, with the reason.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let options = [Option<"report", "report", "bool", "false", "Report casts and their reasons">];
@@ -145,7 +145,7 @@ def Partition : Pass<"sinter-partition", "::mlir::ModuleOp"> {
   let description = [{
     Every input of rank 1 or more is split along dimension 0 into contiguous parts, one for each device, whose sizes differ by
     at most one. Inputs that `whole` names, and inputs of rank 0, go to all devices. Every device has the variables. An op
-    with a split operand runs on the parts as its ir::SplitRule allows. If its results are then partial sums, an `all_reduce`
+    with a split operand runs on the parts as its ir::ShardingRule allows. If its results are then partial sums, an `all_reduce`
     combines them. If an op needs the whole batch, an `all_gather` gives it to every device. So values that devices compute
     from combined values are equal on all devices, to the bit, and the results are those of the whole batch on one device.
 
@@ -280,7 +280,7 @@ def FuseScatterAdd : Pass<"sinter-fuse-scatter-add", "::mlir::func::FuncOp"> {
 def FuseUpdate : Pass<"sinter-fuse-update", "::mlir::func::FuncOp"> {
   let summary = "Let the matmul that computes a gradient update the variable";
   let description = [{
-    On a GPU, if the new value of an f32 variable with 2^20 elements or more is `w - rate * product` or `w + rate * product`
+    On a GPU, if the new value of an f32 variable with 2^20 elements or more is `w - rate * matmul` or `w + rate * matmul`
     and nothing else reads the product, the matmul gets w as its addend and the signed rate as its scale: the gradient is
     never in memory, and w is updated in place. The rate is a constant, or a number that is broadcast.
   }];
@@ -369,7 +369,7 @@ def LowerToPlan : Pass<"sinter-lower-to-plan", "::mlir::ModuleOp"> {
   let options = [Option<"report", "report", "bool", "false", "Report copies between devices, with the reason">];
 }
 
-def Schedule : Pass<"sinter-schedule", "::sinter::plan_ir::FunctionOp"> {
+def OrderCalls : Pass<"sinter-order-calls", "::sinter::plan_ir::FunctionOp"> {
   let summary = "Order calls for a low memory peak";
   let description = [{
     Compares three orders: the given one; the given one with calls that reduce the live bytes (such as sums of gradients and

@@ -56,14 +56,14 @@ const fb::Function& FunctionOf(const fb::Plan& plan, std::string_view name) {
 
 std::string WhatText(const fb::Plan& plan, const fb::Function& function, const fb::Step& step) {
   std::string text = StepText(plan, step);
-  const std::optional<ProductType> type = ProductTypeOf(step);
+  const std::optional<ContractionType> type = ContractionTypeOf(step);
   absl::StrAppend(&text, type.has_value() ? " in " + type->ToString() : "; " + SignatureText(function, step));
   const std::string place = PlaceText(plan, function, step);
   return place.empty() ? text : absl::StrCat(text, ", ", place);
 }
 
 ProfiledStep DescribeStep(const fb::Plan& plan, const fb::Function& function, uint32_t index,
-                          const std::vector<Roof>& roofs) {
+                          const std::vector<Roofline>& rooflines) {
   const fb::Step& step = *function.steps()->Get(index);
   ProfiledStep described;
   described.what = WhatText(plan, function, step);
@@ -71,8 +71,8 @@ ProfiledStep DescribeStep(const fb::Plan& plan, const fb::Function& function, ui
   described.device = DeviceOf(plan, step.device());
   described.bytes = step.bytes();
   described.flops = step.flops();
-  const auto roof = std::ranges::find(roofs, described.device, &Roof::device);
-  if (roof != roofs.end()) described.bound = BoundOf(function, step, *roof);
+  const auto roofline = std::ranges::find(rooflines, described.device, &Roofline::device);
+  if (roofline != rooflines.end()) described.bound = BoundOf(function, step, *roofline);
   return described;
 }
 
@@ -104,7 +104,7 @@ absl::Status TimeSteps(BoundFunction& function, FunctionProfile& result) {
     result.steps[i].seconds = Median(std::move(samples[i]));
   }
   result.marked_seconds = Median(std::move(runs));
-  result.seconds_of_mark = profile.seconds_of_mark;
+  result.seconds_per_event = profile.seconds_per_event;
   return absl::OkStatus();
 }
 
@@ -126,18 +126,18 @@ absl::StatusOr<FunctionProfile> ProfileFunction(Session& session, BoundFunction&
   result.function = name;
   result.repeat = options.repeat;
   result.devices = session.plan().Devices();
-  if (options.with_roofs) {
-    absl::StatusOr<std::vector<Roof>> roofs = MeasureRoofs(plan, table, session.threads());
-    if (!roofs.ok()) {
-      return absl::Status(roofs.status().code(),
-                          absl::StrCat("what the device can do at most could not be measured; --no-roof "
+  if (options.with_rooflines) {
+    absl::StatusOr<std::vector<Roofline>> rooflines = MeasureRooflines(plan, table, session.threads());
+    if (!rooflines.ok()) {
+      return absl::Status(rooflines.status().code(),
+                          absl::StrCat("what the device can do at most could not be measured; --no-roofline "
                                        "profiles without it: ",
-                                       roofs.status().message()));
+                                       rooflines.status().message()));
     }
-    result.roofs = *std::move(roofs);
+    result.rooflines = *std::move(rooflines);
   }
   for (uint32_t i = 0; i < OrEmpty(table.steps()).size(); ++i) {
-    result.steps.push_back(DescribeStep(plan, table, i, result.roofs));
+    result.steps.push_back(DescribeStep(plan, table, i, result.rooflines));
   }
   const bool has_gpu = std::ranges::any_of(result.devices, &Device::is_gpu);
   SINTER_ASSIGN_OR_RETURN(result.run_seconds, RunSeconds(session, function, options.repeat, has_gpu));

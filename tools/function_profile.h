@@ -19,14 +19,14 @@
 #include "absl/status/statusor.h"
 #include "sinter/runtime/memory/device.h"
 #include "sinter/runtime/session/session.h"
-#include "sinter/tools/roof.h"
+#include "sinter/tools/roofline.h"
 
 namespace sinter::tools {
 
 struct ProfileOptions {
   // Timed runs with a profile. CPUs time the same number without a profile, GPUs five times this number.
   int repeat = 20;
-  bool with_roofs = true;  // Measures the rooflines of the devices.
+  bool with_rooflines = true;  // Measures the rooflines of the devices.
 };
 
 struct ProfiledStep {
@@ -43,18 +43,18 @@ struct ProfiledStep {
 struct FunctionProfile {
   std::string plan, function;
   int repeat = 0;
-  double run_seconds = 0;      // Median time of a run without a profile.
-  double marked_seconds = 0;   // Median time of a run with a profile, from its first step to its last.
-  double seconds_of_mark = 0;  // Cost of an event, already subtracted from each step's time; 0 on CPUs.
+  double run_seconds = 0;        // Median time of a run without a profile.
+  double marked_seconds = 0;     // Median time of a run with a profile, from its first step to its last.
+  double seconds_per_event = 0;  // Cost of an event, already subtracted from each step's time; 0 on CPUs.
   std::vector<Device> devices;
-  std::vector<Roof> roofs;          // Empty if ProfileOptions::with_roofs is false.
+  std::vector<Roofline> rooflines;  // Empty if ProfileOptions::with_rooflines is false.
   std::vector<ProfiledStep> steps;  // In plan order.
 
   double StepSeconds() const;  // Returns the sum of the steps' medians.
 };
 
 // Runs `function` and returns its profile. The inputs must be set; the runs update the variables as usual.
-// InvalidArgument: `repeat` is below 1. Other errors come from the runs and from MeasureRoofs.
+// InvalidArgument: `repeat` is below 1. Other errors come from the runs and from MeasureRooflines.
 absl::StatusOr<FunctionProfile> ProfileFunction(Session& session, BoundFunction& function,
                                                 std::string_view name, const ProfileOptions& options = {});
 

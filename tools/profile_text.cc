@@ -61,7 +61,7 @@ constexpr char kHead[] = "%6s %11s %7s %9s %10s %7s %-8s %s\n";
 constexpr char kRow[] = "%6d %11.4f %7.1f %9s %10s %7s %-8s %s\n";
 
 std::string Head(const char* first, const char* last) {
-  return absl::StrFormat(kHead, first, "ms", "%", "GB/s", "GFLOP/s", "roof %", "bound", last);
+  return absl::StrFormat(kHead, first, "ms", "%", "GB/s", "GFLOP/s", "roofline %", "bound", last);
 }
 
 // `first` is a number of steps or the index of a step.
@@ -84,26 +84,26 @@ std::string HeadText(const FunctionProfile& p) {
   absl::StrAppendFormat(&text, "  steps %11.4f ms  %.1f %%: the sum of their medians\n", steps * 1e3,
                         share * steps);
   absl::StrAppendFormat(&text, "  gap   %11.4f ms  %.1f %%\n", gap * 1e3, share * gap);
-  if (p.seconds_of_mark > 0) {
+  if (p.seconds_per_event > 0) {
     absl::StrAppendFormat(
         &text,
         "  events%11.4f ms  %.2f us each (measured between small fills, subtracted from every "
         "step); a run with events %.4f ms\n",
-        p.seconds_of_mark * static_cast<double>(p.steps.size()) * 1e3, p.seconds_of_mark * 1e6,
+        p.seconds_per_event * static_cast<double>(p.steps.size()) * 1e3, p.seconds_per_event * 1e6,
         p.marked_seconds * 1e3);
   }
   return text;
 }
 
-std::string RoofText(const FunctionProfile& p) {
-  if (p.roofs.empty()) return "";
+std::string RooflineText(const FunctionProfile& p) {
+  if (p.rooflines.empty()) return "";
   std::string text = "\nroofline, measured first\n";
-  for (const Roof& roof : p.roofs) {
-    absl::StrAppendFormat(&text, "  %-6s copy of %.0f MiB %10.1f GB/s\n", roof.device.ToString(),
-                          roof.copied_bytes / (1 << 20), roof.bytes_per_second / 1e9);
-    for (const auto& [type, product] : roof.products) {
-      absl::StrAppendFormat(&text, "  %-6s %s matmul of %d  %.1f GFLOP/s\n", roof.device.ToString(),
-                            type.ToString(), product.size, product.flops_per_second / 1e9);
+  for (const Roofline& roofline : p.rooflines) {
+    absl::StrAppendFormat(&text, "  %-6s copy of %.0f MiB %10.1f GB/s\n", roofline.device.ToString(),
+                          roofline.copied_bytes / (1 << 20), roofline.bytes_per_second / 1e9);
+    for (const auto& [type, matmul] : roofline.matmuls) {
+      absl::StrAppendFormat(&text, "  %-6s %s matmul of %d  %.1f GFLOP/s\n", roofline.device.ToString(),
+                            type.ToString(), matmul.size, matmul.flops_per_second / 1e9);
     }
   }
   return text;
@@ -179,7 +179,7 @@ std::string StepsText(const FunctionProfile& p, size_t most) {
 
 std::string ProfileText(const FunctionProfile& profile, int most_steps) {
   const size_t most = most_steps > 0 ? static_cast<size_t>(most_steps) : profile.steps.size();
-  return absl::StrCat(HeadText(profile), RoofText(profile), KindsText(profile), AlikeText(profile, most),
+  return absl::StrCat(HeadText(profile), RooflineText(profile), KindsText(profile), AlikeText(profile, most),
                       StepsText(profile, most));
 }
 

@@ -113,7 +113,7 @@ CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments) {
   profile->add_option("--top", arguments.top, "print only this many of the longest steps; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  profile->add_flag("!--no-roof", arguments.profile.with_roofs,
+  profile->add_flag("!--no-roofline,!--no-roof", arguments.profile.with_rooflines,
                     "skip the measurement of the device limits, which takes memory and seconds");
   profile->add_option("--trace", arguments.trace,
                       "write the last run to this .json file, for chrome://tracing or ui.perfetto.dev");

@@ -26,14 +26,14 @@ const char* SourceText(ChoiceSource source) {
   return "first choice";
 }
 
-std::string Line(const ProductChoice& choice) {
+std::string Line(const TuningChoice& choice) {
   if (choice.source == ChoiceSource::kFirstChoice) {
     return absl::StrFormat("%10s %10s %7s  %-12s  %s; %s\n", "-", "-", "-", SourceText(choice.source),
-                           choice.key.product, choice.reason);
+                           choice.key.problem, choice.reason);
   }
   return absl::StrFormat("%10.2f %10.2f %6.1f%%  %-12s  %s%s\n", choice.first_us, choice.chosen_us,
                          100 * (choice.first_us / choice.chosen_us - 1), SourceText(choice.source),
-                         choice.key.product, choice.any_bits ? "; any bits" : "");
+                         choice.key.problem, choice.any_bits ? "; any bits" : "");
 }
 
 // Checks that the tuning file is readable or absent. Only entries that the file lacks are measured, so this
@@ -47,9 +47,9 @@ absl::Status CheckFile(const std::string& path) {
 
 std::string TuningTableText(const TuningReport& report) {
   std::string text;
-  const ProductKey* before = nullptr;
-  for (const ProductChoice& choice : report.products) {
-    const ProductKey& key = choice.key;
+  const TuningKey* before = nullptr;
+  for (const TuningChoice& choice : report.choices) {
+    const TuningKey& key = choice.key;
     if (before == nullptr || before->device != key.device || before->library != key.library) {
       absl::StrAppend(&text, key.device, ", ", key.library, "\n",
                       absl::StrFormat("%10s %10s %7s  %-12s  %s\n", "first us", "chosen us", "gain", "from",
@@ -73,10 +73,10 @@ absl::Status TunePlan(const TuneOptions& options, std::ostream& out) {
   SINTER_RETURN_IF_ERROR(CheckFile(TuningPath(tuning, options.plan)));
   SINTER_ASSIGN_OR_RETURN(const Session session, Session::Create(std::move(plan), {.tuning = tuning}));
   const TuningReport& report = session.tuning();
-  if (report.products.empty()) {
+  if (report.choices.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("there is nothing to tune: the plan '", options.plan,
-                     "' has neither matrix products nor convolutions on a GPU; compile the graph for one"));
+                     "' has neither matmuls nor convolutions on a GPU; compile the graph for one"));
   }
   out << TuningTableText(report);
   return report.status;

@@ -23,7 +23,7 @@ constexpr int64_t kLanes = 64;
 }  // namespace
 
 Accumulators::Accumulators(LoopContext& t) : LoopPart(t) {
-  bool columns = schedule_.mode == Schedule::Mode::kColumn;
+  bool columns = schedule_.mode == LoopSchedule::Mode::kColumn;
   int64_t count = schedule_.reduced.size() == 1 ? schedule_.chunk_size : schedule_.reduced.back().size;
   if (!columns)
     lanes_ = std::min<int64_t>(kLanes, llvm::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, count))));

@@ -24,9 +24,9 @@ class FusedCpuBackend : public CallBackend {
   }
 
   absl::Status Emit(plan_ir::CallOp call, StepWriter& writer) override {
-    SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call, CpuLoopTarget()));
+    SINTER_ASSIGN_OR_RETURN(FusedLaunches cut, SplitIntoLaunches(call, CpuLoopTarget()));
     SINTER_RETURN_IF_ERROR(CheckWorkspace(call, cut.workspace_bytes));
-    const std::vector<KernelLaunch> launches = code_.fused().AddStages(call, cut);
+    const std::vector<KernelLaunch> launches = code_.fused().AddLaunches(call, cut);
     for (auto [i, launch] : llvm::enumerate(launches)) {
       auto symbol = writer.builder().CreateString(launch.symbol);
       auto body =

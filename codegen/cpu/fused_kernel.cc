@@ -62,18 +62,18 @@ KernelModule::KernelModule(mlir::MLIRContext* context) {
 }
 
 absl::StatusOr<std::vector<KernelLaunch>> KernelModule::AddCall(plan_ir::CallOp call) {
-  SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call, CpuLoopTarget()));
-  return AddStages(call, cut);
+  SINTER_ASSIGN_OR_RETURN(FusedLaunches cut, SplitIntoLaunches(call, CpuLoopTarget()));
+  return AddLaunches(call, cut);
 }
 
-std::vector<KernelLaunch> KernelModule::AddStages(plan_ir::CallOp call, FusedStages& cut) {
+std::vector<KernelLaunch> KernelModule::AddLaunches(plan_ir::CallOp call, FusedLaunches& cut) {
   std::vector<KernelLaunch> launches;
   const CallSlots slots(call);
-  for (std::vector<Job>& jobs : cut.stages) launches.push_back(AddStage(slots, jobs));
+  for (std::vector<Job>& jobs : cut.launches) launches.push_back(AddLaunch(slots, jobs));
   return launches;
 }
 
-KernelLaunch KernelModule::AddStage(const CallSlots& slots, std::vector<Job>& jobs) {
+KernelLaunch KernelModule::AddLaunch(const CallSlots& slots, std::vector<Job>& jobs) {
   KernelLaunch launch;
   SmallVector<Slot> read, written, buffers;
   SmallVector<JobCall> calls;
@@ -125,14 +125,14 @@ KernelModule::JobCall KernelModule::AddJob(const CallSlots& slots, Job& job) {
 
 mlir::func::FuncOp KernelModule::EmitJob(const CallSlots& slots, Job& job, JobCall& result) {
   plan_ir::CallOp call = slots.call();
-  Schedule schedule = MakeSchedule(job);
+  LoopSchedule schedule = MakeSchedule(job);
   SmallVector<StreamedSlot> streamed = FindStreamedSlots(call, job, schedule);
   if (llvm::any_of(streamed, [](auto& s) { return s.distance > 0; })) schedule.prefetch_next_row = false;
   SmallVector<Slot> read, written;
   CollectSlots(job, read, written);
   for (const Slot& slot : read) AddSlot(result.slots, slots.Resolve(slot));
   for (const Slot& slot : written) AddSlot(result.slots, slot);
-  bool is_flat = schedule.mode == Schedule::Mode::kFlat;
+  bool is_flat = schedule.mode == LoopSchedule::Mode::kFlat;
   result.units = schedule.units;
   result.unit_length = is_flat ? schedule.tile : 1;
   result.length = is_flat ? schedule.parallel[0].size : schedule.units;
@@ -216,7 +216,7 @@ mlir::func::FuncOp KernelModule::EmitCalls(const CallSlots& slots, ArrayRef<JobC
   KernelEmitter e(s);
   auto number_of = [&](const Slot& slot) {
     int index = FindSlot(buffers, slot);
-    // The slot is read here and overwritten by an output of a later stage: the same memory under the input's
+    // The slot is read here and overwritten by an output of a later launch: the same memory under the input's
     // name.
     if (index < 0) {
       auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(slots.Resolve(b), slot); });

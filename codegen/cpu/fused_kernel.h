@@ -19,7 +19,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "sinter/codegen/loops/fused_stages.h"
+#include "sinter/codegen/loops/fused_launches.h"
 #include "sinter/codegen/loops/loop_target.h"
 
 namespace sinter::codegen {
@@ -41,8 +41,8 @@ class KernelModule {
   explicit KernelModule(mlir::MLIRContext* context);
 
   absl::StatusOr<std::vector<KernelLaunch>> AddCall(plan_ir::CallOp call);
-  // The same for a call that is cut already (CutIntoStages with CpuLoopTarget).
-  std::vector<KernelLaunch> AddStages(plan_ir::CallOp call, FusedStages& cut);
+  // The same for a call that is cut already (SplitIntoLaunches with CpuLoopTarget).
+  std::vector<KernelLaunch> AddLaunches(plan_ir::CallOp call, FusedLaunches& cut);
 
   mlir::ModuleOp module() { return *module_; }
   bool empty() const { return kernels_.empty(); }
@@ -50,7 +50,7 @@ class KernelModule {
  private:
   struct JobCall;
 
-  KernelLaunch AddStage(const CallSlots& slots, std::vector<Job>& jobs);
+  KernelLaunch AddLaunch(const CallSlots& slots, std::vector<Job>& jobs);
   JobCall AddJob(const CallSlots& slots, Job& job);
   mlir::func::FuncOp EmitJob(const CallSlots& slots, Job& job, JobCall& result);
   mlir::func::FuncOp EmitKernel(const CallSlots& slots, llvm::ArrayRef<JobCall> jobs,

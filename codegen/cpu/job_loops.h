@@ -1,4 +1,4 @@
-// The loops of one unit of a job, one function for each mode of Schedule.
+// The loops of one unit of a job, one function for each mode of LoopSchedule.
 //
 //   EmitRowLoops(t, sums, unit);
 #ifndef SINTER_CODEGEN_CPU_JOB_LOOPS_H_

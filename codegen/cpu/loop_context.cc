@@ -20,7 +20,7 @@ std::optional<int64_t> ConstantOf(Value value) {
 
 }  // namespace
 
-LoopContext::LoopContext(ir::ScalarBuilder& s, Job& job, const Schedule& schedule, PointerOf pointer_of,
+LoopContext::LoopContext(ir::ScalarBuilder& s, Job& job, const LoopSchedule& schedule, PointerOf pointer_of,
                          Value scratch)
     : b_(s.builder()),
       s_(s),
@@ -111,10 +111,10 @@ void LoopContext::UpdateCaches() {
     KernelEmitter::Cache* cache = e_.FindCache(kept.tensor);
     if (!cache) continue;
     cache->coords = KeyOf(kept.dims, kept.constants);
-    bool tiles = schedule_.mode == Schedule::Mode::kTiles;
+    bool tiles = schedule_.mode == LoopSchedule::Mode::kTiles;
     cache->position = tiles ? tile_position_ : kept.is_full ? ReducedPosition() : column_;
   }
-  if (schedule_.mode != Schedule::Mode::kColumn) return;
+  if (schedule_.mode != LoopSchedule::Mode::kColumn) return;
   for (JobReduction& reduction : job_.reductions) {
     KernelEmitter::Cache* cache = e_.FindCache(reduction.result());
     if (!cache) continue;

@@ -11,7 +11,7 @@
 #include <functional>
 
 #include "sinter/codegen/loops/element_emitter.h"
-#include "sinter/codegen/loops/job_schedule.h"
+#include "sinter/codegen/loops/loop_schedule.h"
 
 namespace sinter::codegen {
 
@@ -21,14 +21,14 @@ class LoopContext {
   using Body = llvm::function_ref<void(mlir::Value)>;
 
   // The builder's insertion point must be in the entry block of a function; the loops go there.
-  LoopContext(ir::ScalarBuilder& s, Job& job, const Schedule& schedule, PointerOf pointer_of,
+  LoopContext(ir::ScalarBuilder& s, Job& job, const LoopSchedule& schedule, PointerOf pointer_of,
               mlir::Value scratch);
 
   mlir::OpBuilder& b() { return b_; }
   ir::ScalarBuilder& s() { return s_; }
   KernelEmitter& e() { return e_; }
   Job& job() { return job_; }
-  const Schedule& schedule() const { return schedule_; }
+  const LoopSchedule& schedule() const { return schedule_; }
   mlir::Value PointerTo(const Slot& slot) const { return pointer_of_(slot); }
   // Coordinates in the domain at the point of emission.
   llvm::ArrayRef<mlir::Value> coords() const { return coords_; }
@@ -61,7 +61,7 @@ class LoopContext {
   mlir::OpBuilder& b_;
   ir::ScalarBuilder& s_;
   Job& job_;
-  const Schedule& schedule_;
+  const LoopSchedule& schedule_;
   PointerOf pointer_of_;
   mlir::Value scratch_;
   KernelEmitter e_;
@@ -80,7 +80,7 @@ class LoopPart {
   ir::ScalarBuilder& s_;
   KernelEmitter& e_;
   Job& job_;
-  const Schedule& schedule_;
+  const LoopSchedule& schedule_;
 };
 
 }  // namespace sinter::codegen

@@ -8,23 +8,23 @@ namespace sinter::codegen {
 
 using mlir::Value;
 
-void EmitLoopNest(ir::ScalarBuilder& s, Job& job, const Schedule& schedule,
+void EmitLoopNest(ir::ScalarBuilder& s, Job& job, const LoopSchedule& schedule,
                   const LoopContext::PointerOf& pointer_of, Value scratch, Value begin, Value end) {
   LoopContext t(s, job, schedule, pointer_of, scratch);
   std::optional<Accumulators> sums;
   if (!job.reductions.empty()) sums.emplace(t);
   t.For(begin, end, [&](Value unit) {
     switch (schedule.mode) {
-      case Schedule::Mode::kFlat:
+      case LoopSchedule::Mode::kFlat:
         t.SetCoordinate(schedule.parallel[0], unit);
         return t.EmitElements(0);
-      case Schedule::Mode::kMap:
+      case LoopSchedule::Mode::kMap:
         return EmitMapLoops(t, unit);
-      case Schedule::Mode::kTiles:
+      case LoopSchedule::Mode::kTiles:
         return EmitTileLoops(t, unit);
-      case Schedule::Mode::kRow:
+      case LoopSchedule::Mode::kRow:
         return EmitRowLoops(t, *sums, unit);
-      case Schedule::Mode::kColumn:
+      case LoopSchedule::Mode::kColumn:
         return EmitColumnLoops(t, *sums, unit);
     }
   });

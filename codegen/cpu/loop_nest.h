@@ -10,7 +10,7 @@ namespace sinter::codegen {
 
 // Emits the units (in mode kFlat: the elements) [begin, end). The builder's insertion point must be in the
 // entry block of a function; the loops go there.
-void EmitLoopNest(ir::ScalarBuilder& s, Job& job, const Schedule& schedule,
+void EmitLoopNest(ir::ScalarBuilder& s, Job& job, const LoopSchedule& schedule,
                   const LoopContext::PointerOf& pointer_of, mlir::Value scratch, mlir::Value begin,
                   mlir::Value end);
 

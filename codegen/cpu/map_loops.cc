@@ -90,7 +90,7 @@ void TileLoops::KeepTile(const KeptValue& kept) {
 }  // namespace
 
 void EmitMapLoops(LoopContext& t, Value unit) {
-  const Schedule& schedule = t.schedule();
+  const LoopSchedule& schedule = t.schedule();
   KernelEmitter& e = t.e();
   ArrayRef<Loop> outer = ArrayRef(schedule.parallel).drop_back();
   const Loop& inner = schedule.parallel.back();

@@ -20,7 +20,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/MemoryBufferRef.h"
-#include "sinter/codegen/cpu/far_arguments.h"
+#include "sinter/codegen/cpu/large_arguments.h"
 #include "sinter/kernels/cpu/math/embedded_kernels.h"
 #include "sinter/runtime/host/status.h"
 
@@ -151,7 +151,7 @@ class MathRewriter {
       return Truncate(CallVectorMath(name, wide), type);
     }
     if (name == "pow") {
-      if (llvm::Value* product = SimplePower(args[0], args[1])) return product;
+      if (llvm::Value* matmul = SimplePower(args[0], args[1])) return matmul;
     }
     std::string full_name = absl::StrCat("sn_", name.str(), type->isFloatTy() ? "_f32" : "_f64");
     llvm::SmallVector<llvm::Type*, 3> types(args.size(), type);

@@ -22,7 +22,7 @@
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "llvm/Transforms/Utils/SplitModule.h"
-#include "sinter/codegen/cpu/far_arguments.h"
+#include "sinter/codegen/cpu/large_arguments.h"
 #include "sinter/codegen/cpu/link_shared_object.h"
 #include "sinter/codegen/cpu/math_calls.h"
 #include "sinter/codegen/cpu/scale_floats.h"

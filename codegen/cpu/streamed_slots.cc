@@ -1,7 +1,7 @@
 #include "sinter/codegen/cpu/streamed_slots.h"
 
 #include "sinter/codegen/cpu/streaming_memory.h"
-#include "sinter/codegen/places/buffer_place.h"
+#include "sinter/codegen/places/buffer_region.h"
 
 namespace sinter::codegen {
 
@@ -12,15 +12,15 @@ namespace {
 bool IsStreamed(plan_ir::CallOp call, const JobOutput& output) {
   const Slot& slot = output.slot;
   if (slot.kind != Slot::Kind::kOut || plan_ir::TensorBytes(slot.type) < kStreamedBytes) return false;
-  BufferPlace place = PlaceOf(call.getOuts()[slot.index]);
-  bool is_aligned = place.space == BufferPlace::Space::kArena && place.offset % kStreamedAlignment == 0;
+  BufferRegion place = RegionOf(call.getOuts()[slot.index]);
+  bool is_aligned = place.space == BufferRegion::Space::kArena && place.offset % kStreamedAlignment == 0;
   return is_aligned &&
-         llvm::none_of(call.getIns(), [&](mlir::Value in) { return Overlaps(PlaceOf(in), place); });
+         llvm::none_of(call.getIns(), [&](mlir::Value in) { return Overlaps(RegionOf(in), place); });
 }
 
 // True if the pass that writes the output reads the tensor, rather than a kept value that an earlier pass
 // computed from the tensor.
-bool ReadsItself(const JobOutput& output, mlir::Value tensor, const Schedule& schedule) {
+bool ReadsItself(const JobOutput& output, mlir::Value tensor, const LoopSchedule& schedule) {
   const auto& requests = output.trace.requests;
   return llvm::any_of(requests, [&](const Request& request) {
     if (request.tensor != tensor) return false;
@@ -33,7 +33,7 @@ bool ReadsItself(const JobOutput& output, mlir::Value tensor, const Schedule& sc
 
 // Returns the prefetch distance in bytes: the fewest whole rows of at least kPrefetchBytes. 0 if the tensor
 // is not read along the job's rows.
-int64_t NextRow(const JobOutput& output, mlir::Value tensor, const Schedule& schedule) {
+int64_t NextRow(const JobOutput& output, mlir::Value tensor, const LoopSchedule& schedule) {
   if (schedule.parallel.empty()) return 0;
   int row = schedule.parallel.back().dim, column = schedule.reduced.back().dim;
   if (row < 0 || column < 0) return 0;
@@ -49,8 +49,9 @@ int64_t NextRow(const JobOutput& output, mlir::Value tensor, const Schedule& sch
 
 }  // namespace
 
-SmallVector<StreamedSlot> FindStreamedSlots(plan_ir::CallOp call, const Job& job, const Schedule& schedule) {
-  using Mode = Schedule::Mode;
+SmallVector<StreamedSlot> FindStreamedSlots(plan_ir::CallOp call, const Job& job,
+                                            const LoopSchedule& schedule) {
+  using Mode = LoopSchedule::Mode;
   SmallVector<StreamedSlot> result;
   bool along_rows =
       schedule.mode == Mode::kFlat || schedule.mode == Mode::kMap || schedule.mode == Mode::kRow;

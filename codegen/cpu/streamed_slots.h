@@ -8,8 +8,8 @@
 #ifndef SINTER_CODEGEN_CPU_STREAMED_SLOTS_H_
 #define SINTER_CODEGEN_CPU_STREAMED_SLOTS_H_
 
-#include "sinter/codegen/loops/fused_stages.h"
-#include "sinter/codegen/loops/job_schedule.h"
+#include "sinter/codegen/loops/fused_launches.h"
+#include "sinter/codegen/loops/loop_schedule.h"
 
 namespace sinter::codegen {
 
@@ -24,7 +24,7 @@ inline constexpr int64_t kStreamedAlignment = 64;
 // Returns an empty list if no output streams. The inputs of a row kernel stream if its last pass reads them
 // again: the next row is prefetched beside the stores, while the memory is least busy.
 llvm::SmallVector<StreamedSlot> FindStreamedSlots(plan_ir::CallOp call, const Job& job,
-                                                  const Schedule& schedule);
+                                                  const LoopSchedule& schedule);
 
 }  // namespace sinter::codegen
 

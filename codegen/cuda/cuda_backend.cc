@@ -19,9 +19,9 @@ class FusedCudaBackend : public CallBackend {
   }
 
   absl::Status Emit(plan_ir::CallOp call, StepWriter& writer) override {
-    SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call, CudaLoopTarget()));
+    SINTER_ASSIGN_OR_RETURN(FusedLaunches cut, SplitIntoLaunches(call, CudaLoopTarget()));
     SINTER_RETURN_IF_ERROR(CheckWorkspace(call, cut.workspace_bytes));
-    SINTER_ASSIGN_OR_RETURN(std::vector<CudaLaunch> launches, kernels_.AddStages(call, cut));
+    SINTER_ASSIGN_OR_RETURN(std::vector<CudaLaunch> launches, kernels_.AddLaunches(call, cut));
     for (auto [i, launch] : llvm::enumerate(launches)) {
       SINTER_ASSIGN_OR_RETURN(StepWriter::Step step,
                               writer.StepOf(call, i, launches.size(), launch.inputs, launch.outputs));

@@ -71,7 +71,7 @@ void ColumnSums::Store(Value block, Value lane, Value in_block) {
         for (auto [i, slot] : llvm::enumerate(reduction.partials)) {
           Scalars values;
           for (const Scalars& sum : lanes) values.push_back(sum[i]);
-          t_.StoreVector(t_.PlaceOf(slot).pointer, values.front().type(), position, values);
+          t_.StoreVector(t_.RegionOf(slot).pointer, values.front().type(), position, values);
         }
       });
     }

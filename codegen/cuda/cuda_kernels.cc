@@ -12,7 +12,7 @@
 #include "sinter/codegen/cuda/cuda_printer.h"
 #include "sinter/codegen/cuda/gpu_units.h"
 #include "sinter/codegen/loops/job_slots.h"
-#include "sinter/codegen/places/buffer_place.h"
+#include "sinter/codegen/places/buffer_region.h"
 #include "sinter/codegen/places/symbol_name.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/runtime/host/status.h"
@@ -35,14 +35,14 @@ namespace {
 
 constexpr size_t kNamedOps = 3;
 // Positions have 32 bits if all fit, including those of threads beyond the end.
-constexpr int64_t kMaxNarrow = std::numeric_limits<int32_t>::max() - (1 << 24);
+constexpr int64_t kMaxIndex32 = std::numeric_limits<int32_t>::max() - (1 << 24);
 
 bool IsAligned(plan_ir::CallOp call, const Slot& slot) {
   switch (slot.kind) {
     case Slot::Kind::kIn:
-      return PlaceOf(call.getIns()[slot.index]).offset % kAccessBytes == 0;
+      return RegionOf(call.getIns()[slot.index]).offset % kAccessBytes == 0;
     case Slot::Kind::kOut:
-      return PlaceOf(call.getOuts()[slot.index]).offset % kAccessBytes == 0;
+      return RegionOf(call.getOuts()[slot.index]).offset % kAccessBytes == 0;
     case Slot::Kind::kWorkspace:
       return slot.offset % kAccessBytes == 0;
   }
@@ -83,11 +83,11 @@ uint32_t CudaKernels::AddSource(CudaSource source) {
 }
 
 absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddCall(plan_ir::CallOp call) {
-  SINTER_ASSIGN_OR_RETURN(FusedStages cut, CutIntoStages(call, CudaLoopTarget()));
-  return AddStages(call, cut);
+  SINTER_ASSIGN_OR_RETURN(FusedLaunches cut, SplitIntoLaunches(call, CudaLoopTarget()));
+  return AddLaunches(call, cut);
 }
 
-absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddStages(plan_ir::CallOp call, FusedStages& cut) {
+absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddLaunches(plan_ir::CallOp call, FusedLaunches& cut) {
   if (!scratch_) {
     context_->loadDialect<LLVM::LLVMDialect, mlir::scf::SCFDialect, mlir::arith::ArithDialect,
                           mlir::math::MathDialect, mlir::func::FuncDialect>();
@@ -95,8 +95,8 @@ absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddStages(plan_ir::CallOp c
   }
   std::vector<CudaLaunch> launches;
   const CallSlots slots(call);
-  for (std::vector<Job>& jobs : cut.stages) {
-    SINTER_ASSIGN_OR_RETURN(CudaLaunch launch, AddStage(slots, jobs));
+  for (std::vector<Job>& jobs : cut.launches) {
+    SINTER_ASSIGN_OR_RETURN(CudaLaunch launch, AddLaunch(slots, jobs));
     // An empty grid: every output is empty.
     if (launch.grid > 0) launches.push_back(std::move(launch));
   }
@@ -151,7 +151,7 @@ struct CudaKernels::KernelText {
   ArrayRef<Slot> buffers;
   std::string functions, dispatch;
 
-  // A slot may be read here and overwritten by an output of a later stage: the same memory under the input's
+  // A slot may be read here and overwritten by an output of a later launch: the same memory under the input's
   // name.
   int NumberOf(const Slot& slot) {
     int index = FindSlot(buffers, slot);
@@ -209,9 +209,9 @@ struct CudaKernels::KernelText {
   }
 
   CudaSource Finish(int64_t block, int64_t resident) {
-    bool narrow = LargestTensor(buffers) < kMaxNarrow;
+    bool index32 = LargestTensor(buffers) < kMaxIndex32;
     std::string text = absl::StrCat(
-        narrow ? "typedef i32 idx;\ntypedef u32 uidx;\n\n" : "typedef i64 idx;\ntypedef u64 uidx;\n\n",
+        index32 ? "typedef i32 idx;\ntypedef u32 uidx;\n\n" : "typedef i64 idx;\ntypedef u64 uidx;\n\n",
         functions, "struct Buffers {\n  char* p[", std::max<size_t>(1, buffers.size()), "];\n};\n");
     std::string code =
         absl::StrCat("(const __grid_constant__ Buffers b) {\n  sn_start();\n",
@@ -219,11 +219,11 @@ struct CudaKernels::KernelText {
     const std::string bounds = resident > 0 ? absl::StrCat(block, ", ", resident) : absl::StrCat(block);
     std::string symbol = absl::StrCat(NameOps(slots.call()), ShortHash(absl::StrCat(text, bounds, code)));
     absl::StrAppend(&text, "extern \"C\" __global__ void __launch_bounds__(", bounds, ") ", symbol, code);
-    return {.symbol = symbol, .text = text, .starts_early = true};
+    return {.symbol = symbol, .text = text, .has_programmatic_launch = true};
   }
 };
 
-absl::StatusOr<CudaLaunch> CudaKernels::AddStage(const CallSlots& slots, std::vector<Job>& jobs) {
+absl::StatusOr<CudaLaunch> CudaKernels::AddLaunch(const CallSlots& slots, std::vector<Job>& jobs) {
   plan_ir::CallOp call = slots.call();
   CudaLaunch launch;
   SmallVector<Slot> read, written, buffers;

@@ -17,7 +17,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "sinter/codegen/cuda/cuda_source.h"
-#include "sinter/codegen/loops/fused_stages.h"
+#include "sinter/codegen/loops/fused_launches.h"
 
 namespace sinter::codegen {
 
@@ -38,8 +38,8 @@ class CudaKernels {
   // UNIMPLEMENTED, with the user's line, for a call with more buffers than a kernel may have parameters. Not
   // in a pass: the first call loads dialects.
   absl::StatusOr<std::vector<CudaLaunch>> AddCall(plan_ir::CallOp call);
-  // The same for a call that is cut already (CutIntoStages with CudaLoopTarget).
-  absl::StatusOr<std::vector<CudaLaunch>> AddStages(plan_ir::CallOp call, FusedStages& cut);
+  // The same for a call that is cut already (SplitIntoLaunches with CudaLoopTarget).
+  absl::StatusOr<std::vector<CudaLaunch>> AddLaunches(plan_ir::CallOp call, FusedLaunches& cut);
   // Adds a source made elsewhere, such as a kernel of the catalogue, and returns its index.
   uint32_t AddSource(CudaSource source);
 
@@ -49,7 +49,7 @@ class CudaKernels {
   struct JobCall;
   struct KernelText;
 
-  absl::StatusOr<CudaLaunch> AddStage(const CallSlots& slots, std::vector<Job>& jobs);
+  absl::StatusOr<CudaLaunch> AddLaunch(const CallSlots& slots, std::vector<Job>& jobs);
   JobCall EmitJob(const CallSlots& slots, Job& job, bool alone, llvm::ArrayRef<Slot> written);
 
   mlir::MLIRContext* context_;

@@ -14,7 +14,7 @@ void EmitCudaNest(ir::ScalarBuilder& s, Job& job, const CudaSchedule& schedule,
       return EmitFlat(t, block, thread, length);
     case CudaSchedule::Mode::kMap:
       return EmitMap(t, block, thread);
-    case CudaSchedule::Mode::kStrips:
+    case CudaSchedule::Mode::kPersistentRows:
       return EmitStrips(t, block, thread);
     case CudaSchedule::Mode::kTiles:
       return EmitTiles(t, block, thread);

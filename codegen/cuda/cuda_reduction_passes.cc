@@ -96,7 +96,7 @@ Scalars ReductionPasses::Lift(JobReduction& reduction, ArrayRef<Value> coords, V
     Value position = e_.add(e_.mul(index, rows), t_.ParallelPosition(coords));
     Scalars identity = reduction.op.emitIdentity(s_), scalars;
     for (auto [slot, like] : llvm::zip(reduction.partials, identity)) {
-      scalars.push_back(e_.Load(t_.PlaceOf(slot).pointer, like.type(), position));
+      scalars.push_back(e_.Load(t_.RegionOf(slot).pointer, like.type(), position));
       scalars.back().is_unsigned = like.is_unsigned;
     }
     return scalars;
@@ -195,7 +195,7 @@ void ReductionPasses::FinishPhase(int phase, ArrayRef<Scalars> totals, ArrayRef<
       Value position =
           e_.add(e_.mul(chunk_, e_.index(TripCount(schedule_.parallel))), t_.ParallelPosition(coords));
       for (auto [slot, scalar] : llvm::zip(reduction.partials, total)) {
-        e_.Store(t_.PlaceOf(slot).pointer, scalar.type(), position, scalar);
+        e_.Store(t_.RegionOf(slot).pointer, scalar.type(), position, scalar);
       }
     });
   }

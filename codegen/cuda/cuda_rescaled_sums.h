@@ -12,7 +12,7 @@
 
 #include <cstddef>
 
-#include "sinter/codegen/loops/fused_stages.h"
+#include "sinter/codegen/loops/fused_launches.h"
 
 namespace sinter::codegen {
 

@@ -172,7 +172,7 @@ std::vector<RowNest::RowInput> RowNest::RowInputs() {
     });
     if (!moves || along < 0 || access.strides[along] != 1) continue;
     const auto* read = llvm::find_if(job_.reads, [&](const auto& r) { return r.first == access.tensor; });
-    if (read != job_.reads.end()) found.push_back({t_.PlaceOf(read->second).pointer, access});
+    if (read != job_.reads.end()) found.push_back({t_.RegionOf(read->second).pointer, access});
   }
   return found;
 }

@@ -83,8 +83,8 @@ int64_t VectorWidth(Job& job, int dim, int64_t size) {
 
 // Schedules squares and returns true if the CPU's schedule finds transposed inputs.
 bool ScheduleTiles(Job& job, CudaSchedule& s) {
-  Schedule found = MakeSchedule(job);
-  if (found.mode != Schedule::Mode::kTiles || found.kept.empty()) return false;
+  LoopSchedule found = MakeSchedule(job);
+  if (found.mode != LoopSchedule::Mode::kTiles || found.kept.empty()) return false;
   s.mode = CudaSchedule::Mode::kTiles;
   s.cross = found.cross;
   s.crossing = std::move(found.kept);

@@ -8,7 +8,7 @@
 #ifndef SINTER_CODEGEN_CUDA_CUDA_SCHEDULE_H_
 #define SINTER_CODEGEN_CUDA_CUDA_SCHEDULE_H_
 
-#include "sinter/codegen/loops/job_schedule.h"
+#include "sinter/codegen/loops/loop_schedule.h"
 #include "sinter/codegen/loops/loop_target.h"
 #include "sinter/ir/target/gpu_models.h"
 
@@ -21,7 +21,7 @@ struct CudaSchedule {
     // Like kMap, but a thread keeps its position in the innermost loop and iterates over rows (positions of
     // the other loops), `unroll` at a time. It computes the values `along`, which vary only along the
     // innermost loop, once.
-    kStrips,
+    kPersistentRows,
     // Squares of the loops `cross` and the innermost one, for inputs that are contiguous along `cross`.
     // Shared memory transposes these inputs, so that both they and the results are accessed along their rows.
     kTiles,
@@ -36,10 +36,10 @@ struct CudaSchedule {
   llvm::SmallVector<Loop> parallel, reduced;  // Outermost first. Without reductions `parallel` has all loops.
   int64_t vector = 1;
   int64_t unroll = 1;  // kMap: vectors of a thread, one block's width apart.
-  int64_t passes = 1;  // kStrips: a thread computes `passes` times `unroll` rows.
-  // kStrips: distance between a thread's rows; other threads have the rows between.
+  int64_t passes = 1;  // kPersistentRows: a thread computes `passes` times `unroll` rows.
+  // kPersistentRows: distance between a thread's rows; other threads have the rows between.
   int64_t side_by_side = 1;
-  std::vector<KeptValue> along;  // kStrips: values computed before the first row.
+  std::vector<KeptValue> along;  // kPersistentRows: values computed before the first row.
   int64_t threads =
       1;  // Along the reduced loops. kRow: a power of two up to 32, or whole warps with one row a block.
   int64_t width = 1;                // kColumn: threads along the columns.
@@ -61,8 +61,8 @@ CudaSchedule MakeCudaSchedule(Job& job, bool alone);
 llvm::SmallVector<Access> DistinctAccesses(llvm::ArrayRef<const Trace*> traces);
 int64_t StoredBytes(mlir::Value tensor);
 
-// Turns `s`, a kMap schedule with several loops and its vector set, into kStrips if that is faster; returns
-// true if so.
+// Turns `s`, a kMap schedule with several loops and its vector set, into kPersistentRows if that is faster;
+// returns true if so.
 bool ScheduleCudaStrips(Job& job, CudaSchedule& s);
 
 // How GPUs cut jobs.

@@ -13,7 +13,7 @@ struct CudaSource {
   std::string subject = {};
   // True if the kernel begins with sn_start (kernels/cuda/prelude.cuh), which permits launching it before the
   // previous kernel has ended.
-  bool starts_early = false;
+  bool has_programmatic_launch = false;
 };
 
 }  // namespace sinter::codegen

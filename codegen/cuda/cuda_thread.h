@@ -50,7 +50,7 @@ class CudaThread {
   LaneEmitter& e() { return e_; }
   Job& job() { return job_; }
   const CudaSchedule& schedule() const { return schedule_; }
-  Place PlaceOf(const Slot& slot) const { return place_of_(slot); }
+  Place RegionOf(const Slot& slot) const { return place_of_(slot); }
   // Coordinates in the domain; the parallel ones are set before the phases.
   llvm::SmallVector<mlir::Value>& coords() { return coords_; }
 

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/DenseMap.h"
-#include "sinter/codegen/places/buffer_place.h"
+#include "sinter/codegen/places/buffer_region.h"
 #include "sinter/codegen/places/user_line.h"
 
 namespace sinter::codegen {
@@ -105,7 +105,7 @@ class Accesses {
 absl::Status CheckOverwrites(plan_ir::CallOp call, ArrayRef<JobDraft> drafts) {
   mlir::Block& block = call.getBody().front();
   const Accesses accesses(drafts);
-  const SmallVector<BufferPlace> read = PlacesOf(call.getIns()), written = PlacesOf(call.getOuts());
+  const SmallVector<BufferRegion> read = RegionsOf(call.getIns()), written = RegionsOf(call.getOuts());
   for (size_t i = 0; i < read.size(); ++i) {
     for (size_t j = 0; j < written.size(); ++j) {
       if (!Overlaps(read[i], written[j])) continue;

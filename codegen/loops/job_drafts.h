@@ -1,4 +1,4 @@
-// The jobs of a fused call while fused_stages.cc builds them, and a check of their in-place writes.
+// The jobs of a fused call while fused_launches.cc builds them, and a check of their in-place writes.
 //
 //   std::vector<JobDraft> drafts;
 //   if (!ComesAfter(drafts, 2, 0)) ...
@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
-#include "sinter/codegen/loops/fused_stages.h"
+#include "sinter/codegen/loops/fused_launches.h"
 
 namespace sinter::codegen {
 
@@ -23,7 +23,7 @@ struct JobDraft {
   // Tensors that it reads and that attract further parts. Tensors of one number count only if the job
   // computes one number.
   llvm::DenseSet<mlir::Value> tensors;
-  int stage = -1;
+  int launch = -1;
   int rows = -1;  // The job whose pass over rows computes the partial results; -1 if none.
 };
 

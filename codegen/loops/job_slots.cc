@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "sinter/codegen/places/buffer_place.h"
+#include "sinter/codegen/places/buffer_region.h"
 
 namespace sinter::codegen {
 
@@ -20,10 +20,10 @@ int64_t Elements(ArrayRef<int64_t> shape) {
 }  // namespace
 
 CallSlots::CallSlots(plan_ir::CallOp call) : call_(call) {
-  std::map<decltype(StartOf(BufferPlace())), std::pair<Slot::Kind, int>> first;
-  for (auto [j, place] : llvm::enumerate(PlacesOf(call.getOuts())))
+  std::map<decltype(StartOf(BufferRegion())), std::pair<Slot::Kind, int>> first;
+  for (auto [j, place] : llvm::enumerate(RegionsOf(call.getOuts())))
     first.try_emplace(StartOf(place), Slot::Kind::kOut, static_cast<int>(j));
-  for (auto [i, place] : llvm::enumerate(PlacesOf(call.getIns()))) {
+  for (auto [i, place] : llvm::enumerate(RegionsOf(call.getIns()))) {
     const std::pair own(Slot::Kind::kIn, static_cast<int>(i));
     const auto& found = first.try_emplace(StartOf(place), own).first->second;
     ins_.push_back(place.bytes == 0 ? own : found);

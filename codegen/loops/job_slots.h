@@ -6,7 +6,7 @@
 #ifndef SINTER_CODEGEN_LOOPS_JOB_SLOTS_H_
 #define SINTER_CODEGEN_LOOPS_JOB_SLOTS_H_
 
-#include "sinter/codegen/loops/fused_stages.h"
+#include "sinter/codegen/loops/fused_launches.h"
 
 namespace sinter::codegen {
 

@@ -160,7 +160,7 @@ absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const std::ve
     }
     auto symbol = builder.CreateString(source.symbol);
     kernels.push_back(
-        fb::CreateGpuKernel(builder, symbol, builder.CreateVector(tables), source.starts_early));
+        fb::CreateGpuKernel(builder, symbol, builder.CreateVector(tables), source.has_programmatic_launch));
   }
   return builder.CreateVector(kernels);
 }

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/codegen/places/buffer_place.h"
+#include "sinter/codegen/places/buffer_region.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/codegen/steps/lowering.h"
 #include "sinter/ir/dialect/ops.h"
@@ -17,7 +17,7 @@ using mlir::Value;
 
 namespace {
 
-static_assert(static_cast<int>(ir::Combine::min) == static_cast<int>(fb::Combine::Min));
+static_assert(static_cast<int>(ir::Combine::min) == static_cast<int>(fb::ReduceOp::Min));
 
 mlir::RankedTensorType TensorOf(Value buffer) {
   return llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor();
@@ -26,7 +26,7 @@ mlir::RankedTensorType TensorOf(Value buffer) {
 // The properties in which the kinds of collectives differ.
 struct Contents {
   fb::CollectiveKind kind;
-  ir::Combine combine = ir::Combine::sum;
+  ir::ReduceKind combine = ir::ReduceKind::sum;
   int64_t root = 0;
   llvm::ArrayRef<int64_t> sizes = {};  // Sizes along dimension 0, for every rank.
 };
@@ -38,10 +38,10 @@ Contents ContentsOf(Operation* op) {
       .Case<ir::ReduceOp>(
           [](auto o) { return Contents{Kind::Reduce, o.getCombine(), static_cast<int64_t>(o.getRoot())}; })
       .Case<ir::BroadcastFromOp>([](auto o) {
-        return Contents{Kind::Broadcast, ir::Combine::sum, static_cast<int64_t>(o.getRoot())};
+        return Contents{Kind::Broadcast, ir::ReduceKind::sum, static_cast<int64_t>(o.getRoot())};
       })
       .Case<ir::AllGatherOp>(
-          [](auto o) { return Contents{Kind::AllGather, ir::Combine::sum, 0, o.getSizes()}; })
+          [](auto o) { return Contents{Kind::AllGather, ir::ReduceKind::sum, 0, o.getSizes()}; })
       .Case<ir::ReduceScatterOp>(
           [](auto o) { return Contents{Kind::ReduceScatter, o.getCombine(), 0, o.getSizes()}; })
       .Case<ir::AllToAllOp>([](auto) { return Contents{Kind::AllToAll}; })
@@ -51,9 +51,9 @@ Contents ContentsOf(Operation* op) {
 // True if the buffers are parts of one memory, at the given distances from the first buffer.
 bool IsOneRun(mlir::ValueRange buffers, llvm::ArrayRef<int64_t> distances) {
   if (buffers.empty()) return true;
-  BufferPlace first = PlaceOf(buffers.front());
+  BufferRegion first = RegionOf(buffers.front());
   for (auto [buffer, distance] : llvm::zip(buffers, distances)) {
-    BufferPlace place = PlaceOf(buffer);
+    BufferRegion place = RegionOf(buffer);
     if (place.root != first.root || place.offset - first.offset != distance) return false;
   }
   return true;
@@ -64,9 +64,9 @@ bool IsFlat(plan_ir::CallOp call) {
       call.getIns().empty() ? mlir::ValueRange(call.getOuts()) : mlir::ValueRange(call.getIns());
   if (given.size() < 2) return false;
   llvm::SmallVector<int64_t> distances;
-  int64_t start = PlaceOf(given.front()).offset, end = start;
+  int64_t start = RegionOf(given.front()).offset, end = start;
   for (Value buffer : given) {
-    BufferPlace place = PlaceOf(buffer);
+    BufferRegion place = RegionOf(buffer);
     if (place.offset < end) return false;
     end = place.offset + place.bytes;
     distances.push_back(place.offset - start);
@@ -101,7 +101,7 @@ absl::StatusOr<flatbuffers::Offset<fb::CollectiveStep>> LowerCollective(plan_ir:
   flatbuffers::FlatBufferBuilder& builder = plan.builder;
   auto group_table = builder.CreateVector(group);
   auto element_table = builder.CreateVector(elements), part_table = builder.CreateVector(parts);
-  return fb::CreateCollectiveStep(builder, contents.kind, static_cast<fb::Combine>(contents.combine),
+  return fb::CreateCollectiveStep(builder, contents.kind, static_cast<fb::ReduceOp>(contents.combine),
                                   DTypeOf(element), static_cast<uint32_t>(collective.channel), group_table,
                                   static_cast<uint32_t>(rank), static_cast<uint32_t>(contents.root),
                                   element_table, part_table, IsFlat(call));

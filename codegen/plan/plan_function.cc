@@ -3,7 +3,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "sinter/codegen/cuda/catalog/cuda_copy.h"
-#include "sinter/codegen/places/buffer_place.h"
+#include "sinter/codegen/places/buffer_region.h"
 #include "sinter/codegen/steps/step_writer.h"
 #include "sinter/runtime/host/status.h"
 
@@ -86,7 +86,7 @@ class FunctionWriter {
     uint64_t bytes = llvm::cast<plan_ir::BufferType>(copy.getSource().getType()).getBytes();
     step.name = "copy";
     if (const std::optional<CudaCatalogLaunch> launch =
-            CudaCopy(PlaceOf(copy.getSource()), PlaceOf(copy.getTarget()))) {
+            CudaCopy(RegionOf(copy.getSource()), RegionOf(copy.getTarget()))) {
       const uint32_t kernel = backends_.cuda_kernels().AddSource(launch->source());
       step.type = fb::StepBody::GpuKernelStep;
       step.body = fb::CreateGpuKernelStep(builder_, kernel, launch->grid, launch->block, 0).Union();

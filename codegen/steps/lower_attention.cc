@@ -12,9 +12,9 @@ using flatbuffers::FlatBufferBuilder;
 namespace {
 
 // The forward pass has two matmuls, Q K^T and P V; the gradient has five.
-double Flops(const ir::AttentionShape& s, bool causal, int products) {
+double Flops(const ir::AttentionShape& s, bool causal, int matmuls) {
   double scores = 1.0 * s.batch * s.heads * s.queries * s.keys;
-  return (causal ? 0.5 : 1.0) * products * 2 * scores * s.width;
+  return (causal ? 0.5 : 1.0) * matmuls * 2 * scores * s.width;
 }
 
 template <typename Op>
@@ -26,7 +26,7 @@ absl::StatusOr<LibraryStep> LowerAttentionOp(Op op, bool backward, bool has_stat
   if (!reason.empty()) {
     return absl::UnimplementedError(
         absl::StrCat(UserLine(op.getLoc()), ": no library computes this ", op.getOperationName().str(),
-                     " whole: ", reason, "; decompose it into products and a softmax before lower-to-plan"));
+                     " whole: ", reason, "; decompose it into matmuls and a softmax before lower-to-plan"));
   }
   auto body = fb::CreateAttentionStep(builder, dtype, backward, s.packed, op.getCausal(), has_stats, s.batch,
                                       s.queries, s.keys, s.heads, s.key_heads, s.width,

@@ -19,7 +19,7 @@ namespace {
 
 int64_t DTypeNumber(Value v) { return static_cast<int64_t>(DTypeOf(TypeOf(v).getElementType())); }
 
-// The products of the sizes before and after dimension `dim`.
+// The matmuls of the sizes before and after dimension `dim`.
 struct Around {
   int64_t outer = 1, inner = 1;
   Around(Value v, int64_t dim) {

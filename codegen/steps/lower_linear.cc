@@ -8,7 +8,7 @@
 #include "sinter/codegen/steps/lowering.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
-#include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/library/matmul_sizes.h"
 #include "sinter/ir/plan/plan_ops.h"
 #include "sinter/kernels/cpu/images/batch_conv.h"
 #include "sinter/kernels/cpu/math/activation.h"
@@ -91,8 +91,8 @@ struct Image {
 
 // Returns the fields that all matmuls have; the other fields have their defaults.
 template <typename Op>
-fb::MatmulStepT ProductTable(Op op) {
-  const ir::ProductSizes s = ir::ProductSizes::Of(op);
+fb::MatmulStepT MatmulTable(Op op) {
+  const ir::MatmulSizes s = ir::MatmulSizes::Of(op);
   fb::MatmulStepT table;
   table.batch = s.batch, table.m = s.m, table.n = s.n, table.k = s.k;
   table.transpose_a = op.getTransposeA(), table.transpose_b = op.getTransposeB();
@@ -103,29 +103,29 @@ fb::MatmulStepT ProductTable(Op op) {
   return table;
 }
 
-LibraryStep Product(const fb::MatmulStepT& table, FlatBufferBuilder& builder) {
+LibraryStep Matmul(const fb::MatmulStepT& table, FlatBufferBuilder& builder) {
   return {fb::StepBody::MatmulStep, fb::CreateMatmulStep(builder, &table).Union(),
           2.0 * table.batch * table.m * table.n * table.k};
 }
 
 absl::StatusOr<LibraryStep> LowerMatmul(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
-  fb::MatmulStepT table = ProductTable(matmul);
+  fb::MatmulStepT table = MatmulTable(matmul);
   table.has_bias = static_cast<bool>(matmul.getBias());
   table.has_addend = static_cast<bool>(matmul.getAddend());
   table.has_scale = static_cast<bool>(matmul.getScale());
-  return Product(table, builder);
+  return Matmul(table, builder);
 }
 
 // Only if a library of the target has the gradient.
 absl::StatusOr<LibraryStep> LowerMatmulGrad(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto gradient = llvm::cast<ir::MatmulGradOp>(op);
-  fb::MatmulStepT table = ProductTable(gradient);
+  fb::MatmulStepT table = MatmulTable(gradient);
   table.is_gradient = true;
   const std::string reason = TargetOf(op).libraries->againstMatmulGradient(
-      ir::ProductSizes::Of(gradient), gradient.getA().getType().getElementType(),
+      ir::MatmulSizes::Of(gradient), gradient.getA().getType().getElementType(),
       gradient.getType().getElementType(), gradient.getActivation());
-  if (reason.empty()) return Product(table, builder);
+  if (reason.empty()) return Matmul(table, builder);
   return absl::UnimplementedError(absl::StrCat(UserLine(op->getLoc()), ": no library computes this ",
                                                op->getName().getStringRef().str(), " in one call: ", reason,
                                                "; decompose it before lower-to-plan"));

@@ -1,7 +1,7 @@
 #include "sinter/codegen/steps/step_writer.h"
 
 #include "absl/strings/str_cat.h"
-#include "sinter/codegen/places/buffer_place.h"
+#include "sinter/codegen/places/buffer_region.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/runtime/host/status.h"
 
@@ -22,19 +22,19 @@ absl::Status StepWriter::Unplaced(mlir::Location loc) {
 }
 
 absl::StatusOr<uint32_t> StepWriter::AddBuffer(Value buffer) {
-  BufferPlace place = PlaceOf(buffer);
+  BufferRegion place = RegionOf(buffer);
   auto type = llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor();
   uint64_t offset = place.offset;
   uint32_t device = plan_.DeviceIndex(place.device);
   switch (place.space) {
-    case BufferPlace::Space::kUnplaced:
+    case BufferRegion::Space::kUnplaced:
       return Unplaced(buffer.getLoc());
-    case BufferPlace::Space::kArena:
+    case BufferRegion::Space::kArena:
       return AddBuffer(fb::Space::Arena, 0, offset, type, device);
-    case BufferPlace::Space::kInput:
+    case BufferRegion::Space::kInput:
       return AddBuffer(fb::Space::Input, inputs_.at(llvm::cast<mlir::StringAttr>(place.name).str()), offset,
                        type, device);
-    case BufferPlace::Space::kVariable: {
+    case BufferRegion::Space::kVariable: {
       std::string name = llvm::cast<mlir::FlatSymbolRefAttr>(place.name).getValue().str();
       auto found = plan_.variables.find(name);
       if (found != plan_.variables.end())
@@ -42,7 +42,7 @@ absl::StatusOr<uint32_t> StepWriter::AddBuffer(Value buffer) {
       return absl::InvalidArgumentError(
           absl::StrCat(UserLine(buffer.getLoc()), ": the module has no variable @", name));
     }
-    case BufferPlace::Space::kConstant: {
+    case BufferRegion::Space::kConstant: {
       auto constant = llvm::cast<plan_ir::ConstantOp>(place.root);
       SINTER_ASSIGN_OR_RETURN(uint64_t start, plan_.constants.Add(constant));
       return AddBuffer(fb::Space::Constant, 0, start + offset, type, device);

@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/plan_generated.h"
-#include "sinter/codegen/loops/fused_stages.h"
+#include "sinter/codegen/loops/fused_launches.h"
 #include "sinter/codegen/steps/plan_contents.h"
 
 namespace sinter::codegen {

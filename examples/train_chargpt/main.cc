@@ -229,8 +229,8 @@ absl::Status Run(const Options& o) {
   SINTER_ASSIGN_OR_RETURN(HostTensor x, HostTensor::Zeros(sn::I32, {o.batch, o.context}));
   SINTER_ASSIGN_OR_RETURN(HostTensor y, HostTensor::Zeros(sn::I32, {o.batch, o.context}));
   sn::SplitMix bits(static_cast<uint64_t>(o.seed), /*stream=*/0);
-  optim::Schedule rate = optim::WarmupCosine(o.learning_rate, std::min<int64_t>(100, o.steps / 10 + 1),
-                                             o.steps, o.learning_rate / 10);
+  optim::RateSchedule rate = optim::WarmupCosine(o.learning_rate, std::min<int64_t>(100, o.steps / 10 + 1),
+                                                 o.steps, o.learning_rate / 10);
   SINTER_RETURN_IF_ERROR(rate.status());
   constexpr int64_t kReport = 100, kReading = 10;
   for (int64_t step = 0; step < o.steps;) {

@@ -26,8 +26,8 @@
 #include "sinter/examples/sampling.h"
 #include "sinter/examples/train_gpt2/gpt2.h"
 #include "sinter/frontend/data/tokens.h"
-#include "sinter/runtime/status.h"
 #include "sinter/runtime/checkpoint.h"
+#include "sinter/runtime/status.h"
 
 namespace {
 
@@ -149,7 +149,7 @@ absl::Status Train(sn::Session& session, const Data& data, const Options& o) {
   // Steps between readings of the log. A reading waits for the device, but must happen before the log is
   // full.
   const int64_t reading = std::clamp<int64_t>(1000 / parts, 1, 10);
-  sn::optim::Schedule rate =
+  sn::optim::RateSchedule rate =
       sn::optim::WarmupCosine(o.learning_rate, o.warmup, o.steps, o.learning_rate / 10);
   SINTER_RETURN_IF_ERROR(rate.status());
   for (int64_t step = first; step < last;) {
@@ -278,7 +278,7 @@ int main(int argc, char** argv) {
   AddTrainingOptions(app, options);
   examples::DeviceFlags flags;
   examples::AddPrecisionFlag(app, flags,
-                             "of products and what lies between them; default: bf16 on a GPU, f32 on a CPU");
+                             "of matmuls and what lies between them; default: bf16 on a GPU, f32 on a CPU");
   examples::AddDevicesFlag(app, flags);
   CLI11_PARSE(app, argc, argv);
   absl::StatusOr<std::vector<sn::Device>> devices = flags.Devices();

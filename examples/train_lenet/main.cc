@@ -113,7 +113,7 @@ absl::Status Train(sn::Session& session, const examples::Digits& data, const Opt
   }
   int64_t first = batches.state().epoch;
   // The rate is an input of the step, so a schedule needs no recompilation.
-  optim::Schedule rate =
+  optim::RateSchedule rate =
       optim::WarmupCosine(options.learning_rate, /*warmup_steps=*/steps, options.epochs * steps);
   SINTER_RETURN_IF_ERROR(rate.status());
   SINTER_ASSIGN_OR_RETURN(auto ahead, sn::Prefetcher::Create([&] { return batches.Next(); }, /*depth=*/2));
@@ -190,8 +190,7 @@ int main(int argc, char** argv) {
   app.add_option("--stop-after", options.stop_after, "leave off after this many epochs, to be resumed");
   app.add_option("--plan", options.plan, "also save the plan here");
   examples::DeviceFlags flags;
-  examples::AddPrecisionFlag(app, flags, "of products and convolutions: f32, bf16 or f16")
-      ->default_str("f32");
+  examples::AddPrecisionFlag(app, flags, "of matmuls and convolutions: f32, bf16 or f16")->default_str("f32");
   examples::AddDeviceFlag(app, flags);
   CLI11_PARSE(app, argc, argv);
   absl::StatusOr<std::vector<sn::Device>> devices = flags.Devices();

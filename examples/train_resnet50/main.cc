@@ -201,7 +201,7 @@ absl::Status Train(sn::Session& session, const Options& o, const Data& data) {
     SINTER_ASSIGN_OR_RETURN(step, Resume(session, o, batches));
   }
   const int64_t last = o.stop_after > 0 ? std::min(o.steps, step + o.stop_after) : o.steps;
-  optim::Schedule rate = optim::WarmupCosine(o.learning_rate, o.warmup, o.steps);
+  optim::RateSchedule rate = optim::WarmupCosine(o.learning_rate, o.warmup, o.steps);
   SINTER_RETURN_IF_ERROR(rate.status());
   SINTER_ASSIGN_OR_RETURN(auto ahead, sn::Prefetcher::Create([&] { return batches.Next(); }, /*depth=*/2));
   // Steps between readings of the log; a reading waits for the device.

@@ -253,7 +253,7 @@ std::vector<Stage> PlanStages() {
          m.addNestedPass<FunctionOp>(codegen::createSelectKernels({.report = o.report}));
        },
        &CompileReport::kernels},
-      {"schedule", [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(createSchedule()); }},
+      {"order-calls", [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(createOrderCalls()); }},
       {"update-in-place",
        [](Manager& m, const Options& o) {
          m.addNestedPass<FunctionOp>(createUpdateInPlace({.enable = o.in_place, .report = o.report}));
@@ -303,10 +303,13 @@ std::string Print(mlir::ModuleOp module) {
   return text;
 }
 
+// The stage of a name in CompileOptions::dump_stages, which may be a name that the stage had earlier.
+std::string_view StageOf(std::string_view name) { return name == "schedule" ? "order-calls" : name; }
+
 absl::Status CheckDumpNames(const std::vector<std::string>& names) {
   std::vector<std::string> known = StageNames();
   for (const std::string& name : names) {
-    if (name == "all" || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (name == "all" || std::find(known.begin(), known.end(), StageOf(name)) != known.end()) continue;
     std::string list;
     for (const std::string& k : known) absl::StrAppend(&list, list.empty() ? "" : ", ", k);
     return absl::InvalidArgumentError(
@@ -343,7 +346,7 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
   SINTER_RETURN_IF_ERROR(CheckBytes(options));
   auto wants_dump = [&](const std::string& stage) {
     return std::any_of(options.dump_stages.begin(), options.dump_stages.end(),
-                       [&](const std::string& s) { return s == "all" || s == stage; });
+                       [&](const std::string& s) { return s == "all" || StageOf(s) == stage; });
   };
   if (options.threads < 0) {
     return absl::InvalidArgumentError(absl::StrCat("CompileOptions::threads is ", options.threads,
@@ -367,7 +370,12 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
       lines.insert(lines.end(), remarks.begin(), remarks.end());
     }
     report.stage_ms.emplace_back(stage.name, MsSince(start));
-    if (wants_dump(stage.name)) report.dumps[stage.name] = Print(module);
+    if (wants_dump(stage.name)) {
+      report.dumps[stage.name] = Print(module);
+      for (const std::string& name : options.dump_stages) {
+        if (StageOf(name) == stage.name) report.dumps[name] = report.dumps[stage.name];
+      }
+    }
   }
   codegen::EmitOptions emit{.targets = std::move(targets),
                             .name = module.getName().value_or(unnamed).str(),

@@ -1,4 +1,4 @@
-// FunctionState, the state of a function while it is built, and Call, one builder call (graph_state.h).
+// FunctionBuilder, the state of a function while it is built, and Call, one builder call (graph_state.h).
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -25,14 +25,14 @@ double SeedAsDouble(int64_t seed) {
 
 }  // namespace
 
-FunctionState*& FunctionState::Building() {
-  thread_local FunctionState* building = nullptr;
+FunctionBuilder*& FunctionBuilder::Building() {
+  thread_local FunctionBuilder* building = nullptr;
   return building;
 }
 
-FunctionState* FunctionState::Current() { return Building() ? Building()->graph().current : nullptr; }
+FunctionBuilder* FunctionBuilder::Current() { return Building() ? Building()->graph().current : nullptr; }
 
-FunctionState::FunctionState(GraphState& graph, std::string name, Mode mode, Where where)
+FunctionBuilder::FunctionBuilder(GraphState& graph, std::string name, Mode mode, Where where)
     : graph_(graph), name_(std::move(name)), mode_(mode), builder_(&graph.context()) {
   auto builder = mlir::OpBuilder::atBlockEnd(graph.module().getBody());
   func_ =
@@ -42,27 +42,28 @@ FunctionState::FunctionState(GraphState& graph, std::string name, Mode mode, Whe
   builder_.setListener(&placer_);
 }
 
-mlir::Value FunctionState::AddArgument(mlir::RankedTensorType type,
-                                       llvm::ArrayRef<mlir::NamedAttribute> attributes, mlir::Location loc) {
+mlir::Value FunctionBuilder::AddArgument(mlir::RankedTensorType type,
+                                         llvm::ArrayRef<mlir::NamedAttribute> attributes,
+                                         mlir::Location loc) {
   // Finish sets the function's type, which lists all arguments, when there are no more.
   argument_attributes_.push_back(mlir::DictionaryAttr::get(&graph_.context(), attributes));
   return func_.getBody().front().addArgument(type, loc);
 }
 
-mlir::Value FunctionState::AddInput(const std::string& name, mlir::RankedTensorType type,
-                                    mlir::Location loc) {
+mlir::Value FunctionBuilder::AddInput(const std::string& name, mlir::RankedTensorType type,
+                                      mlir::Location loc) {
   llvm::SmallVector<mlir::NamedAttribute> attributes = {
       builder_.getNamedAttr(ir::kInputAttr, builder_.getStringAttr(name))};
   if (device_scope()) attributes.push_back(builder_.getNamedAttr(ir::kDeviceAttr, device_scope()));
   return inputs_[name] = AddArgument(type, attributes, loc);
 }
 
-void FunctionState::AddOutput(const std::string& name, mlir::Value value) {
+void FunctionBuilder::AddOutput(const std::string& name, mlir::Value value) {
   outputs_[name] = value;
   output_order_.push_back(name);
 }
 
-mlir::Value FunctionState::Read(ir::VariableOp variable) {
+mlir::Value FunctionBuilder::Read(ir::VariableOp variable) {
   std::string name = variable.getSymName().str();
   std::vector<mlir::Value>& values = values_[name];
   if (!values.empty()) return values.back();
@@ -73,25 +74,25 @@ mlir::Value FunctionState::Read(ir::VariableOp variable) {
   return values.back();
 }
 
-void FunctionState::Assign(ir::VariableOp variable, mlir::Value value) {
+void FunctionBuilder::Assign(ir::VariableOp variable, mlir::Value value) {
   if (was_assigned_.insert(variable).second) assigned_.push_back(variable);
   values_[variable.getSymName().str()].push_back(value);
 }
 
-llvm::ArrayRef<mlir::Value> FunctionState::ValuesOf(const std::string& variable) const {
+llvm::ArrayRef<mlir::Value> FunctionBuilder::ValuesOf(const std::string& variable) const {
   auto found = values_.find(variable);
   if (found == values_.end()) return {};
   return found->second;
 }
 
-std::string FunctionState::VariableWith(mlir::Value value) const {
+std::string FunctionBuilder::VariableWith(mlir::Value value) const {
   for (const auto& [name, values] : values_) {
     if (llvm::is_contained(values, value)) return name;
   }
   return "";
 }
 
-FunctionState::Random FunctionState::NextRandom(Where where) {
+FunctionBuilder::Random FunctionBuilder::NextRandom(Where where) {
   VariableOptions seed{.init = {.a = SeedAsDouble(graph_.seed())}, .trainable = false};
   ir::VariableOp seed_op = graph_.FindOrMake(kSeedVariable, DType::kI64, {}, seed, where);
   ir::VariableOp step_op =
@@ -105,7 +106,7 @@ FunctionState::Random FunctionState::NextRandom(Where where) {
   return {Read(seed_op), Read(step_op), stream};
 }
 
-std::vector<ir::VariableOp> FunctionState::TrainableReads() const {
+std::vector<ir::VariableOp> FunctionBuilder::TrainableReads() const {
   std::vector<ir::VariableOp> result;
   for (ir::VariableOp variable : reads_) {
     if (variable.getTrainable()) result.push_back(variable);
@@ -113,11 +114,11 @@ std::vector<ir::VariableOp> FunctionState::TrainableReads() const {
   return result;
 }
 
-bool FunctionState::OnlySeemsToTrain() const {
+bool FunctionBuilder::OnlySeemsToTrain() const {
   return trains_layers_ && func_.getBody().getOps<ir::GradientsOp>().empty();
 }
 
-void FunctionState::Finish() {
+void FunctionBuilder::Finish() {
   if (uses_random_) {
     ir::VariableOp step = graph_.variable_ops.at(kStepVariable);
     ir::GraphBuilder b(builder_, step.getLoc());
@@ -147,7 +148,7 @@ void FunctionState::Finish() {
 // ----------------------------------------------------------------------------------------------------
 
 Call::Call(std::string_view name, Where where, std::vector<Tensor> operands)
-    : name_(name), where_(where), function_(FunctionState::Current()), operands_(std::move(operands)) {
+    : name_(name), where_(where), function_(FunctionBuilder::Current()), operands_(std::move(operands)) {
   for (const Tensor& t : operands_) {
     if (t.ok() && !function_) function_ = t.function();
   }
@@ -155,9 +156,9 @@ Call::Call(std::string_view name, Where where, std::vector<Tensor> operands)
   Start();
 }
 
-Call::Call(std::string_view name, Where where, FunctionState* function, std::vector<Tensor> operands)
+Call::Call(std::string_view name, Where where, FunctionBuilder* function, std::vector<Tensor> operands)
     : name_(name), where_(where), function_(function), operands_(std::move(operands)) {
-  FunctionState* const current = FunctionState::Current();
+  FunctionBuilder* const current = FunctionBuilder::Current();
   if (current && function != current) {
     function_ = current;
     Fail(function ? absl::StrCat("is called on the Builder of the function \"", function->name(),

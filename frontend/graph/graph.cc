@@ -26,20 +26,20 @@ class FunctionBuild {
  public:
   FunctionBuild(GraphState& graph, const std::string& name, Mode mode, Where where)
       : graph_(graph), before_(graph.Now()) {
-    auto& function = graph.functions[name] = std::make_unique<FunctionState>(graph, name, mode, where);
+    auto& function = graph.functions[name] = std::make_unique<FunctionBuilder>(graph, name, mode, where);
     function_ = graph.current = function.get();
     graph.function_order.push_back(name);
-    outer_ = std::exchange(FunctionState::Building(), function_);
+    outer_ = std::exchange(FunctionBuilder::Building(), function_);
   }
   ~FunctionBuild() {
-    FunctionState::Building() = outer_;
+    FunctionBuilder::Building() = outer_;
     graph_.current = nullptr;
     if (!is_finished_) graph_.GoBackTo(before_);
   }
   FunctionBuild(const FunctionBuild&) = delete;
   FunctionBuild& operator=(const FunctionBuild&) = delete;
 
-  FunctionState* function() const { return function_; }
+  FunctionBuilder* function() const { return function_; }
   void Finish() {
     function_->Finish();
     is_finished_ = true;
@@ -48,8 +48,8 @@ class FunctionBuild {
  private:
   GraphState& graph_;
   GraphState::Mark before_;
-  FunctionState* function_ = nullptr;
-  FunctionState* outer_ = nullptr;
+  FunctionBuilder* function_ = nullptr;
+  FunctionBuilder* outer_ = nullptr;
   bool is_finished_ = false;
 };
 
@@ -103,7 +103,7 @@ bool Variable::trainable() const {
 // Tensor
 // ----------------------------------------------------------------------------------------------------
 
-Tensor::Tensor(FunctionState* function, const void* value)
+Tensor::Tensor(FunctionBuilder* function, const void* value)
     : function_(function ? function->cell() : nullptr), value_(value) {}
 
 const Shape Tensor::shape() const {
@@ -174,8 +174,8 @@ std::string Graph::ToString() const {
 // Builder
 // -----------------------------------------------------------------------------------------------------------
 
-Builder::Builder(FunctionState* function)
-    : function_(function ? function->cell() : std::make_shared<FunctionState*>(nullptr)) {}
+Builder::Builder(FunctionBuilder* function)
+    : function_(function ? function->cell() : std::make_shared<FunctionBuilder*>(nullptr)) {}
 
 Mode Builder::mode() const { return function() ? function()->mode() : Mode::kTrain; }
 

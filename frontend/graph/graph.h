@@ -140,7 +140,7 @@ class Graph {
 // A function while its body runs.
 class Builder {
  public:
-  explicit Builder(FunctionState* function);
+  explicit Builder(FunctionBuilder* function);
 
   // A named input. Each run must give its value.
   Tensor Input(std::string_view name, DType dtype, const Shape& shape, Where where = Where::current());
@@ -186,10 +186,10 @@ class Builder {
 
   Mode mode() const;
   // Null after the graph has been destroyed.
-  FunctionState* function() const { return *function_; }
+  FunctionBuilder* function() const { return *function_; }
 
  private:
-  std::shared_ptr<FunctionState*> function_;  // Shared with the function, whose destructor sets it to null.
+  std::shared_ptr<FunctionBuilder*> function_;  // Shared with the function, whose destructor sets it to null.
 };
 
 // Places everything that the function builds during the scope's lifetime on `device`: ops, inputs, constants
@@ -206,13 +206,13 @@ class DeviceScope {
  public:
   // Without a device the scope has no effect, so that placement can be optional.
   DeviceScope(Builder& b, std::optional<Device> device, Where where = Where::current());
-  DeviceScope(FunctionState* function, std::optional<Device> device, Where where = Where::current());
+  DeviceScope(FunctionBuilder* function, std::optional<Device> device, Where where = Where::current());
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
 
  private:
-  FunctionState* function_ = nullptr;
+  FunctionBuilder* function_ = nullptr;
 };
 
 }  // namespace sinter

@@ -95,9 +95,9 @@ class GraphState {
   std::vector<OptimizerRecord> optimizers;      // In the order of their first use.
   std::vector<std::string> warnings;            // For CompileReport.
   std::map<std::string, ir::VariableOp> variable_ops;
-  std::map<std::string, std::unique_ptr<FunctionState>> functions;
+  std::map<std::string, std::unique_ptr<FunctionBuilder>> functions;
   std::vector<std::string> function_order;
-  FunctionState* current = nullptr;  // The function being built, or null.
+  FunctionBuilder* current = nullptr;  // The function being built, or null.
 
  private:
   struct Scope {
@@ -119,21 +119,21 @@ class GraphState {
   std::vector<Scope> scopes_;
   // Functions that were undone. Handles to their tensors may still exist; calls refuse them.
   mlir::OwningOpRef<mlir::ModuleOp> dropped_module_;
-  std::vector<std::unique_ptr<FunctionState>> dropped_functions_;
+  std::vector<std::unique_ptr<FunctionBuilder>> dropped_functions_;
   std::shared_ptr<GraphState*> cell_ = std::make_shared<GraphState*>(this);
 };
 
-class FunctionState {
+class FunctionBuilder {
  public:
-  FunctionState(GraphState& graph, std::string name, Mode mode, Where where);
-  ~FunctionState() { *cell_ = nullptr; }
-  FunctionState(const FunctionState&) = delete;
-  FunctionState& operator=(const FunctionState&) = delete;
+  FunctionBuilder(GraphState& graph, std::string name, Mode mode, Where where);
+  ~FunctionBuilder() { *cell_ = nullptr; }
+  FunctionBuilder(const FunctionBuilder&) = delete;
+  FunctionBuilder& operator=(const FunctionBuilder&) = delete;
 
   // The function whose body this thread runs; null if there is none. Calls and their errors belong to it.
-  static FunctionState*& Building();
+  static FunctionBuilder*& Building();
   // Like Building(), but inside a body that builds a kernel's gradient it is the gradient's function.
-  static FunctionState* Current();
+  static FunctionBuilder* Current();
 
   // Writes the results and the terminator. Called once, after the user's body.
   void Finish();
@@ -177,15 +177,15 @@ class FunctionState {
   // True if a layer computes as in training, but the function trains nothing.
   bool OnlySeemsToTrain() const;
   // For handles: points to the function; null after its destruction.
-  const std::shared_ptr<FunctionState*>& cell() const { return cell_; }
+  const std::shared_ptr<FunctionBuilder*>& cell() const { return cell_; }
   mlir::OpBuilder& builder() { return builder_; }
 
  private:
   // Calls PlaceInserted for every op that is built.
   struct Placer : mlir::OpBuilder::Listener {
-    explicit Placer(FunctionState* f) : function(f) {}
+    explicit Placer(FunctionBuilder* f) : function(f) {}
     void notifyOperationInserted(mlir::Operation* op, mlir::OpBuilder::InsertPoint) override;
-    FunctionState* function;
+    FunctionBuilder* function;
   };
 
   mlir::Value AddArgument(mlir::RankedTensorType type, llvm::ArrayRef<mlir::NamedAttribute> attributes,
@@ -211,7 +211,7 @@ class FunctionState {
   llvm::DenseSet<ir::VariableOp> was_assigned_;
   bool uses_random_ = false;
   bool trains_layers_ = false;
-  std::shared_ptr<FunctionState*> cell_ = std::make_shared<FunctionState*>(this);
+  std::shared_ptr<FunctionBuilder*> cell_ = std::make_shared<FunctionBuilder*>(this);
 };
 
 // A builder call: its operands, its location and its outcome.
@@ -223,13 +223,13 @@ class Call {
   Call(std::string_view name, Where where, std::vector<Tensor> operands);
   // A call in `function`, whose body must be running. A null function (its graph has been destroyed) is an
   // error.
-  Call(std::string_view name, Where where, FunctionState* function, std::vector<Tensor> operands = {});
+  Call(std::string_view name, Where where, FunctionBuilder* function, std::vector<Tensor> operands = {});
 
   bool ok() const { return ok_; }
   // Keeps the error "name(operand types) message" and returns a tensor that is not ok.
   Tensor Fail(std::string_view message);
   ir::GraphBuilder& b() { return *builder_; }
-  FunctionState& function() { return *function_; }
+  FunctionBuilder& function() { return *function_; }
   GraphState& graph() { return function_->graph(); }
   mlir::Location loc() const { return *loc_; }
   Where where() const { return where_; }
@@ -257,7 +257,7 @@ class Call {
 
   std::string name_;
   Where where_;
-  FunctionState* function_ = nullptr;
+  FunctionBuilder* function_ = nullptr;
   std::vector<Tensor> operands_;
   bool ok_ = true;
   std::optional<mlir::Location> loc_;
@@ -284,13 +284,13 @@ class LocationScope {
 // code whose ops belong on the devices of their operands.
 class UnplacedScope {
  public:
-  explicit UnplacedScope(FunctionState* function) : function_(function) { function_->PushDevice(nullptr); }
+  explicit UnplacedScope(FunctionBuilder* function) : function_(function) { function_->PushDevice(nullptr); }
   ~UnplacedScope() { function_->PopDevice(); }
   UnplacedScope(const UnplacedScope&) = delete;
   UnplacedScope& operator=(const UnplacedScope&) = delete;
 
  private:
-  FunctionState* function_;
+  FunctionBuilder* function_;
 };
 
 // Describes why a shape is illegal, such as "has a negative size in its shape f32[-1]"; empty if it is legal.

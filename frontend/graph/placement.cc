@@ -34,14 +34,14 @@ void GraphState::MoveVariable(const std::string& name, Device device, Where wher
   if (found != variable_ops.end()) ir::SetDevice(found->second, AttrOf(device, context()));
 }
 
-// FunctionState
+// FunctionBuilder
 // -----------------------------------------------------------------------------------------------------
 
-void FunctionState::Placer::notifyOperationInserted(mlir::Operation* op, mlir::OpBuilder::InsertPoint) {
+void FunctionBuilder::Placer::notifyOperationInserted(mlir::Operation* op, mlir::OpBuilder::InsertPoint) {
   function->PlaceInserted(op);
 }
 
-void FunctionState::PlaceInserted(mlir::Operation* op) {
+void FunctionBuilder::PlaceInserted(mlir::Operation* op) {
   // A gradient is on the device of its value.
   if (llvm::isa<ir::GradientsOp>(op) || !llvm::isa_and_present<ir::SinterDialect>(op->getDialect())) return;
   if (auto copy = llvm::dyn_cast<ir::CopyOp>(op)) {
@@ -56,7 +56,7 @@ void FunctionState::PlaceInserted(mlir::Operation* op) {
   if (device) known_device_[op] = device;
 }
 
-ir::DeviceAttr FunctionState::DeviceOf(mlir::Value value) const {
+ir::DeviceAttr FunctionBuilder::DeviceOf(mlir::Value value) const {
   if (mlir::Operation* op = value.getDefiningOp()) {
     auto gradients = llvm::dyn_cast<ir::GradientsOp>(op);
     if (!gradients) return known_device_.lookup(op);
@@ -79,7 +79,7 @@ ir::DeviceAttr FunctionState::DeviceOf(mlir::Value value) const {
 DeviceScope::DeviceScope(Builder& b, std::optional<Device> device, Where where)
     : DeviceScope(b.function(), device, where) {}
 
-DeviceScope::DeviceScope(FunctionState* function, std::optional<Device> device, Where where) {
+DeviceScope::DeviceScope(FunctionBuilder* function, std::optional<Device> device, Where where) {
   if (!device || !function || !function->graph().CheckDevice(*device, where, "DeviceScope")) return;
   function_ = function;
   function_->PushDevice(AttrOf(*device, function->graph().context()));

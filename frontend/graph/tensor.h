@@ -38,13 +38,13 @@ using Where = std::source_location;
 // error, even one that would be computed in pieces and never be in memory whole.
 inline constexpr int64_t kMaxElements = int64_t{1} << 47;
 
-class FunctionState;
+class FunctionBuilder;
 
 class Tensor {
  public:
   // A tensor that is not ok(), as a failed call returns it.
   Tensor() = default;
-  Tensor(FunctionState* function, const void* value);
+  Tensor(FunctionBuilder* function, const void* value);
 
   // False also after the graph has been destroyed.
   bool ok() const { return value_ != nullptr && function() != nullptr; }
@@ -63,12 +63,12 @@ class Tensor {
   std::string ToString() const;
 
   // For Sinter's own sources. Null if no call made the tensor, or if its graph has been destroyed.
-  FunctionState* function() const { return function_ ? *function_ : nullptr; }
+  FunctionBuilder* function() const { return function_ ? *function_ : nullptr; }
   const void* value() const { return value_; }
   bool outlived_its_graph() const { return function_ && !*function_; }
 
  private:
-  std::shared_ptr<FunctionState*> function_;  // Shared with the function, whose destructor sets it to null.
+  std::shared_ptr<FunctionBuilder*> function_;  // Shared with the function, whose destructor sets it to null.
   const void* value_ = nullptr;
 };
 

@@ -9,17 +9,17 @@ namespace sinter {
 
 namespace {
 
-static_assert(static_cast<int>(Combine::kSum) == static_cast<int>(ir::Combine::sum));
-static_assert(static_cast<int>(Combine::kMean) == static_cast<int>(ir::Combine::mean));
-static_assert(static_cast<int>(Combine::kMax) == static_cast<int>(ir::Combine::max));
-static_assert(static_cast<int>(Combine::kMin) == static_cast<int>(ir::Combine::min));
+static_assert(static_cast<int>(ReduceOp::kSum) == static_cast<int>(ir::ReduceOp::sum));
+static_assert(static_cast<int>(ReduceOp::kMean) == static_cast<int>(ir::ReduceOp::mean));
+static_assert(static_cast<int>(ReduceOp::kMax) == static_cast<int>(ir::ReduceOp::max));
+static_assert(static_cast<int>(ReduceOp::kMin) == static_cast<int>(ir::ReduceOp::min));
 
 // A collective under construction: the checks that all kinds share, and the members' ops.
 class Exchange {
  public:
   // For tensors that are each on their member's device.
   Exchange(std::string_view name, Where where, const std::vector<Tensor>& tensors)
-      : call_(tensors.empty() ? Call(name, where, FunctionState::Building()) : Call(name, where, tensors)),
+      : call_(tensors.empty() ? Call(name, where, FunctionBuilder::Building()) : Call(name, where, tensors)),
         tensors_(tensors),
         ok_(call_.ok()) {
     if (ok_ && tensors.empty()) Fail("takes one tensor a device, and is given none");
@@ -137,11 +137,11 @@ void Exchange::CheckTypes(bool rows_differ) {
   }
 }
 
-ir::Combine InIr(Combine combine) { return static_cast<ir::Combine>(combine); }
+ir::ReduceOp InIr(ReduceOp combine) { return static_cast<ir::ReduceOp>(combine); }
 
 }  // namespace
 
-std::vector<Tensor> AllReduce(const std::vector<Tensor>& tensors, Combine combine, Where where) {
+std::vector<Tensor> AllReduce(const std::vector<Tensor>& tensors, ReduceOp combine, Where where) {
   if (tensors.size() == 1) return tensors;
   Exchange exchange("AllReduce", where, tensors);
   exchange.CheckTypes(/*rows_differ=*/false);
@@ -155,7 +155,7 @@ std::vector<Tensor> AllReduce(const std::vector<Tensor>& tensors, Combine combin
   });
 }
 
-Tensor Reduce(const std::vector<Tensor>& tensors, Combine combine, size_t root, Where where) {
+Tensor Reduce(const std::vector<Tensor>& tensors, ReduceOp combine, size_t root, Where where) {
   if (tensors.size() == 1 && root == 0) return tensors[0];
   Exchange exchange("Reduce", where, tensors);
   exchange.CheckTypes(/*rows_differ=*/false);
@@ -218,7 +218,7 @@ std::vector<Tensor> AllGather(const std::vector<Tensor>& tensors, Where where) {
   });
 }
 
-std::vector<Tensor> ReduceScatter(const std::vector<Tensor>& tensors, Combine combine, Where where) {
+std::vector<Tensor> ReduceScatter(const std::vector<Tensor>& tensors, ReduceOp combine, Where where) {
   if (tensors.size() == 1) return tensors;
   Exchange exchange("ReduceScatter", where, tensors);
   exchange.CheckTypes(/*rows_differ=*/false);

@@ -2,7 +2,7 @@
 // A program that uses DataParallel does not call these: the compiler inserts its collectives.
 //
 //   Tensor g0 = Gradients(loss0, {w0})[0], g1 = Gradients(loss1, {w1})[0];   // On gpu:0, on gpu:1.
-//   std::vector<Tensor> mean = AllReduce({g0, g1}, Combine::kMean);          // The same value on both.
+//   std::vector<Tensor> mean = AllReduce({g0, g1}, ReduceOp::kMean);          // The same value on both.
 //
 // The devices of the tensors, in the order given, are the members of the collective. There is at least one
 // member. The devices are distinct, and either all CPUs or all GPUs. The graph must place each tensor: by a
@@ -26,13 +26,13 @@ namespace sinter {
 
 // How the members' elements are combined. A mean of integers rounds towards zero. kMax and kMin give NaN if
 // any element is NaN.
-enum class Combine { kSum, kMean, kMax, kMin };
+enum class ReduceOp { kSum, kMean, kMax, kMin };
 
 // Combines the tensors element by element; every member gets the result. Takes numbers, not i1.
-std::vector<Tensor> AllReduce(const std::vector<Tensor>& tensors, Combine combine = Combine::kSum,
+std::vector<Tensor> AllReduce(const std::vector<Tensor>& tensors, ReduceOp combine = ReduceOp::kSum,
                               Where where = Where::current());
 // Like AllReduce, but only the device of tensors[root] gets the result.
-Tensor Reduce(const std::vector<Tensor>& tensors, Combine combine = Combine::kSum, size_t root = 0,
+Tensor Reduce(const std::vector<Tensor>& tensors, ReduceOp combine = ReduceOp::kSum, size_t root = 0,
               Where where = Where::current());
 // Copies x to each of `devices`, which must include x's own device.
 std::vector<Tensor> Broadcast(const Tensor& x, const std::vector<Device>& devices,
@@ -43,7 +43,7 @@ std::vector<Tensor> AllGather(const std::vector<Tensor>& tensors, Where where = 
 // Combines the tensors element by element; each member gets its part along dimension 0. The sizes of the
 // parts differ by at most one, larger parts first, as for the parts of a batch (data_parallel.h). Takes
 // numbers, not i1, of rank 1 or more.
-std::vector<Tensor> ReduceScatter(const std::vector<Tensor>& tensors, Combine combine = Combine::kSum,
+std::vector<Tensor> ReduceScatter(const std::vector<Tensor>& tensors, ReduceOp combine = ReduceOp::kSum,
                                   Where where = Where::current());
 // Cuts each tensor into equal parts along dimension 0 and sends part i to member i. Each member gets its
 // parts in the order of the members. The number of members must divide dimension 0.

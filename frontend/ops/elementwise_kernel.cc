@@ -70,7 +70,8 @@ class ElementwiseKernel::Building {
         inputs_(inputs),
         how_(how),
         call_(how.builder || TensorsOf(inputs).empty()
-                  ? Call(kernel.name, where, how.builder ? how.builder->function() : FunctionState::Current(),
+                  ? Call(kernel.name, where,
+                         how.builder ? how.builder->function() : FunctionBuilder::Current(),
                          TensorsOf(inputs))
                   : Call(kernel.name, where, TensorsOf(inputs))) {}
 
@@ -97,7 +98,7 @@ class ElementwiseKernel::Building {
   ir::ElementwiseKernelOp Build();
   bool BuildGradient(ir::ElementwiseKernelOp op);
   // Builds the function from operands, results and gradients to input gradients, in the new `state`.
-  bool FillGradient(ir::ElementwiseKernelOp op, FunctionState& state);
+  bool FillGradient(ir::ElementwiseKernelOp op, FunctionBuilder& state);
   ir::Expr Input(size_t i);
   mlir::DictionaryAttr Types();
 
@@ -262,8 +263,8 @@ bool ElementwiseKernel::Building::BuildGradient(ir::ElementwiseKernelOp op) {
     symbol = absl::StrCat(kernel_.name, ".gradient.", k);
   }
   auto& state = graph.functions[symbol] =
-      std::make_unique<FunctionState>(graph, symbol, call_.function().mode(), call_.where());
-  FunctionState* outer = std::exchange(graph.current, state.get());
+      std::make_unique<FunctionBuilder>(graph, symbol, call_.function().mode(), call_.where());
+  FunctionBuilder* outer = std::exchange(graph.current, state.get());
   bool filled = FillGradient(op, *state);
   graph.current = outer;
   auto function = graph.module().lookupSymbol<mlir::func::FuncOp>(symbol);
@@ -285,7 +286,7 @@ bool ElementwiseKernel::Building::BuildGradient(ir::ElementwiseKernelOp op) {
   return true;
 }
 
-bool ElementwiseKernel::Building::FillGradient(ir::ElementwiseKernelOp op, FunctionState& state) {
+bool ElementwiseKernel::Building::FillGradient(ir::ElementwiseKernelOp op, FunctionBuilder& state) {
   auto argument = [&](const std::string& name, mlir::Value like) {
     auto type = llvm::cast<mlir::RankedTensorType>(like.getType());
     return Tensor(&state, state.AddInput(name, type, call_.loc()).getAsOpaquePointer());

@@ -56,7 +56,7 @@ Tensor BuildAttention(Call& call, size_t inputs, int64_t queries, int64_t keys, 
   const auto first = llvm::cast<mlir::RankedTensorType>(call.value(0).getType());
   mlir::Type element = first.getElementType();
   if (options.math != MathMode::kIeee && !element.isF32()) {
-    return call.Fail("has a math mode, which is for products of f32: leave it out");
+    return call.Fail("has a math mode, which is for matmuls of f32: leave it out");
   }
   llvm::SmallVector<mlir::Value> values;
   for (size_t i = 0; i < inputs; ++i) values.push_back(call.value(i));
@@ -255,14 +255,14 @@ Tensor BceWithLogitsLoss(const Tensor& x, const Tensor& target, Reduction reduct
 namespace {
 
 // Returns the user's name for a value: the variable's name, else the value's index in the list.
-std::string NameOf(const FunctionState& function, mlir::Value value, size_t i, const Tensor& x) {
+std::string NameOf(const FunctionBuilder& function, mlir::Value value, size_t i, const Tensor& x) {
   std::string variable = function.VariableWith(value);
   return variable.empty() ? absl::StrCat("value ", i, ", ", x.ToString())
                           : absl::StrCat("variable \"", variable, "\"");
 }
 
 // Describes why a gradient could only be zeros; empty if it could be something else.
-std::string WhyZeros(const FunctionState& function, const GradientReach& reach, mlir::Value value, size_t i,
+std::string WhyZeros(const FunctionBuilder& function, const GradientReach& reach, mlir::Value value, size_t i,
                      const Tensor& x) {
   if (reach.Reaches(value)) return "";
   const std::string name = NameOf(function, value, i, x);

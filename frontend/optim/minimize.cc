@@ -55,7 +55,7 @@ std::string WrongHandle(const GraphState& graph, const Variable& variable, std::
 }
 
 // Returns the last value of a variable that the loss's gradient reaches; not ok if it reaches none.
-Tensor ValueInLoss(FunctionState& function, const GradientReach& reach, const std::string& variable) {
+Tensor ValueInLoss(FunctionBuilder& function, const GradientReach& reach, const std::string& variable) {
   for (mlir::Value value : llvm::reverse(function.ValuesOf(variable))) {
     if (reach.Reaches(value)) return Tensor(&function, value.getAsOpaquePointer());
   }
@@ -66,7 +66,7 @@ Tensor ValueInLoss(FunctionState& function, const GradientReach& reach, const st
 // depends on. nullopt, with an error kept, if a named candidate does not qualify.
 std::optional<std::vector<Parameter>> ParametersOf(Call& call, const Tensor& loss,
                                                    const Candidates& candidates) {
-  FunctionState& function = call.function();
+  FunctionBuilder& function = call.function();
   GraphState& graph = call.graph();
   std::vector<Variable> variables;
   std::set<std::string> seen;

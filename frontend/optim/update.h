@@ -29,7 +29,7 @@ struct UpdateOwner {
 // Computes in f32 (f64 for f64 parameters).
 class Update {
  public:
-  Update(FunctionState* function, UpdateOwner owner, Where where)
+  Update(FunctionBuilder* function, UpdateOwner owner, Where where)
       : builder_(function), owner_(std::move(owner)), where_(where) {}
 
   // The parameter's slot of this name; starts at zero.

@@ -43,7 +43,7 @@ def Sinter_CopyCause : I32EnumAttr<"CopyCause", "why a value is copied", [
 }
 
 // The numbers are those of the plan file.
-def Sinter_Combine : I32EnumAttr<"Combine", "how a collective combines the members' elements", [
+def Sinter_ReduceKind : I32EnumAttr<"ReduceKind", "how a collective combines the members' elements", [
     I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"mean", 1>, I32EnumAttrCase<"max", 2>, I32EnumAttrCase<"min", 3>]> {
   let cppNamespace = "::sinter::ir";
 }

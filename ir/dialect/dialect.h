@@ -16,7 +16,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "sinter/ir/dialect/device_attr.h"
 #include "sinter/ir/dialect/graph_builder.h"
-#include "sinter/ir/dialect/split_rule.h"
+#include "sinter/ir/dialect/sharding_rule.h"
 #include "sinter/ir/scalar/element_builder.h"
 #include "sinter/ir/scalar/scalar_builder.h"
 

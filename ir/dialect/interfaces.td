@@ -166,14 +166,14 @@ def EpilogueInterface : OpInterface<"EpilogueInterface"> {
 def ShardableInterface : OpInterface<"ShardableInterface"> {
   let description = [{
     Gives the sharding rule of ops that can run on a part of their operands. Only for ops whose rule does not follow from
-    FusibleInterface::getOperandMap. Callers use ir::SplitAlong (ir/dialect/split_rule.h), which handles both.
+    FusibleInterface::getOperandMap. Callers use ir::ShardAlong (ir/dialect/sharding_rule.h), which handles both.
   }];
   let cppNamespace = "::sinter::ir";
   let methods = [
     InterfaceMethod<[{
       Returns how the other operands and the results are split when operand number `operand` is split along `dim`; nullopt
       if the op needs the whole operand.}],
-      "std::optional<::sinter::ir::SplitRule>", "splitAlong", (ins "unsigned":$operand, "int64_t":$dim)>
+      "std::optional<::sinter::ir::ShardingRule>", "shardAlong", (ins "unsigned":$operand, "int64_t":$dim)>
   ];
 }
 

@@ -335,7 +335,7 @@ class NestSplitter {
 
 DeviceKind KindOf(DeviceAttr device) { return device ? device.getKind() : DeviceKind::cpu; }
 
-bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced, DeviceKind device) {
+bool IsChunked(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced, DeviceKind device) {
   const int64_t elements = Product(shape);
   if (reduced.empty() || elements == 0) return false;
   int64_t rows = 1, columns = 1;  // Columns: rows whose elements are adjacent in memory.

@@ -47,10 +47,10 @@ inline constexpr int64_t kFewestColumns = 32;  // Columns of a unit.
 // True if reducing `shape` along `reduced` has so few units of so many elements that each row is computed in
 // chunks, whose results are combined afterwards. Full values that depend on the result then have loops of
 // their own; on a CPU, all full values have. Fusion and codegen use this same answer; only
-// codegen/loops/job_schedule.h and codegen/cuda/cuda_schedule.h decide on the number of chunks. The answer
+// codegen/loops/loop_schedule.h and codegen/cuda/cuda_schedule.h decide on the number of chunks. The answer
 // depends only on the shape and the device kind, so results do not depend on the number of threads or
 // multiprocessors.
-bool IsCutInChunks(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced, DeviceKind device);
+bool IsChunked(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced, DeviceKind device);
 
 // True if reductions of `shape` along `reduced` (rows) and along `over` (all other dimensions) may share one
 // pass on a GPU: a block that holds a row in registers goes over several rows and sums their columns; a
@@ -92,7 +92,7 @@ struct LoopNest {
   int64_t columns() const;   // Product of the reduced dimensions.
   // True if every read and store of `value` uses `map`.
   bool isReadOnlyThrough(mlir::Value value, mlir::AffineMap map) const;
-  bool isCutInChunks(DeviceKind device) const { return IsCutInChunks(shape, reduced, device); }
+  bool isCutInChunks(DeviceKind device) const { return IsChunked(shape, reduced, device); }
   // True if `value` depends on a reduction of the nest.
   bool dependsOnReduction(mlir::Value value) const;
   // True if every read of `value` uses only the parallel coordinates, so that one computation a row is

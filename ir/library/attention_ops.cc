@@ -303,10 +303,10 @@ SmallVector<Expr> AttentionOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> out
 }
 
 // Examples are independent: only the batch dimension may be split.
-std::optional<SplitRule> AttentionOp::splitAlong(unsigned, int64_t dim) {
+std::optional<ShardingRule> AttentionOp::shardAlong(unsigned, int64_t dim) {
   return dim == 0 ? std::optional(SplitAll(*this, 0)) : std::nullopt;
 }
-std::optional<SplitRule> AttentionGradOp::splitAlong(unsigned, int64_t dim) {
+std::optional<ShardingRule> AttentionGradOp::shardAlong(unsigned, int64_t dim) {
   return dim == 0 ? std::optional(SplitAll(*this, 0)) : std::nullopt;
 }
 

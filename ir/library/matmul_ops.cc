@@ -2,7 +2,7 @@
 #include "sinter/ir/dialect/graph_builder.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/library/linear_checks.h"
-#include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/library/matmul_sizes.h"
 
 namespace sinter::ir {
 
@@ -14,11 +14,11 @@ using mlir::Value;
 
 namespace {
 
-bool IsNarrow(mlir::Type element) { return element.isBF16() || element.isF16(); }
+bool IsLowPrecision(mlir::Type element) { return element.isBF16() || element.isF16(); }
 
 // Checks that matmul and matmul_grad share: the operands against each other and against the result.
 template <typename Op>
-LogicalResult CheckProduct(Op op) {
+LogicalResult CheckMatmul(Op op) {
   RankedTensorType a = op.getA().getType(), b = op.getB().getType(), result = op.getResult().getType();
   int64_t rank = a.getRank();
   if (rank < 2 || b.getRank() != rank) {
@@ -29,9 +29,9 @@ LogicalResult CheckProduct(Op op) {
     return op.emitOpError() << "has operand 1 of element type " << b.getElementType() << "; expected "
                             << element << " as the first operand has";
   }
-  if (of_result != element && !(IsNarrow(element) && of_result.isF32())) {
+  if (of_result != element && !(IsLowPrecision(element) && of_result.isF32())) {
     return op.emitOpError() << "has a result of element type " << of_result << "; expected " << element
-                            << " as the first operand has" << (IsNarrow(element) ? ", or 'f32'" : "");
+                            << " as the first operand has" << (IsLowPrecision(element) ? ", or 'f32'" : "");
   }
   if (mlir::failed(CheckActivation(op, op.getActivation(), op.getMath(), element))) return mlir::failure();
   ArrayRef<int64_t> batch = a.getShape().drop_back(2);
@@ -39,7 +39,7 @@ LogicalResult CheckProduct(Op op) {
     return op.emitOpError() << "multiplies batches " << SizesText(batch) << " and "
                             << SizesText(b.getShape().drop_back(2)) << "; expected equal leading dimensions";
   }
-  ProductSizes s = ProductSizes::Of(op);
+  MatmulSizes s = MatmulSizes::Of(op);
   int64_t k_of_b = b.getDimSize(rank - (op.getTransposeB() ? 1 : 2));
   if (s.k != k_of_b) {
     return op.emitOpError() << "multiplies " << s.m << "x" << s.k << " by " << k_of_b << "x" << s.n
@@ -104,7 +104,9 @@ mlir::Operation* Activate(GraphBuilder& b, Activation activation, Expr x) {
 }
 
 // Casts low precision to f32, which avoids rounding between two ops.
-Expr Wide(GraphBuilder& b, Expr x) { return IsNarrow(x.element()) ? b.cast(x, b.builder().getF32Type()) : x; }
+Expr Wide(GraphBuilder& b, Expr x) {
+  return IsLowPrecision(x.element()) ? b.cast(x, b.builder().getF32Type()) : x;
+}
 
 }  // namespace
 
@@ -113,11 +115,11 @@ Expr Wide(GraphBuilder& b, Expr x) { return IsNarrow(x.element()) ? b.cast(x, b.
 
 LogicalResult MatmulOp::verify() {
   RankedTensorType result = getResult().getType();
-  if (mlir::failed(CheckProduct(*this)) || mlir::failed(CheckBias(*this, getBias(), result))) {
+  if (mlir::failed(CheckMatmul(*this)) || mlir::failed(CheckBias(*this, getBias(), result))) {
     return mlir::failure();
   }
   if ((getAddend() || getScale()) && !llvm::isa<mlir::FloatType>(result.getElementType())) {
-    return emitOpError() << "has " << (getAddend() ? "an addend" : "a scale") << " for a product of "
+    return emitOpError() << "has " << (getAddend() ? "an addend" : "a scale") << " for a matmul of "
                          << result.getElementType() << "; expected a floating-point element type";
   }
   if (getAddend() && mlir::failed(CheckLikeResult(*this, "an addend", getAddend().getType(), result))) {
@@ -153,9 +155,8 @@ SmallVector<Expr> MatmulOp::buildGradient(GraphBuilder& builder, ArrayRef<Expr> 
   if (getBias()) gradients.push_back(builder.sum(g, llvm::to_vector(llvm::seq<int64_t>(0, rank - 1))));
   if (getAddend()) gradients.push_back(g);
   if (getScale()) {
-    Expr product = Wide(builder, Multiply(*this, a, b, ta, tb, getResult().getType()));
-    gradients.push_back(
-        builder.sum(Wide(builder, g) * product, llvm::to_vector(llvm::seq<int64_t>(0, rank))));
+    Expr matmul = Wide(builder, Multiply(*this, a, b, ta, tb, getResult().getType()));
+    gradients.push_back(builder.sum(Wide(builder, g) * matmul, llvm::to_vector(llvm::seq<int64_t>(0, rank))));
   }
   return gradients;
 }
@@ -164,7 +165,7 @@ SmallVector<Expr> MatmulOp::buildGradient(GraphBuilder& builder, ArrayRef<Expr> 
 // -----------------------------------------------------------------------------------------------------------
 
 LogicalResult MatmulGradOp::verify() {
-  if (mlir::failed(CheckProduct(*this)) ||
+  if (mlir::failed(CheckMatmul(*this)) ||
       mlir::failed(
           CheckLikeResult(*this, "a preactivation", getPreactivation().getType(), getResult().getType()))) {
     return mlir::failure();
@@ -174,13 +175,13 @@ LogicalResult MatmulGradOp::verify() {
 }
 
 SmallVector<Value> MatmulGradOp::decompose(GraphBuilder& b) {
-  Expr product =
+  Expr matmul =
       b.wrap(b.builder().create<MatmulOp>(b.loc(), getResult().getType(), getA(), getB(), Value(),
                                           getTransposeA(), getTransposeB(), Activation::none, getMath()));
   Expr x = Wide(b, b.wrap(getPreactivation()));
   mlir::Operation* activation = Activate(b, getActivation(), x);
-  Expr g = llvm::cast<DifferentiableInterface>(activation).buildGradient(b, {Wide(b, product)})[0];
-  Expr result = b.cast(g, product.element());
+  Expr g = llvm::cast<DifferentiableInterface>(activation).buildGradient(b, {Wide(b, matmul)})[0];
+  Expr result = b.cast(g, matmul.element());
   if (activation->use_empty()) activation->erase();
   return {result.value};
 }

@@ -24,14 +24,14 @@ class Sinter_CollectiveOp<string mnemonic, string text, dag operands, dag attrib
 }
 def AllReduceOp : Sinter_CollectiveOp<"all_reduce",
     "The members' operands combined element by element, the same result on all; several tensors travel as one",
-    (ins Variadic<Sinter_NumberTensor>:$xs), (ins Sinter_Combine:$combine)> {
+    (ins Variadic<Sinter_NumberTensor>:$xs), (ins Sinter_ReduceKind:$combine)> {
   let results = (outs Variadic<Sinter_NumberTensor>:$combined);
   let assemblyFormat = "$combine $xs `over` $group `channel` $channel attr-dict `:` functional-type($xs, $combined)";
   let hasFolder = 1;
 }
 def ReduceOp : Sinter_CollectiveOp<"reduce",
     "The members' operands combined element by element, on the member of rank `root` alone: the others have no results",
-    (ins Variadic<Sinter_NumberTensor>:$xs), (ins Sinter_Combine:$combine, I64Attr:$root)> {
+    (ins Variadic<Sinter_NumberTensor>:$xs), (ins Sinter_ReduceKind:$combine, I64Attr:$root)> {
   let results = (outs Variadic<Sinter_NumberTensor>:$combined);
   let assemblyFormat = "$combine $xs `to` $root `over` $group `channel` $channel attr-dict `:` functional-type($xs, $combined)";
 }
@@ -52,7 +52,7 @@ def AllGatherOp : Sinter_CollectiveOp<"all_gather",
 def ReduceScatterOp : Sinter_CollectiveOp<"reduce_scatter",
     "The members' operands combined element by element; each member receives its part along dimension 0. `sizes` are the "
     "parts'",
-    (ins Sinter_NumberTensor:$x), (ins Sinter_Combine:$combine, DenseI64ArrayAttr:$sizes)> {
+    (ins Sinter_NumberTensor:$x), (ins Sinter_ReduceKind:$combine, DenseI64ArrayAttr:$sizes)> {
   let results = (outs Sinter_NumberTensor:$result);
   let assemblyFormat = "$combine $x `sizes` $sizes `over` $group `channel` $channel attr-dict `:` type($x) `->` type($result)";
   let hasFolder = 1;

@@ -59,11 +59,11 @@ PhiloxWords EmitPhilox(ScalarBuilder& s, Scalar seed, Scalar step, uint32_t stre
   for (uint32_t round = 0; round < 10; ++round) {
     Value k0 = round == 0 ? k[0] : w.add(k[0], w.word(static_cast<uint32_t>(round * 0x9E3779B9u)));
     Value k1 = round == 0 ? k[1] : w.add(k[1], w.word(static_cast<uint32_t>(round * 0xBB67AE85u)));
-    Value product0 = w.product(c[0], 0xD2511F53u), product1 = w.product(c[2], 0xCD9E8D57u);
-    c[0] = w.exclusiveOr(w.exclusiveOr(w.high(product1), c[1]), k0);
-    c[1] = w.low(product1);
-    c[2] = w.exclusiveOr(w.exclusiveOr(w.high(product0), c[3]), k1);
-    c[3] = w.low(product0);
+    Value matmul0 = w.product(c[0], 0xD2511F53u), matmul1 = w.product(c[2], 0xCD9E8D57u);
+    c[0] = w.exclusiveOr(w.exclusiveOr(w.high(matmul1), c[1]), k0);
+    c[1] = w.low(matmul1);
+    c[2] = w.exclusiveOr(w.exclusiveOr(w.high(matmul0), c[3]), k1);
+    c[3] = w.low(matmul0);
   }
   return {s.wrap(c[0], true), s.wrap(c[1], true), s.wrap(c[2], true), s.wrap(c[3], true)};
 }

@@ -13,14 +13,14 @@ std::string_view AgainstCublas(mlir::Type element, Activation activation, bool h
   return is_known ? "" : "cuBLASLt applies gelu_tanh only";
 }
 
-std::string_view AgainstCublasGradient(const ProductSizes& sizes, mlir::Type element, mlir::Type result,
+std::string_view AgainstCublasGradient(const MatmulSizes& sizes, mlir::Type element, mlir::Type result,
                                        Activation activation) {
-  if (!element.isBF16() && !element.isF16()) return "cuBLASLt does it for products of bf16 and f16";
+  if (!element.isBF16() && !element.isF16()) return "cuBLASLt does it for matmuls of bf16 and f16";
   if (std::min({sizes.m, sizes.n, sizes.k}) == 0) return "a dimension is 0";
   if (activation != Activation::gelu_tanh) return "cuBLASLt has the gradient of gelu_tanh only";
   if (result != element) return "cuBLASLt has what gelu_tanh is applied to in 16 bits";
   if (sizes.n % 8 != 0) return "cuBLASLt takes rows of a multiple of 8 elements here";
-  return sizes.batch == 1 ? "" : "cuBLASLt does it for a single product";
+  return sizes.batch == 1 ? "" : "cuBLASLt does it for a single matmul";
 }
 
 std::string_view AgainstCudnnActivation(Activation activation) {

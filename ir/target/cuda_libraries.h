@@ -13,7 +13,7 @@
 
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/library/attention_shape.h"
-#include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/library/matmul_sizes.h"
 
 namespace sinter::ir::cuda {
 
@@ -25,7 +25,7 @@ std::string_view AgainstCublas(mlir::Type element, Activation activation, bool h
 // A matmul whose result is multiplied by the activation's gradient ("cuBLASLt Data Types Reference",
 // cublasLtEpilogue_t: DGELU). The leading dimension of its auxiliary matrices, whose columns are the rows of
 // n elements, must be a multiple of 8.
-std::string_view AgainstCublasGradient(const ProductSizes& sizes, mlir::Type element, mlir::Type result,
+std::string_view AgainstCublasGradient(const MatmulSizes& sizes, mlir::Type element, mlir::Type result,
                                        Activation activation);
 
 // The activation of a forward convolution, after its bias.

@@ -20,7 +20,7 @@ class CpuLibraries : public LibraryAbilities {
                : "a convolution in layout nchw16n applies relu only";
   }
 
-  std::string againstMatmulGradient(const ProductSizes&, mlir::Type, mlir::Type, Activation) const override {
+  std::string againstMatmulGradient(const MatmulSizes&, mlir::Type, mlir::Type, Activation) const override {
     return "it is on a CPU, where no library does it";
   }
 
@@ -43,7 +43,7 @@ class CudaLibraries : public LibraryAbilities {
     return std::string(cuda::AgainstCudnnActivation(activation));
   }
 
-  std::string againstMatmulGradient(const ProductSizes& sizes, mlir::Type element, mlir::Type result,
+  std::string againstMatmulGradient(const MatmulSizes& sizes, mlir::Type element, mlir::Type result,
                                     Activation activation) const override {
     return std::string(cuda::AgainstCublasGradient(sizes, element, result, activation));
   }
@@ -66,8 +66,8 @@ llvm::ArrayRef<TargetModel> TargetModels() {
           .computes_attention = false,
           .matmul_adds = false,
           .library_alignment = 1,
-          .narrow_layout = std::nullopt,
-          .wide_layout = std::nullopt,
+          .low_precision_layout = std::nullopt,
+          .f32_layout = std::nullopt,
           .has_blocked_images = true,
           .channel_multiple = 1,
           .cached_bytes = int64_t{1} << 20,  // Of a core's second-level cache.
@@ -88,8 +88,8 @@ llvm::ArrayRef<TargetModel> TargetModels() {
           .matmul_adds = true,
           .library_alignment = kAccessBytes,
           // Matrix units need the channels of 16-bit images to be adjacent; the f32 kernels do not.
-          .narrow_layout = ImageLayout::nhwc,
-          .wide_layout = ImageLayout::nchw,
+          .low_precision_layout = ImageLayout::nhwc,
+          .f32_layout = ImageLayout::nchw,
           .has_blocked_images = false,
           .channel_multiple = 8,
           .cached_bytes = kPlannedGpu.l2_bytes - (int64_t{2} << 20),  // Kernels stream through the rest.

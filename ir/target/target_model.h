@@ -18,7 +18,7 @@
 
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/library/attention_shape.h"
-#include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/library/matmul_sizes.h"
 
 namespace sinter::ir {
 
@@ -33,7 +33,7 @@ class LibraryAbilities {
   virtual std::string againstEpilogue(MatmulOp op, Activation activation) const = 0;
   virtual std::string againstEpilogue(Conv2dOp op, Activation activation) const = 0;
   // matmul_grad: a matmul of `element` operands times the gradient of an activation, in one call.
-  virtual std::string againstMatmulGradient(const ProductSizes& sizes, mlir::Type element, mlir::Type result,
+  virtual std::string againstMatmulGradient(const MatmulSizes& sizes, mlir::Type element, mlir::Type result,
                                             Activation activation) const = 0;
   // An attention as one op, forward and backward. `computes_attention` of the target is true.
   virtual std::string againstAttention(const AttentionShape& shape, double scale) const = 0;
@@ -55,7 +55,7 @@ struct TargetModel {
   // Images.
   // The layout of convolutions and pools whose images have 16-bit elements, and other elements; nullopt if
   // the ops decide (assign-layouts).
-  std::optional<ImageLayout> narrow_layout, wide_layout;
+  std::optional<ImageLayout> low_precision_layout, f32_layout;
   // True if convolutions in layout nchw16n have a kernel.
   bool has_blocked_images;
   // Convolutions of 16-bit images in nhwc are fast if their channels are a multiple of this; 1 if any number

@@ -1,5 +1,5 @@
 #include "sinter/ir/target/tf32_kernels.h"
-#include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/library/matmul_sizes.h"
 #include "sinter/ir/target/gpu_models.h"
 
 namespace sinter::ir::tf32 {
@@ -12,7 +12,7 @@ constexpr int64_t kMostTiles = 16;           // Tiles of a warp: 64 registers of
 
 }  // namespace
 
-int64_t MatmulTiles(const ProductSizes& sizes) {
+int64_t MatmulTiles(const MatmulSizes& sizes) {
   return llvm::divideCeilSigned(sizes.m, kMatmulSide) * llvm::divideCeilSigned(sizes.n, kMatmulSide);
 }
 
@@ -23,7 +23,7 @@ bool Computes(MatmulOp op) {
       !op.getType().getElementType().isF32() || !op.getA().getType().getElementType().isF32() ||
       op.getA().getType().getRank() != 2)
     return false;
-  const ProductSizes s = ProductSizes::Of(op);
+  const MatmulSizes s = MatmulSizes::Of(op);
   return std::min({s.m, s.n, s.k}) > 0 && MatmulTiles(s) <= kFewTiles &&
          2.0 * s.m * s.n * s.k <= kMostSplitFlops;
 }
@@ -60,14 +60,14 @@ std::optional<ConvTiles> TilesOf(const Conv& conv) {
     for (int64_t warps_n = 1; warps_n <= warps; warps_n *= 2) {
       for (int64_t tiles_m = 1; tiles_m <= 4; ++tiles_m) {
         const int64_t warps_m = warps / warps_n,
-                      tiles_n = llvm::divideCeilSigned(llvm::divideCeilSigned(conv.out, kNarrow), warps_n);
+                      tiles_n = llvm::divideCeilSigned(llvm::divideCeilSigned(conv.out, kTileN), warps_n);
         if (tiles_m * tiles_n > kMostTiles) continue;
         const int64_t parts = llvm::divideCeilSigned(conv.pixels(), kSumTile * warps_m * tiles_m);
         const double steps = 1.0 * conv.channels * conv.taps() / 8;
-        const double products = warps * steps * StepCycles(tiles_m, tiles_n);
+        const double matmuls = warps * steps * StepCycles(tiles_m, tiles_n);
         // Every part would fetch these large images again.
-        if (parts > 1 && fetch > products) continue;
-        const double cycles = parts * (products + fetch);
+        if (parts > 1 && fetch > matmuls) continue;
+        const double cycles = parts * (matmuls + fetch);
         if (best && cycles >= least) continue;
         best = {chunk, parts, warps_m, warps_n, tiles_m, tiles_n, cycles};
         least = cycles;

@@ -18,7 +18,7 @@
 
 #include "llvm/Support/MathExtras.h"
 #include "sinter/ir/dialect/ops.h"
-#include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/library/matmul_sizes.h"
 #include "sinter/ir/target/gpu_models.h"
 
 namespace sinter::ir::tf32 {
@@ -29,10 +29,10 @@ bool Computes(Conv2dOp op);
 
 // Output tiles of a matmul: one block computes kMatmulSide rows and columns of [m, n].
 inline constexpr int64_t kMatmulSide = 64;
-int64_t MatmulTiles(const ProductSizes& sizes);
+int64_t MatmulTiles(const MatmulSizes& sizes);
 
-// A convolution's tile of sums is [kSumTile, kNarrow].
-inline constexpr int64_t kSumTile = 16, kNarrow = 8;
+// A convolution's tile of sums is [kSumTile, kTileN].
+inline constexpr int64_t kSumTile = 16, kTileN = 8;
 inline constexpr int64_t kMostOut = 64;  // Output channels.
 inline constexpr int64_t kMostFloats =
     kPlannedGpu.shared_bytes / 4;  // Floats of a block's default shared memory.

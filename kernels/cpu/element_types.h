@@ -50,7 +50,7 @@ struct Element {
   using Compute = C;
   static constexpr int kDType = number;
   static constexpr bool kIsFloat = number <= kF16;
-  static constexpr bool kIsNarrowFloat = number == kBf16 || number == kF16;
+  static constexpr bool kIsLowPrecision = number == kBf16 || number == kF16;
 
   static C Load(S value) {
     if constexpr (number == kBf16)

@@ -2,7 +2,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "sinter/ir/dialect/graph_builder.h"
 #include "sinter/ir/dialect/placed_builder.h"
-#include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/library/matmul_sizes.h"
 #include "sinter/ir/target/target_model.h"
 #include "sinter/passes/passes.h"
 
@@ -73,7 +73,7 @@ bool HasGradientCall(ir::MatmulOp matmul) {
   return matmul.getType().getRank() == 2 &&
          ir::TargetModel::Of(matmul.getOperation())
              .libraries
-             ->againstMatmulGradient(ir::ProductSizes::Of(matmul), matmul.getA().getType().getElementType(),
+             ->againstMatmulGradient(ir::MatmulSizes::Of(matmul), matmul.getA().getType().getElementType(),
                                      matmul.getType().getElementType(), Activation::gelu_tanh)
              .empty();
 }

@@ -16,22 +16,22 @@ using mlir::Operation;
 using mlir::Value;
 
 // Smaller updates share one kernel (fuse.cc), and their gradients stay in cache.
-constexpr int64_t kLargeProduct = 1 << 20;
+constexpr int64_t kLargeMatmul = 1 << 20;
 
-// The matched x + rate * product or x - rate * product. Null rate means 1.
+// The matched x + rate * matmul or x - rate * matmul. Null rate means 1.
 struct MomentumUpdate {
   Operation* op;
   Value variable, rate;
-  ir::MatmulOp product;
+  ir::MatmulOp matmul;
   bool subtracts;
 };
 
 // Returns the matmul of `value` if it may take an addend and nothing else reads it; else null.
-ir::MatmulOp ProductOf(Value value) {
-  auto product = value.getDefiningOp<ir::MatmulOp>();
-  const bool is_plain = product && !product.getBias() && !product.getAddend() && !product.getScale() &&
-                        product.getActivation() == ir::Activation::none;
-  return is_plain && product->hasOneUse() ? product : ir::MatmulOp();
+ir::MatmulOp MatmulOf(Value value) {
+  auto matmul = value.getDefiningOp<ir::MatmulOp>();
+  const bool is_plain = matmul && !matmul.getBias() && !matmul.getAddend() && !matmul.getScale() &&
+                        matmul.getActivation() == ir::Activation::none;
+  return is_plain && matmul->hasOneUse() ? matmul : ir::MatmulOp();
 }
 
 // True if all elements are one number.
@@ -44,12 +44,12 @@ bool IsOneNumber(Value value) {
 }
 
 bool FindStep(Value step, MomentumUpdate& update) {
-  if ((update.product = ProductOf(step))) return true;
+  if ((update.matmul = MatmulOf(step))) return true;
   auto mul = step.getDefiningOp<ir::MulOp>();
   if (!mul || !mul->hasOneUse()) return false;
   for (auto [x, rate] : {std::pair(mul.getX(), mul.getY()), std::pair(mul.getY(), mul.getX())}) {
-    update.product = ProductOf(x), update.rate = rate;
-    if (update.product && IsOneNumber(rate)) return true;
+    update.matmul = MatmulOf(x), update.rate = rate;
+    if (update.matmul && IsOneNumber(rate)) return true;
   }
   return false;
 }
@@ -105,7 +105,7 @@ class FuseUpdatePass : public impl::FuseUpdateBase<FuseUpdatePass> {
       Value variable = old_values.lookup(function.getResultAttr(i, ir::kVariableAttr));
       if (!variable) continue;
       auto type = ir::TypeOf(variable);
-      if (!type.getElementType().isF32() || type.getNumElements() < kLargeProduct) continue;
+      if (!type.getElementType().isF32() || type.getNumElements() < kLargeMatmul) continue;
       if (std::optional<MomentumUpdate> update = FindUpdate(end->getOperand(i), variable)) apply(*update);
     }
   }
@@ -113,16 +113,16 @@ class FuseUpdatePass : public impl::FuseUpdateBase<FuseUpdatePass> {
  private:
   void apply(MomentumUpdate update) {
     ir::PlacedBuilder builder(update.op);
-    auto fused = llvm::cast<ir::MatmulOp>(builder.clone(*update.product.getOperation()));
+    auto fused = llvm::cast<ir::MatmulOp>(builder.clone(*update.matmul.getOperation()));
     builder.setInsertionPoint(fused);
     fused.getAddendMutable().assign(update.variable);
     if (Value scale = ScaleOf(update, builder)) fused.getScaleMutable().assign(scale);
-    fused->setLoc(mlir::FusedLoc::get(&getContext(), {update.product.getLoc(), update.op->getLoc()}));
-    Operation* step = update.rate ? *update.product->user_begin() : nullptr;
+    fused->setLoc(mlir::FusedLoc::get(&getContext(), {update.matmul.getLoc(), update.op->getLoc()}));
+    Operation* step = update.rate ? *update.matmul->user_begin() : nullptr;
     update.op->getResult(0).replaceAllUsesWith(fused.getResult());
     update.op->erase();
     if (step) step->erase();
-    update.product.getOperation()->erase();
+    update.matmul.getOperation()->erase();
   }
 };
 

@@ -4,7 +4,7 @@
 #include "sinter/ir/fusion/fusion_domain.h"
 #include "sinter/ir/program/collective.h"
 #include "sinter/ir/target/target_model.h"
-#include "sinter/passes/fuse/recomputed_values.h"
+#include "sinter/passes/fuse/duplicated_producers.h"
 #include "sinter/passes/input_parts.h"
 #include "sinter/passes/joined_calls.h"
 
@@ -56,7 +56,7 @@ bool ShouldInline(Operation* op, ElementCost& costs) {
 }  // namespace
 
 bool IsLoop(Operation* op) {
-  if (IsStoredConstant(op) || IsInputPart(op) || IsJoin(op)) return false;
+  if (IsStoredConstant(op) || IsInputPart(op) || IsWait(op)) return false;
   if (llvm::isa<ir::ReshapeOp>(op)) return ir::IsUnitReshape(op) || IsRepeat(op);
   return llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(op);
 }
@@ -91,7 +91,7 @@ FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) : inlined_(Find
     if (inlined_.contains(op) && !stored.contains(op)) continue;
     unsigned index = nodes_.size();
     bool fusible = IsLoop(op) && (!llvm::isa<ir::ReshapeOp>(op) || IsRepeat(op));
-    Node node{op, fusible, IsInputPart(op) || IsJoin(op), {}, {}, {}, index};
+    Node node{op, fusible, IsInputPart(op) || IsWait(op), {}, {}, {}, index};
     if (fusible) {
       llvm::SetVector<Value> needs;
       collectNeeds(op, needs);

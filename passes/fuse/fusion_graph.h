@@ -4,8 +4,8 @@
 //   if (!graph.pathAround(a, b)) graph.merge(a, b);
 //   graph.opsOf({a}); graph.outputsOf({a});   // Ops and outputs of the group's kernel.
 //
-// Constants, iotas, cheap index maps (broadcast, transpose, slice) and the values of recomputed_values.h are
-// *inlined*: they belong to no group, and every reader gets a copy. An inlined op is also a node if an op
+// Constants, iotas, cheap index maps (broadcast, transpose, slice) and the values of duplicated_producers.h
+// are *inlined*: they belong to no group, and every reader gets a copy. An inlined op is also a node if an op
 // that cannot hold a copy reads it, such as a library call. A part of an input is always a node. The members
 // of a collective wait for each other, so they are one group.
 #ifndef SINTER_PASSES_FUSE_FUSION_GRAPH_H_

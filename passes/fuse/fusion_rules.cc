@@ -51,7 +51,7 @@ std::string FusionRules::boundary(unsigned producer, unsigned consumer) const {
     if (llvm::isa<ir::MoveInterface>(op)) return NameOf(op) + " moves memory";
     if (llvm::isa<ir::StepInterface>(op)) return NameOf(op) + " is a library call";
     if (IsInputPart(op)) return "a part of an input that several devices share is a view of memory";
-    if (IsJoin(op)) return "the parts of the concat are written where they belong";
+    if (IsWait(op)) return "the parts of the concat are written where they belong";
     if (llvm::isa<ir::ReshapeOp>(op) && !IsRepeat(op))
       return "a reshape that regroups dimensions is a view of memory";
   }

@@ -226,8 +226,8 @@ class AssignLayoutsPass : public impl::AssignLayoutsBase<AssignLayoutsPass> {
       convolves |= static_cast<bool>(WeightsOf(&op));
       fits = fits && AgainstBlocks(&op).empty();
       const ir::TargetModel& target = ir::TargetModel::Of(&op);
-      const bool is_narrow = TypeOf(op.getOperand(0)).getElementTypeBitWidth() == 16;
-      if (auto layout = is_narrow ? target.narrow_layout : target.wide_layout) return *layout;
+      const bool is_low_precision = TypeOf(op.getOperand(0)).getElementTypeBitWidth() == 16;
+      if (auto layout = is_low_precision ? target.low_precision_layout : target.f32_layout) return *layout;
     }
     return convolves && fits ? ir::ImageLayout::nchw16n : ir::ImageLayout::nhwc;
   }

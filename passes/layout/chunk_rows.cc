@@ -96,7 +96,7 @@ void ChunkedRows::run() {
 void ChunkedRows::runChunk() {
   parts_.clear();
   for (Operation* op : region_.ops()) {
-    const ir::SplitRule& rule = region_.ruleOf(op);
+    const ir::ShardingRule& rule = region_.ruleOf(op);
     llvm::SmallVector<Value> operands;
     for (auto [operand, dim] : llvm::zip(op->getOperands(), rule.operands)) {
       operands.push_back(dim == kWhole ? operand : part(operand, dim));
@@ -176,18 +176,18 @@ void ChunkedRows::accumulate(Operation* op, llvm::ArrayRef<Value> operands) {
                   ? RankedTensorType::get(type.getShape(), builder_.getF32Type())
                   : type;
   // A GPU's library adds to the sum while it stores the matmul's result.
-  auto product = llvm::dyn_cast<ir::MatmulOp>(op);
-  if (product && ir::TargetModel::Of(op).matmul_adds) {
-    sum = make<ir::MatmulOp>(op->getLoc(), wide, operands[0], operands[1], Value(), sum, product.getScale(),
-                             product.getTransposeA(), product.getTransposeB(), ir::Activation::none,
-                             product.getMath());
+  auto matmul = llvm::dyn_cast<ir::MatmulOp>(op);
+  if (matmul && ir::TargetModel::Of(op).matmul_adds) {
+    sum = make<ir::MatmulOp>(op->getLoc(), wide, operands[0], operands[1], Value(), sum, matmul.getScale(),
+                             matmul.getTransposeA(), matmul.getTransposeB(), ir::Activation::none,
+                             matmul.getMath());
     return;
   }
   Operation* clone = builder_.clone(*op);
   clone->setOperands(operands);
   Value more = clone->getResult(0);
   if (wide != type) more = make<ir::CastOp>(op->getLoc(), wide, more);
-  if (product) {
+  if (matmul) {
     sum = sum ? make<ir::AddOp>(op->getLoc(), wide, sum, more) : more;
     return;
   }
@@ -230,11 +230,11 @@ class ChunkRowsPass : public impl::ChunkRowsBase<ChunkRowsPass> {
   void runOnOperation() override {
     if (getOperation().isExternal() || bytes <= 0) return;
     mlir::Block& block = getOperation().getBody().front();
-    llvm::SmallVector<ir::MatmulOp> products;
-    for (auto product : block.getOps<ir::MatmulOp>()) products.push_back(product);
+    llvm::SmallVector<ir::MatmulOp> matmuls;
+    for (auto matmul : block.getOps<ir::MatmulOp>()) matmuls.push_back(matmul);
     llvm::DenseSet<Operation*> erased;
-    for (ir::MatmulOp product : products) {
-      if (!erased.contains(product)) chunk(product, erased);
+    for (ir::MatmulOp matmul : matmuls) {
+      if (!erased.contains(matmul)) chunk(matmul, erased);
     }
     if (erased.empty()) return;
     llvm::DenseMap<Operation*, unsigned> rank;
@@ -243,15 +243,15 @@ class ChunkRowsPass : public impl::ChunkRowsBase<ChunkRowsPass> {
   }
 
  private:
-  void chunk(ir::MatmulOp product, llvm::DenseSet<Operation*>& erased) {
-    RankedTensorType type = product.getType();
+  void chunk(ir::MatmulOp matmul, llvm::DenseSet<Operation*>& erased) {
+    RankedTensorType type = matmul.getType();
     int64_t large = plan_ir::TensorBytes(type);
-    if (large <= bytes || type.getRank() != 2 || product.getTransposeA() || product.getAddend()) return;
+    if (large <= bytes || type.getRank() != 2 || matmul.getTransposeA() || matmul.getAddend()) return;
     int64_t rows = type.getDimSize(0), chunks = llvm::divideCeil(large, bytes);
     int64_t each = llvm::alignTo(std::max<int64_t>(llvm::divideCeil(rows, chunks), min_rows), kRowTile);
     if (each >= rows) return;
-    RowRegion region(product);
-    auto remark = [&] { return mlir::emitRemark(product.getLoc()); };
+    RowRegion region(matmul);
+    auto remark = [&] { return mlir::emitRemark(matmul.getLoc()); };
     if (!region.problem().empty()) {
       if (report)
         remark() << "computes all of " << type << ", " << large << " bytes, at once: " << region.problem();

@@ -4,7 +4,7 @@
 namespace sinter {
 
 using ir::kWhole;
-using ir::SplitRule;
+using ir::ShardingRule;
 using ir::TypeOf;
 using mlir::Operation;
 using mlir::Value;
@@ -15,8 +15,8 @@ std::string OpName(Operation* op) { return op->getName().getStringRef().str(); }
 
 }  // namespace
 
-RowRegion::RowRegion(ir::MatmulOp product) : product_(product), type_(product.getType()) {
-  for (auto it = product->getIterator(), end = product->getBlock()->end(); it != end; ++it) {
+RowRegion::RowRegion(ir::MatmulOp matmul) : matmul_(matmul), type_(matmul.getType()) {
+  for (auto it = matmul->getIterator(), end = matmul->getBlock()->end(); it != end; ++it) {
     if (!it->hasTrait<mlir::OpTrait::IsTerminator>()) later_.push_back(&*it);
   }
   findRules();
@@ -30,16 +30,16 @@ bool RowRegion::isLarge(Value value) const {
 }
 
 void RowRegion::findRules() {
-  dependent_.insert(product_);
-  split_[product_->getResult(0)] = 0;
-  if (auto rule = ir::SplitAlong(product_, 0, 0)) rules_.try_emplace(product_, *std::move(rule));
+  dependent_.insert(matmul_);
+  split_[matmul_->getResult(0)] = 0;
+  if (auto rule = ir::ShardAlong(matmul_, 0, 0)) rules_.try_emplace(matmul_, *std::move(rule));
   for (Operation* op : llvm::ArrayRef(later_).drop_front()) {
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
       if (!depends(operand)) continue;
       dependent_.insert(op);
       auto dim = split_.find(operand);
       if (dim == split_.end() || rules_.contains(op)) continue;
-      auto rule = ir::SplitAlong(op, i, dim->second);
+      auto rule = ir::ShardAlong(op, i, dim->second);
       if (!rule || rule->numerator != rule->denominator) continue;
       bool fits = llvm::all_of(llvm::enumerate(rule->operands), [&](auto each) {
         return each.value() == kWhole ||
@@ -93,8 +93,8 @@ void RowRegion::addRowWork() {
 std::string RowRegion::problemOf(Operation* op) const {
   auto found = rules_.find(op);
   if (found == rules_.end()) return OpName(op) + " needs all rows";
-  const SplitRule& rule = found->second;
-  if (rule.only_first >= 0 || (rule.partial && *rule.partial != ir::Combine::sum)) {
+  const ShardingRule& rule = found->second;
+  if (rule.only_first >= 0 || (rule.partial && *rule.partial != ir::ReduceKind::sum)) {
     return OpName(op) + " does not add rows up";
   }
   for (auto [operand, dim] : llvm::zip(op->getOperands(), rule.operands)) {
@@ -107,7 +107,7 @@ std::string RowRegion::problemOf(Operation* op) const {
     if (leaves && split_.contains(result) && isLarge(result))
       return "all of the result of " + OpName(op) + " is read";
   }
-  bool contracts = op != product_ && llvm::isa<ir::StepInterface>(op);
+  bool contracts = op != matmul_ && llvm::isa<ir::StepInterface>(op);
   bool feeds = llvm::any_of(op->getUsers(), [&](Operation* user) { return ops_.contains(user); });
   if (contracts && feeds) return "the result of " + OpName(op) + " is needed for the same rows";
   return "";

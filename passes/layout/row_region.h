@@ -20,8 +20,8 @@ namespace sinter {
 
 class RowRegion {
  public:
-  // `product` must multiply two matrices, with the rows of the result in operand 0 (no transpose_a).
-  explicit RowRegion(ir::MatmulOp product);
+  // `matmul` must multiply two matrices, with the rows of the result in operand 0 (no transpose_a).
+  explicit RowRegion(ir::MatmulOp matmul);
 
   // Why the rows cannot be computed in chunks. The other members are valid only if it is empty.
   const std::string& problem() const { return problem_; }
@@ -30,7 +30,7 @@ class RowRegion {
   // In program order, the matmul first.
   llvm::ArrayRef<mlir::Operation*> ops() const { return ops_.getArrayRef(); }
   bool contains(mlir::Operation* op) const { return ops_.contains(op); }
-  const ir::SplitRule& ruleOf(mlir::Operation* op) const { return rules_.find(op)->second; }
+  const ir::ShardingRule& ruleOf(mlir::Operation* op) const { return rules_.find(op)->second; }
   // True if the value has at least half as many elements as the matmul's result. No such value may be whole
   // in memory.
   bool isLarge(mlir::Value value) const;
@@ -47,12 +47,12 @@ class RowRegion {
   }
   std::string problemOf(mlir::Operation* op) const;
 
-  mlir::Operation* product_;
+  mlir::Operation* matmul_;
   mlir::RankedTensorType type_;                 // Type of the matmul's result.
   llvm::SmallVector<mlir::Operation*> later_;   // The matmul and the later ops of its block.
   llvm::DenseSet<mlir::Operation*> dependent_;  // Those of `later_` that depend on the matmul.
   llvm::DenseMap<mlir::Value, int64_t> split_;  // For each value: the dimension of the rows.
-  llvm::DenseMap<mlir::Operation*, ir::SplitRule> rules_;
+  llvm::DenseMap<mlir::Operation*, ir::ShardingRule> rules_;
   llvm::SetVector<mlir::Operation*> ops_;
   std::string problem_;
 };

@@ -5,14 +5,14 @@ namespace sinter {
 
 using ir::kWhole;
 using ir::ShapeOf;
-using ir::SplitRule;
+using ir::ShardingRule;
 using mlir::Operation;
 using mlir::Value;
 
 namespace {
 
 // Returns the bounds of an op's results; nullopt if a bound would not be an integer.
-std::optional<llvm::SmallVector<int64_t>> ResultBounds(const SplitRule& rule,
+std::optional<llvm::SmallVector<int64_t>> ResultBounds(const ShardingRule& rule,
                                                        llvm::ArrayRef<int64_t> bounds) {
   llvm::SmallVector<int64_t> result;
   for (int64_t bound : bounds) {
@@ -41,19 +41,19 @@ const Sharding& BatchSharding::of(Value value) const {
   return found == shardings_.end() ? whole : found->second;
 }
 
-const SplitRule* BatchSharding::ruleOf(Operation* op) const {
+const ShardingRule* BatchSharding::ruleOf(Operation* op) const {
   auto found = rules_.find(op);
   return found == rules_.end() ? nullptr : &found->second;
 }
 
 Sharding BatchSharding::wanted(Operation* op, unsigned operand) const {
-  const SplitRule* rule = ruleOf(op);
+  const ShardingRule* rule = ruleOf(op);
   if (!rule || rule->operands[operand] == kWhole) return {};
   return {rule->operands[operand], bounds_.at(op)};
 }
 
 // True if no operand is split where the rule needs all of it, along another dimension, or at other bounds.
-bool BatchSharding::fits(Operation* op, const SplitRule& rule, llvm::ArrayRef<int64_t> bounds) const {
+bool BatchSharding::fits(Operation* op, const ShardingRule& rule, llvm::ArrayRef<int64_t> bounds) const {
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     const Sharding& sharding = of(operand);
     int64_t dim = rule.operands[i];
@@ -69,7 +69,7 @@ void BatchSharding::visit(Operation* op) {
     const Sharding& sharding = of(operand);
     if (!sharding.IsSplit()) continue;
     llvm::SmallVector<int64_t> bounds = sharding.bounds;
-    std::optional<SplitRule> rule = ir::SplitAlong(op, i, sharding.dim);
+    std::optional<ShardingRule> rule = ir::ShardAlong(op, i, sharding.dim);
     if (!rule || !fits(op, *rule, bounds)) continue;
     llvm::SmallVector<int64_t> result_bounds = *ResultBounds(*rule, bounds);
     for (auto [r, result] : llvm::enumerate(op->getResults())) {

@@ -34,18 +34,18 @@ class BatchSharding {
                 llvm::ArrayRef<std::string> whole_inputs);
 
   const Sharding& of(mlir::Value value) const;
-  const ir::SplitRule* ruleOf(mlir::Operation* op) const;
+  const ir::ShardingRule* ruleOf(mlir::Operation* op) const;
   // The sharding that the operand needs for its op to run by its rule.
   Sharding wanted(mlir::Operation* op, unsigned operand) const;
   bool feedsBatch(mlir::Value value) const { return feeds_.contains(value); }
 
  private:
   void visit(mlir::Operation* op);
-  bool fits(mlir::Operation* op, const ir::SplitRule& rule, llvm::ArrayRef<int64_t> bounds) const;
+  bool fits(mlir::Operation* op, const ir::ShardingRule& rule, llvm::ArrayRef<int64_t> bounds) const;
   void findFeeds(mlir::func::FuncOp function);
 
   llvm::DenseMap<mlir::Value, Sharding> shardings_;  // Only values that are split.
-  llvm::DenseMap<mlir::Operation*, ir::SplitRule> rules_;
+  llvm::DenseMap<mlir::Operation*, ir::ShardingRule> rules_;
   llvm::DenseMap<mlir::Operation*, llvm::SmallVector<int64_t>>
       bounds_;  // Bounds of the operands, for ops with a rule.
   llvm::DenseSet<mlir::Value> feeds_;

@@ -8,7 +8,7 @@
 
 namespace sinter {
 
-using ir::Combine;
+using ir::ReduceKind;
 using ir::Resized;
 using ir::TypeOf;
 using mlir::Operation;
@@ -72,9 +72,9 @@ void FunctionPartition::run() {
 // same in a wider type.
 void FunctionPartition::findTerms() {
   for (Operation& op : function_.getBody().front().without_terminator()) {
-    const ir::SplitRule* rule = sharding_.ruleOf(&op);
+    const ir::ShardingRule* rule = sharding_.ruleOf(&op);
     if (rule) {
-      const bool is_sum = rule->partial == Combine::sum && !sharding_.feedsBatch(op.getResult(0));
+      const bool is_sum = rule->partial == ReduceKind::sum && !sharding_.feedsBatch(op.getResult(0));
       if (is_sum) terms_.insert(op.getResult(0));
       continue;
     }
@@ -149,7 +149,7 @@ void FunctionPartition::addVariable(mlir::BlockArgument argument, mlir::Dictiona
 }
 
 void FunctionPartition::runOp(Operation* op) {
-  const ir::SplitRule* rule = sharding_.ruleOf(op);
+  const ir::ShardingRule* rule = sharding_.ruleOf(op);
   const bool adds = isAddedBeforeTravel(op);
   bool on_main = llvm::any_of(op->getOperands(), [&](Value operand) { return isOnMain(operand); });
   if (!adds && (on_main || (replicas_.main && replicas_.main->runsOnMainAlone(op)))) return runOnMain(op);
@@ -160,7 +160,7 @@ void FunctionPartition::runOp(Operation* op) {
   }
   for (auto [i, result] : llvm::enumerate(op->getResults())) values_[result] = results[i];
   if (rule && rule->partial) combine(op, *rule->partial);
-  if (adds) combine(op, Combine::sum);
+  if (adds) combine(op, ReduceKind::sum);
 }
 
 void FunctionPartition::runOnMain(Operation* op) {
@@ -171,7 +171,7 @@ void FunctionPartition::runOnMain(Operation* op) {
   }
 }
 
-Value FunctionPartition::operandOn(Operation* op, unsigned i, size_t rank, const ir::SplitRule* rule) {
+Value FunctionPartition::operandOn(Operation* op, unsigned i, size_t rank, const ir::ShardingRule* rule) {
   Value operand = op->getOperand(i);
   Sharding wanted = sharding_.wanted(op, i);
   if (wanted.IsSplit()) return sliceOf(operand, wanted, rank, op->getLoc());
@@ -183,7 +183,7 @@ Value FunctionPartition::operandOn(Operation* op, unsigned i, size_t rank, const
   return on(rank, builder_.create<ir::ConstantOp>(op->getLoc(), zeros));
 }
 
-Operation* FunctionPartition::cloneOn(Operation* op, size_t rank, const ir::SplitRule* rule) {
+Operation* FunctionPartition::cloneOn(Operation* op, size_t rank, const ir::ShardingRule* rule) {
   llvm::SmallVector<Value> values;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) values.push_back(operandOn(op, i, rank, rule));
   Operation* clone = builder_.clone(*op);
@@ -203,9 +203,9 @@ Operation* FunctionPartition::cloneOn(Operation* op, size_t rank, const ir::Spli
 }
 
 // The devices' results are partial sums. Those that only new values and outputs need wait in a bucket.
-void FunctionPartition::combine(Operation* op, Combine combine) {
+void FunctionPartition::combine(Operation* op, ReduceKind combine) {
   Value result = op->getResult(0);
-  bool waits = combine == Combine::sum && !sharding_.feedsBatch(result);
+  bool waits = combine == ReduceKind::sum && !sharding_.feedsBatch(result);
   if (waits && sharding_.ruleOf(op) && IsGradient(op->getLoc())) scaleGradient(op);
   if (waits && result.hasOneUse() && isAddedBeforeTravel(*result.user_begin())) return;
   if (waits) {
@@ -271,9 +271,10 @@ void FunctionPartition::flush(mlir::Type element) {
     Operation* op;
     if (replicas_.main) {
       mlir::TypeRange received = r == 0 ? mlir::TypeRange(types) : mlir::TypeRange();
-      op = builder_.create<ir::ReduceOp>(loc, received, parts, group(), channel_, Combine::sum, int64_t{0});
+      op =
+          builder_.create<ir::ReduceOp>(loc, received, parts, group(), channel_, ReduceKind::sum, int64_t{0});
     } else {
-      op = builder_.create<ir::AllReduceOp>(loc, types, parts, group(), channel_, Combine::sum);
+      op = builder_.create<ir::AllReduceOp>(loc, types, parts, group(), channel_, ReduceKind::sum);
     }
     ir::SetDevice(op, replicas_.devices[r]);
     for (auto [i, value] : llvm::enumerate(bucket)) {

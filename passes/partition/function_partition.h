@@ -54,9 +54,9 @@ class FunctionPartition {
   void addVariable(mlir::BlockArgument argument, mlir::DictionaryAttr attributes);
   void runOp(mlir::Operation* op);
   void runOnMain(mlir::Operation* op);
-  mlir::Operation* cloneOn(mlir::Operation* op, size_t rank, const ir::SplitRule* rule);
-  mlir::Value operandOn(mlir::Operation* op, unsigned operand, size_t rank, const ir::SplitRule* rule);
-  void combine(mlir::Operation* op, ir::Combine combine);
+  mlir::Operation* cloneOn(mlir::Operation* op, size_t rank, const ir::ShardingRule* rule);
+  mlir::Value operandOn(mlir::Operation* op, unsigned operand, size_t rank, const ir::ShardingRule* rule);
+  void combine(mlir::Operation* op, ir::ReduceKind combine);
   void scaleGradient(mlir::Operation* op);
   void flush(mlir::Type element);
   void runLateOps();

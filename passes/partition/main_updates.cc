@@ -16,8 +16,8 @@ MainUpdates::MainUpdates(llvm::ArrayRef<FuncOp> functions, llvm::ArrayRef<BatchS
 void MainUpdates::findOps(FuncOp function, const BatchSharding& sharding) {
   mlir::Block& body = function.getBody().front();
   for (Operation& op : body.without_terminator()) {
-    const ir::SplitRule* rule = sharding.ruleOf(&op);
-    bool is_sum = rule && rule->partial == ir::Combine::sum && !sharding.feedsBatch(op.getResult(0));
+    const ir::ShardingRule* rule = sharding.ruleOf(&op);
+    bool is_sum = rule && rule->partial == ir::ReduceKind::sum && !sharding.feedsBatch(op.getResult(0));
     bool follows = llvm::any_of(op.getOperands(), [&](Value operand) { return values_.contains(operand); });
     if (follows) ops_.insert(&op);
     if (is_sum || follows) values_.insert(op.result_begin(), op.result_end());

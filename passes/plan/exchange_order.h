@@ -3,7 +3,7 @@
 //   if (ExchangesOnGpus(steps)) order = OrderForExchanges(order, dependences);
 //
 // A GPU collective runs asynchronously beside later steps until one needs its results
-// (runtime/execute/collective_joins.h). So it starts as soon as its operands are ready, and steps that wait
+// (runtime/execute/collective_waits.h). So it starts as soon as its operands are ready, and steps that wait
 // for it run when nothing else is left: updates of variables come after the backward pass, those of the
 // oldest exchange first.
 #ifndef SINTER_PASSES_PLAN_EXCHANGE_ORDER_H_

@@ -18,7 +18,7 @@ int64_t SlotBytes(mlir::Type tensor) {
 }  // namespace
 
 bool MayWriteElsewhere(mlir::OpOperand& operand, Value buffer) {
-  BufferPlace place = Resolve(buffer);
+  BufferOffset place = Resolve(buffer);
   if (!place.root.getDefiningOp<plan_ir::AllocOp>() || BytesOf(place.root) != BytesOf(buffer)) return false;
   for (Value value = operand.get(); value;) {
     if (!value.hasOneUse()) return false;

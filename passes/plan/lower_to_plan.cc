@@ -5,8 +5,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/fusion/buffer_aliases.h"
 #include "sinter/ir/fusion/fusion_domain.h"
-#include "sinter/ir/fusion/in_place_pairs.h"
 #include "sinter/ir/program/collective.h"
 #include "sinter/ir/target/target_model.h"
 #include "sinter/passes/input_parts.h"
@@ -219,7 +219,7 @@ plan_ir::CallOp FunctionLowering::makeCall(Operation* op, mlir::ValueRange opera
 
 void FunctionLowering::lowerFusion(ir::FusionOp fusion) {
   if (lowerToView(fusion) || lowerToJoin(fusion)) return;
-  auto pairs = ir::InPlacePairs(fusion.getBody().front());
+  auto pairs = ir::BufferAliases(fusion.getBody().front());
   auto call = makeCall(fusion, fusion.getInputs(), names_.nameFusion(fusion), pairs);
   call.getBody().takeBody(fusion.getBody());
 }
@@ -438,7 +438,7 @@ void FunctionLowering::lowerUpdates(llvm::ArrayRef<std::pair<mlir::FlatSymbolRef
                                     mlir::Location loc) {
   llvm::SmallVector<std::pair<mlir::FlatSymbolRefAttr, Value>> copies;
   for (auto [variable, buffer] : updates) {
-    BufferPlace place = Resolve(buffer);
+    BufferOffset place = Resolve(buffer);
     auto old = place.root.getDefiningOp<plan_ir::VariableOp>();
     bool same = old && old.getVariable() == variable.getValue() && place.offset == 0 &&
                 BytesOf(buffer) == BytesOf(place.root);

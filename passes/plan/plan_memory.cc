@@ -1,6 +1,6 @@
 #include "sinter/ir/target/target_model.h"
 #include "sinter/passes/passes.h"
-#include "sinter/passes/plan/memory_plan.h"
+#include "sinter/passes/plan/live_ranges.h"
 
 namespace sinter {
 
@@ -10,15 +10,15 @@ namespace sinter {
 namespace {
 
 // Reports the device's peak: the step with the most live bytes, and the values that hold them.
-void Report(plan_ir::FunctionOp function, const MemoryPlan& plan, ir::DeviceAttr device) {
-  MemoryPlan::Peak peak = plan.peakOf(device);
+void Report(plan_ir::FunctionOp function, const LiveRanges& plan, ir::DeviceAttr device) {
+  LiveRanges::Peak peak = plan.peakOf(device);
   if (peak.step < 0) return;
   auto remark = mlir::emitRemark(plan.steps()[peak.step]->getLoc())
                 << "memory" << (function.getDevices() ? " of " + device.text() : "")
                 << " is at its peak here: " << peak.bytes << " bytes alive in an arena of "
                 << function.arenaBytesOf(device).value_or(0)
                 << (plan.runsSideBySide(device) ? ", where sharing memory orders no steps" : "");
-  for (const MemoryPlan::Block* block : peak.alive) NoteHolder(remark, *block);
+  for (const LiveRanges::Block* block : peak.alive) NoteHolder(remark, *block);
 }
 
 // Returns the GPUs of the function whose arenas fit in `bytes` even if shared memory adds nothing to the
@@ -26,12 +26,12 @@ void Report(plan_ir::FunctionOp function, const MemoryPlan& plan, ir::DeviceAttr
 llvm::SmallVector<ir::DeviceAttr> SideBySide(plan_ir::FunctionOp function, bool in_place, int64_t bytes) {
   llvm::SmallVector<ir::DeviceAttr> devices = function.deviceList(), gpus;
   // A lower bound, which is faster to compute.
-  llvm::SmallVector<int64_t> least = MemoryPlan(function, in_place).place(/*reuse=*/true);
+  llvm::SmallVector<int64_t> least = LiveRanges(function, in_place).place(/*reuse=*/true);
   for (auto [device, arena] : llvm::zip_equal(devices, least)) {
     if (ir::TargetModel::Of(device).runs_steps_side_by_side && arena <= bytes) gpus.push_back(device);
   }
   if (gpus.empty()) return gpus;
-  llvm::SmallVector<int64_t> arenas = MemoryPlan(function, in_place, gpus).place(/*reuse=*/true);
+  llvm::SmallVector<int64_t> arenas = LiveRanges(function, in_place, gpus).place(/*reuse=*/true);
   llvm::erase_if(
       gpus, [&](ir::DeviceAttr gpu) { return arenas[llvm::find(devices, gpu) - devices.begin()] > bytes; });
   return gpus;
@@ -44,7 +44,7 @@ class PlanMemoryPass : public impl::PlanMemoryBase<PlanMemoryPass> {
     llvm::SmallVector<ir::DeviceAttr> side_by_side;
     if (reuse && side_by_side_bytes > 0)
       side_by_side = SideBySide(getOperation(), in_place, side_by_side_bytes);
-    MemoryPlan plan(getOperation(), in_place, side_by_side);
+    LiveRanges plan(getOperation(), in_place, side_by_side);
     plan.place(reuse);
     plan.apply();
     if (!report) return;

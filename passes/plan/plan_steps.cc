@@ -6,7 +6,7 @@ namespace sinter {
 using mlir::Operation;
 using mlir::Value;
 
-BufferPlace Resolve(Value buffer) {
+BufferOffset Resolve(Value buffer) {
   int64_t offset = 0;
   while (auto view = buffer.getDefiningOp<plan_ir::ViewOp>()) {
     offset += view.getOffset();

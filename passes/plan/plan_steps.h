@@ -11,11 +11,11 @@
 namespace sinter {
 
 // The first buffer of a chain of views, and the view's offset in it.
-struct BufferPlace {
+struct BufferOffset {
   mlir::Value root;
   int64_t offset;
 };
-BufferPlace Resolve(mlir::Value buffer);
+BufferOffset Resolve(mlir::Value buffer);
 
 // True if both are the same memory: one buffer, or two values of one variable.
 bool SameMemory(mlir::Value root_a, mlir::Value root_b);

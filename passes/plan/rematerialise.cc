@@ -1,8 +1,8 @@
 #include "llvm/ADT/SetVector.h"
 #include "sinter/ir/target/target_model.h"
 #include "sinter/passes/passes.h"
-#include "sinter/passes/plan/memory_plan.h"
-#include "sinter/passes/plan/recompute.h"
+#include "sinter/passes/plan/live_ranges.h"
+#include "sinter/passes/plan/rematerialisation.h"
 
 namespace sinter {
 
@@ -50,12 +50,12 @@ class FunctionBudget {
 
   mlir::LogicalResult run(bool report) {
     for (;;) {
-      MemoryPlan plan(function_, in_place_);
+      LiveRanges plan(function_, in_place_);
       int64_t excess = fixed_ + arenaOf(plan) - limit_;
       if (excess <= 0) return mlir::success();
       StepUses uses(function_);
-      MemoryPlan::Peak peak = plan.peakOf(device_);
-      std::optional<Recompute> best = cheapest(uses, peak, excess);
+      LiveRanges::Peak peak = plan.peakOf(device_);
+      std::optional<Rematerialisation> best = cheapest(uses, peak, excess);
       if (!best) return fail(peak, arenaOf(plan));
       if (report) say(*best, plan.steps()[best->before]);
       uses.insert(*best);
@@ -63,17 +63,17 @@ class FunctionBudget {
   }
 
  private:
-  int64_t arenaOf(MemoryPlan& plan) {
+  int64_t arenaOf(LiveRanges& plan) {
     llvm::SmallVector<int64_t> arenas = plan.place(/*reuse=*/true);
     return arenas[llvm::find(devices_, device_) - devices_.begin()];
   }
 
   // Returns the candidate with the least traffic among those that suffice alone; if none does, the one with
   // the most saved bytes per byte of traffic.
-  static std::optional<Recompute> cheapest(const StepUses& uses, const MemoryPlan::Peak& peak,
-                                           int64_t excess) {
-    std::optional<Recompute> best;
-    auto is_better = [&](const Recompute& a, const Recompute& b) {
+  static std::optional<Rematerialisation> cheapest(const StepUses& uses, const LiveRanges::Peak& peak,
+                                                   int64_t excess) {
+    std::optional<Rematerialisation> best;
+    auto is_better = [&](const Rematerialisation& a, const Rematerialisation& b) {
       bool a_fits = a.saved_bytes >= excess, b_fits = b.saved_bytes >= excess;
       if (a_fits != b_fits) return a_fits;
       if (a_fits) return a.moved_bytes < b.moved_bytes;
@@ -82,9 +82,9 @@ class FunctionBudget {
       double of_b = static_cast<double>(b.saved_bytes) * static_cast<double>(a.moved_bytes);
       return of_a != of_b ? of_a > of_b : a.saved_bytes > b.saved_bytes;
     };
-    for (const MemoryPlan::Block* block : peak.alive) {
+    for (const LiveRanges::Block* block : peak.alive) {
       for (Value alloc : block->allocs) {
-        std::optional<Recompute> again = uses.findRecompute(alloc, peak.step);
+        std::optional<Rematerialisation> again = uses.findRematerialisation(alloc, peak.step);
         if (!again) continue;
         if (!best || is_better(*again, *best)) best = again;
       }
@@ -92,7 +92,7 @@ class FunctionBudget {
     return best;
   }
 
-  void say(const Recompute& again, Operation* reader) {
+  void say(const Rematerialisation& again, Operation* reader) {
     auto remark = mlir::emitRemark(again.alloc.getLoc())
                   << "computes " << llvm::cast<plan_ir::BufferType>(again.alloc.getType()).getTensor()
                   << " again, " << again.saved_bytes << " bytes that are not kept, by moving "
@@ -100,7 +100,7 @@ class FunctionBudget {
     remark.attachNote(reader->getLoc()) << "for this reader";
   }
 
-  mlir::LogicalResult fail(MemoryPlan::Peak& peak, int64_t arena) {
+  mlir::LogicalResult fail(LiveRanges::Peak& peak, int64_t arena) {
     auto error =
         mlir::emitError(function_.getLoc())
         << "function @" << function_.getSymName() << " needs at least " << fixed_ + arena << " bytes on "
@@ -108,11 +108,11 @@ class FunctionBudget {
         << " of them for variables, constants and inputs, and the memory limit is " << limit_
         << ": raise CompileOptions::memory_limit or make the batch smaller; at its peak are alive, the "
         << "largest first";
-    llvm::stable_sort(peak.alive, [](const MemoryPlan::Block* a, const MemoryPlan::Block* b) {
+    llvm::stable_sort(peak.alive, [](const LiveRanges::Block* a, const LiveRanges::Block* b) {
       return a->memory.bytes > b->memory.bytes;
     });
     if (peak.alive.size() > kHoldersNamed) peak.alive.resize(kHoldersNamed);
-    for (const MemoryPlan::Block* block : peak.alive) NoteHolder(error, *block);
+    for (const LiveRanges::Block* block : peak.alive) NoteHolder(error, *block);
     return error;
   }
 

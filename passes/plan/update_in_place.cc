@@ -21,7 +21,7 @@ struct Update {
   unsigned result;
 };
 
-bool HasInPlacePair(Operation* step, unsigned in, unsigned out) {
+bool HasBufferAlias(Operation* step, unsigned in, unsigned out) {
   auto call = llvm::dyn_cast<plan_ir::CallOp>(step);
   auto pairs = call ? call.getInPlace() : std::nullopt;
   if (!pairs) return false;
@@ -82,7 +82,7 @@ class MemoryUses {
 
 // Returns why the copy must stay; empty if `update` has been filled in.
 std::string Match(plan_ir::CopyOp copy, MemoryUses& uses, Update& update) {
-  BufferPlace source = Resolve(copy.getSource());
+  BufferOffset source = Resolve(copy.getSource());
   if (!source.root.getDefiningOp<plan_ir::AllocOp>()) return "the new value is not computed by this function";
   if (source.offset != 0 || BytesOf(copy.getSource()) != BytesOf(source.root)) {
     return "the new value is a part of another";
@@ -98,9 +98,9 @@ std::string Match(plan_ir::CopyOp copy, MemoryUses& uses, Update& update) {
 std::string Conflict(Update update, MemoryUses& uses) {
   Value variable = Resolve(update.copy.getTarget()).root;
   for (auto [i, in] : llvm::enumerate(ReadsOf(update.producer))) {
-    BufferPlace place = Resolve(in);
+    BufferOffset place = Resolve(in);
     if (!SameMemory(place.root, variable)) continue;
-    if (place.offset != 0 || !HasInPlacePair(update.producer, i, update.result)) {
+    if (place.offset != 0 || !HasBufferAlias(update.producer, i, update.result)) {
       return "its step still reads the old value while it writes the new one";
     }
   }

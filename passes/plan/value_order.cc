@@ -23,7 +23,7 @@ class Accesses {
  public:
   // Adds the access, and sets in `before` the steps that must precede it.
   void add(Value buffer, unsigned step, bool writes, llvm::BitVector& before) {
-    BufferPlace place = Resolve(buffer);
+    BufferOffset place = Resolve(buffer);
     Access access{step, place.offset, place.offset + BytesOf(buffer), writes};
     llvm::SmallVector<Access>& others = of_[keyOf(place.root)];
     for (const Access& other : others) {

@@ -5,8 +5,8 @@
 
 namespace sinter {
 
-using ir::Combine;
 using ir::Expr;
+using ir::ReduceKind;
 using mlir::Operation;
 using mlir::Value;
 
@@ -18,8 +18,8 @@ bool IsOfChannel(Operation* op, int64_t channel) {
 }
 
 // Returns nullopt if the collective does not combine elements.
-std::optional<Combine> CombineOf(Operation* op) {
-  return llvm::TypeSwitch<Operation*, std::optional<Combine>>(op)
+std::optional<ReduceKind> CombineOf(Operation* op) {
+  return llvm::TypeSwitch<Operation*, std::optional<ReduceKind>>(op)
       .Case<ir::AllReduceOp, ir::ReduceOp, ir::ReduceScatterOp>(
           [](auto member) { return member.getCombine(); })
       .Default([](Operation*) { return std::nullopt; });
@@ -86,12 +86,12 @@ Operation* Backward::member(size_t m, ir::ReduceOp forward) {
 
 Operation* Backward::member(size_t m, ir::BroadcastFromOp forward) {
   return b_.builder().create<ir::ReduceOp>(b_.loc(), forward->getOperandTypes(), valuesOf(m), group_,
-                                           channel_, Combine::sum, forward.getRoot());
+                                           channel_, ReduceKind::sum, forward.getRoot());
 }
 
 Operation* Backward::member(size_t m, ir::AllGatherOp forward) {
   return b_.builder().create<ir::ReduceScatterOp>(b_.loc(), forward.getX().getType(), valuesOf(m)[0], group_,
-                                                  channel_, Combine::sum, forward.getSizes());
+                                                  channel_, ReduceKind::sum, forward.getSizes());
 }
 
 Operation* Backward::member(size_t m, ir::ReduceScatterOp forward) {
@@ -118,7 +118,7 @@ GradientsOfMembers Backward::run() {
   }
   // The gradient of a mean is divided by the group's size, unless the backward collective itself takes the
   // mean.
-  bool divides = CombineOf(members_[0]) == Combine::mean && !llvm::isa<ir::AllReduceOp>(members_[0]);
+  bool divides = CombineOf(members_[0]) == ReduceKind::mean && !llvm::isa<ir::AllReduceOp>(members_[0]);
   GradientsOfMembers terms(members_.size());
   for (auto [op, of_member] : llvm::zip_equal(made, terms)) {
     for (Value result : op->getResults()) {
@@ -149,8 +149,8 @@ std::string WhyNoGradient(Operation* member) {
   if (llvm::isa<ir::SendOp, ir::RecvOp>(member)) {
     return "has no gradient; expected a copy, or use stop_gradient if that is intended";
   }
-  std::optional<Combine> combine = CombineOf(member);
-  if (combine && *combine != Combine::sum && *combine != Combine::mean) {
+  std::optional<ReduceKind> combine = CombineOf(member);
+  if (combine && *combine != ReduceKind::sum && *combine != ReduceKind::mean) {
     return "combines by " + ir::stringifyCombine(*combine).str() +
            " and has no gradient; expected sum or mean, or use stop_gradient if that is intended";
   }

@@ -41,7 +41,7 @@ Attribute ToStorage(Attribute value, Type element) {
 }
 
 // MLIR's folder narrows only exactly representable values; at run time the others round to nearest even.
-Attribute FoldNarrowing(Operation* op, llvm::ArrayRef<Attribute> operands) {
+Attribute FoldRounding(Operation* op, llvm::ArrayRef<Attribute> operands) {
   if (!llvm::isa<mlir::arith::TruncFOp>(op) || !operands[0]) return {};
   return ToStorage(operands[0], op->getResult(0).getType());
 }
@@ -182,7 +182,7 @@ class Evaluator : public ir::ElementBuilder {
       llvm::SmallVector<mlir::OpFoldResult> results;
       if (IsMathFunction(&op)) {
         results.push_back(FoldMathFunction(&op, operands));
-      } else if (Attribute own = FoldNarrowing(&op, operands)) {
+      } else if (Attribute own = FoldRounding(&op, operands)) {
         results.push_back(own);
       } else if (mlir::failed(op.fold(operands, results)) || results.size() != op.getNumResults()) {
         results.assign(op.getNumResults(), mlir::OpFoldResult());

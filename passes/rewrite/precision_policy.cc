@@ -24,13 +24,15 @@ bool IsF32(Value value) {
   return type && type.getElementType().isF32();
 }
 
-bool IsProduct(Operation* op) { return llvm::isa<ir::ContractionInterface>(op); }
+bool IsContraction(Operation* op) { return llvm::isa<ir::ContractionInterface>(op); }
 
-// The math mode of a product. Modes other than ieee are the program's own choice of precision.
-ir::MathMode MathOf(Operation* product) { return llvm::cast<ir::ContractionInterface>(product).getMath(); }
+// The math mode of a contraction. Modes other than ieee are the program's own choice of precision.
+ir::MathMode MathOf(Operation* contraction) {
+  return llvm::cast<ir::ContractionInterface>(contraction).getMath();
+}
 
-bool IsNarrowProduct(Operation* op) {
-  return IsProduct(op) && IsF32(op->getResult(0)) && MathOf(op) == ir::MathMode::ieee;
+bool IsLowPrecisionContraction(Operation* op) {
+  return IsContraction(op) && IsF32(op->getResult(0)) && MathOf(op) == ir::MathMode::ieee;
 }
 
 // True for ops that move elements to coordinates which depend only on shapes. Not gather: its gradient sums
@@ -48,8 +50,8 @@ bool IsMove(Operation* op) {
 // True for composites whose result has the type of their first operand: norms, softmax, dropout. They compute
 // in f32 for any type.
 bool IsLikeOperand(Operation* op) {
-  return llvm::isa<ir::CompositeInterface>(op) && op->getNumOperands() > 0 && !IsMove(op) && !IsProduct(op) &&
-         op->getResult(0).getType() == op->getOperand(0).getType();
+  return llvm::isa<ir::CompositeInterface>(op) && op->getNumOperands() > 0 && !IsMove(op) &&
+         !IsContraction(op) && op->getResult(0).getType() == op->getOperand(0).getType();
 }
 
 // The operand of an attention op that stays in f32 beside low precision; null for other ops.
@@ -86,30 +88,31 @@ llvm::SmallVector<Value> DataResults(Operation* op) {
 
 // The operands and results of an op that become low precision. Collected while all types are still the
 // program's.
-struct NarrowParts {
+struct LowPrecisionParts {
   llvm::SmallVector<OpOperand*> operands;
   llvm::SmallVector<Value> results;
 };
 
-// Finds the ops of a block that become low precision: products, and ops between two of them.
-llvm::DenseMap<Operation*, NarrowParts> NarrowOps(mlir::Block& block) {
-  llvm::DenseSet<Value> behind;  // Values computed from products by ops that follow.
+// Finds the ops of a block that become low precision: contractions (matmuls, convolutions), and ops between
+// two of them.
+llvm::DenseMap<Operation*, LowPrecisionParts> LowPrecisionOps(mlir::Block& block) {
+  llvm::DenseSet<Value> behind;  // Values computed from contractions by ops that follow.
   for (Operation& op : block) {
     bool follows = Follows(&op) && llvm::any_of(DataOperands(&op), [&](OpOperand* operand) {
                      return behind.contains(operand->get());
                    });
-    if (!follows && !IsNarrowProduct(&op)) continue;
+    if (!follows && !IsLowPrecisionContraction(&op)) continue;
     for (Value result : DataResults(&op)) behind.insert(result);
   }
-  llvm::DenseMap<Operation*, NarrowParts> narrow;
+  llvm::DenseMap<Operation*, LowPrecisionParts> low_precision;
   auto reads_narrow = [&](OpOperand& use) {
-    auto reader = narrow.find(use.getOwner());
-    return reader != narrow.end() && llvm::is_contained(reader->second.operands, &use);
+    auto reader = low_precision.find(use.getOwner());
+    return reader != low_precision.end() && llvm::is_contained(reader->second.operands, &use);
   };
   auto is_between = [&](Value result) {
     return behind.contains(result) && llvm::any_of(result.getUses(), reads_narrow);
   };
-  // For the broadcast of a bias: it is cast before the broadcast, so that the matmul may add it.
+  // For the broadcast of a bias: it is cast before the broadcast, so that the contraction may add it.
   auto is_cheaper_before = [&](Operation& op) {
     return IsIndexMap(&op) && !op.use_empty() && llvm::all_of(op.getUses(), reads_narrow) &&
            llvm::all_of(op.getOperands(),
@@ -117,9 +120,9 @@ llvm::DenseMap<Operation*, NarrowParts> NarrowOps(mlir::Block& block) {
   };
   for (Operation& op : llvm::reverse(block)) {
     bool follows = Follows(&op) && (llvm::any_of(DataResults(&op), is_between) || is_cheaper_before(op));
-    if (follows || IsNarrowProduct(&op)) narrow[&op] = {DataOperands(&op), DataResults(&op)};
+    if (follows || IsLowPrecisionContraction(&op)) low_precision[&op] = {DataOperands(&op), DataResults(&op)};
   }
-  return narrow;
+  return low_precision;
 }
 
 // Rewrites one function for `element`, bf16 or f16.
@@ -133,12 +136,12 @@ class FunctionPrecision {
 
   void run() {
     mlir::Block& block = function_.getBody().front();
-    llvm::DenseMap<Operation*, NarrowParts> narrow = NarrowOps(block);
+    llvm::DenseMap<Operation*, LowPrecisionParts> low_precision = LowPrecisionOps(block);
     for (Operation& op : llvm::make_early_inc_range(block)) {
       if (auto gradients = llvm::dyn_cast<ir::GradientsOp>(op)) {
         keepGradients(gradients);
-      } else if (auto found = narrow.find(&op); found != narrow.end()) {
-        makeNarrow(&op, found->second);
+      } else if (auto found = low_precision.find(&op); found != low_precision.end()) {
+        makeLowPrecision(&op, found->second);
       } else {
         keep(&op);
       }
@@ -146,34 +149,36 @@ class FunctionPrecision {
   }
 
  private:
-  void makeNarrow(Operation* op, const NarrowParts& parts) {
+  void makeLowPrecision(Operation* op, const LowPrecisionParts& parts) {
     for (OpOperand* operand : parts.operands) {
-      if (narrow_.contains(operand->get())) continue;
-      operand->set(cast(operand->get(), element_, op, IsProduct(op) ? "a product" : "between products"));
+      if (low_precision_.contains(operand->get())) continue;
+      operand->set(
+          cast(operand->get(), element_, op, IsContraction(op) ? "a contraction" : "between contractions"));
     }
     for (Value result : parts.results) {
       result.setType(ir::TypeOf(result).clone(element_));
-      narrow_.insert(result);
+      low_precision_.insert(result);
     }
   }
 
   void keep(Operation* op) {
-    if (report_ && IsProduct(op) && IsF32(op->getResult(0))) {
+    if (report_ && IsContraction(op) && IsF32(op->getResult(0))) {
       mlir::emitRemark(op->getLoc()) << "'" << op->getName()
                                      << "' stays in f32: the program asks for its math mode "
                                      << stringifyMathMode(MathOf(op));
     }
     for (OpOperand& operand : op->getOpOperands()) {
-      if (narrow_.contains(operand.get())) operand.set(cast(operand.get(), f32_, op, "which stays in f32"));
+      if (low_precision_.contains(operand.get()))
+        operand.set(cast(operand.get(), f32_, op, "which stays in f32"));
     }
   }
 
   // A gradient has the type of its value; the program's ops read it as f32.
   void keepGradients(ir::GradientsOp op) {
     OpOperand& loss = op->getOpOperand(0);
-    if (narrow_.contains(loss.get())) loss.set(cast(loss.get(), f32_, op, "which stays in f32"));
+    if (low_precision_.contains(loss.get())) loss.set(cast(loss.get(), f32_, op, "which stays in f32"));
     for (auto [x, gradient] : llvm::zip_equal(op.getXs(), op.getGradients())) {
-      if (!narrow_.contains(x)) continue;
+      if (!low_precision_.contains(x)) continue;
       Value(gradient).setType(x.getType());
       llvm::SmallVector<OpOperand*> uses;
       for (OpOperand& use : gradient.getUses()) uses.push_back(&use);
@@ -220,8 +225,8 @@ class FunctionPrecision {
   mlir::FloatType element_;
   mlir::Type f32_;
   bool report_;
-  llvm::DenseSet<Value> narrow_;        // Values made low precision by this pass.
-  llvm::DenseMap<Value, Value> casts_;  // A value is cast to one type only: from f32, or back to it.
+  llvm::DenseSet<Value> low_precision_;  // Values made low precision by this pass.
+  llvm::DenseMap<Value, Value> casts_;   // A value is cast to one type only: from f32, or back to it.
 };
 
 class PrecisionPolicyPass : public impl::PrecisionPolicyBase<PrecisionPolicyPass> {

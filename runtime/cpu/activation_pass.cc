@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kActivationGrain = 1 << 12, kActivationBlock = 512;
 
-void ActivateNarrow(int activation, BFloat16* data, int64_t count) {
+void ActivateLowPrecision(int activation, BFloat16* data, int64_t count) {
   float block[kActivationBlock];
   for (int64_t done = 0; done < count; done += kActivationBlock) {
     const int64_t size = std::min(kActivationBlock, count - done);
@@ -29,7 +29,7 @@ void ActivationPass::Run(void* data) const {
     if (dtype_ == fb::DType::F32) {
       kernels::ActivateRow(activation, static_cast<float*>(data) + begin, end - begin);
     } else {
-      ActivateNarrow(activation, static_cast<BFloat16*>(data) + begin, end - begin);
+      ActivateLowPrecision(activation, static_cast<BFloat16*>(data) + begin, end - begin);
     }
   });
 }

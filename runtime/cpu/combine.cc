@@ -87,40 +87,40 @@ void CombineBlocks(std::span<const void* const> inputs, std::span<void* const> o
 }
 
 template <typename T, typename Acc>
-void CombineFloats(fb::Combine combine, std::span<const void* const> inputs, std::span<void* const> outputs,
+void CombineFloats(fb::ReduceOp combine, std::span<const void* const> inputs, std::span<void* const> outputs,
                    int64_t count) {
   switch (combine) {
-    case fb::Combine::Sum:
+    case fb::ReduceOp::Sum:
       return CombineBlocks<T, Acc, Plus<Acc>>(inputs, outputs, count);
-    case fb::Combine::Mean:
+    case fb::ReduceOp::Mean:
       return CombineBlocks<T, Acc, Plus<Acc>, Acc>(inputs, outputs, count);
-    case fb::Combine::Max:
+    case fb::ReduceOp::Max:
       return CombineBlocks<T, Acc, Extreme<Acc, true>>(inputs, outputs, count);
-    case fb::Combine::Min:
+    case fb::ReduceOp::Min:
       return CombineBlocks<T, Acc, Extreme<Acc, false>>(inputs, outputs, count);
   }
 }
 
 // Sums are unsigned, so that they wrap.
 template <typename T>
-void CombineIntegers(fb::Combine combine, std::span<const void* const> inputs, std::span<void* const> outputs,
-                     int64_t count) {
+void CombineIntegers(fb::ReduceOp combine, std::span<const void* const> inputs,
+                     std::span<void* const> outputs, int64_t count) {
   using Unsigned = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
   switch (combine) {
-    case fb::Combine::Sum:
+    case fb::ReduceOp::Sum:
       return CombineBlocks<T, Unsigned, Plus<Unsigned>>(inputs, outputs, count);
-    case fb::Combine::Mean:
+    case fb::ReduceOp::Mean:
       return CombineBlocks<T, uint64_t, Plus<uint64_t>, int64_t>(inputs, outputs, count);
-    case fb::Combine::Max:
+    case fb::ReduceOp::Max:
       return CombineBlocks<T, T, Extreme<T, true>>(inputs, outputs, count);
-    case fb::Combine::Min:
+    case fb::ReduceOp::Min:
       return CombineBlocks<T, T, Extreme<T, false>>(inputs, outputs, count);
   }
 }
 
 }  // namespace
 
-void CombineElements(fb::Combine combine, DType dtype, std::span<const void* const> inputs,
+void CombineElements(fb::ReduceOp combine, DType dtype, std::span<const void* const> inputs,
                      std::span<void* const> outputs, int64_t count) {
   SINTER_CHECK(!inputs.empty() && CanCombine(combine, dtype)) << "for " << DTypeName(dtype);
   switch (dtype) {

@@ -1,6 +1,6 @@
 // Combines the elements of several buffers in order: the arithmetic of collectives (see collective.h).
 //
-//   CombineElements(fb::Combine::Sum, DType::kF32, {a, b, c}, {a}, 1000);      // a[i] = (a[i] + b[i]) + c[i]
+//   CombineElements(fb::ReduceOp::Sum, DType::kF32, {a, b, c}, {a}, 1000);      // a[i] = (a[i] + b[i]) + c[i]
 //
 // Combines each element separately, in the order of the inputs, so the bits do not depend on how a range is
 // split. bf16 and f16 are combined as f32 and rounded once. A mean is the sum divided by the number of
@@ -17,11 +17,11 @@
 namespace sinter {
 
 namespace fb {
-enum class Combine : uint8_t;
+enum class ReduceOp : uint8_t;
 }  // namespace fb
 
 // Requires at least one input. An output may be one of the inputs. Buffers are aligned to their elements.
-void CombineElements(fb::Combine combine, DType dtype, std::span<const void* const> inputs,
+void CombineElements(fb::ReduceOp combine, DType dtype, std::span<const void* const> inputs,
                      std::span<void* const> outputs, int64_t count);
 
 }  // namespace sinter

@@ -3,12 +3,12 @@
 #include <array>
 
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/cpu/combine.h"
+#include "sinter/runtime/cpu/host_collective.h"
 #include "sinter/runtime/cpu/steps.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/plan/plan_verifier.h"
-#include "sinter/runtime/cpu/host_collective.h"
 
 namespace sinter {
 namespace {
@@ -28,7 +28,7 @@ class HostCollectiveWork : public HostCollective {
  public:
   HostCollectiveWork(const fb::Function& function, const CollectiveGroup& group,
                      HostCollectiveOptions options)
-      : c_(Collective::Of(function, group.steps.front())),
+      : c_(CollectiveLayout::Of(function, group.steps.front())),
         options_(std::move(options)),
         element_bytes_(static_cast<size_t>(SizeOf(c_.dtype))),
         member_of_(c_.size(), kNobody),
@@ -178,7 +178,7 @@ class HostCollectiveWork : public HostCollective {
   absl::Status Scatter();
   void Move(uint32_t from, uint32_t to, std::byte* source, std::byte* target, size_t bytes);
 
-  const Collective c_;
+  const CollectiveLayout c_;
   const HostCollectiveOptions options_;
   const size_t element_bytes_;
   std::vector<int> member_of_;   // By rank: index into members_, or kNobody.

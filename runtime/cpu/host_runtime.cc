@@ -10,19 +10,19 @@
 namespace sinter {
 namespace {
 
-// CPU work is done when the call returns. So a mark only reads the clock, which takes about 25 ns.
-class HostStopwatch : public Stopwatch {
+// CPU work is done when the call returns. So an event only reads the clock, which takes about 25 ns.
+class HostEventTimer : public EventTimer {
  public:
-  explicit HostStopwatch(size_t marks) : times_(marks) {}
+  explicit HostEventTimer(size_t events) : times_(events) {}
 
-  absl::Status Mark(size_t index) override {
+  absl::Status RecordEvent(size_t index) override {
     times_[index] = std::chrono::steady_clock::now();
     return absl::OkStatus();
   }
   absl::StatusOr<double> SecondsBetween(size_t first, size_t second) const override {
     return std::chrono::duration<double>(times_[second] - times_[first]).count();
   }
-  double SecondsOfMark() const override { return 0; }
+  double SecondsPerEvent() const override { return 0; }
 
  private:
   std::vector<std::chrono::steady_clock::time_point> times_;
@@ -73,12 +73,12 @@ absl::Status HostRuntime::CopyFrom(DeviceRuntime& other, void* to, const void* f
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<RecordedWork>> HostRuntime::Record(const std::function<absl::Status()>&) {
-  return std::unique_ptr<RecordedWork>();
+absl::StatusOr<std::unique_ptr<CapturedGraph>> HostRuntime::Capture(const std::function<absl::Status()>&) {
+  return std::unique_ptr<CapturedGraph>();
 }
 
-absl::StatusOr<std::unique_ptr<Stopwatch>> HostRuntime::MakeStopwatch(size_t marks) {
-  return std::make_unique<HostStopwatch>(marks);
+absl::StatusOr<std::unique_ptr<EventTimer>> HostRuntime::MakeEventTimer(size_t events) {
+  return std::make_unique<HostEventTimer>(events);
 }
 
 }  // namespace sinter

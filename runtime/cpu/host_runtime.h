@@ -45,8 +45,8 @@ class HostRuntime : public DeviceRuntime {
   absl::Status Synchronize() override { return absl::OkStatus(); }
   absl::Status WaitFor(DeviceRuntime& other) override;
   absl::Status CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) override;
-  absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) override;
-  absl::StatusOr<std::unique_ptr<Stopwatch>> MakeStopwatch(size_t marks) override;
+  absl::StatusOr<std::unique_ptr<CapturedGraph>> Capture(const std::function<absl::Status()>& work) override;
+  absl::StatusOr<std::unique_ptr<EventTimer>> MakeEventTimer(size_t events) override;
   Traffic traffic() const override { return traffic_; }
 
  private:

@@ -16,23 +16,23 @@ using dnnl::memory;
 class OwnMatmulStep : public Step {
  public:
   OwnMatmulStep(const fb::MatmulStep& table, const ThreadPool& pool)
-      : product_{.dtype = static_cast<int>(table.dtype()),
-                 .batch = table.batch(),
-                 .m = table.m(),
-                 .n = table.n(),
-                 .k = table.k(),
-                 .transpose_a = table.transpose_a(),
-                 .transpose_b = table.transpose_b(),
-                 .activation = static_cast<int>(table.activation()),
-                 .result_is_f32 = table.result_is_f32()},
+      : matmul_{.dtype = static_cast<int>(table.dtype()),
+                .batch = table.batch(),
+                .m = table.m(),
+                .n = table.n(),
+                .k = table.k(),
+                .transpose_a = table.transpose_a(),
+                .transpose_b = table.transpose_b(),
+                .activation = static_cast<int>(table.activation()),
+                .result_is_f32 = table.result_is_f32()},
         slots_(table),
         parallel_(ParallelOf(pool)) {}
 
   size_t LibraryWorkspaceBytes() const override {
-    return kernels::MatmulWorkspaceBytes(product_, parallel_.threads);
+    return kernels::MatmulWorkspaceBytes(matmul_, parallel_.threads);
   }
   absl::Status Run(const StepArgs& args) override {
-    kernels::RunMatmul(product_,
+    kernels::RunMatmul(matmul_,
                        {.a = slots_.In(args.buffers, slots_.a),
                         .b = slots_.In(args.buffers, slots_.b),
                         .bias = slots_.In(args.buffers, slots_.bias),
@@ -44,7 +44,7 @@ class OwnMatmulStep : public Step {
   }
 
  private:
-  kernels::Matmul product_;
+  kernels::Matmul matmul_;
   MatmulSlots slots_;
   kernels::Parallel parallel_;
 };

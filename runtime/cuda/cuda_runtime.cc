@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/context/captured_graph.h"
 #include "sinter/runtime/cuda/context/cuda_context.h"
-#include "sinter/runtime/cuda/context/cuda_stopwatch.h"
-#include "sinter/runtime/cuda/context/recorded_graph.h"
+#include "sinter/runtime/cuda/context/cuda_event_timer.h"
 #include "sinter/runtime/cuda/context/staging_ring.h"
 #include "sinter/runtime/cuda/cuda_backend.h"
 #include "sinter/runtime/cuda/cudnn/cudnn_session.h"
@@ -75,26 +75,26 @@ class CudaRuntime : public DeviceRuntime {
 
   absl::Status Upload(void* to, const void* from, size_t bytes) override;
   absl::Status Download(void* to, const void* from, size_t bytes) override;
-  bool uses_landing() const override { return true; }
-  absl::Status UploadInputs(void* to, void* landing, std::span<const InputPiece> pieces,
+  bool uses_input_staging() const override { return true; }
+  absl::Status UploadInputs(void* to, void* input_staging, std::span<const InputPiece> pieces,
                             size_t bytes) override;
   absl::Status Fill(void* to, uint8_t value, size_t bytes) override;
   absl::Status Synchronize() override;
   bool MayStillWork() const override { return context_->may_still_work(); }
   absl::Status WaitFor(DeviceRuntime& other) override;
   absl::Status CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) override;
-  absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) override {
+  absl::StatusOr<std::unique_ptr<CapturedGraph>> Capture(const std::function<absl::Status()>& work) override {
     const CudaDeviceScope on(context_->index());
-    return RecordGraph(*context_, [&]() -> absl::Status {
-      const absl::Status worked = work(), ended = pieces_.End(*context_);
+    return CaptureGraph(*context_, [&]() -> absl::Status {
+      const absl::Status worked = work(), ended = branches_.End(*context_);
       return worked.ok() ? ended : worked;
     });
   }
-  absl::Status BeginPiece(std::span<const uint32_t> before) override {
+  absl::Status BeginBranch(std::span<const uint32_t> before) override {
     const CudaDeviceScope on(context_->index());
-    return pieces_.Begin(*context_, before);
+    return branches_.Begin(*context_, before);
   }
-  absl::StatusOr<std::unique_ptr<Stopwatch>> MakeStopwatch(size_t marks) override;
+  absl::StatusOr<std::unique_ptr<EventTimer>> MakeEventTimer(size_t events) override;
   Traffic traffic() const override { return traffic_; }
 
  private:
@@ -119,14 +119,14 @@ class CudaRuntime : public DeviceRuntime {
   std::unique_ptr<CudaContext> context_;
   std::unique_ptr<CudnnSession> cudnn_;
   KernelLibraries libraries_;
-  RecordedPieces pieces_;
+  CaptureBranches branches_;
   std::unique_ptr<StagingRing> ring_, input_ring_;
   CudaEvent given_;    // Recorded on this stream when another stream waits for it.
   CudaEvent arrived_;  // Recorded at the end of a download.
   CudaEvent arrived_before_;
-  CudaEvent landed_;                       // The inputs of a run are in the landing buffer.
-  CudaEvent cleared_;                      // The landing buffer is free again.
-  std::optional<double> seconds_of_mark_;  // Measured on first use.
+  CudaEvent staged_;                         // The inputs of a run are in the staging buffer.
+  CudaEvent cleared_;                        // The staging buffer is free again.
+  std::optional<double> seconds_per_event_;  // Measured on first use.
   ThreadPool pool_{1};
   bool needs_cublaslt_ = false;
   Traffic traffic_;
@@ -162,7 +162,7 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
   const CudaContext& context = *runtime->context_;
   SINTER_ASSIGN_OR_RETURN(runtime->ring_, StagingRing::Create(&context, context.stream()));
   SINTER_ASSIGN_OR_RETURN(runtime->input_ring_, StagingRing::Create(&context, context.input_stream()));
-  for (CudaEvent* event : {&runtime->given_, &runtime->arrived_, &runtime->arrived_before_, &runtime->landed_,
+  for (CudaEvent* event : {&runtime->given_, &runtime->arrived_, &runtime->arrived_before_, &runtime->staged_,
                            &runtime->cleared_}) {
     SINTER_ASSIGN_OR_RETURN(*event, MakeCudaEvent());
   }
@@ -207,7 +207,7 @@ absl::Status CudaRuntime::Upload(void* to, const void* from, size_t bytes) {
   return UploadBy(*ring_, stream(), static_cast<std::byte*>(to), from, bytes, pool_);
 }
 
-absl::Status CudaRuntime::UploadInputs(void* to, void* landing, std::span<const InputPiece> pieces,
+absl::Status CudaRuntime::UploadInputs(void* to, void* input_staging, std::span<const InputPiece> pieces,
                                        size_t bytes) {
   const CudaDeviceScope on(context_->index());
   cudaStream_t input_stream = context_->input_stream();
@@ -215,13 +215,13 @@ absl::Status CudaRuntime::UploadInputs(void* to, void* landing, std::span<const 
                                     "wait for the inputs of the last run"));
   for (const InputPiece& piece : pieces) {
     SINTER_RETURN_IF_ERROR(UploadBy(*input_ring_, input_stream,
-                                    static_cast<std::byte*>(landing) + piece.offset, piece.from,
+                                    static_cast<std::byte*>(input_staging) + piece.offset, piece.from,
                                     piece.bytes));
   }
-  SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(landed_.get(), input_stream), "record an event"));
-  SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamWaitEvent(stream(), landed_.get(), 0), "wait for inputs"));
-  SINTER_RETURN_IF_ERROR(
-      CudaStatus(cudaMemcpyAsync(to, landing, bytes, cudaMemcpyDeviceToDevice, stream()), "place inputs"));
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(staged_.get(), input_stream), "record an event"));
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamWaitEvent(stream(), staged_.get(), 0), "wait for inputs"));
+  SINTER_RETURN_IF_ERROR(CudaStatus(
+      cudaMemcpyAsync(to, input_staging, bytes, cudaMemcpyDeviceToDevice, stream()), "place inputs"));
   return CudaStatus(cudaEventRecord(cleared_.get(), stream()), "record an event");
 }
 
@@ -323,11 +323,11 @@ absl::Status CudaRuntime::CopyThroughPinned(CudaRuntime& other, std::byte* to, c
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Stopwatch>> CudaRuntime::MakeStopwatch(size_t marks) {
-  if (!seconds_of_mark_.has_value()) {
-    SINTER_ASSIGN_OR_RETURN(seconds_of_mark_, MeasureCudaMark(*context_));
+absl::StatusOr<std::unique_ptr<EventTimer>> CudaRuntime::MakeEventTimer(size_t events) {
+  if (!seconds_per_event_.has_value()) {
+    SINTER_ASSIGN_OR_RETURN(seconds_per_event_, MeasureCudaMark(*context_));
   }
-  return MakeCudaStopwatch(*context_, marks, *seconds_of_mark_);
+  return MakeCudaEventTimer(*context_, events, *seconds_per_event_);
 }
 
 }  // namespace

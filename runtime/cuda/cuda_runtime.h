@@ -5,7 +5,7 @@
 // All work of a runtime runs in submission order on one stream. Uploads go through a ring of pinned staging
 // buffers, so that the CPU continues as soon as the bytes are copied there. Two more streams run in parallel,
 // ordered with the first by events: one uploads inputs while earlier runs still compute, the other runs
-// collectives (collective_step.cc). Record captures the first stream, with its collectives, in a CUDA graph.
+// collectives (collective_step.cc). Capture puts the first stream, with its collectives, into a CUDA graph.
 //
 // Only in builds with CUDA (SINTER_WITH_CUDA). This header uses no CUDA type.
 #ifndef SINTER_RUNTIME_CUDA_CUDA_RUNTIME_H_
@@ -35,7 +35,7 @@ struct CudaRuntimeOptions {
   // Known fastest algorithms; must outlive the runtime. Null if there are none.
   SessionTuning* tuning = nullptr;
   // Receives the durations of slow parts of Load; must outlive the runtime. Null if load times are not
-  // recorded.
+  // captured.
   LoadTimes* load_times = nullptr;
   // Threads that copy Upload's data to pinned memory: with a single thread, the copy takes four times as long
   // as the PCIe transfer. Runs do not use the pool, because its idle threads would spin between tasks.
@@ -49,7 +49,7 @@ struct CudaRuntimeOptions {
 // `device` is not a GPU, the allocator belongs to another device, or SINTER_DISABLE_P2P or a variable of
 // gpu_switches.h is malformed.
 //
-// The destructor waits for the runtime's work. Destroy RecordedWork before the runtime. Free memory that its
+// The destructor waits for the runtime's work. Destroy CapturedGraph before the runtime. Free memory that its
 // work uses after the runtime's destruction or after Synchronize.
 absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeCudaRuntime(Device device,
                                                                const CudaRuntimeOptions& options = {});

@@ -8,7 +8,7 @@
 // A device runs its work in the order of the calls. Order between devices exists only through WaitFor. A
 // device knows main memory and the other devices of its back end; runtime/execute/device_exchange.h goes
 // between back ends. Not thread-safe, like sessions. Addresses are fixed before the first run, so that steps
-// can be recorded once.
+// can be captured once.
 //
 // StepArgs on a device: buffers, workspace, library_workspace and scratch are in its memory. scratch has
 // ScratchBytes() bytes; it is null if there are none.
@@ -23,8 +23,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sinter/runtime/device/event_timer.h"
 #include "sinter/runtime/device/step.h"
-#include "sinter/runtime/device/stopwatch.h"
 #include "sinter/runtime/memory/caching_allocator.h"
 #include "sinter/runtime/memory/device.h"
 #include "sinter/runtime/world/local_devices.h"
@@ -39,10 +39,10 @@ struct Plan;
 struct Step;
 }  // namespace fb
 
-// Work of a device that is recorded once and launched again as a whole.
-class RecordedWork {
+// Work of a device that is captured once and launched again as a whole.
+class CapturedGraph {
  public:
-  virtual ~RecordedWork() = default;
+  virtual ~CapturedGraph() = default;
   virtual absl::Status Launch() = 0;
 };
 
@@ -88,16 +88,16 @@ class DeviceRuntime {
   virtual absl::Status Upload(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Download(void* to, const void* from, size_t bytes) = 0;
   // Copies a run's inputs to `to` and the `bytes` that follow. The pieces are in main memory and may change
-  // on return. A device with uses_landing() gets `landing`, a second buffer of `bytes` in its memory: it
-  // uploads to `landing` while earlier work still runs, and moves the inputs from there afterwards. For other
-  // devices `landing` is null, and each piece is an Upload.
+  // on return. A device with uses_input_staging() gets `input_staging`, a second buffer of `bytes` in its
+  // memory: it uploads to `input_staging` while earlier work still runs, and moves the inputs from there
+  // afterwards. For other devices `input_staging` is null, and each piece is an Upload.
   struct InputPiece {
     size_t offset;
     const void* from;
     size_t bytes;
   };
-  virtual bool uses_landing() const { return false; }
-  virtual absl::Status UploadInputs(void* to, void* /*landing*/, std::span<const InputPiece> pieces,
+  virtual bool uses_input_staging() const { return false; }
+  virtual absl::Status UploadInputs(void* to, void* /*input_staging*/, std::span<const InputPiece> pieces,
                                     size_t /*bytes*/) {
     for (const InputPiece& piece : pieces) {
       absl::Status status = Upload(static_cast<std::byte*>(to) + piece.offset, piece.from, piece.bytes);
@@ -115,22 +115,23 @@ class DeviceRuntime {
   // Copies from memory of another device of the same back end, peer to peer or through pinned memory, or
   // between main memory and this device. The session calls WaitFor if `other` may still be writing `from`,
   // and before `from` is overwritten. A copy from a CPU is an Upload: `from` may change on return. Never
-  // called within Record.
+  // called within Capture.
   virtual absl::Status CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) = 0;
 
-  // Records the work that `work` enqueues, without running it. Launch runs it, also the first time. `work`
+  // Captures the work that `work` enqueues, without running it. Launch runs it, also the first time. `work`
   // may only run steps of this device that have run before. Returns null, without calling `work`, if the
-  // device does not record (a CPU).
-  virtual absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) = 0;
+  // device does not capture (a CPU).
+  virtual absl::StatusOr<std::unique_ptr<CapturedGraph>> Capture(
+      const std::function<absl::Status()>& work) = 0;
 
-  // Within Record: starts the next piece, counted from 0, which contains the following work. The piece runs
-  // after the pieces in `before` only and may run concurrently with the others. Call it before any work of
-  // the recording, or never. A device without this feature keeps the order of the calls.
-  virtual absl::Status BeginPiece(std::span<const uint32_t> /*before*/) { return absl::OkStatus(); }
+  // Within Capture: starts the next branch, counted from 0, which contains the following work. The branch
+  // runs after the pieces in `before` only and may run concurrently with the others. Call it before any work
+  // of the capture, or never. A device without this feature keeps the order of the calls.
+  virtual absl::Status BeginBranch(std::span<const uint32_t> /*before*/) { return absl::OkStatus(); }
 
-  // Makes a stopwatch with marks (events) 0 to `marks` - 1 in this device's work. Load phase: allocates. The
-  // first call may measure the cost of a mark.
-  virtual absl::StatusOr<std::unique_ptr<Stopwatch>> MakeStopwatch(size_t marks) = 0;
+  // Makes an event timer with events 0 to `events` - 1 in this device's work. Load phase: allocates. The
+  // first call may measure the cost of an event.
+  virtual absl::StatusOr<std::unique_ptr<EventTimer>> MakeEventTimer(size_t events) = 0;
 
   // Bytes moved by Upload, Download and CopyFrom so far, and the number of Downloads. Tests use it to find
   // unrequested transfers; programs can read the cost of their transfers.

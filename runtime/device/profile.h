@@ -7,9 +7,9 @@
 // Runs of one function add up; a run of another function restarts the profile. The first run with a profile
 // allocates its entries. Timing costs about 50 ns per step on a CPU.
 //
-// On a GPU the steps run as without a profile, recorded and in order. Events between the steps take the times
-// (runtime/device/stopwatch.h); the measured cost of an event is subtracted. A step's time includes the pause
-// before the step. The device waits for its own collectives, and a step that could start before its
+// On a GPU the steps run as without a profile, captured and in order. Events between the steps take the times
+// (runtime/device/event_timer.h); the measured cost of an event is subtracted. A step's time includes the
+// pause before the step. The device waits for its own collectives, and a step that could start before its
 // predecessor ends waits for that end. So the sum may exceed the time of a run without a profile. In a
 // function's first run libraries initialise themselves: that run waits after every step, which adds about 10
 // us per step.
@@ -43,7 +43,7 @@ struct Profile {
   int64_t runs = 0;
   double seconds_total = 0;  // Whole runs, including checks and copies of inputs.
   // Cost of an event, subtracted from each step's time on a GPU: the maximum over all devices.
-  double seconds_of_mark = 0;
+  double seconds_per_event = 0;
   std::vector<StepTimes> steps;
 };
 

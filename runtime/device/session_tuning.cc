@@ -52,7 +52,7 @@ absl::StatusOr<TuningMode> SessionTuning::Mode() const {
   return ModeOfEnvironment();
 }
 
-const TunedProduct* SessionTuning::Find(const ProductKey& key, TuningMode mode) {
+const TunedAlgorithm* SessionTuning::Find(const TuningKey& key, TuningMode mode) {
   if (mode == TuningMode::kFirstChoice || options_.again) return nullptr;
   if (!is_read_) Read();
   const auto found = stored_.find(key);
@@ -73,14 +73,14 @@ void SessionTuning::Read() {
   if (absl::IsNotFound(table.status()) && (!is_file_named_ || saves)) return;
   is_broken_ = !absl::IsNotFound(table.status());
   Warn(absl::Status(table.status().code(),
-                    absl::StrCat("products are measured as if there were no tuning file: ",
+                    absl::StrCat("matmuls are measured as if there were no tuning file: ",
                                  std::string(table.status().message()))));
 }
 
-void SessionTuning::Add(ProductChoice choice, const TunedProduct* tuned) {
+void SessionTuning::Add(TuningChoice choice, const TunedAlgorithm* tuned) {
   if (!added_.insert(choice.key).second) return;
   if (tuned != nullptr) measured_[choice.key] = *tuned;
-  report_.products.push_back(std::move(choice));
+  report_.choices.push_back(std::move(choice));
 }
 
 void SessionTuning::Warn(const absl::Status& status) {

@@ -3,7 +3,7 @@
 //
 //   SessionTuning tuning(options.tuning, plan.path());
 //   SINTER_ASSIGN_OR_RETURN(const TuningMode mode, tuning.Mode());
-//   if (const TunedProduct* known = tuning.Find(key, mode); known != nullptr) ...    // Reads the file once.
+//   if (const TunedAlgorithm* known = tuning.Find(key, mode); known != nullptr) ...    // Reads the file once.
 //   tuning.Add({.key = key, .source = ChoiceSource::kMeasured, ...}, &measured);
 //   tuning.Finish();                                                                 // Saves if enabled.
 //
@@ -34,10 +34,10 @@ class SessionTuning {
   // Returns null if the file has no choice for `key` that `mode` accepts. kAnyBits rejects a choice that was
   // made among the algorithms with the same bits. kSameBits accepts a choice made among all: the writer of
   // the file wanted it.
-  const TunedProduct* Find(const ProductKey& key, TuningMode mode);
-  bool Has(const ProductKey& key) const { return added_.contains(key); }
+  const TunedAlgorithm* Find(const TuningKey& key, TuningMode mode);
+  bool Has(const TuningKey& key) const { return added_.contains(key); }
   // Ignores a key that was added before. `tuned` is the entry to save, or null.
-  void Add(ProductChoice choice, const TunedProduct* tuned = nullptr);
+  void Add(TuningChoice choice, const TunedAlgorithm* tuned = nullptr);
   // Prints the error and puts it into the report, which keeps the first one.
   void Warn(const absl::Status& status);
 
@@ -52,7 +52,7 @@ class SessionTuning {
   bool is_file_named_ = false;  // True if the file is not the default beside the plan.
   bool is_read_ = false, is_broken_ = false;
   TuningTable stored_, measured_;
-  std::set<ProductKey> added_;
+  std::set<TuningKey> added_;
   TuningReport report_;
 };
 

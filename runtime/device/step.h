@@ -44,7 +44,7 @@ struct StepContext {
   size_t scratch_stride = 0;      // Bytes of scratch memory per thread.
   // The plan's instruction set, for kernels whose bits depend on it.
   kernels::Isa isa = kernels::Isa::kV3;
-  bool uses_onednn = false;  // True if SessionOptions::cpu_products is kOneDnn.
+  bool uses_onednn = false;  // True if SessionOptions::cpu_matmuls is kOneDnn.
   // For collectives (runtime/plan/collective.h).
   World* world = nullptr;   // Null if there are no other processes.
   LocalDevices local = {};  // The plan's devices in this process.
@@ -66,8 +66,8 @@ class Step {
   virtual size_t LibraryWorkspaceBytes() const { return 0; }
   virtual absl::Status Run(const StepArgs& args) = 0;
   // For steps that run asynchronously (collectives on GPUs): makes later work wait for this step. Called once
-  // for each Run, within the same recording (runtime/execute/collective_joins.h).
-  virtual absl::Status Join() { return absl::OkStatus(); }
+  // for each Run, within the same recording (runtime/execute/collective_waits.h).
+  virtual absl::Status Wait() { return absl::OkStatus(); }
 };
 
 // Does nothing: a step whose operands have no elements.

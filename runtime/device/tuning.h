@@ -1,7 +1,7 @@
 // Options and report for the choice of algorithms for GPU matmuls and convolutions.
 //
 //   SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan), {.tuning = {.save = true}}));
-//   for (const ProductChoice& choice : session.tuning().products) std::cout << choice.key.product << "\n";
+//   for (const TuningChoice& choice : session.tuning().choices) std::cout << choice.key.problem << "\n";
 //
 // cuBLASLt has many algorithms for a matmul, and its first proposal is not always the fastest. For each
 // different matmul of its plan, a session takes the choice in the tuning file; else the choice that this
@@ -51,12 +51,12 @@ struct TuningOptions {
 };
 
 // The matmul or convolution, the device and the library that a choice is for.
-struct ProductKey {
+struct TuningKey {
   std::string device;   // "NVIDIA H100 80GB HBM3, sm_90, 132 multiprocessors".
   std::string library;  // "cuBLASLt 13.1.0".
-  std::string product;  // "bf16 Ieee 1x8x4x2 (batch, m, n, k), a transposed, aligned to 16".
+  std::string problem;  // "bf16 Ieee 1x8x4x2 (batch, m, n, k), a transposed, aligned to 16".
 
-  auto operator<=>(const ProductKey&) const = default;
+  auto operator<=>(const TuningKey&) const = default;
 };
 
 enum class ChoiceSource {
@@ -66,8 +66,8 @@ enum class ChoiceSource {
   kFirstChoice,  // Not measured; `reason` says why.
 };
 
-struct ProductChoice {
-  ProductKey key;
+struct TuningChoice {
+  TuningKey key;
   ChoiceSource source = ChoiceSource::kFirstChoice;
   std::string reason = {};
   // Microseconds per launch; 0 if not measured.
@@ -81,10 +81,10 @@ struct TuningReport {
   // Error that kept the file or a choice in it from being used, or the file from being written.
   absl::Status status;
   // Each different matmul and convolution of the plan once, in step order.
-  std::vector<ProductChoice> products;
+  std::vector<TuningChoice> choices;
 
   int64_t Count(ChoiceSource source) const {
-    return std::ranges::count(products, source, &ProductChoice::source);
+    return std::ranges::count(choices, source, &TuningChoice::source);
   }
 };
 

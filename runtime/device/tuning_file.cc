@@ -31,7 +31,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr char kFormat[] = "sinter tuning";
-constexpr int64_t kVersion = 2, kVersionWithoutHash = 1;
+// Versions 1 and 2 have "products" in place of "choices" and "product" in place of "problem".
+constexpr int64_t kVersion = 3, kVersionWithoutHash = 1;
 // Tens of times a plan's needs: about 10,000 entries.
 constexpr size_t kMaxBytes = size_t{4} << 20;
 constexpr size_t kParsedBytes = 128;  // Most memory per byte of text; nested lists need the most.
@@ -130,30 +131,30 @@ std::string ParseAlgorithm(const Json& json, const std::string& where, Algorithm
   return reader.Finish();
 }
 
-std::string ParseProduct(const Json& json, size_t index, TuningTable* table) {
-  const std::string where = absl::StrCat("product ", index);
+std::string ParseChoice(const Json& json, size_t index, int64_t version, TuningTable* table) {
+  const std::string where = absl::StrCat("choice ", index);
   ObjectReader reader(json, where);
-  ProductKey key;
-  TunedProduct product;
+  TuningKey key;
+  TunedAlgorithm tuned;
   std::string bits;
   reader.Text("device", &key.device);
   reader.Text("library", &key.library);
-  reader.Text("product", &key.product);
+  reader.Text(version < kVersion ? "product" : "problem", &key.problem);
   if (const Json* const algorithm = reader.Take("algorithm"); algorithm != nullptr) {
-    if (std::string error = ParseAlgorithm(*algorithm, where, &product.algorithm); !error.empty()) {
+    if (std::string error = ParseAlgorithm(*algorithm, where, &tuned.algorithm); !error.empty()) {
       reader.Refuse(std::move(error));
     }
   }
-  reader.Microseconds("first_us", &product.first_us);
-  reader.Microseconds("chosen_us", &product.chosen_us);
+  reader.Microseconds("first_us", &tuned.first_us);
+  reader.Microseconds("chosen_us", &tuned.chosen_us);
   reader.Text("bits", &bits);
-  product.any_bits = bits == "any";
+  tuned.any_bits = bits == "any";
   if (bits != "any" && bits != "same") {
     reader.Refuse(absl::StrCat("\"bits\" of ", where, R"( is neither "same" nor "any")"));
   }
   std::string error = reader.Finish();
-  if (error.empty() && !table->emplace(key, product).second) {
-    error = absl::StrCat(where, " is there twice: ", PrintableText(key.product));
+  if (error.empty() && !table->emplace(key, tuned).second) {
+    error = absl::StrCat(where, " is there twice: ", PrintableText(key.problem));
   }
   return error;
 }
@@ -261,7 +262,7 @@ absl::StatusOr<TuningTable> ParseFile(std::string_view text, const std::string& 
   reader.Text("format", &format);
   if (format != kFormat) reader.Refuse(absl::StrCat("its \"format\" is not \"", kFormat, "\""));
   reader.Integer("version", &version);
-  if (version == kVersion) {
+  if (version > kVersionWithoutHash) {
     reader.Text(kHashKey, &hash);
     const size_t at = FindHash(text);
     if (at == text.npos || TextHash(text, at) != text.substr(at, kSha256Digits) ||
@@ -269,16 +270,17 @@ absl::StatusOr<TuningTable> ParseFile(std::string_view text, const std::string& 
       reader.Refuse(absl::StrCat("it was altered: its hash is not the one in \"", kHashKey, "\""));
     }
   }
-  const Json* const products = reader.Take("products");
-  if (products != nullptr && version != kVersion && version != kVersionWithoutHash) {
+  const char* const list = version < kVersion ? "products" : "choices";
+  const Json* const choices = reader.Take(list);
+  if (choices != nullptr && (version < kVersionWithoutHash || version > kVersion)) {
     return absl::FailedPreconditionError(absl::StrCat(name, ": a tuning file of version ", version,
                                                       ", and this build reads version ", kVersion, kAdvice));
   }
-  if (products != nullptr && !products->is_array()) reader.Refuse("\"products\" is no list");
+  if (choices != nullptr && !choices->is_array()) reader.Refuse(absl::StrCat("\"", list, "\" is no list"));
   if (error = reader.Finish(); !error.empty()) return damaged(error);
   TuningTable table;
-  for (size_t i = 0; i < products->size(); ++i) {
-    if (error = ParseProduct((*products)[i], i, &table); !error.empty()) return damaged(error);
+  for (size_t i = 0; i < choices->size(); ++i) {
+    if (error = ParseChoice((*choices)[i], i, version, &table); !error.empty()) return damaged(error);
   }
   return table;
 }
@@ -304,20 +306,19 @@ absl::StatusOr<TuningTable> ParseTuning(std::string_view text, const std::string
 std::string TuningText(const TuningTable& table) {
   // An ordered object keeps the members in reading order.
   using Ordered = nlohmann::ordered_json;
-  std::string text =
-      absl::StrCat(R"({"format": ")", kFormat, R"(", "version": )", kVersion, R"(, ")", kHashKey, R"(": ")",
-                   std::string(kSha256Digits, '0'), R"(", "products": [)");
+  std::string text = absl::StrCat(R"({"format": ")", kFormat, R"(", "version": )", kVersion, R"(, ")",
+                                  kHashKey, R"(": ")", std::string(kSha256Digits, '0'), R"(", "choices": [)");
   const char* separator = "\n";
-  for (const auto& [key, product] : table) {
+  for (const auto& [key, tuned] : table) {
     Ordered algorithm;
-    ForEachAttribute(product.algorithm, [&](const char* name, auto value) { algorithm[name] = value; });
+    ForEachAttribute(tuned.algorithm, [&](const char* name, auto value) { algorithm[name] = value; });
     const Ordered line = {{"device", key.device},
                           {"library", key.library},
-                          {"product", key.product},
+                          {"problem", key.problem},
                           {"algorithm", std::move(algorithm)},
-                          {"first_us", product.first_us},
-                          {"chosen_us", product.chosen_us},
-                          {"bits", product.any_bits ? "any" : "same"}};
+                          {"first_us", tuned.first_us},
+                          {"chosen_us", tuned.chosen_us},
+                          {"bits", tuned.any_bits ? "any" : "same"}};
     absl::StrAppend(&text, separator, line.dump(-1, ' ', false, Ordered::error_handler_t::replace));
     separator = ",\n";
   }
@@ -333,16 +334,16 @@ absl::StatusOr<TuningTable> LoadTuning(const std::string& path) {
   return ParseTuning(file.text(), path);
 }
 
-absl::Status SaveTuning(const std::string& path, const TuningTable& products) {
+absl::Status SaveTuning(const std::string& path, const TuningTable& choices) {
   SINTER_ASSIGN_OR_RETURN(const FolderLock lock, FolderLock::Take(path));
   absl::StatusOr<TuningTable> table = LoadTuning(path);
   if (absl::IsNotFound(table.status())) table = TuningTable();
   SINTER_RETURN_IF_ERROR(table.status());
-  for (const auto& [key, product] : products) (*table)[key] = product;
+  for (const auto& [key, tuned] : choices) (*table)[key] = tuned;
   const std::string text = TuningText(*table);
   if (text.size() > kMaxBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(path, ": ", table->size(), " products take ",
-                                                     text.size(), " bytes, and at most ", kMaxBytes,
+    return absl::ResourceExhaustedError(absl::StrCat(path, ": ", table->size(), " choices take ", text.size(),
+                                                     " bytes, and at most ", kMaxBytes,
                                                      " are read; begin another tuning file"));
   }
   return WriteFileAtomically(path, text);

@@ -5,9 +5,9 @@
 //
 // A file is JSON with one line per entry, in key order:
 //
-//   {"format": "sinter tuning", "version": 2, "sha256": "83c0...", "products": [
+//   {"format": "sinter tuning", "version": 3, "sha256": "83c0...", "choices": [
 //   {"device": "NVIDIA H200, sm_90, 132 multiprocessors", "library": "cuBLASLt 13.1.0",
-//    "product": "bf16 Ieee 1x32768x768x768 (batch, m, n, k), aligned to 16",
+//    "problem": "bf16 Ieee 1x32768x768x768 (batch, m, n, k), aligned to 16",
 //    "algorithm": {"id": 66, "tile": 20, "stages": 36, "split_k": 1, "reduction": 0, "swizzle": 0,
 //                  "custom": 1, "inner_shape": 0, "cluster_shape": 5, "ordinal": 0},
 //    "first_us": 71.5, "chosen_us": 66.25, "bits": "same"}
@@ -44,16 +44,16 @@ struct AlgorithmConfig {
   bool operator==(const AlgorithmConfig&) const = default;
 };
 
-struct TunedProduct {
+struct TunedAlgorithm {
   AlgorithmConfig algorithm;
   // Microseconds per launch of cuBLASLt's first choice and of this algorithm.
   double first_us = 0, chosen_us = 0;
   bool any_bits = false;
 
-  bool operator==(const TunedProduct&) const = default;
+  bool operator==(const TunedAlgorithm&) const = default;
 };
 
-using TuningTable = std::map<ProductKey, TunedProduct>;
+using TuningTable = std::map<TuningKey, TunedAlgorithm>;
 
 // Errors call the file `name`. DataLoss if the text is no tuning file, cut short or altered;
 // FailedPrecondition for another version; ResourceExhausted if there is no memory for its contents.
@@ -68,7 +68,7 @@ absl::StatusOr<TuningTable> LoadTuning(const std::string& path);
 // process that can open the folder can take that lock, so the wait ends after 5 seconds: a process that keeps
 // the lock cannot block writers. An unreadable file is an error and stays unchanged. ResourceExhausted if the
 // file would have more entries than ParseTuning reads.
-absl::Status SaveTuning(const std::string& path, const TuningTable& products);
+absl::Status SaveTuning(const std::string& path, const TuningTable& matmuls);
 
 }  // namespace sinter
 

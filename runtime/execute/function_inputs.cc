@@ -24,7 +24,7 @@ constexpr size_t kStagedBytes = 1 << 20;
 
 }  // namespace
 
-FunctionInputs::FunctionInputs(const fb::Plan& plan, const fb::Function& table, const Memory* memory)
+FunctionInputs::FunctionInputs(const fb::Plan& plan, const fb::Function& table, const SessionBuffers* memory)
     : memory_(memory), devices_(NumDevices(plan)) {
   const size_t count = SizeOrZero(table.inputs());
   bound_.resize(count);
@@ -154,7 +154,7 @@ absl::Status FunctionInputs::Bind(std::span<const InputValue> values) {
   return absl::OkStatus();
 }
 
-absl::Status FunctionInputs::Upload(const DevicePlaces& places, DeviceLayout& layout,
+absl::Status FunctionInputs::Upload(const DeviceBuffers& places, DeviceLayout& layout,
                                     std::span<const InputValue> values) {
   std::byte* const staging = memory_->staging + layout.staging_offset;
   for (const DeviceCopy& copy : layout.packed) {
@@ -166,7 +166,7 @@ absl::Status FunctionInputs::Upload(const DevicePlaces& places, DeviceLayout& la
   for (const DeviceCopy& copy : layout.single) {
     layout.pieces.push_back({copy.offset, values[copy.input].At(copy.hull.begin), copy.hull.bytes()});
   }
-  return places.runtime->UploadInputs(places.inputs, places.landing, layout.pieces, layout.bytes);
+  return places.runtime->UploadInputs(places.inputs, places.input_staging, layout.pieces, layout.bytes);
 }
 
 }  // namespace sinter::internal_session

@@ -52,7 +52,7 @@ class FunctionInputs {
  public:
   // Lays out the copies for the runtimes in memory.devices. The other fields of `memory` are set before the
   // first Bind.
-  FunctionInputs(const fb::Plan& plan, const fb::Function& table, const Memory* memory);
+  FunctionInputs(const fb::Plan& plan, const fb::Function& table, const SessionBuffers* memory);
 
   size_t StagingBytes() const { return staging_bytes_; }
   size_t DeviceBytes(uint32_t device) const { return devices_[device].bytes; }
@@ -109,9 +109,9 @@ class FunctionInputs {
 
   std::vector<std::vector<Hull>> FindHulls(const fb::Function& table) const;
   void LayOut(uint32_t device, const std::vector<Hull>& hulls);
-  absl::Status Upload(const DevicePlaces& places, DeviceLayout& layout, std::span<const InputValue> values);
+  absl::Status Upload(const DeviceBuffers& places, DeviceLayout& layout, std::span<const InputValue> values);
 
-  const Memory* memory_;
+  const SessionBuffers* memory_;
   absl::StatusOr<std::byte*> StagingOf(const HostInput& input) const;
 
   std::vector<HostInput> host_;

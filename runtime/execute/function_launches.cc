@@ -14,11 +14,11 @@ namespace sinter::internal_session {
 namespace {
 
 // Replaying a single step costs no less than running it.
-constexpr size_t kLeastRecorded = 2;
+constexpr size_t kLeastCaptured = 2;
 
-std::vector<bool> HostDevices(const Memory& memory) {
+std::vector<bool> HostDevices(const SessionBuffers& memory) {
   std::vector<bool> is_host;
-  for (const DevicePlaces& places : memory.devices) is_host.push_back(places.is_host);
+  for (const DeviceBuffers& places : memory.devices) is_host.push_back(places.is_host);
   return is_host;
 }
 
@@ -34,11 +34,11 @@ absl::Status FunctionLaunches::Load() {
     is_all_host_ = is_all_host_ && is_host;
     LoadedLaunch loaded;
     if (!is_host && !launch.is_between) {
-      loaded.may_record_with_timers = !launch.steps.empty();
-      // Either all members of a collective record it, or none.
-      loaded.joins = FindJoins(steps_.table(), launch.steps);
-      loaded.may_record = launch.steps.size() >= kLeastRecorded || !loaded.joins.empty();
-      if (loaded.may_record && loaded.joins.empty()) loaded.order = OrderOf(launch);
+      loaded.may_capture_with_timers = !launch.steps.empty();
+      // Either all members of a collective capture it, or none.
+      loaded.waits = FindCollectiveWaits(steps_.table(), launch.steps);
+      loaded.may_capture = launch.steps.size() >= kLeastCaptured || !loaded.waits.empty();
+      if (loaded.may_capture && loaded.waits.empty()) loaded.order = OrderOf(launch);
     }
     if (is_host && launch.is_collective) {
       loaded.collective = MakeHostCollective(launch);
@@ -57,12 +57,12 @@ absl::Status FunctionLaunches::Load() {
   return absl::OkStatus();
 }
 
-StepOrder FunctionLaunches::OrderOf(const Launch& launch) {
+StepDependencies FunctionLaunches::OrderOf(const Launch& launch) {
   std::vector<size_t> library_workspaces;
   for (const uint32_t step : launch.steps) {
     library_workspaces.push_back(steps_[step].step->LibraryWorkspaceBytes());
   }
-  StepOrder order = FindOrder(steps_.table(), launch.steps, library_workspaces);
+  StepDependencies order = FindDependencies(steps_.table(), launch.steps, library_workspaces);
   for (size_t i = 0; i < launch.steps.size(); ++i) {
     steps_.SetLibraryWorkspace(launch.steps[i], order.workspace_offsets[i]);
   }
@@ -89,7 +89,7 @@ std::vector<uint32_t> FunctionLaunches::StepsRunWith(uint32_t index) const {
 void FunctionLaunches::MakeThreads() {
   std::vector<bool> exchanges(steps_.memory().devices.size());
   for (const LoadedLaunch& loaded : launches_) {
-    if (!loaded.joins.empty()) exchanges[loaded.launch.device] = true;
+    if (!loaded.waits.empty()) exchanges[loaded.launch.device] = true;
   }
   const auto count = std::ranges::count(exchanges, true);
   has_device_collectives_ = count > 0;
@@ -138,11 +138,11 @@ absl::Status FunctionLaunches::RunCollective(LoadedLaunch& loaded) {
 absl::Status FunctionLaunches::RunSteps(const LoadedLaunch& loaded) {
   if (timers_ != nullptr) return RunStepsWithTimers(loaded);
   const std::span<const uint32_t> steps = loaded.launch.steps;
-  auto join = loaded.joins.begin();
+  auto wait = loaded.waits.begin();
   for (size_t i = 0; i <= steps.size(); ++i) {
-    for (; join != loaded.joins.end() && join->before == i; ++join) {
-      absl::Status status = steps_[join->collective].step->Join();
-      if (!status.ok()) return steps_.AtStep(join->collective, status);
+    for (; wait != loaded.waits.end() && wait->before == i; ++wait) {
+      absl::Status status = steps_[wait->collective].step->Wait();
+      if (!status.ok()) return steps_.AtStep(wait->collective, status);
     }
     if (i == steps.size()) break;
     if (absl::Status status = steps_.Run(steps[i]); !status.ok()) return steps_.AtStep(steps[i], status);
@@ -153,86 +153,86 @@ absl::Status FunctionLaunches::RunSteps(const LoadedLaunch& loaded) {
 absl::Status FunctionLaunches::RunStepsAsPieces(const LoadedLaunch& loaded) {
   const std::span<const uint32_t> steps = loaded.launch.steps;
   for (size_t i = 0; i < steps.size(); ++i) {
-    absl::Status status = steps_.RuntimeOf(loaded.launch.device).BeginPiece(loaded.order.before[i]);
+    absl::Status status = steps_.RuntimeOf(loaded.launch.device).BeginBranch(loaded.order.before[i]);
     if (status.ok()) status = steps_.Run(steps[i]);
     if (!status.ok()) return steps_.AtStep(steps[i], status);
   }
   return absl::OkStatus();
 }
 
-// Joins collectives immediately, so that no step runs concurrently with them.
+// Waits for collectives immediately, so that no step runs concurrently with them.
 absl::Status FunctionLaunches::RunStepsWithTimers(const LoadedLaunch& loaded) {
-  Stopwatch& stopwatch = timers_->StopwatchOf(loaded.launch.device);
-  size_t mark = FirstMark(loaded);
+  EventTimer& timer = timers_->TimerOf(loaded.launch.device);
+  size_t event = FirstEvent(loaded);
   for (const uint32_t step : loaded.launch.steps) {
-    if (absl::Status status = stopwatch.Mark(mark++); !status.ok()) return steps_.AtStep(step, status);
-    SINTER_RETURN_IF_ERROR(steps_.RunAndJoin(step));
+    if (absl::Status status = timer.RecordEvent(event++); !status.ok()) return steps_.AtStep(step, status);
+    SINTER_RETURN_IF_ERROR(steps_.RunAndWait(step));
   }
-  absl::Status status = stopwatch.Mark(mark);
+  absl::Status status = timer.RecordEvent(event);
   return status.ok() ? status : steps_.AtLaunch(loaded.launch, status);
 }
 
 absl::Status FunctionLaunches::RunCollectiveWithTimers(LoadedLaunch& loaded) {
-  Stopwatch& stopwatch = timers_->StopwatchOf(loaded.launch.device);
-  SINTER_RETURN_IF_ERROR(stopwatch.Mark(FirstMark(loaded)));
+  EventTimer& timer = timers_->TimerOf(loaded.launch.device);
+  SINTER_RETURN_IF_ERROR(timer.RecordEvent(FirstEvent(loaded)));
   SINTER_RETURN_IF_ERROR(RunCollective(loaded));
-  return stopwatch.Mark(FirstMark(loaded) + 1);
+  return timer.RecordEvent(FirstEvent(loaded) + 1);
 }
 
 absl::Status FunctionLaunches::RunLaunch(LoadedLaunch& loaded) {
   if (loaded.launch.is_collective) {
     return timers_ != nullptr ? RunCollectiveWithTimers(loaded) : RunCollective(loaded);
   }
-  RecordedWork* const recorded = RecordingOf(loaded).get();
-  if (recorded == nullptr) return RunSteps(loaded);
+  CapturedGraph* const captured = CaptureOf(loaded).get();
+  if (captured == nullptr) return RunSteps(loaded);
   steps_.SayWritten(loaded.launch);
-  absl::Status status = recorded->Launch();
+  absl::Status status = captured->Launch();
   return status.ok() ? status : steps_.AtLaunch(loaded.launch, status);
 }
 
 absl::Status FunctionLaunches::RunTask(const LaunchThreads::Task& task) {
   switch (task.kind) {
-    case LaunchThreads::Kind::kRecord:
-      return RecordLaunch(launches_[task.index]);
+    case LaunchThreads::Kind::kCapture:
+      return CaptureLaunch(launches_[task.index]);
     case LaunchThreads::Kind::kLaunch:
       return RunLaunch(launches_[task.index]);
     case LaunchThreads::Kind::kStep:
-      return steps_.RunAndJoin(task.index);
+      return steps_.RunAndWait(task.index);
   }
   return absl::OkStatus();
 }
 
-// Recording
+// Capture
 // --------------------------------------------------------------------------------------------------
 
-std::unique_ptr<RecordedWork>& FunctionLaunches::RecordingOf(LoadedLaunch& loaded) const {
-  return timers_ != nullptr ? loaded.recorded_with_timers : loaded.recorded;
+std::unique_ptr<CapturedGraph>& FunctionLaunches::CaptureOf(LoadedLaunch& loaded) const {
+  return timers_ != nullptr ? loaded.captured_with_timers : loaded.captured;
 }
 
-absl::Status FunctionLaunches::RecordLaunch(LoadedLaunch& loaded) {
-  absl::StatusOr<std::unique_ptr<RecordedWork>> recorded =
-      steps_.RuntimeOf(loaded.launch.device).Record([this, &loaded] {
+absl::Status FunctionLaunches::CaptureLaunch(LoadedLaunch& loaded) {
+  absl::StatusOr<std::unique_ptr<CapturedGraph>> captured =
+      steps_.RuntimeOf(loaded.launch.device).Capture([this, &loaded] {
         const bool in_pieces = timers_ == nullptr && !loaded.order.before.empty();
         return in_pieces ? RunStepsAsPieces(loaded) : RunSteps(loaded);
       });
-  if (!recorded.ok()) return steps_.AtLaunch(loaded.launch, recorded.status());
-  RecordingOf(loaded) = *std::move(recorded);
+  if (!captured.ok()) return steps_.AtLaunch(loaded.launch, captured.status());
+  CaptureOf(loaded) = *std::move(captured);
   return absl::OkStatus();
 }
 
-// Must come before any launch: recording allocates, which may wait for a device. A device that has begun an
+// Must come before any launch: capture allocates, which may wait for a device. A device that has begun an
 // exchange would then wait for its partner.
-absl::Status FunctionLaunches::RecordAll() {
+absl::Status FunctionLaunches::CaptureAll() {
   absl::Status status;
   for (size_t i = 0; i < launches_.size() && status.ok(); ++i) {
     LoadedLaunch& loaded = launches_[i];
     const uint32_t device = loaded.launch.device;
-    const bool may_record = timers_ != nullptr ? loaded.may_record_with_timers : loaded.may_record;
-    if (!may_record || RecordingOf(loaded) != nullptr) continue;
+    const bool may_capture = timers_ != nullptr ? loaded.may_capture_with_timers : loaded.may_capture;
+    if (!may_capture || CaptureOf(loaded) != nullptr) continue;
     if (threads_ != nullptr && threads_->Has(device)) {
-      threads_->Post(device, {LaunchThreads::Kind::kRecord, i});
+      threads_->Post(device, {LaunchThreads::Kind::kCapture, i});
     } else {
-      status = RecordLaunch(loaded);
+      status = CaptureLaunch(loaded);
     }
   }
   if (threads_ != nullptr) {
@@ -240,7 +240,7 @@ absl::Status FunctionLaunches::RecordAll() {
     if (!drained.ok()) status = drained;
     if (status.ok()) status = Synchronize();
   }
-  // Recording runs nothing, so no variable is written yet.
+  // Capture runs nothing, so no variable is written yet.
   steps_.ForgetWritten();
   return status;
 }
@@ -285,10 +285,10 @@ absl::Status FunctionLaunches::GiveLaunch(size_t index) {
 
 absl::Status FunctionLaunches::Run(bool has_run, LaunchTimers* timers) {
   timers_ = timers;
-  bool& has_recorded = timers_ != nullptr ? has_recorded_timers_ : has_recorded_;
-  if (has_run && !has_recorded) {
-    const absl::Status status = RecordAll();
-    has_recorded = status.ok();
+  bool& has_captured = timers_ != nullptr ? has_captured_timers_ : has_captured_;
+  if (has_run && !has_captured) {
+    const absl::Status status = CaptureAll();
+    has_captured = status.ok();
     SINTER_RETURN_IF_ERROR(status);
   }
   if (timers_ != nullptr) SINTER_RETURN_IF_ERROR(timers_->MarkStart());
@@ -312,7 +312,7 @@ absl::Status FunctionLaunches::RunUnit(std::span<const uint32_t> steps) {
     return loaded.launch.is_collective && loaded.launch.steps.front() == steps.front();
   });
   if (launch != launches_.end()) return RunCollective(*launch);
-  if (steps.size() == 1) return steps_.RunAndJoin(steps.front());
+  if (steps.size() == 1) return steps_.RunAndWait(steps.front());
   for (const uint32_t step : steps) {
     threads_->Post(steps_[step].table->device(), {LaunchThreads::Kind::kStep, step});
   }
@@ -321,13 +321,13 @@ absl::Status FunctionLaunches::RunUnit(std::span<const uint32_t> steps) {
 
 // Without the abort the other members would wait forever.
 void FunctionLaunches::Abort(const absl::Status& reason) {
-  for (const DevicePlaces& places : steps_.memory().devices) {
+  for (const DeviceBuffers& places : steps_.memory().devices) {
     if (places.is_here() && !places.is_host) places.runtime->Abort(reason);
   }
 }
 
 absl::Status FunctionLaunches::Synchronize() {
-  for (const DevicePlaces& places : steps_.memory().devices) {
+  for (const DeviceBuffers& places : steps_.memory().devices) {
     if (places.is_here()) SINTER_RETURN_IF_ERROR(places.runtime->Synchronize());
   }
   return absl::OkStatus();

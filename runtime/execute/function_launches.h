@@ -1,12 +1,12 @@
-// The launches of one loaded function, in the order of launch_order.h: run, and recorded for replays.
+// The launches of one loaded function, in the order of launch_order.h: run, and captured for replays.
 //
 //   FunctionLaunches launches(steps, pool);
 //   SINTER_RETURN_IF_ERROR(launches.Load());
 //   SINTER_RETURN_IF_ERROR(launches.Run(/*has_run=*/false, /*timers=*/nullptr));
 //
-// Recording: on devices that record (DeviceRuntime::Record), launches of several steps or with collectives
-// are recorded in the second run, because libraries initialise themselves in the first. Later runs replay the
-// recording. Runs with timers use a second recording, with events between the steps.
+// Capture: on devices that capture (DeviceRuntime::Capture), launches of several steps or with collectives
+// are captured in the second run, because libraries initialise themselves in the first. Later runs replay the
+// capture. Runs with timers use a second capture, with events between the steps.
 //
 // If several non-CPU devices exchange data, each has a thread that launches its work
 // (runtime/execute/launch_threads.h).
@@ -21,12 +21,12 @@
 
 #include "absl/status/status.h"
 #include "sinter/runtime/cpu/host_collective.h"
-#include "sinter/runtime/execute/collective_joins.h"
+#include "sinter/runtime/execute/collective_waits.h"
 #include "sinter/runtime/execute/function_steps.h"
 #include "sinter/runtime/execute/launch_order.h"
 #include "sinter/runtime/execute/launch_threads.h"
 #include "sinter/runtime/execute/launch_timers.h"
-#include "sinter/runtime/execute/step_order.h"
+#include "sinter/runtime/execute/step_dependencies.h"
 #include "sinter/runtime/host/thread_pool.h"
 
 namespace sinter::internal_session {
@@ -38,7 +38,7 @@ class FunctionLaunches {
 
   absl::Status Load();
 
-  // Runs all launches. Records them first if the function has run before. `timers`: null, or made.
+  // Runs all launches. Captures them first if the function has run before. `timers`: null, or made.
   absl::Status Run(bool has_run, LaunchTimers* timers);
   // Runs one of units() by itself.
   absl::Status RunUnit(std::span<const uint32_t> steps);
@@ -57,17 +57,17 @@ class FunctionLaunches {
  private:
   struct LoadedLaunch {
     Launch launch;
-    bool may_record = false, may_record_with_timers = false;
-    std::vector<Join> joins;
-    StepOrder order;  // For a recording without collectives.
-    std::unique_ptr<RecordedWork> recorded, recorded_with_timers;
+    bool may_capture = false, may_capture_with_timers = false;
+    std::vector<CollectiveWait> waits;
+    StepDependencies order;  // For a capture without collectives.
+    std::unique_ptr<CapturedGraph> captured, captured_with_timers;
     // For a collective on CPUs: its implementation, and each member's operands.
     std::unique_ptr<HostCollective> collective;
     std::vector<void* const*> operands;
   };
 
   // Also sets the library workspaces of the launch's steps.
-  StepOrder OrderOf(const Launch& launch);
+  StepDependencies OrderOf(const Launch& launch);
   std::unique_ptr<HostCollective> MakeHostCollective(const Launch& launch);
   void MakeThreads();
   std::vector<uint32_t> StepsRunWith(uint32_t index) const;
@@ -82,11 +82,11 @@ class FunctionLaunches {
   absl::Status GiveLaunch(size_t index);
   absl::Status WaitForThreadsOf(const Launch& launch);
   absl::Status WaitForSourceOf(const Launch& launch);
-  std::unique_ptr<RecordedWork>& RecordingOf(LoadedLaunch& launch) const;
-  absl::Status RecordLaunch(LoadedLaunch& launch);
-  absl::Status RecordAll();
-  size_t FirstMark(const LoadedLaunch& launch) const {
-    return timers_->FirstMark(&launch - launches_.data());
+  std::unique_ptr<CapturedGraph>& CaptureOf(LoadedLaunch& launch) const;
+  absl::Status CaptureLaunch(LoadedLaunch& launch);
+  absl::Status CaptureAll();
+  size_t FirstEvent(const LoadedLaunch& launch) const {
+    return timers_->FirstEvent(&launch - launches_.data());
   }
 
   FunctionSteps& steps_;
@@ -95,7 +95,7 @@ class FunctionLaunches {
   std::vector<Wait> last_waits_;
   std::vector<std::vector<uint32_t>> units_;
   LaunchTimers* timers_ = nullptr;  // Those of the current run; null without a profile.
-  bool has_recorded_ = false, has_recorded_timers_ = false;
+  bool has_captured_ = false, has_captured_timers_ = false;
   bool is_all_host_ = true, has_device_collectives_ = false;
   // Null if the calling thread launches all work. The threads use all members above.
   std::unique_ptr<LaunchThreads> threads_;

@@ -10,7 +10,7 @@
 
 namespace sinter::internal_session {
 FunctionOutputs::FunctionOutputs(const fb::Plan& plan, const fb::Function& table,
-                                 const std::vector<TensorInfo>& infos, Memory* memory)
+                                 const std::vector<TensorInfo>& infos, SessionBuffers* memory)
     : plan_(&plan), infos_(infos), memory_(memory) {
   for (uint32_t i = 0; i < infos.size(); ++i) {
     const fb::Port& port = *table.outputs()->Get(i);

@@ -27,9 +27,9 @@ class FunctionOutputs {
  public:
   // `infos` describes the function's outputs. All four arguments must outlive this object.
   FunctionOutputs(const fb::Plan& plan, const fb::Function& table, const std::vector<TensorInfo>& infos,
-                  Memory* memory);
+                  SessionBuffers* memory);
 
-  // Bytes of Memory::outputs, for copies and downloads.
+  // Bytes of SessionBuffers::outputs, for copies and downloads.
   size_t HostBytes() const { return host_bytes_; }
   // Call once, when `memory` is complete.
   void Place();
@@ -46,14 +46,14 @@ class FunctionOutputs {
   struct Output {
     Kind kind;
     const fb::Buffer* buffer;  // For Kind::kElsewhere: the output's own buffer.
-    size_t host_offset = 0;    // In Memory::outputs.
+    size_t host_offset = 0;    // In SessionBuffers::outputs.
     HostTensor tensor;
     int64_t downloaded_run = 0;
   };
 
   const fb::Plan* plan_;
   const std::vector<TensorInfo>& infos_;
-  Memory* memory_;
+  SessionBuffers* memory_;
   size_t host_bytes_ = 0;
   int64_t run_ = 0;  // Number of the last run.
   std::vector<Output> outputs_;

@@ -14,7 +14,7 @@
 
 namespace sinter::internal_session {
 
-FunctionSteps::FunctionSteps(const fb::Plan& plan, const fb::Function& table, Memory* memory,
+FunctionSteps::FunctionSteps(const fb::Plan& plan, const fb::Function& table, SessionBuffers* memory,
                              const FunctionInputs& inputs)
     : plan_(plan),
       table_(table),
@@ -42,7 +42,7 @@ absl::Status FunctionSteps::Load() {
     for (const auto* indices : {table.inputs(), table.outputs()}) {
       for (size_t k = 0; k < SizeOrZero(indices); ++k) {
         const fb::Buffer& buffer = *table_.buffers()->Get(indices->Get(k));
-        const DevicePlaces& places = memory_->devices[buffer.device()];
+        const DeviceBuffers& places = memory_->devices[buffer.device()];
         const bool is_in_main_memory = places.is_here() ? places.is_host : is_here;
         if (buffer.space() == fb::Space::Input && is_in_main_memory) {
           input_slots_.push_back({slots_.size(), buffer.index(), buffer.offset()});
@@ -150,7 +150,7 @@ absl::Status FunctionSteps::Run(size_t index) {
   const LoadedStep& step = steps_[index];
   const fb::Step& table = *step.table;
   void* const* const buffers = slots_.data() + step.first_slot;
-  const DevicePlaces& places = memory_->devices[table.device()];
+  const DeviceBuffers& places = memory_->devices[table.device()];
   if (step.writes_variables) has_written_.store(true, std::memory_order_relaxed);
   if (step.step == nullptr) {
     const uint32_t from = table_.buffers()->Get(table.inputs()->Get(0))->device();
@@ -182,9 +182,9 @@ absl::Status FunctionSteps::RunCopyBetweenProcesses(size_t index) {
   return memory_->world->Exchange({&transfer, 1}, OperationOf("copy", index));
 }
 
-absl::Status FunctionSteps::RunAndJoin(size_t index) {
+absl::Status FunctionSteps::RunAndWait(size_t index) {
   absl::Status status = Run(index);
-  if (status.ok() && steps_[index].step != nullptr) status = steps_[index].step->Join();
+  if (status.ok() && steps_[index].step != nullptr) status = steps_[index].step->Wait();
   return status.ok() ? status : AtStep(index, status);
 }
 

@@ -48,7 +48,7 @@ struct LoadedStep {
 class FunctionSteps {
  public:
   // Uses only the runtimes, the local devices and the world of `memory`.
-  FunctionSteps(const fb::Plan& plan, const fb::Function& table, Memory* memory,
+  FunctionSteps(const fb::Plan& plan, const fb::Function& table, SessionBuffers* memory,
                 const FunctionInputs& inputs);
 
   absl::Status Load();
@@ -58,7 +58,7 @@ class FunctionSteps {
 
   const fb::Plan& plan() const { return plan_; }
   const fb::Function& table() const { return table_; }
-  Memory& memory() const { return *memory_; }
+  SessionBuffers& memory() const { return *memory_; }
   DeviceRuntime& RuntimeOf(uint32_t device) const { return *memory_->devices[device].runtime; }
   size_t size() const { return steps_.size(); }
   const LoadedStep& operator[](size_t index) const { return steps_[index]; }
@@ -75,7 +75,7 @@ class FunctionSteps {
 
   absl::Status Run(size_t index);
   // Runs the step and waits for it on its device, if it is asynchronous. The error names the step.
-  absl::Status RunAndJoin(size_t index);
+  absl::Status RunAndWait(size_t index);
 
   // The plan's variables that the function writes, each once.
   const std::vector<uint32_t>& written() const { return written_; }
@@ -113,7 +113,7 @@ class FunctionSteps {
 
   const fb::Plan& plan_;
   const fb::Function& table_;
-  Memory* memory_;
+  SessionBuffers* memory_;
   const FunctionInputs& inputs_;
   uint32_t index_ = 0;                           // Index in the plan's functions.
   std::vector<size_t> library_workspace_bytes_;  // Per device.

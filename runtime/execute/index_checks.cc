@@ -49,12 +49,12 @@ IndexChecks::IndexChecks(const fb::Plan& plan, std::string_view function) {
   }
 }
 
-absl::Status IndexChecks::Check(const Memory& memory) const {
+absl::Status IndexChecks::Check(const SessionBuffers& memory) const {
   for (const Op& op : ops_) {
     for (size_t i = 0; i < op.copies.size(); ++i) {
       const std::byte* const data = memory.variables[op.copies[i]];
       if (data == nullptr) continue;  // On a device of another process.
-      const DevicePlaces& places = memory.devices[op.devices[i]];
+      const DeviceBuffers& places = memory.devices[op.devices[i]];
       Cells cells;
       if (places.is_host) {
         SINTER_RETURN_IF_ERROR(places.runtime->Synchronize());

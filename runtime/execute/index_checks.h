@@ -29,7 +29,7 @@ inline bool IsIndexCheck(std::string_view name) { return name.starts_with(kIndex
 
 namespace internal_session {
 
-struct Memory;
+struct SessionBuffers;
 
 class IndexChecks {
  public:
@@ -38,7 +38,7 @@ class IndexChecks {
 
   // OutOfRange for the first op, in program order, with an index below 0 or too high, for example "net.cc:12:
   // Gather: index 7 is outside of 0 to 4". Also returns errors of the run.
-  absl::Status Check(const Memory& memory) const;
+  absl::Status Check(const SessionBuffers& memory) const;
 
  private:
   struct Op {

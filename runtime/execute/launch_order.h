@@ -16,7 +16,7 @@
 //
 // A GPU step joins the open launch of its device, even past steps of other devices, unless the step must wait
 // or another device has waited for the launch. This gives fewer and larger launches, each of which can be
-// recorded.
+// captured.
 #ifndef SINTER_RUNTIME_EXECUTE_LAUNCH_ORDER_H_
 #define SINTER_RUNTIME_EXECUTE_LAUNCH_ORDER_H_
 

@@ -29,7 +29,7 @@ namespace sinter {
 
 class LaunchThreads {
  public:
-  enum class Kind : uint8_t { kRecord, kLaunch, kStep };
+  enum class Kind : uint8_t { kCapture, kLaunch, kStep };
   struct Task {
     Kind kind;
     size_t index;  // Index of a launch or of a step.

@@ -7,24 +7,24 @@
 namespace sinter::internal_session {
 
 absl::Status LaunchTimers::Make(const FunctionSteps& steps, const std::vector<const Launch*>& launches) {
-  std::vector<size_t> marks(steps.memory().devices.size(), 1), first_marks;
+  std::vector<size_t> events(steps.memory().devices.size(), 1), first_events;
   for (const Launch* const launch : launches) {
-    first_marks.push_back(marks[launch->device]);
-    marks[launch->device] += (launch->is_collective ? 1 : launch->steps.size()) + 1;
+    first_events.push_back(events[launch->device]);
+    events[launch->device] += (launch->is_collective ? 1 : launch->steps.size()) + 1;
   }
-  std::vector<std::unique_ptr<Stopwatch>> made(marks.size());
-  for (uint32_t device = 0; device < marks.size(); ++device) {
+  std::vector<std::unique_ptr<EventTimer>> made(events.size());
+  for (uint32_t device = 0; device < events.size(); ++device) {
     if (!steps.memory().devices[device].is_here()) continue;
-    SINTER_ASSIGN_OR_RETURN(made[device], steps.RuntimeOf(device).MakeStopwatch(marks[device]));
+    SINTER_ASSIGN_OR_RETURN(made[device], steps.RuntimeOf(device).MakeEventTimer(events[device]));
   }
-  stopwatches_ = std::move(made);
-  first_marks_ = std::move(first_marks);
+  event_timers_ = std::move(made);
+  first_marks_ = std::move(first_events);
   return absl::OkStatus();
 }
 
 absl::Status LaunchTimers::MarkStart() {
-  for (const std::unique_ptr<Stopwatch>& stopwatch : stopwatches_) {
-    if (stopwatch != nullptr) SINTER_RETURN_IF_ERROR(stopwatch->Mark(0));
+  for (const std::unique_ptr<EventTimer>& timer : event_timers_) {
+    if (timer != nullptr) SINTER_RETURN_IF_ERROR(timer->RecordEvent(0));
   }
   return absl::OkStatus();
 }

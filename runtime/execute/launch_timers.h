@@ -2,7 +2,7 @@
 //
 //   LaunchTimers timers;
 //   SINTER_RETURN_IF_ERROR(timers.Make(steps, launches));
-//   SINTER_RETURN_IF_ERROR(timers.StopwatchOf(device).Mark(timers.FirstMark(launch)));
+//   SINTER_RETURN_IF_ERROR(timers.TimerOf(device).RecordEvent(timers.FirstEvent(launch)));
 #ifndef SINTER_RUNTIME_EXECUTE_LAUNCH_TIMERS_H_
 #define SINTER_RUNTIME_EXECUTE_LAUNCH_TIMERS_H_
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "sinter/runtime/device/stopwatch.h"
+#include "sinter/runtime/device/event_timer.h"
 #include "sinter/runtime/execute/function_steps.h"
 #include "sinter/runtime/execute/launch_order.h"
 
@@ -20,19 +20,19 @@ namespace sinter::internal_session {
 
 class LaunchTimers {
  public:
-  // Makes the stopwatch of each local device. Mark 0 is the start of the run.
+  // Makes the event timer of each local device. Event 0 is the start of the run.
   absl::Status Make(const FunctionSteps& steps, const std::vector<const Launch*>& launches);
-  bool is_made() const { return !stopwatches_.empty(); }
+  bool is_made() const { return !event_timers_.empty(); }
 
-  Stopwatch& StopwatchOf(uint32_t device) const { return *stopwatches_[device]; }
-  // The mark before the first step of a launch. One mark is before each step, and one after the last.
-  size_t FirstMark(size_t launch) const { return first_marks_[launch]; }
+  EventTimer& TimerOf(uint32_t device) const { return *event_timers_[device]; }
+  // The event before the first step of a launch. One event is before each step, and one after the last.
+  size_t FirstEvent(size_t launch) const { return first_marks_[launch]; }
   // Marks the start of the run on every device.
   absl::Status MarkStart();
 
  private:
-  std::vector<std::unique_ptr<Stopwatch>> stopwatches_;  // By device; null for those of other processes.
-  std::vector<size_t> first_marks_;                      // By launch.
+  std::vector<std::unique_ptr<EventTimer>> event_timers_;  // By device; null for those of other processes.
+  std::vector<size_t> first_marks_;                        // By launch.
 };
 
 }  // namespace sinter::internal_session

@@ -27,7 +27,7 @@ std::string InputList(const FunctionInfo& info) {
 
 }  // namespace
 
-LoadedFunction::LoadedFunction(const fb::Plan& plan, const fb::Function& table, Memory* memory,
+LoadedFunction::LoadedFunction(const fb::Plan& plan, const fb::Function& table, SessionBuffers* memory,
                                const ThreadPool& pool)
     : plan_(&plan),
       memory_(memory),
@@ -42,7 +42,8 @@ LoadedFunction::LoadedFunction(const fb::Plan& plan, const fb::Function& table, 
 
 absl::StatusOr<std::unique_ptr<LoadedFunction>> LoadedFunction::Load(const fb::Plan& plan,
                                                                      const fb::Function& table,
-                                                                     Memory* memory, const ThreadPool& pool) {
+                                                                     SessionBuffers* memory,
+                                                                     const ThreadPool& pool) {
   std::unique_ptr<LoadedFunction> function(new LoadedFunction(plan, table, memory, pool));
   SINTER_RETURN_IF_ERROR(function->steps_.Load());
   SINTER_RETURN_IF_ERROR(function->launches_.Load());
@@ -143,7 +144,7 @@ absl::Status LoadedFunction::CheckVariables() const {
 }
 
 absl::Status LoadedFunction::FillArenas() {
-  for (const DevicePlaces& places : memory_->devices) {
+  for (const DeviceBuffers& places : memory_->devices) {
     if (!places.is_here() || places.arena_bytes == 0) continue;
     SINTER_RETURN_IF_ERROR(places.runtime->Fill(places.arena, 0xff, places.arena_bytes));
   }

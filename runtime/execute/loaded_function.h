@@ -12,12 +12,13 @@
 // With several processes, each process loads only the steps of its own devices. The local members of a
 // collective run together (runtime/plan/collective.h).
 //
-// function_steps.h makes and runs the steps, function_launches.h runs and records launches, and
+// function_steps.h makes and runs the steps, function_launches.h runs and captures launches, and
 // profiled_run.h times them. An error in a function whose GPUs exchange data aborts the collectives on all
 // ranks.
 //
 // A rank whose run fails gives up in the world. Otherwise the other ranks would wait for it, or take its next
-// run for this one. A failed run that has begun to write variables leaves them in doubt (Memory::in_doubt).
+// run for this one. A failed run that has begun to write variables leaves them in doubt
+// (SessionBuffers::in_doubt).
 //
 // Not thread-safe. The plan, the memory with its runtimes, and the pool must outlive this object.
 #ifndef SINTER_RUNTIME_EXECUTE_LOADED_FUNCTION_H_
@@ -50,7 +51,7 @@ class LoadedFunction {
  public:
   // Uses only the runtimes, the local devices and the world of `memory`.
   static absl::StatusOr<std::unique_ptr<LoadedFunction>> Load(const fb::Plan& plan, const fb::Function& table,
-                                                              Memory* memory, const ThreadPool& pool);
+                                                              SessionBuffers* memory, const ThreadPool& pool);
 
   const FunctionInfo& info() const { return info_; }
   // Returns the index of the input; -1 if there is none of this name.
@@ -66,13 +67,14 @@ class LoadedFunction {
   // Checks an argument against an input and binds it to `value`, or returns the error. With several processes
   // a tensor may consist only of the rows that this process reads (FunctionInputs::Rows).
   absl::Status Bind(const Argument& argument, InputValue* value) const;
-  // Requires Memory::use. InvalidArgument names the function. FailedPrecondition: variables that it uses are
-  // in doubt, or variables that it writes are shared.
+  // Requires SessionBuffers::use. InvalidArgument names the function. FailedPrecondition: variables that it
+  // uses are in doubt, or variables that it writes are shared.
   absl::Status Run(std::span<const InputValue> inputs, Profile* profile);
-  Memory& memory() { return *memory_; }
+  SessionBuffers& memory() { return *memory_; }
 
  private:
-  LoadedFunction(const fb::Plan& plan, const fb::Function& table, Memory* memory, const ThreadPool& pool);
+  LoadedFunction(const fb::Plan& plan, const fb::Function& table, SessionBuffers* memory,
+                 const ThreadPool& pool);
 
   absl::Status FitTensor(const HostTensor& tensor, size_t index, InputValue* value) const;
   absl::Status CheckAllSet(std::span<const InputValue> inputs) const;
@@ -82,7 +84,7 @@ class LoadedFunction {
   absl::Status Prepare(std::span<const InputValue> inputs);
 
   const fb::Plan* plan_;
-  Memory* memory_;
+  SessionBuffers* memory_;
   const ThreadPool* pool_;
   FunctionInfo info_;
   FunctionInputs inputs_;

@@ -20,8 +20,8 @@ namespace sinter::internal_session {
 struct Sharing {
   LoadedCode code;
   std::vector<Allocation> allocations;
-  std::vector<std::byte*> variables;  // Same layout as Memory::variables.
-  std::vector<std::byte*> constants;  // DevicePlaces::constants of each device.
+  std::vector<std::byte*> variables;  // Same layout as SessionBuffers::variables.
+  std::vector<std::byte*> constants;  // DeviceBuffers::constants of each device.
   // Number of sessions. Read with acquire: reads by a destroyed session happen before writes by the remaining
   // one.
   std::atomic<int> sessions = 0;

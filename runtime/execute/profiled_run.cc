@@ -35,7 +35,7 @@ absl::Status ProfiledRun::RunOneByOne(Profile* profile) {
     const Clock::time_point start = Clock::now();
     SINTER_RETURN_IF_ERROR(launches_.RunUnit(steps));
     for (const uint32_t step : steps) {
-      const DevicePlaces& places = steps_.memory().devices[steps_[step].table->device()];
+      const DeviceBuffers& places = steps_.memory().devices[steps_[step].table->device()];
       if (!places.is_here()) continue;  // A copy to another process.
       if (absl::Status status = places.runtime->Synchronize(); !status.ok())
         return steps_.AtStep(step, status);
@@ -59,15 +59,14 @@ absl::Status ProfiledRun::ReadTimers(Profile* profile) const {
     if (launch.steps.empty()) continue;
     const std::span<const uint32_t> steps = launch.steps;
     const size_t at_once = launch.is_collective ? steps.size() : 1;
-    const Stopwatch& stopwatch = timers_.StopwatchOf(launch.device);
-    profile->seconds_of_mark = std::max(profile->seconds_of_mark, stopwatch.SecondsOfMark());
-    for (size_t i = 0, mark = timers_.FirstMark(number); i < steps.size(); i += at_once, ++mark) {
-      const absl::StatusOr<double> begin = stopwatch.SecondsBetween(0, mark);
+    const EventTimer& timer = timers_.TimerOf(launch.device);
+    profile->seconds_per_event = std::max(profile->seconds_per_event, timer.SecondsPerEvent());
+    for (size_t i = 0, event = timers_.FirstEvent(number); i < steps.size(); i += at_once, ++event) {
+      const absl::StatusOr<double> begin = timer.SecondsBetween(0, event);
       if (!begin.ok()) return steps_.AtStep(steps[i], begin.status());
-      const absl::StatusOr<double> seconds = stopwatch.SecondsBetween(mark, mark + 1);
+      const absl::StatusOr<double> seconds = timer.SecondsBetween(event, event + 1);
       if (!seconds.ok()) return steps_.AtStep(steps[i], seconds.status());
-      AddTime(steps.subspan(i, at_once), *begin, std::max(0.0, *seconds - stopwatch.SecondsOfMark()),
-              profile);
+      AddTime(steps.subspan(i, at_once), *begin, std::max(0.0, *seconds - timer.SecondsPerEvent()), profile);
     }
   }
   return absl::OkStatus();

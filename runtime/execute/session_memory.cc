@@ -35,8 +35,8 @@ void KeepForever(std::shared_ptr<const void> memory) {
   kept->push_back(std::move(memory));
 }
 
-std::byte* Memory::AddressOf(const fb::Buffer& buffer) const {
-  const DevicePlaces& places = devices[buffer.device()];
+std::byte* SessionBuffers::AddressOf(const fb::Buffer& buffer) const {
+  const DeviceBuffers& places = devices[buffer.device()];
   switch (buffer.space()) {
     case fb::Space::Arena:
       return places.arena + buffer.offset();
@@ -50,14 +50,14 @@ std::byte* Memory::AddressOf(const fb::Buffer& buffer) const {
   return nullptr;
 }
 
-bool Memory::IsWritten(const void* data, size_t bytes) const {
+bool SessionBuffers::IsWritten(const void* data, size_t bytes) const {
   const std::byte* const begin = static_cast<const std::byte*>(data);
   return std::ranges::any_of(written, [&](std::span<const std::byte> piece) {
     return std::less<>()(begin, piece.data() + piece.size()) && std::less<>()(piece.data(), begin + bytes);
   });
 }
 
-absl::Status Memory::GiveUp(const absl::Status& reason) {
+absl::Status SessionBuffers::GiveUp(const absl::Status& reason) {
   if (world == nullptr) return reason;
   world->Abort(std::string(reason.message()));
   given_up.Update(absl::IsUnavailable(reason)
@@ -67,23 +67,23 @@ absl::Status Memory::GiveUp(const absl::Status& reason) {
   return reason;
 }
 
-absl::StatusOr<DeviceShare> DeviceShare::Make(CachingAllocator& allocator,
-                                              const std::optional<MemoryLimit>& limit) {
+absl::StatusOr<MemoryReservation> MemoryReservation::Make(CachingAllocator& allocator,
+                                                          const std::optional<MemoryLimit>& limit) {
   int64_t bytes = 0;
   if (limit.has_value()) {
     SINTER_ASSIGN_OR_RETURN(bytes, limit->Resolve(allocator.memory().TotalBytes()));
   }
-  return DeviceShare(allocator, bytes);
+  return MemoryReservation(allocator, bytes);
 }
 
-void DeviceShare::Need(std::string tag, size_t bytes, int64_t SessionMemory::* kind, std::byte** place,
-                       bool is_shared) {
+void MemoryReservation::Need(std::string tag, size_t bytes, int64_t SessionMemory::* kind, std::byte** place,
+                             bool is_shared) {
   report_.*kind += static_cast<int64_t>(bytes);
   report_.predicted += RoundUpToUnit(bytes);
   pieces_.push_back({std::move(tag), bytes, place, is_shared});
 }
 
-absl::Status DeviceShare::Take(Sharing& sharing) {
+absl::Status MemoryReservation::Take(Sharing& sharing) {
   for (const Piece& piece : pieces_) {
     *piece.place = nowhere;
     if (piece.bytes == 0) continue;
@@ -96,8 +96,9 @@ absl::Status DeviceShare::Take(Sharing& sharing) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::byte*> DeviceShare::TakeMore(const std::string& tag, size_t bytes,
-                                                 int64_t SessionMemory::* kind, const std::string& instead) {
+absl::StatusOr<std::byte*> MemoryReservation::TakeMore(const std::string& tag, size_t bytes,
+                                                       int64_t SessionMemory::* kind,
+                                                       const std::string& instead) {
   const int64_t rounded = RoundUpToUnit(bytes);
   if (limit_ > 0 && report_.predicted + rounded > limit_) {
     return absl::ResourceExhaustedError(absl::StrCat(tag, " needs ", rounded, " bytes on ",
@@ -118,11 +119,11 @@ absl::StatusOr<std::byte*> DeviceShare::TakeMore(const std::string& tag, size_t 
   return data;
 }
 
-void DeviceShare::Abandon() {
+void MemoryReservation::Abandon() {
   KeepForever(std::make_shared<std::vector<Allocation>>(std::move(allocations_)));
 }
 
-std::string DeviceShare::Problem(int64_t needed, int64_t free_bytes) const {
+std::string MemoryReservation::Problem(int64_t needed, int64_t free_bytes) const {
   const int64_t own = report_.predicted;
   if (limit_ > 0 && own > limit_) {
     return absl::StrCat("its limit is ", limit_, ": raise SessionOptions::memory_limit");
@@ -140,7 +141,7 @@ std::string DeviceShare::Problem(int64_t needed, int64_t free_bytes) const {
                       ": make room");
 }
 
-std::string DeviceShare::Largest() const {
+std::string MemoryReservation::Largest() const {
   constexpr size_t kMostLines = 10;
   std::vector<Piece> pieces = pieces_;
   std::erase_if(pieces, [](const Piece& piece) { return piece.bytes == 0; });
@@ -158,17 +159,17 @@ std::string DeviceShare::Largest() const {
   return text;
 }
 
-absl::Status CheckRoom(std::span<const DeviceShare> shares) {
+absl::Status CheckRoom(std::span<const MemoryReservation> shares) {
   // All CPU devices share the main memory. Memory cached by an allocator counts as free.
   int64_t cpu_needed = 0, cpu_free = -1;
-  for (const DeviceShare& share : shares) {
+  for (const MemoryReservation& share : shares) {
     if (!share.device().is_host()) continue;
     if (cpu_free < 0) cpu_free = share.allocator().memory().FreeBytes();
     cpu_needed += share.report().predicted;
     cpu_free += share.allocator().FreeBytes();
   }
   std::vector<std::string> problems, fitting;
-  for (const DeviceShare& share : shares) {
+  for (const MemoryReservation& share : shares) {
     const int64_t own = share.report().predicted;
     const bool is_cpu = share.device().is_host();
     const int64_t free_bytes =

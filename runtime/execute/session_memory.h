@@ -1,6 +1,6 @@
 // Lists the memory that a session needs on each device, checks that it fits, and allocates it.
 //
-//   DeviceShare share(runtime.allocator(), limit);
+//   MemoryReservation share(runtime.allocator(), limit);
 //   share.Need("arena", bytes, &SessionMemory::arena, &places.arena);
 //   SINTER_RETURN_IF_ERROR(CheckRoom(shares));          // Before any allocation, for all devices.
 //   SINTER_RETURN_IF_ERROR(share.Take(sharing));
@@ -37,25 +37,25 @@ namespace internal_session {
 
 // Memory that all functions share on one device. Every piece is aligned to the runtime's alignment and is
 // never null.
-struct DevicePlaces {
+struct DeviceBuffers {
   DeviceRuntime* runtime = nullptr;  // Null if another process owns the device; the rest is then unset.
   bool is_host = true;
   std::byte* arena = nullptr;
   size_t arena_bytes = 0;
-  std::byte* constants = nullptr;  // Never written. On a host: the plan's own bytes.
-  std::byte* inputs = nullptr;     // The function's copies of inputs; unused on a host.
-  std::byte* landing = nullptr;    // As large as `inputs`; only if the runtime uses it.
+  std::byte* constants = nullptr;      // Never written. On a host: the plan's own bytes.
+  std::byte* inputs = nullptr;         // The function's copies of inputs; unused on a host.
+  std::byte* input_staging = nullptr;  // As large as `inputs`; only if the runtime uses it.
   std::byte* scratch = nullptr;
   std::byte* library_workspace = nullptr;
 
   bool is_here() const { return runtime != nullptr; }
 };
 
-struct Memory {
-  std::vector<DevicePlaces> devices;  // In plan order.
-  LocalDevices local;                 // The devices that this process runs.
-  World* world = nullptr;             // Null if there are no other processes.
-  std::vector<std::byte*> variables;  // In plan order, with replicas; null if on a remote device.
+struct SessionBuffers {
+  std::vector<DeviceBuffers> devices;  // In plan order.
+  LocalDevices local;                  // The devices that this process runs.
+  World* world = nullptr;              // Null if there are no other processes.
+  std::vector<std::byte*> variables;   // In plan order, with replicas; null if on a remote device.
   // In main memory: staging for inputs, and copies of outputs that cannot be read in place.
   std::byte* staging = nullptr;
   std::byte* outputs = nullptr;
@@ -86,11 +86,11 @@ struct Memory {
 };
 
 // The memory that a session takes from one allocator.
-class DeviceShare {
+class MemoryReservation {
  public:
   // InvalidArgument if the limit is invalid.
-  static absl::StatusOr<DeviceShare> Make(CachingAllocator& allocator,
-                                          const std::optional<MemoryLimit>& limit);
+  static absl::StatusOr<MemoryReservation> Make(CachingAllocator& allocator,
+                                                const std::optional<MemoryLimit>& limit);
 
   // Adds a piece of memory. Take sets `place`; `kind` is the field that reports the piece. `is_shared` pieces
   // are shared with later sessions of the plan (memory_sharing.h).
@@ -112,7 +112,7 @@ class DeviceShare {
   SessionMemory& report() { return report_; }
 
  private:
-  friend absl::Status CheckRoom(std::span<const DeviceShare> shares);
+  friend absl::Status CheckRoom(std::span<const MemoryReservation> shares);
 
   struct Piece {
     std::string tag;
@@ -121,7 +121,7 @@ class DeviceShare {
     bool is_shared;
   };
 
-  DeviceShare(CachingAllocator& allocator, int64_t limit) : allocator_(&allocator), limit_(limit) {}
+  MemoryReservation(CachingAllocator& allocator, int64_t limit) : allocator_(&allocator), limit_(limit) {}
   // Returns why the pieces cannot be allocated when `free_bytes` are left on the device; empty if they can.
   std::string Problem(int64_t needed, int64_t free_bytes) const;
   std::string Largest() const;
@@ -135,7 +135,7 @@ class DeviceShare {
 
 // ResourceExhausted if the pieces of any device do not fit, with the needs and free memory of every device.
 // CPU devices share the main memory, so their needs add up.
-absl::Status CheckRoom(std::span<const DeviceShare> shares);
+absl::Status CheckRoom(std::span<const MemoryReservation> shares);
 
 // Keeps `memory` until the process ends, because a device or a message may still write there.
 void KeepForever(std::shared_ptr<const void> memory);

@@ -74,8 +74,8 @@ std::string AttentionText(const fb::Plan&, const fb::Step& step) {
                       a.packed() ? " packed" : "");
 }
 
-std::optional<ProductType> AttentionProduct(const fb::Step& step) {
-  return ProductType{static_cast<DType>(step.body_as_AttentionStep()->dtype()), fb::MathMode::Ieee};
+std::optional<ContractionType> AttentionContraction(const fb::Step& step) {
+  return ContractionType{static_cast<DType>(step.body_as_AttentionStep()->dtype()), fb::MathMode::Ieee};
 }
 
 }  // namespace sinter

@@ -45,15 +45,15 @@ std::string_view CollectiveName(fb::CollectiveKind kind) {
   return "";
 }
 
-Collective Collective::Of(const fb::Function& function, uint32_t step) {
+CollectiveLayout CollectiveLayout::Of(const fb::Function& function, uint32_t step) {
   const fb::CollectiveStep& table = TableOf(function, step);
-  Collective made{.kind = table.kind(),
-                  .combine = table.combine(),
-                  .dtype = static_cast<DType>(table.dtype()),
-                  .channel = table.channel(),
-                  .group = {table.group()->begin(), table.group()->end()},
-                  .root = table.root(),
-                  .starts = {0}};
+  CollectiveLayout made{.kind = table.kind(),
+                        .combine = table.combine(),
+                        .dtype = static_cast<DType>(table.dtype()),
+                        .channel = table.channel(),
+                        .group = {table.group()->begin(), table.group()->end()},
+                        .root = table.root(),
+                        .starts = {0}};
   const bool is_in_parts =
       table.kind() == fb::CollectiveKind::AllGather || table.kind() == fb::CollectiveKind::ReduceScatter;
   const auto* const sizes = is_in_parts ? table.parts() : table.elements();
@@ -67,18 +67,18 @@ Collective Collective::Of(const fb::Function& function, uint32_t step) {
   return made;
 }
 
-bool Collective::HasInputs(uint32_t rank) const {
+bool CollectiveLayout::HasInputs(uint32_t rank) const {
   if (kind == fb::CollectiveKind::Broadcast) return rank == root;
   return kind != fb::CollectiveKind::SendRecv || rank == 0;
 }
 
-bool Collective::HasOutputs(uint32_t rank) const {
+bool CollectiveLayout::HasOutputs(uint32_t rank) const {
   if (kind == fb::CollectiveKind::Reduce) return rank == root;
   return kind != fb::CollectiveKind::SendRecv || rank == 1;
 }
 
-bool CanCombine(fb::Combine combine, DType dtype) {
-  return dtype != DType::kI1 || combine == fb::Combine::Max || combine == fb::Combine::Min;
+bool CanCombine(fb::ReduceOp combine, DType dtype) {
+  return dtype != DType::kI1 || combine == fb::ReduceOp::Max || combine == fb::ReduceOp::Min;
 }
 
 }  // namespace sinter

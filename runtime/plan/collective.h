@@ -1,6 +1,6 @@
 // Collectives between the devices of a plan, as the plan describes them.
 //
-//   const Collective sum = Collective::Of(function, step);      // From any member's step.
+//   const CollectiveLayout sum = CollectiveLayout::Of(function, step);      // From any member's step.
 //   if (sum.HasInputs(rank)) ...
 //
 // The members of a channel are adjacent in the plan. runtime/cpu/host_collective.h implements collectives on
@@ -26,14 +26,14 @@ namespace fb {
 struct CollectiveStep;
 struct Function;
 enum class CollectiveKind : uint8_t;
-enum class Combine : uint8_t;
+enum class ReduceOp : uint8_t;
 }  // namespace fb
 
 // "all_reduce", "send_recv".
 std::string_view CollectiveName(fb::CollectiveKind kind);
 
 // True if elements of the type can be combined so: i1 has max and min only.
-bool CanCombine(fb::Combine combine, DType dtype);
+bool CanCombine(fb::ReduceOp combine, DType dtype);
 
 // Elements [begin, end) of a member, counted through its tensors, as elements [offset, offset + count) of one
 // tensor.
@@ -43,9 +43,9 @@ struct CollectivePiece {
 };
 
 // Properties that the members of a channel have in common.
-struct Collective {
+struct CollectiveLayout {
   fb::CollectiveKind kind;
-  fb::Combine combine;
+  fb::ReduceOp combine;
   DType dtype;
   uint32_t channel;
   std::vector<uint32_t> group;  // Indices into the plan's devices, by rank.
@@ -55,7 +55,7 @@ struct Collective {
   std::vector<int64_t> starts;
 
   // Reads any member's step. The tables must have passed plan_verifier.h.
-  static Collective Of(const fb::Function& function, uint32_t step);
+  static CollectiveLayout Of(const fb::Function& function, uint32_t step);
 
   int64_t elements() const { return starts.back(); }
   uint32_t size() const { return static_cast<uint32_t>(group.size()); }

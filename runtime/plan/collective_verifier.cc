@@ -50,7 +50,7 @@ absl::Status CheckEnums(const fb::CollectiveStep& s) {
   if (s.kind() > fb::CollectiveKind::MAX) {
     return BadPlan("collective kind ", static_cast<int>(s.kind()), " does not exist");
   }
-  if (s.combine() > fb::Combine::MAX) {
+  if (s.combine() > fb::ReduceOp::MAX) {
     return BadPlan("combination ", static_cast<int>(s.combine()), " does not exist");
   }
   if (static_cast<int>(s.dtype()) >= kNumDTypes) {

@@ -65,9 +65,9 @@ std::string ConvText(const fb::Plan&, const fb::Step& step) {
                       EpilogueText(c.has_bias(), c.activation()));
 }
 
-std::optional<ProductType> ConvProduct(const fb::Step& step) {
+std::optional<ContractionType> ConvContraction(const fb::Step& step) {
   const fb::ConvStep& s = *step.body_as_ConvStep();
-  return ProductType{static_cast<DType>(s.dtype()), s.math()};
+  return ContractionType{static_cast<DType>(s.dtype()), s.math()};
 }
 
 }  // namespace sinter

@@ -43,13 +43,13 @@ constexpr bool CublasEpilogueSupported(fb::Activation activation, bool has_bias 
 // because ". Empty if cuBLASLt can ("cuBLASLt Data Types Reference", cublasLtEpilogue_t: DGELU). The leading
 // dimension of its auxiliary matrices, whose columns are the plan's rows, must be a multiple of 8.
 inline std::string_view CublasGradientProblem(const fb::MatmulStepT& s) {
-  const bool is_narrow = s.dtype == fb::DType::BF16 || s.dtype == fb::DType::F16;
-  if (!is_narrow) return "cuBLASLt does it for products of bf16 and f16";
+  const bool is_low_precision = s.dtype == fb::DType::BF16 || s.dtype == fb::DType::F16;
+  if (!is_low_precision) return "cuBLASLt does it for matmuls of bf16 and f16";
   if (s.m == 0 || s.n == 0 || s.k == 0) return "a dimension is 0";
   if (s.activation != fb::Activation::GeluTanh) return "cuBLASLt has the gradient of gelu_tanh only";
   if (s.result_is_f32) return "cuBLASLt has what gelu_tanh is applied to in 16 bits";
   if (s.n % 8 != 0) return "cuBLASLt takes rows of a multiple of 8 elements here";
-  return s.batch == 1 ? "" : "cuBLASLt does it for a single product";
+  return s.batch == 1 ? "" : "cuBLASLt does it for a single matmul";
 }
 
 // True if cuBLASLt computes matmuls of this type. Generated kernels compute integer matmuls.

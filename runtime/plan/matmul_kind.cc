@@ -1,4 +1,4 @@
-// Matrix products: fb::MatmulStep.
+// Matrix matmuls: fb::MatmulStep.
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/host/status.h"
@@ -13,14 +13,14 @@ namespace {
 
 // Checks the combinations that only some matmuls may have.
 absl::Status CheckMatmulVariant(const fb::MatmulStep& s) {
-  const bool is_narrow = s.dtype() == fb::DType::BF16 || s.dtype() == fb::DType::F16;
-  if (s.result_is_f32() && !is_narrow)
-    return BadPlan("only products of bf16 and f16 have a result of f32 for it");
+  const bool is_low_precision = s.dtype() == fb::DType::BF16 || s.dtype() == fb::DType::F16;
+  if (s.result_is_f32() && !is_low_precision)
+    return BadPlan("only matmuls of bf16 and f16 have a result of f32 for it");
   if ((s.has_addend() || s.has_scale()) && !IsFloat(static_cast<DType>(s.dtype()))) {
-    return BadPlan("products of integers have neither addend nor scale");
+    return BadPlan("matmuls of integers have neither addend nor scale");
   }
   if (s.is_gradient() && (s.has_bias() || s.has_addend() || s.has_scale())) {
-    return BadPlan("a product with an activation's gradient has neither bias, addend nor scale");
+    return BadPlan("a matmul with an activation's gradient has neither bias, addend nor scale");
   }
   if (s.is_gradient() && s.activation() == fb::Activation::None) {
     return BadPlan("it has the gradient of no activation");
@@ -63,7 +63,7 @@ absl::Status VerifyMatmul(const StepToVerify& o) {
   const Device device = DeviceOf(o.plan, o.step.device());
   if (!s.is_gradient() || TraitsOf(device.kind()).runs_gpu_libraries) return absl::OkStatus();
   return BadPlan("it runs on ", device.ToString(),
-                 ", and a product with an activation's gradient is a step of GPUs");
+                 ", and a matmul with an activation's gradient is a step of GPUs");
 }
 
 std::string MatmulText(const fb::Plan&, const fb::Step& step) {
@@ -78,9 +78,9 @@ std::string MatmulText(const fb::Plan&, const fb::Step& step) {
   return m.result_is_f32() ? text + " to f32" : text;
 }
 
-std::optional<ProductType> MatmulProduct(const fb::Step& step) {
+std::optional<ContractionType> MatmulContraction(const fb::Step& step) {
   const fb::MatmulStep& s = *step.body_as_MatmulStep();
-  return ProductType{static_cast<DType>(s.dtype()), s.math()};
+  return ContractionType{static_cast<DType>(s.dtype()), s.math()};
 }
 
 }  // namespace sinter

@@ -44,8 +44,8 @@ absl::Status VerifyReplica(const fb::Plan& plan, const fb::Variable& variable, P
   if (!SameShape(original, variable)) {
     return absl::InvalidArgumentError(absl::StrCat(is_replica, ", of another shape"));
   }
-  const bool is_narrow = TypeOf(variable) == DType::kBf16 || TypeOf(variable) == DType::kF16;
-  if (TypeOf(variable) != TypeOf(original) && !(TypeOf(original) == DType::kF32 && is_narrow)) {
+  const bool is_low_precision = TypeOf(variable) == DType::kBf16 || TypeOf(variable) == DType::kF16;
+  if (TypeOf(variable) != TypeOf(original) && !(TypeOf(original) == DType::kF32 && is_low_precision)) {
     return absl::InvalidArgumentError(
         absl::StrCat(is_replica, InType(original), ", and it is", InType(variable),
                      ": variables of f32 alone have replicas of another type, bf16 or f16"));

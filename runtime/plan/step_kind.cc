@@ -22,12 +22,12 @@ constexpr auto kStepKinds = std::to_array<StepKind>({
      .name = "matmul",
      .verify = VerifyMatmul,
      .text = MatmulText,
-     .product_type = MatmulProduct},
+     .contraction_type = MatmulContraction},
     {.body = fb::StepBody::ConvStep,
      .name = "conv",
      .verify = VerifyConv,
      .text = ConvText,
-     .product_type = ConvProduct},
+     .contraction_type = ConvContraction},
     {.body = fb::StepBody::PoolStep, .name = "pool", .verify = VerifyPool, .text = PoolText},
     {.body = fb::StepBody::CopyStep,
      .name = "copy",
@@ -57,7 +57,7 @@ constexpr auto kStepKinds = std::to_array<StepKind>({
      .text = AttentionText,
      .needs = &DeviceKindTraits::runs_gpu_libraries,
      .needs_why = "attention is a step of GPUs",
-     .product_type = AttentionProduct,
+     .contraction_type = AttentionContraction,
      .make_cost = MakeCost::kSlow},
 });
 
@@ -85,12 +85,12 @@ std::string_view StepKindName(const fb::Step& step) {
 
 std::string StepText(const fb::Plan& plan, const fb::Step& step) { return StepKindOf(step).text(plan, step); }
 
-std::optional<ProductType> ProductTypeOf(const fb::Step& step) {
+std::optional<ContractionType> ContractionTypeOf(const fb::Step& step) {
   const StepKind& kind = StepKindOf(step);
-  return kind.product_type == nullptr ? std::nullopt : kind.product_type(step);
+  return kind.contraction_type == nullptr ? std::nullopt : kind.contraction_type(step);
 }
 
-std::string ProductType::ToString() const {
+std::string ContractionType::ToString() const {
   const std::string text(DTypeName(dtype));
   if (math == fb::MathMode::Ieee) return text;
   return absl::StrCat(text, " as ", absl::AsciiStrToLower(fb::EnumNameMathMode(math)));

@@ -26,13 +26,13 @@ namespace sinter {
 struct StepToVerify;
 
 // The arithmetic of a step whose time its multiplications bound.
-struct ProductType {
+struct ContractionType {
   DType dtype = DType::kF32;
   fb::MathMode math = fb::MathMode::Ieee;
 
   // "bf16", "f32", "f32 as tf32".
   std::string ToString() const;
-  friend auto operator<=>(const ProductType&, const ProductType&) = default;
+  friend auto operator<=>(const ContractionType&, const ContractionType&) = default;
 };
 
 // How long a device takes to make a step. The session makes kSlow steps last, because devices prepare them
@@ -53,7 +53,7 @@ struct StepKind {
   // A name that says more than `name`; null if there is none.
   std::string_view (*name_of)(const fb::Step& step) = nullptr;
   // Null for steps whose time the memory bounds.
-  std::optional<ProductType> (*product_type)(const fb::Step& step) = nullptr;
+  std::optional<ContractionType> (*contraction_type)(const fb::Step& step) = nullptr;
   // One member of an exchange among several devices.
   bool is_exchange = false;
   // May read a buffer on another device.
@@ -73,7 +73,7 @@ std::string_view StepKindName(const fb::Step& step);
 // relu", "copy".
 std::string StepText(const fb::Plan& plan, const fb::Step& step);
 // Empty for steps whose time the memory bounds.
-std::optional<ProductType> ProductTypeOf(const fb::Step& step);
+std::optional<ContractionType> ContractionTypeOf(const fb::Step& step);
 
 }  // namespace sinter
 

@@ -2,7 +2,7 @@
 //
 //   {.body = fb::StepBody::PoolStep, .name = "pool", .verify = VerifyPool, .text = PoolText}
 //
-// Verify...: StepKind::verify. ...Text: StepKind::text. ...Product: StepKind::product_type.
+// Verify...: StepKind::verify. ...Text: StepKind::text. ...Matmul: StepKind::contraction_type.
 #ifndef SINTER_RUNTIME_PLAN_STEP_KIND_FUNCTIONS_H_
 #define SINTER_RUNTIME_PLAN_STEP_KIND_FUNCTIONS_H_
 
@@ -25,11 +25,11 @@ std::string GpuKernelText(const fb::Plan& plan, const fb::Step& step);
 
 absl::Status VerifyMatmul(const StepToVerify& step);
 std::string MatmulText(const fb::Plan& plan, const fb::Step& step);
-std::optional<ProductType> MatmulProduct(const fb::Step& step);
+std::optional<ContractionType> MatmulContraction(const fb::Step& step);
 
 absl::Status VerifyConv(const StepToVerify& step);
 std::string ConvText(const fb::Plan& plan, const fb::Step& step);
-std::optional<ProductType> ConvProduct(const fb::Step& step);
+std::optional<ContractionType> ConvContraction(const fb::Step& step);
 
 absl::Status VerifyPool(const StepToVerify& step);
 std::string PoolText(const fb::Plan& plan, const fb::Step& step);
@@ -43,7 +43,7 @@ std::string_view CatalogCallName(const fb::Step& step);
 
 absl::Status VerifyAttention(const StepToVerify& step);
 std::string AttentionText(const fb::Plan& plan, const fb::Step& step);
-std::optional<ProductType> AttentionProduct(const fb::Step& step);
+std::optional<ContractionType> AttentionContraction(const fb::Step& step);
 
 absl::Status VerifyCollective(const StepToVerify& step);
 std::string CollectiveText(const fb::Plan& plan, const fb::Step& step);

@@ -17,8 +17,8 @@ namespace sinter {
 
 using internal_session::InputValue;
 using internal_session::LoadedFunction;
+using internal_session::SessionState;
 using internal_session::SessionUse;
-using internal_session::State;
 
 // Outputs.
 
@@ -94,13 +94,13 @@ std::span<const TensorInfo> BoundFunction::output_infos() const { return functio
 
 // Session.
 
-Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Session::Session(std::unique_ptr<SessionState> state) : state_(std::move(state)) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 absl::StatusOr<Session> Session::Create(Plan plan, const SessionOptions& options) {
-  return State::MakeSession(std::move(plan), options, MakeDeviceRuntime);
+  return SessionState::MakeSession(std::move(plan), options, MakeDeviceRuntime);
 }
 
 absl::StatusOr<Outputs> Session::Run(std::string_view function, std::initializer_list<Argument> arguments,
@@ -111,9 +111,9 @@ absl::StatusOr<Outputs> Session::Run(std::string_view function, std::initializer
 absl::StatusOr<Outputs> Session::Run(std::string_view function, std::span<const Argument> arguments,
                                      Profile* profile) {
   SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
-  const absl::StatusOr<State::Entry*> found = state_->Find(function);
+  const absl::StatusOr<SessionState::Entry*> found = state_->Find(function);
   if (!found.ok()) return state_->memory.GiveUp(found.status());
-  State::Entry* const entry = *found;
+  SessionState::Entry* const entry = *found;
   BoundFunction& bound = entry->bound;
   std::fill(bound.inputs_.begin(), bound.inputs_.end(), InputValue());
   std::vector<std::string> problems;
@@ -141,7 +141,7 @@ absl::StatusOr<Outputs> Session::Run(std::string_view function, std::span<const 
 }
 
 absl::StatusOr<BoundFunction> Session::Bind(std::string_view function) {
-  SINTER_ASSIGN_OR_RETURN(State::Entry * entry, state_->Find(function));
+  SINTER_ASSIGN_OR_RETURN(SessionState::Entry * entry, state_->Find(function));
   return BoundFunction(entry->function.get());
 }
 
@@ -217,17 +217,17 @@ int Session::threads() const { return state_->pool->threads(); }
 
 SessionMemory Session::memory() const {
   SessionMemory sum;
-  for (const internal_session::DeviceShare& share : state_->shares) sum += share.report();
+  for (const internal_session::MemoryReservation& share : state_->shares) sum += share.report();
   return sum;
 }
 SessionMemory Session::memory(Device device) const {
-  const internal_session::DeviceShare* const share = state_->FindShare(device);
+  const internal_session::MemoryReservation* const share = state_->FindShare(device);
   return share == nullptr ? SessionMemory() : share->report();
 }
 
 CachingAllocator& Session::allocator() const { return state_->shares.front().allocator(); }
 CachingAllocator* Session::allocator(Device device) const {
-  const internal_session::DeviceShare* const share = state_->FindShare(device);
+  const internal_session::MemoryReservation* const share = state_->FindShare(device);
   return share == nullptr ? nullptr : &share->allocator();
 }
 

@@ -43,7 +43,7 @@
 //   }
 //
 // The same plan and inputs give the same bits for any number of threads and on every CPU that the plan's
-// target allows, except the sign and payload of NaNs. CpuProducts::kOneDnn gives up this guarantee. On GPUs
+// target allows, except the sign and payload of NaNs. CpuMatmuls::kOneDnn gives up this guarantee. On GPUs
 // it holds for one GPU model and one version of its libraries.
 //
 // A failed call changes nothing except the values that its steps have already computed. OutOfRange (plans
@@ -54,7 +54,7 @@
 // all ranks: the others get Unavailable with the reason.
 //
 // Allocations in Run: after a function's first run Sinter allocates nothing, with one exception. The first
-// copy of an unaligned input of more than 1 MiB allocates its staging buffer. With CpuProducts::kOneDnn, each
+// copy of an unaligned input of more than 1 MiB allocates its staging buffer. With CpuMatmuls::kOneDnn, each
 // execute call of oneDNN allocates and frees about 6 small blocks (about 250 bytes) inside the library; its
 // interface has no way to avoid this.
 #ifndef SINTER_RUNTIME_SESSION_SESSION_H_
@@ -90,11 +90,11 @@ namespace sinter {
 namespace internal_session {
 class LoadedFunction;
 struct InputValue;
-struct State;
+struct SessionState;
 }  // namespace internal_session
 
 // Selects who computes f32 and bf16 matmuls and convolutions on CPUs.
-enum class CpuProducts {
+enum class CpuMatmuls {
   // Sinter's own kernels: the same bits for any number of threads and on every CPU of the plan's target.
   kSameBits,
   // oneDNN, which may be faster (docs/benchmarks.md), especially in bf16 on CPUs with bf16 arithmetic. The
@@ -119,7 +119,7 @@ struct SessionOptions {
   // The processes that run the plan together (runtime/world/world.h), each with its share of the devices.
   // Must outlive the session. Null: this process runs all devices.
   World* world = nullptr;
-  CpuProducts cpu_products = CpuProducts::kSameBits;
+  CpuMatmuls cpu_matmuls = CpuMatmuls::kSameBits;
   // How GPU algorithms for matmuls and convolutions are chosen, and the file that keeps the choice
   // (runtime/device/tuning.h).
   TuningOptions tuning = {};
@@ -182,7 +182,7 @@ class BoundFunction {
 
  private:
   friend class Session;
-  friend struct internal_session::State;
+  friend struct internal_session::SessionState;
   explicit BoundFunction(internal_session::LoadedFunction* function);
 
   internal_session::LoadedFunction* function_;
@@ -259,10 +259,10 @@ class Session {
   CachingAllocator* allocator(Device device) const;
 
  private:
-  friend struct internal_session::State;
-  explicit Session(std::unique_ptr<internal_session::State> state);
+  friend struct internal_session::SessionState;
+  explicit Session(std::unique_ptr<internal_session::SessionState> state);
 
-  std::unique_ptr<internal_session::State> state_;
+  std::unique_ptr<internal_session::SessionState> state_;
 };
 
 }  // namespace sinter

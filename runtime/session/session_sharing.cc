@@ -12,7 +12,7 @@
 
 namespace sinter::internal_session {
 
-absl::StatusOr<Session> State::Share(const SessionOptions& options) {
+absl::StatusOr<Session> SessionState::Share(const SessionOptions& options) {
   if (options.world != nullptr || memory.world != nullptr) {
     return absl::InvalidArgumentError(
         "a session that runs among several processes shares its variables with no other: they would have to "
@@ -31,11 +31,12 @@ absl::StatusOr<Session> State::Share(const SessionOptions& options) {
   SINTER_RETURN_IF_ERROR(memory.in_doubt.Check());
   // The devices of the new session do not wait for those of this one.
   SINTER_RETURN_IF_ERROR(Synchronize());
-  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<State> state, Load(plan.Share(), options, make, sharing.get()));
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<SessionState> state,
+                          Load(plan.Share(), options, make, sharing.get()));
   return Session(std::move(state));
 }
 
-absl::Status State::CheckNotShared() const {
+absl::Status SessionState::CheckNotShared() const {
   const int sessions = sharing->sessions.load(std::memory_order_acquire);
   if (sessions == 1) return absl::OkStatus();
   return absl::FailedPreconditionError(

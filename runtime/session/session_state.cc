@@ -114,7 +114,7 @@ CachingAllocator* FindAllocator(const std::vector<CachingAllocator*>& given, Dev
 
 }  // namespace
 
-State::State(Plan plan, const DeviceRuntimeFactory& make, std::shared_ptr<Sharing> shared)
+SessionState::SessionState(Plan plan, const DeviceRuntimeFactory& make, std::shared_ptr<Sharing> shared)
     : plan(std::move(plan)),
       make(make),
       sharing(shared == nullptr ? std::make_shared<Sharing>() : shared),
@@ -122,10 +122,10 @@ State::State(Plan plan, const DeviceRuntimeFactory& make, std::shared_ptr<Sharin
   memory.sharing = sharing.get().get();
 }
 
-absl::StatusOr<std::unique_ptr<State>> State::Load(Plan plan, const SessionOptions& options,
-                                                   const DeviceRuntimeFactory& make,
-                                                   std::shared_ptr<Sharing> sharing) {
-  std::unique_ptr<State> state(new State(std::move(plan), make, std::move(sharing)));
+absl::StatusOr<std::unique_ptr<SessionState>> SessionState::Load(Plan plan, const SessionOptions& options,
+                                                                 const DeviceRuntimeFactory& make,
+                                                                 std::shared_ptr<Sharing> sharing) {
+  std::unique_ptr<SessionState> state(new SessionState(std::move(plan), make, std::move(sharing)));
   if (options.world != nullptr) state->memory.session = options.world->CountSession();
   const LoadTimes::Scope time = state->load_times.Time("other");
   SINTER_RETURN_IF_ERROR(AgreeOnPlan(options.world, state->plan));
@@ -136,7 +136,7 @@ absl::StatusOr<std::unique_ptr<State>> State::Load(Plan plan, const SessionOptio
   return state;
 }
 
-absl::Status State::LoadDevices(const SessionOptions& options) {
+absl::Status SessionState::LoadDevices(const SessionOptions& options) {
   SINTER_RETURN_IF_ERROR(CheckHash(plan, options.expected_hash));
   SINTER_ASSIGN_OR_RETURN(const PlanCode chosen, CodeForThisCpu(plan.table()));
   SINTER_RETURN_IF_ERROR(UseOptions(options));
@@ -149,14 +149,14 @@ absl::Status State::LoadDevices(const SessionOptions& options) {
   return MakeRuntimes(options);
 }
 
-absl::Status State::LoadProgram() {
+absl::Status SessionState::LoadProgram() {
   for (uint32_t d = 0; d < memory.devices.size(); ++d) {
     if (memory.devices[d].is_here()) memory.devices[d].runtime->Prepare(plan.table(), d);
   }
   {
     // Finish this before the next phase, which may measure matmuls.
     const LoadTimes::Scope time = load_times.Time("compute initial values");
-    values_ahead->Wait();
+    initial_value_prefetch->Wait();
   }
   SINTER_RETURN_IF_ERROR(Connect());
   SINTER_RETURN_IF_ERROR(LoadFunctions());
@@ -166,27 +166,27 @@ absl::Status State::LoadProgram() {
   for (const Entry& entry : functions) entry.function->ResolvePointers();
   const LoadTimes::Scope time = load_times.Time("initial values");
   const absl::Status status = owns_variables ? InitializeVariables() : absl::OkStatus();
-  values_ahead.reset();
+  initial_value_prefetch.reset();
   return status;
 }
 
-State::~State() {
+SessionState::~SessionState() {
   Synchronize().IgnoreError();
   const bool may_be_written =
       (memory.world != nullptr && memory.world->MayStillWrite()) ||
       std::ranges::any_of(runtimes, [](const auto& runtime) { return runtime->MayStillWork(); });
   if (!may_be_written) return;
-  for (DeviceShare& share : shares) share.Abandon();
+  for (MemoryReservation& share : shares) share.Abandon();
   KeepForever(sharing.get());
 }
 
-absl::Status State::Synchronize() {
+absl::Status SessionState::Synchronize() {
   absl::Status status;
   for (const std::unique_ptr<DeviceRuntime>& runtime : runtimes) status.Update(runtime->Synchronize());
   return status;
 }
 
-absl::Status State::UseOptions(const SessionOptions& options) {
+absl::Status SessionState::UseOptions(const SessionOptions& options) {
   if (options.threads < 0 || options.threads > ThreadPool::kMaxThreads) {
     return absl::InvalidArgumentError(absl::StrCat("a session cannot have ", options.threads,
                                                    " threads: 1 to ", ThreadPool::kMaxThreads,
@@ -207,7 +207,7 @@ absl::Status State::UseOptions(const SessionOptions& options) {
   return absl::OkStatus();
 }
 
-std::vector<Device> State::LocalNames() const {
+std::vector<Device> SessionState::LocalNames() const {
   std::vector<Device> names;
   for (uint32_t d = 0; d < memory.local.count; ++d) {
     names.push_back(memory.local.NameOf(plan.table(), memory.local.first + d));
@@ -215,12 +215,12 @@ std::vector<Device> State::LocalNames() const {
   return names;
 }
 
-absl::Status State::MakeRuntimes(const SessionOptions& options) {
+absl::Status SessionState::MakeRuntimes(const SessionOptions& options) {
   SINTER_ASSIGN_OR_RETURN(const std::vector<CachingAllocator*> given, GivenAllocators(options, LocalNames()));
   StepContext context = {.pool = pool.get(),
                          .shared_object = sharing->code.handle(),
                          .isa = IsaOf(plan.table()),
-                         .uses_onednn = options.cpu_products == CpuProducts::kOneDnn,
+                         .uses_onednn = options.cpu_matmuls == CpuMatmuls::kOneDnn,
                          .world = memory.world,
                          .local = memory.local,
                          .tuning = &tuning,
@@ -242,7 +242,8 @@ absl::Status State::MakeRuntimes(const SessionOptions& options) {
       return absl::Status(made.status().code(),
                           absl::StrCat("cannot run the plan: ", made.status().message()));
     }
-    SINTER_ASSIGN_OR_RETURN(DeviceShare share, DeviceShare::Make((*made)->allocator(), options.memory_limit));
+    SINTER_ASSIGN_OR_RETURN(MemoryReservation share,
+                            MemoryReservation::Make((*made)->allocator(), options.memory_limit));
     shares.push_back(std::move(share));
     memory.devices[d].runtime = made->get();
     memory.devices[d].is_host = (*made)->is_host_memory();
@@ -254,16 +255,17 @@ absl::Status State::MakeRuntimes(const SessionOptions& options) {
   if (main_memory == nullptr) {
     SINTER_ASSIGN_OR_RETURN(main_memory, ProcessAllocator());
   }
-  SINTER_ASSIGN_OR_RETURN(DeviceShare share, DeviceShare::Make(*main_memory, options.memory_limit));
+  SINTER_ASSIGN_OR_RETURN(MemoryReservation share,
+                          MemoryReservation::Make(*main_memory, options.memory_limit));
   shares.push_back(std::move(share));
   return absl::OkStatus();
 }
 
-absl::Status State::Connect() {
+absl::Status SessionState::Connect() {
   // By back end: its devices outside main memory, at their places in the plan.
   std::vector<std::vector<DeviceRuntime*>> backends;
   for (uint32_t d = 0; d < memory.devices.size(); ++d) {
-    const DevicePlaces& places = memory.devices[d];
+    const DeviceBuffers& places = memory.devices[d];
     if (!places.is_here() || places.is_host) continue;
     auto peers = std::ranges::find_if(backends, [&](const std::vector<DeviceRuntime*>& others) {
       return &FirstOf(others)->backend() == &places.runtime->backend();
@@ -283,7 +285,7 @@ absl::Status State::Connect() {
   return absl::OkStatus();
 }
 
-absl::Status State::LoadFunctions() {
+absl::Status SessionState::LoadFunctions() {
   const fb::Plan& table = plan.table();
   for (size_t i = 0; table.functions() != nullptr && i < table.functions()->size(); ++i) {
     SINTER_ASSIGN_OR_RETURN(std::unique_ptr<LoadedFunction> function,
@@ -294,19 +296,19 @@ absl::Status State::LoadFunctions() {
   return absl::OkStatus();
 }
 
-DeviceShare& State::MainMemory() {
+MemoryReservation& SessionState::MainMemory() {
   for (uint32_t d = 0; d < memory.devices.size(); ++d) {
     if (memory.devices[d].is_here() && memory.devices[d].is_host) return ShareOf(d);
   }
   return shares.back();
 }
 
-void State::ListPieces() {
+void SessionState::ListPieces() {
   const auto* const tables = plan.table().variables();
   memory.variables.resize(tables == nullptr ? 0 : tables->size());
   for (uint32_t i = 0; i < memory.variables.size(); ++i) {
     const fb::Variable& table = *tables->Get(i);
-    if (!PlacesOf(i).is_here()) continue;
+    if (!BuffersOf(i).is_here()) continue;
     if (!owns_variables) {
       memory.variables[i] = sharing->variables[i];
       continue;
@@ -323,7 +325,7 @@ void State::ListPieces() {
     memory.exchange_bytes = std::max(memory.exchange_bytes, entry.function->ExchangeBytes());
   }
   for (uint32_t d = 0; d < memory.devices.size(); ++d) {
-    DevicePlaces& places = memory.devices[d];
+    DeviceBuffers& places = memory.devices[d];
     if (!places.is_here()) continue;
     size_t inputs = 0, library = 0, copied = 0;
     for (const Entry& entry : functions) {
@@ -336,11 +338,11 @@ void State::ListPieces() {
     if (owns_variables && !places.is_host && constants != nullptr && ReadsConstants(plan.table(), d)) {
       copied = constants->size();
     }
-    DeviceShare& share = ShareOf(d);
+    MemoryReservation& share = ShareOf(d);
     share.Need("arena", places.arena_bytes, &SessionMemory::arena, &places.arena);
     share.Need("copies of inputs", inputs, &SessionMemory::input_copies, &places.inputs);
-    share.Need("landing of inputs", places.runtime->uses_landing() ? inputs : 0, &SessionMemory::input_copies,
-               &places.landing);
+    share.Need("input_staging of inputs", places.runtime->uses_input_staging() ? inputs : 0,
+               &SessionMemory::input_copies, &places.input_staging);
     share.Need("copy of constants", copied, &SessionMemory::constant_copies, &places.constants,
                /*is_shared=*/true);
     share.Need("thread scratch", places.runtime->ScratchBytes(), &SessionMemory::thread_scratch,
@@ -353,31 +355,32 @@ void State::ListPieces() {
                     &memory.exchange);
 }
 
-absl::Status State::Allocate() {
+absl::Status SessionState::Allocate() {
   const LoadTimes::Scope time = load_times.Time("memory");
   ListPieces();
   SINTER_RETURN_IF_ERROR(CheckRoom(shares));
-  for (DeviceShare& share : shares) SINTER_RETURN_IF_ERROR(share.Take(*sharing));
+  for (MemoryReservation& share : shares) SINTER_RETURN_IF_ERROR(share.Take(*sharing));
   memory.large_staging = [this](size_t number, size_t bytes) { return LargeStaging(number, bytes); };
   memory.written.emplace_back(memory.outputs, memory.outputs_bytes);
-  for (const DevicePlaces& places : memory.devices) {
+  for (const DeviceBuffers& places : memory.devices) {
     if (places.is_here() && places.is_host) {
       memory.written.emplace_back(places.arena, places.arena_bytes);
     }
   }
   for (uint32_t d = 0; d < memory.devices.size(); ++d) {
-    const DevicePlaces& places = memory.devices[d];
-    if (!places.is_here() || !places.runtime->uses_landing()) continue;
+    const DeviceBuffers& places = memory.devices[d];
+    if (!places.is_here() || !places.runtime->uses_input_staging()) continue;
     size_t inputs = 0;
     for (const Entry& entry : functions) inputs = std::max(inputs, entry.function->inputs().DeviceBytes(d));
-    // UploadInputs copies the landing buffer in one piece, gaps between inputs included: initialize the gaps.
-    SINTER_RETURN_IF_ERROR(places.runtime->Fill(places.landing, 0, inputs));
+    // UploadInputs copies the input_staging buffer in one piece, gaps between inputs included: initialize the
+    // gaps.
+    SINTER_RETURN_IF_ERROR(places.runtime->Fill(places.input_staging, 0, inputs));
     // Uploads of inputs are not ordered after other work: the fill must finish before the first input
     // arrives.
     SINTER_RETURN_IF_ERROR(places.runtime->Synchronize());
   }
   for (uint32_t i = 0; i < memory.variables.size(); ++i) {
-    if (!PlacesOf(i).is_here() || !PlacesOf(i).is_host) continue;
+    if (!BuffersOf(i).is_here() || !BuffersOf(i).is_host) continue;
     memory.written.emplace_back(memory.variables[i], plan.table().variables()->Get(i)->bytes());
   }
   return absl::OkStatus();
@@ -385,7 +388,7 @@ absl::Status State::Allocate() {
 
 // All functions share the buffers, because only one runs at a time. A buffer that is too small is kept: the
 // last run may still read it.
-absl::StatusOr<std::byte*> State::LargeStaging(size_t number, size_t bytes) {
+absl::StatusOr<std::byte*> SessionState::LargeStaging(size_t number, size_t bytes) {
   if (number >= large_staging.size()) large_staging.resize(number + 1);
   std::span<std::byte>& place = large_staging[number];
   if (place.size() < bytes) {
@@ -399,7 +402,7 @@ absl::StatusOr<std::byte*> State::LargeStaging(size_t number, size_t bytes) {
   return place.data();
 }
 
-absl::Status State::PlaceConstants() {
+absl::Status SessionState::PlaceConstants() {
   if (!owns_variables) {
     for (uint32_t d = 0; d < memory.devices.size(); ++d) memory.devices[d].constants = sharing->constants[d];
     return absl::OkStatus();
@@ -409,7 +412,7 @@ absl::Status State::PlaceConstants() {
   const LoadTimes::Scope time = load_times.Time("constants");
   MainMemory().report().constants = static_cast<int64_t>(bytes);
   for (uint32_t d = 0; d < memory.devices.size() && bytes > 0; ++d) {
-    DevicePlaces& places = memory.devices[d];
+    DeviceBuffers& places = memory.devices[d];
     if (!places.is_here()) continue;
     // The const_cast is safe: the verifier has checked that no step writes constants.
     auto* const data = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(constants->data()));
@@ -419,23 +422,23 @@ absl::Status State::PlaceConstants() {
       SINTER_RETURN_IF_ERROR(places.runtime->Upload(places.constants, data, bytes));
     }
   }
-  for (const DevicePlaces& places : memory.devices) sharing->constants.push_back(places.constants);
+  for (const DeviceBuffers& places : memory.devices) sharing->constants.push_back(places.constants);
   sharing->variables = memory.variables;
   return absl::OkStatus();
 }
 
-const DeviceShare* State::FindShare(Device device) const {
-  const auto found = std::ranges::find(shares, device, &DeviceShare::device);
+const MemoryReservation* SessionState::FindShare(Device device) const {
+  const auto found = std::ranges::find(shares, device, &MemoryReservation::device);
   return found == shares.end() ? nullptr : &*found;
 }
 
-absl::StatusOr<Session> State::MakeSession(Plan plan, const SessionOptions& options,
-                                           const DeviceRuntimeFactory& make) {
-  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<State> state, Load(std::move(plan), options, make));
+absl::StatusOr<Session> SessionState::MakeSession(Plan plan, const SessionOptions& options,
+                                                  const DeviceRuntimeFactory& make) {
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<SessionState> state, Load(std::move(plan), options, make));
   return Session(std::move(state));
 }
 
-absl::StatusOr<State::Entry*> State::Find(std::string_view name) {
+absl::StatusOr<SessionState::Entry*> SessionState::Find(std::string_view name) {
   for (Entry& entry : functions) {
     if (entry.function->info().name == name) return &entry;
   }

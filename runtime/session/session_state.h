@@ -1,7 +1,7 @@
 // The members of a Session, in the order in which they must be created and destroyed.
 //
-//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<State> state,
-//                           State::Load(std::move(plan), options, MakeDeviceRuntime));
+//   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<SessionState> state,
+//                           SessionState::Load(std::move(plan), options, MakeDeviceRuntime));
 #ifndef SINTER_RUNTIME_SESSION_SESSION_STATE_H_
 #define SINTER_RUNTIME_SESSION_SESSION_STATE_H_
 
@@ -24,13 +24,13 @@
 #include "sinter/runtime/host/thread_pool.h"
 #include "sinter/runtime/memory/caching_allocator.h"
 #include "sinter/runtime/plan/plan.h"
+#include "sinter/runtime/session/initial_value_prefetch.h"
 #include "sinter/runtime/session/session.h"
-#include "sinter/runtime/session/values_ahead.h"
 #include "sinter/runtime/tensor/initializer.h"
 
 namespace sinter::internal_session {
 
-struct State {
+struct SessionState {
   struct Entry {
     std::unique_ptr<LoadedFunction> function;
     BoundFunction bound;  // For Session::Run.
@@ -40,15 +40,15 @@ struct State {
   static absl::StatusOr<Session> MakeSession(Plan plan, const SessionOptions& options,
                                              const DeviceRuntimeFactory& make);
   // `sharing` belongs to the session whose variables this one reads; null if this session has its own.
-  static absl::StatusOr<std::unique_ptr<State>> Load(Plan plan, const SessionOptions& options,
-                                                     const DeviceRuntimeFactory& make,
-                                                     std::shared_ptr<Sharing> sharing = nullptr);
-  // Requires Memory::use, as do the functions below.
+  static absl::StatusOr<std::unique_ptr<SessionState>> Load(Plan plan, const SessionOptions& options,
+                                                            const DeviceRuntimeFactory& make,
+                                                            std::shared_ptr<Sharing> sharing = nullptr);
+  // Requires SessionBuffers::use, as do the functions below.
   absl::StatusOr<Session> Share(const SessionOptions& options);
   // FailedPrecondition if other sessions read the variables.
   absl::Status CheckNotShared() const;
   // Waits for devices. If one may still write afterwards, its memory is never freed.
-  ~State();
+  ~SessionState();
 
   // NotFound lists the existing functions.
   absl::StatusOr<Entry*> Find(std::string_view function);
@@ -57,7 +57,7 @@ struct State {
   absl::Status Synchronize();
 
   // Returns the memory of the device that has this variable of the plan.
-  const DevicePlaces& PlacesOf(uint32_t plan_variable) const;
+  const DeviceBuffers& BuffersOf(uint32_t plan_variable) const;
   // Returns the plan index of the variable's first local copy. FailedPrecondition if no local device has one.
   absl::StatusOr<uint32_t> FirstCopy(size_t variable) const;
   // Returns a view, or a copy if the variable is on a GPU.
@@ -67,7 +67,7 @@ struct State {
   // Writes `bytes` of the variable at `offset`. Both are multiples of the element size.
   absl::Status WriteCopies(size_t variable, size_t offset, const void* data, size_t bytes);
   // Returns null if the session takes nothing on this device.
-  const DeviceShare* FindShare(Device device) const;
+  const MemoryReservation* FindShare(Device device) const;
 
   Plan plan;
   DeviceRuntimeFactory make;
@@ -77,24 +77,24 @@ struct State {
   LoadTimes load_times;
   SessionTuning tuning;
   std::vector<std::unique_ptr<DeviceRuntime>> runtimes;  // The local devices, in plan order.
-  std::vector<DeviceShare> shares;            // One per runtime, plus main memory if no runtime has it.
+  std::vector<MemoryReservation> shares;      // One per runtime, plus main memory if no runtime has it.
   std::vector<VariableInfo> variables;        // Without replicas.
   std::vector<std::vector<uint32_t>> copies;  // By variable: its local plan indices, low precision last.
-  Memory memory;
+  SessionBuffers memory;
   std::vector<Entry> functions;
-  std::unique_ptr<ValuesAhead> values_ahead;  // For variables, until they are initialized.
+  std::unique_ptr<InitialValuePrefetch> initial_value_prefetch;  // For variables, until they are initialized.
   std::vector<std::span<std::byte>>
       large_staging;                      // By number of the large input; allocated when one must be copied.
   std::map<size_t, int64_t> log_numbers;  // By ring variable: number of the last value read.
 
  private:
-  State(Plan plan, const DeviceRuntimeFactory& make, std::shared_ptr<Sharing> sharing);
+  SessionState(Plan plan, const DeviceRuntimeFactory& make, std::shared_ptr<Sharing> sharing);
   absl::Status UseOptions(const SessionOptions& options);
   absl::Status LoadDevices(const SessionOptions& options);
   absl::Status LoadProgram();
   void ListVariables();
   DType TypeOf(uint32_t plan_variable) const;
-  absl::Status WriteNarrowCopy(uint32_t plan_variable, size_t offset, const void* data, size_t bytes);
+  absl::Status WriteLowPrecisionCopy(uint32_t plan_variable, size_t offset, const void* data, size_t bytes);
   std::vector<Device> LocalNames() const;
   absl::Status Connect();
   absl::Status MakeRuntimes(const SessionOptions& options);
@@ -110,10 +110,10 @@ struct State {
   // For a variable whose first copy is not in main memory.
   absl::Status InitializeOnDevices(size_t variable, const InitialValues& values);
   absl::StatusOr<bool> FillCopies(size_t variable, const InitialValues& values);
-  DeviceShare& ShareOf(uint32_t device) { return shares[device - memory.local.first]; }
+  MemoryReservation& ShareOf(uint32_t device) { return shares[device - memory.local.first]; }
   // Returns the share that counts main memory: the first local CPU's, or a separate one if there is no local
   // CPU.
-  DeviceShare& MainMemory();
+  MemoryReservation& MainMemory();
 };
 
 }  // namespace sinter::internal_session

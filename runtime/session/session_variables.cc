@@ -54,7 +54,7 @@ void RoundTo(const std::byte* from, int64_t count, std::byte* to, const ThreadPo
 
 // Lists each variable once. Of its replicas the program sees the full-precision one on the first local
 // device. The verifier guarantees a full-precision copy on every device that has a low-precision one.
-void State::ListVariables() {
+void SessionState::ListVariables() {
   const auto* const tables = plan.table().variables();
   const uint32_t count = tables == nullptr ? 0 : tables->size();
   std::vector<size_t> listed(count);
@@ -78,15 +78,15 @@ void State::ListVariables() {
   }
 }
 
-DType State::TypeOf(uint32_t plan_variable) const {
+DType SessionState::TypeOf(uint32_t plan_variable) const {
   return static_cast<DType>(plan.table().variables()->Get(plan_variable)->type()->dtype());
 }
 
-const DevicePlaces& State::PlacesOf(uint32_t plan_variable) const {
+const DeviceBuffers& SessionState::BuffersOf(uint32_t plan_variable) const {
   return memory.devices[plan.table().variables()->Get(plan_variable)->device()];
 }
 
-absl::StatusOr<uint32_t> State::FirstCopy(size_t variable) const {
+absl::StatusOr<uint32_t> SessionState::FirstCopy(size_t variable) const {
   if (!copies[variable].empty()) return copies[variable].front();
   // No local copy: find the rank that runs the original's device.
   for (const fb::Variable* table : *plan.table().variables()) {
@@ -99,18 +99,18 @@ absl::StatusOr<uint32_t> State::FirstCopy(size_t variable) const {
   return absl::InternalError("a variable without a table");
 }
 
-absl::Status State::WriteCopies(size_t variable, const void* data) {
+absl::Status SessionState::WriteCopies(size_t variable, const void* data) {
   SINTER_RETURN_IF_ERROR(WriteCopies(variable, 0, data, static_cast<size_t>(variables[variable].bytes)));
   for (const uint32_t copy : copies[variable]) memory.in_doubt.Remove(copy);
   return absl::OkStatus();
 }
 
-absl::StatusOr<HostTensor> State::ViewVariable(size_t index) const {
+absl::StatusOr<HostTensor> SessionState::ViewVariable(size_t index) const {
   const VariableInfo& info = variables[index];
   SINTER_ASSIGN_OR_RETURN(const uint32_t first, FirstCopy(index));
   for (const uint32_t copy : copies[index]) SINTER_RETURN_IF_ERROR(memory.in_doubt.Check(copy));
   const std::byte* const data = memory.variables[first];
-  const DevicePlaces& places = PlacesOf(first);
+  const DeviceBuffers& places = BuffersOf(first);
   if (places.is_host) return HostTensor::View(info.dtype, info.shape, data);
   SINTER_ASSIGN_OR_RETURN(HostTensor copy, HostTensor::Empty(info.dtype, info.shape));
   if (info.bytes == 0) return copy;
@@ -119,14 +119,14 @@ absl::StatusOr<HostTensor> State::ViewVariable(size_t index) const {
   return copy;
 }
 
-absl::Status State::WriteCopies(size_t variable, size_t offset, const void* data, size_t bytes) {
+absl::Status SessionState::WriteCopies(size_t variable, size_t offset, const void* data, size_t bytes) {
   if (bytes == 0) return absl::OkStatus();
   for (const uint32_t copy : copies[variable]) {
     if (TypeOf(copy) != variables[variable].dtype) {
-      SINTER_RETURN_IF_ERROR(WriteNarrowCopy(copy, offset, data, bytes));
+      SINTER_RETURN_IF_ERROR(WriteLowPrecisionCopy(copy, offset, data, bytes));
       continue;
     }
-    const DevicePlaces& places = PlacesOf(copy);
+    const DeviceBuffers& places = BuffersOf(copy);
     std::byte* const to = memory.variables[copy] + offset;
     if (places.is_host) {
       std::memmove(to, data, bytes);
@@ -138,7 +138,8 @@ absl::Status State::WriteCopies(size_t variable, size_t offset, const void* data
 }
 
 // `offset` and `bytes` are in bytes of the f32 variable, before rounding.
-absl::Status State::WriteNarrowCopy(uint32_t plan_variable, size_t offset, const void* data, size_t bytes) {
+absl::Status SessionState::WriteLowPrecisionCopy(uint32_t plan_variable, size_t offset, const void* data,
+                                                 size_t bytes) {
   constexpr int64_t kWide = sizeof(float);
   const DType dtype = TypeOf(plan_variable);
   const int64_t narrow = SizeOf(dtype), elements = static_cast<int64_t>(bytes) / kWide;
@@ -148,7 +149,7 @@ absl::Status State::WriteNarrowCopy(uint32_t plan_variable, size_t offset, const
     auto* const round_to = dtype == DType::kBf16 ? &RoundTo<BFloat16> : &RoundTo<Float16>;
     round_to(from + begin * kWide, count, rounded, *pool);
   };
-  const DevicePlaces& places = PlacesOf(plan_variable);
+  const DeviceBuffers& places = BuffersOf(plan_variable);
   if (places.is_host) {
     round(0, elements, to);
     return absl::OkStatus();
@@ -165,19 +166,19 @@ absl::Status State::WriteNarrowCopy(uint32_t plan_variable, size_t offset, const
 }
 
 // Fills all copies with Fill if each copy's bytes are all equal; otherwise returns false.
-absl::StatusOr<bool> State::FillCopies(size_t index, const InitialValues& values) {
+absl::StatusOr<bool> SessionState::FillCopies(size_t index, const InitialValues& values) {
   for (const uint32_t copy : copies[index]) {
     if (!RepeatedByte(values, TypeOf(copy)).has_value()) return false;
   }
   for (const uint32_t copy : copies[index]) {
     const auto bytes = static_cast<size_t>(plan.table().variables()->Get(copy)->bytes());
     SINTER_RETURN_IF_ERROR(
-        PlacesOf(copy).runtime->Fill(memory.variables[copy], *RepeatedByte(values, TypeOf(copy)), bytes));
+        BuffersOf(copy).runtime->Fill(memory.variables[copy], *RepeatedByte(values, TypeOf(copy)), bytes));
   }
   return true;
 }
 
-InitialValues State::InitialValuesOf(size_t index) const {
+InitialValues SessionState::InitialValuesOf(size_t index) const {
   const auto* const tables = plan.table().variables();
   const fb::Variable* table = tables->Get(copies[index].front());
   if (table->replica_of() != 0) table = tables->Get(table->replica_of() - 1);
@@ -188,24 +189,24 @@ InitialValues State::InitialValuesOf(size_t index) const {
           .seed = init.seed()};
 }
 
-void State::StartInitialValues() {
-  values_ahead = std::make_unique<ValuesAhead>();
+void SessionState::StartInitialValues() {
+  initial_value_prefetch = std::make_unique<InitialValuePrefetch>();
   if (!owns_variables) return;
   for (size_t i = 0; i < variables.size(); ++i) {
     if (copies[i].empty() || variables[i].device.is_host()) continue;
-    values_ahead->Add(i, InitialValuesOf(i), variables[i].dtype,
-                      variables[i].bytes / SizeOf(variables[i].dtype));
+    initial_value_prefetch->Add(i, InitialValuesOf(i), variables[i].dtype,
+                                variables[i].bytes / SizeOf(variables[i].dtype));
   }
-  values_ahead->Start(*pool);
+  initial_value_prefetch->Start(*pool);
 }
 
 // Values are always computed on the CPU, so they have the same bits on every device.
-absl::Status State::InitializeVariable(size_t index) {
+absl::Status SessionState::InitializeVariable(size_t index) {
   if (copies[index].empty()) return absl::OkStatus();
   const VariableInfo& variable = variables[index];
   const uint32_t first = copies[index].front();
   const InitialValues values = InitialValuesOf(index);
-  if (PlacesOf(first).is_host) {
+  if (BuffersOf(first).is_host) {
     std::byte* const data = memory.variables[first];
     SINTER_RETURN_IF_ERROR(FillInitialValues(values, variable.dtype, variable.shape, data, *pool));
     return copies[index].size() == 1 ? absl::OkStatus() : WriteCopies(index, data);
@@ -213,12 +214,13 @@ absl::Status State::InitializeVariable(size_t index) {
   return InitializeOnDevices(index, values);
 }
 
-absl::Status State::InitializeOnDevices(size_t index, const InitialValues& values) {
+absl::Status SessionState::InitializeOnDevices(size_t index, const InitialValues& values) {
   const VariableInfo& variable = variables[index];
   // Fill avoids an upload, mostly for zeros in an optimizer's state.
   SINTER_ASSIGN_OR_RETURN(const bool is_filled, FillCopies(index, values));
   if (is_filled) return absl::OkStatus();
-  if (const std::byte* const ahead = values_ahead == nullptr ? nullptr : values_ahead->Find(index);
+  if (const std::byte* const ahead =
+          initial_value_prefetch == nullptr ? nullptr : initial_value_prefetch->Find(index);
       ahead != nullptr) {
     return WriteCopies(index, ahead);
   }
@@ -241,7 +243,7 @@ absl::Status State::InitializeOnDevices(size_t index, const InitialValues& value
   return absl::OkStatus();
 }
 
-absl::Status State::InitializeVariables() {
+absl::Status SessionState::InitializeVariables() {
   for (size_t i = 0; i < variables.size(); ++i) {
     absl::Status status = InitializeVariable(i);
     if (status.ok()) continue;
@@ -251,7 +253,7 @@ absl::Status State::InitializeVariables() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<size_t> State::FindVariable(std::string_view name) const {
+absl::StatusOr<size_t> SessionState::FindVariable(std::string_view name) const {
   for (size_t i = 0; i < variables.size(); ++i) {
     if (variables[i].name == name) return i;
   }

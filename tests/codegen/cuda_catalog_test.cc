@@ -297,7 +297,7 @@ TEST_F(CudaCatalogTest, PoolsCompile) { Compile(PoolCases()); }
 TEST_F(CudaCatalogTest, CumsumsCompile) { Compile(CumsumCases()); }
 TEST_F(CudaCatalogTest, ScattersCompile) { Compile(ScatterCases()); }
 TEST_F(CudaCatalogTest, PermutationsCompile) { Compile(PermutationCases()); }
-TEST_F(CudaCatalogTest, ProductsCompile) { Compile(MatmulCases()); }
+TEST_F(CudaCatalogTest, MatmulsCompile) { Compile(MatmulCases()); }
 TEST_F(CudaCatalogTest, ConvolutionsCompile) { Compile(ConvCases()); }
 
 TEST_F(CudaCatalogTest, SameOpSameText) {
@@ -403,7 +403,7 @@ TEST_F(CudaCatalogTest, GradientsOfImagesGoTheShorterWay) {
   EXPECT_THAT(text_of("7x16x32x32", "16x16x3x3", "7x16x32x32", "1, 1", "1, 1, 1, 1"), HasSubstr(turned));
 }
 
-TEST_F(CudaCatalogTest, LeavesProductsToTheLibrary) {
+TEST_F(CudaCatalogTest, LeavesMatmulsToTheLibrary) {
   const std::string plain = "sinter.matmul %a, %b : (tensor<4x4x$T>, tensor<4x4x$T>) -> tensor<4x4x$T>";
   const std::string fused =
       "sinter.matmul %a, %b bias %c {activation = $A : i32} : (tensor<4x4x$T>, tensor<4x4x$T>, tensor<4x$T>) "
@@ -460,7 +460,7 @@ TEST_F(CudaCatalogTest, Messages) {
       message("%a: tensor<4x4xf32>, %b: tensor<f32>",
               "sinter.matmul %a, %a scale %b activation gelu : (tensor<4x4xf32>, tensor<4x4xf32>, "
               "tensor<f32>) -> tensor<4x4xf32>"),
-      "model.cc:7: a product with an addend, a scale or a result of f32 from 16-bit operands is cuBLASLt's "
+      "model.cc:7: a matmul with an addend, a scale or a result of f32 from 16-bit operands is cuBLASLt's "
       "on a GPU, which has no activation but gelu_tanh, and in f64 neither bias nor activation: leave those "
       "out of it");
   EXPECT_EQ(

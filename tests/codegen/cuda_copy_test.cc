@@ -19,11 +19,11 @@ class CudaCopyTest : public ::testing::Test {
 
   // Copies between two ranges of an arena. The second one starts `offset` bytes after the end of the first.
   std::optional<CudaCatalogLaunch> Copy(int64_t bytes, int64_t offset = 256, int to_gpu = 0) {
-    BufferPlace from = {.space = BufferPlace::Space::kArena,
-                        .device = ir::DeviceAttr::gpu(&context_, 0),
-                        .offset = 0,
-                        .bytes = bytes};
-    BufferPlace to = from;
+    BufferRegion from = {.space = BufferRegion::Space::kArena,
+                         .device = ir::DeviceAttr::gpu(&context_, 0),
+                         .offset = 0,
+                         .bytes = bytes};
+    BufferRegion to = from;
     to.device = ir::DeviceAttr::gpu(&context_, to_gpu);
     to.offset = (bytes + 15) / 16 * 16 + offset;
     return CudaCopy(from, to);
@@ -38,9 +38,9 @@ TEST_F(CudaCopyTest, SmallOnesThoseToOthersAndThoseThatAreNotAlignedAreTheDriver
   EXPECT_FALSE(Copy(1 << 16, 8).has_value());
   EXPECT_FALSE(Copy(1 << 16, 256, 1).has_value());
   EXPECT_FALSE(Copy(1 << 16, -16).has_value());  // The ranges overlap.
-  BufferPlace on_cpu = {.space = BufferPlace::Space::kArena, .device = ir::DeviceAttr::cpu(&context_, 0)};
+  BufferRegion on_cpu = {.space = BufferRegion::Space::kArena, .device = ir::DeviceAttr::cpu(&context_, 0)};
   on_cpu.bytes = 1 << 20;
-  BufferPlace other = on_cpu;
+  BufferRegion other = on_cpu;
   other.offset = 1 << 20;
   EXPECT_FALSE(CudaCopy(on_cpu, other).has_value());
 }

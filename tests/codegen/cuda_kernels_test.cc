@@ -421,8 +421,8 @@ std::string ScaledChannels(int rows, bool is_norm) {
     %root = sinter.sqrt %c : tensor<256xf32>
     %deviation = sinter.broadcast %root [1] : tensor<256xf32> -> tensor<$Rx256xf32>
     %normal = sinter.div %left, %deviation : tensor<$Rx256xf32>
-    %narrow = sinter.cast $Y : tensor<$Rx256xf32> -> tensor<$Rx256xbf16>
-    sinter.yield %narrow : tensor<$Rx256xbf16>
+    %index32 = sinter.cast $Y : tensor<$Rx256xf32> -> tensor<$Rx256xbf16>
+    sinter.yield %index32 : tensor<$Rx256xbf16>
   }
 )mlir";
   return absl::StrReplaceAll(text, {{"$R", absl::StrCat(rows)}, {"$Y", is_norm ? "%normal" : "%left"}});

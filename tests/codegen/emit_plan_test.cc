@@ -260,7 +260,7 @@ std::string CallText(const std::string& by) {
 plan.function @f on [#sinter.device<gpu, 0>] arena 4096 {
   %x = plan.input "x" on <gpu, 0> : !plan.buffer<tensor<4x4xi32>>
   %y = plan.alloc at 0 on <gpu, 0> : !plan.buffer<tensor<4x4xi32>>
-  plan.call "product" ins(%x : !plan.buffer<tensor<4x4xi32>>) outs(%y : !plan.buffer<tensor<4x4xi32>>) on <gpu, 0> )" +
+  plan.call "matmul" ins(%x : !plan.buffer<tensor<4x4xi32>>) outs(%y : !plan.buffer<tensor<4x4xi32>>) on <gpu, 0> )" +
          by + R"( {
   ^bb0(%0: tensor<4x4xi32>):
     %1 = sinter.matmul %0, %0 : (tensor<4x4xi32>, tensor<4x4xi32>) -> tensor<4x4xi32>
@@ -272,12 +272,12 @@ plan.function @f on [#sinter.device<gpu, 0>] arena 4096 {
 
 TEST_F(EmitPlanTest, CallsNeedTheBackEndThatSelectKernelsChose) {
   EXPECT_EQ(Emit(CallText("")).status().message(),
-            "net.cc:4: the call 'product' has no back end; run sinter-select-kernels first");
+            "net.cc:4: the call 'matmul' has no back end; run sinter-select-kernels first");
   EXPECT_EQ(Emit(CallText(R"(by "cuda.catalogue")")).status().message(),
-            "net.cc:4: the call 'product' names the back end \"cuda.catalogue\"; back ends are collective, "
+            "net.cc:4: the call 'matmul' names the back end \"cuda.catalogue\"; back ends are collective, "
             "cuda.catalog, cpu.user, library, cuda.fused, cpu.fused");
   EXPECT_EQ(Emit(CallText(R"(by "cpu.fused")")).status().message(),
-            "net.cc:4: cpu.fused does not compute the call 'product' on gpu:0; run sinter-select-kernels");
+            "net.cc:4: cpu.fused does not compute the call 'matmul' on gpu:0; run sinter-select-kernels");
   options_.gpu_architectures = {};
   EXPECT_THAT(std::string(Emit(CallText(R"(by "cuda.catalog")")).status().message()),
               HasSubstr("gpu_architectures is empty"));  // The call was emitted.

@@ -342,15 +342,15 @@ plan.function @f {
   }
 })");
   ASSERT_TRUE(runner.status().ok()) << runner.status();
-  Floats x = Random(600), memory = x, z(600), negative(600), products(600);
+  Floats x = Random(600), memory = x, z(600), negative(600), matmuls(600);
   runner.Run({memory.data()}, {memory.data(), z.data()}, 2);
   for (int i = 0; i < 600; ++i) {
     double sum = 0;
     for (int j = 0; j < 100; ++j) sum += x[i / 100 * 100 + j];
-    negative[i] = -x[i], products[i] = x[i] * sum;
+    negative[i] = -x[i], matmuls[i] = x[i] * sum;
   }
   EXPECT_EQ(memory, negative);
-  ExpectNear(z, products);
+  ExpectNear(z, matmuls);
 }
 
 TEST(FusedKernelTest, RowsAndColumnsSideBySide) {
@@ -383,7 +383,7 @@ TEST(FusedKernelTest, RowsAndColumnsSideBySide) {
   ExpectNear(bias, expected_bias, 1e-3);
 }
 
-TEST(FusedKernelTest, ReductionOfReductionsIsASecondStage) {
+TEST(FusedKernelTest, ReductionOfReductionsIsASecondLaunch) {
   KernelRunner runner(CallText({"tensor<30x70xf32>"}, {"tensor<f32>"}, R"(
     %0 = sinter.max %a0 [1] : tensor<30x70xf32> -> tensor<30xf32>
     %1 = sinter.square %0 : tensor<30xf32>

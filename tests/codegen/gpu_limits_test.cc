@@ -78,15 +78,15 @@ TEST_F(GpuLimitsTest, GradientsOfActivations) {
   ForActivations([&](Activation activation, fb::Activation of_plan) {
     for (mlir::Type type : types_) {
       for (const bool widens : {false, true}) {
-        for (const ir::ProductSizes s : {ir::ProductSizes{1, 8, 8, 8},
-                                         {1, 8, 12, 8},
-                                         {1, 8, 7, 8},
-                                         {1, 3, 16, 5},
-                                         {2, 8, 8, 8},
-                                         {1, 0, 8, 8},
-                                         {1, 8, 0, 8},
-                                         {1, 8, 8, 0},
-                                         {0, 8, 8, 8}}) {
+        for (const ir::MatmulSizes s : {ir::MatmulSizes{1, 8, 8, 8},
+                                        {1, 8, 12, 8},
+                                        {1, 8, 7, 8},
+                                        {1, 3, 16, 5},
+                                        {2, 8, 8, 8},
+                                        {1, 0, 8, 8},
+                                        {1, 8, 0, 8},
+                                        {1, 8, 8, 0},
+                                        {0, 8, 8, 8}}) {
           const mlir::Type result = widens ? mlir::Type(mlir::Float32Type::get(context_.get())) : type;
           fb::MatmulStepT table;
           table.batch = s.batch, table.m = s.m, table.n = s.n, table.k = s.k;

@@ -113,14 +113,14 @@ TEST_F(LowerLinearTest, RefusesGradientsByName) {
       error("24x16xbf16", "16x32xbf16", "24x32xbf16", "gelu_tanh", "<cpu, 0>"),
       "model.cc:7: no library computes this sinter.matmul_grad in one call: it is on a CPU, where no library "
       "does it; decompose it before lower-to-plan");
-  EXPECT_THAT(error("24x16xf32", "16x32xf32", "24x32xf32"), HasSubstr("for products of bf16 and f16"));
+  EXPECT_THAT(error("24x16xf32", "16x32xf32", "24x32xf32"), HasSubstr("for matmuls of bf16 and f16"));
   EXPECT_THAT(error("24x0xbf16", "0x32xbf16", "24x32xbf16"), HasSubstr("a dimension is 0"));
   EXPECT_THAT(error("24x16xbf16", "16x32xbf16", "24x32xbf16", "relu"),
               HasSubstr("has the gradient of gelu_tanh only"));
   EXPECT_THAT(error("24x16xbf16", "16x32xbf16", "24x32xf32"),
               HasSubstr("what gelu_tanh is applied to in 16 bits"));
   EXPECT_THAT(error("24x16xbf16", "16x12xbf16", "24x12xbf16"), HasSubstr("rows of a multiple of 8 elements"));
-  EXPECT_THAT(error("2x24x16xbf16", "2x16x32xbf16", "2x24x32xbf16"), HasSubstr("for a single product"));
+  EXPECT_THAT(error("2x24x16xbf16", "2x16x32xbf16", "2x24x32xbf16"), HasSubstr("for a single matmul"));
 }
 
 // cuDNN's relu turns NaN into 0, and cuDNN has no other activation.

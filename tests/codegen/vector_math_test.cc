@@ -197,7 +197,7 @@ TEST(FarArgumentTest, TrigonometryIsRightNearMultiplesOfHalfPi) {
   }
 }
 
-TEST(FarArgumentTest, OnlyFarArgumentsAreOverwritten) {
+TEST(FarArgumentTest, OnlyLargeArgumentsAreOverwritten) {
   for (auto* far : {sn_sin_far_f64, sn_cos_far_f64, sn_tan_far_f64}) {
     const double x[] = {SN_FAR_F64, -SN_FAR_F64, NAN, INFINITY, -INFINITY, 1e22};
     double y[] = {7, 7, 7, 7, 7, 7};

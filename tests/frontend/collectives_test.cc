@@ -125,13 +125,13 @@ TEST_P(CollectivesTest, EveryKindGivesItsMembersTheirs) {
   if (!Has(2)) GTEST_SKIP() << Lacks(2);
   const auto at = [](int i) { return At(i); };
   using Values = std::vector<float>;
-  const auto reduce_by = [](Combine combine) {
+  const auto reduce_by = [](ReduceOp combine) {
     return [combine](const std::vector<Tensor>& x) { return AllReduce(x, combine); };
   };
-  EXPECT_THAT(Received(at, {{2}, {2}}, reduce_by(Combine::kMean)),
+  EXPECT_THAT(Received(at, {{2}, {2}}, reduce_by(ReduceOp::kMean)),
               ElementsAre(Values{1.5, 3}, Values{1.5, 3}));
-  EXPECT_THAT(Received(at, {{2}, {2}}, reduce_by(Combine::kMax)), ElementsAre(Values{2, 4}, Values{2, 4}));
-  EXPECT_THAT(Received(at, {{2}, {2}}, reduce_by(Combine::kMin)), ElementsAre(Values{1, 2}, Values{1, 2}));
+  EXPECT_THAT(Received(at, {{2}, {2}}, reduce_by(ReduceOp::kMax)), ElementsAre(Values{2, 4}, Values{2, 4}));
+  EXPECT_THAT(Received(at, {{2}, {2}}, reduce_by(ReduceOp::kMin)), ElementsAre(Values{1, 2}, Values{1, 2}));
   EXPECT_THAT(Received(at, {{1}, {2}}, [](const std::vector<Tensor>& x) { return AllGather(x); }),
               ElementsAre(Values{1, 2, 4}, Values{1, 2, 4}));
   EXPECT_THAT(Received(at, {{3}, {3}}, [](const std::vector<Tensor>& x) { return ReduceScatter(x); }),
@@ -141,12 +141,13 @@ TEST_P(CollectivesTest, EveryKindGivesItsMembersTheirs) {
   EXPECT_THAT(Received(at, {{2}, {2}},
                        [&](const std::vector<Tensor>& x) { return Broadcast(x[1] + 1.0, {at(0), at(1)}); }),
               ElementsAre(Values{3, 5}, Values{3, 5}));
-  EXPECT_THAT(
-      Received(at, {{2}, {2}},
-               [](const std::vector<Tensor>& x) { return std::vector<Tensor>{Reduce(x, Combine::kSum, 0)}; }),
-      ElementsAre(Values{3, 6}));
+  EXPECT_THAT(Received(at, {{2}, {2}},
+                       [](const std::vector<Tensor>& x) {
+                         return std::vector<Tensor>{Reduce(x, ReduceOp::kSum, 0)};
+                       }),
+              ElementsAre(Values{3, 6}));
   // A single member exchanges nothing.
-  EXPECT_THAT(Received(at, {{2}}, reduce_by(Combine::kMean)), ElementsAre(Values{1, 2}));
+  EXPECT_THAT(Received(at, {{2}}, reduce_by(ReduceOp::kMean)), ElementsAre(Values{1, 2}));
 }
 
 // Returns the gradients of sum(w * y) with respect to each member's operand. y is the result of the first or
@@ -189,7 +190,7 @@ TEST_P(CollectivesTest, GradientsGoBackToAllMembers) {
     SCOPED_TRACE(of_last);
     EXPECT_THAT(GradientsOf(at, {2}, of_last, [](const Tensors& x) { return AllReduce(x); }),
                 ElementsAre(Values{1, 2}, Values{1, 2}));
-    EXPECT_THAT(GradientsOf(at, {2}, of_last, [](const Tensors& x) { return AllReduce(x, Combine::kMean); }),
+    EXPECT_THAT(GradientsOf(at, {2}, of_last, [](const Tensors& x) { return AllReduce(x, ReduceOp::kMean); }),
                 ElementsAre(Values{0.5, 1}, Values{0.5, 1}));
     EXPECT_THAT(GradientsOf(at, {2}, of_last, [](const Tensors& x) { return AllGather(x); }),
                 ElementsAre(Values{1, 2}, Values{3, 4}));
@@ -200,14 +201,14 @@ TEST_P(CollectivesTest, GradientsGoBackToAllMembers) {
                  second = of_last ? Values{0, 2} : Values{2, 0};
     EXPECT_THAT(GradientsOf(at, {2}, of_last, [](const Tensors& x) { return AllToAll(x); }),
                 ElementsAre(first, second));
-    EXPECT_THAT(
-        GradientsOf(at, {2}, of_last, [](const Tensors& x) { return Tensors{Reduce(x, Combine::kMean, 1)}; }),
-        ElementsAre(Values{0.5, 1}, Values{0.5, 1}));
+    EXPECT_THAT(GradientsOf(at, {2}, of_last,
+                            [](const Tensors& x) { return Tensors{Reduce(x, ReduceOp::kMean, 1)}; }),
+                ElementsAre(Values{0.5, 1}, Values{0.5, 1}));
     EXPECT_THAT(
         GradientsOf(at, {2}, of_last, [&](const Tensors& x) { return Broadcast(x[1], {at(0), at(1)}); }),
         ElementsAre(Values{0, 0}, Values{1, 2}));
   }
-  EXPECT_THAT(GradientsOf(at, {4}, false, [](const Tensors& x) { return ReduceScatter(x, Combine::kMean); }),
+  EXPECT_THAT(GradientsOf(at, {4}, false, [](const Tensors& x) { return ReduceScatter(x, ReduceOp::kMean); }),
               ElementsAre(Values{0.5, 1, 0, 0}, Values{0.5, 1, 0, 0}));
 }
 
@@ -249,12 +250,12 @@ Graph TwoByTwo(const std::function<Device(int)>& at, int copies) {
       for (size_t layer = 0; layer < 2; ++layer) gradients[layer].push_back(g[layer]);
     }
     for (size_t layer = 0; layer < 2; ++layer) {
-      std::vector<Tensor> mean = AllReduce(gradients[layer], Combine::kMean);
+      std::vector<Tensor> mean = AllReduce(gradients[layer], ReduceOp::kMean);
       for (int c = 0; c < copies; ++c) {
         b.Assign(weights[c][layer], b.Read(weights[c][layer]) - mean[c] * 0.5);
       }
     }
-    b.Output("loss", AllReduce(losses, Combine::kMean)[0]);
+    b.Output("loss", AllReduce(losses, ReduceOp::kMean)[0]);
   });
   return graph;
 }
@@ -360,7 +361,7 @@ TEST(CollectiveErrorsTest, NameLineMistakeAndFix) {
               HasSubstr("takes tensors of rank 1 or more"));
   EXPECT_THAT(ErrorOf([&](Builder& b) { AllToAll({On(b, c0, {3}), On(b, c1, {3})}); }),
               HasSubstr("cuts 3 rows for 2 members"));
-  EXPECT_THAT(ErrorOf([&](Builder& b) { Reduce({On(b, c0), On(b, c1)}, Combine::kSum, 2); }),
+  EXPECT_THAT(ErrorOf([&](Builder& b) { Reduce({On(b, c0), On(b, c1)}, ReduceOp::kSum, 2); }),
               HasSubstr("has root 2; members count from 0 to 1"));
   EXPECT_THAT(ErrorOf([&](Builder& b) { Broadcast(On(b, c0), {c1}); }),
               HasSubstr("sends from cpu:0, and that is not among those that receive; name cpu:0 too"));
@@ -374,7 +375,7 @@ TEST(CollectiveErrorsTest, NameLineMistakeAndFix) {
 TEST(CollectiveErrorsTest, WhatHasNoGradientSaysSo) {
   EXPECT_THAT(ErrorOf([](Builder& b) {
                 Tensor x = On(b, Device::Cpu(0)) * 1.0, y = On(b, Device::Cpu(1)) * 1.0;
-                b.Output("g", Gradients(Sum(AllReduce({x, y}, Combine::kMax)[0]), {x})[0]);
+                b.Output("g", Gradients(Sum(AllReduce({x, y}, ReduceOp::kMax)[0]), {x})[0]);
               }),
               HasSubstr("combines by max and has no gradient; expected sum or mean"));
 }

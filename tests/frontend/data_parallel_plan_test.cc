@@ -11,7 +11,7 @@
 #include "runtime/plan_generated.h"
 #include "sinter/examples/resnet.h"
 #include "sinter/frontend/sinter.h"
-#include "sinter/runtime/execute/collective_joins.h"
+#include "sinter/runtime/execute/collective_waits.h"
 #include "sinter/runtime/execute/launch_order.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan_devices.h"
@@ -97,7 +97,7 @@ std::map<std::string, int> KindsOn(const Compiled& compiled, uint32_t device) {
 
 bool IsCollective(const fb::Step& step) { return step.body_type() == fb::StepBody::CollectiveStep; }
 // The last such step is the end of the backward pass.
-bool IsProduct(const fb::Step& step) {
+bool IsMatmul(const fb::Step& step) {
   return step.body_type() == fb::StepBody::MatmulStep || step.body_type() == fb::StepBody::ConvStep;
 }
 
@@ -133,15 +133,15 @@ void ExpectOverlap(const BuildForBatch& build) {
   for (const Launch& launch : order.launches) {
     SCOPED_TRACE(launch.device);
     auto is_collective = [&](uint32_t index) { return IsCollective(two.step(index)); };
-    auto is_product = [&](uint32_t index) { return IsProduct(two.step(index)); };
+    auto is_matmul = [&](uint32_t index) { return IsMatmul(two.step(index)); };
     EXPECT_GE(std::ranges::count_if(launch.steps, is_collective), 4);
     const auto first = std::ranges::find_if(launch.steps, is_collective);
-    const auto last = std::find_if(launch.steps.rbegin(), launch.steps.rend(), is_product).base();
+    const auto last = std::find_if(launch.steps.rbegin(), launch.steps.rend(), is_matmul).base();
     // Exchanges begin while half of the backward pass is still to come, and the backward pass waits for none
     // of them.
-    EXPECT_GE(std::count_if(first, last, is_product), 10);
+    EXPECT_GE(std::count_if(first, last, is_matmul), 10);
     std::vector<size_t> waits;
-    for (const Join& join : FindJoins(two.train(), launch.steps)) waits.push_back(join.before);
+    for (const Join& join : FindWaits(two.train(), launch.steps)) waits.push_back(join.before);
     EXPECT_THAT(waits, Each(Ge(static_cast<size_t>(last - launch.steps.begin()))));
   }
   // The GPUs advance together.

@@ -346,6 +346,10 @@ TEST(ErrorsTest, UnknownStageAndTarget) {
   graph.Function("f", [](Builder& b) { b.Output("y", X(b) + 1.0); });
   EXPECT_THAT(std::string(Compile(graph, {.dump_stages = {"fuze"}}).status().message()),
               AllOf(HasSubstr("\"fuze\""), HasSubstr("fuse")));
+  // A name that the stage had in an earlier version.
+  CompileReport report;
+  ASSERT_TRUE(Compile(graph, {.dump_stages = {"schedule"}}, &report).ok());
+  EXPECT_THAT(report.dumps["schedule"], HasSubstr("plan.function"));
   EXPECT_THAT(std::string(Compile(graph, {.target_cpu = "x86-64-v9"}).status().message()),
               HasSubstr("x86-64-v"));
 }

@@ -246,7 +246,7 @@ TEST(AccumulateTest, OneBadPartDropsTheUpdateAndHalvesTheScale) {
 }
 
 TEST(ScheduleTest, Values) {
-  optim::Schedule cosine = optim::WarmupCosine(1.0, 10, 110, 0.1);
+  optim::RateSchedule cosine = optim::WarmupCosine(1.0, 10, 110, 0.1);
   EXPECT_FLOAT_EQ(cosine(0), 0.1f);
   EXPECT_FLOAT_EQ(cosine(9), 1.0f);
   EXPECT_FLOAT_EQ(cosine(10), 1.0f);
@@ -260,7 +260,7 @@ TEST(ScheduleTest, Values) {
 
 TEST(ScheduleTest, NumbersThatMakeNoSenseAreErrors) {
   const struct {
-    optim::Schedule schedule;
+    optim::RateSchedule schedule;
     std::string says;
   } cases[] = {
       {optim::ConstantRate(-1), "ConstantRate needs a rate of at least 0, got -1"},
@@ -281,8 +281,8 @@ TEST(ScheduleTest, NumbersThatMakeNoSenseAreErrors) {
     EXPECT_THAT(std::string(c.schedule.status().message()), ::testing::HasSubstr("optim_test.cc:"));
     EXPECT_TRUE(std::isnan(c.schedule(3)));
   }
-  const optim::Schedule of_program = [](int64_t step) { return 1.0f / static_cast<float>(step + 1); };
-  const optim::Schedule copy = of_program;
+  const optim::RateSchedule of_program = [](int64_t step) { return 1.0f / static_cast<float>(step + 1); };
+  const optim::RateSchedule copy = of_program;
   EXPECT_FLOAT_EQ(copy(1), 0.5f);
   EXPECT_TRUE(copy.status().ok());
 }

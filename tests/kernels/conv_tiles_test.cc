@@ -10,7 +10,7 @@
 
 #include "sinter/kernels/cpu/element_types.h"
 #include "sinter/tests/kernels/batch_images.h"
-#include "sinter/tests/kernels/product_kernels.h"
+#include "sinter/tests/kernels/matmul_kernels.h"
 
 namespace sinter::kernels {
 namespace {
@@ -68,7 +68,7 @@ template <typename E, typename Run>
 void CheckPass(const std::string& what, const Conv& c, ConvPass pass, const std::vector<double>& want,
                const Run& run) {
   std::vector<typename E::Storage> first;
-  for (const ProductKernels* kernels : AllProductKernels()) {
+  for (const MatmulKernels* kernels : AllMatmulKernels()) {
     for (const int threads : {1, 2, 5}) {
       std::vector<typename E::Storage> result(want.size());
       std::memset(result.data(), 0xff, result.size() * sizeof(result[0]));
@@ -102,15 +102,15 @@ void Check(Conv c, int64_t bottom, int64_t right) {
                            " channels, window " + std::to_string(c.kernel_h) + "x" +
                            std::to_string(c.kernel_w) + ", type " + std::to_string(c.dtype);
   CheckPass<E>(what + ", forward", c, ConvPass::kForward, judge.y,
-               [&](void* y, void* room, const Parallel& parallel, const ProductKernels& kernels) {
+               [&](void* y, void* room, const Parallel& parallel, const MatmulKernels& kernels) {
                  RunTiledForward(c, x.stored.data(), w.stored.data(), nullptr, y, room, parallel, kernels);
                });
   CheckPass<E>(what + ", gradient of images", c, ConvPass::kInputGrad, judge.dx,
-               [&](void* dx, void* room, const Parallel& parallel, const ProductKernels& kernels) {
+               [&](void* dx, void* room, const Parallel& parallel, const MatmulKernels& kernels) {
                  RunTiledInputGrad(c, g.stored.data(), w.stored.data(), dx, room, parallel, kernels);
                });
   CheckPass<E>(what + ", gradient of weights", c, ConvPass::kWeightGrad, judge.dw,
-               [&](void* dw, void* room, const Parallel& parallel, const ProductKernels& kernels) {
+               [&](void* dw, void* room, const Parallel& parallel, const MatmulKernels& kernels) {
                  RunTiledWeightGrad(c, x.stored.data(), g.stored.data(), dw, room, parallel, kernels);
                });
 }

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "sinter/kernels/cpu/matmul/product_panels.h"
+#include "sinter/kernels/cpu/matmul/matmul_panels.h"
 #include "sinter/tests/kernels/batch_images.h"
-#include "sinter/tests/kernels/product_kernels.h"
+#include "sinter/tests/kernels/matmul_kernels.h"
 
 namespace sinter::kernels {
 namespace {
@@ -32,15 +32,14 @@ std::vector<typename E::Storage> Judge(const Matmul& p, const std::vector<typena
   const EvenParts chains(p.k, kChain);
   std::vector<typename E::Storage> result;
   for (int64_t e = 0; e < p.batch * p.m * p.n; ++e) {
-    const int64_t product = e / (p.m * p.n), i = e / p.n % p.m, j = e % p.n;
+    const int64_t matmul = e / (p.m * p.n), i = e / p.n % p.m, j = e % p.n;
     C sum = 0;
     for (int64_t c = 0; c < chains.count; ++c) {
       C chain = 0;
       for (int64_t k = chains.start(c); k < chains.start(c) + chains.size(c); ++k) {
-        const int64_t at = product * p.m * p.k + (p.transpose_a ? k * p.m + i : i * p.k + k);
-        chain =
-            std::fma(E::Load(a[at]),
-                     E::Load(b[product * p.n * p.k + (p.transpose_b ? j * p.k + k : k * p.n + j)]), chain);
+        const int64_t at = matmul * p.m * p.k + (p.transpose_a ? k * p.m + i : i * p.k + k);
+        chain = std::fma(E::Load(a[at]),
+                         E::Load(b[matmul * p.n * p.k + (p.transpose_b ? j * p.k + k : k * p.n + j)]), chain);
       }
       sum = c == 0 ? chain : sum + chain;
     }
@@ -55,7 +54,7 @@ void Check(Matmul p) {
   // The buffers have the exact size, so that a sanitizer detects reads outside.
   const auto a = RandomElements<E>(p.batch * p.m * p.k), b = RandomElements<E>(p.batch * p.n * p.k);
   const auto want = Judge<E>(p, a, b);
-  for (const ProductKernels* kernels : AllProductKernels()) {
+  for (const MatmulKernels* kernels : AllMatmulKernels()) {
     for (const int threads : {1, 2, 5}) {
       auto result = want;
       std::memset(result.data(), 0xff, result.size() * sizeof(result[0]));

@@ -13,7 +13,7 @@
 #include "sinter/codegen/cuda/catalog/cuda_catalog.h"
 #include "sinter/codegen/cuda/cuda_kernels.h"
 #include "sinter/codegen/cuda/cuda_schedule.h"
-#include "sinter/codegen/places/buffer_place.h"
+#include "sinter/codegen/places/buffer_region.h"
 #include "sinter/codegen/plan/emit_plan.h"
 #include "sinter/frontend/compile/compile.h"
 #include "sinter/ir/dialect/ops.h"
@@ -57,7 +57,7 @@ std::string NameOf(const Job& job, const CudaSchedule& s) {
       return "flat";
     case Mode::kMap:
       return s.unroll > 1 ? "map unrolled" : "map";
-    case Mode::kStrips:
+    case Mode::kPersistentRows:
       return s.passes > 1 ? "strips in a loop" : "strips";
     case Mode::kTiles:
       return "tiles";
@@ -75,8 +75,9 @@ std::string NameOf(const Job& job, const CudaSchedule& s) {
 }
 
 absl::Status CountSchedules(plan_ir::CallOp call, ScheduleCounts& counts) {
-  SINTER_ASSIGN_OR_RETURN(codegen::FusedStages cut, codegen::CutIntoStages(call, codegen::CudaLoopTarget()));
-  for (std::vector<Job>& jobs : cut.stages) {
+  SINTER_ASSIGN_OR_RETURN(codegen::FusedLaunches cut,
+                          codegen::SplitIntoLaunches(call, codegen::CudaLoopTarget()));
+  for (std::vector<Job>& jobs : cut.launches) {
     for (Job& job : jobs) ++counts[NameOf(job, codegen::MakeCudaSchedule(job, jobs.size() == 1))];
   }
   return absl::OkStatus();
@@ -162,7 +163,7 @@ Value RandomValue(mlir::Type type, double low, double high, std::mt19937_64& ran
   return value;
 }
 
-bool IsNarrow(mlir::Type type) {
+bool IsLowPrecision(mlir::Type type) {
   mlir::Type element = mlir::getElementTypeOrSelf(type);
   return element.isBF16() || element.isF16();
 }
@@ -171,10 +172,11 @@ bool IsNarrow(mlir::Type type) {
 // casts and stores. Empty for calls that do not use bf16 or f16.
 absl::StatusOr<std::vector<Value>> ExactResults(plan_ir::CallOp call, const std::vector<Value>& operands) {
   mlir::Block& body = call.getBody().front();
-  const bool is_narrow = llvm::any_of(body.without_terminator(), [](mlir::Operation& op) {
-    return llvm::any_of(op.getResultTypes(), IsNarrow) || llvm::any_of(op.getOperandTypes(), IsNarrow);
+  const bool is_low_precision = llvm::any_of(body.without_terminator(), [](mlir::Operation& op) {
+    return llvm::any_of(op.getResultTypes(), IsLowPrecision) ||
+           llvm::any_of(op.getOperandTypes(), IsLowPrecision);
   });
-  if (!is_narrow) return std::vector<Value>();
+  if (!is_low_precision) return std::vector<Value>();
   llvm::DenseMap<mlir::Value, Value> values;
   for (auto [argument, value] : llvm::zip_equal(body.getArguments(), operands)) values[argument] = value;
   auto values_of = [&](mlir::ValueRange range) {
@@ -280,8 +282,8 @@ struct EmulatedCalls::Impl {
       SINTER_ASSIGN_OR_RETURN(next.launches, kernels->AddCall(call));
     }
     launches += static_cast<int>(next.launches.size());
-    for (mlir::Value in : call.getIns()) next.in_offsets.push_back(codegen::PlaceOf(in).offset);
-    for (mlir::Value out : call.getOuts()) next.out_offsets.push_back(codegen::PlaceOf(out).offset);
+    for (mlir::Value in : call.getIns()) next.in_offsets.push_back(codegen::RegionOf(in).offset);
+    for (mlir::Value out : call.getOuts()) next.out_offsets.push_back(codegen::RegionOf(out).offset);
     next.shared = codegen::SharedPairs(call);
     pending.push_back(std::move(next));
     return absl::OkStatus();

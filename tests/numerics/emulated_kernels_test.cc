@@ -210,9 +210,9 @@ func.func @convolution(%x: tensor<2x2x6x5xf32> {sinter.input = "x"}, %w: tensor<
   Value filter = ZerosOfText("tensor<5x2x1x1xf32>");
   for (size_t i = 0; i < filter.reals.size(); ++i) filter.reals[i] = i % 2 == 0 ? 0.5 : -0.25;
   const std::map<std::string, EmulatedCalls::Program> programs = {
-      {"product", {{{"x", x}, {"w", w}, {"b", special("tensor<20xf32>")}}, OpClass::kTf32Product, "product"}},
+      {"product", {{{"x", x}, {"w", w}, {"b", special("tensor<20xf32>")}}, OpClass::kTf32Matmul, "product"}},
       {"convolution",
-       {{{"x", special("tensor<2x2x6x5xf32>")}, {"w", filter}}, OpClass::kTf32Product, "convolution"}}};
+       {{{"x", special("tensor<2x2x6x5xf32>")}, {"w", filter}}, OpClass::kTf32Matmul, "convolution"}}};
   absl::Status status = calls_.AddPrograms(text, programs);
   ASSERT_TRUE(status.ok()) << status;
   Judge();

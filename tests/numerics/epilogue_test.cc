@@ -44,13 +44,13 @@ Graph Build(DType dtype, MathMode math, int64_t batch, const Activate& activate)
   return graph;
 }
 
-std::vector<std::vector<float>> Results(const Graph& graph, CompileOptions options, CpuProducts products) {
+std::vector<std::vector<float>> Results(const Graph& graph, CompileOptions options, CpuMatmuls products) {
   options.device = TestDevice();
   absl::StatusOr<Plan> plan = Compile(graph, options);
   EXPECT_TRUE(plan.ok()) << plan.status();
   const std::vector<TensorInfo> inputs = plan->Functions()[0].inputs;
   absl::StatusOr<Session> session =
-      Session::Create(*std::move(plan), {.threads = 2, .cpu_products = products, .poison = true});
+      Session::Create(*std::move(plan), {.threads = 2, .cpu_matmuls = products, .poison = true});
   EXPECT_TRUE(session.ok()) << session.status();
   std::vector<HostTensor> tensors;
   std::vector<Argument> arguments;
@@ -79,10 +79,10 @@ void ExpectSameApart(const std::string& name, const Activate& activate, DType dt
   const Graph graph = Build(dtype, math, 16, activate);
   CompileOptions apart;
   apart.fuse = apart.fuse_epilogues = false;
-  const std::vector<std::vector<float>> want = Results(graph, apart, CpuProducts::kSameBits);
+  const std::vector<std::vector<float>> want = Results(graph, apart, CpuMatmuls::kSameBits);
   int nans = 0;
   for (const Layout layout : {Layout::kAuto, Layout::kNchw, Layout::kNhwc}) {
-    for (const CpuProducts products : {CpuProducts::kSameBits, CpuProducts::kOneDnn}) {
+    for (const CpuMatmuls products : {CpuMatmuls::kSameBits, CpuMatmuls::kOneDnn}) {
       CompileOptions fused;
       fused.image_layout = layout;
       const std::vector<std::vector<float>> got = Results(graph, fused, products);

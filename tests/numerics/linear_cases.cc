@@ -29,7 +29,7 @@ void AddMatmuls(std::vector<OpCase>& cases) {
   make("no_terms", "3x0", "0x4", "3x4", "", "f64 f32");
   // CPUs compute every math mode in full precision.
   make("tf32", "3x5", "5x4", "3x4", " {math = 1 : i32}", "f32");
-  cases.back().op_class = OpClass::kTf32Product;
+  cases.back().op_class = OpClass::kTf32Matmul;
   cases.back().has_gradient = false;
   // GPUs run these on a catalog kernel that splits k.
   auto tf32 = [&](const std::string& name, const std::string& a, const std::string& b, const std::string& r,
@@ -42,7 +42,7 @@ void AddMatmuls(std::vector<OpCase>& cases) {
       made.body.replace(made.body.find(") ->"), 1, ", " + Typed(bias) + ")");
     }
     for (OperandCase& operand : made.operands) operand.low = -0.5, operand.high = 0.5;
-    made.op_class = OpClass::kTf32Product;
+    made.op_class = OpClass::kTf32Matmul;
     made.has_gradient = false;
   };
   tf32("split", "70x800", "800x20", "70x20", "");
@@ -225,7 +225,7 @@ void AddTf32Convs(std::vector<OpCase>& cases) {
     const std::string attributes = std::string(" {math = 1 : i32, groups = 1 : i64, ") + c.attributes;
     auto add = [&](const std::string& op, const std::vector<std::string>& operands, const std::string& bias,
                    const std::string& more, const std::string& r) {
-      OpCase made = {op + "_tf32_" + c.name, OpClass::kTf32Product, "", {}, {r}, "f32",
+      OpCase made = {op + "_tf32_" + c.name, OpClass::kTf32Matmul, "", {}, {r}, "f32",
                      /*has_gradient=*/false};
       std::string types;
       for (const std::string& type : operands) {

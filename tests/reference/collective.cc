@@ -15,23 +15,23 @@ double Larger(double a, double b) { return std::isnan(a) || std::isnan(b) ? std:
 double Smaller(double a, double b) { return std::isnan(a) || std::isnan(b) ? std::nan("") : std::min(a, b); }
 
 // Combines operand `i` of all members in the order of their ranks.
-Value Combined(const std::vector<Values>& operands, size_t i, ir::Combine combine) {
+Value Combined(const std::vector<Values>& operands, size_t i, ir::ReduceKind combine) {
   Value sum = operands[0][i];
   double members = static_cast<double>(operands.size());
   for (size_t r = 1; r < operands.size(); ++r) {
     const Value& x = operands[r][i];
     for (size_t k = 0; k < sum.reals.size(); ++k) {
-      if (combine == ir::Combine::max) sum.reals[k] = Larger(sum.reals[k], x.reals[k]);
-      if (combine == ir::Combine::min) sum.reals[k] = Smaller(sum.reals[k], x.reals[k]);
-      if (combine == ir::Combine::sum || combine == ir::Combine::mean) sum.reals[k] += x.reals[k];
+      if (combine == ir::ReduceKind::max) sum.reals[k] = Larger(sum.reals[k], x.reals[k]);
+      if (combine == ir::ReduceKind::min) sum.reals[k] = Smaller(sum.reals[k], x.reals[k]);
+      if (combine == ir::ReduceKind::sum || combine == ir::ReduceKind::mean) sum.reals[k] += x.reals[k];
     }
     for (size_t k = 0; k < sum.ints.size(); ++k) {
-      if (combine == ir::Combine::max) sum.ints[k] = std::max(sum.ints[k], x.ints[k]);
-      if (combine == ir::Combine::min) sum.ints[k] = std::min(sum.ints[k], x.ints[k]);
-      if (combine == ir::Combine::sum || combine == ir::Combine::mean) sum.ints[k] += x.ints[k];
+      if (combine == ir::ReduceKind::max) sum.ints[k] = std::max(sum.ints[k], x.ints[k]);
+      if (combine == ir::ReduceKind::min) sum.ints[k] = std::min(sum.ints[k], x.ints[k]);
+      if (combine == ir::ReduceKind::sum || combine == ir::ReduceKind::mean) sum.ints[k] += x.ints[k];
     }
   }
-  if (combine != ir::Combine::mean) return sum;
+  if (combine != ir::ReduceKind::mean) return sum;
   for (double& x : sum.reals) x /= members;
   for (int64_t& x : sum.ints) x /= static_cast<int64_t>(operands.size());
   return sum;

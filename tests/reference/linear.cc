@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "sinter/ir/dialect/ops.h"
-#include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/library/matmul_sizes.h"
 #include "sinter/tests/reference/reference.h"
 
 namespace sinter::reference {
@@ -63,7 +63,7 @@ struct Products {
 
   template <typename Op>
   Products(Op op, const Value& a, const Value& b) {
-    const ir::ProductSizes s = ir::ProductSizes::Of(op);
+    const ir::MatmulSizes s = ir::MatmulSizes::Of(op);
     rows = s.batch * s.m, columns = s.n;
     reals.resize(rows * columns), integers.resize(rows * columns);
     for (int64_t row = 0; row < rows; ++row) {

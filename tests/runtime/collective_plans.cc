@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/host/number.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/collective.h"
 
 namespace sinter {
 namespace {
@@ -131,24 +131,24 @@ void CombineOne(const CollectiveCase& c, const std::vector<const std::byte*>& va
     double result = LoadNumber(c.dtype, values[0]);
     for (size_t i = 1; i < values.size(); ++i) {
       const double next = LoadNumber(c.dtype, values[i]);
-      if (c.combine == fb::Combine::Max) result = Larger(result, next);
-      if (c.combine == fb::Combine::Min) result = -Larger(-result, -next);
-      if (c.combine <= fb::Combine::Mean) result = Rounded(c.dtype, result + next);
+      if (c.combine == fb::ReduceOp::Max) result = Larger(result, next);
+      if (c.combine == fb::ReduceOp::Min) result = -Larger(-result, -next);
+      if (c.combine <= fb::ReduceOp::Mean) result = Rounded(c.dtype, result + next);
     }
-    if (c.combine == fb::Combine::Mean) result = Rounded(c.dtype, result / count);
+    if (c.combine == fb::ReduceOp::Mean) result = Rounded(c.dtype, result / count);
     SINTER_CHECK(StoreNumber(Storable(c.dtype, result), c.dtype, to).ok());
     return;
   }
   int64_t result = LoadInteger(c.dtype, values[0]);
   for (size_t i = 1; i < values.size(); ++i) {
     const int64_t next = LoadInteger(c.dtype, values[i]);
-    if (c.combine == fb::Combine::Max) result = std::max(result, next);
-    if (c.combine == fb::Combine::Min) result = std::min(result, next);
-    if (c.combine <= fb::Combine::Mean) {
+    if (c.combine == fb::ReduceOp::Max) result = std::max(result, next);
+    if (c.combine == fb::ReduceOp::Min) result = std::min(result, next);
+    if (c.combine <= fb::ReduceOp::Mean) {
       result = static_cast<int64_t>(static_cast<uint64_t>(result) + static_cast<uint64_t>(next));
     }
   }
-  if (c.combine == fb::Combine::Mean) result /= static_cast<int64_t>(values.size());
+  if (c.combine == fb::ReduceOp::Mean) result /= static_cast<int64_t>(values.size());
   std::memcpy(to, &result, static_cast<size_t>(SizeOf(c.dtype)));
 }
 
@@ -258,7 +258,7 @@ TestPlan CollectivePlan(const CollectiveCase& c) {
   for (uint32_t rank = 0; rank < c.members; ++rank) {
     step.rank = rank;
     step.elements = InputSizes(c, rank).empty() ? OutputSizes(c, rank) : InputSizes(c, rank);
-    f.Collective(step, operands[rank].inputs, operands[rank].outputs);
+    f.CollectiveLayout(step, operands[rank].inputs, operands[rank].outputs);
     for (size_t i = 0; i < operands[rank].outputs.size(); ++i) {
       f.Output(OutputName(rank, i), operands[rank].outputs[i]);
     }

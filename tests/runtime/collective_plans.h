@@ -21,7 +21,7 @@ namespace sinter {
 
 struct CollectiveCase {
   fb::CollectiveKind kind = fb::CollectiveKind::AllReduce;
-  fb::Combine combine = fb::Combine::Sum;
+  fb::ReduceOp combine = fb::ReduceOp::Sum;
   DType dtype = DType::kF32;
   uint32_t members = 2;
   // Sizes of the tensors. For AllGather and ReduceScatter: sizes of the parts, one per member.

@@ -182,8 +182,8 @@ class FakeCollectiveStep : public Step {
     gpu_->Give({[] {}, meeting_, rank_});
     return absl::OkStatus();
   }
-  absl::Status Join() override {
-    gpu_->Give({[] {}, meeting_, rank_, /*is_join=*/true});
+  absl::Status Wait() override {
+    gpu_->Give({[] {}, meeting_, rank_, /*is_wait=*/true});
     return absl::OkStatus();
   }
 
@@ -193,9 +193,9 @@ class FakeCollectiveStep : public Step {
   uint32_t rank_;
 };
 
-class FakeRecording : public RecordedWork {
+class FakeCapture : public CapturedGraph {
  public:
-  FakeRecording(FakeGpu* gpu, std::vector<FakeGpu::Work> work) : gpu_(gpu), work_(std::move(work)) {}
+  FakeCapture(FakeGpu* gpu, std::vector<FakeGpu::Work> work) : gpu_(gpu), work_(std::move(work)) {}
 
   absl::Status Launch() override {
     SINTER_RETURN_IF_ERROR(gpu_->Fault("Launch"));
@@ -209,18 +209,18 @@ class FakeRecording : public RecordedWork {
   std::vector<FakeGpu::Work> work_;
 };
 
-class FakeStopwatch : public Stopwatch {
+class FakeEventTimer : public EventTimer {
  public:
-  FakeStopwatch(FakeGpu* gpu, size_t marks) : gpu_(gpu), times_(marks) {}
+  FakeEventTimer(FakeGpu* gpu, size_t events) : gpu_(gpu), times_(events) {}
 
-  absl::Status Mark(size_t index) override {
+  absl::Status RecordEvent(size_t index) override {
     gpu_->Give({[this, index] { times_[index] = gpu_->seconds(); }});
     return absl::OkStatus();
   }
   absl::StatusOr<double> SecondsBetween(size_t first, size_t second) const override {
     return times_[second] - times_[first];
   }
-  double SecondsOfMark() const override { return FakeGpu::kSecondsOfWork; }
+  double SecondsPerEvent() const override { return FakeGpu::kSecondsOfWork; }
 
  private:
   FakeGpu* gpu_;
@@ -301,15 +301,15 @@ absl::StatusOr<std::unique_ptr<Step>> FakeGpu::MakeStep(const fb::Plan& plan, co
 }
 
 void FakeGpu::Give(Work work) {
-  if (recording_ != nullptr) {
-    recording_->push_back(std::move(work));
+  if (capture_ != nullptr) {
+    capture_->push_back(std::move(work));
     return;
   }
   ++given_;
   if (work.meeting != nullptr) {
-    ++(work.is_join ? counts_.joins : counts_.collectives);
+    ++(work.is_wait ? counts_.waits : counts_.collectives);
     const std::lock_guard lock(connection_->mutex);
-    if (!work.is_join) work.meeting->Give(work.rank, given_);
+    if (!work.is_wait) work.meeting->Give(work.rank, given_);
   }
   queue_.push_back(std::move(work));
 }
@@ -326,12 +326,12 @@ void FakeGpu::RunUpTo(size_t number) {
   }
 }
 
-// Begins a collective, and executes it as late as possible: at its first join.
+// Begins a collective, and executes it as late as possible: at its first wait.
 void FakeGpu::RunOne(const Work& work) {
   FakeMeeting* const meeting = work.meeting.get();
   if (meeting == nullptr) {
     work.run();
-  } else if (!work.is_join) {
+  } else if (!work.is_wait) {
     begun_.push_back(meeting);
   } else {
     while (std::ranges::find(begun_, meeting) != begun_.end()) begun_.front()->Execute();
@@ -340,7 +340,7 @@ void FakeGpu::RunOne(const Work& work) {
 }
 
 absl::Status FakeGpu::Upload(void* to, const void* from, size_t bytes) {
-  SINTER_CHECK(recording_ == nullptr) << "an upload in a recording";
+  SINTER_CHECK(capture_ == nullptr) << "an upload in a capture";
   if (breaks_uploads_) return broken_;
   SINTER_RETURN_IF_ERROR(Fault("Upload"));
   ++counts_.uploads;
@@ -363,21 +363,21 @@ absl::Status FakeGpu::Download(void* to, const void* from, size_t bytes) {
 }
 
 absl::Status FakeGpu::Fill(void* to, uint8_t value, size_t bytes) {
-  SINTER_CHECK(recording_ == nullptr) << "a fill in a recording";
+  SINTER_CHECK(capture_ == nullptr) << "a fill in a capture";
   SINTER_RETURN_IF_ERROR(Fault("Fill"));
   Give({[=] { std::memset(to, value, bytes); }});
   return absl::OkStatus();
 }
 
 absl::Status FakeGpu::Synchronize() {
-  SINTER_CHECK(recording_ == nullptr) << "a wait in a recording";
+  SINTER_CHECK(capture_ == nullptr) << "a wait in a capture";
   RunUpTo(given_);
   SINTER_RETURN_IF_ERROR(Fault("Synchronize"));
   return broken_;
 }
 
 absl::Status FakeGpu::WaitFor(DeviceRuntime& other) {
-  SINTER_CHECK(recording_ == nullptr) << "a wait in a recording";
+  SINTER_CHECK(capture_ == nullptr) << "a wait in a capture";
   SINTER_RETURN_IF_ERROR(Fault("WaitFor"));
   ++counts_.waits;
   if (other.is_host_memory()) return absl::OkStatus();
@@ -387,7 +387,7 @@ absl::Status FakeGpu::WaitFor(DeviceRuntime& other) {
 }
 
 absl::Status FakeGpu::CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) {
-  SINTER_CHECK(recording_ == nullptr) << "a copy between devices in a recording";
+  SINTER_CHECK(capture_ == nullptr) << "a copy between devices in a capture";
   if (other.is_host_memory()) return Upload(to, from, bytes);
   OfThisKind(other);
   SINTER_RETURN_IF_ERROR(Fault("CopyFrom"));
@@ -396,55 +396,55 @@ absl::Status FakeGpu::CopyFrom(DeviceRuntime& other, void* to, const void* from,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<RecordedWork>> FakeGpu::Record(const std::function<absl::Status()>& work) {
-  SINTER_CHECK(recording_ == nullptr) << "a recording in a recording";
-  if (!broken_recording_.ok()) return std::exchange(broken_recording_, absl::OkStatus());
-  SINTER_RETURN_IF_ERROR(Fault("Record"));
-  ++counts_.recordings;
-  std::vector<Work> recorded;
-  pieces_.clear();
-  recording_ = &recorded;
+absl::StatusOr<std::unique_ptr<CapturedGraph>> FakeGpu::Capture(const std::function<absl::Status()>& work) {
+  SINTER_CHECK(capture_ == nullptr) << "a capture in a capture";
+  if (!broken_capture_.ok()) return std::exchange(broken_capture_, absl::OkStatus());
+  SINTER_RETURN_IF_ERROR(Fault("Capture"));
+  ++counts_.captures;
+  std::vector<Work> captured;
+  branches_.clear();
+  capture_ = &captured;
   const absl::Status status = work();
-  recording_ = nullptr;
+  capture_ = nullptr;
   SINTER_RETURN_IF_ERROR(status);
-  if (!pieces_.empty()) recorded = Reordered(recorded);
-  return std::make_unique<FakeRecording>(this, std::move(recorded));
+  if (!branches_.empty()) captured = Reordered(captured);
+  return std::make_unique<FakeCapture>(this, std::move(captured));
 }
 
-absl::Status FakeGpu::BeginPiece(std::span<const uint32_t> before) {
-  SINTER_CHECK(recording_ != nullptr && (!pieces_.empty() || recording_->empty()))
+absl::Status FakeGpu::BeginBranch(std::span<const uint32_t> before) {
+  SINTER_CHECK(capture_ != nullptr && (!branches_.empty() || capture_->empty()))
       << "a piece behind work that is in none";
-  pieces_.push_back({.before = {before.begin(), before.end()}, .first_work = recording_->size()});
+  branches_.push_back({.before = {before.begin(), before.end()}, .first_work = capture_->size()});
   return absl::OkStatus();
 }
 
 void FakeGpu::UseLibraryWorkspace(std::span<const std::byte> bytes) {
-  if (recording_ != nullptr && !pieces_.empty()) pieces_.back().library_workspace = bytes;
+  if (capture_ != nullptr && !branches_.empty()) branches_.back().library_workspace = bytes;
 }
 
 // Orders the work of pieces. Among the pieces whose predecessors are done, the latest piece runs next.
-std::vector<FakeGpu::Work> FakeGpu::Reordered(const std::vector<Work>& recorded) const {
+std::vector<FakeGpu::Work> FakeGpu::Reordered(const std::vector<Work>& captured) const {
   std::vector<Work> order;
   std::vector<size_t> next, end;  // For each piece: its remaining work.
-  for (size_t p = 0; p < pieces_.size(); ++p) {
-    next.push_back(pieces_[p].first_work);
-    end.push_back(p + 1 < pieces_.size() ? pieces_[p + 1].first_work : recorded.size());
+  for (size_t p = 0; p < branches_.size(); ++p) {
+    next.push_back(branches_[p].first_work);
+    end.push_back(p + 1 < branches_.size() ? branches_[p + 1].first_work : captured.size());
   }
   const auto is_ready = [&](size_t p) {
     return next[p] < end[p] &&
-           std::ranges::all_of(pieces_[p].before, [&](uint32_t k) { return next[k] == end[k]; });
+           std::ranges::all_of(branches_[p].before, [&](uint32_t k) { return next[k] == end[k]; });
   };
-  while (order.size() < recorded.size()) {
-    for (size_t p = pieces_.size(); p-- > 0;) {
-      if (is_ready(p)) order.push_back(recorded[next[p]++]);
+  while (order.size() < captured.size()) {
+    for (size_t p = branches_.size(); p-- > 0;) {
+      if (is_ready(p)) order.push_back(captured[next[p]++]);
     }
   }
   return order;
 }
 
-absl::StatusOr<std::unique_ptr<Stopwatch>> FakeGpu::MakeStopwatch(size_t marks) {
-  SINTER_CHECK(recording_ == nullptr) << "a stopwatch made in a recording";
-  return std::make_unique<FakeStopwatch>(this, marks);
+absl::StatusOr<std::unique_ptr<EventTimer>> FakeGpu::MakeEventTimer(size_t events) {
+  SINTER_CHECK(capture_ == nullptr) << "a timer made in a capture";
+  return std::make_unique<FakeEventTimer>(this, events);
 }
 
 absl::Status FakeGpus::Fault(Device device, const char* call) {
@@ -472,7 +472,7 @@ absl::StatusOr<Session> FakeGpus::MakeSession(const TestPlan& test_plan, const S
     gpus_[device] = gpu.get();
     return gpu;
   };
-  return internal_session::State::MakeSession(std::move(plan), options, make);
+  return internal_session::SessionState::MakeSession(std::move(plan), options, make);
 }
 
 }  // namespace sinter

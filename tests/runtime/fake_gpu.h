@@ -10,15 +10,15 @@
 // Its kernels, by their names in the plan, process one element per thread: add_f32 (a + b), scale_f32 (a *
 // b[0]), count_f32 (i), and library_f32 (a + 1), which first stores its sums in a library workspace of the
 // same size. It supports copies; all other steps are an error. A step must have run once before it is
-// recorded, as libraries require. The pieces of a recording run in reverse order, as far as their declared
+// captured, as libraries require. The branches of a capture run in reverse order, as far as their declared
 // predecessors allow.
 //
 // The members of a collective run when each of them is next. A launch order in which members wait for each
-// other fails a check. Collectives run on their own stream: steps given before Join may read old results, and
+// other fails a check. Collectives run on their own stream: steps given before Wait may read old results, and
 // their writes may change the collective's inputs. Each device may have its own launching thread.
 //
-// Each piece of work takes kSecondsOfWork on the device's own clock: a kernel, a copy, a stopwatch mark, a
-// wait. A collective takes two, one when it begins and one when it is joined.
+// Each piece of work takes kSecondsOfWork on the device's own clock: a kernel, a copy, an event, a
+// wait. A collective takes two, one when it begins and one when it is waited for.
 #ifndef SINTER_TESTS_RUNTIME_FAKE_GPU_H_
 #define SINTER_TESTS_RUNTIME_FAKE_GPU_H_
 
@@ -63,15 +63,15 @@ class FakeGpu : public DeviceRuntime {
     std::function<void()> run;
     std::shared_ptr<FakeMeeting> meeting = nullptr;
     uint32_t rank = 0;
-    bool is_join = false;  // Joins `meeting`.
+    bool is_wait = false;  // Waits for `meeting`.
   };
 
   struct Counts {
     int uploads = 0, downloads = 0;
     int waits = 0;
-    int steps = 0;  // Steps that ran alone; each recording also counts them once.
-    int recordings = 0, launches = 0;
-    int collectives = 0, joins = 0;  // Begun and joined, also by launches of recordings.
+    int steps = 0;  // Steps that ran alone; each capture also counts them once.
+    int captures = 0, launches = 0;
+    int collectives = 0, waits = 0;  // Begun and waited for, also by launches of captures.
   };
 
   // `fault` is called with the name of each call that may fail; an error makes that call fail.
@@ -97,9 +97,9 @@ class FakeGpu : public DeviceRuntime {
   absl::Status Synchronize() override;
   absl::Status WaitFor(DeviceRuntime& other) override;
   absl::Status CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) override;
-  absl::StatusOr<std::unique_ptr<RecordedWork>> Record(const std::function<absl::Status()>& work) override;
-  absl::Status BeginPiece(std::span<const uint32_t> before) override;
-  absl::StatusOr<std::unique_ptr<Stopwatch>> MakeStopwatch(size_t marks) override;
+  absl::StatusOr<std::unique_ptr<CapturedGraph>> Capture(const std::function<absl::Status()>& work) override;
+  absl::Status BeginBranch(std::span<const uint32_t> before) override;
+  absl::StatusOr<std::unique_ptr<EventTimer>> MakeEventTimer(size_t events) override;
   Traffic traffic() const override { return traffic_; }
 
   static constexpr double kSecondsOfWork = 1e-3;
@@ -110,21 +110,21 @@ class FakeGpu : public DeviceRuntime {
   void Break(absl::Status status) { broken_ = std::move(status); }
   // Makes uploads fail too, with the status of Break.
   void BreakUploads() { breaks_uploads_ = true; }
-  // Makes the next recording fail with `status`.
-  void BreakRecording(absl::Status status) { broken_recording_ = std::move(status); }
+  // Makes the next capture fail with `status`.
+  void BreakCapture(absl::Status status) { broken_capture_ = std::move(status); }
   // The reason why the session was aborted; OK if it was not.
   absl::Status aborted() const;
 
-  // A piece of the latest recording.
-  struct Piece {
+  // A branch of the latest capture.
+  struct Branch {
     std::vector<uint32_t> before;
     std::span<const std::byte> library_workspace = {};  // Workspace of the step.
     size_t first_work = 0;
   };
-  const std::vector<Piece>& pieces() const { return pieces_; }
+  const std::vector<Branch>& branches() const { return branches_; }
 
   absl::Status Fault(const char* call) const { return fault_ == nullptr ? absl::OkStatus() : fault_(call); }
-  // For the steps and recordings of this GPU.
+  // For the steps and captures of this GPU.
   void Give(Work work);
   void CountStep() { ++counts_.steps; }
   void UseLibraryWorkspace(std::span<const std::byte> bytes);
@@ -149,7 +149,7 @@ class FakeGpu : public DeviceRuntime {
   void RunUpTo(size_t number);
   void RunOne(const Work& work);
   // Orders the work of pieces, the latest piece first.
-  std::vector<Work> Reordered(const std::vector<Work>& recorded) const;
+  std::vector<Work> Reordered(const std::vector<Work>& captured) const;
 
   Device device_;
   const Backend* backend_;
@@ -160,11 +160,11 @@ class FakeGpu : public DeviceRuntime {
   double seconds_ = 0;
   bool is_running_ = false;
   std::deque<FakeMeeting*> begun_;  // Pending collectives.
-  std::vector<Work>* recording_ = nullptr;
-  std::vector<Piece> pieces_;
+  std::vector<Work>* capture_ = nullptr;
+  std::vector<Branch> branches_;
   absl::Status broken_;
   bool breaks_uploads_ = false;
-  absl::Status broken_recording_;
+  absl::Status broken_capture_;
   std::shared_ptr<Connection> connection_;
   Traffic traffic_;
   Counts counts_;

@@ -247,8 +247,8 @@ fb::StepT& TestFunction::Matmul(const fb::MatmulStepT& step, std::vector<uint32_
                                 std::vector<uint32_t> outputs) {
   return Add("matmul", step, std::move(inputs), std::move(outputs));
 }
-fb::StepT& TestFunction::Collective(const fb::CollectiveStepT& step, std::vector<uint32_t> inputs,
-                                    std::vector<uint32_t> outputs) {
+fb::StepT& TestFunction::CollectiveLayout(const fb::CollectiveStepT& step, std::vector<uint32_t> inputs,
+                                          std::vector<uint32_t> outputs) {
   fb::StepT& made = Add("exchange", step, std::move(inputs), std::move(outputs));
   made.device = step.group[step.rank];
   return made;

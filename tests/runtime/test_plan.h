@@ -80,8 +80,8 @@ class TestFunction {
   fb::StepT& Matmul(const fb::MatmulStepT& step, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
   fb::StepT& Conv(const fb::ConvStepT& step, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
   // Adds the step on the device of the group's member `step.rank`.
-  fb::StepT& Collective(const fb::CollectiveStepT& step, std::vector<uint32_t> inputs,
-                        std::vector<uint32_t> outputs);
+  fb::StepT& CollectiveLayout(const fb::CollectiveStepT& step, std::vector<uint32_t> inputs,
+                              std::vector<uint32_t> outputs);
   fb::StepT& Attention(const fb::AttentionStepT& step, std::vector<uint32_t> inputs,
                        std::vector<uint32_t> outputs);
   fb::StepT& Pool(const fb::PoolStepT& step, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);

@@ -16,7 +16,7 @@
 namespace sinter {
 
 // Adds the steps of all members of one all-reduce of one tensor.
-inline void AddAllReduce(TestFunction& f, uint32_t channel, fb::Combine combine, int64_t size,
+inline void AddAllReduce(TestFunction& f, uint32_t channel, fb::ReduceOp combine, int64_t size,
                          const std::vector<uint32_t>& from, const std::vector<uint32_t>& to) {
   fb::CollectiveStepT step;
   step.combine = combine;
@@ -27,7 +27,7 @@ inline void AddAllReduce(TestFunction& f, uint32_t channel, fb::Combine combine,
     step.group.push_back(f.table().buffers[from[rank]]->device);
   }
   for (step.rank = 0; step.rank < from.size(); ++step.rank) {
-    f.Collective(step, {from[step.rank]}, {to[step.rank]});
+    f.CollectiveLayout(step, {from[step.rank]}, {to[step.rank]});
   }
 }
 
@@ -50,7 +50,7 @@ inline TestPlan TrainingPlan(const std::vector<Device>& devices, int64_t size, b
     for (std::vector<uint32_t>* list : {&a, &mean, &b}) list->push_back(f.Arena(DType::kF32, {size}, d));
   }
   for (uint32_t d = 0; d < count; ++d) AddSum(f, plan, xs[d], w[d], a[d]);
-  AddAllReduce(f, 0, fb::Combine::Mean, size, a, mean);
+  AddAllReduce(f, 0, fb::ReduceOp::Mean, size, a, mean);
   for (uint32_t d = 0; d < count; ++d) AddSum(f, plan, xs[d], xs[d], b[d]);
   if (with_copy)
     f.Output("copy", [&] {
@@ -58,7 +58,7 @@ inline TestPlan TrainingPlan(const std::vector<Device>& devices, int64_t size, b
       f.Copy(b[count - 1], copy);
       return copy;
     }());
-  AddAllReduce(f, 1, fb::Combine::Sum, size, b, b);
+  AddAllReduce(f, 1, fb::ReduceOp::Sum, size, b, b);
   for (uint32_t d = 0; d < count; ++d) {
     AddSum(f, plan, w[d], mean[d], w[d]);
     AddSum(f, plan, w[d], b[d], w[d]);

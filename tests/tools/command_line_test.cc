@@ -87,7 +87,7 @@ TEST_F(CommandLineTest, WrongArgumentsOfSinter) {
 }
 
 TEST_F(CommandLineTest, WrongArgumentsOfProfile) {
-  const std::string profile = "profile " + plan_ + " --no-roof ";
+  const std::string profile = "profile " + plan_ + " --no-roofline ";
   ExpectBadArguments("sinter", "profile", "plan is required");
   ExpectBadArguments("sinter", profile, "the plan has 2 functions; choose one with --function: ");
   ExpectBadArguments("sinter", profile + "--function thrice", "twice");
@@ -103,10 +103,9 @@ TEST_F(CommandLineTest, NothingToTune) {
   ExpectBadArguments("sinter", "tune " + folder_.File("none.plan"), "none.plan");
   Finished f = Command("sinter", "tune " + plan_);
   EXPECT_EQ(f.code, 1) << f.text;
-  EXPECT_THAT(
-      f.text,
-      HasSubstr("there is nothing to tune: the plan '" + plan_ +
-                "' has neither matrix products nor convolutions on a GPU; compile the graph for one"));
+  EXPECT_THAT(f.text,
+              HasSubstr("there is nothing to tune: the plan '" + plan_ +
+                        "' has neither matmuls nor convolutions on a GPU; compile the graph for one"));
   std::string file = folder_.Write("p.plan.tuning", "{");
   f = Command("sinter", "tune " + plan_);
   EXPECT_EQ(f.code, 1) << f.text;
@@ -145,7 +144,7 @@ TEST_F(CommandLineTest, SaysWhatToTrustAndRefusesAnotherPlan) {
   EXPECT_THAT(Command("sinter", "inspect " + plan_).text, HasSubstr(hash));
   Finished f = Command("sinter", "run " + plan_ + " --function twice --expected-hash " + hash);
   EXPECT_EQ(f.code, 0) << f.text;
-  for (const char* command : {"run ", "profile --no-roof "}) {
+  for (const char* command : {"run ", "profile --no-roofline "}) {
     f = Command("sinter", command + plan_ + " --function twice --expected-hash " + std::string(64, 'a'));
     EXPECT_EQ(f.code, 1) << f.text;
     EXPECT_THAT(

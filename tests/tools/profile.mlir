@@ -1,7 +1,7 @@
 // RUN: sinter-compile %s -o %t.plan
 // RUN: sinter profile %t.plan --function predict --repeat 3 --trace %t.json | FileCheck %s
 // RUN: FileCheck %s --check-prefix=TRACE < %t.json
-// RUN: sinter profile %t.plan --function twins --repeat 2 --no-roof --top 2 | FileCheck %s --check-prefix=TOP
+// RUN: sinter profile %t.plan --function twins --repeat 2 --no-roofline --top 2 | FileCheck %s --check-prefix=TOP
 
 // CHECK: function predict of plan profile on cpu:0: 2 steps, 3 runs
 // CHECK-NEXT: run {{[0-9.]+}} ms without a profile, the median
@@ -12,12 +12,12 @@
 // CHECK-NEXT: cpu:0 copy of 128 MiB {{[0-9.]+}} GB/s
 // CHECK-NEXT: cpu:0 f32 matmul of 1024 {{[0-9.]+}} GFLOP/s
 // CHECK: by kind
-// CHECK-NEXT: steps ms % GB/s GFLOP/s roof % bound kind
+// CHECK-NEXT: steps ms % GB/s GFLOP/s roofline % bound kind
 // CHECK-DAG: 1 {{[0-9. -]+}} {{memory|compute}} matmul
 // CHECK-DAG: 1 {{[0-9. -]+}} memory kernel
 // CHECK-NOT: identical steps
 // CHECK: step by step
-// CHECK-NEXT: step ms % GB/s GFLOP/s roof % bound what
+// CHECK-NEXT: step ms % GB/s GFLOP/s roofline % bound what
 // CHECK-DAG: 0 {{[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+}} {{memory|compute}} matmul 256x128x512 in f32; profile.mlir:[[#]]
 // CHECK-DAG: 1 {{[0-9.]+ +[0-9.]+ +[0-9.]+ +.+}} memory kernel {{.+}}; f32[256,128]{{.*}} -> f32[256]; profile.mlir:[[#]]
 

@@ -55,17 +55,17 @@ TEST_F(ProfileGpuTest, LargeStepsTakeWhatTheRunTakes) {
   }
 }
 
-// A run of many small steps is mostly gaps between them. The cost of the marks is measured, and most of it
+// A run of many small steps is mostly gaps between them. The cost of the events is measured, and most of it
 // subtracted.
 TEST_F(ProfileGpuTest, MostOfWhatMarksAddToSmallStepsIsTakenOff) {
   const FunctionProfile profile = ProfileOf(CopiesPlan(1 << 10, 200));
-  EXPECT_GT(profile.seconds_of_mark, 0);
-  EXPECT_LT(profile.seconds_of_mark, 1e-5);
+  EXPECT_GT(profile.seconds_per_event, 0);
+  EXPECT_LT(profile.seconds_per_event, 1e-5);
   const double added = profile.marked_seconds - profile.run_seconds;
   EXPECT_NEAR(profile.StepSeconds(), profile.run_seconds, added / 2);
 }
 
-TEST_F(ProfileGpuTest, ALargeProductIsNearTheRoof) {
+TEST_F(ProfileGpuTest, ALargeMatmulIsNearTheRoofline) {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0)});
   const int64_t n = 4096;
@@ -73,10 +73,10 @@ TEST_F(ProfileGpuTest, ALargeProductIsNearTheRoof) {
   plan.table.variables[0]->initializer->kind = fb::InitializerKind::Normal;
   plan.table.variables[0]->initializer->b = 1;
   TestFunction f(plan, "f");
-  fb::MatmulStepT product;
-  product.batch = 1, product.m = product.n = product.k = n, product.dtype = fb::DType::BF16;
+  fb::MatmulStepT matmul;
+  matmul.batch = 1, matmul.m = matmul.n = matmul.k = n, matmul.dtype = fb::DType::BF16;
   const uint32_t a = f.Variable(0), y = f.Arena(DType::kBf16, {n, n});
-  fb::StepT& step = f.Matmul(product, {a, a}, {y});
+  fb::StepT& step = f.Matmul(matmul, {a, a}, {y});
   step.flops = 2 * static_cast<double>(n) * static_cast<double>(n * n);
   step.bytes = 6 * static_cast<double>(n * n);
   f.Output("y", y);

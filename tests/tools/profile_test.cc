@@ -11,7 +11,7 @@
 #include "sinter/tools/chrome_trace.h"
 #include "sinter/tools/function_profile.h"
 #include "sinter/tools/profile_text.h"
-#include "sinter/tools/roof.h"
+#include "sinter/tools/roofline.h"
 
 namespace sinter {
 namespace {
@@ -22,7 +22,7 @@ using ::testing::Not;
 using tools::FunctionProfile;
 using tools::ProfiledStep;
 
-constexpr ProductType kBf16{DType::kBf16, fb::MathMode::Ieee};
+constexpr ContractionType kBf16{DType::kBf16, fb::MathMode::Ieee};
 
 ProfiledStep Step(std::string kind, std::string what, double us, double begin_us, double bound_us) {
   ProfiledStep step;
@@ -45,9 +45,9 @@ FunctionProfile Example() {
   profile.repeat = 7;
   profile.run_seconds = 400e-6;
   profile.marked_seconds = 410e-6;
-  profile.seconds_of_mark = 1.5e-6;
+  profile.seconds_per_event = 1.5e-6;
   profile.devices = {Device::Gpu(0)};
-  profile.roofs.push_back({Device::Gpu(0), 4e12, 512 << 20, {{kBf16, {7e14, 8192}}}});
+  profile.rooflines.push_back({Device::Gpu(0), 4e12, 512 << 20, {{kBf16, {7e14, 8192}}}});
   profile.steps = {Step("kernel", "kernel add", 50, 2, 25), Step("matmul", "matmul a", 100, 60, 80),
                    Step("matmul", "matmul a", 140, 165, 80), Step("copy", "copy", 10, 310, 0)};
   profile.steps[1].flops = 6e10;
@@ -68,19 +68,19 @@ roofline, measured first
   gpu:0  bf16 matmul of 8192  700000.0 GFLOP/s
 
 by kind
- steps          ms       %      GB/s    GFLOP/s  roof % bound    kind
+ steps          ms       %      GB/s    GFLOP/s  roofline % bound    kind
      2      0.2400    60.0    1000.0   250000.0    66.7 both     matmul
      1      0.0500    12.5    1000.0          -    50.0 memory   kernel
      1      0.0100     2.5    1000.0          -       - -        copy
 
 identical steps, summed
- steps          ms       %      GB/s    GFLOP/s  roof % bound    what
+ steps          ms       %      GB/s    GFLOP/s  roofline % bound    what
      2      0.2400    60.0    1000.0   250000.0    66.7 both     matmul a; net.cc:12 Linear(4)
      1      0.0500    12.5    1000.0          -    50.0 memory   kernel add; net.cc:12 Linear(4)
      1      0.0100     2.5    1000.0          -       - -        copy; net.cc:12 Linear(4)
 
 step by step
-  step          ms       %      GB/s    GFLOP/s  roof % bound    what
+  step          ms       %      GB/s    GFLOP/s  roofline % bound    what
      2      0.1400    35.0    1000.0          -    57.1 memory   matmul a; net.cc:12 Linear(4)
      1      0.1000    25.0    1000.0   600000.0    80.0 compute  matmul a; net.cc:12 Linear(4)
      0      0.0500    12.5    1000.0          -    50.0 memory   kernel add; net.cc:12 Linear(4)
@@ -122,17 +122,17 @@ TEST(ChromeTraceTest, IsTheLastRunOfEachDevice) {
 }
 
 // A plan of an n x n matmul and a copy of its result, with their bytes and floating-point operations.
-TestPlan ProductPlan(Device device, DType dtype, int64_t n, fb::MathMode math = fb::MathMode::Ieee) {
+TestPlan MatmulPlan(Device device, DType dtype, int64_t n, fb::MathMode math = fb::MathMode::Ieee) {
   TestPlan plan;
   plan.UseDevices({device});
   plan.AddVariable("a", dtype, {n, n}, 1);
   TestFunction f(plan, "f");
   const uint32_t a = f.Variable(0), y = f.Arena(dtype, {n, n}), z = f.Arena(dtype, {n, n});
-  fb::MatmulStepT product;
-  product.batch = 1, product.m = product.n = product.k = n;
-  product.dtype = static_cast<fb::DType>(dtype);
-  product.math = math;
-  fb::StepT& step = f.Matmul(product, {a, a}, {y});
+  fb::MatmulStepT matmul;
+  matmul.batch = 1, matmul.m = matmul.n = matmul.k = n;
+  matmul.dtype = static_cast<fb::DType>(dtype);
+  matmul.math = math;
+  fb::StepT& step = f.Matmul(matmul, {a, a}, {y});
   const double bytes = static_cast<double>(BytesOf(dtype, {n, n}));
   step.flops = 2 * static_cast<double>(n * n * n);
   step.bytes = 2 * bytes;
@@ -141,28 +141,28 @@ TestPlan ProductPlan(Device device, DType dtype, int64_t n, fb::MathMode math = 
   return plan;
 }
 
-TEST(RoofTest, StepsAreHeldAgainstIt) {
-  const Plan plan = *ProductPlan(Device::Cpu(), DType::kF32, 64, fb::MathMode::Tf32).Make();
+TEST(RooflineTest, StepsAreHeldAgainstIt) {
+  const Plan plan = *MatmulPlan(Device::Cpu(), DType::kF32, 64, fb::MathMode::Tf32).Make();
   const fb::Function& f = *plan.table().functions()->Get(0);
-  const fb::Step &product = *f.steps()->Get(0), &copy = *f.steps()->Get(1);
-  const ProductType tf32{DType::kF32, fb::MathMode::Tf32};
-  EXPECT_EQ(*ProductTypeOf(product), tf32);
+  const fb::Step &matmul = *f.steps()->Get(0), &copy = *f.steps()->Get(1);
+  const ContractionType tf32{DType::kF32, fb::MathMode::Tf32};
+  EXPECT_EQ(*ContractionTypeOf(matmul), tf32);
   EXPECT_EQ(tf32.ToString(), "f32 as tf32");
   EXPECT_EQ(kBf16.ToString(), "bf16");
-  EXPECT_FALSE(ProductTypeOf(copy).has_value());
-  tools::Roof roof{Device::Cpu(), 32768e3, 0, {{tf32, {524288e4, 64}}}};
-  EXPECT_EQ(tools::BoundOf(f, product, roof).limit, "memory");
-  EXPECT_NEAR(tools::BoundOf(f, product, roof).seconds, 1e-3, 1e-12);
-  roof.products[tf32].flops_per_second = 524288e2;
-  EXPECT_EQ(tools::BoundOf(f, product, roof).limit, "compute");
-  EXPECT_NEAR(tools::BoundOf(f, product, roof).seconds, 1e-2, 1e-12);
-  // There is no roof for matmuls of this type, so memory is the limit.
-  roof.products = {{kBf16, {1, 64}}};
-  EXPECT_EQ(tools::BoundOf(f, product, roof).limit, "memory");
-  EXPECT_EQ(tools::BoundOf(f, copy, roof).limit, "memory");
+  EXPECT_FALSE(ContractionTypeOf(copy).has_value());
+  tools::Roofline roofline{Device::Cpu(), 32768e3, 0, {{tf32, {524288e4, 64}}}};
+  EXPECT_EQ(tools::BoundOf(f, matmul, roofline).limit, "memory");
+  EXPECT_NEAR(tools::BoundOf(f, matmul, roofline).seconds, 1e-3, 1e-12);
+  roofline.matmuls[tf32].flops_per_second = 524288e2;
+  EXPECT_EQ(tools::BoundOf(f, matmul, roofline).limit, "compute");
+  EXPECT_NEAR(tools::BoundOf(f, matmul, roofline).seconds, 1e-2, 1e-12);
+  // There is no roofline for matmuls of this type, so memory is the limit.
+  roofline.matmuls = {{kBf16, {1, 64}}};
+  EXPECT_EQ(tools::BoundOf(f, matmul, roofline).limit, "memory");
+  EXPECT_EQ(tools::BoundOf(f, copy, roofline).limit, "memory");
 }
 
-TEST(RoofTest, AttentionIsMadeOfProducts) {
+TEST(RooflineTest, AttentionIsMadeOfProducts) {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0)});
   TestFunction f(plan, "f");
@@ -171,33 +171,33 @@ TEST(RoofTest, AttentionIsMadeOfProducts) {
   step.queries = step.keys = 4, step.heads = step.key_heads = 3, step.width = 8;
   f.Attention(step, {f.Arena(DType::kBf16, {2, 4, 3, 3, 8})}, {f.Arena(DType::kBf16, {2, 4, 3, 8})});
   const Plan made = *plan.Make();
-  EXPECT_EQ(*ProductTypeOf(*made.table().functions()->Get(0)->steps()->Get(0)), kBf16);
+  EXPECT_EQ(*ContractionTypeOf(*made.table().functions()->Get(0)->steps()->Get(0)), kBf16);
 }
 
-TEST(RoofTest, ThereIsNoneBetweenDevices) {
+TEST(RooflineTest, ThereIsNoneBetweenDevices) {
   const Plan plan = *TwoDevicesPlan(Device::Cpu(), Device::Gpu(0)).Make();
   const fb::Function& f = *plan.table().functions()->Get(0);
   const tools::StepBound bound =
-      tools::BoundOf(f, *f.steps()->Get(1), {.device = Device::Gpu(0), .products = {}});
+      tools::BoundOf(f, *f.steps()->Get(1), {.device = Device::Gpu(0), .matmuls = {}});
   EXPECT_EQ(bound.seconds, 0);
   EXPECT_EQ(bound.limit, "-");
 }
 
 TEST(FunctionProfileTest, ProfilesAgainstAMeasuredRoof) {
-  Session session = *ProductPlan(Device::Cpu(), DType::kF32, 256).MakeSession();
+  Session session = *MatmulPlan(Device::Cpu(), DType::kF32, 256).MakeSession();
   BoundFunction f = *session.Bind("f");
   const absl::StatusOr<FunctionProfile> profile = tools::ProfileFunction(session, f, "f", {.repeat = 5});
   ASSERT_TRUE(profile.ok()) << profile.status();
-  ASSERT_EQ(profile->roofs.size(), 1u);
-  EXPECT_GT(profile->roofs[0].bytes_per_second, 1e8);
-  ASSERT_EQ(profile->roofs[0].products.size(), 1u);
-  EXPECT_GT(profile->roofs[0].products.begin()->second.flops_per_second, 1e8);
+  ASSERT_EQ(profile->rooflines.size(), 1u);
+  EXPECT_GT(profile->rooflines[0].bytes_per_second, 1e8);
+  ASSERT_EQ(profile->rooflines[0].matmuls.size(), 1u);
+  EXPECT_GT(profile->rooflines[0].matmuls.begin()->second.flops_per_second, 1e8);
   ASSERT_EQ(profile->steps.size(), 2u);
   EXPECT_EQ(profile->steps[0].what, "matmul 256x256x256 in f32");
   EXPECT_EQ(profile->steps[1].what, "copy; f32[256,256] -> f32[256,256]");
   EXPECT_EQ(profile->steps[1].lines, "net.cc:12 Linear(4)");
   for (const ProfiledStep& step : profile->steps) EXPECT_GT(step.bound.seconds, 0);
-  EXPECT_EQ(profile->seconds_of_mark, 0);
+  EXPECT_EQ(profile->seconds_per_event, 0);
   EXPECT_GT(profile->run_seconds, 0);
 }
 
@@ -211,11 +211,11 @@ TEST(FunctionProfileTest, GpusAreTimedByMarks) {
   for (const char* name : {"x", "t"}) ASSERT_TRUE(f.SetInput(name, x).ok());
   ASSERT_TRUE(f.SetScalar("s", 3).ok());
   const absl::StatusOr<FunctionProfile> profile =
-      tools::ProfileFunction(session, f, "f", {.repeat = 4, .with_roofs = false});
+      tools::ProfileFunction(session, f, "f", {.repeat = 4, .with_rooflines = false});
   ASSERT_TRUE(profile.ok()) << profile.status();
   EXPECT_NEAR(profile->StepSeconds(), 2e-3, 1e-9);
-  EXPECT_NEAR(profile->seconds_of_mark, 1e-3, 1e-9);
-  // Two steps, and the mark between them.
+  EXPECT_NEAR(profile->seconds_per_event, 1e-3, 1e-9);
+  // Two steps, and the event between them.
   EXPECT_NEAR(profile->marked_seconds, 3e-3, 1e-9);
   EXPECT_THAT(tools::ProfileText(*profile),
               AllOf(HasSubstr("on gpu:0: 2 steps, 4 runs\n"), HasSubstr("  steps      2.0000 ms  "),
@@ -223,7 +223,7 @@ TEST(FunctionProfileTest, GpusAreTimedByMarks) {
 }
 
 TEST(FunctionProfileTest, SaysWhatIsWrong) {
-  Session session = *ProductPlan(Device::Cpu(), DType::kF32, 8).MakeSession();
+  Session session = *MatmulPlan(Device::Cpu(), DType::kF32, 8).MakeSession();
   BoundFunction f = *session.Bind("f");
   EXPECT_EQ(tools::ProfileFunction(session, f, "f", {.repeat = 0}).status(),
             absl::InvalidArgumentError("--repeat must be at least 1"));
@@ -233,7 +233,7 @@ TEST(FunctionProfileTest, SaysWhatIsWrong) {
   BoundFunction g = *far.Bind("f");
   EXPECT_THAT(
       std::string(tools::ProfileFunction(far, g, "f").status().message()),
-      HasSubstr("what the device can do at most could not be measured; --no-roof profiles without it: "));
+      HasSubstr("what the device can do at most could not be measured; --no-roofline profiles without it: "));
 }
 
 }  // namespace

@@ -5,23 +5,23 @@
 namespace sinter::tools {
 namespace {
 
-TEST(TunePlanTest, ALineAProduct) {
+TEST(TunePlanTest, ALineAChoice) {
   const std::string device = "NVIDIA H200, sm_90, 132 multiprocessors", library = "cuBLASLt 13.1.0";
   TuningReport report = {.file = "m.plan.tuning"};
-  report.products = {{.key = {device, library, "bf16 a"},
-                      .source = ChoiceSource::kMeasured,
-                      .first_us = 60,
-                      .chosen_us = 50},
-                     {.key = {device, library, "bf16 b"},
-                      .source = ChoiceSource::kFile,
-                      .first_us = 1234.5,
-                      .chosen_us = 1234.5,
-                      .any_bits = true},
-                     {.key = {device, library, "f32 c"}, .reason = "it is too small to time"},
-                     {.key = {"another", library, "f32 c"},
-                      .source = ChoiceSource::kMeasured,
-                      .first_us = 3,
-                      .chosen_us = 3}};
+  report.choices = {{.key = {device, library, "bf16 a"},
+                     .source = ChoiceSource::kMeasured,
+                     .first_us = 60,
+                     .chosen_us = 50},
+                    {.key = {device, library, "bf16 b"},
+                     .source = ChoiceSource::kFile,
+                     .first_us = 1234.5,
+                     .chosen_us = 1234.5,
+                     .any_bits = true},
+                    {.key = {device, library, "f32 c"}, .reason = "it is too small to time"},
+                    {.key = {"another", library, "f32 c"},
+                     .source = ChoiceSource::kMeasured,
+                     .first_us = 3,
+                     .chosen_us = 3}};
   EXPECT_EQ(TuningTableText(report),
             "NVIDIA H200, sm_90, 132 multiprocessors, cuBLASLt 13.1.0\n"
             "  first us  chosen us    gain  from          operation\n"

@@ -21,9 +21,9 @@ using ir::tf32::IsPlain;
 using ir::tf32::kFetchCycles;
 using ir::tf32::kMostFloats;
 using ir::tf32::kMostOut;
-using ir::tf32::kNarrow;
 using ir::tf32::kSumTile;
 using ir::tf32::kTileCycles;
+using ir::tf32::kTileN;
 using ir::tf32::PitchOf;
 using ir::tf32::StepCycles;
 using ir::tf32::TilesOf;
@@ -62,24 +62,24 @@ int64_t PairPitchOf(int64_t pixels) { return ir::tf32::RoundUp(pixels + 4, 8) - 
 std::optional<ColumnTiles> ColumnTilesOf(const Conv& conv) {
   const int64_t pixels = conv.pixels(), pitch = PitchOf(pixels), pair_pitch = PairPitchOf(pixels);
   const int64_t most_chunk =
-      kMostFloats / (2 * (pair_pitch + kMostColumnWarps * kNarrow)) * 2 / kNarrow * kNarrow;
+      kMostFloats / (2 * (pair_pitch + kMostColumnWarps * kTileN)) * 2 / kTileN * kTileN;
   if (conv.out > kMostOut || conv.channels > kMostOut || pixels > kMostColumnPixels ||
       conv.width > kMostColumnWidth || most_chunk == 0)
     return std::nullopt;
   const int64_t chunk = ir::tf32::RoundUp(
-      llvm::divideCeilSigned(conv.out, llvm::divideCeilSigned(conv.out, most_chunk)), kNarrow);
+      llvm::divideCeilSigned(conv.out, llvm::divideCeilSigned(conv.out, most_chunk)), kTileN);
   const double fetch = kFetchCycles * conv.out * pixels;
   std::optional<ColumnTiles> best;
   for (int64_t group = 1; group <= conv.channels; ++group) {
     for (int64_t tiles_m : {2, 1}) {
       for (int64_t warps_n : {1, 2, 4, 8}) {
         const int64_t rows = group * conv.taps(), warps_m = llvm::divideCeilSigned(rows, tiles_m * kSumTile);
-        const int64_t tiles_n = llvm::divideCeilSigned(llvm::divideCeilSigned(pixels, kNarrow), warps_n);
+        const int64_t tiles_n = llvm::divideCeilSigned(llvm::divideCeilSigned(pixels, kTileN), warps_n);
         if (warps_m * warps_n > kMostColumnWarps || tiles_m * tiles_n > kMostColumnTiles) continue;
-        const int64_t floats = std::max(rows * pitch, chunk * pair_pitch + 2 * warps_n * tiles_n * kNarrow) +
+        const int64_t floats = std::max(rows * pitch, chunk * pair_pitch + 2 * warps_n * tiles_n * kTileN) +
                                group * conv.height * conv.width;
         if (floats > kMostFloats) continue;
-        const double products = 1.0 * warps_m * warps_n * llvm::divideCeilSigned(conv.out, kNarrow) *
+        const double products = 1.0 * warps_m * warps_n * llvm::divideCeilSigned(conv.out, kTileN) *
                                 std::max<double>(kTileCycles * tiles_m * tiles_n, 2 * tiles_n + 4 * tiles_m);
         const double columns = kColumnCycles * rows * (pitch + pixels);
         const double cycles = llvm::divideCeilSigned(conv.channels, group) * (products + columns + fetch);
@@ -100,7 +100,7 @@ GradTiles RowTilesOf(const Conv& conv) {
   GradTiles t = {};
   const int64_t rows = conv.channels * conv.taps(), row_tiles = llvm::divideCeilSigned(rows, kSumTile);
   const bool are_many = row_tiles >= kManyRowTiles;
-  t.tiles_n = llvm::divideCeilSigned(conv.out, kNarrow);
+  t.tiles_n = llvm::divideCeilSigned(conv.out, kTileN);
   t.warps_m = are_many ? 4 : std::min<int64_t>(8, llvm::PowerOf2Ceil(row_tiles));
   t.warps_k = are_many ? 1 : 8 / t.warps_m;
   t.tiles_m = row_tiles > t.warps_m ? 2 : 1;
@@ -124,7 +124,7 @@ std::optional<GradTiles> GradTilesOf(const Conv& conv) {
   if (most % 16 == 0) most -= 8;
   t.chunk = ir::tf32::RoundUp(llvm::divideCeilSigned(pixels, llvm::divideCeilSigned(pixels, most)), 8);
   if (PitchOf(t.chunk) > most) t.chunk -= 8;
-  const auto sums = [&] { return t.warps_k * t.warps_m * t.tiles_m * kSumTile * t.tiles_n * kNarrow; };
+  const auto sums = [&] { return t.warps_k * t.warps_m * t.tiles_m * kSumTile * t.tiles_n * kTileN; };
   while (t.warps_k > 1 && sums() > conv.out * PitchOf(t.chunk)) t.warps_k /= 2;
   const double fetch = kFetchCycles * (t.touched * conv.height * conv.width + conv.out * pixels);
   const double products = t.warps_m * pixels / 8.0 * StepCycles(t.tiles_m, t.tiles_n);
@@ -166,7 +166,7 @@ bool ComputesWeightGrad(mlir::Operation* op) {
 CatalogText TextOf(const Conv& conv, int64_t threads, int64_t pitch) {
   const int64_t largest =
       conv.batch * std::max(conv.channels * conv.height * conv.width, conv.out * conv.pixels());
-  CatalogText text(FitsNarrow(largest));
+  CatalogText text(FitsIndex32(largest));
   text.Number("kThreads", threads).Number("kBatch", conv.batch).Number("kChannels", conv.channels);
   text.Number("kHeight", conv.height).Number("kWidth", conv.width);
   text.Number("kOut", conv.out).Number("kOutH", conv.out_h).Number("kOutW", conv.out_w);

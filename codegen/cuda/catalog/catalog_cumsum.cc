@@ -74,7 +74,7 @@ absl::StatusOr<CudaCatalogCall> LowerCumsum(mlir::Operation* op) {
   if (type.getNumElements() == 0) return call;
   Spread spread(around.outer, type.getDimSize(cumsum.getDim()), around.inner, ElementBytes(element));
 
-  CatalogText text(FitsNarrow(type.getNumElements()));
+  CatalogText text(FitsIndex32(type.getNumElements()));
   text.Type("E", ElementName(element)).Number("kBlock", kCatalogBlock);
   text.Number("kOuter", spread.outer).Number("kSize", spread.size).Number("kInner", spread.inner);
   text.Number("kReverse", cumsum.getReverse())

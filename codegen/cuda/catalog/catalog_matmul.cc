@@ -8,7 +8,7 @@
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/codegen/steps/lowering.h"
 #include "sinter/ir/dialect/ops.h"
-#include "sinter/ir/library/product_sizes.h"
+#include "sinter/ir/library/matmul_sizes.h"
 #include "sinter/ir/target/cuda_libraries.h"
 #include "sinter/ir/target/gpu_models.h"
 #include "sinter/ir/target/tf32_kernels.h"
@@ -36,13 +36,13 @@ bool IsCublasOnly(ir::MatmulOp matmul) {
 
 absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
-  const ir::ProductSizes s = ir::ProductSizes::Of(matmul);
+  const ir::MatmulSizes s = ir::MatmulSizes::Of(matmul);
   const int64_t tiles = ir::tf32::MatmulTiles(s), most = s.k <= kLongestWhole ? 1 : kSplitBlocks / tiles;
   const int64_t wanted = std::clamp<int64_t>(s.k / kShortestSplit, 1, most);
   const int64_t depth = llvm::divideCeilSigned(llvm::divideCeilSigned(s.k, wanted), kSplitStep) * kSplitStep,
                 splits = llvm::divideCeilSigned(s.k, depth);
   const bool has_bias = static_cast<bool>(matmul.getBias());
-  CatalogText text(FitsNarrow(std::max({s.m * s.n * splits, s.m * s.k, s.k * s.n})));
+  CatalogText text(FitsIndex32(std::max({s.m * s.n * splits, s.m * s.k, s.k * s.n})));
   text.Number("kM", s.m).Number("kN", s.n).Number("kK", s.k);
   text.Number("kTransposeA", matmul.getTransposeA()).Number("kTransposeB", matmul.getTransposeB());
   text.Number("kHasBias", has_bias).Number("kRelu", matmul.getActivation() == ir::Activation::relu);
@@ -89,7 +89,7 @@ absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
   if (ir::tf32::Computes(matmul)) return LowerSplit(op);
   if (IsCublasOnly(matmul)) {
     return absl::UnimplementedError(absl::StrCat(UserLine(op->getLoc()),
-                                                 ": a product with an addend, a scale or a result of f32 "
+                                                 ": a matmul with an addend, a scale or a result of f32 "
                                                  "from 16-bit operands is cuBLASLt's on a GPU, which "
                                                  "has no activation but gelu_tanh, and in f64 "
                                                  "neither bias nor activation: leave those out of it"));
@@ -97,10 +97,10 @@ absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
   mlir::RankedTensorType a = TensorOf(matmul.getA()), result = TensorOf(matmul.getResult());
   CudaCatalogCall call;
   if (result.getNumElements() == 0) return call;
-  const auto [batch, m, n, k] = ir::ProductSizes::Of(matmul);
+  const auto [batch, m, n, k] = ir::MatmulSizes::Of(matmul);
   const bool has_bias = static_cast<bool>(matmul.getBias());
 
-  CatalogText text(FitsNarrow(std::max(
+  CatalogText text(FitsIndex32(std::max(
       {result.getNumElements(), a.getNumElements(), TensorOf(matmul.getB()).getNumElements(), m, n, k})));
   text.Type("E", ElementName(a.getElementType()));
   text.Number("kM", m).Number("kN", n).Number("kK", k);

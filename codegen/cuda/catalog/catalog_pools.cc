@@ -42,12 +42,12 @@ struct PoolShape {
   }
 
   int64_t window_elements() const { return window[0] * window[1]; }
-  bool fits_narrow() const {
+  bool fits_index32() const {
     const int64_t largest =
         std::max({in_h + padding[0] + padding[1] + window[0] + strides[0],
                   in_w + padding[2] + padding[3] + window[1] + strides[1], window_elements(),
                   planes * lanes * in_h * in_w, planes * lanes * out_h * out_w});
-    return FitsNarrow(largest);
+    return FitsIndex32(largest);
   }
 };
 
@@ -67,7 +67,7 @@ int64_t ShareOf(const PoolShape& shape) {
 }
 
 CatalogText TextOf(const PoolShape& shape, int64_t vector, int64_t share) {
-  CatalogText text(shape.fits_narrow() && FitsNarrow(shape.elements / vector * share));
+  CatalogText text(shape.fits_index32() && FitsIndex32(shape.elements / vector * share));
   text.Type("E", ElementName(shape.element));
   text.Number("kInH", shape.in_h).Number("kInW", shape.in_w);
   text.Number("kOutH", shape.out_h).Number("kOutW", shape.out_w).Number("kLanes", shape.lanes);

@@ -94,7 +94,7 @@ void AddSorted(ir::ScatterAddOp op, const ScatterShape& shape, const RunSpread& 
                     .sorted_keys = CatalogArgument{keys, "u32"},
                     .numbers = {numbers, "u32"}};
   // A separate text, the same for all element types.
-  AppendSort(CatalogText(/*narrow=*/true), sort, op.getContext(), workspace, call);
+  AppendSort(CatalogText(/*index32=*/true), sort, op.getContext(), workspace, call);
   call.launches.push_back(text.Launch("scatter_add_runs", "AddRuns($0, $1, $2, $3, $4)",
                                       {x, updates, {keys, "const u32"}, {numbers, "const u32"}}, {y},
                                       llvm::divideCeilSigned(spread.threads, kCatalogBlock), kCatalogBlock));
@@ -109,7 +109,7 @@ absl::StatusOr<CudaCatalogCall> LowerScatterAdd(mlir::Operation* operation) {
   const int64_t updates = TensorOf(op.getUpdates()).getNumElements();
   call.flops = updates;
   RunSpread spread(shape);
-  CatalogText text(FitsNarrow(std::max({shape.elements, updates, spread.threads})));
+  CatalogText text(FitsIndex32(std::max({shape.elements, updates, spread.threads})));
   text.Type("E", ElementName(shape.element)).Type("Index", ElementType(shape.index));
   text.Number("kOuter", shape.outer).Number("kSize", shape.size).Number("kInner", shape.inner);
   text.Number("kCount", shape.count).Number("kVector", spread.vector);

@@ -138,7 +138,7 @@ absl::StatusOr<CudaCatalogCall> LowerRandomPermutation(mlir::Operation* op) {
                                                  ": a random_permutation on a GPU has at most ", kMostSorted,
                                                  " numbers, not ", type.getNumElements(), "; permute parts"));
   }
-  CatalogText text(/*narrow=*/true);
+  CatalogText text(/*index32=*/true);
   text.Append(
       absl::StrCat("constexpr u32 kStream = ", static_cast<uint32_t>(permutation.getStream()), "u;\n"));
   text.Append(kernels::CudaRandomPermutation());

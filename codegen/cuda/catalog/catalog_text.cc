@@ -18,9 +18,9 @@ constexpr int64_t kWorkspaceAlignment = 256;
 constexpr int64_t kMostBlocks = std::numeric_limits<int32_t>::max();
 }  // namespace
 
-CatalogText::CatalogText(bool narrow) {
-  Append(std::string_view(narrow ? "typedef i32 idx;\ntypedef u32 uidx;\n"
-                                 : "typedef i64 idx;\ntypedef u64 uidx;\n"));
+CatalogText::CatalogText(bool index32) {
+  Append(std::string_view(index32 ? "typedef i32 idx;\ntypedef u32 uidx;\n"
+                                  : "typedef i64 idx;\ntypedef u64 uidx;\n"));
   Append(kernels::CudaElements());
 }
 
@@ -50,7 +50,7 @@ CudaSource CatalogText::Build(const std::string& name, const std::string& call, 
   CudaSource source;
   source.symbol = absl::StrCat(name, "_", ShortHash(text + body));
   source.text = absl::StrCat(text, source.symbol, body);
-  source.starts_early = true;
+  source.has_programmatic_launch = true;
   return source;
 }
 
@@ -111,7 +111,7 @@ SizesAround::SizesAround(mlir::Value value, int64_t dim) {
   }
 }
 
-bool FitsNarrow(int64_t most) { return most < std::numeric_limits<int32_t>::max() - (1 << 24); }
+bool FitsIndex32(int64_t most) { return most < std::numeric_limits<int32_t>::max() - (1 << 24); }
 
 absl::Status CheckGrids(mlir::Operation* op, const CudaCatalogCall& call) {
   for (const CudaCatalogLaunch& launch : call.launches) {

@@ -1,6 +1,6 @@
 // Texts of hand-written kernels with their numbers filled in, and helpers of the CUDA catalogue's lowerings.
 //
-//   CatalogText text(/*narrow=*/true);
+//   CatalogText text(/*index32=*/true);
 //   text.Number("kSize", 1000).Append(kernels::CudaCumsum());
 //   call.launches.push_back(text.Launch("cumsum_rows", "RowSums($0, nullptr, $1)",
 //                                       {{In(op, 0), "const Storage"}}, {{Out(op, 0), "Storage"}},
@@ -28,8 +28,8 @@ struct CatalogArgument {
 
 class CatalogText {
  public:
-  // `narrow`: positions have 32 bits, else 64.
-  explicit CatalogText(bool narrow);
+  // `index32`: positions have 32 bits, else 64.
+  explicit CatalogText(bool index32);
 
   CatalogText& Type(std::string_view name, std::string_view type);
   CatalogText& Number(std::string_view name, int64_t value);
@@ -70,7 +70,7 @@ int64_t ElementBytes(mlir::Type element);
 
 mlir::RankedTensorType TensorOf(mlir::Value value);
 
-// The products of the sizes before and after dimension `dim`.
+// The matmuls of the sizes before and after dimension `dim`.
 struct SizesAround {
   int64_t outer = 1, inner = 1;
   SizesAround(mlir::Value value, int64_t dim);
@@ -78,7 +78,7 @@ struct SizesAround {
 
 inline constexpr int64_t kCatalogBlock = 256;  // Default number of threads in a block.
 // True if numbers up to `most` fit in 32-bit positions, including those of threads beyond the end.
-bool FitsNarrow(int64_t most);
+bool FitsIndex32(int64_t most);
 // UNIMPLEMENTED, with the user's line, if a launch would have more blocks than a GPU allows.
 absl::Status CheckGrids(mlir::Operation* op, const CudaCatalogCall& call);
 

@@ -20,7 +20,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "mlir/IR/Operation.h"
 #include "sinter/codegen/cuda/cuda_source.h"
-#include "sinter/codegen/loops/fused_stages.h"
+#include "sinter/codegen/loops/fused_launches.h"
 
 namespace sinter::codegen {
 

@@ -13,13 +13,13 @@ constexpr int64_t kEach = 4;  // Accesses of a thread; all are in flight before 
 
 }  // namespace
 
-std::optional<CudaCatalogLaunch> CudaCopy(const BufferPlace& from, const BufferPlace& to) {
+std::optional<CudaCatalogLaunch> CudaCopy(const BufferRegion& from, const BufferRegion& to) {
   const bool on_one_gpu =
       from.device && from.device == to.device && from.device.getKind() == ir::DeviceKind::gpu;
   if (!on_one_gpu || from.bytes < kLeastBytes || Overlaps(from, to)) return std::nullopt;
   // Arenas, variables, inputs and constants have a larger alignment, so the offsets decide.
   if (from.offset % kAccessBytes != 0 || to.offset % kAccessBytes != 0) return std::nullopt;
-  CatalogText text(FitsNarrow(from.bytes));
+  CatalogText text(FitsIndex32(from.bytes));
   text.Number("kBytes", from.bytes).Number("kBlock", kCatalogBlock).Number("kEach", kEach);
   CudaCatalogLaunch launch =
       text.Append(kernels::CudaCopy())

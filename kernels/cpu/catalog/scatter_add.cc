@@ -30,10 +30,11 @@ std::string Check(std::span<const int64_t> p, std::span<const CatalogOperand> op
   return problem;
 }
 
-bool IsNarrow(int64_t dtype) { return dtype == kBf16 || dtype == kF16; }
+bool IsLowPrecision(int64_t dtype) { return dtype == kBf16 || dtype == kF16; }
 
 int64_t WorkspaceBytes(std::span<const int64_t> p) {
-  return IsNarrow(p[kDType]) ? p[kOuter] * p[kSize] * p[kInner] * static_cast<int64_t>(sizeof(float)) : 0;
+  return IsLowPrecision(p[kDType]) ? p[kOuter] * p[kSize] * p[kInner] * static_cast<int64_t>(sizeof(float))
+                                   : 0;
 }
 
 // Adds the updates of rows [begin, end) of the result. `sums` is the result itself or the workspace.
@@ -71,7 +72,7 @@ void Scatter(const CatalogCall& call) {
   const int64_t grain = 1 + kGrainElements / inner;
   call.parallel.For(p[kOuter] * p[kSize], grain, [&](int64_t begin, int64_t end, int) {
     const int64_t first = begin * inner, last = end * inner;
-    if constexpr (E::kIsNarrowFloat) {
+    if constexpr (E::kIsLowPrecision) {
       float* const sums = static_cast<float*>(call.workspace);
       for (int64_t e = first; e < last; ++e) sums[e] = E::Load(x[e]);
       AddRows<E>(p, indices, updates, sums, begin, end);

@@ -132,7 +132,7 @@ size_t ConvWorkspaceBytes(const Conv& conv, ConvPass pass, int threads) {
 void RunConvForward(const Conv& conv, const void* x, const void* weights, const void* bias, void* y,
                     void* workspace, const Parallel& parallel) {
   if (HasConvTiles(conv))
-    return RunTiledForward(conv, x, weights, bias, y, workspace, parallel, BestProductKernels());
+    return RunTiledForward(conv, x, weights, bias, y, workspace, parallel, BestMatmulKernels());
   WithFloatElement(conv.dtype, [&](auto element) {
     using E = decltype(element);
     using S = typename E::Storage;
@@ -150,7 +150,7 @@ void RunConvForward(const Conv& conv, const void* x, const void* weights, const 
 void RunConvInputGrad(const Conv& conv, const void* g, const void* weights, void* dx, void* workspace,
                       const Parallel& parallel) {
   if (HasConvTiles(conv))
-    return RunTiledInputGrad(conv, g, weights, dx, workspace, parallel, BestProductKernels());
+    return RunTiledInputGrad(conv, g, weights, dx, workspace, parallel, BestMatmulKernels());
   WithFloatElement(conv.dtype, [&](auto element) {
     using E = decltype(element);
     using S = typename E::Storage;
@@ -167,8 +167,7 @@ void RunConvInputGrad(const Conv& conv, const void* g, const void* weights, void
 
 void RunConvWeightGrad(const Conv& conv, const void* x, const void* g, void* dw, void* workspace,
                        const Parallel& parallel) {
-  if (HasConvTiles(conv))
-    return RunTiledWeightGrad(conv, x, g, dw, workspace, parallel, BestProductKernels());
+  if (HasConvTiles(conv)) return RunTiledWeightGrad(conv, x, g, dw, workspace, parallel, BestMatmulKernels());
   WithFloatElement(conv.dtype, [&](auto element) {
     using E = decltype(element);
     using S = typename E::Storage;

@@ -70,7 +70,7 @@ class Gather {
   using C = typename E::Compute;
 
   Gather(const Conv& c, bool is_forward, const Frame& frame, const void* from, const void* weights,
-         const void* bias, void* to, void* workspace, const Parallel& parallel, const ProductKernels& kernels)
+         const void* bias, void* to, void* workspace, const Parallel& parallel, const MatmulKernels& kernels)
       : c_(c),
         is_forward_(is_forward),
         frame_(frame),
@@ -253,7 +253,7 @@ class Gather {
                      const Sums& sums) const {
     int64_t offsets[kChain];
     for (int64_t i = 0; i < runs; ++i) offsets[i] = taps_.offsets[tap + i * step] + start;
-    ProductTile<C> tile = {.offsets = offsets, .segments = runs, .length = length, .b_stride = panel_width_};
+    MatmulTile<C> tile = {.offsets = offsets, .segments = runs, .length = length, .b_stride = panel_width_};
     tile.sums_stride = sums.stride, tile.adds = adds;
     tile.b = b, tile.sums = sums.first;
     MultiplyPanels(kernels_, tile, Depth() * panel_width_, pointers, rows, columns);
@@ -293,7 +293,7 @@ class Gather {
   S* to_;
   int64_t height_, width_;  // Size of the result.
   Parallel parallel_;
-  const ProductKernels& kernels_;
+  const MatmulKernels& kernels_;
   int64_t panel_width_;
   const C* images_ = nullptr;
   C* packed_ = nullptr;
@@ -311,11 +311,11 @@ int64_t PlaceOf(int64_t remainder, int64_t pad, int64_t tap, int64_t dilation, i
 
 // True for a convolution of single pixels, which is a matmul of the pixels, or of their gradients, with the
 // weights.
-bool IsProduct(const Conv& c) {
+bool IsMatmul(const Conv& c) {
   return c.channels_last && c.groups == 1 && c.kernel_h * c.kernel_w == 1 && c.stride_h * c.stride_w == 1 &&
          c.pad_top == 0 && c.pad_left == 0 && c.out_h == c.in_h && c.out_w == c.in_w;
 }
-Matmul ProductOf(const Conv& c, bool is_forward) {
+Matmul MatmulOf(const Conv& c, bool is_forward) {
   return {.dtype = c.dtype,
           .m = c.batch * c.out_h * c.out_w,
           .n = is_forward ? c.out_channels : c.in_channels,
@@ -327,7 +327,7 @@ Matmul ProductOf(const Conv& c, bool is_forward) {
 }  // namespace
 
 size_t GatherWorkspaceBytes(const Conv& c, bool is_forward, int threads) {
-  if (IsProduct(c)) return FloatMatmulWorkspaceBytes(ProductOf(c, is_forward), threads);
+  if (IsMatmul(c)) return FloatMatmulWorkspaceBytes(MatmulOf(c, is_forward), threads);
   size_t bytes = 0;
   WithFloatElement(c.dtype, [&](auto element) {
     using E = decltype(element);
@@ -339,9 +339,9 @@ size_t GatherWorkspaceBytes(const Conv& c, bool is_forward, int threads) {
 }
 
 void RunTiledForward(const Conv& c, const void* x, const void* weights, const void* bias, void* y,
-                     void* workspace, const Parallel& parallel, const ProductKernels& kernels) {
-  if (IsProduct(c)) {
-    return RunFloatMatmul(ProductOf(c, true), {.a = x, .b = weights, .bias = bias, .result = y}, workspace,
+                     void* workspace, const Parallel& parallel, const MatmulKernels& kernels) {
+  if (IsMatmul(c)) {
+    return RunFloatMatmul(MatmulOf(c, true), {.a = x, .b = weights, .bias = bias, .result = y}, workspace,
                           parallel, kernels);
   }
   WithFloatElement(c.dtype, [&](auto element) {
@@ -363,9 +363,9 @@ void RunTiledForward(const Conv& c, const void* x, const void* weights, const vo
 }
 
 void RunTiledInputGrad(const Conv& c, const void* g, const void* weights, void* dx, void* workspace,
-                       const Parallel& parallel, const ProductKernels& kernels) {
-  if (IsProduct(c)) {
-    return RunFloatMatmul(ProductOf(c, false), {.a = g, .b = weights, .result = dx}, workspace, parallel,
+                       const Parallel& parallel, const MatmulKernels& kernels) {
+  if (IsMatmul(c)) {
+    return RunFloatMatmul(MatmulOf(c, false), {.a = g, .b = weights, .result = dx}, workspace, parallel,
                           kernels);
   }
   WithFloatElement(c.dtype, [&](auto element) {

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "sinter/kernels/cpu/images/conv.h"
-#include "sinter/kernels/cpu/matmul/product_panels.h"
+#include "sinter/kernels/cpu/matmul/matmul_panels.h"
 #include "sinter/kernels/cpu/parallel.h"
 
 namespace sinter::kernels {

@@ -1,7 +1,7 @@
-// Convolutions of floats by the tiles of product_tile.h; callers use conv.h.
+// Convolutions of floats by the tiles of matmul_tile.h; callers use conv.h.
 //
 //   if (HasConvTiles(conv)) {
-//     RunTiledForward(conv, x, weights, bias, y, workspace, parallel, BestProductKernels());
+//     RunTiledForward(conv, x, weights, bias, y, workspace, parallel, BestMatmulKernels());
 //   }
 //
 // Images are copied to channels-last order with their padding around them, unless they already have this
@@ -12,7 +12,7 @@
 #define SINTER_KERNELS_CPU_IMAGES_CONV_TILES_H_
 
 #include "sinter/kernels/cpu/images/conv.h"
-#include "sinter/kernels/cpu/matmul/product_tile.h"
+#include "sinter/kernels/cpu/matmul/matmul_tile.h"
 
 namespace sinter::kernels {
 
@@ -26,11 +26,11 @@ size_t GatherWorkspaceBytes(const Conv& conv, bool is_forward, int threads);
 size_t WeightGradWorkspaceBytes(const Conv& conv, int threads);
 // The arguments are those of conv.h.
 void RunTiledForward(const Conv& conv, const void* x, const void* weights, const void* bias, void* y,
-                     void* workspace, const Parallel& parallel, const ProductKernels& kernels);
+                     void* workspace, const Parallel& parallel, const MatmulKernels& kernels);
 void RunTiledInputGrad(const Conv& conv, const void* g, const void* weights, void* dx, void* workspace,
-                       const Parallel& parallel, const ProductKernels& kernels);
+                       const Parallel& parallel, const MatmulKernels& kernels);
 void RunTiledWeightGrad(const Conv& conv, const void* x, const void* g, void* dw, void* workspace,
-                        const Parallel& parallel, const ProductKernels& kernels);
+                        const Parallel& parallel, const MatmulKernels& kernels);
 
 }  // namespace sinter::kernels
 

@@ -92,7 +92,7 @@ class WeightGrad {
   using C = typename E::Compute;
 
   WeightGrad(const Conv& c, const void* x, const void* g, void* dw, void* workspace, const Parallel& parallel,
-             const ProductKernels& kernels)
+             const MatmulKernels& kernels)
       : c_(c),
         runs_(c),
         parts_(PartsOf(c)),
@@ -201,7 +201,7 @@ class WeightGrad {
     for (int64_t p = t.panel; p < t.panel + t.panels; ++p) {
       const int64_t column = p * grid_.panel_width,
                     columns = Least(grid_.panel_width, runs_.channels - column);
-      ProductTile<C> tile = {.offsets = offsets, .segments = lines, .length = width, .b = s.panel};
+      MatmulTile<C> tile = {.offsets = offsets, .segments = lines, .length = width, .b = s.panel};
       tile.vectors = columns > lanes ? 2 : 1, tile.b_stride = tile.vectors * lanes, tile.adds = adds;
       tile.k_stride = c_.stride_w * frame_.channels, tile.sums_stride = runs_.row();
       PackColumns<Plain>(kernels_, gradient_ + GradientAt(t, line, x) + column, 1, c_.out_channels, columns,
@@ -264,7 +264,7 @@ class WeightGrad {
   bool in_place_;  // The sums are the weight gradient itself.
   S* dw_;
   Parallel parallel_;
-  const ProductKernels& kernels_;
+  const MatmulKernels& kernels_;
   const C* images_ = nullptr;
   const C* gradient_ = nullptr;
   C* sums_ = nullptr;
@@ -297,7 +297,7 @@ size_t WeightGradWorkspaceBytes(const Conv& c, int threads) {
 }
 
 void RunTiledWeightGrad(const Conv& c, const void* x, const void* g, void* dw, void* workspace,
-                        const Parallel& parallel, const ProductKernels& kernels) {
+                        const Parallel& parallel, const MatmulKernels& kernels) {
   WithFloatElement(c.dtype, [&](auto element) {
     WeightGrad<decltype(element)>(c, x, g, dw, workspace, parallel, kernels).Run();
   });

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "sinter/kernels/cpu/math/activation.h"
-#include "sinter/kernels/cpu/matmul/product_panels.h"
+#include "sinter/kernels/cpu/matmul/matmul_panels.h"
 
 namespace sinter::kernels {
 namespace {
@@ -38,7 +38,7 @@ struct Chunks {
 // A tile: rows and columns of one matmul's result, and a range of k.
 template <typename C>
 struct Tile {
-  int64_t product = 0, row = 0, rows = 0, column = 0, columns = 0, k = 0, k_end = 0;
+  int64_t matmul = 0, row = 0, rows = 0, column = 0, columns = 0, k = 0, k_end = 0;
   C* sums = nullptr;  // Destination, with n elements per row; null: the scratch.
 
   EvenParts Chains() const { return EvenParts(k_end - k, kChain); }
@@ -61,13 +61,12 @@ struct Scratch {
 };
 
 template <typename E>
-class FloatProduct {
+class FloatMatmul {
  public:
   using S = typename E::Storage;
   using C = typename E::Compute;
 
-  FloatProduct(const Matmul& p, const MatmulOperands& o, int threads, const ProductKernels& kernels,
-               C* partial)
+  FloatMatmul(const Matmul& p, const MatmulOperands& o, int threads, const MatmulKernels& kernels, C* partial)
       : p_(p),
         o_(o),
         a_(static_cast<const S*>(o.a)),
@@ -128,7 +127,7 @@ class FloatProduct {
   Tile<C> TileOf(int64_t unit) const {
     const int64_t tile = unit % grid_.tiles(), chunk = unit / grid_.tiles() / p_.batch;
     const int64_t r = tile / grid_.panels.count, c = tile % grid_.panels.count;
-    Tile<C> t = {.product = unit / grid_.tiles() % p_.batch};
+    Tile<C> t = {.matmul = unit / grid_.tiles() % p_.batch};
     t.row = grid_.rows.start(r), t.rows = grid_.rows.size(r);
     t.column = grid_.column(c), t.columns = Least(grid_.column(c + 1), p_.n) - t.column;
     t.k = chunk * chunks_.size, t.k_end = Least(t.k + chunks_.size, p_.k);
@@ -140,16 +139,16 @@ class FloatProduct {
     return t;
   }
   // Returns the index of the tile's first element in the result.
-  int64_t ResultAt(const Tile<C>& t) const { return (t.product * p_.m + t.row) * p_.n + t.column; }
+  int64_t ResultAt(const Tile<C>& t) const { return (t.matmul * p_.m + t.row) * p_.n + t.column; }
 
   // Return the addresses of element (i, k) of the tile's a and (k, j) of its b.
   const S* Row(const Tile<C>& t, int64_t k, int64_t i) const {
     const int64_t row = t.row + i;
-    return a_ + t.product * p_.m * p_.k + (p_.transpose_a ? k * p_.m + row : row * p_.k + k);
+    return a_ + t.matmul * p_.m * p_.k + (p_.transpose_a ? k * p_.m + row : row * p_.k + k);
   }
   const S* Column(const Tile<C>& t, int64_t k, int64_t j) const {
     const int64_t column = t.column + j;
-    return b_ + t.product * p_.n * p_.k + (p_.transpose_b ? column * p_.k + k : k * p_.n + column);
+    return b_ + t.matmul * p_.n * p_.k + (p_.transpose_b ? column * p_.k + k : k * p_.n + column);
   }
   // Returns the number of elements of a that start at the tile's first row and k.
   int64_t Behind(const Tile<C>& t, int64_t k) const { return a_ + p_.batch * p_.m * p_.k - Row(t, k, 0); }
@@ -226,7 +225,7 @@ class FloatProduct {
     const C* rows[kMostTileRows];
     for (int i = 0; i < panel.row_count; ++i) rows[i] = panel.a + i * p_.k;
     const int64_t zero = 0;
-    ProductTile<C> tile = {.rows = rows, .row_count = panel.row_count, .offsets = &zero, .segments = 1};
+    MatmulTile<C> tile = {.rows = rows, .row_count = panel.row_count, .offsets = &zero, .segments = 1};
     tile.length = panel.depth, tile.b = panel.b, tile.b_stride = panel.b_stride, tile.vectors = panel.vectors;
     tile.sums = panel.sums, tile.sums_stride = panel.sums_stride, tile.adds = panel.adds;
     kernels_.Multiply(tile);
@@ -248,7 +247,7 @@ class FloatProduct {
 
   // Converts sums to the `columns` elements of the result that start at `at`.
   void Finish(C* sums, int64_t at, int64_t column, int64_t columns) const {
-    if constexpr (E::kIsNarrowFloat) {
+    if constexpr (E::kIsLowPrecision) {
       if (p_.result_is_f32) return FinishAs<Element<float, float, kF32>>(sums, at, column, columns);
     }
     FinishAs<E>(sums, at, column, columns);
@@ -282,7 +281,7 @@ class FloatProduct {
   bool finishes_;   // The sums need a scale, bias, addend or activation.
   TileGrid grid_;
   bool reads_rows_;  // Rows of a are read in place: with few columns, packing costs more than it saves.
-  const ProductKernels& kernels_;
+  const MatmulKernels& kernels_;
   C* partial_;
 };
 
@@ -296,34 +295,34 @@ size_t PartialBytes(const Matmul& p) {
 
 }  // namespace
 
-size_t FloatMatmulWorkspaceBytes(const Matmul& product, int threads) {
+size_t FloatMatmulWorkspaceBytes(const Matmul& matmul, int threads) {
   size_t bytes = 0;
-  WithFloatElement(product.dtype, [&](auto element) {
+  WithFloatElement(matmul.dtype, [&](auto element) {
     using C = typename decltype(element)::Compute;
-    bytes = PartialBytes<C>(product) + sizeof(Scratch<C>) * static_cast<size_t>(threads);
+    bytes = PartialBytes<C>(matmul) + sizeof(Scratch<C>) * static_cast<size_t>(threads);
   });
   return bytes;
 }
 
-void RunFloatMatmul(const Matmul& product, const MatmulOperands& operands, void* workspace,
-                    const Parallel& parallel, const ProductKernels& kernels) {
-  WithFloatElement(product.dtype, [&](auto element) {
+void RunFloatMatmul(const Matmul& matmul, const MatmulOperands& operands, void* workspace,
+                    const Parallel& parallel, const MatmulKernels& kernels) {
+  WithFloatElement(matmul.dtype, [&](auto element) {
     using E = decltype(element);
     using C = typename E::Compute;
     // Each thread gets at least this much work.
-    const int64_t shares = 1 + product.batch * product.m * product.n * (product.k + 1) / (1 << 16);
+    const int64_t shares = 1 + matmul.batch * matmul.m * matmul.n * (matmul.k + 1) / (1 << 16);
     const int threads = static_cast<int>(Least(parallel.threads, shares));
     C* const partial = static_cast<C*>(workspace);
     auto* const scratch =
-        reinterpret_cast<Scratch<C>*>(static_cast<char*>(workspace) + PartialBytes<C>(product));
-    const FloatProduct<E> work(product, operands, threads, kernels, partial);
+        reinterpret_cast<Scratch<C>*>(static_cast<char*>(workspace) + PartialBytes<C>(matmul));
+    const FloatMatmul<E> work(matmul, operands, threads, kernels, partial);
     parallel.For(work.units(), CeilDiv(work.units(), threads), [&](int64_t begin, int64_t end, int thread) {
       for (int64_t unit = begin; unit < end; ++unit) {
         work.RunUnit(unit, unit + 1 < end ? unit + 1 : work.units(), scratch[thread]);
       }
     });
     if (!work.HasChunks()) return;
-    parallel.For(product.batch * product.m, 1 + (1 << 14) / product.n, [&](int64_t begin, int64_t end, int) {
+    parallel.For(matmul.batch * matmul.m, 1 + (1 << 14) / matmul.n, [&](int64_t begin, int64_t end, int) {
       for (int64_t row = begin; row < end; ++row) work.AddChunks(row);
     });
   });

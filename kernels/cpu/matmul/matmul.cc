@@ -86,13 +86,13 @@ void MultiplyPanels(const C* a, const C* b, int64_t depth, C* sums) {
 }
 
 template <typename E>
-class Product {
+class Matmul {
  public:
   using S = typename E::Storage;
   using C = typename E::Compute;
   using P = Panels<C>;
 
-  Product(const Matmul& p, const MatmulOperands& o)
+  Matmul(const Matmul& p, const MatmulOperands& o)
       : p_(p),
         a_(static_cast<const S*>(o.a)),
         b_(static_cast<const S*>(o.b)),
@@ -153,24 +153,24 @@ class Product {
 
 }  // namespace
 
-size_t MatmulWorkspaceBytes(const Matmul& product, int threads) {
-  if (product.dtype <= kF16) return FloatMatmulWorkspaceBytes(product, threads);
+size_t MatmulWorkspaceBytes(const Matmul& matmul, int threads) {
+  if (matmul.dtype <= kF16) return FloatMatmulWorkspaceBytes(matmul, threads);
   size_t bytes = 0;
-  WithIntegerElement(product.dtype,
+  WithIntegerElement(matmul.dtype,
                      [&](auto element) { bytes = sizeof(Panels<typename decltype(element)::Compute>); });
   return bytes * static_cast<size_t>(threads);
 }
 
-void RunMatmul(const Matmul& product, const MatmulOperands& operands, void* workspace,
+void RunMatmul(const Matmul& matmul, const MatmulOperands& operands, void* workspace,
                const Parallel& parallel) {
-  if (product.dtype <= kF16) {
-    return RunFloatMatmul(product, operands, workspace, parallel, BestProductKernels());
+  if (matmul.dtype <= kF16) {
+    return RunFloatMatmul(matmul, operands, workspace, parallel, BestMatmulKernels());
   }
-  WithIntegerElement(product.dtype, [&](auto element) {
+  WithIntegerElement(matmul.dtype, [&](auto element) {
     using E = decltype(element);
-    const Product<E> work(product, operands);
+    const Matmul<E> work(matmul, operands);
     auto* const panels = static_cast<Panels<typename E::Compute>*>(workspace);
-    const int64_t grain = 1 + (1 << 15) / (kTile * kTile * (product.k + 1));
+    const int64_t grain = 1 + (1 << 15) / (kTile * kTile * (matmul.k + 1));
     parallel.For(work.units(), grain, [&](int64_t begin, int64_t end, int thread) {
       for (int64_t unit = begin; unit < end; ++unit) work.RunUnit(unit, panels[thread]);
     });

@@ -1,7 +1,7 @@
 // Matmuls of every number type.
 //
-//   Matmul product = {.dtype = kF64, .batch = 1, .m = 64, .n = 32, .k = 100};
-//   RunMatmul(product, {.a = a, .b = b, .result = result}, workspace, parallel);
+//   Matmul matmul = {.dtype = kF64, .batch = 1, .m = 64, .n = 32, .k = 100};
+//   RunMatmul(matmul, {.a = a, .b = b, .result = result}, workspace, parallel);
 //
 // result = activation(scale op(a) op(b) + bias + addend), dense and row-major. 16-bit floats are summed in
 // f32; integers wrap. The order of each element's sum depends only on the shape: the bits are the same for
@@ -34,9 +34,9 @@ struct MatmulOperands {
   void* result = nullptr;
 };
 
-size_t MatmulWorkspaceBytes(const Matmul& product, int threads);
+size_t MatmulWorkspaceBytes(const Matmul& matmul, int threads);
 // `workspace` is aligned to 64 bytes.
-void RunMatmul(const Matmul& product, const MatmulOperands& operands, void* workspace,
+void RunMatmul(const Matmul& matmul, const MatmulOperands& operands, void* workspace,
                const Parallel& parallel);
 
 }  // namespace sinter::kernels

@@ -52,20 +52,20 @@ absl::Status Poll(ExchangeWatch& watch, std::string_view what, bool& is_left, Qu
 void AskCublasOnce(const CublasHandle& cublas) {
   constexpr int64_t kSize = 1024;
   const CublasLt& f = *cublas.functions;
-  cublasLtMatmulDesc_t product = nullptr;
+  cublasLtMatmulDesc_t matmul = nullptr;
   cublasLtMatrixLayout_t matrix = nullptr;
   cublasLtMatmulPreference_t preference = nullptr;
   cublasLtMatmulHeuristicResult_t found = {};
   int count = 0;
-  if (f.MatmulDescCreate(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
+  if (f.MatmulDescCreate(&matmul, CUBLAS_COMPUTE_32F, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
       f.MatrixLayoutCreate(&matrix, CUDA_R_16BF, kSize, kSize, kSize) == CUBLAS_STATUS_SUCCESS &&
       f.MatmulPreferenceCreate(&preference) == CUBLAS_STATUS_SUCCESS) {
-    (void)f.MatmulAlgoGetHeuristic(cublas.handle, product, matrix, matrix, matrix, matrix, preference, 1,
+    (void)f.MatmulAlgoGetHeuristic(cublas.handle, matmul, matrix, matrix, matrix, matrix, preference, 1,
                                    &found, &count);
   }
   if (preference != nullptr) (void)f.MatmulPreferenceDestroy(preference);
   if (matrix != nullptr) (void)f.MatrixLayoutDestroy(matrix);
-  if (product != nullptr) (void)f.MatmulDescDestroy(product);
+  if (matmul != nullptr) (void)f.MatmulDescDestroy(matmul);
 }
 
 }  // namespace

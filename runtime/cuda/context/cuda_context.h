@@ -77,8 +77,8 @@ class CudaContext {
 
   // True if a kernel that waits on the device for its predecessors may be launched while they run. False in a
   // capture if a predecessor is not a kernel.
-  void set_may_start_early(bool may) { may_start_early_ = may; }
-  bool may_start_early() const { return may_start_early_; }
+  void set_may_start_early(bool may) { uses_programmatic_launch_ = may; }
+  bool uses_programmatic_launch() const { return uses_programmatic_launch_; }
 
   // Waits for the event, or for all work on stream(). `what` completes "could not ...". Returns the error of
   // a communicator, if any, because the GPU may then never finish.
@@ -111,7 +111,7 @@ class CudaContext {
   SessionTuning* tuning_ = nullptr;
   LoadTimes* load_times_ = nullptr;
   GpuSwitches switches_;
-  bool may_start_early_ = true;
+  bool uses_programmatic_launch_ = true;
   CudaStream stream_, collective_stream_, input_stream_;
   CublasHandle cublas_;
   CudnnSession* cudnn_ = nullptr;

@@ -52,12 +52,12 @@ std::string_view GradientProblem(const MatmulShape& shape) {
 
 absl::Status CheckShape(const MatmulShape& shape) {
   if (!CublasTypeSupported(shape.dtype)) {
-    return absl::UnimplementedError(absl::StrCat("a product of ", fb::EnumNameDType(shape.dtype),
+    return absl::UnimplementedError(absl::StrCat("a matmul of ", fb::EnumNameDType(shape.dtype),
                                                  " is not done by cuBLASLt, which is for f64, f32, bf16 and "
                                                  "f16: let the compiler generate its kernel"));
   }
   if (!CublasEpilogueSupported(shape.activation, shape.has_bias, shape.dtype)) {
-    return absl::UnimplementedError(absl::StrCat("a product of ", fb::EnumNameDType(shape.dtype),
+    return absl::UnimplementedError(absl::StrCat("a matmul of ", fb::EnumNameDType(shape.dtype),
                                                  shape.has_bias ? " with bias" : "", " and activation ",
                                                  fb::EnumNameActivation(shape.activation),
                                                  " is not done by cuBLASLt: leave them out of the matmul, "
@@ -70,11 +70,11 @@ absl::Status CheckShape(const MatmulShape& shape) {
                                                  std::string(problem), ": compile the graph again"));
   }
   if (shape.math == fb::MathMode::Bf16x3 && shape.dtype != fb::DType::F32) {
-    return absl::UnimplementedError(absl::StrCat("math bf16x3 is for products of f32, not of ",
+    return absl::UnimplementedError(absl::StrCat("math bf16x3 is for matmuls of f32, not of ",
                                                  fb::EnumNameDType(shape.dtype), ": use ieee"));
   }
   if (shape.batch > std::numeric_limits<int32_t>::max()) {
-    return absl::UnimplementedError(absl::StrCat("cuBLASLt counts products in 32 bits, not ", shape.batch,
+    return absl::UnimplementedError(absl::StrCat("cuBLASLt counts matmuls in 32 bits, not ", shape.batch,
                                                  ": give several matmuls a part each"));
   }
   return absl::OkStatus();
@@ -100,16 +100,16 @@ absl::StatusOr<std::unique_ptr<CublasMatmul>> CublasMatmul::Create(CudaContext& 
   SINTER_RETURN_IF_ERROR(CheckShape(shape));
   SINTER_ASSIGN_OR_RETURN(const CublasHandle cublas, context.Cublas());
   std::unique_ptr<CublasMatmul> product(new CublasMatmul(context, cublas, shape));
-  SINTER_RETURN_IF_ERROR(product->MakeDescriptors());
-  if (shape.has_scale) SINTER_RETURN_IF_ERROR(product->MakeFactors());
-  return product;
+  SINTER_RETURN_IF_ERROR(matmul->MakeDescriptors());
+  if (shape.has_scale) SINTER_RETURN_IF_ERROR(matmul->MakeFactors());
+  return matmul;
 }
 
 CublasMatmul::~CublasMatmul() {
   for (cublasLtMatrixLayout_t layout : {a_, b_, result_}) {
     if (layout != nullptr) (void)cublas_.functions->MatrixLayoutDestroy(layout);
   }
-  if (product_ != nullptr) (void)cublas_.functions->MatmulDescDestroy(product_);
+  if (matmul_ != nullptr) (void)cublas_.functions->MatmulDescDestroy(matmul_);
 }
 
 absl::Status CublasMatmul::MakeLayout(fb::DType dtype, int64_t rows, int64_t columns,
@@ -135,7 +135,7 @@ absl::Status CublasMatmul::MakeFactors() {
   const double f64[2] = {1, 0};
   const float f32[2] = {1, 0};
   const bool is_f64 = shape_.dtype == fb::DType::F64;
-  SINTER_ASSIGN_OR_RETURN(factors_, context_.allocator().Allocate(sizeof(f64), "the factors of a product"));
+  SINTER_ASSIGN_OR_RETURN(factors_, context_.allocator().Allocate(sizeof(f64), "the factors of a matmul"));
   const CudaDeviceScope on(context_.index());
   SINTER_RETURN_IF_ERROR(CudaStatus(
       cudaMemcpyAsync(factors_.ptr(), is_f64 ? static_cast<const void*>(f64) : f32,
@@ -161,7 +161,7 @@ absl::Status CublasMatmul::MakeDescriptors() {
   const CublasLt& f = *cublas_.functions;
   const cudaDataType_t scale = shape_.dtype == fb::DType::F64 ? CUDA_R_64F : CUDA_R_32F;
   SINTER_RETURN_IF_ERROR(
-      CublasStatus(f.MatmulDescCreate(&product_, ComputeType(shape_), scale), "describe a product"));
+      CublasStatus(f.MatmulDescCreate(&matmul_, ComputeType(shape_), scale), "describe a matmul"));
   // cuBLASLt's first operand is b and its second is a.
   const cublasOperation_t first = shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasOperation_t second = shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -204,7 +204,7 @@ absl::StatusOr<std::vector<cublasLtMatmulHeuristicResult_t>> CublasMatmul::Algor
   }
   std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<size_t>(count));
   int found = 0;
-  const cublasStatus_t status = f.MatmulAlgoGetHeuristic(cublas_.handle, product_, b_, a_, result_, result_,
+  const cublasStatus_t status = f.MatmulAlgoGetHeuristic(cublas_.handle, matmul_, b_, a_, result_, result_,
                                                          preference, count, results.data(), &found);
   if (status != CUBLAS_STATUS_NOT_SUPPORTED) {
     SINTER_RETURN_IF_ERROR(CublasStatus(status, absl::StrCat("find an algorithm for ", shape_.ToString())));
@@ -217,7 +217,7 @@ absl::StatusOr<std::vector<cublasLtMatmulHeuristicResult_t>> CublasMatmul::Algor
       absl::StrCat("cuBLASLt has no algorithm for ", shape_.ToString(), " on ", context_.info().name,
                    is_emulated ? ", of compute capability " : "",
                    is_emulated ? absl::StrCat(context_.info().major, ".", context_.info().minor,
-                                              ": products in bf16x3 need 10.0 or newer; use ieee or tf32")
+                                              ": matmuls in bf16x3 need 10.0 or newer; use ieee or tf32")
                                : ""));
 }
 
@@ -239,10 +239,10 @@ absl::Status CublasMatmul::Launch(const cublasLtMatmulHeuristicResult_t& algorit
   const void* const alpha = shape_.has_scale ? operands.scale : factors;
   const void* const beta = static_cast<const std::byte*>(factors) + (shape_.has_addend ? 0 : zero);
   const void* const addend = shape_.has_addend ? operands.addend : operands.result;
-  return CublasStatus(f.Matmul(cublas_.handle, product_, alpha, operands.b, b_, operands.a, a_, beta, addend,
+  return CublasStatus(f.Matmul(cublas_.handle, matmul_, alpha, operands.b, b_, operands.a, a_, beta, addend,
                                result_, operands.result, result_, &algorithm.algo, workspace,
                                algorithm.workspaceSize, context_.stream()),
-                      "launch a product");
+                      "launch a matmul");
 }
 
 }  // namespace sinter

@@ -1,9 +1,9 @@
 // A matmul of a plan in cuBLASLt: the descriptors are made once and launched with any of its algorithms.
 //
 //   const MatmulShape shape = {.batch = 1, .m = 8, .n = 4, .k = 2};
-//   SINTER_ASSIGN_OR_RETURN(auto product, CublasMatmul::Create(context, shape));
-//   SINTER_ASSIGN_OR_RETURN(auto algorithms, product->Algorithms(8));
-//   product->Launch(algorithms[0], {.a = a, .b = b, .result = c}, workspace);
+//   SINTER_ASSIGN_OR_RETURN(auto matmul, CublasMatmul::Create(context, shape));
+//   SINTER_ASSIGN_OR_RETURN(auto algorithms, matmul->Algorithms(8));
+//   matmul->Launch(algorithms[0], {.a = a, .b = b, .result = c}, workspace);
 //
 // Plans are row-major and cuBLASLt is column-major. A row-major matrix read as column-major is its transpose,
 // so cuBLASLt computes result^T = op(b)^T op(a)^T on the same bytes. The bias has one number for each column
@@ -93,14 +93,14 @@ class CublasMatmul {
   absl::Status MakeLayout(fb::DType dtype, int64_t rows, int64_t columns,
                           cublasLtMatrixLayout_t* layout) const;
   absl::Status Set(cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    return CublasStatus(cublas_.functions->MatmulDescSetAttribute(product_, attribute, &value, sizeof(value)),
-                        "describe a product");
+    return CublasStatus(cublas_.functions->MatmulDescSetAttribute(matmul_, attribute, &value, sizeof(value)),
+                        "describe a matmul");
   }
 
   CudaContext& context_;
   CublasHandle cublas_;
   MatmulShape shape_;
-  cublasLtMatmulDesc_t product_ = nullptr;
+  cublasLtMatmulDesc_t matmul_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, result_ = nullptr;
   Allocation factors_;  // 1 and 0 in GPU memory; used if the matmul has a scale.
 };

@@ -30,8 +30,8 @@ constexpr int64_t kPartAlignment = 512;
 
 }  // namespace
 
-MatmulTrial::MatmulTrial(CudaContext& context, CublasMatmul& product) : context_(context), product_(product) {
-  const MatmulShape& s = product.shape();
+MatmulTrial::MatmulTrial(CudaContext& context, CublasMatmul& matmul) : context_(context), matmul_(matmul) {
+  const MatmulShape& s = matmul.shape();
   const int64_t size = SizeOf(static_cast<DType>(s.dtype));
   const int64_t of_result = SizeOf(static_cast<DType>(s.ResultDType()));
   const int64_t more = kRoundOffset * kMaxRounds, results = s.batch * s.m * s.n * of_result;
@@ -68,7 +68,7 @@ absl::Status MatmulTrial::Prepare() {
 }
 
 absl::Status MatmulTrial::FillRandom(uint64_t seed) {
-  const MatmulShape& s = product_.shape();
+  const MatmulShape& s = matmul_.shape();
   const std::vector<std::byte> block = RandomBlock(s.dtype, seed);
   const std::vector<std::byte> of_result = RandomBlock(s.ResultDType(), seed);
   for (const Part* part : {&a_, &b_}) SINTER_RETURN_IF_ERROR(Repeat(context_, block, part->ptr, part->bytes));
@@ -81,7 +81,7 @@ absl::Status MatmulTrial::FillRandom(uint64_t seed) {
 }
 
 absl::Status MatmulTrial::FillCancelling(uint64_t seed) {
-  const MatmulShape& s = product_.shape();
+  const MatmulShape& s = matmul_.shape();
   CancellingFactors& factors = cancelling_[seed];
   if (factors.a.empty()) factors = CancellingFactorsOf(s.dtype, s.k, seed);
   FactorLayout layout = {.batch = s.batch, .rows = s.m, .k = s.k, .k_runs = !s.transpose_a};
@@ -99,15 +99,15 @@ absl::Status MatmulTrial::FillCancelling(uint64_t seed) {
 
 absl::Status MatmulTrial::Launch(const cublasLtMatmulHeuristicResult_t& algorithm, int round) {
   // Each round moves the first operand by one offset and the second by two.
-  return product_.Launch(algorithm,
-                         {.a = a_.ptr + round * kRoundOffset,
-                          .b = b_.ptr + (round * 2 % kMaxRounds) * kRoundOffset,
-                          .bias = bias_.ptr == nullptr ? nullptr : bias_.ptr + round * kRoundOffset,
-                          .addend = addend_.ptr,
-                          .scale = scale_.ptr,
-                          .preactivation = preactivation_.ptr,
-                          .result = result_.ptr},
-                         workspace_.ptr);
+  return matmul_.Launch(algorithm,
+                        {.a = a_.ptr + round * kRoundOffset,
+                         .b = b_.ptr + (round * 2 % kMaxRounds) * kRoundOffset,
+                         .bias = bias_.ptr == nullptr ? nullptr : bias_.ptr + round * kRoundOffset,
+                         .addend = addend_.ptr,
+                         .scale = scale_.ptr,
+                         .preactivation = preactivation_.ptr,
+                         .result = result_.ptr},
+                        workspace_.ptr);
 }
 
 absl::Status MatmulTrial::Download(const std::byte* from, int64_t bytes, std::vector<std::byte>& to) {
@@ -120,7 +120,7 @@ absl::Status MatmulTrial::Download(const std::byte* from, int64_t bytes, std::ve
 absl::Status MatmulTrial::AddResults(const cublasLtMatmulHeuristicResult_t& algorithm, int round,
                                      std::vector<std::byte>& to) {
   SINTER_RETURN_IF_ERROR(Launch(algorithm, round));
-  const int64_t size = SizeOf(static_cast<DType>(product_.shape().ResultDType()));
+  const int64_t size = SizeOf(static_cast<DType>(matmul_.shape().ResultDType()));
   const int64_t elements = result_.bytes / size, piece = kComparedElements / kPieces;
   const int64_t pieces = elements <= kComparedElements ? 1 : kPieces;
   for (int64_t i = 0; i < pieces; ++i) {
@@ -129,12 +129,12 @@ absl::Status MatmulTrial::AddResults(const cublasLtMatmulHeuristicResult_t& algo
     const int64_t from = i > 0 && i + 1 == pieces ? elements - piece : begin;
     SINTER_RETURN_IF_ERROR(Download(result_.ptr + from * size, (pieces == 1 ? elements : piece) * size, to));
   }
-  return CudaStatus(cudaStreamSynchronize(context_.stream()), "try a product");
+  return CudaStatus(cudaStreamSynchronize(context_.stream()), "try a matmul");
 }
 
 absl::StatusOr<std::vector<std::byte>> MatmulTrial::Results(
     const cublasLtMatmulHeuristicResult_t& algorithm) {
-  const int64_t elements = result_.bytes / SizeOf(static_cast<DType>(product_.shape().ResultDType()));
+  const int64_t elements = result_.bytes / SizeOf(static_cast<DType>(matmul_.shape().ResultDType()));
   const int64_t rounds = std::clamp<int64_t>(kComparedElements / elements, 1, kMaxRounds);
   std::vector<std::byte> results;
   for (int64_t round = 0; round < rounds; ++round) {
@@ -156,7 +156,7 @@ absl::StatusOr<double> MatmulTrial::Seconds(const cublasLtMatmulHeuristicResult_
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(begin_.get(), stream), "record an event"));
   for (int i = 0; i < launches; ++i) SINTER_RETURN_IF_ERROR(Launch(algorithm, 0));
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(end_.get(), stream), "record an event"));
-  SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventSynchronize(end_.get()), "time a product"));
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventSynchronize(end_.get()), "time a matmul"));
   float milliseconds = 0;
   SINTER_RETURN_IF_ERROR(
       CudaStatus(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()), "read a time"));

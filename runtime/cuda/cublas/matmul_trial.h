@@ -1,6 +1,6 @@
 // Runs one matmul on generated operands, to compare and time cuBLASLt algorithms.
 //
-//   MatmulTrial trial(context, product);
+//   MatmulTrial trial(context, matmul);
 //   SINTER_RETURN_IF_ERROR(trial.Prepare());                          // Holds trial.Bytes() of memory.
 //   SINTER_RETURN_IF_ERROR(trial.WarmUp(algorithms[0]));
 //   SINTER_ASSIGN_OR_RETURN(double seconds, trial.Seconds(algorithms[1], /*launches=*/4));
@@ -28,7 +28,7 @@ namespace sinter {
 
 class MatmulTrial {
  public:
-  MatmulTrial(CudaContext& context, CublasMatmul& product);
+  MatmulTrial(CudaContext& context, CublasMatmul& matmul);
   // The freed memory may be reused on any stream, so the GPU's work must be complete.
   ~MatmulTrial() { (void)cudaStreamSynchronize(context_.stream()); }
   MatmulTrial(const MatmulTrial&) = delete;
@@ -59,7 +59,7 @@ class MatmulTrial {
   absl::Status Download(const std::byte* from, int64_t bytes, std::vector<std::byte>& to);
 
   CudaContext& context_;
-  CublasMatmul& product_;
+  CublasMatmul& matmul_;
   // Contiguous parts of memory_; null if absent.
   struct Part {
     int64_t bytes = 0;

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/cuda/context/quickest_choice.h"
+#include "sinter/runtime/cuda/context/fastest_choice.h"
 #include "sinter/runtime/cuda/cublas/matmul_trial.h"
 #include "sinter/runtime/device/session_tuning.h"
-#include "sinter/runtime/host/built_once.h"
+#include "sinter/runtime/host/build_cache.h"
 #include "sinter/runtime/host/load_times.h"
 
 namespace sinter {
@@ -27,7 +27,7 @@ constexpr double kLeastFlops = 1 << 24;
 
 struct Measured {
   Algorithm algorithm;
-  TunedProduct tuned;
+  TunedAlgorithm tuned;
 };
 
 // The algorithms that this process knows: measured ones (by mode), those that tuning files name, and
@@ -36,12 +36,12 @@ struct Measured {
 struct KnownMatmuls {
   // Also held while measuring: two simultaneous measurements would disturb each other.
   std::mutex mutex;
-  std::map<std::pair<TuningMode, ProductKey>, Measured> measured;
-  std::map<ProductKey, std::pair<AlgorithmConfig, Algorithm>> resolved;
-  BuiltOnce<ProductKey, Algorithm> first;
+  std::map<std::pair<TuningMode, TuningKey>, Measured> measured;
+  std::map<TuningKey, std::pair<AlgorithmConfig, Algorithm>> resolved;
+  BuildCache<TuningKey, Algorithm> first;
 };
 
-KnownMatmuls& KnownProducts() {
+KnownMatmuls& ProcessMatmuls() {
   static KnownMatmuls& known = *new KnownMatmuls;
   return known;
 }
@@ -64,27 +64,28 @@ absl::StatusOr<Measured> Measure(MatmulTrial& trial, const std::vector<MatmulCan
     return trial.Seconds(candidates[i].algorithm, launches);
   };
   SINTER_ASSIGN_OR_RETURN(
-      const Quickest quickest,
-      ChooseQuickest({.count = candidates.size(), .same_bits = same_bits, .seconds = seconds}));
-  const MatmulCandidate& chosen = candidates[quickest.index];
+      const Fastest fastest,
+      ChooseFastest({.count = candidates.size(), .same_bits = same_bits, .seconds = seconds}));
+  const MatmulCandidate& chosen = candidates[fastest.index];
   return Measured{chosen.algorithm,
                   {.algorithm = chosen.config,
-                   .first_us = TunedMicroseconds(quickest.first_seconds),
-                   .chosen_us = TunedMicroseconds(quickest.seconds),
+                   .first_us = TunedMicroseconds(fastest.first_seconds),
+                   .chosen_us = TunedMicroseconds(fastest.seconds),
                    .any_bits = mode == TuningMode::kAnyBits}};
 }
 
 // Chooses an algorithm for one matmul and reports the choice to the session.
 class MatmulChoice {
  public:
-  MatmulChoice(CudaContext& context, CublasMatmul& product, SessionTuning& tuning, TuningMode mode, ProductKey key)
-      : context_(context), product_(product), tuning_(tuning), mode_(mode), key_(std::move(key)) {}
+  MatmulChoice(CudaContext& context, CublasMatmul& matmul, SessionTuning& tuning, TuningMode mode,
+               TuningKey key)
+      : context_(context), matmul_(matmul), tuning_(tuning), mode_(mode), key_(std::move(key)) {}
 
   absl::StatusOr<Algorithm> Make() {
-    const std::lock_guard lock(KnownProducts().mutex);
+    const std::lock_guard lock(ProcessMatmuls().mutex);
     if (mode_ == TuningMode::kFirstChoice) return First("tuning is off");
-    if (product_.shape().Flops() < kLeastFlops) return First("it is too small to time");
-    if (const TunedProduct* const stored = tuning_.Find(key_, mode_); stored != nullptr) {
+    if (matmul_.shape().Flops() < kLeastFlops) return First("it is too small to time");
+    if (const TunedAlgorithm* const stored = tuning_.Find(key_, mode_); stored != nullptr) {
       absl::StatusOr<Algorithm> algorithm = Resolve(stored->algorithm);
       if (algorithm.ok()) {
         tuning_.Add(ChoiceOf(ChoiceSource::kFile, *stored));
@@ -93,7 +94,7 @@ class MatmulChoice {
       if (!absl::IsFailedPrecondition(algorithm.status())) return algorithm.status();
       if (!tuning_.Has(key_)) WarnOf(algorithm.status());
     }
-    auto& measured = KnownProducts().measured;
+    auto& measured = ProcessMatmuls().measured;
     const auto known = measured.find({mode_, key_});
     // A session measures each matmul at most once.
     if (known != measured.end() && (!tuning_.again() || tuning_.Has(key_))) {
@@ -108,12 +109,12 @@ class MatmulChoice {
 
   absl::StatusOr<std::vector<MatmulCandidate>> Candidates() {
     const LoadTimes::Scope time = Asking();
-    return CandidatesOf(product_);
+    return CandidatesOf(matmul_);
   }
 
   // Returns the algorithm that a tuning file names.
   absl::StatusOr<Algorithm> Resolve(const AlgorithmConfig& config) {
-    auto& resolved = KnownProducts().resolved;
+    auto& resolved = ProcessMatmuls().resolved;
     if (const auto found = resolved.find(key_); found != resolved.end() && found->second.first == config) {
       return found->second.second;
     }
@@ -123,7 +124,7 @@ class MatmulChoice {
     // not know.
     if (chosen == candidates.end()) {
       return absl::FailedPreconditionError(
-          absl::StrCat("algorithm ", config.id, " for ", product_.shape().ToString(),
+          absl::StrCat("algorithm ", config.id, " for ", matmul_.shape().ToString(),
                        " is none that cuBLASLt proposes with these attributes"));
     }
     resolved[key_] = {config, chosen->algorithm};
@@ -133,15 +134,15 @@ class MatmulChoice {
   absl::StatusOr<Algorithm> First(std::string reason) {
     const auto ask = [&]() -> absl::StatusOr<Algorithm> {
       const LoadTimes::Scope time = Asking();
-      SINTER_ASSIGN_OR_RETURN(const std::vector<Algorithm> algorithms, product_.Algorithms(1));
+      SINTER_ASSIGN_OR_RETURN(const std::vector<Algorithm> algorithms, matmul_.Algorithms(1));
       return algorithms[0];
     };
-    SINTER_ASSIGN_OR_RETURN(const Algorithm* first, KnownProducts().first.Get(key_, ask));
+    SINTER_ASSIGN_OR_RETURN(const Algorithm* first, ProcessMatmuls().first.Get(key_, ask));
     tuning_.Add({.key = key_, .source = ChoiceSource::kFirstChoice, .reason = std::move(reason)});
     return *first;
   }
 
-  ProductChoice ChoiceOf(ChoiceSource source, const TunedProduct& tuned) const {
+  TuningChoice ChoiceOf(ChoiceSource source, const TunedAlgorithm& tuned) const {
     return {.key = key_,
             .source = source,
             .first_us = tuned.first_us,
@@ -156,7 +157,7 @@ class MatmulChoice {
 
   void WarnOf(const absl::Status& status) {
     tuning_.Warn(absl::Status(
-        status.code(), absl::StrCat("a product is measured although the tuning file ", tuning_.report().file,
+        status.code(), absl::StrCat("a matmul is measured although the tuning file ", tuning_.report().file,
                                     " has it: ", std::string(status.message()),
                                     "; make the file anew with `sinter tune --again`")));
   }
@@ -164,42 +165,42 @@ class MatmulChoice {
   absl::StatusOr<Algorithm> MeasureNow() {
     SINTER_ASSIGN_OR_RETURN(const std::vector<MatmulCandidate> candidates, Candidates());
     if (candidates.size() == 1) return First("cuBLASLt proposes one algorithm");
-    MatmulTrial trial(context_, product_);
+    MatmulTrial trial(context_, matmul_);
     constexpr char kNoRoom[] = "the GPU has no room for operands to measure with";
     if (trial.Bytes() > context_.allocator().memory().FreeBytes() / 2) return First(kNoRoom);
     // Preparation in parallel would distort the measurement.
     context_.FinishPreparing();
-    const LoadTimes::Scope time = LoadTimes::Time(context_.load_times(), "measure matrix products");
+    const LoadTimes::Scope time = LoadTimes::Time(context_.load_times(), "measure matmuls");
     const CudaDeviceScope on(context_.index());
     absl::StatusOr<Measured> measured = Measure(trial, candidates, mode_);
     // A memory limit may leave less than FreeBytes reports.
     if (absl::IsResourceExhausted(measured.status())) return First(kNoRoom);
     SINTER_RETURN_IF_ERROR(measured.status());
-    return Take(KnownProducts().measured[{mode_, key_}] = *measured, ChoiceSource::kMeasured);
+    return Take(ProcessMatmuls().measured[{mode_, key_}] = *measured, ChoiceSource::kMeasured);
   }
 
   CudaContext& context_;
-  CublasMatmul& product_;
+  CublasMatmul& matmul_;
   SessionTuning& tuning_;
   TuningMode mode_;
-  ProductKey key_;
+  TuningKey key_;
 };
 
 }  // namespace
 
-ProductKey ProductKeyOf(const CudaDeviceInfo& device, std::string_view cublaslt_version,
-                        const MatmulShape& shape) {
+TuningKey TuningKeyOf(const CudaDeviceInfo& device, std::string_view cublaslt_version,
+                      const MatmulShape& shape) {
   return {.device = absl::StrCat(device.name, ", ", device.Architecture(), ", ", device.multiprocessors,
                                  " multiprocessors"),
           .library = absl::StrCat("cuBLASLt ", std::string(cublaslt_version)),
-          .product = absl::StrCat(shape.ToString(), ", aligned to ", CublasMatmul::kAlignment)};
+          .matmul = absl::StrCat(shape.ToString(), ", aligned to ", CublasMatmul::kAlignment)};
 }
 
-absl::StatusOr<std::vector<MatmulCandidate>> CandidatesOf(const CublasMatmul& product) {
-  SINTER_ASSIGN_OR_RETURN(const std::vector<Algorithm> proposed, product.Algorithms(kCandidates));
+absl::StatusOr<std::vector<MatmulCandidate>> CandidatesOf(const CublasMatmul& matmul) {
+  SINTER_ASSIGN_OR_RETURN(const std::vector<Algorithm> proposed, matmul.Algorithms(kCandidates));
   std::vector<MatmulCandidate> candidates;
   for (const Algorithm& algorithm : proposed) {
-    MatmulCandidate candidate = {.algorithm = algorithm, .config = product.ConfigOf(algorithm)};
+    MatmulCandidate candidate = {.algorithm = algorithm, .config = matmul.ConfigOf(algorithm)};
     bool is_new = true;
     for (const MatmulCandidate& before : candidates) {
       AlgorithmConfig attributes = before.config;
@@ -218,13 +219,13 @@ bool SplitAlike(const AlgorithmConfig& a, const AlgorithmConfig& b) {
   return parts == std::max(b.split_k, 1) && (parts == 1 || a.reduction == b.reduction);
 }
 
-absl::StatusOr<Algorithm> ChooseAlgorithm(CudaContext& context, CublasMatmul& product) {
+absl::StatusOr<Algorithm> ChooseAlgorithm(CudaContext& context, CublasMatmul& matmul) {
   SessionTuning none;
   SessionTuning& tuning = context.tuning() == nullptr ? none : *context.tuning();
   SINTER_ASSIGN_OR_RETURN(const TuningMode mode, tuning.Mode());
   SINTER_ASSIGN_OR_RETURN(const CublasHandle cublas, context.Cublas());
-  ProductKey key = ProductKeyOf(context.info(), VersionOf(*cublas.functions), product.shape());
-  return MatmulChoice(context, product, tuning, mode, std::move(key)).Make();
+  TuningKey key = TuningKeyOf(context.info(), VersionOf(*cublas.functions), matmul.shape());
+  return MatmulChoice(context, matmul, tuning, mode, std::move(key)).Make();
 }
 
 }  // namespace sinter

@@ -1,6 +1,6 @@
 // Chooses at Load which cuBLASLt algorithm computes a matmul: the tuning file's, else the fastest measured.
 //
-//   SINTER_ASSIGN_OR_RETURN(cublasLtMatmulHeuristicResult_t best, ChooseAlgorithm(context, product));
+//   SINTER_ASSIGN_OR_RETURN(cublasLtMatmulHeuristicResult_t best, ChooseAlgorithm(context, matmul));
 //
 // By default the choice never changes the result's bits. An algorithm is a candidate only if it splits sums
 // like cuBLASLt's first choice and gives exactly the same bits, on random operands and on operands that
@@ -30,18 +30,18 @@
 namespace sinter {
 
 // Returns the chosen algorithm. InvalidArgument if SINTER_GPU_TUNE or SINTER_GPU_TUNE_SAVE is malformed.
-absl::StatusOr<cublasLtMatmulHeuristicResult_t> ChooseAlgorithm(CudaContext& context, CublasMatmul& product);
+absl::StatusOr<cublasLtMatmulHeuristicResult_t> ChooseAlgorithm(CudaContext& context, CublasMatmul& matmul);
 
 // Returns the key under which the choice is stored.
-ProductKey ProductKeyOf(const CudaDeviceInfo& device, std::string_view cublaslt_version,
-                        const MatmulShape& shape);
+TuningKey TuningKeyOf(const CudaDeviceInfo& device, std::string_view cublaslt_version,
+                      const MatmulShape& shape);
 
 struct MatmulCandidate {
   cublasLtMatmulHeuristicResult_t algorithm;
   AlgorithmConfig config;  // Unique among the candidates.
 };
 // Returns the algorithms to measure: those that cuBLASLt proposes, in its order.
-absl::StatusOr<std::vector<MatmulCandidate>> CandidatesOf(const CublasMatmul& product);
+absl::StatusOr<std::vector<MatmulCandidate>> CandidatesOf(const CublasMatmul& matmul);
 
 // True if both split k into the same number of parts and add the parts in the same way.
 bool SplitAlike(const AlgorithmConfig& a, const AlgorithmConfig& b);

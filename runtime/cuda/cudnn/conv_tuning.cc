@@ -11,16 +11,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "sinter/runtime/cuda/context/quickest_choice.h"
+#include "sinter/runtime/cuda/context/fastest_choice.h"
 #include "sinter/runtime/cuda/context/trial_operands.h"
 #include "sinter/runtime/cuda/cudnn/cudnn_plans.h"
+#include "sinter/runtime/cuda/cudnn/cudnn_session.h"
 #include "sinter/runtime/cuda/driver/cuda_handles.h"
 #include "sinter/runtime/device/session_tuning.h"
 #include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/host/load_times.h"
 #include "sinter/runtime/host/round_up.h"
 #include "sinter/runtime/memory/caching_allocator.h"
-#include "sinter/runtime/cuda/cudnn/cudnn_session.h"
 
 namespace sinter {
 namespace {
@@ -113,7 +113,7 @@ class ConvTrial {
 // disturb each other.
 struct KnownConvs {
   std::mutex mutex;
-  std::map<ProductKey, TunedProduct> measured;
+  std::map<TuningKey, TunedAlgorithm> measured;
 };
 
 KnownConvs& KnownConvolutions() {
@@ -143,7 +143,7 @@ class ConvChoice {
     SINTER_ASSIGN_OR_RETURN(const TuningMode mode, tuning_.Mode());
     if (mode == TuningMode::kFirstChoice) return First("tuning is off");
     const std::lock_guard lock(KnownConvolutions().mutex);
-    if (const TunedProduct* const stored = tuning_.Find(key_, mode); stored != nullptr) {
+    if (const TunedAlgorithm* const stored = tuning_.Find(key_, mode); stored != nullptr) {
       Made plan = Named(*stored, ChoiceSource::kFile);
       if (plan.ok() || !absl::IsUnimplemented(plan.status())) return plan;
       WarnOf(plan.status());
@@ -164,14 +164,14 @@ class ConvChoice {
     return context_.cudnn()->plans().Convolution(cudnn_, shape_, epilogue_);
   }
 
-  Made Named(const TunedProduct& tuned, ChoiceSource source) {
+  Made Named(const TunedAlgorithm& tuned, ChoiceSource source) {
     const CudnnEngine engine = {.number = tuned.algorithm.id, .ordinal = tuned.algorithm.ordinal};
     Made plan = context_.cudnn()->plans().Convolution(cudnn_, shape_, epilogue_, engine);
     if (plan.ok()) Report(tuned, source);
     return plan;
   }
 
-  void Report(const TunedProduct& tuned, ChoiceSource source) {
+  void Report(const TunedAlgorithm& tuned, ChoiceSource source) {
     tuning_.Add({.key = key_,
                  .source = source,
                  .first_us = tuned.first_us,
@@ -198,25 +198,25 @@ class ConvChoice {
     constexpr char kNoRoom[] = "the GPU has no room for operands to measure with";
     if (trial.Bytes() > context_.allocator().memory().FreeBytes() / 2) return First(kNoRoom);
     const CudaDeviceScope on(context_.index());
-    const absl::StatusOr<Quickest> quickest = FindQuickest(trial, plans);
+    const absl::StatusOr<Fastest> fastest = FindFastest(trial, plans);
     // A memory limit may leave less than FreeBytes reports.
-    if (absl::IsResourceExhausted(quickest.status())) return First(kNoRoom);
-    SINTER_RETURN_IF_ERROR(quickest.status());
-    std::unique_ptr<CudnnPlan>& chosen = plans[quickest->index];
-    const TunedProduct tuned = {.algorithm = ConfigOf(chosen->engine()),
-                                .first_us = TunedMicroseconds(quickest->first_seconds),
-                                .chosen_us = TunedMicroseconds(quickest->seconds),
-                                .any_bits = true};
+    if (absl::IsResourceExhausted(fastest.status())) return First(kNoRoom);
+    SINTER_RETURN_IF_ERROR(fastest.status());
+    std::unique_ptr<CudnnPlan>& chosen = plans[fastest->index];
+    const TunedAlgorithm tuned = {.algorithm = ConfigOf(chosen->engine()),
+                                  .first_us = TunedMicroseconds(fastest->first_seconds),
+                                  .chosen_us = TunedMicroseconds(fastest->seconds),
+                                  .any_bits = true};
     KnownConvolutions().measured[key_] = tuned;
     Report(tuned, ChoiceSource::kMeasured);
     return std::move(chosen);
   }
 
-  absl::StatusOr<Quickest> FindQuickest(ConvTrial& trial,
-                                        const std::vector<std::unique_ptr<CudnnPlan>>& plans) {
+  absl::StatusOr<Fastest> FindFastest(ConvTrial& trial,
+                                      const std::vector<std::unique_ptr<CudnnPlan>>& plans) {
     SINTER_RETURN_IF_ERROR(trial.Prepare());
     SINTER_RETURN_IF_ERROR(trial.WarmUp(*plans[0]));
-    return ChooseQuickest(
+    return ChooseFastest(
         {.count = plans.size(),
          .same_bits = [](size_t) -> absl::StatusOr<bool> { return true; },
          .seconds = [&](size_t i, int launches) { return trial.Seconds(*plans[i], launches); }});
@@ -227,13 +227,13 @@ class ConvChoice {
   const ConvShape& shape_;
   const ConvEpilogue& epilogue_;
   SessionTuning& tuning_;
-  ProductKey key_;
+  TuningKey key_;
 };
 
 }  // namespace
 
-ProductKey ConvolutionKeyOf(const CudaDeviceInfo& device, size_t cudnn_version, const ConvShape& shape,
-                            const ConvEpilogue& epilogue) {
+TuningKey ConvolutionKeyOf(const CudaDeviceInfo& device, size_t cudnn_version, const ConvShape& shape,
+                           const ConvEpilogue& epilogue) {
   std::string text = absl::StrCat(
       "convolution ", shape.ToString(), ", strides ", absl::StrJoin(shape.strides, ","), ", dilations ",
       absl::StrJoin(shape.dilations, ","), ", padding ", absl::StrJoin(shape.padding_before, ","), " and ",
@@ -245,7 +245,7 @@ ProductKey ConvolutionKeyOf(const CudaDeviceInfo& device, size_t cudnn_version, 
   return {.device = absl::StrCat(device.name, ", ", device.Architecture(), ", ", device.multiprocessors,
                                  " multiprocessors"),
           .library = absl::StrCat("cuDNN ", cudnn_version),
-          .product = std::move(text)};
+          .matmul = std::move(text)};
 }
 
 absl::StatusOr<std::unique_ptr<CudnnPlan>> ChooseConvolutionPlan(CudaContext& context,

@@ -29,8 +29,8 @@ absl::StatusOr<std::unique_ptr<CudnnPlan>> ChooseConvolutionPlan(CudaContext& co
                                                                  const ConvEpilogue& epilogue);
 
 // Returns the key under which the choice is stored.
-ProductKey ConvolutionKeyOf(const CudaDeviceInfo& device, size_t cudnn_version, const ConvShape& shape,
-                            const ConvEpilogue& epilogue);
+TuningKey ConvolutionKeyOf(const CudaDeviceInfo& device, size_t cudnn_version, const ConvShape& shape,
+                           const ConvEpilogue& epilogue);
 
 }  // namespace sinter
 

@@ -48,9 +48,9 @@ class AttentionGraph {
   }
   // Returns scale Q K^T, given the transposed keys.
   Tensor Scores(Tensor q, Tensor keys_transposed, Tensor scale) {
-    const Tensor products = Square();
-    g_.Matmul(q, keys_transposed, products);
-    return Pointwise(CUDNN_POINTWISE_MUL, products, scale);
+    const Tensor matmuls = Square();
+    g_.Matmul(q, keys_transposed, matmuls);
+    return Pointwise(CUDNN_POINTWISE_MUL, matmuls, scale);
   }
   // Sets scores to minus infinity where a query does not attend to a key.
   Tensor Masked(Tensor scores) {
@@ -101,9 +101,9 @@ absl::StatusOr<CudnnDescriptor> AttentionGraph::Forward() {
 }
 
 Tensor AttentionGraph::RowSums(Tensor g, Tensor o) {
-  const Tensor products = g_.Virtual(CUDNN_DATA_FLOAT, a_.Output()), sums = Rows();
-  g_.Pointwise(CUDNN_POINTWISE_MUL, {g, o}, products);
-  g_.Reduce(CUDNN_REDUCE_TENSOR_ADD, products, sums);
+  const Tensor matmuls = g_.Virtual(CUDNN_DATA_FLOAT, a_.Output()), sums = Rows();
+  g_.Pointwise(CUDNN_POINTWISE_MUL, {g, o}, matmuls);
+  g_.Reduce(CUDNN_REDUCE_TENSOR_ADD, matmuls, sums);
   // A multiplication by 1: with dropout, the factor would be the probability of keeping a value.
   const Tensor result = g_.InMemory(kRowSums, CUDNN_DATA_FLOAT, a_.Stats());
   g_.Pointwise(CUDNN_POINTWISE_MUL, {sums, g_.Number(kOne)}, result);

@@ -18,9 +18,9 @@ std::vector<int64_t> List(const Array& values) {
   return std::vector<int64_t>(values.begin(), values.end());
 }
 
-class GraphBuilder {
+class CudnnGraphBuilder {
  public:
-  GraphBuilder(const CudnnHandle& cudnn, const ConvShape& shape) : cudnn_(cudnn), shape_(shape) {}
+  CudnnGraphBuilder(const CudnnHandle& cudnn, const ConvShape& shape) : cudnn_(cudnn), shape_(shape) {}
 
   absl::StatusOr<CudnnDescriptor> Build(const ConvEpilogue& epilogue);
 
@@ -45,7 +45,7 @@ class GraphBuilder {
   std::vector<CudnnDescriptor> operations_;
 };
 
-absl::StatusOr<CudnnDescriptor> GraphBuilder::Tensor(const CudnnTensor& tensor, int64_t id) {
+absl::StatusOr<CudnnDescriptor> CudnnGraphBuilder::Tensor(const CudnnTensor& tensor, int64_t id) {
   const bool is_virtual = id >= kFirstVirtual;
   const cudnnDataType_t type = is_virtual ? compute_type() : CudnnType(shape_.dtype);
   CudnnDescriptor made(cudnn_, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -59,7 +59,7 @@ absl::StatusOr<CudnnDescriptor> GraphBuilder::Tensor(const CudnnTensor& tensor, 
   return made;
 }
 
-absl::StatusOr<CudnnDescriptor> GraphBuilder::Convolution() {
+absl::StatusOr<CudnnDescriptor> CudnnGraphBuilder::Convolution() {
   const cudnnDataType_t type = compute_type();
   const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
   CudnnDescriptor made(cudnn_, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
@@ -74,9 +74,9 @@ absl::StatusOr<CudnnDescriptor> GraphBuilder::Convolution() {
   return made;
 }
 
-absl::StatusOr<CudnnDescriptor> GraphBuilder::ConvolutionOperation(const CudnnDescriptor& first,
-                                                                   const CudnnDescriptor& second,
-                                                                   const CudnnDescriptor& result) {
+absl::StatusOr<CudnnDescriptor> CudnnGraphBuilder::ConvolutionOperation(const CudnnDescriptor& first,
+                                                                        const CudnnDescriptor& second,
+                                                                        const CudnnDescriptor& result) {
   struct Names {
     cudnnBackendDescriptorType_t type;
     cudnnBackendAttributeName_t convolution, first, second, result, alpha, beta;
@@ -123,8 +123,8 @@ absl::StatusOr<CudnnDescriptor> GraphBuilder::ConvolutionOperation(const CudnnDe
   return made;
 }
 
-absl::Status GraphBuilder::AddPointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x,
-                                        const CudnnDescriptor* b, const CudnnDescriptor& result) {
+absl::Status CudnnGraphBuilder::AddPointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x,
+                                             const CudnnDescriptor* b, const CudnnDescriptor& result) {
   const cudnnDataType_t type = compute_type();
   CudnnDescriptor pointwise(cudnn_, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   SINTER_RETURN_IF_ERROR(pointwise.Set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode));
@@ -141,7 +141,7 @@ absl::Status GraphBuilder::AddPointwise(cudnnPointwiseMode_t mode, const CudnnDe
   return absl::OkStatus();
 }
 
-absl::StatusOr<CudnnDescriptor> GraphBuilder::Build(const ConvEpilogue& epilogue) {
+absl::StatusOr<CudnnDescriptor> CudnnGraphBuilder::Build(const ConvEpilogue& epilogue) {
   const int pointwise = (epilogue.bias ? 1 : 0) + (epilogue.relu ? 1 : 0);
   // The result of each operation: virtual, except for the last.
   std::vector<CudnnDescriptor> results;
@@ -256,7 +256,7 @@ absl::StatusOr<std::vector<std::unique_ptr<CudnnPlan>>> MakeConvolutionPlans(con
                                                                              const ConvEpilogue& epilogue,
                                                                              const CudnnEngineRules& rules,
                                                                              size_t most) {
-  GraphBuilder builder(cudnn, shape);
+  CudnnGraphBuilder builder(cudnn, shape);
   const auto plans = [&]() -> absl::StatusOr<std::vector<std::unique_ptr<CudnnPlan>>> {
     SINTER_ASSIGN_OR_RETURN(const CudnnDescriptor graph, builder.Build(epilogue));
     return CudnnPlan::CreateSome(cudnn, graph, rules, most);

@@ -18,7 +18,7 @@
 #include "sinter/runtime/cuda/cudnn/cudnn_attention.h"
 #include "sinter/runtime/cuda/cudnn/cudnn_convolution.h"
 #include "sinter/runtime/cuda/cudnn/cudnn_descriptors.h"
-#include "sinter/runtime/host/built_once.h"
+#include "sinter/runtime/host/build_cache.h"
 
 namespace sinter {
 
@@ -50,8 +50,8 @@ class CudnnPlans {
     auto operator<=>(const ConvolutionKey&) const = default;
   };
 
-  BuiltOnce<CudnnAttention, std::unique_ptr<CudnnPlan>> attentions_;
-  BuiltOnce<ConvolutionKey, std::unique_ptr<CudnnPlan>> convolutions_;
+  BuildCache<CudnnAttention, std::unique_ptr<CudnnPlan>> attentions_;
+  BuildCache<ConvolutionKey, std::unique_ptr<CudnnPlan>> convolutions_;
 };
 
 }  // namespace sinter

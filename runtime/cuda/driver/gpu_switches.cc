@@ -30,12 +30,12 @@ absl::StatusOr<GpuSwitches> GpuSwitches::FromEnvironment() {
   SINTER_ASSIGN_OR_RETURN(
       switches.side_by_side,
       IsOn("SINTER_GPU_SIDE_BY_SIDE", "1", "0",
-           ": write 0 to run the steps of a recording one after the other, or 1 to run those side by side "
+           ": write 0 to run the steps of a capture one after the other, or 1 to run those side by side "
            "that do not need each other"));
   SINTER_ASSIGN_OR_RETURN(
       switches.priorities,
       IsOn("SINTER_GPU_PRIORITIES", "1", "0",
-           ": write 0 to have all kernels of a recording as urgent, or 1 to prefer those that most others "
+           ": write 0 to have all kernels of a capture as urgent, or 1 to prefer those that most others "
            "wait for"));
   SINTER_ASSIGN_OR_RETURN(switches.attention_in_order, IsOn("SINTER_GPU_ATTENTION", "in-order", "any-order",
                                                             "; expected in-order or any-order"));

@@ -40,10 +40,10 @@ std::vector<int64_t> LongestTo(size_t nodes, std::span<const std::pair<uint32_t,
 
 absl::StatusOr<std::vector<cudaGraphNode_t>> NodesOf(cudaGraph_t graph) {
   size_t count = 0;
-  SINTER_RETURN_IF_ERROR(CudaStatus(cudaGraphGetNodes(graph, nullptr, &count), "count what was recorded"));
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaGraphGetNodes(graph, nullptr, &count), "count what was captured"));
   std::vector<cudaGraphNode_t> nodes(count);
   SINTER_RETURN_IF_ERROR(
-      CudaStatus(cudaGraphGetNodes(graph, nodes.data(), &count), "list what was recorded"));
+      CudaStatus(cudaGraphGetNodes(graph, nodes.data(), &count), "list what was captured"));
   return nodes;
 }
 
@@ -51,12 +51,12 @@ absl::StatusOr<std::vector<std::pair<uint32_t, uint32_t>>> EdgesOf(
     cudaGraph_t graph, const std::unordered_map<cudaGraphNode_t, uint32_t>& numbers) {
   size_t count = 0;
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &count),
-                                    "count the order of a recording"));
+                                    "count the order of a capture"));
   std::vector<cudaGraphNode_t> from(count), to(count);
   // cudaGraphGetEdges fails without `data` if the graph has programmatic edges (early starts).
   std::vector<cudaGraphEdgeData> data(count);
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaGraphGetEdges(graph, from.data(), to.data(), data.data(), &count),
-                                    "see the order of a recording"));
+                                    "see the order of a capture"));
   std::vector<std::pair<uint32_t, uint32_t>> edges;
   for (size_t i = 0; i < count; ++i) edges.emplace_back(numbers.at(from[i]), numbers.at(to[i]));
   return edges;
@@ -87,7 +87,7 @@ absl::StatusOr<bool> SetGraphPriorities(cudaGraph_t graph) {
       CudaStatus(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "ask for priorities"));
   for (size_t i = 0; i < nodes.size(); ++i) {
     cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
-    SINTER_RETURN_IF_ERROR(CudaStatus(cudaGraphNodeGetType(nodes[i], &type), "see what was recorded"));
+    SINTER_RETURN_IF_ERROR(CudaStatus(cudaGraphNodeGetType(nodes[i], &type), "see what was captured"));
     if (type != cudaGraphNodeTypeKernel) continue;
     cudaLaunchAttributeValue value = {};
     value.priority = static_cast<int>(std::min<int64_t>(highest + slack[i], lowest));

@@ -10,14 +10,14 @@
 namespace sinter {
 namespace {
 
-bool Adds(const Collective& collective) {
+bool Adds(const CollectiveLayout& collective) {
   const bool combines = collective.kind == fb::CollectiveKind::AllReduce ||
                         collective.kind == fb::CollectiveKind::Reduce ||
                         collective.kind == fb::CollectiveKind::ReduceScatter;
-  return combines && (collective.combine == fb::Combine::Sum || collective.combine == fb::Combine::Mean);
+  return combines && (collective.combine == fb::ReduceOp::Sum || collective.combine == fb::ReduceOp::Mean);
 }
 
-absl::StatusOr<ncclDataType_t> TypeOf(const Collective& collective) {
+absl::StatusOr<ncclDataType_t> TypeOf(const CollectiveLayout& collective) {
   switch (collective.dtype) {
     case DType::kF64:
       return ncclFloat64;
@@ -43,15 +43,15 @@ absl::StatusOr<ncclDataType_t> TypeOf(const Collective& collective) {
                                                ": convert them to i32 first, or combine them with max"));
 }
 
-ncclRedOp_t CombineOf(fb::Combine combine) {
+ncclRedOp_t CombineOf(fb::ReduceOp combine) {
   switch (combine) {
-    case fb::Combine::Sum:
+    case fb::ReduceOp::Sum:
       return ncclSum;
-    case fb::Combine::Mean:
+    case fb::ReduceOp::Mean:
       return ncclAvg;
-    case fb::Combine::Max:
+    case fb::ReduceOp::Max:
       return ncclMax;
-    case fb::Combine::Min:
+    case fb::ReduceOp::Min:
       return ncclMin;
   }
   return ncclSum;
@@ -59,7 +59,7 @@ ncclRedOp_t CombineOf(fb::Combine combine) {
 
 class Maker {
  public:
-  Maker(const Collective& collective, uint32_t rank, int first_output)
+  Maker(const CollectiveLayout& collective, uint32_t rank, int first_output)
       : collective_(collective),
         rank_(static_cast<int>(rank)),
         size_(static_cast<int>(collective.size())),
@@ -148,7 +148,7 @@ class Maker {
     }
   }
 
-  const Collective& collective_;
+  const CollectiveLayout& collective_;
   const int rank_, size_, root_;
   const size_t element_;
   const int first_output_;
@@ -157,12 +157,12 @@ class Maker {
 
 }  // namespace
 
-absl::StatusOr<NcclTypes> NcclTypesOf(const Collective& collective) {
+absl::StatusOr<NcclTypes> NcclTypesOf(const CollectiveLayout& collective) {
   SINTER_ASSIGN_OR_RETURN(const ncclDataType_t dtype, TypeOf(collective));
   return NcclTypes{dtype, CombineOf(collective.combine)};
 }
 
-std::vector<NcclCall> NcclCallsOf(const Collective& collective, uint32_t rank, int first_output) {
+std::vector<NcclCall> NcclCallsOf(const CollectiveLayout& collective, uint32_t rank, int first_output) {
   return Maker(collective, rank, first_output).Make();
 }
 

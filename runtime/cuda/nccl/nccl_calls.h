@@ -27,7 +27,7 @@ struct NcclTypes {
 };
 
 // Returns NCCL's types. Unimplemented if NCCL does not support the element type.
-absl::StatusOr<NcclTypes> NcclTypesOf(const Collective& collective);
+absl::StatusOr<NcclTypes> NcclTypesOf(const CollectiveLayout& collective);
 
 struct NcclCall {
   enum class Kind : uint8_t { kAllReduce, kReduce, kBroadcast, kAllGather, kReduceScatter, kSend, kRecv };
@@ -48,7 +48,7 @@ struct NcclCall {
 };
 
 // `first_output`: the index of the first output in StepArgs::buffers, after the inputs.
-std::vector<NcclCall> NcclCallsOf(const Collective& collective, uint32_t rank, int first_output);
+std::vector<NcclCall> NcclCallsOf(const CollectiveLayout& collective, uint32_t rank, int first_output);
 
 }  // namespace sinter
 

@@ -1,6 +1,6 @@
 // One GPU's part of a collective: a group of NCCL calls on a separate stream, parallel to independent steps.
 //
-// In a capture, the collective's stream forks from the steps' stream and joins it again at Join. Outside a
+// In a capture, the collective's stream forks from the steps' stream and joins it again at Wait. Outside a
 // capture (such as a function's first run, when NCCL connects the members and every GPU still loads code),
 // Run blocks until the exchange is complete and submits no other work to the GPU. Otherwise an operation that
 // waits for the whole GPU would also wait for another member.
@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/cuda/nccl/nccl_calls.h"
 #include "sinter/runtime/cuda/nccl/nccl_communicators.h"
 #include "sinter/runtime/cuda/steps/cuda_steps.h"
+#include "sinter/runtime/plan/collective.h"
 
 namespace sinter {
 namespace {
@@ -50,12 +50,12 @@ class CudaCollectiveStep : public Step {
         CudaStatus(cudaEventRecord(done_.get(), context_.collective_stream()), "end a collective"));
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     SINTER_RETURN_IF_ERROR(
-        CudaStatus(cudaStreamIsCapturing(context_.stream(), &capture), "ask whether steps are recorded"));
+        CudaStatus(cudaStreamIsCapturing(context_.stream(), &capture), "ask whether steps are captured"));
     if (capture != cudaStreamCaptureStatusNone) return absl::OkStatus();
     return context_.WaitFor(done_.get(), operation_);
   }
 
-  absl::Status Join() override {
+  absl::Status Wait() override {
     const CudaDeviceScope on(context_.index());
     return CudaStatus(cudaStreamWaitEvent(context_.stream(), done_.get(), 0), "wait for a collective");
   }
@@ -118,7 +118,7 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& contex
                                                              const fb::Step& step) {
   const StepPlace place = PlaceOf(plan, step);
   if (place.function == nullptr) return absl::InternalError("a step of another plan");
-  const Collective collective = Collective::Of(*place.function, place.index);
+  const CollectiveLayout collective = CollectiveLayout::Of(*place.function, place.index);
   const uint32_t rank = step.body_as_CollectiveStep()->rank();
   SINTER_ASSIGN_OR_RETURN(const NcclTypes types, NcclTypesOf(collective));
   const size_t inputs = step.inputs() == nullptr ? 0 : step.inputs()->size();

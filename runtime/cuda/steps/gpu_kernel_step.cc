@@ -14,8 +14,8 @@ namespace {
 class CudaKernelStep : public Step {
  public:
   CudaKernelStep(const CudaContext& context, std::shared_ptr<const LoadedKernel> kernel,
-                 const fb::GpuKernelStep& table, bool starts_early)
-      : context_(context), kernel_(std::move(kernel)), starts_early_(starts_early) {
+                 const fb::GpuKernelStep& table, bool has_programmatic_launch)
+      : context_(context), kernel_(std::move(kernel)), starts_early_(has_programmatic_launch) {
     config_.gridDim = dim3(table.grid());
     config_.blockDim = dim3(table.block());
     config_.dynamicSmemBytes = table.shared_bytes();
@@ -27,7 +27,7 @@ class CudaKernelStep : public Step {
 
   absl::Status Run(const StepArgs& args) override {
     const CudaDeviceScope on(context_.index());
-    config_.numAttrs = starts_early_ && context_.may_start_early() ? 1 : 0;
+    config_.numAttrs = starts_early_ && context_.uses_programmatic_launch() ? 1 : 0;
     void* parameters[] = {const_cast<void**>(args.buffers)};
     return CudaStatus(cudaLaunchKernelExC(&config_, kernel_->function(), parameters), "launch a kernel");
   }
@@ -102,9 +102,10 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaKernelStep(CudaContext& context, K
   // Kernels with shared memory do not start early. The running kernel may have configured a multiprocessor
   // with less shared memory, so fewer new blocks fit until its last block has ended.
   const bool has_shared = attributes.sharedSizeBytes + table.shared_bytes() > 0;
-  const bool starts_early =
-      context.switches().early_start && described.starts_early() && !has_shared && context.info().major >= 9;
-  return std::make_unique<CudaKernelStep>(context, std::move(kernel), table, starts_early);
+  const bool has_programmatic_launch = context.switches().early_start &&
+                                       described.has_programmatic_launch() && !has_shared &&
+                                       context.info().major >= 9;
+  return std::make_unique<CudaKernelStep>(context, std::move(kernel), table, has_programmatic_launch);
 }
 
 }  // namespace sinter

@@ -31,19 +31,19 @@ absl::StatusOr<MatmulOperands> OperandsOf(const StepArgs& args, const MatmulSlot
 
 class CudaMatmulStep : public Step {
  public:
-  CudaMatmulStep(std::unique_ptr<CublasMatmul> product, const cublasLtMatmulHeuristicResult_t& algorithm,
+  CudaMatmulStep(std::unique_ptr<CublasMatmul> matmul, const cublasLtMatmulHeuristicResult_t& algorithm,
                  const MatmulSlots& slots)
-      : product_(std::move(product)), algorithm_(algorithm), slots_(slots) {}
+      : matmul_(std::move(matmul)), algorithm_(algorithm), slots_(slots) {}
 
   size_t LibraryWorkspaceBytes() const override { return algorithm_.workspaceSize; }
 
   absl::Status Run(const StepArgs& args) override {
     SINTER_ASSIGN_OR_RETURN(const MatmulOperands operands, OperandsOf(args, slots_));
-    return product_->Launch(algorithm_, operands, args.library_workspace);
+    return matmul_->Launch(algorithm_, operands, args.library_workspace);
   }
 
  private:
-  std::unique_ptr<CublasMatmul> product_;
+  std::unique_ptr<CublasMatmul> matmul_;
   cublasLtMatmulHeuristicResult_t algorithm_;
   MatmulSlots slots_;
 };
@@ -70,14 +70,14 @@ class ZerosStep : public Step {
 // A matmul with k = 0 and a bias or an addend: runs with k = 1 on zeros in the workspace.
 class NoTermsStep : public Step {
  public:
-  NoTermsStep(const CudaContext& context, std::unique_ptr<CublasMatmul> product,
+  NoTermsStep(const CudaContext& context, std::unique_ptr<CublasMatmul> matmul,
               const cublasLtMatmulHeuristicResult_t& algorithm, const MatmulSlots& slots)
       : index_(context.index()),
         stream_(context.stream()),
-        product_(std::move(product)),
+        matmul_(std::move(matmul)),
         algorithm_(algorithm),
         slots_(slots) {
-    const MatmulShape& shape = product_->shape();
+    const MatmulShape& shape = matmul_->shape();
     const int64_t longest = std::max(shape.m, shape.n);
     const int64_t bytes = shape.batch * longest * SizeOf(static_cast<DType>(shape.dtype));
     zero_bytes_ = static_cast<size_t>((bytes + 255) / 256 * 256);
@@ -91,14 +91,14 @@ class NoTermsStep : public Step {
     SINTER_RETURN_IF_ERROR(
         CudaStatus(cudaMemsetAsync(args.library_workspace, 0, zero_bytes_, stream_), "fill memory"));
     operands.a = operands.b = args.library_workspace;
-    return product_->Launch(algorithm_, operands,
-                            static_cast<std::byte*>(args.library_workspace) + zero_bytes_);
+    return matmul_->Launch(algorithm_, operands,
+                           static_cast<std::byte*>(args.library_workspace) + zero_bytes_);
   }
 
  private:
   int index_;
   cudaStream_t stream_;
-  std::unique_ptr<CublasMatmul> product_;
+  std::unique_ptr<CublasMatmul> matmul_;
   cublasLtMatmulHeuristicResult_t algorithm_;
   MatmulSlots slots_;
   size_t zero_bytes_;
@@ -123,18 +123,17 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaMatmulStep(CudaContext& context, c
                              .has_scale = table.has_scale(),
                              .is_gradient = table.is_gradient()};
   const MatmulSlots slots(table);
-  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<CublasMatmul> product, CublasMatmul::Create(context, shape));
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<CublasMatmul> matmul, CublasMatmul::Create(context, shape));
   if (table.k() == 0 && !table.has_bias() && !table.has_addend()) {
     const int64_t bytes = shape.batch * shape.m * shape.n * SizeOf(static_cast<DType>(shape.ResultDType()));
     return std::make_unique<ZerosStep>(context, static_cast<size_t>(bytes), slots);
   }
   if (table.k() == 0) {
-    SINTER_ASSIGN_OR_RETURN(const auto algorithms, product->Algorithms(1));
-    return std::make_unique<NoTermsStep>(context, std::move(product), algorithms[0], slots);
+    SINTER_ASSIGN_OR_RETURN(const auto algorithms, matmul->Algorithms(1));
+    return std::make_unique<NoTermsStep>(context, std::move(matmul), algorithms[0], slots);
   }
-  SINTER_ASSIGN_OR_RETURN(const cublasLtMatmulHeuristicResult_t algorithm,
-                          ChooseAlgorithm(context, *product));
-  return std::make_unique<CudaMatmulStep>(std::move(product), algorithm, slots);
+  SINTER_ASSIGN_OR_RETURN(const cublasLtMatmulHeuristicResult_t algorithm, ChooseAlgorithm(context, *matmul));
+  return std::make_unique<CudaMatmulStep>(std::move(matmul), algorithm, slots);
 }
 
 }  // namespace sinter

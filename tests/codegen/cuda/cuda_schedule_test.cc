@@ -22,7 +22,8 @@ void ExpectCoveredBy(int64_t workers, int64_t share, int64_t size) {
   EXPECT_LT((workers - 1) * share, size);
 }
 
-// Expects that the threads of kStrips, placed as EmitStrips places them, visit each vector of each row once.
+// Expects that the threads of kPersistentRows, placed as EmitStrips places them, visit each vector of each
+// row once.
 void ExpectStrips(const CudaSchedule& s) {
   const int64_t vectors = s.parallel.back().size / s.vector,
                 rows = TripCount(s.parallel) / s.parallel.back().size;
@@ -53,7 +54,7 @@ void ExpectMap(const CudaSchedule& s) {
         EXPECT_EQ(elements % (s.vector * s.unroll * s.block), 0);
       }
       return ExpectCoveredBy(s.blocks, s.block * s.unroll * s.vector, elements);
-    case CudaSchedule::Mode::kStrips:
+    case CudaSchedule::Mode::kPersistentRows:
       return ExpectStrips(s);
     case CudaSchedule::Mode::kTiles: {
       const int64_t width = s.parallel[s.cross].size, others = elements / inner / width;
@@ -127,9 +128,9 @@ TEST(CudaScheduleTest, CoversEveryElementOnce) {
   std::set<CudaSchedule::Mode> modes;
   for (const JobCase& c : AllJobCases()) {
     ParsedCall parsed(c.text);
-    FusedStages cut = CutIntoStages(parsed.call(), CudaLoopTarget()).value();
-    for (auto& stage : cut.stages) {
-      for (Job& job : stage) {
+    FusedLaunches cut = SplitIntoLaunches(parsed.call(), CudaLoopTarget()).value();
+    for (auto& launch : cut.launches) {
+      for (Job& job : launch) {
         for (const bool alone : {true, false}) {
           // A pass over rows that sums their columns is never in a launch with others.
           if (!alone && !job.column_reductions.empty()) continue;
@@ -145,16 +146,18 @@ TEST(CudaScheduleTest, CoversEveryElementOnce) {
 
 CudaSchedule FirstSchedule(const std::string& name) {
   ParsedCall parsed(JobCaseText(name));
-  FusedStages cut = CutIntoStages(parsed.call(), CudaLoopTarget()).value();
-  return MakeCudaSchedule(cut.stages.at(0).at(0), /*alone=*/true);
+  FusedLaunches cut = SplitIntoLaunches(parsed.call(), CudaLoopTarget()).value();
+  return MakeCudaSchedule(cut.launches.at(0).at(0), /*alone=*/true);
 }
 
 TEST(CudaScheduleTest, ChoosesTheModeByTheAccesses) {
   using Mode = CudaSchedule::Mode;
   const std::pair<const char*, Mode> modes[] = {
-      {"flat", Mode::kFlat},       {"rows of a map", Mode::kMap}, {"transposed", Mode::kTiles},
-      {"channels", Mode::kStrips}, {"rows of warps", Mode::kRow}, {"middle", Mode::kColumn},
-      {"columns", Mode::kColumn},  {"everything", Mode::kRow},    {"outer and inner", Mode::kRow}};
+      {"flat", Mode::kFlat},          {"rows of a map", Mode::kMap},
+      {"transposed", Mode::kTiles},   {"channels", Mode::kPersistentRows},
+      {"rows of warps", Mode::kRow},  {"middle", Mode::kColumn},
+      {"columns", Mode::kColumn},     {"everything", Mode::kRow},
+      {"outer and inner", Mode::kRow}};
   for (const auto& [name, mode] : modes) EXPECT_EQ(FirstSchedule(name).mode, mode) << name;
 }
 
@@ -167,8 +170,8 @@ TEST(CudaScheduleTest, ChunksDependOnTheShapeAlone) {
                                                     {"long rows and columns", 264}};
   for (const auto& [name, count] : chunks) {
     ParsedCall parsed(JobCaseText(name));
-    FusedStages cut = CutIntoStages(parsed.call(), CudaLoopTarget()).value();
-    const Job& first = cut.stages.at(0).at(0);
+    FusedLaunches cut = SplitIntoLaunches(parsed.call(), CudaLoopTarget()).value();
+    const Job& first = cut.launches.at(0).at(0);
     EXPECT_EQ(std::max(first.chunks, first.row_groups), count) << name;
   }
 }

@@ -55,8 +55,8 @@ std::string ChannelsText(int rows) {
     %root = sinter.sqrt %a2 : tensor<256xf32>
     %deviation = sinter.broadcast %root [1] : tensor<256xf32> -> $W
     %normal = sinter.div %left, %deviation : $W
-    %narrow = sinter.cast %normal : $W -> $X
-    sinter.yield %narrow : $X)";
+    %index32 = sinter.cast %normal : $W -> $X
+    sinter.yield %index32 : $X)";
   return GpuCallText({x, "tensor<256xf32>", "tensor<256xf32>"}, {x},
                      absl::StrReplaceAll(body, {{"$X", x}, {"$W", w}}));
 }

@@ -1,8 +1,8 @@
-// The table of fused calls whose jobs reach every schedule, for the tests of stages and schedules.
+// The table of fused calls whose jobs reach every schedule, for the tests of launches and schedules.
 //
 //   for (const JobCase& c : AllJobCases()) {
 //     ParsedCall parsed(c.text);
-//     auto stages = CutIntoStages(parsed.call(), CpuLoopTarget());
+//     auto launches = SplitIntoLaunches(parsed.call(), CpuLoopTarget());
 //   }
 #ifndef SINTER_TESTS_CODEGEN_LOOPS_JOB_CASES_H_
 #define SINTER_TESTS_CODEGEN_LOOPS_JOB_CASES_H_

@@ -8,7 +8,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "sinter/ir/dialect/ops.h"
-#include "sinter/ir/fusion/in_place_pairs.h"
+#include "sinter/ir/fusion/buffer_aliases.h"
 #include "sinter/ir/register_dialects.h"
 
 namespace sinter::ir {
@@ -83,15 +83,15 @@ TEST_F(FusionDomainTest, ReductionsInChunksHaveNoInPlacePairs) {
     for (size_t at; (at = text.find("ROWS")) != std::string::npos;) text.replace(at, 4, rows);
     return text;
   };
-  EXPECT_THAT(InPlacePairs(BodyOf(with_rows("64"))), ElementsAre(Pair(0u, 0u)));
-  EXPECT_TRUE(InPlacePairs(BodyOf(with_rows("8192"))).empty());
+  EXPECT_THAT(BufferAliases(BodyOf(with_rows("64"))), ElementsAre(Pair(0u, 0u)));
+  EXPECT_TRUE(BufferAliases(BodyOf(with_rows("8192"))).empty());
 }
 
 bool OnCpu(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced) {
-  return IsCutInChunks(shape, reduced, DeviceKind::cpu);
+  return IsChunked(shape, reduced, DeviceKind::cpu);
 }
 bool OnGpu(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced) {
-  return IsCutInChunks(shape, reduced, DeviceKind::gpu);
+  return IsChunked(shape, reduced, DeviceKind::gpu);
 }
 
 TEST(IsCutInChunksTest, AsksForManyElementsAndFewUnits) {
@@ -164,7 +164,7 @@ TEST_F(FusionDomainTest, OneNestReducesRowsAndTheirColumns) {
   EXPECT_FALSE(nest.column_values.contains(body.getArgument(0)));
   EXPECT_TRUE(nest.column_values.contains(body.getTerminator()->getOperand(3)));
   EXPECT_FALSE(nest.column_values.contains(body.getTerminator()->getOperand(0)));
-  EXPECT_THAT(InPlacePairs(body), ElementsAre(Pair(0u, 1u), Pair(1u, 2u), Pair(1u, 3u)));
+  EXPECT_THAT(BufferAliases(body), ElementsAre(Pair(0u, 1u), Pair(1u, 2u), Pair(1u, 3u)));
 }
 
 // A step counter, updated in place, and a number computed from it.
@@ -185,7 +185,7 @@ func.func @f(%t: tensor<i64>) {
   auto domain = AnalyzeFusion(body, &why);
   ASSERT_TRUE(mlir::succeeded(domain)) << why;
   EXPECT_EQ(domain->nests.size(), 1u);
-  EXPECT_THAT(InPlacePairs(body), ElementsAre(Pair(0u, 0u)));
+  EXPECT_THAT(BufferAliases(body), ElementsAre(Pair(0u, 0u)));
 }
 
 // Two updates with the same rate.
@@ -209,7 +209,7 @@ func.func @f(%rate: tensor<f32>, %p: tensor<8xf32>, %q: tensor<8xf32>) {
   EXPECT_EQ(domain->kind(), "horizontal");
   ASSERT_EQ(domain->nests.size(), 2u);
   EXPECT_EQ(domain->nests[0].ops.size(), 4u);  // All ops but the other update's multiplication.
-  EXPECT_THAT(InPlacePairs(body), ElementsAre(Pair(1u, 0u), Pair(2u, 1u)));
+  EXPECT_THAT(BufferAliases(body), ElementsAre(Pair(1u, 0u), Pair(2u, 1u)));
 }
 
 // Returns the reason why the body is not a legal fusion.

@@ -72,9 +72,9 @@ TEST_F(TargetModelTest, IsFoundByTheDeviceOfTheOp) {
 
 // The decisions that follow from the rows: each is asked by a pass.
 TEST_F(TargetModelTest, RowsSayWhatTheTargetsDo) {
-  EXPECT_FALSE(Cpu().narrow_layout || Cpu().wide_layout);
-  EXPECT_EQ(Gpu().narrow_layout, ImageLayout::nhwc);
-  EXPECT_EQ(Gpu().wide_layout, ImageLayout::nchw);
+  EXPECT_FALSE(Cpu().low_precision_layout || Cpu().f32_layout);
+  EXPECT_EQ(Gpu().low_precision_layout, ImageLayout::nhwc);
+  EXPECT_EQ(Gpu().f32_layout, ImageLayout::nchw);
   EXPECT_TRUE(Cpu().has_blocked_images);
   EXPECT_FALSE(Gpu().has_blocked_images);
   EXPECT_EQ(Cpu().channel_multiple, 1);
@@ -137,7 +137,7 @@ TEST_F(TargetModelTest, CpusHaveNoLibraryForWholeAttentionNorGradientsOfActivati
   EXPECT_EQ(Gpu().libraries->againstAttention(attention, 0.125), "");
   EXPECT_NE(Cpu().libraries->againstAttention(attention, 0.125), "");
   mlir::Type element = mlir::BFloat16Type::get(context_.get());
-  const ProductSizes sizes = {1, 8, 8, 8};
+  const MatmulSizes sizes = {1, 8, 8, 8};
   EXPECT_EQ(Gpu().libraries->againstMatmulGradient(sizes, element, element, Activation::gelu_tanh), "");
   EXPECT_NE(Cpu().libraries->againstMatmulGradient(sizes, element, element, Activation::gelu_tanh), "");
 }
@@ -163,8 +163,8 @@ TEST(GpuModelsTest, FiguresOfThePlannedGpuDecide) {
   const int64_t m = kPlannedGpu.multiprocessors;
   EXPECT_EQ(m, 132);
   // Rows of a chunked reduction: fewer than half of the multiprocessors.
-  EXPECT_TRUE(IsCutInChunks({m / 2 - 1, 16384}, {1}, DeviceKind::gpu));
-  EXPECT_FALSE(IsCutInChunks({m / 2, 16384}, {1}, DeviceKind::gpu));
+  EXPECT_TRUE(IsChunked({m / 2 - 1, 16384}, {1}, DeviceKind::gpu));
+  EXPECT_FALSE(IsChunked({m / 2, 16384}, {1}, DeviceKind::gpu));
   // Columns of rows: 16 rows for each block, of which a multiprocessor holds 8 here.
   EXPECT_TRUE(SumsColumns({16 * 8 * m, 768}, {1}, {0}));
   EXPECT_FALSE(SumsColumns({16 * 8 * m - 1, 768}, {1}, {0}));

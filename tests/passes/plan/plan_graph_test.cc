@@ -15,7 +15,7 @@
 #include "sinter/ir/plan/plan_ops.h"
 #include "sinter/ir/register_dialects.h"
 #include "sinter/passes/passes.h"
-#include "sinter/passes/plan/memory_plan.h"
+#include "sinter/passes/plan/live_ranges.h"
 #include "sinter/passes/plan/plan_steps.h"
 #include "sinter/passes/plan/value_order.h"
 #include "sinter/tests/numerics/comparison.h"
@@ -48,7 +48,7 @@ void AddPasses(mlir::PassManager& manager, const Options& options) {
   fuse.enable = options.fuse;
   manager.addNestedPass<FuncOp>(createFuse(fuse));
   manager.addPass(createLowerToPlan());
-  manager.addNestedPass<FunctionOp>(createSchedule());
+  manager.addNestedPass<FunctionOp>(createOrderCalls());
   UpdateInPlaceOptions update;
   update.enable = options.in_place;
   manager.addNestedPass<FunctionOp>(createUpdateInPlace(update));
@@ -63,7 +63,7 @@ void AddPasses(mlir::PassManager& manager, const Options& options) {
 // Places memory for concurrent steps. Then reorders the steps: of all steps whose values are ready, the last
 // runs next.
 void PlaceSideBySide(FunctionOp function) {
-  MemoryPlan memory(function, /*in_place=*/true, function.deviceList());
+  LiveRanges memory(function, /*in_place=*/true, function.deviceList());
   memory.place(/*reuse=*/true);
   memory.apply();
   ValueOrder order(function);

@@ -5,7 +5,7 @@ module attributes {sinter.precision = bf16} {
     // expected-remark @below {{casts input "x" of 'tensor<4x8xf32>', 128 bytes, to 'bf16' for 'sinter.matmul', a product}}
     // expected-remark @below {{casts variable "w" of 'tensor<8x8xf32>', 256 bytes, to 'bf16' for 'sinter.matmul', a product}}
     %h = sinter.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
-    // expected-remark @below {{casts an argument of 'tensor<8xf32>', 32 bytes, to 'bf16' for 'sinter.broadcast', between products}}
+    // expected-remark @below {{casts an argument of 'tensor<8xf32>', 32 bytes, to 'bf16' for 'sinter.broadcast', between contractions}}
     %s = sinter.broadcast %b [1] : tensor<8xf32> -> tensor<4x8xf32>
     %a = sinter.add %h, %s : tensor<4x8xf32>
     %y = sinter.matmul %a, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>

@@ -64,14 +64,14 @@ TEST_F(HostRuntimeTest, WaitsForDevicesThatAreBehind) {
   EXPECT_EQ(copy, 2);
 }
 
-TEST_F(HostRuntimeTest, RecordsNothing) {
+TEST_F(HostRuntimeTest, CapturesNothing) {
   bool called = false;
-  const auto recorded = cpu_.Record([&] {
+  const auto captured = cpu_.Capture([&] {
     called = true;
     return absl::OkStatus();
   });
-  ASSERT_TRUE(recorded.ok());
-  EXPECT_EQ(*recorded, nullptr);
+  ASSERT_TRUE(captured.ok());
+  EXPECT_EQ(*captured, nullptr);
   EXPECT_FALSE(called);
 }
 

@@ -114,8 +114,8 @@ TEST_P(MatmulStepTest, Activations) {
 
 TEST_P(MatmulStepTest, AddendScaleAndResultOfF32) {
   if (!IsFloat(GetParam())) GTEST_SKIP() << "integers have neither";
-  const bool is_narrow = SizeOf(GetParam()) == 2;
-  for (int what = 1; what < (is_narrow ? 16 : 8); ++what) {
+  const bool is_low_precision = SizeOf(GetParam()) == 2;
+  for (int what = 1; what < (is_low_precision ? 16 : 8); ++what) {
     fb::MatmulStepT s;
     s.batch = 2, s.m = 9, s.n = 20, s.k = 70;
     s.has_addend = what & 1, s.has_scale = what & 2, s.has_bias = what & 4, s.result_is_f32 = what & 8;
@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Types, MatmulStepTest,
                          [](const auto& info) { return std::string(DTypeName(info.param)); });
 
 // A result of several tiles, and one whose k is split.
-TEST(MatmulStepTest, LargeProductsDoNotDependOnThreads) {
+TEST(MatmulStepTest, LargeMatmulsDoNotDependOnThreads) {
   fb::MatmulStepT s;
   s.batch = 1, s.m = 130, s.n = 140, s.k = 517;
   for (DType dtype : {DType::kF64, DType::kF32, DType::kBf16, DType::kF16, DType::kI32}) Check(s, dtype);

@@ -34,11 +34,11 @@ ConvShape ShapeOf(const fb::ConvStepT& step) {
 
 TEST(ConvolutionKeyTest, SaysAllThatAChoiceDependsOn) {
   const CudaDeviceInfo device = {.name = "NVIDIA H200", .major = 9, .minor = 0, .multiprocessors = 132};
-  const ProductKey key = ConvolutionKeyOf(device, 91900, ShapeOf(Conv(3, 2)), {.bias = true, .relu = true});
+  const TuningKey key = ConvolutionKeyOf(device, 91900, ShapeOf(Conv(3, 2)), {.bias = true, .relu = true});
   EXPECT_EQ(key.device, "NVIDIA H200, sm_90, 132 multiprocessors");
   EXPECT_EQ(key.library, "cuDNN 91900");
   EXPECT_EQ(
-      key.product,
+      key.problem,
       "convolution Forward bf16 Ieee nhwc [32,64,28,28] by [128,64,3,3], strides 2,2, dilations 1,1, padding "
       "1,1 and 1,1, bias, relu");
 }

@@ -51,7 +51,7 @@ std::pair<bool, bool> LibrariesFor(const AddStep& add) {
 }
 
 TEST(CudaRuntimeMakingTest, OpensTheLibrariesOfStepsOnGpus) {
-  const auto product_on = [](uint32_t device) {
+  const auto matmul_on = [](uint32_t device) {
     return [device](TestFunction& f) {
       fb::MatmulStepT step;
       step.batch = 1, step.m = step.n = step.k = 2, step.dtype = fb::DType::F32;
@@ -59,8 +59,8 @@ TEST(CudaRuntimeMakingTest, OpensTheLibrariesOfStepsOnGpus) {
       f.Matmul(step, {a, a}, {f.Arena(DType::kF32, {2, 2}, device)});
     };
   };
-  EXPECT_EQ(LibrariesFor(product_on(0)), std::pair(true, false));
-  EXPECT_EQ(LibrariesFor(product_on(1)), std::pair(false, false));
+  EXPECT_EQ(LibrariesFor(matmul_on(0)), std::pair(true, false));
+  EXPECT_EQ(LibrariesFor(matmul_on(1)), std::pair(false, false));
   EXPECT_EQ(LibrariesFor([](TestFunction& f) {
               fb::AttentionStepT step;
               step.dtype = fb::DType::BF16, step.batch = 2, step.queries = step.keys = 4,
@@ -159,26 +159,26 @@ TEST_F(CudaRuntimeTest, SteadyStateAllocatesNothing) {
   EXPECT_EQ(CountCudaDriverCalls().frees, before.frees);
 }
 
-TEST_F(CudaRuntimeTest, RecordedWorkRunsAtEachLaunchOnly) {
+TEST_F(CudaRuntimeTest, CapturedWorkRunsAtEachLaunchOnly) {
   const Allocation memory = Take(gpu(), 64);
   ASSERT_TRUE(gpu().Fill(memory.ptr(), 0, 64).ok());
-  absl::StatusOr<std::unique_ptr<RecordedWork>> recorded =
-      gpu().Record([&] { return gpu().Fill(memory.ptr(), 7, 64); });
-  ASSERT_TRUE(recorded.ok()) << recorded.status();
+  absl::StatusOr<std::unique_ptr<CapturedGraph>> captured =
+      gpu().Capture([&] { return gpu().Fill(memory.ptr(), 7, 64); });
+  ASSERT_TRUE(captured.ok()) << captured.status();
   EXPECT_THAT(Read(gpu(), memory.ptr(), 16), Each(0u));
   for (int run = 0; run < 2; ++run) {
-    ASSERT_TRUE((*recorded)->Launch().ok());
+    ASSERT_TRUE((*captured)->Launch().ok());
     EXPECT_THAT(Read(gpu(), memory.ptr(), 16), Each(0x07070707u));
     ASSERT_TRUE(gpu().Fill(memory.ptr(), 0, 64).ok());
   }
 }
 
-TEST_F(CudaRuntimeTest, AFailedRecordingLeavesNothingBehind) {
-  const absl::Status status = gpu().Record([] { return absl::InternalError("step 3 failed"); }).status();
+TEST_F(CudaRuntimeTest, AFailedCaptureLeavesNothingBehind) {
+  const absl::Status status = gpu().Capture([] { return absl::InternalError("step 3 failed"); }).status();
   EXPECT_EQ(status, absl::InternalError("step 3 failed"));
   EXPECT_TRUE(gpu().Synchronize().ok());
-  // A wait during a recording makes the recording fail.
-  EXPECT_FALSE(gpu().Record([&] { return gpu().Synchronize(); }).ok());
+  // A wait during a capture makes the capture fail.
+  EXPECT_FALSE(gpu().Capture([&] { return gpu().Synchronize(); }).ok());
   const Allocation memory = Take(gpu(), 64);
   ASSERT_TRUE(gpu().Fill(memory.ptr(), 3, 64).ok());
   EXPECT_THAT(Read(gpu(), memory.ptr(), 16), Each(0x03030303u));
@@ -191,38 +191,38 @@ TEST_F(CudaRuntimeTest, RefusesAnAllocatorOfAnotherDevice) {
   EXPECT_EQ(status.message(), "an allocator of cpu:0 cannot serve gpu:0");
 }
 
-// A mark takes the time at its place in the work, launched directly or recorded.
+// An event takes the time at its place in the work, launched directly or captured.
 TEST_F(CudaRuntimeTest, AStopwatchTimesWorkWhereItRuns) {
   constexpr size_t kLarge = 256 << 20, kSmall = 4;
   const Allocation memory = Take(gpu(), kLarge);
-  absl::StatusOr<std::unique_ptr<Stopwatch>> stopwatch = gpu().MakeStopwatch(4);
-  ASSERT_TRUE(stopwatch.ok()) << stopwatch.status();
-  EXPECT_GE((*stopwatch)->SecondsOfMark(), 0);
-  EXPECT_LT((*stopwatch)->SecondsOfMark(), 1e-5);
+  absl::StatusOr<std::unique_ptr<EventTimer>> timer = gpu().MakeEventTimer(4);
+  ASSERT_TRUE(timer.ok()) << timer.status();
+  EXPECT_GE((*timer)->SecondsPerEvent(), 0);
+  EXPECT_LT((*timer)->SecondsPerEvent(), 1e-5);
   const auto work = [&]() -> absl::Status {
-    SINTER_RETURN_IF_ERROR((*stopwatch)->Mark(0));
+    SINTER_RETURN_IF_ERROR((*timer)->RecordEvent(0));
     SINTER_RETURN_IF_ERROR(gpu().Fill(memory.ptr(), 1, kSmall));
-    SINTER_RETURN_IF_ERROR((*stopwatch)->Mark(1));
+    SINTER_RETURN_IF_ERROR((*timer)->RecordEvent(1));
     SINTER_RETURN_IF_ERROR(gpu().Fill(memory.ptr(), 2, kLarge));
-    SINTER_RETURN_IF_ERROR((*stopwatch)->Mark(2));
+    SINTER_RETURN_IF_ERROR((*timer)->RecordEvent(2));
     SINTER_RETURN_IF_ERROR(gpu().Fill(memory.ptr(), 3, kSmall));
-    return (*stopwatch)->Mark(3);
+    return (*timer)->RecordEvent(3);
   };
-  absl::StatusOr<std::unique_ptr<RecordedWork>> recorded = gpu().Record(work);
-  ASSERT_TRUE(recorded.ok()) << recorded.status();
+  absl::StatusOr<std::unique_ptr<CapturedGraph>> captured = gpu().Capture(work);
+  ASSERT_TRUE(captured.ok()) << captured.status();
   for (const bool replays : {false, true, true}) {
-    const absl::Status status = replays ? (*recorded)->Launch() : work();
+    const absl::Status status = replays ? (*captured)->Launch() : work();
     ASSERT_TRUE(status.ok()) << status;
     ASSERT_TRUE(gpu().Synchronize().ok());
     double seconds[3];
-    for (size_t i = 0; i < 3; ++i) seconds[i] = (*stopwatch)->SecondsBetween(i, i + 1).value();
+    for (size_t i = 0; i < 3; ++i) seconds[i] = (*timer)->SecondsBetween(i, i + 1).value();
     // 10 us would be 25 TB/s, which no GPU reaches; 2.6 ms are 100 GB/s.
     EXPECT_GT(seconds[1], 1e-5);
     EXPECT_LT(seconds[1], 2.6e-3);
     EXPECT_GT(seconds[0], 0);
     EXPECT_LT(seconds[0], seconds[1]);
     EXPECT_LT(seconds[2], seconds[1]);
-    EXPECT_NEAR((*stopwatch)->SecondsBetween(0, 3).value(), seconds[0] + seconds[1] + seconds[2], 2e-6);
+    EXPECT_NEAR((*timer)->SecondsBetween(0, 3).value(), seconds[0] + seconds[1] + seconds[2], 2e-6);
   }
 }
 

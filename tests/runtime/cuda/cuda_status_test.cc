@@ -33,9 +33,9 @@ TEST(CudaStatusTest, ConvertsCodesOfCuda) {
 
 TEST(CudaStatusTest, ConvertsCodesOfLibraries) {
   EXPECT_TRUE(CublasStatus(CUBLAS_STATUS_SUCCESS, "do it").ok());
-  const absl::Status cublas = CublasStatus(CUBLAS_STATUS_NOT_SUPPORTED, "launch a product");
+  const absl::Status cublas = CublasStatus(CUBLAS_STATUS_NOT_SUPPORTED, "launch a matmul");
   EXPECT_TRUE(absl::IsUnimplemented(cublas));
-  EXPECT_EQ(cublas.message(), "cuBLASLt could not launch a product: not supported (status 15)");
+  EXPECT_EQ(cublas.message(), "cuBLASLt could not launch a matmul: not supported (status 15)");
   EXPECT_TRUE(absl::IsResourceExhausted(CublasStatus(CUBLAS_STATUS_ALLOC_FAILED, "do it")));
   EXPECT_TRUE(absl::IsFailedPrecondition(CublasStatus(CUBLAS_STATUS_NOT_INITIALIZED, "do it")));
   EXPECT_TRUE(absl::IsInternal(CublasStatus(CUBLAS_STATUS_EXECUTION_FAILED, "do it")));

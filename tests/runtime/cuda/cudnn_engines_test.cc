@@ -283,7 +283,7 @@ TEST_F(CudnnEnginesTest, AttentionNeedsLittleMemory) {
 }
 
 // Equal steps build one plan; each has its own bindings.
-TEST_F(CudnnEnginesTest, WhatIsAlikeIsBuiltOnce) {
+TEST_F(CudnnEnginesTest, WhatIsAlikeIsBuildCache) {
   CudnnPlans plans;
   ConvShape shape = ShapeOf(kGeometries[6], /*channels_last=*/true);
   shape.dtype = fb::DType::BF16;

@@ -50,7 +50,7 @@ absl::StatusOr<std::string> TrainAndSave(const std::string& path, absl::Status* 
   SINTER_ASSIGN_OR_RETURN(const auto pool, MakePool(0));
   SINTER_ASSIGN_OR_RETURN(Session session, MakeDriverSession(TwoBranchesPlan(), {pool.get()}));
   std::string bits;
-  // Run 0 executes step by step, run 1 is recorded, the others launch the recording.
+  // Run 0 executes step by step, run 1 is captured, the others launch the capture.
   const auto train = [&]() -> absl::Status {
     bits.clear();
     for (uint32_t run = 0; run < 4; ++run) {
@@ -107,8 +107,8 @@ TEST_F(DriverFaultsTest, ASessionItsRunsAndItsCheckpoint) {
   EXPECT_GE(calls, 200);
 }
 
-// If a recording fails, none of its steps has run: variables keep their values and stay valid.
-TEST_F(DriverFaultsTest, NoMemoryForARecording) {
+// If a capture fails, none of its steps has run: variables keep their values and stay valid.
+TEST_F(DriverFaultsTest, NoMemoryForACapture) {
   for (const char* const call :
        {"cudaStreamBeginCapture", "cudaStreamUpdateCaptureDependencies", "cudaLaunchKernelExC",
         "cublasLtMatmul", "cudaStreamEndCapture", "cudaGraphInstantiate", "cudaGraphUpload"}) {
@@ -130,7 +130,7 @@ TEST_F(DriverFaultsTest, NoMemoryForARecording) {
     const absl::StatusOr<HostTensor> sum = session->ReadVariable("sum");
     ASSERT_TRUE(sum.ok()) << sum.status();
     EXPECT_TRUE(BytesOf(*sum) == before);
-    // This run is recorded.
+    // This run is captured.
     ASSERT_TRUE(session->Run("f", {{"x", x}}).ok());
     absl::StatusOr<Session> other = MakeDriverSession(TwoBranchesPlan());
     for (int run = 0; run < 2; ++run) ASSERT_TRUE(other->Run("f", {{"x", x}}).ok());

@@ -29,11 +29,11 @@ inline TestPlan TwoBranchesPlan() {
   const uint32_t x = f.Input("x", DType::kF32, {kDriverSize});
   const uint32_t y = f.Arena(DType::kF32, {kDriverSize}), t = f.Arena(DType::kF32, {kDriverSize}),
                  z = f.Arena(DType::kF32, {kDriverSize});
-  fb::MatmulStepT product;
-  product.dtype = fb::DType::F32;
-  product.batch = 1, product.m = product.n = product.k = kDriverSide;
+  fb::MatmulStepT matmul;
+  matmul.dtype = fb::DType::F32;
+  matmul.batch = 1, matmul.m = matmul.n = matmul.k = kDriverSide;
   AddSum(f, plan, x, x, t);
-  f.Matmul(product, {x, f.Variable(0)}, {y});
+  f.Matmul(matmul, {x, f.Variable(0)}, {y});
   AddSum(f, plan, y, t, z);
   AddSum(f, plan, f.Variable(1), z, f.Variable(1));
   f.Output("z", z);

@@ -159,7 +159,7 @@ TEST_F(GpuKernelTest, KernelsThatStartEarlySeeWhatWasBefore) {
   if (DescribeCudaDevice(0)->major < 9)
     GTEST_SKIP() << "programmatic launches are from compute capability 9.0";
   fb::PlanT plan = PlanOf("increment", kSlowIncrement, 1, Launch(1, 64));
-  plan.gpu_kernels[0]->starts_early = true;
+  plan.gpu_kernels[0]->has_programmatic_launch = true;
   const PackedPlan packed(plan);
   absl::StatusOr<std::unique_ptr<Step>> step = gpu().MakeStep(packed.plan(), packed.step());
   ASSERT_TRUE(step.ok()) << step.status();
@@ -176,19 +176,19 @@ TEST_F(GpuKernelTest, KernelsThatStartEarlySeeWhatWasBefore) {
   };
   ASSERT_TRUE(gpu().Fill(a->ptr(), 0, 256).ok());
   ASSERT_TRUE(launch_all().ok());
-  absl::StatusOr<std::unique_ptr<RecordedWork>> recorded = gpu().Record(launch_all);
-  ASSERT_TRUE(recorded.ok()) << recorded.status();
-  ASSERT_TRUE((*recorded)->Launch().ok());
-  ASSERT_TRUE((*recorded)->Launch().ok());
+  absl::StatusOr<std::unique_ptr<CapturedGraph>> captured = gpu().Capture(launch_all);
+  ASSERT_TRUE(captured.ok()) << captured.status();
+  ASSERT_TRUE((*captured)->Launch().ok());
+  ASSERT_TRUE((*captured)->Launch().ok());
   std::vector<float> result(64);
   ASSERT_TRUE(gpu().Download(result.data(), a->ptr(), 256).ok());
   EXPECT_THAT(result, ::testing::Each(60.0f));
 }
 
 // Two branches after one step, and a step after both that overwrites their input.
-TEST_F(GpuKernelTest, PiecesOfARecordingSeeWhatTheyComeAfter) {
+TEST_F(GpuKernelTest, BranchesOfACaptureSeeWhatTheyComeAfter) {
   fb::PlanT plan = PlanOf("increment", kSlowIncrement, 1, Launch(1, 64));
-  plan.gpu_kernels[0]->starts_early = true;
+  plan.gpu_kernels[0]->has_programmatic_launch = true;
   const PackedPlan packed(plan);
   absl::StatusOr<std::unique_ptr<Step>> step = gpu().MakeStep(packed.plan(), packed.step());
   ASSERT_TRUE(step.ok()) << step.status();
@@ -212,14 +212,14 @@ TEST_F(GpuKernelTest, PiecesOfARecordingSeeWhatTheyComeAfter) {
   ASSERT_TRUE(gpu().Fill(memory[0].ptr(), 0, 256).ok());
   const auto give = [&]() -> absl::Status {
     for (const Piece& piece : pieces) {
-      SINTER_RETURN_IF_ERROR(gpu().BeginPiece(piece.before));
+      SINTER_RETURN_IF_ERROR(gpu().BeginBranch(piece.before));
       SINTER_RETURN_IF_ERROR(increment(piece));
     }
     return absl::OkStatus();
   };
-  absl::StatusOr<std::unique_ptr<RecordedWork>> recorded = gpu().Record(give);
-  ASSERT_TRUE(recorded.ok()) << recorded.status();
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE((*recorded)->Launch().ok());
+  absl::StatusOr<std::unique_ptr<CapturedGraph>> captured = gpu().Capture(give);
+  ASSERT_TRUE(captured.ok()) << captured.status();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE((*captured)->Launch().ok());
   std::vector<float> values(64);
   ASSERT_TRUE(gpu().Download(values.data(), memory[1].ptr(), 256).ok());
   EXPECT_THAT(values, ::testing::Each(4.0f));

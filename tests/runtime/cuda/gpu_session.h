@@ -50,7 +50,7 @@ inline absl::StatusOr<Session> MakeGpuSession(TestPlan plan, const SessionOption
     if (runtime.ok() && runtimes != nullptr) (*runtimes)[device] = runtime->get();
     return runtime;
   };
-  return internal_session::State::MakeSession(std::move(made), options, make);
+  return internal_session::SessionState::MakeSession(std::move(made), options, make);
 }
 
 }  // namespace sinter

@@ -56,17 +56,17 @@ absl::StatusOr<std::vector<double>> GpuTest::TryOnGpu(const fb::PlanT& plan,
   for (int run = 0; run < 3; ++run) {
     SINTER_RETURN_IF_ERROR(gpu().Fill(result.ptr(), kPoison, static_cast<size_t>(bytes)));
     SINTER_RETURN_IF_ERROR(gpu().Fill(workspace.ptr(), kPoison, static_cast<size_t>(workspace.bytes())));
-    std::unique_ptr<RecordedWork> recorded;
+    std::unique_ptr<CapturedGraph> captured;
     if (run < 2) {
       SINTER_RETURN_IF_ERROR(step->Run(args));
     } else {
-      SINTER_ASSIGN_OR_RETURN(recorded, gpu().Record([&] { return step->Run(args); }));
-      SINTER_RETURN_IF_ERROR(recorded->Launch());
+      SINTER_ASSIGN_OR_RETURN(captured, gpu().Capture([&] { return step->Run(args); }));
+      SINTER_RETURN_IF_ERROR(captured->Launch());
     }
     SINTER_ASSIGN_OR_RETURN(const std::vector<double> results, Results(gpu(), result, output));
     if (run == 0) first = results;
     EXPECT_TRUE(SameBits(results, first))
-        << (run == 1 ? "the second run" : "recorded work") << " gives other bits";
+        << (run == 1 ? "the second run" : "captured work") << " gives other bits";
   }
   return first;
 }

@@ -38,7 +38,7 @@ class GpuTest : public ::testing::Test {
     return *shared;
   }
 
-  // Runs the plan's only step twice, and once more recorded. The bits must be the same.
+  // Runs the plan's only step twice, and once more captured. The bits must be the same.
   std::vector<double> RunOnGpu(const fb::PlanT& plan, const std::vector<const HostTensor*>& inputs,
                                const TensorType& output);
   absl::StatusOr<std::vector<double>> TryOnGpu(const fb::PlanT& plan,
@@ -94,9 +94,9 @@ inline std::vector<double> FullValues(int64_t count, int seed) {
 struct Sum {
   double value = 0;
   double magnitude = 0;
-  void Add(double product) {
-    value += product;
-    magnitude += product < 0 ? -product : product;
+  void Add(double matmul) {
+    value += matmul;
+    magnitude += matmul < 0 ? -matmul : matmul;
   }
 };
 

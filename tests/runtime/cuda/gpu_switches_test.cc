@@ -53,10 +53,10 @@ TEST_F(GpuSwitchesTest, AnUnknownWordIsRefusedWhereAGpuIsMade) {
        "SINTER_GPU_EARLY_START is \"no\": write 0 to launch each kernel when the one in front of it has "
        "ended, or 1 to launch it before where it can wait itself"},
       {"SINTER_GPU_SIDE_BY_SIDE", "no",
-       "SINTER_GPU_SIDE_BY_SIDE is \"no\": write 0 to run the steps of a recording one after the other, or 1 "
+       "SINTER_GPU_SIDE_BY_SIDE is \"no\": write 0 to run the steps of a capture one after the other, or 1 "
        "to run those side by side that do not need each other"},
       {"SINTER_GPU_PRIORITIES", "no",
-       "SINTER_GPU_PRIORITIES is \"no\": write 0 to have all kernels of a recording as urgent, or 1 to "
+       "SINTER_GPU_PRIORITIES is \"no\": write 0 to have all kernels of a capture as urgent, or 1 to "
        "prefer "
        "those that most others wait for"},
       {"SINTER_GPU_ATTENTION", "any", "SINTER_GPU_ATTENTION is \"any\"; expected in-order or any-order"},

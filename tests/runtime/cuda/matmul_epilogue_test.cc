@@ -15,8 +15,8 @@ double Gelu(double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x +
 double GeluSlope(double x) { return (Gelu(x + 1e-5) - Gelu(x - 1e-5)) / 2e-5; }
 
 // Returns op(a) op(b) of one matmul. The values are already rounded to their type.
-std::vector<Sum> Products(const fb::MatmulStepT& s, const std::vector<double>& a,
-                          const std::vector<double>& b) {
+std::vector<Sum> Matmuls(const fb::MatmulStepT& s, const std::vector<double>& a,
+                         const std::vector<double>& b) {
   std::vector<Sum> result(static_cast<size_t>(s.m * s.n));
   for (int64_t i = 0; i < s.m; ++i) {
     for (int64_t j = 0; j < s.n; ++j) {
@@ -31,7 +31,7 @@ std::vector<Sum> Products(const fb::MatmulStepT& s, const std::vector<double>& a
   return result;
 }
 
-fb::MatmulStepT Product(int64_t m, int64_t n, int64_t k, DType dtype) {
+fb::MatmulStepT Matmul(int64_t m, int64_t n, int64_t k, DType dtype) {
   fb::MatmulStepT s;
   s.batch = 1, s.m = m, s.n = n, s.k = k;
   s.dtype = static_cast<fb::DType>(dtype);
@@ -47,7 +47,7 @@ class MatmulEpilogueTest : public GpuTest {
     inputs_.clear();
     inputs_.push_back(MakeTensor(dtype, {s.m * s.k}, FullValues(s.m * s.k, 1)));
     inputs_.push_back(MakeTensor(dtype, {s.k * s.n}, FullValues(s.k * s.n, 2)));
-    products_ = Products(s, ToDoubles(inputs_[0]), ToDoubles(inputs_[1]));
+    matmuls_ = Matmuls(s, ToDoubles(inputs_[0]), ToDoubles(inputs_[1]));
   }
   std::vector<double> Add(DType dtype, int64_t elements, int seed) {
     inputs_.push_back(MakeTensor(dtype, {elements}, FullValues(elements, seed)));
@@ -66,7 +66,7 @@ class MatmulEpilogueTest : public GpuTest {
     const std::vector<double> addend = s.has_addend ? Add(of_result_, s.m * s.n, 4) : std::vector<double>();
     const DType of_scale = s.dtype == fb::DType::F64 ? DType::kF64 : DType::kF32;
     const double scale = s.has_scale ? Add(of_scale, 1, 5)[0] : 1;
-    std::vector<Sum> want = products_;
+    std::vector<Sum> want = matmuls_;
     for (size_t i = 0; i < want.size(); ++i) {
       want[i].value *= scale;
       if (s.has_bias) want[i].Add(bias[i % static_cast<size_t>(s.n)]);
@@ -82,14 +82,14 @@ class MatmulEpilogueTest : public GpuTest {
 
   DType of_result_ = DType::kF32;
   std::vector<HostTensor> inputs_;
-  std::vector<Sum> products_;
+  std::vector<Sum> matmuls_;
 };
 
 // The outputs hold NaN before a run: without an addend, the matmul must not read them.
 TEST_F(MatmulEpilogueTest, AddendAndScale) {
   for (const DType dtype : {DType::kF64, DType::kF32, DType::kBf16, DType::kF16}) {
     for (int what = 1; what < 8; ++what) {
-      fb::MatmulStepT s = Product(72, 40, 56, dtype);
+      fb::MatmulStepT s = Matmul(72, 40, 56, dtype);
       s.transpose_a = what & 1;
       s.has_addend = what & 1, s.has_scale = what & 2, s.has_bias = what & 4;
       if (s.has_bias && dtype == DType::kF64) continue;
@@ -103,7 +103,7 @@ TEST_F(MatmulEpilogueTest, AddendAndScale) {
 TEST_F(MatmulEpilogueTest, ResultOfF32FromNarrowOperands) {
   for (const DType dtype : {DType::kBf16, DType::kF16}) {
     for (int what = 0; what < 8; ++what) {
-      fb::MatmulStepT s = Product(48, 24, 80, dtype);
+      fb::MatmulStepT s = Matmul(48, 24, 80, dtype);
       s.result_is_f32 = true, s.transpose_a = true;
       s.has_addend = what & 1, s.has_scale = what & 2, s.has_bias = what & 4;
       CheckSums(s);
@@ -113,12 +113,12 @@ TEST_F(MatmulEpilogueTest, ResultOfF32FromNarrowOperands) {
 
 // A matmul large enough to be measured, and matmuls without terms.
 TEST_F(MatmulEpilogueTest, MeasuredOnesAndEmptyOnes) {
-  fb::MatmulStepT s = Product(320, 256, 512, DType::kF32);
+  fb::MatmulStepT s = Matmul(320, 256, 512, DType::kF32);
   s.has_addend = s.has_scale = true;
   s.math = fb::MathMode::Tf32;
   CheckSums(s);
   CheckSums(s);
-  s = Product(16, 8, 0, DType::kF32);
+  s = Matmul(16, 8, 0, DType::kF32);
   s.has_addend = s.has_scale = true;
   CheckSums(s);
   s.has_addend = false;
@@ -127,7 +127,7 @@ TEST_F(MatmulEpilogueTest, MeasuredOnesAndEmptyOnes) {
 
 // W -= rate X^T G, in place.
 TEST_F(MatmulEpilogueTest, ResultOverTheAddend) {
-  fb::MatmulStepT s = Product(64, 32, 16, DType::kF32);
+  fb::MatmulStepT s = Matmul(64, 32, 16, DType::kF32);
   s.has_addend = s.has_scale = true;
   const PackedPlan packed(MakeStepPlan(s, 4));
   auto step = gpu().MakeStep(packed.plan(), packed.step());
@@ -153,7 +153,7 @@ TEST_F(MatmulEpilogueTest, ResultOverTheAddend) {
                   .ok());
   HostTensor got = *HostTensor::Zeros(DType::kF32, {64 * 32});
   ASSERT_TRUE(gpu().Download(got.mutable_data(), memory[2].ptr(), 64 * 32 * 4).ok());
-  std::vector<Sum> want = Products(s, ToDoubles(tensors[0]), ToDoubles(tensors[1]));
+  std::vector<Sum> want = Matmuls(s, ToDoubles(tensors[0]), ToDoubles(tensors[1]));
   const std::vector<double> before = ToDoubles(tensors[2]);
   for (size_t i = 0; i < want.size(); ++i) {
     want[i].value *= -0.5;
@@ -164,12 +164,12 @@ TEST_F(MatmulEpilogueTest, ResultOverTheAddend) {
 
 TEST_F(MatmulEpilogueTest, GradientOfGelu) {
   for (const DType dtype : {DType::kBf16, DType::kF16}) {
-    fb::MatmulStepT s = Product(96, 64, 40, dtype);
+    fb::MatmulStepT s = Matmul(96, 64, 40, dtype);
     s.transpose_b = s.is_gradient = true;
     s.activation = fb::Activation::GeluTanh;
     Make(s);
     const std::vector<double> x = Add(dtype, s.m * s.n, 3);
-    std::vector<Sum> want = products_;
+    std::vector<Sum> want = matmuls_;
     for (size_t i = 0; i < want.size(); ++i) want[i].value *= GeluSlope(x[i]);
     // cuBLASLt uses the hardware's tanh, whose error is 2^-11 (CUDA C++ Programming Guide, tanh.approx).
     const SumTolerance tolerance = ToleranceOfSums(dtype, false);
@@ -183,12 +183,12 @@ TEST_F(MatmulEpilogueTest, RefusesWhatCublasDoesNotDo) {
     EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
     return std::string(status.message());
   };
-  fb::MatmulStepT s = Product(16, 16, 16, DType::kF32);
+  fb::MatmulStepT s = Matmul(16, 16, 16, DType::kF32);
   s.is_gradient = true, s.activation = fb::Activation::GeluTanh;
   EXPECT_EQ(
       error(s),
       "the product f32 Ieee 1x16x16x16 (batch, m, n, k), gradient of GeluTanh is not done by cuBLASLt in one "
-      "call, because cuBLASLt does it for products of bf16 and f16: compile the graph again (model.cc:12)");
+      "call, because cuBLASLt does it for matmuls of bf16 and f16: compile the graph again (model.cc:12)");
   s.dtype = fb::DType::BF16, s.n = 12;
   EXPECT_THAT(error(s), HasSubstr("rows of a multiple of 8 elements"));
   s.n = 16, s.activation = fb::Activation::Relu;
@@ -196,7 +196,7 @@ TEST_F(MatmulEpilogueTest, RefusesWhatCublasDoesNotDo) {
   s.activation = fb::Activation::GeluTanh, s.result_is_f32 = true;
   EXPECT_THAT(error(s), HasSubstr("what gelu_tanh is applied to in 16 bits"));
   s.result_is_f32 = false, s.batch = 2;
-  EXPECT_THAT(error(s), HasSubstr("for a single product"));
+  EXPECT_THAT(error(s), HasSubstr("for a single matmul"));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-fb::MatmulStepT Product(int64_t batch, int64_t m, int64_t n, int64_t k, DType dtype = DType::kF32) {
+fb::MatmulStepT Matmul(int64_t batch, int64_t m, int64_t n, int64_t k, DType dtype = DType::kF32) {
   fb::MatmulStepT s;
   s.batch = batch, s.m = m, s.n = n, s.k = k;
   s.dtype = static_cast<fb::DType>(dtype);
@@ -71,7 +71,7 @@ class MatmulTypesTest : public MatmulTest,
                         public ::testing::WithParamInterface<std::tuple<DType, fb::MathMode>> {
  protected:
   fb::MatmulStepT Typed(int64_t batch, int64_t m, int64_t n, int64_t k) {
-    fb::MatmulStepT s = Product(batch, m, n, k, std::get<0>(GetParam()));
+    fb::MatmulStepT s = Matmul(batch, m, n, k, std::get<0>(GetParam()));
     s.math = std::get<1>(GetParam());
     return s;
   }
@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(Types, MatmulTypesTest,
 
 // 1 + 2^-15 is an f32 number that tf32 rounds to 1.
 TEST_F(MatmulTest, IeeeKeepsAllBits) {
-  fb::MatmulStepT s = Product(1, 64, 64, 64);
+  fb::MatmulStepT s = Matmul(1, 64, 64, 64);
   const HostTensor a =
       MakeTensor(DType::kF32, {64, 64}, std::vector<double>(64 * 64, 1 + std::ldexp(1, -15)));
   const HostTensor ones = MakeTensor(DType::kF32, {64, 64}, std::vector<double>(64 * 64, 1));
@@ -157,48 +157,47 @@ TEST_F(MatmulTest, HalvesSumInF32) {
     values[0] = 1;
     const HostTensor a = MakeTensor(dtype, {1, kDepth}, values);
     const HostTensor ones = MakeTensor(dtype, {kDepth, 1}, std::vector<double>(kDepth, 1));
-    EXPECT_THAT(RunOnGpu(PlanOf(Product(1, 1, 1, kDepth, dtype)), {&a, &ones}, {dtype, {1, 1}}), Each(2));
+    EXPECT_THAT(RunOnGpu(PlanOf(Matmul(1, 1, 1, kDepth, dtype)), {&a, &ones}, {dtype, {1, 1}}), Each(2));
   }
 }
 
 TEST_F(MatmulTest, ThreeTimesBf16OrAnError) {
-  fb::MatmulStepT s = Product(1, 64, 64, 64);
+  fb::MatmulStepT s = Matmul(1, 64, 64, 64);
   s.math = fb::MathMode::Bf16x3;
   const absl::Status status = MakeError(PlanOf(s));
   // The GPUs on which cuBLASLt emulates bf16x3 depend on its version.
   if (status.ok()) return Check(s);
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("products in bf16x3 need 10.0 or newer; use ieee or tf32"));
+              HasSubstr("matmuls in bf16x3 need 10.0 or newer; use ieee or tf32"));
 }
 
 TEST_F(MatmulTest, RefusesWhatCublasDoesNotDo) {
-  fb::MatmulStepT s = Product(1, 4, 4, 4, DType::kI32);
+  fb::MatmulStepT s = Matmul(1, 4, 4, 4, DType::kI32);
   absl::Status status = MakeError(PlanOf(s));
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
   EXPECT_EQ(status.message(),
-            "a product of I32 is not done by cuBLASLt, which is for f64, f32, bf16 and f16: let the compiler "
+            "a matmul of I32 is not done by cuBLASLt, which is for f64, f32, bf16 and f16: let the compiler "
             "generate "
             "its kernel (model.cc:12)");
-  s = Product(1, 4, 4, 4);
+  s = Matmul(1, 4, 4, 4);
   s.activation = fb::Activation::Gelu;
   status = MakeError(PlanOf(s));
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
   EXPECT_THAT(
       std::string(status.message()),
-      HasSubstr(
-          "a product of F32 and activation Gelu is not done by cuBLASLt: leave them out of the matmul"));
-  s = Product(1, 4, 4, 4, DType::kF64);
+      HasSubstr("a matmul of F32 and activation Gelu is not done by cuBLASLt: leave them out of the matmul"));
+  s = Matmul(1, 4, 4, 4, DType::kF64);
   s.has_bias = true;
-  EXPECT_THAT(std::string(MakeError(PlanOf(s)).message()), HasSubstr("a product of F64 with bias"));
-  s = Product(1, 4, 4, 4, DType::kF16);
+  EXPECT_THAT(std::string(MakeError(PlanOf(s)).message()), HasSubstr("a matmul of F64 with bias"));
+  s = Matmul(1, 4, 4, 4, DType::kF16);
   s.math = fb::MathMode::Bf16x3;
   EXPECT_THAT(std::string(MakeError(PlanOf(s)).message()),
-              HasSubstr("math bf16x3 is for products of f32, not of F16"));
+              HasSubstr("math bf16x3 is for matmuls of f32, not of F16"));
 }
 
 TEST_F(MatmulTest, RefusesOperandsThatAreNotAligned) {
-  const PackedPlan packed(PlanOf(Product(1, 4, 4, 4)));
+  const PackedPlan packed(PlanOf(Matmul(1, 4, 4, 4)));
   absl::StatusOr<std::unique_ptr<Step>> step = gpu().MakeStep(packed.plan(), packed.step());
   ASSERT_TRUE(step.ok()) << step.status();
   const Allocation memory = gpu().allocator().Allocate(4096, "test").value();
@@ -212,10 +211,10 @@ TEST_F(MatmulTest, RefusesOperandsThatAreNotAligned) {
 
 TEST_F(MatmulTest, RefusesAnUnreadableChoiceOfTuning) {
   setenv("SINTER_GPU_TUNE", "fast", 1);
-  const absl::Status status = MakeError(PlanOf(Product(1, 4, 4, 4)));
+  const absl::Status status = MakeError(PlanOf(Matmul(1, 4, 4, 4)));
   for (const char* tune : {"0", "2"}) {
     setenv("SINTER_GPU_TUNE", tune, 1);
-    Check(Product(1, 384, 512, 256));
+    Check(Matmul(1, 384, 512, 256));
   }
   unsetenv("SINTER_GPU_TUNE");
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;

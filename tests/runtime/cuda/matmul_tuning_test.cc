@@ -20,16 +20,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(ProductKeyTest, SaysAllThatAChoiceDependsOn) {
+TEST(TuningKeyTest, SaysAllThatAChoiceDependsOn) {
   const CudaDeviceInfo device = {.name = "NVIDIA H200", .major = 9, .minor = 0, .multiprocessors = 132};
   const MatmulShape shape = {.m = 64, .n = 32, .k = 16, .transpose_b = true, .dtype = fb::DType::BF16};
-  const ProductKey key = ProductKeyOf(device, "13.1.0", shape);
+  const TuningKey key = TuningKeyOf(device, "13.1.0", shape);
   EXPECT_EQ(key.device, "NVIDIA H200, sm_90, 132 multiprocessors");
   EXPECT_EQ(key.library, "cuBLASLt 13.1.0");
-  EXPECT_EQ(key.product, "bf16 Ieee 1x64x32x16 (batch, m, n, k), b transposed, aligned to 16");
+  EXPECT_EQ(key.problem, "bf16 Ieee 1x64x32x16 (batch, m, n, k), b transposed, aligned to 16");
 }
 
-TEST(ProductKeyTest, TellsEpiloguesApart) {
+TEST(TuningKeyTest, TellsEpiloguesApart) {
   const auto text = [](MatmulShape shape) {
     shape.m = 64, shape.n = 32, shape.k = 16, shape.dtype = fb::DType::BF16;
     return shape.ToString();
@@ -160,7 +160,7 @@ class MatmulTuningTest : public GpuTest {
     context_ = CudaContext::Create(0, &gpu().allocator()).value();
   }
 
-  std::unique_ptr<CublasMatmul> Product(const MatmulShape& shape) {
+  std::unique_ptr<CublasMatmul> Matmul(const MatmulShape& shape) {
     return CublasMatmul::Create(*context_, shape).value();
   }
 
@@ -170,36 +170,36 @@ class MatmulTuningTest : public GpuTest {
 
 // A valid choice of the file is used without measuring. An invalid one is reported and measured again.
 TEST_F(MatmulTuningTest, TakesWhatTheFileSays) {
-  const std::unique_ptr<CublasMatmul> product =
-      Product({.m = 640, .n = 768, .k = 320, .dtype = fb::DType::BF16});
+  const std::unique_ptr<CublasMatmul> matmul =
+      Matmul({.m = 640, .n = 768, .k = 320, .dtype = fb::DType::BF16});
   const std::string version = VersionOf(*context_->Cublas()->functions);
-  const ProductKey key = ProductKeyOf(context_->info(), version, product->shape());
-  const auto candidates = CandidatesOf(*product).value();
+  const TuningKey key = TuningKeyOf(context_->info(), version, matmul->shape());
+  const auto candidates = CandidatesOf(*matmul).value();
   const auto& [last, config] = candidates.back();
   const std::string file = folder_.File("t.tuning");
   ASSERT_TRUE(SaveTuning(file, {{key, {.algorithm = config, .first_us = 2, .chosen_us = 1}}}).ok());
   SessionTuning tuning({.file = file, .mode = TuningMode::kSameBits});
   context_->set_tuning(&tuning);
   for (int i = 0; i < 2; ++i) {
-    const auto chosen = ChooseAlgorithm(*context_, *product);
+    const auto chosen = ChooseAlgorithm(*context_, *matmul);
     ASSERT_TRUE(chosen.ok()) << chosen.status();
     EXPECT_EQ(std::memcmp(&chosen->algo, &last.algo, sizeof(last.algo)), 0);
   }
-  ASSERT_EQ(tuning.report().products.size(), 1u);
+  ASSERT_EQ(tuning.report().choices.size(), 1u);
   EXPECT_EQ(tuning.report().Count(ChoiceSource::kFile), 1);
 
   ASSERT_TRUE(SaveTuning(file, {{key, {.algorithm = {.id = 1 << 30}, .first_us = 2, .chosen_us = 1}}}).ok());
   SessionTuning wrong({.file = file, .save = true, .mode = TuningMode::kSameBits});
   context_->set_tuning(&wrong);
-  ASSERT_TRUE(ChooseAlgorithm(*context_, *product).ok());
+  ASSERT_TRUE(ChooseAlgorithm(*context_, *matmul).ok());
   wrong.Finish();
   EXPECT_EQ(wrong.report().Count(ChoiceSource::kMeasured), 1);
   EXPECT_THAT(std::string(wrong.report().status.message()),
-              HasSubstr("a product is measured although the tuning file"));
+              HasSubstr("a matmul is measured although the tuning file"));
   // The file is valid again.
   SessionTuning right({.file = file, .mode = TuningMode::kSameBits});
   context_->set_tuning(&right);
-  ASSERT_TRUE(ChooseAlgorithm(*context_, *product).ok());
+  ASSERT_TRUE(ChooseAlgorithm(*context_, *matmul).ok());
   EXPECT_EQ(right.report().Count(ChoiceSource::kFile), 1);
   EXPECT_TRUE(right.report().status.ok()) << right.report().status;
 }
@@ -208,14 +208,14 @@ TEST_F(MatmulTuningTest, TakesWhatTheFileSays) {
 TEST_F(MatmulTuningTest, FactorsCancelInEveryLayout) {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
-      const std::unique_ptr<CublasMatmul> product = Product(
+      const std::unique_ptr<CublasMatmul> matmul = Matmul(
           {.batch = 2, .m = 83, .n = 37, .k = 1025, .transpose_a = transpose_a, .transpose_b = transpose_b});
-      SCOPED_TRACE(product->shape().ToString());
-      MatmulTrial trial(*context_, *product);
+      SCOPED_TRACE(matmul->shape().ToString());
+      MatmulTrial trial(*context_, *matmul);
       ASSERT_TRUE(trial.Prepare().ok());
       ASSERT_TRUE(trial.FillCancelling(7).ok());
       std::vector<std::byte> bytes;
-      ASSERT_TRUE(trial.AddResults(product->Algorithms(1).value()[0], /*round=*/0, bytes).ok());
+      ASSERT_TRUE(trial.AddResults(matmul->Algorithms(1).value()[0], /*round=*/0, bytes).ok());
       std::vector<float> values(size_t{2} * 83 * 37);
       ASSERT_EQ(bytes.size(), values.size() * sizeof(float));
       std::memcpy(values.data(), bytes.data(), bytes.size());
@@ -239,13 +239,13 @@ TEST_F(MatmulTuningTest, ChosenAlgorithmsEqualTheFirstOnThousandOperandSets) {
                                 {.m = 128, .n = 128, .k = 2048, .math = fb::MathMode::Tf32}};
   for (const MatmulShape& shape : shapes) {
     SCOPED_TRACE(shape.ToString());
-    const std::unique_ptr<CublasMatmul> product = Product(shape);
+    const std::unique_ptr<CublasMatmul> matmul = Matmul(shape);
     SessionTuning tuning({.again = true, .mode = TuningMode::kSameBits});
     context_->set_tuning(&tuning);
-    const auto chosen = ChooseAlgorithm(*context_, *product);
+    const auto chosen = ChooseAlgorithm(*context_, *matmul);
     ASSERT_TRUE(chosen.ok()) << chosen.status();
-    const cublasLtMatmulHeuristicResult_t first = product->Algorithms(1).value()[0];
-    MatmulTrial trial(*context_, *product);
+    const cublasLtMatmulHeuristicResult_t first = matmul->Algorithms(1).value()[0];
+    MatmulTrial trial(*context_, *matmul);
     ASSERT_TRUE(trial.Prepare().ok());
     for (uint64_t set = 0; set < kSets; ++set) {
       const uint64_t seed = 100 + set;
@@ -258,15 +258,15 @@ TEST_F(MatmulTuningTest, ChosenAlgorithmsEqualTheFirstOnThousandOperandSets) {
   }
 }
 
-TEST_F(MatmulTuningTest, SaysWhyAProductIsNotMeasured) {
+TEST_F(MatmulTuningTest, SaysWhyAMatmulIsNotMeasured) {
   SessionTuning tuning({.mode = TuningMode::kSameBits}), off({.mode = TuningMode::kFirstChoice});
-  const std::unique_ptr<CublasMatmul> small = Product({.m = 8, .n = 8, .k = 8});
+  const std::unique_ptr<CublasMatmul> small = Matmul({.m = 8, .n = 8, .k = 8});
   context_->set_tuning(&tuning);
   ASSERT_TRUE(ChooseAlgorithm(*context_, *small).ok());
-  EXPECT_EQ(tuning.report().products.at(0).reason, "it is too small to time");
+  EXPECT_EQ(tuning.report().choices.at(0).reason, "it is too small to time");
   context_->set_tuning(&off);
   ASSERT_TRUE(ChooseAlgorithm(*context_, *small).ok());
-  EXPECT_EQ(off.report().products.at(0).reason, "tuning is off");
+  EXPECT_EQ(off.report().choices.at(0).reason, "tuning is off");
 }
 
 }  // namespace

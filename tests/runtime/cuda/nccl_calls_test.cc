@@ -26,9 +26,9 @@ using Place = NcclCall::Place;
 constexpr Place kNowhere = {};
 
 // Returns a collective of three members. `starts` are the starts of tensors, or of parts.
-Collective Make(CollectiveKind kind, std::vector<int64_t> starts, DType dtype = DType::kF32) {
+CollectiveLayout Make(CollectiveKind kind, std::vector<int64_t> starts, DType dtype = DType::kF32) {
   return {.kind = kind,
-          .combine = fb::Combine::Sum,
+          .combine = fb::ReduceOp::Sum,
           .dtype = dtype,
           .channel = 0,
           .group = {0, 1, 2},
@@ -37,7 +37,7 @@ Collective Make(CollectiveKind kind, std::vector<int64_t> starts, DType dtype = 
 }
 
 TEST(NcclCallsTest, AllReduceIsOneCallATensor) {
-  const Collective c = Make(CollectiveKind::AllReduce, {0, 10, 10, 17});
+  const CollectiveLayout c = Make(CollectiveKind::AllReduce, {0, 10, 10, 17});
   EXPECT_THAT(NcclCallsOf(c, 2, 3),
               ElementsAre(NcclCall{Kind::kAllReduce, {0}, {3}, 10}, NcclCall{Kind::kAllReduce, {2}, {5}, 7}));
   // Flat tensors count as one, whatever the number of operands.
@@ -47,7 +47,7 @@ TEST(NcclCallsTest, AllReduceIsOneCallATensor) {
 }
 
 TEST(NcclCallsTest, OnlyTheRootHasResultsOfAReduction) {
-  const Collective c = Make(CollectiveKind::Reduce, {0, 4, 9});
+  const CollectiveLayout c = Make(CollectiveKind::Reduce, {0, 4, 9});
   EXPECT_THAT(NcclCallsOf(c, 1, 2),
               ElementsAre(NcclCall{Kind::kReduce, {0}, {2}, 4, 1}, NcclCall{Kind::kReduce, {1}, {3}, 5, 1}));
   EXPECT_THAT(NcclCallsOf(c, 0, 2), ElementsAre(NcclCall{Kind::kReduce, {0}, kNowhere, 4, 1},
@@ -55,7 +55,7 @@ TEST(NcclCallsTest, OnlyTheRootHasResultsOfAReduction) {
 }
 
 TEST(NcclCallsTest, OnlyTheRootHasInputsOfABroadcast) {
-  const Collective c = Make(CollectiveKind::Broadcast, {0, 4, 9});
+  const CollectiveLayout c = Make(CollectiveKind::Broadcast, {0, 4, 9});
   EXPECT_THAT(NcclCallsOf(c, 1, 2), ElementsAre(NcclCall{Kind::kBroadcast, {0}, {2}, 4, 1},
                                                 NcclCall{Kind::kBroadcast, {1}, {3}, 5, 1}));
   EXPECT_THAT(NcclCallsOf(c, 2, 0), ElementsAre(NcclCall{Kind::kBroadcast, kNowhere, {0}, 4, 1},
@@ -86,7 +86,7 @@ TEST(NcclCallsTest, SendsAndReceives) {
           NcclCall{Kind::kSend, {0, 0}, kNowhere, 2, 0}, NcclCall{Kind::kRecv, kNowhere, {1, 0}, 2, 0},
           NcclCall{Kind::kSend, {0, 16}, kNowhere, 2, 1}, NcclCall{Kind::kRecv, kNowhere, {1, 16}, 2, 1},
           NcclCall{Kind::kSend, {0, 32}, kNowhere, 2, 2}, NcclCall{Kind::kRecv, kNowhere, {1, 32}, 2, 2}));
-  const Collective c = Make(CollectiveKind::SendRecv, {0, 7});
+  const CollectiveLayout c = Make(CollectiveKind::SendRecv, {0, 7});
   EXPECT_THAT(NcclCallsOf(c, 0, 1), ElementsAre(NcclCall{Kind::kSend, {0}, kNowhere, 7, 1}));
   EXPECT_THAT(NcclCallsOf(c, 1, 0), ElementsAre(NcclCall{Kind::kRecv, kNowhere, {0}, 7, 0}));
 }
@@ -99,12 +99,12 @@ TEST(NcclCallsTest, HasAllElementTypesAndCombinations) {
   for (const auto& [dtype, want] : types) {
     EXPECT_EQ(NcclTypesOf(Make(CollectiveKind::AllReduce, {0, 1}, dtype))->dtype, want);
   }
-  const std::pair<fb::Combine, ncclRedOp_t> combinations[] = {{fb::Combine::Sum, ncclSum},
-                                                              {fb::Combine::Mean, ncclAvg},
-                                                              {fb::Combine::Max, ncclMax},
-                                                              {fb::Combine::Min, ncclMin}};
+  const std::pair<fb::ReduceOp, ncclRedOp_t> combinations[] = {{fb::ReduceOp::Sum, ncclSum},
+                                                               {fb::ReduceOp::Mean, ncclAvg},
+                                                               {fb::ReduceOp::Max, ncclMax},
+                                                               {fb::ReduceOp::Min, ncclMin}};
   for (const auto& [combine, want] : combinations) {
-    Collective c = Make(CollectiveKind::AllReduce, {0, 1});
+    CollectiveLayout c = Make(CollectiveKind::AllReduce, {0, 1});
     c.combine = combine;
     EXPECT_EQ(NcclTypesOf(c)->combine, want);
   }
@@ -113,12 +113,12 @@ TEST(NcclCallsTest, HasAllElementTypesAndCombinations) {
 // Truth values have one byte each. NCCL can move and compare these bytes but not add them.
 TEST(NcclCallsTest, TruthValuesAreBytes) {
   EXPECT_EQ(NcclTypesOf(Make(CollectiveKind::AllToAll, {0, 3}, DType::kI1))->dtype, ncclUint8);
-  Collective c = Make(CollectiveKind::AllReduce, {0, 3}, DType::kI1);
+  CollectiveLayout c = Make(CollectiveKind::AllReduce, {0, 3}, DType::kI1);
   const absl::Status status = NcclTypesOf(c).status();
   EXPECT_TRUE(absl::IsUnimplemented(status));
   EXPECT_EQ(status.message(),
             "NCCL does not add elements of i1: convert them to i32 first, or combine them with max");
-  c.combine = fb::Combine::Max;
+  c.combine = fb::ReduceOp::Max;
   EXPECT_EQ(NcclTypesOf(c)->dtype, ncclUint8);
 }
 

@@ -1,5 +1,5 @@
 // Collectives on the GPUs of this process, step by step: every kind, element type and combination, run
-// directly and recorded, and compared with sums computed by hand. collective_gpu_test.cc tests sessions with
+// directly and captured, and compared with sums computed by hand. collective_gpu_test.cc tests sessions with
 // collectives.
 #include <algorithm>
 #include <chrono>
@@ -17,14 +17,14 @@ namespace sinter {
 namespace {
 
 using fb::CollectiveKind;
-using fb::Combine;
+using fb::ReduceOp;
 using ::testing::HasSubstr;
 
 constexpr uint32_t kMostGpus = 4;
 
 struct Case {
   CollectiveKind kind;
-  Combine combine = Combine::Sum;
+  ReduceOp combine = ReduceOp::Sum;
   DType dtype = DType::kF32;
   // Sizes of all tensors for AllReduce, Reduce and Broadcast, else of the only one.
   std::vector<int64_t> elements = {};
@@ -44,14 +44,14 @@ std::vector<double> Values(int64_t count, uint32_t rank, size_t tensor, DType dt
 double Combined(const Case& c, const std::vector<double>& all) {
   const double sum = std::accumulate(all.begin(), all.end(), 0.0);
   switch (c.combine) {
-    case Combine::Sum:
+    case ReduceOp::Sum:
       return sum;
-    case Combine::Mean:
+    case ReduceOp::Mean:
       return IsFloat(c.dtype) ? sum / static_cast<double>(all.size())
                               : std::trunc(sum / static_cast<double>(all.size()));
-    case Combine::Max:
+    case ReduceOp::Max:
       return *std::ranges::max_element(all);
-    case Combine::Min:
+    case ReduceOp::Min:
       return *std::ranges::min_element(all);
   }
   return 0;
@@ -64,7 +64,7 @@ class NcclGpuTest : public ::testing::Test {
     std::vector<Allocation> memory;
     std::vector<void*> buffers;
     std::vector<HostTensor> outputs;  // Expected values.
-    std::unique_ptr<RecordedWork> recorded;
+    std::unique_ptr<CapturedGraph> captured;
 
     StepArgs args() const {
       return {
@@ -262,18 +262,18 @@ std::vector<Case> AllCases(uint32_t size) {
   };
   for (const DType dtype : {DType::kF64, DType::kF32, DType::kBf16, DType::kF16, DType::kI64, DType::kI32,
                             DType::kI8, DType::kU8}) {
-    for (const Combine combine : {Combine::Sum, Combine::Mean, Combine::Max, Combine::Min}) {
+    for (const ReduceOp combine : {ReduceOp::Sum, ReduceOp::Mean, ReduceOp::Max, ReduceOp::Min}) {
       cases.push_back({CollectiveKind::AllReduce, combine, dtype, {1000, 0, 17}});
       cases.push_back({CollectiveKind::Reduce, combine, dtype, {33, 4}});
       cases.push_back({CollectiveKind::ReduceScatter, combine, dtype, {total(even)}, even});
       cases.push_back({CollectiveKind::ReduceScatter, combine, dtype, {total(uneven)}, uneven});
     }
-    cases.push_back({CollectiveKind::Broadcast, Combine::Sum, dtype, {100, 3}});
-    cases.push_back({CollectiveKind::AllGather, Combine::Sum, dtype, {}, even});
-    cases.push_back({CollectiveKind::AllGather, Combine::Sum, dtype, {}, uneven});
-    cases.push_back({CollectiveKind::AllToAll, Combine::Sum, dtype, {7 * static_cast<int64_t>(size)}});
+    cases.push_back({CollectiveKind::Broadcast, ReduceOp::Sum, dtype, {100, 3}});
+    cases.push_back({CollectiveKind::AllGather, ReduceOp::Sum, dtype, {}, even});
+    cases.push_back({CollectiveKind::AllGather, ReduceOp::Sum, dtype, {}, uneven});
+    cases.push_back({CollectiveKind::AllToAll, ReduceOp::Sum, dtype, {7 * static_cast<int64_t>(size)}});
   }
-  cases.push_back({CollectiveKind::AllReduce, Combine::Sum, DType::kF32, {(1 << 20) + 3}});
+  cases.push_back({CollectiveKind::AllReduce, ReduceOp::Sum, DType::kF32, {(1 << 20) + 3}});
   return cases;
 }
 
@@ -295,23 +295,23 @@ TEST_F(NcclGpuTest, EveryKindTypeAndCombination) {
     Poison(members);
     absl::Status status = RunEach(members, [](Member& m, DeviceRuntime&) -> absl::Status {
       absl::Status run = m.step->Run(m.args());
-      return run.ok() ? m.step->Join() : run;
+      return run.ok() ? m.step->Wait() : run;
     });
     ASSERT_TRUE(status.ok()) << NameOf(cases[k]) << ": " << status;
     Expect(members, NameOf(cases[k]));
     status = RunEach(members, [](Member& m, DeviceRuntime& gpu) -> absl::Status {
-      absl::StatusOr<std::unique_ptr<RecordedWork>> recorded = gpu.Record([&] {
+      absl::StatusOr<std::unique_ptr<CapturedGraph>> captured = gpu.Capture([&] {
         absl::Status run = m.step->Run(m.args());
-        return run.ok() ? m.step->Join() : run;
+        return run.ok() ? m.step->Wait() : run;
       });
-      if (!recorded.ok()) return recorded.status();
-      m.recorded = *std::move(recorded);
+      if (!captured.ok()) return captured.status();
+      m.captured = *std::move(captured);
       return absl::OkStatus();
     });
-    ASSERT_TRUE(status.ok()) << NameOf(cases[k]) << ", recorded: " << status;
+    ASSERT_TRUE(status.ok()) << NameOf(cases[k]) << ", captured: " << status;
     for (int run = 0; run < 2; ++run) {
       Poison(members);
-      status = RunEach(members, [](Member& m, DeviceRuntime&) { return m.recorded->Launch(); });
+      status = RunEach(members, [](Member& m, DeviceRuntime&) { return m.captured->Launch(); });
       ASSERT_TRUE(status.ok()) << NameOf(cases[k]) << ", launched: " << status;
       Expect(members, NameOf(cases[k]) + ", launched");
     }
@@ -319,7 +319,7 @@ TEST_F(NcclGpuTest, EveryKindTypeAndCombination) {
 }
 
 TEST_F(NcclGpuTest, SendsFromOneToAnother) {
-  const Case c = {CollectiveKind::SendRecv, Combine::Sum, DType::kF16, {1001}};
+  const Case c = {CollectiveKind::SendRecv, ReduceOp::Sum, DType::kF16, {1001}};
   // Reversed: ranks count within the group, not within the plan.
   const uint32_t first = Add(c, {1, 0});
   ASSERT_TRUE(Connect().ok());
@@ -333,27 +333,27 @@ TEST_F(NcclGpuTest, SendsFromOneToAnother) {
   Expect(members, "send_recv");
 }
 
-// One member joins and the other aborts. The first must give up, run directly or recorded, and so must all
+// One member joins and the other aborts. The first must give up, run directly or captured, and so must all
 // later collectives.
 class NcclFailureTest : public NcclGpuTest, public ::testing::WithParamInterface<bool> {};
 
 TEST_P(NcclFailureTest, NobodyWaitsForAMemberThatHasFailed) {
-  const bool is_recorded = GetParam();
-  const Case c = {CollectiveKind::AllReduce, Combine::Sum, DType::kF32, {1 << 16}};
+  const bool is_captured = GetParam();
+  const Case c = {CollectiveKind::AllReduce, ReduceOp::Sum, DType::kF32, {1 << 16}};
   const uint32_t first = Add(c, {0, 1});
   ASSERT_TRUE(Connect().ok());
   std::vector<Member> members;
   for (uint32_t rank = 0; rank < 2; ++rank) members.push_back(Make(c, first, rank));
-  if (is_recorded) {
+  if (is_captured) {
     absl::Status status = RunEach(members, [](Member& m, DeviceRuntime& gpu) -> absl::Status {
       absl::Status run = m.step->Run(m.args());
       if (!run.ok()) return run;
-      absl::StatusOr<std::unique_ptr<RecordedWork>> recorded = gpu.Record([&] {
+      absl::StatusOr<std::unique_ptr<CapturedGraph>> captured = gpu.Capture([&] {
         absl::Status again = m.step->Run(m.args());
-        return again.ok() ? m.step->Join() : again;
+        return again.ok() ? m.step->Wait() : again;
       });
-      if (!recorded.ok()) return recorded.status();
-      m.recorded = *std::move(recorded);
+      if (!captured.ok()) return captured.status();
+      m.captured = *std::move(captured);
       return absl::OkStatus();
     });
     ASSERT_TRUE(status.ok()) << status;
@@ -361,7 +361,7 @@ TEST_P(NcclFailureTest, NobodyWaitsForAMemberThatHasFailed) {
   absl::Status waited;
   const auto start = std::chrono::steady_clock::now();
   std::thread waiter([&] {
-    waited = is_recorded ? members[0].recorded->Launch() : members[0].step->Run(members[0].args());
+    waited = is_captured ? members[0].captured->Launch() : members[0].step->Run(members[0].args());
     if (waited.ok()) waited = gpus_[0]->Synchronize();
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -378,14 +378,14 @@ TEST_P(NcclFailureTest, NobodyWaitsForAMemberThatHasFailed) {
   std::vector<float> values(4, 1);
   EXPECT_TRUE(gpus_[0]->Upload(members[0].buffers[0], values.data(), 16).ok());
   const auto end = std::chrono::steady_clock::now();
-  for (Member& member : members) member.recorded.reset();
+  for (Member& member : members) member.captured.reset();
   members.clear();
   gpus_.clear();
   EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - end).count(), 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, NcclFailureTest, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "recorded" : "by_itself"; });
+                         [](const auto& info) { return info.param ? "captured" : "by_itself"; });
 
 }  // namespace
 }  // namespace sinter

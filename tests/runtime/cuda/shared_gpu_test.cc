@@ -60,7 +60,7 @@ TEST_F(SharedGpuTest, TwoSessionsInTurn) {
   }
 }
 
-// Two threads create, run, record and destroy sessions concurrently.
+// Two threads create, run, capture and destroy sessions concurrently.
 TEST_F(SharedGpuTest, TwoThreads) {
   for (int round = 0; round < 3; ++round) {
     std::vector<absl::StatusOr<std::vector<std::string>>> results(2, absl::InternalError("nothing was run"));

@@ -65,7 +65,7 @@ struct Stream {
 
 struct Event {
   std::shared_ptr<Mark> mark;  // Null if never recorded.
-  Graph* capture = nullptr;    // Capture in which it was recorded, else null.
+  Graph* capture = nullptr;    // Capture in which it was captured, else null.
   std::vector<size_t> after;
 };
 

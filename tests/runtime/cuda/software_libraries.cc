@@ -16,7 +16,7 @@ cublasStatus_t CublasAnswer() {
 }
 ncclResult_t NcclAnswer() { return Lost() == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError; }
 
-struct Product {
+struct Matmul {
   cublasOperation_t first = CUBLAS_OP_N, second = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
 };
@@ -30,7 +30,7 @@ float Element(const float* data, const Matrix& matrix, cublasOperation_t operati
   return operation == CUBLAS_OP_N ? data[row + column * matrix.rows] : data[column + row * matrix.rows];
 }
 
-Product* Of(cublasLtMatmulDesc_t product) { return reinterpret_cast<Product*>(product); }
+Matmul* Of(cublasLtMatmulDesc_t matmul) { return reinterpret_cast<Matmul*>(matmul); }
 Matrix* Of(cublasLtMatrixLayout_t matrix) { return reinterpret_cast<Matrix*>(matrix); }
 
 // A collective of all members that have arrived or will arrive.
@@ -95,19 +95,19 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* made, cublasComputeType_t, cudaDataType_t) {
-  *made = reinterpret_cast<cublasLtMatmulDesc_t>(new Product);
+  *made = reinterpret_cast<cublasLtMatmulDesc_t>(new Matmul);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product) {
-  delete Of(product);
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t matmul) {
+  delete Of(matmul);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t matmul,
                                               cublasLtMatmulDescAttributes_t attribute, const void* data,
                                               size_t bytes) {
-  if (attribute == CUBLASLT_MATMUL_DESC_TRANSA) std::memcpy(&Of(product)->first, data, bytes);
-  if (attribute == CUBLASLT_MATMUL_DESC_TRANSB) std::memcpy(&Of(product)->second, data, bytes);
-  if (attribute == CUBLASLT_MATMUL_DESC_EPILOGUE) std::memcpy(&Of(product)->epilogue, data, bytes);
+  if (attribute == CUBLASLT_MATMUL_DESC_TRANSA) std::memcpy(&Of(matmul)->first, data, bytes);
+  if (attribute == CUBLASLT_MATMUL_DESC_TRANSB) std::memcpy(&Of(matmul)->second, data, bytes);
+  if (attribute == CUBLASLT_MATMUL_DESC_EPILOGUE) std::memcpy(&Of(matmul)->epilogue, data, bytes);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* made, cudaDataType_t, uint64_t rows,
@@ -151,7 +151,7 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t*,
   *written = 0;
   return CUBLAS_STATUS_INVALID_VALUE;
 }
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, const void*, const void* a,
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t matmul, const void*, const void* a,
                               cublasLtMatrixLayout_t a_matrix, const void* b, cublasLtMatrixLayout_t b_matrix,
                               const void* beta, const void*, cublasLtMatrixLayout_t, void* result,
                               cublasLtMatrixLayout_t result_matrix, const cublasLtMatmulAlgo_t*, void*,
@@ -159,9 +159,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
   const Lock lock(TheMachine().mutex);
   if (Lost() != cudaSuccess) return CublasAnswer();
   const bool is_known =
-      Of(product)->epilogue == CUBLASLT_EPILOGUE_DEFAULT && *static_cast<const float*>(beta) == 0;
+      Of(matmul)->epilogue == CUBLASLT_EPILOGUE_DEFAULT && *static_cast<const float*>(beta) == 0;
   if (!is_known) return CUBLAS_STATUS_NOT_SUPPORTED;
-  const auto work = [=, p = *Of(product), first = *Of(a_matrix), second = *Of(b_matrix),
+  const auto work = [=, p = *Of(matmul), first = *Of(a_matrix), second = *Of(b_matrix),
                      to = *Of(result_matrix)] {
     const int64_t depth = p.first == CUBLAS_OP_N ? first.columns : first.rows;
     for (int64_t column = 0; column < to.columns; ++column) {

@@ -16,8 +16,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-ProductKey SessionKey(const std::string& product) { return {"GPU", "cuBLASLt 13.1.0", product}; }
-TunedProduct SessionTuned(double chosen_us, bool any_bits = false) {
+TuningKey SessionKey(const std::string& matmul) { return {"GPU", "cuBLASLt 13.1.0", matmul}; }
+TunedAlgorithm SessionTuned(double chosen_us, bool any_bits = false) {
   return {.algorithm = {.id = 66}, .first_us = 10, .chosen_us = chosen_us, .any_bits = any_bits};
 }
 
@@ -29,8 +29,8 @@ class SessionTuningTest : public ::testing::Test {
       unsetenv(name);
   }
 
-  void Measure(SessionTuning& tuning, const std::string& product, const TunedProduct& tuned) {
-    tuning.Add({.key = SessionKey(product), .source = ChoiceSource::kMeasured}, &tuned);
+  void Measure(SessionTuning& tuning, const std::string& matmul, const TunedAlgorithm& tuned) {
+    tuning.Add({.key = SessionKey(matmul), .source = ChoiceSource::kMeasured}, &tuned);
   }
 
   ScratchFolder folder_;
@@ -125,7 +125,7 @@ TEST_F(SessionTuningTest, ABrokenFileIsReportedAndKept) {
   const absl::Status& status = tuning.report().status;
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("products are measured as if there were no tuning file: "), HasSubstr(file)));
+              AllOf(HasSubstr("matmuls are measured as if there were no tuning file: "), HasSubstr(file)));
   EXPECT_EQ(printed, "sinter: " + std::string(status.message()) + "\n");
   EXPECT_EQ(ReadAll(file), "{");
 }
@@ -170,8 +170,8 @@ TEST_F(SessionTuningTest, ASessionReadsSavesAndReports) {
   EXPECT_EQ(plan.Make()->path(), "");
   EXPECT_EQ(Plan::Load(path)->path(), path);
   const auto make = [](Device device, CachingAllocator* allocator, const StepContext& context) {
-    const TunedProduct* const known = context.tuning->Find(SessionKey("p"), *context.tuning->Mode());
-    const TunedProduct measured = SessionTuned(5);
+    const TunedAlgorithm* const known = context.tuning->Find(SessionKey("p"), *context.tuning->Mode());
+    const TunedAlgorithm measured = SessionTuned(5);
     context.tuning->Add({.key = SessionKey("p"),
                          .source = known == nullptr ? ChoiceSource::kMeasured : ChoiceSource::kFile,
                          .chosen_us = known == nullptr ? measured.chosen_us : known->chosen_us},
@@ -179,20 +179,20 @@ TEST_F(SessionTuningTest, ASessionReadsSavesAndReports) {
     return MakeDeviceRuntime(device, allocator, context);
   };
   for (const ChoiceSource source : {ChoiceSource::kMeasured, ChoiceSource::kFile}) {
-    absl::StatusOr<Session> session = internal_session::State::MakeSession(
+    absl::StatusOr<Session> session = internal_session::SessionState::MakeSession(
         *Plan::Load(path), {.threads = 1, .tuning = {.save = true}}, make);
     ASSERT_TRUE(session.ok()) << session.status();
     const TuningReport& report = session->tuning();
     EXPECT_TRUE(report.status.ok()) << report.status;
     EXPECT_EQ(report.file, path + ".tuning");
     EXPECT_EQ(report.Count(source), 1);
-    EXPECT_EQ(report.products.size(), 1u);
-    EXPECT_EQ(report.products[0].chosen_us, 5);
+    EXPECT_EQ(report.choices.size(), 1u);
+    EXPECT_EQ(report.choices[0].chosen_us, 5);
   }
   // A plan runs even if its tuning file is broken.
   folder_.Write("m.plan.tuning", "{");
   absl::StatusOr<Session> session =
-      internal_session::State::MakeSession(*Plan::Load(path), {.threads = 1}, make);
+      internal_session::SessionState::MakeSession(*Plan::Load(path), {.threads = 1}, make);
   ASSERT_TRUE(session.ok()) << session.status();
   EXPECT_TRUE(absl::IsDataLoss(session->tuning().status));
 }

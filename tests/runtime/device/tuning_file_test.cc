@@ -20,11 +20,11 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-ProductKey Key(const std::string& product) {
-  return {"GPU, sm_90, 132 multiprocessors", "cuBLASLt 13.1.0", product};
+TuningKey Key(const std::string& matmul) {
+  return {"GPU, sm_90, 132 multiprocessors", "cuBLASLt 13.1.0", matmul};
 }
 
-TunedProduct Tuned(double chosen_us) {
+TunedAlgorithm Tuned(double chosen_us) {
   return {.algorithm = {.id = 66,
                         .tile = 20,
                         .stages = 36,
@@ -41,9 +41,9 @@ TunedProduct Tuned(double chosen_us) {
 }
 
 constexpr char kOne[] =
-    R"({"format": "sinter tuning", "version": 1, "products": [)"
+    R"({"format": "sinter tuning", "version": 1, "choices": [)"
     "\n"
-    R"({"device":"GPU, sm_90, 132 multiprocessors","library":"cuBLASLt 13.1.0","product":"p",)"
+    R"({"device":"GPU, sm_90, 132 multiprocessors","library":"cuBLASLt 13.1.0","problem":"p",)"
     R"("algorithm":{"id":66,"tile":20,"stages":36,"split_k":2,"reduction":2,"swizzle":1,"custom":7,)"
     R"("inner_shape":3,"cluster_shape":5,"ordinal":1},"first_us":71.5,"chosen_us":66.25,"bits":"same"})"
     "\n]}\n";
@@ -64,14 +64,14 @@ void ExpectDamaged(const std::string& text, const std::string& message) {
                     HasSubstr("; delete it, or move it away, and make it anew with `sinter tune`")));
 }
 
-TEST(TuningFileTest, OneProductALine) {
+TEST(TuningFileTest, OneChoiceALine) {
   const auto hashed = [](const std::string& hash) { return R"("version": 2, "sha256": ")" + hash + "\""; };
   EXPECT_EQ(
       TuningText({{Key("p"), Tuned(66.25)}}),
       Altered("\"version\": 1", hashed("c2574d15cea899a0c7341d9ce226d59b18f8136b86f5fee7d4c3befc383109d7")));
   EXPECT_EQ(TuningText({}), "{\"format\": \"sinter tuning\", " +
                                 hashed("8227d5f44c25bfa980b6769a052ea9abce897f2266361c427daebea57ca49650") +
-                                ", \"products\": [\n]}\n");
+                                ", \"choices\": [\n]}\n");
 }
 
 TEST(TuningFileTest, GoesRound) {
@@ -139,28 +139,27 @@ TEST(TuningFileTest, SaysWhatIsWrong) {
   ExpectDamaged(Altered("\"version\": 1", "\"version\": \"1\""), "\"version\" of the file is no integer");
   ExpectDamaged(Altered("\"version\": 1", "\"version\": 1, \"more\": 2"),
                 "the file has members that this version does not know");
-  ExpectDamaged(R"({"format": "sinter tuning", "version": 1, "products": {}})", "\"products\" is no list");
-  ExpectDamaged(R"({"format": "sinter tuning", "version": 1, "products": [7]})", "product 0 is no object");
-  ExpectDamaged(Altered("\"tile\":20,", ""), "the algorithm of product 0 has no \"tile\"");
+  ExpectDamaged(R"({"format": "sinter tuning", "version": 1, "choices": {}})", "\"choices\" is no list");
+  ExpectDamaged(R"({"format": "sinter tuning", "version": 1, "choices": [7]})", "choice 0 is no object");
+  ExpectDamaged(Altered("\"tile\":20,", ""), "the algorithm of choice 0 has no \"tile\"");
   ExpectDamaged(Altered("\"tile\":20", "\"tile\":-1"),
-                "\"tile\" of the algorithm of product 0 is no integer from 0 to 4294967295");
-  ExpectDamaged(Altered("\"id\":66", "\"id\":6.5"), "\"id\" of the algorithm of product 0 is no integer");
+                "\"tile\" of the algorithm of choice 0 is no integer from 0 to 4294967295");
+  ExpectDamaged(Altered("\"id\":66", "\"id\":6.5"), "\"id\" of the algorithm of choice 0 is no integer");
   ExpectDamaged(Altered("\"id\":66", "\"id\":18446744073709551615"),
                 "is no integer from -2147483648 to 2147483647");
   ExpectDamaged(Altered("\"inner_shape\":3", "\"inner_shape\":65536"), "is no integer from 0 to 65535");
-  ExpectDamaged(Altered("71.5", "0"), "\"first_us\" of product 0 is no time in microseconds");
-  ExpectDamaged(Altered("66.25", "1e300"), "\"chosen_us\" of product 0 is no time in microseconds");
-  ExpectDamaged(Altered("same", "none"), R"("bits" of product 0 is neither "same" nor "any")");
-  ExpectDamaged(Altered("\"p\"", "\"\""), "\"product\" of product 0 is no text of 1 to 1024 bytes");
-  ExpectDamaged(Altered("\"p\"", "\"" + std::string(1025, 'p') + "\""),
-                "\"product\" of product 0 is no text");
-  ExpectDamaged(Altered("\"p\"", "\"p\\n\""), "\"product\" of product 0 is no text");
+  ExpectDamaged(Altered("71.5", "0"), "\"first_us\" of choice 0 is no time in microseconds");
+  ExpectDamaged(Altered("66.25", "1e300"), "\"chosen_us\" of choice 0 is no time in microseconds");
+  ExpectDamaged(Altered("same", "none"), R"("bits" of choice 0 is neither "same" nor "any")");
+  ExpectDamaged(Altered("\"p\"", "\"\""), "\"problem\" of choice 0 is no text of 1 to 1024 bytes");
+  ExpectDamaged(Altered("\"p\"", "\"" + std::string(1025, 'p') + "\""), "\"problem\" of choice 0 is no text");
+  ExpectDamaged(Altered("\"p\"", "\"p\\n\""), "\"problem\" of choice 0 is no text");
   ExpectDamaged(Altered("\"bits\":\"same\"", "\"bits\":\"same\",\"time\":1"),
-                "product 0 has members that this version does not know");
+                "choice 0 has members that this version does not know");
   const std::string one = kOne;
   const size_t begin = one.find("\n{") + 1;
-  const std::string product = one.substr(begin, one.find("\n]") - begin);
-  ExpectDamaged(Altered(product, product + ",\n" + product), "product 1 is there twice: p");
+  const std::string matmul = one.substr(begin, one.find("\n]") - begin);
+  ExpectDamaged(Altered(matmul, matmul + ",\n" + matmul), "choice 1 is there twice: p");
   ExpectDamaged(std::string((4 << 20) + 1, ' '), "it has 4194305 bytes, and at most 4194304 are read");
 }
 
@@ -185,11 +184,11 @@ TEST(TuningFileTest, SavesAndAdds) {
 TEST(TuningFileTest, WritersAtTheSameTimeLoseNothing) {
   const ScratchFolder folder;
   const std::string path = folder.File("m.plan.tuning");
-  constexpr int kWriters = 4, kProducts = 8;
+  constexpr int kWriters = 4, kMatmuls = 8;
   std::vector<std::thread> writers;
   for (int w = 0; w < kWriters; ++w) {
     writers.emplace_back([&path, w] {
-      for (int i = 0; i < kProducts; ++i) {
+      for (int i = 0; i < kMatmuls; ++i) {
         const absl::Status status =
             SaveTuning(path, {{Key(std::to_string(w) + "." + std::to_string(i)), Tuned(1)}});
         EXPECT_TRUE(status.ok()) << status;
@@ -197,7 +196,7 @@ TEST(TuningFileTest, WritersAtTheSameTimeLoseNothing) {
     });
   }
   for (std::thread& writer : writers) writer.join();
-  EXPECT_EQ(LoadTuning(path)->size(), size_t{kWriters * kProducts});
+  EXPECT_EQ(LoadTuning(path)->size(), size_t{kWriters * kMatmuls});
 }
 
 // Anyone who can open the folder can hold its lock; this must not block a save.
@@ -217,7 +216,7 @@ TEST(TuningFileTest, MoreThanIsReadIsNotWritten) {
   for (int i = 0; i < 4000; ++i) table[Key(std::to_string(i) + std::string(1000, 'p'))] = Tuned(1);
   const absl::Status status = SaveTuning(folder.File("m.tuning"), table);
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("4000 products take"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("4000 choices take"));
   EXPECT_TRUE(folder.List().empty());
 }
 

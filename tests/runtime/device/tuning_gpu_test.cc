@@ -47,13 +47,13 @@ class TuningGpuTest : public ::testing::Test {
     const uint32_t w = f.Input("w", DType::kBf16, {kColumns, kColumns});
     const uint32_t t = f.Arena(DType::kBf16, {kRows, kColumns}), y = f.Arena(DType::kBf16, {kRows, kColumns});
     const uint32_t z = f.Arena(DType::kBf16, {kColumns, kColumns});
-    fb::MatmulStepT product;
-    product.batch = 1, product.m = kRows, product.n = kColumns, product.k = kColumns;
-    product.dtype = fb::DType::BF16;
-    f.Matmul(product, {x, w}, {t});
-    f.Matmul(product, {t, w}, {y});
-    product.m = kColumns, product.k = kRows, product.transpose_a = true;
-    f.Matmul(product, {y, x}, {z});
+    fb::MatmulStepT matmul;
+    matmul.batch = 1, matmul.m = kRows, matmul.n = kColumns, matmul.k = kColumns;
+    matmul.dtype = fb::DType::BF16;
+    f.Matmul(matmul, {x, w}, {t});
+    f.Matmul(matmul, {t, w}, {y});
+    matmul.m = kColumns, matmul.k = kRows, matmul.transpose_a = true;
+    f.Matmul(matmul, {y, x}, {z});
     f.Output("y", y);
     f.Output("z", z);
     return plan;
@@ -90,7 +90,7 @@ TEST_F(TuningGpuTest, ASecondLoadMeasuresNothingAndGivesTheSameBits) {
     EXPECT_TRUE(first->tuning().status.ok()) << first->tuning().status;
     // Equal matmuls of a plan are tuned once.
     EXPECT_EQ(first->tuning().Count(ChoiceSource::kMeasured), 2);
-    EXPECT_THAT(first->tuning().products, SizeIs(2));
+    EXPECT_THAT(first->tuning().choices, SizeIs(2));
     EXPECT_THAT(*LoadTuning(path_ + ".tuning"), SizeIs(2));
     const std::string bits = Run(*first);
     // Without a mode, the session uses the choices of a file that any mode wrote.
@@ -99,7 +99,7 @@ TEST_F(TuningGpuTest, ASecondLoadMeasuresNothingAndGivesTheSameBits) {
       ASSERT_TRUE(second.ok()) << second.status();
       EXPECT_TRUE(second->tuning().status.ok()) << second->tuning().status;
       EXPECT_EQ(second->tuning().Count(ChoiceSource::kFile), 2);
-      EXPECT_THAT(second->tuning().products, SizeIs(2));
+      EXPECT_THAT(second->tuning().choices, SizeIs(2));
       EXPECT_TRUE(Run(*second) == bits);
     }
   }
@@ -122,7 +122,7 @@ TEST_F(TuningGpuTest, ABrokenFileKeepsNothingFromRunning) {
   ASSERT_TRUE(session.ok()) << session.status();
   EXPECT_TRUE(absl::IsDataLoss(session->tuning().status)) << session->tuning().status;
   EXPECT_EQ(session->tuning().Count(ChoiceSource::kFile), 0);
-  EXPECT_THAT(session->tuning().products, SizeIs(2));
+  EXPECT_THAT(session->tuning().choices, SizeIs(2));
   EXPECT_FALSE(Run(*session).empty());
 }
 

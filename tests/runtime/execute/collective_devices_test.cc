@@ -56,13 +56,13 @@ TEST(CollectiveDevicesTest, EachDeviceHasOneGraphWithItsCollectives) {
   ExpectTraining(*session, 2, 10, 5);
   for (const int gpu : {0, 1}) {
     const FakeGpu::Counts& counts = gpus[gpu].counts();
-    EXPECT_EQ(counts.recordings, 1);
+    EXPECT_EQ(counts.captures, 1);
     EXPECT_EQ(counts.launches, 4);
     EXPECT_EQ(counts.waits, 0);
     EXPECT_EQ(counts.collectives, 5 * 2);
-    // One join before the first reader of each collective. The steps in between, which compute b, need no
-    // join.
-    EXPECT_EQ(counts.joins, 5 * 2);
+    // One wait before the first reader of each collective. The steps in between, which compute b, need no
+    // wait.
+    EXPECT_EQ(counts.waits, 5 * 2);
   }
 }
 
@@ -79,7 +79,7 @@ TEST(CollectiveDevicesTest, ProfilesRunAllMembersTogether) {
   absl::StatusOr<Session> session = gpus.MakeSession(TrainingPlan({kFirstGpu, kSecondGpu}, 10, true));
   ASSERT_TRUE(session.ok()) << session.status();
   Profile profile;
-  // Runs before the first recording and after it.
+  // Runs before the first capture and after it.
   ExpectTraining(*session, 2, 10, 3, &profile);
   ExpectTraining(*session, 2, 10, 3);
   ExpectTraining(*session, 2, 10, 3, &profile);
@@ -95,7 +95,7 @@ TEST(CollectiveDevicesTest, WhenOneDeviceFailsAllGiveUp) {
   ASSERT_TRUE(session.ok()) << session.status();
   ExpectTraining(*session, 2, 10, 1);
   EXPECT_TRUE(gpus[0].aborted().ok());
-  gpus[1].BreakRecording(absl::InternalError("the graph is too large"));
+  gpus[1].BreakCapture(absl::InternalError("the graph is too large"));
   const HostTensor x = Filled(10, 1);
   const absl::Status status = session->Run("f", {{"x", x}}).status();
   EXPECT_TRUE(absl::IsInternal(status)) << status;

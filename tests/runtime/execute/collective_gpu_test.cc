@@ -53,7 +53,7 @@ class CollectiveGpuTest : public ::testing::Test {
       const Clock::time_point start = Clock::now();
       for (int i = 0; i < kRuns; ++i) EXPECT_TRUE(session.Run(name, arguments).ok());
       EXPECT_TRUE(session.Synchronize().ok());
-      // Skips the first pass, which holds the first run and the recording.
+      // Skips the first pass, which holds the first run and the capture.
       if (pass > 0)
         best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count() / kRuns);
     }
@@ -65,11 +65,11 @@ class CollectiveGpuTest : public ::testing::Test {
 
 TEST_F(CollectiveGpuTest, EveryKindGivesWhatCpusGive) {
   for (const Kind kind : fb::EnumValuesCollectiveKind()) {
-    for (const fb::Combine combine : fb::EnumValuesCombine()) {
+    for (const fb::ReduceOp combine : fb::EnumValuesCombine()) {
       const bool combines = kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter;
-      if (!combines && combine != fb::Combine::Sum) continue;
+      if (!combines && combine != fb::ReduceOp::Sum) continue;
       // Few variants, because each session takes a second to connect.
-      for (int variant = 0; variant < (combine == fb::Combine::Sum ? 4 : 1); ++variant) {
+      for (int variant = 0; variant < (combine == fb::ReduceOp::Sum ? 4 : 1); ++variant) {
         CollectiveCase c{.kind = kind, .combine = combine, .device_kind = DeviceKind::kGpu};
         c.members = kind == Kind::SendRecv ? 2 : static_cast<uint32_t>(count_);
         c.is_in_place = (variant & 1) != 0 && kind != Kind::AllToAll && kind != Kind::SendRecv;
@@ -133,7 +133,7 @@ TestPlan OverlapPlan(int count) {
         a.push_back(f.Arena(DType::kF32, {kExchanged}, static_cast<uint32_t>(d)));
         b.push_back(f.Arena(DType::kF32, {kComputed}, static_cast<uint32_t>(d)));
       }
-      if (exchanges) AddAllReduce(f, 0, fb::Combine::Sum, kExchanged, a, a);
+      if (exchanges) AddAllReduce(f, 0, fb::ReduceOp::Sum, kExchanged, a, a);
       for (int i = 0; computes && i < kSums; ++i) {
         for (const uint32_t buffer : b) {
           f.GpuKernel("add_f32", {buffer, buffer}, {buffer}, static_cast<uint32_t>(kComputed / 256), 256);

@@ -9,12 +9,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/runtime/cpu/combine.h"
+#include "sinter/runtime/cpu/host_collective.h"
 #include "sinter/runtime/execute/launch_order.h"
 #include "sinter/runtime/session/session.h"
 #include "sinter/tests/runtime/collective_plans.h"
 #include "sinter/tests/runtime/test_plan.h"
 #include "sinter/tests/runtime/world_threads.h"
-#include "sinter/runtime/cpu/host_collective.h"
 
 namespace sinter {
 namespace {
@@ -39,8 +39,8 @@ std::vector<CollectiveCase> CasesOf(DType dtype, uint32_t members, int64_t scale
   std::vector<CollectiveCase> cases;
   for (const Kind kind : fb::EnumValuesCollectiveKind()) {
     if (kind == Kind::SendRecv && members != 2) continue;
-    for (const fb::Combine combine : fb::EnumValuesCombine()) {
-      if (IsCombining(kind) ? !CanCombine(combine, dtype) : combine != fb::Combine::Sum) continue;
+    for (const fb::ReduceOp combine : fb::EnumValuesCombine()) {
+      if (IsCombining(kind) ? !CanCombine(combine, dtype) : combine != fb::ReduceOp::Sum) continue;
       const uint32_t root = kind == Kind::Reduce || kind == Kind::Broadcast ? members - 1 : 0;
       cases.push_back({.kind = kind,
                        .combine = combine,
@@ -183,7 +183,7 @@ TEST_F(CollectiveTest, GroupsOfOneProcess) {
       LocalGroups(function, {.first = 2, .count = 2, .is_alone = false});
   ASSERT_EQ(some.size(), 1u);
   EXPECT_THAT(some[0].steps, ElementsAre(2, 3));
-  const Collective made = Collective::Of(function, 1);
+  const CollectiveLayout made = CollectiveLayout::Of(function, 1);
   EXPECT_THAT(made.group, ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(made.starts, ElementsAre(0, 10));
   EXPECT_EQ(CollectiveName(made.kind), "all_reduce");

@@ -75,7 +75,7 @@ class Steps {
     step.elements = {4};
     for (const uint32_t buffer : buffers) step.group.push_back(function->table().buffers[buffer]->device);
     for (step.rank = 0; step.rank < buffers.size(); ++step.rank) {
-      function->Collective(step, {buffers[step.rank]}, {buffers[step.rank]});
+      function->CollectiveLayout(step, {buffers[step.rank]}, {buffers[step.rank]});
     }
   }
 

@@ -69,13 +69,13 @@ TEST(LaunchThreadsTest, TheFirstErrorEndsARunAndNotTheNext) {
   LaunchThreads threads(
       {true},
       [&](const Task& task) {
-        if (task.kind == TaskKind::kRecord) return absl::InternalError("no graph");
+        if (task.kind == TaskKind::kCapture) return absl::InternalError("no graph");
         done.push_back(task.index);
         return absl::OkStatus();
       },
       [&](const absl::Status& status) { heard.emplace_back(status.message()); });
   threads.Post(0, {TaskKind::kLaunch, 1});
-  threads.Post(0, {TaskKind::kRecord, 2});
+  threads.Post(0, {TaskKind::kCapture, 2});
   threads.Post(0, {TaskKind::kStep, 3});
   EXPECT_EQ(threads.Drain(0), absl::InternalError("no graph"));
   EXPECT_EQ(threads.Drain(), absl::InternalError("no graph"));

@@ -107,7 +107,7 @@ TEST_F(AllocationTest, CollectivesAllocateNothing) {
   for (const uint32_t device : {0u, 1u}) {
     step.rank = device;
     const uint32_t sum = f.Arena(DType::kF32, {4096}, device);
-    f.Collective(step, {device == 0 ? x : f.InputOn(x, 1)}, {sum});
+    f.CollectiveLayout(step, {device == 0 ? x : f.InputOn(x, 1)}, {sum});
     f.Output(device == 0 ? "here" : "there", sum);
   }
   const HostTensor tensor = *HostTensor::Zeros(DType::kF32, {4096});

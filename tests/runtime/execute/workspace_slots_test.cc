@@ -123,7 +123,7 @@ TEST(WorkspaceSlotsTest, StepsOfASessionRunBesideEachOtherInSlotsOfTheirOwn) {
       EXPECT_THAT(*(*out)["y" + std::to_string(i)].Span<float>(), Each(static_cast<float>(run + i + 1)));
     }
   }
-  const std::vector<FakeGpu::Piece>& pieces = gpus[0].pieces();
+  const std::vector<FakeGpu::Branch>& pieces = gpus[0].branches();
   ASSERT_EQ(pieces.size(), size_t{2 * kLength});
   size_t unordered = 0;
   for (uint32_t a = 0; a < pieces.size(); ++a) {

@@ -15,8 +15,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/mpi/process_identity.h"
+#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/session/session.h"
 #include "sinter/tests/runtime/collective_plans.h"
 
@@ -54,7 +54,7 @@ TEST(MpiWorldTest, EveryKindOfCollective) {
       for (const DType dtype : {DType::kF32, DType::kBf16, DType::kI8}) {
         const bool is_rooted = kind == Kind::Reduce || kind == Kind::Broadcast;
         ExpectEverywhere({.kind = kind,
-                          .combine = dtype == DType::kI8 ? fb::Combine::Max : fb::Combine::Mean,
+                          .combine = dtype == DType::kI8 ? fb::ReduceOp::Max : fb::ReduceOp::Mean,
                           .dtype = dtype,
                           .members = members,
                           .sizes = SizesFor(kind, members, 50),

@@ -37,7 +37,7 @@ TestPlan GoodPlan() {
       buffers[rank] = {f.Arena(DType::kF32, {4}, rank), f.Arena(DType::kF32, {2, 3}, rank)};
       fb::CollectiveStepT step = Member(fb::CollectiveKind::AllReduce, 5, rank, {4, 6});
       step.is_flat = true;
-      f.Collective(step, buffers[rank], buffers[rank]);
+      f.CollectiveLayout(step, buffers[rank], buffers[rank]);
     }
     f.Output("y", buffers[0][0]);
     f.table().outputs[0]->replicas = {buffers[1][0]};
@@ -50,20 +50,21 @@ TestPlan GoodPlan() {
       step.parts = {3, 4};
       const uint32_t whole = f.Arena(DType::kF32, {7}, rank);
       const uint64_t offset = f.table().buffers[whole]->offset + 12 * rank;
-      f.Collective(step, {f.Buffer(fb::Space::Arena, 0, offset, DType::kF32, {3 + rank}, rank)}, {whole});
+      f.CollectiveLayout(step, {f.Buffer(fb::Space::Arena, 0, offset, DType::kF32, {3 + rank}, rank)},
+                         {whole});
     }
   }
   {
     TestFunction f(plan, "all_to_all");
     for (uint32_t rank : {0u, 1u}) {
       const uint32_t x = f.Arena(DType::kF32, {4}, rank), y = f.Arena(DType::kF32, {4}, rank);
-      f.Collective(Member(fb::CollectiveKind::AllToAll, 0, rank, {4}), {x}, {y});
+      f.CollectiveLayout(Member(fb::CollectiveKind::AllToAll, 0, rank, {4}), {x}, {y});
     }
   }
   TestFunction f(plan, "send_recv");
   const uint32_t x = f.Arena(DType::kF32, {4}), y = f.Arena(DType::kF32, {4}, 1);
-  f.Collective(Member(fb::CollectiveKind::SendRecv, 0, 0, {4}), {x}, {});
-  f.Collective(Member(fb::CollectiveKind::SendRecv, 0, 1, {4}), {}, {y});
+  f.CollectiveLayout(Member(fb::CollectiveKind::SendRecv, 0, 0, {4}), {x}, {});
+  f.CollectiveLayout(Member(fb::CollectiveKind::SendRecv, 0, 1, {4}), {}, {y});
   return plan;
 }
 
@@ -85,7 +86,7 @@ void PrintTo(const Alteration& alteration, std::ostream* out) { *out << alterati
 const Alteration kAlterations[] = {
     {"kind", [](auto& p) { Of(p, 0).kind = fb::CollectiveKind{7}; },
      "function \"all_reduce\": step 0 (exchange): collective kind 7 does not exist"},
-    {"combine", [](auto& p) { Of(p, 0).combine = fb::Combine{4}; }, "combination 4 does not exist"},
+    {"combine", [](auto& p) { Of(p, 0).combine = fb::ReduceOp{4}; }, "combination 4 does not exist"},
     {"dtype", [](auto& p) { Of(p, 0).dtype = fb::DType{9}; }, "element type 9 does not exist"},
     {"sum of bools", [](auto& p) { Of(p, 0).dtype = fb::DType::I1; },
      "elements of type i1 have no sum and no mean"},
@@ -190,7 +191,7 @@ const Alteration kAlterations[] = {
      "step 2 (exchange): channel 5 is used twice"},
     {"other kind", [](auto& p) { Of(p, 2, 1).kind = fb::CollectiveKind::AllReduce; },
      "step 1 (exchange): it differs from rank 0 of channel 0 in its kind"},
-    {"other combination", [](auto& p) { Of(p, 0, 1).combine = fb::Combine::Max; }, "in its combination"},
+    {"other combination", [](auto& p) { Of(p, 0, 1).combine = fb::ReduceOp::Max; }, "in its combination"},
     {"other root", [](auto& p) { Of(p, 0, 1).root = 1; }, "in its root"},
     {"other flatness", [](auto& p) { Of(p, 0, 1).is_flat = false; }, "in its flatness"},
     {"other elements",

@@ -71,13 +71,12 @@ TEST(PlanDevicesTest, AKindRunsTheStepsThatItsTraitsSay) {
   plan.table.functions[0]->steps[2]->device = 1;
   EXPECT_THAT(error_of(plan), HasSubstr("it runs on second:3, and its kernel is code of a CPU"));
   plan = SecondKindPlan();
-  fb::MatmulStepT& product = *plan.table.functions[1]->steps[0]->body.AsMatmulStep();
-  product.is_gradient = true, product.activation = fb::Activation::Relu;
+  fb::MatmulStepT& matmul = *plan.table.functions[1]->steps[0]->body.AsMatmulStep();
+  matmul.is_gradient = true, matmul.activation = fb::Activation::Relu;
   auto& inputs = plan.table.functions[1]->steps[0]->inputs;
   inputs.push_back(inputs[0]);
-  EXPECT_THAT(
-      error_of(plan),
-      HasSubstr("it runs on second:3, and a product with an activation's gradient is a step of GPUs"));
+  EXPECT_THAT(error_of(plan),
+              HasSubstr("it runs on second:3, and a matmul with an activation's gradient is a step of GPUs"));
   plan.table.devices[1] = MakeDeviceName(Device::Gpu(3));
   EXPECT_TRUE(plan.Make().ok()) << plan.Make().status();
 }

@@ -283,21 +283,20 @@ TEST(StepKindTest, EveryKindHasARow) {
 TEST(StepKindTest, NamesAndDescribesSteps) {
   TestPlan plan;
   TestFunction f(plan, "f");
-  fb::MatmulStepT product;
-  product.batch = 1, product.m = 2, product.n = 3, product.k = 4, product.dtype = fb::DType::F32;
-  product.math = fb::MathMode::Tf32, product.activation = fb::Activation::GeluTanh,
-  product.transpose_b = true;
+  fb::MatmulStepT matmul;
+  matmul.batch = 1, matmul.m = 2, matmul.n = 3, matmul.k = 4, matmul.dtype = fb::DType::F32;
+  matmul.math = fb::MathMode::Tf32, matmul.activation = fb::Activation::GeluTanh, matmul.transpose_b = true;
   const uint32_t y = f.Arena(DType::kF32, {2, 3});
-  f.Matmul(product, {f.Arena(DType::kF32, {2, 4}), f.Arena(DType::kF32, {4, 3})}, {y});
+  f.Matmul(matmul, {f.Arena(DType::kF32, {2, 4}), f.Arena(DType::kF32, {4, 3})}, {y});
   f.Copy(y, f.Arena(DType::kF32, {2, 3}));
   const absl::StatusOr<Plan> made = plan.Make();
   ASSERT_TRUE(made.ok()) << made.status();
   const auto& steps = *made->table().functions()->Get(0)->steps();
   EXPECT_EQ(StepKindName(*steps.Get(0)), "matmul");
   EXPECT_EQ(StepText(made->table(), *steps.Get(0)), "matmul 2x3x4 b^t gelu_tanh");
-  EXPECT_EQ(ProductTypeOf(*steps.Get(0))->ToString(), "f32 as tf32");
+  EXPECT_EQ(ContractionTypeOf(*steps.Get(0))->ToString(), "f32 as tf32");
   EXPECT_EQ(StepText(made->table(), *steps.Get(1)), "copy");
-  EXPECT_EQ(ProductTypeOf(*steps.Get(1)), std::nullopt);
+  EXPECT_EQ(ContractionTypeOf(*steps.Get(1)), std::nullopt);
 }
 
 }  // namespace

@@ -267,18 +267,18 @@ const Alteration kAlterations[] = {
        StepAt(p, 1).body.AsMatmulStep()->dtype = fb::DType::I32;
        StepAt(p, 1).body.AsMatmulStep()->has_addend = true;
      },
-     "products of integers have neither addend nor scale"},
+     "matmuls of integers have neither addend nor scale"},
     {"matmul wide result", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->result_is_f32 = true; },
-     "only products of bf16 and f16 have a result of f32 for it"},
+     "only matmuls of bf16 and f16 have a result of f32 for it"},
     {"matmul gradient with bias", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->is_gradient = true; },
-     "a product with an activation's gradient has neither bias, addend nor scale"},
+     "a matmul with an activation's gradient has neither bias, addend nor scale"},
     {"matmul gradient with scale",
      [](auto& p) {
        StepAt(p, 1).body.AsMatmulStep()->has_bias = false;
        StepAt(p, 1).body.AsMatmulStep()->is_gradient = true;
        StepAt(p, 1).body.AsMatmulStep()->has_scale = true;
      },
-     "a product with an activation's gradient has neither bias, addend nor scale"},
+     "a matmul with an activation's gradient has neither bias, addend nor scale"},
     {"matmul gradient of nothing",
      [](auto& p) {
        StepAt(p, 1).body.AsMatmulStep()->has_bias = false;
@@ -292,7 +292,7 @@ const Alteration kAlterations[] = {
        StepAt(p, 1).body.AsMatmulStep()->is_gradient = true;
        StepAt(p, 1).body.AsMatmulStep()->activation = fb::Activation::GeluTanh;
      },
-     "it runs on cpu:0, and a product with an activation's gradient is a step of GPUs"},
+     "it runs on cpu:0, and a matmul with an activation's gradient is a step of GPUs"},
     {"matmul preactivation size",
      [](auto& p) {
        StepAt(p, 1).body.AsMatmulStep()->has_bias = false;

@@ -212,8 +212,8 @@ std::vector<NamedTensor> TensorsOf(int version) {
 TuningTable TuningOf(int version) {
   TuningTable table;
   for (int i = 0; i < 200; ++i) {
-    table[{"GPU", "cuBLASLt", "product " + std::to_string(i)}] = {.first_us = 1.0 + version,
-                                                                  .chosen_us = 1.0 + version};
+    table[{"GPU", "cuBLASLt", "matmul " + std::to_string(i)}] = {.first_us = 1.0 + version,
+                                                                 .chosen_us = 1.0 + version};
   }
   return table;
 }
@@ -276,7 +276,7 @@ Format TuningFormat() {
             SINTER_ASSIGN_OR_RETURN(const TuningTable table, LoadTuning(path));
             if (table.empty()) return absl::DataLossError("an empty table");
             const int version = static_cast<int>(table.begin()->second.first_us) - 1;
-            if (table != TuningOf(version)) return absl::DataLossError("products of two versions");
+            if (table != TuningOf(version)) return absl::DataLossError("matmuls of two versions");
             return version;
           }};
 }

@@ -39,10 +39,10 @@ TestPlan TrainPlan() {
   const uint64_t offset = plan.AddConstant(constant.data(), constant.size() * sizeof(float));
   TestFunction f(plan, "train");
   const uint32_t x = f.Input("x", DType::kF32, {kSide, kSide}), y = f.Arena(DType::kF32, {kSide, kSide});
-  fb::MatmulStepT product;
-  product.dtype = fb::DType::F32;
-  product.batch = 1, product.m = product.n = product.k = kSide;
-  f.Matmul(product, {x, f.Variable(0)}, {y});
+  fb::MatmulStepT matmul;
+  matmul.dtype = fb::DType::F32;
+  matmul.batch = 1, matmul.m = matmul.n = matmul.k = kSide;
+  f.Matmul(matmul, {x, f.Variable(0)}, {y});
   f.Kernel("add_f32", {f.Variable(1), y}, {f.Variable(1)}, kSize);
   f.Kernel("add_f32", {f.Variable(1), f.Buffer(fb::Space::Constant, 0, offset, DType::kF32, {kSize})},
            {f.Variable(1)}, kSize);

@@ -300,7 +300,7 @@ TEST_F(SessionDevicesTest, SmallInputsGoInOneUploadLargeOnesByThemselves) {
   }
 }
 
-TEST_F(SessionDevicesTest, StepsAreRecordedInTheSecondRunAndReplayed) {
+TEST_F(SessionDevicesTest, StepsAreCapturedInTheSecondRunAndReplayed) {
   FakeGpus gpus;
   Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kValues));
   const HostTensor x = Filled(kValues, 2);
@@ -308,13 +308,13 @@ TEST_F(SessionDevicesTest, StepsAreRecordedInTheSecondRunAndReplayed) {
     absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}, {"s", run}, {"t", x}});
     ASSERT_TRUE(out.ok()) << out.status();
     EXPECT_THAT(*(*out)["z"].Span<float>(), Each(2.0f * static_cast<float>(run) + 0.5f));
-    EXPECT_EQ(gpus[0].counts().recordings, run > 1 ? 1 : 0);
+    EXPECT_EQ(gpus[0].counts().captures, run > 1 ? 1 : 0);
     EXPECT_EQ(gpus[0].counts().launches, run - 1);
     EXPECT_EQ(gpus[0].counts().steps, run > 1 ? 4 : 2);
   }
 }
 
-TEST_F(SessionDevicesTest, ProfilesHaveARecordingOfTheirOwn) {
+TEST_F(SessionDevicesTest, ProfilesHaveACaptureOfTheirOwn) {
   FakeGpus gpus;
   Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kValues));
   const HostTensor x = Filled(kValues, 2);
@@ -327,29 +327,29 @@ TEST_F(SessionDevicesTest, ProfilesHaveARecordingOfTheirOwn) {
   Profile profile;
   for (int number = 4; number <= 6; ++number) {
     run(number, &profile);
-    EXPECT_EQ(gpus[0].counts().recordings, 2);
+    EXPECT_EQ(gpus[0].counts().captures, 2);
     EXPECT_EQ(gpus[0].counts().launches, number - 1);
     EXPECT_EQ(gpus[0].counts().steps, 6);
   }
   EXPECT_EQ(profile.runs, 3);
   ASSERT_EQ(profile.steps.size(), 2u);
   const double work = FakeGpu::kSecondsOfWork;
-  EXPECT_DOUBLE_EQ(profile.seconds_of_mark, work);
+  EXPECT_DOUBLE_EQ(profile.seconds_per_event, work);
   for (const StepTimes& step : profile.steps) {
     EXPECT_EQ(step.device, Device::Gpu(0));
     EXPECT_EQ(step.kind, "kernel");
-    // The time of the marks is subtracted.
+    // The time of the events is subtracted.
     EXPECT_NEAR(step.seconds_min, work, 1e-9);
     EXPECT_NEAR(step.seconds_total, 3 * work, 1e-9);
   }
-  // One step and its mark.
+  // One step and its event.
   EXPECT_NEAR(profile.steps[1].begin_seconds - profile.steps[0].begin_seconds, 2 * work, 1e-9);
   run(7, nullptr);
-  EXPECT_EQ(gpus[0].counts().recordings, 2);
+  EXPECT_EQ(gpus[0].counts().captures, 2);
   EXPECT_EQ(gpus[0].counts().launches, 6);
 }
 
-// The first run is not recorded, because libraries initialize themselves in it.
+// The first run is not captured, because libraries initialize themselves in it.
 TEST_F(SessionDevicesTest, AFirstRunIsProfiledStepByStep) {
   FakeGpus gpus;
   Session session = *gpus.MakeSession(ScalePlan(Device::Gpu(0), kValues));
@@ -357,7 +357,7 @@ TEST_F(SessionDevicesTest, AFirstRunIsProfiledStepByStep) {
   Profile profile;
   for (int number = 1; number <= 2; ++number) {
     ASSERT_TRUE(session.Run("f", {{"x", x}, {"s", number}, {"t", x}}, &profile).ok());
-    EXPECT_EQ(gpus[0].counts().recordings, number - 1);
+    EXPECT_EQ(gpus[0].counts().captures, number - 1);
   }
   EXPECT_EQ(profile.runs, 2);
 }
@@ -372,8 +372,8 @@ TEST_F(SessionDevicesTest, ProfilesOfSeveralDevices) {
     EXPECT_THAT(*(*out)["t"].Span<float>(), Each(6.0f));
     EXPECT_THAT(*(*out)["b"].Span<float>(), Each(10.0f + 3.0f * static_cast<float>(run)));
   }
-  // The session records from the second run on, and it records launches of a single step too.
-  EXPECT_EQ(gpus[0].counts().recordings, gpus[0].counts().launches / 2);
+  // The session captures from the second run on, and it captures launches of a single step too.
+  EXPECT_EQ(gpus[0].counts().captures, gpus[0].counts().launches / 2);
   EXPECT_EQ(profile.steps[1].kind, "copy");
   EXPECT_EQ(profile.steps[1].device, Device::Gpu(1));
   // The time excludes the copy's wait.

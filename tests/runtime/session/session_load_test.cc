@@ -51,7 +51,7 @@ Load LoadOn(const TestPlan& plan) {
     load.plan = context.plan->name()->str();
     return std::make_unique<AskedGpu>(memory.get(), load.asked);
   };
-  const auto session = internal_session::State::MakeSession(*plan.Make(), {}, make);
+  const auto session = internal_session::SessionState::MakeSession(*plan.Make(), {}, make);
   EXPECT_TRUE(session.ok()) << session.status();
   return load;
 }
@@ -63,7 +63,7 @@ void AddAttention(TestFunction& f) {
   f.Attention(step, {f.Arena(DType::kBf16, {2, 4, 3, 3, 8})}, {f.Arena(DType::kBf16, {2, 4, 3, 8})});
 }
 
-void AddProduct(TestFunction& f, uint32_t device) {
+void AddMatmul(TestFunction& f, uint32_t device) {
   fb::MatmulStepT step;
   step.batch = 1, step.m = step.n = step.k = 2, step.dtype = fb::DType::F32;
   const uint32_t a = f.Arena(DType::kF32, {2, 2}, device);
@@ -75,9 +75,9 @@ TEST(SessionLoadTest, SlowStepsComeLastWhichADevicePreparesMeanwhile) {
   plan.UseDevices({Device::Gpu(0)});
   TestFunction f(plan, "f");
   AddAttention(f);
-  AddProduct(f, 0);
+  AddMatmul(f, 0);
   AddAttention(f);
-  AddProduct(f, 0);
+  AddMatmul(f, 0);
   const Load load = LoadOn(plan);
   EXPECT_THAT(load.asked, ElementsAre("prepare 0", "matmul", "matmul", "attention", "attention"));
   EXPECT_EQ(load.plan, plan.table.name);

@@ -47,7 +47,7 @@ TestPlan ReplicatedPlan(Device first, Device second) {
   }
   for (uint32_t d : {0u, 1u}) {
     step.rank = d;
-    f.Collective(step, {parts[d]}, {sums[d]});
+    f.CollectiveLayout(step, {parts[d]}, {sums[d]});
   }
   for (uint32_t d : {0u, 1u}) AddSum(f, plan, f.Variable(d), sums[d], f.Variable(d));
   f.Output("w", f.Variable(0));
@@ -169,7 +169,7 @@ TEST_F(SessionReplicasTest, UnalignedRows) {
 }
 
 // Returns a plan with an f32 variable between replicas in bf16 and f16, which function "narrow" outputs.
-TestPlan NarrowPlan(Device device, int64_t size, float value) {
+TestPlan LowPrecisionPlan(Device device, int64_t size, float value) {
   TestPlan plan;
   plan.UseDevices({device});
   plan.AddVariable("w@bf16", DType::kBf16, {size}, value);
@@ -200,10 +200,10 @@ void ExpectRounded(Session& session) {
   }
 }
 
-TEST(NarrowReplicasTest, FollowWhoeverWrites) {
+TEST(LowPrecisionReplicasTest, FollowWhoeverWrites) {
   const ScratchFolder folder;
   const std::string path = folder.File("w.safetensors");
-  Session session = *NarrowPlan(Device::Cpu(), 5, 0.3f).MakeSession();
+  Session session = *LowPrecisionPlan(Device::Cpu(), 5, 0.3f).MakeSession();
   ASSERT_EQ(session.variables().size(), 1u);
   EXPECT_EQ(session.variables()[0].name, "w");
   EXPECT_EQ(session.variables()[0].dtype, DType::kF32);
@@ -216,7 +216,7 @@ TEST(NarrowReplicasTest, FollowWhoeverWrites) {
   ExpectRounded(session);
   EXPECT_EQ((*session.Run("narrow", {}))["bf16"].Span<BFloat16>()->front().bits, 0x3f80);
   ASSERT_TRUE(SaveCheckpoint(session, path).ok());
-  Session other = *NarrowPlan(Device::Cpu(), 5, 0.3f).MakeSession();
+  Session other = *LowPrecisionPlan(Device::Cpu(), 5, 0.3f).MakeSession();
   ASSERT_TRUE(LoadCheckpoint(other, path).ok());
   EXPECT_THAT(*other.ReadVariable("w")->Span<float>(), ::testing::ElementsAreArray(*values.Span<float>()));
   ExpectRounded(other);
@@ -227,10 +227,10 @@ TEST(NarrowReplicasTest, FollowWhoeverWrites) {
 
 // Large enough to be copied in pieces. Values whose bytes are all equal in some types but not in others, and
 // random values, computed ahead or not.
-TEST(NarrowReplicasTest, OnGpus) {
+TEST(LowPrecisionReplicasTest, OnGpus) {
   constexpr int64_t kMany = (int64_t{5} << 18) + 3;
   for (const float value : {0.0f, 0.3f, std::bit_cast<float>(0x3f3f3f3f), -1.0f}) {
-    TestPlan plan = NarrowPlan(Device::Gpu(0), kMany, value);
+    TestPlan plan = LowPrecisionPlan(Device::Gpu(0), kMany, value);
     if (value < 0) {
       for (auto& variable : plan.table.variables) {
         variable->initializer->kind = fb::InitializerKind::Normal;

@@ -105,7 +105,7 @@ TestPlan SumsPlan(int devices, int64_t size) {
     }
     for (size_t d = 0; d < x.size(); ++d) {
       step.rank = static_cast<uint32_t>(d);
-      f.Collective(step, {x[d]}, {y[d]});
+      f.CollectiveLayout(step, {x[d]}, {y[d]});
     }
     f.Output("y", y[0]);
     f.table().outputs[0]->replicas.assign(y.begin() + 1, y.end());

@@ -319,7 +319,7 @@ TestPlan TwoSums(Device first, Device second) {
     for (uint32_t d : {0u, 1u}) y.push_back(f.Arena(DType::kF32, {4}, d));
     for (uint32_t d : {0u, 1u}) {
       step.rank = d;
-      f.Collective(step, {x[d]}, {y[d]});
+      f.CollectiveLayout(step, {x[d]}, {y[d]});
     }
     f.Output("y", y[0]);
     f.table().outputs[0]->replicas = {y[1]};

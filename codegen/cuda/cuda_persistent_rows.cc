@@ -1,0 +1,117 @@
+// Maps that read much memory that varies only along their innermost loop.
+// An example is a batch norm in nhwc, which reads the mean, deviation, scale and offset of each channel. With
+// a vector of one row, a thread would read 32 bytes of each of these for every 16 bytes of a large operand,
+// and the L1 cache would be the bottleneck. A thread therefore keeps its vector position and iterates over
+// rows: values that vary only along the innermost loop are read and computed once.
+#include <algorithm>
+
+#include "llvm/Support/MathExtras.h"
+#include "sinter/codegen/cuda/cuda_schedule.h"
+
+namespace sinter::codegen {
+
+using llvm::SmallVector;
+using mlir::Value;
+
+namespace {
+
+// Loops over more rows only if enough blocks for many waves remain, so that the last wave is a small part of
+// them.
+constexpr int64_t kBlocksOfLoops = 4 * kManyCudaBlocks;
+constexpr int64_t kMostPasses = 8;
+// Three resident blocks leave a thread 80 registers. Kept values and rows in flight may use 64 of them,
+// because addresses and results reuse the same registers. If fewer resident blocks are requested, ptxas saves
+// registers and reads the rows one by one.
+constexpr int64_t kResident = 3, kMostKeptBytes = 64 * 4;
+constexpr int64_t kFewestLanes = 4;
+
+int64_t ComputeBytes(Value tensor) {
+  mlir::Type element = llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType();
+  return std::max<int64_t>(1, ir::ScalarBuilder::ComputeType(element).getIntOrFloatBitWidth() / 8);
+}
+
+// Bytes of one position of a map: of operands that vary only along the innermost loop, and of all others.
+struct Traffic {
+  int64_t along = 0, read = 0, written = 0;
+};
+
+Traffic TrafficOf(Job& job, const llvm::SmallBitVector& inner) {
+  Traffic traffic;
+  SmallVector<const Trace*> traces;
+  for (const JobOutput& output : job.full_outputs) {
+    traffic.written += StoredBytes(output.value);
+    traces.push_back(&output.trace);
+  }
+  for (const Access& access : DistinctAccesses(traces)) {
+    bool along = false, across = !access.is_affine;
+    for (auto [d, stride] : llvm::enumerate(access.strides)) (inner[d] ? along : across) |= stride != 0;
+    if (across || along) (across ? traffic.read : traffic.along) += StoredBytes(access.tensor);
+  }
+  return traffic;
+}
+
+// Returns the values that vary only along the dimensions `inner`, except those that only other such values
+// use.
+std::vector<KeptValue> ValuesAlong(Job& job, const llvm::SmallBitVector& inner) {
+  auto is_along = [&](const Request& request) {
+    bool moves = false;
+    for (int dim : request.dims) {
+      if (dim != Request::kConstant && (dim < 0 || !inner[dim])) return false;
+      moves |= dim != Request::kConstant;
+    }
+    return moves;
+  };
+  std::vector<KeptValue> values;
+  for (const JobOutput& output : job.full_outputs) {
+    for (const Request& request : output.trace.requests) {
+      if (!is_along(request)) continue;
+      if (request.parent >= 0 && is_along(output.trace.requests[request.parent])) continue;
+      bool known = llvm::any_of(values, [&](const KeptValue& value) {
+        return value.tensor == request.tensor && value.dims == request.dims &&
+               value.constants == request.constants;
+      });
+      if (!known) values.push_back({request.tensor, request.dims, request.constants});
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+bool ScheduleCudaStrips(Job& job, CudaSchedule& s) {
+  const Loop& loop = s.parallel.back();
+  // The dimensions merged into the innermost loop.
+  llvm::SmallBitVector inner(job.domain.size());
+  inner.set(s.parallel[s.parallel.size() - 2].dim + 1, loop.dim + 1);
+  const Traffic traffic = TrafficOf(job, inner);
+  if (traffic.along <= traffic.read + traffic.written) return false;
+  std::vector<KeptValue> values = ValuesAlong(job, inner);
+  if (values.empty()) return false;
+
+  const int64_t rows = TripCount(s.parallel) / loop.size;
+  auto blocks = [&](int64_t vector, int64_t rows_of_thread) {
+    return llvm::divideCeilSigned(llvm::divideCeilSigned(rows, rows_of_thread) * (loop.size / vector),
+                                  s.block);
+  };
+  int64_t unroll = 4;
+  if (blocks(s.vector, unroll) < kManyCudaBlocks) unroll = 2;
+  if (blocks(s.vector, unroll) < kManyCudaBlocks) return false;
+  int64_t kept = unroll * traffic.read;
+  for (const KeptValue& value : values) kept += ComputeBytes(value.tensor);
+  int64_t vector = s.vector;
+  while (vector > kFewestLanes && vector * kept > kMostKeptBytes) vector /= 2;
+  if (vector * kept > kMostKeptBytes) return false;
+  s.vector = vector;
+  s.mode = CudaSchedule::Mode::kPersistentRows;
+  s.unroll = unroll;
+  s.resident = kResident;
+  s.along = std::move(values);
+  while (s.passes < kMostPasses && blocks(s.vector, 2 * s.passes * unroll) >= kBlocksOfLoops) s.passes *= 2;
+  const int64_t vectors = loop.size / s.vector;
+  s.side_by_side = std::max<int64_t>(1, s.block / vectors);
+  const int64_t groups = llvm::divideCeilSigned(rows, s.side_by_side * s.unroll * s.passes);
+  s.blocks = llvm::divideCeilSigned(groups * s.side_by_side * vectors, s.block);
+  return true;
+}
+
+}  // namespace sinter::codegen

@@ -1,0 +1,76 @@
+#include "sinter/codegen/places/buffer_region.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace sinter::codegen {
+
+namespace {
+
+// Identifies the memory of a place, except for its device.
+const void* MemoryOf(const BufferRegion& place) {
+  switch (place.space) {
+    case BufferRegion::Space::kArena:
+      return nullptr;
+    case BufferRegion::Space::kVariable:
+    case BufferRegion::Space::kInput:
+      return place.name.getAsOpaquePointer();
+    case BufferRegion::Space::kConstant:
+    case BufferRegion::Space::kUnplaced:
+      break;
+  }
+  return place.root;
+}
+
+bool SameMemory(const BufferRegion& a, const BufferRegion& b) {
+  return a.space == b.space && a.device == b.device && MemoryOf(a) == MemoryOf(b);
+}
+
+}  // namespace
+
+BufferRegion RegionOf(mlir::Value buffer) {
+  using Space = BufferRegion::Space;
+  BufferRegion place;
+  place.bytes = llvm::cast<plan_ir::BufferType>(buffer.getType()).getBytes();
+  while (auto view = buffer.getDefiningOp<plan_ir::ViewOp>()) {
+    place.offset += view.getOffset();
+    buffer = view.getSource();
+  }
+  place.root = buffer.getDefiningOp();
+  place.device = ir::DeviceOf(place.root);
+  llvm::TypeSwitch<mlir::Operation*>(place.root)
+      .Case<plan_ir::AllocOp>([&](plan_ir::AllocOp op) {
+        if (!op.getOffset()) return;
+        place.space = Space::kArena;
+        place.offset += *op.getOffset();
+      })
+      .Case<plan_ir::VariableOp>([&](plan_ir::VariableOp op) {
+        place.space = Space::kVariable;
+        place.name = op.getVariableAttr();
+      })
+      .Case<plan_ir::InputOp>([&](plan_ir::InputOp op) {
+        place.space = Space::kInput;
+        place.name = op.getNameAttr();
+      })
+      .Case<plan_ir::ConstantOp>([&](plan_ir::ConstantOp) { place.space = Space::kConstant; });
+  return place;
+}
+
+llvm::SmallVector<BufferRegion> RegionsOf(mlir::ValueRange buffers) {
+  llvm::SmallVector<BufferRegion> places;
+  for (mlir::Value buffer : buffers) places.push_back(RegionOf(buffer));
+  return places;
+}
+
+std::tuple<BufferRegion::Space, const void*, const void*, int64_t> StartOf(const BufferRegion& place) {
+  return {place.space, place.device.getAsOpaquePointer(), MemoryOf(place), place.offset};
+}
+
+bool StartTogether(const BufferRegion& a, const BufferRegion& b) {
+  return SameMemory(a, b) && a.offset == b.offset;
+}
+
+bool Overlaps(const BufferRegion& a, const BufferRegion& b) {
+  return SameMemory(a, b) && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
+
+}  // namespace sinter::codegen

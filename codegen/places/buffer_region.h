@@ -1,0 +1,36 @@
+// The memory of a plan.buffer: its space, device and offset, with views resolved.
+//
+//   BufferRegion place = RegionOf(value);     // {kArena, nullptr, 4096, 1024}
+//   Overlaps(RegionOf(a), RegionOf(b));
+#ifndef SINTER_CODEGEN_PLACES_BUFFER_REGION_H_
+#define SINTER_CODEGEN_PLACES_BUFFER_REGION_H_
+
+#include <tuple>
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Operation.h"
+#include "sinter/ir/plan/plan_ops.h"
+
+namespace sinter::codegen {
+
+struct BufferRegion {
+  enum class Space { kArena, kVariable, kConstant, kInput, kUnplaced };
+  Space space = Space::kUnplaced;
+  mlir::Operation* root = nullptr;  // plan.alloc, plan.variable, plan.constant or plan.input.
+  mlir::Attribute name;             // Name of the variable or the input.
+  ir::DeviceAttr device;            // Device of the arena, variable, constant or copy of the input.
+  int64_t offset = 0;
+  int64_t bytes = 0;
+};
+
+BufferRegion RegionOf(mlir::Value buffer);
+llvm::SmallVector<BufferRegion> RegionsOf(mlir::ValueRange buffers);
+// StartTogether is true if two buffers begin at the same byte; Overlaps is true if they share any byte.
+bool StartTogether(const BufferRegion& a, const BufferRegion& b);
+bool Overlaps(const BufferRegion& a, const BufferRegion& b);
+// A map key: equal for two buffers exactly if they begin at the same byte.
+std::tuple<BufferRegion::Space, const void*, const void*, int64_t> StartOf(const BufferRegion& place);
+
+}  // namespace sinter::codegen
+
+#endif  // SINTER_CODEGEN_PLACES_BUFFER_REGION_H_

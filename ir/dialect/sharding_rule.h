@@ -1,0 +1,39 @@
+// ShardingRule: how an op runs on a part of its operands, for the pass `partition`, which shards the batch.
+//
+//   std::optional<ShardingRule> rule = ShardAlong(matmul, /*operand=*/0, /*dim=*/1);   // [m, k], split along k.
+//   // rule->operands == {1, 0}, rule->results == {kWhole}, rule->partial == ReduceKind::sum
+#ifndef SINTER_IR_DIALECT_SHARDING_RULE_H_
+#define SINTER_IR_DIALECT_SHARDING_RULE_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "llvm/ADT/SmallVector.h"
+#include "mlir/IR/Operation.h"
+#include "sinter/ir/dialect/device_attr.h"
+
+namespace sinter::ir {
+
+inline constexpr int64_t kWhole = -1;
+
+struct ShardingRule {
+  llvm::SmallVector<int64_t> operands;  // The dimension along which each operand must be split, or kWhole.
+  llvm::SmallVector<int64_t> results;   // The dimension along which each result is then split, or kWhole.
+  // If set: each part computes partial results, which this operation combines into the whole results.
+  std::optional<ReduceKind> partial;
+  // A boundary at position p of the operand's dimension is a boundary at p * numerator / denominator of the
+  // result's. If that is not an integer for some boundary, the op cannot run on the parts.
+  int64_t numerator = 1, denominator = 1;
+  // For a partial sum: the operand that only the first part reads (the other parts read zeros). -1 if none.
+  int64_t only_first = -1;
+};
+
+// Returns nullopt if the op needs the whole operand.
+std::optional<ShardingRule> ShardAlong(mlir::Operation* op, unsigned operand, int64_t dim);
+
+// The rule of ops whose operands and results are all split along `dim`.
+ShardingRule SplitAll(mlir::Operation* op, int64_t dim);
+
+}  // namespace sinter::ir
+
+#endif  // SINTER_IR_DIALECT_SHARDING_RULE_H_

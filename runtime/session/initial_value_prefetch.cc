@@ -1,0 +1,49 @@
+#include "sinter/runtime/session/initial_value_prefetch.h"
+
+#include <algorithm>
+
+#include "absl/status/status.h"
+
+namespace sinter {
+namespace {
+
+constexpr int kOthers = 4;
+
+}  // namespace
+
+void InitialValuePrefetch::Add(size_t key, const InitialValues& values, DType dtype, int64_t elements) {
+  const int64_t bytes = elements * SizeOf(dtype);
+  const bool is_random =
+      values.kind == InitialValues::Kind::kUniform || values.kind == InitialValues::Kind::kNormal;
+  if (!is_random || bytes == 0 || bytes > left_) return;
+  left_ -= bytes;
+  items_.emplace(key, Item{.values = values, .dtype = dtype, .elements = elements});
+}
+
+void InitialValuePrefetch::Start(const ThreadPool& pool) {
+  if (items_.empty()) return;
+  // Leaves kOthers cores free, but uses at least half: device initialization has threads of its own, and one
+  // that shares a core with a worker delays the whole team.
+  const ThreadPool most(std::max(pool.threads() - kOthers, (pool.threads() + 1) / 2));
+  thread_ = std::thread([this, pool = most] {
+    for (auto& [key, item] : items_) {
+      if (is_abandoned_) return;
+      const int64_t bytes = item.elements * SizeOf(item.dtype);
+      const absl::StatusOr<void*> data = HostMemory().Allocate(bytes);
+      if (!data.ok()) return;
+      item.data = {static_cast<std::byte*>(*data), Free{bytes}};
+      const absl::Status filled =
+          FillInitialElements(item.values, item.dtype, 0, item.elements, item.data.get(), pool);
+      // The caller recomputes the values and gets the error.
+      if (!filled.ok()) item.data.reset();
+    }
+  });
+}
+
+const std::byte* InitialValuePrefetch::Find(size_t key) {
+  Wait();
+  const auto found = items_.find(key);
+  return found == items_.end() ? nullptr : found->second.data.get();
+}
+
+}  // namespace sinter
