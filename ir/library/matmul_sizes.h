@@ -1,8 +1,8 @@
 // The sizes of a matmul: see linear_ops.td.
 //
 //   MatmulSizes s = MatmulSizes::Of(matmul);      // Of a verified op.
-#ifndef SINTER_IR_LIBRARY_PRODUCT_SIZES_H_
-#define SINTER_IR_LIBRARY_PRODUCT_SIZES_H_
+#ifndef SINTER_IR_LIBRARY_MATMUL_SIZES_H_
+#define SINTER_IR_LIBRARY_MATMUL_SIZES_H_
 
 #include <cstdint>
 
@@ -27,4 +27,4 @@ struct MatmulSizes {
 
 }  // namespace sinter::ir
 
-#endif  // SINTER_IR_LIBRARY_PRODUCT_SIZES_H_
+#endif  // SINTER_IR_LIBRARY_MATMUL_SIZES_H_

@@ -1,8 +1,8 @@
 // Every matmul tile kernel of this CPU, and a thread pool that runs its parts in turn.
 //
 //   for (const MatmulKernels* kernels : AllMatmulKernels()) Check(*kernels, InTurn(/*threads=*/3));
-#ifndef SINTER_TESTS_KERNELS_PRODUCT_KERNELS_H_
-#define SINTER_TESTS_KERNELS_PRODUCT_KERNELS_H_
+#ifndef SINTER_TESTS_KERNELS_MATMUL_KERNELS_H_
+#define SINTER_TESTS_KERNELS_MATMUL_KERNELS_H_
 
 #include <cstdint>
 #include <vector>
@@ -39,4 +39,4 @@ inline Parallel InTurn(int threads) {
 
 }  // namespace sinter::kernels
 
-#endif  // SINTER_TESTS_KERNELS_PRODUCT_KERNELS_H_
+#endif  // SINTER_TESTS_KERNELS_MATMUL_KERNELS_H_

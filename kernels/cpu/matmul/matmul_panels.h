@@ -4,8 +4,8 @@
 //   for (int64_t t = 0; t < grid.rows.count; ++t) Unit(grid.rows.start(t), grid.rows.size(t));
 //   PackRows<E>(kernels, a, /*row_stride=*/k, /*k_stride=*/1, rows, depth, m * k, row_panels);
 //   PackColumns<E>(kernels, b, /*column_stride=*/1, /*k_stride=*/n, columns, depth, panel, width);
-#ifndef SINTER_KERNELS_CPU_MATMUL_PRODUCT_PANELS_H_
-#define SINTER_KERNELS_CPU_MATMUL_PRODUCT_PANELS_H_
+#ifndef SINTER_KERNELS_CPU_MATMUL_MATMUL_PANELS_H_
+#define SINTER_KERNELS_CPU_MATMUL_MATMUL_PANELS_H_
 
 #include <cstdint>
 #include <cstring>
@@ -332,4 +332,4 @@ void MultiplyPanels(const MatmulKernels& kernels, MatmulTile<C> tile, int64_t pa
 
 }  // namespace sinter::kernels
 
-#endif  // SINTER_KERNELS_CPU_MATMUL_PRODUCT_PANELS_H_
+#endif  // SINTER_KERNELS_CPU_MATMUL_MATMUL_PANELS_H_

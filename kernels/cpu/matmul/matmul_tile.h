@@ -7,8 +7,8 @@
 // Each sum is one chain of fused multiply-adds that starts at zero, in the order of k. It is then stored, or
 // added to the existing value. A vector holds adjacent sums, so the bits are the same for every vector width,
 // on every CPU with fused multiply-add.
-#ifndef SINTER_KERNELS_CPU_MATMUL_PRODUCT_TILE_H_
-#define SINTER_KERNELS_CPU_MATMUL_PRODUCT_TILE_H_
+#ifndef SINTER_KERNELS_CPU_MATMUL_MATMUL_TILE_H_
+#define SINTER_KERNELS_CPU_MATMUL_MATMUL_TILE_H_
 
 #include <cstdint>
 
@@ -113,4 +113,4 @@ const MatmulKernels& BestMatmulKernels();
 
 }  // namespace sinter::kernels
 
-#endif  // SINTER_KERNELS_CPU_MATMUL_PRODUCT_TILE_H_
+#endif  // SINTER_KERNELS_CPU_MATMUL_MATMUL_TILE_H_

@@ -5,8 +5,8 @@
 //
 // The graph contains the addresses of the capture. During a capture, the capturing thread must not wait for
 // the GPU or allocate GPU memory: such calls fail. Other threads may.
-#ifndef SINTER_RUNTIME_CUDA_CONTEXT_RECORDED_GRAPH_H_
-#define SINTER_RUNTIME_CUDA_CONTEXT_RECORDED_GRAPH_H_
+#ifndef SINTER_RUNTIME_CUDA_CONTEXT_CAPTURED_GRAPH_H_
+#define SINTER_RUNTIME_CUDA_CONTEXT_CAPTURED_GRAPH_H_
 
 #include <cstdint>
 #include <functional>
@@ -45,4 +45,4 @@ absl::StatusOr<std::unique_ptr<CapturedGraph>> CaptureGraph(const CudaContext& c
 
 }  // namespace sinter
 
-#endif  // SINTER_RUNTIME_CUDA_CONTEXT_RECORDED_GRAPH_H_
+#endif  // SINTER_RUNTIME_CUDA_CONTEXT_CAPTURED_GRAPH_H_

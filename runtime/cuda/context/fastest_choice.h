@@ -6,8 +6,8 @@
 // First every candidate is timed briefly. Then the best few are timed again in turns, so that a drifting
 // clock rate affects all of them alike. This takes about kTuningSeconds of GPU time. If a launch takes
 // milliseconds, only the first candidates are timed.
-#ifndef SINTER_RUNTIME_CUDA_CONTEXT_QUICKEST_CHOICE_H_
-#define SINTER_RUNTIME_CUDA_CONTEXT_QUICKEST_CHOICE_H_
+#ifndef SINTER_RUNTIME_CUDA_CONTEXT_FASTEST_CHOICE_H_
+#define SINTER_RUNTIME_CUDA_CONTEXT_FASTEST_CHOICE_H_
 
 #include <cstddef>
 #include <functional>
@@ -44,4 +44,4 @@ absl::StatusOr<Fastest> ChooseFastest(const Candidates& candidates);
 
 }  // namespace sinter
 
-#endif  // SINTER_RUNTIME_CUDA_CONTEXT_QUICKEST_CHOICE_H_
+#endif  // SINTER_RUNTIME_CUDA_CONTEXT_FASTEST_CHOICE_H_
