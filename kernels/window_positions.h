@@ -1,6 +1,6 @@
 // The one formula of the sizes of convolutions and pools.
 //
-//   WindowPositions(28, 1, 1, WindowExtent(3, 1), 1) == 28   // 3 taps over 28 rows, with a row of padding around.
+//   WindowPositions(28, 1, 1, WindowExtent(3, 1), 1) == 28   // 3 taps, padding of 1.
 //
 // Source: V. Dumoulin and F. Visin, "A guide to convolution arithmetic for deep learning", 2016, relationship
 // 15.

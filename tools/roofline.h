@@ -1,6 +1,6 @@
 // The measured roofline of a device (copy bandwidth, matmul rates) and the bounds that it sets for steps.
 //
-//   SINTER_ASSIGN_OR_RETURN(std::vector<Roofline> rooflines, MeasureRooflines(plan.table(), function, threads));
+//   SINTER_ASSIGN_OR_RETURN(auto rooflines, MeasureRooflines(plan.table(), function, threads));
 //   StepBound bound = BoundOf(*step, rooflines[0]);       // {.seconds = 1.2e-5, .limit = "memory"}
 #ifndef SINTER_TOOLS_ROOFLINE_H_
 #define SINTER_TOOLS_ROOFLINE_H_

@@ -17,7 +17,7 @@ using mlir::Value;
 
 namespace {
 
-static_assert(static_cast<int>(ir::Combine::min) == static_cast<int>(fb::ReduceOp::Min));
+static_assert(static_cast<int>(ir::ReduceKind::min) == static_cast<int>(fb::ReduceOp::Min));
 
 mlir::RankedTensorType TensorOf(Value buffer) {
   return llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor();

@@ -9,10 +9,10 @@ namespace sinter {
 
 namespace {
 
-static_assert(static_cast<int>(ReduceOp::kSum) == static_cast<int>(ir::ReduceOp::sum));
-static_assert(static_cast<int>(ReduceOp::kMean) == static_cast<int>(ir::ReduceOp::mean));
-static_assert(static_cast<int>(ReduceOp::kMax) == static_cast<int>(ir::ReduceOp::max));
-static_assert(static_cast<int>(ReduceOp::kMin) == static_cast<int>(ir::ReduceOp::min));
+static_assert(static_cast<int>(ReduceOp::kSum) == static_cast<int>(ir::ReduceKind::sum));
+static_assert(static_cast<int>(ReduceOp::kMean) == static_cast<int>(ir::ReduceKind::mean));
+static_assert(static_cast<int>(ReduceOp::kMax) == static_cast<int>(ir::ReduceKind::max));
+static_assert(static_cast<int>(ReduceOp::kMin) == static_cast<int>(ir::ReduceKind::min));
 
 // A collective under construction: the checks that all kinds share, and the members' ops.
 class Exchange {
@@ -137,7 +137,7 @@ void Exchange::CheckTypes(bool rows_differ) {
   }
 }
 
-ir::ReduceOp InIr(ReduceOp combine) { return static_cast<ir::ReduceOp>(combine); }
+ir::ReduceKind InIr(ReduceOp combine) { return static_cast<ir::ReduceKind>(combine); }
 
 }  // namespace
 

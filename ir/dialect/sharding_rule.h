@@ -1,6 +1,6 @@
 // ShardingRule: how an op runs on a part of its operands, for the pass `partition`, which shards the batch.
 //
-//   std::optional<ShardingRule> rule = ShardAlong(matmul, /*operand=*/0, /*dim=*/1);   // [m, k], split along k.
+//   std::optional<ShardingRule> rule = ShardAlong(matmul, /*operand=*/0, /*dim=*/1);   // [m, k], along k.
 //   // rule->operands == {1, 0}, rule->results == {kWhole}, rule->partial == ReduceKind::sum
 #ifndef SINTER_IR_DIALECT_SHARDING_RULE_H_
 #define SINTER_IR_DIALECT_SHARDING_RULE_H_

@@ -21,7 +21,7 @@ struct GpuModel {
   int64_t multiprocessors;
   int64_t block_threads;           // The most threads of a block.
   int64_t multiprocessor_threads;  // The most threads on a multiprocessor.
-  int64_t registers;               // Of 32 bits, on a multiprocessor.
+  int64_t registers;               // 32-bit registers of a multiprocessor.
   int64_t shared_bytes;            // Shared memory of a block without a special request.
   int64_t most_shared_bytes;       // Shared memory of a block, on request.
   int64_t l2_bytes;

@@ -70,7 +70,7 @@ llvm::ArrayRef<TargetModel> TargetModels() {
           .f32_layout = std::nullopt,
           .has_blocked_images = true,
           .channel_multiple = 1,
-          .cached_bytes = int64_t{1} << 20,  // Of a core's second-level cache.
+          .cached_bytes = int64_t{1} << 20,  // A core's second-level cache.
           .launches_cost = false,
           .recomputes_cheap_values = false,
           .sums_columns_of_rows = false,

@@ -13,7 +13,7 @@
 
 namespace sinter {
 
-#define GEN_PASS_DEF_SCHEDULE
+#define GEN_PASS_DEF_ORDERCALLS
 #include "passes/passes.h.inc"
 
 namespace {

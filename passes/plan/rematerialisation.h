@@ -1,7 +1,7 @@
 // Finds results of a plan.function's steps that can be recomputed later from values that are still available.
 //
 //   StepUses uses(function);
-//   std::optional<Rematerialisation> again = uses.findRematerialisation(alloc, /*peak=*/t);   // Frees it at step t.
+//   std::optional<Rematerialisation> again = uses.findRematerialisation(alloc, /*peak=*/t);
 //   plan_ir::CallOp call = uses.insert(*again);  // `uses` is invalid afterwards.
 #ifndef SINTER_PASSES_PLAN_REMATERIALISATION_H_
 #define SINTER_PASSES_PLAN_REMATERIALISATION_H_

@@ -151,7 +151,7 @@ std::string WhyNoGradient(Operation* member) {
   }
   std::optional<ReduceKind> combine = CombineOf(member);
   if (combine && *combine != ReduceKind::sum && *combine != ReduceKind::mean) {
-    return "combines by " + ir::stringifyCombine(*combine).str() +
+    return "combines by " + ir::stringifyReduceKind(*combine).str() +
            " and has no gradient; expected sum or mean, or use stop_gradient if that is intended";
   }
   if (MembersOf(member).size() != ir::Collective::Of(member)->group.size()) {

@@ -1,6 +1,6 @@
 // Combines the elements of several buffers in order: the arithmetic of collectives (see collective.h).
 //
-//   CombineElements(fb::ReduceOp::Sum, DType::kF32, {a, b, c}, {a}, 1000);      // a[i] = (a[i] + b[i]) + c[i]
+//   CombineElements(fb::ReduceOp::Sum, DType::kF32, {a, b, c}, {a}, 1000);    // a = (a + b) + c
 //
 // Combines each element separately, in the order of the inputs, so the bits do not depend on how a range is
 // split. bf16 and f16 are combined as f32 and rounded once. A mean is the sum divided by the number of

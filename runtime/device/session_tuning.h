@@ -3,7 +3,7 @@
 //
 //   SessionTuning tuning(options.tuning, plan.path());
 //   SINTER_ASSIGN_OR_RETURN(const TuningMode mode, tuning.Mode());
-//   if (const TunedAlgorithm* known = tuning.Find(key, mode); known != nullptr) ...    // Reads the file once.
+//   if (const TunedAlgorithm* known = tuning.Find(key, mode); known != nullptr) ...
 //   tuning.Add({.key = key, .source = ChoiceSource::kMeasured, ...}, &measured);
 //   tuning.Finish();                                                                 // Saves if enabled.
 //

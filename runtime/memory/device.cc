@@ -17,7 +17,7 @@ namespace {
 struct KindTable {
   std::mutex mutex;  // Held while a row is added.
   std::array<DeviceKindTraits, kMaxDeviceKinds> rows;
-  std::array<std::string, kMaxDeviceKinds> names;  // Of registered kinds.
+  std::array<std::string, kMaxDeviceKinds> names;  // Names of the registered kinds.
   std::atomic<size_t> count = 0;
 
   KindTable() {

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 // Stamps have their own tag, so that the stamps of ranks at different calls match each other.
 constexpr int kStampTag = 0;
 constexpr int kFirstDataTag = 1;
-constexpr uint32_t kMpiTags = 32768;  // Of every MPI.
+constexpr uint32_t kMpiTags = 32768;  // Every MPI has these.
 static_assert(kFirstDataTag + World::kTags <= kMpiTags);
 
 // Longest wait for messages that are arriving when their exchange is given up.

@@ -110,9 +110,9 @@ absl::StatusOr<Outputs> Session::Run(std::string_view function, std::initializer
 
 absl::StatusOr<Outputs> Session::Run(std::string_view function, std::span<const Argument> arguments,
                                      Profile* profile) {
-  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->buffers().use.Begin());
   const absl::StatusOr<SessionState::Entry*> found = state_->Find(function);
-  if (!found.ok()) return state_->memory.GiveUp(found.status());
+  if (!found.ok()) return state_->buffers().GiveUp(found.status());
   SessionState::Entry* const entry = *found;
   BoundFunction& bound = entry->bound;
   std::fill(bound.inputs_.begin(), bound.inputs_.end(), InputValue());
@@ -136,7 +136,7 @@ absl::StatusOr<Outputs> Session::Run(std::string_view function, std::span<const 
     if (bound.inputs_[i].is_set) continue;
     problems.push_back(absl::StrCat("input \"", input.name, "\", ", input.TypeString(), ", is missing"));
   }
-  return state_->memory.GiveUp(absl::InvalidArgumentError(
+  return state_->buffers().GiveUp(absl::InvalidArgumentError(
       absl::StrCat("cannot run \"", std::string(function), "\": ", absl::StrJoin(problems, "; "))));
 }
 
@@ -145,90 +145,79 @@ absl::StatusOr<BoundFunction> Session::Bind(std::string_view function) {
   return BoundFunction(entry->function.get());
 }
 
-std::span<const VariableInfo> Session::variables() const { return state_->variables; }
+std::span<const VariableInfo> Session::variables() const { return state_->variables().infos(); }
 
 absl::StatusOr<HostTensor> Session::ReadVariable(std::string_view name) const {
-  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
-  SINTER_ASSIGN_OR_RETURN(const size_t index, state_->FindVariable(name));
-  SINTER_ASSIGN_OR_RETURN(HostTensor tensor, state_->ViewVariable(index));
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->buffers().use.Begin());
+  SINTER_ASSIGN_OR_RETURN(const size_t index, state_->variables().Find(name));
+  SINTER_ASSIGN_OR_RETURN(HostTensor tensor, state_->variables().View(index));
   if (tensor.is_owning()) return tensor;
   return tensor.Clone();
 }
 
 absl::StatusOr<HostTensor> Session::ViewVariable(std::string_view name) const {
-  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
-  SINTER_ASSIGN_OR_RETURN(const size_t index, state_->FindVariable(name));
-  return state_->ViewVariable(index);
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->buffers().use.Begin());
+  SINTER_ASSIGN_OR_RETURN(const size_t index, state_->variables().Find(name));
+  return state_->variables().View(index);
 }
 
 absl::Status Session::WriteVariable(std::string_view name, const HostTensor& tensor) {
-  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
-  SINTER_ASSIGN_OR_RETURN(const size_t index, state_->FindVariable(name));
-  const VariableInfo& info = state_->variables[index];
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->buffers().use.Begin());
+  SINTER_ASSIGN_OR_RETURN(const size_t index, state_->variables().Find(name));
+  const VariableInfo& info = state_->variables().infos()[index];
   if (tensor.dtype() != info.dtype || tensor.shape() != info.shape) {
     return absl::InvalidArgumentError(absl::StrCat("variable \"", info.name, "\" is ", info.TypeString(),
                                                    ", and ", tensor.ToString(), " is given"));
   }
   SINTER_RETURN_IF_ERROR(state_->CheckNotShared());
   // memmove semantics are needed: the tensor may be an output, a view of the session's own memory.
-  return state_->WriteCopies(index, tensor.data());
+  return state_->variables().Write(index, tensor.data());
 }
 
 absl::Status Session::ResetVariables() {
-  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->buffers().use.Begin());
   SINTER_RETURN_IF_ERROR(state_->CheckNotShared());
-  state_->log_numbers.clear();
-  SINTER_RETURN_IF_ERROR(state_->InitializeVariables());
-  state_->memory.in_doubt.Clear();
+  SINTER_RETURN_IF_ERROR(state_->variables().Initialize());
+  state_->buffers().in_doubt.Clear();
   return absl::OkStatus();
 }
 
 absl::StatusOr<Session> Session::Share(const SessionOptions& options) const {
-  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->buffers().use.Begin());
   return state_->Share(options);
 }
 
 absl::StatusOr<LogValues> Session::ReadLog(std::string_view name) {
-  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
-  std::vector<std::string> names;
-  for (size_t i = 0; i < state_->variables.size(); ++i) {
-    const std::string_view variable = state_->variables[i].name;
-    if (!variable.starts_with(kLogPrefix)) continue;
-    const std::string_view log = variable.substr(kLogPrefix.size());
-    names.emplace_back(log);
-    if (log != name) continue;
-    SINTER_ASSIGN_OR_RETURN(const HostTensor ring, state_->ViewVariable(i));
-    return TakeLogValues(ring, state_->log_numbers[i]);
-  }
-  return absl::NotFoundError(absl::StrCat("no function logs \"", std::string(name), "\"; ",
-                                          names.empty() ? "the plan has no logs" : "the logs are ",
-                                          absl::StrJoin(names, ", ")));
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->buffers().use.Begin());
+  return state_->variables().TakeLog(name);
 }
 
 absl::Status Session::Synchronize() {
-  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->memory.use.Begin());
-  return state_->Synchronize();
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->buffers().use.Begin());
+  return state_->devices().Synchronize();
 }
 
-const Plan& Session::plan() const { return state_->plan; }
-const TuningReport& Session::tuning() const { return state_->tuning.report(); }
-const LoadTimes& Session::load_times() const { return state_->load_times; }
-int Session::threads() const { return state_->pool->threads(); }
+const Plan& Session::plan() const { return state_->plan(); }
+const TuningReport& Session::tuning() const { return state_->tuning().report(); }
+const LoadTimes& Session::load_times() const { return state_->load_times(); }
+int Session::threads() const { return state_->pool().threads(); }
 
 SessionMemory Session::memory() const {
   SessionMemory sum;
-  for (const internal_session::MemoryReservation& share : state_->shares) sum += share.report();
+  for (const internal_session::MemoryReservation& reservation : state_->devices().reservations()) {
+    sum += reservation.report();
+  }
   return sum;
 }
 SessionMemory Session::memory(Device device) const {
-  const internal_session::MemoryReservation* const share = state_->FindShare(device);
-  return share == nullptr ? SessionMemory() : share->report();
+  const internal_session::MemoryReservation* const reservation = state_->devices().Find(device);
+  return reservation == nullptr ? SessionMemory() : reservation->report();
 }
 
-CachingAllocator& Session::allocator() const { return state_->shares.front().allocator(); }
+CachingAllocator& Session::allocator() const { return state_->devices().reservations().front().allocator(); }
 CachingAllocator* Session::allocator(Device device) const {
-  const internal_session::MemoryReservation* const share = state_->FindShare(device);
-  return share == nullptr ? nullptr : &share->allocator();
+  const internal_session::MemoryReservation* const reservation = state_->devices().Find(device);
+  return reservation == nullptr ? nullptr : &reservation->allocator();
 }
 
 }  // namespace sinter

@@ -90,7 +90,7 @@ namespace sinter {
 namespace internal_session {
 class LoadedFunction;
 struct InputValue;
-struct SessionState;
+class SessionState;
 }  // namespace internal_session
 
 // Selects who computes f32 and bf16 matmuls and convolutions on CPUs.
@@ -182,7 +182,7 @@ class BoundFunction {
 
  private:
   friend class Session;
-  friend struct internal_session::SessionState;
+  friend class internal_session::SessionState;
   explicit BoundFunction(internal_session::LoadedFunction* function);
 
   internal_session::LoadedFunction* function_;
@@ -259,7 +259,7 @@ class Session {
   CachingAllocator* allocator(Device device) const;
 
  private:
-  friend struct internal_session::SessionState;
+  friend class internal_session::SessionState;
   explicit Session(std::unique_ptr<internal_session::SessionState> state);
 
   std::unique_ptr<internal_session::SessionState> state_;

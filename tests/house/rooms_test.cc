@@ -50,7 +50,7 @@ std::string RoomOf(const std::string& folder, const std::map<std::string, int>& 
   return ".";
 }
 
-bool IsMatmul(const SourceFile& file) {
+bool IsProduct(const SourceFile& file) {
   static const std::regex kProduct("(ir|passes|codegen|runtime|kernels|frontend|tools)/.*\\.(cc|h|td)");
   return std::regex_match(file.path, kProduct);
 }
@@ -63,7 +63,7 @@ TEST(RoomsTest, IncludesGoDownward) {
     int includes = 0;
     for (const SourceFile& file : SourceTree()) {
       const std::string from = RoomOf(folder, rooms, file.path);
-      if (from.empty() || !IsMatmul(file)) continue;
+      if (from.empty() || !IsProduct(file)) continue;
       ASSERT_EQ(rooms.count(from), 1u)
           << file.path << " is in no room that " << folder << "/CMakeLists.txt lists";
       for (const std::string& line : file.lines) {
@@ -116,7 +116,7 @@ void Print(const char* what, std::vector<Size> sizes) {
 TEST(RoomsTest, PrintsTheSizes) {
   std::vector<Size> files, functions, classes;
   for (const SourceFile& file : SourceTree()) {
-    if (!IsMatmul(file)) continue;
+    if (!IsProduct(file)) continue;
     files.push_back({file.lines.size(), file.path});
     if (file.EndsWith(".td")) continue;
     for (const FunctionSpan& f : FunctionSpans(file)) {

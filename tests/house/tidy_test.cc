@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sinter/tests/house/class_sizes.h"
 #include "sinter/tests/house/function_spans.h"
 #include "sinter/tests/house/source_tree.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr size_t kMostLines = 500;
 constexpr size_t kMostFunctionLines = 70;
+constexpr size_t kMostClassLines = 400, kMostMethods = 24;
 
 bool IsCode(const SourceFile& file) {
   return file.EndsWith(".cc") || file.EndsWith(".h") || file.EndsWith(".cu") || file.EndsWith(".cuh");
@@ -46,6 +48,16 @@ TEST(TidyTest, FunctionsAreShort) {
     }
   }
   EXPECT_GT(functions, 1000u);
+}
+
+// Counts a class as a whole, also if its methods are in several files.
+TEST(TidyTest, ClassesAreSmall) {
+  const std::vector<ClassSize> classes = ClassSizes();
+  EXPECT_GT(classes.size(), 300u);
+  for (const ClassSize& c : classes) {
+    EXPECT_LE(c.lines, kMostClassLines) << c.path << ": " << c.name;
+    EXPECT_LE(c.outside_methods, kMostMethods) << c.path << ": " << c.name;
+  }
 }
 
 TEST(TidyTest, NamesSayWhatAFileHolds) {

@@ -86,13 +86,13 @@ void MultiplyPanels(const C* a, const C* b, int64_t depth, C* sums) {
 }
 
 template <typename E>
-class Matmul {
+class IntegerMatmul {
  public:
   using S = typename E::Storage;
   using C = typename E::Compute;
   using P = Panels<C>;
 
-  Matmul(const Matmul& p, const MatmulOperands& o)
+  IntegerMatmul(const Matmul& p, const MatmulOperands& o)
       : p_(p),
         a_(static_cast<const S*>(o.a)),
         b_(static_cast<const S*>(o.b)),
@@ -168,7 +168,7 @@ void RunMatmul(const Matmul& matmul, const MatmulOperands& operands, void* works
   }
   WithIntegerElement(matmul.dtype, [&](auto element) {
     using E = decltype(element);
-    const Matmul<E> work(matmul, operands);
+    const IntegerMatmul<E> work(matmul, operands);
     auto* const panels = static_cast<Panels<typename E::Compute>*>(workspace);
     const int64_t grain = 1 + (1 << 15) / (kTile * kTile * (matmul.k + 1));
     parallel.For(work.units(), grain, [&](int64_t begin, int64_t end, int thread) {

@@ -113,9 +113,9 @@ absl::StatusOr<std::unique_ptr<CapturedGraph>> CaptureGraph(const CudaContext& c
   cudaGraphExec_t executable = nullptr;
   SINTER_RETURN_IF_ERROR(
       CudaStatus(cudaGraphInstantiate(&executable, graph.get(), flags), "prepare captured work"));
-  auto captured = std::make_unique<CudaCapturedGraph>(context, executable);
+  auto launchable = std::make_unique<CudaCapturedGraph>(context, executable);
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaGraphUpload(executable, context.stream()), "upload captured work"));
-  return captured;
+  return launchable;
 }
 
 }  // namespace sinter

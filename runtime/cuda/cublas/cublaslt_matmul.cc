@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<CublasMatmul>> CublasMatmul::Create(CudaContext& 
                                                                    const MatmulShape& shape) {
   SINTER_RETURN_IF_ERROR(CheckShape(shape));
   SINTER_ASSIGN_OR_RETURN(const CublasHandle cublas, context.Cublas());
-  std::unique_ptr<CublasMatmul> product(new CublasMatmul(context, cublas, shape));
+  std::unique_ptr<CublasMatmul> matmul(new CublasMatmul(context, cublas, shape));
   SINTER_RETURN_IF_ERROR(matmul->MakeDescriptors());
   if (shape.has_scale) SINTER_RETURN_IF_ERROR(matmul->MakeFactors());
   return matmul;

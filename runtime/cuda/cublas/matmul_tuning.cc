@@ -193,7 +193,7 @@ TuningKey TuningKeyOf(const CudaDeviceInfo& device, std::string_view cublaslt_ve
   return {.device = absl::StrCat(device.name, ", ", device.Architecture(), ", ", device.multiprocessors,
                                  " multiprocessors"),
           .library = absl::StrCat("cuBLASLt ", std::string(cublaslt_version)),
-          .matmul = absl::StrCat(shape.ToString(), ", aligned to ", CublasMatmul::kAlignment)};
+          .problem = absl::StrCat(shape.ToString(), ", aligned to ", CublasMatmul::kAlignment)};
 }
 
 absl::StatusOr<std::vector<MatmulCandidate>> CandidatesOf(const CublasMatmul& matmul) {

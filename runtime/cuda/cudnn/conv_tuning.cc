@@ -245,7 +245,7 @@ TuningKey ConvolutionKeyOf(const CudaDeviceInfo& device, size_t cudnn_version, c
   return {.device = absl::StrCat(device.name, ", ", device.Architecture(), ", ", device.multiprocessors,
                                  " multiprocessors"),
           .library = absl::StrCat("cuDNN ", cudnn_version),
-          .matmul = std::move(text)};
+          .problem = std::move(text)};
 }
 
 absl::StatusOr<std::unique_ptr<CudnnPlan>> ChooseConvolutionPlan(CudaContext& context,
