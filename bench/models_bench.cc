@@ -359,7 +359,7 @@ void AddModelOptions(CLI::App& app, Options& options) {
   auto set_precision = [&](const std::string& name) { options.precision = kPrecisions.at(name); };
   app.add_option_function<std::string>(
          "--precision", set_precision,
-         "of matmuls and what lies between them; default: bf16 for gpt2 and resnet50, else f32")
+         "type of matmuls and the ops between them; default: bf16 for gpt2 and resnet50, else f32")
       ->check(CLI::IsMember(kPrecisions));
   app.add_option("--memory-limit", options.memory_limit, "CompileOptions::memory_limit, bytes")
       ->capture_default_str();
@@ -388,33 +388,37 @@ void AddModelOptions(CLI::App& app, Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app{"Times Sinter on the workloads of bench/peers."};
-  app.add_flag("--json", options.json, "one JSON object a line");
-  app.add_option("--only", options.only, "these workloads")->delimiter(',');
-  app.add_option("--seconds", options.seconds, "to measure each")
+  app.add_flag("--json", options.json, "print one JSON object per line");
+  app.add_option("--only", options.only, "run only these workloads")->delimiter(',');
+  app.add_option("--seconds", options.seconds, "seconds to measure each workload")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_flag("!--no-fuse", options.fuse, "compile without fusion");
   app.add_flag("!--no-keep-casts", options.keep_casts, "cast variables in every run");
   std::vector<std::string> devices = {"cpu:0"};
   app.add_option("--device", devices,
-                 "cpu:0, a GPU such as gpu:0, or several that share each batch of a model; gpt2 and resnet50 "
-                 "have their batch on each of them")
+                 "cpu:0, a GPU such as gpu:0, or several. Several devices share each batch; gpt2 and "
+                 "resnet50 have a whole batch on each device")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--gpu-architectures", options.architectures, "to compile for")->delimiter(',');
-  app.add_flag("--profile", options.profile, "also print what each step takes, to the error stream");
+  app.add_option("--gpu-architectures", options.architectures, "architectures to compile for")
+      ->delimiter(',');
+  app.add_flag("--profile", options.profile, "also print the time of each step, to the error stream");
   app.add_flag_callback(
       "--onednn", [&] { options.matmuls = sn::CpuMatmuls::kOneDnn; },
-      "on CPUs, matmuls and convolutions by oneDNN, whose bits depend on the threads and the CPU");
+      "compute matmuls and convolutions by oneDNN on CPUs; the bits then depend on the threads and the CPU");
   bool tf32 = false;
-  app.add_flag("--tf32", tf32, "matmuls and convolutions may round operands to tf32");
+  app.add_flag("--tf32", tf32, "let matmuls and convolutions round operands to tf32");
   AddModelOptions(app, options);
-  auto* trace = app.add_option("--trace-loss", options.trace_steps, "instead: the losses of this many steps");
+  auto* trace = app.add_option("--trace-loss", options.trace_steps,
+                               "instead of a measurement, print the losses of this many steps");
   app.add_option("--weights", options.weights,
-                 "with --trace-loss and one workload: write the initial weights here")
+                 "file for the initial weights; needs --trace-loss and one workload")
       ->needs(trace);
-  app.add_option("--gradients", options.gradients, "the same of the first step's gradients")->needs(trace);
-  app.add_option("--plan", options.plan, "with one workload: also write its plan here, for sinter profile");
+  app.add_option("--gradients", options.gradients,
+                 "file for the first step's gradients; needs --trace-loss and one workload")
+      ->needs(trace);
+  app.add_option("--plan", options.plan, "file for the plan, for sinter profile; needs one workload");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -202,9 +202,9 @@ int Main(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app{"Times kernels that memory bounds, against a copy within the same memory."};
-  app.add_flag("--json", options.json, "one JSON object a line");
-  app.add_option("--only", options.only, "these workloads")->delimiter(',');
-  app.add_option("--seconds", options.seconds, "to measure each")
+  app.add_flag("--json", options.json, "print one JSON object per line");
+  app.add_option("--only", options.only, "run only these workloads")->delimiter(',');
+  app.add_option("--seconds", options.seconds, "seconds to measure each workload")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   std::string device = "cpu:0";
@@ -215,13 +215,14 @@ int main(int argc, char** argv) {
          "cross entropy 16384), which stay as long, and the first dimension of each of AdamW's parameters. "
          "Default: 1 on a GPU, on a CPU 16, which is 2^24 elements and 4096 rows")
       ->check(CLI::Range(int64_t{1}, kMostScale));
-  app.add_option("--gpu-architectures", options.architectures, "to compile for")->delimiter(',');
+  app.add_option("--gpu-architectures", options.architectures, "architectures to compile for")
+      ->delimiter(',');
   app.add_option("--plan", options.plan,
-                 "instead, with one workload: write its plan here, for sinter profile");
+                 "instead of a measurement: file for the plan of one workload, for sinter profile");
   app.add_option("--cuda", options.cuda,
-                 "instead, with one workload: write the CUDA C++ of its kernels here");
+                 "instead of a measurement: file for the CUDA C++ of the kernels of one workload");
   app.add_option("--values", options.values,
-                 "instead, with one workload: write what it reads and computes here, as safetensors");
+                 "instead of a measurement: safetensors file for the inputs and outputs of one workload");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

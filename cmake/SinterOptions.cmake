@@ -1,17 +1,17 @@
 # Build options, and compiler flags of every target.
 option(SINTER_BUILD_TESTS "Build the tests" ON)
 option(SINTER_BUILD_BENCH "Build the benchmarks" ON)
-set(SINTER_TEST_FOLDERS "" CACHE STRING "Folders of tests/ to build, such as \"runtime;data\"; empty: all")
-option(SINTER_PORTABLE "Link LLVM statically, and Abseil or install it beside, so that it runs on another Linux" OFF)
-option(SINTER_UNITY "Compile several sources at a time: half the time from nothing, more for one changed line" OFF)
+set(SINTER_TEST_FOLDERS "" CACHE STRING "Folders of tests/ to build, such as \"runtime;data\"; empty for all")
+option(SINTER_PORTABLE "Make binaries that run on other Linux systems: LLVM is linked statically, Abseil is linked statically or installed beside" OFF)
+option(SINTER_UNITY "Compile several sources together: half the time of a full build, more time after a small change" OFF)
 set(SINTER_COMPILER_FROM "" CACHE PATH
-  "A build folder whose archives of ir, passes and codegen are linked, and not built again: for the thread sanitizer, which then does not look into them")
+  "Build folder whose archives of ir, passes and codegen are linked instead of built. The thread sanitizer does not check them")
 option(SINTER_FUZZ "Build the libFuzzer targets (needs Clang)" OFF)
-set(SINTER_FUZZ_SECONDS 20 CACHE STRING "How long ctest runs each fuzzer")
-set(SINTER_CUDA AUTO CACHE STRING "GPUs: AUTO builds for them where the CUDA toolkit is found, ON insists, OFF does not")
-set(SINTER_MPI AUTO CACHE STRING "Several processes: AUTO builds for MPI where it is found, ON insists, OFF does not")
+set(SINTER_FUZZ_SECONDS 20 CACHE STRING "Seconds that ctest runs each fuzzer")
+set(SINTER_CUDA AUTO CACHE STRING "GPU support: AUTO if the CUDA toolkit is found, ON (required) or OFF")
+set(SINTER_MPI AUTO CACHE STRING "MPI support: AUTO if MPI is found, ON (required) or OFF")
 set(SINTER_LIBCLANG AUTO CACHE STRING
-  "User-defined kernels on CPUs: AUTO builds them where the Clang library is found, ON insists, OFF does not")
+  "User-defined kernels on CPUs: AUTO if the Clang library is found, ON (required) or OFF")
 set(SINTER_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address;undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)

@@ -2,7 +2,7 @@
 //
 //   DeviceFlags flags;
 //   AddDevicesFlag(app, flags);                    // --device gpu:0,gpu:1; AddDeviceFlag: one device
-//   AddPrecisionFlag(app, flags, "of matmuls");    // --precision bf16
+//   AddPrecisionFlag(app, flags, "type of matmuls");    // --precision bf16
 //   CLI11_PARSE(app, argc, argv);
 //   SINTER_ASSIGN_OR_RETURN(std::vector<Device> devices, flags.Devices());
 //   graph.SetPrecision(flags.PrecisionOn(devices.front()));
@@ -18,9 +18,9 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "sinter/frontend/graph.h"
-#include "sinter/runtime/status.h"
 #include "sinter/runtime/device.h"
 #include "sinter/runtime/device_info.h"
+#include "sinter/runtime/status.h"
 
 namespace sinter::examples {
 
@@ -54,8 +54,9 @@ inline void AddDeviceFlag(CLI::App& app, DeviceFlags& flags) {
 }
 
 inline void AddDevicesFlag(CLI::App& app, DeviceFlags& flags) {
-  app.add_option("--device", flags.names,
-                 "cpu:0, a GPU, or several devices that share each batch; default: a GPU if there is one")
+  app.add_option(
+         "--device", flags.names,
+         "cpu:0, a GPU, or several devices, each with a part of each batch; default: a GPU if there is one")
       ->delimiter(',')
       ->capture_default_str();
 }

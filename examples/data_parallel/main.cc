@@ -126,14 +126,14 @@ int main(int argc, char** argv) {
   app.add_option("--dataset", options.dataset, "mnist or fashion-mnist")->capture_default_str();
   app.add_option("--data", options.folder, "folder with the IDX files; default: $SINTER_DATA/<dataset>");
   app.add_option("--epochs", options.epochs)->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--batch", options.batch, "of all devices together")
+  app.add_option("--batch", options.batch, "images in a step, over all devices")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_option("--lr", options.learning_rate)->capture_default_str();
   app.add_flag("--main", options.main,
-               "the first device alone updates the parameters and sends them to the others");
-  app.add_flag("--uneven", options.uneven, "devices may have parts of the batch that differ by one");
-  app.add_flag("--report", options.report, "list what goes from device to device");
+               "only the first device updates the parameters; it sends them to the others");
+  app.add_flag("--uneven", options.uneven, "allow parts of the batch that differ by one image");
+  app.add_flag("--report", options.report, "list the copies between devices");
   CLI11_PARSE(app, argc, argv);
   int processes = 1;
 #ifdef SINTER_WITH_MPI

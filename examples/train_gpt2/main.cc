@@ -235,31 +235,34 @@ void AddModelOptions(CLI::App& app, Options& o) {
   app.add_option("--vocabulary", o.sizes.vocabulary, "default: 256 with --text, else 50304")
       ->check(CLI::PositiveNumber);
   app.add_option("--seed", o.training.seed)->capture_default_str();
-  app.add_option("--plan", o.plan, "also save the plan here: it shows what memory each function takes");
+  app.add_option("--plan", o.plan, "file for the plan; `sinter inspect` shows the memory of each function");
 }
 
 void AddTrainingOptions(CLI::App& app, Options& o) {
   auto* text = app.add_option("--text", o.text, "a file whose bytes are the tokens");
   app.add_option("--tokens", o.tokens, "a file of u16 token ids, or one of llm.c's")->excludes(text);
-  app.add_option("--val", o.val, "another such file, for validation; default: the last tenth");
-  app.add_option("--steps", o.steps, "after which the rate has fallen to a tenth")
+  app.add_option(
+      "--val", o.val,
+      "a file like that of --text or --tokens, for validation; default: the last tenth of the data");
+  app.add_option("--steps", o.steps, "steps to train; the learning rate falls to a tenth in them")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_option("--batch", o.training.batch)->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--parts", o.training.parts, "batches whose gradients make a step")
+  app.add_option("--parts", o.training.parts, "batches whose gradients are summed for one step")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   app.add_option("--lr", o.learning_rate, "highest learning rate")->capture_default_str();
-  app.add_option("--warmup", o.warmup, "steps until it")->capture_default_str();
+  app.add_option("--warmup", o.warmup, "steps until the highest learning rate")->capture_default_str();
   app.add_option("--weight-decay", o.training.weight_decay)->capture_default_str();
-  app.add_option("--clip", o.training.clip_norm, "the gradients' norm; 0: none")->capture_default_str();
-  app.add_option("--report", o.report, "steps between validations, and checkpoints")
+  app.add_option("--clip", o.training.clip_norm, "largest norm of all gradients; 0: no limit")
+      ->capture_default_str();
+  app.add_option("--report", o.report, "steps from one validation and checkpoint to the next")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_option("--val-batches", o.val_batches)->capture_default_str()->check(CLI::PositiveNumber);
   auto* checkpoint = app.add_option("--checkpoint", o.checkpoint, "safetensors file");
-  app.add_flag("--resume", o.resume, "go on from the checkpoint")->needs(checkpoint);
-  app.add_option("--stop-after", o.stop_after, "leave off after this many steps, to be resumed");
+  app.add_flag("--resume", o.resume, "continue from the checkpoint")->needs(checkpoint);
+  app.add_option("--stop-after", o.stop_after, "end after this many steps; --resume continues");
   app.add_option("--sample", o.sample, "bytes of text to sample at the end")->capture_default_str();
   app.add_option("--temperature", o.temperature)->capture_default_str()->check(CLI::PositiveNumber);
 }
@@ -277,8 +280,8 @@ int main(int argc, char** argv) {
   AddModelOptions(app, options);
   AddTrainingOptions(app, options);
   examples::DeviceFlags flags;
-  examples::AddPrecisionFlag(app, flags,
-                             "of matmuls and what lies between them; default: bf16 on a GPU, f32 on a CPU");
+  examples::AddPrecisionFlag(
+      app, flags, "type of matmuls and the ops between them; default: bf16 on a GPU, f32 on a CPU");
   examples::AddDevicesFlag(app, flags);
   CLI11_PARSE(app, argc, argv);
   absl::StatusOr<std::vector<sn::Device>> devices = flags.Devices();

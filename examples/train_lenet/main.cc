@@ -181,16 +181,17 @@ int main(int argc, char** argv) {
   app.add_option("--epochs", options.epochs)->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--batch", options.batch)->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--lr", options.learning_rate,
-                 "highest learning rate: it rises over the first epoch, then falls by a cosine")
+                 "highest learning rate; the rate rises in the first epoch and then falls as a cosine")
       ->capture_default_str();
   app.add_option("--seed", options.seed)->capture_default_str();
   auto* checkpoint =
       app.add_option("--checkpoint", options.checkpoint, "safetensors file, written after each epoch");
-  app.add_flag("--resume", options.resume, "go on from the checkpoint")->needs(checkpoint);
-  app.add_option("--stop-after", options.stop_after, "leave off after this many epochs, to be resumed");
-  app.add_option("--plan", options.plan, "also save the plan here");
+  app.add_flag("--resume", options.resume, "continue from the checkpoint")->needs(checkpoint);
+  app.add_option("--stop-after", options.stop_after, "end after this many epochs; --resume continues");
+  app.add_option("--plan", options.plan, "file for the plan");
   examples::DeviceFlags flags;
-  examples::AddPrecisionFlag(app, flags, "of matmuls and convolutions: f32, bf16 or f16")->default_str("f32");
+  examples::AddPrecisionFlag(app, flags, "type of matmuls and convolutions: f32, bf16 or f16")
+      ->default_str("f32");
   examples::AddDeviceFlag(app, flags);
   CLI11_PARSE(app, argc, argv);
   absl::StatusOr<std::vector<sn::Device>> devices = flags.Devices();

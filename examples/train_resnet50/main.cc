@@ -263,29 +263,29 @@ void AddOptions(CLI::App& app, Options& o) {
   auto* images = app.add_option("--images", o.images, "IDX file, u8 [n, c, h, w] or [n, h, w]");
   auto* labels = app.add_option("--labels", o.labels, "IDX file, u8, i16 or i32 [n]")->needs(images);
   images->needs(labels);
-  app.add_option("--size", o.size, "height and width of images that are drawn here")
+  app.add_option("--size", o.size, "height and width of generated images")
       ->capture_default_str()
       ->check(CLI::PositiveNumber)
       ->excludes(images);
-  app.add_option("--examples", o.examples, "as many are drawn")
+  app.add_option("--examples", o.examples, "number of generated images")
       ->capture_default_str()
       ->check(CLI::PositiveNumber)
       ->excludes(images);
   app.add_option("--batch", o.batch)->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--steps", o.steps, "after which the rate has fallen to 0")
+  app.add_option("--steps", o.steps, "steps to train; the learning rate falls to 0 in them")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_option("--lr", o.learning_rate, "highest learning rate")->capture_default_str();
-  app.add_option("--warmup", o.warmup, "steps until it")->capture_default_str();
+  app.add_option("--warmup", o.warmup, "steps until the highest learning rate")->capture_default_str();
   app.add_option("--weight-decay", o.weight_decay)->capture_default_str();
-  app.add_option("--report", o.report, "steps between evaluations, and checkpoints")
+  app.add_option("--report", o.report, "steps from one evaluation and checkpoint to the next")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_option("--seed", o.seed)->capture_default_str();
   auto* checkpoint = app.add_option("--checkpoint", o.checkpoint, "safetensors file");
-  app.add_flag("--resume", o.resume, "go on from the checkpoint")->needs(checkpoint);
-  app.add_option("--stop-after", o.stop_after, "leave off after this many steps, to be resumed");
-  app.add_option("--plan", o.plan, "also save the plan here");
+  app.add_flag("--resume", o.resume, "continue from the checkpoint")->needs(checkpoint);
+  app.add_option("--stop-after", o.stop_after, "end after this many steps; --resume continues");
+  app.add_option("--plan", o.plan, "file for the plan");
 }
 
 int Fail(std::string_view message, int code) {
@@ -300,8 +300,8 @@ int main(int argc, char** argv) {
   CLI::App app{"Trains ResNet-50, compiled ahead of time by Sinter."};
   AddOptions(app, options);
   examples::DeviceFlags flags;
-  examples::AddPrecisionFlag(app, flags,
-                             "of convolutions and what lies between them; default: bf16 on a GPU, else f32");
+  examples::AddPrecisionFlag(
+      app, flags, "type of convolutions and the ops between them; default: bf16 on a GPU, f32 on a CPU");
   examples::AddDevicesFlag(app, flags);
   CLI11_PARSE(app, argc, argv);
   absl::StatusOr<std::vector<sn::Device>> devices = flags.Devices();

@@ -230,7 +230,7 @@ bool SameElement(DType dtype, const std::byte* a, const std::byte* b) {
 }  // namespace
 
 std::string CollectiveCase::Name() const {
-  std::string name = absl::StrCat(std::string(CollectiveName(kind)), "_", fb::EnumNameCombine(combine), "_",
+  std::string name = absl::StrCat(std::string(CollectiveName(kind)), "_", fb::EnumNameReduceOp(combine), "_",
                                   std::string(DTypeName(dtype)), "_", members);
   if (is_in_place) absl::StrAppend(&name, "_in_place");
   if (is_flat) absl::StrAppend(&name, "_flat");

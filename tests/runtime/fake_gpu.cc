@@ -307,7 +307,7 @@ void FakeGpu::Give(Work work) {
   }
   ++given_;
   if (work.meeting != nullptr) {
-    ++(work.is_wait ? counts_.waits : counts_.collectives);
+    ++(work.is_wait ? counts_.collective_waits : counts_.collectives);
     const std::lock_guard lock(connection_->mutex);
     if (!work.is_wait) work.meeting->Give(work.rank, given_);
   }

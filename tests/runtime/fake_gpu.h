@@ -71,7 +71,7 @@ class FakeGpu : public DeviceRuntime {
     int waits = 0;
     int steps = 0;  // Steps that ran alone; each capture also counts them once.
     int captures = 0, launches = 0;
-    int collectives = 0, waits = 0;  // Begun and waited for, also by launches of captures.
+    int collectives = 0, collective_waits = 0;  // Begun and waited for, also by launches of captures.
   };
 
   // `fault` is called with the name of each call that may fail; an error makes that call fail.

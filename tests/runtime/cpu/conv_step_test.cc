@@ -135,9 +135,9 @@ TEST_P(ConvStepTest, NoImages) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, ConvStepTest,
-                         ::testing::ReduceOp(::testing::Values(DType::kF64, DType::kF32, DType::kBf16,
-                                                               DType::kF16),
-                                             ::testing::Values(fb::ImageLayout::Nchw, fb::ImageLayout::Nhwc)),
+                         ::testing::Combine(::testing::Values(DType::kF64, DType::kF32, DType::kBf16,
+                                                              DType::kF16),
+                                            ::testing::Values(fb::ImageLayout::Nchw, fb::ImageLayout::Nhwc)),
                          [](const auto& info) {
                            return std::string(DTypeName(std::get<0>(info.param))) + "_" +
                                   fb::EnumNameImageLayout(std::get<1>(info.param));

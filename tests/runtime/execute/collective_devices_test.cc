@@ -62,7 +62,7 @@ TEST(CollectiveDevicesTest, EachDeviceHasOneGraphWithItsCollectives) {
     EXPECT_EQ(counts.collectives, 5 * 2);
     // One wait before the first reader of each collective. The steps in between, which compute b, need no
     // wait.
-    EXPECT_EQ(counts.waits, 5 * 2);
+    EXPECT_EQ(counts.collective_waits, 5 * 2);
   }
 }
 

@@ -65,7 +65,7 @@ class CollectiveGpuTest : public ::testing::Test {
 
 TEST_F(CollectiveGpuTest, EveryKindGivesWhatCpusGive) {
   for (const Kind kind : fb::EnumValuesCollectiveKind()) {
-    for (const fb::ReduceOp combine : fb::EnumValuesCombine()) {
+    for (const fb::ReduceOp combine : fb::EnumValuesReduceOp()) {
       const bool combines = kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter;
       if (!combines && combine != fb::ReduceOp::Sum) continue;
       // Few variants, because each session takes a second to connect.

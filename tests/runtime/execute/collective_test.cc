@@ -39,7 +39,7 @@ std::vector<CollectiveCase> CasesOf(DType dtype, uint32_t members, int64_t scale
   std::vector<CollectiveCase> cases;
   for (const Kind kind : fb::EnumValuesCollectiveKind()) {
     if (kind == Kind::SendRecv && members != 2) continue;
-    for (const fb::ReduceOp combine : fb::EnumValuesCombine()) {
+    for (const fb::ReduceOp combine : fb::EnumValuesReduceOp()) {
       if (IsCombining(kind) ? !CanCombine(combine, dtype) : combine != fb::ReduceOp::Sum) continue;
       const uint32_t root = kind == Kind::Reduce || kind == Kind::Broadcast ? members - 1 : 0;
       cases.push_back({.kind = kind,

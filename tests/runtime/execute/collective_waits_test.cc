@@ -70,7 +70,7 @@ TEST_F(WaitsTest, TheFirstReaderWaitsAndWhatComesBeforeItDoesNot) {
   Compute({x}, y);                   // Step 4
   Compute({sum1}, f_->Variable(0));  // Step 5
   Compute({sum2}, y);                // Step 6
-  EXPECT_THAT(Waits(), ElementsAre(Wait{1, 5}, Wait{3, 6}));
+  EXPECT_THAT(Waits(), ElementsAre(CollectiveWait{1, 5}, CollectiveWait{3, 6}));
 }
 
 TEST_F(WaitsTest, ALaterOneStandsForThoseBefore) {
@@ -79,21 +79,21 @@ TEST_F(WaitsTest, ALaterOneStandsForThoseBefore) {
   Reduce({b}, {sum_b});
   Compute({sum_b}, y);
   Compute({sum_a}, y);
-  EXPECT_THAT(Waits(), ElementsAre(Wait{1, 2}));
+  EXPECT_THAT(Waits(), ElementsAre(CollectiveWait{1, 2}));
 }
 
 TEST_F(WaitsTest, WhoOverwritesInputsOrResultsWaitsToo) {
   const uint32_t a = New(), sum = New(), x = New();
   Reduce({a}, {sum});
   Compute({x}, a);
-  EXPECT_THAT(Waits(), ElementsAre(Wait{0, 1}));
+  EXPECT_THAT(Waits(), ElementsAre(CollectiveWait{0, 1}));
   f_->table().steps.pop_back();
   Compute({x}, sum);
-  EXPECT_THAT(Waits(), ElementsAre(Wait{0, 1}));
+  EXPECT_THAT(Waits(), ElementsAre(CollectiveWait{0, 1}));
   f_->table().steps.pop_back();
   // A step may read the collective's input without a wait.
   Compute({a}, x);
-  EXPECT_THAT(Waits(), ElementsAre(Wait{0, 2}));
+  EXPECT_THAT(Waits(), ElementsAre(CollectiveWait{0, 2}));
 }
 
 TEST_F(WaitsTest, AWorkspaceOverwrites) {
@@ -103,7 +103,7 @@ TEST_F(WaitsTest, AWorkspaceOverwrites) {
   fb::StepT& step = *f_->table().steps.back();
   step.workspace_bytes = 4;
   step.workspace_offset = f_->table().buffers[a]->offset;
-  EXPECT_THAT(Waits(), ElementsAre(Wait{0, 1}));
+  EXPECT_THAT(Waits(), ElementsAre(CollectiveWait{0, 1}));
 }
 
 // A flat collective overwrites everything between its tensors.
@@ -111,11 +111,11 @@ TEST_F(WaitsTest, FlatTensorsAreOneRange) {
   const uint32_t a = New(1), between = New(1), c = New(1), y = New();
   Reduce({a, c}, {a, c}, /*is_flat=*/false);
   Compute({between}, y);
-  EXPECT_THAT(Waits(), ElementsAre(Wait{0, 2}));
+  EXPECT_THAT(Waits(), ElementsAre(CollectiveWait{0, 2}));
   f_->table().steps.clear();
   Reduce({a, c}, {a, c}, /*is_flat=*/true);
   Compute({between}, y);
-  EXPECT_THAT(Waits(), ElementsAre(Wait{0, 1}));
+  EXPECT_THAT(Waits(), ElementsAre(CollectiveWait{0, 1}));
 }
 
 TEST_F(WaitsTest, CollectivesFollowEachOtherAndEndWithTheLaunch) {
@@ -123,7 +123,7 @@ TEST_F(WaitsTest, CollectivesFollowEachOtherAndEndWithTheLaunch) {
   Reduce({a}, {b});
   Reduce({b}, {c});
   Compute({New()}, New());
-  EXPECT_THAT(Waits(), ElementsAre(Wait{1, 3}));
+  EXPECT_THAT(Waits(), ElementsAre(CollectiveWait{1, 3}));
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ TestPlan ChainPlan(int64_t length) {
 }
 
 // True if one piece comes after the other, in either order.
-bool AreOrdered(const std::vector<FakeGpu::Piece>& pieces, uint32_t a, uint32_t b) {
+bool AreOrdered(const std::vector<FakeGpu::Branch>& pieces, uint32_t a, uint32_t b) {
   const auto [earlier, later] = std::minmax(a, b);
   const std::function<bool(uint32_t)> comes_after = [&](uint32_t piece) {
     return std::ranges::any_of(pieces[piece].before,
