@@ -4,6 +4,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "sinter/codegen/cpu/job_loops.h"
+#include "sinter/ir/dialect/tensor_types.h"
 
 namespace sinter::codegen {
 
@@ -135,7 +136,7 @@ void RowLoops::PrefetchNextRow() {
       position = e_.add(position, e_.mul(coord, e_.index(stride)));
     }
     Value pointer = e_.MemoryOf(access.tensor);
-    int64_t line = kCacheLine / std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
+    int64_t line = kCacheLine / ir::ElementBytes(element);
     for (int64_t lane = 0; lane < sums_.lanes(); lane += line) {
       Value address = e_.Address(pointer, element, e_.add(position, e_.index(lane)));
       b_.create<LLVM::Prefetch>(s_.loc(), address, /*rw=*/0, /*hint=*/2, /*cache=*/1);

@@ -7,6 +7,7 @@
 
 #include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/cuda_schedule.h"
+#include "sinter/ir/dialect/tensor_types.h"
 
 namespace sinter::codegen {
 
@@ -26,8 +27,7 @@ constexpr int64_t kResident = 3, kMostKeptBytes = 64 * 4;
 constexpr int64_t kFewestLanes = 4;
 
 int64_t ComputeBytes(Value tensor) {
-  mlir::Type element = llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType();
-  return std::max<int64_t>(1, ir::ScalarBuilder::ComputeType(element).getIntOrFloatBitWidth() / 8);
+  return ir::ElementBytes(ir::ScalarBuilder::ComputeType(ir::TypeOf(tensor).getElementType()));
 }
 
 // Bytes of one position of a map: of operands that vary only along the innermost loop, and of all others.

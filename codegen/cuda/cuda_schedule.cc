@@ -1,6 +1,7 @@
 #include "sinter/codegen/cuda/cuda_schedule.h"
 #include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/gpu_units.h"
+#include "sinter/ir/dialect/tensor_types.h"
 
 #include <algorithm>
 #include <map>
@@ -242,10 +243,7 @@ llvm::SmallVector<Access> DistinctAccesses(llvm::ArrayRef<const Trace*> traces) 
   return found;
 }
 
-int64_t StoredBytes(mlir::Value tensor) {
-  mlir::Type element = llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType();
-  return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
-}
+int64_t StoredBytes(mlir::Value tensor) { return ir::ElementBytes(ir::TypeOf(tensor).getElementType()); }
 
 namespace {
 

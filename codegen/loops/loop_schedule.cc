@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "llvm/Support/MathExtras.h"
+#include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 
 namespace sinter::codegen {
@@ -20,8 +21,6 @@ constexpr int64_t kMaxColumns = 1024;
 constexpr int64_t kMaxKeptElements = 32768;  // A longer row would not stay in cache.
 constexpr double kWorthKeeping = 8, kWorthHoisting = 4;
 constexpr int64_t kSquare = 32;
-
-int64_t RoundUp(int64_t a, int64_t b) { return llvm::divideCeilSigned(a, b) * b; }
 
 // Builds an op's accumulator scalars on trial and passes them to `visit`.
 template <typename Visit>
@@ -147,10 +146,9 @@ bool IsKept(const std::vector<KeptValue>& kept, mlir::Value tensor) {
   return llvm::any_of(kept, [&](const KeptValue& k) { return k.tensor == tensor; });
 }
 
-int64_t ComputeBytes(mlir::Type type) { return std::max<int64_t>(1, type.getIntOrFloatBitWidth() / 8); }
 int64_t BytesOfElement(mlir::Value tensor) {
   mlir::Type element = llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType();
-  return ComputeBytes(ir::ScalarBuilder::ComputeType(element));
+  return ir::ElementBytes(ir::ScalarBuilder::ComputeType(element));
 }
 
 // Keeps tiles of the inputs that are contiguous along the cross loop.
@@ -168,7 +166,7 @@ void KeepTiles(Job& job, LoopSchedule& s) {
       }
       if (along_cross != 1 || along_inner < kShortLoop || IsKept(s.kept, request.tensor)) continue;
       s.kept.push_back({request.tensor, request.dims, request.constants, true, 0, s.scratch_bytes});
-      s.scratch_bytes += RoundUp(s.tile * s.tile_pitch() * BytesOfElement(request.tensor), 64);
+      s.scratch_bytes += ir::RoundUp(s.tile * s.tile_pitch() * BytesOfElement(request.tensor), 64);
     }
   }
 }
@@ -280,7 +278,7 @@ void KeepParallelValues(Job& job, LoopSchedule& s) {
 void LayOutScratch(Job& job, LoopSchedule& s) {
   auto take = [&](int64_t bytes) {
     int64_t offset = s.scratch_bytes;
-    s.scratch_bytes += RoundUp(bytes, 64);
+    s.scratch_bytes += ir::RoundUp(bytes, 64);
     return offset;
   };
   bool columns = s.mode == LoopSchedule::Mode::kColumn;
@@ -292,7 +290,7 @@ void LayOutScratch(Job& job, LoopSchedule& s) {
   for (JobReduction& r : job.reductions) {
     s.accumulators.emplace_back();
     for (mlir::Type type : AccumulatorTypes(r.op))
-      s.accumulators.back().push_back(take(s.tile * ComputeBytes(type)));
+      s.accumulators.back().push_back(take(s.tile * ir::ElementBytes(type)));
     s.results.push_back(take(s.tile * BytesOfElement(r.result())));
   }
 }
@@ -318,8 +316,8 @@ void ScheduleReduction(Job& job, const Loops& loops, double cost, LoopSchedule& 
     if (TripCount(s.reduced) <= kMaxKeptElements) KeepFullValues(job, s);
   } else {
     int64_t columns = s.parallel.back().size;
-    s.tile = std::clamp(RoundUp(llvm::divideCeilSigned(columns, ir::kFewestUnits), 16), ir::kFewestColumns,
-                        kMaxColumns);
+    s.tile = std::clamp(ir::RoundUp(llvm::divideCeilSigned(columns, ir::kFewestUnits), 16),
+                        ir::kFewestColumns, kMaxColumns);
     s.units = TripCount(ArrayRef(s.parallel).drop_back()) * llvm::divideCeilSigned(columns, s.tile);
   }
   if (job.kind == Job::Kind::kPartial) s.units *= job.chunks;
@@ -338,7 +336,7 @@ int64_t ChunkSize(const Loops& loops, int64_t chunks) {
   if (loops.reduced.empty()) return 1;
   int64_t size = llvm::divideCeilSigned(loops.reduced.front().size, chunks);
   // Whole vectors if the chunked loop is the vector loop.
-  if (ReducesRows(loops) && loops.reduced.size() == 1) size = RoundUp(size, 64);
+  if (ReducesRows(loops) && loops.reduced.size() == 1) size = ir::RoundUp(size, 64);
   return size;
 }
 

@@ -19,17 +19,6 @@ namespace {
 
 int64_t DTypeNumber(Value v) { return static_cast<int64_t>(DTypeOf(TypeOf(v).getElementType())); }
 
-// The matmuls of the sizes before and after dimension `dim`.
-struct Around {
-  int64_t outer = 1, inner = 1;
-  Around(Value v, int64_t dim) {
-    for (auto [d, size] : llvm::enumerate(TypeOf(v).getShape())) {
-      if (static_cast<int64_t>(d) < dim) outer *= size;
-      if (static_cast<int64_t>(d) > dim) inner *= size;
-    }
-  }
-};
-
 LibraryStep Catalog(const char* kernel, llvm::ArrayRef<int64_t> parameters, double flops,
                     FlatBufferBuilder& builder) {
   auto name = builder.CreateString(kernel);
@@ -39,7 +28,7 @@ LibraryStep Catalog(const char* kernel, llvm::ArrayRef<int64_t> parameters, doub
 
 absl::StatusOr<LibraryStep> LowerCumsum(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto cumsum = llvm::cast<ir::CumsumOp>(op);
-  Around around(cumsum.getX(), cumsum.getDim());
+  const ir::SizesAround around(cumsum.getX(), cumsum.getDim());
   int64_t size = TypeOf(cumsum.getX()).getDimSize(cumsum.getDim());
   return Catalog("cumsum",
                  {DTypeNumber(cumsum.getX()), around.outer, size, around.inner, cumsum.getReverse()},
@@ -48,7 +37,7 @@ absl::StatusOr<LibraryStep> LowerCumsum(mlir::Operation* op, FlatBufferBuilder& 
 
 absl::StatusOr<LibraryStep> LowerScatterAdd(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto scatter = llvm::cast<ir::ScatterAddOp>(op);
-  Around around(scatter.getX(), scatter.getDim());
+  const ir::SizesAround around(scatter.getX(), scatter.getDim());
   int64_t size = TypeOf(scatter.getX()).getDimSize(scatter.getDim());
   return Catalog("scatter_add",
                  {DTypeNumber(scatter.getX()), DTypeNumber(scatter.getIndices()), around.outer, size,

@@ -8,6 +8,7 @@
 #include "sinter/codegen/steps/lowering.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/library/image_sizes.h"
 #include "sinter/ir/library/matmul_sizes.h"
 #include "sinter/ir/plan/plan_ops.h"
 #include "sinter/kernels/cpu/images/batch_conv.h"
@@ -79,16 +80,6 @@ static_assert(HasAll(kActivations, ir::getMaxEnumValForActivation()) &&
 static_assert(HasAll(kMathModes, ir::getMaxEnumValForMathMode()));
 static_assert(HasAll(kImageLayouts, ir::getMaxEnumValForImageLayout()));
 
-struct Image {
-  int64_t batch, channels, height, width;
-  Image(Value v, ir::ImageLayout layout) {
-    ArrayRef<int64_t> s = ShapeOf(v);
-    const bool last = layout == ir::ImageLayout::nhwc;
-    batch = s[0], channels = s[ir::ChannelDim(layout)], height = s[last ? 1 : 2], width = s[last ? 2 : 3];
-    if (layout == ir::ImageLayout::nchw16n) batch *= s[4];
-  }
-};
-
 // Returns the fields that all matmuls have; the other fields have their defaults.
 template <typename Op>
 fb::MatmulStepT MatmulTable(Op op) {
@@ -134,20 +125,15 @@ absl::StatusOr<LibraryStep> LowerMatmulGrad(mlir::Operation* op, FlatBufferBuild
 template <typename Op>
 LibraryStep Convolution(Op op, fb::ConvKind kind, Value in, Value out, Value weights, bool has_bias,
                         FlatBufferBuilder& builder) {
-  Image from(in, op.getLayout()), to(out, op.getLayout());
-  ArrayRef<int64_t> kernel = ShapeOf(weights).drop_front(2);
-  auto in_size = Numbers(builder, {from.height, from.width}),
-       out_size = Numbers(builder, {to.height, to.width});
-  auto kernel_size = Numbers(builder, kernel), strides = Numbers(builder, op.getStrides());
+  const kernels::ConvGeometry g = ir::ConvGeometryOf(op, in, weights, out);
+  auto in_size = Numbers(builder, {g.in_h, g.in_w}), out_size = Numbers(builder, {g.out_h, g.out_w});
+  auto kernel_size = Numbers(builder, {g.kernel_h, g.kernel_w}), strides = Numbers(builder, op.getStrides());
   auto padding = Numbers(builder, op.getPadding()), dilations = Numbers(builder, op.getDilations());
   auto body = fb::CreateConvStep(
-      builder, kind, static_cast<fb::ImageLayout>(op.getLayout()), DTypeOf(in), from.batch, from.channels,
-      to.channels, in_size, out_size, kernel_size, strides, padding, dilations, op.getGroups(),
+      builder, kind, static_cast<fb::ImageLayout>(op.getLayout()), DTypeOf(in), g.batch, g.in_channels,
+      g.out_channels, in_size, out_size, kernel_size, strides, padding, dilations, g.groups,
       static_cast<fb::Activation>(op.getActivation()), has_bias, static_cast<fb::MathMode>(op.getMath()));
-  const int64_t channels_of_group = from.channels / op.getGroups();
-  double flops =
-      2.0 * to.batch * to.channels * to.height * to.width * channels_of_group * kernel[0] * kernel[1];
-  return {fb::StepBody::ConvStep, body.Union(), flops};
+  return {fb::StepBody::ConvStep, body.Union(), g.flops()};
 }
 
 // OK if the target's library can apply the convolution's activation.
@@ -176,11 +162,7 @@ absl::StatusOr<LibraryStep> LowerConv2dWeightGrad(mlir::Operation* op, FlatBuffe
   LibraryStep step =
       Convolution(conv, fb::ConvKind::WeightGrad, conv.getX(), conv.getG(), conv.getResult(), false, builder);
   if (conv.getLayout() == ir::ImageLayout::nchw16n) {
-    ArrayRef<int64_t> weights = ShapeOf(conv.getResult());
-    kernels::BatchConv batch;
-    batch.blocks = ShapeOf(conv.getX())[0];
-    batch.out_channels = weights[0], batch.in_channels = weights[1];
-    batch.kernel_h = weights[2], batch.kernel_w = weights[3];
+    const kernels::BatchConv batch{ir::ConvGeometryOf(conv, conv.getX(), conv.getResult(), conv.getG())};
     step.workspace_bytes = static_cast<int64_t>(kernels::BatchConvWeightGradWorkspaceBytes(batch));
   }
   return step;
@@ -188,7 +170,7 @@ absl::StatusOr<LibraryStep> LowerConv2dWeightGrad(mlir::Operation* op, FlatBuffe
 
 template <typename Op>
 LibraryStep Pooling(Op op, fb::PoolKind kind, Value unpooled, Value pooled, FlatBufferBuilder& builder) {
-  Image large(unpooled, op.getLayout()), small(pooled, op.getLayout());
+  const ir::ImageSizes large(unpooled, op.getLayout()), small(pooled, op.getLayout());
   auto in_size = Numbers(builder, {large.height, large.width});
   auto out_size = Numbers(builder, {small.height, small.width});
   auto window = Numbers(builder, op.getWindow()), strides = Numbers(builder, op.getStrides());

@@ -4,7 +4,7 @@
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/graph/literals.h"
 #include "sinter/frontend/ops/ops.h"
-#include "sinter/kernels/window_positions.h"
+#include "sinter/kernels/image_geometry.h"
 
 namespace sinter {
 

@@ -69,11 +69,6 @@ bool IsReadByRowsOnly(const LoopNest& nest, Value input) {
   return nest.isReadOnlyThrough(input, nest.row_map);
 }
 
-unsigned ElementBytes(Value value) {
-  unsigned bits = TypeOf(value).getElementTypeBitWidth();
-  return bits < 8 ? 1 : bits / 8;
-}
-
 }  // namespace
 
 llvm::SmallVector<std::pair<unsigned, unsigned>> BufferAliases(mlir::Block& body) {
@@ -100,7 +95,9 @@ llvm::SmallVector<std::pair<unsigned, unsigned>> BufferAliases(mlir::Block& body
     for (unsigned output : reader->outputs) {
       Value stored = outputs[output];
       if (IsColumnOutput(*reader, stored) != column) continue;
-      if (ShapeOf(stored) != ShapeOf(input) || ElementBytes(stored) != ElementBytes(input)) continue;
+      if (ShapeOf(stored) != ShapeOf(input) ||
+          ElementBytes(TypeOf(stored).getElementType()) != ElementBytes(TypeOf(input).getElementType()))
+        continue;
       pairs.push_back({input.getArgNumber(), output});
     }
   }

@@ -1,7 +1,8 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
+#include "sinter/ir/library/image_sizes.h"
 #include "sinter/ir/library/linear_checks.h"
-#include "sinter/kernels/window_positions.h"
+#include "sinter/kernels/image_geometry.h"
 
 // clang-format off: the enums come after the header that declares them.
 #include "ir/linear_enums.cc.inc"
@@ -73,25 +74,6 @@ LogicalResult CheckElements(mlir::Operation* op, mlir::Type expected) {
   return check("result", 0, op->getResult(0).getType());
 }
 
-// Images in one block of layout nchw16n.
-constexpr int64_t kBatchBlock = 16;
-
-// Sizes of an image tensor, for any layout.
-struct Image {
-  int64_t n, c, h, w;
-
-  Image(ArrayRef<int64_t> shape, ImageLayout layout) {
-    bool last = layout == ImageLayout::nhwc;
-    n = shape[0], c = shape[ChannelDim(layout)], h = shape[last ? 1 : 2], w = shape[last ? 2 : 3];
-    if (layout == ImageLayout::nchw16n) n *= kBatchBlock;
-  }
-  llvm::SmallVector<int64_t> shape(ImageLayout layout) const {
-    if (layout == ImageLayout::nhwc) return {n, h, w, c};
-    if (layout == ImageLayout::nchw16n) return {n / kBatchBlock, c, h, w, kBatchBlock};
-    return {n, c, h, w};
-  }
-};
-
 LogicalResult CheckRank(mlir::Operation* op, llvm::StringRef what, RankedTensorType type, int64_t rank) {
   if (type.getRank() != rank) {
     return op->emitOpError() << "has " << what << " of type " << type << "; expected rank " << rank;
@@ -107,7 +89,7 @@ LogicalResult CheckImages(mlir::Operation* op, llvm::StringRef what, RankedTenso
                           ImageLayout layout) {
   if (layout != ImageLayout::nchw16n) return CheckRank(op, what, type, 4);
   if (mlir::failed(CheckRank(op, what, type, 5))) return mlir::failure();
-  if (type.getShape().back() != kBatchBlock || !type.getElementType().isF32()) {
+  if (type.getShape().back() != kImagesOfBlock || !type.getElementType().isF32()) {
     return op->emitOpError() << "has " << what << " of type " << type
                              << " in layout nchw16n; expected f32 and a last dimension of 16";
   }
@@ -127,30 +109,30 @@ LogicalResult CheckConv(Op op, RankedTensorType images, RankedTensorType weights
       mlir::failed(CheckActivation(op, op.getActivation(), op.getMath(), images.getElementType()))) {
     return mlir::failure();
   }
-  Image x(images.getShape(), op.getLayout()), y(outputs.getShape(), op.getLayout());
+  ImageSizes x(images.getShape(), op.getLayout()), y(outputs.getShape(), op.getLayout());
   ArrayRef<int64_t> w = weights.getShape(), pad = op.getPadding(), stride = op.getStrides(),
                     dilation = op.getDilations();
   int64_t groups = op.getGroups();
-  if (groups < 1 || x.c % groups != 0 || w[0] % groups != 0) {
-    return op.emitOpError() << "has " << groups << " groups for " << x.c << " input and " << w[0]
+  if (groups < 1 || x.channels % groups != 0 || w[0] % groups != 0) {
+    return op.emitOpError() << "has " << groups << " groups for " << x.channels << " input and " << w[0]
                             << " output channels; expected a number of groups that divides both";
   }
-  if (w[1] != x.c / groups) {
-    return op.emitOpError() << "has weights " << SizesText(w) << " for images of " << x.c << " channels in "
-                            << groups << " groups; expected " << x.c / groups
+  if (w[1] != x.channels / groups) {
+    return op.emitOpError() << "has weights " << SizesText(w) << " for images of " << x.channels
+                            << " channels in " << groups << " groups; expected " << x.channels / groups
                             << " input channels, the second dimension";
   }
   if (w[2] < 1 || w[3] < 1) {
     return op.emitOpError() << "has weights " << SizesText(w) << "; expected a window of at least 1x1";
   }
-  Image want = x;
-  want.c = w[0];
-  want.h = WindowPositions(x.h, pad[0], pad[1], WindowExtent(w[2], dilation[0]), stride[0]);
-  want.w = WindowPositions(x.w, pad[2], pad[3], WindowExtent(w[3], dilation[1]), stride[1]);
-  if (want.h < 1 || want.w < 1) {
+  ImageSizes want = x;
+  want.channels = w[0];
+  want.height = WindowPositions(x.height, pad[0], pad[1], WindowExtent(w[2], dilation[0]), stride[0]);
+  want.width = WindowPositions(x.width, pad[2], pad[3], WindowExtent(w[3], dilation[1]), stride[1]);
+  if (want.height < 1 || want.width < 1) {
     return op.emitOpError() << "has a window " << w[2] << "x" << w[3] << " with dilations "
-                            << SizesText(dilation) << " that does not fit into images of " << x.h << "x"
-                            << x.w << " with padding " << SizesText(pad);
+                            << SizesText(dilation) << " that does not fit into images of " << x.height << "x"
+                            << x.width << " with padding " << SizesText(pad);
   }
   if (y.shape(op.getLayout()) != want.shape(op.getLayout())) {
     return op.emitOpError() << "relates images " << SizesText(images.getShape()) << " and weights "
@@ -179,13 +161,13 @@ LogicalResult CheckPool(Op op, RankedTensorType images, RankedTensorType outputs
     return op.emitOpError() << "has padding " << SizesText(pad) << " for a window of " << SizesText(window)
                             << "; expected padding smaller than the window";
   }
-  Image x(images.getShape(), op.getLayout()), y(outputs.getShape(), op.getLayout());
-  Image want = x;
-  want.h = WindowPositions(x.h, pad[0], pad[1], window[0], stride[0]);
-  want.w = WindowPositions(x.w, pad[2], pad[3], window[1], stride[1]);
-  if (want.h < 1 || want.w < 1) {
+  ImageSizes x(images.getShape(), op.getLayout()), y(outputs.getShape(), op.getLayout());
+  ImageSizes want = x;
+  want.height = WindowPositions(x.height, pad[0], pad[1], window[0], stride[0]);
+  want.width = WindowPositions(x.width, pad[2], pad[3], window[1], stride[1]);
+  if (want.height < 1 || want.width < 1) {
     return op.emitOpError() << "has a window " << SizesText(window) << " that does not fit into images of "
-                            << x.h << "x" << x.w << " with padding " << SizesText(pad);
+                            << x.height << "x" << x.width << " with padding " << SizesText(pad);
   }
   if (y.shape(op.getLayout()) != want.shape(op.getLayout())) {
     return op.emitOpError() << "relates images " << SizesText(images.getShape()) << " to outputs "

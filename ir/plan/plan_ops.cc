@@ -24,12 +24,12 @@ void PlanDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/plan_ops.cc.inc"
+#include "sinter/ir/dialect/tensor_types.h"
       >();
 }
 
 int64_t TensorBytes(mlir::RankedTensorType type) {
-  unsigned bits = type.getElementTypeBitWidth();
-  return type.getNumElements() * (bits < 8 ? 1 : bits / 8);
+  return type.getNumElements() * ir::ElementBytes(type.getElementType());
 }
 
 int64_t BufferType::getBytes() const { return TensorBytes(getTensor()); }

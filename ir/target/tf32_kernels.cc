@@ -29,7 +29,7 @@ bool Computes(MatmulOp op) {
 }
 
 bool Computes(Conv2dOp op) {
-  return IsPlain(op) && TilesOf(Conv(op, op.getX(), op.getWeights(), op.getResult())).has_value();
+  return IsPlain(op) && TilesOf(ConvGeometryOf(op, op.getX(), op.getWeights(), op.getResult())).has_value();
 }
 
 int64_t PitchOf(int64_t length) {
@@ -41,33 +41,36 @@ double StepCycles(int64_t tiles_m, int64_t tiles_n) {
   return std::max<double>(kTileCycles * tiles_m * tiles_n, 4 * tiles_m + 2 * tiles_n + 2);
 }
 
-std::optional<ConvTiles> TilesOf(const Conv& conv) {
+std::optional<ConvTiles> TilesOf(const kernels::ConvGeometry& conv) {
   const auto floats = [&](int64_t chunk) {
-    return conv.out * PitchOf(chunk * conv.taps()) + chunk * conv.padded_plane() +
+    return conv.out_channels * PitchOf(chunk * conv.taps()) + chunk * conv.padded_plane() +
            RoundUp(chunk * conv.taps(), 8);
   };
-  if (conv.out > kMostOut || floats(1) > kMostFloats) return std::nullopt;
+  if (conv.out_channels > kMostOut || floats(1) > kMostFloats) return std::nullopt;
   int64_t chunk = 1;
-  while (chunk < conv.channels && floats(chunk + 1) <= kMostFloats) ++chunk;
+  while (chunk < conv.in_channels && floats(chunk + 1) <= kMostFloats) ++chunk;
   // Chunks of similar size, in multiples of four channels if possible, so that all accesses are 16 bytes
   // wide.
-  const int64_t even = llvm::divideCeilSigned(conv.channels, llvm::divideCeilSigned(conv.channels, chunk));
-  chunk = chunk >= RoundUp(even, 4) ? std::min(RoundUp(even, 4), conv.channels) : even;
-  const double fetch = kFetchCycles * conv.channels * (conv.height * conv.width + conv.out * conv.taps());
+  const int64_t even =
+      llvm::divideCeilSigned(conv.in_channels, llvm::divideCeilSigned(conv.in_channels, chunk));
+  chunk = chunk >= RoundUp(even, 4) ? std::min(RoundUp(even, 4), conv.in_channels) : even;
+  const double fetch =
+      kFetchCycles * conv.in_channels * (conv.in_h * conv.in_w + conv.out_channels * conv.taps());
   std::optional<ConvTiles> best;
   double least = 0;
   for (int64_t warps : {4, 8}) {
     for (int64_t warps_n = 1; warps_n <= warps; warps_n *= 2) {
       for (int64_t tiles_m = 1; tiles_m <= 4; ++tiles_m) {
         const int64_t warps_m = warps / warps_n,
-                      tiles_n = llvm::divideCeilSigned(llvm::divideCeilSigned(conv.out, kTileN), warps_n);
+                      tiles_n =
+                          llvm::divideCeilSigned(llvm::divideCeilSigned(conv.out_channels, kTileN), warps_n);
         if (tiles_m * tiles_n > kMostTiles) continue;
-        const int64_t parts = llvm::divideCeilSigned(conv.pixels(), kSumTile * warps_m * tiles_m);
-        const double steps = 1.0 * conv.channels * conv.taps() / 8;
-        const double matmuls = warps * steps * StepCycles(tiles_m, tiles_n);
+        const int64_t parts = llvm::divideCeilSigned(conv.out_pixels(), kSumTile * warps_m * tiles_m);
+        const double steps = 1.0 * conv.in_channels * conv.taps() / 8;
+        const double products = warps * steps * StepCycles(tiles_m, tiles_n);
         // Every part would fetch these large images again.
-        if (parts > 1 && fetch > matmuls) continue;
-        const double cycles = parts * (matmuls + fetch);
+        if (parts > 1 && fetch > products) continue;
+        const double cycles = parts * (products + fetch);
         if (best && cycles >= least) continue;
         best = {chunk, parts, warps_m, warps_n, tiles_m, tiles_n, cycles};
         least = cycles;

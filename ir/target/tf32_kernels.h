@@ -4,8 +4,8 @@
 // pass fuse-epilogue use its answer: the relu of the own kernels keeps NaN, the libraries' relu does not.
 //
 //   if (ir::tf32::Computes(conv)) {
-//     ir::tf32::Conv sizes(conv, conv.getX(), conv.getWeights(), conv.getResult());
-//     ir::tf32::ConvTiles tiles = *ir::tf32::TilesOf(sizes);
+//     ir::tf32::ConvTiles tiles = *ir::tf32::TilesOf(
+//         ir::ConvGeometryOf(conv, conv.getX(), conv.getWeights(), conv.getResult()));
 //   }
 //
 // The answers depend only on the op, not on its device.
@@ -18,6 +18,8 @@
 
 #include "llvm/Support/MathExtras.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/library/image_sizes.h"
 #include "sinter/ir/library/matmul_sizes.h"
 #include "sinter/ir/target/gpu_models.h"
 
@@ -39,37 +41,6 @@ inline constexpr int64_t kMostFloats =
 // Cycles of a multiprocessor: to bring one element to shared memory; for eight terms of one tile.
 inline constexpr double kFetchCycles = 0.12, kTileCycles = 2;
 
-// Sizes of a cross-correlation of `x` with weights to `y`, in layout nchw. Padding belongs to `x`.
-struct Conv {
-  int64_t batch, channels, height, width, out, out_h, out_w, kernel_h, kernel_w;
-  int64_t stride_h, stride_w, dilation_h, dilation_w;
-  int64_t pad_top, pad_bottom, pad_left, pad_right;
-
-  template <typename Op>
-  Conv(Op op, mlir::Value x, mlir::Value weights, mlir::Value y) {
-    llvm::ArrayRef<int64_t> from = ShapeOf(x), to = ShapeOf(y), kernel = ShapeOf(weights);
-    llvm::ArrayRef<int64_t> padding = op.getPadding();
-    batch = from[0], channels = from[1], height = from[2], width = from[3];
-    out = to[1], out_h = to[2], out_w = to[3], kernel_h = kernel[2], kernel_w = kernel[3];
-    stride_h = op.getStrides()[0], stride_w = op.getStrides()[1];
-    dilation_h = op.getDilations()[0], dilation_w = op.getDilations()[1];
-    pad_top = padding[0], pad_bottom = padding[1], pad_left = padding[2], pad_right = padding[3];
-  }
-
-  int64_t taps() const { return kernel_h * kernel_w; }
-  int64_t pixels() const { return out_h * out_w; }
-  int64_t padded_h() const { return height + pad_top + pad_bottom; }
-  int64_t padded_w() const { return width + pad_left + pad_right; }
-  int64_t padded_plane() const { return padded_h() * padded_w(); }
-  double flops() const { return 2.0 * batch * out * pixels() * channels * taps(); }
-
- private:
-  static llvm::ArrayRef<int64_t> ShapeOf(mlir::Value v) {
-    return llvm::cast<mlir::RankedTensorType>(v.getType()).getShape();
-  }
-};
-
-inline int64_t RoundUp(int64_t x, int64_t multiple) { return llvm::divideCeilSigned(x, multiple) * multiple; }
 // Row pitch without bank conflicts when four threads of each of four rows read pairs at once.
 int64_t PitchOf(int64_t length);
 // Cycles of a multiprocessor for one step of a warp's tiles: the slower of the tensor cores and shared
@@ -82,7 +53,7 @@ struct ConvTiles {
 };
 
 // Returns nullopt if there are too many output channels, or if the images or the weights are too large.
-std::optional<ConvTiles> TilesOf(const Conv& conv);
+std::optional<ConvTiles> TilesOf(const kernels::ConvGeometry& conv);
 
 // True if a convolution or its gradient is a non-empty f32 op with tf32 allowed, in nchw, one group, and with
 // relu or no activation.

@@ -28,7 +28,7 @@ kernels::BatchPool Geometry(const fb::PoolStep& t, kernels::Isa isa) {
 class BatchConvStep : public Step {
  public:
   BatchConvStep(const fb::ConvStep& table, const StepContext& context)
-      : conv_(BatchConvGeometry(table, context.isa)),
+      : conv_{ConvGeometryOf(table), context.isa},
         kind_(table.kind()),
         has_bias_(table.has_bias()),
         relu_(table.activation() == fb::Activation::Relu),

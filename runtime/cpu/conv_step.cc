@@ -13,6 +13,7 @@
 #include "sinter/runtime/cpu/dnnl_calls.h"
 #include "sinter/runtime/cpu/steps.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/step_sizes.h"
 
 namespace sinter {
 namespace {
@@ -23,25 +24,8 @@ using Tag = memory::format_tag;
 class OwnConvStep : public Step {
  public:
   OwnConvStep(const fb::ConvStep& t, const ThreadPool& pool)
-      : conv_{.dtype = static_cast<int>(t.dtype()),
-              .channels_last = t.layout() == fb::ImageLayout::Nhwc,
-              .batch = t.batch(),
-              .in_channels = t.in_channels(),
-              .out_channels = t.out_channels(),
-              .groups = t.groups(),
-              .in_h = t.in_size()->Get(0),
-              .in_w = t.in_size()->Get(1),
-              .out_h = t.out_size()->Get(0),
-              .out_w = t.out_size()->Get(1),
-              .kernel_h = t.kernel()->Get(0),
-              .kernel_w = t.kernel()->Get(1),
-              .stride_h = t.strides()->Get(0),
-              .stride_w = t.strides()->Get(1),
-              .pad_top = t.padding()->Get(0),
-              .pad_left = t.padding()->Get(2),
-              .dilation_h = t.dilations()->Get(0),
-              .dilation_w = t.dilations()->Get(1),
-              .activation = static_cast<int>(t.activation())},
+      : conv_{ConvGeometryOf(t), static_cast<int>(t.dtype()), t.layout() == fb::ImageLayout::Nhwc,
+              static_cast<int>(t.activation())},
         kind_(t.kind()),
         has_bias_(t.has_bias()),
         parallel_(ParallelOf(pool)) {}
@@ -110,11 +94,11 @@ class DnnlConvStep : public Step {
         type_(DnnlType(t.dtype())),
         activation_(t.activation(), t.dtype(),
                     t.batch() * t.out_channels() * t.out_size()->Get(0) * t.out_size()->Get(1), pool) {
-    x_dims_ = {t.batch(), t.in_channels(), t.in_size()->Get(0), t.in_size()->Get(1)};
-    y_dims_ = {t.batch(), t.out_channels(), t.out_size()->Get(0), t.out_size()->Get(1)};
-    w_dims_ = {t.out_channels() / t.groups(), t.in_channels() / t.groups(), t.kernel()->Get(0),
-               t.kernel()->Get(1)};
-    if (t.groups() > 1) w_dims_.insert(w_dims_.begin(), t.groups());
+    const kernels::ConvGeometry g = ConvGeometryOf(t);
+    x_dims_ = {g.batch, g.in_channels, g.in_h, g.in_w};
+    y_dims_ = {g.batch, g.out_channels, g.out_h, g.out_w};
+    w_dims_ = {g.out_channels / g.groups, g.group_channels(), g.kernel_h, g.kernel_w};
+    if (g.groups > 1) w_dims_.insert(w_dims_.begin(), g.groups);
   }
 
   size_t LibraryWorkspaceBytes() const override { return calls_.WorkspaceBytes(); }
@@ -238,19 +222,14 @@ class DnnlConvStep : public Step {
   DnnlCalls calls_;
 };
 
-int64_t Elements(int64_t batch, int64_t channels, const flatbuffers::Vector<int64_t>& size) {
-  return batch * channels * size.Get(0) * size.Get(1);
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Step>> MakeConvStep(const fb::ConvStep& t, const StepContext& context) {
   if (t.layout() == fb::ImageLayout::Nchw16n && t.batch() > 0) {
     return std::unique_ptr<Step>(MakeBatchConvStep(t, context));
   }
-  const int64_t x = Elements(t.batch(), t.in_channels(), *t.in_size());
-  const int64_t y = Elements(t.batch(), t.out_channels(), *t.out_size());
-  const int64_t w = t.out_channels() * (t.in_channels() / t.groups());
+  const kernels::ConvGeometry geometry = ConvGeometryOf(t);
+  const int64_t x = geometry.image_elements(), y = geometry.result_elements(), w = geometry.weight_elements();
   const int64_t result = t.kind() == fb::ConvKind::Forward ? y : t.kind() == fb::ConvKind::InputGrad ? x : w;
   if (result == 0) return std::make_unique<EmptyStep>();
   // Sums without terms are zero. Only Sinter's kernels handle this case.

@@ -35,10 +35,10 @@ absl::Status VerifyConv(const StepToVerify& o) {
     return BadPlan("the gradient of a convolution has neither bias nor activation");
   }
   SINTER_RETURN_IF_ERROR(CheckCounts(o, s.has_bias() ? 3 : 2, 1));
-  const std::vector<int64_t> x = {s.batch(), s.in_channels(), s.in_size()->Get(0), s.in_size()->Get(1)};
-  const std::vector<int64_t> y = {s.batch(), s.out_channels(), s.out_size()->Get(0), s.out_size()->Get(1)};
-  const std::vector<int64_t> w = {s.out_channels(), s.in_channels() / s.groups(), s.kernel()->Get(0),
-                                  s.kernel()->Get(1)};
+  const kernels::ConvGeometry g = ConvGeometryOf(s);
+  const std::vector<int64_t> x = {g.batch, g.in_channels, g.in_h, g.in_w};
+  const std::vector<int64_t> y = {g.batch, g.out_channels, g.out_h, g.out_w};
+  const std::vector<int64_t> w = {g.out_channels, g.group_channels(), g.kernel_h, g.kernel_w};
   const bool input_grad = s.kind() == fb::ConvKind::InputGrad;
   SINTER_RETURN_IF_ERROR(CheckOperand(*o.inputs[0], "input 0", s.dtype(), input_grad ? y : x));
   SINTER_RETURN_IF_ERROR(

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/kernels/cpu/images/batch_conv.h"
-#include "sinter/kernels/window_positions.h"
+#include "sinter/kernels/image_geometry.h"
 #include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/plan/plan_verifier.h"
 

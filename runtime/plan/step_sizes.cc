@@ -1,24 +1,33 @@
 #include "sinter/runtime/plan/step_sizes.h"
 
+#include "sinter/kernels/cpu/images/batch_conv.h"
+
 namespace sinter {
 
-kernels::BatchConv BatchConvGeometry(const fb::ConvStep& t, kernels::Isa isa) {
-  kernels::BatchConv conv;
-  conv.isa = isa;
-  conv.blocks = t.batch() / kernels::kBatchBlock;
-  conv.in_channels = t.in_channels(), conv.out_channels = t.out_channels(), conv.groups = t.groups();
-  conv.in_h = t.in_size()->Get(0), conv.in_w = t.in_size()->Get(1);
-  conv.out_h = t.out_size()->Get(0), conv.out_w = t.out_size()->Get(1);
-  conv.kernel_h = t.kernel()->Get(0), conv.kernel_w = t.kernel()->Get(1);
-  conv.stride_h = t.strides()->Get(0), conv.stride_w = t.strides()->Get(1);
-  conv.pad_top = t.padding()->Get(0), conv.pad_left = t.padding()->Get(2);
-  conv.dilation_h = t.dilations()->Get(0), conv.dilation_w = t.dilations()->Get(1);
-  return conv;
+kernels::ConvGeometry ConvGeometryOf(const fb::ConvStep& t) {
+  return {.batch = t.batch(),
+          .in_channels = t.in_channels(),
+          .out_channels = t.out_channels(),
+          .groups = t.groups(),
+          .in_h = t.in_size()->Get(0),
+          .in_w = t.in_size()->Get(1),
+          .out_h = t.out_size()->Get(0),
+          .out_w = t.out_size()->Get(1),
+          .kernel_h = t.kernel()->Get(0),
+          .kernel_w = t.kernel()->Get(1),
+          .stride_h = t.strides()->Get(0),
+          .stride_w = t.strides()->Get(1),
+          .pad_top = t.padding()->Get(0),
+          .pad_left = t.padding()->Get(2),
+          .dilation_h = t.dilations()->Get(0),
+          .dilation_w = t.dilations()->Get(1),
+          .pad_bottom = t.padding()->Get(1),
+          .pad_right = t.padding()->Get(3)};
 }
 
 size_t BatchConvWorkspaceBytes(const fb::ConvStep& table) {
   if (table.kind() != fb::ConvKind::WeightGrad) return 0;
-  return kernels::BatchConvWeightGradWorkspaceBytes(BatchConvGeometry(table, kernels::Isa::kBaseline));
+  return kernels::BatchConvWeightGradWorkspaceBytes({ConvGeometryOf(table), kernels::Isa::kBaseline});
 }
 
 }  // namespace sinter

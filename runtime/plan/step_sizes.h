@@ -7,13 +7,12 @@
 #include <cstddef>
 
 #include "runtime/plan_generated.h"
-#include "sinter/kernels/cpu/images/batch_conv.h"
+#include "sinter/kernels/image_geometry.h"
 
 namespace sinter {
 
-// The convolution of a step in layout nchw16n, as kernels/cpu takes it.
-kernels::BatchConv BatchConvGeometry(const fb::ConvStep& table, kernels::Isa isa);
-// Least Step.workspace_bytes of such a step.
+kernels::ConvGeometry ConvGeometryOf(const fb::ConvStep& table);
+// Least Step.workspace_bytes of a convolution in layout nchw16n.
 size_t BatchConvWorkspaceBytes(const fb::ConvStep& table);
 
 }  // namespace sinter

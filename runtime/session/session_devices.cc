@@ -91,7 +91,7 @@ size_t ScratchStride(const fb::Plan& plan) {
 // Returns the bytes of the copies of inputs on a device.
 size_t InputBytes(LoadedFunctions functions, uint32_t device) {
   size_t bytes = 0;
-  for (const LoadedFunction* const function : functions) {
+  for (LoadedFunction* const function : functions) {
     bytes = std::max(bytes, function->inputs().DeviceBytes(device));
   }
   return bytes;
@@ -208,7 +208,7 @@ void SessionDevices::ListVariables(const Sharing& sharing, bool owns_variables) 
 void SessionDevices::ListBuffers(LoadedFunctions functions, bool owns_variables) {
   const auto* const constants = plan_.constants();
   size_t staging = 0;
-  for (const LoadedFunction* const function : functions) {
+  for (LoadedFunction* const function : functions) {
     staging = std::max(staging, function->inputs().StagingBytes());
     buffers_.outputs_bytes = std::max(buffers_.outputs_bytes, function->outputs().HostBytes());
     buffers_.exchange_bytes = std::max(buffers_.exchange_bytes, function->ExchangeBytes());
@@ -217,7 +217,7 @@ void SessionDevices::ListBuffers(LoadedFunctions functions, bool owns_variables)
     DeviceBuffers& buffers = buffers_.devices[d];
     if (!buffers.is_here()) continue;
     size_t library = 0, copied = 0;
-    for (const LoadedFunction* const function : functions) {
+    for (LoadedFunction* const function : functions) {
       buffers.arena_bytes =
           std::max(buffers.arena_bytes, static_cast<size_t>(function->info().device_arena_bytes[d]));
       library = std::max(library, function->LibraryWorkspaceBytes(d));

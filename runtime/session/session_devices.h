@@ -28,7 +28,7 @@
 
 namespace sinter::internal_session {
 
-using LoadedFunctions = std::span<const LoadedFunction* const>;
+using LoadedFunctions = std::span<LoadedFunction* const>;
 
 class SessionDevices {
  public:

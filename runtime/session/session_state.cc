@@ -143,7 +143,7 @@ absl::Status SessionState::LoadFunctions() {
 }
 
 absl::Status SessionState::AllocateMemory() {
-  std::vector<const LoadedFunction*> functions;
+  std::vector<LoadedFunction*> functions;
   for (const Entry& entry : functions_) functions.push_back(entry.function.get());
   SINTER_RETURN_IF_ERROR(devices_->Allocate(functions, *sharing_, owns_variables_));
   return devices_->PlaceConstants(*sharing_, owns_variables_);

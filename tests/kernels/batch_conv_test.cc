@@ -24,10 +24,11 @@ int64_t Places(int64_t size, int64_t padding, int64_t kernel, int64_t dilation, 
 }
 
 // `bottom` and `right` are the padding after the image.
-Case MakeCase(BatchConv conv, int64_t bottom, int64_t right) {
+Case MakeCase(const ConvGeometry& geometry, int64_t bottom, int64_t right) {
+  BatchConv conv{geometry};
   conv.out_h = Places(conv.in_h, conv.pad_top + bottom, conv.kernel_h, conv.dilation_h, conv.stride_h);
   conv.out_w = Places(conv.in_w, conv.pad_left + right, conv.kernel_w, conv.dilation_w, conv.stride_w);
-  const int64_t images = conv.blocks * kBatchBlock;
+  const int64_t images = conv.batch;
   return {conv, RandomFloats(images * conv.in_channels * conv.in_h * conv.in_w),
           RandomFloats(BatchConvWeightGradElements(conv)), RandomFloats(conv.out_channels),
           RandomFloats(images * conv.out_channels * conv.out_h * conv.out_w)};
@@ -43,7 +44,7 @@ Results Judge(const Case& test) {
   Results results{std::vector<double>(test.g.size()), std::vector<double>(test.x.size()),
                   std::vector<double>(test.w.size())};
   const int64_t in = c.in_channels / c.groups, out = c.out_channels / c.groups;
-  for (int64_t n = 0; n < c.blocks * kBatchBlock; ++n) {
+  for (int64_t n = 0; n < c.batch; ++n) {
     for (int64_t o = 0; o < c.out_channels; ++o) {
       for (int64_t oy = 0; oy < c.out_h; ++oy) {
         for (int64_t ox = 0; ox < c.out_w; ++ox) {
@@ -122,7 +123,7 @@ void Check(const Case& test) {
     ExpectNear(whole.y, want.y, taps * c.in_channels, "y");
     ExpectNear(whole.relu, relu.y, taps * c.in_channels, "relu(y)");
     ExpectNear(whole.dx, want.dx, taps * c.out_channels, "dx");
-    ExpectNear(whole.dw, want.dw, static_cast<double>(c.blocks * kBatchBlock * c.out_h * c.out_w), "dw");
+    ExpectNear(whole.dw, want.dw, static_cast<double>(c.batch * c.out_h * c.out_w), "dw");
     for (int64_t parts : {2, 3, 1000}) {
       const Outputs split = RunAll(isa, test, parts);
       EXPECT_EQ(split.y, whole.y) << parts << " parts";
@@ -134,7 +135,7 @@ void Check(const Case& test) {
 }
 
 TEST(BatchConvTest, LeNetsConvolutions) {
-  Check(MakeCase({.blocks = 2,
+  Check(MakeCase({.batch = 32,
                   .in_channels = 1,
                   .out_channels = 20,
                   .in_h = 28,
@@ -142,7 +143,7 @@ TEST(BatchConvTest, LeNetsConvolutions) {
                   .kernel_h = 3,
                   .kernel_w = 3},
                  0, 0));
-  Check(MakeCase({.blocks = 1,
+  Check(MakeCase({.batch = 16,
                   .in_channels = 20,
                   .out_channels = 50,
                   .in_h = 13,
@@ -155,7 +156,7 @@ TEST(BatchConvTest, LeNetsConvolutions) {
 TEST(BatchConvTest, EveryWidthFromOnePixelOn) {
   for (int64_t width = 1; width <= 30; ++width) {
     SCOPED_TRACE(width);
-    Check(MakeCase({.blocks = 1,
+    Check(MakeCase({.batch = 16,
                     .in_channels = 2,
                     .out_channels = 3,
                     .in_h = 3,
@@ -171,7 +172,7 @@ TEST(BatchConvTest, EveryWidthFromOnePixelOn) {
 TEST(BatchConvTest, EveryNumberOfChannels) {
   for (int64_t channels = 1; channels <= 14; ++channels) {
     SCOPED_TRACE(channels);
-    Check(MakeCase({.blocks = 1,
+    Check(MakeCase({.batch = 16,
                     .in_channels = channels,
                     .out_channels = 15 - channels,
                     .in_h = 4,
@@ -186,7 +187,7 @@ TEST(BatchConvTest, EveryNumberOfChannels) {
 TEST(BatchConvTest, PartsOfTheWeightGradient) {
   for (int64_t blocks : {1, 2, 3, 5, 7, 40}) {
     SCOPED_TRACE(blocks);
-    Check(MakeCase({.blocks = blocks,
+    Check(MakeCase({.batch = kBatchBlock * blocks,
                     .in_channels = 1,
                     .out_channels = 2,
                     .in_h = 3,
@@ -198,8 +199,8 @@ TEST(BatchConvTest, PartsOfTheWeightGradient) {
 }
 
 TEST(BatchConvTest, PointwiseAndDepthwise) {
-  Check(MakeCase({.blocks = 2, .in_channels = 7, .out_channels = 9, .in_h = 5, .in_w = 8}, 0, 0));
-  Check(MakeCase({.blocks = 1,
+  Check(MakeCase({.batch = 32, .in_channels = 7, .out_channels = 9, .in_h = 5, .in_w = 8}, 0, 0));
+  Check(MakeCase({.batch = 16,
                   .in_channels = 6,
                   .out_channels = 12,
                   .groups = 6,
@@ -213,7 +214,7 @@ TEST(BatchConvTest, PointwiseAndDepthwise) {
 }
 
 TEST(BatchConvTest, PaddingWiderThanTheImage) {
-  Check(MakeCase({.blocks = 1,
+  Check(MakeCase({.batch = 16,
                   .in_channels = 2,
                   .out_channels = 2,
                   .in_h = 1,
@@ -231,7 +232,7 @@ TEST(BatchConvTest, RandomShapes) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
   for (int i = 0; i < 150; ++i) {
-    BatchConv conv{.blocks = between(1, 3), .groups = between(1, 3)};
+    ConvGeometry conv{.batch = kBatchBlock * between(1, 3), .groups = between(1, 3)};
     conv.in_channels = conv.groups * between(1, 5), conv.out_channels = conv.groups * between(1, 9);
     conv.kernel_h = between(1, 6), conv.kernel_w = between(1, 7);
     conv.stride_h = between(1, 3), conv.stride_w = between(1, 4);
@@ -252,7 +253,7 @@ TEST(BatchConvTest, RandomShapes) {
 }
 
 TEST(BatchConvTest, ReluKeepsNan) {
-  Case test = MakeCase({.blocks = 1, .in_channels = 1, .out_channels = 1, .in_h = 1, .in_w = 3}, 0, 0);
+  Case test = MakeCase({.batch = 16, .in_channels = 1, .out_channels = 1, .in_h = 1, .in_w = 3}, 0, 0);
   test.x[0] = NAN;
   ForEachIsa([&](auto isa) {
     const Outputs out = RunAll(isa, test, 1);
@@ -263,7 +264,7 @@ TEST(BatchConvTest, ReluKeepsNan) {
 
 TEST(BatchConvTest, PicksTheBestInstructionSet) {
   const Case test = MakeCase(
-      {.blocks = 1, .in_channels = 3, .out_channels = 5, .in_h = 6, .in_w = 6, .kernel_h = 3, .kernel_w = 3},
+      {.batch = 16, .in_channels = 3, .out_channels = 5, .in_h = 6, .in_w = 6, .kernel_h = 3, .kernel_w = 3},
       0, 0);
   std::vector<float> y(test.g.size());
   BatchConvForward(test.conv, test.x.data(), test.w.data(), test.bias.data(), false, y.data(), 0,

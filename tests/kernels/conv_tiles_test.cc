@@ -89,8 +89,8 @@ void CheckPass(const std::string& what, const Conv& c, ConvPass pass, const std:
 }
 
 template <typename E>
-void Check(Conv c, int64_t bottom, int64_t right) {
-  c.dtype = E::kDType;
+void Check(const ConvGeometry& geometry, int64_t bottom, int64_t right) {
+  Conv c{geometry, E::kDType};
   c.out_h = (c.in_h + c.pad_top + bottom - (c.kernel_h - 1) * c.dilation_h - 1) / c.stride_h + 1;
   c.out_w = (c.in_w + c.pad_left + right - (c.kernel_w - 1) * c.dilation_w - 1) / c.stride_w + 1;
   ASSERT_TRUE(HasConvTiles(c));
@@ -115,7 +115,7 @@ void Check(Conv c, int64_t bottom, int64_t right) {
                });
 }
 
-void CheckTypes(Conv c, int64_t bottom = 0, int64_t right = 0) {
+void CheckTypes(const ConvGeometry& c, int64_t bottom = 0, int64_t right = 0) {
   for (const bool channels_last : {false, true}) {
     c.channels_last = channels_last;
     Check<Element<float, float, kF32>>(c, bottom, right);

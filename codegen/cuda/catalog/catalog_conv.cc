@@ -8,6 +8,7 @@
 #include "sinter/codegen/cuda/catalog/catalog_text.h"
 #include "sinter/codegen/cuda/gpu_units.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/library/image_sizes.h"
 #include "sinter/ir/target/gpu_models.h"
 #include "sinter/ir/target/tf32_kernels.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
@@ -15,7 +16,6 @@
 
 namespace sinter::codegen {
 
-using ir::tf32::Conv;
 using ir::tf32::ConvTiles;
 using ir::tf32::IsPlain;
 using ir::tf32::kFetchCycles;
@@ -27,6 +27,7 @@ using ir::tf32::kTileN;
 using ir::tf32::PitchOf;
 using ir::tf32::StepCycles;
 using ir::tf32::TilesOf;
+using kernels::ConvGeometry;
 
 namespace {
 
@@ -40,8 +41,8 @@ constexpr double kColumnCycles = 1.0 / kWarp;
 
 // Returns the convolution of the result's gradient that computes the images' gradient: with flipped weights,
 // and with padding that makes every window whole.
-Conv TurnedRound(ir::Conv2dInputGradOp op) {
-  Conv conv(op, op.getG(), op.getWeights(), op.getResult());
+ConvGeometry TurnedRound(ir::Conv2dInputGradOp op) {
+  ConvGeometry conv = ir::ConvGeometryOf(op, op.getG(), op.getWeights(), op.getResult());
   const int64_t around_h = (conv.kernel_h - 1) * conv.dilation_h,
                 around_w = (conv.kernel_w - 1) * conv.dilation_w;
   conv.pad_top = around_h - conv.pad_top, conv.pad_bottom = around_h - conv.pad_bottom;
@@ -55,34 +56,35 @@ struct ColumnTiles {
 };
 
 // Pitch of a row of pixel pairs. Reading four pairs of each of four rows at once then has no bank conflict.
-int64_t PairPitchOf(int64_t pixels) { return ir::tf32::RoundUp(pixels + 4, 8) - 4; }
+int64_t PairPitchOf(int64_t pixels) { return ir::RoundUp(pixels + 4, 8) - 4; }
 
 // Returns the tiles of the gradient of conv's images. nullopt if the images, or the columns of a channel, are
 // too large.
-std::optional<ColumnTiles> ColumnTilesOf(const Conv& conv) {
-  const int64_t pixels = conv.pixels(), pitch = PitchOf(pixels), pair_pitch = PairPitchOf(pixels);
+std::optional<ColumnTiles> ColumnTilesOf(const ConvGeometry& conv) {
+  const int64_t pixels = conv.out_pixels(), pitch = PitchOf(pixels), pair_pitch = PairPitchOf(pixels);
   const int64_t most_chunk =
       kMostFloats / (2 * (pair_pitch + kMostColumnWarps * kTileN)) * 2 / kTileN * kTileN;
-  if (conv.out > kMostOut || conv.channels > kMostOut || pixels > kMostColumnPixels ||
-      conv.width > kMostColumnWidth || most_chunk == 0)
+  if (conv.out_channels > kMostOut || conv.in_channels > kMostOut || pixels > kMostColumnPixels ||
+      conv.in_w > kMostColumnWidth || most_chunk == 0)
     return std::nullopt;
-  const int64_t chunk = ir::tf32::RoundUp(
-      llvm::divideCeilSigned(conv.out, llvm::divideCeilSigned(conv.out, most_chunk)), kTileN);
-  const double fetch = kFetchCycles * conv.out * pixels;
+  const int64_t chunk = ir::RoundUp(
+      llvm::divideCeilSigned(conv.out_channels, llvm::divideCeilSigned(conv.out_channels, most_chunk)),
+      kTileN);
+  const double fetch = kFetchCycles * conv.out_channels * pixels;
   std::optional<ColumnTiles> best;
-  for (int64_t group = 1; group <= conv.channels; ++group) {
+  for (int64_t group = 1; group <= conv.in_channels; ++group) {
     for (int64_t tiles_m : {2, 1}) {
       for (int64_t warps_n : {1, 2, 4, 8}) {
         const int64_t rows = group * conv.taps(), warps_m = llvm::divideCeilSigned(rows, tiles_m * kSumTile);
         const int64_t tiles_n = llvm::divideCeilSigned(llvm::divideCeilSigned(pixels, kTileN), warps_n);
         if (warps_m * warps_n > kMostColumnWarps || tiles_m * tiles_n > kMostColumnTiles) continue;
         const int64_t floats = std::max(rows * pitch, chunk * pair_pitch + 2 * warps_n * tiles_n * kTileN) +
-                               group * conv.height * conv.width;
+                               group * conv.in_h * conv.in_w;
         if (floats > kMostFloats) continue;
-        const double products = 1.0 * warps_m * warps_n * llvm::divideCeilSigned(conv.out, kTileN) *
+        const double products = 1.0 * warps_m * warps_n * llvm::divideCeilSigned(conv.out_channels, kTileN) *
                                 std::max<double>(kTileCycles * tiles_m * tiles_n, 2 * tiles_n + 4 * tiles_m);
         const double columns = kColumnCycles * rows * (pitch + pixels);
-        const double cycles = llvm::divideCeilSigned(conv.channels, group) * (products + columns + fetch);
+        const double cycles = llvm::divideCeilSigned(conv.in_channels, group) * (products + columns + fetch);
         if (!best || cycles < best->cycles) best = {group, chunk, warps_m, warps_n, tiles_m, tiles_n, cycles};
       }
     }
@@ -96,11 +98,11 @@ struct GradTiles {
 
 // Distributes the rows of the matmul (taps of channels) over blocks and their warps. Many rows use blocks of
 // four warps, several of which fit in a multiprocessor.
-GradTiles RowTilesOf(const Conv& conv) {
+GradTiles RowTilesOf(const ConvGeometry& conv) {
   GradTiles t = {};
-  const int64_t rows = conv.channels * conv.taps(), row_tiles = llvm::divideCeilSigned(rows, kSumTile);
+  const int64_t rows = conv.in_channels * conv.taps(), row_tiles = llvm::divideCeilSigned(rows, kSumTile);
   const bool are_many = row_tiles >= kManyRowTiles;
-  t.tiles_n = llvm::divideCeilSigned(conv.out, kTileN);
+  t.tiles_n = llvm::divideCeilSigned(conv.out_channels, kTileN);
   t.warps_m = are_many ? 4 : std::min<int64_t>(8, llvm::PowerOf2Ceil(row_tiles));
   t.warps_k = are_many ? 1 : 8 / t.warps_m;
   t.tiles_m = row_tiles > t.warps_m ? 2 : 1;
@@ -114,22 +116,23 @@ GradTiles RowTilesOf(const Conv& conv) {
 }
 
 // Returns nullopt if the images are too large.
-std::optional<GradTiles> GradTilesOf(const Conv& conv) {
+std::optional<GradTiles> GradTilesOf(const ConvGeometry& conv) {
   GradTiles t = RowTilesOf(conv);
-  const int64_t pixels = conv.pixels();
-  const int64_t room = kMostFloats - t.touched * conv.padded_plane() - ir::tf32::RoundUp(pixels, 8);
-  if (conv.out > kMostOut || room < conv.out * PitchOf(1)) return std::nullopt;
+  const int64_t pixels = conv.out_pixels();
+  const int64_t room = kMostFloats - t.touched * conv.padded_plane() - ir::RoundUp(pixels, 8);
+  if (conv.out_channels > kMostOut || room < conv.out_channels * PitchOf(1)) return std::nullopt;
   // Takes the longest pitch that fits, then the number of pixels that makes all chunks equal.
-  int64_t most = room / conv.out / 8 * 8;
+  int64_t most = room / conv.out_channels / 8 * 8;
   if (most % 16 == 0) most -= 8;
-  t.chunk = ir::tf32::RoundUp(llvm::divideCeilSigned(pixels, llvm::divideCeilSigned(pixels, most)), 8);
+  t.chunk = ir::RoundUp(llvm::divideCeilSigned(pixels, llvm::divideCeilSigned(pixels, most)), 8);
   if (PitchOf(t.chunk) > most) t.chunk -= 8;
   const auto sums = [&] { return t.warps_k * t.warps_m * t.tiles_m * kSumTile * t.tiles_n * kTileN; };
-  while (t.warps_k > 1 && sums() > conv.out * PitchOf(t.chunk)) t.warps_k /= 2;
-  const double fetch = kFetchCycles * (t.touched * conv.height * conv.width + conv.out * pixels);
+  while (t.warps_k > 1 && sums() > conv.out_channels * PitchOf(t.chunk)) t.warps_k /= 2;
+  const double fetch = kFetchCycles * (t.touched * conv.in_h * conv.in_w + conv.out_channels * pixels);
   const double products = t.warps_m * pixels / 8.0 * StepCycles(t.tiles_m, t.tiles_n);
   if (t.parts > 1 && fetch > products) return std::nullopt;
-  const int64_t bytes = conv.out * conv.channels * conv.taps() * static_cast<int64_t>(sizeof(float));
+  const int64_t bytes =
+      conv.out_channels * conv.in_channels * conv.taps() * static_cast<int64_t>(sizeof(float));
   const int64_t wanted =
       std::clamp<int64_t>(kMostPartialBytes / bytes, 1, llvm::divideCeilSigned(2 * kBlocks, t.parts));
   t.group = llvm::divideCeilSigned(conv.batch, wanted);
@@ -144,8 +147,8 @@ struct InputGradTiles {
   std::optional<ConvTiles> turned;
 
   explicit InputGradTiles(ir::Conv2dInputGradOp op)
-      : columns(ColumnTilesOf(Conv(op, op.getResult(), op.getWeights(), op.getG()))) {
-    const Conv conv = TurnedRound(op);
+      : columns(ColumnTilesOf(ir::ConvGeometryOf(op, op.getResult(), op.getWeights(), op.getG()))) {
+    const ConvGeometry conv = TurnedRound(op);
     const bool fits = std::min({conv.pad_top, conv.pad_bottom, conv.pad_left, conv.pad_right}) >= 0;
     if (fits && llvm::all_of(op.getStrides(), [](int64_t stride) { return stride == 1; }))
       turned = TilesOf(conv);
@@ -160,16 +163,17 @@ bool ComputesInputGrad(mlir::Operation* op) {
 }
 bool ComputesWeightGrad(mlir::Operation* op) {
   auto grad = llvm::cast<ir::Conv2dWeightGradOp>(op);
-  return IsPlain(grad) && GradTilesOf(Conv(grad, grad.getX(), grad.getResult(), grad.getG())).has_value();
+  return IsPlain(grad) &&
+         GradTilesOf(ir::ConvGeometryOf(grad, grad.getX(), grad.getResult(), grad.getG())).has_value();
 }
 
-CatalogText TextOf(const Conv& conv, int64_t threads, int64_t pitch) {
+CatalogText TextOf(const ConvGeometry& conv, int64_t threads, int64_t pitch) {
   const int64_t largest =
-      conv.batch * std::max(conv.channels * conv.height * conv.width, conv.out * conv.pixels());
+      conv.batch * std::max(conv.in_channels * conv.in_h * conv.in_w, conv.out_channels * conv.out_pixels());
   CatalogText text(FitsIndex32(largest));
-  text.Number("kThreads", threads).Number("kBatch", conv.batch).Number("kChannels", conv.channels);
-  text.Number("kHeight", conv.height).Number("kWidth", conv.width);
-  text.Number("kOut", conv.out).Number("kOutH", conv.out_h).Number("kOutW", conv.out_w);
+  text.Number("kThreads", threads).Number("kBatch", conv.batch).Number("kChannels", conv.in_channels);
+  text.Number("kHeight", conv.in_h).Number("kWidth", conv.in_w);
+  text.Number("kOut", conv.out_channels).Number("kOutH", conv.out_h).Number("kOutW", conv.out_w);
   text.Number("kKernelH", conv.kernel_h).Number("kKernelW", conv.kernel_w);
   text.Number("kStrideH", conv.stride_h).Number("kStrideW", conv.stride_w);
   text.Number("kDilationH", conv.dilation_h).Number("kDilationW", conv.dilation_w);
@@ -179,7 +183,7 @@ CatalogText TextOf(const Conv& conv, int64_t threads, int64_t pitch) {
   return text.Append(kernels::CudaTensorCore()).Append(kernels::CudaConvImage());
 }
 
-absl::StatusOr<CudaCatalogCall> LowerConv(mlir::Operation* op, const Conv& conv, bool is_turned,
+absl::StatusOr<CudaCatalogCall> LowerConv(mlir::Operation* op, const ConvGeometry& conv, bool is_turned,
                                           bool has_bias, bool has_relu) {
   const ConvTiles t = *TilesOf(conv);
   const int64_t threads = t.warps_m * t.warps_n * kWarp;
@@ -202,24 +206,25 @@ absl::StatusOr<CudaCatalogCall> LowerConv(mlir::Operation* op, const Conv& conv,
 
 absl::StatusOr<CudaCatalogCall> LowerConv2d(mlir::Operation* op) {
   auto conv = llvm::cast<ir::Conv2dOp>(op);
-  return LowerConv(op, Conv(conv, conv.getX(), conv.getWeights(), conv.getResult()), /*is_turned=*/false,
-                   static_cast<bool>(conv.getBias()), conv.getActivation() == ir::Activation::relu);
+  return LowerConv(op, ir::ConvGeometryOf(conv, conv.getX(), conv.getWeights(), conv.getResult()),
+                   /*is_turned=*/false, static_cast<bool>(conv.getBias()),
+                   conv.getActivation() == ir::Activation::relu);
 }
 absl::StatusOr<CudaCatalogCall> LowerColumns(ir::Conv2dInputGradOp op, const ColumnTiles& t) {
-  const Conv conv(op, op.getResult(), op.getWeights(), op.getG());
+  const ConvGeometry conv = ir::ConvGeometryOf(op, op.getResult(), op.getWeights(), op.getG());
   const int64_t threads = t.warps_m * t.warps_n * kWarp;
-  CatalogText text = TextOf(conv, threads, PitchOf(conv.pixels()));
+  CatalogText text = TextOf(conv, threads, PitchOf(conv.out_pixels()));
   text.Number("kGroup", t.group).Number("kChunk", t.chunk);
-  text.Number("kPairPitch", PairPitchOf(conv.pixels()));
+  text.Number("kPairPitch", PairPitchOf(conv.out_pixels()));
   text.Number("kWarpsM", t.warps_m).Number("kWarpsN", t.warps_n);
   text.Number("kTilesM", t.tiles_m).Number("kTilesN", t.tiles_n);
   text.Append(kernels::CudaConvColumns());
   CudaCatalogCall call;
   call.flops = conv.flops();
-  call.launches.push_back(text.Launch(op->getName().stripDialect().str(), "ImageGrad($0, $1, $2)",
-                                      {{In(op, 0), "const float"}, {In(op, 1), "const float"}},
-                                      {{Out(op, 0), "float"}},
-                                      conv.batch * llvm::divideCeilSigned(conv.channels, t.group), threads));
+  call.launches.push_back(
+      text.Launch(op->getName().stripDialect().str(), "ImageGrad($0, $1, $2)",
+                  {{In(op, 0), "const float"}, {In(op, 1), "const float"}}, {{Out(op, 0), "float"}},
+                  conv.batch * llvm::divideCeilSigned(conv.in_channels, t.group), threads));
   SINTER_RETURN_IF_ERROR(CheckGrids(op, call));
   return call;
 }
@@ -234,10 +239,10 @@ absl::StatusOr<CudaCatalogCall> LowerInputGrad(mlir::Operation* op) {
 
 absl::StatusOr<CudaCatalogCall> LowerWeightGrad(mlir::Operation* op) {
   auto grad = llvm::cast<ir::Conv2dWeightGradOp>(op);
-  const Conv conv(grad, grad.getX(), grad.getResult(), grad.getG());
+  const ConvGeometry conv = ir::ConvGeometryOf(grad, grad.getX(), grad.getResult(), grad.getG());
   const GradTiles t = *GradTilesOf(conv);
   const int64_t threads = t.warps_m * t.warps_k * kWarp,
-                elements = TensorOf(grad.getResult()).getNumElements();
+                elements = ir::TypeOf(grad.getResult()).getNumElements();
   CatalogText text = TextOf(conv, threads, PitchOf(t.chunk));
   text.Number("kChunk", t.chunk).Number("kParts", t.parts).Number("kTouched", t.touched);
   text.Number("kGroup", t.group).Number("kGroups", t.groups);

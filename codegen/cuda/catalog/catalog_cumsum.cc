@@ -67,12 +67,12 @@ struct Spread {
 
 absl::StatusOr<CudaCatalogCall> LowerCumsum(mlir::Operation* op) {
   auto cumsum = llvm::cast<ir::CumsumOp>(op);
-  mlir::RankedTensorType type = TensorOf(cumsum.getX());
+  mlir::RankedTensorType type = ir::TypeOf(cumsum.getX());
   mlir::Type element = type.getElementType();
-  SizesAround around(cumsum.getX(), cumsum.getDim());
+  ir::SizesAround around(cumsum.getX(), cumsum.getDim());
   CudaCatalogCall call;
   if (type.getNumElements() == 0) return call;
-  Spread spread(around.outer, type.getDimSize(cumsum.getDim()), around.inner, ElementBytes(element));
+  Spread spread(around.outer, type.getDimSize(cumsum.getDim()), around.inner, ir::ElementBytes(element));
 
   CatalogText text(FitsIndex32(type.getNumElements()));
   text.Type("E", ElementName(element)).Number("kBlock", kCatalogBlock);
@@ -90,7 +90,7 @@ absl::StatusOr<CudaCatalogCall> LowerCumsum(mlir::Operation* op) {
   } else {
     CatalogWorkspace workspace;
     // Totals have 8 bytes, or 4 bytes for integers up to 32 bits.
-    const bool is_short = element.isInteger() && ElementBytes(element) <= 4;
+    const bool is_short = element.isInteger() && ir::ElementBytes(element) <= 4;
     mlir::Type long_sum = mlir::IntegerType::get(op->getContext(), is_short ? 32 : 64);
     Slot totals = workspace.Add(spread.outer * spread.chunks * spread.inner, long_sum);
     call.launches.push_back(text.Launch("cumsum_totals", name + "Totals($0, $1)", inputs, {{totals, "Sum"}},

@@ -79,7 +79,7 @@ absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
 bool Computes(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
   if (ir::tf32::Computes(matmul)) return true;
-  return !ir::cuda::AgainstCublas(TensorOf(matmul.getA()).getElementType(), matmul.getActivation(),
+  return !ir::cuda::AgainstCublas(ir::TypeOf(matmul.getA()).getElementType(), matmul.getActivation(),
                                   static_cast<bool>(matmul.getBias()))
               .empty();
 }
@@ -94,14 +94,14 @@ absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
                                                  "has no activation but gelu_tanh, and in f64 "
                                                  "neither bias nor activation: leave those out of it"));
   }
-  mlir::RankedTensorType a = TensorOf(matmul.getA()), result = TensorOf(matmul.getResult());
+  mlir::RankedTensorType a = ir::TypeOf(matmul.getA()), result = ir::TypeOf(matmul.getResult());
   CudaCatalogCall call;
   if (result.getNumElements() == 0) return call;
   const auto [batch, m, n, k] = ir::MatmulSizes::Of(matmul);
   const bool has_bias = static_cast<bool>(matmul.getBias());
 
   CatalogText text(FitsIndex32(std::max(
-      {result.getNumElements(), a.getNumElements(), TensorOf(matmul.getB()).getNumElements(), m, n, k})));
+      {result.getNumElements(), a.getNumElements(), ir::TypeOf(matmul.getB()).getNumElements(), m, n, k})));
   text.Type("E", ElementName(a.getElementType()));
   text.Number("kM", m).Number("kN", n).Number("kK", k);
   text.Number("kTransposeA", matmul.getTransposeA()).Number("kTransposeB", matmul.getTransposeB());

@@ -31,14 +31,14 @@ struct PoolShape {
   template <typename Op>
   PoolShape(Op op, Value unpooled, Value pooled, bool of_pooled)
       : window(op.getWindow()), strides(op.getStrides()), padding(op.getPadding()) {
-    llvm::ArrayRef<int64_t> in = TensorOf(unpooled).getShape(), out = TensorOf(pooled).getShape();
+    llvm::ArrayRef<int64_t> in = ir::TypeOf(unpooled).getShape(), out = ir::TypeOf(pooled).getShape();
     const bool last = op.getLayout() == ir::ImageLayout::nhwc;
     planes = last ? in[0] : in[0] * in[1];
     lanes = last ? in[3] : 1;
     in_h = in[last ? 1 : 2], in_w = in[last ? 2 : 3];
     out_h = out[last ? 1 : 2], out_w = out[last ? 2 : 3];
-    element = TensorOf(unpooled).getElementType();
-    elements = TensorOf(of_pooled ? pooled : unpooled).getNumElements();
+    element = ir::TypeOf(unpooled).getElementType();
+    elements = ir::TypeOf(of_pooled ? pooled : unpooled).getNumElements();
   }
 
   int64_t window_elements() const { return window[0] * window[1]; }
@@ -53,7 +53,7 @@ struct PoolShape {
 
 // Returns the neighbouring channels that a thread computes.
 int64_t VectorOf(const PoolShape& shape) {
-  int64_t vector = kAccessBytes / ElementBytes(shape.element);
+  int64_t vector = kAccessBytes / ir::ElementBytes(shape.element);
   while (vector > 1 && (shape.lanes % vector != 0 || shape.elements / vector < kPoolThreads)) vector /= 2;
   return vector;
 }
@@ -106,7 +106,7 @@ absl::StatusOr<CudaCatalogCall> LowerPool(Op op, Value unpooled, Value pooled, b
                               .Launch(op->getName().stripDialect().str(),
                                       absl::StrCat(function, "(", arguments, ")"), inputs, outputs,
                                       llvm::divideCeilSigned(threads, kCatalogBlock), kCatalogBlock));
-  call.flops = 1.0 * TensorOf(pooled).getNumElements() * shape.window_elements();
+  call.flops = 1.0 * ir::TypeOf(pooled).getNumElements() * shape.window_elements();
   SINTER_RETURN_IF_ERROR(CheckGrids(op, call));
   return call;
 }

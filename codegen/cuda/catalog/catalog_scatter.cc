@@ -26,12 +26,12 @@ struct ScatterShape {
   mlir::Type element, index;
 
   explicit ScatterShape(ir::ScatterAddOp op)
-      : size(TensorOf(op.getX()).getDimSize(op.getDim())),
-        count(TensorOf(op.getIndices()).getNumElements()),
-        elements(TensorOf(op.getX()).getNumElements()),
-        element(TensorOf(op.getX()).getElementType()),
-        index(TensorOf(op.getIndices()).getElementType()) {
-    SizesAround around(op.getX(), op.getDim());
+      : size(ir::TypeOf(op.getX()).getDimSize(op.getDim())),
+        count(ir::TypeOf(op.getIndices()).getNumElements()),
+        elements(ir::TypeOf(op.getX()).getNumElements()),
+        element(ir::TypeOf(op.getX()).getElementType()),
+        index(ir::TypeOf(op.getIndices()).getElementType()) {
+    ir::SizesAround around(op.getX(), op.getDim());
     outer = around.outer, inner = around.inner;
   }
 
@@ -45,7 +45,7 @@ struct ScatterShape {
 struct RunSpread {
   int64_t vector, width, slices, threads;
 
-  explicit RunSpread(const ScatterShape& shape) : vector(kAccessBytes / ElementBytes(shape.element)) {
+  explicit RunSpread(const ScatterShape& shape) : vector(kAccessBytes / ir::ElementBytes(shape.element)) {
     while (shape.inner % vector != 0) vector /= 2;
     const int64_t packs = shape.inner / vector;
     width = 1;
@@ -78,7 +78,8 @@ void AddSorted(ir::ScatterAddOp op, const ScatterShape& shape, const RunSpread& 
   const CatalogArgument x = {In(op, 0), "const Storage"},
                         indices = {In(op, 1), "const " + ElementType(shape.index)},
                         updates = {In(op, 2), "const Storage"}, y = {Out(op, 0), "Storage"};
-  const int64_t packs = llvm::divideCeilSigned(shape.elements, kAccessBytes / ElementBytes(shape.element));
+  const int64_t packs =
+      llvm::divideCeilSigned(shape.elements, kAccessBytes / ir::ElementBytes(shape.element));
   call.launches.push_back(text.Launch("scatter_add_copy", "CopyRows($0, $1)", {x}, {y},
                                       llvm::divideCeilSigned(packs, kCatalogBlock), kCatalogBlock));
   CatalogWorkspace workspace;
@@ -106,7 +107,7 @@ absl::StatusOr<CudaCatalogCall> LowerScatterAdd(mlir::Operation* operation) {
   ScatterShape shape(op);
   CudaCatalogCall call;
   if (shape.elements == 0) return call;
-  const int64_t updates = TensorOf(op.getUpdates()).getNumElements();
+  const int64_t updates = ir::TypeOf(op.getUpdates()).getNumElements();
   call.flops = updates;
   RunSpread spread(shape);
   CatalogText text(FitsIndex32(std::max({shape.elements, updates, spread.threads})));

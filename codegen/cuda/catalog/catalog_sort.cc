@@ -130,7 +130,7 @@ class SortWriter {
 
 absl::StatusOr<CudaCatalogCall> LowerRandomPermutation(mlir::Operation* op) {
   auto permutation = llvm::cast<ir::RandomPermutationOp>(op);
-  mlir::RankedTensorType type = TensorOf(permutation.getResult());
+  mlir::RankedTensorType type = ir::TypeOf(permutation.getResult());
   CudaCatalogCall call;
   if (type.getNumElements() == 0) return call;
   if (type.getNumElements() > kMostSorted) {
@@ -145,7 +145,7 @@ absl::StatusOr<CudaCatalogCall> LowerRandomPermutation(mlir::Operation* op) {
   auto read = [&](int operand) {
     return CatalogArgument{
         In(op, operand),
-        absl::StrCat("const ", ElementType(TensorOf(op->getOperand(operand)).getElementType()))};
+        absl::StrCat("const ", ElementType(ir::TypeOf(op->getOperand(operand)).getElementType()))};
   };
   RadixSort sort = {.name = "random_permutation",
                     .count = type.getNumElements(),

@@ -77,15 +77,16 @@ CudaCatalogLaunch CatalogText::Launch(std::string_view name, std::string call,
 
 Slot CatalogWorkspace::Add(int64_t count, mlir::Type element) {
   Slot slot = {Slot::Kind::kWorkspace, 0, bytes_, mlir::RankedTensorType::get({count}, element)};
-  bytes_ += llvm::divideCeilSigned(count * ElementBytes(element), kWorkspaceAlignment) * kWorkspaceAlignment;
+  bytes_ +=
+      llvm::divideCeilSigned(count * ir::ElementBytes(element), kWorkspaceAlignment) * kWorkspaceAlignment;
   return slot;
 }
 
 Slot In(mlir::Operation* op, int operand) {
-  return {Slot::Kind::kIn, operand, 0, TensorOf(op->getOperand(operand))};
+  return {Slot::Kind::kIn, operand, 0, ir::TypeOf(op->getOperand(operand))};
 }
 Slot Out(mlir::Operation* op, int result) {
-  return {Slot::Kind::kOut, result, 0, TensorOf(op->getResult(result))};
+  return {Slot::Kind::kOut, result, 0, ir::TypeOf(op->getResult(result))};
 }
 
 std::string ElementName(mlir::Type element) {
@@ -98,18 +99,6 @@ std::string ElementName(mlir::Type element) {
   return element.isUnsignedInteger() ? "U8" : "I8";
 }
 std::string ElementType(mlir::Type element) { return ElementName(element) + "::Storage"; }
-int64_t ElementBytes(mlir::Type element) { return element.getIntOrFloatBitWidth() / 8; }
-
-mlir::RankedTensorType TensorOf(mlir::Value value) {
-  return llvm::cast<mlir::RankedTensorType>(value.getType());
-}
-
-SizesAround::SizesAround(mlir::Value value, int64_t dim) {
-  for (auto [d, size] : llvm::enumerate(TensorOf(value).getShape())) {
-    if (static_cast<int64_t>(d) < dim) outer *= size;
-    if (static_cast<int64_t>(d) > dim) inner *= size;
-  }
-}
 
 bool FitsIndex32(int64_t most) { return most < std::numeric_limits<int32_t>::max() - (1 << 24); }
 

@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "sinter/codegen/cuda/catalog/cuda_catalog.h"
+#include "sinter/ir/dialect/tensor_types.h"
 
 namespace sinter::codegen {
 
@@ -66,15 +67,6 @@ Slot Out(mlir::Operation* op, int result);
 // ElementType returns its C++ type.
 std::string ElementName(mlir::Type element);
 std::string ElementType(mlir::Type element);
-int64_t ElementBytes(mlir::Type element);
-
-mlir::RankedTensorType TensorOf(mlir::Value value);
-
-// The matmuls of the sizes before and after dimension `dim`.
-struct SizesAround {
-  int64_t outer = 1, inner = 1;
-  SizesAround(mlir::Value value, int64_t dim);
-};
 
 inline constexpr int64_t kCatalogBlock = 256;  // Default number of threads in a block.
 // True if numbers up to `most` fit in 32-bit positions, including those of threads beyond the end.

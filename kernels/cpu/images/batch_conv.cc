@@ -13,7 +13,7 @@ constexpr int64_t kPartBlocks = 4, kMaxParts = 16;
 }  // namespace
 
 int64_t WeightGradParts(const BatchConv& conv) {
-  const int64_t parts = conv.blocks / kPartBlocks;
+  const int64_t parts = conv.blocks() / kPartBlocks;
   return parts < 1 ? 1 : parts > kMaxParts ? kMaxParts : parts;
 }
 

@@ -10,7 +10,7 @@
 // the alignment of float. The code runs on x86-64 CPUs, fast with AVX2 and FMA, and on any other CPU for
 // which the compiler has 16-byte vectors.
 //
-//   BatchConv conv = {.blocks = 16, .in_channels = 20, ...};
+//   BatchConv conv{geometry};
 //   pool.ParallelFor(BatchConvForwardUnits(conv), 1, [&](int64_t begin, int64_t end, int) {
 //     BatchConvForward(conv, x, weights, bias, /*relu=*/true, y, begin, end);
 //   });
@@ -21,21 +21,18 @@
 #include <cstdint>
 
 #include "sinter/kernels/cpu/isa.h"
+#include "sinter/kernels/image_geometry.h"
 
 namespace sinter::kernels {
 
 // Images in one block, the innermost dimension.
 inline constexpr int64_t kBatchBlock = 16;
 
-struct BatchConv {
-  int64_t blocks = 0;  // N / 16.
-  int64_t in_channels = 0, out_channels = 0, groups = 1;
-  int64_t in_h = 0, in_w = 0, out_h = 0, out_w = 0;
-  int64_t kernel_h = 1, kernel_w = 1;
-  int64_t stride_h = 1, stride_w = 1;
-  int64_t pad_top = 0, pad_left = 0;
-  int64_t dilation_h = 1, dilation_w = 1;
+// `batch` is a multiple of kBatchBlock.
+struct BatchConv : ConvGeometry {
   Isa isa = BestIsa();  // At most the running CPU's. The bits of gradients depend on it.
+
+  int64_t blocks() const { return batch / kBatchBlock; }
 };
 
 // Computes y = x * weights + bias, then relu. `bias` [C_out] may be null. NaN passes through relu.

@@ -97,7 +97,7 @@ void AnyTile(const Row& row, int channels, int width, bool plain) {
 
 template <>
 int64_t BatchIsa<kIsa>::ConvForwardUnits(const BatchConv& conv) {
-  return conv.blocks * conv.groups * CeilDiv(conv.out_channels / conv.groups, kUnitChannels);
+  return conv.blocks() * conv.groups * CeilDiv(conv.out_channels / conv.groups, kUnitChannels);
 }
 
 template <>

@@ -241,7 +241,7 @@ void GatherRows(const BatchConv& conv, Row row, int64_t channels) {
 
 template <>
 int64_t BatchIsa<kIsa>::ConvInputGradUnits(const BatchConv& conv) {
-  return conv.blocks * conv.groups * CeilDiv(conv.in_channels / conv.groups, kUnitChannels);
+  return conv.blocks() * conv.groups * CeilDiv(conv.in_channels / conv.groups, kUnitChannels);
 }
 
 template <>

@@ -182,10 +182,10 @@ void BatchIsa<kIsa>::ConvWeightGrad(const BatchConv& conv, const float* x, const
   const int64_t x_plane = conv.in_h * conv.in_w * kPixel, g_plane = conv.out_h * conv.out_w * kPixel;
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t p = unit / (conv.groups * chunks), group = unit / chunks % conv.groups;
-    const int64_t first = p * conv.blocks / parts;
+    const int64_t first = p * conv.blocks() / parts;
     const int64_t o = group * out_channels + unit % chunks * tile;
     Part part = {.conv = &conv};
-    part.blocks = (p + 1) * conv.blocks / parts - first;
+    part.blocks = (p + 1) * conv.blocks() / parts - first;
     part.g = g + (first * conv.out_channels + o) * g_plane;
     part.dw = workspace + (p * conv.out_channels + o) * row;
     AllTaps(part, x + (first * conv.in_channels + group * in_channels) * x_plane,

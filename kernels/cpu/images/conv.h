@@ -1,6 +1,6 @@
 // Convolutions of all float types in the layouts nchw and nhwc.
 //
-//   Conv conv = {.dtype = kF64, .batch = 8, .in_channels = 3, .out_channels = 4, ...};
+//   Conv conv{geometry, kF64};
 //   RunConvForward(conv, x, weights, bias, y, workspace, parallel);
 //
 // Weights are [out_channels, in_channels / groups, kernel_h, kernel_w]. 16-bit floats are summed in f32. The
@@ -13,16 +13,13 @@
 #include <cstdint>
 
 #include "sinter/kernels/cpu/parallel.h"
+#include "sinter/kernels/image_geometry.h"
 
 namespace sinter::kernels {
 
-struct Conv {
+struct Conv : ConvGeometry {
   int dtype = 0;  // A number of element_types.h.
   bool channels_last = false;
-  int64_t batch = 0, in_channels = 0, out_channels = 0, groups = 1;
-  int64_t in_h = 0, in_w = 0, out_h = 0, out_w = 0;
-  int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1;
-  int64_t pad_top = 0, pad_left = 0, dilation_h = 1, dilation_w = 1;
   int activation = 0;  // A number of activation.h; only for the forward pass.
 };
 

@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/step_sizes.h"
 
 namespace sinter {
 namespace {
@@ -190,21 +191,17 @@ ConvShape ConvShapeOf(const fb::ConvStep& t) {
   s.dtype = t.dtype();
   s.math = t.math();
   s.channels_last = t.layout() == fb::ImageLayout::Nhwc;
-  const auto tensor = [&](int64_t n, int64_t c, const flatbuffers::Vector<int64_t>& size) {
-    return PackedTensor({n, c, size.Get(0), size.Get(1)}, s.channels_last);
-  };
-  s.x = tensor(t.batch(), t.in_channels(), *t.in_size());
-  s.y = tensor(t.batch(), t.out_channels(), *t.out_size());
+  const kernels::ConvGeometry g = ConvGeometryOf(t);
+  s.x = PackedTensor({g.batch, g.in_channels, g.in_h, g.in_w}, s.channels_last);
+  s.y = PackedTensor({g.batch, g.out_channels, g.out_h, g.out_w}, s.channels_last);
   // For 1 x 1 weights both orders have the same bytes. Declaring the images' order avoids a reordering by
   // cuDNN.
-  const int64_t taps = int64_t{t.kernel()->Get(0)} * t.kernel()->Get(1);
-  s.weights =
-      PackedTensor({t.out_channels(), t.in_channels() / t.groups(), t.kernel()->Get(0), t.kernel()->Get(1)},
-                   /*channels_last=*/s.channels_last && taps == 1);
-  s.strides = {t.strides()->Get(0), t.strides()->Get(1)};
-  s.dilations = {t.dilations()->Get(0), t.dilations()->Get(1)};
-  s.padding_before = {t.padding()->Get(0), t.padding()->Get(2)};
-  s.padding_after = {t.padding()->Get(1), t.padding()->Get(3)};
+  s.weights = PackedTensor({g.out_channels, g.group_channels(), g.kernel_h, g.kernel_w},
+                           /*channels_last=*/s.channels_last && g.taps() == 1);
+  s.strides = {g.stride_h, g.stride_w};
+  s.dilations = {g.dilation_h, g.dilation_w};
+  s.padding_before = {g.pad_top, g.pad_left};
+  s.padding_after = {g.pad_bottom, g.pad_right};
   return s;
 }
 

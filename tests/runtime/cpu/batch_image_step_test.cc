@@ -37,22 +37,22 @@ class ConvTable {
   flatbuffers::FlatBufferBuilder builder_;
 };
 
-const kernels::BatchConv kConv = {.blocks = 2,
-                                  .in_channels = 4,
-                                  .out_channels = 6,
-                                  .groups = 2,
-                                  .in_h = 9,
-                                  .in_w = 8,
-                                  .out_h = 4,
-                                  .out_w = 4,
-                                  .kernel_h = 3,
-                                  .kernel_w = 2,
-                                  .stride_h = 2,
-                                  .stride_w = 2,
-                                  .pad_top = 1,
-                                  .pad_left = 2,
-                                  .dilation_h = 2,
-                                  .dilation_w = 3};
+const kernels::BatchConv kConv = {{.batch = 32,
+                                   .in_channels = 4,
+                                   .out_channels = 6,
+                                   .groups = 2,
+                                   .in_h = 9,
+                                   .in_w = 8,
+                                   .out_h = 4,
+                                   .out_w = 4,
+                                   .kernel_h = 3,
+                                   .kernel_w = 2,
+                                   .stride_h = 2,
+                                   .stride_w = 2,
+                                   .pad_top = 1,
+                                   .pad_left = 2,
+                                   .dilation_h = 2,
+                                   .dilation_w = 3}};
 constexpr int64_t kX = 32 * 4 * 9 * 8, kY = 32 * 6 * 4 * 4, kW = 6 * 2 * 3 * 2;
 
 void RunStep(const ConvTable& table, const std::vector<std::vector<float>*>& operands) {
