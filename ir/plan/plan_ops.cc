@@ -4,6 +4,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 
 // clang-format off: the dialect comes after the headers that declare it.
@@ -24,7 +25,6 @@ void PlanDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/plan_ops.cc.inc"
-#include "sinter/ir/dialect/tensor_types.h"
       >();
 }
 
