@@ -53,7 +53,7 @@ Value Unblock(mlir::OpBuilder& builder, Value value) {
 
 }  // namespace
 
-SmallVector<int64_t> ImageOrder::places(ArrayRef<int64_t> dims) const {
+SmallVector<int64_t> ImageOrder::positions(ArrayRef<int64_t> dims) const {
   SmallVector<int64_t> result;
   for (int64_t d : dims) result.push_back(blocked() ? d : kPlace[d]);
   return result;
@@ -109,8 +109,8 @@ void ImageOrder::adapt(Operation* op) const {
         slice.setLimits(perDimension(slice.getLimits(), slice.getLimits()[0] / kBlock, kBlock));
         slice.setStrides(perDimension(slice.getStrides(), 1, 1));
       })
-      .Case<ir::ConcatOp, ir::IotaOp>([&](auto along) { along.setDim(places(along.getDim())[0]); })
-      .Case([&](ir::ReverseOp reverse) { reverse.setDims(places(reverse.getDims())); })
+      .Case<ir::ConcatOp, ir::IotaOp>([&](auto along) { along.setDim(positions(along.getDim())[0]); })
+      .Case([&](ir::ReverseOp reverse) { reverse.setDims(positions(reverse.getDims())); })
       .Case([&](ir::BroadcastOp broadcast) { adaptBroadcast(broadcast); })
       .Case([](ir::ConstantOp constant) {
         auto values = llvm::cast<mlir::DenseElementsAttr>(constant.getValue());
@@ -121,7 +121,7 @@ void ImageOrder::adapt(Operation* op) const {
 
 void ImageOrder::adaptReduction(ir::ReductionInterface reduction) const {
   mlir::Builder builder(reduction.getContext());
-  SmallVector<int64_t> dims = places(reduction.getReducedDims());
+  SmallVector<int64_t> dims = positions(reduction.getReducedDims());
   if (blocked() && llvm::is_contained(dims, 0)) dims.push_back(kLane);
   llvm::sort(dims);
   if (reduction->hasAttr("dim")) {
@@ -132,7 +132,7 @@ void ImageOrder::adaptReduction(ir::ReductionInterface reduction) const {
 }
 
 void ImageOrder::adaptBroadcast(ir::BroadcastOp broadcast) const {
-  SmallVector<int64_t> dims = places(broadcast.getDims());
+  SmallVector<int64_t> dims = positions(broadcast.getDims());
   const auto batch = llvm::find(dims, 0) - dims.begin();
   if (blocked() && batch < static_cast<int64_t>(dims.size()) &&
       broadcast.getX().getType().getDimSize(batch) != 1) {

@@ -38,7 +38,7 @@ class ImageOrder {
 
  private:
   bool blocked() const { return layout_ == ir::ImageLayout::nchw16n; }
-  llvm::SmallVector<int64_t> places(llvm::ArrayRef<int64_t> dims) const;
+  llvm::SmallVector<int64_t> positions(llvm::ArrayRef<int64_t> dims) const;
   llvm::SmallVector<int64_t> perDimension(llvm::ArrayRef<int64_t> values, int64_t batch, int64_t lane) const;
   void adaptReduction(ir::ReductionInterface reduction) const;
   void adaptBroadcast(ir::BroadcastOp broadcast) const;

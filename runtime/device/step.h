@@ -66,7 +66,7 @@ class Step {
   virtual size_t LibraryWorkspaceBytes() const { return 0; }
   virtual absl::Status Run(const StepArgs& args) = 0;
   // For steps that run asynchronously (collectives on GPUs): makes later work wait for this step. Called once
-  // for each Run, within the same recording (runtime/execute/collective_waits.h).
+  // for each Run, within the same capture (runtime/execute/collective_waits.h).
   virtual absl::Status Wait() { return absl::OkStatus(); }
 };
 

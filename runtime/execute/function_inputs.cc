@@ -154,7 +154,7 @@ absl::Status FunctionInputs::Bind(std::span<const InputValue> values) {
   return absl::OkStatus();
 }
 
-absl::Status FunctionInputs::Upload(const DeviceBuffers& places, DeviceLayout& layout,
+absl::Status FunctionInputs::Upload(const DeviceBuffers& buffers, DeviceLayout& layout,
                                     std::span<const InputValue> values) {
   std::byte* const staging = memory_->staging + layout.staging_offset;
   for (const DeviceCopy& copy : layout.packed) {
@@ -166,7 +166,7 @@ absl::Status FunctionInputs::Upload(const DeviceBuffers& places, DeviceLayout& l
   for (const DeviceCopy& copy : layout.single) {
     layout.pieces.push_back({copy.offset, values[copy.input].At(copy.hull.begin), copy.hull.bytes()});
   }
-  return places.runtime->UploadInputs(places.inputs, places.input_staging, layout.pieces, layout.bytes);
+  return buffers.runtime->UploadInputs(buffers.inputs, buffers.input_staging, layout.pieces, layout.bytes);
 }
 
 }  // namespace sinter::internal_session

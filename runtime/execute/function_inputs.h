@@ -109,7 +109,7 @@ class FunctionInputs {
 
   std::vector<std::vector<Hull>> FindHulls(const fb::Function& table) const;
   void LayOut(uint32_t device, const std::vector<Hull>& hulls);
-  absl::Status Upload(const DeviceBuffers& places, DeviceLayout& layout, std::span<const InputValue> values);
+  absl::Status Upload(const DeviceBuffers& buffers, DeviceLayout& layout, std::span<const InputValue> values);
 
   const SessionBuffers* memory_;
   absl::StatusOr<std::byte*> StagingOf(const HostInput& input) const;

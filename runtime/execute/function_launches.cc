@@ -18,7 +18,7 @@ constexpr size_t kLeastCaptured = 2;
 
 std::vector<bool> HostDevices(const SessionBuffers& memory) {
   std::vector<bool> is_host;
-  for (const DeviceBuffers& places : memory.devices) is_host.push_back(places.is_host);
+  for (const DeviceBuffers& buffers : memory.devices) is_host.push_back(buffers.is_host);
   return is_host;
 }
 
@@ -321,14 +321,14 @@ absl::Status FunctionLaunches::RunUnit(std::span<const uint32_t> steps) {
 
 // Without the abort the other members would wait forever.
 void FunctionLaunches::Abort(const absl::Status& reason) {
-  for (const DeviceBuffers& places : steps_.memory().devices) {
-    if (places.is_here() && !places.is_host) places.runtime->Abort(reason);
+  for (const DeviceBuffers& buffers : steps_.memory().devices) {
+    if (buffers.is_here() && !buffers.is_host) buffers.runtime->Abort(reason);
   }
 }
 
 absl::Status FunctionLaunches::Synchronize() {
-  for (const DeviceBuffers& places : steps_.memory().devices) {
-    if (places.is_here()) SINTER_RETURN_IF_ERROR(places.runtime->Synchronize());
+  for (const DeviceBuffers& buffers : steps_.memory().devices) {
+    if (buffers.is_here()) SINTER_RETURN_IF_ERROR(buffers.runtime->Synchronize());
   }
   return absl::OkStatus();
 }

@@ -42,8 +42,8 @@ absl::Status FunctionSteps::Load() {
     for (const auto* indices : {table.inputs(), table.outputs()}) {
       for (size_t k = 0; k < SizeOrZero(indices); ++k) {
         const fb::Buffer& buffer = *table_.buffers()->Get(indices->Get(k));
-        const DeviceBuffers& places = memory_->devices[buffer.device()];
-        const bool is_in_main_memory = places.is_here() ? places.is_host : is_here;
+        const DeviceBuffers& device_buffers = memory_->devices[buffer.device()];
+        const bool is_in_main_memory = device_buffers.is_here() ? device_buffers.is_host : is_here;
         if (buffer.space() == fb::Space::Input && is_in_main_memory) {
           input_slots_.push_back({slots_.size(), buffer.index(), buffer.offset()});
         }
@@ -150,23 +150,23 @@ absl::Status FunctionSteps::Run(size_t index) {
   const LoadedStep& step = steps_[index];
   const fb::Step& table = *step.table;
   void* const* const buffers = slots_.data() + step.first_slot;
-  const DeviceBuffers& places = memory_->devices[table.device()];
+  const DeviceBuffers& device_buffers = memory_->devices[table.device()];
   if (step.writes_variables) has_written_.store(true, std::memory_order_relaxed);
   if (step.step == nullptr) {
     const uint32_t from = table_.buffers()->Get(table.inputs()->Get(0))->device();
     const size_t bytes = table.body_as_CopyStep()->bytes();
     if (!memory_->local.Has(from) && IsCopyOfInput(table_, table)) {
-      return bytes == 0 ? absl::OkStatus() : places.runtime->Upload(buffers[1], buffers[0], bytes);
+      return bytes == 0 ? absl::OkStatus() : device_buffers.runtime->Upload(buffers[1], buffers[0], bytes);
     }
-    if (!places.is_here() || !memory_->local.Has(from)) return RunCopyBetweenProcesses(index);
-    return CopyBetween(RuntimeOf(from), buffers[0], *places.runtime, buffers[1], bytes,
+    if (!device_buffers.is_here() || !memory_->local.Has(from)) return RunCopyBetweenProcesses(index);
+    return CopyBetween(RuntimeOf(from), buffers[0], *device_buffers.runtime, buffers[1], bytes,
                        {memory_->exchange, memory_->exchange_bytes});
   }
   return step.step->Run(
       {.buffers = buffers,
-       .workspace = table.workspace_bytes() == 0 ? nullptr : places.arena + table.workspace_offset(),
-       .scratch = places.scratch,
-       .library_workspace = places.library_workspace + step.library_workspace});
+       .workspace = table.workspace_bytes() == 0 ? nullptr : device_buffers.arena + table.workspace_offset(),
+       .scratch = device_buffers.scratch,
+       .library_workspace = device_buffers.library_workspace + step.library_workspace});
 }
 
 absl::Status FunctionSteps::RunCopyBetweenProcesses(size_t index) {

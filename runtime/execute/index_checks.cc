@@ -54,13 +54,13 @@ absl::Status IndexChecks::Check(const SessionBuffers& memory) const {
     for (size_t i = 0; i < op.copies.size(); ++i) {
       const std::byte* const data = memory.variables[op.copies[i]];
       if (data == nullptr) continue;  // On a device of another process.
-      const DeviceBuffers& places = memory.devices[op.devices[i]];
+      const DeviceBuffers& buffers = memory.devices[op.devices[i]];
       Cells cells;
-      if (places.is_host) {
-        SINTER_RETURN_IF_ERROR(places.runtime->Synchronize());
+      if (buffers.is_host) {
+        SINTER_RETURN_IF_ERROR(buffers.runtime->Synchronize());
         std::memcpy(cells.data(), data, sizeof(cells));
       } else {
-        SINTER_RETURN_IF_ERROR(places.runtime->Download(cells.data(), data, sizeof(cells)));
+        SINTER_RETURN_IF_ERROR(buffers.runtime->Download(cells.data(), data, sizeof(cells)));
       }
       const auto [lowest, highest, size] = cells;
       if (lowest >= 0 && highest < size) break;  // The other copies are equal.

@@ -144,9 +144,9 @@ absl::Status LoadedFunction::CheckVariables() const {
 }
 
 absl::Status LoadedFunction::FillArenas() {
-  for (const DeviceBuffers& places : memory_->devices) {
-    if (!places.is_here() || places.arena_bytes == 0) continue;
-    SINTER_RETURN_IF_ERROR(places.runtime->Fill(places.arena, 0xff, places.arena_bytes));
+  for (const DeviceBuffers& buffers : memory_->devices) {
+    if (!buffers.is_here() || buffers.arena_bytes == 0) continue;
+    SINTER_RETURN_IF_ERROR(buffers.runtime->Fill(buffers.arena, 0xff, buffers.arena_bytes));
   }
   return absl::OkStatus();
 }

@@ -35,9 +35,9 @@ absl::Status ProfiledRun::RunOneByOne(Profile* profile) {
     const Clock::time_point start = Clock::now();
     SINTER_RETURN_IF_ERROR(launches_.RunUnit(steps));
     for (const uint32_t step : steps) {
-      const DeviceBuffers& places = steps_.memory().devices[steps_[step].table->device()];
-      if (!places.is_here()) continue;  // A copy to another process.
-      if (absl::Status status = places.runtime->Synchronize(); !status.ok())
+      const DeviceBuffers& buffers = steps_.memory().devices[steps_[step].table->device()];
+      if (!buffers.is_here()) continue;  // A copy to another process.
+      if (absl::Status status = buffers.runtime->Synchronize(); !status.ok())
         return steps_.AtStep(step, status);
     }
     AddTime(steps, std::chrono::duration<double>(start - begin).count(), SecondsSince(start), profile);

@@ -36,14 +36,14 @@ void KeepForever(std::shared_ptr<const void> memory) {
 }
 
 std::byte* SessionBuffers::AddressOf(const fb::Buffer& buffer) const {
-  const DeviceBuffers& places = devices[buffer.device()];
+  const DeviceBuffers& buffers = devices[buffer.device()];
   switch (buffer.space()) {
     case fb::Space::Arena:
-      return places.arena + buffer.offset();
+      return buffers.arena + buffer.offset();
     case fb::Space::Variable:
       return variables[buffer.index()] + buffer.offset();
     case fb::Space::Constant:
-      return places.constants + buffer.offset();
+      return buffers.constants + buffer.offset();
     case fb::Space::Input:
       break;
   }

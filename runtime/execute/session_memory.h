@@ -1,7 +1,7 @@
 // Lists the memory that a session needs on each device, checks that it fits, and allocates it.
 //
 //   MemoryReservation share(runtime.allocator(), limit);
-//   share.Need("arena", bytes, &SessionMemory::arena, &places.arena);
+//   share.Need("arena", bytes, &SessionMemory::arena, &buffers.arena);
 //   SINTER_RETURN_IF_ERROR(CheckRoom(shares));          // Before any allocation, for all devices.
 //   SINTER_RETURN_IF_ERROR(share.Take(sharing));
 #ifndef SINTER_RUNTIME_EXECUTE_SESSION_MEMORY_H_
