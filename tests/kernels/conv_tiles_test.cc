@@ -89,8 +89,8 @@ void CheckPass(const std::string& what, const Conv& c, ConvPass pass, const std:
 }
 
 template <typename E>
-void Check(const ConvGeometry& geometry, int64_t bottom, int64_t right) {
-  Conv c{geometry, E::kDType};
+void Check(const ConvGeometry& geometry, bool channels_last, int64_t bottom, int64_t right) {
+  Conv c{geometry, E::kDType, channels_last};
   c.out_h = (c.in_h + c.pad_top + bottom - (c.kernel_h - 1) * c.dilation_h - 1) / c.stride_h + 1;
   c.out_w = (c.in_w + c.pad_left + right - (c.kernel_w - 1) * c.dilation_w - 1) / c.stride_w + 1;
   ASSERT_TRUE(HasConvTiles(c));
@@ -117,10 +117,9 @@ void Check(const ConvGeometry& geometry, int64_t bottom, int64_t right) {
 
 void CheckTypes(const ConvGeometry& c, int64_t bottom = 0, int64_t right = 0) {
   for (const bool channels_last : {false, true}) {
-    c.channels_last = channels_last;
-    Check<Element<float, float, kF32>>(c, bottom, right);
-    Check<Element<double, double, kF64>>(c, bottom, right);
-    Check<Element<uint16_t, float, kBf16>>(c, bottom, right);
+    Check<Element<float, float, kF32>>(c, channels_last, bottom, right);
+    Check<Element<double, double, kF64>>(c, channels_last, bottom, right);
+    Check<Element<uint16_t, float, kBf16>>(c, channels_last, bottom, right);
   }
 }
 
