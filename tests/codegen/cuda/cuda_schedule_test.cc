@@ -8,6 +8,7 @@
 
 #include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/gpu_units.h"
+#include "sinter/ir/target/gpu_models.h"
 #include "sinter/tests/codegen/loops/job_cases.h"
 
 namespace sinter::codegen {
@@ -85,7 +86,7 @@ void ExpectRows(const Job& job, const CudaSchedule& s, int64_t blocks) {
   }
   if (job.column_reductions.empty()) return ExpectCoveredBy(blocks, s.block / s.threads, rows);
   EXPECT_EQ(blocks, job.row_groups);
-  EXPECT_LE(blocks, s.resident * kCudaMultiprocessors);  // One wave.
+  EXPECT_LE(blocks, s.resident * ir::kPlannedGpu.multiprocessors);  // One wave.
 }
 
 void ExpectColumns(const Job& job, const CudaSchedule& s, int64_t blocks) {
@@ -97,7 +98,7 @@ void ExpectColumns(const Job& job, const CudaSchedule& s, int64_t blocks) {
   ASSERT_EQ(blocks % outer, 0);
   ExpectCoveredBy(blocks / outer, s.vector * s.width, inner.size);
   if (s.resident > 0 && job.chunks > 2) {
-    EXPECT_LE(s.blocks, s.resident * kCudaMultiprocessors);  // One wave.
+    EXPECT_LE(s.blocks, s.resident * ir::kPlannedGpu.multiprocessors);  // One wave.
   }
 }
 
