@@ -48,15 +48,15 @@ using Combining =
 constexpr int kRunsATime = 20;
 
 std::vector<sn::Tensor> AllReduced(const std::vector<sn::Tensor>& parts, const std::vector<sn::Device>&) {
-  return sn::AllReduce(parts, sn::Combine::kMean);
+  return sn::AllReduce(parts, sn::ReduceOp::kMean);
 }
 
 std::vector<sn::Tensor> Sharded(const std::vector<sn::Tensor>& parts, const std::vector<sn::Device>&) {
-  return sn::AllGather(sn::ReduceScatter(parts, sn::Combine::kMean));
+  return sn::AllGather(sn::ReduceScatter(parts, sn::ReduceOp::kMean));
 }
 
 std::vector<sn::Tensor> ByRoot(const std::vector<sn::Tensor>& parts, const std::vector<sn::Device>& devices) {
-  return sn::Broadcast(sn::Reduce(parts, sn::Combine::kMean), devices);
+  return sn::Broadcast(sn::Reduce(parts, sn::ReduceOp::kMean), devices);
 }
 
 std::vector<sn::Tensor> ByCopies(const std::vector<sn::Tensor>& parts,

@@ -45,7 +45,7 @@ class CountedSession {
       return runtime;
     };
     SINTER_ASSIGN_OR_RETURN(sn::Session session,
-                            sn::internal_session::State::MakeSession(std::move(plan), {}, make));
+                            sn::internal_session::SessionState::MakeSession(std::move(plan), {}, make));
     made.session_ = std::make_unique<sn::Session>(std::move(session));
     return made;
   }

@@ -37,7 +37,7 @@ class WatchedSession {
                      Device, CachingAllocator*, const StepContext&)>& make) {
     absl::StatusOr<Plan> plan = Compile(graph, options);
     SINTER_CHECK(plan.ok()) << plan.status();
-    absl::StatusOr<Session> session = internal_session::State::MakeSession(
+    absl::StatusOr<Session> session = internal_session::SessionState::MakeSession(
         *std::move(plan), {}, [&](Device device, CachingAllocator* allocator, const StepContext& context) {
           auto runtime = make(device, allocator, context);
           if (runtime.ok()) runtime_ = runtime->get();
