@@ -150,7 +150,7 @@ absl::Status FunctionLaunches::RunSteps(const LoadedLaunch& loaded) {
   return absl::OkStatus();
 }
 
-absl::Status FunctionLaunches::RunStepsAsPieces(const LoadedLaunch& loaded) {
+absl::Status FunctionLaunches::RunStepsAsBranches(const LoadedLaunch& loaded) {
   const std::span<const uint32_t> steps = loaded.launch.steps;
   for (size_t i = 0; i < steps.size(); ++i) {
     absl::Status status = steps_.RuntimeOf(loaded.launch.device).BeginBranch(loaded.order.before[i]);
@@ -212,8 +212,8 @@ std::unique_ptr<CapturedGraph>& FunctionLaunches::CaptureOf(LoadedLaunch& loaded
 absl::Status FunctionLaunches::CaptureLaunch(LoadedLaunch& loaded) {
   absl::StatusOr<std::unique_ptr<CapturedGraph>> captured =
       steps_.RuntimeOf(loaded.launch.device).Capture([this, &loaded] {
-        const bool in_pieces = timers_ == nullptr && !loaded.order.before.empty();
-        return in_pieces ? RunStepsAsPieces(loaded) : RunSteps(loaded);
+        const bool in_branches = timers_ == nullptr && !loaded.order.before.empty();
+        return in_branches ? RunStepsAsBranches(loaded) : RunSteps(loaded);
       });
   if (!captured.ok()) return steps_.AtLaunch(loaded.launch, captured.status());
   CaptureOf(loaded) = *std::move(captured);

@@ -74,7 +74,7 @@ class FunctionLaunches {
 
   absl::Status RunCollective(LoadedLaunch& launch);
   absl::Status RunSteps(const LoadedLaunch& launch);
-  absl::Status RunStepsAsPieces(const LoadedLaunch& launch);
+  absl::Status RunStepsAsBranches(const LoadedLaunch& launch);
   absl::Status RunStepsWithTimers(const LoadedLaunch& launch);
   absl::Status RunCollectiveWithTimers(LoadedLaunch& launch);
   absl::Status RunLaunch(LoadedLaunch& launch);

@@ -413,7 +413,7 @@ absl::StatusOr<std::unique_ptr<CapturedGraph>> FakeGpu::Capture(const std::funct
 
 absl::Status FakeGpu::BeginBranch(std::span<const uint32_t> before) {
   SINTER_CHECK(capture_ != nullptr && (!branches_.empty() || capture_->empty()))
-      << "a piece behind work that is in none";
+      << "a branch behind work that is in none";
   branches_.push_back({.before = {before.begin(), before.end()}, .first_work = capture_->size()});
   return absl::OkStatus();
 }
@@ -422,10 +422,10 @@ void FakeGpu::UseLibraryWorkspace(std::span<const std::byte> bytes) {
   if (capture_ != nullptr && !branches_.empty()) branches_.back().library_workspace = bytes;
 }
 
-// Orders the work of pieces. Among the pieces whose predecessors are done, the latest piece runs next.
+// Orders the work of branches. Among the branches whose predecessors are done, the latest branch runs next.
 std::vector<FakeGpu::Work> FakeGpu::Reordered(const std::vector<Work>& captured) const {
   std::vector<Work> order;
-  std::vector<size_t> next, end;  // For each piece: its remaining work.
+  std::vector<size_t> next, end;  // For each branch: its remaining work.
   for (size_t p = 0; p < branches_.size(); ++p) {
     next.push_back(branches_[p].first_work);
     end.push_back(p + 1 < branches_.size() ? branches_[p + 1].first_work : captured.size());

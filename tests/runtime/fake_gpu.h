@@ -148,7 +148,7 @@ class FakeGpu : public DeviceRuntime {
   // Runs the queued work up to and including this number.
   void RunUpTo(size_t number);
   void RunOne(const Work& work);
-  // Orders the work of pieces, the latest piece first.
+  // Orders the work of branches, the latest branch first.
   std::vector<Work> Reordered(const std::vector<Work>& captured) const;
 
   Device device_;

@@ -44,11 +44,11 @@ absl::StatusOr<bool> AreKernels(std::span<const cudaGraphNode_t> nodes) {
 
 absl::Status CaptureBranches::Begin(CudaContext& context, std::span<const uint32_t> before) {
   if (!context.switches().side_by_side) return absl::OkStatus();
-  if (is_in_piece_) SINTER_RETURN_IF_ERROR(EndBranch(context));
-  is_in_piece_ = true;
+  if (is_in_branch_) SINTER_RETURN_IF_ERROR(EndBranch(context));
+  is_in_branch_ = true;
   std::vector<cudaGraphNode_t> nodes;
-  for (const uint32_t piece : before) {
-    nodes.insert(nodes.end(), last_nodes_[piece].begin(), last_nodes_[piece].end());
+  for (const uint32_t branch : before) {
+    nodes.insert(nodes.end(), last_nodes_[branch].begin(), last_nodes_[branch].end());
   }
   SINTER_ASSIGN_OR_RETURN(const bool only_kernels, AreKernels(nodes));
   context.set_may_start_early(only_kernels);
@@ -57,12 +57,12 @@ absl::Status CaptureBranches::Begin(CudaContext& context, std::span<const uint32
 
 absl::Status CaptureBranches::End(CudaContext& context) {
   context.set_may_start_early(true);
-  if (!is_in_piece_) return absl::OkStatus();
+  if (!is_in_branch_) return absl::OkStatus();
   absl::Status status = EndBranch(context);
   std::vector<cudaGraphNode_t> nodes;
-  for (const auto& piece : last_nodes_) nodes.insert(nodes.end(), piece.begin(), piece.end());
+  for (const auto& branch : last_nodes_) nodes.insert(nodes.end(), branch.begin(), branch.end());
   if (status.ok()) status = SetBefore(context, std::move(nodes));
-  is_in_piece_ = false;
+  is_in_branch_ = false;
   last_nodes_.clear();
   return status;
 }

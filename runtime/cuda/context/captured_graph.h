@@ -20,22 +20,22 @@
 
 namespace sinter {
 
-// The branches of a capture: pieces that begin and end within its work and name their predecessors
+// The branches of a capture: parts that begin and end within its work and name their predecessors
 // (DeviceRuntime::BeginBranch).
 class CaptureBranches {
  public:
-  // Begins a piece after the pieces `before`. Without side_by_side in the context's switches, pieces run in
+  // Begins a branch after the branches `before`. Without side_by_side in the context's switches, branches run in
   // order.
   absl::Status Begin(CudaContext& context, std::span<const uint32_t> before);
-  // Ends the last piece, makes later work wait for all pieces, and forgets them.
+  // Ends the last branch, makes later work wait for all branches, and forgets them.
   absl::Status End(CudaContext& context);
 
  private:
   absl::Status EndBranch(const CudaContext& context);
   absl::Status SetBefore(const CudaContext& context, std::vector<cudaGraphNode_t> nodes) const;
 
-  bool is_in_piece_ = false;
-  std::vector<std::vector<cudaGraphNode_t>> last_nodes_;  // The last nodes of each piece that has ended.
+  bool is_in_branch_ = false;
+  std::vector<std::vector<cudaGraphNode_t>> last_nodes_;  // The last nodes of each branch that has ended.
 };
 
 // Captures `work`. Returns its error, if any, and then discards the capture. The context must outlive the

@@ -198,22 +198,22 @@ TEST_F(GpuKernelTest, BranchesOfACaptureSeeWhatTheyComeAfter) {
     ASSERT_TRUE(made.ok());
     memory.push_back(*std::move(made));
   }
-  struct Piece {
+  struct Branch {
     int from, to;
     std::vector<uint32_t> before;
   };
-  const std::vector<Piece> pieces = {{0, 1, {}},  {1, 2, {0}}, {1, 3, {0}},
+  const std::vector<Branch> branches = {{0, 1, {}},  {1, 2, {0}}, {1, 3, {0}},
                                      {2, 4, {1}}, {3, 5, {2}}, {4, 1, {2, 3}}};
-  const auto increment = [&](const Piece& piece) {
-    void* const buffers[] = {memory[piece.from].ptr(), memory[piece.to].ptr()};
+  const auto increment = [&](const Branch& branch) {
+    void* const buffers[] = {memory[branch.from].ptr(), memory[branch.to].ptr()};
     return (*step)->Run({.buffers = buffers});
   };
-  ASSERT_TRUE(increment(pieces[0]).ok());
+  ASSERT_TRUE(increment(branches[0]).ok());
   ASSERT_TRUE(gpu().Fill(memory[0].ptr(), 0, 256).ok());
   const auto give = [&]() -> absl::Status {
-    for (const Piece& piece : pieces) {
-      SINTER_RETURN_IF_ERROR(gpu().BeginBranch(piece.before));
-      SINTER_RETURN_IF_ERROR(increment(piece));
+    for (const Branch& branch : branches) {
+      SINTER_RETURN_IF_ERROR(gpu().BeginBranch(branch.before));
+      SINTER_RETURN_IF_ERROR(increment(branch));
     }
     return absl::OkStatus();
   };
