@@ -125,8 +125,8 @@ class DeviceRuntime {
       const std::function<absl::Status()>& work) = 0;
 
   // Within Capture: starts the next branch, counted from 0, which contains the following work. The branch
-  // runs after the branches in `before` only and may run concurrently with the others. Call it before any work
-  // of the capture, or never. A device without this feature keeps the order of the calls.
+  // runs after the branches in `before` only and may run concurrently with the others. Call it before any
+  // work of the capture, or never. A device without this feature keeps the order of the calls.
   virtual absl::Status BeginBranch(std::span<const uint32_t> /*before*/) { return absl::OkStatus(); }
 
   // Makes an event timer with events 0 to `events` - 1 in this device's work. Load phase: allocates. The

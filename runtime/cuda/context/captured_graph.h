@@ -24,8 +24,8 @@ namespace sinter {
 // (DeviceRuntime::BeginBranch).
 class CaptureBranches {
  public:
-  // Begins a branch after the branches `before`. Without side_by_side in the context's switches, branches run in
-  // order.
+  // Begins a branch after the branches `before`. Without side_by_side in the context's switches, branches run
+  // in order.
   absl::Status Begin(CudaContext& context, std::span<const uint32_t> before);
   // Ends the last branch, makes later work wait for all branches, and forgets them.
   absl::Status End(CudaContext& context);
