@@ -56,7 +56,7 @@ Tensor BuildAttention(Call& call, size_t inputs, int64_t queries, int64_t keys, 
   const auto first = llvm::cast<mlir::RankedTensorType>(call.value(0).getType());
   mlir::Type element = first.getElementType();
   if (options.math != MathMode::kIeee && !element.isF32()) {
-    return call.Fail("has a math mode, which is for matmuls of f32: leave it out");
+    return call.Fail("has a math mode, which is for products of f32: leave it out");
   }
   llvm::SmallVector<mlir::Value> values;
   for (size_t i = 0; i < inputs; ++i) values.push_back(call.value(i));

@@ -242,7 +242,7 @@ TEST(PrecisionTest, TheReportListsEveryCast) {
   EXPECT_THAT(report.casts,
               ::testing::UnorderedElementsAre(
                   AllOf(HasSubstr("precision_test.cc:"), HasSubstr("casts variable \"w\""),
-                        HasSubstr("64 bytes, to 'bf16' for 'sinter.matmul', a product")),
+                        HasSubstr("64 bytes, to 'bf16' for 'sinter.matmul', a contraction")),
                   AllOf(HasSubstr("precision_test.cc:"), HasSubstr("casts input \"x\"")),
                   AllOf(HasSubstr("precision_test.cc:"), HasSubstr("to 'f32' for the function's result")),
                   AllOf(HasSubstr("precision_test.cc:"),

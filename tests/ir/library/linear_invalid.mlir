@@ -105,7 +105,7 @@ func.func @scale(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %s: tensor<1xf32>) {
 // -----
 
 func.func @integer_scale(%a: tensor<2x3xi32>, %b: tensor<3x4xi32>, %s: tensor<f32>) {
-  // expected-error@+1 {{has a scale for a product of 'i32'; expected a floating-point element type}}
+  // expected-error@+1 {{has a scale for a matmul of 'i32'; expected a floating-point element type}}
   %c = sinter.matmul %a, %b scale %s : (tensor<2x3xi32>, tensor<3x4xi32>, tensor<f32>) -> tensor<2x4xi32>
   return
 }

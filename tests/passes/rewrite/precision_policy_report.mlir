@@ -2,8 +2,8 @@
 
 module attributes {sinter.precision = bf16} {
   func.func @f(%x: tensor<4x8xf32> {sinter.input = "x"}, %w: tensor<8x8xf32> {sinter.variable = @w}, %b: tensor<8xf32>) -> tensor<4x8xf32> {
-    // expected-remark @below {{casts input "x" of 'tensor<4x8xf32>', 128 bytes, to 'bf16' for 'sinter.matmul', a product}}
-    // expected-remark @below {{casts variable "w" of 'tensor<8x8xf32>', 256 bytes, to 'bf16' for 'sinter.matmul', a product}}
+    // expected-remark @below {{casts input "x" of 'tensor<4x8xf32>', 128 bytes, to 'bf16' for 'sinter.matmul', a contraction}}
+    // expected-remark @below {{casts variable "w" of 'tensor<8x8xf32>', 256 bytes, to 'bf16' for 'sinter.matmul', a contraction}}
     %h = sinter.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
     // expected-remark @below {{casts an argument of 'tensor<8xf32>', 32 bytes, to 'bf16' for 'sinter.broadcast', between contractions}}
     %s = sinter.broadcast %b [1] : tensor<8xf32> -> tensor<4x8xf32>

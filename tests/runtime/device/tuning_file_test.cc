@@ -40,10 +40,11 @@ TunedAlgorithm Tuned(double chosen_us) {
           .any_bits = false};
 }
 
+// A file of version 1.
 constexpr char kOne[] =
-    R"({"format": "sinter tuning", "version": 1, "choices": [)"
+    R"({"format": "sinter tuning", "version": 1, "products": [)"
     "\n"
-    R"({"device":"GPU, sm_90, 132 multiprocessors","library":"cuBLASLt 13.1.0","problem":"p",)"
+    R"({"device":"GPU, sm_90, 132 multiprocessors","library":"cuBLASLt 13.1.0","product":"p",)"
     R"("algorithm":{"id":66,"tile":20,"stages":36,"split_k":2,"reduction":2,"swizzle":1,"custom":7,)"
     R"("inner_shape":3,"cluster_shape":5,"ordinal":1},"first_us":71.5,"chosen_us":66.25,"bits":"same"})"
     "\n]}\n";
@@ -64,14 +65,24 @@ void ExpectDamaged(const std::string& text, const std::string& message) {
                     HasSubstr("; delete it, or move it away, and make it anew with `sinter tune`")));
 }
 
+// Returns kOne in the words and the version of today, with this hash.
+std::string Today(const std::string& hash) {
+  std::string text = kOne;
+  for (const auto& [old_text, text_now] : std::vector<std::pair<std::string, std::string>>{
+           {"\"version\": 1", R"("version": 3, "sha256": ")" + hash + "\""},
+           {"\"products\"", "\"choices\""},
+           {"\"product\"", "\"problem\""}}) {
+    text.replace(text.find(old_text), old_text.size(), text_now);
+  }
+  return text;
+}
+
 TEST(TuningFileTest, OneChoiceALine) {
-  const auto hashed = [](const std::string& hash) { return R"("version": 2, "sha256": ")" + hash + "\""; };
-  EXPECT_EQ(
-      TuningText({{Key("p"), Tuned(66.25)}}),
-      Altered("\"version\": 1", hashed("c2574d15cea899a0c7341d9ce226d59b18f8136b86f5fee7d4c3befc383109d7")));
-  EXPECT_EQ(TuningText({}), "{\"format\": \"sinter tuning\", " +
-                                hashed("8227d5f44c25bfa980b6769a052ea9abce897f2266361c427daebea57ca49650") +
-                                ", \"choices\": [\n]}\n");
+  EXPECT_EQ(TuningText({{Key("p"), Tuned(66.25)}}),
+            Today("a040d0814070666a96e30d90b58ce6a99f7c1cbefc1daaa69f0c3f3a4cd18ede"));
+  EXPECT_EQ(TuningText({}), R"({"format": "sinter tuning", "version": 3, "sha256": ")"
+                            "65f7fcf0c12f4c5c353fa143de55dc133f049effd01720ef8556f1e82b3cbd84"
+                            "\", \"choices\": [\n]}\n");
 }
 
 TEST(TuningFileTest, GoesRound) {
@@ -87,9 +98,14 @@ TEST(TuningFileTest, GoesRound) {
   EXPECT_TRUE(ParseTuning(TuningText({}), "t")->empty());
 }
 
-// The format of earlier Sinter versions, without a hash. The next save writes one.
-TEST(TuningFileTest, ReadsVersionOne) {
+// The formats of earlier Sinter versions: 1 without a hash, and both with other names. The next save writes
+// today's.
+TEST(TuningFileTest, ReadsEarlierVersions) {
   EXPECT_EQ(*ParseTuning(kOne, "t"), (TuningTable{{Key("p"), Tuned(66.25)}}));
+  const std::string two = Altered(
+      "\"version\": 1",
+      R"("version": 2, "sha256": "c2574d15cea899a0c7341d9ce226d59b18f8136b86f5fee7d4c3befc383109d7")");
+  EXPECT_EQ(*ParseTuning(two, "t"), (TuningTable{{Key("p"), Tuned(66.25)}}));
   const ScratchFolder folder;
   const std::string path = folder.Write("m.tuning", kOne);
   ASSERT_TRUE(SaveTuning(path, {}).ok());
@@ -139,8 +155,8 @@ TEST(TuningFileTest, SaysWhatIsWrong) {
   ExpectDamaged(Altered("\"version\": 1", "\"version\": \"1\""), "\"version\" of the file is no integer");
   ExpectDamaged(Altered("\"version\": 1", "\"version\": 1, \"more\": 2"),
                 "the file has members that this version does not know");
-  ExpectDamaged(R"({"format": "sinter tuning", "version": 1, "choices": {}})", "\"choices\" is no list");
-  ExpectDamaged(R"({"format": "sinter tuning", "version": 1, "choices": [7]})", "choice 0 is no object");
+  ExpectDamaged(R"({"format": "sinter tuning", "version": 1, "products": {}})", "\"products\" is no list");
+  ExpectDamaged(R"({"format": "sinter tuning", "version": 1, "products": [7]})", "choice 0 is no object");
   ExpectDamaged(Altered("\"tile\":20,", ""), "the algorithm of choice 0 has no \"tile\"");
   ExpectDamaged(Altered("\"tile\":20", "\"tile\":-1"),
                 "\"tile\" of the algorithm of choice 0 is no integer from 0 to 4294967295");
@@ -151,9 +167,9 @@ TEST(TuningFileTest, SaysWhatIsWrong) {
   ExpectDamaged(Altered("71.5", "0"), "\"first_us\" of choice 0 is no time in microseconds");
   ExpectDamaged(Altered("66.25", "1e300"), "\"chosen_us\" of choice 0 is no time in microseconds");
   ExpectDamaged(Altered("same", "none"), R"("bits" of choice 0 is neither "same" nor "any")");
-  ExpectDamaged(Altered("\"p\"", "\"\""), "\"problem\" of choice 0 is no text of 1 to 1024 bytes");
-  ExpectDamaged(Altered("\"p\"", "\"" + std::string(1025, 'p') + "\""), "\"problem\" of choice 0 is no text");
-  ExpectDamaged(Altered("\"p\"", "\"p\\n\""), "\"problem\" of choice 0 is no text");
+  ExpectDamaged(Altered("\"p\"", "\"\""), "\"product\" of choice 0 is no text of 1 to 1024 bytes");
+  ExpectDamaged(Altered("\"p\"", "\"" + std::string(1025, 'p') + "\""), "\"product\" of choice 0 is no text");
+  ExpectDamaged(Altered("\"p\"", "\"p\\n\""), "\"product\" of choice 0 is no text");
   ExpectDamaged(Altered("\"bits\":\"same\"", "\"bits\":\"same\",\"time\":1"),
                 "choice 0 has members that this version does not know");
   const std::string one = kOne;
@@ -164,10 +180,10 @@ TEST(TuningFileTest, SaysWhatIsWrong) {
 }
 
 TEST(TuningFileTest, AnotherVersion) {
-  const absl::Status status = ParseTuning(Altered("\"version\": 1", "\"version\": 3"), "m.tuning").status();
+  const absl::Status status = ParseTuning(Altered("\"version\": 1", "\"version\": 4"), "m.tuning").status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("m.tuning: a tuning file of version 3, and this build reads version 2; delete it"));
+              HasSubstr("m.tuning: a tuning file of version 4, and this build reads version 3; delete it"));
 }
 
 TEST(TuningFileTest, SavesAndAdds) {
