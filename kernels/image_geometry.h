@@ -23,7 +23,7 @@ constexpr int64_t WindowPositions(int64_t size, int64_t before, int64_t after, i
 }
 
 // A convolution of images [batch, in_channels, in_h, in_w] with weights [out_channels, in_channels / groups,
-// kernel_h, kernel_w] to [batch, out_channels, out_h, out_w]. The gradients have the geometry of their forward
+// kernel_h, kernel_w] to [batch, out_channels, out_h, out_w]. A gradient has the geometry of its forward
 // convolution.
 struct ConvGeometry {
   int64_t batch = 0, in_channels = 0, out_channels = 0, groups = 1;

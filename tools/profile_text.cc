@@ -57,8 +57,8 @@ std::string Percent(double part, double whole) {
   return part > 0 && whole > 0 ? absl::StrFormat("%.1f", 100 * part / whole) : "-";
 }
 
-constexpr char kHead[] = "%6s %11s %7s %9s %10s %7s %-8s %s\n";
-constexpr char kRow[] = "%6d %11.4f %7.1f %9s %10s %7s %-8s %s\n";
+constexpr char kHead[] = "%6s %11s %7s %9s %10s %10s %-8s %s\n";
+constexpr char kRow[] = "%6d %11.4f %7.1f %9s %10s %10s %-8s %s\n";
 
 std::string Head(const char* first, const char* last) {
   return absl::StrFormat(kHead, first, "ms", "%", "GB/s", "GFLOP/s", "roofline %", "bound", last);

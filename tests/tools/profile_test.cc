@@ -68,23 +68,23 @@ roofline, measured first
   gpu:0  bf16 matmul of 8192  700000.0 GFLOP/s
 
 by kind
- steps          ms       %      GB/s    GFLOP/s  roofline % bound    kind
-     2      0.2400    60.0    1000.0   250000.0    66.7 both     matmul
-     1      0.0500    12.5    1000.0          -    50.0 memory   kernel
-     1      0.0100     2.5    1000.0          -       - -        copy
+ steps          ms       %      GB/s    GFLOP/s roofline % bound    kind
+     2      0.2400    60.0    1000.0   250000.0       66.7 both     matmul
+     1      0.0500    12.5    1000.0          -       50.0 memory   kernel
+     1      0.0100     2.5    1000.0          -          - -        copy
 
 identical steps, summed
- steps          ms       %      GB/s    GFLOP/s  roofline % bound    what
-     2      0.2400    60.0    1000.0   250000.0    66.7 both     matmul a; net.cc:12 Linear(4)
-     1      0.0500    12.5    1000.0          -    50.0 memory   kernel add; net.cc:12 Linear(4)
-     1      0.0100     2.5    1000.0          -       - -        copy; net.cc:12 Linear(4)
+ steps          ms       %      GB/s    GFLOP/s roofline % bound    what
+     2      0.2400    60.0    1000.0   250000.0       66.7 both     matmul a; net.cc:12 Linear(4)
+     1      0.0500    12.5    1000.0          -       50.0 memory   kernel add; net.cc:12 Linear(4)
+     1      0.0100     2.5    1000.0          -          - -        copy; net.cc:12 Linear(4)
 
 step by step
-  step          ms       %      GB/s    GFLOP/s  roofline % bound    what
-     2      0.1400    35.0    1000.0          -    57.1 memory   matmul a; net.cc:12 Linear(4)
-     1      0.1000    25.0    1000.0   600000.0    80.0 compute  matmul a; net.cc:12 Linear(4)
-     0      0.0500    12.5    1000.0          -    50.0 memory   kernel add; net.cc:12 Linear(4)
-     3      0.0100     2.5    1000.0          -       - -        copy; net.cc:12 Linear(4)
+  step          ms       %      GB/s    GFLOP/s roofline % bound    what
+     2      0.1400    35.0    1000.0          -       57.1 memory   matmul a; net.cc:12 Linear(4)
+     1      0.1000    25.0    1000.0   600000.0       80.0 compute  matmul a; net.cc:12 Linear(4)
+     0      0.0500    12.5    1000.0          -       50.0 memory   kernel add; net.cc:12 Linear(4)
+     3      0.0100     2.5    1000.0          -          - -        copy; net.cc:12 Linear(4)
 )");
 }
 
@@ -92,7 +92,7 @@ TEST(ProfileTextTest, LeavesTheShortOnesOut) {
   const std::string text = tools::ProfileText(Example(), 1);
   EXPECT_THAT(
       text,
-      HasSubstr("     -      0.1600    40.0    1000.0   375000.0    70.0 both     the other 3 steps\n"));
+      HasSubstr("     -      0.1600    40.0    1000.0   375000.0       70.0 both     the other 3 steps\n"));
   EXPECT_THAT(text, Not(HasSubstr("kernel add")));
 }
 
