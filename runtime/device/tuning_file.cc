@@ -107,6 +107,7 @@ class ObjectReader {
     ++taken_;
     return &*found;
   }
+  bool ok() const { return error_.empty(); }
   void Refuse(std::string error) {
     if (error_.empty()) error_ = std::move(error);
   }
@@ -262,6 +263,10 @@ absl::StatusOr<TuningTable> ParseFile(std::string_view text, const std::string& 
   reader.Text("format", &format);
   if (format != kFormat) reader.Refuse(absl::StrCat("its \"format\" is not \"", kFormat, "\""));
   reader.Integer("version", &version);
+  if (reader.ok() && (version < kVersionWithoutHash || version > kVersion)) {
+    return absl::FailedPreconditionError(absl::StrCat(name, ": a tuning file of version ", version,
+                                                      ", and this build reads version ", kVersion, kAdvice));
+  }
   if (version > kVersionWithoutHash) {
     reader.Text(kHashKey, &hash);
     const size_t at = FindHash(text);
@@ -272,10 +277,6 @@ absl::StatusOr<TuningTable> ParseFile(std::string_view text, const std::string& 
   }
   const char* const list = version < kVersion ? "products" : "choices";
   const Json* const choices = reader.Take(list);
-  if (choices != nullptr && (version < kVersionWithoutHash || version > kVersion)) {
-    return absl::FailedPreconditionError(absl::StrCat(name, ": a tuning file of version ", version,
-                                                      ", and this build reads version ", kVersion, kAdvice));
-  }
   if (choices != nullptr && !choices->is_array()) reader.Refuse(absl::StrCat("\"", list, "\" is no list"));
   if (error = reader.Finish(); !error.empty()) return damaged(error);
   TuningTable table;
