@@ -9,6 +9,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/program/collective.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/collective.h"
 
 namespace sinter::codegen {
 
@@ -23,29 +24,24 @@ mlir::RankedTensorType TensorOf(Value buffer) {
   return llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor();
 }
 
-// The properties in which the kinds of collectives differ.
-struct Contents {
-  fb::CollectiveKind kind;
-  ir::ReduceKind combine = ir::ReduceKind::sum;
-  int64_t root = 0;
-  llvm::ArrayRef<int64_t> sizes = {};  // Sizes along dimension 0, for every rank.
-};
+fb::CollectiveKind KindOf(ir::CollectiveInterface op) {
+  for (fb::CollectiveKind kind : fb::EnumValuesCollectiveKind()) {
+    if (CollectiveName(kind) == std::string_view(op.getExchange())) return kind;
+  }
+  SINTER_CHECK(false) << "plans have no collective of the name " << op.getExchange().str();
+}
 
-Contents ContentsOf(Operation* op) {
-  using Kind = fb::CollectiveKind;
-  return llvm::TypeSwitch<Operation*, Contents>(op)
-      .Case<ir::AllReduceOp>([](auto o) { return Contents{Kind::AllReduce, o.getCombine()}; })
-      .Case<ir::ReduceOp>(
-          [](auto o) { return Contents{Kind::Reduce, o.getCombine(), static_cast<int64_t>(o.getRoot())}; })
-      .Case<ir::BroadcastFromOp>([](auto o) {
-        return Contents{Kind::Broadcast, ir::ReduceKind::sum, static_cast<int64_t>(o.getRoot())};
-      })
-      .Case<ir::AllGatherOp>(
-          [](auto o) { return Contents{Kind::AllGather, ir::ReduceKind::sum, 0, o.getSizes()}; })
-      .Case<ir::ReduceScatterOp>(
-          [](auto o) { return Contents{Kind::ReduceScatter, o.getCombine(), 0, o.getSizes()}; })
-      .Case<ir::AllToAllOp>([](auto) { return Contents{Kind::AllToAll}; })
-      .Default([](Operation*) { return Contents{Kind::SendRecv}; });
+// Returns the elements of each part of the whole tensor, which is an operand or a result of every member.
+std::vector<int64_t> PartsOf(plan_ir::CallOp call, llvm::ArrayRef<int64_t> sizes) {
+  int64_t rows = 0, elements = 0;
+  for (Value buffer : sizes.empty() ? mlir::ValueRange() : mlir::ValueRange(call->getOperands())) {
+    if (TensorOf(buffer).getDimSize(0) < rows) continue;
+    rows = TensorOf(buffer).getDimSize(0);
+    elements = TensorOf(buffer).getNumElements();
+  }
+  std::vector<int64_t> parts;
+  for (int64_t size : sizes) parts.push_back(rows == 0 ? 0 : size * (elements / rows));
+  return parts;
 }
 
 // True if the buffers are parts of one memory, at the given distances from the first buffer.
@@ -78,13 +74,14 @@ absl::StatusOr<flatbuffers::Offset<fb::CollectiveStep>> LowerCollective(plan_ir:
                                                                         PlanContents& plan) {
   Operation* op = call.libraryOp();
   ir::Collective collective = *ir::Collective::Of(op);
-  Contents contents = ContentsOf(op);
+  auto member = llvm::cast<ir::CollectiveInterface>(op);
+  const ir::CollectiveSettings settings = member.getSettings();
   std::vector<uint32_t> group;
   for (ir::DeviceAttr device : collective.group) group.push_back(plan.DeviceIndex(device));
   auto rank = llvm::find(collective.group, ir::DeviceOf(call)) - collective.group.begin();
   mlir::ValueRange tensors =
       call.getIns().empty() ? mlir::ValueRange(call.getOuts()) : mlir::ValueRange(call.getIns());
-  std::vector<int64_t> elements, parts;
+  std::vector<int64_t> elements;
   mlir::Type element = TensorOf(tensors.front()).getElementType();
   for (Value buffer : tensors) {
     elements.push_back(TensorOf(buffer).getNumElements());
@@ -93,18 +90,14 @@ absl::StatusOr<flatbuffers::Offset<fb::CollectiveStep>> LowerCollective(plan_ir:
         absl::StrCat(UserLine(op->getLoc()), ": ", op->getName().getStringRef().str(),
                      " carries tensors of several element types; use one each"));
   }
-  mlir::Value row = contents.kind == fb::CollectiveKind::AllGather ? call.getOuts().front() : tensors.front();
-  for (int64_t size : contents.sizes) {
-    int64_t rows = TensorOf(row).getDimSize(0);
-    parts.push_back(rows == 0 ? 0 : size * (TensorOf(row).getNumElements() / rows));
-  }
   flatbuffers::FlatBufferBuilder& builder = plan.builder;
   auto group_table = builder.CreateVector(group);
-  auto element_table = builder.CreateVector(elements), part_table = builder.CreateVector(parts);
-  return fb::CreateCollectiveStep(builder, contents.kind, static_cast<fb::ReduceOp>(contents.combine),
-                                  DTypeOf(element), static_cast<uint32_t>(collective.channel), group_table,
-                                  static_cast<uint32_t>(rank), static_cast<uint32_t>(contents.root),
-                                  element_table, part_table, IsFlat(call));
+  auto element_table = builder.CreateVector(elements),
+       part_table = builder.CreateVector(PartsOf(call, settings.sizes));
+  return fb::CreateCollectiveStep(
+      builder, KindOf(member), static_cast<fb::ReduceOp>(settings.combine.value_or(ir::ReduceKind::sum)),
+      DTypeOf(element), static_cast<uint32_t>(collective.channel), group_table, static_cast<uint32_t>(rank),
+      static_cast<uint32_t>(settings.root), element_table, part_table, IsFlat(call));
 }
 
 class CollectiveBackend : public CallBackend {

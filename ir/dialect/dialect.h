@@ -14,6 +14,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "sinter/ir/dialect/collective_settings.h"
 #include "sinter/ir/dialect/device_attr.h"
 #include "sinter/ir/dialect/graph_builder.h"
 #include "sinter/ir/dialect/sharding_rule.h"

@@ -115,7 +115,27 @@ def CollectiveInterface : OpInterface<"CollectiveInterface", [StepInterface]> {
   let cppNamespace = "::sinter::ir";
   let methods = [
     InterfaceMethod<"Returns the members' devices in the order of their ranks.", "::mlir::ArrayAttr", "getGroup">,
-    InterfaceMethod<"Returns the number that the members of one exchange share.", "int64_t", "getChannel">
+    InterfaceMethod<"Returns the number that the members of one exchange share.", "int64_t", "getChannel">,
+    InterfaceMethod<"Returns the name of the exchange in a plan: CollectiveName of runtime/plan/collective.h.",
+      "::llvm::StringRef", "getExchange", (ins), "", "return $_op->getName().stripDialect();">,
+    InterfaceMethod<"Returns those attributes in which collectives differ.",
+      "::sinter::ir::CollectiveSettings", "getSettings", (ins), "", "return ::sinter::ir::SettingsOf($_op);">
+  ];
+}
+
+def CollectiveGradientInterface : OpInterface<"CollectiveGradientInterface", [CollectiveInterface]> {
+  let description = [{
+    The gradient of the exchange is an exchange too, of the same devices. An exchange that combines elements has a gradient for
+    a sum and a mean only.
+  }];
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<[{
+      Builds this member's part of the gradient's exchange: its operands are the gradients of this member's results, its
+      results are the gradients of this member's operands. Unless the new op takes a mean itself, the caller divides the
+      gradient of a mean by the number of members.}],
+      "::mlir::Operation *", "buildGradientMember",
+      (ins "::sinter::ir::GraphBuilder &":$b, "::mlir::ValueRange":$gradients, "int64_t":$channel)>
   ];
 }
 

@@ -150,4 +150,33 @@ mlir::OpFoldResult AllToAllOp::fold(FoldAdaptor) {
   return IsAlone(getGroup()) ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
 }
 
+mlir::Operation* AllReduceOp::buildGradientMember(GraphBuilder& b, mlir::ValueRange gradients,
+                                                  int64_t channel) {
+  return b.builder().create<AllReduceOp>(b.loc(), getOperandTypes(), gradients, getGroup(), channel,
+                                         getCombine());
+}
+mlir::Operation* ReduceOp::buildGradientMember(GraphBuilder& b, mlir::ValueRange gradients, int64_t channel) {
+  return b.builder().create<BroadcastFromOp>(b.loc(), getOperandTypes(), gradients, getGroup(), channel,
+                                             getRoot());
+}
+mlir::Operation* BroadcastFromOp::buildGradientMember(GraphBuilder& b, mlir::ValueRange gradients,
+                                                      int64_t channel) {
+  return b.builder().create<ReduceOp>(b.loc(), getOperandTypes(), gradients, getGroup(), channel,
+                                      ReduceKind::sum, getRoot());
+}
+mlir::Operation* AllGatherOp::buildGradientMember(GraphBuilder& b, mlir::ValueRange gradients,
+                                                  int64_t channel) {
+  return b.builder().create<ReduceScatterOp>(b.loc(), getX().getType(), gradients[0], getGroup(), channel,
+                                             ReduceKind::sum, getSizes());
+}
+mlir::Operation* ReduceScatterOp::buildGradientMember(GraphBuilder& b, mlir::ValueRange gradients,
+                                                      int64_t channel) {
+  return b.builder().create<AllGatherOp>(b.loc(), getX().getType(), gradients[0], getGroup(), channel,
+                                         getSizes());
+}
+mlir::Operation* AllToAllOp::buildGradientMember(GraphBuilder& b, mlir::ValueRange gradients,
+                                                 int64_t channel) {
+  return b.builder().create<AllToAllOp>(b.loc(), getX().getType(), gradients[0], getGroup(), channel);
+}
+
 }  // namespace sinter::ir

@@ -16,32 +16,36 @@ def Sinter_Group : TypedArrayAttrBase<Sinter_Device, "devices, each once">;
 
 // Not Pure: a member must neither be erased nor move alone. An op whose group is one device folds to its
 // operand.
-class Sinter_CollectiveOp<string mnemonic, string text, dag operands, dag attributes = (ins)>
-    : Sinter_Op<mnemonic, [CollectiveInterface, DeclareOpInterfaceMethods<StepInterface, ["mayUpdateInPlace"]>]> {
+class Sinter_CollectiveOp<string mnemonic, string text, dag operands, dag attributes = (ins), list<Trait> traits = []>
+    : Sinter_Op<mnemonic, traits # [CollectiveInterface, DeclareOpInterfaceMethods<StepInterface, ["mayUpdateInPlace"]>]> {
   let summary = text;
   let arguments = !con(operands, (ins Sinter_Group:$group, I64Attr:$channel), attributes);
   let hasVerifier = 1;
 }
-def AllReduceOp : Sinter_CollectiveOp<"all_reduce",
+class Sinter_DifferentiableCollectiveOp<string mnemonic, string text, dag operands, dag attributes = (ins)>
+    : Sinter_CollectiveOp<mnemonic, text, operands, attributes, [DeclareOpInterfaceMethods<CollectiveGradientInterface>]>;
+
+def AllReduceOp : Sinter_DifferentiableCollectiveOp<"all_reduce",
     "The members' operands combined element by element, the same result on all; several tensors travel as one",
     (ins Variadic<Sinter_NumberTensor>:$xs), (ins Sinter_ReduceKind:$combine)> {
   let results = (outs Variadic<Sinter_NumberTensor>:$combined);
   let assemblyFormat = "$combine $xs `over` $group `channel` $channel attr-dict `:` functional-type($xs, $combined)";
   let hasFolder = 1;
 }
-def ReduceOp : Sinter_CollectiveOp<"reduce",
+def ReduceOp : Sinter_DifferentiableCollectiveOp<"reduce",
     "The members' operands combined element by element, on the member of rank `root` alone: the others have no results",
     (ins Variadic<Sinter_NumberTensor>:$xs), (ins Sinter_ReduceKind:$combine, I64Attr:$root)> {
   let results = (outs Variadic<Sinter_NumberTensor>:$combined);
   let assemblyFormat = "$combine $xs `to` $root `over` $group `channel` $channel attr-dict `:` functional-type($xs, $combined)";
 }
-def BroadcastFromOp : Sinter_CollectiveOp<"broadcast_from",
+def BroadcastFromOp : Sinter_DifferentiableCollectiveOp<"broadcast_from",
     "The operands of the member of rank `root`, on all: the others have no operands",
     (ins Variadic<Sinter_Tensor>:$xs), (ins I64Attr:$root)> {
   let results = (outs Variadic<Sinter_Tensor>:$received);
   let assemblyFormat = "$xs `root` $root `over` $group `channel` $channel attr-dict `:` functional-type($xs, $received)";
+  let extraClassDeclaration = "llvm::StringRef getExchange() { return \"broadcast\"; }";
 }
-def AllGatherOp : Sinter_CollectiveOp<"all_gather",
+def AllGatherOp : Sinter_DifferentiableCollectiveOp<"all_gather",
     "The members' operands concatenated along dimension 0 in the order of the ranks, on all members; `sizes` are the operands' "
     "sizes along dimension 0",
     (ins Sinter_Tensor:$x), (ins DenseI64ArrayAttr:$sizes)> {
@@ -49,7 +53,7 @@ def AllGatherOp : Sinter_CollectiveOp<"all_gather",
   let assemblyFormat = "$x `sizes` $sizes `over` $group `channel` $channel attr-dict `:` type($x) `->` type($result)";
   let hasFolder = 1;
 }
-def ReduceScatterOp : Sinter_CollectiveOp<"reduce_scatter",
+def ReduceScatterOp : Sinter_DifferentiableCollectiveOp<"reduce_scatter",
     "The members' operands combined element by element; each member receives its part along dimension 0. `sizes` are the "
     "parts'",
     (ins Sinter_NumberTensor:$x), (ins Sinter_ReduceKind:$combine, DenseI64ArrayAttr:$sizes)> {
@@ -57,7 +61,7 @@ def ReduceScatterOp : Sinter_CollectiveOp<"reduce_scatter",
   let assemblyFormat = "$combine $x `sizes` $sizes `over` $group `channel` $channel attr-dict `:` type($x) `->` type($result)";
   let hasFolder = 1;
 }
-def AllToAllOp : Sinter_CollectiveOp<"all_to_all",
+def AllToAllOp : Sinter_DifferentiableCollectiveOp<"all_to_all",
     "Cuts each operand in equal parts along dimension 0 and sends part i to rank i; the received parts are in the order of "
     "the ranks",
     (ins Sinter_Tensor:$x)> {
@@ -68,11 +72,13 @@ def AllToAllOp : Sinter_CollectiveOp<"all_to_all",
 def SendOp : Sinter_CollectiveOp<"send", "Sends x to the other member, whose op is a `recv`; the group is sender, receiver",
     (ins Sinter_Tensor:$x)> {
   let assemblyFormat = "$x `over` $group `channel` $channel attr-dict `:` type($x)";
+  let extraClassDeclaration = "llvm::StringRef getExchange() { return \"send_recv\"; }";
 }
 def RecvOp : Sinter_CollectiveOp<"recv", "Receives the value of the other member, whose op is a `send`; the group is sender, receiver",
     (ins)> {
   let results = (outs Sinter_Tensor:$result);
   let assemblyFormat = "`over` $group `channel` $channel attr-dict `:` type($result)";
+  let extraClassDeclaration = "llvm::StringRef getExchange() { return \"send_recv\"; }";
 }
 
 #endif  // SINTER_IR_COLLECTIVE_OPS_TD

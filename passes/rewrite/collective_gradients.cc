@@ -17,12 +17,9 @@ bool IsOfChannel(Operation* op, int64_t channel) {
   return collective && collective->channel == channel;
 }
 
-// Returns nullopt if the collective does not combine elements.
 std::optional<ReduceKind> CombineOf(Operation* op) {
-  return llvm::TypeSwitch<Operation*, std::optional<ReduceKind>>(op)
-      .Case<ir::AllReduceOp, ir::ReduceOp, ir::ReduceScatterOp>(
-          [](auto member) { return member.getCombine(); })
-      .Default([](Operation*) { return std::nullopt; });
+  auto collective = llvm::dyn_cast<ir::CollectiveInterface>(op);
+  return collective ? collective.getSettings().combine : std::nullopt;
 }
 
 int64_t FreeChannel(Operation* member) {
@@ -33,100 +30,13 @@ int64_t FreeChannel(Operation* member) {
   return channel;
 }
 
-// One gradient's collective, with a member on the device of each forward member.
-class Backward {
- public:
-  Backward(ir::GraphBuilder& b, llvm::ArrayRef<Operation*> members, GradientsOfMembers gradients)
-      : b_(b),
-        members_(members),
-        gradients_(std::move(gradients)),
-        group_(members[0]->getAttrOfType<mlir::ArrayAttr>("group")),
-        channel_(FreeChannel(members[0])) {}
-
-  GradientsOfMembers run();
-
- private:
-  // Fills missing result gradients with zeros. Runs before any member is built, so that members stay
-  // adjacent.
-  void fillZeros();
-  llvm::SmallVector<Value> valuesOf(size_t m) {
-    return llvm::to_vector(llvm::map_range(gradients_[m], [](Expr g) { return g.value; }));
-  }
-  Operation* member(size_t m, ir::AllReduceOp forward);
-  Operation* member(size_t m, ir::ReduceOp forward);
-  Operation* member(size_t m, ir::BroadcastFromOp forward);
-  Operation* member(size_t m, ir::AllGatherOp forward);
-  Operation* member(size_t m, ir::ReduceScatterOp forward);
-  Operation* member(size_t m, ir::AllToAllOp forward);
-
-  ir::GraphBuilder& b_;
-  llvm::ArrayRef<Operation*> members_;
-  GradientsOfMembers gradients_;
-  mlir::ArrayAttr group_;
-  int64_t channel_;
-};
-
-void Backward::fillZeros() {
-  for (auto [member, gradients] : llvm::zip_equal(members_, gradients_)) {
-    for (auto [result, gradient] : llvm::zip_equal(member->getResults(), gradients)) {
-      if (!gradient) gradient = b_.zeros(b_.wrap(result));
+// Fills missing result gradients with zeros.
+void FillZeros(ir::GraphBuilder& b, llvm::ArrayRef<Operation*> members, GradientsOfMembers& gradients) {
+  for (auto [member, of_member] : llvm::zip_equal(members, gradients)) {
+    for (auto [result, gradient] : llvm::zip_equal(member->getResults(), of_member)) {
+      if (!gradient) gradient = b.zeros(b.wrap(result));
     }
   }
-}
-
-Operation* Backward::member(size_t m, ir::AllReduceOp forward) {
-  return b_.builder().create<ir::AllReduceOp>(b_.loc(), forward->getOperandTypes(), valuesOf(m), group_,
-                                              channel_, forward.getCombine());
-}
-
-Operation* Backward::member(size_t m, ir::ReduceOp forward) {
-  return b_.builder().create<ir::BroadcastFromOp>(b_.loc(), forward->getOperandTypes(), valuesOf(m), group_,
-                                                  channel_, forward.getRoot());
-}
-
-Operation* Backward::member(size_t m, ir::BroadcastFromOp forward) {
-  return b_.builder().create<ir::ReduceOp>(b_.loc(), forward->getOperandTypes(), valuesOf(m), group_,
-                                           channel_, ReduceKind::sum, forward.getRoot());
-}
-
-Operation* Backward::member(size_t m, ir::AllGatherOp forward) {
-  return b_.builder().create<ir::ReduceScatterOp>(b_.loc(), forward.getX().getType(), valuesOf(m)[0], group_,
-                                                  channel_, ReduceKind::sum, forward.getSizes());
-}
-
-Operation* Backward::member(size_t m, ir::ReduceScatterOp forward) {
-  return b_.builder().create<ir::AllGatherOp>(b_.loc(), forward.getX().getType(), valuesOf(m)[0], group_,
-                                              channel_, forward.getSizes());
-}
-
-Operation* Backward::member(size_t m, ir::AllToAllOp forward) {
-  return b_.builder().create<ir::AllToAllOp>(b_.loc(), forward.getX().getType(), valuesOf(m)[0], group_,
-                                             channel_);
-}
-
-GradientsOfMembers Backward::run() {
-  fillZeros();
-  llvm::SmallVector<Operation*> made;
-  for (size_t m = 0; m < members_.size(); ++m) {
-    Operation* op =
-        llvm::TypeSwitch<Operation*, Operation*>(members_[m])
-            .Case<ir::AllReduceOp, ir::ReduceOp, ir::BroadcastFromOp, ir::AllGatherOp, ir::ReduceScatterOp,
-                  ir::AllToAllOp>([&](auto forward) { return member(m, forward); })
-            .Default([](Operation*) { return static_cast<Operation*>(nullptr); });
-    ir::SetDevice(op, ir::DeviceOf(members_[m]));
-    made.push_back(op);
-  }
-  // The gradient of a mean is divided by the group's size, unless the backward collective itself takes the
-  // mean.
-  bool divides = CombineOf(members_[0]) == ReduceKind::mean && !llvm::isa<ir::AllReduceOp>(members_[0]);
-  GradientsOfMembers terms(members_.size());
-  for (auto [op, of_member] : llvm::zip_equal(made, terms)) {
-    for (Value result : op->getResults()) {
-      Expr term = b_.wrap(result);
-      of_member.push_back(divides ? term * (1.0 / static_cast<double>(group_.size())) : term);
-    }
-  }
-  return terms;
 }
 
 }  // namespace
@@ -146,7 +56,7 @@ llvm::SmallVector<Operation*> MembersOf(Operation* op) {
 }
 
 std::string WhyNoGradient(Operation* member) {
-  if (llvm::isa<ir::SendOp, ir::RecvOp>(member)) {
+  if (!llvm::isa<ir::CollectiveGradientInterface>(member)) {
     return "has no gradient; expected a copy, or use stop_gradient if that is intended";
   }
   std::optional<ReduceKind> combine = CombineOf(member);
@@ -162,7 +72,25 @@ std::string WhyNoGradient(Operation* member) {
 
 GradientsOfMembers CollectiveGradient(ir::GraphBuilder& b, llvm::ArrayRef<Operation*> members,
                                       GradientsOfMembers gradients) {
-  return Backward(b, members, std::move(gradients)).run();
+  // Members must stay adjacent, so everything else is built before the first of them.
+  FillZeros(b, members, gradients);
+  const int64_t channel = FreeChannel(members[0]);
+  llvm::SmallVector<Operation*> made;
+  for (auto [member, of_member] : llvm::zip_equal(members, gradients)) {
+    auto values = llvm::to_vector(llvm::map_range(of_member, [](Expr g) { return g.value; }));
+    made.push_back(
+        llvm::cast<ir::CollectiveGradientInterface>(member).buildGradientMember(b, values, channel));
+    ir::SetDevice(made.back(), ir::DeviceOf(member));
+  }
+  const bool divides = CombineOf(members[0]) == ReduceKind::mean && CombineOf(made[0]) != ReduceKind::mean;
+  GradientsOfMembers terms(members.size());
+  for (auto [op, of_member] : llvm::zip_equal(made, terms)) {
+    for (Value result : op->getResults()) {
+      Expr term = b.wrap(result);
+      of_member.push_back(divides ? term * (1.0 / static_cast<double>(members.size())) : term);
+    }
+  }
+  return terms;
 }
 
 }  // namespace sinter

@@ -47,7 +47,11 @@ class HostCollectiveWork : public HostCollective {
       members_.push_back({rank, table.inputs() == nullptr ? 0 : table.inputs()->size()});
     }
     me_ = process_of_[members_.front().rank];
-    if (processes_.size() > 1) LayOutRounds();
+    if (c_.traits().moves != nullptr) {
+      LayOutMoves();
+    } else if (processes_.size() > 1) {
+      LayOutRounds();
+    }
   }
 
   size_t WorkspaceBytes() const override { return rows_ * row_bytes_; }
@@ -56,28 +60,22 @@ class HostCollectiveWork : public HostCollective {
     buffers_ = buffers;
     run_ = run;
     workspace_ = static_cast<std::byte*>(workspace);
-    switch (c_.kind) {
-      case fb::CollectiveKind::AllReduce:
-      case fb::CollectiveKind::Reduce:
-      case fb::CollectiveKind::ReduceScatter:
-        if (processes_.size() > 1) return RunRounds();
-        CombineRange({0, c_.elements()});
-        return absl::OkStatus();
-      case fb::CollectiveKind::Broadcast:
-        return Broadcast();
-      case fb::CollectiveKind::AllGather:
-        return AllGather();
-      case fb::CollectiveKind::AllToAll:
-      case fb::CollectiveKind::SendRecv:
-        return Scatter();
-    }
-    SINTER_CHECK(false) << "a collective without a kind passed the verifier";
+    if (c_.traits().moves != nullptr) return RunMoves();
+    if (processes_.size() > 1) return RunRounds();
+    CombineRange({0, c_.elements()});
+    return absl::OkStatus();
   }
 
  private:
   struct Member {
     uint32_t rank;
     size_t inputs;
+  };
+  // The same elements for one or several members.
+  struct Parcel {
+    CollectiveMove move;                          // To the first of them.
+    std::vector<int> processes;                   // Other processes with receivers, ascending.
+    std::vector<std::pair<int, int64_t>> places;  // The local receivers, and their first elements.
   };
 
   // Calls f(piece, elements before the piece in `range`) for the pieces of tensors or parts in elements
@@ -173,10 +171,8 @@ class HostCollectiveWork : public HostCollective {
   void CopyResults(size_t round);
   absl::Status RunRounds();
 
-  absl::Status Broadcast();
-  absl::Status AllGather();
-  absl::Status Scatter();
-  void Move(uint32_t from, uint32_t to, std::byte* source, std::byte* target, size_t bytes);
+  void LayOutMoves();
+  absl::Status RunMoves();
 
   const CollectiveLayout c_;
   const HostCollectiveOptions options_;
@@ -189,6 +185,7 @@ class HostCollectiveWork : public HostCollective {
   // For each of processes_: the chunks that it combines, one per round.
   std::vector<std::vector<Range>> chunks_;
   size_t rounds_ = 0;
+  std::vector<Parcel> parcels_;
   size_t rows_ = 0, row_bytes_ = 0;
   std::vector<World::Transfer> transfers_;
   std::span<void* const* const> buffers_;  // Buffers of the current run.
@@ -204,10 +201,6 @@ void HostCollectiveWork::AddChunks(Range range, std::vector<Range>& chunks) cons
 }
 
 void HostCollectiveWork::LayOutRounds() {
-  if (c_.kind != fb::CollectiveKind::AllReduce && c_.kind != fb::CollectiveKind::Reduce &&
-      c_.kind != fb::CollectiveKind::ReduceScatter) {
-    return;
-  }
   const int64_t count = static_cast<int64_t>(processes_.size());
   const int64_t units = (c_.elements() + kUnitElements - 1) / kUnitElements;
   for (int64_t p = 0; p < count; ++p) {
@@ -304,73 +297,43 @@ absl::Status HostCollectiveWork::RunRounds() {
   return absl::OkStatus();
 }
 
-absl::Status HostCollectiveWork::Broadcast() {
-  const int root = member_of_[c_.root];
-  const int source = process_of_[c_.root];
-  for (size_t t = 0; t + 1 < c_.starts.size(); ++t) {
-    const size_t bytes = BytesOf(c_.starts[t + 1] - c_.starts[t]);
-    if (root == kNobody) Receive(source, OutputOf(0, t), bytes);
-    for (const int process : processes_) {
-      if (root != kNobody && process != me_) Send(process, InputOf(root, t), bytes);
+void HostCollectiveWork::LayOutMoves() {
+  for (const CollectiveMove& move : c_.traits().moves(c_)) {
+    if (parcels_.empty() || !parcels_.back().move.IsOfSameElements(move)) parcels_.push_back({.move = move});
+    Parcel& parcel = parcels_.back();
+    const int process = process_of_[move.to];
+    if (process == me_) parcel.places.emplace_back(member_of_[move.to], move.target);
+    const auto at = std::ranges::lower_bound(parcel.processes, process);
+    const bool is_known = at != parcel.processes.end() && *at == process;
+    if (process != me_ && !is_known) parcel.processes.insert(at, process);
+  }
+}
+
+// Each process receives a parcel once, for the first of its receivers, and copies it to the others. All
+// processes list the parcels in the same order.
+absl::Status HostCollectiveWork::RunMoves() {
+  const auto source_of = [&](const Parcel& parcel) {
+    const auto& [from, to, tensor, source, target, count] = parcel.move;
+    const int member = member_of_[from];
+    return member != kNobody ? At(InputOf(member, tensor), source)
+                             : At(OutputOf(parcel.places[0].first, tensor), parcel.places[0].second);
+  };
+  for (const Parcel& parcel : parcels_) {
+    const size_t bytes = BytesOf(parcel.move.count);
+    if (member_of_[parcel.move.from] != kNobody) {
+      for (const int process : parcel.processes) Send(process, source_of(parcel), bytes);
+    } else if (!parcel.places.empty()) {
+      Receive(process_of_[parcel.move.from], source_of(parcel), bytes);
     }
   }
   SINTER_RETURN_IF_ERROR(Exchange());
-  for (size_t t = 0; t + 1 < c_.starts.size(); ++t) {
-    const size_t bytes = BytesOf(c_.starts[t + 1] - c_.starts[t]);
-    const void* const from = root == kNobody ? OutputOf(0, t) : InputOf(root, t);
-    for (size_t member = 0; member < members_.size(); ++member) {
-      CopyBytes(OutputOf(static_cast<int>(member), t), from, bytes, *options_.pool);
+  for (const Parcel& parcel : parcels_) {
+    for (const auto& [member, target] : parcel.places) {
+      CopyBytes(At(OutputOf(member, parcel.move.tensor), target), source_of(parcel),
+                BytesOf(parcel.move.count), *options_.pool);
     }
   }
   return absl::OkStatus();
-}
-
-absl::Status HostCollectiveWork::AllGather() {
-  for (uint32_t rank = 0; rank < c_.size(); ++rank) {
-    const size_t bytes = BytesOf(c_.starts[rank + 1] - c_.starts[rank]);
-    const int member = member_of_[rank];
-    if (member == kNobody) Receive(process_of_[rank], At(OutputOf(0, 0), c_.starts[rank]), bytes);
-    for (const int process : processes_) {
-      if (member != kNobody && process != me_) Send(process, InputOf(member, 0), bytes);
-    }
-  }
-  SINTER_RETURN_IF_ERROR(Exchange());
-  for (uint32_t rank = 0; rank < c_.size(); ++rank) {
-    const size_t bytes = BytesOf(c_.starts[rank + 1] - c_.starts[rank]);
-    const int from = member_of_[rank];
-    const std::byte* const part =
-        from == kNobody ? At(OutputOf(0, 0), c_.starts[rank]) : At(InputOf(from, 0), 0);
-    for (size_t member = 0; member < members_.size(); ++member) {
-      CopyBytes(At(OutputOf(static_cast<int>(member), 0), c_.starts[rank]), part, bytes, *options_.pool);
-    }
-  }
-  return absl::OkStatus();
-}
-
-void HostCollectiveWork::Move(uint32_t from, uint32_t to, std::byte* source, std::byte* target,
-                              size_t bytes) {
-  const bool is_from_here = member_of_[from] != kNobody, is_to_here = member_of_[to] != kNobody;
-  if (is_from_here && is_to_here) {
-    CopyBytes(target, source, bytes, *options_.pool);
-  } else if (is_from_here) {
-    Send(process_of_[to], source, bytes);
-  } else if (is_to_here) {
-    Receive(process_of_[from], target, bytes);
-  }
-}
-
-// All processes list the pairs in the same order.
-absl::Status HostCollectiveWork::Scatter() {
-  const bool is_pair = c_.kind == fb::CollectiveKind::SendRecv;
-  const int64_t part = is_pair ? c_.elements() : c_.elements() / c_.size();
-  for (uint32_t from = 0; from < (is_pair ? 1 : c_.size()); ++from) {
-    for (uint32_t to = is_pair ? 1 : 0; to < c_.size(); ++to) {
-      const int source = member_of_[from], target = member_of_[to];
-      Move(from, to, source == kNobody ? nullptr : At(InputOf(source, 0), is_pair ? 0 : to * part),
-           target == kNobody ? nullptr : At(OutputOf(target, 0), is_pair ? 0 : from * part), BytesOf(part));
-    }
-  }
-  return Exchange();
 }
 
 }  // namespace

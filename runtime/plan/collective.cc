@@ -1,6 +1,6 @@
 #include "sinter/runtime/plan/collective.h"
 
-#include <numeric>
+#include <iterator>
 
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/host/status.h"
@@ -23,26 +23,65 @@ int64_t FlatElements(const fb::Function& function, const fb::Step& step, DType d
   return static_cast<int64_t>(last.offset() + last.bytes() - first.offset()) / SizeOf(dtype);
 }
 
+using Moves = std::vector<CollectiveMove>;
+
+// The number of elements of a tensor, or of a part.
+int64_t CountOf(const CollectiveLayout& c, size_t i) { return c.starts[i + 1] - c.starts[i]; }
+
+Moves BroadcastMoves(const CollectiveLayout& c) {
+  Moves moves;
+  for (size_t t = 0; t + 1 < c.starts.size(); ++t) {
+    for (uint32_t to = 0; to < c.size(); ++to) moves.push_back({c.root, to, t, 0, 0, CountOf(c, t)});
+  }
+  return moves;
+}
+
+Moves GatherMoves(const CollectiveLayout& c) {
+  Moves moves;
+  for (uint32_t from = 0; from < c.size(); ++from) {
+    for (uint32_t to = 0; to < c.size(); ++to) {
+      moves.push_back({from, to, 0, 0, c.starts[from], CountOf(c, from)});
+    }
+  }
+  return moves;
+}
+
+Moves AllToAllMoves(const CollectiveLayout& c) {
+  Moves moves;
+  const int64_t part = c.elements() / c.size();
+  for (uint32_t from = 0; from < c.size(); ++from) {
+    for (uint32_t to = 0; to < c.size(); ++to) moves.push_back({from, to, 0, to * part, from * part, part});
+  }
+  return moves;
+}
+
+Moves SendMoves(const CollectiveLayout& c) { return {{0, 1, 0, 0, 0, c.elements()}}; }
+
+using Owners = CollectiveTraits::Owners;
+using Parts = CollectiveTraits::Parts;
+
+// By kind.
+constexpr CollectiveTraits kTraits[] = {
+    {.name = "all_reduce", .combines = true, .has_list = true},
+    {.name = "reduce", .combines = true, .has_list = true, .outputs = Owners::kRoot},
+    {.name = "broadcast", .has_list = true, .inputs = Owners::kRoot, .moves = BroadcastMoves},
+    {.name = "all_gather", .parts = Parts::kInputs, .moves = GatherMoves},
+    {.name = "reduce_scatter", .combines = true, .parts = Parts::kOutputs},
+    {.name = "all_to_all", .has_equal_parts = true, .moves = AllToAllMoves},
+    {.name = "send_recv",
+     .inputs = Owners::kRank0,
+     .outputs = Owners::kRank1,
+     .members = 2,
+     .moves = SendMoves},
+};
+static_assert(std::size(kTraits) == static_cast<size_t>(fb::CollectiveKind::MAX) + 1);
+
 }  // namespace
 
+const CollectiveTraits& TraitsOf(fb::CollectiveKind kind) { return kTraits[static_cast<size_t>(kind)]; }
+
 std::string_view CollectiveName(fb::CollectiveKind kind) {
-  switch (kind) {
-    case fb::CollectiveKind::AllReduce:
-      return "all_reduce";
-    case fb::CollectiveKind::Reduce:
-      return "reduce";
-    case fb::CollectiveKind::Broadcast:
-      return "broadcast";
-    case fb::CollectiveKind::AllGather:
-      return "all_gather";
-    case fb::CollectiveKind::ReduceScatter:
-      return "reduce_scatter";
-    case fb::CollectiveKind::AllToAll:
-      return "all_to_all";
-    case fb::CollectiveKind::SendRecv:
-      return "send_recv";
-  }
-  return "";
+  return kind <= fb::CollectiveKind::MAX ? TraitsOf(kind).name : "";
 }
 
 CollectiveLayout CollectiveLayout::Of(const fb::Function& function, uint32_t step) {
@@ -54,9 +93,7 @@ CollectiveLayout CollectiveLayout::Of(const fb::Function& function, uint32_t ste
                         .group = {table.group()->begin(), table.group()->end()},
                         .root = table.root(),
                         .starts = {0}};
-  const bool is_in_parts =
-      table.kind() == fb::CollectiveKind::AllGather || table.kind() == fb::CollectiveKind::ReduceScatter;
-  const auto* const sizes = is_in_parts ? table.parts() : table.elements();
+  const auto* const sizes = made.traits().parts == Parts::kNone ? table.elements() : table.parts();
   if (sizes == nullptr || sizes->size() == 0) return made;
   if (table.is_flat()) {
     // Every member has operands (see plan_verifier.h).
@@ -65,16 +102,6 @@ CollectiveLayout CollectiveLayout::Of(const fb::Function& function, uint32_t ste
   }
   for (const int64_t size : *sizes) made.starts.push_back(made.starts.back() + size);
   return made;
-}
-
-bool CollectiveLayout::HasInputs(uint32_t rank) const {
-  if (kind == fb::CollectiveKind::Broadcast) return rank == root;
-  return kind != fb::CollectiveKind::SendRecv || rank == 0;
-}
-
-bool CollectiveLayout::HasOutputs(uint32_t rank) const {
-  if (kind == fb::CollectiveKind::Reduce) return rank == root;
-  return kind != fb::CollectiveKind::SendRecv || rank == 1;
 }
 
 bool CanCombine(fb::ReduceOp combine, DType dtype) {

@@ -29,7 +29,48 @@ enum class CollectiveKind : uint8_t;
 enum class ReduceOp : uint8_t;
 }  // namespace fb
 
-// "all_reduce", "send_recv".
+struct CollectiveLayout;
+
+// Elements that go from an input of one member to an output of another, or to its own.
+struct CollectiveMove {
+  uint32_t from, to;  // Ranks.
+  size_t tensor;      // Position among the inputs of `from` and the outputs of `to`.
+  int64_t source, target, count;
+
+  bool IsOfSameElements(const CollectiveMove& other) const {
+    return from == other.from && tensor == other.tensor && source == other.source && count == other.count;
+  }
+};
+
+// The properties of a kind of collectives: a row of the table in collective.cc. The verifier and the
+// implementations treat all kinds without `combines` alike: they carry out `moves`.
+struct CollectiveTraits {
+  enum class Owners : uint8_t { kAll, kRoot, kRank0, kRank1 };
+  enum class Parts : uint8_t { kNone, kInputs, kOutputs };
+
+  std::string_view name;          // "all_reduce", "send_recv".
+  bool combines = false;          // The elements of all members are combined by `combine`.
+  bool has_list = false;          // The collective exchanges lists of tensors; they may be in place.
+  bool has_equal_parts = false;   // The number of members divides the number of elements.
+  Parts parts = Parts::kNone;     // The tensors that are the members' parts of a whole; they may be in place.
+  Owners inputs = Owners::kAll;   // The members that have inputs.
+  Owners outputs = Owners::kAll;  // The members that have outputs.
+  uint32_t members = 0;           // The only possible number of members; 0 for any number.
+  // Returns the moves in the same order for every process. Equal elements for several members are adjacent.
+  // Null for kinds that combine.
+  std::vector<CollectiveMove> (*moves)(const CollectiveLayout& layout) = nullptr;
+
+  bool can_be_in_place() const { return has_list || parts != Parts::kNone; }
+  static bool Has(Owners owners, uint32_t rank, uint32_t root) {
+    if (owners == Owners::kAll) return true;
+    return rank == (owners == Owners::kRoot ? root : owners == Owners::kRank0 ? 0u : 1u);
+  }
+};
+
+// `kind` must exist.
+const CollectiveTraits& TraitsOf(fb::CollectiveKind kind);
+
+// Empty if the kind does not exist.
 std::string_view CollectiveName(fb::CollectiveKind kind);
 
 // True if elements of the type can be combined so: i1 has max and min only.
@@ -59,8 +100,9 @@ struct CollectiveLayout {
 
   int64_t elements() const { return starts.back(); }
   uint32_t size() const { return static_cast<uint32_t>(group.size()); }
-  bool HasInputs(uint32_t rank) const;
-  bool HasOutputs(uint32_t rank) const;
+  const CollectiveTraits& traits() const { return TraitsOf(kind); }
+  bool HasInputs(uint32_t rank) const { return CollectiveTraits::Has(traits().inputs, rank, root); }
+  bool HasOutputs(uint32_t rank) const { return CollectiveTraits::Has(traits().outputs, rank, root); }
 };
 
 // The members of one channel in this process: adjacent in Function.steps, all CPUs or all GPUs.

@@ -23,18 +23,9 @@ constexpr uint64_t kFlatGap = 512;  // Flat tensors have only alignment gaps bet
 
 std::string Name(fb::CollectiveKind kind) { return std::string(CollectiveName(kind)); }
 
-bool IsCombining(fb::CollectiveKind kind) {
-  return kind == fb::CollectiveKind::AllReduce || kind == fb::CollectiveKind::Reduce ||
-         kind == fb::CollectiveKind::ReduceScatter;
-}
-bool IsInParts(fb::CollectiveKind kind) {
-  return kind == fb::CollectiveKind::AllGather || kind == fb::CollectiveKind::ReduceScatter;
-}
-// True if the collective exchanges lists of tensors.
-bool IsMany(fb::CollectiveKind kind) {
-  return kind == fb::CollectiveKind::AllReduce || kind == fb::CollectiveKind::Reduce ||
-         kind == fb::CollectiveKind::Broadcast;
-}
+using Parts = CollectiveTraits::Parts;
+
+const CollectiveTraits& TraitsOf(const fb::CollectiveStep& s) { return sinter::TraitsOf(s.kind()); }
 
 // Returns the buffers of a list of operands, which VerifyStep has checked.
 std::vector<const fb::Buffer*> BuffersOf(const fb::Function& function,
@@ -57,10 +48,10 @@ absl::Status CheckEnums(const fb::CollectiveStep& s) {
     return BadPlan("element type ", static_cast<int>(s.dtype()), " does not exist");
   }
   const DType dtype = static_cast<DType>(s.dtype());
-  if (IsCombining(s.kind()) && !CanCombine(s.combine(), dtype)) {
+  if (TraitsOf(s).combines && !CanCombine(s.combine(), dtype)) {
     return BadPlan("elements of type ", std::string(DTypeName(dtype)), " have no sum and no mean");
   }
-  if (s.is_flat() && !IsMany(s.kind())) {
+  if (s.is_flat() && !TraitsOf(s).has_list) {
     return BadPlan("it is flat, and ", Name(s.kind()), " has one tensor");
   }
   if (!IsAligned(s.group()) || !IsAligned(s.elements()) || !IsAligned(s.parts())) {
@@ -90,8 +81,8 @@ absl::Status CheckGroup(const fb::Plan& plan, const fb::Step& step, const fb::Co
     return BadPlan("it runs on ", DeviceOf(plan, step.device()).ToString(), ", and rank ", s.rank(),
                    " of its group is on ", DeviceOf(plan, s.group()->Get(s.rank())).ToString());
   }
-  if (s.kind() == fb::CollectiveKind::SendRecv && count != 2) {
-    return BadPlan("send_recv has ", count, " members, not 2");
+  if (const uint32_t members = TraitsOf(s).members; members > 0 && count != members) {
+    return BadPlan(Name(s.kind()), " has ", count, " members, not ", members);
   }
   return absl::OkStatus();
 }
@@ -138,14 +129,14 @@ absl::Status CheckNumbers(const fb::CollectiveStep& s, const std::vector<const f
                           const std::vector<const fb::Buffer*>& outputs) {
   std::vector<int64_t> elements, in, out;
   if (s.elements() != nullptr) elements.assign(s.elements()->begin(), s.elements()->end());
-  if (!IsMany(s.kind()) && elements.size() != 1) {
+  if (!TraitsOf(s).has_list && elements.size() != 1) {
     return BadPlan("it has ", elements.size(), " numbers of elements, and ", Name(s.kind()),
                    " has one tensor");
   }
   in = out = elements;
-  if (IsInParts(s.kind())) {
+  if (TraitsOf(s).parts != Parts::kNone) {
     SINTER_ASSIGN_OR_RETURN(const int64_t whole, SumOfParts(s));
-    const bool gathers = s.kind() == fb::CollectiveKind::AllGather;
+    const bool gathers = TraitsOf(s).parts == Parts::kInputs;
     const int64_t part = s.parts()->Get(s.rank());
     in = {gathers ? part : whole};
     out = {gathers ? whole : part};
@@ -153,12 +144,11 @@ absl::Status CheckNumbers(const fb::CollectiveStep& s, const std::vector<const f
   } else if (SizeOrZero(s.parts()) > 0) {
     return BadPlan("it has parts, and ", Name(s.kind()), " has none");
   }
-  if (s.kind() == fb::CollectiveKind::AllToAll && elements[0] % s.group()->size() != 0) {
+  if (TraitsOf(s).has_equal_parts && elements[0] % s.group()->size() != 0) {
     return BadPlan(elements[0], " elements cannot be cut in ", s.group()->size(), " equal parts");
   }
-  const bool is_pair = s.kind() == fb::CollectiveKind::SendRecv;
-  if (is_pair ? s.rank() != 0 : s.kind() == fb::CollectiveKind::Broadcast && s.rank() != s.root()) in.clear();
-  if (is_pair ? s.rank() != 1 : s.kind() == fb::CollectiveKind::Reduce && s.rank() != s.root()) out.clear();
+  if (!CollectiveTraits::Has(TraitsOf(s).inputs, s.rank(), s.root())) in.clear();
+  if (!CollectiveTraits::Has(TraitsOf(s).outputs, s.rank(), s.root())) out.clear();
   SINTER_RETURN_IF_ERROR(CheckOperands(inputs, "input", s.dtype(), in));
   return CheckOperands(outputs, "output", s.dtype(), out);
 }
@@ -175,14 +165,14 @@ struct Piece : BufferRange {
 
 // True if the output may overlap the input at these positions.
 bool MayBeInPlace(const fb::CollectiveStep& s, const Piece& input, const Piece& output) {
-  if (IsMany(s.kind())) return input.operand == output.operand && input.begin == output.begin;
-  if (!IsInParts(s.kind())) return false;
+  if (TraitsOf(s).has_list) return input.operand == output.operand && input.begin == output.begin;
+  if (TraitsOf(s).parts == Parts::kNone) return false;
   int64_t before = 0;
   for (uint32_t i = 0; i < s.rank(); ++i) before += s.parts()->Get(i);
   const uint64_t start =
       static_cast<uint64_t>(before) * static_cast<uint64_t>(SizeOf(static_cast<DType>(s.dtype())));
-  return s.kind() == fb::CollectiveKind::AllGather ? input.begin == output.begin + start
-                                                   : output.begin == input.begin + start;
+  return TraitsOf(s).parts == Parts::kInputs ? input.begin == output.begin + start
+                                             : output.begin == input.begin + start;
 }
 
 absl::Status CheckOverlaps(const fb::CollectiveStep& s, const std::vector<const fb::Buffer*>& inputs,
@@ -254,8 +244,7 @@ std::string Difference(const fb::CollectiveStep& a, const fb::CollectiveStep& b)
   if (a.root() != b.root()) return "root";
   if (a.is_flat() != b.is_flat()) return "flatness";
   if (!SameList(a.parts(), b.parts())) return "parts";
-  const bool same_elements =
-      a.kind() == fb::CollectiveKind::AllGather || SameList(a.elements(), b.elements());
+  const bool same_elements = TraitsOf(a).parts == Parts::kInputs || SameList(a.elements(), b.elements());
   return same_elements ? "" : "elements";
 }
 

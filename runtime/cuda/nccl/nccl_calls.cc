@@ -1,5 +1,6 @@
 #include "sinter/runtime/cuda/nccl/nccl_calls.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -11,10 +12,8 @@ namespace sinter {
 namespace {
 
 bool Adds(const CollectiveLayout& collective) {
-  const bool combines = collective.kind == fb::CollectiveKind::AllReduce ||
-                        collective.kind == fb::CollectiveKind::Reduce ||
-                        collective.kind == fb::CollectiveKind::ReduceScatter;
-  return combines && (collective.combine == fb::ReduceOp::Sum || collective.combine == fb::ReduceOp::Mean);
+  return collective.traits().combines &&
+         (collective.combine == fb::ReduceOp::Sum || collective.combine == fb::ReduceOp::Mean);
 }
 
 absl::StatusOr<ncclDataType_t> TypeOf(const CollectiveLayout& collective) {
@@ -88,12 +87,8 @@ class Maker {
       case fb::CollectiveKind::ReduceScatter:
         Scatter();
         break;
-      case fb::CollectiveKind::AllToAll:
-        Exchange();
-        break;
-      case fb::CollectiveKind::SendRecv:
-        if (rank_ == 0) Add(Kind::kSend, In(0), Place(), Count(0), 1);
-        if (rank_ == 1) Add(Kind::kRecv, Place(), Out(0), Count(0), 0);
+      default:
+        SendAndReceive();
         break;
     }
     return std::move(calls_);
@@ -139,13 +134,23 @@ class Maker {
       Add(Kind::kReduce, In(0, Before(part)), part == rank_ ? Out(0) : Place(), Count(part), part);
     }
   }
-  void Exchange() {
-    const size_t count = static_cast<size_t>(collective_.elements()) / static_cast<size_t>(size_);
-    for (int peer = 0; peer < size_; ++peer) {
-      const size_t offset = static_cast<size_t>(peer) * count * element_;
-      Add(Kind::kSend, In(0, offset), Place(), count, peer);
-      Add(Kind::kRecv, Place(), Out(0, offset), count, peer);
+  // By peer; for each peer the sends before the receives.
+  void SendAndReceive() {
+    std::vector<CollectiveMove> moves = collective_.traits().moves(collective_);
+    for (const Kind kind : {Kind::kSend, Kind::kRecv}) {
+      for (const CollectiveMove& move : moves) {
+        const int from = static_cast<int>(move.from), to = static_cast<int>(move.to);
+        const int tensor = static_cast<int>(move.tensor);
+        const size_t count = static_cast<size_t>(move.count);
+        if (kind == Kind::kSend && from == rank_) {
+          Add(kind, In(tensor, static_cast<size_t>(move.source) * element_), Place(), count, to);
+        }
+        if (kind == Kind::kRecv && to == rank_) {
+          Add(kind, Place(), Out(tensor, static_cast<size_t>(move.target) * element_), count, from);
+        }
+      }
     }
+    std::ranges::stable_sort(calls_, {}, &NcclCall::peer);
   }
 
   const CollectiveLayout& collective_;

@@ -5,8 +5,8 @@
 //
 // The calls are determined when the step is made; this code needs no GPU. all_gather and reduce_scatter with
 // equal parts are one NCCL call. With unequal parts, all_gather is a broadcast from each rank, and
-// reduce_scatter is a reduction to each rank. all_to_all and send_recv are sends and receives. Flat tensors
-// are one call. Empty parts are omitted on all ranks.
+// reduce_scatter is a reduction to each rank. Other kinds that only move elements are sends and receives.
+// Flat tensors are one call. Empty parts are omitted on all ranks.
 #ifndef SINTER_RUNTIME_CUDA_NCCL_NCCL_CALLS_H_
 #define SINTER_RUNTIME_CUDA_NCCL_NCCL_CALLS_H_
 

@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/runtime/cpu/combine.h"
+#include "sinter/runtime/plan/collective.h"
 #include "sinter/tests/runtime/collective_plans.h"
 #include "sinter/tests/runtime/cuda/gpu_session.h"
 #include "sinter/tests/runtime/training_plans.h"
@@ -66,17 +67,16 @@ class CollectiveGpuTest : public ::testing::Test {
 TEST_F(CollectiveGpuTest, EveryKindGivesWhatCpusGive) {
   for (const Kind kind : fb::EnumValuesCollectiveKind()) {
     for (const fb::ReduceOp combine : fb::EnumValuesReduceOp()) {
-      const bool combines = kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter;
-      if (!combines && combine != fb::ReduceOp::Sum) continue;
+      const CollectiveTraits& traits = TraitsOf(kind);
+      if (!traits.combines && combine != fb::ReduceOp::Sum) continue;
       // Few variants, because each session takes a second to connect.
       for (int variant = 0; variant < (combine == fb::ReduceOp::Sum ? 4 : 1); ++variant) {
         CollectiveCase c{.kind = kind, .combine = combine, .device_kind = DeviceKind::kGpu};
         c.members = kind == Kind::SendRecv ? 2 : static_cast<uint32_t>(count_);
-        c.is_in_place = (variant & 1) != 0 && kind != Kind::AllToAll && kind != Kind::SendRecv;
+        c.is_in_place = (variant & 1) != 0 && traits.can_be_in_place();
         c.is_reversed = (variant & 2) != 0;
-        const bool is_many = kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::Broadcast;
-        c.is_flat = is_many && variant >= 2;
-        c.sizes = is_many ? std::vector<int64_t>{500, 30, 7} : std::vector<int64_t>{12 * c.members};
+        c.is_flat = traits.has_list && variant >= 2;
+        c.sizes = traits.has_list ? std::vector<int64_t>{500, 30, 7} : std::vector<int64_t>{12 * c.members};
         if (kind == Kind::AllGather || kind == Kind::ReduceScatter) {
           c.sizes.clear();
           for (uint32_t i = 0; i < c.members; ++i) c.sizes.push_back(variant < 2 ? 16 : 16 * (1 + i % 2));

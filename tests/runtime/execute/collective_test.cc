@@ -22,15 +22,11 @@ namespace {
 using Kind = fb::CollectiveKind;
 using ::testing::ElementsAre;
 
-bool IsCombining(Kind kind) {
-  return kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter;
-}
-
 // Returns sizes that include odd, uneven and empty tensors.
 std::vector<int64_t> SizesFor(Kind kind, uint32_t members, int64_t scale) {
-  if (kind == Kind::AllToAll) return {5 * scale * members};
-  if (kind == Kind::SendRecv) return {11 * scale};
-  if (kind != Kind::AllGather && kind != Kind::ReduceScatter) return {5 * scale, 0, 70 * scale};
+  const CollectiveTraits& traits = TraitsOf(kind);
+  if (traits.has_list) return {5 * scale, 0, 70 * scale};
+  if (traits.parts == CollectiveTraits::Parts::kNone) return {5 * scale * members};
   const std::vector<int64_t> parts = {3 * scale, 0, 70 * scale, 2};
   return {parts.begin(), parts.begin() + members};
 }
@@ -40,7 +36,7 @@ std::vector<CollectiveCase> CasesOf(DType dtype, uint32_t members, int64_t scale
   for (const Kind kind : fb::EnumValuesCollectiveKind()) {
     if (kind == Kind::SendRecv && members != 2) continue;
     for (const fb::ReduceOp combine : fb::EnumValuesReduceOp()) {
-      if (IsCombining(kind) ? !CanCombine(combine, dtype) : combine != fb::ReduceOp::Sum) continue;
+      if (TraitsOf(kind).combines ? !CanCombine(combine, dtype) : combine != fb::ReduceOp::Sum) continue;
       const uint32_t root = kind == Kind::Reduce || kind == Kind::Broadcast ? members - 1 : 0;
       cases.push_back({.kind = kind,
                        .combine = combine,
@@ -155,7 +151,7 @@ TEST_F(CollectiveTest, NothingToExchange) {
     const CollectiveCase c = {.kind = kind, .sizes = std::vector<int64_t>(is_in_parts ? 2 : 1, 0)};
     ExpectHere(c, 1, false);
     ExpectInWorld(c, 2);
-    if (is_in_parts || kind == Kind::AllToAll || kind == Kind::SendRecv) continue;
+    if (!TraitsOf(kind).has_list) continue;
     ExpectHere({.kind = kind, .sizes = {}}, 1, false);
   }
 }

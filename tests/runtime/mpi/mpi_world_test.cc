@@ -38,9 +38,8 @@ void ExpectEverywhere(const CollectiveCase& c, bool is_wild) {
 }
 
 std::vector<int64_t> SizesFor(Kind kind, uint32_t members, int64_t scale) {
-  if (kind == Kind::AllToAll) return {5 * scale * members};
-  if (kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::Broadcast)
-    return {3 * scale, 0, 40 * scale};
+  if (TraitsOf(kind).has_list) return {3 * scale, 0, 40 * scale};
+  if (TraitsOf(kind).parts == CollectiveTraits::Parts::kNone) return {5 * scale * members};
   std::vector<int64_t> parts;
   for (uint32_t rank = 0; rank < members; ++rank) parts.push_back(rank == 1 ? 0 : 7 * scale + rank);
   return parts;
@@ -59,7 +58,7 @@ TEST(MpiWorldTest, EveryKindOfCollective) {
                           .members = members,
                           .sizes = SizesFor(kind, members, 50),
                           .root = is_rooted ? members - 1 : 0,
-                          .is_in_place = kind != Kind::AllToAll && dtype == DType::kF32,
+                          .is_in_place = TraitsOf(kind).can_be_in_place() && dtype == DType::kF32,
                           .is_reversed = dtype == DType::kBf16},
                          /*is_wild=*/true);
       }
