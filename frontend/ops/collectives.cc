@@ -256,4 +256,17 @@ std::vector<Tensor> AllToAll(const std::vector<Tensor>& tensors, Where where) {
   });
 }
 
+std::vector<Tensor> RingShift(const std::vector<Tensor>& tensors, int64_t by, Where where) {
+  if (tensors.size() == 1) return tensors;
+  Exchange exchange("RingShift", where, tensors);
+  exchange.CheckTypes(/*rows_differ=*/false);
+  if (!exchange.ok()) return std::vector<Tensor>(tensors.size());
+  const int64_t members = static_cast<int64_t>(tensors.size()), channel = exchange.FreeChannel();
+  const int64_t places = (by % members + members) % members;
+  return exchange.Members([&](size_t i) {
+    mlir::Value x = exchange.call().value(i);
+    return exchange.Make<ir::RingShiftOp>(x.getType(), x, exchange.group(), channel, places);
+  });
+}
+
 }  // namespace sinter

@@ -11,8 +11,8 @@
 // unless a function says otherwise. On CPUs, elements are combined in the order of the members, and all
 // members get the same bits. See docs/collectives.md.
 //
-// Gradients use collectives too: for a sum or mean, a gather, a scatter or a send. kMax and kMin have no
-// gradient.
+// Gradients use collectives too: for a sum or mean, a gather, a scatter, a shift or a send. kMax and kMin
+// have no gradient.
 #ifndef SINTER_FRONTEND_OPS_COLLECTIVES_H_
 #define SINTER_FRONTEND_OPS_COLLECTIVES_H_
 
@@ -48,6 +48,10 @@ std::vector<Tensor> ReduceScatter(const std::vector<Tensor>& tensors, ReduceOp c
 // Cuts each tensor into equal parts along dimension 0 and sends part i to member i. Each member gets its
 // parts in the order of the members. The number of members must divide dimension 0.
 std::vector<Tensor> AllToAll(const std::vector<Tensor>& tensors, Where where = Where::current());
+// Sends each tensor to the member that is `by` places further in the ring of members: result i is tensor
+// (i - by) mod n of n. Negative `by` sends backwards. Stages of a pipeline and blocks of attention travel so.
+std::vector<Tensor> RingShift(const std::vector<Tensor>& tensors, int64_t by = 1,
+                              Where where = Where::current());
 
 }  // namespace sinter
 

@@ -114,6 +114,12 @@ LogicalResult AllToAllOp::verify() {
   return emitOpError() << "cuts " << getType() << " for " << members
                        << " devices; expected a dimension 0 that is a multiple of their number";
 }
+LogicalResult RingShiftOp::verify() {
+  if (mlir::failed(CheckGroup(*this)) || mlir::failed(CheckSameTypes(*this))) return mlir::failure();
+  int64_t members = static_cast<int64_t>(getGroup().size()), by = static_cast<int64_t>(getBy());
+  if (by >= 0 && by < members) return mlir::success();
+  return emitOpError() << "shifts by " << by << "; expected 0 to " << members - 1;
+}
 LogicalResult SendOp::verify() {
   if (mlir::failed(CheckGroup(*this))) return mlir::failure();
   if (getGroup().size() == 2 && Collective::Of(*this)->Rank() <= 0) return mlir::success();
@@ -131,6 +137,7 @@ bool BroadcastFromOp::mayUpdateInPlace(unsigned operand, unsigned result) { retu
 bool AllGatherOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
 bool ReduceScatterOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
 bool AllToAllOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
+bool RingShiftOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
 bool SendOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
 bool RecvOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
 
@@ -148,6 +155,9 @@ mlir::OpFoldResult ReduceScatterOp::fold(FoldAdaptor) {
 }
 mlir::OpFoldResult AllToAllOp::fold(FoldAdaptor) {
   return IsAlone(getGroup()) ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
+}
+mlir::OpFoldResult RingShiftOp::fold(FoldAdaptor) {
+  return getBy() == 0 ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
 }
 
 mlir::Operation* AllReduceOp::buildGradientMember(GraphBuilder& b, mlir::ValueRange gradients,
@@ -177,6 +187,11 @@ mlir::Operation* ReduceScatterOp::buildGradientMember(GraphBuilder& b, mlir::Val
 mlir::Operation* AllToAllOp::buildGradientMember(GraphBuilder& b, mlir::ValueRange gradients,
                                                  int64_t channel) {
   return b.builder().create<AllToAllOp>(b.loc(), getX().getType(), gradients[0], getGroup(), channel);
+}
+mlir::Operation* RingShiftOp::buildGradientMember(GraphBuilder& b, mlir::ValueRange gradients,
+                                                  int64_t channel) {
+  return b.builder().create<RingShiftOp>(b.loc(), getX().getType(), gradients[0], getGroup(), channel,
+                                         (getGroup().size() - getBy()) % getGroup().size());
 }
 
 }  // namespace sinter::ir

@@ -69,6 +69,15 @@ def AllToAllOp : Sinter_DifferentiableCollectiveOp<"all_to_all",
   let assemblyFormat = "$x `over` $group `channel` $channel attr-dict `:` type($x) `->` type($result)";
   let hasFolder = 1;
 }
+def RingShiftOp : Sinter_DifferentiableCollectiveOp<"ring_shift",
+    "Sends each member's operand to the member of rank (rank + by) mod n of n members",
+    (ins Sinter_Tensor:$x), (ins I64Attr:$by)> {
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$x `by` $by `over` $group `channel` $channel attr-dict `:` type($x) `->` type($result)";
+  let hasFolder = 1;
+  // In a plan the root is the member that rank 0 sends to.
+  let extraClassDeclaration = "uint64_t getRoot() { return getBy(); }";
+}
 def SendOp : Sinter_CollectiveOp<"send", "Sends x to the other member, whose op is a `recv`; the group is sender, receiver",
     (ins Sinter_Tensor:$x)> {
   let assemblyFormat = "$x `over` $group `channel` $channel attr-dict `:` type($x)";

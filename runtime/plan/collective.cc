@@ -57,6 +57,15 @@ Moves AllToAllMoves(const CollectiveLayout& c) {
 
 Moves SendMoves(const CollectiveLayout& c) { return {{0, 1, 0, 0, 0, c.elements()}}; }
 
+// A ring of one member sends to itself.
+Moves ShiftMoves(const CollectiveLayout& c) {
+  Moves moves;
+  for (uint32_t from = 0; from < c.size(); ++from) {
+    moves.push_back({from, (from + c.root) % c.size(), 0, 0, 0, c.elements()});
+  }
+  return moves;
+}
+
 using Owners = CollectiveTraits::Owners;
 using Parts = CollectiveTraits::Parts;
 
@@ -73,6 +82,7 @@ constexpr CollectiveTraits kTraits[] = {
      .outputs = Owners::kRank1,
      .members = 2,
      .moves = SendMoves},
+    {.name = "ring_shift", .moves = ShiftMoves},
 };
 static_assert(std::size(kTraits) == static_cast<size_t>(fb::CollectiveKind::MAX) + 1);
 

@@ -138,6 +138,12 @@ TEST_P(CollectivesTest, EveryKindGivesItsMembersTheirs) {
               ElementsAre(Values{3, 6}, Values{9}));
   EXPECT_THAT(Received(at, {{2}, {2}}, [](const std::vector<Tensor>& x) { return AllToAll(x); }),
               ElementsAre(Values{1, 2}, Values{2, 4}));
+  for (int64_t by : {1, -1, 3}) {
+    EXPECT_THAT(Received(at, {{2}, {2}}, [by](const std::vector<Tensor>& x) { return RingShift(x, by); }),
+                ElementsAre(Values{2, 4}, Values{1, 2}));
+  }
+  EXPECT_THAT(Received(at, {{2}, {2}}, [](const std::vector<Tensor>& x) { return RingShift(x, 2); }),
+              ElementsAre(Values{1, 2}, Values{2, 4}));
   EXPECT_THAT(Received(at, {{2}, {2}},
                        [&](const std::vector<Tensor>& x) { return Broadcast(x[1] + 1.0, {at(0), at(1)}); }),
               ElementsAre(Values{3, 5}, Values{3, 5}));
@@ -148,6 +154,26 @@ TEST_P(CollectivesTest, EveryKindGivesItsMembersTheirs) {
               ElementsAre(Values{3, 6}));
   // A single member exchanges nothing.
   EXPECT_THAT(Received(at, {{2}}, reduce_by(ReduceOp::kMean)), ElementsAre(Values{1, 2}));
+}
+
+// Three places on a ring of four is one place back; the blocks of four devices visit every device in turn.
+TEST_P(CollectivesTest, BlocksTravelAroundARing) {
+  if (!Has(4)) GTEST_SKIP() << Lacks(4);
+  const auto at = [](int i) { return At(i); };
+  const std::vector<Shape> shapes(4, Shape{1});
+  using Values = std::vector<float>;
+  EXPECT_THAT(Received(at, shapes, [](const std::vector<Tensor>& x) { return RingShift(x, 3); }),
+              ElementsAre(Values{2}, Values{3}, Values{4}, Values{1}));
+  EXPECT_THAT(Received(at, shapes,
+                       [](std::vector<Tensor> x) {
+                         std::vector<Tensor> sums = x;
+                         for (int step = 1; step < 4; ++step) {
+                           x = RingShift(x);
+                           for (size_t i = 0; i < x.size(); ++i) sums[i] = sums[i] * 10.0 + x[i];
+                         }
+                         return sums;
+                       }),
+              ElementsAre(Values{1432}, Values{2143}, Values{3214}, Values{4321}));
 }
 
 // Returns the gradients of sum(w * y) with respect to each member's operand. y is the result of the first or
@@ -201,6 +227,9 @@ TEST_P(CollectivesTest, GradientsGoBackToAllMembers) {
                  second = of_last ? Values{0, 2} : Values{2, 0};
     EXPECT_THAT(GradientsOf(at, {2}, of_last, [](const Tensors& x) { return AllToAll(x); }),
                 ElementsAre(first, second));
+    const Values none = {0, 0}, all = {1, 2};
+    EXPECT_THAT(GradientsOf(at, {2}, of_last, [](const Tensors& x) { return RingShift(x); }),
+                ElementsAre(of_last ? all : none, of_last ? none : all));
     EXPECT_THAT(GradientsOf(at, {2}, of_last,
                             [](const Tensors& x) { return Tensors{Reduce(x, ReduceOp::kMean, 1)}; }),
                 ElementsAre(Values{0.5, 1}, Values{0.5, 1}));
@@ -361,6 +390,8 @@ TEST(CollectiveErrorsTest, NameLineMistakeAndFix) {
               HasSubstr("takes tensors of rank 1 or more"));
   EXPECT_THAT(ErrorOf([&](Builder& b) { AllToAll({On(b, c0, {3}), On(b, c1, {3})}); }),
               HasSubstr("cuts 3 rows for 2 members"));
+  EXPECT_THAT(ErrorOf([&](Builder& b) { RingShift({On(b, c0), On(b, c1, {4, 2})}); }),
+              HasSubstr("needs equal element types and equal shapes, and tensor 1 is f32[4,2]"));
   EXPECT_THAT(ErrorOf([&](Builder& b) { Reduce({On(b, c0), On(b, c1)}, ReduceOp::kSum, 2); }),
               HasSubstr("has root 2; members count from 0 to 1"));
   EXPECT_THAT(ErrorOf([&](Builder& b) { Broadcast(On(b, c0), {c1}); }),

@@ -80,6 +80,10 @@ Values OneMember(ir::AllToAllOp op, const std::vector<Values>& operands, size_t 
   }
   return {received};
 }
+Values OneMember(ir::RingShiftOp op, const std::vector<Values>& operands, size_t rank) {
+  const size_t members = operands.size();
+  return operands[(rank + members - op.getBy()) % members];
+}
 
 }  // namespace
 
@@ -90,7 +94,7 @@ std::vector<Values> ExchangeValues(llvm::ArrayRef<mlir::Operation*> members,
     results.push_back(llvm::TypeSwitch<mlir::Operation*, Values>(member)
                           .Case<ir::AllReduceOp, ir::ReduceOp, ir::BroadcastFromOp, ir::AllGatherOp>(
                               [&](auto op) { return OneMember(op, operands); })
-                          .Case<ir::ReduceScatterOp, ir::AllToAllOp>(
+                          .Case<ir::ReduceScatterOp, ir::AllToAllOp, ir::RingShiftOp>(
                               [&, r = rank](auto op) { return OneMember(op, operands, r); })
                           .Case<ir::RecvOp>([&](auto) { return operands[0]; })
                           .Default([](mlir::Operation*) { return Values(); }));
@@ -107,7 +111,7 @@ Values Alone(const Call& call) { return ExchangeValues({call.op}, {call.in})[0];
 
 void AddCollectiveOps(OpTable& table) {
   for (const char* name : {"all_reduce", "reduce", "broadcast_from", "all_gather", "reduce_scatter",
-                           "all_to_all", "send", "recv"}) {
+                           "all_to_all", "ring_shift", "send", "recv"}) {
     table[std::string("sinter.") + name] = Alone;
   }
 }

@@ -97,6 +97,14 @@ func.func @f(%x: tensor<3xf32>) {
 // -----
 
 func.func @f(%x: tensor<3xf32>) {
+  // expected-error @below {{shifts by 2; expected 0 to 1}}
+  %0 = sinter.ring_shift %x by 2 over [#sinter.device<gpu, 0>, #sinter.device<gpu, 1>] channel 0 : tensor<3xf32> -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<3xf32>) {
   // expected-error @below {{expects a group of sender and receiver, and to be on the first}}
   sinter.send %x over [#sinter.device<gpu, 0>, #sinter.device<gpu, 1>] channel 0 {sinter.device = #sinter.device<gpu, 1>} : tensor<3xf32>
   return

@@ -67,3 +67,24 @@ func.func @parts(%x: tensor<1xf32> {sinter.input = "x", sinter.device = #d0}, %y
   %g:2 = sinter.gradients %loss wrt %x, %y : (tensor<f32>, tensor<1xf32>, tensor<2xf32>) -> (tensor<1xf32>, tensor<2xf32>)
   return %g#0, %g#1 : tensor<1xf32>, tensor<2xf32>
 }
+
+// -----
+
+#d0 = #sinter.device<cpu, 0>
+#d1 = #sinter.device<cpu, 1>
+#d2 = #sinter.device<cpu, 2>
+
+// The gradient of a ring_shift is sent back.
+// CHECK-LABEL: func.func @ring
+// CHECK-COUNT-3: sinter.ring_shift %{{.*}} by 1 over {{.*}} channel 0
+// CHECK-COUNT-3: sinter.ring_shift %{{.*}} by 2 over {{.*}} channel 1
+func.func @ring(%x: tensor<2xf32> {sinter.input = "x", sinter.device = #d0}, %y: tensor<2xf32> {sinter.input = "y", sinter.device = #d1},
+                %z: tensor<2xf32> {sinter.input = "z", sinter.device = #d2}) -> (tensor<2xf32> {sinter.output = "dx"}) {
+  %a = sinter.ring_shift %x by 1 over [#d0, #d1, #d2] channel 0 {sinter.device = #d0} : tensor<2xf32> -> tensor<2xf32>
+  %b = sinter.ring_shift %y by 1 over [#d0, #d1, #d2] channel 0 {sinter.device = #d1} : tensor<2xf32> -> tensor<2xf32>
+  %c = sinter.ring_shift %z by 1 over [#d0, #d1, #d2] channel 0 {sinter.device = #d2} : tensor<2xf32> -> tensor<2xf32>
+  %s = sinter.square %b {sinter.device = #d1} : tensor<2xf32>
+  %loss = sinter.sum %s [0] {sinter.device = #d1} : tensor<2xf32> -> tensor<f32>
+  %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<2xf32>) -> tensor<2xf32>
+  return %g : tensor<2xf32>
+}

@@ -89,6 +89,9 @@ TEST(NcclCallsTest, SendsAndReceives) {
   const CollectiveLayout c = Make(CollectiveKind::SendRecv, {0, 7});
   EXPECT_THAT(NcclCallsOf(c, 0, 1), ElementsAre(NcclCall{Kind::kSend, {0}, kNowhere, 7, 1}));
   EXPECT_THAT(NcclCallsOf(c, 1, 0), ElementsAre(NcclCall{Kind::kRecv, kNowhere, {0}, 7, 0}));
+  EXPECT_THAT(
+      NcclCallsOf(Make(CollectiveKind::RingShift, {0, 5}), 2, 1),
+      ElementsAre(NcclCall{Kind::kSend, {0}, kNowhere, 5, 0}, NcclCall{Kind::kRecv, kNowhere, {1}, 5, 1}));
 }
 
 TEST(NcclCallsTest, HasAllElementTypesAndCombinations) {

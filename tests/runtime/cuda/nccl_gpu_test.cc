@@ -119,6 +119,7 @@ class NcclGpuTest : public ::testing::Test {
       body.group = group;
       body.rank = rank;
       body.elements = c.elements;
+      body.root = c.kind == CollectiveKind::RingShift ? 1 : 0;
       if (c.kind == CollectiveKind::AllGather) body.elements = {c.parts[rank]};
       body.parts = c.parts;
       auto step = std::make_unique<fb::StepT>();
@@ -245,6 +246,8 @@ std::vector<std::vector<double>> NcclGpuTest::OutputsOf(const Case& c, uint32_t 
       }
       return outputs;
     }
+    case CollectiveKind::RingShift:
+      return InputsOf(c, (rank + size_ - 1) % size_);
     case CollectiveKind::SendRecv:
       if (rank == 1) outputs.push_back(InputsOf(c, 0)[0]);
       return outputs;
@@ -272,6 +275,7 @@ std::vector<Case> AllCases(uint32_t size) {
     cases.push_back({CollectiveKind::AllGather, ReduceOp::Sum, dtype, {}, even});
     cases.push_back({CollectiveKind::AllGather, ReduceOp::Sum, dtype, {}, uneven});
     cases.push_back({CollectiveKind::AllToAll, ReduceOp::Sum, dtype, {7 * static_cast<int64_t>(size)}});
+    cases.push_back({CollectiveKind::RingShift, ReduceOp::Sum, dtype, {31}});
   }
   cases.push_back({CollectiveKind::AllReduce, ReduceOp::Sum, DType::kF32, {(1 << 20) + 3}});
   return cases;

@@ -26,6 +26,7 @@ TEST(CollectiveDevicesTest, EveryKindAmongGpus) {
         c.sizes.clear();
         for (uint32_t i = 0; i < members; ++i) c.sizes.push_back(3 + i);
       }
+      if (kind == Kind::RingShift) c.root = members - 1;
       for (const bool is_reversed : {false, true}) {
         c.is_reversed = is_reversed;
         FakeGpus gpus;

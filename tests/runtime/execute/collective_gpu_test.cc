@@ -75,6 +75,7 @@ TEST_F(CollectiveGpuTest, EveryKindGivesWhatCpusGive) {
         c.members = kind == Kind::SendRecv ? 2 : static_cast<uint32_t>(count_);
         c.is_in_place = (variant & 1) != 0 && traits.can_be_in_place();
         c.is_reversed = (variant & 2) != 0;
+        if (kind == Kind::RingShift) c.root = 1;
         c.is_flat = traits.has_list && variant >= 2;
         c.sizes = traits.has_list ? std::vector<int64_t>{500, 30, 7} : std::vector<int64_t>{12 * c.members};
         if (kind == Kind::AllGather || kind == Kind::ReduceScatter) {

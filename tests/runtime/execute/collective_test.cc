@@ -37,13 +37,13 @@ std::vector<CollectiveCase> CasesOf(DType dtype, uint32_t members, int64_t scale
     if (kind == Kind::SendRecv && members != 2) continue;
     for (const fb::ReduceOp combine : fb::EnumValuesReduceOp()) {
       if (TraitsOf(kind).combines ? !CanCombine(combine, dtype) : combine != fb::ReduceOp::Sum) continue;
-      const uint32_t root = kind == Kind::Reduce || kind == Kind::Broadcast ? members - 1 : 0;
+      const bool is_rooted = kind == Kind::Reduce || kind == Kind::Broadcast || kind == Kind::RingShift;
       cases.push_back({.kind = kind,
                        .combine = combine,
                        .dtype = dtype,
                        .members = members,
                        .sizes = SizesFor(kind, members, scale),
-                       .root = root});
+                       .root = is_rooted ? members - 1 : 0});
     }
   }
   return cases;
@@ -120,6 +120,15 @@ TEST_F(CollectiveTest, InPlaceFlatAndInAnyOrderOfDevices) {
       ExpectHere(c, 2, /*is_wild=*/true);
       for (const int processes : {2, 4}) ExpectInWorld(c, processes);
     }
+  }
+}
+
+TEST_F(CollectiveTest, ARingShiftsByAnyNumberOfPlaces) {
+  for (const uint32_t places : {0u, 1u, 2u, 3u}) {
+    const CollectiveCase c = {
+        .kind = Kind::RingShift, .members = 4, .sizes = {37}, .root = places, .is_reversed = places == 1};
+    ExpectHere(c, 2, /*is_wild=*/true);
+    for (const int processes : {2, 4}) ExpectInWorld(c, processes);
   }
 }
 

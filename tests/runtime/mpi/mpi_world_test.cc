@@ -51,7 +51,7 @@ TEST(MpiWorldTest, EveryKindOfCollective) {
     for (const Kind kind : fb::EnumValuesCollectiveKind()) {
       if (kind == Kind::SendRecv) continue;
       for (const DType dtype : {DType::kF32, DType::kBf16, DType::kI8}) {
-        const bool is_rooted = kind == Kind::Reduce || kind == Kind::Broadcast;
+        const bool is_rooted = kind == Kind::Reduce || kind == Kind::Broadcast || kind == Kind::RingShift;
         ExpectEverywhere({.kind = kind,
                           .combine = dtype == DType::kI8 ? fb::ReduceOp::Max : fb::ReduceOp::Mean,
                           .dtype = dtype,

@@ -84,8 +84,8 @@ struct Alteration {
 void PrintTo(const Alteration& alteration, std::ostream* out) { *out << alteration.name; }
 
 const Alteration kAlterations[] = {
-    {"kind", [](auto& p) { Of(p, 0).kind = fb::CollectiveKind{7}; },
-     "function \"all_reduce\": step 0 (exchange): collective kind 7 does not exist"},
+    {"kind", [](auto& p) { Of(p, 0).kind = fb::CollectiveKind{8}; },
+     "function \"all_reduce\": step 0 (exchange): collective kind 8 does not exist"},
     {"combine", [](auto& p) { Of(p, 0).combine = fb::ReduceOp{4}; }, "combination 4 does not exist"},
     {"dtype", [](auto& p) { Of(p, 0).dtype = fb::DType{9}; }, "element type 9 does not exist"},
     {"sum of bools", [](auto& p) { Of(p, 0).dtype = fb::DType::I1; },
@@ -125,6 +125,22 @@ const Alteration kAlterations[] = {
     {"negative elements", [](auto& p) { Of(p, 2).elements[0] = -4; },
      "input 0 has 4 elements, and the step's parameters make -4"},
     {"type", [](auto& p) { Of(p, 0).dtype = fb::DType::I32; }, "input 0 holds f32, not i32"},
+    {"shift of several tensors",
+     [](auto& p) {
+       for (int step : {0, 1}) {
+         Of(p, 0, step).kind = fb::CollectiveKind::RingShift;
+         Of(p, 0, step).is_flat = false;
+       }
+     },
+     "it has 2 numbers of elements, and ring_shift has one tensor"},
+    {"shift in place",
+     [](auto& p) {
+       for (int step : {0, 1}) {
+         Of(p, 2, step).kind = fb::CollectiveKind::RingShift;
+         StepOf(p, 2, step).outputs = StepOf(p, 2, step).inputs;
+       }
+     },
+     "its input 0 and output 0 overlap, and are not in one place"},
     {"tensors of a gather", [](auto& p) { Of(p, 1).elements.push_back(1); },
      "it has 2 numbers of elements, and all_gather has one tensor"},
     {"number of parts", [](auto& p) { Of(p, 1).parts.pop_back(); }, "it has 1 parts for 2 members"},
