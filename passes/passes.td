@@ -37,6 +37,20 @@ def VerifyPlacement : Pass<"sinter-verify-placement", "::mlir::ModuleOp"> {
   }];
 }
 
+def FoldTransposes : Pass<"sinter-fold-transposes", "::mlir::func::FuncOp"> {
+  let summary = "Let matmuls read and write transposed matrices";
+  let description = [{
+    A matmul reads the operand of a transpose of the last two dimensions by `transpose_a` or `transpose_b`. A matmul whose only
+    reader is such a transpose computes the transposed result, from exchanged operands. A transpose that also permutes leading
+    dimensions, and has one reader, keeps the last dimension last, and moves whole rows: the matmul exchanges the
+    last two.
+
+    Runs before `precision-policy`, whose casts would separate a transpose from its matmul, and before `differentiate`, so
+    that gradients have no such transposes either.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def CheckIndices : Pass<"sinter-check-indices", "::mlir::ModuleOp"> {
   let summary = "Keep the lowest and the highest index of every op that takes indices";
   let description = [{

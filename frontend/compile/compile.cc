@@ -187,6 +187,8 @@ std::vector<Stage> TensorStages() {
       // Runs first, while every op is still one that the user wrote.
       {"propagate-placement", Place},
       {"simplify", Simplify},
+      {"fold-transposes",
+       [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createFoldTransposes()); }},
       {"check-indices",
        [](Manager& m, const Options& o) {
          if (o.check_indices) m.addPass(createCheckIndices({.prefix = std::string(kIndexCheckPrefix)}));

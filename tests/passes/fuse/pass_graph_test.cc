@@ -32,6 +32,7 @@ std::vector<Stage> Stages() {
   };
   add("canonicalize", mlir::createCanonicalizerPass());
   add("cse", mlir::createCSEPass());
+  add("fold-transposes", createFoldTransposes());
   add("decompose", createDecompose());
   add("concat-along-first", createConcatAlongFirst());
   add("canonicalize", mlir::createCanonicalizerPass());
