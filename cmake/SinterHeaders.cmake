@@ -13,6 +13,7 @@ set(SINTER_PUBLIC_HEADERS
   frontend/ops/collectives.h
   frontend/ops/elementwise_kernel.h
   frontend/ops/ops.h
+  frontend/ops/pointwise.h
   runtime/device/profile.h
   runtime/device/tuning.h
   runtime/execute/memory_use.h

@@ -15,20 +15,16 @@
 #include <vector>
 
 #include "sinter/frontend/graph/tensor.h"
+#include "sinter/frontend/ops/pointwise.h"  // IWYU pragma: export
 
 namespace sinter {
 
-// Arithmetic. Integer division and remainder round towards zero, and give 0 for a divisor of 0.
+// Arithmetic. Integer division rounds towards zero, and gives 0 for a divisor of 0.
 Tensor operator+(Operand x, Operand y);
 Tensor operator-(Operand x, Operand y);
 Tensor operator*(Operand x, Operand y);
 Tensor operator/(Operand x, Operand y);
 Tensor operator-(Operand x);
-Tensor Pow(Operand x, Operand y);
-Tensor Maximum(Operand x, Operand y);
-Tensor Minimum(Operand x, Operand y);
-Tensor Rem(Operand x, Operand y);
-Tensor Atan2(Operand y, Operand x);
 
 // Comparisons return i1. If an operand is NaN, only NotEqual is true.
 Tensor Equal(Operand x, Operand y);
@@ -44,38 +40,14 @@ Tensor operator!(Operand x);
 // on_true where the condition (i1) is true, else on_false.
 Tensor Select(Operand condition, Operand on_true, Operand on_false);
 
-// Ops of one operand. They take floats unless noted; "Numbers" means floats and integers.
-Tensor Abs(const Tensor& x, Where where = Where::current());     // Numbers.
-Tensor Sign(const Tensor& x, Where where = Where::current());    // Numbers.
-Tensor Square(const Tensor& x, Where where = Where::current());  // Numbers.
-Tensor Relu(const Tensor& x, Where where = Where::current());    // Numbers.
-Tensor Exp(const Tensor& x, Where where = Where::current());
-Tensor Expm1(const Tensor& x, Where where = Where::current());
-Tensor Log(const Tensor& x, Where where = Where::current());
-Tensor Log1p(const Tensor& x, Where where = Where::current());
-Tensor Sqrt(const Tensor& x, Where where = Where::current());
-Tensor Rsqrt(const Tensor& x, Where where = Where::current());
-Tensor Reciprocal(const Tensor& x, Where where = Where::current());
-Tensor Sin(const Tensor& x, Where where = Where::current());
-Tensor Cos(const Tensor& x, Where where = Where::current());
-Tensor Tan(const Tensor& x, Where where = Where::current());
-Tensor Tanh(const Tensor& x, Where where = Where::current());
-Tensor Erf(const Tensor& x, Where where = Where::current());
-Tensor Sigmoid(const Tensor& x, Where where = Where::current());
-Tensor Silu(const Tensor& x, Where where = Where::current());
-Tensor Softplus(const Tensor& x, Where where = Where::current());
-Tensor Gelu(const Tensor& x, Where where = Where::current());      // Uses erf.
-Tensor GeluTanh(const Tensor& x, Where where = Where::current());  // Uses the tanh approximation.
+// More functions of each element are in pointwise.h. They take floats unless noted; "Numbers" means floats
+// and integers.
 Tensor LeakyRelu(const Tensor& x, double alpha = 0.01, Where where = Where::current());
 Tensor Elu(const Tensor& x, double alpha = 1.0, Where where = Where::current());
-Tensor Floor(const Tensor& x, Where where = Where::current());
-Tensor Ceil(const Tensor& x, Where where = Where::current());
-Tensor Round(const Tensor& x, Where where = Where::current());  // Rounds ties to even.
 Tensor IsNan(const Tensor& x, Where where = Where::current());
 Tensor IsFinite(const Tensor& x, Where where = Where::current());
 Tensor Clamp(const Tensor& x, Number low, Number high, Where where = Where::current());  // Numbers.
 Tensor Cast(const Tensor& x, DType dtype, Where where = Where::current());               // Any type.
-Tensor StopGradient(const Tensor& x, Where where = Where::current());                    // Any type.
 
 // Devices. Copy returns x on `device`, or on the device of `like`; it returns x itself if x is already there.
 // The gradient is copied back. Clone returns x in a buffer of its own, on x's device: two clones are two

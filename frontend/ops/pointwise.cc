@@ -1,16 +1,18 @@
 // Pointwise ops of the builder: type checks, broadcasting, and the op records.
 #include "absl/strings/str_cat.h"
+#include "llvm/ADT/StringExtras.h"
 #include "sinter/frontend/graph/broadcasting.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/graph/literals.h"
 #include "sinter/frontend/graph/number_bounds.h"
 #include "sinter/frontend/ops/ops.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter {
 
 namespace {
 
-enum class Takes { kFloats, kNumbers, kBools, kAnything };
+using pointwise::Takes;
 
 std::string_view Describe(Takes takes) {
   switch (takes) {
@@ -45,16 +47,31 @@ std::string WrongType(Takes takes) {
                       takes == Takes::kBools ? "; compare first, as in x > 0" : "; Cast(x, F32) first");
 }
 
-// Builds an op of one operand; the result has the operand's type.
-template <typename Op, typename... Attributes>
-Tensor Unary(std::string_view name, Takes takes, const Tensor& x, Where where, Attributes... attributes) {
+// Builds an op of one operand, of the operand's type.
+template <typename Make>
+Tensor OfOne(std::string_view name, Takes takes, const Tensor& x, Where where, Make make) {
   Call call(name, where, {x});
   if (!call.ok()) return {};
   if (!Accepts(takes, x.dtype())) return call.Fail(WrongType(takes));
-  return call.Done(call.b()
-                       .builder()
-                       .create<Op>(call.loc(), call.value(0).getType(), call.value(0), attributes...)
-                       .getResult());
+  return call.Done(make(call.b(), call.value(0)));
+}
+
+template <typename Op, typename... Attributes>
+Tensor WithAttributes(std::string_view name, Takes takes, const Tensor& x, Where where,
+                      Attributes... attributes) {
+  return OfOne(name, takes, x, where, [&](ir::GraphBuilder& b, mlir::Value value) -> mlir::Value {
+    return b.builder().create<Op>(b.loc(), value.getType(), value, attributes...).getResult();
+  });
+}
+
+// Builds the op that is named after a function of the builder.
+mlir::Value CreateNamed(ir::GraphBuilder& b, std::string_view function, mlir::ValueRange operands) {
+  mlir::OperationState state(b.loc(),
+                             "sinter." + llvm::convertToSnakeFromCamelCase(llvm::StringRef(function)));
+  SINTER_CHECK(state.name.isRegistered()) << "no op is named " << state.name.getStringRef().str();
+  state.addOperands(operands);
+  state.addTypes(operands[0].getType());
+  return b.builder().create(state)->getResult(0);
 }
 
 template <typename Op>
@@ -64,12 +81,12 @@ Tensor WithAlpha(std::string_view name, const Tensor& x, double alpha, Where whe
   if (!IsFloat(x.dtype())) return call.Fail(WrongType(Takes::kFloats));
   if (std::string wrong = OutOfBounds("an alpha", alpha, {}); !wrong.empty()) return call.Fail(wrong);
   if (!CheckLiteral(call, alpha, x.dtype())) return {};
-  return Unary<Op>(name, Takes::kFloats, x, where, llvm::APFloat(alpha));
+  return WithAttributes<Op>(name, Takes::kFloats, x, where, llvm::APFloat(alpha));
 }
 
 // Builds an op of two operands; `make` gets both in the broadcast shape.
 template <typename Make>
-Tensor Binary(std::string_view name, Takes takes, const Operand& x, const Operand& y, Make make) {
+Tensor OfTwo(std::string_view name, Takes takes, const Operand& x, const Operand& y, Make make) {
   Where where = y.is_tensor() && !x.is_tensor() ? y.where() : x.where();
   std::vector<Tensor> tensors;
   for (const Operand* o : {&x, &y}) {
@@ -87,14 +104,15 @@ Tensor Binary(std::string_view name, Takes takes, const Operand& x, const Operan
   return call.Done(make(call.b(), (*same)[0], (*same)[1]));
 }
 
-template <typename Op>
-ir::Expr Create(ir::GraphBuilder& b, ir::Expr x, ir::Expr y) {
-  return b.wrap(b.builder().create<Op>(b.loc(), x.value.getType(), x.value, y.value));
+Tensor Logical(std::string_view name, std::string_view function, const Operand& x, const Operand& y) {
+  return OfTwo(name, Takes::kBools, x, y, [&](ir::GraphBuilder& b, ir::Expr p, ir::Expr q) {
+    return b.wrap(CreateNamed(b, function, {p.value, q.value}));
+  });
 }
 
 Tensor Compare(std::string_view name, ir::Comparison predicate, const Operand& x, const Operand& y) {
-  return Binary(name, Takes::kAnything, x, y,
-                [&](ir::GraphBuilder& b, ir::Expr p, ir::Expr q) { return b.compare(predicate, p, q); });
+  return OfTwo(name, Takes::kAnything, x, y,
+               [&](ir::GraphBuilder& b, ir::Expr p, ir::Expr q) { return b.compare(predicate, p, q); });
 }
 
 Tensor FloatTest(std::string_view name, const Tensor& x, Where where, bool nan) {
@@ -109,20 +127,29 @@ Tensor FloatTest(std::string_view name, const Tensor& x, Where where, bool nan) 
 
 }  // namespace
 
-Tensor operator+(Operand x, Operand y) { return Binary("Add", Takes::kNumbers, x, y, Create<ir::AddOp>); }
-Tensor operator-(Operand x, Operand y) { return Binary("Sub", Takes::kNumbers, x, y, Create<ir::SubOp>); }
-Tensor operator*(Operand x, Operand y) { return Binary("Mul", Takes::kNumbers, x, y, Create<ir::MulOp>); }
-Tensor operator/(Operand x, Operand y) { return Binary("Div", Takes::kNumbers, x, y, Create<ir::DivOp>); }
-Tensor operator-(Operand x) { return Unary<ir::NegOp>("Neg", Takes::kNumbers, x.tensor(), x.where()); }
-Tensor Pow(Operand x, Operand y) { return Binary("Pow", Takes::kFloats, x, y, Create<ir::PowOp>); }
-Tensor Maximum(Operand x, Operand y) {
-  return Binary("Maximum", Takes::kNumbers, x, y, Create<ir::MaximumOp>);
+namespace pointwise {
+
+Tensor Unary(std::string_view function, const Tensor& x, Where where, Takes takes) {
+  return OfOne(function, takes, x, where,
+               [&](ir::GraphBuilder& b, mlir::Value value) { return CreateNamed(b, function, value); });
 }
-Tensor Minimum(Operand x, Operand y) {
-  return Binary("Minimum", Takes::kNumbers, x, y, Create<ir::MinimumOp>);
+
+Tensor Binary(std::string_view function, const Operand& x, const Operand& y, Takes takes) {
+  return OfTwo(function, takes, x, y, [&](ir::GraphBuilder& b, ir::Expr p, ir::Expr q) {
+    return b.wrap(CreateNamed(b, function, {p.value, q.value}));
+  });
 }
-Tensor Rem(Operand x, Operand y) { return Binary("Rem", Takes::kNumbers, x, y, Create<ir::RemOp>); }
-Tensor Atan2(Operand y, Operand x) { return Binary("Atan2", Takes::kFloats, y, x, Create<ir::Atan2Op>); }
+
+}  // namespace pointwise
+
+using pointwise::Binary;
+using pointwise::Unary;
+
+Tensor operator+(Operand x, Operand y) { return Binary("Add", x, y, Takes::kNumbers); }
+Tensor operator-(Operand x, Operand y) { return Binary("Sub", x, y, Takes::kNumbers); }
+Tensor operator*(Operand x, Operand y) { return Binary("Mul", x, y, Takes::kNumbers); }
+Tensor operator/(Operand x, Operand y) { return Binary("Div", x, y, Takes::kNumbers); }
+Tensor operator-(Operand x) { return Unary("Neg", x.tensor(), x.where(), Takes::kNumbers); }
 
 Tensor Equal(Operand x, Operand y) { return Compare("Equal", ir::Comparison::eq, x, y); }
 Tensor NotEqual(Operand x, Operand y) { return Compare("NotEqual", ir::Comparison::ne, x, y); }
@@ -130,14 +157,13 @@ Tensor operator<(Operand x, Operand y) { return Compare("Less", ir::Comparison::
 Tensor operator<=(Operand x, Operand y) { return Compare("LessEqual", ir::Comparison::le, x, y); }
 Tensor operator>(Operand x, Operand y) { return Compare("Greater", ir::Comparison::gt, x, y); }
 Tensor operator>=(Operand x, Operand y) { return Compare("GreaterEqual", ir::Comparison::ge, x, y); }
-Tensor operator&&(Operand x, Operand y) {
-  return Binary("And", Takes::kBools, x, y, Create<ir::LogicalAndOp>);
+Tensor operator&&(Operand x, Operand y) { return Logical("And", "LogicalAnd", x, y); }
+Tensor operator||(Operand x, Operand y) { return Logical("Or", "LogicalOr", x, y); }
+Tensor LogicalXor(Operand x, Operand y) { return Logical("Xor", "LogicalXor", x, y); }
+Tensor operator!(Operand x) {
+  return OfOne("Not", Takes::kBools, x.tensor(), x.where(),
+               [](ir::GraphBuilder& b, mlir::Value value) { return CreateNamed(b, "LogicalNot", value); });
 }
-Tensor operator||(Operand x, Operand y) { return Binary("Or", Takes::kBools, x, y, Create<ir::LogicalOrOp>); }
-Tensor LogicalXor(Operand x, Operand y) {
-  return Binary("Xor", Takes::kBools, x, y, Create<ir::LogicalXorOp>);
-}
-Tensor operator!(Operand x) { return Unary<ir::LogicalNotOp>("Not", Takes::kBools, x.tensor(), x.where()); }
 
 Tensor Select(Operand condition, Operand on_true, Operand on_false) {
   std::vector<Tensor> tensors;
@@ -159,35 +185,6 @@ Tensor Select(Operand condition, Operand on_true, Operand on_false) {
   return call.Done(call.b().select((*same)[0], (*same)[1], (*same)[2]));
 }
 
-Tensor Abs(const Tensor& x, Where w) { return Unary<ir::AbsOp>("Abs", Takes::kNumbers, x, w); }
-Tensor Sign(const Tensor& x, Where w) { return Unary<ir::SignOp>("Sign", Takes::kNumbers, x, w); }
-Tensor Square(const Tensor& x, Where w) { return Unary<ir::SquareOp>("Square", Takes::kNumbers, x, w); }
-Tensor Relu(const Tensor& x, Where w) { return Unary<ir::ReluOp>("Relu", Takes::kNumbers, x, w); }
-Tensor Exp(const Tensor& x, Where w) { return Unary<ir::ExpOp>("Exp", Takes::kFloats, x, w); }
-Tensor Expm1(const Tensor& x, Where w) { return Unary<ir::Expm1Op>("Expm1", Takes::kFloats, x, w); }
-Tensor Log(const Tensor& x, Where w) { return Unary<ir::LogOp>("Log", Takes::kFloats, x, w); }
-Tensor Log1p(const Tensor& x, Where w) { return Unary<ir::Log1pOp>("Log1p", Takes::kFloats, x, w); }
-Tensor Sqrt(const Tensor& x, Where w) { return Unary<ir::SqrtOp>("Sqrt", Takes::kFloats, x, w); }
-Tensor Rsqrt(const Tensor& x, Where w) { return Unary<ir::RsqrtOp>("Rsqrt", Takes::kFloats, x, w); }
-Tensor Reciprocal(const Tensor& x, Where w) {
-  return Unary<ir::ReciprocalOp>("Reciprocal", Takes::kFloats, x, w);
-}
-Tensor Sin(const Tensor& x, Where w) { return Unary<ir::SinOp>("Sin", Takes::kFloats, x, w); }
-Tensor Cos(const Tensor& x, Where w) { return Unary<ir::CosOp>("Cos", Takes::kFloats, x, w); }
-Tensor Tan(const Tensor& x, Where w) { return Unary<ir::TanOp>("Tan", Takes::kFloats, x, w); }
-Tensor Tanh(const Tensor& x, Where w) { return Unary<ir::TanhOp>("Tanh", Takes::kFloats, x, w); }
-Tensor Erf(const Tensor& x, Where w) { return Unary<ir::ErfOp>("Erf", Takes::kFloats, x, w); }
-Tensor Sigmoid(const Tensor& x, Where w) { return Unary<ir::SigmoidOp>("Sigmoid", Takes::kFloats, x, w); }
-Tensor Silu(const Tensor& x, Where w) { return Unary<ir::SiluOp>("Silu", Takes::kFloats, x, w); }
-Tensor Softplus(const Tensor& x, Where w) { return Unary<ir::SoftplusOp>("Softplus", Takes::kFloats, x, w); }
-Tensor Gelu(const Tensor& x, Where w) { return Unary<ir::GeluOp>("Gelu", Takes::kFloats, x, w); }
-Tensor GeluTanh(const Tensor& x, Where w) { return Unary<ir::GeluTanhOp>("GeluTanh", Takes::kFloats, x, w); }
-Tensor Floor(const Tensor& x, Where w) { return Unary<ir::FloorOp>("Floor", Takes::kFloats, x, w); }
-Tensor Ceil(const Tensor& x, Where w) { return Unary<ir::CeilOp>("Ceil", Takes::kFloats, x, w); }
-Tensor Round(const Tensor& x, Where w) { return Unary<ir::RoundOp>("Round", Takes::kFloats, x, w); }
-Tensor StopGradient(const Tensor& x, Where w) {
-  return Unary<ir::StopGradientOp>("StopGradient", Takes::kAnything, x, w);
-}
 Tensor LeakyRelu(const Tensor& x, double alpha, Where w) {
   return WithAlpha<ir::LeakyReluOp>("LeakyRelu", x, alpha, w);
 }
@@ -205,8 +202,8 @@ Tensor Clamp(const Tensor& x, Number low, Number high, Where where) {
   }
   if (!CheckLiteral(call, low, x.dtype()) || !CheckLiteral(call, high, x.dtype())) return {};
   if (IsFloat(x.dtype())) {
-    return Unary<ir::ClampOp>("Clamp", Takes::kNumbers, x, where, llvm::APFloat(low.real()),
-                              llvm::APFloat(high.real()));
+    return WithAttributes<ir::ClampOp>("Clamp", Takes::kNumbers, x, where, llvm::APFloat(low.real()),
+                                       llvm::APFloat(high.real()));
   }
   // The op's bounds are doubles, which cannot hold every 64-bit integer.
   ir::GraphBuilder& b = call.b();
