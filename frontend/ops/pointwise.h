@@ -63,6 +63,10 @@ inline Tensor Silu(const Tensor& x, Where w = Where::current()) { return pointwi
 inline Tensor Softplus(const Tensor& x, Where w = Where::current()) {
   return pointwise::Unary("Softplus", x, w);
 }
+// log(sigmoid(x)), the log-likelihood of logistic models, without loss of digits for any x.
+inline Tensor LogSigmoid(const Tensor& x, Where w = Where::current()) {
+  return pointwise::Unary("LogSigmoid", x, w);
+}
 // Uses erf.
 inline Tensor Gelu(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Gelu", x, w); }
 // Uses the tanh approximation.

@@ -11,6 +11,9 @@ def SiluOp : Sinter_UnaryFloatOp<"silu", "x * sigmoid(x)", [{ x * s.sigmoid(x) }
     [{ g * b.sigmoid(x) * (1.0 + x * (1.0 - b.sigmoid(x))) }]>;
 def SoftplusOp : Sinter_UnaryFloatOp<"softplus", "log(1 + exp(x)) as max(x, 0) + log1p(exp(-|x|)), which never overflows",
     [{ s.maximum(x, s.zero(x)) + s.log1p(s.exp(-s.abs(x))) }], [{ g * b.sigmoid(x) }]>;
+def LogSigmoidOp : Sinter_UnaryFloatOp<"log_sigmoid",
+    "log(sigmoid(x)) as min(x, 0) - log1p(exp(-|x|)), which neither overflows nor rounds to 0 before exp(-x) does",
+    [{ s.minimum(x, s.zero(x)) - s.log1p(s.exp(-s.abs(x))) }], [{ g * b.sigmoid(-x) }]>;
 // Hendrycks and Gimpel, "Gaussian Error Linear Units" (arXiv 1606.08415): the exact form.
 def GeluOp : Sinter_UnaryFloatOp<"gelu", "x/2 * (1 + erf(x / sqrt(2)))",
     [{ 0.5 * x * (1.0 + s.erf(x * 0.70710678118654752)) }],

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -42,6 +43,43 @@ TEST(GraphTest, SoftplusIsStableEverywhere) {
   HostTensor x = *HostTensor::FromVector<float>({5}, {-1000, -1, 0, 1, 1000});
   EXPECT_THAT(Floats(session, "f", {{"x", x}}, "y"),
               Pointwise(FloatNear(1e-6), {0.f, 0.31326169f, 0.69314718f, 1.31326169f, 1000.f}));
+}
+
+// The relative error is that of exp and log1p, until exp(-x) is no longer a normal number.
+TEST(GraphTest, LogSigmoidKeepsItsDigitsEverywhere) {
+  Graph graph("g");
+  graph.Function("f", [](Builder& b) {
+    Tensor x = b.Input("x", F32, {9});
+    Tensor y = LogSigmoid(x);
+    b.Output("y", y);
+    b.Output("dx", Gradients(Sum(y), {x})[0]);
+  });
+  Session session = MustStart(graph);
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  HostTensor x = *HostTensor::FromVector<float>({9}, {-kInf, -1000, -20, -1, 0, 1, 20, 80, kInf});
+  const std::vector<float> y = {-kInf,
+                                -1000,
+                                -20.0000000021f,
+                                -1.31326169f,
+                                -0.69314718f,
+                                -0.31326169f,
+                                -2.06115362e-9f,
+                                -1.80485139e-35f,
+                                0};
+  const std::vector<float> dx = {1, 1, 1, 0.73105858f, 0.5f, 0.26894142f, 2.06115362e-9f, 1.80485139e-35f, 0};
+  const std::vector<float> got = Floats(session, "f", {{"x", x}}, "y");
+  const std::vector<float> slope = Floats(session, "f", {{"x", x}}, "dx");
+  for (size_t i = 0; i < y.size(); ++i) {
+    if (std::isinf(y[i])) {
+      EXPECT_EQ(got[i], y[i]);
+    } else {
+      EXPECT_NEAR(got[i], y[i], 1e-6 * std::abs(y[i])) << i;
+    }
+    EXPECT_NEAR(slope[i], dx[i], 1e-6 * dx[i]) << i;
+  }
+  graph.Function("g", [](Builder& b) { LogSigmoid(b.Input("x", I32, {2})); });
+  EXPECT_THAT(std::string(Compile(graph).status().message()),
+              HasSubstr("LogSigmoid(i32[2]) takes floats (f64, f32, bf16, f16); Cast(x, F32) first"));
 }
 
 TEST(GraphTest, VariablesAreSharedByFunctions) {

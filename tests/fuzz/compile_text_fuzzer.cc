@@ -61,9 +61,9 @@ constexpr std::string_view kNumbers[] = {"0",
 // Ops of one operand, ops of two operands, and reductions. The fuzzer replaces an op only by one of the same
 // list.
 constexpr std::string_view kUnary[] = {
-    "abs",  "ceil",  "cos",  "erf",    "exp",        "expm1", "floor", "gelu",    "gelu_tanh",
-    "log",  "log1p", "neg",  "relu",   "reciprocal", "round", "rsqrt", "sigmoid", "sign",
-    "silu", "sin",   "sqrt", "square", "softplus",   "tan",   "tanh"};
+    "abs",  "ceil",  "cos",         "erf",  "exp",    "expm1",      "floor", "gelu",  "gelu_tanh",
+    "log",  "log1p", "log_sigmoid", "neg",  "relu",   "reciprocal", "round", "rsqrt", "sigmoid",
+    "sign", "silu",  "sin",         "sqrt", "square", "softplus",   "tan",   "tanh"};
 constexpr std::string_view kBinary[] = {"add", "atan2", "div", "maximum", "minimum",
                                         "mul", "pow",   "rem", "sub"};
 constexpr std::string_view kReductions[] = {"logsumexp", "max", "mean", "min", "prod", "sum"};

@@ -163,8 +163,8 @@ TEST_F(GradientsTest, Reductions) {
 }
 
 TEST_F(GradientsTest, PointwiseOfOne) {
-  for (const char* op : {"sigmoid", "relu", "silu", "softplus", "gelu", "gelu_tanh", "neg", "abs", "exp",
-                         "expm1", "square", "sin", "cos", "tan", "tanh", "erf", "reciprocal"}) {
+  for (const char* op : {"sigmoid", "relu", "silu", "softplus", "log_sigmoid", "gelu", "gelu_tanh", "neg",
+                         "abs", "exp", "expm1", "square", "sin", "cos", "tan", "tanh", "erf", "reciprocal"}) {
     SCOPED_TRACE(op);
     Check({op, "sinter." + std::string(op) + " %a : tensor<6xf64>", {"6xf64"}, {kSix}});
   }

@@ -38,6 +38,7 @@ const Unary kUnary[] = {
     {"relu", OpClass::kExact, kNumbers, -4, 4},
     {"silu", OpClass::kTranscendental, kFloats, -6, 6},
     {"softplus", OpClass::kTranscendental, kFloats, -6, 6},
+    {"log_sigmoid", OpClass::kTranscendental, kFloats, -6, 6},
     {"gelu", OpClass::kTranscendental, kFloats, -4, 4},
     {"gelu_tanh", OpClass::kTranscendental, kFloats, -4, 4},
     {"leaky_relu", OpClass::kArithmetic, kFloats, -4, 4, " {alpha = 0.125 : f64}"},

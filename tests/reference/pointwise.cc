@@ -88,6 +88,7 @@ double Relu(double x) { return std::isnan(x) ? kNan : std::max(x, 0.0); }
 int64_t ReluInts(int64_t x) { return std::max<int64_t>(x, 0); }
 double Silu(double x) { return x * Sigmoid(x); }
 double Softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
+double LogSigmoid(double x) { return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x)); }
 double Gelu(double x) { return x / 2 * (1 + std::erf(x / std::numbers::sqrt2)); }
 double GeluTanh(double x) {
   return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
@@ -140,6 +141,7 @@ void AddPointwiseOps(OpTable& table) {
   table["sinter.relu"] = Unary<Relu, ReluInts>;
   table["sinter.silu"] = Unary<Silu>;
   table["sinter.softplus"] = Unary<Softplus>;
+  table["sinter.log_sigmoid"] = Unary<LogSigmoid>;
   table["sinter.gelu"] = Unary<Gelu>;
   table["sinter.gelu_tanh"] = Unary<GeluTanh>;
   table["sinter.leaky_relu"] = LeakyRelu;

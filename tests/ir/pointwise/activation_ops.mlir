@@ -20,5 +20,7 @@ func.func @activations(%x: tensor<2x3xf32>, %h: tensor<4xbf16>) -> tensor<2x3xf3
   %7 = sinter.elu %6 {alpha = 1.0 : f64} : tensor<2x3xf32>
   // CHECK: sinter.relu %{{.*}} : tensor<4xbf16>
   %8 = sinter.relu %h : tensor<4xbf16>
-  return %7 : tensor<2x3xf32>
+  // CHECK: sinter.log_sigmoid %{{.*}} : tensor<2x3xf32>
+  %9 = sinter.log_sigmoid %7 : tensor<2x3xf32>
+  return %9 : tensor<2x3xf32>
 }
