@@ -70,7 +70,7 @@ absl::StatusOr<CubinCache> OpenCache(const CubinOptions& options) {
 }  // namespace
 
 std::string WholeText(const CudaSource& source) {
-  return absl::StrCat(std::string(kernels::CudaPrelude()), "\n", source.text);
+  return absl::StrCat(std::string(kernels::CudaText("prelude")), "\n", source.text);
 }
 
 absl::StatusOr<std::vector<std::vector<std::string>>> CompileCubins(

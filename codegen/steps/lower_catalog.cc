@@ -1,10 +1,6 @@
 // Lowers ops that hand-written kernels of the catalogue compute.
-// Element types are numbers of runtime/host/dtype.h. A tensor along one dimension is [outer, size, inner].
-//
-//   cumsum              inputs x; outputs y.                    [dtype, outer, size, inner, reverse]
-//   scatter_add         inputs x, indices, updates; outputs y.
-//                       [dtype, index dtype, outer, size, inner, indices]
-//   random_permutation  inputs seed, step; outputs y.           [dtype, seed dtype, step dtype, size, stream]
+// The source of each kernel in kernels/cpu/catalog begins with its parameters. A tensor along one dimension
+// is [outer, size, inner].
 #include "sinter/codegen/steps/lowering.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"

@@ -3,7 +3,7 @@
 //   std::string text = std::string(ElementwisePrelude()) + kernel;
 //
 // Contract: constant data without dependencies. kernels/CMakeLists.txt generates it. On GPUs it follows
-// CudaPrelude().
+// CudaText("prelude").
 #ifndef SINTER_KERNELS_ELEMENTWISE_EMBEDDED_PRELUDE_H_
 #define SINTER_KERNELS_ELEMENTWISE_EMBEDDED_PRELUDE_H_
 

@@ -148,7 +148,7 @@ std::string WithoutPtx(const std::string& text) {
 absl::StatusOr<std::string> Prelude() {
   // Prefetched memory must be readable, so a prefetch becomes a read.
   const std::string prelude = absl::StrReplaceAll(
-      std::string(kernels::CudaPrelude()),
+      std::string(kernels::CudaText("prelude")),
       {{R"(asm volatile("prefetch.global.L2 [%0];" : : "l"(p));)", "(void)*(const volatile char*)p;"}});
   std::string text = WithoutPtx(prelude);
   static const std::regex kVecRecord(" Vec \\{\\n  T v\\[n\\];\\n\\};");

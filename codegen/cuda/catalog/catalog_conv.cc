@@ -180,7 +180,7 @@ CatalogText TextOf(const ConvGeometry& conv, int64_t threads, int64_t pitch) {
   text.Number("kPadTop", conv.pad_top).Number("kPadLeft", conv.pad_left);
   text.Number("kPaddedH", conv.padded_h()).Number("kPaddedW", conv.padded_w());
   text.Number("kPitch", pitch);
-  return text.Append(kernels::CudaTensorCore()).Append(kernels::CudaConvImage());
+  return text.Append(kernels::CudaText("tensor_core")).Append(kernels::CudaText("conv_image"));
 }
 
 absl::StatusOr<CudaCatalogCall> LowerConv(mlir::Operation* op, const ConvGeometry& conv, bool is_turned,
@@ -192,7 +192,7 @@ absl::StatusOr<CudaCatalogCall> LowerConv(mlir::Operation* op, const ConvGeometr
   text.Number("kWarpsM", t.warps_m).Number("kWarpsN", t.warps_n);
   text.Number("kTilesM", t.tiles_m).Number("kTilesN", t.tiles_n);
   text.Number("kTurned", is_turned).Number("kHasBias", has_bias).Number("kRelu", has_relu);
-  text.Append(kernels::CudaConv());
+  text.Append(kernels::CudaText("conv"));
   std::vector<CatalogArgument> inputs;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) inputs.push_back({In(op, i), "const float"});
   CudaCatalogCall call;
@@ -218,7 +218,7 @@ absl::StatusOr<CudaCatalogCall> LowerColumns(ir::Conv2dInputGradOp op, const Col
   text.Number("kPairPitch", PairPitchOf(conv.out_pixels()));
   text.Number("kWarpsM", t.warps_m).Number("kWarpsN", t.warps_n);
   text.Number("kTilesM", t.tiles_m).Number("kTilesN", t.tiles_n);
-  text.Append(kernels::CudaConvColumns());
+  text.Append(kernels::CudaText("conv_columns"));
   CudaCatalogCall call;
   call.flops = conv.flops();
   call.launches.push_back(
@@ -248,7 +248,7 @@ absl::StatusOr<CudaCatalogCall> LowerWeightGrad(mlir::Operation* op) {
   text.Number("kGroup", t.group).Number("kGroups", t.groups);
   text.Number("kWarpsM", t.warps_m).Number("kWarpsK", t.warps_k);
   text.Number("kTilesM", t.tiles_m).Number("kTilesN", t.tiles_n);
-  text.Append(kernels::CudaConvWeightGrad());
+  text.Append(kernels::CudaText("conv_weight_grad"));
   CudaCatalogCall call;
   CatalogWorkspace workspace;
   CatalogArgument partials = {workspace.Add(t.groups * elements, mlir::Float32Type::get(op->getContext())),

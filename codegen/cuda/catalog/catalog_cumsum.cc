@@ -81,7 +81,7 @@ absl::StatusOr<CudaCatalogCall> LowerCumsum(mlir::Operation* op) {
       .Number("kVector", spread.vector)
       .Number("kLanes", spread.lanes);
   text.Number("kChunk", spread.chunk).Number("kChunks", spread.chunks);
-  text.Append(kernels::CudaScan()).Append(kernels::CudaCumsum());
+  text.Append(kernels::CudaText("scan")).Append(kernels::CudaText("cumsum"));
   const std::string name = spread.rows ? "Row" : "Column";
   std::vector<CatalogArgument> inputs = {{In(op, 0), "const Storage"}}, outputs = {{Out(op, 0), "Storage"}};
   if (spread.chunks == 1) {

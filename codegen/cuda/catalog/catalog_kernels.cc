@@ -1,16 +1,18 @@
 // The ops of the catalogue: texts of kernels/cuda with their numbers filled in.
-#include "sinter/codegen/cuda/catalog/catalog_text.h"
+#include "sinter/codegen/cuda/catalog/cuda_catalog.h"
 
 namespace sinter::codegen {
 
+// One function for each family, in the file of its name.
+void AddPoolKernels(CudaCatalog&), AddCumsumKernels(CudaCatalog&), AddScatterKernels(CudaCatalog&),
+    AddPermutationKernels(CudaCatalog&), AddMatmulKernels(CudaCatalog&), AddConvKernels(CudaCatalog&),
+    AddElementwiseKernels(CudaCatalog&);
+
 void PopulateCudaCatalog(CudaCatalog& catalog) {
-  AddPoolKernels(catalog);
-  AddCumsumKernels(catalog);
-  AddScatterKernels(catalog);
-  AddPermutationKernels(catalog);
-  AddMatmulKernels(catalog);
-  AddConvKernels(catalog);
-  AddElementwiseKernels(catalog);
+  for (auto* add : {AddPoolKernels, AddCumsumKernels, AddScatterKernels, AddPermutationKernels,
+                    AddMatmulKernels, AddConvKernels, AddElementwiseKernels}) {
+    add(catalog);
+  }
 }
 
 }  // namespace sinter::codegen

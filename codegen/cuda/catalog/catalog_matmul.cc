@@ -47,7 +47,7 @@ absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
   text.Number("kTransposeA", matmul.getTransposeA()).Number("kTransposeB", matmul.getTransposeB());
   text.Number("kHasBias", has_bias).Number("kRelu", matmul.getActivation() == ir::Activation::relu);
   text.Number("kSplits", splits).Number("kSplitDepth", depth);
-  text.Append(kernels::CudaTensorCore()).Append(kernels::CudaSplitMatmul());
+  text.Append(kernels::CudaText("tensor_core")).Append(kernels::CudaText("split_matmul"));
   std::vector<CatalogArgument> factors = {{In(op, 0), "const float"}, {In(op, 1), "const float"}};
   const CatalogArgument result = {Out(op, 0), "float"};
   CudaCatalogCall call;
@@ -106,7 +106,7 @@ absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
   text.Number("kM", m).Number("kN", n).Number("kK", k);
   text.Number("kTransposeA", matmul.getTransposeA()).Number("kTransposeB", matmul.getTransposeB());
   text.Number("kHasBias", has_bias).Number("kActivation", static_cast<int64_t>(matmul.getActivation()));
-  text.Append(kernels::CudaMatmul());
+  text.Append(kernels::CudaText("matmul"));
   std::vector<CatalogArgument> inputs;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) inputs.push_back({In(op, i), "const Storage"});
   call.launches.push_back(text.Launch(

@@ -76,7 +76,7 @@ CatalogText TextOf(const PoolShape& shape, int64_t vector, int64_t share) {
   text.Number("kStrideH", shape.strides[0]).Number("kStrideW", shape.strides[1]);
   text.Number("kPadTop", shape.padding[0]).Number("kPadLeft", shape.padding[2]);
   text.Number("kVector", vector).Number("kShare", share).Number("kUnits", shape.elements / vector);
-  text.Append(kernels::CudaPool());
+  text.Append(kernels::CudaText("pool"));
   return text;
 }
 

@@ -115,7 +115,7 @@ absl::StatusOr<CudaCatalogCall> LowerScatterAdd(mlir::Operation* operation) {
   text.Number("kOuter", shape.outer).Number("kSize", shape.size).Number("kInner", shape.inner);
   text.Number("kCount", shape.count).Number("kVector", spread.vector);
   text.Number("kWidth", spread.width).Number("kSlices", spread.slices);
-  text.Append(kernels::CudaScatterAdd());
+  text.Append(kernels::CudaText("scatter_add"));
   if (shape.is_direct()) {
     call.launches.push_back(text.Launch(
         "scatter_add", "AddDirectly($0, $1, $2, $3)",

@@ -43,7 +43,7 @@ class SortWriter {
     tiles_ = llvm::divideCeilSigned(sort_.count, block_ * items);
     text_.Number("kSorted", sort_.count).Number("kBlock", block_).Number("kItems", items);
     text_.Number("kTiles", tiles_);
-    text_.Append(kernels::CudaScan()).Append(kernels::CudaRadixSort());
+    text_.Append(kernels::CudaText("scan")).Append(kernels::CudaText("radix_sort"));
     if (alone) {
       WriteAlone();
     } else {
@@ -141,7 +141,7 @@ absl::StatusOr<CudaCatalogCall> LowerRandomPermutation(mlir::Operation* op) {
   CatalogText text(/*index32=*/true);
   text.Append(
       absl::StrCat("constexpr u32 kStream = ", static_cast<uint32_t>(permutation.getStream()), "u;\n"));
-  text.Append(kernels::CudaRandomPermutation());
+  text.Append(kernels::CudaText("random_permutation"));
   auto read = [&](int operand) {
     return CatalogArgument{
         In(op, operand),

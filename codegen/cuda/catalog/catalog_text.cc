@@ -9,6 +9,7 @@
 #include "sinter/codegen/places/symbol_name.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
 
@@ -21,7 +22,7 @@ constexpr int64_t kMostBlocks = std::numeric_limits<int32_t>::max();
 CatalogText::CatalogText(bool index32) {
   Append(std::string_view(index32 ? "typedef i32 idx;\ntypedef u32 uidx;\n"
                                   : "typedef i64 idx;\ntypedef u64 uidx;\n"));
-  Append(kernels::CudaElements());
+  Append(kernels::CudaText("elements"));
 }
 
 CatalogText& CatalogText::Type(std::string_view name, std::string_view type) {
@@ -33,6 +34,8 @@ CatalogText& CatalogText::Number(std::string_view name, int64_t value) {
 }
 
 CatalogText& CatalogText::Append(std::variant<std::string_view, std::string> text) {
+  const auto* const stored = std::get_if<std::string_view>(&text);
+  SINTER_CHECK(stored == nullptr || !stored->empty()) << "kernels/cuda has no text of this name";
   parts_.push_back(std::move(text));
   return *this;
 }

@@ -1,7 +1,7 @@
 // Texts of hand-written kernels with their numbers filled in, and helpers of the CUDA catalogue's lowerings.
 //
 //   CatalogText text(/*index32=*/true);
-//   text.Number("kSize", 1000).Append(kernels::CudaCumsum());
+//   text.Number("kSize", 1000).Append(kernels::CudaText("cumsum"));
 //   call.launches.push_back(text.Launch("cumsum_rows", "RowSums($0, nullptr, $1)",
 //                                       {{In(op, 0), "const Storage"}}, {{Out(op, 0), "Storage"}},
 //                                       grid, block));
@@ -73,15 +73,6 @@ inline constexpr int64_t kCatalogBlock = 256;  // Default number of threads in a
 bool FitsIndex32(int64_t most);
 // UNIMPLEMENTED, with the user's line, if a launch would have more blocks than a GPU allows.
 absl::Status CheckGrids(mlir::Operation* op, const CudaCatalogCall& call);
-
-// Entries by family.
-void AddPoolKernels(CudaCatalog& catalog);
-void AddCumsumKernels(CudaCatalog& catalog);
-void AddScatterKernels(CudaCatalog& catalog);
-void AddPermutationKernels(CudaCatalog& catalog);
-void AddMatmulKernels(CudaCatalog& catalog);
-void AddConvKernels(CudaCatalog& catalog);
-void AddElementwiseKernels(CudaCatalog& catalog);
 
 }  // namespace sinter::codegen
 

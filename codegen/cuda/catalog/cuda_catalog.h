@@ -7,8 +7,7 @@
 //     SINTER_ASSIGN_OR_RETURN(CudaCatalogCall call, CudaCatalog::Default().Lower(op));
 //   }
 //
-// To add an op, add a .cuh text, its name in kernels/CMakeLists.txt and kernels/cuda/embedded_cuda.h, a file
-// catalog_<family>.cc, and one line in PopulateCudaCatalog.
+// To add an op, add a .cuh text, a file catalog_<family>.cc, and its line in catalog_kernels.cc.
 #ifndef SINTER_CODEGEN_CUDA_CATALOG_CUDA_CATALOG_H_
 #define SINTER_CODEGEN_CUDA_CATALOG_CUDA_CATALOG_H_
 

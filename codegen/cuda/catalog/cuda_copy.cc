@@ -22,7 +22,7 @@ std::optional<CudaCatalogLaunch> CudaCopy(const BufferRegion& from, const Buffer
   CatalogText text(FitsIndex32(from.bytes));
   text.Number("kBytes", from.bytes).Number("kBlock", kCatalogBlock).Number("kEach", kEach);
   CudaCatalogLaunch launch =
-      text.Append(kernels::CudaCopy())
+      text.Append(kernels::CudaText("copy"))
           .Launch("copy", "Copy($0, $1)", {{Slot(), "const char"}}, {{Slot(), "char"}},
                   llvm::divideCeilSigned(from.bytes, kAccessBytes * kCatalogBlock * kEach), kCatalogBlock);
   launch.inputs.clear(), launch.outputs.clear();

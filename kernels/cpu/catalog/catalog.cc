@@ -6,6 +6,10 @@
 #include "sinter/kernels/cpu/element_types.h"
 
 namespace sinter::kernels {
+
+// One function for each kernel, in the file of its name.
+CatalogKernel CumsumKernel(), RandomPermutationKernel(), ScatterAddKernel();
+
 namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 44;

@@ -5,23 +5,9 @@
 //
 // The runtime provides the workspace; the plan's Step.workspace_bytes is 0.
 //
-// Parameters are int64, in the order below. Element types are the numbers of dtype.h (f64 0, f32 1, bf16 2,
-// f16 3, i64 4, i32 5, i8 6, u8 7, i1 8). Buffers are dense and row-major.
-//
-//   scatter_add         inputs x[outer, size, inner], indices[count], updates[outer, count, inner];
-//                       outputs result
-//     parameters        dtype, index_dtype, outer, size, inner, count
-//                       result = x, then result[o, indices[i], j] += updates[o, i, j], in the order of i.
-//                       Indices outside [0, size) are ignored. result may alias x. bf16 and f16 are summed
-//                       in f32.
-//   cumsum              inputs x[outer, size, inner]; outputs result
-//     parameters        dtype, outer, size, inner, reverse (0 or 1)
-//                       result may alias x. Floats are summed in f64.
-//   random_permutation  inputs seed[], step[]; outputs result[count]
-//     parameters        dtype (of the result, i32 or i64), seed_dtype, step_dtype (i32 or i64), count, stream
-//                       Sorts 0 to count - 1 by (key, number). The key of number i is word 0 of Philox4x32-10
-//                       with counter (i low, i high, stream, step low) and key (seed low, seed high XOR step
-//                       high), as in ir/scalar/philox.h.
+// Parameters are int64. Each kernel's source begins with its operands and parameters. Element types are the
+// numbers of dtype.h (f64 0, f32 1, bf16 2, f16 3, i64 4, i32 5, i8 6, u8 7, i1 8). Buffers are dense and
+// row-major.
 //
 // Every kernel gives the same bits for any number of threads, and allocates nothing.
 #ifndef SINTER_KERNELS_CPU_CATALOG_CATALOG_H_

@@ -1,4 +1,5 @@
-// The entries of the catalog (catalog.h): one function for each kernel, in the source file of its name.
+// Checks that the kernels of the catalog (catalog.h) share.
+// A kernel is a function that returns a CatalogKernel, in the source file of its name; catalog.cc lists them.
 #ifndef SINTER_KERNELS_CPU_CATALOG_CATALOG_KERNELS_H_
 #define SINTER_KERNELS_CPU_CATALOG_CATALOG_KERNELS_H_
 
@@ -8,10 +9,6 @@
 #include "sinter/kernels/cpu/catalog/catalog.h"
 
 namespace sinter::kernels {
-
-CatalogKernel ScatterAddKernel();
-CatalogKernel CumsumKernel();
-CatalogKernel RandomPermutationKernel();
 
 // Helpers of `check` functions. Each returns an error text or "".
 std::string CheckNumberType(int64_t dtype, const char* what);

@@ -1,5 +1,10 @@
 // Running sums along the middle of three dimensions.
 //
+//   inputs x[outer, size, inner]; outputs result[outer, size, inner]
+//   parameters dtype, outer, size, inner, reverse (0 or 1)
+//
+// The result may alias x.
+//
 // A unit of work is a block of columns: one o and up to 32 adjacent j. It walks along the dimension with its
 // sums in registers. Floats are summed in f64, so that the error does not grow with the length.
 #include <type_traits>

@@ -1,5 +1,11 @@
 // The numbers 0 to count - 1, sorted by random 32-bit keys; equal keys are in the order of their numbers.
 //
+//   inputs seed[], step[]; outputs result[count]
+//   parameters dtype (of the result, i32 or i64), seed_dtype, step_dtype (i32 or i64), count, stream
+//
+// The key of number i is word 0 of Philox4x32-10 with counter (i low, i high, stream, step low) and key (seed
+// low, seed high XOR step high), as in ir/scalar/philox.h.
+//
 // A radix sort that starts at the lowest digit is stable, which gives this order of equal keys.
 #include <utility>
 

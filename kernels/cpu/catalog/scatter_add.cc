@@ -1,5 +1,10 @@
 // result = x, then result[o, indices[i], j] += updates[o, i, j] in the order of i.
 //
+//   inputs x[outer, size, inner], indices[count], updates[outer, count, inner]; outputs result
+//   parameters dtype, index_dtype, outer, size, inner, count
+//
+// Indices outside [0, size) are ignored. The result may alias x.
+//
 // Each thread owns a range of the result's rows (o, k). It walks over all indices and adds those in its
 // range. So no two threads write to the same element, and each element's sum has a fixed order. 16-bit floats
 // are summed in f32 in the workspace.
