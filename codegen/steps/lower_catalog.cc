@@ -41,6 +41,13 @@ absl::StatusOr<LibraryStep> LowerScatterAdd(mlir::Operation* op, FlatBufferBuild
                  TypeOf(scatter.getUpdates()).getNumElements(), builder);
 }
 
+absl::StatusOr<LibraryStep> LowerTopK(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto top = llvm::cast<ir::TopKOp>(op);
+  const int64_t elements = TypeOf(top.getX()).getNumElements(), size = TypeOf(top.getX()).getShape().back();
+  return Catalog("top_k", {DTypeNumber(top.getX()), elements / size, size, static_cast<int64_t>(top.getK())},
+                 elements, builder);
+}
+
 absl::StatusOr<LibraryStep> LowerRandomPermutation(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto permutation = llvm::cast<ir::RandomPermutationOp>(op);
   int64_t size = TypeOf(permutation.getResult()).getNumElements();
@@ -56,6 +63,7 @@ void PopulateCatalogLowerings(LibraryLowerings& lowerings) {
   lowerings.Add<ir::CumsumOp>(LowerCumsum);
   lowerings.Add<ir::ScatterAddOp>(LowerScatterAdd);
   lowerings.Add<ir::RandomPermutationOp>(LowerRandomPermutation);
+  lowerings.Add<ir::TopKOp>(LowerTopK);
 }
 
 }  // namespace sinter::codegen

@@ -107,6 +107,13 @@ Tensor Norm(const Tensor& x, const Shape& dims = {}, ReduceOptions options = {},
             Where where = Where::current());
 Tensor ArgMax(const Tensor& x, int64_t dim, DType dtype = DType::kI32, Where where = Where::current());
 Tensor ArgMin(const Tensor& x, int64_t dim, DType dtype = DType::kI32, Where where = Where::current());
+// The k largest elements along the last dimension, the largest first, and their positions (i32). Takes
+// numbers. NaN is the largest; of equal elements the first comes first. The gradient goes to the elements
+// that were taken. On a GPU each row is read k times.
+struct TopKResult {
+  Tensor values, positions;
+};
+TopKResult TopK(const Tensor& x, int64_t k, Where where = Where::current());
 Tensor CumSum(const Tensor& x, int64_t dim, bool reverse = false, Where where = Where::current());
 
 // [..., m, k] times [..., k, n]; leading dimensions broadcast. `math` is the arithmetic of f32 matmuls.

@@ -1,5 +1,6 @@
 // Reductions of the builder.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -108,6 +109,26 @@ Tensor ArgMax(const Tensor& x, int64_t dim, DType dtype, Where where) {
 }
 Tensor ArgMin(const Tensor& x, int64_t dim, DType dtype, Where where) {
   return ArgReduce<ir::ArgminOp>("ArgMin", x, dim, dtype, where);
+}
+
+TopKResult TopK(const Tensor& x, int64_t k, Where where) {
+  Call call("TopK", where, {x});
+  if (!call.ok()) return {};
+  if (x.dtype() == DType::kI1) return {call.Fail("takes numbers; Cast(x, I32) first"), {}};
+  if (x.rank() == 0) return {call.Fail("takes elements of rank 1 or more; Reshape(x, {1}) first"), {}};
+  Shape shape = x.shape();
+  if (k < 1 || k > shape.back()) {
+    return {call.Fail(absl::StrCat("takes the ", k, " largest of rows of ", shape.back(),
+                                   " elements; give a k from 1 to the size of the last dimension")),
+            {}};
+  }
+  if (shape.back() > std::numeric_limits<int32_t>::max()) {
+    return {call.Fail("takes rows of fewer than 2^31 elements; positions are i32"), {}};
+  }
+  shape.back() = k;
+  auto op = call.b().builder().create<ir::TopKOp>(call.loc(), call.type(x.dtype(), shape),
+                                                  call.type(DType::kI32, shape), call.value(0), k);
+  return {call.Done(op.getValues()), call.Done(op.getPositions())};
 }
 
 Tensor CumSum(const Tensor& x, int64_t dim, bool reverse, Where where) {

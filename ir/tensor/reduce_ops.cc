@@ -1,4 +1,6 @@
 // Verifiers, folders, accumulators and decompositions; the gradients are in reduce_gradients.cc.
+#include <limits>
+
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
 
@@ -148,5 +150,42 @@ SmallVector<mlir::Value> NormOp::decompose(GraphBuilder& b) {
 LogicalResult CumsumOp::verify() { return CheckDim(*this, getDim(), getX().getType()); }
 // Each element is read before its position is written, in both directions.
 bool CumsumOp::mayUpdateInPlace(unsigned operand, unsigned) { return operand == 0; }
+
+LogicalResult TopKOp::verify() {
+  mlir::RankedTensorType x = getX().getType(), values = getValues().getType();
+  if (x.getRank() == 0) return emitOpError() << "takes elements of " << x << "; expected rank 1 or more";
+  const int64_t size = x.getShape().back(), k = static_cast<int64_t>(getK());
+  if (k < 1 || k > size || size > std::numeric_limits<int32_t>::max()) {
+    return emitOpError() << "takes the " << k << " largest of " << size
+                         << " elements; expected 1 to as many, of fewer than 2^31";
+  }
+  SmallVector<int64_t> want(x.getShape());
+  want.back() = k;
+  if (values.getShape() == ArrayRef<int64_t>(want) && values.getElementType() == x.getElementType() &&
+      getPositions().getType().getShape() == ArrayRef<int64_t>(want)) {
+    return mlir::success();
+  }
+  return emitOpError() << "has results " << values << " and " << getPositions().getType()
+                       << "; expected the operand's type and i32, with a last dimension of " << k;
+}
+
+// The gradient of an element is that of the result which took it, or 0: a sum over the k results.
+SmallVector<Expr> TopKOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
+  if (!output_gradients[0]) return {Expr()};
+  Expr x = b.wrap(getX()), positions = b.wrap(getPositions());
+  const int64_t size = x.shape().back(), k = static_cast<int64_t>(getK());
+  const int64_t rows = positions.type().getNumElements() / k;
+  const int64_t spread[] = {rows, k, size};
+  auto of_rows = [&](Expr e) { return b.broadcast(b.reshape(e, {rows, k}), spread, {0, 1}); };
+  Expr g = of_rows(output_gradients[0]);
+  Expr place = b.iota(spread, b.builder().getI32Type(), 2);
+  Expr own = b.select(b.eq(of_rows(positions), place), g, b.zeros(g));
+  return {b.reshape(b.sum(own, {1}), x.shape())};
+}
+
+std::optional<ShardingRule> TopKOp::shardAlong(unsigned, int64_t dim) {
+  if (dim == getX().getType().getRank() - 1) return std::nullopt;
+  return SplitAll(*this, dim);
+}
 
 }  // namespace sinter::ir

@@ -59,4 +59,14 @@ def CumsumOp : Sinter_Op<"cumsum", [Pure, AllTypesMatch<["x", "result"]>, Declar
   let hasVerifier = 1;
 }
 
+def TopKOp : Sinter_Op<"top_k", [Pure, LibraryInterface, DeclareOpInterfaceMethods<ShardableInterface>,
+                                 DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let summary = "The k largest elements along the last dimension, the largest first, and their positions; NaN is the largest, and "
+    "of equal elements the first comes first";
+  let arguments = (ins Sinter_NumberTensor:$x, I64Attr:$k);
+  let results = (outs Sinter_NumberTensor:$values, Sinter_TensorOf<[I32], "i32">:$positions);
+  let assemblyFormat = "$x `k` $k attr-dict `:` type($x) `->` type($values) `,` type($positions)";
+  let hasVerifier = 1;
+}
+
 #endif  // SINTER_IR_REDUCE_OPS_TD

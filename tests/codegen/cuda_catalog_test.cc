@@ -209,7 +209,7 @@ class CudaCatalogTest : public ::testing::Test {
 
   // Returns the only op of the function, with location model.cc:7.
   mlir::Operation* Parse(const std::string& arguments, const std::string& op) {
-    const bool has_two = op.find("max_pool2d %a") != std::string::npos;
+    const bool has_two = op.find("max_pool2d %a") != std::string::npos || op.starts_with("sinter.top_k");
     std::string text = absl::StrCat("func.func @f(", arguments, ") {\n  ", has_two ? "%r:2 = " : "%r = ", op,
                                     " loc(\"model.cc\":7:1)\n  return\n}\n");
     module_ = mlir::parseSourceString<mlir::ModuleOp>(text, context_.get());
@@ -295,6 +295,13 @@ class CudaCatalogTest : public ::testing::Test {
 
 TEST_F(CudaCatalogTest, PoolsCompile) { Compile(PoolCases()); }
 TEST_F(CudaCatalogTest, CumsumsCompile) { Compile(CumsumCases()); }
+TEST_F(CudaCatalogTest, TopKsCompile) {
+  Compile({{"top_k",
+            kNumbers,
+            "%a: tensor<8x50257x$T>",
+            "sinter.top_k %a k 40 : tensor<8x50257x$T> -> tensor<8x40x$T>, tensor<8x40xi32>",
+            {"top_k"}}});
+}
 TEST_F(CudaCatalogTest, ScattersCompile) { Compile(ScatterCases()); }
 TEST_F(CudaCatalogTest, PermutationsCompile) { Compile(PermutationCases()); }
 TEST_F(CudaCatalogTest, MatmulsCompile) { Compile(MatmulCases()); }

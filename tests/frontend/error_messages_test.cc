@@ -92,6 +92,8 @@ std::vector<ErrorCase> ReduceAndLinearCases() {
       In("AnyFloat", [](Builder& b) { Any(X(b)); }, {"takes i1"}),
       In("ArgMaxEmpty", [](Builder& b) { ArgMax(X(b, {2, 0}), 1); }, {"dimension of size 0"}),
       In("ArgMaxType", [](Builder& b) { ArgMax(X(b), 1, F32); }, {"gives i32 or i64"}),
+      In("TopKTooLarge", [](Builder& b) { TopK(X(b), 4); },
+         {"TopK(", "takes the 4 largest of rows of 3 elements"}),
       In("CumSumDim", [](Builder& b) { CumSum(X(b), 4); }, {"no dimension 4"}),
       In("MatMulInner", [](Builder& b) { MatMul(X(b, {2, 3}), X(b, {4, 5})); }, {"inner sizes 3 and 4"}),
       In("MatMulTranspose", [](Builder& b) { MatMul(X(b, {2, 3}), X(b, {4, 3})); },

@@ -82,6 +82,23 @@ TEST(GraphTest, LogSigmoidKeepsItsDigitsEverywhere) {
               HasSubstr("LogSigmoid(i32[2]) takes floats (f64, f32, bf16, f16); Cast(x, F32) first"));
 }
 
+// The gradient of each result goes to the element that it is.
+TEST(GraphTest, TopKAndItsGradient) {
+  Graph graph("g");
+  graph.Function("f", [](Builder& b) {
+    Tensor x = b.Input("x", F32, {2, 4});
+    const auto [values, positions] = TopK(x, 2);
+    b.Output("values", values);
+    b.Output("positions", Cast(positions, F32));
+    b.Output("dx", Gradients(Sum(Square(values)), {x})[0]);
+  });
+  Session session = MustStart(graph);
+  HostTensor x = *HostTensor::FromVector<float>({2, 4}, {1, 5, 3, 5, -1, -2, -3, -4});
+  EXPECT_THAT(Floats(session, "f", {{"x", x}}, "values"), ElementsAre(5, 5, -1, -2));
+  EXPECT_THAT(Floats(session, "f", {{"x", x}}, "positions"), ElementsAre(1, 3, 0, 1));
+  EXPECT_THAT(Floats(session, "f", {{"x", x}}, "dx"), ElementsAre(0, 10, 0, 10, -2, -4, 0, 0));
+}
+
 TEST(GraphTest, VariablesAreSharedByFunctions) {
   Graph graph("counter");
   Variable count = graph.Variable("count", F32, {2}, {.init = {.a = 3}});

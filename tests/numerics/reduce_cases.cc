@@ -70,6 +70,34 @@ void AddCumsums(std::vector<OpCase>& cases) {
   }
 }
 
+// Types of few values have many equal elements.
+void AddTopKs(std::vector<OpCase>& cases) {
+  struct Sizes {
+    const char *name, *operand, *result, *k;
+    bool has_gradient;
+  };
+  const Sizes all[] = {{"rows", "5x17x", "5x3x", "3", true},    {"all", "2x3x7x", "2x3x7x", "7", true},
+                       {"one", "33x", "1x", "1", true},         {"alone", "4x1x", "4x1x", "1", false},
+                       {"no_rows", "0x4x", "0x2x", "2", false}, {"long", "3x5003x", "3x40x", "40", false}};
+  for (const Sizes& s : all) {
+    for (bool special : {false, true}) {
+      const std::string from = std::string("tensor<") + s.operand + "$T>",
+                        to = std::string("tensor<") + s.result + "$T>",
+                        positions = std::string("tensor<") + s.result + "i32>";
+      OpCase made{
+          std::string("top_k_") + s.name + (special ? "_special" : ""),
+          OpClass::kExact,
+          "%r:2 = sinter.top_k %a k " + std::string(s.k) + " : " + from + " -> " + to + ", " + positions,
+          {{from, -100, 100}},
+          {to, positions},
+          kNumbers,
+          s.has_gradient && !special};
+      made.special_values = special;
+      cases.push_back(made);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<OpCase> ReduceCases() {
@@ -126,6 +154,7 @@ std::vector<OpCase> ReduceCases() {
     }
   }
   AddCumsums(cases);
+  AddTopKs(cases);
   return cases;
 }
 

@@ -151,6 +151,29 @@ std::vector<Value> Cumsum(const Call& call) {
   return {r};
 }
 
+// Sorts whole rows; NaN first, then by value, then by position.
+std::vector<Value> TopK(const Call& call) {
+  const Value& x = call.in[0];
+  Value values = call.Result(0), positions = call.Result(1);
+  const int64_t k = call.Int("k"), size = x.shape.back();
+  const auto is_before = [&](int64_t a, int64_t b) {
+    if (!x.is_real()) return x.ints[a] != x.ints[b] ? x.ints[a] > x.ints[b] : a < b;
+    if (std::isnan(x.reals[a]) != std::isnan(x.reals[b])) return std::isnan(x.reals[a]);
+    if (std::isnan(x.reals[a]) || x.reals[a] == x.reals[b]) return a < b;
+    return x.reals[a] > x.reals[b];
+  };
+  for (int64_t row = 0; row < x.size() / size; ++row) {
+    std::vector<int64_t> order(static_cast<size_t>(size));
+    std::iota(order.begin(), order.end(), row * size);
+    std::sort(order.begin(), order.end(), is_before);
+    for (int64_t j = 0; j < k; ++j) {
+      values.Copy(row * k + j, x, order[j]);
+      positions.ints[row * k + j] = order[j] - row * size;
+    }
+  }
+  return {values, positions};
+}
+
 }  // namespace
 
 void AddReduceOps(OpTable& table) {
@@ -166,6 +189,7 @@ void AddReduceOps(OpTable& table) {
   table["sinter.argmax"] = Argmax;
   table["sinter.argmin"] = Argmin;
   table["sinter.cumsum"] = Cumsum;
+  table["sinter.top_k"] = TopK;
 }
 
 }  // namespace sinter::reference

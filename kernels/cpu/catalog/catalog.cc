@@ -8,7 +8,7 @@
 namespace sinter::kernels {
 
 // One function for each kernel, in the file of its name.
-CatalogKernel CumsumKernel(), RandomPermutationKernel(), ScatterAddKernel();
+CatalogKernel CumsumKernel(), RandomPermutationKernel(), ScatterAddKernel(), TopKKernel();
 
 namespace {
 
@@ -50,7 +50,8 @@ std::string CheckOperand(const CatalogOperand& operand, const char* what, int64_
 }
 
 std::span<const CatalogKernel> CatalogKernels() {
-  static const CatalogKernel kKernels[] = {CumsumKernel(), RandomPermutationKernel(), ScatterAddKernel()};
+  static const CatalogKernel kKernels[] = {CumsumKernel(), RandomPermutationKernel(), ScatterAddKernel(),
+                                           TopKKernel()};
   return kKernels;
 }
 

@@ -101,3 +101,27 @@ func.func @cumsum(%x: tensor<2x3xf32>) {
   %0 = sinter.cumsum %x dim 2 : tensor<2x3xf32>
   return
 }
+
+// -----
+
+func.func @top_k(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'sinter.top_k' op takes the 4 largest of 3 elements; expected 1 to as many, of fewer than 2^31}}
+  %0, %1 = sinter.top_k %x k 4 : tensor<2x3xf32> -> tensor<2x4xf32>, tensor<2x4xi32>
+  return
+}
+
+// -----
+
+func.func @top_k(%x: tensor<f32>) {
+  // expected-error @+1 {{'sinter.top_k' op takes elements of 'tensor<f32>'; expected rank 1 or more}}
+  %0, %1 = sinter.top_k %x k 1 : tensor<f32> -> tensor<f32>, tensor<i32>
+  return
+}
+
+// -----
+
+func.func @top_k(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'sinter.top_k' op has results 'tensor<2x2xf32>' and 'tensor<2x1xi32>'; expected the operand's type and i32, with a last dimension of 2}}
+  %0, %1 = sinter.top_k %x k 2 : tensor<2x3xf32> -> tensor<2x2xf32>, tensor<2x1xi32>
+  return
+}

@@ -28,5 +28,7 @@ func.func @reductions(%x: tensor<2x3x4xf32>, %b: tensor<2x3xi1>) {
   %11 = sinter.cumsum %x dim 0 : tensor<2x3x4xf32>
   // CHECK: sinter.cumsum %{{.*}} dim 1 {reverse} : tensor<2x3x4xf32>
   %12 = sinter.cumsum %x dim 1 {reverse} : tensor<2x3x4xf32>
+  // CHECK: sinter.top_k %{{.*}} k 2 : tensor<2x3x4xf32> -> tensor<2x3x2xf32>, tensor<2x3x2xi32>
+  %13:2 = sinter.top_k %x k 2 : tensor<2x3x4xf32> -> tensor<2x3x2xf32>, tensor<2x3x2xi32>
   return
 }

@@ -24,11 +24,11 @@ AddStep Calling(const std::string& kernel, const std::vector<int64_t>& parameter
 }
 
 TEST(CatalogTest, NamesAreKnown) {
-  for (const char* name : {"cumsum", "random_permutation", "scatter_add"}) {
+  for (const char* name : {"cumsum", "random_permutation", "scatter_add", "top_k"}) {
     ASSERT_NE(kernels::FindCatalogKernel(name), nullptr) << name;
   }
   EXPECT_EQ(kernels::FindCatalogKernel("sort"), nullptr);
-  EXPECT_EQ(kernels::CatalogKernels().size(), 3u);
+  EXPECT_EQ(kernels::CatalogKernels().size(), 4u);
 }
 
 TEST(CatalogTest, ScatterAdd) {
@@ -130,7 +130,40 @@ std::string CheckOf(const std::string& name, std::vector<int64_t> parameters,
   return kernels::FindCatalogKernel(name)->check(parameters, operands);
 }
 
+TEST(CatalogTest, TopK) {
+  for (DType dtype : kNumbers) {
+    for (const auto& [rows, size, count] :
+         std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {3, 40, 1}, {2, 1000, 17}, {4, 30, 30}, {0, 5, 2}}) {
+      const std::vector<double> x = RandomValues(rows * size, 4, /*whole=*/true);
+      std::vector<double> values, positions;
+      for (int64_t row = 0; row < rows; ++row) {
+        std::vector<int64_t> order(static_cast<size_t>(size));
+        std::iota(order.begin(), order.end(), row * size);
+        std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return x[a] > x[b]; });
+        for (int64_t j = 0; j < count; ++j) {
+          values.push_back(x[order[j]]);
+          positions.push_back(static_cast<double>(order[j] - row * size));
+        }
+      }
+      const HostTensor tx = MakeTensor(dtype, {rows, size}, x);
+      const auto results = RunStep({&tx}, {{dtype, {rows, count}}, {DType::kI32, {rows, count}}},
+                                   Calling("top_k", {static_cast<int>(dtype), rows, size, count}));
+      EXPECT_EQ(results[0], values) << DTypeName(dtype);
+      EXPECT_EQ(results[1], positions) << DTypeName(dtype);
+    }
+  }
+}
+
 TEST(CatalogTest, WrongParametersAreNamed) {
+  EXPECT_EQ(CheckOf("top_k", {1, 2, 3, 2}, {{1, 6}, {1, 4}, {5, 4}}), "");
+  EXPECT_THAT(CheckOf("top_k", {1, 2, 3, 4}, {{1, 6}, {1, 8}, {5, 8}}),
+              HasSubstr("the 4 largest of 3 elements"));
+  EXPECT_THAT(CheckOf("top_k", {1, 2, 3, 0}, {{1, 6}, {1, 0}, {5, 0}}),
+              HasSubstr("the 0 largest of 3 elements"));
+  EXPECT_THAT(CheckOf("top_k", {1, 1, int64_t{1} << 31, 1}, {{1, 6}, {1, 0}, {5, 0}}),
+              HasSubstr("exceeds i32"));
+  EXPECT_THAT(CheckOf("top_k", {1, 2, 3, 2}, {{1, 6}, {1, 4}, {4, 4}}),
+              HasSubstr("positions has 4 elements of i64"));
   EXPECT_EQ(CheckOf("cumsum", {1, 2, 3, 4, 0}, {{1, 24}, {1, 24}}), "");
   EXPECT_THAT(CheckOf("cumsum", {8, 2, 3, 4, 0}, {{1, 24}, {1, 24}}), HasSubstr("the tensor cannot be i1"));
   EXPECT_THAT(CheckOf("cumsum", {-1, 2, 3, 4, 0}, {{1, 24}, {1, 24}}),
