@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sinter/ir/target/target_model.h"
 #include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
@@ -11,13 +12,15 @@ namespace {
 // unknown.
 constexpr int64_t kUserKernelGrain = 4096;
 
+bool RunsLlvm(plan_ir::CallOp call) { return ir::TargetModel::Of(call).kernels == ir::KernelForm::kLlvm; }
+
 class FusedCpuBackend : public CallBackend {
  public:
   explicit FusedCpuBackend(CpuCode& code) : code_(code) {}
 
   llvm::StringRef name() const override { return "cpu.fused"; }
 
-  bool Computes(plan_ir::CallOp call) const override { return !call.libraryOp() && !ir::IsOnGpu(call); }
+  bool Computes(plan_ir::CallOp call) const override { return !call.libraryOp() && RunsLlvm(call); }
 
   absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) const override {
     return FusedWorkspaceBytes(call, CpuLoopTarget());
@@ -52,7 +55,7 @@ class UserCpuBackend : public CallBackend {
   llvm::StringRef name() const override { return "cpu.user"; }
 
   bool Computes(plan_ir::CallOp call) const override {
-    return llvm::isa_and_present<ir::ElementwiseKernelOp>(call.libraryOp()) && !ir::IsOnGpu(call);
+    return llvm::isa_and_present<ir::ElementwiseKernelOp>(call.libraryOp()) && RunsLlvm(call);
   }
 
   absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp) const override { return 0; }

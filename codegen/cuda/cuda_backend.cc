@@ -1,6 +1,7 @@
 #include "sinter/codegen/cuda/cuda_backend.h"
 
 #include "sinter/codegen/cuda/cuda_schedule.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
@@ -12,7 +13,9 @@ class FusedCudaBackend : public CallBackend {
 
   llvm::StringRef name() const override { return "cuda.fused"; }
 
-  bool Computes(plan_ir::CallOp call) const override { return !call.libraryOp() && ir::IsOnGpu(call); }
+  bool Computes(plan_ir::CallOp call) const override {
+    return !call.libraryOp() && ir::TargetModel::Of(call).kernels == ir::KernelForm::kCuda;
+  }
 
   absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) const override {
     return FusedWorkspaceBytes(call, CudaLoopTarget());

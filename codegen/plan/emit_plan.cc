@@ -5,12 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/codegen/cpu/shared_object.h"
-#include "sinter/codegen/cuda/compile_cubins.h"
+#include "sinter/codegen/plan/device_code.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/codegen/plan/backends.h"
 #include "sinter/codegen/plan/plan_function.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/program/collective.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan.h"
 #include "sinter/runtime/plan/plan_verifier.h"
@@ -25,6 +26,7 @@ constexpr size_t kSectionAlignment = 64;
 
 static_assert(static_cast<int>(ir::Initializer::orthogonal) ==
               static_cast<int>(fb::InitializerKind::Orthogonal));
+static_assert(static_cast<int>(ir::DeviceKind::cpu) == static_cast<int>(fb::DeviceKind::Cpu));
 static_assert(static_cast<int>(ir::DeviceKind::gpu) == static_cast<int>(fb::DeviceKind::Gpu));
 
 SharedObjectOptions CompileOptionsOf(const EmitOptions& options) {
@@ -94,13 +96,13 @@ Offset<fb::Target> WriteTarget(flatbuffers::FlatBufferBuilder& builder, const Cp
   return fb::CreateTarget(builder, triple, cpu, builder.CreateVectorOfStrings(target.required_features));
 }
 
-// True if a CPU computes something. Copies and collectives do not count: they are the same on all CPUs.
+// True if the CPU computes something. Copies and collectives do not count: they are the same on all CPUs.
 bool ComputesOnCpus(mlir::ModuleOp module) {
   return module
       .walk([](plan_ir::CallOp call) {
         mlir::Operation* op = call.libraryOp();
         bool computes =
-            ir::DeviceOf(call).getKind() == ir::DeviceKind::cpu && !(op && ir::Collective::Of(op));
+            ir::TargetModel::Of(call).kernels == ir::KernelForm::kLlvm && !(op && ir::Collective::Of(op));
         return computes ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
       })
       .wasInterrupted();
@@ -119,14 +121,23 @@ CodeTable WriteBetterCode(flatbuffers::FlatBufferBuilder& builder, const std::ve
   return builder.CreateVector(tables);
 }
 
+// Only registered kinds are named: the numbers of the others are those of the file.
+Offset<fb::DeviceName> WriteDevice(flatbuffers::FlatBufferBuilder& builder, ir::DeviceAttr device) {
+  const ir::DeviceKind kind = device.getKind();
+  if (kind == ir::DeviceKind::cpu || kind == ir::DeviceKind::gpu) {
+    return fb::CreateDeviceName(builder, static_cast<fb::DeviceKind>(kind), device.getIndex());
+  }
+  auto name = builder.CreateString(ir::stringifyDeviceKind(kind).str());
+  return fb::CreateDeviceName(builder, fb::DeviceKind::Named, device.getIndex(), name);
+}
+
 // A plan for cpu:0 alone has no device list.
 Offset<flatbuffers::Vector<Offset<fb::DeviceName>>> WriteDevices(PlanContents& plan) {
   if (plan.devices.size() == 1 && plan.devices[0] == ir::DeviceAttr::cpu(plan.devices[0].getContext()))
     return 0;
   std::vector<Offset<fb::DeviceName>> names;
   for (ir::DeviceAttr device : plan.devices) {
-    auto kind = static_cast<fb::DeviceKind>(device.getKind());
-    names.push_back(fb::CreateDeviceName(plan.builder, kind, device.getIndex()));
+    names.push_back(WriteDevice(plan.builder, device));
   }
   return plan.builder.CreateVector(names);
 }
@@ -145,18 +156,17 @@ absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const std::ve
     return absl::InvalidArgumentError(
         "the program runs on a GPU and gpu_architectures is empty; name what to compile for, such as sm_90");
   }
-  CubinOptions compile;
-  compile.threads = options.threads;
   const auto start = std::chrono::steady_clock::now();
-  SINTER_ASSIGN_OR_RETURN(auto cubins, CompileCubins(sources, options.gpu_architectures, compile));
+  SINTER_ASSIGN_OR_RETURN(auto images,
+                          CompileDeviceCode(sources, options.gpu_architectures, options.threads));
   times.cubins = MsSince(start);
   flatbuffers::FlatBufferBuilder& builder = plan.builder;
   std::vector<Offset<fb::GpuKernel>> kernels;
-  for (auto [source, images] : llvm::zip(sources, cubins)) {
+  for (auto [source, images_of_source] : llvm::zip(sources, images)) {
     std::vector<Offset<fb::GpuImage>> tables;
-    for (auto [architecture, cubin] : llvm::zip(options.gpu_architectures, images)) {
+    for (auto [architecture, image] : llvm::zip(options.gpu_architectures, images_of_source)) {
       auto name = builder.CreateString(architecture);
-      tables.push_back(fb::CreateGpuImage(builder, name, WriteSection(builder, cubin)));
+      tables.push_back(fb::CreateGpuImage(builder, name, WriteSection(builder, image)));
     }
     auto symbol = builder.CreateString(source.symbol);
     kernels.push_back(

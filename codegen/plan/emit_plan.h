@@ -27,7 +27,7 @@ struct EmitOptions {
   std::string producer = "sinter 0.1.0";
   int opt_level = 3;  // LLVM's optimisation level: 0 to 3.
   int threads = 0;    // Compiler threads; 0: one a core. The bytes do not depend on it.
-  std::vector<std::string> gpu_architectures;  // Targets of the GPU kernels: "sm_90".
+  std::vector<std::string> gpu_architectures;  // "sm_90"; see device_code.h.
 };
 
 // Milliseconds that compilers take within EmitPlan: LLVM for CPUs, NVRTC for GPUs.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -23,6 +24,7 @@
 #include "sinter/runtime/execute/index_checks.h"
 #include "sinter/runtime/host/cpu_features.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/memory/backend.h"
 #include "sinter/runtime/memory/device_info.h"
 #include "sinter/runtime/plan/gpu_limits.h"
 
@@ -35,10 +37,8 @@ using Manager = mlir::OpPassManager;
 using plan_ir::FunctionOp;
 using Report = std::vector<std::string> CompileReport::*;
 
-// Returns the largest arena of a GPU that favours steps that run in parallel over the smallest arena: such an
-// arena stays in L2. With larger arenas a kernel fills the GPU alone, and reusing memory that is still in L2
-// is faster.
-int64_t SideBySideBytes() { return ir::TargetModel::Of(ir::DeviceKind::gpu).cached_bytes; }
+// The caches of the devices limit it further.
+constexpr int64_t kMostSideBySideBytes = std::numeric_limits<int64_t>::max();
 
 struct Stage {
   std::string name;
@@ -273,7 +273,7 @@ std::vector<Stage> PlanStages() {
          m.addNestedPass<FunctionOp>(
              createPlanMemory({.reuse = o.reuse_memory,
                                .in_place = o.in_place,
-                               .side_by_side_bytes = o.memory_limit == 0 ? SideBySideBytes() : 0,
+                               .side_by_side_bytes = o.memory_limit == 0 ? kMostSideBySideBytes : 0,
                                .report = o.report}));
        },
        &CompileReport::memory},
@@ -320,8 +320,36 @@ absl::Status CheckDumpNames(const std::vector<std::string>& names) {
   return absl::OkStatus();
 }
 
+// Architectures of this machine's devices of the kind. Without a GPU here: those of all models of GPUs.
+std::vector<std::string> NativeArchitectures(ir::DeviceKind kind) {
+  if (kind == ir::DeviceKind::gpu) {
+    std::vector<std::string> here = GpuArchitectures();
+    if (here.empty()) {
+      for (const ir::GpuModel& gpu : ir::kGpuModels) here.emplace_back(gpu.architecture);
+    }
+    return here;
+  }
+  const std::optional<DeviceKind> known = FindDeviceKind(ir::stringifyDeviceKind(kind));
+  if (!known.has_value()) return {};
+  const absl::StatusOr<const Backend*> backend = FindBackend(*known);
+  return backend.ok() ? (*backend)->Architectures() : std::vector<std::string>();
+}
+
+// The kinds of the plan's devices that run CUDA kernels, each once.
+std::vector<ir::DeviceKind> CudaKindsOf(mlir::ModuleOp module) {
+  std::vector<ir::DeviceKind> kinds;
+  for (auto function : module.getOps<FunctionOp>()) {
+    for (ir::DeviceAttr device : function.deviceList()) {
+      const ir::DeviceKind kind = device.getKind();
+      if (ir::TargetModel::Of(kind).kernels != ir::KernelForm::kCuda) continue;
+      if (!llvm::is_contained(kinds, kind)) kinds.push_back(kind);
+    }
+  }
+  return kinds;
+}
+
 // The architectures to compile for, each once, in the order given.
-std::vector<std::string> ArchitecturesOf(const CompileOptions& options) {
+std::vector<std::string> ArchitecturesOf(const CompileOptions& options, mlir::ModuleOp module) {
   std::vector<std::string> names;
   auto add = [&](const std::string& name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
@@ -331,11 +359,9 @@ std::vector<std::string> ArchitecturesOf(const CompileOptions& options) {
       add(name);
       continue;
     }
-    std::vector<std::string> here = GpuArchitectures();
-    if (here.empty()) {
-      for (const ir::GpuModel& gpu : ir::kGpuModels) here.emplace_back(gpu.architecture);
+    for (const ir::DeviceKind kind : CudaKindsOf(module)) {
+      for (const std::string& native : NativeArchitectures(kind)) add(native);
     }
-    for (const std::string& native : here) add(native);
   }
   return names;
 }
@@ -382,7 +408,7 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
   codegen::EmitOptions emit{.targets = std::move(targets),
                             .name = module.getName().value_or(unnamed).str(),
                             .threads = options.threads,
-                            .gpu_architectures = ArchitecturesOf(options)};
+                            .gpu_architectures = ArchitecturesOf(options, module)};
   for (const auto& [name, kind] : kKernelDumps) {
     if (!wants_dump(name)) continue;
     SINTER_ASSIGN_OR_RETURN(report.dumps[name], codegen::DumpKernels(module, emit, kind));

@@ -51,7 +51,8 @@ struct CompileOptions {
   Copies copies = Copies::kExplicit;
   // Architectures of the plan's GPU kernels, if the plan uses GPUs: names such as "sm_90", or "native" for
   // this machine's GPUs (without a GPU here: sm_80, sm_90 and sm_100). The plan runs only on GPUs that can
-  // run one of them. Code for sm_80 also runs on sm_89.
+  // run one of them. Code for sm_80 also runs on sm_89. For a plan on devices of a registered kind, "native"
+  // is the architectures of its back end (runtime/memory/backend.h).
   std::vector<std::string> gpu_architectures = {"native"};
   // "native", or a CPU or level such as "x86-64-v3" or "znver4". The plan runs on every CPU that has the
   // instruction sets of the target that Sinter uses. With several names, such as {"x86-64-v3", "x86-64-v4"},

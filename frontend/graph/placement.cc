@@ -1,30 +1,43 @@
 // Device placement in the builder: scopes, a tensor's device, copies.
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/graph_state.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter {
 
+namespace {
+
+// The compiler's kinds and the runtime's have the same names; nullopt if the compiler has none of this name.
+std::optional<ir::DeviceKind> KindInIr(Device device) {
+  const std::string_view name = DeviceKindName(device.kind());
+  return ir::symbolizeDeviceKind(llvm::StringRef(name.data(), name.size()));
+}
+
+}  // namespace
+
 ir::DeviceAttr AttrOf(Device device, mlir::MLIRContext& context) {
-  return ir::DeviceAttr::get(&context, device.is_gpu() ? ir::DeviceKind::gpu : ir::DeviceKind::cpu,
-                             device.index());
+  const std::optional<ir::DeviceKind> kind = KindInIr(device);
+  SINTER_CHECK(kind.has_value()) << device << " has no target model";
+  return ir::DeviceAttr::get(&context, *kind, device.index());
 }
 
 Device DeviceOf(ir::DeviceAttr device) {
-  return device.getKind() == ir::DeviceKind::gpu ? Device::Gpu(device.getIndex())
-                                                 : Device::Cpu(device.getIndex());
+  const std::optional<DeviceKind> kind = FindDeviceKind(ir::stringifyDeviceKind(device.getKind()));
+  SINTER_CHECK(kind.has_value()) << device.text() << " is of a kind that the runtime does not know";
+  return Device::Of(*kind, device.getIndex());
 }
 
 bool GraphState::CheckDevice(Device device, Where where, std::string_view what) {
-  if (!device.is_cpu() && !device.is_gpu()) {
+  if (!KindInIr(device).has_value()) {
     Error(where, what,
-          absl::StrCat("names ", device.ToString(),
-                       ", and the compiler makes code for CPUs and GPUs alone: name a cpu or a gpu"));
+          absl::StrCat("names ", device.ToString(), ", and the compiler makes code for devices of kind ",
+                       ir::DeviceKindNames(), " alone; ir/target/target_model.h adds a kind"));
     return false;
   }
   if (device.index() >= 0) return true;
   Error(where, what,
         absl::StrCat("names ", device.ToString(), "; devices count from 0, as in ",
-                     (device.is_gpu() ? Device::Gpu() : Device::Cpu()).ToString()));
+                     Device::Of(device.kind(), 0).ToString()));
   return false;
 }
 

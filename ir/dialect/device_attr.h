@@ -5,7 +5,8 @@
 //   if (DeviceOf(value) == gpu) ...                  // An op's result or a function argument.
 //
 // In functions, DeviceOf is null for an op that has not been placed. The pass `propagate-placement` places
-// every op, or no op if the whole program runs on cpu:0. In the dialect `plan`, cpu:0 is the default.
+// every op, or no op if the whole program runs on cpu:0. In the dialect `plan`, cpu:0 is the default. Code
+// asks for the abilities of a device (ir/target/target_model.h), not for its kind.
 #ifndef SINTER_IR_DIALECT_DEVICE_ATTR_H_
 #define SINTER_IR_DIALECT_DEVICE_ATTR_H_
 
@@ -14,6 +15,7 @@
 #include "mlir/IR/Attributes.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Operation.h"
+#include "sinter/ir/dialect/device_kind.h"
 
 // Generated.
 #include "ir/device_enums.h.inc"
@@ -30,11 +32,6 @@ DeviceAttr DeviceOf(mlir::Operation* op);
 // Returns the device of the value's op or function argument. A gradient is on the device of the value that it
 // belongs to. Null if unplaced, and for an argument of a function that is still being built.
 DeviceAttr DeviceOf(mlir::Value value);
-// True if `op` has been placed on a GPU.
-inline bool IsOnGpu(mlir::Operation* op) {
-  const DeviceAttr device = DeviceOf(op);
-  return device && device.getKind() == DeviceKind::gpu;
-}
 // Sets the device; null removes it. A copy `like` a value becomes a copy to this device. Not for ops of the
 // dialect `plan`: use setDeviceAttr there.
 void SetDevice(mlir::Operation* op, DeviceAttr device);

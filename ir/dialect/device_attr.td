@@ -10,16 +10,15 @@
 include "mlir/IR/AttrTypeBase.td"
 include "sinter/ir/dialect/dialect.td"
 
-// The numbers are those of the plan file.
-def Sinter_DeviceKind : I32EnumAttr<"DeviceKind", "cpu or gpu", [
-    I32EnumAttrCase<"cpu", 0>, I32EnumAttrCase<"gpu", 1>]> {
-  let cppNamespace = "::sinter::ir";
-  let genSpecializedAttr = 0;
+// The name of a row of the kinds of devices (ir/dialect/device_kind.h).
+def Sinter_DeviceKindParameter : AttrParameter<"::sinter::ir::DeviceKind", "a kind of devices"> {
+  let parser = "::sinter::ir::ParseDeviceKind($_parser)";
+  let printer = "$_printer << ::sinter::ir::stringifyDeviceKind($_self)";
 }
 def Sinter_Device : AttrDef<Sinter_Dialect, "Device"> {
   let mnemonic = "device";
-  let summary = "One device: a CPU (cpu:0 has all cores) or a GPU";
-  let parameters = (ins EnumParameter<Sinter_DeviceKind>:$kind, "int32_t":$index);
+  let summary = "One device: a CPU (cpu:0 has all cores), a GPU, or one of a registered kind";
+  let parameters = (ins Sinter_DeviceKindParameter:$kind, "int32_t":$index);
   let assemblyFormat = "`<` $kind `,` $index `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -29,7 +28,7 @@ def Sinter_Device : AttrDef<Sinter_Dialect, "Device"> {
     static DeviceAttr parse(::mlir::MLIRContext *context, ::llvm::StringRef text);
     // "gpu:1", as users write it.
     std::string text() const;
-    // Orders CPUs before GPUs, then by index.
+    // Orders by kind, CPUs before GPUs before others, then by index.
     bool before(DeviceAttr other) const;
   }];
 }

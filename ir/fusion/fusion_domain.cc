@@ -10,6 +10,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/target/gpu_models.h"
+#include "sinter/ir/target/target_model.h"
 
 namespace sinter::ir {
 
@@ -350,7 +351,7 @@ bool IsChunked(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced, D
     }
   }
   const int64_t units = rows / columns * static_cast<int64_t>(llvm::divideCeil(columns, kFewestColumns));
-  if (device == DeviceKind::cpu) {
+  if (TargetModel::Of(device).kernels == KernelForm::kLlvm) {
     constexpr int64_t kManyElements = 131072;  // Below this, a second stage does not pay.
     return elements >= kManyElements && units < kFewestUnits;
   }

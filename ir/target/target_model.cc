@@ -1,5 +1,9 @@
 #include "sinter/ir/target/target_model.h"
 
+#include <array>
+#include <atomic>
+#include <mutex>
+
 #include "sinter/ir/target/cuda_libraries.h"
 #include "sinter/ir/target/gpu_models.h"
 #include "sinter/ir/target/tf32_kernels.h"
@@ -53,64 +57,93 @@ class CudaLibraries : public LibraryAbilities {
   }
 };
 
+TargetModel CpuModel() {
+  static const CpuLibraries libraries;
+  return {
+      .name = "CPUs",
+      .kind = DeviceKind::cpu,
+      .libraries = &libraries,
+      .kernels = KernelForm::kLlvm,
+      .computes_attention = false,
+      .matmul_adds = false,
+      .library_alignment = 1,
+      .low_precision_layout = std::nullopt,
+      .f32_layout = std::nullopt,
+      .has_blocked_images = true,
+      .channel_multiple = 1,
+      .cached_bytes = int64_t{1} << 20,  // A core's second-level cache.
+      .launches_cost = false,
+      .recomputes_cheap_values = false,
+      .sums_columns_of_rows = false,
+      .stores_from_chunks = false,
+      .most_streams = 32,  // More streams than a core's caches and prefetchers follow.
+      .has_own_memory = false,
+      .runs_steps_side_by_side = false,
+      .exchanges_beside_steps = false,
+  };
+}
+
+TargetModel CudaModel() {
+  static const CudaLibraries libraries;
+  return {
+      .name = "CUDA GPUs",
+      .kind = DeviceKind::gpu,
+      .libraries = &libraries,
+      .kernels = KernelForm::kCuda,
+      .computes_attention = true,
+      .matmul_adds = true,
+      .library_alignment = kAccessBytes,
+      // Matrix units need the channels of 16-bit images to be adjacent; the f32 kernels do not.
+      .low_precision_layout = ImageLayout::nhwc,
+      .f32_layout = ImageLayout::nchw,
+      .has_blocked_images = false,
+      .channel_multiple = 8,
+      .cached_bytes = kPlannedGpu.l2_bytes - (int64_t{2} << 20),  // Kernels stream through the rest.
+      .launches_cost = true,
+      .recomputes_cheap_values = true,
+      .sums_columns_of_rows = true,
+      .stores_from_chunks = true,
+      .most_streams = std::nullopt,
+      .has_own_memory = true,
+      .runs_steps_side_by_side = true,
+      .exchanges_beside_steps = true,
+  };
+}
+
+// Rows are only ever appended, so that reading them needs no lock. Row k is the row of kind k.
+struct ModelTable {
+  std::mutex mutex;  // Held while a row is added.
+  std::array<TargetModel, kMostDeviceKinds> rows = {CpuModel(), CudaModel()};
+  std::atomic<size_t> count = 2;
+};
+
+ModelTable& Models() {
+  static ModelTable& table = *new ModelTable;
+  return table;
+}
+
 }  // namespace
 
 llvm::ArrayRef<TargetModel> TargetModels() {
-  static const CpuLibraries cpu_libraries;
-  static const CudaLibraries cuda_libraries;
-  static const TargetModel models[] = {
-      {
-          .name = "CPUs",
-          .kind = DeviceKind::cpu,
-          .libraries = &cpu_libraries,
-          .computes_attention = false,
-          .matmul_adds = false,
-          .library_alignment = 1,
-          .low_precision_layout = std::nullopt,
-          .f32_layout = std::nullopt,
-          .has_blocked_images = true,
-          .channel_multiple = 1,
-          .cached_bytes = int64_t{1} << 20,  // A core's second-level cache.
-          .launches_cost = false,
-          .recomputes_cheap_values = false,
-          .sums_columns_of_rows = false,
-          .stores_from_chunks = false,
-          .most_streams = 32,  // More streams than a core's caches and prefetchers follow.
-          .has_own_memory = false,
-          .runs_steps_side_by_side = false,
-          .exchanges_beside_steps = false,
-      },
-      {
-          .name = "CUDA GPUs",
-          .kind = DeviceKind::gpu,
-          .libraries = &cuda_libraries,
-          .computes_attention = true,
-          .matmul_adds = true,
-          .library_alignment = kAccessBytes,
-          // Matrix units need the channels of 16-bit images to be adjacent; the f32 kernels do not.
-          .low_precision_layout = ImageLayout::nhwc,
-          .f32_layout = ImageLayout::nchw,
-          .has_blocked_images = false,
-          .channel_multiple = 8,
-          .cached_bytes = kPlannedGpu.l2_bytes - (int64_t{2} << 20),  // Kernels stream through the rest.
-          .launches_cost = true,
-          .recomputes_cheap_values = true,
-          .sums_columns_of_rows = true,
-          .stores_from_chunks = true,
-          .most_streams = std::nullopt,
-          .has_own_memory = true,
-          .runs_steps_side_by_side = true,
-          .exchanges_beside_steps = true,
-      },
-  };
-  return models;
+  return llvm::ArrayRef(Models().rows).take_front(Models().count);
+}
+
+std::optional<DeviceKind> RegisterTargetModel(llvm::StringRef name, TargetModel model) {
+  ModelTable& models = Models();
+  const std::lock_guard lock(models.mutex);
+  const std::optional<DeviceKind> kind = AddDeviceKind(name);
+  if (!kind) return std::nullopt;
+  assert(static_cast<size_t>(*kind) == models.count && "a kind of devices without a row");
+  model.kind = *kind;
+  models.rows[models.count] = model;
+  ++models.count;
+  return kind;
 }
 
 const TargetModel& TargetModel::Of(DeviceKind kind) {
-  const TargetModel* model =
-      llvm::find_if(TargetModels(), [&](const TargetModel& m) { return m.kind == kind; });
-  assert(model != TargetModels().end() && "a kind of device without a row");
-  return *model;
+  const auto row = static_cast<size_t>(kind);
+  assert(row < Models().count && "a kind of devices without a row");
+  return Models().rows[row];
 }
 
 const TargetModel& TargetModel::Of(DeviceAttr device) {

@@ -5,9 +5,14 @@
 //   std::string reason = target.libraries->againstEpilogue(matmul, Activation::relu);    // Empty if it can.
 //   if (target.recomputes_cheap_values) ...
 //
-// One row a kind of device (target_model.cc). All GPUs have one row: a plan is made for every GPU that it
-// holds code for, and its results have the same bits on all of them. Figures of single models of GPUs are in
-// gpu_models.h.
+// One row a kind of device: CPUs and CUDA GPUs (target_model.cc), and rows that a program adds before it
+// compiles, by which the compiler makes plans for devices that it does not know:
+//
+//   TargetModel mine = TargetModel::Of(DeviceKind::gpu);             // Then changed where it differs.
+//   std::optional<DeviceKind> kind = RegisterTargetModel("mine", mine);
+//
+// All GPUs have one row: a plan is made for every GPU that it holds code for, and its results have the same
+// bits on all of them. Figures of single models of GPUs are in gpu_models.h.
 #ifndef SINTER_IR_TARGET_TARGET_MODEL_H_
 #define SINTER_IR_TARGET_TARGET_MODEL_H_
 
@@ -39,10 +44,18 @@ class LibraryAbilities {
   virtual std::string againstAttention(const AttentionShape& shape, double scale) const = 0;
 };
 
+// The form of a target's generated kernels. It decides which rows of codegen/plan/backends.cc compute the
+// target's calls.
+enum class KernelForm {
+  kLlvm,  // Loops over units, compiled by LLVM into the plan's shared object.
+  kCuda,  // Launches of blocks of threads, as CUDA text; also the hand-written kernels of kernels/cuda.
+};
+
 struct TargetModel {
-  std::string_view name;
+  std::string_view name;  // As in a sentence: "CPUs".
   DeviceKind kind;
   const LibraryAbilities* libraries;
+  KernelForm kernels;
 
   // Libraries.
   // True if a library computes an attention as a whole, within its limits.
@@ -96,8 +109,13 @@ struct TargetModel {
   static const TargetModel& Of(mlir::Operation* op);
 };
 
-// All rows, one a kind of device.
+// All rows, one a kind of device, in the order of the kinds. Later registrations do not change it.
 llvm::ArrayRef<TargetModel> TargetModels();
+
+// Adds a kind of devices and its row; `model.kind` is ignored. Both stay until the process ends, and so must
+// `model.name` and `model.libraries`. Thread-safe. Returns nullopt if there is a kind of this name, or if
+// there are kMostDeviceKinds.
+std::optional<DeviceKind> RegisterTargetModel(llvm::StringRef name, TargetModel model);
 
 }  // namespace sinter::ir
 

@@ -18,8 +18,14 @@ using mlir::func::FuncOp;
 
 // "Device::Gpu(1)", as the user would write it.
 std::string InCpp(DeviceAttr device) {
-  std::string kind = device.getKind() == ir::DeviceKind::gpu ? "Gpu" : "Cpu";
-  return "Device::" + kind + "(" + std::to_string(device.getIndex()) + ")";
+  const std::string index = std::to_string(device.getIndex());
+  switch (device.getKind()) {
+    case ir::DeviceKind::cpu:
+      return "Device::Cpu(" + index + ")";
+    case ir::DeviceKind::gpu:
+      return "Device::Gpu(" + index + ")";
+  }
+  return "*Device::Parse(\"" + device.text() + "\")";
 }
 
 // Settles one function: copies operands where allowed, refuses the rest.
@@ -162,8 +168,9 @@ class PropagatePlacementPass : public impl::PropagatePlacementBase<PropagatePlac
     mlir::ModuleOp module = getOperation();
     DeviceAttr cpu = DeviceAttr::cpu(&getContext()), rest = DeviceAttr::parse(&getContext(), device);
     if (!rest || (copies != "explicit" && copies != "automatic")) {
-      mlir::emitError(module.getLoc()) << "cannot place on '" << device << "' with copies '" << copies
-                                       << "'; expected a device, such as gpu:0, and explicit or automatic";
+      mlir::emitError(module.getLoc())
+          << "cannot place on '" << device << "' with copies '" << copies << "'; expected a device of kind "
+          << ir::DeviceKindNames() << ", such as gpu:0, and explicit or automatic";
       return signalPassFailure();
     }
     if (rest == cpu && !MentionsDevices(module)) return;

@@ -21,6 +21,14 @@ void Report(plan_ir::FunctionOp function, const LiveRanges& plan, ir::DeviceAttr
   for (const LiveRanges::Block* block : peak.alive) NoteHolder(remark, *block);
 }
 
+// Returns the largest arena of a device that favours steps that run in parallel over the smallest arena: such
+// an arena stays in the device's cache. With larger arenas a kernel fills a GPU alone, and reusing memory
+// that is still in the cache is faster. -1 if the device runs no steps in parallel.
+int64_t MostSideBySide(ir::DeviceAttr device, int64_t bytes) {
+  const ir::TargetModel& target = ir::TargetModel::Of(device);
+  return target.runs_steps_side_by_side ? std::min(bytes, target.cached_bytes) : -1;
+}
+
 // Returns the GPUs of the function whose arenas fit in `bytes` even if shared memory adds nothing to the
 // order of their steps.
 llvm::SmallVector<ir::DeviceAttr> SideBySide(plan_ir::FunctionOp function, bool in_place, int64_t bytes) {
@@ -28,12 +36,13 @@ llvm::SmallVector<ir::DeviceAttr> SideBySide(plan_ir::FunctionOp function, bool 
   // A lower bound, which is faster to compute.
   llvm::SmallVector<int64_t> least = LiveRanges(function, in_place).place(/*reuse=*/true);
   for (auto [device, arena] : llvm::zip_equal(devices, least)) {
-    if (ir::TargetModel::Of(device).runs_steps_side_by_side && arena <= bytes) gpus.push_back(device);
+    if (arena <= MostSideBySide(device, bytes)) gpus.push_back(device);
   }
   if (gpus.empty()) return gpus;
   llvm::SmallVector<int64_t> arenas = LiveRanges(function, in_place, gpus).place(/*reuse=*/true);
-  llvm::erase_if(
-      gpus, [&](ir::DeviceAttr gpu) { return arenas[llvm::find(devices, gpu) - devices.begin()] > bytes; });
+  llvm::erase_if(gpus, [&](ir::DeviceAttr gpu) {
+    return arenas[llvm::find(devices, gpu) - devices.begin()] > MostSideBySide(gpu, bytes);
+  });
   return gpus;
 }
 

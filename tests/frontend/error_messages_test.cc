@@ -284,7 +284,7 @@ std::vector<ErrorCase> PlacementCases() {
            static const DeviceKind kind = *RegisterDeviceKind({.name = "foreign"});
            Copy(X(b), Device::Of(kind, 1));
          },
-         {"Copy names foreign:1", "the compiler makes code for CPUs and GPUs alone"}),
+         {"Copy names foreign:1", "the compiler makes code for devices of kind cpu or gpu alone"}),
       In("ScopeNowhere", [](Builder& b) { DeviceScope on(b, Device::Cpu(-2)); },
          {"DeviceScope names cpu:-2", "as in cpu:0"}),
       In("VariableNowhere", [](Builder& b) { b.MakeVariable("w", F32, {2}, {.device = Device::Gpu(-1)}); },

@@ -1,6 +1,7 @@
 #include "sinter/codegen/cuda/catalog/catalog_backend.h"
 
 #include "sinter/codegen/cuda/catalog/cuda_catalog.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
@@ -14,7 +15,7 @@ class CudaCatalogBackend : public CallBackend {
 
   bool Computes(plan_ir::CallOp call) const override {
     mlir::Operation* op = call.libraryOp();
-    return op && ir::IsOnGpu(call) && CudaCatalog::Default().Has(op);
+    return op && ir::TargetModel::Of(call).kernels == ir::KernelForm::kCuda && CudaCatalog::Default().Has(op);
   }
 
   absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) const override {

@@ -3,6 +3,7 @@
 #include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/catalog/catalog_text.h"
 #include "sinter/codegen/cuda/gpu_units.h"
+#include "sinter/ir/target/target_model.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 
 namespace sinter::codegen {
@@ -14,8 +15,8 @@ constexpr int64_t kEach = 4;  // Accesses of a thread; all are in flight before 
 }  // namespace
 
 std::optional<CudaCatalogLaunch> CudaCopy(const BufferRegion& from, const BufferRegion& to) {
-  const bool on_one_gpu =
-      from.device && from.device == to.device && from.device.getKind() == ir::DeviceKind::gpu;
+  const bool on_one_gpu = from.device && from.device == to.device &&
+                          ir::TargetModel::Of(from.device).kernels == ir::KernelForm::kCuda;
   if (!on_one_gpu || from.bytes < kLeastBytes || Overlaps(from, to)) return std::nullopt;
   // Arenas, variables, inputs and constants have a larger alignment, so the offsets decide.
   if (from.offset % kAccessBytes != 0 || to.offset % kAccessBytes != 0) return std::nullopt;

@@ -7,7 +7,9 @@
 #include <set>
 #include <string>
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 #include "sinter/ir/register_dialects.h"
@@ -68,6 +70,41 @@ TEST_F(TargetModelTest, IsFoundByTheDeviceOfTheOp) {
   EXPECT_EQ(&TargetModel::Of(DeviceAttr()), &Cpu());
   SetDevice(op, DeviceAttr::gpu(context_.get(), 3));
   EXPECT_EQ(&TargetModel::Of(op), &Gpu());
+}
+
+// A registered kind is parsed, printed and found by its name, and behaves as its row says.
+TEST_F(TargetModelTest, AProgramAddsKinds) {
+  const std::string text = "#sinter.device<custom, 2>";
+  const auto parse = [&] { return mlir::parseAttribute(text, context_.get()); };
+  context_->loadDialect<SinterDialect>();
+  {
+    std::string message;
+    mlir::ScopedDiagnosticHandler handler(context_.get(), [&](mlir::Diagnostic& d) { message += d.str(); });
+    EXPECT_FALSE(parse());
+    EXPECT_THAT(message,
+                ::testing::HasSubstr("there are no devices of kind \"custom\"; expected cpu or gpu"));
+  }
+  TargetModel model = Gpu();
+  model.cached_bytes = 12345;
+  const std::optional<DeviceKind> kind = RegisterTargetModel("custom", model);
+  ASSERT_TRUE(kind);
+  EXPECT_FALSE(RegisterTargetModel("custom", model));
+  EXPECT_FALSE(RegisterTargetModel("gpu", model));
+  const auto device = llvm::dyn_cast_or_null<DeviceAttr>(parse());
+  ASSERT_TRUE(device);
+  EXPECT_EQ(device.getKind(), *kind);
+  EXPECT_EQ(device.text(), "custom:2");
+  EXPECT_EQ(device, DeviceAttr::parse(context_.get(), "custom:2"));
+  std::string printed;
+  llvm::raw_string_ostream(printed) << device;
+  EXPECT_EQ(printed, text);
+  EXPECT_TRUE(DeviceAttr::gpu(context_.get(), 7).before(device));
+  EXPECT_EQ(TargetModel::Of(device).cached_bytes, 12345);
+  EXPECT_EQ(TargetModel::Of(device).kind, *kind);
+  EXPECT_EQ(DeviceKindNames(), "cpu, gpu or custom");
+  // The form of the kernels decides how reductions are cut, as on a GPU.
+  EXPECT_TRUE(IsChunked({2, 16384}, {1}, *kind));
+  EXPECT_FALSE(IsChunked({2, 16384}, {1}, DeviceKind::cpu));
 }
 
 // The decisions that follow from the rows: each is asked by a pass.
