@@ -29,24 +29,53 @@ namespace sinter::codegen {
 
 class LoadedObject;
 
+// Memory that a kernel gets as one of its pointers.
+struct SimtMemory {
+  std::byte* data = nullptr;
+  int64_t bytes = 0;
+};
+
+// A kernel as launches know it, besides its code.
+struct SimtKernel {
+  std::string symbol;
+  int64_t buffers = 0, block = 0;  // Pointers, at least 1, and the most threads of a block.
+};
+
+// The kernels in one shared object, as bytes, for Load in this or another process.
+struct SimtCode {
+  std::string object;
+  std::vector<SimtKernel> kernels;
+};
+
 class SimtEmulator {
  public:
   ~SimtEmulator();
   // Compiles all kernels together. FAILED_PRECONDITION if Sinter was built without the Clang library.
+  // `opt_level` is LLVM's: 0 compiles fastest.
+  static absl::StatusOr<SimtCode> CompileCode(const std::vector<CudaSource>& sources, int opt_level);
+  static absl::StatusOr<std::unique_ptr<SimtEmulator>> Load(SimtCode code);
+  // Both, for code that runs once.
   static absl::StatusOr<std::unique_ptr<SimtEmulator>> Compile(const std::vector<CudaSource>& sources);
 
   // Launches a kernel. `buffers` are its pointers in order; a buffer may appear twice. Buffers with equal
   // data() are the same memory.
   absl::Status Run(uint32_t kernel, int64_t grid, int64_t block, const std::vector<SimtBuffer*>& buffers);
+  // Launches a kernel in one thread order, on memory without guards. Finds all faults but those of the order,
+  // changed guard bytes, and reads by sn_load of memory that the launch changes.
+  absl::Status RunOnce(uint32_t kernel, int64_t grid, int64_t block, const std::vector<SimtMemory>& buffers);
 
  private:
-  SimtEmulator();
+  explicit SimtEmulator(std::vector<SimtKernel> kernels);
+  absl::Status CheckLaunch(uint32_t kernel, int64_t grid, int64_t block, size_t buffers) const;
   absl::Status RunInOrder(uint32_t kernel, int64_t grid, int64_t block,
+                          const std::vector<SimtMemory>& buffers, ThreadOrder order,
+                          std::vector<bool>& was_loaded);
+  // Runs in an order, and finds changed guard bytes.
+  absl::Status RunGuarded(uint32_t kernel, int64_t grid, int64_t block,
                           const std::vector<SimtBuffer*>& buffers, ThreadOrder order,
                           std::vector<bool>& was_loaded);
 
-  std::vector<std::string> names_;
-  std::vector<SimtLimits> limits_;
+  std::vector<SimtKernel> kernels_;
   std::unique_ptr<LoadedObject> object_;
   SimtEntry entry_ = nullptr;
 };

@@ -106,5 +106,27 @@ TEST(LayeringTest, EveryFolderStatesItsLaw) {
   }
 }
 
+// The back end in tests/runtime/emulated is one folder and its rows in registries. It shows that a kind of
+// devices needs nothing else, so nothing else may know it.
+TEST(LayeringTest, OneFolderNamesTheEmulatedDevices) {
+  const std::string folder = "tests/runtime/emulated/";
+  // The kind in a device's name and in IR, and the folder's headers and functions.
+  const std::regex named(
+      R"re(\bemulated:[0-9]|<emulated\b|runtime/emulated|\bEmulated(Gpu|Code|Devices)\b)re");
+  const std::regex quoted(R"re("emulated")re");  // A test may give this name to other things.
+  const std::set<std::string> allowed = {"tests/house/layering_test.cc", "tests/runtime/CMakeLists.txt"};
+  int inside = 0;
+  for (const SourceFile& file : SourceTree()) {
+    const bool is_test = file.path.rfind("tests/", 0) == 0;
+    for (const std::string& line : file.lines) {
+      if (!std::regex_search(line, named) && (is_test || !std::regex_search(line, quoted))) continue;
+      const bool is_inside = file.path.rfind(folder, 0) == 0;
+      inside += is_inside ? 1 : 0;
+      EXPECT_TRUE(is_inside || allowed.count(file.path) != 0) << file.path << ": " << line;
+    }
+  }
+  EXPECT_GT(inside, 10);
+}
+
 }  // namespace
 }  // namespace sinter::house

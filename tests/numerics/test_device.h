@@ -1,4 +1,5 @@
-// Selects the device on which the tests run compiled programs: SINTER_TEST_DEVICE, else cpu:0.
+// Selects the device on which the tests run compiled programs: SINTER_TEST_DEVICE, else cpu:0. A program may
+// register further kinds of devices first.
 //
 //   SINTER_TEST_DEVICE=gpu:0 op_test
 //

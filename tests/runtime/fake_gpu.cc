@@ -274,6 +274,11 @@ std::unique_ptr<Step> FakeGpu::MakeCollective(const fb::Plan& plan, const fb::St
   return nullptr;
 }
 
+std::unique_ptr<Step> FakeGpu::MakeWorkStep(size_t operands,
+                                            std::function<void(const std::vector<void*>&)> work) {
+  return std::make_unique<FakeStep>(this, operands, std::move(work));
+}
+
 absl::StatusOr<std::unique_ptr<Step>> FakeGpu::MakeStep(const fb::Plan& plan, const fb::Step& step) {
   SINTER_RETURN_IF_ERROR(Fault("MakeStep"));
   if (step.body_type() == fb::StepBody::CollectiveStep) {
@@ -285,9 +290,8 @@ absl::StatusOr<std::unique_ptr<Step>> FakeGpu::MakeStep(const fb::Plan& plan, co
   size_t operands = 0;
   for (const auto* list : {step.inputs(), step.outputs()}) operands += list == nullptr ? 0 : list->size();
   if (const fb::CopyStep* copy = step.body_as_CopyStep(); copy != nullptr) {
-    return std::make_unique<FakeStep>(this, operands, [bytes = copy->bytes()](const std::vector<void*>& b) {
-      std::memmove(b[1], b[0], bytes);
-    });
+    return MakeWorkStep(
+        operands, [bytes = copy->bytes()](const std::vector<void*>& b) { std::memmove(b[1], b[0], bytes); });
   }
   const fb::GpuKernelStep* const kernel = step.body_as_GpuKernelStep();
   if (kernel == nullptr) return absl::UnimplementedError("a fake GPU runs kernels, copies and collectives");
@@ -296,8 +300,7 @@ absl::StatusOr<std::unique_ptr<Step>> FakeGpu::MakeStep(const fb::Plan& plan, co
   if (symbol == "library_f32") return std::make_unique<FakeLibraryStep>(this, count);
   const auto found = kKernels.find(symbol);
   if (found == kKernels.end()) return absl::NotFoundError(absl::StrCat("a fake GPU has no kernel ", symbol));
-  return std::make_unique<FakeStep>(
-      this, operands, [count, run = found->second](const std::vector<void*>& b) { run(b, count); });
+  return MakeWorkStep(operands, [count, run = found->second](const std::vector<void*>& b) { run(b, count); });
 }
 
 void FakeGpu::Give(Work work) {

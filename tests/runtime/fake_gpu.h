@@ -77,10 +77,7 @@ class FakeGpu : public DeviceRuntime {
   // `fault` is called with the name of each call that may fail; an error makes that call fail.
   FakeGpu(Device device, CachingAllocator* allocator,
           std::function<absl::Status(const char*)> fault = nullptr)
-      : device_(device),
-        backend_(&FakeBackendOf(device.kind())),
-        allocator_(allocator),
-        fault_(std::move(fault)) {}
+      : FakeGpu(device, FakeBackendOf(device.kind()), allocator, std::move(fault)) {}
 
   Device device() const override { return device_; }
   const Backend& backend() const override { return *backend_; }
@@ -126,9 +123,18 @@ class FakeGpu : public DeviceRuntime {
   absl::Status Fault(const char* call) const { return fault_ == nullptr ? absl::OkStatus() : fault_(call); }
   // For the steps and captures of this GPU.
   void Give(Work work);
+  // Returns a step of one piece of work, which gets the step's `operands` buffers.
+  std::unique_ptr<Step> MakeWorkStep(size_t operands, std::function<void(const std::vector<void*>&)> work);
   void CountStep() { ++counts_.steps; }
   void UseLibraryWorkspace(std::span<const std::byte> bytes);
   void CountLaunch() { ++counts_.launches; }
+
+ protected:
+  // For devices of other back ends with the queue, the captures and the collectives of this one, and with
+  // steps of their own.
+  FakeGpu(Device device, const Backend& backend, CachingAllocator* allocator,
+          std::function<absl::Status(const char*)> fault)
+      : device_(device), backend_(&backend), allocator_(allocator), fault_(std::move(fault)) {}
 
  private:
   friend class FakeMeeting;

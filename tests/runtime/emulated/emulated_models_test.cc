@@ -1,0 +1,235 @@
+// Whole plans for GPUs, without a GPU: models train on emulated devices and agree with the CPU.
+// Each kernel runs in one thread order; tests/numerics/emulated_*_test.cc run kernels in both orders.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/plan_generated.h"
+#include "sinter/codegen/cpu/compile_cpp.h"
+#include "sinter/runtime/plan/plan_devices.h"
+#include "sinter/tests/frontend/run_graph.h"
+#include "sinter/tests/runtime/emulated/emulated_devices.h"
+#include "sinter/tests/runtime/emulated/emulated_gpu.h"
+#include "sinter/tests/runtime/emulated/emulated_memory.h"
+
+namespace sinter {
+namespace {
+
+constexpr int kSteps = 4;
+constexpr int64_t kClasses = 10, kWords = 40;
+
+Device Emulated(int32_t index) { return Device::Of(RegisterEmulatedDevices(), index); }
+
+// A model with one function "train" of the inputs "x", "y" and "rate", and the tensors that it trains on.
+struct Model {
+  Graph graph;
+  HostTensor x, y;
+};
+
+struct Trained {
+  std::vector<double> losses;
+  std::map<std::string, std::vector<float>> variables;  // All that training changes.
+};
+
+HostTensor Waves(std::vector<int64_t> shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  std::vector<float> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i * i % 1013));
+  return HostTensor::FromVector<float>(shape, values).value();
+}
+
+HostTensor Labels(std::vector<int64_t> shape, int64_t below) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  std::vector<int32_t> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int32_t>(i * 7 % 29 % below);
+  return HostTensor::FromVector<int32_t>(shape, values).value();
+}
+
+Model LeNet() {
+  Model model{Graph("lenet", /*seed=*/3), Waves({8, 1, 28, 28}), Labels({8}, kClasses)};
+  nn::Module net = nn::Sequential{nn::Conv2d(6, 5), nn::Relu(),          nn::MaxPool(2), nn::Conv2d(12, 5),
+                                  nn::Tanh(),       nn::AvgPool(2),      nn::Flatten(),  nn::Linear(32),
+                                  nn::Relu(),       nn::Linear(kClasses)};
+  model.graph.Function("train", [&](Builder& b) {
+    Tensor loss = SoftmaxCrossEntropy(net(b.Input("x", F32, {8, 1, 28, 28})), b.Input("y", I32, {8}));
+    optim::Sgd{.learning_rate = b.Scalar("rate")}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  return model;
+}
+
+// In bf16, a library computes the attention as a whole. It has no bias, because the gradient of the keys'
+// bias is 0 but for rounding, which AdamW would scale up. The epsilon keeps AdamW from doing so elsewhere.
+Model Gpt(Precision precision) {
+  constexpr int64_t kBatch = 2, kTime = 16, kWidth = 32;
+  Model model{Graph("gpt", /*seed=*/5), Labels({kBatch, kTime}, kWords), Labels({kBatch, kTime}, kWords - 3)};
+  model.graph.SetPrecision(precision);
+  nn::Embedding words(kWords, kWidth);
+  nn::Module net = nn::Sequential{
+      nn::Residual{nn::LayerNorm(), nn::MultiHeadAttention(2, {.causal = true, .bias = false})},
+      nn::Residual{nn::LayerNorm(), nn::Linear(4 * kWidth), nn::GeluTanh(), nn::Linear(kWidth)},
+      nn::LayerNorm(), nn::Linear(kWords)};
+  model.graph.Function("train", [&](Builder& b) {
+    Tensor x = b.Input("x", I32, {kBatch, kTime}), y = b.Input("y", I32, {kBatch, kTime});
+    Tensor loss = SoftmaxCrossEntropy(net(words(x)), y);
+    optim::AdamW{.learning_rate = b.Scalar("rate"), .epsilon = 1e-3, .weight_decay = 0.1, .clip_norm = 1.0}
+        .Minimize(loss);
+    b.Output("loss", loss);
+  });
+  return model;
+}
+
+Model ResNet() {
+  Model model{Graph("resnet", /*seed=*/7), Waves({4, 3, 16, 16}), Labels({4}, kClasses)};
+  const auto conv = [](int64_t channels, int64_t stride) {
+    return nn::Sequential{
+        nn::Conv2d(channels, 3, {.strides = {stride, stride}, .padding = {1, 1, 1, 1}, .bias = false}),
+        nn::BatchNorm()};
+  };
+  const std::vector<nn::Module> same = {conv(8, 1), nn::Relu(), conv(8, 1)};
+  const std::vector<nn::Module> half = {conv(16, 2), nn::Relu(), conv(16, 1)};
+  nn::Module net = nn::Sequential{
+      conv(8, 1),         nn::Relu(),          nn::MaxPool(2),
+      nn::Residual(same), nn::Relu(),          nn::Residual(half, nn::Conv2d(16, 1, {.strides = {2, 2}})),
+      nn::Relu(),         nn::GlobalAvgPool(), nn::Linear(kClasses)};
+  model.graph.Function("train", [&](Builder& b) {
+    Tensor loss = SoftmaxCrossEntropy(net(b.Input("x", F32, {4, 3, 16, 16})), b.Input("y", I32, {4}));
+    optim::Momentum{.learning_rate = b.Scalar("rate")}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  return model;
+}
+
+// The library steps and kernels of function 0 on a device, by kind of step.
+std::map<fb::StepBody, int64_t> StepsOn(const Plan& plan, Device device) {
+  std::map<fb::StepBody, int64_t> counts;
+  for (const fb::Step* step : *plan.table().functions()->Get(0)->steps()) {
+    if (DeviceOf(plan.table(), step->device()) == device) ++counts[step->body_type()];
+  }
+  return counts;
+}
+
+// The device ran every kernel and library call of the plan in each run, and replayed captures from the second
+// run on.
+void ExpectRanThePlan(const Plan& plan, Device device) {
+  SCOPED_TRACE(device.ToString());
+  const EmulatedGpu* const gpu = LatestEmulatedGpu(device.index());
+  ASSERT_NE(gpu, nullptr);
+  std::map<fb::StepBody, int64_t> steps = StepsOn(plan, device);
+  EXPECT_GT(steps[fb::StepBody::GpuKernelStep], 0);
+  EXPECT_EQ(gpu->kernel_launches(), kSteps * steps[fb::StepBody::GpuKernelStep]);
+  EXPECT_EQ(gpu->library_calls(), kSteps * (steps[fb::StepBody::MatmulStep] + steps[fb::StepBody::ConvStep] +
+                                            steps[fb::StepBody::AttentionStep]));
+  EXPECT_GT(gpu->counts().captures, 0);
+  EXPECT_EQ(gpu->counts().launches, (kSteps - 1) * gpu->counts().captures);
+}
+
+Trained Train(const Model& model, const CompileOptions& options, const std::vector<Device>& devices) {
+  Session session = MustStart(model.graph, options);
+  Trained trained;
+  for (int step = 0; step < kSteps; ++step) {
+    auto out = session.Run("train", {{"x", model.x}, {"y", model.y}, {"rate", 0.02f}});
+    SINTER_CHECK(out.ok()) << out.status();
+    trained.losses.push_back(out->Scalar("loss").value());
+  }
+  const absl::Status status = session.Synchronize();
+  SINTER_CHECK(status.ok()) << status;
+  for (const VariableInfo& variable : session.variables()) {
+    if (variable.dtype == DType::kF32)
+      trained.variables[variable.name] = VariableFloats(session, variable.name);
+  }
+  for (const Device device : devices) ExpectRanThePlan(session.plan(), device);
+  EXPECT_TRUE(EmulatedMemory::CheckGuards().ok());
+  return trained;
+}
+
+// Relative to a loss, and to the largest element of a variable. f32 differs by the order of sums alone; bf16
+// also by the places where values are rounded, which fusion decides for each device.
+struct Tolerance {
+  double loss = 1e-5, variables = 1e-5;
+};
+constexpr Tolerance kF32, kBf16 = {.loss = 5e-3, .variables = 5e-2};
+
+void ExpectSame(const Trained& got, const Trained& want, const Tolerance& tolerance = kF32) {
+  ASSERT_EQ(got.losses.size(), want.losses.size());
+  for (size_t i = 0; i < got.losses.size(); ++i) {
+    EXPECT_NEAR(got.losses[i], want.losses[i], tolerance.loss * std::abs(want.losses[i])) << "step " << i;
+  }
+  for (const auto& [name, values] : want.variables) {
+    const auto found = got.variables.find(name);
+    ASSERT_NE(found, got.variables.end()) << name;
+    ASSERT_EQ(found->second.size(), values.size()) << name;
+    double largest = 1e-3, most = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      largest = std::max<double>(largest, std::abs(values[i]));
+      most = std::max<double>(most, std::abs(values[i] - found->second[i]));
+    }
+    EXPECT_LE(most, tolerance.variables * largest) << name;
+  }
+}
+
+class EmulatedModelsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!codegen::HasCppCompiler()) GTEST_SKIP() << "built without the Clang library";
+  }
+
+  // Trains on a CPU, on one emulated device, and on two that share each batch.
+  static void ExpectTrainsAsOnTheCpu(const Model& model, const Tolerance& tolerance = kF32) {
+    const Trained want = Train(model, {}, {});
+    EXPECT_LT(want.losses.back(), want.losses.front());
+    const std::vector<Device> both = {Emulated(0), Emulated(1)};
+    {
+      SCOPED_TRACE("one device");
+      ExpectSame(Train(model, {.device = both[0]}, {both[0]}), want, tolerance);
+    }
+    SCOPED_TRACE("two devices");
+    CompileOptions shared;
+    shared.data_parallel = {.devices = both, .batch_norm = BatchStatistics::kSynchronized};
+    ExpectSame(Train(model, shared, both), want, tolerance);
+  }
+};
+
+TEST_F(EmulatedModelsTest, LeNet) { ExpectTrainsAsOnTheCpu(LeNet()); }
+
+TEST_F(EmulatedModelsTest, ResNet) { ExpectTrainsAsOnTheCpu(ResNet()); }
+
+TEST_F(EmulatedModelsTest, Gpt) { ExpectTrainsAsOnTheCpu(Gpt(Precision::kF32)); }
+
+TEST_F(EmulatedModelsTest, GptInBf16WithAttentionOfALibrary) {
+  const Model model = Gpt(Precision::kBf16);
+  ExpectTrainsAsOnTheCpu(model, kBf16);
+  const absl::StatusOr<Plan> plan = Compile(model.graph, {.device = Emulated(0)});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(StepsOn(*plan, Emulated(0))[fb::StepBody::AttentionStep], 2);
+}
+
+// One half of the model on each device: values and gradients are copied.
+TEST_F(EmulatedModelsTest, AModelOverTwoDevices) {
+  const auto make = [](Device first_device, Device second_device) {
+    Model model{Graph("halves", /*seed=*/3), Waves({8, 20}), Labels({8}, kClasses)};
+    nn::Module first = nn::Linear(16), second = nn::Linear(kClasses);
+    first.Named("first").To(first_device);
+    second.Named("second").To(second_device);
+    model.graph.Function("train", [&](Builder& b) {
+      Tensor h = Tanh(first(b.Input("x", F32, {8, 20})));
+      Tensor loss = SoftmaxCrossEntropy(second(Copy(h, second_device)), b.Input("y", I32, {8}));
+      optim::AdamW{.learning_rate = b.Scalar("rate"), .clip_norm = 0.5}.Minimize(loss);
+      b.Output("loss", loss);
+    });
+    return model;
+  };
+  const Trained want = Train(make(Device::Cpu(), Device::Cpu()), {}, {});
+  ExpectSame(Train(make(Emulated(0), Emulated(1)), {}, {Emulated(0), Emulated(1)}), want);
+  ExpectSame(Train(make(Device::Cpu(), Emulated(0)), {}, {Emulated(0)}), want);
+}
+
+}  // namespace
+}  // namespace sinter
