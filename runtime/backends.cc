@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cpu/cpu_backend.h"
@@ -41,6 +42,19 @@ const Backend* BackendOf(DeviceKind kind) {
   return nullptr;
 }
 
+// `name` is what the error calls the kind or the device.
+absl::StatusOr<const Backend*> FindBackendFor(DeviceKind kind, const std::string& name) {
+  if (const Backend* const backend = BackendOf(kind); backend != nullptr) return backend;
+  if (kind != DeviceKind::kGpu) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        name, ": this program has no back end for such devices; register one (RegisterBackend)"));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(name,
+                   ": this build of Sinter has no CUDA; build it with -D SINTER_CUDA=ON, which says what of "
+                   "CUDA's toolkit is missing, and scripts/bootstrap.sh --cuda fetches it"));
+}
+
 }  // namespace
 
 std::span<const Backend* const> Backends() {
@@ -60,16 +74,11 @@ absl::Status RegisterBackend(const Backend& backend) {
 }
 
 absl::StatusOr<const Backend*> FindBackend(DeviceKind kind) {
-  if (const Backend* const backend = BackendOf(kind); backend != nullptr) return backend;
-  const std::string name(DeviceKindName(kind));
-  if (kind != DeviceKind::kGpu) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        name, ": this program has no back end for such devices; register one (RegisterBackend)"));
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat(name,
-                   ": this build of Sinter has no CUDA; build it with -D SINTER_CUDA=ON, which says what of "
-                   "CUDA's toolkit is missing, and scripts/bootstrap.sh --cuda fetches it"));
+  return FindBackendFor(kind, std::string(DeviceKindName(kind)));
+}
+
+absl::StatusOr<const Backend*> FindBackend(Device device) {
+  return FindBackendFor(device.kind(), device.ToString());
 }
 
 }  // namespace sinter

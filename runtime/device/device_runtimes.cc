@@ -8,7 +8,7 @@ namespace sinter {
 
 absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeDeviceRuntime(Device device, CachingAllocator* allocator,
                                                                  const StepContext& context) {
-  SINTER_ASSIGN_OR_RETURN(const Backend* const backend, FindBackend(device.kind()));
+  SINTER_ASSIGN_OR_RETURN(const Backend* const backend, FindBackend(device));
   SINTER_RETURN_IF_ERROR(backend->Check(device.index()));
   if (allocator == nullptr) {
     SINTER_ASSIGN_OR_RETURN(allocator, ProcessAllocator(device));

@@ -1,6 +1,6 @@
 // One kind of device that the runtime can drive: which devices of it there are, their memory, their runtimes.
 //
-//   SINTER_ASSIGN_OR_RETURN(const Backend* backend, FindBackend(device.kind()));
+//   SINTER_ASSIGN_OR_RETURN(const Backend* backend, FindBackend(device));
 //   SINTER_RETURN_IF_ERROR(backend->Check(device.index()));
 //   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemory> memory, backend->MakeMemory(device));
 //
@@ -58,6 +58,8 @@ std::span<const Backend* const> Backends();
 absl::Status RegisterBackend(const Backend& backend);
 // FailedPrecondition: the kind has no back end; the message says how to get one.
 absl::StatusOr<const Backend*> FindBackend(DeviceKind kind);
+// The same for a device, which the message names. The device need not exist.
+absl::StatusOr<const Backend*> FindBackend(Device device);
 
 }  // namespace sinter
 

@@ -39,12 +39,12 @@ std::vector<Device> TryAllGpus() {
 }
 
 absl::StatusOr<std::unique_ptr<DeviceMemory>> MakeDeviceMemory(Device device) {
-  SINTER_ASSIGN_OR_RETURN(const Backend* const backend, FindBackend(device.kind()));
+  SINTER_ASSIGN_OR_RETURN(const Backend* const backend, FindBackend(device));
   return backend->MakeMemory(device);
 }
 
 absl::Status CheckDevice(Device device) {
-  SINTER_ASSIGN_OR_RETURN(const Backend* const backend, FindBackend(device.kind()));
+  SINTER_ASSIGN_OR_RETURN(const Backend* const backend, FindBackend(device));
   return backend->Check(device.index());
 }
 
@@ -54,7 +54,7 @@ std::vector<std::string> GpuArchitectures() {
 }
 
 absl::StatusOr<DeviceInfo> QueryDevice(Device device) {
-  SINTER_ASSIGN_OR_RETURN(const Backend* const backend, FindBackend(device.kind()));
+  SINTER_ASSIGN_OR_RETURN(const Backend* const backend, FindBackend(device));
   SINTER_RETURN_IF_ERROR(backend->Check(device.index()));
   DeviceInfo info;
   info.device = device;

@@ -3,7 +3,6 @@
 #include <cstdlib>
 
 #include "sinter/runtime/host/status.h"
-#include "sinter/runtime/memory/backend.h"
 #include "sinter/runtime/memory/device_info.h"
 
 namespace sinter::numerics {
@@ -19,9 +18,7 @@ Device TestDevice() {
 std::string MissingTestDevice() {
   Device device = TestDevice();
   if (!device.is_gpu()) {
-    const absl::StatusOr<const Backend*> backend = FindBackend(device.kind());
-    const absl::Status status = backend.ok() ? (*backend)->Check(device.index()) : backend.status();
-    return std::string(status.message());
+    return std::string(CheckDevice(device).message());
   }
   if (device.index() < NumGpus()) return "";
   return device.ToString() + ": this machine has " + std::to_string(NumGpus()) + " GPUs";

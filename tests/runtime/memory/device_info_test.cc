@@ -59,7 +59,7 @@ TEST_F(DeviceInfoTest, GpusAreThereOrTheReasonIs) {
     EXPECT_EQ(NumGpus(), 0);
     EXPECT_EQ(status,
               absl::FailedPreconditionError(
-                  "gpu: this build of Sinter has no CUDA; build it with -D SINTER_CUDA=ON, which says "
+                  "gpu:0: this build of Sinter has no CUDA; build it with -D SINTER_CUDA=ON, which says "
                   "what of CUDA's toolkit is missing, and scripts/bootstrap.sh --cuda fetches it"));
   }
   EXPECT_EQ(QueryDevice(Device::Gpu(NumGpus())).status(), status);

@@ -107,7 +107,12 @@ TEST(DeviceKindTest, WithoutABackEndItsDevicesCannotBeUsed) {
   EXPECT_EQ(FindBackend(TestKind()).status(),
             absl::FailedPreconditionError(
                 "test_kind: this program has no back end for such devices; register one (RegisterBackend)"));
-  EXPECT_EQ(CheckDevice(Device::Of(TestKind(), 0)), FindBackend(TestKind()).status());
+  const Device third = Device::Of(TestKind(), 2);
+  EXPECT_EQ(FindBackend(third).status(), CheckDevice(third));
+  EXPECT_EQ(
+      CheckDevice(third),
+      absl::FailedPreconditionError(
+          "test_kind:2: this program has no back end for such devices; register one (RegisterBackend)"));
   EXPECT_TRUE(absl::IsAlreadyExists(RegisterBackend(*Backends().front())));
 }
 
