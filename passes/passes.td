@@ -189,6 +189,59 @@ def Partition : Pass<"sinter-partition", "::mlir::ModuleOp"> {
   ];
 }
 
+def Shard : Pass<"sinter-shard", "::mlir::ModuleOp"> {
+  let summary = "Choose how the ranks of the mesh share each op";
+  let description = [{
+    The module's attribute `sinter.mesh` has the mesh; without it the pass does nothing. Every input of rank 1 or more that
+    `whole` does not name is cut along dimension 0 into contiguous parts, one for each coordinate of `axis`. In program order, an
+    op runs on the parts of its operands along a factor of its ir::FactorRule, if that gathers fewer bytes than the whole op
+    would on every rank. If a factor that is summed is cut, the results are terms of a sum. Terms pass ops that are linear in them,
+    if that makes fewer of them, and are combined before any other reader. Then, in reverse order, an op that every rank would
+    compute whole is computed in parts if all its readers want the same parts.
+
+    Afterwards every value that is not whole on all ranks has the attribute `sinter.sharding`, and every operand has the sharding
+    with which its op runs: `sinter.reshard` ops stand where these differ. Types do not change.
+
+    A function that updates variables must have a batch that divides, or with `even` off more rows than ranks; any other function
+    that does not is computed whole by every rank.
+
+    Errors: exchanges that the program writes itself, an axis that the mesh lacks, inputs with different first dimensions and,
+    with `even`, a batch that does not divide.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [
+    Option<"axis", "axis", "std::string", "\"data\"", "The axis of the mesh that shares the batch">,
+    ListOption<"whole", "whole", "std::string", "Inputs that every rank gets whole">,
+    Option<"even", "even", "bool", "true", "Refuse a batch to train on that does not divide">,
+    Option<"report", "report", "bool", "false", "Report functions that every rank computes whole">
+  ];
+}
+
+def Localise : Pass<"sinter-localise", "::mlir::ModuleOp"> {
+  let summary = "Rewrite functions with shardings into the one program that every rank of the mesh runs";
+  let description = [{
+    A function gets the types of a rank's parts, and names no rank. The rows that a rank reads of an input (`sinter.part`) and
+    its position in whole values (arguments with `sinter.rank_value`) are numbers that each rank fills in. If parts differ in
+    size, there is one variant of the function for each set of ranks with equal sizes (`sinter.ranks`); all variants have the
+    same exchanges in the same order.
+
+    A `sinter.reshard` becomes an `all_reduce` of terms, an `all_gather` of parts, or the taking of a part, of which ops that can
+    be built anywhere (broadcasts, random numbers) are built for the part alone. So values that ranks compute from combined
+    values are equal on all ranks, to the bit, and the results are those of the whole batch on one device.
+
+    Sums that only variables and outputs depend on, mainly gradients, travel together in buckets of up to `bucket_bytes`, in
+    the order of the backward pass. Their readers come last, in program order: a bucket need not leave before it is full, and
+    it travels while other ops run.
+
+    Errors: several axes that cut one dimension together and do not divide it.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [
+    Option<"bucketBytes", "bucket-bytes", "int64_t", "26214400", "Maximum bytes of a bucket">,
+    Option<"report", "report", "bool", "false", "Report gathers, with the reason">
+  ];
+}
+
 def DropUnitDims : Pass<"sinter-drop-unit-dims", "::mlir::func::FuncOp"> {
   let summary = "Compute without a leading dimension of size 1 that a reshape adds";
   let description = [{

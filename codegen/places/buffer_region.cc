@@ -12,9 +12,13 @@ const void* MemoryOf(const BufferRegion& place) {
     case BufferRegion::Space::kArena:
       return nullptr;
     case BufferRegion::Space::kVariable:
-    case BufferRegion::Space::kInput:
       return place.name.getAsOpaquePointer();
+    case BufferRegion::Space::kInput:
+      // The start of a rank's part is not known here, so a part is memory of its own.
+      return llvm::cast<plan_ir::InputOp>(place.root).getPart() ? place.root
+                                                                : place.name.getAsOpaquePointer();
     case BufferRegion::Space::kConstant:
+    case BufferRegion::Space::kRankValue:
     case BufferRegion::Space::kUnplaced:
       break;
   }
@@ -51,7 +55,8 @@ BufferRegion RegionOf(mlir::Value buffer) {
         place.space = Space::kInput;
         place.name = op.getNameAttr();
       })
-      .Case<plan_ir::ConstantOp>([&](plan_ir::ConstantOp) { place.space = Space::kConstant; });
+      .Case<plan_ir::ConstantOp>([&](plan_ir::ConstantOp) { place.space = Space::kConstant; })
+      .Case<plan_ir::RankValueOp>([&](plan_ir::RankValueOp) { place.space = Space::kRankValue; });
   return place;
 }
 

@@ -14,11 +14,12 @@
 namespace sinter::codegen {
 
 struct BufferRegion {
-  enum class Space { kArena, kVariable, kConstant, kInput, kUnplaced };
+  enum class Space { kArena, kVariable, kConstant, kInput, kRankValue, kUnplaced };
   Space space = Space::kUnplaced;
-  mlir::Operation* root = nullptr;  // plan.alloc, plan.variable, plan.constant or plan.input.
-  mlir::Attribute name;             // Name of the variable or the input.
-  ir::DeviceAttr device;            // Device of the arena, variable, constant or copy of the input.
+  // plan.alloc, plan.variable, plan.constant, plan.input or plan.rank_value.
+  mlir::Operation* root = nullptr;
+  mlir::Attribute name;   // Name of the variable or the input.
+  ir::DeviceAttr device;  // Device of the arena, variable, constant or copy of the input.
   int64_t offset = 0;
   int64_t bytes = 0;
 };

@@ -5,10 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/codegen/cpu/shared_object.h"
-#include "sinter/codegen/plan/device_code.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/codegen/plan/backends.h"
+#include "sinter/codegen/plan/device_code.h"
 #include "sinter/codegen/plan/plan_function.h"
+#include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/program/collective.h"
 #include "sinter/ir/target/target_model.h"
@@ -142,6 +143,36 @@ Offset<flatbuffers::Vector<Offset<fb::DeviceName>>> WriteDevices(PlanContents& p
   return plan.builder.CreateVector(names);
 }
 
+// Returns 0 if the program has one rank.
+Offset<fb::Mesh> WriteMesh(PlanContents& plan, mlir::ModuleOp module) {
+  ir::MeshAttr mesh = ir::MeshOf(module);
+  if (!mesh) return 0;
+  flatbuffers::FlatBufferBuilder& builder = plan.builder;
+  std::vector<Offset<fb::MeshAxis>> axes;
+  for (auto [name, size] : llvm::zip_equal(mesh.getNames(), mesh.getSizes())) {
+    axes.push_back(
+        fb::CreateMeshAxis(builder, builder.CreateString(name.str()), static_cast<uint32_t>(size)));
+  }
+  std::vector<Offset<fb::DeviceName>> names;
+  if (auto devices = module->getAttrOfType<mlir::ArrayAttr>(ir::kMeshDevicesAttr)) {
+    for (auto device : devices.getAsRange<ir::DeviceAttr>()) names.push_back(WriteDevice(builder, device));
+  }
+  auto axis_table = builder.CreateVector(axes);
+  Offset<flatbuffers::Vector<Offset<fb::DeviceName>>> device_table;
+  if (!names.empty()) device_table = builder.CreateVector(names);
+  return fb::CreateMesh(builder, axis_table, device_table);
+}
+
+Offset<flatbuffers::Vector<Offset<fb::RankValue>>> WriteRankValues(PlanContents& plan) {
+  if (plan.rank_values.empty()) return 0;
+  std::vector<Offset<fb::RankValue>> values;
+  for (const RankNumber& number : plan.rank_values) {
+    values.push_back(
+        fb::CreateRankValue(plan.builder, number.constant, plan.builder.CreateVector(number.strides)));
+  }
+  return plan.builder.CreateVector(values);
+}
+
 using GpuKernelTable = Offset<flatbuffers::Vector<Offset<fb::GpuKernel>>>;
 
 double MsSince(std::chrono::steady_clock::time_point start) {
@@ -179,6 +210,7 @@ absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const std::ve
 struct PlanTables {
   std::vector<Offset<fb::Variable>> variables;
   std::vector<Offset<fb::Function>> functions;
+  Offset<fb::Mesh> mesh;
   std::vector<std::string> shared_objects;  // One a target; empty without code.
   bool computes_on_cpus = false;
 };
@@ -204,10 +236,12 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
                                      : WriteSection(builder, shared_objects.back());
   auto better_code = WriteBetterCode(builder, options.targets, shared_objects);
   auto devices = WriteDevices(plan);
+  auto rank_values = WriteRankValues(plan);
   SINTER_ASSIGN_OR_RETURN(GpuKernelTable gpu_kernels, WriteGpuKernels(plan, sources, options, times));
-  fb::FinishPlanBuffer(
-      builder, fb::CreatePlan(builder, Plan::kVersion, producer, name, hash, target, variable_table,
-                              function_table, locations, constants, code, devices, gpu_kernels, better_code));
+  fb::FinishPlanBuffer(builder,
+                       fb::CreatePlan(builder, tables.mesh.IsNull() ? 4 : 5, producer, name, hash, target,
+                                      variable_table, function_table, locations, constants, code, devices,
+                                      gpu_kernels, better_code, tables.mesh, rank_values));
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   SINTER_RETURN_IF_ERROR(SealPlan(bytes));
   return bytes;
@@ -221,6 +255,7 @@ absl::StatusOr<PlanTables> WriteTables(mlir::ModuleOp module, PlanContents& plan
   for (auto function : module.getOps<plan_ir::FunctionOp>()) {
     SINTER_ASSIGN_OR_RETURN(tables.functions.emplace_back(), WriteFunction(function, plan, backends));
   }
+  tables.mesh = WriteMesh(plan, module);
   tables.computes_on_cpus = ComputesOnCpus(module);
   return tables;
 }

@@ -6,6 +6,7 @@
 #include "sinter/codegen/places/buffer_region.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/codegen/steps/lowering.h"
+#include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/program/collective.h"
 #include "sinter/runtime/host/status.h"
@@ -70,15 +71,26 @@ bool IsFlat(plan_ir::CallOp call) {
   return IsOneRun(call.getIns(), distances) && IsOneRun(call.getOuts(), distances);
 }
 
+// The collective's axes as indices into the mesh's.
+std::vector<uint32_t> AxesOf(const ir::Collective& collective) {
+  std::vector<uint32_t> axes;
+  for (mlir::StringAttr axis : collective.axes) {
+    axes.push_back(static_cast<uint32_t>(*ir::MeshOf(collective.op).find(axis)));
+  }
+  return axes;
+}
+
 absl::StatusOr<flatbuffers::Offset<fb::CollectiveStep>> LowerCollective(plan_ir::CallOp call,
-                                                                        PlanContents& plan) {
+                                                                        StepWriter& writer) {
+  PlanContents& plan = writer.plan();
   Operation* op = call.libraryOp();
   ir::Collective collective = *ir::Collective::Of(op);
   auto member = llvm::cast<ir::CollectiveInterface>(op);
   const ir::CollectiveSettings settings = member.getSettings();
   std::vector<uint32_t> group;
   for (ir::DeviceAttr device : collective.group) group.push_back(plan.DeviceIndex(device));
-  auto rank = llvm::find(collective.group, ir::DeviceOf(call)) - collective.group.begin();
+  const auto* member_device = llvm::find(collective.group, ir::DeviceOf(call));
+  const auto rank = static_cast<uint32_t>(member_device - collective.group.begin());
   mlir::ValueRange tensors =
       call.getIns().empty() ? mlir::ValueRange(call.getOuts()) : mlir::ValueRange(call.getIns());
   std::vector<int64_t> elements;
@@ -91,13 +103,18 @@ absl::StatusOr<flatbuffers::Offset<fb::CollectiveStep>> LowerCollective(plan_ir:
                      " carries tensors of several element types; use one each"));
   }
   flatbuffers::FlatBufferBuilder& builder = plan.builder;
-  auto group_table = builder.CreateVector(group);
+  const flatbuffers::Offset<flatbuffers::Vector<uint32_t>> group_table =
+      group.empty() ? 0 : builder.CreateVector(group);
+  const std::vector<uint32_t> axes = AxesOf(collective);
+  const flatbuffers::Offset<flatbuffers::Vector<uint32_t>> axis_table =
+      axes.empty() ? 0 : builder.CreateVector(axes);
   auto element_table = builder.CreateVector(elements),
        part_table = builder.CreateVector(PartsOf(call, settings.sizes));
-  return fb::CreateCollectiveStep(
-      builder, KindOf(member), static_cast<fb::ReduceOp>(settings.combine.value_or(ir::ReduceKind::sum)),
-      DTypeOf(element), static_cast<uint32_t>(collective.channel), group_table, static_cast<uint32_t>(rank),
-      static_cast<uint32_t>(settings.root), element_table, part_table, IsFlat(call));
+  return fb::CreateCollectiveStep(builder, KindOf(member),
+                                  static_cast<fb::ReduceOp>(settings.combine.value_or(ir::ReduceKind::sum)),
+                                  DTypeOf(element), static_cast<uint32_t>(collective.channel), group_table,
+                                  rank, static_cast<uint32_t>(settings.root), element_table, part_table,
+                                  IsFlat(call), axis_table, axes.empty() ? 0 : writer.NextEpoch());
 }
 
 class CollectiveBackend : public CallBackend {
@@ -114,8 +131,7 @@ class CollectiveBackend : public CallBackend {
   absl::Status Emit(plan_ir::CallOp call, StepWriter& writer) override {
     StepWriter::Step step;
     step.name = call.getName().str();
-    SINTER_ASSIGN_OR_RETURN(flatbuffers::Offset<fb::CollectiveStep> body,
-                            LowerCollective(call, writer.plan()));
+    SINTER_ASSIGN_OR_RETURN(flatbuffers::Offset<fb::CollectiveStep> body, LowerCollective(call, writer));
     step.type = fb::StepBody::CollectiveStep;
     step.body = body.Union();
     for (Value in : call.getIns()) {

@@ -29,7 +29,10 @@ class FunctionWriter {
     for (auto input : function_.getBody().front().getOps<plan_ir::InputOp>()) {
       // An input on several devices is one port; its other buffers name their devices.
       if (!inputs_written.insert(input.getName()).second) continue;
-      SINTER_RETURN_IF_ERROR(AddPort(input.getName(), input.getBuffer(), input_ports_));
+      const uint32_t whole = writer_.AddWholeInput(input);
+      const mlir::RankedTensorType type =
+          input.getPart() ? input.getPart()->getWhole() : input.getBuffer().getType().getTensor();
+      AddPort(input.getName(), whole, type, input_ports_);
     }
     for (mlir::Operation& op : function_.getBody().front()) {
       if (auto call = llvm::dyn_cast<plan_ir::CallOp>(op)) {
@@ -39,7 +42,7 @@ class FunctionWriter {
       }
     }
     SINTER_RETURN_IF_ERROR(AddOutputs());
-    auto name = builder_.CreateString(function_.getSymName().str());
+    auto name = builder_.CreateString(function_.planName().str());
     auto inputs = builder_.CreateVector(input_ports_), outputs = builder_.CreateVector(output_ports_);
     auto buffers = builder_.CreateVector(writer_.buffers());
     auto steps = builder_.CreateVector(writer_.steps());
@@ -47,19 +50,27 @@ class FunctionWriter {
     for (ir::DeviceAttr device : plan_.devices) arenas.push_back(function_.arenaBytesOf(device).value_or(0));
     Offset<flatbuffers::Vector<uint64_t>> more;
     if (arenas.size() > 1) more = builder_.CreateVector(arenas.data() + 1, arenas.size() - 1);
-    return fb::CreateFunction(builder_, name, inputs, outputs, buffers, steps, arenas.front(), more);
+    return fb::CreateFunction(builder_, name, inputs, outputs, buffers, steps, arenas.front(), more,
+                              WriteRanks());
   }
 
  private:
-  absl::Status AddPort(llvm::StringRef name, Value buffer, std::vector<Offset<fb::Port>>& ports,
-                       const std::vector<uint32_t>& replicas = {}) {
-    SINTER_ASSIGN_OR_RETURN(uint32_t index, writer_.AddBuffer(buffer));
-    auto type = WriteType(builder_, llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor());
+  Offset<flatbuffers::Vector<const fb::CoordinateRange*>> WriteRanks() {
+    if (!function_.getRanks()) return 0;
+    std::vector<fb::CoordinateRange> ranges;
+    for (size_t i = 0; i + 1 < function_.getRanks()->size(); i += 2) {
+      ranges.emplace_back((*function_.getRanks())[i], (*function_.getRanks())[i + 1]);
+    }
+    return builder_.CreateVectorOfStructs(ranges);
+  }
+
+  void AddPort(llvm::StringRef name, uint32_t buffer, mlir::RankedTensorType tensor,
+               std::vector<Offset<fb::Port>>& ports, const std::vector<uint32_t>& replicas = {}) {
+    auto type = WriteType(builder_, tensor);
     auto text = builder_.CreateString(name.str());
     Offset<flatbuffers::Vector<uint32_t>> more;
     if (!replicas.empty()) more = builder_.CreateVector(replicas);
-    ports.push_back(fb::CreatePort(builder_, text, type, index, more));
-    return absl::OkStatus();
+    ports.push_back(fb::CreatePort(builder_, text, type, buffer, more));
   }
 
   // Outputs with one name are one output that several devices hold.
@@ -69,11 +80,13 @@ class FunctionWriter {
       outputs[output.getNameAttr()].push_back(output.getBuffer());
     }
     for (auto& [name, buffers] : outputs) {
+      SINTER_ASSIGN_OR_RETURN(uint32_t first, writer_.AddBuffer(buffers.front()));
       std::vector<uint32_t> replicas;
       for (Value buffer : llvm::ArrayRef(buffers).drop_front()) {
         SINTER_ASSIGN_OR_RETURN(replicas.emplace_back(), writer_.AddBuffer(buffer));
       }
-      SINTER_RETURN_IF_ERROR(AddPort(name.getValue(), buffers.front(), output_ports_, replicas));
+      AddPort(name.getValue(), first, llvm::cast<plan_ir::BufferType>(buffers.front().getType()).getTensor(),
+              output_ports_, replicas);
     }
     return absl::OkStatus();
   }

@@ -19,6 +19,13 @@ std::vector<uint32_t> LocationTable::Add(mlir::Location loc) {
   return indices;
 }
 
+uint32_t PlanContents::RankValueIndex(const RankNumber& number) {
+  auto found = std::find(rank_values.begin(), rank_values.end(), number);
+  const auto index = static_cast<uint32_t>(found - rank_values.begin());
+  if (found == rank_values.end()) rank_values.push_back(number);
+  return index;
+}
+
 uint32_t PlanContents::DeviceIndex(ir::DeviceAttr device) const {
   auto found = std::find(devices.begin(), devices.end(), device);
   SINTER_CHECK(found != devices.end()) << device.text() << " is not among the plan's devices";

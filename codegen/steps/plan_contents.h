@@ -31,14 +31,25 @@ class LocationTable {
   std::map<UserLocation, uint32_t> index_;
 };
 
+// A number that differs between ranks: constant + the sum over the mesh's axes of coordinate * stride.
+struct RankNumber {
+  int64_t constant = 0;
+  std::vector<int64_t> strides;
+
+  friend bool operator==(const RankNumber&, const RankNumber&) = default;
+};
+
 struct PlanContents {
   // Index into `devices`.
   uint32_t DeviceIndex(ir::DeviceAttr device) const;
+  // Index into `rank_values`, which gets the number if it lacks it.
+  uint32_t RankValueIndex(const RankNumber& number);
 
   flatbuffers::FlatBufferBuilder builder;
   std::vector<ir::DeviceAttr> devices;        // Devices of all functions and variables, in the plan's order.
   std::map<std::string, uint32_t> variables;  // Index by symbol.
   ConstantPool constants;
+  std::vector<RankNumber> rank_values;  // Each once.
   LocationTable locations;
 };
 

@@ -2,7 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/codegen/places/buffer_region.h"
+#include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
@@ -32,8 +34,13 @@ absl::StatusOr<uint32_t> StepWriter::AddBuffer(Value buffer) {
     case BufferRegion::Space::kArena:
       return AddBuffer(fb::Space::Arena, 0, offset, type, device);
     case BufferRegion::Space::kInput:
-      return AddBuffer(fb::Space::Input, inputs_.at(llvm::cast<mlir::StringAttr>(place.name).str()), offset,
-                       type, device);
+      return AddInput(place, type);
+    case BufferRegion::Space::kRankValue: {
+      auto value = llvm::cast<plan_ir::RankValueOp>(place.root);
+      const RankNumber number{static_cast<int64_t>(value.getConstant()),
+                              {value.getStrides().begin(), value.getStrides().end()}};
+      return AddBuffer(fb::Space::RankValue, plan_.RankValueIndex(number), offset, type, device);
+    }
     case BufferRegion::Space::kVariable: {
       std::string name = llvm::cast<mlir::FlatSymbolRefAttr>(place.name).getValue().str();
       auto found = plan_.variables.find(name);
@@ -51,15 +58,37 @@ absl::StatusOr<uint32_t> StepWriter::AddBuffer(Value buffer) {
   return Unplaced(buffer.getLoc());
 }
 
+// A part begins at a row of the whole tensor, which differs between ranks.
+uint32_t StepWriter::AddInput(const BufferRegion& place, mlir::RankedTensorType type) {
+  const uint32_t index = inputs_.at(llvm::cast<mlir::StringAttr>(place.name).str());
+  const uint32_t device = plan_.DeviceIndex(place.device);
+  const std::optional<ir::PartAttr> part = llvm::cast<plan_ir::InputOp>(place.root).getPart();
+  if (!part) return AddBuffer(fb::Space::Input, index, place.offset, type, device);
+  const int64_t row_bytes = plan_ir::TensorBytes(ir::Resized(part->getWhole(), 0, 1));
+  std::vector<int64_t> strides;
+  for (int64_t stride : part->getStrides()) strides.push_back(stride * row_bytes);
+  return AddBuffer(fb::Space::Input, index, place.offset + part->getFirst() * row_bytes, type, device,
+                   strides);
+}
+
+uint32_t StepWriter::AddWholeInput(plan_ir::InputOp input) {
+  const mlir::RankedTensorType whole =
+      input.getPart() ? input.getPart()->getWhole() : input.getBuffer().getType().getTensor();
+  return AddBuffer(fb::Space::Input, inputs_.at(input.getName().str()), 0, whole,
+                   plan_.DeviceIndex(ir::DeviceOf(input.getOperation())));
+}
+
 uint32_t StepWriter::AddBuffer(fb::Space space, uint32_t index, uint64_t offset, mlir::RankedTensorType type,
-                               uint32_t device) {
+                               uint32_t device, const std::vector<int64_t>& rank_strides) {
   std::string type_text;
   llvm::raw_string_ostream(type_text) << type;
   auto [found, is_new] =
-      buffer_index_.try_emplace(Key{space, index, offset, type_text, device}, buffers_.size());
+      buffer_index_.try_emplace(Key{space, index, offset, type_text, device, rank_strides}, buffers_.size());
   if (is_new) {
+    flatbuffers::Offset<flatbuffers::Vector<int64_t>> strides;
+    if (!rank_strides.empty()) strides = builder().CreateVector(rank_strides);
     buffers_.push_back(fb::CreateBuffer(builder(), space, index, offset, WriteType(builder(), type),
-                                        plan_ir::TensorBytes(type), device));
+                                        plan_ir::TensorBytes(type), device, strides));
   }
   return found->second;
 }

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/plan_generated.h"
 #include "sinter/codegen/loops/fused_launches.h"
+#include "sinter/codegen/places/buffer_region.h"
 #include "sinter/codegen/steps/plan_contents.h"
 
 namespace sinter::codegen {
@@ -39,6 +40,8 @@ class StepWriter {
   // Returns the buffer's index. INVALID_ARGUMENT, with the user's line, for a buffer without a place in
   // memory.
   absl::StatusOr<uint32_t> AddBuffer(mlir::Value buffer);
+  // Returns the index of the caller's whole tensor, of which `input` may be a rank's part.
+  uint32_t AddWholeInput(plan_ir::InputOp input);
   absl::StatusOr<std::vector<uint32_t>> AddSlots(plan_ir::CallOp call, const std::vector<Slot>& slots);
   // Returns the contents of step `i` of the `count` steps that a call becomes, but for its body and costs.
   absl::StatusOr<Step> StepOf(plan_ir::CallOp call, size_t i, size_t count, const std::vector<Slot>& inputs,
@@ -46,6 +49,8 @@ class StepWriter {
   // Returns the contents of a library op's step but for its body and flops: its inputs are the op's operands.
   absl::StatusOr<Step> StepOfLibraryOp(plan_ir::CallOp call);
   void AddStep(const Step& step, mlir::Operation* op);
+  // Numbers the exchanges of the function over axes of the mesh from 1, in the order of their steps.
+  uint64_t NextEpoch() { return ++epoch_; }
 
   // The error for memory that has no place in the arena.
   absl::Status Unplaced(mlir::Location loc);
@@ -55,10 +60,11 @@ class StepWriter {
 
  private:
   // Two buffers with equal keys share one entry of the table.
-  using Key = std::tuple<fb::Space, uint32_t, uint64_t, std::string, uint32_t>;
+  using Key = std::tuple<fb::Space, uint32_t, uint64_t, std::string, uint32_t, std::vector<int64_t>>;
 
   uint32_t AddBuffer(fb::Space space, uint32_t index, uint64_t offset, mlir::RankedTensorType type,
-                     uint32_t device);
+                     uint32_t device, const std::vector<int64_t>& rank_strides = {});
+  uint32_t AddInput(const BufferRegion& place, mlir::RankedTensorType type);
 
   plan_ir::FunctionOp function_;
   PlanContents& plan_;
@@ -66,6 +72,7 @@ class StepWriter {
   std::map<Key, uint32_t> buffer_index_;
   std::vector<flatbuffers::Offset<fb::Buffer>> buffers_;
   std::vector<flatbuffers::Offset<fb::Step>> steps_;
+  uint64_t epoch_ = 0;
 };
 
 // OK if the call has the `needed` bytes of workspace. INVALID_ARGUMENT, with the user's line, if not.

@@ -14,18 +14,16 @@
 #include "sinter/codegen/cpu/target_machine.h"
 #include "sinter/codegen/plan/emit_plan.h"
 #include "sinter/codegen/plan/passes.h"
+#include "sinter/frontend/compile/gpu_architectures.h"
+#include "sinter/frontend/compile/program_mesh.h"
 #include "sinter/frontend/graph/diagnostics.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/ir/parse_program.h"
 #include "sinter/ir/register_dialects.h"
-#include "sinter/ir/target/gpu_models.h"
-#include "sinter/ir/target/target_model.h"
 #include "sinter/passes/passes.h"
 #include "sinter/runtime/execute/index_checks.h"
 #include "sinter/runtime/host/cpu_features.h"
 #include "sinter/runtime/host/status.h"
-#include "sinter/runtime/memory/backend.h"
-#include "sinter/runtime/memory/device_info.h"
 #include "sinter/runtime/plan/gpu_limits.h"
 
 namespace sinter {
@@ -60,11 +58,17 @@ std::string LayoutName(Layout layout) {
   return "auto";
 }
 
+// The device of rank 0 that ops run on which the program does not place.
+Device FirstDevice(const CompileOptions& o) {
+  return o.data_parallel.devices.empty() ? o.device : o.data_parallel.devices.front();
+}
+
 // Solves for the device of each op: for the user's program, again for its gradients, and for a program that
 // was cut for several devices. Other passes keep the devices. Until `partition` has run, ops that several
-// devices will share stay unplaced.
+// devices will share stay unplaced; ops of a program that all ranks run are placed for rank 0.
 void Place(Manager& m, const CompileOptions& o) {
-  const Device device = o.data_parallel.devices.empty() ? o.device : Device::Cpu();
+  const bool is_for_partition = !o.data_parallel.devices.empty() && !SharesOneProgram(o.data_parallel);
+  const Device device = is_for_partition ? Device::Cpu() : FirstDevice(o);
   m.addPass(createPropagatePlacement(
       {.device = device.ToString(), .copies = o.copies == Copies::kAutomatic ? "automatic" : "explicit"}));
 }
@@ -93,10 +97,8 @@ void Differentiate(Manager& m, const CompileOptions& o) {
 }
 
 void Decompose(Manager& m, const CompileOptions& o) {
-  // Ops that several devices will share are not placed yet.
-  const std::vector<Device>& shared_by = o.data_parallel.devices;
-  const Device device = shared_by.empty() ? o.device : shared_by.front();
-  m.addNestedPass<FuncOp>(createDecompose({.device = device.ToString(), .report = o.report}));
+  // Ops that several devices will share may not be placed yet.
+  m.addNestedPass<FuncOp>(createDecompose({.device = FirstDevice(o).ToString(), .report = o.report}));
 }
 
 void Fold(Manager& m, const CompileOptions&) {
@@ -105,9 +107,19 @@ void Fold(Manager& m, const CompileOptions&) {
   m.addNestedPass<FuncOp>(mlir::createCSEPass());
 }
 
+void Shard(Manager& m, const CompileOptions& o) {
+  const DataParallel& parallel = o.data_parallel;
+  m.addPass(createShard(
+      {.axis = kDataAxis, .whole = parallel.whole_inputs, .even = parallel.even, .report = o.report}));
+}
+
+void Localise(Manager& m, const CompileOptions& o) {
+  m.addPass(createLocalise({.bucketBytes = o.data_parallel.bucket_bytes, .report = o.report}));
+}
+
 void Partition(Manager& m, const CompileOptions& o) {
   const DataParallel& parallel = o.data_parallel;
-  if (parallel.devices.empty()) return;
+  if (parallel.devices.empty() || SharesOneProgram(parallel)) return;
   std::vector<std::string> devices;
   for (const Device& device : parallel.devices) devices.push_back(device.ToString());
   PartitionOptions options;
@@ -206,6 +218,8 @@ std::vector<Stage> TensorStages() {
       {"drop-unread-stats",
        [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDropUnreadStats()); }},
       {"fold-constants", Fold},
+      {"shard", Shard, &CompileReport::copies},
+      {"localise", Localise, &CompileReport::copies},
       {"partition", Partition, &CompileReport::copies},
       {"drop-unit-dims", DropUnitDims},
       {"assign-layouts", AssignLayouts},
@@ -320,52 +334,6 @@ absl::Status CheckDumpNames(const std::vector<std::string>& names) {
   return absl::OkStatus();
 }
 
-// Architectures of this machine's devices of the kind. Without a GPU here: those of all models of GPUs.
-std::vector<std::string> NativeArchitectures(ir::DeviceKind kind) {
-  if (kind == ir::DeviceKind::gpu) {
-    std::vector<std::string> here = GpuArchitectures();
-    if (here.empty()) {
-      for (const ir::GpuModel& gpu : ir::kGpuModels) here.emplace_back(gpu.architecture);
-    }
-    return here;
-  }
-  const std::optional<DeviceKind> known = FindDeviceKind(ir::stringifyDeviceKind(kind));
-  if (!known.has_value()) return {};
-  const absl::StatusOr<const Backend*> backend = FindBackend(*known);
-  return backend.ok() ? (*backend)->Architectures() : std::vector<std::string>();
-}
-
-// The kinds of the plan's devices that run CUDA kernels, each once.
-std::vector<ir::DeviceKind> CudaKindsOf(mlir::ModuleOp module) {
-  std::vector<ir::DeviceKind> kinds;
-  for (auto function : module.getOps<FunctionOp>()) {
-    for (ir::DeviceAttr device : function.deviceList()) {
-      const ir::DeviceKind kind = device.getKind();
-      if (ir::TargetModel::Of(kind).kernels != ir::KernelForm::kCuda) continue;
-      if (!llvm::is_contained(kinds, kind)) kinds.push_back(kind);
-    }
-  }
-  return kinds;
-}
-
-// The architectures to compile for, each once, in the order given.
-std::vector<std::string> ArchitecturesOf(const CompileOptions& options, mlir::ModuleOp module) {
-  std::vector<std::string> names;
-  auto add = [&](const std::string& name) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  };
-  for (const std::string& name : options.gpu_architectures) {
-    if (name != "native") {
-      add(name);
-      continue;
-    }
-    for (const ir::DeviceKind kind : CudaKindsOf(module)) {
-      for (const std::string& native : NativeArchitectures(kind)) add(native);
-    }
-  }
-  return names;
-}
-
 // Runs every stage on `module`, which is modified, and emits the plan. `unnamed` is the plan's name if the
 // module has none.
 absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unnamed,
@@ -383,6 +351,7 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
   SINTER_RETURN_IF_ERROR(CheckRunningCpu());
   SINTER_ASSIGN_OR_RETURN(std::vector<codegen::CpuTarget> targets,
                           codegen::ParseCpuTargets(options.target_cpu.names));
+  SINTER_RETURN_IF_ERROR(SetMesh(module, options.data_parallel));
   Diagnostics diagnostics(module.getContext());
   if (mlir::failed(mlir::verify(module))) return diagnostics.Error("verify");
   for (const Stage& stage : Pipeline()) {
@@ -408,7 +377,7 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
   codegen::EmitOptions emit{.targets = std::move(targets),
                             .name = module.getName().value_or(unnamed).str(),
                             .threads = options.threads,
-                            .gpu_architectures = ArchitecturesOf(options, module)};
+                            .gpu_architectures = ArchitecturesOf(options.gpu_architectures, module)};
   for (const auto& [name, kind] : kKernelDumps) {
     if (!wants_dump(name)) continue;
     SINTER_ASSIGN_OR_RETURN(report.dumps[name], codegen::DumpKernels(module, emit, kind));

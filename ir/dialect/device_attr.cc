@@ -9,11 +9,13 @@
 #include "ir/device_enums.cc.inc"
 // clang-format on
 #define GET_ATTRDEF_CLASSES
-#include "ir/device_attrs.cc.inc"
+#include "ir/attributes.cc.inc"
 
 namespace sinter::ir {
 
-void AddDeviceAttr(SinterDialect* dialect) { dialect->addAttribute<DeviceAttr>(); }
+void AddAttributes(SinterDialect* dialect) {
+  dialect->addAttributeFamily<DeviceAttr, MeshAttr, PartAttr, ShardingAttr>();
+}
 
 mlir::LogicalResult DeviceAttr::verify(llvm::function_ref<mlir::InFlightDiagnostic()> error, DeviceKind kind,
                                        int32_t index) {

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "mlir/IR/Attributes.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Operation.h"
 #include "sinter/ir/dialect/device_kind.h"
@@ -20,7 +21,7 @@
 // Generated.
 #include "ir/device_enums.h.inc"
 #define GET_ATTRDEF_CLASSES
-#include "ir/device_attrs.h.inc"
+#include "ir/attributes.h.inc"
 
 namespace sinter::ir {
 

@@ -18,7 +18,7 @@ void SinterDialect::initialize() {
   AddCollectiveOps(this);
   AddCompositeOps(this);
   AddCustomOps(this);
-  AddDeviceAttr(this);
+  AddAttributes(this);
   AddLinearOps(this);
   AddLogicOps(this);
   AddPlacementOps(this);

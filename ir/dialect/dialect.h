@@ -44,7 +44,7 @@ void AddAttentionOps(SinterDialect* dialect);
 void AddCollectiveOps(SinterDialect* dialect);
 void AddCompositeOps(SinterDialect* dialect);
 void AddCustomOps(SinterDialect* dialect);
-void AddDeviceAttr(SinterDialect* dialect);
+void AddAttributes(SinterDialect* dialect);
 void AddLinearOps(SinterDialect* dialect);
 void AddLogicOps(SinterDialect* dialect);
 void AddPlacementOps(SinterDialect* dialect);

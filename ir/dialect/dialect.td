@@ -27,11 +27,11 @@ def Sinter_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
-  // Let a family's source add its ops, and an attribute's source its attribute (MLIR's own functions are
+  // Let a family's source add its ops, and the attributes' source the attributes (MLIR's own functions are
   // protected).
   let extraClassDeclaration = [{
     template <typename... Ops> void addFamily() { addOperations<Ops...>(); }
-    template <typename Attr> void addAttribute() { addAttributes<Attr>(); }
+    template <typename... Attrs> void addAttributeFamily() { addAttributes<Attrs...>(); }
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect"];
 }

@@ -3,6 +3,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
@@ -72,6 +73,37 @@ std::optional<int64_t> FunctionOp::arenaBytesOf(ir::DeviceAttr device) {
   if (found == devices.end() || !getArenaBytes()) return std::nullopt;
   if (found == devices.begin()) return static_cast<int64_t>(*getArenaBytes());
   return (*getMoreArenaBytes())[found - devices.begin() - 1];
+}
+
+namespace {
+
+// Without a mesh there are no coordinates to multiply strides by.
+mlir::LogicalResult CheckStrides(mlir::Operation* op, llvm::ArrayRef<int64_t> strides) {
+  ir::MeshAttr mesh = ir::MeshOf(op);
+  const size_t axes = mesh ? mesh.getSizes().size() : 0;
+  if (strides.size() == axes) return mlir::success();
+  return op->emitOpError() << "has " << strides.size() << " strides; expected one for each of the " << axes
+                           << " axes of the module's mesh";
+}
+
+}  // namespace
+
+mlir::LogicalResult InputOp::verify() {
+  if (!getPart()) return mlir::success();
+  mlir::RankedTensorType whole = getPart()->getWhole(), part = getBuffer().getType().getTensor();
+  if (whole.getRank() == 0 || part.getRank() == 0 || ir::Resized(whole, 0, 0) != ir::Resized(part, 0, 0)) {
+    return emitOpError() << "is a part of type " << part << " of " << whole
+                         << "; expected equal types but for dimension 0";
+  }
+  return CheckStrides(*this, getPart()->getStrides());
+}
+
+mlir::LogicalResult RankValueOp::verify() {
+  mlir::RankedTensorType type = getBuffer().getType().getTensor();
+  if (type.getRank() != 0 || !type.getElementType().isSignlessInteger(64)) {
+    return emitOpError() << "is of type " << type << "; expected tensor<i64>";
+  }
+  return CheckStrides(*this, getStrides());
 }
 
 mlir::LogicalResult ViewOp::verify() {

@@ -9,6 +9,7 @@ include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "sinter/ir/dialect/device_attr.td"
+include "sinter/ir/dialect/mesh_attr.td"
 include "sinter/ir/dialect/interfaces.td"
 
 def Plan_Dialect : Dialect {
@@ -46,27 +47,39 @@ def FunctionOp : Plan_Op<"function", [Symbol, IsolatedFromAbove, SingleBlock, No
   let description = [{
     `on` names the devices, every CPU before every GPU, then by index; the default is cpu:0 alone. Each device has one arena,
     whose bytes are set once memory is laid out: `arena` is the first device's, `and` has those of the further devices.
+    `ranks` and `variant_of` are ir::kRanksAttr and ir::kVariantOfAttr (ir/dialect/mesh.h).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<I64Attr>:$arena_bytes,
-                   OptionalAttr<DenseI64ArrayAttr>:$more_arena_bytes, OptionalAttr<Plan_Devices>:$devices);
+                   OptionalAttr<DenseI64ArrayAttr>:$more_arena_bytes, OptionalAttr<Plan_Devices>:$devices,
+                   OptionalAttr<StrAttr>:$variant_of, OptionalAttr<DenseI64ArrayAttr>:$ranks);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name (`on` $devices^)? (`arena` $arena_bytes^)? (`and` $more_arena_bytes^)? attr-dict-with-keyword $body
+    $sym_name (`variant_of` $variant_of^)? (`ranks` $ranks^)? (`on` $devices^)? (`arena` $arena_bytes^)? (`and` $more_arena_bytes^)? attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     // In order; cpu:0 if the function names none.
     ::llvm::SmallVector<::sinter::ir::DeviceAttr> deviceList();
+    // The name of the function in the plan file.
+    ::llvm::StringRef planName() { return getVariantOf().value_or(getSymName()); }
     // nullopt before memory is laid out, and for a device that the function does not name.
     std::optional<int64_t> arenaBytesOf(::sinter::ir::DeviceAttr device);
   }];
 }
 def InputOp : Plan_Op<"input"> {
-  let summary = "The caller's tensor with this name; one input may be on several devices";
-  let arguments = (ins StrAttr:$name, OptionalAttr<Sinter_Device>:$device);
+  let summary = "The caller's tensor with this name, or the part of it that a rank reads; one input may be on several devices";
+  let arguments = (ins StrAttr:$name, OptionalAttr<Sinter_Device>:$device, OptionalAttr<Sinter_Part>:$part);
   let results = (outs Plan_Buffer:$buffer);
-  let assemblyFormat = "$name (`on` $device^)? attr-dict `:` type($buffer)";
+  let assemblyFormat = "$name (`on` $device^)? (`part` $part^)? attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+def RankValueOp : Plan_Op<"rank_value"> {
+  let summary = "A number that differs between ranks: `constant` + the sum over the mesh's axes of coordinate * stride";
+  let arguments = (ins I64Attr:$constant, DenseI64ArrayAttr:$strides, OptionalAttr<Sinter_Device>:$device);
+  let results = (outs Plan_Buffer:$buffer);
+  let assemblyFormat = "$constant `by` $strides (`on` $device^)? attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
 }
 def VariableOp : Plan_Op<"variable"> {
   let summary = "The memory of a `sinter.variable`";

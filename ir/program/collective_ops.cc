@@ -1,8 +1,10 @@
 
 #include <numeric>
 
+#include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
+#include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/program/collective.h"
 
 #define GET_OP_CLASSES
@@ -23,7 +25,12 @@ void AddCollectiveOps(SinterDialect* dialect) {
 std::optional<Collective> Collective::Of(mlir::Operation* op) {
   auto member = llvm::dyn_cast<CollectiveInterface>(op);
   if (!member) return std::nullopt;
-  return Collective{op, llvm::to_vector(member.getGroup().getAsRange<DeviceAttr>()), member.getChannel()};
+  Collective collective{op, {}, {}, member.getChannel()};
+  for (mlir::Attribute one : member.getGroup()) {
+    if (auto device = llvm::dyn_cast<DeviceAttr>(one)) collective.group.push_back(device);
+    if (auto axis = llvm::dyn_cast<mlir::StringAttr>(one)) collective.axes.push_back(axis);
+  }
+  return collective;
 }
 
 int64_t Collective::Rank() const {
@@ -31,10 +38,53 @@ int64_t Collective::Rank() const {
   return found == group.end() ? -1 : found - group.begin();
 }
 
+int64_t Collective::Size() const {
+  if (axes.empty()) return static_cast<int64_t>(group.size());
+  MeshAttr mesh = MeshOf(op);
+  int64_t size = 1;
+  for (mlir::StringAttr axis : axes) size *= mesh.getSizes()[*mesh.find(axis)];
+  return size;
+}
+
+std::string Collective::MembersText() const {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleaveComma(group, stream, [&](DeviceAttr device) { stream << device.text(); });
+  llvm::interleaveComma(axes, stream, [&](mlir::StringAttr axis) {
+    MeshAttr mesh = MeshOf(op);
+    stream << axis.getValue() << " (" << mesh.getSizes()[*mesh.find(axis)] << ")";
+  });
+  return text;
+}
+
 namespace {
+
+// Axes must be of the module's mesh, in its order, so that equal groups have equal text.
+LogicalResult CheckAxes(mlir::Operation* op, const Collective& collective) {
+  if (!collective.group.empty()) {
+    return op->emitOpError("names devices and axes in its group; expected one or the other");
+  }
+  MeshAttr mesh = MeshOf(op);
+  if (!mesh) {
+    return op->emitOpError() << "is over axis " << collective.axes[0] << ", and the module has no mesh; "
+                             << "expected the attribute " << kMeshAttr;
+  }
+  std::optional<size_t> last;
+  for (mlir::StringAttr axis : collective.axes) {
+    std::optional<size_t> position = mesh.find(axis);
+    if (!position) return op->emitOpError() << "is over axis " << axis << ", which " << mesh << " lacks";
+    if (last && *position <= *last) {
+      return op->emitOpError() << "is over axis " << axis
+                               << " out of order; expected each once, in the order of " << mesh;
+    }
+    last = position;
+  }
+  return mlir::success();
+}
 
 LogicalResult CheckGroup(mlir::Operation* op) {
   Collective collective = *Collective::Of(op);
+  if (!collective.axes.empty()) return CheckAxes(op, collective);
   if (collective.group.empty()) {
     return op->emitOpError("has an empty group; expected the devices that take part");
   }
@@ -50,7 +100,7 @@ LogicalResult CheckGroup(mlir::Operation* op) {
 }
 
 LogicalResult CheckRoot(mlir::Operation* op, int64_t root) {
-  int64_t members = static_cast<int64_t>(Collective::Of(op)->group.size());
+  int64_t members = Collective::Of(op)->Size();
   if (root >= 0 && root < members) return mlir::success();
   return op->emitOpError() << "has root " << root << "; expected a rank from 0 to " << members - 1;
 }
@@ -82,9 +132,17 @@ LogicalResult CheckParts(mlir::Operation* op, RankedTensorType whole, RankedTens
                          llvm::ArrayRef<int64_t> sizes) {
   if (mlir::failed(CheckGroup(op))) return mlir::failure();
   Collective collective = *Collective::Of(op);
-  if (sizes.size() != collective.group.size() || llvm::any_of(sizes, [](int64_t size) { return size < 0; })) {
+  const int64_t members = collective.Size();
+  if (sizes.empty() && !collective.axes.empty()) {
+    const bool fits = part.getRank() > 0 && whole == Resized(part, 0, part.getDimSize(0) * members);
+    if (fits) return mlir::success();
+    return op->emitOpError() << "has " << members << " equal parts of type " << part << " of a whole of type "
+                             << whole << "; expected equal types but for dimension 0, which the parts divide";
+  }
+  if (static_cast<int64_t>(sizes.size()) != members ||
+      llvm::any_of(sizes, [](int64_t size) { return size < 0; })) {
     return op->emitOpError() << "has " << sizes.size() << " sizes; expected one of 0 or more for each of "
-                             << collective.group.size() << " devices";
+                             << members << " devices";
   }
   bool same = whole.getRank() > 0 && part.getRank() == whole.getRank() &&
               whole.getElementType() == part.getElementType() &&
@@ -96,7 +154,8 @@ LogicalResult CheckParts(mlir::Operation* op, RankedTensorType whole, RankedTens
                            << "; expected equal types but for dimension 0, which `sizes` divides";
 }
 
-bool IsAlone(mlir::ArrayAttr group) { return group.size() == 1; }
+// A collective of one member has nothing to exchange.
+bool IsAlone(mlir::Operation* op) { return Collective::Of(op)->Size() == 1; }
 
 }  // namespace
 
@@ -109,26 +168,28 @@ LogicalResult AllGatherOp::verify() { return CheckParts(*this, getType(), getX()
 LogicalResult ReduceScatterOp::verify() { return CheckParts(*this, getX().getType(), getType(), getSizes()); }
 LogicalResult AllToAllOp::verify() {
   if (mlir::failed(CheckGroup(*this)) || mlir::failed(CheckSameTypes(*this))) return mlir::failure();
-  int64_t members = static_cast<int64_t>(getGroup().size());
+  int64_t members = Collective::Of(*this)->Size();
   if (getType().getRank() > 0 && getType().getDimSize(0) % members == 0) return mlir::success();
   return emitOpError() << "cuts " << getType() << " for " << members
                        << " devices; expected a dimension 0 that is a multiple of their number";
 }
 LogicalResult RingShiftOp::verify() {
   if (mlir::failed(CheckGroup(*this)) || mlir::failed(CheckSameTypes(*this))) return mlir::failure();
-  int64_t members = static_cast<int64_t>(getGroup().size()), by = static_cast<int64_t>(getBy());
+  int64_t members = Collective::Of(*this)->Size(), by = static_cast<int64_t>(getBy());
   if (by >= 0 && by < members) return mlir::success();
   return emitOpError() << "shifts by " << by << "; expected 0 to " << members - 1;
 }
 LogicalResult SendOp::verify() {
   if (mlir::failed(CheckGroup(*this))) return mlir::failure();
-  if (getGroup().size() == 2 && Collective::Of(*this)->Rank() <= 0) return mlir::success();
-  return emitOpError("expects a group of sender and receiver, and to be on the first");
+  const Collective collective = *Collective::Of(*this);
+  if (collective.group.size() == 2 && collective.Rank() <= 0) return mlir::success();
+  return emitOpError("expects a group of two devices, sender and receiver, and to be on the first");
 }
 LogicalResult RecvOp::verify() {
   if (mlir::failed(CheckGroup(*this))) return mlir::failure();
-  if (getGroup().size() == 2 && Collective::Of(*this)->Rank() != 0) return mlir::success();
-  return emitOpError("expects a group of sender and receiver, and to be on the second");
+  const Collective collective = *Collective::Of(*this);
+  if (collective.group.size() == 2 && collective.Rank() != 0) return mlir::success();
+  return emitOpError("expects a group of two devices, sender and receiver, and to be on the second");
 }
 
 bool AllReduceOp::mayUpdateInPlace(unsigned operand, unsigned result) { return operand == result; }
@@ -141,20 +202,19 @@ bool RingShiftOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
 bool SendOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
 bool RecvOp::mayUpdateInPlace(unsigned, unsigned) { return false; }
 
-// A group of one device has nothing to exchange.
 LogicalResult AllReduceOp::fold(FoldAdaptor, llvm::SmallVectorImpl<mlir::OpFoldResult>& results) {
-  if (!IsAlone(getGroup())) return mlir::failure();
+  if (!IsAlone(*this)) return mlir::failure();
   llvm::append_range(results, getXs());
   return mlir::success();
 }
 mlir::OpFoldResult AllGatherOp::fold(FoldAdaptor) {
-  return IsAlone(getGroup()) ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
+  return IsAlone(*this) ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
 }
 mlir::OpFoldResult ReduceScatterOp::fold(FoldAdaptor) {
-  return IsAlone(getGroup()) ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
+  return IsAlone(*this) ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
 }
 mlir::OpFoldResult AllToAllOp::fold(FoldAdaptor) {
-  return IsAlone(getGroup()) ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
+  return IsAlone(*this) ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
 }
 mlir::OpFoldResult RingShiftOp::fold(FoldAdaptor) {
   return getBy() == 0 ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
@@ -190,8 +250,9 @@ mlir::Operation* AllToAllOp::buildGradientMember(GraphBuilder& b, mlir::ValueRan
 }
 mlir::Operation* RingShiftOp::buildGradientMember(GraphBuilder& b, mlir::ValueRange gradients,
                                                   int64_t channel) {
+  const int64_t members = Collective::Of(*this)->Size();
   return b.builder().create<RingShiftOp>(b.loc(), getX().getType(), gradients[0], getGroup(), channel,
-                                         (getGroup().size() - getBy()) % getGroup().size());
+                                         (members - static_cast<int64_t>(getBy())) % members);
 }
 
 }  // namespace sinter::ir

@@ -2,6 +2,8 @@
 //
 // A collective is one op for each device: the ops of one `channel` are its members. The attribute
 // `sinter.device` gives each member's device; `group` lists all members' devices in the order of their ranks.
+// In a program that all ranks of a mesh run, a collective is one op, and `group` names axes: the members are
+// the ranks that differ in the coordinates of these axes alone.
 // The members of a channel are adjacent, in the order of the group, so that every device meets the same
 // collectives in the same order.
 //
@@ -12,7 +14,8 @@
 
 include "sinter/ir/dialect/device_attr.td"
 
-def Sinter_Group : TypedArrayAttrBase<Sinter_Device, "devices, each once">;
+def Sinter_Group
+    : TypedArrayAttrBase<AnyAttrOf<[Sinter_Device, StrAttr]>, "devices, each once, or axes of the mesh, each once">;
 
 // Not Pure: a member must neither be erased nor move alone. An op whose group is one device folds to its
 // operand.

@@ -1,8 +1,9 @@
-// Copies of values to another device, or to separate memory.
+// Copies of values to another device, to separate memory, or between the ranks of a mesh.
 #ifndef SINTER_IR_PLACEMENT_OPS_TD
 #define SINTER_IR_PLACEMENT_OPS_TD
 
 include "sinter/ir/dialect/device_attr.td"
+include "sinter/ir/dialect/mesh_attr.td"
 
 // Neither an index map nor arithmetic: a separate step.
 class Sinter_PlacementOp<string mnemonic, list<Trait> traits>
@@ -30,6 +31,14 @@ def CloneOp : Sinter_PlacementOp<"clone", []> {
   // MemAlloc keeps two clones of one value distinct; a clone without readers is still erased.
   let results = (outs Res<Sinter_Tensor, "", [MemAlloc]>:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
+}
+
+def ReshardOp : Sinter_Op<"reshard", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "The same value in other parts, each rank having the part that `to` says";
+  let description = "Between the passes `shard`, which inserts it, and `localise`, which replaces it by exchanges.";
+  let arguments = (ins Sinter_Tensor:$x, Sinter_ShardingAttr:$to);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$x `to` $to attr-dict `:` type($result)";
 }
 
 #endif  // SINTER_IR_PLACEMENT_OPS_TD

@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "mlir/IR/IRMapping.h"
+#include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/buffer_aliases.h"
@@ -79,6 +80,7 @@ class FunctionLowering {
 
  private:
   mlir::LogicalResult lowerArguments();
+  void lowerInput(mlir::BlockArgument argument, mlir::StringAttr name, ir::DeviceAttr device);
   mlir::LogicalResult lowerOp(Operation& op);
   void lowerFusion(ir::FusionOp fusion);
   void lowerLibraryOp(Operation& op);
@@ -125,9 +127,10 @@ class FunctionLowering {
 };
 
 mlir::LogicalResult FunctionLowering::run() {
-  auto plan =
-      builder_.create<plan_ir::FunctionOp>(function_.getLoc(), function_.getSymNameAttr(),
-                                           mlir::IntegerAttr(), mlir::DenseI64ArrayAttr(), mlir::ArrayAttr());
+  auto plan = builder_.create<plan_ir::FunctionOp>(
+      function_.getLoc(), function_.getSymNameAttr(), mlir::IntegerAttr(), mlir::DenseI64ArrayAttr(),
+      mlir::ArrayAttr(), function_->getAttrOfType<mlir::StringAttr>(ir::kVariantOfAttr),
+      function_->getAttrOfType<mlir::DenseI64ArrayAttr>(ir::kRanksAttr));
   if (!devices_.empty()) {
     llvm::SmallVector<mlir::Attribute> devices(devices_.begin(), devices_.end());
     plan.setDevicesAttr(builder_.getArrayAttr(devices));
@@ -154,8 +157,11 @@ mlir::LogicalResult FunctionLowering::lowerArguments() {
                                      << " has no device; run sinter-propagate-placement first";
     }
     if (auto name = function_.getArgAttrOfType<mlir::StringAttr>(i, ir::kInputAttr)) {
-      buffers_[argument] =
-          builder_.create<plan_ir::InputOp>(argument.getLoc(), bufferType(argument), name, device);
+      lowerInput(argument, name, device);
+    } else if (auto number = function_.getArgAttrOfType<mlir::DenseI64ArrayAttr>(i, ir::kRankValueAttr)) {
+      buffers_[argument] = builder_.create<plan_ir::RankValueOp>(
+          argument.getLoc(), bufferType(argument), number[0],
+          builder_.getDenseI64ArrayAttr(number.asArrayRef().drop_front()), device);
     } else if (auto variable = function_.getArgAttrOfType<mlir::FlatSymbolRefAttr>(i, ir::kVariableAttr)) {
       buffers_[argument] =
           builder_.create<plan_ir::VariableOp>(argument.getLoc(), bufferType(argument), variable, device);
@@ -165,6 +171,23 @@ mlir::LogicalResult FunctionLowering::lowerArguments() {
     }
   }
   return mlir::success();
+}
+
+// The row at which a part begins differs between ranks, so a library that needs aligned operands reads a copy
+// unless all rows are aligned.
+void FunctionLowering::lowerInput(mlir::BlockArgument argument, mlir::StringAttr name,
+                                  ir::DeviceAttr device) {
+  auto part = function_.getArgAttrOfType<ir::PartAttr>(argument.getArgNumber(), ir::kPartAttr);
+  Value buffer =
+      builder_.create<plan_ir::InputOp>(argument.getLoc(), bufferType(argument), name, device, part);
+  if (part) {
+    const int64_t alignment = ir::TargetModel::Of(device).library_alignment;
+    const int64_t row_bytes = plan_ir::TensorBytes(ir::Resized(part.getWhole(), 0, 1));
+    auto fits = [&](int64_t rows) { return rows * row_bytes % alignment == 0; };
+    const bool aligned = fits(part.getFirst()) && llvm::all_of(part.getStrides(), fits);
+    if (!aligned && IsReadByLibrary(argument)) buffer = copyToAlloc(buffer, argument.getLoc());
+  }
+  buffers_[argument] = buffer;
 }
 
 mlir::LogicalResult FunctionLowering::checkPlaced(Operation& op) {
@@ -364,9 +387,8 @@ void FunctionLowering::lowerCollective(const ir::Collective& collective) {
                                                   : mlir::TypeRange(op->getResultTypes())) {
     bytes += plan_ir::TensorBytes(llvm::cast<mlir::RankedTensorType>(type));
   }
-  auto remark = mlir::emitRemark(op->getLoc())
-                << op->getName().stripDialect() << " of " << bytes << " bytes over";
-  for (auto [i, device] : llvm::enumerate(collective.group)) remark << (i == 0 ? " " : ", ") << device.text();
+  mlir::emitRemark(op->getLoc()) << op->getName().stripDialect() << " of " << bytes << " bytes over "
+                                 << collective.MembersText();
 }
 
 // If the compiler chose to copy an input, it is given to the device directly.
@@ -377,7 +399,8 @@ void FunctionLowering::lowerCopy(ir::CopyOp copy) {
   auto input = source.getDefiningOp<plan_ir::InputOp>();
   bool again = input && copy.getCause() == ir::CopyCause::input;
   if (again) {
-    auto target = builder_.create<plan_ir::InputOp>(loc, source.getType(), input.getNameAttr(), to);
+    auto target = builder_.create<plan_ir::InputOp>(loc, source.getType(), input.getNameAttr(), to,
+                                                    input.getPartAttr());
     buffers_[copy] = target;
     given_.push_back({target, loc, copy.getCause()});
     return;

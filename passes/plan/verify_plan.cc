@@ -199,7 +199,7 @@ mlir::LogicalResult Simulation::declare(Operation& op) {
     }
     if (begin % 64 != 0)
       return alloc.emitOpError() << "begins at " << begin << ", which is not a multiple of 64";
-  } else if (llvm::isa<plan_ir::InputOp, plan_ir::ConstantOp>(op)) {
+  } else if (llvm::isa<plan_ir::InputOp, plan_ir::ConstantOp, plan_ir::RankValueOp>(op)) {
     owners_.write(*rangeOf(op.getResult(0), &op), &op);
   } else if (auto variable = llvm::dyn_cast<plan_ir::VariableOp>(op)) {
     // The plan.variable that no step writes is the old value; there may be only one.
@@ -249,7 +249,7 @@ mlir::LogicalResult Simulation::checkRead(const Range& range, Operation* step, c
 }
 
 mlir::LogicalResult Simulation::checkWrite(const Range& range, Operation* step, const llvm::Twine& what) {
-  if (!range.value.getDefiningOp<plan_ir::InputOp>() && !range.value.getDefiningOp<plan_ir::ConstantOp>()) {
+  if (!llvm::isa<plan_ir::InputOp, plan_ir::ConstantOp, plan_ir::RankValueOp>(range.value.getDefiningOp())) {
     return mlir::success();
   }
   return step->emitOpError() << "writes " << what << ", which is read-only";

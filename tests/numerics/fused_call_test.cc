@@ -40,13 +40,13 @@ class FusedCallTest : public ::testing::Test {
     mlir::OpBuilder b(&context_);
     mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(call.getLoc());
     b.setInsertionPointToEnd(module->getBody());
-    auto function = b.create<FunctionOp>(call.getLoc(), "f", nullptr, nullptr, nullptr);
+    auto function = b.create<FunctionOp>(call.getLoc(), "f", nullptr, nullptr, nullptr, nullptr, nullptr);
     if (function.getBody().empty()) function.getBody().emplaceBlock();
     b.setInsertionPointToEnd(&function.getBody().front());
     mlir::IRMapping map;
     for (auto [i, in] : llvm::enumerate(call.getIns())) {
       map.map(in, b.create<plan_ir::InputOp>(call.getLoc(), in.getType(), "in" + std::to_string(i),
-                                             ir::DeviceAttr()));
+                                             ir::DeviceAttr(), ir::PartAttr()));
     }
     for (mlir::Value out : call.getOuts()) {
       map.map(out, b.create<plan_ir::AllocOp>(call.getLoc(), out.getType(), mlir::IntegerAttr(),

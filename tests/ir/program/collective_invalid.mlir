@@ -105,7 +105,7 @@ func.func @f(%x: tensor<3xf32>) {
 // -----
 
 func.func @f(%x: tensor<3xf32>) {
-  // expected-error @below {{expects a group of sender and receiver, and to be on the first}}
+  // expected-error @below {{expects a group of two devices, sender and receiver, and to be on the first}}
   sinter.send %x over [#sinter.device<gpu, 0>, #sinter.device<gpu, 1>] channel 0 {sinter.device = #sinter.device<gpu, 1>} : tensor<3xf32>
   return
 }
@@ -113,7 +113,7 @@ func.func @f(%x: tensor<3xf32>) {
 // -----
 
 func.func @f(%x: tensor<3xf32>) {
-  // expected-error @below {{expects a group of sender and receiver, and to be on the second}}
+  // expected-error @below {{expects a group of two devices, sender and receiver, and to be on the second}}
   %0 = sinter.recv over [#sinter.device<gpu, 0>] channel 0 : tensor<3xf32>
   return
 }

@@ -1,0 +1,20 @@
+// The architectures that a plan's GPU kernels are compiled for.
+//
+//   ArchitecturesOf({"native", "sm_100"}, module);       // {"sm_90", "sm_100"} on a machine with H100s.
+#ifndef SINTER_FRONTEND_COMPILE_GPU_ARCHITECTURES_H_
+#define SINTER_FRONTEND_COMPILE_GPU_ARCHITECTURES_H_
+
+#include <string>
+#include <vector>
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace sinter {
+
+// Returns each architecture once, in the order of the request. "native" stands for those of this machine's
+// devices of the kinds that the module's plan functions use.
+std::vector<std::string> ArchitecturesOf(const std::vector<std::string>& requested, mlir::ModuleOp module);
+
+}  // namespace sinter
+
+#endif  // SINTER_FRONTEND_COMPILE_GPU_ARCHITECTURES_H_

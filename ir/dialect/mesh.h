@@ -1,0 +1,37 @@
+// The mesh of a program: the named axes of its ranks, and what a function says about the rank that runs it.
+//
+//   if (MeshAttr mesh = MeshOf(op)) ... mesh.ranks()          // Null: the program has one rank.
+//
+// All ranks run one program. A function has an attribute for each number that differs between ranks:
+// kRankValueAttr on an argument that is such a number, kPartAttr on an input of which a rank reads some rows.
+// If a batch does not divide evenly, a function has a variant for each set of ranks with equal shapes:
+// kRanksAttr says which ranks, kVariantOfAttr which function.
+#ifndef SINTER_IR_DIALECT_MESH_H_
+#define SINTER_IR_DIALECT_MESH_H_
+
+#include "mlir/IR/Operation.h"
+#include "sinter/ir/dialect/device_attr.h"
+
+namespace sinter::ir {
+
+// On the module: a MeshAttr.
+inline constexpr llvm::StringLiteral kMeshAttr = "sinter.mesh";
+// On the module, beside the mesh: the devices of all ranks, one rank after the other, if the user lists them.
+// Missing: rank r's devices have the indices of rank 0's plus r times their number.
+inline constexpr llvm::StringLiteral kMeshDevicesAttr = "sinter.mesh_devices";
+// On an argument of type tensor<i64>: DenseI64ArrayAttr {constant, strides...}. The argument's value is
+// constant + the sum over the mesh's axes of coordinate * stride.
+inline constexpr llvm::StringLiteral kRankValueAttr = "sinter.rank_value";
+// On an input: a PartAttr.
+inline constexpr llvm::StringLiteral kPartAttr = "sinter.part";
+// On a function: DenseI64ArrayAttr {begin, end, ...} of coordinates, for each axis of the mesh.
+inline constexpr llvm::StringLiteral kRanksAttr = "sinter.ranks";
+// On a function: StringAttr, its name in the plan.
+inline constexpr llvm::StringLiteral kVariantOfAttr = "sinter.variant_of";
+
+// Returns the mesh of the module that holds `op`; null if there is none.
+MeshAttr MeshOf(mlir::Operation* op);
+
+}  // namespace sinter::ir
+
+#endif  // SINTER_IR_DIALECT_MESH_H_

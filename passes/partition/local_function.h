@@ -1,0 +1,93 @@
+// LocalFunction: rewrites a function with shardings into the function that one rank runs (pass `localise`).
+//
+//   LocalFunction(function, settings, ranks).build();
+//
+// Ranks whose values have equal types share one function. A number that differs between them is an argument
+// (ir/dialect/mesh.h), and an exchange between them is one op over axes of the mesh.
+#ifndef SINTER_PASSES_PARTITION_LOCAL_FUNCTION_H_
+#define SINTER_PASSES_PARTITION_LOCAL_FUNCTION_H_
+
+#include <map>
+#include <vector>
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "sinter/ir/dialect/factor_rule.h"
+#include "sinter/ir/dialect/graph_builder.h"
+#include "sinter/ir/dialect/mesh.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/sharding.h"
+#include "sinter/passes/partition/rank_set.h"
+
+namespace sinter {
+
+// Settings that all functions of a program share.
+struct LocalSettings {
+  ir::MeshAttr mesh;
+  int64_t bucket_bytes = 0;
+  bool report = false;
+};
+
+class LocalFunction {
+ public:
+  LocalFunction(mlir::func::FuncOp function, const LocalSettings& settings, const RankSet& ranks);
+  LocalFunction(const LocalFunction&) = delete;
+  LocalFunction& operator=(const LocalFunction&) = delete;
+
+  // Inserts the new function before the old one, which the caller erases. Call it once.
+  mlir::func::FuncOp build();
+
+ private:
+  struct PlacingListener : mlir::OpBuilder::Listener {
+    void notifyOperationInserted(mlir::Operation* op, mlir::OpBuilder::InsertPoint) override;
+    ir::DeviceAttr device;
+  };
+
+  void findFeeds();
+  void addArguments();
+  mlir::Value addArgument(mlir::RankedTensorType type, mlir::Location loc, mlir::DictionaryAttr attributes);
+  mlir::Value rankValue(const RankNumber& number);
+  void runOp(mlir::Operation* op);
+  mlir::Value onlyOnFirst(mlir::Value value, llvm::ArrayRef<mlir::StringAttr> axes, mlir::Location loc);
+  void runReshard(ir::ReshardOp op);
+  bool travelsInBucket(ir::ReshardOp op) const;
+  void addToBucket(ir::ReshardOp op);
+  void flush(size_t bucket);
+  void runLateOps();
+  mlir::Value gathered(mlir::Value value, const ir::Sharding& from, int64_t dim, mlir::Location loc);
+  mlir::Value partOf(mlir::Value value, ir::ReshardOp op);
+  mlir::Value sliced(mlir::Value value, const ir::Sharding& to, int64_t dim, mlir::Location loc);
+  void addReturn(mlir::func::ReturnOp op);
+  void reportGather(ir::ReshardOp op);
+
+  mlir::ArrayAttr group(llvm::ArrayRef<mlir::StringAttr> axes);
+  ir::FactorPart factorPart(int64_t size, llvm::ArrayRef<mlir::StringAttr> axes);
+
+  mlir::func::FuncOp function_, result_;
+  const LocalSettings& settings_;
+  const RankSet& ranks_;
+  PlacingListener listener_;  // Puts new ops on the device of the op that is rewritten.
+  mlir::OpBuilder builder_;
+  llvm::DenseMap<mlir::Value, mlir::Value> values_;  // This rank's part of each value.
+  std::map<std::vector<int64_t>, mlir::Value> rank_values_;
+  llvm::DenseSet<mlir::Value> feeds_;  // Values that an op on parts depends on.
+  // Sums that wait for their all_reduce.
+  struct Bucket {
+    mlir::Type element;
+    llvm::SmallVector<mlir::StringAttr> axes;
+    llvm::SmallVector<ir::ReshardOp> sums;
+    int64_t bytes = 0;
+  };
+  llvm::SmallVector<Bucket> buckets_;
+  llvm::DenseSet<mlir::Value> late_values_;  // Sums that travel in buckets, and values computed from them.
+  llvm::SmallVector<mlir::Operation*> late_ops_;  // Ops that read late_values_.
+  llvm::SmallVector<mlir::Type> argument_types_;
+  llvm::SmallVector<mlir::DictionaryAttr> argument_attributes_;
+  int64_t channel_ = 0;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_PASSES_PARTITION_LOCAL_FUNCTION_H_

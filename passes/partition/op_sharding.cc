@@ -1,0 +1,119 @@
+#include "sinter/passes/partition/op_sharding.h"
+
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
+
+namespace sinter {
+
+using ir::Extent;
+using ir::FactorKind;
+using ir::Sharding;
+using ir::ValueFactors;
+using mlir::StringAttr;
+
+OpSharding::OpSharding(mlir::Operation* op, ir::MeshAttr mesh)
+    : op_(op), mesh_(mesh), rule_(ir::FactorsOf(op)), axes_(rule_.factors.size()) {}
+
+OpSharding OpSharding::Of(mlir::Operation* op, ir::MeshAttr mesh) {
+  OpSharding sharding(op, mesh);
+  for (StringAttr axis : mesh.getNames()) {
+    std::optional<unsigned> factor;
+    llvm::SmallVector<unsigned> terms;
+    for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+      const Sharding parts = ir::ShardingOf(operand);
+      if (parts.isPartialOver(axis)) terms.push_back(i);
+      if (!factor && parts.isCutBy(axis)) factor = sharding.factorOf(sharding.rule_.operands[i], parts, axis);
+    }
+    for (auto [r, result] : llvm::enumerate(op->getResults())) {
+      const Sharding parts = ir::ShardingOf(result);
+      if (!factor && parts.isCutBy(axis)) factor = sharding.factorOf(sharding.rule_.results[r], parts, axis);
+    }
+    if (factor) sharding.cut(*factor, axis);
+    if (!terms.empty()) sharding.pass(terms, axis);
+  }
+  return sharding;
+}
+
+bool OpSharding::isCut() const {
+  return llvm::any_of(axes_, [](const auto& axes) { return !axes.empty(); });
+}
+
+std::optional<unsigned> OpSharding::factorAt(unsigned operand, const Sharding& sharding,
+                                             StringAttr axis) const {
+  std::optional<unsigned> factor = factorOf(rule_.operands[operand], sharding, axis);
+  if (!factor || rule_.factors[*factor].kind == FactorKind::kWhole) return std::nullopt;
+  return factor;
+}
+
+std::optional<unsigned> OpSharding::factorAtResult(unsigned result, const Sharding& sharding,
+                                                   StringAttr axis) const {
+  std::optional<unsigned> factor = factorOf(rule_.results[result], sharding, axis);
+  if (!factor || rule_.factors[*factor].kind == FactorKind::kWhole) return std::nullopt;
+  return factor;
+}
+
+// Finds the factor that begins where the cut extent begins, and has as many iterations or is cut evenly too.
+std::optional<unsigned> OpSharding::factorOf(const ValueFactors& dims, const Sharding& sharding,
+                                             StringAttr axis) const {
+  for (auto [extents, factors] : llvm::zip_equal(sharding.dims, dims)) {
+    int64_t outer = 1;
+    for (const Extent& extent : extents) {
+      if (!llvm::is_contained(extent.axes, axis)) {
+        outer *= extent.size;
+        continue;
+      }
+      const int64_t parts = ir::CountParts(mesh_, extent.axes);
+      int64_t before = 1;
+      for (unsigned factor : factors) {
+        const int64_t size = rule_.factors[factor].size;
+        const bool fits = size == extent.size || (size % parts == 0 && extent.size % parts == 0);
+        if (before == outer && fits) return factor;
+        before *= size;
+      }
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+void OpSharding::pass(llvm::ArrayRef<unsigned> operands, StringAttr axis) {
+  passing_.push_back(axis);
+  terms_.assign(operands.begin(), operands.end());
+}
+
+Sharding OpSharding::partsOf(mlir::Value value, const ValueFactors& dims) const {
+  Sharding sharding = Sharding::Whole(ir::TypeOf(value));
+  for (auto [extents, factors] : llvm::zip_equal(sharding.dims, dims)) {
+    if (factors.empty()) continue;
+    extents.clear();
+    for (unsigned factor : factors) extents.push_back({rule_.factors[factor].size, axes_[factor]});
+  }
+  return sharding;
+}
+
+Sharding OpSharding::operand(unsigned i) const {
+  Sharding sharding = partsOf(op_->getOperand(i), rule_.operands[i]);
+  if (!passing_.empty() && llvm::is_contained(terms_, i)) {
+    sharding.combine = ir::ReduceKind::sum;
+    sharding.partial = passing_;
+  }
+  return sharding.canonical(mesh_);
+}
+
+Sharding OpSharding::result(unsigned r) const {
+  Sharding sharding = partsOf(op_->getResult(r), rule_.results[r]);
+  sharding.partial = passing_;
+  if (!passing_.empty()) sharding.combine = ir::ReduceKind::sum;
+  for (auto [factor, axes] : llvm::enumerate(axes_)) {
+    if (axes.empty() || rule_.resultNames(r, factor)) continue;
+    const FactorKind kind = rule_.factors[factor].kind;
+    if (kind == FactorKind::kParallel) continue;
+    sharding.combine = kind == FactorKind::kMax   ? ir::ReduceKind::max
+                       : kind == FactorKind::kMin ? ir::ReduceKind::min
+                                                  : ir::ReduceKind::sum;
+    sharding.partial.append(axes.begin(), axes.end());
+  }
+  return sharding.canonical(mesh_);
+}
+
+}  // namespace sinter
