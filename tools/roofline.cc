@@ -30,7 +30,7 @@ constexpr double kSeconds = 0.5;
 class RooflinePlan {
  public:
   explicit RooflinePlan(Device device) : device_(device) {
-    table_.version = Plan::kVersion;
+    table_.version = Plan::LeastVersion(/*has_mesh=*/false);
     table_.producer = "sinter profile";
     table_.name = "roofline";
     table_.content_hash.resize(32);

@@ -239,9 +239,9 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
   auto rank_values = WriteRankValues(plan);
   SINTER_ASSIGN_OR_RETURN(GpuKernelTable gpu_kernels, WriteGpuKernels(plan, sources, options, times));
   fb::FinishPlanBuffer(builder,
-                       fb::CreatePlan(builder, tables.mesh.IsNull() ? 4 : 5, producer, name, hash, target,
-                                      variable_table, function_table, locations, constants, code, devices,
-                                      gpu_kernels, better_code, tables.mesh, rank_values));
+                       fb::CreatePlan(builder, Plan::LeastVersion(/*has_mesh=*/!tables.mesh.IsNull()), producer,
+                                      name, hash, target, variable_table, function_table, locations, constants,
+                                      code, devices, gpu_kernels, better_code, tables.mesh, rank_values));
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   SINTER_RETURN_IF_ERROR(SealPlan(bytes));
   return bytes;

@@ -1,14 +1,14 @@
 // The CPU implementation of the collectives in collective.h.
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/cpu/combine.h"
 #include "sinter/runtime/cpu/host_collective.h"
 #include "sinter/runtime/cpu/steps.h"
+#include "sinter/runtime/host/round_up.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/collective.h"
-#include "sinter/runtime/plan/plan_verifier.h"
 
 namespace sinter {
 namespace {
@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kUnitElements = 64;
 constexpr int64_t kGrainUnits = 256;
 
+constexpr size_t kLinePointers = 8;  // Pointers in a cache line.
 constexpr int kNobody = -1;
 
 struct Range {
@@ -35,11 +36,10 @@ class HostCollectiveWork : public HostCollective {
         process_of_(c_.size()) {
     for (uint32_t rank = 0; rank < c_.size(); ++rank) {
       process_of_[rank] = options_.local.RankOf(c_.group[rank]);
-      if (std::ranges::find(processes_, process_of_[rank]) == processes_.end()) {
-        processes_.push_back(process_of_[rank]);
-      }
     }
+    processes_ = process_of_;
     std::ranges::sort(processes_);
+    processes_.erase(std::ranges::unique(processes_).begin(), processes_.end());
     for (const uint32_t step : group.steps) {
       const fb::Step& table = *function.steps()->Get(step);
       const uint32_t rank = table.body_as_CollectiveStep()->rank();
@@ -47,6 +47,7 @@ class HostCollectiveWork : public HostCollective {
       members_.push_back({rank, table.inputs() == nullptr ? 0 : table.inputs()->size()});
     }
     me_ = process_of_[members_.front().rank];
+    operands_.resize(static_cast<size_t>(options_.pool->threads()) * OperandsOfThread());
     if (c_.traits().moves != nullptr) {
       LayOutMoves();
     } else if (processes_.size() > 1) {
@@ -73,9 +74,9 @@ class HostCollectiveWork : public HostCollective {
   };
   // The same elements for one or several members.
   struct Parcel {
-    CollectiveMove move;                          // To the first of them.
-    std::vector<int> processes;                   // Other processes with receivers, ascending.
-    std::vector<std::pair<int, int64_t>> places;  // The local receivers, and their first elements.
+    CollectiveMove move;                               // To the first of them.
+    std::vector<int> processes = {};                   // Other processes with receivers, ascending.
+    std::vector<std::pair<int, int64_t>> places = {};  // The local receivers, and their first elements.
   };
 
   // Calls f(piece, elements before the piece in `range`) for the pieces of tensors or parts in elements
@@ -120,19 +121,23 @@ class HostCollectiveWork : public HostCollective {
   // the member's elements of `range`. A result that no local member needs goes to the last row.
   void CombineRange(Range range) {
     const int64_t units = (range.end - range.begin + kUnitElements - 1) / kUnitElements;
-    options_.pool->ParallelFor(units, kGrainUnits, [&](int64_t begin, int64_t end, int) {
+    options_.pool->ParallelFor(units, kGrainUnits, [&](int64_t begin, int64_t end, int thread) {
       const Range part = {range.begin + begin * kUnitElements,
                           std::min(range.begin + end * kUnitElements, range.end)};
       ForPieces(part, [&](const CollectivePiece& piece, int64_t before) {
-        CombinePiece(piece, begin * kUnitElements + before);
+        CombinePiece(piece, begin * kUnitElements + before, thread);
       });
     });
   }
 
+  // The threads' lists do not share cache lines.
+  size_t OperandsOfThread() const { return RoundUp<size_t>(2 * c_.size(), kLinePointers) + kLinePointers; }
+
   // `in_row`: offset of the piece in the rows.
-  void CombinePiece(const CollectivePiece& piece, int64_t in_row) const {
-    std::array<const void*, kPlanMaxDevices> inputs;
-    std::array<void*, kPlanMaxDevices> outputs;
+  void CombinePiece(const CollectivePiece& piece, int64_t in_row, int thread) {
+    const std::span<void*> inputs(operands_.data() + static_cast<size_t>(thread) * OperandsOfThread(),
+                                  c_.size());
+    const std::span<void*> outputs(inputs.data() + c_.size(), c_.size());
     size_t row = 0, count = 0;
     for (uint32_t rank = 0; rank < c_.size(); ++rank) {
       const int member = member_of_[rank];
@@ -140,7 +145,7 @@ class HostCollectiveWork : public HostCollective {
       if (member != kNobody && WantsResult(member, piece)) outputs[count++] = Output(member, piece);
     }
     if (count == 0) outputs[count++] = At(Row(row), in_row);
-    CombineElements(c_.combine, c_.dtype, {inputs.data(), c_.size()}, {outputs.data(), count}, piece.count);
+    CombineElements(c_.combine, c_.dtype, inputs, outputs.first(count), piece.count);
   }
 
   std::byte* Row(size_t row) const { return workspace_ + row * row_bytes_; }
@@ -188,6 +193,7 @@ class HostCollectiveWork : public HostCollective {
   std::vector<Parcel> parcels_;
   size_t rows_ = 0, row_bytes_ = 0;
   std::vector<World::Transfer> transfers_;
+  std::vector<void*> operands_;            // Per thread: the inputs and the outputs of CombinePiece.
   std::span<void* const* const> buffers_;  // Buffers of the current run.
   std::byte* workspace_ = nullptr;
   int64_t run_ = 0;
@@ -298,7 +304,8 @@ absl::Status HostCollectiveWork::RunRounds() {
 }
 
 void HostCollectiveWork::LayOutMoves() {
-  for (const CollectiveMove& move : c_.traits().moves(c_)) {
+  const auto is_here = [&](uint32_t rank) { return member_of_[rank] != kNobody; };
+  for (const CollectiveMove& move : c_.traits().moves(c_, is_here)) {
     if (parcels_.empty() || !parcels_.back().move.IsOfSameElements(move)) parcels_.push_back({.move = move});
     Parcel& parcel = parcels_.back();
     const int process = process_of_[move.to];

@@ -74,11 +74,9 @@ StepDependencies FunctionLaunches::OrderOf(const Launch& launch) {
 // of another process and for a later member.
 std::vector<uint32_t> FunctionLaunches::StepsRunWith(uint32_t index) const {
   if (!steps_[index].is_here) return {};
-  const fb::CollectiveStep* const collective = steps_[index].table->body_as_CollectiveStep();
-  if (collective == nullptr) return {index};
   std::vector<uint32_t> members;
-  const uint32_t first = index - collective->rank();
-  for (uint32_t member = first; member < first + collective->group()->size(); ++member) {
+  const uint32_t end = EndOfChannel(steps_.table(), index);
+  for (uint32_t member = BeginOfChannel(steps_.table(), index); member < end; ++member) {
     if (steps_[member].is_here) members.push_back(member);
   }
   if (members.front() != index) members.clear();
@@ -102,11 +100,10 @@ void FunctionLaunches::MakeThreads() {
 std::unique_ptr<HostCollective> FunctionLaunches::MakeHostCollective(const Launch& launch) {
   const fb::Step& first = *steps_[launch.steps.front()].table;
   const fb::CollectiveStep& table = *first.body_as_CollectiveStep();
-  // The first member's index, which is the same in every process.
-  const size_t place = launch.steps.front() - table.rank();
-  const std::string name =
-      absl::StrCat(std::string(CollectiveName(table.kind())), ", ", steps_.Describe(place));
-  const World::Operation operation = steps_.OperationOf(name, place);
+  const std::string name = absl::StrCat(std::string(CollectiveName(table.kind())), ", ",
+                                        steps_.DescribeCollective(launch.steps.front()));
+  const World::Operation operation =
+      steps_.OperationOf(name, CollectiveNumber(steps_.table(), launch.steps.front()));
   std::unique_ptr<HostCollective> made = HostCollective::Make(steps_.table(), CollectiveGroup{launch.steps},
                                                               {.pool = &pool_,
                                                                .local = steps_.memory().local,

@@ -7,6 +7,7 @@
 #include "sinter/runtime/execute/device_exchange.h"
 #include "sinter/runtime/host/load_times.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_vectors.h"
 #include "sinter/runtime/plan/plan_verifier.h"
@@ -194,9 +195,9 @@ void FunctionSteps::SayWritten(const Launch& launch) {
   if (writes) has_written_.store(true, std::memory_order_relaxed);
 }
 
-World::Operation FunctionSteps::OperationOf(std::string_view name, size_t step) const {
+World::Operation FunctionSteps::OperationOf(std::string_view name, uint64_t number) const {
   return {.name = name,
-          .tag = World::TagOf(step),
+          .tag = World::TagOf(number),
           .session = memory_->session,
           .run = memory_->exchanging_runs,
           .function = index_};
@@ -208,6 +209,15 @@ std::string FunctionSteps::Describe(size_t index) const {
   const fb::Step& table = *table_.steps()->Get(static_cast<uint32_t>(index));
   return absl::StrCat("function \"", table_.name()->c_str(), "\", step ", index, " (",
                       table.name() == nullptr ? "" : table.name()->c_str(), ")");
+}
+
+std::string FunctionSteps::DescribeCollective(size_t index) const {
+  const uint32_t step = static_cast<uint32_t>(index);
+  const fb::Step& table = *table_.steps()->Get(step);
+  const fb::CollectiveStep& collective = *table.body_as_CollectiveStep();
+  if (SizeOrZero(collective.axes()) == 0) return Describe(BeginOfChannel(table_, step));
+  return absl::StrCat("function \"", table_.name()->c_str(), "\", epoch ", collective.epoch(), " (",
+                      Text(table.name()), ")");
 }
 
 absl::Status FunctionSteps::AtStep(size_t index, const absl::Status& status) const {

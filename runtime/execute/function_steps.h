@@ -87,10 +87,14 @@ class FunctionSteps {
 
   // True if the function exchanges data with other processes, on any device of the plan.
   bool exchanges() const { return exchanges_; }
-  World::Operation OperationOf(std::string_view name, size_t step) const;
+  // `number`: the number of the exchange in the function, the same on all its processes.
+  World::Operation OperationOf(std::string_view name, uint64_t number) const;
 
   // `function "train", step 14 (sum)`.
   std::string Describe(size_t index) const;
+  // The same text on all processes of the collective: its first member's step, or for an exchange over a
+  // mesh's axes `function "train", epoch 14 (sum)`.
+  std::string DescribeCollective(size_t index) const;
   // Prefixes the status with Describe(index), or with the launch's steps and device.
   absl::Status AtStep(size_t index, const absl::Status& status) const;
   absl::Status AtLaunch(const Launch& launch, const absl::Status& status) const;

@@ -14,17 +14,15 @@ constexpr size_t kNone = ~size_t{0};
 
 class Orderer {
  public:
-  Orderer(const fb::Plan& plan, const fb::Function& function, const std::vector<bool>& is_host,
-          const LocalDevices& local)
+  Orderer(const fb::Function& function, const std::vector<bool>& is_host, const LocalDevices& local)
       : function_(function),
         is_host_(is_host),
         local_(local),
         groups_(LocalGroups(function, local)),
-        devices_(NumDevices(plan)),
-        open_(devices_, kNone),
-        given_(devices_, 1),
-        known_(devices_, std::vector<size_t>(devices_, 0)),
-        writes_(devices_) {}
+        open_(local.count, kNone),
+        given_(local.count, 1),
+        known_(local.count, std::vector<size_t>(local.count, 0)),
+        writes_(local.count) {}
 
   void Add(uint32_t index) {
     const fb::Step& step = *function_.steps()->Get(index);
@@ -51,14 +49,14 @@ class Orderer {
     }
     for (const uint32_t other : others) {
       Learn(device, other);
-      open_[other] = kNone;
+      open_[Here(other)] = kNone;
     }
-    if (!others.empty() || is_between) open_[device] = kNone;
-    const size_t number = ++given_[device];
-    for (const BufferRange& range : writes) writes_[device].push_back({number, range});
+    if (!others.empty() || is_between) open_[Here(device)] = kNone;
+    const size_t number = ++given_[Here(device)];
+    for (const BufferRange& range : writes) writes_[Here(device)].push_back({number, range});
     if (has_source) {
       const fb::Buffer& from = *function_.buffers()->Get(step.inputs()->Get(0));
-      open_[from.device()] = kNone;
+      open_[Here(from.device())] = kNone;
       if (!is_host_[device] && !is_host_[from.device()]) {
         reads_.push_back({from.device(), device, number, RangeOf(from)});
       }
@@ -87,6 +85,7 @@ class Orderer {
     BufferRange range;
   };
 
+  uint32_t Here(uint32_t device) const { return device - local_.first; }
   uint32_t SourceOf(const fb::Step& copy) const {
     return function_.buffers()->Get(copy.inputs()->Get(0))->device();
   }
@@ -96,7 +95,7 @@ class Orderer {
   void AddBetweenProcesses(uint32_t index) {
     const fb::Step& copy = *function_.steps()->Get(index);
     const uint32_t device = local_.Has(copy.device()) ? copy.device() : SourceOf(copy);
-    open_[device] = kNone;
+    open_[Here(device)] = kNone;
     order_.launches.push_back({.device = device, .steps = {index}, .is_between = true});
   }
 
@@ -105,9 +104,9 @@ class Orderer {
     for (const uint32_t index : group.steps) {
       const fb::Step& step = *function_.steps()->Get(index);
       const uint32_t device = step.device();
-      open_[device] = kNone;
-      const size_t number = ++given_[device];
-      for (const BufferRange& range : WritesOf(step)) writes_[device].push_back({number, range});
+      open_[Here(device)] = kNone;
+      const size_t number = ++given_[Here(device)];
+      for (const BufferRange& range : WritesOf(step)) writes_[Here(device)].push_back({number, range});
     }
     last_member_ = group.steps.back();
     const uint32_t first = function_.steps()->Get(group.steps.front())->device();
@@ -124,9 +123,9 @@ class Orderer {
       if (others.empty()) continue;
       for (const uint32_t other : others) {
         Learn(device, other);
-        open_[other] = kNone;
+        open_[Here(other)] = kNone;
       }
-      open_[device] = kNone;
+      open_[Here(device)] = kNone;
       order_.launches.push_back({.device = device, .others = std::move(others)});
     }
   }
@@ -145,7 +144,7 @@ class Orderer {
   std::vector<uint32_t> ReadersOf(uint32_t device, const std::vector<BufferRange>& writes) const {
     std::vector<uint32_t> readers;
     for (const Read& read : reads_) {
-      if (read.owner != device || known_[device][read.reader] >= read.number) continue;
+      if (read.owner != device || known_[Here(device)][Here(read.reader)] >= read.number) continue;
       const bool overwritten =
           std::ranges::any_of(writes, [&](const BufferRange& range) { return range.Overlaps(read.range); });
       if (overwritten && std::ranges::find(readers, read.reader) == readers.end()) {
@@ -160,10 +159,10 @@ class Orderer {
     const fb::Buffer& from = *function_.buffers()->Get(copy.inputs()->Get(0));
     const uint32_t other = from.device();
     if (is_host_[other] || std::ranges::find(others, other) != others.end()) return;
-    const size_t known = known_[copy.device()][other];
+    const size_t known = known_[Here(copy.device())][Here(other)];
     bool is_behind = known == 0;
     const BufferRange range = RangeOf(from);
-    const std::vector<Write>& writes = writes_[other];
+    const std::vector<Write>& writes = writes_[Here(other)];
     for (auto write = writes.rbegin(); write != writes.rend() && write->number > known; ++write) {
       is_behind = is_behind || write->range.Overlaps(range);
     }
@@ -172,27 +171,28 @@ class Orderer {
 
   // After a wait, `device` also comes after all work that `other` comes after.
   void Learn(uint32_t device, uint32_t other) {
-    for (uint32_t d = 0; d < devices_; ++d) {
-      known_[device][d] = std::max(known_[device][d], known_[other][d]);
+    for (uint32_t d = 0; d < local_.count; ++d) {
+      known_[Here(device)][d] = std::max(known_[Here(device)][d], known_[Here(other)][d]);
     }
-    known_[device][other] = given_[other];
+    known_[Here(device)][Here(other)] = given_[Here(other)];
     ForgetKnownReads();
   }
 
   void ForgetKnownReads() {
-    std::erase_if(reads_, [&](const Read& read) { return known_[read.owner][read.reader] >= read.number; });
+    std::erase_if(
+        reads_, [&](const Read& read) { return known_[Here(read.owner)][Here(read.reader)] >= read.number; });
   }
 
   void Place(uint32_t index, uint32_t device, std::vector<uint32_t> others, bool is_between) {
     std::vector<Launch>& launches = order_.launches;
     // CPU steps run on the thread that launches the other devices' work. So they must not move before their
     // place in the plan.
-    const bool is_last = open_[device] == launches.size() - 1;
-    if (open_[device] != kNone && (!is_host_[device] || is_last)) {
-      launches[open_[device]].steps.push_back(index);
+    const bool is_last = open_[Here(device)] == launches.size() - 1;
+    if (open_[Here(device)] != kNone && (!is_host_[device] || is_last)) {
+      launches[open_[Here(device)]].steps.push_back(index);
       return;
     }
-    if (!is_between) open_[device] = launches.size();
+    if (!is_between) open_[Here(device)] = launches.size();
     launches.push_back(
         {.device = device, .steps = {index}, .others = std::move(others), .is_between = is_between});
   }
@@ -203,11 +203,11 @@ class Orderer {
   const std::vector<CollectiveGroup> groups_;
   size_t next_group_ = 0;
   int64_t last_member_ = -1;  // Last step of the latest collective launch.
-  const uint32_t devices_;
   LaunchOrder order_;
+  // The lists below are for the local devices; Here gives a device's place.
   std::vector<size_t> open_;   // Per device: its launch that still takes steps.
   std::vector<size_t> given_;  // Per device: number of its latest work.
-  // known_[d][e]: later work of d comes after e's work up to this number.
+  // known_[Here(d)][Here(e)]: later work of d comes after e's work up to this number.
   std::vector<std::vector<size_t>> known_;
   std::vector<std::vector<Write>> writes_;  // Per device, in order.
   // Reads of one GPU's memory by another GPU that the owner has not yet waited for.
@@ -219,7 +219,7 @@ class Orderer {
 LaunchOrder MakeLaunchOrder(const fb::Plan& plan, const fb::Function& function,
                             const std::vector<bool>& is_host, const LocalDevices* local) {
   const LocalDevices all = {.first = 0, .count = NumDevices(plan)};
-  Orderer orderer(plan, function, is_host, local == nullptr ? all : *local);
+  Orderer orderer(function, is_host, local == nullptr ? all : *local);
   for (uint32_t i = 0; function.steps() != nullptr && i < function.steps()->size(); ++i) orderer.Add(i);
   return orderer.Finish();
 }
@@ -229,9 +229,8 @@ std::vector<CollectiveGroup> LocalGroups(const fb::Function& function, const Loc
   const uint32_t count = function.steps() == nullptr ? 0 : function.steps()->size();
   uint32_t next = 0;
   for (uint32_t first = 0; first < count; first = next) {
-    const fb::CollectiveStep* const table = function.steps()->Get(first)->body_as_CollectiveStep();
-    next = first + (table == nullptr ? 1 : table->group()->size());
-    if (table == nullptr) continue;
+    next = EndOfChannel(function, first);
+    if (function.steps()->Get(first)->body_as_CollectiveStep() == nullptr) continue;
     CollectiveGroup group;
     for (uint32_t step = first; step < next; ++step) {
       if (local.Has(function.steps()->Get(step)->device())) group.steps.push_back(step);

@@ -44,6 +44,8 @@ std::byte* SessionBuffers::AddressOf(const fb::Buffer& buffer) const {
       return variables[buffer.index()] + buffer.offset();
     case fb::Space::Constant:
       return buffers.constants + buffer.offset();
+    case fb::Space::RankValue:
+      return buffers.rank_values + sizeof(int64_t) * buffer.index();
     case fb::Space::Input:
       break;
   }

@@ -43,6 +43,7 @@ struct DeviceBuffers {
   std::byte* arena = nullptr;
   size_t arena_bytes = 0;
   std::byte* constants = nullptr;      // Never written. On a host: the plan's own bytes.
+  std::byte* rank_values = nullptr;    // Never written. RankProgram::rank_values.
   std::byte* inputs = nullptr;         // The function's copies of inputs; unused on a host.
   std::byte* input_staging = nullptr;  // As large as `inputs`; only if the runtime uses it.
   std::byte* scratch = nullptr;

@@ -4,6 +4,7 @@
 
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan_vectors.h"
 
 namespace sinter {
 namespace {
@@ -24,44 +25,62 @@ int64_t FlatElements(const fb::Function& function, const fb::Step& step, DType d
 }
 
 using Moves = std::vector<CollectiveMove>;
+using Filter = std::function<bool(uint32_t rank)>;
 
 // The number of elements of a tensor, or of a part.
 int64_t CountOf(const CollectiveLayout& c, size_t i) { return c.starts[i + 1] - c.starts[i]; }
 
-Moves BroadcastMoves(const CollectiveLayout& c) {
-  Moves moves;
-  for (size_t t = 0; t + 1 < c.starts.size(); ++t) {
-    for (uint32_t to = 0; to < c.size(); ++to) moves.push_back({c.root, to, t, 0, 0, CountOf(c, t)});
+// Calls f(from, to) for the pairs of ranks with a rank of interest, from the lower to the higher. With large
+// groups these are few of all pairs.
+template <typename F>
+void ForPairs(const CollectiveLayout& c, const Filter& is_of_interest, F&& f) {
+  std::vector<uint32_t> some;
+  for (uint32_t rank = 0; rank < c.size(); ++rank) {
+    if (is_of_interest(rank)) some.push_back(rank);
   }
-  return moves;
+  for (uint32_t from = 0; from < c.size(); ++from) {
+    if (is_of_interest(from)) {
+      for (uint32_t to = 0; to < c.size(); ++to) f(from, to);
+    } else {
+      for (const uint32_t to : some) f(from, to);
+    }
+  }
 }
 
-Moves GatherMoves(const CollectiveLayout& c) {
+Moves BroadcastMoves(const CollectiveLayout& c, const Filter& is_of_interest) {
   Moves moves;
-  for (uint32_t from = 0; from < c.size(); ++from) {
+  for (size_t t = 0; t + 1 < c.starts.size(); ++t) {
     for (uint32_t to = 0; to < c.size(); ++to) {
-      moves.push_back({from, to, 0, 0, c.starts[from], CountOf(c, from)});
+      if (is_of_interest(c.root) || is_of_interest(to)) moves.push_back({c.root, to, t, 0, 0, CountOf(c, t)});
     }
   }
   return moves;
 }
 
-Moves AllToAllMoves(const CollectiveLayout& c) {
+Moves GatherMoves(const CollectiveLayout& c, const Filter& is_of_interest) {
   Moves moves;
-  const int64_t part = c.elements() / c.size();
-  for (uint32_t from = 0; from < c.size(); ++from) {
-    for (uint32_t to = 0; to < c.size(); ++to) moves.push_back({from, to, 0, to * part, from * part, part});
-  }
+  ForPairs(c, is_of_interest, [&](uint32_t from, uint32_t to) {
+    moves.push_back({from, to, 0, 0, c.starts[from], CountOf(c, from)});
+  });
   return moves;
 }
 
-Moves SendMoves(const CollectiveLayout& c) { return {{0, 1, 0, 0, 0, c.elements()}}; }
+Moves AllToAllMoves(const CollectiveLayout& c, const Filter& is_of_interest) {
+  Moves moves;
+  const int64_t part = c.elements() / c.size();
+  ForPairs(c, is_of_interest,
+           [&](uint32_t from, uint32_t to) { moves.push_back({from, to, 0, to * part, from * part, part}); });
+  return moves;
+}
+
+Moves SendMoves(const CollectiveLayout& c, const Filter&) { return {{0, 1, 0, 0, 0, c.elements()}}; }
 
 // A ring of one member sends to itself.
-Moves ShiftMoves(const CollectiveLayout& c) {
+Moves ShiftMoves(const CollectiveLayout& c, const Filter& is_of_interest) {
   Moves moves;
   for (uint32_t from = 0; from < c.size(); ++from) {
-    moves.push_back({from, (from + c.root) % c.size(), 0, 0, 0, c.elements()});
+    const uint32_t to = (from + c.root) % c.size();
+    if (is_of_interest(from) || is_of_interest(to)) moves.push_back({from, to, 0, 0, 0, c.elements()});
   }
   return moves;
 }
@@ -112,6 +131,35 @@ CollectiveLayout CollectiveLayout::Of(const fb::Function& function, uint32_t ste
   }
   for (const int64_t size : *sizes) made.starts.push_back(made.starts.back() + size);
   return made;
+}
+
+namespace {
+
+bool IsSameChannel(const fb::Function& function, uint32_t a, uint32_t b) {
+  const fb::CollectiveStep* const one = function.steps()->Get(a)->body_as_CollectiveStep();
+  const fb::CollectiveStep* const other = function.steps()->Get(b)->body_as_CollectiveStep();
+  return one != nullptr && other != nullptr && one->channel() == other->channel();
+}
+
+}  // namespace
+
+uint32_t EndOfChannel(const fb::Function& function, uint32_t step) {
+  uint32_t end = step + 1;
+  while (end < function.steps()->size() && IsSameChannel(function, step, end)) ++end;
+  return end;
+}
+
+uint32_t BeginOfChannel(const fb::Function& function, uint32_t step) {
+  while (step > 0 && IsSameChannel(function, step, step - 1)) --step;
+  return step;
+}
+
+uint64_t CollectiveNumber(const fb::Function& function, uint32_t step) {
+  const fb::CollectiveStep& table = TableOf(function, step);
+  if (SizeOrZero(table.axes()) == 0) return BeginOfChannel(function, step);
+  // Groups of one epoch have different first members. Their numbers may be equal to those of other epochs,
+  // which does no harm (World::Operation::tag): the factor makes it rare.
+  return table.epoch() * 8191 + table.group()->Get(0);
 }
 
 bool CanCombine(fb::ReduceOp combine, DType dtype) {

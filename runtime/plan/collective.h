@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -56,9 +57,10 @@ struct CollectiveTraits {
   Owners inputs = Owners::kAll;   // The members that have inputs.
   Owners outputs = Owners::kAll;  // The members that have outputs.
   uint32_t members = 0;           // The only possible number of members; 0 for any number.
-  // Returns the moves in the same order for every process. Equal elements for several members are adjacent.
-  // Null for kinds that combine.
-  std::vector<CollectiveMove> (*moves)(const CollectiveLayout& layout) = nullptr;
+  // Returns the moves that begin or end at one of these ranks, in the same order for every process. Equal
+  // elements for several members are adjacent. Null for kinds that combine.
+  std::vector<CollectiveMove> (*moves)(const CollectiveLayout& layout,
+                                       const std::function<bool(uint32_t rank)>& is_of_interest) = nullptr;
 
   bool can_be_in_place() const { return has_list || parts != Parts::kNone; }
   static bool Has(Owners owners, uint32_t rank, uint32_t root) {
@@ -104,6 +106,16 @@ struct CollectiveLayout {
   bool HasInputs(uint32_t rank) const { return CollectiveTraits::Has(traits().inputs, rank, root); }
   bool HasOutputs(uint32_t rank) const { return CollectiveTraits::Has(traits().outputs, rank, root); }
 };
+
+// Returns the index after the last step of a step's channel: its members are adjacent. For other steps, the
+// next index.
+uint32_t EndOfChannel(const fb::Function& function, uint32_t step);
+// Returns the first step of a step's channel.
+uint32_t BeginOfChannel(const fb::Function& function, uint32_t step);
+
+// Returns a number of the collective that is the same on all processes with members: the index of its first
+// member's step, or for an exchange over a mesh's axes, its epoch and its first member.
+uint64_t CollectiveNumber(const fb::Function& function, uint32_t step);
 
 // The members of one channel in this process: adjacent in Function.steps, all CPUs or all GPUs.
 struct CollectiveGroup {

@@ -13,6 +13,7 @@
 #include "sinter/runtime/host/sha256.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/host/untrusted_bytes.h"
+#include "sinter/runtime/plan/mesh.h"
 #include "sinter/runtime/plan/plan_code.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_vectors.h"
@@ -65,6 +66,26 @@ FunctionInfo DescribeFunction(const fb::Plan& plan, const fb::Function& function
   info.steps = function.steps() == nullptr ? 0 : function.steps()->size();
   return info;
 }
+
+namespace {
+
+// Describes the function that rank 0 runs, with the arenas of all ranks.
+FunctionInfo DescribeVariants(const fb::Plan& plan, const std::vector<const fb::Function*>& variants) {
+  const RankMesh mesh(plan);
+  FunctionInfo info = DescribeFunction(plan, *VariantOf(mesh, variants, 0));
+  info.device_arena_bytes.clear();
+  info.arena_bytes = 0;
+  for (uint32_t rank = 0; rank < mesh.num_ranks(); ++rank) {
+    const fb::Function& function = *VariantOf(mesh, variants, rank);
+    for (uint32_t d = 0; d < NumDevices(plan); ++d) {
+      info.device_arena_bytes.push_back(static_cast<int64_t>(ArenaBytes(function, d)));
+      info.arena_bytes += info.device_arena_bytes.back();
+    }
+  }
+  return info;
+}
+
+}  // namespace
 
 VariableInfo DescribeVariable(const fb::Plan& plan, const fb::Variable& variable) {
   VariableInfo info;
@@ -140,15 +161,32 @@ std::string_view Plan::target_cpu() const {
 
 std::vector<Device> Plan::Devices() const {
   std::vector<Device> devices;
-  for (uint32_t d = 0; d < NumDevices(*table_); ++d) devices.push_back(DeviceOf(*table_, d));
+  const uint32_t ranks = RankMesh(*table_).num_ranks();
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    for (uint32_t d = 0; d < NumDevices(*table_); ++d) devices.push_back(DeviceOfRank(*table_, rank, d));
+  }
   return devices;
+}
+
+std::vector<MeshAxisInfo> Plan::Mesh() const {
+  std::vector<MeshAxisInfo> axes;
+  if (table_->mesh() == nullptr) return axes;
+  for (const fb::MeshAxis* axis : *table_->mesh()->axes())
+    axes.push_back({axis->name()->str(), axis->size()});
+  return axes;
 }
 
 std::vector<FunctionInfo> Plan::Functions() const {
   std::vector<FunctionInfo> functions;
   if (table_->functions() == nullptr) return functions;
-  for (const fb::Function* function : *table_->functions())
-    functions.push_back(DescribeFunction(*table_, *function));
+  if (table_->mesh() == nullptr) {
+    for (const fb::Function* function : *table_->functions())
+      functions.push_back(DescribeFunction(*table_, *function));
+    return functions;
+  }
+  for (const std::vector<const fb::Function*>& variants : FunctionVariants(*table_)) {
+    functions.push_back(DescribeVariants(*table_, variants));
+  }
   return functions;
 }
 

@@ -60,14 +60,22 @@ struct FunctionInfo {
   std::vector<TensorInfo> outputs;
   int64_t arena_bytes = 0;                  // Sum over all devices.
   std::vector<int64_t> device_arena_bytes;  // Per device, in the order of Plan::Devices.
-  int64_t steps = 0;
+  int64_t steps = 0;                        // With a mesh: of rank 0.
+};
+
+// A named dimension of a plan's ranks.
+struct MeshAxisInfo {
+  std::string name;
+  int64_t size = 1;
 };
 
 // Movable. Share returns another handle of the same bytes. The bytes live as long as the last handle.
 class Plan {
  public:
-  // Version that this build writes. This build reads versions 1 to kVersion.
-  static constexpr uint32_t kVersion = 4;
+  // This build reads versions 1 to kVersion.
+  static constexpr uint32_t kVersion = 5;
+  // Version for writers: the least that the content needs, so that older builds read what they can.
+  static constexpr uint32_t LeastVersion(bool has_mesh) { return has_mesh ? 5 : 4; }
 
   // InvalidArgument: not a plan, or a version that this build cannot read. DataLoss: truncated or altered.
   // ResourceExhausted: out of memory.
@@ -91,10 +99,14 @@ class Plan {
   std::string_view producer() const;  // "sinter 0.1.0"
   // CPU of the least demanding target. Empty if nothing depends on the CPU.
   std::string_view target_cpu() const;
-  // Devices that the plan runs on, each once. Only cpu:0 if the plan has no list. The devices need not exist
-  // on this machine (runtime/memory/device_info.h).
+  // Devices that the plan runs on, each once; with a mesh, those of all ranks, one rank after the other. Only
+  // cpu:0 if the plan has no list. The devices need not exist on this machine (runtime/memory/device_info.h).
   std::vector<Device> Devices() const;
+  // The axes of the plan's mesh, the last one innermost. Empty without a mesh. The ranks are as many as the
+  // product of the sizes.
+  std::vector<MeshAxisInfo> Mesh() const;
 
+  // Lists each function once, also if ranks run different ones of its name.
   std::vector<FunctionInfo> Functions() const;
   // NotFound lists the plan's functions.
   absl::StatusOr<FunctionInfo> Function(std::string_view name) const;

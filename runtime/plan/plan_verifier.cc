@@ -100,14 +100,15 @@ bool SameType(const fb::TensorType& a, const fb::TensorType& b) {
 // Checks that names are not empty, not repeated, and without control characters.
 class Names {
  public:
-  absl::Status Add(const flatbuffers::String* name) {
+  // `may_repeat`: the name may be there already.
+  absl::Status Add(const flatbuffers::String* name, bool may_repeat = false) {
     if (name == nullptr || name->size() == 0) return absl::InvalidArgumentError("it has no name");
     for (const char c : *name) {
       if (static_cast<unsigned char>(c) < 0x20) {
         return absl::InvalidArgumentError("its name holds a control character");
       }
     }
-    if (!seen_.emplace(name->c_str(), name->size()).second) {
+    if (!seen_.emplace(name->c_str(), name->size()).second && !may_repeat) {
       return absl::InvalidArgumentError(absl::StrCat("the name \"", name->c_str(), "\" is used twice"));
     }
     return absl::OkStatus();
@@ -122,30 +123,6 @@ absl::Status VerifyDevice(const fb::Plan& plan, uint32_t index) {
   return absl::InvalidArgumentError(absl::StrCat("device ", index, " of ", NumDevices(plan)));
 }
 
-absl::Status VerifyDeviceKind(const fb::DeviceName& name) {
-  if (name.kind() > fb::DeviceKind::MAX) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("kind ", static_cast<int>(name.kind()), " does not exist"));
-  }
-  const bool is_named = name.kind() == fb::DeviceKind::Named;
-  if (is_named != (name.kind_name() != nullptr)) {
-    return absl::InvalidArgumentError(absl::StrCat("its kind, ", static_cast<int>(name.kind()),
-                                                   is_named ? ", has no name" : ", has a name"));
-  }
-  const std::optional<DeviceKind> kind = DeviceKindOf(name);
-  if (!kind.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "this program knows no devices of kind \"", PrintableText(name.kind_name()->string_view()),
-        "\": it knows ", DeviceKindNames(), ", and others once they are registered (RegisterDeviceKind)"));
-  }
-  // Only one way to write a device.
-  if (is_named && (*kind == DeviceKind::kCpu || *kind == DeviceKind::kGpu)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("it names its kind, ", std::string(DeviceKindName(*kind)), ", which has a number"));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status VerifyDevices(const fb::Plan& plan) {
   if (NumDevices(plan) > kPlanMaxDevices) {
     return Malformed("it names ", NumDevices(plan), " devices: at most ", kPlanMaxDevices);
@@ -153,7 +130,7 @@ absl::Status VerifyDevices(const fb::Plan& plan) {
   std::set<Device> seen;
   for (uint32_t i = 0; plan.devices() != nullptr && i < plan.devices()->size(); ++i) {
     const fb::DeviceName& name = *plan.devices()->Get(i);
-    SINTER_RETURN_IF_ERROR(Within(absl::StrCat("device ", i), VerifyDeviceKind(name)));
+    SINTER_RETURN_IF_ERROR(Within(absl::StrCat("device ", i), VerifyDeviceName(name)));
     if (name.index() < 0 || name.index() > kPlanMaxDeviceIndex) {
       return Malformed("device ", i, ": index ", name.index(), " is outside 0..", kPlanMaxDeviceIndex);
     }
@@ -248,6 +225,8 @@ absl::Status VerifyBuffer(const fb::Plan& plan, const fb::Function& function, co
         absl::StrCat("it has ", buffer.bytes(), " bytes, and its type has ", bytes));
   }
   SINTER_RETURN_IF_ERROR(VerifyDevice(plan, buffer.device()));
+  SINTER_RETURN_IF_ERROR(VerifyRankBuffer(plan, buffer));
+  if (buffer.space() == fb::Space::RankValue) return absl::OkStatus();
   uint64_t room = 0;
   size_t count = 1;
   const char* where = "arena";
@@ -275,6 +254,8 @@ absl::Status VerifyBuffer(const fb::Plan& plan, const fb::Function& function, co
   }
   if (buffer.index() >= count)
     return absl::InvalidArgumentError(absl::StrCat(where, " ", buffer.index(), " of ", count));
+  const uint64_t element = static_cast<uint64_t>(SizeOf(static_cast<DType>(buffer.type()->dtype())));
+  if (buffer.rank_strides() != nullptr) return VerifyRankOffsets(plan, function, buffer, room, element);
   if (buffer.offset() > room || bytes > room - buffer.offset()) {
     return absl::InvalidArgumentError(absl::StrCat("bytes ", buffer.offset(), " to ", buffer.offset(), " + ",
                                                    bytes, " are outside its ", where, " of ", room,
@@ -286,7 +267,6 @@ absl::Status VerifyBuffer(const fb::Plan& plan, const fb::Function& function, co
         absl::StrCat("it is on ", DeviceOf(plan, buffer.device()).ToString(), ", and its variable on ",
                      DeviceOf(plan, plan.variables()->Get(buffer.index())->device()).ToString()));
   }
-  const uint64_t element = static_cast<uint64_t>(SizeOf(static_cast<DType>(buffer.type()->dtype())));
   if (buffer.offset() % element != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("offset ", buffer.offset(), " is not aligned to its elements of ", element, " bytes"));
@@ -334,7 +314,8 @@ absl::Status VerifyPorts(const fb::Plan& plan, const fb::Function& function) {
     const std::string subject = absl::StrCat("input ", i);
     SINTER_RETURN_IF_ERROR(Within(subject, VerifyPort(function, port)));
     const fb::Buffer& buffer = *function.buffers()->Get(port.buffer());
-    if (buffer.space() != fb::Space::Input || buffer.index() != i || buffer.offset() != 0) {
+    if (buffer.space() != fb::Space::Input || buffer.index() != i || buffer.offset() != 0 ||
+        buffer.rank_strides() != nullptr) {
       return Malformed(subject, ": its buffer is not the input itself");
     }
     if (port.replicas() != nullptr && port.replicas()->size() > 0) {
@@ -371,6 +352,7 @@ const char* StepName(const fb::Function& function, uint32_t step) {
 }
 
 absl::Status VerifyFunction(const fb::Plan& plan, const fb::Function& function) {
+  SINTER_RETURN_IF_ERROR(VerifyRanks(plan, function));
   SINTER_RETURN_IF_ERROR(VerifyArenas(plan, function));
   // Buffers refer to the inputs' types, so verify the inputs first.
   Names names;
@@ -392,10 +374,10 @@ absl::Status VerifyFunction(const fb::Plan& plan, const fb::Function& function) 
     }
     SINTER_RETURN_IF_ERROR(Within(subject, VerifyStep(plan, function, step)));
   }
-  std::set<uint32_t> channels;
+  CollectiveOrder order;
   for (uint32_t i = 0; function.steps() != nullptr && i < function.steps()->size(); ++i) {
     SINTER_RETURN_IF_ERROR(Within(absl::StrCat("step ", i, " (", StepName(function, i), ")"),
-                                  VerifyCollectiveOrder(function, i, channels)));
+                                  VerifyCollectiveOrder(function, i, order)));
   }
   return absl::OkStatus();
 }
@@ -419,6 +401,7 @@ absl::Status VerifyContents(std::span<const std::byte> bytes, const fb::Plan& pl
     if ((constants - bytes.data()) % 64 != 0) return Malformed("its constants are not aligned to 64 bytes");
   }
   SINTER_RETURN_IF_ERROR(VerifyDevices(plan));
+  SINTER_RETURN_IF_ERROR(VerifyMesh(plan));
   SINTER_RETURN_IF_ERROR(VerifyPlanCode(plan));
   SINTER_RETURN_IF_ERROR(VerifyGpuKernels(plan));
   Names variables, functions;
@@ -430,14 +413,39 @@ absl::Status VerifyContents(std::span<const std::byte> bytes, const fb::Plan& pl
   SINTER_RETURN_IF_ERROR(VerifyVariableReplicas(plan));
   for (size_t i = 0; plan.functions() != nullptr && i < plan.functions()->size(); ++i) {
     const fb::Function& function = *plan.functions()->Get(i);
-    SINTER_RETURN_IF_ERROR(Within(absl::StrCat("function ", i), functions.Add(function.name())));
+    SINTER_RETURN_IF_ERROR(Within(absl::StrCat("function ", i),
+                                  functions.Add(function.name(), /*may_repeat=*/plan.mesh() != nullptr)));
     SINTER_RETURN_IF_ERROR(
         Within(absl::StrCat("function \"", function.name()->c_str(), "\""), VerifyFunction(plan, function)));
   }
-  return absl::OkStatus();
+  return VerifyFunctionRanks(plan);
 }
 
 }  // namespace
+
+absl::Status VerifyDeviceName(const fb::DeviceName& name) {
+  if (name.kind() > fb::DeviceKind::MAX) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("kind ", static_cast<int>(name.kind()), " does not exist"));
+  }
+  const bool is_named = name.kind() == fb::DeviceKind::Named;
+  if (is_named != (name.kind_name() != nullptr)) {
+    return absl::InvalidArgumentError(absl::StrCat("its kind, ", static_cast<int>(name.kind()),
+                                                   is_named ? ", has no name" : ", has a name"));
+  }
+  const std::optional<DeviceKind> kind = DeviceKindOf(name);
+  if (!kind.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "this program knows no devices of kind \"", PrintableText(name.kind_name()->string_view()),
+        "\": it knows ", DeviceKindNames(), ", and others once they are registered (RegisterDeviceKind)"));
+  }
+  // Only one way to write a device.
+  if (is_named && (*kind == DeviceKind::kCpu || *kind == DeviceKind::kGpu)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it names its kind, ", std::string(DeviceKindName(*kind)), ", which has a number"));
+  }
+  return absl::OkStatus();
+}
 
 Sha256::Bytes PlanHash(std::span<const std::byte> bytes) {
   const uint8_t* const field = fb::GetPlan(bytes.data())->content_hash()->data();

@@ -23,6 +23,9 @@
 //  - A replica of a variable has the variable's shape. It has the same type and is on a device without
 //    another copy of that type; or it is a bf16 or f16 copy of an f32 variable, the only one of its type on
 //    its device, which then also has an f32 copy.
+//  - In a plan with a mesh, every function runs on each rank once. For all of its ranks, its buffers are
+//    inside their inputs. All ranks have the same exchanges over axes in the same order, and members of one
+//    exchange agree on the sizes (docs/collectives.md says why no rank then waits forever).
 //  - A replica of an output's buffer has the same type. The output's buffers are all on different devices.
 //
 // Not checked: the code in shared_object. Trust a plan as far as you trust its source.
@@ -31,6 +34,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -45,6 +49,8 @@ struct FunctionInfo;
 struct VariableInfo;
 
 namespace fb {
+struct Buffer;
+struct DeviceName;
 struct Function;
 struct Plan;
 struct Step;
@@ -87,9 +93,40 @@ absl::Status VerifyStep(const fb::Plan& plan, const fb::Function& function, cons
 // For VerifyPlan: verifies replicas of variables. Each variable alone must be verified.
 absl::Status VerifyVariableReplicas(const fb::Plan& plan);
 
-// Verifies the position of any step among the function's steps, which have passed VerifyStep. `channels`: the
-// channels of earlier collectives; the call adds the step's own.
-absl::Status VerifyCollectiveOrder(const fb::Function& function, uint32_t step, std::set<uint32_t>& channels);
+// The collectives of a function up to a step.
+struct CollectiveOrder {
+  std::set<uint32_t> channels;
+  std::optional<uint64_t> epoch;  // The epoch of the last exchange over axes.
+};
+
+// Verifies the position of any step among the function's steps, which have passed VerifyStep, and adds the
+// step to `order`.
+absl::Status VerifyCollectiveOrder(const fb::Function& function, uint32_t step, CollectiveOrder& order);
+
+inline constexpr size_t kPlanMaxVariants = 64;  // Functions of one name.
+
+// Verifies one entry of a list of devices, but for its index.
+absl::Status VerifyDeviceName(const fb::DeviceName& name);
+
+// For VerifyPlan (mesh_verifier.cc): the mesh and the rank values, after Plan.devices.
+absl::Status VerifyMesh(const fb::Plan& plan);
+// Verifies the ranks of a function, before its buffers.
+absl::Status VerifyRanks(const fb::Plan& plan, const fb::Function& function);
+// Verifies the parts of a buffer that only plans with a mesh have, but for the offsets that its strides make.
+absl::Status VerifyRankBuffer(const fb::Plan& plan, const fb::Buffer& buffer);
+// Verifies the offsets of a buffer with strides, for all ranks of the function: inside `room` bytes and
+// aligned to elements of `element` bytes.
+absl::Status VerifyRankOffsets(const fb::Plan& plan, const fb::Function& function, const fb::Buffer& buffer,
+                               uint64_t room, uint64_t element);
+// Verifies that each function runs on every rank once, and that ranks which run different functions of one
+// name meet in all exchanges. Each function alone must be verified.
+absl::Status VerifyFunctionRanks(const fb::Plan& plan);
+// Verifies that two functions of one name have the same ports and exchanges (variant_verifier.cc).
+absl::Status VerifyVariantPair(const fb::Plan& plan, const fb::Function& a, const fb::Function& b);
+// Verifies that two steps over axes, of two functions of one name, are the same exchange. `has_common_group`:
+// some ranks of the two are members of one group, so that their sizes fit.
+absl::Status VerifyMeeting(const fb::Function& function, const fb::Step& step, const fb::Function& other,
+                           const fb::Step& other_step, bool has_common_group);
 
 // Returns "lenet.cc:12: Linear(128)" for an index into Plan.locations; empty if the index is out of range.
 std::string LocationText(const fb::Plan& plan, uint32_t index);

@@ -48,9 +48,9 @@ absl::Status VerifyStep(const fb::Plan& plan, const fb::Function& function, cons
   SINTER_RETURN_IF_ERROR(Collect(function, step.inputs(), "input", operands.inputs));
   SINTER_RETURN_IF_ERROR(Collect(function, step.outputs(), "output", operands.outputs));
   for (const fb::Buffer* buffer : operands.outputs) {
-    if (buffer->space() == fb::Space::Constant || buffer->space() == fb::Space::Input) {
-      return BadPlan("it writes to ", buffer->space() == fb::Space::Input ? "an input" : "a constant");
-    }
+    if (buffer->space() == fb::Space::Constant) return BadPlan("it writes to a constant");
+    if (buffer->space() == fb::Space::Input) return BadPlan("it writes to an input");
+    if (buffer->space() == fb::Space::RankValue) return BadPlan("it writes to a rank value");
   }
   if (step.device() >= NumDevices(plan)) {
     return BadPlan("it runs on device ", step.device(), " of ", NumDevices(plan));

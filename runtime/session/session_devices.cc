@@ -206,7 +206,7 @@ void SessionDevices::ListVariables(const Sharing& sharing, bool owns_variables) 
 }
 
 void SessionDevices::ListBuffers(LoadedFunctions functions, bool owns_variables) {
-  const auto* const constants = plan_.constants();
+  const size_t rank_values = program_.rank_values().size_bytes();
   size_t staging = 0;
   for (LoadedFunction* const function : functions) {
     staging = std::max(staging, function->inputs().StagingBytes());
@@ -222,9 +222,7 @@ void SessionDevices::ListBuffers(LoadedFunctions functions, bool owns_variables)
           std::max(buffers.arena_bytes, static_cast<size_t>(function->info().device_arena_bytes[d]));
       library = std::max(library, function->LibraryWorkspaceBytes(d));
     }
-    if (owns_variables && !buffers.is_host && constants != nullptr && ReadsConstants(plan_, d)) {
-      copied = constants->size();
-    }
+    if (owns_variables && !buffers.is_host && ReadsConstants(plan_, d)) copied = program_.constants().size();
     const size_t inputs = InputBytes(functions, d);
     MemoryReservation& reservation = ReservationOf(d);
     reservation.Need("arena", buffers.arena_bytes, &SessionMemory::arena, &buffers.arena);
@@ -233,6 +231,8 @@ void SessionDevices::ListBuffers(LoadedFunctions functions, bool owns_variables)
                      &SessionMemory::input_copies, &buffers.input_staging);
     reservation.Need("copy of constants", copied, &SessionMemory::constant_copies, &buffers.constants,
                      /*is_shared=*/true);
+    reservation.Need("rank values", buffers.is_host ? 0 : rank_values, &SessionMemory::constant_copies,
+                     &buffers.rank_values);
     reservation.Need("thread scratch", buffers.runtime->ScratchBytes(), &SessionMemory::thread_scratch,
                      &buffers.scratch);
     reservation.Need("library workspace", library, &SessionMemory::library_workspace,
@@ -296,26 +296,41 @@ absl::StatusOr<std::byte*> SessionDevices::LargeStaging(size_t number, size_t by
   return buffer.data();
 }
 
+absl::Status SessionDevices::PlaceRankValues() {
+  const std::span<const int64_t> values = program_.rank_values();
+  for (DeviceBuffers& buffers : buffers_.devices) {
+    if (!buffers.is_here() || values.empty()) continue;
+    if (buffers.is_host) {
+      // The const_cast is safe: the verifier has checked that no step writes rank values.
+      buffers.rank_values = reinterpret_cast<std::byte*>(const_cast<int64_t*>(values.data()));
+    } else {
+      SINTER_RETURN_IF_ERROR(
+          buffers.runtime->Upload(buffers.rank_values, values.data(), values.size_bytes()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SessionDevices::PlaceConstants(Sharing& sharing, bool owns_variables) {
+  SINTER_RETURN_IF_ERROR(PlaceRankValues());
   if (!owns_variables) {
     for (uint32_t d = 0; d < buffers_.devices.size(); ++d) {
       buffers_.devices[d].constants = sharing.constants[d];
     }
     return absl::OkStatus();
   }
-  const auto* const constants = plan_.constants();
-  const size_t bytes = constants == nullptr ? 0 : constants->size();
+  const std::span<const std::byte> constants = program_.constants();
   const LoadTimes::Scope time = LoadTimes::Time(buffers_.load_times, "constants");
-  MainMemory().report().constants = static_cast<int64_t>(bytes);
-  for (uint32_t d = 0; d < buffers_.devices.size() && bytes > 0; ++d) {
+  MainMemory().report().constants = static_cast<int64_t>(constants.size());
+  for (uint32_t d = 0; d < buffers_.devices.size() && !constants.empty(); ++d) {
     DeviceBuffers& buffers = buffers_.devices[d];
     if (!buffers.is_here()) continue;
     // The const_cast is safe: the verifier has checked that no step writes constants.
-    auto* const data = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(constants->data()));
+    auto* const data = const_cast<std::byte*>(constants.data());
     if (buffers.is_host) {
       buffers.constants = data;
-    } else if (ReservationOf(d).report().constant_copies > 0) {
-      SINTER_RETURN_IF_ERROR(buffers.runtime->Upload(buffers.constants, data, bytes));
+    } else if (ReadsConstants(plan_, d)) {
+      SINTER_RETURN_IF_ERROR(buffers.runtime->Upload(buffers.constants, data, constants.size()));
     }
   }
   for (const DeviceBuffers& buffers : buffers_.devices) sharing.constants.push_back(buffers.constants);

@@ -1,6 +1,6 @@
 // The devices of one session in this process: their runtimes, and the memory that the session takes there.
 //
-//   SessionDevices devices(plan, &buffers);
+//   SessionDevices devices(program, &buffers);
 //   SINTER_RETURN_IF_ERROR(devices.Open(make, options, context));
 //   devices.Prepare();
 //   SINTER_RETURN_IF_ERROR(devices.Connect());
@@ -25,6 +25,7 @@
 #include "sinter/runtime/execute/memory_sharing.h"
 #include "sinter/runtime/execute/session_memory.h"
 #include "sinter/runtime/session/session.h"
+#include "sinter/runtime/world/rank_program.h"
 
 namespace sinter::internal_session {
 
@@ -32,7 +33,8 @@ using LoadedFunctions = std::span<LoadedFunction* const>;
 
 class SessionDevices {
  public:
-  SessionDevices(const fb::Plan& plan, SessionBuffers* buffers) : plan_(plan), buffers_(*buffers) {}
+  SessionDevices(const RankProgram& program, SessionBuffers* buffers)
+      : program_(program), plan_(program.table()), buffers_(*buffers) {}
 
   // Makes the runtimes of the local devices, from the options' allocators or the process-wide ones. Sets
   // `context.scratch_stride`; the caller sets the rest of `context`. InvalidArgument: the allocators do not
@@ -45,7 +47,7 @@ class SessionDevices {
   // Allocates all memory of the session. ResourceExhausted before any allocation if it does not fit. A
   // session that does not own its variables takes them and the constants from `sharing`.
   absl::Status Allocate(LoadedFunctions functions, Sharing& sharing, bool owns_variables);
-  // Makes the plan's constants readable on each device.
+  // Makes the plan's constants and rank values readable on each device.
   absl::Status PlaceConstants(Sharing& sharing, bool owns_variables);
 
   absl::Status Synchronize();
@@ -65,6 +67,7 @@ class SessionDevices {
                           const SessionOptions& options, const StepContext& context);
   void ListVariables(const Sharing& sharing, bool owns_variables);
   void ListBuffers(LoadedFunctions functions, bool owns_variables);
+  absl::Status PlaceRankValues();
   absl::Status ClearInputStaging(LoadedFunctions functions);
   absl::StatusOr<std::byte*> LargeStaging(size_t number, size_t bytes);
   DeviceBuffers& BuffersOf(uint32_t variable);
@@ -73,6 +76,7 @@ class SessionDevices {
   // local CPU.
   MemoryReservation& MainMemory();
 
+  const RankProgram& program_;
   const fb::Plan& plan_;
   SessionBuffers& buffers_;
   std::vector<std::unique_ptr<DeviceRuntime>> runtimes_;  // The local devices, in plan order.

@@ -50,6 +50,7 @@ absl::Status CheckHash(const Plan& plan, const std::string& expected) {
 
 SessionState::SessionState(Plan plan, const DeviceRuntimeFactory& make, std::shared_ptr<Sharing> shared)
     : plan_(std::move(plan)),
+      program_(plan_.table()),
       make_(make),
       sharing_(shared == nullptr ? std::make_shared<Sharing>() : shared),
       owns_variables_(shared == nullptr) {
@@ -86,7 +87,8 @@ absl::Status SessionState::UseOptions(const SessionOptions& options) {
   buffers_.poison = options.poison;
   buffers_.load_times = &load_times_;
   tuning_ = SessionTuning(options.tuning, plan_.path());
-  SINTER_ASSIGN_OR_RETURN(buffers_.local, LocalDevices::Of(plan_.table(), options.world));
+  SINTER_ASSIGN_OR_RETURN(program_, RankProgram::Of(plan_.table(), options.world));
+  SINTER_ASSIGN_OR_RETURN(buffers_.local, LocalDevices::Of(program_.table(), options.world));
   if (!buffers_.local.is_alone) buffers_.world = options.world;
   return absl::OkStatus();
 }
@@ -99,9 +101,9 @@ absl::Status SessionState::LoadDevices(const SessionOptions& options) {
     const LoadTimes::Scope time = load_times_.Time("generated code of CPUs");
     SINTER_ASSIGN_OR_RETURN(sharing_->code, LoadedCode::Load(chosen.shared_object));
   }
-  variables_ = std::make_unique<SessionVariables>(plan_.table(), &buffers_, *pool_);
+  variables_ = std::make_unique<SessionVariables>(program_.table(), &buffers_, *pool_);
   if (owns_variables_) variables_->StartInitialValues();
-  devices_ = std::make_unique<SessionDevices>(plan_.table(), &buffers_);
+  devices_ = std::make_unique<SessionDevices>(program_, &buffers_);
   return devices_->Open(make_, options,
                         {.pool = pool_.get(),
                          .shared_object = sharing_->code.handle(),
@@ -111,7 +113,7 @@ absl::Status SessionState::LoadDevices(const SessionOptions& options) {
                          .local = buffers_.local,
                          .tuning = &tuning_,
                          .load_times = &load_times_,
-                         .plan = &plan_.table()});
+                         .plan = &program_.table()});
 }
 
 absl::Status SessionState::LoadProgram() {
@@ -132,7 +134,7 @@ absl::Status SessionState::LoadProgram() {
 }
 
 absl::Status SessionState::LoadFunctions() {
-  const fb::Plan& table = plan_.table();
+  const fb::Plan& table = program_.table();
   for (size_t i = 0; table.functions() != nullptr && i < table.functions()->size(); ++i) {
     SINTER_ASSIGN_OR_RETURN(std::unique_ptr<LoadedFunction> function,
                             LoadedFunction::Load(table, *table.functions()->Get(i), &buffers_, *pool_));

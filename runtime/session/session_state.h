@@ -25,6 +25,7 @@
 #include "sinter/runtime/session/session.h"
 #include "sinter/runtime/session/session_devices.h"
 #include "sinter/runtime/session/session_variables.h"
+#include "sinter/runtime/world/rank_program.h"
 
 namespace sinter::internal_session {
 
@@ -69,6 +70,7 @@ class SessionState {
   absl::Status AllocateMemory();
 
   Plan plan_;
+  RankProgram program_;  // The plan's program for the ranks of this process.
   DeviceRuntimeFactory make_;
   std::unique_ptr<ThreadPool> pool_;
   SharingMember sharing_;

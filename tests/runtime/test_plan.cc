@@ -22,7 +22,7 @@ fb::TensorTypeT MakeType(DType dtype, const std::vector<int64_t>& shape) {
 }
 
 TestPlan::TestPlan() {
-  table.version = Plan::kVersion;
+  table.version = Plan::LeastVersion(/*has_mesh=*/false);
   table.producer = "test";
   table.name = "test plan";
   table.content_hash.resize(32);
@@ -37,6 +37,23 @@ void TestPlan::UseDevices(const std::vector<Device>& devices) {
   SINTER_CHECK(table.functions.empty()) << "devices come first";
   table.devices.clear();
   for (const Device device : devices) table.devices.push_back(MakeDeviceName(device));
+}
+
+void TestPlan::UseMesh(const std::vector<std::pair<std::string, uint32_t>>& axes) {
+  table.version = Plan::LeastVersion(/*has_mesh=*/true);
+  table.mesh = std::make_unique<fb::MeshT>();
+  for (const auto& [name, size] : axes) {
+    table.mesh->axes.push_back(std::make_unique<fb::MeshAxisT>());
+    table.mesh->axes.back()->name = name;
+    table.mesh->axes.back()->size = size;
+  }
+}
+
+uint32_t TestPlan::AddRankValue(int64_t constant, std::vector<int64_t> strides) {
+  table.rank_values.push_back(std::make_unique<fb::RankValueT>());
+  table.rank_values.back()->constant = constant;
+  table.rank_values.back()->strides = std::move(strides);
+  return static_cast<uint32_t>(table.rank_values.size() - 1);
 }
 
 uint32_t TestPlan::AddGpuKernel(const std::string& symbol) {
@@ -122,9 +139,13 @@ std::string TestPlan::Bytes() const {
     better_code.push_back(fb::CreateCpuCode(builder, whose, bytes));
   }
   const auto better = better_code.empty() ? 0 : builder.CreateVector(better_code);
-  builder.Finish(fb::CreatePlan(builder, table.version, producer, name, hash, target, variables, functions,
-                                locations, constants, shared_object, devices, gpu_kernels, better),
-                 fb::PlanIdentifier());
+  const auto mesh = table.mesh == nullptr ? 0 : fb::Mesh::Pack(builder, table.mesh.get());
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::RankValue>>> rank_values = 0;
+  if (!table.rank_values.empty()) rank_values = PackAll<fb::RankValue>(builder, table.rank_values);
+  builder.Finish(
+      fb::CreatePlan(builder, table.version, producer, name, hash, target, variables, functions, locations,
+                     constants, shared_object, devices, gpu_kernels, better, mesh, rank_values),
+      fb::PlanIdentifier());
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   // Ignores the error of a plan without room for the hash: some tests want such a plan.
   (void)SealPlan(bytes);
@@ -184,6 +205,24 @@ uint32_t TestFunction::Variable(uint32_t index) {
   const fb::TensorTypeT& type = *plan_.table.variables[index]->type;
   return Buffer(fb::Space::Variable, index, 0, static_cast<DType>(type.dtype), type.shape,
                 plan_.table.variables[index]->device);
+}
+
+uint32_t TestFunction::RowsOf(uint32_t input, uint64_t offset, const std::vector<int64_t>& shape,
+                              std::vector<int64_t> rank_strides) {
+  const fb::BufferT whole = *table_->buffers[input];
+  const uint32_t made = Buffer(fb::Space::Input, whole.index, offset, static_cast<DType>(whole.type->dtype),
+                               shape, whole.device);
+  table_->buffers[made]->rank_strides = std::move(rank_strides);
+  return made;
+}
+
+uint32_t TestFunction::RankValue(uint32_t index, uint32_t device) {
+  return Buffer(fb::Space::RankValue, index, 0, DType::kI64, {}, device);
+}
+
+void TestFunction::RunsOn(const std::vector<std::pair<uint32_t, uint32_t>>& ranges) {
+  table_->ranks.clear();
+  for (const auto& [begin, end] : ranges) table_->ranks.emplace_back(begin, end);
 }
 
 void TestFunction::Output(const std::string& name, uint32_t buffer) {
@@ -251,6 +290,22 @@ fb::StepT& TestFunction::CollectiveLayout(const fb::CollectiveStepT& step, std::
                                           std::vector<uint32_t> outputs) {
   fb::StepT& made = Add("exchange", step, std::move(inputs), std::move(outputs));
   made.device = step.group[step.rank];
+  return made;
+}
+fb::StepT& TestFunction::ExchangeOver(std::vector<uint32_t> axes, fb::CollectiveStepT step,
+                                      std::vector<uint32_t> inputs, std::vector<uint32_t> outputs) {
+  const std::vector<uint32_t>& tensors = inputs.empty() ? outputs : inputs;
+  step.dtype = table_->buffers[tensors[0]]->type->dtype;
+  for (const uint32_t tensor : tensors) {
+    const fb::BufferT& buffer = *table_->buffers[tensor];
+    step.elements.push_back(static_cast<int64_t>(buffer.bytes) / SizeOf(static_cast<DType>(step.dtype)));
+  }
+  step.axes = std::move(axes);
+  step.epoch = ++exchanges_;
+  step.channel = static_cast<uint32_t>(exchanges_);
+  const uint32_t device = table_->buffers[tensors[0]]->device;
+  fb::StepT& made = Add("exchange", step, std::move(inputs), std::move(outputs));
+  made.device = device;
   return made;
 }
 fb::StepT& TestFunction::Conv(const fb::ConvStepT& step, std::vector<uint32_t> inputs,

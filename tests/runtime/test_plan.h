@@ -13,11 +13,17 @@
 //   uint32_t far = f.Arena(DType::kF32, {4}, /*device=*/1);
 //   f.Copy(y, far);
 //
+// For a mesh of ranks, call UseMesh. The devices are then those of rank 0.
+//   plan.UseMesh({{"data", 2}, {"tensor", 3}});
+//   uint32_t rows = f.RowsOf(x, 0, {2}, {8, 0});        // Two elements for each coordinate on `data`.
+//   f.ExchangeOver({1}, {}, {a}, {b});                  // An all-reduce over `tensor`.
+//
 // The code is test_kernels.c.
 #ifndef SINTER_TESTS_RUNTIME_TEST_PLAN_H_
 #define SINTER_TESTS_RUNTIME_TEST_PLAN_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -33,6 +39,9 @@ struct TestPlan {
   TestPlan();
 
   void UseDevices(const std::vector<Device>& devices);
+  void UseMesh(const std::vector<std::pair<std::string, uint32_t>>& axes);
+  // Returns the index into Plan.rank_values.
+  uint32_t AddRankValue(int64_t constant, std::vector<int64_t> strides);
   // Returns the index into Plan.variables.
   uint32_t AddVariable(const std::string& name, DType dtype, const std::vector<int64_t>& shape,
                        double value = 0, uint32_t device = 0);
@@ -67,6 +76,12 @@ class TestFunction {
                   const std::vector<int64_t>& shape, uint32_t device = 0);
   // Returns a buffer for the same input on another device.
   uint32_t InputOn(uint32_t buffer, uint32_t device);
+  // Returns a buffer for a part of the input, which moves by `rank_strides` bytes.
+  uint32_t RowsOf(uint32_t input, uint64_t offset, const std::vector<int64_t>& shape,
+                  std::vector<int64_t> rank_strides);
+  uint32_t RankValue(uint32_t index, uint32_t device = 0);
+  // Sets the ranks: [begin, end) for each axis.
+  void RunsOn(const std::vector<std::pair<uint32_t, uint32_t>>& ranges);
   void Output(const std::string& name, uint32_t buffer);
 
   fb::StepT& Kernel(const std::string& symbol, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
@@ -82,6 +97,9 @@ class TestFunction {
   // Adds the step on the device of the group's member `step.rank`.
   fb::StepT& CollectiveLayout(const fb::CollectiveStepT& step, std::vector<uint32_t> inputs,
                               std::vector<uint32_t> outputs);
+  // Adds an exchange over axes. Sets its type, its sizes, and the next epoch and channel.
+  fb::StepT& ExchangeOver(std::vector<uint32_t> axes, fb::CollectiveStepT step, std::vector<uint32_t> inputs,
+                          std::vector<uint32_t> outputs);
   fb::StepT& Attention(const fb::AttentionStepT& step, std::vector<uint32_t> inputs,
                        std::vector<uint32_t> outputs);
   fb::StepT& Pool(const fb::PoolStepT& step, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
@@ -95,6 +113,7 @@ class TestFunction {
 
   TestPlan& plan_;
   fb::FunctionT* table_;
+  uint64_t exchanges_ = 0;
 };
 
 }  // namespace sinter

@@ -136,7 +136,8 @@ class Maker {
   }
   // By peer; for each peer the sends before the receives.
   void SendAndReceive() {
-    std::vector<CollectiveMove> moves = collective_.traits().moves(collective_);
+    const auto is_this = [&](uint32_t rank) { return static_cast<int>(rank) == rank_; };
+    const std::vector<CollectiveMove> moves = collective_.traits().moves(collective_, is_this);
     for (const Kind kind : {Kind::kSend, Kind::kRecv}) {
       for (const CollectiveMove& move : moves) {
         const int from = static_cast<int>(move.from), to = static_cast<int>(move.to);

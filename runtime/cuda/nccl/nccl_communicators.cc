@@ -12,6 +12,7 @@
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/cuda/driver/cuda_handles.h"
 #include "sinter/runtime/cuda/driver/lost_gpus.h"
+#include "sinter/runtime/host/sha256.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan_devices.h"
 
@@ -35,11 +36,58 @@ absl::Status WithName(const absl::Status& status, std::string_view operation, co
                       absl::StrCat(std::string(operation), ", ", name, ": ", status.message()));
 }
 
-// The message that processes exchange before they connect.
+// The messages that processes exchange before they connect: first one of these, then the ids.
 struct Greeting {
-  uint8_t is_ready = 0;
+  uint32_t is_ready = 0;
+  uint32_t ids = 0;
+};
+
+// The id of a group, which the process of its first member makes. A process knows only the groups of its own
+// program. So the key, a hash of the members, names the group.
+struct GroupId {
+  Sha256::Bytes key = {};
   ncclUniqueId id = {};
 };
+
+Sha256::Bytes KeyOf(const std::vector<uint32_t>& group) {
+  Sha256 hash;
+  hash.Update(std::as_bytes(std::span(group)));
+  return hash.Digest();
+}
+
+// Gathers one list from every process, all of one length. Without a world there is one process.
+template <typename T>
+absl::StatusOr<std::vector<T>> GatherAll(World* world, const std::vector<T>& own) {
+  if (world == nullptr) return own;
+  std::vector<T> all(own.size() * static_cast<size_t>(world->size()));
+  SINTER_RETURN_IF_ERROR(world->AllGather(
+      std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all)), {.name = "connect the GPUs"}));
+  return all;
+}
+
+// Returns the ids that the processes have made, of all groups. All processes call it. `ids`: this process's.
+// `status`: this process's error, which the others learn.
+absl::StatusOr<std::vector<std::vector<GroupId>>> GatherIds(World* world, std::vector<GroupId> ids,
+                                                            const absl::Status& status) {
+  SINTER_ASSIGN_OR_RETURN(const std::vector<Greeting> greetings,
+                          GatherAll<Greeting>(world, {{.is_ready = status.ok() ? 1u : 0u,
+                                                       .ids = static_cast<uint32_t>(ids.size())}}));
+  SINTER_RETURN_IF_ERROR(status);
+  uint32_t most = 1;
+  for (size_t rank = 0; rank < greetings.size(); ++rank) {
+    most = std::max(most, greetings[rank].ids);
+    if (greetings[rank].is_ready != 0) continue;
+    return absl::UnavailableError(absl::StrCat("rank ", rank, " cannot use NCCL: its own error says why"));
+  }
+  ids.resize(most);
+  SINTER_ASSIGN_OR_RETURN(const std::vector<GroupId> all, GatherAll(world, ids));
+  std::vector<std::vector<GroupId>> by_rank;
+  for (size_t rank = 0; rank < greetings.size(); ++rank) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(rank * most);
+    by_rank.emplace_back(first, first + greetings[rank].ids);
+  }
+  return by_rank;
+}
 
 }  // namespace
 
@@ -108,33 +156,26 @@ absl::StatusOr<std::unique_ptr<NcclCommunicators>> NcclCommunicators::Connect(
   const std::vector<std::vector<uint32_t>> groups = GroupsOf(plan);
   const absl::StatusOr<const Nccl*> nccl = LoadNccl();
   const int own_rank = world == nullptr ? 0 : world->rank();
-  const int ranks = world == nullptr ? 1 : world->size();
   // Exchanged even if NCCL is missing, so that the other processes learn of it.
-  std::vector<Greeting> own(std::max<size_t>(groups.size(), 1));
+  std::vector<GroupId> own;
   absl::Status status = nccl.status();
   for (size_t i = 0; i < groups.size() && status.ok(); ++i) {
     if (local.RankOf(groups[i].front()) != own_rank) continue;
-    status = (*nccl)->Check((*nccl)->GetUniqueId(&own[i].id), "make an id for a group");
+    own.push_back({.key = KeyOf(groups[i])});
+    status = (*nccl)->Check((*nccl)->GetUniqueId(&own.back().id), "make an id for a group");
   }
-  for (Greeting& greeting : own) greeting.is_ready = status.ok() ? 1 : 0;
-  std::vector<Greeting> all = own;
-  if (world != nullptr) {
-    all.resize(own.size() * static_cast<size_t>(ranks));
-    SINTER_RETURN_IF_ERROR(world->AllGather(
-        std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all)), {.name = "connect the GPUs"}));
-  }
-  SINTER_RETURN_IF_ERROR(status);
-  const auto greeting_of = [&](int rank, size_t group) {
-    return all[static_cast<size_t>(rank) * own.size() + group];
-  };
-  for (int rank = 0; rank < ranks; ++rank) {
-    if (greeting_of(rank, 0).is_ready != 0) continue;
-    return absl::UnavailableError(absl::StrCat("rank ", rank, " cannot use NCCL: its own error says why"));
-  }
+  SINTER_ASSIGN_OR_RETURN(const std::vector<std::vector<GroupId>> ids,
+                          GatherIds(world, std::move(own), status));
   std::unique_ptr<NcclCommunicators> made(new NcclCommunicators(**nccl, world));
-  for (size_t i = 0; i < groups.size(); ++i) {
-    const ncclUniqueId& id = greeting_of(local.RankOf(groups[i].front()), i).id;
-    SINTER_RETURN_IF_ERROR(made->MakeGroup(plan, groups[i], gpus, id));
+  // All processes connect the groups that they have in common in one order, that of the program's exchanges.
+  for (const std::vector<uint32_t>& group : groups) {
+    const std::vector<GroupId>& of_first = ids[static_cast<size_t>(local.RankOf(group.front()))];
+    const auto found = std::ranges::find(of_first, KeyOf(group), &GroupId::key);
+    if (found == of_first.end()) {
+      return absl::InternalError(absl::StrCat("rank ", local.RankOf(group.front()),
+                                              " knows no group of devices ", absl::StrJoin(group, ", ")));
+    }
+    SINTER_RETURN_IF_ERROR(made->MakeGroup(plan, group, gpus, found->id));
   }
   return made;
 }

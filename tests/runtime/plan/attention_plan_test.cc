@@ -53,7 +53,7 @@ TestPlan GoodAttentionPlan() {
 TEST(AttentionPlanTest, LoadsAndSaysItsVersion) {
   const absl::StatusOr<Plan> plan = GoodAttentionPlan().Make();
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->table().version(), Plan::kVersion);
+  EXPECT_EQ(plan->table().version(), Plan::LeastVersion(/*has_mesh=*/false));
 }
 
 struct AttentionAlteration {
