@@ -279,9 +279,9 @@ Tensor Builder::RandomUniform(DType dtype, const Shape& shape, double low, doubl
   if (!call.CheckShape(dtype, shape) || !CheckLiteral(call, low, dtype) || !CheckLiteral(call, high, dtype))
     return {};
   auto random = call.function().NextRandom(where);
-  return call.Done(call.b().builder().create<ir::RandomUniformOp>(call.loc(), call.type(dtype, shape),
-                                                                  random.seed, random.step, random.stream,
-                                                                  llvm::APFloat(low), llvm::APFloat(high)));
+  return call.Done(call.b().builder().create<ir::RandomUniformOp>(
+      call.loc(), call.type(dtype, shape), random.seed, random.step, random.stream, llvm::APFloat(low),
+      llvm::APFloat(high), mlir::ValueRange(), nullptr));
 }
 
 Tensor Builder::RandomNormal(DType dtype, const Shape& shape, double mean, double stddev, Where where) {
@@ -295,9 +295,9 @@ Tensor Builder::RandomNormal(DType dtype, const Shape& shape, double mean, doubl
       !CheckLiteral(call, stddev, dtype))
     return {};
   auto random = call.function().NextRandom(where);
-  return call.Done(call.b().builder().create<ir::RandomNormalOp>(call.loc(), call.type(dtype, shape),
-                                                                 random.seed, random.step, random.stream,
-                                                                 llvm::APFloat(mean), llvm::APFloat(stddev)));
+  return call.Done(call.b().builder().create<ir::RandomNormalOp>(
+      call.loc(), call.type(dtype, shape), random.seed, random.step, random.stream, llvm::APFloat(mean),
+      llvm::APFloat(stddev), mlir::ValueRange(), nullptr));
 }
 
 Tensor Builder::RandomBernoulli(const Shape& shape, double probability, Where where) {
@@ -308,9 +308,9 @@ Tensor Builder::RandomBernoulli(const Shape& shape, double probability, Where wh
   }
   if (!call.CheckShape(DType::kI1, shape)) return {};
   auto random = call.function().NextRandom(where);
-  return call.Done(call.b().builder().create<ir::RandomBernoulliOp>(call.loc(), call.type(DType::kI1, shape),
-                                                                    random.seed, random.step, random.stream,
-                                                                    llvm::APFloat(probability)));
+  return call.Done(call.b().builder().create<ir::RandomBernoulliOp>(
+      call.loc(), call.type(DType::kI1, shape), random.seed, random.step, random.stream,
+      llvm::APFloat(probability), mlir::ValueRange(), nullptr));
 }
 
 Tensor Builder::RandomPermutation(DType dtype, int64_t n, Where where) {

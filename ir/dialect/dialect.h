@@ -16,8 +16,8 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "sinter/ir/dialect/collective_settings.h"
 #include "sinter/ir/dialect/device_attr.h"
+#include "sinter/ir/dialect/factor_rule.h"
 #include "sinter/ir/dialect/graph_builder.h"
-#include "sinter/ir/dialect/sharding_rule.h"
 #include "sinter/ir/scalar/element_builder.h"
 #include "sinter/ir/scalar/scalar_builder.h"
 
@@ -29,6 +29,8 @@ enum class MathMode : uint32_t;
 
 // Returns the dimension of images of this layout that counts the channels.
 int64_t ChannelDim(ImageLayout layout);
+// True if a cast between these types keeps all values of floats: the cast and a sum can be exchanged.
+bool IsWideningCast(mlir::Type from, mlir::Type to);
 }  // namespace sinter::ir
 
 // Generated.

@@ -54,11 +54,21 @@ def Sinter_IntTensor : Sinter_TensorOf<[Sinter_Int], "i64 i32 i8 ui8">;
 def Sinter_NumberTensor : Sinter_TensorOf<[Sinter_Float, Sinter_Int], "f64 f32 bf16 f16 i64 i32 i8 ui8">;
 def Sinter_BoolTensor : Sinter_TensorOf<[I1], "i1">;
 def Sinter_IndexTensor : Sinter_TensorOf<[I64, I32], "i64 i32">;
+// A position in a tensor of which an op makes a part: a number of the rank, known when the program runs.
+def Sinter_Origin
+    : Type<CPred<"$_self == ::mlir::RankedTensorType::get({}, ::mlir::IntegerType::get($_self.getContext(), 64))">,
+           "tensor<i64>", "::mlir::RankedTensorType">,
+      BuildableType<"::mlir::RankedTensorType::get({}, $_builder.getIntegerType(64))">;
 
 // Op classes ------------------------------------------------------------------------------------------------
 
 // Base of every op. `summary` is required: the op reference is generated from it, and a test checks it.
 class Sinter_Op<string mnemonic, list<Trait> traits = []> : Op<Sinter_Dialect, mnemonic, traits>;
+
+// Declares FusibleInterface::getLinearity; `linear` is a C++ expression.
+class Sinter_LinearMethod<code linear> {
+  code text = "::sinter::ir::Linearity getLinearity() { using enum ::sinter::ir::Linearity; return " # linear # "; }";
+}
 
 // A pointwise op: results have the operands' shape and are computed element by element.
 //   scalar:   C++ expression for the value of one element, over `s` (ScalarBuilder) and the operands `x`,
@@ -66,11 +76,14 @@ class Sinter_Op<string mnemonic, list<Trait> traits = []> : Op<Sinter_Dialect, m
 //   gradient: C++ expressions separated by commas, one for each operand, over `b` (GraphBuilder), the
 //             operands `x`, `y`, `z`, the result `r` and its gradient `g`, all of type Expr. `none`: no
 //             gradient.
+//   linear:   Linearity (ir/dialect/factor_rule.h), as a C++ expression: kNone unless a record says more.
 class Sinter_PointwiseOp<string mnemonic, string text, code scalar, code gradient, list<Trait> traits = []>
     : Sinter_Op<mnemonic, traits # [Pure, SameOperandsAndResultShape,
         DeclareOpInterfaceMethods<PointwiseInterface>, DeclareOpInterfaceMethods<FusibleInterface>,
         DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = text;
+  code linear = "kNone";
+  let extraClassDeclaration = Sinter_LinearMethod<linear>.text;
   let extraClassDefinition = [{
     ::sinter::ir::Scalar $cppClass::emitScalar(::sinter::ir::ScalarBuilder &s,
                                                ::llvm::ArrayRef<::sinter::ir::Scalar> in) {

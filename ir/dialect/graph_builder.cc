@@ -55,7 +55,7 @@ Expr GraphBuilder::full(ArrayRef<int64_t> shape, mlir::Type element, double valu
 }
 
 Expr GraphBuilder::iota(ArrayRef<int64_t> shape, mlir::Type element, int64_t dim) {
-  return wrap(builder_.create<IotaOp>(loc_, RankedTensorType::get(shape, element), dim));
+  return wrap(builder_.create<IotaOp>(loc_, RankedTensorType::get(shape, element), dim, mlir::Value()));
 }
 
 Expr GraphBuilder::add(Expr x, Expr y) { return Binary<AddOp>(x, y); }

@@ -30,7 +30,9 @@ def FusibleInterface : OpInterface<"FusibleInterface"> {
     InterfaceMethod<[{
       The affine map from result coordinates to the coordinates at which operand number `operand` is read. A null map
       if there is none: the op reads at data-dependent or conditional coordinates, or does not read the operand.}],
-      "::mlir::AffineMap", "getOperandMap", (ins "unsigned":$operand)>
+      "::mlir::AffineMap", "getOperandMap", (ins "unsigned":$operand)>,
+    InterfaceMethod<"Returns the operands in which the op is linear: partial sums there give a partial sum.",
+      "::sinter::ir::Linearity", "getLinearity", (ins), "", "return ::sinter::ir::Linearity::kNone;">
   ];
 }
 
@@ -54,7 +56,10 @@ def ReductionInterface : OpInterface<"ReductionInterface"> {
            "::llvm::ArrayRef<::sinter::ir::Scalar>":$b)>,
     InterfaceMethod<"The result element of a finished accumulator.",
       "::sinter::ir::Scalar", "emitFinish",
-      (ins "::sinter::ir::ScalarBuilder &":$s, "::llvm::ArrayRef<::sinter::ir::Scalar>":$acc)>
+      (ins "::sinter::ir::ScalarBuilder &":$s, "::llvm::ArrayRef<::sinter::ir::Scalar>":$acc)>,
+    InterfaceMethod<[{
+      Returns how results of parts of the reduced dimensions combine; kWhole if a collective cannot combine them.}],
+      "::sinter::ir::FactorKind", "getReducedKind", (ins), "", "return ::sinter::ir::FactorKind::kWhole;">
   ];
 }
 
@@ -185,15 +190,30 @@ def EpilogueInterface : OpInterface<"EpilogueInterface"> {
 
 def ShardableInterface : OpInterface<"ShardableInterface"> {
   let description = [{
-    Gives the sharding rule of ops that can run on a part of their operands. Only for ops whose rule does not follow from
-    FusibleInterface::getOperandMap. Callers use ir::ShardAlong (ir/dialect/sharding_rule.h), which handles both.
+    States how the op iterates (ir/dialect/factor_rule.h). Only for ops whose rule does not follow from
+    FusibleInterface::getOperandMap or ReductionInterface::getReducedDims. Callers use ir::FactorsOf, which handles all ops.
   }];
   let cppNamespace = "::sinter::ir";
   let methods = [
     InterfaceMethod<[{
-      Returns how the other operands and the results are split when operand number `operand` is split along `dim`; nullopt
-      if the op needs the whole operand.}],
-      "std::optional<::sinter::ir::ShardingRule>", "shardAlong", (ins "unsigned":$operand, "int64_t":$dim)>
+      Returns the op's factors. Dimensions without factors are whole: FactorsOf gives each a factor of its own.}],
+      "::sinter::ir::FactorRule", "getFactorRule">
+  ];
+}
+
+def LocalFormInterface : OpInterface<"LocalFormInterface"> {
+  let description = [{
+    The op on a part of its factors differs from the whole op in more than types: an attribute holds a size, or elements depend
+    on positions in the whole tensor. Callers use ir::BuildOnPart (ir/dialect/local_op.h), which handles all ops.
+  }];
+  let cppNamespace = "::sinter::ir";
+  let methods = [
+    InterfaceMethod<[{
+      Builds the op on one part and returns one value for each result. `operands` are the operands' parts; `parts` has one entry
+      for each factor of `rule`, the op's own rule.}],
+      "::llvm::SmallVector<::mlir::Value>", "buildLocal",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands, "const ::sinter::ir::FactorRule &":$rule,
+           "::llvm::ArrayRef<::sinter::ir::FactorPart>":$parts)>
   ];
 }
 

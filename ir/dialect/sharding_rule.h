@@ -1,4 +1,4 @@
-// ShardingRule: how an op runs on a part of its operands, for the pass `partition`, which shards the batch.
+// ShardingRule: how an op runs on parts of one dimension of an operand; a view of its factors (factor_rule.h).
 //
 //   std::optional<ShardingRule> rule = ShardAlong(matmul, /*operand=*/0, /*dim=*/1);   // [m, k], along k.
 //   // rule->operands == {1, 0}, rule->results == {kWhole}, rule->partial == ReduceKind::sum
@@ -26,13 +26,12 @@ struct ShardingRule {
   int64_t numerator = 1, denominator = 1;
   // For a partial sum: the operand that only the first part reads (the other parts read zeros). -1 if none.
   int64_t only_first = -1;
+  unsigned factor = 0;  // The factor that is cut, of FactorsOf(op).
 };
 
-// Returns nullopt if the op needs the whole operand.
+// Returns nullopt if the op needs the whole operand. This is also so for a dimension of size 1, and for
+// collectives: each part would need an exchange of its own.
 std::optional<ShardingRule> ShardAlong(mlir::Operation* op, unsigned operand, int64_t dim);
-
-// The rule of ops whose operands and results are all split along `dim`.
-ShardingRule SplitAll(mlir::Operation* op, int64_t dim);
 
 }  // namespace sinter::ir
 

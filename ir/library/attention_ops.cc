@@ -302,12 +302,51 @@ SmallVector<Expr> AttentionOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> out
   return gradients;
 }
 
-// Examples are independent: only the batch dimension may be split.
-std::optional<ShardingRule> AttentionOp::shardAlong(unsigned, int64_t dim) {
-  return dim == 0 ? std::optional(SplitAll(*this, 0)) : std::nullopt;
+// How they iterate
+// -----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Examples and heads are independent, and so are queries, unless they count the keys that they see. A row's sum
+// runs over all keys. In the gradient, heads and queries that share keys add up to the gradients of these.
+struct AttentionWords {
+  SmallVector<Factor> factors;
+  SmallVector<std::string> inputs;
+  std::string queries, stats;
+
+  AttentionWords(ValueRange tensors, bool causal, FactorKind shared) {
+    const AttentionShape s = AttentionShape::Of(tensors);
+    factors = {{s.batch, FactorKind::kParallel, 'b'},
+               {s.queries, causal || s.packed ? FactorKind::kWhole : shared, 't'},
+               {s.key_heads, FactorKind::kParallel, 'h'},
+               {s.heads / s.key_heads, shared, 'g'},
+               {s.keys, FactorKind::kWhole, 's'},
+               {s.width, FactorKind::kWhole, 'd'}};
+    queries = "b t hg d", stats = "b hg t";
+    if (s.packed) {
+      inputs = {"b t . hg d"};
+    } else {
+      inputs = {queries, "b s h d", "b s h d"};
+    }
+  }
+};
+
+}  // namespace
+
+FactorRule AttentionOp::getFactorRule() {
+  const AttentionWords words(getInputs(), getCausal(), FactorKind::kParallel);
+  SmallVector<std::string> results = {words.queries};
+  if (getStats()) results.push_back(words.stats);
+  return SpellFactors(*this, words.factors, words.inputs, results);
 }
-std::optional<ShardingRule> AttentionGradOp::shardAlong(unsigned, int64_t dim) {
-  return dim == 0 ? std::optional(SplitAll(*this, 0)) : std::nullopt;
+
+FactorRule AttentionGradOp::getFactorRule() {
+  const AttentionWords words(getInputs(), getCausal(), FactorKind::kSum);
+  SmallVector<std::string> operands = words.inputs;
+  operands.append({words.queries, words.stats, words.queries});
+  FactorRule rule = SpellFactors(*this, words.factors, operands, words.inputs);
+  rule.linear_in = {{static_cast<unsigned>(operands.size() - 1)}};
+  return rule;
 }
 
 }  // namespace sinter::ir

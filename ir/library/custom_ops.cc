@@ -93,4 +93,7 @@ llvm::SmallVector<Expr> ElementwiseKernelOp::buildGradient(GraphBuilder& b,
   return gradients;
 }
 
+// The body may use the number of its element, and index raw parameters.
+FactorRule ElementwiseKernelOp::getFactorRule() { return WholeFactors(*this); }
+
 }  // namespace sinter::ir

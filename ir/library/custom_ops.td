@@ -7,6 +7,7 @@ include "sinter/ir/dialect/dialect.td"
 
 // frontend/ops/elementwise_kernel.h specifies what the texts may use.
 def ElementwiseKernelOp : Sinter_Op<"elementwise_kernel", [Pure, LibraryInterface,
+                                                           DeclareOpInterfaceMethods<ShardableInterface>,
                                                            DeclareOpInterfaceMethods<DifferentiableInterface>,
                                                            DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A C++ body, run once for each i of 0 to n-1, over the user's parameters";

@@ -53,7 +53,7 @@ def MatmulOp : Sinter_Op<"matmul", [Pure, AttrSizedOperandSegments, LibraryInter
 // fuse-epilogue creates it there; one written by hand is decomposed first. `preactivation` is the
 // activation's input and has the result's type.
 def MatmulGradOp : Sinter_Op<"matmul_grad", [Pure, DeclareOpInterfaceMethods<CompositeInterface>, LibraryInterface,
-                                            ContractionInterface]> {
+                                            ContractionInterface, DeclareOpInterfaceMethods<ShardableInterface>]> {
   let summary = "(A B) activation'(preactivation); operands like matmul's";
   let hasVerifier = 1;
   let arguments = (ins Sinter_FloatTensor:$a, Sinter_FloatTensor:$b, Sinter_FloatTensor:$preactivation,
@@ -68,7 +68,8 @@ def MatmulGradOp : Sinter_Op<"matmul_grad", [Pure, DeclareOpInterfaceMethods<Com
 // are always [C_out, C_in / groups, kh, kw]; padding is [top, bottom, left, right].
 class Sinter_ConvOp<string mnemonic, string text, dag operands>
     : Sinter_Op<mnemonic, [Pure, LibraryInterface, ImageOpInterface, ContractionInterface, EpilogueInterface,
-                           DeclareOpInterfaceMethods<ShardableInterface>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+                           DeclareOpInterfaceMethods<ShardableInterface>, DeclareOpInterfaceMethods<LocalFormInterface>,
+                           DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = text;
   let arguments = !con(operands, (ins DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$padding,
       DenseI64ArrayAttr:$dilations, I64Attr:$groups,

@@ -4,11 +4,24 @@
 
 include "sinter/ir/dialect/dialect.td"
 
-def AddOp : Sinter_BinaryNumberOp<"add", "x + y", [{ x + y }], [{ g, g }], [Commutative]> { let hasFolder = 1; }
-def SubOp : Sinter_BinaryNumberOp<"sub", "x - y", [{ x - y }], [{ g, -g }]> { let hasFolder = 1; }
-def MulOp : Sinter_BinaryNumberOp<"mul", "x * y", [{ x * y }], [{ g * y, g * x }], [Commutative]> { let hasFolder = 1; }
+def AddOp : Sinter_BinaryNumberOp<"add", "x + y", [{ x + y }], [{ g, g }], [Commutative]> {
+  let hasFolder = 1;
+  let linear = "kAll";
+}
+def SubOp : Sinter_BinaryNumberOp<"sub", "x - y", [{ x - y }], [{ g, -g }]> {
+  let hasFolder = 1;
+  let linear = "kAll";
+}
+def MulOp : Sinter_BinaryNumberOp<"mul", "x * y", [{ x * y }], [{ g * y, g * x }], [Commutative]> {
+  let hasFolder = 1;
+  let linear = "kEach";
+}
 def DivOp : Sinter_BinaryNumberOp<"div", "x / y; integers round towards zero, and x / 0 is 0 for them",
-    [{ x / y }], [{ g / y, -(g * r) / y }]> { let hasFolder = 1; }
+    [{ x / y }], [{ g / y, -(g * r) / y }]> {
+  let hasFolder = 1;
+  // Integer division rounds.
+  let linear = "::llvm::isa<::mlir::FloatType>(getType().getElementType()) ? kFirst : kNone";
+}
 def PowOp : Sinter_BinaryFloatOp<"pow", "x to the power y (C pow); the gradient towards x is 0 where y is 0, towards y "
     "0 where x <= 0", [{ s.pow(x, y) }],
     [{ b.select(b.eq(y, b.zeros(y)), b.zeros(x), g * y * b.pow(x, y - 1.0)),
@@ -25,7 +38,10 @@ def RemOp : Sinter_BinaryNumberOp<"rem", "Remainder with the sign of x (C fmod);
     [{ s.rem(x, y) }], [{ g, -g * b.trunc(x / y) }]>;
 def Atan2Op : Sinter_BinaryFloatOp<"atan2", "Angle of the point (y, x): atan2(x, y) of C with x the ordinate",
     [{ s.atan2(x, y) }], [{ g * y / (x * x + y * y), -(g * x) / (x * x + y * y) }]>;
-def NegOp : Sinter_UnaryNumberOp<"neg", "-x", [{ -x }], [{ -g }]> { let hasFolder = 1; }
+def NegOp : Sinter_UnaryNumberOp<"neg", "-x", [{ -x }], [{ -g }]> {
+  let hasFolder = 1;
+  let linear = "kFirst";
+}
 def AbsOp : Sinter_UnaryNumberOp<"abs", "|x|", [{ s.abs(x) }], [{ g * b.sign(x) }]>;
 def SignOp : Sinter_UnaryNumberOp<"sign", "-1, 0 or 1; NaN stays NaN", [{ s.sign(x) }], [{ none }]>;
 def FloorOp : Sinter_UnaryFloatOp<"floor", "The largest integer not above x", [{ s.floor(x) }], [{ none }]>;

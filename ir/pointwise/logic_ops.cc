@@ -36,4 +36,10 @@ mlir::LogicalResult ClampOp::verify() {
                        << ": low must not be above high, neither a NaN";
 }
 
+bool IsWideningCast(mlir::Type from, mlir::Type to) {
+  from = mlir::getElementTypeOrSelf(from), to = mlir::getElementTypeOrSelf(to);
+  return llvm::isa<mlir::FloatType>(from) && llvm::isa<mlir::FloatType>(to) &&
+         from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth();
+}
+
 }  // namespace sinter::ir

@@ -49,6 +49,7 @@ def SelectOp : Sinter_PointwiseOp<"select", "on_true where the condition holds, 
   let results = (outs Sinter_Tensor:$result);
   let assemblyFormat = "$condition `,` $on_true `,` $on_false attr-dict `:` type($condition) `,` type($result)";
   let hasFolder = 1;
+  let linear = "kAllButFirst";
 }
 
 def ClampOp : Sinter_PointwiseOp<"clamp", "x limited to [low, high]; the gradient is 0 outside",
@@ -70,6 +71,7 @@ def CastOp : Sinter_PointwiseOp<"cast",
   let results = (outs Sinter_Tensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
   let hasFolder = 1;
+  let linear = "::sinter::ir::IsWideningCast(getX().getType(), getType()) ? kFirst : kNone";
 }
 
 #endif  // SINTER_IR_LOGIC_OPS_TD

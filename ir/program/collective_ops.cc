@@ -255,4 +255,28 @@ mlir::Operation* RingShiftOp::buildGradientMember(GraphBuilder& b, mlir::ValueRa
                                          (members - static_cast<int64_t>(getBy())) % members);
 }
 
+// Elements combine with those at their place. The tensors of one exchange are cut independently.
+FactorRule AllReduceOp::getFactorRule() {
+  FactorRule rule = WholeFactors(*this);
+  for (auto [i, x] : llvm::enumerate(getXs())) {
+    for (auto [d, size] : llvm::enumerate(llvm::cast<RankedTensorType>(x.getType()).getShape())) {
+      rule.operands[i][d] = rule.results[i][d] = {static_cast<unsigned>(rule.factors.size())};
+      rule.factors.push_back({size, FactorKind::kParallel, DimName(static_cast<int64_t>(d))});
+    }
+  }
+  if (getCombine() == ReduceKind::sum || getCombine() == ReduceKind::mean) {
+    rule.linear_in = {llvm::to_vector(llvm::seq(getNumOperands()))};
+  }
+  return rule;
+}
+// The others move parts of dimension 0 between members, or run on some members only.
+FactorRule ReduceOp::getFactorRule() { return WholeFactors(*this); }
+FactorRule BroadcastFromOp::getFactorRule() { return WholeFactors(*this); }
+FactorRule AllGatherOp::getFactorRule() { return WholeFactors(*this); }
+FactorRule ReduceScatterOp::getFactorRule() { return WholeFactors(*this); }
+FactorRule AllToAllOp::getFactorRule() { return WholeFactors(*this); }
+FactorRule RingShiftOp::getFactorRule() { return WholeFactors(*this); }
+FactorRule SendOp::getFactorRule() { return WholeFactors(*this); }
+FactorRule RecvOp::getFactorRule() { return WholeFactors(*this); }
+
 }  // namespace sinter::ir

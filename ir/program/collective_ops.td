@@ -20,7 +20,8 @@ def Sinter_Group
 // Not Pure: a member must neither be erased nor move alone. An op whose group is one device folds to its
 // operand.
 class Sinter_CollectiveOp<string mnemonic, string text, dag operands, dag attributes = (ins), list<Trait> traits = []>
-    : Sinter_Op<mnemonic, traits # [CollectiveInterface, DeclareOpInterfaceMethods<StepInterface, ["mayUpdateInPlace"]>]> {
+    : Sinter_Op<mnemonic, traits # [CollectiveInterface, DeclareOpInterfaceMethods<StepInterface, ["mayUpdateInPlace"]>,
+                                    DeclareOpInterfaceMethods<ShardableInterface>]> {
   let summary = text;
   let arguments = !con(operands, (ins Sinter_Group:$group, I64Attr:$channel), attributes);
   let hasVerifier = 1;

@@ -1,5 +1,6 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
+#include "sinter/ir/dialect/tensor_types.h"
 
 #define GET_OP_CLASSES
 #include "ir/placement_ops.cc.inc"
@@ -40,6 +41,20 @@ llvm::SmallVector<Expr> CopyOp::buildGradient(GraphBuilder& b, llvm::ArrayRef<Ex
 
 llvm::SmallVector<Expr> CloneOp::buildGradient(GraphBuilder& b, llvm::ArrayRef<Expr> output_gradients) {
   return {output_gradients[0]};
+}
+
+// Of the value that a copy is like, nothing is read.
+FactorRule CopyOp::getFactorRule() {
+  FactorRule rule = SameFactors(*this, [](int64_t) { return true; });
+  if (getLike()) rule.operands[1].assign(TypeOf(getLike()).getRank(), {});
+  rule.linear_in = {{0}};
+  return rule;
+}
+
+FactorRule CloneOp::getFactorRule() {
+  FactorRule rule = SameFactors(*this, [](int64_t) { return true; });
+  rule.linear_in = {{0}};
+  return rule;
 }
 
 }  // namespace sinter::ir

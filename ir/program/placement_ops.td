@@ -7,7 +7,7 @@ include "sinter/ir/dialect/mesh_attr.td"
 
 // Neither an index map nor arithmetic: a separate step.
 class Sinter_PlacementOp<string mnemonic, list<Trait> traits>
-    : Sinter_Op<mnemonic, traits # [AllTypesMatch<["x", "result"]>, MoveInterface,
+    : Sinter_Op<mnemonic, traits # [AllTypesMatch<["x", "result"]>, MoveInterface, DeclareOpInterfaceMethods<ShardableInterface>,
                                     DeclareOpInterfaceMethods<DifferentiableInterface>]>;
 
 def CopyOp : Sinter_PlacementOp<"copy", [Pure]> {

@@ -470,7 +470,7 @@ SmallVector<Value> DropoutOp::decompose(GraphBuilder& b) {
   Expr x = Wide(b, getX());
   Expr kept = b.wrap(b.builder().create<RandomBernoulliOp>(
       b.loc(), RankedTensorType::get(x.shape(), b.builder().getI1Type()), getSeed(), getStep(), getStream(),
-      llvm::APFloat(keep)));
+      llvm::APFloat(keep), mlir::ValueRange(), nullptr));
   return {Narrow(b.select(kept, x * (1 / keep), b.zeros(x)), getResult())};
 }
 

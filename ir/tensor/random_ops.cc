@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "sinter/ir/dialect/local_op.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
 #include "sinter/ir/scalar/philox.h"
@@ -34,15 +35,77 @@ LogicalResult VerifyRandom(Op op) {
   return op.emitOpError() << "has stream " << stream << ": streams are 0 to 4294967295";
 }
 
+// Checks that the result lies in a whole that has a position, if the op names one.
 template <typename Op>
-PhiloxWords EmitWords(Op op, ElementBuilder& e, ValueRange coords) {
-  ScalarBuilder& s = e.s();
-  mlir::Value position = e.linearize(coords, op.getType().getShape());
-  return EmitPhilox(s, e.element(op.getSeed(), {}), e.element(op.getStep(), {}),
-                    static_cast<uint32_t>(op.getStream()), e.fromIndex(position, s.builder().getI64Type()));
+LogicalResult VerifyOrigin(Op op) {
+  const std::optional<llvm::ArrayRef<int64_t>> whole = op.getWhole();
+  llvm::ArrayRef<int64_t> sizes = op.getType().getShape();
+  if (!whole && op.getOrigin().empty()) return mlir::success();
+  if (!whole || whole->size() != sizes.size() || op.getOrigin().size() != sizes.size()) {
+    return op.emitOpError() << "has " << op.getOrigin().size() << " positions of a whole of "
+                            << (whole ? whole->size() : 0) << " dimensions; expected one for each of the "
+                            << sizes.size() << " dimensions of the result";
+  }
+  if (const std::string fault = ShapeFault(*whole); !fault.empty()) {
+    return op.emitOpError() << "is a part of a whole that " << fault;
+  }
+  for (auto [d, size] : llvm::enumerate(*whole)) {
+    if (size >= sizes[d]) continue;
+    return op.emitOpError() << "has size " << sizes[d] << " in dimension " << d
+                            << " and is a part of a whole of " << size << "; expected no more than the whole";
+  }
+  return mlir::success();
 }
 
-// Seed and step have rank 0: the map has no results.
+template <typename Op>
+LogicalResult VerifyRandomTensor(Op op) {
+  return mlir::success(mlir::succeeded(VerifyRandom(op)) && mlir::succeeded(VerifyOrigin(op)));
+}
+
+// Returns the row-major position of an element in the whole tensor.
+template <typename Op>
+Scalar EmitPosition(Op op, ElementBuilder& e, ValueRange coords) {
+  mlir::Type i64 = e.s().builder().getI64Type();
+  if (!op.getWhole()) return e.fromIndex(e.linearize(coords, op.getType().getShape()), i64);
+  llvm::ArrayRef<int64_t> whole = *op.getWhole();
+  Scalar position = e.fromIndex(e.linearize(coords, whole), i64);
+  int64_t stride = 1;
+  for (size_t d = whole.size(); d-- > 0; stride *= whole[d]) {
+    Scalar origin = e.element(op.getOrigin()[d], {});
+    position = position + (stride == 1 ? origin : origin * static_cast<double>(stride));
+  }
+  return position;
+}
+
+template <typename Op>
+PhiloxWords EmitWords(Op op, ElementBuilder& e, ValueRange coords) {
+  return EmitPhilox(e.s(), e.element(op.getSeed(), {}), e.element(op.getStep(), {}),
+                    static_cast<uint32_t>(op.getStream()), EmitPosition(op, e, coords));
+}
+
+// Builds a part: the same elements of the same whole.
+template <typename Op>
+llvm::SmallVector<mlir::Value> BuildPart(Op op, mlir::OpBuilder& builder, ValueRange operands,
+                                         const FactorRule& rule, llvm::ArrayRef<FactorPart> parts) {
+  mlir::RankedTensorType type = LocalType(op.getType(), rule.results[0], parts);
+  if (type == op.getType()) return {CloneWithLocalTypes(builder, op, operands, rule, parts)->getResult(0)};
+  llvm::SmallVector<mlir::Value> origin;
+  for (auto [d, dim] : llvm::enumerate(rule.results[0])) {
+    const FactorPart part = dim.empty() ? FactorPart{1} : parts[dim.front()];
+    mlir::Value own = op.getWhole() ? operands[2 + d] : mlir::Value();
+    if (!own || !part.offset.isNull()) {
+      mlir::Value more = OffsetValue(builder, op.getLoc(), part);
+      own = own ? builder.create<AddOp>(op.getLoc(), own.getType(), own, more) : more;
+    }
+    origin.push_back(own);
+  }
+  auto made = llvm::cast<Op>(CloneWithLocalTypes(builder, op, operands, rule, parts));
+  made.getOriginMutable().assign(origin);
+  made.setWhole(op.getWhole() ? *op.getWhole() : op.getType().getShape());
+  return {made.getResult()};
+}
+
+// All operands have rank 0: the map has no results.
 template <typename Op>
 AffineMap ScalarMap(Op op) {
   return AffineMap::get(op.getType().getRank(), 0, op.getContext());
@@ -56,7 +119,7 @@ LogicalResult RandomUniformOp::verify() {
     return emitOpError() << "has low " << low << " and high " << high
                          << ": both must be finite, low not above high";
   }
-  return VerifyRandom(*this);
+  return VerifyRandomTensor(*this);
 }
 
 Scalar RandomUniformOp::emitElement(ElementBuilder& e, ValueRange coords, unsigned) {
@@ -70,6 +133,14 @@ Scalar RandomUniformOp::emitElement(ElementBuilder& e, ValueRange coords, unsign
   return s.select(s.lt(value, s.constant(value, high)), value, s.constant(value, low));
 }
 AffineMap RandomUniformOp::getOperandMap(unsigned) { return ScalarMap(*this); }
+FactorRule RandomUniformOp::getFactorRule() {
+  return SameFactors(*this, [](int64_t) { return true; });
+}
+llvm::SmallVector<mlir::Value> RandomUniformOp::buildLocal(mlir::OpBuilder& builder, ValueRange operands,
+                                                           const FactorRule& rule,
+                                                           llvm::ArrayRef<FactorPart> parts) {
+  return BuildPart(*this, builder, operands, rule, parts);
+}
 
 LogicalResult RandomNormalOp::verify() {
   double mean = getMean().convertToDouble(), stddev = getStddev().convertToDouble();
@@ -77,7 +148,7 @@ LogicalResult RandomNormalOp::verify() {
     return emitOpError() << "has mean " << mean << " and stddev " << stddev
                          << ": both must be finite, stddev not negative";
   }
-  return VerifyRandom(*this);
+  return VerifyRandomTensor(*this);
 }
 
 Scalar RandomNormalOp::emitElement(ElementBuilder& e, ValueRange coords, unsigned) {
@@ -88,13 +159,21 @@ Scalar RandomNormalOp::emitElement(ElementBuilder& e, ValueRange coords, unsigne
   return mean == 0 ? z : mean + z;
 }
 AffineMap RandomNormalOp::getOperandMap(unsigned) { return ScalarMap(*this); }
+FactorRule RandomNormalOp::getFactorRule() {
+  return SameFactors(*this, [](int64_t) { return true; });
+}
+llvm::SmallVector<mlir::Value> RandomNormalOp::buildLocal(mlir::OpBuilder& builder, ValueRange operands,
+                                                          const FactorRule& rule,
+                                                          llvm::ArrayRef<FactorPart> parts) {
+  return BuildPart(*this, builder, operands, rule, parts);
+}
 
 LogicalResult RandomBernoulliOp::verify() {
   double probability = getProbability().convertToDouble();
   if (!(probability >= 0 && probability <= 1)) {
     return emitOpError() << "has probability " << probability << ": it must be 0 to 1";
   }
-  return VerifyRandom(*this);
+  return VerifyRandomTensor(*this);
 }
 
 Scalar RandomBernoulliOp::emitElement(ElementBuilder& e, ValueRange coords, unsigned) {
@@ -103,11 +182,21 @@ Scalar RandomBernoulliOp::emitElement(ElementBuilder& e, ValueRange coords, unsi
   return s.lt(u, s.constant(u, getProbability().convertToDouble()));
 }
 AffineMap RandomBernoulliOp::getOperandMap(unsigned) { return ScalarMap(*this); }
+FactorRule RandomBernoulliOp::getFactorRule() {
+  return SameFactors(*this, [](int64_t) { return true; });
+}
+llvm::SmallVector<mlir::Value> RandomBernoulliOp::buildLocal(mlir::OpBuilder& builder, ValueRange operands,
+                                                             const FactorRule& rule,
+                                                             llvm::ArrayRef<FactorPart> parts) {
+  return BuildPart(*this, builder, operands, rule, parts);
+}
 
 LogicalResult RandomPermutationOp::verify() {
   mlir::RankedTensorType type = getType();
   if (type.getRank() != 1) return emitOpError() << "gives " << type << ": a permutation has rank 1";
   return VerifyRandom(*this);
 }
+// Each element depends on the keys of all.
+FactorRule RandomPermutationOp::getFactorRule() { return WholeFactors(*this); }
 
 }  // namespace sinter::ir

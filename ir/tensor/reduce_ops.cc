@@ -150,6 +150,11 @@ SmallVector<mlir::Value> NormOp::decompose(GraphBuilder& b) {
 LogicalResult CumsumOp::verify() { return CheckDim(*this, getDim(), getX().getType()); }
 // Each element is read before its position is written, in both directions.
 bool CumsumOp::mayUpdateInPlace(unsigned operand, unsigned) { return operand == 0; }
+FactorRule CumsumOp::getFactorRule() {
+  FactorRule rule = SameFactors(*this, [&](int64_t d) { return d != static_cast<int64_t>(getDim()); });
+  rule.linear_in = {{0}};
+  return rule;
+}
 
 LogicalResult TopKOp::verify() {
   mlir::RankedTensorType x = getX().getType(), values = getValues().getType();
@@ -183,9 +188,8 @@ SmallVector<Expr> TopKOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_g
   return {b.reshape(b.sum(own, {1}), x.shape())};
 }
 
-std::optional<ShardingRule> TopKOp::shardAlong(unsigned, int64_t dim) {
-  if (dim == getX().getType().getRank() - 1) return std::nullopt;
-  return SplitAll(*this, dim);
+FactorRule TopKOp::getFactorRule() {
+  return SameFactors(*this, [&](int64_t d) { return d != getX().getType().getRank() - 1; });
 }
 
 }  // namespace sinter::ir

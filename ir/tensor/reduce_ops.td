@@ -5,26 +5,28 @@
 include "sinter/ir/dialect/dialect.td"
 
 // bf16 and f16 accumulate in f32, integers in their own type.
-class Sinter_ReduceOp<string mnemonic, string text, Type operand, list<Trait> traits = []>
-    : Sinter_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<ReductionInterface>, DeclareOpInterfaceMethods<ShardableInterface>,
-                                    DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+// `kind` says how parts combine: a FactorKind (ir/dialect/factor_rule.h).
+class Sinter_ReduceOp<string mnemonic, string text, Type operand, string kind = "kWhole">
+    : Sinter_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<ReductionInterface>,
+                           DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = text;
+  let extraClassDeclaration = "::sinter::ir::FactorKind getReducedKind() { return ::sinter::ir::FactorKind::" # kind # "; }";
   let arguments = (ins operand:$x, DenseI64ArrayAttr:$dims);
   let results = (outs operand:$result);
   let assemblyFormat = "$x $dims attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
 }
-def SumOp : Sinter_ReduceOp<"sum", "Sum along `dims`; 0 if there are no elements", Sinter_NumberTensor> { let hasFolder = 1; }
+def SumOp : Sinter_ReduceOp<"sum", "Sum along `dims`; 0 if there are no elements", Sinter_NumberTensor, "kSum"> { let hasFolder = 1; }
 def ProdOp : Sinter_ReduceOp<"prod", "Product along `dims`; 1 if there are no elements", Sinter_NumberTensor>;
 def MaxOp : Sinter_ReduceOp<"max", "Largest element along `dims`; NaN if any is NaN; the lowest value if there are no elements",
-                            Sinter_NumberTensor>;
+                            Sinter_NumberTensor, "kMax">;
 def MinOp : Sinter_ReduceOp<"min", "Smallest element along `dims`; NaN if any is NaN; the highest value if there are no elements",
-                            Sinter_NumberTensor>;
+                            Sinter_NumberTensor, "kMin">;
 def AnyOp : Sinter_ReduceOp<"any", "True if any element along `dims` is true", Sinter_BoolTensor>;
 def AllOp : Sinter_ReduceOp<"all", "True if all elements along `dims` are true", Sinter_BoolTensor>;
 
 class Sinter_ArgReduceOp<string mnemonic, string text>
-    : Sinter_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<ReductionInterface>, DeclareOpInterfaceMethods<ShardableInterface>]> {
+    : Sinter_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<ReductionInterface>]> {
   let summary = text;
   let arguments = (ins Sinter_NumberTensor:$x, I64Attr:$dim);
   let results = (outs Sinter_IndexTensor:$result);

@@ -87,9 +87,12 @@ Scalar ConstantOp::emitElement(ElementBuilder& e, ValueRange, unsigned) {
 AffineMap ConstantOp::getOperandMap(unsigned) { return {}; }
 
 Scalar IotaOp::emitElement(ElementBuilder& e, ValueRange coords, unsigned) {
-  return e.fromIndex(coords[getDim()], getType().getElementType());
+  if (!getOrigin()) return e.fromIndex(coords[getDim()], getType().getElementType());
+  Scalar position = e.fromIndex(coords[getDim()], e.s().builder().getI64Type());
+  return e.s().cast(position + e.element(getOrigin(), {}), getType().getElementType());
 }
-AffineMap IotaOp::getOperandMap(unsigned) { return {}; }
+// The origin has rank 0.
+AffineMap IotaOp::getOperandMap(unsigned) { return MapOf(*this, {}); }
 
 Scalar ReshapeOp::emitElement(ElementBuilder& e, ValueRange coords, unsigned operand) {
   if (AffineMap map = getOperandMap(0)) return ReadMapped(*this, map, e, coords);

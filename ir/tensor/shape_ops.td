@@ -10,21 +10,29 @@ class Sinter_ShapeOp<string mnemonic, string text, list<Trait> traits = []>
                                     DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = text;
   let results = (outs Sinter_Tensor:$result);
+  // Elements move; as in Sinter_PointwiseOp.
+  code linear = "kFirst";
+  let extraClassDeclaration = Sinter_LinearMethod<linear>.text;
 }
 
 def ConstantOp : Sinter_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>,
-                                        DeclareOpInterfaceMethods<FusibleInterface>]> {
+                                        DeclareOpInterfaceMethods<FusibleInterface>,
+                                        DeclareOpInterfaceMethods<ShardableInterface>,
+                                        DeclareOpInterfaceMethods<LocalFormInterface>]> {
   let summary = "A tensor of given values; splats are computed where they are used, other values are stored in the plan";
   let arguments = (ins ElementsAttr:$value);
   let results = (outs Sinter_Tensor:$result);
   let assemblyFormat = "$value attr-dict";
   let hasFolder = 1;
 }
-def IotaOp : Sinter_Op<"iota", [Pure, DeclareOpInterfaceMethods<FusibleInterface>]> {
-  let summary = "Each element is its coordinate along `dim`";
-  let arguments = (ins I64Attr:$dim);
+def IotaOp : Sinter_Op<"iota", [Pure, DeclareOpInterfaceMethods<FusibleInterface>,
+                                DeclareOpInterfaceMethods<ShardableInterface>,
+                                DeclareOpInterfaceMethods<LocalFormInterface>]> {
+  let summary = "Each element is its coordinate along `dim`, plus `origin`: the position of the first element in a whole of "
+                "which the result is a part";
+  let arguments = (ins I64Attr:$dim, Optional<Sinter_Origin>:$origin);
   let results = (outs Sinter_NumberTensor:$result);
-  let assemblyFormat = "$dim attr-dict `:` type($result)";
+  let assemblyFormat = "$dim (`origin` $origin^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 def ReshapeOp : Sinter_ShapeOp<"reshape", "The same elements in row-major order under another shape",
@@ -48,7 +56,8 @@ def BroadcastOp : Sinter_ShapeOp<"broadcast",
   let hasVerifier = 1;
   let hasFolder = 1;
 }
-def SliceOp : Sinter_ShapeOp<"slice", "Elements starts[d], starts[d] + strides[d], ... below limits[d] along each d"> {
+def SliceOp : Sinter_ShapeOp<"slice", "Elements starts[d], starts[d] + strides[d], ... below limits[d] along each d",
+                             [DeclareOpInterfaceMethods<LocalFormInterface>]> {
   let arguments = (ins Sinter_Tensor:$x, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$limits,
                    DenseI64ArrayAttr:$strides);
   let assemblyFormat = "$x $starts $limits $strides attr-dict `:` type($x) `->` type($result)";
@@ -61,6 +70,7 @@ def ConcatOp : Sinter_ShapeOp<"concat", "Concatenates the operands along `dim`",
   let assemblyFormat = "$xs `dim` $dim attr-dict `:` functional-type($xs, $result)";
   let hasVerifier = 1;
   let hasFolder = 1;
+  let linear = "kAll";
 }
 def SplitOp : Sinter_Op<"split", [Pure, DeclareOpInterfaceMethods<CompositeInterface>]> {
   let summary = "Splits x along `dim` into parts of the results' sizes, in order";
@@ -76,6 +86,7 @@ def PadOp : Sinter_ShapeOp<"pad",
                    DenseI64ArrayAttr:$interior, F64Attr:$value);
   let assemblyFormat = "$x `value` $value `low` $low `high` $high `interior` $interior attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
+  let linear = "getValue().isZero() ? kFirst : kNone";
 }
 def ReverseOp : Sinter_ShapeOp<"reverse", "The elements in opposite order along each of `dims`",
                                [AllTypesMatch<["x", "result"]>]> {
@@ -85,20 +96,21 @@ def ReverseOp : Sinter_ShapeOp<"reverse", "The elements in opposite order along 
 }
 def GatherOp : Sinter_ShapeOp<"gather",
     "result[..., i..., ...] = x[..., indices[i...], ...]: the dimensions of `indices` replace `dim`. An embedding is a gather "
-    "along dimension 0. Indices out of range are clamped"> {
+    "along dimension 0. Indices out of range are clamped",
+    [DeclareOpInterfaceMethods<ShardableInterface>, DeclareOpInterfaceMethods<LocalFormInterface>]> {
   let arguments = (ins Sinter_Tensor:$x, Sinter_IndexTensor:$indices, I64Attr:$dim);
   let assemblyFormat = "$x `[` $indices `]` `dim` $dim attr-dict `:` type($x) `,` type($indices) `->` type($result)";
   let hasVerifier = 1;
 }
 def TakeAlongOp : Sinter_ShapeOp<"take_along",
     "result[c] = x[c with c[dim] replaced by indices[c]]: `indices` has the result's shape. Indices out of range are clamped",
-    [DeclareOpInterfaceMethods<ShardableInterface>]> {
+    [DeclareOpInterfaceMethods<ShardableInterface>, DeclareOpInterfaceMethods<LocalFormInterface>]> {
   let arguments = (ins Sinter_Tensor:$x, Sinter_IndexTensor:$indices, I64Attr:$dim);
   let assemblyFormat = "$x `[` $indices `]` `dim` $dim attr-dict `:` type($x) `,` type($indices) `->` type($result)";
   let hasVerifier = 1;
 }
 def ScatterAddOp : Sinter_Op<"scatter_add", [Pure, AllTypesMatch<["x", "result"]>, DeclareOpInterfaceMethods<ShardableInterface>,
-    LibraryInterface,
+    DeclareOpInterfaceMethods<LocalFormInterface>, LibraryInterface,
     DeclareOpInterfaceMethods<StepInterface, ["mayUpdateInPlace"]>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = "x plus updates: result[..., indices[i...], ...] += updates[..., i..., ...] along `dim`, in the order of i, "
                 "so that the sum is deterministic; an index out of range adds nothing";
@@ -107,7 +119,9 @@ def ScatterAddOp : Sinter_Op<"scatter_add", [Pure, AllTypesMatch<["x", "result"]
   let assemblyFormat = "$x `[` $indices `]` `,` $updates `dim` $dim attr-dict `:` type($x) `,` type($indices) `,` type($updates)";
   let hasVerifier = 1;
 }
-def OneHotOp : Sinter_Op<"one_hot", [Pure, DeclareOpInterfaceMethods<FusibleInterface>]> {
+def OneHotOp : Sinter_Op<"one_hot", [Pure, DeclareOpInterfaceMethods<FusibleInterface>,
+                                     DeclareOpInterfaceMethods<ShardableInterface>,
+                                     DeclareOpInterfaceMethods<LocalFormInterface>]> {
   let summary = "A new last dimension: 1 where its coordinate equals the index, else 0; an index out of range gives zeros";
   let arguments = (ins Sinter_IndexTensor:$indices);
   let results = (outs Sinter_NumberTensor:$result);

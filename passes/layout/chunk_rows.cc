@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "llvm/Support/MathExtras.h"
+#include "sinter/ir/dialect/local_op.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
@@ -26,24 +27,14 @@ using mlir::Value;
 // Chunks have a multiple of this many rows: whole tiles of the matmuls.
 constexpr int64_t kRowTile = 128;
 
-// For each operand, the dimension that corresponds to the result's `dim`; kWhole if the operand does not
-// depend on it. nullopt if an operand's reads are not known.
-std::optional<llvm::SmallVector<int64_t>> OperandDims(ir::FusibleInterface op, int64_t dim) {
-  llvm::SmallVector<int64_t> dims;
-  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-    mlir::AffineMap map = op.getOperandMap(i);
-    if (!map) return std::nullopt;
-    int64_t found = kWhole;
-    for (auto [d, expr] : llvm::enumerate(map.getResults())) {
-      if (!expr.isFunctionOfDim(dim)) continue;
-      bool same = expr == mlir::getAffineDimExpr(dim, map.getContext()) && found == kWhole &&
-                  TypeOf(op->getOperand(i)).getDimSize(d) == TypeOf(op->getResult(0)).getDimSize(dim);
-      if (!same) return std::nullopt;
-      found = static_cast<int64_t>(d);
-    }
-    dims.push_back(found);
+// The dimension of a value that the factor runs along; kWhole if there is none. nullopt if it shares the dimension
+// with other factors.
+std::optional<int64_t> DimOf(const ir::ValueFactors& value, unsigned factor) {
+  for (auto [d, dim] : llvm::enumerate(value)) {
+    if (!llvm::is_contained(dim, factor)) continue;
+    return dim.size() == 1 ? std::optional(static_cast<int64_t>(d)) : std::nullopt;
   }
-  return dims;
+  return kWhole;
 }
 
 // Rewrites one region.
@@ -61,7 +52,7 @@ class ChunkedRows {
   Value part(Value value, int64_t dim);
   Value computedPart(Value value, int64_t dim);
   Value sliceOf(Value value, int64_t dim);
-  Operation* cloneFor(Operation* op, mlir::ValueRange operands, unsigned result, int64_t dim);
+  llvm::SmallVector<Value> onPart(Operation* op, mlir::ValueRange operands, unsigned factor);
   void accumulate(Operation* op, llvm::ArrayRef<Value> operands);
   Value whole(Value result);
 
@@ -105,27 +96,20 @@ void ChunkedRows::runChunk() {
       accumulate(op, operands);
       continue;
     }
-    Operation* clone = cloneFor(op, operands, 0, rule.results[0]);
+    const llvm::SmallVector<Value> made = onPart(op, operands, rule.factor);
     for (auto [i, result] : llvm::enumerate(op->getResults())) {
-      if (i > 0) clone->getResult(i).setType(Resized(TypeOf(result), rule.results[i], end() - begin()));
-      parts_[{result, rule.results[i]}] = clone->getResult(i);
-      rows_[result].push_back(clone->getResult(i));
+      parts_[{result, rule.results[i]}] = made[i];
+      rows_[result].push_back(made[i]);
     }
   }
 }
 
-Operation* ChunkedRows::cloneFor(Operation* op, mlir::ValueRange operands, unsigned result, int64_t dim) {
-  Operation* clone = builder_.clone(*op);
-  clone->setOperands(operands);
-  clone->getResult(result).setType(Resized(TypeOf(op->getResult(result)), dim, end() - begin()));
-  if (auto slice = llvm::dyn_cast<ir::SliceOp>(clone)) {
-    llvm::SmallVector<int64_t> starts(slice.getStarts()), limits(slice.getLimits());
-    starts[dim] = 0;
-    limits[dim] = end() - begin();
-    slice.setStarts(starts);
-    slice.setLimits(limits);
-  }
-  return clone;
+// Builds an op on this chunk of one of its factors.
+llvm::SmallVector<Value> ChunkedRows::onPart(Operation* op, mlir::ValueRange operands, unsigned factor) {
+  const ir::FactorRule rule = ir::FactorsOf(op);
+  llvm::SmallVector<ir::FactorPart> parts = ir::WholeParts(rule);
+  parts[factor] = {end() - begin(), builder_.getI64IntegerAttr(begin())};
+  return ir::BuildOnPart(builder_, op, operands, rule, parts);
 }
 
 // Returns the rows of this chunk of a value, along `dim`.
@@ -140,23 +124,18 @@ Value ChunkedRows::part(Value value, int64_t dim) {
 // labels. Null if that is not possible.
 Value ChunkedRows::computedPart(Value value, int64_t dim) {
   Operation* op = value.getDefiningOp();
-  if (!op || op->getNumResults() != 1) return {};
-  if (auto constant = llvm::dyn_cast<ir::ConstantOp>(op)) {
-    auto splat = llvm::dyn_cast<mlir::SplatElementsAttr>(constant.getValue());
-    RankedTensorType type = Resized(TypeOf(value), dim, end() - begin());
-    return splat ? Value(builder_.create<ir::ConstantOp>(op->getLoc(), splat.resizeSplat(type))) : Value();
-  }
-  auto iota = llvm::dyn_cast<ir::IotaOp>(op);
-  bool moves = llvm::isa<ir::SliceOp, ir::ReverseOp, ir::ConcatOp, ir::PadOp>(op);
-  auto fusible = llvm::dyn_cast<ir::FusibleInterface>(op);
-  if (!fusible || moves || (iota && static_cast<int64_t>(iota.getDim()) == dim)) return {};
-  auto dims = OperandDims(fusible, dim);
-  if (!dims) return {};
+  if (!op || op->getNumResults() != 1 || !llvm::isa<ir::FusibleInterface>(op)) return {};
+  if (llvm::isa<ir::SliceOp, ir::ReverseOp, ir::ConcatOp, ir::PadOp>(op)) return {};
+  const ir::FactorRule rule = ir::FactorsOf(op);
+  const auto& along = rule.results[0][dim];
+  if (along.size() != 1 || rule.factors[along[0]].kind != ir::FactorKind::kParallel) return {};
   llvm::SmallVector<Value> operands;
-  for (auto [operand, along] : llvm::zip(op->getOperands(), *dims)) {
-    operands.push_back(along == kWhole ? operand : part(operand, along));
+  for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands)) {
+    const std::optional<int64_t> cut = DimOf(dims, along[0]);
+    if (!cut) return {};
+    operands.push_back(*cut == kWhole ? operand : part(operand, *cut));
   }
-  return cloneFor(op, operands, 0, dim)->getResult(0);
+  return onPart(op, operands, along[0])[0];
 }
 
 Value ChunkedRows::sliceOf(Value value, int64_t dim) {

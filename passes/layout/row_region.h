@@ -15,6 +15,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/sharding_rule.h"
 
 namespace sinter {
 

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "sinter/ir/dialect/local_op.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/plan/plan_ops.h"
 
@@ -27,10 +28,7 @@ bool Repeats(ir::BroadcastOp op, int64_t dim) {
 // True if `op` casts floats to a wider type: the cast and a sum can be exchanged.
 bool IsWidening(Operation* op) {
   auto cast = llvm::dyn_cast<ir::CastOp>(op);
-  if (!cast) return false;
-  mlir::Type from = cast.getX().getType().getElementType(), to = cast.getType().getElementType();
-  return llvm::isa<mlir::FloatType>(from) && llvm::isa<mlir::FloatType>(to) &&
-         from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth();
+  return cast && ir::IsWideningCast(cast.getX().getType(), cast.getType());
 }
 
 bool IsGradient(mlir::Location loc) {
@@ -186,20 +184,21 @@ Value FunctionPartition::operandOn(Operation* op, unsigned i, size_t rank, const
 Operation* FunctionPartition::cloneOn(Operation* op, size_t rank, const ir::ShardingRule* rule) {
   llvm::SmallVector<Value> values;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) values.push_back(operandOn(op, i, rank, rule));
-  Operation* clone = builder_.clone(*op);
-  clone->setOperands(values);
-  for (auto [from, to] : llvm::zip(op->getResults(), clone->getResults())) {
-    const Sharding& sharding = sharding_.of(from);
-    if (!sharding.IsSplit()) continue;
-    int64_t size = sharding.bounds[rank + 1] - sharding.bounds[rank];
-    to.setType(Resized(TypeOf(from), sharding.dim, size));
-    if (auto slice = llvm::dyn_cast<ir::SliceOp>(clone)) {
-      llvm::SmallVector<int64_t> limits(slice.getLimits());
-      limits[sharding.dim] = size;
-      slice.setLimits(limits);
-    }
+  if (!rule) {
+    Operation* clone = builder_.clone(*op);
+    clone->setOperands(values);
+    return on(rank, clone);
   }
-  return on(rank, clone);
+  // The cut factor is the slowest of its dimension.
+  const unsigned cut =
+      llvm::find_if(rule->operands, [](int64_t dim) { return dim != ir::kWhole; }) - rule->operands.begin();
+  const Sharding wanted = sharding_.wanted(op, cut);
+  const ir::FactorRule factors = ir::FactorsOf(op);
+  llvm::SmallVector<ir::FactorPart> parts = ir::WholeParts(factors);
+  const int64_t size = factors.factors[rule->factor].size;
+  const int64_t each = size == 0 ? 1 : wanted.bounds.back() / size, begin = wanted.bounds[rank];
+  parts[rule->factor] = {(wanted.bounds[rank + 1] - begin) / each, builder_.getI64IntegerAttr(begin / each)};
+  return on(rank, ir::BuildOnPart(builder_, op, values, factors, parts)[0].getDefiningOp());
 }
 
 // The devices' results are partial sums. Those that only new values and outputs need wait in a bucket.
@@ -342,7 +341,7 @@ Value FunctionPartition::makePart(Value from, const Sharding& wanted, size_t ran
   }
   if (auto iota = from.getDefiningOp<ir::IotaOp>();
       iota && static_cast<int64_t>(iota.getDim()) != wanted.dim) {
-    return on(rank, builder_.create<ir::IotaOp>(iota.getLoc(), to, iota.getDim()));
+    return on(rank, builder_.create<ir::IotaOp>(iota.getLoc(), to, iota.getDim(), iota.getOrigin()));
   }
   llvm::SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()), strides(type.getRank(), 1);
   starts[wanted.dim] = wanted.bounds[rank];

@@ -95,6 +95,19 @@ TEST_F(CoverageTest, StepsAndAttributesHaveTheirInterfaces) {
   EXPECT_GT(std::min({steps, images, contractions, epilogues}), 3);
 }
 
+// Passes that cut ops over devices ask each op for its factors. Composites are decomposed before.
+TEST_F(CoverageTest, EveryOpSaysHowItIterates) {
+  for (mlir::RegisteredOperationName op : ops_) {
+    const std::string name = op.getStringRef().str();
+    if (op.getDialectNamespace() != "sinter" || reference::IsStructural(name)) continue;
+    const bool is_written = op.hasInterface<ir::ShardableInterface>();
+    const bool is_derived =
+        op.hasInterface<ir::FusibleInterface>() || op.hasInterface<ir::ReductionInterface>();
+    EXPECT_TRUE(is_written || is_derived || op.hasInterface<ir::CompositeInterface>())
+        << name << " has no factors; write getFactorRule of ShardableInterface (ir/dialect/factor_rule.h)";
+  }
+}
+
 // The test prints the ops without a gradient, and asserts nothing about them.
 TEST_F(CoverageTest, EveryOpIsOfAKnownKind) {
   std::string without;

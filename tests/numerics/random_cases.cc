@@ -25,6 +25,24 @@ std::vector<OpCase> RandomCases() {
     make("random_normal", "mean 2.0 stddev 0.5", OpClass::kComposite, kFloats);
     make("random_bernoulli", "probability 3.0e-01", OpClass::kExact, "i1");
   }
+  // A part of a tensor of more than 2^32 elements.
+  for (const auto& [op, op_class, dtypes] : {std::tuple{"random_uniform", OpClass::kArithmetic, kFloats},
+                                             {"random_normal", OpClass::kComposite, kFloats},
+                                             {"random_bernoulli", OpClass::kExact, "i1"}}) {
+    const std::string parameters = std::string(op) == "random_uniform"  ? "low 0.0 high 1.0"
+                                   : std::string(op) == "random_normal" ? "mean 2.0 stddev 0.5"
+                                                                        : "probability 3.0e-01";
+    std::vector<OperandCase> operands = counters;
+    operands.insert(operands.end(), {{"tensor<i64>", 0, 90000}, {"tensor<i64>", 0, 80000}});
+    cases.push_back({std::string(op) + "_of_a_part",
+                     op_class,
+                     std::string("%r = sinter.") + op + " %a, %b stream 5 " + parameters +
+                         " origin [%c, %d] of [90040, 80024]" + of + "tensor<33x17x$T>",
+                     operands,
+                     {"tensor<33x17x$T>"},
+                     dtypes,
+                     false});
+  }
   for (const char* shape : {"1x", "0x", "7x", "20011x"}) {
     std::string type = std::string("tensor<") + shape + "$T>";
     cases.push_back({std::string("random_permutation_") + shape,

@@ -20,6 +20,13 @@ std::vector<OpCase> ConstantCases() {
        {"tensor<1x3x$T>"},
        kFloats},
       {"iota", kExact, "%r = sinter.iota 1 : tensor<3x7x2x$T>", {}, {"tensor<3x7x2x$T>"}, kNumbers},
+      {"iota_of_a_part",
+       kExact,
+       "%r = sinter.iota 1 origin %a : tensor<3x37x2x$T>",
+       {{"tensor<i64>", 5, 60}},
+       {"tensor<3x37x2x$T>"},
+       kNumbers,
+       false},
   };
 }
 

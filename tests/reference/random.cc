@@ -33,7 +33,18 @@ double UniformF64(uint32_t first, uint32_t second) {
   return (first >> 5) * 0x1p-27 + (second >> 6) * 0x1p-53;
 }
 
+// `position` counts the elements of the result. The words are those of its place in the whole tensor.
 PhiloxWords WordsOf(const Call& call, int64_t position) {
+  if (call.Flag("whole")) {
+    const Shape whole = call.Ints("whole"), part = call.Result().shape;
+    int64_t in_whole = 0, stride = 1;
+    for (size_t d = whole.size(); d-- > 0;) {
+      in_whole += (position % part[d] + call.in[2 + d].ints[0]) * stride;
+      position /= part[d];
+      stride *= whole[d];
+    }
+    position = in_whole;
+  }
   return Philox(call.in[0].ints[0], call.in[1].ints[0], static_cast<uint32_t>(call.Int("stream")),
                 static_cast<uint64_t>(position));
 }

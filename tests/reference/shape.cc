@@ -17,6 +17,7 @@ std::vector<Value> Iota(const Call& call) {
   Value r = call.Result();
   ForEachIndex(r.shape, [&](const Shape& at) {
     int64_t position = at[call.Int("dim")], i = Offset(r.shape, at);
+    if (!call.in.empty()) position += call.in[0].ints[0];
     if (r.is_real()) {
       r.reals[i] = static_cast<double>(position);
     } else {

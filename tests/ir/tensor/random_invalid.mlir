@@ -53,3 +53,36 @@ func.func @permutation(%s: tensor<i64>) {
   %0 = sinter.random_permutation %s, %s stream 0 : tensor<i64>, tensor<i64> -> tensor<2x2xi64>
   return
 }
+
+// -----
+
+func.func @origin_of_one_dimension(%s: tensor<i64>) {
+  // expected-error @+1 {{'sinter.random_normal' op has 1 positions of a whole of 2 dimensions; expected one for each of the 2 dimensions of the result}}
+  %0 = sinter.random_normal %s, %s stream 0 mean 0.0 stddev 1.0 origin [%s] of [8, 4] : tensor<i64>, tensor<i64> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @larger_than_the_whole(%s: tensor<i64>) {
+  // expected-error @+1 {{'sinter.random_normal' op has size 4 in dimension 1 and is a part of a whole of 3; expected no more than the whole}}
+  %0 = sinter.random_normal %s, %s stream 0 mean 0.0 stddev 1.0 origin [%s, %s] of [8, 3] : tensor<i64>, tensor<i64> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @whole_is_too_large(%s: tensor<i64>) {
+  // expected-error @+1 {{'sinter.random_normal' op is a part of a whole that has more than 2^47 elements}}
+  %0 = sinter.random_normal %s, %s stream 0 mean 0.0 stddev 1.0 origin [%s] of [140737488355329] : tensor<i64>, tensor<i64> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @origin_of_two_elements(%s: tensor<i64>, %origin: tensor<2xi64>) {
+  // expected-note @-1 {{prior use here}}
+  // expected-error @+1 {{expects different type than prior uses: 'tensor<i64>' vs 'tensor<2xi64>'}}
+  %0 = sinter.iota 0 origin %origin : tensor<4xf32>
+  return
+}

@@ -10,5 +10,7 @@ func.func @random(%seed: tensor<i64>, %step: tensor<i64>) {
   %2 = sinter.random_bernoulli %seed, %step stream 2 probability 0.5 : tensor<i64>, tensor<i64> -> tensor<4xi1>
   // CHECK: sinter.random_permutation %{{.*}}, %{{.*}} stream 4294967295 : tensor<i64>, tensor<i64> -> tensor<10xi32>
   %3 = sinter.random_permutation %seed, %step stream 4294967295 : tensor<i64>, tensor<i64> -> tensor<10xi32>
+  // CHECK: sinter.random_bernoulli %{{.*}}, %{{.*}} stream 2 probability 5.000000e-01 origin[%{{.*}}, %{{.*}}] of [8, 5] : tensor<i64>, tensor<i64> -> tensor<4x5xi1>
+  %4 = sinter.random_bernoulli %seed, %step stream 2 probability 0.5 origin [%seed, %step] of [8, 5] : tensor<i64>, tensor<i64> -> tensor<4x5xi1>
   return
 }

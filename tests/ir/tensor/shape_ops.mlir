@@ -22,13 +22,15 @@ func.func @moves(%x: tensor<2x3x4xf32>, %row: tensor<1x4xf32>) {
 }
 
 // CHECK-LABEL: func.func @makes
-func.func @makes() {
+func.func @makes(%origin: tensor<i64>) {
   // CHECK: sinter.constant dense<2.000000e+00> : tensor<3xf32>
   %0 = sinter.constant dense<2.0> : tensor<3xf32>
   // CHECK: sinter.constant dense<[1, 2]> : tensor<2xi64>
   %1 = sinter.constant dense<[1, 2]> : tensor<2xi64>
   // CHECK: sinter.iota 1 : tensor<2x3xi32>
   %2 = sinter.iota 1 : tensor<2x3xi32>
+  // CHECK: sinter.iota 1 origin %{{.*}} : tensor<2x3xi32>
+  %3 = sinter.iota 1 origin %origin : tensor<2x3xi32>
   return
 }
 
