@@ -35,8 +35,8 @@ BatchSharding::BatchSharding(mlir::func::FuncOp function, llvm::ArrayRef<int64_t
   findFeeds(function);
 }
 
-const Sharding& BatchSharding::of(Value value) const {
-  static const Sharding whole;
+const SplitBatch& BatchSharding::of(Value value) const {
+  static const SplitBatch whole;
   auto found = shardings_.find(value);
   return found == shardings_.end() ? whole : found->second;
 }
@@ -46,7 +46,7 @@ const ShardingRule* BatchSharding::ruleOf(Operation* op) const {
   return found == rules_.end() ? nullptr : &found->second;
 }
 
-Sharding BatchSharding::wanted(Operation* op, unsigned operand) const {
+SplitBatch BatchSharding::wanted(Operation* op, unsigned operand) const {
   const ShardingRule* rule = ruleOf(op);
   if (!rule || rule->operands[operand] == kWhole) return {};
   return {rule->operands[operand], bounds_.at(op)};
@@ -55,7 +55,7 @@ Sharding BatchSharding::wanted(Operation* op, unsigned operand) const {
 // True if no operand is split where the rule needs all of it, along another dimension, or at other bounds.
 bool BatchSharding::fits(Operation* op, const ShardingRule& rule, llvm::ArrayRef<int64_t> bounds) const {
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    const Sharding& sharding = of(operand);
+    const SplitBatch& sharding = of(operand);
     int64_t dim = rule.operands[i];
     if (dim != kWhole && ShapeOf(operand)[dim] != bounds.back()) return false;
     if (sharding.IsSplit() && (sharding.dim != dim || llvm::ArrayRef(sharding.bounds) != bounds))
@@ -66,7 +66,7 @@ bool BatchSharding::fits(Operation* op, const ShardingRule& rule, llvm::ArrayRef
 
 void BatchSharding::visit(Operation* op) {
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    const Sharding& sharding = of(operand);
+    const SplitBatch& sharding = of(operand);
     if (!sharding.IsSplit()) continue;
     llvm::SmallVector<int64_t> bounds = sharding.bounds;
     std::optional<ShardingRule> rule = ir::ShardAlong(op, i, sharding.dim);

@@ -20,12 +20,12 @@
 namespace sinter {
 
 // The split of a value: dimension and `bounds`, one more than there are parts. A whole value has no bounds.
-struct Sharding {
+struct SplitBatch {
   int64_t dim = ir::kWhole;
   llvm::SmallVector<int64_t> bounds;
 
   bool IsSplit() const { return dim != ir::kWhole; }
-  friend bool operator==(const Sharding&, const Sharding&) = default;
+  friend bool operator==(const SplitBatch&, const SplitBatch&) = default;
 };
 
 class BatchSharding {
@@ -34,10 +34,10 @@ class BatchSharding {
   BatchSharding(mlir::func::FuncOp function, llvm::ArrayRef<int64_t> bounds,
                 llvm::ArrayRef<std::string> whole_inputs);
 
-  const Sharding& of(mlir::Value value) const;
+  const SplitBatch& of(mlir::Value value) const;
   const ir::ShardingRule* ruleOf(mlir::Operation* op) const;
   // The sharding that the operand needs for its op to run by its rule.
-  Sharding wanted(mlir::Operation* op, unsigned operand) const;
+  SplitBatch wanted(mlir::Operation* op, unsigned operand) const;
   bool feedsBatch(mlir::Value value) const { return feeds_.contains(value); }
 
  private:
@@ -45,7 +45,7 @@ class BatchSharding {
   bool fits(mlir::Operation* op, const ir::ShardingRule& rule, llvm::ArrayRef<int64_t> bounds) const;
   void findFeeds(mlir::func::FuncOp function);
 
-  llvm::DenseMap<mlir::Value, Sharding> shardings_;  // Only values that are split.
+  llvm::DenseMap<mlir::Value, SplitBatch> shardings_;  // Only values that are split.
   llvm::DenseMap<mlir::Operation*, ir::ShardingRule> rules_;
   llvm::DenseMap<mlir::Operation*, llvm::SmallVector<int64_t>>
       bounds_;  // Bounds of the operands, for ops with a rule.

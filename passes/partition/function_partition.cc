@@ -117,7 +117,7 @@ void FunctionPartition::addInput(mlir::BlockArgument argument, mlir::DictionaryA
     parts.push_back(builder_.create<ir::CopyOp>(argument.getLoc(), argument.getType(), first, Value(),
                                                 replicas_.devices[r], ir::CopyCause::input));
   }
-  const Sharding& sharding = sharding_.of(argument);
+  const SplitBatch& sharding = sharding_.of(argument);
   if (!sharding.IsSplit()) {
     values_[argument] = parts;
     return;
@@ -171,7 +171,7 @@ void FunctionPartition::runOnMain(Operation* op) {
 
 Value FunctionPartition::operandOn(Operation* op, unsigned i, size_t rank, const ir::ShardingRule* rule) {
   Value operand = op->getOperand(i);
-  Sharding wanted = sharding_.wanted(op, i);
+  SplitBatch wanted = sharding_.wanted(op, i);
   if (wanted.IsSplit()) return sliceOf(operand, wanted, rank, op->getLoc());
   Value value = whole(operand, op)[rank];
   if (!rule || rule->only_first != static_cast<int64_t>(i) || rank == 0) return value;
@@ -192,7 +192,7 @@ Operation* FunctionPartition::cloneOn(Operation* op, size_t rank, const ir::Shar
   // The cut factor is the slowest of its dimension.
   const unsigned cut =
       llvm::find_if(rule->operands, [](int64_t dim) { return dim != ir::kWhole; }) - rule->operands.begin();
-  const Sharding wanted = sharding_.wanted(op, cut);
+  const SplitBatch wanted = sharding_.wanted(op, cut);
   const ir::FactorRule factors = ir::FactorsOf(op);
   llvm::SmallVector<ir::FactorPart> parts = ir::WholeParts(factors);
   const int64_t size = factors.factors[rule->factor].size;
@@ -230,7 +230,7 @@ void FunctionPartition::combine(Operation* op, ReduceKind combine) {
 // The parts of a gradient are already divided by the whole batch.
 void FunctionPartition::scaleGradient(Operation* op) {
   if (replicas_.scale == PartScale::kGlobalMean) return;
-  const Sharding* batch = nullptr;
+  const SplitBatch* batch = nullptr;
   for (Value operand : op->getOperands()) {
     if (sharding_.of(operand).IsSplit()) batch = &sharding_.of(operand);
   }
@@ -285,7 +285,7 @@ void FunctionPartition::flush(mlir::Type element) {
 
 // Returns the whole value on all devices that have it, gathering it if necessary.
 FunctionPartition::Parts& FunctionPartition::whole(Value value, Operation* reader) {
-  const Sharding& sharding = sharding_.of(value);
+  const SplitBatch& sharding = sharding_.of(value);
   if (!sharding.IsSplit()) return values_[value];
   auto [found, is_new] = wholes_.try_emplace(value);
   if (!is_new) return found->second;
@@ -319,7 +319,7 @@ FunctionPartition::Parts& FunctionPartition::whole(Value value, Operation* reade
 }
 
 // Returns the device's part of a value that it has whole, or already has in these parts.
-Value FunctionPartition::sliceOf(Value value, const Sharding& wanted, size_t rank, mlir::Location loc) {
+Value FunctionPartition::sliceOf(Value value, const SplitBatch& wanted, size_t rank, mlir::Location loc) {
   if (sharding_.of(value) == wanted && values_.contains(value)) return values_[value][rank];
   auto& made = slices_[{value, rank}];
   for (auto& [sharding, slice] : made) {
@@ -331,7 +331,7 @@ Value FunctionPartition::sliceOf(Value value, const Sharding& wanted, size_t ran
   return part;
 }
 
-Value FunctionPartition::makePart(Value from, const Sharding& wanted, size_t rank, mlir::Location loc) {
+Value FunctionPartition::makePart(Value from, const SplitBatch& wanted, size_t rank, mlir::Location loc) {
   RankedTensorType type = TypeOf(from);
   RankedTensorType to = Resized(type, wanted.dim, wanted.bounds[rank + 1] - wanted.bounds[rank]);
   // If all positions are equal, the part is made like the whole. Matmuls fuse a bias only as a broadcast.

@@ -61,8 +61,8 @@ class FunctionPartition {
   void flush(mlir::Type element);
   void runLateOps();
   Parts& whole(mlir::Value value, mlir::Operation* reader);
-  mlir::Value sliceOf(mlir::Value value, const Sharding& wanted, size_t rank, mlir::Location loc);
-  mlir::Value makePart(mlir::Value from, const Sharding& wanted, size_t rank, mlir::Location loc);
+  mlir::Value sliceOf(mlir::Value value, const SplitBatch& wanted, size_t rank, mlir::Location loc);
+  mlir::Value makePart(mlir::Value from, const SplitBatch& wanted, size_t rank, mlir::Location loc);
   void broadcast(llvm::ArrayRef<mlir::Value> values, mlir::Location loc);
   void addReturn(mlir::func::ReturnOp op);
 
@@ -85,7 +85,7 @@ class FunctionPartition {
   const Replicas& replicas_;
   mlir::OpBuilder builder_;
   llvm::DenseMap<mlir::Value, Parts> values_, wholes_;  // wholes_: split values, gathered.
-  llvm::DenseMap<std::pair<mlir::Value, size_t>, llvm::SmallVector<std::pair<Sharding, mlir::Value>>> slices_;
+  llvm::DenseMap<std::pair<mlir::Value, size_t>, llvm::SmallVector<std::pair<SplitBatch, mlir::Value>>> slices_;
   // Sums that are still waiting for their all_reduce.
   llvm::MapVector<mlir::Type, llvm::SmallVector<mlir::Value>> buckets_;
   // Values with one partial sum on each device, which only late ops read.

@@ -236,7 +236,7 @@ void LocalFunction::addToBucket(ir::ReshardOp op) {
   auto* bucket = llvm::find_if(
       buckets_, [&](const Bucket& b) { return b.element == element && b.axes == from.partial; });
   if (bucket == buckets_.end()) {
-    buckets_.push_back({element, from.partial});
+    buckets_.push_back(Bucket{element, from.partial, {}, 0});
     bucket = &buckets_.back();
   }
   bucket->sums.push_back(op);
@@ -246,7 +246,7 @@ void LocalFunction::addToBucket(ir::ReshardOp op) {
 }
 
 void LocalFunction::flush(size_t index) {
-  const Bucket bucket = buckets_[index];
+  Bucket bucket = buckets_[index];
   buckets_.erase(buckets_.begin() + index);
   llvm::SmallVector<mlir::Type> types;
   llvm::SmallVector<mlir::Location> locs;
