@@ -12,28 +12,9 @@ THREADS = int(os.environ.get("PEER_THREADS", "2"))
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
 os.environ["OMP_NUM_THREADS"] = str(THREADS)
 
-import numpy as np  # noqa: E402  (after the pinning, which its BLAS reads)
+from values import integers, uniform  # noqa: E402, F401  (after the pinning, which numpy's BLAS reads)
 
 LOSS_STEP = 10  # The training step, counted from 1, whose loss is reported.
-
-
-def uniform(seed, shape, scale=1.0):
-    """Returns floats in [-scale, scale), element i from a splitmix64 step: easy to reproduce in any language."""
-    count = int(np.prod(shape))
-    with np.errstate(over="ignore"):
-        z = (np.uint64(seed) << np.uint64(32)) + np.arange(count, dtype=np.uint64)
-        z = z * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
-    unit = (z >> np.uint64(40)).astype(np.float32) / np.float32(1 << 24)
-    return ((unit * np.float32(2) - np.float32(1)) * np.float32(scale)).reshape(shape)
-
-
-def integers(seed, shape, bound):
-    """Returns integers in [0, bound) from the same generator."""
-    unit = uniform(seed, shape) * np.float32(0.5) + np.float32(0.5)
-    return np.minimum((unit * bound).astype(np.int64), bound - 1)
 
 
 def time_ms(call, seconds=3.0, at_least=10, warm_up=3):
