@@ -79,7 +79,7 @@ def resnet_loss(p, images, targets, sizes, dtype, groups):
         return _convolution_and_norm(p, name, x, stride, groups)
 
     x = jax.nn.relu(convolution("stem", images.astype(dtype), 2))
-    x = lax.reduce_window(x, jnp.array(-jnp.inf, x.dtype), lax.max, (1, 3, 3, 1), (1, 2, 2, 1),
+    x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1),
                           [(0, 0), (1, 1), (1, 1), (0, 0)])
     for stage, blocks in enumerate(models.RESNET_BLOCKS[sizes["layers"]]):
         for block in range(blocks):

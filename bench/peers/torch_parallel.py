@@ -61,11 +61,14 @@ def _apply_fsdp(model, run, mesh):
 
 
 def _compile_parts(model, run):
+    cut = run.mesh["tensor"] > 1
     for part in model.parts():
-        # Lookups in a cut table are not worth compiling, and torchtitan does not either.
-        if run.mesh["tensor"] > 1 and part is model.stem:
-            continue
-        part.run = torch.compile(part.body)
+        if cut and part is model.stem:
+            continue  # A lookup in a cut table is not worth compiling, and torchtitan does not either.
+        if cut and part is model.head:
+            part.compile_apart()
+        else:
+            part.run = torch.compile(part.body)
 
 
 def _optimizer(model, run):
