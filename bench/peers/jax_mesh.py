@@ -3,15 +3,14 @@
 
 usage: jax_mesh.py --model gpt2,resnet50 --strategy ddp,zero3,tp --with-single
        jax_mesh.py --model gpt2 --mesh data=2,tensor=2 --zero 3
-       jax_mesh.py --model gpt2 --tiny --device cpu --devices 4 --strategy single,ddp,zero3,dp_tp --global-batch 8
+       jax_mesh.py --tiny --device cpu --devices 4 --strategy single,ddp,zero3,dp_tp --global-batch 8
 
-One process has all devices of a configuration. The script prints a line of JSON a configuration, then a table.
-A step is one jitted function that donates parameters and optimizer state. ZeRO-1 cuts the optimizer's slots
-over the axis data, ZeRO-2 also the gradients, ZeRO-3 also the parameters; XLA inserts the collectives. Batch,
-values and data are those of torch_mesh.py. ResNet's norms use the images of one device. Exit status: 0; 1 if a
-configuration failed; 2 if the options are wrong.
+One process has all devices of a configuration. The script prints a line of JSON a configuration, then a
+table. A step is one jitted function that donates parameters and optimizer state. ZeRO-1 cuts the optimizer's
+slots over the axis data, ZeRO-2 also the gradients, ZeRO-3 also the parameters; XLA inserts the collectives.
+Batch, values and data are those of torch_mesh.py. ResNet's norms use the images of one device. Exit status:
+0; 1 if a configuration failed; 2 if the options are wrong.
 """
-import argparse
 import functools
 import os
 import pathlib
@@ -169,7 +168,7 @@ def available_devices(device):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = mesh_options.make_parser(__doc__)
     mesh_options.add_options(parser)
     parser.add_argument("--scan", choices=("auto", "on", "off"), default="auto",
                         help=f"run GPT-2's layers in a loop; auto: from {SCAN_FROM} layers on")
@@ -192,7 +191,7 @@ def main():
         runs = mesh_options.runs_of(arguments, available)
     except ValueError as error:
         parser.error(str(error))
-    print(mesh_options.multicast_text(), flush=True)
+    mesh_runs.print_machine(mesh_options.multicast_text())
     report = mesh_runs.Report(arguments, "JAX")
     for run in runs:
         environment = environment_of(run)

@@ -1,4 +1,4 @@
-"""The models of torch_mesh.py and jax_mesh.py: sizes, parameters and their initial values, for both libraries.
+"""The models of torch_mesh.py and jax_mesh.py: sizes, parameters and their initial values.
 
 A parameter's seed is its position in the list, from 1. Inputs use seed 1001 and targets use seed 1002, as in
 workloads.py. So both libraries train from the same numbers, whatever the mesh.
@@ -49,7 +49,8 @@ def _gpt(sizes):
     outer = inner / math.sqrt(2 * sizes["layers"])
 
     def norm(name):
-        return [Parameter(f"{name}.weight", (d,), constant=1.0), Parameter(f"{name}.bias", (d,), constant=0.0)]
+        return [Parameter(f"{name}.weight", (d,), constant=1.0),
+                Parameter(f"{name}.bias", (d,), constant=0.0)]
 
     def linear(name, rows, columns, scale):
         return [Parameter(f"{name}.weight", (rows, columns), scale),
@@ -92,11 +93,12 @@ def _resnet(sizes):
 
 def _lenet():
     """Returns the parameters of workloads.py. Weights of dense layers are [in, out] there."""
-    return [Parameter("c1.weight", (20, 1, 3, 3), 1 / math.sqrt(9)), Parameter("c1.bias", (20,), constant=0.0),
-            Parameter("c2.weight", (50, 20, 5, 5), 1 / math.sqrt(500)),
-            Parameter("c2.bias", (50,), constant=0.0),
-            Parameter("d1.weight", (800, 128), 1 / math.sqrt(800)), Parameter("d1.bias", (128,), constant=0.0),
-            Parameter("d2.weight", (128, 10), 1 / math.sqrt(128)), Parameter("d2.bias", (10,), constant=0.0)]
+    parameters = []
+    for name, shape, fan_in, width in (("c1", (20, 1, 3, 3), 9, 20), ("c2", (50, 20, 5, 5), 500, 50),
+                                       ("d1", (800, 128), 800, 128), ("d2", (128, 10), 128, 10)):
+        parameters.append(Parameter(f"{name}.weight", shape, 1 / math.sqrt(fan_in)))
+        parameters.append(Parameter(f"{name}.bias", (width,), constant=0.0))
+    return parameters
 
 
 def parameters_of(model, sizes):

@@ -7,8 +7,8 @@ import os
 import mesh_models as models
 
 AXES = ("replica", "data", "tensor")
-# Programs that use NVLink multicast can disturb other users of a host's GPUs, so it is off unless the caller's
-# environment says otherwise.
+# Programs that use NVLink multicast can disturb other users of a host's GPUs, so it is off unless the
+# caller's environment says otherwise.
 MULTICAST = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
 STRATEGIES = {
     "single": "one device",
@@ -63,6 +63,11 @@ class Run:
         return self.options["rate"] or models.RATES[self.model]
 
 
+def make_parser(description):
+    return argparse.ArgumentParser(description=description,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
 def add_options(parser):
     """Adds the options that both scripts have."""
     parser.add_argument("--model", default="gpt2", help=f"one or several of {', '.join(models.SIZES)}")
@@ -70,7 +75,7 @@ def add_options(parser):
         f"{name}: {text}" for name, text in STRATEGIES.items()) + ". Default: ddp, or the --mesh")
     parser.add_argument("--mesh", help="axes and sizes, such as data=2,tensor=2 or replica=2,data=2")
     parser.add_argument("--zero", type=int, default=0, choices=range(4),
-                        help="with --mesh: what the axis data cuts; 1 slots, 2 and gradients, 3 and parameters")
+                        help="with --mesh: the axis data cuts 1 slots, 2 and gradients, 3 and parameters")
     parser.add_argument("--devices", type=int, help="devices of a --strategy; default: all GPUs, or 2 CPUs")
     parser.add_argument("--batch", type=int, help="texts or images a device")
     parser.add_argument("--global-batch", type=int, help="of all devices together; instead of --batch")
@@ -137,12 +142,15 @@ def mesh_of(strategy, devices):
 
 
 def check(run, available, with_zero1_tensor=True):
-    """Raises ValueError if the configuration cannot run. `with_zero1_tensor`: ZeRO-1 works beside other axes."""
+    """Raises ValueError if the configuration cannot run. `with_zero1_tensor`: ZeRO-1 allows axis tensor."""
     mesh, sizes, name = run.mesh, run.sizes, f"{run.model}, mesh {run.mesh_text}"
     if run.devices > available:
         raise ValueError(f"{name}: the mesh has {run.devices} devices, but there are {available}")
-    if run.batch < 1 or run.batch % run.data_parts:
-        raise ValueError(f"{name}: {run.data_parts} parts of the batch do not divide {run.batch} examples")
+    if run.batch < 1:
+        raise ValueError(f"{name}: the batch must have at least one example")
+    if run.batch % run.data_parts:
+        raise ValueError(f"{name}: a batch of {run.batch} examples does not divide into {run.data_parts} "
+                         "equal parts")
     if run.zero and mesh["data"] == 1:
         raise ValueError(f"{name}: --zero {run.zero} needs an axis data of at least 2")
     if run.zero in (1, 2) and mesh["replica"] > 1:

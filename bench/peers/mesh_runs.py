@@ -15,6 +15,17 @@ import mesh_models as models
 TAIL = 15  # Lines of a failed process that are shown.
 
 
+def print_machine(environment):
+    """Prints the GPUs and what switches NVLink multicast off."""
+    command = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    try:
+        names = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        names = []
+    gpus = "; ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names))
+    print(f"{gpus or 'no GPU'}; {environment}", flush=True)
+
+
 def _free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -98,7 +109,8 @@ def write_result(folder, result):
 def describe(run):
     """Returns what a result says of its configuration."""
     return {"workload": run.model, "strategy": run.strategy, "mesh": run.mesh_text, "zero": run.zero,
-            "devices": run.devices, "data_parts": run.data_parts, "batch": run.batch, "precision": run.precision,
+            "devices": run.devices, "data_parts": run.data_parts, "batch": run.batch,
+            "precision": run.precision,
             "sizes": {k: v for k, v in run.sizes.items() if k != "batch"}}
 
 
@@ -169,8 +181,8 @@ class Report:
     def print_table(self):
         if not self.results:
             return
-        print(f"\n{'model':9} {'strategy':9} {'mesh':26} {'ms':>9} {'least':>9} {'units/s':>11} {'of linear':>9} "
-              f"{'peak GiB':>9} {'reserved':>9} {'last loss':>10} {'loss gap':>9}")
+        print(f"\n{'model':9} {'strategy':9} {'mesh':26} {'ms':>9} {'least':>9} {'units/s':>11} "
+              f"{'of linear':>9} {'peak GiB':>9} {'reserved':>9} {'last loss':>10} {'loss gap':>9}")
         for r in self.results:
             text = f"{r['workload']:9} {r['strategy']:9} {r['mesh']:26} "
             if "error" in r:
@@ -180,8 +192,8 @@ class Report:
             gap = f"{r['loss_gap']:9.1e}" if "loss_gap" in r else f"{'':9}"
             print(text + f"{r['ms']:9.3f} {r['min_ms']:9.3f} {_rate(r):11.1f} {share} {r['peak_GiB']:9.3f} "
                   f"{r['reserved_GiB']:9.3f} {r['loss_last']:10.5f} {gap}")
-        print("of linear: units/s of one device in this run, times the devices, is 100%. loss gap: the largest "
-              "relative\ndifference of a step's loss from the first line with the same model, batch and type.")
+        print("of linear: units/s of one device in this run, times the devices, is 100%. loss gap: the "
+              "largest\nrelative difference of a step's loss from the first line with the same work.")
 
     def failed(self):
         return any("error" in r for r in self.results)

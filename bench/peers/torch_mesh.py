@@ -4,16 +4,15 @@
 usage: torch_mesh.py --model gpt2,resnet50 --strategy ddp,zero3,tp --with-single
        torch_mesh.py --model gpt2 --mesh data=2,tensor=2 --zero 3
        torch_mesh.py --model none --collectives
-       torch_mesh.py --model gpt2 --tiny --device cpu --devices 2 --strategy single,ddp,zero3,tp --global-batch 8
+       torch_mesh.py --tiny --device cpu --devices 2 --strategy single,ddp,zero3,tp --global-batch 8
 
-The script starts one process a device for each configuration, or runs under torchrun. It prints a line of JSON
-a configuration, then a table. ZeRO-1 is ZeroRedundancyOptimizer; ZeRO-2 and ZeRO-3 are fully_shard, which keeps
-parameters whole from the forward to the backward pass or gathers them twice. Every configuration has the same
-batch a device, the same values and the same data, so the losses agree to rounding. ResNet's norms use the
-images of their own device, so its losses depend on the number of devices. Exit status: 0; 1 if a configuration
+The script starts one process a device for each configuration, or runs under torchrun. It prints a line of
+JSON a configuration, then a table. ZeRO-1 is ZeroRedundancyOptimizer. ZeRO-2 and ZeRO-3 are fully_shard,
+which keeps parameters whole from the forward to the backward pass, or gathers them twice. Configurations with
+the same batch have the same values and data, so their losses agree to rounding. ResNet's norms use the images
+of their own device, so its losses depend on the number of devices. Exit status: 0; 1 if a configuration
 failed; 2 if the options are wrong.
 """
-import argparse
 import contextlib
 import os
 import pathlib
@@ -56,6 +55,8 @@ def make_step(run, device):
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = run.tf32
     model, optimizer, part = torch_parallel.prepare(run, device)
     data = torch_models.make_data(run, part, device)
+    if device.type == "cuda":
+        torch.cuda.empty_cache()  # Whole parameters and random numbers need more memory than the training.
     # FSDP casts GPT-2's parameters itself.
     casts_itself = models.is_text(run.model) and not torch_modes.is_replicated(run)
     autocast = run.precision == "bf16" and not casts_itself
@@ -117,6 +118,8 @@ def memory(device):
 def measure(run):
     """Trains and returns the result of a configuration. All ranks call it."""
     import torch
+
+    import torch_parallel
     device = start(run.device, run.devices)
     step, clock, losses = make_step(run, device), Clock(device), []
     begin = time.perf_counter()
@@ -133,14 +136,21 @@ def measure(run):
         clock.mark()
         losses.append(step())
     clock.mark()
-    ranks = over_ranks((clock.milliseconds(), torch.stack(losses).float().tolist(), memory(device)), run.devices)
+    own = clock.milliseconds(), torch.stack(losses).float().tolist(), memory(device)
+    ranks = over_ranks(own, run.devices)
     # The slowest rank counts. Ranks of one tensor group have the same loss.
     slowest = max((r[0] for r in ranks), key=statistics.median)
     mean_losses = [statistics.fmean(values) for values in zip(*(r[1] for r in ranks))]
     result = {**mesh_runs.describe(run), **mesh_runs.figures(run, slowest, mean_losses)}
     return {**result, "first_step_s": first_step_s, "compile": torch_modes.compile_mode(run),
-            "overlapped": torch_modes.is_overlapped(run), "peak_GiB": max(r[2][0] for r in ranks),
-            "reserved_GiB": max(r[2][1] for r in ranks), "version": f"PyTorch {torch.__version__}"}
+            "fused_products": sum(torch_parallel.fused), "peak_GiB": max(r[2][0] for r in ranks),
+            "reserved_GiB": max(r[2][1] for r in ranks), "version": version_text(device)}
+
+
+def version_text(device):
+    import torch
+    nccl = f", NCCL {'.'.join(map(str, torch.cuda.nccl.version()))}" if device.type == "cuda" else ""
+    return f"PyTorch {torch.__version__}{nccl}"
 
 
 def _timer(call, device):
@@ -180,7 +190,7 @@ def measure_collectives(device_name, devices, tiny):
             ms = max(over_ranks(time_of(count), devices))
             bytes_moved = whole.numel() * 4 * factor
             results.append({"workload": name, "MiB": size, "devices": devices, "ms": ms,
-                            "bus_GBps": bytes_moved / ms / 1e6, "version": f"PyTorch {torch.__version__}"})
+                            "bus_GBps": bytes_moved / ms / 1e6, "version": version_text(device)})
     return results
 
 
@@ -236,10 +246,10 @@ def under_torchrun(runs, arguments):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = mesh_options.make_parser(__doc__)
     mesh_options.add_options(parser)
     parser.add_argument("--compile", choices=("auto", "blocks", "whole"), default="auto",
-                        help="what torch.compile gets; auto: the whole model with ddp and zero1, else each block")
+                        help="what torch.compile gets; auto: all with ddp and zero1, else each block")
     parser.add_argument("--no-compile", dest="compile", action="store_const", const="none")
     parser.add_argument("--no-async-tp", dest="async_tp", action="store_false",
                         help="do not overlap products and exchanges of tensor parallelism")
@@ -273,7 +283,7 @@ def main():
             return under_torchrun(runs, arguments)
     except (ImportError, ValueError) as error:
         parser.error(str(error))
-    print(mesh_options.multicast_text(), flush=True)
+    mesh_runs.print_machine(mesh_options.multicast_text())
     report = mesh_runs.Report(arguments, "PyTorch")
     script, failed = pathlib.Path(__file__).resolve(), False
     threads = {"OMP_NUM_THREADS": "1"} if arguments.device == "cpu" else {}

@@ -136,8 +136,9 @@ class Gpt(nn.Module):
     def parameters_in_order(self):
         ordered = [self.stem.tokens.weight, self.stem.positions.weight]
         for b in self.blocks:
-            ordered += [b.norm1.weight, b.norm1.bias, b.qkv.weight, b.qkv.bias, b.proj.weight, b.proj_bias.bias,
-                        b.norm2.weight, b.norm2.bias, b.up.weight, b.up.bias, b.down.weight, b.down_bias.bias]
+            ordered += [b.norm1.weight, b.norm1.bias, b.qkv.weight, b.qkv.bias, b.proj.weight,
+                        b.proj_bias.bias, b.norm2.weight, b.norm2.bias, b.up.weight, b.up.bias,
+                        b.down.weight, b.down_bias.bias]
         return [*ordered, self.head.norm.weight, self.head.norm.bias]
 
 

@@ -1,5 +1,8 @@
 """Which of PyTorch's forms a configuration of torch_mesh.py uses. Needs no PyTorch."""
 
+# Inductor needs minutes for all blocks of a deeper GPT-2, which are equal.
+MOST_WHOLE = 24
+
 
 def is_replicated(run):
     """True if every device has all parameters: one device, DDP and ZeRO-1. The others use FSDP2."""
@@ -10,7 +13,8 @@ def compile_mode(run):
     """Returns "none", "whole" or "blocks", which lets hooks of FSDP run between the compiled blocks."""
     if run.compile != "auto":
         return run.compile
-    return "whole" if is_replicated(run) else "blocks"
+    deep = run.model.startswith("gpt2") and run.sizes["layers"] > MOST_WHOLE
+    return "whole" if is_replicated(run) and not deep else "blocks"
 
 
 def is_overlapped(run):

@@ -1,4 +1,6 @@
-"""Puts a model of torch_models.py on a mesh: DDP, FSDP2, tensor parallelism with DTensor, and torch.compile."""
+"""Puts a model of torch_models.py on a mesh: DDP, FSDP2, tensor parallelism with DTensor, torch.compile."""
+import warnings
+
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
@@ -12,6 +14,8 @@ from torch.nn.parallel import DistributedDataParallel
 import mesh_models as models
 import torch_models
 from torch_modes import compile_mode, is_overlapped, is_replicated
+
+fused = []  # The number of products in each graph that Inductor fused with an exchange.
 
 
 class PositionsParallel(SequenceParallel):
@@ -47,8 +51,30 @@ def _apply_tensor(model, mesh):
     model.tie()
 
 
+def _overlap(group):
+    """Makes Inductor fuse products with the exchanges beside them, and count in `fused` how many it finds."""
+    import torch._functorch.config as functorch
+    import torch._inductor.config as inductor
+    import torch._inductor.fx_passes.post_grad as post_grad
+    from torch.distributed._symmetric_memory import enable_symm_mem_for_group
+    fuse, targets = post_grad.micro_pipeline_tp_pass, (torch.ops.symm_mem.fused_all_gather_matmul.default,
+                                                       torch.ops.symm_mem.fused_matmul_reduce_scatter.default)
+
+    def fuse_and_count(graph):
+        fuse(graph)
+        fused.append(sum(node.target in targets for node in graph.nodes))
+
+    post_grad.micro_pipeline_tp_pass = fuse_and_count
+    inductor._micro_pipeline_tp = True
+    inductor.fx_graph_cache = functorch.enable_autograd_cache = False  # A cached graph would not be counted.
+    with warnings.catch_warnings():
+        # PyTorch 2.11 calls this function deprecated, and yet fuses nothing in a group that did not call it.
+        warnings.simplefilter("ignore", FutureWarning)
+        enable_symm_mem_for_group(group.group_name)
+
+
 def _apply_fsdp(model, run, mesh):
-    """Cuts parameters by blocks. Also used where nothing is cut: it casts the parameters to bf16 once a step."""
+    """Cuts parameters by blocks. Where nothing is cut, it only casts the parameters to bf16 once a step."""
     # bf16 for parameters and the ops between products, f32 for sums of gradients. Convolutional nets use
     # autocast, because a batch norm keeps f32 parameters.
     casts = run.precision == "bf16" and models.is_text(run.model)
@@ -110,8 +136,7 @@ def prepare(run, device):
     if run.mesh["tensor"] > 1:
         _apply_tensor(model, mesh["tensor"])
     if is_overlapped(run):
-        import torch._inductor.config as inductor
-        inductor._micro_pipeline_tp = True
+        _overlap(mesh["tensor"].get_group())
     if mode == "blocks":
         _compile_parts(model, run)
     _apply_fsdp(model, run, mesh)
