@@ -224,8 +224,10 @@ def leave():
 
 
 def under_torchrun(runs, arguments):
-    """Runs every configuration in the processes of torchrun."""
+    """Runs the configuration in the processes of torchrun."""
     size, rank = int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"])
+    if len(runs) > 1:
+        raise ValueError("under torchrun name one model and one strategy: each needs processes of its own")
     for run in runs:
         if run.devices != size:
             raise ValueError(f"{run.model}, mesh {run.mesh_text}: torchrun started {size} processes; without "
