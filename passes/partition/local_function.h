@@ -76,7 +76,7 @@ class LocalFunction {
   // Sums that wait for their all_reduce.
   struct Bucket {
     mlir::Type element;
-    llvm::SmallVector<mlir::StringAttr> axes;
+    llvm::SmallVector<mlir::StringAttr, 1> axes;
     llvm::SmallVector<ir::ReshardOp> sums;
     int64_t bytes = 0;
   };

@@ -52,7 +52,7 @@ class OpSharding {
   ir::FactorRule rule_;
   llvm::SmallVector<llvm::SmallVector<mlir::StringAttr, 1>> axes_;  // By factor.
   // The axes along which terms pass, and the operands that are terms.
-  llvm::SmallVector<mlir::StringAttr> passing_;
+  llvm::SmallVector<mlir::StringAttr, 1> passing_;
   llvm::SmallVector<unsigned> terms_;
 };
 
