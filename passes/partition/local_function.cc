@@ -370,10 +370,21 @@ Value LocalFunction::sliced(Value value, const Sharding& to, int64_t dim, mlir::
   return x.value;
 }
 
+// Many ops need no offset of their part.
+void LocalFunction::dropUnreadRankValues() {
+  for (unsigned i = argument_types_.size(); i-- > 0;) {
+    if (!argument_attributes_[i].contains(ir::kRankValueAttr) || !result_.getBody().getArgument(i).use_empty()) continue;
+    result_.getBody().eraseArgument(i);
+    argument_types_.erase(argument_types_.begin() + i);
+    argument_attributes_.erase(argument_attributes_.begin() + i);
+  }
+}
+
 void LocalFunction::addReturn(mlir::func::ReturnOp op) {
   llvm::SmallVector<Value> returned;
   for (Value value : op.getOperands()) returned.push_back(values_[value]);
   builder_.create<mlir::func::ReturnOp>(op.getLoc(), returned);
+  dropUnreadRankValues();
   llvm::SmallVector<mlir::DictionaryAttr> attributes;
   function_.getAllResultAttrs(attributes);
   llvm::SmallVector<mlir::Type> types(mlir::ValueRange(returned).getTypes());

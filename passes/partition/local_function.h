@@ -60,6 +60,7 @@ class LocalFunction {
   mlir::Value partOf(mlir::Value value, ir::ReshardOp op);
   mlir::Value sliced(mlir::Value value, const ir::Sharding& to, int64_t dim, mlir::Location loc);
   void addReturn(mlir::func::ReturnOp op);
+  void dropUnreadRankValues();
   void reportGather(ir::ReshardOp op);
 
   mlir::ArrayAttr group(llvm::ArrayRef<mlir::StringAttr> axes);
