@@ -187,19 +187,23 @@ class SimulatedRanks::Transport : public MessageTransport {
       if (arrived.empty()) return;
       wanted.is_moving = true;
       s_.At(s_.now_ + Duration(1 + static_cast<int64_t>(s_.Random(300))),
-            [this, &to, channel, sent = arrived.front()] { Move(to, channel, sent); });
+            [this, &to, channel, index = wanted.index, sent = arrived.front()] {
+              Move(to, channel, index, sent);
+            });
       arrived.pop_front();
     }
   }
 
-  void Move(Rank& to, const Rank::Channel& channel, const Rank::Sent& sent) {
+  // `index`: the receive that the message was matched with. Other messages of the channel may be moved first.
+  void Move(Rank& to, const Rank::Channel& channel, size_t index, const Rank::Sent& sent) {
     Rank& from = *s_.ranks_[static_cast<size_t>(sent.from)];
     const bool is_readable = !sent.copy.empty() || (from.exchange == sent.exchange && !from.is_dead);
     // If the sender is gone, the rest of a large message never comes.
     if (!is_readable || to.is_dead) return;
     std::deque<Rank::Wanted>& wanted = to.wanted[channel];
-    const Rank::Wanted first = wanted.front();
-    wanted.pop_front();
+    const auto found = std::ranges::find(wanted, index, &Rank::Wanted::index);
+    const Rank::Wanted first = *found;
+    wanted.erase(found);
     const size_t bytes = std::min(first.bytes, sent.bytes);
     if (bytes > 0) std::memcpy(first.data, sent.copy.empty() ? sent.data : sent.copy.data(), bytes);
     const absl::Status status =
