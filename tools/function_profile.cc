@@ -119,7 +119,7 @@ double FunctionProfile::StepSeconds() const {
 absl::StatusOr<FunctionProfile> ProfileFunction(Session& session, BoundFunction& function,
                                                 std::string_view name, const ProfileOptions& options) {
   if (options.repeat < 1) return absl::InvalidArgumentError("--repeat must be at least 1");
-  const fb::Plan& plan = session.plan().table();
+  const fb::Plan& plan = session.program();
   const fb::Function& table = FunctionOf(plan, name);
   FunctionProfile result;
   result.plan = session.plan().name();

@@ -7,6 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/memory/device_info.h"
+#include "sinter/runtime/plan/collective.h"
+#include "sinter/runtime/plan/mesh.h"
 #include "sinter/runtime/plan/plan_code.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/tools/peak_memory.h"
@@ -71,8 +73,20 @@ std::string GpuKernelsText(const fb::Plan& plan) {
 }
 
 std::string DevicesText(const Plan& plan) {
-  return absl::StrJoin(plan.Devices(), ", ",
-                       [](std::string* out, Device device) { absl::StrAppend(out, device.ToString()); });
+  constexpr size_t kMost = 16;
+  std::vector<Device> devices = plan.Devices();
+  const size_t more = devices.size() > kMost ? devices.size() - kMost : 0;
+  devices.resize(devices.size() - more);
+  const auto append = [](std::string* out, Device device) { absl::StrAppend(out, device.ToString()); };
+  return absl::StrCat(absl::StrJoin(devices, ", ", append),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+}
+
+// Returns "mesh data 2 x tensor 3: 6 ranks"; empty if there is no mesh.
+std::string MeshText(const fb::Plan& plan) {
+  if (plan.mesh() == nullptr) return "";
+  const RankMesh mesh(plan);
+  return absl::StrCat("  mesh       ", mesh.ToString(plan), ": ", mesh.num_ranks(), " ranks\n");
 }
 
 std::string HeaderText(const Plan& plan) {
@@ -88,7 +102,7 @@ std::string HeaderText(const Plan& plan) {
                   "\n");
   absl::StrAppend(&text, "  hash       ", plan.hash(), "\n");
   absl::StrAppend(&text, TargetText(table));
-  absl::StrAppend(&text, GpuKernelsText(table), "  devices    ", DevicesText(plan), "\n");
+  absl::StrAppend(&text, GpuKernelsText(table), MeshText(table), "  devices    ", DevicesText(plan), "\n");
   absl::StrAppend(&text, "  runs here  ", answer, "\n");
   absl::StrAppend(&text, "  size       ", BytesText(static_cast<double>(plan.bytes().size())), ": code ",
                   BytesText(CodeBytes(table)), ", constants ", BytesText(SizeOfBytes(table.constants())),
@@ -128,6 +142,31 @@ std::string VariablesText(const Plan& plan) {
 void AppendPorts(std::string& text, const char* kind, const std::vector<TensorInfo>& ports) {
   for (const TensorInfo& port : ports)
     absl::StrAppendFormat(&text, "  %-6s %s: %s\n", kind, port.name, port.TypeString());
+}
+
+// Returns a line for each kind of exchange over each set of axes: their number, and the bytes of a rank's
+// operands.
+std::string ExchangesText(const fb::Plan& plan, const fb::Function& function) {
+  struct Sum {
+    int count = 0;
+    double bytes = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const fb::Step* step : OrEmpty(function.steps())) {
+    const fb::CollectiveStep* const collective = step->body_as_CollectiveStep();
+    if (collective == nullptr || OrEmpty(collective->axes()).size() == 0) continue;
+    Sum& sum = sums[absl::StrCat(std::string(CollectiveName(collective->kind())), " over ",
+                                 AxisNames(plan, collective->axes()))];
+    ++sum.count;
+    for (const int64_t elements : OrEmpty(collective->elements())) {
+      sum.bytes += static_cast<double>(elements * SizeOf(static_cast<DType>(collective->dtype())));
+    }
+  }
+  std::string text;
+  for (const auto& [what, sum] : sums) {
+    absl::StrAppend(&text, "  exchange  ", what, ": ", sum.count, ", ", BytesText(sum.bytes), "\n");
+  }
+  return text;
 }
 
 std::string StepsText(const fb::Plan& plan, const fb::Function& function) {
@@ -178,9 +217,13 @@ absl::StatusOr<std::string> InspectText(const Plan& plan, const InspectOptions& 
     SINTER_ASSIGN_OR_RETURN(FunctionInfo info, plan.Function(function->name()->str()));
     double flops = 0;
     for (const fb::Step* step : OrEmpty(function->steps())) flops += step->flops();
-    absl::StrAppend(&text, "\nfunction ", info.name, ": ", info.steps, " steps, ", FlopsText(flops), "\n");
+    const bool has_ranks = OrEmpty(function->ranks()).size() > 0;
+    absl::StrAppend(&text, "\nfunction ", info.name,
+                    has_ranks ? " of " + RankMesh(plan.table()).BoxOf(*function).ToString() : "", ": ",
+                    OrEmpty(function->steps()).size(), " steps, ", FlopsText(flops), "\n");
     AppendPorts(text, "input", info.inputs);
     AppendPorts(text, "output", info.outputs);
+    absl::StrAppend(&text, ExchangesText(plan.table(), *function));
     if (options.steps) absl::StrAppend(&text, StepsText(plan.table(), *function));
     for (uint32_t d = 0; options.memory && d < NumDevices(plan.table()); ++d) {
       absl::StrAppend(&text, MemoryText(plan.table(), *function, d));

@@ -399,7 +399,9 @@ absl::Status VerifyCollective(const StepToVerify& o) {
 
 std::string CollectiveText(const fb::Plan& plan, const fb::Step& step) {
   const fb::CollectiveStep& s = *step.body_as_CollectiveStep();
-  if (SizeOrZero(s.group()) == 0) return absl::StrCat(Name(s.kind()), " over ", AxisNames(plan, s.axes()));
+  if (SizeOrZero(s.group()) == 0) {
+    return absl::StrCat(Name(s.kind()), " over ", AxisNames(plan, s.axes()), ", epoch ", s.epoch());
+  }
   return absl::StrCat(Name(s.kind()), ", rank ", s.rank(), " of ", s.group()->size());
 }
 

@@ -198,6 +198,7 @@ absl::Status Session::Synchronize() {
 }
 
 const Plan& Session::plan() const { return state_->plan(); }
+const fb::Plan& Session::program() const { return state_->program(); }
 const TuningReport& Session::tuning() const { return state_->tuning().report(); }
 const LoadTimes& Session::load_times() const { return state_->load_times(); }
 int Session::threads() const { return state_->pool().threads(); }

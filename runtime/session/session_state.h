@@ -54,6 +54,7 @@ class SessionState {
   absl::StatusOr<Entry*> Find(std::string_view function);
 
   const Plan& plan() const { return plan_; }
+  const fb::Plan& program() const { return program_.table(); }
   const ThreadPool& pool() const { return *pool_; }
   const LoadTimes& load_times() const { return load_times_; }
   const SessionTuning& tuning() const { return tuning_; }

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/tests/data/scratch_folder.h"
+#include "sinter/tests/runtime/mesh_plans.h"
 #include "sinter/tests/runtime/test_plan.h"
 #include "sinter/tools/run_plan.h"
 
@@ -47,6 +48,30 @@ TEST(InspectTest, SaysWhereThingsAreOnSeveralDevices) {
   EXPECT_THAT(text, HasSubstr("  kernel add_f32, 2 blocks of 32, gpu:1\n"));
   EXPECT_THAT(text, HasSubstr("  memory on cpu:0: arena of 16 bytes; peak at step 0 with 16 bytes alive:\n"));
   EXPECT_THAT(text, HasSubstr("  memory on gpu:1: arena of 80 bytes; peak at step 2 with 32 bytes alive:\n"));
+}
+
+TEST(InspectTest, ShowsTheMeshAndTheExchangesOverItsAxes) {
+  TestPlan made = MeshPlan({2, 3}, Device::Cpu());
+  const absl::StatusOr<Plan> plan = made.Make();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const std::string text = *tools::InspectText(*plan);
+  EXPECT_THAT(text, HasSubstr("format version 5\n"));
+  EXPECT_THAT(text, HasSubstr("  mesh       a 2 x b 3: 6 ranks\n"
+                              "  devices    cpu:0, cpu:1, cpu:2, cpu:3, cpu:4, cpu:5\n"));
+  EXPECT_THAT(text, HasSubstr("\nfunction f: 11 steps"));
+  EXPECT_THAT(text, HasSubstr("  exchange  all_gather over a, b: 5, 72 B\n"
+                              "  exchange  all_reduce over a: 1, 16 B\n"
+                              "  exchange  all_reduce over a, b: 1, 16 B\n"
+                              "  exchange  all_reduce over b: 1, 16 B\n"
+                              "  exchange  reduce_scatter over a, b: 1, 96 B\n"));
+  EXPECT_THAT(text, HasSubstr("  all_reduce over b, epoch 3\n"));
+  const absl::StatusOr<Plan> large = MeshPlan({8, 3}, Device::Gpu()).Make();
+  EXPECT_THAT(*tools::InspectText(*large), HasSubstr("gpu:14, gpu:15 and 8 more\n"));
+  made.table.functions[0]->ranks = {{0, 1}, {0, 3}};
+  made.table.functions.push_back(std::make_unique<fb::FunctionT>(*made.table.functions[0]));
+  made.table.functions[1]->ranks = {{1, 2}, {0, 3}};
+  EXPECT_THAT(*tools::InspectText(*made.Make()),
+              HasSubstr("\nfunction f of ranks [1, 2) x [0, 3): 11 steps"));
 }
 
 TEST(InspectTest, NamesAttention) {

@@ -7,6 +7,7 @@
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/device_plans.h"
 #include "sinter/tests/runtime/fake_gpu.h"
+#include "sinter/tests/runtime/mesh_plans.h"
 #include "sinter/tests/runtime/test_plan.h"
 #include "sinter/tools/chrome_trace.h"
 #include "sinter/tools/function_profile.h"
@@ -234,6 +235,22 @@ TEST(FunctionProfileTest, SaysWhatIsWrong) {
   EXPECT_THAT(
       std::string(tools::ProfileFunction(far, g, "f").status().message()),
       HasSubstr("what the device can do at most could not be measured; --no-roofline profiles without it: "));
+}
+
+// Each rank's steps are measured, although the plan has those of one rank.
+TEST(FunctionProfileTest, CoversAllRanksOfAMesh) {
+  setenv("SINTER_CPU_DEVICES", "4", 1);
+  Session session = *MeshPlan({2, 2}, Device::Cpu()).MakeSession({.threads = 1});
+  unsetenv("SINTER_CPU_DEVICES");
+  BoundFunction f = *session.Bind("f");
+  const HostTensor x = MeshRows(0, 4);
+  ASSERT_TRUE(f.SetInput("x", x).ok());
+  const absl::StatusOr<FunctionProfile> profile =
+      tools::ProfileFunction(session, f, "f", {.repeat = 2, .with_rooflines = false});
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  ASSERT_EQ(profile->steps.size(), 4u * 11u);
+  EXPECT_EQ(profile->steps[3].device, Device::Cpu(3));
+  EXPECT_THAT(profile->steps[3].what, HasSubstr("all_reduce, rank 1 of 2"));
 }
 
 }  // namespace
