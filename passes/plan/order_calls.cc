@@ -58,6 +58,20 @@ class StepGraph {
     preferReadersOfOldValues(steps, keys, writers, readers);
   }
 
+  // Orders the exchanges by their channels. Variants of a function, which are ordered one by one, then meet them
+  // in the same order.
+  void keepExchangesInOrder(llvm::ArrayRef<Operation*> steps) {
+    std::map<int64_t, unsigned> by_channel;
+    for (unsigned s = 0; s < steps.size(); ++s) {
+      if (auto collective = CollectiveOf(steps[s])) by_channel[collective->channel] = s;
+    }
+    std::optional<unsigned> last;
+    for (auto [channel, step] : by_channel) {
+      if (last) addEdge(*last, step);
+      last = step;
+    }
+  }
+
   llvm::ArrayRef<unsigned> before(unsigned step) const { return before_[step]; }
   llvm::ArrayRef<unsigned> after(unsigned step) const { return after_[step]; }
 
@@ -444,6 +458,7 @@ class OrderCallsPass : public impl::OrderCallsBase<OrderCallsPass> {
   void runOnOperation() override {
     llvm::SmallVector<Operation*> steps = StepsOf(getOperation());
     StepGraph graph(steps);
+    if (getOperation().getRanks()) graph.keepExchangesInOrder(steps);
     ArenaUses arena(steps);
     const bool exchanges = ExchangesOnGpus(steps);
     auto before = [&](unsigned step) { return graph.before(step); };

@@ -167,7 +167,8 @@ mlir::LogicalResult Simulation::checkCollectives() {
                << device.text() << " behind it";
       }
     }
-    s += first->group.size();
+    // A member along axes stands for all members.
+    s += std::max<size_t>(first->group.size(), 1);
   }
   return mlir::success();
 }
