@@ -85,7 +85,8 @@ class FunctionPartition {
   const Replicas& replicas_;
   mlir::OpBuilder builder_;
   llvm::DenseMap<mlir::Value, Parts> values_, wholes_;  // wholes_: split values, gathered.
-  llvm::DenseMap<std::pair<mlir::Value, size_t>, llvm::SmallVector<std::pair<SplitBatch, mlir::Value>>> slices_;
+  llvm::DenseMap<std::pair<mlir::Value, size_t>, llvm::SmallVector<std::pair<SplitBatch, mlir::Value>>>
+      slices_;
   // Sums that are still waiting for their all_reduce.
   llvm::MapVector<mlir::Type, llvm::SmallVector<mlir::Value>> buckets_;
   // Values with one partial sum on each device, which only late ops read.

@@ -373,7 +373,9 @@ Value LocalFunction::sliced(Value value, const Sharding& to, int64_t dim, mlir::
 // Many ops need no offset of their part.
 void LocalFunction::dropUnreadRankValues() {
   for (unsigned i = argument_types_.size(); i-- > 0;) {
-    if (!argument_attributes_[i].contains(ir::kRankValueAttr) || !result_.getBody().getArgument(i).use_empty()) continue;
+    if (!argument_attributes_[i].contains(ir::kRankValueAttr) ||
+        !result_.getBody().getArgument(i).use_empty())
+      continue;
     result_.getBody().eraseArgument(i);
     argument_types_.erase(argument_types_.begin() + i);
     argument_attributes_.erase(argument_attributes_.begin() + i);

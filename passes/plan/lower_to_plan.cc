@@ -414,6 +414,20 @@ void FunctionLowering::lowerCopy(ir::CopyOp copy) {
 
 // Runs once all readers are known: a device gets only the bytes that they read.
 void FunctionLowering::reportInputs() {
+  if (ir::MeshOf(function_)) {
+    for (auto input : builder_.getInsertionBlock()->getOps<plan_ir::InputOp>()) {
+      if (input->use_empty()) continue;
+      auto remark = mlir::emitRemark(input.getLoc()) << "gives ";
+      const mlir::RankedTensorType type = input.getBuffer().getType().getTensor();
+      if (std::optional<ir::PartAttr> part = input.getPart()) {
+        remark << "a part of input \"" << input.getName() << "\" of " << part->getWhole() << ", "
+               << plan_ir::TensorBytes(type) << " of " << plan_ir::TensorBytes(part->getWhole());
+      } else {
+        remark << "input \"" << input.getName() << "\" of " << type << ", " << plan_ir::TensorBytes(type);
+      }
+      remark << " bytes, from the caller to each rank";
+    }
+  }
   for (GivenInput& given : given_) {
     Value buffer = given.input.getBuffer();
     BytesRead read;

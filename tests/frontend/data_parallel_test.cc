@@ -196,7 +196,7 @@ TEST(DataParallelTest, AWeightThatIsReadTwiceIsTheSame) {
   CompileReport report;
   ASSERT_TRUE(Compile(graph, {.data_parallel = {.devices = Cpus(2)}, .report = true}, &report).ok());
   // The gradient and the loss.
-  EXPECT_THAT(report.copies, Contains(HasSubstr("all_reduce of 5188 bytes over cpu:0, cpu:1")));
+  EXPECT_THAT(report.copies, Contains(HasSubstr("all_reduce of 5188 bytes over data (2)")));
 }
 
 // The mask depends on the example, not on the device that computes it.
@@ -288,7 +288,7 @@ TEST(DataParallelTest, TheReportListsWhatTravels) {
   CompileReport report;
   CompileOptions options{.data_parallel = {.devices = Cpus(2)}, .report = true};
   ASSERT_TRUE(Compile(Build({}), options, &report).ok());
-  EXPECT_THAT(report.copies, Contains(AllOf(HasSubstr("all_reduce of "), HasSubstr("over cpu:0, cpu:1"))));
+  EXPECT_THAT(report.copies, Contains(AllOf(HasSubstr("all_reduce of "), HasSubstr("over data (2)"))));
   EXPECT_THAT(report.copies, Contains(HasSubstr("data_parallel_test.cc:")));
   // The caller wants all logits.
   EXPECT_THAT(report.copies, Contains(AllOf(HasSubstr("gathers a value of"), HasSubstr("12x4xf32"))));
@@ -297,7 +297,7 @@ TEST(DataParallelTest, TheReportListsWhatTravels) {
                           [](const std::string& line) {
                             return line.find(
                                        "gives a part of input \"x\" of 'tensor<12x1x6x6xf32>', 864 of 1728 "
-                                       "bytes, from the caller to cpu:1") != std::string::npos;
+                                       "bytes, from the caller to each rank") != std::string::npos;
                           }),
             2)
       << report.ToString();
@@ -337,7 +337,11 @@ TEST(DataParallelTest, WhatCannotBeSharedIsRefusedWithTheUsersLine) {
     DeviceScope scope(b, Device::Cpu(1));
     b.Output("y", Relu(b.Input("x", F32, {4})));
   });
-  EXPECT_THAT(ErrorOf(placed, {.devices = Cpus(2)}), HasSubstr("is placed by the program"));
+  EXPECT_THAT(
+      ErrorOf(placed, {.devices = Cpus(2)}),
+      HasSubstr(
+          "the program places ops on cpu:1, and uses 1 device in all: the first devices of the batch must "
+          "be these"));
 }
 
 // Text programs may contain constructs that `partition` never makes.
