@@ -351,9 +351,9 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
   SINTER_RETURN_IF_ERROR(CheckRunningCpu());
   SINTER_ASSIGN_OR_RETURN(std::vector<codegen::CpuTarget> targets,
                           codegen::ParseCpuTargets(options.target_cpu.names));
-  SINTER_RETURN_IF_ERROR(SetMesh(module, options.data_parallel));
   Diagnostics diagnostics(module.getContext());
   if (mlir::failed(mlir::verify(module))) return diagnostics.Error("verify");
+  SINTER_RETURN_IF_ERROR(SetMesh(module, options.data_parallel));
   for (const Stage& stage : Pipeline()) {
     auto start = std::chrono::steady_clock::now();
     mlir::PassManager manager(module.getContext(), mlir::ModuleOp::getOperationName());

@@ -42,7 +42,7 @@ std::vector<Device> DevicesOfProgram(mlir::ModuleOp module, Device first) {
       is_all_placed = false;
     }
   });
-  if (!is_all_placed && std::find(devices.begin(), devices.end(), first) == devices.end()) {
+  if ((!is_all_placed || devices.empty()) && std::find(devices.begin(), devices.end(), first) == devices.end()) {
     devices.push_back(first);
   }
   return devices;

@@ -285,7 +285,8 @@ Value LocalFunction::gathered(Value value, const Sharding& from, int64_t dim, ml
   }
   shape.append(x.shape().begin() + dim + 1, x.shape().end());
   llvm::SmallVector<int64_t> whole_shape(x.shape());
-  whole_shape[dim] = whole_shape[dim] / shape[cut] * rows;
+  whole_shape[dim] = 1;
+  for (const Extent& extent : from.dims[dim]) whole_shape[dim] *= extent.size;
   if (from.dims[dim].size() > 1) x = b.reshape(x, shape);
   order.resize(shape.size());
   std::iota(order.begin(), order.end(), 0);

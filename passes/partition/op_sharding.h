@@ -37,6 +37,9 @@ class OpSharding {
   void cut(unsigned factor, mlir::StringAttr axis) { axes_[factor].push_back(axis); }
   // Lets terms of a sum over the axis pass: these operands and all results are then such terms.
   void pass(llvm::ArrayRef<unsigned> operands, mlir::StringAttr axis);
+  bool passesTerms() const { return !passing_.empty(); }
+  // The operands that are terms.
+  llvm::ArrayRef<unsigned> terms() const { return terms_; }
 
   // What a rank reads and has, in the fewest extents.
   ir::Sharding operand(unsigned i) const;

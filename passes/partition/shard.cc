@@ -34,8 +34,11 @@ class FunctionSharding {
   }
 
   void run() {
-    for (Operation& op : function_.getBody().front().without_terminator()) forward(&op);
-    for (Operation& op : llvm::reverse(function_.getBody().front().without_terminator())) backward(&op);
+    auto ops = function_.getBody().front().without_terminator();
+    for (Operation& op : ops) forward(&op);
+    for (Operation& op : ops) passTerms(&op);
+    for (Operation& op : llvm::reverse(ops)) settleTerms(&op);
+    for (Operation& op : llvm::reverse(ops)) backward(&op);
     write();
   }
 
@@ -44,8 +47,9 @@ class FunctionSharding {
   OpSharding& of(Operation* op) { return ops_.find(op)->second; }
   void forward(Operation* op);
   void cutAlong(Operation* op, OpSharding& sharding, StringAttr axis);
-  void passTerms(Operation* op, OpSharding& sharding, StringAttr axis);
-  bool mayPass(Operation* op, llvm::ArrayRef<unsigned> terms) const;
+  void passTerms(Operation* op);
+  void settleTerms(Operation* op);
+  void put(Operation* op, OpSharding sharding);
   void backward(Operation* op);
   void write();
   Value reshard(Value value, const Sharding& to, Operation* reader);
@@ -59,12 +63,13 @@ class FunctionSharding {
 
 void FunctionSharding::forward(Operation* op) {
   OpSharding sharding(op, mesh_);
-  for (StringAttr axis : mesh_.getNames()) {
-    cutAlong(op, sharding, axis);
-    passTerms(op, sharding, axis);
-  }
+  for (StringAttr axis : mesh_.getNames()) cutAlong(op, sharding, axis);
+  put(op, std::move(sharding));
+}
+
+void FunctionSharding::put(Operation* op, OpSharding sharding) {
   for (auto [r, result] : llvm::enumerate(op->getResults())) values_[result] = sharding.result(r);
-  ops_.try_emplace(op, std::move(sharding));
+  ops_.insert_or_assign(op, std::move(sharding));
 }
 
 // Runs the op on the parts that its operands have along the axis, where that gathers fewer bytes than running the
@@ -90,29 +95,36 @@ void FunctionSharding::cutAlong(Operation* op, OpSharding& sharding, StringAttr 
   if (best) sharding.cut(*best, axis);
 }
 
-void FunctionSharding::passTerms(Operation* op, OpSharding& sharding, StringAttr axis) {
-  llvm::SmallVector<unsigned> terms;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    const Sharding& parts = of(operand);
-    if (parts.isPartialOver(axis) && parts.combine == ir::ReduceKind::sum) terms.push_back(i);
+// Terms pass an op that is linear in them and reads nothing else in parts: the two gradients of a variable that is
+// read twice are added before they travel.
+void FunctionSharding::passTerms(Operation* op) {
+  OpSharding sharding = of(op);
+  if (sharding.isCut()) return;
+  for (StringAttr axis : mesh_.getNames()) {
+    llvm::SmallVector<unsigned> terms;
+    for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+      const Sharding& parts = of(operand);
+      const bool is_term = parts.isPartialOver(axis) && parts.combine == ir::ReduceKind::sum;
+      if (is_term && operand.hasOneUse()) terms.push_back(i);
+    }
+    const bool is_linear = llvm::is_contained(sharding.rule().linear_in, terms);
+    const bool agrees = !sharding.passesTerms() || sharding.terms() == llvm::ArrayRef(terms);
+    if (is_linear && agrees) sharding.pass(terms, axis);
   }
-  if (terms.empty() || sharding.isCut()) return;
-  const bool is_linear = llvm::is_contained(sharding.rule().linear_in, terms);
-  if (is_linear && mayPass(op, terms)) sharding.pass(terms, axis);
+  put(op, std::move(sharding));
 }
 
-// Terms pass an op where this makes fewer of them: the two gradients of a variable that is read twice are added
-// before they travel. A cast to a wider type waits until its sum has travelled, unless its result is added to
-// other terms.
-bool FunctionSharding::mayPass(Operation* op, llvm::ArrayRef<unsigned> terms) const {
-  for (unsigned i : terms) {
-    if (!op->getOperand(i).hasOneUse()) return false;
-  }
+// Terms that have more bytes after an op travel before it, unless they are then added to others: a bf16 gradient
+// travels before its cast to f32.
+void FunctionSharding::settleTerms(Operation* op) {
+  OpSharding& sharding = of(op);
+  if (!sharding.passesTerms()) return;
   int64_t before = 0, after = 0;
-  for (unsigned i : terms) before += BytesOfTensor(op->getOperand(i));
+  for (unsigned i : sharding.terms()) before += BytesOfTensor(op->getOperand(i));
   for (Value result : op->getResults()) after += BytesOfTensor(result);
-  if (after <= before) return true;
-  return op->hasOneUse() && llvm::isa<ir::AddOp>(*op->user_begin());
+  const bool is_added =
+      op->hasOneUse() && llvm::isa<ir::AddOp>(*op->user_begin()) && of(*op->user_begin()).passesTerms();
+  if (after > before && !is_added) put(op, OpSharding(op, mesh_));
 }
 
 // An op that every rank would compute whole is computed in parts if all its readers want the same parts, and if
@@ -295,8 +307,7 @@ bool ShardPass::hasBatch(mlir::BlockArgument argument) {
 mlir::LogicalResult ShardPass::cutInputs(FuncOp function) {
   mlir::FailureOr<Batch> batch = batchOf(function);
   if (mlir::failed(batch) || mlir::failed(checkEven(function, *batch))) return mlir::failure();
-  // Each rank needs a row of a batch that does not divide.
-  const bool is_cut = batch->rows % count() == 0 || (!even && batch->rows > count());
+  const bool is_cut = batch->rows % count() == 0 || !even;
   if (!is_cut || batch->rows == 0) {
     if (report && batch->rows > 0) {
       mlir::emitRemark(function.getLoc())

@@ -118,11 +118,11 @@ void ExpectSameSteps(const BuildForBatch& build, int collectives, int more) {
 
 // The collectives: the bf16 gradients; the f32 gradients with the loss and all running statistics.
 TEST(DataParallelPlanTest, AConvolutionalNetRunsTheStepsOfOneGpu) {
-  ExpectSameSteps(ResNet, /*collectives=*/2, /*more=*/2);
+  ExpectSameSteps(ResNet, /*collectives=*/2, /*more=*/1);
 }
 
 TEST(DataParallelPlanTest, ATransformerRunsTheStepsOfOneGpu) {
-  ExpectSameSteps(Transformer, /*collectives=*/2, /*more=*/1);
+  ExpectSameSteps(Transformer, /*collectives=*/2, /*more=*/0);
 }
 
 // Uses small buckets, so that many of them fill up.
