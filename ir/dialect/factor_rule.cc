@@ -126,6 +126,22 @@ bool FactorRule::Names(const ValueFactors& value, unsigned factor) {
   return llvm::any_of(value, [&](const auto& dim) { return llvm::is_contained(dim, factor); });
 }
 
+std::optional<ReduceKind> CombineOf(FactorKind kind) {
+  switch (kind) {
+    case FactorKind::kSum:
+    case FactorKind::kOwned:
+      return ReduceKind::sum;
+    case FactorKind::kMax:
+      return ReduceKind::max;
+    case FactorKind::kMin:
+      return ReduceKind::min;
+    case FactorKind::kParallel:
+    case FactorKind::kWhole:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 FactorRule FactorsOf(mlir::Operation* op) {
   auto shardable = llvm::dyn_cast<ShardableInterface>(op);
   auto reduction = llvm::dyn_cast<ReductionInterface>(op);
@@ -140,6 +156,33 @@ FactorRule FactorsOf(mlir::Operation* op) {
   if (!HasNumbers(op)) rule.linear_in.clear();
   Complete(op, rule);
   return rule;
+}
+
+bool SplitFactor(FactorRule& rule, unsigned factor, ArrayRef<int64_t> sizes) {
+  const Factor whole = rule.factors[factor];
+  if (whole.is_counted || whole.kind == FactorKind::kWhole || whole.kind == FactorKind::kOwned) return false;
+  SmallVector<unsigned> made;
+  for (int64_t size : sizes) {
+    if (size == 1) continue;
+    Factor part = whole;
+    part.size = size;
+    if (made.empty()) {
+      rule.factors[factor] = part;
+      made.push_back(factor);
+    } else {
+      made.push_back(rule.factors.size());
+      rule.factors.push_back(part);
+    }
+  }
+  auto split = [&](ValueFactors& value) {
+    for (auto& dim : value) {
+      auto* found = llvm::find(dim, factor);
+      if (found != dim.end()) dim.insert(found + 1, made.begin() + 1, made.end());
+    }
+  };
+  llvm::for_each(rule.operands, split);
+  llvm::for_each(rule.results, split);
+  return true;
 }
 
 std::string FactorText(const FactorRule& rule) {

@@ -5,8 +5,9 @@
 //   parts[k] = {.size = 16, .offset = builder.getI64IntegerAttr(48)};          // k from 48 to 63.
 //   SmallVector<Value> results = BuildOnPart(builder, matmul, {part_of_a, part_of_b}, rule, parts);
 //
-// Results are parts of the op's results, or partial results where they do not name a cut factor. An offset may be
-// a value, a number that is known when the program runs: then one program serves all parts of one size.
+// Results are parts of the op's results, or partial results where they do not name a cut factor. An offset
+// may be a value, a number that is known when the program runs: then one program serves all parts of one
+// size.
 #ifndef SINTER_IR_DIALECT_LOCAL_OP_H_
 #define SINTER_IR_DIALECT_LOCAL_OP_H_
 
@@ -20,8 +21,8 @@ namespace sinter::ir {
 llvm::SmallVector<FactorPart> WholeParts(const FactorRule& rule);
 
 // Builds the op on one part and returns one value for each of its results. `operands` are the parts of the
-// operands; `rule` is FactorsOf(op). Every part has at least one iteration of every cut factor. The caller gives
-// zeros for operands that count once.
+// operands; `rule` is FactorsOf(op). Every part has at least one iteration of every cut factor. The caller
+// gives zeros for operands that count once.
 llvm::SmallVector<mlir::Value> BuildOnPart(mlir::OpBuilder& builder, mlir::Operation* op,
                                            mlir::ValueRange operands, const FactorRule& rule,
                                            llvm::ArrayRef<FactorPart> parts);
@@ -30,7 +31,7 @@ llvm::SmallVector<mlir::Value> BuildOnPart(mlir::OpBuilder& builder, mlir::Opera
 mlir::RankedTensorType LocalType(mlir::RankedTensorType type, const ValueFactors& dims,
                                  llvm::ArrayRef<FactorPart> parts);
 
-// For LocalFormInterface::buildLocal ----------------------------------------------------------------------------
+// For LocalFormInterface::buildLocal ------------------------------------------------------------------------
 
 // Clones the op with these operands and the part's types. No attribute changes.
 mlir::Operation* CloneWithLocalTypes(mlir::OpBuilder& builder, mlir::Operation* op, mlir::ValueRange operands,

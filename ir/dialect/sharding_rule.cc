@@ -5,19 +5,6 @@
 namespace sinter::ir {
 namespace {
 
-std::optional<ReduceKind> CombineOf(FactorKind kind) {
-  switch (kind) {
-    case FactorKind::kSum:
-      return ReduceKind::sum;
-    case FactorKind::kMax:
-      return ReduceKind::max;
-    case FactorKind::kMin:
-      return ReduceKind::min;
-    default:
-      return std::nullopt;
-  }
-}
-
 // The dimension of a value that a cut of a factor cuts.
 struct CutDim {
   int64_t dim = kWhole;
@@ -36,8 +23,8 @@ std::optional<CutDim> FindCut(const FactorRule& rule, const ValueFactors& value,
   return cut;
 }
 
-// Adds the cut dimension of each value to `dims`. Returns the common number of elements for each iteration, 0 if
-// no value is cut, and nullopt if that is not possible.
+// Adds the cut dimension of each value to `dims`. Returns the common number of elements for each iteration, 0
+// if no value is cut, and nullopt if that is not possible.
 std::optional<int64_t> AddCuts(const FactorRule& rule, llvm::ArrayRef<ValueFactors> values, unsigned factor,
                                llvm::SmallVector<int64_t>& dims) {
   int64_t inner = 0;

@@ -1,4 +1,4 @@
-// ShardingRule: how an op runs on parts of one dimension of an operand; a view of its factors (factor_rule.h).
+// ShardingRule: how an op runs on parts of one dimension of an operand, as its factors say (factor_rule.h).
 //
 //   std::optional<ShardingRule> rule = ShardAlong(matmul, /*operand=*/0, /*dim=*/1);   // [m, k], along k.
 //   // rule->operands == {1, 0}, rule->results == {kWhole}, rule->partial == ReduceKind::sum

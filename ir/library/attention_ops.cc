@@ -307,8 +307,9 @@ SmallVector<Expr> AttentionOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> out
 
 namespace {
 
-// Examples and heads are independent, and so are queries, unless they count the keys that they see. A row's sum
-// runs over all keys. In the gradient, heads and queries that share keys add up to the gradients of these.
+// Examples and heads are independent, and so are queries, unless they count the keys that they see. A row's
+// sum runs over all keys. In the gradient, heads and queries that share keys add up to the gradients of
+// these.
 struct AttentionWords {
   SmallVector<Factor> factors;
   SmallVector<std::string> inputs;

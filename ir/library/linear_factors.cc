@@ -11,7 +11,7 @@ using llvm::ArrayRef;
 using llvm::SmallVector;
 using mlir::Value;
 
-// Matmuls -------------------------------------------------------------------------------------------------------
+// Matmuls ---------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -70,7 +70,7 @@ FactorRule MatmulGradOp::getFactorRule() {
   return rule;
 }
 
-// Convolutions --------------------------------------------------------------------------------------------------
+// Convolutions ----------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -100,9 +100,11 @@ template <typename Op>
 SmallVector<Value> BuildConv(Op op, mlir::OpBuilder& builder, mlir::ValueRange operands,
                              const FactorRule& rule, ArrayRef<FactorPart> parts) {
   auto part = llvm::cast<Op>(CloneWithLocalTypes(builder, op, operands, rule, parts));
+  int64_t groups = 1;
   for (auto [factor, cut] : llvm::zip_equal(rule.factors, parts)) {
-    if (factor.name == 'g') part.setGroups(cut.size);
+    if (factor.name == 'g') groups *= cut.size;
   }
+  part.setGroups(groups);
   return {part.getResult()};
 }
 
@@ -155,7 +157,7 @@ SmallVector<Value> Conv2dWeightGradOp::buildLocal(mlir::OpBuilder& builder, mlir
   return BuildConv(*this, builder, operands, rule, parts);
 }
 
-// Pools ---------------------------------------------------------------------------------------------------------
+// Pools -----------------------------------------------------------------------------------------------------
 
 namespace {
 

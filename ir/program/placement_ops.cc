@@ -43,7 +43,7 @@ llvm::SmallVector<Expr> CloneOp::buildGradient(GraphBuilder& b, llvm::ArrayRef<E
   return {output_gradients[0]};
 }
 
-// Of the value that a copy is like, nothing is read.
+// A copy reads nothing of the value that it is like.
 FactorRule CopyOp::getFactorRule() {
   FactorRule rule = SameFactors(*this, [](int64_t) { return true; });
   if (getLike()) rule.operands[1].assign(TypeOf(getLike()).getRank(), {});

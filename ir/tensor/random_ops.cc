@@ -83,26 +83,44 @@ PhiloxWords EmitWords(Op op, ElementBuilder& e, ValueRange coords) {
                     static_cast<uint32_t>(op.getStream()), EmitPosition(op, e, coords));
 }
 
-// Builds a part: the same elements of the same whole.
+// The factors of a part of a whole are counted along the whole's dimensions.
+template <typename Op>
+FactorRule RuleOfRandom(Op op) {
+  FactorRule rule = SameFactors(op, [](int64_t) { return true; });
+  for (Factor& factor : rule.factors) factor.is_counted = op.getWhole().has_value();
+  return rule;
+}
+
+// Builds the elements of a part at their places in the whole. The whole has a dimension for each factor:
+// reshapes do not change row-major positions.
 template <typename Op>
 llvm::SmallVector<mlir::Value> BuildPart(Op op, mlir::OpBuilder& builder, ValueRange operands,
                                          const FactorRule& rule, llvm::ArrayRef<FactorPart> parts) {
   mlir::RankedTensorType type = LocalType(op.getType(), rule.results[0], parts);
   if (type == op.getType()) return {CloneWithLocalTypes(builder, op, operands, rule, parts)->getResult(0)};
+  const bool is_split = llvm::any_of(rule.results[0], [](const auto& dim) { return dim.size() > 1; });
+  llvm::SmallVector<int64_t> whole, local;
   llvm::SmallVector<mlir::Value> origin;
-  for (auto [d, dim] : llvm::enumerate(rule.results[0])) {
-    const FactorPart part = dim.empty() ? FactorPart{1} : parts[dim.front()];
-    mlir::Value own = op.getWhole() ? operands[2 + d] : mlir::Value();
+  auto add = [&](int64_t size, const FactorPart& part) {
+    mlir::Value own = op.getWhole() ? operands[2 + whole.size()] : mlir::Value();
     if (!own || !part.offset.isNull()) {
       mlir::Value more = OffsetValue(builder, op.getLoc(), part);
       own = own ? builder.create<AddOp>(op.getLoc(), own.getType(), own, more) : more;
     }
+    whole.push_back(op.getWhole() ? (*op.getWhole())[whole.size()] : size);
+    local.push_back(part.size);
     origin.push_back(own);
+  };
+  for (const auto& dim : rule.results[0]) {
+    if (dim.empty() && !is_split) add(1, FactorPart{1});
+    for (unsigned f : dim) add(rule.factors[f].size, parts[f]);
   }
   auto made = llvm::cast<Op>(CloneWithLocalTypes(builder, op, operands, rule, parts));
   made.getOriginMutable().assign(origin);
-  made.setWhole(op.getWhole() ? *op.getWhole() : op.getType().getShape());
-  return {made.getResult()};
+  made.setWhole(whole);
+  if (!is_split) return {made.getResult()};
+  made.getResult().setType(mlir::RankedTensorType::get(local, type.getElementType()));
+  return {builder.create<ReshapeOp>(op.getLoc(), type, made.getResult())};
 }
 
 // All operands have rank 0: the map has no results.
@@ -133,9 +151,7 @@ Scalar RandomUniformOp::emitElement(ElementBuilder& e, ValueRange coords, unsign
   return s.select(s.lt(value, s.constant(value, high)), value, s.constant(value, low));
 }
 AffineMap RandomUniformOp::getOperandMap(unsigned) { return ScalarMap(*this); }
-FactorRule RandomUniformOp::getFactorRule() {
-  return SameFactors(*this, [](int64_t) { return true; });
-}
+FactorRule RandomUniformOp::getFactorRule() { return RuleOfRandom(*this); }
 llvm::SmallVector<mlir::Value> RandomUniformOp::buildLocal(mlir::OpBuilder& builder, ValueRange operands,
                                                            const FactorRule& rule,
                                                            llvm::ArrayRef<FactorPart> parts) {
@@ -159,9 +175,7 @@ Scalar RandomNormalOp::emitElement(ElementBuilder& e, ValueRange coords, unsigne
   return mean == 0 ? z : mean + z;
 }
 AffineMap RandomNormalOp::getOperandMap(unsigned) { return ScalarMap(*this); }
-FactorRule RandomNormalOp::getFactorRule() {
-  return SameFactors(*this, [](int64_t) { return true; });
-}
+FactorRule RandomNormalOp::getFactorRule() { return RuleOfRandom(*this); }
 llvm::SmallVector<mlir::Value> RandomNormalOp::buildLocal(mlir::OpBuilder& builder, ValueRange operands,
                                                           const FactorRule& rule,
                                                           llvm::ArrayRef<FactorPart> parts) {
@@ -182,9 +196,7 @@ Scalar RandomBernoulliOp::emitElement(ElementBuilder& e, ValueRange coords, unsi
   return s.lt(u, s.constant(u, getProbability().convertToDouble()));
 }
 AffineMap RandomBernoulliOp::getOperandMap(unsigned) { return ScalarMap(*this); }
-FactorRule RandomBernoulliOp::getFactorRule() {
-  return SameFactors(*this, [](int64_t) { return true; });
-}
+FactorRule RandomBernoulliOp::getFactorRule() { return RuleOfRandom(*this); }
 llvm::SmallVector<mlir::Value> RandomBernoulliOp::buildLocal(mlir::OpBuilder& builder, ValueRange operands,
                                                              const FactorRule& rule,
                                                              llvm::ArrayRef<FactorPart> parts) {

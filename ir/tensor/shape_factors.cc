@@ -51,14 +51,14 @@ FactorPart RowsOf(const FactorRule& rule, const ValueFactors& dims, int64_t dim,
   return dims[dim].empty() ? FactorPart{1} : parts[dims[dim].front()];
 }
 
-// Reads rows of a part of the table: elements whose index names another part's row are zeros. `read` builds the
-// op for indices that count from the part's first row; `dims` are those dimensions of its result along which
-// indices run.
+// Reads rows of a part of the table: elements whose index names another part's row are zeros. `read` builds
+// the op for indices that count from the part's first row; `dims` are those dimensions of its result along
+// which indices run.
 Value ReadOwnRows(mlir::OpBuilder& builder, mlir::Location loc, Value indices, int64_t rows,
                   const FactorPart& own, ArrayRef<int64_t> dims,
                   llvm::function_ref<Value(Value indices)> read) {
   GraphBuilder b(builder, loc);
-  // Of i32 indices none names a row beyond their range, but a part may begin there.
+  // A part of a large table may begin beyond the range of i32.
   Expr named = b.wrap(indices);
   if (rows > std::numeric_limits<int32_t>::max()) named = b.cast(named, builder.getI64Type());
   // The op clamps indices to the whole table.
@@ -72,7 +72,7 @@ Value ReadOwnRows(mlir::OpBuilder& builder, mlir::Location loc, Value indices, i
 
 }  // namespace
 
-// constant, iota, one_hot ---------------------------------------------------------------------------------------
+// constant, iota, one_hot -----------------------------------------------------------------------------------
 
 // Other values than splats are stored whole.
 FactorRule ConstantOp::getFactorRule() {
@@ -91,7 +91,9 @@ SmallVector<Value> ConstantOp::buildLocal(mlir::OpBuilder& builder, mlir::ValueR
 }
 
 FactorRule IotaOp::getFactorRule() {
-  return SameFactors(*this, [](int64_t) { return true; });
+  FactorRule rule = SameFactors(*this, [](int64_t) { return true; });
+  rule.factors[getDim()].is_counted = true;
+  return rule;
 }
 SmallVector<Value> IotaOp::buildLocal(mlir::OpBuilder& builder, mlir::ValueRange operands,
                                       const FactorRule& rule, ArrayRef<FactorPart> parts) {
@@ -120,10 +122,10 @@ SmallVector<Value> OneHotOp::buildLocal(mlir::OpBuilder& builder, mlir::ValueRan
   return {CloneWithLocalTypes(builder, *this, indices, rule, parts)->getResult(0)};
 }
 
-// reshape, slice, concat, pad -----------------------------------------------------------------------------------
+// reshape, slice, concat, pad -------------------------------------------------------------------------------
 
-// The common refinement of both shapes. Where sizes have no common divisor, dimensions are whole up to the next
-// common boundary: [2, 3] and [3, 2] have none inside.
+// The common refinement of both shapes. Where sizes have no common divisor, dimensions are whole up to the
+// next common boundary: [2, 3] and [3, 2] have none inside.
 FactorRule ReshapeOp::getFactorRule() {
   FactorRule rule = WholeFactors(*this);
   if (getType().getNumElements() == 0) return rule;
@@ -133,7 +135,7 @@ FactorRule ReshapeOp::getFactorRule() {
     rule.factors.push_back({size, kind, name});
     return static_cast<unsigned>(rule.factors.size() - 1);
   };
-  // What is left of the current dimensions; 1 between dimensions, and behind the last.
+  // Sizes that are left of the current dimensions; 1 between dimensions, and behind the last.
   int64_t a = 1, b = 1;
   size_t i = 0, j = 0;
   auto next = [](ArrayRef<int64_t> sizes, size_t& at) {
@@ -186,7 +188,7 @@ FactorRule PadOp::getFactorRule() {
       *this, [&](int64_t d) { return getLow()[d] == 0 && getHigh()[d] == 0 && getInterior()[d] == 0; });
 }
 
-// gather, take_along, scatter_add -------------------------------------------------------------------------------
+// gather, take_along, scatter_add ---------------------------------------------------------------------------
 
 FactorRule GatherOp::getFactorRule() {
   ArrayRef<int64_t> indices = getIndices().getType().getShape();

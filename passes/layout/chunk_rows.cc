@@ -27,8 +27,8 @@ using mlir::Value;
 // Chunks have a multiple of this many rows: whole tiles of the matmuls.
 constexpr int64_t kRowTile = 128;
 
-// The dimension of a value that the factor runs along; kWhole if there is none. nullopt if it shares the dimension
-// with other factors.
+// The dimension of a value that the factor runs along; kWhole if there is none. nullopt if it shares the
+// dimension with other factors.
 std::optional<int64_t> DimOf(const ir::ValueFactors& value, unsigned factor) {
   for (auto [d, dim] : llvm::enumerate(value)) {
     if (!llvm::is_contained(dim, factor)) continue;

@@ -1,5 +1,5 @@
-// The rule of every op holds: parts of its factors, computed apart and combined as the rule says, give what the
-// op gives on whole operands. The reference evaluates both.
+// The rule of every op holds: parts of its factors, computed apart and combined as the rule says, give what
+// the op gives on whole operands. The reference evaluates both.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -155,8 +155,10 @@ class ShardedOpTest : public ::testing::Test {
   void ForEachOp(const OpCase& c, const Visit& visit);
   static std::vector<OpCase> Cases();
 
-  void CompareCuts(mlir::Operation* op, const std::vector<Value>& operands, const std::vector<Value>& want,
-                   OpClass op_class);
+  void CompareOp(mlir::Operation* op, const std::vector<Value>& operands, const std::vector<Value>& want,
+                 OpClass op_class);
+  void CompareCuts(mlir::Operation* op, const FactorRule& rule, const std::vector<std::vector<Cut>>& all,
+                   const std::vector<Value>& operands, const std::vector<Value>& want, OpClass op_class);
   void CompareSums(mlir::Operation* op, const FactorRule& rule, const std::vector<Value>& operands,
                    const std::vector<Value>& want, OpClass op_class);
   // Computes the op in all parts of these cuts, and puts the results together.
@@ -171,7 +173,7 @@ class ShardedOpTest : public ::testing::Test {
 
   mlir::MLIRContext context_{mlir::MLIRContext::Threading::DISABLED};
   std::set<std::string> cut_, linear_;  // Names of ops that were computed in parts, and on terms of sums.
-  int compared_ = 0;
+  int compared_ = 0, splits_ = 0;
 };
 
 std::vector<Value> ShardedOpTest::EvaluatePart(mlir::Operation* op, const FactorRule& rule,
@@ -274,11 +276,10 @@ std::vector<Value> ShardedOpTest::InParts(mlir::Operation* op, const FactorRule&
   }
 }
 
-void ShardedOpTest::CompareCuts(mlir::Operation* op, const std::vector<Value>& operands,
-                                const std::vector<Value>& want, OpClass op_class) {
+void ShardedOpTest::CompareOp(mlir::Operation* op, const std::vector<Value>& operands,
+                              const std::vector<Value>& want, OpClass op_class) {
   const FactorRule rule = ir::FactorsOf(op);
-  const std::string name = op->getName().getStringRef().str();
-  SCOPED_TRACE(name + " " + ir::FactorText(rule));
+  SCOPED_TRACE(op->getName().getStringRef().str() + " " + ir::FactorText(rule));
   std::vector<unsigned> factors;
   for (unsigned f = 0; f < rule.factors.size(); ++f) {
     if (rule.factors[f].kind != FactorKind::kWhole && rule.factors[f].size >= 2) factors.push_back(f);
@@ -293,6 +294,22 @@ void ShardedOpTest::CompareCuts(mlir::Operation* op, const std::vector<Value>& o
       if (g > f && elements <= kMostOfTwoCuts) all.push_back({{f, 2}, {g, 2}});
     }
   }
+  CompareCuts(op, rule, all, operands, want, op_class);
+  // The inner part of a split factor, and both parts.
+  for (const unsigned f : factors) {
+    const int64_t size = rule.factors[f].size, outer = size % 2 == 0 ? 2 : 3;
+    FactorRule split = rule;
+    if (size % outer != 0 || size / outer < 2 || !ir::SplitFactor(split, f, {outer, size / outer})) continue;
+    const unsigned inner = split.factors.size() - 1;
+    CompareCuts(op, split, {{{inner, 2}}, {{f, 2}, {inner, 2}}}, operands, want, op_class);
+    ++splits_;
+  }
+  CompareSums(op, rule, operands, want, op_class);
+}
+
+void ShardedOpTest::CompareCuts(mlir::Operation* op, const FactorRule& rule,
+                                const std::vector<std::vector<Cut>>& all, const std::vector<Value>& operands,
+                                const std::vector<Value>& want, OpClass op_class) {
   for (const std::vector<Cut>& cuts : all) {
     std::string text;
     bool adds = false;
@@ -304,12 +321,12 @@ void ShardedOpTest::CompareCuts(mlir::Operation* op, const std::vector<Value>& o
     for (size_t i = 0; i < want.size(); ++i) {
       // Sums of parts have another order and one more rounding.
       const OpClass judged = adds ? std::max(op_class, OpClass::kReduction) : op_class;
-      EXPECT_EQ(Disagreement(got[i], want[i], judged, 2), "") << text << ", result " << i;
+      EXPECT_EQ(Disagreement(got[i], want[i], judged, 2), "")
+          << text << ", result " << i << ": " << ir::FactorText(rule);
     }
-    cut_.insert(name);
+    cut_.insert(op->getName().getStringRef().str());
     ++compared_;
   }
-  CompareSums(op, rule, operands, want, op_class);
 }
 
 // Splits operands into two terms, and adds the results of both.
@@ -386,9 +403,10 @@ TEST_F(ShardedOpTest, PartsCombineToTheWhole) {
   for (const OpCase& c : Cases()) {
     SCOPED_TRACE(c.name);
     ForEachOp(c, [&](mlir::Operation* op, const std::vector<Value>& operands,
-                     const std::vector<Value>& results) { CompareCuts(op, operands, results, c.op_class); });
+                     const std::vector<Value>& results) { CompareOp(op, operands, results, c.op_class); });
   }
   EXPECT_GT(compared_, 1500);
+  EXPECT_GT(splits_, 200);
   EXPECT_GT(linear_.size(), 25);
   // All rules that ops state themselves were used, but those of ops that are always whole.
   const std::set<std::string> whole = {

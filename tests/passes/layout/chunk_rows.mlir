@@ -132,3 +132,24 @@ func.func @layers(%x: tensor<300x8xf32> {sinter.input = "x"}, %w: tensor<64x8xf3
   %s = sinter.sum %p [1] : tensor<300x64xf32> -> tensor<300xf32>
   return %s : tensor<300xf32>
 }
+
+// -----
+
+// Each chunk draws its own rows of a random mask, those at its place in the whole.
+// CHECK-LABEL: func.func @mask
+// CHECK-DAG: %[[FIRST:.*]] = sinter.constant dense<0> : tensor<i64>
+// CHECK-DAG: %[[SECOND:.*]] = sinter.constant dense<128> : tensor<i64>
+// CHECK-DAG: %[[THIRD:.*]] = sinter.constant dense<256> : tensor<i64>
+// CHECK: sinter.random_bernoulli {{.*}} origin[%[[FIRST]], %[[FIRST]]] of [300, 64] {{.*}} -> tensor<128x64xi1>
+// CHECK: sinter.random_bernoulli {{.*}} origin[%[[SECOND]], %[[FIRST]]] of [300, 64] {{.*}} -> tensor<128x64xi1>
+// CHECK: sinter.random_bernoulli {{.*}} origin[%[[THIRD]], %[[FIRST]]] of [300, 64] {{.*}} -> tensor<44x64xi1>
+func.func @mask(%x: tensor<300x8xf32> {sinter.input = "x"}, %w: tensor<64x8xf32> {sinter.input = "w"}, %seed: tensor<i64> {sinter.input = "seed"})
+    -> (tensor<64x8xf32> {sinter.output = "dw"}) {
+  %mask = sinter.random_bernoulli %seed, %seed stream 1 probability 0.5 : tensor<i64>, tensor<i64> -> tensor<300x64xi1>
+  %zero = sinter.constant dense<0.0> : tensor<300x64xf32>
+  // expected-remark @below {{in 3 chunks of 128 rows}}
+  %l = sinter.matmul %x, %w {transpose_b} : (tensor<300x8xf32>, tensor<64x8xf32>) -> tensor<300x64xf32>
+  %g = sinter.select %mask, %l, %zero : tensor<300x64xi1>, tensor<300x64xf32>
+  %dw = sinter.matmul %g, %x {transpose_a} : (tensor<300x64xf32>, tensor<300x8xf32>) -> tensor<64x8xf32>
+  return %dw : tensor<64x8xf32>
+}
