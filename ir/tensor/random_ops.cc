@@ -46,13 +46,13 @@ LogicalResult VerifyOrigin(Op op) {
                             << (whole ? whole->size() : 0) << " dimensions; expected one for each of the "
                             << sizes.size() << " dimensions of the result";
   }
-  if (const std::string fault = ShapeFault(*whole); !fault.empty()) {
-    return op.emitOpError() << "is a part of a whole that " << fault;
-  }
   for (auto [d, size] : llvm::enumerate(*whole)) {
     if (size >= sizes[d]) continue;
     return op.emitOpError() << "has size " << sizes[d] << " in dimension " << d
                             << " and is a part of a whole of " << size << "; expected no more than the whole";
+  }
+  if (const std::string fault = ShapeFault(*whole); !fault.empty()) {
+    return op.emitOpError() << "is a part of a whole that " << fault;
   }
   return mlir::success();
 }

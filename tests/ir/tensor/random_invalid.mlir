@@ -72,6 +72,14 @@ func.func @larger_than_the_whole(%s: tensor<i64>) {
 
 // -----
 
+func.func @whole_is_negative(%s: tensor<i64>) {
+  // expected-error @+1 {{'sinter.random_normal' op has size 0 in dimension 0 and is a part of a whole of -1; expected no more than the whole}}
+  %0 = sinter.random_normal %s, %s stream 0 mean 0.0 stddev 1.0 origin [%s] of [-1] : tensor<i64>, tensor<i64> -> tensor<0xf32>
+  return
+}
+
+// -----
+
 func.func @whole_is_too_large(%s: tensor<i64>) {
   // expected-error @+1 {{'sinter.random_normal' op is a part of a whole that has more than 2^47 elements}}
   %0 = sinter.random_normal %s, %s stream 0 mean 0.0 stddev 1.0 origin [%s] of [140737488355329] : tensor<i64>, tensor<i64> -> tensor<4xf32>
