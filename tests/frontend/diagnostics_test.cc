@@ -48,6 +48,7 @@ std::vector<Program> WrongPrograms() {
 CompileOptions OptionsFor(const std::string& file) {
   CompileOptions options;
   options.verify_each_pass = true;
+  if (file.starts_with("shard")) options.data_parallel.whole_inputs = {"mask"};
   if (file.starts_with("partition")) {
     options.data_parallel = {.devices = {Device::Cpu(0), Device::Cpu(1), Device::Cpu(2)},
                              .whole_inputs = {"mask"}};
