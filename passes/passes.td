@@ -154,41 +154,6 @@ def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {
   ];
 }
 
-def Partition : Pass<"sinter-partition", "::mlir::ModuleOp"> {
-  let summary = "Run one program on several devices, each on a part of the batch";
-  let description = [{
-    Every input of rank 1 or more is split along dimension 0 into contiguous parts, one for each device, whose sizes differ by
-    at most one. Inputs that `whole` names, and inputs of rank 0, go to all devices. Every device has the variables. An op
-    with a split operand runs on the parts as its ir::ShardingRule allows. If its results are then partial sums, an `all_reduce`
-    combines them. If an op needs the whole batch, an `all_gather` gives it to every device. So values that devices compute
-    from combined values are equal on all devices, to the bit, and the results are those of the whole batch on one device.
-
-    Sums that only variables and outputs depend on, mainly gradients, travel together in buckets of up to `bucket_bytes`, in
-    the order of the backward pass. Their readers come last, in program order: a bucket need not leave before it is full, and
-    it travels while other ops run. Sums of this kind that are only added to each other, such as the gradients of a variable
-    that is read more than once, are added first and travel as one.
-
-    `scale` defines the sum of gradients over the devices, for a loss that is a mean over the batch: `global-mean` is the mean
-    over all examples, `mean-of-means` the mean of the devices' means, `sum` the sum of the devices' means. `update` defines
-    who updates variables: with `replicated` every device computes every new value; with `main` only the first device does,
-    which receives the gradients and sends the new values. Variables that nothing else reads, such as an optimizer's, then
-    exist only there.
-
-    Errors: a program with its own placements, inputs with different first dimensions, and with `even` a batch that the number
-    of devices does not divide.
-  }];
-  let dependentDialects = ["::sinter::ir::SinterDialect"];
-  let options = [
-    ListOption<"devices", "devices", "std::string", "The devices, such as gpu:0,gpu:1; the first one is main">,
-    ListOption<"whole", "whole", "std::string", "Inputs that every device gets whole">,
-    Option<"scale", "scale", "std::string", "\"global-mean\"", "global-mean, mean-of-means or sum">,
-    Option<"update", "update", "std::string", "\"replicated\"", "replicated or main">,
-    Option<"even", "even", "bool", "true", "Refuse a batch that the number of devices does not divide">,
-    Option<"bucketBytes", "bucket-bytes", "int64_t", "26214400", "Maximum bytes of a bucket">,
-    Option<"report", "report", "bool", "false", "Report gathers of the whole batch, with the reason">
-  ];
-}
-
 def Shard : Pass<"sinter-shard", "::mlir::ModuleOp"> {
   let summary = "Choose how the ranks of the mesh share each op";
   let description = [{
@@ -246,7 +211,7 @@ def DropUnitDims : Pass<"sinter-drop-unit-dims", "::mlir::func::FuncOp"> {
   let summary = "Compute without a leading dimension of size 1 that a reshape adds";
   let description = [{
     A reshape from `[n, ...]` to `[1, n, ...]` moves after the pointwise ops and sums that read it, until another reshape
-    removes the dimension or an op of another kind reads it. After `partition`, a device with one group of a batch norm then
+    removes the dimension or an op of another kind reads it. After `localise`, a rank with one group of a batch norm then
     computes the same as without groups: on images of four dimensions, which have a layout.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];

@@ -31,7 +31,7 @@ struct Options {
   std::vector<sn::Device> devices;
   int64_t epochs = 10, batch = 256;
   float learning_rate = 0.2f;
-  bool main = false, uneven = false, report = false;
+  bool uneven = false, report = false;
 };
 
 // True for the process that prints.
@@ -97,7 +97,6 @@ absl::Status Run(const Options& options) {
   sn::CompileOptions compile{.report = options.report};
   compile.data_parallel.devices = options.devices;
   compile.data_parallel.even = !options.uneven;
-  if (options.main) compile.data_parallel.update = sn::UpdateStrategy::kMain;
   sn::CompileReport report;
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile, &report));
   if (Talks(options)) {
@@ -130,8 +129,6 @@ int main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_option("--lr", options.learning_rate)->capture_default_str();
-  app.add_flag("--main", options.main,
-               "only the first device updates the parameters; it sends them to the others");
   app.add_flag("--uneven", options.uneven, "allow parts of the batch that differ by one image");
   app.add_flag("--report", options.report, "list the copies between devices");
   CLI11_PARSE(app, argc, argv);

@@ -63,14 +63,11 @@ Device FirstDevice(const CompileOptions& o) {
   return o.data_parallel.devices.empty() ? o.device : o.data_parallel.devices.front();
 }
 
-// Solves for the device of each op: for the user's program, again for its gradients, and for a program that
-// was cut for several devices. Other passes keep the devices. Until `partition` has run, ops that several
-// devices will share stay unplaced; ops of a program that all ranks run are placed for rank 0.
+// Solves for the device of each op: for the user's program, and again for its gradients. Other passes keep the
+// devices. Ops of a program that all ranks run are placed for rank 0.
 void Place(Manager& m, const CompileOptions& o) {
-  const bool is_for_partition = !o.data_parallel.devices.empty() && !SharesOneProgram(o.data_parallel);
-  const Device device = is_for_partition ? Device::Cpu() : FirstDevice(o);
-  m.addPass(createPropagatePlacement(
-      {.device = device.ToString(), .copies = o.copies == Copies::kAutomatic ? "automatic" : "explicit"}));
+  m.addPass(createPropagatePlacement({.device = FirstDevice(o).ToString(),
+                                      .copies = o.copies == Copies::kAutomatic ? "automatic" : "explicit"}));
 }
 
 void Simplify(Manager& m, const CompileOptions&) {
@@ -97,7 +94,6 @@ void Differentiate(Manager& m, const CompileOptions& o) {
 }
 
 void Decompose(Manager& m, const CompileOptions& o) {
-  // Ops that several devices will share may not be placed yet.
   m.addNestedPass<FuncOp>(createDecompose({.device = FirstDevice(o).ToString(), .report = o.report}));
 }
 
@@ -115,25 +111,6 @@ void Shard(Manager& m, const CompileOptions& o) {
 
 void Localise(Manager& m, const CompileOptions& o) {
   m.addPass(createLocalise({.bucketBytes = o.data_parallel.bucket_bytes, .report = o.report}));
-}
-
-void Partition(Manager& m, const CompileOptions& o) {
-  const DataParallel& parallel = o.data_parallel;
-  if (parallel.devices.empty() || SharesOneProgram(parallel)) return;
-  std::vector<std::string> devices;
-  for (const Device& device : parallel.devices) devices.push_back(device.ToString());
-  PartitionOptions options;
-  options.devices = devices;
-  options.whole = parallel.whole_inputs;
-  options.scale = parallel.scale == GradientScale::kSum           ? "sum"
-                  : parallel.scale == GradientScale::kMeanOfMeans ? "mean-of-means"
-                                                                  : "global-mean";
-  options.update = parallel.update == UpdateStrategy::kMain ? "main" : "replicated";
-  options.even = parallel.even;
-  options.bucketBytes = parallel.bucket_bytes;
-  options.report = o.report;
-  m.addPass(createPartition(options));
-  Place(m, o);
 }
 
 void DropUnitDims(Manager& m, const CompileOptions& o) {
@@ -220,7 +197,6 @@ std::vector<Stage> TensorStages() {
       {"fold-constants", Fold},
       {"shard", Shard, &CompileReport::copies},
       {"localise", Localise, &CompileReport::copies},
-      {"partition", Partition, &CompileReport::copies},
       {"drop-unit-dims", DropUnitDims},
       {"assign-layouts", AssignLayouts},
       {"gather-pixels", GatherPixels},

@@ -22,20 +22,6 @@
 
 namespace sinter {
 
-// How the devices' gradients are combined, for a loss that is a mean over the batch.
-enum class GradientScale {
-  kGlobalMean,   // The mean over all examples, as one device computes it from the whole batch.
-  kMeanOfMeans,  // The mean of the devices' means. Differs from kGlobalMean for uneven parts.
-  kSum,          // The sum of the devices' means: the number of devices times kMeanOfMeans.
-};
-
-enum class UpdateStrategy {
-  kReplicated,  // All devices combine the gradients, and each updates its own variables.
-  // The first device combines the gradients, updates the variables and sends them to the others. Values that
-  // only updates read, such as an optimiser's state, exist on the first device only.
-  kMain,
-};
-
 enum class BatchStatistics {
   // Batch norms normalise by the mean and variance of each device's part. Their running statistics use the
   // average over the parts. The parts must be equal.
@@ -46,8 +32,6 @@ enum class BatchStatistics {
 struct DataParallel {
   // Empty: everything runs on CompileOptions::device. The first device is the main device.
   std::vector<Device> devices = {};
-  GradientScale scale = GradientScale::kGlobalMean;
-  UpdateStrategy update = UpdateStrategy::kReplicated;
   BatchStatistics batch_norm = BatchStatistics::kPerDevice;
   // Makes a batch that the devices do not divide evenly an error.
   bool even = true;

@@ -42,7 +42,8 @@ std::vector<Device> DevicesOfProgram(mlir::ModuleOp module, Device first) {
       is_all_placed = false;
     }
   });
-  if ((!is_all_placed || devices.empty()) && std::find(devices.begin(), devices.end(), first) == devices.end()) {
+  if ((!is_all_placed || devices.empty()) &&
+      std::find(devices.begin(), devices.end(), first) == devices.end()) {
     devices.push_back(first);
   }
   return devices;
@@ -78,14 +79,9 @@ absl::StatusOr<std::vector<size_t>> CellOf(mlir::ModuleOp module, const std::vec
 
 }  // namespace
 
-bool SharesOneProgram(const DataParallel& parallel) {
-  return parallel.devices.size() > 1 && parallel.update == UpdateStrategy::kReplicated &&
-         parallel.scale == GradientScale::kGlobalMean;
-}
-
 absl::Status SetMesh(mlir::ModuleOp module, const DataParallel& parallel) {
   SINTER_RETURN_IF_ERROR(CheckDevices(parallel.devices));
-  if (!SharesOneProgram(parallel)) return absl::OkStatus();
+  if (parallel.devices.size() < 2) return absl::OkStatus();
   SINTER_ASSIGN_OR_RETURN(const std::vector<size_t> cell, CellOf(module, parallel.devices));
   mlir::Builder builder(module.getContext());
   const auto count = static_cast<int64_t>(parallel.devices.size() / cell.size());

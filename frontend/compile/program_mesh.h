@@ -14,9 +14,6 @@ namespace sinter {
 // The axis of the mesh that shares the batch.
 inline constexpr char kDataAxis[] = "data";
 
-// True if the batch is shared by one program that all ranks run. False if each device gets ops of its own.
-bool SharesOneProgram(const DataParallel& parallel);
-
 // Sets the module's mesh and the devices of its ranks. A rank has as many devices as the program uses: the
 // first rank those that the program names, the others the next ones of the list. InvalidArgument: a device is
 // named twice, the devices are of several kinds, or they do not make whole ranks.

@@ -96,14 +96,14 @@ std::string Train(const Plan& plan, int processes, bool gives_rows = false) {
   return bits;
 }
 
-class DataParallelProcessesTest : public ::testing::TestWithParam<UpdateStrategy> {
+class DataParallelProcessesTest : public ::testing::Test {
  protected:
   void SetUp() override { setenv("SINTER_CPU_DEVICES", "4", 1); }
   void TearDown() override { unsetenv("SINTER_CPU_DEVICES"); }
 };
 
-TEST_P(DataParallelProcessesTest, SameBitsInOneTwoAndFour) {
-  DataParallel parallel{.update = GetParam(), .batch_norm = BatchStatistics::kSynchronized, .even = false};
+TEST_F(DataParallelProcessesTest, SameBitsInOneTwoAndFour) {
+  DataParallel parallel{.batch_norm = BatchStatistics::kSynchronized, .even = false};
   for (int d = 0; d < kDevices; ++d) parallel.devices.push_back(Device::Cpu(d));
   absl::StatusOr<Plan> plan = Compile(BuildForProcesses(), {.data_parallel = parallel});
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -113,8 +113,8 @@ TEST_P(DataParallelProcessesTest, SameBitsInOneTwoAndFour) {
 }
 
 // For any reader of the input: kernels, library calls with another image layout, and the gradients of both.
-TEST_P(DataParallelProcessesTest, ARankMayGiveItsRowsAlone) {
-  DataParallel parallel{.update = GetParam(), .batch_norm = BatchStatistics::kSynchronized, .even = false};
+TEST_F(DataParallelProcessesTest, ARankMayGiveItsRowsAlone) {
+  DataParallel parallel{.batch_norm = BatchStatistics::kSynchronized, .even = false};
   for (int d = 0; d < kDevices; ++d) parallel.devices.push_back(Device::Cpu(d));
   absl::StatusOr<Plan> plan = Compile(BuildForProcesses(), {.data_parallel = parallel});
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -125,10 +125,10 @@ TEST_P(DataParallelProcessesTest, ARankMayGiveItsRowsAlone) {
 }
 
 // Three rows on four devices: the last rank has no rows.
-TEST_P(DataParallelProcessesTest, ARankWithoutRowsGivesNone) {
+TEST_F(DataParallelProcessesTest, ARankWithoutRowsGivesNone) {
   Graph graph("sum");
   graph.Function("f", [](Builder& b) { b.Output("sum", Sum(Square(b.Input("x", F32, {3, 2})))); });
-  DataParallel parallel{.update = GetParam(), .even = false};
+  DataParallel parallel{.even = false};
   for (int d = 0; d < kDevices; ++d) parallel.devices.push_back(Device::Cpu(d));
   absl::StatusOr<Plan> plan = Compile(graph, {.data_parallel = parallel});
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -142,12 +142,6 @@ TEST_P(DataParallelProcessesTest, ARankWithoutRowsGivesNone) {
     EXPECT_EQ(*out->Scalar("sum"), 2 * (1 + 4 + 9));
   });
 }
-
-INSTANTIATE_TEST_SUITE_P(Updates, DataParallelProcessesTest,
-                         ::testing::Values(UpdateStrategy::kReplicated, UpdateStrategy::kMain),
-                         [](const auto& info) {
-                           return info.param == UpdateStrategy::kMain ? "OnTheFirst" : "OnAll";
-                         });
 
 }  // namespace
 }  // namespace sinter

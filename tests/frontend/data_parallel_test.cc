@@ -163,13 +163,10 @@ TEST(DataParallelTest, EveryOptimizerIsTheSame) {
     // Adam divides by values as small as its epsilon, which amplifies rounding errors.
     const double tolerance = i < 3 ? 2e-5 : 2e-4;
     ExpectSame(Train(net, {.devices = Cpus(2)}), one, tolerance);
-    if (i == 1 || i == 4) {
-      ExpectSame(Train(net, {.devices = Cpus(3), .update = UpdateStrategy::kMain}), one, tolerance);
-    }
   }
 }
 
-// Both gradients are added before the exchange, and are scaled once.
+// Both gradients are added before the exchange.
 TEST(DataParallelTest, AWeightThatIsReadTwiceIsTheSame) {
   Graph graph("tied", /*seed=*/3);
   graph.Function("train", [](Builder& b) {
@@ -191,8 +188,6 @@ TEST(DataParallelTest, AWeightThatIsReadTwiceIsTheSame) {
   };
   const std::vector<float> one = trained({});
   ExpectNear(trained({.devices = Cpus(3)}), one, 2e-5);
-  ExpectNear(trained({.devices = Cpus(2), .update = UpdateStrategy::kMain}), one, 2e-5);
-  ExpectNear(trained({.devices = Cpus(2), .scale = GradientScale::kMeanOfMeans}), one, 2e-5);
   CompileReport report;
   ASSERT_TRUE(Compile(graph, {.data_parallel = {.devices = Cpus(2)}, .report = true}, &report).ok());
   // The gradient and the loss.
@@ -251,30 +246,6 @@ TEST(DataParallelTest, RunningStatisticsFollowTheAverageOfTheParts) {
   for (size_t i = 0; i < two.size(); ++i)
     difference = std::max<double>(difference, std::abs(two[i] - second[i]));
   EXPECT_GT(difference, 2e-3);
-}
-
-// One step of plain gradient descent moves the weights by the gradient.
-TEST(DataParallelTest, TheScaleOfGradientsIsChosen) {
-  auto moved = [](GradientScale scale, int64_t rows) {
-    Session before = MustStart(Build({.rows = rows}));
-    std::vector<float> moved;
-    Trained after = Train({.rows = rows}, {.devices = Cpus(2), .scale = scale, .even = false}, /*steps=*/1);
-    for (const VariableInfo& variable : before.variables()) {
-      if (!variable.trainable) continue;
-      for (float x : VariableFloats(before, variable.name)) moved.push_back(after.weights[moved.size()] - x);
-    }
-    return moved;
-  };
-  std::vector<float> mean = moved(GradientScale::kGlobalMean, 12), sum = moved(GradientScale::kSum, 12);
-  ExpectNear(moved(GradientScale::kMeanOfMeans, 12), mean, 1e-4);
-  for (float& x : mean) x *= 2;
-  ExpectNear(sum, mean, 1e-4);
-  // Three rows on one device, two on the other: both means have equal weight.
-  std::vector<float> uneven = moved(GradientScale::kGlobalMean, 5),
-                     means = moved(GradientScale::kMeanOfMeans, 5);
-  double difference = 0;
-  for (size_t i = 0; i < uneven.size(); ++i) difference += std::abs(uneven[i] - means[i]);
-  EXPECT_GT(difference, 1e-3);
 }
 
 TEST(DataParallelTest, ARunRepeatsToTheBit) {
@@ -344,7 +315,7 @@ TEST(DataParallelTest, WhatCannotBeSharedIsRefusedWithTheUsersLine) {
           "be these"));
 }
 
-// Text programs may contain constructs that `partition` never makes.
+// Text programs may contain constructs that `localise` never makes.
 TEST(DataParallelTest, AnExchangeCarriesOneElementType) {
   Cpus(2);
   constexpr char kText[] = R"mlir(

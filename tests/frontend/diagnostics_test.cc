@@ -49,10 +49,6 @@ CompileOptions OptionsFor(const std::string& file) {
   CompileOptions options;
   options.verify_each_pass = true;
   if (file.starts_with("shard")) options.data_parallel.whole_inputs = {"mask"};
-  if (file.starts_with("partition")) {
-    options.data_parallel = {.devices = {Device::Cpu(0), Device::Cpu(1), Device::Cpu(2)},
-                             .whole_inputs = {"mask"}};
-  }
   if (file.starts_with("group_batch_norm")) options.data_parallel.devices = {Device::Cpu(0), Device::Cpu(1)};
   if (file.starts_with("assign_batch_blocks")) options.image_layout = Layout::kNchw16n;
   if (file.starts_with("rematerialise")) options.memory_limit = 2200;

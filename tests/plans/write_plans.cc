@@ -96,9 +96,6 @@ void AddTrainings(Programs& programs) {
     cpus.data_parallel.devices = Cpus(2);
     AddTraining(programs, name, "2_cpus", false, two, cpus);
     AddTraining(programs, name, "2_gpus", false, two, OnGpus(2));
-    CompileOptions main = OnGpus(2);
-    main.data_parallel.update = UpdateStrategy::kMain;
-    AddTraining(programs, name, "2_gpus_main", false, two, main);
     CompileOptions plain;
     plain.fuse = plain.fuse_epilogues = plain.keep_casts = plain.in_place = plain.reuse_memory = false;
     AddTraining(programs, name, "cpu_plain", false, small, plain);
