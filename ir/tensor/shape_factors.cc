@@ -47,8 +47,19 @@ std::string TableText(int64_t rank, int64_t dim, const std::string& inner) {
 }
 
 // Returns the part of the factor of rows; all of them if `dims` has none.
-FactorPart RowsOf(const FactorRule& rule, const ValueFactors& dims, int64_t dim, ArrayRef<FactorPart> parts) {
+FactorPart RowsOf(const ValueFactors& dims, int64_t dim, ArrayRef<FactorPart> parts) {
   return dims[dim].empty() ? FactorPart{1} : parts[dims[dim].front()];
+}
+
+// Returns indices that count from the part's first row. A part of a large table may begin beyond the range of
+// i32.
+Value OwnIndices(mlir::OpBuilder& builder, mlir::Location loc, Value indices, int64_t rows,
+                 const FactorPart& own) {
+  if (own.offset.isNull()) return indices;
+  GraphBuilder b(builder, loc);
+  Expr named = b.wrap(indices);
+  if (rows > std::numeric_limits<int32_t>::max()) named = b.cast(named, builder.getI64Type());
+  return LessOffset(builder, loc, named.value, own);
 }
 
 // Reads rows of a part of the table: elements whose index names another part's row are zeros. `read` builds
@@ -58,12 +69,13 @@ Value ReadOwnRows(mlir::OpBuilder& builder, mlir::Location loc, Value indices, i
                   const FactorPart& own, ArrayRef<int64_t> dims,
                   llvm::function_ref<Value(Value indices)> read) {
   GraphBuilder b(builder, loc);
-  // A part of a large table may begin beyond the range of i32.
+  // The op clamps indices to the whole table. i32 holds no index beyond a larger one.
   Expr named = b.wrap(indices);
-  if (rows > std::numeric_limits<int32_t>::max()) named = b.cast(named, builder.getI64Type());
-  // The op clamps indices to the whole table.
-  named = b.maximum(b.minimum(named, b.fill(named, static_cast<double>(rows - 1))), b.zeros(named));
-  Expr local = b.wrap(LessOffset(builder, loc, named.value, own));
+  if (rows <= std::numeric_limits<int32_t>::max() || named.element().isInteger(64)) {
+    named = b.minimum(named, b.fill(named, static_cast<double>(rows - 1)));
+  }
+  named = b.maximum(named, b.zeros(named));
+  Expr local = b.wrap(OwnIndices(builder, loc, named.value, rows, own));
   Expr is_own =
       b.logicalAnd(b.ge(local, b.zeros(local)), b.lt(local, b.fill(local, static_cast<double>(own.size))));
   Expr result = b.wrap(read(local.value));
@@ -117,8 +129,8 @@ FactorRule OneHotOp::getFactorRule() {
 // An index out of range gives zeros.
 SmallVector<Value> OneHotOp::buildLocal(mlir::OpBuilder& builder, mlir::ValueRange operands,
                                         const FactorRule& rule, ArrayRef<FactorPart> parts) {
-  const FactorPart own = RowsOf(rule, rule.results[0], getType().getRank() - 1, parts);
-  Value indices = LessOffset(builder, getLoc(), operands[0], own);
+  const FactorPart own = RowsOf(rule.results[0], getType().getRank() - 1, parts);
+  Value indices = OwnIndices(builder, getLoc(), operands[0], getType().getShape().back(), own);
   return {CloneWithLocalTypes(builder, *this, indices, rule, parts)->getResult(0)};
 }
 
@@ -199,7 +211,7 @@ FactorRule GatherOp::getFactorRule() {
 }
 SmallVector<Value> GatherOp::buildLocal(mlir::OpBuilder& builder, mlir::ValueRange operands,
                                         const FactorRule& rule, ArrayRef<FactorPart> parts) {
-  const FactorPart own = RowsOf(rule, rule.operands[0], getDim(), parts);
+  const FactorPart own = RowsOf(rule.operands[0], getDim(), parts);
   auto read = [&](Value indices) -> Value {
     return CloneWithLocalTypes(builder, *this, {operands[0], indices}, rule, parts)->getResult(0);
   };
@@ -221,7 +233,7 @@ FactorRule TakeAlongOp::getFactorRule() {
 }
 SmallVector<Value> TakeAlongOp::buildLocal(mlir::OpBuilder& builder, mlir::ValueRange operands,
                                            const FactorRule& rule, ArrayRef<FactorPart> parts) {
-  const FactorPart own = RowsOf(rule, rule.operands[0], getDim(), parts);
+  const FactorPart own = RowsOf(rule.operands[0], getDim(), parts);
   auto read = [&](Value indices) -> Value {
     return CloneWithLocalTypes(builder, *this, {operands[0], indices}, rule, parts)->getResult(0);
   };
@@ -246,8 +258,9 @@ FactorRule ScatterAddOp::getFactorRule() {
 // An index out of range adds nothing.
 SmallVector<Value> ScatterAddOp::buildLocal(mlir::OpBuilder& builder, mlir::ValueRange operands,
                                             const FactorRule& rule, ArrayRef<FactorPart> parts) {
-  const FactorPart own = RowsOf(rule, rule.operands[0], getDim(), parts);
-  Value indices = LessOffset(builder, getLoc(), operands[1], own);
+  const FactorPart own = RowsOf(rule.operands[0], getDim(), parts);
+  const int64_t rows = getX().getType().getDimSize(getDim());
+  Value indices = OwnIndices(builder, getLoc(), operands[1], rows, own);
   return {
       CloneWithLocalTypes(builder, *this, {operands[0], indices, operands[2]}, rule, parts)->getResult(0)};
 }
