@@ -85,12 +85,3 @@ func.func @whole_is_too_large(%s: tensor<i64>) {
   %0 = sinter.random_normal %s, %s stream 0 mean 0.0 stddev 1.0 origin [%s] of [140737488355329] : tensor<i64>, tensor<i64> -> tensor<4xf32>
   return
 }
-
-// -----
-
-func.func @origin_of_two_elements(%s: tensor<i64>, %origin: tensor<2xi64>) {
-  // expected-note @-1 {{prior use here}}
-  // expected-error @+1 {{expects different type than prior uses: 'tensor<i64>' vs 'tensor<2xi64>'}}
-  %0 = sinter.iota 0 origin %origin : tensor<4xf32>
-  return
-}
