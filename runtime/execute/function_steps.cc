@@ -216,8 +216,10 @@ std::string FunctionSteps::DescribeCollective(size_t index) const {
   const fb::Step& table = *table_.steps()->Get(step);
   const fb::CollectiveStep& collective = *table.body_as_CollectiveStep();
   if (SizeOrZero(collective.axes()) == 0) return Describe(BeginOfChannel(table_, step));
+  const std::string line =
+      SizeOrZero(table.locations()) == 0 ? "" : LocationText(plan_, table.locations()->Get(0));
   return absl::StrCat("function \"", table_.name()->c_str(), "\", epoch ", collective.epoch(), " (",
-                      Text(table.name()), ")");
+                      Text(table.name()), line.empty() ? "" : ", ", line, ")");
 }
 
 absl::Status FunctionSteps::AtStep(size_t index, const absl::Status& status) const {

@@ -93,7 +93,7 @@ class FunctionSteps {
   // `function "train", step 14 (sum)`.
   std::string Describe(size_t index) const;
   // The same text on all processes of the collective: its first member's step, or for an exchange over a
-  // mesh's axes `function "train", epoch 14 (sum)`.
+  // mesh's axes `function "train", epoch 14 (sum, net.cc:12: Linear(4))`.
   std::string DescribeCollective(size_t index) const;
   // Prefixes the status with Describe(index), or with the launch's steps and device.
   absl::Status AtStep(size_t index, const absl::Status& status) const;

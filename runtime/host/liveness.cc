@@ -14,7 +14,11 @@ constexpr std::chrono::milliseconds kOwnPause(1000);
 }  // namespace
 
 Liveness::Liveness(int rank, int size, std::chrono::milliseconds silence, Time now)
-    : rank_(rank), silence_(silence), peers_(static_cast<size_t>(size)), last_tick_(now) {
+    : rank_(rank),
+      silence_(silence),
+      peers_(static_cast<size_t>(size)),
+      places_(peers_.size()),
+      last_tick_(now) {
   for (Peer& peer : peers_) peer.heard = now;
 }
 
@@ -48,11 +52,24 @@ Liveness::Said Liveness::said() const {
   return {own_, saying_};
 }
 
+void Liveness::SayPlace(std::string_view operation, bool is_waiting) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  places_.Set(static_cast<size_t>(rank_), operation, is_waiting);
+  if (own_.state != State::kAlive && own_.state != State::kWaiting) return;
+  own_.state = is_waiting ? State::kWaiting : State::kAlive;
+  own_.text[operation.copy(own_.text, sizeof(own_.text) - 1)] = 0;
+}
+
+std::string Liveness::DescribePlaces() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return places_.Describe();
+}
+
 // Requires the mutex.
 void Liveness::Fail(std::string reason) {
   if (failure_.has_value()) return;
   own_ = {.state = State::kBroken};
-  reason.copy(own_.reason, sizeof(own_.reason) - 1);
+  reason.copy(own_.text, sizeof(own_.text) - 1);
   failure_ = std::move(reason);
   ++saying_;
 }
@@ -61,8 +78,10 @@ void Liveness::Hear(int rank, const Beat& beat, Time now) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Peer& peer = peers_[static_cast<size_t>(rank)];
   peer.heard = now;
+  const std::string_view text(beat.text, strnlen(beat.text, sizeof(beat.text)));
   if (beat.state == State::kLeaving) peer.has_left = true;
-  if (beat.state == State::kBroken) Fail(std::string(beat.reason, strnlen(beat.reason, sizeof(beat.reason))));
+  if (beat.state == State::kBroken) return Fail(std::string(text));
+  places_.Set(static_cast<size_t>(rank), text, beat.state == State::kWaiting);
 }
 
 void Liveness::Tick(Time now) {

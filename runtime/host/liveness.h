@@ -23,17 +23,20 @@
 #include <string_view>
 #include <vector>
 
+#include "sinter/runtime/host/rank_places.h"
+
 namespace sinter {
 
 class Liveness {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  enum class State : int32_t { kAlive, kLeaving, kBroken };
+  enum class State : int32_t { kAlive, kLeaving, kBroken, kWaiting };
   // Sent as raw bytes.
   struct Beat {
     State state = State::kAlive;
-    char reason[252] = {};  // Reason for kBroken.
+    // kBroken: the reason. kWaiting: the exchange in which the rank waits. kAlive: its last exchange.
+    char text[252] = {};
   };
   struct Said {
     Beat beat;
@@ -48,9 +51,14 @@ class Liveness {
   bool HasLeft(int rank) const;
   bool HaveAllLeft() const;
 
-  // Sets the beat for the other ranks. kBroken also sets this rank's failure.
+  // Sets the beat for the other ranks, kLeaving or kBroken. kBroken also sets this rank's failure.
   void Say(State state, std::string_view reason);
   Said said() const;
+  // Sets this rank's place in the beats: the exchange in which it waits, or the last one. Changes nothing
+  // after Say.
+  void SayPlace(std::string_view operation, bool is_waiting);
+  // Describes where all ranks are, as far as their beats say (rank_places.h).
+  std::string DescribePlaces() const;
 
   void Hear(int rank, const Beat& beat, Time now);
   // Call once per round of beats, after Hear.
@@ -70,6 +78,7 @@ class Liveness {
   const std::chrono::milliseconds silence_;
   mutable std::mutex mutex_;  // Guards the members below.
   std::vector<Peer> peers_;   // By rank; this rank's entry is unused.
+  RankPlaces places_;
   Beat own_;
   uint64_t saying_ = 1;
   std::optional<std::string> failure_;

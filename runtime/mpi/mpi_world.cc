@@ -44,8 +44,8 @@ absl::StatusOr<bool> BeginMpi() {
 }  // namespace
 
 struct MpiWorld::State {
-  State(std::unique_ptr<MpiTransport> made, bool ends_mpi)
-      : ends_mpi(ends_mpi), transport(std::move(made)), world(transport.get()) {}
+  State(std::unique_ptr<MpiTransport> made, bool ends_mpi, std::chrono::milliseconds patience)
+      : ends_mpi(ends_mpi), transport(std::move(made)), world(transport.get(), patience) {}
 
   const bool ends_mpi;
   const std::unique_ptr<MpiTransport> transport;
@@ -62,6 +62,11 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Create(const MpiWorldOptions
         absl::StrCat("a rank that was silent for ", options.silence.count(),
                      " ms may only have been slow: give MpiWorldOptions::silence at least 1000"));
   }
+  if (options.patience < std::chrono::seconds(1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a rank that waits for ", options.patience.count(),
+                     " ms may only be faster than the others: give MpiWorldOptions::patience at least 1000"));
+  }
   if (options.piece_bytes < 1 || options.piece_bytes > size_t{1} << 30) {
     return absl::InvalidArgumentError(absl::StrCat("MPI cannot send pieces of ", options.piece_bytes,
                                                    " bytes: MpiWorldOptions::piece_bytes is 1 to 2^30"));
@@ -72,7 +77,8 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Create(const MpiWorldOptions
   SINTER_ASSIGN_OR_RETURN(const bool ends_mpi, BeginMpi());
   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<MpiTransport> transport, MpiTransport::Create(options));
   exists = true;
-  return std::unique_ptr<MpiWorld>(new MpiWorld(std::make_unique<State>(std::move(transport), ends_mpi)));
+  return std::unique_ptr<MpiWorld>(
+      new MpiWorld(std::make_unique<State>(std::move(transport), ends_mpi, options.patience)));
 }
 
 MpiWorld::~MpiWorld() {

@@ -44,6 +44,9 @@ namespace sinter {
 struct MpiWorldOptions {
   // A rank that is silent for this long does not answer. At least a second.
   std::chrono::milliseconds silence = std::chrono::seconds(4);
+  // A rank waits for the others in one exchange for this long, at least a second. Then the world breaks with
+  // an error that says where each rank is: which ones wait, and after which exchange the others compute.
+  std::chrono::milliseconds patience = std::chrono::hours(1);
   // Larger messages travel in pieces of this size, because MPI counts in int.
   size_t piece_bytes = size_t{1} << 30;
 };

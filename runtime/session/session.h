@@ -244,8 +244,8 @@ class Session {
   absl::Status Synchronize();
 
   const Plan& plan() const;
-  // Returns the tables that this process runs, for tools: the plan's own, or with a mesh those of all ranks of
-  // this process (runtime/world/rank_program.h). A profile lists their steps.
+  // Returns the tables that this process runs, for tools: the plan's own, or with a mesh those of all ranks
+  // of this process (runtime/world/rank_program.h). A profile lists their steps.
   const fb::Plan& program() const;
   // Reports how GPU algorithms for matmuls and convolutions were chosen, and problems with the tuning file.
   const TuningReport& tuning() const;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/host/rank_places.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/world/call_stamp.h"
 
@@ -26,7 +27,10 @@ struct LocalWorld::Shared {
   };
 
   Shared(int count, std::chrono::milliseconds patience)
-      : size(count), patience(patience), lanes(static_cast<size_t>(count) * static_cast<size_t>(count)) {}
+      : size(count),
+        patience(patience),
+        lanes(static_cast<size_t>(count) * static_cast<size_t>(count)),
+        places(static_cast<size_t>(count)) {}
 
   Lane& LaneOf(int from, int to) { return lanes[static_cast<size_t>(from * size + to)]; }
   // Requires the lock.
@@ -51,6 +55,7 @@ struct LocalWorld::Shared {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<Lane> lanes;
+  RankPlaces places;
   absl::Status broken;
 };
 
@@ -65,7 +70,9 @@ class LocalWorld::Rank : public World {
     std::unique_lock<std::mutex> lock(shared_.mutex);
     if (!shared_.broken.ok()) return shared_.broken;
     size_t unsent = 0;
+    shared_.places.Set(static_cast<size_t>(rank_), operation.name, /*is_waiting=*/true);
     const absl::Status status = ExchangeAll(lock, transfers, operation, unsent);
+    shared_.places.Set(static_cast<size_t>(rank_), operation.name, /*is_waiting=*/false);
     if (unsent > 0) shared_.TakeBack(rank_, &unsent);
     return status;
   }
@@ -131,7 +138,8 @@ class LocalWorld::Rank : public World {
     if (condition()) return absl::OkStatus();
     if (!shared_.broken.ok()) return shared_.broken;
     const std::string who = from == nullptr ? "a rank that is sent to" : absl::StrCat("rank ", from->peer);
-    shared_.Break(absl::StrCat(who, " does not answer in ", std::string(operation.name)));
+    shared_.Break(absl::StrCat(who, " does not answer in ", std::string(operation.name), " (",
+                               shared_.places.Describe(), ")"));
     return shared_.broken;
   }
 

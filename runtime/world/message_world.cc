@@ -35,8 +35,8 @@ class Waiting {
 
 }  // namespace
 
-MessageWorld::MessageWorld(MessageTransport* transport)
-    : transport_(*transport), stamps_(static_cast<size_t>(transport->size())) {}
+MessageWorld::MessageWorld(MessageTransport* transport, std::chrono::milliseconds patience)
+    : transport_(*transport), patience_(patience), stamps_(static_cast<size_t>(transport->size())) {}
 
 absl::Status MessageWorld::Check() {
   if (!broken_.ok()) return broken_;
@@ -146,6 +146,12 @@ absl::Status MessageWorld::FindReasonToEnd() {
       failure.has_value() ? *failure : absl::StrCat("rank ", rank(), " is told to end (SIGTERM)"));
 }
 
+absl::Status MessageWorld::OutOfPatience() const {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(patience_).count();
+  return absl::UnavailableError(absl::StrCat("rank ", transport_.rank(), " has waited for ", seconds, " s (",
+                                             transport_.liveness().DescribePlaces(), ")"));
+}
+
 absl::Status MessageWorld::ExchangeAll() {
   const Waiting waiting(transport_);
   SINTER_RETURN_IF_ERROR(transport_.Begin(messages_));
@@ -165,6 +171,7 @@ absl::Status MessageWorld::ExchangeAll() {
     const Time now = transport_.Now();
     if (now - looked > kLookInterval || transport_.IsToldToEnd()) {
       SINTER_RETURN_IF_ERROR(FindFailure());
+      if (now - start > patience_) return OutOfPatience();
       looked = now;
     }
     transport_.Pause(now - start < kBusyTime ? std::chrono::microseconds(0) : kNap);
@@ -176,7 +183,9 @@ absl::Status MessageWorld::Exchange(std::span<const Transfer> transfers, const O
   if (!broken_.ok()) return broken_;
   ListMessages(transfers, operation);
   if (messages_.empty()) return absl::OkStatus();
+  transport_.liveness().SayPlace(operation.name, /*is_waiting=*/true);
   if (const absl::Status status = ExchangeAll(); !status.ok()) Break(status, operation);
+  transport_.liveness().SayPlace(operation.name, /*is_waiting=*/false);
   return broken_;
 }
 

@@ -79,8 +79,12 @@ class MessageTransport {
 
 class MessageWorld : public World {
  public:
-  // `transport` must outlive the world.
-  explicit MessageWorld(MessageTransport* transport);
+  // Time that a rank waits in one exchange. Generous: one rank may write files or evaluate alone.
+  static constexpr std::chrono::milliseconds kPatience = std::chrono::hours(1);
+
+  // `transport` must outlive the world. An exchange that takes longer than `patience` fails; the error says
+  // where all ranks are.
+  explicit MessageWorld(MessageTransport* transport, std::chrono::milliseconds patience = kPatience);
 
   int rank() const override { return transport_.rank(); }
   int size() const override { return transport_.size(); }
@@ -101,9 +105,11 @@ class MessageWorld : public World {
   absl::Status Finish(const MessageTransport::Done& done);
   absl::Status FindFailure();
   absl::Status FindReasonToEnd();
+  absl::Status OutOfPatience() const;
   void Break(const absl::Status& cause, const Operation& operation);
 
   MessageTransport& transport_;
+  const std::chrono::milliseconds patience_;
   absl::Status broken_;
   bool has_given_up_ = false;  // True after MessageTransport::GiveUp: no messages follow.
   bool may_still_write_ = false;

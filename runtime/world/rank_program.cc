@@ -73,6 +73,7 @@ absl::StatusOr<RankProgram> RankProgram::Of(const fb::Plan& plan, const World* w
         absl::StrCat(subject, ", and main memory has no room for the tables of this process's"));
   }
   std::memcpy(program.bytes_.get(), built.data(), built.size());
+  program.size_ = built.size();
   program.table_ = fb::GetPlan(program.bytes_.get());
   for (uint32_t rank = first; rank < first + count; ++rank) {
     for (uint32_t i = 0; i < SizeOrZero(plan.rank_values()); ++i) {

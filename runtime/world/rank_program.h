@@ -44,6 +44,8 @@ class RankProgram {
   static absl::StatusOr<RankProgram> Of(const fb::Plan& plan, const World* world);
 
   const fb::Plan& table() const { return *table_; }
+  // The bytes of the table. Empty if it is the plan itself.
+  std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
   // The constants of the file.
   std::span<const std::byte> constants() const;
   // The numbers of the local ranks.
@@ -57,6 +59,7 @@ class RankProgram {
   const fb::Plan* file_;
   const fb::Plan* table_;
   std::unique_ptr<std::byte, Free> bytes_;  // Hold the table of a plan with a mesh. Aligned to 64.
+  size_t size_ = 0;
   std::vector<int64_t> rank_values_;
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sinter/runtime/plan/plan.h"
+#include "sinter/runtime/world/rank_program.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
@@ -15,6 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!plan.ok()) return 0;
   plan->Functions();
   plan->Variables();
+  plan->Devices();
+  plan->Mesh();
+  sinter::RankProgram::Of(plan->table(), /*world=*/nullptr).IgnoreError();
   plan->hash();
   plan->CheckTarget().IgnoreError();
   return 0;

@@ -22,6 +22,7 @@ using sinter::Device;
 
 constexpr int64_t kMostBytes = int64_t{64}
                                << 20;  // Limit for a session and for an input; more only takes time.
+constexpr size_t kMostDevices = 64;
 constexpr int64_t kPage = 4096, kGuard = 65536;
 
 // Host memory whose blocks end exactly at an inaccessible page.
@@ -116,6 +117,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   sinter::SealPlan(bytes).IgnoreError();
   absl::StatusOr<sinter::Plan> plan = sinter::Plan::FromBytes(bytes);
   if (!plan.ok() || HasGeneratedCode(*plan)) return 0;
+  if (plan->Devices().size() > kMostDevices) return 0;
   std::vector<std::unique_ptr<sinter::CachingAllocator>> allocators;
   sinter::SessionOptions options = {
       .threads = 2, .memory_limit = sinter::MemoryLimit{.bytes = kMostBytes}, .poison = true};

@@ -245,7 +245,7 @@ SimulatedRanks::Rank::Rank(SimulatedRanks* simulation, int number)
       liveness(number, simulation->options_.ranks, kSilence, TimeOf({})),
       told(static_cast<size_t>(simulation->options_.ranks)),
       transport(std::make_unique<Transport>(simulation, this)),
-      world(std::make_unique<MessageWorld>(transport.get())) {}
+      world(std::make_unique<MessageWorld>(transport.get(), simulation->options_.patience)) {}
 
 SimulatedRanks* SimulatedRanks::current_ = nullptr;
 

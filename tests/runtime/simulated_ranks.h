@@ -43,6 +43,7 @@ struct SimulationOptions {
   SimulatedFault fault = SimulatedFault::kNone;
   int victim = 0;
   std::chrono::microseconds at = {};  // Virtual time of the fault.
+  std::chrono::milliseconds patience = MessageWorld::kPatience;
   int machines = 1;  // Ranks of a machine see each other's processes; rank r is on machine r % machines.
 };
 

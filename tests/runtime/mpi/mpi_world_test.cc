@@ -84,6 +84,9 @@ TEST(MpiWorldTest, NothingBreaksAWorldThatIsWhole) {
   EXPECT_THAT(std::string(MpiWorld::Create({.silence = std::chrono::milliseconds(999)}).status().message()),
               HasSubstr("a rank that was silent for 999 ms may only have been slow: give "
                         "MpiWorldOptions::silence at least 1000"));
+  EXPECT_THAT(std::string(MpiWorld::Create({.patience = std::chrono::milliseconds(20)}).status().message()),
+              HasSubstr("a rank that waits for 20 ms may only be faster than the others: give "
+                        "MpiWorldOptions::patience at least 1000"));
   EXPECT_THAT(std::string(MpiWorld::Create({.piece_bytes = 0}).status().message()),
               HasSubstr("MPI cannot send pieces of 0 bytes: MpiWorldOptions::piece_bytes is 1 to 2^30"));
 }

@@ -1,12 +1,14 @@
 // The checks of meshes in plan_verifier.h: each alteration of a valid plan is refused with a message.
 #include <functional>
 #include <ostream>
+#include <random>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_verifier.h"
+#include "sinter/runtime/world/rank_program.h"
 #include "sinter/tests/runtime/mesh_plans.h"
 
 namespace sinter {
@@ -53,6 +55,8 @@ fb::CollectiveStepT& At(fb::PlanT& p, int function, int step) {
   return *StepAt(p, function, step).body.AsCollectiveStep();
 }
 fb::BufferT& BufferAt(fb::PlanT& p, int function, int buffer) { return *F(p, function).buffers[buffer]; }
+
+constexpr int kDamages = 3000;
 
 struct MeshAlteration {
   const char* name;
@@ -330,6 +334,30 @@ TEST(MeshVerifierTest, FlatTensorsAreEquallyFar) {
   }
   EXPECT_THAT(std::string(plan.Make().status().message()),
               HasSubstr("exchange 0: it is flat, and its tensor 1 is not as far from the first everywhere"));
+}
+
+// A damaged plan is refused, or it has readable tables and a program of its ranks.
+TEST(MeshVerifierTest, DamagedPlansAreRefusedOrReadable) {
+  const std::string good = GoodMeshPlan().Bytes();
+  std::mt19937 random(1);
+  int accepted = 0;
+  for (int i = 0; i < kDamages; ++i) {
+    std::string bytes = good;
+    for (uint32_t changes = 1 + random() % 3; changes > 0; --changes) {
+      bytes[random() % bytes.size()] = static_cast<char>(random() % 4 == 0 ? random() : random() % 8);
+    }
+    SealPlan(bytes).IgnoreError();
+    const absl::StatusOr<Plan> plan = Plan::FromBytes(bytes);
+    if (!plan.ok()) continue;
+    ++accepted;
+    EXPECT_EQ(plan->Functions().size(), 2u);
+    const absl::StatusOr<RankProgram> program = RankProgram::Of(plan->table(), nullptr);
+    if (!program.ok()) continue;
+    flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(program->bytes().data()),
+                                   program->bytes().size());
+    EXPECT_TRUE(fb::VerifyPlanBuffer(verifier));
+  }
+  EXPECT_GT(accepted, kDamages / 100);
 }
 
 }  // namespace

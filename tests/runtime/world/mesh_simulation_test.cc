@@ -30,8 +30,8 @@ struct RandomExchange {
   uint32_t shift;
 };
 
-// A program that exchanges one tensor of i64 of each rank again and again. The ranks of each box run a function of
-// their own, with steps and places of their own.
+// A program that exchanges one tensor of i64 of each rank again and again. The ranks of each box run a
+// function of their own, with steps and places of their own.
 struct RandomProgram {
   using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
 
@@ -103,7 +103,7 @@ struct RandomProgram {
   std::vector<uint32_t> sizes;
   std::vector<Ranges> boxes;
   std::vector<RandomExchange> exchanges;
-  int64_t elements = 0;  // Of each rank.
+  int64_t elements = 0;  // Elements of each rank.
   int processes = 1;
 };
 
@@ -264,8 +264,8 @@ void RunMeshOnGpus(uint64_t seed) {
     EXPECT_EQ(RunRandomProgram(program, *session, seed + run), absl::OkStatus());
 }
 
-// Two exchanges in another order, another epoch on some ranks, or an exchange that some ranks lack: each would
-// let ranks wait forever.
+// Two exchanges in another order, another epoch on some ranks, or an exchange that some ranks lack: each
+// would let ranks wait forever.
 void ExpectRefused(uint64_t seed) {
   RandomProgram program(seed);
   const TestPlan plan = program.MakePlan(Device::Cpu());
@@ -308,6 +308,36 @@ TEST(MeshSimulationTest, NoRankStandsStill) {
     SimulateMesh(seed);
     RunMeshOnGpus(seed);
     ExpectRefused(seed);
+  }
+  unsetenv("SINTER_CPU_DEVICES");
+}
+
+// Rank 2 computes for longer than the others wait: all get an error that says where each rank is.
+TEST(MeshSimulationTest, TheErrorOfALongWaitNamesTheExchangeOfEachRank) {
+  setenv("SINTER_CPU_DEVICES", "16", 1);
+  TestPlan table;
+  table.UseMesh({{"data", 4}});
+  for (const char* name : {"first", "second"}) {
+    TestFunction f(table, name);
+    const uint32_t x = f.Arena(DType::kF32, {4}), y = f.Arena(DType::kF32, {4});
+    f.ExchangeOver({0}, {}, {x}, {y}).name = name;
+  }
+  const Plan plan = *table.Make();
+  std::vector<std::string> errors(4);
+  SimulatedRanks ranks(7, {.ranks = 4, .patience = std::chrono::seconds(5)});
+  ranks.Run([&](World& world) {
+    absl::StatusOr<Session> session = Session::Create(plan.Share(), {.threads = 1, .world = &world});
+    ASSERT_TRUE(session.ok()) << session.status();
+    ASSERT_TRUE(session->Run("first", {}).ok());
+    if (world.rank() == 2) ranks.Compute(world, std::chrono::seconds(8));
+    errors[static_cast<size_t>(world.rank())] = std::string(session->Run("second", {}).status().message());
+  });
+  for (const std::string& error : errors) {
+    EXPECT_THAT(error, ::testing::ContainsRegex("rank [013] has waited for 5 s \\("));
+    EXPECT_THAT(error, ::testing::HasSubstr(
+                           "(rank 2 computes after all_reduce, function \"first\", epoch 1 (first, "
+                           "net.cc:12: Linear(4)); ranks 0-1, 3 wait in all_reduce, function \"second\", "
+                           "epoch 1 (second, net.cc:12: Linear(4)))"));
   }
   unsetenv("SINTER_CPU_DEVICES");
 }

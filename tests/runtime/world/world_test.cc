@@ -74,7 +74,9 @@ TEST(LocalWorldTest, WhoDoesNotAnswerIsNamed) {
         int value = 0;
         const World::Transfer transfer = {1, &value, sizeof(value), false};
         const absl::Status status = world.Exchange({&transfer, 1}, {"all_reduce, function \"f\"", 0});
-        EXPECT_EQ(status, absl::UnavailableError("rank 1 does not answer in all_reduce, function \"f\""));
+        EXPECT_EQ(status, absl::UnavailableError(
+                              "rank 1 does not answer in all_reduce, function \"f\" (rank 1 has exchanged "
+                              "nothing yet; rank 0 waits in all_reduce, function \"f\")"));
         EXPECT_EQ(world.Exchange({}, {"next", 0}), status);
         EXPECT_EQ(world.Check(), status);
       },
@@ -89,7 +91,8 @@ TEST(LocalWorldTest, NobodyTakesWhatIsSent) {
         int value = 0;
         const World::Transfer transfer = {1, &value, sizeof(value), true};
         EXPECT_EQ(MessageOf(world.Exchange({&transfer, 1}, {"send_recv", 0})),
-                  "a rank that is sent to does not answer in send_recv");
+                  "a rank that is sent to does not answer in send_recv (rank 1 has exchanged nothing yet; "
+                  "rank 0 waits in send_recv)");
       },
       std::chrono::milliseconds(20));
 }
