@@ -42,6 +42,8 @@ inline constexpr char kNumbers[] = "f64 f32 bf16 f16 i64 i32 i8 ui8";
 inline constexpr char kAnything[] = "f64 f32 bf16 f16 i64 i32 i8 ui8 i1";
 
 std::vector<OpCase> AllOpCases();
+// All of the table, and cases of rules (ir/dialect/factor_rule.h) that the table lacks.
+std::vector<OpCase> ShardedCases();
 // The families of the table.
 std::vector<OpCase> PointwiseCases();
 std::vector<OpCase> ShapeCases();

@@ -21,7 +21,6 @@
 #include "sinter/passes/passes.h"
 #include "sinter/tests/numerics/comparison.h"
 #include "sinter/tests/numerics/op_cases.h"
-#include "sinter/tests/numerics/sharded_cases.h"
 #include "sinter/tests/reference/reference.h"
 
 namespace sinter::numerics {
