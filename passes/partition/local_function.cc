@@ -1,6 +1,7 @@
 #include "sinter/passes/partition/local_function.h"
 
 #include <numeric>
+#include <utility>
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "sinter/ir/dialect/local_op.h"
@@ -64,17 +65,7 @@ FuncOp LocalFunction::build() {
   result_.getBody().front().eraseArguments(0, result_.getNumArguments());
   findFeeds();
   addArguments();
-  for (Operation& op : function_.getBody().front().without_terminator()) {
-    // Readers of a sum that travels in a bucket run after everything else.
-    const bool is_late =
-        llvm::any_of(op.getOperands(), [&](Value operand) { return late_values_.contains(operand); });
-    if (is_late) {
-      late_ops_.push_back(&op);
-      late_values_.insert(op.result_begin(), op.result_end());
-    } else {
-      runOp(&op);
-    }
-  }
+  for (Operation& op : function_.getBody().front().without_terminator()) runOrDefer(&op);
   runLateOps();
   addReturn(llvm::cast<mlir::func::ReturnOp>(function_.getBody().front().getTerminator()));
   return result_;
@@ -262,10 +253,23 @@ void LocalFunction::flush(size_t index) {
   for (auto [op, sum] : llvm::zip(bucket.sums, all.getResults())) values_[op] = sum;
 }
 
-// Late ops never run on parts: otherwise the sums that they read would not have waited.
+// Readers of a sum that travels in a bucket run after everything else.
+void LocalFunction::runOrDefer(Operation* op) {
+  const bool is_late =
+      llvm::any_of(op->getOperands(), [&](Value operand) { return late_values_.contains(operand); });
+  if (!is_late) return runOp(op);
+  late_ops_.push_back(op);
+  late_values_.insert(op->result_begin(), op->result_end());
+}
+
+// Late ops never run on parts: otherwise the sums that they read would not have waited. But they may be terms of
+// further sums, which travel in a second round of buckets.
 void LocalFunction::runLateOps() {
-  while (!buckets_.empty()) flush(0);
-  for (Operation* op : late_ops_) runOp(op);
+  while (!buckets_.empty() || !late_ops_.empty()) {
+    while (!buckets_.empty()) flush(0);
+    late_values_.clear();
+    for (Operation* op : std::exchange(late_ops_, {})) runOrDefer(op);
+  }
 }
 
 // Returns the value with dimension `dim` whole. The parts travel as rows: the extent that is cut comes first.

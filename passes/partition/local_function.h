@@ -55,6 +55,7 @@ class LocalFunction {
   bool travelsInBucket(ir::ReshardOp op) const;
   void addToBucket(ir::ReshardOp op);
   void flush(size_t bucket);
+  void runOrDefer(mlir::Operation* op);
   void runLateOps();
   mlir::Value gathered(mlir::Value value, const ir::Sharding& from, int64_t dim, mlir::Location loc);
   mlir::Value partOf(mlir::Value value, ir::ReshardOp op);
