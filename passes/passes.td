@@ -154,15 +154,39 @@ def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {
   ];
 }
 
+def CutVariables : Pass<"sinter-cut-variables", "::mlir::ModuleOp"> {
+  let summary = "Cut variables along an axis of the mesh";
+  let description = [{
+    With `dims`, for tensor parallelism: cuts the extents whose names (`sinter.dims`, of the variable or of the parameter whose
+    slot it is) are in the list. Without, for ZeRO: cuts variables for storage alone, along their first dimension that the axis
+    divides and that no other axis cuts. At level 1 these are the optimizer's slots, at level 2 also sums of gradients over
+    several runs, at level 3 also trainable variables. The result is `sinter.sharding` on the variable, and `sinter.stored` for
+    storage. A dimension that another axis cuts already stays as it is.
+
+    Errors: an axis that the mesh lacks, names that no variable has, and a named extent that the axis does not divide.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [
+    Option<"axis", "axis", "std::string", "\"\"", "The axis that cuts">,
+    ListOption<"dims", "dims", "std::string", "Names of the dimensions to cut">,
+    Option<"level", "level", "int64_t", "0", "1: slots; 2: also accumulated gradients; 3: also trainable variables">,
+    Option<"leastBytes", "least-bytes", "int64_t", "0", "Variables with fewer bytes stay whole at all levels">,
+    Option<"report", "report", "bool", "false", "Report variables that stay whole because nothing divides">
+  ];
+}
+
 def Shard : Pass<"sinter-shard", "::mlir::ModuleOp"> {
   let summary = "Choose how the ranks of the mesh share each op";
   let description = [{
     The module's attribute `sinter.mesh` has the mesh; without it the pass does nothing. Every input of rank 1 or more that
-    `whole` does not name is cut along dimension 0 into contiguous parts, one for each coordinate of `axis`. In program order, an
-    op runs on the parts of its operands along a factor of its ir::FactorRule, if that gathers fewer bytes than the whole op
-    would on every rank. If a factor that is summed is cut, the results are terms of a sum. Terms pass ops that are linear in them,
-    if that makes fewer of them, and are combined before any other reader. Then, in reverse order, an op that every rank would
-    compute whole is computed in parts if all its readers want the same parts.
+    `whole` does not name is cut along dimension 0 into contiguous parts, one for each position along `axes`; variables have
+    the parts of `sinter-cut-variables`. In program order, an op runs on the parts of its operands along a factor of its
+    ir::FactorRule, if that gathers fewer bytes than the whole op would on every rank. Parts that exist for storage alone count
+    only where no operand has others. If a factor that is summed is cut, the results are terms of a sum. Terms pass ops that are
+    linear in them, if that makes fewer of them, and are combined before any other reader: on all ranks, or as the parts of a
+    variable that is cut for storage. Then, in reverse order, an op that every rank would compute whole is computed in parts if
+    all its readers want the same parts. A variable that is cut for storage is gathered where it is read, and again if much
+    else was gathered in between.
 
     Afterwards every value that is not whole on all ranks has the attribute `sinter.sharding`, and every operand has the sharding
     with which its op runs: `sinter.reshard` ops stand where these differ. Types do not change.
@@ -175,7 +199,7 @@ def Shard : Pass<"sinter-shard", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let options = [
-    Option<"axis", "axis", "std::string", "\"data\"", "The axis of the mesh that shares the batch">,
+    ListOption<"axes", "axes", "std::string", "The axes of the mesh that share the batch">,
     ListOption<"whole", "whole", "std::string", "Inputs that every rank gets whole">,
     Option<"even", "even", "bool", "true", "Refuse a batch to train on that does not divide">,
     Option<"report", "report", "bool", "false", "Report functions that every rank computes whole">

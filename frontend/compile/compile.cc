@@ -63,8 +63,8 @@ Device FirstDevice(const CompileOptions& o) {
   return o.data_parallel.devices.empty() ? o.device : o.data_parallel.devices.front();
 }
 
-// Solves for the device of each op: for the user's program, and again for its gradients. Other passes keep the
-// devices. Ops of a program that all ranks run are placed for rank 0.
+// Solves for the device of each op: for the user's program, and again for its gradients. Other passes keep
+// the devices. Ops of a program that all ranks run are placed for rank 0.
 void Place(Manager& m, const CompileOptions& o) {
   m.addPass(createPropagatePlacement({.device = FirstDevice(o).ToString(),
                                       .copies = o.copies == Copies::kAutomatic ? "automatic" : "explicit"}));

@@ -49,8 +49,8 @@ std::vector<Device> DevicesOfProgram(mlir::ModuleOp module, Device first) {
   return devices;
 }
 
-// Returns the positions of a rank's devices in the rank's part of the list, in the order of the plan's devices:
-// by kind, then by index.
+// Returns the positions of a rank's devices in the rank's part of the list, in the order of the plan's
+// devices: by kind, then by index.
 absl::StatusOr<std::vector<size_t>> CellOf(mlir::ModuleOp module, const std::vector<Device>& devices) {
   std::vector<Device> used = DevicesOfProgram(module, devices.front());
   std::sort(used.begin(), used.end());

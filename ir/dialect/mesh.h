@@ -24,6 +24,18 @@ inline constexpr llvm::StringLiteral kMeshDevicesAttr = "sinter.mesh_devices";
 inline constexpr llvm::StringLiteral kRankValueAttr = "sinter.rank_value";
 // On an input: a PartAttr.
 inline constexpr llvm::StringLiteral kPartAttr = "sinter.part";
+// On a variable: ShardingAttr that names its dimensions in place of axes, as the program's layers do:
+// #sinter.sharding<[768 embed, 3 * 12 heads * 64]>.
+inline constexpr llvm::StringLiteral kDimsAttr = "sinter.dims";
+// On a variable: StringAttr, the variable whose parts it shares, such as the parameter of an optimizer's
+// slot.
+inline constexpr llvm::StringLiteral kSlotOfAttr = "sinter.slot_of";
+// On a slot: UnitAttr. It sums gradients over several runs.
+inline constexpr llvm::StringLiteral kAccumulatorAttr = "sinter.accumulator";
+// On a variable that axes cut: ArrayAttr of the axes that cut it for storage alone. Its readers gather it.
+inline constexpr llvm::StringLiteral kStoredAttr = "sinter.stored";
+// On a reshard of terms: UnitAttr. Only new values and outputs need the sum, so it may travel with others.
+inline constexpr llvm::StringLiteral kMayWaitAttr = "sinter.may_wait";
 // On a function: DenseI64ArrayAttr {begin, end, ...} of coordinates, for each axis of the mesh.
 inline constexpr llvm::StringLiteral kRanksAttr = "sinter.ranks";
 // On a function: StringAttr, its name in the plan.

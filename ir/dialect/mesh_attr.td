@@ -1,5 +1,5 @@
-// `#sinter.mesh<data 2, tensor 4>`: the ranks that run the program, on a module; `#sinter.part<...>`: the rows of
-// an input that a rank reads. C++: ir/dialect/mesh.h.
+// `#sinter.mesh<data 2, tensor 4>`: the ranks that run the program, on a module; `#sinter.part<...>`: the
+// rows of an input that a rank reads. C++: ir/dialect/mesh.h.
 //
 // `#sinter.sharding<[64 data, 3 * 12 tensor * 64]>`: the part of a value that a rank has. C++:
 // ir/dialect/sharding.h.
@@ -23,7 +23,8 @@ def Sinter_Mesh : AttrDef<Sinter_Dialect, "Mesh"> {
   }];
 }
 
-// The row at which a rank's part begins is `first` + the sum over the mesh's axes of coordinate * strides[axis].
+// The row at which a rank's part begins is `first` + the sum over the mesh's axes of coordinate *
+// strides[axis].
 def Sinter_Part : AttrDef<Sinter_Dialect, "Part"> {
   let mnemonic = "part";
   let summary = "Of an input: its whole type, and the row at which a rank's part begins";
@@ -36,7 +37,7 @@ def Sinter_Part : AttrDef<Sinter_Dialect, "Part"> {
 def Sinter_ShardingAttr : AttrDef<Sinter_Dialect, "Sharding"> {
   let mnemonic = "sharding";
   let summary = "For each axis of the mesh: all ranks have the whole value, parts along a dimension, or terms to combine";
-  // Of each dimension an array of extents; an extent is an array of a size and the names of axes.
+  // Each dimension is an array of extents, and an extent an array of a size and the names of axes.
   let parameters = (ins "::mlir::ArrayAttr":$dims, "std::optional<::sinter::ir::ReduceKind>":$combine,
                         ArrayRefParameter<"::mlir::StringAttr">:$partial);
   let hasCustomAssemblyFormat = 1;

@@ -6,8 +6,8 @@
 //   if (ShardingOf(value).isWhole()) ...                  // No attribute: every rank has the whole value.
 //
 // An axis of the mesh that cuts nothing and combines nothing: its ranks have equal values. A dimension is a
-// product of extents, major first, and each extent can be cut: so attention heads can be cut where a dimension
-// holds 3 tensors (q, k, v) of heads of 64 elements, `3 * 12 tensor * 64`.
+// product of extents, major first, and each extent can be cut: so attention heads can be cut where a
+// dimension holds 3 tensors (q, k, v) of heads of 64 elements, `3 * 12 tensor * 64`.
 //
 // The passes `shard` and `localise` use shardings: between them, every value whose sharding is not whole has
 // the attribute kShardingAttr (on the function argument, or one for each result on the op).

@@ -1,9 +1,7 @@
 #include "sinter/passes/partition/local_function.h"
 
-#include <numeric>
 #include <utility>
 
-#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "sinter/ir/dialect/local_op.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
@@ -12,7 +10,6 @@
 
 namespace sinter {
 
-using ir::Expr;
 using ir::Extent;
 using ir::ReduceKind;
 using ir::Sharding;
@@ -25,27 +22,33 @@ using mlir::func::FuncOp;
 
 namespace {
 
-bool IsZeros(Value value) {
-  auto constant = value.getDefiningOp<ir::ConstantOp>();
-  auto splat = constant ? llvm::dyn_cast<mlir::SplatElementsAttr>(constant.getValue()) : nullptr;
-  if (!splat) return false;
-  if (auto real = llvm::dyn_cast<mlir::FloatAttr>(splat.getSplatValue<mlir::Attribute>())) {
-    return real.getValue().isPosZero();
-  }
-  return llvm::cast<mlir::IntegerAttr>(splat.getSplatValue<mlir::Attribute>()).getValue().isZero();
-}
-
 // True if the op can be built anew for any part of its result, without parts of tensors.
 bool IsMadeAnywhere(Operation* op) {
   return op && llvm::isa<ir::BroadcastOp, ir::IotaOp, ir::RandomUniformOp, ir::RandomNormalOp,
                          ir::RandomBernoulliOp>(op);
 }
 
-llvm::SmallVector<StringAttr> AxesOf(llvm::ArrayRef<Extent> extents) {
-  for (const Extent& extent : extents) {
-    if (!extent.axes.empty()) return llvm::to_vector(extent.axes);
-  }
-  return {};
+bool IsUncut(llvm::ArrayRef<Extent> dim) {
+  return llvm::all_of(dim, [](const Extent& extent) { return extent.axes.empty(); });
+}
+
+bool HaveEqualSizes(llvm::ArrayRef<Extent> a, llvm::ArrayRef<Extent> b) {
+  return a.size() == b.size() && llvm::all_of(llvm::zip(a, b), [](auto pair) {
+           return std::get<0>(pair).size == std::get<1>(pair).size;
+         });
+}
+
+// The dimension of `to`, as seen by a value that no axis cuts there.
+llvm::SmallVector<Extent, 1> WithoutAxes(llvm::ArrayRef<Extent> dim) {
+  return llvm::SmallVector<Extent, 1>(
+      llvm::map_range(dim, [](const Extent& one) { return Extent{one.size}; }));
+}
+
+// Number of axes with which both lists begin.
+size_t CommonAxes(llvm::ArrayRef<StringAttr> a, llvm::ArrayRef<StringAttr> b) {
+  size_t count = 0;
+  while (count < a.size() && count < b.size() && a[count] == b[count]) ++count;
+  return count;
 }
 
 }  // namespace
@@ -55,7 +58,12 @@ void LocalFunction::PlacingListener::notifyOperationInserted(Operation* op, mlir
 }
 
 LocalFunction::LocalFunction(FuncOp function, const LocalSettings& settings, const RankSet& ranks)
-    : function_(function), settings_(settings), ranks_(ranks), builder_(function) {}
+    : function_(function),
+      settings_(settings),
+      ranks_(ranks),
+      builder_(function),
+      rank_builder_(builder_, settings.mesh, ranks,
+                    [this](const RankNumber& number) { return addRankValue(number); }) {}
 
 FuncOp LocalFunction::build() {
   result_ = builder_.create<FuncOp>(function_.getLoc(), function_.getSymName(), function_.getFunctionType());
@@ -63,7 +71,6 @@ FuncOp LocalFunction::build() {
   builder_.setInsertionPointToEnd(result_.addEntryBlock());
   builder_.setListener(&listener_);
   result_.getBody().front().eraseArguments(0, result_.getNumArguments());
-  findFeeds();
   addArguments();
   for (Operation& op : function_.getBody().front().without_terminator()) runOrDefer(&op);
   runLateOps();
@@ -71,25 +78,15 @@ FuncOp LocalFunction::build() {
   return result_;
 }
 
-void LocalFunction::findFeeds() {
-  for (Operation& op : llvm::reverse(function_.getBody().front().without_terminator())) {
-    auto reshard = llvm::dyn_cast<ir::ReshardOp>(op);
-    const bool is_cut =
-        reshard ? !ir::ShardingOf(reshard).isWhole() : OpSharding::Of(&op, settings_.mesh).isCut();
-    const bool feeds =
-        is_cut || llvm::any_of(op.getResults(), [&](Value result) { return feeds_.contains(result); });
-    if (feeds) feeds_.insert(op.operand_begin(), op.operand_end());
-  }
-}
-
-// An input that is cut along its rows is the caller's rows of this rank.
+// An input that is cut along its rows is the caller's rows of this rank. A variable has the type of the
+// rank's part.
 void LocalFunction::addArguments() {
   for (mlir::BlockArgument argument : function_.getArguments()) {
     mlir::NamedAttrList attributes(function_.getArgAttrDict(argument.getArgNumber()));
     attributes.erase(ir::kShardingAttr);
     const Sharding sharding = ir::ShardingOf(argument);
     const RankedTensorType type = TypeOf(argument), local = ranks_.localType(type, sharding);
-    if (local != type) {
+    if (local != type && attributes.get(ir::kInputAttr)) {
       const RankNumber first = ranks_.firstOf(type.getDimSize(0), sharding.dims[0][0].axes);
       attributes.set(ir::kPartAttr,
                      ir::PartAttr::get(builder_.getContext(), type, first.constant, first.strides));
@@ -105,30 +102,14 @@ Value LocalFunction::addArgument(RankedTensorType type, mlir::Location loc, mlir
   return result_.getBody().addArgument(type, loc);
 }
 
-// Returns an argument that holds the number of the rank that runs the function.
-Value LocalFunction::rankValue(const RankNumber& number) {
-  std::vector<int64_t> numbers = {number.constant};
-  numbers.insert(numbers.end(), number.strides.begin(), number.strides.end());
-  Value& value = rank_values_[numbers];
-  if (value) return value;
+Value LocalFunction::addRankValue(const RankNumber& number) {
+  llvm::SmallVector<int64_t> numbers = {number.constant};
+  numbers.append(number.strides);
   mlir::NamedAttrList attributes;
   attributes.set(ir::kRankValueAttr, builder_.getDenseI64ArrayAttr(numbers));
   if (listener_.device) attributes.set(ir::kDeviceAttr, listener_.device);
-  return value = addArgument(RankedTensorType::get({}, builder_.getI64Type()), function_.getLoc(),
-                             attributes.getDictionary(builder_.getContext()));
-}
-
-mlir::ArrayAttr LocalFunction::group(llvm::ArrayRef<StringAttr> axes) {
-  llvm::SmallVector<mlir::Attribute> sorted(axes.begin(), axes.end());
-  llvm::sort(sorted, [&](mlir::Attribute a, mlir::Attribute b) {
-    return *settings_.mesh.find(llvm::cast<StringAttr>(a)) < *settings_.mesh.find(llvm::cast<StringAttr>(b));
-  });
-  return builder_.getArrayAttr(sorted);
-}
-
-ir::FactorPart LocalFunction::factorPart(int64_t size, llvm::ArrayRef<StringAttr> axes) {
-  if (axes.empty()) return {.size = size};
-  return {.size = ranks_.sizeOf(size, axes), .offset = rankValue(ranks_.firstOf(size, axes))};
+  return addArgument(RankedTensorType::get({}, builder_.getI64Type()), function_.getLoc(),
+                     attributes.getDictionary(builder_.getContext()));
 }
 
 void LocalFunction::runOp(Operation* op) {
@@ -147,11 +128,11 @@ void LocalFunction::runOp(Operation* op) {
   llvm::SmallVector<ir::FactorPart> parts;
   llvm::SmallVector<StringAttr> partial;
   for (auto [f, factor] : llvm::enumerate(sharding.rule().factors)) {
-    parts.push_back(factorPart(factor.size, sharding.axesOf(f)));
+    parts.push_back(rank_builder_.factorPart(factor.size, sharding.axesOf(f)));
     if (!sharding.rule().resultNames(0, f)) llvm::append_range(partial, sharding.axesOf(f));
   }
   for (unsigned i : sharding.rule().counts_once) {
-    if (!partial.empty()) operands[i] = onlyOnFirst(operands[i], partial, op->getLoc());
+    if (!partial.empty()) operands[i] = rank_builder_.onlyOnFirst(operands[i], partial, op->getLoc());
   }
   const llvm::SmallVector<Value> results = ir::BuildOnPart(builder_, op, operands, sharding.rule(), parts);
   for (auto [from, to] : llvm::zip(op->getResults(), results)) {
@@ -160,47 +141,77 @@ void LocalFunction::runOp(Operation* op) {
   }
 }
 
-// Returns the value on the first rank along the axes, and zeros on the others, which add to it.
-Value LocalFunction::onlyOnFirst(Value value, llvm::ArrayRef<StringAttr> axes, mlir::Location loc) {
-  if (IsZeros(value)) return value;
-  RankNumber number{0, llvm::SmallVector<int64_t>(settings_.mesh.getSizes().size(), 0)};
-  for (StringAttr axis : axes) number.strides[*settings_.mesh.find(axis)] = 1;
-  ir::GraphBuilder b(builder_, loc);
-  Expr all = b.wrap(value), position = b.wrap(rankValue(number));
-  return b.select(b.splat(b.eq(position, b.zeros(position)), all), all, b.zeros(all)).value;
-}
-
 // Combines terms, then gathers the dimensions that change, then takes this rank's part.
 void LocalFunction::runReshard(ir::ReshardOp op) {
-  if (travelsInBucket(op)) return addToBucket(op);
   Sharding now = ir::ShardingOf(op.getX());
   const Sharding to = ir::ShardingOf(op);
-  Value value = values_[op.getX()];
-  if (!now.partial.empty()) {
-    value =
-        builder_
-            .create<ir::AllReduceOp>(op.getLoc(), mlir::TypeRange(value.getType()), mlir::ValueRange(value),
-                                     group(now.partial), channel_++, *now.combine)
-            .getResult(0);
-    now.partial.clear();
+  if (op->hasAttr(ir::kMayWaitAttr)) {
+    late_values_.insert(op);
+    if (now.dims == to.dims) return addToBucket(op);
   }
+  Value value = combined(values_[op.getX()], now, to, op);
+  value = gathered(value, now, to, op);
+  values_[op] = now.isWhole() && !to.isWhole() ? madeAnew(value, to, op) : Value();
+  if (!values_[op]) values_[op] = cut(value, now, to, op);
+}
+
+// Terms of which each rank wants a part are scattered, all others combined on every rank.
+Value LocalFunction::combined(Value value, Sharding& now, const Sharding& to, ir::ReshardOp op) {
+  if (now.partial.empty()) return value;
   for (size_t d = 0; d < now.dims.size(); ++d) {
-    if (now.dims[d] == to.dims[d] || AxesOf(now.dims[d]).empty()) continue;
-    if (auto argument = llvm::dyn_cast<mlir::BlockArgument>(op.getX())) {
-      // The caller's tensor is whole.
-      mlir::NamedAttrList attributes(function_.getArgAttrDict(argument.getArgNumber()));
-      attributes.erase(ir::kShardingAttr);
-      value =
-          addArgument(TypeOf(argument), argument.getLoc(), attributes.getDictionary(builder_.getContext()));
-      now = Sharding::Whole(TypeOf(argument));
-      break;
+    if (IsUncut(now.dims[d])) now.dims[d] = WithoutAxes(to.dims[d]);
+    if (!HaveEqualSizes(now.dims[d], to.dims[d])) continue;
+    for (size_t e = 0; e < now.dims[d].size(); ++e) {
+      const llvm::ArrayRef<StringAttr> before = now.dims[d][e].axes, after = to.dims[d][e].axes;
+      const bool scatters = after.size() > before.size() && CommonAxes(before, after) == before.size() &&
+                            llvm::all_of(after.drop_front(before.size()),
+                                         [&](StringAttr axis) { return now.isPartialOver(axis); });
+      if (scatters) value = rank_builder_.scatter(value, now, d, e, after, op.getLoc());
     }
-    reportGather(op);
-    value = gathered(value, now, d, op.getLoc());
-    now.dims[d] = {Extent{TypeOf(op.getX()).getDimSize(d)}};
   }
-  values_[op] = value;
-  if (!(now.dims == to.dims)) values_[op] = partOf(value, op);
+  if (!now.partial.empty()) value = rank_builder_.allReduce(op.getLoc(), value, now.partial, *now.combine)[0];
+  now.partial.clear();
+  now.combine.reset();
+  return value;
+}
+
+Value LocalFunction::gathered(Value value, Sharding& now, const Sharding& to, ir::ReshardOp op) {
+  for (size_t d = 0; d < now.dims.size(); ++d) {
+    const bool alike = HaveEqualSizes(now.dims[d], to.dims[d]);
+    for (size_t e = 0; e < now.dims[d].size(); ++e) {
+      const llvm::SmallVector<StringAttr, 1> axes = now.dims[d][e].axes;
+      const size_t keep = alike ? CommonAxes(axes, to.dims[d][e].axes) : 0;
+      if (keep == axes.size()) continue;
+      if (Value whole = wholeInput(op)) {
+        now = Sharding::Whole(TypeOf(op.getX()));
+        return whole;
+      }
+      reportGather(op);
+      value = rank_builder_.gather(value, now, d, e, llvm::ArrayRef(axes).take_front(keep), op.getLoc());
+    }
+    if (IsUncut(now.dims[d])) now.dims[d] = WithoutAxes(to.dims[d]);
+  }
+  return value;
+}
+
+// Returns the caller's tensor if the reshard reads an input; null if not.
+Value LocalFunction::wholeInput(ir::ReshardOp op) {
+  auto argument = llvm::dyn_cast<mlir::BlockArgument>(op.getX());
+  if (!argument || !function_.getArgAttr(argument.getArgNumber(), ir::kInputAttr)) return {};
+  mlir::NamedAttrList attributes(function_.getArgAttrDict(argument.getArgNumber()));
+  attributes.erase(ir::kShardingAttr);
+  return addArgument(TypeOf(argument), argument.getLoc(), attributes.getDictionary(builder_.getContext()));
+}
+
+Value LocalFunction::cut(Value value, Sharding& now, const Sharding& to, ir::ReshardOp op) {
+  for (size_t d = 0; d < now.dims.size(); ++d) {
+    if (IsUncut(now.dims[d])) now.dims[d] = WithoutAxes(to.dims[d]);
+    for (size_t e = 0; e < now.dims[d].size(); ++e) {
+      if (now.dims[d][e] == to.dims[d][e]) continue;
+      value = rank_builder_.slice(value, now, d, e, to.dims[d][e].axes, op.getLoc());
+    }
+  }
+  return value;
 }
 
 void LocalFunction::reportGather(ir::ReshardOp op) {
@@ -215,12 +226,6 @@ void LocalFunction::reportGather(ir::ReshardOp op) {
                                 << " needs the whole batch";
 }
 
-// Sums that only new values and outputs need wait in a bucket.
-bool LocalFunction::travelsInBucket(ir::ReshardOp op) const {
-  const Sharding from = ir::ShardingOf(op.getX());
-  return from.combine == ReduceKind::sum && ir::ShardingOf(op).isWhole() && !feeds_.contains(op);
-}
-
 void LocalFunction::addToBucket(ir::ReshardOp op) {
   const mlir::Type element = op.getType().getElementType();
   const Sharding from = ir::ShardingOf(op.getX());
@@ -232,28 +237,25 @@ void LocalFunction::addToBucket(ir::ReshardOp op) {
   }
   bucket->sums.push_back(op);
   bucket->bytes += plan_ir::TensorBytes(op.getType());
-  late_values_.insert(op);
   if (bucket->bytes >= settings_.bucket_bytes) flush(bucket - buckets_.begin());
 }
 
 void LocalFunction::flush(size_t index) {
   Bucket bucket = buckets_[index];
   buckets_.erase(buckets_.begin() + index);
-  llvm::SmallVector<mlir::Type> types;
   llvm::SmallVector<mlir::Location> locs;
   llvm::SmallVector<Value> sums;
   for (ir::ReshardOp op : bucket.sums) {
     sums.push_back(values_[op.getX()]);
-    types.push_back(sums.back().getType());
     locs.push_back(op.getX().getLoc());
   }
   listener_.device = ir::DeviceOf(sums.front());
-  auto all = builder_.create<ir::AllReduceOp>(builder_.getFusedLoc(locs), types, sums, group(bucket.axes),
-                                              channel_++, ReduceKind::sum);
-  for (auto [op, sum] : llvm::zip(bucket.sums, all.getResults())) values_[op] = sum;
+  const llvm::SmallVector<Value> all =
+      rank_builder_.allReduce(builder_.getFusedLoc(locs), sums, bucket.axes, ReduceKind::sum);
+  for (auto [op, sum] : llvm::zip(bucket.sums, all)) values_[op] = sum;
 }
 
-// Readers of a sum that travels in a bucket run after everything else.
+// Readers of a sum that may wait run after everything else.
 void LocalFunction::runOrDefer(Operation* op) {
   const bool is_late =
       llvm::any_of(op->getOperands(), [&](Value operand) { return late_values_.contains(operand); });
@@ -262,8 +264,7 @@ void LocalFunction::runOrDefer(Operation* op) {
   late_values_.insert(op->result_begin(), op->result_end());
 }
 
-// Late ops never run on parts: otherwise the sums that they read would not have waited. But they may be terms of
-// further sums, which travel in a second round of buckets.
+// Late ops may give terms of further sums, which travel in a second round of buckets.
 void LocalFunction::runLateOps() {
   while (!buckets_.empty() || !late_ops_.empty()) {
     while (!buckets_.empty()) flush(0);
@@ -272,47 +273,9 @@ void LocalFunction::runLateOps() {
   }
 }
 
-// Returns the value with dimension `dim` whole. The parts travel as rows: the extent that is cut comes first.
-Value LocalFunction::gathered(Value value, const Sharding& from, int64_t dim, mlir::Location loc) {
-  ir::GraphBuilder b(builder_, loc);
-  Expr x = b.wrap(value);
-  // The dimension as its extents.
-  llvm::SmallVector<int64_t> shape(x.shape().take_front(dim)), order;
-  size_t cut = 0;
-  int64_t rows = 0;
-  for (const Extent& extent : from.dims[dim]) {
-    if (!extent.axes.empty()) {
-      cut = shape.size();
-      rows = extent.size;
-    }
-    shape.push_back(extent.axes.empty() ? extent.size : ranks_.sizeOf(extent.size, extent.axes));
-  }
-  shape.append(x.shape().begin() + dim + 1, x.shape().end());
-  llvm::SmallVector<int64_t> whole_shape(x.shape());
-  whole_shape[dim] = 1;
-  for (const Extent& extent : from.dims[dim]) whole_shape[dim] *= extent.size;
-  if (from.dims[dim].size() > 1) x = b.reshape(x, shape);
-  order.resize(shape.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin(), order.begin() + cut, order.begin() + cut + 1);
-  if (cut != 0) x = b.transpose(x, order);
-  const llvm::SmallVector<StringAttr> axes = AxesOf(from.dims[dim]);
-  const int64_t parts = ir::CountParts(settings_.mesh, axes);
-  llvm::SmallVector<int64_t> sizes;
-  for (int64_t part = 0; rows % parts != 0 && part < parts; ++part) {
-    sizes.push_back(rows / parts + (part < rows % parts ? 1 : 0));
-  }
-  x = b.wrap(builder_.create<ir::AllGatherOp>(loc, ir::Resized(x.type(), 0, rows), x.value, group(axes),
-                                              channel_++, sizes));
-  if (cut != 0) x = b.transpose(x, mlir::invertPermutationVector(order));
-  if (from.dims[dim].size() > 1) x = b.reshape(x, whole_shape);
-  return x.value;
-}
-
-// Returns this rank's part of a value that it has whole in the dimensions that change.
-Value LocalFunction::partOf(Value value, ir::ReshardOp op) {
-  const Sharding to = ir::ShardingOf(op);
-  const bool was_whole = ir::ShardingOf(op.getX()).isWhole();
+// Builds this rank's part of a value that is the same everywhere, or follows from its position; null if it is
+// another value. The ranks have `value` whole.
+Value LocalFunction::madeAnew(Value value, const Sharding& to, ir::ReshardOp op) {
   if (auto constant = value.getDefiningOp<ir::ConstantOp>()) {
     if (auto splat = llvm::dyn_cast<mlir::SplatElementsAttr>(constant.getValue())) {
       return builder_.create<ir::ConstantOp>(constant.getLoc(),
@@ -320,59 +283,24 @@ Value LocalFunction::partOf(Value value, ir::ReshardOp op) {
     }
   }
   Operation* source = op.getX().getDefiningOp();
-  if (was_whole && IsMadeAnywhere(source)) {
-    OpSharding sharding(source, settings_.mesh);
-    bool fits = true;
-    for (StringAttr axis : settings_.mesh.getNames()) {
-      if (!to.isCutBy(axis)) continue;
-      std::optional<unsigned> factor = sharding.factorAtResult(0, to, axis);
-      fits &= factor.has_value();
-      if (factor) sharding.cut(*factor, axis);
-    }
-    for (unsigned i = 0; i < source->getNumOperands(); ++i) fits &= sharding.operand(i).isWhole();
-    if (fits) {
-      llvm::SmallVector<ir::FactorPart> parts;
-      for (auto [f, factor] : llvm::enumerate(sharding.rule().factors)) {
-        parts.push_back(factorPart(factor.size, sharding.axesOf(f)));
-      }
-      llvm::SmallVector<Value> operands;
-      for (Value operand : source->getOperands()) operands.push_back(values_[operand]);
-      return ir::BuildOnPart(builder_, source, operands, sharding.rule(), parts)[0];
-    }
+  if (!ir::ShardingOf(op.getX()).isWhole() || !IsMadeAnywhere(source)) return {};
+  OpSharding sharding(source, settings_.mesh);
+  for (StringAttr axis : settings_.mesh.getNames()) {
+    if (!to.isCutBy(axis)) continue;
+    std::optional<unsigned> factor = sharding.factorAtResult(0, to, axis);
+    if (!factor) return {};
+    sharding.cut(*factor, axis);
   }
-  for (size_t d = 0; d < to.dims.size(); ++d) {
-    const llvm::SmallVector<StringAttr> axes = AxesOf(to.dims[d]);
-    const bool is_new = !axes.empty() && AxesOf(ir::ShardingOf(op.getX()).dims[d]) != axes;
-    if (is_new) value = sliced(value, to, d, op.getLoc());
+  for (unsigned i = 0; i < source->getNumOperands(); ++i) {
+    if (!sharding.operand(i).isWhole()) return {};
   }
-  return value;
-}
-
-// Takes this rank's rows of the extent that is cut.
-Value LocalFunction::sliced(Value value, const Sharding& to, int64_t dim, mlir::Location loc) {
-  ir::GraphBuilder b(builder_, loc);
-  Expr x = b.wrap(value);
-  llvm::SmallVector<int64_t> shape(x.shape().take_front(dim)), local_shape(x.shape());
-  int64_t cut = 0;
-  const Extent* extent_cut = nullptr;
-  for (const Extent& extent : to.dims[dim]) {
-    if (!extent.axes.empty()) {
-      cut = static_cast<int64_t>(shape.size());
-      extent_cut = &extent;
-    }
-    shape.push_back(extent.size);
+  llvm::SmallVector<ir::FactorPart> parts;
+  for (auto [f, factor] : llvm::enumerate(sharding.rule().factors)) {
+    parts.push_back(rank_builder_.factorPart(factor.size, sharding.axesOf(f)));
   }
-  shape.append(x.shape().begin() + dim + 1, x.shape().end());
-  const int64_t size = ranks_.sizeOf(extent_cut->size, extent_cut->axes);
-  local_shape[dim] = local_shape[dim] / extent_cut->size * size;
-  if (to.dims[dim].size() > 1) x = b.reshape(x, shape);
-  Expr positions = b.iota({size}, builder_.getI64Type(), 0);
-  Expr first = b.wrap(rankValue(ranks_.firstOf(extent_cut->size, extent_cut->axes)));
-  positions = positions + b.splat(first, positions);
-  x = b.wrap(
-      builder_.create<ir::GatherOp>(loc, ir::Resized(x.type(), cut, size), x.value, positions.value, cut));
-  if (to.dims[dim].size() > 1) x = b.reshape(x, local_shape);
-  return x.value;
+  llvm::SmallVector<Value> operands;
+  for (Value operand : source->getOperands()) operands.push_back(values_[operand]);
+  return ir::BuildOnPart(builder_, source, operands, sharding.rule(), parts)[0];
 }
 
 // Many ops need no offset of their part.

@@ -7,9 +7,6 @@
 #ifndef SINTER_PASSES_PARTITION_LOCAL_FUNCTION_H_
 #define SINTER_PASSES_PARTITION_LOCAL_FUNCTION_H_
 
-#include <map>
-#include <vector>
-
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -19,6 +16,7 @@
 #include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/sharding.h"
+#include "sinter/passes/partition/rank_builder.h"
 #include "sinter/passes/partition/rank_set.h"
 
 namespace sinter {
@@ -45,36 +43,31 @@ class LocalFunction {
     ir::DeviceAttr device;
   };
 
-  void findFeeds();
   void addArguments();
   mlir::Value addArgument(mlir::RankedTensorType type, mlir::Location loc, mlir::DictionaryAttr attributes);
-  mlir::Value rankValue(const RankNumber& number);
+  mlir::Value addRankValue(const RankNumber& number);
   void runOp(mlir::Operation* op);
-  mlir::Value onlyOnFirst(mlir::Value value, llvm::ArrayRef<mlir::StringAttr> axes, mlir::Location loc);
   void runReshard(ir::ReshardOp op);
-  bool travelsInBucket(ir::ReshardOp op) const;
+  mlir::Value combined(mlir::Value value, ir::Sharding& now, const ir::Sharding& to, ir::ReshardOp op);
+  mlir::Value gathered(mlir::Value value, ir::Sharding& now, const ir::Sharding& to, ir::ReshardOp op);
+  mlir::Value cut(mlir::Value value, ir::Sharding& now, const ir::Sharding& to, ir::ReshardOp op);
+  mlir::Value wholeInput(ir::ReshardOp op);
   void addToBucket(ir::ReshardOp op);
   void flush(size_t bucket);
   void runOrDefer(mlir::Operation* op);
   void runLateOps();
-  mlir::Value gathered(mlir::Value value, const ir::Sharding& from, int64_t dim, mlir::Location loc);
-  mlir::Value partOf(mlir::Value value, ir::ReshardOp op);
-  mlir::Value sliced(mlir::Value value, const ir::Sharding& to, int64_t dim, mlir::Location loc);
+  mlir::Value madeAnew(mlir::Value value, const ir::Sharding& to, ir::ReshardOp op);
   void addReturn(mlir::func::ReturnOp op);
   void dropUnreadRankValues();
   void reportGather(ir::ReshardOp op);
-
-  mlir::ArrayAttr group(llvm::ArrayRef<mlir::StringAttr> axes);
-  ir::FactorPart factorPart(int64_t size, llvm::ArrayRef<mlir::StringAttr> axes);
 
   mlir::func::FuncOp function_, result_;
   const LocalSettings& settings_;
   const RankSet& ranks_;
   PlacingListener listener_;  // Puts new ops on the device of the op that is rewritten.
   mlir::OpBuilder builder_;
+  RankBuilder rank_builder_;
   llvm::DenseMap<mlir::Value, mlir::Value> values_;  // This rank's part of each value.
-  std::map<std::vector<int64_t>, mlir::Value> rank_values_;
-  llvm::DenseSet<mlir::Value> feeds_;  // Values that an op on parts depends on.
   // Sums that wait for their all_reduce.
   struct Bucket {
     mlir::Type element;
@@ -83,11 +76,10 @@ class LocalFunction {
     int64_t bytes = 0;
   };
   llvm::SmallVector<Bucket> buckets_;
-  llvm::DenseSet<mlir::Value> late_values_;  // Sums that travel in buckets, and values computed from them.
+  llvm::DenseSet<mlir::Value> late_values_;       // Sums that may wait, and values computed from them.
   llvm::SmallVector<mlir::Operation*> late_ops_;  // Ops that read late_values_.
   llvm::SmallVector<mlir::Type> argument_types_;
   llvm::SmallVector<mlir::DictionaryAttr> argument_attributes_;
-  int64_t channel_ = 0;
 };
 
 }  // namespace sinter

@@ -18,6 +18,7 @@ class LocalisePass : public impl::LocaliseBase<LocalisePass> {
   void runOnOperation() override {
     settings_ = {.mesh = ir::MeshOf(getOperation()), .bucket_bytes = bucketBytes, .report = report};
     if (!settings_.mesh) return;
+    for (auto variable : getOperation().getOps<ir::VariableOp>()) localise(variable);
     for (FuncOp function : llvm::make_early_inc_range(getOperation().getOps<FuncOp>())) {
       // The gradient of a user's kernel never runs itself.
       if (!function.isPrivate() && mlir::failed(localise(function))) return signalPassFailure();
@@ -25,6 +26,33 @@ class LocalisePass : public impl::LocaliseBase<LocalisePass> {
   }
 
  private:
+  // A variable gets the type of a rank's part. All parts are equal.
+  void localise(ir::VariableOp variable) {
+    auto attribute = variable->getAttrOfType<ir::ShardingAttr>(ir::kShardingAttr);
+    if (!attribute) return;
+    const ir::Sharding sharding = ir::Sharding::Of(attribute);
+    llvm::SmallVector<RankSet::Range> all;
+    for (int64_t size : settings_.mesh.getSizes()) all.push_back({0, size});
+    const RankSet ranks(settings_.mesh, all);
+    const auto whole = llvm::cast<mlir::RankedTensorType>(variable.getType());
+    llvm::SmallVector<int64_t> extents, sizes;
+    llvm::SmallVector<llvm::SmallVector<int64_t>> firsts;
+    for (const auto& dim : sharding.dims) {
+      for (const ir::Extent& extent : dim) {
+        extents.push_back(extent.size);
+        sizes.push_back(extent.axes.empty() ? extent.size : ranks.sizeOf(extent.size, extent.axes));
+        auto& first = firsts.emplace_back();
+        if (extent.axes.empty()) continue;
+        const RankNumber number = ranks.firstOf(extent.size, extent.axes);
+        first.push_back(number.constant);
+        first.append(number.strides);
+      }
+    }
+    variable->setAttr(ir::kBoxAttr, BoxOf(whole, extents, sizes, firsts));
+    variable.setType(ranks.localType(whole, sharding));
+    for (llvm::StringLiteral name : {ir::kShardingAttr, ir::kStoredAttr}) variable->removeAttr(name);
+  }
+
   mlir::LogicalResult localise(FuncOp function) {
     mlir::FailureOr<llvm::SmallVector<RankSet>> sets = RankSetsOf(function, settings_.mesh);
     if (mlir::failed(sets)) return mlir::failure();

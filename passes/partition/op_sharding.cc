@@ -38,40 +38,56 @@ bool OpSharding::isCut() const {
   return llvm::any_of(axes_, [](const auto& axes) { return !axes.empty(); });
 }
 
-std::optional<unsigned> OpSharding::factorAt(unsigned operand, const Sharding& sharding,
-                                             StringAttr axis) const {
+bool OpSharding::worksOn(StringAttr axis) const {
+  return llvm::any_of(axes_, [&](const auto& axes) { return llvm::is_contained(axes, axis); });
+}
+
+std::optional<unsigned> OpSharding::factorAt(unsigned operand, const Sharding& sharding, StringAttr axis) {
   std::optional<unsigned> factor = factorOf(rule_.operands[operand], sharding, axis);
   if (!factor || rule_.factors[*factor].kind == FactorKind::kWhole) return std::nullopt;
   return factor;
 }
 
 std::optional<unsigned> OpSharding::factorAtResult(unsigned result, const Sharding& sharding,
-                                                   StringAttr axis) const {
+                                                   StringAttr axis) {
   std::optional<unsigned> factor = factorOf(rule_.results[result], sharding, axis);
   if (!factor || rule_.factors[*factor].kind == FactorKind::kWhole) return std::nullopt;
   return factor;
 }
 
-// Finds the factor that begins where the cut extent begins, and has as many iterations or is cut evenly too.
 std::optional<unsigned> OpSharding::factorOf(const ValueFactors& dims, const Sharding& sharding,
-                                             StringAttr axis) const {
+                                             StringAttr axis) {
   for (auto [extents, factors] : llvm::zip_equal(sharding.dims, dims)) {
     int64_t outer = 1;
     for (const Extent& extent : extents) {
-      if (!llvm::is_contained(extent.axes, axis)) {
-        outer *= extent.size;
-        continue;
-      }
-      const int64_t parts = ir::CountParts(mesh_, extent.axes);
-      int64_t before = 1;
-      for (unsigned factor : factors) {
-        const int64_t size = rule_.factors[factor].size;
-        const bool fits = size == extent.size || (size % parts == 0 && extent.size % parts == 0);
-        if (before == outer && fits) return factor;
-        before *= size;
-      }
-      return std::nullopt;
+      if (llvm::is_contained(extent.axes, axis)) return factorFrom(factors, outer, extent);
+      outer *= extent.size;
     }
+  }
+  return std::nullopt;
+}
+
+// Finds the factor that begins where the cut extent begins, `outer` iterations of the dimension in, and that
+// has as many iterations or is cut evenly too.
+std::optional<unsigned> OpSharding::factorFrom(llvm::ArrayRef<unsigned> factors, int64_t outer,
+                                               const Extent& extent) {
+  const int64_t parts = ir::CountParts(mesh_, extent.axes);
+  auto fits = [&](int64_t size) {
+    return size == extent.size || (size % parts == 0 && extent.size % parts == 0);
+  };
+  int64_t before = 1;
+  for (unsigned factor : factors) {
+    const int64_t size = rule_.factors[factor].size;
+    if (before == outer) return fits(size) ? std::optional(factor) : std::nullopt;
+    if (outer < before * size) {
+      const int64_t skipped = outer / before;
+      const bool divides = outer % before == 0 && size % skipped == 0 && axes_[factor].empty();
+      if (!divides || !fits(size / skipped)) return std::nullopt;
+      if (!ir::SplitFactor(rule_, factor, {skipped, size / skipped})) return std::nullopt;
+      axes_.resize(rule_.factors.size());
+      return axes_.size() - 1;
+    }
+    before *= size;
   }
   return std::nullopt;
 }

@@ -26,14 +26,16 @@ class OpSharding {
   // The axes that cut a factor, outermost first.
   llvm::ArrayRef<mlir::StringAttr> axesOf(unsigned factor) const { return axes_[factor]; }
   bool isCut() const;
+  // True if the axis cuts a factor.
+  bool worksOn(mlir::StringAttr axis) const;
 
-  // Returns the factor that the axis cuts if the op runs on these parts of the operand; nullopt if no factor of
-  // the op has these parts, or if it cannot be cut.
-  std::optional<unsigned> factorAt(unsigned operand, const ir::Sharding& sharding,
-                                   mlir::StringAttr axis) const;
+  // Returns the factor that the axis cuts if the op runs on these parts of the operand; nullopt if no factor
+  // of the op has these parts, or if it cannot be cut. Splits a factor that has these parts in its inner
+  // iterations.
+  std::optional<unsigned> factorAt(unsigned operand, const ir::Sharding& sharding, mlir::StringAttr axis);
   // The same for a result that is to have these parts.
   std::optional<unsigned> factorAtResult(unsigned result, const ir::Sharding& sharding,
-                                         mlir::StringAttr axis) const;
+                                         mlir::StringAttr axis);
   void cut(unsigned factor, mlir::StringAttr axis) { axes_[factor].push_back(axis); }
   // Lets terms of a sum over the axis pass: these operands and all results are then such terms.
   void pass(llvm::ArrayRef<unsigned> operands, mlir::StringAttr axis);
@@ -41,14 +43,16 @@ class OpSharding {
   // The operands that are terms.
   llvm::ArrayRef<unsigned> terms() const { return terms_; }
 
-  // What a rank reads and has, in the fewest extents.
+  // The parts that a rank reads and has, in the fewest extents.
   ir::Sharding operand(unsigned i) const;
   ir::Sharding result(unsigned r) const;
 
  private:
   ir::Sharding partsOf(mlir::Value value, const ir::ValueFactors& dims) const;
   std::optional<unsigned> factorOf(const ir::ValueFactors& dims, const ir::Sharding& sharding,
-                                   mlir::StringAttr axis) const;
+                                   mlir::StringAttr axis);
+  std::optional<unsigned> factorFrom(llvm::ArrayRef<unsigned> factors, int64_t outer,
+                                     const ir::Extent& extent);
 
   mlir::Operation* op_;
   ir::MeshAttr mesh_;

@@ -45,8 +45,8 @@ class RankSet {
   llvm::SmallVector<Range> ranges_;
 };
 
-// Returns the sets of ranks that need a function of their own, in the order of their coordinates. An error, with
-// the op's line, if several axes cut an extent together that they do not divide.
+// Returns the sets of ranks that need a function of their own, in the order of their coordinates. An error,
+// with the op's line, if several axes cut an extent together that they do not divide.
 mlir::FailureOr<llvm::SmallVector<RankSet>> RankSetsOf(mlir::func::FuncOp function, ir::MeshAttr mesh);
 
 }  // namespace sinter

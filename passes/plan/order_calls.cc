@@ -58,8 +58,8 @@ class StepGraph {
     preferReadersOfOldValues(steps, keys, writers, readers);
   }
 
-  // Orders the exchanges by their channels. Variants of a function, which are ordered one by one, then meet them
-  // in the same order.
+  // Orders the exchanges by their channels. Variants of a function, which are ordered one by one, then meet
+  // them in the same order.
   void keepExchangesInOrder(llvm::ArrayRef<Operation*> steps) {
     std::map<int64_t, unsigned> by_channel;
     for (unsigned s = 0; s < steps.size(); ++s) {

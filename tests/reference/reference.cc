@@ -184,7 +184,8 @@ absl::StatusOr<std::vector<Value>> EvaluateFunction(mlir::func::FuncOp function,
 bool IsStructural(const std::string& op_name) {
   static const auto* names = new std::vector<std::string>{
       ir::VariableOp::getOperationName().str(), ir::GradientsOp::getOperationName().str(),
-      ir::FusionOp::getOperationName().str(), ir::YieldOp::getOperationName().str()};
+      ir::FusionOp::getOperationName().str(), ir::YieldOp::getOperationName().str(),
+      ir::ReshardOp::getOperationName().str()};
   return llvm::is_contained(*names, op_name);
 }
 

@@ -152,7 +152,7 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
 
 // -----
 
-// Of several axes, one shares the batch. New ops are on the device of the op that they replace.
+// One of several axes shares the batch. New ops are on the device of the op that they replace.
 // CHECK-LABEL: func.func @placed
 // CHECK-SAME: sinter.part = #sinter.part<tensor<8x3xf32> from 0 by [4, 0]>
 // CHECK: sinter.all_reduce sum %{{.*}} over ["data"] channel 0 {sinter.device = #sinter.device<gpu, 1>}

@@ -1,0 +1,175 @@
+#include "llvm/ADT/StringSet.h"
+#include "sinter/ir/dialect/mesh.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/sharding.h"
+#include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/plan/plan_ops.h"
+#include "sinter/passes/passes.h"
+
+namespace sinter {
+
+#define GEN_PASS_DEF_CUTVARIABLES
+#include "passes/passes.h.inc"
+
+namespace {
+
+using ir::Extent;
+using ir::Sharding;
+using ir::VariableOp;
+using mlir::StringAttr;
+
+mlir::RankedTensorType TypeOfVariable(VariableOp variable) {
+  return llvm::cast<mlir::RankedTensorType>(variable.getType());
+}
+
+bool IsUncut(const Sharding& sharding, size_t dim) {
+  return llvm::all_of(sharding.dims[dim], [](const Extent& extent) { return extent.axes.empty(); });
+}
+
+class CutVariablesPass : public impl::CutVariablesBase<CutVariablesPass> {
+ public:
+  using CutVariablesBase::CutVariablesBase;
+
+  void runOnOperation() override {
+    mesh_ = ir::MeshOf(getOperation());
+    if (!mesh_) return;
+    axis_ = StringAttr::get(&getContext(), axis);
+    if (!mesh_.find(axis_)) {
+      getOperation().emitError() << "variables are cut along axis \"" << axis << "\", and the mesh is "
+                                 << mesh_ << "; name one of its axes";
+      return signalPassFailure();
+    }
+    for (auto variable : getOperation().getOps<VariableOp>()) by_name_[variable.getSymName()] = variable;
+    if (!dims.empty() && mlir::failed(checkDims())) return signalPassFailure();
+    for (auto variable : getOperation().getOps<VariableOp>()) {
+      if (mlir::failed(dims.empty() ? cutForStorage(variable) : cutDims(variable)))
+        return signalPassFailure();
+    }
+  }
+
+ private:
+  mlir::LogicalResult checkDims();
+  mlir::LogicalResult cutDims(VariableOp variable);
+  mlir::LogicalResult cutForStorage(VariableOp variable);
+  bool isStoredAtLevel(VariableOp variable);
+  // The names of the variable's dimensions: its own, or those of the variable whose slot it is.
+  ir::ShardingAttr dimsOf(VariableOp variable);
+  VariableOp ownerOf(VariableOp variable);
+  Sharding shardingOf(VariableOp variable);
+  void set(VariableOp variable, const Sharding& sharding) {
+    variable->setAttr(ir::kShardingAttr, sharding.attribute(&getContext()));
+  }
+  int64_t count() { return ir::CountParts(mesh_, axis_); }
+
+  ir::MeshAttr mesh_;
+  StringAttr axis_;
+  llvm::StringMap<VariableOp> by_name_;
+};
+
+// A variable of the same shape, or null.
+VariableOp CutVariablesPass::ownerOf(VariableOp variable) {
+  auto name = variable->getAttrOfType<StringAttr>(ir::kSlotOfAttr);
+  VariableOp owner = name ? by_name_.lookup(name.getValue()) : VariableOp();
+  const bool fits = owner && TypeOfVariable(owner).getShape() == TypeOfVariable(variable).getShape();
+  return fits ? owner : VariableOp();
+}
+
+ir::ShardingAttr CutVariablesPass::dimsOf(VariableOp variable) {
+  if (auto own = variable->getAttrOfType<ir::ShardingAttr>(ir::kDimsAttr)) return own;
+  VariableOp owner = ownerOf(variable);
+  return owner ? owner->getAttrOfType<ir::ShardingAttr>(ir::kDimsAttr) : ir::ShardingAttr();
+}
+
+Sharding CutVariablesPass::shardingOf(VariableOp variable) {
+  auto sharding = variable->getAttrOfType<ir::ShardingAttr>(ir::kShardingAttr);
+  return sharding ? Sharding::Of(sharding) : Sharding::Whole(TypeOfVariable(variable));
+}
+
+mlir::LogicalResult CutVariablesPass::checkDims() {
+  llvm::StringSet<> known;
+  for (auto variable : getOperation().getOps<VariableOp>()) {
+    auto names = variable->getAttrOfType<ir::ShardingAttr>(ir::kDimsAttr);
+    if (!names) continue;
+    for (const auto& dim : Sharding::Of(names).dims) {
+      for (const Extent& extent : dim) {
+        for (StringAttr name : extent.axes) known.insert(name.getValue());
+      }
+    }
+  }
+  const bool has_any = llvm::any_of(dims, [&](const std::string& name) { return known.contains(name); });
+  if (has_any) return mlir::success();
+  llvm::SmallVector<llvm::StringRef> all(known.keys());
+  llvm::sort(all);
+  auto error = getOperation().emitError() << "axis \"" << axis << "\" is to cut dimensions named "
+                                          << llvm::join(dims, ", ") << ", and no variable has one; ";
+  if (all.empty()) {
+    error << "the layers of this program name none";
+  } else {
+    error << "the names of this program are " << llvm::join(all, ", ");
+  }
+  return error;
+}
+
+// Cuts the extents that have one of the names.
+mlir::LogicalResult CutVariablesPass::cutDims(VariableOp variable) {
+  const ir::ShardingAttr names = dimsOf(variable);
+  if (!names) return mlir::success();
+  Sharding sharding = shardingOf(variable);
+  for (auto [d, dim] : llvm::enumerate(Sharding::Of(names).dims)) {
+    if (sharding.isCutBy(axis_) || !IsUncut(sharding, d)) continue;
+    for (auto [e, extent] : llvm::enumerate(dim)) {
+      const auto* name = llvm::find_if(
+          extent.axes, [&](StringAttr one) { return llvm::is_contained(dims, one.getValue().str()); });
+      if (name == extent.axes.end()) continue;
+      if (extent.size % count() != 0) {
+        return variable.emitError() << "variable \"" << variable.getSymName() << "\" has " << extent.size
+                                    << " " << name->getValue() << ", which the " << count()
+                                    << " ranks of axis \"" << axis
+                                    << "\" do not divide; choose an axis whose size divides " << extent.size;
+      }
+      sharding.dims[d].assign(dim.begin(), dim.end());
+      for (Extent& one : sharding.dims[d]) one.axes.clear();
+      sharding.dims[d][e].axes = {axis_};
+      break;
+    }
+  }
+  if (!sharding.isWhole()) set(variable, sharding);
+  return mlir::success();
+}
+
+bool CutVariablesPass::isStoredAtLevel(VariableOp variable) {
+  if (variable->hasAttr(ir::kAccumulatorAttr)) return level >= 2;
+  if (variable->hasAttr(ir::kSlotOfAttr)) return level >= 1;
+  return level >= 3 && variable.getTrainable();
+}
+
+// Cuts the first dimension that divides and that no axis cuts yet.
+mlir::LogicalResult CutVariablesPass::cutForStorage(VariableOp variable) {
+  if (!isStoredAtLevel(variable) || plan_ir::TensorBytes(TypeOfVariable(variable)) < leastBytes) {
+    return mlir::success();
+  }
+  Sharding sharding = shardingOf(variable);
+  if (sharding.isCutBy(axis_)) return mlir::success();
+  for (size_t d = 0; d < sharding.dims.size(); ++d) {
+    const int64_t size = TypeOfVariable(variable).getDimSize(d);
+    if (!IsUncut(sharding, d) || size % count() != 0) continue;
+    sharding.dims[d] = {Extent{size, {axis_}}};
+    set(variable, sharding);
+    llvm::SmallVector<mlir::Attribute> stored;
+    if (auto before = variable->getAttrOfType<mlir::ArrayAttr>(ir::kStoredAttr)) {
+      llvm::append_range(stored, before);
+    }
+    stored.push_back(axis_);
+    variable->setAttr(ir::kStoredAttr, mlir::ArrayAttr::get(&getContext(), stored));
+    return mlir::success();
+  }
+  if (report) {
+    mlir::emitRemark(variable.getLoc())
+        << "every rank keeps variable \"" << variable.getSymName() << "\" of " << variable.getType()
+        << " whole: the " << count() << " ranks of axis \"" << axis << "\" divide none of its dimensions";
+  }
+  return mlir::success();
+}
+
+}  // namespace
+}  // namespace sinter

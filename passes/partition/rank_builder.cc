@@ -1,0 +1,156 @@
+#include "sinter/passes/partition/rank_builder.h"
+
+#include <numeric>
+
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
+
+namespace sinter {
+
+using ir::Expr;
+using ir::Extent;
+using ir::Sharding;
+using mlir::StringAttr;
+using mlir::Value;
+
+namespace {
+
+bool IsZeros(Value value) {
+  auto constant = value.getDefiningOp<ir::ConstantOp>();
+  auto splat = constant ? llvm::dyn_cast<mlir::SplatElementsAttr>(constant.getValue()) : nullptr;
+  if (!splat) return false;
+  if (auto real = llvm::dyn_cast<mlir::FloatAttr>(splat.getSplatValue<mlir::Attribute>())) {
+    return real.getValue().isPosZero();
+  }
+  return llvm::cast<mlir::IntegerAttr>(splat.getSplatValue<mlir::Attribute>()).getValue().isZero();
+}
+
+}  // namespace
+
+Value RankBuilder::rankValue(const RankNumber& number) {
+  std::vector<int64_t> numbers = {number.constant};
+  numbers.insert(numbers.end(), number.strides.begin(), number.strides.end());
+  Value& value = rank_values_[numbers];
+  if (!value) value = add_(number);
+  return value;
+}
+
+ir::FactorPart RankBuilder::factorPart(int64_t size, Axes axes) {
+  if (axes.empty()) return {.size = size};
+  return {.size = ranks_.sizeOf(size, axes), .offset = rankValue(ranks_.firstOf(size, axes))};
+}
+
+mlir::ArrayAttr RankBuilder::group(Axes axes) {
+  llvm::SmallVector<mlir::Attribute> sorted(axes.begin(), axes.end());
+  llvm::sort(sorted, [&](mlir::Attribute a, mlir::Attribute b) {
+    return *mesh_.find(llvm::cast<StringAttr>(a)) < *mesh_.find(llvm::cast<StringAttr>(b));
+  });
+  return builder_.getArrayAttr(sorted);
+}
+
+int64_t RankBuilder::sizeOf(const Extent& extent) const {
+  return extent.axes.empty() ? extent.size : ranks_.sizeOf(extent.size, extent.axes);
+}
+
+llvm::SmallVector<int64_t> RankBuilder::unevenParts(int64_t rows, Axes axes) const {
+  const int64_t parts = ir::CountParts(mesh_, axes);
+  llvm::SmallVector<int64_t> sizes;
+  for (int64_t part = 0; rows % parts != 0 && part < parts; ++part) {
+    sizes.push_back(rows / parts + (part < rows % parts ? 1 : 0));
+  }
+  return sizes;
+}
+
+llvm::SmallVector<Value> RankBuilder::allReduce(mlir::Location loc, llvm::ArrayRef<Value> terms, Axes axes,
+                                                ir::ReduceKind kind) {
+  auto op = builder_.create<ir::AllReduceOp>(loc, mlir::TypeRange(mlir::ValueRange(terms)),
+                                             mlir::ValueRange(terms), group(axes), channel_++, kind);
+  return llvm::to_vector(llvm::map_range(op.getResults(), [](mlir::OpResult r) { return Value(r); }));
+}
+
+// Exchanges cut and join along dimension 0.
+Value RankBuilder::alongExtent(Value value, Sharding& now, size_t dim, size_t extent, Axes after,
+                               mlir::Location loc, bool in_front,
+                               llvm::function_ref<Expr(Expr, int64_t)> change) {
+  ir::GraphBuilder b(builder_, loc);
+  Expr x = b.wrap(value);
+  auto& extents = now.dims[dim];
+  const auto rank = static_cast<size_t>(x.type().getRank());
+  llvm::SmallVector<int64_t> shape(x.shape().take_front(dim)), order;
+  for (const Extent& one : extents) shape.push_back(sizeOf(one));
+  llvm::append_range(shape, x.shape().drop_front(dim + 1));
+  const size_t cut = dim + extent;
+  if (shape.size() != rank) x = b.reshape(x, shape);
+  order.resize(shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin(), order.begin() + cut, order.begin() + cut + 1);
+  const bool moves = in_front && cut != 0;
+  if (moves) x = b.transpose(x, order);
+  x = change(x, in_front ? 0 : static_cast<int64_t>(cut));
+  if (moves) x = b.transpose(x, mlir::invertPermutationVector(order));
+  extents[extent].axes.assign(after.begin(), after.end());
+  if (shape.size() != rank) {
+    llvm::SmallVector<int64_t> joined(x.shape().take_front(dim));
+    joined.push_back(1);
+    for (const Extent& one : extents) joined.back() *= sizeOf(one);
+    llvm::append_range(joined, x.shape().drop_front(dim + extents.size()));
+    x = b.reshape(x, joined);
+  }
+  return x.value;
+}
+
+Value RankBuilder::gather(Value value, Sharding& now, size_t dim, size_t extent, Axes keep,
+                          mlir::Location loc) {
+  const Extent from = now.dims[dim][extent];
+  const Axes axes = Axes(from.axes).drop_front(keep.size());
+  const int64_t rows = sizeOf({from.size, llvm::SmallVector<StringAttr, 1>(keep)});
+  return alongExtent(value, now, dim, extent, keep, loc, /*in_front=*/true, [&](Expr x, int64_t) {
+    ir::GraphBuilder b(builder_, loc);
+    return b.wrap(builder_.create<ir::AllGatherOp>(loc, ir::Resized(x.type(), 0, rows), x.value, group(axes),
+                                                   channel_++, unevenParts(rows, axes)));
+  });
+}
+
+Value RankBuilder::scatter(Value value, Sharding& now, size_t dim, size_t extent, Axes axes,
+                           mlir::Location loc) {
+  const Extent from = now.dims[dim][extent];
+  const Axes added = axes.drop_front(from.axes.size());
+  const int64_t rows = sizeOf({from.size, llvm::SmallVector<StringAttr, 1>(axes)});
+  const ir::ReduceKind kind = *now.combine;
+  llvm::erase_if(now.partial, [&](StringAttr axis) { return llvm::is_contained(added, axis); });
+  return alongExtent(value, now, dim, extent, axes, loc, /*in_front=*/true, [&](Expr x, int64_t) {
+    ir::GraphBuilder b(builder_, loc);
+    const int64_t all = x.shape()[0];
+    return b.wrap(builder_.create<ir::ReduceScatterOp>(loc, ir::Resized(x.type(), 0, rows), x.value,
+                                                       group(added), channel_++, kind,
+                                                       unevenParts(all, added)));
+  });
+}
+
+Value RankBuilder::slice(Value value, Sharding& now, size_t dim, size_t extent, Axes axes,
+                         mlir::Location loc) {
+  const Extent from = now.dims[dim][extent];
+  const int64_t rows = sizeOf({from.size, llvm::SmallVector<StringAttr, 1>(axes)});
+  RankNumber first = ranks_.firstOf(from.size, axes);
+  // Positions in what this rank has already.
+  for (StringAttr axis : from.axes) first.strides[*mesh_.find(axis)] = 0;
+  return alongExtent(value, now, dim, extent, axes, loc, /*in_front=*/false, [&](Expr x, int64_t d) {
+    ir::GraphBuilder b(builder_, loc);
+    Expr positions = b.iota({rows}, builder_.getI64Type(), 0);
+    positions = positions + b.splat(b.wrap(rankValue(first)), positions);
+    return b.wrap(
+        builder_.create<ir::GatherOp>(loc, ir::Resized(x.type(), d, rows), x.value, positions.value, d));
+  });
+}
+
+Value RankBuilder::onlyOnFirst(Value value, Axes axes, mlir::Location loc) {
+  if (IsZeros(value)) return value;
+  RankNumber number{0, llvm::SmallVector<int64_t>(mesh_.getSizes().size(), 0)};
+  for (StringAttr axis : axes) number.strides[*mesh_.find(axis)] = 1;
+  ir::GraphBuilder b(builder_, loc);
+  Expr all = b.wrap(value), position = b.wrap(rankValue(number));
+  return b.select(b.splat(b.eq(position, b.zeros(position)), all), all, b.zeros(all)).value;
+}
+
+}  // namespace sinter

@@ -1,0 +1,73 @@
+// RankBuilder: builds what ranks of a mesh do to change the parts of a value that they have (pass
+// `localise`).
+//
+//   RankBuilder ranks(builder, mesh, set, add_argument);
+//   Sharding now = ...;                                       // [64 data, 768]
+//   value = ranks.gather(value, now, 0, 0, /*keep=*/{}, loc);  // An all_gather; now is [64, 768].
+//   value = ranks.slice(value, now, 1, 0, {tensor}, loc);      // Rows of the caller; now is [64, 768 tensor].
+//
+// All functions change one extent of one dimension, and `now` with it. Values are this rank's parts.
+#ifndef SINTER_PASSES_PARTITION_RANK_BUILDER_H_
+#define SINTER_PASSES_PARTITION_RANK_BUILDER_H_
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "mlir/IR/Builders.h"
+#include "sinter/ir/dialect/factor_rule.h"
+#include "sinter/ir/dialect/graph_builder.h"
+#include "sinter/ir/dialect/sharding.h"
+#include "sinter/passes/partition/rank_set.h"
+
+namespace sinter {
+
+class RankBuilder {
+ public:
+  using Axes = llvm::ArrayRef<mlir::StringAttr>;
+  // Adds an argument that holds the number of the rank that runs the function.
+  using AddRankValue = std::function<mlir::Value(const RankNumber& number)>;
+
+  RankBuilder(mlir::OpBuilder& builder, ir::MeshAttr mesh, const RankSet& ranks, AddRankValue add)
+      : builder_(builder), mesh_(mesh), ranks_(ranks), add_(std::move(add)) {}
+  RankBuilder(const RankBuilder&) = delete;
+  RankBuilder& operator=(const RankBuilder&) = delete;
+
+  mlir::Value rankValue(const RankNumber& number);
+  ir::FactorPart factorPart(int64_t size, Axes axes);
+
+  llvm::SmallVector<mlir::Value> allReduce(mlir::Location loc, llvm::ArrayRef<mlir::Value> terms, Axes axes,
+                                           ir::ReduceKind kind);
+  // Leaves the extent cut by `keep`, the first of the axes that cut it.
+  mlir::Value gather(mlir::Value value, ir::Sharding& now, size_t dim, size_t extent, Axes keep,
+                     mlir::Location loc);
+  // Cuts the extent by all of `axes`, which begin with those that cut it already. `scatter` combines terms
+  // over the new axes.
+  mlir::Value slice(mlir::Value value, ir::Sharding& now, size_t dim, size_t extent, Axes axes,
+                    mlir::Location loc);
+  mlir::Value scatter(mlir::Value value, ir::Sharding& now, size_t dim, size_t extent, Axes axes,
+                      mlir::Location loc);
+  // Returns the value on the first rank along the axes, and zeros on the others, which add to it.
+  mlir::Value onlyOnFirst(mlir::Value value, Axes axes, mlir::Location loc);
+
+ private:
+  mlir::ArrayAttr group(Axes axes);
+  int64_t sizeOf(const ir::Extent& extent) const;
+  // Sizes of the parts into which the axes cut `rows`; none if they are equal.
+  llvm::SmallVector<int64_t> unevenParts(int64_t rows, Axes axes) const;
+  // Calls `change` with the extent as a dimension of its own, and that dimension's number: 0 with `in_front`.
+  mlir::Value alongExtent(mlir::Value value, ir::Sharding& now, size_t dim, size_t extent, Axes after,
+                          mlir::Location loc, bool in_front,
+                          llvm::function_ref<ir::Expr(ir::Expr x, int64_t dim)> change);
+
+  mlir::OpBuilder& builder_;
+  ir::MeshAttr mesh_;
+  const RankSet& ranks_;
+  AddRankValue add_;
+  std::map<std::vector<int64_t>, mlir::Value> rank_values_;
+  int64_t channel_ = 0;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_PASSES_PARTITION_RANK_BUILDER_H_
