@@ -14,7 +14,7 @@
 namespace sinter::ir {
 
 void AddAttributes(SinterDialect* dialect) {
-  dialect->addAttributeFamily<DeviceAttr, MeshAttr, PartAttr, ShardingAttr>();
+  dialect->addAttributeFamily<BoxAttr, DeviceAttr, MeshAttr, PartAttr, ShardingAttr>();
 }
 
 mlir::LogicalResult DeviceAttr::verify(llvm::function_ref<mlir::InFlightDiagnostic()> error, DeviceKind kind,

@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
 
@@ -48,6 +49,9 @@ mlir::LogicalResult SinterDialect::verifyOperationAttribute(mlir::Operation* op,
     return op->emitOpError() << "has the attribute " << kDeviceAttr << "; expected none: "
                              << (llvm::isa<CopyOp>(op) ? "a copy names its device behind `to`"
                                                        : "each gradient is where its value is");
+  }
+  if (attribute.getName() == kBoxAttr && !llvm::isa<VariableOp>(op)) {
+    return op->emitOpError() << "has the attribute " << kBoxAttr << "; expected it on sinter.variable alone";
   }
   return CheckDevice(op, attribute);
 }

@@ -3,6 +3,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/shape_checks.h"
 
 namespace sinter::ir {
 
@@ -68,6 +69,170 @@ void MeshAttr::print(mlir::AsmPrinter& printer) const {
     printer << ' ' << std::get<1>(axis);
   });
   printer << '>';
+}
+
+// box
+// ----------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Multiplies the sizes of the extents of each dimension: the shape of the part. nullopt if the extents are not a
+// view of the shape. Extents of 1 belong to either neighbour.
+std::optional<llvm::SmallVector<int64_t>> PartShape(llvm::ArrayRef<int64_t> shape,
+                                                    llvm::ArrayRef<int64_t> extents,
+                                                    llvm::ArrayRef<int64_t> sizes) {
+  llvm::SmallVector<int64_t> part;
+  size_t i = 0;
+  for (int64_t size : shape) {
+    int64_t product = 1;
+    part.push_back(1);
+    for (; i < extents.size() && (product < size || extents[i] == 1); ++i) {
+      product = MultiplySizes(product, extents[i]);
+      part.back() *= sizes[i];
+    }
+    if (product != size) return std::nullopt;
+  }
+  if (i < extents.size()) return std::nullopt;
+  return part;
+}
+
+// True if the first iterations are all multiples of `size` below `extent`, and no other number. An axis of n ranks
+// with a step of t parts goes on from the parts before it without a gap if t is at most their number.
+bool CoversExtent(int64_t extent, int64_t size, llvm::ArrayRef<int64_t> first,
+                  llvm::ArrayRef<int64_t> ranks) {
+  if (first.empty()) return size == extent;
+  if (extent % size != 0) return false;
+  llvm::SmallVector<std::pair<int64_t, int64_t>> steps;  // In parts, and their number.
+  int64_t negative = 0;                                  // Sum of the strides that lead down.
+  for (auto [stride, count] : llvm::zip(first.drop_front(), ranks)) {
+    if (stride == 0 || count == 1) continue;
+    if (stride % size != 0 || stride <= -extent || stride >= extent) return false;
+    if (stride < 0) negative = AddSizes(negative, MultiplySizes(-stride, count - 1));
+    steps.push_back({std::abs(stride) / size, count - 1});
+  }
+  llvm::sort(steps);
+  int64_t parts = 1;
+  for (auto [step, count] : steps) {
+    if (step > parts) return false;
+    parts = AddSizes(parts, MultiplySizes(step, count));
+  }
+  return first[0] == negative && parts == extent / size;
+}
+
+}  // namespace
+
+mlir::RankedTensorType BoxAttr::partType() const {
+  return mlir::RankedTensorType::get(*PartShape(getWhole().getShape(), getExtents(), getSizes()),
+                                     getWhole().getElementType());
+}
+
+BoxAttr BoxAttr::withElement(mlir::Type element) const {
+  auto whole = mlir::RankedTensorType::get(getWhole().getShape(), element);
+  return get(getContext(), whole, getExtents(), getSizes(), getFirsts());
+}
+
+mlir::LogicalResult BoxAttr::verify(llvm::function_ref<mlir::InFlightDiagnostic()> error,
+                                    mlir::RankedTensorType whole, llvm::ArrayRef<int64_t> extents,
+                                    llvm::ArrayRef<int64_t> sizes,
+                                    llvm::ArrayRef<mlir::DenseI64ArrayAttr> firsts) {
+  if (!whole.hasStaticShape()) return error() << "a box of " << whole << "; expected a static shape";
+  if (const std::string fault = ShapeFault(whole.getShape()); !fault.empty()) {
+    return error() << "a box of " << whole << ", which " << fault;
+  }
+  if (sizes.size() != extents.size() || firsts.size() != extents.size()) {
+    return error() << "a box has " << extents.size() << " extents, " << sizes.size() << " sizes and "
+                   << firsts.size() << " firsts; expected a size and a first for each extent";
+  }
+  for (auto [extent, size] : llvm::zip(extents, sizes)) {
+    if (size >= 1 && size <= extent) continue;
+    return error() << "a box has " << size << " of " << extent
+                   << " iterations of an extent; expected at least one and at most all";
+  }
+  if (PartShape(whole.getShape(), extents, sizes)) return mlir::success();
+  return error() << "a box has the extents [" << extents << "], which are no view of " << whole
+                 << "; expected for each dimension extents whose product it is";
+}
+
+mlir::LogicalResult CheckBox(mlir::Operation* variable, mlir::RankedTensorType type, mlir::Attribute box) {
+  auto attribute = llvm::dyn_cast<BoxAttr>(box);
+  if (!attribute) {
+    return variable->emitOpError()
+           << "has " << kBoxAttr << " = " << box
+           << "; expected a box, such as #sinter.box<[2 of 4 from [0, 2]] of tensor<4xf32>>";
+  }
+  if (type != attribute.partType()) {
+    return variable->emitOpError() << "is of type " << type << ", and its box is of type "
+                                   << attribute.partType() << "; expected equal types";
+  }
+  MeshAttr mesh = MeshOf(variable);
+  const size_t axes = mesh ? mesh.getSizes().size() : 0;
+  llvm::SmallVector<int64_t> moved(axes, -1);  // The extent along which an axis moves the box.
+  for (size_t i = 0; i < attribute.getExtents().size(); ++i) {
+    llvm::ArrayRef<int64_t> first = attribute.getFirsts()[i];
+    if (!first.empty() && first.size() != axes + 1) {
+      return variable->emitOpError() << "has a box whose extent " << i << " begins at [" << first
+                                     << "]; expected a constant, and a stride for each of the " << axes
+                                     << " axes of the module's mesh";
+    }
+    for (size_t axis = 0; !first.empty() && axis < axes; ++axis) {
+      if (first[axis + 1] == 0 || mesh.getSizes()[axis] == 1) continue;
+      if (moved[axis] >= 0) {
+        return variable->emitOpError()
+               << "has a box that axis " << mesh.getNames()[axis] << " moves along extents " << moved[axis]
+               << " and " << i << "; expected one extent";
+      }
+      moved[axis] = i;
+    }
+    const int64_t extent = attribute.getExtents()[i], size = attribute.getSizes()[i];
+    if (CoversExtent(extent, size, first, mesh ? mesh.getSizes() : llvm::ArrayRef<int64_t>())) continue;
+    return variable->emitOpError() << "has a box with " << size << " of " << extent
+                                   << " iterations of extent " << i << ", from [" << first
+                                   << "]; expected parts that begin at the multiples of " << size << " below "
+                                   << extent << ", and nowhere else";
+  }
+  return mlir::success();
+}
+
+// <[768, 3, 6 of 12 from [0, 0, 6], 64] of tensor<768x2304xf32>>
+mlir::Attribute BoxAttr::parse(mlir::AsmParser& parser, mlir::Type) {
+  llvm::SmallVector<int64_t> extents, sizes;
+  llvm::SmallVector<mlir::DenseI64ArrayAttr> firsts;
+  auto extent = [&]() -> mlir::ParseResult {
+    llvm::SmallVector<int64_t> first;
+    if (parser.parseInteger(sizes.emplace_back())) return mlir::failure();
+    extents.push_back(sizes.back());
+    if (mlir::succeeded(parser.parseOptionalKeyword("of")) && parser.parseInteger(extents.back())) {
+      return mlir::failure();
+    }
+    if (mlir::succeeded(parser.parseOptionalKeyword("from")) &&
+        parser.parseCommaSeparatedList(mlir::AsmParser::Delimiter::Square,
+                                       [&] { return parser.parseInteger(first.emplace_back()); })) {
+      return mlir::failure();
+    }
+    firsts.push_back(mlir::DenseI64ArrayAttr::get(parser.getContext(), first));
+    return mlir::success();
+  };
+  llvm::SMLoc loc = parser.getCurrentLocation();
+  mlir::RankedTensorType whole;
+  if (parser.parseLess() || parser.parseCommaSeparatedList(mlir::AsmParser::Delimiter::Square, extent) ||
+      parser.parseKeyword("of") || parser.parseType(whole) || parser.parseGreater()) {
+    return {};
+  }
+  return parser.getChecked<BoxAttr>(loc, parser.getContext(), whole, extents, sizes, firsts);
+}
+
+void BoxAttr::print(mlir::AsmPrinter& printer) const {
+  printer << "<[";
+  llvm::interleaveComma(llvm::zip(getExtents(), getSizes(), getFirsts()), printer, [&](auto one) {
+    auto [extent, size, first] = one;
+    printer << size;
+    if (size != extent) printer << " of " << extent;
+    if (first.empty()) return;
+    printer << " from [";
+    llvm::interleaveComma(first.asArrayRef(), printer);
+    printer << ']';
+  });
+  printer << "] of " << getWhole() << '>';
 }
 
 }  // namespace sinter::ir

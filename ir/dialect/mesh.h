@@ -4,6 +4,7 @@
 //
 // All ranks run one program. A function has an attribute for each number that differs between ranks:
 // kRankValueAttr on an argument that is such a number, kPartAttr on an input of which a rank reads some rows.
+// A variable of which a rank holds a part has kBoxAttr, and the part's type.
 // If a batch does not divide evenly, a function has a variant for each set of ranks with equal shapes:
 // kRanksAttr says which ranks, kVariantOfAttr which function.
 #ifndef SINTER_IR_DIALECT_MESH_H_
@@ -36,6 +37,8 @@ inline constexpr llvm::StringLiteral kAccumulatorAttr = "sinter.accumulator";
 inline constexpr llvm::StringLiteral kStoredAttr = "sinter.stored";
 // On a reshard of terms: UnitAttr. Only new values and outputs need the sum, so it may travel with others.
 inline constexpr llvm::StringLiteral kMayWaitAttr = "sinter.may_wait";
+// On a sinter.variable: a BoxAttr. The variable's type is then that of a rank's part.
+inline constexpr llvm::StringLiteral kBoxAttr = "sinter.box";
 // On a function: DenseI64ArrayAttr {begin, end, ...} of coordinates, for each axis of the mesh.
 inline constexpr llvm::StringLiteral kRanksAttr = "sinter.ranks";
 // On a function: StringAttr, its name in the plan.
@@ -43,6 +46,10 @@ inline constexpr llvm::StringLiteral kVariantOfAttr = "sinter.variant_of";
 
 // Returns the mesh of the module that holds `op`; null if there is none.
 MeshAttr MeshOf(mlir::Operation* op);
+
+// An error if `box` is no BoxAttr, if its part is not of this type, or if the parts of the mesh's ranks are not
+// exactly the whole.
+mlir::LogicalResult CheckBox(mlir::Operation* variable, mlir::RankedTensorType type, mlir::Attribute box);
 
 }  // namespace sinter::ir
 

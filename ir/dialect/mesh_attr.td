@@ -1,5 +1,6 @@
 // `#sinter.mesh<data 2, tensor 4>`: the ranks that run the program, on a module; `#sinter.part<...>`: the
-// rows of an input that a rank reads. C++: ir/dialect/mesh.h.
+// rows of an input that a rank reads; `#sinter.box<...>`: the part of a variable that a rank holds. C++:
+// ir/dialect/mesh.h.
 //
 // `#sinter.sharding<[64 data, 3 * 12 tensor * 64]>`: the part of a value that a rank has. C++:
 // ir/dialect/sharding.h.
@@ -30,6 +31,27 @@ def Sinter_Part : AttrDef<Sinter_Dialect, "Part"> {
   let summary = "Of an input: its whole type, and the row at which a rank's part begins";
   let parameters = (ins "::mlir::RankedTensorType":$whole, "int64_t":$first, ArrayRefParameter<"int64_t">:$strides);
   let assemblyFormat = "`<` $whole `from` $first `by` ` ` `[` $strides `]` `>`";
+}
+
+// `extents` is a view of the whole shape: each dimension is a product of extents, major first. A rank's part
+// has `sizes[i]` iterations of extent i, the first of which is firsts[i] = {constant, strides...}, a stride
+// for each axis of the mesh, times the rank's coordinates. An empty list: always 0. The parts of all ranks
+// have equal sizes; each two are equal or disjoint, and together they are the whole. `[768, 3, 6 of 12 from
+// [0, 0, 6], 64]`: heads 0 to 5 or 6 to 11 of three tensors, by the mesh's second axis.
+def Sinter_Box : AttrDef<Sinter_Dialect, "Box"> {
+  let mnemonic = "box";
+  let summary = "Of a variable: the type that the program gave it, and the part that a rank holds";
+  let parameters = (ins "::mlir::RankedTensorType":$whole, ArrayRefParameter<"int64_t">:$extents,
+                        ArrayRefParameter<"int64_t">:$sizes,
+                        ArrayRefParameter<"::mlir::DenseI64ArrayAttr">:$firsts);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    // The type of a rank's part.
+    ::mlir::RankedTensorType partType() const;
+    // The same part of a tensor of another element type.
+    BoxAttr withElement(::mlir::Type element) const;
+  }];
 }
 
 // The list has a dimension's extents, major first, and the axes that cut each. `partial` names the axes whose

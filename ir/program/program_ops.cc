@@ -1,5 +1,6 @@
 #include "llvm/ADT/APSInt.h"
 #include "mlir/IR/Builders.h"
+#include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
 
@@ -47,6 +48,9 @@ mlir::LogicalResult VariableOp::verify() {
   }
   if (const std::string fault = ShapeFault(type.getShape()); !fault.empty())
     return emitOpError() << fault << ", of type " << type;
+  if (mlir::Attribute box = (*this)->getAttr(kBoxAttr); box && mlir::failed(CheckBox(*this, type, box))) {
+    return mlir::failure();
+  }
   bool is_float = llvm::isa<mlir::FloatType>(type.getElementType());
   llvm::StringRef initializer = stringifyInitializer(getInitializer());
   if (getInitializer() == Initializer::constant) {

@@ -21,7 +21,8 @@ def VariableOp : Sinter_Op<"variable", [Symbol]> {
   let description = [{
     `initializer` with `a` and `b`: constant a; uniform in [a, b); normal with mean a and deviation b; orthogonal times a
     (for the matrix of the first dimension by all others). Random ones draw from Philox with `seed`. `trainable` marks
-    parameters.
+    parameters. With the attribute `sinter.box` (ir/dialect/mesh.h) each rank holds a part: `type` is the part's, and the
+    initializer gives it the values that this part of the whole has.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, Sinter_Initializer:$initializer,
                    F64Attr:$a, F64Attr:$b, I64Attr:$seed, UnitAttr:$trainable);

@@ -1,3 +1,4 @@
+#include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/passes/passes.h"
 
@@ -139,6 +140,9 @@ VariableOp KeepCastsPass::makeReplica(VariableOp variable, mlir::Type element) {
   auto replica = llvm::cast<VariableOp>(builder.clone(*variable));
   replica.setSymName(name);
   replica.setType(type);
+  if (auto box = replica->getAttrOfType<ir::BoxAttr>(ir::kBoxAttr)) {
+    replica->setAttr(ir::kBoxAttr, box.withElement(element));
+  }
   // A replica of a replica names the original variable.
   if (!replica->hasAttr(ir::kReplicaOfAttr)) {
     replica->setAttr(ir::kReplicaOfAttr, FlatSymbolRefAttr::get(variable.getSymNameAttr()));

@@ -36,39 +36,6 @@ bool IsReadByLibrary(Value value) {
   });
 }
 
-// The range of a buffer's bytes that steps read.
-struct BytesRead {
-  int64_t begin = std::numeric_limits<int64_t>::max(), end = 0;
-
-  void add(Value buffer, int64_t offset) {
-    for (Operation* user : buffer.getUsers()) {
-      if (auto view = llvm::dyn_cast<plan_ir::ViewOp>(user)) {
-        add(view.getBuffer(), offset + view.getOffset());
-      } else if (BytesOf(buffer) > 0) {
-        begin = std::min(begin, offset);
-        end = std::max(end, offset + BytesOf(buffer));
-      }
-    }
-  }
-  int64_t count() const { return std::max<int64_t>(end - begin, 0); }
-};
-
-llvm::StringRef ReasonOf(ir::CopyCause cause) {
-  switch (cause) {
-    case ir::CopyCause::asked:
-      return "asked for here";
-    case ir::CopyCause::gradient:
-      return "the gradient of the copy here";
-    case ir::CopyCause::scalar:
-      return "nothing places the scalar, which is read there";
-    case ir::CopyCause::input:
-      return "nothing places the input, which is read there";
-    case ir::CopyCause::automatic:
-      return "it is read there, and copies are automatic";
-  }
-  return "";
-}
-
 class FunctionLowering {
  public:
   // `devices` are the program's devices; empty if only cpu:0 is used, which is not named.
@@ -89,7 +56,6 @@ class FunctionLowering {
   void lowerInBucket(Operation* op);
   bool lowerToView(ir::FusionOp fusion);
   bool lowerToJoin(ir::FusionOp fusion);
-  void reportInputs();
   mlir::LogicalResult checkPlaced(Operation& op);
   mlir::LogicalResult lowerResults(mlir::func::ReturnOp op);
   void lowerUpdates(llvm::ArrayRef<std::pair<mlir::FlatSymbolRefAttr, Value>> updates, mlir::Location loc);
@@ -117,12 +83,6 @@ class FunctionLowering {
   bool report_;
   mlir::OpBuilder builder_;
   llvm::DenseMap<Value, Value> buffers_;  // Buffers of tensors.
-  // Inputs given to one more device, and the cause that the program records for it.
-  struct GivenInput {
-    plan_ir::InputOp input;
-    mlir::Location loc;
-    ir::CopyCause cause;
-  };
   llvm::SmallVector<GivenInput> given_;
 };
 
@@ -142,7 +102,7 @@ mlir::LogicalResult FunctionLowering::run() {
   }
   auto result = llvm::cast<mlir::func::ReturnOp>(function_.getBody().front().getTerminator());
   if (mlir::failed(lowerResults(result))) return mlir::failure();
-  if (report_) reportInputs();
+  if (report_) ReportInputs(builder_.getInsertionBlock(), given_);
   ArrangeBody(plan, StepsOf(plan));
   function_.erase();
   return mlir::success();
@@ -409,37 +369,7 @@ void FunctionLowering::lowerCopy(ir::CopyOp copy) {
   if (!report_) return;
   mlir::emitRemark(loc) << "copies a value of " << copy.getType() << ", " << BytesOf(source)
                         << " bytes, from " << ir::DeviceOf(source).text() << " to "
-                        << ir::DeviceOf(target).text() << ": " << ReasonOf(copy.getCause());
-}
-
-// Runs once all readers are known: a device gets only the bytes that they read.
-void FunctionLowering::reportInputs() {
-  if (ir::MeshOf(function_)) {
-    for (auto input : builder_.getInsertionBlock()->getOps<plan_ir::InputOp>()) {
-      if (input->use_empty()) continue;
-      auto remark = mlir::emitRemark(input.getLoc()) << "gives ";
-      const mlir::RankedTensorType type = input.getBuffer().getType().getTensor();
-      if (std::optional<ir::PartAttr> part = input.getPart()) {
-        remark << "a part of input \"" << input.getName() << "\" of " << part->getWhole() << ", "
-               << plan_ir::TensorBytes(type) << " of " << plan_ir::TensorBytes(part->getWhole());
-      } else {
-        remark << "input \"" << input.getName() << "\" of " << type << ", " << plan_ir::TensorBytes(type);
-      }
-      remark << " bytes, from the caller to each rank";
-    }
-  }
-  for (GivenInput& given : given_) {
-    Value buffer = given.input.getBuffer();
-    BytesRead read;
-    read.add(buffer, 0);
-    bool whole = read.count() == BytesOf(buffer);
-    auto remark = mlir::emitRemark(given.loc)
-                  << "gives " << (whole ? "" : "a part of ") << "input \"" << given.input.getName()
-                  << "\" of " << llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor() << ", "
-                  << read.count();
-    if (!whole) remark << " of " << BytesOf(buffer);
-    remark << " bytes, from the caller to " << ir::DeviceOf(buffer).text() << ": " << ReasonOf(given.cause);
-  }
+                        << ir::DeviceOf(target).text() << ": " << ReasonOfCopy(copy.getCause());
 }
 
 mlir::LogicalResult FunctionLowering::lowerResults(mlir::func::ReturnOp op) {

@@ -201,3 +201,17 @@ func.func @twice(%x: tensor<8x8xbf16> {sinter.input = "x"}, %a: tensor<8x8xf32> 
   %z = sinter.matmul %x, %m : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
   return %y, %z : tensor<8x8xbf16>, tensor<8x8xbf16>
 }
+
+// -----
+
+// Each rank's replica has the same part as its variable.
+// CHECK: sinter.variable @"cut#bf16" : tensor<4x8xbf16> {{.*}}sinter.box = #sinter.box<[4 of 8 from [0, 4], 8] of tensor<8x8xbf16>>
+module attributes {sinter.mesh = #sinter.mesh<data 2>} {
+  sinter.variable @cut : tensor<4x8xf32> = constant(0.0, 0.0) seed 0 {sinter.box = #sinter.box<[4 of 8 from [0, 4], 8] of tensor<8x8xf32>>}
+  func.func @cut_read(%x: tensor<8x4xbf16> {sinter.input = "x"}, %w: tensor<4x8xf32> {sinter.variable = @cut})
+      -> (tensor<8x8xbf16> {sinter.output = "y"}) {
+    %n = sinter.cast %w : tensor<4x8xf32> -> tensor<4x8xbf16>
+    %y = sinter.matmul %x, %n : (tensor<8x4xbf16>, tensor<4x8xbf16>) -> tensor<8x8xbf16>
+    return %y : tensor<8x8xbf16>
+  }
+}
